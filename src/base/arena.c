@@ -1,0 +1,111 @@
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BLOCK = 4096 };
+
+struct block {
+	struct block *next;
+	alignas(max_align_t) char bytes[];
+};
+
+struct arena {
+	struct block *blocks;
+	size_t used, size; /* in the newest block */
+	size_t total, max;
+};
+
+struct arena *arena_new(size_t max)
+{
+	struct arena *a = calloc(1, sizeof(*a));
+
+	if (a)
+		a->max = max;
+	return a;
+}
+
+void arena_free(struct arena *a)
+{
+	if (!a)
+		return;
+	for (struct block *b = a->blocks, *next; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	free(a);
+}
+
+void *arena_alloc(struct arena *a, size_t n, struct err *e)
+{
+	const size_t align = alignof(max_align_t);
+	struct block *b;
+	void *p;
+
+	if (n > a->max - a->total) {
+		err_set(e, ERR_TOO_LARGE, "the request needs more than %zu bytes", a->max);
+		return NULL;
+	}
+	n = ((n ? n : 1) + align - 1) / align * align;
+	if (n > a->size - a->used) {
+		size_t size = n > BLOCK ? n : BLOCK;
+
+		b = calloc(1, sizeof(*b) + size);
+		if (!b) {
+			err_set(e, ERR_LIMIT, "out of memory");
+			return NULL;
+		}
+		b->next = a->blocks;
+		a->blocks = b;
+		a->used = 0;
+		a->size = size;
+	}
+	p = a->blocks->bytes + a->used;
+	a->used += n;
+	a->total += n < a->max - a->total ? n : a->max - a->total;
+	return p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size, struct err *e)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(count, size, &n)) {
+		err_set(e, ERR_TOO_LARGE, "the request needs too much memory");
+		return NULL;
+	}
+	return arena_alloc(a, n, e);
+}
+
+char *arena_dup(struct arena *a, struct str s, struct err *e)
+{
+	char *p = arena_alloc(a, s.n + 1, e);
+
+	if (p && s.n)
+		memcpy(p, s.p, s.n);
+	return p;
+}
+
+char *arena_printf(struct arena *a, struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		err_set(e, ERR_BUG, "bad format");
+		return NULL;
+	}
+	p = arena_alloc(a, (size_t)n + 1, e);
+	if (!p)
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}

@@ -1,0 +1,102 @@
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 128 };
+
+void buf_fini(struct buf *b)
+{
+	free(b->p);
+	b->p = NULL;
+	b->n = 0;
+	b->cap = 0;
+}
+
+char *buf_reserve(struct buf *b, size_t n, struct err *e)
+{
+	size_t want, cap;
+	char *p;
+
+	if (n > b->max - b->n) {
+		err_set(e, ERR_TOO_LARGE, "more than %zu bytes", b->max);
+		return NULL;
+	}
+	want = b->n + n;
+	if (b->p && want <= b->cap)
+		return b->p + b->n;
+	cap = b->cap ? b->cap : FIRST_ROOM;
+	while (cap < want)
+		cap *= 2; /* can't wrap: want <= max, an allocation's size */
+	if (cap > b->max)
+		cap = b->max;
+	p = realloc(b->p, cap + 1);
+	if (!p) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	b->p = p;
+	b->cap = cap;
+	b->p[b->n] = '\0';
+	return b->p + b->n;
+}
+
+void buf_advance(struct buf *b, size_t n)
+{
+	b->n += n;
+	b->p[b->n] = '\0';
+}
+
+int buf_add(struct buf *b, const void *p, size_t n, struct err *e)
+{
+	char *at;
+
+	if (n == 0)
+		return 0;
+	at = buf_reserve(b, n, e);
+	if (!at)
+		return -1;
+	memcpy(at, p, n);
+	buf_advance(b, n);
+	return 0;
+}
+
+int buf_addf(struct buf *b, struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+	char *at;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return err_set(e, ERR_BUG, "bad format");
+	at = buf_reserve(b, (size_t)n, e);
+	if (!at)
+		return -1;
+	va_start(ap, fmt);
+	vsnprintf(at, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	buf_advance(b, (size_t)n);
+	return 0;
+}
+
+void buf_drop(struct buf *b, size_t n)
+{
+	if (n == 0)
+		return;
+	memmove(b->p, b->p + n, b->n - n + 1);
+	b->n -= n;
+}
+
+char *buf_take(struct buf *b)
+{
+	char *p = b->p;
+
+	b->p = NULL;
+	b->n = 0;
+	b->cap = 0;
+	return p;
+}

@@ -1,0 +1,45 @@
+#pragma once
+/*
+ * Owned bytes with a maximum from birth. A buffer never holds more than `max` bytes: what would
+ * go over fails with ERR_TOO_LARGE and leaves the buffer as it was. The bytes are always followed
+ * by a NUL that does not count, so buf.p can be read as a C string when it was text.
+ */
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+struct buf {
+	char *p; /* NULL while empty */
+	size_t n; /* bytes in use */
+	size_t cap; /* bytes allocated, without the NUL */
+	size_t max;
+};
+
+#define BUF_INIT(max_) ((struct buf){ .max = (max_) })
+
+/* Frees the bytes; the buffer is empty and usable afterwards, with the same maximum. */
+void buf_fini(struct buf *b);
+
+/* Makes room for n more bytes and returns where they go, without counting them: write there, then
+ * buf_advance(). NULL with *e at the maximum or out of memory. Valid until the next call. */
+char *buf_reserve(struct buf *b, size_t n, struct err *e) MUST_USE;
+void buf_advance(struct buf *b, size_t n);
+
+int buf_add(struct buf *b, const void *p, size_t n, struct err *e) MUST_USE;
+int buf_addf(struct buf *b, struct err *e, const char *fmt, ...) MUST_USE PRINTF_LIKE(3, 4);
+
+/* Removes the first n bytes (n <= b->n); moves the rest. */
+void buf_drop(struct buf *b, size_t n);
+
+/* Hands the bytes on, NUL-terminated; the caller frees them. Never NULL with a non-empty buffer;
+ * an empty one gives NULL. */
+char *buf_take(struct buf *b);
+
+static inline struct str buf_str(const struct buf *b)
+{
+	return (struct str){ b->p ? b->p : "", b->n };
+}
+
+#define autobuf __attribute__((cleanup(buf_fini)))

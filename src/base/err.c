@@ -1,0 +1,82 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct err_info infos[ERR_CODES] = {
+#define ERR_ROW(code_, name_, rpc_, http_, exit_, retry_, remedy_)                                 \
+	[ERR_##code_] = { .name = name_,                                                           \
+			  .remediation = remedy_,                                                  \
+			  .jsonrpc = rpc_,                                                         \
+			  .http = http_,                                                           \
+			  .exit = exit_,                                                           \
+			  .retryable = retry_ },
+#include "base/err_table.h"
+#undef ERR_ROW
+};
+
+static const struct {
+	int errnum;
+	enum err_code code;
+} from_errno[] = {
+	{ ENOENT, ERR_PATH_NOT_FOUND }, { ENOTDIR, ERR_PATH_NOT_FOUND }, { EACCES, ERR_PATH_DENIED },
+	{ EROFS, ERR_PATH_DENIED },	{ EPERM, ERR_PATH_DENIED },	 { EISDIR, ERR_NOT_A_FILE },
+	{ ENOSPC, ERR_DISK_FULL },	{ EDQUOT, ERR_DISK_FULL },	 { EEXIST, ERR_CONFLICT },
+	{ ENOTEMPTY, ERR_CONFLICT },	{ EBUSY, ERR_CONFLICT },	 { ETXTBSY, ERR_CONFLICT },
+	{ EMFILE, ERR_LIMIT },		{ ENFILE, ERR_LIMIT },		 { ENOMEM, ERR_LIMIT },
+	{ EAGAIN, ERR_LIMIT },		{ EFBIG, ERR_TOO_LARGE },	 { ENAMETOOLONG, ERR_INVALID },
+	{ ELOOP, ERR_INVALID },		{ EINVAL, ERR_INVALID },	 { ETIMEDOUT, ERR_TIMEOUT },
+	{ ENOSYS, ERR_UNSUPPORTED },	{ EPIPE, ERR_TRANSPORT },	 { ECONNRESET, ERR_TRANSPORT },
+};
+
+const struct err_info *err_info(enum err_code code)
+{
+	if (code <= ERR_NONE || code >= ERR_CODES)
+		code = ERR_BUG;
+	return &infos[code];
+}
+
+int err_set(struct err *e, enum err_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	e->code = code;
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_sys(struct err *e, int errnum, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	e->code = ERR_IO;
+	for (size_t i = 0; i < sizeof(from_errno) / sizeof(from_errno[0]); i++) {
+		if (from_errno[i].errnum == errnum)
+			e->code = from_errno[i].code;
+	}
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	n = strlen(e->msg);
+	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", strerror(errnum));
+	return -1;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	char was[sizeof(e->msg)];
+	va_list ap;
+	size_t n;
+
+	memcpy(was, e->msg, sizeof(was));
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	n = strlen(e->msg);
+	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", was);
+	return -1;
+}

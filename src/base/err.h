@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * Errors: a fixed-size value that the caller owns. A function that can fail takes `struct err *e`
+ * last, returns 0 or more on success and -1 (or NULL) with *e filled otherwise. Whoever ends a
+ * request logs the error or returns it, never both.
+ *
+ * A message is one line that is safe to show to a model: no host path, no secret, no address.
+ * What a code means to each kind of client (JSON-RPC, HTTP, exit status, retry, remedy) stands in
+ * one table, base/err_table.h, and nowhere else.
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MUST_USE __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt_at, args_at) __attribute__((format(printf, fmt_at, args_at)))
+
+enum err_code {
+	ERR_NONE,
+#define ERR_ROW(code, ...) ERR_##code,
+#include "base/err_table.h"
+#undef ERR_ROW
+	ERR_CODES
+};
+
+struct err {
+	enum err_code code;
+	char msg[256];
+};
+
+#define ERR_INIT ((struct err){ .code = ERR_NONE })
+
+/* What one code means outside; static, never freed. */
+struct err_info {
+	const char *name; /* on the wire: "sandbox_not_found" */
+	const char *remediation; /* what the reader can do, one sentence or two */
+	int jsonrpc; /* JSON-RPC 2.0 error code, where the failure is one of the protocol */
+	int http; /* HTTP status */
+	int exit; /* exit status of the CLI */
+	bool retryable; /* the same call may succeed later, unchanged */
+};
+
+/* Borrowed for ever. An unknown code gives the row of ERR_BUG. */
+const struct err_info *err_info(enum err_code code);
+
+/* Fills *e and returns -1, so that a failing function ends in one line. */
+int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The same for a system call's errno: picks the code from it (ENOENT, ENOSPC, EMFILE, …; else
+ * ERR_IO) and appends strerror's text. */
+int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Puts context before the message of an error already set ("fork: create child: …"); -1. */
+int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,0 +1,57 @@
+/*
+ * The table of failures: included by err.h and err.c with ERR_ROW defined; no include guard by
+ * intent. A new row needs a line in the golden test of failures.
+ *
+ * ERR_ROW(CODE, name, JSON-RPC, HTTP, exit, retryable, remediation)
+ *
+ * Exit status 125 is "Holt itself failed", 126 and 127 are the shell's "can't run" and "not
+ * found", 124 is timeout(1)'s.
+ */
+ERR_ROW(INVALID, "invalid_arguments", -32602, 400, 125, false,
+	"Correct the argument that the cause names; the schema of the call lists what it takes.")
+ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false,
+	"Use an id that sandbox_create or sandbox_fork returned; a terminated or expired sandbox "
+	"can't come back, so create a new one.")
+ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
+	"Name an existing template; \"host\" is always there.")
+ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
+	"Check the path inside the sandbox, for example with sandbox_exec and ls; relative paths "
+	"start at the sandbox's working directory.")
+ERR_ROW(PATH_DENIED, "path_denied", -32602, 403, 125, false,
+	"Use a path that the sandbox's user may write, such as one below /workspace or /tmp.")
+ERR_ROW(NOT_A_FILE, "not_a_file", -32602, 400, 125, false,
+	"Name a regular file; directories, pipes, sockets, devices and /proc are reached with "
+	"sandbox_exec only.")
+ERR_ROW(COMMAND_NOT_FOUND, "command_not_found", -32602, 404, 127, false,
+	"Check the program's name and that the template contains it; a shell line goes into "
+	"command, a list of words into argv.")
+ERR_ROW(COMMAND_NOT_RUN, "command_not_executable", -32602, 403, 126, false,
+	"Make the file executable (chmod +x), check its interpreter line, and that the working "
+	"directory exists.")
+ERR_ROW(DENIED, "denied", -32602, 403, 125, false,
+	"The operator's policy forbids this; ask a person to change it, or do without.")
+ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true,
+	"Something else is using it; wait for that to end and try again.")
+ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false,
+	"Send or ask for less at once: read a range, write in parts, or keep the data in the "
+	"sandbox.")
+ERR_ROW(LIMIT, "limit_exceeded", -32603, 429, 125, true,
+	"End what is no longer needed, or wait until something ends, and try again.")
+ERR_ROW(DISK_FULL, "disk_full", -32603, 507, 125, false,
+	"Remove files inside the sandbox, or create one with a larger disk_mb.")
+ERR_ROW(TIMEOUT, "timeout", -32603, 504, 124, true,
+	"Give a longer timeout, or do less in one call.")
+ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,
+	"The caller ended this call; call again if it is still wanted.")
+ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
+	"The sandbox's first process is gone and its files with it; create a new sandbox.")
+ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
+	"Run `holt doctor` on the host: it names what is missing and how to get it.")
+ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
+	"The connection broke; connect again and repeat the call.")
+ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true,
+	"Something of an ended sandbox could not be removed yet; it is tried again.")
+ERR_ROW(IO, "io_error", -32603, 500, 125, true,
+	"The host failed to do it; try again, and tell the operator if it stays.")
+ERR_ROW(BUG, "internal_error", -32603, 500, 125, false,
+	"This is a defect of Holt; report the cause and what was called.")

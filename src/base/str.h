@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Borrowed bytes. A `struct str` owns nothing and need not end in NUL; who made it says how long
+ * the bytes live. {NULL, 0} means absent, {"", 0} means empty.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct str {
+	const char *p;
+	size_t n;
+};
+
+#define STR_NONE ((struct str){ NULL, 0 })
+#define STR_LIT(s) ((struct str){ "" s, sizeof(s) - 1 })
+/* for printf: ("%.*s", STR_ARG(s)) */
+#define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
+
+static inline struct str str_of(const char *z)
+{
+	return (struct str){ z, z ? strlen(z) : 0 };
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool str_is(struct str a, const char *z)
+{
+	return str_eq(a, str_of(z));
+}
+
+static inline bool str_starts(struct str s, const char *z)
+{
+	size_t n = strlen(z);
+
+	return s.n >= n && memcmp(s.p, z, n) == 0;
+}

@@ -1,0 +1,228 @@
+#pragma once
+/*
+ * The sandbox engine as the hub sees it. A `struct box` owns one warden process and all sandboxes
+ * that it made; when the box or its process ends, so do they, without a trace on the host.
+ *
+ * Everything here runs on the one loop thread. An operation that takes time is started by a call
+ * that returns at once and ends in exactly one callback, never from inside the starting call.
+ * The `struct err` of a callback is borrowed until it returns; NULL means success.
+ *
+ * Sandboxes are named by ids from the kernel's randomness ("sbx-" and 32 hex digits). A
+ * `struct sandbox *` stays valid until sandbox_unref(), also when the sandbox has ended; calls on
+ * an ended one fail with ERR_SANDBOX_NOT_FOUND or ERR_GUEST.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "box/limits.h"
+
+struct box;
+struct sandbox;
+
+struct box_config {
+	const char *libexec_dir; /* where holt-warden and holt-init are; NULL: found beside the
+				    running program or in the installed place */
+	uint32_t pool; /* ready sandboxes to keep, 0 to 64 */
+	uint32_t max_sandboxes; /* 0: 4096 */
+	struct limits limits; /* defaults for what a spec leaves 0; zeros: LIMITS_DEFAULT */
+	const char *allow; /* comma list of isolation features (box/probe.h) whose absence the
+			      operator accepts; NULL or "": none, creation fails closed */
+};
+
+/* Starts the warden; requests may follow at once and wait for it. NULL with *e when it can't be
+ * started at all. config is borrowed for this call only. */
+struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err *e) MUST_USE;
+
+/* Ends every sandbox and the warden, waits until nothing of them is left (2 s at most, then the
+ * warden is killed, whose helper cleans up), then calls on_closed, after which the box is gone.
+ * Operations under way end with ERR_CANCELLED first. */
+void box_close(struct box *box, void (*on_closed)(void *arg), void *arg);
+
+struct box_stats {
+	const char *tier; /* "namespace" */
+	const char *limits; /* limit_driver_name() */
+	bool ready; /* the warden has answered; the rest is known */
+	bool rootless;
+	uint32_t live; /* sandboxes handed out */
+	uint32_t pool_size, pool_ready;
+	uint64_t created, pool_hits, pool_misses, forked, destroyed, lost;
+};
+void box_stats(const struct box *box, struct box_stats *ret_stats);
+
+/* Borrowed; NULL when there is none of that id. */
+struct sandbox *box_find(struct box *box, struct str id);
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+struct sandbox_mount {
+	struct str host; /* absolute path of a directory or regular file on the host */
+	struct str guest; /* absolute path inside; made if missing */
+	bool writable;
+};
+
+struct env_var {
+	struct str name, value;
+};
+
+/* What a sandbox is made from; all borrowed for the call only. */
+struct sandbox_spec {
+	struct str template; /* "host"; {NULL} means that too */
+	struct limits limits;
+	uint64_t ttl_ms; /* destroyed this long after creation; 0: never */
+	const struct env_var *env; /* defaults of every exec, at most 256 */
+	size_t n_env;
+	struct str cwd; /* default of every exec and of relative paths; {NULL}: /workspace */
+	const struct sandbox_mount *mounts; /* operator's only: never from an agent; at most 32 */
+	size_t n_mounts;
+};
+
+/* sb is borrowed until the callback returns: sandbox_ref() to keep it. NULL with err. */
+typedef void (*sandbox_cb)(void *arg, struct sandbox *sb, const struct err *err);
+
+/* From the pool when the spec has no mounts and a ready one is there, else made now. */
+void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sandbox_cb on_done,
+			  void *arg);
+
+/* n sandboxes (1 to 64) with the source's files, limits, environment and time to live as they
+ * are at one instant; processes are not copied. All n or none. An idle source (no process but the
+ * first) is forked in time that does not depend on its size; a busy one is frozen while its
+ * changed files are copied. children is borrowed until the callback returns. */
+typedef void (*fork_cb)(void *arg, struct sandbox *const *children, size_t n,
+			const struct err *err);
+void sandbox_fork_start(struct sandbox *source, uint32_t n, fork_cb on_done, void *arg);
+
+/* Ends everything in it; done when nothing is left of it on the host. Its execs end first, with
+ * ERR_CANCELLED. */
+void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
+
+struct sandbox *sandbox_ref(struct sandbox *sb);
+void sandbox_unref(struct sandbox *sb); /* NULL-safe; does not destroy */
+
+const char *sandbox_id(const struct sandbox *sb);
+const char *sandbox_template(const struct sandbox *sb);
+const struct limits *sandbox_limits(const struct sandbox *sb);
+bool sandbox_from_pool(const struct sandbox *sb);
+bool sandbox_live(const struct sandbox *sb);
+int64_t sandbox_ttl_left_ms(const struct sandbox *sb); /* -1: none */
+
+/* ---- exec ---------------------------------------------------------------------------------- */
+
+/* Arguments and environment together may have 96 KiB. */
+enum { EXEC_BYTES_MAX = 96 * 1024, EXEC_ARGS_MAX = 4096 };
+
+struct exec_spec {
+	const struct str *argv; /* at least one; argv[0] without '/' is looked up in PATH */
+	size_t n_argv;
+	struct str shell; /* instead of argv: a line for bash -c, or sh -c where there is no bash */
+	const struct env_var *env; /* over the sandbox's defaults */
+	size_t n_env;
+	struct str cwd; /* {NULL}: the sandbox's */
+	uint64_t timeout_ms; /* 0: none; at its end the whole process tree is killed */
+	bool stdin_open; /* exec_write() will follow; else stdin is /dev/null */
+};
+
+enum exec_stream { EXEC_STDOUT = 1, EXEC_STDERR = 2 };
+
+/* How it ended, told apart. */
+enum exec_end {
+	EXEC_EXITED, /* exit_code */
+	EXEC_SIGNALED, /* signal; exit_code is 128 + signal */
+	EXEC_TIMED_OUT, /* killed at its timeout; exit_code 124 */
+};
+
+struct exec_result {
+	enum exec_end end;
+	int exit_code;
+	int signal; /* 0: none */
+	bool hit_memory; /* the kernel killed a process of it for the memory limit */
+	bool hit_pids; /* a fork failed at the pids limit; always false under rlimit */
+	uint64_t wall_us;
+	uint64_t cpu_us; /* user and system, it and its waited-for children */
+	uint64_t peak_bytes; /* largest resident size of one of those processes */
+};
+
+struct exec_events {
+	/* Bytes as they come; borrowed until it returns. After the last, on_exit. */
+	void (*on_output)(void *arg, enum exec_stream stream, const char *p, size_t n);
+	/* Exactly once; after it the exec is gone. err: it never ran (command_not_found, …), or the
+	 * sandbox was lost or destroyed meanwhile; result is NULL then. */
+	void (*on_exit)(void *arg, const struct exec_result *result, const struct err *err);
+};
+
+struct exec;
+
+/* Starts a program. Any number run at once. NULL with *e when refused outright; else on_exit
+ * follows. spec is borrowed for the call only; events for the life of the exec. */
+struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
+			const struct exec_events *events, void *arg, struct err *e) MUST_USE;
+
+/* Queues bytes for stdin (copied); ERR_LIMIT when more than 1 MiB wait: try again from
+ * on_drain. The program having closed its stdin is no error: bytes are dropped. */
+int exec_write(struct exec *x, const char *p, size_t n, struct err *e) MUST_USE;
+void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg);
+void exec_close_stdin(struct exec *x); /* after what is queued */
+
+/* Sends a signal to the program's process group. */
+void exec_signal(struct exec *x, int signal);
+
+/* Kills the whole process tree; on_exit still follows, with EXEC_SIGNALED. */
+void exec_kill(struct exec *x);
+
+/* ---- files --------------------------------------------------------------------------------- */
+/*
+ * Paths are absolute, or relative to the sandbox's working directory; at most 4095 bytes and no
+ * NUL. They are resolved inside the sandbox, by its first process, with the rights of its user:
+ * no path on the host can be meant. Symlinks are followed inside. Only regular files on the
+ * sandbox's own file systems are read and written: what else a path leads to is ERR_NOT_A_FILE.
+ */
+enum { FILE_READ_MAX = 8 * 1024 * 1024, FILE_WRITE_MAX = 64 * 1024 * 1024, FILE_LIST_MAX = 1024 };
+
+enum file_type { FILE_REGULAR, FILE_DIRECTORY, FILE_SYMLINK, FILE_OTHER };
+
+struct file_stat {
+	enum file_type type;
+	uint32_t mode; /* permission bits */
+	uint64_t size;
+	int64_t mtime_ms; /* since the epoch */
+};
+
+typedef void (*file_cb)(void *arg, const struct err *err);
+typedef void (*file_read_cb)(void *arg, struct str bytes, const struct file_stat *st,
+			     const struct err *err);
+typedef void (*file_stat_cb)(void *arg, const struct file_stat *st, const struct err *err);
+
+struct file_entry {
+	struct str name;
+	struct file_stat st;
+};
+/* truncated: there were more than FILE_LIST_MAX entries. Sorted by name. */
+typedef void (*file_list_cb)(void *arg, const struct file_entry *entries, size_t n, bool truncated,
+			     const struct err *err);
+
+/* Up to max bytes (1 to FILE_READ_MAX) from offset; fewer only at the end of the file. */
+void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_t max,
+		     file_read_cb on_done, void *arg);
+
+struct file_write_opts {
+	uint32_t mode; /* permission bits of a new file; 0: 0644. An existing one keeps its mode. */
+	bool make_parents; /* missing directories are made, mode 0755 */
+};
+
+/* Writes the whole file so that others see the old or the new content, never a part. bytes are
+ * borrowed until on_done. */
+void file_write_start(struct sandbox *sb, struct str path, struct str bytes,
+		      const struct file_write_opts *opts, file_cb on_done, void *arg);
+
+void file_stat_start(struct sandbox *sb, struct str path, file_stat_cb on_done, void *arg);
+void file_list_start(struct sandbox *sb, struct str path, file_list_cb on_done, void *arg);
+void file_mkdir_start(struct sandbox *sb, struct str path, bool parents, file_cb on_done,
+		      void *arg);
+void file_remove_start(struct sandbox *sb, struct str path, bool recursive, file_cb on_done,
+		       void *arg);
+void file_move_start(struct sandbox *sb, struct str from, struct str to, file_cb on_done,
+		     void *arg);

@@ -1,0 +1,45 @@
+#pragma once
+/*
+ * What a sandbox may use. 0 in a request means the default below; a limit that this host can't
+ * enforce is refused with ERR_UNSUPPORTED, never ignored.
+ *
+ * Files live in memory (tmpfs), so `disk` is a part of `memory`, not an addition: a sandbox that
+ * fills its disk gets ENOSPC, one whose processes and files together go over `memory` has a
+ * process killed, and the exec says so (LIMIT_HIT_MEMORY).
+ */
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct limits {
+	uint64_t memory; /* bytes, processes and files together */
+	uint64_t disk; /* bytes, at most `memory` */
+	uint32_t pids; /* processes and threads, the first process counted */
+	uint32_t cpu_milli; /* thousandths of a CPU; 0 in a live sandbox: as many as there are */
+};
+
+#define MIB (1024ull * 1024)
+
+enum {
+	LIMIT_PIDS_MIN = 4,
+	LIMIT_PIDS_MAX = 32768,
+	LIMIT_CPU_MIN = 10,
+	LIMIT_CPU_MAX = 1024 * 1000,
+};
+#define LIMIT_MEMORY_MIN (16 * MIB)
+#define LIMIT_MEMORY_MAX (1024 * 1024 * MIB)
+#define LIMIT_DISK_MIN (1 * MIB)
+#define LIMITS_DEFAULT                                                                             \
+	((struct limits){ .memory = 1024 * MIB, .disk = 512 * MIB, .pids = 512, .cpu_milli = 0 })
+
+/* Replaces each 0 by its default (a memory limit below the default disk takes half of itself for
+ * disk) and checks the ranges; ERR_INVALID names the limit. */
+int limits_complete(struct limits *l, struct err *e) MUST_USE;
+
+/* How memory and pids are held on this host. */
+enum limit_driver {
+	LIMIT_DRIVER_CGROUP2, /* exact, for the sandbox as a whole */
+	LIMIT_DRIVER_CGROUP1, /* exact, for the sandbox as a whole */
+	LIMIT_DRIVER_RLIMIT, /* memory per process, pids exact; no CPU share */
+};
+const char *limit_driver_name(enum limit_driver d); /* "cgroup2", "cgroup1", "rlimit" */

@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * What this host can isolate. Each feature is tried, not guessed: a child process does the very
+ * thing that a sandbox needs. `holt doctor` prints the result; the warden refuses to make
+ * sandboxes while a required feature is missing that the operator has not allowed by name.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+enum probe_status { PROBE_OK, PROBE_MISSING };
+
+struct probe_result {
+	const char *feature; /* "userns", "mountns", "pidns", "netns", "overlay", "seccomp",
+				"landlock", "cgroup-memory", "cgroup-pids", "cgroup-cpu" … */
+	bool required; /* creation fails closed without it */
+	enum probe_status status;
+	char detail[160]; /* what was found: "ABI 7", "v1 (hybrid)", "EPERM from unshare" */
+	char remedy[240]; /* "" when OK: the command or setting that helps */
+};
+
+/* Runs every probe (some ten milliseconds). Fills at most max results, returns how many. */
+size_t probe_run(struct probe_result *ret_results, size_t max);

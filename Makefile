@@ -1,0 +1,56 @@
+# Short names for what Meson, Ninja and scripts/ do. `make help` lists them.
+
+PREFIX = /usr/local
+DESTDIR =
+FUZZ_SECONDS = 30
+
+all: ## build with gcc, optimised, into build/ (the default)
+	@scripts/deps --check
+	@scripts/setup build --buildtype=release --prefix=$(PREFIX)
+	@ninja --quiet -C build
+
+demo: ## install what is missing, build, and show a real session
+	@scripts/deps
+	@$(MAKE) -s all
+	@scripts/demo
+
+test: ## all tests: gcc, clang, sanitizers, unit, black box, escapes, layers, format
+	@scripts/test
+
+bench: ## measure beside the peers of the same run
+	@scripts/deps bench
+	@$(MAKE) -s all
+	@bench/run
+
+install: ## install what `make` built to PREFIX, below DESTDIR
+	@meson configure build -Dprefix=$(PREFIX)
+	@meson install --quiet -C build $(if $(DESTDIR),--destdir "$(abspath $(DESTDIR))")
+
+asan: ## build with ASan and UBSan into build/asan
+	@scripts/deps --check
+	@scripts/setup build/asan -Db_sanitize=address,undefined
+	@ninja --quiet -C build/asan
+
+clang: ## build with clang into build/clang
+	@scripts/deps --check test
+	@CC=clang scripts/setup build/clang
+	@ninja --quiet -C build/clang
+
+check: ## the quick checks: layers and format
+	@scripts/check-layers
+	@scripts/format --check
+
+format: ## format the C files
+	@scripts/format
+
+fuzz: ## fuzz each target for FUZZ_SECONDS
+	@scripts/deps --check test
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+clean: ## remove what was built
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
+
+.PHONY: all demo test bench install asan clang check format fuzz clean help

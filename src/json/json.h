@@ -1,0 +1,103 @@
+#pragma once
+/*
+ * JSON documents (RFC 8259), read strictly and within bounds. Refused are: more bytes, values or
+ * nesting than the options allow (counted before anything is allocated), duplicate object keys,
+ * bytes that are not UTF-8, lone surrogates, comments, trailing commas, NaN and Infinity, numbers
+ * beyond a double, a byte order mark, and anything but white space behind the document.
+ *
+ * Integers from -2^63 to 2^64-1 are kept exactly; all other numbers are doubles.
+ *
+ * A document owns its values. A `const struct json_val *` and every string taken from it are
+ * borrowed until json_free(). NULL stands for an absent value: every function below takes it.
+ */
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+struct json_doc;
+struct json_val;
+
+enum {
+	JSON_BYTES_MAX = 16 << 20,
+	JSON_VALUES_MAX = 1 << 18,
+	JSON_DEPTH_MAX = 64, /* [] is 1 deep, [[]] is 2 deep */
+	JSON_POINTER_MAX = 160, /* bytes of a JSON pointer in an error; longer ones are cut */
+};
+
+struct json_options {
+	size_t bytes; /* 0: JSON_BYTES_MAX */
+	size_t values; /* 0: JSON_VALUES_MAX; a key counts as one */
+	unsigned depth; /* 0: JSON_DEPTH_MAX; at most 1024 */
+	bool keys_unchecked; /* leave duplicate keys to a later json_check_keys() */
+};
+
+/* text is copied. o may be NULL. NULL with *e: ERR_INVALID where the text is not JSON or repeats a
+ * key (the message has the position or the key's JSON pointer), ERR_TOO_LARGE over a bound,
+ * ERR_LIMIT without memory. */
+struct json_doc *json_parse(struct str text, const struct json_options *o, struct err *e) MUST_USE;
+void json_free(struct json_doc *d); /* NULL-safe */
+AUTO_DEFINE(json_free, struct json_doc)
+
+const struct json_val *json_root(const struct json_doc *d);
+
+/* Bytes of memory that the document holds, about. */
+size_t json_footprint(const struct json_doc *d);
+
+/* ERR_INVALID with the JSON pointer of a key that an object below v (v included) has twice.
+ * O(n log n) in the number of keys. */
+int json_check_keys(const struct json_val *v, struct err *e) MUST_USE;
+
+enum json_type {
+	JSON_ABSENT, /* NULL */
+	JSON_NULL,
+	JSON_BOOL,
+	JSON_INT, /* fits int64_t or uint64_t */
+	JSON_REAL,
+	JSON_STR,
+	JSON_ARRAY,
+	JSON_OBJECT,
+};
+
+enum json_type json_type(const struct json_val *v);
+
+/* "a string", "an object", "null", … for messages; static. */
+const char *json_type_name(enum json_type type);
+
+bool json_bool(const struct json_val *v); /* false unless it is true */
+struct str json_str(const struct json_val *v); /* STR_NONE unless a string; may contain NUL */
+double json_real(const struct json_val *v); /* any number; 0 for all else */
+
+/* False, leaving *ret, unless v is an integer that fits. 2.0 is one, as in JSON Schema. */
+bool json_int64(const struct json_val *v, int64_t *ret);
+bool json_uint64(const struct json_val *v, uint64_t *ret);
+
+/* Elements of an array, members of an object; 0 for all else. */
+size_t json_len(const struct json_val *v);
+
+/* A member of an object; NULL when absent or when v is no object. O(members). */
+const struct json_val *json_get(const struct json_val *v, const char *key);
+const struct json_val *json_get_str(const struct json_val *v, struct str key);
+
+/*
+ * Members or elements in the order of the text:
+ *
+ *	struct json_iter it = json_iter(v);
+ *	while (json_next(&it))
+ *		use(it.key, it.val);
+ *
+ * For what is neither array nor object there are none.
+ */
+struct json_iter {
+	struct str key; /* STR_NONE in an array */
+	const struct json_val *val;
+	size_t index; /* of val */
+	/* private: */
+	const struct json_val *at;
+	size_t left;
+	bool object;
+};
+
+struct json_iter json_iter(const struct json_val *v);
+bool json_next(struct json_iter *it);

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * The requests of one connection that have no answer yet, by id: bounded, O(1). An entry is
+ * embedded in the structure of the request and outlives its place in the table.
+ */
+#include "rpc/rpc.h"
+
+enum { INFLIGHT_MAX_DEFAULT = 256 };
+
+struct inflight_entry {
+	struct rpc_id id;
+	struct inflight_entry *next; /* of the same slot */
+	struct inflight_entry *older, *newer; /* of all */
+	unsigned slot;
+	bool listed;
+};
+
+struct inflight;
+
+/* max: entries at once, 1 to 65536. NULL when out of memory. */
+struct inflight *inflight_new(unsigned max);
+void inflight_free(struct inflight *t); /* NULL-safe; must be empty */
+AUTO_DEFINE(inflight_free, struct inflight)
+
+/* Lists entry, which stays the caller's and must stay until inflight_remove(). -1 with a fault:
+ * -32600 where the id is in flight, -32603 with reason limit_exceeded at the maximum. */
+int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct rpc_id *id,
+		 struct rpc_fault *ret_fault) MUST_USE;
+
+/* NULL where no such id is in flight. */
+struct inflight_entry *inflight_find(const struct inflight *t, const struct rpc_id *id);
+
+/* The entry must be listed: a request is answered exactly once. */
+void inflight_remove(struct inflight *t, struct inflight_entry *entry);
+
+unsigned inflight_count(const struct inflight *t);
+
+/* The oldest entry and the one after it; NULL at the end. The current one may be removed once the
+ * next was asked for. */
+struct inflight_entry *inflight_first(const struct inflight *t);

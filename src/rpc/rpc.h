@@ -1,0 +1,81 @@
+#pragma once
+/*
+ * JSON-RPC 2.0 messages, without I/O: what a parsed value is, and how answers are written.
+ *
+ * Ids are strings or 64-bit integers and come back with type and value intact; null, fractions and
+ * ids of more than RPC_ID_MAX bytes are refused. Unknown members of a message are ignored, as the
+ * specification of MCP wants.
+ */
+#include "json/json.h"
+#include "json/write.h"
+
+enum rpc_code {
+	RPC_PARSE_ERROR = -32700,
+	RPC_INVALID_REQUEST = -32600,
+	RPC_METHOD_NOT_FOUND = -32601,
+	RPC_INVALID_PARAMS = -32602,
+	RPC_INTERNAL_ERROR = -32603,
+};
+
+enum { RPC_ID_MAX = 256 };
+
+/* An id in its JSON form ("7", "\"a\""), the one form in which it is compared and echoed. */
+struct rpc_id {
+	unsigned short n; /* 0: there is none, or it could not be read; written as null */
+	char json[RPC_ID_MAX];
+};
+
+/* False, and *ret is none, unless v is an id. */
+bool rpc_id_read(const struct json_val *v, struct rpc_id *ret);
+
+static inline struct str rpc_id_str(const struct rpc_id *id)
+{
+	return (struct str){ id->json, id->n };
+}
+
+enum rpc_kind {
+	RPC_REQUEST,
+	RPC_NOTIFICATION,
+	RPC_RESPONSE, /* result or error of a request of ours */
+};
+
+/* Borrowed from the document. */
+struct rpc_msg {
+	enum rpc_kind kind;
+	struct rpc_id id; /* none in a notification, and in an error response without one */
+	struct str method; /* request, notification */
+	const struct json_val *params; /* NULL, an object or an array */
+	const struct json_val *result, *error; /* response: exactly one */
+};
+
+/* What to answer to a message that can't be served. */
+struct rpc_fault {
+	enum rpc_code code;
+	char message[256];
+	const char *reason; /* data.code, a name of base/err_table.h; NULL for none */
+};
+
+/* Parses a text for JSON-RPC: 0, or -1 with the fault (-32700 where it is no JSON, -32600 where it
+ * goes over a bound of o, -32603 without memory). Duplicate keys are left to rpc_read(), so that
+ * the id can be named. o may be NULL. */
+int rpc_parse(struct str text, const struct json_options *o, struct json_doc **ret,
+	      struct rpc_fault *ret_fault) MUST_USE;
+
+/* Classifies one message (not a batch): 0, or -1 with the fault -32600 and, where it could be
+ * read, ret->id. A broken message that can only be a response or a notification is never answered:
+ * *ret_silent tells. */
+int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *ret_fault,
+	     bool *ret_silent) MUST_USE;
+
+/* -1, for returning. */
+int rpc_fault_set(struct rpc_fault *f, enum rpc_code code, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+
+/* One whole error message; id may be NULL (written as null). */
+void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f);
+
+/* {"jsonrpc":"2.0","id":…,"result": and, after exactly one value, the end. */
+void rpc_write_result(struct json_writer *w, const struct rpc_id *id);
+/* {"jsonrpc":"2.0","method":…,"params": and, after exactly one value, the end. */
+void rpc_write_notification(struct json_writer *w, const char *method);
+void rpc_write_end(struct json_writer *w);

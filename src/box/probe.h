@@ -9,6 +9,8 @@
 
 enum probe_status { PROBE_OK, PROBE_MISSING };
 
+enum { PROBE_MAX = 32 }; /* results that probe_run() gives at most */
+
 struct probe_result {
 	const char *feature; /* "userns", "mountns", "pidns", "netns", "overlay", "seccomp",
 				"landlock", "cgroup-memory", "cgroup-pids", "cgroup-cpu" … */
@@ -18,5 +20,11 @@ struct probe_result {
 	char remedy[240]; /* "" when OK: the command or setting that helps */
 };
 
-/* Runs every probe (some ten milliseconds). Fills at most max results, returns how many. */
+/* Runs every probe (some ten milliseconds; one that hangs is killed after two seconds). Leaves
+ * nothing on the host. Fills at most max results, returns how many. */
 size_t probe_run(struct probe_result *ret_results, size_t max);
+
+/* The first required feature that is missing and does not stand in allow, a comma list that may
+ * be NULL; NULL when sandboxes can be made. Borrowed from results. */
+const struct probe_result *probe_blocker(const struct probe_result *results, size_t n,
+					 const char *allow);

@@ -23,8 +23,7 @@ bench: ## measure beside the peers of the same run
 	@bench/run
 
 install: ## install what `make` built to PREFIX, below DESTDIR
-	@meson configure build -Dprefix=$(PREFIX)
-	@meson install --quiet -C build $(if $(DESTDIR),--destdir "$(abspath $(DESTDIR))")
+	@scripts/install "$(PREFIX)" $(if $(DESTDIR),"$(abspath $(DESTDIR))")
 
 asan: ## build with ASan and UBSan into build/asan
 	@scripts/deps --check

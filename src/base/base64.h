@@ -1,0 +1,9 @@
+#pragma once
+/* Base64, RFC 4648 section 4: standard alphabet, padded, no line breaks. */
+#include "base/buf.h"
+
+/* Appends the text of bytes. -1 from the buffer. */
+int base64_encode(struct buf *to, struct str bytes, struct err *e) MUST_USE;
+
+/* Appends the bytes of text. ERR_INVALID where it is no base64, says where; or from the buffer. */
+int base64_decode(struct buf *to, struct str text, struct err *e) MUST_USE;

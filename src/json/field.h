@@ -52,6 +52,8 @@ struct field_map {
 	size_t n;
 };
 
+enum { FIELD_ROWS_MAX = 64 };
+
 enum field_kind {
 	FIELD_IS_BOOL,
 	FIELD_IS_INT32,
@@ -81,11 +83,26 @@ struct field_default {
 	const char *s;
 };
 
-#define DEFAULT_BOOL(b) { .is = FIELD_DEFAULT_INT, .i = (b) }
-#define DEFAULT_INT(v) { .is = FIELD_DEFAULT_INT, .i = (v) }
-#define DEFAULT_ENUM(v) { .is = FIELD_DEFAULT_INT, .i = (v) }
-#define DEFAULT_REAL(v) { .is = FIELD_DEFAULT_REAL, .d = (v) }
-#define DEFAULT_STR(z) { .is = FIELD_DEFAULT_STR, .s = (z) }
+#define DEFAULT_BOOL(b)                                                                            \
+	{                                                                                          \
+		.is = FIELD_DEFAULT_INT, .i = (b)                                                  \
+	}
+#define DEFAULT_INT(v)                                                                             \
+	{                                                                                          \
+		.is = FIELD_DEFAULT_INT, .i = (v)                                                  \
+	}
+#define DEFAULT_ENUM(v)                                                                            \
+	{                                                                                          \
+		.is = FIELD_DEFAULT_INT, .i = (v)                                                  \
+	}
+#define DEFAULT_REAL(v)                                                                            \
+	{                                                                                          \
+		.is = FIELD_DEFAULT_REAL, .d = (v)                                                 \
+	}
+#define DEFAULT_STR(z)                                                                             \
+	{                                                                                          \
+		.is = FIELD_DEFAULT_STR, .s = (z)                                                  \
+	}
 
 struct field {
 	const char *name; /* on the wire */
@@ -114,16 +131,16 @@ struct field_table {
 };
 
 #define FIELD_KIND(x)                                                                              \
-	_Generic((x),                                                                              \
-		bool: FIELD_IS_BOOL,                                                               \
-		int32_t: FIELD_IS_INT32,                                                           \
-		int64_t: FIELD_IS_INT64,                                                           \
-		uint32_t: FIELD_IS_UINT32,                                                         \
-		uint64_t: FIELD_IS_UINT64,                                                         \
-		double: FIELD_IS_REAL,                                                             \
-		struct str: FIELD_IS_STR,                                                          \
-		struct field_strs: FIELD_IS_STRS,                                                  \
-		struct field_map: FIELD_IS_MAP)
+	_Generic((x), bool                                                                         \
+		 : FIELD_IS_BOOL, int32_t                                                          \
+		 : FIELD_IS_INT32, int64_t                                                         \
+		 : FIELD_IS_INT64, uint32_t                                                        \
+		 : FIELD_IS_UINT32, uint64_t                                                       \
+		 : FIELD_IS_UINT64, double                                                         \
+		 : FIELD_IS_REAL, struct str                                                       \
+		 : FIELD_IS_STR, struct field_strs                                                 \
+		 : FIELD_IS_STRS, struct field_map                                                 \
+		 : FIELD_IS_MAP)
 
 #define FIELD_MEMBER(S, m) (((S *)0)->m)
 
@@ -163,13 +180,14 @@ struct field_table {
 	{                                                                                          \
 		.name = #m, .kind = FIELD_IS_OBJECTS, .in = sizeof(S), .at = offsetof(S, m.p),     \
 		.count_at = offsetof(S, m.n) +                                                     \
-			    FIELD_MUST(sizeof(FIELD_MEMBER(S, m).n) == sizeof(size_t), "size_t n"), \
+			    FIELD_MUST(sizeof(FIELD_MEMBER(S, m).n) == sizeof(size_t),             \
+				       "size_t n"),                                                \
 		.table = &(table_), .elem = sizeof(*FIELD_MEMBER(S, m).p), __VA_ARGS__             \
 	}
 
 #define FIELD_HAS(S, m)                                                                            \
 	(1 + offsetof(S, m) +                                                                      \
-	 FIELD_MUST(_Generic(FIELD_MEMBER(S, m), bool: 1, default: 0), ".has names a bool"))
+	 FIELD_MUST(_Generic(FIELD_MEMBER(S, m), bool : 1, default : 0), ".has names a bool"))
 
 #define FIELD_TABLE(S, rows_, ...)                                                                 \
 	{                                                                                          \

@@ -49,6 +49,9 @@ void json_write_raw(struct json_writer *w, struct str json);
 /* A parsed value; NULL writes null. */
 void json_write_val(struct json_writer *w, const struct json_val *v);
 
+/* Makes the text fail with e, unless it has failed already. */
+void json_write_fail(struct json_writer *w, const struct err *e);
+
 /* 0, or -1 with the first failure. Fails with ERR_BUG when an object or array is still open. On
  * failure the buffer ends in a broken text: the caller drops it. */
 int json_write_done(struct json_writer *w, struct err *e) MUST_USE;

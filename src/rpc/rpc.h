@@ -68,8 +68,7 @@ int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *re
 	     bool *ret_silent) MUST_USE;
 
 /* -1, for returning. */
-int rpc_fault_set(struct rpc_fault *f, enum rpc_code code, const char *fmt, ...)
-	PRINTF_LIKE(3, 4);
+int rpc_fault_set(struct rpc_fault *f, enum rpc_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* One whole error message; id may be NULL (written as null). */
 void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f);

@@ -1,0 +1,306 @@
+/*
+ * Reading. A scan over the bytes counts values and depth first, so that a hostile text costs no
+ * memory; then yyjson parses; then objects are checked for repeated keys (json/keys.c).
+ * `struct json_doc` and `struct json_val` are yyjson's types under names of our own.
+ */
+#include "json/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <yyjson.h>
+
+enum { DEPTH_HARD = 1024 }; /* functions that walk a document recurse this deep */
+
+static const double exact_max = 9007199254740992.0; /* 2^53 */
+
+static yyjson_val *raw(const struct json_val *v)
+{
+	return (yyjson_val *)(uintptr_t)v;
+}
+
+static const struct json_val *val(yyjson_val *v)
+{
+	return (const struct json_val *)v;
+}
+
+static yyjson_doc *raw_doc(const struct json_doc *d)
+{
+	return (yyjson_doc *)(uintptr_t)d;
+}
+
+/* Index behind the string whose first byte after the quote is at i; n where it has no end. */
+static size_t string_end(struct str s, size_t i)
+{
+	for (size_t from = i; i < s.n;) {
+		const char *quote = memchr(s.p + i, '"', s.n - i);
+		size_t escapes = 0;
+
+		if (!quote)
+			return s.n;
+		i = (size_t)(quote - s.p);
+		while (i - escapes > from && s.p[i - escapes - 1] == '\\')
+			escapes++;
+		i++;
+		if (escapes % 2 == 0)
+			return i;
+	}
+	return s.n;
+}
+
+/* Counts what a text will need. The count is exact for valid JSON and may be anything for the
+ * rest, which the parser refuses. */
+static int scan(struct str s, size_t values_max, unsigned depth_max, struct err *e)
+{
+	size_t values = 1;
+	unsigned depth = 0;
+	char before = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		switch (c) {
+		case ' ':
+		case '\t':
+		case '\r':
+		case '\n':
+			continue;
+		case '"':
+			i = string_end(s, i + 1) - 1;
+			break;
+		case '[':
+		case '{':
+			values++;
+			if (++depth > depth_max)
+				return err_set(e, ERR_TOO_LARGE, "nested deeper than %u levels",
+					       depth_max);
+			break;
+		case ']':
+		case '}':
+			if (before == '[' || before == '{')
+				values--;
+			depth -= depth > 0;
+			break;
+		case ',':
+		case ':':
+			values++;
+			break;
+		}
+		before = c;
+		if (values > values_max + 1) /* +1: an opener counts what may turn out empty */
+			break;
+	}
+	if (values > values_max)
+		return err_set(e, ERR_TOO_LARGE, "more than %zu values", values_max);
+	return 0;
+}
+
+static void *alc_malloc(void *ctx, size_t n)
+{
+	return malloc(n);
+}
+
+static void *alc_realloc(void *ctx, void *p, size_t was, size_t n)
+{
+	return realloc(p, n);
+}
+
+static void alc_free(void *ctx, void *p)
+{
+	free(p);
+}
+
+static const yyjson_alc alc = { alc_malloc, alc_realloc, alc_free, NULL };
+
+static yyjson_doc *parse(struct str text, struct err *e)
+{
+	yyjson_read_err why;
+	yyjson_doc *doc;
+
+	/* yyjson takes char * for its in-place mode only, which is not asked for here */
+	doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NOFLAG, &alc, &why);
+	if (doc)
+		return doc;
+	if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		err_set(e, ERR_LIMIT, "out of memory");
+	else if (text.n == 0)
+		err_set(e, ERR_INVALID, "not JSON: empty");
+	else
+		err_set(e, ERR_INVALID, "not JSON at byte %zu: %s", why.pos, why.msg);
+	return NULL;
+}
+
+struct json_doc *json_parse(struct str text, const struct json_options *o, struct err *e)
+{
+	static const struct json_options none;
+	size_t bytes, values;
+	unsigned depth;
+	yyjson_doc *doc;
+
+	o = o ? o : &none;
+	bytes = o->bytes ? o->bytes : JSON_BYTES_MAX;
+	values = o->values ? o->values : JSON_VALUES_MAX;
+	depth = o->depth ? o->depth : JSON_DEPTH_MAX;
+	if (depth > DEPTH_HARD)
+		depth = DEPTH_HARD;
+	if (text.n > bytes) {
+		err_set(e, ERR_TOO_LARGE, "more than %zu bytes", bytes);
+		return NULL;
+	}
+	if (scan(text, values, depth, e) < 0)
+		return NULL;
+	doc = parse(text, e);
+	if (!doc)
+		return NULL;
+	if (!o->keys_unchecked && json_check_keys(val(yyjson_doc_get_root(doc)), e) < 0) {
+		yyjson_doc_free(doc);
+		return NULL;
+	}
+	return (struct json_doc *)doc;
+}
+
+void json_free(struct json_doc *d)
+{
+	yyjson_doc_free(raw_doc(d));
+}
+
+const struct json_val *json_root(const struct json_doc *d)
+{
+	return val(yyjson_doc_get_root(raw_doc(d)));
+}
+
+size_t json_footprint(const struct json_doc *d)
+{
+	yyjson_doc *doc = raw_doc(d);
+
+	return yyjson_doc_get_read_size(doc) + yyjson_doc_get_val_count(doc) * sizeof(yyjson_val);
+}
+
+enum json_type json_type(const struct json_val *v)
+{
+	switch (yyjson_get_type(raw(v))) {
+	case YYJSON_TYPE_NULL:
+		return JSON_NULL;
+	case YYJSON_TYPE_BOOL:
+		return JSON_BOOL;
+	case YYJSON_TYPE_NUM:
+		return yyjson_is_real(raw(v)) ? JSON_REAL : JSON_INT;
+	case YYJSON_TYPE_STR:
+		return JSON_STR;
+	case YYJSON_TYPE_ARR:
+		return JSON_ARRAY;
+	case YYJSON_TYPE_OBJ:
+		return JSON_OBJECT;
+	default:
+		return JSON_ABSENT;
+	}
+}
+
+const char *json_type_name(enum json_type type)
+{
+	static const char *const names[] = {
+		[JSON_ABSENT] = "nothing", [JSON_NULL] = "null",	[JSON_BOOL] = "a boolean",
+		[JSON_INT] = "an integer", [JSON_REAL] = "a number",	[JSON_STR] = "a string",
+		[JSON_ARRAY] = "an array", [JSON_OBJECT] = "an object",
+	};
+
+	return names[type];
+}
+
+bool json_bool(const struct json_val *v)
+{
+	return yyjson_is_true(raw(v));
+}
+
+struct str json_str(const struct json_val *v)
+{
+	return (struct str){ yyjson_get_str(raw(v)),
+			     yyjson_is_str(raw(v)) ? yyjson_get_len(raw(v)) : 0 };
+}
+
+double json_real(const struct json_val *v)
+{
+	return yyjson_get_num(raw(v));
+}
+
+/* A double that is a whole number and exact, such as 2.0. */
+static bool whole(yyjson_val *v, double *ret)
+{
+	double d = yyjson_get_real(v);
+
+	if (!yyjson_is_real(v) || d != trunc(d) || d < -exact_max || d > exact_max)
+		return false;
+	*ret = d;
+	return true;
+}
+
+bool json_int64(const struct json_val *v, int64_t *ret)
+{
+	yyjson_val *r = raw(v);
+	double d;
+
+	if (yyjson_is_sint(r) || (yyjson_is_uint(r) && yyjson_get_uint(r) <= INT64_MAX)) {
+		*ret = yyjson_get_sint(r);
+		return true;
+	}
+	if (!whole(r, &d))
+		return false;
+	*ret = (int64_t)d;
+	return true;
+}
+
+bool json_uint64(const struct json_val *v, uint64_t *ret)
+{
+	int64_t i;
+
+	if (yyjson_is_uint(raw(v))) {
+		*ret = yyjson_get_uint(raw(v));
+		return true;
+	}
+	if (!json_int64(v, &i) || i < 0)
+		return false;
+	*ret = (uint64_t)i;
+	return true;
+}
+
+size_t json_len(const struct json_val *v)
+{
+	return yyjson_is_ctn(raw(v)) ? yyjson_get_len(raw(v)) : 0;
+}
+
+const struct json_val *json_get(const struct json_val *v, const char *key)
+{
+	return json_get_str(v, str_of(key));
+}
+
+const struct json_val *json_get_str(const struct json_val *v, struct str key)
+{
+	return val(yyjson_obj_getn(raw(v), key.p, key.n));
+}
+
+struct json_iter json_iter(const struct json_val *v)
+{
+	struct json_iter it = { .left = json_len(v), .object = yyjson_is_obj(raw(v)) };
+
+	it.index = (size_t)-1; /* the first json_next() makes it 0 */
+	if (it.left > 0)
+		it.at = val(unsafe_yyjson_get_first(raw(v)));
+	return it;
+}
+
+bool json_next(struct json_iter *it)
+{
+	yyjson_val *at = raw(it->at);
+
+	if (it->left == 0)
+		return false;
+	it->left--;
+	it->index++;
+	if (it->object) {
+		it->key = json_str(val(at));
+		at = yyjson_obj_iter_get_val(at);
+	}
+	it->val = val(at);
+	if (it->left > 0)
+		it->at = val(unsafe_yyjson_get_next(at));
+	return true;
+}

@@ -1,0 +1,316 @@
+/* json/json.h: what is JSON, what is not, and the bounds. */
+#include <stdlib.h>
+
+#include "alloc_fail.h"
+#include "base/buf.h"
+#include "json/json.h"
+#include "json/utf8.h"
+#include "json/write.h"
+#include "test.h"
+
+#define TEXT(s)                                                                                    \
+	{                                                                                          \
+		s, sizeof(s) - 1                                                                   \
+	}
+
+static const struct {
+	const char *name;
+	struct str text;
+	enum err_code code; /* ERR_NONE: accepted */
+	const char *says; /* in the message */
+} texts[] = {
+	{ "null", TEXT("null"), ERR_NONE, NULL },
+	{ "space around", TEXT(" \t\r\n{ \"a\" : [ 1 , true ] } \n"), ERR_NONE, NULL },
+	{ "escapes", TEXT("\"\\u0000\\ud83d\\ude00\\\"\\/\\b\""), ERR_NONE, NULL },
+	{ "all of UTF-8", TEXT("\"\xc2\x80\xe0\xa0\x80\xed\x9f\xbf\xef\xbf\xbf\xf4\x8f\xbf\xbf\""),
+	  ERR_NONE, NULL },
+	{ "numbers", TEXT("[0,-0,0.5,-1e-400,1E+2,9223372036854775807,18446744073709551615]"),
+	  ERR_NONE, NULL },
+	{ "same keys apart", TEXT("[{\"a\":{\"a\":1}},{\"a\":2}]"), ERR_NONE, NULL },
+
+	{ "empty", TEXT(""), ERR_INVALID, "empty" },
+	{ "space only", TEXT("  \n"), ERR_INVALID, "byte" },
+	{ "comment", TEXT("[1 /* one */]"), ERR_INVALID, "byte 3" },
+	{ "line comment", TEXT("[1] // one"), ERR_INVALID, "byte 4" },
+	{ "trailing comma", TEXT("[1,]"), ERR_INVALID, "byte" },
+	{ "trailing member comma", TEXT("{\"a\":1,}"), ERR_INVALID, "byte" },
+	{ "garbage behind", TEXT("{} x"), ERR_INVALID, "byte 3" },
+	{ "second document", TEXT("{}{}"), ERR_INVALID, "byte 2" },
+	{ "NaN", TEXT("[NaN]"), ERR_INVALID, "byte 1" },
+	{ "Infinity", TEXT("-Infinity"), ERR_INVALID, "byte" },
+	{ "beyond a double", TEXT("1e999"), ERR_INVALID, "byte 0" },
+	{ "leading zero", TEXT("[01]"), ERR_INVALID, "byte" },
+	{ "plus", TEXT("[+1]"), ERR_INVALID, "byte 1" },
+	{ "bare point", TEXT("[1.]"), ERR_INVALID, "byte" },
+	{ "hex", TEXT("0x10"), ERR_INVALID, "byte" },
+	{ "single quotes", TEXT("['a']"), ERR_INVALID, "byte 1" },
+	{ "bare key", TEXT("{a:1}"), ERR_INVALID, "byte 1" },
+	{ "open string", TEXT("[\"abc"), ERR_INVALID, "byte" },
+	{ "open escape", TEXT("\"abc\\\""), ERR_INVALID, "byte" },
+	{ "unknown escape", TEXT("\"\\x41\""), ERR_INVALID, "byte" },
+	{ "tab in a string", TEXT("\"a\tb\""), ERR_INVALID, "byte" },
+	{ "NUL in a string", TEXT("\"a\0b\""), ERR_INVALID, "byte" },
+	{ "NUL behind", TEXT("1\0"), ERR_INVALID, "byte 1" },
+	{ "byte order mark", TEXT("\xef\xbb\xbf{}"), ERR_INVALID, "byte 0" },
+	{ "lone high surrogate", TEXT("\"\\ud800\""), ERR_INVALID, "byte" },
+	{ "lone low surrogate", TEXT("\"\\udc00x\""), ERR_INVALID, "byte" },
+	{ "high surrogate twice", TEXT("\"\\ud800\\ud800\""), ERR_INVALID, "byte" },
+	{ "surrogate as UTF-8", TEXT("\"\xed\xa0\x80\""), ERR_INVALID, "byte" },
+	{ "overlong", TEXT("\"\xc0\xaf\""), ERR_INVALID, "byte" },
+	{ "overlong of three", TEXT("\"\xe0\x80\xaf\""), ERR_INVALID, "byte" },
+	{ "above U+10FFFF", TEXT("\"\xf4\x90\x80\x80\""), ERR_INVALID, "byte" },
+	{ "cut UTF-8", TEXT("\"\xe2\x82\""), ERR_INVALID, "byte" },
+	{ "stray continuation", TEXT("\"\x80\""), ERR_INVALID, "byte" },
+	{ "not UTF-8 in a key", TEXT("{\"\xff\":1}"), ERR_INVALID, "byte" },
+	{ "mismatched", TEXT("[1}"), ERR_INVALID, "byte" },
+	{ "closers only", TEXT("]]}}"), ERR_INVALID, "byte 0" },
+
+	{ "key twice", TEXT("{\"a\":1,\"b\":2,\"a\":3}"), ERR_INVALID, "the key /a stands" },
+	{ "key twice, deep", TEXT("{\"x\":[0,{\"a/b\":{\"c~\":1,\"c~\":2}}]}"), ERR_INVALID,
+	  "the key /x/1/a~1b/c~0 stands" },
+	{ "key twice by escape", TEXT("{\"a\":1,\"\\u0061\":2}"), ERR_INVALID,
+	  "the key /a stands" },
+	{ "empty key twice", TEXT("{\"\":1,\"\":2}"), ERR_INVALID, "the key / stands" },
+	{ "key twice in many",
+	  TEXT("{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,"
+	       "\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"h\":1}"),
+	  ERR_INVALID, "the key /h stands" },
+};
+
+static void parses_strictly(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct err e = ERR_INIT;
+		AUTO(json_free) struct json_doc *d = json_parse(texts[i].text, NULL, &e);
+
+		ROW_CHECK(e.code == texts[i].code, texts[i].name);
+		ROW_CHECK((d != NULL) == (texts[i].code == ERR_NONE), texts[i].name);
+		if (texts[i].says && !strstr(e.msg, texts[i].says))
+			print_error("%s\n", e.msg);
+		ROW_CHECK(!texts[i].says || strstr(e.msg, texts[i].says), texts[i].name);
+	}
+}
+
+static const struct {
+	const char *name;
+	struct str text;
+	struct json_options options;
+	enum err_code code;
+} bounded[] = {
+	{ "as many bytes", TEXT("[1]"), { .bytes = 3 }, ERR_NONE },
+	{ "one byte over", TEXT("[1] "), { .bytes = 3 }, ERR_TOO_LARGE },
+	{ "as deep", TEXT("[{\"a\":[]}]"), { .depth = 3 }, ERR_NONE },
+	{ "too deep", TEXT("[{\"a\":[[]]}]"), { .depth = 3 }, ERR_TOO_LARGE },
+	{ "brackets in a string", TEXT("[\"[[[[\\\"[[[\\\\\"]"), { .depth = 1 }, ERR_NONE },
+	{ "as many values", TEXT("[1,{\"a\":[],\"b\":{}},\"x,y:z\"]"), { .values = 8 }, ERR_NONE },
+	{ "one value over",
+	  TEXT("[1,{\"a\":[],\"b\":{}},\"x,y:z\"]"),
+	  { .values = 7 },
+	  ERR_TOO_LARGE },
+	{ "empty ones", TEXT("[[],[ ],{},{ }]"), { .values = 5 }, ERR_NONE },
+	{ "broken and over", TEXT("[,,,,,,,,,"), { .values = 5 }, ERR_TOO_LARGE },
+	{ "keys unchecked", TEXT("{\"a\":1,\"a\":2}"), { .keys_unchecked = true }, ERR_NONE },
+};
+
+static void holds_its_bounds(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bounded); i++) {
+		struct err e = ERR_INIT;
+		AUTO(json_free)
+		struct json_doc *d = json_parse(bounded[i].text, &bounded[i].options, &e);
+
+		ROW_CHECK(e.code == bounded[i].code, bounded[i].name);
+		ROW_CHECK((d != NULL) == (e.code == ERR_NONE), bounded[i].name);
+	}
+}
+
+/* 16 MiB of openers must cost no memory and no stack. */
+static void refuses_a_deep_flood(void **state)
+{
+	autofree char *text = malloc(JSON_BYTES_MAX);
+	struct err e = ERR_INIT;
+
+	assert_non_null(text);
+	memset(text, '[', JSON_BYTES_MAX);
+	assert_null(json_parse((struct str){ text, JSON_BYTES_MAX }, NULL, &e));
+	assert_int_equal(e.code, ERR_TOO_LARGE);
+}
+
+/* 100,000 keys, all different but the last: must be no square of it. */
+static void finds_a_key_among_many(void **state)
+{
+	autobuf struct buf b = BUF_INIT(4 << 20);
+	struct json_writer w = json_writer(&b);
+	struct err e = ERR_INIT;
+
+	json_write_object(&w);
+	for (int i = 0; i < 100001; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "k%05d", i % 100000);
+		json_write_key(&w, key);
+		json_write_null(&w);
+	}
+	json_write_object_end(&w);
+	assert_int_equal(json_write_done(&w, &e), 0);
+	assert_null(json_parse(buf_str(&b), NULL, &e));
+	assert_non_null(strstr(e.msg, "/k00000 "));
+}
+
+static void cuts_a_long_pointer(void **state)
+{
+	autobuf struct buf b = BUF_INIT(1 << 16);
+	struct json_writer w = json_writer(&b);
+	struct err e = ERR_INIT;
+	char key[300];
+
+	for (size_t i = 0; i + 2 < sizeof(key); i += 2)
+		memcpy(key + i, "ä", 2);
+	key[298] = '\0';
+	json_write_object(&w);
+	for (int i = 0; i < 2; i++) {
+		json_write_key(&w, key);
+		json_write_null(&w);
+	}
+	json_write_object_end(&w);
+	assert_int_equal(json_write_done(&w, &e), 0);
+	assert_null(json_parse(buf_str(&b), NULL, &e));
+	assert_non_null(strstr(e.msg, "ä… stands twice"));
+}
+
+static const struct {
+	struct str text;
+	bool fits_int, fits_uint;
+	int64_t i;
+	uint64_t u;
+} integers[] = {
+	{ TEXT("0"), true, true, 0, 0 },
+	{ TEXT("-0"), true, true, 0, 0 },
+	{ TEXT("2.0"), true, true, 2, 2 },
+	{ TEXT("1e3"), true, true, 1000, 1000 },
+	{ TEXT("2.5"), false, false, 0, 0 },
+	{ TEXT("-1"), true, false, -1, 0 },
+	{ TEXT("-1.0"), true, false, -1, 0 },
+	{ TEXT("9007199254740993"), true, true, 9007199254740993, 9007199254740993 },
+	{ TEXT("9223372036854775807"), true, true, INT64_MAX, INT64_MAX },
+	{ TEXT("9223372036854775808"), false, true, 0, 9223372036854775808u },
+	{ TEXT("-9223372036854775808"), true, false, INT64_MIN, 0 },
+	{ TEXT("-9223372036854775809"), false, false, 0, 0 },
+	{ TEXT("18446744073709551615"), false, true, 0, UINT64_MAX },
+	{ TEXT("18446744073709551616"), false, false, 0, 0 },
+	{ TEXT("1e300"), false, false, 0, 0 },
+	{ TEXT("\"1\""), false, false, 0, 0 },
+	{ TEXT("true"), false, false, 0, 0 },
+};
+
+static void keeps_integers_exactly(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(integers); i++) {
+		struct err e;
+		AUTO(json_free) struct json_doc *d = json_parse(integers[i].text, NULL, &e);
+		int64_t si = 0;
+		uint64_t ui = 0;
+
+		assert_non_null(d);
+		ROW_CHECK(json_int64(json_root(d), &si) == integers[i].fits_int,
+			  integers[i].text.p);
+		ROW_CHECK(json_uint64(json_root(d), &ui) == integers[i].fits_uint,
+			  integers[i].text.p);
+		ROW_CHECK(si == integers[i].i && ui == integers[i].u, integers[i].text.p);
+	}
+}
+
+static void walks_values(void **state)
+{
+	static const char text[] = "{\"a\":[1,[],\"x\\u0000y\"],\"b\":{\"c\":false},\"d\":null}";
+	struct err e;
+	AUTO(json_free) struct json_doc *d = json_parse(str_of(text), NULL, &e);
+	const struct json_val *root, *a;
+	struct json_iter it;
+	char order[8] = "";
+
+	assert_non_null(d);
+	root = json_root(d);
+	a = json_get(root, "a");
+	assert_int_equal(json_type(root), JSON_OBJECT);
+	assert_int_equal(json_len(root), 3);
+	assert_int_equal(json_type(json_get(json_get(root, "b"), "c")), JSON_BOOL);
+	assert_int_equal(json_type(json_get(root, "d")), JSON_NULL);
+	assert_int_equal(json_type(json_get(root, "e")), JSON_ABSENT);
+	assert_null(json_get(a, "a"));
+	assert_null(json_get(NULL, "a"));
+	assert_int_equal(json_len(NULL), 0);
+	assert_null(json_str(NULL).p);
+	it = json_iter(root);
+	while (json_next(&it))
+		strncat(order, it.key.p, 1);
+	assert_string_equal(order, "abd");
+	it = json_iter(a);
+	while (json_next(&it))
+		assert_null(it.key.p);
+	assert_int_equal(it.index, 2);
+	assert_true(str_eq(json_str(it.val), STR_LIT("x\0y")));
+	it = json_iter(json_get(root, "d"));
+	assert_false(json_next(&it));
+}
+
+static void survives_want_of_memory(void **state)
+{
+	static const char text[] =
+		"{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,"
+		"\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":\"\\u0041\"}";
+
+	for (unsigned n = 0; alloc_fail_next(&n);) {
+		struct err e = ERR_INIT;
+		AUTO(json_free) struct json_doc *d = json_parse(str_of(text), NULL, &e);
+
+		assert_true(alloc_failed() ? !d && e.code == ERR_LIMIT : d != NULL);
+	}
+}
+
+static const struct {
+	struct str s;
+	bool valid;
+	size_t n;
+} sequences[] = {
+	{ TEXT("a"), true, 1 },
+	{ TEXT("\xc3\xa4x"), true, 2 },
+	{ TEXT("\xe2\x82\xac"), true, 3 },
+	{ TEXT("\xf0\x9f\x98\x80"), true, 4 },
+	{ TEXT("\xff"), false, 1 },
+	{ TEXT("\xc1\x80"), false, 1 },
+	{ TEXT("\xe2\x82"), false, 2 },
+	{ TEXT("\xe2\x82x"), false, 2 },
+	{ TEXT("\xe2x"), false, 1 },
+	{ TEXT("\xed\xa0\x80"), false, 1 },
+	{ TEXT("\xf0\x9f\x98"), false, 3 },
+	{ TEXT("\xf0\x80\x80\x80"), false, 1 },
+	{ TEXT("\xf4\x90\x80\x80"), false, 1 },
+};
+
+static void reads_utf8(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sequences); i++) {
+		size_t n;
+
+		ROW_CHECK(utf8_next(sequences[i].s, &n) == sequences[i].valid, sequences[i].s.p);
+		ROW_CHECK(n == sequences[i].n, sequences[i].s.p);
+	}
+	assert_int_equal(utf8_count(str_of("aä€😀")), 4);
+	assert_int_equal(utf8_cut(str_of("aä€"), 4).n, 3);
+	assert_int_equal(utf8_cut(str_of("aä€"), 6).n, 6);
+	assert_int_equal(utf8_cut(str_of("€"), 2).n, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parses_strictly),	cmocka_unit_test(holds_its_bounds),
+		cmocka_unit_test(refuses_a_deep_flood), cmocka_unit_test(finds_a_key_among_many),
+		cmocka_unit_test(cuts_a_long_pointer),	cmocka_unit_test(keeps_integers_exactly),
+		cmocka_unit_test(walks_values),		cmocka_unit_test(survives_want_of_memory),
+		cmocka_unit_test(reads_utf8),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -35,6 +35,5 @@ void inflight_remove(struct inflight *t, struct inflight_entry *entry);
 
 unsigned inflight_count(const struct inflight *t);
 
-/* The oldest entry and the one after it; NULL at the end. The current one may be removed once the
- * next was asked for. */
+/* The oldest entry; entry->newer is the one after it. NULL at the end. */
 struct inflight_entry *inflight_first(const struct inflight *t);

@@ -11,7 +11,9 @@ enum { LINE_MAX_DEFAULT = 16 << 20 };
 
 struct line_reader {
 	struct buf part; /* the beginning of a line whose end has not come */
+	size_t max;
 	bool skipping; /* in a line that was reported as too long */
+	bool given; /* part is the line that was returned last */
 };
 
 enum line_event {

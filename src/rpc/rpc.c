@@ -1,0 +1,231 @@
+#include "rpc/rpc.h"
+
+#include <stdio.h>
+
+/* Strings that JSON leaves as they are can be copied without a writer; most ids are. */
+static bool is_plain(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+			return false;
+	}
+	return true;
+}
+
+static bool read_string(struct str s, struct rpc_id *ret)
+{
+	autobuf struct buf b = BUF_INIT(RPC_ID_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e;
+
+	if (is_plain(s) && s.n + 2 <= RPC_ID_MAX) {
+		ret->json[0] = '"';
+		if (s.n > 0)
+			memcpy(ret->json + 1, s.p, s.n);
+		ret->json[s.n + 1] = '"';
+		ret->n = (unsigned short)(s.n + 2);
+		return true;
+	}
+	json_write_str(&w, s);
+	if (json_write_done(&w, &e) < 0)
+		return false;
+	memcpy(ret->json, b.p, b.n);
+	ret->n = (unsigned short)b.n;
+	return true;
+}
+
+bool rpc_id_read(const struct json_val *v, struct rpc_id *ret)
+{
+	int64_t i;
+	uint64_t u;
+
+	ret->n = 0;
+	if (json_type(v) == JSON_STR)
+		return read_string(json_str(v), ret);
+	if (json_type(v) != JSON_INT)
+		return false;
+	if (json_int64(v, &i))
+		ret->n = (unsigned short)snprintf(ret->json, RPC_ID_MAX, "%lld", (long long)i);
+	else if (json_uint64(v, &u))
+		ret->n = (unsigned short)snprintf(ret->json, RPC_ID_MAX, "%llu",
+						  (unsigned long long)u);
+	return ret->n > 0;
+}
+
+int rpc_fault_set(struct rpc_fault *f, enum rpc_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->code = code;
+	f->reason = NULL;
+	va_start(ap, fmt);
+	vsnprintf(f->message, sizeof(f->message), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int rpc_parse(struct str text, const struct json_options *o, struct json_doc **ret,
+	      struct rpc_fault *ret_fault)
+{
+	struct json_options options = o ? *o : (struct json_options){ 0 };
+	struct json_doc *d;
+	struct err e;
+
+	options.keys_unchecked = true;
+	d = json_parse(text, &options, &e);
+	if (d) {
+		*ret = d;
+		return 0;
+	}
+	if (e.code == ERR_INVALID)
+		return rpc_fault_set(ret_fault, RPC_PARSE_ERROR, "%s", e.msg);
+	rpc_fault_set(ret_fault, e.code == ERR_TOO_LARGE ? RPC_INVALID_REQUEST : RPC_INTERNAL_ERROR,
+		      "%s", e.msg);
+	ret_fault->reason = err_info(e.code)->name;
+	return -1;
+}
+
+static size_t count_of(const struct json_val *v, const char *key)
+{
+	struct json_iter it = json_iter(v);
+	size_t n = 0;
+
+	while (json_next(&it))
+		n += str_is(it.key, key);
+	return n;
+}
+
+static int check_keys(const struct json_val *v, struct rpc_msg *m, struct rpc_fault *f)
+{
+	struct err e;
+
+	if (json_check_keys(v, &e) == 0)
+		return 0;
+	if (count_of(v, "id") > 1)
+		m->id.n = 0;
+	if (e.code == ERR_LIMIT) {
+		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s", e.msg);
+		f->reason = err_info(e.code)->name;
+		return -1;
+	}
+	return rpc_fault_set(f, RPC_INVALID_REQUEST, "%s", e.msg);
+}
+
+static int read_call(const struct json_val *v, const struct json_val *id, struct rpc_msg *m,
+		     struct rpc_fault *f)
+{
+	const struct json_val *method = json_get(v, "method");
+	enum json_type type;
+
+	m->method = json_str(method);
+	if (json_type(method) != JSON_STR)
+		return rpc_fault_set(f, RPC_INVALID_REQUEST, "method takes a string, not %s",
+				     json_type_name(json_type(method)));
+	if (id && m->id.n == 0)
+		return rpc_fault_set(f, RPC_INVALID_REQUEST,
+				     "id takes a string or an integer of at most %d bytes",
+				     RPC_ID_MAX);
+	m->params = json_get(v, "params");
+	type = json_type(m->params);
+	if (type != JSON_ABSENT && type != JSON_OBJECT && type != JSON_ARRAY)
+		return rpc_fault_set(f, RPC_INVALID_REQUEST, "params takes an object, not %s",
+				     json_type_name(type));
+	return 0;
+}
+
+static int read_response(const struct json_val *v, const struct json_val *id, struct rpc_msg *m,
+			 struct rpc_fault *f)
+{
+	m->result = json_get(v, "result");
+	m->error = json_get(v, "error");
+	if (m->result && m->error)
+		return rpc_fault_set(f, RPC_INVALID_REQUEST, "both result and error");
+	if (m->id.n == 0 && (m->result || (id && json_type(id) != JSON_NULL)))
+		return rpc_fault_set(f, RPC_INVALID_REQUEST, "a response without an id");
+	if (m->error && json_type(m->error) != JSON_OBJECT)
+		return rpc_fault_set(f, RPC_INVALID_REQUEST, "error takes an object");
+	return 0;
+}
+
+int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *ret_fault,
+	     bool *ret_silent)
+{
+	const struct json_val *id = json_get(v, "id"), *method = json_get(v, "method");
+	bool response = !method && (json_get(v, "result") || json_get(v, "error"));
+
+	*ret = (struct rpc_msg){ .kind = response ? RPC_RESPONSE
+				       : id	  ? RPC_REQUEST
+						  : RPC_NOTIFICATION };
+	*ret_silent = response || (json_type(method) == JSON_STR && !id);
+	if (json_type(v) != JSON_OBJECT)
+		return rpc_fault_set(ret_fault, RPC_INVALID_REQUEST,
+				     "a message takes an object, not %s",
+				     json_type_name(json_type(v)));
+	rpc_id_read(id, &ret->id);
+	if (check_keys(v, ret, ret_fault) < 0)
+		return -1;
+	if (!str_is(json_str(json_get(v, "jsonrpc")), "2.0"))
+		return rpc_fault_set(ret_fault, RPC_INVALID_REQUEST, "jsonrpc takes \"2.0\"");
+	if (response)
+		return read_response(v, id, ret, ret_fault);
+	return read_call(v, id, ret, ret_fault);
+}
+
+static void begin(struct json_writer *w)
+{
+	json_write_object(w);
+	json_write_key(w, "jsonrpc");
+	json_write_raw(w, STR_LIT("\"2.0\""));
+}
+
+static void put_id(struct json_writer *w, const struct rpc_id *id)
+{
+	json_write_key(w, "id");
+	if (id && id->n > 0)
+		json_write_raw(w, rpc_id_str(id));
+	else
+		json_write_null(w);
+}
+
+void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f)
+{
+	begin(w);
+	put_id(w, id);
+	json_write_key(w, "error");
+	json_write_object(w);
+	json_write_key(w, "code");
+	json_write_int(w, f->code);
+	json_write_key(w, "message");
+	json_write_text(w, f->message);
+	if (f->reason) {
+		json_write_key(w, "data");
+		json_write_object(w);
+		json_write_key(w, "code");
+		json_write_text(w, f->reason);
+		json_write_object_end(w);
+	}
+	json_write_object_end(w);
+	rpc_write_end(w);
+}
+
+void rpc_write_result(struct json_writer *w, const struct rpc_id *id)
+{
+	begin(w);
+	put_id(w, id);
+	json_write_key(w, "result");
+}
+
+void rpc_write_notification(struct json_writer *w, const char *method)
+{
+	begin(w);
+	json_write_key(w, "method");
+	json_write_text(w, method);
+	json_write_key(w, "params");
+}
+
+void rpc_write_end(struct json_writer *w)
+{
+	json_write_object_end(w);
+}

@@ -1,0 +1,70 @@
+/* base/base64.h, with the vectors of RFC 4648 section 10. */
+#include "base/base64.h"
+#include "alloc_fail.h"
+#include "test.h"
+
+static const struct {
+	struct str bytes;
+	const char *text;
+} pairs[] = {
+	{ { "", 0 }, "" },
+	{ { "f", 1 }, "Zg==" },
+	{ { "fo", 2 }, "Zm8=" },
+	{ { "foo", 3 }, "Zm9v" },
+	{ { "foob", 4 }, "Zm9vYg==" },
+	{ { "fooba", 5 }, "Zm9vYmE=" },
+	{ { "foobar", 6 }, "Zm9vYmFy" },
+	{ { "\0\xff\xfe\xfb", 4 }, "AP/++w==" },
+};
+
+static void test_both_ways(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		autobuf struct buf text = BUF_INIT(64), bytes = BUF_INIT(64);
+		struct err e = ERR_INIT;
+
+		assert_int_equal(base64_encode(&text, pairs[i].bytes, &e), 0);
+		assert_string_equal(buf_str(&text).p, pairs[i].text);
+		assert_int_equal(base64_decode(&bytes, str_of(pairs[i].text), &e), 0);
+		assert_true(str_eq(buf_str(&bytes), pairs[i].bytes));
+	}
+}
+
+static const char *const broken[] = {
+	"Z",	     "Zg",   "Zg=",  "Zg===", "=",    "====",	  "Zm9v\n",
+	"Zm9vYg=\n", "Zm 9", "Zm-_", "Zh==",  "Zm9=", "Zg==Zg==",
+};
+
+static void test_refused(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+		autobuf struct buf bytes = BUF_INIT(64);
+		struct err e = ERR_INIT;
+
+		assert_int_equal(base64_decode(&bytes, str_of(broken[i]), &e), -1);
+		assert_int_equal(e.code, ERR_INVALID);
+		assert_int_equal(bytes.n, 0);
+	}
+}
+
+static void test_bounded(void **state)
+{
+	autobuf struct buf small = BUF_INIT(3);
+	struct err e = ERR_INIT;
+
+	assert_int_equal(base64_encode(&small, STR_LIT("f"), &e), -1);
+	assert_int_equal(e.code, ERR_TOO_LARGE);
+	assert_int_equal(base64_decode(&small, STR_LIT("Zm9v"), &e), 0);
+	assert_int_equal(base64_decode(&small, STR_LIT("Zg=="), &e), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -163,6 +163,25 @@ static int try_below(const struct tree *t, const char *above, const struct contr
 	return r;
 }
 
+/* True when the group holds no process but this one and the one that probes: then Holt can move
+ * into a group beside the sandboxes, which a group with processes must before it hands on. */
+static bool only_us(const char *group)
+{
+	char path[4096];
+	FILE *f;
+	int pid;
+	bool only = true;
+
+	snprintf(path, sizeof(path), "%.3000s/cgroup.procs", group);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (only && fscanf(f, "%d", &pid) == 1)
+		only = pid == getpid() || pid == getppid();
+	fclose(f);
+	return only;
+}
+
 static int try_controller(const struct probe_try *t, const struct controller *c)
 {
 	struct tree tree = { .version = 0 };
@@ -179,6 +198,8 @@ static int try_controller(const struct probe_try *t, const struct controller *c)
 		r = 0;
 	if (r == 0)
 		return probe_say(t, 0, "%s, writable", kind);
+	if (r == EBUSY && only_us(tree.own))
+		return probe_say(t, 0, "%s, delegated", kind);
 	if (r == EBUSY)
 		return probe_say(t, r, "%s, but other processes stand in this one's group", kind);
 	if (tree.version == 2 && r == ENOENT)

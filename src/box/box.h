@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "box/file_types.h"
 #include "box/limits.h"
 
 struct box;
@@ -164,7 +165,7 @@ struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
 /* Queues bytes for stdin (copied); ERR_LIMIT when more than 1 MiB wait: try again from
  * on_drain. The program having closed its stdin is no error: bytes are dropped. */
 int exec_write(struct exec *x, const char *p, size_t n, struct err *e) MUST_USE;
-void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg);
+void exec_on_drain(struct exec *x, void (*on_drain)(void *arg)); /* with the arg of start */
 void exec_close_stdin(struct exec *x); /* after what is queued */
 
 /* Sends a signal to the program's process group. */
@@ -180,10 +181,6 @@ void exec_kill(struct exec *x);
  * no path on the host can be meant. Symlinks are followed inside. Only regular files on the
  * sandbox's own file systems are read and written: what else a path leads to is ERR_NOT_A_FILE.
  */
-enum { FILE_READ_MAX = 8 * 1024 * 1024, FILE_WRITE_MAX = 64 * 1024 * 1024, FILE_LIST_MAX = 1024 };
-
-enum file_type { FILE_REGULAR, FILE_DIRECTORY, FILE_SYMLINK, FILE_OTHER };
-
 struct file_stat {
 	enum file_type type;
 	uint32_t mode; /* permission bits */

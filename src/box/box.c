@@ -1,0 +1,718 @@
+/*
+ * The hub's end of the warden: starting it, its socket, requests and their answers, and what
+ * happens when it dies. Requests are sent at once, also before the warden has said that it is
+ * ready; the socket keeps them. A warden that dies takes its sandboxes with it; the next create
+ * starts another.
+ */
+#include "box/box_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, CLOSE_MS = 6000 };
+
+/* ---- small loop things ------------------------------------------------------------------------ */
+
+static void free_handle(uv_handle_t *h)
+{
+	free(h);
+}
+
+void box_close_handle(void *handle)
+{
+	if (handle)
+		uv_close(handle, free_handle);
+}
+
+struct later {
+	uv_timer_t timer;
+	void (*f)(void *arg);
+	void *arg;
+};
+
+static void on_later(uv_timer_t *t)
+{
+	struct later *l = (struct later *)t;
+
+	l->f(l->arg);
+	box_close_handle(l);
+}
+
+int box_later(struct box *box, void (*f)(void *arg), void *arg, struct err *e)
+{
+	struct later *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	l->f = f;
+	l->arg = arg;
+	uv_timer_init(box->loop, &l->timer);
+	uv_timer_start(&l->timer, on_later, 0, 0);
+	return 0;
+}
+
+/* ---- pending requests ------------------------------------------------------------------------- */
+
+static struct pending *new_pending(struct box *box, void *arg)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->seq = ++box->last_seq;
+	p->arg = arg;
+	p->next = box->pending;
+	box->pending = p;
+	return p;
+}
+
+static struct pending *take_pending(struct box *box, uint32_t seq)
+{
+	for (struct pending **at = &box->pending; *at; at = &(*at)->next) {
+		struct pending *p = *at;
+
+		if (p->seq != seq)
+			continue;
+		*at = p->next;
+		return p;
+	}
+	return NULL;
+}
+
+static void free_pending(struct pending *p)
+{
+	sandbox_unref(p->source);
+	sandbox_unref(p->model);
+	free(p);
+}
+
+/* Ends a request, already taken from the list, with an error. */
+static void answer_error(struct pending *p, const struct err *err)
+{
+	if (p->source && p->source->forking == p)
+		sandbox_fork_ended(p->source);
+	if (p->on_fork)
+		p->on_fork(p->arg, NULL, 0, err);
+	else if (p->on_sandbox)
+		p->on_sandbox(p->arg, NULL, err);
+	free_pending(p);
+}
+
+static void fail_all(struct box *box, const struct err *err)
+{
+	while (box->pending) {
+		struct pending *p = box->pending;
+
+		box->pending = p->next;
+		answer_error(p, err);
+	}
+}
+
+/* ---- the warden's process --------------------------------------------------------------------- */
+
+/* Where the two programs are: beside the running one as built, or in libexec as installed. */
+static int find_libexec(struct box *box, struct err *e)
+{
+	static const char *const places[] = { "", "/../box", "/../libexec/holt", "/../lib/holt" };
+	char self[PATH_MAX], path[PATH_MAX];
+	ssize_t n;
+
+	if (box->config.libexec_dir) {
+		snprintf(box->libexec, sizeof(box->libexec), "%s", box->config.libexec_dir);
+		return 0;
+	}
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n < 0)
+		return err_sys(e, errno, "find the running program");
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		if (snprintf(path, sizeof(path), "%s%s/holt-warden", self, places[i]) <
+			    (int)sizeof(path) &&
+		    access(path, X_OK) == 0) {
+			snprintf(box->libexec, sizeof(box->libexec), "%.480s%s", self, places[i]);
+			return 0;
+		}
+	}
+	return err_set(e, ERR_UNSUPPORTED, "holt-warden is not installed beside holt");
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events);
+
+static void lose_all(struct box *box, const struct err *err)
+{
+	while (box->sandboxes) {
+		box->stats.lost++;
+		sandbox_end(box->sandboxes, err);
+	}
+	fail_all(box, err);
+}
+
+static void finish_close(struct box *box)
+{
+	void (*on_closed)(void *arg) = box->on_closed;
+	void *arg = box->on_closed_arg;
+
+	box_close_handle(box->close_timer);
+	free(box);
+	if (on_closed)
+		on_closed(arg);
+}
+
+static void drop_socket(struct box *box)
+{
+	if (box->poll) {
+		uv_poll_stop(box->poll);
+		box_close_handle(take_ptr(box->poll));
+	}
+	close_fd(&box->socket);
+}
+
+static void on_warden_exit(uv_process_t *process, int64_t status, int signal)
+{
+	struct box *box = process->data;
+	struct err err = ERR_INIT;
+
+	box_close_handle(take_ptr(box->process));
+	drop_socket(box);
+	box->stats.ready = false;
+	box->stats.pool_ready = 0;
+	if (box->state == BOX_CLOSING) {
+		finish_close(box);
+		return;
+	}
+	box->state = BOX_DEAD;
+	if (box->start_error.code) {
+		err = box->start_error;
+	} else {
+		log_error("the warden ended (status %d, signal %d)", (int)status, signal);
+		err_set(&err, ERR_GUEST, "the process that held all sandboxes ended");
+	}
+	lose_all(box, &err);
+}
+
+static int spawn_warden(struct box *box, int socket, struct err *e)
+{
+	char program[600], init[600], *args[] = { program, init, NULL };
+	uv_stdio_container_t stdio[4] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
+		{ .flags = UV_INHERIT_FD, .data.fd = socket },
+	};
+	uv_process_options_t options = {
+		.file = program,
+		.args = args,
+		.stdio = stdio,
+		.stdio_count = 4,
+		.exit_cb = on_warden_exit,
+	};
+	int rc;
+
+	snprintf(program, sizeof(program), "%s/holt-warden", box->libexec);
+	snprintf(init, sizeof(init), "%s/holt-init", box->libexec);
+	box->process = calloc(1, sizeof(*box->process));
+	if (!box->process)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	box->process->data = box;
+	rc = uv_spawn(box->loop, box->process, &options);
+	if (rc < 0) {
+		box_close_handle(take_ptr(box->process));
+		return err_sys(e, -rc, "start holt-warden");
+	}
+	return 0;
+}
+
+static int send_hello(struct box *box, struct err *e)
+{
+	struct wm_hello m = {
+		.h = { WM_HELLO, 0 },
+		.version = WIRE_VERSION,
+		.pool = box->config.pool,
+		.max_sandboxes = box->config.max_sandboxes,
+		.limits = box->config.limits,
+	};
+
+	snprintf(m.allow, sizeof(m.allow), "%s", box->allow);
+	if (send(box->socket, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+		return err_sys(e, errno, "greet the warden");
+	return 0;
+}
+
+static int start_warden(struct box *box, struct err *e)
+{
+	int sockets[2], failed;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return err_sys(e, errno, "socketpair");
+	box->socket = sockets[0];
+	box->start_error = ERR_INIT;
+	failed = spawn_warden(box, sockets[1], e);
+	close(sockets[1]);
+	if (failed || send_hello(box, e) < 0) {
+		close_fd(&box->socket);
+		return -1;
+	}
+	box->poll = calloc(1, sizeof(*box->poll));
+	if (!box->poll)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	uv_poll_init(box->loop, box->poll, box->socket);
+	box->poll->data = box;
+	uv_poll_start(box->poll, UV_READABLE, on_readable);
+	box->state = BOX_STARTING;
+	return 0;
+}
+
+struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err *e)
+{
+	struct box *box = calloc(1, sizeof(*box));
+
+	if (!box) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	box->loop = loop;
+	box->socket = -1;
+	box->config = *config;
+	if (!box->config.max_sandboxes)
+		box->config.max_sandboxes = SANDBOXES_DEFAULT;
+	if (box->config.pool > POOL_MAX)
+		box->config.pool = POOL_MAX;
+	box->stats.pool_size = box->config.pool;
+	box->stats.tier = "namespace";
+	box->stats.limits = "";
+	snprintf(box->allow, sizeof(box->allow), "%s", config->allow ? config->allow : "");
+	if (limits_complete(&box->config.limits, e) == 0 && find_libexec(box, e) == 0 &&
+	    start_warden(box, e) == 0)
+		return box;
+	free(box);
+	return NULL;
+}
+
+static void on_close_timeout(uv_timer_t *t)
+{
+	struct box *box = t->data;
+
+	log_error("the warden does not end; killing it");
+	uv_process_kill(box->process, SIGKILL);
+}
+
+void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
+{
+	struct err err = ERR_INIT;
+
+	err_set(&err, ERR_CANCELLED, "Holt is shutting down");
+	box->on_closed = on_closed;
+	box->on_closed_arg = arg;
+	box->state = BOX_CLOSING;
+	while (box->sandboxes)
+		sandbox_end(box->sandboxes, &err);
+	fail_all(box, &err);
+	drop_socket(box); /* which tells the warden to end */
+	if (!box->process) {
+		finish_close(box);
+		return;
+	}
+	box->close_timer = calloc(1, sizeof(*box->close_timer));
+	if (!box->close_timer) {
+		uv_process_kill(box->process, SIGKILL);
+		return;
+	}
+	uv_timer_init(box->loop, box->close_timer);
+	box->close_timer->data = box;
+	uv_timer_start(box->close_timer, on_close_timeout, CLOSE_MS, 0);
+}
+
+void box_stats(const struct box *box, struct box_stats *ret_stats)
+{
+	*ret_stats = box->stats;
+	for (const struct sandbox *sb = box->sandboxes; sb; sb = sb->next)
+		ret_stats->live++;
+}
+
+struct sandbox *box_find(struct box *box, struct str id)
+{
+	for (struct sandbox *sb = box->sandboxes; sb; sb = sb->next) {
+		if (str_is(id, sb->id) && !sb->destroying)
+			return sb;
+	}
+	return NULL;
+}
+
+/* ---- answers ---------------------------------------------------------------------------------- */
+
+static void created(struct box *box, struct pending *p, const struct wm_created *m, int fd)
+{
+	struct err err = ERR_INIT;
+
+	box->stats.created++;
+	if (m->from_pool)
+		box->stats.pool_hits++;
+	else
+		box->stats.pool_misses++;
+	p->model->from_pool = m->from_pool;
+	if (sandbox_go_live(p->model, m->keys[0], fd, &err) < 0) {
+		answer_error(p, &err);
+		return;
+	}
+	p->on_sandbox(p->arg, p->model, NULL);
+	free_pending(p);
+}
+
+static void forked(struct box *box, struct pending *p, const struct wm_created *m, int *fds)
+{
+	struct sandbox *children[WIRE_FORK_MAX] = { 0 };
+	struct err err = ERR_INIT;
+	bool failed = false;
+
+	for (uint32_t i = 0; i < m->n && !failed; i++) {
+		children[i] = sandbox_copy(p->source, &err);
+		failed = !children[i] ||
+			 sandbox_go_live(children[i], m->keys[i], take_fd(&fds[i]), &err) < 0;
+	}
+	if (p->source->forking == p)
+		sandbox_fork_ended(p->source);
+	if (failed) {
+		for (uint32_t i = 0; i < m->n; i++) {
+			if (children[i] && children[i]->live)
+				sandbox_destroy_start(children[i], NULL, NULL);
+		}
+		p->on_fork(p->arg, NULL, 0, &err);
+	} else {
+		box->stats.forked += m->n;
+		p->on_fork(p->arg, children, m->n, NULL);
+	}
+	for (uint32_t i = 0; i < m->n; i++)
+		sandbox_unref(children[i]);
+	free_pending(p);
+}
+
+static void lost(struct box *box, const struct wm_lost *m)
+{
+	struct err err = ERR_INIT;
+
+	for (struct sandbox *sb = box->sandboxes; sb; sb = sb->next) {
+		if (sb->key != m->key)
+			continue;
+		err_set(&err, ERR_GUEST, "the first process of sandbox %s ended", sb->id);
+		box->stats.lost++;
+		sandbox_end(sb, &err);
+		return;
+	}
+}
+
+static void failed(struct box *box, const struct wm_failed *m)
+{
+	struct pending *p = take_pending(box, m->h.seq);
+
+	if (p)
+		answer_error(p, &m->err);
+	else
+		box->start_error = m->err; /* the warden could not start; it exits now */
+}
+
+static void destroyed(struct box *box, uint32_t seq)
+{
+	struct pending *p = take_pending(box, seq);
+
+	if (!p)
+		return;
+	box->stats.destroyed++;
+	if (p->on_sandbox)
+		p->on_sandbox(p->arg, p->model, NULL);
+	free_pending(p);
+}
+
+static void ready(struct box *box, const struct wm_ready *m)
+{
+	box->stats.ready = true;
+	box->stats.limits = limit_driver_name((enum limit_driver)m->driver);
+	box->stats.rootless = m->rootless;
+	box->can_freeze = m->can_freeze;
+	box->state = BOX_READY;
+}
+
+static void dispatch(struct box *box, int *fds)
+{
+	const struct wm_head *h = (const void *)box->message;
+	const struct wm_created *m = (const void *)h;
+	struct pending *p;
+
+	switch (h->type) {
+	case WM_READY:
+		ready(box, (const void *)h);
+		break;
+	case WM_CREATED:
+		p = take_pending(box, h->seq);
+		if (p && p->on_fork)
+			forked(box, p, m, fds);
+		else if (p)
+			created(box, p, m, take_fd(&fds[0]));
+		break;
+	case WM_DESTROYED:
+		destroyed(box, h->seq);
+		break;
+	case WM_FAILED:
+		failed(box, (const void *)h);
+		break;
+	case WM_LOST:
+		lost(box, (const void *)h);
+		break;
+	case WM_POOL:
+		box->stats.pool_ready = ((const struct wm_pool *)h)->ready;
+		break;
+	default:
+		log_error("the warden said something unknown (%u)", h->type);
+	}
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct box *box = poll->data;
+	char control[CMSG_SPACE(WIRE_FORK_MAX * sizeof(int))];
+	struct iovec iov = { .iov_base = box->message, .iov_len = sizeof(box->message) };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control) };
+	int fds[WIRE_FORK_MAX];
+	struct cmsghdr *c;
+	ssize_t n;
+
+	n = recvmsg(box->socket, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < (ssize_t)sizeof(struct wm_head)) {
+		uv_poll_stop(poll); /* it is ending: on_warden_exit follows */
+		return;
+	}
+	memset(fds, 0xff, sizeof(fds));
+	c = CMSG_FIRSTHDR(&mh);
+	if (c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	dispatch(box, fds);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close_fd(&fds[i]);
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+/* A request that fails before it is sent is answered on the loop's next turn. */
+struct refusal {
+	struct box *box;
+	struct err err;
+	sandbox_cb on_sandbox;
+	fork_cb on_fork;
+	void *arg;
+};
+
+static void on_refusal(void *arg)
+{
+	struct refusal *r = arg;
+
+	if (r->on_fork)
+		r->on_fork(r->arg, NULL, 0, &r->err);
+	else if (r->on_sandbox)
+		r->on_sandbox(r->arg, NULL, &r->err);
+	free(r);
+}
+
+static void refuse(struct box *box, sandbox_cb on_sandbox, fork_cb on_fork, void *arg,
+		   const struct err *err)
+{
+	struct refusal *r = calloc(1, sizeof(*r));
+	struct err ignored = ERR_INIT;
+
+	if (!r)
+		abort(); /* without memory for an answer no promise can be kept */
+	*r = (struct refusal){ box, *err, on_sandbox, on_fork, arg };
+	if (box_later(box, on_refusal, r, &ignored) < 0)
+		abort();
+}
+
+static int send_warden(struct box *box, const void *msg, size_t n, struct err *e)
+{
+	ssize_t sent;
+
+	if (box->socket < 0)
+		return err_set(e, ERR_GUEST, "the process that holds all sandboxes ended");
+	do {
+		sent = send(box->socket, msg, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (sent < 0 && errno == EINTR);
+	if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		return err_set(e, ERR_LIMIT, "too many requests for sandboxes at once");
+	return sent < 0 ? err_sys(e, errno, "ask the warden") : 0;
+}
+
+static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err *e)
+{
+	for (size_t i = 0; i < spec->n_mounts; i++) {
+		const struct sandbox_mount *s = &spec->mounts[i];
+		const struct wm_mount wm = {
+			.host_len = (uint32_t)s->host.n + 1,
+			.guest_len = (uint32_t)s->guest.n + 1,
+			.writable = s->writable,
+		};
+
+		if (s->host.n < 1 || s->host.p[0] != '/' || s->guest.n < 2 ||
+		    s->guest.p[0] != '/' || s->host.n >= PATH_MAX || s->guest.n >= PATH_MAX ||
+		    memchr(s->host.p, 0, s->host.n) || memchr(s->guest.p, 0, s->guest.n))
+			return err_set(e, ERR_INVALID, "a mount takes two absolute paths");
+		if (buf_add(b, &wm, sizeof(wm), e) < 0 || buf_add(b, s->host.p, s->host.n, e) < 0 ||
+		    buf_add(b, "", 1, e) < 0 || buf_add(b, s->guest.p, s->guest.n, e) < 0 ||
+		    buf_add(b, "", 1, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int send_create(struct box *box, const struct sandbox_spec *spec, struct pending *p,
+		       struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(WIRE_MAX);
+	struct wm_create m = {
+		.h = { WM_CREATE, p->seq },
+		.limits = p->model->limits,
+		.n_mounts = (uint32_t)spec->n_mounts,
+	};
+
+	snprintf(m.template, sizeof(m.template), "%s", p->model->template);
+	if (spec->n_mounts > WIRE_MOUNTS_MAX)
+		return err_set(e, ERR_INVALID, "at most %d mounts", WIRE_MOUNTS_MAX);
+	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(spec, &b, e) < 0)
+		return -1;
+	return send_warden(box, b.p, b.n, e);
+}
+
+void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sandbox_cb on_done,
+			  void *arg)
+{
+	struct err e = ERR_INIT;
+	struct pending *p = NULL;
+	struct sandbox *model = NULL;
+
+	if (box->state == BOX_CLOSING)
+		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
+	else if (box->state != BOX_DEAD || start_warden(box, &e) == 0)
+		model = sandbox_new(box, spec, &e);
+	if (model)
+		p = new_pending(box, arg);
+	if (!p) {
+		if (!e.code)
+			err_set(&e, ERR_LIMIT, "out of memory");
+		sandbox_unref(model);
+		refuse(box, on_done, NULL, arg, &e);
+		return;
+	}
+	p->model = model;
+	p->on_sandbox = on_done;
+	if (send_create(box, spec, p, &e) < 0) {
+		free_pending(take_pending(box, p->seq));
+		refuse(box, on_done, NULL, arg, &e);
+	}
+}
+
+void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
+{
+	struct box *box = sb->box;
+	struct wm_destroy m = { .h = { .type = WM_DESTROY }, .key = sb->key };
+	struct err e = ERR_INIT;
+	struct pending *p;
+
+	if (!sb->live || sb->destroying) {
+		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+		refuse(box, on_done, NULL, arg, &e);
+		return;
+	}
+	p = new_pending(box, arg);
+	if (!p)
+		abort(); /* see refuse() */
+	p->on_sandbox = on_done;
+	p->model = sandbox_ref(sb);
+	m.h.seq = p->seq;
+	if (send_warden(box, &m, sizeof(m), &e) < 0) {
+		free_pending(take_pending(box, p->seq));
+		refuse(box, on_done, NULL, arg, &e);
+		return;
+	}
+	sb->destroying = true;
+	err_set(&e, ERR_CANCELLED, "sandbox %s was terminated", sb->id);
+	sandbox_end(sb, &e);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------- */
+
+void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
+{
+	answer_error(take_pending(box, p->seq), err);
+}
+
+void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how)
+{
+	const struct wm_fork m = {
+		.h = { WM_FORK, p->seq },
+		.key = p->source->key,
+		.n = p->n,
+		.how = how,
+	};
+	struct err e = ERR_INIT;
+
+	if (send_warden(box, &m, sizeof(m), &e) < 0)
+		box_fork_failed(box, p, &e);
+}
+
+/* Asks the source's init whether anything runs; where the hub knows that something does, only when
+ * the init has to stop it. */
+static int ask_source(struct box *box, struct pending *p, struct err *e)
+{
+	struct sandbox *sb = p->source;
+	bool busy = sb->execs || sb->calls;
+	const struct im_head ask = { busy ? IM_STOP : IM_QUIESCE, p->seq };
+
+	if (busy && box->can_freeze) {
+		box_fork_known(box, p, WM_FORK_BUSY);
+		return 0;
+	}
+	sb->stopped = busy;
+	return sandbox_send(sb, &ask, sizeof(ask), NULL, 0, e);
+}
+
+void sandbox_fork_start(struct sandbox *source, uint32_t n, fork_cb on_done, void *arg)
+{
+	struct box *box = source->box;
+	struct err e = ERR_INIT;
+	struct pending *p = NULL;
+
+	if (!source->live || source->destroying)
+		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", source->id);
+	else if (n < 1 || n > WIRE_FORK_MAX)
+		err_set(&e, ERR_INVALID, "replicas: from 1 to %d", WIRE_FORK_MAX);
+	else if (source->forking)
+		err_set(&e, ERR_CONFLICT, "sandbox %s is being forked", source->id);
+	else
+		p = new_pending(box, arg);
+	if (!p) {
+		if (!e.code)
+			err_set(&e, ERR_LIMIT, "out of memory");
+		refuse(box, NULL, on_done, arg, &e);
+		return;
+	}
+	p->on_fork = on_done;
+	p->source = sandbox_ref(source);
+	p->n = n;
+	if (ask_source(box, p, &e) < 0) {
+		free_pending(take_pending(box, p->seq));
+		refuse(box, NULL, on_done, arg, &e);
+		return;
+	}
+	source->forking = p;
+}

@@ -1,0 +1,128 @@
+#pragma once
+/* What the hub's side of the engine shares: box.c (the warden), sandbox.c (one sandbox and its
+ * init), exec.c, file.c. The contract is in box.h. */
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "box/box.h"
+#include "box/wire.h"
+
+/* An unanswered request to a warden: the seq is its key. */
+struct pending {
+	struct pending *next;
+	uint32_t seq;
+	struct sandbox *source; /* of a fork; a reference */
+	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
+	uint32_t n;
+	sandbox_cb on_sandbox; /* create, destroy */
+	fork_cb on_fork;
+	void *arg;
+};
+
+enum box_state {
+	BOX_STARTING, /* the warden has not answered yet */
+	BOX_READY,
+	BOX_DEAD, /* no warden: the next create starts one */
+	BOX_CLOSING,
+};
+
+struct box {
+	uv_loop_t *loop;
+	enum box_state state;
+	bool can_freeze;
+	struct box_config config;
+	char libexec[512], allow[256];
+	uv_process_t *process;
+	uv_poll_t *poll;
+	int socket; /* to the warden */
+	uint32_t last_seq;
+	struct pending *pending;
+	struct sandbox *sandboxes; /* live ones */
+	struct box_stats stats;
+	struct err start_error; /* why there is no warden */
+	uint64_t started_ms;
+	uv_timer_t *close_timer;
+	void (*on_closed)(void *arg);
+	void *on_closed_arg;
+	char message[WIRE_MAX];
+};
+
+/* One question to an init. */
+struct file_call {
+	struct file_call *next;
+	uint32_t id;
+	struct sandbox *sb;
+	/* err: the sandbox ended; else done and what follows it, n bytes in all; fd taken over */
+	void (*on_reply)(struct file_call *c, const struct im_file_done *done, size_t n, int fd,
+			 const struct err *err);
+};
+
+struct sandbox {
+	struct sandbox *next;
+	struct box *box;
+	uint32_t refs;
+	bool live;
+	bool from_pool;
+	bool destroying;
+	char id[ID_MAX];
+	char template[64];
+	uint64_t key;
+	struct limits limits;
+	uint64_t ttl_ms;
+	uint64_t dies_at_ms; /* 0: never */
+	char *cwd;
+	char **env; /* "NAME=value", n_env of them */
+	size_t n_env;
+	int socket; /* to its init */
+	uv_poll_t *poll;
+	uv_timer_t *ttl_timer;
+	uint32_t last_id;
+	struct exec *execs;
+	struct file_call *calls;
+	struct pending *forking; /* a fork of it that is under way */
+	struct queued *queue; /* messages to init that wait for the end of that fork */
+	uint32_t n_queued;
+	bool stopped; /* its processes wait for IM_CONTINUE */
+};
+
+/* ---- sandbox.c ------------------------------------------------------------------------------ */
+
+struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec,
+			    struct err *e) MUST_USE;
+/* At most 256 variables with sensible names; ERR_INVALID. */
+int env_check(const struct env_var *env, size_t n, struct err *e) MUST_USE;
+/* A not yet live copy of what a fork inherits. */
+struct sandbox *sandbox_copy(const struct sandbox *from, struct err *e) MUST_USE;
+/* A fork of it has ended: what was held back is sent. */
+void sandbox_fork_ended(struct sandbox *sb);
+/* Takes the socket over and puts the sandbox among the live ones. */
+int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e) MUST_USE;
+/* Ends all that is under way in it with err and takes it from the live ones. */
+void sandbox_end(struct sandbox *sb, const struct err *err);
+/* Sends one message with descriptors to its init; a full socket or a dead init is an error. */
+int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
+		 struct err *e) MUST_USE;
+/* path made absolute by the sandbox's working directory, NUL-terminated, at `at` (room: PATH_MAX);
+ * returns its length with the NUL. */
+int sandbox_path(const struct sandbox *sb, struct str path, char *at, struct err *e) MUST_USE;
+
+/* ---- box.c ---------------------------------------------------------------------------------- */
+
+/* Sends the WM_FORK of a pending fork, once it is known whether its source is idle. */
+void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how);
+void box_fork_failed(struct box *box, struct pending *p, const struct err *err);
+
+/* ---- exec.c, file.c ------------------------------------------------------------------------- */
+
+void exec_exited(struct sandbox *sb, const struct im_exit *m);
+void exec_end_all(struct sandbox *sb, const struct err *err);
+void file_replied(struct sandbox *sb, const struct im_file_done *m, size_t n, int fd);
+void file_end_all(struct sandbox *sb, const struct err *err);
+
+/* Runs f on the loop's next turn, so that no callback comes from inside the call that caused it. */
+int box_later(struct box *box, void (*f)(void *arg), void *arg, struct err *e) MUST_USE;
+
+/* Closes a heap-allocated handle and frees it when libuv has let go. NULL-safe. */
+void box_close_handle(void *handle);

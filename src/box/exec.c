@@ -1,0 +1,552 @@
+/*
+ * Programs in a sandbox: two pipes for what they say, one for what they are told, and the message
+ * to init that starts them. A program whose timeout passes has its tree killed by init; should
+ * init not answer within a second, the whole sandbox is ended from outside.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/box_impl.h"
+
+enum {
+	READ_BYTES = 64 * 1024,
+	DRAIN_READS = 32, /* what a pipe can hold when its program has ended, and some */
+	STDIN_QUEUE_MAX = 1024 * 1024,
+	KILL_GRACE_MS = 1000,
+	ENV_TOTAL_MAX = 600,
+};
+
+struct output {
+	struct exec *x;
+	enum exec_stream stream;
+	int fd;
+	uv_poll_t *poll;
+};
+
+struct exec {
+	struct exec *next;
+	struct sandbox *sb;
+	uint32_t id;
+	const struct exec_events *events;
+	void *arg;
+	struct output out[2];
+	int in; /* our end of stdin; -1: closed */
+	uv_poll_t *in_poll;
+	struct buf in_queue;
+	bool in_closing;
+	void (*on_drain)(void *arg);
+	uv_timer_t *timer;
+	bool timed_out, finishing;
+	uint64_t started_ns;
+	char name[64]; /* argv[0], for messages */
+};
+
+/* What every program starts with; the sandbox's and the call's own variables go over it. */
+static const char *const base_env[] = {
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"HOME=/home/agent",
+	"USER=agent",
+	"LOGNAME=agent",
+	"LANG=C.UTF-8",
+	"TERM=dumb",
+};
+
+/* ---- ending ----------------------------------------------------------------------------------- */
+
+static void close_output(struct output *o)
+{
+	if (o->poll) {
+		uv_poll_stop(o->poll);
+		box_close_handle(take_ptr(o->poll));
+	}
+	close_fd(&o->fd);
+}
+
+static void close_stdin(struct exec *x)
+{
+	if (x->in_poll) {
+		uv_poll_stop(x->in_poll);
+		box_close_handle(take_ptr(x->in_poll));
+	}
+	close_fd(&x->in);
+	buf_fini(&x->in_queue);
+}
+
+static void free_exec(struct exec *x)
+{
+	for (struct exec **at = &x->sb->execs; *at; at = &(*at)->next) {
+		if (*at == x) {
+			*at = x->next;
+			break;
+		}
+	}
+	close_output(&x->out[0]);
+	close_output(&x->out[1]);
+	close_stdin(x);
+	if (x->timer) {
+		uv_timer_stop(x->timer);
+		box_close_handle(x->timer);
+	}
+	sandbox_unref(x->sb);
+	free(x);
+}
+
+static void finish(struct exec *x, const struct exec_result *result, const struct err *err)
+{
+	const struct exec_events *events = x->events;
+	void *arg = x->arg;
+
+	free_exec(x);
+	events->on_exit(arg, result, err);
+}
+
+/* ---- output ----------------------------------------------------------------------------------- */
+
+/* Hands on what is there, once; 1: more may follow, 0: nothing now, -1: the end. */
+static int read_output(struct output *o)
+{
+	static char bytes[READ_BYTES];
+	ssize_t n;
+
+	do {
+		n = read(o->fd, bytes, sizeof(bytes));
+	} while (n < 0 && errno == EINTR);
+	if (n > 0)
+		o->x->events->on_output(o->x->arg, o->stream, bytes, (size_t)n);
+	return n > 0 ? 1 : n < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+static void on_output_ready(uv_poll_t *poll, int status, int events)
+{
+	struct output *o = poll->data;
+
+	if (read_output(o) < 0)
+		close_output(o);
+}
+
+/* A program's output is all in its pipes when it ends. Others may hold the pipes open and go on
+ * writing: they are not waited for. */
+static void drain(struct output *o)
+{
+	for (int i = 0; o->fd >= 0 && i < DRAIN_READS; i++) {
+		if (read_output(o) <= 0)
+			return;
+	}
+}
+
+/* ---- the answer of init ------------------------------------------------------------------------ */
+
+static void start_error(const struct exec *x, const struct im_exit *m, struct err *e)
+{
+	if (m->stage == IM_STAGE_CWD) {
+		err_sys(e, m->errnum, "enter the working directory");
+		e->code = ERR_COMMAND_NOT_RUN;
+	} else if (m->stage == IM_STAGE_FORK) {
+		err_sys(e, m->errnum, "start a process in the sandbox");
+		e->code = ERR_LIMIT;
+	} else {
+		err_sys(e, m->errnum, "run \"%s\"", x->name);
+		e->code = m->errnum == ENOENT ? ERR_COMMAND_NOT_FOUND
+			: m->errnum == E2BIG  ? ERR_TOO_LARGE
+					      : ERR_COMMAND_NOT_RUN;
+	}
+}
+
+static void fill_result(const struct exec *x, const struct im_exit *m, struct exec_result *r)
+{
+	r->wall_us = (clock_ns() - x->started_ns) / 1000;
+	r->cpu_us = m->cpu_us;
+	r->peak_bytes = m->peak_bytes;
+	r->hit_memory = m->oom_kills > 0;
+	r->hit_pids = m->pids_hits > 0;
+	if (WIFSIGNALED(m->status)) {
+		r->end = EXEC_SIGNALED;
+		r->signal = WTERMSIG(m->status);
+		r->exit_code = 128 + r->signal;
+	} else {
+		r->exit_code = WEXITSTATUS(m->status);
+	}
+	if (x->timed_out) {
+		r->end = EXEC_TIMED_OUT;
+		r->exit_code = 124;
+	}
+}
+
+static struct exec *find_exec(const struct sandbox *sb, uint32_t id)
+{
+	for (struct exec *x = sb->execs; x; x = x->next) {
+		if (x->id == id && !x->finishing)
+			return x;
+	}
+	return NULL;
+}
+
+void exec_exited(struct sandbox *sb, const struct im_exit *m)
+{
+	struct exec_result r = { .end = EXEC_EXITED };
+	struct exec *x = find_exec(sb, m->h.id);
+	struct err err = ERR_INIT;
+
+	if (!x)
+		return;
+	x->finishing = true;
+	if (m->stage != IM_STAGE_RAN) {
+		start_error(x, m, &err);
+		finish(x, NULL, &err);
+		return;
+	}
+	fill_result(x, m, &r);
+	drain(&x->out[0]);
+	drain(&x->out[1]);
+	finish(x, &r, NULL);
+}
+
+void exec_end_all(struct sandbox *sb, const struct err *err)
+{
+	while (sb->execs) {
+		struct exec *x = sb->execs;
+
+		x->finishing = true;
+		drain(&x->out[0]);
+		drain(&x->out[1]);
+		finish(x, NULL, err);
+	}
+}
+
+/* ---- killing ---------------------------------------------------------------------------------- */
+
+static void send_signal(struct exec *x, int signal, uint32_t flags)
+{
+	const struct im_signal m = {
+		.h = { IM_SIGNAL, x->id },
+		.signal = signal,
+		.flags = flags,
+	};
+	struct err e = ERR_INIT;
+
+	if (sandbox_send(x->sb, &m, sizeof(m), NULL, 0, &e) < 0)
+		log_warn("sandbox %s: signal %d: %s", x->sb->id, signal, e.msg);
+}
+
+/* The first process of the sandbox did not do as told, so it is not trusted any more. */
+static void on_kill_timeout(uv_timer_t *t)
+{
+	struct exec *x = t->data;
+	struct exec_result r = {
+		.end = x->timed_out ? EXEC_TIMED_OUT : EXEC_SIGNALED,
+		.exit_code = x->timed_out ? 124 : 128 + SIGKILL,
+		.signal = SIGKILL,
+		.wall_us = (clock_ns() - x->started_ns) / 1000,
+	};
+	struct sandbox *sb = sandbox_ref(x->sb);
+
+	log_error("sandbox %s: its first process does not answer; ending it", sb->id);
+	x->finishing = true;
+	finish(x, &r, NULL);
+	if (sb->live)
+		sandbox_destroy_start(sb, NULL, NULL);
+	sandbox_unref(sb);
+}
+
+static void kill_tree(struct exec *x)
+{
+	send_signal(x, SIGKILL, IM_SIGNAL_TREE);
+	if (x->timer)
+		uv_timer_start(x->timer, on_kill_timeout, KILL_GRACE_MS, 0);
+}
+
+static void on_timeout(uv_timer_t *t)
+{
+	struct exec *x = t->data;
+
+	x->timed_out = true;
+	kill_tree(x);
+}
+
+void exec_kill(struct exec *x)
+{
+	kill_tree(x);
+}
+
+void exec_signal(struct exec *x, int signal)
+{
+	send_signal(x, signal, 0);
+}
+
+/* ---- stdin ------------------------------------------------------------------------------------ */
+
+static void on_stdin_ready(uv_poll_t *poll, int status, int events)
+{
+	struct exec *x = poll->data;
+	ssize_t n = write(x->in, x->in_queue.p, x->in_queue.n);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		close_stdin(x); /* it does not read any more */
+	} else {
+		buf_drop(&x->in_queue, (size_t)n);
+		if (x->in_queue.n)
+			return;
+		uv_poll_stop(x->in_poll);
+		if (x->in_closing)
+			close_stdin(x);
+	}
+	if (x->on_drain)
+		x->on_drain(x->arg);
+}
+
+int exec_write(struct exec *x, const char *p, size_t n, struct err *e)
+{
+	if (x->in < 0 || x->in_closing || n == 0)
+		return 0;
+	if (x->in_queue.n + n > STDIN_QUEUE_MAX && x->in_queue.n)
+		return err_set(e, ERR_LIMIT, "the program reads its input too slowly");
+	x->in_queue.max = x->in_queue.n + n > STDIN_QUEUE_MAX ? n : STDIN_QUEUE_MAX;
+	if (buf_add(&x->in_queue, p, n, e) < 0)
+		return -1;
+	uv_poll_start(x->in_poll, UV_WRITABLE, on_stdin_ready);
+	return 0;
+}
+
+void exec_on_drain(struct exec *x, void (*on_drain)(void *arg))
+{
+	x->on_drain = on_drain;
+}
+
+void exec_close_stdin(struct exec *x)
+{
+	x->in_closing = true;
+	if (x->in_queue.n == 0)
+		close_stdin(x);
+}
+
+/* ---- starting --------------------------------------------------------------------------------- */
+
+/* "NAME=value" strings, each name once: later ones go over earlier ones. */
+struct env_list {
+	struct str vars[ENV_TOTAL_MAX];
+	size_t n;
+};
+
+static struct str env_name(struct str var)
+{
+	const char *eq = memchr(var.p, '=', var.n);
+
+	return (struct str){ var.p, eq ? (size_t)(eq - var.p) : var.n };
+}
+
+static void env_put(struct env_list *l, struct str var)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (str_eq(env_name(l->vars[i]), env_name(var))) {
+			l->vars[i] = var;
+			return;
+		}
+	}
+	if (l->n < ENV_TOTAL_MAX)
+		l->vars[l->n++] = var;
+}
+
+static int add_string(struct buf *b, struct str s, struct err *e)
+{
+	if (s.n && memchr(s.p, 0, s.n))
+		return err_set(e, ERR_INVALID, "arguments hold no NUL");
+	if (buf_add(b, s.p, s.n, e) < 0 || buf_add(b, "", 1, e) < 0)
+		return -1;
+	return 0;
+}
+
+static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, uint32_t *ret_n,
+		   struct err *e)
+{
+	autobuf struct buf own = BUF_INIT(EXEC_BYTES_MAX);
+	struct env_list l = { .n = 0 };
+	size_t at = 0;
+
+	if (env_check(spec->env, spec->n_env, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
+		env_put(&l, str_of(base_env[i]));
+	for (size_t i = 0; i < x->sb->n_env; i++)
+		env_put(&l, str_of(x->sb->env[i]));
+	for (size_t i = 0; i < spec->n_env; i++) {
+		if (buf_addf(&own, e, "%.*s=%.*s", STR_ARG(spec->env[i].name),
+			     STR_ARG(spec->env[i].value)) < 0 ||
+		    buf_add(&own, "", 1, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < spec->n_env; i++) {
+		env_put(&l, str_of(own.p + at));
+		at += strlen(own.p + at) + 1;
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		if (add_string(b, l.vars[i], e) < 0)
+			return -1;
+	}
+	*ret_n = (uint32_t)l.n;
+	return 0;
+}
+
+/* The working directory: the call's, below the sandbox's when relative. */
+static int add_cwd(struct exec *x, const struct exec_spec *spec, struct buf *b, struct err *e)
+{
+	struct str cwd = spec->cwd.p ? spec->cwd : str_of(x->sb->cwd);
+	char path[PATH_MAX];
+	int n = sandbox_path(x->sb, cwd, path, e);
+
+	if (n < 0)
+		return err_wrap(e, "cwd");
+	return buf_add(b, path, (size_t)n, e);
+}
+
+static int build_message(struct exec *x, const struct exec_spec *spec, struct buf *b, struct err *e)
+{
+	struct im_exec m = {
+		.h = { IM_EXEC, x->id },
+		.argc = spec->shell.p ? 1 : (uint32_t)spec->n_argv,
+		.has_stdin = spec->stdin_open,
+		.shell = spec->shell.p != NULL,
+	};
+
+	if (!spec->shell.p &&
+	    (spec->n_argv < 1 || spec->n_argv > EXEC_ARGS_MAX || spec->argv[0].n == 0))
+		return err_set(e, ERR_INVALID, "argv: 1 to %d words, the first not empty",
+			       EXEC_ARGS_MAX);
+	if (buf_add(b, &m, sizeof(m), e) < 0 || add_cwd(x, spec, b, e) < 0)
+		return -1;
+	if (spec->shell.p && add_string(b, spec->shell, e) < 0)
+		return -1;
+	for (size_t i = 0; !spec->shell.p && i < spec->n_argv; i++) {
+		if (add_string(b, spec->argv[i], e) < 0)
+			return -1;
+	}
+	if (add_env(x, spec, b, &m.envc, e) < 0)
+		return -1;
+	memcpy(b->p, &m, sizeof(m));
+	return 0;
+}
+
+/* Our end does not block, the program's does. It may be opened again by its name in /proc by the
+ * program (/dev/stdout), which is another user: hence the mode. */
+static int make_pipe(int *ours, int *theirs, bool we_read)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	*ours = ends[we_read ? 0 : 1];
+	*theirs = ends[we_read ? 1 : 0];
+	if (fchmod(*theirs, 0666) < 0 || fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
+		return -1;
+	return 0;
+}
+
+static int watch_output(struct exec *x, int i, enum exec_stream stream)
+{
+	struct output *o = &x->out[i];
+
+	o->x = x;
+	o->stream = stream;
+	o->poll = calloc(1, sizeof(*o->poll));
+	if (!o->poll)
+		return -1;
+	uv_poll_init(x->sb->box->loop, o->poll, o->fd);
+	o->poll->data = o;
+	uv_poll_start(o->poll, UV_READABLE, on_output_ready);
+	return 0;
+}
+
+static int watch_all(struct exec *x, const struct exec_spec *spec, struct err *e)
+{
+	uv_loop_t *loop = x->sb->box->loop;
+
+	if (watch_output(x, 0, EXEC_STDOUT) < 0 || watch_output(x, 1, EXEC_STDERR) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (spec->stdin_open) {
+		x->in_poll = calloc(1, sizeof(*x->in_poll));
+		if (!x->in_poll)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		uv_poll_init(loop, x->in_poll, x->in);
+		x->in_poll->data = x;
+	}
+	x->timer = calloc(1, sizeof(*x->timer));
+	if (!x->timer)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	uv_timer_init(loop, x->timer);
+	x->timer->data = x;
+	if (spec->timeout_ms)
+		uv_timer_start(x->timer, on_timeout, spec->timeout_ms, 0);
+	return 0;
+}
+
+static int start(struct exec *x, const struct exec_spec *spec, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(EXEC_BYTES_MAX + PATH_MAX + 4096);
+	int fds[3] = { -1, -1, -1 }, failed;
+
+	if (build_message(x, spec, &b, e) < 0)
+		return e->code == ERR_TOO_LARGE
+			     ? err_set(e, ERR_TOO_LARGE,
+				       "arguments and environment: at most %d bytes together",
+				       EXEC_BYTES_MAX)
+			     : -1;
+	failed = (spec->stdin_open && make_pipe(&x->in, &fds[0], false) < 0) ||
+		 make_pipe(&x->out[0].fd, &fds[1], true) < 0 ||
+		 make_pipe(&x->out[1].fd, &fds[2], true) < 0;
+	if (failed)
+		err_sys(e, errno, "make pipes");
+	else if (watch_all(x, spec, e) < 0)
+		failed = 1;
+	else if (spec->stdin_open)
+		failed = sandbox_send(x->sb, b.p, b.n, fds, 3, e);
+	else
+		failed = sandbox_send(x->sb, b.p, b.n, fds + 1, 2, e);
+	for (int i = 0; i < 3; i++)
+		close_fd(&fds[i]);
+	return failed ? -1 : 0;
+}
+
+struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
+			const struct exec_events *events, void *arg, struct err *e)
+{
+	struct str name = spec->shell.p ? STR_LIT("sh")
+			: spec->n_argv	? spec->argv[0]
+					: STR_LIT("");
+	struct exec *x;
+
+	if (!sb->live || sb->destroying) {
+		err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+		return NULL;
+	}
+	x = calloc(1, sizeof(*x));
+	if (!x) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	x->sb = sandbox_ref(sb);
+	x->id = ++sb->last_id;
+	x->events = events;
+	x->arg = arg;
+	x->in = -1;
+	x->out[0].fd = -1;
+	x->out[1].fd = -1;
+	x->started_ns = clock_ns();
+	snprintf(x->name, sizeof(x->name), "%.*s", STR_ARG(name));
+	x->next = sb->execs;
+	sb->execs = x;
+	if (start(x, spec, e) == 0)
+		return x;
+	free_exec(x);
+	return NULL;
+}

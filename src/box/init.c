@@ -1,0 +1,574 @@
+/*
+ * holt-init: PID 1 of a sandbox, and the only process in it that is ours.
+ *
+ * It is born with everything already taken away: no capability, no way to gain one, a seccomp
+ * filter, a Landlock domain, its own user id and namespaces. It reads requests from one socket,
+ * starts programs, hands out files, reaps what dies, and does nothing else. When the socket
+ * closes it exits, and the kernel ends the rest of the sandbox.
+ *
+ * Programs that it starts run under the same user id, so it defends itself: it is not dumpable
+ * (no ptrace, no /proc/1/mem or fd), signals from inside cannot reach a PID 1 that has no handler
+ * for them, and nothing waits for it without a limit of time (the hub kills from outside).
+ *
+ * A program's tree is found again at its timeout because each program is made a subreaper before
+ * it is executed: its orphans become its children, so as long as it lives all that it started are
+ * its descendants.
+ */
+#include "box/init.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	EXECS_MAX = 1024,
+	STRINGS_MAX = 8192, /* words and variables of one program */
+	PIDS_SEEN_MAX = 32768,
+	KILL_ROUNDS = 16,
+	STOP_ROUNDS = 200,
+	STOP_PAUSE_US = 2000,
+};
+
+static const char shell_bash[] = "/bin/bash", shell_sh[] = "/bin/sh";
+
+struct running {
+	uint32_t id;
+	pid_t pid; /* 0: free */
+	uint32_t oom_kills, pids_hits; /* counters when it started */
+};
+
+static struct {
+	int signals;
+	int null;
+	struct running execs[EXECS_MAX];
+	int n_execs; /* slots in use, from the first */
+	char message[WIRE_MAX + 1];
+	char *strings[STRINGS_MAX];
+} self;
+
+void init_send(const void *msg, size_t n, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+	ssize_t sent;
+
+	if (fd >= 0) {
+		mh.msg_control = control;
+		mh.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
+	do {
+		sent = sendmsg(INIT_FD, &mh, MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		_exit(1);
+}
+
+/* ---- counters of the cgroup ------------------------------------------------------------------ */
+
+/* The number after `key ` in a cgroup file, 0 when it is not there. */
+static uint32_t counter(int fd, const char *key)
+{
+	char text[512];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *at;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	for (at = text; (at = strstr(at, key)); at++) {
+		if ((at == text || at[-1] == '\n') && at[strlen(key)] == ' ')
+			return (uint32_t)strtoul(at + strlen(key) + 1, NULL, 10);
+	}
+	return 0;
+}
+
+static uint32_t oom_kills(void)
+{
+	return counter(INIT_OOM_FD, "oom_kill");
+}
+
+static uint32_t pids_hits(void)
+{
+	return counter(INIT_PIDS_FD, "max");
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* What the new process tells its parent; they share memory until it executes (vfork). */
+struct launch {
+	char *const *argv;
+	char *const *envp;
+	const char *cwd;
+	int fds[3];
+	volatile uint32_t stage;
+	volatile int errnum;
+};
+
+static const char *env_get(char *const *envp, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *envp; envp++) {
+		if (strncmp(*envp, name, n) == 0 && (*envp)[n] == '=')
+			return *envp + n + 1;
+	}
+	return NULL;
+}
+
+/* execve with the search of execvp, but in the program's PATH, not in ours. Returns on failure,
+ * errno set to the most telling error. */
+static void exec_search(char *const *argv, char *const *envp)
+{
+	const char *path = env_get(envp, "PATH"), *end;
+	char file[4096];
+	int telling = ENOENT;
+
+	if (strchr(argv[0], '/')) {
+		execve(argv[0], argv, envp);
+		return;
+	}
+	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+		int len;
+
+		end = strchrnul(path, ':');
+		len = (int)(end - path);
+		if (snprintf(file, sizeof(file), "%.*s%s%s", len, path, len ? "/" : "", argv[0]) >=
+		    (int)sizeof(file))
+			continue;
+		execve(file, argv, envp);
+		if (errno != ENOENT && errno != ENOTDIR)
+			telling = errno;
+	}
+	errno = telling;
+}
+
+/* In the new process, in our memory: only its own stack and *l are written. */
+static _Noreturn void launch_child(struct launch *l)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	l->stage = IM_STAGE_CWD;
+	for (int i = 0; i < 3; i++) {
+		if (dup2(l->fds[i], i) < 0)
+			goto fail; /* every descriptor of ours is above 2, so none is lost */
+	}
+	if (chdir(l->cwd) < 0)
+		goto fail;
+	l->stage = IM_STAGE_EXEC;
+	exec_search(l->argv, l->envp);
+fail:
+	l->errnum = errno;
+	_exit(127);
+}
+
+static pid_t launch(struct launch *l)
+{
+	pid_t pid;
+
+	l->stage = IM_STAGE_FORK;
+	l->errnum = 0;
+	pid = vfork();
+	if (pid == 0)
+		launch_child(l);
+	if (pid < 0) {
+		l->errnum = errno;
+		return -1;
+	}
+	if (l->errnum) {
+		waitpid(pid, NULL, 0);
+		return -1;
+	}
+	return pid;
+}
+
+static struct running *find_exec(uint32_t id, pid_t pid)
+{
+	for (int i = 0; i < self.n_execs; i++) {
+		struct running *r = &self.execs[i];
+
+		if (r->pid && (pid ? r->pid == pid : r->id == id))
+			return r;
+	}
+	return NULL;
+}
+
+static struct running *free_slot(void)
+{
+	for (int i = 0; i < self.n_execs; i++) {
+		if (!self.execs[i].pid)
+			return &self.execs[i];
+	}
+	return self.n_execs < EXECS_MAX ? &self.execs[self.n_execs++] : NULL;
+}
+
+static void exec_failed(uint32_t id, uint32_t stage, int errnum)
+{
+	const struct im_exit out = {
+		.h = { IM_EXIT, id },
+		.stage = stage,
+		.errnum = errnum,
+	};
+
+	init_send(&out, sizeof(out), -1);
+}
+
+/* Splits the strings after *m into self.strings: the words, NULL, the variables, NULL. The
+ * message is terminated by a NUL of our own, so no string runs out of it. */
+static int split_strings(const struct im_exec *m, size_t n, char **ret_cwd)
+{
+	char *at = (char *)(m + 1), *end = (char *)m + n;
+	uint32_t total = m->argc + m->envc;
+	char **out = self.strings;
+
+	if (m->argc < 1 || m->argc > STRINGS_MAX || m->envc > STRINGS_MAX ||
+	    total + 8 > STRINGS_MAX || at >= end)
+		return -1;
+	*ret_cwd = at;
+	at += strlen(at) + 1;
+	out += 3; /* room for "sh -c line" before the line */
+	for (uint32_t i = 0; i < total; i++) {
+		if (at >= end)
+			return -1;
+		if (i == m->argc)
+			*out++ = NULL;
+		*out++ = at;
+		at += strlen(at) + 1;
+	}
+	if (m->envc == 0)
+		*out++ = NULL;
+	*out = NULL;
+	return 0;
+}
+
+static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
+{
+	struct launch l = { .fds = { fds[0], fds[1], fds[2] } };
+	struct running *r = free_slot();
+	char *cwd = NULL;
+	pid_t pid;
+
+	if (!r || split_strings(m, n, &cwd) < 0) {
+		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EAGAIN);
+		return;
+	}
+	l.cwd = cwd;
+	l.argv = self.strings + 3;
+	l.envp = self.strings + 3 + m->argc + 1;
+	if (m->shell) {
+		self.strings[1] = access(shell_bash, X_OK) == 0 ? (char *)shell_bash
+								: (char *)shell_sh;
+		self.strings[2] = (char *)"-c";
+		l.argv = self.strings + 1;
+	}
+	r->id = m->h.id;
+	r->oom_kills = oom_kills();
+	r->pids_hits = pids_hits();
+	pid = launch(&l);
+	if (pid < 0) {
+		exec_failed(m->h.id, l.stage, l.errnum);
+		return;
+	}
+	r->pid = pid;
+}
+
+static void report_exit(struct running *r, int status, const struct rusage *u)
+{
+	const struct im_exit out = {
+		.h = { IM_EXIT, r->id },
+		.stage = IM_STAGE_RAN,
+		.status = status,
+		.oom_kills = oom_kills() - r->oom_kills,
+		.pids_hits = pids_hits() - r->pids_hits,
+		.cpu_us = (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000 +
+			  (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec),
+		.peak_bytes = (uint64_t)u->ru_maxrss * 1024,
+	};
+
+	r->pid = 0;
+	while (self.n_execs > 0 && !self.execs[self.n_execs - 1].pid)
+		self.n_execs--;
+	init_send(&out, sizeof(out), -1);
+}
+
+static void reap(void)
+{
+	struct signalfd_siginfo si;
+	struct rusage usage;
+	struct running *r;
+	int status;
+	pid_t pid;
+
+	while (read(self.signals, &si, sizeof(si)) > 0)
+		;
+	while ((pid = wait4(-1, &status, WNOHANG | __WALL, &usage)) > 0) {
+		r = find_exec(0, pid);
+		if (r)
+			report_exit(r, status, &usage);
+		else
+			init_file_reaped(pid, status);
+	}
+}
+
+/* ---- processes of the sandbox ---------------------------------------------------------------- */
+
+struct proc {
+	pid_t pid, parent;
+	bool alive; /* not a zombie */
+	bool stopped;
+	bool ours; /* descends from the one that is searched for */
+};
+
+static bool read_proc(const char *name, struct proc *p)
+{
+	char path[64], text[512], *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	at = strrchr(text, ')'); /* the name in parentheses is the program's choice */
+	if (!at || strlen(at) < 5)
+		return false;
+	p->pid = (pid_t)atol(name);
+	p->parent = (pid_t)atol(at + 4);
+	p->alive = at[2] != 'Z' && at[2] != 'X';
+	p->stopped = at[2] == 'T';
+	p->ours = false;
+	return true;
+}
+
+static struct proc procs[PIDS_SEEN_MAX];
+
+/* Fills procs with every process but this one; returns how many. */
+static size_t list_procs(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	size_t n = 0;
+
+	while (d && n < PIDS_SEEN_MAX && (e = readdir(d))) {
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_proc(e->d_name, &procs[n]) &&
+		    procs[n].pid != 1)
+			n++;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Marks the living descendants of leader; returns how many. */
+static size_t mark_tree(size_t n, pid_t leader)
+{
+	size_t found = 0;
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < n; i++) {
+			struct proc *p = &procs[i];
+			bool child = p->parent == leader;
+
+			for (size_t k = 0; !p->ours && !child && k < n; k++)
+				child = procs[k].ours && procs[k].pid == p->parent;
+			if (p->ours || !child)
+				continue;
+			p->ours = true;
+			more = true;
+			found += p->alive;
+		}
+	}
+	return found;
+}
+
+/* Kills leader and all that descends from it. The leader is stopped first and dies last, so that
+ * orphans keep coming to it. A tree that forks faster than it can be killed takes everything in
+ * the sandbox with it: kill(-1) can't be outrun. */
+static void kill_tree(pid_t leader)
+{
+	size_t left = 1;
+
+	kill(leader, SIGSTOP);
+	for (int round = 0; round < KILL_ROUNDS && left; round++) {
+		size_t n = list_procs();
+
+		left = mark_tree(n, leader);
+		for (size_t i = 0; i < n; i++) {
+			if (procs[i].ours && procs[i].alive)
+				kill(procs[i].pid, SIGKILL);
+		}
+	}
+	if (left)
+		kill(-1, SIGKILL);
+	kill(leader, SIGKILL);
+}
+
+static void handle_signal(const struct im_signal *m)
+{
+	struct running *r = find_exec(m->h.id, 0);
+
+	if (!r)
+		return; /* it has just ended; its IM_EXIT is on the way */
+	if (m->flags & IM_SIGNAL_TREE)
+		kill_tree(r->pid);
+	else if (m->signal > 0 && m->signal < NSIG)
+		kill(-r->pid, m->signal);
+}
+
+static void say_quiet(uint32_t id, size_t processes)
+{
+	const struct im_quiet out = { .h = { IM_QUIET, id }, .processes = (uint32_t)processes };
+
+	init_send(&out, sizeof(out), -1);
+}
+
+static void handle_quiesce(const struct im_head *m)
+{
+	reap();
+	say_quiet(m->id, list_procs());
+}
+
+static size_t still_running(void)
+{
+	size_t n = list_procs(), running = 0;
+
+	for (size_t i = 0; i < n; i++)
+		running += procs[i].alive && !procs[i].stopped;
+	return running;
+}
+
+/* Where no control group can freeze them: stop all by a signal that can't be refused. Forks do not
+ * escape it, since a fork is not finished while a signal waits for its parent. */
+static void handle_stop(const struct im_head *m)
+{
+	size_t running = 1;
+
+	for (int i = 0; i < STOP_ROUNDS && running; i++) {
+		kill(-1, SIGSTOP);
+		running = still_running();
+		if (running)
+			usleep(STOP_PAUSE_US);
+	}
+	say_quiet(m->id, running);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static int take_fds(struct msghdr *mh, int fds[3])
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(mh);
+	size_t n;
+
+	if (!c || c->cmsg_type != SCM_RIGHTS)
+		return 0;
+	n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(c), (n < 3 ? n : 3) * sizeof(int));
+	return (int)(n < 3 ? n : 3);
+}
+
+static void dispatch(size_t n, int fds[3], int n_fds)
+{
+	const struct im_head *h = (const void *)self.message;
+
+	if (n < sizeof(*h))
+		return;
+	if (h->type == IM_EXEC && n >= sizeof(struct im_exec)) {
+		const struct im_exec *m = (const void *)h;
+		const int with_null[3] = { self.null, fds[0], fds[1] };
+
+		if (n_fds == (m->has_stdin ? 3 : 2))
+			handle_exec(m, n, m->has_stdin ? fds : with_null);
+	} else if (h->type == IM_SIGNAL && n >= sizeof(struct im_signal)) {
+		handle_signal((const void *)h);
+	} else if (h->type == IM_QUIESCE) {
+		handle_quiesce(h);
+	} else if (h->type == IM_STOP) {
+		handle_stop(h);
+	} else if (h->type == IM_CONTINUE) {
+		kill(-1, SIGCONT);
+	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {
+		init_file((const void *)h, n);
+	}
+}
+
+static void serve_one(void)
+{
+	char control[CMSG_SPACE(3 * sizeof(int))];
+	struct iovec iov = { .iov_base = self.message, .iov_len = WIRE_MAX };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(INIT_FD, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int fds[3] = { -1, -1, -1 }, n_fds;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		_exit(0); /* the hub is gone, or has let go of this sandbox */
+	n_fds = take_fds(&mh, fds);
+	self.message[n] = '\0';
+	dispatch((size_t)n, fds, n_fds);
+	for (int i = 0; i < n_fds; i++)
+		close(fds[i]);
+}
+
+int main(void)
+{
+	const struct im_head ready = { IM_READY, 0 };
+	struct pollfd wait_for[2];
+	sigset_t chld;
+
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (int fd = INIT_FD; fd <= INIT_PIDS_FD; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	umask(022);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	self.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	self.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (self.signals < 0 || self.null < 0 || getpid() != 1)
+		return 1;
+	init_send(&ready, sizeof(ready), -1);
+	wait_for[0] = (struct pollfd){ .fd = INIT_FD, .events = POLLIN };
+	wait_for[1] = (struct pollfd){ .fd = self.signals, .events = POLLIN };
+	for (;;) {
+		if (poll(wait_for, 2, -1) < 0)
+			continue;
+		if (wait_for[1].revents)
+			reap();
+		if (wait_for[0].revents)
+			serve_one();
+	}
+}

@@ -1,0 +1,17 @@
+#pragma once
+/* What the two halves of holt-init share: see init.c for what the program is. */
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "box/wire.h"
+
+/* Sends one message, with a descriptor when fd >= 0. A hub that is gone ends this process, and
+ * with it the sandbox. */
+void init_send(const void *msg, size_t n, int fd);
+
+/* Handles one IM_FILE message of n bytes (NUL-terminated after its end). */
+void init_file(const struct im_file *msg, size_t n);
+
+/* Tells the file half that the helper process of a removal has ended; 0 when pid is none. */
+int init_file_reaped(pid_t pid, int status);

@@ -1,0 +1,436 @@
+/*
+ * One sandbox as the hub holds it, and the socket to its init. What init says is checked: it lives
+ * beside hostile code.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/box_impl.h"
+
+enum { ENV_MAX = 256, QUEUE_MAX = 256 };
+
+/* A message to init that waits for the end of a fork. */
+struct queued {
+	struct queued *next;
+	size_t n;
+	int fds[3];
+	size_t n_fds;
+	char bytes[];
+};
+
+/* ---- what it is made of ----------------------------------------------------------------------- */
+
+static bool env_valid(const struct env_var *v)
+{
+	return v->name.n > 0 && !memchr(v->name.p, '=', v->name.n) &&
+	       !memchr(v->name.p, 0, v->name.n) &&
+	       (v->value.n == 0 || !memchr(v->value.p, 0, v->value.n));
+}
+
+int env_check(const struct env_var *env, size_t n, struct err *e)
+{
+	if (n > ENV_MAX)
+		return err_set(e, ERR_INVALID, "env: at most %d variables", ENV_MAX);
+	for (size_t i = 0; i < n; i++) {
+		if (!env_valid(&env[i]))
+			return err_set(
+				e, ERR_INVALID,
+				"env: a name is not empty and has no \"=\"; no NUL in either");
+	}
+	return 0;
+}
+
+static int copy_env(struct sandbox *sb, const struct env_var *env, size_t n, struct err *e)
+{
+	if (env_check(env, n, e) < 0)
+		return -1;
+	sb->env = calloc(n + 1, sizeof(*sb->env));
+	for (size_t i = 0; sb->env && i < n; i++) {
+		if (asprintf(&sb->env[i], "%.*s=%.*s", STR_ARG(env[i].name),
+			     STR_ARG(env[i].value)) < 0)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		sb->n_env++;
+	}
+	return sb->env ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+static struct sandbox *alloc_sandbox(struct box *box)
+{
+	struct sandbox *sb = calloc(1, sizeof(*sb));
+
+	if (!sb)
+		return NULL;
+	sb->box = box;
+	sb->refs = 1;
+	sb->socket = -1;
+	id_make(sb->id, "sbx");
+	return sb;
+}
+
+static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err *e)
+{
+	struct str template = spec->template.p ? spec->template : STR_LIT("host");
+	struct str cwd = spec->cwd.p ? spec->cwd : STR_LIT("/workspace");
+
+	if (template.n == 0 || template.n >= sizeof(sb->template) ||
+	    memchr(template.p, 0, template.n))
+		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "a template's name has 1 to %zu bytes",
+			       sizeof(sb->template) - 1);
+	memcpy(sb->template, template.p, template.n);
+	if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_MAX || memchr(cwd.p, 0, cwd.n))
+		return err_set(e, ERR_INVALID, "cwd: an absolute path");
+	sb->cwd = strndup(cwd.p, cwd.n);
+	if (!sb->cwd)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	sb->limits = spec->limits;
+	if (!sb->limits.cpu_milli)
+		sb->limits.cpu_milli = sb->box->config.limits.cpu_milli;
+	if (!sb->limits.pids)
+		sb->limits.pids = sb->box->config.limits.pids;
+	if (!sb->limits.memory && sb->limits.disk <= sb->box->config.limits.memory)
+		sb->limits.memory = sb->box->config.limits.memory;
+	if (!sb->limits.disk && sb->limits.memory >= sb->box->config.limits.memory)
+		sb->limits.disk = sb->box->config.limits.disk;
+	sb->ttl_ms = spec->ttl_ms;
+	if (limits_complete(&sb->limits, e) < 0)
+		return -1;
+	return copy_env(sb, spec->env, spec->n_env, e);
+}
+
+struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec, struct err *e)
+{
+	struct sandbox *sb = alloc_sandbox(box);
+
+	if (!sb) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	if (fill(sb, spec, e) == 0)
+		return sb;
+	sandbox_unref(sb);
+	return NULL;
+}
+
+struct sandbox *sandbox_copy(const struct sandbox *from, struct err *e)
+{
+	struct sandbox *sb = alloc_sandbox(from->box);
+	bool whole = sb != NULL;
+
+	if (sb) {
+		memcpy(sb->template, from->template, sizeof(sb->template));
+		sb->limits = from->limits;
+		sb->ttl_ms = from->ttl_ms;
+		sb->cwd = strdup(from->cwd);
+		sb->env = calloc(from->n_env + 1, sizeof(*sb->env));
+		whole = sb->cwd && sb->env;
+	}
+	for (size_t i = 0; whole && i < from->n_env; i++) {
+		sb->env[i] = strdup(from->env[i]);
+		sb->n_env++;
+		whole = sb->env[i] != NULL;
+	}
+	if (whole)
+		return sb;
+	sandbox_unref(sb);
+	err_set(e, ERR_LIMIT, "out of memory");
+	return NULL;
+}
+
+struct sandbox *sandbox_ref(struct sandbox *sb)
+{
+	sb->refs++;
+	return sb;
+}
+
+void sandbox_unref(struct sandbox *sb)
+{
+	if (!sb || --sb->refs)
+		return;
+	for (size_t i = 0; i < sb->n_env; i++)
+		free(sb->env[i]);
+	free(sb->env);
+	free(sb->cwd);
+	free(sb);
+}
+
+const char *sandbox_id(const struct sandbox *sb)
+{
+	return sb->id;
+}
+
+const char *sandbox_template(const struct sandbox *sb)
+{
+	return sb->template;
+}
+
+const struct limits *sandbox_limits(const struct sandbox *sb)
+{
+	return &sb->limits;
+}
+
+bool sandbox_from_pool(const struct sandbox *sb)
+{
+	return sb->from_pool;
+}
+
+bool sandbox_live(const struct sandbox *sb)
+{
+	return sb->live;
+}
+
+int64_t sandbox_ttl_left_ms(const struct sandbox *sb)
+{
+	uint64_t now = clock_ms();
+
+	if (!sb->dies_at_ms)
+		return -1;
+	return sb->dies_at_ms > now ? (int64_t)(sb->dies_at_ms - now) : 0;
+}
+
+/* ---- its socket ------------------------------------------------------------------------------- */
+
+static void quiet(struct sandbox *sb, const struct im_quiet *m)
+{
+	struct pending *p = sb->forking;
+	const struct im_head stop = { IM_STOP, m->h.id };
+	struct err e = ERR_INIT;
+
+	if (!p || p->seq != m->h.id)
+		return;
+	if (sb->stopped && m->processes) {
+		err_set(&e, ERR_TIMEOUT, "the processes could not be stopped");
+		box_fork_failed(sb->box, p, &e);
+	} else if (sb->stopped) {
+		box_fork_known(sb->box, p, WM_FORK_STOPPED);
+	} else if (!m->processes) {
+		box_fork_known(sb->box, p, WM_FORK_IDLE);
+	} else if (sb->box->can_freeze) {
+		box_fork_known(sb->box, p, WM_FORK_BUSY);
+	} else if (send(sb->socket, &stop, sizeof(stop), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		err_sys(&e, errno, "stop the processes");
+		box_fork_failed(sb->box, p, &e);
+	} else {
+		sb->stopped = true;
+	}
+}
+
+static void dispatch(struct sandbox *sb, size_t n, int fd)
+{
+	const struct im_head *h = (const void *)sb->box->message;
+
+	if (h->type == IM_EXIT && n >= sizeof(struct im_exit))
+		exec_exited(sb, (const void *)h);
+	else if (h->type == IM_FILE_DONE && n >= sizeof(struct im_file_done))
+		file_replied(sb, (const void *)h, n, fd);
+	else if (h->type == IM_QUIET && n >= sizeof(struct im_quiet))
+		quiet(sb, (const void *)h);
+	else
+		log_warn("the init of sandbox %s said something unknown (%u)", sb->id, h->type);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct sandbox *sb = poll->data;
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { .iov_base = sb->box->message, .iov_len = WIRE_MAX };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control) };
+	autoclose int fd = -1;
+	struct cmsghdr *c;
+	ssize_t n = recvmsg(sb->socket, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < (ssize_t)sizeof(struct im_head)) {
+		uv_poll_stop(poll); /* it has ended: the warden says so */
+		return;
+	}
+	c = CMSG_FIRSTHDR(&mh);
+	if (c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	sandbox_ref(sb);
+	dispatch(sb, (size_t)n, fd);
+	sandbox_unref(sb);
+}
+
+static int send_now(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
+		    struct err *e)
+{
+	char control[CMSG_SPACE(3 * sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+	ssize_t sent;
+
+	if (n_fds) {
+		mh.msg_control = control;
+		mh.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+	}
+	do {
+		sent = sendmsg(sb->socket, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (sent < 0 && errno == EINTR);
+	if (sent >= 0)
+		return 0;
+	if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS)
+		return err_set(e, ERR_LIMIT, "too many requests to sandbox %s at once", sb->id);
+	if (errno == EMSGSIZE)
+		return err_set(e, ERR_TOO_LARGE, "the request is too large for one message");
+	return err_set(e, ERR_GUEST, "the first process of sandbox %s ended", sb->id);
+}
+
+static int hold_back(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
+		     struct err *e)
+{
+	struct queued *q = sb->n_queued < QUEUE_MAX ? malloc(sizeof(*q) + n) : NULL;
+	struct queued **at = &sb->queue;
+
+	if (!q)
+		return err_set(e, ERR_LIMIT, "too many requests to sandbox %s at once", sb->id);
+	*q = (struct queued){ .n = n, .n_fds = n_fds };
+	memcpy(q->bytes, msg, n);
+	for (size_t i = 0; i < n_fds; i++)
+		q->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+	while (*at)
+		at = &(*at)->next;
+	*at = q;
+	sb->n_queued++;
+	return 0;
+}
+
+int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
+		 struct err *e)
+{
+	if (!sb->live)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+	return sb->forking ? hold_back(sb, msg, n, fds, n_fds, e)
+			   : send_now(sb, msg, n, fds, n_fds, e);
+}
+
+/* Sends what was held back, or with send false only lets go of it. */
+static void flush_queue(struct sandbox *sb, bool send)
+{
+	struct err e = ERR_INIT;
+
+	while (sb->queue) {
+		struct queued *q = sb->queue;
+
+		sb->queue = q->next;
+		if (send && send_now(sb, q->bytes, q->n, q->fds, q->n_fds, &e) < 0)
+			log_error("sandbox %s: a request was lost: %s", sb->id, e.msg);
+		for (size_t i = 0; i < q->n_fds; i++)
+			close(q->fds[i]);
+		free(q);
+	}
+	sb->n_queued = 0;
+}
+
+void sandbox_fork_ended(struct sandbox *sb)
+{
+	const struct im_head go_on = { IM_CONTINUE, 0 };
+	struct err e = ERR_INIT;
+
+	sb->forking = NULL;
+	if (!sb->live)
+		return;
+	if (sb->stopped && send_now(sb, &go_on, sizeof(go_on), NULL, 0, &e) < 0)
+		log_error("sandbox %s: its processes could not be continued: %s", sb->id, e.msg);
+	sb->stopped = false;
+	flush_queue(sb, true);
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void on_ttl(uv_timer_t *t)
+{
+	struct sandbox *sb = t->data;
+
+	log_info("sandbox %s has reached its time to live", sb->id);
+	sandbox_destroy_start(sb, NULL, NULL);
+}
+
+static int start_ttl(struct sandbox *sb, struct err *e)
+{
+	if (!sb->ttl_ms)
+		return 0;
+	sb->ttl_timer = calloc(1, sizeof(*sb->ttl_timer));
+	if (!sb->ttl_timer)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	sb->dies_at_ms = clock_ms() + sb->ttl_ms;
+	uv_timer_init(sb->box->loop, sb->ttl_timer);
+	sb->ttl_timer->data = sb;
+	uv_timer_start(sb->ttl_timer, on_ttl, sb->ttl_ms, 0);
+	return 0;
+}
+
+int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e)
+{
+	sb->socket = socket;
+	sb->key = key;
+	sb->poll = calloc(1, sizeof(*sb->poll));
+	if (socket < 0 || !sb->poll || start_ttl(sb, e) < 0) {
+		free(take_ptr(sb->poll));
+		close_fd(&sb->socket); /* which ends it */
+		return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	uv_poll_init(sb->box->loop, sb->poll, socket);
+	sb->poll->data = sb;
+	uv_poll_start(sb->poll, UV_READABLE, on_readable);
+	sb->live = true;
+	sb->next = sb->box->sandboxes;
+	sb->box->sandboxes = sandbox_ref(sb);
+	return 0;
+}
+
+void sandbox_end(struct sandbox *sb, const struct err *err)
+{
+	struct sandbox **at = &sb->box->sandboxes;
+
+	if (!sb->live)
+		return;
+	sb->live = false;
+	while (*at != sb)
+		at = &(*at)->next;
+	*at = sb->next;
+	sb->next = NULL;
+	if (sb->ttl_timer) {
+		uv_timer_stop(sb->ttl_timer);
+		box_close_handle(take_ptr(sb->ttl_timer));
+	}
+	uv_poll_stop(sb->poll);
+	box_close_handle(take_ptr(sb->poll));
+	close_fd(&sb->socket);
+	flush_queue(sb, false);
+	exec_end_all(sb, err);
+	file_end_all(sb, err);
+	if (sb->forking && !sb->destroying)
+		box_fork_failed(sb->box, sb->forking, err);
+	sandbox_unref(sb); /* of the list */
+}
+
+int sandbox_path(const struct sandbox *sb, struct str path, char *at, struct err *e)
+{
+	int n;
+
+	if (path.n == 0 || path.n >= PATH_MAX || memchr(path.p, 0, path.n))
+		return err_set(e, ERR_INVALID, "path: 1 to %d bytes, no NUL", PATH_MAX - 1);
+	if (path.p[0] == '/')
+		n = snprintf(at, PATH_MAX, "%.*s", STR_ARG(path));
+	else
+		n = snprintf(at, PATH_MAX, "%s/%.*s", sb->cwd, STR_ARG(path));
+	return n < PATH_MAX ? n + 1 : err_set(e, ERR_INVALID, "path: too long");
+}

@@ -1,0 +1,167 @@
+#pragma once
+/*
+ * What the parts of holt-warden share; see warden.c for what the program is.
+ *
+ *	warden.c	the loop, the protocol with the hub, the pool
+ *	warden_store.c	mount namespaces, templates, layers, overlays
+ *	warden_copy.c	copying trees: busy forks, squashed layers
+ *	warden_cgroup.c	limits by control groups
+ *	warden_spawn.c	a new process becomes PID 1 of a sandbox
+ *	seccomp.c	the system-call filter
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "box/limits.h"
+#include "box/seccomp.h"
+#include "box/wire.h"
+
+enum {
+	GUEST_UID = 1000, /* as seen inside */
+	CHAIN_MAX = 120, /* frozen layers below one sandbox; a longer chain is squashed first */
+	CHAIN_SQUASH = 20, /* past this it is squashed in the background */
+	BINDS_MAX = 16,
+};
+
+/* ---- identity of the host --------------------------------------------------------------------- */
+
+struct host {
+	bool rootless; /* root only in a user namespace of our own */
+	uint32_t uid_base; /* first host uid of sandboxes; slot n gets uid_base + n */
+	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
+	int proc; /* the host's /proc, O_PATH */
+	int init; /* sealed memfd of holt-init */
+	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
+	struct seccomp_filter filter;
+};
+
+/* ---- store ------------------------------------------------------------------------------------ */
+
+/* One writable or frozen layer of files: a tmpfs of its own with the directories u and w. */
+struct layer {
+	uint32_t id;
+	uint32_t refs;
+	uint64_t bytes; /* in use, set when it is frozen */
+	bool complete; /* nothing of the layers below shows through: they are left out */
+};
+
+/* The layers of one sandbox, newest first; the template's skeleton is below all of them. */
+struct chain {
+	struct layer *upper;
+	struct layer *frozen[CHAIN_MAX];
+	uint32_t n_frozen;
+};
+
+struct bind {
+	int tree; /* a detached copy of the host's mount */
+	bool is_dir;
+	char guest[4096];
+};
+
+/* Binds that every sandbox of the host template gets: paths in the base namespace and inside. */
+struct store {
+	int ns_store, ns_base;
+	int base_root; /* O_PATH of the base namespace's root, for Landlock */
+	bool userxattr; /* overlay without privileges */
+	uint32_t last_layer;
+	struct {
+		char base[32], guest[64];
+	} binds[BINDS_MAX];
+	uint32_t n_binds;
+};
+
+/* Makes the two mount namespaces and the host template, and leaves the process in the store's. */
+int store_init(struct store *s, const struct host *h, struct err *e) MUST_USE;
+
+/* A new empty layer that holds at most `disk` bytes. */
+struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUST_USE;
+/* Gives the first layer of a sandbox the home and work directories of its user. */
+int store_layer_own(const struct layer *l, uint32_t uid, struct err *e) MUST_USE;
+struct layer *layer_ref(struct layer *l);
+void layer_unref(struct layer *l); /* the last one unmounts it; NULL-safe */
+void chain_fini(struct chain *c);
+
+/* Changes how much a layer may hold. */
+int store_layer_resize(const struct layer *l, uint64_t disk, struct err *e) MUST_USE;
+uint64_t store_layer_used(const struct layer *l);
+
+/* The merged view of a chain, as a detached mount. With no upper it is read-only. */
+int store_overlay(const struct store *s, const struct chain *c, struct err *e) MUST_USE;
+
+/* Puts a new root under a sandbox in which nothing runs but its PID 1; root is taken over. The
+ * old root's layers are free when it returns. */
+int store_reroot(const struct store *s, int pidfd, int root, const char *const *guests, size_t n,
+		 struct err *e) MUST_USE;
+
+/* A detached copy of a host directory or file, to be bound into a sandbox, in which its owner on
+ * the host appears as `uid`. */
+int store_host_tree(const struct host *h, const char *path, bool writable, uint32_t uid,
+		    bool *ret_is_dir, struct err *e) MUST_USE;
+
+/* Enter and leave the base namespace, whose few mounts a new sandbox starts from. */
+int store_enter_base(const struct store *s);
+int store_leave_base(const struct store *s);
+
+/* An open directory of a layer's files. */
+int store_layer_open(const struct layer *l);
+
+/* Copies what is in the directory `from` into `to` (both open, both closed by it), with owners,
+ * modes, times, links, holes and overlay marks. For a process of its own, since it takes as long
+ * as it takes. 0 or an errno. */
+int copy_tree(int from, int to);
+
+/* ---- control groups ---------------------------------------------------------------------------- */
+
+enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_FREEZER, CG_CONTROLLERS };
+
+struct cgroups {
+	enum limit_driver driver;
+	bool v2[CG_CONTROLLERS];
+	int dirs[CG_CONTROLLERS]; /* our own directory in each hierarchy, -1: not to be had */
+	char name[64]; /* of those directories */
+	int parents[CG_CONTROLLERS];
+};
+
+/* Finds what can be used and makes our directories; never fails for want of control groups: the
+ * driver is then LIMIT_DRIVER_RLIMIT. */
+int cgroups_init(struct cgroups *c, struct err *e) MUST_USE;
+void cgroups_fini(struct cgroups *c); /* removes what is left of ours */
+
+int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e) MUST_USE;
+/* From the limits `was` to `l`. */
+int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const struct limits *was,
+	       struct err *e) MUST_USE;
+/* ERR_UNSUPPORTED for a limit that this host can't hold. */
+int cgroup_check(const struct cgroups *c, const struct limits *l, struct err *e) MUST_USE;
+int cgroup_join(struct cgroups *c, uint32_t slot, pid_t pid, struct err *e) MUST_USE;
+int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e) MUST_USE;
+/* Readable counters for init: the file with oom_kill and the one with max; -1: none. */
+void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids);
+/* true when nothing is left of it. */
+bool cgroup_remove(struct cgroups *c, uint32_t slot);
+
+/* A helper process that removes our directories if the warden is killed; it sees that by the
+ * closing of the descriptor that is returned. */
+int cgroups_janitor(const struct cgroups *c, struct err *e) MUST_USE;
+
+/* ---- a new sandbox ------------------------------------------------------------------------------ */
+
+struct spawn {
+	const struct host *host;
+	const struct store *store;
+	int root; /* detached overlay */
+	int socket; /* the child's end */
+	int oom_events, pids_events;
+	struct bind *binds;
+	uint32_t n_binds;
+	const struct limits *limits;
+	enum limit_driver driver;
+};
+
+/* Starts the process; returns its pid and pidfd. It then talks IM_MAP_ME … IM_READY. */
+pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_USE;
+
+/* Answers IM_MAP_ME: guest uid 1000 is host uid `uid`. */
+int spawn_map(const struct host *h, pid_t pid, uint32_t uid, struct err *e) MUST_USE;

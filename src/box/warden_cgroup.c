@@ -1,0 +1,542 @@
+/*
+ * Limits by control groups, of both versions and of hybrids of the two: each controller is used
+ * where this host has it. Below our own place in each hierarchy stands one directory for this
+ * warden, in it one for each sandbox slot.
+ *
+ *	v1	memory, pids, cpu each in a hierarchy of their own; freezing by v2 where mounted
+ *	v2	one tree; our directory needs the controllers enabled in its parent, and that
+ *		parent must hold no process but us
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden.h"
+
+enum { CPU_PERIOD_US = 100000, JANITOR_TRIES = 500, JANITOR_PAUSE_US = 20000 };
+
+static const char *const controllers[CG_CONTROLLERS] = {
+	[CG_MEMORY] = "memory",
+	[CG_PIDS] = "pids",
+	[CG_CPU] = "cpu",
+	[CG_FREEZER] = "freezer",
+};
+
+/* Where a hierarchy is mounted and where in it this process is. */
+struct hierarchy {
+	char mount[512], root[512], self[512];
+	bool v2;
+};
+
+static bool list_has(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += n) {
+		if ((at == list || strchr(", ", at[-1])) && (!at[n] || strchr(", \n", at[n])))
+			return true;
+	}
+	return false;
+}
+
+/* Finds the mount of a controller ("" for the v2 tree). */
+static bool find_mount(const char *controller, struct hierarchy *ret_h)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[4096], type[32], options[1024];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		char *dash = strstr(line, " - ");
+
+		if (!dash ||
+		    sscanf(line, "%*d %*d %*s %511s %511s", ret_h->root, ret_h->mount) != 2 ||
+		    sscanf(dash, " - %31s %*s %1023s", type, options) != 2)
+			continue;
+		ret_h->v2 = strcmp(type, "cgroup2") == 0;
+		found = *controller ? strcmp(type, "cgroup") == 0 && list_has(options, controller)
+				    : ret_h->v2;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Finds this process's place in it, from lines like "4:memory:/a/b" and "0::/a/b". */
+static bool find_self(const char *controller, struct hierarchy *h)
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[1024];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		path[strcspn(path, "\n")] = '\0';
+		found = *controller ? list_has(list + 1, controller) : !list[1];
+		snprintf(h->self, sizeof(h->self), "%.511s", path);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The directory of this process in a hierarchy, open. */
+static int open_self(const struct hierarchy *h)
+{
+	size_t root = strlen(h->root);
+	const char *below = h->self;
+	char path[1100];
+
+	if (root > 1 && strncmp(below, h->root, root) == 0)
+		below += root;
+	snprintf(path, sizeof(path), "%s%s", h->mount, below);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int write_file(int dir, const char *file, const char *text)
+{
+	autoclose int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+static int write_number(int dir, const char *file, long long n)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", n);
+	return write_file(dir, file, text);
+}
+
+/* Removes an empty group of ours and the slots in it. */
+static void remove_below(int parent, const char *name)
+{
+	autoclose int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy = fd < 0 ? -1 : dup(fd);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
+			unlinkat(fd, e->d_name, AT_REMOVEDIR);
+	}
+	if (d)
+		closedir(d);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+/* Removes what wardens left that were killed together with their janitor. */
+static void sweep(int parent)
+{
+	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+	int pid;
+
+	while (d && (e = readdir(d))) {
+		if (sscanf(e->d_name, "holt-%d", &pid) == 1 && kill(pid, 0) < 0 && errno == ESRCH)
+			remove_below(parent, e->d_name);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int make_ours(struct cgroups *c, int controller, int parent)
+{
+	sweep(parent);
+	if (mkdirat(parent, c->name, 0755) < 0 && errno != EEXIST)
+		return -1;
+	c->dirs[controller] = openat(parent, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->parents[controller] = fcntl(parent, F_DUPFD_CLOEXEC, 0);
+	return c->dirs[controller] < 0 ? -1 : 0;
+}
+
+static void use_v1(struct cgroups *c, int controller)
+{
+	struct hierarchy h = { 0 };
+	autoclose int self = -1;
+
+	if (!find_mount(controllers[controller], &h) || !find_self(controllers[controller], &h))
+		return;
+	self = open_self(&h);
+	if (self >= 0 && make_ours(c, controller, self) < 0)
+		log_info("cgroup v1 %s can't be used: %s", controllers[controller],
+			 strerror(errno));
+}
+
+static bool has_controllers(int dir)
+{
+	autoclose int fd = openat(dir, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	char text[256];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return list_has(text, "memory") && list_has(text, "pids") && list_has(text, "cpu");
+}
+
+/* True when the group holds no process but this one and its parent, the hub. */
+static bool only_us(int dir)
+{
+	autoclose int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	char text[4096], *at = text, *end;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n < 0 || n == sizeof(text) - 1)
+		return false;
+	text[n] = '\0';
+	for (long pid; (pid = strtol(at, &end, 10)), end != at; at = end) {
+		if (pid != getpid() && pid != getppid())
+			return false;
+	}
+	return true;
+}
+
+/* A group with processes can't hand controllers on: move into a leaf beside the sandboxes. */
+static int step_aside(int dir)
+{
+	autoclose int leaf = -1;
+
+	if (mkdirat(dir, "holt-hub", 0755) < 0 && errno != EEXIST)
+		return -1;
+	leaf = openat(dir, "holt-hub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (leaf < 0 || write_number(leaf, "cgroup.procs", getppid()) < 0)
+		return -1;
+	return write_number(leaf, "cgroup.procs", getpid());
+}
+
+static int hand_on(int dir)
+{
+	return write_file(dir, "cgroup.subtree_control", "+memory +pids +cpu");
+}
+
+/* Our own group if it can hand controllers on, else, as root, the top of the tree. */
+static int delegated_parent(const struct hierarchy *h)
+{
+	int self = open_self(h), top;
+
+	if (self >= 0 && has_controllers(self) &&
+	    (hand_on(self) == 0 || (only_us(self) && step_aside(self) == 0 && hand_on(self) == 0)))
+		return self;
+	if (self >= 0)
+		close(self);
+	top = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top >= 0 && has_controllers(top) && hand_on(top) == 0)
+		return top;
+	if (top >= 0)
+		close(top);
+	return -1;
+}
+
+static void use_v2(struct cgroups *c, const struct hierarchy *h)
+{
+	autoclose int parent = delegated_parent(h);
+
+	if (parent < 0 || make_ours(c, CG_MEMORY, parent) < 0)
+		return;
+	if (hand_on(c->dirs[CG_MEMORY]) < 0) {
+		close_fd(&c->dirs[CG_MEMORY]);
+		unlinkat(parent, c->name, AT_REMOVEDIR);
+		return;
+	}
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		c->dirs[i] = fcntl(c->dirs[CG_MEMORY], F_DUPFD_CLOEXEC, 0);
+		c->parents[i] = fcntl(parent, F_DUPFD_CLOEXEC, 0);
+		c->v2[i] = true;
+	}
+}
+
+/* Freezing needs no controller in v2, so a hybrid's v2 tree serves. */
+static void use_v2_freezer(struct cgroups *c, const struct hierarchy *h)
+{
+	autoclose int self = open_self(h);
+
+	if (self >= 0 && make_ours(c, CG_FREEZER, self) == 0)
+		c->v2[CG_FREEZER] = true;
+}
+
+int cgroups_init(struct cgroups *c, struct err *e)
+{
+	struct hierarchy h = { 0 };
+
+	*c = (struct cgroups){ .driver = LIMIT_DRIVER_RLIMIT };
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		c->dirs[i] = -1;
+		c->parents[i] = -1;
+	}
+	if (snprintf(c->name, sizeof(c->name), "holt-%d", (int)getpid()) < 0)
+		return err_set(e, ERR_BUG, "name of the control group");
+	if (find_mount("", &h) && find_self("", &h)) {
+		use_v2(c, &h);
+		if (c->dirs[CG_MEMORY] < 0)
+			use_v2_freezer(c, &h);
+	}
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (c->dirs[i] < 0)
+			use_v1(c, i);
+	}
+	if (c->dirs[CG_MEMORY] >= 0 && c->dirs[CG_PIDS] >= 0)
+		c->driver = c->v2[CG_MEMORY] ? LIMIT_DRIVER_CGROUP2 : LIMIT_DRIVER_CGROUP1;
+	return 0;
+}
+
+/* v2 has all controllers in one directory: it is handled once, as CG_MEMORY's. */
+static bool same_as_before(const struct cgroups *c, int controller)
+{
+	return c->v2[controller] && controller != CG_MEMORY && c->v2[CG_MEMORY];
+}
+
+void cgroups_fini(struct cgroups *c)
+{
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (c->dirs[i] < 0)
+			continue;
+		if (!same_as_before(c, i))
+			remove_below(c->parents[i], c->name);
+		close_fd(&c->dirs[i]);
+		close_fd(&c->parents[i]);
+	}
+}
+
+/* ---- one sandbox ------------------------------------------------------------------------------ */
+
+static int open_slot(const struct cgroups *c, int controller, uint32_t slot)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", slot);
+	return c->dirs[controller] < 0
+		     ? -1
+		     : openat(c->dirs[controller], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int set_memory(int dir, bool v2, uint64_t bytes)
+{
+	int failed;
+
+	if (v2) {
+		write_number(dir, "memory.swap.max", 0); /* absent without swap */
+		return write_number(dir, "memory.max", (long long)bytes);
+	}
+	/* memory with swap must never be below memory alone, so growing and shrinking differ in
+	 * their order: try one, then the other */
+	failed = write_number(dir, "memory.limit_in_bytes", (long long)bytes);
+	if (faccessat(dir, "memory.memsw.limit_in_bytes", W_OK, 0) == 0) {
+		if (write_number(dir, "memory.memsw.limit_in_bytes", (long long)bytes) < 0)
+			return -1;
+		if (failed)
+			failed = write_number(dir, "memory.limit_in_bytes", (long long)bytes);
+	}
+	return failed;
+}
+
+static int set_cpu(int dir, bool v2, uint32_t milli)
+{
+	long long quota = (long long)milli * CPU_PERIOD_US / 1000;
+	char text[64];
+
+	if (!v2)
+		return write_number(dir, "cpu.cfs_quota_us", milli ? quota : -1);
+	if (!milli)
+		return write_file(dir, "cpu.max", "max");
+	snprintf(text, sizeof(text), "%lld %d", quota, CPU_PERIOD_US);
+	return write_file(dir, "cpu.max", text);
+}
+
+static int set_one(struct cgroups *c, int controller, int dir, const struct limits *l,
+		   const struct limits *was)
+{
+	switch (controller) {
+	case CG_MEMORY:
+		return l->memory == was->memory ? 0 : set_memory(dir, c->v2[CG_MEMORY], l->memory);
+	case CG_PIDS:
+		return l->pids == was->pids ? 0 : write_number(dir, "pids.max", l->pids);
+	case CG_CPU:
+		return l->cpu_milli == was->cpu_milli ? 0
+						      : set_cpu(dir, c->v2[CG_CPU], l->cpu_milli);
+	default:
+		return 0;
+	}
+}
+
+static int set_all(struct cgroups *c, uint32_t slot, const struct limits *l,
+		   const struct limits *was, struct err *e)
+{
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		autoclose int dir = open_slot(c, i, slot);
+
+		if (dir >= 0 && set_one(c, i, dir, l, was) < 0)
+			return err_sys(e, errno, "set the %s limit", controllers[i]);
+	}
+	return 0;
+}
+
+int cgroup_check(const struct cgroups *c, const struct limits *l, struct err *e)
+{
+	if (l->cpu_milli && c->dirs[CG_CPU] < 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "a share of the CPU can't be enforced on this host");
+	return 0;
+}
+
+int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e)
+{
+	const struct limits none = { 0 };
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", slot);
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (c->dirs[i] >= 0 && !same_as_before(c, i) &&
+		    mkdirat(c->dirs[i], name, 0755) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "make a %s control group", controllers[i]);
+	}
+	return set_all(c, slot, l, &none, e);
+}
+
+int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const struct limits *was,
+	       struct err *e)
+{
+	return set_all(c, slot, l, was, e);
+}
+
+int cgroup_join(struct cgroups *c, uint32_t slot, pid_t pid, struct err *e)
+{
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		autoclose int dir = same_as_before(c, i) ? -1 : open_slot(c, i, slot);
+
+		if (dir >= 0 && write_number(dir, "cgroup.procs", pid) < 0)
+			return err_sys(e, errno, "enter a %s control group", controllers[i]);
+	}
+	return 0;
+}
+
+static bool frozen_now(int dir, bool v2)
+{
+	autoclose int fd = openat(dir, v2 ? "cgroup.events" : "freezer.state",
+				  O_RDONLY | O_CLOEXEC);
+	char text[128];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return strstr(text, v2 ? "frozen 1" : "FROZEN") != NULL;
+}
+
+int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
+{
+	autoclose int dir = open_slot(c, CG_FREEZER, slot);
+	bool v2 = c->v2[CG_FREEZER];
+	const char *state = v2 ? (frozen ? "1" : "0") : (frozen ? "FROZEN" : "THAWED");
+
+	if (dir < 0)
+		return err_set(e, ERR_UNSUPPORTED, "no control group to freeze processes with");
+	if (write_file(dir, v2 ? "cgroup.freeze" : "freezer.state", state) < 0)
+		return err_sys(e, errno, "freeze");
+	for (int i = 0; frozen && !frozen_now(dir, v2); i++) {
+		if (i == 2000) {
+			write_file(dir, v2 ? "cgroup.freeze" : "freezer.state",
+				   v2 ? "0" : "THAWED");
+			return err_set(e, ERR_TIMEOUT, "the processes could not be frozen in 1 s");
+		}
+		usleep(500);
+	}
+	return 0;
+}
+
+void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids)
+{
+	autoclose int memory = open_slot(c, CG_MEMORY, slot);
+	autoclose int pids = open_slot(c, CG_PIDS, slot);
+
+	*ret_oom = memory < 0
+			 ? -1
+			 : openat(memory, c->v2[CG_MEMORY] ? "memory.events" : "memory.oom_control",
+				  O_RDONLY | O_CLOEXEC);
+	*ret_pids = pids < 0 ? -1 : openat(pids, "pids.events", O_RDONLY | O_CLOEXEC);
+}
+
+bool cgroup_remove(struct cgroups *c, uint32_t slot)
+{
+	bool gone = true;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", slot);
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (c->dirs[i] >= 0 && !same_as_before(c, i) &&
+		    unlinkat(c->dirs[i], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			gone = false;
+	}
+	return gone;
+}
+
+/* ---- the janitor ------------------------------------------------------------------------------ */
+
+static bool all_gone(const struct cgroups *c)
+{
+	bool gone = true;
+
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (c->dirs[i] < 0)
+			continue;
+		remove_below(c->parents[i], c->name);
+		gone = gone && faccessat(c->parents[i], c->name, F_OK, 0) < 0;
+	}
+	return gone;
+}
+
+static _Noreturn void janitor_main(const struct cgroups *c, int warden_end)
+{
+	char byte;
+
+	prctl(PR_SET_NAME, "holt-janitor");
+	setsid();
+	for (int fd = 3; fd < 256; fd++) {
+		bool keep = fd == warden_end;
+
+		for (int i = 0; i < CG_CONTROLLERS; i++)
+			keep = keep || fd == c->dirs[i] || fd == c->parents[i];
+		if (!keep)
+			close(fd);
+	}
+	while (read(warden_end, &byte, 1) < 0 && errno == EINTR)
+		;
+	/* the sandboxes die with the warden by themselves; their groups empty as they do */
+	for (int i = 0; i < JANITOR_TRIES && !all_gone(c); i++)
+		usleep(JANITOR_PAUSE_US);
+	_exit(0);
+}
+
+int cgroups_janitor(const struct cgroups *c, struct err *e)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(ends[1]);
+		janitor_main(c, ends[0]);
+	}
+	close(ends[0]);
+	if (pid < 0) {
+		close(ends[1]);
+		return err_sys(e, errno, "start the janitor");
+	}
+	return ends[1];
+}

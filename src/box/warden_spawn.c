@@ -1,0 +1,351 @@
+/*
+ * How a process becomes PID 1 of a sandbox. The order matters:
+ *
+ *  1. It is cloned into new pid, mount, ipc and uts namespaces that belong to the warden's user
+ *     namespace, and takes a network namespace itself. So nobody inside will ever hold a
+ *     capability over its mounts or its network.
+ *  2. It builds its root while it still may.
+ *  3. Last comes the user namespace, in which it has no way to be anyone but GUEST_UID; then
+ *     capabilities, Landlock and the system-call filter close behind it.
+ *  4. It executes holt-init from a sealed memory file.
+ *
+ * The mount namespace's own root is an empty read-only tmpfs; the sandbox's root is mounted on
+ * /r in it and entered by chroot. Landlock's rule stands on that tmpfs, so it goes on holding when
+ * a fork puts another root on /r. There is nothing above /r to reach, no descriptor that leads
+ * there, and chroot needs a capability that can't be had.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <grp.h>
+
+#include "base/mem.h"
+#include "box/mount.h"
+#include "box/warden.h"
+
+/* Of the kernel, in /proc: of no use inside, or telling about the host. Hidden where present; the
+ * whole of /proc is read-only besides. */
+static const char *const hidden_dirs[] = { "acpi", "bus", "fs", "irq", "scsi", "sys" };
+static const char *const hidden_files[] = { "cmdline",	  "kcore",	   "keys",    "key-users",
+					    "timer_list", "sysrq-trigger", "kallsyms" };
+
+static _Noreturn void give_up(int socket, const char *stage, int errnum)
+{
+	struct im_setup_failed m = { .h = { IM_SETUP_FAILED, 0 }, .errnum = errnum };
+
+	snprintf(m.stage, sizeof(m.stage), "%s", stage);
+	send(socket, &m, sizeof(m), MSG_NOSIGNAL);
+	_exit(1);
+}
+
+/* In the child only: a step that fails ends it, with the step's name told to the warden. */
+#define STEP(call)                                                                                 \
+	do {                                                                                       \
+		if ((call) < 0)                                                                    \
+			give_up(sp->socket, #call, errno);                                         \
+	} while (0)
+
+static int loopback_up(void)
+{
+	autoclose int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq r = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	return s < 0 ? -1 : ioctl(s, SIOCSIFFLAGS, &r);
+}
+
+static int mount_proc(bool rootless)
+{
+	autoclose int tree = -1;
+	autoclose int fs = mount_fsopen("proc");
+
+	if (fs < 0 || mount_fsconfig_create(fs) < 0)
+		return -1;
+	tree = mount_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC |
+					 MOUNT_ATTR_RDONLY);
+	if (tree < 0 || mount_attach(tree, AT_FDCWD, "/r/proc") < 0)
+		return -1;
+	return rootless ? umount2("/t/proc", MNT_DETACH) : 0;
+}
+
+static int hide(const char *name, const char *with)
+{
+	autoclose int tree = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/r/proc/%s", name);
+	if (access(path, F_OK) < 0)
+		return 0;
+	tree = mount_copy(AT_FDCWD, with, false);
+	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, path);
+}
+
+static int hide_kernel(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(hidden_dirs); i++) {
+		if (hide(hidden_dirs[i], "/t/empty") < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hidden_files); i++) {
+		if (hide(hidden_files[i], "/t/dev/null") < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int attach_template(const struct store *s)
+{
+	char to[128];
+
+	for (uint32_t i = 0; i < s->n_binds; i++) {
+		snprintf(to, sizeof(to), "/r%s", s->binds[i].guest);
+		if (mount_move(s->binds[i].base, to) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Opens a path below /r without ever leaving it, whatever links the files there hold. */
+static int open_in_root(int root, const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.mode = flags & O_CREAT ? 0644 : 0,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+/* Makes the directories of path, and its last part as a directory or an empty file. */
+static int make_guest_path(int root, const char *path, bool is_dir)
+{
+	char part[4096];
+
+	for (const char *at = path + 1; *at; at++) {
+		const char *end = strchrnul(at, '/');
+		autoclose int parent = -1;
+		autoclose int there = -1;
+
+		snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+		there = open_in_root(root, part, O_PATH);
+		if (there < 0) {
+			snprintf(part, sizeof(part), "%.*s", (int)(at - path), path);
+			parent = open_in_root(root, part, O_PATH | O_DIRECTORY);
+			if (parent < 0)
+				return -1;
+			snprintf(part, sizeof(part), "%.*s", (int)(end - at), at);
+			if (*end || is_dir ? mkdirat(parent, part, 0755)
+					   : mknodat(parent, part, S_IFREG | 0644, 0))
+				return -1;
+		}
+		if (!*end)
+			return 0;
+		at = end;
+	}
+	return 0;
+}
+
+static int attach_binds(const struct spawn *sp)
+{
+	autoclose int root = open("/r", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (uint32_t i = 0; i < sp->n_binds; i++) {
+		const struct bind *b = &sp->binds[i];
+		autoclose int place = -1;
+
+		if (make_guest_path(root, b->guest, b->is_dir) < 0)
+			return -1;
+		place = open_in_root(root, b->guest, O_PATH);
+		if (place < 0 || mount_attach(b->tree, place, "") < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int set_limit(int resource, uint64_t value)
+{
+	const struct rlimit r = { value, value };
+
+	return setrlimit(resource, &r);
+}
+
+static int set_limits(const struct spawn *sp)
+{
+	struct rlimit files;
+
+	/* A core of size 1 is no core, and unlike 0 also none for a host's core_pattern pipe. */
+	if (set_limit(RLIMIT_CORE, 1) < 0 || set_limit(RLIMIT_NPROC, sp->limits->pids) < 0)
+		return -1;
+	if (sp->driver == LIMIT_DRIVER_RLIMIT && set_limit(RLIMIT_DATA, sp->limits->memory) < 0)
+		return -1;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -1;
+	return set_limit(RLIMIT_NOFILE, files.rlim_max < 65536 ? files.rlim_max : 65536);
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+					     SECBIT_NO_SETUID_FIXUP_LOCKED |
+					     SECBIT_NO_CAP_AMBIENT_RAISE |
+					     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
+		return -1;
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -1;
+	}
+	return (int)syscall(SYS_capset, &h, none);
+}
+
+/* Without privileges the kernel lets nobody drop groups, lest files that deny them open up. */
+static int become_guest(bool rootless)
+{
+	if ((!rootless && setgroups(0, NULL) < 0) || setresgid(GUEST_UID, GUEST_UID, GUEST_UID) < 0)
+		return -1;
+	return setresuid(GUEST_UID, GUEST_UID, GUEST_UID);
+}
+
+/* Tells the warden that the user namespace is there and waits until its map is written. */
+static int ask_for_map(int socket)
+{
+	const struct im_head m = { IM_MAP_ME, 0 };
+	struct im_head answer;
+
+	if (send(socket, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+		return -1;
+	if (recv(socket, &answer, sizeof(answer), 0) == (ssize_t)sizeof(answer))
+		return 0;
+	errno = EPIPE;
+	return -1;
+}
+
+static int place_fd(int from, int to)
+{
+	if (from < 0) {
+		close(to);
+		return 0;
+	}
+	return from == to ? fcntl(to, F_SETFD, 0) : dup2(from, to);
+}
+
+/* Leaves exactly: null on 0 to 2, the socket, the two counters. The sources are moved out of the
+ * way first, since they may lie where others go. */
+static int arrange_fds(const struct spawn *sp)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int from[] = { null,	    null, null, sp->socket, sp->oom_events, sp->pids_events,
+			     sp->host->init };
+	int high[ARRAY_LEN(from)];
+
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+		if (from[i] >= 0 && high[i] < 0)
+			return -1;
+	}
+	for (int i = 0; i <= INIT_PIDS_FD; i++) {
+		if (place_fd(high[i], i) < 0)
+			return -1;
+	}
+	if (syscall(SYS_close_range, INIT_PIDS_FD + 1, ~0u, 1u << 2 /* CLOEXEC */) < 0)
+		return -1;
+	return high[ARRAY_LEN(from) - 1];
+}
+
+static _Noreturn void child_main(const struct spawn *sp)
+{
+	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
+	int init;
+
+	STEP(setsid());
+	STEP(unshare(CLONE_NEWNET));
+	STEP(loopback_up());
+	STEP(mount_attach(sp->root, AT_FDCWD, "/r"));
+	STEP(mount_proc(sp->host->rootless));
+	STEP(hide_kernel());
+	STEP(attach_template(sp->store));
+	STEP(attach_binds(sp));
+	STEP(sethostname("sandbox", 7));
+	STEP(unshare(CLONE_NEWUSER)); /* the kernel refuses it after the chroot */
+	STEP(chdir("/r"));
+	STEP(chroot("."));
+	STEP(ask_for_map(sp->socket));
+	STEP(unshare(CLONE_NEWCGROUP));
+	STEP(become_guest(sp->host->rootless));
+	STEP(set_limits(sp));
+	STEP(drop_capabilities());
+	STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	STEP(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+	STEP(init = arrange_fds(sp));
+	if (sp->host->landlock >= 0 &&
+	    syscall(SYS_landlock_restrict_self, sp->host->landlock, 0) < 0)
+		give_up(INIT_FD, "landlock", errno);
+	if (seccomp_load(&sp->host->filter) < 0)
+		give_up(INIT_FD, "seccomp", errno);
+	syscall(SYS_execveat, init, "", argv, envp, AT_EMPTY_PATH);
+	give_up(INIT_FD, "execute holt-init", errno);
+}
+
+struct clone_args_v0 {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+};
+
+pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e)
+{
+	int pidfd = -1;
+	struct clone_args_v0 args = {
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid;
+
+	if (store_enter_base(sp->store) < 0)
+		return err_sys(e, errno, "enter the base namespace");
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		child_main(sp);
+	if (pid < 0)
+		err_sys(e, errno, "start a process in new namespaces");
+	if (store_leave_base(sp->store) < 0)
+		return err_sys(e, errno, "leave the base namespace");
+	*ret_pidfd = pidfd;
+	return pid;
+}
+
+static int write_map(const struct host *h, pid_t pid, const char *file, uint32_t uid, struct err *e)
+{
+	autoclose int fd = -1;
+	char path[64], map[64];
+	int n;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
+	n = snprintf(map, sizeof(map), "%d %u 1\n", GUEST_UID, uid);
+	if (fd < 0 || write(fd, map, (size_t)n) != n)
+		return err_sys(e, errno, "write the sandbox's %s", file);
+	return 0;
+}
+
+int spawn_map(const struct host *h, pid_t pid, uint32_t uid, struct err *e)
+{
+	if (write_map(h, pid, "uid_map", uid, e) < 0)
+		return -1;
+	return write_map(h, pid, "gid_map", uid, e);
+}

@@ -1,0 +1,225 @@
+#pragma once
+/*
+ * The two private protocols of the engine, both over SOCK_SEQPACKET pairs between processes of one
+ * build, so plain structs in host order:
+ *
+ *	hub <-> warden	sandboxes are made, forked, ended (WM_*)
+ *	hub <-> init	programs and files of one sandbox (IM_*)
+ *
+ * The warden trusts nothing it reads but its shape is fixed; the hub treats what an init says as
+ * hostile, since the sandbox's code might have taken it over: lengths are checked, descriptors
+ * are checked to be regular files, ids are looked up.
+ */
+#include <stdint.h>
+
+#include "box/limits.h"
+
+enum {
+	WIRE_VERSION = 1,
+	WIRE_MAX = 160 * 1024, /* one message; below the default socket buffer */
+	WIRE_FORK_MAX = 64,
+	WIRE_MOUNTS_MAX = 32,
+	WARDEN_FD = 3, /* the hub's socket in a new warden */
+	INIT_FD = 3, /* the control socket in a new init */
+	INIT_OOM_FD = 4, /* counters of the sandbox's cgroup to read; may be closed */
+	INIT_PIDS_FD = 5,
+};
+
+/* ---- hub <-> warden ------------------------------------------------------------------------- */
+
+enum wm_type {
+	WM_HELLO = 1, /* hub: wm_hello */
+	WM_READY, /* warden: wm_ready */
+	WM_CREATE, /* hub: wm_create, then the mounts */
+	WM_CREATED, /* warden: wm_created, one descriptor for each: the init's socket */
+	WM_FORK, /* hub: wm_fork */
+	WM_DESTROY, /* hub: wm_destroy */
+	WM_DESTROYED, /* warden: wm_head */
+	WM_FAILED, /* warden: wm_failed, instead of any other answer */
+	WM_LOST, /* warden, unasked: wm_lost */
+	WM_POOL, /* warden, unasked: wm_pool */
+};
+
+struct wm_head {
+	uint32_t type;
+	uint32_t seq; /* of the request; the answer repeats it; 0 when unasked */
+};
+
+struct wm_hello {
+	struct wm_head h;
+	uint32_t version;
+	uint32_t pool;
+	uint32_t max_sandboxes;
+	struct limits limits; /* of pooled sandboxes, complete */
+	char allow[256];
+};
+
+struct wm_ready {
+	struct wm_head h;
+	uint32_t driver; /* enum limit_driver */
+	uint32_t rootless;
+	uint32_t can_freeze; /* else a busy source must be stopped by its init */
+	uint32_t pad;
+};
+
+struct wm_create {
+	struct wm_head h;
+	struct limits limits; /* complete */
+	char template[64];
+	uint32_t n_mounts; /* wm_mount and the two paths with their NULs follow for each */
+};
+
+struct wm_mount {
+	uint32_t host_len, guest_len; /* with the NUL */
+	uint32_t writable;
+};
+
+/* What the source's init said of it. The hub asks nothing of the init until the fork is answered. */
+enum wm_fork_how {
+	WM_FORK_IDLE, /* nothing runs but init: its layer can be frozen in place */
+	WM_FORK_BUSY, /* something runs: freeze it, copy */
+	WM_FORK_STOPPED, /* something runs, and init has stopped it all: copy */
+};
+
+struct wm_fork {
+	struct wm_head h;
+	uint64_t key;
+	uint32_t n;
+	uint32_t how; /* enum wm_fork_how */
+};
+
+struct wm_destroy {
+	struct wm_head h;
+	uint64_t key;
+};
+
+struct wm_created {
+	struct wm_head h;
+	uint32_t n;
+	uint32_t from_pool;
+	uint64_t keys[WIRE_FORK_MAX];
+};
+
+struct wm_failed {
+	struct wm_head h;
+	struct err err;
+};
+
+struct wm_lost {
+	struct wm_head h;
+	uint64_t key;
+};
+
+struct wm_pool {
+	struct wm_head h;
+	uint32_t ready;
+};
+
+/* ---- hub <-> init --------------------------------------------------------------------------- */
+
+enum im_type {
+	/* during set-up, between the child that becomes init and the warden */
+	IM_MAP_ME = 1, /* child: write my uid map, then answer with any message */
+	IM_SETUP_FAILED, /* child: im_setup_failed */
+	IM_READY, /* init: im_head */
+	/* hub to init */
+	IM_EXEC, /* im_exec; 2 or 3 descriptors: [stdin,] stdout, stderr */
+	IM_SIGNAL, /* im_signal */
+	IM_QUIESCE, /* im_head; answered by IM_QUIET */
+	IM_STOP, /* im_head; stop every process; answered by IM_QUIET when all have stopped */
+	IM_CONTINUE, /* im_head */
+	IM_FILE, /* im_file; answered by IM_FILE_DONE */
+	/* init to hub */
+	IM_EXIT, /* im_exit */
+	IM_QUIET, /* im_quiet */
+	IM_FILE_DONE, /* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE */
+};
+
+struct im_head {
+	uint32_t type;
+	uint32_t id; /* the hub's number for the exec or file operation */
+};
+
+struct im_setup_failed {
+	struct im_head h;
+	int32_t errnum;
+	char stage[60];
+};
+
+/* argc words, then envc "NAME=value" strings, each with its NUL, after a working directory. With
+ * `shell` argv is one word: the line. */
+struct im_exec {
+	struct im_head h;
+	uint32_t argc, envc;
+	uint32_t has_stdin;
+	uint32_t shell;
+};
+
+enum { IM_SIGNAL_TREE = 1 };
+
+struct im_signal {
+	struct im_head h;
+	int32_t signal;
+	uint32_t flags; /* IM_SIGNAL_TREE: kill it and all that it started */
+};
+
+/* Where starting a program failed. */
+enum im_exec_stage { IM_STAGE_RAN, IM_STAGE_FORK, IM_STAGE_CWD, IM_STAGE_EXEC };
+
+struct im_exit {
+	struct im_head h;
+	uint32_t stage; /* enum im_exec_stage; other than RAN: errnum says why, the rest is 0 */
+	int32_t errnum;
+	int32_t status; /* of wait4 */
+	uint32_t oom_kills, pids_hits; /* of the sandbox while it ran */
+	uint32_t pad;
+	uint64_t cpu_us, peak_bytes;
+};
+
+struct im_quiet {
+	struct im_head h;
+	uint32_t processes; /* other than init; to IM_STOP: that would not stop */
+};
+
+enum file_op {
+	FILE_OP_READ, /* path; gives a descriptor of a regular file */
+	FILE_OP_WRITE, /* path, mode; gives a descriptor of an empty new file beside it */
+	FILE_OP_COMMIT, /* token: the new file takes the place of path */
+	FILE_OP_ABORT, /* token */
+	FILE_OP_STAT,
+	FILE_OP_LIST,
+	FILE_OP_MKDIR,
+	FILE_OP_REMOVE,
+	FILE_OP_MOVE, /* two paths */
+};
+
+enum { FILE_FLAG_PARENTS = 1, FILE_FLAG_RECURSIVE = 2 };
+
+/* One or two absolute paths with their NULs follow. */
+struct im_file {
+	struct im_head h;
+	uint32_t op, flags, mode, token;
+};
+
+struct im_stat {
+	uint32_t type; /* enum file_type */
+	uint32_t mode;
+	uint64_t size;
+	int64_t mtime_ms;
+};
+
+struct im_file_done {
+	struct im_head h;
+	int32_t errnum; /* 0: done */
+	uint32_t not_a_file; /* with errnum: it is there, but not a file that may be touched so */
+	uint32_t token;
+	uint32_t entries, truncated; /* FILE_OP_LIST: that many im_entry, each with its name */
+	uint32_t pad;
+	struct im_stat st;
+};
+
+struct im_entry {
+	struct im_stat st;
+	uint32_t name_len; /* without NUL; the name follows, no NUL, no padding */
+	uint32_t pad;
+};

@@ -19,6 +19,7 @@
 struct mcp_server;
 struct mcp_session;
 struct mcp_call;
+struct rpc_sniff;
 
 enum mcp_hint { MCP_UNSAID, MCP_NO, MCP_YES };
 
@@ -83,7 +84,8 @@ struct mcp_transport {
 	/* True while so much waits to be sent that progress should be held back; may be NULL. */
 	bool (*congested)(void *transport);
 
-	/* The last open request was answered or dropped; may be NULL. */
+	/* The last open request was answered or dropped, by a mcp_call_done() that came from
+	 * outside of mcp_session_*(). May close the session; may be NULL. */
 	void (*idle)(void *transport);
 };
 
@@ -96,8 +98,10 @@ struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_tra
  * returns. stream is handed to every send that the message causes. */
 void mcp_session_message(struct mcp_session *s, struct str text, void *stream);
 
-/* Answers a message that the transport could not take because it is longer than max bytes. */
-void mcp_session_too_long(struct mcp_session *s, size_t max, void *stream);
+/* Answers a message that the transport could not take whole: ERR_TOO_LARGE, or ERR_LIMIT where it
+ * had no memory for it. sniff has looked through the message for its id; NULL where none has. */
+void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct rpc_sniff *sniff,
+			void *stream);
 
 /* Cancels all open calls as if the client had cancelled each. */
 void mcp_session_cancel_all(struct mcp_session *s);

@@ -23,53 +23,62 @@ static void forget(struct line_reader *l)
 	l->given = false;
 }
 
-static struct str without_cr(struct str s)
+/* From here on the line is only looked through for its id. */
+static void skip(struct line_reader *l, bool lost)
 {
-	if (s.n > 0 && s.p[s.n - 1] == '\r')
-		s.n--;
-	return s;
+	l->skipping = true;
+	l->lost = lost;
+	l->sniff = (struct rpc_sniff){ 0 };
+	rpc_sniff_feed(&l->sniff, buf_str(&l->part));
+	forget(l);
 }
 
-static enum line_event give(struct line_reader *l, struct str line, struct str *ret)
+static enum line_event end_skip(struct line_reader *l)
 {
-	line = without_cr(line);
-	if (line.n > l->max)
+	l->skipping = false;
+	return l->lost ? LINE_LOST : LINE_TOO_LONG;
+}
+
+static enum line_event end_line(struct line_reader *l, struct str line, struct str *ret)
+{
+	if (line.n > 0 && line.p[line.n - 1] == '\r')
+		line.n--;
+	if (line.n > l->max) {
+		l->sniff = (struct rpc_sniff){ 0 };
+		rpc_sniff_feed(&l->sniff, line);
 		return LINE_TOO_LONG;
+	}
 	*ret = line;
 	return LINE_TEXT;
 }
 
 /* A piece of a line, up to its end if there is one: LINE_MORE, or what to report. */
-static int take(struct line_reader *l, struct str piece, bool ends, struct str *ret, struct err *e)
+static enum line_event take(struct line_reader *l, struct str piece, bool ends, struct str *ret)
 {
+	struct err e;
+
+	if (!l->skipping && piece.n > l->part.max - l->part.n)
+		skip(l, false);
+	if (ends && !l->skipping && l->part.n == 0)
+		return end_line(l, piece, ret);
+	if (!l->skipping && buf_add(&l->part, piece.p, piece.n, &e) < 0)
+		skip(l, true);
 	if (l->skipping) {
-		l->skipping = !ends;
-		return LINE_MORE;
-	}
-	if (piece.n > l->part.max - l->part.n) {
-		forget(l);
-		l->skipping = !ends;
-		return LINE_TOO_LONG;
-	}
-	if (ends && l->part.n == 0)
-		return (int)give(l, piece, ret);
-	if (buf_add(&l->part, piece.p, piece.n, e) < 0) {
-		forget(l);
-		l->skipping = !ends;
-		return -1;
+		rpc_sniff_feed(&l->sniff, piece);
+		return ends ? end_skip(l) : LINE_MORE;
 	}
 	l->given = ends;
-	return ends ? (int)give(l, buf_str(&l->part), ret) : LINE_MORE;
+	return ends ? end_line(l, buf_str(&l->part), ret) : LINE_MORE;
 }
 
-int line_next(struct line_reader *l, struct str *input, struct str *ret_line, struct err *e)
+enum line_event line_next(struct line_reader *l, struct str *input, struct str *ret_line)
 {
 	if (l->given)
 		forget(l);
 	while (input->n > 0) {
 		const char *end = memchr(input->p, '\n', input->n);
 		size_t n = end ? (size_t)(end - input->p) : input->n;
-		int event = take(l, (struct str){ input->p, n }, end != NULL, ret_line, e);
+		enum line_event event = take(l, (struct str){ input->p, n }, end != NULL, ret_line);
 
 		n += end != NULL;
 		input->p += n;
@@ -84,8 +93,10 @@ enum line_event line_last(struct line_reader *l, struct str *ret_line)
 {
 	if (l->given)
 		forget(l);
+	if (l->skipping)
+		return end_skip(l);
 	if (l->part.n == 0)
 		return LINE_MORE;
 	l->given = true;
-	return give(l, buf_str(&l->part), ret_line);
+	return end_line(l, buf_str(&l->part), ret_line);
 }

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "rpc/sniff.h"
+
 /* Strings that JSON leaves as they are can be copied without a writer; most ids are. */
 static bool is_plain(struct str s)
 {
@@ -67,12 +69,14 @@ int rpc_fault_set(struct rpc_fault *f, enum rpc_code code, const char *fmt, ...)
 }
 
 int rpc_parse(struct str text, const struct json_options *o, struct json_doc **ret,
-	      struct rpc_fault *ret_fault)
+	      struct rpc_fault *ret_fault, struct rpc_id *ret_id)
 {
 	struct json_options options = o ? *o : (struct json_options){ 0 };
+	struct rpc_sniff sniff = { 0 };
 	struct json_doc *d;
 	struct err e;
 
+	ret_id->n = 0;
 	options.keys_unchecked = true;
 	d = json_parse(text, &options, &e);
 	if (d) {
@@ -84,6 +88,8 @@ int rpc_parse(struct str text, const struct json_options *o, struct json_doc **r
 	rpc_fault_set(ret_fault, e.code == ERR_TOO_LARGE ? RPC_INVALID_REQUEST : RPC_INTERNAL_ERROR,
 		      "%s", e.msg);
 	ret_fault->reason = err_info(e.code)->name;
+	rpc_sniff_feed(&sniff, text);
+	rpc_sniff_id(&sniff, ret_id);
 	return -1;
 }
 

@@ -56,10 +56,10 @@ struct rpc_fault {
 };
 
 /* Parses a text for JSON-RPC: 0, or -1 with the fault (-32700 where it is no JSON, -32600 where it
- * goes over a bound of o, -32603 without memory). Duplicate keys are left to rpc_read(), so that
- * the id can be named. o may be NULL. */
+ * goes over a bound of o, -32603 without memory) and, for the latter two, the id if one could be
+ * read. Duplicate keys are left to rpc_read(), so that the id can be named. o may be NULL. */
 int rpc_parse(struct str text, const struct json_options *o, struct json_doc **ret,
-	      struct rpc_fault *ret_fault) MUST_USE;
+	      struct rpc_fault *ret_fault, struct rpc_id *ret_id) MUST_USE;
 
 /* Classifies one message (not a batch): 0, or -1 with the fault -32600 and, where it could be
  * read, ret->id. A broken message that can only be a response or a notification is never answered:

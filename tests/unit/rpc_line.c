@@ -32,6 +32,7 @@ static const struct {
 	{ "much over", TEXT("1234567890123456789012345678901234567890\nx\n"), "!x|" },
 	{ "over twice", TEXT("1234567890\n1234567890\nx\n"), "!!x|" },
 	{ "over without end", TEXT("x\n123456789012"), "x|!" },
+	{ "one over, then CRLF", TEXT("12345678x\r\ny\n"), "!y|" },
 	{ "one over without end", TEXT("123456789"), "!" },
 };
 
@@ -42,7 +43,7 @@ static void note(struct buf *out, const char *p, size_t n)
 	assert_int_equal(buf_add(out, p, n, &e), 0);
 }
 
-static void note_event(struct buf *out, int event, struct str line)
+static void note_event(struct buf *out, enum line_event event, struct str line)
 {
 	if (event == LINE_TOO_LONG) {
 		note(out, "!", 1);
@@ -54,11 +55,10 @@ static void note_event(struct buf *out, int event, struct str line)
 
 static void feed(struct line_reader *l, struct str in, struct buf *out)
 {
-	struct err e;
 	struct str line = STR_NONE;
-	int event;
+	enum line_event event;
 
-	while ((event = line_next(l, &in, &line, &e)) != LINE_MORE)
+	while ((event = line_next(l, &in, &line)) != LINE_MORE)
 		note_event(out, event, line);
 	assert_int_equal(in.n, 0);
 }
@@ -78,54 +78,117 @@ static void reads_lines(void **state)
 
 				feed(&l, (struct str){ in.p + at, n }, &out);
 			}
-			note_event(&out, (int)line_last(&l, &line), line);
+			note_event(&out, line_last(&l, &line), line);
 			ROW_CHECK(strcmp(buf_str(&out).p, streams[i].out) == 0, streams[i].name);
 			line_fini(&l);
 		}
 	}
 }
 
-/* 32 MiB without a newline must not be kept. */
+/* 32 MiB of one line must not be kept, and its id is found behind them. */
 static void forgets_what_is_too_long(void **state)
 {
 	char chunk[65536];
 	struct line_reader l;
-	struct str line, in;
-	struct err e;
-	int events = 0;
+	struct rpc_id id;
+	struct str line = STR_NONE, in = STR_LIT("{\"method\":\"m\",\"params\":{\"id\":1,\"x\":\"");
 
 	memset(chunk, 'x', sizeof(chunk));
 	line_init(&l, 1 << 20);
+	assert_int_equal(line_next(&l, &in, &line), LINE_MORE);
 	for (int i = 0; i < 512; i++) {
 		in = (struct str){ chunk, sizeof(chunk) };
-		events += line_next(&l, &in, &line, &e) == LINE_TOO_LONG;
-		if (events > 0)
-			assert_int_equal(l.part.cap, 0);
+		assert_int_equal(line_next(&l, &in, &line), LINE_MORE);
+		assert_true(l.part.cap <= (2 << 20));
 	}
-	assert_int_equal(events, 1);
-	in = STR_LIT("\nok\n");
-	assert_int_equal(line_next(&l, &in, &line, &e), LINE_TEXT);
+	assert_int_equal(l.part.cap, 0);
+	in = STR_LIT("\"},\"jsonrpc\":\"2.0\",\"id\":42}\nok\n");
+	assert_int_equal(line_next(&l, &in, &line), LINE_TOO_LONG);
+	rpc_sniff_id(&l.sniff, &id);
+	assert_true(str_is(rpc_id_str(&id), "42"));
+	assert_int_equal(line_next(&l, &in, &line), LINE_TEXT);
 	assert_true(str_is(line, "ok"));
 	line_fini(&l);
 }
 
 static void survives_want_of_memory(void **state)
 {
-	struct str in = STR_LIT("half"), line;
+	struct str in = STR_LIT("{\"id\":3,"), line;
 	struct line_reader l;
-	struct err e = ERR_INIT;
+	struct rpc_id id;
 	unsigned n = 0;
 
 	line_init(&l, 100);
 	assert_true(alloc_fail_next(&n));
-	assert_int_equal(line_next(&l, &in, &line, &e), -1);
-	assert_int_equal(e.code, ERR_LIMIT);
+	assert_int_equal(line_next(&l, &in, &line), LINE_MORE);
 	while (alloc_fail_next(&n))
 		continue;
-	in = STR_LIT(" of it\nnext\n");
-	assert_int_equal(line_next(&l, &in, &line, &e), LINE_TEXT);
+	in = STR_LIT("\"method\":\"\"}\nnext\n");
+	assert_int_equal(line_next(&l, &in, &line), LINE_LOST);
+	rpc_sniff_id(&l.sniff, &id);
+	assert_true(str_is(rpc_id_str(&id), "3"));
+	assert_int_equal(line_next(&l, &in, &line), LINE_TEXT);
 	assert_true(str_is(line, "next"));
 	line_fini(&l);
+}
+
+static const struct {
+	const char *text, *id;
+} sniffed[] = {
+	{ "{\"id\":1,\"method\":\"m\"}", "1" },
+	{ " { \"method\" : \"m\" , \"id\" : \"a b\" } ", "\"a b\"" },
+	{ "{\"method\":\"m\",\"params\":{\"id\":9,\"a\":[{\"id\":8}]},\"id\":-7}", "-7" },
+	{ "{\"method\":\"m\",\"id\":\"\\u0061\\\"\"}", "\"a\\\"\"" },
+	{ "{\"method\":\"\\\",\\\"id\\\":1\",\"id\":2}", "2" },
+	{ "{\"id\":1}", "" },
+	{ "{\"id\":1,\"result\":{\"method\":1}}", "" },
+	{ "{\"id\":1,\"method\":\"m\",\"id\":2}", "" },
+	{ "{\"id\":null,\"method\":\"m\"}", "" },
+	{ "{\"id\":1.5,\"method\":\"m\"}", "" },
+	{ "{\"id\":[1],\"method\":\"m\"}", "" },
+	{ "{\"id\":{\"id\":1},\"method\":\"m\"}", "" },
+	{ "[{\"id\":1,\"method\":\"m\"}]", "" },
+	{ "{\"id\":1,\"method\":\"m\"", "" },
+	{ "}{\"id\":1,\"method\":\"m\"}", "" },
+	{ "\"id\":1,\"method\":\"m\"", "" },
+	{ "{\"method\":\"m\"}", "" },
+	{ "", "" },
+};
+
+/* In pieces of every size. */
+static void finds_ids(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sniffed); i++) {
+		struct str text = str_of(sniffed[i].text);
+
+		for (size_t step = 1; step <= text.n + 1; step++) {
+			struct rpc_sniff s = { 0 };
+			struct rpc_id id;
+
+			for (size_t at = 0; at < text.n; at += step) {
+				size_t n = text.n - at < step ? text.n - at : step;
+
+				rpc_sniff_feed(&s, (struct str){ text.p + at, n });
+			}
+			rpc_sniff_id(&s, &id);
+			ROW_CHECK(str_is(rpc_id_str(&id), sniffed[i].id), sniffed[i].text);
+		}
+	}
+}
+
+static void finds_no_long_ids(void **state)
+{
+	for (size_t n = 1; n < 1000; n++) {
+		struct rpc_sniff s = { 0 };
+		struct rpc_id id;
+
+		rpc_sniff_feed(&s, STR_LIT("{\"method\":\"m\",\"id\":\""));
+		for (size_t i = 0; i < n; i++)
+			rpc_sniff_feed(&s, STR_LIT("x"));
+		rpc_sniff_feed(&s, STR_LIT("\"}"));
+		rpc_sniff_id(&s, &id);
+		assert_int_equal(id.n, n + 2 <= RPC_ID_MAX ? n + 2 : 0);
+	}
 }
 
 int main(void)
@@ -134,6 +197,8 @@ int main(void)
 		cmocka_unit_test(reads_lines),
 		cmocka_unit_test(forgets_what_is_too_long),
 		cmocka_unit_test(survives_want_of_memory),
+		cmocka_unit_test(finds_ids),
+		cmocka_unit_test(finds_no_long_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,10 +87,11 @@ static void classifies(void **state)
 		struct rpc_fault f = { 0 };
 		struct json_doc *got = NULL;
 		struct rpc_msg m;
+		struct rpc_id id;
 		bool silent;
 		int rc;
 
-		ROW_CHECK(rpc_parse(str_of(row), NULL, &got, &f) == 0, row);
+		ROW_CHECK(rpc_parse(str_of(row), NULL, &got, &f, &id) == 0, row);
 		AUTO(json_free) struct json_doc *d = got;
 		rc = rpc_read(json_root(d), &m, &f, &silent);
 		ROW_CHECK((rc < 0) == (messages[i].kind == FAULT), row);
@@ -133,9 +134,11 @@ static void tells_why_a_text_is_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct rpc_fault f;
+		struct rpc_id id;
 		struct json_doc *d = NULL;
 
-		ROW_CHECK(rpc_parse(str_of(rows[i].text), &rows[i].o, &d, &f) == -1, rows[i].text);
+		ROW_CHECK(rpc_parse(str_of(rows[i].text), &rows[i].o, &d, &f, &id) == -1,
+			  rows[i].text);
 		ROW_CHECK(f.code == rows[i].code, rows[i].text);
 		ROW_CHECK(str_is(str_of(f.reason), rows[i].reason ? rows[i].reason : ""),
 			  rows[i].text);
@@ -148,9 +151,10 @@ static void survives_want_of_memory(void **state)
 
 	for (unsigned n = 0; alloc_fail_next(&n);) {
 		struct rpc_fault f = { 0 };
+		struct rpc_id id;
 		struct json_doc *d = NULL;
 
-		if (rpc_parse(str_of(text), NULL, &d, &f) < 0) {
+		if (rpc_parse(str_of(text), NULL, &d, &f, &id) < 0) {
 			assert_int_equal(f.code, RPC_INTERNAL_ERROR);
 			assert_string_equal(f.reason, "limit_exceeded");
 		}

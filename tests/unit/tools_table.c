@@ -1,0 +1,62 @@
+/* tools/tools.h: every row is fit to be served, and keeps to the contract of the six tools. */
+#include "tools/tools.h"
+#include "alloc_fail.h"
+#include "json/json.h"
+#include "test.h"
+
+static void test_tables(void **state)
+{
+	for (size_t i = 0; i < tools_n; i++) {
+		struct err e = ERR_INIT;
+
+		ROW_CHECK(field_check(tools[i]->input, &e) == 0, tools[i]->name);
+		ROW_CHECK(field_check(tools[i]->output, &e) == 0, tools[i]->name);
+		ROW_CHECK(tools[i]->run && tools[i]->title && tools[i]->doc, tools[i]->name);
+		ROW_CHECK(tools[i]->read_only && tools[i]->destructive && tools[i]->idempotent &&
+				  tools[i]->open_world,
+			  tools[i]->name);
+		for (size_t k = 0; k < i; k++)
+			ROW_CHECK(strcmp(tools[k]->name, tools[i]->name) != 0, tools[i]->name);
+	}
+}
+
+/* Names and required arguments of version 1.0.0. sandbox_exec's command has argv as alternative,
+ * which no list of required names can say. */
+static const struct {
+	const char *name, *required, *also;
+} contract[] = {
+	{ "sandbox_create", "[\"pool\"]", "pool" },
+	{ "sandbox_exec", "[\"sandbox\"]", "timeout_seconds" },
+	{ "sandbox_read_file", "[\"sandbox\",\"path\"]", "path" },
+	{ "sandbox_write_file", "[\"sandbox\",\"path\",\"content\"]", "content" },
+	{ "sandbox_fork", "[\"sandbox\"]", "replicas" },
+	{ "sandbox_terminate", "[\"sandbox\"]", "sandbox" },
+};
+
+static void test_contract(void **state)
+{
+	assert_int_equal(tools_n, ARRAY_LEN(contract));
+	for (size_t i = 0; i < tools_n; i++) {
+		struct err e = ERR_INIT;
+		autofree char *schema = field_schema_text(tools[i]->input, &e);
+		AUTO(json_free) struct json_doc *doc = json_parse(str_of(schema), NULL, &e);
+		autobuf struct buf required = BUF_INIT(1024);
+		struct json_writer w = json_writer(&required);
+
+		assert_string_equal(tools[i]->name, contract[i].name);
+		json_write_val(&w, json_get(json_root(doc), "required"));
+		assert_int_equal(json_write_done(&w, &e), 0);
+		assert_string_equal(required.p, contract[i].required);
+		assert_non_null(json_get(json_get(json_root(doc), "properties"), contract[i].also));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_contract),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2,9 +2,12 @@
 /*
  * What the parts of holt-warden share; see warden.c for what the program is.
  *
- *	warden.c	the loop, the protocol with the hub, the pool
+ *	warden.c	the loop, the protocol with the hub
+ *	warden_body.c	sandboxes from making to end, the pool
+ *	warden_fork.c	forks, squashed layers
+ *	warden_host.c	what is found and made at the start
  *	warden_store.c	mount namespaces, templates, layers, overlays
- *	warden_copy.c	copying trees: busy forks, squashed layers
+ *	warden_copy.c	copying trees
  *	warden_cgroup.c	limits by control groups
  *	warden_spawn.c	a new process becomes PID 1 of a sandbox
  *	seccomp.c	the system-call filter

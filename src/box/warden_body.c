@@ -1,0 +1,525 @@
+/*
+ * Bodies: a sandbox from the warden's side, from the first layer to the last control group. Its
+ * states are those of enum body_state. Pooled ones wait READY; a request's go LIVE all at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden_state.h"
+
+enum { REFILL_RETRY_MS = 1000 };
+
+/* ---- bodies ----------------------------------------------------------------------------------- */
+
+uint32_t slot_of(const struct body *b)
+{
+	return (uint32_t)(b - w.bodies);
+}
+
+static void set_state(struct body *b, enum body_state state)
+{
+	static const struct {
+		const char *name;
+		unsigned from; /* bit mask of states */
+	} states[] = {
+		[BODY_FREE] = { "free", 1 << BODY_FREE | 1 << BODY_DYING | 1 << BODY_SWEEPING },
+		[BODY_STARTING] = { "starting", 1 << BODY_FREE },
+		[BODY_READY] = { "ready", 1 << BODY_STARTING },
+		[BODY_LIVE] = { "live", 1 << BODY_STARTING | 1 << BODY_READY },
+		[BODY_DYING] = { "dying", 1 << BODY_STARTING | 1 << BODY_READY | 1 << BODY_LIVE },
+		[BODY_SWEEPING] = { "sweeping",
+				    1 << BODY_DYING | 1 << BODY_SWEEPING | 1 << BODY_FREE },
+	};
+
+	log_debug("sandbox %llu: %s", (unsigned long long)b->key, states[state].name);
+	if (!(states[state].from & 1u << b->state))
+		log_error("sandbox %llu: %s can't become %s", (unsigned long long)b->key,
+			  states[b->state].name, states[state].name);
+	b->state = state;
+}
+
+struct body *new_body(struct err *e)
+{
+	for (uint32_t i = 0; i < w.max_bodies; i++) {
+		struct body *b = &w.bodies[i];
+
+		if (b->state != BODY_FREE)
+			continue;
+		*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++w.last_key };
+		return b;
+	}
+	err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)", w.max_bodies);
+	return NULL;
+}
+
+struct body *find_body(uint64_t key)
+{
+	for (uint32_t i = 0; i < w.max_bodies; i++) {
+		if (w.bodies[i].key == key && w.bodies[i].state == BODY_LIVE)
+			return &w.bodies[i];
+	}
+	return NULL;
+}
+
+/* Each family of forks has a user id of its own, so that what the kernel counts per user is not
+ * shared with strangers. */
+static uint32_t take_uid(void)
+{
+	uint32_t i = 0;
+
+	if (w.host.one_uid)
+		return w.host.uid_base;
+	while (i + 1 < w.max_bodies && w.uid_refs[i])
+		i++;
+	w.uid_refs[i]++;
+	return w.host.uid_base + i;
+}
+
+uint32_t share_uid(uint32_t uid)
+{
+	if (!w.host.one_uid)
+		w.uid_refs[uid - w.host.uid_base]++;
+	return uid;
+}
+
+static void drop_uid(uint32_t uid)
+{
+	if (!w.host.one_uid)
+		w.uid_refs[uid - w.host.uid_base]--;
+}
+
+static void free_mounts(struct body *b)
+{
+	for (uint32_t i = 0; i < b->n_mounts; i++) {
+		free(b->mounts[i].host);
+		free(b->mounts[i].guest);
+	}
+	b->n_mounts = 0;
+}
+
+void sweep_body(struct body *b)
+{
+	const struct wm_head done = { WM_DESTROYED, b->destroy_seq };
+
+	if (!cgroup_remove(&w.cgroups, slot_of(b))) {
+		set_state(b, BODY_SWEEPING);
+		return;
+	}
+	set_state(b, BODY_FREE);
+	if (b->answer_destroy)
+		send_hub(&done, sizeof(done), NULL, 0);
+}
+
+/* Its process is reaped: nothing of it runs. */
+static void end_body(struct body *b)
+{
+	close_fd(&b->pidfd);
+	close_fd(&b->socket);
+	forget_source(b);
+	chain_fini(&b->chain);
+	free_mounts(b);
+	drop_uid(b->uid);
+	sweep_body(b);
+}
+
+void kill_body(struct body *b)
+{
+	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+	if (b->state != BODY_DYING)
+		set_state(b, BODY_DYING);
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+void drop_request_bodies(struct request *r)
+{
+	for (uint32_t i = 0; i < r->wanted; i++) {
+		struct body *b = r->bodies[i];
+
+		if (!b)
+			continue;
+		b->request = NULL;
+		kill_body(b);
+	}
+}
+
+static void fail_request(struct request *r, const struct err *e)
+{
+	send_failed(r->seq, e);
+	drop_request_bodies(r);
+	free(r);
+}
+
+static void complete_request(struct request *r, bool from_pool)
+{
+	struct wm_created m = { .h = { WM_CREATED, r->seq },
+				.n = r->wanted,
+				.from_pool = from_pool };
+	int fds[WIRE_FORK_MAX];
+
+	for (uint32_t i = 0; i < r->wanted; i++) {
+		struct body *b = r->bodies[i];
+
+		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+		fds[i] = b->socket;
+		m.keys[i] = b->key;
+		b->request = NULL;
+		set_state(b, BODY_LIVE);
+	}
+	send_hub(&m, sizeof(m), fds, r->wanted);
+	for (uint32_t i = 0; i < r->wanted; i++)
+		close_fd(&r->bodies[i]->socket);
+	free(r);
+}
+
+static void body_ready(struct body *b)
+{
+	struct request *r = b->request;
+
+	if (!r) {
+		set_state(b, BODY_READY);
+		send_pool();
+	} else if (++r->ready == r->wanted) {
+		complete_request(r, false);
+	}
+}
+
+static void body_failed(struct body *b, const struct err *e)
+{
+	struct request *r = b->request;
+
+	kill_body(b);
+	if (r) {
+		fail_request(r, e);
+	} else {
+		log_warn("a sandbox for the pool could not be made: %s", e->msg);
+		w.refill_at = clock_ms() + REFILL_RETRY_MS;
+	}
+}
+
+/* ---- making a body ---------------------------------------------------------------------------- */
+
+static int open_binds(struct body *b, struct bind *binds, struct err *e)
+{
+	for (uint32_t i = 0; i < b->n_mounts; i++) {
+		const struct mount_spec *m = &b->mounts[i];
+
+		binds[i].tree = store_host_tree(&w.host, m->host, m->writable, b->uid,
+						&binds[i].is_dir, e);
+		if (binds[i].tree < 0)
+			return err_wrap(e, "mount on %s", m->guest);
+		snprintf(binds[i].guest, sizeof(binds[i].guest), "%s", m->guest);
+	}
+	return 0;
+}
+
+static int spawn_body(struct body *b, int root, const int sockets[2], struct err *e)
+{
+	static struct bind binds[WIRE_MOUNTS_MAX];
+	struct spawn sp = {
+		.host = &w.host,
+		.store = &w.store,
+		.root = root,
+		.socket = sockets[1],
+		.binds = binds,
+		.n_binds = b->n_mounts,
+		.limits = &b->limits,
+		.driver = w.cgroups.driver,
+	};
+	int failed;
+
+	for (uint32_t i = 0; i < b->n_mounts; i++)
+		binds[i].tree = -1;
+	failed = open_binds(b, binds, e) < 0 ||
+		 cgroup_new(&w.cgroups, slot_of(b), &b->limits, e) < 0;
+	if (!failed) {
+		cgroup_events(&w.cgroups, slot_of(b), &sp.oom_events, &sp.pids_events);
+		b->pid = spawn_start(&sp, &b->pidfd, e);
+		failed = b->pid < 0;
+		close_fd(&sp.oom_events);
+		close_fd(&sp.pids_events);
+	}
+	for (uint32_t i = 0; i < b->n_mounts; i++)
+		close_fd(&binds[i].tree);
+	return failed ? -1 : cgroup_join(&w.cgroups, slot_of(b), b->pid, e);
+}
+
+/* The body was never started, or could not be finished: undo what there is of it. */
+int abandon_body(struct body *b)
+{
+	if (b->pidfd >= 0) {
+		b->request = NULL;
+		kill_body(b);
+	} else {
+		end_body(b);
+	}
+	return -1;
+}
+
+int start_body(struct body *b, struct err *e)
+{
+	autoclose int root = store_overlay(&w.store, &b->chain, e);
+	int sockets[2];
+
+	if (root < 0)
+		return abandon_body(b);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
+		err_sys(e, errno, "socketpair");
+		return abandon_body(b);
+	}
+	b->socket = sockets[0];
+	set_state(b, BODY_STARTING);
+	if (spawn_body(b, root, sockets, e) < 0 || watch(b->socket, b, TAG_SOCKET) < 0 ||
+	    watch(b->pidfd, b, TAG_PIDFD) < 0) {
+		close(sockets[1]);
+		return abandon_body(b);
+	}
+	close(sockets[1]);
+	return 0;
+}
+
+static int make_body(struct request *r, const struct limits *l, struct body **ret_b,
+		     const struct mount_spec *mounts, uint32_t n_mounts, struct err *e)
+{
+	struct body *b = new_body(e);
+
+	if (!b)
+		return -1;
+	b->limits = *l;
+	b->request = r;
+	b->uid = take_uid();
+	for (uint32_t i = 0; i < n_mounts; i++)
+		b->mounts[b->n_mounts++] = mounts[i];
+	b->chain.upper = store_layer_new(&w.store, l->disk, e);
+	if (!b->chain.upper || store_layer_own(b->chain.upper, b->uid, e) < 0)
+		return abandon_body(b);
+	*ret_b = b;
+	return start_body(b, e);
+}
+
+/* ---- the pool --------------------------------------------------------------------------------- */
+
+static struct body *pool_take(void)
+{
+	for (uint32_t i = 0; i < w.max_bodies; i++) {
+		if (w.bodies[i].state == BODY_READY)
+			return &w.bodies[i];
+	}
+	return NULL;
+}
+
+uint32_t pool_filled(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w.max_bodies; i++) {
+		const struct body *b = &w.bodies[i];
+
+		n += b->state == BODY_READY || (b->state == BODY_STARTING && !b->request);
+	}
+	return n;
+}
+
+void pool_refill(void)
+{
+	struct err e = ERR_INIT;
+	struct body *b;
+
+	if (make_body(NULL, &w.pool_limits, &b, NULL, 0, &e) < 0) {
+		log_warn("a sandbox for the pool could not be made: %s", e.msg);
+		w.refill_at = clock_ms() + REFILL_RETRY_MS;
+	}
+}
+
+/* A ready body takes the limits that are asked for. */
+static int fit_body(struct body *b, const struct limits *l, struct err *e)
+{
+	if (l->disk != b->limits.disk && store_layer_resize(b->chain.upper, l->disk, e) < 0)
+		return -1;
+	if (cgroup_set(&w.cgroups, slot_of(b), l, &b->limits, e) < 0)
+		return -1;
+	b->limits = *l;
+	return 0;
+}
+
+/* Under rlimits a process's limits are fixed when it starts. */
+static bool pool_fits(const struct limits *l)
+{
+	return w.cgroups.driver != LIMIT_DRIVER_RLIMIT ||
+	       (l->memory == w.pool_limits.memory && l->pids == w.pool_limits.pids);
+}
+
+/* RLIMIT_NPROC was set for the pool's limit of processes, so a larger one needs a new body. */
+static bool pids_fit(const struct limits *l)
+{
+	return l->pids <= w.pool_limits.pids;
+}
+
+/* ---- create ----------------------------------------------------------------------------------- */
+
+static void free_specs(struct mount_spec *m, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		free(m[i].host);
+		free(m[i].guest);
+	}
+}
+
+/* Reads the mounts that follow a wm_create of n bytes. */
+static int read_mounts(const struct wm_create *m, size_t n, struct mount_spec *out, struct err *e)
+{
+	const char *at = (const char *)(m + 1), *end = (const char *)m + n;
+
+	for (uint32_t i = 0; i < m->n_mounts; i++) {
+		struct wm_mount wm;
+
+		if (i == WIRE_MOUNTS_MAX || (size_t)(end - at) < sizeof(wm))
+			return err_set(e, ERR_BUG, "mounts of a request");
+		memcpy(&wm, at, sizeof(wm));
+		at += sizeof(wm);
+		if (!wm.host_len || !wm.guest_len || wm.host_len > 4096 || wm.guest_len > 4096 ||
+		    (size_t)(end - at) < (size_t)wm.host_len + wm.guest_len ||
+		    at[wm.host_len - 1] || at[wm.host_len + wm.guest_len - 1])
+			return err_set(e, ERR_BUG, "mounts of a request");
+		out[i].host = strdup(at);
+		out[i].guest = strdup(at + wm.host_len);
+		out[i].writable = wm.writable;
+		if (!out[i].host || !out[i].guest)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		at += wm.host_len + wm.guest_len;
+	}
+	return 0;
+}
+
+struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	r->seq = seq;
+	r->wanted = wanted;
+	return r;
+}
+
+static int create_from_pool(struct request *r, const struct wm_create *m, struct err *e)
+{
+	struct body *b = m->n_mounts || !pool_fits(&m->limits) || !pids_fit(&m->limits)
+			       ? NULL
+			       : pool_take();
+
+	if (!b)
+		return 0;
+	if (fit_body(b, &m->limits, e) < 0) {
+		kill_body(b);
+		return -1;
+	}
+	r->bodies[0] = b;
+	complete_request(r, true);
+	send_pool();
+	return 1;
+}
+
+int create(const struct wm_create *m, size_t n, struct err *e)
+{
+	struct mount_spec mounts[WIRE_MOUNTS_MAX] = { 0 };
+	struct request *r;
+	int done;
+
+	if (strcmp(m->template, "host") != 0)
+		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template \"%.60s\"",
+			       m->template);
+	if (cgroup_check(&w.cgroups, &m->limits, e) < 0)
+		return -1;
+	r = new_request(m->h.seq, 1, e);
+	done = r ? create_from_pool(r, m, e) : -1;
+	if (done > 0)
+		return 0;
+	if (done < 0 || read_mounts(m, n, mounts, e) < 0) {
+		free_specs(mounts, WIRE_MOUNTS_MAX);
+		free(r);
+		return -1;
+	}
+	if (make_body(r, &m->limits, &r->bodies[0], mounts, m->n_mounts, e) < 0) {
+		free(r);
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- what a body says and how it dies -------------------------------------------------------- */
+
+/* A body that a request waits for has died: the request fails. */
+static void fail_request_of(struct body *b)
+{
+	struct request *r = b->request;
+	struct err e = ERR_INIT;
+
+	for (uint32_t i = 0; i < r->wanted; i++) {
+		if (r->bodies[i] == b)
+			r->bodies[i] = NULL;
+	}
+	b->request = NULL;
+	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
+	fail_request(r, &e);
+}
+
+void body_died(struct body *b)
+{
+	const struct wm_lost lost = { .h = { WM_LOST, 0 }, .key = b->key };
+	enum body_state was = b->state;
+
+	if (waitpid(b->pid, NULL, WNOHANG) != b->pid)
+		return;
+	if (b->request)
+		fail_request_of(b);
+	if (was == BODY_LIVE)
+		send_hub(&lost, sizeof(lost), NULL, 0);
+	if (was != BODY_DYING)
+		set_state(b, BODY_DYING);
+	end_body(b);
+	if (was == BODY_READY)
+		send_pool();
+}
+
+/* A body that sets itself up says how far it is. */
+void body_says(struct body *b)
+{
+	struct im_setup_failed m = { 0 };
+	const struct im_head go = { IM_MAP_ME, 0 };
+	ssize_t n = recv(b->socket, &m, sizeof(m), MSG_DONTWAIT);
+	struct err e = ERR_INIT;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (b->state == BODY_READY || n < (ssize_t)sizeof(struct im_head)) {
+		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+		return; /* it is ending: its pidfd tells the rest */
+	}
+	if (m.h.type == IM_MAP_ME) {
+		if (spawn_map(&w.host, b->pid, b->uid, &e) < 0 ||
+		    send(b->socket, &go, sizeof(go), MSG_NOSIGNAL) < 0)
+			body_failed(b, &e);
+	} else if (m.h.type == IM_READY) {
+		body_ready(b);
+	} else {
+		m.stage[sizeof(m.stage) - 1] = '\0';
+		err_sys(&e, m.errnum, "set up the sandbox (%s)", m.stage);
+		e.code = ERR_UNSUPPORTED;
+		body_failed(b, &e);
+	}
+}

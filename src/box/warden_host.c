@@ -1,0 +1,182 @@
+/* What the warden finds and makes at its start: who it may be, what this host can hold, and the
+ * things that every sandbox shares. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "box/warden_state.h"
+
+enum {
+	BODIES_MAX = 8192,
+	UID_BASE = 1900000000, /* of the range that no known allocator of ids uses */
+	UID_BASE_SMALL = 20000, /* in a container that has only the usual 65536 ids */
+};
+
+/* holt-init beside our own program, copied into sealed memory: what a sandbox executes is not a
+ * file that anybody could change or that a mount hides. */
+static int load_init(const char *path, struct err *e)
+{
+	autoclose int in = open(path, O_RDONLY | O_CLOEXEC);
+	autoclose int out = memfd_create("holt-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char block[65536];
+	ssize_t n;
+
+	if (in < 0 || out < 0)
+		return err_sys(e, errno, "open holt-init");
+	while ((n = read(in, block, sizeof(block))) > 0) {
+		if (write(out, block, (size_t)n) != n)
+			return err_sys(e, errno, "copy holt-init");
+	}
+	if (fchmod(out, 0555) < 0 ||
+	    fcntl(out, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return err_sys(e, errno, "seal holt-init");
+	return take_fd(&out);
+}
+
+static int write_text(const char *path, const char *text)
+{
+	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+/* An unprivileged user becomes root of a user namespace of its own, with one id. */
+static int become_rootless(struct host *h, struct err *e)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	char map[64];
+
+	if (uid == 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "root without CAP_SYS_ADMIN: sandboxes would be root on the host");
+	if (unshare(CLONE_NEWUSER) < 0)
+		return err_sys(e, errno, "make a user namespace");
+	snprintf(map, sizeof(map), "0 %u 1\n", uid);
+	if (write_text("/proc/self/uid_map", map) < 0 ||
+	    write_text("/proc/self/setgroups", "deny") < 0)
+		return err_sys(e, errno, "map the user");
+	snprintf(map, sizeof(map), "0 %u 1\n", gid);
+	if (write_text("/proc/self/gid_map", map) < 0)
+		return err_sys(e, errno, "map the group");
+	h->rootless = true;
+	h->one_uid = true;
+	h->uid_base = 0; /* which is this user outside */
+	return 0;
+}
+
+/* Whether the ids from first on, n of them, are ours to give out. */
+static bool ids_mapped(uint64_t first, uint64_t n)
+{
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	unsigned long long inside, outside, count;
+	bool found = false;
+
+	while (f && !found && fscanf(f, "%llu %llu %llu", &inside, &outside, &count) == 3)
+		found = first >= inside && first + n <= inside + count;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool have_admin(void)
+{
+	/* the cheapest thing that takes CAP_SYS_ADMIN and changes nothing */
+	return unshare(CLONE_NEWUTS) == 0;
+}
+
+static int choose_identity(struct host *h, uint32_t ids, struct err *e)
+{
+	if (geteuid() != 0 || !have_admin())
+		return become_rootless(h, e);
+	h->uid_base = ids_mapped(UID_BASE, ids) ? UID_BASE : UID_BASE_SMALL;
+	if (!ids_mapped(h->uid_base, ids))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "this user namespace has too few ids to give sandboxes one each");
+	return 0;
+}
+
+static bool allowed_missing(const char *allow, const char *feature)
+{
+	size_t n = strlen(feature);
+
+	for (const char *at = allow; (at = strstr(at, feature)); at += n) {
+		if ((at == allow || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return true;
+	}
+	return false;
+}
+
+/* One ruleset for all: everything below the base's root is allowed, except to make devices; no
+ * signals and no abstract sockets across its border. */
+static int make_landlock(struct store *s, struct err *e)
+{
+	struct {
+		uint64_t fs, net, scoped;
+	} attr = { .fs = (1ull << 13) - 1 };
+	struct landlock_path_beneath_attr all = { .parent_fd = s->base_root };
+	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */);
+	size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+	int fd;
+
+	if (abi < 1)
+		return err_sys(e, errno, "Landlock");
+	if (abi >= 2)
+		attr.fs |= 1ull << 13; /* rename and link across directories */
+	if (abi >= 3)
+		attr.fs |= 1ull << 14; /* truncate */
+	if (abi >= 6)
+		attr.scoped = 3;
+	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	if (fd < 0)
+		return err_sys(e, errno, "Landlock ruleset");
+	all.allowed_access = attr.fs &
+			     ~(LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK);
+	if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &all, 0) < 0) {
+		err_sys(e, errno, "Landlock rule");
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
+{
+	w.pool_limits = m->limits;
+	w.pool_size = m->pool;
+	w.max_bodies = m->max_sandboxes + m->pool;
+	if (w.max_bodies > BODIES_MAX)
+		return err_set(e, ERR_INVALID, "at most %d sandboxes", BODIES_MAX);
+	w.bodies = calloc(w.max_bodies, sizeof(*w.bodies));
+	w.uid_refs = calloc(w.max_bodies, sizeof(*w.uid_refs));
+	if (!w.bodies || !w.uid_refs)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (seccomp_build(&w.host.filter) < 0)
+		return err_set(e, ERR_BUG, "the system-call table is too large");
+	w.host.init = load_init(init, e);
+	if (w.host.init < 0 || cgroups_init(&w.cgroups, e) < 0)
+		return -1;
+	if (w.cgroups.dirs[CG_MEMORY] >= 0 || w.cgroups.dirs[CG_FREEZER] >= 0) {
+		w.janitor = cgroups_janitor(&w.cgroups, e);
+		if (w.janitor < 0)
+			return -1;
+	}
+	if (choose_identity(&w.host, w.max_bodies, e) < 0)
+		return -1;
+	w.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w.host.proc < 0 || store_init(&w.store, &w.host, e) < 0)
+		return -1;
+	w.host.landlock = make_landlock(&w.store, e);
+	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
+		return err_wrap(e, "required and not allowed to be missing");
+	return 0;
+}

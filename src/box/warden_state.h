@@ -1,0 +1,121 @@
+#pragma once
+/* The warden's state and the bodies in it, shared by warden.c (the loop and the hub), warden_body.c
+ * (making and ending), warden_fork.c (forks and squashing) and warden_host.c (start). */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "box/warden.h"
+
+enum body_state {
+	BODY_FREE,
+	BODY_STARTING, /* its process sets itself up */
+	BODY_READY, /* in the pool */
+	BODY_LIVE, /* the hub has it */
+	BODY_DYING, /* killed; its end is awaited */
+	BODY_SWEEPING, /* ended; its control groups are still busy */
+};
+
+/* One request of the hub that waits for bodies. */
+struct request {
+	uint32_t seq;
+	uint32_t wanted, ready; /* bodies */
+	struct body *bodies[WIRE_FORK_MAX];
+	bool failed;
+	struct err err;
+};
+
+struct mount_spec {
+	char *host, *guest;
+	bool writable;
+};
+
+struct body {
+	enum body_state state;
+	uint64_t key;
+	pid_t pid;
+	int pidfd, socket;
+	uint32_t uid;
+	struct chain chain;
+	struct limits limits;
+	struct mount_spec mounts[WIRE_MOUNTS_MAX];
+	uint32_t n_mounts;
+	struct request *request; /* that it is made for; NULL: for the pool */
+	uint32_t destroy_seq; /* to be answered when it is gone */
+	bool answer_destroy;
+};
+
+/* Work in a process of its own. */
+struct job {
+	pid_t pid; /* 0: free */
+	int pidfd;
+	struct body *source; /* NULL when it is gone meanwhile */
+	struct layer *out;
+	/* a fork: the request that goes on when the files are copied */
+	struct request *request;
+	bool frozen; /* by us */
+	/* a squash: the layers that `out` replaces */
+	struct chain squashed;
+};
+
+enum { JOBS_MAX = 64 };
+
+struct warden {
+	struct host host;
+	struct store store;
+	struct cgroups cgroups;
+	struct limits pool_limits;
+	uint32_t pool_size, max_bodies;
+	struct body *bodies; /* [max_bodies] */
+	struct job jobs[JOBS_MAX];
+	uint32_t *uid_refs; /* [max_bodies] */
+	uint64_t last_key;
+	int hub, epoll, janitor;
+	uint64_t refill_at; /* clock_ms() */
+	bool closing;
+};
+
+extern struct warden w;
+
+/* ---- warden.c: the hub and the loop ---- */
+
+void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds);
+void send_failed(uint32_t seq, const struct err *e);
+void send_pool(void);
+
+enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_MASK = 3 };
+/* Has the loop tell when fd is readable; tag says which part of `what` it belongs to. */
+int watch(int fd, const void *what, enum tag tag);
+
+/* ---- warden_body.c ---- */
+
+uint32_t slot_of(const struct body *b);
+struct body *new_body(struct err *e);
+struct body *find_body(uint64_t key); /* a live one; NULL: none */
+uint32_t share_uid(uint32_t uid); /* one more user of a family's id */
+void kill_body(struct body *b);
+void sweep_body(struct body *b); /* the last step, possibly after some tries */
+void body_died(struct body *b);
+void body_says(struct body *b); /* its socket is readable while it sets itself up */
+
+struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e);
+void drop_request_bodies(struct request *r);
+
+/* Starts the process of a body whose chain, uid, limits and mounts are set; it answers later, on
+ * its socket. On failure the body is gone. */
+int start_body(struct body *b, struct err *e);
+int abandon_body(struct body *b); /* undoes what there is of it; -1 */
+
+int create(const struct wm_create *m, size_t n, struct err *e);
+uint32_t pool_filled(void); /* how many are ready or on the way */
+void pool_refill(void); /* one more */
+
+/* ---- warden_fork.c ---- */
+
+int fork_body(const struct wm_fork *m, struct err *e);
+void job_ended(struct job *j);
+void forget_source(const struct body *b); /* it ends: no job may touch it */
+
+/* ---- warden_host.c ---- */
+
+int warden_setup(const struct wm_hello *m, const char *init, struct err *e);

@@ -167,6 +167,7 @@ static _Noreturn void launch_child(struct launch *l)
 {
 	sigset_t none;
 
+	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
@@ -553,6 +554,9 @@ int main(void)
 	for (int fd = INIT_FD; fd <= INIT_PIDS_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	umask(022);
+	/* What those before us ignored, as nohup does, is no business of the programs. */
+	for (int number = 1; number < NSIG; number++)
+		signal(number, number == SIGPIPE ? SIG_IGN : SIG_DFL);
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);

@@ -186,9 +186,11 @@ static int set_limit(int resource, uint64_t value)
 static int set_limits(const struct spawn *sp)
 {
 	struct rlimit files;
+	/* Where a control group counts, it must be the first to refuse: only it tells of it. */
+	uint64_t processes = sp->limits->pids + (sp->driver == LIMIT_DRIVER_RLIMIT ? 0u : 1u);
 
 	/* A core of size 1 is no core, and unlike 0 also none for a host's core_pattern pipe. */
-	if (set_limit(RLIMIT_CORE, 1) < 0 || set_limit(RLIMIT_NPROC, sp->limits->pids) < 0)
+	if (set_limit(RLIMIT_CORE, 1) < 0 || set_limit(RLIMIT_NPROC, processes) < 0)
 		return -1;
 	if (sp->driver == LIMIT_DRIVER_RLIMIT && set_limit(RLIMIT_DATA, sp->limits->memory) < 0)
 		return -1;

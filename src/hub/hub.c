@@ -1,0 +1,64 @@
+#include "hub/hub.h"
+
+#include <stdlib.h>
+
+#include "hub/hub_impl.h"
+
+enum { MAX_CALLS = 256 };
+#define MAX_OUTPUT ((size_t)512 << 20)
+
+static void hub_free(struct hub *hub)
+{
+	if (!hub)
+		return;
+	hub_mcp_fini(hub);
+	free(hub);
+}
+AUTO_DEFINE(hub_free, struct hub)
+
+struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err *e)
+{
+	AUTO(hub_free) struct hub *hub = calloc(1, sizeof(*hub));
+
+	if (!hub) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	hub->loop = loop;
+	hub->tools = config->tools;
+	hub->n_tools = config->n_tools;
+	hub->max_calls = config->max_calls ? config->max_calls : MAX_CALLS;
+	hub->max_output = config->max_output ? config->max_output : MAX_OUTPUT;
+	if (hub_mcp_init(hub, e) < 0)
+		return NULL;
+	hub->box = box_new(loop, &config->box, e);
+	return hub->box ? take_ptr(hub) : NULL;
+}
+
+static void on_box_closed(void *arg)
+{
+	struct hub *hub = arg;
+	void (*on_closed)(void *) = hub->on_closed;
+	void *on_closed_arg = hub->on_closed_arg;
+
+	hub_free(hub);
+	on_closed(on_closed_arg);
+}
+
+void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+{
+	hub->closing = true;
+	hub->on_closed = on_closed;
+	hub->on_closed_arg = arg;
+	box_close(hub->box, on_box_closed, hub);
+}
+
+struct box *hub_box(struct hub *hub)
+{
+	return hub->box;
+}
+
+struct mcp_server *hub_mcp(struct hub *hub)
+{
+	return hub->mcp;
+}

@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * The hub: owns the sandboxes, the table of tools and the gate through which every call goes. It
+ * lives on one loop and joins what is below it: the engine (box/) and the protocol (mcp/).
+ */
+#include <uv.h>
+
+#include "box/box.h"
+#include "hub/call.h"
+#include "hub/tool.h"
+#include "mcp/server.h"
+
+struct hub;
+
+struct hub_config {
+	struct box_config box;
+	const struct tool *const *tools; /* in the order in which clients list them */
+	size_t n_tools;
+	unsigned max_calls; /* at once, of all askers; 0: 256 */
+	size_t max_output; /* bytes of output that all calls may keep; 0: 512 MiB */
+};
+
+/* Starts the engine. config is borrowed for this call, its tools until on_closed. */
+struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err *e) MUST_USE;
+
+/* Ends the engine with all sandboxes and calls, then calls on_closed, after which the hub is gone.
+ * All sessions of its MCP server are closed before. */
+void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
+
+struct box *hub_box(struct hub *hub);
+
+/* The MCP server that offers the tools. The data of its sessions is a const struct principal *. */
+struct mcp_server *hub_mcp(struct hub *hub);

@@ -1,0 +1,137 @@
+/*
+ * The hub as an MCP server: prints the tools' schemas from their tables, and makes a call of every
+ * tools/call. The session's data is the principal, set by who opened the transport.
+ */
+#include "hub/hub_impl.h"
+
+#include <stdlib.h>
+
+static const char tool_meta[] = "{\"holt/schemaVersion\":\"" TOOL_SCHEMA_VERSION "\"}";
+
+static const char instructions[] =
+	"Sandboxes: small Linux systems without a network, made in milliseconds. sandbox_create gives "
+	"an id that the other tools take. Files persist between calls until sandbox_terminate; "
+	"processes that a command leaves behind go on. sandbox_fork copies files, so try risky steps "
+	"in a fork. A failure has a cause and a remediation; read them before trying again.";
+
+static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
+{
+	struct hub *hub = owner;
+
+	*ret_n = hub->n_tools;
+	return hub->mcp_list;
+}
+
+static void on_answer(void *asker, const struct tool *tool, const struct call_answer *answer)
+{
+	struct mcp_content text = { .type = MCP_TEXT, .text = answer->text };
+
+	mcp_call_done(asker, &(struct mcp_result){
+				     .content = &text,
+				     .content_n = 1,
+				     .table = tool->output,
+				     .from = answer->structured,
+			     });
+}
+
+static void on_fail(void *asker, const struct err *e)
+{
+	mcp_call_fail(asker, e);
+}
+
+static void on_progress(void *asker, double progress, double total, const char *message)
+{
+	mcp_call_progress(asker, progress, total, message);
+}
+
+static const struct call_origin quiet = { .answer = on_answer, .fail = on_fail };
+static const struct call_origin watching = { .answer = on_answer,
+					     .fail = on_fail,
+					     .progress = on_progress };
+
+static void on_cancel(struct mcp_call *mc, void *data)
+{
+	call_cancel(data);
+}
+
+static void on_call(void *owner, struct mcp_call *mc)
+{
+	struct err e = ERR_INIT;
+	struct call *c =
+		call_new(owner,
+			 &(struct call_ask){
+				 .who = mcp_call_principal(mc),
+				 .tool = mcp_call_tool(mc)->row,
+				 .args = mcp_call_args(mc),
+				 .arena = mcp_call_arena(mc),
+				 .label = mcp_call_label(mc),
+				 .origin = mcp_call_wants_progress(mc) ? &watching : &quiet,
+				 .asker = mc,
+			 },
+			 &e);
+
+	if (!c) {
+		mcp_call_fail(mc, &e);
+		return;
+	}
+	mcp_call_on_cancel(mc, on_cancel, c);
+	call_run(c);
+}
+
+static const struct mcp_handler handler = { .tools = list_tools, .call = on_call };
+
+static int print_tool(const struct tool *t, struct mcp_tool *ret, struct err *e)
+{
+	*ret = (struct mcp_tool){
+		.name = t->name,
+		.title = t->title,
+		.description = t->doc,
+		.input_schema = field_schema_text(t->input, e),
+		.output_schema = t->output ? field_schema_text(t->output, e) : NULL,
+		.meta = tool_meta,
+		.read_only = t->read_only,
+		.destructive = t->destructive,
+		.idempotent = t->idempotent,
+		.open_world = t->open_world,
+		.row = t,
+	};
+	if (!ret->input_schema || (t->output && !ret->output_schema))
+		return -1;
+	return mcp_tool_check(ret, e);
+}
+
+int hub_mcp_init(struct hub *hub, struct err *e)
+{
+	hub->mcp_tools = calloc(hub->n_tools, sizeof(*hub->mcp_tools));
+	hub->mcp_list = calloc(hub->n_tools, sizeof(struct mcp_tool *));
+	if (!hub->mcp_tools || !hub->mcp_list)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < hub->n_tools; i++) {
+		if (print_tool(hub->tools[i], &hub->mcp_tools[i], e) < 0)
+			return err_wrap(e, "tool %s", hub->tools[i]->name);
+		hub->mcp_list[i] = &hub->mcp_tools[i];
+	}
+	hub->mcp = mcp_server_new(
+		&(struct mcp_server_options){
+			.name = "holt",
+			.title = "Holt",
+			.version = HOLT_VERSION,
+			.instructions = instructions,
+			.meta = tool_meta,
+			.handler = &handler,
+			.owner = hub,
+		},
+		e);
+	return hub->mcp ? 0 : -1;
+}
+
+void hub_mcp_fini(struct hub *hub)
+{
+	mcp_server_free(hub->mcp);
+	for (size_t i = 0; hub->mcp_tools && i < hub->n_tools; i++) {
+		free((char *)hub->mcp_tools[i].input_schema);
+		free((char *)hub->mcp_tools[i].output_schema);
+	}
+	free(hub->mcp_tools);
+	free(hub->mcp_list);
+}

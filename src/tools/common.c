@@ -1,0 +1,73 @@
+#include "tools/common.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/base64.h"
+#include "base/log.h"
+
+const char *const encoding_names[ENCODINGS] = {
+	[ENCODING_UTF8] = "utf-8",
+	[ENCODING_BASE64] = "base64",
+};
+
+int tool_env(struct call *c, const struct field_map *map, const struct env_var **ret, struct err *e)
+{
+	struct env_var *vars = arena_array(call_arena(c), map->n, sizeof(*vars), e);
+
+	if (!vars)
+		return -1;
+	for (size_t i = 0; i < map->n; i++) {
+		vars[i] = (struct env_var){ .name = map->p[i].key, .value = map->p[i].value };
+		if (vars[i].name.n == 0 || memchr(vars[i].name.p, '=', vars[i].name.n) ||
+		    memchr(vars[i].name.p, '\0', vars[i].name.n))
+			return err_set(e, ERR_INVALID,
+				       "env: a variable's name is not empty and has no '='");
+	}
+	*ret = vars;
+	return 0;
+}
+
+int tool_bytes(struct call *c, const char *name, struct str text, enum encoding encoding,
+	       struct str *ret, struct err *e)
+{
+	char *room;
+	autobuf struct buf bytes = BUF_INIT(text.n);
+
+	*ret = text;
+	if (encoding != ENCODING_BASE64 || text.n == 0)
+		return 0;
+	if (base64_decode(&bytes, text, e) < 0)
+		return err_wrap(e, "%s", name);
+	room = arena_dup(call_arena(c), buf_str(&bytes), e);
+	if (!room)
+		return -1;
+	*ret = (struct str){ room, bytes.n };
+	return 0;
+}
+
+void tool_answerf(struct call *c, const void *structured, const char *fmt, ...)
+{
+	char text[5120];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n >= (int)sizeof(text))
+		n = (int)sizeof(text) - 1;
+	call_answer(c,
+		    &(struct call_answer){ .text = { text, (size_t)n }, .structured = structured });
+}
+
+static void on_discarded(void *arg, struct sandbox *sb, const struct err *err)
+{
+	if (err)
+		log_warn("could not end a sandbox: %s", err->msg);
+}
+
+void tool_discard(struct sandbox *sb)
+{
+	sandbox_destroy_start(sb, on_discarded, NULL);
+}

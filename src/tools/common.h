@@ -1,0 +1,30 @@
+#pragma once
+/* What several tools share: rows of their tables, and small conversions. */
+#include "box/box.h"
+#include "hub/call.h"
+#include "json/field.h"
+
+/* The first argument of all but sandbox_create. */
+#define SANDBOX_ROW(S)                                                                             \
+	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = 64,                            \
+	      .doc = "Id of the sandbox, as sandbox_create or sandbox_fork returned it.")
+
+enum { TOOL_PATH_MAX = 4095, TOOL_ENV_MAX = 256 };
+
+enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODINGS };
+extern const char *const encoding_names[ENCODINGS];
+
+/* Checks the names and hands the variables on, in the call's arena. */
+int tool_env(struct call *c, const struct field_map *map, const struct env_var **ret,
+	     struct err *e) MUST_USE;
+
+/* The bytes that an argument stands for: itself, or what it is in base64, in the call's arena.
+ * name is the argument's, for the error. */
+int tool_bytes(struct call *c, const char *name, struct str text, enum encoding encoding,
+	       struct str *ret, struct err *e) MUST_USE;
+
+/* A formatted text as the whole answer. */
+void tool_answerf(struct call *c, const void *structured, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Ends a sandbox that nobody will learn of. */
+void tool_discard(struct sandbox *sb);

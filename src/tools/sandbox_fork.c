@@ -1,0 +1,113 @@
+#include "tools/tools.h"
+
+#include "base/clock.h"
+#include "json/write.h"
+#include "tools/common.h"
+
+enum { REPLICAS_MAX = 64 };
+
+struct fork_params {
+	struct str sandbox;
+	uint32_t replicas;
+};
+
+static const struct field fork_fields[] = {
+	SANDBOX_ROW(struct fork_params),
+	FIELD(struct fork_params, replicas, .min = 1, .max = REPLICAS_MAX, .def = DEFAULT_INT(1),
+	      .doc = "How many copies to make; all of them or none."),
+};
+static const struct field_table fork_input = FIELD_TABLE(struct fork_params, fork_fields);
+
+struct fork_result {
+	struct field_strs sandboxes;
+	double milliseconds;
+};
+
+static const struct field result_fields[] = {
+	FIELD(struct fork_result, sandboxes, .flags = FIELD_REQUIRED, .doc = "Ids of the copies."),
+	FIELD(struct fork_result, milliseconds, .doc = "How long it took."),
+};
+static const struct field_table fork_output = FIELD_TABLE(struct fork_result, result_fields);
+
+struct fork_run {
+	struct call *call;
+	uint64_t begun_ns;
+};
+
+static int ids_text(const struct field_strs *ids, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	json_write_array(&w);
+	for (size_t i = 0; i < ids->n; i++)
+		json_write_str(&w, ids->p[i]);
+	json_write_array_end(&w);
+	return json_write_done(&w, e);
+}
+
+static void answer(const struct fork_run *r, struct sandbox *const *children, size_t n)
+{
+	struct str ids[REPLICAS_MAX];
+	struct fork_result result = {
+		.sandboxes = { ids, n },
+		.milliseconds = (double)(clock_ns() - r->begun_ns) / 1e6,
+	};
+	autobuf struct buf text = BUF_INIT(REPLICAS_MAX * 64);
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		ids[i] = str_of(sandbox_id(children[i]));
+	if (ids_text(&result.sandboxes, &text, &e) < 0)
+		call_fail(r->call, &e);
+	else
+		call_answer(r->call,
+			    &(struct call_answer){ .text = buf_str(&text), .structured = &result });
+}
+
+static void on_forked(void *arg, struct sandbox *const *children, size_t n, const struct err *err)
+{
+	struct fork_run *r = arg;
+	struct err e = ERR_INIT;
+
+	if (err) {
+		call_fail(r->call, err);
+	} else if (call_cancelled(r->call)) {
+		/* Nobody will learn their ids. */
+		for (size_t i = 0; i < n; i++)
+			tool_discard(children[i]);
+		err_set(&e, ERR_CANCELLED, "sandbox_fork was cancelled");
+		call_fail(r->call, &e);
+	} else {
+		answer(r, children, n);
+	}
+}
+
+static void run(struct call *c, const void *params)
+{
+	const struct fork_params *p = params;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
+	struct fork_run *r = sb ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
+
+	if (!r) {
+		call_fail(c, &e);
+		return;
+	}
+	*r = (struct fork_run){ .call = c, .begun_ns = clock_ns() };
+	sandbox_fork_start(sb, p->replicas, on_forked, r);
+}
+
+const struct tool sandbox_fork_tool = {
+	.name = "sandbox_fork",
+	.title = "Fork a sandbox",
+	.doc = "Makes copies of a sandbox with its files, limits and environment as they are at one "
+	       "instant; from then on they change apart. Processes are not copied. Returns a JSON array "
+	       "of the new ids.",
+	.input = &fork_input,
+	.output = &fork_output,
+	.read_only = MCP_NO,
+	.destructive = MCP_NO,
+	.idempotent = MCP_NO,
+	.open_world = MCP_NO,
+	.run = run,
+};

@@ -1,0 +1,70 @@
+#include "tools/tools.h"
+
+#include "tools/common.h"
+
+struct terminate_params {
+	struct str sandbox;
+};
+
+static const struct field terminate_fields[] = { SANDBOX_ROW(struct terminate_params) };
+static const struct field_table terminate_input = FIELD_TABLE(struct terminate_params,
+							      terminate_fields);
+
+struct terminate_result {
+	struct str sandbox;
+	bool terminated;
+};
+
+static const struct field result_fields[] = {
+	FIELD(struct terminate_result, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct terminate_result, terminated, .flags = FIELD_REQUIRED,
+	      .doc = "True: nothing of it is left."),
+};
+static const struct field_table terminate_output = FIELD_TABLE(struct terminate_result,
+							       result_fields);
+
+struct terminate_run {
+	struct call *call;
+	char id[64];
+};
+
+static void on_destroyed(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct terminate_run *r = arg;
+	struct terminate_result result = { .sandbox = str_of(r->id), .terminated = true };
+
+	if (err)
+		call_fail(r->call, err);
+	else
+		tool_answerf(r->call, &result, "Terminated sandbox %s", r->id);
+}
+
+static void run(struct call *c, const void *params)
+{
+	const struct terminate_params *p = params;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
+	struct terminate_run *r = sb ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
+
+	if (!r) {
+		call_fail(c, &e);
+		return;
+	}
+	r->call = c;
+	strncpy(r->id, sandbox_id(sb), sizeof(r->id) - 1);
+	sandbox_destroy_start(sb, on_destroyed, r);
+}
+
+const struct tool sandbox_terminate_tool = {
+	.name = "sandbox_terminate",
+	.title = "Terminate a sandbox",
+	.doc = "Ends a sandbox: its processes are killed and its files are gone. Commands that still "
+	       "run in it fail.",
+	.input = &terminate_input,
+	.output = &terminate_output,
+	.read_only = MCP_NO,
+	.destructive = MCP_YES,
+	.idempotent = MCP_NO,
+	.open_world = MCP_NO,
+	.run = run,
+};

@@ -1,0 +1,183 @@
+/*
+ * A turn of the loop puts bytes; the idle handle, which runs in the next turn before the loop waits,
+ * writes them all at once. What the descriptor does not take waits for poll.
+ */
+#include "loop/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "loop/fd.h"
+
+enum { KEEP = 64 << 10 }; /* a larger queue is given back once it is empty */
+
+struct loop_writer {
+	uv_poll_t poll;
+	uv_idle_t idle;
+	bool polled; /* poll is in use */
+	bool broken; /* on_broken was called, or will be by the idle handle */
+	bool told;
+	struct err why;
+	int fd;
+	unsigned handles; /* open */
+	struct buf queue;
+	size_t written; /* of the queue's front */
+	const struct loop_writer_events *ev;
+	void *owner;
+	void (*on_closed)(void *owner);
+};
+
+size_t loop_writer_queued(const struct loop_writer *w)
+{
+	return w->queue.n - w->written;
+}
+
+static void empty(struct loop_writer *w)
+{
+	if (w->queue.cap > KEEP)
+		buf_fini(&w->queue);
+	w->queue.n = 0;
+	w->written = 0;
+}
+
+static bool is_polling(const struct loop_writer *w)
+{
+	return w->polled && uv_is_active((const uv_handle_t *)&w->poll);
+}
+
+/* Stopping poll is a system call, even where it is not started. */
+static void stop(struct loop_writer *w)
+{
+	uv_idle_stop(&w->idle);
+	if (is_polling(w))
+		uv_poll_stop(&w->poll);
+}
+
+static void tell_broken(struct loop_writer *w)
+{
+	stop(w);
+	if (w->told)
+		return;
+	w->told = true;
+	w->ev->on_broken(w->owner, &w->why);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+/* failed: the descriptor is polled no more, so there is nothing to wait for. */
+static void flush(struct loop_writer *w, bool failed)
+{
+	ssize_t n = 0;
+
+	while (loop_writer_queued(w) > 0) {
+		n = write(w->fd, w->queue.p + w->written, loop_writer_queued(w));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		w->written += (size_t)n;
+	}
+	if (loop_writer_queued(w) == 0) {
+		empty(w);
+		stop(w);
+	} else if (errno == EAGAIN && w->polled && !failed) {
+		uv_idle_stop(&w->idle);
+		uv_poll_start(&w->poll, UV_WRITABLE, on_poll);
+	} else {
+		w->broken = true;
+		err_sys(&w->why, errno, "write");
+		empty(w);
+		tell_broken(w);
+		return;
+	}
+	w->ev->on_written(w->owner);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	flush(poll->data, status < 0);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+	struct loop_writer *w = idle->data;
+
+	if (w->broken)
+		tell_broken(w);
+	else
+		flush(w, false);
+}
+
+struct loop_writer *loop_writer_new(uv_loop_t *loop, int fd, size_t max,
+				    const struct loop_writer_events *ev, void *owner, struct err *e)
+{
+	struct loop_writer *w = NULL;
+	autoclose int owned = fd;
+
+	if (loop_fd_unblock(&owned, e) < 0)
+		return NULL;
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	w->polled = uv_poll_init(loop, &w->poll, owned) == 0;
+	uv_idle_init(loop, &w->idle);
+	w->handles = 1 + w->polled;
+	w->poll.data = w;
+	w->idle.data = w;
+	w->fd = take_fd(&owned);
+	w->queue = BUF_INIT(max);
+	w->ev = ev;
+	w->owner = owner;
+	return w;
+}
+
+/* What was written makes room before the queue grows. */
+static void make_room(struct loop_writer *w)
+{
+	if (w->written > w->queue.n / 2) {
+		buf_drop(&w->queue, w->written);
+		w->written = 0;
+	}
+}
+
+void loop_writer_put(struct loop_writer *w, struct str bytes)
+{
+	if (w->broken || bytes.n == 0)
+		return;
+	make_room(w);
+	if (buf_add(&w->queue, bytes.p, bytes.n, &w->why) < 0) {
+		w->broken = true;
+		err_wrap(&w->why, "the reader is too slow");
+		empty(w);
+	}
+	if (w->broken || !is_polling(w))
+		uv_idle_start(&w->idle, on_idle);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct loop_writer *w = handle->data;
+	void (*on_closed)(void *) = w->on_closed;
+	void *owner = w->owner;
+
+	if (--w->handles > 0)
+		return;
+	close_fd(&w->fd);
+	buf_fini(&w->queue);
+	free(w);
+	if (on_closed)
+		on_closed(owner);
+}
+
+void loop_writer_close(struct loop_writer *w, void (*on_closed)(void *owner))
+{
+	w->on_closed = on_closed;
+	w->broken = true;
+	uv_close((uv_handle_t *)&w->idle, on_handle_closed);
+	if (w->polled)
+		uv_close((uv_handle_t *)&w->poll, on_handle_closed);
+}

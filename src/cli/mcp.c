@@ -1,0 +1,138 @@
+#include "cli/verb.h"
+
+#include <signal.h>
+#include <uv.h>
+
+#include "cli/engine.h"
+#include "hub/hub.h"
+#include "mcp/transport_stdio.h"
+
+/* How long calls may go on when the client has ended its input. */
+enum { DRAIN_MS = 5000, POOL_DEFAULT = 4, POOL_MAX = 64 };
+
+struct mcp_options {
+	struct verb_options common;
+	struct engine_options engine;
+	uint32_t pool;
+	uint32_t max_sandboxes;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct mcp_options, pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",
+	       .max = POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),
+	OPTION(struct mcp_options, max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",
+	       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 100000,
+	       .doc = "Sandboxes at once; 4096 by default."),
+	ENGINE_ROWS(struct mcp_options),
+	HELP_ROW(struct mcp_options),
+};
+static const struct option_table options = OPTION_TABLE(rows);
+static const struct mcp_options defaults = { .pool = POOL_DEFAULT };
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+struct serving {
+	uv_loop_t loop;
+	uv_signal_t signals[ARRAY_LEN(signals)];
+	struct hub *hub;
+	struct mcp_stdio *stdio;
+	bool stopping;
+};
+
+static void on_hub_closed(void *arg)
+{
+	struct serving *s = arg;
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		uv_close((uv_handle_t *)&s->signals[i], NULL);
+}
+
+static void on_stdio_closed(void *owner)
+{
+	struct serving *s = owner;
+
+	s->stopping = true;
+	mcp_stdio_free(take_ptr(s->stdio));
+	hub_close(s->hub, on_hub_closed, s);
+}
+
+/* The first ends it in order; the second at once, and the warden clears up behind us. */
+static void on_signal(uv_signal_t *h, int number)
+{
+	struct serving *s = h->data;
+
+	if (s->stopping)
+		_exit(128 + number);
+	s->stopping = true;
+	mcp_stdio_stop(s->stdio);
+}
+
+static int start(struct serving *s, const struct verb_input *in, struct err *e)
+{
+	const struct mcp_options *o = in->options;
+	struct hub_config config = {
+		.box = { .pool = o->pool,
+			 .max_sandboxes = o->max_sandboxes,
+			 .limits = engine_limits(&o->engine),
+			 .allow = o->engine.allow },
+		.tools = in->cli->tools,
+		.n_tools = in->cli->n_tools,
+	};
+	struct mcp_stdio_options stdio = {
+		.drain_ms = DRAIN_MS,
+		.data = (void *)&principal_local,
+		.on_closed = on_stdio_closed,
+		.owner = s,
+	};
+
+	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
+		return -1;
+	s->hub = hub_new(&s->loop, &config, e);
+	if (!s->hub)
+		return -1;
+	s->stdio = mcp_stdio_start(&s->loop, hub_mcp(s->hub), &stdio, e);
+	return s->stdio ? 0 : -1;
+}
+
+static int run(const struct verb_input *in)
+{
+	struct serving s = { .hub = NULL };
+	struct err e = ERR_INIT;
+	int status = 0;
+
+	if (uv_loop_init(&s.loop) < 0) {
+		err_set(&e, ERR_LIMIT, "no event loop");
+		return cli_fail(&e);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		uv_signal_init(&s.loop, &s.signals[i]);
+		s.signals[i].data = &s;
+	}
+	if (start(&s, in, &e) < 0) {
+		status = cli_fail(&e);
+		if (s.hub)
+			hub_close(s.hub, on_hub_closed, &s);
+		else
+			on_hub_closed(&s);
+	} else {
+		for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+			uv_signal_start(&s.signals[i], on_signal, signals[i]);
+	}
+	uv_run(&s.loop, UV_RUN_DEFAULT);
+	uv_loop_close(&s.loop);
+	return status;
+}
+
+const struct verb mcp_verb = {
+	.name = "mcp",
+	.usage = "[OPTION...]",
+	.doc = "Serve sandboxes over MCP on standard input and output.",
+	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }. "
+		"The sandboxes\nend with it. The limits are those of a sandbox that asks for none.",
+	.page = true,
+	.options = &options,
+	.defaults = &defaults,
+	.size = sizeof(struct mcp_options),
+	.usage_exit = 2,
+	.run = run,
+};

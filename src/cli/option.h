@@ -1,0 +1,69 @@
+#pragma once
+/*
+ * Options of a verb, as a table: the rows parse the command line into a struct and print the help,
+ * so that they can't drift apart. Accepted are --name VALUE, --name=VALUE, -n VALUE, -nVALUE and
+ * flags in one word (-ab). Options end at the first operand or at "--".
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+enum option_kind {
+	OPTION_FLAG, /* bool */
+	OPTION_TEXT, /* const char * */
+	OPTION_LIST, /* struct option_list: may be repeated */
+	OPTION_COUNT, /* uint32_t */
+	OPTION_SIZE, /* uint64_t, bytes: "512M", "2G", or a plain number of MiB */
+	OPTION_SECONDS, /* uint64_t, milliseconds: "90", "1.5", "5m", "2h" */
+	OPTION_MILLI, /* uint32_t, thousandths: "0.5", "2" */
+};
+
+/* At most this many of one repeated option. */
+enum { OPTION_LIST_MAX = 256 };
+
+struct option_list {
+	const char *p[OPTION_LIST_MAX];
+	size_t n;
+};
+
+struct option_row {
+	const char *name; /* long, without dashes */
+	char letter; /* 0: none */
+	enum option_kind kind;
+	const char *arg; /* what the value is called in help; NULL for a flag */
+	const char *doc; /* one line */
+	const char *env; /* an environment variable that is the default, or NULL */
+	uint64_t min, max; /* of the stored number; both 0: any */
+	size_t at; /* offset of the member */
+};
+
+/* A row, with the kind that the member's type must have. */
+#define OPTION(S, m, kind_, name_, ...)                                                            \
+	{                                                                                          \
+		.name = (name_), .kind = (kind_), .at = offsetof(S, m), __VA_ARGS__                \
+	}
+
+struct option_table {
+	const struct option_row *rows;
+	size_t n;
+};
+
+#define OPTION_TABLE(rows_)                                                                        \
+	{                                                                                          \
+		.rows = (rows_), .n = ARRAY_LEN(rows_)                                             \
+	}
+
+/* Parses argv[1] and on into *ret, whose defaults stand already; first what the environment says.
+ * Texts are borrowed from argv and environment. Returns the index of the first operand; -1
+ * with ERR_INVALID, which names the nearest option where one is unknown. */
+int option_parse(const struct option_table *t, int argc, char **argv, void *ret,
+		 struct err *e) MUST_USE;
+
+/* Prints the rows, aligned and wrapped. */
+void option_help(const struct option_table *t, FILE *out);
+
+/* The one of n names that was most likely meant, or NULL. */
+const char *option_nearest(const char *word, const char *(*name_at)(const void *of, size_t i),
+			   const void *of, size_t n);

@@ -1,0 +1,383 @@
+#include "cli/verb.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uv.h>
+
+#include "cli/engine.h"
+#include "cli/feed.h"
+#include "cli/signals.h"
+#include "hub/output.h"
+#include "hub/report.h"
+
+/*
+ * One command in a sandbox of its own: create, exec, end. Its streams are ours. A write to our
+ * output may block, which holds the command back as a pipe would; signals wake it.
+ */
+
+enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32 };
+
+struct run_options {
+	struct verb_options common;
+	struct engine_options engine;
+	struct option_list mounts, env;
+	const char *cwd, *image;
+	uint64_t timeout_ms;
+	bool json;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
+	       .arg = "HOST:GUEST[:ro|rw]",
+	       .doc = "Show a directory or file of the host inside; read-only unless rw. May be "
+		      "repeated."),
+	OPTION(struct run_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
+	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
+	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
+	       .doc = "Where to start inside; /workspace by default."),
+	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
+	       .arg = "TIME", .min = 1, .max = 31536000000,
+	       .doc = "Kill it and its descendants after this long: 30, 1.5, 5m."),
+	ENGINE_ROWS(struct run_options),
+	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "TEMPLATE",
+	       .doc = "What the sandbox is made from; host by default."),
+	OPTION(struct run_options, json, OPTION_FLAG, "json",
+	       .doc = "Print one JSON object with result, output and usage."),
+	HELP_ROW(struct run_options),
+};
+static const struct option_table options = OPTION_TABLE(rows);
+
+struct run {
+	const struct verb_input *in;
+	const struct run_options *o;
+	uv_loop_t loop;
+	int signal_fd;
+	uv_poll_t signals;
+	struct box *box;
+	struct sandbox *sandbox;
+	struct exec *exec; /* while it runs */
+	struct feed feed;
+	struct output out, err; /* --json */
+	bool signalled; /* the command had one from us */
+	int status;
+	bool ending;
+
+	char hosts[MOUNTS_MAX][PATH_MAX];
+	struct sandbox_mount mounts[MOUNTS_MAX];
+	struct env_var env[OPTION_LIST_MAX];
+	struct str argv[EXEC_ARGS_MAX];
+	size_t n_env, n_argv;
+};
+
+/* ---- what the options say ------------------------------------------------------------------ */
+
+static int fill_mount(struct run *r, size_t i, struct err *e)
+{
+	const char *text = r->o->mounts.p[i];
+	const char *guest = strstr(text, ":/"), *mode = guest ? strchr(guest + 1, ':') : NULL;
+	char host[PATH_MAX];
+
+	if (!guest || guest == text || (size_t)(guest - text) >= sizeof(host) ||
+	    (mode && strcmp(mode, ":ro") != 0 && strcmp(mode, ":rw") != 0))
+		return err_set(
+			e, ERR_INVALID,
+			"-v takes HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw with an absolute "
+			"GUEST, not '%.80s'",
+			text);
+	snprintf(host, sizeof(host), "%.*s", (int)(guest - text), text);
+	if (!realpath(host, r->hosts[i]))
+		return err_set(e, ERR_INVALID, "-v %.120s: %s", host, strerror(errno));
+	guest++;
+	r->mounts[i] = (struct sandbox_mount){
+		.host = str_of(r->hosts[i]),
+		.guest = { guest, mode ? (size_t)(mode - guest) : strlen(guest) },
+		.writable = mode && strcmp(mode, ":rw") == 0,
+	};
+	return 0;
+}
+
+static int fill_env(struct run *r, const char *text, struct err *e)
+{
+	size_t n = strcspn(text, "=");
+	const char *value = text[n] ? text + n + 1 : getenv(text);
+
+	if (n == 0)
+		return err_set(e, ERR_INVALID, "-e takes NAME=VALUE or NAME, not '%.80s'", text);
+	if (value)
+		r->env[r->n_env++] = (struct env_var){ .name = { text, n },
+						       .value = str_of(value) };
+	return 0;
+}
+
+static int fill(struct run *r, struct err *e)
+{
+	if (r->o->mounts.n > MOUNTS_MAX)
+		return err_set(e, ERR_INVALID, "-v: at most %d times", MOUNTS_MAX);
+	for (size_t i = 0; i < r->o->mounts.n; i++) {
+		if (fill_mount(r, i, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < r->o->env.n; i++) {
+		if (fill_env(r, r->o->env.p[i], e) < 0)
+			return -1;
+	}
+	for (int i = 0; i < r->in->n_operands; i++)
+		r->argv[r->n_argv++] = str_of(r->in->operands[i]);
+	return 0;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void on_box_closed(void *arg)
+{
+	struct run *r = arg;
+
+	uv_close((uv_handle_t *)&r->signals, NULL);
+}
+
+static void finish(struct run *r, int status)
+{
+	if (r->ending)
+		return;
+	r->ending = true;
+	r->status = status;
+	r->exec = NULL;
+	feed_stop(&r->feed);
+	sandbox_unref(take_ptr(r->sandbox));
+	box_close(r->box, on_box_closed, r);
+}
+
+static void finish_error(struct run *r, const struct err *e)
+{
+	if (!r->ending)
+		finish(r, cli_fail(e));
+}
+
+/* ---- streams and signals ------------------------------------------------------------------- */
+
+/* The first signal is the command's; the second is ours. */
+static void take_signals(struct run *r)
+{
+	int number;
+
+	while ((number = signals_take(r->signal_fd)) != 0) {
+		if (!r->exec)
+			finish(r, 128 + number);
+		else if (!r->signalled)
+			exec_signal(r->exec, number);
+		else
+			exec_kill(r->exec);
+		r->signalled = true;
+	}
+}
+
+static void on_signals(uv_poll_t *p, int status, int events)
+{
+	take_signals(p->data);
+}
+
+/* Waits until fd takes a little without blocking, and answers signals meanwhile. */
+static void wait_writable(struct run *r, int fd)
+{
+	struct pollfd p[] = {
+		{ .fd = fd, .events = POLLOUT },
+		{ .fd = r->signal_fd, .events = POLLIN },
+	};
+
+	while (poll(p, ARRAY_LEN(p), -1) < 0 || p[1].revents) {
+		take_signals(r);
+		if (p[0].revents)
+			return;
+	}
+}
+
+/* Nobody reads our output any more: the command ends as one that wrote there would. */
+static void lose_output(struct run *r, int errnum)
+{
+	struct err e = ERR_INIT;
+
+	if (r->status == 0 && errnum != EPIPE) {
+		err_set(&e, ERR_IO, "standard output: %s", strerror(errnum));
+		cli_fail(&e);
+	}
+	r->status = errnum == EPIPE ? 128 + SIGPIPE : EXIT_HOLT;
+	if (r->exec)
+		exec_kill(r->exec);
+}
+
+static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+{
+	struct run *r = arg;
+	int fd = stream == EXEC_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
+
+	if (r->o->json) {
+		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
+		return;
+	}
+	while (n > 0 && r->status == 0) {
+		/* A pipe that is writable takes this much at once. */
+		size_t part = n < PIPE_BUF ? n : PIPE_BUF;
+		ssize_t done;
+
+		wait_writable(r, fd);
+		done = write(fd, p, part);
+		if (done > 0) {
+			p += done;
+			n -= (size_t)done;
+		} else if (done < 0 && errno != EINTR && errno != EAGAIN) {
+			lose_output(r, errno);
+		}
+	}
+}
+
+static int print_json(const struct run *r, const struct exec_result *result, struct err *e)
+{
+	struct report report;
+	autofree char *text = NULL;
+	int status = report_init(&report, result, &r->out, &r->err, e);
+
+	if (status == 0)
+		text = field_encode_text(&report_table, &report, (size_t)64 << 20, e);
+	report_fini(&report);
+	if (!text)
+		return -1;
+	puts(text);
+	return 0;
+}
+
+/* Says what a bare exit status would leave to guess. */
+static int explain(const struct run *r, const struct exec_result *result)
+{
+	if (!r->o->json && result->hit_memory)
+		fprintf(stderr, "holt: a process was killed: the sandbox's memory is used up "
+				"(--memory)\n");
+	if (!r->o->json && result->hit_pids)
+		fprintf(stderr, "holt: the sandbox had no more processes to give (--pids)\n");
+	return result->exit_code;
+}
+
+static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	r->exec = NULL;
+	if (r->status != 0)
+		finish(r, r->status);
+	else if (err)
+		finish_error(r, err);
+	else if (r->o->json && print_json(r, result, &e) < 0)
+		finish_error(r, &e);
+	else
+		finish(r, explain(r, result));
+}
+
+static const struct exec_events events = { .on_output = on_output, .on_exit = on_exit_ };
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+static void on_drain(void *arg)
+{
+	struct run *r = arg;
+
+	feed_resume(&r->feed);
+}
+
+static int start_command(struct run *r, struct err *e)
+{
+	struct stat st;
+	struct exec_spec spec = {
+		.argv = r->argv,
+		.n_argv = r->n_argv,
+		.timeout_ms = r->o->timeout_ms,
+		.stdin_open = fstat(STDIN_FILENO, &st) == 0,
+	};
+
+	r->exec = exec_start(r->sandbox, &spec, &events, r, e);
+	if (!r->exec)
+		return -1;
+	return spec.stdin_open ? feed_start(&r->feed, &r->loop, r->exec, on_drain, e) : 0;
+}
+
+static void on_created(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	if (r->ending)
+		return;
+	if (err) {
+		finish_error(r, err);
+		return;
+	}
+	r->sandbox = sandbox_ref(sb);
+	if (start_command(r, &e) < 0)
+		finish_error(r, &e);
+}
+
+static int start(struct run *r, struct err *e)
+{
+	struct box_config config = { .allow = r->o->engine.allow };
+	struct sandbox_spec spec = {
+		.template = str_of(r->o->image),
+		.limits = engine_limits(&r->o->engine),
+		.env = r->env,
+		.n_env = r->n_env,
+		.cwd = str_of(r->o->cwd),
+		.mounts = r->mounts,
+		.n_mounts = r->o->mounts.n,
+	};
+
+	r->signal_fd = signals_open(e);
+	if (r->signal_fd < 0)
+		return -1;
+	r->box = box_new(&r->loop, &config, e);
+	if (!r->box)
+		return -1;
+	uv_poll_init(&r->loop, &r->signals, r->signal_fd);
+	r->signals.data = r;
+	uv_poll_start(&r->signals, UV_READABLE, on_signals);
+	sandbox_create_start(r->box, &spec, on_created, r);
+	return 0;
+}
+
+static int run(const struct verb_input *in)
+{
+	autofree struct run *r = calloc(1, sizeof(*r));
+	struct err e = ERR_INIT;
+
+	if (!r || uv_loop_init(&r->loop) < 0) {
+		err_set(&e, ERR_LIMIT, "out of memory");
+		return cli_fail(&e);
+	}
+	r->in = in;
+	r->o = in->options;
+	output_init(&r->out, JSON_OUTPUT);
+	output_init(&r->err, JSON_OUTPUT);
+	if (fill(r, &e) < 0 || start(r, &e) < 0)
+		r->status = cli_fail(&e);
+	uv_run(&r->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&r->loop);
+	output_fini(&r->out);
+	output_fini(&r->err);
+	return r->status;
+}
+
+const struct verb run_verb = {
+	.name = "run",
+	.usage = "[OPTION...] [--] PROGRAM [ARGUMENT...]",
+	.doc = "Run a command in a sandbox of its own, and end it.",
+	.more = "The exit status is the command's; 124 when it ran into --timeout, 125 when Holt itself\n"
+		"failed, 126 or 127 when it can't be run or is not there, 128+N when signal N ended it.",
+	.page = true,
+	.options = &options,
+	.size = sizeof(struct run_options),
+	.min_operands = 1,
+	.max_operands = EXEC_ARGS_MAX,
+	.usage_exit = EXIT_HOLT,
+	.run = run,
+};

@@ -1,0 +1,64 @@
+#pragma once
+/*
+ * The command line: `holt VERB [OPTION...] [OPERAND...]`. A verb is a file and a const row in
+ * verbs.c; the dispatcher parses its options, prints its help, and calls it.
+ */
+#include "base/err.h"
+#include "cli/option.h"
+#include "hub/tool.h"
+
+/* What main() joins. */
+struct cli {
+	const struct tool *const *tools; /* that `holt mcp` serves */
+	size_t n_tools;
+};
+
+/* First member of every verb's options. */
+struct verb_options {
+	bool help;
+};
+
+#define HELP_ROW(S)                                                                                \
+	OPTION(S, common.help, OPTION_FLAG, "help", .letter = 'h', .doc = "Print this help.")
+
+struct verb_input {
+	const struct cli *cli;
+	const void *options; /* the verb's struct */
+	char **operands; /* NULL-terminated */
+	int n_operands;
+};
+
+struct verb {
+	const char *name;
+	const char *usage; /* behind the name */
+	const char *doc; /* one line */
+	const char *more; /* paragraphs below the usage, or NULL */
+	bool page; /* has a manual page of its own */
+	const struct option_table *options;
+	const void *defaults; /* of the options' struct; NULL: zeros */
+	size_t size; /* of that struct */
+	int min_operands, max_operands;
+	int usage_exit; /* status when the command line is wrong */
+	int (*run)(const struct verb_input *in); /* gives the exit status */
+};
+
+extern const struct verb run_verb;
+extern const struct verb mcp_verb;
+extern const struct verb doctor_verb;
+extern const struct verb version_verb;
+extern const struct verb help_verb;
+
+extern const struct verb *const verbs[];
+extern const size_t verbs_n;
+
+/* Prints on stderr what went wrong and what helps; the error's exit status. */
+int cli_fail(const struct err *e);
+
+void cli_help(const struct verb *v, FILE *out);
+void cli_help_all(FILE *out);
+
+/* NULL with ERR_INVALID, which names the nearest. */
+const struct verb *cli_find(const char *name, struct err *e) MUST_USE;
+
+/* The whole program. */
+int cli_main(const struct cli *cli, int argc, char **argv);

@@ -167,6 +167,7 @@ void mcp_call_cancel(struct mcp_call *c)
 	if (c->cancelled)
 		return;
 	c->cancelled = true;
+	c->session->cancelled++;
 	mcp_batch_release(take_ptr(c->origin.batch));
 	if (on_cancel)
 		on_cancel(c, c->cancel_data);
@@ -175,12 +176,14 @@ void mcp_call_cancel(struct mcp_call *c)
 static void finish(struct mcp_call *c)
 {
 	struct mcp_session *s = c->session;
+	bool was_open = !c->cancelled;
 
+	s->cancelled -= c->cancelled;
 	inflight_remove(s->inflight, &c->entry);
 	mcp_batch_release(c->origin.batch);
 	mcp_message_unref(s, c->origin.message);
 	call_free(c);
-	if (!s->closed && s->entered == 0 && inflight_count(s->inflight) == 0 && s->t->idle)
+	if (was_open && !s->closed && s->entered == 0 && mcp_session_open(s) == 0 && s->t->idle)
 		s->t->idle(s->transport);
 	else
 		mcp_session_settle(s);

@@ -26,6 +26,7 @@ struct mcp_session {
 	void *data;
 	const struct mcp_profile *profile; /* NULL before initialize */
 	struct inflight *inflight; /* calls */
+	unsigned cancelled; /* of them */
 	size_t held; /* bytes of messages that calls hold */
 	unsigned number;
 	unsigned requests; /* ever seen */

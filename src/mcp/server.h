@@ -84,8 +84,8 @@ struct mcp_transport {
 	/* True while so much waits to be sent that progress should be held back; may be NULL. */
 	bool (*congested)(void *transport);
 
-	/* The last open request was answered or dropped, by a mcp_call_done() that came from
-	 * outside of mcp_session_*(). May close the session; may be NULL. */
+	/* The last request that was open was answered, by a mcp_call_done() that came from outside
+	 * of mcp_session_*(). May close the session; may be NULL. */
 	void (*idle)(void *transport);
 };
 
@@ -106,7 +106,8 @@ void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct
 /* Cancels all open calls as if the client had cancelled each. */
 void mcp_session_cancel_all(struct mcp_session *s);
 
-/* Requests that have no answer yet; cancelled calls count until they are done. */
+/* Requests that will still be answered. Cancelled calls are none of them, though they count against
+ * inflight_max until they are done. */
 unsigned mcp_session_open(const struct mcp_session *s);
 
 /* Ends the session: cancels its calls, sends nothing more, and s is no longer the caller's. The

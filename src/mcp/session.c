@@ -334,7 +334,7 @@ void mcp_session_cancel_all(struct mcp_session *s)
 
 unsigned mcp_session_open(const struct mcp_session *s)
 {
-	return inflight_count(s->inflight);
+	return inflight_count(s->inflight) - s->cancelled;
 }
 
 void mcp_session_close(struct mcp_session *s)

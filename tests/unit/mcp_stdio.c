@@ -239,6 +239,21 @@ static void cancels_calls_when_their_time_is_over(void **state)
 	finish(&w);
 }
 
+/* A call that was cancelled has no answer to wait for. */
+static void waits_for_no_cancelled_calls(void **state)
+{
+	struct wire w;
+
+	start_pipes(&w, (struct mcp_stdio_options){ .drain_ms = 60000 });
+	say(&w, INITIALIZE HOLD
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2}}\n");
+	close_fd(&w.in);
+	RUN_UNTIL(&w, true, w.closed);
+	assert_int_equal(w.f.cancels, 1);
+	fixture_end_all(&w.f);
+	finish(&w);
+}
+
 static void stops_while_serving(void **state)
 {
 	struct wire w;
@@ -453,6 +468,7 @@ int main(void)
 		cmocka_unit_test(serves_dev_null),
 		cmocka_unit_test(waits_for_calls_at_the_end),
 		cmocka_unit_test(cancels_calls_when_their_time_is_over),
+		cmocka_unit_test(waits_for_no_cancelled_calls),
 		cmocka_unit_test(stops_while_serving),
 		cmocka_unit_test(ends_when_nobody_reads_any_more),
 		cmocka_unit_test(waits_for_a_slow_client),

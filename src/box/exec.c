@@ -46,7 +46,7 @@ struct exec {
 	bool in_closing;
 	void (*on_drain)(void *arg);
 	uv_timer_t *timer;
-	bool timed_out, finishing;
+	bool timed_out;
 	uint64_t started_ns;
 	char name[64]; /* argv[0], for messages */
 };
@@ -82,7 +82,8 @@ static void close_stdin(struct exec *x)
 	buf_fini(&x->in_queue);
 }
 
-static void free_exec(struct exec *x)
+/* It is ending: nobody finds it any more, so that what its last callbacks do can't end it again. */
+static void leave_list(struct exec *x)
 {
 	for (struct exec **at = &x->sb->execs; *at; at = &(*at)->next) {
 		if (*at == x) {
@@ -90,6 +91,11 @@ static void free_exec(struct exec *x)
 			break;
 		}
 	}
+}
+
+static void free_exec(struct exec *x)
+{
+	leave_list(x);
 	close_output(&x->out[0]);
 	close_output(&x->out[1]);
 	close_stdin(x);
@@ -185,7 +191,7 @@ static void fill_result(const struct exec *x, const struct im_exit *m, struct ex
 static struct exec *find_exec(const struct sandbox *sb, uint32_t id)
 {
 	for (struct exec *x = sb->execs; x; x = x->next) {
-		if (x->id == id && !x->finishing)
+		if (x->id == id)
 			return x;
 	}
 	return NULL;
@@ -199,7 +205,7 @@ void exec_exited(struct sandbox *sb, const struct im_exit *m)
 
 	if (!x)
 		return;
-	x->finishing = true;
+	leave_list(x);
 	if (m->stage != IM_STAGE_RAN) {
 		start_error(x, m, &err);
 		finish(x, NULL, &err);
@@ -216,7 +222,7 @@ void exec_end_all(struct sandbox *sb, const struct err *err)
 	while (sb->execs) {
 		struct exec *x = sb->execs;
 
-		x->finishing = true;
+		leave_list(x);
 		drain(&x->out[0]);
 		drain(&x->out[1]);
 		finish(x, NULL, err);
@@ -251,7 +257,6 @@ static void on_kill_timeout(uv_timer_t *t)
 	struct sandbox *sb = sandbox_ref(x->sb);
 
 	log_error("sandbox %s: its first process does not answer; ending it", sb->id);
-	x->finishing = true;
 	finish(x, &r, NULL);
 	if (sb->live)
 		sandbox_destroy_start(sb, NULL, NULL);

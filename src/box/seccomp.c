@@ -560,22 +560,36 @@ static void emit_leaf(struct build *b, const struct range *r)
 		emit(b, checks[r->check].insns[i]);
 }
 
+static unsigned tree_size(const struct build *b, unsigned lo, unsigned hi)
+{
+	unsigned n = 0;
+
+	for (unsigned i = lo; i <= hi; i++)
+		n += b->ranges[i].check ? checks[b->ranges[i].check].n : 1;
+	return n + 2 * (hi - lo); /* at most: nodes may need two instructions */
+}
+
 /* Emits the decision among ranges lo to hi: halve, left half first. */
 static void emit_tree(struct build *b, unsigned lo, unsigned hi)
 {
 	unsigned mid = (lo + hi + 1) / 2, at = b->f->n, skip;
+	bool far;
 
 	if (lo == hi) {
 		emit_leaf(b, &b->ranges[lo]);
 		return;
 	}
 	/* a jump of a condition reaches 255 far, so a long way takes a stepping stone */
+	far = tree_size(b, lo, mid - 1) > 255;
 	emit(b, IF_GE(b->ranges[mid].first, 0, 1));
-	emit(b, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+	if (far)
+		emit(b, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
 	emit_tree(b, lo, mid - 1);
-	skip = b->f->n - at - 2;
-	if (!b->overflow)
-		b->f->insns[at + 1].k = skip;
+	skip = b->f->n - at - 1;
+	if (far && !b->overflow)
+		b->f->insns[at + 1].k = skip - 1;
+	else if (!b->overflow)
+		b->f->insns[at] = IF_GE(b->ranges[mid].first, (unsigned char)skip, 0);
 	emit_tree(b, mid, hi);
 }
 

@@ -38,6 +38,7 @@ struct host {
 	int init; /* sealed memfd of holt-init */
 	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
 	struct seccomp_filter filter;
+	int last_cap; /* the kernel's highest capability */
 };
 
 /* ---- store ------------------------------------------------------------------------------------ */
@@ -93,8 +94,8 @@ uint64_t store_layer_used(const struct layer *l);
 /* The merged view of a chain, as a detached mount. With no upper it is read-only. */
 int store_overlay(const struct store *s, const struct chain *c, struct err *e) MUST_USE;
 
-/* Puts a new root under a sandbox in which nothing runs but its PID 1; root is taken over. The
- * old root's layers are free when it returns. */
+/* Puts a new root under a sandbox in which nothing runs but its PID 1. The old root's layers are
+ * free when it returns. */
 int store_reroot(const struct store *s, int pidfd, int root, const char *const *guests, size_t n,
 		 struct err *e) MUST_USE;
 
@@ -154,17 +155,24 @@ int cgroups_janitor(const struct cgroups *c, struct err *e) MUST_USE;
 struct spawn {
 	const struct host *host;
 	const struct store *store;
-	int root; /* detached overlay */
 	int socket; /* the child's end */
-	int oom_events, pids_events;
 	struct bind *binds;
 	uint32_t n_binds;
 	const struct limits *limits;
 	enum limit_driver driver;
 };
 
-/* Starts the process; returns its pid and pidfd. It then talks IM_MAP_ME … IM_READY. */
+/* Starts the process; returns its pid and pidfd. It begins with its network, which takes as long
+ * as all else, and meanwhile the warden makes the parts that it waits for. Then it talks:
+ * IM_PARTS, IM_MAP_ME, IM_READY. */
 pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_USE;
+
+/* What it is built from: its root (a detached overlay), and the counters of its control groups
+ * (-1: none). By now it must be in those groups. */
+struct spawn_parts {
+	int root, oom_events, pids_events;
+};
+int spawn_give(int socket, const struct spawn_parts *parts, struct err *e) MUST_USE;
 
 /* Answers IM_MAP_ME: guest uid 1000 is host uid `uid`. */
 int spawn_map(const struct host *h, pid_t pid, uint32_t uid, struct err *e) MUST_USE;

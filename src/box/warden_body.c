@@ -34,13 +34,14 @@ static void set_state(struct body *b, enum body_state state)
 		const char *name;
 		unsigned from; /* bit mask of states */
 	} states[] = {
-		[BODY_FREE] = { "free", 1 << BODY_FREE | 1 << BODY_DYING | 1 << BODY_SWEEPING },
+		[BODY_FREE] = { "free", 1 << BODY_FREE | 1 << BODY_STARTING | 1 << BODY_DYING |
+						1 << BODY_SWEEPING },
 		[BODY_STARTING] = { "starting", 1 << BODY_FREE },
 		[BODY_READY] = { "ready", 1 << BODY_STARTING },
 		[BODY_LIVE] = { "live", 1 << BODY_STARTING | 1 << BODY_READY },
 		[BODY_DYING] = { "dying", 1 << BODY_STARTING | 1 << BODY_READY | 1 << BODY_LIVE },
-		[BODY_SWEEPING] = { "sweeping",
-				    1 << BODY_DYING | 1 << BODY_SWEEPING | 1 << BODY_FREE },
+		[BODY_SWEEPING] = { "sweeping", 1 << BODY_FREE | 1 << BODY_STARTING |
+							1 << BODY_DYING | 1 << BODY_SWEEPING },
 	};
 
 	log_debug("sandbox %llu: %s", (unsigned long long)b->key, states[state].name);
@@ -225,35 +226,49 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 	return 0;
 }
 
-static int spawn_body(struct body *b, int root, const int sockets[2], struct err *e)
+static int spawn_body(struct body *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
-	struct spawn sp = {
+	const struct spawn sp = {
 		.host = &w.host,
 		.store = &w.store,
-		.root = root,
-		.socket = sockets[1],
+		.socket = socket,
 		.binds = binds,
 		.n_binds = b->n_mounts,
 		.limits = &b->limits,
 		.driver = w.cgroups.driver,
 	};
-	int failed;
 
 	for (uint32_t i = 0; i < b->n_mounts; i++)
 		binds[i].tree = -1;
-	failed = open_binds(b, binds, e) < 0 ||
-		 cgroup_new(&w.cgroups, slot_of(b), &b->limits, e) < 0;
-	if (!failed) {
-		cgroup_events(&w.cgroups, slot_of(b), &sp.oom_events, &sp.pids_events);
-		b->pid = spawn_start(&sp, &b->pidfd, e);
-		failed = b->pid < 0;
-		close_fd(&sp.oom_events);
-		close_fd(&sp.pids_events);
-	}
+	b->pid = open_binds(b, binds, e) < 0 ? -1 : spawn_start(&sp, &b->pidfd, e);
 	for (uint32_t i = 0; i < b->n_mounts; i++)
 		close_fd(&binds[i].tree);
-	return failed ? -1 : cgroup_join(&w.cgroups, slot_of(b), b->pid, e);
+	return b->pid < 0 ? -1 : 0;
+}
+
+/* What the new process waits for. */
+static int give_parts(struct body *b, uint64_t disk, struct err *e)
+{
+	struct spawn_parts parts = { -1, -1, -1 };
+	int rc = -1;
+
+	b->chain.upper = store_layer_new(&w.store, disk, e);
+	if (!b->chain.upper ||
+	    (!b->chain.n_frozen && store_layer_own(b->chain.upper, b->uid, e) < 0))
+		return -1;
+	parts.root = store_overlay(&w.store, &b->chain, e);
+	if (parts.root < 0)
+		return -1;
+	if (cgroup_new(&w.cgroups, slot_of(b), &b->limits, e) == 0 &&
+	    cgroup_join(&w.cgroups, slot_of(b), b->pid, e) == 0) {
+		cgroup_events(&w.cgroups, slot_of(b), &parts.oom_events, &parts.pids_events);
+		rc = spawn_give(b->socket, &parts, e);
+	}
+	close_fd(&parts.root);
+	close_fd(&parts.oom_events);
+	close_fd(&parts.pids_events);
+	return rc;
 }
 
 /* The body was never started, or could not be finished: undo what there is of it. */
@@ -268,25 +283,22 @@ int abandon_body(struct body *b)
 	return -1;
 }
 
-int start_body(struct body *b, struct err *e)
+int start_body(struct body *b, uint64_t disk, struct err *e)
 {
-	autoclose int root = store_overlay(&w.store, &b->chain, e);
-	int sockets[2];
+	int sockets[2], failed;
 
-	if (root < 0)
-		return abandon_body(b);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
 		err_sys(e, errno, "socketpair");
 		return abandon_body(b);
 	}
 	b->socket = sockets[0];
 	set_state(b, BODY_STARTING);
-	if (spawn_body(b, root, sockets, e) < 0 || watch(b->socket, b, TAG_SOCKET) < 0 ||
-	    watch(b->pidfd, b, TAG_PIDFD) < 0) {
-		close(sockets[1]);
-		return abandon_body(b);
-	}
+	failed = spawn_body(b, sockets[1], e) < 0;
 	close(sockets[1]);
+	if (!failed && (watch(b->pidfd, b, TAG_PIDFD) < 0 || watch(b->socket, b, TAG_SOCKET) < 0))
+		failed = err_sys(e, errno, "watch a new sandbox");
+	if (failed || give_parts(b, disk, e) < 0)
+		return abandon_body(b);
 	return 0;
 }
 
@@ -302,11 +314,8 @@ static int make_body(struct request *r, const struct limits *l, struct body **re
 	b->uid = take_uid();
 	for (uint32_t i = 0; i < n_mounts; i++)
 		b->mounts[b->n_mounts++] = mounts[i];
-	b->chain.upper = store_layer_new(&w.store, l->disk, e);
-	if (!b->chain.upper || store_layer_own(b->chain.upper, b->uid, e) < 0)
-		return abandon_body(b);
 	*ret_b = b;
-	return start_body(b, e);
+	return start_body(b, l->disk, e);
 }
 
 /* ---- the pool --------------------------------------------------------------------------------- */

@@ -71,11 +71,8 @@ static int make_child(struct request *r, const struct body *source, const struct
 	chain_copy_frozen(&b->chain, base);
 	if (clone_mounts(b, source, e) < 0)
 		return abandon_body(b);
-	b->chain.upper = store_layer_new(&w.store, disk_left(base, b->limits.disk), e);
-	if (!b->chain.upper)
-		return abandon_body(b);
 	*ret_b = b;
-	return start_body(b, e);
+	return start_body(b, disk_left(base, b->limits.disk), e);
 }
 
 static int make_children(struct request *r, const struct body *source, const struct chain *base,
@@ -118,8 +115,8 @@ static int freeze_layer(struct body *b, struct err *e)
 	const char *guests[BINDS_MAX + WIRE_MOUNTS_MAX];
 	struct chain next = { 0 };
 	struct layer *frozen = b->chain.upper;
+	autoclose int root = -1;
 	size_t n;
-	int root;
 
 	if (b->chain.n_frozen + 1 >= CHAIN_MAX)
 		return err_set(e, ERR_LIMIT, "forked more often than its layers could be squashed");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -149,6 +150,15 @@ static int make_landlock(struct store *s, struct err *e)
 	return fd;
 }
 
+static int last_capability(void)
+{
+	int cap = 0;
+
+	while (prctl(PR_CAPBSET_READ, cap + 1, 0, 0, 0) >= 0)
+		cap++;
+	return cap;
+}
+
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 {
 	w.pool_limits = m->limits;
@@ -162,6 +172,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (seccomp_build(&w.host.filter) < 0)
 		return err_set(e, ERR_BUG, "the system-call table is too large");
+	w.host.last_cap = last_capability();
 	w.host.init = load_init(init, e);
 	if (w.host.init < 0 || cgroups_init(&w.cgroups, e) < 0)
 		return -1;

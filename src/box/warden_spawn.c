@@ -3,7 +3,8 @@
  *
  *  1. It is cloned into new pid, mount, ipc and uts namespaces that belong to the warden's user
  *     namespace, and takes a network namespace itself. So nobody inside will ever hold a
- *     capability over its mounts or its network.
+ *     capability over its mounts or its network. Meanwhile the warden makes its layer, its
+ *     overlay and its control groups.
  *  2. It builds its root while it still may.
  *  3. Last comes the user namespace, in which it has no way to be anyone but GUEST_UID; then
  *     capabilities, Landlock and the system-call filter close behind it.
@@ -41,9 +42,9 @@
 
 /* Of the kernel, in /proc: of no use inside, or telling about the host. Hidden where present; the
  * whole of /proc is read-only besides. */
-static const char *const hidden_dirs[] = { "acpi", "bus", "fs", "irq", "scsi", "sys" };
-static const char *const hidden_files[] = { "cmdline",	  "kcore",	   "keys",    "key-users",
-					    "timer_list", "sysrq-trigger", "kallsyms" };
+static const char *const hidden_dirs[] = { "acpi", "scsi", "sys" };
+static const char *const hidden_files[] = { "cmdline", "kallsyms",   "kcore",
+					    "keys",    "timer_list", "sysrq-trigger" };
 
 static _Noreturn void give_up(int socket, const char *stage, int errnum)
 {
@@ -199,7 +200,7 @@ static int set_limits(const struct spawn *sp)
 	return set_limit(RLIMIT_NOFILE, files.rlim_max < 65536 ? files.rlim_max : 65536);
 }
 
-static int drop_capabilities(void)
+static int drop_capabilities(int last)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { 0 };
@@ -209,7 +210,7 @@ static int drop_capabilities(void)
 					     SECBIT_NO_CAP_AMBIENT_RAISE |
 					     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
 		return -1;
-	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+	for (int cap = 0; cap <= last; cap++) {
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -1;
 	}
@@ -222,6 +223,59 @@ static int become_guest(bool rootless)
 	if ((!rootless && setgroups(0, NULL) < 0) || setresgid(GUEST_UID, GUEST_UID, GUEST_UID) < 0)
 		return -1;
 	return setresuid(GUEST_UID, GUEST_UID, GUEST_UID);
+}
+
+/* Waits for what the warden makes meanwhile. */
+static int receive_parts(int socket, struct spawn_parts *ret_parts)
+{
+	char control[CMSG_SPACE(3 * sizeof(int))];
+	struct im_parts m;
+	struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control) };
+	int fds[3] = { -1, -1, -1 };
+	struct cmsghdr *c;
+
+	if (recvmsg(socket, &mh, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(m) || m.h.type != IM_PARTS) {
+		errno = EPIPE;
+		return -1;
+	}
+	c = CMSG_FIRSTHDR(&mh);
+	if (c)
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	*ret_parts = (struct spawn_parts){ fds[0], m.oom ? fds[1] : -1,
+					   m.pids ? fds[1 + m.oom] : -1 };
+	return 0;
+}
+
+int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
+{
+	const struct im_parts m = {
+		.h = { IM_PARTS, 0 },
+		.oom = parts->oom_events >= 0,
+		.pids = parts->pids_events >= 0,
+	};
+	char control[CMSG_SPACE(3 * sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = (void *)&m, .iov_len = sizeof(m) };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control };
+	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
+	int fds[3] = { parts->root };
+	size_t n = 1;
+
+	if (m.oom)
+		fds[n++] = parts->oom_events;
+	if (m.pids)
+		fds[n++] = parts->pids_events;
+	mh.msg_controllen = (socklen_t)CMSG_SPACE(n * sizeof(int));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = (socklen_t)CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	if (sendmsg(socket, &mh, MSG_NOSIGNAL) != (ssize_t)sizeof(m))
+		return err_sys(e, errno, "hand its parts to a new sandbox");
+	return 0;
 }
 
 /* Tells the warden that the user namespace is there and waits until its map is written. */
@@ -249,11 +303,12 @@ static int place_fd(int from, int to)
 
 /* Leaves exactly: null on 0 to 2, the socket, the two counters. The sources are moved out of the
  * way first, since they may lie where others go. */
-static int arrange_fds(const struct spawn *sp)
+static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	const int from[] = { null,	    null, null, sp->socket, sp->oom_events, sp->pids_events,
-			     sp->host->init };
+	const int from[] = {
+		null, null, null, sp->socket, parts->oom_events, parts->pids_events, sp->host->init,
+	};
 	int high[ARRAY_LEN(from)];
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
@@ -273,12 +328,14 @@ static int arrange_fds(const struct spawn *sp)
 static _Noreturn void child_main(const struct spawn *sp)
 {
 	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
+	struct spawn_parts parts;
 	int init;
 
 	STEP(setsid());
 	STEP(unshare(CLONE_NEWNET));
 	STEP(loopback_up());
-	STEP(mount_attach(sp->root, AT_FDCWD, "/r"));
+	STEP(receive_parts(sp->socket, &parts));
+	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
 	STEP(mount_proc(sp->host->rootless));
 	STEP(hide_kernel());
 	STEP(attach_template(sp->store));
@@ -291,10 +348,10 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(unshare(CLONE_NEWCGROUP));
 	STEP(become_guest(sp->host->rootless));
 	STEP(set_limits(sp));
-	STEP(drop_capabilities());
+	STEP(drop_capabilities(sp->host->last_cap));
 	STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	STEP(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
-	STEP(init = arrange_fds(sp));
+	STEP(init = arrange_fds(sp, &parts));
 	if (sp->host->landlock >= 0 &&
 	    syscall(SYS_landlock_restrict_self, sp->host->landlock, 0) < 0)
 		give_up(INIT_FD, "landlock", errno);

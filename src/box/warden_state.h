@@ -101,9 +101,9 @@ void body_says(struct body *b); /* its socket is readable while it sets itself u
 struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e);
 void drop_request_bodies(struct request *r);
 
-/* Starts the process of a body whose chain, uid, limits and mounts are set; it answers later, on
- * its socket. On failure the body is gone. */
-int start_body(struct body *b, struct err *e);
+/* Starts the process of a body whose frozen layers, uid, limits and mounts are set, on a new
+ * writable layer of `disk` bytes; it answers later, on its socket. On failure the body is gone. */
+int start_body(struct body *b, uint64_t disk, struct err *e);
 int abandon_body(struct body *b); /* undoes what there is of it; -1 */
 
 int create(const struct wm_create *m, size_t n, struct err *e);

@@ -438,7 +438,6 @@ int store_reroot(const struct store *s, int pidfd, int root, const char *const *
 	else if ((aside = open("/n", O_PATH | O_CLOEXEC)) < 0 || chroot("/r") < 0 ||
 		 chdir("/") < 0 || swap_guest_root(root, aside, guests, n) < 0)
 		errnum = errno;
-	close(root);
 	if (enter_mntns(s->ns_store) < 0)
 		return err_sys(e, errno, "return to the store");
 	return errnum ? err_sys(e, errnum, "put a new root under the sandbox") : 0;

@@ -119,7 +119,9 @@ struct wm_pool {
 
 enum im_type {
 	/* during set-up, between the child that becomes init and the warden */
-	IM_MAP_ME = 1, /* child: write my uid map, then answer with any message */
+	IM_PARTS =
+		1, /* warden: im_parts; descriptors: the root, then the counters that are there */
+	IM_MAP_ME, /* child: write my uid map, then answer with any message */
 	IM_SETUP_FAILED, /* child: im_setup_failed */
 	IM_READY, /* init: im_head */
 	/* hub to init */
@@ -138,6 +140,11 @@ enum im_type {
 struct im_head {
 	uint32_t type;
 	uint32_t id; /* the hub's number for the exec or file operation */
+};
+
+struct im_parts {
+	struct im_head h;
+	uint32_t oom, pids; /* whether the counter's descriptor is there */
 };
 
 struct im_setup_failed {

@@ -8,5 +8,5 @@ enum { NEAR_MAX = 64 };
  * are near to nothing (UINT_MAX). */
 unsigned near_distance(struct str a, struct str b);
 
-/* The largest distance at which a word of this length is still a slip: 1 to 3. */
+/* The largest distance at which a word of this length is still a slip: 0 to 3. */
 unsigned near_enough(struct str word);

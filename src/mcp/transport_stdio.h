@@ -17,7 +17,7 @@
 struct mcp_stdio;
 
 struct mcp_stdio_options {
-	int in_fd, out_fd; /* taken: closed at the end, or at once on failure */
+	int in_fd, out_fd; /* two; taken: closed at the end, or at once on failure */
 	size_t line_max; /* 0: 16 MiB */
 	size_t queue_max; /* 0: 4 MiB */
 	unsigned drain_ms;

@@ -442,6 +442,9 @@ static void measures_distance(void **state)
 		ROW_CHECK(near_distance(str_of(rows[i].b), str_of(rows[i].a)) == rows[i].n,
 			  rows[i].a);
 	}
+	assert_int_equal(near_enough(STR_LIT("x")), 0);
+	assert_int_equal(near_enough(STR_LIT("cwd")), 1);
+	assert_int_equal(near_enough(STR_LIT("command_line")), 3);
 	memset(longer, 'x', sizeof(longer));
 	assert_true(near_distance((struct str){ longer, sizeof(longer) }, STR_LIT("x")) ==
 		    UINT_MAX);

@@ -675,7 +675,7 @@ void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how)
 static int ask_source(struct box *box, struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;
-	bool busy = sb->execs || sb->calls;
+	bool busy = sb->execs || sb->n_files;
 	const struct im_head ask = { busy ? IM_STOP : IM_QUIESCE, p->seq };
 
 	if (busy && box->can_freeze) {

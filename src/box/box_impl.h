@@ -81,6 +81,7 @@ struct sandbox {
 	uint32_t last_id;
 	struct exec *execs;
 	struct file_call *calls;
+	uint32_t n_files; /* operations on files under way, some of which hold descriptors */
 	struct pending *forking; /* a fork of it that is under way */
 	struct queued *queue; /* messages to init that wait for the end of that fork */
 	uint32_t n_queued;

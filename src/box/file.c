@@ -59,6 +59,7 @@ static void deliver_error(struct file_job *j, const struct err *err)
 static void free_job(struct file_job *j)
 {
 	close_fd(&j->fd);
+	j->call.sb->n_files--;
 	sandbox_unref(j->call.sb);
 	free(j->bytes);
 	free(j);
@@ -156,6 +157,7 @@ static struct file_job *new_job(struct sandbox *sb, enum file_op op, void *arg)
 	if (!j)
 		abort(); /* without memory for an answer no promise can be kept */
 	j->call.sb = sandbox_ref(sb);
+	sb->n_files++;
 	j->op = op;
 	j->arg = arg;
 	j->fd = -1;

@@ -71,11 +71,19 @@ static const char *const copied[] = {
 	"ghostscript",	  "fonts",	   "inputrc",	  "bash.bashrc",
 	"debian_version", "os-release",	   "lsb-release", "terminfo",
 	"texmf",	  "ImageMagick-*", "vim",	  "gdb",
-	"erlang",	  "maven",
+
 };
 
-/* Below /etc/ssl only these. */
-static const char *const copied_ssl[] = { "certs", "openssl.cnf" };
+/* Of these directories only a part: not the private keys, and of the certificates the bundle, not
+ * the hundreds of links to its parts. */
+static const struct {
+	const char *dir;
+	const char *const names[4];
+	size_t n;
+} partly[] = {
+	{ "ssl", { "certs", "openssl.cnf" }, 2 },
+	{ "certs", { "ca-certificates.crt", "java" }, 2 },
+};
 
 static bool matches(const char *name, const char *const *patterns, size_t n)
 {
@@ -122,32 +130,42 @@ static int copy_link(int from, int to, const char *name)
 
 static int copy_dir(int from, int to, const char *const *patterns, size_t n, int depth);
 
-/* Copies one entry when everybody on the host may read it. */
-static int copy_entry(int from, int to, const char *name, int depth)
+/* Copies a directory, or the part of it that `partly` names. */
+static int copy_subdir(int from, int to, const char *name, int depth)
 {
-	autoclose int sub_from = -1;
-	autoclose int sub_to = -1;
-	bool ssl = depth == 0 && strcmp(name, "ssl") == 0;
-	struct stat st;
+	autoclose int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int out = -1;
 
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	if (S_ISLNK(st.st_mode))
-		return copy_link(from, to, name);
-	if (!(st.st_mode & S_IROTH) || st.st_size > COPY_FILE_MAX)
-		return 0;
-	if (S_ISREG(st.st_mode))
-		return copy_file(from, to, name, &st);
-	if (!S_ISDIR(st.st_mode) || depth == COPY_DEPTH)
-		return 0;
-	sub_from = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (sub_from < 0)
+	if (in < 0 || depth == COPY_DEPTH)
 		return 0;
 	if (mkdirat(to, name, 0755) < 0)
 		return -1;
-	sub_to = openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return copy_dir(sub_from, sub_to, ssl ? copied_ssl : NULL, ssl ? ARRAY_LEN(copied_ssl) : 0,
-			depth + 1);
+	out = openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_LEN(partly); i++) {
+		if (strcmp(name, partly[i].dir) == 0)
+			return copy_dir(in, out, partly[i].names, partly[i].n, depth + 1);
+	}
+	return copy_dir(in, out, NULL, 0, depth + 1);
+}
+
+/* Copies one entry when everybody on the host may read it. */
+static int copy_entry(int from, int to, const struct dirent *e, int depth)
+{
+	struct stat st;
+
+	if (e->d_type == DT_LNK)
+		return copy_link(from, to, e->d_name);
+	if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISLNK(st.st_mode)) /* where directories don't tell types */
+		return copy_link(from, to, e->d_name);
+	if (!(st.st_mode & S_IROTH))
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return copy_subdir(from, to, e->d_name, depth);
+	if (!S_ISREG(st.st_mode) || st.st_size > COPY_FILE_MAX)
+		return 0;
+	return copy_file(from, to, e->d_name, &st);
 }
 
 /* Copies the entries that match, or all when there are no patterns. */
@@ -161,7 +179,7 @@ static int copy_dir(int from, int to, const char *const *patterns, size_t n, int
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		if (!patterns || matches(e->d_name, patterns, n))
-			failed = copy_entry(from, to, e->d_name, depth);
+			failed = copy_entry(from, to, e, depth);
 	}
 	if (d)
 		closedir(d);

@@ -22,7 +22,14 @@
 #include "base/mem.h"
 #include "box/warden.h"
 
-enum { CPU_PERIOD_US = 100000, JANITOR_TRIES = 500, JANITOR_PAUSE_US = 20000 };
+enum {
+	CPU_PERIOD_US = 100000,
+	JANITOR_TRIES = 500,
+	JANITOR_PAUSE_US = 20000,
+	/* the warden waits meanwhile, and others for it; freezing takes well below 1 ms */
+	FREEZE_POLLS = 1000,
+	FREEZE_POLL_US = 200,
+};
 
 static const char *const controllers[CG_CONTROLLERS] = {
 	[CG_MEMORY] = "memory",
@@ -448,12 +455,12 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 	if (write_file(dir, v2 ? "cgroup.freeze" : "freezer.state", state) < 0)
 		return err_sys(e, errno, "freeze");
 	for (int i = 0; frozen && !frozen_now(dir, v2); i++) {
-		if (i == 2000) {
+		if (i == FREEZE_POLLS) {
 			write_file(dir, v2 ? "cgroup.freeze" : "freezer.state",
 				   v2 ? "0" : "THAWED");
-			return err_set(e, ERR_TIMEOUT, "the processes could not be frozen in 1 s");
+			return err_set(e, ERR_TIMEOUT, "the processes could not be frozen");
 		}
-		usleep(500);
+		usleep(FREEZE_POLL_US);
 	}
 	return 0;
 }

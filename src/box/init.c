@@ -38,6 +38,7 @@ enum {
 	STRINGS_MAX = 8192, /* words and variables of one program */
 	PIDS_SEEN_MAX = 32768,
 	KILL_ROUNDS = 16,
+	KILL_PAUSE_US = 500, /* after the first round; doubled after each of the next five */
 	STOP_ROUNDS = 200,
 	STOP_PAUSE_US = 2000,
 };
@@ -428,6 +429,8 @@ static void kill_tree(pid_t leader)
 			if (procs[i].ours && procs[i].alive)
 				kill(procs[i].pid, SIGKILL);
 		}
+		if (left) /* the killed need a moment to go; what is new is only seen then */
+			usleep(KILL_PAUSE_US << (round < 5 ? round : 5));
 	}
 	if (left)
 		kill(-1, SIGKILL);

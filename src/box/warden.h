@@ -39,6 +39,7 @@ struct host {
 	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
 	struct seccomp_filter filter;
 	int last_cap; /* the kernel's highest capability */
+	int warden; /* pidfd of this warden */
 };
 
 /* ---- store ------------------------------------------------------------------------------------ */

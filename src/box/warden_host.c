@@ -173,6 +173,9 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	if (seccomp_build(&w.host.filter) < 0)
 		return err_set(e, ERR_BUG, "the system-call table is too large");
 	w.host.last_cap = last_capability();
+	w.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (w.host.warden < 0)
+		return err_sys(e, errno, "open a pidfd of the warden");
 	w.host.init = load_init(init, e);
 	if (w.host.init < 0 || cgroups_init(&w.cgroups, e) < 0)
 		return -1;

@@ -22,6 +22,7 @@
 #include <linux/openat2.h>
 #include <linux/securebits.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -325,12 +326,26 @@ static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 	return high[ARRAY_LEN(from) - 1];
 }
 
+/* Ends with the warden from here on. No end of file would tell: this process and its siblings have
+ * copies of the warden's ends of their sockets until they execute holt-init. */
+static int die_with_warden(int warden)
+{
+	struct pollfd gone = { .fd = warden, .events = POLLIN };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -1;
+	if (poll(&gone, 1, 0) > 0)
+		_exit(1);
+	return 0;
+}
+
 static _Noreturn void child_main(const struct spawn *sp)
 {
 	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
 	struct spawn_parts parts;
 	int init;
 
+	STEP(die_with_warden(sp->host->warden));
 	STEP(setsid());
 	STEP(unshare(CLONE_NEWNET));
 	STEP(loopback_up());
@@ -350,7 +365,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(set_limits(sp));
 	STEP(drop_capabilities(sp->host->last_cap));
 	STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	STEP(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+	STEP(die_with_warden(sp->host->warden)); /* other credentials had ended that */
 	STEP(init = arrange_fds(sp, &parts));
 	if (sp->host->landlock >= 0 &&
 	    syscall(SYS_landlock_restrict_self, sp->host->landlock, 0) < 0)

@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -164,7 +165,6 @@ static const int allowed[] = {
 	__NR_pkey_free,
 	__NR_pkey_mprotect,
 	__NR_ppoll,
-	__NR_prctl,
 	__NR_pread64,
 	__NR_preadv,
 	__NR_preadv2,
@@ -321,6 +321,7 @@ enum check {
 	CHECK_OPEN, /* the same where the flags in argument 1 create a file */
 	CHECK_OPENAT, /* flags in argument 2 */
 	CHECK_PERSONALITY, /* only asked for, or set to what it is */
+	CHECK_PRCTL, /* a program stays the one to whom its orphans come: see init.c */
 };
 
 struct rule {
@@ -341,6 +342,7 @@ static const struct rule rules[] = {
 	{ __NR_mknodat, 0, CHECK_MODE_2 },
 	{ __NR_openat, 0, CHECK_OPENAT },
 	{ __NR_personality, 0, CHECK_PERSONALITY },
+	{ __NR_prctl, 0, CHECK_PRCTL },
 #ifdef __x86_64__
 	{ __NR_chmod, 0, CHECK_MODE_1 },
 	{ __NR_creat, 0, CHECK_MODE_1 },
@@ -500,6 +502,9 @@ static const struct {
 	[CHECK_PERSONALITY] = { { LOAD(args[0]), IF_EQ(0, 1, 0), IF_EQ(0xffffffff, 0, 1),
 				  RET(ALLOW), RET(FAIL(EPERM)) },
 				5 },
+	[CHECK_PRCTL] = { { LOAD(args[0]), IF_EQ(PR_SET_CHILD_SUBREAPER, 0, 2), LOAD(args[1]),
+			    IF_EQ(0, 1, 0), RET(ALLOW), RET(FAIL(EPERM)) },
+			  6 },
 };
 
 static void emit(struct build *b, struct sock_filter insn)

@@ -244,6 +244,20 @@ static void send_signal(struct exec *x, int signal, uint32_t flags)
 		log_warn("sandbox %s: signal %d: %s", x->sb->id, signal, e.msg);
 }
 
+static void on_kill_timeout(uv_timer_t *t);
+
+/* A fork holds back what is said to init; its time to answer begins after that. */
+static bool wait_for_fork(struct exec *x)
+{
+	uint64_t heard_ms = clock_ms() - x->sb->forked_ms;
+
+	if (!x->sb->forking && heard_ms >= KILL_GRACE_MS)
+		return false;
+	uv_timer_start(x->timer, on_kill_timeout,
+		       x->sb->forking ? KILL_GRACE_MS : KILL_GRACE_MS - heard_ms, 0);
+	return true;
+}
+
 /* The first process of the sandbox did not do as told, so it is not trusted any more. */
 static void on_kill_timeout(uv_timer_t *t)
 {
@@ -254,8 +268,11 @@ static void on_kill_timeout(uv_timer_t *t)
 		.signal = SIGKILL,
 		.wall_us = (clock_ns() - x->started_ns) / 1000,
 	};
-	struct sandbox *sb = sandbox_ref(x->sb);
+	struct sandbox *sb;
 
+	if (wait_for_fork(x))
+		return;
+	sb = sandbox_ref(x->sb);
 	log_error("sandbox %s: its first process does not answer; ending it", sb->id);
 	finish(x, &r, NULL);
 	if (sb->live)

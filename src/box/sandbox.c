@@ -345,6 +345,7 @@ void sandbox_fork_ended(struct sandbox *sb)
 	struct err e = ERR_INIT;
 
 	sb->forking = NULL;
+	sb->forked_ms = clock_ms();
 	if (!sb->live)
 		return;
 	if (sb->stopped && send_now(sb, &go_on, sizeof(go_on), NULL, 0, &e) < 0)

@@ -71,7 +71,6 @@ static const char *const copied[] = {
 	"ghostscript",	  "fonts",	   "inputrc",	  "bash.bashrc",
 	"debian_version", "os-release",	   "lsb-release", "terminfo",
 	"texmf",	  "ImageMagick-*", "vim",	  "gdb",
-
 };
 
 /* Of these directories only a part: not the private keys, and of the certificates the bundle, not

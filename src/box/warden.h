@@ -134,13 +134,17 @@ struct cgroups {
 int cgroups_init(struct cgroups *c, struct err *e) MUST_USE;
 void cgroups_fini(struct cgroups *c); /* removes what is left of ours */
 
+/* The sandbox's group in the v2 tree, made if need be, to clone into; -1: there is none. */
+int cgroup_birthplace(struct cgroups *c, uint32_t slot);
 int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e) MUST_USE;
 /* From the limits `was` to `l`. */
 int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const struct limits *was,
 	       struct err *e) MUST_USE;
 /* ERR_UNSUPPORTED for a limit that this host can't hold. */
 int cgroup_check(const struct cgroups *c, const struct limits *l, struct err *e) MUST_USE;
-int cgroup_join(struct cgroups *c, uint32_t slot, pid_t pid, struct err *e) MUST_USE;
+/* Files of its v1 groups to which a thread writes "0" to enter them; returns how many. */
+int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS],
+		 struct err *e) MUST_USE;
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e) MUST_USE;
 /* Readable counters for init: the file with oom_kill and the one with max; -1: none. */
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids);
@@ -157,6 +161,7 @@ struct spawn {
 	const struct host *host;
 	const struct store *store;
 	int socket; /* the child's end */
+	int birthplace; /* v2 control group; -1: none */
 	struct bind *binds;
 	uint32_t n_binds;
 	const struct limits *limits;
@@ -168,11 +173,15 @@ struct spawn {
  * IM_PARTS, IM_MAP_ME, IM_READY. */
 pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_USE;
 
-/* What it is built from: its root (a detached overlay), and the counters of its control groups
- * (-1: none). By now it must be in those groups. */
+/* What it is built from: its root (a detached overlay), the control groups to enter, and their
+ * counters (-1: none). All are closed by spawn_parts_fini(). */
 struct spawn_parts {
 	int root, oom_events, pids_events;
+	int tasks[CG_CONTROLLERS];
+	uint32_t n_tasks;
 };
+#define SPAWN_PARTS_INIT ((struct spawn_parts){ -1, -1, -1, { 0 }, 0 })
+void spawn_parts_fini(struct spawn_parts *parts);
 int spawn_give(int socket, const struct spawn_parts *parts, struct err *e) MUST_USE;
 
 /* Answers IM_MAP_ME: guest uid 1000 is host uid `uid`. */

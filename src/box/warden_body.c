@@ -229,10 +229,12 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 static int spawn_body(struct body *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
+	autoclose int birthplace = cgroup_birthplace(&w.cgroups, slot_of(b));
 	const struct spawn sp = {
 		.host = &w.host,
 		.store = &w.store,
 		.socket = socket,
+		.birthplace = birthplace,
 		.binds = binds,
 		.n_binds = b->n_mounts,
 		.limits = &b->limits,
@@ -247,31 +249,37 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 	return b->pid < 0 ? -1 : 0;
 }
 
-/* What the new process waits for. */
-static int give_parts(struct body *b, uint64_t disk, struct err *e)
+static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, struct err *e)
 {
-	struct spawn_parts parts = { -1, -1, -1 };
-	int rc = -1;
+	int n;
 
 	b->chain.upper = store_layer_new(&w.store, disk, e);
 	if (!b->chain.upper ||
 	    (!b->chain.n_frozen && store_layer_own(b->chain.upper, b->uid, e) < 0))
 		return -1;
-	parts.root = store_overlay(&w.store, &b->chain, e);
-	if (parts.root < 0)
+	parts->root = store_overlay(&w.store, &b->chain, e);
+	if (parts->root < 0 || cgroup_new(&w.cgroups, slot_of(b), &b->limits, e) < 0)
 		return -1;
-	if (cgroup_new(&w.cgroups, slot_of(b), &b->limits, e) == 0 &&
-	    cgroup_join(&w.cgroups, slot_of(b), b->pid, e) == 0) {
-		cgroup_events(&w.cgroups, slot_of(b), &parts.oom_events, &parts.pids_events);
+	n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
+	if (n < 0)
+		return -1;
+	parts->n_tasks = (uint32_t)n;
+	cgroup_events(&w.cgroups, slot_of(b), &parts->oom_events, &parts->pids_events);
+	return 0;
+}
+
+/* What the new process waits for. */
+static int give_parts(struct body *b, uint64_t disk, struct err *e)
+{
+	struct spawn_parts parts = SPAWN_PARTS_INIT;
+	int rc = make_parts(b, disk, &parts, e);
+
+	if (rc == 0)
 		rc = spawn_give(b->socket, &parts, e);
-	}
-	close_fd(&parts.root);
-	close_fd(&parts.oom_events);
-	close_fd(&parts.pids_events);
+	spawn_parts_fini(&parts);
 	return rc;
 }
 
-/* The body was never started, or could not be finished: undo what there is of it. */
 int abandon_body(struct body *b)
 {
 	if (b->pidfd >= 0) {

@@ -226,28 +226,40 @@ static int become_guest(bool rootless)
 	return setresuid(GUEST_UID, GUEST_UID, GUEST_UID);
 }
 
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ull
+#endif
+
+enum { PARTS_MAX = 3 + CG_CONTROLLERS };
+
 /* Waits for what the warden makes meanwhile. */
 static int receive_parts(int socket, struct spawn_parts *ret_parts)
 {
-	char control[CMSG_SPACE(3 * sizeof(int))];
+	char control[CMSG_SPACE(PARTS_MAX * sizeof(int))];
 	struct im_parts m;
 	struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
 	struct msghdr mh = { .msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control,
 			     .msg_controllen = sizeof(control) };
-	int fds[3] = { -1, -1, -1 };
+	int fds[PARTS_MAX], *at = fds;
 	struct cmsghdr *c;
 
-	if (recvmsg(socket, &mh, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(m) || m.h.type != IM_PARTS) {
-		errno = EPIPE;
+	errno = EPIPE;
+	if (recvmsg(socket, &mh, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(m) || m.h.type != IM_PARTS)
 		return -1;
-	}
 	c = CMSG_FIRSTHDR(&mh);
-	if (c)
-		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	*ret_parts = (struct spawn_parts){ fds[0], m.oom ? fds[1] : -1,
-					   m.pids ? fds[1 + m.oom] : -1 };
+	if (!c || c->cmsg_len != CMSG_LEN((1 + m.oom + m.pids + m.n_tasks) * sizeof(int)))
+		return -1;
+	memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	*ret_parts = SPAWN_PARTS_INIT;
+	ret_parts->root = *at++;
+	if (m.oom)
+		ret_parts->oom_events = *at++;
+	if (m.pids)
+		ret_parts->pids_events = *at++;
+	while (ret_parts->n_tasks < m.n_tasks)
+		ret_parts->tasks[ret_parts->n_tasks++] = *at++;
 	return 0;
 }
 
@@ -257,18 +269,22 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
 		.h = { IM_PARTS, 0 },
 		.oom = parts->oom_events >= 0,
 		.pids = parts->pids_events >= 0,
+		.n_tasks = parts->n_tasks,
 	};
-	char control[CMSG_SPACE(3 * sizeof(int))] = { 0 };
+	char control[CMSG_SPACE(PARTS_MAX * sizeof(int))] = { 0 };
 	struct iovec iov = { .iov_base = (void *)&m, .iov_len = sizeof(m) };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control };
 	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
-	int fds[3] = { parts->root };
-	size_t n = 1;
+	int fds[PARTS_MAX];
+	size_t n = 0;
 
+	fds[n++] = parts->root;
 	if (m.oom)
 		fds[n++] = parts->oom_events;
 	if (m.pids)
 		fds[n++] = parts->pids_events;
+	for (uint32_t i = 0; i < parts->n_tasks; i++)
+		fds[n++] = parts->tasks[i];
 	mh.msg_controllen = (socklen_t)CMSG_SPACE(n * sizeof(int));
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
@@ -276,6 +292,25 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
 	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	if (sendmsg(socket, &mh, MSG_NOSIGNAL) != (ssize_t)sizeof(m))
 		return err_sys(e, errno, "hand its parts to a new sandbox");
+	return 0;
+}
+
+void spawn_parts_fini(struct spawn_parts *parts)
+{
+	close_fd(&parts->root);
+	close_fd(&parts->oom_events);
+	close_fd(&parts->pids_events);
+	for (uint32_t i = 0; i < parts->n_tasks; i++)
+		close_fd(&parts->tasks[i]);
+}
+
+/* By the thread itself: see warden_cgroup.c. */
+static int enter_groups(const struct spawn_parts *parts)
+{
+	for (uint32_t i = 0; i < parts->n_tasks; i++) {
+		if (write(parts->tasks[i], "0", 1) != 1)
+			return -1;
+	}
 	return 0;
 }
 
@@ -350,6 +385,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(unshare(CLONE_NEWNET));
 	STEP(loopback_up());
 	STEP(receive_parts(sp->socket, &parts));
+	STEP(enter_groups(&parts));
 	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
 	STEP(mount_proc(sp->host->rootless));
 	STEP(hide_kernel());
@@ -376,17 +412,20 @@ static _Noreturn void child_main(const struct spawn *sp)
 	give_up(INIT_FD, "execute holt-init", errno);
 }
 
-struct clone_args_v0 {
+struct clone_args_v2 {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	uint64_t set_tid, set_tid_size, cgroup;
 };
 
 pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e)
 {
 	int pidfd = -1;
-	struct clone_args_v0 args = {
-		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
+	struct clone_args_v2 args = {
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD |
+			 (sp->birthplace < 0 ? 0 : CLONE_INTO_CGROUP),
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 		.exit_signal = SIGCHLD,
+		.cgroup = sp->birthplace < 0 ? 0 : (uint64_t)sp->birthplace,
 	};
 	pid_t pid;
 

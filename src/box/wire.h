@@ -142,9 +142,12 @@ struct im_head {
 	uint32_t id; /* the hub's number for the exec or file operation */
 };
 
+/* Descriptors: the root, the counters that are there, the groups to enter. */
 struct im_parts {
 	struct im_head h;
-	uint32_t oom, pids; /* whether the counter's descriptor is there */
+	uint32_t oom, pids; /* 1: the counter is there */
+	uint32_t n_tasks;
+	uint32_t pad;
 };
 
 struct im_setup_failed {

@@ -87,6 +87,35 @@ void wait_ms(unsigned ms)
 	spin(NULL, ms);
 }
 
+/* The children of a process by the name of their program; returns how many, oldest first. */
+static size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max)
+{
+	char path[64], text[512], want[32], *end;
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	size_t n = 0;
+
+	snprintf(want, sizeof(want), "(%s) ", name);
+	while (d && n < max && (e = readdir(d))) {
+		autoclose int fd = -1;
+		ssize_t got;
+
+		snprintf(path, sizeof(path), "/proc/%.20s/stat", e->d_name);
+		fd = e->d_name[0] >= '1' && e->d_name[0] <= '9' ? open(path, O_RDONLY | O_CLOEXEC)
+								: -1;
+		got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+		if (got <= 0)
+			continue;
+		text[got] = '\0';
+		end = strstr(text, want);
+		if (end && end[strlen(want)] != 'Z' && atoi(end + strlen(want) + 2) == parent)
+			out[n++] = atoi(text);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
 /* ---- start and stop --------------------------------------------------------------------------- */
 
 static void on_closed(void *arg)
@@ -110,9 +139,12 @@ void engine_stop(void)
 {
 	char left[1024];
 	bool closed = false;
+	pid_t warden;
 
 	if (!box)
 		return;
+	if (children_of(getpid(), "holt-warden", &warden, 1) == 1)
+		host_add_warden(&before, warden);
 	box_close(take_ptr(box), on_closed, &closed);
 	if (!spin(&closed, GUARD_MS))
 		fail_msg("box_close did not end");
@@ -569,35 +601,6 @@ struct str pattern(size_t n)
 
 /* ---- the host --------------------------------------------------------------------------------- */
 
-/* The children of a process by the name of their program; returns how many, oldest first. */
-static size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max)
-{
-	char path[64], text[512], want[32], *end;
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-	size_t n = 0;
-
-	snprintf(want, sizeof(want), "(%s) ", name);
-	while (d && n < max && (e = readdir(d))) {
-		autoclose int fd = -1;
-		ssize_t got;
-
-		snprintf(path, sizeof(path), "/proc/%.20s/stat", e->d_name);
-		fd = e->d_name[0] >= '1' && e->d_name[0] <= '9' ? open(path, O_RDONLY | O_CLOEXEC)
-								: -1;
-		got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-		if (got <= 0)
-			continue;
-		text[got] = '\0';
-		end = strstr(text, want);
-		if (end && end[strlen(want)] != 'Z' && atoi(end + strlen(want) + 2) == parent)
-			out[n++] = atoi(text);
-	}
-	if (d)
-		closedir(d);
-	return n;
-}
-
 pid_t warden_pid(void)
 {
 	pid_t pid = 0;
@@ -605,6 +608,7 @@ pid_t warden_pid(void)
 	ready_stats();
 	if (children_of(getpid(), "holt-warden", &pid, 1) != 1)
 		fail_msg("there is no warden");
+	host_add_warden(&before, pid);
 	return pid;
 }
 

@@ -1,10 +1,8 @@
 #include "host.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -43,51 +41,46 @@ static void read_mounts(char *text, size_t size)
 
 /* Where on_group() looks and puts: nftw has no argument for it. */
 static struct {
-	const char *known; /* lines; a group that stands in it is passed over */
-	char *out;
-	size_t n, at;
-	bool dead_only;
+	const struct host_state *was;
+	char found[512];
 } groups;
 
 static int on_group(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	char line[512];
 	int pid;
 
 	if (type != FTW_D || sscanf(path + at->base, "holt-%d", &pid) != 1)
 		return 0;
-	if (groups.dead_only && (kill(pid, 0) == 0 || errno != ESRCH))
-		return 0; /* of somebody who runs */
-	snprintf(line, sizeof(line), "%s\n", path);
-	if (strstr(groups.known, line) || groups.at + strlen(line) >= groups.n)
-		return 0;
-	strcpy(groups.out + groups.at, line);
-	groups.at += strlen(line);
+	for (size_t i = 0; i < groups.was->n_wardens; i++) {
+		if (groups.was->wardens[i] != pid)
+			continue;
+		snprintf(groups.found, sizeof(groups.found), "%s", path);
+		return 1;
+	}
 	return 0;
 }
 
-static void list_groups(char *out, size_t n, const char *known, bool dead_only)
+void host_add_warden(struct host_state *state, int pid)
 {
-	out[0] = '\0';
-	groups.known = known;
-	groups.out = out;
-	groups.n = n;
-	groups.at = 0;
-	groups.dead_only = dead_only;
-	nftw("/sys/fs/cgroup", on_group, 64, FTW_PHYS);
+	for (size_t i = 0; i < state->n_wardens; i++) {
+		if (state->wardens[i] == pid)
+			return;
+	}
+	if (state->n_wardens < HOST_WARDENS_MAX)
+		state->wardens[state->n_wardens++] = pid;
 }
 
 void host_look(struct host_state *ret_state)
 {
 	ret_state->fds = host_fds(getpid());
 	read_mounts(ret_state->mounts, sizeof(ret_state->mounts));
-	list_groups(ret_state->groups, sizeof(ret_state->groups), "", false);
+	ret_state->n_wardens = 0;
 }
 
 /* NULL when nothing is left. */
 static const char *find_left(const struct host_state *was)
 {
-	static char mounts[HOST_MOUNTS_MAX], stale[HOST_GROUPS_MAX];
+	static char mounts[HOST_MOUNTS_MAX];
 	pid_t pid;
 
 	do {
@@ -100,8 +93,10 @@ static const char *find_left(const struct host_state *was)
 	read_mounts(mounts, sizeof(mounts));
 	if (strcmp(mounts, was->mounts) != 0)
 		return "a mount";
-	list_groups(stale, sizeof(stale), was->groups, true);
-	return stale[0] ? stale : NULL;
+	groups.was = was;
+	groups.found[0] = '\0';
+	nftw("/sys/fs/cgroup", on_group, 64, FTW_PHYS);
+	return groups.found[0] ? groups.found : NULL;
 }
 
 bool host_same(const struct host_state *was, char *ret_left, size_t n)

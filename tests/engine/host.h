@@ -3,18 +3,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HOST_MOUNTS_MAX = 64 * 1024, HOST_GROUPS_MAX = 16 * 1024 };
+enum { HOST_MOUNTS_MAX = 64 * 1024, HOST_WARDENS_MAX = 32 };
 
 struct host_state {
 	size_t fds; /* of this process */
 	char mounts[HOST_MOUNTS_MAX]; /* /proc/self/mountinfo */
-	char groups[HOST_GROUPS_MAX]; /* control groups of wardens, a line each */
+	int wardens[HOST_WARDENS_MAX]; /* that ran since; their control groups carry their pid */
+	size_t n_wardens;
 };
 
 void host_look(struct host_state *ret_state);
 
-/* Waits up to five seconds until all is as it was, no child of this process is left, and no control
- * group of a warden that is gone. False with what is different. */
+/* Remembers a warden, to look for what it leaves. */
+void host_add_warden(struct host_state *state, int pid);
+
+/* Waits up to five seconds until all is as it was, and no child of this process nor a control group
+ * of a warden is left. False with what is different. */
 bool host_same(const struct host_state *was, char *ret_left, size_t n);
 
 /* rm -r */

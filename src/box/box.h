@@ -165,6 +165,8 @@ struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
 /* Queues bytes for stdin (copied); ERR_LIMIT when more than 1 MiB wait: try again from
  * on_drain. The program having closed its stdin is no error: bytes are dropped. */
 int exec_write(struct exec *x, const char *p, size_t n, struct err *e) MUST_USE;
+/* Whether anybody will read what is written: false once the program has closed its stdin. */
+bool exec_reads(const struct exec *x);
 void exec_on_drain(struct exec *x, void (*on_drain)(void *arg)); /* with the arg of start */
 void exec_close_stdin(struct exec *x); /* after what is queued */
 

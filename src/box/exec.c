@@ -328,9 +328,14 @@ static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 		x->on_drain(x->arg);
 }
 
+bool exec_reads(const struct exec *x)
+{
+	return x->in >= 0 && !x->in_closing;
+}
+
 int exec_write(struct exec *x, const char *p, size_t n, struct err *e)
 {
-	if (x->in < 0 || x->in_closing || n == 0)
+	if (!exec_reads(x) || n == 0)
 		return 0;
 	if (x->in_queue.n + n > STDIN_QUEUE_MAX && x->in_queue.n)
 		return err_set(e, ERR_LIMIT, "the program reads its input too slowly");

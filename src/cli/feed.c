@@ -10,11 +10,15 @@ static void finish(struct feed *f)
 	feed_stop(f);
 }
 
-/* Hands held on. False: the engine has enough for now. */
+/* Hands held on. False: the engine has enough for now, or nobody reads any more. */
 static bool hand_on(struct feed *f)
 {
 	struct err e;
 
+	if (!exec_reads(f->exec)) {
+		feed_stop(f);
+		return false;
+	}
 	if (f->held_n > 0 && exec_write(f->exec, f->held, f->held_n, &e) < 0) {
 		f->waiting = true;
 		if (f->polled)

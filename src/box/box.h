@@ -219,6 +219,7 @@ void file_write_start(struct sandbox *sb, struct str path, struct str bytes,
 
 void file_stat_start(struct sandbox *sb, struct str path, file_stat_cb on_done, void *arg);
 void file_list_start(struct sandbox *sb, struct str path, file_list_cb on_done, void *arg);
+/* With parents, missing directories above are made, and one that is there already is no error. */
 void file_mkdir_start(struct sandbox *sb, struct str path, bool parents, file_cb on_done,
 		      void *arg);
 void file_remove_start(struct sandbox *sb, struct str path, bool recursive, file_cb on_done,

@@ -21,7 +21,7 @@
 #include "box/file_types.h"
 #include "box/init.h"
 
-enum { WRITES_MAX = 64, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 512 };
+enum { WRITES_MAX = 64, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 512, TEMPS_MAX = 1000 };
 
 /* A file being written: a temporary one beside the place that it will take. */
 struct write_job {
@@ -195,6 +195,21 @@ static int check_existing(struct write_job *w, struct im_file_done *d)
 	return 0;
 }
 
+/* Names may be taken: by programs, or by a write that was cut off when the source was forked. */
+static int open_temp(struct write_job *w)
+{
+	for (int i = 0; i < TEMPS_MAX; i++) {
+		snprintf(w->temp, sizeof(w->temp), ".holt-%u.tmp", ++last_token);
+		w->fd = openat(w->dir, w->temp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (w->fd >= 0)
+			return 0;
+		if (errno != EEXIST)
+			return errno;
+	}
+	return EEXIST;
+}
+
 static int write_begin(const char *path, const struct im_file *m, struct write_job *w,
 		       struct im_file_done *d)
 {
@@ -212,9 +227,7 @@ static int write_begin(const char *path, const struct im_file *m, struct write_j
 	errnum = check_existing(w, d);
 	if (errnum)
 		return errnum;
-	snprintf(w->temp, sizeof(w->temp), ".holt-%u.tmp", last_token + 1);
-	w->fd = openat(w->dir, w->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return w->fd < 0 ? errno : 0;
+	return open_temp(w);
 }
 
 static void write_end(struct write_job *w)
@@ -252,7 +265,7 @@ static void file_write(const char *path, const struct im_file *m, struct im_file
 		reply(d, errnum, -1);
 		return;
 	}
-	w->token = ++last_token;
+	w->token = last_token;
 	d->token = w->token;
 	reply(d, 0, w->fd);
 }
@@ -286,6 +299,22 @@ static void file_stat(const char *path, struct im_file_done *d)
 	}
 	fill_stat(&d->st, &st);
 	reply(d, 0, -1);
+}
+
+/* With parents what is wanted may be there already, as with mkdir -p. */
+static void file_mkdir(const char *path, const struct im_file *m, struct im_file_done *d)
+{
+	bool parents = m->flags & FILE_FLAG_PARENTS;
+	struct stat st;
+	int errnum = 0;
+
+	if (parents)
+		make_parents(path);
+	if (mkdir(path, m->mode ? m->mode & 0777 : 0755) < 0)
+		errnum = errno;
+	if (errnum == EEXIST && parents && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		errnum = 0;
+	reply(d, errnum, -1);
 }
 
 static void file_list(const char *path, struct im_file_done *d)
@@ -356,10 +385,10 @@ static int remove_below(int dirfd_, int depth)
 		}
 		sub = openat(dirfd(dir), e->d_name,
 			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (sub < 0)
-			errnum = errno;
-		else
+		if (sub >= 0)
 			errnum = remove_below(sub, depth + 1);
+		else if (errno != EACCES) /* an empty one goes even when it can't be read */
+			errnum = errno;
 		if (!errnum && unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) < 0)
 			errnum = errno;
 	}
@@ -455,9 +484,7 @@ void init_file(const struct im_file *m, size_t n)
 		file_list(path, &d);
 		return;
 	case FILE_OP_MKDIR:
-		if (m->flags & FILE_FLAG_PARENTS)
-			make_parents(path);
-		reply(&d, mkdir(path, m->mode ? m->mode & 0777 : 0755) < 0 ? errno : 0, -1);
+		file_mkdir(path, m, &d);
 		return;
 	case FILE_OP_REMOVE:
 		file_remove(path, m->flags & FILE_FLAG_RECURSIVE, &d);

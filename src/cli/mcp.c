@@ -127,8 +127,8 @@ const struct verb mcp_verb = {
 	.name = "mcp",
 	.usage = "[OPTION...]",
 	.doc = "Serve sandboxes over MCP on standard input and output.",
-	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }. "
-		"The sandboxes\nend with it. The limits are those of a sandbox that asks for none.",
+	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }.\n"
+		"The sandboxes end with it. The limits are those of a sandbox that asks for none.",
 	.page = true,
 	.options = &options,
 	.defaults = &defaults,

@@ -371,8 +371,9 @@ const struct verb run_verb = {
 	.name = "run",
 	.usage = "[OPTION...] [--] PROGRAM [ARGUMENT...]",
 	.doc = "Run a command in a sandbox of its own, and end it.",
-	.more = "The exit status is the command's; 124 when it ran into --timeout, 125 when Holt itself\n"
-		"failed, 126 or 127 when it can't be run or is not there, 128+N when signal N ended it.",
+	.more = "The exit status is the command's; 124 when it ran into --timeout, 125 when Holt\n"
+		"itself failed, 126 or 127 when it can't be run or is not there, 128+N when\n"
+		"signal N ended it.",
 	.page = true,
 	.options = &options,
 	.size = sizeof(struct run_options),

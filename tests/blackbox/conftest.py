@@ -1,0 +1,161 @@
+"""Fixtures: programs of Holt as root and as a user without rights, and what they must not leave.
+
+	hub      a `holt mcp` that many tests share; sandboxes of it come from `sb` and `box`
+	spawn    starts a `holt mcp` of the test's own; nothing of it may be left at the end
+	holt     runs `holt ARGUMENT...` to its end
+"""
+
+import os
+import shutil
+import signal
+
+import pytest
+
+import host
+from client import Failed
+from who import HOLT, Who
+
+TEST_SECONDS = 120
+
+
+def pytest_addoption(parser):
+    parser.addoption('--update-golden', action='store_true', help='write the golden files anew')
+
+
+def pytest_sessionstart(session):
+    if not os.path.exists(HOLT):
+        pytest.exit(f'there is no {HOLT}: build it, or set HOLT_BUILD', 1)
+    host.OWN.enter()
+
+
+def pytest_sessionfinish(session, exitstatus):
+    host.kill_all()
+    host.OWN.leave()
+
+
+@pytest.fixture(autouse=True)
+def watchdog():
+    """No test hangs."""
+    def on_alarm(_number, _frame):
+        raise TimeoutError(f'the test took more than {TEST_SECONDS} s')
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(TEST_SECONDS)
+    yield
+    signal.alarm(0)
+
+
+SHARED = []  # pids of programs that outlive a test
+
+
+@pytest.fixture(scope='session')
+def me():
+    who = Who('root' if os.getuid() == 0 else 'user')
+    yield who
+    shutil.rmtree(who.top)
+
+
+@pytest.fixture(scope='session', params=['root', 'user'] if os.getuid() == 0 else ['user'])
+def who(request, me):
+    if request.param == me.name:
+        yield me
+        return
+    user = Who('user')
+    if not user.reaches_holt():
+        pytest.skip('the build directory is closed to users without rights')
+    yield user
+    shutil.rmtree(user.top)
+
+
+def residue_of(who):
+    return host.Residue([*who.trees], except_for=tuple(SHARED))
+
+
+@pytest.fixture
+def residue(who):
+    """What is there before the test must be all that is there after it."""
+    found = residue_of(who)
+    yield found
+    found.check()
+
+
+def spawner(who):
+    started = []
+
+    def spawn(*arguments, version=None, env=None):
+        client = who.mcp(*arguments, env=env)
+        started.append(client)
+        if version != 'none':
+            client.initialize(*([version] if version else []))
+        return client
+    return spawn, started
+
+
+@pytest.fixture
+def spawn(residue, who):
+    """Starts a holt mcp that is initialized, unless version is 'none'."""
+    start, started = spawner(who)
+    yield start
+    for client in started:
+        client.kill()
+
+
+@pytest.fixture
+def start(me):
+    """The same as whoever runs the tests: for what does not depend on rights."""
+    residue = residue_of(me)
+    start, started = spawner(me)
+    yield start
+    for client in started:
+        client.kill()
+    residue.check()
+
+
+@pytest.fixture(scope='session')
+def hub(who):
+    client = who.mcp('--pool', '2')
+    SHARED.append(client.pid)
+    client.initialize()
+    yield client
+    SHARED.remove(client.pid)
+    assert client.close() == 0
+
+
+@pytest.fixture
+def box(hub):
+    """Makes sandboxes in the shared hub, and ends those that are left."""
+    made = []
+
+    def create(**arguments):
+        made.append(hub.create(**arguments))
+        return made[-1]
+    yield create
+    for sandbox in made:
+        try:
+            sandbox.terminate()
+        except Failed as e:
+            assert e.code == 'sandbox_not_found', e
+
+
+@pytest.fixture
+def sb(box):
+    return box()
+
+
+@pytest.fixture(scope='session')
+def driver(hub):
+    """How limits are held for this identity: cgroup2, cgroup1 or rlimit."""
+    sandbox = hub.create()
+    sandbox.terminate()
+    return sandbox.info['limits']['enforced_by']
+
+
+@pytest.fixture
+def exact(driver):
+    """Limits hold for the sandbox as a whole."""
+    if driver == 'rlimit':
+        pytest.skip('this identity has no control groups: limits are per process here')
+
+
+@pytest.fixture
+def holt(residue, who):
+    return who.run

@@ -1,0 +1,311 @@
+"""What the host shows of Holt: processes, mounts, control groups, namespaces, files.
+
+The test process is made a subreaper: whatever Holt starts stays below it in the tree of processes,
+also when its parent was killed. So what is ours is known exactly, and other users of the machine
+don't disturb.
+"""
+
+import ctypes
+import os
+import re
+import signal
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+ME = os.getpid()
+ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+class Process:
+    def __init__(self, pid):
+        with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as f:
+            text = f.read()
+        at, end = text.index('('), text.rindex(')')
+        rest = text[end + 2:].split()
+        self.pid, self.comm = pid, text[at + 1:end]
+        self.state, self.parent, self.started = rest[0], int(rest[1]), int(rest[19])
+
+    def key(self):
+        return self.pid, self.started
+
+    def __repr__(self):
+        try:
+            with open(f'/proc/{self.pid}/cmdline', encoding='utf-8', errors='replace') as f:
+                line = f.read().replace('\0', ' ').strip()
+        except OSError:
+            line = 'gone'
+        return f'{self.pid} {self.comm} [{self.state}] {line[:120]}'
+
+
+def processes():
+    found = {}
+    for name in os.listdir('/proc'):
+        if name.isdigit():
+            try:
+                found[int(name)] = Process(int(name))
+            except (OSError, ValueError):
+                pass
+    return found
+
+
+def below(root=ME, except_for=()):
+    """The living processes below one, in a dict by pid, without the trees of some."""
+    everything = processes()
+    children = {}
+    for p in everything.values():
+        children.setdefault(p.parent, []).append(p)
+    found, todo = {}, [root]
+    while todo:
+        for p in children.get(todo.pop(), []):
+            if p.pid in except_for:
+                continue
+            todo.append(p.pid)
+            if p.state not in 'ZX':
+                found[p.pid] = p
+    return found
+
+
+def reap():
+    """Collects the orphans of killed programs, as the machine's first process would."""
+    for p in processes().values():
+        if p.parent == ME and p.state == 'Z' and p.comm.startswith('holt-'):
+            os.waitpid(p.pid, os.WNOHANG)
+
+
+def kill_all():
+    """Ends whatever is still there of this run: what failed tests left must not outlive them."""
+    for _ in range(100):
+        left = below()
+        if not left:
+            return
+        for p in left.values():
+            try:
+                os.kill(p.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+
+
+def program(parent, name):
+    """The one process of a program that another one started."""
+    found = [p for p in below(parent).values() if p.comm == name and p.parent == parent]
+    assert len(found) == 1, f'{name}: {found}'
+    return found[0].pid
+
+
+def with_argument(word, root=ME):
+    """The processes below root that have this word on their command line."""
+    found = []
+    for p in below(root).values():
+        try:
+            with open(f'/proc/{p.pid}/cmdline', 'rb') as f:
+                if word.encode() in f.read().split(b'\0'):
+                    found.append(p)
+        except OSError:
+            pass
+    return found
+
+
+def inside_pid(pid):
+    """The pid that a process has in its innermost pid namespace."""
+    with open(f'/proc/{pid}/status', encoding='utf-8') as f:
+        return int(re.search(r'^NSpid:.*?(\d+)$', f.read(), re.M).group(1))
+
+
+def init_of(pid):
+    """PID 1 of the sandbox that a process is in."""
+    while inside_pid(pid) != 1:
+        pid = Process(pid).parent
+    return pid
+
+
+def mounts():
+    with open('/proc/self/mountinfo', encoding='utf-8') as f:
+        return {' '.join(line.split()[2:]) for line in f}
+
+
+def unescape(path):
+    return re.sub(r'\\([0-7]{3})', lambda m: chr(int(m.group(1), 8)), path)
+
+
+def cgroup_roots():
+    with open('/proc/self/mountinfo', encoding='utf-8') as f:
+        rows = [line.split() for line in f]
+    return sorted({unescape(row[4]) for row in rows if row[row.index('-') + 1] in ('cgroup', 'cgroup2')})
+
+
+HELD = {'memory', 'pids', 'cpu', 'cpuacct', 'freezer'}
+
+
+def own_cgroups():
+    """The groups of this process in which it may make another one and move there: directories. Version 2
+    allows that only where it controls nothing."""
+    with open('/proc/self/mountinfo', encoding='utf-8') as f:
+        rows = [line.split() for line in f]
+    mounted = [(r[r.index('-') + 1], unescape(r[3]), unescape(r[4]), r[-1].split(',')) for r in rows]
+    found = []
+    with open('/proc/self/cgroup', encoding='utf-8') as f:
+        for line in f:
+            number, names, path = line.rstrip('\n').split(':', 2)
+            for kind, root, place, options in mounted:
+                here = os.path.normpath(os.path.join(place, os.path.relpath(path, root)))
+                if kind == 'cgroup' and set(names.split(',')) <= HELD & set(options):
+                    found.append(here)
+                elif kind == 'cgroup2' and number == '0':
+                    with open(os.path.join(here, 'cgroup.controllers'), encoding='utf-8') as f2:
+                        if not f2.read().strip():
+                            found.append(here)
+    return found
+
+
+class OwnCgroups:
+    """Moves this process into groups of its own where that is possible (version 1, as root), so that Holt
+    makes its groups there and those of other users of the machine are not seen."""
+
+    def __init__(self):
+        self.made = []  # (directory we came from, our own)
+
+    def enter(self):
+        for place in own_cgroups():
+            mine = os.path.join(place, f'blackbox-{ME}')
+            try:
+                os.mkdir(mine)
+                self.made.append((place, mine))
+                self.move(mine)
+            except OSError:
+                pass
+
+    def leave(self):
+        for place, mine in self.made:
+            self.move(place)
+            for path, _, _ in os.walk(mine, topdown=False):
+                self.remove(path)
+
+    @staticmethod
+    def remove(path):
+        """What is dying in it takes its time to go."""
+        for _ in range(100):
+            try:
+                os.rmdir(path)
+                return
+            except OSError:
+                time.sleep(0.02)
+
+    @staticmethod
+    def move(place):
+        with open(os.path.join(place, 'cgroup.procs'), 'w', encoding='utf-8') as f:
+            f.write(str(ME))
+
+
+OWN = OwnCgroups()
+
+
+def cgroups():
+    """Directories of control groups that are Holt's; not those of wardens that others started."""
+    found = set()
+    for root in [mine for _, mine in OWN.made] or cgroup_roots():
+        for path, names, _ in os.walk(root):
+            found.update(os.path.join(path, n) for n in names if n.startswith('holt-') or '/holt-' in path)
+    mine, alive = below(), processes()
+    theirs = [pid for pid in alive if pid not in mine]
+    return {c for c in found if int(re.search(r'/holt-(\d+)', c).group(1)) not in theirs}
+
+
+def namespaces(pids):
+    found = set()
+    for pid in pids:
+        try:
+            for name in os.listdir(f'/proc/{pid}/ns'):
+                found.add(os.readlink(f'/proc/{pid}/ns/{name}'))
+        except OSError:
+            pass
+    return found
+
+
+def files(*trees):
+    found = set()
+    for tree in trees:
+        for path, names, leaves in os.walk(tree):
+            found.update(os.path.join(path, n) for n in names + leaves)
+    return found
+
+
+def named_files():
+    """What bears Holt's name in the places where programs leave things."""
+    found = set()
+    for place in ('/tmp', '/var/tmp', '/run', '/dev/shm', f'/run/user/{os.getuid()}'):
+        try:
+            found.update(os.path.join(place, n) for n in os.listdir(place) if re.search('holt-(?!test)|sbx-', n))
+        except OSError:
+            pass
+    return found
+
+
+def kernel_objects(*names):
+    """Live objects of the kernel by kind, over the whole machine; {} where that is secret."""
+    found = {}
+    try:
+        with open('/proc/slabinfo', encoding='utf-8') as f:
+            for line in f:
+                word = line.split()
+                if word[0] in names:
+                    found[word[0]] = int(word[1])
+    except OSError:
+        pass
+    return found
+
+
+class Residue:
+    """Everything that Holt may leave, as it is at one time."""
+
+    def __init__(self, trees, except_for=()):
+        self.trees, self.except_for = trees, except_for
+        self.before = self.look()
+
+    def look(self):
+        mine = below(except_for=self.except_for)
+        return {
+            'processes': {p.key(): p for p in mine.values()},
+            'namespaces': namespaces(mine) | namespaces([ME]),
+            'mounts': mounts(),
+            'cgroups': {c for c in cgroups() if not any(f'/holt-{w}' in c for w in self.wardens())},
+            'files': files(*self.trees) | named_files(),
+        }
+
+    def wardens(self):
+        return [p.pid for root in self.except_for for p in below(root).values() if p.comm == 'holt-warden']
+
+    def left(self):
+        now = self.look()
+        found = {}
+        for kind, was in self.before.items():
+            more = set(now[kind]) - set(was)
+            if more:
+                found[kind] = [repr(now[kind][k]) for k in more] if kind == 'processes' else sorted(more)
+        return found
+
+    def check(self, timeout=5):
+        """Fails unless all that came since is gone within the time."""
+        deadline = time.monotonic() + timeout
+        while True:
+            reap()
+            left = self.left()
+            if not left:
+                return
+            assert time.monotonic() < deadline, 'left behind: ' + '; '.join(
+                f'{len(found)} {kind}: {", ".join(map(str, found[:4]))}' for kind, found in left.items())
+            time.sleep(0.02)
+
+
+def memory(pid):
+    """Resident bytes that are a process's own."""
+    total = 0
+    with open(f'/proc/{pid}/smaps_rollup', encoding='utf-8') as f:
+        for line in f:
+            if line.startswith(('Private_Clean', 'Private_Dirty')):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def descriptors(pid):
+    return len(os.listdir(f'/proc/{pid}/fd'))

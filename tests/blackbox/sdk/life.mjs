@@ -1,0 +1,157 @@
+// What an agent does with sandboxes, through an SDK's client. Reads what to start from standard input,
+// prints what it saw as JSON. A step that goes wrong throws.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+
+const steps = {
+	async tools({ client }) {
+		const { tools } = await client.listTools(); // from here on the SDK holds results to their schemas
+		assert.equal(tools.length, 6);
+		for (const tool of tools)
+			assert.ok(tool.inputSchema && tool.outputSchema && tool.annotations && tool.title, tool.name);
+		return tools.map((tool) => tool.name);
+	},
+
+	async server({ client }) {
+		assert.deepEqual(client.getServerCapabilities(), { tools: {} });
+		assert.ok(client.getInstructions().length > 50);
+		await client.ping();
+		return client.getServerVersion();
+	},
+
+	async life(box) {
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host', env: { WHO: 'agent' } });
+		const wrote = await box.text('sandbox_write_file', { sandbox, path: 'hello.py', content: 'print("grüße", 6 * 7)\n' });
+		assert.equal(wrote, `Wrote 24 bytes to hello.py in sandbox ${sandbox}`);
+		const ran = await box.ok('sandbox_exec', { sandbox, command: 'python3 hello.py; echo $WHO >&2; exit 3' });
+		assert.deepEqual([ran.exit_code, ran.stdout, ran.stderr], [3, 'grüße 42\n', 'agent\n']);
+		const text = JSON.parse(await box.text('sandbox_exec', { sandbox, command: 'echo x' }));
+		assert.deepEqual(text, { exit_code: 0, stdout: 'x\n', stderr: '' });
+		assert.equal(await box.text('sandbox_read_file', { sandbox, path: 'hello.py' }), 'print("grüße", 6 * 7)\n');
+
+		const { sandboxes } = await box.ok('sandbox_fork', { sandbox, replicas: 3 });
+		await Promise.all(sandboxes.map((id, i) => box.ok('sandbox_write_file', { sandbox: id, path: 'mine', content: `${i}` })));
+		const seen = await Promise.all(
+			sandboxes.map((id) => box.ok('sandbox_exec', { sandbox: id, command: 'cat mine; ls | wc -l' })));
+		assert.deepEqual(seen.map((s) => s.stdout.trim().split(/\s*\n|(?<=^\d)/)), [['0', '2'], ['1', '2'], ['2', '2']]);
+		assert.equal((await box.ok('sandbox_exec', { sandbox, command: 'ls' })).stdout, 'hello.py\n');
+
+		for (const id of [sandbox, ...sandboxes])
+			assert.equal(await box.text('sandbox_terminate', { sandbox: id }), `Terminated sandbox ${id}`);
+	},
+
+	async bytes(box) {
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		const data = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) & 255));
+		await box.ok('sandbox_write_file', { sandbox, path: 'bin', content: data.toString('base64'), encoding: 'base64' });
+		const read = await box.ok('sandbox_read_file', { sandbox, path: 'bin', encoding: 'base64' });
+		assert.ok(Buffer.from(read.content, 'base64').equals(data));
+		const piped = await box.ok('sandbox_exec', { sandbox, argv: ['cat'], stdin_base64: data.toString('base64') });
+		assert.ok(Buffer.from(piped.stdout_base64, 'base64').equals(data));
+		await box.ok('sandbox_terminate', { sandbox });
+	},
+
+	async failures(box) {
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		const codes = [];
+		for (const [name, args] of [
+			['sandbox_exec', { sandbox: 'sbx-none', command: 'true' }],
+			['sandbox_exec', { sandbox, comand: 'true' }],
+			['sandbox_exec', { sandbox, command: 'true', timeout_seconds: '9' }],
+			['sandbox_read_file', { sandbox, path: 'missing' }],
+			['sandbox_create', { pool: 'none' }],
+		]) {
+			const result = await box.call({ name, arguments: args });
+			assert.equal(result.isError, true);
+			const error = JSON.parse(result.content[0].text);
+			assert.deepEqual(Object.keys(error), ['code', 'cause', 'remediation', 'retryable']);
+			codes.push(error.code);
+		}
+		await assert.rejects(box.call({ name: 'sandbox_none', arguments: {} }), /-32602|not found|unknown/i);
+		await box.ok('sandbox_terminate', { sandbox });
+		return codes;
+	},
+
+	async concurrent(box) {
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		const begun = Date.now();
+		const runs = Array.from({ length: 16 }, (_, i) =>
+			box.ok('sandbox_exec', { sandbox, command: `sleep 1; echo ${i}` }));
+		const pings = [];
+		for (let i = 0; i < 20; i++) {
+			const at = performance.now();
+			await box.client.ping();
+			pings.push(performance.now() - at);
+		}
+		assert.deepEqual((await Promise.all(runs)).map((r) => r.stdout), Array.from({ length: 16 }, (_, i) => `${i}\n`));
+		const took = Date.now() - begun;
+		assert.ok(took < 5000, `16 sleeps of a second took ${took} ms`);
+		await box.ok('sandbox_terminate', { sandbox });
+		return { pings_ms: Math.max(...pings), took_ms: took };
+	},
+
+	async cancel(box) {
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		const abort = new AbortController();
+		const run = box.call(
+			{ name: 'sandbox_exec', arguments: { sandbox, command: 'sleep 1000 & sleep 1000', timeout_seconds: 1000 } },
+			{ signal: abort.signal });
+		const sleeping = async () => {
+			const r = await box.ok('sandbox_exec', { sandbox, command: 'cat /proc/[0-9]*/comm | grep -cx sleep' });
+			return Number(r.stdout);
+		};
+		await until(async () => (await sleeping()) === 2);
+		abort.abort('enough');
+		await assert.rejects(run, /enough|abort/i);
+		await until(async () => (await sleeping()) === 0);
+		await box.ok('sandbox_terminate', { sandbox });
+	},
+
+	async progress(box) {
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		const told = [];
+		const result = await box.call(
+			{ name: 'sandbox_exec', arguments: { sandbox, command: 'sleep 2.5', timeout_seconds: 10 } },
+			{ onprogress: (p) => told.push(p), timeout: 2000, resetTimeoutOnProgress: true, maxTotalTimeout: 20000 });
+		assert.equal(result.structuredContent.exit_code, 0);
+		assert.ok(told.length >= 2 && told.every((p) => p.total === 10 && p.message), JSON.stringify(told));
+		await box.ok('sandbox_terminate', { sandbox });
+		return told;
+	},
+
+	async large(box) {
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		const content = 'ü'.repeat(3 << 20);
+		await box.ok('sandbox_write_file', { sandbox, path: 'big', content });
+		const read = await box.ok('sandbox_read_file', { sandbox, path: 'big', limit: 2 << 20 });
+		assert.equal(read.content, 'ü'.repeat(1 << 20));
+		await box.ok('sandbox_terminate', { sandbox });
+	},
+};
+
+async function until(condition) {
+	const end = Date.now() + 10_000;
+	while (!(await condition())) {
+		assert.ok(Date.now() < end, 'it did not come about');
+		await new Promise((done) => setTimeout(done, 20));
+	}
+}
+
+export async function main(connect) {
+	const { server, mode } = JSON.parse(readFileSync(0, 'utf8'));
+	const box = await connect({ ...server, stderr: 'inherit', maxBufferSize: 64 << 20 }, mode);
+	const call = async (name, args) => {
+		const result = await box.call({ name, arguments: args });
+		assert.ok(!result.isError, result.content?.[0]?.text);
+		return result;
+	};
+	box.ok = async (name, args) => (await call(name, args)).structuredContent;
+	box.text = async (name, args) => (await call(name, args)).content[0].text;
+
+	const seen = { version: box.version };
+	for (const [name, step] of Object.entries(steps))
+		seen[name] = (await step(box)) ?? true;
+	seen.pid = box.transport.pid;
+	await box.client.close();
+	console.log(JSON.stringify(seen));
+}

@@ -1,0 +1,366 @@
+"""The command line: holt run, doctor, version, help, and what is refused."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+
+
+def out(done):
+    assert done.returncode == 0, done
+    return done.stdout.decode()
+
+
+# ---- holt run: exit status -----------------------------------------------------------------------
+
+@pytest.mark.parametrize('code', [0, 1, 3, 99, 124, 125, 126, 127, 255])
+def test_run_exits_as_the_command(holt, code):
+    done = holt('run', '--', 'sh', '-c', f'exit {code}')
+    assert done.returncode == code and done.stderr == b''
+
+
+@pytest.mark.parametrize('number', [1, 2, 9, 11, 15])
+def test_run_of_a_command_that_a_signal_ends(holt, number):
+    assert holt('run', '--', 'sh', '-c', f'kill -{number} $$').returncode == 128 + number
+
+
+def test_run_into_the_timeout(holt):
+    begun = time.monotonic()
+    done = holt('run', '--timeout', '0.5', '--', 'sh', '-c', 'echo early; setsid sleep 100 & sleep 100')
+    assert done.returncode == 124 and done.stdout == b'early\n'
+    assert time.monotonic() - begun < 5
+
+
+def test_run_of_what_is_no_program(holt, who):
+    done = holt('run', '--', 'no-such-program')
+    assert done.returncode == 127 and b'no-such-program' in done.stderr
+    assert holt('run', '--', '/workspace').returncode == 126
+    assert holt('run', '--', 'sh', '-c', 'touch x; ./x').returncode == 126
+
+
+@pytest.mark.parametrize('arguments', [
+    ['run'], ['run', '--'], ['run', '--no-such', '--', 'true'], ['run', '--timeout', 'x', '--', 'true'], ['run', '--memory', '1', '--', 'true'],
+    ['run', '--pids', '-1', '--', 'true'], ['run', '--image', 'none', '--', 'true'], ['run', '-v', 'x', '--', 'true'],
+    ['run', '-v', '/no/such/dir:/x', '--', 'true'], ['run', '-v', '/tmp:/x:rx', '--', 'true'], ['run', '-v', '/tmp:x', '--', 'true'],
+    ['run', '-e', '=x', '--', 'true'], ['run', '--memory', '--', 'true'], ['run', '--json=1', '--', 'true'],
+], ids=' '.join)
+def test_run_that_holt_refuses(holt, arguments):
+    done = holt(*arguments)
+    assert done.returncode == 125 and done.stdout == b'' and done.stderr.startswith(b'holt')
+
+
+# ---- holt run: streams ---------------------------------------------------------------------------
+
+def test_run_streams(holt):
+    done = holt('run', '--', 'sh', '-c', 'echo o; echo e >&2')
+    assert (done.stdout, done.stderr) == (b'o\n', b'e\n')
+
+
+def test_run_binary_through_a_pipe(holt):
+    data = os.urandom(3 << 20)
+    assert holt('run', '--', 'cat', input=data).stdout == data
+    assert holt('run', '--', 'sh', '-c', 'cat >&2', input=data).stderr == data
+
+
+def test_run_with_the_end_of_input(holt):
+    assert out(holt('run', '--', 'cat')) == ''
+    assert out(holt('run', '--', 'wc', '-c', input=b'12345')).strip() == '5'
+
+
+def test_run_passes_output_on_as_it_comes(who, residue):
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'echo first; read x; echo got $x'), env=who.env, cwd='/',
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b'first\n'
+        run.stdin.write(b'word\n')
+        run.stdin.flush()
+        assert run.stdout.readline() == b'got word\n'
+    assert run.returncode == 0
+
+
+def test_run_that_nobody_reads(who, residue):
+    """As in `holt run -- yes | head -1`: the reader goes, the command is ended, and no one hangs."""
+    with subprocess.Popen(who.argv('run', '--', 'yes'), env=who.env, cwd='/', stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b'y\n'
+        run.stdout.close()
+        assert run.wait(10) == 128 + signal.SIGPIPE
+
+
+def test_run_with_closed_streams(who, residue):
+    for redirect in ('>&-', '2>&-', '<&-', '>&- 2>&- <&-'):
+        done = subprocess.run(['sh', '-c', f'exec "$@" {redirect}', 'sh', *who.argv('run', '--', 'sh', '-c', 'echo x; exit 3')],
+                              env=who.env, cwd='/', capture_output=True, timeout=20, check=False)
+        assert done.returncode in ((3,) if '>&-' not in redirect.split() else (3, 125, 141)), (redirect, done)
+
+
+def test_run_to_a_full_device(who, residue):
+    with open('/dev/full', 'wb') as full:
+        done = subprocess.run(who.argv('run', '--', 'echo', 'x'), env=who.env, cwd='/', stdout=full, stderr=subprocess.PIPE,
+                              timeout=20, check=False)
+    assert done.returncode == 125 and done.stderr.startswith(b'holt')
+
+
+def test_run_into_a_file(who, residue):
+    path = os.path.join(who.work, 'out')
+    with open(path, 'wb') as file:
+        subprocess.run(who.argv('run', '--', 'seq', '200000'), env=who.env, cwd='/', stdout=file, timeout=20, check=True)
+    with open(path, 'rb') as file:
+        assert file.read() == b''.join(b'%d\n' % i for i in range(1, 200_001))
+    os.unlink(path)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_run_passes_signals_on(who, residue, number):
+    """The command gets the signal and may clear up; then holt ends as it did."""
+    name = number.name[3:]
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', f'trap "echo got; exit 7" {name}; echo up; while :; do sleep 0.1; done'),
+                          env=who.env, cwd='/', stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b'up\n'
+        run.send_signal(number)
+        assert run.stdout.read() == b'got\n'
+        assert run.wait(10) == 7
+
+
+def test_run_ends_a_command_that_ignores_signals_at_the_second(who, residue):
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'trap "" INT TERM; echo up; while :; do sleep 0.1; done'),
+                          env=who.env, cwd='/', stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b'up\n'
+        begun = time.monotonic()
+        while run.poll() is None and time.monotonic() - begun < 10:
+            run.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert run.wait(1) in (128 + signal.SIGINT, 128 + signal.SIGKILL)
+
+
+def test_run_killed_leaves_nothing(who, residue):
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'sleep 1000 & setsid sleep 1000 & echo up; wait'), env=who.env,
+                          cwd='/', stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b'up\n'
+        run.kill()
+    residue.check()
+
+
+def test_run_ends_with_its_command_and_what_it_left(holt):
+    begun = time.monotonic()
+    done = holt('run', '--', 'sh', '-c', 'sleep 1000 >/dev/null 2>&1 & echo done')
+    assert done.stdout == b'done\n' and time.monotonic() - begun < 5
+
+
+# ---- holt run: options ---------------------------------------------------------------------------
+
+def test_run_environment(holt):
+    text = out(holt('run', '-e', 'A=b c', '-eB=', '-e', 'C=x=y', '--', 'env', env={'HUSH': 'hush'}))
+    assert 'A=b c\n' in text and 'B=\n' in text and 'C=x=y\n' in text and 'HUSH' not in text
+
+
+def test_run_directory(holt):
+    assert out(holt('run', '--', 'pwd')) == '/workspace\n'
+    assert out(holt('run', '-w', '/tmp', '--', 'pwd')) == '/tmp\n'
+
+
+@pytest.fixture
+def folder(who):
+    path = os.path.join(who.work, 'folder')
+    os.mkdir(path)
+    os.chown(path, who.uid, who.uid)
+    with open(os.path.join(path, 'f'), 'w', encoding='utf-8') as f:
+        f.write('host\n')
+    os.chown(os.path.join(path, 'f'), who.uid, who.uid)
+    yield path
+    shutil.rmtree(path)
+
+
+def test_run_volume_read_only(holt, folder):
+    for suffix in ('', ':ro'):
+        assert out(holt('run', '-v', f'{folder}:/mnt/x{suffix}', '--', 'cat', '/mnt/x/f')) == 'host\n'
+        done = holt('run', '-v', f'{folder}:/mnt/x{suffix}', '--', 'sh', '-c', 'echo no > /mnt/x/g')
+        assert done.returncode and b'Read-only' in done.stderr
+        assert os.listdir(folder) == ['f']
+
+
+def test_run_volume_writable(holt, folder, who):
+    """What is written inside belongs on the host to the folder's owner, and can be read and removed."""
+    out(holt('run', '-v', f'{folder}:/workspace:rw', '--', 'sh', '-c', 'cat f > g; echo more >> f; mkdir d; touch d/x'))
+    assert sorted(os.listdir(folder)) == ['d', 'f', 'g']
+    for name in ('f', 'g', 'd', 'd/x'):
+        assert os.stat(os.path.join(folder, name)).st_uid == who.uid, name
+    with open(os.path.join(folder, 'f'), encoding='utf-8') as f:
+        assert f.read() == 'host\nmore\n'
+
+
+def test_run_volume_of_a_file(holt, folder):
+    assert out(holt('run', '-v', f'{folder}/f:/etc/one', '--', 'cat', '/etc/one')) == 'host\n'
+
+
+def test_run_volumes_do_not_show_their_parents(holt, folder):
+    done = holt('run', '-v', f'{folder}:/mnt/x', '--', 'sh', '-c', 'ls -A /mnt /mnt/x/..; ln -s ../../.. /tmp/up; ls /tmp/up')
+    assert done.stdout.decode().split('\n')[1:2] == ['x']
+
+
+def test_run_limits(holt, driver):
+    done = holt('run', '--disk', '2M', '--', 'sh', '-c', 'head -c 5000000 /dev/zero > f')
+    assert done.returncode == 1 and b'No space left' in done.stderr
+    done = holt('run', '--pids', '8', '--', 'sh', '-c', 'for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait')
+    assert b'fork' in done.stderr.lower() or b'resource' in done.stderr.lower()
+    if driver != 'rlimit':
+        assert holt('run', '--memory', '64M', '--', 'python3', '-c', 'x = bytearray(300 << 20)').returncode == 137
+
+
+def test_run_json(holt):
+    got = json.loads(out(holt('run', '--json', '--', 'sh', '-c', 'echo o; echo e >&2')))
+    assert (got['exit_code'], got['stdout'], got['stderr'], got['timed_out']) == (0, 'o\n', 'e\n', False)
+    assert got['wall_ms'] > 0
+    done = holt('run', '--json', '--', 'sh', '-c', 'exit 3')
+    assert done.returncode == 3 and json.loads(done.stdout)['exit_code'] == 3
+    done = holt('run', '--json', '--timeout', '0.3', '--', 'sleep', '9')
+    assert done.returncode == 124 and json.loads(done.stdout)['timed_out']
+    got = json.loads(holt('run', '--json', '--', 'sh', '-c', 'kill -9 $$').stdout)
+    assert (got['exit_code'], got['signal']) == (137, 9)
+    got = json.loads(holt('run', '--json', '--', 'printf', '\\377').stdout)
+    assert got['stdout_base64'] == '/w=='
+
+
+def test_run_is_isolated(holt):
+    text = out(holt('run', '--', 'sh', '-c', 'id -u; ls /sys/class/net 2>/dev/null; cat /proc/net/route | wc -l; '
+                    'grep Cap /proc/self/status; grep NoNewPrivs /proc/self/status; grep Seccomp: /proc/self/status'))
+    assert text.startswith('1000\n') and 'CapEff:\t0000000000000000' in text and 'CapBnd:\t0000000000000000' in text
+    assert 'NoNewPrivs:\t1' in text and 'Seccomp:\t2' in text
+
+
+# ---- the rest ------------------------------------------------------------------------------------
+
+def test_version(holt):
+    text = out(holt('version'))
+    assert re.fullmatch(r'holt \d+\.\d+\.\d+\S*\n', text)
+    assert out(holt('--version')) == text
+
+
+def test_help(holt):
+    text = out(holt('help'))
+    assert out(holt('--help')) == text
+    for verb in ('run', 'mcp', 'doctor', 'version', 'help'):
+        assert re.search(rf'^\s+{verb} ', text, re.M)
+        own = out(holt('help', verb))
+        assert own == out(holt(verb, '--help')) and f'holt {verb}' in own
+        assert all(len(line) <= 80 for line in own.splitlines()), verb
+    for option in ('--timeout', '--memory', '--pids', '--image', '--json', '--cpus', '--disk', '-v', '-e', '-w'):
+        assert option in out(holt('help', 'run'))
+
+
+def test_nothing_asked_for(holt):
+    done = holt()
+    assert done.returncode == 125 and done.stdout == b'' and b'holt help' in done.stderr
+
+
+@pytest.mark.parametrize('typed, meant', [
+    (['run', '--memroy', '1G', '--', 'true'], '--memory'), (['run', '--time-out', '1', '--', 'true'], '--timeout'),
+    (['mcp', '--pol', '1'], '--pool'), (['doctor', '--jason'], '--json'), (['rum', '--', 'true'], 'run'), (['doktor'], 'doctor'),
+    (['help', 'mpc'], 'mcp'),
+], ids=' '.join)
+def test_misspelt_words_get_the_nearest_name(holt, typed, meant):
+    done = holt(*typed)
+    assert done.returncode == (2 if typed[0] in ('mcp', 'doctor') else 125) and done.stdout == b'', done
+    assert 'did you mean' in done.stderr.decode() and meant in done.stderr.decode()
+
+
+@pytest.mark.parametrize('status, arguments', [
+    (2, ['doctor', 'x']), (2, ['version', 'x']), (2, ['mcp', 'x']), (2, ['help', 'a', 'b']), (2, ['mcp', '--pool', '65']),
+    (2, ['mcp', '--pool', 'many']), (2, ['mcp', '--pool', '']), (125, ['run', '-q', 'true']), (125, ['nonsense']), (125, ['']),
+], ids=str)
+def test_what_is_refused(holt, status, arguments):
+    done = holt(*arguments)
+    assert done.returncode == status and done.stdout == b'' and done.stderr.startswith(b'holt')
+
+
+def test_doctor(holt):
+    done = holt('doctor')
+    text = done.stdout.decode()
+    assert done.returncode == 0, text
+    for word in ('userns', 'overlay', 'seccomp', 'landlock', 'namespace'):
+        assert word in text
+
+
+def test_doctor_json(holt, who, driver):
+    got = json.loads(out(holt('doctor', '--json')))
+    assert got['tier'] == 'namespace'
+    rows = {row['feature']: row for row in got['features']}
+    for name in ('userns', 'mountns', 'pidns', 'netns', 'overlay', 'seccomp'):
+        assert rows[name]['ok'] and rows[name]['required'], name
+    for row in rows.values():
+        assert row['ok'] or (row['detail'] and row['remedy']), row
+    assert got['ready'] and got['limits'] == driver and got['rootless'] == (who.uid != 0)
+
+
+def test_doctor_in_a_chroot_says_so(holt, who):
+    """User namespaces are forbidden there: creation fails closed, and the remedy names the chroot."""
+    if os.getuid() or who.prefix or not shutil.which('chroot'):
+        pytest.skip('only root enters a chroot')
+    top = os.path.join(who.work, 'root')
+    os.mkdir(top)
+    binds = [p for p in ('/usr', '/proc', '/dev', '/sys', os.path.dirname(os.path.dirname(os.path.dirname(who.argv()[0])))) if os.path.isdir(p)]
+    prefix = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), '.deps')
+    binds += [prefix] if os.path.isdir(prefix) else []
+    script = 'set -e; ' + ''.join(f'mkdir -p {top}{p}; mount --bind {p} {top}{p}; ' for p in binds) + \
+        ''.join(f'ln -s usr/{n} {top}/{n}; ' for n in ('bin', 'lib', 'lib64') if os.path.exists('/usr/' + n)) + \
+        f'mkdir -p {top}/etc {top}/tmp; exec chroot {top} "$@"'
+
+    def inside(*arguments):
+        for name in ('bin', 'lib', 'lib64'):
+            if os.path.islink(f'{top}/{name}'):
+                os.unlink(f'{top}/{name}')
+        return subprocess.run(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', *who.argv(*arguments)],
+                              env=who.env, cwd='/', capture_output=True, text=True, timeout=60, check=False)
+    try:
+        done = inside('doctor')
+        assert done.returncode == 1 and 'chroot' in done.stdout, done
+        done = inside('run', '--', 'true')
+        assert done.returncode == 125 and 'holt doctor' in done.stderr, done
+    finally:
+        shutil.rmtree(top)
+
+
+def test_manual_and_help_agree(holt):
+    """Every option that help prints stands in the manual page, and the other way."""
+    man = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../man')
+    for verb in ('run', 'mcp', 'doctor'):
+        with open(os.path.join(man, f'holt-{verb}.1.scd'), encoding='utf-8') as f:
+            text = f.read()
+        told = {o for line in re.findall(r'^\*-.*', text, re.M) for o in re.findall(r'--[\w-]+', line)}
+        known = set(re.findall(r'^ .*?(--[\w-]+)', out(holt('help', verb)), re.M)) - {'--help'}
+        assert told - {'--help'} == known, verb
+
+
+def test_programs_need_no_environment(who, residue):
+    done = subprocess.run(who.argv('run', '--', 'echo', 'x'), env={}, cwd='/', capture_output=True, timeout=20, check=False)
+    assert done.stdout == b'x\n', done
+
+
+def test_a_program_started_by_a_link_or_from_elsewhere(who, residue):
+    link = os.path.join(who.work, 'link')
+    os.symlink(who.argv()[-1], link)
+    try:
+        done = subprocess.run([*who.prefix, link, 'run', '--', 'echo', 'x'], env=who.env, cwd=who.work if not who.prefix else '/',
+                              capture_output=True, timeout=20, check=False)
+        assert done.stdout == b'x\n', done
+    finally:
+        os.unlink(link)
+
+
+def test_nothing_is_inherited_by_the_command(who, residue):
+    """Descriptors and signal settings of whoever starts holt stop there."""
+    r, w = os.pipe()
+    try:
+        done = subprocess.run(who.argv('run', '--', 'sh', '-c', 'ls /proc/self/fd; grep SigIgn /proc/self/status; umask'), env=who.env,
+                              cwd='/', pass_fds=(r, w), capture_output=True, timeout=20, check=False,
+                              preexec_fn=lambda: (signal.signal(signal.SIGUSR1, signal.SIG_IGN), os.umask(0)))
+    finally:
+        os.close(r)
+        os.close(w)
+    assert done.stdout.decode().split() == ['0', '1', '2', '3', 'SigIgn:', '0' * 16, '0022'], done
+
+

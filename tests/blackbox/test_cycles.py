@@ -1,0 +1,84 @@
+"""A thousand sandboxes made and ended: nothing is left, nothing grows."""
+
+import os
+
+import pytest
+
+import host
+from client import until
+
+CYCLES = 1000
+SANITIZED = 'ASAN_OPTIONS' in os.environ
+OBJECTS = ('net_namespace', 'pid_namespace', 'user_namespace', 'mnt_cache')
+
+
+def cycle(mcp, n, wide=8):
+    """n times create, exec, fork at times, terminate; several at once."""
+    creates, execs, ends = [], {}, []
+    started = done = 0
+    while done < n:
+        while started < n and started - done < wide:
+            creates.append(mcp.start_tool('sandbox_create', pool='host'))
+            started += 1
+        for call in creates:
+            sandbox = mcp.result(call)['sandbox']
+            execs[mcp.start_tool('sandbox_exec', sandbox=sandbox, command='echo x > f; sleep 100 >/dev/null 2>&1 &')] = sandbox
+        creates = []
+        for call, sandbox in execs.items():
+            assert mcp.result(call)['exit_code'] == 0
+            ends.append(mcp.start_tool('sandbox_terminate', sandbox=sandbox))
+        execs = {}
+        for call in ends:
+            mcp.result(call)
+            done += 1
+        ends = []
+        mcp.arrived.clear()
+
+
+def weigh(mcp):
+    warden = host.program(mcp.pid, 'holt-warden')
+    return {'descriptors of the hub': host.descriptors(mcp.pid), 'descriptors of the warden': host.descriptors(warden),
+            'memory of the hub': host.memory(mcp.pid), 'memory of the warden': host.memory(warden),
+            'processes': len(host.below(mcp.pid))}
+
+
+@pytest.mark.parametrize('pool', [['--pool', '0'], ['--pool', '4']], ids=['cold', 'pool'])
+def test_a_thousand_cycles(spawn, residue, pool):
+    mcp = spawn(*pool)
+    cycle(mcp, 100)
+    before = weigh(mcp)
+    inside = host.Residue(residue.trees, residue.except_for)
+    objects = host.kernel_objects(*OBJECTS)
+    cycle(mcp, CYCLES // (1 if pool[1] == '0' else 2))
+
+    def settled():
+        after = weigh(mcp)
+        return all(after[k] <= before[k] + (1 << 20 if 'memory' in k and not SANITIZED else 8 if 'memory' not in k else 1 << 30)
+                   for k in after)
+    until(settled, timeout=5, what=f'no growth over {before}, now {weigh(mcp)},')
+    inside_left = {k: v for k, v in inside.left().items() if k not in ('processes', 'namespaces', 'cgroups')}
+    assert not inside_left
+    until(lambda: all(n <= objects[k] + 200 for k, n in host.kernel_objects(*OBJECTS).items()), timeout=20,
+          what=f'kernel objects as before ({objects}, now {host.kernel_objects(*OBJECTS)})')
+    assert mcp.close() == 0
+    residue.check()
+
+
+def test_a_hundred_programs_one_after_another(holt, residue):
+    for i in range(100):
+        assert holt('run', '--', 'true').returncode == 0, i
+    residue.check()
+
+
+def test_memory_of_what_was_read_and_printed_is_given_back(spawn):
+    mcp = spawn('--pool', '0')
+    sb = mcp.create()
+    sb.sh('head -c 3000000 /dev/zero | tr "\\0" a > f')
+    sizes = []
+    for _ in range(4):
+        for _ in range(10):
+            sb.content('f')
+            sb.exec('cat f', max_output_bytes=2 << 20)
+        sizes.append(host.memory(mcp.pid))
+    assert sizes[-1] < sizes[1] + (8 << 20), sizes
+    until(lambda: host.memory(mcp.pid) < (60 << 20) or SANITIZED, what='memory given back')

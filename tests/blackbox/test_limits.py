@@ -1,0 +1,184 @@
+"""Limits hold, and what was hit is told apart; ttl."""
+
+import time
+
+import pytest
+
+from client import Failed, until
+
+# Starts processes until it can't, and tells how many there were.
+FORK = """python3 -c '
+import os, signal
+n = 0
+try:
+    while n < 200:
+        if not os.fork():
+            signal.pause()
+        n += 1
+except OSError as e:
+    print(n, e.strerror, flush=True)
+os.killpg(0, signal.SIGKILL)
+'"""
+EAT = "python3 -c 'x = []\nwhile True: x.append(bytearray(1 << 20))'"
+
+
+def flags(got):
+    return {k for k in ('hit_memory', 'hit_pids', 'timed_out') if got[k]}
+
+
+def test_defaults_are_told(box):
+    limits = box().info['limits']
+    assert (limits['memory_mb'], limits['disk_mb'], limits['pids']) == (1024, 512, 512) and 'cpus' not in limits
+    assert limits['enforced_by'] in ('cgroup2', 'cgroup1', 'rlimit')
+
+
+def test_what_was_asked_for_is_told(box):
+    limits = box(memory_mb=64, disk_mb=8, pids=32).info['limits']
+    assert (limits['memory_mb'], limits['disk_mb'], limits['pids']) == (64, 8, 32)
+    assert box(memory_mb=64).info['limits']['disk_mb'] == 32
+
+
+@pytest.mark.parametrize('limits', [
+    {'memory_mb': 15}, {'memory_mb': 1 << 40}, {'disk_mb': 0}, {'memory_mb': 64, 'disk_mb': 65}, {'pids': 3}, {'pids': 32769},
+    {'cpus': 0}, {'cpus': 0.001}, {'cpus': -1}, {'cpus': 1e9}, {'ttl_seconds': 0}, {'ttl_seconds': 10**9},
+])
+def test_limits_that_make_no_sense(hub, limits):
+    assert hub.fails('sandbox_create', pool='host', **limits)['code'] == 'invalid_arguments'
+
+
+def test_memory(box, exact):
+    sb = box(memory_mb=64)
+    got = sb.exec(EAT, timeout_seconds=20)
+    assert flags(got) == {'hit_memory'} and got['exit_code'] == 137
+    assert flags(sb.exec('echo still here')) == set()
+
+
+def test_memory_of_a_child_counts_too(box, exact):
+    got = box(memory_mb=64).exec(f'{EAT}; echo "rest: $?"', timeout_seconds=20)
+    assert flags(got) == {'hit_memory'} and got['exit_code'] == 0 and 'rest: 137' in got['stdout']
+
+
+def test_memory_of_many_processes_is_one_sum(box, exact):
+    sb = box(memory_mb=96, pids=64)
+    got = sb.exec("for i in 1 2 3 4 5 6; do python3 -c 'x = bytearray(30 << 20)\nimport time; time.sleep(2)' & done; wait",
+                  timeout_seconds=20)
+    assert flags(got) == {'hit_memory'}
+    assert sb.sh('echo well') == 'well\n'
+
+
+def test_memory_per_process(box, driver):
+    if driver != 'rlimit':
+        pytest.skip('control groups hold it here')
+    got = box(memory_mb=64).exec(EAT, timeout_seconds=20)
+    assert got['exit_code'] == 1 and 'MemoryError' in got['stderr']
+
+
+def test_pids(box):
+    sb = box(pids=16)
+    got = sb.exec(FORK)
+    assert 'Resource temporarily unavailable' in got['stdout'] and 10 <= int(got['stdout'].split()[0]) < 16
+    if sb.info['limits']['enforced_by'] != 'rlimit':
+        assert flags(got) == {'hit_pids'}
+    assert flags(sb.exec('echo well')) == set()
+
+
+def test_timeout(sb):
+    got = sb.exec('sleep 100', timeout_seconds=1)
+    assert flags(got) == {'timed_out'} and got['exit_code'] == 124
+    assert 1000 <= got['wall_ms'] < 3000
+
+
+def test_nothing_is_hit_by_what_only_looks_like_it(sb):
+    assert flags(sb.exec('exit 124')) == set()
+    assert flags(sb.exec('exit 137')) == set()
+    assert flags(sb.exec('kill -9 $$')) == set()
+
+
+def test_disk(box):
+    sb = box(disk_mb=4)
+    got = sb.exec('head -c 10000000 /dev/zero > big')
+    assert got['exit_code'] == 1 and 'No space left' in got['stderr'] and flags(got) == set()
+    assert int(sb.sh('stat -c %s big')) <= 4 << 20
+    assert sb.fails('sandbox_write_file', path='more', content='x' * 100_000)['code'] == 'disk_full'
+    sb.sh('rm big')
+    sb.write('more', 'x' * 100_000)
+
+
+def test_disk_is_one_for_all_places(box):
+    sb = box(disk_mb=4)
+    got = sb.exec('for d in /workspace /tmp ~ /var/tmp /dev/shm; do head -c 3000000 /dev/zero > $d/f; done')
+    assert 'No space left' in got['stderr']
+    total = sb.exec('cat /workspace/f /tmp/f ~/f /var/tmp/f /dev/shm/f 2>/dev/null | wc -c')['stdout']
+    assert int(total) <= 8 << 20
+
+
+def test_inodes_are_bounded(box):
+    sb = box(disk_mb=2, memory_mb=64)
+    got = sb.exec("python3 -c 'for i in range(10**6): open(str(i), \"w\")'", timeout_seconds=30)
+    assert got['exit_code'] != 0
+    assert sb.exec('rm -rf /workspace/*; echo well')['stdout'] == 'well\n'
+
+
+def test_files_count_as_memory(box, exact):
+    sb = box(memory_mb=64, disk_mb=60)
+    sb.sh('head -c 50000000 /dev/zero > f')
+    got = sb.exec("python3 -c 'x = bytearray(40 << 20)'")
+    assert flags(got) == {'hit_memory'}
+
+
+def test_cpus(box, exact):
+    got = box(cpus=0.2).exec('timeout 2 sh -c "while :; do :; done"')
+    assert 150 < got['cpu_ms'] < 900, got
+    two = box().exec('timeout 1 sh -c "while :; do :; done"')
+    assert two['cpu_ms'] > 300
+
+
+def test_cpus_that_can_not_be_held_are_refused(hub, driver):
+    if driver != 'rlimit':
+        pytest.skip('control groups hold it here')
+    assert hub.fails('sandbox_create', pool='host', cpus=0.5)['code'] == 'unsupported_on_host'
+
+
+def test_a_sandbox_of_the_pool_has_the_limits_that_were_asked_for(box, driver):
+    rlimit = driver == 'rlimit'  # can't be changed from outside, so those are made anew
+    sb = until(lambda: next((s for s in [box(disk_mb=3, pids=16)] if s.info['from_pool'] or rlimit), None), what='a ready sandbox')
+    assert 'No space left' in sb.exec('head -c 10000000 /dev/zero > f')['stderr']
+    assert int(sb.exec(FORK)['stdout'].split()[0]) < 16
+
+
+def test_core_dumps_and_locked_memory(sb):
+    assert sb.sh('ulimit -c') == '0\n'
+    sb.exec('kill -SEGV $$')
+    assert sb.sh('ls -A') == ''
+
+
+# ---- time to live --------------------------------------------------------------------------------
+
+def test_ttl(box):
+    sb = box(ttl_seconds=1)
+    assert sb.info['ttl_seconds'] == 1
+    sb.exec('sleep 1000 >/dev/null 2>&1 &')
+    begun = time.monotonic()
+    until(lambda: sb.gone() == 'sandbox_not_found', what='its end')
+    assert time.monotonic() - begun < 2.5
+    assert sb.fails('sandbox_terminate')['code'] == 'sandbox_not_found'
+
+
+def test_ttl_ends_what_runs(box):
+    sb = box(ttl_seconds=1)
+    with pytest.raises(Failed) as e:
+        sb.exec('sleep 100', timeout_seconds=60, within=5)
+    assert e.value.code in ('cancelled', 'sandbox_not_found', 'sandbox_lost')
+
+
+def test_ttl_is_absent_where_there_is_none(box):
+    assert 'ttl_seconds' not in box().info
+
+
+def test_ttl_counts_from_creation_for_forks_too(box):
+    sb = box(ttl_seconds=2)
+    time.sleep(0.5)
+    kid, = sb.fork()
+    begun = time.monotonic()
+    until(kid.gone, what="the fork's end")
+    assert time.monotonic() - begun < 4

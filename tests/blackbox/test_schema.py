@@ -1,0 +1,173 @@
+"""The contract of the six tools: seed names and arguments, strict schemas, and texts to the letter."""
+
+import json
+import os
+import re
+
+import pytest
+
+from who import HERE, node
+
+# Tool: (required, optional), by the seed; what Holt adds is optional.
+SEED = {
+    'sandbox_create': ({'pool': 'string'}, {}),
+    'sandbox_exec': ({'sandbox': 'string', 'command': 'string'}, {'timeout_seconds': 'integer'}),
+    'sandbox_read_file': ({'sandbox': 'string', 'path': 'string'}, {}),
+    'sandbox_write_file': ({'sandbox': 'string', 'path': 'string', 'content': 'string'}, {}),
+    'sandbox_fork': ({'sandbox': 'string'}, {'replicas': 'integer'}),
+    'sandbox_terminate': ({'sandbox': 'string'}, {}),
+}
+# An exec takes `argv` instead of `command`, so its schema can't require `command`.
+INSTEAD = {('sandbox_exec', 'command')}
+
+
+@pytest.fixture(scope='module')
+def tools(hub):
+    return {t['name']: t for t in hub.request('tools/list')['result']['tools']}
+
+
+def test_the_six_tools_in_the_order_of_the_seed(tools):
+    assert list(tools) == list(SEED)
+
+
+@pytest.mark.parametrize('name', SEED)
+def test_arguments_are_those_of_the_seed_and_more(tools, name):
+    schema = tools[name]['inputSchema']
+    required, optional = SEED[name]
+    for argument, kind in {**required, **optional}.items():
+        assert schema['properties'][argument]['type'] == kind
+    assert set(schema.get('required', [])) == {a for a in required if (name, a) not in INSTEAD}
+
+
+def objects(schema, path='#'):
+    """Every schema of an object in a schema."""
+    if isinstance(schema, dict):
+        if schema.get('type') == 'object':
+            yield path, schema
+        for key, value in schema.items():
+            yield from objects(value, f'{path}/{key}')
+    elif isinstance(schema, list):
+        for i, value in enumerate(schema):
+            yield from objects(value, f'{path}/{i}')
+
+
+@pytest.mark.parametrize('name', SEED)
+def test_schemas_are_strict_and_documented(tools, name):
+    for which in ('inputSchema', 'outputSchema'):
+        for path, schema in objects(tools[name][which]):
+            extra = schema['additionalProperties']
+            assert extra is False or (extra == {**extra, 'type': 'string'} and 'properties' not in schema), (which, path)
+            for argument, row in schema.get('properties', {}).items():
+                assert len(row['description']) > 5 and row['type'], (which, path, argument)
+    for argument, row in tools[name]['inputSchema']['properties'].items():
+        if row['type'] in ('integer', 'number'):
+            assert 'minimum' in row and 'maximum' in row, argument
+        if row['type'] == 'array':
+            assert 'maxItems' in row, argument
+
+
+def test_what_clients_need_to_choose_a_tool(tools):
+    hints = {'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'}
+    for name, tool in tools.items():
+        assert 40 < len(tool['description']) < 600, name
+        assert tool['title'] and set(tool['annotations']) >= hints, name
+        assert re.fullmatch(r'\d+\.\d+\.\d+', tool['_meta']['holt/schemaVersion'])
+    assert [n for n, t in tools.items() if t['annotations']['readOnlyHint']] == ['sandbox_read_file']
+    assert not any(t['annotations']['openWorldHint'] for t in tools.values())
+    assert tools['sandbox_terminate']['annotations']['destructiveHint']
+
+
+def test_the_list_costs_few_tokens(tools):
+    assert len(json.dumps(list(tools.values()))) < 16_000
+
+
+def test_schemas_compile_and_judge_as_the_server_does(tools, hub, sb):
+    """Ajv, strict, draft 2020-12: what it says of an argument is what the server says."""
+    cases = [
+        ('sandbox_create', {'pool': 'host'}), ('sandbox_create', {}), ('sandbox_create', {'pool': 'host', 'x': 1}),
+        ('sandbox_create', {'pool': 1}), ('sandbox_create', {'pool': ''}), ('sandbox_create', {'pool': 'host', 'env': {'A': 1}}),
+        ('sandbox_create', {'pool': 'host', 'env': {'A': 'b'}}), ('sandbox_create', {'pool': 'host', 'memory_mb': 15}),
+        ('sandbox_create', {'pool': 'host', 'memory_mb': 64, 'disk_mb': 8, 'pids': 32, 'cwd': '/tmp', 'ttl_seconds': 60}),
+        ('sandbox_create', {'pool': 'host', 'pids': 3}), ('sandbox_create', {'pool': 'host', 'pids': 4.5}),
+        ('sandbox_create', {'pool': 'host', 'pids': 64.0}), ('sandbox_create', {'pool': 'host', 'ttl_seconds': 0}),
+        ('sandbox_exec', {'sandbox': sb.id, 'argv': ['true']}), ('sandbox_exec', {'sandbox': sb.id, 'argv': []}),
+        ('sandbox_exec', {'sandbox': sb.id, 'command': 'true', 'max_output_bytes': 10}),
+        ('sandbox_exec', {'sandbox': sb.id, 'command': 'true', 'timeout_seconds': 5, 'stdin': 'x', 'cwd': '/', 'env': {}}),
+        ('sandbox_write_file', {'sandbox': sb.id, 'path': 'f', 'content': 'x', 'mode': '0600', 'encoding': 'utf-8'}),
+        ('sandbox_write_file', {'sandbox': sb.id, 'path': 'f', 'content': 'x', 'encoding': 'rot13'}),
+        ('sandbox_read_file', {'sandbox': sb.id, 'path': 'f', 'offset': 0, 'limit': 1}),
+        ('sandbox_read_file', {'sandbox': sb.id, 'path': 'f', 'offset': -1}),
+        ('sandbox_fork', {'sandbox': sb.id, 'replicas': 65}), ('sandbox_fork', {'sandbox': sb.id, 'replicas': 1}),
+    ]
+    answers = [hub.request('tools/call', {'name': name, 'arguments': arguments})['result'] for name, arguments in cases]
+    said = node('schemas.mjs', {'tools': list(tools.values()),
+                                'inputs': [{'name': n, 'value': a} for n, a in cases],
+                                'outputs': [{'name': n, 'value': a['structuredContent']}
+                                            for (n, _), a in zip(cases, answers) if not a.get('isError')]})
+    for (name, arguments), answer, valid in zip(cases, answers, said['inputs']):
+        refused = bool(answer.get('isError')) and json.loads(answer['content'][0]['text'])['code'] == 'invalid_arguments'
+        assert valid != refused, (name, arguments, answer)
+    assert all(said['outputs']) and len(said['outputs']) > 8
+    for (name, _), answer in zip(cases, answers):
+        if name in ('sandbox_create', 'sandbox_fork') and not answer.get('isError'):
+            for made in answer['structuredContent'].get('sandboxes') or [answer['structuredContent']['sandbox']]:
+                hub.call('sandbox_terminate', sandbox=made)
+
+
+# ---- the texts of the seed -----------------------------------------------------------------------
+
+def test_text_of_create(hub):
+    text = hub.text('sandbox_create', pool='host')
+    assert re.fullmatch(r'Created sandbox sbx-[0-9a-f]{32}', text)
+    hub.call('sandbox_terminate', sandbox=text.split()[-1])
+
+
+@pytest.mark.parametrize('command, exit_code, out, err', [
+    ('true', 0, '', ''), ('echo ok', 0, 'ok\n', ''), ('echo no >&2; exit 7', 7, '', 'no\n'),
+    ("printf '\"\\\\ ü \\t\\001'", 0, '"\\ ü \t\x01', ''), ('kill -TERM $$', 143, '', ''),
+])
+def test_text_of_exec(hub, sb, command, exit_code, out, err):
+    text = hub.text('sandbox_exec', sandbox=sb.id, command=command)
+    assert list(json.loads(text).items()) == [('exit_code', exit_code), ('stdout', out), ('stderr', err)]
+    assert text.startswith(f'{{"exit_code":{exit_code},"stdout":"')
+
+
+def test_text_of_files(hub, sb):
+    for path, content in (('notes.txt', 'grüße\n'), ('/tmp/a b', ''), ('d/e', 'x' * 5000)):
+        text = hub.text('sandbox_write_file', sandbox=sb.id, path=path, content=content)
+        assert text == f'Wrote {len(content.encode())} bytes to {path} in sandbox {sb.id}'
+        assert hub.text('sandbox_read_file', sandbox=sb.id, path=path) == content
+
+
+def test_text_of_fork(hub, sb):
+    for n in (1, 3):
+        text = hub.text('sandbox_fork', sandbox=sb.id, replicas=n)
+        ids = json.loads(text)
+        assert len(set(ids)) == n and all(re.fullmatch('sbx-[0-9a-f]{32}', i) for i in ids)
+        for made in ids:
+            assert hub.text('sandbox_terminate', sandbox=made) == f'Terminated sandbox {made}'
+
+
+def test_structured_and_text_agree(hub, sb):
+    answer = hub.request('tools/call', {'name': 'sandbox_exec', 'arguments': {'sandbox': sb.id, 'command': 'echo a; echo b >&2'}})
+    structured, text = answer['result']['structuredContent'], json.loads(answer['result']['content'][0]['text'])
+    assert {k: structured[k] for k in text} == text
+    assert 'isError' not in answer['result'] or answer['result']['isError'] is False
+
+
+def test_ids_are_not_guessable(hub):
+    made = [hub.create() for _ in range(20)]
+    ids = {sb.id for sb in made}
+    assert len(ids) == 20
+    bits = [int(i[4:], 16) for i in ids]
+    assert 40 < sum(bin(a ^ b).count('1') for a, b in zip(bits, bits[1:])) / 19 < 88
+    for sb in made:
+        sb.terminate()
+
+
+def test_readme_and_manual_name_every_tool(tools):
+    top = os.path.dirname(os.path.dirname(HERE))
+    for document in ('README.md', 'man/holt-mcp.1.scd'):
+        with open(os.path.join(top, document), encoding='utf-8') as f:
+            text = f.read()
+        assert not [name for name in tools if name not in text], document

@@ -1,0 +1,33 @@
+"""Unmodified clients from npm drive the whole life; the SDKs hold every result to its schema."""
+
+import os
+
+import pytest
+
+from client import LATEST
+from who import node
+
+STEPS = ['tools', 'server', 'life', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
+
+
+def drive(who, script, least, mode=None):
+    prefix, (program, *arguments) = who.prefix, who.argv('mcp', '--pool', '2')[len(who.prefix):]
+    command = [*prefix, program, *arguments]
+    seen = node(script, {'mode': mode, 'server': {'command': command[0], 'args': command[1:], 'env': who.env, 'cwd': '/'}},
+                least=least)
+    assert [name for name in STEPS if name not in seen] == []
+    assert seen.get('version', LATEST) == LATEST  # version 1 does not tell
+    assert seen['server']['name'] == 'holt'
+    assert seen['failures'] == ['sandbox_not_found', 'invalid_arguments', 'invalid_arguments', 'path_not_found',
+                                'template_not_found']
+    assert not os.path.exists(f'/proc/{seen["pid"]}')
+    return seen
+
+
+def test_sdk_v1(who, residue):
+    drive(who, 'v1.mjs', 18)
+
+
+@pytest.mark.parametrize('mode', ['legacy', 'auto'])
+def test_sdk_v2(who, residue, mode):
+    drive(who, 'v2.mjs', 20, mode)

@@ -1,0 +1,82 @@
+"""Which Holt is tested, and the identities that run it."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from client import Client
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dirname(HERE)), 'build')
+HOLT = os.path.join(BUILD, 'src/bin/holt')
+NOBODY = 61234  # a uid and gid that belong to nobody: no passwd entry, no subordinate ids
+
+
+def node(script, asked, timeout=60, least=18):
+    """Runs a script of sdk/ with a JSON value on its standard input; what it prints, decoded."""
+    program = shutil.which('node')
+    if not program or not os.path.isdir(os.path.join(HERE, 'node_modules')):
+        pytest.skip('Node.js or its packages are missing: scripts/deps test')
+    version = subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout
+    if int(version.strip('v').split('.')[0]) < least:
+        pytest.skip(f'this client wants Node.js {least}, and {version.strip()} is here')
+    done = subprocess.run([program, os.path.join(HERE, 'sdk', script)], input=json.dumps(asked), timeout=timeout,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout)
+
+
+class Who:
+    """An identity to run Holt with, and directories that are its alone."""
+
+    def __init__(self, name):
+        self.name = name
+        self.uid = os.getuid()
+        self.prefix = []
+        if name == 'user' and self.uid == 0:
+            self.uid = NOBODY
+            self.prefix = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups', '--inh-caps=-all']
+        self.top = tempfile.mkdtemp(prefix='blackbox.')
+        os.chmod(self.top, 0o755)
+        self.logs = os.path.join(self.top, 'logs')
+        os.mkdir(self.logs)
+        self.n_logs = 0
+        self.trees = []
+        for kind in ('home', 'runtime', 'tmp', 'work'):
+            path = os.path.join(self.top, kind)
+            os.mkdir(path, 0o700)
+            os.chown(path, self.uid, self.uid)
+            self.trees.append(path)
+        home, runtime, tmp, self.work = self.trees
+        self.env = {
+            'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LANG': 'C.UTF-8',
+            'HOME': home, 'XDG_RUNTIME_DIR': runtime, 'TMPDIR': tmp, 'XDG_CONFIG_HOME': home + '/config',
+            'XDG_DATA_HOME': home + '/data', 'XDG_STATE_HOME': home + '/state', 'XDG_CACHE_HOME': home + '/cache',
+            **{k: v for k, v in os.environ.items() if k.endswith('SAN_OPTIONS')}}
+
+    def argv(self, *arguments):
+        return [*self.prefix, HOLT, *arguments]
+
+    def log(self):
+        self.n_logs += 1
+        return os.path.join(self.logs, str(self.n_logs))
+
+    def mcp(self, *arguments, env=None):
+        return Client(self.argv('mcp', *arguments), {**self.env, **(env or {})}, self.log())
+
+    def run(self, *arguments, timeout=30, env=None, **options):
+        """Runs holt with these arguments; stdout and stderr are captured unless told."""
+        options.setdefault('stdout', subprocess.PIPE)
+        options.setdefault('stderr', subprocess.PIPE)
+        options.setdefault('cwd', '/')
+        if 'input' not in options:
+            options.setdefault('stdin', subprocess.DEVNULL)
+        return subprocess.run(self.argv(*arguments), env={**self.env, **(env or {})}, timeout=timeout,
+                              check=False, **options)
+
+    def reaches_holt(self):
+        return subprocess.run([*self.prefix, 'test', '-x', HOLT], check=False).returncode == 0

@@ -125,15 +125,17 @@ static void file_read(const char *path, struct im_file_done *d)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* mkdir -p for the directories above path's last name. */
-static void make_parents(const char *path)
+/* mkdir -p for the directories above path's last name; 0 or an errno. */
+static int make_parents(const char *path)
 {
 	char part[PATH_MAX];
 
 	for (const char *at = path + 1; (at = strchr(at, '/')); at++) {
 		snprintf(part, sizeof(part), "%.*s", (int)(at - path), path);
-		mkdir(part, 0755);
+		if (mkdir(part, 0755) < 0 && errno != EEXIST)
+			return errno;
 	}
+	return 0;
 }
 
 /* Follows the links at path's end until what is there is no link, or nothing is there: place
@@ -214,11 +216,10 @@ static int write_begin(const char *path, const struct im_file *m, struct write_j
 		       struct im_file_done *d)
 {
 	char place[PATH_MAX];
-	int errnum;
+	int errnum = m->flags & FILE_FLAG_PARENTS ? make_parents(path) : 0;
 
-	if (m->flags & FILE_FLAG_PARENTS)
-		make_parents(path);
-	errnum = resolve_end(path, place);
+	if (!errnum)
+		errnum = resolve_end(path, place);
 	if (!errnum)
 		errnum = open_place(place, w, d);
 	if (errnum)
@@ -306,11 +307,9 @@ static void file_mkdir(const char *path, const struct im_file *m, struct im_file
 {
 	bool parents = m->flags & FILE_FLAG_PARENTS;
 	struct stat st;
-	int errnum = 0;
+	int errnum = parents ? make_parents(path) : 0;
 
-	if (parents)
-		make_parents(path);
-	if (mkdir(path, m->mode ? m->mode & 0777 : 0755) < 0)
+	if (!errnum && mkdir(path, m->mode ? m->mode & 0777 : 0755) < 0)
 		errnum = errno;
 	if (errnum == EEXIST && parents && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		errnum = 0;

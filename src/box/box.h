@@ -170,6 +170,10 @@ bool exec_reads(const struct exec *x);
 void exec_on_drain(struct exec *x, void (*on_drain)(void *arg)); /* with the arg of start */
 void exec_close_stdin(struct exec *x); /* after what is queued */
 
+/* Takes no more of a stream, so that the program waits once its pipe is full; or goes on. What is
+ * in the pipe when the program ends comes all the same. */
+void exec_hold(struct exec *x, enum exec_stream stream, bool hold);
+
 /* Sends a signal to the program's process group. */
 void exec_signal(struct exec *x, int signal);
 

@@ -140,6 +140,16 @@ static void on_output_ready(uv_poll_t *poll, int status, int events)
 		close_output(o);
 }
 
+void exec_hold(struct exec *x, enum exec_stream stream, bool hold)
+{
+	struct output *o = &x->out[stream == EXEC_STDOUT ? 0 : 1];
+
+	if (o->poll && hold)
+		uv_poll_stop(o->poll);
+	else if (o->poll)
+		uv_poll_start(o->poll, UV_READABLE, on_output_ready);
+}
+
 /* A program's output is all in its pipes when it ends. Others may hold the pipes open and go on
  * writing: they are not waited for. */
 static void drain(struct output *o)

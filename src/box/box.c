@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, CLOSE_MS = 6000 };
+enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, NETS_MAX = 16, CLOSE_MS = 6000 };
 
 /* ---- small loop things ------------------------------------------------------------------------ */
 
@@ -238,6 +238,7 @@ static int send_hello(struct box *box, struct err *e)
 		.h = { WM_HELLO, 0 },
 		.version = WIRE_VERSION,
 		.pool = box->config.pool,
+		.networks = box->config.networks,
 		.max_sandboxes = box->config.max_sandboxes,
 		.limits = box->config.limits,
 	};
@@ -287,6 +288,8 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 		box->config.max_sandboxes = SANDBOXES_DEFAULT;
 	if (box->config.pool > POOL_MAX)
 		box->config.pool = POOL_MAX;
+	if (box->config.networks > NETS_MAX)
+		box->config.networks = NETS_MAX;
 	box->stats.pool_size = box->config.pool;
 	box->stats.tier = "namespace";
 	box->stats.limits = "";

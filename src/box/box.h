@@ -29,6 +29,8 @@ struct box_config {
 	const char *libexec_dir; /* where holt-warden and holt-init are; NULL: found beside the
 				    running program or in the installed place */
 	uint32_t pool; /* ready sandboxes to keep, 0 to 64 */
+	uint32_t networks; /* network namespaces to keep ready for others, 0 to 16: for whom
+			      makes many sandboxes beyond the pool */
 	uint32_t max_sandboxes; /* 0: 4096 */
 	struct limits limits; /* defaults for what a spec leaves 0; zeros: LIMITS_DEFAULT */
 	const char *allow; /* comma list of isolation features (box/probe.h) whose absence the

@@ -21,7 +21,7 @@
 #include "box/file_types.h"
 #include "box/init.h"
 
-enum { WRITES_MAX = 64, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 512, TEMPS_MAX = 1000 };
+enum { WRITES_MAX = 64, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 8192, TEMPS_MAX = 1000 };
 
 /* A file being written: a temporary one beside the place that it will take. */
 struct write_job {
@@ -408,14 +408,28 @@ static int remove_tree(const char *path)
 	return errnum;
 }
 
+/* As rm has it: what could be emptied but not removed is not touched. */
+static bool removable(const char *path)
+{
+	size_t n = strlen(path);
+	const char *name;
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	name = memrchr(path, '/', n);
+	name++;
+	n -= (size_t)(name - path);
+	return n > 0 && !(n == 1 && name[0] == '.') && !(n == 2 && strncmp(name, "..", 2) == 0);
+}
+
 /* A tree can be large, so a process of its own removes it while PID 1 goes on. */
 static void file_remove(const char *path, bool recursive, struct im_file_done *d)
 {
 	struct removal *r = NULL;
 	struct stat st;
 
-	if (lstat(path, &st) < 0) {
-		reply(d, errno, -1);
+	if (!removable(path) || lstat(path, &st) < 0) {
+		reply(d, removable(path) ? errno : EINVAL, -1);
 		return;
 	}
 	if (!recursive || !S_ISDIR(st.st_mode)) {

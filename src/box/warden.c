@@ -73,8 +73,7 @@ void send_pool(void)
 {
 	struct wm_pool m = { .h = { WM_POOL, 0 } };
 
-	for (uint32_t i = 0; i < w.max_bodies; i++)
-		m.ready += w.bodies[i].state == BODY_READY;
+	m.ready = w.n_ready;
 	send_hub(&m, sizeof(m), NULL, 0);
 }
 
@@ -143,6 +142,9 @@ static void dispatch(const struct epoll_event *ev)
 	case TAG_JOB:
 		job_ended(what);
 		break;
+	case TAG_NET:
+		net_arrived();
+		break;
 	default:
 		hub_says();
 	}
@@ -154,25 +156,29 @@ static int chores(void)
 	uint64_t now = clock_ms();
 	int wait = -1;
 
-	for (uint32_t i = 0; i < w.max_bodies; i++) {
+	for (uint32_t i = 0; w.n_sweeping && i < w.n_bodies; i++) {
 		if (w.bodies[i].state == BODY_SWEEPING)
 			sweep_body(&w.bodies[i]);
-		if (w.bodies[i].state == BODY_SWEEPING)
-			wait = SWEEP_MS;
 	}
-	if (w.closing || pool_filled() >= w.pool_size)
+	if (w.n_sweeping)
+		wait = SWEEP_MS;
+	if (w.closing || (pool_full() && nets_full()))
 		return wait;
-	if (now >= w.refill_at)
-		pool_refill();
-	if (pool_filled() >= w.pool_size)
-		return wait;
+	if (now >= w.refill_at) {
+		if (!nets_full())
+			nets_refill();
+		if (!pool_full())
+			pool_refill();
+		if (pool_full() && nets_full())
+			return wait;
+	}
 	now = w.refill_at > now ? w.refill_at - now : 0;
 	return wait >= 0 && (uint64_t)wait < now ? wait : (int)now;
 }
 
 static bool anything_left(void)
 {
-	for (uint32_t i = 0; i < w.max_bodies; i++) {
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
 		if (w.bodies[i].state != BODY_FREE)
 			return true;
 	}
@@ -181,7 +187,7 @@ static bool anything_left(void)
 
 static void kill_all(void)
 {
-	for (uint32_t i = 0; i < w.max_bodies; i++) {
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
 		enum body_state s = w.bodies[i].state;
 
 		if (s == BODY_STARTING || s == BODY_READY || s == BODY_LIVE)
@@ -253,6 +259,7 @@ int main(int argc, char **argv)
 	ready.can_freeze = w.cgroups.dirs[CG_FREEZER] >= 0;
 	send_hub(&ready, sizeof(ready), NULL, 0);
 	run();
+	nets_fini();
 	cgroups_fini(&w.cgroups);
 	return 0;
 }

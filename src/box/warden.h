@@ -9,6 +9,7 @@
  *	warden_store.c	mount namespaces, templates, layers, overlays
  *	warden_copy.c	copying trees
  *	warden_cgroup.c	limits by control groups
+ *	warden_net.c	network namespaces made in advance
  *	warden_spawn.c	a new process becomes PID 1 of a sandbox
  *	seccomp.c	the system-call filter
  */
@@ -162,6 +163,7 @@ struct spawn {
 	const struct store *store;
 	int socket; /* the child's end */
 	int birthplace; /* v2 control group; -1: none */
+	int net; /* network namespace; -1: it makes one */
 	struct bind *binds;
 	uint32_t n_binds;
 	const struct limits *limits;
@@ -172,6 +174,9 @@ struct spawn {
  * as all else, and meanwhile the warden makes the parts that it waits for. Then it talks:
  * IM_PARTS, IM_MAP_ME, IM_READY. */
 pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_USE;
+
+/* Makes the calling process's network namespace anew, with its loopback up. */
+int spawn_make_net(void);
 
 /* What it is built from: its root (a detached overlay), the control groups to enter, and their
  * counters (-1: none). All are closed by spawn_parts_fini(). */

@@ -28,6 +28,22 @@ uint32_t slot_of(const struct body *b)
 	return (uint32_t)(b - w.bodies);
 }
 
+static void pool_add(struct body *b)
+{
+	w.ready[w.n_ready++] = b;
+	send_pool();
+}
+
+static void pool_remove(const struct body *b)
+{
+	for (uint32_t i = 0; i < w.n_ready; i++) {
+		if (w.ready[i] == b)
+			w.ready[i] = w.ready[--w.n_ready];
+	}
+	send_pool();
+}
+
+/* The only place where a state changes: what is counted by state is counted here. */
 static void set_state(struct body *b, enum body_state state)
 {
 	static const struct {
@@ -48,30 +64,40 @@ static void set_state(struct body *b, enum body_state state)
 	if (!(states[state].from & 1u << b->state))
 		log_error("sandbox %llu: %s can't become %s", (unsigned long long)b->key,
 			  states[b->state].name, states[state].name);
+	w.n_filling -= b->filling && b->state == BODY_STARTING;
+	w.n_filling += b->filling && state == BODY_STARTING;
+	w.n_sweeping -= b->state == BODY_SWEEPING;
+	w.n_sweeping += state == BODY_SWEEPING;
+	if (b->state == BODY_READY)
+		pool_remove(b);
+	if (state == BODY_READY)
+		pool_add(b);
+	if (state == BODY_FREE)
+		w.free_slots[w.n_free++] = slot_of(b);
 	b->state = state;
 }
 
 struct body *new_body(struct err *e)
 {
-	for (uint32_t i = 0; i < w.max_bodies; i++) {
-		struct body *b = &w.bodies[i];
+	struct body *b;
+	uint32_t slot;
 
-		if (b->state != BODY_FREE)
-			continue;
-		*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++w.last_key };
-		return b;
+	if (!w.n_free && w.n_bodies == w.max_bodies) {
+		err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)", w.max_bodies);
+		return NULL;
 	}
-	err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)", w.max_bodies);
-	return NULL;
+	slot = w.n_free ? w.free_slots[--w.n_free] : w.n_bodies++;
+	b = &w.bodies[slot];
+	/* a key is never used again, and tells its slot */
+	*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++w.last_key << 16 | slot };
+	return b;
 }
 
 struct body *find_body(uint64_t key)
 {
-	for (uint32_t i = 0; i < w.max_bodies; i++) {
-		if (w.bodies[i].key == key && w.bodies[i].state == BODY_LIVE)
-			return &w.bodies[i];
-	}
-	return NULL;
+	struct body *b = &w.bodies[key & 0xffff];
+
+	return (key & 0xffff) < w.n_bodies && b->key == key && b->state == BODY_LIVE ? b : NULL;
 }
 
 /* Each family of forks has a user id of its own, so that what the kernel counts per user is not
@@ -191,7 +217,6 @@ static void body_ready(struct body *b)
 
 	if (!r) {
 		set_state(b, BODY_READY);
-		send_pool();
 	} else if (++r->ready == r->wanted) {
 		complete_request(r, false);
 	}
@@ -230,11 +255,13 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
 	autoclose int birthplace = cgroup_birthplace(&w.cgroups, slot_of(b));
+	autoclose int net = net_take();
 	const struct spawn sp = {
 		.host = &w.host,
 		.store = &w.store,
 		.socket = socket,
 		.birthplace = birthplace,
+		.net = net,
 		.binds = binds,
 		.n_binds = b->n_mounts,
 		.limits = &b->limits,
@@ -319,6 +346,7 @@ static int make_body(struct request *r, const struct limits *l, struct body **re
 		return -1;
 	b->limits = *l;
 	b->request = r;
+	b->filling = !r;
 	b->uid = take_uid();
 	for (uint32_t i = 0; i < n_mounts; i++)
 		b->mounts[b->n_mounts++] = mounts[i];
@@ -328,25 +356,9 @@ static int make_body(struct request *r, const struct limits *l, struct body **re
 
 /* ---- the pool --------------------------------------------------------------------------------- */
 
-static struct body *pool_take(void)
+bool pool_full(void)
 {
-	for (uint32_t i = 0; i < w.max_bodies; i++) {
-		if (w.bodies[i].state == BODY_READY)
-			return &w.bodies[i];
-	}
-	return NULL;
-}
-
-uint32_t pool_filled(void)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < w.max_bodies; i++) {
-		const struct body *b = &w.bodies[i];
-
-		n += b->state == BODY_READY || (b->state == BODY_STARTING && !b->request);
-	}
-	return n;
+	return w.n_ready + w.n_filling >= w.pool_size;
 }
 
 void pool_refill(void)
@@ -435,19 +447,17 @@ struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e)
 
 static int create_from_pool(struct request *r, const struct wm_create *m, struct err *e)
 {
-	struct body *b = m->n_mounts || !pool_fits(&m->limits) || !pids_fit(&m->limits)
-			       ? NULL
-			       : pool_take();
+	struct body *b;
 
-	if (!b)
+	if (!w.n_ready || m->n_mounts || !pool_fits(&m->limits) || !pids_fit(&m->limits))
 		return 0;
+	b = w.ready[0];
 	if (fit_body(b, &m->limits, e) < 0) {
 		kill_body(b);
 		return -1;
 	}
 	r->bodies[0] = b;
 	complete_request(r, true);
-	send_pool();
 	return 1;
 }
 
@@ -509,8 +519,6 @@ void body_died(struct body *b)
 	if (was != BODY_DYING)
 		set_state(b, BODY_DYING);
 	end_body(b);
-	if (was == BODY_READY)
-		send_pool();
 }
 
 /* A body that sets itself up says how far it is. */

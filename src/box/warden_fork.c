@@ -294,7 +294,7 @@ static void squashed(struct job *j, int errnum)
 	} else {
 		j->out->bytes = store_layer_used(j->out);
 		j->out->complete = true;
-		for (uint32_t i = 0; i < w.max_bodies; i++) {
+		for (uint32_t i = 0; i < w.n_bodies; i++) {
 			struct body *b = &w.bodies[i];
 
 			if (b->state != BODY_FREE && stands_on(&b->chain, &j->squashed))

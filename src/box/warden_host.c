@@ -163,12 +163,18 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 {
 	w.pool_limits = m->limits;
 	w.pool_size = m->pool;
+	w.want_nets = m->networks;
+	w.net_maker = -1;
+	if (w.pool_size > POOL_MAX || w.want_nets > NETS_MAX)
+		return err_set(e, ERR_INVALID, "at most %d ready sandboxes and %d networks",
+			       POOL_MAX, NETS_MAX);
 	w.max_bodies = m->max_sandboxes + m->pool;
 	if (w.max_bodies > BODIES_MAX)
 		return err_set(e, ERR_INVALID, "at most %d sandboxes", BODIES_MAX);
 	w.bodies = calloc(w.max_bodies, sizeof(*w.bodies));
 	w.uid_refs = calloc(w.max_bodies, sizeof(*w.uid_refs));
-	if (!w.bodies || !w.uid_refs)
+	w.free_slots = calloc(w.max_bodies, sizeof(*w.free_slots));
+	if (!w.bodies || !w.uid_refs || !w.free_slots)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (seccomp_build(&w.host.filter) < 0)
 		return err_set(e, ERR_BUG, "the system-call table is too large");

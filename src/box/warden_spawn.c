@@ -71,6 +71,11 @@ static int loopback_up(void)
 	return s < 0 ? -1 : ioctl(s, SIOCSIFFLAGS, &r);
 }
 
+int spawn_make_net(void)
+{
+	return unshare(CLONE_NEWNET) < 0 ? -1 : loopback_up();
+}
+
 static int mount_proc(bool rootless)
 {
 	autoclose int tree = -1;
@@ -201,11 +206,9 @@ static int set_limits(const struct spawn *sp)
 	return set_limit(RLIMIT_NOFILE, files.rlim_max < 65536 ? files.rlim_max : 65536);
 }
 
-static int drop_capabilities(int last)
+/* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */
+static int bound_capabilities(int last)
 {
-	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { 0 };
-
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
 					     SECBIT_NO_SETUID_FIXUP_LOCKED |
 					     SECBIT_NO_CAP_AMBIENT_RAISE |
@@ -215,6 +218,14 @@ static int drop_capabilities(int last)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
 	return (int)syscall(SYS_capset, &h, none);
 }
 
@@ -314,14 +325,19 @@ static int enter_groups(const struct spawn_parts *parts)
 	return 0;
 }
 
-/* Tells the warden that the user namespace is there and waits until its map is written. */
+/* Tells the warden that the user namespace is there. */
 static int ask_for_map(int socket)
 {
 	const struct im_head m = { IM_MAP_ME, 0 };
+
+	return send(socket, &m, sizeof(m), MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
+/* Waits until its map is written. */
+static int await_map(int socket)
+{
 	struct im_head answer;
 
-	if (send(socket, &m, sizeof(m), MSG_NOSIGNAL) < 0)
-		return -1;
 	if (recv(socket, &answer, sizeof(answer), 0) == (ssize_t)sizeof(answer))
 		return 0;
 	errno = EPIPE;
@@ -382,8 +398,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 
 	STEP(die_with_warden(sp->host->warden));
 	STEP(setsid());
-	STEP(unshare(CLONE_NEWNET));
-	STEP(loopback_up());
+	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
 	STEP(receive_parts(sp->socket, &parts));
 	STEP(enter_groups(&parts));
 	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
@@ -393,13 +408,15 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(attach_binds(sp));
 	STEP(sethostname("sandbox", 7));
 	STEP(unshare(CLONE_NEWUSER)); /* the kernel refuses it after the chroot */
+	STEP(ask_for_map(sp->socket));
 	STEP(chdir("/r"));
 	STEP(chroot("."));
-	STEP(ask_for_map(sp->socket));
 	STEP(unshare(CLONE_NEWCGROUP));
-	STEP(become_guest(sp->host->rootless));
 	STEP(set_limits(sp));
-	STEP(drop_capabilities(sp->host->last_cap));
+	STEP(bound_capabilities(sp->host->last_cap));
+	STEP(await_map(sp->socket));
+	STEP(become_guest(sp->host->rootless));
+	STEP(drop_capabilities());
 	STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	STEP(die_with_warden(sp->host->warden)); /* other credentials had ended that */
 	STEP(init = arrange_fds(sp, &parts));

@@ -41,6 +41,7 @@ struct body {
 	struct mount_spec mounts[WIRE_MOUNTS_MAX];
 	uint32_t n_mounts;
 	struct request *request; /* that it is made for; NULL: for the pool */
+	bool filling; /* STARTING for the pool */
 	uint32_t destroy_seq; /* to be answered when it is gone */
 	bool answer_destroy;
 };
@@ -58,7 +59,7 @@ struct job {
 	struct chain squashed;
 };
 
-enum { JOBS_MAX = 64 };
+enum { JOBS_MAX = 64, POOL_MAX = 64, NETS_MAX = 16 };
 
 struct warden {
 	struct host host;
@@ -67,6 +68,14 @@ struct warden {
 	struct limits pool_limits;
 	uint32_t pool_size, max_bodies;
 	struct body *bodies; /* [max_bodies] */
+	uint32_t n_bodies; /* slots that were ever used: what loops look at */
+	uint32_t *free_slots, n_free; /* of those, the free ones */
+	struct body *ready[POOL_MAX];
+	uint32_t n_ready, n_filling, n_sweeping;
+	int nets[NETS_MAX]; /* network namespaces made in advance */
+	uint32_t n_nets, want_nets;
+	int net_maker; /* socket of the process that makes them; -1: none */
+	pid_t net_maker_pid;
 	struct job jobs[JOBS_MAX];
 	uint32_t *uid_refs; /* [max_bodies] */
 	uint64_t last_key;
@@ -83,7 +92,7 @@ void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds);
 void send_failed(uint32_t seq, const struct err *e);
 void send_pool(void);
 
-enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_MASK = 3 };
+enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_NET, TAG_MASK = 7 };
 /* Has the loop tell when fd is readable; tag says which part of `what` it belongs to. */
 int watch(int fd, const void *what, enum tag tag);
 
@@ -107,7 +116,7 @@ int start_body(struct body *b, uint64_t disk, struct err *e);
 int abandon_body(struct body *b); /* undoes what there is of it; -1 */
 
 int create(const struct wm_create *m, size_t n, struct err *e);
-uint32_t pool_filled(void); /* how many are ready or on the way */
+bool pool_full(void); /* with those on the way */
 void pool_refill(void); /* one more */
 
 /* ---- warden_fork.c ---- */
@@ -115,6 +124,15 @@ void pool_refill(void); /* one more */
 int fork_body(const struct wm_fork *m, struct err *e);
 void job_ended(struct job *j);
 void forget_source(const struct body *b); /* it ends: no job may touch it */
+
+/* ---- warden_net.c ---- */
+
+/* A network namespace with its loopback up; -1: none is ready, the sandbox makes its own. */
+int net_take(void);
+bool nets_full(void); /* or being made */
+void nets_refill(void);
+void net_arrived(void); /* the maker's socket is readable */
+void nets_fini(void);
 
 /* ---- warden_host.c ---- */
 

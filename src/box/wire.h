@@ -49,6 +49,7 @@ struct wm_hello {
 	struct wm_head h;
 	uint32_t version;
 	uint32_t pool;
+	uint32_t networks;
 	uint32_t max_sandboxes;
 	struct limits limits; /* of pooled sandboxes, complete */
 	char allow[256];

@@ -1,0 +1,115 @@
+/*
+ * A network namespace takes as long to make as all else of a sandbox, so a few are made in advance,
+ * by a process of their own: it makes one after another and sends each to the warden.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden_state.h"
+
+enum { RETRY_MS = 1000 };
+
+static int send_net(int socket, int net)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &net, sizeof(int));
+	return sendmsg(socket, &mh, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static _Noreturn void maker_main(int socket, uint32_t n)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (uint32_t i = 0; i < n; i++) {
+		autoclose int net = -1;
+
+		if (spawn_make_net() == 0)
+			net = openat(w.host.proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
+		if (net < 0 || send_net(socket, net) < 0)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void end_maker(void)
+{
+	close_fd(&w.net_maker); /* which ends it, should it still be at work */
+	if (w.net_maker_pid > 0)
+		waitpid(w.net_maker_pid, NULL, 0);
+}
+
+bool nets_full(void)
+{
+	return w.n_nets >= w.want_nets || w.net_maker >= 0;
+}
+
+void nets_refill(void)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return;
+	w.net_maker_pid = fork();
+	if (w.net_maker_pid == 0)
+		maker_main(sockets[1], w.want_nets - w.n_nets);
+	close(sockets[1]);
+	w.net_maker = sockets[0];
+	if (w.net_maker_pid < 0 || watch(w.net_maker, NULL, TAG_NET) < 0) {
+		log_warn("no network namespaces can be made in advance");
+		w.want_nets = 0;
+		end_maker();
+	}
+}
+
+void net_arrived(void)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control) };
+	struct cmsghdr *c;
+
+	if (recvmsg(w.net_maker, &mh, MSG_CMSG_CLOEXEC) != 1) {
+		if (w.n_nets < w.want_nets) /* it failed: sandboxes make their own meanwhile */
+			w.refill_at = clock_ms() + RETRY_MS;
+		end_maker();
+		return;
+	}
+	c = CMSG_FIRSTHDR(&mh);
+	if (c && c->cmsg_type == SCM_RIGHTS && w.n_nets < NETS_MAX)
+		memcpy(&w.nets[w.n_nets++], CMSG_DATA(c), sizeof(int));
+}
+
+int net_take(void)
+{
+	return w.n_nets ? w.nets[--w.n_nets] : -1;
+}
+
+void nets_fini(void)
+{
+	if (w.net_maker >= 0)
+		end_maker();
+	while (w.n_nets)
+		close(w.nets[--w.n_nets]);
+}

@@ -428,8 +428,12 @@ static void file_remove(const char *path, bool recursive, struct im_file_done *d
 	struct removal *r = NULL;
 	struct stat st;
 
-	if (!removable(path) || lstat(path, &st) < 0) {
-		reply(d, removable(path) ? errno : EINVAL, -1);
+	if (!removable(path)) {
+		reply(d, EINVAL, -1);
+		return;
+	}
+	if (lstat(path, &st) < 0) {
+		reply(d, errno, -1);
 		return;
 	}
 	if (!recursive || !S_ISDIR(st.st_mode)) {

@@ -8,7 +8,7 @@
 #include "mcp/transport_stdio.h"
 
 /* How long calls may go on when the client has ended its input. */
-enum { DRAIN_MS = 5000, POOL_DEFAULT = 4, POOL_MAX = 64 };
+enum { DRAIN_MS = 5000, POOL_DEFAULT = 4, NETWORKS_READY = 4, POOL_MAX = 64 };
 
 struct mcp_options {
 	struct verb_options common;
@@ -72,6 +72,7 @@ static int start(struct serving *s, const struct verb_input *in, struct err *e)
 	const struct mcp_options *o = in->options;
 	struct hub_config config = {
 		.box = { .pool = o->pool,
+			 .networks = NETWORKS_READY,
 			 .max_sandboxes = o->max_sandboxes,
 			 .limits = engine_limits(&o->engine),
 			 .allow = o->engine.allow },

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,13 +9,13 @@
 
 #include "cli/engine.h"
 #include "cli/feed.h"
-#include "cli/signals.h"
+#include "cli/outlet.h"
 #include "hub/output.h"
 #include "hub/report.h"
 
 /*
- * One command in a sandbox of its own: create, exec, end. Its streams are ours. A write to our
- * output may block, which holds the command back as a pipe would; signals wake it.
+ * One command in a sandbox of its own: create, exec, end. Its streams are ours: one that its reader
+ * leaves full holds the command back as a pipe would, while signals and timeouts go on.
  */
 
 enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32 };
@@ -51,18 +50,23 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows);
 
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
+
 struct run {
 	const struct verb_input *in;
 	const struct run_options *o;
 	uv_loop_t loop;
-	int signal_fd;
-	uv_poll_t signals;
+	uv_signal_t signals[ARRAY_LEN(forwarded)];
 	struct box *box;
 	struct sandbox *sandbox;
 	struct exec *exec; /* while it runs */
 	struct feed feed;
+	struct outlet to_out, to_err;
 	struct output out, err; /* --json */
 	bool signalled; /* the command had one from us */
+	int lost; /* the exit status when our output can't be written any more; 0: it can */
+	bool exited;
+	struct exec_result result;
 	int status;
 	bool ending;
 
@@ -136,7 +140,8 @@ static void on_box_closed(void *arg)
 {
 	struct run *r = arg;
 
-	uv_close((uv_handle_t *)&r->signals, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++)
+		uv_close((uv_handle_t *)&r->signals[i], NULL);
 }
 
 static void finish(struct run *r, int status)
@@ -147,6 +152,8 @@ static void finish(struct run *r, int status)
 	r->status = status;
 	r->exec = NULL;
 	feed_stop(&r->feed);
+	outlet_close(&r->to_out);
+	outlet_close(&r->to_err);
 	sandbox_unref(take_ptr(r->sandbox));
 	box_close(r->box, on_box_closed, r);
 }
@@ -160,39 +167,37 @@ static void finish_error(struct run *r, const struct err *e)
 /* ---- streams and signals ------------------------------------------------------------------- */
 
 /* The first signal is the command's; the second is ours. */
-static void take_signals(struct run *r)
+static void on_signal(uv_signal_t *h, int number)
 {
-	int number;
+	struct run *r = h->data;
 
-	while ((number = signals_take(r->signal_fd)) != 0) {
-		if (!r->exec)
-			finish(r, 128 + number);
-		else if (!r->signalled)
-			exec_signal(r->exec, number);
-		else
-			exec_kill(r->exec);
-		r->signalled = true;
-	}
+	if (!r->exec)
+		finish(r, 128 + number);
+	else if (!r->signalled)
+		exec_signal(r->exec, number);
+	else
+		exec_kill(r->exec);
+	r->signalled = true;
 }
 
-static void on_signals(uv_poll_t *p, int status, int events)
+/* Says what a bare exit status would leave to guess. */
+static int explain(const struct run *r)
 {
-	take_signals(p->data);
+	if (!r->o->json && r->result.hit_memory)
+		fprintf(stderr, "holt: a process was killed: the sandbox's memory is used up "
+				"(--memory)\n");
+	if (!r->o->json && r->result.hit_pids)
+		fprintf(stderr, "holt: the sandbox had no more processes to give (--pids)\n");
+	return r->result.exit_code;
 }
 
-/* Waits until fd takes a little without blocking, and answers signals meanwhile. */
-static void wait_writable(struct run *r, int fd)
+/* Ends once the command has and all that it said is written. */
+static void settle(struct run *r)
 {
-	struct pollfd p[] = {
-		{ .fd = fd, .events = POLLOUT },
-		{ .fd = r->signal_fd, .events = POLLIN },
-	};
-
-	while (poll(p, ARRAY_LEN(p), -1) < 0 || p[1].revents) {
-		take_signals(r);
-		if (p[0].revents)
-			return;
-	}
+	if (r->exited && r->lost)
+		finish(r, r->lost);
+	else if (r->exited && outlet_empty(&r->to_out) && outlet_empty(&r->to_err))
+		finish(r, explain(r));
 }
 
 /* Nobody reads our output any more: the command ends as one that wrote there would. */
@@ -200,38 +205,36 @@ static void lose_output(struct run *r, int errnum)
 {
 	struct err e = ERR_INIT;
 
-	if (r->status == 0 && errnum != EPIPE) {
+	if (r->lost)
+		return;
+	r->lost = 128 + SIGPIPE;
+	if (errnum != EPIPE) {
 		err_set(&e, ERR_IO, "standard output: %s", strerror(errnum));
-		cli_fail(&e);
+		r->lost = cli_fail(&e);
 	}
-	r->status = errnum == EPIPE ? 128 + SIGPIPE : EXIT_HOLT;
 	if (r->exec)
 		exec_kill(r->exec);
+}
+
+static void on_written(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->to_out.errnum)
+		lose_output(r, r->to_out.errnum);
+	else if (r->to_err.errnum)
+		lose_output(r, r->to_err.errnum);
+	settle(r);
 }
 
 static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
 	struct run *r = arg;
-	int fd = stream == EXEC_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
 
-	if (r->o->json) {
+	if (r->o->json)
 		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
-		return;
-	}
-	while (n > 0 && r->status == 0) {
-		/* A pipe that is writable takes this much at once. */
-		size_t part = n < PIPE_BUF ? n : PIPE_BUF;
-		ssize_t done;
-
-		wait_writable(r, fd);
-		done = write(fd, p, part);
-		if (done > 0) {
-			p += done;
-			n -= (size_t)done;
-		} else if (done < 0 && errno != EINTR && errno != EAGAIN) {
-			lose_output(r, errno);
-		}
-	}
+	else
+		outlet_write(stream == EXEC_STDOUT ? &r->to_out : &r->to_err, p, n);
 }
 
 static int print_json(const struct run *r, const struct exec_result *result, struct err *e)
@@ -249,31 +252,26 @@ static int print_json(const struct run *r, const struct exec_result *result, str
 	return 0;
 }
 
-/* Says what a bare exit status would leave to guess. */
-static int explain(const struct run *r, const struct exec_result *result)
-{
-	if (!r->o->json && result->hit_memory)
-		fprintf(stderr, "holt: a process was killed: the sandbox's memory is used up "
-				"(--memory)\n");
-	if (!r->o->json && result->hit_pids)
-		fprintf(stderr, "holt: the sandbox had no more processes to give (--pids)\n");
-	return result->exit_code;
-}
-
 static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
 {
 	struct run *r = arg;
 	struct err e = ERR_INIT;
 
 	r->exec = NULL;
-	if (r->status != 0)
-		finish(r, r->status);
-	else if (err)
+	r->to_out.exec = NULL;
+	r->to_err.exec = NULL;
+	if (r->ending)
+		return;
+	if (err && !r->lost) {
 		finish_error(r, err);
-	else if (r->o->json && print_json(r, result, &e) < 0)
+	} else if (!err && r->o->json && print_json(r, result, &e) < 0) {
 		finish_error(r, &e);
-	else
-		finish(r, explain(r, result));
+	} else {
+		r->exited = true;
+		if (result)
+			r->result = *result;
+		settle(r);
+	}
 }
 
 static const struct exec_events events = { .on_output = on_output, .on_exit = on_exit_ };
@@ -300,6 +298,8 @@ static int start_command(struct run *r, struct err *e)
 	r->exec = exec_start(r->sandbox, &spec, &events, r, e);
 	if (!r->exec)
 		return -1;
+	r->to_out.exec = r->exec;
+	r->to_err.exec = r->exec;
 	return spec.stdin_open ? feed_start(&r->feed, &r->loop, r->exec, on_drain, e) : 0;
 }
 
@@ -319,6 +319,16 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 		finish_error(r, &e);
 }
 
+static int prepare(struct run *r, struct err *e)
+{
+	r->to_out = (struct outlet){ .stream = EXEC_STDOUT, .on_ready = on_written, .arg = r };
+	r->to_err = (struct outlet){ .stream = EXEC_STDERR, .on_ready = on_written, .arg = r };
+	signal(SIGPIPE, SIG_IGN);
+	if (fill(r, e) < 0 || outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
+		return -1;
+	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
+}
+
 static int start(struct run *r, struct err *e)
 {
 	struct box_config config = { .allow = r->o->engine.allow };
@@ -332,15 +342,14 @@ static int start(struct run *r, struct err *e)
 		.n_mounts = r->o->mounts.n,
 	};
 
-	r->signal_fd = signals_open(e);
-	if (r->signal_fd < 0)
-		return -1;
 	r->box = box_new(&r->loop, &config, e);
 	if (!r->box)
 		return -1;
-	uv_poll_init(&r->loop, &r->signals, r->signal_fd);
-	r->signals.data = r;
-	uv_poll_start(&r->signals, UV_READABLE, on_signals);
+	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++) {
+		uv_signal_init(&r->loop, &r->signals[i]);
+		r->signals[i].data = r;
+		uv_signal_start(&r->signals[i], on_signal, forwarded[i]);
+	}
 	sandbox_create_start(r->box, &spec, on_created, r);
 	return 0;
 }
@@ -358,8 +367,11 @@ static int run(const struct verb_input *in)
 	r->o = in->options;
 	output_init(&r->out, JSON_OUTPUT);
 	output_init(&r->err, JSON_OUTPUT);
-	if (fill(r, &e) < 0 || start(r, &e) < 0)
+	if (prepare(r, &e) < 0 || start(r, &e) < 0) {
 		r->status = cli_fail(&e);
+		outlet_close(&r->to_out);
+		outlet_close(&r->to_err);
+	}
 	uv_run(&r->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&r->loop);
 	output_fini(&r->out);

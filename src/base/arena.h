@@ -26,5 +26,4 @@ void *arena_array(struct arena *a, size_t count, size_t size, struct err *e) MUS
 char *arena_dup(struct arena *a, struct str s, struct err *e) MUST_USE;
 
 /* A NUL-terminated formatted string. */
-char *arena_printf(struct arena *a, struct err *e, const char *fmt, ...) MUST_USE
-	PRINTF_LIKE(3, 4);
+char *arena_printf(struct arena *a, struct err *e, const char *fmt, ...) MUST_USE PRINTF_LIKE(3, 4);

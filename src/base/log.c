@@ -72,8 +72,9 @@ void log_at(enum log_level level, const char *fmt, ...)
 	gmtime_r(&now.tv_sec, &tm);
 	n = strftime(line, sizeof(line), state.json ? "{\"time\":\"%FT%T" : "%FT%T", &tm);
 	n += (size_t)snprintf(line + n, sizeof(line) - n,
-			      state.json ? ".%03ldZ\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d"
-					 : ".%03ldZ %s %s[%d]",
+			      state.json
+				      ? ".%03ldZ\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d"
+				      : ".%03ldZ %s %s[%d]",
 			      now.tv_nsec / 1000000, names[level], state.program, (int)getpid());
 	if (state.request[0]) {
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s",

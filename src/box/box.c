@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sock.h"
 
 enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, NETS_MAX = 16, CLOSE_MS = 6000 };
 
@@ -481,27 +482,18 @@ static void dispatch(struct box *box, int *fds)
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
 	struct box *box = poll->data;
-	char control[CMSG_SPACE(WIRE_FORK_MAX * sizeof(int))];
-	struct iovec iov = { .iov_base = box->message, .iov_len = sizeof(box->message) };
-	struct msghdr mh = { .msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control) };
 	int fds[WIRE_FORK_MAX];
-	struct cmsghdr *c;
+	size_t n_fds = WIRE_FORK_MAX;
 	ssize_t n;
 
-	n = recvmsg(box->socket, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	memset(fds, 0xff, sizeof(fds));
+	n = sock_recv(box->socket, box->message, sizeof(box->message), fds, &n_fds, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < (ssize_t)sizeof(struct wm_head)) {
 		uv_poll_stop(poll); /* it is ending: on_warden_exit follows */
 		return;
 	}
-	memset(fds, 0xff, sizeof(fds));
-	c = CMSG_FIRSTHDR(&mh);
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 	dispatch(box, fds);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close_fd(&fds[i]);

@@ -33,6 +33,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sock.h"
+
 enum {
 	EXECS_MAX = 1024,
 	STRINGS_MAX = 8192, /* words and variables of one program */
@@ -62,25 +64,7 @@ static struct {
 
 void init_send(const void *msg, size_t n, int fd)
 {
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-	ssize_t sent;
-
-	if (fd >= 0) {
-		mh.msg_control = control;
-		mh.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
-	do {
-		sent = sendmsg(INIT_FD, &mh, MSG_NOSIGNAL);
-	} while (sent < 0 && errno == EINTR);
-	if (sent < 0)
+	if (sock_send(INIT_FD, msg, n, &fd, fd >= 0, 0) < 0)
 		_exit(1);
 }
 
@@ -488,18 +472,6 @@ static void handle_stop(const struct im_head *m)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static int take_fds(struct msghdr *mh, int fds[3])
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(mh);
-	size_t n;
-
-	if (!c || c->cmsg_type != SCM_RIGHTS)
-		return 0;
-	n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	memcpy(fds, CMSG_DATA(c), (n < 3 ? n : 3) * sizeof(int));
-	return (int)(n < 3 ? n : 3);
-}
-
 static void dispatch(size_t n, int fds[3], int n_fds)
 {
 	const struct im_head *h = (const void *)self.message;
@@ -527,23 +499,17 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 
 static void serve_one(void)
 {
-	char control[CMSG_SPACE(3 * sizeof(int))];
-	struct iovec iov = { .iov_base = self.message, .iov_len = WIRE_MAX };
-	struct msghdr mh = { .msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(INIT_FD, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	int fds[3] = { -1, -1, -1 }, n_fds;
+	int fds[3] = { -1, -1, -1 };
+	size_t n_fds = 3;
+	ssize_t n = sock_recv(INIT_FD, self.message, WIRE_MAX, fds, &n_fds, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
 		_exit(0); /* the hub is gone, or has let go of this sandbox */
-	n_fds = take_fds(&mh, fds);
 	self.message[n] = '\0';
-	dispatch((size_t)n, fds, n_fds);
-	for (int i = 0; i < n_fds; i++)
+	dispatch((size_t)n, fds, (int)n_fds);
+	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
 }
 

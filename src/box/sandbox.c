@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sock.h"
 #include "box/box_impl.h"
 
 enum { ENV_MAX = 256, QUEUE_MAX = 256 };
@@ -239,15 +240,9 @@ static void dispatch(struct sandbox *sb, size_t n, int fd)
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
 	struct sandbox *sb = poll->data;
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { .iov_base = sb->box->message, .iov_len = WIRE_MAX };
-	struct msghdr mh = { .msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control) };
 	autoclose int fd = -1;
-	struct cmsghdr *c;
-	ssize_t n = recvmsg(sb->socket, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t n_fds = 1;
+	ssize_t n = sock_recv(sb->socket, sb->box->message, WIRE_MAX, &fd, &n_fds, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -255,9 +250,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 		uv_poll_stop(poll); /* it has ended: the warden says so */
 		return;
 	}
-	c = CMSG_FIRSTHDR(&mh);
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	sandbox_ref(sb);
 	dispatch(sb, (size_t)n, fd);
 	sandbox_unref(sb);
@@ -266,25 +258,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 static int send_now(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
 		    struct err *e)
 {
-	char control[CMSG_SPACE(3 * sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-	ssize_t sent;
-
-	if (n_fds) {
-		mh.msg_control = control;
-		mh.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-		c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-	}
-	do {
-		sent = sendmsg(sb->socket, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} while (sent < 0 && errno == EINTR);
-	if (sent >= 0)
+	if (sock_send(sb->socket, msg, n, fds, n_fds, MSG_DONTWAIT) >= 0)
 		return 0;
 	if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS)
 		return err_set(e, ERR_LIMIT, "too many requests to sandbox %s at once", sb->id);

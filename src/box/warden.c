@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sock.h"
 #include "box/warden_state.h"
 
 enum {
@@ -39,26 +40,7 @@ static char message[WIRE_MAX];
 
 void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds)
 {
-	char control[CMSG_SPACE(WIRE_FORK_MAX * sizeof(int))];
-	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-	ssize_t sent;
-
-	if (n_fds) {
-		memset(control, 0, sizeof(control));
-		mh.msg_control = control;
-		mh.msg_controllen = (socklen_t)CMSG_SPACE(n_fds * sizeof(int));
-		c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = (socklen_t)CMSG_LEN(n_fds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-	}
-	do {
-		sent = sendmsg(w.hub, &mh, MSG_NOSIGNAL);
-	} while (sent < 0 && errno == EINTR);
-	if (sent < 0)
+	if (sock_send(w.hub, msg, n, fds, n_fds, 0) < 0)
 		w.closing = true;
 }
 

@@ -15,26 +15,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sock.h"
 #include "box/warden_state.h"
 
 enum { RETRY_MS = 1000 };
-
-static int send_net(int socket, int net)
-{
-	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr mh = { .msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &net, sizeof(int));
-	return sendmsg(socket, &mh, MSG_NOSIGNAL) == 1 ? 0 : -1;
-}
 
 static _Noreturn void maker_main(int socket, uint32_t n)
 {
@@ -44,7 +28,7 @@ static _Noreturn void maker_main(int socket, uint32_t n)
 
 		if (spawn_make_net() == 0)
 			net = openat(w.host.proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
-		if (net < 0 || send_net(socket, net) < 0)
+		if (net < 0 || sock_send(socket, "", 1, &net, 1, 0) < 0)
 			_exit(1);
 	}
 	_exit(0);
@@ -82,23 +66,18 @@ void nets_refill(void)
 
 void net_arrived(void)
 {
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr mh = { .msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control) };
-	struct cmsghdr *c;
+	size_t n_fds = 1;
+	char byte;
+	int net;
 
-	if (recvmsg(w.net_maker, &mh, MSG_CMSG_CLOEXEC) != 1) {
-		if (w.n_nets < w.want_nets) /* it failed: sandboxes make their own meanwhile */
-			w.refill_at = clock_ms() + RETRY_MS;
-		end_maker();
+	if (sock_recv(w.net_maker, &byte, 1, &net, &n_fds, 0) == 1) {
+		if (n_fds && w.n_nets < NETS_MAX)
+			w.nets[w.n_nets++] = net;
 		return;
 	}
-	c = CMSG_FIRSTHDR(&mh);
-	if (c && c->cmsg_type == SCM_RIGHTS && w.n_nets < NETS_MAX)
-		memcpy(&w.nets[w.n_nets++], CMSG_DATA(c), sizeof(int));
+	if (w.n_nets < w.want_nets) /* it failed: sandboxes make their own meanwhile */
+		w.refill_at = clock_ms() + RETRY_MS;
+	end_maker();
 }
 
 int net_take(void)

@@ -38,6 +38,7 @@
 #include <grp.h>
 
 #include "base/mem.h"
+#include "base/sock.h"
 #include "box/mount.h"
 #include "box/warden.h"
 
@@ -246,23 +247,16 @@ enum { PARTS_MAX = 3 + CG_CONTROLLERS };
 /* Waits for what the warden makes meanwhile. */
 static int receive_parts(int socket, struct spawn_parts *ret_parts)
 {
-	char control[CMSG_SPACE(PARTS_MAX * sizeof(int))];
-	struct im_parts m;
-	struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-	struct msghdr mh = { .msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control) };
 	int fds[PARTS_MAX], *at = fds;
-	struct cmsghdr *c;
+	size_t n_fds = PARTS_MAX;
+	struct im_parts m;
+	ssize_t n = sock_recv(socket, &m, sizeof(m), fds, &n_fds, 0);
 
-	errno = EPIPE;
-	if (recvmsg(socket, &mh, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(m) || m.h.type != IM_PARTS)
+	if (n != (ssize_t)sizeof(m) || m.h.type != IM_PARTS ||
+	    n_fds != 1 + m.oom + m.pids + m.n_tasks) {
+		errno = EPIPE;
 		return -1;
-	c = CMSG_FIRSTHDR(&mh);
-	if (!c || c->cmsg_len != CMSG_LEN((1 + m.oom + m.pids + m.n_tasks) * sizeof(int)))
-		return -1;
-	memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	}
 	*ret_parts = SPAWN_PARTS_INIT;
 	ret_parts->root = *at++;
 	if (m.oom)
@@ -282,10 +276,6 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
 		.pids = parts->pids_events >= 0,
 		.n_tasks = parts->n_tasks,
 	};
-	char control[CMSG_SPACE(PARTS_MAX * sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = (void *)&m, .iov_len = sizeof(m) };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control };
-	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
 	int fds[PARTS_MAX];
 	size_t n = 0;
 
@@ -296,12 +286,7 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
 		fds[n++] = parts->pids_events;
 	for (uint32_t i = 0; i < parts->n_tasks; i++)
 		fds[n++] = parts->tasks[i];
-	mh.msg_controllen = (socklen_t)CMSG_SPACE(n * sizeof(int));
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = (socklen_t)CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	if (sendmsg(socket, &mh, MSG_NOSIGNAL) != (ssize_t)sizeof(m))
+	if (sock_send(socket, &m, sizeof(m), fds, n, 0) != (ssize_t)sizeof(m))
 		return err_sys(e, errno, "hand its parts to a new sandbox");
 	return 0;
 }

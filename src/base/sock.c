@@ -1,0 +1,50 @@
+#include "base/sock.h"
+
+#include <errno.h>
+#include <string.h>
+
+ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t n_fds, int flags)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))];
+	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c = (void *)control;
+	ssize_t sent;
+
+	if (n_fds > SOCK_FDS_MAX) {
+		errno = E2BIG;
+		return -1;
+	}
+	if (n_fds) {
+		memset(control, 0, CMSG_SPACE(n_fds * sizeof(int)));
+		mh.msg_control = control;
+		mh.msg_controllen = (socklen_t)CMSG_SPACE(n_fds * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = (socklen_t)CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+	}
+	do {
+		sent = sendmsg(socket, &mh, flags | MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent;
+}
+
+ssize_t sock_recv(int socket, void *msg, size_t max, int *fds, size_t *n_fds, int flags)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))];
+	struct iovec iov = { .iov_base = msg, .iov_len = max };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = (socklen_t)CMSG_SPACE(*n_fds * sizeof(int)) };
+	ssize_t n = recvmsg(socket, &mh, flags | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&mh);
+
+	*n_fds = 0;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		*n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(c), *n_fds * sizeof(int));
+	}
+	return n;
+}

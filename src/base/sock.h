@@ -1,0 +1,15 @@
+#pragma once
+/* Messages with descriptors over Unix sockets. */
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+enum { SOCK_FDS_MAX = 64 };
+
+/* sendmsg with n_fds descriptors (at most SOCK_FDS_MAX; fds may be NULL for none), repeated when a
+ * signal interrupts it; never raises SIGPIPE. flags as of sendmsg. -1 with errno. */
+ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t n_fds, int flags);
+
+/* recvmsg; *n_fds is how many descriptors fds can take (at most SOCK_FDS_MAX), then how many came;
+ * more are closed. They are close-on-exec. 0 at the end, -1 with errno (*n_fds is 0 then). */
+ssize_t sock_recv(int socket, void *msg, size_t max, int *fds, size_t *n_fds, int flags);

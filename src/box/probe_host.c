@@ -53,9 +53,16 @@ static bool in_first_userns(void)
 	return all;
 }
 
-static bool same_place(const struct stat *a, const struct stat *b)
+/* The same directory of the same mount. */
+static bool same_place(const struct statx *a, const struct statx *b)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+	return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor &&
+	       a->stx_ino == b->stx_ino && a->stx_mnt_id == b->stx_mnt_id;
+}
+
+static bool stat_root(struct statx *ret)
+{
+	return statx(AT_FDCWD, "/", 0, STATX_INO | STATX_MNT_ID, ret) == 0;
 }
 
 /* Entering one's own mount namespace leads to its root: in a chroot that is another directory.
@@ -63,10 +70,10 @@ static bool same_place(const struct stat *a, const struct stat *b)
 static bool leads_elsewhere(void)
 {
 	autoclose int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	struct stat before, after;
+	struct statx before, after;
 
-	return self >= 0 && stat("/", &before) == 0 && setns(self, CLONE_NEWNS) == 0 &&
-	       stat("/", &after) == 0 && !same_place(&before, &after);
+	return self >= 0 && stat_root(&before) && setns(self, CLONE_NEWNS) == 0 &&
+	       stat_root(&after) && !same_place(&before, &after);
 }
 
 /* A chroot below a mount point leaves no mount on "/" to be seen. One onto a mount point is not

@@ -198,24 +198,48 @@ static struct marks pick_marks(void)
 	return (struct marks){ "ok", "NO", "--" };
 }
 
+/* Prints text in lines of a terminal's width, indented. */
+static void print_wrapped(struct str text)
+{
+	size_t column = 0;
+
+	while (text.n > 0) {
+		const char *space = memchr(text.p, ' ', text.n);
+		size_t n = space ? (size_t)(space - text.p) : text.n;
+
+		if (column > 0 && column + 1 + n > 74) {
+			putchar('\n');
+			column = 0;
+		}
+		printf("%s%.*s", column > 0 ? " " : "     ", (int)n, text.p);
+		column += n + 1;
+		n += space ? 1 : 0;
+		text = (struct str){ text.p + n, text.n - n };
+	}
+	putchar('\n');
+}
+
+static void print_finding(const struct finding *f, const char *mark, bool with_remedy)
+{
+	printf("%s %-*s%.*s\n", mark, f->detail.n ? 16 : 0, f->feature.p, STR_ARG(f->detail));
+	if (with_remedy && f->remedy.n)
+		print_wrapped(f->remedy);
+}
+
 static void print_table(const struct diagnosis *d)
 {
 	struct marks m = pick_marks();
 
 	for (size_t i = 0; i < d->features.n; i++) {
 		const struct finding *f = &d->features.p[i];
+		/* Neighbours often lack the same thing. */
+		bool last = i + 1 == d->features.n || !str_eq(f->remedy, f[1].remedy);
 
-		printf("%s %-16s%.*s\n",
-		       f->ok	     ? m.yes
-		       : f->required ? m.no
-				     : m.optional,
-		       f->feature.p, STR_ARG(f->detail));
-		if (f->remedy.n)
-			printf("    %.*s\n", STR_ARG(f->remedy));
+		print_finding(f, f->ok ? m.yes : f->required ? m.no : m.optional, last);
 	}
 	if (d->ready)
-		printf("\n%s Sandboxes can be made here: tier %.*s, %s, limits by %.*s. One was made, ran "
-		       "a program\n  and ended in %.1f ms.\n",
+		printf("\n%s Sandboxes can be made here: tier %.*s, %s, limits by %.*s.\n"
+		       "  One was made, ran a program and ended in %.1f ms.\n",
 		       m.yes, STR_ARG(d->tier), d->rootless ? "without privileges" : "as root",
 		       STR_ARG(d->limits), d->milliseconds);
 	else
@@ -228,10 +252,14 @@ static int run(const struct verb_input *in)
 	struct probe_result results[PROBE_MAX];
 	struct finding findings[PROBE_MAX];
 	size_t n = probe_run(results, PROBE_MAX);
-	struct trial t;
+	const struct probe_result *blocker = probe_blocker(results, n, o->allow);
+	struct trial t = { .err = ERR_INIT };
 	struct diagnosis d;
 
-	try_whole(&t, o->allow);
+	if (blocker)
+		err_set(&t.err, ERR_UNSUPPORTED, "%s: %s", blocker->feature, blocker->detail);
+	else
+		try_whole(&t, o->allow);
 	d = (struct diagnosis){
 		.ready = t.ok,
 		.version = STR_LIT(HOLT_VERSION),

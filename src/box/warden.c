@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/sock.h"
 #include "box/warden_state.h"
 
@@ -66,6 +67,13 @@ int watch(int fd, const void *what, enum tag tag)
 				  .data.u64 = (uint64_t)(uintptr_t)what | (unsigned)tag };
 
 	return epoll_ctl(w.epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
+void unwatch(int *fd)
+{
+	if (*fd >= 0)
+		epoll_ctl(w.epoll, EPOLL_CTL_DEL, *fd, NULL);
+	close_fd(fd);
 }
 
 /* ---- events ----------------------------------------------------------------------------------- */

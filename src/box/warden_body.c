@@ -152,8 +152,8 @@ void sweep_body(struct body *b)
 /* Its process is reaped: nothing of it runs. */
 static void end_body(struct body *b)
 {
-	close_fd(&b->pidfd);
-	close_fd(&b->socket);
+	unwatch(&b->pidfd);
+	unwatch(&b->socket);
 	forget_source(b);
 	chain_fini(&b->chain);
 	free_mounts(b);

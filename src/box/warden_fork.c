@@ -340,7 +340,7 @@ void job_ended(struct job *j)
 	if (waitpid(j->pid, &status, WNOHANG) != j->pid)
 		return;
 	errnum = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
-	close_fd(&j->pidfd);
+	unwatch(&j->pidfd);
 	j->pid = 0;
 	if (j->request)
 		copied_for_fork(j, errnum);

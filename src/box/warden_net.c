@@ -36,7 +36,7 @@ static _Noreturn void maker_main(int socket, uint32_t n)
 
 static void end_maker(void)
 {
-	close_fd(&w.net_maker); /* which ends it, should it still be at work */
+	unwatch(&w.net_maker); /* which ends it, should it still be at work */
 	if (w.net_maker_pid > 0)
 		waitpid(w.net_maker_pid, NULL, 0);
 }

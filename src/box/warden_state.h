@@ -95,6 +95,9 @@ void send_pool(void);
 enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_NET, TAG_MASK = 7 };
 /* Has the loop tell when fd is readable; tag says which part of `what` it belongs to. */
 int watch(int fd, const void *what, enum tag tag);
+/* Closes it. Closing alone would not stop the telling, while a child that has not yet executed its
+ * program still holds it. */
+void unwatch(int *fd);
 
 /* ---- warden_body.c ---- */
 

@@ -392,7 +392,7 @@ void sandbox_end(struct sandbox *sb, const struct err *err)
 	flush_queue(sb, false);
 	exec_end_all(sb, err);
 	file_end_all(sb, err);
-	if (sb->forking && !sb->destroying)
+	if (sb->forking)
 		box_fork_failed(sb->box, sb->forking, err);
 	sandbox_unref(sb); /* of the list */
 }

@@ -148,6 +148,7 @@ static int find_libexec(struct box *box, struct err *e)
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events);
+static bool read_message(struct box *box);
 
 static void lose_all(struct box *box, const struct err *err)
 {
@@ -183,6 +184,9 @@ static void on_warden_exit(uv_process_t *process, int64_t status, int signal)
 	struct box *box = process->data;
 	struct err err = ERR_INIT;
 
+	/* Its last words, why it could not start among them. */
+	while (box->poll && read_message(box))
+		continue;
 	box_close_handle(take_ptr(box->process));
 	drop_socket(box);
 	box->stats.ready = false;
@@ -276,9 +280,10 @@ static int start_warden(struct box *box, struct err *e)
 
 struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err *e)
 {
-	struct box *box = calloc(1, sizeof(*box));
+	autofree struct box *box = calloc(1, sizeof(*box));
+	autofree uv_timer_t *close_timer = calloc(1, sizeof(*close_timer));
 
-	if (!box) {
+	if (!box || !close_timer) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
@@ -295,11 +300,11 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 	box->stats.tier = "namespace";
 	box->stats.limits = "";
 	snprintf(box->allow, sizeof(box->allow), "%s", config->allow ? config->allow : "");
-	if (limits_complete(&box->config.limits, e) == 0 && find_libexec(box, e) == 0 &&
-	    start_warden(box, e) == 0)
-		return box;
-	free(box);
-	return NULL;
+	if (limits_complete(&box->config.limits, e) < 0 || find_libexec(box, e) < 0 ||
+	    start_warden(box, e) < 0)
+		return NULL;
+	box->close_timer = take_ptr(close_timer);
+	return take_ptr(box);
 }
 
 static void on_close_timeout(uv_timer_t *t)
@@ -308,6 +313,12 @@ static void on_close_timeout(uv_timer_t *t)
 
 	log_error("the warden does not end; killing it");
 	uv_process_kill(box->process, SIGKILL);
+}
+
+/* The warden is gone already. Not at once: a callback of the box may be what closes it. */
+static void on_close_now(uv_timer_t *t)
+{
+	finish_close(t->data);
 }
 
 void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
@@ -322,18 +333,12 @@ void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
 		sandbox_end(box->sandboxes, &err);
 	fail_all(box, &err);
 	drop_socket(box); /* which tells the warden to end */
-	if (!box->process) {
-		finish_close(box);
-		return;
-	}
-	box->close_timer = calloc(1, sizeof(*box->close_timer));
-	if (!box->close_timer) {
-		uv_process_kill(box->process, SIGKILL);
-		return;
-	}
 	uv_timer_init(box->loop, box->close_timer);
 	box->close_timer->data = box;
-	uv_timer_start(box->close_timer, on_close_timeout, CLOSE_MS, 0);
+	if (box->process)
+		uv_timer_start(box->close_timer, on_close_timeout, CLOSE_MS, 0);
+	else
+		uv_timer_start(box->close_timer, on_close_now, 0, 0);
 }
 
 void box_stats(const struct box *box, struct box_stats *ret_stats)
@@ -414,14 +419,18 @@ static void lost(struct box *box, const struct wm_lost *m)
 	}
 }
 
+/* The files that the warden fails at are the host's: none that the caller could name better. */
 static void failed(struct box *box, const struct wm_failed *m)
 {
 	struct pending *p = take_pending(box, m->h.seq);
+	struct err err = m->err;
 
+	if (err.code == ERR_PATH_NOT_FOUND || err.code == ERR_PATH_DENIED)
+		err.code = ERR_UNSUPPORTED;
 	if (p)
-		answer_error(p, &m->err);
+		answer_error(p, &err);
 	else
-		box->start_error = m->err; /* the warden could not start; it exits now */
+		box->start_error = err; /* the warden could not start; it exits now */
 }
 
 static void destroyed(struct box *box, uint32_t seq)
@@ -479,9 +488,8 @@ static void dispatch(struct box *box, int *fds)
 	}
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static bool read_message(struct box *box)
 {
-	struct box *box = poll->data;
 	int fds[WIRE_FORK_MAX];
 	size_t n_fds = WIRE_FORK_MAX;
 	ssize_t n;
@@ -489,14 +497,20 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	memset(fds, 0xff, sizeof(fds));
 	n = sock_recv(box->socket, box->message, sizeof(box->message), fds, &n_fds, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return false;
 	if (n < (ssize_t)sizeof(struct wm_head)) {
-		uv_poll_stop(poll); /* it is ending: on_warden_exit follows */
-		return;
+		uv_poll_stop(box->poll); /* it is ending: on_warden_exit follows */
+		return false;
 	}
 	dispatch(box, fds);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close_fd(&fds[i]);
+	return true;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	read_message(poll->data);
 }
 
 /* ---- requests --------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ struct box {
 	struct box_stats stats;
 	struct err start_error; /* why there is no warden */
 	uint64_t started_ms;
-	uv_timer_t *close_timer;
+	uv_timer_t *close_timer; /* allocated at the start, so that the end can't fail */
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 	char message[WIRE_MAX];

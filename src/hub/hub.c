@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "hub/hub_impl.h"
 
 enum { MAX_CALLS = 256 };
@@ -45,11 +46,23 @@ static void on_box_closed(void *arg)
 	on_closed(on_closed_arg);
 }
 
+/* How well the pool served; HOLT_LOG=info shows it. */
+static void log_use(const struct hub *hub)
+{
+	struct box_stats s;
+
+	box_stats(hub->box, &s);
+	log_info("%llu sandboxes created, %llu of them from the pool of %u; %llu forked, %llu lost",
+		 (unsigned long long)s.created, (unsigned long long)s.pool_hits, s.pool_size,
+		 (unsigned long long)s.forked, (unsigned long long)s.lost);
+}
+
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	hub->closing = true;
 	hub->on_closed = on_closed;
 	hub->on_closed_arg = arg;
+	log_use(hub);
 	box_close(hub->box, on_box_closed, hub);
 }
 

@@ -300,8 +300,8 @@ static void print_row(const struct option_row *o, FILE *out)
 	fprintf(out, "%-*s", HELP_INDENT, head);
 	if (n >= HELP_INDENT)
 		fprintf(out, "\n%*s", HELP_INDENT, "");
-	snprintf(doc, sizeof(doc), "%s%s%s%s", o->doc, o->env ? " (default: $" : "",
-		 o->env ? o->env : "", o->env ? ")" : "");
+	snprintf(doc, sizeof(doc), "%s%s%s%s", o->doc, o->env ? " ($" : "", o->env ? o->env : "",
+		 o->env ? ")" : "");
 	print_wrapped(out, doc);
 }
 

@@ -207,7 +207,7 @@ static void test_help(void **state)
 		"  -a, --all                 Everything.\n"
 		"      --a-very-long-name-of-an-option DIR\n"
 		"                            A sentence that is so long that it does not go into\n"
-		"                            one line. (default: $SAMPLE_DIR)\n");
+		"                            one line. ($SAMPLE_DIR)\n");
 }
 
 int main(void)

@@ -22,35 +22,34 @@
 
 enum { TRY_MS = 2000 };
 
-/* Whom a missing feature keeps from making sandboxes. Without privileges no control group can be
- * had on most hosts, and resource limits take over. */
-enum need { NEED_ALL, NEED_ROOT, NEED_NONE };
+/* Without the required ones no sandbox is made. Without control groups resource limits take over,
+ * and say so in every result. */
 
 static const struct {
 	const char *feature;
-	enum need need;
+	bool required;
 	int (*try)(const struct probe_try *t);
 	const char *config;
 } probes[] = {
-	{ "kernel", NEED_NONE, probe_try_kernel, NULL },
-	{ "container", NEED_NONE, probe_try_container, NULL },
-	{ "userns", NEED_ALL, probe_try_userns, "USER_NS" },
-	{ "mountns", NEED_ALL, probe_try_mountns, NULL },
-	{ "pidns", NEED_ALL, probe_try_pidns, "PID_NS" },
-	{ "netns", NEED_ALL, probe_try_netns, "NET_NS" },
-	{ "ipcns", NEED_ALL, probe_try_ipcns, "IPC_NS" },
-	{ "utsns", NEED_ALL, probe_try_utsns, "UTS_NS" },
-	{ "cgroupns", NEED_ALL, probe_try_cgroupns, "CGROUPS" },
-	{ "tmpfs", NEED_ALL, probe_try_tmpfs, "TMPFS" },
-	{ "overlay", NEED_ALL, probe_try_overlay, "OVERLAY_FS" },
-	{ "procfs", NEED_ALL, probe_try_procfs, NULL },
-	{ "pidfd", NEED_ALL, probe_try_pidfd, NULL },
-	{ "seccomp", NEED_ALL, probe_try_seccomp, "SECCOMP_FILTER" },
-	{ "landlock", NEED_ALL, probe_try_landlock, "SECURITY_LANDLOCK" },
-	{ "cgroup-memory", NEED_ROOT, probe_try_cgroup_memory, "MEMCG" },
-	{ "cgroup-pids", NEED_ROOT, probe_try_cgroup_pids, "CGROUP_PIDS" },
-	{ "cgroup-cpu", NEED_NONE, probe_try_cgroup_cpu, "CFS_BANDWIDTH" },
-	{ "cgroup-freezer", NEED_NONE, probe_try_cgroup_freezer, "CGROUP_FREEZER" },
+	{ "kernel", false, probe_try_kernel, NULL },
+	{ "container", false, probe_try_container, NULL },
+	{ "userns", true, probe_try_userns, "USER_NS" },
+	{ "mountns", true, probe_try_mountns, NULL },
+	{ "pidns", true, probe_try_pidns, "PID_NS" },
+	{ "netns", true, probe_try_netns, "NET_NS" },
+	{ "ipcns", true, probe_try_ipcns, "IPC_NS" },
+	{ "utsns", true, probe_try_utsns, "UTS_NS" },
+	{ "cgroupns", true, probe_try_cgroupns, "CGROUPS" },
+	{ "tmpfs", true, probe_try_tmpfs, "TMPFS" },
+	{ "overlay", true, probe_try_overlay, "OVERLAY_FS" },
+	{ "procfs", true, probe_try_procfs, NULL },
+	{ "pidfd", true, probe_try_pidfd, NULL },
+	{ "seccomp", true, probe_try_seccomp, "SECCOMP_FILTER" },
+	{ "landlock", true, probe_try_landlock, "SECURITY_LANDLOCK" },
+	{ "cgroup-memory", false, probe_try_cgroup_memory, "MEMCG" },
+	{ "cgroup-pids", false, probe_try_cgroup_pids, "CGROUP_PIDS" },
+	{ "cgroup-cpu", false, probe_try_cgroup_cpu, "CFS_BANDWIDTH" },
+	{ "cgroup-freezer", false, probe_try_cgroup_freezer, "CGROUP_FREEZER" },
 };
 _Static_assert(ARRAY_LEN(probes) <= PROBE_MAX, "callers keep room for PROBE_MAX results");
 
@@ -143,8 +142,7 @@ size_t probe_run(struct probe_result *ret_results, size_t max)
 		try_run(n, &host, &r);
 		*p = (struct probe_result){
 			.feature = probes[n].feature,
-			.required = probes[n].need == NEED_ALL ||
-				    (probes[n].need == NEED_ROOT && host.root),
+			.required = probes[n].required,
 			.status = r.errnum == 0 ? PROBE_OK : PROBE_MISSING,
 		};
 		memcpy(p->detail, r.detail, sizeof(p->detail));

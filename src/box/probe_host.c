@@ -177,9 +177,10 @@ static const char *cgroup_remedy(const struct probe_host *host)
 		       "what they can.";
 	if (host->container)
 		return "Give the container a writable cgroup tree: --privileged, or --cgroupns=private "
-		       "with /sys/fs/cgroup mounted read-write.";
+		       "with /sys/fs/cgroup mounted read-write; else resource limits hold what they "
+		       "can.";
 	return "Mount the control group file system read-write with this controller enabled: mount -t "
-	       "cgroup2 none /sys/fs/cgroup";
+	       "cgroup2 none /sys/fs/cgroup; else resource limits hold what they can.";
 }
 
 static const char *named_remedy(const struct probe_host *host, const char *feature, int errnum)

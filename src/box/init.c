@@ -43,6 +43,8 @@ enum {
 	KILL_PAUSE_US = 500, /* after the first round; doubled after each of the next five */
 	STOP_ROUNDS = 200,
 	STOP_PAUSE_US = 2000,
+	STOP_PATIENCE = 5, /* rounds; then all go on for a moment */
+	RESTING_MAX = 1024,
 };
 
 static const char shell_bash[] = "/bin/bash", shell_sh[] = "/bin/sh";
@@ -455,17 +457,58 @@ static size_t still_running(void)
 	return running;
 }
 
+/* Those that somebody else had stopped before we did: they stay so. */
+static struct {
+	pid_t pids[RESTING_MAX];
+	size_t n;
+} resting;
+
+static void remember_resting(void)
+{
+	size_t n = list_procs();
+
+	resting.n = 0;
+	for (size_t i = 0; i < n && resting.n < RESTING_MAX; i++) {
+		if (procs[i].stopped)
+			resting.pids[resting.n++] = procs[i].pid;
+	}
+}
+
+static bool is_resting(pid_t pid)
+{
+	for (size_t i = 0; i < resting.n; i++) {
+		if (resting.pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static void continue_all(void)
+{
+	size_t n = list_procs();
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_resting(procs[i].pid))
+			kill(procs[i].pid, SIGCONT);
+	}
+}
+
 /* Where no control group can freeze them: stop all by a signal that can't be refused. Forks do not
- * escape it, since a fork is not finished while a signal waits for its parent. */
+ * escape it, since a fork is not finished while a signal waits for its parent. But whoever waits
+ * for its vfork can't be stopped, and the child was: let it go on until it has executed. */
 static void handle_stop(const struct im_head *m)
 {
 	size_t running = 1;
 
-	for (int i = 0; i < STOP_ROUNDS && running; i++) {
+	remember_resting();
+	for (int i = 1; i <= STOP_ROUNDS; i++) {
 		kill(-1, SIGSTOP);
 		running = still_running();
-		if (running)
-			usleep(STOP_PAUSE_US);
+		if (!running)
+			break;
+		if (i % STOP_PATIENCE == 0)
+			continue_all();
+		usleep(STOP_PAUSE_US);
 	}
 	say_quiet(m->id, running);
 }
@@ -491,7 +534,7 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 	} else if (h->type == IM_STOP) {
 		handle_stop(h);
 	} else if (h->type == IM_CONTINUE) {
-		kill(-1, SIGCONT);
+		continue_all();
 	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {
 		init_file((const void *)h, n);
 	}

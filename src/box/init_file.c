@@ -23,12 +23,13 @@
 
 enum { WRITES_MAX = 64, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 8192, TEMPS_MAX = 1000 };
 
-/* A file being written: a temporary one beside the place that it will take. */
+/* A file being written: one without a name where the file system can have that, so that nobody sees
+ * it and no copy of the sandbox has it; else one with a temporary name beside its place. */
 struct write_job {
 	uint32_t token; /* 0: free */
 	int dir, fd;
 	uint32_t mode;
-	char name[NAME_MAX + 1], temp[NAME_MAX + 1];
+	char name[NAME_MAX + 1], temp[NAME_MAX + 1]; /* temp "": none yet */
 };
 
 struct removal {
@@ -38,7 +39,7 @@ struct removal {
 
 static struct write_job writes[WRITES_MAX];
 static struct removal removals[REMOVALS_MAX];
-static uint32_t last_token;
+static uint32_t last_token, last_temp;
 
 static void reply(struct im_file_done *d, int errnum, int fd)
 {
@@ -197,19 +198,41 @@ static int check_existing(struct write_job *w, struct im_file_done *d)
 	return 0;
 }
 
-/* Names may be taken: by programs, or by a write that was cut off when the source was forked. */
+/* Names may be taken by programs: then the next one is tried. */
+static bool next_temp(struct write_job *w, int tries)
+{
+	snprintf(w->temp, sizeof(w->temp), ".holt-%u.tmp", ++last_temp);
+	return tries < TEMPS_MAX;
+}
+
 static int open_temp(struct write_job *w)
 {
-	for (int i = 0; i < TEMPS_MAX; i++) {
-		snprintf(w->temp, sizeof(w->temp), ".holt-%u.tmp", ++last_token);
+	w->temp[0] = '\0';
+	w->fd = openat(w->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (w->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return w->fd < 0 ? errno : 0;
+	for (int i = 0; w->fd < 0 && next_temp(w, i); i++) {
 		w->fd = openat(w->dir, w->temp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (w->fd >= 0)
-			return 0;
-		if (errno != EEXIST)
+		if (w->fd < 0 && errno != EEXIST)
 			return errno;
 	}
-	return EEXIST;
+	return w->fd < 0 ? EEXIST : 0;
+}
+
+static int name_temp(struct write_job *w)
+{
+	char self[64];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->fd);
+	for (int i = 0; next_temp(w, i); i++) {
+		if (linkat(AT_FDCWD, self, w->dir, w->temp, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	w->temp[0] = '\0';
+	return -1;
 }
 
 static int write_begin(const char *path, const struct im_file *m, struct write_job *w,
@@ -266,7 +289,7 @@ static void file_write(const char *path, const struct im_file *m, struct im_file
 		reply(d, errnum, -1);
 		return;
 	}
-	w->token = last_token;
+	w->token = ++last_token;
 	d->token = w->token;
 	reply(d, 0, w->fd);
 }
@@ -280,9 +303,10 @@ static void file_commit(uint32_t token, bool keep, struct im_file_done *d)
 		reply(d, EINVAL, -1);
 		return;
 	}
-	if (keep && (fchmod(w->fd, w->mode) < 0 || renameat(w->dir, w->temp, w->dir, w->name) < 0))
+	if (keep && (fchmod(w->fd, w->mode) < 0 || (!w->temp[0] && name_temp(w) < 0) ||
+		     renameat(w->dir, w->temp, w->dir, w->name) < 0))
 		errnum = errno;
-	if (!keep || errnum)
+	if ((!keep || errnum) && w->temp[0])
 		unlinkat(w->dir, w->temp, 0);
 	write_end(w);
 	reply(d, errnum, -1);

@@ -1,7 +1,8 @@
 /*
  * Where sandboxes' files are. Two mount namespaces, neither of them the host's:
  *
- *	store	root tmpfs; /h the host's tree, /l/N the layers, /skel the template's skeleton.
+ *	store	root tmpfs; /h the host's tree, /l/N the layers, /skel the template's skeleton, /many
+ *		where an overlay of many layers is mounted while it is made.
  *		The warden lives here.
  *	base	root tmpfs, read-only, of which each sandbox's mount namespace is a copy: /r where
  *		its root goes, /t/... what its template binds.
@@ -99,7 +100,7 @@ static int make_store_ns(struct store *s, const struct host *h)
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
 	    swap_root("/h") < 0)
 		return -1;
-	if (make_dir("/l", 0755) < 0 || make_dir("/skel", 0755) < 0)
+	if (make_dir("/l", 0755) < 0 || make_dir("/skel", 0755) < 0 || make_dir("/many", 0755) < 0)
 		return -1;
 	s->ns_store = open_mntns(h->proc);
 	return s->ns_store < 0 ? -1 : 0;
@@ -365,19 +366,64 @@ uint64_t store_layer_used(const struct layer *l)
 
 /* ---- overlays --------------------------------------------------------------------------------- */
 
-int store_overlay(const struct store *s, const struct chain *c, struct err *e)
+enum {
+	LOWER_MAX = CHAIN_MAX * 16 + 64,
+	FSCONFIG_MAX = 256, /* the kernel takes no longer value, NUL included */
+};
+
+static size_t list_lower(const struct chain *c, char lower[LOWER_MAX])
 {
-	autoclose int fs = mount_fsopen("overlay");
-	char lower[CHAIN_MAX * 16 + 64], path[64];
 	size_t n = 0;
-	int tree;
 
 	for (uint32_t i = 0; i < c->n_frozen; i++)
-		n += (size_t)snprintf(lower + n, sizeof(lower) - n, "/l/%u/u:", c->frozen[i]->id);
+		n += (size_t)snprintf(lower + n, LOWER_MAX - n, "/l/%u/u:", c->frozen[i]->id);
 	if (c->n_frozen && c->frozen[c->n_frozen - 1]->complete)
-		lower[n - 1] = '\0'; /* the colon */
+		lower[--n] = '\0'; /* the colon */
 	else
-		snprintf(lower + n, sizeof(lower) - n, "/skel");
+		n += (size_t)snprintf(lower + n, LOWER_MAX - n, "/skel");
+	return n;
+}
+
+/* A directory of a lower layer can be renamed only where the mark of it may be written, which takes
+ * privileges; without them programs get EXDEV and copy. */
+static const char *marks_option(const struct store *s, const char **ret_value)
+{
+	*ret_value = s->userxattr ? NULL : "on";
+	return s->userxattr ? "userxattr" : "redirect_dir";
+}
+
+/* The old way to mount takes a page of options. (The new one has "lowerdir+", a layer at a time, but
+ * not before Linux 6.5.) */
+static int overlay_of_many(const struct store *s, const struct chain *c, const char *lower,
+			   struct err *e)
+{
+	const char *value, *marks = marks_option(s, &value);
+	char options[LOWER_MAX + 256], dirs[160] = "";
+	int tree;
+
+	if (c->upper)
+		snprintf(dirs, sizeof(dirs), ",upperdir=/l/%u/u,workdir=/l/%u/w", c->upper->id,
+			 c->upper->id);
+	snprintf(options, sizeof(options), "lowerdir=%s%s,%s%s%s", lower, dirs, marks,
+		 value ? "=" : "", value ? value : "");
+	if (mount("overlay", "/many", "overlay",
+		  MS_NOSUID | MS_NODEV | (c->upper ? 0u : MS_RDONLY), options) < 0)
+		return err_sys(e, errno, "stack many layers");
+	tree = mount_copy(AT_FDCWD, "/many", false);
+	umount2("/many", MNT_DETACH);
+	return tree < 0 ? err_sys(e, errno, "copy the stack of layers") : tree;
+}
+
+int store_overlay(const struct store *s, const struct chain *c, struct err *e)
+{
+	char lower[LOWER_MAX], path[64];
+	const char *value, *marks = marks_option(s, &value);
+	autoclose int fs = -1;
+	int tree;
+
+	if (list_lower(c, lower) >= FSCONFIG_MAX)
+		return overlay_of_many(s, c, lower, e);
+	fs = mount_fsopen("overlay");
 	if (fs < 0 || mount_fsconfig(fs, "lowerdir", lower) < 0)
 		return err_sys(e, errno, "stack the layers");
 	if (c->upper) {
@@ -388,12 +434,7 @@ int store_overlay(const struct store *s, const struct chain *c, struct err *e)
 		if (mount_fsconfig(fs, "workdir", path) < 0)
 			return err_sys(e, errno, "stack the layers");
 	}
-	/* A directory of a lower layer can be renamed only where the mark of it may be written,
-	 * which takes privileges; without them programs get EXDEV and copy. */
-	if (s->userxattr ? mount_fsconfig(fs, "userxattr", NULL) < 0
-			 : mount_fsconfig(fs, "redirect_dir", "on") < 0)
-		return err_sys(e, errno, "stack the layers");
-	if (mount_fsconfig_create(fs) < 0)
+	if (mount_fsconfig(fs, marks, value) < 0 || mount_fsconfig_create(fs) < 0)
 		return err_sys(e, errno, "stack the layers");
 	tree = mount_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 					 (c->upper ? 0 : MOUNT_ATTR_RDONLY));

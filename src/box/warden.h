@@ -128,6 +128,7 @@ struct cgroups {
 	int dirs[CG_CONTROLLERS]; /* our own directory in each hierarchy, -1: not to be had */
 	char name[64]; /* of those directories */
 	int parents[CG_CONTROLLERS];
+	bool aside; /* v2: hub and warden stand in a leaf of the parent */
 };
 
 /* Finds what can be used and makes our directories; never fails for want of control groups: the

@@ -7,7 +7,9 @@
  *		new sandbox enters them by itself, by its thread: the kernel then moves it without
  *		the lock over all groups of the machine, which costs up to 20 ms when it is cold
  *	v2	one tree; our directory needs the controllers enabled in its parent, and that
- *		parent must hold no process but us. A new sandbox is cloned into its group
+ *		parent must hold no process: where it holds only us, we move into a leaf beside our
+ *		directory meanwhile. Memory and pids must be there, the CPU need not. A new sandbox
+ *		is cloned into its group
  */
 #include <dirent.h>
 #include <errno.h>
@@ -186,17 +188,8 @@ static void use_v1(struct cgroups *c, int controller)
 			 strerror(errno));
 }
 
-static bool has_controllers(int dir)
-{
-	autoclose int fd = openat(dir, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
-	char text[256];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return list_has(text, "memory") && list_has(text, "pids") && list_has(text, "cpu");
-}
+/* The leaf for ourselves. */
+static const char hub_leaf[] = "holt-hub";
 
 /* True when the group holds no process but this one and its parent, the hub. */
 static bool only_us(int dir)
@@ -215,14 +208,36 @@ static bool only_us(int dir)
 	return true;
 }
 
+static int open_leaf(int dir)
+{
+	return openat(dir, hub_leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Undoes step_aside() when none of it is needed any more; others may go on using the leaf. */
+static void step_back(int dir)
+{
+	autoclose int leaf = open_leaf(dir);
+	autoclose int procs = leaf < 0 ? -1 : openat(leaf, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	char text[4096], *at = text, *end;
+	ssize_t n;
+
+	if (procs < 0 || write_file(dir, "cgroup.subtree_control", "-memory -pids -cpu") < 0)
+		return;
+	n = read(procs, text, sizeof(text) - 1);
+	text[n < 0 ? 0 : n] = '\0';
+	for (long pid; (pid = strtol(at, &end, 10)), end != at; at = end)
+		write_number(dir, "cgroup.procs", pid);
+	unlinkat(dir, hub_leaf, AT_REMOVEDIR);
+}
+
 /* A group with processes can't hand controllers on: move into a leaf beside the sandboxes. */
 static int step_aside(int dir)
 {
 	autoclose int leaf = -1;
 
-	if (mkdirat(dir, "holt-hub", 0755) < 0 && errno != EEXIST)
+	if (mkdirat(dir, hub_leaf, 0755) < 0 && errno != EEXIST)
 		return -1;
-	leaf = openat(dir, "holt-hub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	leaf = open_leaf(dir);
 	if (leaf < 0 || write_number(leaf, "cgroup.procs", getppid()) < 0)
 		return -1;
 	return write_number(leaf, "cgroup.procs", getpid());
@@ -230,42 +245,92 @@ static int step_aside(int dir)
 
 static int hand_on(int dir)
 {
-	return write_file(dir, "cgroup.subtree_control", "+memory +pids +cpu");
+	if (write_file(dir, "cgroup.subtree_control", "+memory +pids") < 0)
+		return -1;
+	write_file(dir, "cgroup.subtree_control", "+cpu"); /* not everywhere: CG_CPU is then left out */
+	return 0;
 }
 
-/* Our own group if it can hand controllers on, else, as root, the top of the tree. */
-static int delegated_parent(const struct hierarchy *h)
+/* Takes our own group when it can hand controllers on. */
+static bool take_own(struct cgroups *c, int dir)
 {
-	int self = open_self(h), top;
+	if (hand_on(dir) == 0)
+		return true;
+	if (errno != EBUSY || !only_us(dir))
+		return false;
+	c->aside = true;
+	if (step_aside(dir) == 0 && hand_on(dir) == 0)
+		return true;
+	step_back(dir);
+	c->aside = false;
+	return false;
+}
 
-	if (self >= 0 && has_controllers(self) &&
-	    (hand_on(self) == 0 || (only_us(self) && step_aside(self) == 0 && hand_on(self) == 0)))
-		return self;
-	if (self >= 0)
-		close(self);
-	top = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (top >= 0 && has_controllers(top) && hand_on(top) == 0)
-		return top;
-	if (top >= 0)
-		close(top);
+/* Our own group if it can hand controllers on, else, as root, the top of the tree. A warden that
+ * its hub starts again finds itself in the leaf of the one before. */
+static int delegated_parent(struct cgroups *c, struct hierarchy *h)
+{
+	size_t n = strlen(h->self), leaf = sizeof(hub_leaf) - 1;
+	int dir;
+
+	if (n > leaf && h->self[n - leaf - 1] == '/' && strcmp(h->self + n - leaf, hub_leaf) == 0) {
+		h->self[n - leaf - 1] = '\0';
+		c->aside = true;
+	}
+	dir = open_self(h);
+	if (dir >= 0 && take_own(c, dir))
+		return dir;
+	c->aside = false;
+	if (dir >= 0)
+		close(dir);
+	dir = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0 && hand_on(dir) == 0)
+		return dir;
+	if (dir >= 0)
+		close(dir);
 	return -1;
 }
 
-static void use_v2(struct cgroups *c, const struct hierarchy *h)
+static bool handed_on(int dir, const char *controller)
 {
-	autoclose int parent = delegated_parent(h);
+	autoclose int fd = openat(dir, "cgroup.subtree_control", O_RDONLY | O_CLOEXEC);
+	char text[256];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	if (parent < 0 || make_ours(c, CG_MEMORY, parent) < 0)
-		return;
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return list_has(text, controller);
+}
+
+static int make_v2(struct cgroups *c, int parent)
+{
+	if (make_ours(c, CG_MEMORY, parent) < 0)
+		return -1;
 	if (hand_on(c->dirs[CG_MEMORY]) < 0) {
 		close_fd(&c->dirs[CG_MEMORY]);
+		close_fd(&c->parents[CG_MEMORY]);
 		unlinkat(parent, c->name, AT_REMOVEDIR);
-		return;
+		return -1;
 	}
-	for (int i = 0; i < CG_CONTROLLERS; i++) {
+	c->v2[CG_MEMORY] = true;
+	for (int i = CG_MEMORY + 1; i < CG_CONTROLLERS; i++) {
+		if (i == CG_CPU && !handed_on(c->dirs[CG_MEMORY], controllers[CG_CPU]))
+			continue;
 		c->dirs[i] = fcntl(c->dirs[CG_MEMORY], F_DUPFD_CLOEXEC, 0);
 		c->parents[i] = fcntl(parent, F_DUPFD_CLOEXEC, 0);
 		c->v2[i] = true;
+	}
+	return 0;
+}
+
+static void use_v2(struct cgroups *c, struct hierarchy *h)
+{
+	autoclose int parent = delegated_parent(c, h);
+
+	if (parent >= 0 && make_v2(c, parent) < 0 && c->aside) {
+		step_back(parent);
+		c->aside = false;
 	}
 }
 
@@ -515,6 +580,7 @@ bool cgroup_remove(struct cgroups *c, uint32_t slot)
 
 /* ---- the janitor ------------------------------------------------------------------------------ */
 
+/* Removes what can be removed; true when that was all. */
 static bool all_gone(const struct cgroups *c)
 {
 	bool gone = true;
@@ -547,6 +613,8 @@ static _Noreturn void janitor_main(const struct cgroups *c, int warden_end)
 	/* the sandboxes die with the warden by themselves; their groups empty as they do */
 	for (int i = 0; i < JANITOR_TRIES && !all_gone(c); i++)
 		usleep(JANITOR_PAUSE_US);
+	if (c->aside)
+		step_back(c->parents[CG_MEMORY]);
 	_exit(0);
 }
 

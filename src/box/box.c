@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/sock.h"
 
-enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, NETS_MAX = 16, CLOSE_MS = 6000 };
+enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, NETS_MAX = 16, CLOSE_MS = 6000, ASK_MS = 3000 };
 
 /* ---- small loop things ------------------------------------------------------------------------ */
 
@@ -91,6 +91,7 @@ static struct pending *take_pending(struct box *box, uint32_t seq)
 
 static void free_pending(struct pending *p)
 {
+	box_close_handle(p->timer);
 	sandbox_unref(p->source);
 	sandbox_unref(p->model);
 	free(p);
@@ -602,6 +603,19 @@ static int send_create(struct box *box, const struct sandbox_spec *spec, struct 
 	return send_warden(box, b.p, b.n, e);
 }
 
+/* Those that end count until they are gone; the pool's do not. */
+static int check_room(const struct box *box, uint32_t n, struct err *e)
+{
+	for (const struct sandbox *sb = box->sandboxes; sb; sb = sb->next)
+		n++;
+	for (const struct pending *p = box->pending; p; p = p->next)
+		n += p->on_fork ? p->n : 1;
+	if (n > box->config.max_sandboxes)
+		return err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)",
+			       box->config.max_sandboxes);
+	return 0;
+}
+
 void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sandbox_cb on_done,
 			  void *arg)
 {
@@ -611,7 +625,8 @@ void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sand
 
 	if (box->state == BOX_CLOSING)
 		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
-	else if (box->state != BOX_DEAD || start_warden(box, &e) == 0)
+	else if (check_room(box, 1, &e) == 0 &&
+		 (box->state != BOX_DEAD || start_warden(box, &e) == 0))
 		model = sandbox_new(box, spec, &e);
 	if (model)
 		p = new_pending(box, arg);
@@ -665,7 +680,7 @@ void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
 	answer_error(take_pending(box, p->seq), err);
 }
 
-void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how)
+static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, struct err *e)
 {
 	const struct wm_fork m = {
 		.h = { WM_FORK, p->seq },
@@ -673,10 +688,36 @@ void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how)
 		.n = p->n,
 		.how = how,
 	};
+	uv_timer_stop(p->timer);
+	return send_warden(box, &m, sizeof(m), e);
+}
+
+void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how)
+{
 	struct err e = ERR_INIT;
 
-	if (send_warden(box, &m, sizeof(m), &e) < 0)
+	if (send_fork(box, p, how, &e) < 0)
 		box_fork_failed(box, p, &e);
+}
+
+static void on_ask_timeout(uv_timer_t *t)
+{
+	struct pending *p = t->data;
+	struct err e = ERR_INIT;
+
+	err_set(&e, ERR_TIMEOUT, "the first process of sandbox %s does not answer", p->source->id);
+	box_fork_failed(p->source->box, p, &e);
+}
+
+static int start_ask_timer(struct box *box, struct pending *p, struct err *e)
+{
+	p->timer = calloc(1, sizeof(*p->timer));
+	if (!p->timer)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	uv_timer_init(box->loop, p->timer);
+	p->timer->data = p;
+	uv_timer_start(p->timer, on_ask_timeout, ASK_MS, 0);
+	return 0;
 }
 
 /* Asks the source's init whether anything runs; where the hub knows that something does, only when
@@ -687,10 +728,10 @@ static int ask_source(struct box *box, struct pending *p, struct err *e)
 	bool busy = sb->execs || sb->n_files;
 	const struct im_head ask = { busy ? IM_STOP : IM_QUIESCE, p->seq };
 
-	if (busy && box->can_freeze) {
-		box_fork_known(box, p, WM_FORK_BUSY);
-		return 0;
-	}
+	if (start_ask_timer(box, p, e) < 0)
+		return -1;
+	if (busy && box->can_freeze)
+		return send_fork(box, p, WM_FORK_BUSY, e);
 	sb->stopped = busy;
 	return sandbox_send(sb, &ask, sizeof(ask), NULL, 0, e);
 }
@@ -707,7 +748,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, fork_cb on_done, voi
 		err_set(&e, ERR_INVALID, "replicas: from 1 to %d", WIRE_FORK_MAX);
 	else if (source->forking)
 		err_set(&e, ERR_CONFLICT, "sandbox %s is being forked", source->id);
-	else
+	else if (check_room(box, n, &e) == 0)
 		p = new_pending(box, arg);
 	if (!p) {
 		if (!e.code)

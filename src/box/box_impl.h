@@ -14,6 +14,7 @@ struct pending {
 	struct pending *next;
 	uint32_t seq;
 	struct sandbox *source; /* of a fork; a reference */
+	uv_timer_t *timer; /* until the source's init has answered */
 	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
 	uint32_t n;
 	sandbox_cb on_sandbox; /* create, destroy */

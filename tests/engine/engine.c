@@ -116,6 +116,15 @@ static size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max
 	return n;
 }
 
+pid_t warden_if_any(void)
+{
+	pid_t pid = 0;
+
+	if (children_of(getpid(), "holt-warden", &pid, 1) == 1)
+		host_add_warden(&before, pid);
+	return pid;
+}
+
 /* ---- start and stop --------------------------------------------------------------------------- */
 
 static void on_closed(void *arg)
@@ -139,12 +148,10 @@ void engine_stop(void)
 {
 	char left[1024];
 	bool closed = false;
-	pid_t warden;
 
 	if (!box)
 		return;
-	if (children_of(getpid(), "holt-warden", &warden, 1) == 1)
-		host_add_warden(&before, warden);
+	warden_if_any(); /* so that it is remembered */
 	box_close(take_ptr(box), on_closed, &closed);
 	if (!spin(&closed, GUARD_MS))
 		fail_msg("box_close did not end");
@@ -603,12 +610,12 @@ struct str pattern(size_t n)
 
 pid_t warden_pid(void)
 {
-	pid_t pid = 0;
+	pid_t pid;
 
 	ready_stats();
-	if (children_of(getpid(), "holt-warden", &pid, 1) != 1)
+	pid = warden_if_any();
+	if (!pid)
 		fail_msg("there is no warden");
-	host_add_warden(&before, pid);
 	return pid;
 }
 

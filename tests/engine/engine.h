@@ -128,6 +128,7 @@ struct str pattern(size_t n);
 /* ---- the host --------------------------------------------------------------------------------- */
 
 pid_t warden_pid(void);
+pid_t warden_if_any(void); /* 0: none at the moment */
 /* The first processes of sandboxes, youngest last. */
 size_t init_pids(pid_t *ret_pids, size_t max);
 /* Descriptors of a process; 0 where that can't be seen. */

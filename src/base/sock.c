@@ -37,7 +37,8 @@ ssize_t sock_recv(int socket, void *msg, size_t max, int *fds, size_t *n_fds, in
 	struct msghdr mh = { .msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control,
-			     .msg_controllen = (socklen_t)CMSG_SPACE(*n_fds * sizeof(int)) };
+			     /* not CMSG_SPACE: in its padding the kernel would put one more */
+			     .msg_controllen = (socklen_t)CMSG_LEN(*n_fds * sizeof(int)) };
 	ssize_t n = recvmsg(socket, &mh, flags | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&mh);
 

@@ -302,9 +302,10 @@ def test_doctor_in_a_chroot_says_so(holt, who):
         pytest.skip('only root enters a chroot')
     top = os.path.join(who.work, 'root')
     os.mkdir(top)
-    binds = [p for p in ('/usr', '/proc', '/dev', '/sys', os.path.dirname(os.path.dirname(os.path.dirname(who.argv()[0])))) if os.path.isdir(p)]
-    prefix = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), '.deps')
-    binds += [prefix] if os.path.isdir(prefix) else []
+    program = who.argv()[0]
+    libraries = subprocess.run(['ldd', program], capture_output=True, text=True, check=True).stdout
+    binds = {'/usr', '/proc', '/dev', '/sys', os.path.dirname(os.path.dirname(os.path.dirname(program)))}
+    binds |= {os.path.dirname(p) for p in re.findall(r'=> (/\S+)', libraries) if not p.startswith(('/usr/', '/lib'))}
     script = 'set -e; ' + ''.join(f'mkdir -p {top}{p}; mount --bind {p} {top}{p}; ' for p in binds) + \
         ''.join(f'ln -s usr/{n} {top}/{n}; ' for n in ('bin', 'lib', 'lib64') if os.path.exists('/usr/' + n)) + \
         f'mkdir -p {top}/etc {top}/tmp; exec chroot {top} "$@"'

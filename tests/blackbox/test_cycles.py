@@ -48,24 +48,39 @@ def test_a_thousand_cycles(spawn, residue, pool):
     cycle(mcp, 100)
     before = weigh(mcp)
     inside = host.Residue(residue.trees, residue.except_for)
-    objects = host.kernel_objects(*OBJECTS)
-    cycle(mcp, CYCLES // (1 if pool[1] == '0' else 2))
+    cycle(mcp, CYCLES if pool[1] == '0' else CYCLES // 4)
 
     def settled():
         after = weigh(mcp)
         return all(after[k] <= before[k] + (1 << 20 if 'memory' in k and not SANITIZED else 8 if 'memory' not in k else 1 << 30)
                    for k in after)
     until(settled, timeout=5, what=f'no growth over {before}, now {weigh(mcp)},')
-    inside_left = {k: v for k, v in inside.left().items() if k not in ('processes', 'namespaces', 'cgroups')}
-    assert not inside_left
-    until(lambda: all(n <= objects[k] + 200 for k, n in host.kernel_objects(*OBJECTS).items()), timeout=20,
-          what=f'kernel objects as before ({objects}, now {host.kernel_objects(*OBJECTS)})')
+    left = {k: v for k, v in inside.left().items() if k not in ('processes', 'namespaces', 'cgroups')}
+    assert not left
     assert mcp.close() == 0
     residue.check()
 
 
-def test_a_hundred_programs_one_after_another(holt, residue):
-    for i in range(100):
+def test_the_kernel_keeps_no_objects_of_what_ended(spawn):
+    """Namespaces and mounts that only a forgotten descriptor holds are in no list of processes. The counts
+    are those of the whole machine, so what grew must grow again to be believed."""
+    mcp = spawn('--pool', '0')
+    cycle(mcp, 50)
+    for _ in range(4):
+        before = host.kernel_objects(*OBJECTS)
+        if not before:
+            pytest.skip('only root sees the objects of the kernel')
+        cycle(mcp, 200)
+        try:
+            until(lambda: all(n < before[k] + 100 for k, n in host.kernel_objects(*OBJECTS).items()), timeout=8)
+            return
+        except TimeoutError:
+            pass
+    raise AssertionError(f'before {before}, 200 sandboxes later {host.kernel_objects(*OBJECTS)}')
+
+
+def test_fifty_programs_one_after_another(holt, residue):
+    for i in range(50):
         assert holt('run', '--', 'true').returncode == 0, i
     residue.check()
 
@@ -76,7 +91,7 @@ def test_memory_of_what_was_read_and_printed_is_given_back(spawn):
     sb.sh('head -c 3000000 /dev/zero | tr "\\0" a > f')
     sizes = []
     for _ in range(4):
-        for _ in range(10):
+        for _ in range(4):
             sb.content('f')
             sb.exec('cat f', max_output_bytes=2 << 20)
         sizes.append(host.memory(mcp.pid))

@@ -128,9 +128,9 @@ def test_files_count_as_memory(box, exact):
 
 def test_cpus(box, exact):
     got = box(cpus=0.2).exec('timeout 2 sh -c "while :; do :; done"')
-    assert 150 < got['cpu_ms'] < 900, got
-    two = box().exec('timeout 1 sh -c "while :; do :; done"')
-    assert two['cpu_ms'] > 300
+    assert got['cpu_ms'] < 900, got
+    free = box()
+    until(lambda: free.exec('timeout 1 sh -c "while :; do :; done"')['cpu_ms'] > 450, timeout=30, what='more without a limit')
 
 
 def test_cpus_that_can_not_be_held_are_refused(hub, driver):

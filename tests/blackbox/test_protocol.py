@@ -345,8 +345,8 @@ def test_a_client_that_does_not_read_is_not_buffered_without_end(start):
     mcp.send_raw(data, timeout=60)
     for i in ids:
         answer = mcp.wait(i)
-        if 'error' in answer:
-            assert answer['error']['data']['code'] == 'limit_exceeded'
+        if 'error' in answer or answer['result'].get('isError'):
+            assert 'limit_exceeded' in json.dumps(answer)
         else:
             assert len(answer['result']['content'][0]['text']) == 256 << 10
     mcp.ping()
@@ -392,7 +392,7 @@ def try_create(mcp):
         return None
 
 
-@pytest.mark.parametrize('token', ['tok', 7, 0, ''])
+@pytest.mark.parametrize('token', ['tok', 0])
 def test_progress_of_a_long_exec(mcp, token):
     sb = mcp.create()
     call = mcp.start('tools/call', {

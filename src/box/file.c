@@ -201,6 +201,16 @@ static void on_plain_reply(struct file_call *c, const struct im_file_done *d, si
 		finish_plain(j);
 }
 
+/* Success without the descriptor that belongs to it is a lie. */
+static const struct err *check_fd(const struct im_file_done *d, int fd, const struct err *err,
+				  struct err *e)
+{
+	if (err || d->errnum || fd >= 0)
+		return err;
+	err_set(e, ERR_GUEST, "the sandbox's first process gave no file");
+	return e;
+}
+
 /* ---- reading ---------------------------------------------------------------------------------- */
 
 static int check_regular(int fd, struct stat *st)
@@ -256,8 +266,10 @@ static void on_read_reply(struct file_call *c, const struct im_file_done *d, siz
 			  const struct err *err)
 {
 	struct file_job *j = (struct file_job *)c;
+	struct err e = ERR_INIT;
 
-	if (err || d->errnum || fd < 0) {
+	err = check_fd(d, fd, err, &e);
+	if (err || d->errnum) {
 		on_plain_reply(c, d, n, fd, err);
 		return;
 	}
@@ -330,8 +342,10 @@ static void on_write_reply(struct file_call *c, const struct im_file_done *d, si
 			   const struct err *err)
 {
 	struct file_job *j = (struct file_job *)c;
+	struct err e = ERR_INIT;
 
-	if (err || d->errnum || fd < 0) {
+	err = check_fd(d, fd, err, &e);
+	if (err || d->errnum) {
 		on_plain_reply(c, d, n, fd, err);
 		return;
 	}

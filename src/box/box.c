@@ -406,21 +406,25 @@ static void forked(struct box *box, struct pending *p, const struct wm_created *
 	free_pending(p);
 }
 
-static void lost(struct box *box, const struct wm_lost *m)
+static void lose(struct sandbox *sb)
 {
 	struct err err = ERR_INIT;
 
+	err_set(&err, ERR_GUEST, "the first process of sandbox %s ended", sb->id);
+	sb->box->stats.lost++;
+	sandbox_end(sb, &err);
+}
+
+static void lost(struct box *box, const struct wm_lost *m)
+{
 	for (struct sandbox *sb = box->sandboxes; sb; sb = sb->next) {
 		if (sb->key != m->key)
 			continue;
-		err_set(&err, ERR_GUEST, "the first process of sandbox %s ended", sb->id);
-		box->stats.lost++;
-		sandbox_end(sb, &err);
+		lose(sb);
 		return;
 	}
 }
 
-/* The files that the warden fails at are the host's: none that the caller could name better. */
 static void failed(struct box *box, const struct wm_failed *m)
 {
 	struct pending *p = take_pending(box, m->h.seq);
@@ -563,6 +567,18 @@ static int send_warden(struct box *box, const void *msg, size_t n, struct err *e
 	return sent < 0 ? err_sys(e, errno, "ask the warden") : 0;
 }
 
+void box_lose(struct sandbox *sb)
+{
+	struct box *box = sb->box;
+	const struct wm_destroy m = { .h = { WM_DESTROY, ++box->last_seq }, .key = sb->key };
+	struct err e = ERR_INIT;
+
+	lose(sb);
+	if (send_warden(box, &m, sizeof(m), &e) < 0)
+		log_debug("%s", e.msg); /* then the warden is gone, and all with it */
+}
+
+/* The files that the warden fails at are the host's: none that the caller could name better. */
 static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err *e)
 {
 	for (size_t i = 0; i < spec->n_mounts; i++) {

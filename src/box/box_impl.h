@@ -116,6 +116,8 @@ int sandbox_path(const struct sandbox *sb, struct str path, char *at, struct err
 /* Sends the WM_FORK of a pending fork, once it is known whether its source is idle. */
 void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how);
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err);
+/* Its init has ended, or has said what no init of ours would say: ends it everywhere. */
+void box_lose(struct sandbox *sb);
 
 /* ---- exec.c, file.c ------------------------------------------------------------------------- */
 

@@ -227,14 +227,16 @@ static void dispatch(struct sandbox *sb, size_t n, int fd)
 {
 	const struct im_head *h = (const void *)sb->box->message;
 
-	if (h->type == IM_EXIT && n >= sizeof(struct im_exit))
+	if (h->type == IM_EXIT && n >= sizeof(struct im_exit)) {
 		exec_exited(sb, (const void *)h);
-	else if (h->type == IM_FILE_DONE && n >= sizeof(struct im_file_done))
+	} else if (h->type == IM_FILE_DONE && n >= sizeof(struct im_file_done)) {
 		file_replied(sb, (const void *)h, n, fd);
-	else if (h->type == IM_QUIET && n >= sizeof(struct im_quiet))
+	} else if (h->type == IM_QUIET && n >= sizeof(struct im_quiet)) {
 		quiet(sb, (const void *)h);
-	else
+	} else {
 		log_warn("the init of sandbox %s said something unknown (%u)", sb->id, h->type);
+		box_lose(sb);
+	}
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -247,7 +249,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < (ssize_t)sizeof(struct im_head)) {
-		uv_poll_stop(poll); /* it has ended: the warden says so */
+		box_lose(sb);
 		return;
 	}
 	sandbox_ref(sb);

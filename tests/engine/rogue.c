@@ -1,0 +1,153 @@
+/* The hub against a first process that lies: see rogue_init.c. Each lie is an error or nonsense for
+ * who asked, and no more. */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static void test_files(void **state)
+{
+	static const char *const lies[] = { "no-fd",	 "many-fds",  "pipe",  "device",
+					    "directory", "path-only", "twice", "huge-size",
+					    "odd-stat",	 "odd-errno" };
+	struct sandbox *sb = make(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+		struct filed *r = filed(get_start(sb, lies[i], 0, 100));
+
+		/* bytes that it made up are its right */
+		ROW_CHECK(r->err.code || r->bytes.n <= 100, lies[i]);
+		filed(put_start(sb, lies[i], STR_LIT("x"), NULL));
+		filed(stat_start(sb, lies[i]));
+		filed(mkdir_start(sb, lies[i], true));
+		filed(remove_start(sb, lies[i], true));
+		filed(move_start(sb, lies[i], "x"));
+	}
+	assert_true(sandbox_live(sb));
+}
+
+static void test_specials_are_not_read(void **state)
+{
+	static const char *const lies[] = { "no-fd", "pipe", "device", "directory", "path-only" };
+	struct sandbox *sb = make(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+		ROW_CHECK(filed_code(get_start(sb, lies[i], 0, 100)) != 0, lies[i]);
+		ROW_CHECK(filed_code(put_start(sb, lies[i], STR_LIT("x"), NULL)) != 0, lies[i]);
+	}
+}
+
+static void test_lists(void **state)
+{
+	static const char *const lies[] = { "count", "full", "cut", "length" };
+	struct sandbox *sb = make(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+		struct filed *f = filed(list_start(sb, lies[i]));
+
+		ROW_CHECK(f->n <= FILE_LIST_MAX, lies[i]);
+	}
+}
+
+static void test_descriptors_do_not_pile_up(void **state)
+{
+	static const char *const lies[] = { "many-fds", "pipe", "huge-size", "odd-stat", "no-fd" };
+	struct sandbox *sb = make(NULL);
+	size_t ours;
+
+	filed(stat_start(sb, "no-fd"));
+	filed(get_start(sb, "huge-size", 0, 1));
+	ours = fds_of(getpid());
+	for (int i = 0; i < 50; i++) {
+		for (size_t k = 0; k < ARRAY_LEN(lies); k++) {
+			filed(stat_start(sb, lies[k]));
+			filed(get_start(sb, lies[k], 0, 1));
+			filed(mkdir_start(sb, lies[k], false));
+		}
+	}
+	assert_int_equal(fds_of(getpid()), ours);
+}
+
+static struct ran *ask(struct sandbox *sb, const char *lie, uint64_t timeout_ms)
+{
+	const struct str argv[] = { str_of(lie) };
+	const struct exec_spec x = { .argv = argv, .n_argv = 1, .timeout_ms = timeout_ms };
+
+	return ran_until(sb, &x);
+}
+
+static void test_programs(void **state)
+{
+	struct sandbox *sb = make(NULL);
+
+	assert_int_equal(ask(sb, "plain", 0)->result.exit_code, 0);
+	assert_int_not_equal(ask(sb, "odd", 0)->err.code, 0);
+	ask(sb, "status", 0);
+	ask(sb, "stranger", 0);
+	assert_int_equal(ask(sb, "plain", 0)->result.exit_code, 0);
+}
+
+/* What no init of ours says ends the sandbox, and only this one. */
+static void test_nonsense(void **state)
+{
+	static const char *const lies[] = { "unknown", "byte" };
+	struct sandbox *other = make(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+		struct sandbox *sb = make(NULL);
+
+		ROW_CHECK(ask(sb, lies[i], 0)->err.code == ERR_GUEST, lies[i]);
+		assert_false(sandbox_live(sb));
+	}
+	filed(get_start(other, "short", 0, 1));
+	assert_false(sandbox_live(other));
+}
+
+static void test_silence(void **state)
+{
+	struct sandbox *sb = make(NULL);
+	struct filed *f = get_start(sb, "silence", 0, 1);
+	uint64_t start = clock_ms();
+	struct ran *r = ask(sb, "silence", 100);
+
+	assert_int_equal(r->result.end, EXEC_TIMED_OUT);
+	assert_true(clock_ms() - start < 2500);
+	assert_false(sandbox_live(sb)); /* it can't be trusted any more */
+	assert_int_not_equal(filed_code(f), 0);
+}
+
+/* It may talk without end, and others are served all the same. */
+static void test_flood(void **state)
+{
+	struct sandbox *sb = make(NULL), *other = make(NULL);
+
+	ask(sb, "flood", 0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(ask(other, "plain", 0)->result.exit_code, 0);
+	destroy(sb);
+}
+
+static void test_fork(void **state)
+{
+	struct sandbox *sb = make(NULL);
+	struct forked *f = fork_start(sb, 2);
+
+	wait_for(&f->done, "the answer to a fork");
+	f = fork_start(sb, 2);
+	wait_for(&f->done, "the answer to a fork");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		engine_test(test_files),    engine_test(test_specials_are_not_read),
+		engine_test(test_lists),    engine_test(test_descriptors_do_not_pile_up),
+		engine_test(test_programs), engine_test(test_nonsense),
+		engine_test(test_silence),  engine_test(test_flood),
+		engine_test(test_fork),
+	};
+
+	return ENGINE_MAIN(argc, argv, "rogue", tests);
+}

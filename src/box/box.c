@@ -579,6 +579,30 @@ void box_lose(struct sandbox *sb)
 }
 
 /* The files that the warden fails at are the host's: none that the caller could name better. */
+static bool absolute(struct str path)
+{
+	return path.n > 0 && path.n < PATH_MAX && path.p[0] == '/' && !memchr(path.p, 0, path.n);
+}
+
+/* A place below the root that is named without "..", and outside /proc, which our own process needs
+ * as it is. */
+static bool mountable(struct str guest)
+{
+	const char *at = guest.p, *end = guest.p + guest.n;
+	size_t depth = 0;
+
+	while (at < end) {
+		const char *slash = memchr(at, '/', (size_t)(end - at));
+		struct str name = { at, (size_t)((slash ? slash : end) - at) };
+
+		if (str_is(name, "..") || (depth == 0 && str_is(name, "proc")))
+			return false;
+		depth += name.n > 0 && !str_is(name, ".");
+		at += name.n + 1;
+	}
+	return depth > 0;
+}
+
 static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err *e)
 {
 	for (size_t i = 0; i < spec->n_mounts; i++) {
@@ -589,10 +613,13 @@ static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err
 			.writable = s->writable,
 		};
 
-		if (s->host.n < 1 || s->host.p[0] != '/' || s->guest.n < 2 ||
-		    s->guest.p[0] != '/' || s->host.n >= PATH_MAX || s->guest.n >= PATH_MAX ||
-		    memchr(s->host.p, 0, s->host.n) || memchr(s->guest.p, 0, s->guest.n))
+		if (!absolute(s->host) || !absolute(s->guest))
 			return err_set(e, ERR_INVALID, "a mount takes two absolute paths");
+		if (!mountable(s->guest))
+			return err_set(
+				e, ERR_INVALID,
+				"mount on %.*s: a place below / without \"..\", not in /proc",
+				STR_ARG(s->guest));
 		if (buf_add(b, &wm, sizeof(wm), e) < 0 || buf_add(b, s->host.p, s->host.n, e) < 0 ||
 		    buf_add(b, "", 1, e) < 0 || buf_add(b, s->guest.p, s->guest.n, e) < 0 ||
 		    buf_add(b, "", 1, e) < 0)

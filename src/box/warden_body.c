@@ -244,8 +244,11 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 
 		binds[i].tree = store_host_tree(&w.host, m->host, m->writable, b->uid,
 						&binds[i].is_dir, e);
-		if (binds[i].tree < 0)
-			return err_wrap(e, "mount on %s", m->guest);
+		if (binds[i].tree < 0) {
+			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
+				e->code = ERR_INVALID; /* a mistake of who asked */
+			return err_wrap(e, IM_STAGE_MOUNT "%.160s", m->guest);
+		}
 		snprintf(binds[i].guest, sizeof(binds[i].guest), "%s", m->guest);
 	}
 	return 0;
@@ -521,6 +524,18 @@ void body_died(struct body *b)
 	end_body(b);
 }
 
+static void setup_error(struct im_setup_failed *m, struct err *e)
+{
+	m->stage[sizeof(m->stage) - 1] = '\0';
+	if (strncmp(m->stage, IM_STAGE_MOUNT, strlen(IM_STAGE_MOUNT)) == 0) {
+		err_sys(e, m->errnum, "%s", m->stage);
+		e->code = ERR_INVALID;
+	} else {
+		err_sys(e, m->errnum, "set up the sandbox (%s)", m->stage);
+		e->code = ERR_UNSUPPORTED;
+	}
+}
+
 /* A body that sets itself up says how far it is. */
 void body_says(struct body *b)
 {
@@ -531,7 +546,7 @@ void body_says(struct body *b)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (b->state == BODY_READY || n < (ssize_t)sizeof(struct im_head)) {
+	if (b->state != BODY_STARTING || n < (ssize_t)sizeof(struct im_head)) {
 		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 		return; /* it is ending: its pidfd tells the rest */
 	}
@@ -542,9 +557,7 @@ void body_says(struct body *b)
 	} else if (m.h.type == IM_READY) {
 		body_ready(b);
 	} else {
-		m.stage[sizeof(m.stage) - 1] = '\0';
-		err_sys(&e, m.errnum, "set up the sandbox (%s)", m.stage);
-		e.code = ERR_UNSUPPORTED;
+		setup_error(&m, &e);
 		body_failed(b, &e);
 	}
 }

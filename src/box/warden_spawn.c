@@ -167,21 +167,25 @@ static int make_guest_path(int root, const char *path, bool is_dir)
 	return 0;
 }
 
-static int attach_binds(const struct spawn *sp)
+/* Gives up with a stage that the warden passes on as it is: the operator named these places. */
+static void attach_binds(const struct spawn *sp)
 {
 	autoclose int root = open("/r", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char stage[60];
+	int errnum;
 
 	for (uint32_t i = 0; i < sp->n_binds; i++) {
 		const struct bind *b = &sp->binds[i];
 		autoclose int place = -1;
 
-		if (make_guest_path(root, b->guest, b->is_dir) < 0)
-			return -1;
-		place = open_in_root(root, b->guest, O_PATH);
-		if (place < 0 || mount_attach(b->tree, place, "") < 0)
-			return -1;
+		if (make_guest_path(root, b->guest, b->is_dir) == 0)
+			place = open_in_root(root, b->guest, O_PATH);
+		if (place < 0 || mount_attach(b->tree, place, "") < 0) {
+			errnum = errno;
+			snprintf(stage, sizeof(stage), IM_STAGE_MOUNT "%.40s", b->guest);
+			give_up(sp->socket, stage, errnum);
+		}
 	}
-	return 0;
 }
 
 static int set_limit(int resource, uint64_t value)
@@ -390,7 +394,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(mount_proc(sp->host->rootless));
 	STEP(hide_kernel());
 	STEP(attach_template(sp->store));
-	STEP(attach_binds(sp));
+	attach_binds(sp);
 	STEP(sethostname("sandbox", 7));
 	STEP(unshare(CLONE_NEWUSER)); /* the kernel refuses it after the chroot */
 	STEP(ask_for_map(sp->socket));

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -484,32 +485,37 @@ int store_reroot(const struct store *s, int pidfd, int root, const char *const *
 	return errnum ? err_sys(e, errnum, "put a new root under the sandbox") : 0;
 }
 
-/* A user namespace in which `on_disk` is `uid`, for an idmapped mount: a process is born into it,
- * mapped, and let go again once the namespace is held. */
-static int idmap_namespace(const struct host *h, uint32_t on_disk, uint32_t uid)
+static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32_t on_disk,
+		       uint32_t id)
 {
-	static const char *const files[] = { "uid_map", "gid_map" };
+	autoclose int fd = -1;
 	char path[64], map[64];
-	int ns = -1, n;
+	int n;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
+	n = snprintf(map, sizeof(map), "%u %u 1\n", on_disk, id);
+	return fd < 0 || write(fd, map, (size_t)n) != n ? -1 : 0;
+}
+
+/* A user namespace in which the owner and the group of st are `uid`, for an idmapped mount: a
+ * process is born into it, mapped, and let go again once the namespace is held. */
+static int idmap_namespace(const struct host *h, const struct stat *st, uint32_t uid)
+{
+	char path[64];
+	int ns = -1;
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();
 		_exit(0);
 	}
 	if (pid < 0)
 		return -1;
-	n = snprintf(map, sizeof(map), "%u %u 1\n", on_disk, uid);
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		autoclose int fd = -1;
-
-		snprintf(path, sizeof(path), "%d/%s", (int)pid, files[i]);
-		fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
-		if (fd < 0 || write(fd, map, (size_t)n) != n)
-			n = -1;
-	}
 	snprintf(path, sizeof(path), "%d/ns/user", (int)pid);
-	if (n > 0)
+	if (write_idmap(h, pid, "uid_map", st->st_uid, uid) == 0 &&
+	    write_idmap(h, pid, "gid_map", st->st_gid, uid) == 0)
 		ns = openat(h->proc, path, O_RDONLY | O_CLOEXEC);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -537,7 +543,7 @@ int store_host_tree(const struct host *h, const char *path, bool writable, uint3
 	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
 		return err_sys(e, errno, "copy the mount");
 	if (!h->one_uid) {
-		userns = idmap_namespace(h, st.st_uid, uid);
+		userns = idmap_namespace(h, &st, uid);
 		if (userns < 0)
 			return err_sys(e, errno, "map the owner of the mount");
 		/* a file system that can't: reading still works as for any stranger */

@@ -157,6 +157,8 @@ struct im_setup_failed {
 	char stage[60];
 };
 
+#define IM_STAGE_MOUNT "mount on " /* begins the stage of a mount that the operator asked for */
+
 /* argc words, then envc "NAME=value" strings, each with its NUL, after a working directory. With
  * `shell` argv is one word: the line. */
 struct im_exec {

@@ -1,0 +1,342 @@
+/* Directories and files of the host that an operator gives to a sandbox. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 200, OWNER = 1234, GROUP = 2345 };
+
+static const char *in(const char *dir, const char *name)
+{
+	static char paths[8][PATH_BYTES];
+	static unsigned next;
+	char *path = paths[next++ % 8];
+
+	snprintf(path, PATH_BYTES, "%s/%s", dir, name);
+	return path;
+}
+
+static struct sandbox *make_with(const struct sandbox_mount *mounts, size_t n)
+{
+	const struct sandbox_spec spec = { .mounts = mounts, .n_mounts = n };
+
+	return make(&spec);
+}
+
+static struct err error_with(const char *host, const char *guest)
+{
+	const struct sandbox_mount m = { str_of(host), str_of(guest), true };
+	const struct sandbox_spec spec = { .mounts = &m, .n_mounts = 1 };
+
+	return make_error(&spec);
+}
+
+static struct sandbox *make_one(const char *host, const char *guest, bool writable)
+{
+	const struct sandbox_mount m = { str_of(host), str_of(guest), writable };
+
+	return make_with(&m, 1);
+}
+
+/* A directory whose owner is nobody's default: the sandbox is to appear as him. */
+static const char *owned_dir(void)
+{
+	const char *dir = host_dir();
+
+	host_file(in(dir, "f"), "from the host\n", 0644);
+	if (!rootless()) {
+		assert_int_equal(chown(in(dir, "f"), OWNER, GROUP), 0);
+		assert_int_equal(chown(dir, OWNER, GROUP), 0);
+	}
+	return dir;
+}
+
+static void assert_owner(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_uid, rootless() ? geteuid() : OWNER);
+	assert_int_equal(st.st_gid, rootless() ? getegid() : GROUP);
+}
+
+static void test_readonly(void **state)
+{
+	const char *dir = owned_dir();
+	struct sandbox *sb = make_one(dir, "/workspace/in", false);
+	struct stat st;
+
+	assert_string_equal(sh(sb, "cat in/f; stat -c '%U %a' in/f in"),
+			    "from the host\nagent 644\nagent 755");
+	assert_string_equal(get(sb, "in/f"), "from the host\n");
+	assert_int_not_equal(sh_code(sb,
+				     "echo x > in/f || rm in/f || touch in/g || mv in/f in/g ||"
+				     "mkdir in/d || chmod 777 in/f || ln in/f in/h || ln in/f h"),
+			     0);
+	assert_int_equal(filed_code(put_start(sb, "in/f", STR_LIT("x"), NULL)), ERR_PATH_DENIED);
+	assert_int_equal(filed_code(put_start(sb, "in/g", STR_LIT("x"), NULL)), ERR_PATH_DENIED);
+	assert_int_equal(filed_code(remove_start(sb, "in/f", false)), ERR_PATH_DENIED);
+	assert_int_equal(lstat(in(dir, "f"), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0644);
+	/* what changes on the host is seen */
+	host_file(in(dir, "later"), "later\n", 0644);
+	assert_string_equal(sh(sb, "cat in/later"), "later");
+}
+
+static void test_writable(void **state)
+{
+	const char *dir = owned_dir();
+	struct sandbox *sb = make_one(dir, "/workspace/out", true);
+
+	sh(sb, "cd out; echo changed > f; echo new > g; mkdir d; echo x > d/x; ln -s f l; mkfifo p;"
+	       "chmod 750 g; touch -d @5 d");
+	put(sb, "out/put", "put");
+	put(sb, "out/f", "put over");
+	assert_owner(in(dir, "f"));
+	assert_owner(in(dir, "g"));
+	assert_owner(in(dir, "d"));
+	assert_owner(in(dir, "d/x"));
+	assert_owner(in(dir, "l"));
+	assert_owner(in(dir, "p"));
+	assert_owner(in(dir, "put"));
+	assert_string_equal(sh(sb, "cat out/f; stat -c '%U:%G %a' out/g out/put"),
+			    "put overagent:agent 750\nagent:agent 644");
+	destroy(sb);
+	assert_int_equal(access(in(dir, "d/x"), F_OK), 0); /* they stay */
+	assert_int_equal(access(in(dir, "put"), F_OK), 0);
+}
+
+/* Files of other users of the host are as other users' files are. */
+static void test_others_files(void **state)
+{
+	const char *dir = owned_dir();
+	struct sandbox *sb;
+
+	if (rootless())
+		return;
+	host_file(in(dir, "secret"), "root's", 0600);
+	host_file(in(dir, "public"), "root's\n", 0644);
+	sb = make_one(dir, "/workspace/out", true);
+	assert_int_not_equal(sh_code(sb, "cat out/secret"), 0);
+	assert_int_equal(filed_code(get_start(sb, "out/secret", 0, 1)), ERR_PATH_DENIED);
+	assert_string_equal(sh(sb, "cat out/public; stat -c %U out/public"), "root's\nnobody");
+	assert_int_not_equal(sh_code(sb, "echo x > out/public || chmod 777 out/public"), 0);
+	assert_int_not_equal(sh_code(sb, "chown root out/f"), 0);
+	assert_int_not_equal(sh_code(sb, "chmod u+s out/f"), 0);
+}
+
+/* A set-user-id program of the host is a plain one inside, and devices open nothing. */
+static void test_no_privileges(void **state)
+{
+	const char *dir = host_dir();
+	struct sandbox *sb;
+
+	if (rootless())
+		return;
+	assert_int_equal(system(NULL) != 0, 1);
+	host_file(in(dir, "id"), "#!/bin/sh\nid -u\n", 04755);
+	assert_int_equal(mknod(in(dir, "null"), S_IFCHR | 0666, (1 << 8) | 3), 0);
+	assert_int_equal(chmod(in(dir, "null"), 0666), 0);
+	sb = make_one(dir, "/mnt", true);
+	assert_string_equal(sh(sb, "/mnt/id"), "1000");
+	assert_int_not_equal(sh_code(sb, "cat /mnt/null"), 0);
+	assert_int_equal(filed_code(get_start(sb, "/mnt/null", 0, 1)), ERR_NOT_A_FILE);
+}
+
+static void test_file(void **state)
+{
+	const char *dir = owned_dir();
+	const struct sandbox_mount m[] = {
+		{ str_of(in(dir, "f")), STR_LIT("/workspace/ro.conf"), false },
+		{ str_of(in(dir, "f")), STR_LIT("/workspace/deep/er/rw.conf"), true },
+		{ str_of(in(dir, "f")), STR_LIT("/etc/hostname"), false },
+	};
+	struct sandbox *sb = make_with(m, 3);
+
+	assert_string_equal(
+		sh(sb, "cat ro.conf deep/er/rw.conf /etc/hostname | uniq -c | tr -s ' '"),
+		" 3 from the host");
+	assert_int_not_equal(sh_code(sb, "echo x > ro.conf"), 0);
+	sh(sb, "echo written > deep/er/rw.conf");
+	assert_string_equal(sh(sb, "cat ro.conf"), "written");
+	assert_owner(in(dir, "f"));
+	assert_int_not_equal(sh_code(sb, "rm -f ro.conf || mv deep/er/rw.conf x"), 0);
+	assert_int_equal(filed_code(put_start(sb, "ro.conf", STR_LIT("x"), NULL)), ERR_PATH_DENIED);
+	/* a mounted file can't be replaced as one; that is said, and it is whole */
+	assert_int_not_equal(filed_code(put_start(sb, "deep/er/rw.conf", STR_LIT("x"), NULL)), 0);
+	assert_string_equal(get(sb, "deep/er/rw.conf"), "written\n");
+	assert_string_equal(sh(sb, "ls -A deep/er"), "rw.conf");
+}
+
+static void test_nested(void **state)
+{
+	const char *one = owned_dir(), *two = owned_dir();
+	const struct sandbox_mount m[] = {
+		{ str_of(one), STR_LIT("/data"), true },
+		{ str_of(two), STR_LIT("/data/sub/two"), false },
+
+	};
+	struct sandbox *sb;
+
+	assert_int_equal(mkdir(in(one, "sub"), 0755), 0);
+	assert_int_equal(mkdir(in(one, "sub/two"), 0755), 0);
+	if (!rootless())
+		assert_int_equal(chown(in(one, "sub"), OWNER, GROUP), 0);
+	sb = make_with(m, 2);
+	assert_string_equal(sh(sb, "echo x > /data/new; ls /data /data/sub/two | tr '\\n' ' '"),
+			    "/data: f new sub  /data/sub/two: f ");
+	assert_int_not_equal(sh_code(sb, "touch /data/sub/two/x"), 0);
+	assert_int_equal(access(in(two, "x"), F_OK), -1);
+}
+
+/* The place of a mount is made where it is missing, below what the sandbox may have. */
+static void test_places(void **state)
+{
+	const char *dir = owned_dir();
+	const char *const places[] = { "/workspace", "/home/agent", "/tmp/a/b/c",
+				       "/new/place", "/opt",	    "/usr/local/share",
+				       "/mnt/",	     "/srv//x",	    "/run/shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		char line[100];
+		struct sandbox *sb = make_one(dir, places[i], false);
+
+		snprintf(line, sizeof(line), "cat %s/f", places[i]);
+		assert_string_equal(sh(sb, line), "from the host");
+		destroy(sb);
+	}
+}
+
+/* Links in the template lead within the sandbox only. */
+static void test_link_on_the_way(void **state)
+{
+	const char *dir = owned_dir();
+	struct sandbox *sb = make_one(dir, "/dev/shm/x", false); /* a link to /run/shm */
+
+	assert_string_equal(sh(sb, "cat /run/shm/x/f"), "from the host");
+}
+
+static void test_host_links(void **state)
+{
+	const char *dir = owned_dir();
+	struct sandbox *sb;
+
+	assert_int_equal(symlink(dir, in(dir, "self")), 0);
+	assert_int_equal(symlink("/etc", in(dir, "etc")), 0);
+	sb = make_one(in(dir, "self"), "/mnt", false);
+	assert_string_equal(sh(sb, "cat /mnt/f"), "from the host");
+	/* inside, its links mean the sandbox's own tree */
+	assert_string_equal(sh(sb, "grep -c agent /mnt/etc/passwd"), "1");
+}
+
+static void test_refused(void **state)
+{
+	const char *dir = owned_dir();
+	char long_path[5000];
+
+	memset(long_path, 'x', sizeof(long_path) - 1);
+	long_path[0] = '/';
+	long_path[sizeof(long_path) - 1] = '\0';
+	assert_int_equal(mkfifo(in(dir, "fifo"), 0666), 0);
+	assert_int_equal(error_with(in(dir, "nothing"), "/mnt").code, ERR_INVALID);
+	assert_int_equal(error_with("/nowhere", "/mnt").code, ERR_INVALID);
+	assert_int_equal(error_with("relative", "/mnt").code, ERR_INVALID);
+	assert_int_equal(error_with("", "/mnt").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "relative").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "/").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, long_path).code, ERR_INVALID);
+	assert_int_equal(error_with(in(dir, "fifo"), "/mnt").code, ERR_NOT_A_FILE);
+	assert_int_equal(error_with("/dev/null", "/mnt/x").code, ERR_NOT_A_FILE);
+	assert_int_equal(error_with(dir, "/etc/passwd/below").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "/usr/made/here").code, ERR_INVALID); /* read-only */
+	assert_int_equal(error_with(dir, "/proc").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "//proc/x").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "/.").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "/mnt/..").code, ERR_INVALID);
+	assert_int_equal(error_with(in(dir, "f"), "/workspace").code, ERR_INVALID);
+	assert_int_equal(error_with(dir, "/etc/passwd").code, ERR_INVALID);
+}
+
+/* Messages go to a model: they name the place inside, not the host's path. */
+static void test_messages(void **state)
+{
+	const char *dir = owned_dir();
+	struct err e = error_with(in(dir, "nothing"), "/mnt/in");
+
+	assert_null(strstr(e.msg, dir));
+	assert_non_null(strstr(e.msg, "/mnt/in"));
+}
+
+static void test_forked(void **state)
+{
+	const char *rw = owned_dir(), *ro = owned_dir();
+	const struct sandbox_mount m[] = {
+		{ str_of(rw), STR_LIT("/workspace/rw"), true },
+		{ str_of(ro), STR_LIT("/ro/dir"), false },
+		{ str_of(in(ro, "f")), STR_LIT("/workspace/file"), false },
+	};
+	struct sandbox *sb = make_with(m, 3), *child;
+	struct ran *r;
+
+	put(sb, "own", "x");
+	child = fork_of(sb, 2)->children[1]; /* idle */
+	sh(child, "echo child > rw/c; cat /ro/dir/f file own");
+	assert_string_equal(sh(sb, "cat rw/c"), "child"); /* one directory for both */
+	assert_int_not_equal(sh_code(child, "touch /ro/dir/x"), 0);
+	assert_owner(in(rw, "c"));
+	r = ran_shell(sb, "sleep 30");
+	wait_ms(30);
+	child = fork_of(sb, 1)->children[0]; /* busy */
+	assert_string_equal(sh(child, "cat rw/c /ro/dir/f file"),
+			    "child\nfrom the host\nfrom the host");
+	child = fork_of(child, 1)->children[0];
+	assert_string_equal(sh(child, "cat rw/c /ro/dir/f file"),
+			    "child\nfrom the host\nfrom the host");
+	exec_kill(r->x);
+	ran_wait(r);
+}
+
+/* A mount never comes from the pool, whose sandboxes have none. */
+static void test_not_from_pool(void **state)
+{
+	struct sandbox *sb;
+
+	engine_stop();
+	engine_start(&(struct box_config){ .pool = 2 });
+	wait_ms(200);
+	sb = make_one(owned_dir(), "/mnt", false);
+	assert_false(sandbox_from_pool(sb));
+	assert_string_equal(sh(sb, "cat /mnt/f"), "from the host");
+}
+
+static void test_thirty_two(void **state)
+{
+	static char places[32][32];
+	struct sandbox_mount m[32];
+	const char *dir = owned_dir();
+
+	for (int i = 0; i < 32; i++) {
+		snprintf(places[i], sizeof(places[i]), "/m/%d", i);
+		m[i] = (struct sandbox_mount){ str_of(dir), str_of(places[i]), i & 1 };
+	}
+	assert_string_equal(sh(make_with(m, 32), "cat /m/*/f | wc -l"), "32");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		engine_test(test_readonly),	 engine_test(test_writable),
+		engine_test(test_others_files),	 engine_test(test_no_privileges),
+		engine_test(test_file),		 engine_test(test_nested),
+		engine_test(test_places),	 engine_test(test_link_on_the_way),
+		engine_test(test_host_links),	 engine_test(test_refused),
+		engine_test(test_messages),	 engine_test(test_forked),
+		engine_test(test_not_from_pool), engine_test(test_thirty_two),
+	};
+
+	return ENGINE_MAIN(argc, argv, "mount", tests);
+}

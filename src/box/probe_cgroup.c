@@ -155,6 +155,9 @@ static int try_below(const struct tree *t, const char *above, const struct contr
 				    : put(group, c->file1, c->value1);
 	if (r == 0)
 		r = enter(group);
+	/* pids and cpu are handed on by a group with processes too, but not for processes */
+	if (t->version == 2 && r == EOPNOTSUPP)
+		r = EBUSY;
 	rmdir(group);
 	if (on) {
 		snprintf(word, sizeof(word), "-%s", c->name);

@@ -21,6 +21,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -233,6 +234,16 @@ static int try_overlay(const struct probe_try *t, const char *options)
 
 #define OVERLAY_DIRS "lowerdir=/tmp/l,upperdir=/tmp/u,workdir=/tmp/w"
 
+/* Without its marks an overlay is not used, and files are copied (see warden_store.c). */
+static int try_overlay_unprivileged(const struct probe_try *t)
+{
+	int r = scratch(t);
+
+	if (r == 0 && setxattr("/tmp", "user.overlay.try", "y", 1, 0) < 0 && errno == EOPNOTSUPP)
+		return probe_say(t, 0, "not used: tmpfs keeps no user attributes before Linux 6.6");
+	return r != 0 ? r : try_overlay(t, OVERLAY_DIRS ",userxattr");
+}
+
 static int overlay_in_userns(const struct probe_try *t)
 {
 	const char *what;
@@ -249,7 +260,7 @@ int probe_try_overlay(const struct probe_try *t)
 
 	if (!t->host->root) {
 		r = stand(t);
-		return r != 0 ? r : try_overlay(t, OVERLAY_DIRS ",userxattr");
+		return r != 0 ? r : try_overlay_unprivileged(t);
 	}
 	pid = fork();
 	if (pid == 0) {

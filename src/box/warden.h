@@ -71,6 +71,9 @@ struct store {
 	int ns_store, ns_base;
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
 	bool userxattr; /* overlay without privileges */
+	bool plain; /* no overlays, since they can't be had whole: each sandbox has copies of its own,
+		       which it makes itself, of the skeleton or of the layer that it is forked from */
+	uint64_t skel_bytes, skel_inodes; /* of the copied skeleton, above the disk limit */
 	uint32_t last_layer;
 	struct {
 		char base[32], guest[64];
@@ -83,18 +86,24 @@ int store_init(struct store *s, const struct host *h, struct err *e) MUST_USE;
 
 /* A new empty layer that holds at most `disk` bytes. */
 struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUST_USE;
-/* Gives the first layer of a sandbox the home and work directories of its user. */
-int store_layer_own(const struct layer *l, uint32_t uid, struct err *e) MUST_USE;
+/* Gives the first layer of a sandbox the home and work directories of its user. Where layers are
+ * plain they are in the skeleton. */
+int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid,
+		    struct err *e) MUST_USE;
 struct layer *layer_ref(struct layer *l);
 void layer_unref(struct layer *l); /* the last one unmounts it; NULL-safe */
 void chain_fini(struct chain *c);
 
 /* Changes how much a layer may hold. */
-int store_layer_resize(const struct layer *l, uint64_t disk, struct err *e) MUST_USE;
+int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk,
+		       struct err *e) MUST_USE;
 uint64_t store_layer_used(const struct layer *l);
 
 /* The merged view of a chain, as a detached mount. With no upper it is read-only. */
 int store_overlay(const struct store *s, const struct chain *c, struct err *e) MUST_USE;
+/* Where layers are plain: the writable layer of a chain, as a detached mount, and in *ret_fill the
+ * open directory that is to be copied into it. That one is let go of by the chain. */
+int store_plain(struct chain *c, int *ret_fill, struct err *e) MUST_USE;
 
 /* Puts a new root under a sandbox in which nothing runs but its PID 1. The old root's layers are
  * free when it returns. */
@@ -179,14 +188,14 @@ pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_US
 /* Makes the calling process's network namespace anew, with its loopback up. */
 int spawn_make_net(void);
 
-/* What it is built from: its root (a detached overlay), the control groups to enter, and their
- * counters (-1: none). All are closed by spawn_parts_fini(). */
+/* What it is built from: its root (a detached mount), what is to be copied there, the counters of
+ * its control groups (-1: none), and the groups to enter. All are closed by spawn_parts_fini(). */
 struct spawn_parts {
-	int root, oom_events, pids_events;
+	int root, fill, oom_events, pids_events;
 	int tasks[CG_CONTROLLERS];
 	uint32_t n_tasks;
 };
-#define SPAWN_PARTS_INIT ((struct spawn_parts){ -1, -1, -1, { 0 }, 0 })
+#define SPAWN_PARTS_INIT ((struct spawn_parts){ -1, -1, -1, -1, { 0 }, 0 })
 void spawn_parts_fini(struct spawn_parts *parts);
 int spawn_give(int socket, const struct spawn_parts *parts, struct err *e) MUST_USE;
 

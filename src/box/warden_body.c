@@ -285,9 +285,10 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 
 	b->chain.upper = store_layer_new(&w.store, disk, e);
 	if (!b->chain.upper ||
-	    (!b->chain.n_frozen && store_layer_own(b->chain.upper, b->uid, e) < 0))
+	    (!b->chain.n_frozen && store_layer_own(&w.store, b->chain.upper, b->uid, e) < 0))
 		return -1;
-	parts->root = store_overlay(&w.store, &b->chain, e);
+	parts->root = w.store.plain ? store_plain(&b->chain, &parts->fill, e)
+				    : store_overlay(&w.store, &b->chain, e);
 	if (parts->root < 0 || cgroup_new(&w.cgroups, slot_of(b), &b->limits, e) < 0)
 		return -1;
 	n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
@@ -378,7 +379,7 @@ void pool_refill(void)
 /* A ready body takes the limits that are asked for. */
 static int fit_body(struct body *b, const struct limits *l, struct err *e)
 {
-	if (l->disk != b->limits.disk && store_layer_resize(b->chain.upper, l->disk, e) < 0)
+	if (l->disk != b->limits.disk && store_layer_resize(&w.store, b->chain.upper, l->disk, e) < 0)
 		return -1;
 	if (cgroup_set(&w.cgroups, slot_of(b), l, &b->limits, e) < 0)
 		return -1;

@@ -2,6 +2,10 @@
  * Forking: what an idle sandbox has written becomes a frozen layer that it and its children stand
  * on; what a busy one has written is copied, in a process of its own. Chains of layers that grow
  * long are squashed into one in the background.
+ *
+ * Where layers are plain (struct store), children copy: of an idle sandbox its layer as it is, since
+ * nothing is asked of its init until all children are ready; of a busy one the copy that was made
+ * while it was frozen. A chain then has no more than that one layer, until the child is started.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +42,8 @@ static uint64_t disk_left(const struct chain *c, uint64_t disk)
 {
 	uint64_t used = 0;
 
+	if (w.store.plain)
+		return disk;
 	for (uint32_t i = 0; i < c->n_frozen; i++)
 		used += c->frozen[i]->bytes;
 	return used + MIB < disk ? disk - used : MIB;
@@ -133,6 +139,15 @@ static int freeze_layer(struct body *b, struct err *e)
 	chain_fini(&b->chain);
 	b->chain = next;
 	return 0;
+}
+
+static int fork_idle(struct request *r, struct body *source, struct err *e)
+{
+	const struct chain own = { .frozen = { source->chain.upper }, .n_frozen = 1 }; /* borrowed */
+
+	if (w.store.plain)
+		return make_children(r, source, &own, e);
+	return freeze_layer(source, e) < 0 ? -1 : make_children(r, source, &source->chain, e);
 }
 
 static struct job *new_job(struct err *e)
@@ -321,8 +336,7 @@ int fork_body(const struct wm_fork *m, struct err *e)
 	if (!r)
 		return -1;
 	if (m->how == WM_FORK_IDLE)
-		failed = freeze_layer(source, e) < 0 ||
-			 make_children(r, source, &source->chain, e) < 0;
+		failed = fork_idle(r, source, e) < 0;
 	else
 		failed = fork_busy(r, source, m->how == WM_FORK_BUSY, e) < 0;
 	if (failed) {

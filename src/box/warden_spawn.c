@@ -246,7 +246,7 @@ static int become_guest(bool rootless)
 #define CLONE_INTO_CGROUP 0x200000000ull
 #endif
 
-enum { PARTS_MAX = 3 + CG_CONTROLLERS };
+enum { PARTS_MAX = 4 + CG_CONTROLLERS };
 
 /* Waits for what the warden makes meanwhile. */
 static int receive_parts(int socket, struct spawn_parts *ret_parts)
@@ -257,12 +257,14 @@ static int receive_parts(int socket, struct spawn_parts *ret_parts)
 	ssize_t n = sock_recv(socket, &m, sizeof(m), fds, &n_fds, 0);
 
 	if (n != (ssize_t)sizeof(m) || m.h.type != IM_PARTS ||
-	    n_fds != 1 + m.oom + m.pids + m.n_tasks) {
+	    n_fds != 1 + m.fill + m.oom + m.pids + m.n_tasks) {
 		errno = EPIPE;
 		return -1;
 	}
 	*ret_parts = SPAWN_PARTS_INIT;
 	ret_parts->root = *at++;
+	if (m.fill)
+		ret_parts->fill = *at++;
 	if (m.oom)
 		ret_parts->oom_events = *at++;
 	if (m.pids)
@@ -276,6 +278,7 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
 {
 	const struct im_parts m = {
 		.h = { IM_PARTS, 0 },
+		.fill = parts->fill >= 0,
 		.oom = parts->oom_events >= 0,
 		.pids = parts->pids_events >= 0,
 		.n_tasks = parts->n_tasks,
@@ -284,6 +287,8 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
 	size_t n = 0;
 
 	fds[n++] = parts->root;
+	if (m.fill)
+		fds[n++] = parts->fill;
 	if (m.oom)
 		fds[n++] = parts->oom_events;
 	if (m.pids)
@@ -298,6 +303,7 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
 void spawn_parts_fini(struct spawn_parts *parts)
 {
 	close_fd(&parts->root);
+	close_fd(&parts->fill);
 	close_fd(&parts->oom_events);
 	close_fd(&parts->pids_events);
 	for (uint32_t i = 0; i < parts->n_tasks; i++)
@@ -312,6 +318,21 @@ static int enter_groups(const struct spawn_parts *parts)
 			return -1;
 	}
 	return 0;
+}
+
+/* Where layers are plain, by the new process: what it takes in memory is its own sandbox's. */
+static int fill_root(struct spawn_parts *parts)
+{
+	int to, errnum;
+
+	if (parts->fill < 0)
+		return 0;
+	to = openat(parts->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (to < 0)
+		return -1;
+	errnum = copy_tree(take_fd(&parts->fill), to);
+	errno = errnum;
+	return errnum ? -1 : 0;
 }
 
 /* Tells the warden that the user namespace is there. */
@@ -390,6 +411,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
 	STEP(receive_parts(sp->socket, &parts));
 	STEP(enter_groups(&parts));
+	STEP(fill_root(&parts));
 	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
 	STEP(mount_proc(sp->host->rootless));
 	STEP(hide_kernel());

@@ -10,6 +10,10 @@
  *
  * A sandbox's root is an overlay: the skeleton, its frozen layers, its writable layer. Layers are
  * tmpfs, so a size limit is exact and nothing is ever left on disk.
+ *
+ * An overlay made without privileges keeps its marks (of directories that were made anew or renamed)
+ * in user.* attributes, which tmpfs has since Linux 6.6. Before, such an overlay gives EIO and EXDEV
+ * where programs don't expect them, and there are none: layers are plain.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,6 +30,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <linux/openat2.h>
 #include <unistd.h>
 
@@ -156,6 +161,38 @@ static int make_dev(void)
 	return 0;
 }
 
+/* What a sandbox's first layer holds besides the skeleton: the directories of its user. */
+static int own_dirs(const char *top, uint32_t uid)
+{
+	char path[128];
+
+	for (size_t i = 0; i < template_host_n_owned; i++) {
+		const struct owned_dir *d = &template_host_owned[i];
+
+		snprintf(path, sizeof(path), "%s%s", top, d->path);
+		if (make_dir(path, d->mode) < 0 || (d->guest && lchown(path, uid, uid) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* Decides whether layers are plain, and prepares the skeleton for being copied as a whole. */
+static int choose_layers(struct store *s, const struct host *h)
+{
+	struct statvfs v;
+
+	if (!h->rootless || setxattr("/skel", "user.overlay.try", "y", 1, 0) == 0) {
+		removexattr("/skel", "user.overlay.try");
+		return 0;
+	}
+	if (errno != EOPNOTSUPP || own_dirs("/skel", h->uid_base) < 0 || statvfs("/skel", &v) < 0)
+		return -1;
+	s->plain = true;
+	s->skel_bytes = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
+	s->skel_inodes = v.f_files - v.f_ffree;
+	return 0;
+}
+
 static int add_bind(struct store *s, const char *base, const char *guest)
 {
 	if (s->n_binds == BINDS_MAX) {
@@ -246,6 +283,8 @@ int store_init(struct store *s, const struct host *h, struct err *e)
 		return err_sys(e, errno, "make the mount namespace of the store");
 	if (template_host_skeleton("/skel", "/h") < 0)
 		return err_sys(e, errno, "make the skeleton of the host template");
+	if (choose_layers(s, h) < 0)
+		return err_sys(e, errno, "prepare the skeleton for copying");
 	if (make_base_ns(s, h) < 0)
 		return err_sys(e, errno, "make the mount namespace that sandboxes start from");
 	return 0;
@@ -278,7 +317,8 @@ struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e)
 	l->refs = 1;
 	layer_path(path, l, "");
 	if (make_dir(path, 0755) < 0 ||
-	    new_tmpfs(path, disk, inodes_for(disk), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV) < 0) {
+	    new_tmpfs(path, disk + s->skel_bytes, inodes_for(disk) + s->skel_inodes,
+		      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV) < 0) {
 		err_sys(e, errno, "make a layer of files");
 		rmdir(path);
 		return NULL;
@@ -294,17 +334,13 @@ struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e)
 	return NULL;
 }
 
-int store_layer_own(const struct layer *l, uint32_t uid, struct err *e)
+int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid, struct err *e)
 {
-	char path[128];
+	char path[64];
 
-	for (size_t i = 0; i < template_host_n_owned; i++) {
-		const struct owned_dir *d = &template_host_owned[i];
-
-		snprintf(path, sizeof(path), "/l/%u/u%s", l->id, d->path);
-		if (make_dir(path, d->mode) < 0 || (d->guest && lchown(path, uid, uid) < 0))
-			return err_sys(e, errno, "make the home directory");
-	}
+	layer_path(path, l, "/u");
+	if (!s->plain && own_dirs(path, uid) < 0)
+		return err_sys(e, errno, "make the home directory");
 	return 0;
 }
 
@@ -342,15 +378,16 @@ void chain_fini(struct chain *c)
 	*c = (struct chain){ 0 };
 }
 
-int store_layer_resize(const struct layer *l, uint64_t disk, struct err *e)
+int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk, struct err *e)
 {
 	char path[64], text[32];
 
 	layer_path(path, l, "");
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)disk);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(disk + s->skel_bytes));
 	if (mount_reconfigure(path, "size", text) < 0)
 		return err_sys(e, errno, "set the disk limit");
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)inodes_for(disk));
+	snprintf(text, sizeof(text), "%llu",
+		 (unsigned long long)(inodes_for(disk) + s->skel_inodes));
 	if (mount_reconfigure(path, "nr_inodes", text) < 0)
 		return err_sys(e, errno, "set the limit of files");
 	return 0;
@@ -440,6 +477,24 @@ int store_overlay(const struct store *s, const struct chain *c, struct err *e)
 	tree = mount_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 					 (c->upper ? 0 : MOUNT_ATTR_RDONLY));
 	return tree < 0 ? err_sys(e, errno, "mount the stack of layers") : tree;
+}
+
+int store_plain(struct chain *c, int *ret_fill, struct err *e)
+{
+	autoclose int fill = c->n_frozen ? store_layer_open(c->frozen[0])
+					 : open("/skel", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char path[64];
+	int tree;
+
+	layer_path(path, c->upper, "/u");
+	tree = mount_copy(AT_FDCWD, path, false);
+	if (fill < 0 || tree < 0)
+		return err_sys(e, errno, "prepare a layer of files");
+	/* what is open stays, even when it is unmounted */
+	while (c->n_frozen)
+		layer_unref(c->frozen[--c->n_frozen]);
+	*ret_fill = take_fd(&fill);
+	return tree;
 }
 
 /*

@@ -146,9 +146,9 @@ struct im_head {
 /* Descriptors: the root, the counters that are there, the groups to enter. */
 struct im_parts {
 	struct im_head h;
+	uint32_t fill; /* 1: a directory to be copied into the root is there */
 	uint32_t oom, pids; /* 1: the counter is there */
 	uint32_t n_tasks;
-	uint32_t pad;
 };
 
 struct im_setup_failed {

@@ -379,7 +379,8 @@ void pool_refill(void)
 /* A ready body takes the limits that are asked for. */
 static int fit_body(struct body *b, const struct limits *l, struct err *e)
 {
-	if (l->disk != b->limits.disk && store_layer_resize(&w.store, b->chain.upper, l->disk, e) < 0)
+	if (l->disk != b->limits.disk &&
+	    store_layer_resize(&w.store, b->chain.upper, l->disk, e) < 0)
 		return -1;
 	if (cgroup_set(&w.cgroups, slot_of(b), l, &b->limits, e) < 0)
 		return -1;

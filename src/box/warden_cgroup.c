@@ -247,7 +247,8 @@ static int hand_on(int dir)
 {
 	if (write_file(dir, "cgroup.subtree_control", "+memory +pids") < 0)
 		return -1;
-	write_file(dir, "cgroup.subtree_control", "+cpu"); /* not everywhere: CG_CPU is then left out */
+	write_file(dir, "cgroup.subtree_control",
+		   "+cpu"); /* not everywhere: CG_CPU is then left out */
 	return 0;
 }
 

@@ -143,7 +143,8 @@ static int freeze_layer(struct body *b, struct err *e)
 
 static int fork_idle(struct request *r, struct body *source, struct err *e)
 {
-	const struct chain own = { .frozen = { source->chain.upper }, .n_frozen = 1 }; /* borrowed */
+	const struct chain own = { .frozen = { source->chain.upper },
+				   .n_frozen = 1 }; /* borrowed */
 
 	if (w.store.plain)
 		return make_children(r, source, &own, e);

@@ -444,8 +444,8 @@ static int overlay_of_many(const struct store *s, const struct chain *c, const c
 			 c->upper->id);
 	snprintf(options, sizeof(options), "lowerdir=%s%s,%s%s%s", lower, dirs, marks,
 		 value ? "=" : "", value ? value : "");
-	if (mount("overlay", "/many", "overlay",
-		  MS_NOSUID | MS_NODEV | (c->upper ? 0u : MS_RDONLY), options) < 0)
+	if (mount("overlay", "/many", "overlay", MS_NOSUID | MS_NODEV | (c->upper ? 0u : MS_RDONLY),
+		  options) < 0)
 		return err_sys(e, errno, "stack many layers");
 	tree = mount_copy(AT_FDCWD, "/many", false);
 	umount2("/many", MNT_DETACH);

@@ -37,8 +37,8 @@ async function call(name, args) {
 const tell = (what, ms) => say(`${what}  ${dim(`${ms.toFixed(1)} ms`)}`);
 const short = (id) => `${id.slice(0, 12)}…`;
 
-async function run(sandbox, ...argv) {
-    const { text, ms } = await call('sandbox_exec', { sandbox, argv });
+async function run(sandbox, command, ...args) {
+    const { text, ms } = await call('sandbox_exec', { sandbox, command, args });
     return { ...JSON.parse(text), ms };
 }
 

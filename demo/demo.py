@@ -83,8 +83,8 @@ class Client:
             raise Failed(f'{name}: {text}')
         return text, result.get('structuredContent'), ms
 
-    def run(self, sandbox, *argv):
-        text, _, ms = self.call('sandbox_exec', sandbox=sandbox, argv=list(argv))
+    def run(self, sandbox, command, *args):
+        text, _, ms = self.call('sandbox_exec', sandbox=sandbox, command=command, args=list(args))
         return {**json.loads(text), 'ms': ms}
 
     def close(self):

@@ -23,8 +23,8 @@ ERR_ROW(NOT_A_FILE, "not_a_file", -32602, 400, 125, false,
 	"Name a regular file; directories, pipes, sockets, devices and /proc are reached with "
 	"sandbox_exec only.")
 ERR_ROW(COMMAND_NOT_FOUND, "command_not_found", -32602, 404, 127, false,
-	"Check the program's name and that the template contains it; a shell line goes into "
-	"command, a list of words into argv.")
+	"Check the program's name and that the template contains it; without args, command is a "
+	"line for the shell.")
 ERR_ROW(COMMAND_NOT_RUN, "command_not_executable", -32602, 403, 126, false,
 	"Make the file executable (chmod +x), check its interpreter line, and that the working "
 	"directory exists.")

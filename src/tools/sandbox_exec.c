@@ -15,7 +15,8 @@ enum { TIMEOUT_MAX = 86400, TIMEOUT_DEFAULT = 30 };
 
 struct exec_params {
 	struct str sandbox, command;
-	struct field_strs argv;
+	bool has_args;
+	struct field_strs args;
 	uint32_t timeout_seconds;
 	struct field_map env;
 	struct str cwd;
@@ -26,10 +27,11 @@ struct exec_params {
 
 static const struct field exec_fields[] = {
 	SANDBOX_ROW(struct exec_params),
-	FIELD(struct exec_params, command, .min = 1, .max = EXEC_BYTES_MAX,
-	      .doc = "Shell line to run. Exactly one of command and argv is required."),
-	FIELD(struct exec_params, argv, .min = 1, .max = EXEC_ARGS_MAX,
-	      .doc = "Instead of command: the program and its arguments, without a shell."),
+	FIELD(struct exec_params, command, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
+	      .doc = "Shell line to run; with args, the name of the program to run."),
+	FIELD(struct exec_params, args, .max = EXEC_ARGS_MAX - 1,
+	      .has = FIELD_HAS(struct exec_params, has_args),
+	      .doc = "Runs command as a program with just these arguments, without a shell; [] for none."),
 	FIELD(struct exec_params, timeout_seconds, .min = 1, .max = TIMEOUT_MAX,
 	      .def = DEFAULT_INT(TIMEOUT_DEFAULT),
 	      .doc = "Kill it and all its descendants after this long."),
@@ -147,17 +149,28 @@ static void on_tick(void *data)
 	call_progress(r->call, seconds, r->timeout_seconds, text);
 }
 
+/* The words of a program without a shell; none when command is a shell line. */
+static int words(struct call *c, const struct exec_params *p, struct exec_spec *spec, struct err *e)
+{
+	struct str *argv;
+
+	if (!p->has_args) {
+		spec->shell = p->command;
+		return 0;
+	}
+	argv = arena_array(call_arena(c), p->args.n + 1, sizeof(*argv), e);
+	if (!argv)
+		return -1;
+	argv[0] = p->command;
+	for (size_t i = 0; i < p->args.n; i++)
+		argv[i + 1] = p->args.p[i];
+	spec->argv = argv;
+	spec->n_argv = p->args.n + 1;
+	return 0;
+}
+
 static int check(const struct exec_params *p, struct err *e)
 {
-	bool line = p->command.p != NULL, words = p->argv.n > 0;
-
-	if (line == words)
-		return err_set(
-			e, ERR_INVALID,
-			line ? "command and argv: give one of them, not both"
-			     : "command: is missing (or argv, for a program without a shell)");
-	if (words && p->argv.p[0].n == 0)
-		return err_set(e, ERR_INVALID, "argv[0]: the program's name is empty");
 	if (p->has_input && p->has_input_base64)
 		return err_set(e, ERR_INVALID,
 			       "stdin and stdin_base64: give one of them, not both");
@@ -169,9 +182,6 @@ static int start(struct call *c, const struct exec_params *p, struct sandbox *sb
 	AUTO(run_free) struct exec_run *r = calloc(1, sizeof(*r));
 	bool binary = p->has_input_base64;
 	struct exec_spec spec = {
-		.argv = p->argv.p,
-		.n_argv = p->argv.n,
-		.shell = p->command,
 		.n_env = p->env.n,
 		.cwd = p->cwd,
 		.timeout_ms = p->timeout_seconds * 1000ull,
@@ -185,7 +195,7 @@ static int start(struct call *c, const struct exec_params *p, struct sandbox *sb
 	r->timeout_seconds = p->timeout_seconds;
 	output_init(&r->out, p->max_output_bytes);
 	output_init(&r->err, p->max_output_bytes);
-	if (call_reserve(c, 2 * (size_t)p->max_output_bytes, e) < 0 ||
+	if (words(c, p, &spec, e) < 0 || call_reserve(c, 2 * (size_t)p->max_output_bytes, e) < 0 ||
 	    tool_env(c, &p->env, &spec.env, e) < 0 ||
 	    tool_bytes(c, "stdin_base64", binary ? p->input_base64 : p->input,
 		       binary ? ENCODING_BASE64 : ENCODING_UTF8, &r->input, e) < 0)

@@ -259,7 +259,8 @@ class Sandbox:
         return self.client.result(self.start(command, **arguments), within)
 
     def argv(self, *argv, within=DEADLINE + 30, **arguments):
-        return self.client.call('sandbox_exec', within=within, sandbox=self.id, argv=list(argv), **arguments)
+        return self.client.call('sandbox_exec', within=within, sandbox=self.id, command=argv[0],
+                                args=list(argv[1:]), **arguments)
 
     def sh(self, command, **arguments):
         """Standard output of a command that must succeed."""

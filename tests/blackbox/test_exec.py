@@ -104,15 +104,15 @@ def test_working_directory_that_is_none(sb):
 
 
 def test_programs_that_are_none(sb):
-    assert sb.fails('sandbox_exec', argv=['no-such-program'])['code'] == 'command_not_found'
-    assert sb.fails('sandbox_exec', argv=['./nothing'])['code'] == 'command_not_found'
+    assert sb.fails('sandbox_exec', command='no-such-program', args=[])['code'] == 'command_not_found'
+    assert sb.fails('sandbox_exec', command='./nothing', args=[])['code'] == 'command_not_found'
     sb.write('plain', '#!/bin/sh\necho hi\n')
-    assert sb.fails('sandbox_exec', argv=['./plain'])['code'] == 'command_not_executable'
-    assert sb.fails('sandbox_exec', argv=['/tmp'])['code'] == 'command_not_executable'
+    assert sb.fails('sandbox_exec', command='./plain', args=[])['code'] == 'command_not_executable'
+    assert sb.fails('sandbox_exec', command='/tmp', args=[])['code'] == 'command_not_executable'
     sb.sh('chmod +x plain')
     assert sb.argv('./plain')['stdout'] == 'hi\n'
     sb.write('odd', '#!/no/such/interpreter\n', mode='0755')
-    assert sb.fails('sandbox_exec', argv=['./odd'])['code'] in ('command_not_found', 'command_not_executable')
+    assert sb.fails('sandbox_exec', command='./odd', args=[])['code'] in ('command_not_found', 'command_not_executable')
 
 
 def test_a_shell_that_finds_no_program_is_a_result(sb):
@@ -129,7 +129,7 @@ def test_many_arguments(sb):
     words = ['w'] * 4000
     assert sb.argv('sh', '-c', 'echo $#', 'sh', *words)['stdout'] == '4000\n'
     assert sb.argv('sh', '-c', 'printf %s "$1" | wc -c', 'sh', 'x' * 90_000)['stdout'] == '90000\n'
-    assert sb.fails('sandbox_exec', argv=['true', 'x' * 90_000, 'y' * 90_000])['code'] in ('too_large', 'invalid_arguments')
+    assert sb.fails('sandbox_exec', command='true', args=['x' * 90_000, 'y' * 90_000])['code'] in ('too_large', 'invalid_arguments')
 
 
 # ---- what comes out ------------------------------------------------------------------------------

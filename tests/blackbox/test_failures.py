@@ -57,11 +57,6 @@ def out_of_bounds(mcp, sb):
 
 
 @case
-def command_and_argv(mcp, sb):
-    return sb.fails('sandbox_exec', command='true', argv=['true'])
-
-
-@case
 def broken_base64(mcp, sb):
     return sb.fails('sandbox_write_file', path='f', content='a?==', encoding='base64')
 
@@ -159,18 +154,18 @@ def a_file_of_proc(mcp, sb):
 
 @case
 def no_such_command(mcp, sb):
-    return sb.fails('sandbox_exec', argv=['no-such-program', 'x'])
+    return sb.fails('sandbox_exec', command='no-such-program', args=['x'])
 
 
 @case
 def no_such_program_path(mcp, sb):
-    return sb.fails('sandbox_exec', argv=['/workspace/none'])
+    return sb.fails('sandbox_exec', command='/workspace/none', args=[])
 
 
 @case
 def not_executable(mcp, sb):
     sb.write('script', '#!/bin/sh\n')
-    return sb.fails('sandbox_exec', argv=['./script'])
+    return sb.fails('sandbox_exec', command='./script', args=[])
 
 
 @case
@@ -186,7 +181,7 @@ def file_too_large(mcp, sb):
 
 @case
 def arguments_too_large(mcp, sb):
-    return sb.fails('sandbox_exec', argv=['true', 'x' * 60_000, 'y' * 60_000])
+    return sb.fails('sandbox_exec', command='true', args=['x' * 60_000, 'y' * 60_000])
 
 
 @case

@@ -207,9 +207,11 @@ def test_arguments_may_be_absent(mcp):
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout': 9}, 'timeout'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': None}, 'command'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'argv': ['true']}, 'argv'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'args': ['true']}, 'command'),
     ('sandbox_exec', {'sandbox': 'sbx-x'}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'argv': []}, 'argv'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'argv': ['a', 1]}, 'argv'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': '', 'args': []}, 'command'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'a', 'args': ['a', 1]}, 'args'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'a', 'args': 'b'}, 'args'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'env': ['A=1']}, 'env'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'env': {'A': 1}}, 'env'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'a\x00b'}, 'command'),
@@ -439,7 +441,7 @@ def test_file_contents_and_commands_stay_out_of_the_log(start):
     sb = mcp.create(env={'K': 'hush-hush-env'})
     sb.write('f', 'hush-hush-file')
     sb.exec('echo hush-hush-$((40+2)); cat', stdin='hush-hush-stdin')
-    mcp.fails('sandbox_exec', sandbox=sb.id, command='hush-hush', argv=['hush-hush'])
+    mcp.fails('sandbox_exec', sandbox=sb.id, command='hush-hush', args=['hush-hush'])
     assert mcp.close() == 0
     with open(mcp.log, encoding='utf-8') as f:
         assert 'hush-hush' not in f.read()

@@ -20,13 +20,12 @@ static void test_tables(void **state)
 	}
 }
 
-/* Names and required arguments of version 1.0.0. sandbox_exec's command has argv as alternative,
- * which no list of required names can say. */
+/* Names and required arguments of version 1.0.0. */
 static const struct {
 	const char *name, *required, *also;
 } contract[] = {
 	{ "sandbox_create", "[\"pool\"]", "pool" },
-	{ "sandbox_exec", "[\"sandbox\"]", "timeout_seconds" },
+	{ "sandbox_exec", "[\"sandbox\",\"command\"]", "timeout_seconds" },
 	{ "sandbox_read_file", "[\"sandbox\",\"path\"]", "path" },
 	{ "sandbox_write_file", "[\"sandbox\",\"path\",\"content\"]", "content" },
 	{ "sandbox_fork", "[\"sandbox\"]", "replicas" },

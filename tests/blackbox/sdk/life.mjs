@@ -46,7 +46,7 @@ const steps = {
 		await box.ok('sandbox_write_file', { sandbox, path: 'bin', content: data.toString('base64'), encoding: 'base64' });
 		const read = await box.ok('sandbox_read_file', { sandbox, path: 'bin', encoding: 'base64' });
 		assert.ok(Buffer.from(read.content, 'base64').equals(data));
-		const piped = await box.ok('sandbox_exec', { sandbox, argv: ['cat'], stdin_base64: data.toString('base64') });
+		const piped = await box.ok('sandbox_exec', { sandbox, command: 'cat', args: [], stdin_base64: data.toString('base64') });
 		assert.ok(Buffer.from(piped.stdout_base64, 'base64').equals(data));
 		await box.ok('sandbox_terminate', { sandbox });
 	},

@@ -371,7 +371,7 @@ struct ran *ran_start(struct sandbox *sb, const struct exec_spec *spec)
 	return r;
 }
 
-struct ran *ran_argv(struct sandbox *sb, const char *const *argv)
+struct ran *ran_argv_start(struct sandbox *sb, const char *const *argv)
 {
 	struct str words[16];
 	struct exec_spec spec = { .argv = words, .timeout_ms = EXEC_MS };
@@ -380,7 +380,15 @@ struct ran *ran_argv(struct sandbox *sb, const char *const *argv)
 		words[spec.n_argv] = str_of(argv[spec.n_argv]);
 		spec.n_argv++;
 	}
-	return ran_until(sb, &spec);
+	return ran_start(sb, &spec);
+}
+
+struct ran *ran_argv(struct sandbox *sb, const char *const *argv)
+{
+	struct ran *r = ran_argv_start(sb, argv);
+
+	ran_wait(r);
+	return r;
 }
 
 struct ran *ran_shell(struct sandbox *sb, const char *line)

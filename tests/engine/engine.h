@@ -79,7 +79,8 @@ struct ran {
 #define EXEC_MS 20000 /* the timeout that the short forms give */
 
 struct ran *ran_start(struct sandbox *sb, const struct exec_spec *spec);
-struct ran *ran_argv(struct sandbox *sb, const char *const *argv); /* ends in NULL */
+struct ran *ran_argv_start(struct sandbox *sb, const char *const *argv); /* ends in NULL */
+struct ran *ran_argv(struct sandbox *sb, const char *const *argv); /* and waits */
 struct ran *ran_shell(struct sandbox *sb, const char *line);
 void ran_wait(struct ran *r);
 struct ran *ran_until(struct sandbox *sb, const struct exec_spec *spec); /* start and wait */

@@ -1,0 +1,274 @@
+/* Limits as a program meets them, and as the result of an exec tells of them. */
+#include "engine.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+static struct sandbox *make_limited(uint64_t memory, uint64_t disk, uint32_t pids)
+{
+	const struct sandbox_spec spec = {
+		.limits = { .memory = memory, .disk = disk, .pids = pids },
+	};
+
+	return make(&spec);
+}
+
+static struct ran *run(struct sandbox *sb, const char *line)
+{
+	struct ran *r = ran_shell(sb, line);
+
+	ran_wait(r);
+	assert_int_equal(r->err.code, 0);
+	return r;
+}
+
+static const char eat_200_mib[] = "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}";
+
+static void test_memory(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 0, 0);
+	struct ran *r = run(sb, eat_200_mib);
+
+	assert_string_not_equal(buf_str(&r->out).p, "200000000\n");
+	if (!limits_by("rlimit"))
+		assert_true(r->result.hit_memory);
+	assert_false(r->result.hit_pids);
+	r = run(sb, "echo well"); /* the next is not blamed */
+	assert_string_equal(buf_str(&r->out).p, "well\n");
+	assert_false(r->result.hit_memory);
+}
+
+/* The program itself is killed, not a child of it. */
+static void test_memory_of_the_leader(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 0, 0);
+	struct ran *r;
+
+	if (!has_python(sb))
+		return;
+	r = run(sb, "exec python3 -c 'x = bytearray(200000000); print(len(x))'");
+	assert_int_not_equal(r->result.exit_code, 0);
+	if (limits_by("rlimit"))
+		return;
+	assert_int_equal(r->result.end, EXEC_SIGNALED);
+	assert_int_equal(r->result.signal, 9);
+	assert_true(r->result.hit_memory);
+	assert_true(sandbox_live(sb));
+}
+
+/* Files are memory too: together they stay below the limit. */
+static void test_memory_and_files(void **state)
+{
+	struct sandbox *sb = make_limited(96 * MIB, 80 * MIB, 0);
+	struct ran *r;
+
+	if (limits_by("rlimit"))
+		return;
+	sh(sb, "head -c 70000000 /dev/zero > f");
+	r = run(sb, "x=$(head -c 60000000 /dev/zero | tr '\\0' x); echo ${#x}");
+	assert_true(r->result.hit_memory);
+	sh(sb, "rm f");
+	r = run(sb, "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo ${#x}");
+	assert_string_equal(buf_str(&r->out).p, "30000000\n");
+}
+
+static void test_peak(void **state)
+{
+	struct sandbox *sb = make(NULL);
+	struct ran *r;
+
+	if (!has_python(sb))
+		return;
+	r = run(sb, "exec python3 -c 'x = bytearray(b\"x\") * 60000000'");
+	assert_in_range(r->result.peak_bytes, 60000000, 120000000);
+	r = run(sb, "exec true");
+	assert_true(r->result.peak_bytes < 20000000);
+}
+
+static void test_cpu_time(void **state)
+{
+	struct sandbox *sb = make(NULL);
+	struct ran *r = run(sb, "timeout 0.5 sh -c 'while :; do :; done'");
+
+	assert_in_range(r->result.cpu_us, 50000, 700000);
+	assert_in_range(r->result.wall_us, 450000, 5000000);
+	r = run(sb, "sleep 0.3");
+	assert_true(r->result.cpu_us < 200000);
+}
+
+static void test_pids(void **state)
+{
+	struct sandbox *sb = make_limited(0, 0, 20);
+	struct ran *r = run(sb, "for i in $(seq 60); do sleep 2 & done; wait");
+
+	if (!limits_by("rlimit"))
+		assert_true(r->result.hit_pids);
+	assert_false(r->result.hit_memory);
+	assert_non_null(strstr(buf_str(&r->errs).p, "fork"));
+	r = run(sb, "echo well");
+	assert_string_equal(buf_str(&r->out).p, "well\n");
+	assert_false(r->result.hit_pids);
+}
+
+/* The number counts all: init, and two that a program starts until it can't. */
+static void test_pids_are_exact(void **state)
+{
+	struct sandbox *sb = make_limited(0, 0, 20);
+	struct ran *r;
+
+	if (!has_python(sb))
+		return;
+	put(sb, "count.py",
+	    "import os, time\n"
+	    "n = 2\n"
+	    "try:\n"
+	    "    while n < 100:\n"
+	    "        if os.fork() == 0: time.sleep(3); os._exit(0)\n"
+	    "        n += 1\n"
+	    "except OSError: pass\n"
+	    "print(n)\n");
+	r = run(sb, "exec python3 count.py");
+	assert_string_equal(buf_str(&r->out).p, "20\n");
+}
+
+/* A full house: an exec that finds no place is told so, and later ones work. */
+static void test_exec_without_pids(void **state)
+{
+	struct sandbox *sb = make_limited(0, 0, LIMIT_PIDS_MIN);
+	struct ran *r[6];
+	size_t refused = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(r); i++)
+		r[i] = ran_argv_start(sb, (const char *const[]){ "sleep", "0.5", NULL });
+	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
+		ran_wait(r[i]);
+		if (r[i]->err.code)
+			assert_int_equal(r[i]->err.code, ERR_LIMIT);
+		refused += r[i]->err.code != 0;
+	}
+	assert_true(refused >= 3);
+	assert_string_equal(
+		buf_str(&ran_argv(sb, (const char *const[]){ "echo", "well", NULL })->out).p,
+		"well\n");
+}
+
+static void test_disk(void **state)
+{
+	struct sandbox *sb = make_limited(0, 20 * MIB, 0);
+
+	assert_int_not_equal(sh_code(sb, "head -c 30000000 /dev/zero > f 2>/dev/null"), 0);
+	assert_int_equal(sh_code(sb, "rm f; head -c 15000000 /dev/zero > f"), 0);
+	/* all that can be written is one disk */
+	assert_int_not_equal(sh_code(sb, "head -c 15000000 /dev/zero > /tmp/g 2>/dev/null"), 0);
+	sh_code(sb, "rm -f /tmp/g f");
+	assert_int_not_equal(sh_code(sb, "head -c 30000000 /dev/zero > /run/shm/g 2>/dev/null"), 0);
+	sh_code(sb, "rm -f /run/shm/g");
+	assert_int_not_equal(
+		sh_code(sb, "for i in $(seq 20000); do : > n$i || exit 1; done 2>/dev/null"), 0);
+	sh(sb, "rm -f n*; df -k / | awk 'END { exit $2 > 20480 }'");
+}
+
+/* What a sandbox can take of the kernel without files or processes is bounded too. */
+static void test_shared_memory(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 0, 0);
+	struct ran *r;
+
+	if (!has_python(sb) || limits_by("rlimit"))
+		return;
+	r = run(sb, "exec python3 -c '\n"
+		    "import mmap\n"
+		    "m = mmap.mmap(-1, 200000000)\n"
+		    "for i in range(0, 200000000, 4096): m[i] = 1\n"
+		    "print(1)'");
+	assert_true(r->result.hit_memory);
+	r = run(sb, "exec python3 -c '\n"
+		    "import os\n"
+		    "f = os.memfd_create(\"x\")\n"
+		    "for i in range(200): os.write(f, bytes(1000000))\n"
+		    "print(1)'");
+	assert_true(r->result.hit_memory);
+	assert_string_equal(sh(sb, "echo well"), "well");
+}
+
+static void test_open_files(void **state)
+{
+	struct sandbox *sb = make(NULL);
+
+	assert_in_range(atoi(sh(sb, "ulimit -n")), 256, 65536);
+	assert_string_equal(sh(sb, "ulimit -Hc"), "0");
+}
+
+static void test_sharing_of_cpu(void **state)
+{
+	const struct sandbox_spec spec = { .limits = { .cpu_milli = 250 } };
+	struct sandbox *sb;
+	struct ran *r;
+
+	if (limits_by("rlimit")) {
+		assert_int_equal(make_error(&spec).code, ERR_UNSUPPORTED);
+		return;
+	}
+	sb = make(&spec);
+	r = run(sb, "for i in 1 2 3; do timeout 1.6 sh -c 'while :; do :; done' & done; wait");
+	assert_in_range(r->result.cpu_us, 150000, 900000); /* of 1.6 s for all, 0.4 s */
+}
+
+/* One's hunger is not another's. */
+static void test_neighbours(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 0, 16), *other = make_limited(64 * MIB, 0, 16);
+	struct ran *bomb = ran_shell(sb, "f() { f | f & }; f; sleep 2");
+	struct ran *r;
+
+	r = run(other, "for i in 1 2 3 4 5; do sleep 0.1 & done; wait; echo well");
+	assert_string_equal(buf_str(&r->out).p, "well\n");
+	assert_false(r->result.hit_pids);
+	r = ran_shell(sb, eat_200_mib);
+	assert_string_equal(sh(other, "x=$(head -c 8000000 /dev/zero | tr '\\0' x); echo ${#x}"),
+			    "8000000");
+	exec_kill(bomb->x);
+	ran_wait(bomb);
+	ran_wait(r);
+}
+
+/* In a fork the limits count anew, for each of them. */
+static void test_forks(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 0, 16);
+	struct forked *f = fork_of(sb, 3);
+	struct ran *r[3];
+
+	for (int i = 0; i < 3; i++)
+		r[i] = ran_shell(f->children[i],
+				 "for i in $(seq 9); do sleep 1 & done; wait; echo ok");
+	for (int i = 0; i < 3; i++) {
+		ran_wait(r[i]);
+		assert_string_equal(buf_str(&r[i]->out).p, "ok\n");
+	}
+	r[0] = run(f->children[0], eat_200_mib);
+	assert_string_not_equal(buf_str(&r[0]->out).p, "200000000\n");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		engine_test(test_memory),
+		engine_test(test_memory_of_the_leader),
+		engine_test(test_memory_and_files),
+		engine_test(test_peak),
+		engine_test(test_cpu_time),
+		engine_test(test_pids),
+		engine_test(test_pids_are_exact),
+		engine_test(test_exec_without_pids),
+		engine_test(test_disk),
+		engine_test(test_shared_memory),
+		engine_test(test_open_files),
+		engine_test(test_sharing_of_cpu),
+		engine_test(test_neighbours),
+		engine_test(test_forks),
+	};
+
+	return ENGINE_MAIN(argc, argv, "limit", tests);
+}

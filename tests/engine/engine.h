@@ -130,7 +130,7 @@ struct str pattern(size_t n);
 
 pid_t warden_pid(void);
 pid_t warden_if_any(void); /* 0: none at the moment */
-/* The first processes of sandboxes, youngest last. */
+/* The first processes of sandboxes, in no order. */
 size_t init_pids(pid_t *ret_pids, size_t max);
 /* Descriptors of a process; 0 where that can't be seen. */
 size_t fds_of(pid_t pid);

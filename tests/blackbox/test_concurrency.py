@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from client import Failed
+from client import Failed, until
 
 
 def test_a_long_exec_delays_no_other_request(box):
@@ -116,3 +116,16 @@ def test_floods_from_many_delay_nobody(box):
     assert worst < 2
     for flood in floods:
         one.client.result(flood, within=40)
+
+
+def test_many_cancelled_at_once_cost_no_sandbox(spawn):
+    """Killing takes its first process a while; that is no reason to give the sandbox up."""
+    mcp = spawn('--pool', '0')
+    sb = mcp.create()
+    sb.write('f', 'kept')
+    for _ in range(6):
+        calls = [sb.start('sleep 60 & sleep 60', max_output_bytes=1024, timeout_seconds=60) for _ in range(128)]
+        for call in calls:
+            mcp.notify('notifications/cancelled', {'requestId': call})
+        until(lambda: sb.running('sleep') == 0, timeout=20, what='their end')
+    assert sb.content('f') == 'kept'

@@ -21,6 +21,9 @@
 #include "base/mem.h"
 #include "box/warden_state.h"
 
+/* Room that a squashed layer has beside the sandbox's own files: it holds the skeleton too. */
+#define SKELETON_ROOM (64 * MIB)
+
 /* ---- fork ------------------------------------------------------------------------------------- */
 
 static void chain_copy_frozen(struct chain *to, const struct chain *from)
@@ -36,16 +39,21 @@ static void chain_push(struct chain *c, struct layer *l)
 	c->n_frozen++;
 }
 
+static uint64_t chain_bytes(const struct chain *c)
+{
+	uint64_t used = 0;
+
+	for (uint32_t i = 0; i < c->n_frozen; i++)
+		used += c->frozen[i]->bytes;
+	return used;
+}
+
 /* What of the disk limit is not yet used by frozen layers; a little is always left, so that a full
  * sandbox can still be forked and cleaned up. */
 static uint64_t disk_left(const struct chain *c, uint64_t disk)
 {
-	uint64_t used = 0;
+	uint64_t used = w.store.plain ? 0 : chain_bytes(c);
 
-	if (w.store.plain)
-		return disk;
-	for (uint32_t i = 0; i < c->n_frozen; i++)
-		used += c->frozen[i]->bytes;
 	return used + MIB < disk ? disk - used : MIB;
 }
 
@@ -276,7 +284,7 @@ static void squash_if_deep(const struct body *b)
 	if (!j)
 		return;
 	chain_copy_frozen(&j->squashed, &b->chain);
-	j->out = store_layer_new(&w.store, b->limits.disk, &e);
+	j->out = store_layer_new(&w.store, b->limits.disk + SKELETON_ROOM, &e);
 	root = j->out ? store_overlay(&w.store, &j->squashed, &e) : -1;
 	if (root < 0 || start_copy(j, openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 				   store_layer_open(j->out), &e) < 0) {
@@ -308,7 +316,10 @@ static void squashed(struct job *j, int errnum)
 	if (errnum) {
 		log_warn("layers could not be squashed: %s", strerror(errnum));
 	} else {
+		/* the skeleton that is in it now is not the sandbox's use of its disk */
 		j->out->bytes = store_layer_used(j->out);
+		if (j->out->bytes > chain_bytes(&j->squashed))
+			j->out->bytes = chain_bytes(&j->squashed);
 		j->out->complete = true;
 		for (uint32_t i = 0; i < w.n_bodies; i++) {
 			struct body *b = &w.bodies[i];

@@ -84,7 +84,7 @@ struct sandbox {
 	struct file_call *calls;
 	uint32_t n_files; /* operations on files under way, some of which hold descriptors */
 	struct pending *forking; /* a fork of it that is under way */
-	uint64_t forked_ms; /* when the last one ended; 0: there was none */
+	uint64_t heard_ms; /* when its init last spoke, or could again after a fork */
 	struct queued *queue; /* messages to init that wait for the end of that fork */
 	uint32_t n_queued;
 	bool stopped; /* its processes wait for IM_CONTINUE */

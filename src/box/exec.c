@@ -23,6 +23,7 @@ enum {
 	DRAIN_READS = 32, /* what a pipe can hold when its program has ended, and some */
 	STDIN_QUEUE_MAX = 1024 * 1024,
 	KILL_GRACE_MS = 1000,
+	KILL_PATIENCE_MS = 10000,
 	ENV_TOTAL_MAX = 600,
 };
 
@@ -48,6 +49,7 @@ struct exec {
 	uv_timer_t *timer;
 	bool timed_out;
 	uint64_t started_ns;
+	uint64_t killed_ms; /* when init was told to kill it */
 	char name[64]; /* argv[0], for messages */
 };
 
@@ -256,15 +258,17 @@ static void send_signal(struct exec *x, int signal, uint32_t flags)
 
 static void on_kill_timeout(uv_timer_t *t);
 
-/* A fork holds back what is said to init; its time to answer begins after that. */
-static bool wait_for_fork(struct exec *x)
+/* Init is judged by its silence: one that has many trees to kill, or is held back by a fork, may
+ * need longer than the grace for one, but not for ever. */
+static bool wait_on(struct exec *x)
 {
-	uint64_t heard_ms = clock_ms() - x->sb->forked_ms;
+	uint64_t now = clock_ms(), silent_ms = now - x->sb->heard_ms;
 
-	if (!x->sb->forking && heard_ms >= KILL_GRACE_MS)
+	if (!x->sb->forking &&
+	    (silent_ms >= KILL_GRACE_MS || now - x->killed_ms >= KILL_PATIENCE_MS))
 		return false;
 	uv_timer_start(x->timer, on_kill_timeout,
-		       x->sb->forking ? KILL_GRACE_MS : KILL_GRACE_MS - heard_ms, 0);
+		       x->sb->forking ? KILL_GRACE_MS : KILL_GRACE_MS - silent_ms, 0);
 	return true;
 }
 
@@ -280,7 +284,7 @@ static void on_kill_timeout(uv_timer_t *t)
 	};
 	struct sandbox *sb;
 
-	if (wait_for_fork(x))
+	if (wait_on(x))
 		return;
 	sb = sandbox_ref(x->sb);
 	log_error("sandbox %s: its first process does not answer; ending it", sb->id);
@@ -292,6 +296,7 @@ static void on_kill_timeout(uv_timer_t *t)
 
 static void kill_tree(struct exec *x)
 {
+	x->killed_ms = clock_ms();
 	send_signal(x, SIGKILL, IM_SIGNAL_TREE);
 	if (x->timer)
 		uv_timer_start(x->timer, on_kill_timeout, KILL_GRACE_MS, 0);

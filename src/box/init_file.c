@@ -21,7 +21,7 @@
 #include "box/file_types.h"
 #include "box/init.h"
 
-enum { WRITES_MAX = 64, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 8192, TEMPS_MAX = 1000 };
+enum { WRITES_MAX = 512, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 8192, TEMPS_MAX = 1000 };
 
 /* A file being written: one without a name where the file system can have that, so that nobody sees
  * it and no copy of the sandbox has it; else one with a temporary name beside its place. */
@@ -89,7 +89,9 @@ static int open_known(const char *path, bool directory, struct im_file_done *d)
 		d->errnum = errno;
 		return -1;
 	}
-	if (fstat(fd, &st) == 0 && (directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)) &&
+	/* without a name it is memory that /proc leads to: our own program's, for one */
+	if (fstat(fd, &st) == 0 &&
+	    (directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink > 0) &&
 	    !foreign_fs(fd)) {
 		fill_stat(&d->st, &st);
 		return fd;

@@ -252,6 +252,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 		box_lose(sb);
 		return;
 	}
+	sb->heard_ms = clock_ms();
 	sandbox_ref(sb);
 	dispatch(sb, (size_t)n, fd);
 	sandbox_unref(sb);
@@ -321,7 +322,7 @@ void sandbox_fork_ended(struct sandbox *sb)
 	struct err e = ERR_INIT;
 
 	sb->forking = NULL;
-	sb->forked_ms = clock_ms();
+	sb->heard_ms = clock_ms();
 	if (!sb->live)
 		return;
 	if (sb->stopped && send_now(sb, &go_on, sizeof(go_on), NULL, 0, &e) < 0)

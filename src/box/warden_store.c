@@ -278,16 +278,22 @@ static int make_base_ns(struct store *s, const struct host *h)
 
 int store_init(struct store *s, const struct host *h, struct err *e)
 {
+	const char *step = NULL;
+
 	s->userxattr = h->rootless;
 	if (make_store_ns(s, h) < 0)
-		return err_sys(e, errno, "make the mount namespace of the store");
-	if (template_host_skeleton("/skel", "/h") < 0)
-		return err_sys(e, errno, "make the skeleton of the host template");
-	if (choose_layers(s, h) < 0)
-		return err_sys(e, errno, "prepare the skeleton for copying");
-	if (make_base_ns(s, h) < 0)
-		return err_sys(e, errno, "make the mount namespace that sandboxes start from");
-	return 0;
+		step = "make the mount namespace of the store";
+	else if (template_host_skeleton("/skel", "/h") < 0)
+		step = "make the skeleton of the host template";
+	else if (choose_layers(s, h) < 0)
+		step = "prepare the skeleton for copying";
+	else if (make_base_ns(s, h) < 0)
+		step = "make the mount namespace that sandboxes start from";
+	if (!step)
+		return 0;
+	err_sys(e, errno, "%s", step);
+	e->code = ERR_UNSUPPORTED; /* whatever it was, this host does not let us */
+	return -1;
 }
 
 /* ---- layers ----------------------------------------------------------------------------------- */

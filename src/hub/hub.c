@@ -6,7 +6,8 @@
 #include "hub/hub_impl.h"
 
 enum { MAX_CALLS = 256 };
-#define MAX_OUTPUT ((size_t)512 << 20)
+/* what as many reads of a file as there may be calls can take, at their default */
+#define MAX_OUTPUT ((size_t)1 << 30)
 
 static void hub_free(struct hub *hub)
 {

@@ -1,0 +1,169 @@
+/*
+ * Sandboxes beside their peers: bench LIBEXEC HOLT N. Every operation and every peer takes its turn in
+ * each of N rounds, so that what else the machine does hits all alike; the ratios are to fork + exec of
+ * /bin/true in the same run. Prints Markdown.
+ */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { WIDE = 16, DIRTY_MIB = 100, IDLE_PEERS = 100, IDLE_MANY = 1000, SUSTAINED = 512 };
+
+enum {
+	COLD,
+	COLD_CREATE,
+	COLD_EXEC,
+	DESTROY,
+	POOL_FIRST,
+	POOL_CREATE,
+	LIVE,
+	FORK,
+	BURST,
+	WHOLE,
+	OURS
+};
+
+static struct row ours[OURS] = {
+	[COLD] = { .what = "create, run `true`, destroy; no pool", .who = "holt" },
+	[COLD_CREATE] = { .what = "— of it create", .who = "holt" },
+	[COLD_EXEC] = { .what = "— of it the first exec", .who = "holt" },
+	[DESTROY] = { .what = "— of it destroy", .who = "holt" },
+	[POOL_FIRST] = { .what = "from the pool: create to the end of the first exec",
+			 .who = "holt" },
+	[POOL_CREATE] = { .what = "— of it create", .who = "holt" },
+	[LIVE] = { .what = "exec in a live sandbox", .who = "holt" },
+	[FORK] = { .what = "fork of an idle sandbox with 100 MB dirty", .who = "holt" },
+	[BURST] = { .what = "16 creates at once, each", .who = "holt" },
+	[WHOLE] = { .what = "`holt run -- true`, the whole process", .who = "holt" },
+};
+
+static struct row theirs[8], at_once[8];
+
+static void round_of(const char *holt, size_t i)
+{
+	const char *const whole[] = { holt, "run", "--", "/bin/true", NULL };
+	struct cycle c;
+
+	for (size_t k = 0; k < n_peers; k++) {
+		wait_quiet();
+		sample(&theirs[k], run_peer(peers[k].argv, k == 1));
+	}
+	wait_quiet();
+	c = cold_cycle();
+	sample(&ours[COLD], c.create + c.exec + c.destroy);
+	sample(&ours[COLD_CREATE], c.create);
+	sample(&ours[COLD_EXEC], c.exec);
+	sample(&ours[DESTROY], c.destroy);
+	c = pool_cycle();
+	sample(&ours[POOL_FIRST], c.create + c.exec);
+	sample(&ours[POOL_CREATE], c.create);
+	wait_quiet();
+	sample(&ours[LIVE], live_exec());
+	wait_quiet();
+	sample(&ours[WHOLE], run_peer(whole, false));
+	sample(&ours[FORK], fork_dirty(DIRTY_MIB));
+}
+
+static void bursts(void)
+{
+	double us[WIDE];
+
+	for (size_t k = 0; k < n_peers; k++) {
+		if (k == 1 || theirs[k].absent || k == n_peers - 1)
+			continue; /* crun's containers have one name; vfork waits for each */
+		wait_quiet();
+		run_peers_at_once(peers[k].argv, WIDE, us);
+		for (size_t i = 0; i < WIDE; i++)
+			sample(&at_once[k], us[i]);
+	}
+	wait_quiet();
+	burst(WIDE, us);
+	for (size_t i = 0; i < WIDE; i++)
+		sample(&ours[BURST], us[i]);
+}
+
+static void print_row(struct row *r, const char *what, const char *who, double plain)
+{
+	if (r->absent || !r->n)
+		printf("| %s | %s | — | — | — | could not be run here |\n", what, who);
+	else
+		printf("| %s | %s | %.0f | %.0f | %.2f | %zu |\n", what, who, percentile(r, 0.5),
+		       percentile(r, 0.99), percentile(r, 0.5) / plain, r->n);
+}
+
+static void print_times(void)
+{
+	double plain = percentile(&theirs[0], 0.5);
+
+	printf("| operation | who | median µs | p99 µs | × fork + exec | n |\n|---|---|---|---|---|---|\n");
+	for (size_t k = 0; k < n_peers; k++)
+		print_row(&theirs[k], "run `true`", peers[k].name, plain);
+	for (size_t i = 0; i < OURS; i++)
+		print_row(&ours[i], ours[i].what, ours[i].who, plain);
+	for (size_t k = 0; k < n_peers; k++) {
+		if (at_once[k].n)
+			print_row(&at_once[k], "16 at once, each to its end", peers[k].name, plain);
+	}
+}
+
+static double settled(void)
+{
+	usleep(1500000); /* the kernel gives memory of network namespaces back late */
+	return (double)mem_available();
+}
+
+static void print_memory(const char *who, size_t n, double before)
+{
+	printf("| %s | %zu | %.2f |\n", who, n, (before - settled()) / (double)n / 1e6);
+}
+
+static void idle_peer(const struct peer *p)
+{
+	int pids[IDLE_PEERS];
+	double before = settled();
+
+	for (size_t i = 0; i < IDLE_PEERS; i++)
+		pids[i] = start_idle(p->idle);
+	print_memory(p->name, IDLE_PEERS, before);
+	for (size_t i = 0; i < IDLE_PEERS; i++)
+		stop_idle(pids[i]);
+}
+
+static void print_idle(size_t many)
+{
+	double before;
+
+	printf("\n| idle, all in | how many | MB each |\n|---|---|---|\n");
+	for (size_t k = 0; k < n_peers; k++) {
+		if (peers[k].idle && !theirs[k].absent)
+			idle_peer(&peers[k]);
+	}
+	before = settled();
+	idle_sandboxes(many);
+	print_memory("holt", many, before);
+}
+
+int main(int argc, char **argv)
+{
+	size_t n = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
+
+	if (n < 1 || n > SAMPLES_MAX)
+		die("usage: bench LIBEXEC HOLT N");
+	peers_init();
+	engine_init(argv[1]);
+	for (size_t i = 0; i < 2; i++)
+		(void)cold_cycle(); /* warm */
+	for (size_t i = 0; i < n; i++)
+		round_of(argv[2], i);
+	for (size_t i = 0; i * WIDE < n; i++)
+		bursts();
+	print_times();
+	printf("\nSustained: %.0f creates a second, each destroyed again, 16 under way.\n",
+	       sustained(n < 100 ? WIDE : SUSTAINED));
+	print_idle(n < 100 ? 32 : IDLE_MANY);
+	engine_fini();
+	peers_fini();
+	return 0;
+}

@@ -58,6 +58,7 @@ struct running {
 static struct {
 	int signals;
 	int null;
+	struct rlimit files; /* of programs */
 	struct running execs[EXECS_MAX];
 	int n_execs; /* slots in use, from the first */
 	char message[WIRE_MAX + 1];
@@ -159,6 +160,9 @@ static _Noreturn void launch_child(struct launch *l)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	/* half of ours: descriptors in flight are counted for the user, and what programs leave
+	 * there must not keep us from sending one */
+	setrlimit(RLIMIT_NOFILE, &self.files);
 	l->stage = IM_STAGE_CWD;
 	for (int i = 0; i < 3; i++) {
 		if (dup2(l->fds[i], i) < 0)
@@ -325,10 +329,20 @@ static void reap(void)
 
 struct proc {
 	pid_t pid, parent;
-	bool alive; /* not a zombie */
+	bool alive; /* not a zombie; one whose first thread ended looks like one */
 	bool stopped;
 	bool ours; /* descends from the one that is searched for */
 };
+
+/* Of a line of /proc/N/stat from its fourth field on: the twentieth. */
+static long threads_of(const char *at)
+{
+	for (int field = 4; field < 20 && at; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? atol(at) : 0;
+}
 
 static bool read_proc(const char *name, struct proc *p)
 {
@@ -350,7 +364,7 @@ static bool read_proc(const char *name, struct proc *p)
 		return false;
 	p->pid = (pid_t)atol(name);
 	p->parent = (pid_t)atol(at + 4);
-	p->alive = at[2] != 'Z' && at[2] != 'X';
+	p->alive = (at[2] != 'Z' && at[2] != 'X') || threads_of(at + 4) > 1;
 	p->stopped = at[2] == 'T';
 	p->ours = false;
 	return true;
@@ -573,6 +587,9 @@ int main(void)
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	self.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	getrlimit(RLIMIT_NOFILE, &self.files);
+	self.files.rlim_max /= 2;
+	self.files.rlim_cur = self.files.rlim_max;
 	self.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (self.signals < 0 || self.null < 0 || getpid() != 1)
 		return 1;

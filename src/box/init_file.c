@@ -78,6 +78,17 @@ static void fill_stat(struct im_stat *out, const struct stat *st)
 	out->mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
 }
 
+/* Where our own program is, which /proc leads to: outside of the sandbox's root. */
+static dev_t own_device(void)
+{
+	static dev_t device;
+	struct stat st;
+
+	if (!device && stat("/proc/self/exe", &st) == 0)
+		device = st.st_dev;
+	return device;
+}
+
 /* An O_PATH descriptor of what path leads to, when that is a regular file (or a directory, as
  * asked) of the sandbox's own; -1 with *d telling why. */
 static int open_known(const char *path, bool directory, struct im_file_done *d)
@@ -89,10 +100,10 @@ static int open_known(const char *path, bool directory, struct im_file_done *d)
 		d->errnum = errno;
 		return -1;
 	}
-	/* without a name it is memory that /proc leads to: our own program's, for one */
+	/* without a name it is memory that /proc leads to */
 	if (fstat(fd, &st) == 0 &&
 	    (directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink > 0) &&
-	    !foreign_fs(fd)) {
+	    st.st_dev != own_device() && !foreign_fs(fd)) {
 		fill_stat(&d->st, &st);
 		return fd;
 	}

@@ -67,7 +67,6 @@ static const int allowed[] = {
 	__NR_fchdir,
 	__NR_fchown,
 	__NR_fchownat,
-	__NR_fcntl,
 	__NR_fdatasync,
 	__NR_fgetxattr,
 	__NR_flistxattr,
@@ -117,7 +116,6 @@ static const int allowed[] = {
 	__NR_io_setup,
 	__NR_io_submit,
 	__NR_ioprio_get,
-	__NR_ioprio_set,
 	__NR_kill,
 	__NR_landlock_add_rule,
 	__NR_landlock_create_ruleset,
@@ -168,7 +166,6 @@ static const int allowed[] = {
 	__NR_pread64,
 	__NR_preadv,
 	__NR_preadv2,
-	__NR_prlimit64,
 	__NR_pselect6,
 	__NR_pwrite64,
 	__NR_pwritev,
@@ -200,10 +197,6 @@ static const int allowed[] = {
 	__NR_sched_getparam,
 	__NR_sched_getscheduler,
 	__NR_sched_rr_get_interval,
-	__NR_sched_setaffinity,
-	__NR_sched_setattr,
-	__NR_sched_setparam,
-	__NR_sched_setscheduler,
 	__NR_sched_yield,
 	__NR_seccomp,
 	__NR_semctl,
@@ -224,7 +217,6 @@ static const int allowed[] = {
 	__NR_setgroups,
 	__NR_setitimer,
 	__NR_setpgid,
-	__NR_setpriority,
 	__NR_setregid,
 	__NR_setresgid,
 	__NR_setresuid,
@@ -321,6 +313,10 @@ enum check {
 	CHECK_OPEN, /* the same where the flags in argument 1 create a file */
 	CHECK_OPENAT, /* flags in argument 2 */
 	CHECK_PERSONALITY, /* only asked for, or set to what it is */
+	CHECK_FCNTL, /* no leases: whoever opens the file would wait, and PID 1 opens files */
+	CHECK_NOT_INIT, /* not on PID 1, which has the same user: argument 0 */
+	CHECK_PRIORITY, /* the same for a process, a group, and not for all of a user */
+	CHECK_IOPRIO,
 	CHECK_PRCTL, /* a program stays the one to whom its orphans come: see init.c */
 };
 
@@ -343,6 +339,14 @@ static const struct rule rules[] = {
 	{ __NR_openat, 0, CHECK_OPENAT },
 	{ __NR_personality, 0, CHECK_PERSONALITY },
 	{ __NR_prctl, 0, CHECK_PRCTL },
+	{ __NR_fcntl, 0, CHECK_FCNTL },
+	{ __NR_prlimit64, 0, CHECK_NOT_INIT },
+	{ __NR_sched_setaffinity, 0, CHECK_NOT_INIT },
+	{ __NR_sched_setattr, 0, CHECK_NOT_INIT },
+	{ __NR_sched_setparam, 0, CHECK_NOT_INIT },
+	{ __NR_sched_setscheduler, 0, CHECK_NOT_INIT },
+	{ __NR_setpriority, 0, CHECK_PRIORITY },
+	{ __NR_ioprio_set, 0, CHECK_IOPRIO },
 #ifdef __x86_64__
 	{ __NR_chmod, 0, CHECK_MODE_1 },
 	{ __NR_creat, 0, CHECK_MODE_1 },
@@ -464,7 +468,7 @@ struct build {
 
 #define NEW_NAMESPACES                                                                             \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
-	 CLONE_NEWPID | CLONE_NEWNET)
+	 CLONE_NEWPID | CLONE_NEWNET | CLONE_PARENT)
 #define SET_ID_BITS (S_ISUID | S_ISGID)
 
 /* Arguments are 64 bits wide, low word first on these machines. The kernel itself looks at the
@@ -502,6 +506,15 @@ static const struct {
 	[CHECK_PERSONALITY] = { { LOAD(args[0]), IF_EQ(0, 1, 0), IF_EQ(0xffffffff, 0, 1),
 				  RET(ALLOW), RET(FAIL(EPERM)) },
 				5 },
+	[CHECK_FCNTL] = { { LOAD(args[1]), IF_EQ(F_SETLEASE, 0, 1), RET(FAIL(EINVAL)), RET(ALLOW) },
+			  4 },
+	[CHECK_NOT_INIT] = { { LOAD(args[0]), IF_EQ(1, 0, 1), RET(FAIL(EPERM)), RET(ALLOW) }, 4 },
+	[CHECK_PRIORITY] = { { LOAD(args[0]), IF_EQ(2 /* PRIO_USER */, 2, 0), LOAD(args[1]),
+			       IF_EQ(1, 0, 1), RET(FAIL(EPERM)), RET(ALLOW) },
+			     6 },
+	[CHECK_IOPRIO] = { { LOAD(args[0]), IF_EQ(3 /* IOPRIO_WHO_USER */, 2, 0), LOAD(args[1]),
+			     IF_EQ(1, 0, 1), RET(FAIL(EPERM)), RET(ALLOW) },
+			   6 },
 	[CHECK_PRCTL] = { { LOAD(args[0]), IF_EQ(PR_SET_CHILD_SUBREAPER, 0, 2), LOAD(args[1]),
 			    IF_EQ(0, 1, 0), RET(ALLOW), RET(FAIL(EPERM)) },
 			  6 },

@@ -69,6 +69,7 @@ struct bind {
 /* Binds that every sandbox of the host template gets: paths in the base namespace and inside. */
 struct store {
 	int ns_store, ns_base;
+	int init; /* holt-init, O_PATH on the read-only base */
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
 	bool userxattr; /* overlay without privileges */
 	bool plain; /* no overlays, since they can't be had whole: each sandbox has copies of its own,
@@ -171,6 +172,7 @@ int cgroups_janitor(const struct cgroups *c, struct err *e) MUST_USE;
 struct spawn {
 	const struct host *host;
 	const struct store *store;
+	uint32_t uid; /* of the host */
 	int socket; /* the child's end */
 	int birthplace; /* v2 control group; -1: none */
 	int net; /* network namespace; -1: it makes one */

@@ -262,6 +262,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 	const struct spawn sp = {
 		.host = &w.host,
 		.store = &w.store,
+		.uid = b->uid,
 		.socket = socket,
 		.birthplace = birthplace,
 		.net = net,

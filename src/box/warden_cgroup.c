@@ -407,6 +407,8 @@ static int set_memory(int dir, bool v2, uint64_t bytes)
 		write_number(dir, "memory.swap.max", 0); /* absent without swap */
 		return write_number(dir, "memory.max", (long long)bytes);
 	}
+	/* what waits in sockets is counted beside the rest here */
+	write_number(dir, "memory.kmem.tcp.limit_in_bytes", (long long)bytes / 4);
 	/* memory with swap must never be below memory alone, so growing and shrinking differ in
 	 * their order: try one, then the other */
 	failed = write_number(dir, "memory.limit_in_bytes", (long long)bytes);

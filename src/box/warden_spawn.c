@@ -37,6 +37,7 @@
 #include <unistd.h>
 #include <grp.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/sock.h"
 #include "box/mount.h"
@@ -208,7 +209,11 @@ static int set_limits(const struct spawn *sp)
 		return -1;
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return -1;
-	return set_limit(RLIMIT_NOFILE, files.rlim_max < 65536 ? files.rlim_max : 65536);
+	/* Without privileges these are counted for the user who also runs the hub: what one sandbox
+	 * can take must leave something. */
+	if (set_limit(RLIMIT_SIGPENDING, 4096) < 0 || set_limit(RLIMIT_MSGQUEUE, 65536) < 0)
+		return -1;
+	return set_limit(RLIMIT_NOFILE, files.rlim_max < 131072 ? files.rlim_max : 131072);
 }
 
 /* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */
@@ -247,6 +252,18 @@ static int become_guest(bool rootless)
 #endif
 
 enum { PARTS_MAX = 4 + CG_CONTROLLERS };
+
+/* Shared memory that no process has attached would outlive whoever filled it, and then the sandbox's
+ * memory would be full with nobody left to kill but PID 1. Older kernels refuse it in a user
+ * namespace. */
+static void forget_unused_memory(const struct spawn *sp)
+{
+	autoclose int fd = openat(sp->host->proc, "sys/kernel/shm_rmid_forced",
+				  O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "1", 1) < 0)
+		log_debug("shm_rmid_forced: %s", strerror(errno));
+}
 
 /* Waits for what the warden makes meanwhile. */
 static int receive_parts(int socket, struct spawn_parts *ret_parts)
@@ -369,7 +386,13 @@ static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const int from[] = {
-		null, null, null, sp->socket, parts->oom_events, parts->pids_events, sp->host->init,
+		null,
+		null,
+		null,
+		sp->socket,
+		parts->oom_events,
+		parts->pids_events,
+		sp->store->init,
 	};
 	int high[ARRAY_LEN(from)];
 
@@ -400,6 +423,25 @@ static int die_with_warden(int warden)
 	return 0;
 }
 
+/* The user namespace is made as the user that the sandbox is on the host: to whoever makes it the
+ * kernel charges what is counted for each user (inotify instances, queued signals, timers). */
+static int make_userns(const struct spawn *sp)
+{
+	autoclose int fd = -1;
+
+	if (!sp->host->rootless && (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0 ||
+				    setresuid((uid_t)-1, sp->uid, (uid_t)-1) < 0 ||
+				    die_with_warden(sp->host->warden) < 0)) /* that was undone */
+		return -1;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return -1;
+	/* not everywhere writable; without privileges it is what keeps a sandbox from taking all */
+	fd = openat(sp->host->proc, "sys/user/max_inotify_instances", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "32", 2) < 0)
+		return -1;
+	return 0;
+}
+
 static _Noreturn void child_main(const struct spawn *sp)
 {
 	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
@@ -418,7 +460,8 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(attach_template(sp->store));
 	attach_binds(sp);
 	STEP(sethostname("sandbox", 7));
-	STEP(unshare(CLONE_NEWUSER)); /* the kernel refuses it after the chroot */
+	forget_unused_memory(sp);
+	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */
 	STEP(ask_for_map(sp->socket));
 	STEP(chdir("/r"));
 	STEP(chroot("."));

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -253,6 +254,19 @@ static int keep_proc(void)
 	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, "/t/proc");
 }
 
+/* What a sandbox executes first stands on a mount that is read-only for whoever finds the file by
+ * /proc/1/exe: without privileges it has the sandbox's own user as its owner. */
+static int put_init(int from, const char *to)
+{
+	autoclose int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
+	off_t at = 0;
+	ssize_t n = 1;
+
+	while (fd >= 0 && n > 0)
+		n = sendfile(fd, from, &at, 1 << 20);
+	return fd < 0 || n < 0 ? -1 : fchmod(fd, 0555);
+}
+
 static int make_base_ns(struct store *s, const struct host *h)
 {
 	static const char *const dirs[] = { "/r", "/n", "/t", "/t/dev", "/t/empty", "/t/proc" };
@@ -265,15 +279,16 @@ static int make_base_ns(struct store *s, const struct host *h)
 	}
 	if (make_dev() < 0 || bind_host_dirs(s) < 0 || add_bind(s, "/t/dev", "/dev") < 0)
 		return -1;
-	if (h->rootless && keep_proc() < 0)
+	if ((h->rootless && keep_proc() < 0) || put_init(h->init, "/t/holt-init") < 0)
 		return -1;
 	if (umount2("/old", MNT_DETACH) < 0 || rmdir("/old") < 0)
 		return -1;
 	if (set_readonly("/", MOUNT_ATTR_NOSUID) < 0)
 		return -1;
+	s->init = open("/t/holt-init", O_PATH | O_CLOEXEC);
 	s->base_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->ns_base = open_mntns(h->proc);
-	return s->base_root < 0 || s->ns_base < 0 ? -1 : enter_mntns(s->ns_store);
+	return s->init < 0 || s->base_root < 0 || s->ns_base < 0 ? -1 : enter_mntns(s->ns_store);
 }
 
 int store_init(struct store *s, const struct host *h, struct err *e)

@@ -1,0 +1,117 @@
+"""docs/isolation.md: what was tried, what became of it, what holds it.
+
+The file is made from a run, and a run compares itself with the file: one column for each identity that
+Holt runs as, so that a run without root compares its own.
+"""
+
+import os
+import re
+
+FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), 'docs',
+                    'isolation.md')
+AGAIN = 'HOLT_BUILD=$PWD/build /usr/bin/python3 -m pytest -q tests/escape --update-table'
+
+CONTROLS = {
+    'plain': 'open to any user outside',
+    'jail': 'open to root of new namespaces',
+    'root': 'open to root outside',
+    'look': 'root outside has the right',
+}
+COLUMNS = ('root', 'user', 'control')
+HEAD = '| attempt | Holt as root | Holt as a user | held by | control |'
+
+INTRO = f"""# What a sandbox keeps in
+
+This page is made by `tests/escape` from what really happened, and the tests fail when it is stale. To make it again:
+
+```
+{AGAIN}
+```
+
+Each row is one attempt, made by a program inside a sandbox with the default limits: once with Holt running as root, once
+as an unprivileged user with user namespaces. *Denied* and *absent* (what it wants is not there) are what a sandbox
+promises; *open* stands only where that is the policy, and *held by* then says why it is no way out. After each attempt the
+sandbox had to be healthy, and after all of them the host unchanged.
+
+The *control* is the same attempt where it must work, so that a denial means something: an unprivileged user without any
+jail; root of new namespaces (`unshare(1)`) with nothing else taken away, and with an ordinary process in the place of PID 1;
+root outside. What would harm the machine is not tried there: it is only looked whether root has the right, by capability
+or by the permissions of the file.
+"""
+
+FLOWS = """## Longer stories
+
+Tests that take more than one call. *Denied* means that the test passed: the attempt failed, the sandbox (or where it ends
+itself, its neighbour) was healthy afterwards, and the host unchanged. *Not bounded by rlimits* stands where an unprivileged
+user has no control groups: there memory is limited for each process only, as `sandbox_create` says in `enforced_by`; `holt
+doctor` says how to get control groups.
+"""
+
+
+UNBOUNDED = 'not bounded by rlimits'
+
+
+def cell(outcome):
+    how = outcome['errno'] or ('SIGSYS' if 'SIGSYS' in outcome['detail'] else '')
+    return ' '.join(filter(None, (outcome['result'], how)))
+
+
+def control_cell(row, outcome, reason):
+    if outcome is None:
+        return f'— ({reason})'
+    return CONTROLS[row['control']] if outcome['result'] == 'open' else 'does not work here'
+
+
+def escape(text):
+    return text.replace('|', '\\|').replace('\n', ' ')
+
+
+def differ(column, committed, now):
+    """A control that is not to be had on one of two machines, or control groups on only one, is no difference."""
+    if column == 'control' and '—' in committed + now:
+        return False
+    if UNBOUNDED in (committed, now) and 'denied' in (committed, now):
+        return False
+    return committed != now
+
+
+class Table:
+    """The cells by name of a row and column; what is not known is ''."""
+
+    def __init__(self):
+        self.cells = {}
+        if os.path.exists(FILE):
+            with open(FILE, encoding='utf-8') as f:
+                self.read(f)
+
+    def read(self, lines):
+        for line in lines:
+            got = re.match(r'\| .*<!--(\S+)--> \| (.*) \| (.*) \| .* \| (.*) \|$', line)
+            if got:
+                self.cells[got.group(1)] = dict(zip(COLUMNS, got.groups()[1:]))
+
+    def get(self, name, column):
+        return self.cells.get(name, {}).get(column, '')
+
+    def set(self, name, column, text):
+        self.cells.setdefault(name, {})[column] = text
+
+    def line(self, name, what, by):
+        row = [self.get(name, column) for column in COLUMNS]
+        return f'| {escape(what)} <!--{name}--> | {row[0]} | {row[1]} | {escape(by)} | {row[2]} |'
+
+    def text(self, rows, flows):
+        """rows: of the probe; flows: (name, what, by)."""
+        out, title = [INTRO], None
+        for name, row in rows.items():
+            if row['title'] != title:
+                title = row['title']
+                out.append(f'\n## {title}\n\n{HEAD}\n|---|---|---|---|---|\n')
+            out.append(self.line(name, row['what'], row['by']) + '\n')
+        out.append(f'\n{FLOWS}\n{HEAD}\n|---|---|---|---|---|\n')
+        out += [self.line(*flow) + '\n' for flow in flows]
+        return ''.join(out)
+
+    def save(self, rows, flows):
+        with open(FILE, 'w', encoding='utf-8') as f:
+            f.write(self.text(rows, flows))

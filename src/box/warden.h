@@ -36,7 +36,7 @@ struct host {
 	uint32_t uid_base; /* first host uid of sandboxes; slot n gets uid_base + n */
 	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
 	int proc; /* the host's /proc, O_PATH */
-	int init; /* sealed memfd of holt-init */
+	int init; /* memfd of holt-init */
 	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
 	struct seccomp_filter filter;
 	int last_cap; /* the kernel's highest capability */

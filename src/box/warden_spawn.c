@@ -8,7 +8,7 @@
  *  2. It builds its root while it still may.
  *  3. Last comes the user namespace, in which it has no way to be anyone but GUEST_UID; then
  *     capabilities, Landlock and the system-call filter close behind it.
- *  4. It executes holt-init from a sealed memory file.
+ *  4. It executes holt-init, from the read-only mount that the warden put it on.
  *
  * The mount namespace's own root is an empty read-only tmpfs; the sandbox's root is mounted on
  * /r in it and entered by chroot. Landlock's rule stands on that tmpfs, so it goes on holding when

@@ -99,7 +99,7 @@ print(json.dumps(sorted(worked)))
 
 
 @pytest.mark.tries(what='change the program of PID 1 while /proc/self/exe is started by sandbox_exec',
-                   by='sealed, and nothing inside may write where it stands')
+                   by='a read-only mount, not dumpable')
 def test_overwriting_init(sb, box):
     watch = worlds.start(sb, '/usr/bin/python3', '-c', WATCH, timeout_seconds=60)
     until(lambda: sb.exec('rm /tmp/ready')['exit_code'] == 0)

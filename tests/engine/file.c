@@ -440,6 +440,13 @@ static void test_destroyed_meanwhile(void **state)
 	assert_int_equal(filed_code(put_start(sb, "x", bytes, NULL)), ERR_SANDBOX_NOT_FOUND);
 }
 
+/* Init answers before it closes what it answered with; the next answer comes after that. */
+static size_t fds_of_settled(struct sandbox *sb, pid_t init)
+{
+	filed(remove_start(sb, "nothing", true));
+	return fds_of(init);
+}
+
 static void test_no_leak(void **state)
 {
 	struct sandbox *sb = make(NULL);
@@ -450,7 +457,7 @@ static void test_no_leak(void **state)
 	put(sb, "f", "x");
 	get(sb, "f");
 	ours = fds_of(getpid());
-	inits = fds_of(init);
+	inits = fds_of_settled(sb, init);
 	for (int i = 0; i < 300; i++) {
 		put(sb, "f", "x");
 		get(sb, "f");
@@ -465,7 +472,7 @@ static void test_no_leak(void **state)
 		filed(remove_start(sb, "nothing", true));
 	}
 	assert_int_equal(fds_of(getpid()), ours);
-	assert_int_equal(fds_of(init), inits);
+	assert_int_equal(fds_of_settled(sb, init), inits);
 }
 
 int main(int argc, char **argv)

@@ -205,6 +205,8 @@ static int try_controller(const struct probe_try *t, const struct controller *c)
 		return probe_say(t, 0, "%s, delegated", kind);
 	if (r == EBUSY)
 		return probe_say(t, r, "%s, but other processes stand in this one's group", kind);
+	if (tree.version == 2 && r == EINVAL)
+		return probe_say(t, r, "v2, but the kernel was booted without the controller");
 	if (tree.version == 2 && r == ENOENT)
 		return probe_say(t, r, "v2, but the controller is not handed down to here");
 	return probe_say(t, r, "%s, but %s on making a group", kind,

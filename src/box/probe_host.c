@@ -169,8 +169,11 @@ static const char *userns_remedy(const struct probe_host *host, int errnum)
 	return NULL;
 }
 
-static const char *cgroup_remedy(const struct probe_host *host)
+static const char *cgroup_remedy(const struct probe_host *host, int errnum)
 {
+	if (errnum == EINVAL)
+		return "Boot without cgroup_disable= for it (a Raspberry Pi: with cgroup_enable=memory "
+		       "in cmdline.txt); else resource limits hold what they can.";
 	if (!host->root)
 		return "Start Holt as root, or where systemd runs in a cgroup of your own: "
 		       "systemd-run --user --scope -p Delegate=yes holt ...; else resource limits hold "
@@ -190,7 +193,7 @@ static const char *named_remedy(const struct probe_host *host, const char *featu
 	if (host->chrooted)
 		return "Leave the chroot first: see userns.";
 	if (strncmp(feature, "cgroup-", 7) == 0)
-		return cgroup_remedy(host);
+		return cgroup_remedy(host, errnum);
 	if (strcmp(feature, "kernel") == 0)
 		return "Use Linux 5.13 or newer (Debian 12 has 6.1).";
 	if (strcmp(feature, "landlock") == 0 && errnum == EOPNOTSUPP)

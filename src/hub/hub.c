@@ -6,8 +6,7 @@
 #include "hub/hub_impl.h"
 
 enum { MAX_CALLS = 256 };
-/* what as many reads of a file as there may be calls can take, at their default */
-#define MAX_OUTPUT ((size_t)1 << 30)
+#define MAX_OUTPUT ((size_t)512 << 20)
 
 static void hub_free(struct hub *hub)
 {

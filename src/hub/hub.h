@@ -17,7 +17,7 @@ struct hub_config {
 	const struct tool *const *tools; /* in the order in which clients list them */
 	size_t n_tools;
 	unsigned max_calls; /* at once, of all askers; 0: 256 */
-	size_t max_output; /* bytes of output that all calls may keep; 0: 1 GiB */
+	size_t max_output; /* bytes of output that all calls may keep; 0: 512 MiB */
 };
 
 /* Starts the engine. config is borrowed for this call, its tools until on_closed. */

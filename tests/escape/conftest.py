@@ -29,7 +29,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line('markers', 'tries(what, by): a row of docs/isolation.md')
+    config.addinivalue_line('markers', 'tries(what, by, control): a row of docs/isolation.md')
     config.outcomes = {}
 
 
@@ -41,6 +41,7 @@ def pytest_sessionstart(session):
 
 
 def pytest_sessionfinish():
+    host.kill_all()
     host.OWN.leave()
 
 

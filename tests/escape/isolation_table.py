@@ -96,12 +96,12 @@ class Table:
     def set(self, name, column, text):
         self.cells.setdefault(name, {})[column] = text
 
-    def line(self, name, what, by):
+    def line(self, name, what, by, control=None):
         row = [self.get(name, column) for column in COLUMNS]
-        return f'| {escape(what)} <!--{name}--> | {row[0]} | {row[1]} | {escape(by)} | {row[2]} |'
+        return f'| {escape(what)} <!--{name}--> | {row[0]} | {row[1]} | {escape(by)} | {control or row[2]} |'
 
     def text(self, rows, flows):
-        """rows: of the probe; flows: (name, what, by)."""
+        """rows: of the probe; flows: (name, what, by, control)."""
         out, title = [INTRO], None
         for name, row in rows.items():
             if row['title'] != title:

@@ -88,7 +88,8 @@ def unbounded_under_rlimits(sandbox):
 
 # ---- processes -----------------------------------------------------------------------------------
 
-@pytest.mark.tries(what='a fork bomb', by='cgroup or rlimit: pids')
+@pytest.mark.tries(what='a fork bomb', by='cgroup or rlimit: pids',
+                   control='row processes_many')
 def test_forks(small, neighbour, world):
     got = explode(small, neighbour, world, 'fork', seconds=2)
     count, error = said(got)
@@ -132,7 +133,8 @@ def test_spin(small, neighbour, world):
 
 # ---- memory --------------------------------------------------------------------------------------
 
-@pytest.mark.tries(what='fill anonymous memory', by='cgroup or rlimit: memory')
+@pytest.mark.tries(what='fill anonymous memory', by='cgroup or rlimit: memory',
+                   control='reaches its cap under wide limits')
 def test_memory(small, neighbour, world):
     got = explode(small, neighbour, world, 'memory', CAP)
     if rlimits(small):
@@ -142,7 +144,8 @@ def test_memory(small, neighbour, world):
     worlds.healthy(small)
 
 
-@pytest.mark.tries(what='fill a memory file (memfd)', by='cgroup: memory')
+@pytest.mark.tries(what='fill a memory file (memfd)', by='cgroup: memory',
+                   control='reaches its cap under wide limits')
 def test_memfd(small, neighbour, world):
     unbounded_under_rlimits(small)
     got = explode(small, neighbour, world, 'memfd', CAP)
@@ -150,7 +153,8 @@ def test_memfd(small, neighbour, world):
     worlds.healthy(small)
 
 
-@pytest.mark.tries(what='fill shared memory, also such that outlives its program', by='cgroup: memory')
+@pytest.mark.tries(what='fill shared memory, also such that outlives its program', by='cgroup: memory',
+                   control='reaches its cap under wide limits')
 @pytest.mark.parametrize('kind', ['segments', 'segments_left'])
 def test_shared_memory(small, neighbour, world, kind):
     unbounded_under_rlimits(small)
@@ -171,7 +175,8 @@ def test_page_cache(box, neighbour, world):
 
 # ---- files ---------------------------------------------------------------------------------------
 
-@pytest.mark.tries(what='fill the disk', by='size of the tmpfs')
+@pytest.mark.tries(what='fill the disk', by='size of the tmpfs',
+                   control='reaches its cap under wide limits')
 @pytest.mark.parametrize('where', ['disk', 'dev_shm'])
 def test_disk(small, neighbour, world, where):
     got = explode(small, neighbour, world, where, CAP)
@@ -213,7 +218,8 @@ def test_descriptors(box, neighbour, world):
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='fill buffers in the kernel: pipes, unix, TCP and UDP sockets', by='cgroup: memory')
+@pytest.mark.tries(what='fill buffers in the kernel: pipes, unix, TCP and UDP sockets', by='cgroup: memory',
+                   control='unix: reaches its cap under wide limits')
 @pytest.mark.parametrize('kind', ['pipes', 'unix', 'tcp', 'udp'])
 def test_buffers(small, neighbour, world, kind):
     unbounded_under_rlimits(small)
@@ -229,7 +235,8 @@ def test_control(box, world, kind):
     """With wide limits these bombs reach their cap: it is the limit that stops them."""
     sb = box(probe=True, memory_mb=1024, disk_mb=512)
     got = worlds.bomb(sb, world, kind, 128)
-    assert said(got) == (128, 'none'), got
+    count, error = said(got)
+    assert count >= 128 and error == 'none', got
 
 
 # ---- output --------------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ def test_descriptors_of_every_kind_of_start(box, hub):
         sandbox.terminate()
 
 
-@pytest.mark.tries(what='inherit a descriptor from the program that called Holt', by='closed')
+@pytest.mark.tries(what='inherit a descriptor from the program that called Holt', by='closed',
+                   control='row descriptors')
 def test_descriptors_of_the_caller(who, world, unchanged):
     held = [os.open(path, os.O_RDONLY) for path in ('/', world.file, world.top)]
     try:
@@ -49,7 +50,8 @@ def env_of(world):
     return [word for pair in world.told().items() for word in ('-e', '='.join(pair))]
 
 
-@pytest.mark.tries(what='start a program in the directory /proc/self/fd/N or /proc/1/cwd of PID 1', by='closed')
+@pytest.mark.tries(what='start a program in the directory /proc/self/fd/N or /proc/1/cwd of PID 1', by='closed',
+                   control='row cwd_by_descriptor')
 def test_working_directory_by_descriptor(sb):
     for place in [f'/proc/self/fd/{n}' for n in range(40)] + ['/proc/1/cwd', '/proc/1/root', '/proc/1/fd/3']:
         try:
@@ -99,7 +101,8 @@ print(json.dumps(sorted(worked)))
 
 
 @pytest.mark.tries(what='change the program of PID 1 while /proc/self/exe is started by sandbox_exec',
-                   by='a read-only mount, not dumpable')
+                   by='a read-only mount, not dumpable',
+                   control='row pid1_exe')
 def test_overwriting_init(sb, box):
     watch = worlds.start(sb, '/usr/bin/python3', '-c', WATCH, timeout_seconds=60)
     until(lambda: sb.exec('rm /tmp/ready')['exit_code'] == 0)

@@ -28,7 +28,8 @@ print(json.dumps(known))
 NEWER = (453, 700)  # after fchmodat2; the filter knows none of them
 
 
-@pytest.mark.tries(what='calls that are newer than the filter, by every number from 453 to 700', by='seccomp')
+@pytest.mark.tries(what='calls that are newer than the filter, by every number from 453 to 700', by='seccomp',
+                   control='some are known outside')
 def test_newer_calls(sb):
     assert worlds.python(sb, NUMBERS, *NEWER) == []
     worlds.healthy(sb)
@@ -55,7 +56,8 @@ print(json.dumps(known))
 """
 
 
-@pytest.mark.tries(what='the calls of x32, by every number', by='seccomp')
+@pytest.mark.tries(what='the calls of x32, by every number', by='seccomp',
+                   control='row x32')
 def test_x32_numbers(sb):
     assert worlds.python(sb, X32) == []
     worlds.healthy(sb)
@@ -86,7 +88,8 @@ print(json.dumps(worked))
 
 
 @pytest.mark.tries(what='type into the terminal of the person who called `holt run`',
-                   by='seccomp, pipes for a terminal')
+                   by='seccomp, pipes for a terminal',
+                   control='rows tiocsti, tiocsti_high')
 def test_the_callers_terminal(who, unchanged):
     master, slave = pty.openpty()
     try:

@@ -34,7 +34,8 @@ WAYS = {
 
 
 @pytest.mark.tries(what='get more rights by another way to start a program: /proc/self/root, copies, links, scripts, '
-                   'env -i, memory, descriptors', by='rights belong to the sandbox, not to names of programs')
+                   'env -i, memory, descriptors', by='rights belong to the sandbox, not to names of programs',
+                   control='the rows that are tried')
 @pytest.mark.parametrize('way', WAYS)
 def test_ways_to_start(sb, world, way):
     got = sb.argv('bash', '-c', WAYS[way], 'bash', *ROWS, env=world.told(), cwd='/workspace')
@@ -59,7 +60,8 @@ def test_loader(sb):
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='run a set-user-id program of the host, shown by -v', by='nosuid, no_new_privs, one user')
+@pytest.mark.tries(what='run a set-user-id program of the host, shown by -v', by='nosuid, no_new_privs, one user',
+                   control='its bit is there, and stays')
 def test_set_user_id_program(who, world, unchanged):
     folder = tempfile.mkdtemp(prefix='suid.', dir=who.work)
     try:
@@ -184,7 +186,8 @@ def secrets_and_places(who, world):
 
 
 @pytest.mark.tries(what='find a secret of the hub\'s environment or of its user\'s home, or a path of the host, in any file '
-                   'or process', by='an environment and a root of its own')
+                   'or process', by='an environment and a root of its own',
+                   control='a planted copy is found')
 def test_search_for_the_hosts_secrets(sb, who, world):
     words = secrets_and_places(who, world)
     assert worlds.python(sb, SEARCH, stdin='\n'.join(words), timeout_seconds=60) == []

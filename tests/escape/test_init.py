@@ -73,7 +73,8 @@ print(json.dumps(found))
 
 
 @pytest.mark.tries(what='every attack on PID 1 at once by eight processes, until a timeout',
-                   by='not dumpable, pid namespace')
+                   by='not dumpable, pid namespace',
+                   control='rows pid1_*')
 def test_all_attacks(sb):
     late, got = timed(sb, 2, '/usr/bin/python3', '-c', ATTACK)
     assert late < SLACK and got['timed_out'], (late, got)
@@ -224,7 +225,8 @@ time.sleep(3600)
 
 
 @pytest.mark.tries(what='cripple PID 1 by its limits, priority, scheduling or place, then wait for the timeout',
-                   by='seccomp')
+                   by='seccomp',
+                   control='rows pid1_prlimit, pid1_nice, pid1_sched, pid1_affinity, pid1_ioprio')
 @pytest.mark.parametrize('which', ['limits', 'cpu', 'priority', 'affinity'])
 def test_crippled(sb, which):
     late, got = timed(sb, 1, '/usr/bin/python3', '-c', CRIPPLE, which)

@@ -1,10 +1,7 @@
 """Sandbox A against sandbox B of the same hub: it can't see, signal, reach or read B, and what A uses up is
 not missing in B or on the host. Fork siblings, which share a user id, are neighbours too."""
 
-import ctypes
-import errno
 import os
-import select
 import subprocess
 
 import pytest
@@ -103,7 +100,8 @@ def pair(box, related):
 
 
 @pytest.mark.tries(what='find another sandbox: processes, sockets, shared memory, queues, semaphores, files',
-                   by='namespaces of its own')
+                   by='namespaces of its own',
+                   control='the other one itself finds it all')
 @pytest.mark.parametrize('related', [False, True], ids=['strangers', 'fork'])
 def test_finding(box, related):
     a, b = pair(box, related)
@@ -120,7 +118,8 @@ def test_finding(box, related):
     worlds.healthy(a)
 
 
-@pytest.mark.tries(what='kill or stop everything, also in another sandbox', by='pid namespace')
+@pytest.mark.tries(what='kill or stop everything, also in another sandbox', by='pid namespace',
+                   control='what it may reach is killed')
 @pytest.mark.parametrize('related', [False, True], ids=['strangers', 'fork'])
 def test_signals(box, related):
     a, b = pair(box, related)

@@ -40,7 +40,8 @@ def files_below(top, depth):
 
 
 @pytest.mark.tries(what='write any file that the host has in /proc/sys, /proc/irq, /proc/bus, /proc/fs, /sys, each by '
-                   'five names', by='hidden, read-only /proc, /sys not mounted')
+                   'five names', by='hidden, read-only /proc, /sys not mounted',
+                   control='rows proc_sys, proc_irq, sys')
 def test_write_sweep(sb):
     paths = ['/proc/sysrq-trigger', '/proc/mtrr', '/proc/kmsg', '/proc/kcore', '/dev/mem', '/dev/kmsg']
     for top, depth in (('/proc/sys', 12), ('/proc/irq', 4), ('/proc/bus', 4), ('/proc/fs', 4), ('/sys', 5)):
@@ -73,7 +74,8 @@ print(json.dumps(opened))
 
 
 @pytest.mark.tries(what='send a descriptor of a file of /proc over a socket and open it again for writing',
-                   by='read-only /proc')
+                   by='read-only /proc',
+                   control='row proc_reopen')
 def test_reopen_of_a_sent_descriptor(sb):
     assert worlds.python(sb, SENT) == []
     worlds.healthy(sb)
@@ -98,7 +100,8 @@ print(json.dumps(worked))
 """
 
 
-@pytest.mark.tries(what='lay bare the hidden part of /proc: second mounts, binds, remounts, unmounts', by='seccomp')
+@pytest.mark.tries(what='lay bare the hidden part of /proc: second mounts, binds, remounts, unmounts', by='seccomp',
+                   control='rows mount_*')
 def test_uncover(sb):
     assert not any(worlds.python(sb, REMOUNT))
     assert json.loads(sb.sh('ls /proc/sys /sys | wc -w')) <= 2

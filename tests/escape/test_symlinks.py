@@ -133,7 +133,8 @@ def flip(sandbox, a, b):
 
 
 @pytest.mark.tries(what='swap a file with a link, a pipe or a device, over and over, while it is read and written',
-                   by='looked at and opened by one descriptor')
+                   by='looked at and opened by one descriptor',
+                   control='looking first and opening then is fooled')
 @pytest.mark.parametrize('other', ['ln -s /proc/self/environ t/b', 'ln -s /proc/self/mem t/b', 'ln -s /dev/zero t/b',
                                    'mkfifo t/b', 'ln -s /proc/self/fd/3 t/b', 'mkdir t/b'])
 def test_swapped_file(box, other):
@@ -157,7 +158,8 @@ def test_swapped_file(box, other):
 
 
 @pytest.mark.tries(what='swap a directory with a link to /proc/self or / while a file below is read and written',
-                   by='looked at and opened by one descriptor')
+                   by='looked at and opened by one descriptor',
+                   control='looking first and opening then is fooled')
 @pytest.mark.parametrize('target', ['/proc/self', '/proc/1', '/usr'])
 def test_swapped_directory(box, target):
     sb = box()
@@ -224,7 +226,8 @@ except BlockingIOError:
     assert done.stdout == 'waits\n', done
 
 
-@pytest.mark.tries(what='make PID 1 wait by a lease on the file that it opens or starts', by='seccomp')
+@pytest.mark.tries(what='make PID 1 wait by a lease on the file that it opens or starts', by='seccomp',
+                   control='others wait outside')
 @pytest.mark.parametrize('act', ['read', 'write', 'start'])
 def test_lease(box, act):
     sb = box()

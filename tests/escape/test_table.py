@@ -9,12 +9,13 @@ ROWS = world.rows()
 
 
 def flows(items):
-    """(name, what, by) of the tests that tell a longer story."""
+    """(name, what, by, control) of the tests that tell a longer story."""
     found = {}
     for item in items:
         marker = item.get_closest_marker('tries')
         if marker:
-            found[item.originalname] = item.originalname, marker.kwargs['what'], marker.kwargs['by']
+            found[item.originalname] = (item.originalname, marker.kwargs['what'], marker.kwargs['by'],
+                                        marker.kwargs.get('control', '—'))
     return list(found.values())
 
 
@@ -47,5 +48,5 @@ def test_table(request, who, attempts, controls, table):
 def test_every_row_is_in_the_table(request, table):
     if request.config.getoption('--update-table'):
         pytest.skip('it is being written')
-    names = set(ROWS) | {name for name, _, _ in flows(request.session.items)}
+    names = set(ROWS) | {name for name, *_ in flows(request.session.items)}
     assert not names - set(table.cells), f'docs/isolation.md is stale: {isolation_table.AGAIN}'

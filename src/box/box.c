@@ -555,15 +555,18 @@ static void refuse(struct box *box, sandbox_cb on_sandbox, fork_cb on_fork, void
 
 static int send_warden(struct box *box, const void *msg, size_t n, struct err *e)
 {
+	static const char ended[] = "the process that holds all sandboxes ended";
 	ssize_t sent;
 
 	if (box->socket < 0)
-		return err_set(e, ERR_GUEST, "the process that holds all sandboxes ended");
+		return err_set(e, ERR_GUEST, ended);
 	do {
 		sent = send(box->socket, msg, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (sent < 0 && errno == EINTR);
 	if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS))
 		return err_set(e, ERR_LIMIT, "too many requests for sandboxes at once");
+	if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) /* on_warden_exit follows */
+		return err_set(e, ERR_GUEST, ended);
 	return sent < 0 ? err_sys(e, errno, "ask the warden") : 0;
 }
 

@@ -373,9 +373,10 @@ static void test_asked_of_the_dead(void **state)
 	ran_wait(r);
 	ran_wait(x);
 	filed(w);
-	assert_int_not_equal(f->err.code, 0);
-	assert_int_not_equal(g->err.code, 0);
-	assert_int_not_equal(r->err.code, 0);
+	assert_int_equal(f->err.code, ERR_GUEST);
+	assert_int_equal(g->err.code, ERR_GUEST);
+	assert_int_equal(m->err.code, ERR_GUEST);
+	assert_int_equal(r->err.code, ERR_GUEST);
 }
 
 static void kill_warden_if_any(void)

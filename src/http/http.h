@@ -208,7 +208,9 @@ struct http_stream *http_stream_start(struct http_request *q, const struct http_
 				      const struct http_stream_events *events, void *owner,
 				      struct err *e) MUST_USE;
 
-/* Copies the bytes into the queue; what one turn of the loop writes goes out together. */
+/* Copies the bytes into the queue; what one turn of the loop writes goes out together. A queue that is
+ * not full takes a text of any size, as one message may be larger than the whole of it; who writes
+ * when it is full is too late, and the stream ends. */
 void http_stream_write(struct http_stream *s, struct str bytes);
 
 /* The bytes that no socket has taken yet. */

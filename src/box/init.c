@@ -30,6 +30,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -570,6 +571,17 @@ static void serve_one(void)
 		close(fds[i]);
 }
 
+/* All of them: libraries keep some for themselves and refuse those to signal(), but who started us may have
+ * ignored them all the same. */
+static void reset_signals(void)
+{
+	static const unsigned long
+		at_default[4]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
+
+	for (long number = 1; number < _NSIG; number++)
+		syscall(SYS_rt_sigaction, number, at_default, NULL, 8L);
+}
+
 int main(void)
 {
 	const struct im_head ready = { IM_READY, 0 };
@@ -581,8 +593,8 @@ int main(void)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	umask(022);
 	/* What those before us ignored, as nohup does, is no business of the programs. */
-	for (int number = 1; number < NSIG; number++)
-		signal(number, number == SIGPIPE ? SIG_IGN : SIG_DFL);
+	reset_signals();
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);

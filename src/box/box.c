@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -238,6 +239,21 @@ static int spawn_warden(struct box *box, int socket, struct err *e)
 	return 0;
 }
 
+/* Sandboxes want descriptors, and the soft limit is low where select() is feared. The process has one
+ * limit, whatever number of boxes: this is the one that it was started with. */
+static uint64_t raise_files(void)
+{
+	static uint64_t before;
+	struct rlimit files;
+
+	if (before == 0 && getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		before = files.rlim_cur;
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return before;
+}
+
 static int send_hello(struct box *box, struct err *e)
 {
 	struct wm_hello m = {
@@ -246,6 +262,7 @@ static int send_hello(struct box *box, struct err *e)
 		.pool = box->config.pool,
 		.networks = box->config.networks,
 		.max_sandboxes = box->config.max_sandboxes,
+		.files = raise_files(),
 		.limits = box->config.limits,
 	};
 

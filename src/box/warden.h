@@ -40,6 +40,7 @@ struct host {
 	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
 	struct seccomp_filter filter;
 	int last_cap; /* the kernel's highest capability */
+	uint64_t files; /* soft limit of descriptors that the user's other programs have */
 	int warden; /* pidfd of this warden */
 };
 

@@ -176,6 +176,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	if (seccomp_build(&w.host.filter) < 0)
 		return err_set(e, ERR_BUG, "the system-call table is too large");
 	w.host.last_cap = last_capability();
+	w.host.files = m->files;
 	w.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (w.host.warden < 0)
 		return err_sys(e, errno, "open a pidfd of the warden");

@@ -196,9 +196,24 @@ static int set_limit(int resource, uint64_t value)
 	return setrlimit(resource, &r);
 }
 
+enum { FILES_MAX = 131072, FILES_MIN = 512, IN_FLIGHT_MORE = 320 };
+
+/* Descriptors in flight are counted for the user, who may send none while more of them are in flight than
+ * the sender's own limit (and one message of 253 more). So that a sandbox can't take that from the user's
+ * other programs its programs stay below their limit; init, which halves its own for them, above it. */
+static uint64_t own_users_files(uint64_t others)
+{
+	uint64_t most = others > IN_FLIGHT_MORE ? 2 * (others - IN_FLIGHT_MORE) : 0;
+
+	if (most < FILES_MIN)
+		return FILES_MIN;
+	return most < FILES_MAX ? most : FILES_MAX;
+}
+
 static int set_limits(const struct spawn *sp)
 {
 	struct rlimit files;
+	uint64_t most = FILES_MAX;
 	/* Where a control group counts, it must be the first to refuse: only it tells of it. */
 	uint64_t processes = sp->limits->pids + (sp->driver == LIMIT_DRIVER_RLIMIT ? 0u : 1u);
 
@@ -213,7 +228,9 @@ static int set_limits(const struct spawn *sp)
 	 * can take must leave something. */
 	if (set_limit(RLIMIT_SIGPENDING, 4096) < 0 || set_limit(RLIMIT_MSGQUEUE, 65536) < 0)
 		return -1;
-	return set_limit(RLIMIT_NOFILE, files.rlim_max < 131072 ? files.rlim_max : 131072);
+	if (sp->host->rootless)
+		most = own_users_files(sp->host->files);
+	return set_limit(RLIMIT_NOFILE, files.rlim_max < most ? files.rlim_max : most);
 }
 
 /* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */

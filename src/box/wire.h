@@ -51,6 +51,7 @@ struct wm_hello {
 	uint32_t pool;
 	uint32_t networks;
 	uint32_t max_sandboxes;
+	uint64_t files; /* soft limit of descriptors that the user's other programs have */
 	struct limits limits; /* of pooled sandboxes, complete */
 	char allow[256];
 };

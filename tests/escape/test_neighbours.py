@@ -8,6 +8,7 @@ import pytest
 
 import host
 import world as worlds
+from client import as_after_login
 
 # What B has to be found: each with its own way to look for it. The first argument is a name for this run.
 HAVE = r"""
@@ -263,7 +264,8 @@ def test_shared_counts(box, who, what):
             worlds.healthy(sandbox)
             sandbox.write('/workspace/x', 'x')
             assert sandbox.content('/workspace/x') == 'x'
-        outside = subprocess.run([*who.prefix, '/usr/bin/python3', '-c', script], stdout=subprocess.PIPE, check=True)
+        outside = subprocess.run([*who.prefix, '/usr/bin/python3', '-c', script], stdout=subprocess.PIPE, check=True,
+                                 preexec_fn=as_after_login)
         assert outside.stdout == b'true\n', 'A took all, and the user that runs Holt gets none'
     finally:
         a.terminate()

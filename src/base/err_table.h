@@ -49,9 +49,32 @@ ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
 	"Run `holt doctor` on the host: it names what is missing and how to get it.")
 ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
 	"The connection broke; connect again and repeat the call.")
+ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false,
+	"The call has to ask its client, which did not say that it can be asked that; use a client "
+	"that declares the capability, or do without.")
+ERR_ROW(CLIENT_FAILED, "client_failed", -32603, 502, 125, true,
+	"The client, its user or its model gave no answer that the call could use; try again when "
+	"they can.")
 ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true,
 	"Something of an ended sandbox could not be removed yet; it is tried again.")
 ERR_ROW(IO, "io_error", -32603, 500, 125, true,
 	"The host failed to do it; try again, and tell the operator if it stays.")
 ERR_ROW(BUG, "internal_error", -32603, 500, 125, false,
 	"This is a defect of Holt; report the cause and what was called.")
+
+/* ---- of the HTTP door only ----------------------------------------------------------------- */
+
+ERR_ROW(UNAUTHORIZED, "unauthorized", -32603, 401, 125, false,
+	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token of a hub "
+	"to its owner.")
+ERR_ROW(HOST, "host_not_allowed", -32603, 403, 125, false,
+	"Use the address that the server printed at its start, or have its operator name this host "
+	"with --allow-host.")
+ERR_ROW(ORIGIN, "origin_not_allowed", -32603, 403, 125, false,
+	"Only pages of this server may ask it; its operator can name others with --allow-origin.")
+ERR_ROW(ROUTE, "route_not_found", -32601, 404, 125, false,
+	"Check the path; the manual page of the server lists what is served.")
+ERR_ROW(METHOD, "method_not_allowed", -32601, 405, 125, false,
+	"Use one of the methods that the cause and the Allow header name.")
+ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32600, 415, 125, false,
+	"Send JSON in UTF-8, and the header \"Content-Type: application/json\" with it.")

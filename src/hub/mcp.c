@@ -97,7 +97,7 @@ static int print_tool(const struct tool *t, struct mcp_tool *ret, struct err *e)
 	};
 	if (!ret->input_schema || (t->output && !ret->output_schema))
 		return -1;
-	return mcp_tool_check(ret, e);
+	return mcp_tool_prepare(ret, e);
 }
 
 int hub_mcp_init(struct hub *hub, struct err *e)
@@ -129,6 +129,7 @@ void hub_mcp_fini(struct hub *hub)
 {
 	mcp_server_free(hub->mcp);
 	for (size_t i = 0; hub->mcp_tools && i < hub->n_tools; i++) {
+		mcp_tool_release(&hub->mcp_tools[i]);
 		free((char *)hub->mcp_tools[i].input_schema);
 		free((char *)hub->mcp_tools[i].output_schema);
 	}

@@ -2,76 +2,167 @@
 /*
  * The inside of the server's role, shared by the files of this folder:
  *
- *	session.c	sessions: text to messages, messages to methods, what is sent
- *	methods.c	initialize, ping, tools/list, notifications
- *	call.c		tools/call: from the request to its one answer
- *	result.c	results and tools as JSON
+ *	inbound.c	texts to messages, and the ladder that tells the eras apart
+ *	header.c	what HTTP's headers say beside the message
+ *	session.c	sessions: messages to methods, what is sent, requests of ours
+ *	methods.c	the table of methods; initialize, discover, ping, levels, notifications
+ *	list.c		the four lists, in pages
+ *	listen.c	who wants to hear of changes: subscriptions/listen, resources/subscribe
+ *	start.c		requests that become calls
+ *	call.c		calls: from the request to its one answer
+ *	done.c		how handlers end calls
+ *	log.c		progress and log messages of calls
+ *	tool.c		tools: checked and compiled
+ *	result.c	results, contents and rows of lists as JSON
+ *	ask.c		questions to the client
+ *	task.c		tasks
  *
- * A message that came in lives as long as a call that it started: calls borrow their arguments.
+ * Two counts keep a message that came in: `refs`, as calls borrow their arguments, and `awaited`, the
+ * answers that its stream still waits for. What is written goes through one buffer of the server: a
+ * message is begun, written and sent without a callback between.
  */
 #include "mcp/profile.h"
 #include "mcp/server.h"
 #include "rpc/inflight.h"
 #include "rpc/rpc.h"
 
+/* Codes of MCP beside those of JSON-RPC. */
+enum {
+	MCP_HEADER_MISMATCH = -32020,
+	MCP_MISSING_CAPABILITY = -32021,
+	MCP_UNSUPPORTED_VERSION = -32022,
+	MCP_RESOURCE_NOT_FOUND = -32002, /* legacy only */
+};
+
+#define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
+#define MCP_META_CLIENT "io.modelcontextprotocol/clientInfo"
+#define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define MCP_META_LEVEL "io.modelcontextprotocol/logLevel"
+#define MCP_META_SERVER "io.modelcontextprotocol/serverInfo"
+#define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+#define MCP_EXTENSION_TASKS "io.modelcontextprotocol/tasks"
+
+/* What a client declared: of initialize for the session, of its _meta for a modern request. */
+enum {
+	MCP_CAN_ROOTS = 1 << 0,
+	MCP_CAN_SAMPLING = 1 << 1,
+	MCP_CAN_FORM = 1 << 2,
+	MCP_CAN_URL = 1 << 3,
+	MCP_CAN_TASKS = 1 << 4, /* the extension */
+};
+
+enum { MCP_CLIENT_MAX = 128, MCP_URI_VALUES = 8, MCP_LEVELS = 8, MCP_LEVEL_NONE = MCP_LEVELS };
+
 struct mcp_server {
 	struct mcp_server_options o; /* with the defaults filled in */
-	unsigned sessions; /* ever made */
+	unsigned made; /* sessions, ever */
+	struct mcp_session *sessions; /* those that are open */
+	struct buf out; /* the message being written */
+	struct buf spare; /* for faults: reserved, so that they need no memory */
+	struct json_writer w;
+	uint64_t reached; /* requests of ours, ever: their ids */
+	char *info; /* serverInfo of modern results: "key":{…}; owned */
+	struct mcp_tasks *tasks; /* task.c's; NULL until the first */
+	struct mcp_seal *seal; /* ask.c's; NULL until the first */
 };
 
 struct mcp_session {
 	struct mcp_server *server;
+	struct mcp_session *next, *prev; /* of the server's */
 	const struct mcp_transport *t;
 	void *transport;
 	void *data;
-	const struct mcp_profile *profile; /* NULL before initialize */
-	struct inflight *inflight; /* calls */
-	unsigned cancelled; /* of them */
+	enum mcp_road road;
+	const struct mcp_profile *profile; /* of initialize; NULL before it */
+	unsigned can; /* of initialize */
+	unsigned level; /* of logging/setLevel */
+	struct inflight *inflight; /* calls, and what else is to be answered later */
+	unsigned cancelled, listening; /* of them */
 	size_t held; /* bytes of messages that calls hold */
 	unsigned number;
 	unsigned requests; /* ever seen */
 	unsigned entered; /* functions of ours on the stack that still use the session */
 	bool closed;
-	char client[128];
-	struct buf out; /* the message being written */
-	struct buf spare; /* for faults: reserved, so that they need no memory */
-	struct json_writer w;
+	char client[MCP_CLIENT_MAX];
+	struct mcp_reach *reaches; /* requests of ours without an answer */
+	struct mcp_listen *listens;
+	struct mcp_uris *watched; /* resources/subscribe; NULL: none */
 };
 
-/* A message that came in; counted. */
-struct mcp_message {
-	struct json_doc *doc;
-	unsigned refs;
+struct mcp_inbound {
+	struct mcp_server *server;
+	const struct mcp_http_head *head; /* NULL once taken */
+	struct json_doc *doc; /* NULL where the text is no JSON */
+	enum mcp_era era;
+	const struct mcp_profile *profile; /* of a modern request; else NULL */
+	bool is_batch, answered;
+	struct rpc_msg m; /* unless it is a batch; m.id also where it is broken */
+	struct rpc_fault fault; /* MCP_BROKEN */
+
+	/* In a session: */
+	void *stream;
+	unsigned refs; /* calls, and who takes it */
+	unsigned awaited; /* answers, and who takes it */
 	size_t held; /* what the session counts for it; 0 until a call holds it */
+	struct buf answers; /* of a batch: gathered until the last is there */
+	bool lost; /* over the maximum or out of memory */
+	bool gone; /* the client closed the stream */
 };
 
-/* The answers to a batch, gathered until the last is there. */
-struct mcp_batch {
-	struct mcp_session *session;
-	void *stream;
-	struct buf text;
-	unsigned waiting; /* calls, and the loop that reads the batch */
-	bool failed; /* over the maximum or out of memory */
+/* One request being served: handed down to methods. */
+struct mcp_request {
+	struct mcp_session *s;
+	struct mcp_inbound *in;
+	const struct rpc_msg *m;
+	const struct mcp_profile *profile; /* NULL: legacy, before initialize */
+	const struct json_val *meta; /* its _meta; NULL or an object */
+	unsigned can;
 };
 
-/* Where answers to a message go. */
-struct mcp_origin {
-	void *stream;
-	struct mcp_batch *batch; /* NULL: none */
-	struct mcp_message *message;
+/* 0: answered, or will be. -1: the fault is the answer. */
+typedef int mcp_method_fn(const struct mcp_request *q, struct rpc_fault *ret_fault);
+
+/* What must be offered for the method to exist. */
+enum mcp_need {
+	MCP_NEEDS_NOTHING,
+	MCP_NEEDS_TOOLS,
+	MCP_NEEDS_RESOURCES,
+	MCP_NEEDS_SUBSCRIBE,
+	MCP_NEEDS_PROMPTS,
+	MCP_NEEDS_COMPLETE,
+	MCP_NEEDS_LOGGING,
+	MCP_NEEDS_TASKS,
+};
+
+struct mcp_method {
+	const char *name;
+	mcp_method_fn *run;
+	const char *first, *last; /* revisions that have it; NULL: the oldest, the newest */
+	enum mcp_need needs;
+	bool always; /* before initialize too */
+	const char *named; /* the member of params that Mcp-Name repeats; NULL: none */
 };
 
 struct mcp_call {
 	struct inflight_entry entry; /* first: found by it */
-	struct mcp_session *session;
-	struct mcp_origin origin;
+	struct mcp_server *server;
+	struct mcp_session *session; /* NULL of a task */
+	void *data; /* of the session */
+	struct mcp_inbound *in;
 	const struct mcp_profile *profile;
-	const struct mcp_tool *tool;
+	enum mcp_call_kind kind;
+	unsigned can;
+	unsigned level; /* of a modern call's log messages; MCP_LEVEL_NONE: none */
+	const struct json_val *params; /* of the request; NULL for none */
 	const struct json_val *args;
+	const struct mcp_tool *tool;
+	const struct mcp_prompt *prompt;
+	void (*run)(struct mcp_call *c); /* runs the handler, again and again if it asks */
 	struct arena *arena;
 	bool cancelled;
 	void (*on_cancel)(struct mcp_call *c, void *data);
 	void *cancel_data;
+	void *handler_data;
 	struct rpc_id token; /* none: no progress is wanted */
 	struct {
 		bool any, held; /* accepted one; one waits to be sent */
@@ -79,42 +170,174 @@ struct mcp_call {
 		char *message;
 		uint64_t sent_ms; /* 0: none was sent */
 	} progress;
+	uint64_t ttl_ms; /* of what is read */
+	bool cache_public;
+	struct str uri_values[MCP_URI_VALUES];
+	struct mcp_asking *asking; /* ask.c's; NULL: it never asked */
+	struct mcp_task *task; /* task.c's; NULL: it is none */
+	/* MCP_CALL_INNER: it was cancelled, or its session ended; ends it with mcp_call_drop(). */
+	void (*inner_cancel)(struct mcp_call *c);
+	void *inner; /* whose that is */
 	char label[32];
 };
 
 /* --- session.c --- */
 
-/* Starts a message in s->w; one at a time. */
-struct json_writer *mcp_out_begin(struct mcp_session *s);
-/* Sends it to where `to` says; a message that failed is answered by a fault in its place. */
-void mcp_out_end(struct mcp_session *s, const struct mcp_origin *to, const struct rpc_id *id);
-/* Sends it on the request's stream, in no batch; dropped if it failed. */
+/* Starts a message; one at a time. */
+struct json_writer *mcp_out_begin(struct mcp_server *srv);
+/* Sends what was written as the answer to request id of `in`; if it failed, a fault in its place. */
+void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id);
+/* Sends it as a notification, or a request of ours; dropped if it failed, or there is a batch. */
 void mcp_out_notify(struct mcp_session *s, void *stream);
-void mcp_send_fault(struct mcp_session *s, const struct mcp_origin *to, const struct rpc_id *id,
+int mcp_out_request(struct mcp_session *s, void *stream, struct err *e) MUST_USE;
+void mcp_send_fault(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id,
 		    const struct rpc_fault *f);
 
-/* An answer of the batch is there or will never come. b may be NULL. */
-void mcp_batch_release(struct mcp_batch *b);
-
-void mcp_message_unref(struct mcp_session *s, struct mcp_message *m);
+/* An answer to the message was sent or will never come; the last one ends its stream. */
+void mcp_inbound_release(struct mcp_session *s, struct mcp_inbound *in);
+/* s may be NULL where `held` is 0. */
+void mcp_inbound_unref(struct mcp_session *s, struct mcp_inbound *in);
 
 /* Frees a closed session that nothing uses any more. */
 void mcp_session_settle(struct mcp_session *s);
 
+/* The name of the principal of that data. */
+struct str mcp_principal(const struct mcp_server *srv, void *data);
+
+/*
+ * A request of ours to a legacy client, embedded in what waits for it. mcp_reach_start() lists it and
+ * begins a message with jsonrpc, id, method and the key params; the caller writes one value and
+ * rpc_write_end(), then mcp_out_request(). `done` is called once, after r is no longer listed: with
+ * the response, or with NULL when the session ends; not after mcp_reach_drop().
+ */
+struct mcp_reach {
+	struct mcp_reach *next;
+	struct mcp_session *session;
+	uint64_t id;
+	void (*done)(struct mcp_reach *r, const struct rpc_msg *response);
+};
+
+struct json_writer *mcp_reach_start(struct mcp_session *s, struct mcp_reach *r, const char *method);
+void mcp_reach_drop(struct mcp_reach *r); /* also if it is not listed */
+
+/* --- inbound.c --- */
+
+/* True for a version name from 2026-07-28 on, whether served or not. */
+bool mcp_version_is_modern(struct str version);
+/* MCP_CAN_… of an object of client capabilities. */
+unsigned mcp_read_capabilities(const struct json_val *caps);
+/* "name/version" of an implementation's object. */
+void mcp_put_client(char text[MCP_CLIENT_MAX], const struct json_val *info);
+
+/* --- header.c --- */
+
+/* The ladder's rungs of Mcp-Method and Mcp-Name: 0, or -1 with the fault -32020. */
+int mcp_header_check(const struct mcp_http_head *head, const struct rpc_msg *m,
+		     struct rpc_fault *f) MUST_USE;
+/* Mcp-Param-*: arguments against the tool's x-mcp-header. */
+int mcp_header_check_params(const struct mcp_http_head *head, const struct mcp_tool *t,
+			    const struct json_val *args, struct rpc_fault *f) MUST_USE;
+
 /* --- methods.c --- */
 
-void mcp_request(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m);
-void mcp_notification(struct mcp_session *s, const struct rpc_msg *m);
+void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m);
+void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m);
+const struct mcp_method *mcp_method_find(struct str name);
+/* Row i of the table, for documents; NULL behind the last. */
+const struct mcp_method *mcp_method_at(size_t i);
+bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p);
+bool mcp_offers(const struct mcp_server *srv, enum mcp_need need);
+/* "X takes Y, not Z": -1 with -32602. */
+int mcp_takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f);
+
+/* --- list.c --- */
+
+mcp_method_fn mcp_tools_list, mcp_resources_list, mcp_templates_list, mcp_prompts_list;
+const struct mcp_tool *const *mcp_tools_of(struct mcp_session *s, size_t *ret_n);
+const struct mcp_prompt *const *mcp_prompts_of(struct mcp_session *s, size_t *ret_n);
+
+/* --- listen.c --- */
+
+mcp_method_fn mcp_listen_start, mcp_subscribe, mcp_unsubscribe;
+void mcp_listens_end(struct mcp_session *s); /* each with its result */
+
+/* Sends a notification of a task to every listen that names it: write puts the members of params
+ * beside _meta. Principals were compared when the listen began. */
+void mcp_listen_task(struct mcp_server *srv, struct str task_id, const char *method,
+		     void (*write)(struct json_writer *w, void *data), void *data);
+
+/* --- start.c --- */
+
+mcp_method_fn mcp_tools_call, mcp_resources_read, mcp_prompts_get, mcp_complete;
 
 /* --- call.c --- */
 
-int mcp_call_start(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m,
-		   struct rpc_fault *ret_fault) MUST_USE;
+/* A call in flight for the request, to be ended by the functions below; NULL with the fault. */
+struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind kind,
+				struct rpc_fault *f) MUST_USE;
+/* Runs the handler: with what comes before its first run (0: the call has its answer or will have
+ * it), or again. */
+int mcp_call_go(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
+void mcp_call_run(struct mcp_call *c);
 void mcp_call_cancel(struct mcp_call *c);
+/* True while somebody wants its answer: not cancelled, session open. */
+bool mcp_call_is_wanted(const struct mcp_call *c);
+/* Starts its result, bare of a task, else in a response: write one value, then end the call. */
+struct json_writer *mcp_call_result_begin(struct mcp_call *c);
+void mcp_call_result_end(struct mcp_call *c);
+/* Ends it with a fault. */
+void mcp_call_fault(struct mcp_call *c, const struct rpc_fault *f);
+/* Ends it without an answer (cancelled, or answered otherwise). */
+void mcp_call_drop(struct mcp_call *c);
+/* Takes it away from its session and request, which is answered by what was written after
+ * mcp_call_result_begin(), with rpc_write_end(): it goes on as a task. c->task is set then. */
+void mcp_call_detach(struct mcp_call *c);
+
+/* --- log.c --- */
+
+void mcp_progress_flush(struct mcp_call *c); /* what is held back, before the answer */
+int mcp_level_find(struct str name); /* -1: none */
 
 /* --- result.c --- */
 
+/* {"resultType":"complete" where the revision has it */
+void mcp_result_open(struct json_writer *w, const struct mcp_profile *p);
+/* "_meta" with serverInfo where the revision has it, and }. meta: JSON object or STR_NONE. */
+void mcp_result_close(struct json_writer *w, const struct mcp_server *srv,
+		      const struct mcp_profile *p, struct str meta);
+/* The members of a JSON object without its braces, for an object that is open. */
+void mcp_write_members(struct json_writer *w, struct str object);
+void mcp_write_cache(struct json_writer *w, const struct mcp_profile *p, uint64_t ttl_ms,
+		     bool is_public);
+void mcp_write_implementation(struct json_writer *w, const struct mcp_profile *p,
+			      const struct mcp_server_options *o);
 void mcp_write_tool(struct json_writer *w, const struct mcp_profile *p, const struct mcp_tool *t);
 /* max: bytes of structured content. */
 void mcp_write_result(struct json_writer *w, const struct mcp_profile *p,
-		      const struct mcp_result *r, size_t max);
+		      const struct mcp_server *srv, const struct mcp_result *r, size_t max);
+
+/* --- ask.c --- */
+
+/* Before the first run of a modern call that may ask: opens requestState and takes inputResponses of
+ * c->params. -1 with a fault (in-band: its status stays 0). */
+int mcp_ask_resume(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
+/* Its handler has returned after mcp_call_ask() and is not running: nobody else will end the call. */
+bool mcp_ask_waits(const struct mcp_call *c);
+/* The call is over, cancelled or not: drops requests of ours, frees c->asking. NULL-safe in it. */
+void mcp_ask_end(struct mcp_call *c);
+void mcp_seal_free(struct mcp_seal *seal); /* NULL-safe */
+
+/* --- task.c --- */
+
+/* Before the first run of a tool's call: refuses where tool and client don't agree on tasks, or makes
+ * it one where 2025-11-25's client asked so. */
+int mcp_task_before(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
+/* The task's call ended: with a result (JSON object) or a fault. Forgets c, which is freed. */
+void mcp_task_result(struct mcp_call *c, struct str result);
+void mcp_task_fault(struct mcp_call *c, const struct rpc_fault *f);
+/* The methods of tasks; NULL for other names. Row i of them, NULL behind the last. */
+const struct mcp_method *mcp_task_method(struct str name);
+const struct mcp_method *mcp_task_method_at(size_t i);
+/* May that session's principal watch the task? */
+bool mcp_task_is_seen(struct mcp_session *s, struct str id);
+void mcp_tasks_free(struct mcp_tasks *tasks); /* NULL-safe; cancels those that run */

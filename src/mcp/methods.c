@@ -1,44 +1,19 @@
 /* The methods that answer at once, and the table of all. */
 #include <stdio.h>
 
-#include "base/base64.h"
 #include "base/log.h"
 #include "json/utf8.h"
 #include "mcp/core.h"
 
-enum { NAME_SHOWN = 48 };
+enum { NAME_SHOWN = 48, NOT_FOUND = 404, BAD_REQUEST = 400 };
 
-/* 0: answered, or will be. -1: the fault is the answer. */
-typedef int method_fn(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m,
-		      struct rpc_fault *ret_fault);
-
-static int takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f)
+int mcp_takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f)
 {
 	return rpc_fault_set(f, RPC_INVALID_PARAMS, "%s takes %s, not %s", what, type,
 			     json_type_name(json_type(v)));
 }
 
-/* --- initialize --- */
-
-static int read_client(struct mcp_session *s, const struct json_val *params, struct rpc_fault *f)
-{
-	const struct json_val *info = json_get(params, "clientInfo");
-	const struct json_val *caps = json_get(params, "capabilities");
-	struct str name = json_str(json_get(info, "name"));
-	struct str version = json_str(json_get(info, "version"));
-
-	if (info && json_type(info) != JSON_OBJECT)
-		return takes("clientInfo", "an object", info, f);
-	if (caps && json_type(caps) != JSON_OBJECT)
-		return takes("capabilities", "an object", caps, f);
-	if (name.p)
-		snprintf(s->client, sizeof(s->client), "%.*s/%.*s",
-			 STR_ARG(utf8_cut(name, NAME_SHOWN)),
-			 STR_ARG(utf8_cut(version, NAME_SHOWN)));
-	return 0;
-}
-
-static void write_text_member(struct json_writer *w, const char *key, const char *text)
+static void put_text(struct json_writer *w, const char *key, const char *text)
 {
 	if (!text)
 		return;
@@ -46,177 +21,264 @@ static void write_text_member(struct json_writer *w, const char *key, const char
 	json_write_text(w, text);
 }
 
-static void write_server(struct json_writer *w, const struct mcp_profile *p,
-			 const struct mcp_server_options *o)
+/* --- who is who --- */
+
+void mcp_put_client(char text[MCP_CLIENT_MAX], const struct json_val *info)
 {
+	struct str name = json_str(json_get(info, "name"));
+	struct str version = json_str(json_get(info, "version"));
+
+	text[0] = '\0';
+	if (name.p)
+		snprintf(text, MCP_CLIENT_MAX, "%.*s/%.*s", STR_ARG(utf8_cut(name, NAME_SHOWN)),
+			 STR_ARG(utf8_cut(version, NAME_SHOWN)));
+}
+
+static int read_client(struct mcp_session *s, const struct json_val *params, struct rpc_fault *f)
+{
+	const struct json_val *info = json_get(params, "clientInfo");
+	const struct json_val *caps = json_get(params, "capabilities");
+
+	if (info && json_type(info) != JSON_OBJECT)
+		return mcp_takes("clientInfo", "an object", info, f);
+	if (caps && json_type(caps) != JSON_OBJECT)
+		return mcp_takes("capabilities", "an object", caps, f);
+	mcp_put_client(s->client, info);
+	s->can = mcp_read_capabilities(caps);
+	return 0;
+}
+
+bool mcp_offers(const struct mcp_server *srv, enum mcp_need need)
+{
+	const struct mcp_server_options *o = &srv->o;
+	const struct mcp_handler *h = o->handler;
+
+	switch (need) {
+	case MCP_NEEDS_NOTHING:
+		return true;
+	case MCP_NEEDS_TOOLS:
+		return (h && h->tools) || o->offer.tools_n > 0;
+	case MCP_NEEDS_RESOURCES:
+		return (h && (h->resources || h->templates || h->read)) ||
+		       o->offer.resources_n > 0 || o->offer.templates_n > 0;
+	case MCP_NEEDS_SUBSCRIBE:
+		return o->subscribe && mcp_offers(srv, MCP_NEEDS_RESOURCES);
+	case MCP_NEEDS_PROMPTS:
+		return (h && h->prompts) || o->offer.prompts_n > 0;
+	case MCP_NEEDS_COMPLETE:
+		return h && h->complete;
+	case MCP_NEEDS_LOGGING:
+		return o->logging;
+	case MCP_NEEDS_TASKS:
+		return o->tasks;
+	}
+	return false;
+}
+
+static void put_list(struct json_writer *w, const struct mcp_server *srv, const char *key,
+		     enum mcp_need need, unsigned list)
+{
+	if (!mcp_offers(srv, need))
+		return;
+	json_write_key(w, key);
 	json_write_object(w);
-	write_text_member(w, "protocolVersion", p->version);
-	json_write_key(w, "capabilities");
-	json_write_raw(w, STR_LIT("{\"tools\":{}}"));
-	json_write_key(w, "serverInfo");
-	json_write_object(w);
-	write_text_member(w, "name", o->name);
-	if (p->title)
-		write_text_member(w, "title", o->title);
-	write_text_member(w, "version", o->version);
-	json_write_object_end(w);
-	write_text_member(w, "instructions", o->instructions);
-	if (o->meta) {
-		json_write_key(w, "_meta");
-		json_write_raw(w, str_of(o->meta));
+	if (need == MCP_NEEDS_RESOURCES && srv->o.subscribe) {
+		json_write_key(w, "subscribe");
+		json_write_bool(w, true);
+	}
+	if (srv->o.changes & list) {
+		json_write_key(w, "listChanged");
+		json_write_bool(w, true);
 	}
 	json_write_object_end(w);
 }
 
-static int initialize(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m,
-		      struct rpc_fault *f)
+static void put_empty(struct json_writer *w, const char *key)
 {
-	const struct json_val *version = json_get(m->params, "protocolVersion");
+	json_write_key(w, key);
+	json_write_raw(w, STR_LIT("{}"));
+}
+
+static void put_extensions(struct json_writer *w, const struct mcp_server_options *o)
+{
+	if (!o->tasks && o->extensions_n == 0)
+		return;
+	json_write_key(w, "extensions");
+	json_write_object(w);
+	if (o->tasks)
+		put_empty(w, MCP_EXTENSION_TASKS);
+	for (size_t i = 0; i < o->extensions_n; i++) {
+		json_write_key(w, o->extensions[i].name);
+		json_write_raw(w, str_of(o->extensions[i].settings));
+	}
+	json_write_object_end(w);
+}
+
+static void put_capabilities(struct json_writer *w, const struct mcp_server *srv,
+			     const struct mcp_profile *p)
+{
+	json_write_key(w, "capabilities");
+	json_write_object(w);
+	put_list(w, srv, "tools", MCP_NEEDS_TOOLS, MCP_TOOLS);
+	put_list(w, srv, "resources", MCP_NEEDS_RESOURCES, MCP_RESOURCES);
+	put_list(w, srv, "prompts", MCP_NEEDS_PROMPTS, MCP_PROMPTS);
+	if (mcp_offers(srv, MCP_NEEDS_COMPLETE) && p->annotations)
+		put_empty(w, "completions");
+	if (mcp_offers(srv, MCP_NEEDS_LOGGING))
+		put_empty(w, "logging");
+	if (mcp_offers(srv, MCP_NEEDS_TASKS) && p->old_tasks) {
+		json_write_key(w, "tasks");
+		json_write_raw(w, STR_LIT("{\"list\":{},\"cancel\":{},"
+					  "\"requests\":{\"tools\":{\"call\":{}}}}"));
+	}
+	if (p->modern)
+		put_extensions(w, &srv->o);
+	json_write_object_end(w);
+}
+
+/* --- initialize --- */
+
+static void write_server(struct json_writer *w, const struct mcp_profile *p,
+			 const struct mcp_server *srv)
+{
+	json_write_object(w);
+	put_text(w, "protocolVersion", p->version);
+	put_capabilities(w, srv, p);
+	json_write_key(w, "serverInfo");
+	mcp_write_implementation(w, p, &srv->o);
+	put_text(w, "instructions", srv->o.instructions);
+	if (srv->o.meta) {
+		json_write_key(w, "_meta");
+		json_write_raw(w, str_of(srv->o.meta));
+	}
+	json_write_object_end(w);
+}
+
+static int initialize(const struct mcp_request *q, struct rpc_fault *f)
+{
+	const struct json_val *version = json_get(q->m->params, "protocolVersion");
+	struct mcp_session *s = q->s;
+	const struct mcp_profile *p;
 	struct json_writer *w;
 
 	if (s->profile)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "initialized already, with %s",
 				     s->profile->version);
 	if (json_type(version) != JSON_STR)
-		return takes("protocolVersion", "a string", version, f);
-	if (read_client(s, m->params, f) < 0)
+		return mcp_takes("protocolVersion", "a string", version, f);
+	if (read_client(s, q->m->params, f) < 0)
 		return -1;
-	s->profile = mcp_profile_find(json_str(version));
-	if (!s->profile)
-		s->profile = mcp_profile_latest();
+	p = mcp_profile_find(json_str(version));
+	s->profile = p && !p->modern ? p : mcp_profile_latest();
 	log_info("mcp: client %s, revision %s", s->client, s->profile->version);
-	w = mcp_out_begin(s);
-	rpc_write_result(w, &m->id);
-	write_server(w, s->profile, &s->server->o);
+	w = mcp_out_begin(s->server);
+	rpc_write_result(w, &q->m->id);
+	write_server(w, s->profile, s->server);
 	rpc_write_end(w);
-	mcp_out_end(s, from, &m->id);
+	mcp_out_answer(s, q->in, &q->m->id);
 	return 0;
 }
 
 /* --- ping --- */
 
-static int ping(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m,
-		struct rpc_fault *f)
+static int answer_empty(const struct mcp_request *q)
 {
-	struct json_writer *w = mcp_out_begin(s);
+	struct json_writer *w = mcp_out_begin(q->s->server);
 
-	rpc_write_result(w, &m->id);
-	json_write_object(w);
-	json_write_object_end(w);
+	rpc_write_result(w, &q->m->id);
+	mcp_result_open(w, q->profile);
+	mcp_result_close(w, q->s->server, q->profile, STR_NONE);
 	rpc_write_end(w);
-	mcp_out_end(s, from, &m->id);
+	mcp_out_answer(q->s, q->in, &q->m->id);
 	return 0;
 }
 
-/* --- tools/list --- */
-
-/* A cursor is the name of the last tool sent, so that it means the same when the list has changed
- * between two pages; base64 keeps clients from building on that. */
-static void write_cursor(struct json_writer *w, const struct mcp_tool *last)
+static int ping(const struct mcp_request *q, struct rpc_fault *f)
 {
-	json_write_key(w, "nextCursor");
-	json_write_base64(w, str_of(last->name));
-}
-
-/* The index of the first tool behind the cursor. */
-static int read_cursor(const struct json_val *cursor, const struct mcp_tool *const *tools, size_t n,
-		       size_t *ret, struct rpc_fault *f)
-{
-	autobuf struct buf name = BUF_INIT(64);
-	struct err e;
-
-	*ret = 0;
-	if (!cursor)
-		return 0;
-	if (json_type(cursor) != JSON_STR)
-		return takes("cursor", "a string", cursor, f);
-	if (base64_decode(&name, json_str(cursor), &e) == 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (str_is(buf_str(&name), tools[i]->name)) {
-				*ret = i + 1;
-				return 0;
-			}
-		}
-	}
-	return rpc_fault_set(f, RPC_INVALID_PARAMS,
-			     "cursor takes the nextCursor of an answer to tools/list");
-}
-
-static int tools_list(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m,
-		      struct rpc_fault *f)
-{
-	const struct mcp_server_options *o = &s->server->o;
-	const struct mcp_tool *const *tools;
-	struct json_writer *w;
-	size_t n = 0, i, end;
-
-	tools = o->handler->tools(o->owner, s, &n);
-	if (read_cursor(json_get(m->params, "cursor"), tools, n, &i, f) < 0)
-		return -1;
-	end = n - i > o->page ? i + o->page : n;
-	w = mcp_out_begin(s);
-	rpc_write_result(w, &m->id);
-	json_write_object(w);
-	json_write_key(w, "tools");
-	json_write_array(w);
-	for (; i < end; i++)
-		mcp_write_tool(w, s->profile, tools[i]);
-	json_write_array_end(w);
-	if (end < n)
-		write_cursor(w, tools[end - 1]);
-	json_write_object_end(w);
-	rpc_write_end(w);
-	mcp_out_end(s, from, &m->id);
-	return 0;
+	return answer_empty(q);
 }
 
 /* --- the table --- */
 
-static const struct method {
-	const char *name;
-	method_fn *run;
-	bool always; /* before initialize too */
-} methods[] = {
-	{ "tools/call", mcp_call_start, false },
-	{ "tools/list", tools_list, false },
-	{ "ping", ping, true },
-	{ "initialize", initialize, true },
+static const struct mcp_method methods[] = {
+	{ .name = "tools/call", .run = mcp_tools_call, .needs = MCP_NEEDS_TOOLS, .named = "name" },
+	{ .name = "tools/list", .run = mcp_tools_list, .needs = MCP_NEEDS_TOOLS },
+	{ .name = "ping", .run = ping, .last = "2025-11-25", .always = true },
+	{ .name = "initialize", .run = initialize, .last = "2025-11-25", .always = true },
 };
 
-static const struct method *find(struct str name)
+const struct mcp_method *mcp_method_at(size_t i)
+{
+	return i < ARRAY_LEN(methods) ? &methods[i] : mcp_task_method_at(i - ARRAY_LEN(methods));
+}
+
+const struct mcp_method *mcp_method_find(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		if (str_is(name, methods[i].name))
 			return &methods[i];
 	}
-	return NULL;
+	return mcp_task_method(name);
 }
 
-static int run(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m,
+/* Names of revisions sort as their dates. p NULL: before initialize, where any may come. */
+bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p)
+{
+	if (!p)
+		return !m->first || strcmp(m->first, mcp_profile_latest()->version) <= 0;
+	return (!m->first || strcmp(m->first, p->version) <= 0) &&
+	       (!m->last || strcmp(m->last, p->version) >= 0);
+}
+
+/* What the message is served as: its own revision, else the session's. */
+static int read_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m,
+			struct mcp_request *q, struct rpc_fault *f)
+{
+	*q = (struct mcp_request){
+		.s = s, .in = in, .m = m, .profile = in->profile, .can = s->can
+	};
+	if (json_type(m->params) == JSON_ARRAY)
+		return mcp_takes("params", "an object", m->params, f);
+	q->meta = json_get(m->params, "_meta");
+	if (q->meta && json_type(q->meta) != JSON_OBJECT)
+		return mcp_takes("_meta", "an object", q->meta, f);
+	if (q->profile)
+		q->can = mcp_read_capabilities(json_get(q->meta, MCP_META_CAPABILITIES));
+	else
+		q->profile = s->profile;
+	return 0;
+}
+
+static int run(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m,
 	       struct rpc_fault *f)
 {
-	const struct method *method = find(m->method);
+	const struct mcp_method *method = mcp_method_find(m->method);
+	const struct mcp_profile *p = in->profile ? in->profile : s->profile;
+	struct mcp_request q;
 
 	s->requests++;
 	if (inflight_find(s->inflight, &m->id))
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "a request with this id is in flight");
-	if (!method)
-		return rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "unknown method \"%.*s\"",
-				     STR_ARG(utf8_cut(m->method, NAME_SHOWN)));
-	if (!s->profile && !method->always)
+	if (!method || !mcp_method_in(method, p) || !mcp_offers(s->server, method->needs)) {
+		rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "unknown method \"%.*s\"",
+			      STR_ARG(utf8_cut(m->method, NAME_SHOWN)));
+		f->status = in->profile ? NOT_FOUND : 0;
+		return -1;
+	}
+	if (!p && !method->always)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "send initialize before %s",
 				     method->name);
-	if (json_type(m->params) == JSON_ARRAY)
-		return takes("params", "an object", m->params, f);
-	return method->run(s, from, m, f);
+	if (read_request(s, in, m, &q, f) < 0)
+		return -1;
+	return method->run(&q, f);
 }
 
-void mcp_request(struct mcp_session *s, const struct mcp_origin *from, const struct rpc_msg *m)
+void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m)
 {
 	struct rpc_fault f;
 
-	if (run(s, from, m, &f) < 0)
-		mcp_send_fault(s, from, &m->id, &f);
+	if (run(s, in, m, &f) < 0)
+		mcp_send_fault(s, in, &m->id, &f);
 }
 
 /* --- notifications: those that we don't know mean nothing to us --- */
@@ -233,7 +295,7 @@ static void cancelled(struct mcp_session *s, const struct rpc_msg *m)
 		mcp_call_cancel((struct mcp_call *)found);
 }
 
-void mcp_notification(struct mcp_session *s, const struct rpc_msg *m)
+void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m)
 {
 	if (str_is(m->method, "notifications/cancelled"))
 		cancelled(s, m);

@@ -23,7 +23,10 @@ static const struct mcp_profile profiles[] = {
 		.progress_message = true,
 		.title = true,
 		.structured = true,
-		.tool_meta = true,
+		.meta = true,
+		.links = true,
+		.context = true,
+		.form = true,
 	},
 	{
 		.version = "2025-11-25",
@@ -32,7 +35,29 @@ static const struct mcp_profile profiles[] = {
 		.progress_message = true,
 		.title = true,
 		.structured = true,
-		.tool_meta = true,
+		.meta = true,
+		.links = true,
+		.context = true,
+		.form = true,
+		.url = true,
+		.icons = true,
+		.old_tasks = true,
+	},
+	{
+		.version = "2026-07-28",
+		.modern = true,
+		.annotations = true,
+		.audio = true,
+		.progress_message = true,
+		.title = true,
+		.structured = true,
+		.any_structured = true,
+		.meta = true,
+		.links = true,
+		.context = true,
+		.form = true,
+		.url = true,
+		.icons = true,
 	},
 };
 
@@ -45,7 +70,16 @@ const struct mcp_profile *mcp_profile_find(struct str version)
 	return NULL;
 }
 
+const struct mcp_profile *mcp_profile_at(size_t i)
+{
+	return i < ARRAY_LEN(profiles) ? &profiles[i] : NULL;
+}
+
 const struct mcp_profile *mcp_profile_latest(void)
 {
-	return &profiles[ARRAY_LEN(profiles) - 1];
+	const struct mcp_profile *latest = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(profiles) && !profiles[i].modern; i++)
+		latest = &profiles[i];
+	return latest;
 }

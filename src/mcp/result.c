@@ -1,4 +1,4 @@
-/* Tools and results as JSON, each with what the client's revision knows. */
+/* What is sent as JSON: results, contents, rows of lists; each with what the client's revision knows. */
 #include <stdio.h>
 
 #include "mcp/core.h"
@@ -64,7 +64,7 @@ void mcp_write_tool(struct json_writer *w, const struct mcp_profile *p, const st
 		put_raw(w, "outputSchema", str_of(t->output_schema));
 	if (p->annotations && has_annotations(p, t))
 		put_annotations(w, p, t);
-	if (p->tool_meta)
+	if (p->meta)
 		put_raw(w, "_meta", str_of(t->meta));
 	json_write_object_end(w);
 }
@@ -117,6 +117,19 @@ static void put_resource(struct json_writer *w, const struct mcp_content *c)
 	json_write_object_end(w);
 }
 
+static void put_link(struct json_writer *w, const struct mcp_profile *p,
+		     const struct mcp_resource *r)
+{
+	if (!p->links) {
+		put_string(w, str_of(r->uri));
+		return;
+	}
+	put_text(w, "type", "resource_link");
+	put_text(w, "uri", r->uri);
+	put_text(w, "name", r->name);
+	put_text(w, "mimeType", r->mime);
+}
+
 static void put_content(struct json_writer *w, const struct mcp_profile *p,
 			const struct mcp_content *c)
 {
@@ -134,18 +147,86 @@ static void put_content(struct json_writer *w, const struct mcp_profile *p,
 	case MCP_RESOURCE:
 		put_resource(w, c);
 		break;
+	case MCP_LINK:
+		put_link(w, p, c->link);
+		break;
 	}
 	json_write_object_end(w);
 }
 
 /* --- results --- */
 
+void mcp_write_implementation(struct json_writer *w, const struct mcp_profile *p,
+			      const struct mcp_server_options *o)
+{
+	json_write_object(w);
+	put_text(w, "name", o->name);
+	if (p->title)
+		put_text(w, "title", o->title);
+	put_text(w, "version", o->version);
+	if (p->icons) {
+		put_text(w, "description", o->description);
+		put_text(w, "websiteUrl", o->website);
+	}
+	json_write_object_end(w);
+}
+
+void mcp_result_open(struct json_writer *w, const struct mcp_profile *p)
+{
+	json_write_object(w);
+	if (p && p->modern)
+		put_text(w, "resultType", "complete");
+}
+
+void mcp_write_members(struct json_writer *w, struct str object)
+{
+	static const char space[] = " \t\r\n";
+	size_t from = 0, to = object.n;
+
+	while (from < to && object.p[from] != '{')
+		from++;
+	while (to > from && object.p[to - 1] != '}')
+		to--;
+	for (from++, to--; from < to && strchr(space, object.p[from]);)
+		from++;
+	if (from < to)
+		json_write_raw(w, (struct str){ object.p + from, to - from });
+}
+
+void mcp_result_close(struct json_writer *w, const struct mcp_server *srv,
+		      const struct mcp_profile *p, struct str meta)
+{
+	bool modern = p && p->modern;
+
+	if (modern || meta.p) {
+		json_write_key(w, "_meta");
+		json_write_object(w);
+		if (meta.p)
+			mcp_write_members(w, meta);
+		if (modern)
+			mcp_write_members(w, str_of(srv->info));
+		json_write_object_end(w);
+	}
+	json_write_object_end(w);
+}
+
+void mcp_write_cache(struct json_writer *w, const struct mcp_profile *p, uint64_t ttl_ms,
+		     bool is_public)
+{
+	if (!p->modern)
+		return;
+	json_write_key(w, "ttlMs");
+	json_write_uint(w, ttl_ms);
+	put_text(w, "cacheScope", is_public ? "public" : "private");
+}
+
 static void put_result(struct json_writer *w, const struct mcp_profile *p,
-		       const struct mcp_result *r, struct str structured)
+		       const struct mcp_server *srv, const struct mcp_result *r,
+		       struct str structured)
 {
 	const struct mcp_content copy = { .type = MCP_TEXT, .text = structured };
 
-	json_write_object(w);
+	mcp_result_open(w, p);
 	json_write_key(w, "content");
 	json_write_array(w);
 	for (size_t i = 0; i < r->content_n; i++)
@@ -159,26 +240,25 @@ static void put_result(struct json_writer *w, const struct mcp_profile *p,
 		json_write_key(w, "isError");
 		json_write_bool(w, true);
 	}
-	put_raw(w, "_meta", r->meta);
-	json_write_object_end(w);
+	mcp_result_close(w, srv, p, r->meta);
 }
 
 void mcp_write_result(struct json_writer *w, const struct mcp_profile *p,
-		      const struct mcp_result *r, size_t max)
+		      const struct mcp_server *srv, const struct mcp_result *r, size_t max)
 {
 	autobuf struct buf text = BUF_INIT(max);
 	struct json_writer own = json_writer(&text);
 	struct err e;
 
 	if (!r->table) {
-		put_result(w, p, r, r->structured);
+		put_result(w, p, srv, r, r->structured);
 		return;
 	}
 	field_encode(r->table, r->from, &own);
 	if (json_write_done(&own, &e) < 0)
 		json_write_fail(w, &e);
 	else
-		put_result(w, p, r, buf_str(&text));
+		put_result(w, p, srv, r, buf_str(&text));
 }
 
 char *mcp_error_text(const struct err *e)

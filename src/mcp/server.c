@@ -1,6 +1,7 @@
 #include "mcp/server.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "mcp/core.h"
@@ -9,15 +10,94 @@ enum {
 	PAGE = 100,
 	HELD_MAX = 64 << 20,
 	REPLY_MAX = 64 << 20,
+	SUBSCRIPTIONS_MAX = 1000,
+	LISTENS_MAX = 32,
+	ASKS_MAX = 16,
 	PROGRESS_MS = 100,
+	STATE_MS = 30 * 60 * 1000,
+	TASKS_MAX = 1000,
+	TASK_TTL_MS = 60 * 60 * 1000,
+	TASK_POLL_MS = 1000,
+	INFO_MAX = 64 << 10,
+	/* more than any fault needs: each byte of a message may become six, data is JSON already */
+	FAULT_ROOM = RPC_ID_MAX + 6 * sizeof(((struct rpc_fault *)0)->message) + RPC_DATA_MAX + 256,
 };
+
+static uint64_t wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void fill_options(struct mcp_server_options *o)
+{
+	static const struct mcp_handler none = { .tools = NULL };
+	const struct {
+		unsigned *at, value;
+	} defaults[] = {
+		{ &o->inflight_max, INFLIGHT_MAX_DEFAULT },
+		{ &o->subscriptions_max, SUBSCRIPTIONS_MAX },
+		{ &o->listens_max, LISTENS_MAX },
+		{ &o->asks_max, ASKS_MAX },
+		{ &o->progress_ms, PROGRESS_MS },
+		{ &o->state_ms, STATE_MS },
+		{ &o->tasks_max, TASKS_MAX },
+		{ &o->task_ttl_ms, TASK_TTL_MS },
+		{ &o->task_poll_ms, TASK_POLL_MS },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
+		if (*defaults[i].at == 0)
+			*defaults[i].at = defaults[i].value;
+	}
+	o->page = o->page ? o->page : PAGE;
+	o->held_max = o->held_max ? o->held_max : HELD_MAX;
+	o->reply_max = o->reply_max ? o->reply_max : REPLY_MAX;
+	o->handler = o->handler ? o->handler : &none;
+	o->now_ms = o->now_ms ? o->now_ms : clock_ms;
+	o->wall_ms = o->wall_ms ? o->wall_ms : wall_ms;
+}
+
+/* serverInfo as the _meta of every modern result has it. */
+static int write_info(struct mcp_server *srv, struct err *e)
+{
+	const struct mcp_profile *p = NULL, *next;
+	autobuf struct buf b = BUF_INIT(INFO_MAX);
+	struct json_writer w = json_writer(&b);
+
+	for (size_t i = 0; (next = mcp_profile_at(i)); i++)
+		p = next;
+	json_write_object(&w);
+	json_write_key(&w, MCP_META_SERVER);
+	mcp_write_implementation(&w, p, &srv->o);
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	srv->info = buf_take(&b);
+	return 0;
+}
+
+static int prepare_tools(const struct mcp_offer *offer, struct err *e)
+{
+	for (size_t i = 0; i < offer->tools_n; i++) {
+		if (mcp_tool_prepare(&offer->tools[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}
 
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e)
 {
-	struct mcp_server *srv;
+	AUTO(mcp_server_free) struct mcp_server *srv = NULL;
 
-	if (!o->name || !o->version || !o->handler || !o->handler->tools || !o->handler->call) {
-		err_set(e, ERR_BUG, "an MCP server needs a name, a version and a handler");
+	if (!o->name || !o->version) {
+		err_set(e, ERR_BUG, "an MCP server needs a name and a version");
+		return NULL;
+	}
+	if (o->handler && o->handler->tools && !o->handler->call) {
+		err_set(e, ERR_BUG, "a handler with tools needs a call");
 		return NULL;
 	}
 	srv = calloc(1, sizeof(*srv));
@@ -26,62 +106,25 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 		return NULL;
 	}
 	srv->o = *o;
-	srv->o.page = o->page ? o->page : PAGE;
-	srv->o.inflight_max = o->inflight_max ? o->inflight_max : INFLIGHT_MAX_DEFAULT;
-	srv->o.held_max = o->held_max ? o->held_max : HELD_MAX;
-	srv->o.reply_max = o->reply_max ? o->reply_max : REPLY_MAX;
-	srv->o.progress_ms = o->progress_ms ? o->progress_ms : PROGRESS_MS;
-	srv->o.now_ms = o->now_ms ? o->now_ms : clock_ms;
-	return srv;
+	fill_options(&srv->o);
+	srv->out = BUF_INIT(srv->o.reply_max);
+	srv->spare = BUF_INIT(FAULT_ROOM);
+	if (!buf_reserve(&srv->spare, FAULT_ROOM, e) || write_info(srv, e) < 0 ||
+	    prepare_tools(&srv->o.offer, e) < 0)
+		return NULL;
+	return take_ptr(srv);
 }
 
 void mcp_server_free(struct mcp_server *srv)
 {
+	if (!srv)
+		return;
+	mcp_tasks_free(srv->tasks);
+	mcp_seal_free(srv->seal);
+	for (size_t i = 0; i < srv->o.offer.tools_n; i++)
+		mcp_tool_release(&srv->o.offer.tools[i]);
+	buf_fini(&srv->out);
+	buf_fini(&srv->spare);
+	free(srv->info);
 	free(srv);
-}
-
-static bool is_name(const char *name)
-{
-	size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				"0123456789_.-");
-
-	return n >= 1 && n <= 64 && name[n] == '\0';
-}
-
-/* text is a JSON object on one line; a schema is of type object. */
-static int check_text(const char *what, const char *text, bool schema, struct err *e)
-{
-	AUTO(json_free) struct json_doc *d = json_parse(str_of(text), NULL, e);
-	const struct json_val *root;
-
-	if (!d)
-		return err_wrap(e, "%s", what);
-	root = json_root(d);
-	if (json_type(root) != JSON_OBJECT || strchr(text, '\n'))
-		return err_set(e, ERR_BUG, "%s is not a JSON object on one line", what);
-	if (schema && !str_is(json_str(json_get(root, "type")), "object"))
-		return err_set(e, ERR_BUG, "%s is not of type object", what);
-	return 0;
-}
-
-static int check_texts(const struct mcp_tool *t, struct err *e)
-{
-	if (check_text("input_schema", t->input_schema, true, e) < 0)
-		return -1;
-	if (t->output_schema && check_text("output_schema", t->output_schema, true, e) < 0)
-		return -1;
-	return t->meta ? check_text("meta", t->meta, false, e) : 0;
-}
-
-int mcp_tool_check(const struct mcp_tool *t, struct err *e)
-{
-	if (!t->name || !is_name(t->name))
-		return err_set(e, ERR_BUG, "a tool's name takes 1 to 64 of A-Z a-z 0-9 _ . -");
-	if (!t->description || !*t->description || !t->input_schema)
-		return err_set(e, ERR_BUG, "%s: no description or no input_schema", t->name);
-	if (check_texts(t, e) < 0) {
-		e->code = ERR_BUG;
-		return err_wrap(e, "%s", t->name);
-	}
-	return 0;
 }

@@ -1,12 +1,13 @@
 /*
- * Sessions. A text comes in whole, is parsed and told apart here, and goes to a method
- * (methods.c); answers leave through mcp_out_*(), on their stream or into their batch.
+ * Sessions. A message comes in parsed, and goes to a method (methods.c); answers leave through
+ * mcp_out_*(), on their stream or into their batch.
  *
  * Handlers may end calls, cancel and close from inside any callback. So every function that
  * touches the session after a callback counts itself in `entered`, and a closed session is freed
  * when neither functions nor calls use it.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -15,53 +16,67 @@
 
 enum {
 	KEEP = 64 << 10, /* a larger buffer is given back after its message */
-	FAULT_ROOM = 4096, /* more than any fault needs: id and message are bounded */
+	HTTP_OK = 200,
 };
-
-static_assert(FAULT_ROOM > RPC_ID_MAX + 6 * sizeof(((struct rpc_fault *)0)->message) + 256,
-	      "a fault fits its buffer");
 
 static const struct err no_memory = { ERR_LIMIT, "out of memory" };
 
 struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_transport *t,
-				    void *transport, void *data)
+				    void *transport, enum mcp_road road, void *data)
 {
 	struct mcp_session *s = calloc(1, sizeof(*s));
-	struct err e;
 
 	if (!s)
 		return NULL;
+	s->inflight = inflight_new(srv->o.inflight_max);
+	if (!s->inflight) {
+		free(s);
+		return NULL;
+	}
 	s->server = srv;
 	s->t = t;
 	s->transport = transport;
+	s->road = road;
 	s->data = data;
-	s->out = BUF_INIT(srv->o.reply_max);
-	s->spare = BUF_INIT(FAULT_ROOM);
-	s->inflight = inflight_new(srv->o.inflight_max);
-	if (!s->inflight || !buf_reserve(&s->spare, FAULT_ROOM, &e)) {
-		mcp_session_close(s);
-		return NULL;
-	}
-	s->number = ++srv->sessions;
+	s->level = MCP_INFO;
+	s->number = ++srv->made;
+	s->next = srv->sessions;
+	if (s->next)
+		s->next->prev = s;
+	srv->sessions = s;
 	return s;
+}
+
+static void unlist(struct mcp_session *s)
+{
+	*(s->prev ? &s->prev->next : &s->server->sessions) = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	s->next = s->prev = NULL;
 }
 
 void mcp_session_settle(struct mcp_session *s)
 {
-	if (!s->closed || s->entered > 0 || (s->inflight && inflight_count(s->inflight) > 0))
+	if (!s->closed || s->entered > 0 || inflight_count(s->inflight) > 0)
 		return;
 	inflight_free(s->inflight);
-	buf_fini(&s->out);
-	buf_fini(&s->spare);
 	free(s);
+}
+
+struct str mcp_principal(const struct mcp_server *srv, void *data)
+{
+	return srv->o.principal ? srv->o.principal(srv->o.owner, data) : STR_LIT("");
 }
 
 /* --- what is sent --- */
 
-static void send(struct mcp_session *s, void *stream, struct str message)
+static void send(struct mcp_session *s, void *stream, struct str text, enum mcp_out_kind kind,
+		 int status)
 {
+	const struct mcp_out m = { .text = text, .kind = kind, .status = status };
+
 	if (!s->closed)
-		s->t->send(s->transport, stream, message);
+		s->t->send(s->transport, stream, &m);
 }
 
 static void clear(struct buf *b)
@@ -71,76 +86,105 @@ static void clear(struct buf *b)
 	b->n = 0;
 }
 
-static void add_to_batch(struct mcp_batch *b, struct str message)
+static void add_to_batch(struct mcp_inbound *in, struct str text)
 {
 	struct err e;
 
-	if (b->failed)
+	if (in->lost)
 		return;
-	if (buf_add(&b->text, b->text.n ? "," : "[", 1, &e) < 0 ||
-	    buf_add(&b->text, message.p, message.n, &e) < 0) {
-		buf_fini(&b->text);
-		b->failed = true;
+	if (buf_add(&in->answers, in->answers.n ? "," : "[", 1, &e) < 0 ||
+	    buf_add(&in->answers, text.p, text.n, &e) < 0) {
+		buf_fini(&in->answers);
+		in->lost = true;
 	}
 }
 
-static void send_answer(struct mcp_session *s, const struct mcp_origin *to, struct str message)
+static void send_answer(struct mcp_session *s, struct mcp_inbound *in, struct str text, int status)
 {
-	if (to->batch)
-		add_to_batch(to->batch, message);
+	if (in->is_batch)
+		add_to_batch(in, text);
 	else
-		send(s, to->stream, message);
+		send(s, in->stream, text, MCP_OUT_RESPONSE, status);
 }
 
-struct json_writer *mcp_out_begin(struct mcp_session *s)
+struct json_writer *mcp_out_begin(struct mcp_server *srv)
 {
-	clear(&s->out);
-	s->w = json_writer(&s->out);
-	return &s->w;
+	clear(&srv->out);
+	srv->w = json_writer(&srv->out);
+	return &srv->w;
 }
 
-void mcp_send_fault(struct mcp_session *s, const struct mcp_origin *to, const struct rpc_id *id,
-		    const struct rpc_fault *f)
+/* The text of a fault, which can't fail. */
+static struct str write_fault(struct mcp_server *srv, const struct rpc_id *id,
+			      const struct rpc_fault *f)
 {
-	struct json_writer w = json_writer(&s->spare);
+	struct json_writer w = json_writer(&srv->spare);
 	struct err e;
 	int rc;
 
-	s->spare.n = 0;
+	srv->spare.n = 0;
 	rpc_write_fault(&w, id, f);
 	rc = json_write_done(&w, &e);
 	assert(rc == 0);
-	send_answer(s, to, buf_str(&s->spare));
+	return buf_str(&srv->spare);
 }
 
-void mcp_out_end(struct mcp_session *s, const struct mcp_origin *to, const struct rpc_id *id)
+/* A modern error without an id has no member for it; JSON-RPC's own has null. */
+static const struct rpc_id *id_of(const struct mcp_session *s, const struct mcp_inbound *in,
+				  const struct rpc_id *id)
 {
+	bool modern = s->road == MCP_ROAD_POST || (in && in->profile);
+
+	return modern && id->n == 0 ? NULL : id;
+}
+
+void mcp_send_fault(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id,
+		    const struct rpc_fault *f)
+{
+	send_answer(s, in, write_fault(s->server, id_of(s, in, id), f),
+		    f->status ? f->status : HTTP_OK);
+}
+
+void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id)
+{
+	struct mcp_server *srv = s->server;
 	struct rpc_fault f;
 	struct err e;
 
-	if (json_write_done(&s->w, &e) == 0) {
-		send_answer(s, to, buf_str(&s->out));
+	if (json_write_done(&srv->w, &e) == 0) {
+		send_answer(s, in, buf_str(&srv->out), HTTP_OK);
 	} else {
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answer can't be sent: %s", e.msg);
 		f.reason = err_info(e.code)->name;
-		mcp_send_fault(s, to, id, &f);
+		mcp_send_fault(s, in, id, &f);
 	}
-	clear(&s->out);
+	clear(&srv->out);
 }
 
 void mcp_out_notify(struct mcp_session *s, void *stream)
 {
+	struct mcp_server *srv = s->server;
 	struct err e;
 
-	if (json_write_done(&s->w, &e) == 0)
-		send(s, stream, buf_str(&s->out));
-	clear(&s->out);
+	if (json_write_done(&srv->w, &e) == 0)
+		send(s, stream, buf_str(&srv->out), MCP_OUT_NOTIFICATION, HTTP_OK);
+	clear(&srv->out);
+}
+
+int mcp_out_request(struct mcp_session *s, void *stream, struct err *e)
+{
+	struct mcp_server *srv = s->server;
+	int rc = json_write_done(&srv->w, e);
+
+	if (rc == 0)
+		send(s, stream, buf_str(&srv->out), MCP_OUT_REQUEST, HTTP_OK);
+	clear(&srv->out);
+	return rc;
 }
 
 void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct rpc_sniff *sniff,
 			void *stream)
 {
-	const struct mcp_origin from = { .stream = stream };
 	struct rpc_id id = { .n = 0 };
 	struct rpc_fault f;
 
@@ -149,78 +193,123 @@ void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct
 	f.reason = err_info(e->code)->name;
 	if (sniff)
 		rpc_sniff_id(sniff, &id);
-	mcp_send_fault(s, &from, &id, &f);
+	send(s, stream, write_fault(s->server, id_of(s, NULL, &id), &f), MCP_OUT_RESPONSE,
+	     err_info(e->code)->http);
 }
 
-/* --- batches --- */
+/* --- the ends of messages --- */
 
-static struct mcp_batch *batch_new(struct mcp_session *s, void *stream)
+static void send_batch(struct mcp_session *s, struct mcp_inbound *in)
 {
-	struct mcp_batch *b = calloc(1, sizeof(*b));
-
-	if (b)
-		*b = (struct mcp_batch){ .session = s,
-					 .stream = stream,
-					 .text = BUF_INIT(s->server->o.reply_max),
-					 .waiting = 1 };
-	return b;
-}
-
-static void batch_send(struct mcp_batch *b)
-{
-	const struct mcp_origin to = { .stream = b->stream };
+	static const struct rpc_id none = { .n = 0 };
 	struct rpc_fault f;
 	struct err e;
 
-	if (b->text.n > 0 && buf_add(&b->text, "]", 1, &e) == 0) {
-		send(b->session, b->stream, buf_str(&b->text));
-	} else if (b->text.n > 0 || b->failed) {
+	if (in->answers.n > 0 && buf_add(&in->answers, "]", 1, &e) == 0) {
+		send(s, in->stream, buf_str(&in->answers), MCP_OUT_RESPONSE, HTTP_OK);
+	} else if (in->answers.n > 0 || in->lost) {
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answers of the batch are too large");
 		f.reason = err_info(ERR_TOO_LARGE)->name;
-		mcp_send_fault(b->session, &to, NULL, &f);
+		send(s, in->stream, write_fault(s->server, &none, &f), MCP_OUT_RESPONSE, HTTP_OK);
+	}
+	buf_fini(&in->answers);
+}
+
+void mcp_inbound_release(struct mcp_session *s, struct mcp_inbound *in)
+{
+	void *stream;
+
+	if (--in->awaited > 0)
+		return;
+	if (in->is_batch)
+		send_batch(s, in);
+	stream = in->gone ? NULL : take_ptr(in->stream);
+	if (stream && !s->closed && s->t->stream_done) {
+		s->entered++;
+		s->t->stream_done(s->transport, stream);
+		s->entered--;
 	}
 }
 
-void mcp_batch_release(struct mcp_batch *b)
+void mcp_inbound_unref(struct mcp_session *s, struct mcp_inbound *in)
 {
-	if (!b || --b->waiting > 0)
+	if (--in->refs > 0)
 		return;
-	batch_send(b);
-	buf_fini(&b->text);
-	free(b);
+	if (in->held > 0)
+		s->held -= in->held;
+	mcp_inbound_free(in);
+}
+
+/* --- requests of ours --- */
+
+struct json_writer *mcp_reach_start(struct mcp_session *s, struct mcp_reach *r, const char *method)
+{
+	struct json_writer *w = mcp_out_begin(s->server);
+
+	r->session = s;
+	r->id = ++s->server->reached;
+	r->next = s->reaches;
+	s->reaches = r;
+	rpc_write_request(w, r->id, method);
+	return w;
+}
+
+void mcp_reach_drop(struct mcp_reach *r)
+{
+	struct mcp_reach **at;
+
+	if (!r->session)
+		return;
+	at = &r->session->reaches;
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	r->session = NULL;
+}
+
+static void take_response(struct mcp_session *s, const struct rpc_msg *m)
+{
+	char text[24];
+	struct str id = rpc_id_str(&m->id);
+
+	for (struct mcp_reach *r = s->reaches; r; r = r->next) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)r->id);
+		if (!str_is(id, text))
+			continue;
+		mcp_reach_drop(r);
+		r->done(r, m);
+		return;
+	}
+	log_debug("mcp: a response to no request is ignored");
 }
 
 /* --- what comes in --- */
 
-static void ignore(const char *why, const struct rpc_fault *f)
+static void take_message(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m)
 {
-	log_debug("mcp: %s is ignored%s%s", why, f ? ": " : "", f ? f->message : "");
+	switch (m->kind) {
+	case RPC_REQUEST:
+		mcp_serve_request(s, in, m);
+		break;
+	case RPC_NOTIFICATION:
+		mcp_serve_notification(s, m);
+		break;
+	case RPC_RESPONSE:
+		take_response(s, m);
+		break;
+	}
 }
 
-static void take_one(struct mcp_session *s, const struct json_val *v, const struct mcp_origin *from)
+static void take_member(struct mcp_session *s, struct mcp_inbound *in, const struct json_val *v)
 {
 	struct rpc_fault f;
 	struct rpc_msg m;
 	bool silent;
 
-	if (rpc_read(v, &m, &f, &silent) < 0) {
-		if (silent)
-			ignore("a broken message", &f);
-		else
-			mcp_send_fault(s, from, &m.id, &f);
-		return;
-	}
-	switch (m.kind) {
-	case RPC_REQUEST:
-		mcp_request(s, from, &m);
-		break;
-	case RPC_NOTIFICATION:
-		mcp_notification(s, &m);
-		break;
-	case RPC_RESPONSE:
-		ignore("a response to no request", NULL);
-		break;
-	}
+	if (rpc_read(v, &m, &f, &silent) == 0)
+		take_message(s, in, &m);
+	else if (!silent)
+		mcp_send_fault(s, in, &m.id, &f);
 }
 
 static int check_batch(const struct mcp_session *s, const struct json_val *v, struct rpc_fault *f)
@@ -237,88 +326,83 @@ static int check_batch(const struct mcp_session *s, const struct json_val *v, st
 	return 0;
 }
 
-static void take_batch(struct mcp_session *s, const struct json_val *v,
-		       const struct mcp_origin *from)
+static void take_batch(struct mcp_session *s, struct mcp_inbound *in)
 {
-	struct mcp_origin member = *from;
-	struct json_iter it = json_iter(v);
+	const struct json_val *root = json_root(in->doc);
+	struct json_iter it = json_iter(root);
 	struct rpc_fault f;
 
-	if (check_batch(s, v, &f) < 0) {
-		mcp_send_fault(s, from, NULL, &f);
-		return;
-	}
-	member.batch = batch_new(s, from->stream);
-	if (!member.batch) {
-		mcp_session_reject(s, &no_memory, NULL, from->stream);
+	if (check_batch(s, root, &f) < 0) {
+		in->is_batch = false; /* one answer for all */
+		f.status = 400;
+		mcp_send_fault(s, in, &in->m.id, &f);
 		return;
 	}
 	while (!s->closed && json_next(&it))
-		take_one(s, it.val, &member);
-	mcp_batch_release(member.batch);
+		take_member(s, in, it.val);
 }
 
-static struct mcp_message *message_new(struct json_doc *doc)
+static void take_broken(struct mcp_session *s, struct mcp_inbound *in)
 {
-	struct mcp_message *m = calloc(1, sizeof(*m));
-
-	if (!m) {
-		json_free(doc);
-		return NULL;
-	}
-	m->doc = doc;
-	m->refs = 1;
-	return m;
-}
-
-void mcp_message_unref(struct mcp_session *s, struct mcp_message *m)
-{
-	if (--m->refs > 0)
-		return;
-	s->held -= m->held;
-	json_free(m->doc);
-	free(m);
-}
-
-void mcp_session_message(struct mcp_session *s, struct str text, void *stream)
-{
-	struct mcp_origin from = { .stream = stream };
-	struct json_doc *doc = NULL;
-	const struct json_val *root;
-	struct rpc_fault f;
-	struct rpc_id id;
-
-	if (rpc_parse(text, &s->server->o.json, &doc, &f, &id) < 0) {
-		mcp_send_fault(s, &from, &id, &f);
-		return;
-	}
-	from.message = message_new(doc);
-	if (!from.message) {
-		mcp_session_reject(s, &no_memory, NULL, stream);
-		return;
-	}
-	root = json_root(doc);
-	s->entered++;
-	if (json_type(root) == JSON_ARRAY)
-		take_batch(s, root, &from);
+	in->is_batch = false;
+	if (in->answered)
+		mcp_send_fault(s, in, &in->m.id, &in->fault);
 	else
-		take_one(s, root, &from);
-	mcp_message_unref(s, from.message);
+		log_debug("mcp: a broken message is ignored: %s", in->fault.message);
+}
+
+void mcp_session_take(struct mcp_session *s, struct mcp_inbound *in, void *stream)
+{
+	in->stream = stream;
+	in->refs = in->awaited = 1;
+	s->entered++;
+	if (in->era == MCP_BROKEN)
+		take_broken(s, in);
+	else if (in->is_batch)
+		take_batch(s, in);
+	else
+		take_message(s, in, &in->m);
+	in->head = NULL;
+	mcp_inbound_release(s, in);
+	mcp_inbound_unref(s, in);
 	s->entered--;
 	mcp_session_settle(s);
 }
 
+void mcp_session_message(struct mcp_session *s, struct str text)
+{
+	struct mcp_inbound *in = mcp_inbound_new(s->server, text, NULL);
+
+	if (in)
+		mcp_session_take(s, in, NULL);
+	else
+		mcp_session_reject(s, &no_memory, NULL, NULL);
+}
+
 /* --- ends --- */
 
-static struct mcp_call *first_uncancelled(const struct mcp_session *s)
+static struct mcp_call *next_to_cancel(const struct mcp_session *s, const void *stream)
 {
 	for (struct inflight_entry *x = inflight_first(s->inflight); x; x = x->newer) {
 		struct mcp_call *c = (struct mcp_call *)x;
 
-		if (!c->cancelled)
+		if (!c->cancelled && (!stream || c->in->stream == stream))
 			return c;
 	}
 	return NULL;
+}
+
+void mcp_session_cancel_stream(struct mcp_session *s, void *stream)
+{
+	struct mcp_call *c;
+
+	s->entered++;
+	while ((c = next_to_cancel(s, stream))) {
+		c->in->gone = true;
+		mcp_call_cancel(c);
+	}
+	s->entered--;
+	mcp_session_settle(s);
 }
 
 void mcp_session_cancel_all(struct mcp_session *s)
@@ -326,26 +410,41 @@ void mcp_session_cancel_all(struct mcp_session *s)
 	struct mcp_call *c;
 
 	s->entered++;
-	while ((c = first_uncancelled(s)))
+	while ((c = next_to_cancel(s, NULL)))
 		mcp_call_cancel(c);
+	s->entered--;
+	mcp_session_settle(s);
+}
+
+void mcp_session_drain(struct mcp_session *s)
+{
+	s->entered++;
+	mcp_listens_end(s);
 	s->entered--;
 	mcp_session_settle(s);
 }
 
 unsigned mcp_session_open(const struct mcp_session *s)
 {
-	return inflight_count(s->inflight) - s->cancelled;
+	return inflight_count(s->inflight) - s->cancelled - s->listening;
 }
 
 void mcp_session_close(struct mcp_session *s)
 {
+	struct mcp_reach *r;
+
 	if (!s)
 		return;
 	s->closed = true;
-	if (s->inflight)
-		mcp_session_cancel_all(s);
-	else
-		mcp_session_settle(s);
+	s->entered++;
+	unlist(s);
+	mcp_session_cancel_all(s);
+	while ((r = s->reaches)) {
+		mcp_reach_drop(r);
+		r->done(r, NULL);
+	}
+	s->entered--;
+	mcp_session_settle(s);
 }
 
 void *mcp_session_data(const struct mcp_session *s)

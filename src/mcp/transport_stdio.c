@@ -110,6 +110,7 @@ static void start_draining(struct mcp_stdio *t)
 	if (t->state != SERVING)
 		return;
 	set_state(t, DRAINING);
+	mcp_session_drain(t->session);
 	if (mcp_session_open(t->session) == 0)
 		start_flushing(t);
 	else
@@ -119,9 +120,10 @@ static void start_draining(struct mcp_stdio *t)
 /* --- output --- */
 
 /* A message is one line: what a tool gave as JSON may have line breaks between its tokens. */
-static void put_message(void *transport, void *stream, struct str message)
+static void put_message(void *transport, void *stream, const struct mcp_out *m)
 {
 	struct mcp_stdio *t = transport;
+	struct str message = m->text;
 	const char *end;
 
 	while ((end = memchr(message.p, '\n', message.n))) {
@@ -136,11 +138,14 @@ static void put_message(void *transport, void *stream, struct str message)
 	loop_writer_put(t->writer, STR_LIT("\n"));
 }
 
-static bool is_congested(void *transport)
+static bool is_full(const struct mcp_stdio *t)
 {
-	struct mcp_stdio *t = transport;
-
 	return loop_writer_queued(t->writer) > t->o.queue_max;
+}
+
+static bool is_congested(void *transport, void *stream)
+{
+	return is_full(transport);
 }
 
 static void on_idle(void *transport)
@@ -168,7 +173,7 @@ static void take_event(struct mcp_stdio *t, enum line_event event, struct str li
 		break;
 	case LINE_TEXT:
 		if (line.n > 0)
-			mcp_session_message(t->session, line, NULL);
+			mcp_session_message(t->session, line);
 		break;
 	case LINE_TOO_LONG:
 		err_set(&e, ERR_TOO_LARGE, "a message of more than %zu bytes", t->o.line_max);
@@ -187,7 +192,7 @@ static void serve(struct mcp_stdio *t)
 	enum line_event event = LINE_TEXT;
 	struct str line = STR_NONE;
 
-	while (t->state == SERVING && event != LINE_MORE && !is_congested(t)) {
+	while (t->state == SERVING && event != LINE_MORE && !is_full(t)) {
 		event = line_next(&t->lines, &t->input, &line);
 		take_event(t, event, line);
 	}
@@ -297,7 +302,7 @@ struct mcp_stdio *mcp_stdio_start(uv_loop_t *loop, struct mcp_server *srv,
 		abandon(t);
 		return NULL;
 	}
-	t->session = mcp_session_new(srv, &transport, t, o->data);
+	t->session = mcp_session_new(srv, &transport, t, MCP_ROAD_LINES, o->data);
 	if (!t->session) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		abandon(t);

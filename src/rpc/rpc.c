@@ -56,12 +56,14 @@ bool rpc_id_read(const struct json_val *v, struct rpc_id *ret)
 	return ret->n > 0;
 }
 
-int rpc_fault_set(struct rpc_fault *f, enum rpc_code code, const char *fmt, ...)
+int rpc_fault_set(struct rpc_fault *f, int code, const char *fmt, ...)
 {
 	va_list ap;
 
 	f->code = code;
+	f->status = 0;
 	f->reason = NULL;
+	f->data[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(f->message, sizeof(f->message), fmt, ap);
 	va_end(ap);
@@ -189,23 +191,23 @@ static void begin(struct json_writer *w)
 static void put_id(struct json_writer *w, const struct rpc_id *id)
 {
 	json_write_key(w, "id");
-	if (id && id->n > 0)
+	if (id->n > 0)
 		json_write_raw(w, rpc_id_str(id));
 	else
 		json_write_null(w);
 }
 
-void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f)
+void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
 {
-	begin(w);
-	put_id(w, id);
-	json_write_key(w, "error");
 	json_write_object(w);
 	json_write_key(w, "code");
 	json_write_int(w, f->code);
 	json_write_key(w, "message");
 	json_write_text(w, f->message);
-	if (f->reason) {
+	if (f->data[0]) {
+		json_write_key(w, "data");
+		json_write_raw(w, str_of(f->data));
+	} else if (f->reason) {
 		json_write_key(w, "data");
 		json_write_object(w);
 		json_write_key(w, "code");
@@ -213,6 +215,15 @@ void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struc
 		json_write_object_end(w);
 	}
 	json_write_object_end(w);
+}
+
+void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f)
+{
+	begin(w);
+	if (id)
+		put_id(w, id);
+	json_write_key(w, "error");
+	rpc_write_error(w, f);
 	rpc_write_end(w);
 }
 
@@ -221,6 +232,16 @@ void rpc_write_result(struct json_writer *w, const struct rpc_id *id)
 	begin(w);
 	put_id(w, id);
 	json_write_key(w, "result");
+}
+
+void rpc_write_request(struct json_writer *w, uint64_t id, const char *method)
+{
+	begin(w);
+	json_write_key(w, "id");
+	json_write_uint(w, id);
+	json_write_key(w, "method");
+	json_write_text(w, method);
+	json_write_key(w, "params");
 }
 
 void rpc_write_notification(struct json_writer *w, const char *method)

@@ -48,11 +48,15 @@ struct rpc_msg {
 	const struct json_val *result, *error; /* response: exactly one */
 };
 
+enum { RPC_DATA_MAX = 512 };
+
 /* What to answer to a message that can't be served. */
 struct rpc_fault {
-	enum rpc_code code;
+	int code; /* enum rpc_code, or one of the protocol above */
+	int status; /* for that protocol: 0 unless it sets it */
 	char message[256];
 	const char *reason; /* data.code, a name of base/err_table.h; NULL for none */
+	char data[RPC_DATA_MAX]; /* JSON, in place of reason; "" for none */
 };
 
 /* Parses a text for JSON-RPC: 0, or -1 with the fault (-32700 where it is no JSON, -32600 where it
@@ -68,13 +72,17 @@ int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *re
 	     bool *ret_silent) MUST_USE;
 
 /* -1, for returning. */
-int rpc_fault_set(struct rpc_fault *f, enum rpc_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+int rpc_fault_set(struct rpc_fault *f, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* One whole error message; id may be NULL (written as null). */
+/* One whole error message. id NULL: it has none; an id that is none is written as null. */
 void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f);
+/* The object of its member "error". */
+void rpc_write_error(struct json_writer *w, const struct rpc_fault *f);
 
 /* {"jsonrpc":"2.0","id":…,"result": and, after exactly one value, the end. */
 void rpc_write_result(struct json_writer *w, const struct rpc_id *id);
+/* {"jsonrpc":"2.0","id":…,"method":…,"params": likewise. */
+void rpc_write_request(struct json_writer *w, uint64_t id, const char *method);
 /* {"jsonrpc":"2.0","method":…,"params": and, after exactly one value, the end. */
 void rpc_write_notification(struct json_writer *w, const char *method);
 void rpc_write_end(struct json_writer *w);

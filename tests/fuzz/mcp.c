@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		if (len == 2 && rest.p[0] == '!')
 			act(&f, rest.p[1]);
 		else
-			mcp_session_message(f.session, (struct str){ rest.p, len }, NULL);
+			mcp_session_message(f.session, (struct str){ rest.p, len });
 		check_sent(&f);
 		len += end != NULL;
 		rest.p += len;

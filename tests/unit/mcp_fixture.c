@@ -146,6 +146,8 @@ static bool make_tools(void)
 		if (!r->tool.input_schema || (r->out && !r->tool.output_schema))
 			return false;
 		r->tool.row = r;
+		if (mcp_tool_prepare(&r->tool, &e) < 0)
+			return false;
 		list[i] = &r->tool;
 	}
 	return true;
@@ -174,18 +176,18 @@ static const struct mcp_handler handler = { .tools = tools, .call = call };
 
 /* --- the transport --- */
 
-static void sent(void *transport, void *stream, struct str message)
+static void sent(void *transport, void *stream, const struct mcp_out *m)
 {
 	struct fixture *f = transport;
 
 	if (f->sent_n == FIXTURE_SENT)
 		fixture_clear(f);
 	f->streams[f->sent_n] = stream;
-	f->sent[f->sent_n] = strndup(message.p, message.n);
+	f->sent[f->sent_n] = strndup(m->text.p, m->text.n);
 	f->sent_n += f->sent[f->sent_n] != NULL;
 }
 
-static bool congested(void *transport)
+static bool congested(void *transport, void *stream)
 {
 	return ((struct fixture *)transport)->congested;
 }
@@ -226,7 +228,7 @@ bool fixture_init(struct fixture *f, const struct mcp_server_options *overrides)
 		return false;
 	f->server = mcp_server_new(&o, &e);
 	if (f->server)
-		f->session = mcp_session_new(f->server, &transport, f, f);
+		f->session = mcp_session_new(f->server, &transport, f, MCP_ROAD_LINES, f);
 	if (f->session)
 		return true;
 	mcp_server_free(f->server);
@@ -243,7 +245,7 @@ void fixture_fini(struct fixture *f)
 
 void fixture_say(struct fixture *f, const char *text)
 {
-	mcp_session_message(f->session, str_of(text), NULL);
+	mcp_session_message(f->session, str_of(text));
 }
 
 void fixture_end(struct fixture *f, unsigned i)

@@ -188,7 +188,7 @@ static void writes_messages(void **state)
 	assert_string_equal(
 		b.p, "[{\"jsonrpc\":\"2.0\",\"id\":42,\"result\":{}},"
 		     "{\"jsonrpc\":\"2.0\",\"method\":\"n/x\",\"params\":[]},"
-		     "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+		     "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,"
 		     "\"message\":\"broken � \\\"7\\\"\"}},"
 		     "{\"jsonrpc\":\"2.0\",\"id\":42,\"error\":{\"code\":-32700,"
 		     "\"message\":\"broken � \\\"7\\\"\",\"data\":{\"code\":\"too_large\"}}}]");

@@ -1,0 +1,201 @@
+/*
+ * What HTTP's headers say beside a modern message: Mcp-Method, Mcp-Name, Mcp-Param-*. Each repeats a
+ * value of the body, so that what is routed by headers is what is run; a value that plain ASCII can't
+ * carry stands as =?base64?…?=. Integers are compared as numbers.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "json/utf8.h"
+#include "mcp/core.h"
+#include "mcp/tool.h"
+
+enum { SHOWN = 64, VALUE_MAX = 64 << 10, NUMBER_MAX = 40, BAD_REQUEST = 400 };
+
+static const double safe = 9007199254740991.0; /* 2^53 - 1: what JavaScript counts to */
+
+static int mismatch(struct rpc_fault *f)
+{
+	f->code = MCP_HEADER_MISMATCH;
+	f->status = BAD_REQUEST;
+	return -1;
+}
+
+static bool is_plain(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if ((c < 0x20 && c != '\t') || c > 0x7e)
+			return false;
+	}
+	return true;
+}
+
+static bool is_utf8(struct str s)
+{
+	size_t n;
+
+	for (; s.n > 0; s.p += n, s.n -= n) {
+		if (!utf8_next(s, &n))
+			return false;
+	}
+	return true;
+}
+
+static bool is_encoded(struct str s)
+{
+	return s.n >= 11 && str_starts(s, "=?base64?") && memcmp(s.p + s.n - 2, "?=", 2) == 0;
+}
+
+/* *ret is the header's value as the body has it, borrowed from text or from room. */
+static bool decode(struct str text, struct buf *room, struct str *ret)
+{
+	struct err e;
+
+	*ret = text;
+	if (!is_plain(text))
+		return false;
+	if (!is_encoded(text))
+		return true;
+	if (base64_decode(room, (struct str){ text.p + 9, text.n - 11 }, &e) < 0 ||
+	    !is_utf8(buf_str(room)))
+		return false;
+	*ret = buf_str(room);
+	return true;
+}
+
+/* --- Mcp-Method and Mcp-Name --- */
+
+static int check_method(struct str head, struct str body, struct rpc_fault *f)
+{
+	if (!head.p)
+		rpc_fault_set(f, 0, "the header Mcp-Method is missing");
+	else if (!str_eq(head, body))
+		rpc_fault_set(f, 0, "Mcp-Method is \"%.*s\" and the message says \"%.*s\"",
+			      STR_ARG(utf8_cut(head, SHOWN)), STR_ARG(utf8_cut(body, SHOWN)));
+	else
+		return 0;
+	return mismatch(f);
+}
+
+static int check_name(struct str head, const char *member, struct str body, struct rpc_fault *f)
+{
+	autobuf struct buf room = BUF_INIT(VALUE_MAX);
+	struct str value;
+
+	if (!head.p)
+		rpc_fault_set(f, 0, "the header Mcp-Name is missing");
+	else if (!decode(head, &room, &value))
+		rpc_fault_set(f, 0, "Mcp-Name is no text: encode it as =?base64?…?=");
+	else if (!str_eq(value, body))
+		rpc_fault_set(f, 0, "Mcp-Name is \"%.*s\" and params.%s is \"%.*s\"",
+			      STR_ARG(utf8_cut(value, SHOWN)), member,
+			      STR_ARG(utf8_cut(body, SHOWN)));
+	else
+		return 0;
+	return mismatch(f);
+}
+
+int mcp_header_check(const struct mcp_http_head *head, const struct rpc_msg *m, struct rpc_fault *f)
+{
+	const struct mcp_method *method = mcp_method_find(m->method);
+	const struct json_val *name;
+
+	if (check_method(head->method, m->method, f) < 0)
+		return -1;
+	if (!method || !method->named)
+		return 0;
+	name = json_get(m->params, method->named);
+	/* a name that is missing or no string is for the method to refuse */
+	if (json_type(name) != JSON_STR)
+		return 0;
+	return check_name(head->name, method->named, json_str(name), f);
+}
+
+/* --- Mcp-Param-* --- */
+
+static const struct json_val *value_at(const struct mcp_param *p, const struct json_val *args)
+{
+	for (size_t i = 0; i < p->depth && args; i++)
+		args = json_get_str(args, p->path[i]);
+	return json_type(args) == JSON_NULL ? NULL : args;
+}
+
+/* A decimal number, without the forms that only strtod() knows (inf, nan, 0x). */
+static bool read_number(struct str s, double *ret)
+{
+	char text[NUMBER_MAX + 1];
+	char *end;
+
+	if (s.n == 0 || s.n > NUMBER_MAX)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		if (!strchr("0123456789+-.eE", s.p[i]) || s.p[i] == '\0')
+			return false;
+	}
+	memcpy(text, s.p, s.n);
+	text[s.n] = '\0';
+	*ret = strtod(text, &end);
+	return *end == '\0' && isfinite(*ret);
+}
+
+static bool same_number(struct str head, const struct json_val *body)
+{
+	double a, b = json_real(body);
+
+	return read_number(head, &a) && fabs(a) <= safe && fabs(b) <= safe && a == b;
+}
+
+static bool same(struct str head, const struct json_val *body)
+{
+	switch (json_type(body)) {
+	case JSON_STR:
+		return str_eq(head, json_str(body));
+	case JSON_BOOL:
+		return str_is(head, json_bool(body) ? "true" : "false");
+	case JSON_INT:
+	case JSON_REAL:
+		return same_number(head, body);
+	default:
+		return false;
+	}
+}
+
+static int check_param(const struct mcp_http_head *head, const struct mcp_param *p,
+		       const struct json_val *body, struct rpc_fault *f)
+{
+	autobuf struct buf room = BUF_INIT(VALUE_MAX);
+	struct str text = head->param ? head->param(head->data, p->name) : STR_NONE;
+	struct str value;
+
+	if (!text.p && !body)
+		return 0;
+	if (!text.p)
+		rpc_fault_set(f, 0, "the header Mcp-Param-%.*s is missing", STR_ARG(p->name));
+	else if (!body)
+		rpc_fault_set(f, 0, "Mcp-Param-%.*s is there and its argument is not",
+			      STR_ARG(p->name));
+	else if (!decode(text, &room, &value))
+		rpc_fault_set(f, 0, "Mcp-Param-%.*s is no text: encode it as =?base64?…?=",
+			      STR_ARG(p->name));
+	else if (!same(value, body))
+		rpc_fault_set(f, 0, "Mcp-Param-%.*s is not what its argument is", STR_ARG(p->name));
+	else
+		return 0;
+	return mismatch(f);
+}
+
+int mcp_header_check_params(const struct mcp_http_head *head, const struct mcp_tool *t,
+			    const struct json_val *args, struct rpc_fault *f)
+{
+	for (size_t i = 0; head && i < t->prepared->n; i++) {
+		const struct mcp_param *p = &t->prepared->params[i];
+
+		if (check_param(head, p, value_at(p, args), f) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -296,7 +296,8 @@ bool json_next(struct json_iter *it)
 	it->left--;
 	it->index++;
 	if (it->object) {
-		it->key = json_str(val(at));
+		it->name = val(at);
+		it->key = json_str(it->name);
 		at = yyjson_obj_iter_get_val(at);
 	}
 	it->val = val(at);

@@ -91,6 +91,7 @@ const struct json_val *json_get_str(const struct json_val *v, struct str key);
  */
 struct json_iter {
 	struct str key; /* STR_NONE in an array */
+	const struct json_val *name; /* the key as a value of its own; NULL in an array */
 	const struct json_val *val;
 	size_t index; /* of val */
 	/* private: */

@@ -183,7 +183,7 @@ print(json.dumps(sorted(set(found))))
 
 def secrets_and_places(who, world):
     """Words that stand for the host: its secrets, and paths that only it has."""
-    return [worlds.SECRET, who.env['HOME'], who.top, world.top, world.abstract, os.path.dirname(worlds.BUILD)]
+    return [worlds.SECRET, who.env['HOME'], who.top, world.top, world.abstract, worlds.BUILD]
 
 
 @pytest.mark.tries(what='find a secret of the hub\'s environment or of its user\'s home, or a path of the host, in any file '

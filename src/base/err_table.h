@@ -72,9 +72,9 @@ ERR_ROW(HOST, "host_not_allowed", -32603, 403, 125, false,
 	"with --allow-host.")
 ERR_ROW(ORIGIN, "origin_not_allowed", -32603, 403, 125, false,
 	"Only pages of this server may ask it; its operator can name others with --allow-origin.")
-ERR_ROW(ROUTE, "route_not_found", -32601, 404, 125, false,
+ERR_ROW(ROUTE, "route_not_found", -32603, 404, 125, false,
 	"Check the path; the manual page of the server lists what is served.")
-ERR_ROW(METHOD, "method_not_allowed", -32601, 405, 125, false,
+ERR_ROW(METHOD, "method_not_allowed", -32603, 405, 125, false,
 	"Use one of the methods that the cause and the Allow header name.")
-ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32600, 415, 125, false,
+ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32603, 415, 125, false,
 	"Send JSON in UTF-8, and the header \"Content-Type: application/json\" with it.")

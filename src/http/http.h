@@ -5,9 +5,9 @@
  *
  * A request reaches its route only when it has passed, in this order and each with its status:
  *
- *	framing		400  repeated Host or Content-Length, Content-Length with Transfer-Encoding,
- *			     folded or unterminated lines, control characters, HTTP/0.9
- *	Host		403  not in the allow-list
+ *	framing		400  no Host, a bad or repeated Content-Length, one beside Transfer-Encoding,
+ *			     folded lines, bare line feeds, control characters; 431, 505
+ *	Host		403  not in the allow-list, or several
  *	Origin		403  there and neither the door's own nor in the allow-list
  *	route, method	404, 405
  *	token		401  unless the route is open
@@ -103,8 +103,10 @@ struct http_options {
 	/* "https://app.example", exact, beside the door's own; these get CORS headers. */
 	const char *const *origins;
 	size_t n_origins;
-	/* What follows "Bearer" in WWW-Authenticate, such as resource_metadata="...", or NULL. */
-	const char *challenge;
+	/* Where a resource's metadata stand (RFC 9728), such as "/.well-known/oauth-protected-resource":
+	 * a 401 names it with the request's path behind it. NULL: none. */
+	const char *metadata;
+	const char *expose; /* Access-Control-Expose-Headers for those origins, or NULL */
 };
 
 /* Borrows options for this call, what it points to until on_closed. */
@@ -203,7 +205,7 @@ struct http_stream_events {
 
 /* Ends the request and starts a body of unknown length. Of reply, its body is the stream's first
  * bytes. NULL with *e (ERR_LIMIT: too many streams): q is then still to be ended. HEAD gives a
- * stream that takes everything and sends nothing. */
+ * stream that closes at once. */
 struct http_stream *http_stream_start(struct http_request *q, const struct http_reply *reply,
 				      const struct http_stream_events *events, void *owner,
 				      struct err *e) MUST_USE;

@@ -1,0 +1,265 @@
+/*
+ * A request as its route sees it. The daemon calls request_handle() several times for one request:
+ * with its head, with each piece of its body, at its end, and once more after it was resumed. A reply
+ * to the head alone makes the daemon close the connection, so all but refusals wait for the end; and
+ * so do these where the body is small, which is read and dropped.
+ */
+#include "http/door.h"
+
+enum {
+	SWALLOW_MAX = 64 << 10, /* bytes of a refused body that are worth a connection */
+	QUERY_MAX = 64 << 10,
+};
+
+void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+	struct conn *c = conn_of(mhd);
+	uint64_t until_ms;
+
+	if (!c)
+		return NULL;
+	c->q = (struct http_request){ .conn = c };
+	until_ms = clock_ms() + c->srv->o.limits.header_ms;
+	if (c->deadline_ms == 0 || until_ms < c->deadline_ms)
+		c->deadline_ms = until_ms;
+	c->srv->stats.requests_total++;
+	return &c->q;
+}
+
+static void forget_body(struct http_request *q)
+{
+	q->conn->srv->bodies -= q->body.cap;
+	buf_fini(&q->body);
+}
+
+void request_end(struct http_request *q)
+{
+	struct conn *c = q->conn;
+
+	if (c->state == CONN_ROUTED)
+		c->srv->stats.requests--;
+	q->ended = true;
+	q->on_gone = NULL;
+	forget_body(q);
+	conn_set_state(c, CONN_REPLYING);
+}
+
+/* Also after a connection broke in the middle. */
+void request_done(void *cls, struct MHD_Connection *mhd, void **context,
+		  enum MHD_RequestTerminationCode code)
+{
+	struct http_request *q = *context;
+	struct conn *c = q ? q->conn : NULL;
+	struct err e;
+
+	*context = NULL;
+	if (!c)
+		return;
+	if (c->stream) {
+		err_set(&e, ERR_TRANSPORT, "the client went away");
+		stream_lost(c, &e);
+	}
+	if (c->ws && c->state != CONN_UPGRADED) {
+		err_set(&e, ERR_TRANSPORT, "the client went away");
+		ws_lost(c->ws, 1006, &e);
+	}
+	forget_body(q);
+	arena_free(q->arena);
+	c->q = (struct http_request){ .conn = NULL };
+	if (c->state != CONN_UPGRADED)
+		conn_set_state(c, CONN_IDLE);
+	if (c->srv->closing && c->state == CONN_IDLE)
+		conn_kill(c);
+}
+
+/* ---- the body ------------------------------------------------------------------------------ */
+
+static int refuse_body(struct http_request *q, int status, enum err_code code, const char *why)
+{
+	forget_body(q);
+	q->wants_body = false;
+	q->refusal = status;
+	return err_set(&q->why, code, "%s", why);
+}
+
+/* The daemon can't be answered in the middle of a body, so a refused one goes on for a while. */
+static enum MHD_Result take_piece(struct http_request *q, struct str piece)
+{
+	struct http_server *srv = q->conn->srv;
+	size_t before = q->body.cap;
+	struct err e;
+
+	q->received += piece.n;
+	if (!q->wants_body)
+		return q->received > SWALLOW_MAX + q->body.max ? MHD_NO : MHD_YES;
+	if (srv->bodies + piece.n > srv->o.limits.bodies)
+		refuse_body(q, 503, ERR_LIMIT, "other requests keep too much");
+	else if (buf_add(&q->body, piece.p, piece.n, &e) < 0)
+		refuse_body(q, e.code == ERR_TOO_LARGE ? 413 : 503, e.code,
+			    e.code == ERR_TOO_LARGE ? "the body is too large" : "out of memory");
+	else
+		srv->bodies += q->body.cap - before;
+	return MHD_YES;
+}
+
+/* ---- from the daemon ----------------------------------------------------------------------- */
+
+static bool has_body(const struct http_request *q)
+{
+	return q->head.n_encodings > 0 || q->head.length > 0;
+}
+
+static enum MHD_Result refuse_now(struct http_request *q)
+{
+	conn_set_state(q->conn, CONN_REPLYING);
+	reply_refusal(q);
+	return MHD_YES;
+}
+
+static enum MHD_Result route_now(struct http_request *q)
+{
+	struct conn *c = q->conn;
+
+	conn_set_state(c, CONN_ROUTED);
+	c->srv->stats.requests++;
+	q->running = true;
+	q->route->run(q->route_owner, q);
+	q->running = false;
+	if (!q->ended)
+		conn_suspend(c);
+	return MHD_YES;
+}
+
+/* Whether what still comes of a refused request is read, so that the connection lives on. */
+static bool swallows(const struct http_request *q)
+{
+	return !q->must_close && !(has_body(q) && q->head.expects) && q->head.length <= SWALLOW_MAX;
+}
+
+static enum MHD_Result see_head(struct http_request *q, const char *url, const char *method,
+				const char *version)
+{
+	int refused = gate_check(q, url, method, version);
+
+	q->seen = true;
+	if (refused < 0 && !swallows(q))
+		return refuse_now(q);
+	q->wants_body = refused == 0;
+	conn_set_state(q->conn, CONN_BODY);
+	return MHD_YES;
+}
+
+enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char *url,
+			       const char *method, const char *version, const char *upload,
+			       size_t *upload_n, void **context)
+{
+	struct http_request *q = *context;
+	struct str piece = { upload, *upload_n };
+
+	if (!q || !q->conn)
+		return MHD_NO;
+	if (!q->seen)
+		return see_head(q, url, method, version);
+	if (piece.n > 0) {
+		*upload_n = 0;
+		return take_piece(q, piece);
+	}
+	if (q->ended || q->conn->suspended)
+		return MHD_YES;
+	return q->refusal ? refuse_now(q) : route_now(q);
+}
+
+/* ---- for the route ------------------------------------------------------------------------- */
+
+enum http_method http_request_method(const struct http_request *q)
+{
+	return q->method;
+}
+
+const struct http_route *http_request_route(const struct http_request *q)
+{
+	return q->route;
+}
+
+struct str http_request_path(const struct http_request *q)
+{
+	return q->path;
+}
+
+struct str http_request_rest(const struct http_request *q)
+{
+	return q->rest;
+}
+
+struct str http_request_body(const struct http_request *q)
+{
+	return buf_str(&q->body);
+}
+
+const void *http_request_principal(const struct http_request *q)
+{
+	return q->principal;
+}
+
+struct str http_request_peer(struct http_request *q)
+{
+	return str_of(q->conn->peer);
+}
+
+bool http_request_is_tls(const struct http_request *q)
+{
+	return q->conn->listener->tls;
+}
+
+struct str http_request_header(struct http_request *q, struct str name)
+{
+	const char *value = NULL;
+	size_t n = 0;
+
+	if (MHD_lookup_connection_value_n(q->conn->mhd, MHD_HEADER_KIND, name.p, name.n, &value,
+					  &n) != MHD_YES)
+		return STR_NONE;
+	return (struct str){ value ? value : "", n };
+}
+
+struct tally {
+	struct str name;
+	unsigned n;
+};
+
+static enum MHD_Result count(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_n,
+			     const char *value, size_t value_n)
+{
+	struct tally *t = cls;
+
+	t->n += http_same((struct str){ name, name_n }, t->name);
+	return MHD_YES;
+}
+
+unsigned http_request_header_count(struct http_request *q, struct str name)
+{
+	struct tally t = { .name = name };
+
+	MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, count, &t);
+	return t.n;
+}
+
+struct str http_request_query(struct http_request *q, struct str name)
+{
+	const char *value = NULL;
+	size_t n = 0;
+
+	if (MHD_lookup_connection_value_n(q->conn->mhd, MHD_GET_ARGUMENT_KIND, name.p, name.n,
+					  &value, &n) != MHD_YES)
+		return STR_NONE;
+	if (!q->arena)
+		q->arena = arena_new(QUERY_MAX);
+	return q->arena ? http_query_decode((struct str){ value ? value : "", n }, q->arena)
+			: STR_NONE;
+}
+
+void http_request_on_gone(struct http_request *q, void (*on_gone)(void *data), void *data)
+{
+	q->on_gone = on_gone;
+	q->on_gone_data = data;
+}

@@ -54,7 +54,7 @@ static void on_one_closed(void *owner)
 {
 	struct mcp_stdio *t = owner;
 
-	if (--t->closing == 0)
+	if (--t->closing == 0 && t->o.on_closed)
 		t->o.on_closed(t->o.owner);
 }
 

@@ -23,7 +23,7 @@ struct mcp_stdio_options {
 	unsigned drain_ms;
 	void *data; /* of the session */
 	/* Once, when both descriptors are closed and the session is over; the last callback. The
-	 * owner may call mcp_stdio_free() in it. */
+	 * owner may call mcp_stdio_free() in it. May be NULL. */
 	void (*on_closed)(void *owner);
 	void *owner;
 };

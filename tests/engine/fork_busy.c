@@ -54,7 +54,8 @@ static void test_one_instant(void **state)
 
 		check_instant(f->children[0]);
 		assert_string_equal(sh(f->children[0], "cat b"), sh(f->children[1], "cat b"));
-		assert_string_equal(sh(f->children[0], "ps -e --no-headers | wc -l"), "4");
+		assert_string_equal(
+			sh(f->children[0], "ps -e --no-headers >/tmp/ps; wc -l </tmp/ps"), "3");
 		destroy(f->children[0]);
 		destroy(f->children[1]);
 		/* the source goes on */
@@ -80,7 +81,7 @@ static void test_background(void **state)
 	wait_ms(100);
 	child = fork_of(sb, 1)->children[0];
 	check_instant(child);
-	assert_string_equal(sh(child, "ps -e --no-headers | wc -l"), "4");
+	assert_string_equal(sh(child, "ps -e --no-headers >/tmp/ps; wc -l </tmp/ps"), "3");
 	put(sb, "stop", "");
 }
 

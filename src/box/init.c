@@ -161,8 +161,6 @@ static _Noreturn void launch_child(struct launch *l)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	/* half of ours: descriptors in flight are counted for the user, and what programs leave
-	 * there must not keep us from sending one */
 	setrlimit(RLIMIT_NOFILE, &self.files);
 	l->stage = IM_STAGE_CWD;
 	for (int i = 0; i < 3; i++) {
@@ -571,6 +569,17 @@ static void serve_one(void)
 		close(fds[i]);
 }
 
+/* We were given the soft limit for the programs and the hard one for ourselves. */
+static void take_file_limits(void)
+{
+	struct rlimit own;
+
+	getrlimit(RLIMIT_NOFILE, &own);
+	self.files = (struct rlimit){ own.rlim_cur, own.rlim_cur };
+	own.rlim_cur = own.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &own);
+}
+
 /* All of them: libraries keep some for themselves and refuse those to signal(), but who started us may have
  * ignored them all the same. */
 static void reset_signals(void)
@@ -599,9 +608,7 @@ int main(void)
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	self.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	getrlimit(RLIMIT_NOFILE, &self.files);
-	self.files.rlim_max /= 2;
-	self.files.rlim_cur = self.files.rlim_max;
+	take_file_limits();
 	self.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (self.signals < 0 || self.null < 0 || getpid() != 1)
 		return 1;

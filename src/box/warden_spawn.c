@@ -196,24 +196,33 @@ static int set_limit(int resource, uint64_t value)
 	return setrlimit(resource, &r);
 }
 
-enum { FILES_MAX = 131072, FILES_MIN = 512, IN_FLIGHT_MORE = 320 };
+enum { FILES_MAX = 131072, FILES_MIN = 256, IN_FLIGHT_MORE = 320 };
 
 /* Descriptors in flight are counted for the user, who may send none while more of them are in flight than
- * the sender's own limit (and one message of 253 more). So that a sandbox can't take that from the user's
- * other programs its programs stay below their limit; init, which halves its own for them, above it. */
-static uint64_t own_users_files(uint64_t others)
+ * the sender's own limit (and one message of 253 more). What programs leave there must not keep init from
+ * sending one, so it gets at least twice as many; nor, without privileges, the user's programs outside. The soft
+ * limit is that of programs, the hard one init's. */
+static int limit_files(const struct host *h)
 {
-	uint64_t most = others > IN_FLIGHT_MORE ? 2 * (others - IN_FLIGHT_MORE) : 0;
+	struct rlimit files;
+	uint64_t theirs;
 
-	if (most < FILES_MIN)
-		return FILES_MIN;
-	return most < FILES_MAX ? most : FILES_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -1;
+	if (files.rlim_max > FILES_MAX)
+		files.rlim_max = FILES_MAX;
+	files.rlim_cur = files.rlim_max / 2;
+	if (h->rootless) {
+		theirs = h->files > FILES_MIN + IN_FLIGHT_MORE ? h->files - IN_FLIGHT_MORE
+							       : FILES_MIN;
+		if (theirs < files.rlim_cur)
+			files.rlim_cur = theirs;
+	}
+	return setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static int set_limits(const struct spawn *sp)
 {
-	struct rlimit files;
-	uint64_t most = FILES_MAX;
 	/* Where a control group counts, it must be the first to refuse: only it tells of it. */
 	uint64_t processes = sp->limits->pids + (sp->driver == LIMIT_DRIVER_RLIMIT ? 0u : 1u);
 
@@ -222,15 +231,11 @@ static int set_limits(const struct spawn *sp)
 		return -1;
 	if (sp->driver == LIMIT_DRIVER_RLIMIT && set_limit(RLIMIT_DATA, sp->limits->memory) < 0)
 		return -1;
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return -1;
 	/* Without privileges these are counted for the user who also runs the hub: what one sandbox
 	 * can take must leave something. */
 	if (set_limit(RLIMIT_SIGPENDING, 4096) < 0 || set_limit(RLIMIT_MSGQUEUE, 65536) < 0)
 		return -1;
-	if (sp->host->rootless)
-		most = own_users_files(sp->host->files);
-	return set_limit(RLIMIT_NOFILE, files.rlim_max < most ? files.rlim_max : most);
+	return limit_files(sp->host);
 }
 
 /* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */

@@ -38,7 +38,10 @@ static void call_free(struct mcp_call *c)
 {
 	if (!c)
 		return;
+	if (c->on_stack)
+		c->on_stack->gone = true;
 	mcp_ask_end(c);
+	mcp_task_forget(c);
 	free(c->progress.message);
 	arena_free(c->arena);
 	free(c);
@@ -103,24 +106,38 @@ struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind 
 
 /* --- from the call to its handler --- */
 
-/* The handler may end the call, so that c is gone when it returns. */
+/* The handler may end the call, so that c is gone when it returns. One that was cancelled between its
+ * question and its return is ended by nobody else. */
 void mcp_call_run(struct mcp_call *c)
 {
-	log_request(c->label);
-	c->run(c);
-	log_request(NULL);
+	struct mcp_run run = { .again = true };
+
+	c->on_stack = &run;
+	while (run.again && !run.gone) {
+		run.again = false;
+		log_request(c->label);
+		c->run(c);
+		log_request(NULL);
+	}
+	if (run.gone)
+		return;
+	c->on_stack = NULL;
+	if (c->cancelled && mcp_ask_waits(c))
+		mcp_call_drop(c);
 }
 
 int mcp_call_go(struct mcp_call *c, struct rpc_fault *f)
 {
 	bool asks = c->kind != MCP_CALL_COMPLETE && c->profile->modern;
 
-	if ((asks && mcp_ask_resume(c, f) < 0) ||
-	    (c->kind == MCP_CALL_TOOL && mcp_task_before(c, f) < 0)) {
+	int rc = asks ? mcp_ask_resume(c, f) : 0;
+
+	if (rc == 0 && c->kind == MCP_CALL_TOOL)
+		rc = mcp_task_before(c, f);
+	if (rc == 0)
+		mcp_call_run(c);
+	else if (rc < 0)
 		mcp_call_fault(c, f);
-		return 0;
-	}
-	mcp_call_run(c);
 	return 0;
 }
 
@@ -245,6 +262,16 @@ const struct mcp_tool *mcp_call_tool(const struct mcp_call *c)
 const struct mcp_prompt *mcp_call_prompt(const struct mcp_call *c)
 {
 	return c->prompt;
+}
+
+const struct mcp_resource *mcp_call_resource(const struct mcp_call *c)
+{
+	return c->resource;
+}
+
+const struct mcp_template *mcp_call_template(const struct mcp_call *c)
+{
+	return c->template;
 }
 
 struct str mcp_call_uri(const struct mcp_call *c)

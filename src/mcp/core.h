@@ -13,7 +13,8 @@
  *	done.c		how handlers end calls
  *	log.c		progress and log messages of calls
  *	tool.c		tools: checked and compiled
- *	result.c	results, contents and rows of lists as JSON
+ *	row.c		rows of lists as JSON
+ *	result.c	results and contents as JSON
  *	ask.c		questions to the client
  *	task.c		tasks
  *
@@ -40,6 +41,7 @@ enum {
 #define MCP_META_LEVEL "io.modelcontextprotocol/logLevel"
 #define MCP_META_SERVER "io.modelcontextprotocol/serverInfo"
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+#define MCP_META_TASK "io.modelcontextprotocol/related-task"
 #define MCP_EXTENSION_TASKS "io.modelcontextprotocol/tasks"
 
 /* What a client declared: of initialize for the session, of its _meta for a modern request. */
@@ -49,6 +51,7 @@ enum {
 	MCP_CAN_FORM = 1 << 2,
 	MCP_CAN_URL = 1 << 3,
 	MCP_CAN_TASKS = 1 << 4, /* the extension */
+	MCP_CAN_SAMPLING_TOOLS = 1 << 5, /* tools in what the model is asked */
 };
 
 enum { MCP_CLIENT_MAX = 128, MCP_URI_VALUES = 8, MCP_LEVELS = 8, MCP_LEVEL_NONE = MCP_LEVELS };
@@ -61,6 +64,11 @@ struct mcp_server {
 	struct buf spare; /* for faults: reserved, so that they need no memory */
 	struct json_writer w;
 	uint64_t reached; /* requests of ours, ever: their ids */
+	/* the lists of the offer */
+	const struct mcp_tool **tools;
+	const struct mcp_resource **resources;
+	const struct mcp_template **templates;
+	const struct mcp_prompt **prompts;
 	char *info; /* serverInfo of modern results: "key":{…}; owned */
 	struct mcp_tasks *tasks; /* task.c's; NULL until the first */
 	struct mcp_seal *seal; /* ask.c's; NULL until the first */
@@ -143,6 +151,12 @@ struct mcp_method {
 	const char *named; /* the member of params that Mcp-Name repeats; NULL: none */
 };
 
+/* The handler of a call is on the stack. */
+struct mcp_run {
+	bool again; /* it asked, and has the answers already */
+	bool gone; /* the call has ended */
+};
+
 struct mcp_call {
 	struct inflight_entry entry; /* first: found by it */
 	struct mcp_server *server;
@@ -157,7 +171,11 @@ struct mcp_call {
 	const struct json_val *args;
 	const struct mcp_tool *tool;
 	const struct mcp_prompt *prompt;
+	const struct mcp_resource *resource; /* that runs it; NULL: another does */
+	const struct mcp_template *template; /* the same */
 	void (*run)(struct mcp_call *c); /* runs the handler, again and again if it asks */
+	struct mcp_run *on_stack; /* NULL: it is not */
+	bool is_error; /* the tool's result says so */
 	struct arena *arena;
 	bool cancelled;
 	void (*on_cancel)(struct mcp_call *c, void *data);
@@ -229,6 +247,13 @@ unsigned mcp_read_capabilities(const struct json_val *caps);
 /* "name/version" of an implementation's object. */
 void mcp_put_client(char text[MCP_CLIENT_MAX], const struct json_val *info);
 
+/* --- tool.c --- */
+
+/* Has the tool structured content in that revision? */
+bool mcp_tool_is_structured(const struct mcp_tool *t, const struct mcp_profile *p);
+/* ERR_BUG where the JSON text is not as the tool's output schema wants it. */
+int mcp_tool_check_output(const struct mcp_tool *t, struct str structured, struct err *e) MUST_USE;
+
 /* --- header.c --- */
 
 /* The ladder's rungs of Mcp-Method and Mcp-Name: 0, or -1 with the fault -32020. */
@@ -247,6 +272,8 @@ const struct mcp_method *mcp_method_find(struct str name);
 const struct mcp_method *mcp_method_at(size_t i);
 bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p);
 bool mcp_offers(const struct mcp_server *srv, enum mcp_need need);
+/* Answers with a result that says nothing; 0. */
+int mcp_answer_empty(const struct mcp_request *q);
 /* "X takes Y, not Z": -1 with -32602. */
 int mcp_takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f);
 
@@ -254,12 +281,15 @@ int mcp_takes(const char *what, const char *type, const struct json_val *v, stru
 
 mcp_method_fn mcp_tools_list, mcp_resources_list, mcp_templates_list, mcp_prompts_list;
 const struct mcp_tool *const *mcp_tools_of(struct mcp_session *s, size_t *ret_n);
+const struct mcp_resource *const *mcp_resources_of(struct mcp_session *s, size_t *ret_n);
+const struct mcp_template *const *mcp_templates_of(struct mcp_session *s, size_t *ret_n);
 const struct mcp_prompt *const *mcp_prompts_of(struct mcp_session *s, size_t *ret_n);
 
 /* --- listen.c --- */
 
 mcp_method_fn mcp_listen_start, mcp_subscribe, mcp_unsubscribe;
 void mcp_listens_end(struct mcp_session *s); /* each with its result */
+void mcp_uris_free(struct mcp_uris *u); /* NULL-safe */
 
 /* Sends a notification of a task to every listen that names it: write puts the members of params
  * beside _meta. Principals were compared when the listen began. */
@@ -298,7 +328,16 @@ void mcp_call_detach(struct mcp_call *c);
 void mcp_progress_flush(struct mcp_call *c); /* what is held back, before the answer */
 int mcp_level_find(struct str name); /* -1: none */
 
-/* --- result.c --- */
+/* --- row.c, result.c --- */
+
+/* Members that are left out where they are absent. */
+void mcp_put_text(struct json_writer *w, const char *key, const char *text);
+void mcp_put_raw(struct json_writer *w, const char *key, struct str json);
+void mcp_put_annotations(struct json_writer *w, const struct mcp_profile *p,
+			 const struct mcp_annotations *a);
+/* All of a resource but the braces. */
+void mcp_put_resource(struct json_writer *w, const struct mcp_profile *p,
+		      const struct mcp_resource *r);
 
 /* {"resultType":"complete" where the revision has it */
 void mcp_result_open(struct json_writer *w, const struct mcp_profile *p);
@@ -309,17 +348,30 @@ void mcp_result_close(struct json_writer *w, const struct mcp_server *srv,
 void mcp_write_members(struct json_writer *w, struct str object);
 void mcp_write_cache(struct json_writer *w, const struct mcp_profile *p, uint64_t ttl_ms,
 		     bool is_public);
+void mcp_write_versions(struct json_writer *w); /* all that are served, newest first */
 void mcp_write_implementation(struct json_writer *w, const struct mcp_profile *p,
 			      const struct mcp_server_options *o);
 void mcp_write_tool(struct json_writer *w, const struct mcp_profile *p, const struct mcp_tool *t);
-/* max: bytes of structured content. */
+void mcp_write_resource(struct json_writer *w, const struct mcp_profile *p,
+			const struct mcp_resource *r);
+void mcp_write_template(struct json_writer *w, const struct mcp_profile *p,
+			const struct mcp_template *t);
+void mcp_write_prompt(struct json_writer *w, const struct mcp_profile *p,
+		      const struct mcp_prompt *t);
+void mcp_write_content(struct json_writer *w, const struct mcp_profile *p,
+		       const struct mcp_content *c);
+void mcp_write_contents(struct json_writer *w, const struct mcp_profile *p,
+			const struct mcp_contents *c, struct str uri);
+/* structured: r's, as text; STR_NONE for none. */
 void mcp_write_result(struct json_writer *w, const struct mcp_profile *p,
-		      const struct mcp_server *srv, const struct mcp_result *r, size_t max);
+		      const struct mcp_server *srv, const struct mcp_result *r,
+		      struct str structured);
 
 /* --- ask.c --- */
 
 /* Before the first run of a modern call that may ask: opens requestState and takes inputResponses of
- * c->params. -1 with a fault (in-band: its status stays 0). */
+ * c->params. 1 where something was left out and asked for again: c is gone. -1 with a fault
+ * (in-band: its status stays 0). */
 int mcp_ask_resume(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
 /* Its handler has returned after mcp_call_ask() and is not running: nobody else will end the call. */
 bool mcp_ask_waits(const struct mcp_call *c);
@@ -330,11 +382,13 @@ void mcp_seal_free(struct mcp_seal *seal); /* NULL-safe */
 /* --- task.c --- */
 
 /* Before the first run of a tool's call: refuses where tool and client don't agree on tasks, or makes
- * it one where 2025-11-25's client asked so. */
+ * it one where 2025-11-25's client asked so. 1 where it was answered and c is gone. */
 int mcp_task_before(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
-/* The task's call ended: with a result (JSON object) or a fault. Forgets c, which is freed. */
+/* The task's call ended: with a result (JSON object) or a fault. */
 void mcp_task_result(struct mcp_call *c, struct str result);
 void mcp_task_fault(struct mcp_call *c, const struct rpc_fault *f);
+/* c will be freed. */
+void mcp_task_forget(struct mcp_call *c);
 /* The methods of tasks; NULL for other names. Row i of them, NULL behind the last. */
 const struct mcp_method *mcp_task_method(struct str name);
 const struct mcp_method *mcp_task_method_at(size_t i);

@@ -74,6 +74,8 @@ unsigned mcp_read_capabilities(const struct json_val *caps)
 		can |= MCP_CAN_ROOTS;
 	if (json_type(json_get(caps, "sampling")) == JSON_OBJECT)
 		can |= MCP_CAN_SAMPLING;
+	if (json_type(json_get(json_get(caps, "sampling"), "tools")) == JSON_OBJECT)
+		can |= MCP_CAN_SAMPLING_TOOLS;
 	if (json_type(json_get(json_get(caps, "extensions"), MCP_EXTENSION_TASKS)) == JSON_OBJECT)
 		can |= MCP_CAN_TASKS;
 	return can;
@@ -135,20 +137,15 @@ static int check_envelope(const struct json_val *meta, struct rpc_fault *f)
 	return 0;
 }
 
-/* In a form that repeats no more of the client's text than a version needs. */
 static void put_versions(struct rpc_fault *f, struct str requested)
 {
 	struct buf b = BUF_INIT(RPC_DATA_MAX - 1);
 	struct json_writer w = json_writer(&b);
-	const struct mcp_profile *p;
 	struct err e;
 
 	json_write_object(&w);
 	json_write_key(&w, "supported");
-	json_write_array(&w);
-	for (size_t i = 0; (p = mcp_profile_at(i)); i++)
-		json_write_text(&w, p->version);
-	json_write_array_end(&w);
+	mcp_write_versions(&w);
 	json_write_key(&w, "requested");
 	json_write_str(&w, utf8_cut(requested, SHOWN));
 	json_write_object_end(&w);

@@ -13,14 +13,6 @@ int mcp_takes(const char *what, const char *type, const struct json_val *v, stru
 			     json_type_name(json_type(v)));
 }
 
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	json_write_key(w, key);
-	json_write_text(w, text);
-}
-
 /* --- who is who --- */
 
 void mcp_put_client(char text[MCP_CLIENT_MAX], const struct json_val *info)
@@ -142,15 +134,12 @@ static void write_server(struct json_writer *w, const struct mcp_profile *p,
 			 const struct mcp_server *srv)
 {
 	json_write_object(w);
-	put_text(w, "protocolVersion", p->version);
+	mcp_put_text(w, "protocolVersion", p->version);
 	put_capabilities(w, srv, p);
 	json_write_key(w, "serverInfo");
 	mcp_write_implementation(w, p, &srv->o);
-	put_text(w, "instructions", srv->o.instructions);
-	if (srv->o.meta) {
-		json_write_key(w, "_meta");
-		json_write_raw(w, str_of(srv->o.meta));
-	}
+	mcp_put_text(w, "instructions", srv->o.instructions);
+	mcp_put_raw(w, "_meta", str_of(srv->o.meta));
 	json_write_object_end(w);
 }
 
@@ -179,9 +168,29 @@ static int initialize(const struct mcp_request *q, struct rpc_fault *f)
 	return 0;
 }
 
-/* --- ping --- */
+/* --- server/discover --- */
 
-static int answer_empty(const struct mcp_request *q)
+static int discover(const struct mcp_request *q, struct rpc_fault *f)
+{
+	const struct mcp_server *srv = q->s->server;
+	struct json_writer *w = mcp_out_begin(q->s->server);
+
+	rpc_write_result(w, &q->m->id);
+	mcp_result_open(w, q->profile);
+	json_write_key(w, "supportedVersions");
+	mcp_write_versions(w);
+	put_capabilities(w, srv, q->profile);
+	mcp_put_text(w, "instructions", srv->o.instructions);
+	mcp_write_cache(w, q->profile, srv->o.ttl_ms, srv->o.cache_public);
+	mcp_result_close(w, srv, q->profile, str_of(srv->o.meta));
+	rpc_write_end(w);
+	mcp_out_answer(q->s, q->in, &q->m->id);
+	return 0;
+}
+
+/* --- ping, logging/setLevel --- */
+
+int mcp_answer_empty(const struct mcp_request *q)
 {
 	struct json_writer *w = mcp_out_begin(q->s->server);
 
@@ -195,14 +204,55 @@ static int answer_empty(const struct mcp_request *q)
 
 static int ping(const struct mcp_request *q, struct rpc_fault *f)
 {
-	return answer_empty(q);
+	return mcp_answer_empty(q);
+}
+
+static int set_level(const struct mcp_request *q, struct rpc_fault *f)
+{
+	int level = mcp_level_find(json_str(json_get(q->m->params, "level")));
+
+	if (level < 0)
+		return rpc_fault_set(f, RPC_INVALID_PARAMS,
+				     "level takes debug, info, notice, warning, error, critical, "
+				     "alert or emergency");
+	q->s->level = (unsigned)level;
+	return mcp_answer_empty(q);
 }
 
 /* --- the table --- */
 
+/* What is called most stands first: the table is searched from the top. */
 static const struct mcp_method methods[] = {
 	{ .name = "tools/call", .run = mcp_tools_call, .needs = MCP_NEEDS_TOOLS, .named = "name" },
 	{ .name = "tools/list", .run = mcp_tools_list, .needs = MCP_NEEDS_TOOLS },
+	{ .name = "resources/read",
+	  .run = mcp_resources_read,
+	  .needs = MCP_NEEDS_RESOURCES,
+	  .named = "uri" },
+	{ .name = "resources/list", .run = mcp_resources_list, .needs = MCP_NEEDS_RESOURCES },
+	{ .name = "resources/templates/list",
+	  .run = mcp_templates_list,
+	  .needs = MCP_NEEDS_RESOURCES },
+	{ .name = "prompts/get",
+	  .run = mcp_prompts_get,
+	  .needs = MCP_NEEDS_PROMPTS,
+	  .named = "name" },
+	{ .name = "prompts/list", .run = mcp_prompts_list, .needs = MCP_NEEDS_PROMPTS },
+	{ .name = "completion/complete", .run = mcp_complete, .needs = MCP_NEEDS_COMPLETE },
+	{ .name = "server/discover", .run = discover, .first = "2026-07-28" },
+	{ .name = "subscriptions/listen", .run = mcp_listen_start, .first = "2026-07-28" },
+	{ .name = "resources/subscribe",
+	  .run = mcp_subscribe,
+	  .last = "2025-11-25",
+	  .needs = MCP_NEEDS_SUBSCRIBE },
+	{ .name = "resources/unsubscribe",
+	  .run = mcp_unsubscribe,
+	  .last = "2025-11-25",
+	  .needs = MCP_NEEDS_SUBSCRIBE },
+	{ .name = "logging/setLevel",
+	  .run = set_level,
+	  .last = "2025-11-25",
+	  .needs = MCP_NEEDS_LOGGING },
 	{ .name = "ping", .run = ping, .last = "2025-11-25", .always = true },
 	{ .name = "initialize", .run = initialize, .last = "2025-11-25", .always = true },
 };

@@ -79,13 +79,44 @@ static int write_info(struct mcp_server *srv, struct err *e)
 	return 0;
 }
 
-static int prepare_tools(const struct mcp_offer *offer, struct err *e)
+static int check_rows(const struct mcp_offer *offer, struct err *e)
 {
 	for (size_t i = 0; i < offer->tools_n; i++) {
 		if (mcp_tool_prepare(&offer->tools[i], e) < 0)
 			return -1;
 	}
+	for (size_t i = 0; i < offer->resources_n; i++) {
+		if (!offer->resources[i].uri || !offer->resources[i].name)
+			return err_set(e, ERR_BUG, "a resource needs a uri and a name");
+	}
+	for (size_t i = 0; i < offer->templates_n; i++) {
+		if (!offer->templates[i].uri_template || !offer->templates[i].name)
+			return err_set(e, ERR_BUG, "a template needs a uri_template and a name");
+	}
+	for (size_t i = 0; i < offer->prompts_n; i++) {
+		if (!offer->prompts[i].name)
+			return err_set(e, ERR_BUG, "a prompt needs a name");
+	}
 	return 0;
+}
+
+/* An offer is an array of structures, a list one of pointers to them. */
+#define POINT_TO(srv, what)                                                                        \
+	({                                                                                         \
+		const struct mcp_offer *offer_ = &(srv)->o.offer;                                  \
+                                                                                                   \
+		(srv)->what = calloc(offer_->what##_n + 1, sizeof(*(srv)->what));                  \
+		for (size_t i = 0; (srv)->what && i < offer_->what##_n; i++)                       \
+			(srv)->what[i] = &offer_->what[i];                                         \
+		(srv)->what != NULL;                                                               \
+	})
+
+static int list_rows(struct mcp_server *srv, struct err *e)
+{
+	if (POINT_TO(srv, tools) && POINT_TO(srv, resources) && POINT_TO(srv, templates) &&
+	    POINT_TO(srv, prompts))
+		return 0;
+	return err_set(e, ERR_LIMIT, "out of memory");
 }
 
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e)
@@ -110,7 +141,7 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 	srv->out = BUF_INIT(srv->o.reply_max);
 	srv->spare = BUF_INIT(FAULT_ROOM);
 	if (!buf_reserve(&srv->spare, FAULT_ROOM, e) || write_info(srv, e) < 0 ||
-	    prepare_tools(&srv->o.offer, e) < 0)
+	    list_rows(srv, e) < 0 || check_rows(&srv->o.offer, e) < 0)
 		return NULL;
 	return take_ptr(srv);
 }
@@ -125,6 +156,10 @@ void mcp_server_free(struct mcp_server *srv)
 		mcp_tool_release(&srv->o.offer.tools[i]);
 	buf_fini(&srv->out);
 	buf_fini(&srv->spare);
+	free(srv->tools);
+	free(srv->resources);
+	free(srv->templates);
+	free(srv->prompts);
 	free(srv->info);
 	free(srv);
 }

@@ -369,6 +369,9 @@ enum mcp_call_kind mcp_call_kind(const struct mcp_call *c);
 const struct mcp_tool *mcp_call_tool(const struct mcp_call *c); /* NULL unless MCP_CALL_TOOL */
 const struct mcp_prompt *mcp_call_prompt(const struct mcp_call *c); /* NULL unless MCP_CALL_GET */
 struct str mcp_call_uri(const struct mcp_call *c); /* STR_NONE unless MCP_CALL_READ */
+/* Whose `run` it is, if it is one's. */
+const struct mcp_resource *mcp_call_resource(const struct mcp_call *c);
+const struct mcp_template *mcp_call_template(const struct mcp_call *c);
 /* Value i of the template that took the URI, in its order; STR_NONE where there is none. */
 struct str mcp_call_uri_value(const struct mcp_call *c, size_t i);
 
@@ -490,7 +493,8 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e);
 /* That text; owned, NUL-terminated. */
 char *mcp_error_text(const struct err *e) MUST_USE;
 
-/* Ends any call with a protocol error in place of a result. data is JSON, STR_NONE for none. */
+/* Ends any call with a protocol error in place of a result. data is JSON, STR_NONE for none; what has
+ * more than 511 bytes is left out. */
 void mcp_call_refuse(struct mcp_call *c, int code, const char *message, struct str data);
 
 struct mcp_contents {

@@ -60,6 +60,7 @@ void mcp_session_settle(struct mcp_session *s)
 	if (!s->closed || s->entered > 0 || inflight_count(s->inflight) > 0)
 		return;
 	inflight_free(s->inflight);
+	mcp_uris_free(s->watched);
 	free(s);
 }
 

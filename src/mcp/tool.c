@@ -130,18 +130,23 @@ static void prepared_free(struct mcp_prepared *p)
 	if (!p)
 		return;
 	json_free(p->input);
+	schema_free(p->output);
 	free(p);
 }
 AUTO_DEFINE(prepared_free, struct mcp_prepared)
 
-static int check_output(const struct mcp_tool *t, struct err *e)
+static int prepare_output(const struct mcp_tool *t, struct mcp_prepared *p, struct err *e)
 {
 	AUTO(json_free) struct json_doc *d = NULL;
 
 	if (!t->output_schema)
 		return 0;
 	d = parse("output_schema", t->output_schema, e);
-	return d ? 0 : -1;
+	if (!d)
+		return -1;
+	p->object_output = str_is(json_str(json_get(json_root(d), "type")), "object");
+	p->output = schema_parse(str_of(t->output_schema), NULL, e);
+	return p->output ? 0 : err_wrap(e, "output_schema");
 }
 
 static int check_meta(const struct mcp_tool *t, struct err *e)
@@ -169,7 +174,7 @@ static struct mcp_prepared *prepare(const struct mcp_tool *t, struct err *e)
 		err_set(e, ERR_BUG, "input_schema is not of type object");
 		return NULL;
 	}
-	if (find_params(p, NULL, json_root(p->input), true, e) < 0 || check_output(t, e) < 0 ||
+	if (find_params(p, NULL, json_root(p->input), true, e) < 0 || prepare_output(t, p, e) < 0 ||
 	    check_meta(t, e) < 0)
 		return NULL;
 	return take_ptr(p);
@@ -195,4 +200,23 @@ int mcp_tool_prepare(struct mcp_tool *t, struct err *e)
 void mcp_tool_release(struct mcp_tool *t)
 {
 	prepared_free(take_ptr(t->prepared));
+}
+
+bool mcp_tool_is_structured(const struct mcp_tool *t, const struct mcp_profile *p)
+{
+	if (!t->output_schema)
+		return false;
+	return p->any_structured || (p->structured && t->prepared && t->prepared->object_output);
+}
+
+int mcp_tool_check_output(const struct mcp_tool *t, struct str structured, struct err *e)
+{
+	AUTO(json_free) struct json_doc *d = json_parse(structured, NULL, e);
+	int rc = d ? schema_check(t->prepared->output, json_root(d), NULL, e) : -1;
+
+	if (rc == 0)
+		return 0;
+	if (e->code == ERR_INVALID)
+		e->code = ERR_BUG;
+	return err_wrap(e, "%s gave what its output schema refuses", t->name);
 }

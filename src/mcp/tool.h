@@ -1,6 +1,7 @@
 #pragma once
 /* What a tool's schemas are compiled to; inside the folder only. */
 #include "json/json.h"
+#include "json/schema.h"
 
 enum { MCP_PARAMS_MAX = 32, MCP_PARAM_DEPTH = 8 };
 
@@ -21,4 +22,6 @@ struct mcp_prepared {
 	struct json_doc *input; /* what the names are borrowed from */
 	struct mcp_param params[MCP_PARAMS_MAX];
 	size_t n;
+	struct schema *output; /* NULL: none */
+	bool object_output; /* it is of type object, as revisions before 2026-07-28 want it */
 };

@@ -1,0 +1,623 @@
+/*
+ * The store. A task stands in the table from before its client hears of it until its time is over,
+ * whatever happens to its session. Its call is detached from session and request; when it ends, its
+ * result is kept here, and what was only needed to run it is freed.
+ *
+ *	WORKING <-> ASKS	the handler asked its client and waits (ask.c)
+ *	   |          |
+ *	   v          v
+ *	DONE, FAULT, CANCELLED	for good
+ *
+ * A cancelled or expired task whose handler goes on is kept, off the table, until that ends.
+ */
+#include "mcp/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "json/utf8.h"
+#include "mcp/asking.h"
+#include "mcp/question.h"
+
+enum {
+	BYTES_MAX = 256 << 20, /* of all results, and of the requests of those that run */
+	SHARE = 10, /* a principal may have one of so many tasks */
+	TTL_MIN = 1000,
+	TTL_MAX = 24 * 3600 * 1000,
+	MESSAGE_MAX = 1024,
+	MS = 1000,
+};
+
+/* --- one task --- */
+
+static void task_free(struct mcp_task *t)
+{
+	if (!t)
+		return;
+	free(t->owner);
+	free(t->message);
+	free(t->result);
+	free(t->fault);
+	free(t);
+}
+AUTO_DEFINE(task_free, struct mcp_task)
+
+bool mcp_task_has_ended(const struct mcp_task *t)
+{
+	return t->state != MCP_TASK_WORKING && t->state != MCP_TASK_ASKS;
+}
+
+static void set_state(struct mcp_task *t, enum mcp_task_state state)
+{
+	static const char *const names[] = { "working", "asks", "done", "fault", "cancelled" };
+
+	log_debug("mcp: task %s: %s -> %s", t->id, names[t->state], names[state]);
+	t->state = state;
+	mcp_task_changed(t);
+}
+
+static bool set_bytes(struct mcp_task *t, size_t n)
+{
+	struct mcp_tasks *all = t->server->tasks;
+
+	if (n > t->bytes && n - t->bytes > BYTES_MAX - all->bytes)
+		return false;
+	all->bytes = all->bytes - t->bytes + n;
+	t->bytes = n;
+	return true;
+}
+
+static void unlist(struct mcp_task *t)
+{
+	set_bytes(t, 0);
+	inflight_remove(t->server->tasks->table, &t->entry);
+	if (!t->call)
+		task_free(t);
+}
+
+static void set_message(struct mcp_task *t, const char *message)
+{
+	struct str cut = utf8_cut(str_of(message), MESSAGE_MAX);
+
+	free(take_ptr(t->message));
+	if (message)
+		t->message = strndup(cut.p, cut.n);
+}
+
+static void set_ttl(struct mcp_task *t, unsigned ttl_ms)
+{
+	struct mcp_tasks *all = t->server->tasks;
+
+	t->ttl_ms = ttl_ms < TTL_MIN ? TTL_MIN : ttl_ms > TTL_MAX ? TTL_MAX : ttl_ms;
+	t->expires_ms = t->server->o.now_ms() + t->ttl_ms;
+	if (t->expires_ms < all->expires_ms)
+		all->expires_ms = t->expires_ms;
+}
+
+/* --- all of them --- */
+
+static struct mcp_task *first_of(const struct mcp_server *srv)
+{
+	return srv->tasks ? (struct mcp_task *)inflight_first(srv->tasks->table) : NULL;
+}
+
+static struct mcp_task *next_of(const struct mcp_task *t)
+{
+	return (struct mcp_task *)t->entry.newer;
+}
+
+static struct mcp_tasks *tasks_of(struct mcp_server *srv)
+{
+	struct mcp_tasks *all = srv->tasks;
+
+	if (all)
+		return all;
+	all = calloc(1, sizeof(*all));
+	if (!all)
+		return NULL;
+	all->table = inflight_new(srv->o.tasks_max);
+	all->expires_ms = UINT64_MAX;
+	if (!all->table)
+		free(take_ptr(all));
+	srv->tasks = all;
+	return all;
+}
+
+/* A call that is still there keeps t. */
+static void expire(struct mcp_task *t)
+{
+	log_debug("mcp: task %s has had its time", t->id);
+	mcp_task_cancel(t);
+	unlist(t);
+}
+
+static struct mcp_task *find_expired(struct mcp_server *srv, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct mcp_task *t = first_of(srv); t; t = next_of(t)) {
+		if (t->expires_ms <= now)
+			return t;
+		next = t->expires_ms < next ? t->expires_ms : next;
+	}
+	srv->tasks->expires_ms = next;
+	return NULL;
+}
+
+void mcp_tasks_purge(struct mcp_server *srv)
+{
+	uint64_t now = srv->o.now_ms();
+	struct mcp_task *t;
+
+	if (!srv->tasks || now < srv->tasks->expires_ms)
+		return;
+	while ((t = find_expired(srv, now)))
+		expire(t);
+}
+
+void mcp_tasks_free(struct mcp_tasks *tasks)
+{
+	struct mcp_task *t;
+
+	if (!tasks)
+		return;
+	while ((t = (struct mcp_task *)inflight_first(tasks->table)))
+		expire(t);
+	inflight_free(tasks->table);
+	free(tasks);
+}
+
+bool mcp_task_is_for(const struct mcp_task *t, const struct mcp_profile *p, struct str owner)
+{
+	return t->profile->modern == p->modern && str_is(owner, t->owner);
+}
+
+static struct mcp_task *find(struct mcp_server *srv, const struct rpc_id *id)
+{
+	mcp_tasks_purge(srv);
+	return srv->tasks ? (struct mcp_task *)inflight_find(srv->tasks->table, id) : NULL;
+}
+
+struct mcp_task *mcp_task_find(const struct mcp_request *q, struct rpc_fault *f)
+{
+	const struct json_val *v = json_get(q->m->params, "taskId");
+	struct mcp_task *t = NULL;
+	struct rpc_id id;
+
+	if (json_type(v) != JSON_STR) {
+		mcp_takes("taskId", "a string", v, f);
+		return NULL;
+	}
+	if (rpc_id_read(v, &id))
+		t = find(q->s->server, &id);
+	if (t && mcp_task_is_for(t, q->profile, mcp_principal(q->s->server, q->s->data)))
+		return t;
+	rpc_fault_set(f, RPC_INVALID_PARAMS, "there is no task of this id; it may have expired");
+	return NULL;
+}
+
+/* --- what a client sees --- */
+
+static const char *status_of(const struct mcp_task *t)
+{
+	switch (t->state) {
+	case MCP_TASK_WORKING:
+		return "working";
+	case MCP_TASK_ASKS:
+		return "input_required";
+	case MCP_TASK_DONE:
+		/* a tool's own failure is a result; 2025-11-25 saw that otherwise */
+		return t->is_error && !t->profile->modern ? "failed" : "completed";
+	case MCP_TASK_FAULT:
+		return "failed";
+	case MCP_TASK_CANCELLED:
+		return "cancelled";
+	}
+	return "failed";
+}
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_write_key(w, key);
+	json_write_text(w, text);
+}
+
+static void put_uint(struct json_writer *w, const char *key, uint64_t u)
+{
+	json_write_key(w, key);
+	json_write_uint(w, u);
+}
+
+static void put_time(struct json_writer *w, const char *key, uint64_t ms)
+{
+	time_t seconds = (time_t)(ms / MS);
+	char text[48], day[32];
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text, sizeof(text), "%s.%03uZ", day, (unsigned)(ms % MS));
+	put_text(w, key, text);
+}
+
+static void put_details(struct json_writer *w, const struct mcp_task *t)
+{
+	if (t->state == MCP_TASK_DONE) {
+		json_write_key(w, "result");
+		json_write_raw(w, (struct str){ t->result, t->result_n });
+	} else if (t->state == MCP_TASK_FAULT) {
+		json_write_key(w, "error");
+		rpc_write_error(w, t->fault);
+	} else if (t->state == MCP_TASK_ASKS) {
+		json_write_key(w, "inputRequests");
+		mcp_ask_write(w, t->call);
+	}
+}
+
+void mcp_task_write(struct json_writer *w, const struct mcp_task *t, bool details)
+{
+	bool modern = t->profile->modern;
+	const char *message = t->message		 ? t->message
+			    : t->state == MCP_TASK_FAULT ? t->fault->message
+							 : NULL;
+
+	put_text(w, "taskId", t->id);
+	put_text(w, "status", status_of(t));
+	if (message)
+		put_text(w, "statusMessage", message);
+	put_time(w, "createdAt", t->made_ms);
+	put_time(w, "lastUpdatedAt", t->changed_ms);
+	put_uint(w, modern ? "ttlMs" : "ttl", t->ttl_ms);
+	put_uint(w, modern ? "pollIntervalMs" : "pollInterval", t->poll_ms);
+	if (details && modern)
+		put_details(w, t);
+}
+
+/* Only the session that it came from; it may have ended. */
+static void notify_session(const struct mcp_task *t)
+{
+	struct mcp_session *s = t->server->sessions;
+	struct json_writer *w;
+
+	while (s && s->number != t->session)
+		s = s->next;
+	if (!s)
+		return;
+	w = mcp_out_begin(t->server);
+	rpc_write_notification(w, "notifications/tasks/status");
+	json_write_object(w);
+	mcp_task_write(w, t, false);
+	json_write_object_end(w);
+	rpc_write_end(w);
+	mcp_out_notify(s, NULL);
+}
+
+static void write_members(struct json_writer *w, void *task)
+{
+	mcp_task_write(w, task, true);
+}
+
+void mcp_task_changed(struct mcp_task *t)
+{
+	t->changed_ms = t->server->o.wall_ms();
+	if (t->profile->modern)
+		mcp_listen_task(t->server, str_of(t->id), "notifications/tasks", write_members, t);
+	else
+		notify_session(t);
+}
+
+bool mcp_task_is_seen(struct mcp_session *s, struct str id)
+{
+	autobuf struct buf text = BUF_INIT(RPC_ID_MAX);
+	struct json_writer w = json_writer(&text);
+	const struct mcp_task *t;
+	struct rpc_id key;
+	struct err e;
+
+	json_write_str(&w, id);
+	if (json_write_done(&w, &e) < 0)
+		return false;
+	memcpy(key.json, text.p, text.n);
+	key.n = (unsigned short)text.n;
+	t = find(s->server, &key);
+	return t && t->profile->modern && str_is(mcp_principal(s->server, s->data), t->owner);
+}
+
+/* --- from a call to a task --- */
+
+static int check_room(struct mcp_server *srv, struct str owner, struct err *e)
+{
+	const struct mcp_tasks *all = tasks_of(srv);
+	unsigned share = srv->o.tasks_max / SHARE + (srv->o.tasks_max % SHARE != 0), n = 0;
+
+	if (!all)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (const struct mcp_task *t = first_of(srv); t; t = next_of(t))
+		n += str_is(owner, t->owner);
+	if (n >= share)
+		return err_set(e, ERR_LIMIT, "%u tasks are kept for this client", n);
+	return 0;
+}
+
+static struct mcp_task *task_new(struct mcp_call *c, struct err *e)
+{
+	struct str owner = mcp_principal(c->server, c->data);
+	AUTO(task_free) struct mcp_task *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->owner = strndup(owner.p ? owner.p : "", owner.n);
+	if (!t || !t->owner) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	t->server = c->server;
+	t->call = c;
+	t->profile = c->profile;
+	t->session = c->session->number;
+	t->serial = ++c->server->tasks->made;
+	t->made_ms = t->changed_ms = c->server->o.wall_ms();
+	t->poll_ms = c->server->o.task_poll_ms;
+	id_make(t->id, "task");
+	return take_ptr(t);
+}
+
+static int list(struct mcp_task *t, struct err *e)
+{
+	struct rpc_fault f;
+	struct rpc_id id;
+
+	id.n = (unsigned short)snprintf(id.json, sizeof(id.json), "\"%s\"", t->id);
+	if (!set_bytes(t, json_footprint(t->call->in->doc)))
+		return err_set(e, ERR_LIMIT, "the tasks that are kept take %d bytes", BYTES_MAX);
+	if (inflight_add(t->server->tasks->table, &t->entry, &id, &f) == 0)
+		return 0;
+	set_bytes(t, 0);
+	return err_set(e, ERR_LIMIT, "%u tasks are kept", t->server->o.tasks_max);
+}
+
+static void answer_created(const struct mcp_task *t)
+{
+	struct mcp_call *c = t->call;
+	struct json_writer *w = mcp_call_result_begin(c);
+
+	json_write_object(w);
+	if (c->profile->modern) {
+		put_text(w, "resultType", "task");
+		mcp_task_write(w, t, false);
+	} else {
+		json_write_key(w, "task");
+		json_write_object(w);
+		mcp_task_write(w, t, false);
+		json_write_object_end(w);
+	}
+	mcp_result_close(w, c->server, c->profile, STR_NONE);
+	rpc_write_end(w);
+}
+
+static void apply(struct mcp_task *t, const struct mcp_task_options *o, unsigned ttl_ms)
+{
+	unsigned own = o && o->ttl_ms ? o->ttl_ms : t->server->o.task_ttl_ms;
+
+	set_ttl(t, ttl_ms ? ttl_ms : own);
+	if (o && o->poll_ms)
+		t->poll_ms = o->poll_ms;
+	if (o && o->message)
+		set_message(t, o->message);
+}
+
+/* The task is in the store before its client hears of it. ttl_ms: what the client wants, or 0. */
+static int make_task(struct mcp_call *c, const struct mcp_task_options *o, unsigned ttl_ms,
+		     struct err *e)
+{
+	AUTO(task_free) struct mcp_task *t = NULL;
+
+	mcp_tasks_purge(c->server);
+	if (check_room(c->server, mcp_principal(c->server, c->data), e) < 0)
+		return -1;
+	t = task_new(c, e);
+	if (!t || list(t, e) < 0)
+		return -1;
+	apply(t, o, ttl_ms);
+	answer_created(t);
+	c->task = t;
+	mcp_call_detach(take_ptr(t)->call);
+	return 0;
+}
+
+bool mcp_call_can_task(const struct mcp_call *c)
+{
+	if (c->task)
+		return true;
+	return c->kind == MCP_CALL_TOOL && c->tool->task != MCP_TASK_NEVER && c->server->o.tasks &&
+	       c->profile->modern && (c->can & MCP_CAN_TASKS);
+}
+
+int mcp_call_to_task(struct mcp_call *c, const struct mcp_task_options *o, struct err *e)
+{
+	if (c->task) {
+		/* 2025-11-25's client has said how long */
+		struct mcp_task_options rest = o ? *o : (struct mcp_task_options){ 0 };
+
+		apply(c->task, &rest, c->task->ttl_ms);
+		return 0;
+	}
+	if (!mcp_call_can_task(c))
+		return err_set(e, ERR_CLIENT_CANT, "the client can't have this call as a task");
+	if (!mcp_call_is_wanted(c))
+		return err_set(e, ERR_CANCELLED, "the call was cancelled");
+	return make_task(c, o, 0, e);
+}
+
+bool mcp_call_is_task(const struct mcp_call *c)
+{
+	return c->task != NULL;
+}
+
+void mcp_call_task_status(struct mcp_call *c, const char *message)
+{
+	if (!c->task || mcp_task_has_ended(c->task))
+		return;
+	set_message(c->task, message);
+	c->task->changed_ms = c->server->o.wall_ms();
+}
+
+/* --- before the first run --- */
+
+static int refuse(struct rpc_fault *f, const struct mcp_call *c, const char *why)
+{
+	return rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "tool %s %s", c->tool->name, why);
+}
+
+static int begin_old(struct mcp_call *c, const struct json_val *wish, struct rpc_fault *f)
+{
+	uint64_t ttl_ms = 0;
+	struct err e;
+
+	if (json_type(wish) != JSON_OBJECT)
+		return mcp_takes("task", "an object", wish, f);
+	if (json_get(wish, "ttl") && !json_uint64(json_get(wish, "ttl"), &ttl_ms))
+		return rpc_fault_set(f, RPC_INVALID_PARAMS, "task.ttl takes milliseconds");
+	if (c->tool->task == MCP_TASK_NEVER)
+		return refuse(f, c, "can't be called as a task; leave params.task out");
+	if (make_task(c, NULL, ttl_ms < TTL_MAX ? (unsigned)ttl_ms : TTL_MAX, &e) < 0)
+		return mcp_fault_of(f, &e);
+	return 0;
+}
+
+int mcp_task_before(struct mcp_call *c, struct rpc_fault *f)
+{
+	const struct json_val *wish = json_get(c->params, "task");
+	bool required = c->tool->task == MCP_TASK_REQUIRED;
+	struct err e;
+
+	if (!c->server->o.tasks)
+		return 0;
+	if (c->profile->modern)
+		return required && !(c->can & MCP_CAN_TASKS) ? mcp_fault_missing(f, MCP_CAN_TASKS)
+							     : 0;
+	if (c->profile->old_tasks && wish)
+		return begin_old(c, wish, f);
+	if (c->profile->old_tasks && required)
+		return refuse(f, c, "is only called as a task; send params.task");
+	if (!required)
+		return 0;
+	err_set(&e, ERR_CLIENT_CANT, "tool %s runs as a task, which revision %s has not",
+		c->tool->name, c->profile->version);
+	mcp_call_fail(c, &e);
+	return 1;
+}
+
+/* --- while it runs --- */
+
+void mcp_task_asks(struct mcp_call *c)
+{
+	set_state(c->task, MCP_TASK_ASKS);
+	mcp_task_send_questions(c->task);
+}
+
+void mcp_task_goes_on(struct mcp_call *c)
+{
+	set_state(c->task, MCP_TASK_WORKING);
+}
+
+void mcp_task_send_questions(struct mcp_task *t)
+{
+	struct err e;
+
+	if (t->profile->modern || t->state != MCP_TASK_ASKS)
+		return;
+	for (size_t i = 0; i < MCP_TASK_WAITERS; i++) {
+		const struct mcp_call *w = t->waiters[i];
+
+		if (!w)
+			continue;
+		if (mcp_ask_send(t->call, w->session, w->in->stream, &e) < 0)
+			log_error("mcp: task %s: %s", t->id, e.msg);
+		return;
+	}
+}
+
+void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c)
+{
+	if (!c->task || c->profile->modern)
+		return;
+	json_write_key(w, "_meta");
+	json_write_object(w);
+	json_write_key(w, MCP_META_TASK);
+	json_write_object(w);
+	put_text(w, "taskId", c->task->id);
+	json_write_object_end(w);
+	json_write_object_end(w);
+}
+
+/* --- its end --- */
+
+static void deliver_all(struct mcp_task *t)
+{
+	for (size_t i = 0; i < MCP_TASK_WAITERS; i++) {
+		if (t->waiters[i])
+			mcp_task_deliver(t, take_ptr(t->waiters[i]));
+	}
+}
+
+void mcp_task_cancel(struct mcp_task *t)
+{
+	if (mcp_task_has_ended(t))
+		return;
+	set_state(t, MCP_TASK_CANCELLED);
+	deliver_all(t);
+	mcp_call_cancel(t->call);
+}
+
+void mcp_task_fault(struct mcp_call *c, const struct rpc_fault *f)
+{
+	struct mcp_task *t = c->task;
+
+	if (mcp_task_has_ended(t))
+		return;
+	t->fault = malloc(sizeof(*t->fault));
+	if (t->fault)
+		*t->fault = *f;
+	/* without memory for why it failed, it is as good as cancelled */
+	set_state(t, t->fault ? MCP_TASK_FAULT : MCP_TASK_CANCELLED);
+	deliver_all(t);
+}
+
+void mcp_task_result(struct mcp_call *c, struct str result)
+{
+	struct mcp_task *t = c->task;
+	struct rpc_fault f;
+
+	if (mcp_task_has_ended(t))
+		return;
+	if (set_bytes(t, result.n))
+		t->result = malloc(result.n + 1);
+	if (!t->result) {
+		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "a result of %zu bytes can't be kept",
+			      result.n);
+		f.reason = err_info(ERR_LIMIT)->name;
+		mcp_task_fault(c, &f);
+		return;
+	}
+	/* it stands in the buffer that the next message is written to */
+	memcpy(t->result, result.p, result.n);
+	t->result_n = result.n;
+	t->is_error = c->is_error;
+	set_state(t, MCP_TASK_DONE);
+	deliver_all(t);
+}
+
+void mcp_task_forget(struct mcp_call *c)
+{
+	struct mcp_task *t = c->task;
+
+	if (!t)
+		return;
+	t->call = NULL;
+	if (t->entry.listed)
+		set_bytes(t, t->result_n);
+	else
+		task_free(t);
+}

@@ -1,0 +1,425 @@
+/*
+ * libcurl says which sockets it waits for and for how long; polls and one timer of the loop tell it when
+ * that comes. An easy handle must not be taken away while libcurl is inside of one of our callbacks, so
+ * whoever ends an exchange there only marks it: the callback's answer makes libcurl end it.
+ */
+#include "http/client.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+enum { CONNECT_MS = 10000, CONNECTIONS = 64 };
+
+struct http_client {
+	uv_loop_t *loop;
+	uv_timer_t timer;
+	CURLM *multi;
+	char *unix_socket;
+	unsigned connect_ms;
+	struct http_exchange *exchanges;
+	unsigned handles; /* of the loop that are open */
+	bool inside; /* libcurl is on the stack */
+	void (*on_closed)(void *owner);
+	void *owner;
+};
+
+struct http_exchange {
+	struct http_client *client;
+	struct http_exchange *next, **at;
+	CURL *easy;
+	struct curl_slist *headers;
+	char *body;
+	const struct http_exchange_events *ev;
+	void *owner;
+	bool headed; /* on_head was called */
+	bool cancelled;
+	bool listed;
+};
+
+/* One socket of libcurl's. */
+struct waiting {
+	uv_poll_t poll;
+	struct http_client *client;
+	curl_socket_t fd;
+};
+
+static int out_of_memory(struct err *e)
+{
+	return err_set(e, ERR_LIMIT, "out of memory");
+}
+
+/* --- the end of an exchange --- */
+
+static void exchange_free(struct http_exchange *x)
+{
+	if (!x)
+		return;
+	if (x->listed) {
+		*x->at = x->next;
+		if (x->next)
+			x->next->at = x->at;
+		curl_multi_remove_handle(x->client->multi, x->easy);
+	}
+	curl_easy_cleanup(x->easy);
+	curl_slist_free_all(x->headers);
+	free(x->body);
+	free(x);
+}
+AUTO_DEFINE(exchange_free, struct http_exchange)
+
+static int read_code(CURLcode code, struct err *e)
+{
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		return err_set(e, ERR_TIMEOUT, "no answer in time");
+	if (code == CURLE_OUT_OF_MEMORY)
+		return out_of_memory(e);
+	return err_set(e, ERR_TRANSPORT, "%s", curl_easy_strerror(code));
+}
+
+static void tell_head(struct http_exchange *x)
+{
+	long status = 0;
+
+	if (x->headed)
+		return;
+	x->headed = true;
+	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (x->ev->on_head)
+		x->ev->on_head(x->owner, x, (int)status);
+}
+
+static void end(struct http_exchange *x, CURLcode code)
+{
+	struct err e = ERR_INIT;
+
+	if (!x->cancelled && code == CURLE_OK)
+		tell_head(x);
+	if (!x->cancelled) {
+		if (code != CURLE_OK)
+			read_code(code, &e);
+		x->ev->on_end(x->owner, x, code != CURLE_OK ? &e : NULL);
+	}
+	exchange_free(x);
+}
+
+void http_exchange_cancel(struct http_exchange *x)
+{
+	x->cancelled = true;
+	if (!x->client->inside)
+		exchange_free(x);
+}
+
+/* --- libcurl and the loop --- */
+
+/* What ended, whether it was cancelled meanwhile or not. */
+static void reap(struct http_client *c)
+{
+	struct http_exchange *x, *next;
+	CURLMsg *m;
+	int left;
+
+	while ((m = curl_multi_info_read(c->multi, &left))) {
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&x);
+		end(x, m->data.result);
+	}
+	for (x = c->exchanges; x; x = next) {
+		next = x->next;
+		if (x->cancelled)
+			exchange_free(x);
+	}
+}
+
+static void act(struct http_client *c, curl_socket_t fd, int events)
+{
+	int running;
+
+	c->inside = true;
+	curl_multi_socket_action(c->multi, fd, events, &running);
+	c->inside = false;
+	reap(c);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct waiting *w = poll->data;
+	int bits = status < 0 ? CURL_CSELECT_ERR : 0;
+
+	bits |= events & UV_READABLE ? CURL_CSELECT_IN : 0;
+	bits |= events & UV_WRITABLE ? CURL_CSELECT_OUT : 0;
+	act(w->client, w->fd, bits);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	act(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int set_timer(CURLM *multi, long ms, void *data)
+{
+	struct http_client *c = data;
+
+	if (ms < 0)
+		uv_timer_stop(&c->timer);
+	else
+		uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
+	return 0;
+}
+
+static void handle_gone(struct http_client *c)
+{
+	if (--c->handles > 0)
+		return;
+	if (c->on_closed)
+		c->on_closed(c->owner);
+	free(c->unix_socket);
+	free(c);
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+	struct waiting *w = handle->data;
+
+	handle_gone(w->client);
+	free(w);
+}
+
+static struct waiting *wait_new(struct http_client *c, curl_socket_t fd)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+
+	if (!w || uv_poll_init_socket(c->loop, &w->poll, fd) < 0) {
+		free(w);
+		return NULL;
+	}
+	w->client = c;
+	w->fd = fd;
+	w->poll.data = w;
+	c->handles++;
+	curl_multi_assign(c->multi, fd, w);
+	return w;
+}
+
+static int set_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *of_socket)
+{
+	struct http_client *c = data;
+	struct waiting *w = of_socket;
+	int events = (what & CURL_POLL_IN ? UV_READABLE : 0) |
+		     (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+
+	if (what == CURL_POLL_REMOVE) {
+		if (w) {
+			curl_multi_assign(c->multi, fd, NULL);
+			uv_close((uv_handle_t *)&w->poll, on_poll_closed);
+		}
+		return 0;
+	}
+	if (!w)
+		w = wait_new(c, fd);
+	if (!w)
+		return -1;
+	uv_poll_start(&w->poll, events, on_poll);
+	return 0;
+}
+
+struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_options *o,
+				    struct err *e)
+{
+	struct http_client *c = calloc(1, sizeof(*c));
+	CURLM *multi = c && curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
+	char *path = o->unix_socket ? strdup(o->unix_socket) : NULL;
+
+	if (!multi || (o->unix_socket && !path)) {
+		if (multi)
+			curl_multi_cleanup(multi);
+		free(path);
+		free(c);
+		out_of_memory(e);
+		return NULL;
+	}
+	*c = (struct http_client){ .loop = loop,
+				   .multi = multi,
+				   .unix_socket = path,
+				   .connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS,
+				   .handles = 1 };
+	uv_timer_init(loop, &c->timer);
+	c->timer.data = c;
+	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, c);
+	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
+	curl_multi_setopt(multi, CURLMOPT_TIMERDATA, c);
+	curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+			  (long)(o->connections ? o->connections : CONNECTIONS));
+	return c;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	handle_gone(handle->data);
+}
+
+void http_client_close(struct http_client *c, void (*on_closed)(void *owner), void *owner)
+{
+	c->on_closed = on_closed;
+	c->owner = owner;
+	while (c->exchanges)
+		exchange_free(c->exchanges);
+	curl_multi_cleanup(c->multi);
+	uv_close((uv_handle_t *)&c->timer, on_timer_closed);
+}
+
+/* --- one exchange --- */
+
+/* The end of the header of an answer; those of 1xx come before it. */
+static size_t on_header(char *p, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+	long status = 0;
+
+	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (n <= 2 && status >= 200 && !x->cancelled)
+		tell_head(x);
+	return x->cancelled ? 0 : size * n;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+
+	if (!x->cancelled)
+		x->ev->on_bytes(x->owner, x, (struct str){ p, n });
+	return x->cancelled ? 0 : size * n;
+}
+
+struct str http_exchange_header(const struct http_exchange *x, const char *name)
+{
+	struct curl_header *h;
+
+	return curl_easy_header(x->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK
+		     ? str_of(h->value)
+		     : STR_NONE;
+}
+
+static bool is_clean(struct str value)
+{
+	for (size_t i = 0; i < value.n; i++) {
+		if ((unsigned char)value.p[i] < ' ' || value.p[i] == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static int add_header(struct http_exchange *x, const struct http_header *f, struct err *e)
+{
+	autofree char *line = NULL;
+	struct curl_slist *list;
+
+	if (!is_clean(f->value))
+		return err_set(e, ERR_INVALID, "the header %s has a control character", f->name);
+	if (asprintf(&line, "%s: %.*s", f->name, STR_ARG(f->value)) < 0)
+		return out_of_memory(e);
+	list = curl_slist_append(x->headers, line);
+	if (!list)
+		return out_of_memory(e);
+	x->headers = list;
+	return 0;
+}
+
+static int set_body(struct http_exchange *x, struct str body, struct err *e)
+{
+	x->body = malloc(body.n + 1);
+	if (!x->body)
+		return out_of_memory(e);
+	memcpy(x->body, body.p, body.n);
+	curl_easy_setopt(x->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
+	curl_easy_setopt(x->easy, CURLOPT_POSTFIELDS, x->body);
+	return 0;
+}
+
+static int set_up(struct http_exchange *x, const struct http_spec *spec, struct err *e)
+{
+	static const struct http_header no_expect = { "Expect", STR_LIT("") };
+	struct http_client *c = x->client;
+
+	for (size_t i = 0; i < spec->n_headers; i++) {
+		if (add_header(x, &spec->headers[i], e) < 0)
+			return -1;
+	}
+	if (add_header(x, &no_expect, e) < 0 || (spec->body.p && set_body(x, spec->body, e) < 0))
+		return -1;
+	curl_easy_setopt(x->easy, CURLOPT_PRIVATE, x);
+	curl_easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, spec->method);
+	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
+	curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(x->easy, CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
+	curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_ms);
+	curl_easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(x->easy, CURLOPT_HEADERDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(x->easy, CURLOPT_WRITEDATA, x);
+	if (c->unix_socket)
+		curl_easy_setopt(x->easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
+	if (spec->idle_ms) {
+		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_TIME,
+				 (long)(spec->idle_ms + 999) / 1000);
+	}
+	if (curl_easy_setopt(x->easy, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
+	    curl_easy_setopt(x->easy, CURLOPT_URL, spec->url) != CURLE_OK)
+		return err_set(e, ERR_INVALID, "not a URL of http or https");
+	return 0;
+}
+
+static int check_url(const char *url, struct err *e)
+{
+	CURLU *u = curl_url();
+	int rc = 0;
+	char *scheme = NULL;
+
+	if (!u)
+		return out_of_memory(e);
+	if (curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK ||
+	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
+	    (strcasecmp(scheme, "http") != 0 && strcasecmp(scheme, "https") != 0))
+		rc = err_set(e, ERR_INVALID, "not a URL of http or https");
+	curl_free(scheme);
+	curl_url_cleanup(u);
+	return rc;
+}
+
+struct http_exchange *http_exchange_start(struct http_client *c, const struct http_spec *spec,
+					  const struct http_exchange_events *ev, void *owner,
+					  struct err *e)
+{
+	AUTO(exchange_free) struct http_exchange *x = calloc(1, sizeof(*x));
+
+	if (!x) {
+		out_of_memory(e);
+		return NULL;
+	}
+	*x = (struct http_exchange){
+		.client = c, .ev = ev, .owner = owner, .easy = curl_easy_init()
+	};
+	if (!x->easy) {
+		out_of_memory(e);
+		return NULL;
+	}
+	if (check_url(spec->url, e) < 0 || set_up(x, spec, e) < 0)
+		return NULL;
+	/* its first step comes from the timer that libcurl sets here */
+	if (curl_multi_add_handle(c->multi, x->easy) != CURLM_OK) {
+		out_of_memory(e);
+		return NULL;
+	}
+	x->next = c->exchanges;
+	x->at = &c->exchanges;
+	if (x->next)
+		x->next->at = &x->next;
+	c->exchanges = x;
+	x->listed = true;
+	return take_ptr(x);
+}

@@ -1,0 +1,144 @@
+#include "http/sse.h"
+
+#include <stdio.h>
+
+#define BOM "\xef\xbb\xbf"
+
+void sse_init(struct sse_reader *r, size_t max)
+{
+	if (!max)
+		max = SSE_EVENT_MAX_DEFAULT;
+	*r = (struct sse_reader){ .line = BUF_INIT(max), .data = BUF_INIT(max), .retry_ms = -1 };
+}
+
+void sse_fini(struct sse_reader *r)
+{
+	buf_fini(&r->line);
+	buf_fini(&r->data);
+}
+
+/* Only digits count; more than fit are none. */
+static void take_retry(struct sse_reader *r, struct str value)
+{
+	int64_t ms = 0;
+
+	for (size_t i = 0; i < value.n; i++) {
+		if (value.p[i] < '0' || value.p[i] > '9' || ms > INT64_MAX / 10 - 9)
+			return;
+		ms = ms * 10 + (value.p[i] - '0');
+	}
+	if (value.n > 0)
+		r->retry_ms = ms;
+}
+
+static void take_text(char *to, size_t max, struct str value)
+{
+	snprintf(to, max + 1, "%.*s", STR_ARG(value));
+}
+
+static int take_field(struct sse_reader *r, struct str name, struct str value, struct err *e)
+{
+	if (str_is(name, "data")) {
+		if (buf_add(&r->data, value.p, value.n, e) < 0)
+			return -1;
+		return buf_add(&r->data, "\n", 1, e);
+	}
+	if (str_is(name, "event"))
+		take_text(r->type, SSE_TYPE_MAX, value.n <= SSE_TYPE_MAX ? value : STR_LIT(""));
+	else if (str_is(name, "id") && value.n <= SSE_ID_MAX && !memchr(value.p, 0, value.n))
+		take_text(r->id, SSE_ID_MAX, value);
+	else if (str_is(name, "retry"))
+		take_retry(r, value);
+	return 0;
+}
+
+/* A whole line: 1 where it ends an event that has data. */
+static int take_line(struct sse_reader *r, struct str line, struct sse_event *ret, struct err *e)
+{
+	const char *colon;
+	struct str name = line, value = STR_LIT("");
+
+	if (line.n == 0) {
+		if (r->data.n == 0) {
+			r->type[0] = '\0';
+			return 0;
+		}
+		*ret = (struct sse_event){
+			.type = r->type[0] ? str_of(r->type) : STR_LIT("message"),
+			.data = { r->data.p, r->data.n - 1 },
+			.id = str_of(r->id),
+		};
+		r->given = true;
+		return 1;
+	}
+	colon = memchr(line.p, ':', line.n);
+	if (colon) {
+		name.n = (size_t)(colon - line.p);
+		value = (struct str){ colon + 1, line.n - name.n - 1 };
+		if (value.n > 0 && value.p[0] == ' ')
+			value = (struct str){ value.p + 1, value.n - 1 };
+	}
+	return take_field(r, name, value, e);
+}
+
+static const char *line_end(struct str s)
+{
+	const char *lf = memchr(s.p, '\n', s.n);
+
+	return memchr(s.p, '\r', lf ? (size_t)(lf - s.p) : s.n) ?: lf;
+}
+
+static void skip(struct str *s, size_t n)
+{
+	s->p += n;
+	s->n -= n;
+}
+
+/* Cuts one line off *input: 1 with the line, borrowed from input or r->line, 0 where its end is
+ * missing. */
+static int cut_line(struct sse_reader *r, struct str *input, struct str *ret, struct err *e)
+{
+	const char *end;
+
+	if (r->after_cr && input->n > 0) {
+		skip(input, input->p[0] == '\n');
+		r->after_cr = false;
+	}
+	if (input->n == 0)
+		return 0;
+	end = line_end(*input);
+	if (end && r->line.n == 0) {
+		*ret = (struct str){ input->p, (size_t)(end - input->p) };
+	} else {
+		size_t n = end ? (size_t)(end - input->p) : input->n;
+
+		if (n > 0 && buf_add(&r->line, input->p, n, e) < 0)
+			return -1;
+		*ret = buf_str(&r->line);
+	}
+	skip(input, end ? (size_t)(end - input->p) + 1 : input->n);
+	r->after_cr = end && *end == '\r';
+	return end != NULL;
+}
+
+int sse_next(struct sse_reader *r, struct str *input, struct sse_event *ret, struct err *e)
+{
+	struct str line;
+	int rc;
+
+	if (r->given) {
+		r->given = false;
+		r->data.n = 0;
+		r->type[0] = '\0';
+	}
+	while ((rc = cut_line(r, input, &line, e)) > 0) {
+		if (!r->begun && str_starts(line, BOM))
+			skip(&line, strlen(BOM));
+		r->begun = true;
+		rc = take_line(r, line, ret, e);
+		r->line.n = 0;
+		if (rc)
+			break;
+	}
+	return rc;
+}

@@ -1,0 +1,130 @@
+/* http/sse.h: events, however the bytes come. */
+#include "http/sse.h"
+#include "test.h"
+
+#define TEXT(s)                                                                                    \
+	{                                                                                          \
+		s, sizeof(s) - 1                                                                   \
+	}
+
+/* What is read is written down as "type:id=data|", "!" for the end by an error. */
+static const struct {
+	const char *name;
+	struct str in;
+	const char *out;
+} streams[] = {
+	{ "nothing", TEXT(""), "" },
+	{ "one", TEXT("data: a\n\n"), "message:=a|" },
+	{ "unfinished", TEXT("data: a\n"), "" },
+	{ "CR", TEXT("data: a\r\rdata: b\r\r"), "message:=a|message:=b|" },
+	{ "CRLF", TEXT("data: a\r\n\r\ndata: b\r\n\r\n"), "message:=a|message:=b|" },
+	{ "mixed ends", TEXT("data: a\r\ndata: b\rdata: c\n\r\n"), "message:=a\nb\nc|" },
+	{ "BOM",
+	  TEXT("\xef\xbb\xbf"
+	       "data: a\n\n"),
+	  "message:=a|" },
+	{ "BOM later",
+	  TEXT("\n\xef\xbb\xbf"
+	       "data: a\n\n"),
+	  "" },
+	{ "type", TEXT("event: endpoint\ndata: /m\n\ndata: x\n\n"), "endpoint:=/m|message:=x|" },
+	{ "type without data", TEXT("event: e\n\ndata: x\n\n"), "message:=x|" },
+	{ "id stays", TEXT("id: 7\ndata: a\n\ndata: b\n\n"), "message:7=a|message:7=b|" },
+	{ "id without data", TEXT("id: 7\n\ndata: b\n\n"), "message:7=b|" },
+	{ "id emptied", TEXT("id: 7\n\nid\ndata: b\n\n"), "message:=b|" },
+	{ "id with NUL", TEXT("id: 7\n\nid: 8\0\ndata: b\n\n"), "message:7=b|" },
+	{ "priming", TEXT("id: 7\ndata:\n\n"), "message:7=|" },
+	{ "no space", TEXT("data:a\n\n"), "message:=a|" },
+	{ "two spaces", TEXT("data:  a\n\n"), "message:= a|" },
+	{ "no colon", TEXT("data\n\n"), "message:=|" },
+	{ "comments", TEXT(": ping\n\n:\n\ndata: a\n: x\n\n"), "message:=a|" },
+	{ "unknown fields", TEXT("DATA: a\nx: b\ndata: c\n\n"), "message:=c|" },
+	{ "colon in data", TEXT("data: a: b\n\n"), "message:=a: b|" },
+	{ "as long", TEXT("data: 1234567890123456789012345\n\n"),
+	  "message:=1234567890123456789012345|" },
+	{ "long line", TEXT("data: 12345678901234567890123456789012345\n\n"), "!" },
+	{ "long event", TEXT("data: 12345678901234567890\ndata: 12345678901234567890\n\n"), "!" },
+};
+
+enum { MAX = 32 };
+
+static bool feed(struct sse_reader *r, struct str in, struct buf *out)
+{
+	struct sse_event ev;
+	struct err e;
+	int rc;
+
+	while ((rc = sse_next(r, &in, &ev, &e)) > 0)
+		assert_int_equal(buf_addf(out, &e, "%.*s:%.*s=%.*s|", STR_ARG(ev.type),
+					  STR_ARG(ev.id), STR_ARG(ev.data)),
+				 0);
+	if (rc == 0) {
+		assert_int_equal(in.n, 0);
+		return true;
+	}
+	assert_int_equal(e.code, ERR_TOO_LARGE);
+	assert_int_equal(buf_add(out, "!", 1, &e), 0);
+	return false;
+}
+
+static void test_streams(void **state)
+{
+	for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
+		struct str in = streams[i].in;
+
+		for (size_t step = 1; step <= in.n + 1; step++) {
+			autobuf struct buf out = BUF_INIT(4096);
+			struct sse_reader r;
+
+			sse_init(&r, MAX);
+			for (size_t at = 0; at < in.n; at += step) {
+				size_t n = in.n - at < step ? in.n - at : step;
+
+				if (!feed(&r, (struct str){ in.p + at, n }, &out))
+					break;
+			}
+			if (strcmp(buf_str(&out).p, streams[i].out) != 0)
+				fail_msg("%s, in pieces of %zu: %s", streams[i].name, step,
+					 buf_str(&out).p);
+			sse_fini(&r);
+		}
+	}
+}
+
+static void test_retry(void **state)
+{
+	static const struct {
+		struct str in;
+		int64_t ms;
+	} rows[] = {
+		{ TEXT("retry: 500\n"), 500 },
+		{ TEXT("retry:0\n"), 0 },
+		{ TEXT("retry: 5x\n"), -1 },
+		{ TEXT("retry: -5\n"), -1 },
+		{ TEXT("retry:\n"), -1 },
+		{ TEXT("retry: 99999999999999999999999\n"), -1 },
+		{ TEXT("retry: 7\nretry: x\n"), 7 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct str in = rows[i].in;
+		struct sse_reader r;
+		struct sse_event ev;
+		struct err e;
+
+		sse_init(&r, 0);
+		assert_int_equal(sse_next(&r, &in, &ev, &e), 0);
+		assert_int_equal(r.retry_ms, rows[i].ms);
+		sse_fini(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_retry),
+	};
+
+	return cmocka_run_group_tests_name("http_sse", tests, NULL, NULL);
+}

@@ -383,6 +383,36 @@ void mcp_ask_end(struct mcp_call *c)
 	free(take_ptr(c->asking));
 }
 
+static struct mcp_question *find_overdue(const struct mcp_server *srv)
+{
+	uint64_t now = srv->o.now_ms();
+
+	for (const struct mcp_session *s = srv->sessions; s; s = s->next) {
+		for (struct mcp_reach *r = s->reaches; r; r = r->next) {
+			struct mcp_question *q = (struct mcp_question *)r;
+
+			if (now - q->sent_ms >= srv->o.ask_ms)
+				return q;
+		}
+	}
+	return NULL;
+}
+
+void mcp_ask_tick(struct mcp_server *srv)
+{
+	struct mcp_question *q;
+
+	while ((q = find_overdue(srv))) {
+		struct mcp_call *c = q->call;
+		char why[64];
+
+		snprintf(why, sizeof(why), "no answer within %u s", srv->o.ask_ms / MS);
+		withdraw(q, why);
+		mcp_question_fail(c->asking, q, str_of(why));
+		mcp_ask_settled(c);
+	}
+}
+
 /* --- for handlers --- */
 
 static int check_call(const struct mcp_call *c, size_t n, struct err *e)

@@ -377,6 +377,7 @@ int mcp_ask_resume(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
 bool mcp_ask_waits(const struct mcp_call *c);
 /* The call is over, cancelled or not: drops requests of ours, frees c->asking. NULL-safe in it. */
 void mcp_ask_end(struct mcp_call *c);
+void mcp_ask_tick(struct mcp_server *srv); /* fails questions that legacy clients had too long */
 void mcp_seal_free(struct mcp_seal *seal); /* NULL-safe */
 
 /* --- task.c --- */
@@ -394,4 +395,5 @@ const struct mcp_method *mcp_task_method(struct str name);
 const struct mcp_method *mcp_task_method_at(size_t i);
 /* May that session's principal watch the task? */
 bool mcp_task_is_seen(struct mcp_session *s, struct str id);
+void mcp_tasks_purge(struct mcp_server *srv); /* forgets those that are past their time */
 void mcp_tasks_free(struct mcp_tasks *tasks); /* NULL-safe; cancels those that run */

@@ -14,6 +14,7 @@ enum {
 	LISTENS_MAX = 32,
 	ASKS_MAX = 16,
 	PROGRESS_MS = 100,
+	ASK_MS = 10 * 60 * 1000,
 	STATE_MS = 30 * 60 * 1000,
 	TASKS_MAX = 1000,
 	TASK_TTL_MS = 60 * 60 * 1000,
@@ -42,6 +43,7 @@ static void fill_options(struct mcp_server_options *o)
 		{ &o->listens_max, LISTENS_MAX },
 		{ &o->asks_max, ASKS_MAX },
 		{ &o->progress_ms, PROGRESS_MS },
+		{ &o->ask_ms, ASK_MS },
 		{ &o->state_ms, STATE_MS },
 		{ &o->tasks_max, TASKS_MAX },
 		{ &o->task_ttl_ms, TASK_TTL_MS },
@@ -144,6 +146,12 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 	    list_rows(srv, e) < 0 || check_rows(&srv->o.offer, e) < 0)
 		return NULL;
 	return take_ptr(srv);
+}
+
+void mcp_server_tick(struct mcp_server *srv)
+{
+	mcp_ask_tick(srv);
+	mcp_tasks_purge(srv);
 }
 
 void mcp_server_free(struct mcp_server *srv)

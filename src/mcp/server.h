@@ -198,9 +198,11 @@ struct mcp_server_options {
 	unsigned listens_max; /* subscriptions/listen of one session: 32 */
 	unsigned asks_max; /* questions of one call without an answer: 16 */
 	unsigned progress_ms; /* at least this long between two progress messages of a call: 100 */
+	unsigned ask_ms; /* how long a legacy client may take for an answer: 10 minutes */
 	unsigned state_ms; /* how long a requestState opens: 30 minutes */
-	unsigned tasks_max; /* tasks that are kept: 1000 of the server, a tenth of it a principal */
-	unsigned task_ttl_ms; /* how long a task is kept after it was made: 1 hour */
+	unsigned tasks_max; /* tasks that are kept: 1000 of the server, a tenth of it a principal;
+			     * and 256 MiB of requests and results */
+	unsigned task_ttl_ms; /* how long a task is kept after it was made: 1 hour; at most a day */
 	unsigned task_poll_ms; /* how often a client is told to ask: 1000 */
 	struct json_options json; /* of incoming messages */
 	uint64_t (*now_ms)(void); /* monotonic; NULL: clock_ms() */
@@ -210,7 +212,8 @@ struct mcp_server_options {
 /* Copies the options, not what they point to: that is borrowed until mcp_server_free(). NULL with
  * ERR_BUG where something required is missing or unfit to be sent, ERR_LIMIT without memory. */
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e) MUST_USE;
-/* NULL-safe. All sessions are closed and all calls ended; tasks that still run are cancelled. */
+/* NULL-safe. All sessions are closed and all calls ended; tasks that still run are cancelled, and
+ * their handlers end them in on_cancel then. */
 void mcp_server_free(struct mcp_server *srv);
 AUTO_DEFINE(mcp_server_free, struct mcp_server)
 
@@ -219,6 +222,10 @@ AUTO_DEFINE(mcp_server_free, struct mcp_server)
  * kind, an x-mcp-header where none may stand, no description. */
 int mcp_tool_prepare(struct mcp_tool *t, struct err *e) MUST_USE;
 void mcp_tool_release(struct mcp_tool *t); /* also if it was never prepared */
+
+/* Ends what is past its time: questions that legacy clients don't answer, tasks. The owner calls it
+ * every second or so, as nothing here has timers. */
+void mcp_server_tick(struct mcp_server *srv);
 
 /* A list is not what it was: tells the clients that want to know. */
 void mcp_server_changed(struct mcp_server *srv, unsigned lists);
@@ -536,29 +543,32 @@ enum mcp_ask_kind {
 };
 
 struct mcp_ask {
-	const char *key; /* names the answer; 1 to 64 bytes, unique within the call */
+	const char *key; /* names the answer; 1 to 64 bytes; a call asks it once */
 	enum mcp_ask_kind kind;
 	struct str params; /* JSON object as the revision wants it; STR_NONE for roots */
 };
 
 /*
- * Asks, and ends this run of the handler: it returns then, and is run again from its start for the
- * same call when all answers are there (of a task: when all or some are). Only calls of tools, reads
- * and prompts can ask. asks and state are copied; n 0 with a state comes back at once.
+ * Asks, and ends this run of the handler: it returns then (c may be gone), and is run again from its
+ * start for the same call when all answers are there. Keys that have an answer are not asked again.
+ * Only calls of tools, reads and prompts can ask. asks and state are copied; n 0 comes back at once.
  *
  * Modern clients get input_required with a sealed requestState and the handler runs in the call of
  * their retry, legacy clients get requests of ours on the call's stream, tasks wait for tasks/update.
  * So between the runs only mcp_call_state() is certain to be kept: mcp_call_data() is not.
  *
- * -1 where it can't be asked: ERR_UNSUPPORTED where the client did not declare the capability (what
+ * -1 where it can't be asked: ERR_CLIENT_CANT where the client did not declare the capability (what
  * the handler then ends the call with is its own affair: mcp_call_cant_ask() is the usual way),
- * ERR_LIMIT over asks_max or without memory, ERR_BUG, ERR_CANCELLED.
+ * ERR_CLIENT_FAILED where mcp_call_ask_error() has it that there is no answer to one of the keys,
+ * ERR_LIMIT over asks_max or without memory, ERR_TOO_LARGE over 4 MiB of questions and answers,
+ * ERR_BUG for what is no question, or nothing new, ERR_CANCELLED.
  */
 int mcp_call_ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, struct str state,
 		 struct err *e) MUST_USE;
 
-/* The client's result for that key, an object; NULL where there is none. Legacy: a client's error is
- * no answer; mcp_call_ask_error() then has its message. */
+/* The client's result for that key, an object; NULL where there is none. It is as the question wants
+ * it: the content of a form as its requestedSchema does. Legacy: an error, an answer to something
+ * else or none in time is no answer; mcp_call_ask_error() then says what it was. */
 const struct json_val *mcp_call_answer(const struct mcp_call *c, const char *key);
 struct str mcp_call_ask_error(const struct mcp_call *c, const char *key);
 /* What the last mcp_call_ask() of this call was given; STR_NONE in the first run. */
@@ -579,7 +589,7 @@ struct mcp_task_options {
  * io.modelcontextprotocol/tasks, or asked for a task (2025-11-25). */
 bool mcp_call_can_task(const struct mcp_call *c);
 /* From here on the call is a task: its request is answered at once, cancelling is by tasks/cancel,
- * and the functions that end calls end the task. -1, and the call stays a call: ERR_UNSUPPORTED where
+ * and the functions that end calls end the task. -1, and the call stays a call: ERR_CLIENT_CANT where
  * the client can't, ERR_LIMIT where there are too many. A call that 2025-11-25's client wanted as a
  * task is one before its handler starts. */
 int mcp_call_to_task(struct mcp_call *c, const struct mcp_task_options *o, struct err *e) MUST_USE;

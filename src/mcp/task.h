@@ -47,9 +47,6 @@ struct mcp_tasks {
 	size_t bytes;
 };
 
-/* Forgets what is past its time. */
-void mcp_tasks_purge(struct mcp_server *srv);
-
 /* The task of that id, if q may see it; NULL with the fault -32602. */
 struct mcp_task *mcp_task_find(const struct mcp_request *q, struct rpc_fault *f) MUST_USE;
 bool mcp_task_is_for(const struct mcp_task *t, const struct mcp_profile *p, struct str owner);

@@ -15,6 +15,7 @@ demo: ## install what is missing, build, and show a real session
 	@scripts/demo
 
 test: ## all tests: gcc, clang, sanitizers, unit, black box, escapes, layers, format
+	@scripts/deps build test
 	@scripts/test
 
 bench: ## measure beside the peers of the same run

@@ -3,50 +3,85 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { SLOTS_MIN = 16 };
+
+/* Slots are made with the first entry, doubled while there are more entries than slots, and given back
+ * with the last: an idle connection has none. */
 struct inflight {
 	struct inflight_entry *first, *last; /* oldest, newest */
 	unsigned count, max, mask;
-	struct inflight_entry *slots[];
+	struct inflight_entry **slots; /* mask + 1; NULL: none yet */
 };
 
 struct inflight *inflight_new(unsigned max)
 {
-	unsigned slots = 1;
-	struct inflight *t;
+	struct inflight *t = calloc(1, sizeof(*t));
 
-	while (slots < max)
-		slots *= 2;
-	t = calloc(1, sizeof(*t) + slots * sizeof(t->slots[0]));
-	if (!t)
-		return NULL;
-	t->max = max;
-	t->mask = slots - 1;
+	if (t)
+		t->max = max;
 	return t;
 }
 
 void inflight_free(struct inflight *t)
 {
 	assert(!t || t->count == 0);
+	if (t)
+		free(t->slots);
 	free(t);
 }
 
 /* FNV-1a. A client that seeks collisions finds a list of its own `max` requests at worst. */
-static unsigned slot_of(const struct inflight *t, const struct rpc_id *id)
+static unsigned hash(const struct rpc_id *id)
 {
 	uint32_t h = 2166136261u;
 
 	for (size_t i = 0; i < id->n; i++)
 		h = (h ^ (unsigned char)id->json[i]) * 16777619u;
-	return h & t->mask;
+	return h;
 }
 
 struct inflight_entry *inflight_find(const struct inflight *t, const struct rpc_id *id)
 {
-	for (struct inflight_entry *x = t->slots[slot_of(t, id)]; x; x = x->next) {
+	struct inflight_entry *x = t->slots ? t->slots[hash(id) & t->mask] : NULL;
+
+	for (; x; x = x->next) {
 		if (str_eq(rpc_id_str(&x->id), rpc_id_str(id)))
 			return x;
 	}
 	return NULL;
+}
+
+static void put(struct inflight *t, struct inflight_entry *entry)
+{
+	struct inflight_entry **slot = &t->slots[entry->hash & t->mask];
+
+	entry->next = *slot;
+	*slot = entry;
+}
+
+/* Room for one more. A table that can't grow is slower, not smaller. */
+static int make_room(struct inflight *t)
+{
+	unsigned n = t->slots ? 2 * (t->mask + 1) : SLOTS_MIN;
+	struct inflight_entry **slots;
+
+	if (t->slots && t->count <= t->mask)
+		return 0;
+	slots = calloc(n, sizeof(struct inflight_entry *));
+	if (!slots)
+		return t->slots ? 0 : -1;
+	free(t->slots);
+	t->slots = slots;
+	t->mask = n - 1;
+	for (struct inflight_entry *x = t->first; x; x = x->newer)
+		put(t, x);
+	return 0;
+}
+
+static int refuse(struct rpc_fault *f)
+{
+	f->reason = err_info(ERR_LIMIT)->name;
+	return -1;
 }
 
 int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct rpc_id *id,
@@ -58,14 +93,16 @@ int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct 
 	if (t->count == t->max) {
 		rpc_fault_set(ret_fault, RPC_INTERNAL_ERROR,
 			      "%u requests are in flight; wait for an answer", t->max);
-		ret_fault->reason = err_info(ERR_LIMIT)->name;
-		return -1;
+		return refuse(ret_fault);
+	}
+	if (make_room(t) < 0) {
+		rpc_fault_set(ret_fault, RPC_INTERNAL_ERROR, "out of memory");
+		return refuse(ret_fault);
 	}
 	entry->id.n = id->n;
 	memcpy(entry->id.json, id->json, id->n);
-	entry->slot = slot_of(t, id);
-	entry->next = t->slots[entry->slot];
-	t->slots[entry->slot] = entry;
+	entry->hash = hash(id);
+	put(t, entry);
 	entry->older = t->last;
 	entry->newer = NULL;
 	*(t->last ? &t->last->newer : &t->first) = entry;
@@ -77,7 +114,7 @@ int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct 
 
 void inflight_remove(struct inflight *t, struct inflight_entry *entry)
 {
-	struct inflight_entry **at = &t->slots[entry->slot];
+	struct inflight_entry **at = &t->slots[entry->hash & t->mask];
 
 	assert(entry->listed);
 	while (*at != entry)
@@ -85,8 +122,9 @@ void inflight_remove(struct inflight *t, struct inflight_entry *entry)
 	*at = entry->next;
 	*(entry->older ? &entry->older->newer : &t->first) = entry->newer;
 	*(entry->newer ? &entry->newer->older : &t->last) = entry->older;
-	t->count--;
 	entry->listed = false;
+	if (--t->count == 0)
+		free(take_ptr(t->slots));
 }
 
 unsigned inflight_count(const struct inflight *t)

@@ -11,13 +11,13 @@ struct inflight_entry {
 	struct rpc_id id;
 	struct inflight_entry *next; /* of the same slot */
 	struct inflight_entry *older, *newer; /* of all */
-	unsigned slot;
+	unsigned hash; /* of the id */
 	bool listed;
 };
 
 struct inflight;
 
-/* max: entries at once, 1 to 65536. NULL when out of memory. */
+/* max: entries at once. NULL when out of memory. An empty table costs some 50 bytes. */
 struct inflight *inflight_new(unsigned max);
 void inflight_free(struct inflight *t); /* NULL-safe; must be empty */
 AUTO_DEFINE(inflight_free, struct inflight)

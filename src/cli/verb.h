@@ -44,6 +44,8 @@ struct verb {
 
 extern const struct verb run_verb;
 extern const struct verb mcp_verb;
+extern const struct verb serve_verb;
+extern const struct verb auth_verb;
 extern const struct verb doctor_verb;
 extern const struct verb version_verb;
 extern const struct verb help_verb;

@@ -1,0 +1,364 @@
+/*
+ * `holt serve`: the hub behind the HTTP door. It begins from the inside (hub, parts, door) and ends
+ * from the outside: the door takes nothing new and lets what is in flight finish, then the parts
+ * close, then the hub. Each step follows the one before it in a callback.
+ */
+#include "cli/serve.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "cli/engine.h"
+#include "cli/home.h"
+#include "cli/verb.h"
+
+enum {
+	GRACE_MS = 10000,
+	POOL_DEFAULT = 4,
+	NETWORKS_READY = 4,
+	POOL_MAX = 64,
+	RATE_DEFAULT = 20000
+};
+
+static const char address_default[] = "127.0.0.1:5757";
+
+struct serve_options {
+	struct verb_options common;
+	struct engine_options engine;
+	struct option_list listen, hosts, origins;
+	const char *socket, *certificate, *key, *issuer;
+	uint32_t pool, max_sandboxes, rate;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct serve_options, listen, OPTION_LIST, "listen", .arg = "ADDR:PORT",
+	       .doc = "Where to listen, or none; 127.0.0.1:5757 by default. May be repeated."),
+	OPTION(struct serve_options, socket, OPTION_TEXT, "socket", .arg = "PATH",
+	       .env = "HOLT_SOCKET",
+	       .doc = "The Unix socket, or none; in the runtime folder by default."),
+	OPTION(struct serve_options, certificate, OPTION_TEXT, "tls-cert", .arg = "FILE",
+	       .doc = "Certificate chain in PEM: the addresses then speak TLS."),
+	OPTION(struct serve_options, key, OPTION_TEXT, "tls-key", .arg = "FILE",
+	       .doc = "Its private key in PEM."),
+	OPTION(struct serve_options, hosts, OPTION_LIST, "allow-host", .arg = "NAME[:PORT]",
+	       .doc = "A name by which clients may call this server. May be repeated."),
+	OPTION(struct serve_options, origins, OPTION_LIST, "allow-origin", .arg = "ORIGIN",
+	       .doc = "Whose pages may ask, such as https://app.example. May be repeated."),
+	OPTION(struct serve_options, issuer, OPTION_TEXT, "issuer", .arg = "URL",
+	       .doc = "The authorization server that clients are told of."),
+	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
+	       .max = 10000000,
+	       .doc = "Requests a second of one client; 20000 by default, 0 for any."),
+	OPTION(struct serve_options, pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",
+	       .max = POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),
+	OPTION(struct serve_options, max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",
+	       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 100000,
+	       .doc = "Sandboxes at once; 4096 by default."),
+	ENGINE_ROWS(struct serve_options),
+	HELP_ROW(struct serve_options),
+};
+static const struct option_table options = OPTION_TABLE(rows);
+static const struct serve_options defaults = { .pool = POOL_DEFAULT, .rate = RATE_DEFAULT };
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+struct serve {
+	struct serving s; /* first: the parts see this */
+	uv_signal_t signals[ARRAY_LEN(signals)];
+	struct secret *token;
+	struct http_routes routes[SERVE_PARTS_MAX + 2];
+	size_t n_routes;
+	size_t closed; /* parts */
+};
+
+/* Each is a row: what is served besides the hub's own state. */
+const struct serve_part serve_parts[] = {};
+const size_t serve_parts_n = ARRAY_LEN(serve_parts);
+
+/* The user to whom the token file belongs. */
+static const struct principal owner = { .name = "owner" };
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void on_hub_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		uv_close((uv_handle_t *)&v->signals[i], NULL);
+}
+
+static void on_part_closed(void *arg);
+
+static void close_next(struct serve *v)
+{
+	while (v->closed < serve_parts_n) {
+		const struct serve_part *part = &serve_parts[v->closed];
+		void *of = v->s.parts[v->closed++];
+
+		if (of && part->close) {
+			part->close(of, on_part_closed, v);
+			return;
+		}
+	}
+	if (v->s.hub)
+		hub_close(v->s.hub, on_hub_closed, v);
+	else
+		on_hub_closed(v);
+}
+
+static void on_part_closed(void *arg)
+{
+	close_next(arg);
+}
+
+static void on_door_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	v->s.door = NULL;
+	close_next(v);
+}
+
+static void stop(struct serve *v)
+{
+	v->s.stopping = true;
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (v->s.parts[i] && serve_parts[i].drain)
+			serve_parts[i].drain(v->s.parts[i]);
+	}
+	if (v->s.door)
+		http_server_close(v->s.door, GRACE_MS, on_door_closed, v);
+	else
+		on_door_closed(v);
+}
+
+/* The first ends it in order; the second at once, and the warden clears up behind us. */
+static void on_signal(uv_signal_t *h, int number)
+{
+	struct serve *v = h->data;
+
+	if (v->s.stopping)
+		_exit(128 + number);
+	log_info("signal %d: finishing what is in flight", number);
+	stop(v);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+/* Tokens pass through buffers of libraries, so that nothing of this process's memory stands in a core
+ * dump of it. Connections want descriptors. */
+static void harden(void)
+{
+	autoclose int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+	struct rlimit files;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		log_warn("a core dump of this process could show tokens");
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static const void *identify(void *of, struct str token)
+{
+	const struct serve *v = of;
+
+	return secret_is(v->token, token) ? &owner : NULL;
+}
+
+static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
+{
+	const struct serve_options *o = in->options;
+	struct hub_config config = {
+		.box = { .pool = o->pool,
+			 .networks = NETWORKS_READY,
+			 .max_sandboxes = o->max_sandboxes,
+			 .limits = engine_limits(&o->engine),
+			 .allow = o->engine.allow },
+		.tools = in->cli->tools,
+		.n_tools = in->cli->n_tools,
+	};
+
+	v->s.hub = hub_new(&v->s.loop, &config, e);
+	return v->s.hub ? 0 : -1;
+}
+
+static int open_parts(struct serve *v, struct err *e)
+{
+	v->routes[v->n_routes++] = serve_state_routes(&v->s);
+	if (v->s.issuer)
+		v->routes[v->n_routes++] = serve_metadata_routes(&v->s);
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		v->s.parts[i] = serve_parts[i].open(&v->s, &v->routes[v->n_routes++], e);
+		if (!v->s.parts[i])
+			return err_wrap(e, "%s", serve_parts[i].name);
+	}
+	return 0;
+}
+
+static int open_door(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	struct http_options http = {
+		.limits = { .rate = o->rate },
+		.identify = identify,
+		.owner = v,
+		.routes = v->routes,
+		.n_routes = v->n_routes,
+		.hosts = o->hosts.p,
+		.n_hosts = o->hosts.n,
+		.origins = o->origins.p,
+		.n_origins = o->origins.n,
+		.metadata = v->s.issuer ? SERVE_METADATA : NULL,
+		.expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+	};
+
+	v->s.door = http_server_new(&v->s.loop, &http, e);
+	return v->s.door ? 0 : -1;
+}
+
+/* The text of a PEM file. */
+static int read_pem(const char *path, struct buf *to, struct err *e)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return err_sys(e, errno, "open %.120s", path);
+	while (n > 0) {
+		char *at = buf_reserve(to, 4096, e);
+
+		n = at ? read(fd, at, 4096) : -2;
+		if (n > 0)
+			buf_advance(to, (size_t)n);
+	}
+	if (n == -1)
+		return err_sys(e, errno, "read %.120s", path);
+	return n < 0 ? err_wrap(e, "read %.120s", path) : 0;
+}
+
+static bool is_none(const char *text)
+{
+	return strcmp(text, "none") == 0;
+}
+
+static int listen_tcp(struct serve *v, const char *address, const struct http_tls *tls,
+		      struct err *e)
+{
+	const char *colon = strrchr(address, ':');
+	int port;
+
+	if (is_none(address))
+		return 0;
+	port = http_server_listen(v->s.door, address, tls, e);
+	if (port < 0)
+		return -1;
+	printf("Listening on %s://%.*s:%d\n", tls ? "https" : "http", (int)(colon - address),
+	       address, port);
+	return 0;
+}
+
+static int listen_all(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
+		      struct err *e)
+{
+	if (o->listen.n == 0 && listen_tcp(v, address_default, tls, e) < 0)
+		return -1;
+	for (size_t i = 0; i < o->listen.n; i++) {
+		if (listen_tcp(v, o->listen.p[i], tls, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int listen_socket(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (o->socket && is_none(o->socket))
+		return 0;
+	if (o->socket)
+		snprintf(path, sizeof(path), "%s", o->socket);
+	else if (home_socket(path, e) < 0)
+		return -1;
+	if (http_server_listen_unix(v->s.door, path, e) < 0)
+		return err_wrap(e, "%.120s", path);
+	printf("Listening on %s\n", path);
+	return 0;
+}
+
+static int listen_everywhere(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	autobuf struct buf certificate = BUF_INIT(1 << 20), key = BUF_INIT(1 << 20);
+	struct http_tls tls;
+	int result;
+
+	if (o->listen.n == 1 && is_none(o->listen.p[0]) && o->socket && is_none(o->socket))
+		return err_set(e, ERR_INVALID, "there is nowhere to listen");
+	if (!o->certificate != !o->key)
+		return err_set(e, ERR_INVALID, "--tls-cert and --tls-key belong together");
+	if (o->certificate &&
+	    (read_pem(o->certificate, &certificate, e) < 0 || read_pem(o->key, &key, e) < 0))
+		return -1;
+	tls = (struct http_tls){ certificate.p, key.p };
+	result = listen_all(v, o, o->certificate ? &tls : NULL, e);
+	if (key.p)
+		explicit_bzero(key.p, key.n);
+	return result < 0 ? -1 : listen_socket(v, o, e);
+}
+
+static int start(struct serve *v, const struct verb_input *in, struct err *e)
+{
+	const struct serve_options *o = in->options;
+
+	harden();
+	v->s.issuer = o->issuer;
+	v->token = home_token(e);
+	if (!v->token || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 || open_door(v, o, e) < 0 ||
+	    listen_everywhere(v, o, e) < 0)
+		return -1;
+	printf("Clients send the token that 'holt auth token' prints.\n");
+	return fflush(stdout) == 0 ? 0 : err_sys(e, errno, "standard output");
+}
+
+static int run(const struct verb_input *in)
+{
+	struct serve v = { .token = NULL };
+	struct err e = ERR_INIT;
+	int status = 0;
+
+	if (uv_loop_init(&v.s.loop) < 0) {
+		err_set(&e, ERR_LIMIT, "no event loop");
+		return cli_fail(&e);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		uv_signal_init(&v.s.loop, &v.signals[i]);
+		v.signals[i].data = &v;
+		uv_signal_start(&v.signals[i], on_signal, signals[i]);
+	}
+	if (start(&v, in, &e) < 0) {
+		status = cli_fail(&e);
+		stop(&v);
+	}
+	uv_run(&v.s.loop, UV_RUN_DEFAULT);
+	uv_loop_close(&v.s.loop);
+	secret_free(v.token);
+	return status;
+}
+
+const struct verb serve_verb = {
+	.name = "serve",
+	.usage = "[OPTION...]",
+	.doc = "Serve sandboxes over HTTP: MCP at /mcp and /sse.",
+	.more = "Every route but /healthz wants the token of `holt auth token`. The sandboxes end\n"
+		"with it. The limits are those of a sandbox that asks for none.",
+	.page = true,
+	.options = &options,
+	.defaults = &defaults,
+	.size = sizeof(struct serve_options),
+	.usage_exit = 2,
+	.run = run,
+};

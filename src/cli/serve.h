@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Between the files of `holt serve`. What is served besides the routes of the hub's own state is a
+ * row of the table of parts in serve.c; a part is opened before the door, and closed behind it.
+ */
+#include <uv.h>
+
+#include "http/http.h"
+#include "hub/hub.h"
+
+enum { SERVE_PARTS_MAX = 8 };
+
+struct serving {
+	uv_loop_t loop;
+	struct hub *hub;
+	struct http_server *door;
+	const char *issuer; /* of tokens, or NULL */
+	bool stopping;
+	void *parts[SERVE_PARTS_MAX]; /* by the row; what open() gave */
+};
+
+struct serve_part {
+	const char *name;
+	/* Its routes; NULL with *e. */
+	void *(*open)(struct serving *s, struct http_routes *ret, struct err *e);
+	/* The server goes down: what waits for nothing ends now. May be NULL. */
+	void (*drain)(void *part);
+	/* No connection is left; on_closed is called later. NULL: there is nothing to close. */
+	void (*close)(void *part, void (*on_closed)(void *arg), void *arg);
+	/* Adds to the sessions that /metrics shows by the part's name. May be NULL. */
+	unsigned (*sessions)(const void *part);
+};
+
+extern const struct serve_part serve_parts[];
+extern const size_t serve_parts_n;
+
+/* serve_state.c: /healthz, /readyz, /version, /metrics; and, with an issuer, the metadata of RFC 9728. */
+struct http_routes serve_state_routes(struct serving *s);
+struct http_routes serve_metadata_routes(struct serving *s);
+#define SERVE_METADATA "/.well-known/oauth-protected-resource"

@@ -10,7 +10,11 @@
 
 #include <stdlib.h>
 
-enum { BLOCK = 1024, KEEP = 64 << 10 };
+enum {
+	BLOCK = 1024,
+	KEEP = 64 << 10,
+	TEXT_MAX = 256 << 20, /* of one write, which may go over the queue's limit */
+};
 
 struct http_stream {
 	struct http_server *srv;
@@ -18,6 +22,7 @@ struct http_stream {
 	const struct http_stream_events *events;
 	void *owner;
 	struct buf queue;
+	size_t limit; /* what is written when so much waits finds it full */
 	size_t sent; /* of its front */
 	bool owner_left, daemon_left;
 	bool ending; /* nothing is added any more */
@@ -109,7 +114,7 @@ static void take_front(struct http_stream *s, char *to, size_t n)
 		s->queue.n = 0;
 		s->sent = 0;
 	}
-	if (s->high && http_stream_waiting(s) <= s->queue.max / 2) {
+	if (s->high && http_stream_waiting(s) <= s->limit / 2) {
 		s->high = false;
 		s->drained = true;
 		list(s);
@@ -156,6 +161,7 @@ static struct http_stream *make(struct conn *c, const struct http_stream_events 
 				void *owner, struct err *e)
 {
 	const struct http_stats *now = &c->srv->stats;
+	size_t limit = c->srv->o.limits.stream_queue;
 	struct http_stream *s = NULL;
 
 	if (now->streams + now->websockets >= c->srv->o.limits.streams)
@@ -167,7 +173,8 @@ static struct http_stream *make(struct conn *c, const struct http_stream_events 
 					   .conn = c,
 					   .events = events,
 					   .owner = owner,
-					   .queue = BUF_INIT(c->srv->o.limits.stream_queue) };
+					   .limit = limit,
+					   .queue = BUF_INIT(limit + TEXT_MAX) };
 	return s;
 }
 
@@ -219,14 +226,14 @@ void http_stream_write(struct http_stream *s, struct str bytes)
 	if (s->dead || bytes.n == 0)
 		return;
 	make_room(s);
-	if (buf_add(&s->queue, bytes.p, bytes.n, &e) < 0) {
+	if (http_stream_waiting(s) >= s->limit || buf_add(&s->queue, bytes.p, bytes.n, &e) < 0) {
 		err_set(&e, ERR_LIMIT, "the client reads too slowly");
 		die(s, &e);
 		list(s);
 		s->srv->stats.slow++;
 		conn_kill(s->conn);
 	}
-	s->high |= http_stream_waiting(s) > s->queue.max / 2;
+	s->high |= http_stream_waiting(s) > s->limit / 2;
 	/* The request's own reply is queued first. */
 	if (s->conn->state == CONN_STREAMING)
 		conn_resume(s->conn);

@@ -69,7 +69,7 @@ struct mcp_server {
 	const struct mcp_resource **resources;
 	const struct mcp_template **templates;
 	const struct mcp_prompt **prompts;
-	char *info; /* serverInfo of modern results: "key":{…}; owned */
+	char *info; /* serverInfo of modern results: {"key":{…}}; owned */
 	struct mcp_tasks *tasks; /* task.c's; NULL until the first */
 	struct mcp_seal *seal; /* ask.c's; NULL until the first */
 };

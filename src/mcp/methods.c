@@ -182,7 +182,13 @@ static int discover(const struct mcp_request *q, struct rpc_fault *f)
 	put_capabilities(w, srv, q->profile);
 	mcp_put_text(w, "instructions", srv->o.instructions);
 	mcp_write_cache(w, q->profile, srv->o.ttl_ms, srv->o.cache_public);
-	mcp_result_close(w, srv, q->profile, str_of(srv->o.meta));
+	json_write_key(w, "_meta");
+	json_write_object(w);
+	mcp_write_members(w, str_of(srv->o.meta));
+	json_write_key(w, MCP_META_SERVER);
+	mcp_write_implementation(w, q->profile, &srv->o);
+	json_write_object_end(w);
+	json_write_object_end(w);
 	rpc_write_end(w);
 	mcp_out_answer(q->s, q->in, &q->m->id);
 	return 0;

@@ -62,18 +62,20 @@ static void fill_options(struct mcp_server_options *o)
 	o->wall_ms = o->wall_ms ? o->wall_ms : wall_ms;
 }
 
-/* serverInfo as the _meta of every modern result has it. */
+/* serverInfo as the _meta of every modern result has it: what names the server. The rest of it stands
+ * in the answer to server/discover. */
 static int write_info(struct mcp_server *srv, struct err *e)
 {
-	const struct mcp_profile *p = NULL, *next;
 	autobuf struct buf b = BUF_INIT(INFO_MAX);
 	struct json_writer w = json_writer(&b);
 
-	for (size_t i = 0; (next = mcp_profile_at(i)); i++)
-		p = next;
 	json_write_object(&w);
 	json_write_key(&w, MCP_META_SERVER);
-	mcp_write_implementation(&w, p, &srv->o);
+	json_write_object(&w);
+	mcp_put_text(&w, "name", srv->o.name);
+	mcp_put_text(&w, "title", srv->o.title);
+	mcp_put_text(&w, "version", srv->o.version);
+	json_write_object_end(&w);
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;

@@ -221,7 +221,8 @@ bool fixture_init(struct fixture *f, const struct mcp_server_options *overrides)
 	o.version = "1.2.3";
 	o.instructions = "Test.";
 	o.meta = "{\"holt/schemaVersion\":\"1.0.0\"}";
-	o.handler = &handler;
+	if (o.offer.tools_n == 0)
+		o.handler = &handler;
 	o.owner = f;
 	o.now_ms = now_ms;
 	if (!make_tools())

@@ -9,6 +9,10 @@
  *	! clock MS		time passes
  *	! cancels N		so many calls have been cancelled so far
  *	! open N		so many calls are open
+ *	! full			what follows is said to a new server, of mcp_full.h
+ *	! changed N		lists have changed: 1 tools, 2 resources, 4 prompts
+ *	! updated URI		a resource has
+ *	! drain			the server goes down
  *
  * With TRANSCRIPT_PRINT set it prints what the server says instead, for a new transcript.
  */
@@ -16,6 +20,7 @@
 #include <stdlib.h>
 
 #include "mcp_fixture.h"
+#include "mcp_full.h"
 #include "test.h"
 
 static const char *folder;
@@ -52,6 +57,22 @@ static void expect(struct play *p, const char *text)
 	p->said++;
 }
 
+static void start(struct play *p, bool full)
+{
+	struct mcp_server_options o = { .page = 3 };
+
+	if (full)
+		full_offer(&o);
+	assert_true(fixture_init(&p->f, &o));
+}
+
+static void start_again(struct play *p)
+{
+	fixture_fini(&p->f);
+	start(p, true);
+	p->said = 0;
+}
+
 static void act(struct play *p, const char *action)
 {
 	char text[128] = "";
@@ -68,6 +89,14 @@ static void act(struct play *p, const char *action)
 		assert_int_equal(p->f.cancels, i);
 	else if (sscanf(action, "open %u", &i) == 1)
 		assert_int_equal(mcp_session_open(p->f.session), i);
+	else if (sscanf(action, "changed %u", &i) == 1)
+		mcp_server_changed(p->f.server, i);
+	else if (sscanf(action, "updated %127s", text) == 1)
+		mcp_server_updated(p->f.server, str_of(text));
+	else if (strcmp(action, "drain") == 0)
+		mcp_session_drain(p->f.session);
+	else if (strcmp(action, "full") == 0)
+		start_again(p);
 	else
 		wrong(p, "unknown action ", action);
 }
@@ -97,7 +126,6 @@ static void play_line(struct play *p, const char *line)
 static void play_file(const char *name)
 {
 	struct play p = { .name = name, .print = getenv("TRANSCRIPT_PRINT") != NULL };
-	const struct mcp_server_options o = { .page = 3 };
 	autofree char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
@@ -107,7 +135,7 @@ static void play_file(const char *name)
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	in = fopen(path, "re");
 	assert_non_null(in);
-	assert_true(fixture_init(&p.f, &o));
+	start(&p, false);
 	while ((n = getline(&line, &room, in)) > 0) {
 		line[n - (line[n - 1] == '\n')] = '\0';
 		play_line(&p, line);

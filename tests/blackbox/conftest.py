@@ -3,6 +3,7 @@
 	hub      a `holt mcp` that many tests share; sandboxes of it come from `sb` and `box`
 	spawn    starts a `holt mcp` of the test's own; nothing of it may be left at the end
 	holt     runs `holt ARGUMENT...` to its end
+	peer     a server over HTTP whose every step is in the test's hands; http_host makes one with options
 """
 
 import os
@@ -13,6 +14,7 @@ import pytest
 
 import host
 from client import Failed
+from http_host import HttpHost
 from who import HOLT, Who
 
 TEST_SECONDS = 120
@@ -159,3 +161,20 @@ def exact(driver):
 @pytest.fixture
 def holt(residue, who):
     return who.run
+
+
+@pytest.fixture
+def http_host(me):
+    started = []
+
+    def start(**options):
+        started.append(HttpHost(me.log(), **options))
+        return started[-1]
+    yield start
+    for peer in started:
+        peer.close()
+
+
+@pytest.fixture
+def peer(http_host):
+    return http_host()

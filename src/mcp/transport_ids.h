@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * Sessions by their ids, for the HTTP transports: ids that can't be guessed, each of use to its
+ * principal alone, bounded in number in all and for each principal. Embed an entry; O(1).
+ */
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+
+struct mcp_id_entry {
+	char id[ID_MAX];
+	const void *who; /* the principal; NULL where there are none */
+	struct mcp_id_entry *next; /* of the same slot */
+	struct mcp_id_owner *owner;
+};
+
+struct mcp_ids {
+	struct mcp_id_entry **slots;
+	size_t slots_n; /* a power of two */
+	struct mcp_id_owner *owners; /* who has entries, and how many */
+	unsigned n, max, max_each;
+};
+
+/* max: entries at once, in all and of one principal. */
+int mcp_ids_init(struct mcp_ids *t, unsigned max, unsigned max_each, struct err *e) MUST_USE;
+/* It must be empty. */
+void mcp_ids_fini(struct mcp_ids *t);
+
+/* Gives entry an id, "PREFIX-" and 32 hex digits, and lists it. ERR_LIMIT at a maximum. */
+int mcp_ids_add(struct mcp_ids *t, struct mcp_id_entry *entry, const char *prefix, const void *who,
+		struct err *e) MUST_USE;
+void mcp_ids_remove(struct mcp_ids *t, struct mcp_id_entry *entry);
+
+/* NULL where there is no such id, or where it is somebody else's: the two are the same outside. */
+struct mcp_id_entry *mcp_ids_find(const struct mcp_ids *t, struct str id, const void *who);
+
+/* Entries of one principal. */
+unsigned mcp_ids_count(const struct mcp_ids *t, const void *who);

@@ -90,5 +90,3 @@ int mcp_ask_send(struct mcp_call *c, struct mcp_session *s, void *stream, struct
 
 void mcp_task_asks(struct mcp_call *c); /* some are open */
 void mcp_task_goes_on(struct mcp_call *c); /* none is any more */
-/* "_meta" with the task that a message belongs to, where the revision has it so. */
-void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c);

@@ -388,6 +388,10 @@ int mcp_task_before(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
 /* The task's call ended: with a result (JSON object) or a fault. */
 void mcp_task_result(struct mcp_call *c, struct str result);
 void mcp_task_fault(struct mcp_call *c, const struct rpc_fault *f);
+/* The session that a task of 2025-11-25 came from, if it is still open; NULL for all else. */
+struct mcp_session *mcp_task_session(const struct mcp_call *c);
+/* "_meta" with the task that a message of its call belongs to, where the revision has it so. */
+void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c);
 /* c will be freed. */
 void mcp_task_forget(struct mcp_call *c);
 /* The methods of tasks; NULL for other names. Row i of them, NULL behind the last. */

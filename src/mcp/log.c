@@ -22,6 +22,17 @@ int mcp_level_find(struct str name)
 	return -1;
 }
 
+/* Where its notifications go: NULL for nowhere. Those of a task of 2025-11-25 belong to no request. */
+static struct mcp_session *session_of(const struct mcp_call *c)
+{
+	return c->session ? c->session : mcp_task_session(c);
+}
+
+static void notify(const struct mcp_call *c)
+{
+	mcp_out_notify(session_of(c), c->session ? c->in->stream : NULL);
+}
+
 /* --- progress --- */
 
 static void send_progress(struct mcp_call *c, const char *message)
@@ -31,6 +42,7 @@ static void send_progress(struct mcp_call *c, const char *message)
 
 	rpc_write_notification(w, "notifications/progress");
 	json_write_object(w);
+	mcp_task_write_related(w, c);
 	json_write_key(w, "progressToken");
 	json_write_raw(w, rpc_id_str(&c->token));
 	json_write_key(w, "progress");
@@ -45,12 +57,12 @@ static void send_progress(struct mcp_call *c, const char *message)
 	}
 	json_write_object_end(w);
 	rpc_write_end(w);
-	mcp_out_notify(c->session, c->in->stream);
+	notify(c);
 }
 
 void mcp_progress_flush(struct mcp_call *c)
 {
-	if (!c->progress.held || !c->session || !mcp_call_is_wanted(c))
+	if (!c->progress.held || !session_of(c) || !mcp_call_is_wanted(c))
 		return;
 	c->progress.held = false;
 	send_progress(c, c->progress.message);
@@ -58,9 +70,10 @@ void mcp_progress_flush(struct mcp_call *c)
 
 static bool may_send(const struct mcp_call *c)
 {
-	const struct mcp_session *s = c->session;
+	const struct mcp_session *s = session_of(c);
+	void *stream = c->session ? c->in->stream : NULL;
 
-	if (s->t->congested && s->t->congested(s->transport, c->in->stream))
+	if (s->t->congested && s->t->congested(s->transport, stream))
 		return false;
 	return c->progress.sent_ms == 0 ||
 	       s->server->o.now_ms() - c->progress.sent_ms >= s->server->o.progress_ms;
@@ -68,11 +81,13 @@ static bool may_send(const struct mcp_call *c)
 
 bool mcp_call_wants_progress(const struct mcp_call *c)
 {
-	return c->token.n > 0 && c->session;
+	return c->token.n > 0 && session_of(c);
 }
 
 void mcp_call_progress(struct mcp_call *c, double progress, double total, const char *message)
 {
+	if (message)
+		mcp_call_task_status(c, message);
 	if (!mcp_call_wants_progress(c) || !mcp_call_is_wanted(c) || !isfinite(progress) ||
 	    !isfinite(total) || (c->progress.any && progress <= c->progress.value))
 		return;
@@ -94,9 +109,11 @@ void mcp_call_progress(struct mcp_call *c, double progress, double total, const 
 
 static bool wants(const struct mcp_call *c, enum mcp_level level)
 {
-	if (!c->session || !mcp_call_is_wanted(c))
+	const struct mcp_session *s = session_of(c);
+
+	if (!s || !mcp_call_is_wanted(c))
 		return false;
-	return level >= (c->profile->modern ? c->level : c->session->level);
+	return level >= (c->profile->modern ? c->level : s->level);
 }
 
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, struct str data)
@@ -108,6 +125,7 @@ void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, 
 	w = mcp_out_begin(c->server);
 	rpc_write_notification(w, "notifications/message");
 	json_write_object(w);
+	mcp_task_write_related(w, c);
 	json_write_key(w, "level");
 	json_write_text(w, levels[level]);
 	if (logger) {
@@ -118,5 +136,5 @@ void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, 
 	json_write_raw(w, data);
 	json_write_object_end(w);
 	rpc_write_end(w);
-	mcp_out_notify(c->session, c->in->stream);
+	notify(c);
 }

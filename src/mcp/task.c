@@ -174,9 +174,8 @@ bool mcp_task_is_for(const struct mcp_task *t, const struct mcp_profile *p, stru
 	return t->profile->modern == p->modern && str_is(owner, t->owner);
 }
 
-static struct mcp_task *find(struct mcp_server *srv, const struct rpc_id *id)
+static struct mcp_task *find(const struct mcp_server *srv, const struct rpc_id *id)
 {
-	mcp_tasks_purge(srv);
 	return srv->tasks ? (struct mcp_task *)inflight_find(srv->tasks->table, id) : NULL;
 }
 
@@ -190,6 +189,7 @@ struct mcp_task *mcp_task_find(const struct mcp_request *q, struct rpc_fault *f)
 		mcp_takes("taskId", "a string", v, f);
 		return NULL;
 	}
+	mcp_tasks_purge(q->s->server);
 	if (rpc_id_read(v, &id))
 		t = find(q->s->server, &id);
 	if (t && mcp_task_is_for(t, q->profile, mcp_principal(q->s->server, q->s->data)))
@@ -275,14 +275,25 @@ void mcp_task_write(struct json_writer *w, const struct mcp_task *t, bool detail
 		put_details(w, t);
 }
 
-/* Only the session that it came from; it may have ended. */
-static void notify_session(const struct mcp_task *t)
+static struct mcp_session *session_of(const struct mcp_task *t)
 {
 	struct mcp_session *s = t->server->sessions;
-	struct json_writer *w;
 
 	while (s && s->number != t->session)
 		s = s->next;
+	return s;
+}
+
+struct mcp_session *mcp_task_session(const struct mcp_call *c)
+{
+	return c->task && !c->profile->modern ? session_of(c->task) : NULL;
+}
+
+static void notify_session(const struct mcp_task *t)
+{
+	struct mcp_session *s = session_of(t);
+	struct json_writer *w;
+
 	if (!s)
 		return;
 	w = mcp_out_begin(t->server);
@@ -308,6 +319,7 @@ void mcp_task_changed(struct mcp_task *t)
 		notify_session(t);
 }
 
+/* Purges nothing: it is asked while a task that ends is told of. */
 bool mcp_task_is_seen(struct mcp_session *s, struct str id)
 {
 	autobuf struct buf text = BUF_INIT(RPC_ID_MAX);

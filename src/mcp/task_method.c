@@ -214,7 +214,8 @@ static int read_cursor(const struct json_val *cursor, uint64_t *ret, struct rpc_
 	*ret = 0;
 	if (!cursor)
 		return 0;
-	if (base64_decode(&text, json_str(cursor), &e) == 0 && text.n > 0)
+	if (base64_decode(&text, json_str(cursor), &e) == 0 && text.n > 0 && text.p[0] >= '1' &&
+	    text.p[0] <= '9')
 		*ret = strtoull(text.p, &rest, 10);
 	if (!rest || *rest || *ret == 0)
 		return rpc_fault_set(f, RPC_INVALID_PARAMS,

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-enum { TEXT_MAX = 1 << 16, TEXTS = 8 };
+enum { TEXT_MAX = 1 << 16, TEXTS = 32 };
 
 uint64_t peer_clock = 1000000;
 

@@ -132,7 +132,7 @@ void server_tick(struct http_server *srv)
 		uv_timer_start(&srv->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-static void on_log(void *cls, const char *format, va_list ap)
+__attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *format, va_list ap)
 {
 	char line[256];
 

@@ -196,6 +196,19 @@ static int take_modern(struct mcp_inbound *in, struct rpc_fault *f)
 	return in->m.kind == RPC_REQUEST ? check_head_is_whole(in, f) : 0;
 }
 
+/* The head of a legacy message names a revision that there is, or none (before 2025-06-18). */
+static int check_legacy_head(const struct mcp_inbound *in, struct rpc_fault *f)
+{
+	struct str head = in->head ? in->head->protocol_version : STR_NONE;
+
+	if (!head.p || mcp_profile_find(head))
+		return 0;
+	rpc_fault_set(f, RPC_INVALID_REQUEST,
+		      "revision \"%.*s\" of MCP-Protocol-Version is not served",
+		      STR_ARG(utf8_cut(head, SHOWN)));
+	return bad(f);
+}
+
 /* initialize is modern only where its envelope says so without a fault. */
 static bool is_handshake(const struct mcp_inbound *in)
 {
@@ -222,7 +235,7 @@ static int take_request(struct mcp_inbound *in, struct rpc_fault *f)
 		return take_modern(in, f);
 	in->era = MCP_LEGACY;
 	if (!head_is_modern(in))
-		return 0;
+		return check_legacy_head(in, f);
 	in->era = MCP_MODERN;
 	return lacks(MCP_META_VERSION, "a string", NULL, f);
 }
@@ -234,7 +247,7 @@ static int take_notification(struct mcp_inbound *in, struct rpc_fault *f)
 		return take_modern(in, f);
 	in->era = head_is_modern(in) ? MCP_MODERN : MCP_LEGACY;
 	if (in->era == MCP_LEGACY)
-		return 0;
+		return check_legacy_head(in, f);
 	if (check_head_method(in, f) < 0)
 		return -1;
 	return check_version(in, in->head->protocol_version, f);
@@ -244,7 +257,7 @@ static int take_response(struct mcp_inbound *in, struct rpc_fault *f)
 {
 	in->era = MCP_LEGACY;
 	if (!head_is_modern(in))
-		return 0;
+		return check_legacy_head(in, f);
 	in->era = MCP_MODERN;
 	rpc_fault_set(f, RPC_INVALID_REQUEST, "revision %.*s has no responses of clients",
 		      STR_ARG(in->head->protocol_version));
@@ -268,6 +281,8 @@ static int take_batch(struct mcp_inbound *in, const struct json_val *root, struc
 		rpc_fault_set(f, RPC_INVALID_REQUEST, "an empty batch");
 		return bad(f);
 	}
+	if (check_legacy_head(in, f) < 0)
+		return -1;
 	while (json_next(&it)) {
 		bool call = json_get(it.val, "method") && json_get(it.val, "id");
 

@@ -11,7 +11,9 @@ struct secret {
 
 static struct secret *make(size_t n, struct err *e)
 {
-	struct secret *s = sodium_init() < 0 ? NULL : sodium_malloc(sizeof(*s) + n);
+	/* sodium_malloc() aligns the end, so a size that is no multiple would misalign the start */
+	size_t whole = (sizeof(struct secret) + n + 7) & ~(size_t)7;
+	struct secret *s = sodium_init() < 0 ? NULL : sodium_malloc(whole);
 
 	if (!s) {
 		err_set(e, ERR_LIMIT, "no memory for a secret");

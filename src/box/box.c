@@ -239,7 +239,7 @@ static int spawn_warden(struct box *box, int socket, struct err *e)
 	return 0;
 }
 
-/* Sandboxes want descriptors, and the soft limit is low where select() is feared. The process has one
+/* Sandboxes and connections want descriptors, and the soft limit is low where select() is feared. The process has one
  * limit, whatever number of boxes: this is the one that it was started with. */
 static uint64_t raise_files(void)
 {

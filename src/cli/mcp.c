@@ -1,9 +1,12 @@
 #include "cli/verb.h"
 
 #include <signal.h>
+#include <string.h>
 #include <uv.h>
 
+#include "cli/bridge.h"
 #include "cli/engine.h"
+#include "cli/home.h"
 #include "hub/hub.h"
 #include "mcp/transport_stdio.h"
 
@@ -15,6 +18,7 @@ struct mcp_options {
 	struct engine_options engine;
 	uint32_t pool;
 	uint32_t max_sandboxes;
+	const char *connect;
 };
 
 static const struct option_row rows[] = {
@@ -23,6 +27,8 @@ static const struct option_row rows[] = {
 	OPTION(struct mcp_options, max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",
 	       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 100000,
 	       .doc = "Sandboxes at once; 4096 by default."),
+	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
+	       .doc = "Serve what a running hub serves, at http://HOST:PORT or unix:PATH."),
 	ENGINE_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),
 };
@@ -31,25 +37,36 @@ static const struct mcp_options defaults = { .pool = POOL_DEFAULT };
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-struct serving {
+struct stdio_serving {
 	uv_loop_t loop;
 	uv_signal_t signals[ARRAY_LEN(signals)];
 	struct hub *hub;
 	struct mcp_stdio *stdio;
+	struct bridge *bridge; /* in place of both */
+	struct secret *token; /* that it sends */
 	bool stopping;
 };
 
 static void on_hub_closed(void *arg)
 {
-	struct serving *s = arg;
+	struct stdio_serving *s = arg;
 
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
+static void on_bridge_closed(void *owner)
+{
+	struct stdio_serving *s = owner;
+
+	s->stopping = true;
+	s->bridge = NULL;
+	on_hub_closed(s);
+}
+
 static void on_stdio_closed(void *owner)
 {
-	struct serving *s = owner;
+	struct stdio_serving *s = owner;
 
 	s->stopping = true;
 	mcp_stdio_free(take_ptr(s->stdio));
@@ -59,15 +76,66 @@ static void on_stdio_closed(void *owner)
 /* The first ends it in order; the second at once, and the warden clears up behind us. */
 static void on_signal(uv_signal_t *h, int number)
 {
-	struct serving *s = h->data;
+	struct stdio_serving *s = h->data;
 
 	if (s->stopping)
 		_exit(128 + number);
 	s->stopping = true;
-	mcp_stdio_stop(s->stdio);
+	if (s->bridge)
+		bridge_stop(s->bridge);
+	else
+		mcp_stdio_stop(s->stdio);
 }
 
-static int start(struct serving *s, const struct verb_input *in, struct err *e)
+#define UNIX_PREFIX "unix:"
+
+static bool is_loopback(const char *url)
+{
+	static const char *const hosts[] = { "127.0.0.1", "localhost", "[::1]" };
+	const char *host = strstr(url, "://");
+
+	for (size_t i = 0; host && i < ARRAY_LEN(hosts); i++) {
+		size_t n = strlen(hosts[i]);
+
+		if (strncmp(host + 3, hosts[i], n) == 0 && strchr(":/", host[3 + n]))
+			return true;
+	}
+	return false;
+}
+
+/* What the environment says; else our own hub's, which goes to no other machine. */
+static int find_token(struct stdio_serving *s, const char *url, struct err *e)
+{
+	const char *said = getenv("HOLT_TOKEN");
+
+	if (said && said[0])
+		s->token = secret_new(str_of(said), e);
+	else if (is_loopback(url))
+		s->token = home_token(e);
+	else
+		return 0;
+	return s->token ? 0 : -1;
+}
+
+static int connect_to(struct stdio_serving *s, const char *where, struct err *e)
+{
+	bool local = strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+	struct bridge_options o = {
+		.url = local ? "http://localhost" : where,
+		.unix_socket = local ? where + strlen(UNIX_PREFIX) : NULL,
+		.drain_ms = DRAIN_MS,
+		.on_closed = on_bridge_closed,
+		.owner = s,
+	};
+
+	if (find_token(s, o.url, e) < 0 || mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
+		return -1;
+	o.token = s->token;
+	s->bridge = bridge_start(&s->loop, &o, e);
+	return s->bridge ? 0 : -1;
+}
+
+static int start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
 {
 	const struct mcp_options *o = in->options;
 	struct hub_config config = {
@@ -86,6 +154,8 @@ static int start(struct serving *s, const struct verb_input *in, struct err *e)
 		.owner = s,
 	};
 
+	if (o->connect)
+		return connect_to(s, o->connect, e);
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
 	s->hub = hub_new(&s->loop, &config, e);
@@ -97,7 +167,7 @@ static int start(struct serving *s, const struct verb_input *in, struct err *e)
 
 static int run(const struct verb_input *in)
 {
-	struct serving s = { .hub = NULL };
+	struct stdio_serving s = { .hub = NULL };
 	struct err e = ERR_INIT;
 	int status = 0;
 
@@ -121,6 +191,7 @@ static int run(const struct verb_input *in)
 	}
 	uv_run(&s.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&s.loop);
+	secret_free(s.token);
 	return status;
 }
 
@@ -129,7 +200,9 @@ const struct verb mcp_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Serve sandboxes over MCP on standard input and output.",
 	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }.\n"
-		"The sandboxes end with it. The limits are those of a sandbox that asks for none.",
+		"The sandboxes end with it. The limits are those of a sandbox that asks for none.\n"
+		"With --connect it has no sandboxes of its own; HOLT_TOKEN is the token for the hub,\n"
+		"and for one on this machine holt auth token's is taken.",
 	.page = true,
 	.options = &options,
 	.defaults = &defaults,

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include "base/log.h"
 #include "cli/engine.h"
@@ -149,19 +148,14 @@ static void on_signal(uv_signal_t *h, int number)
 /* ---- the beginning ------------------------------------------------------------------------- */
 
 /* Tokens pass through buffers of libraries, so that nothing of this process's memory stands in a core
- * dump of it. Connections want descriptors. */
+ * dump of it. */
 static void harden(void)
 {
 	autoclose int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
-	struct rlimit files;
 
 	signal(SIGPIPE, SIG_IGN);
 	if (fd < 0 || write(fd, "0", 1) != 1)
 		log_warn("a core dump of this process could show tokens");
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 }
 
 static const void *identify(void *of, struct str token)

@@ -52,16 +52,22 @@ static int out_of_memory(struct err *e)
 
 /* --- the end of an exchange --- */
 
+static void unlist(struct http_exchange *x)
+{
+	if (!x->listed)
+		return;
+	x->listed = false;
+	*x->at = x->next;
+	if (x->next)
+		x->next->at = x->at;
+	curl_multi_remove_handle(x->client->multi, x->easy);
+}
+
 static void exchange_free(struct http_exchange *x)
 {
 	if (!x)
 		return;
-	if (x->listed) {
-		*x->at = x->next;
-		if (x->next)
-			x->next->at = x->at;
-		curl_multi_remove_handle(x->client->multi, x->easy);
-	}
+	unlist(x);
 	curl_easy_cleanup(x->easy);
 	curl_slist_free_all(x->headers);
 	free(x->body);
@@ -96,6 +102,7 @@ static void end(struct http_exchange *x, CURLcode code)
 
 	if (!x->cancelled && code == CURLE_OK)
 		tell_head(x);
+	unlist(x); /* on_end may close the client */
 	if (!x->cancelled) {
 		if (code != CURLE_OK)
 			read_code(code, &e);
@@ -120,7 +127,7 @@ static void reap(struct http_client *c)
 	CURLMsg *m;
 	int left;
 
-	while ((m = curl_multi_info_read(c->multi, &left))) {
+	while (c->multi && (m = curl_multi_info_read(c->multi, &left))) {
 		if (m->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&x);
@@ -267,7 +274,7 @@ void http_client_close(struct http_client *c, void (*on_closed)(void *owner), vo
 	c->owner = owner;
 	while (c->exchanges)
 		exchange_free(c->exchanges);
-	curl_multi_cleanup(c->multi);
+	curl_multi_cleanup(take_ptr(c->multi));
 	uv_close((uv_handle_t *)&c->timer, on_timer_closed);
 }
 

@@ -5,7 +5,7 @@
  * and event streams of any length cost no memory here.
  *
  * One thread; every callback comes from the loop, never from inside http_exchange_start() or _cancel().
- * In a callback exchanges may be started and cancelled, but the client not closed.
+ * In a callback exchanges may be started and cancelled; the client may be closed in on_end only.
  */
 #include "base/mem.h"
 #include "http/http.h"

@@ -119,7 +119,10 @@ static void on_timer_closed(uv_handle_t *timer)
 
 static void on_timer(uv_timer_t *timer)
 {
-	mcp_call_text(timer->data, STR_LIT("waited"));
+	struct mcp_call *c = timer->data;
+	struct str said = text(c, "text");
+
+	mcp_call_text(c, said.p ? said : STR_LIT("waited"));
 	uv_close((uv_handle_t *)timer, on_timer_closed);
 }
 

@@ -148,6 +148,15 @@ bool mcp_call_is_wanted(const struct mcp_call *c)
 	return !c->cancelled && (c->task || !c->session->closed);
 }
 
+/* One request less is in flight; s may be gone. */
+static void leave(struct mcp_session *s, bool was_open)
+{
+	if (was_open && !s->closed && s->entered == 0 && mcp_session_open(s) == 0 && s->t->idle)
+		s->t->idle(s->transport);
+	else
+		mcp_session_settle(s);
+}
+
 void mcp_call_drop(struct mcp_call *c)
 {
 	struct mcp_session *s = c->session;
@@ -166,10 +175,7 @@ void mcp_call_drop(struct mcp_call *c)
 	mcp_inbound_unref(s, c->in);
 	call_free(c);
 	s->entered--;
-	if (was_open && !s->closed && s->entered == 0 && mcp_session_open(s) == 0 && s->t->idle)
-		s->t->idle(s->transport);
-	else
-		mcp_session_settle(s);
+	leave(s, was_open);
 }
 
 void mcp_call_cancel(struct mcp_call *c)
@@ -201,7 +207,10 @@ void mcp_call_detach(struct mcp_call *c)
 	s->held -= c->in->held;
 	c->in->held = 0;
 	c->session = NULL;
+	s->entered++;
 	mcp_inbound_release(s, c->in);
+	s->entered--;
+	leave(s, true);
 }
 
 struct json_writer *mcp_call_result_begin(struct mcp_call *c)

@@ -131,10 +131,6 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 		err_set(e, ERR_BUG, "an MCP server needs a name and a version");
 		return NULL;
 	}
-	if (o->handler && o->handler->tools && !o->handler->call) {
-		err_set(e, ERR_BUG, "a handler with tools needs a call");
-		return NULL;
-	}
 	srv = calloc(1, sizeof(*srv));
 	if (!srv) {
 		err_set(e, ERR_LIMIT, "out of memory");

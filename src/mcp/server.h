@@ -137,11 +137,12 @@ struct mcp_handler {
 	const struct mcp_prompt *const *(*prompts)(void *owner, struct mcp_session *s,
 						   size_t *ret_n);
 
-	void (*call)(void *owner, struct mcp_call *c); /* a listed tool: mcp_call_tool() */
+	/* A listed tool: mcp_call_tool(). NULL: only what has a `run`. */
+	void (*call)(void *owner, struct mcp_call *c);
 	/* Any URI, listed or not: mcp_call_uri(). Ends with mcp_call_contents() or
 	 * mcp_call_not_found(). NULL: only what has a `run`. */
 	void (*read)(void *owner, struct mcp_call *c);
-	/* A listed prompt: mcp_call_prompt(). Ends with mcp_call_messages(). */
+	/* A listed prompt: mcp_call_prompt(). Ends with mcp_call_messages(). NULL: as above. */
 	void (*get)(void *owner, struct mcp_call *c);
 	/* mcp_call_completion(); ends with mcp_call_values(). NULL: no such capability. */
 	void (*complete)(void *owner, struct mcp_call *c);

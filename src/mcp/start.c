@@ -11,11 +11,14 @@ enum { NAME_SHOWN = 64 };
 static void run_tool(struct mcp_call *c)
 {
 	const struct mcp_server_options *o = &c->server->o;
+	static const struct err none = { ERR_BUG, "nothing runs this tool" };
 
 	if (c->tool->run)
 		c->tool->run(c);
-	else
+	else if (o->handler && o->handler->call)
 		o->handler->call(o->owner, c);
+	else
+		mcp_call_fail(c, &none);
 }
 
 static const struct mcp_tool *find_tool(struct mcp_session *s, struct str name,
@@ -156,7 +159,7 @@ static void run_prompt(struct mcp_call *c)
 
 	if (c->prompt->run)
 		c->prompt->run(c);
-	else if (o->handler->get)
+	else if (o->handler && o->handler->get)
 		o->handler->get(o->owner, c);
 	else
 		mcp_call_fail(c, &none);

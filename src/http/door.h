@@ -29,6 +29,9 @@
 
 enum { LISTENERS_MAX = 8, HOSTS_MAX = 64 };
 
+/* See gate.c; later versions have a level of discipline instead. */
+#define PARSES_IN_PLACE (MHD_VERSION < 0x00097701)
+
 enum conn_state {
 	CONN_IDLE, /* between requests, and while a request's head comes */
 	CONN_BODY, /* the head is there */
@@ -51,6 +54,8 @@ struct request_head {
 struct http_request {
 	struct conn *conn;
 	enum http_method method;
+	struct str target; /* as it was sent; only its place and length are good for long */
+	bool bad_target; /* there were spaces or control characters in it */
 	struct str path, rest;
 	const struct http_route *route;
 	void *route_owner;

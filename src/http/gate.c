@@ -6,12 +6,9 @@
  * libmicrohttpd before 1.0 also takes line feeds without their carriage return, folded lines and
  * bytes after a NUL, and has no option against it. But it parses in place: every name and value that
  * it gives stands where it came, and what ended them is made NULs. So a head is as it should be
- * exactly if each field begins two bytes after the end of the one before, and the head ends two
- * bytes behind that. Later versions are told to be strict themselves.
+ * exactly if all follow each other with one space or two such bytes between them. Later versions are told to be strict themselves.
  */
 #include "http/door.h"
-
-#define PARSES_IN_PLACE (MHD_VERSION < 0x00097701)
 
 static int refuse(struct http_request *q, int status, enum err_code code, const char *why)
 {
@@ -81,6 +78,7 @@ static enum MHD_Result on_field(void *cls, enum MHD_ValueKind kind, const char *
 	struct str n = { name, name_n }, v = { value ? value : "", value_n };
 
 	check_place(h, n, v);
+	v = http_trim(v);
 	h->n_fields++;
 	h->bad_field |= !http_name_ok(n) || !http_value_ok(v);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -107,7 +105,8 @@ static bool read_fields(struct http_request *q, const char *method, const char *
 	const char *end = version + strlen(version);
 
 	if (PARSES_IN_PLACE) {
-		if (end[0] || end[1])
+		if (q->target.p != method + strlen(method) + 1 ||
+		    q->target.p + q->target.n + 1 != version || end[0] || end[1])
 			return false;
 		h->at = end + 2;
 	}
@@ -122,6 +121,8 @@ static int check_framing(struct http_request *q, const char *method, const char 
 
 	if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
 		return refuse(q, 505, ERR_INVALID, "this server speaks HTTP/1.1");
+	if (q->bad_target)
+		return refuse(q, 400, ERR_INVALID, "the request's target is not well-formed");
 	if (!read_fields(q, method, version))
 		return refuse(q, 400, ERR_INVALID,
 			      "a field of the request is not well-formed: no folded lines, line "
@@ -341,7 +342,8 @@ int gate_check(struct http_request *q, const char *url, const char *method, cons
 		if (strcmp(method, methods[i].name) == 0)
 			q->method = methods[i].method;
 	}
-	if (check_framing(q, method, version) < 0 || check_host(q, url) < 0 || check_origin(q) < 0)
+	q->must_close = check_framing(q, method, version) < 0;
+	if (q->must_close || check_host(q, url) < 0 || check_origin(q) < 0)
 		return -1;
 	if (is_preflight(q)) {
 		q->refusal = 204;

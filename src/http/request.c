@@ -18,7 +18,9 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 
 	if (!c)
 		return NULL;
-	c->q = (struct http_request){ .conn = c };
+	c->q = (struct http_request){ .conn = c, .target = str_of(uri) };
+	for (const char *p = uri; p && *p; p++)
+		c->q.bad_target |= *p > 0 && (*p <= ' ' || *p == 0x7f);
 	until_ms = clock_ms() + c->srv->o.limits.header_ms;
 	if (c->deadline_ms == 0 || until_ms < c->deadline_ms)
 		c->deadline_ms = until_ms;
@@ -219,7 +221,7 @@ struct str http_request_header(struct http_request *q, struct str name)
 	if (MHD_lookup_connection_value_n(q->conn->mhd, MHD_HEADER_KIND, name.p, name.n, &value,
 					  &n) != MHD_YES)
 		return STR_NONE;
-	return (struct str){ value ? value : "", n };
+	return http_trim((struct str){ value ? value : "", n });
 }
 
 struct tally {

@@ -148,29 +148,41 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
 	return strlen(text);
 }
 
+#define FUNCTION(f) ((intptr_t)(f))
+
 static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tls *tls)
 {
 	const struct http_limits *m = &l->srv->o.limits;
-	struct MHD_OptionItem tls_options[] = {
-		{ MHD_OPTION_HTTPS_MEM_CERT, 0, tls ? (void *)tls->certificate : NULL },
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
+			 MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0);
+	struct MHD_OptionItem options[] = {
+		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
+		/* half for the head, half for what the daemon keeps of it and for the reply's */
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(2 * m->header_bytes), NULL },
+		{ MHD_OPTION_CONNECTION_LIMIT, m->connections + 64,
+		  NULL }, /* conn_admit() counts */
+		{ MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path[0] ? 0 : m->connections_by_address,
+		  NULL },
+		{ MHD_OPTION_CONNECTION_TIMEOUT, m->idle_ms / 1000 + 1, NULL },
+#if PARSES_IN_PLACE
+		{ MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL }, /* gate.c is stricter, and says why */
+#else
+		{ MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL },
+#endif
+		{ MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL },
+		{ MHD_OPTION_UNESCAPE_CALLBACK, FUNCTION(keep_escapes), NULL },
+		{ MHD_OPTION_URI_LOG_CALLBACK, FUNCTION(request_begin), l },
+		{ MHD_OPTION_NOTIFY_COMPLETED, FUNCTION(request_done), l },
+		{ MHD_OPTION_NOTIFY_CONNECTION, FUNCTION(conn_notify), l },
+		{ tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0,
+		  tls ? (void *)tls->certificate : NULL },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0, tls ? (void *)tls->key : NULL },
 		{ MHD_OPTION_END, 0, NULL },
 	};
-	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
-			 MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0);
 
-	return MHD_start_daemon(
-		flags, 0, conn_admit, l, request_handle, l, MHD_OPTION_EXTERNAL_LOGGER, on_log,
-		NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-		/* half for the head, half for what the daemon keeps of it and the reply's */
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, 2 * m->header_bytes,
-		MHD_OPTION_CONNECTION_LIMIT, m->connections + 64, /* conn_admit() counts */
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->port ? m->connections_by_address : 0,
-		MHD_OPTION_CONNECTION_TIMEOUT, m->idle_ms / 1000 + 1, MHD_OPTION_STRICT_FOR_CLIENT,
-		1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-		NULL, MHD_OPTION_URI_LOG_CALLBACK, request_begin, l, MHD_OPTION_NOTIFY_COMPLETED,
-		request_done, l, MHD_OPTION_NOTIFY_CONNECTION, conn_notify, l, MHD_OPTION_ARRAY,
-		tls ? tls_options : &tls_options[2], MHD_OPTION_END);
+	return MHD_start_daemon(flags, 0, conn_admit, l, request_handle, l,
+				MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_ARRAY, options,
+				MHD_OPTION_END);
 }
 
 static int epoll_of(struct MHD_Daemon *daemon)

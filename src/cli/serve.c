@@ -73,7 +73,7 @@ struct serve {
 };
 
 /* Each is a row: what is served besides the hub's own state. */
-const struct serve_part serve_parts[] = {};
+const struct serve_part *const serve_parts[] = { &serve_http, &serve_sse };
 const size_t serve_parts_n = ARRAY_LEN(serve_parts);
 
 /* The user to whom the token file belongs. */
@@ -94,7 +94,7 @@ static void on_part_closed(void *arg);
 static void close_next(struct serve *v)
 {
 	while (v->closed < serve_parts_n) {
-		const struct serve_part *part = &serve_parts[v->closed];
+		const struct serve_part *part = serve_parts[v->closed];
 		void *of = v->s.parts[v->closed++];
 
 		if (of && part->close) {
@@ -125,8 +125,8 @@ static void stop(struct serve *v)
 {
 	v->s.stopping = true;
 	for (size_t i = 0; i < serve_parts_n; i++) {
-		if (v->s.parts[i] && serve_parts[i].drain)
-			serve_parts[i].drain(v->s.parts[i]);
+		if (v->s.parts[i] && serve_parts[i]->drain)
+			serve_parts[i]->drain(v->s.parts[i]);
 	}
 	if (v->s.door)
 		http_server_close(v->s.door, GRACE_MS, on_door_closed, v);
@@ -188,9 +188,9 @@ static int open_parts(struct serve *v, struct err *e)
 	if (v->s.issuer)
 		v->routes[v->n_routes++] = serve_metadata_routes(&v->s);
 	for (size_t i = 0; i < serve_parts_n; i++) {
-		v->s.parts[i] = serve_parts[i].open(&v->s, &v->routes[v->n_routes++], e);
+		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[v->n_routes++], e);
 		if (!v->s.parts[i])
-			return err_wrap(e, "%s", serve_parts[i].name);
+			return err_wrap(e, "%s", serve_parts[i]->name);
 	}
 	return 0;
 }

@@ -31,8 +31,11 @@ struct serve_part {
 	unsigned (*sessions)(const void *part);
 };
 
-extern const struct serve_part serve_parts[];
+extern const struct serve_part *const serve_parts[];
 extern const size_t serve_parts_n;
+
+/* serve_mcp.c */
+extern const struct serve_part serve_http, serve_sse;
 
 /* serve_state.c: /healthz, /readyz, /version, /metrics; and, with an issuer, the metadata of RFC 9728. */
 struct http_routes serve_state_routes(struct serving *s);

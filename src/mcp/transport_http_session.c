@@ -1,7 +1,8 @@
 /*
- * Legacy sessions, in a table by id and in a list by last use. One is busy while a client waits for
- * something: it is connected, or a request has no answer. What is not busy for long enough, or
- * longest when its principal has too many, ends.
+ * Legacy sessions, in a table by id and in a list by last use. One is busy while a request has no
+ * answer or is being answered, and in use while it is busy or a client is on its GET stream. What is
+ * not in use for long enough ends; and when a principal has too many, what was not used for longest,
+ * if need be with its GET stream, but never a busy one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,19 +51,31 @@ static bool is_busy(const struct mcp_http_session *s)
 	if (mcp_session_open(s->core) > 0)
 		return true;
 	for (const struct mcp_flow *f = s->flows; f; f = f->next) {
-		if (f->state != MCP_FLOW_AWAY)
+		if (f->state != MCP_FLOW_AWAY && f != s->general)
 			return true;
 	}
 	return false;
 }
 
-/* Ends the session of a principal that was unused for longest. */
-static void make_room(struct mcp_http *h, const void *who)
+static bool is_used(const struct mcp_http_session *s)
+{
+	return is_busy(s) || (s->general && s->general->state == MCP_FLOW_OPEN);
+}
+
+static struct mcp_http_session *find_idle(struct mcp_http *h, const void *who,
+					  bool (*is_kept)(const struct mcp_http_session *s))
 {
 	struct mcp_http_session *s = h->oldest;
 
-	while (s && (s->entry.who != who || is_busy(s)))
+	while (s && (s->entry.who != who || is_kept(s)))
 		s = s->newer;
+	return s;
+}
+
+static void make_room(struct mcp_http *h, const void *who)
+{
+	struct mcp_http_session *s = find_idle(h, who, is_used) ?: find_idle(h, who, is_busy);
+
 	if (!s)
 		return;
 	log_info("mcp http: an unused session ends, its principal has too many");
@@ -154,7 +167,7 @@ void mcp_http_sessions_tick(struct mcp_http *h)
 	for (; s; s = next) {
 		next = s->newer;
 		tick_flows(s, now);
-		if (is_busy(s))
+		if (is_used(s))
 			s->used_ms = now;
 		else if (now - s->used_ms >= h->o.idle_ms)
 			mcp_http_session_end(s);

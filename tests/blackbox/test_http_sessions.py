@@ -269,11 +269,19 @@ def test_too_many_sessions_of_one_principal(http_host):
     assert second.request('ping').status == 404  # longest unused
     for session in (first, third, fourth):
         assert session.request('ping').status == 200
-    streams = [session.listen() for session in (first, third, fourth)]
+    stream = first.listen()
+    assert stream.event().id
+    third.call('echo', text='used')
+    fifth = peer.session()
+    assert fourth.request('ping').status == 404  # nobody was on its stream
+    calls = [session.tool('hold', key='k') for session in (third, fifth)]
+    sixth = peer.session()
+    assert list(stream.events()) == []  # it did nothing but listen
+    calls.append(sixth.tool('hold', key='k'))
     assert peer.door.request('POST', '/mcp', hello('2025-11-25'), {'Accept': BOTH}).status == 429
     assert Session(peer.door.as_other('bob')).request('ping').status == 200
-    for stream in streams:
-        stream.close()
+    peer.release('k')
+    assert [call.answer()['result']['content'][0]['text'] for call in calls] == ['k'] * 3
 
 
 def test_too_many_sessions_in_all(http_host):

@@ -255,6 +255,10 @@ static void knows_who_calls(void **state)
 	fixture_fini(&f);
 }
 
+#define INITIALIZE                                                                                 \
+	"{\"jsonrpc\":\"2.0\",\"id\":11,\"method\":\"initialize\",\"params\":{"                    \
+	"\"protocolVersion\":\"2025-11-25\"}}"
+
 static const char *const conversation[] = {
 	REQUEST("1", "server/discover", ""),
 	REQUEST("2", "tools/list", ""),
@@ -269,8 +273,7 @@ static const char *const conversation[] = {
 		"\"tone\",\"value\":\"k\"},"),
 	REQUEST("10", "subscriptions/listen",
 		"\"notifications\":{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"x:\"]},"),
-	"{\"jsonrpc\":\"2.0\",\"id\":11,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
-	"\"2025-11-25\"}}",
+	INITIALIZE,
 	"{\"jsonrpc\":\"2.0\",\"id\":12,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"x:\"}}",
 };
 

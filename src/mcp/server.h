@@ -224,8 +224,8 @@ AUTO_DEFINE(mcp_server_free, struct mcp_server)
 int mcp_tool_prepare(struct mcp_tool *t, struct err *e) MUST_USE;
 void mcp_tool_release(struct mcp_tool *t); /* also if it was never prepared */
 
-/* Ends what is past its time: questions that legacy clients don't answer, tasks. The owner calls it
- * every second or so, as nothing here has timers. */
+/* Ends what is past its time: questions that legacy clients don't answer, tasks. Nothing here has
+ * timers: transports on a loop call it every few seconds. */
 void mcp_server_tick(struct mcp_server *srv);
 
 /* A list is not what it was: tells the clients that want to know. */

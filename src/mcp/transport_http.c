@@ -351,6 +351,7 @@ static void on_tick(void *owner)
 	while (f)
 		f = mcp_flow_tick(f) ? h->posts : f->next;
 	mcp_http_sessions_tick(h);
+	mcp_server_tick(h->server);
 }
 
 static void fill_options(struct mcp_http *h, const struct mcp_http_options *o)

@@ -204,6 +204,13 @@ static void fill_options(struct mcp_sse *t, const struct mcp_sse_options *o)
 	t->o.queue = o->queue ?: QUEUE;
 }
 
+static void on_tick(void *owner)
+{
+	struct mcp_sse *t = owner;
+
+	mcp_server_tick(t->server);
+}
+
 struct mcp_sse *mcp_sse_new(uv_loop_t *loop, struct mcp_server *srv,
 			    const struct mcp_sse_options *o, struct err *e)
 {
@@ -233,7 +240,7 @@ struct mcp_sse *mcp_sse_new(uv_loop_t *loop, struct mcp_server *srv,
 		free(t);
 		return NULL;
 	}
-	mcp_wires_init(&t->wires, loop, t->o.pulse_ms, NULL, t);
+	mcp_wires_init(&t->wires, loop, t->o.pulse_ms, on_tick, t);
 	return t;
 }
 

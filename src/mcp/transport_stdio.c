@@ -23,6 +23,7 @@ enum {
 	QUEUE_MAX = 4 << 20,
 	QUEUE_HARD_MAX = 1 << 30, /* many large answers at once to a client that reads none */
 	FLUSH_MS_MIN = 1000,
+	TICK_MS = 5000,
 };
 
 enum state { SERVING, DRAINING, FLUSHING, CLOSING };
@@ -32,10 +33,11 @@ static const char *const state_names[] = { "serving", "draining", "flushing", "c
 struct mcp_stdio {
 	struct mcp_stdio_options o;
 	enum state state;
+	struct mcp_server *server;
 	struct mcp_session *session;
 	struct loop_reader *reader;
 	struct loop_writer *writer;
-	uv_timer_t timer;
+	uv_timer_t timer; /* serving: ticks; later: the end of that state */
 	struct line_reader lines;
 	struct str input; /* read and not yet taken; borrowed from the reader */
 	bool paused; /* input waits for the output's queue */
@@ -115,6 +117,13 @@ static void start_draining(struct mcp_stdio *t)
 		start_flushing(t);
 	else
 		uv_timer_start(&t->timer, on_drain_timeout, t->o.drain_ms, 0);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct mcp_stdio *t = timer->data;
+
+	mcp_server_tick(t->server);
 }
 
 /* --- output --- */
@@ -311,6 +320,8 @@ struct mcp_stdio *mcp_stdio_start(uv_loop_t *loop, struct mcp_server *srv,
 	line_init(&t->lines, t->o.line_max);
 	uv_timer_init(loop, &t->timer);
 	t->timer.data = t;
+	t->server = srv;
+	uv_timer_start(&t->timer, on_tick, TICK_MS, TICK_MS);
 	loop_reader_next(t->reader);
 	return t;
 }

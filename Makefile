@@ -18,6 +18,11 @@ test: ## all tests: gcc, clang, sanitizers, unit, black box, escapes, layers, fo
 	@scripts/deps build test
 	@scripts/test
 
+conformance: ## the official MCP suite against examples/everything; counts last
+	@scripts/deps --check
+	@$(MAKE) -s all
+	@tests/conformance/run
+
 bench: ## measure beside the peers of the same run
 	@scripts/deps bench
 	@$(MAKE) -s all
@@ -53,4 +58,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
 
-.PHONY: all demo test bench install asan clang check format fuzz clean help
+.PHONY: all demo test conformance bench install asan clang check format fuzz clean help

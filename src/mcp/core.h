@@ -64,6 +64,7 @@ struct mcp_server {
 	struct buf spare; /* for faults: reserved, so that they need no memory */
 	struct json_writer w;
 	uint64_t reached; /* requests of ours, ever: their ids */
+	uint64_t strays; /* responses to none of them, ever */
 	/* the lists of the offer */
 	const struct mcp_tool **tools;
 	const struct mcp_resource **resources;
@@ -399,5 +400,6 @@ const struct mcp_method *mcp_task_method(struct str name);
 const struct mcp_method *mcp_task_method_at(size_t i);
 /* May that session's principal watch the task? */
 bool mcp_task_is_seen(struct mcp_session *s, struct str id);
+void mcp_tasks_count(const struct mcp_server *srv, struct mcp_counts *ret);
 void mcp_tasks_purge(struct mcp_server *srv); /* forgets those that are past their time */
 void mcp_tasks_free(struct mcp_tasks *tasks); /* NULL-safe; cancels those that run */

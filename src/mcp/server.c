@@ -152,6 +152,14 @@ void mcp_server_tick(struct mcp_server *srv)
 	mcp_tasks_purge(srv);
 }
 
+void mcp_server_counts(const struct mcp_server *srv, struct mcp_counts *ret)
+{
+	*ret = (struct mcp_counts){ .strays = srv->strays };
+	for (const struct mcp_session *s = srv->sessions; s; s = s->next)
+		ret->sessions++;
+	mcp_tasks_count(srv, ret);
+}
+
 void mcp_server_free(struct mcp_server *srv)
 {
 	if (!srv)

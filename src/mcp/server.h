@@ -228,6 +228,13 @@ void mcp_tool_release(struct mcp_tool *t); /* also if it was never prepared */
  * timers: transports on a loop call it every few seconds. */
 void mcp_server_tick(struct mcp_server *srv);
 
+struct mcp_counts {
+	unsigned sessions, tasks; /* that are there */
+	size_t task_bytes; /* of requests and results that tasks keep */
+	uint64_t strays; /* responses to no request of ours, ever: late, double, made up */
+};
+void mcp_server_counts(const struct mcp_server *srv, struct mcp_counts *ret);
+
 /* A list is not what it was: tells the clients that want to know. */
 void mcp_server_changed(struct mcp_server *srv, unsigned lists);
 /* A resource's contents are not what they were: tells who subscribed to it. */

@@ -281,6 +281,7 @@ static void take_response(struct mcp_session *s, const struct rpc_msg *m)
 		r->done(r, m);
 		return;
 	}
+	s->server->strays++;
 	log_debug("mcp: a response to no request is ignored");
 }
 

@@ -169,6 +169,14 @@ void mcp_tasks_free(struct mcp_tasks *tasks)
 	free(tasks);
 }
 
+void mcp_tasks_count(const struct mcp_server *srv, struct mcp_counts *ret)
+{
+	if (!srv->tasks)
+		return;
+	ret->tasks = inflight_count(srv->tasks->table);
+	ret->task_bytes = srv->tasks->bytes;
+}
+
 bool mcp_task_is_for(const struct mcp_task *t, const struct mcp_profile *p, struct str owner)
 {
 	return t->profile->modern == p->modern && str_is(owner, t->owner);

@@ -645,6 +645,7 @@ static void test_requests_of_ours(void **state)
 {
 	AUTO(mcp_server_free) struct mcp_server *srv = server();
 	const struct json_val *q;
+	struct mcp_counts counts;
 	struct peer p;
 
 	open_peer(&p, srv);
@@ -669,6 +670,9 @@ static void test_requests_of_ours(void **state)
 	assert_int_equal(runs, 2);
 	answer(&p, asked(&p, "sampling/createMessage"), "{}");
 	assert_int_equal(mcp_session_open(p.session), 0);
+	mcp_server_counts(srv, &counts);
+	assert_int_equal(counts.strays, 4);
+	assert_int_equal(counts.sessions, 1);
 	peer_fini(&p);
 }
 

@@ -497,6 +497,7 @@ static void test_bounded(void **state)
 	struct mcp_server_options o = options();
 	AUTO(mcp_server_free) struct mcp_server *srv = NULL;
 	const struct json_val *r;
+	struct mcp_counts counts;
 	struct peer p, bob;
 
 	o.tasks_max = 25;
@@ -508,6 +509,9 @@ static void test_bounded(void **state)
 	r = peer_modern(&p, "tools/call", "\"name\":\"job\"");
 	assert_non_null(strstr(content_of(r), "limit_exceeded"));
 	make(&bob, "job");
+	mcp_server_counts(srv, &counts);
+	assert_int_equal(counts.tasks, 4);
+	assert_true(counts.task_bytes > 0);
 	/* those that run are cancelled with the server */
 	peer_fini(&p);
 	peer_fini(&bob);

@@ -31,6 +31,7 @@ struct post {
 	bool ends; /* the session */
 	bool ours; /* the client does not know of it: its answer is not for it */
 	bool resent;
+	unsigned generation; /* the session's that it was sent in; 0: in none */
 	bool answered;
 	unsigned tries;
 	struct http_exchange *x;
@@ -57,9 +58,11 @@ struct bridge {
 	struct post *posts;
 	unsigned n_posts;
 	struct post *opening; /* the initialize that is under way */
-	char *init_text; /* to open the session again */
+	char *init_text; /* the client's initialize, to open the session again */
 	size_t init_n;
+	struct rpc_id init_id;
 	char *session, *version;
+	unsigned generation; /* of sessions */
 	unsigned handles; /* still to be closed */
 };
 

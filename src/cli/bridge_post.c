@@ -12,6 +12,7 @@
 
 #include "base/base64.h"
 #include "base/log.h"
+#include "json/utf8.h"
 
 enum {
 	HEADERS_MAX = 10,
@@ -98,10 +99,9 @@ void bridge_post_end(struct post *p)
 
 /* --- a session that was lost --- */
 
-static void wait_for_session(struct post *p)
+static bool lost_its_session(const struct post *p)
 {
-	p->state = WAITING;
-	p->resent = true;
+	return p->status == 404 && p->generation > 0 && p->b->init_text && !p->resent;
 }
 
 static void send_waiting(struct bridge *b)
@@ -154,8 +154,23 @@ static void open_again(struct bridge *b)
 		return;
 	}
 	p->ours = p->is_initialize = true;
+	p->id = b->init_id;
 	b->opening = p;
 	bridge_post_send(p);
+}
+
+/* In the session that is there by now, or will be. */
+static void send_again(struct post *p)
+{
+	struct bridge *b = p->b;
+
+	buf_fini(&p->body);
+	p->state = WAITING;
+	p->resent = true;
+	if (p->generation == b->generation && !b->opening)
+		open_again(b);
+	else if (!b->opening)
+		bridge_post_send(p);
 }
 
 static void say_initialized(struct bridge *b)
@@ -181,6 +196,22 @@ static void take_version(struct bridge *b, const struct json_val *result)
 	b->version = strndup(version.p, version.n);
 }
 
+/* An error that names no request is the answer to this one. */
+static void pass_on(struct post *p, struct str text, const struct rpc_msg *m)
+{
+	struct rpc_fault f;
+	int64_t code = RPC_INTERNAL_ERROR;
+
+	if (m->kind != RPC_RESPONSE || m->id.n || !p->id.n) {
+		bridge_put_line(p->b, text);
+		return;
+	}
+	json_int64(json_get(m->error, "code"), &code);
+	rpc_fault_set(&f, (enum rpc_code)code, "%.*s",
+		      STR_ARG(utf8_cut(json_str(json_get(m->error, "message")), 200)));
+	bridge_put_fault(p->b, &p->id, &f);
+}
+
 /* One message of the server; false where it is none. */
 static bool take_message(struct post *p, struct str text)
 {
@@ -195,20 +226,20 @@ static bool take_message(struct post *p, struct str text)
 	if (rpc_parse(text, &any, &doc, &f, &id) < 0)
 		return false;
 	root = json_root(doc);
-	if (json_type(root) != JSON_ARRAY) {
-		if (rpc_read(root, &m, &f, &silent) < 0)
-			return false;
-		if (m.kind == RPC_RESPONSE &&
-		    (!m.id.n || str_eq(rpc_id_str(&m.id), rpc_id_str(&p->id))))
-			p->answered = true;
-		if (m.kind == RPC_RESPONSE && p->is_initialize)
-			take_version(p->b, m.result);
-	} else {
-		p->answered = true;
-	}
-	if (!p->ours || !p->answered)
-		bridge_put_line(p->b, text);
 	p->tries = 0;
+	if (json_type(root) == JSON_ARRAY) {
+		p->answered = true;
+		bridge_put_line(p->b, text);
+		return true;
+	}
+	if (rpc_read(root, &m, &f, &silent) < 0)
+		return false;
+	if (m.kind == RPC_RESPONSE && (!m.id.n || str_eq(rpc_id_str(&m.id), rpc_id_str(&p->id))))
+		p->answered = true;
+	if (m.kind == RPC_RESPONSE && p->is_initialize)
+		take_version(p->b, m.result);
+	if (!p->ours || !p->answered)
+		pass_on(p, text, &m);
 	return true;
 }
 
@@ -223,6 +254,7 @@ static void on_head(void *owner, struct http_exchange *x, int status)
 	if (p->is_initialize && status == 200 && session.p) {
 		free(p->b->session);
 		p->b->session = strndup(session.p, session.n);
+		p->b->generation++;
 	}
 }
 
@@ -294,6 +326,7 @@ static void ended_initialize(struct post *p)
 		free(b->init_text);
 		b->init_text = take_ptr(p->text);
 		b->init_n = p->n;
+		b->init_id = p->id;
 		p->text = strdup("");
 	}
 	bridge_post_free(p);
@@ -338,10 +371,8 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *why)
 		on_stream_end(p);
 		return;
 	}
-	if (p->status == 404 && b->session && b->init_text && !p->version && !p->resent && !e) {
-		buf_fini(&p->body);
-		wait_for_session(p);
-		open_again(b);
+	if (!e && lost_its_session(p)) {
+		send_again(p);
 		return;
 	}
 	if (!e && !p->events)
@@ -397,6 +428,7 @@ void bridge_post_send(struct post *p)
 		add(&h, "Mcp-Name", p->name);
 	} else if (!p->is_initialize) {
 		add(&h, "Mcp-Session-Id", b->session);
+		p->generation = b->session ? b->generation : 0;
 		add(&h, "MCP-Protocol-Version", b->version);
 	}
 	if (get && p->sse.id[0])

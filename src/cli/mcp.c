@@ -91,13 +91,14 @@ static void on_signal(uv_signal_t *h, int number)
 
 static bool is_loopback(const char *url)
 {
-	static const char *const hosts[] = { "127.0.0.1", "localhost", "[::1]" };
-	const char *host = strstr(url, "://");
+	static const char *const ours[] = { "http://127.0.0.1",	 "http://localhost",
+					    "http://[::1]",	 "https://127.0.0.1",
+					    "https://localhost", "https://[::1]" };
 
-	for (size_t i = 0; host && i < ARRAY_LEN(hosts); i++) {
-		size_t n = strlen(hosts[i]);
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		size_t n = strlen(ours[i]);
 
-		if (strncmp(host + 3, hosts[i], n) == 0 && strchr(":/", host[3 + n]))
+		if (strncmp(url, ours[i], n) == 0 && strchr(":/", url[n]))
 			return true;
 	}
 	return false;

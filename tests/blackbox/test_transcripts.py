@@ -14,6 +14,7 @@ from client import LATEST
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
+MODERN = '2026-07-28'  # no initialize: each request says what it is
 
 
 def call(tool, meta=None, **arguments):
@@ -63,7 +64,7 @@ def run_script(mcp, revision):
         for name in MEASURED:
             text = re.sub(rf'"{name}":[0-9.e+-]+', f'"{name}":0', text)
         text = re.sub(r'"enforced_by":"\w+"', '"enforced_by":"…"', text)
-        return re.sub(r'("serverInfo":\{[^}]*"version":)"[^"]*"', r'\1"…"', text)
+        return re.sub(r'(serverInfo":\{[^}]*"version":)"[^"]*"', r'\1"…"', text)
 
     def exchange(line, answered=True):
         for i, name in enumerate(('SB', 'KID')):
@@ -80,19 +81,28 @@ def run_script(mcp, revision):
     def message(*members):
         return json.dumps({'jsonrpc': '2.0', **dict(members)}, ensure_ascii=False, separators=(',', ':'))
 
-    exchange(message(('id', 0), ('method', 'initialize'), ('params', {
-        'protocolVersion': revision, 'capabilities': {}, 'clientInfo': {'name': 'transcript', 'version': '1'}})))
-    exchange(message(('method', 'notifications/initialized')), answered=False)
+    def envelope(params):
+        meta = {'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {}}
+        return {**(params or {}), '_meta': {**meta, **(params or {}).get('_meta', {})}}
+
+    if revision == MODERN:
+        exchange(message(('id', 0), ('method', 'server/discover'), ('params', envelope(None))))
+    else:
+        exchange(message(('id', 0), ('method', 'initialize'), ('params', {
+            'protocolVersion': revision, 'capabilities': {}, 'clientInfo': {'name': 'transcript', 'version': '1'}})))
+        exchange(message(('method', 'notifications/initialized')), answered=False)
     for n, row in enumerate(SCRIPT, 1):
         if isinstance(row, str):
             exchange(row)
         else:
             method, params = row
+            if revision == MODERN:
+                params = envelope(params)
             exchange(message(('id', n), ('method', method), *([('params', params)] if params is not None else [])))
     return lines
 
 
-@pytest.mark.parametrize('revision', REVISIONS)
+@pytest.mark.parametrize('revision', REVISIONS + [MODERN])
 def test_transcript(start, request, revision):
     mcp = start('--pool', '0', version='none')
     lines = run_script(mcp, revision)

@@ -67,7 +67,7 @@ void peer_fini(struct peer *p)
 		json_free(p->sent[--p->sent_n].doc);
 }
 
-static char *print(const char *fmt, va_list ap)
+static PRINTF_LIKE(1, 0) char *print(const char *fmt, va_list ap)
 {
 	static char texts[TEXTS][TEXT_MAX];
 	static unsigned next;

@@ -74,17 +74,30 @@ int mcp_asking_open(struct mcp_asking *a, const struct seal_ring *ring, struct s
 
 /* --- ask.c: who asks --- */
 
+bool mcp_ask_can(const struct mcp_call *c, unsigned needs); /* MCP_CAN_… */
+/* That of c, made at the first use; NULL without memory. */
+struct mcp_asking *mcp_asking_of(struct mcp_call *c, struct err *e);
+/* Runs the handler, at once or when it has returned; c may be gone then. */
+void mcp_ask_run_again(struct mcp_call *c);
+/* The same, and a task goes on, if no question is open. */
+void mcp_ask_settled(struct mcp_call *c);
 /* The open questions as InputRequests. */
 void mcp_ask_write(struct json_writer *w, const struct mcp_call *c);
-
 /* Takes what answers has for the open questions of c; keys that are none are ignored. */
 int mcp_ask_take(struct mcp_call *c, const struct json_val *answers, struct rpc_fault *f) MUST_USE;
 
-/* Runs the handler again if no question is open; c may be gone then. */
-void mcp_ask_settled(struct mcp_call *c);
+/* --- ask_modern.c --- */
+
+/* Answers the call with its questions, unless answers came with it. asked: there are new ones. c may
+ * be gone then. */
+int mcp_ask_modern(struct mcp_call *c, bool asked, struct err *e) MUST_USE;
+
+/* --- ask_legacy.c --- */
 
 /* Sends the open questions that no legacy client has to this one. */
 int mcp_ask_send(struct mcp_call *c, struct mcp_session *s, void *stream, struct err *e) MUST_USE;
+/* Takes back those that clients have. */
+void mcp_ask_withdraw(struct mcp_call *c, const char *reason);
 
 /* --- task.c: of a task's questions --- */
 

@@ -15,8 +15,8 @@
  *	tool.c		tools: checked and compiled
  *	row.c		rows of lists as JSON
  *	result.c	results and contents as JSON
- *	ask.c		questions to the client
- *	task.c		tasks
+ *	ask*.c		questions to the client: asking.c holds them, question.c says what each is
+ *	task*.c		tasks
  *
  * Two counts keep a message that came in: `refs`, as calls borrow their arguments, and `awaited`, the
  * answers that its stream still waits for. What is written goes through one buffer of the server: a

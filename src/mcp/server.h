@@ -563,7 +563,9 @@ struct mcp_ask {
  *
  * Modern clients get input_required with a sealed requestState and the handler runs in the call of
  * their retry, legacy clients get requests of ours on the call's stream, tasks wait for tasks/update.
- * So between the runs only mcp_call_state() is certain to be kept: mcp_call_data() is not.
+ * So between the runs only mcp_call_state() is certain to be kept: mcp_call_data() is not. A client
+ * may send a requestState more than once while it is valid: what must happen once is the handler's
+ * affair.
  *
  * -1 where it can't be asked: ERR_CLIENT_CANT where the client did not declare the capability (what
  * the handler then ends the call with is its own affair: mcp_call_cant_ask() is the usual way),

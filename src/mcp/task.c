@@ -14,20 +14,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "json/utf8.h"
 #include "mcp/asking.h"
-#include "mcp/question.h"
 
 enum {
 	BYTES_MAX = 256 << 20, /* of all results, and of the requests of those that run */
 	SHARE = 10, /* a principal may have one of so many tasks */
 	TTL_MIN = 1000,
-	TTL_MAX = 24 * 3600 * 1000,
 	MESSAGE_MAX = 1024,
-	MS = 1000,
 };
 
 /* --- one task --- */
@@ -77,7 +73,7 @@ static void unlist(struct mcp_task *t)
 		task_free(t);
 }
 
-static void set_message(struct mcp_task *t, const char *message)
+void mcp_task_set_message(struct mcp_task *t, const char *message)
 {
 	struct str cut = utf8_cut(str_of(message), MESSAGE_MAX);
 
@@ -86,11 +82,13 @@ static void set_message(struct mcp_task *t, const char *message)
 		t->message = strndup(cut.p, cut.n);
 }
 
-static void set_ttl(struct mcp_task *t, unsigned ttl_ms)
+void mcp_task_set_ttl(struct mcp_task *t, unsigned ttl_ms)
 {
 	struct mcp_tasks *all = t->server->tasks;
 
-	t->ttl_ms = ttl_ms < TTL_MIN ? TTL_MIN : ttl_ms > TTL_MAX ? TTL_MAX : ttl_ms;
+	t->ttl_ms = ttl_ms < TTL_MIN	      ? TTL_MIN
+		  : ttl_ms > MCP_TASK_TTL_MAX ? MCP_TASK_TTL_MAX
+					      : ttl_ms;
 	t->expires_ms = t->server->o.now_ms() + t->ttl_ms;
 	if (t->expires_ms < all->expires_ms)
 		all->expires_ms = t->expires_ms;
@@ -206,127 +204,6 @@ struct mcp_task *mcp_task_find(const struct mcp_request *q, struct rpc_fault *f)
 	return NULL;
 }
 
-/* --- what a client sees --- */
-
-static const char *status_of(const struct mcp_task *t)
-{
-	switch (t->state) {
-	case MCP_TASK_WORKING:
-		return "working";
-	case MCP_TASK_ASKS:
-		return "input_required";
-	case MCP_TASK_DONE:
-		/* a tool's own failure is a result; 2025-11-25 saw that otherwise */
-		return t->is_error && !t->profile->modern ? "failed" : "completed";
-	case MCP_TASK_FAULT:
-		return "failed";
-	case MCP_TASK_CANCELLED:
-		return "cancelled";
-	}
-	return "failed";
-}
-
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_write_key(w, key);
-	json_write_text(w, text);
-}
-
-static void put_uint(struct json_writer *w, const char *key, uint64_t u)
-{
-	json_write_key(w, key);
-	json_write_uint(w, u);
-}
-
-static void put_time(struct json_writer *w, const char *key, uint64_t ms)
-{
-	time_t seconds = (time_t)(ms / MS);
-	char text[48], day[32];
-	struct tm tm;
-
-	gmtime_r(&seconds, &tm);
-	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, sizeof(text), "%s.%03uZ", day, (unsigned)(ms % MS));
-	put_text(w, key, text);
-}
-
-static void put_details(struct json_writer *w, const struct mcp_task *t)
-{
-	if (t->state == MCP_TASK_DONE) {
-		json_write_key(w, "result");
-		json_write_raw(w, (struct str){ t->result, t->result_n });
-	} else if (t->state == MCP_TASK_FAULT) {
-		json_write_key(w, "error");
-		rpc_write_error(w, t->fault);
-	} else if (t->state == MCP_TASK_ASKS) {
-		json_write_key(w, "inputRequests");
-		mcp_ask_write(w, t->call);
-	}
-}
-
-void mcp_task_write(struct json_writer *w, const struct mcp_task *t, bool details)
-{
-	bool modern = t->profile->modern;
-	const char *message = t->message		 ? t->message
-			    : t->state == MCP_TASK_FAULT ? t->fault->message
-							 : NULL;
-
-	put_text(w, "taskId", t->id);
-	put_text(w, "status", status_of(t));
-	if (message)
-		put_text(w, "statusMessage", message);
-	put_time(w, "createdAt", t->made_ms);
-	put_time(w, "lastUpdatedAt", t->changed_ms);
-	put_uint(w, modern ? "ttlMs" : "ttl", t->ttl_ms);
-	put_uint(w, modern ? "pollIntervalMs" : "pollInterval", t->poll_ms);
-	if (details && modern)
-		put_details(w, t);
-}
-
-static struct mcp_session *session_of(const struct mcp_task *t)
-{
-	struct mcp_session *s = t->server->sessions;
-
-	while (s && s->number != t->session)
-		s = s->next;
-	return s;
-}
-
-struct mcp_session *mcp_task_session(const struct mcp_call *c)
-{
-	return c->task && !c->profile->modern ? session_of(c->task) : NULL;
-}
-
-static void notify_session(const struct mcp_task *t)
-{
-	struct mcp_session *s = session_of(t);
-	struct json_writer *w;
-
-	if (!s)
-		return;
-	w = mcp_out_begin(t->server);
-	rpc_write_notification(w, "notifications/tasks/status");
-	json_write_object(w);
-	mcp_task_write(w, t, false);
-	json_write_object_end(w);
-	rpc_write_end(w);
-	mcp_out_notify(s, NULL);
-}
-
-static void write_members(struct json_writer *w, void *task)
-{
-	mcp_task_write(w, task, true);
-}
-
-void mcp_task_changed(struct mcp_task *t)
-{
-	t->changed_ms = t->server->o.wall_ms();
-	if (t->profile->modern)
-		mcp_listen_task(t->server, str_of(t->id), "notifications/tasks", write_members, t);
-	else
-		notify_session(t);
-}
-
 /* Purges nothing: it is asked while a task that ends is told of. */
 bool mcp_task_is_seen(struct mcp_session *s, struct str id)
 {
@@ -345,7 +222,7 @@ bool mcp_task_is_seen(struct mcp_session *s, struct str id)
 	return t && t->profile->modern && str_is(mcp_principal(s->server, s->data), t->owner);
 }
 
-/* --- from a call to a task --- */
+/* --- into the store --- */
 
 static int check_room(struct mcp_server *srv, struct str owner, struct err *e)
 {
@@ -397,136 +274,17 @@ static int list(struct mcp_task *t, struct err *e)
 	return err_set(e, ERR_LIMIT, "%u tasks are kept", t->server->o.tasks_max);
 }
 
-static void answer_created(const struct mcp_task *t)
-{
-	struct mcp_call *c = t->call;
-	struct json_writer *w = mcp_call_result_begin(c);
-
-	json_write_object(w);
-	if (c->profile->modern) {
-		put_text(w, "resultType", "task");
-		mcp_task_write(w, t, false);
-	} else {
-		json_write_key(w, "task");
-		json_write_object(w);
-		mcp_task_write(w, t, false);
-		json_write_object_end(w);
-	}
-	mcp_result_close(w, c->server, c->profile, STR_NONE);
-	rpc_write_end(w);
-}
-
-static void apply(struct mcp_task *t, const struct mcp_task_options *o, unsigned ttl_ms)
-{
-	unsigned own = o && o->ttl_ms ? o->ttl_ms : t->server->o.task_ttl_ms;
-
-	set_ttl(t, ttl_ms ? ttl_ms : own);
-	if (o && o->poll_ms)
-		t->poll_ms = o->poll_ms;
-	if (o && o->message)
-		set_message(t, o->message);
-}
-
-/* The task is in the store before its client hears of it. ttl_ms: what the client wants, or 0. */
-static int make_task(struct mcp_call *c, const struct mcp_task_options *o, unsigned ttl_ms,
-		     struct err *e)
+struct mcp_task *mcp_task_add(struct mcp_call *c, struct err *e)
 {
 	AUTO(task_free) struct mcp_task *t = NULL;
 
 	mcp_tasks_purge(c->server);
 	if (check_room(c->server, mcp_principal(c->server, c->data), e) < 0)
-		return -1;
+		return NULL;
 	t = task_new(c, e);
 	if (!t || list(t, e) < 0)
-		return -1;
-	apply(t, o, ttl_ms);
-	answer_created(t);
-	c->task = t;
-	mcp_call_detach(take_ptr(t)->call);
-	return 0;
-}
-
-bool mcp_call_can_task(const struct mcp_call *c)
-{
-	if (c->task)
-		return true;
-	return c->kind == MCP_CALL_TOOL && c->tool->task != MCP_TASK_NEVER && c->server->o.tasks &&
-	       c->profile->modern && (c->can & MCP_CAN_TASKS);
-}
-
-int mcp_call_to_task(struct mcp_call *c, const struct mcp_task_options *o, struct err *e)
-{
-	if (c->task) {
-		/* 2025-11-25's client has said how long */
-		struct mcp_task_options rest = o ? *o : (struct mcp_task_options){ 0 };
-
-		apply(c->task, &rest, c->task->ttl_ms);
-		return 0;
-	}
-	if (!mcp_call_can_task(c))
-		return err_set(e, ERR_CLIENT_CANT, "the client can't have this call as a task");
-	if (!mcp_call_is_wanted(c))
-		return err_set(e, ERR_CANCELLED, "the call was cancelled");
-	return make_task(c, o, 0, e);
-}
-
-bool mcp_call_is_task(const struct mcp_call *c)
-{
-	return c->task != NULL;
-}
-
-void mcp_call_task_status(struct mcp_call *c, const char *message)
-{
-	if (!c->task || mcp_task_has_ended(c->task))
-		return;
-	set_message(c->task, message);
-	c->task->changed_ms = c->server->o.wall_ms();
-}
-
-/* --- before the first run --- */
-
-static int refuse(struct rpc_fault *f, const struct mcp_call *c, const char *why)
-{
-	return rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "tool %s %s", c->tool->name, why);
-}
-
-static int begin_old(struct mcp_call *c, const struct json_val *wish, struct rpc_fault *f)
-{
-	uint64_t ttl_ms = 0;
-	struct err e;
-
-	if (json_type(wish) != JSON_OBJECT)
-		return mcp_takes("task", "an object", wish, f);
-	if (json_get(wish, "ttl") && !json_uint64(json_get(wish, "ttl"), &ttl_ms))
-		return rpc_fault_set(f, RPC_INVALID_PARAMS, "task.ttl takes milliseconds");
-	if (c->tool->task == MCP_TASK_NEVER)
-		return refuse(f, c, "can't be called as a task; leave params.task out");
-	if (make_task(c, NULL, ttl_ms < TTL_MAX ? (unsigned)ttl_ms : TTL_MAX, &e) < 0)
-		return mcp_fault_of(f, &e);
-	return 0;
-}
-
-int mcp_task_before(struct mcp_call *c, struct rpc_fault *f)
-{
-	const struct json_val *wish = json_get(c->params, "task");
-	bool required = c->tool->task == MCP_TASK_REQUIRED;
-	struct err e;
-
-	if (!c->server->o.tasks)
-		return 0;
-	if (c->profile->modern)
-		return required && !(c->can & MCP_CAN_TASKS) ? mcp_fault_missing(f, MCP_CAN_TASKS)
-							     : 0;
-	if (c->profile->old_tasks && wish)
-		return begin_old(c, wish, f);
-	if (c->profile->old_tasks && required)
-		return refuse(f, c, "is only called as a task; send params.task");
-	if (!required)
-		return 0;
-	err_set(&e, ERR_CLIENT_CANT, "tool %s runs as a task, which revision %s has not",
-		c->tool->name, c->profile->version);
-	mcp_call_fail(c, &e);
-	return 1;
+		return NULL;
+	return take_ptr(t);
 }
 
 /* --- while it runs --- */
@@ -557,19 +315,6 @@ void mcp_task_send_questions(struct mcp_task *t)
 			log_error("mcp: task %s: %s", t->id, e.msg);
 		return;
 	}
-}
-
-void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c)
-{
-	if (!c->task || c->profile->modern)
-		return;
-	json_write_key(w, "_meta");
-	json_write_object(w);
-	json_write_key(w, MCP_META_TASK);
-	json_write_object(w);
-	put_text(w, "taskId", c->task->id);
-	json_write_object_end(w);
-	json_write_object_end(w);
 }
 
 /* --- its end --- */

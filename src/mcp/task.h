@@ -1,14 +1,17 @@
 #pragma once
 /*
- * Tasks: calls of tools that outlive their request. task.c keeps them, task_method.c is what clients
- * say about them. Two protocols, one store: the extension io.modelcontextprotocol/tasks for modern
+ * Tasks: calls of tools that outlive their request. task_call.c makes them of calls, task.c keeps
+ * them, task_view.c is what clients see of them, task_method.c what they say about them. Two protocols, one store: the extension io.modelcontextprotocol/tasks for modern
  * clients, and what was in the core of 2025-11-25 (basic/utilities/tasks). A task is seen by the
  * principal that it was made for, in the era in which it was made; for all others it is not there.
  */
 #include "base/id.h"
 #include "mcp/core.h"
 
-enum { MCP_TASK_WAITERS = 8 };
+enum {
+	MCP_TASK_WAITERS = 8,
+	MCP_TASK_TTL_MAX = 24 * 3600 * 1000,
+};
 
 enum mcp_task_state {
 	MCP_TASK_WORKING,
@@ -46,6 +49,11 @@ struct mcp_tasks {
 	uint64_t expires_ms; /* of the first that will; or before */
 	size_t bytes;
 };
+
+/* A task of the call, in the store, without a time yet. ERR_LIMIT where there is no room. */
+struct mcp_task *mcp_task_add(struct mcp_call *c, struct err *e) MUST_USE;
+void mcp_task_set_ttl(struct mcp_task *t, unsigned ttl_ms); /* from now; within bounds */
+void mcp_task_set_message(struct mcp_task *t, const char *message); /* copied, cut; may be NULL */
 
 /* The task of that id, if q may see it; NULL with the fault -32602. */
 struct mcp_task *mcp_task_find(const struct mcp_request *q, struct rpc_fault *f) MUST_USE;

@@ -26,23 +26,21 @@ const struct str sound = { (const char *)wav, sizeof(wav) };
 
 void say(struct mcp_call *c, const char *fmt, ...)
 {
+	autofree char *text = NULL;
 	struct err e;
 	va_list args;
-	char *text;
 	int n;
 
 	va_start(args, fmt);
-	n = vsnprintf(NULL, 0, fmt, args);
+	n = vasprintf(&text, fmt, args);
 	va_end(args);
-	text = arena_alloc(mcp_call_arena(c), (size_t)n + 1, &e);
-	if (!text) {
-		mcp_call_fail(c, &e);
+	if (n >= 0) {
+		mcp_call_text(c, (struct str){ text, (size_t)n });
 		return;
 	}
-	va_start(args, fmt);
-	vsnprintf(text, (size_t)n + 1, fmt, args);
-	va_end(args);
-	mcp_call_text(c, str_of(text));
+	text = NULL;
+	err_set(&e, ERR_LIMIT, "out of memory");
+	mcp_call_fail(c, &e);
 }
 
 const char *text_of(struct mcp_call *c, const struct json_val *object, const char *member)

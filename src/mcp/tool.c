@@ -4,6 +4,8 @@
 #include "mcp/core.h"
 #include "mcp/tool.h"
 
+enum { OUTPUT_DEPTH = 512 };
+
 static bool is_name(const char *name)
 {
 	size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -53,7 +55,7 @@ static int add_param(struct mcp_prepared *p, const struct mcp_path *at,
 {
 	const struct json_val *type = json_get(schema, "type");
 	struct str name = json_str(json_get(schema, "x-mcp-header"));
-	struct mcp_param *param = &p->params[p->n];
+	struct mcp_param *param;
 
 	if (!is_token(name))
 		return err_set(e, ERR_BUG, "x-mcp-header takes a token of RFC 9110");
@@ -69,6 +71,11 @@ static int add_param(struct mcp_prepared *p, const struct mcp_path *at,
 	}
 	if (p->n == MCP_PARAMS_MAX)
 		return err_set(e, ERR_BUG, "more than %d x-mcp-header", MCP_PARAMS_MAX);
+	param = realloc(p->params, (p->n + 1) * sizeof(*param));
+	if (!param)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	p->params = param;
+	param = &p->params[p->n];
 	*param = (struct mcp_param){ .name = name };
 	for (; at; at = at->up) {
 		if (param->depth == MCP_PARAM_DEPTH)
@@ -130,6 +137,7 @@ static void prepared_free(struct mcp_prepared *p)
 	if (!p)
 		return;
 	json_free(p->input);
+	free(p->params);
 	schema_free(p->output);
 	free(p);
 }
@@ -177,6 +185,8 @@ static struct mcp_prepared *prepare(const struct mcp_tool *t, struct err *e)
 	if (find_params(p, NULL, json_root(p->input), true, e) < 0 || prepare_output(t, p, e) < 0 ||
 	    check_meta(t, e) < 0)
 		return NULL;
+	if (p->n == 0)
+		json_free(take_ptr(p->input));
 	return take_ptr(p);
 }
 
@@ -211,7 +221,11 @@ bool mcp_tool_is_structured(const struct mcp_tool *t, const struct mcp_profile *
 
 int mcp_tool_check_output(const struct mcp_tool *t, struct str structured, struct err *e)
 {
-	AUTO(json_free) struct json_doc *d = json_parse(structured, NULL, e);
+	/* as large as an answer may be, which is more than a message of a client */
+	const struct json_options o = { .bytes = structured.n + 1,
+					.values = structured.n + 1,
+					.depth = OUTPUT_DEPTH };
+	AUTO(json_free) struct json_doc *d = json_parse(structured, &o, e);
 	int rc = d ? schema_check(t->prepared->output, json_root(d), NULL, e) : -1;
 
 	if (rc == 0)

@@ -19,8 +19,8 @@ struct mcp_param {
 };
 
 struct mcp_prepared {
-	struct json_doc *input; /* what the names are borrowed from */
-	struct mcp_param params[MCP_PARAMS_MAX];
+	struct json_doc *input; /* what the names are borrowed from; NULL where there are none */
+	struct mcp_param *params;
 	size_t n;
 	struct schema *output; /* NULL: none */
 	bool object_output; /* it is of type object, as revisions before 2026-07-28 want it */

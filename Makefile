@@ -28,6 +28,11 @@ bench: ## measure beside the peers of the same run
 	@$(MAKE) -s all
 	@bench/run
 
+bench-mcp: ## measure MCP servers beside each other
+	@scripts/deps bench
+	@$(MAKE) -s all
+	@bench/mcp/run
+
 install: ## install what `make` built to PREFIX, below DESTDIR
 	@scripts/install "$(PREFIX)" $(if $(DESTDIR),"$(abspath $(DESTDIR))")
 
@@ -56,6 +61,6 @@ clean: ## remove what was built
 	rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test conformance bench install asan clang check format fuzz clean help
+.PHONY: all demo test conformance bench bench-mcp install asan clang check format fuzz clean help

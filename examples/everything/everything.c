@@ -70,9 +70,17 @@ static struct mcp_server *new_server(struct everything *ev, struct err *e)
 	return mcp_server_new(&o, e);
 }
 
+/* Nobody can ask for what tasks come to any more. */
+static void on_stdio_closed(void *owner)
+{
+	mcp_server_end_tasks(((struct everything *)owner)->server);
+}
+
 static int serve_stdio(struct everything *ev, struct err *e)
 {
-	struct mcp_stdio_options o = { .drain_ms = DRAIN_MS };
+	struct mcp_stdio_options o = { .drain_ms = DRAIN_MS,
+				       .on_closed = on_stdio_closed,
+				       .owner = ev };
 	struct mcp_stdio *t;
 
 	if (mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)

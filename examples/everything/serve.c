@@ -24,10 +24,12 @@ static void on_closed(void *arg)
 {
 }
 
+/* Nobody can ask for what tasks come to any more. */
 static void on_door_closed(void *arg)
 {
 	struct serving *s = arg;
 
+	mcp_server_end_tasks(s->ev->server);
 	mcp_http_close(s->http, on_closed, NULL);
 	mcp_sse_close(s->sse, on_closed, NULL);
 }

@@ -213,6 +213,10 @@ struct mcp_server_options {
 /* Copies the options, not what they point to: that is borrowed until mcp_server_free(). NULL with
  * ERR_BUG where something required is missing or unfit to be sent, ERR_LIMIT without memory. */
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e) MUST_USE;
+/* Cancels the tasks that run: the server goes down, and their handlers still have a loop to end them
+ * with. */
+void mcp_server_end_tasks(struct mcp_server *srv);
+
 /* NULL-safe. All sessions are closed and all calls ended; tasks that still run are cancelled, and
  * their handlers end them in on_cancel then. */
 void mcp_server_free(struct mcp_server *srv);

@@ -167,6 +167,20 @@ void mcp_tasks_free(struct mcp_tasks *tasks)
 	free(tasks);
 }
 
+void mcp_server_end_tasks(struct mcp_server *srv)
+{
+	struct mcp_task *t = first_of(srv);
+
+	while (t) {
+		if (mcp_task_has_ended(t)) {
+			t = next_of(t);
+			continue;
+		}
+		mcp_task_cancel(t);
+		t = first_of(srv);
+	}
+}
+
 void mcp_tasks_count(const struct mcp_server *srv, struct mcp_counts *ret)
 {
 	if (!srv->tasks)

@@ -512,9 +512,16 @@ static void test_bounded(void **state)
 	mcp_server_counts(srv, &counts);
 	assert_int_equal(counts.tasks, 4);
 	assert_true(counts.task_bytes > 0);
-	/* those that run are cancelled with the server */
+	/* those that run are cancelled with the server, or before it */
 	peer_fini(&p);
 	peer_fini(&bob);
+	end_held(0, "done");
+	mcp_server_end_tasks(srv);
+	assert_int_equal(cancels, 3);
+	mcp_server_end_tasks(srv);
+	open_peer(&p, srv, "bob");
+	make(&p, "job");
+	peer_fini(&p);
 	mcp_server_free(take_ptr(srv));
 	assert_int_equal(cancels, 4);
 }

@@ -13,6 +13,9 @@
  * One thread. Every callback comes from inside a function of this header; handlers may call
  * mcp_call_*, mcp_session_* and mcp_server_changed() back at any point, except that nothing closes a
  * session from inside `send`. Texts that are called JSON are valid, and on one line.
+ *
+ * Pages of the specification are named as they are of 2026-07-28 (server/tools), with the revision
+ * before them where only an older one has the page (2025-11-25: basic/lifecycle).
  */
 #include "base/arena.h"
 #include "json/field.h"
@@ -56,6 +59,7 @@ enum mcp_hint { MCP_UNSAID, MCP_NO, MCP_YES };
  * tasks is told so in place of a call. */
 enum mcp_tasking { MCP_TASK_NEVER, MCP_TASK_OPTIONAL, MCP_TASK_REQUIRED };
 
+/* server/tools */
 struct mcp_tool {
 	const char *name; /* [A-Za-z0-9_.-], 1 to 64 */
 	const char *title;
@@ -72,6 +76,7 @@ struct mcp_tool {
 	struct mcp_prepared *prepared; /* by mcp_tool_prepare() */
 };
 
+/* server/resources */
 struct mcp_resource {
 	const char *uri, *name; /* required */
 	const char *title, *description, *mime, *meta;
@@ -97,6 +102,7 @@ struct mcp_argument {
 	bool required; /* its absence is answered for the handler */
 };
 
+/* server/prompts */
 struct mcp_prompt {
 	const char *name; /* required */
 	const char *title, *description, *meta;
@@ -144,7 +150,8 @@ struct mcp_handler {
 	void (*read)(void *owner, struct mcp_call *c);
 	/* A listed prompt: mcp_call_prompt(). Ends with mcp_call_messages(). NULL: as above. */
 	void (*get)(void *owner, struct mcp_call *c);
-	/* mcp_call_completion(); ends with mcp_call_values(). NULL: no such capability. */
+	/* mcp_call_completion(); ends with mcp_call_values(). NULL: no such capability.
+	 * server/utilities/completion. */
 	void (*complete)(void *owner, struct mcp_call *c);
 };
 
@@ -177,7 +184,7 @@ struct mcp_server_options {
 	size_t extensions_n;
 
 	/* How long a modern client may keep a list or the answer to discover, and whether others may
-	 * see it. A read resource: mcp_call_cache(). */
+	 * see it. A read resource: mcp_call_cache(). server/utilities/caching. */
 	uint64_t ttl_ms;
 	bool cache_public;
 
@@ -239,7 +246,7 @@ struct mcp_counts {
 };
 void mcp_server_counts(const struct mcp_server *srv, struct mcp_counts *ret);
 
-/* A list is not what it was: tells the clients that want to know. */
+/* A list is not what it was: tells the clients that want to know. basic/patterns/subscriptions. */
 void mcp_server_changed(struct mcp_server *srv, unsigned lists);
 /* A resource's contents are not what they were: tells who subscribed to it. */
 void mcp_server_updated(struct mcp_server *srv, struct str uri);
@@ -251,7 +258,7 @@ bool mcp_uri_match(const char *uri_template, struct str uri, struct str *ret_val
 
 /* === messages and sessions: for transports ================================================ */
 
-/* What HTTP says beside the text; values without the white space around them. STR_NONE: absent. */
+/* basic/transports/streamable-http: what HTTP says beside the text; values without the white space around them. STR_NONE: absent. */
 struct mcp_http_head {
 	struct str protocol_version, method, name;
 	/* The value of Mcp-Param-<name>, case ignored; borrowed as long as the head. */
@@ -276,7 +283,7 @@ struct mcp_inbound *mcp_inbound_new(struct mcp_server *srv, struct str text,
 void mcp_inbound_free(struct mcp_inbound *in);
 AUTO_DEFINE(mcp_inbound_free, struct mcp_inbound)
 
-/* The rules are those of reference "routing ladder": the body decides, the head is held to it. */
+/* The body decides, the head is held to it: the ladder of docs/mcp-protocol.md. */
 enum mcp_era mcp_inbound_era(const struct mcp_inbound *in);
 /* A legacy initialize: needs a session that has seen nothing. */
 bool mcp_inbound_is_initialize(const struct mcp_inbound *in);
@@ -366,7 +373,7 @@ AUTO_DEFINE(mcp_session_close, struct mcp_session)
 
 void *mcp_session_data(const struct mcp_session *s);
 
-/* The revision negotiated by initialize; NULL before it, and for modern clients. Static. */
+/* The revision negotiated by initialize (2025-11-25: basic/lifecycle); NULL before it, and for modern clients. Static. */
 const char *mcp_session_version(const struct mcp_session *s);
 
 /* "name/version" as the client said in initialize, else "". At most 127 bytes; borrowed. */
@@ -430,7 +437,7 @@ const char *mcp_call_label(const struct mcp_call *c);
 void mcp_call_set_data(struct mcp_call *c, void *data);
 void *mcp_call_data(const struct mcp_call *c);
 
-/* on_cancel: the client cancelled, or the session ended. Called at most once and not after the call
+/* basic/patterns/cancellation. on_cancel: the client cancelled, or the session ended. Called at most once and not after the call
  * is done; the handler still ends the call, there or later, and the answer goes nowhere. data is
  * the handler's. Called at once if the call is cancelled already. */
 void mcp_call_on_cancel(struct mcp_call *c, void (*on_cancel)(struct mcp_call *c, void *data),
@@ -440,7 +447,7 @@ bool mcp_call_cancelled(const struct mcp_call *c);
 /* True where the client asked for progress. */
 bool mcp_call_wants_progress(const struct mcp_call *c);
 
-/* Sends progress, if the client asked for it. What does not grow is dropped; what comes faster than
+/* basic/patterns/progress. Sends progress, if the client asked for it. What does not grow is dropped; what comes faster than
  * progress_ms is held and replaced by what follows; the last is always sent, before the answer.
  * total 0: not known. message may be NULL; it is cut at 1 KiB. */
 void mcp_call_progress(struct mcp_call *c, double progress, double total, const char *message);
@@ -457,7 +464,7 @@ enum mcp_level {
 	MCP_EMERGENCY,
 };
 
-/* A log message for the client, on the call's stream, if it wants that level: legacy clients get
+/* server/utilities/logging. A log message for the client, on the call's stream, if it wants that level: legacy clients get
  * MCP_INFO and above until they set another, modern ones nothing unless the request names a level.
  * logger may be NULL; data is JSON of any type. */
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, struct str data);
@@ -545,7 +552,8 @@ void mcp_call_messages(struct mcp_call *c, const char *description,
 void mcp_call_values(struct mcp_call *c, const struct str *values, size_t n, uint64_t total,
 		     bool has_more);
 
-/* --- asking the client: one handler for both eras --- */
+/* --- asking the client: one handler for both eras ---
+ * basic/patterns/mrtr, client/elicitation, client/sampling, client/roots */
 
 enum mcp_ask_kind {
 	MCP_ASK_FORM, /* elicitation/create, mode form */
@@ -592,7 +600,8 @@ bool mcp_call_can_ask(const struct mcp_call *c, enum mcp_ask_kind kind);
 /* Ends the call: -32021 with the capability for modern clients, a failure of the tool for others. */
 void mcp_call_cant_ask(struct mcp_call *c, enum mcp_ask_kind kind);
 
-/* --- tasks: calls of tools that outlive their request --- */
+/* --- tasks: calls of tools that outlive their request ---
+ * the extension io.modelcontextprotocol/tasks; 2025-11-25: basic/utilities/tasks */
 
 struct mcp_task_options {
 	unsigned ttl_ms, poll_ms; /* 0: the server's */

@@ -1,5 +1,7 @@
-/* URI templates, RFC 6570 level 1 and {+name}: is a URI an expansion of one? Backtracking is bounded by
- * the template: each variable takes as little as it can, and the last as much as is left. */
+/*
+ * URI templates, RFC 6570 level 1 and {+name}: is a URI an expansion of one? There is no backtracking:
+ * each variable takes as little as it can, and the last one all up to the literal at the end.
+ */
 #include "mcp/server.h"
 
 enum { URI_MAX = 8192 };

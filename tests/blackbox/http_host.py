@@ -1,7 +1,8 @@
-"""Starts tests/http's server, whose tools leave every step to the test."""
+"""Servers over HTTP: that of tests/http, whose tools leave every step to the test, and the hub."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -70,3 +71,32 @@ class HttpHost:
             self.proc.stdout.close()
         assert status == 0, (status, self.said())
         assert 'ERROR' not in self.said() and 'Sanitizer' not in self.said(), self.said()
+
+
+class Serving:
+    """A `holt serve` on a port of its own, and its token."""
+
+    def __init__(self, who, *arguments):
+        self.log = who.log()
+        with open(self.log, 'wb') as stderr:
+            self.proc = subprocess.Popen(
+                who.argv('serve', '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', *arguments),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, env=who.env, cwd='/',
+                start_new_session=True)
+        line = self.proc.stdout.readline().decode()
+        found = re.fullmatch(r'Listening on (http://127\.0\.0\.1:(\d+))\n', line)
+        assert found, (line, open(self.log, encoding='utf-8').read())
+        self.url, self.port = found.group(1), int(found.group(2))
+        self.token = who.run('auth', 'token').stdout.decode().strip()
+        self.door = Door(('127.0.0.1', self.port), self.token)
+
+    def close(self):
+        if self.proc.poll() is None:
+            self.proc.send_signal(signal.SIGTERM)
+        try:
+            status = self.proc.wait(20)
+        finally:
+            self.proc.kill()
+            self.proc.wait()
+            self.proc.stdout.close()
+        assert status == 0, open(self.log, encoding='utf-8').read()[-4000:]

@@ -5,18 +5,19 @@ import os
 import pytest
 
 from client import LATEST
+from http_client import MODERN
 from who import node
 
 STEPS = ['tools', 'server', 'life', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
 
 
-def drive(who, script, least, mode=None):
+def drive(who, script, least, mode=None, version=LATEST):
     prefix, (program, *arguments) = who.prefix, who.argv('mcp', '--pool', '2')[len(who.prefix):]
     command = [*prefix, program, *arguments]
     seen = node(script, {'mode': mode, 'server': {'command': command[0], 'args': command[1:], 'env': who.env, 'cwd': '/'}},
                 least=least)
     assert [name for name in STEPS if name not in seen] == []
-    assert seen.get('version', LATEST) == LATEST  # version 1 does not tell
+    assert seen.get('version', version) == version  # version 1 does not tell
     assert seen['server']['name'] == 'holt'
     assert seen['failures'] == ['sandbox_not_found', 'invalid_arguments', 'invalid_arguments', 'path_not_found',
                                 'template_not_found']
@@ -33,4 +34,4 @@ def test_sdk_v2(who, residue):
 
 
 def test_sdk_v2_that_asks_for_the_modern_protocol_first(who, residue):
-    drive(who, 'v2.mjs', 20, 'auto')
+    drive(who, 'v2.mjs', 20, 'auto', MODERN)

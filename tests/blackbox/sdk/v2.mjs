@@ -1,16 +1,19 @@
-// The TypeScript SDK, version 2: asks for the modern protocol first, and falls back to initialize.
-import { Client } from '@modelcontextprotocol/client';
+// The TypeScript SDK, version 2, in one of its ways to find the era.
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { main } from './life.mjs';
+import { transportTo } from './transport.mjs';
 
 await main(async (server, mode) => {
 	const client = new Client({ name: 'blackbox-v2', version: '1.0.0' }, { versionNegotiation: { mode } });
-	const transport = new StdioClientTransport(server);
+	const transport = transportTo(server, StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport);
 	await client.connect(transport);
+	const version = client.getNegotiatedProtocolVersion();
 	return {
 		client,
 		transport,
 		call: (params, options) => client.callTool(params, options),
-		version: client.getNegotiatedProtocolVersion(),
+		alive: version >= '2026' ? () => client.discover() : undefined, // it has no ping
+		version,
 	};
 });

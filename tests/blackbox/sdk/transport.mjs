@@ -1,0 +1,7 @@
+// The way to a server: a program, or a URL with a token.
+export function transportTo(server, Stdio, Http, Sse) {
+	if (!server.url)
+		return new Stdio(server);
+	const requestInit = { headers: { Authorization: `Bearer ${server.token}` } };
+	return new (server.sse ? Sse : Http)(new URL(server.url), { requestInit });
+}

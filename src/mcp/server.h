@@ -258,7 +258,8 @@ bool mcp_uri_match(const char *uri_template, struct str uri, struct str *ret_val
 
 /* === messages and sessions: for transports ================================================ */
 
-/* basic/transports/streamable-http: what HTTP says beside the text; values without the white space around them. STR_NONE: absent. */
+/* basic/transports/streamable-http: what HTTP says beside the text; values without the white
+ * space around them. STR_NONE: absent. */
 struct mcp_http_head {
 	struct str protocol_version, method, name;
 	/* The value of Mcp-Param-<name>, case ignored; borrowed as long as the head. */
@@ -373,7 +374,8 @@ AUTO_DEFINE(mcp_session_close, struct mcp_session)
 
 void *mcp_session_data(const struct mcp_session *s);
 
-/* The revision negotiated by initialize (2025-11-25: basic/lifecycle); NULL before it, and for modern clients. Static. */
+/* The revision negotiated by initialize (2025-11-25: basic/lifecycle); NULL before it, and for
+ * modern clients. Static. */
 const char *mcp_session_version(const struct mcp_session *s);
 
 /* "name/version" as the client said in initialize, else "". At most 127 bytes; borrowed. */
@@ -437,9 +439,10 @@ const char *mcp_call_label(const struct mcp_call *c);
 void mcp_call_set_data(struct mcp_call *c, void *data);
 void *mcp_call_data(const struct mcp_call *c);
 
-/* basic/patterns/cancellation. on_cancel: the client cancelled, or the session ended. Called at most once and not after the call
- * is done; the handler still ends the call, there or later, and the answer goes nowhere. data is
- * the handler's. Called at once if the call is cancelled already. */
+/* basic/patterns/cancellation. on_cancel: the client cancelled, or the session ended. Called at
+ * most once and not after the call is done; the handler still ends the call, there or later, and
+ * the answer goes nowhere. data is the handler's. Called at once if the call is cancelled
+ * already. */
 void mcp_call_on_cancel(struct mcp_call *c, void (*on_cancel)(struct mcp_call *c, void *data),
 			void *data);
 bool mcp_call_cancelled(const struct mcp_call *c);
@@ -447,9 +450,9 @@ bool mcp_call_cancelled(const struct mcp_call *c);
 /* True where the client asked for progress. */
 bool mcp_call_wants_progress(const struct mcp_call *c);
 
-/* basic/patterns/progress. Sends progress, if the client asked for it. What does not grow is dropped; what comes faster than
- * progress_ms is held and replaced by what follows; the last is always sent, before the answer.
- * total 0: not known. message may be NULL; it is cut at 1 KiB. */
+/* basic/patterns/progress. Sends progress, if the client asked for it. What does not grow is
+ * dropped; what comes faster than progress_ms is held and replaced by what follows; the last is
+ * always sent, before the answer. total 0: not known. message may be NULL; it is cut at 1 KiB. */
 void mcp_call_progress(struct mcp_call *c, double progress, double total, const char *message);
 
 /* RFC 5424's, mildest first. */
@@ -464,9 +467,9 @@ enum mcp_level {
 	MCP_EMERGENCY,
 };
 
-/* server/utilities/logging. A log message for the client, on the call's stream, if it wants that level: legacy clients get
- * MCP_INFO and above until they set another, modern ones nothing unless the request names a level.
- * logger may be NULL; data is JSON of any type. */
+/* server/utilities/logging. A log message for the client, on the call's stream, if it wants that
+ * level: legacy clients get MCP_INFO and above until they set another, modern ones nothing unless
+ * the request names a level. logger may be NULL; data is JSON of any type. */
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, struct str data);
 
 /* Asks the transport to disconnect the client for now (2025-11-25 over HTTP); what is sent later

@@ -61,7 +61,8 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	c->prev = srv->conns.prev;
 	c->next = &srv->conns;
 	c->prev->next = c->next->prev = c;
-	c->deadline_ms = clock_ms() + srv->o.limits.header_ms;
+	c->idle_ms = clock_ms();
+	c->deadline_ms = c->idle_ms + srv->o.limits.header_ms;
 	server_tick(srv);
 	srv->stats.connections++;
 	srv->stats.connections_total++;
@@ -97,7 +98,7 @@ enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t 
 	if (srv->stats.connections < srv->o.limits.connections)
 		return MHD_YES;
 	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
-		if (c->state == CONN_IDLE && (!oldest || c->deadline_ms < oldest->deadline_ms))
+		if (c->state == CONN_IDLE && (!oldest || c->idle_ms < oldest->idle_ms))
 			oldest = c;
 	}
 	log_warn("%u connections are open; %s", srv->stats.connections,
@@ -117,9 +118,11 @@ void conn_set_state(struct conn *c, enum conn_state state)
 
 	c->state = state;
 	c->deadline_ms = 0;
-	if (state == CONN_IDLE)
-		c->deadline_ms = clock_ms() + l->idle_ms;
-	else if (state == CONN_BODY)
+	if (state == CONN_IDLE) {
+		c->idle_ms = clock_ms();
+		c->deadline_ms = c->idle_ms + l->idle_ms;
+	}
+	if (state == CONN_BODY)
 		c->deadline_ms = clock_ms() + l->body_ms;
 	else if (state == CONN_REPLYING && c->srv->given_up)
 		c->deadline_ms = clock_ms() + LAST_WORD_MS;

@@ -81,11 +81,12 @@ struct conn {
 	struct http_server *srv;
 	struct listener *listener;
 	struct MHD_Connection *mhd;
-	struct conn *next, *prev; /* the longest in its state first */
+	struct conn *next, *prev;
 	enum conn_state state;
 	int fd;
 	bool suspended;
 	bool watched; /* for its client's end */
+	uint64_t idle_ms; /* since when it is idle */
 	uint64_t deadline_ms; /* 0: none */
 	struct http_request q;
 	struct http_stream *stream;

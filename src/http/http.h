@@ -73,7 +73,7 @@ struct http_routes {
 /* 0 stands for the default, in brackets. */
 struct http_limits {
 	unsigned connections; /* in all [1024]; one too many: the one longest idle is closed */
-	unsigned connections_by_address; /* [= connections] */
+	unsigned connections_by_address; /* [0: any number]; one too many is closed */
 	unsigned headers; /* fields of a request [100] */
 	size_t header_bytes; /* request line and fields [16 KiB]; at most 64 KiB */
 	size_t body; /* of a request [4 MiB]; a route may say otherwise */

@@ -49,8 +49,6 @@ static void fill_limits(struct http_limits *l)
 	DEFAULT(header_ms);
 	DEFAULT(body_ms);
 	DEFAULT(idle_ms);
-	if (l->connections_by_address == 0)
-		l->connections_by_address = l->connections;
 	if (l->burst == 0)
 		l->burst = l->rate > UINT32_MAX / 2 ? UINT32_MAX : 2 * l->rate;
 	if (l->header_bytes < MEMORY_MIN)

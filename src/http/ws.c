@@ -19,6 +19,7 @@ enum {
 	PING_MS = 30000,
 	GOODBYE_MS = 3000, /* for the client's answer to our close */
 	QUEUED_MAX = 4096, /* frames; what a flood of pings can make us keep */
+	TURN_MAX = 128 << 10, /* bytes read before others get their turn */
 	NO_CLOSE_FRAME = 1006,
 };
 
@@ -35,6 +36,7 @@ struct http_ws {
 	uv_poll_t poll;
 	struct buf early; /* what the daemon had read already */
 	size_t early_read;
+	size_t turn; /* bytes that may still be read in this one */
 	bool owner_left, over, high, drained;
 	bool answered; /* the last ping, or there was none */
 	uint64_t ping_ms, goodbye_ms; /* when; 0: not */
@@ -108,9 +110,15 @@ static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *to, size_t n, i
 
 	if (ws->early_read < ws->early.n)
 		return take_early(ws, to, n);
-	got = recv(ws->fd, to, n, 0);
-	if (got > 0)
+	if (ws->turn == 0) {
+		wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
+		return -1;
+	}
+	got = recv(ws->fd, to, n < ws->turn ? n : ws->turn, 0);
+	if (got > 0) {
+		ws->turn -= (size_t)got;
 		return got;
+	}
 	wslay_event_set_error(context, got < 0 && (errno == EAGAIN || errno == EINTR)
 					       ? WSLAY_ERR_WOULDBLOCK
 					       : WSLAY_ERR_CALLBACK_FAILURE);
@@ -177,8 +185,10 @@ static unsigned close_code(const struct http_ws *ws)
 
 static void pump(struct http_ws *ws)
 {
-	bool ok = wslay_event_recv(ws->context) == 0;
+	bool ok;
 
+	ws->turn = TURN_MAX;
+	ok = wslay_event_recv(ws->context) == 0;
 	ok = wslay_event_send(ws->context) == 0 && ok;
 	if (is_over(ws)) {
 		ws->srv->stats.slow++;

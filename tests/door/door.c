@@ -55,9 +55,10 @@ static void run_show(void *owner, struct http_request *q)
 {
 	const char *who = http_request_principal(q);
 	struct str name = http_request_query(q, STR_LIT("name"));
-	char *text = malloc(8192);
+	enum { SIZE = 64 << 10 };
+	char *text = malloc(SIZE);
 	int n = snprintf(
-		text, 8192, "path=%.*s rest=%.*s who=%s name=%.*s%s x=%.*s n=%u peer=%s tls=%d",
+		text, SIZE, "path=%.*s rest=%.*s who=%s name=%.*s%s x=%.*s n=%u peer=%s tls=%d",
 		STR_ARG(http_request_path(q)), STR_ARG(http_request_rest(q)), who ? who : "-",
 		STR_ARG(name), name.p ? "" : "(none)",
 		STR_ARG(http_request_header(q, STR_LIT("X-Test"))),
@@ -155,6 +156,7 @@ struct stream {
 	uv_timer_t timer;
 	unsigned left;
 	size_t size;
+	bool hold; /* open after the last */
 };
 
 static void close_stream(struct stream *x)
@@ -180,15 +182,19 @@ static const struct http_stream_events stream_events = { on_stream_closed, on_st
 static void on_stream_tick(uv_timer_t *timer)
 {
 	struct stream *x = timer->data;
-	char *piece = malloc(x->size + 32);
+	char *piece;
 	int n;
 
+	if (x->left == 0 && x->hold) {
+		uv_timer_stop(timer);
+		return;
+	}
 	if (x->left == 0) {
 		http_stream_end(x->s);
-		free(piece);
 		close_stream(x);
 		return;
 	}
+	piece = malloc(x->size + 32);
 	n = sprintf(piece, "data: %u ", x->left--);
 	memset(piece + n, 'x', x->size);
 	memcpy(piece + (size_t)n + x->size, "\n\n", 2);
@@ -196,7 +202,8 @@ static void on_stream_tick(uv_timer_t *timer)
 	free(piece);
 }
 
-/* /stream/COUNT?ms=EVERY&size=BYTES: so many events, then the end; COUNT 0: none, and no end. */
+/* /stream/COUNT?ms=EVERY&size=BYTES: so many events, then the end, unless &hold; COUNT 0: none, and no
+ * end. */
 static void run_stream(void *owner, struct http_request *q)
 {
 	struct stream *x = calloc(1, sizeof(*x));
@@ -205,6 +212,7 @@ static void run_stream(void *owner, struct http_request *q)
 	struct err e;
 
 	x->left = (unsigned)strtoul(http_request_rest(q).p, NULL, 10);
+	x->hold = http_request_query(q, STR_LIT("hold")).p != NULL;
 	x->size = size.p ? strtoul(size.p, NULL, 10) : 0;
 	uv_timer_init(&host.loop, &x->timer);
 	x->timer.data = x;

@@ -398,6 +398,8 @@ void mcp_task_forget(struct mcp_call *c);
 /* The methods of tasks; NULL for other names. Row i of them, NULL behind the last. */
 const struct mcp_method *mcp_task_method(struct str name);
 const struct mcp_method *mcp_task_method_at(size_t i);
+/* Over HTTP, where nobody is told apart, tasks of one must not be shown to another. */
+bool mcp_tasks_are_listed(const struct mcp_session *s);
 /* May that session's principal watch the task? */
 bool mcp_task_is_seen(struct mcp_session *s, struct str id);
 void mcp_tasks_count(const struct mcp_server *srv, struct mcp_counts *ret);

@@ -106,9 +106,11 @@ static void put_extensions(struct json_writer *w, const struct mcp_server_option
 	json_write_object_end(w);
 }
 
-static void put_capabilities(struct json_writer *w, const struct mcp_server *srv,
+static void put_capabilities(struct json_writer *w, const struct mcp_session *s,
 			     const struct mcp_profile *p)
 {
+	const struct mcp_server *srv = s->server;
+
 	json_write_key(w, "capabilities");
 	json_write_object(w);
 	put_list(w, srv, "tools", MCP_NEEDS_TOOLS, MCP_TOOLS);
@@ -120,8 +122,13 @@ static void put_capabilities(struct json_writer *w, const struct mcp_server *srv
 		put_empty(w, "logging");
 	if (mcp_offers(srv, MCP_NEEDS_TASKS) && p->old_tasks) {
 		json_write_key(w, "tasks");
-		json_write_raw(w, STR_LIT("{\"list\":{},\"cancel\":{},"
-					  "\"requests\":{\"tools\":{\"call\":{}}}}"));
+		json_write_object(w);
+		if (mcp_tasks_are_listed(s))
+			put_empty(w, "list");
+		put_empty(w, "cancel");
+		json_write_key(w, "requests");
+		json_write_raw(w, STR_LIT("{\"tools\":{\"call\":{}}}"));
+		json_write_object_end(w);
 	}
 	if (p->modern)
 		put_extensions(w, &srv->o);
@@ -130,12 +137,14 @@ static void put_capabilities(struct json_writer *w, const struct mcp_server *srv
 
 /* --- initialize --- */
 
-static void write_server(struct json_writer *w, const struct mcp_profile *p,
-			 const struct mcp_server *srv)
+static void write_server(struct json_writer *w, const struct mcp_session *s)
 {
+	const struct mcp_server *srv = s->server;
+	const struct mcp_profile *p = s->profile;
+
 	json_write_object(w);
 	mcp_put_text(w, "protocolVersion", p->version);
-	put_capabilities(w, srv, p);
+	put_capabilities(w, s, p);
 	json_write_key(w, "serverInfo");
 	mcp_write_implementation(w, p, &srv->o);
 	mcp_put_text(w, "instructions", srv->o.instructions);
@@ -162,7 +171,7 @@ static int initialize(const struct mcp_request *q, struct rpc_fault *f)
 	log_info("mcp: client %s, revision %s", s->client, s->profile->version);
 	w = mcp_out_begin(s->server);
 	rpc_write_result(w, &q->m->id);
-	write_server(w, s->profile, s->server);
+	write_server(w, s);
 	rpc_write_end(w);
 	mcp_out_answer(s, q->in, &q->m->id);
 	return 0;
@@ -179,7 +188,7 @@ static int discover(const struct mcp_request *q, struct rpc_fault *f)
 	mcp_result_open(w, q->profile);
 	json_write_key(w, "supportedVersions");
 	mcp_write_versions(w);
-	put_capabilities(w, srv, q->profile);
+	put_capabilities(w, q->s, q->profile);
 	mcp_put_text(w, "instructions", srv->o.instructions);
 	mcp_write_cache(w, q->profile, srv->o.ttl_ms, srv->o.cache_public);
 	json_write_key(w, "_meta");

@@ -1,5 +1,7 @@
 #include "mcp/question.h"
 
+#include <stdio.h>
+
 #include "json/schema.h"
 
 static bool is_object(const struct json_val *v)
@@ -101,18 +103,17 @@ const char *mcp_question_lack(enum mcp_ask_kind kind)
 int mcp_fault_missing(struct rpc_fault *f, unsigned needs)
 {
 	enum { BAD_REQUEST = 400 };
-	autobuf struct buf b = BUF_INIT(RPC_DATA_MAX - 1);
+	autobuf struct buf b = BUF_INIT(RPC_DATA_MAX / 2);
 	struct json_writer w = json_writer(&b);
 	struct err e;
 
-	rpc_fault_set(f, MCP_MISSING_CAPABILITY, "the client did not declare what this needs");
-	f->status = BAD_REQUEST;
-	json_write_object(&w);
-	json_write_key(&w, "requiredCapabilities");
 	mcp_can_write(&w, needs);
-	json_write_object_end(&w);
-	if (json_write_done(&w, &e) == 0)
-		memcpy(f->data, b.p, b.n + 1);
+	if (json_write_done(&w, &e) < 0)
+		return mcp_fault_of(f, &e);
+	rpc_fault_set(f, MCP_MISSING_CAPABILITY, "this needs what the client did not declare: %s",
+		      b.p);
+	f->status = BAD_REQUEST;
+	snprintf(f->data, sizeof(f->data), "{\"requiredCapabilities\":%s}", b.p);
 	return -1;
 }
 

@@ -189,7 +189,8 @@ struct mcp_server_options {
 	bool cache_public;
 
 	/* The name of a principal, by a session's data: what is sealed or kept for one is of no use
-	 * to another. Borrowed until it is called again. NULL: all are the same. */
+	 * to another. Borrowed until it is called again. NULL: all are the same; a task is then known
+	 * over HTTP to who knows its id, and listed for nobody. */
 	struct str (*principal)(void *owner, void *data);
 
 	/* Keys of requestState: the first seals, all open. n 0: a random one, so that nothing sealed

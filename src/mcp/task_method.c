@@ -236,6 +236,11 @@ static void put_cursor(struct json_writer *w, uint64_t serial)
 	json_write_base64(w, buf_str(&text));
 }
 
+bool mcp_tasks_are_listed(const struct mcp_session *s)
+{
+	return s->road != MCP_ROAD_HTTP || s->server->o.principal;
+}
+
 static const struct mcp_task *next_for(const struct mcp_request *q, const struct inflight_entry *x,
 				       uint64_t after)
 {
@@ -258,6 +263,9 @@ static int list(const struct mcp_request *q, struct rpc_fault *f)
 	struct json_writer *w;
 	uint64_t last;
 
+	if (!mcp_tasks_are_listed(q->s))
+		return rpc_fault_set(f, RPC_METHOD_NOT_FOUND,
+				     "tasks are not listed for clients without a name");
 	if (read_cursor(json_get(q->m->params, "cursor"), &last, f) < 0)
 		return -1;
 	mcp_tasks_purge(srv);

@@ -53,11 +53,21 @@ static void send(void *transport, void *stream, const struct mcp_out *m)
 
 static const struct mcp_transport transport = { .send = send };
 
-bool peer_init(struct peer *p, struct mcp_server *srv, const char *name)
+static bool init(struct peer *p, struct mcp_server *srv, const char *name, enum mcp_road road)
 {
 	*p = (struct peer){ .server = srv, .principal = name, .caps = "{}" };
-	p->session = mcp_session_new(srv, &transport, p, MCP_ROAD_LINES, p);
+	p->session = mcp_session_new(srv, &transport, p, road, p);
 	return p->session != NULL;
+}
+
+bool peer_init(struct peer *p, struct mcp_server *srv, const char *name)
+{
+	return init(p, srv, name, MCP_ROAD_LINES);
+}
+
+bool peer_init_http(struct peer *p, struct mcp_server *srv, const char *name)
+{
+	return init(p, srv, name, MCP_ROAD_HTTP);
 }
 
 void peer_fini(struct peer *p)

@@ -31,6 +31,8 @@ struct mcp_server *peer_server(const struct mcp_server_options *o);
 
 /* A client of it; principal is borrowed. False without memory. */
 bool peer_init(struct peer *p, struct mcp_server *srv, const char *principal);
+/* The same, but a legacy session over HTTP; its messages have no stream. */
+bool peer_init_http(struct peer *p, struct mcp_server *srv, const char *principal);
 void peer_fini(struct peer *p); /* closes the session */
 
 /* Sends one message as it is. */

@@ -657,6 +657,29 @@ static void test_old_list(void **state)
 	peer_fini(&bob);
 }
 
+/* Without names, a client over HTTP could see what others do. */
+static void test_old_list_of_the_nameless(void **state)
+{
+	struct mcp_server_options o = options();
+	AUTO(mcp_server_free) struct mcp_server *srv = NULL;
+	struct peer p;
+	struct err e;
+
+	o.name = o.version = "x";
+	srv = mcp_server_new(&o, &e);
+	assert_true(peer_init(&p, srv, "?"));
+	peer_initialize(&p, "2025-11-25", "{}");
+	assert_non_null(at(peer_response(&p, 0), "result|capabilities|tasks|list"));
+	assert_non_null(at(peer_legacy(&p, "tasks/list", "%s", ""), "result"));
+	peer_fini(&p);
+	assert_true(peer_init_http(&p, srv, "?"));
+	peer_initialize(&p, "2025-11-25", "{}");
+	assert_non_null(at(peer_response(&p, 0), "result|capabilities|tasks|cancel"));
+	assert_null(at(peer_response(&p, 0), "result|capabilities|tasks|list"));
+	assert_int_equal(int_at(peer_legacy(&p, "tasks/list", "%s", ""), "error|code"), -32601);
+	peer_fini(&p);
+}
+
 static void answer(struct peer *p, unsigned i, const char *result)
 {
 	const struct json_val *q = peer_sent(p, "elicitation/create", i);
@@ -798,6 +821,7 @@ int main(void)
 		cmocka_unit_test(test_old_failures),
 		cmocka_unit_test(test_old_agreement),
 		cmocka_unit_test(test_old_list),
+		cmocka_unit_test(test_old_list_of_the_nameless),
 		cmocka_unit_test(test_old_questions),
 		cmocka_unit_test(test_old_waiters),
 		cmocka_unit_test(test_old_question_times_out),

@@ -32,42 +32,50 @@ static size_t find(struct str s, const char *text, size_t n)
 	return s.n;
 }
 
+/* Takes the text of the template up to its next variable or end off the front of both. */
+static bool take_literal(const char **t, struct str *uri)
+{
+	size_t n = literal(*t);
+
+	if (uri->n < n || memcmp(uri->p, *t, n) != 0)
+		return false;
+	*t += n;
+	uri->p += n;
+	uri->n -= n;
+	return true;
+}
+
+/* Takes a variable off the template, and its value off the URI. */
+static bool take_value(const char **t, struct str *uri, struct str *ret)
+{
+	const char *name = *t + 1, *end = strchr(name, '}');
+	size_t n, length = uri->n;
+
+	if (!end)
+		return false;
+	*t = end + 1;
+	n = literal(*t);
+	if (n > 0 && (*t)[n] == '\0')
+		length = uri->n > n ? uri->n - n : 0; /* the last literal stands at the end */
+	else if (n > 0)
+		length = find(*uri, *t, n);
+	*ret = (struct str){ uri->p, length };
+	uri->p += length;
+	uri->n -= length;
+	return length > 0 && (takes_slash(name) || !has_slash(*ret));
+}
+
 bool mcp_uri_match(const char *t, struct str uri, struct str *ret_values, size_t max)
 {
-	size_t n = literal(t), found, i = 0;
+	struct str value;
 
-	if (uri.n > URI_MAX || uri.n < n || memcmp(uri.p, t, n) != 0)
+	if (uri.n > URI_MAX || !take_literal(&t, &uri))
 		return false;
-	t += n;
-	uri.p += n;
-	uri.n -= n;
-	while (*t == '{') {
-		const char *name = t + 1;
-		size_t name_n = strcspn(name, "}");
-		struct str value = uri;
-
-		if (name[name_n] != '}')
-			return false;
-		t = name + name_n + 1;
-		n = literal(t);
-		found = n > 0 ? find(uri, t, n) : uri.n;
-		if (n > 0 && found == uri.n)
-			return false;
-		/* the last literal stands at the end: {+name} may hold it before */
-		if (n > 0 && t[n] == '\0') {
-			if (uri.n < n || memcmp(uri.p + uri.n - n, t, n) != 0)
-				return false;
-			found = uri.n - n;
-		}
-		value.n = found;
-		if (value.n == 0 || (!takes_slash(name) && has_slash(value)))
+	for (size_t i = 0; *t == '{'; i++) {
+		if (!take_value(&t, &uri, &value) || !take_literal(&t, &uri))
 			return false;
 		if (ret_values && i < max)
 			ret_values[i] = value;
-		i++;
-		t += n;
-		uri.p += found + n;
-		uri.n -= found + n;
 	}
 	return uri.n == 0;
 }

@@ -7,7 +7,8 @@
  *	session.c	sessions: messages to methods, what is sent, requests of ours
  *	methods.c	the table of methods; initialize, discover, ping, levels, notifications
  *	list.c		the four lists, in pages
- *	listen.c	who wants to hear of changes: subscriptions/listen, resources/subscribe
+ *	listen.c	who hears of changes: subscriptions/listen, and what is sent
+ *	watch.c		resources/subscribe
  *	start.c		requests that become calls
  *	call.c		calls: from the request to its one answer
  *	done.c		how handlers end calls
@@ -275,6 +276,8 @@ bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p);
 bool mcp_offers(const struct mcp_server *srv, enum mcp_need need);
 /* Answers with a result that says nothing; 0. */
 int mcp_answer_empty(const struct mcp_request *q);
+/* "WHAT of at most MAX", or just WHAT where that is 0: -1 with -32603, limit_exceeded. */
+int mcp_over_limit(struct rpc_fault *f, const char *what, unsigned max);
 /* "X takes Y, not Z": -1 with -32602. */
 int mcp_takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f);
 
@@ -288,9 +291,8 @@ const struct mcp_prompt *const *mcp_prompts_of(struct mcp_session *s, size_t *re
 
 /* --- listen.c --- */
 
-mcp_method_fn mcp_listen_start, mcp_subscribe, mcp_unsubscribe;
+mcp_method_fn mcp_listen_start;
 void mcp_listens_end(struct mcp_session *s); /* each with its result */
-void mcp_uris_free(struct mcp_uris *u); /* NULL-safe */
 
 /* Sends a notification of a task to every listen that names it: write puts the members of params
  * beside _meta. Principals were compared when the listen began. */
@@ -300,6 +302,12 @@ void mcp_listen_task(struct mcp_server *srv, struct str task_id, const char *met
 /* --- start.c --- */
 
 mcp_method_fn mcp_tools_call, mcp_resources_read, mcp_prompts_get, mcp_complete;
+
+/* --- watch.c --- */
+
+mcp_method_fn mcp_subscribe, mcp_unsubscribe;
+bool mcp_watches(const struct mcp_session *s, struct str uri);
+void mcp_uris_free(struct mcp_uris *u); /* NULL-safe */
 
 /* --- call.c --- */
 

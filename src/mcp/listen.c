@@ -10,7 +10,6 @@
 
 enum {
 	FILTER_MAX = 1 << 20, /* bytes of a listen's request */
-	URI_MAX = 8192, /* bytes of a resource that a legacy session watches */
 	BAD_REQUEST = 400,
 };
 
@@ -197,24 +196,17 @@ static int read_filter(const struct mcp_request *q, struct mcp_listen *l, struct
 	return l->tasks && !(q->can & MCP_CAN_TASKS) ? lacks_tasks(f) : 0;
 }
 
-static int refuse(struct rpc_fault *f, const char *what, unsigned max)
-{
-	rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s of at most %u", what, max);
-	f->reason = err_info(ERR_LIMIT)->name;
-	return -1;
-}
-
 int mcp_listen_start(const struct mcp_request *q, struct rpc_fault *f)
 {
 	struct mcp_session *s = q->s;
 	autofree struct mcp_listen *l = calloc(1, sizeof(*l));
 
 	if (s->listening >= s->server->o.listens_max)
-		return refuse(f, "one listen too many", s->server->o.listens_max);
+		return mcp_over_limit(f, "one listen too many", s->server->o.listens_max);
 	if (json_footprint(q->in->doc) > FILTER_MAX)
-		return refuse(f, "bytes of a listen", FILTER_MAX);
+		return mcp_over_limit(f, "bytes of a listen", FILTER_MAX);
 	if (!l)
-		return refuse(f, "out of memory", 0);
+		return mcp_over_limit(f, "out of memory", 0);
 	if (read_filter(q, l, f) < 0)
 		return -1;
 	l->call = mcp_call_begin(q, MCP_CALL_INNER, f);
@@ -227,102 +219,6 @@ int mcp_listen_start(const struct mcp_request *q, struct rpc_fault *f)
 	s->listening++;
 	acknowledge(take_ptr(l));
 	return 0;
-}
-
-/* --- resources/subscribe --- */
-
-/* Owned URIs; one of many is found by looking at all, which is what an update does anyway. */
-struct mcp_uris {
-	size_t n, room;
-	char *p[];
-};
-
-static size_t find(const struct mcp_uris *u, struct str uri)
-{
-	size_t i = 0;
-
-	while (u && i < u->n && !str_is(uri, u->p[i]))
-		i++;
-	return i;
-}
-
-static bool watches(const struct mcp_uris *u, struct str uri)
-{
-	return u && find(u, uri) < u->n;
-}
-
-void mcp_uris_free(struct mcp_uris *u)
-{
-	for (size_t i = 0; u && i < u->n; i++)
-		free(u->p[i]);
-	free(u);
-}
-
-static int add(struct mcp_session *s, struct str uri)
-{
-	struct mcp_uris *u = s->watched;
-
-	if (!u || u->n == u->room) {
-		size_t n = u ? u->n : 0, room = n > 0 ? n * 2 : 4;
-
-		u = realloc(u, sizeof(*u) + room * sizeof(u->p[0]));
-		if (!u)
-			return -1;
-		u->n = n;
-		u->room = room;
-		s->watched = u;
-	}
-	u->p[u->n] = strndup(uri.p, uri.n);
-	if (!u->p[u->n])
-		return -1;
-	u->n++;
-	return 0;
-}
-
-static int read_uri(const struct mcp_request *q, struct str *ret, struct rpc_fault *f)
-{
-	const struct json_val *uri = json_get(q->m->params, "uri");
-
-	*ret = json_str(uri);
-	if (json_type(uri) != JSON_STR)
-		return mcp_takes("uri", "a string", uri, f);
-	if (ret->n > URI_MAX || memchr(ret->p, '\0', ret->n))
-		return rpc_fault_set(f, RPC_INVALID_PARAMS,
-				     "uri takes at most %d bytes, and no NUL", URI_MAX);
-	return 0;
-}
-
-int mcp_subscribe(const struct mcp_request *q, struct rpc_fault *f)
-{
-	struct mcp_session *s = q->s;
-	struct str uri;
-
-	if (read_uri(q, &uri, f) < 0)
-		return -1;
-	if (!watches(s->watched, uri)) {
-		if (s->watched && s->watched->n >= s->server->o.subscriptions_max)
-			return refuse(f, "one subscription too many",
-				      s->server->o.subscriptions_max);
-		if (add(s, uri) < 0)
-			return refuse(f, "out of memory", 0);
-	}
-	return mcp_answer_empty(q);
-}
-
-int mcp_unsubscribe(const struct mcp_request *q, struct rpc_fault *f)
-{
-	struct mcp_uris *u = q->s->watched;
-	struct str uri;
-
-	if (read_uri(q, &uri, f) < 0)
-		return -1;
-	if (watches(u, uri)) {
-		size_t i = find(u, uri);
-
-		free(u->p[i]);
-		u->p[i] = u->p[--u->n];
-	}
-	return mcp_answer_empty(q);
 }
 
 /* --- changes --- */
@@ -377,7 +273,7 @@ static void tell_updated(struct mcp_session *s, struct str uri)
 	static const char method[] = "notifications/resources/updated";
 	struct json_writer *w;
 
-	if (watches(s->watched, uri)) {
+	if (mcp_watches(s, uri)) {
 		w = mcp_out_begin(s->server);
 		rpc_write_notification(w, method);
 		json_write_object(w);

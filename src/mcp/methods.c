@@ -13,6 +13,16 @@ int mcp_takes(const char *what, const char *type, const struct json_val *v, stru
 			     json_type_name(json_type(v)));
 }
 
+int mcp_over_limit(struct rpc_fault *f, const char *what, unsigned max)
+{
+	if (max > 0)
+		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s of at most %u", what, max);
+	else
+		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s", what);
+	f->reason = err_info(ERR_LIMIT)->name;
+	return -1;
+}
+
 /* --- who is who --- */
 
 void mcp_put_client(char text[MCP_CLIENT_MAX], const struct json_val *info)

@@ -326,11 +326,13 @@ static void on_stream_drop(void *transport, void *stream)
 	mcp_flow_disconnect(f);
 }
 
+/* Nor is progress made for nobody: of a client that is away, it would take the room of answers. */
 static bool is_congested(void *transport, void *stream)
 {
 	const struct mcp_flow *f = stream;
 
-	return f && (f->unsent || mcp_wire_waiting(&f->wire) > f->http->o.queue / 4);
+	return f && (f->state == MCP_FLOW_AWAY || f->unsent ||
+		     mcp_wire_waiting(&f->wire) > f->http->o.queue / 4);
 }
 
 const struct mcp_transport mcp_http_transport = {

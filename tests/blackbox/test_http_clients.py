@@ -167,3 +167,18 @@ def test_strangers(serve, path, method):
     evil = {'Accept': BOTH, 'Origin': 'https://evil.example'}
     assert serve.door.request(method, path, body, evil).status == 403
     assert serve.door.request(method, path, body, {'Accept': BOTH, 'Host': 'evil.example'}).status == 403
+
+
+# ---- what the SDKs do with streams --------------------------------------------------------------
+
+
+@pytest.mark.parametrize('asked', [
+    {'sdk': 1}, {'sdk': 1, 'sse': True}, {'sdk': 2, 'mode': 'legacy'}, {'sdk': 2, 'mode': 'legacy', 'sse': True},
+    {'sdk': 2, 'mode': 'auto'}, {'sdk': 2, 'mode': {'pin': MODERN}}],
+    ids=['v1', 'v1-sse', 'v2-legacy', 'v2-sse', 'v2-auto', 'v2-modern'])
+def test_streams(http_host, asked):
+    peer = http_host(retry_ms=10)
+    url = f'http://{peer.door.host}/{"sse" if asked.get("sse") else "mcp"}'
+    seen = node('streams.mjs', {'url': url, 'token': 'alice', **asked}, least=18 if asked['sdk'] == 1 else 20, timeout=100)
+    assert seen['version'] == ('modern' if asked.get('mode', 'legacy') != 'legacy' else 'legacy')
+    peer.until(streams=0, posts=1, held=0)

@@ -368,3 +368,17 @@ def test_every_line_of_a_stream_is_json(peer):
 def test_get_with_a_body_of_accept(peer):
     session = peer.session()
     assert peer.door.request('GET', '/mcp', None, session.headers({'Accept': BOTH})).status == 200
+
+
+def test_progress_waits_for_a_client_that_is_away(peer):
+    session = peer.session()
+    reply = session.tool('advance', _meta={'progressToken': 'p'}, key='k')
+    first = reply.event().id
+    assert reply.event().message()['params']['progress'] == 1
+    reply.close()
+    peer.until(streams=0)
+    for _ in range(3):
+        peer.text('advance')
+    peer.release('k')
+    got = texts(session.listen(first).events())
+    assert [m.get('params', {}).get('progress') for m in got] == [1, 4, None]

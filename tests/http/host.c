@@ -112,6 +112,20 @@ static void large(struct mcp_call *c)
 	free(p);
 }
 
+/* A step of progress of all that is held; with a key, it is held itself, after its first. */
+static void advance(struct mcp_call *c)
+{
+	static double at;
+
+	at++;
+	if (text(c, "key").p)
+		hold(c);
+	for (size_t i = 0; i < host.held_n; i++)
+		mcp_call_progress(host.held[i], at, 0, NULL);
+	if (!text(c, "key").p)
+		mcp_call_text(c, STR_LIT("advanced"));
+}
+
 static void on_timer_closed(uv_handle_t *timer)
 {
 	free(timer);
@@ -217,6 +231,7 @@ static struct mcp_tool tools[] = {
 	TOOL(large, "Says so many bytes; with say, a log record before."),
 	TOOL(hold, "Waits until it is released."),
 	TOOL(release, "Releases those of a key."),
+	TOOL(advance, "Progress of what is held."),
 	TOOL(doze, "Answers after a while."),
 	TOOL(say, "Log records, then an answer."),
 	TOOL(disconnect, "Has the stream closed, and waits to be released."),

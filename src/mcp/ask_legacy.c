@@ -33,15 +33,17 @@ static void settle(struct mcp_question *q, const struct rpc_msg *m)
 	}
 }
 
-/* The session ended: its calls are cancelled; a task's question waits for who asks next. */
+/* The session ended: its calls are cancelled; a task's question is for who else waits. */
 static void on_response(struct mcp_reach *r, const struct rpc_msg *m)
 {
 	struct mcp_question *q = (struct mcp_question *)r;
 	struct mcp_call *c = q->call;
 
 	q->stream = NULL;
-	if (!m)
+	if (!m) {
+		mcp_task_asks_others(c);
 		return;
+	}
 	settle(q, m);
 	mcp_ask_settled(c);
 }
@@ -105,6 +107,7 @@ void mcp_ask_withdraw(struct mcp_call *c, const char *reason)
 		withdraw(q, reason);
 }
 
+/* All that is asked of legacy clients are questions. */
 static struct mcp_question *find_overdue(const struct mcp_server *srv)
 {
 	uint64_t now = srv->o.now_ms();

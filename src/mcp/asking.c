@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "json/schema.h"
 #include "json/write.h"
 #include "mcp/question.h"
 
@@ -107,6 +108,23 @@ static struct mcp_question *add(struct mcp_asking *a, struct str key, enum mcp_a
 	return take_ptr(q);
 }
 
+/* Before it is asked: an answer could not be held to it. */
+static int check_schema(enum mcp_ask_kind kind, const struct json_doc *params, struct err *e)
+{
+	const struct json_val *v = params ? json_get(json_root(params), "requestedSchema") : NULL;
+	struct schema *s;
+
+	if (kind != MCP_ASK_FORM || json_type(v) != JSON_OBJECT)
+		return 0;
+	s = schema_new(v, NULL, e);
+	if (!s) {
+		e->code = e->code == ERR_LIMIT ? ERR_LIMIT : ERR_BUG;
+		return err_wrap(e, "requestedSchema");
+	}
+	schema_free(s);
+	return 0;
+}
+
 struct mcp_question *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
 				    struct str params, struct err *e)
 {
@@ -120,7 +138,7 @@ struct mcp_question *mcp_asking_add(struct mcp_asking *a, struct str key, enum m
 			return NULL;
 		}
 	}
-	if (take_bytes(a, params.n, e) < 0) {
+	if (take_bytes(a, params.n, e) < 0 || check_schema(kind, doc, e) < 0) {
 		json_free(doc);
 		return NULL;
 	}

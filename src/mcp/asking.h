@@ -102,4 +102,6 @@ void mcp_ask_withdraw(struct mcp_call *c, const char *reason);
 /* --- task.c: of a task's questions --- */
 
 void mcp_task_asks(struct mcp_call *c); /* some are open */
+/* Who had some is gone. Without effect on calls that are no tasks. */
+void mcp_task_asks_others(struct mcp_call *c);
 void mcp_task_goes_on(struct mcp_call *c); /* none is any more */

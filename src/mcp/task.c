@@ -22,6 +22,7 @@
 enum {
 	BYTES_MAX = 256 << 20, /* of all results, and of the requests of those that run */
 	SHARE = 10, /* a principal may have one of so many tasks */
+	TASKS_MAX = 65536, /* what a table takes */
 	TTL_MIN = 1000,
 	MESSAGE_MAX = 1024,
 };
@@ -51,6 +52,9 @@ static void set_state(struct mcp_task *t, enum mcp_task_state state)
 
 	log_debug("mcp: task %s: %s -> %s", t->id, names[t->state], names[state]);
 	t->state = state;
+	/* what it said on the way is no word for how it ended */
+	if (mcp_task_has_ended(t))
+		mcp_task_set_message(t, NULL);
 	mcp_task_changed(t);
 }
 
@@ -115,7 +119,7 @@ static struct mcp_tasks *tasks_of(struct mcp_server *srv)
 	all = calloc(1, sizeof(*all));
 	if (!all)
 		return NULL;
-	all->table = inflight_new(srv->o.tasks_max);
+	all->table = inflight_new(srv->o.tasks_max < TASKS_MAX ? srv->o.tasks_max : TASKS_MAX);
 	all->expires_ms = UINT64_MAX;
 	if (!all->table)
 		free(take_ptr(all));
@@ -307,6 +311,12 @@ void mcp_task_asks(struct mcp_call *c)
 {
 	set_state(c->task, MCP_TASK_ASKS);
 	mcp_task_send_questions(c->task);
+}
+
+void mcp_task_asks_others(struct mcp_call *c)
+{
+	if (c->task)
+		mcp_task_send_questions(c->task);
 }
 
 void mcp_task_goes_on(struct mcp_call *c)

@@ -162,6 +162,8 @@ static void run_wrong(struct mcp_call *c)
 		  MCP_ASK_ROOTS, STR_NONE },
 		{ "k", MCP_ASK_FORM, STR_NONE },
 		{ "k", MCP_ASK_FORM, STR_LIT("{\"message\":1,\"requestedSchema\":{}}") },
+		{ "k", MCP_ASK_FORM,
+		  STR_LIT("{\"message\":\"\",\"requestedSchema\":{\"type\":\"x\"}}") },
 		{ "k", MCP_ASK_URL, STR_LIT("{\"message\":\"\"}") },
 		{ "k", MCP_ASK_SAMPLING, STR_LIT("[]") },
 		{ "k", MCP_ASK_SAMPLING, STR_LIT("{") },

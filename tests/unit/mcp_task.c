@@ -220,6 +220,7 @@ static void test_life(void **state)
 	end_held(0, "done");
 	r = get(&p, id);
 	assert_string_equal(text_at(r, "result|status"), "completed");
+	assert_null(at(r, "result|statusMessage"));
 	assert_string_equal(content_of(at(r, "result")), "done");
 	assert_null(at(r, "result|result|_meta|io.modelcontextprotocol/related-task"));
 	peer_fini(&p);
@@ -693,7 +694,7 @@ static void test_old_questions(void **state)
 {
 	AUTO(mcp_server_free) struct mcp_server *srv = server();
 	const struct json_val *q;
-	struct peer p, again;
+	struct peer p, too, again;
 	char id[64];
 
 	open_old(&p, srv, "alice");
@@ -706,7 +707,12 @@ static void test_old_questions(void **state)
 	assert_string_equal(text_at(q, "params|_meta|io.modelcontextprotocol/related-task|taskId"),
 			    id);
 	answer(&p, 1, NAME("Al"));
+	open_old(&too, srv, "alice");
+	peer_legacy(&too, "tasks/result", "\"taskId\":\"%s\"", id);
+	assert_int_equal(peer_count(&too, "elicitation/create"), 0);
 	peer_fini(&p);
+	assert_int_equal(peer_count(&too, "elicitation/create"), 1);
+	peer_fini(&too);
 	open_old(&again, srv, "alice");
 	peer_legacy(&again, "tasks/result", "\"taskId\":\"%s\"", id);
 	assert_int_equal(peer_count(&again, "elicitation/create"), 1);

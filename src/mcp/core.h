@@ -4,7 +4,8 @@
  *
  *	inbound.c	texts to messages, and the ladder that tells the eras apart
  *	header.c	what HTTP's headers say beside the message
- *	session.c	sessions: messages to methods, what is sent, requests of ours
+ *	session.c	sessions: messages to methods, requests of ours, ends
+ *	out.c		what is sent: answers, batches, faults; the end of a stream
  *	methods.c	the table of methods; initialize, discover, ping, levels, notifications
  *	list.c		the four lists, in pages
  *	listen.c	who hears of changes: subscriptions/listen, and what is sent
@@ -201,7 +202,7 @@ struct mcp_call {
 	char label[32];
 };
 
-/* --- session.c --- */
+/* --- out.c --- */
 
 /* Starts a message; one at a time. */
 struct json_writer *mcp_out_begin(struct mcp_server *srv);
@@ -217,6 +218,8 @@ void mcp_send_fault(struct mcp_session *s, struct mcp_inbound *in, const struct 
 void mcp_inbound_release(struct mcp_session *s, struct mcp_inbound *in);
 /* s may be NULL where `held` is 0. */
 void mcp_inbound_unref(struct mcp_session *s, struct mcp_inbound *in);
+
+/* --- session.c --- */
 
 /* Frees a closed session that nothing uses any more. */
 void mcp_session_settle(struct mcp_session *s);
@@ -338,6 +341,10 @@ void mcp_progress_flush(struct mcp_call *c); /* what is held back, before the an
 int mcp_level_find(struct str name); /* -1: none */
 
 /* --- row.c, result.c --- */
+
+/* ERR_BUG where it is not fit to be sent: a peer that checks formats would refuse the whole list. */
+int mcp_uri_check(const char *what, const char *uri, struct err *e) MUST_USE;
+int mcp_icons_check(const struct mcp_icons *icons, struct err *e) MUST_USE;
 
 /* Members that are left out where they are absent. */
 void mcp_put_text(struct json_writer *w, const char *key, const char *text);

@@ -1,4 +1,5 @@
 /* Rows of lists as JSON, each with what the client's revision knows. */
+#include "json/schema_format.h"
 #include "mcp/core.h"
 
 void mcp_put_text(struct json_writer *w, const char *key, const char *text)
@@ -18,6 +19,22 @@ void mcp_put_raw(struct json_writer *w, const char *key, struct str json)
 }
 
 /* --- what rows have in common --- */
+
+int mcp_uri_check(const char *what, const char *uri, struct err *e)
+{
+	if (uri && schema_format(STR_LIT("uri"))->is(str_of(uri)))
+		return 0;
+	return err_set(e, ERR_BUG, "%s is no URI", what);
+}
+
+int mcp_icons_check(const struct mcp_icons *icons, struct err *e)
+{
+	for (size_t i = 0; i < icons->n; i++) {
+		if (mcp_uri_check("an icon's src", icons->p[i].src, e) < 0)
+			return -1;
+	}
+	return 0;
+}
 
 static void put_sizes(struct json_writer *w, const char *sizes)
 {

@@ -90,18 +90,35 @@ static int check_rows(const struct mcp_offer *offer, struct err *e)
 			return -1;
 	}
 	for (size_t i = 0; i < offer->resources_n; i++) {
-		if (!offer->resources[i].uri || !offer->resources[i].name)
-			return err_set(e, ERR_BUG, "a resource needs a uri and a name");
+		const struct mcp_resource *r = &offer->resources[i];
+
+		if (!r->name)
+			return err_set(e, ERR_BUG, "a resource needs a name");
+		if (mcp_uri_check(r->name, r->uri, e) < 0 || mcp_icons_check(&r->icons, e) < 0)
+			return -1;
 	}
 	for (size_t i = 0; i < offer->templates_n; i++) {
 		if (!offer->templates[i].uri_template || !offer->templates[i].name)
 			return err_set(e, ERR_BUG, "a template needs a uri_template and a name");
+		if (mcp_icons_check(&offer->templates[i].icons, e) < 0)
+			return -1;
 	}
 	for (size_t i = 0; i < offer->prompts_n; i++) {
 		if (!offer->prompts[i].name)
 			return err_set(e, ERR_BUG, "a prompt needs a name");
+		if (mcp_icons_check(&offer->prompts[i].icons, e) < 0)
+			return -1;
 	}
 	return 0;
+}
+
+static int check_server(const struct mcp_server_options *o, struct err *e)
+{
+	if (!o->name || !o->version)
+		return err_set(e, ERR_BUG, "an MCP server needs a name and a version");
+	if (o->website && mcp_uri_check("the website", o->website, e) < 0)
+		return -1;
+	return mcp_icons_check(&o->icons, e);
 }
 
 /* An offer is an array of structures, a list one of pointers to them. */
@@ -127,10 +144,8 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 {
 	AUTO(mcp_server_free) struct mcp_server *srv = NULL;
 
-	if (!o->name || !o->version) {
-		err_set(e, ERR_BUG, "an MCP server needs a name and a version");
+	if (check_server(o, e) < 0)
 		return NULL;
-	}
 	srv = calloc(1, sizeof(*srv));
 	if (!srv) {
 		err_set(e, ERR_LIMIT, "out of memory");

@@ -183,7 +183,7 @@ static struct mcp_prepared *prepare(const struct mcp_tool *t, struct err *e)
 		return NULL;
 	}
 	if (find_params(p, NULL, json_root(p->input), true, e) < 0 || prepare_output(t, p, e) < 0 ||
-	    check_meta(t, e) < 0)
+	    check_meta(t, e) < 0 || mcp_icons_check(&t->icons, e) < 0)
 		return NULL;
 	if (p->n == 0)
 		json_free(take_ptr(p->input));

@@ -66,6 +66,39 @@ static void reads_headers_of_tools(void **state)
 	}
 }
 
+/* What a client that checks formats would refuse, with the whole list that it stands in. */
+static void refuses_uris_that_are_none(void **state)
+{
+	const struct mcp_icon good = { .src = "data:image/svg+xml,%3Csvg/%3E" },
+			      bad = { .src = "<svg/>" };
+	const struct mcp_resource resource = { .uri = "no uri", .name = "r" };
+	const struct mcp_prompt prompt = { .name = "p", .icons = { &bad, 1 } };
+	const struct mcp_server_options options[] = {
+		{ .name = "x", .version = "1", .icons = { &bad, 1 } },
+		{ .name = "x", .version = "1", .website = "www.example.com/ä" },
+		{ .name = "x",
+		  .version = "1",
+		  .offer = { .resources = &resource, .resources_n = 1 } },
+		{ .name = "x", .version = "1", .offer = { .prompts = &prompt, .prompts_n = 1 } },
+	};
+	struct mcp_tool t = { .name = "t",
+			      .description = "T.",
+			      .input_schema = "{\"type\":\"object\"}",
+			      .icons = { &bad, 1 } };
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		e = ERR_INIT;
+		assert_null(mcp_server_new(&options[i], &e));
+		assert_int_equal(e.code, ERR_BUG);
+		assert_non_null(strstr(e.msg, "is no URI"));
+	}
+	assert_int_equal(mcp_tool_prepare(&t, &e), -1);
+	t.icons.p = &good;
+	assert_int_equal(mcp_tool_prepare(&t, &e), 0);
+	mcp_tool_release(&t);
+}
+
 static void refuses_schemas_that_are_none(void **state)
 {
 	struct mcp_tool t = { .name = "t",
@@ -303,6 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_headers_of_tools),
+		cmocka_unit_test(refuses_uris_that_are_none),
 		cmocka_unit_test(refuses_schemas_that_are_none),
 		cmocka_unit_test(refuses_offers_that_lack_something),
 		cmocka_unit_test(runs_no_tool_that_was_not_prepared),

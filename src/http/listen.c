@@ -27,7 +27,7 @@ static int split(const char *address, char host[256], char port[8], struct err *
 		n = 0; /* IPv6 without brackets */
 	}
 	if (n == 0 || n > 255 || !colon[1] || strlen(colon + 1) > 5 ||
-	    strspn(colon + 1, "0123456789") != strlen(colon + 1))
+	    strspn(colon + 1, "0123456789") != strlen(colon + 1) || atoi(colon + 1) > 65535)
 		return err_set(e, ERR_INVALID,
 			       "an address is ADDRESS:PORT, such as 127.0.0.1:5757 or [::1]:5757, "
 			       "not '%.80s'",

@@ -442,7 +442,7 @@ static int search(const struct regex *r, struct str text, struct toll *t)
 
 int regex_search(const struct regex *r, struct str text, uint64_t *steps, struct err *e)
 {
-	struct toll toll = { .left = *steps, .price = 1 + text.n / 1024 };
+	struct toll toll = { .left = *steps, .price = 1 + text.n / REGEX_STRIDE };
 	int n;
 
 	if (text.n > REGEX_TEXT_MAX)

@@ -20,6 +20,7 @@ enum {
 	REGEX_BYTES_MAX = 4096, /* of an expression */
 	REGEX_TEXT_MAX = 1 << 20, /* bytes of a text that is searched */
 	REGEX_HEAP_MAX = 4096, /* KiB that one search may take */
+	REGEX_STRIDE = 32, /* bytes that are run over in the time of a step */
 };
 
 struct regex;
@@ -34,6 +35,6 @@ size_t regex_footprint(const struct regex *r); /* bytes of memory */
 
 /* Whether it matches somewhere in text, which is valid UTF-8: 1 or 0. *steps is what the search may
  * cost, and is lowered by what it did cost: about one for each item of the expression that is tried
- * at a place, and for each KiB it may have run over. -1 with ERR_TOO_LARGE where that, or the
+ * at a place, and for each REGEX_STRIDE of the text, as each may have run over all of it. -1 with ERR_TOO_LARGE where that, or the
  * memory, does not suffice. */
 int regex_search(const struct regex *r, struct str text, uint64_t *steps, struct err *e) MUST_USE;

@@ -213,8 +213,12 @@ static void an_expression_has_its_bounds(void **state)
 	big = regex_new(STR_LIT("[a-z]+[0-9]"), &e);
 	text[999] = 'a';
 	assert_int_equal(regex_search(big, (struct str){ text, REGEX_TEXT_MAX }, &steps, &e), -1);
-	steps = 1000000;
+	steps = 4000000;
 	assert_int_equal(regex_search(big, (struct str){ text, 4096 }, &steps, &e), 0);
+	steps = 200000;
+	AUTO(regex_free) struct regex *anchored = regex_new(STR_LIT("^[a-z]+$"), &e);
+	assert_int_equal(regex_search(anchored, (struct str){ text, REGEX_TEXT_MAX }, &steps, &e),
+			 1);
 }
 
 static const struct {

@@ -38,3 +38,15 @@ static inline bool str_starts(struct str s, const char *z)
 
 	return s.n >= n && memcmp(s.p, z, n) == 0;
 }
+
+/* Without the spaces and tabs at its ends. */
+static inline struct str str_trim(struct str s)
+{
+	while (s.n > 0 && (*s.p == ' ' || *s.p == '\t')) {
+		s.p++;
+		s.n--;
+	}
+	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}

@@ -1,7 +1,7 @@
 #pragma once
-/* Options of the verbs that make sandboxes, and what they mean to the engine. */
-#include "box/box.h"
-#include "cli/option.h"
+/* Options of the verbs that make sandboxes, and what they mean to the engine and to a hub. */
+#include "cli/verb.h"
+#include "hub/hub.h"
 
 struct engine_options {
 	uint64_t memory, disk;
@@ -9,21 +9,21 @@ struct engine_options {
 	const char *allow;
 };
 
-/* The rows of a struct S with a member `struct engine_options engine`. */
-#define ENGINE_ROWS(S)                                                                                \
-	OPTION(S, engine.memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",                 \
+/* The rows of a struct S with a member m, a struct engine_options. */
+#define ENGINE_ROWS(S, m)                                                                             \
+	OPTION(S, m.memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",                      \
 	       .env = "HOLT_MEMORY", .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,                \
 	       .doc = "Memory of a sandbox, files included, such as 512M or 2G; 1G if not said."),    \
-		OPTION(S, engine.disk, OPTION_SIZE, "disk", .arg = "SIZE", .env = "HOLT_DISK",        \
+		OPTION(S, m.disk, OPTION_SIZE, "disk", .arg = "SIZE", .env = "HOLT_DISK",             \
 		       .min = LIMIT_DISK_MIN, .max = LIMIT_MEMORY_MAX,                                \
 		       .doc = "How much of it its files may take; 512M, or half of a small memory."), \
-		OPTION(S, engine.pids, OPTION_COUNT, "pids", .arg = "N", .env = "HOLT_PIDS",          \
+		OPTION(S, m.pids, OPTION_COUNT, "pids", .arg = "N", .env = "HOLT_PIDS",               \
 		       .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX,                                  \
 		       .doc = "Processes and threads at once; 512 if not said."),                     \
-		OPTION(S, engine.cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .env = "HOLT_CPUS",     \
+		OPTION(S, m.cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .env = "HOLT_CPUS",          \
 		       .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX,                                    \
 		       .doc = "Share of processors, such as 0.5 or 2; all if not said."),             \
-		OPTION(S, engine.allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",     \
+		OPTION(S, m.allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",          \
 		       .doc = "Isolation features, as holt doctor names them, that may be missing.")
 
 static inline struct limits engine_limits(const struct engine_options *o)
@@ -34,4 +34,40 @@ static inline struct limits engine_limits(const struct engine_options *o)
 		.pids = o->pids,
 		.cpu_milli = o->cpu_milli,
 	};
+}
+
+/* Of the verbs that have a hub. */
+struct hub_options {
+	struct engine_options engine;
+	uint32_t pool, max_sandboxes;
+};
+
+enum { HUB_POOL_DEFAULT = 4, HUB_POOL_MAX = 64, HUB_NETWORKS_READY = 4 };
+
+/* The rows of a struct S with a member `struct hub_options hub`. */
+#define HUB_ROWS(S)                                                                                \
+	OPTION(S, hub.pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",                  \
+	       .max = HUB_POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),     \
+		OPTION(S, hub.max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",            \
+		       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 100000,                       \
+		       .doc = "Sandboxes at once; 4096 by default."),                              \
+		ENGINE_ROWS(S, hub.engine)
+
+/* Those of the engine are zeros. */
+#define HUB_DEFAULTS ((struct hub_options){ .pool = HUB_POOL_DEFAULT })
+
+static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o,
+					 const struct cli *cli, struct err *e)
+{
+	const struct hub_config config = {
+		.box = { .pool = o->pool,
+			 .networks = HUB_NETWORKS_READY,
+			 .max_sandboxes = o->max_sandboxes,
+			 .limits = engine_limits(&o->engine),
+			 .allow = o->engine.allow },
+		.tools = cli->tools,
+		.n_tools = cli->n_tools,
+	};
+
+	return hub_new(loop, &config, e);
 }

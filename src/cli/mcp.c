@@ -1,5 +1,3 @@
-#include "cli/verb.h"
-
 #include <signal.h>
 #include <string.h>
 #include <uv.h>
@@ -7,33 +5,25 @@
 #include "cli/bridge.h"
 #include "cli/engine.h"
 #include "cli/home.h"
-#include "hub/hub.h"
 #include "mcp/transport_stdio.h"
 
 /* How long calls may go on when the client has ended its input. */
-enum { DRAIN_MS = 5000, POOL_DEFAULT = 4, NETWORKS_READY = 4, POOL_MAX = 64 };
+enum { DRAIN_MS = 5000 };
 
 struct mcp_options {
 	struct verb_options common;
-	struct engine_options engine;
-	uint32_t pool;
-	uint32_t max_sandboxes;
+	struct hub_options hub;
 	const char *connect;
 };
 
 static const struct option_row rows[] = {
-	OPTION(struct mcp_options, pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",
-	       .max = POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),
-	OPTION(struct mcp_options, max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",
-	       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 100000,
-	       .doc = "Sandboxes at once; 4096 by default."),
 	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
 	       .doc = "Serve what a running hub serves, at http://HOST:PORT or unix:PATH."),
-	ENGINE_ROWS(struct mcp_options),
+	HUB_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),
 };
 static const struct option_table options = OPTION_TABLE(rows);
-static const struct mcp_options defaults = { .pool = POOL_DEFAULT };
+static const struct mcp_options defaults = { .hub = HUB_DEFAULTS };
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -139,15 +129,6 @@ static int connect_to(struct stdio_serving *s, const char *where, struct err *e)
 static int start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
 {
 	const struct mcp_options *o = in->options;
-	struct hub_config config = {
-		.box = { .pool = o->pool,
-			 .networks = NETWORKS_READY,
-			 .max_sandboxes = o->max_sandboxes,
-			 .limits = engine_limits(&o->engine),
-			 .allow = o->engine.allow },
-		.tools = in->cli->tools,
-		.n_tools = in->cli->n_tools,
-	};
 	struct mcp_stdio_options stdio = {
 		.drain_ms = DRAIN_MS,
 		.data = (void *)&principal_local,
@@ -159,7 +140,7 @@ static int start(struct stdio_serving *s, const struct verb_input *in, struct er
 		return connect_to(s, o->connect, e);
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
-	s->hub = hub_new(&s->loop, &config, e);
+	s->hub = hub_of_options(&s->loop, &o->hub, in->cli, e);
 	if (!s->hub)
 		return -1;
 	s->stdio = mcp_stdio_start(&s->loop, hub_mcp(s->hub), &stdio, e);
@@ -202,8 +183,8 @@ const struct verb mcp_verb = {
 	.doc = "Serve sandboxes over MCP on standard input and output.",
 	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }.\n"
 		"The sandboxes end with it. The limits are those of a sandbox that asks for none.\n"
-		"With --connect it has no sandboxes of its own; HOLT_TOKEN is the token for the hub,\n"
-		"and for one on this machine holt auth token's is taken.",
+		"With --connect it has none of its own. HOLT_TOKEN is then the token for the hub;\n"
+		"for one on this machine, that of holt auth token is taken.",
 	.page = true,
 	.options = &options,
 	.defaults = &defaults,

@@ -41,7 +41,7 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
 	       .arg = "TIME", .min = 1, .max = 31536000000,
 	       .doc = "Kill it and its descendants after this long: 30, 1.5, 5m."),
-	ENGINE_ROWS(struct run_options),
+	ENGINE_ROWS(struct run_options, engine),
 	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "TEMPLATE",
 	       .doc = "What the sandbox is made from; host by default."),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",

@@ -13,22 +13,16 @@
 #include "cli/home.h"
 #include "cli/verb.h"
 
-enum {
-	GRACE_MS = 10000,
-	POOL_DEFAULT = 4,
-	NETWORKS_READY = 4,
-	POOL_MAX = 64,
-	RATE_DEFAULT = 20000
-};
+enum { GRACE_MS = 10000, RATE_DEFAULT = 20000 };
 
 static const char address_default[] = "127.0.0.1:5757";
 
 struct serve_options {
 	struct verb_options common;
-	struct engine_options engine;
+	struct hub_options hub;
 	struct option_list listen, hosts, origins;
 	const char *socket, *certificate, *key, *issuer;
-	uint32_t pool, max_sandboxes, rate;
+	uint32_t rate;
 };
 
 static const struct option_row rows[] = {
@@ -50,16 +44,11 @@ static const struct option_row rows[] = {
 	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
 	       .max = 10000000,
 	       .doc = "Requests a second of one client; 20000 by default, 0 for any."),
-	OPTION(struct serve_options, pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",
-	       .max = POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),
-	OPTION(struct serve_options, max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",
-	       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 100000,
-	       .doc = "Sandboxes at once; 4096 by default."),
-	ENGINE_ROWS(struct serve_options),
+	HUB_ROWS(struct serve_options),
 	HELP_ROW(struct serve_options),
 };
 static const struct option_table options = OPTION_TABLE(rows);
-static const struct serve_options defaults = { .pool = POOL_DEFAULT, .rate = RATE_DEFAULT };
+static const struct serve_options defaults = { .hub = HUB_DEFAULTS, .rate = RATE_DEFAULT };
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -168,17 +157,8 @@ static const void *identify(void *of, struct str token)
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
-	struct hub_config config = {
-		.box = { .pool = o->pool,
-			 .networks = NETWORKS_READY,
-			 .max_sandboxes = o->max_sandboxes,
-			 .limits = engine_limits(&o->engine),
-			 .allow = o->engine.allow },
-		.tools = in->cli->tools,
-		.n_tools = in->cli->n_tools,
-	};
 
-	v->s.hub = hub_new(&v->s.loop, &config, e);
+	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, e);
 	return v->s.hub ? 0 : -1;
 }
 

@@ -6,7 +6,8 @@
  * libmicrohttpd before 1.0 also takes line feeds without their carriage return, folded lines and
  * bytes after a NUL, and has no option against it. But it parses in place: every name and value that
  * it gives stands where it came, and what ended them is made NULs. So a head is as it should be
- * exactly if all follow each other with one space or two such bytes between them. Later versions are told to be strict themselves.
+ * exactly if all parts follow each other with one space or two such bytes between them. Later
+ * versions are told to be strict themselves.
  */
 #include "http/door.h"
 
@@ -78,7 +79,7 @@ static enum MHD_Result on_field(void *cls, enum MHD_ValueKind kind, const char *
 	struct str n = { name, name_n }, v = { value ? value : "", value_n };
 
 	check_place(h, n, v);
-	v = http_trim(v);
+	v = str_trim(v);
 	h->n_fields++;
 	h->bad_field |= !http_name_ok(n) || !http_value_ok(v);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {

@@ -129,17 +129,6 @@ bool http_origin_is(struct str origin, const char *scheme, struct str authority)
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
-struct str http_trim(struct str s)
-{
-	while (s.n > 0 && (*s.p == ' ' || *s.p == '\t')) {
-		s.p++;
-		s.n--;
-	}
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 /* The text before the first c, trimmed; *rest is what follows it, STR_NONE at the end. */
 static struct str cut(struct str s, char c, struct str *rest)
 {
@@ -147,7 +136,7 @@ static struct str cut(struct str s, char c, struct str *rest)
 	size_t n = at ? (size_t)(at - s.p) : s.n;
 
 	*rest = at ? (struct str){ at + 1, s.n - n - 1 } : STR_NONE;
-	return http_trim((struct str){ s.p, n });
+	return str_trim((struct str){ s.p, n });
 }
 
 bool http_type_is_json(struct str type)
@@ -179,7 +168,7 @@ struct str http_bearer(struct str authorization)
 	if (authorization.n <= scheme.n ||
 	    !http_same((struct str){ authorization.p, scheme.n }, scheme))
 		return STR_NONE;
-	token = http_trim((struct str){ authorization.p + scheme.n, authorization.n - scheme.n });
+	token = str_trim((struct str){ authorization.p + scheme.n, authorization.n - scheme.n });
 	for (size_t i = 0; i < token.n; i++) {
 		if (!is_token68(token.p[i]))
 			return STR_NONE;

@@ -50,8 +50,5 @@ struct str http_query_decode(struct str text, struct arena *arena);
 /* Whether a comma-separated list of tokens has this one, in any case. */
 bool http_list_has(struct str list, const char *token);
 
-/* Without spaces and tabs at both ends. */
-struct str http_trim(struct str s);
-
 /* ASCII, in any case. */
 bool http_same(struct str a, struct str b);

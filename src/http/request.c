@@ -221,7 +221,7 @@ struct str http_request_header(struct http_request *q, struct str name)
 	if (MHD_lookup_connection_value_n(q->conn->mhd, MHD_HEADER_KIND, name.p, name.n, &value,
 					  &n) != MHD_YES)
 		return STR_NONE;
-	return http_trim((struct str){ value ? value : "", n });
+	return str_trim((struct str){ value ? value : "", n });
 }
 
 struct tally {

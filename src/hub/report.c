@@ -37,17 +37,6 @@ static const struct field rows[] = {
 };
 const struct field_table report_table = FIELD_TABLE(struct report, rows);
 
-static bool is_utf8(struct str s)
-{
-	size_t n;
-
-	for (; s.n > 0; s.p += n, s.n -= n) {
-		if (!utf8_next(s, &n))
-			return false;
-	}
-	return true;
-}
-
 /* The text of one stream, and its base64 where it needs one. */
 static int stream(const struct output *o, struct buf *text, struct buf *base64,
 		  uint64_t *ret_elided, struct err *e)
@@ -58,7 +47,7 @@ static int stream(const struct output *o, struct buf *text, struct buf *base64,
 	if (output_text(o, text, ret_elided, e) < 0)
 		return -1;
 	*base64 = BUF_INIT((text->n + 2) / 3 * 4);
-	return is_utf8(buf_str(text)) ? 0 : base64_encode(base64, buf_str(text), e);
+	return utf8_valid(buf_str(text)) ? 0 : base64_encode(base64, buf_str(text), e);
 }
 
 static struct str unless_empty(const struct buf *b)

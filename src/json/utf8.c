@@ -45,6 +45,17 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+bool utf8_valid(struct str s)
+{
+	size_t n;
+
+	for (; s.n > 0; s.p += n, s.n -= n) {
+		if (!utf8_next(s, &n))
+			return false;
+	}
+	return true;
+}
+
 size_t utf8_count(struct str s)
 {
 	size_t n = 0;

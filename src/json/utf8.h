@@ -7,6 +7,9 @@
  * "maximal subpart" of the Unicode standard). */
 bool utf8_next(struct str s, size_t *ret_n);
 
+/* True where all of s is valid. */
+bool utf8_valid(struct str s);
+
 /* Characters of a valid text. */
 size_t utf8_count(struct str s);
 

@@ -34,17 +34,6 @@ static bool is_plain(struct str s)
 	return true;
 }
 
-static bool is_utf8(struct str s)
-{
-	size_t n;
-
-	for (; s.n > 0; s.p += n, s.n -= n) {
-		if (!utf8_next(s, &n))
-			return false;
-	}
-	return true;
-}
-
 static bool is_encoded(struct str s)
 {
 	return s.n >= 11 && str_starts(s, "=?base64?") && memcmp(s.p + s.n - 2, "?=", 2) == 0;
@@ -61,7 +50,7 @@ static bool decode(struct str text, struct buf *room, struct str *ret)
 	if (!is_encoded(text))
 		return true;
 	if (base64_decode(room, (struct str){ text.p + 9, text.n - 11 }, &e) < 0 ||
-	    !is_utf8(buf_str(room)))
+	    !utf8_valid(buf_str(room)))
 		return false;
 	*ret = buf_str(room);
 	return true;

@@ -34,22 +34,6 @@ static void refuse_memory(struct http_request *q)
 
 /* --- headers --- */
 
-static struct str trim(struct str s)
-{
-	while (s.n > 0 && (*s.p == ' ' || *s.p == '\t')) {
-		s.p++;
-		s.n--;
-	}
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
-static struct str header(struct http_request *q, struct str name)
-{
-	return trim(http_request_header(q, name));
-}
-
 /* Who reads the first of two and who reads the last would read two different requests. */
 static bool is_repeated(struct http_request *q)
 {
@@ -72,7 +56,7 @@ static struct str cut(struct str *s, char at)
 
 	s->p += used;
 	s->n -= used;
-	return trim(front);
+	return str_trim(front);
 }
 
 static bool is_same(struct str a, const char *z)
@@ -133,7 +117,7 @@ static struct str param(void *data, struct str name)
 		return STR_NONE;
 	if (http_request_header_count(q, field) > 1)
 		return STR_LIT("=?base64?!?=");
-	return header(q, field);
+	return http_request_header(q, field);
 }
 
 /* --- sessions of requests --- */
@@ -141,7 +125,7 @@ static struct str param(void *data, struct str name)
 /* The session that q names; NULL with q answered. */
 static struct mcp_http_session *find_session(struct mcp_http *h, struct http_request *q)
 {
-	struct str id = header(q, STR_LIT("Mcp-Session-Id"));
+	struct str id = http_request_header(q, STR_LIT("Mcp-Session-Id"));
 	struct mcp_http_session *s;
 
 	if (!id.p) {
@@ -161,7 +145,7 @@ static struct mcp_http_session *find_session(struct mcp_http *h, struct http_req
 /* What the header says beside the session; the session knows its revision, so it may be absent. */
 static bool check_version(struct http_request *q)
 {
-	struct str version = header(q, STR_LIT("MCP-Protocol-Version"));
+	struct str version = http_request_header(q, STR_LIT("MCP-Protocol-Version"));
 
 	if (!version.p || mcp_profile_find(version))
 		return true;
@@ -244,9 +228,9 @@ static void unanswered(struct http_request *q, struct mcp_inbound *in)
 static void post(struct mcp_http *h, struct http_request *q)
 {
 	const struct mcp_http_head head = {
-		.protocol_version = header(q, STR_LIT("MCP-Protocol-Version")),
-		.method = header(q, STR_LIT("Mcp-Method")),
-		.name = header(q, STR_LIT("Mcp-Name")),
+		.protocol_version = http_request_header(q, STR_LIT("MCP-Protocol-Version")),
+		.method = http_request_header(q, STR_LIT("Mcp-Method")),
+		.name = http_request_header(q, STR_LIT("Mcp-Name")),
 		.param = param,
 		.data = q,
 	};
@@ -273,7 +257,7 @@ static void post(struct mcp_http *h, struct http_request *q)
 
 static void get(struct mcp_http *h, struct http_request *q)
 {
-	struct str last = header(q, STR_LIT("Last-Event-ID"));
+	struct str last = http_request_header(q, STR_LIT("Last-Event-ID"));
 	struct mcp_http_session *s;
 	struct mcp_flow *f;
 	uint64_t seen = 0;
@@ -319,7 +303,8 @@ static void refuse_method(struct http_request *q)
 
 static bool is_modern(struct http_request *q)
 {
-	const struct mcp_profile *p = mcp_profile_find(header(q, STR_LIT("MCP-Protocol-Version")));
+	const struct mcp_profile *p =
+		mcp_profile_find(http_request_header(q, STR_LIT("MCP-Protocol-Version")));
 
 	return p && p->modern;
 }

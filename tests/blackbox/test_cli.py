@@ -244,7 +244,7 @@ def test_version(holt):
 def test_help(holt):
     text = out(holt('help'))
     assert out(holt('--help')) == text
-    for verb in ('run', 'mcp', 'doctor', 'version', 'help'):
+    for verb in ('run', 'mcp', 'serve', 'auth', 'doctor', 'version', 'help'):
         assert re.search(rf'^\s+{verb} ', text, re.M)
         own = out(holt('help', verb))
         assert own == out(holt(verb, '--help')) and f'holt {verb}' in own

@@ -62,7 +62,7 @@ static void check_query(struct str text)
 
 static void check_fields(struct str text)
 {
-	struct str token = http_bearer(text), trimmed = http_trim(text);
+	struct str token = http_bearer(text), trimmed = str_trim(text);
 	unsigned long long length = 0;
 
 	MUST(!token.p || (token.n > 0 && !has(token, " \t\r\n\",;")));

@@ -75,7 +75,7 @@ struct http_limits {
 	unsigned connections; /* in all [1024]; one too many: the one longest idle is closed */
 	unsigned connections_by_address; /* [0: any number]; one too many is closed */
 	unsigned headers; /* fields of a request [100] */
-	size_t header_bytes; /* request line and fields [16 KiB]; at most 64 KiB */
+	size_t header_bytes; /* request line and fields [8 KiB]; at most 64 KiB */
 	size_t body; /* of a request [4 MiB]; a route may say otherwise */
 	size_t bodies; /* of all requests at once [256 MiB]; over it 503 */
 	unsigned streams; /* streams and WebSockets at once [1024]; over it 503 */

@@ -18,7 +18,7 @@ enum { TICK_MS = 1000, MEMORY_MIN = 8192 };
 static const struct http_limits defaults = {
 	.connections = 1024,
 	.headers = 100,
-	.header_bytes = 16 << 10,
+	.header_bytes = 8 << 10,
 	.body = 4 << 20,
 	.bodies = 256 << 20,
 	.streams = 1024,
@@ -155,8 +155,9 @@ static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tl
 			 MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0);
 	struct MHD_OptionItem options[] = {
 		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
-		/* half for the head, half for what the daemon keeps of it and for the reply's */
-		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(2 * m->header_bytes), NULL },
+		/* The head, and half as much for what the daemon keeps of it and for the reply's. An
+		 * idle connection has all of it. */
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(m->header_bytes * 3 / 2), NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, m->connections + 64,
 		  NULL }, /* conn_admit() counts */
 		{ MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path[0] ? 0 : m->connections_by_address,

@@ -18,7 +18,7 @@ import time
 import pytest
 
 from client import until
-from door import Closed, DoorHost, Wire, readable, request, trusting
+from door import HOST, Closed, DoorHost, Wire, readable, request, trusting
 
 BODY = '{"a":1}'
 
@@ -228,6 +228,18 @@ def test_an_open_route_wants_none(door):
     assert door.ask(request(path='/open', token=None)).body.startswith(b'path=/open rest= who=-')
     assert door.ask(request(path='/open', token=None, host='evil.example')).status == 403
     assert door.ask(request(path='/open', token=None, fields=['Origin: null'])).status == 403
+
+
+@pytest.mark.parametrize('address', ['0.0.0.0:0', '[::]:0'])
+def test_no_open_address_without_tokens(address):
+    done = subprocess.run([HOST, f'listen={address}', 'anonymous=1'], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 1 and 'no loopback address' in done.stderr and not done.stdout
+
+
+def test_who_knows_nobody_serves_what_is_open(start):
+    door = start(anonymous=1)
+    assert door.ask(request(path='/open')).status == 200
+    assert door.ask(request()).status == 401
 
 
 def test_principal(door):

@@ -18,8 +18,8 @@ static struct {
 	uv_poll_t input;
 	struct http_server *server;
 	unsigned grace_ms;
-	const char *tls_certificate, *tls_key;
-} host;
+	const char *tls_certificate, *tls_key, *listen;
+} host = { .listen = "127.0.0.1:0" };
 
 static const char *const principals[] = { "anna", "bert" };
 
@@ -356,6 +356,10 @@ static void set(struct http_options *o, char *arg)
 	}
 	if (strcmp(arg, "grace_ms") == 0)
 		host.grace_ms = (unsigned)strtoul(value, NULL, 10);
+	else if (strcmp(arg, "listen") == 0)
+		host.listen = value;
+	else if (strcmp(arg, "anonymous") == 0)
+		o->identify = NULL;
 	else if (strcmp(arg, "metadata") == 0)
 		o->metadata = value;
 	else if (strcmp(arg, "certificate") == 0)
@@ -382,7 +386,7 @@ int main(int argc, char **argv)
 	tls = (struct http_tls){ host.tls_certificate, host.tls_key };
 	uv_loop_init(&host.loop);
 	host.server = http_server_new(&host.loop, &o, &e);
-	port = host.server ? http_server_listen(host.server, "127.0.0.1:0",
+	port = host.server ? http_server_listen(host.server, host.listen,
 						tls.certificate ? &tls : NULL, &e)
 			   : -1;
 	if (port < 0) {

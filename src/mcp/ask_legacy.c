@@ -99,6 +99,7 @@ static void withdraw(struct mcp_question *q, const char *reason)
 	json_write_object_end(w);
 	rpc_write_end(w);
 	mcp_out_notify(s, q->stream);
+	q->stream = NULL;
 }
 
 void mcp_ask_withdraw(struct mcp_call *c, const char *reason)
@@ -108,6 +109,25 @@ void mcp_ask_withdraw(struct mcp_call *c, const char *reason)
 }
 
 /* All that is asked of legacy clients are questions. */
+static struct mcp_question *find_on(const struct mcp_session *s, const void *stream)
+{
+	for (struct mcp_reach *r = s->reaches; r; r = r->next) {
+		struct mcp_question *q = (struct mcp_question *)r;
+
+		if (q->stream == stream)
+			return q;
+	}
+	return NULL;
+}
+
+void mcp_ask_leave(struct mcp_session *s, const void *stream)
+{
+	struct mcp_question *q;
+
+	while ((q = find_on(s, stream)))
+		withdraw(q, "nothing on this stream waits for the answer");
+}
+
 static struct mcp_question *find_overdue(const struct mcp_server *srv)
 {
 	uint64_t now = srv->o.now_ms();

@@ -393,6 +393,8 @@ int mcp_ask_resume(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
 bool mcp_ask_waits(const struct mcp_call *c);
 /* The call is over, cancelled or not: drops requests of ours, frees c->asking. NULL-safe in it. */
 void mcp_ask_end(struct mcp_call *c);
+/* The stream is about to end: what was asked on it is withdrawn. A task may ask it elsewhere. */
+void mcp_ask_leave(struct mcp_session *s, const void *stream);
 void mcp_ask_tick(struct mcp_server *srv); /* fails questions that legacy clients had too long */
 void mcp_seal_free(struct mcp_seal *seal); /* NULL-safe */
 

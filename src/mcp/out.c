@@ -167,6 +167,8 @@ void mcp_inbound_release(struct mcp_session *s, struct mcp_inbound *in)
 	if (in->is_batch)
 		send_batch(s, in);
 	stream = in->gone ? NULL : take_ptr(in->stream);
+	if (stream && !s->closed)
+		mcp_ask_leave(s, stream);
 	if (stream && !s->closed && s->t->stream_done) {
 		s->entered++;
 		s->t->stream_done(s->transport, stream);

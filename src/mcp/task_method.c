@@ -170,6 +170,7 @@ static void stop_waiting(struct mcp_call *waiter)
 			t->waiters[i] = NULL;
 	}
 	mcp_call_drop(waiter);
+	mcp_task_send_questions(t);
 }
 
 /* Answered when the task has ended. Until then its questions are asked where this one waits. */

@@ -354,8 +354,10 @@ class Modern:
 
     def headers(self, method, params, more=None):
         named = {'Accept': BOTH, 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method}
-        name = params.get('uri' if method == 'resources/read' else 'name')
-        if method in ('tools/call', 'prompts/get', 'resources/read') and name:
+        names = {'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri', 'tasks/get': 'taskId',
+                 'tasks/update': 'taskId', 'tasks/cancel': 'taskId'}
+        name = params.get(names.get(method))
+        if name:
             named['Mcp-Name'] = name
         return {**named, **(more or {})}
 

@@ -202,6 +202,19 @@ static void ask(struct mcp_call *c)
 		mcp_call_cant_ask(c, MCP_ASK_FORM);
 }
 
+/* A task where it can be one; with ask, it asks for a name first. */
+static void job(struct mcp_call *c)
+{
+	struct err e;
+
+	if (!mcp_call_is_task(c) && mcp_call_can_task(c) && mcp_call_to_task(c, NULL, &e) < 0)
+		mcp_call_fail(c, &e);
+	else if (number(c, "ask", 0))
+		ask(c);
+	else
+		hold(c);
+}
+
 static void stats(struct mcp_call *c)
 {
 	struct mcp_http_stats s;
@@ -238,6 +251,11 @@ static struct mcp_tool tools[] = {
 	TOOL(change, "Tells that tools have changed."),
 	TOOL(ask, "Asks for a name."),
 	TOOL(stats, "Numbers."),
+	{ .name = "job",
+	  .description = "Waits until it is released, as a task.",
+	  .input_schema = "{\"type\":\"object\"}",
+	  .task = MCP_TASK_OPTIONAL,
+	  .run = job },
 };
 
 /* --- options --- */
@@ -319,6 +337,7 @@ static void on_part_closed(void *arg)
 
 static void on_door_closed(void *arg)
 {
+	mcp_server_end_tasks(host.server);
 	host.closing = 2;
 	mcp_http_close(host.http, on_part_closed, NULL);
 	mcp_sse_close(host.sse, on_part_closed, NULL);
@@ -339,6 +358,7 @@ static int start(struct err *e)
 		.offer = { .tools = tools, .tools_n = ARRAY_LEN(tools) },
 		.changes = MCP_TOOLS,
 		.logging = true,
+		.tasks = true,
 		.principal = principal,
 	};
 	static struct http_routes routes[2];

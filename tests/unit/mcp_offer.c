@@ -245,6 +245,59 @@ static void matches_uris(void **state)
 	}
 }
 
+/* What a tool gives may be larger and deeper than what a client may send. */
+static void run_deep(struct mcp_call *c)
+{
+	enum { DEPTH = 400 };
+	char text[2 * DEPTH];
+
+	memset(text, '[', DEPTH);
+	memset(text + DEPTH, ']', DEPTH);
+	mcp_call_done(c, &(struct mcp_result){ .structured = { text, sizeof(text) } });
+}
+
+static void run_large(struct mcp_call *c)
+{
+	enum { N = 17 << 20 };
+	autofree char *text = malloc(N);
+
+	memset(text, ' ', N);
+	text[0] = '[';
+	text[N - 1] = ']';
+	mcp_call_done(c, &(struct mcp_result){ .structured = { text, N } });
+}
+
+static void checks_large_results(void **state)
+{
+	static struct mcp_tool tools[] = {
+		{ .name = "deep", .run = run_deep },
+		{ .name = "large", .run = run_large },
+	};
+	struct mcp_server_options o = { .name = "x",
+					.version = "1",
+					.offer = { .tools = tools, .tools_n = ARRAY_LEN(tools) } };
+	autofree char *sent = NULL;
+	struct mcp_server *srv;
+	struct mcp_session *s;
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+		tools[i].description = "T.";
+		tools[i].input_schema = "{\"type\":\"object\"}";
+		tools[i].output_schema = "{\"type\":\"array\"}";
+	}
+	srv = mcp_server_new(&o, &e);
+	s = mcp_session_new(srv, &keeper, &sent, MCP_ROAD_LINES, NULL);
+	mcp_session_message(s, STR_LIT(REQUEST("1", "tools/call", "\"name\":\"deep\",")));
+	assert_non_null(strstr(sent, "structuredContent"));
+	assert_null(strstr(sent, "isError"));
+	mcp_session_message(s, STR_LIT(REQUEST("1", "tools/call", "\"name\":\"large\",")));
+	assert_non_null(strstr(sent, "structuredContent"));
+	assert_null(strstr(sent, "isError"));
+	mcp_session_close(s);
+	mcp_server_free(srv);
+}
+
 /* --- calls of both eras in one session --- */
 
 static void cancels_modern_calls_by_their_id(void **state)
@@ -342,6 +395,7 @@ int main(void)
 		cmocka_unit_test(runs_no_tool_that_was_not_prepared),
 		cmocka_unit_test(has_no_methods_beyond_its_offer),
 		cmocka_unit_test(matches_uris),
+		cmocka_unit_test(checks_large_results),
 		cmocka_unit_test(cancels_modern_calls_by_their_id),
 		cmocka_unit_test(knows_who_calls),
 		cmocka_unit_test(survives_want_of_memory),

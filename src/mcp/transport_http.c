@@ -170,7 +170,7 @@ static void post_modern(struct mcp_http *h, struct http_request *q, struct mcp_i
 		mcp_inbound_free(in);
 }
 
-/* s is freed in the end if nothing was initialized. */
+/* What is not answered at once gets a stream that can be resumed, where the revision has that. */
 static void post_legacy(struct mcp_http *h, struct mcp_http_session *s, struct http_request *q,
 			struct mcp_inbound *in)
 {
@@ -198,7 +198,7 @@ static void initialize(struct mcp_http *h, struct http_request *q, struct mcp_in
 	}
 	post_legacy(h, s, q, in);
 	if (!mcp_session_version(s->core))
-		mcp_http_session_end(s);
+		mcp_http_session_end(s); /* it failed */
 }
 
 static void in_session(struct mcp_http *h, struct http_request *q, struct mcp_inbound *in)

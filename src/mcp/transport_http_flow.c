@@ -187,7 +187,7 @@ static void send_first(struct mcp_flow *f, uint64_t seen)
 /* Answers f->q by a stream. -1 where there is none to be had: then it is still to be answered. */
 static int open_wire(struct mcp_flow *f, uint64_t seen, struct err *e)
 {
-	struct http_header name;
+	struct http_header name = { NULL, STR_NONE };
 	size_t n = 0;
 
 	if (is_named(f)) {
@@ -207,7 +207,7 @@ static int open_wire(struct mcp_flow *f, uint64_t seen, struct err *e)
 
 static void answer(struct mcp_flow *f, int status, struct str text)
 {
-	struct http_header name;
+	struct http_header name = { NULL, STR_NONE };
 	size_t n = 0;
 
 	if (is_named(f)) {

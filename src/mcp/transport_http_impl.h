@@ -80,7 +80,6 @@ struct mcp_http {
 	struct mcp_flow *posts; /* modern */
 	unsigned posts_n;
 	size_t stored_bytes;
-	bool draining;
 	void (*on_closed)(void *arg);
 	void *arg;
 };
@@ -112,8 +111,8 @@ void mcp_flow_prime(struct mcp_flow *f);
 bool mcp_flow_tick(struct mcp_flow *f);
 /* f is gone if it is done, away and nothing is stored. */
 void mcp_flow_settle(struct mcp_flow *f);
-/* Whatever it is in the middle of; q is answered by 404, if there is one. Its core session is not
- * told. */
+/* Whatever it is in the middle of; q is answered by 404, if there is one. A modern one takes its core
+ * session with it, the calls of a legacy one know nothing of it. */
 void mcp_flow_free(struct mcp_flow *f);
 /* Answers a GET: all that was sent after event `seen`, and then what comes. */
 void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen);

@@ -67,7 +67,7 @@ class Reply:
             self.ended = True
         elif not self.chunked and 'content-length' not in self.headers:
             self.ended, self.left = False, None  # until the connection closes
-        self.text = b''  # of the body, read and not yet used
+        self.text = bytearray()  # of the body, read and not yet used
 
     def more(self, deadline):
         """Reads one more piece of the body; False at its end."""
@@ -94,7 +94,7 @@ class Reply:
         deadline = time.monotonic() + timeout
         while not self.ended:
             self.more(deadline)
-        got, self.text = self.text, b''
+        got, self.text = bytes(self.text), bytearray()
         return got
 
     def json(self, timeout=DEADLINE):
@@ -107,11 +107,15 @@ class Reply:
         """The next event; None at the end of the stream. An event of comments only has no data."""
         assert self.status == 200 and self.type == 'text/event-stream', (self.status, self.headers, self.text[:500])
         deadline = time.monotonic() + timeout
-        while b'\n\n' not in self.text:
-            if not self.more(deadline) and b'\n\n' not in self.text:
+        looked = 0  # there is no end of an event before it
+        while (at := self.text.find(b'\n\n', looked)) < 0:
+            looked = max(0, len(self.text) - 1)
+            if self.ended:
                 assert self.text == b'', self.text
                 return None
-        block, _, self.text = self.text.partition(b'\n\n')
+            self.more(deadline)
+        block = bytes(self.text[:at])
+        del self.text[:at + 2]
         got, data = Event(), []
         for line in block.decode('utf-8').split('\n'):
             name, colon, value = line.partition(':')

@@ -382,3 +382,17 @@ def test_progress_waits_for_a_client_that_is_away(peer):
     peer.release('k')
     got = texts(session.listen(first).events())
     assert [m.get('params', {}).get('progress') for m in got] == [1, 4, None]
+
+
+def test_a_question_ends_with_its_call(http_host):
+    peer = http_host(events=1)  # so that nothing else keeps the stream
+    session = peer.session(capabilities={'elicitation': {}})
+    reply = session.tool('ask')
+    asked = session.last_id
+    question = reply.real_event().message()
+    assert len(session.tool('say', n=1).messages()) == 2
+    session.cancel(asked)
+    got = reply.real_event().message()
+    assert (got['method'], got['params']['requestId']) == ('notifications/cancelled', question['id'])
+    assert reply.real_event() is None
+    assert session.request('ping').status == 200

@@ -6,7 +6,6 @@
  * Who ends a call: the handler. But while it has asked the client and returned (ask.c), nobody does,
  * so that a cancelled one is ended here.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -48,6 +47,17 @@ static void call_free(struct mcp_call *c)
 }
 AUTO_DEFINE(call_free, struct mcp_call)
 
+/* "mcp-SESSION-REQUEST" */
+static void put_label(char *to, const struct mcp_session *s)
+{
+	memcpy(to, "mcp-", 4);
+	to += 4;
+	to += rpc_put_uint(to, s->number);
+	*to++ = '-';
+	to += rpc_put_uint(to, s->requests);
+	*to = '\0';
+}
+
 static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind kind)
 {
 	struct mcp_call *c = calloc(1, sizeof(*c));
@@ -70,7 +80,7 @@ static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind
 		call_free(c);
 		return NULL;
 	}
-	snprintf(c->label, sizeof(c->label), "mcp-%u-%u", q->s->number, q->s->requests);
+	put_label(c->label, q->s);
 	return c;
 }
 

@@ -38,6 +38,26 @@ static bool read_string(struct str s, struct rpc_id *ret)
 	return true;
 }
 
+size_t rpc_put_uint(char to[RPC_DIGITS], uint64_t u)
+{
+	char digits[RPC_DIGITS];
+	size_t n = 0;
+
+	do {
+		digits[n++] = (char)('0' + u % 10);
+		u /= 10;
+	} while (u > 0);
+	for (size_t i = 0; i < n; i++)
+		to[i] = digits[n - 1 - i];
+	return n;
+}
+
+static void read_integer(uint64_t magnitude, bool negative, struct rpc_id *ret)
+{
+	ret->json[0] = '-';
+	ret->n = (unsigned short)(negative + rpc_put_uint(ret->json + negative, magnitude));
+}
+
 bool rpc_id_read(const struct json_val *v, struct rpc_id *ret)
 {
 	int64_t i;
@@ -49,10 +69,9 @@ bool rpc_id_read(const struct json_val *v, struct rpc_id *ret)
 	if (json_type(v) != JSON_INT)
 		return false;
 	if (json_int64(v, &i))
-		ret->n = (unsigned short)snprintf(ret->json, RPC_ID_MAX, "%lld", (long long)i);
+		read_integer(i < 0 ? -(uint64_t)i : (uint64_t)i, i < 0, ret);
 	else if (json_uint64(v, &u))
-		ret->n = (unsigned short)snprintf(ret->json, RPC_ID_MAX, "%llu",
-						  (unsigned long long)u);
+		read_integer(u, false, ret);
 	return ret->n > 0;
 }
 
@@ -184,8 +203,7 @@ int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *re
 static void begin(struct json_writer *w)
 {
 	json_write_object(w);
-	json_write_key(w, "jsonrpc");
-	json_write_raw(w, STR_LIT("\"2.0\""));
+	json_write_raw(w, STR_LIT("\"jsonrpc\":\"2.0\""));
 }
 
 static void put_id(struct json_writer *w, const struct rpc_id *id)

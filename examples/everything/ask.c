@@ -18,7 +18,10 @@ void ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, const char *s
 {
 	struct err e;
 
-	if (mcp_call_ask(c, asks, n, str_of(state), &e) == 0)
+	/* an answer that the handler could not use: no is an answer too */
+	if (mcp_call_answer(c, asks[n - 1].key))
+		err_set(&e, ERR_CLIENT_FAILED, "%s was not accepted", asks[n - 1].key);
+	else if (mcp_call_ask(c, asks, n, str_of(state), &e) == 0)
 		return;
 	if (e.code == ERR_CLIENT_CANT)
 		mcp_call_cant_ask(c, asks[0].kind);

@@ -242,6 +242,22 @@ static int fill_hosts(struct http_server *srv, struct err *e)
 	return 0;
 }
 
+/* scheme://authority in small letters, as browsers write it. */
+static int check_origins(const struct http_options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->n_origins; i++) {
+		const char *origin = o->origins[i], *authority = strstr(origin, "://");
+		struct http_authority a;
+
+		if (!authority || authority == origin ||
+		    strpbrk(origin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ||
+		    !http_authority_parse(str_of(authority + 3), &a))
+			return err_set(e, ERR_INVALID,
+				       "'%.80s' is no origin, such as https://app.example", origin);
+	}
+	return 0;
+}
+
 static void on_handle_closed(uv_handle_t *handle)
 {
 	struct http_server *srv = handle->data;
@@ -293,7 +309,7 @@ static int prepare(struct http_server *srv, struct err *e)
 		srv->rates = rate_new(l->rate, l->burst);
 	if (!srv->failures || (l->rate > 0 && !srv->rates))
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (fill_hosts(srv, e) < 0)
+	if (fill_hosts(srv, e) < 0 || check_origins(&srv->o, e) < 0)
 		return -1;
 	return open_handles(srv, e);
 }

@@ -468,7 +468,9 @@ def test_allowed_hosts_and_origins(serve):
     (['--socket', '/' + 'x' * 200], 'characters'), (['--socket', '/nowhere/at/all'], '/nowhere/at/all'),
     (['--tls-cert', '/nowhere'], 'belong together'), (['--tls-cert', '/nowhere', '--tls-key', '/nowhere'], 'open /nowhere'),
     (['--tls-cert', '/etc/passwd', '--tls-key', '/etc/passwd'], 'certificate'), (['--allow-host', 'a b'], 'a b'),
-    (['--allow-host', 'user@host'], 'no host name'),
+    (['--allow-host', 'user@host'], 'no host name'), (['--allow-origin', '*'], 'no origin'),
+    (['--allow-origin', 'https://app.example/'], 'no origin'), (['--allow-origin', 'https://APP.example'], 'no origin'),
+    (['--allow-origin', 'app.example'], 'no origin'), (['--allow-origin', 'null'], 'no origin'),
 ])
 def test_what_can_not_be_served(me, tmp_path, arguments, cause):
     if '--listen' not in arguments:

@@ -18,6 +18,7 @@ enum {
 	STORE_MAX = 16 << 20,
 	STORE_ALL = 256 << 20,
 	KEEP_MS = 60 * 1000,
+	DRAIN_MS = 9 * 1000,
 	QUEUE = 1 << 20,
 	FRAME_MAX = 128 << 20, /* more than any message of the core */
 	NAME_MAX_BYTES = 256, /* of a header */
@@ -328,11 +329,28 @@ static void run(void *owner, struct http_request *q)
 
 /* --- the whole --- */
 
+/* The time of what is in progress is over. */
+static void cancel_all(struct mcp_http *h)
+{
+	struct mcp_flow *f, *next;
+
+	for (struct mcp_http_session *s = h->oldest; s; s = s->newer)
+		mcp_session_cancel_all(s->core);
+	for (f = h->posts; f; f = next) {
+		next = f->next;
+		mcp_session_cancel_all(f->core);
+	}
+}
+
 static void on_tick(void *owner)
 {
 	struct mcp_http *h = owner;
 	struct mcp_flow *f = h->posts;
 
+	if (h->draining) {
+		cancel_all(h);
+		return;
+	}
 	while (f)
 		f = mcp_flow_tick(f) ? h->posts : f->next;
 	mcp_http_sessions_tick(h);
@@ -352,6 +370,7 @@ static void fill_options(struct mcp_http *h, const struct mcp_http_options *o)
 	h->o.store_max = o->store_max ?: STORE_MAX;
 	h->o.store_all = o->store_all ?: STORE_ALL;
 	h->o.keep_ms = o->keep_ms ?: KEEP_MS;
+	h->o.drain_ms = o->drain_ms ?: DRAIN_MS;
 	h->o.queue = o->queue ?: QUEUE;
 }
 
@@ -399,6 +418,8 @@ void mcp_http_drain(struct mcp_http *h)
 {
 	struct mcp_flow *f, *next;
 
+	h->draining = true;
+	mcp_wires_hurry(&h->wires, h->o.drain_ms);
 	for (struct mcp_http_session *s = h->oldest; s; s = s->newer) {
 		if (s->general)
 			mcp_flow_disconnect(s->general);

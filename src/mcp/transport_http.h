@@ -35,6 +35,7 @@ struct mcp_http_options {
 	size_t store_max; /* bytes of them [16 MiB]; a larger event is not stored */
 	size_t store_all; /* bytes of them for all sessions [256 MiB] */
 	unsigned keep_ms; /* events of a finished stream are stored this long [60 s] */
+	unsigned drain_ms; /* what mcp_http_drain() gives requests, less than the door does [9 s] */
 	size_t queue; /* the door's stream_queue [1 MiB] */
 };
 
@@ -55,7 +56,8 @@ struct mcp_http_stats {
 void mcp_http_stats(const struct mcp_http *h, struct mcp_http_stats *ret);
 
 /* The server goes down: ends all streams that wait for nothing, those that modern clients listen on
- * with their result. Requests in progress go on for as long as the door lets them. */
+ * with their result. Requests in progress get drain_ms; then they are cancelled, and their streams end
+ * too. */
 void mcp_http_drain(struct mcp_http *h);
 
 /* Ends all sessions. The door is closed: no connection is left. on_closed comes later, and h is gone

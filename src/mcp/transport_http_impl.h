@@ -80,6 +80,7 @@ struct mcp_http {
 	struct mcp_flow *posts; /* modern */
 	unsigned posts_n;
 	size_t stored_bytes;
+	bool draining;
 	void (*on_closed)(void *arg);
 	void *arg;
 };

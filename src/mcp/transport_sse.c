@@ -13,6 +13,7 @@ enum {
 	SESSIONS = 1024,
 	SESSIONS_EACH = 256,
 	PULSE_MS = 15 * 1000,
+	DRAIN_MS = 9 * 1000,
 	QUEUE = 1 << 20,
 	FRAME_MAX = 128 << 20, /* more than any message of the core */
 	KEEP = 64 << 10, /* a larger buffer is given back after its event */
@@ -201,6 +202,7 @@ static void fill_options(struct mcp_sse *t, const struct mcp_sse_options *o)
 	t->o.sessions = o->sessions ?: SESSIONS;
 	t->o.sessions_each = o->sessions_each ?: SESSIONS_EACH;
 	t->o.pulse_ms = o->pulse_ms ?: PULSE_MS;
+	t->o.drain_ms = o->drain_ms ?: DRAIN_MS;
 	t->o.queue = o->queue ?: QUEUE;
 }
 
@@ -209,6 +211,9 @@ static void on_tick(void *owner)
 	struct mcp_sse *t = owner;
 
 	mcp_server_tick(t->server);
+	/* the time of what is in progress is over */
+	while (t->draining && t->sessions)
+		end_session(t->sessions);
 }
 
 struct mcp_sse *mcp_sse_new(uv_loop_t *loop, struct mcp_server *srv,
@@ -259,6 +264,7 @@ void mcp_sse_drain(struct mcp_sse *t)
 	struct sse_session *next;
 
 	t->draining = true;
+	mcp_wires_hurry(&t->wires, t->o.drain_ms);
 	for (struct sse_session *s = t->sessions; s; s = next) {
 		next = s->next;
 		mcp_session_drain(s->core);

@@ -22,6 +22,7 @@ struct mcp_sse_options {
 	unsigned sessions; /* at once [1024] */
 	unsigned sessions_each; /* of one principal [256] */
 	unsigned pulse_ms; /* a stream is silent for no longer than twice this [15 s] */
+	unsigned drain_ms; /* what mcp_sse_drain() gives requests, less than the door does [9 s] */
 	size_t queue; /* the door's stream_queue [1 MiB] */
 };
 
@@ -36,7 +37,7 @@ struct http_routes mcp_sse_routes(struct mcp_sse *t);
 unsigned mcp_sse_sessions(const struct mcp_sse *t);
 
 /* The server goes down: streams on which no answer is awaited end now, the others with their last
- * answer, or when the door ends them. */
+ * answer, or when drain_ms are over. */
 void mcp_sse_drain(struct mcp_sse *t);
 
 /* The door is closed: no connection is left. on_closed comes later, and t is gone then. */

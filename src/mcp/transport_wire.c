@@ -33,6 +33,11 @@ void mcp_wires_init(struct mcp_wires *set, uv_loop_t *loop, unsigned period_ms,
 	uv_unref((uv_handle_t *)&set->timer);
 }
 
+void mcp_wires_hurry(struct mcp_wires *set, unsigned ms)
+{
+	uv_timer_start(&set->timer, on_timer, ms, ms);
+}
+
 static void on_timer_closed(uv_handle_t *handle)
 {
 	struct mcp_wires *set = handle->data;

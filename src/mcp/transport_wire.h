@@ -42,6 +42,8 @@ enum { MCP_WIRE_HEADERS = 4 };
 /* Starts the timer, which alone does not keep the loop running. */
 void mcp_wires_init(struct mcp_wires *set, uv_loop_t *loop, unsigned period_ms,
 		    void (*on_tick)(void *owner), void *owner);
+/* From here on a tick comes every ms. */
+void mcp_wires_hurry(struct mcp_wires *set, unsigned ms);
 /* No wire is open. on_closed comes later. */
 void mcp_wires_close(struct mcp_wires *set, void (*on_closed)(void *owner));
 

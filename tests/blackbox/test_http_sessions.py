@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from http_client import BOTH, Session, Sse, hello, rpc
+from http_client import BOTH, Modern, Session, Sse, hello, rpc
 
 LEGACY = ['2025-03-26', '2025-06-18', '2025-11-25']
 
@@ -339,9 +339,19 @@ def test_the_end_lets_requests_finish(http_host, version):
 
 
 def test_the_end_fails_what_does_not_finish(http_host):
-    peer = http_host()
-    session = peer.session()
-    hold = session.tool('hold', key='k')
-    assert hold.event().id
+    peer = http_host(drain_ms=300, sse_drain_ms=300)
+    streaming, waiting, modern, sse = peer.session(), peer.session('2025-06-18'), Modern(peer.door), Sse(peer.door)
+    stream = streaming.tool('say', n=1, then='hold')
+    assert stream.real_event().message()['method'] == 'notifications/message'
+    params = {'name': 'hold', 'arguments': {}}
+    old, new = peer.connect(), peer.connect()
+    peer.door.send(old, 'POST', '/mcp', rpc('tools/call', params, 5), waiting.headers())
+    peer.door.send(new, 'POST', '/mcp', rpc('tools/call', {**params, '_meta': modern.meta()}),
+                   modern.headers('tools/call', params))
+    sse.send(rpc('tools/call', params, 5))
+    peer.until(held=4)
     peer.proc.terminate()
-    assert peer.proc.wait(20) == 0
+    assert stream.real_event() is None  # a stream that ends in order, with its last chunk
+    assert sse.next() is None
+    assert (old.reply().status, new.reply().status) == (503, 503)
+    assert peer.proc.wait(8) == 0  # before the door would have ended it

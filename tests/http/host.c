@@ -276,6 +276,8 @@ static const struct {
 	{ "events", &http_options.events },
 	{ "keep_ms", &http_options.keep_ms },
 	{ "sse_sessions_each", &sse_options.sessions_each },
+	{ "drain_ms", &http_options.drain_ms },
+	{ "sse_drain_ms", &sse_options.drain_ms },
 	{ "sse_pulse_ms", &sse_options.pulse_ms },
 	{ "streams", &limits.streams },
 	{ "connections", &limits.connections },

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "mcp/asking.h"
 #include "mcp/core.h"
 
 static const struct err no_memory = { ERR_LIMIT, "out of memory" };
@@ -219,6 +220,7 @@ void mcp_session_cancel_stream(struct mcp_session *s, void *stream)
 	struct mcp_call *c;
 
 	s->entered++;
+	mcp_ask_leave(s, stream);
 	while ((c = next_to_cancel(s, stream))) {
 		c->in->gone = true;
 		mcp_call_cancel(c);

@@ -396,3 +396,21 @@ def test_a_question_ends_with_its_call(http_host):
     assert (got['method'], got['params']['requestId']) == ('notifications/cancelled', question['id'])
     assert reply.real_event() is None
     assert session.request('ping').status == 200
+
+
+def test_a_question_that_had_no_stream_is_asked_again(http_host):
+    peer = http_host(streams=1, pulse_ms=50)
+    session = peer.session(capabilities={'elicitation': {}})
+    general = session.listen()
+    assert general.event().id
+    session.last_id += 1
+    made = session.post(rpc('tools/call', {'name': 'job', 'arguments': {'ask': 1}, 'task': {}}, session.last_id)).json()
+    task = {'taskId': made['result']['task']['taskId']}
+    assert session.request('tasks/result', task).status in (429, 503)
+    general.close()
+    peer.until(streams=0)
+    result = session.request('tasks/result', task)
+    question = result.real_event().message()
+    assert question['method'] == 'elicitation/create'
+    session.post({'jsonrpc': '2.0', 'id': question['id'], 'result': {'action': 'accept', 'content': {'name': 'Ada'}}})
+    assert result.real_event().message()['result']['content'][0]['text'] == 'Ada'

@@ -308,7 +308,7 @@ class Sandbox:
         return None
 
 
-def until(condition, timeout=10, what='it'):
+def until(condition, timeout=30, what='it'):
     """Polls until the condition gives something true, and returns that."""
     deadline = time.monotonic() + timeout
     while True:

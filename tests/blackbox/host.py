@@ -284,7 +284,7 @@ class Residue:
                 found[kind] = [repr(now[kind][k]) for k in more] if kind == 'processes' else sorted(more)
         return found
 
-    def check(self, timeout=5):
+    def check(self, timeout=15):
         """Fails unless all that came since is gone within the time."""
         deadline = time.monotonic() + timeout
         while True:

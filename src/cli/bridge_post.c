@@ -99,9 +99,11 @@ void bridge_post_end(struct post *p)
 
 /* --- a session that was lost --- */
 
+/* And was not begun in it: whoever asks for the rest of a call must not have it run a second time. */
 static bool lost_its_session(const struct post *p)
 {
-	return p->status == 404 && p->generation > 0 && p->b->init_text && !p->resent;
+	return p->status == 404 && p->generation > 0 && p->state == SENT && p->b->init_text &&
+	       !p->resent;
 }
 
 static void send_waiting(struct bridge *b)
@@ -299,6 +301,7 @@ static bool resume(struct post *p)
 		ms = ms << (p->tries < 5 ? p->tries : 5) ?: 1;
 	p->tries++;
 	p->state = RESUMING;
+	sse_restart(&p->sse);
 	uv_timer_start(&p->timer, on_retry, ms < RETRY_MS_MAX ? ms : RETRY_MS_MAX, 0);
 	return true;
 }
@@ -310,6 +313,12 @@ static void take_status(struct post *p)
 
 	if (p->status >= 200 && p->status < 300 && body.n == 0 && !p->id.n)
 		return;
+	if (p->state == RESUMING) {
+		err_set(&e, ERR_TRANSPORT,
+			"the server no longer knows of the call; it may have been carried out");
+		bridge_post_fail(p, &e);
+		return;
+	}
 	if (body.n > 0 && take_message(p, body))
 		return;
 	err_set(&e, ERR_TRANSPORT, "the server answered with HTTP status %d%s", p->status,

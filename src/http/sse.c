@@ -17,6 +17,14 @@ void sse_fini(struct sse_reader *r)
 	buf_fini(&r->data);
 }
 
+void sse_restart(struct sse_reader *r)
+{
+	r->line.n = 0;
+	r->data.n = 0;
+	r->type[0] = '\0';
+	r->begun = r->after_cr = r->given = false;
+}
+
 /* Only digits count; more than fit are none. */
 static void take_retry(struct sse_reader *r, struct str value)
 {

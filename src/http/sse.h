@@ -37,6 +37,9 @@ struct sse_event {
 void sse_init(struct sse_reader *r, size_t max);
 void sse_fini(struct sse_reader *r);
 
+/* The stream broke off and begins anew: what was unfinished is dropped, id and retry stay. */
+void sse_restart(struct sse_reader *r);
+
 /* Takes bytes off the front of *input: 1 with an event, 0 when all is used up, -1 with ERR_TOO_LARGE or
  * ERR_LIMIT, after which the stream can't be read on. */
 int sse_next(struct sse_reader *r, struct str *input, struct sse_event *ret,

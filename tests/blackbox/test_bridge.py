@@ -146,6 +146,19 @@ def test_a_hub_that_is_started_anew(serve, start, how):
     again.terminate()
 
 
+def test_a_call_that_went_down_with_its_hub_is_not_run_again(serve, start):
+    hub = serve()
+    bridge = start('--connect', f'http://{serve.address}', env=serve.env)
+    sandbox = bridge.create()
+    call = sandbox.start('sleep 60')
+    until(lambda: sandbox.running('sleep'))
+    hub.kill()
+    hub.wait(20)
+    serve()
+    assert bridge.wait(call, 60)['error']['data']['code'] == 'transport_failed'
+    assert bridge.request('ping')['result'] == {}
+
+
 def test_the_token_of_our_own_hub_goes_to_no_other(serve, start):
     serve()
     bridge = start('--connect', 'http://localhost.example:1', version='none', env={**serve.env, 'HOLT_LOG': 'debug'})

@@ -91,6 +91,22 @@ static void test_streams(void **state)
 	}
 }
 
+static void test_restart(void **state)
+{
+	autobuf struct buf out = BUF_INIT(4096);
+	struct sse_reader r;
+
+	sse_init(&r, 0);
+	assert_true(feed(&r, STR_LIT("id: 7\ndata: a\n\nevent: lost\ndata: lost\nda"), &out));
+	sse_restart(&r);
+	assert_true(feed(&r,
+			 STR_LIT("\xef\xbb\xbf"
+				 "data: b\n\n"),
+			 &out));
+	assert_string_equal(buf_str(&out).p, "message:7=a|message:7=b|");
+	sse_fini(&r);
+}
+
 static void test_retry(void **state)
 {
 	static const struct {
@@ -123,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_retry),
 	};
 

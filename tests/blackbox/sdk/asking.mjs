@@ -1,6 +1,7 @@
 // What a server that asks its client gets from an SDK, whatever the road of the questions is. Reads
 // {server, mode} from standard input, prints what the tools said as JSON.
 import { readFileSync } from 'node:fs';
+import { end } from './transport.mjs';
 
 export const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
@@ -43,5 +44,5 @@ export async function main(connect) {
 	said.prompt = messages[0].content.text;
 	Object.assign(said, await more?.());
 	await client.close();
-	console.log(JSON.stringify({ asked, said, version }));
+	end({ asked, said, version });
 }

@@ -2,6 +2,7 @@
 // prints what it saw as JSON. A step that goes wrong throws.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { end } from './transport.mjs';
 
 const steps = {
 	async tools({ client }) {
@@ -155,5 +156,5 @@ export async function main(connect) {
 			seen[name] = (await step(box)) ?? true;
 	seen.pid = box.transport.pid;
 	await box.client.close();
-	console.log(JSON.stringify(seen));
+	end(seen);
 }

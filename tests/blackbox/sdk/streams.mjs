@@ -1,6 +1,7 @@
 // What the SDKs' HTTP clients do with streams, sessions and questions, against the server of tests/http.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { end } from './transport.mjs';
 
 const { url, token, sdk, mode, sse } = JSON.parse(readFileSync(0, 'utf8'));
 const v1 = sdk === 1;
@@ -97,4 +98,4 @@ if (!modern && !sse) {
 	await assert.rejects(call('echo', { text: 'x' }));
 }
 await client.close();
-console.log(JSON.stringify(seen));
+end(seen);

@@ -290,7 +290,7 @@ static void test_init_stopped(void **state)
 	kill(init, SIGSTOP);
 	ran_wait(r);
 	assert_int_equal(r->result.end, EXEC_TIMED_OUT);
-	assert_true(clock_ms() - start < 3000);
+	assert_true(clock_ms() - start < 5000);
 	assert_false(sandbox_live(sb));
 }
 

@@ -8,9 +8,11 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
-enum { CONNECT_MS = 10000, CONNECTIONS = 64 };
+#include "http/address.h"
+#include "http/url.h"
+
+enum { CONNECT_MS = 10000, CONNECTIONS = 64, HEADER_MAX = 64 << 10, KEEPALIVE_S = 60 };
 
 struct http_client {
 	uv_loop_t *loop;
@@ -18,6 +20,8 @@ struct http_client {
 	CURLM *multi;
 	char *unix_socket;
 	unsigned connect_ms;
+	size_t header_max;
+	bool public_only, loopback_too;
 	struct http_exchange *exchanges;
 	unsigned handles; /* of the loop that are open */
 	bool inside; /* libcurl is on the stack */
@@ -33,7 +37,9 @@ struct http_exchange {
 	char *body;
 	const struct http_exchange_events *ev;
 	void *owner;
+	size_t header_bytes; /* that came */
 	bool headed; /* on_head was called */
+	bool refused; /* an address that may not be connected to */
 	bool cancelled;
 	bool listed;
 };
@@ -75,8 +81,13 @@ static void exchange_free(struct http_exchange *x)
 }
 AUTO_DEFINE(exchange_free, struct http_exchange)
 
-static int read_code(CURLcode code, struct err *e)
+static int read_code(const struct http_exchange *x, CURLcode code, struct err *e)
 {
+	if (x->header_bytes > x->client->header_max)
+		return err_set(e, ERR_TOO_LARGE, "headers of more than %zu bytes",
+			       x->client->header_max);
+	if (code == CURLE_COULDNT_CONNECT && x->refused)
+		return err_set(e, ERR_DENIED, "its address is not one of the public Internet");
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return err_set(e, ERR_TIMEOUT, "no answer in time");
 	if (code == CURLE_OUT_OF_MEMORY)
@@ -105,7 +116,7 @@ static void end(struct http_exchange *x, CURLcode code)
 	unlist(x); /* on_end may close the client */
 	if (!x->cancelled) {
 		if (code != CURLE_OK)
-			read_code(code, &e);
+			read_code(x, code, &e);
 		x->ev->on_end(x->owner, x, code != CURLE_OK ? &e : NULL);
 	}
 	exchange_free(x);
@@ -251,6 +262,9 @@ struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_op
 				   .multi = multi,
 				   .unix_socket = path,
 				   .connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS,
+				   .header_max = o->header_max ? o->header_max : HEADER_MAX,
+				   .public_only = o->public_only,
+				   .loopback_too = o->loopback_too,
 				   .handles = 1 };
 	uv_timer_init(loop, &c->timer);
 	c->timer.data = c;
@@ -280,12 +294,34 @@ void http_client_close(struct http_client *c, void (*on_closed)(void *owner), vo
 
 /* --- one exchange --- */
 
+static bool may_connect(const struct http_client *c, const struct sockaddr *a)
+{
+	return !c->public_only || (a->sa_family == AF_UNIX && c->unix_socket) ||
+	       http_address_public(a) || (c->loopback_too && http_address_loopback(a));
+}
+
+/* What is looked at is what is connected to: no name can mean something else in between. Programs that
+ * we start do not inherit the socket. */
+static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	struct http_exchange *x = data;
+
+	if (!may_connect(x->client, &a->addr)) {
+		x->refused = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
 /* The end of the header of an answer; those of 1xx come before it. */
 static size_t on_header(char *p, size_t size, size_t n, void *data)
 {
 	struct http_exchange *x = data;
 	long status = 0;
 
+	x->header_bytes += n;
+	if (x->header_bytes > x->client->header_max)
+		return 0;
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (n <= 2 && status >= 200 && !x->cancelled)
 		tell_head(x);
@@ -368,8 +404,14 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	curl_easy_setopt(x->easy, CURLOPT_HEADERDATA, x);
 	curl_easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(x->easy, CURLOPT_WRITEDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(x->easy, CURLOPT_OPENSOCKETDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(x->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
 	if (c->unix_socket)
 		curl_easy_setopt(x->easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
+	if (c->public_only)
+		curl_easy_setopt(x->easy, CURLOPT_PROXY, "");
 	if (spec->idle_ms) {
 		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_TIME,
@@ -379,23 +421,6 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	    curl_easy_setopt(x->easy, CURLOPT_URL, spec->url) != CURLE_OK)
 		return err_set(e, ERR_INVALID, "not a URL of http or https");
 	return 0;
-}
-
-static int check_url(const char *url, struct err *e)
-{
-	CURLU *u = curl_url();
-	int rc = 0;
-	char *scheme = NULL;
-
-	if (!u)
-		return out_of_memory(e);
-	if (curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK ||
-	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
-	    (strcasecmp(scheme, "http") != 0 && strcasecmp(scheme, "https") != 0))
-		rc = err_set(e, ERR_INVALID, "not a URL of http or https");
-	curl_free(scheme);
-	curl_url_cleanup(u);
-	return rc;
 }
 
 struct http_exchange *http_exchange_start(struct http_client *c, const struct http_spec *spec,
@@ -415,7 +440,7 @@ struct http_exchange *http_exchange_start(struct http_client *c, const struct ht
 		out_of_memory(e);
 		return NULL;
 	}
-	if (check_url(spec->url, e) < 0 || set_up(x, spec, e) < 0)
+	if (http_url_check(spec->url, e) < 0 || set_up(x, spec, e) < 0)
 		return NULL;
 	/* its first step comes from the timer that libcurl sets here */
 	if (curl_multi_add_handle(c->multi, x->easy) != CURLM_OK) {

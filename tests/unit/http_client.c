@@ -1,0 +1,195 @@
+/* http/client.h: what may be connected to, and how much comes back. The server is in the same loop and
+ * says one text to whoever connects. */
+#include <unistd.h>
+
+#include "http/client.h"
+#include "test.h"
+
+struct place {
+	uv_loop_t loop;
+	uv_tcp_t server, peer;
+	const char *says;
+	char url[64];
+	struct http_client *client;
+	bool ended;
+	int status;
+	size_t bytes;
+	struct err err;
+};
+
+static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *ret)
+{
+	static char room[4096];
+
+	*ret = uv_buf_init(room, sizeof(room));
+}
+
+static void on_asked(uv_stream_t *peer, ssize_t n, const uv_buf_t *b)
+{
+	struct place *p = peer->data;
+	uv_buf_t out = uv_buf_init((char *)p->says, (unsigned)strlen(p->says));
+
+	uv_read_stop(peer);
+	if (n > 0)
+		uv_try_write(peer, &out, 1);
+	uv_close((uv_handle_t *)peer, NULL);
+}
+
+static void on_peer(uv_stream_t *server, int status)
+{
+	struct place *p = server->data;
+
+	uv_tcp_init(&p->loop, &p->peer);
+	p->peer.data = p;
+	assert_int_equal(uv_accept(server, (uv_stream_t *)&p->peer), 0);
+	uv_read_start((uv_stream_t *)&p->peer, on_alloc, on_asked);
+}
+
+static void open_place(struct place *p, const struct http_client_options *o)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int n = sizeof(a);
+	struct err e;
+
+	uv_loop_init(&p->loop);
+	uv_tcp_init(&p->loop, &p->server);
+	p->server.data = p;
+	assert_int_equal(uv_tcp_bind(&p->server, (struct sockaddr *)&a, 0), 0);
+	assert_int_equal(uv_listen((uv_stream_t *)&p->server, 1, on_peer), 0);
+	uv_tcp_getsockname(&p->server, (struct sockaddr *)&a, &n);
+	uv_unref((uv_handle_t *)&p->server);
+	snprintf(p->url, sizeof(p->url), "http://127.0.0.1:%d/", ntohs(a.sin_port));
+	p->client = http_client_new(&p->loop, o, &e);
+	assert_non_null(p->client);
+}
+
+static void on_head(void *owner, struct http_exchange *x, int status)
+{
+	((struct place *)owner)->status = status;
+}
+
+static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
+{
+	((struct place *)owner)->bytes += bytes.n;
+}
+
+static void on_end(void *owner, struct http_exchange *x, const struct err *e)
+{
+	struct place *p = owner;
+
+	p->ended = true;
+	p->err = e ? *e : ERR_INIT;
+	http_client_close(p->client, NULL, NULL);
+}
+
+static void ask(struct place *p, const char *url)
+{
+	static const struct http_exchange_events events = { on_head, on_bytes, on_end };
+	struct http_spec spec = { .method = "GET", .url = url };
+	struct err e;
+
+	assert_non_null(http_exchange_start(p->client, &spec, &events, p, &e));
+	uv_run(&p->loop, UV_RUN_DEFAULT);
+	assert_true(p->ended);
+	uv_close((uv_handle_t *)&p->server, NULL);
+	uv_run(&p->loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&p->loop), 0);
+}
+
+#define FINE "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+static void anywhere_by_itself(void **state)
+{
+	struct place p = { .says = FINE };
+
+	open_place(&p, &(struct http_client_options){ .connections = 1 });
+	ask(&p, p.url);
+	assert_int_equal(p.err.code, ERR_NONE);
+	assert_int_equal(p.status, 200);
+	assert_int_equal(p.bytes, 2);
+}
+
+static void only_public(void **state)
+{
+	struct place p = { .says = FINE };
+
+	open_place(&p, &(struct http_client_options){ .public_only = true });
+	ask(&p, p.url);
+	assert_int_equal(p.err.code, ERR_DENIED);
+}
+
+static void only_public_and_loopback(void **state)
+{
+	struct place p = { .says = FINE };
+
+	open_place(&p, &(struct http_client_options){ .public_only = true, .loopback_too = true });
+	ask(&p, p.url);
+	assert_int_equal(p.err.code, ERR_NONE);
+	assert_int_equal(p.status, 200);
+}
+
+/* However the address is written; none of these is asked, so nobody has to be there. */
+static void other_ways_to_say_it(void **state)
+{
+	static const char *const urls[] = {
+		"http://0x7f000001/",
+		"http://2130706433/",
+		"http://0177.0.0.1/",
+		"http://localhost/",
+		"http://[::1]/",
+		"http://[::ffff:127.0.0.1]/",
+		"http://0.0.0.0/",
+		"http://169.254.169.254/",
+		"http://10.0.0.1/",
+		"http://[fd00:ec2::254]/",
+		"http://[64:ff9b::a9fe:a9fe]/",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+		struct place p = { .says = FINE };
+
+		open_place(&p, &(struct http_client_options){ .public_only = true });
+		ask(&p, urls[i]);
+		ROW_CHECK(p.err.code == ERR_DENIED, urls[i]);
+	}
+}
+
+/* A proxy would connect to whatever it is asked to. */
+static void no_proxy(void **state)
+{
+	struct place p = { .says = FINE };
+
+	open_place(&p, &(struct http_client_options){ .public_only = true });
+	setenv("http_proxy", p.url, 1);
+	ask(&p, "http://10.0.0.1/");
+	unsetenv("http_proxy");
+	assert_int_equal(p.err.code, ERR_DENIED);
+}
+
+static void headers_have_a_bound(void **state)
+{
+	char says[2048] = "HTTP/1.1 200 OK\r\nX: ";
+	struct place p = { .says = says };
+
+	memset(says + strlen(says), 'x', 1500);
+	strcat(says, "\r\nContent-Length: 0\r\n\r\n");
+	open_place(&p, &(struct http_client_options){ .header_max = 1024 });
+	ask(&p, p.url);
+	assert_int_equal(p.err.code, ERR_TOO_LARGE);
+	assert_int_equal(p.status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(anywhere_by_itself),
+		cmocka_unit_test(only_public),
+		cmocka_unit_test(only_public_and_loopback),
+		cmocka_unit_test(other_ways_to_say_it),
+		cmocka_unit_test(no_proxy),
+		cmocka_unit_test(headers_have_a_bound),
+	};
+
+	unsetenv("http_proxy");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -75,8 +75,8 @@ void mcp_ask_end(struct mcp_call *c)
 void mcp_ask_write(struct json_writer *w, const struct mcp_call *c)
 {
 	json_write_object(w);
-	for (const struct mcp_question *q = c->asking->first; q; q = q->next) {
-		if (q->state != MCP_QUESTION_OPEN)
+	for (const struct mcp_asked *q = c->asking->first; q; q = q->next) {
+		if (q->state != MCP_ASKED_OPEN)
 			continue;
 		json_write_key(w, q->key);
 		json_write_object(w);
@@ -96,12 +96,12 @@ int mcp_ask_take(struct mcp_call *c, const struct json_val *answers, struct rpc_
 {
 	struct err e;
 
-	for (struct mcp_question *q = c->asking->first; q; q = q->next) {
+	for (struct mcp_asked *q = c->asking->first; q; q = q->next) {
 		const struct json_val *v = json_get(answers, q->key);
 
-		if (q->state != MCP_QUESTION_OPEN || !v)
+		if (q->state != MCP_ASKED_OPEN || !v)
 			continue;
-		if (mcp_question_answer(c->asking, q, v, &e) < 0)
+		if (mcp_asked_answer(c->asking, q, v, &e) < 0)
 			return mcp_fault_of(f, &e);
 	}
 	return 0;
@@ -131,9 +131,9 @@ static int gather(const struct mcp_asking *a, const struct mcp_ask *asks, size_t
 		  struct mcp_asking *fresh, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct mcp_question *old = mcp_asking_find(a, str_of(asks[i].key));
+		const struct mcp_asked *old = mcp_asking_find(a, str_of(asks[i].key));
 
-		if (old && old->state == MCP_QUESTION_FAILED)
+		if (old && old->state == MCP_ASKED_FAILED)
 			return err_set(e, ERR_CLIENT_FAILED, "the client was asked for %s: %s",
 				       old->key, old->error ? old->error : "no answer");
 		if (!old &&
@@ -147,7 +147,7 @@ static int gather(const struct mcp_asking *a, const struct mcp_ask *asks, size_t
 
 static int check_can(const struct mcp_call *c, const struct mcp_asking *fresh, struct err *e)
 {
-	for (const struct mcp_question *q = fresh->first; q; q = q->next) {
+	for (const struct mcp_asked *q = fresh->first; q; q = q->next) {
 		if (!mcp_ask_can(c, mcp_question_needs(q->kind,
 						       q->params ? json_root(q->params) : NULL)))
 			return err_set(e, ERR_CLIENT_CANT, "%s", mcp_question_lack(q->kind));
@@ -159,7 +159,7 @@ static int check_can(const struct mcp_call *c, const struct mcp_asking *fresh, s
 static int take_questions(struct mcp_call *c, struct mcp_asking *fresh, struct str state,
 			  struct err *e)
 {
-	struct mcp_question *q;
+	struct mcp_asked *q;
 
 	if (mcp_asking_set_state(c->asking, state, e) < 0)
 		return -1;
@@ -211,23 +211,23 @@ int mcp_call_ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, struc
 	return start(c, asked, e);
 }
 
-static const struct mcp_question *question_of(const struct mcp_call *c, const char *key)
+static const struct mcp_asked *question_of(const struct mcp_call *c, const char *key)
 {
 	return c->asking ? mcp_asking_find(c->asking, str_of(key)) : NULL;
 }
 
 const struct json_val *mcp_call_answer(const struct mcp_call *c, const char *key)
 {
-	const struct mcp_question *q = question_of(c, key);
+	const struct mcp_asked *q = question_of(c, key);
 
 	return q && q->answer ? json_root(q->answer) : NULL;
 }
 
 struct str mcp_call_ask_error(const struct mcp_call *c, const char *key)
 {
-	const struct mcp_question *q = question_of(c, key);
+	const struct mcp_asked *q = question_of(c, key);
 
-	if (!q || q->state != MCP_QUESTION_FAILED)
+	if (!q || q->state != MCP_ASKED_FAILED)
 		return STR_NONE;
 	return str_of(q->error ? q->error : "");
 }

@@ -17,7 +17,7 @@ enum {
 	MS = 1000,
 };
 
-static void settle(struct mcp_question *q, const struct rpc_msg *m)
+static void settle(struct mcp_asked *q, const struct rpc_msg *m)
 {
 	struct mcp_asking *a = q->call->asking;
 	struct err e;
@@ -25,18 +25,18 @@ static void settle(struct mcp_question *q, const struct rpc_msg *m)
 	if (m->error) {
 		struct str says = json_str(json_get(m->error, "message"));
 
-		mcp_question_fail(a, q,
-				  says.n > 0 ? utf8_cut(says, REASON_MAX)
-					     : STR_LIT("an error without a message"));
-	} else if (mcp_question_answer(a, q, m->result, &e) < 0) {
-		mcp_question_fail(a, q, str_of(e.msg));
+		mcp_asked_fail(a, q,
+			       says.n > 0 ? utf8_cut(says, REASON_MAX)
+					  : STR_LIT("an error without a message"));
+	} else if (mcp_asked_answer(a, q, m->result, &e) < 0) {
+		mcp_asked_fail(a, q, str_of(e.msg));
 	}
 }
 
 /* The session ended: its calls are cancelled; a task's question is for who else waits. */
 static void on_response(struct mcp_reach *r, const struct rpc_msg *m)
 {
-	struct mcp_question *q = (struct mcp_question *)r;
+	struct mcp_asked *q = (struct mcp_asked *)r;
 	struct mcp_call *c = q->call;
 
 	q->stream = NULL;
@@ -48,7 +48,7 @@ static void on_response(struct mcp_reach *r, const struct rpc_msg *m)
 	mcp_ask_settled(c);
 }
 
-static int send_question(struct mcp_call *c, struct mcp_question *q, struct mcp_session *s,
+static int send_question(struct mcp_call *c, struct mcp_asked *q, struct mcp_session *s,
 			 void *stream, struct err *e)
 {
 	char id[ID_MAX];
@@ -72,15 +72,15 @@ static int send_question(struct mcp_call *c, struct mcp_question *q, struct mcp_
 
 int mcp_ask_send(struct mcp_call *c, struct mcp_session *s, void *stream, struct err *e)
 {
-	for (struct mcp_question *q = c->asking->first; q; q = q->next) {
-		if (q->state == MCP_QUESTION_OPEN && !q->reach.session &&
+	for (struct mcp_asked *q = c->asking->first; q; q = q->next) {
+		if (q->state == MCP_ASKED_OPEN && !q->reach.session &&
 		    send_question(c, q, s, stream, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void withdraw(struct mcp_question *q, const char *reason)
+static void withdraw(struct mcp_asked *q, const char *reason)
 {
 	struct mcp_session *s = q->reach.session;
 	struct json_writer *w;
@@ -104,15 +104,15 @@ static void withdraw(struct mcp_question *q, const char *reason)
 
 void mcp_ask_withdraw(struct mcp_call *c, const char *reason)
 {
-	for (struct mcp_question *q = c->asking ? c->asking->first : NULL; q; q = q->next)
+	for (struct mcp_asked *q = c->asking ? c->asking->first : NULL; q; q = q->next)
 		withdraw(q, reason);
 }
 
 /* All that is asked of legacy clients are questions. */
-static struct mcp_question *find_on(const struct mcp_session *s, const void *stream)
+static struct mcp_asked *find_on(const struct mcp_session *s, const void *stream)
 {
 	for (struct mcp_reach *r = s->reaches; r; r = r->next) {
-		struct mcp_question *q = (struct mcp_question *)r;
+		struct mcp_asked *q = (struct mcp_asked *)r;
 
 		if (q->stream == stream)
 			return q;
@@ -122,19 +122,19 @@ static struct mcp_question *find_on(const struct mcp_session *s, const void *str
 
 void mcp_ask_leave(struct mcp_session *s, const void *stream)
 {
-	struct mcp_question *q;
+	struct mcp_asked *q;
 
 	while ((q = find_on(s, stream)))
 		withdraw(q, "nothing on this stream waits for the answer");
 }
 
-static struct mcp_question *find_overdue(const struct mcp_server *srv)
+static struct mcp_asked *find_overdue(const struct mcp_server *srv)
 {
 	uint64_t now = srv->o.now_ms();
 
 	for (const struct mcp_session *s = srv->sessions; s; s = s->next) {
 		for (struct mcp_reach *r = s->reaches; r; r = r->next) {
-			struct mcp_question *q = (struct mcp_question *)r;
+			struct mcp_asked *q = (struct mcp_asked *)r;
 
 			if (now - q->sent_ms >= srv->o.ask_ms)
 				return q;
@@ -145,7 +145,7 @@ static struct mcp_question *find_overdue(const struct mcp_server *srv)
 
 void mcp_ask_tick(struct mcp_server *srv)
 {
-	struct mcp_question *q;
+	struct mcp_asked *q;
 
 	while ((q = find_overdue(srv))) {
 		struct mcp_call *c = q->call;
@@ -153,7 +153,7 @@ void mcp_ask_tick(struct mcp_server *srv)
 
 		snprintf(why, sizeof(why), "no answer within %u s", srv->o.ask_ms / MS);
 		withdraw(q, why);
-		mcp_question_fail(c->asking, q, str_of(why));
+		mcp_asked_fail(c->asking, q, str_of(why));
 		mcp_ask_settled(c);
 	}
 }

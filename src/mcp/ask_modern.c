@@ -139,8 +139,8 @@ static int ask_rest(struct mcp_call *c, struct rpc_fault *f)
 	unsigned needs = 0;
 	struct err e;
 
-	for (const struct mcp_question *q = c->asking->first; q; q = q->next) {
-		if (q->state == MCP_QUESTION_OPEN)
+	for (const struct mcp_asked *q = c->asking->first; q; q = q->next) {
+		if (q->state == MCP_ASKED_OPEN)
 			needs |= mcp_question_needs(q->kind,
 						    q->params ? json_root(q->params) : NULL);
 	}

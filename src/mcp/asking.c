@@ -15,7 +15,7 @@
 
 /* --- questions --- */
 
-static void question_free(struct mcp_question *q)
+static void question_free(struct mcp_asked *q)
 {
 	if (!q)
 		return;
@@ -24,12 +24,12 @@ static void question_free(struct mcp_question *q)
 	free(q->error);
 	free(q);
 }
-AUTO_DEFINE(question_free, struct mcp_question)
+AUTO_DEFINE(question_free, struct mcp_asked)
 
 void mcp_asking_fini(struct mcp_asking *a)
 {
 	while (a->first) {
-		struct mcp_question *q = a->first;
+		struct mcp_asked *q = a->first;
 
 		a->first = q->next;
 		question_free(q);
@@ -38,9 +38,9 @@ void mcp_asking_fini(struct mcp_asking *a)
 	*a = (struct mcp_asking){ 0 };
 }
 
-struct mcp_question *mcp_asking_find(const struct mcp_asking *a, struct str key)
+struct mcp_asked *mcp_asking_find(const struct mcp_asking *a, struct str key)
 {
-	for (struct mcp_question *q = a->first; q; q = q->next) {
+	for (struct mcp_asked *q = a->first; q; q = q->next) {
 		if (str_is(key, q->key))
 			return q;
 	}
@@ -76,10 +76,10 @@ static int take_bytes(struct mcp_asking *a, size_t n, struct err *e)
 }
 
 /* params is taken, also on failure. */
-static struct mcp_question *add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
-				struct json_doc *params, struct err *e)
+static struct mcp_asked *add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
+			     struct json_doc *params, struct err *e)
 {
-	AUTO(question_free) struct mcp_question *q = calloc(1, sizeof(*q));
+	AUTO(question_free) struct mcp_asked *q = calloc(1, sizeof(*q));
 
 	if (!q) {
 		json_free(params);
@@ -125,8 +125,8 @@ static int check_schema(enum mcp_ask_kind kind, const struct json_doc *params, s
 	return 0;
 }
 
-struct mcp_question *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
-				    struct str params, struct err *e)
+struct mcp_asked *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
+				 struct str params, struct err *e)
 {
 	struct json_doc *doc = NULL;
 
@@ -173,15 +173,15 @@ static struct json_doc *copy_of(const struct json_val *v, size_t *ret_n, struct 
 	return json_parse(buf_str(&text), NULL, e);
 }
 
-static void put_answer(struct mcp_asking *a, struct mcp_question *q, struct json_doc *answer)
+static void put_answer(struct mcp_asking *a, struct mcp_asked *q, struct json_doc *answer)
 {
 	q->answer = answer;
-	q->state = MCP_QUESTION_ANSWERED;
+	q->state = MCP_ASKED_ANSWERED;
 	a->open--;
 }
 
-int mcp_question_answer(struct mcp_asking *a, struct mcp_question *q, const struct json_val *v,
-			struct err *e)
+int mcp_asked_answer(struct mcp_asking *a, struct mcp_asked *q, const struct json_val *v,
+		     struct err *e)
 {
 	AUTO(json_free) struct json_doc *copy = NULL;
 	size_t n = 0;
@@ -195,16 +195,16 @@ int mcp_question_answer(struct mcp_asking *a, struct mcp_question *q, const stru
 	return 0;
 }
 
-void mcp_question_fail(struct mcp_asking *a, struct mcp_question *q, struct str why)
+void mcp_asked_fail(struct mcp_asking *a, struct mcp_asked *q, struct str why)
 {
 	q->error = strndup(why.p ? why.p : "", why.n);
-	q->state = MCP_QUESTION_FAILED;
+	q->state = MCP_ASKED_FAILED;
 	a->open--;
 }
 
 /* --- as text --- */
 
-static void write_question(struct json_writer *w, const struct mcp_question *q)
+static void write_question(struct json_writer *w, const struct mcp_asked *q)
 {
 	json_write_object(w);
 	json_write_key(w, "k");
@@ -233,7 +233,7 @@ static void write_asking(struct json_writer *w, const struct mcp_asking *a)
 	}
 	json_write_key(w, "q");
 	json_write_array(w);
-	for (const struct mcp_question *q = a->first; q; q = q->next)
+	for (const struct mcp_asked *q = a->first; q; q = q->next)
 		write_question(w, q);
 	json_write_array_end(w);
 	json_write_object_end(w);
@@ -255,7 +255,7 @@ static int open_question(struct mcp_asking *a, const struct json_val *v, struct 
 {
 	const struct json_val *params = json_get(v, "p"), *answer = json_get(v, "a");
 	struct json_doc *copy = NULL;
-	struct mcp_question *q;
+	struct mcp_asked *q;
 	int64_t kind = -1;
 	size_t n = 0;
 

@@ -14,23 +14,23 @@ enum {
 	MCP_ASK_ROUNDS_MAX = 64,
 };
 
-struct mcp_question {
+struct mcp_asked {
 	struct mcp_reach
 		reach; /* first: found by it. Listed while a legacy client has the question */
 	uint64_t sent_ms; /* since when */
 	void *stream; /* where it was sent */
-	struct mcp_question *next; /* of the same call, as they were asked */
+	struct mcp_asked *next; /* of the same call, as they were asked */
 	struct mcp_call *call;
 	char key[MCP_ASK_KEY_MAX + 1];
 	enum mcp_ask_kind kind;
-	enum { MCP_QUESTION_OPEN, MCP_QUESTION_ANSWERED, MCP_QUESTION_FAILED } state;
+	enum { MCP_ASKED_OPEN, MCP_ASKED_ANSWERED, MCP_ASKED_FAILED } state;
 	struct json_doc *params; /* NULL: none */
 	struct json_doc *answer; /* once answered */
 	char *error; /* why there is no answer, once it failed; NULL without memory */
 };
 
 struct mcp_asking {
-	struct mcp_question *first, *last;
+	struct mcp_asked *first, *last;
 	unsigned n, open; /* questions; those without an answer or failure */
 	unsigned rounds;
 	size_t bytes;
@@ -42,15 +42,15 @@ struct mcp_asking {
 /* Frees what it holds, not itself. No question is sent. */
 void mcp_asking_fini(struct mcp_asking *a);
 
-struct mcp_question *mcp_asking_find(const struct mcp_asking *a, struct str key);
+struct mcp_asked *mcp_asking_find(const struct mcp_asking *a, struct str key);
 
 /* The handler's state is this from now on; copied. */
 int mcp_asking_set_state(struct mcp_asking *a, struct str state, struct err *e) MUST_USE;
 
 /* A further open question. ERR_BUG where the key or the parameters are not fit for one, ERR_TOO_LARGE
  * over MCP_ASK_BYTES_MAX, ERR_LIMIT. */
-struct mcp_question *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
-				    struct str params, struct err *e) MUST_USE;
+struct mcp_asked *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
+				 struct str params, struct err *e) MUST_USE;
 
 /* Moves the questions of `from` behind those of a; from is empty then. ERR_TOO_LARGE, and nothing is
  * moved, over MCP_ASK_BYTES_MAX. */
@@ -58,11 +58,11 @@ int mcp_asking_append(struct mcp_asking *a, struct mcp_asking *from, struct err 
 
 /* Gives an open question its answer, a copy of v. ERR_INVALID where v is no answer to it, with the
  * key; it stays open then. */
-int mcp_question_answer(struct mcp_asking *a, struct mcp_question *q, const struct json_val *v,
-			struct err *e) MUST_USE;
+int mcp_asked_answer(struct mcp_asking *a, struct mcp_asked *q, const struct json_val *v,
+		     struct err *e) MUST_USE;
 
 /* An open question will have no answer. The text is copied. */
-void mcp_question_fail(struct mcp_asking *a, struct mcp_question *q, struct str why);
+void mcp_asked_fail(struct mcp_asking *a, struct mcp_asked *q, struct str why);
 
 /* Appends all of it, sealed for `context`. */
 int mcp_asking_seal(const struct mcp_asking *a, const struct seal_ring *ring, struct str context,

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "base/log.h"
 #include "json/utf8.h"
+#include "mcp/header_text.h"
 
 enum {
 	HEADERS_MAX = 10,
@@ -20,7 +20,6 @@ enum {
 	RETRY_MS = 1000, /* where a stream names no other time */
 	RETRY_MS_MAX = 30000,
 	TRIES_MAX = 5, /* without anything new */
-	NAME_MAX_BYTES = 4096,
 };
 
 #define VERSION_KEY "io.modelcontextprotocol/protocolVersion"
@@ -461,23 +460,11 @@ void bridge_post_send(struct post *p)
 	bridge_post_free(p);
 }
 
-/* The form in which a header can hold any text. */
 static char *header_text(struct str s)
 {
-	autobuf struct buf b = BUF_INIT(2 * NAME_MAX_BYTES);
-	bool plain = s.n > 0 && s.p[0] != ' ' && s.p[s.n - 1] != ' ' && !str_starts(s, "=?base64?");
 	struct err e;
 
-	if (!s.p || s.n > NAME_MAX_BYTES)
-		return NULL;
-	for (size_t i = 0; i < s.n; i++)
-		plain = plain && s.p[i] >= ' ' && s.p[i] <= '~';
-	if (plain)
-		return strndup(s.p, s.n);
-	if (buf_add(&b, "=?base64?", 9, &e) < 0 || base64_encode(&b, s, &e) < 0 ||
-	    buf_add(&b, "?=", 2, &e) < 0)
-		return NULL;
-	return buf_take(&b);
+	return s.p ? mcp_header_encode(s, &e) : NULL;
 }
 
 void bridge_post_read_modern(struct post *p, const struct rpc_msg *m)

@@ -3,7 +3,8 @@
  * The inside of the server's role, shared by the files of this folder:
  *
  *	inbound.c	texts to messages, and the ladder that tells the eras apart
- *	header.c	what HTTP's headers say beside the message
+ *	header.c	what HTTP's headers say beside the message; header_text.c is the form of their values
+ *	param.c		x-mcp-header of tools
  *	session.c	sessions: messages to methods, requests of ours, ends
  *	out.c		what is sent: answers, batches, faults; the end of a stream
  *	methods.c	the table of methods; initialize, discover, ping, levels, notifications

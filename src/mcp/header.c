@@ -1,15 +1,14 @@
 /*
  * What HTTP's headers say beside a modern message: Mcp-Method, Mcp-Name, Mcp-Param-*. Each repeats a
- * value of the body, so that what is routed by headers is what is run; a value that plain ASCII can't
- * carry stands as =?base64?…?=. Integers are compared as numbers.
+ * value of the body, so that what is routed by headers is what is run. Integers are compared as numbers.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "json/utf8.h"
 #include "mcp/core.h"
+#include "mcp/header_text.h"
 #include "mcp/tool.h"
 
 enum { SHOWN = 64, VALUE_MAX = 64 << 10, NUMBER_MAX = 40, BAD_REQUEST = 400 };
@@ -21,39 +20,6 @@ static int mismatch(struct rpc_fault *f)
 	f->code = MCP_HEADER_MISMATCH;
 	f->status = BAD_REQUEST;
 	return -1;
-}
-
-static bool is_plain(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if ((c < 0x20 && c != '\t') || c > 0x7e)
-			return false;
-	}
-	return true;
-}
-
-static bool is_encoded(struct str s)
-{
-	return s.n >= 11 && str_starts(s, "=?base64?") && memcmp(s.p + s.n - 2, "?=", 2) == 0;
-}
-
-/* *ret is the header's value as the body has it, borrowed from text or from room. */
-static bool decode(struct str text, struct buf *room, struct str *ret)
-{
-	struct err e;
-
-	*ret = text;
-	if (!is_plain(text))
-		return false;
-	if (!is_encoded(text))
-		return true;
-	if (base64_decode(room, (struct str){ text.p + 9, text.n - 11 }, &e) < 0 ||
-	    !utf8_valid(buf_str(room)))
-		return false;
-	*ret = buf_str(room);
-	return true;
 }
 
 /* --- Mcp-Method and Mcp-Name --- */
@@ -77,7 +43,7 @@ static int check_name(struct str head, const char *member, struct str body, stru
 
 	if (!head.p)
 		rpc_fault_set(f, 0, "the header Mcp-Name is missing");
-	else if (!decode(head, &room, &value))
+	else if (!mcp_header_decode(head, &room, &value))
 		rpc_fault_set(f, 0, "Mcp-Name is no text: encode it as =?base64?…?=");
 	else if (!str_eq(value, body))
 		rpc_fault_set(f, 0, "Mcp-Name is \"%.*s\" and params.%s is \"%.*s\"",
@@ -105,13 +71,6 @@ int mcp_header_check(const struct mcp_http_head *head, const struct rpc_msg *m, 
 }
 
 /* --- Mcp-Param-* --- */
-
-static const struct json_val *value_at(const struct mcp_param *p, const struct json_val *args)
-{
-	for (size_t i = 0; i < p->depth && args; i++)
-		args = json_get_str(args, p->path[i]);
-	return json_type(args) == JSON_NULL ? NULL : args;
-}
 
 /* A decimal number, without the forms that only strtod() knows (inf, nan, 0x). */
 static bool read_number(struct str s, double *ret)
@@ -167,7 +126,7 @@ static int check_param(const struct mcp_http_head *head, const struct mcp_param 
 	else if (!body)
 		rpc_fault_set(f, 0, "Mcp-Param-%.*s is there and its argument is not",
 			      STR_ARG(p->name));
-	else if (!decode(text, &room, &value))
+	else if (!mcp_header_decode(text, &room, &value))
 		rpc_fault_set(f, 0, "Mcp-Param-%.*s is no text: encode it as =?base64?…?=",
 			      STR_ARG(p->name));
 	else if (!same(value, body))
@@ -180,10 +139,10 @@ static int check_param(const struct mcp_http_head *head, const struct mcp_param 
 int mcp_header_check_params(const struct mcp_http_head *head, const struct mcp_tool *t,
 			    const struct json_val *args, struct rpc_fault *f)
 {
-	for (size_t i = 0; head && i < t->prepared->n; i++) {
-		const struct mcp_param *p = &t->prepared->params[i];
+	for (size_t i = 0; head && i < t->prepared->params.n; i++) {
+		const struct mcp_param *p = &t->prepared->params.p[i];
 
-		if (check_param(head, p, value_at(p, args), f) < 0)
+		if (check_param(head, p, mcp_param_value(p, args), f) < 0)
 			return -1;
 	}
 	return 0;

@@ -30,106 +30,6 @@ static struct json_doc *parse(const char *what, const char *text, struct err *e)
 	return take_ptr(d);
 }
 
-/* --- x-mcp-header --- */
-
-static bool is_token(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if ((c | 32) >= 'a' && (c | 32) <= 'z')
-			continue;
-		if ((c < '0' || c > '9') && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
-			return false;
-	}
-	return s.n > 0;
-}
-
-static bool same_name(struct str a, struct str b)
-{
-	return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
-}
-
-static int add_param(struct mcp_prepared *p, const struct mcp_path *at,
-		     const struct json_val *schema, struct err *e)
-{
-	const struct json_val *type = json_get(schema, "type");
-	struct str name = json_str(json_get(schema, "x-mcp-header"));
-	struct mcp_param *param;
-
-	if (!is_token(name))
-		return err_set(e, ERR_BUG, "x-mcp-header takes a token of RFC 9110");
-	if (!str_is(json_str(type), "string") && !str_is(json_str(type), "integer") &&
-	    !str_is(json_str(type), "boolean"))
-		return err_set(e, ERR_BUG,
-			       "x-mcp-header \"%.*s\" takes a string, integer or boolean",
-			       STR_ARG(name));
-	for (size_t i = 0; i < p->n; i++) {
-		if (same_name(p->params[i].name, name))
-			return err_set(e, ERR_BUG, "x-mcp-header \"%.*s\" stands twice",
-				       STR_ARG(name));
-	}
-	if (p->n == MCP_PARAMS_MAX)
-		return err_set(e, ERR_BUG, "more than %d x-mcp-header", MCP_PARAMS_MAX);
-	param = realloc(p->params, (p->n + 1) * sizeof(*param));
-	if (!param)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	p->params = param;
-	param = &p->params[p->n];
-	*param = (struct mcp_param){ .name = name };
-	for (; at; at = at->up) {
-		if (param->depth == MCP_PARAM_DEPTH)
-			return err_set(e, ERR_BUG, "x-mcp-header more than %d objects deep",
-				       MCP_PARAM_DEPTH);
-		memmove(&param->path[1], &param->path[0], param->depth * sizeof(param->path[0]));
-		param->path[0] = at->key;
-		param->depth++;
-	}
-	p->n++;
-	return 0;
-}
-
-/* An annotation may stand on a property of a property of … the root. Anywhere else it makes the tool
- * unfit; `reachable` says which of the two a place is. What stands under a keyword that holds data
- * (default, const, enum, examples) is none. */
-static int find_params(struct mcp_prepared *p, const struct mcp_path *at,
-		       const struct json_val *schema, bool reachable, struct err *e)
-{
-	static const char *const data[] = { "default", "const", "enum", "examples" };
-	struct json_iter it = json_iter(schema);
-
-	if (json_type(schema) == JSON_OBJECT && json_get(schema, "x-mcp-header")) {
-		if (!reachable || !at)
-			return err_set(e, ERR_BUG,
-				       "x-mcp-header stands where it can't be reached "
-				       "by properties alone");
-		if (add_param(p, at, schema, e) < 0)
-			return -1;
-	}
-	while (json_next(&it)) {
-		bool properties = it.key.p && str_is(it.key, "properties");
-		struct json_iter members = json_iter(it.val);
-		bool is_data = false;
-
-		for (size_t i = 0; it.key.p && i < ARRAY_LEN(data); i++)
-			is_data |= str_is(it.key, data[i]);
-		if (is_data)
-			continue;
-		if (!properties || json_type(it.val) != JSON_OBJECT) {
-			if (json_len(it.val) > 0 && find_params(p, at, it.val, false, e) < 0)
-				return -1;
-			continue;
-		}
-		while (json_next(&members)) {
-			const struct mcp_path below = { .up = at, .key = members.key };
-
-			if (find_params(p, &below, members.val, reachable, e) < 0)
-				return -1;
-		}
-	}
-	return 0;
-}
-
 /* --- tools --- */
 
 static void prepared_free(struct mcp_prepared *p)
@@ -137,7 +37,7 @@ static void prepared_free(struct mcp_prepared *p)
 	if (!p)
 		return;
 	json_free(p->input);
-	free(p->params);
+	mcp_params_fini(&p->params);
 	schema_free(p->output);
 	free(p);
 }
@@ -182,10 +82,11 @@ static struct mcp_prepared *prepare(const struct mcp_tool *t, struct err *e)
 		err_set(e, ERR_BUG, "input_schema is not of type object");
 		return NULL;
 	}
-	if (find_params(p, NULL, json_root(p->input), true, e) < 0 || prepare_output(t, p, e) < 0 ||
-	    check_meta(t, e) < 0 || mcp_icons_check(&t->icons, e) < 0)
+	if (mcp_params_find(json_root(p->input), &p->params, e) < 0 ||
+	    prepare_output(t, p, e) < 0 || check_meta(t, e) < 0 ||
+	    mcp_icons_check(&t->icons, e) < 0)
 		return NULL;
-	if (p->n == 0)
+	if (p->params.n == 0)
 		json_free(take_ptr(p->input));
 	return take_ptr(p);
 }

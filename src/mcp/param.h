@@ -1,0 +1,25 @@
+#pragma once
+/* Arguments of a tool that HTTP repeats as Mcp-Param-<name>: x-mcp-header of its input schema. MCP
+ * 2026-07-28, server/tools. Inside the folder only. */
+#include "json/json.h"
+
+enum { MCP_PARAMS_MAX = 32, MCP_PARAM_DEPTH = 8 };
+
+struct mcp_param {
+	struct str name;
+	struct str path[MCP_PARAM_DEPTH]; /* of properties, from the arguments on */
+	size_t depth;
+};
+
+struct mcp_params {
+	struct mcp_param *p;
+	size_t n;
+};
+
+/* Those of the schema, borrowed from it. ERR_BUG where one stands where none may, or is none; what was
+ * found is to be released then, too. */
+int mcp_params_find(const struct json_val *schema, struct mcp_params *ret, struct err *e) MUST_USE;
+void mcp_params_fini(struct mcp_params *p);
+
+/* The argument that is repeated; NULL where it is not there, or null. */
+const struct json_val *mcp_param_value(const struct mcp_param *p, const struct json_val *args);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <yyjson.h>
 
+#include "json/raw.h"
+
 enum { DEPTH_HARD = 1024 }; /* functions that walk a document recurse this deep */
 
 static const double exact_max = 9007199254740992.0; /* 2^53 */
@@ -26,25 +28,6 @@ static const struct json_val *val(yyjson_val *v)
 static yyjson_doc *raw_doc(const struct json_doc *d)
 {
 	return (yyjson_doc *)(uintptr_t)d;
-}
-
-/* Index behind the string whose first byte after the quote is at i; n where it has no end. */
-static size_t string_end(struct str s, size_t i)
-{
-	for (size_t from = i; i < s.n;) {
-		const char *quote = memchr(s.p + i, '"', s.n - i);
-		size_t escapes = 0;
-
-		if (!quote)
-			return s.n;
-		i = (size_t)(quote - s.p);
-		while (i - escapes > from && s.p[i - escapes - 1] == '\\')
-			escapes++;
-		i++;
-		if (escapes % 2 == 0)
-			return i;
-	}
-	return s.n;
 }
 
 /* Counts what a text will need. The count is exact for valid JSON and may be anything for the
@@ -65,7 +48,7 @@ static int scan(struct str s, size_t values_max, unsigned depth_max, struct err 
 		case '\n':
 			continue;
 		case '"':
-			i = string_end(s, i + 1) - 1;
+			i = json_string_end(s, i + 1) - 1;
 			break;
 		case '[':
 		case '{':

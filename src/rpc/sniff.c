@@ -101,16 +101,30 @@ void rpc_sniff_feed(struct rpc_sniff *s, struct str piece)
 	}
 }
 
-void rpc_sniff_id(const struct rpc_sniff *s, struct rpc_id *ret)
+static void read_id(const struct rpc_sniff *s, struct rpc_id *ret)
 {
 	struct json_doc *d;
 	struct err e;
 
 	ret->n = 0;
-	if (!s->method || s->twice || s->broken || s->depth > 0 || s->id_n == SNIFF_ROOM)
+	if (s->twice || s->broken || s->depth > 0 || s->id_n == SNIFF_ROOM)
 		return;
 	d = json_parse((struct str){ s->id, s->id_n }, NULL, &e);
 	if (d)
 		rpc_id_read(json_root(d), ret);
 	json_free(d);
+}
+
+void rpc_sniff_id(const struct rpc_sniff *s, struct rpc_id *ret)
+{
+	ret->n = 0;
+	if (s->method)
+		read_id(s, ret);
+}
+
+void rpc_sniff_answer_id(const struct rpc_sniff *s, struct rpc_id *ret)
+{
+	ret->n = 0;
+	if (!s->method)
+		read_id(s, ret);
 }

@@ -26,3 +26,6 @@ void rpc_sniff_feed(struct rpc_sniff *s, struct str piece);
 
 /* At the end of the text. *ret is none where there is no id. */
 void rpc_sniff_id(const struct rpc_sniff *s, struct rpc_id *ret);
+
+/* The same for an answer: of a text that has no method. */
+void rpc_sniff_answer_id(const struct rpc_sniff *s, struct rpc_id *ret);

@@ -25,6 +25,7 @@
  * answers that its stream still waits for. What is written goes through one buffer of the server: a
  * message is begun, written and sent without a callback between.
  */
+#include "mcp/client.h" /* MCP_CAN_…: what a client declared */
 #include "mcp/profile.h"
 #include "mcp/server.h"
 #include "rpc/inflight.h"
@@ -36,6 +37,7 @@ enum {
 	MCP_MISSING_CAPABILITY = -32021,
 	MCP_UNSUPPORTED_VERSION = -32022,
 	MCP_RESOURCE_NOT_FOUND = -32002, /* legacy only */
+	MCP_URL_REQUIRED = -32042, /* legacy only */
 };
 
 #define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
@@ -46,16 +48,6 @@ enum {
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 #define MCP_META_TASK "io.modelcontextprotocol/related-task"
 #define MCP_EXTENSION_TASKS "io.modelcontextprotocol/tasks"
-
-/* What a client declared: of initialize for the session, of its _meta for a modern request. */
-enum {
-	MCP_CAN_ROOTS = 1 << 0,
-	MCP_CAN_SAMPLING = 1 << 1,
-	MCP_CAN_FORM = 1 << 2,
-	MCP_CAN_URL = 1 << 3,
-	MCP_CAN_TASKS = 1 << 4, /* the extension */
-	MCP_CAN_SAMPLING_TOOLS = 1 << 5, /* tools in what the model is asked */
-};
 
 enum { MCP_CLIENT_MAX = 128, MCP_URI_VALUES = 8, MCP_LEVELS = 8, MCP_LEVEL_NONE = MCP_LEVELS };
 
@@ -340,6 +332,7 @@ void mcp_call_detach(struct mcp_call *c);
 
 void mcp_progress_flush(struct mcp_call *c); /* what is held back, before the answer */
 int mcp_level_find(struct str name); /* -1: none */
+const char *mcp_level_name(enum mcp_level level);
 
 /* --- row.c, result.c --- */
 

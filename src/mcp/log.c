@@ -22,6 +22,11 @@ int mcp_level_find(struct str name)
 	return -1;
 }
 
+const char *mcp_level_name(enum mcp_level level)
+{
+	return levels[level];
+}
+
 /* Where its notifications go: NULL for nowhere. Those of a task of 2025-11-25 belong to no request. */
 static struct mcp_session *session_of(const struct mcp_call *c)
 {

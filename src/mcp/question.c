@@ -24,7 +24,33 @@ static void put_group(struct json_writer *w, const char *key)
 	json_write_object(w);
 }
 
-void mcp_can_write(struct json_writer *w, unsigned can)
+static void put_roots(struct json_writer *w, const struct mcp_can_more *more)
+{
+	put_group(w, "roots");
+	if (more && more->roots_change) {
+		json_write_key(w, "listChanged");
+		json_write_bool(w, true);
+	}
+	json_write_object_end(w);
+}
+
+static void put_extensions(struct json_writer *w, bool tasks, const struct mcp_can_more *more)
+{
+	size_t n = more ? more->n : 0;
+
+	if (!tasks && n == 0)
+		return;
+	put_group(w, "extensions");
+	if (tasks)
+		put_empty(w, MCP_EXTENSION_TASKS);
+	for (size_t i = 0; i < n; i++) {
+		json_write_key(w, more->extensions[i].name);
+		json_write_raw(w, str_of(more->extensions[i].settings));
+	}
+	json_write_object_end(w);
+}
+
+void mcp_can_write(struct json_writer *w, unsigned can, const struct mcp_can_more *more)
 {
 	json_write_object(w);
 	if (can & (MCP_CAN_FORM | MCP_CAN_URL)) {
@@ -42,12 +68,8 @@ void mcp_can_write(struct json_writer *w, unsigned can)
 		json_write_object_end(w);
 	}
 	if (can & MCP_CAN_ROOTS)
-		put_empty(w, "roots");
-	if (can & MCP_CAN_TASKS) {
-		put_group(w, "extensions");
-		put_empty(w, MCP_EXTENSION_TASKS);
-		json_write_object_end(w);
-	}
+		put_roots(w, more);
+	put_extensions(w, can & MCP_CAN_TASKS, more);
 	json_write_object_end(w);
 }
 
@@ -107,7 +129,7 @@ int mcp_fault_missing(struct rpc_fault *f, unsigned needs)
 	struct json_writer w = json_writer(&b);
 	struct err e;
 
-	mcp_can_write(&w, needs);
+	mcp_can_write(&w, needs, NULL);
 	if (json_write_done(&w, &e) < 0)
 		return mcp_fault_of(f, &e);
 	rpc_fault_set(f, MCP_MISSING_CAPABILITY, "this needs what the client did not declare: %s",

@@ -7,8 +7,15 @@
 #include "json/write.h"
 #include "mcp/core.h"
 
-/* MCP_CAN_… as a ClientCapabilities object. */
-void mcp_can_write(struct json_writer *w, unsigned can);
+/* What a client may declare beside MCP_CAN_…. */
+struct mcp_can_more {
+	bool roots_change; /* it will tell that they did */
+	const struct mcp_extension *extensions;
+	size_t n;
+};
+
+/* MCP_CAN_… as a ClientCapabilities object. more may be NULL. */
+void mcp_can_write(struct json_writer *w, unsigned can, const struct mcp_can_more *more);
 
 /* The MCP_CAN_… that a client must have to be asked this; params may be NULL. */
 unsigned mcp_question_needs(enum mcp_ask_kind kind, const struct json_val *params);

@@ -784,18 +784,23 @@ static int start_ask_timer(struct box *box, struct pending *p, struct err *e)
 }
 
 /* Asks the source's init whether anything runs; where the hub knows that something does, only when
- * the init has to stop it. */
+ * the init has to stop it, or is at work for us itself: its answer comes when that is done, so that it
+ * is not frozen in the middle of it. */
 static int ask_source(struct box *box, struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;
 	bool busy = sb->execs || sb->n_files;
-	const struct im_head ask = { busy ? IM_STOP : IM_QUIESCE, p->seq };
+	struct im_head ask = { IM_QUIESCE, p->seq };
 
 	if (start_ask_timer(box, p, e) < 0)
 		return -1;
-	if (busy && box->can_freeze)
+	if (sb->execs && !sb->n_files && box->can_freeze)
 		return send_fork(box, p, WM_FORK_BUSY, e);
-	sb->stopped = busy;
+	if (busy && !box->can_freeze) {
+		ask.type = IM_STOP;
+		sb->stopped = true;
+	}
+	p->copies = busy;
 	return sandbox_send(sb, &ask, sizeof(ask), NULL, 0, e);
 }
 

@@ -15,6 +15,7 @@ struct pending {
 	uint32_t seq;
 	struct sandbox *source; /* of a fork; a reference */
 	uv_timer_t *timer; /* until the source's init has answered */
+	bool copies; /* a fork whose source had something under way: no layer can be frozen in place */
 	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
 	uint32_t n;
 	sandbox_cb on_sandbox; /* create, destroy */

@@ -211,7 +211,7 @@ static void quiet(struct sandbox *sb, const struct im_quiet *m)
 		box_fork_failed(sb->box, p, &e);
 	} else if (sb->stopped) {
 		box_fork_known(sb->box, p, WM_FORK_STOPPED);
-	} else if (!m->processes) {
+	} else if (!m->processes && !p->copies) {
 		box_fork_known(sb->box, p, WM_FORK_IDLE);
 	} else if (sb->box->can_freeze) {
 		box_fork_known(sb->box, p, WM_FORK_BUSY);

@@ -219,6 +219,31 @@ static void test_while_writing(void **state)
 	}
 }
 
+/* The same of many small ones, over and over: a copy never begins between the two steps by which a file
+ * takes the place of another. */
+static void test_while_replacing(void **state)
+{
+	struct sandbox *sb = make(NULL);
+	struct str bytes = pattern(100);
+	char names[64][8];
+
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+		snprintf(names[i], sizeof(names[i]), "f%u", i);
+	for (unsigned i = 0; i < 40; i++) {
+		struct filed *w[ARRAY_LEN(names)];
+		struct forked *f;
+
+		for (unsigned k = 0; k < ARRAY_LEN(names); k++)
+			w[k] = put_start(sb, names[k], bytes, NULL);
+		wait_for(&w[i % 16]->done, "the first files"); /* the next are on their way */
+		f = fork_of(sb, 1);
+		assert_string_equal(sh(f->children[0], "ls -A | grep -v ^f || true"), "");
+		for (unsigned k = 0; k < ARRAY_LEN(names); k++)
+			assert_int_equal(filed_code(w[k]), 0);
+		destroy(f->children[0]);
+	}
+}
+
 /* Deleted files that are still open are nobody's: they are not copied, and stay whole. */
 static void test_deleted_but_open(void **state)
 {
@@ -321,6 +346,7 @@ int main(int argc, char **argv)
 		engine_test(test_while_starting_programs),
 		engine_test(test_while_forking),
 		engine_test(test_while_writing),
+		engine_test(test_while_replacing),
 		engine_test(test_deleted_but_open),
 		engine_test(test_mapped),
 		engine_test(test_full_disk),

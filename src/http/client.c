@@ -1,5 +1,5 @@
 /*
- * libcurl says which sockets it waits for and for how long; polls and one timer of the loop tell it when
+ * libcurl says which sockets it waits for and for how long; polls and a timer of the loop tell it when
  * that comes. An easy handle must not be taken away while libcurl is inside of one of our callbacks, so
  * whoever ends an exchange there only marks it: the callback's answer makes libcurl end it.
  */
@@ -17,6 +17,8 @@ enum { CONNECT_MS = 10000, CONNECTIONS = 64, HEADER_MAX = 64 << 10, KEEPALIVE_S 
 struct http_client {
 	uv_loop_t *loop;
 	uv_timer_t timer;
+	uv_idle_t
+		soon; /* in place of a timer that is due: one after the other, they would starve the loop */
 	CURLM *multi;
 	char *unix_socket;
 	unsigned connect_ms;
@@ -42,6 +44,7 @@ struct http_exchange {
 	bool refused; /* an address that may not be connected to */
 	bool cancelled;
 	bool listed;
+	bool added; /* libcurl has it */
 };
 
 /* One socket of libcurl's. */
@@ -66,7 +69,8 @@ static void unlist(struct http_exchange *x)
 	*x->at = x->next;
 	if (x->next)
 		x->next->at = x->at;
-	curl_multi_remove_handle(x->client->multi, x->easy);
+	if (x->added)
+		curl_multi_remove_handle(x->client->multi, x->easy);
 }
 
 static void exchange_free(struct http_exchange *x)
@@ -131,7 +135,15 @@ void http_exchange_cancel(struct http_exchange *x)
 
 /* --- libcurl and the loop --- */
 
-/* What ended, whether it was cancelled meanwhile or not. */
+/* Its first step comes from the timer that libcurl sets here. */
+static bool add(struct http_exchange *x)
+{
+	x->added = curl_multi_add_handle(x->client->multi, x->easy) == CURLM_OK;
+	return x->added;
+}
+
+/* What ended, whether it was cancelled meanwhile or not; and what was started or cancelled while libcurl
+ * was on the stack. */
 static void reap(struct http_client *c)
 {
 	struct http_exchange *x, *next;
@@ -146,8 +158,12 @@ static void reap(struct http_client *c)
 	}
 	for (x = c->exchanges; x; x = next) {
 		next = x->next;
-		if (x->cancelled)
+		if (x->cancelled) {
 			exchange_free(x);
+		} else if (!x->added && !add(x)) {
+			end(x, CURLE_OUT_OF_MEMORY);
+			next = c->exchanges; /* anything may have become of them */
+		}
 	}
 }
 
@@ -176,13 +192,21 @@ static void on_timer(uv_timer_t *timer)
 	act(timer->data, CURL_SOCKET_TIMEOUT, 0);
 }
 
+static void on_soon(uv_idle_t *soon)
+{
+	uv_idle_stop(soon);
+	act(soon->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
 static int set_timer(CURLM *multi, long ms, void *data)
 {
 	struct http_client *c = data;
 
-	if (ms < 0)
-		uv_timer_stop(&c->timer);
-	else
+	uv_timer_stop(&c->timer);
+	uv_idle_stop(&c->soon);
+	if (ms == 0)
+		uv_idle_start(&c->soon, on_soon);
+	else if (ms > 0)
 		uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
 	return 0;
 }
@@ -265,9 +289,10 @@ struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_op
 				   .header_max = o->header_max ? o->header_max : HEADER_MAX,
 				   .public_only = o->public_only,
 				   .loopback_too = o->loopback_too,
-				   .handles = 1 };
+				   .handles = 2 };
 	uv_timer_init(loop, &c->timer);
-	c->timer.data = c;
+	uv_idle_init(loop, &c->soon);
+	c->timer.data = c->soon.data = c;
 	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
 	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, c);
 	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
@@ -277,7 +302,7 @@ struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_op
 	return c;
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_own_closed(uv_handle_t *handle)
 {
 	handle_gone(handle->data);
 }
@@ -289,7 +314,8 @@ void http_client_close(struct http_client *c, void (*on_closed)(void *owner), vo
 	while (c->exchanges)
 		exchange_free(c->exchanges);
 	curl_multi_cleanup(take_ptr(c->multi));
-	uv_close((uv_handle_t *)&c->timer, on_timer_closed);
+	uv_close((uv_handle_t *)&c->timer, on_own_closed);
+	uv_close((uv_handle_t *)&c->soon, on_own_closed);
 }
 
 /* --- one exchange --- */
@@ -442,8 +468,7 @@ struct http_exchange *http_exchange_start(struct http_client *c, const struct ht
 	}
 	if (http_url_check(spec->url, e) < 0 || set_up(x, spec, e) < 0)
 		return NULL;
-	/* its first step comes from the timer that libcurl sets here */
-	if (curl_multi_add_handle(c->multi, x->easy) != CURLM_OK) {
+	if (!c->inside && !add(x)) {
 		out_of_memory(e);
 		return NULL;
 	}

@@ -179,6 +179,42 @@ static void headers_have_a_bound(void **state)
 	assert_int_equal(p.status, 0);
 }
 
+/* Of the callbacks each may start another, also where libcurl is on the stack. */
+static void on_bytes_more(void *owner, struct http_exchange *x, struct str bytes)
+{
+	static const struct http_exchange_events events = { NULL, on_bytes, on_end };
+	struct place *p = owner;
+	struct http_spec spec = { .method = "GET", .url = p->url };
+	struct err e;
+
+	assert_non_null(http_exchange_start(p->client, &spec, &events, p, &e));
+	http_exchange_cancel(http_exchange_start(p->client, &spec, &events, p, &e));
+}
+
+static void on_end_first(void *owner, struct http_exchange *x, const struct err *e)
+{
+	assert_null(e);
+}
+
+static void one_starts_another(void **state)
+{
+	static const struct http_exchange_events events = { NULL, on_bytes_more, on_end_first };
+	struct place p = { .says = FINE };
+	struct http_spec spec = { .method = "GET" };
+	struct err e;
+
+	open_place(&p, &(struct http_client_options){ .connections = 4 });
+	spec.url = p.url;
+	assert_non_null(http_exchange_start(p.client, &spec, &events, &p, &e));
+	uv_run(&p.loop, UV_RUN_DEFAULT);
+	assert_true(p.ended);
+	assert_int_equal(p.err.code, ERR_NONE);
+	assert_int_equal(p.bytes, 2);
+	uv_close((uv_handle_t *)&p.server, NULL);
+	uv_run(&p.loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&p.loop), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +224,7 @@ int main(void)
 		cmocka_unit_test(other_ways_to_say_it),
 		cmocka_unit_test(no_proxy),
 		cmocka_unit_test(headers_have_a_bound),
+		cmocka_unit_test(one_starts_another),
 	};
 
 	unsetenv("http_proxy");

@@ -1,6 +1,6 @@
 #include "http/sse.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #define BOM "\xef\xbb\xbf"
 
@@ -17,11 +17,19 @@ void sse_fini(struct sse_reader *r)
 	buf_fini(&r->data);
 }
 
+/* to has room. */
+static void take_text(char *to, struct str value)
+{
+	memcpy(to, value.p, value.n);
+	to[value.n] = '\0';
+}
+
 void sse_restart(struct sse_reader *r)
 {
 	r->line.n = 0;
 	r->data.n = 0;
 	r->type[0] = '\0';
+	take_text(r->next_id, str_of(r->id));
 	r->begun = r->after_cr = r->given = false;
 }
 
@@ -39,11 +47,6 @@ static void take_retry(struct sse_reader *r, struct str value)
 		r->retry_ms = ms;
 }
 
-static void take_text(char *to, size_t max, struct str value)
-{
-	snprintf(to, max + 1, "%.*s", STR_ARG(value));
-}
-
 static int take_field(struct sse_reader *r, struct str name, struct str value, struct err *e)
 {
 	if (str_is(name, "data")) {
@@ -52,9 +55,9 @@ static int take_field(struct sse_reader *r, struct str name, struct str value, s
 		return buf_add(&r->data, "\n", 1, e);
 	}
 	if (str_is(name, "event"))
-		take_text(r->type, SSE_TYPE_MAX, value.n <= SSE_TYPE_MAX ? value : STR_LIT(""));
+		take_text(r->type, value.n <= SSE_TYPE_MAX ? value : STR_LIT(""));
 	else if (str_is(name, "id") && value.n <= SSE_ID_MAX && !memchr(value.p, 0, value.n))
-		take_text(r->id, SSE_ID_MAX, value);
+		take_text(r->next_id, value);
 	else if (str_is(name, "retry"))
 		take_retry(r, value);
 	return 0;
@@ -67,6 +70,7 @@ static int take_line(struct sse_reader *r, struct str line, struct sse_event *re
 	struct str name = line, value = STR_LIT("");
 
 	if (line.n == 0) {
+		take_text(r->id, str_of(r->next_id));
 		if (r->data.n == 0) {
 			r->type[0] = '\0';
 			return 0;

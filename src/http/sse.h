@@ -3,7 +3,8 @@
  * Server-sent events, the reader's side, without I/O: bytes in, events out (HTML standard, "Server-sent
  * events", 9.2.6). Lines end in CR, LF or CRLF, wherever the pieces are cut; a byte order mark is
  * skipped; comments and unknown fields are ignored; data of many lines is joined by LF. An event
- * without data is none, but its id counts. What is unfinished at the end of a stream is dropped.
+ * without data is none, but its id counts. What is unfinished at the end of a stream is dropped, its id
+ * too.
  */
 #include <stdint.h>
 
@@ -19,7 +20,8 @@ struct sse_reader {
 	struct buf line; /* the beginning of a line whose end has not come */
 	struct buf data;
 	char type[SSE_TYPE_MAX + 1];
-	char id[SSE_ID_MAX + 1]; /* the last one seen */
+	char id[SSE_ID_MAX + 1]; /* of the last event that was whole, or of one before it */
+	char next_id[SSE_ID_MAX + 1]; /* of the one that is being read */
 	int64_t retry_ms; /* the last one seen; -1: none */
 	bool begun; /* past the place of a byte order mark */
 	bool after_cr; /* a LF that comes now belongs to the line before */

@@ -97,7 +97,8 @@ static void test_restart(void **state)
 	struct sse_reader r;
 
 	sse_init(&r, 0);
-	assert_true(feed(&r, STR_LIT("id: 7\ndata: a\n\nevent: lost\ndata: lost\nda"), &out));
+	assert_true(
+		feed(&r, STR_LIT("id: 7\ndata: a\n\nid: 8\nevent: lost\ndata: lost\nda"), &out));
 	sse_restart(&r);
 	assert_true(feed(&r,
 			 STR_LIT("\xef\xbb\xbf"

@@ -234,7 +234,7 @@ struct mcp_client_transport {
 	/* The last word on p, whatever ended it: answered, failed, cancelled, timed out. Over HTTP an
 	 * exchange that still runs is closed, which cancels it where it is modern; elsewhere the core
 	 * has sent notifications/cancelled. Not between the requests that are sent for the same p (pages,
-	 * rounds of questions, polls of a task). May come from inside of mcp_client_message() and the
+	 * rounds of questions, polls of a task), but also for one that was never sent. May come from inside of mcp_client_message() and the
 	 * like. May be NULL. */
 	void (*let_go)(void *transport, struct mcp_pending *p);
 	/* The first message was refused, or its answer is of no use. True: the transport will start again,

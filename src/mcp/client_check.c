@@ -82,7 +82,7 @@ static bool is_string(const struct json_val *v)
 	return json_type(v) == JSON_STR;
 }
 
-/* The member that a method's result is made for. */
+/* The member that a method's result is made for. An empty array is null to some servers. */
 static const struct shape {
 	const char *method, *member;
 	bool optional;
@@ -106,7 +106,7 @@ static int check_array(const struct json_val *v, const struct shape *s, struct e
 {
 	struct json_iter it = json_iter(v);
 
-	if (!v && s->optional)
+	if ((!v && s->optional) || json_type(v) == JSON_NULL)
 		return 0;
 	if (json_type(v) != JSON_ARRAY)
 		return err_set(e, ERR_INVALID, "the result of %s: %s takes an array, not %s",
@@ -131,7 +131,7 @@ static int check_call(struct mcp_pending *p, const struct json_val *result, stru
 {
 	const struct json_val *is_error = json_get(result, "isError");
 
-	if (is_error && json_type(is_error) != JSON_BOOL)
+	if (is_error && json_type(is_error) != JSON_BOOL && json_type(is_error) != JSON_NULL)
 		return err_set(e, ERR_INVALID, "the result of tools/call: isError takes a boolean");
 	return mcp_tool_check_result(p->client, json_str(json_get(json_root(p->params), "name")),
 				     result, e);

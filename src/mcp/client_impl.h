@@ -170,6 +170,7 @@ struct mcp_client {
 	const struct json_val *about;
 	unsigned generation; /* of sessions */
 	unsigned relapses; /* sessions lost since the last answer */
+	uint64_t opened_ms; /* this one */
 
 	uint64_t ids; /* of requests and tokens, ever */
 	struct inflight *inflight;

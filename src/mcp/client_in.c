@@ -100,7 +100,9 @@ static bool take_answer(struct mcp_client *c, struct mcp_pending *p, struct mcp_
 		return false;
 	}
 	mcp_pending_unlist(p);
-	c->relapses = 0;
+	p->resent = false;
+	if (p != c->first)
+		c->relapses = 0;
 	if (m->result && json_type(m->result) != JSON_OBJECT) {
 		mcp_pending_fail(p, &wrong);
 		return true;

@@ -298,7 +298,7 @@ struct mcp_pending *mcp_pending_of_token(const struct mcp_client *c, const struc
 {
 	uint64_t t;
 
-	if (json_type(token) != JSON_INT || !json_uint64(token, &t))
+	if (!json_uint64(token, &t))
 		return NULL;
 	for (struct mcp_pending *p = c->pendings; p; p = p->next) {
 		if (p->token == t && p->on_progress)
@@ -433,6 +433,8 @@ int mcp_client_notify(struct mcp_client *c, const char *method, struct str param
 
 	if (check_ready(inside, e) < 0)
 		return -1;
+	if (c->state == MCP_CLIENT_REOPENS)
+		return err_set(e, ERR_TRANSPORT, "the session is being begun anew");
 	if (c->era == MCP_MODERN && strcmp(method, "notifications/roots/list_changed") == 0)
 		return err_set(e, ERR_INVALID, "revision %s has no %s", c->profile->version,
 			       method);

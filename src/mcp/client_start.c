@@ -13,7 +13,9 @@
 
 enum {
 	TRIES_MAX = 2, /* of the first message, with another revision each */
-	RELAPSES_MAX = 3, /* sessions that are lost before anything was answered in them */
+	RELAPSES_MAX = 3, /* sessions in a row that are lost at once */
+	LASTS_MS = 60 * 1000, /* one that was there for so long was not, nor one in which
+			       * anything was answered */
 	HELLO_MAX = 1 << 20,
 };
 
@@ -128,6 +130,7 @@ static void begin(struct mcp_pending *p, struct mcp_in *in, const struct json_va
 	c->about_in = in;
 	c->about = result;
 	c->state = MCP_CLIENT_READY;
+	c->opened_ms = mcp_client_now(c);
 	c->first = NULL;
 	p->done = NULL;
 	mcp_pending_end(p, NULL);
@@ -151,7 +154,7 @@ static int check_about(const struct json_val *result, struct err *e)
 {
 	const struct json_val *can = json_get(result, "capabilities");
 
-	if (json_type(can) != JSON_OBJECT)
+	if (can && json_type(can) != JSON_OBJECT)
 		return err_set(e, ERR_INVALID, "the server's capabilities take an object, not %s",
 			       json_type_name(json_type(can)));
 	return 0;
@@ -268,7 +271,8 @@ static int start(struct mcp_client *c, struct err *e)
 			    buf_str(&hello), e);
 	if (!p)
 		return -1;
-	p->inner = p->timeless = true;
+	p->inner = true;
+	p->timeless = c->state == MCP_CLIENT_BEGINS;
 	p->answered = answered;
 	p->done = done;
 	c->tries++;
@@ -312,6 +316,8 @@ int mcp_client_start(struct mcp_client *c, const struct mcp_client_transport *t,
 
 int mcp_client_reopen(struct mcp_client *c, struct err *e)
 {
+	if (mcp_client_now(c) - c->opened_ms >= LASTS_MS)
+		c->relapses = 0;
 	if (++c->relapses > RELAPSES_MAX)
 		return err_set(e, ERR_TRANSPORT, "the server forgets each session at once");
 	log_info("mcp client: the server has forgotten the session; a new one is begun");

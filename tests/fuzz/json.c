@@ -1,11 +1,12 @@
 /*
- * JSON, both ways: what is parsed comes back the same when it is written and parsed again; what a
- * table decodes, it encodes into what it decodes to the same.
+ * JSON, both ways: what is parsed comes back the same when it is written and parsed again, and when the
+ * bytes of a part of it are; what a table decodes, it encodes into what it decodes to the same.
  */
 #include <string.h>
 
 #include "fuzz.h"
 #include "json/field.h"
+#include "json/raw.h"
 
 enum { WRITE_MAX = 1 << 22 };
 
@@ -103,6 +104,28 @@ static void check_decode(const struct json_val *v)
 	MUST(second && strcmp(first, second) == 0);
 }
 
+/* The bytes of each part are a text that reads the same. */
+static void check_raw(const struct json_val *v, struct str text)
+{
+	struct json_iter it = json_iter(v);
+	struct json_raw raw = json_raw(text);
+	struct str at;
+	struct err e;
+
+	while (json_next(&it)) {
+		MUST(json_raw_next(&raw, &at));
+		MUST(at.p >= text.p && at.p + at.n <= text.p + text.n);
+		autobuf struct buf first = written(it.val);
+		AUTO(json_free) struct json_doc *d = json_parse(at, NULL, &e);
+		MUST(d);
+		autobuf struct buf second = written(json_root(d));
+		MUST(str_eq(buf_str(&first), buf_str(&second)));
+		if (it.index < 8)
+			check_raw(it.val, at);
+	}
+	MUST(!json_raw_next(&raw, &at));
+}
+
 /* As a program's output, the input becomes a string that reads back as UTF-8. */
 static void check_bytes(struct str bytes)
 {
@@ -129,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!d)
 		return 0;
 	check_round(json_root(d));
+	check_raw(json_root(d), text);
 	check_decode(json_root(d));
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "alloc_fail.h"
 #include "base/buf.h"
 #include "json/json.h"
+#include "json/raw.h"
 #include "json/utf8.h"
 #include "json/write.h"
 #include "test.h"
@@ -302,6 +303,28 @@ static void reads_utf8(void **state)
 	assert_int_equal(utf8_cut(str_of("€"), 2).n, 0);
 }
 
+static void finds_the_bytes(void **state)
+{
+	static const char text[] =
+		" {\"a\\\"b\" : [1, 2.50 ,\"]\\\\\"],\n\"\\u0063\":\t{ \"x\":{}} ,"
+		"\"d\":-1e2,\"e\":\"}\" , \"f\":null}";
+	static const char *const parts[] = { "[1, 2.50 ,\"]\\\\\"]", "{ \"x\":{}}", "-1e2", "\"}\"",
+					     "null" };
+	struct json_raw raw = json_raw(str_of(text));
+	struct str at;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		assert_true(json_raw_next(&raw, &at));
+		ROW_CHECK(str_is(at, parts[i]), parts[i]);
+	}
+	assert_false(json_raw_next(&raw, &at));
+	assert_false(json_raw_next(&raw, &at));
+	raw = json_raw(str_of("[ ]"));
+	assert_false(json_raw_next(&raw, &at));
+	raw = json_raw(str_of("7"));
+	assert_false(json_raw_next(&raw, &at));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,7 +332,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_deep_flood), cmocka_unit_test(finds_a_key_among_many),
 		cmocka_unit_test(cuts_a_long_pointer),	cmocka_unit_test(keeps_integers_exactly),
 		cmocka_unit_test(walks_values),		cmocka_unit_test(survives_want_of_memory),
-		cmocka_unit_test(reads_utf8),
+		cmocka_unit_test(reads_utf8),		cmocka_unit_test(finds_the_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,15 +133,19 @@ static void survives_want_of_memory(void **state)
 }
 
 static const struct {
-	const char *text, *id;
+	const char *text, *id; /* of a request */
+	const char *answered; /* of an answer; NULL: none */
 } sniffed[] = {
 	{ "{\"id\":1,\"method\":\"m\"}", "1" },
 	{ " { \"method\" : \"m\" , \"id\" : \"a b\" } ", "\"a b\"" },
 	{ "{\"method\":\"m\",\"params\":{\"id\":9,\"a\":[{\"id\":8}]},\"id\":-7}", "-7" },
 	{ "{\"method\":\"m\",\"id\":\"\\u0061\\\"\"}", "\"a\\\"\"" },
 	{ "{\"method\":\"\\\",\\\"id\\\":1\",\"id\":2}", "2" },
-	{ "{\"id\":1}", "" },
-	{ "{\"id\":1,\"result\":{\"method\":1}}", "" },
+	{ "{\"id\":1}", "", "1" },
+	{ "{\"id\":1,\"result\":{\"method\":1}}", "", "1" },
+	{ "{\"error\":{\"id\":2},\"id\":\"a\"}", "", "\"a\"" },
+	{ "{\"id\":1,\"result\":{},\"id\":2}", "" },
+	{ "{\"id\":1,\"result\":{", "" },
 	{ "{\"id\":1,\"method\":\"m\",\"id\":2}", "" },
 	{ "{\"id\":null,\"method\":\"m\"}", "" },
 	{ "{\"id\":1.5,\"method\":\"m\"}", "" },
@@ -172,6 +176,10 @@ static void finds_ids(void **state)
 			}
 			rpc_sniff_id(&s, &id);
 			ROW_CHECK(str_is(rpc_id_str(&id), sniffed[i].id), sniffed[i].text);
+			rpc_sniff_answer_id(&s, &id);
+			ROW_CHECK(str_is(rpc_id_str(&id),
+					 sniffed[i].answered ? sniffed[i].answered : ""),
+				  sniffed[i].text);
 		}
 	}
 }

@@ -250,11 +250,6 @@ size_t json_len(const struct json_val *v)
 	return yyjson_is_ctn(raw(v)) ? yyjson_get_len(raw(v)) : 0;
 }
 
-const struct json_val *json_get(const struct json_val *v, const char *key)
-{
-	return json_get_str(v, str_of(key));
-}
-
 const struct json_val *json_get_str(const struct json_val *v, struct str key)
 {
 	return val(yyjson_obj_getn(raw(v), key.p, key.n));

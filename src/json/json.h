@@ -77,8 +77,11 @@ bool json_uint64(const struct json_val *v, uint64_t *ret);
 size_t json_len(const struct json_val *v);
 
 /* A member of an object; NULL when absent or when v is no object. O(members). */
-const struct json_val *json_get(const struct json_val *v, const char *key);
 const struct json_val *json_get_str(const struct json_val *v, struct str key);
+static inline const struct json_val *json_get(const struct json_val *v, const char *key)
+{
+	return json_get_str(v, str_of(key));
+}
 
 /*
  * Members or elements in the order of the text:

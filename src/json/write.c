@@ -26,47 +26,59 @@ static void put(struct json_writer *w, const char *p, size_t n)
 		json_write_fail(w, &e);
 }
 
+static void put_byte(struct json_writer *w, char c)
+{
+	struct buf *b = w->buf;
+
+	if (b->n >= b->cap || w->err.code != ERR_NONE) {
+		put(w, &c, 1);
+		return;
+	}
+	b->p[b->n++] = c;
+	b->p[b->n] = '\0';
+}
+
 /* Before any value. */
 static void begin(struct json_writer *w)
 {
 	if (w->comma)
-		put(w, ",", 1);
+		put_byte(w, ',');
 	w->comma = true;
 }
 
-static void enter(struct json_writer *w, const char *bracket)
+static void enter(struct json_writer *w, char bracket)
 {
 	begin(w);
-	put(w, bracket, 1);
+	put_byte(w, bracket);
 	w->comma = false;
 	w->depth++;
 }
 
-static void leave(struct json_writer *w, const char *bracket)
+static void leave(struct json_writer *w, char bracket)
 {
-	put(w, bracket, 1);
+	put_byte(w, bracket);
 	w->comma = true;
 	w->depth--;
 }
 
 void json_write_object(struct json_writer *w)
 {
-	enter(w, "{");
+	enter(w, '{');
 }
 
 void json_write_object_end(struct json_writer *w)
 {
-	leave(w, "}");
+	leave(w, '}');
 }
 
 void json_write_array(struct json_writer *w)
 {
-	enter(w, "[");
+	enter(w, '[');
 }
 
 void json_write_array_end(struct json_writer *w)
 {
-	leave(w, "]");
+	leave(w, ']');
 }
 
 static bool plain(unsigned char c)
@@ -89,10 +101,20 @@ static void put_escape(struct json_writer *w, unsigned char c)
 	put(w, text, 6);
 }
 
-/* The contents of a string: runs that need nothing are copied whole. */
-static void put_chars(struct json_writer *w, struct str s)
+/* How many of its first bytes need no look at each other. */
+static size_t plain_run(struct str s)
 {
-	size_t from = 0, i = 0, n;
+	size_t i = 0;
+
+	while (i < s.n && plain((unsigned char)s.p[i]))
+		i++;
+	return i;
+}
+
+/* The contents of a string, from byte i on: runs that need nothing are copied whole. */
+static void put_chars(struct json_writer *w, struct str s, size_t i)
+{
+	size_t from = 0, n;
 
 	while (i < s.n && w->err.code == ERR_NONE) {
 		unsigned char c = (unsigned char)s.p[i];
@@ -118,24 +140,31 @@ static void put_chars(struct json_writer *w, struct str s)
 	put(w, s.p + from, i - from);
 }
 
+/* Nearly all strings are plain, and keys are most of what is written: these cost one step. */
 static void put_string(struct json_writer *w, struct str s)
 {
-	put(w, "\"", 1);
-	if (s.n > 0)
-		put_chars(w, s);
-	put(w, "\"", 1);
-}
+	size_t run = plain_run(s);
+	struct err e;
+	char *to;
 
-void json_write_key(struct json_writer *w, const char *key)
-{
-	json_write_key_str(w, str_of(key));
+	if (run == s.n && w->err.code == ERR_NONE && (to = buf_reserve(w->buf, s.n + 2, &e))) {
+		*to++ = '"';
+		if (s.n > 0)
+			memcpy(to, s.p, s.n);
+		to[s.n] = '"';
+		buf_advance(w->buf, s.n + 2);
+		return;
+	}
+	put_byte(w, '"');
+	put_chars(w, s, run);
+	put_byte(w, '"');
 }
 
 void json_write_key_str(struct json_writer *w, struct str key)
 {
 	begin(w);
 	put_string(w, key);
-	put(w, ":", 1);
+	put_byte(w, ':');
 	w->comma = false;
 }
 
@@ -206,10 +235,10 @@ void json_write_base64(struct json_writer *w, struct str bytes)
 	struct err e;
 
 	begin(w);
-	put(w, "\"", 1);
+	put_byte(w, '"');
 	if (w->err.code == ERR_NONE && base64_encode(w->buf, bytes, &e) < 0)
 		json_write_fail(w, &e);
-	put(w, "\"", 1);
+	put_byte(w, '"');
 }
 
 void json_write_raw(struct json_writer *w, struct str json)

@@ -31,8 +31,11 @@ void json_write_array(struct json_writer *w);
 void json_write_array_end(struct json_writer *w);
 
 /* The key of the next value. Keys are not checked for being unique. */
-void json_write_key(struct json_writer *w, const char *key);
 void json_write_key_str(struct json_writer *w, struct str key);
+static inline void json_write_key(struct json_writer *w, const char *key)
+{
+	json_write_key_str(w, str_of(key));
+}
 
 void json_write_null(struct json_writer *w);
 void json_write_bool(struct json_writer *w, bool b);

@@ -20,7 +20,7 @@ struct arena {
 
 struct arena *arena_new(size_t max)
 {
-	struct arena *a = calloc(1, sizeof(*a));
+	struct arena *a = mem_zalloc(sizeof(*a));
 
 	if (a)
 		a->max = max;

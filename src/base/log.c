@@ -30,9 +30,14 @@ void log_init(const char *program)
 	state.json = format && strcmp(format, "json") == 0;
 }
 
+/* Twice for every request, so nothing is formatted. */
 void log_request(const char *id)
 {
-	snprintf(state.request, sizeof(state.request), "%s", id ? id : "");
+	size_t n = id ? strnlen(id, sizeof(state.request) - 1) : 0;
+
+	if (n > 0)
+		memcpy(state.request, id, n);
+	state.request[n] = '\0';
 }
 
 bool log_on(enum log_level level)

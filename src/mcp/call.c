@@ -60,7 +60,7 @@ static void put_label(char *to, const struct mcp_session *s)
 
 static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind kind)
 {
-	struct mcp_call *c = calloc(1, sizeof(*c));
+	struct mcp_call *c = mem_zalloc(sizeof(*c));
 
 	if (!c)
 		return NULL;

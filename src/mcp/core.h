@@ -101,7 +101,7 @@ struct mcp_inbound {
 	const struct mcp_profile *profile; /* of a modern request; else NULL */
 	bool is_batch, answered;
 	struct rpc_msg m; /* unless it is a batch; m.id also where it is broken */
-	struct rpc_fault fault; /* MCP_BROKEN */
+	struct rpc_fault *fault; /* MCP_BROKEN */
 
 	/* In a session: */
 	void *stream;

@@ -322,36 +322,43 @@ static int classify(struct mcp_inbound *in, struct rpc_fault *f)
 	return 0;
 }
 
+/* What is wrong with the message is kept apart, as with most there is nothing. */
+static int set_broken(struct mcp_inbound *in, const struct rpc_fault *f)
+{
+	in->era = MCP_BROKEN;
+	in->fault = malloc(sizeof(*f));
+	if (!in->fault)
+		return -1;
+	*in->fault = *f;
+	return 0;
+}
+
+static int read_text(struct mcp_inbound *in, struct str text)
+{
+	struct rpc_fault f;
+
+	if (rpc_parse(text, &in->server->o.json, &in->doc, &f, &in->m.id) < 0) {
+		in->answered = true;
+		f.status = f.code == RPC_INTERNAL_ERROR ? 500 : BAD_REQUEST;
+		return set_broken(in, &f);
+	}
+	if (classify(in, &f) == 0)
+		return 0;
+	in->answered |= in->head != NULL;
+	return set_broken(in, &f);
+}
+
 struct mcp_inbound *mcp_inbound_new(struct mcp_server *srv, struct str text,
 				    const struct mcp_http_head *head)
 {
-	struct mcp_inbound *in = malloc(sizeof(*in));
+	AUTO(mcp_inbound_free) struct mcp_inbound *in = mem_zalloc(sizeof(*in));
 
 	if (!in)
 		return NULL;
 	in->server = srv;
 	in->head = head;
-	in->doc = NULL;
-	in->profile = NULL;
-	in->is_batch = in->lost = in->gone = false;
-	in->stream = NULL;
-	in->refs = in->awaited = 0;
-	in->held = 0;
 	in->answers = BUF_INIT(srv->o.reply_max);
-	in->m = (struct rpc_msg){ .kind = RPC_REQUEST, .id.n = 0 };
-	in->fault.code = 0;
-	in->answered = true;
-	if (rpc_parse(text, &srv->o.json, &in->doc, &in->fault, &in->m.id) < 0) {
-		in->era = MCP_BROKEN;
-		in->fault.status = in->fault.code == RPC_INTERNAL_ERROR ? 500 : BAD_REQUEST;
-		return in;
-	}
-	in->answered = false;
-	if (classify(in, &in->fault) < 0) {
-		in->era = MCP_BROKEN;
-		in->answered |= in->head != NULL;
-	}
-	return in;
+	return read_text(in, text) < 0 ? NULL : take_ptr(in);
 }
 
 void mcp_inbound_free(struct mcp_inbound *in)
@@ -360,6 +367,7 @@ void mcp_inbound_free(struct mcp_inbound *in)
 		return;
 	json_free(in->doc);
 	buf_fini(&in->answers);
+	free(in->fault);
 	free(in);
 }
 

@@ -17,7 +17,7 @@ static const struct err no_memory = { ERR_LIMIT, "out of memory" };
 struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_transport *t,
 				    void *transport, enum mcp_road road, void *data)
 {
-	struct mcp_session *s = calloc(1, sizeof(*s));
+	struct mcp_session *s = mem_zalloc(sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -169,9 +169,9 @@ static void take_broken(struct mcp_session *s, struct mcp_inbound *in)
 {
 	in->is_batch = false;
 	if (in->answered)
-		mcp_send_fault(s, in, &in->m.id, &in->fault);
+		mcp_send_fault(s, in, &in->m.id, in->fault);
 	else
-		log_debug("mcp: a broken message is ignored: %s", in->fault.message);
+		log_debug("mcp: a broken message is ignored: %s", in->fault->message);
 }
 
 void mcp_session_take(struct mcp_session *s, struct mcp_inbound *in, void *stream)

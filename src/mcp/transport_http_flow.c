@@ -62,7 +62,7 @@ static void unlink_flow(struct mcp_flow *f)
 /* A flow that no request has asked for; it is away. */
 static struct mcp_flow *make(struct mcp_http *h, struct mcp_http_session *s)
 {
-	struct mcp_flow *f = calloc(1, sizeof(*f));
+	struct mcp_flow *f = mem_zalloc(sizeof(*f));
 
 	if (!f)
 		return NULL;

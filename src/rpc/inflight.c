@@ -3,14 +3,17 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { SLOTS_MIN = 16 };
+enum {
+	FEW = 8, /* entries that are looked through */
+	SLOTS_MIN = 4 * FEW,
+};
 
-/* Slots are made with the first entry, doubled while there are more entries than slots, and given back
- * with the last: an idle connection has none. */
+/* Slots are made when there are more than a few entries, doubled while there are more entries than
+ * slots, and given back with the last: most connections never have any. */
 struct inflight {
 	struct inflight_entry *first, *last; /* oldest, newest */
 	unsigned count, max, mask;
-	struct inflight_entry **slots; /* mask + 1; NULL: none yet */
+	struct inflight_entry **slots; /* mask + 1; NULL: none */
 };
 
 struct inflight *inflight_new(unsigned max)
@@ -42,13 +45,11 @@ static unsigned hash(const struct rpc_id *id)
 
 struct inflight_entry *inflight_find(const struct inflight *t, const struct rpc_id *id)
 {
-	struct inflight_entry *x = t->slots ? t->slots[hash(id) & t->mask] : NULL;
+	struct inflight_entry *x = t->slots ? t->slots[hash(id) & t->mask] : t->first;
 
-	for (; x; x = x->next) {
-		if (str_eq(rpc_id_str(&x->id), rpc_id_str(id)))
-			return x;
-	}
-	return NULL;
+	while (x && !str_eq(rpc_id_str(&x->id), rpc_id_str(id)))
+		x = t->slots ? x->next : x->newer;
+	return x;
 }
 
 static void put(struct inflight *t, struct inflight_entry *entry)
@@ -65,7 +66,7 @@ static int make_room(struct inflight *t)
 	unsigned n = t->slots ? 2 * (t->mask + 1) : SLOTS_MIN;
 	struct inflight_entry **slots;
 
-	if (t->slots && t->count <= t->mask)
+	if (t->slots ? t->count <= t->mask : t->count < FEW)
 		return 0;
 	slots = calloc(n, sizeof(struct inflight_entry *));
 	if (!slots)
@@ -102,7 +103,8 @@ int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct 
 	entry->id.n = id->n;
 	memcpy(entry->id.json, id->json, id->n);
 	entry->hash = hash(id);
-	put(t, entry);
+	if (t->slots)
+		put(t, entry);
 	entry->older = t->last;
 	entry->newer = NULL;
 	*(t->last ? &t->last->newer : &t->first) = entry;
@@ -112,14 +114,20 @@ int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct 
 	return 0;
 }
 
-void inflight_remove(struct inflight *t, struct inflight_entry *entry)
+static void take(struct inflight *t, struct inflight_entry *entry)
 {
 	struct inflight_entry **at = &t->slots[entry->hash & t->mask];
 
-	assert(entry->listed);
 	while (*at != entry)
 		at = &(*at)->next;
 	*at = entry->next;
+}
+
+void inflight_remove(struct inflight *t, struct inflight_entry *entry)
+{
+	assert(entry->listed);
+	if (t->slots)
+		take(t, entry);
 	*(entry->older ? &entry->older->newer : &t->first) = entry->newer;
 	*(entry->newer ? &entry->newer->older : &t->last) = entry->older;
 	entry->listed = false;

@@ -61,7 +61,7 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	c->prev = srv->conns.prev;
 	c->next = &srv->conns;
 	c->prev->next = c->next->prev = c;
-	c->idle_ms = clock_ms();
+	c->idle_ms = server_now_ms(c->srv);
 	c->deadline_ms = c->idle_ms + srv->o.limits.header_ms;
 	server_tick(srv);
 	srv->stats.connections++;
@@ -119,13 +119,13 @@ void conn_set_state(struct conn *c, enum conn_state state)
 	c->state = state;
 	c->deadline_ms = 0;
 	if (state == CONN_IDLE) {
-		c->idle_ms = clock_ms();
+		c->idle_ms = server_now_ms(c->srv);
 		c->deadline_ms = c->idle_ms + l->idle_ms;
 	}
 	if (state == CONN_BODY)
-		c->deadline_ms = clock_ms() + l->body_ms;
+		c->deadline_ms = server_now_ms(c->srv) + l->body_ms;
 	else if (state == CONN_REPLYING && c->srv->given_up)
-		c->deadline_ms = clock_ms() + LAST_WORD_MS;
+		c->deadline_ms = server_now_ms(c->srv) + LAST_WORD_MS;
 }
 
 void conn_kill(struct conn *c)

@@ -21,7 +21,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "http/head.h"
 #include "http/http.h"
@@ -108,7 +107,7 @@ struct listener {
 struct http_server {
 	uv_loop_t *loop;
 	struct http_options o; /* with all limits set */
-	const char *hosts[HOSTS_MAX]; /* allowed */
+	struct http_authority hosts[HOSTS_MAX]; /* allowed */
 	size_t n_hosts;
 	char bound[LISTENERS_MAX][64]; /* addresses listened on, among hosts */
 	struct listener *listeners[LISTENERS_MAX];
@@ -134,6 +133,11 @@ struct http_server {
 };
 
 /* ---- server.c ---- */
+/* The loop's time, as all deadlines and rates here are of so many seconds. */
+static inline uint64_t server_now_ms(const struct http_server *srv)
+{
+	return uv_now(srv->loop);
+}
 /* The daemon of this connection is to run in the next turn. */
 void server_kick(struct http_server *srv, struct listener *l);
 void server_again(struct http_server *srv);

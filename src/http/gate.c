@@ -296,7 +296,7 @@ static int check_token(struct http_request *q)
 	if (q->principal)
 		return 0;
 	if (h->n_authorizations > 0 &&
-	    !rate_take(srv->failures, address_key(q->conn), clock_ms(), &q->retry_after))
+	    !rate_take(srv->failures, address_key(q->conn), server_now_ms(srv), &q->retry_after))
 		return refuse(q, 429, ERR_LIMIT, "too many wrong tokens came from this address");
 	return refuse(q, 401, ERR_UNAUTHORIZED,
 		      h->n_authorizations == 0 ? "the request has no token"
@@ -308,7 +308,7 @@ static int check_rate(struct http_request *q)
 	struct http_server *srv = q->conn->srv;
 
 	if (!srv->rates || !q->principal ||
-	    rate_take(srv->rates, (uintptr_t)q->principal, clock_ms(), &q->retry_after))
+	    rate_take(srv->rates, (uintptr_t)q->principal, server_now_ms(srv), &q->retry_after))
 		return 0;
 	return refuse(q, 429, ERR_LIMIT, "too many requests a second");
 }

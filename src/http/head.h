@@ -19,9 +19,9 @@ struct http_authority {
  * IPv6 literal; no empty label, so no dot at the end; a port from 1 to 65535 without zeros before. */
 bool http_authority_parse(struct str text, struct http_authority *ret);
 
-/* text is an authority whose host is one of the n names, in any case; a name with a port wants that
+/* text is an authority whose host is one of the n allowed, in any case; one with a port wants that
  * port. */
-bool http_authority_in(struct str text, const char *const *names, size_t n);
+bool http_authority_in(struct str text, const struct http_authority *allowed, size_t n);
 
 /* origin is scheme://authority, byte for byte (RFC 6454 section 6.2). */
 bool http_origin_is(struct str origin, const char *scheme, struct str authority);
@@ -51,4 +51,8 @@ struct str http_query_decode(struct str text, struct arena *arena);
 bool http_list_has(struct str list, const char *token);
 
 /* ASCII, in any case. */
-bool http_same(struct str a, struct str b);
+bool http_same_bytes(const char *a, const char *b, size_t n);
+static inline bool http_same(struct str a, struct str b)
+{
+	return a.n == b.n && http_same_bytes(a.p, b.p, a.n);
+}

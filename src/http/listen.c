@@ -103,7 +103,7 @@ static int name_bound(struct http_server *srv, int fd)
 		snprintf(host, sizeof(srv->bound[0]), "[%s]",
 			 inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text)));
 	if (host[0] && srv->n_hosts < HOSTS_MAX)
-		srv->hosts[srv->n_hosts++] = host;
+		srv->hosts[srv->n_hosts++] = (struct http_authority){ str_of(host), -1 };
 	return ntohs(a.ss_family == AF_INET ? in->sin_port : in6->sin6_port);
 }
 

@@ -21,7 +21,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 	c->q = (struct http_request){ .conn = c, .target = str_of(uri) };
 	for (const char *p = uri; p && *p; p++)
 		c->q.bad_target |= *p > 0 && (*p <= ' ' || *p == 0x7f);
-	until_ms = clock_ms() + c->srv->o.limits.header_ms;
+	until_ms = server_now_ms(c->srv) + c->srv->o.limits.header_ms;
 	if (c->deadline_ms == 0 || until_ms < c->deadline_ms)
 		c->deadline_ms = until_ms;
 	c->srv->stats.requests_total++;
@@ -224,25 +224,47 @@ struct str http_request_header(struct http_request *q, struct str name)
 	return str_trim((struct str){ value ? value : "", n });
 }
 
+struct walk {
+	void (*each)(void *data, struct str name, struct str value);
+	void *data;
+};
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
+				 size_t name_n, const char *value, size_t value_n)
+{
+	const struct walk *walk = cls;
+
+	walk->each(walk->data, (struct str){ name, name_n },
+		   str_trim((struct str){ value ? value : "", value_n }));
+	return MHD_YES;
+}
+
+void http_request_each_header(struct http_request *q,
+			      void (*each)(void *data, struct str name, struct str value),
+			      void *data)
+{
+	struct walk walk = { each, data };
+
+	MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, on_header, &walk);
+}
+
 struct tally {
 	struct str name;
 	unsigned n;
 };
 
-static enum MHD_Result count(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_n,
-			     const char *value, size_t value_n)
+static void count(void *data, struct str name, struct str value)
 {
-	struct tally *t = cls;
+	struct tally *t = data;
 
-	t->n += http_same((struct str){ name, name_n }, t->name);
-	return MHD_YES;
+	t->n += http_same(name, t->name);
 }
 
 unsigned http_request_header_count(struct http_request *q, struct str name)
 {
 	struct tally t = { .name = name };
 
-	MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, count, &t);
+	http_request_each_header(q, count, &t);
 	return t.n;
 }
 

@@ -109,7 +109,7 @@ static void on_again(uv_idle_t *idle)
 static void on_tick(uv_timer_t *tick)
 {
 	struct http_server *srv = tick->data;
-	uint64_t now_ms = clock_ms();
+	uint64_t now_ms = server_now_ms(srv);
 
 	conn_expire(srv, now_ms);
 	ws_tick(srv, now_ms);
@@ -223,21 +223,23 @@ int server_add(struct http_server *srv, int *fd, struct listener *l, const struc
 
 /* ---- the beginning ------------------------------------------------------------------------- */
 
-static const char *const loopback_names[] = { "localhost", "127.0.0.1", "[::1]" };
+static const struct http_authority loopback[] = {
+	{ STR_LIT("localhost"), -1 },
+	{ STR_LIT("127.0.0.1"), -1 },
+	{ STR_LIT("[::1]"), -1 },
+};
 
 static int fill_hosts(struct http_server *srv, struct err *e)
 {
 	const struct http_options *o = &srv->o;
-	struct http_authority a;
 
-	if (o->n_hosts > HOSTS_MAX - LISTENERS_MAX - ARRAY_LEN(loopback_names))
+	if (o->n_hosts > HOSTS_MAX - LISTENERS_MAX - ARRAY_LEN(loopback))
 		return err_set(e, ERR_LIMIT, "too many allowed hosts");
-	for (size_t i = 0; i < ARRAY_LEN(loopback_names); i++)
-		srv->hosts[srv->n_hosts++] = loopback_names[i];
+	memcpy(srv->hosts, loopback, sizeof(loopback));
+	srv->n_hosts = ARRAY_LEN(loopback);
 	for (size_t i = 0; i < o->n_hosts; i++) {
-		if (!http_authority_parse(str_of(o->hosts[i]), &a))
+		if (!http_authority_parse(str_of(o->hosts[i]), &srv->hosts[srv->n_hosts++]))
 			return err_set(e, ERR_INVALID, "'%.80s' is no host name", o->hosts[i]);
-		srv->hosts[srv->n_hosts++] = o->hosts[i];
 	}
 	return 0;
 }
@@ -385,7 +387,7 @@ static void settle(struct http_server *srv)
 void http_server_close(struct http_server *srv, unsigned grace_ms, void (*on_closed)(void *arg),
 		       void *arg)
 {
-	uint64_t until_ms = clock_ms() + grace_ms;
+	uint64_t until_ms = server_now_ms(srv) + grace_ms;
 
 	srv->on_closed = on_closed;
 	srv->on_closed_arg = arg;

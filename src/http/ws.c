@@ -268,7 +268,7 @@ static void on_upgrade(void *cls, struct MHD_Connection *mhd, void *context, con
 		return;
 	}
 	ws->poll.data = ws;
-	ws->ping_ms = clock_ms() + ws->o.ping_ms;
+	ws->ping_ms = server_now_ms(ws->srv) + ws->o.ping_ms;
 	uv_poll_start(&ws->poll, UV_READABLE | UV_WRITABLE, on_poll);
 }
 
@@ -396,7 +396,7 @@ void http_ws_send(struct http_ws *ws, bool is_text, struct str message)
 void http_ws_close(struct http_ws *ws, unsigned code, struct str reason)
 {
 	ws->owner_left = true;
-	ws->goodbye_ms = clock_ms() + GOODBYE_MS;
+	ws->goodbye_ms = server_now_ms(ws->srv) + GOODBYE_MS;
 	wslay_event_queue_close(ws->context, (uint16_t)code, (const uint8_t *)reason.p, reason.n);
 	watch(ws);
 }

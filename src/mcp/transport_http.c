@@ -35,77 +35,6 @@ static void refuse_memory(struct http_request *q)
 
 /* --- headers --- */
 
-/* Who reads the first of two and who reads the last would read two different requests. */
-static bool is_repeated(struct http_request *q)
-{
-	static const char *const once[] = { "Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Method",
-					    "Mcp-Name", "Last-Event-ID" };
-
-	for (size_t i = 0; i < ARRAY_LEN(once); i++) {
-		if (http_request_header_count(q, str_of(once[i])) > 1)
-			return true;
-	}
-	return false;
-}
-
-/* Takes what stands before the first `at` off *s. */
-static struct str cut(struct str *s, char at)
-{
-	const char *end = memchr(s->p, at, s->n);
-	struct str front = { s->p, end ? (size_t)(end - s->p) : s->n };
-	size_t used = front.n + (end != NULL);
-
-	s->p += used;
-	s->n -= used;
-	return str_trim(front);
-}
-
-static bool is_same(struct str a, const char *z)
-{
-	return a.n == strlen(z) && strncasecmp(a.p, z, a.n) == 0;
-}
-
-/* q=0, q=0.0 … are refusals. */
-static bool is_refused(struct str parameters)
-{
-	while (parameters.n > 0) {
-		struct str p = cut(&parameters, ';');
-
-		if (p.n >= 3 && (p.p[0] == 'q' || p.p[0] == 'Q') && p.p[1] == '=')
-			return strspn(p.p + 2, "0.") >= p.n - 2;
-	}
-	return false;
-}
-
-/* type: "application/json"; any: "application" and a star. Several Accept fields mean the same as one, but
- * only the first can be seen: they are taken for good. */
-static bool accepts(struct http_request *q, const char *type, const char *any)
-{
-	struct str all = http_request_header(q, STR_LIT("Accept"));
-
-	if (http_request_header_count(q, STR_LIT("Accept")) > 1)
-		return true;
-	while (all.n > 0) {
-		struct str range = cut(&all, ',');
-		struct str name = range.n > 0 ? cut(&range, ';') : range;
-
-		if ((is_same(name, type) || is_same(name, any) || is_same(name, "*/*")) &&
-		    !is_refused(range))
-			return true;
-	}
-	return false;
-}
-
-static bool accepts_events(struct http_request *q)
-{
-	return accepts(q, "text/event-stream", "text/*");
-}
-
-static bool accepts_both(struct http_request *q)
-{
-	return accepts(q, "application/json", "application/*") && accepts_events(q);
-}
-
 /* A repeated one gives a value that fits nothing. */
 static struct str param(void *data, struct str name)
 {
@@ -123,34 +52,31 @@ static struct str param(void *data, struct str name)
 
 /* --- sessions of requests --- */
 
-/* The session that q names; NULL with q answered. */
-static struct mcp_http_session *find_session(struct mcp_http *h, struct http_request *q)
+/* The session that a request names; NULL with the request answered. */
+static struct mcp_http_session *find_session(struct mcp_http *h, const struct mcp_head *head)
 {
-	struct str id = http_request_header(q, STR_LIT("Mcp-Session-Id"));
 	struct mcp_http_session *s;
 
-	if (!id.p) {
+	if (!head->session.p) {
 		mcp_wire_refuse(
-			q, 400,
+			head->q, 400,
 			"Mcp-Session-Id is missing: send initialize, then name its session");
 		return NULL;
 	}
-	s = mcp_http_session_find(h, id, http_request_principal(q));
+	s = mcp_http_session_find(h, head->session, http_request_principal(head->q));
 	if (!s)
-		mcp_wire_refuse(q, 404, "there is no such session: send initialize");
+		mcp_wire_refuse(head->q, 404, "there is no such session: send initialize");
 	else
 		mcp_http_session_use(s);
 	return s;
 }
 
 /* What the header says beside the session; the session knows its revision, so it may be absent. */
-static bool check_version(struct http_request *q)
+static bool check_version(const struct mcp_head *head)
 {
-	struct str version = http_request_header(q, STR_LIT("MCP-Protocol-Version"));
-
-	if (!version.p || mcp_profile_find(version))
+	if (!head->version.p || mcp_profile_find(head->version))
 		return true;
-	mcp_wire_refuse(q, 400, "MCP-Protocol-Version names no revision that is served here");
+	mcp_wire_refuse(head->q, 400, "MCP-Protocol-Version names no revision that is served here");
 	return false;
 }
 
@@ -188,31 +114,31 @@ static void post_legacy(struct mcp_http *h, struct mcp_http_session *s, struct h
 	mcp_flow_settle(f);
 }
 
-static void initialize(struct mcp_http *h, struct http_request *q, struct mcp_inbound *in)
+static void initialize(struct mcp_http *h, const struct mcp_head *head, struct mcp_inbound *in)
 {
-	bool named = http_request_header_count(q, STR_LIT("Mcp-Session-Id")) > 0;
-	struct mcp_http_session *s = named ? find_session(h, q) : mcp_http_session_new(h, q);
+	struct mcp_http_session *s = head->session.p ? find_session(h, head)
+						     : mcp_http_session_new(h, head->q);
 
 	if (!s) {
 		mcp_inbound_free(in);
 		return;
 	}
-	post_legacy(h, s, q, in);
+	post_legacy(h, s, head->q, in);
 	if (!mcp_session_version(s->core))
 		mcp_http_session_end(s); /* it failed */
 }
 
-static void in_session(struct mcp_http *h, struct http_request *q, struct mcp_inbound *in)
+static void in_session(struct mcp_http *h, const struct mcp_head *head, struct mcp_inbound *in)
 {
-	struct mcp_http_session *s = find_session(h, q);
+	struct mcp_http_session *s = find_session(h, head);
 
-	if (!s || !check_version(q)) {
+	if (!s || !check_version(head)) {
 		mcp_inbound_free(in);
 	} else if (mcp_inbound_is_answered(in)) {
-		post_legacy(h, s, q, in);
+		post_legacy(h, s, head->q, in);
 	} else {
 		mcp_session_take(s->core, in, NULL);
-		accept_it(q);
+		accept_it(head->q);
 	}
 }
 
@@ -226,28 +152,29 @@ static void unanswered(struct http_request *q, struct mcp_inbound *in)
 	mcp_inbound_free(in);
 }
 
-static void post(struct mcp_http *h, struct http_request *q)
+static void post(struct mcp_http *h, const struct mcp_head *head)
 {
-	const struct mcp_http_head head = {
-		.protocol_version = http_request_header(q, STR_LIT("MCP-Protocol-Version")),
-		.method = http_request_header(q, STR_LIT("Mcp-Method")),
-		.name = http_request_header(q, STR_LIT("Mcp-Name")),
+	struct http_request *q = head->q;
+	const struct mcp_http_head said = {
+		.protocol_version = head->version,
+		.method = head->method,
+		.name = head->name,
 		.param = param,
 		.data = q,
 	};
 	struct mcp_inbound *in;
 
-	if (!accepts_both(q)) {
+	if (mcp_head_takes(head) != (MCP_TAKES_JSON | MCP_TAKES_EVENTS)) {
 		mcp_wire_refuse(q, 406, "Accept must list application/json and text/event-stream");
 		return;
 	}
-	in = mcp_inbound_new(h->server, http_request_body(q), &head);
+	in = mcp_inbound_new(h->server, http_request_body(q), &said);
 	if (!in)
 		refuse_memory(q);
 	else if (mcp_inbound_era(in) == MCP_LEGACY && mcp_inbound_is_initialize(in))
-		initialize(h, q, in);
+		initialize(h, head, in);
 	else if (mcp_inbound_era(in) == MCP_LEGACY)
-		in_session(h, q, in);
+		in_session(h, head, in);
 	else if (mcp_inbound_is_answered(in))
 		post_modern(h, q, in);
 	else
@@ -256,37 +183,37 @@ static void post(struct mcp_http *h, struct http_request *q)
 
 /* --- GET and DELETE: of legacy clients only --- */
 
-static void get(struct mcp_http *h, struct http_request *q)
+static void get(struct mcp_http *h, const struct mcp_head *head)
 {
-	struct str last = http_request_header(q, STR_LIT("Last-Event-ID"));
+	struct http_request *q = head->q;
 	struct mcp_http_session *s;
 	struct mcp_flow *f;
 	uint64_t seen = 0;
 
-	if (!accepts_events(q)) {
+	if (!(mcp_head_takes(head) & MCP_TAKES_EVENTS)) {
 		mcp_wire_refuse(q, 406, "Accept must list text/event-stream");
 		return;
 	}
-	s = find_session(h, q);
-	if (!s || !check_version(q))
+	s = find_session(h, head);
+	if (!s || !check_version(head))
 		return;
-	f = last.p ? mcp_flow_by_event(s, last, &seen) : mcp_flow_general(s);
-	if (!f && last.p)
+	f = head->last.p ? mcp_flow_by_event(s, head->last, &seen) : mcp_flow_general(s);
+	if (!f && head->last.p)
 		mcp_wire_refuse(q, 400, "Last-Event-ID names no stream that can be resumed");
 	else if (!f)
 		refuse_memory(q);
 	else
-		mcp_flow_connect(f, q, last.p ? seen : f->events);
+		mcp_flow_connect(f, q, head->last.p ? seen : f->events);
 }
 
-static void delete (struct mcp_http *h, struct http_request *q)
+static void delete (struct mcp_http *h, const struct mcp_head *head)
 {
-	struct mcp_http_session *s = find_session(h, q);
+	struct mcp_http_session *s = find_session(h, head);
 
-	if (!s || !check_version(q))
+	if (!s || !check_version(head))
 		return;
 	mcp_http_session_end(s);
-	http_reply(q, &(struct http_reply){ .status = 204 });
+	http_reply(head->q, &(struct http_reply){ .status = 204 });
 }
 
 static void refuse_method(struct http_request *q)
@@ -302,10 +229,9 @@ static void refuse_method(struct http_request *q)
 					    .n_headers = 1 });
 }
 
-static bool is_modern(struct http_request *q)
+static bool is_modern(const struct mcp_head *head)
 {
-	const struct mcp_profile *p =
-		mcp_profile_find(http_request_header(q, STR_LIT("MCP-Protocol-Version")));
+	const struct mcp_profile *p = mcp_profile_find(head->version);
 
 	return p && p->modern;
 }
@@ -314,17 +240,19 @@ static void run(void *owner, struct http_request *q)
 {
 	struct mcp_http *h = owner;
 	enum http_method method = http_request_method(q);
+	struct mcp_head head;
 
-	if (is_repeated(q))
+	mcp_head_read(q, &head);
+	if (head.repeated)
 		mcp_wire_refuse(q, 400, "a header that may stand once stands twice");
 	else if (method == HTTP_POST)
-		post(h, q);
-	else if (is_modern(q))
+		post(h, &head);
+	else if (is_modern(&head))
 		refuse_method(q);
 	else if (method == HTTP_GET)
-		get(h, q);
+		get(h, &head);
 	else
-		delete (h, q);
+		delete (h, &head);
 }
 
 /* --- the whole --- */

@@ -3,6 +3,7 @@
  * The inside of Streamable HTTP; not to be included elsewhere.
  *
  *	transport_http.c	requests: what a method and its headers ask for
+ *	transport_http_head.c	those headers
  *	transport_http_session.c	legacy sessions, from initialize to their end
  *	transport_http_flow.c	flows: what is sent for one POST, over however many connections
  *	transport_http_store.c	the events that a client may come back for
@@ -22,6 +23,18 @@
 #include "mcp/transport_http.h"
 #include "mcp/transport_ids.h"
 #include "mcp/transport_wire.h"
+
+/* Values are trimmed, and borrowed as long as the request; STR_NONE: absent. */
+struct mcp_head {
+	struct http_request *q;
+	struct str session, version, method, name, last;
+	bool repeated; /* one of these: who reads the first and who reads the last would read two
+			* different requests */
+	struct str accept; /* the first */
+	unsigned accepts; /* fields; several mean the same as one */
+};
+
+enum { MCP_TAKES_JSON = 1, MCP_TAKES_EVENTS = 2 };
 
 enum mcp_flow_state { MCP_FLOW_ASKED, MCP_FLOW_OPEN, MCP_FLOW_AWAY };
 
@@ -84,6 +97,12 @@ struct mcp_http {
 	void (*on_closed)(void *arg);
 	void *arg;
 };
+
+/* --- transport_http_head.c --- */
+
+void mcp_head_read(struct http_request *q, struct mcp_head *ret);
+/* MCP_TAKES_…: what the client accepts. */
+unsigned mcp_head_takes(const struct mcp_head *head);
 
 /* --- transport_http_session.c --- */
 

@@ -19,7 +19,11 @@ static bool has(struct str s, const char *any)
 /* Host and port are all of it, so nothing is hidden between them. */
 static void check_authority(struct str text)
 {
-	static const char *const all[] = { "localhost", "[::1]", "a:80" };
+	static const struct http_authority all[] = {
+		{ STR_LIT("localhost"), -1 },
+		{ STR_LIT("[::1]"), -1 },
+		{ STR_LIT("a"), 80 },
+	};
 	struct http_authority a;
 	char again[512];
 	int n;

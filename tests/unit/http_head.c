@@ -74,7 +74,11 @@ static void long_names(void **state)
 
 static void allow_lists(void **state)
 {
-	static const char *const names[] = { "localhost", "[::1]", "box.example:8080" };
+	static const struct http_authority names[] = {
+		{ STR_LIT("localhost"), -1 },
+		{ STR_LIT("[::1]"), -1 },
+		{ STR_LIT("box.example"), 8080 },
+	};
 	static const struct {
 		const char *text;
 		bool in;

@@ -2,14 +2,18 @@
 
 #include <stdint.h>
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+static const char standard[] = LETTERS "+/";
+static const char of_urls[] = LETTERS "-_";
 
 static uint32_t byte_at(struct str s, size_t i)
 {
 	return i < s.n ? (unsigned char)s.p[i] : 0;
 }
 
-int base64_encode(struct buf *to, struct str bytes, struct err *e)
+/* n: of the characters that are kept, with or without the padding. */
+static int encode(struct buf *to, struct str bytes, const char *alphabet, size_t n, struct err *e)
 {
 	char *out = buf_reserve(to, (bytes.n + 2) / 3 * 4, e);
 
@@ -24,8 +28,18 @@ int base64_encode(struct buf *to, struct str bytes, struct err *e)
 		*out++ = i + 1 < bytes.n ? alphabet[v >> 6 & 63] : '=';
 		*out++ = i + 2 < bytes.n ? alphabet[v & 63] : '=';
 	}
-	buf_advance(to, (bytes.n + 2) / 3 * 4);
+	buf_advance(to, n);
 	return 0;
+}
+
+int base64_encode(struct buf *to, struct str bytes, struct err *e)
+{
+	return encode(to, bytes, standard, (bytes.n + 2) / 3 * 4, e);
+}
+
+int base64url_encode(struct buf *to, struct str bytes, struct err *e)
+{
+	return encode(to, bytes, of_urls, (bytes.n * 4 + 2) / 3, e);
 }
 
 /* 0 to 63, or -1. */

@@ -7,3 +7,6 @@ int base64_encode(struct buf *to, struct str bytes, struct err *e) MUST_USE;
 
 /* Appends the bytes of text. ERR_INVALID where it is no base64, says where; or from the buffer. */
 int base64_decode(struct buf *to, struct str text, struct err *e) MUST_USE;
+
+/* Section 5, the alphabet of URLs, without padding: what JSON Web Signatures and PKCE use. */
+int base64url_encode(struct buf *to, struct str bytes, struct err *e) MUST_USE;

@@ -14,6 +14,13 @@ void buf_fini(struct buf *b)
 	b->cap = 0;
 }
 
+void buf_wipe(struct buf *b)
+{
+	if (b->p)
+		explicit_bzero(b->p, b->cap);
+	buf_fini(b);
+}
+
 char *buf_reserve(struct buf *b, size_t n, struct err *e)
 {
 	size_t want, cap;

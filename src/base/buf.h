@@ -22,6 +22,10 @@ struct buf {
 /* Frees the bytes; the buffer is empty and usable afterwards, with the same maximum. */
 void buf_fini(struct buf *b);
 
+/* The same for a secret: its bytes are overwritten first. A buffer that grows leaves copies behind, so
+ * room for all of it is reserved before the secret comes in. */
+void buf_wipe(struct buf *b);
+
 /* Makes room for n more bytes and returns where they go, without counting them: write there, then
  * buf_advance(). NULL with *e at the maximum or out of memory. Valid until the next call. */
 char *buf_reserve(struct buf *b, size_t n, struct err *e) MUST_USE;
@@ -43,3 +47,4 @@ static inline struct str buf_str(const struct buf *b)
 }
 
 #define autobuf __attribute__((cleanup(buf_fini)))
+#define autowipe __attribute__((cleanup(buf_wipe)))

@@ -5,6 +5,7 @@
  */
 #include "json/json.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <yyjson.h>
@@ -94,13 +95,34 @@ static void alc_free(void *ctx, void *p)
 
 static const yyjson_alc alc = { alc_malloc, alc_realloc, alc_free, NULL };
 
-static yyjson_doc *parse(struct str text, struct err *e)
+/* The same for secrets. What is allocated tells its own size. */
+static void alc_wipe(void *ctx, void *p)
+{
+	if (p)
+		explicit_bzero(p, malloc_usable_size(p));
+	free(p);
+}
+
+static void *alc_move(void *ctx, void *p, size_t was, size_t n)
+{
+	void *to = malloc(n);
+
+	if (!to)
+		return NULL;
+	memcpy(to, p, was < n ? was : n);
+	alc_wipe(ctx, p);
+	return to;
+}
+
+static const yyjson_alc alc_secret = { alc_malloc, alc_move, alc_wipe, NULL };
+
+static yyjson_doc *parse(struct str text, const yyjson_alc *how, struct err *e)
 {
 	yyjson_read_err why;
 	yyjson_doc *doc;
 
 	/* yyjson takes char * for its in-place mode only, which is not asked for here */
-	doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NOFLAG, &alc, &why);
+	doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NOFLAG, how, &why);
 	if (doc)
 		return doc;
 	if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
@@ -131,7 +153,7 @@ struct json_doc *json_parse(struct str text, const struct json_options *o, struc
 	}
 	if (scan(text, values, depth, e) < 0)
 		return NULL;
-	doc = parse(text, e);
+	doc = parse(text, o->secret ? &alc_secret : &alc, e);
 	if (!doc)
 		return NULL;
 	if (!o->keys_unchecked && json_check_keys(val(yyjson_doc_get_root(doc)), e) < 0) {

@@ -31,6 +31,7 @@ struct json_options {
 	size_t values; /* 0: JSON_VALUES_MAX; a key counts as one */
 	unsigned depth; /* 0: JSON_DEPTH_MAX; at most 1024 */
 	bool keys_unchecked; /* leave duplicate keys to a later json_check_keys() */
+	bool secret; /* the document's memory is overwritten before it is freed */
 };
 
 /* text is copied. o may be NULL. NULL with *e: ERR_INVALID where the text is not JSON or repeats a

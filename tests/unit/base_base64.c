@@ -30,6 +30,28 @@ static void test_both_ways(void **state)
 	}
 }
 
+static void test_of_urls(void **state)
+{
+	static const struct {
+		struct str bytes;
+		const char *text;
+	} rows[] = {
+		{ { "", 0 }, "" },
+		{ { "f", 1 }, "Zg" },
+		{ { "fo", 2 }, "Zm8" },
+		{ { "foo", 3 }, "Zm9v" },
+		{ { "\0\xff\xfe\xfb", 4 }, "AP_--w" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		autobuf struct buf text = BUF_INIT(64);
+		struct err e = ERR_INIT;
+
+		assert_int_equal(base64url_encode(&text, rows[i].bytes, &e), 0);
+		assert_string_equal(buf_str(&text).p, rows[i].text);
+	}
+}
+
 static const char *const broken[] = {
 	"Z",	     "Zg",   "Zg=",  "Zg===", "=",    "====",	  "Zm9v\n",
 	"Zm9vYg=\n", "Zm 9", "Zm-_", "Zh==",  "Zm9=", "Zg==Zg==",
@@ -62,6 +84,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_of_urls),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_bounded),
 	};

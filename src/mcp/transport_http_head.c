@@ -67,8 +67,10 @@ static const struct {
 	struct str name;
 	unsigned means;
 } ranges[] = {
-	{ STR_LIT("application/json"), MCP_TAKES_JSON }, { STR_LIT("text/event-stream"), MCP_TAKES_EVENTS },
-	{ STR_LIT("*/*"), MCP_TAKES_JSON | MCP_TAKES_EVENTS },     { STR_LIT("application/*"), MCP_TAKES_JSON },
+	{ STR_LIT("application/json"), MCP_TAKES_JSON },
+	{ STR_LIT("text/event-stream"), MCP_TAKES_EVENTS },
+	{ STR_LIT("*/*"), MCP_TAKES_JSON | MCP_TAKES_EVENTS },
+	{ STR_LIT("application/*"), MCP_TAKES_JSON },
 	{ STR_LIT("text/*"), MCP_TAKES_EVENTS },
 };
 

@@ -22,6 +22,7 @@ struct box *box;
 static uv_loop_t *loop;
 static const char *libexec;
 static struct host_state before;
+static const char *volatile doing = "nothing"; /* for who is ended because it takes too long */
 
 /* What a helper has returned, freed by engine_stop(). */
 struct kept {
@@ -54,6 +55,37 @@ static void release_all(void)
 	}
 }
 
+static size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max);
+
+/* ---- the end of one that hangs ---------------------------------------------------------------- */
+
+static void show(const char *path)
+{
+	char text[1024];
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) == n)
+		dprintf(STDERR_FILENO, "\n");
+}
+
+/* Whoever ran the tests has given up: says where they and the wardens are. */
+static void on_term(int number)
+{
+	char path[64];
+	pid_t pids[16];
+	size_t n = children_of(getpid(), "holt-warden", pids, ARRAY_LEN(pids));
+
+	dprintf(STDERR_FILENO, "ended while: %s\n", doing);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/wchan", pids[i]);
+		show(path);
+		snprintf(path, sizeof(path), "/proc/%d/stack", pids[i]);
+		show(path);
+	}
+	_exit(128 + number);
+}
+
 /* ---- the loop --------------------------------------------------------------------------------- */
 
 static void on_guard(uv_timer_t *t)
@@ -69,10 +101,12 @@ static bool spin(const bool *done, unsigned ms)
 	uv_timer_init(loop, &guard);
 	guard.data = &late;
 	uv_timer_start(&guard, on_guard, ms, 0);
+	doing = "the loop runs";
 	while (!late && !(done && *done))
 		uv_run(loop, UV_RUN_ONCE);
 	uv_close((uv_handle_t *)&guard, NULL);
 	uv_run(loop, UV_RUN_NOWAIT); /* which lets go of the guard */
+	doing = "the test runs";
 	return done && *done;
 }
 
@@ -138,7 +172,9 @@ void engine_start(const struct box_config *config)
 	struct err e = ERR_INIT;
 
 	c.libexec_dir = libexec;
+	doing = "the host is looked at";
 	host_look(&before);
+	doing = "the engine starts";
 	box = box_new(loop, &c, &e);
 	if (!box)
 		fail_msg("box_new: %s", e.msg);
@@ -158,6 +194,7 @@ void engine_stop(void)
 	uv_run(loop, UV_RUN_NOWAIT);
 	release_all();
 	uv_run(loop, UV_RUN_NOWAIT);
+	doing = "the host is looked at again";
 	if (!host_same(&before, left, sizeof(left)))
 		fail_msg("left behind: %s", left);
 }
@@ -743,6 +780,7 @@ int engine_main(int argc, char **argv, const char *name, const struct CMUnitTest
 	open_loop();
 	log_init("test");
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTERM, on_term);
 	/* what a warden leaves becomes our child, and is seen */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	snprintf(title, sizeof(title), "%s, %s", name, rootless() ? "rootless" : "root");

@@ -5,6 +5,7 @@
  *	client.c	life
  *	client_in.c	messages that came in, to what they are for
  *	client_start.c	initialize, server/discover, and sessions that are begun anew
+ *	client_request.c	what owners ask for
  *	client_pending.c	requests, from their start to their one end; time
  *	client_answer.c	what an answer to a request leads to
  *	client_check.c	what a result must be
@@ -12,7 +13,8 @@
  *	client_head.c	what HTTP says beside them
  *	client_tools.c	what is kept of tools
  *	client_list.c	lists, over all their pages
- *	client_ask.c	questions of the server
+ *	client_question.c	questions of the server, and their answers
+ *	client_ask*.c	how each era asks them
  *	client_form.c	what is asked: forms and addresses
  *	client_task.c	tasks, followed to their end
  *	client_watch.c	what the server is to tell of
@@ -28,6 +30,8 @@
 #include "mcp/question.h"
 
 enum {
+	MCP_PARAMS_BYTES_MAX = 64 << 20,
+	MCP_PARAMS_DEPTH = 512,
 	MCP_CLIENT_INNER = 64, /* requests of our own that may wait beside the owner's */
 	MCP_CLIENT_NEVER = 0, /* of times in ms */
 };
@@ -225,8 +229,6 @@ struct mcp_pending *mcp_pending_new(struct mcp_client *c, const char *method, st
 				    struct err *e) MUST_USE;
 void mcp_pending_free(struct mcp_pending *p); /* one that was never started. NULL-safe */
 AUTO_DEFINE(mcp_pending_free, struct mcp_pending)
-/* May the owner begin a request of that method? */
-int mcp_client_may_ask(const struct mcp_client *c, const char *method, struct err *e) MUST_USE;
 /* Lists it and sends its request. On failure it is as it was before. */
 int mcp_pending_start(struct mcp_pending *p, struct err *e) MUST_USE;
 /* A request of our own; done may be NULL. Where it can't be made, it is only said in the log. */
@@ -250,6 +252,11 @@ void mcp_clocks_unhold(struct mcp_client *c);
 /* Something came for it: its timeout begins anew. */
 void mcp_pending_alive(struct mcp_pending *p);
 struct mcp_pending *mcp_pending_of_token(const struct mcp_client *c, const struct json_val *token);
+
+/* --- client_request.c --- */
+
+/* May the owner begin a request of that method? */
+int mcp_client_may_ask(const struct mcp_client *c, const char *method, struct err *e) MUST_USE;
 
 /* --- client_start.c --- */
 
@@ -323,30 +330,40 @@ struct str mcp_listing_cursor(
 	const struct mcp_listing *l); /* of the next page; STR_NONE: the first */
 void mcp_listing_free(struct mcp_listing *l); /* NULL-safe */
 
+/* --- client_question.c --- */
+
+void mcp_question_free(struct mcp_question *q); /* NULL-safe */
+AUTO_DEFINE(mcp_question_free, struct mcp_question)
+/* It is one of the client's open ones from here on; the clocks that it concerns stand still. */
+void mcp_question_open(struct mcp_question *q);
+void mcp_question_hand_out(struct mcp_question *q); /* to the owner, who may answer at once */
+void mcp_question_withdraw(struct mcp_question *q); /* an open one */
+
 /* --- client_ask.c --- */
 
 /* The questions of a map of InputRequests that p was not asked before. How many; -1 with why they can't
  * be asked. */
 int mcp_ask_take_map(struct mcp_pending *p, struct mcp_in *in, const struct json_val *map,
 		     struct err *e) MUST_USE;
-/* Hands those that are open to the owner, who may answer at once. */
-void mcp_ask_hand_out(struct mcp_pending *p);
+void mcp_ask_hand_out(struct mcp_pending *p); /* those that are open */
 /* input_required: asks, and sends the request anew with the answers. */
 void mcp_ask_round(struct mcp_pending *p, struct mcp_in *in, const struct json_val *result);
-/* A request of a legacy server. */
-void mcp_ask_legacy(struct mcp_client *c, struct mcp_in *in, const struct rpc_msg *m);
-/* The server has taken it back. */
-void mcp_ask_withdrawn(struct mcp_client *c, const struct rpc_id *id);
 void mcp_ask_drop_missing(struct mcp_pending *p,
 			  const struct json_val *map); /* not in it any more */
 void mcp_ask_drop(struct mcp_pending *p); /* all of it */
-void mcp_ask_drop_legacy(struct mcp_client *c);
 /* The answers that were not sent before. */
 bool mcp_ask_has_answers(const struct mcp_pending *p);
 void mcp_ask_write_answers(struct json_writer *w, const struct mcp_pending *p);
 void mcp_ask_sent(struct mcp_pending *p); /* they were taken */
 void mcp_ask_forget(struct mcp_pending *p); /* all that was asked and answered */
-void mcp_question_free(struct mcp_question *q);
+
+/* --- client_ask_legacy.c --- */
+
+/* A request of a legacy server. */
+void mcp_ask_legacy(struct mcp_client *c, struct mcp_in *in, const struct rpc_msg *m);
+/* The server has taken it back. */
+void mcp_ask_withdrawn(struct mcp_client *c, const struct rpc_id *id);
+void mcp_ask_drop_legacy(struct mcp_client *c);
 
 /* --- client_form.c --- */
 

@@ -1,0 +1,224 @@
+/*
+ * Dynamic client registration, RFC 7591; where there is none, or it refuses, the person is asked for a client
+ * id. What comes of it is kept by issuer, with the redirect URI that it is for.
+ */
+#include "mcp/oauth_impl.h"
+
+#define DEVICE_GRANT "urn:ietf:params:oauth:grant-type:device_code"
+
+/* --- the store --- */
+
+static int name_of(struct mcp_oauth *o, struct buf *to, struct err *e)
+{
+	return buf_addf(to, e, "client\n%s", o->issuer.issuer);
+}
+
+static int take_record(struct mcp_oauth *o, const struct json_val *v, struct err *e)
+{
+	struct str id = json_str(json_get(v, "id")), secret = json_str(json_get(v, "secret"));
+	struct str redirect = json_str(json_get(v, "redirect"));
+	struct oauth_client c = { .alg = SIGN_ALGS };
+	uint64_t method = 0;
+
+	json_int64(json_get(v, "secret_expires"), &c.secret_expires);
+	json_uint64(json_get(v, "method"), &method);
+	c.method = (unsigned)method;
+	c.id = id.p ? strndup(id.p, id.n) : NULL;
+	c.redirect = redirect.p ? strndup(redirect.p, redirect.n) : NULL;
+	c.issuer = strdup(o->issuer.issuer);
+	c.secret = secret.p ? secret_new(secret, e) : NULL;
+	if (!c.id || !c.issuer || (secret.p && !c.secret) || (redirect.p && !c.redirect)) {
+		oauth_client_fini(&c);
+		return err_set(e, ERR_LIMIT, "a kept registration can't be read");
+	}
+	oauth_client_fini(&o->client);
+	o->client = c;
+	return 1;
+}
+
+int oauth_register_load(struct mcp_oauth *o, struct err *e)
+{
+	static const struct json_options bounds = { .secret = true };
+	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
+	autowipe struct buf text = BUF_INIT(OAUTH_STORE_TEXT_MAX);
+	AUTO(json_free) struct json_doc *d = NULL;
+	int rc;
+
+	if (name_of(o, &name, e) < 0 || !buf_reserve(&text, OAUTH_STORE_TEXT_MAX, e))
+		return -1;
+	rc = oauth_store_get(oauth_store_of(o), buf_str(&name), &text, e);
+	if (rc <= 0)
+		return rc;
+	d = json_parse(buf_str(&text), &bounds, e);
+	return d ? take_record(o, json_root(d), e) : -1;
+}
+
+static void write_text(struct json_writer *w, const char *key, struct str s)
+{
+	if (!s.p)
+		return;
+	json_write_key(w, key);
+	json_write_str(w, s);
+}
+
+int oauth_register_keep(struct mcp_oauth *o, struct err *e)
+{
+	const struct oauth_client *c = &o->client;
+	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
+	autowipe struct buf text = BUF_INIT(OAUTH_STORE_TEXT_MAX);
+	struct json_writer w = json_writer(&text);
+
+	if (name_of(o, &name, e) < 0 || !buf_reserve(&text, OAUTH_STORE_TEXT_MAX, e))
+		return -1;
+	json_write_object(&w);
+	write_text(&w, "id", str_of(c->id));
+	write_text(&w, "secret", c->secret ? secret_expose(c->secret, "kept") : STR_NONE);
+	write_text(&w, "redirect", str_of(c->redirect));
+	json_write_key(&w, "method");
+	json_write_uint(&w, c->method);
+	json_write_key(&w, "secret_expires");
+	json_write_int(&w, c->secret_expires);
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	return oauth_store_put(oauth_store_of(o), buf_str(&name), buf_str(&text), e);
+}
+
+int oauth_register_forget(struct mcp_oauth *o, struct err *e)
+{
+	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
+
+	o->me = NULL;
+	oauth_client_fini(&o->client);
+	if (name_of(o, &name, e) < 0)
+		return -1;
+	return oauth_store_remove(oauth_store_of(o), buf_str(&name), e);
+}
+
+/* --- asking the person --- */
+
+static int ask_person(struct mcp_oauth *o, struct err *e)
+{
+	if (!o->opt.handler || !o->opt.handler->want_client)
+		return e->code
+			     ? -1
+			     : err_set(e, ERR_UNAUTHORIZED,
+				       "the authorization server %.120s registers nobody by itself: a "
+				       "client id of it is needed",
+				       o->issuer.issuer);
+	oauth_set_state(o, OAUTH_ASK_CLIENT);
+	o->shown = true;
+	o->opt.handler->want_client(o->opt.owner, o->issuer.issuer);
+	return 0;
+}
+
+/* --- asking the server --- */
+
+/* A program on a person's machine keeps no secret, so none is asked for where that will do. */
+static enum oauth_method wanted_method(unsigned methods)
+{
+	if (!methods || methods & OAUTH_NONE)
+		return OAUTH_NONE;
+	return methods & OAUTH_BASIC ? OAUTH_BASIC : methods & OAUTH_POST ? OAUTH_POST : OAUTH_NONE;
+}
+
+static void write_list(struct json_writer *w, const char *key, const char *a, const char *b)
+{
+	json_write_key(w, key);
+	json_write_array(w);
+	if (a)
+		json_write_text(w, a);
+	if (b)
+		json_write_text(w, b);
+	json_write_array_end(w);
+}
+
+static int write_request(struct mcp_oauth *o, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+	bool device = o->opt.grant == MCP_OAUTH_DEVICE;
+
+	json_write_object(&w);
+	json_write_key(&w, "client_name");
+	json_write_text(&w, o->opt.client_name ? o->opt.client_name : "libmcp");
+	json_write_key(&w, "application_type");
+	json_write_text(&w, o->opt.web ? "web" : "native");
+	if (!device)
+		write_list(&w, "redirect_uris", o->redirect, NULL);
+	write_list(&w, "grant_types", device ? DEVICE_GRANT : "authorization_code",
+		   o->opt.online ? NULL : "refresh_token");
+	write_list(&w, "response_types", device ? NULL : "code", NULL);
+	json_write_key(&w, "token_endpoint_auth_method");
+	json_write_text(&w, oauth_method_name(wanted_method(o->issuer.methods)));
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+static int take(struct mcp_oauth *o, struct str body, struct err *e)
+{
+	AUTO(arena_free) struct arena *a = arena_new(OAUTH_DOCUMENT_MAX * 2);
+	struct oauth_registered r = { .id = NULL };
+	struct oauth_client c = { .alg = SIGN_ALGS };
+
+	if (!a)
+		return oauth_no_memory(e);
+	if (oauth_registered_read(body, a, &r, e) < 0)
+		return -1;
+	c.id = strdup(r.id);
+	c.issuer = strdup(o->issuer.issuer);
+	c.redirect = o->redirect ? strdup(o->redirect) : NULL;
+	c.secret = r.secret;
+	c.secret_expires = r.secret_expires;
+	c.method = r.method & (OAUTH_BASIC | OAUTH_POST) && !r.secret ? OAUTH_NONE : r.method;
+	if (!c.id || !c.issuer || (o->redirect && !c.redirect) ||
+	    c.method == OAUTH_PRIVATE_KEY_JWT) {
+		err_set(e, c.method == OAUTH_PRIVATE_KEY_JWT ? ERR_DENIED : ERR_LIMIT,
+			"the registration is of no use");
+		oauth_client_fini(&c);
+		return -1;
+	}
+	oauth_client_fini(&o->client);
+	o->client = c;
+	o->me = &o->client;
+	return oauth_register_keep(o, e);
+}
+
+static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const struct err *why)
+{
+	struct err e = why ? *why : ERR_INIT;
+	char word[OAUTH_WORD_MAX + 1];
+
+	if (why) {
+		err_wrap(&e, "registration");
+		oauth_flow_failed(o, &e);
+		return;
+	}
+	if (a->status == 201 || a->status == 200) {
+		if (take(o, a->body, &e) < 0)
+			oauth_flow_failed(o, &e);
+		else
+			oauth_flow_known(o);
+		return;
+	}
+	oauth_refusal_read(a->body, word);
+	err_set(&e, ERR_UNAUTHORIZED, "the authorization server does not register us: %s (HTTP %d)",
+		word[0] ? word : "no reason given", a->status);
+	if (ask_person(o, &e) < 0)
+		oauth_flow_failed(o, &e);
+}
+
+int oauth_register_start(struct mcp_oauth *o, struct err *e)
+{
+	autobuf struct buf body = BUF_INIT(OAUTH_DOCUMENT_MAX);
+	struct oauth_request q = { .url = o->issuer.registration_endpoint,
+				   .type = "application/json" };
+
+	*e = ERR_INIT;
+	if (!q.url)
+		return ask_person(o, e);
+	if (write_request(o, &body, e) < 0)
+		return -1;
+	oauth_set_state(o, OAUTH_REGISTER);
+	q.body = buf_str(&body);
+	return oauth_fetch_start(o, &q, on_answer, e);
+}

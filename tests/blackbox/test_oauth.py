@@ -1,0 +1,630 @@
+"""OAuth of libmcp's client role against servers that do as they should, and servers that don't."""
+
+import json
+import os
+import stat
+import subprocess
+import time
+
+import pytest
+
+from oauth_site import Site, World
+
+ID_TOKEN = 'id-token-of-the-user'
+OK = 'response 200'
+MINE = {'client_id': 'me', 'client_secret': 'my-secret'}
+
+
+@pytest.fixture
+def world():
+    with World() as w:
+        yield w
+
+
+def mine(world, method='client_secret_basic'):
+    world.auth.clients['me'] = MINE
+    world.auth.meta['token_endpoint_auth_methods_supported'] = [method]
+    world.auth.secrets.append(MINE['client_secret'])
+    return MINE
+
+
+def failed(lines, code, *words):
+    """The last line is that error, and there is no answer."""
+    assert lines[-1].startswith(f'error {code} '), lines
+    assert all(word in lines[-1] for word in words), lines
+    assert OK not in lines
+
+
+# --- as it should be ------------------------------------------------------------------------------
+
+def test_login(world):
+    lines = world.run()
+    assert [line.split()[0] for line in lines] == ['browse', 'settled', 'response'] and lines[-1] == OK
+    asked, sent = world.auth.last('/authorize').query, world.auth.last('/token').form
+    assert asked['resource'] == sent['resource'] == world.server.mcp
+    assert 'scope' not in asked and 'client_secret' not in sent and len(sent['code_verifier']) >= 43
+    registered = json.loads(world.auth.last('/register').body)
+    assert registered['application_type'] == 'native' and 'refresh_token' in registered['grant_types']
+    assert not any(k in q.query for q in world.server.seen for k in ('access_token', 'token'))
+
+
+def test_login_comes_back_to_a_listener(world):
+    assert world.run(redirect=None)[-1] == OK
+    redirect = world.auth.last('/token').form['redirect_uri']
+    assert redirect.startswith('http://127.0.0.1:') and redirect.endswith('/callback')
+
+
+def test_one_login_for_all(world):
+    lines = world.run(requests=20, at_once=10)
+    assert lines.count(OK) == 20 and world.auth.count('/authorize') == 1
+
+
+@pytest.mark.parametrize('place', ['path', 'root', 'named'])
+def test_resource_metadata(world, place):
+    s = world.server
+    s.named = place == 'named'
+    s.metadata_path = {'path': s.metadata_path, 'root': '/.well-known/oauth-protected-resource',
+                       'named': '/somewhere'}[place]
+    s.on = {'/mcp': s.serve, s.metadata_path: lambda q: (200, {}, {**s.meta, 'resource': s.url})}
+    assert world.run()[-1] == OK
+    assert world.auth.last('/token').form['resource'] == s.url  # as it is published
+
+
+@pytest.mark.parametrize('path, tenant', [
+    ('/.well-known/oauth-authorization-server', ''), ('/.well-known/openid-configuration', ''),
+    ('/.well-known/oauth-authorization-server/t', '/t'), ('/.well-known/openid-configuration/t', '/t'),
+    ('/t/.well-known/openid-configuration', '/t')])
+def test_issuer_metadata(world, path, tenant):
+    a = world.auth
+    del a.on['/.well-known/oauth-authorization-server']
+    a.meta['issuer'] = a.url + tenant
+    a.on[path] = lambda q: (200, {}, a.meta)
+    world.server.meta['authorization_servers'] = [a.url + tenant]
+    assert world.run()[-1] == OK
+    order = [q.path for q in a.seen if 'well-known' in q.path]
+    assert order[0] == '/.well-known/oauth-authorization-server' + tenant and order[-1] == path
+    assert '/.well-known/oauth-authorization-server' not in order or not tenant
+
+
+def test_html_is_no_metadata(world):
+    page = (200, {'Content-Type': 'text/html'}, b'<!doctype html><title>An application</title>')
+    world.auth.on['/.well-known/openid-configuration'] = lambda q: (200, {}, world.auth.meta)
+    world.auth.on['/.well-known/oauth-authorization-server'] = lambda q: page
+    assert world.run()[-1] == OK
+
+
+@pytest.mark.parametrize('method', ['client_secret_basic', 'client_secret_post'])
+def test_client_authentication(world, method):
+    assert world.run(**mine(world, method))[-1] == OK
+    sent = world.auth.last('/token')
+    assert ('Authorization' in sent.headers) == (method == 'client_secret_basic')
+    assert ('client_secret' in sent.form) == (method == 'client_secret_post')
+    assert world.auth.count('/register') == 0
+
+
+def test_basic_is_encoded(world):
+    world.auth.clients['a:b c'] = {'client_secret': 'p%:ä&'}
+    world.auth.meta['token_endpoint_auth_methods_supported'] = ['client_secret_basic']
+    assert world.run(client_id='a:b c', client_secret='p%:ä&')[-1] == OK
+
+
+def ec_key(path):
+    """A private key in PEM, and its public half."""
+    subprocess.run(['openssl', 'ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', path], check=True)
+    text = subprocess.run(['openssl', 'ec', '-in', path, '-text', '-noout'], capture_output=True, text=True,
+                          check=True).stdout
+    raw = bytes.fromhex(''.join(text.split('pub:')[1].split('ASN1')[0].split()).replace(':', ''))
+    import oauth_site
+    with open(path, encoding='utf-8') as f:
+        return f.read(), {'kty': 'EC', 'crv': 'P-256', 'x': oauth_site.b64(raw[1:33]), 'y': oauth_site.b64(raw[33:])}
+
+
+def test_private_key_jwt(world, tmp_path):
+    pem, world.auth.keys['me'] = ec_key(tmp_path / 'key')
+    world.auth.meta['token_endpoint_auth_methods_supported'] = ['private_key_jwt']
+    assert world.run(grant='client_credentials', client_id='me', private_key=pem)[-1] == OK
+    assert 'client_secret' not in world.auth.last('/token').form
+
+
+def test_client_credentials(world):
+    world.server.needs = ['a', 'b']
+    assert world.run(grant='client_credentials', **mine(world))[-1] == OK
+    assert world.auth.last('/token').form['scope'] == 'a b' and world.auth.count('/authorize') == 0
+
+
+def test_client_id_metadata_document(world):
+    world.auth.meta['client_id_metadata_document_supported'] = True
+    url = 'https://client.example/id.json'
+    world.auth.clients[url] = {}
+    assert world.run(client_id_url=url)[-1] == OK
+    assert world.auth.last('/authorize').query['client_id'] == url and world.auth.count('/register') == 0
+
+
+@pytest.mark.parametrize('refuses', [False, True])
+def test_person_is_asked_for_a_client_id(world, refuses):
+    world.auth.clients['typed-in'] = {}
+    if refuses:
+        world.auth.on['/register'] = lambda q: (400, {}, {'error': 'invalid_redirect_uri'})
+    else:
+        del world.auth.meta['registration_endpoint']
+    lines = world.run(say='typed-in')
+    assert lines[0] == f'want {world.auth.url}' and lines[-1] == OK
+    failed(world.run(), 'unauthorized', 'invalid_redirect_uri' if refuses else 'client id')
+
+
+def test_enterprise(world):
+    idp = world.site()
+    world.auth.secrets += [ID_TOKEN, 'idp-secret']
+
+    def exchange(q):
+        f = q.form
+        assert f['grant_type'].endswith('token-exchange') and f['requested_token_type'].endswith(':id-jag')
+        assert f['audience'] == world.auth.url and f['resource'] == world.server.mcp
+        assert f['subject_token'] == ID_TOKEN and f['subject_token_type'].endswith(':id_token')
+        assert f['client_id'] == 'at-idp' and f['client_secret'] == 'idp-secret'
+        return 200, {}, {'access_token': world.auth.new('jag'), 'token_type': 'N_A',
+                         'issued_token_type': answer}
+    idp.on['/token'] = exchange
+    options = dict(grant='enterprise', idp=f'{idp.url}/token', idp_client='at-idp', idp_secret='idp-secret',
+                   word=ID_TOKEN, **mine(world))
+    answer = 'urn:ietf:params:oauth:token-type:id-jag'
+    assert world.run(**options)[-1] == OK
+    answer = 'urn:ietf:params:oauth:token-type:access_token'
+    failed(world.run(**options), 'invalid_arguments', 'identity provider')
+
+
+def test_workload(world):
+    world.auth.clients['me'] = {}
+    assert world.run(grant='workload', client_id='me', word=world.auth.new('jwt'))[-1] == OK
+    failed(world.run(grant='workload', client_id='me', word='forged'), 'unauthorized', 'invalid_grant')
+    assert world.auth.count('/token') == 2  # it is not tried again
+    failed(world.run(grant='workload', client_id='me'), 'unauthorized', 'identity')
+
+
+def test_device(world):
+    world.auth.meta['device_authorization_endpoint'] = f'{world.auth.url}/device'
+    world.auth.pending = 1
+    lines = world.run(grant='device')
+    assert lines == [f'device {world.auth.url}/go WDJB-MJHT', 'settled ok', OK]
+    world.auth.on['/token'] = lambda q: (400, {}, {'error': 'access_denied'})
+    failed(world.run(grant='device'), 'unauthorized', 'access_denied')
+
+
+# --- tokens ---------------------------------------------------------------------------------------
+
+def test_refresh_of_what_is_refused(world, tmp_path):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    world.auth.tokens.clear()
+    assert world.run(store=store) == [OK]
+    assert world.auth.last('/token').form['grant_type'] == 'refresh_token'
+
+
+def test_refresh_of_what_is_old(world):
+    world.auth.answer_with = {'expires_in': 1}
+    served = world.server.serve
+
+    def slow(q):
+        world.server.on['/mcp'] = served
+        answer = served(q)
+        time.sleep(1.1 if answer[0] == 200 else 0)
+        world.server.on['/mcp'] = slow
+        return answer
+    world.server.on['/mcp'] = slow
+    lines = world.run(requests=2)
+    assert lines.count(OK) == 2 and world.auth.count('/authorize') == 1
+    assert world.auth.last('/token').form['grant_type'] == 'refresh_token'
+    assert sum(q.headers.get('Authorization') is None for q in world.server.seen if q.path == '/mcp') == 1
+
+
+def test_refresh_that_is_refused_leads_to_a_login(world, tmp_path):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    world.auth.tokens.clear()
+    world.auth.refreshes.clear()
+    assert world.run(store=store)[-1] == OK
+    assert world.auth.count('/authorize') == 2
+
+
+def test_kept_token_is_used_at_once(world, tmp_path):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    seen = len(world.auth.seen)
+    assert world.run(store=store) == [OK] and len(world.auth.seen) == seen
+    for name in ('key', 'tokens'):
+        found = os.stat(tmp_path / 'store' / name)
+        assert stat.S_IMODE(found.st_mode) == 0o600
+    assert world.run(store=store, forget=1) == [OK]
+    assert world.run(store=store)[-1] == OK and world.auth.count('/authorize') == 2
+
+
+def test_damaged_store_is_refused(world, tmp_path):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    (tmp_path / 'store' / 'tokens').write_bytes(b'something else')
+    failed(world.run(store=store), 'invalid_arguments', 'damaged')
+    assert (tmp_path / 'store' / 'tokens').read_bytes() == b'something else'
+
+
+def test_registration_is_kept_and_its_port_with_it(world, tmp_path):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store, redirect=None)[-1] == OK
+    world.auth.tokens.clear()
+    world.auth.refreshes.clear()
+    assert world.run(store=store, redirect=None)[-1] == OK
+    assert world.auth.count('/register') == 1
+    uris = [q.query['redirect_uri'] for q in world.auth.seen if q.path == '/authorize']
+    assert len(uris) == 2 and uris[0] == uris[1]
+
+
+def test_forgotten_client_registers_anew(world, tmp_path):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    for of in (world.auth.tokens, world.auth.refreshes, world.auth.clients):
+        of.clear()
+    world.auth.clients['another'] = {}  # so that the next one has a new name
+    lines = world.run(store=store)
+    assert lines[-1] == OK and world.auth.count('/register') == 2
+
+
+def test_more_scope(world):
+    world.server.needs = ['read']
+    first = world.server.serve
+
+    def then_more(q):
+        answer = first(q)
+        if answer[0] == 200 and 'write' not in world.auth.last('/authorize').query['scope'].split():
+            world.server.needs = ['write']
+            return first(q)
+        return answer
+    world.server.on['/mcp'] = then_more
+    assert world.run()[-1] == OK
+    scopes = [q.query['scope'] for q in world.auth.seen if q.path == '/authorize']
+    assert scopes == ['read', 'read write']
+
+
+def test_scope_by_metadata_and_offline_access(world):
+    world.server.meta['scopes_supported'] = ['a', 'b']
+    assert world.run()[-1] == OK
+    assert world.auth.last('/authorize').query['scope'] == 'a b'
+    world.auth.meta['scopes_supported'] = ['a', 'offline_access']
+    assert world.run()[-1] == OK
+    asked = world.auth.last('/authorize').query
+    assert asked['scope'] == 'a b offline_access' and asked['prompt'] == 'consent'
+    assert world.run(online=1)[-1] == OK
+    assert world.auth.last('/authorize').query['scope'] == 'a b'
+
+
+# --- DPoP -----------------------------------------------------------------------------------------
+
+def with_dpop(world):
+    world.auth.meta['dpop_signing_alg_values_supported'] = ['ES256']
+    world.server.scheme = 'DPoP'
+
+
+def test_dpop(world, tmp_path):
+    with_dpop(world)
+    store = str(tmp_path / 'store')
+    lines = world.run(requests=5, store=store)
+    assert lines.count(OK) == 5
+    proofs = [q.headers['DPoP'] for q in world.server.seen if q.headers.get('DPoP')]
+    assert len(proofs) == len(set(proofs)) == 5
+    world.auth.tokens.clear()
+    assert world.run(store=store) == [OK]  # refreshed with the same key, which the server checks
+
+
+def test_dpop_nonces(world):
+    with_dpop(world)
+    world.auth.nonce, world.server.nonce = 'n1', 'n2'
+    assert world.run(requests=3).count(OK) == 3
+    assert world.auth.count('/token') == 2
+
+
+def test_dpop_is_not_for_servers_that_do_not_know_it(world):
+    world.auth.meta['dpop_signing_alg_values_supported'] = ['ES256']
+    assert world.run()[-1] == OK
+    assert world.auth.last('/token').headers.get('DPoP') is None
+
+
+def test_dpop_never_and_always(world):
+    with_dpop(world)
+    assert world.run(dpop='never')[-1] == OK
+    world.auth.issue = lambda scope, jkt, **_: (200, {}, {'access_token': world.auth.new('token'),
+                                                          'token_type': 'Bearer'})
+    failed(world.run(dpop='always'), 'denied', 'bound')
+    del world.auth.meta['dpop_signing_alg_values_supported']
+    failed(world.run(dpop='always'), 'denied', 'DPoP')
+
+
+def test_dpop_nonce_for_ever(world):
+    with_dpop(world)
+    count = iter(range(1000))
+    world.auth.on['/token'] = lambda q: (400, {'DPoP-Nonce': f'n{next(count)}'}, {'error': 'use_dpop_nonce'})
+    failed(world.run(), 'unauthorized', 'use_dpop_nonce')
+    assert next(count) < 8
+    world.auth.on['/token'] = world.auth.token
+
+    def again(q):
+        return 401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"', 'DPoP-Nonce': f'n{next(count)}'}, {}
+    first = world.server.serve
+    world.server.on['/mcp'] = lambda q: again(q) if q.headers.get('Authorization') else first(q)
+    failed(world.run(), 'unauthorized')
+    world.server.on['/mcp'] = lambda q: (401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"'}, {}) \
+        if q.headers.get('Authorization') else first(q)
+    failed(world.run(), 'unauthorized', 'nonce')
+    assert next(count) < 30
+
+
+# --- 2025-03-26 -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('metadata', [True, False])
+@pytest.mark.parametrize('slash', ['', '/'])
+def test_server_of_2025_03_26(world, metadata, slash):
+    s, a = world.server, world.auth
+    s.named = False
+    s.on = {'/mcp': s.serve, **{p: a.on[p] for p in ('/register', '/authorize', '/token')}}
+    a.meta = {'issuer': s.url + slash, **{k: v.replace(a.url, s.url) if isinstance(v, str) else v
+                                          for k, v in a.meta.items() if k != 'issuer'}}
+    if metadata:
+        s.on['/.well-known/oauth-authorization-server'] = lambda q: (200, {}, a.meta)
+    else:
+        a.meta['issuer'], a.redirect_with = s.url, {'iss': None}
+    assert world.run()[-1] == OK
+    asked = s.last('/.well-known/oauth-authorization-server')
+    assert asked.headers['MCP-Protocol-Version'] == '2025-03-26'
+
+
+# --- attacks --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('issuer', ['https://honest.example', '+/', ''])
+def test_issuer_of_another(world, issuer):
+    world.auth.meta['issuer'] = issuer.replace('+', world.auth.url)
+    failed(world.run(), 'denied', 'another issuer')
+    assert not {'/register', '/authorize', '/token'} & {q.path for q in world.auth.seen}
+
+
+@pytest.mark.parametrize('resource', ['https://evil.example/mcp', 'http://127.0.0.1:1/mcp', '+/mcp/deeper', '+x/mcp'])
+def test_resource_of_another(world, resource):
+    world.server.meta['resource'] = resource.replace('+', world.server.url)
+    lines = world.run()
+    assert lines[-1].startswith('error ') and not world.auth.seen
+
+
+@pytest.mark.parametrize('methods', [None, [], ['plain'], ['s256']])
+def test_no_pkce(world, methods):
+    world.auth.meta['code_challenge_methods_supported'] = methods
+    failed(world.run(), 'denied', 'PKCE')
+    assert world.auth.count('/authorize') == 0
+
+
+@pytest.mark.parametrize('back, code', [
+    ({'iss': 'https://evil.example'}, 'denied'), ({'iss': '+/'}, 'denied'), ({'iss': None}, 'denied'),
+    ({'code': None}, 'invalid_arguments'), ({'error': 'access_denied', 'code': None}, 'unauthorized'),
+    ({'error': 'access_denied', 'iss': 'https://evil.example'}, 'denied')])
+def test_redirect_of_another(world, back, code):
+    world.auth.redirect_with = {k: v and v.replace('+', world.auth.url) for k, v in back.items()}
+    lines = world.run()
+    failed(lines, code)
+    assert world.auth.count('/token') == 0
+    assert ('access_denied' in lines[-1]) == (list(back) == ['error', 'code'])
+
+
+def test_iss_that_was_not_announced_is_compared(world):
+    del world.auth.meta['authorization_response_iss_parameter_supported']
+    world.auth.redirect_with = {'iss': None}
+    assert world.run()[-1] == OK
+    world.auth.redirect_with = {'iss': 'https://evil.example'}
+    failed(world.run(), 'denied')
+
+
+@pytest.mark.parametrize('redirect', [None, 'http://127.0.0.1:1/callback'])
+@pytest.mark.parametrize('state', ['forged', '', None])
+def test_wrong_state_is_no_answer(world, redirect, state):
+    world.auth.redirect_with = {'state': state}
+    lines = world.run(person_ms=700, redirect=redirect)
+    failed(lines, 'timeout')
+    assert world.auth.count('/token') == 0
+
+
+def test_forged_and_repeated_answers(world):
+    lines = world.run(forge=1, replay=1)
+    assert sum(line.startswith('not taken') for line in lines) == 2 and lines[-1] == OK
+    assert world.auth.count('/token') == 1
+
+
+def test_person_does_not_come(world):
+    failed(world.run(off=1, person_ms=300), 'timeout')
+    failed(world.run(give_up=1), 'cancelled')
+
+
+def test_token_is_for_its_server_only(world):
+    other = world.site()
+    other.on['/mcp'] = world.server.serve
+    failed(world.run(grant='client_credentials', **mine(world), url=f'{other.url}/mcp'), 'denied', 'only')
+    assert not any(q.headers.get('Authorization') for q in other.seen)
+
+
+def test_refusals_for_ever(world):
+    world.server.on['/mcp'] = lambda q: world.server.refuse(401)
+    lines = world.run(requests=5)
+    assert all(line.startswith('error unauthorized') for line in lines if line.startswith('error'))
+    assert sum(line.startswith('error') for line in lines) == 5 and world.auth.count('/authorize') == 1
+
+
+def test_want_of_scope_for_ever(world):
+    served = world.server.serve
+
+    def never(q):
+        return world.server.refuse(403, error='insufficient_scope') if served(q)[0] == 200 else served(q)
+    world.server.needs = ['admin']
+    world.server.on['/mcp'] = never
+    failed(world.run(), 'denied', 'admin')
+    count = iter(range(1000))
+    world.server.on['/mcp'] = lambda q: world.server.refuse(403, error='insufficient_scope',
+                                                            scope=f's{next(count)}') \
+        if served(q)[0] == 200 else served(q)
+    world.server.needs = []
+    before = world.auth.count('/authorize')
+    failed(world.run(), 'unauthorized')
+    assert next(count) < 10 and world.auth.count('/authorize') - before <= 3
+
+
+def test_forbidden_is_forbidden(world):
+    world.server.on['/mcp'] = lambda q: (403, {}, {})
+    failed(world.run(), 'denied')
+    assert not world.auth.seen
+
+
+def test_authorization_server_that_changes(world):
+    """Registered at one, the server names another: what the first gave us is not shown to the second."""
+    second = type(world.auth)()
+    world.sites.append(second)
+    second.clients['placeholder'] = {}
+    assert world.run()[-1] == OK
+    served, changed = world.server.serve, []
+
+    def change(q):
+        if changed:
+            world.server.auth = second
+        elif served(q)[0] == 200:
+            changed.append(True)
+            world.server.meta['authorization_servers'] = [second.url]
+            return 200, {}, {}
+        return served(q)
+    world.server.on['/mcp'] = change
+    lines = world.run(requests=2)
+    assert lines.count(OK) == 2 and second.count('/register') == 1
+    assert second.last('/token').form['client_id'] == 'client-1'
+
+
+@pytest.mark.parametrize('told', [True, False])
+def test_our_own_secret_is_for_one_issuer(world, tmp_path, told):
+    evil = world.site()
+    options = dict(mine(world), store=str(tmp_path / 'store'), grant='client_credentials')
+    if told:
+        options['client_issuer'] = world.auth.url
+    assert world.run(**options)[-1] == OK
+    evil.on = {'/.well-known/oauth-authorization-server':
+               lambda q: (200, {}, {'issuer': evil.url, 'token_endpoint': f'{evil.url}/token'})}
+    world.server.meta['authorization_servers'] = [evil.url]
+    world.auth.tokens.clear()
+    failed(world.run(**options), 'denied')
+    assert evil.count('/token') == 0
+
+
+PRIVATE = ['http://10.0.0.1/', 'https://10.0.0.1/', 'https://169.254.169.254/', 'https://[fd00::1]/',
+           'https://[::ffff:10.0.0.1]/', 'https://192.168.1.1:8443/', 'https://167772161/']
+
+
+@pytest.mark.parametrize('url', PRIVATE)
+def test_metadata_at_private_addresses(world, url):
+    s = world.server
+    s.meta['authorization_servers'] = [url]
+    failed(world.run(step_ms=3000), 'denied')
+    s.on['/mcp'] = lambda q: (401, {'WWW-Authenticate': f'Bearer resource_metadata="{url}x"'}, {})
+    failed(world.run(step_ms=3000), 'denied')
+
+
+@pytest.mark.parametrize('name', ['authorization_endpoint', 'token_endpoint', 'registration_endpoint'])
+@pytest.mark.parametrize('url', ['http://example.com/x', 'javascript:alert(1)', 'file:///etc/passwd',
+                                 'https://a@b/', 'https://a/$(touch x)', '--help', ''])
+def test_endpoints_that_are_none(world, name, url):
+    world.auth.meta[name] = url
+    lines = world.run()
+    assert lines[-1].startswith('error ') and not any(line.startswith('browse') for line in lines)
+
+
+@pytest.mark.parametrize('path', ['/.well-known/oauth-authorization-server', '/register', '/token'])
+def test_redirects_are_not_followed(world, path):
+    goal = world.site()
+    world.auth.on[path] = lambda q: (307, {'Location': f'{goal.url}/'}, b'')
+    lines = world.run()
+    assert lines[-1].startswith('error ') and not goal.seen
+
+
+@pytest.mark.parametrize('where', ['resource', 'issuer', 'register', 'token'])
+@pytest.mark.parametrize('body', [
+    b'', b'null', b'[]', b'"x"', b'{', b'{}', b'{"a":' * 2000, b'\xff\xfe{}', b'{"issuer":{}}', b'{"a":1,"a":2}',
+    b'{' + b' ' * 70000 + b'}'])
+def test_garbage(world, where, body):
+    site = world.server if where == 'resource' else world.auth
+    path = {'resource': world.server.metadata_path, 'issuer': '/.well-known/oauth-authorization-server',
+            'register': '/register', 'token': '/token'}[where]
+    site.on[path] = lambda q: (200, {}, body)
+    if where == 'resource':  # nothing to go on with but what 2025-03-26 has
+        site.on['/register'] = lambda q: (404, {}, b'')
+    assert world.run()[-1].startswith('error ')
+
+
+def test_endless_and_slow_bodies(world):
+    def endless(out):
+        out.write(b'{"a":"')
+        while True:
+            out.write(b'x' * 65536)
+
+    def slow(out):
+        while True:
+            out.write(b' ')
+            out.flush()
+            time.sleep(0.05)
+    path = '/.well-known/oauth-authorization-server'
+    world.auth.on[path] = lambda q: (200, {}, endless)
+    failed(world.run(), 'too_large')
+    world.auth.on[path] = lambda q: (200, {}, slow)
+    failed(world.run(step_ms=500), 'timeout')
+    world.auth.on[path] = lambda q: (200, {}, world.auth.meta)
+    world.auth.on['/token'] = lambda q: (200, {}, slow)
+    failed(world.run(step_ms=500), 'timeout')
+
+
+@pytest.mark.parametrize('more', [
+    {'token_type': None}, {'token_type': 'mac'}, {'token_type': 'N_A'}, {'token_type': 'DPoP'},
+    {'access_token': None}, {'access_token': 'a\r\nX-Injected: yes'}, {'access_token': 7},
+    {'refresh_token': {}}, {'scope': ['a']}])
+def test_token_answers_that_are_none(world, more):
+    world.auth.answer_with = more
+    failed(world.run(), 'invalid_arguments')
+
+
+@pytest.mark.parametrize('seconds', [-1, 0, 1e300, 2**63, '3600', 'never', None, True, 5.5])
+def test_absurd_lifetimes(world, seconds):
+    world.auth.answer_with = {'expires_in': seconds}
+    assert world.run(requests=3).count(OK) == 3 and world.auth.count('/token') == 1
+
+
+@pytest.mark.parametrize('status, body', [
+    (400, {'error': 'invalid_grant'}), (200, {'error': 'bad_verification_code'}), (400, {'error': '<script>'}),
+    (500, {'error': 'invalid_grant'}), (503, b''), (401, b'go away')])
+def test_token_endpoint_refuses(world, status, body):
+    world.auth.on['/token'] = lambda q: (status, {}, body)
+    lines = world.run()
+    assert lines[-1].startswith('error ') and '<' not in lines[-1]
+    assert lines[-2].startswith('settled ') and lines[-2] != 'settled ok'
+
+
+@pytest.mark.parametrize('challenge', [
+    None, '', 'Bearer', 'Basic realm="x"', 'Bearer resource_metadata="', 'Bearer ' + 'a=b, ' * 3000, ',,,,',
+    'Bearer resource_metadata="not a url"', 'Bearer scope="\\"', 'Negotiate YII='])
+def test_challenges(world, challenge):
+    first = world.server.serve
+    world.server.on['/mcp'] = lambda q: first(q) if q.headers.get('Authorization') else \
+        (401, {'WWW-Authenticate': challenge} if challenge is not None else {}, b'')
+    lines = world.run()
+    assert lines[-1] == OK or (challenge and 'not a url' in challenge and lines[-1].startswith('error invalid'))
+
+
+def test_options_that_are_none(world):
+    for options in ({'server': 'http://example.com/mcp'}, {'server': 'ftp://a'}, {'client_id': 'x', 'private_key': 'y'},
+                    {'grant': 'client_credentials'}, {'grant': 'workload'}, {'grant': 'enterprise'},
+                    {'client_id': 'x', 'client_secret': 'y', 'auth_method': 'magic'},
+                    {'client_id': 'x', 'auth_method': 'private_key_jwt'}, {'redirect': 'http://evil.example/cb'},
+                    {'scope': 'a"b'}):
+        assert world.run(**options)[-1].startswith('error ')
+    assert not world.server.seen
+
+
+def test_nobody_there(world):
+    closed = Site()
+    closed.close()
+    world.server.meta['authorization_servers'] = [closed.url]
+    failed(world.run(), 'transport_failed')

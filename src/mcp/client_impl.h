@@ -313,6 +313,9 @@ void mcp_head_release(struct mcp_client_out *m);
  * those are. -1 without memory, and nothing has changed. */
 int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t n, struct err *e);
 void mcp_tools_forget(struct mcp_known_tools *all);
+/* They are not what they were: no result is held to a schema of before. What else is wrong by now, the
+ * server will say. */
+void mcp_tools_doubt(struct mcp_client *c);
 const struct mcp_params *mcp_tool_params(const struct mcp_client *c, struct str name); /* or NULL */
 /* -1: not known. */
 int mcp_tool_tasking(const struct mcp_client *c, struct str name);

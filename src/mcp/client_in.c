@@ -220,9 +220,13 @@ static const struct {
 
 static void changed(struct mcp_client *c, unsigned list)
 {
-	if (c->era == MCP_MODERN && !(c->watch.lists & list))
+	if (c->era == MCP_MODERN && !(c->watch.lists & list)) {
 		c->strays++;
-	else if (c->o.handler->changed)
+		return;
+	}
+	if (list == MCP_TOOLS)
+		mcp_tools_doubt(c);
+	if (c->o.handler->changed)
 		c->o.handler->changed(c->o.owner, list);
 }
 

@@ -131,6 +131,7 @@ static void begin(struct mcp_pending *p, struct mcp_in *in, const struct json_va
 	c->about = result;
 	c->state = MCP_CLIENT_READY;
 	c->opened_ms = mcp_client_now(c);
+	mcp_tools_doubt(c);
 	c->first = NULL;
 	p->done = NULL;
 	mcp_pending_end(p, NULL);

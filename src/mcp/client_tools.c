@@ -40,6 +40,14 @@ void mcp_tools_forget(struct mcp_known_tools *all)
 	*all = (struct mcp_known_tools){ .n = 0 };
 }
 
+void mcp_tools_doubt(struct mcp_client *c)
+{
+	for (size_t i = 0; i < c->tools.n; i++) {
+		free(take_ptr(c->tools.p[i].output));
+		schema_free(take_ptr(c->tools.p[i].compiled));
+	}
+}
+
 /* --- learning --- */
 
 static char *text_of(const struct json_val *v, size_t *ret_n, struct err *e)

@@ -171,10 +171,17 @@ static void tell_missed(struct mcp_client *c)
 {
 	const struct mcp_client_handler *h = c->o.handler;
 
+	if (c->watch.lists & MCP_TOOLS)
+		mcp_tools_doubt(c);
 	if (c->watch.lists && h->changed)
 		h->changed(c->o.owner, c->watch.lists);
-	for (size_t i = 0; mcp_client_lives(c) && i < c->watch.n && h->updated; i++)
-		h->updated(c->o.owner, str_of(c->watch.uris[i]));
+	for (size_t i = 0; mcp_client_lives(c) && i < c->watch.n && h->updated; i++) {
+		/* the owner may watch something else from in there */
+		autofree char *uri = strdup(c->watch.uris[i]);
+
+		if (uri)
+			h->updated(c->o.owner, str_of(uri));
+	}
 }
 
 void mcp_watch_acknowledged(struct mcp_client *c, struct mcp_pending *p,

@@ -572,6 +572,26 @@ static void test_output_schema(void **state)
 	script_end();
 }
 
+/* A schema of before the tools changed is no measure. */
+static void test_old_schema(void **state)
+{
+	static const char tool[] =
+		"[{\"name\":\"t\",\"outputSchema\":{\"type\":\"object\",\"required\":[\"a\"]}}]";
+
+	script_begin("2025-11-25", &lines);
+	ask_list("tools");
+	page(tool, "");
+	call();
+	say_result("tools/call", "{\"structuredContent\":{}}");
+	failed_with(ERR_INVALID);
+	say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
+	assert_int_equal(changes, 1);
+	call();
+	say_result("tools/call", "{\"structuredContent\":{}}");
+	failed_with(ERR_NONE);
+	script_end();
+}
+
 /* --- owners that do what they like --- */
 
 static struct mcp_pending *mine;
@@ -759,6 +779,7 @@ int main(void)
 		cmocka_unit_test(test_headers),
 		cmocka_unit_test(test_header_mismatch),
 		cmocka_unit_test(test_output_schema),
+		cmocka_unit_test(test_old_schema),
 		cmocka_unit_test(test_owners),
 		cmocka_unit_test(test_after_the_end),
 		cmocka_unit_test(test_too_many_requests),

@@ -89,14 +89,14 @@ void mcp_fetch_initialized(struct mcp_fetch *f, bool taken)
 
 	f->initialized = NULL;
 	f->holding = false;
+	p = taken && !f->closing && !find_stream(f) ? mcp_post_new(f, POST_STREAM) : NULL;
+	if (p)
+		mcp_post_start(p);
 	for (p = f->posts; p; p = next) {
 		next = p->next;
 		if (p->state == HELD)
 			mcp_post_start(p);
 	}
-	p = taken && !f->closing && !find_stream(f) ? mcp_post_new(f, POST_STREAM) : NULL;
-	if (p)
-		mcp_post_start(p);
 }
 
 /* --- to the server --- */

@@ -18,7 +18,7 @@ test: ## all tests: gcc, clang, sanitizers, unit, black box, escapes, layers, fo
 	@scripts/deps build test
 	@scripts/test
 
-conformance: ## the official MCP suite against examples/everything; counts last
+conformance: ## the official MCP suite, against our server and our client; counts last
 	@scripts/deps --check
 	@$(MAKE) -s all
 	@tests/conformance/run

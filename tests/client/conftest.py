@@ -1,0 +1,132 @@
+"""Fixtures: the host of the client's role, and servers that it talks to. Nothing of them may be left."""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from hostile_http import HostileHttp
+from links import EVERYTHING, HOST, Host, until
+
+TEST_SECONDS = 120
+PR_SET_CHILD_SUBREAPER = 36
+ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def pytest_sessionstart(session):
+    for program in (HOST, EVERYTHING):
+        if not os.path.exists(program):
+            pytest.exit(f'there is no {program}: build it, or set HOLT_BUILD', 1)
+
+
+@pytest.fixture(autouse=True)
+def watchdog():
+    """No test hangs."""
+    def on_alarm(_number, _frame):
+        raise TimeoutError(f'the test took more than {TEST_SECONDS} s')
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(TEST_SECONDS)
+    yield
+    signal.alarm(0)
+
+
+def below():
+    """The living processes below this one: pid and name. Dead ones that became ours are collected."""
+    found, parents = {}, {}
+    for name in os.listdir('/proc'):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as f:
+                text = f.read()
+        except OSError:
+            continue
+        rest = text[text.rindex(')') + 2:].split()
+        parents[int(name)] = (int(rest[1]), text[text.index('(') + 1:text.rindex(')')], rest[0])
+    todo = [os.getpid()]
+    while todo:
+        above = todo.pop()
+        for pid, (parent, name, state) in parents.items():
+            if parent == above:
+                todo.append(pid)
+                if state == 'Z' and parent == os.getpid():
+                    try:
+                        os.waitpid(pid, os.WNOHANG)
+                    except ChildProcessError:
+                        pass
+                elif state != 'Z':
+                    found[pid] = name
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    before = below()
+    yield
+    try:
+        until(lambda: not set(below()) - set(before), what='the end of what was started')
+    finally:
+        for pid in set(below()) - set(before):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def host(nothing_is_left, tmp_path):
+    running = Host(tmp_path / 'host.log')
+    yield running
+    if running.proc.poll() is None:
+        try:
+            running.close()
+        finally:
+            running.kill()
+
+
+class Server:
+    """A server that prints its URL."""
+
+    def __init__(self, argv, log, **options):
+        with open(log, 'wb') as stderr:
+            self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+                                         start_new_session=True, text=True, **options)
+        found = re.search(r'http://\S+', self.proc.stdout.readline())
+        assert found, f'{argv} does not listen'
+        self.url = found[0]
+
+    def stop(self, number=signal.SIGTERM):
+        if self.proc.poll() is None:
+            os.killpg(self.proc.pid, number)
+        self.proc.wait(10)
+        self.proc.stdout.close()
+
+
+@pytest.fixture
+def server(nothing_is_left, tmp_path):
+    started = []
+
+    def start(*argv, **options):
+        started.append(Server(argv, tmp_path / f'server{len(started)}.log', **options))
+        return started[-1]
+    yield start
+    for one in started:
+        one.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def everything(server):
+    return server(EVERYTHING, '127.0.0.1:0')
+
+
+@pytest.fixture
+def hostile_http():
+    """A server over HTTP that does what the test's function says."""
+    started = []
+
+    def start(answer):
+        started.append(HostileHttp(answer))
+        return started[-1]
+    yield start
+    for one in started:
+        one.close()

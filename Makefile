@@ -28,7 +28,7 @@ bench: ## measure beside the peers of the same run
 	@$(MAKE) -s all
 	@bench/run
 
-bench-mcp: ## measure MCP servers beside each other
+bench-mcp: ## measure MCP servers and clients beside each other
 	@scripts/deps bench
 	@$(MAKE) -s all
 	@bench/mcp/run

@@ -50,8 +50,8 @@ static void begin_call(void)
 	struct err e;
 
 	b.sent[i] = clock_ns();
-	if (!mcp_client_call(mcp_link_client(b.links[0]), "echo", STR_LIT("{\"message\":\"hello\"}"),
-			     &spec, &e))
+	if (!mcp_client_call(mcp_link_client(b.links[0]), "echo",
+			     STR_LIT("{\"message\":\"hello\"}"), &spec, &e))
 		die(e.msg);
 }
 
@@ -88,7 +88,9 @@ static double cpu_us(void)
 static void open_links(const struct mcp_target *target, unsigned from, unsigned to)
 {
 	static const struct mcp_client_handler handler = { .ready = on_ready, .over = on_over };
-	const struct mcp_client_options o = { .name = "bench", .version = "1", .handler = &handler };
+	const struct mcp_client_options o = { .name = "bench",
+					      .version = "1",
+					      .handler = &handler };
 	struct err e;
 
 	for (unsigned i = from; i < to; i++) {

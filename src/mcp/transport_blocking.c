@@ -263,7 +263,7 @@ int mcp_sync_list(struct mcp_sync *s, const char *what, struct mcp_sync_answer *
 
 	*ret = (struct mcp_sync_answer){ NULL };
 	return mcp_client_list(mcp_sync_client(s), what, on_listed, &w, e) ? wait_for(s, &w, e)
-									    : -1;
+									   : -1;
 }
 
 /* --- the server's turn --- */

@@ -372,6 +372,19 @@ struct str http_exchange_header(const struct http_exchange *x, const char *name)
 		     : STR_NONE;
 }
 
+int http_exchange_headers(const struct http_exchange *x, const char *name, struct buf *to,
+			  struct err *e)
+{
+	struct curl_header *h;
+
+	for (size_t i = 0; curl_easy_header(x->easy, name, i, CURLH_HEADER, -1, &h) == CURLHE_OK;
+	     i++) {
+		if (buf_addf(to, e, "%s%s", i ? ", " : "", h->value) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static bool is_clean(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++) {

@@ -7,7 +7,7 @@
  * One thread; every callback comes from the loop, never from inside http_exchange_start() or _cancel().
  * In a callback exchanges may be started and cancelled; the client may be closed in on_end only.
  */
-#include "base/mem.h"
+#include "base/buf.h"
 #include "http/http.h"
 
 struct http_client;
@@ -58,6 +58,10 @@ struct http_exchange *http_exchange_start(struct http_client *c, const struct ht
 
 /* A header of the answer, from on_head to on_end; STR_NONE where it is absent; borrowed. */
 struct str http_exchange_header(const struct http_exchange *x, const char *name);
+
+/* The same for one that may stand in several lines, as a list may: appends all of them with ", " between. */
+int http_exchange_headers(const struct http_exchange *x, const char *name, struct buf *to,
+			  struct err *e) MUST_USE;
 
 /* No callback comes after it; x is the caller's no more. */
 void http_exchange_cancel(struct http_exchange *x);

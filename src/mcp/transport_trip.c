@@ -13,6 +13,7 @@ enum {
 	HEADERS_MAX = 128,
 	REFUSALS_MAX = 5, /* of one trip; the auth may give up before */
 	FAILURE_TEXT_MAX = 64 << 10,
+	CHALLENGE_MAX = 16 << 10,
 };
 
 struct mcp_trip {
@@ -213,12 +214,15 @@ static void deal(struct mcp_trip *t, struct str challenge, struct str nonce)
 static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 {
 	struct mcp_trip *t = owner;
-	struct str challenge = mcp_trip_header(t, "WWW-Authenticate");
 	struct str nonce = mcp_trip_header(t, "DPoP-Nonce");
+	autobuf struct buf challenge = BUF_INIT(CHALLENGE_MAX);
+	struct err unused;
 
+	if (t->refused && http_exchange_headers(x, "WWW-Authenticate", &challenge, &unused) < 0)
+		buf_fini(&challenge); /* nobody has so much to say */
 	t->x = NULL;
 	if (t->refused && !e)
-		deal(t, challenge, nonce);
+		deal(t, buf_str(&challenge), nonce);
 	else
 		finish(t, e);
 }

@@ -126,7 +126,8 @@ class Site:
                 try:
                     self.send_response(status)
                     for name, value in headers.items():
-                        self.send_header(name, value)
+                        for line in value if isinstance(value, list) else [value]:
+                            self.send_header(name, line)
                     self.send_header('Connection', 'close')
                     if not stream:
                         self.send_header('Content-Length', str(len(raw)))

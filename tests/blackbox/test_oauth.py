@@ -613,6 +613,17 @@ def test_challenges(world, challenge):
     assert lines[-1] == OK or (challenge and 'not a url' in challenge and lines[-1].startswith('error invalid'))
 
 
+def test_challenges_in_several_lines(world):
+    first = world.server.serve
+    world.server.named = False
+    world.server.metadata_path = '/elsewhere'
+    world.server.on = {'/elsewhere': lambda q: (200, {}, world.server.meta)}
+    lines = ['Basic realm="x"', f'Bearer resource_metadata="{world.server.url}/elsewhere"', 'Negotiate']
+    world.server.on['/mcp'] = lambda q: first(q) if q.headers.get('Authorization') else \
+        (401, {'WWW-Authenticate': lines}, b'')
+    assert world.run()[-1] == OK
+
+
 def test_options_that_are_none(world):
     for options in ({'server': 'http://example.com/mcp'}, {'server': 'ftp://a'}, {'client_id': 'x', 'private_key': 'y'},
                     {'grant': 'client_credentials'}, {'grant': 'workload'}, {'grant': 'enterprise'},

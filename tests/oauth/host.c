@@ -85,11 +85,15 @@ static void request_over(struct request *r, const struct err *e)
 static void on_head(void *owner, struct http_exchange *x, int status)
 {
 	struct request *r = owner;
-	struct str challenge = http_exchange_header(x, "WWW-Authenticate");
+	autobuf struct buf challenge = BUF_INIT(sizeof(r->challenge) - 1);
 	struct str nonce = http_exchange_header(x, "DPoP-Nonce");
 
+	struct err e;
+
 	r->status = status;
-	snprintf(r->challenge, sizeof(r->challenge), "%.*s", STR_ARG(challenge));
+	if (http_exchange_headers(x, "WWW-Authenticate", &challenge, &e) < 0)
+		buf_fini(&challenge);
+	snprintf(r->challenge, sizeof(r->challenge), "%.*s", STR_ARG(buf_str(&challenge)));
 	snprintf(r->nonce, sizeof(r->nonce), "%.*s", STR_ARG(nonce));
 }
 

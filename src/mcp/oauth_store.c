@@ -227,7 +227,7 @@ static int load(int folder, const struct seal_ring *ring, struct buf *all, struc
 	    !buf_reserve(all, text.n + OAUTH_STORE_TEXT_MAX + OAUTH_STORE_NAME_MAX, e))
 		return -1;
 	if (seal_open(ring, all, buf_str(&text), str_of(context), 0, e) < 0)
-		return damaged(e);
+		return e->code == ERR_LIMIT ? -1 : damaged(e);
 	return find(buf_str(all), STR_NONE, &unused, e) < 0 ? -1 : 0;
 }
 

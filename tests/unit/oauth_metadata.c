@@ -333,14 +333,38 @@ static void test_too_large(void **state)
 	assert_int_equal(e.code, ERR_TOO_LARGE);
 }
 
+/* Whatever allocation fails, it is an error and nothing leaks. */
+static void test_without_memory(void **state)
+{
+	static const char issuer[] = "{" ISSUER "," TOKEN ",\"scopes_supported\":[\"a\"]}";
+	static const char resource[] = "{\"resource\":\"https://rs\",\"authorization_servers\":"
+				       "[\"https://as\"],\"scopes_supported\":[\"a\",\"b\"]}";
+	struct oauth_url server = server_url();
+
+	for (unsigned n = 0; alloc_fail_next(&n);) {
+		AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
+		struct oauth_issuer s;
+		struct oauth_resource r;
+		struct err e;
+
+		if (!a)
+			continue;
+		if (read_issuer(issuer, false, a, &s, &e) < 0)
+			assert_int_equal(e.code, ERR_LIMIT);
+		if (oauth_resource_read(str_of(resource), &server, false, a, &r, &e) < 0)
+			assert_int_equal(e.code, ERR_LIMIT);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resources), cmocka_unit_test(test_resource_whole),
-		cmocka_unit_test(test_issuers),	  cmocka_unit_test(test_issuer_whole),
-		cmocka_unit_test(test_tokens),	  cmocka_unit_test(test_errors_tell_nothing),
-		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_registrations),
-		cmocka_unit_test(test_devices),	  cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_resources),      cmocka_unit_test(test_resource_whole),
+		cmocka_unit_test(test_issuers),	       cmocka_unit_test(test_issuer_whole),
+		cmocka_unit_test(test_tokens),	       cmocka_unit_test(test_errors_tell_nothing),
+		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_registrations),
+		cmocka_unit_test(test_devices),	       cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

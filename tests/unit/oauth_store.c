@@ -1,5 +1,6 @@
 /* mcp/oauth_store.h: what is kept comes back; what is damaged, foreign or open to others is refused and stays. */
 #include "mcp/oauth_store.h"
+#include "alloc_fail.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -256,6 +257,20 @@ static void test_bounds(void **state)
 	put(s, "7", "in place of the old one");
 }
 
+/* What was there is still there. */
+static void test_without_memory(void **state)
+{
+	AUTO(mcp_oauth_store_free) struct mcp_oauth_store *s = open_ok();
+	struct err e = ERR_INIT;
+
+	put(s, "a", "before");
+	for (unsigned n = 0; alloc_fail_next(&n);) {
+		if (oauth_store_put(s, str_of("a"), str_of("after"), &e) < 0)
+			assert_int_equal(e.code, ERR_LIMIT);
+	}
+	check(s, "a", "after");
+}
+
 #define FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -270,6 +285,7 @@ int main(void)
 		FILES(test_other_key),
 		FILES(test_open_to_others),
 		FILES(test_links),
+		FILES(test_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

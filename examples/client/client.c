@@ -10,6 +10,7 @@
  * (MCP_CONFORMANCE_…) is heeded.
  */
 #include "client.h"
+#include "login.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@
 
 static void on_closed(void *owner)
 {
+	struct client *c = owner;
+
+	login_close(c->login);
 }
 
 void leave(struct client *c, int status)
@@ -140,8 +144,17 @@ static int start(struct client *c, char **argv, struct err *e)
 		t.argv = (const char *const *)argv;
 	if (c->scenario[0])
 		t.known = (struct mcp_found){ MCP_WIRE_HTTP, c->modern ? MCP_MODERN : MCP_LEGACY };
+	if (t.url && strncmp(c->scenario, "auth/", 5) == 0) {
+		c->login = login_new(c, t.url, e);
+		if (!c->login)
+			return -1;
+		t.auth = login_auth(c->login);
+	}
 	c->link = mcp_connect(&c->loop, &t, &o, e);
-	return c->link ? 0 : -1;
+	if (c->link)
+		return 0;
+	login_close(c->login);
+	return -1;
 }
 
 int main(int argc, char **argv)

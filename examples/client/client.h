@@ -5,10 +5,12 @@
 #include <mcp/transport_connect.h>
 
 struct job;
+struct login;
 
 struct client {
 	uv_loop_t loop;
 	struct mcp_link *link;
+	struct login *login; /* may be NULL */
 	const char *scenario; /* of the conformance suite; "" for none */
 	struct json_doc *context; /* what it says beside; may be NULL */
 	bool modern; /* its protocol version */

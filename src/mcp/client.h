@@ -143,7 +143,8 @@ struct mcp_request_spec {
 	void *owner;
 };
 
-/* NULL with ERR_INVALID (params are no object, a revision that has no such method), ERR_LIMIT (too
+/* NULL with ERR_INVALID (params are no object, a revision that has no such method, one of those that the
+ * core sends by itself: initialize, subscriptions/listen), ERR_LIMIT (too
  * many without an answer, no memory), ERR_TRANSPORT (not ready, or over). */
 struct mcp_pending *mcp_client_request(struct mcp_client *c, const struct mcp_request_spec *s,
 				       struct err *e) MUST_USE;

@@ -14,8 +14,8 @@ static int check_method(const struct mcp_client *c, const char *name, struct err
 {
 	const struct mcp_method *m = mcp_method_find(str_of(name));
 
-	if (strcmp(name, "initialize") == 0)
-		return err_set(e, ERR_INVALID, "initialize is the client's own to send");
+	if (strcmp(name, "initialize") == 0 || strcmp(name, "subscriptions/listen") == 0)
+		return err_set(e, ERR_INVALID, "%s is the client's own to send", name);
 	if (m && !mcp_method_in(m, c->profile))
 		return err_set(e, ERR_INVALID, "revision %s has no %s", c->profile->version, name);
 	return 0;

@@ -415,6 +415,9 @@ static void test_refused_at_once(void **state)
 	begin(&p, &rows[5]);
 	assert_null(mcp_client_request(p.client, &s, &e));
 	assert_int_equal(e.code, ERR_INVALID);
+	s.method = "subscriptions/listen";
+	assert_null(mcp_client_request(p.client, &s, &e));
+	assert_int_equal(e.code, ERR_INVALID);
 	s.method = "tools/list";
 	s.params = STR_LIT("[1]");
 	assert_null(mcp_client_request(p.client, &s, &e));

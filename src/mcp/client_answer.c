@@ -57,9 +57,20 @@ static bool refreshes(struct mcp_pending *p, const struct mcp_answer *a)
 	return true;
 }
 
+/* 2025-11-25, basic/utilities/tasks: so a tool is refused that is only called as a task. */
+static bool becomes_task(struct mcp_pending *p, const struct mcp_answer *a)
+{
+	if (a->code != RPC_METHOD_NOT_FOUND || p->wants_task ||
+	    !(p->client->o.can & MCP_CAN_TASKS) || !mcp_request_can_task(p))
+		return false;
+	p->wants_task = true;
+	mcp_pending_go_on(p);
+	return true;
+}
+
 bool mcp_answer_retries(struct mcp_pending *p, const struct mcp_answer *a)
 {
-	return renegotiates(p, a) || refreshes(p, a);
+	return renegotiates(p, a) || refreshes(p, a) || becomes_task(p, a);
 }
 
 /* --- the end --- */

@@ -43,15 +43,22 @@ static void set_spec(struct mcp_pending *p, const struct mcp_request_spec *s)
 	p->owner = s->owner;
 }
 
-/* 2025-11-25: whether to ask for a task is said by the tool, if it is known, and by the server. */
-static bool wants_task(const struct mcp_pending *p)
+bool mcp_request_can_task(const struct mcp_pending *p)
 {
 	const struct mcp_client *c = p->client;
 	const struct json_val *can = json_get(json_get(c->about, "capabilities"), "tasks");
+
+	return c->profile->old_tasks && strcmp(p->method, "tools/call") == 0 &&
+	       json_get(json_get(json_get(can, "requests"), "tools"), "call");
+}
+
+/* Whether to ask for one is said by the tool, if it is known. */
+static bool wants_task(const struct mcp_pending *p)
+{
+	const struct mcp_client *c = p->client;
 	int tool;
 
-	if (!c->profile->old_tasks || strcmp(p->method, "tools/call") != 0 ||
-	    !json_get(json_get(json_get(can, "requests"), "tools"), "call"))
+	if (!mcp_request_can_task(p))
 		return false;
 	tool = mcp_tool_tasking(c, json_str(json_get(json_root(p->params), "name")));
 	if (tool == MCP_TASK_REQUIRED)

@@ -764,8 +764,10 @@ static void test_required_task(void **state)
 		if (!has_tasks(r))
 			continue;
 		begin(&p, r);
-		pair_list(&p, "tools", &w);
 		p.answers[MCP_ASK_FORM] = NAME("Eve");
+		pair_call(&p, "asking_job", NULL, &w);
+		assert_string_equal(want_text(&w), "Eve");
+		pair_list(&p, "tools", &w);
 		pair_call(&p, "asking_job", NULL, &w);
 		assert_string_equal(want_text(&w), "Eve");
 		assert_memory_equal(w.task, "task-", 5);

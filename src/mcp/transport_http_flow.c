@@ -160,14 +160,13 @@ static void on_wire_drained(void *owner)
 
 static const struct mcp_wire_events wire_events = { on_wire_closed, on_wire_drained };
 
-static struct http_header session_header(const struct mcp_http_session *s)
+/* The headers of an answer: the session's name comes with that to initialize, its first flow. */
+static size_t name_session(const struct mcp_flow *f, struct http_header *ret)
 {
-	return (struct http_header){ "Mcp-Session-Id", str_of(s->entry.id) };
-}
-
-static bool is_named(const struct mcp_flow *f)
-{
-	return f->session && mcp_session_version(f->core);
+	if (f->number != 1 || !mcp_session_version(f->core))
+		return 0;
+	*ret = (struct http_header){ "Mcp-Session-Id", str_of(f->session->entry.id) };
+	return 1;
 }
 
 /* The client of an event stream knows where it is before anything happens, and when to come back. */
@@ -188,12 +187,8 @@ static void send_first(struct mcp_flow *f, uint64_t seen)
 static int open_wire(struct mcp_flow *f, uint64_t seen, struct err *e)
 {
 	struct http_header name = { NULL, STR_NONE };
-	size_t n = 0;
+	size_t n = name_session(f, &name);
 
-	if (is_named(f)) {
-		name = session_header(f->session);
-		n = 1;
-	}
 	if (mcp_wire_open(&f->wire, &f->http->wires, f->q, &name, n, &wire_events, f, e) < 0)
 		return -1;
 	f->q = NULL;
@@ -208,12 +203,8 @@ static int open_wire(struct mcp_flow *f, uint64_t seen, struct err *e)
 static void answer(struct mcp_flow *f, int status, struct str text)
 {
 	struct http_header name = { NULL, STR_NONE };
-	size_t n = 0;
+	size_t n = name_session(f, &name);
 
-	if (is_named(f)) {
-		name = session_header(f->session);
-		n = 1;
-	}
 	set_state(f, MCP_FLOW_AWAY);
 	http_reply(take_ptr(f->q), &(struct http_reply){ .status = status,
 							 .type = text.n ? "application/json" : NULL,

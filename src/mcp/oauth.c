@@ -270,5 +270,6 @@ void mcp_oauth_give_up(struct mcp_oauth *o)
 
 int mcp_oauth_forget(struct mcp_oauth *o, struct err *e)
 {
+	mcp_oauth_give_up(o);
 	return oauth_token_forget(o, e);
 }

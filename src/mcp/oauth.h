@@ -115,7 +115,7 @@ int mcp_oauth_client_given(struct mcp_oauth *o, const struct mcp_oauth_client *c
 /* The person will not: a login in progress ends with ERR_CANCELLED. */
 void mcp_oauth_give_up(struct mcp_oauth *o);
 
-/* Forgets the tokens of this server, here and in the store. */
+/* Forgets the tokens of this server, here and in the store; a login in progress is given up. */
 int mcp_oauth_forget(struct mcp_oauth *o, struct err *e) MUST_USE;
 
 /* Ends it; asks end without an answer. on_closed (may be NULL) comes later, when o is gone. */

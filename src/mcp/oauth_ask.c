@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "mcp/oauth_impl.h"
 
+#include <time.h>
+
 enum {
 	WAITERS_MAX = 4096,
 	TRIES_MAX = 4, /* of one request: no token, a nonce, too little scope, a nonce again */
@@ -136,12 +138,18 @@ void oauth_forget_waiters(struct mcp_oauth *o)
 	o->waiters_n = 0;
 }
 
+/* What could not be renewed before its end is of use until then. */
+static bool is_good_yet(const struct mcp_oauth *o)
+{
+	return !o->by_refusal && o->token.access && o->token.expires > time(NULL);
+}
+
 void oauth_wake(struct mcp_oauth *o, unsigned round, const struct err *e)
 {
 	struct oauth_waiter *w;
 
 	while ((w = take_waiter(o, round))) {
-		if (e)
+		if (e && !(w->url && is_good_yet(o)))
 			fail(w->ask, e);
 		else if (w->url)
 			give(o, w->ask, w->method, w->url);
@@ -175,20 +183,23 @@ static void headers(struct mcp_auth *a, struct mcp_auth_ask *ask, const char *me
 	struct mcp_oauth *o = of(a);
 	bool busy = o->state != OAUTH_IDLE;
 	struct err e;
+	int rc;
 
 	if (!o->recalled && oauth_token_recall(o, &e) < 0) {
 		fail(ask, &e);
 		return;
 	}
-	if (!busy && !(o->token.refresh && oauth_token_is_old(&o->token))) {
+	if (busy ? o->more_scope && o->token.access /* what it has will do for others */
+		 : !(o->token.refresh && oauth_token_is_old(&o->token))) {
 		give(o, ask, method, url);
 		return;
 	}
-	if (busy && o->more_scope && o->token.access) { /* what it has will do for others */
+	rc = busy ? 0 : oauth_flow_refresh(o, &e);
+	if (rc > 0) {
 		give(o, ask, method, url);
 		return;
 	}
-	if (!busy && oauth_flow_refresh(o, &e) < 0) {
+	if (rc < 0) {
 		oauth_flow_failed(o, &e);
 		fail(ask, &e);
 		return;
@@ -227,14 +238,16 @@ static bool is_hopeless(const struct mcp_oauth *o)
 static int check_worth(struct mcp_oauth *o, int status, const struct oauth_challenge *c, bool more,
 		       struct err *e)
 {
+	const char *said = c->scope[0] ? c->scope : o->resource.scope ? o->resource.scope : "";
+
 	if (status == 403 && !more)
 		return err_set(e, ERR_DENIED, "the server forbids it");
 	if (more && o->token.origin == OAUTH_GRANTED && o->token.access &&
-	    oauth_scope_covers(str_of(o->token.wanted), str_of(c->scope)))
+	    oauth_scope_covers(str_of(o->token.wanted), str_of(said)))
 		return err_set(
 			e, ERR_DENIED,
 			"the server wants a scope that was asked for and not granted: %.150s",
-			c->scope);
+			said);
 	if (!more && is_hopeless(o))
 		return err_set(e, ERR_UNAUTHORIZED,
 			       "the server refuses the token that was just issued for it");

@@ -155,6 +155,8 @@ static int pick_issuer(struct mcp_oauth *o, struct err *e)
 		o->issuer_url = o->opt.issuer;
 	else if (o->given.issuer && names(r, o->given.issuer))
 		o->issuer_url = o->given.issuer;
+	else if (o->token.issuer && names(r, o->token.issuer))
+		o->issuer_url = arena_dup(o->found, str_of(o->token.issuer), e);
 	else if (r->issuers_n > 0)
 		o->issuer_url = r->issuers[0];
 	else

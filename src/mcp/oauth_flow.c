@@ -360,9 +360,14 @@ int oauth_flow_start(struct mcp_oauth *o, struct err *e)
 
 int oauth_flow_refresh(struct mcp_oauth *o, struct err *e)
 {
+	int rc;
+
 	o->by_refusal = o->more_scope = false;
 	if (!o->issuer.issuer || !o->me)
 		return oauth_flow_start(o, e);
+	rc = try_kept(o, e);
+	if (rc != 0)
+		return rc;
 	o->round++;
 	return refresh(o, e);
 }

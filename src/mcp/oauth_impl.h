@@ -273,7 +273,7 @@ int oauth_jwt_client(const struct oauth_client *c, enum sign_alg alg, const char
 
 void oauth_set_state(struct mcp_oauth *o, enum oauth_state to);
 int oauth_flow_start(struct mcp_oauth *o, struct err *e) MUST_USE;
-/* With what is found already. */
+/* With what is found already. 1 where another process has done it. */
 int oauth_flow_refresh(struct mcp_oauth *o, struct err *e) MUST_USE;
 
 void oauth_flow_found(struct mcp_oauth *o);

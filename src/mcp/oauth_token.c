@@ -3,6 +3,7 @@
  * URL, stands which of them the server had last, so that a new process need not ask to begin.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "mcp/oauth_impl.h"
 
 #include <time.h>
@@ -297,7 +298,9 @@ int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oau
 		t.refresh = take_ptr(o->token.refresh);
 	set_times(&t, a->expires_in);
 	set(o, &t);
-	return put_token(o, e) < 0 ? -1 : put_server(o, e);
+	if (put_token(o, e) < 0 || put_server(o, e) < 0) /* it is good all the same */
+		log_warn("a token could not be kept: %s", e->msg);
+	return 0;
 }
 
 int oauth_token_drop_refresh(struct mcp_oauth *o, struct err *e)

@@ -217,6 +217,24 @@ def test_refresh_of_what_is_old(world):
     assert sum(q.headers.get('Authorization') is None for q in world.server.seen if q.path == '/mcp') == 1
 
 
+def test_two_processes_share_what_one_has_refreshed(world, tmp_path):
+    """The other's refresh makes ours invalid: the store's is taken before it is tried."""
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    world.auth.tokens.clear()
+    served, run = world.server.serve, []
+
+    def meanwhile(q):
+        if not run:
+            run.append(True)
+            run.append(world.run(store=store))
+        return served(q)
+    world.server.on['/mcp'] = meanwhile
+    assert world.run(store=store) == [OK] and run[1] == [OK]
+    refreshes = [q for q in world.auth.seen if q.form.get('grant_type') == 'refresh_token']
+    assert len(refreshes) == 1 and world.auth.count('/authorize') == 1
+
+
 def test_refresh_that_is_refused_leads_to_a_login(world, tmp_path):
     store = str(tmp_path / 'store')
     assert world.run(store=store)[-1] == OK
@@ -435,6 +453,7 @@ def test_forged_and_repeated_answers(world):
 def test_person_does_not_come(world):
     failed(world.run(off=1, person_ms=300), 'timeout')
     failed(world.run(give_up=1), 'cancelled')
+    failed(world.run(forget_amid=1), 'cancelled')
 
 
 def test_token_is_for_its_server_only(world):

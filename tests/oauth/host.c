@@ -37,6 +37,7 @@ static struct {
 	bool replay; /* the answer comes twice */
 	bool give_up; /* the person will not */
 	bool forget; /* at the end */
+	bool forget_amid; /* when the browser is out */
 	const char *say; /* the person's client id */
 	const char *word; /* of the platform or provider */
 } setup = { .method = "POST", .requests = 1, .at_once = 1 };
@@ -200,6 +201,8 @@ static void browse_to(const char *url)
 
 static void on_browse(void *owner, const char *url)
 {
+	struct err e;
+
 	printf("browse %s\n", url);
 	fflush(stdout);
 	if (setup.forge) {
@@ -207,9 +210,11 @@ static void on_browse(void *owner, const char *url)
 			 "http://127.0.0.1/callback?code=stolen&state=%s", "0123456789abcdef");
 		answer();
 	}
-	if (setup.give_up)
+	if (setup.forget_amid && mcp_oauth_forget(oauth, &e) < 0)
+		printf("not forgotten: %s\n", e.msg);
+	else if (setup.give_up)
 		mcp_oauth_give_up(oauth);
-	else if (!setup.off)
+	else if (!setup.off && !setup.forget_amid)
 		browse_to(url);
 }
 
@@ -297,6 +302,7 @@ static const struct {
 	{ .name = "replay", .flag = &setup.replay },
 	{ .name = "give_up", .flag = &setup.give_up },
 	{ .name = "forget", .flag = &setup.forget },
+	{ .name = "forget_amid", .flag = &setup.forget_amid },
 };
 
 static void set(const char *name, const char *value)

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from hostile_http import HostileHttp
-from links import EVERYTHING, HOST, Host, until
+from links import EVERYTHING, HOST, Host, below, until
 
 TEST_SECONDS = 120
 PR_SET_CHILD_SUBREAPER = 36
@@ -33,43 +33,28 @@ def watchdog():
     signal.alarm(0)
 
 
-def below():
-    """The living processes below this one: pid and name. Dead ones that became ours are collected."""
-    found, parents = {}, {}
-    for name in os.listdir('/proc'):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as f:
-                text = f.read()
-        except OSError:
-            continue
-        rest = text[text.rindex(')') + 2:].split()
-        parents[int(name)] = (int(rest[1]), text[text.index('(') + 1:text.rindex(')')], rest[0])
-    todo = [os.getpid()]
-    while todo:
-        above = todo.pop()
-        for pid, (parent, name, state) in parents.items():
-            if parent == above:
-                todo.append(pid)
-                if state == 'Z' and parent == os.getpid():
-                    try:
-                        os.waitpid(pid, os.WNOHANG)
-                    except ChildProcessError:
-                        pass
-                elif state != 'Z':
-                    found[pid] = name
+def alive():
+    """The living processes below this one. Dead ones that became ours are collected."""
+    found = set()
+    for pid, p in below(os.getpid()).items():
+        if p.state != 'Z':
+            found.add(pid)
+        elif p.parent == os.getpid():
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
     return found
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    before = below()
+    before = alive()
     yield
     try:
-        until(lambda: not set(below()) - set(before), what='the end of what was started')
+        until(lambda: not alive() - before, what='the end of what was started')
     finally:
-        for pid in set(below()) - set(before):
+        for pid in alive() - before:
             os.kill(pid, signal.SIGKILL)
 
 

@@ -14,6 +14,32 @@ EVERYTHING = os.path.join(BUILD, 'examples/everything/everything')
 DEADLINE = 20  # seconds for one event, unless told
 
 
+class Process:
+    def __init__(self, pid):
+        with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as f:
+            text = f.read()
+        rest = text[text.rindex(')') + 2:].split()
+        self.pid, self.state, self.parent = pid, rest[0], int(rest[1])
+
+
+def below(root):
+    """The processes below one, dead or alive, by pid."""
+    everything, found, todo = {}, {}, [root]
+    for name in os.listdir('/proc'):
+        if name.isdigit():
+            try:
+                everything[int(name)] = Process(int(name))
+            except OSError:
+                pass
+    while todo:
+        above = todo.pop()
+        for pid, p in everything.items():
+            if p.parent == above:
+                found[pid] = p
+                todo.append(pid)
+    return found
+
+
 class Link:
     def __init__(self, host, name):
         self.host, self.name = host, name
@@ -120,20 +146,8 @@ class Host:
             return next(int(line.split()[1]) * 1024 for line in f if line.startswith('VmHWM'))
 
     def children(self):
-        """Processes that it started, and what these started: pid to the first line of its state."""
-        found, todo = {}, [self.pid]
-        while todo:
-            parent = todo.pop()
-            for task in os.listdir(f'/proc/{parent}/task') if os.path.exists(f'/proc/{parent}/task') else []:
-                try:
-                    with open(f'/proc/{parent}/task/{task}/children', encoding='ascii') as f:
-                        pids = [int(word) for word in f.read().split()]
-                except OSError:
-                    continue
-                for pid in pids:
-                    found[pid] = parent
-                    todo.append(pid)
-        return found
+        """Processes that it started, and what these started: pid to that of the parent."""
+        return {pid: p.parent for pid, p in below(self.pid).items()}
 
     def close(self, timeout=30):
         """At the end of its input it closes all links and ends."""

@@ -84,12 +84,15 @@ def test_sdk1_in_each_revision(host, server, version):
 
 @pytest.fixture
 def everything_of_npm(nothing_is_left, tmp_path):
-    """Starts it over HTTP: mode, URL."""
+    """Starts it over HTTP, where it was before if it was: its mode and path."""
     started = []
+    with socket.create_server(('127.0.0.1', 0)) as s:
+        port = s.getsockname()[1]
 
     def start(mode, path):
-        with socket.create_server(('127.0.0.1', 0)) as s:
-            port = s.getsockname()[1]
+        for proc in started:
+            proc.kill()
+            proc.wait()
         with open(tmp_path / 'everything.log', 'wb') as log:
             started.append(subprocess.Popen([NODE, EVERYTHING, mode], env={**os.environ, 'PORT': str(port)}, stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL))
@@ -155,4 +158,16 @@ def test_everything_of_npm_over_http(host, everything_of_npm, mode, path, wire):
     link = host.connect(url=everything_of_npm(mode, path))
     assert (link.found['wire'], link.found['era']) == (wire, 'legacy')
     use_everything(link)
+    link.close()
+
+
+def test_everything_of_npm_is_started_anew(host, everything_of_npm):
+    """It answers with 400 to a session that it does not know."""
+    link = host.connect(url=everything_of_npm('streamableHttp', '/mcp'))
+    assert link.text('echo', {'message': 'a'}) == 'Echo: a'
+    everything_of_npm('streamableHttp', '/mcp')
+    done = link.call('echo', {'message': 'b'})
+    if 'error' in done:  # its connection was still that of the first
+        done = link.call('echo', {'message': 'b'})
+    assert done['result']['content'][0]['text'] == 'Echo: b', done
     link.close()

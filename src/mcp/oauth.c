@@ -253,8 +253,7 @@ int mcp_oauth_client_given(struct mcp_oauth *o, const struct mcp_oauth_client *c
 	oauth_client_fini(&o->client);
 	o->client = copy;
 	o->me = &o->client;
-	if (oauth_register_keep(o, e) < 0)
-		return -1;
+	oauth_register_keep(o);
 	oauth_flow_known(o);
 	return 0;
 }

@@ -80,7 +80,8 @@ struct mcp_oauth_options {
 	const char *
 		issuer; /* of the authorization server that is to be used; NULL: the first that is named */
 	bool online; /* no offline_access is asked for, where the authorization server has it */
-	bool private_ok; /* addresses that are not public are the operator's own: they may be connected to */
+	bool private_ok; /* addresses that are not public are the operator's own: they may be connected to,
+			  * and a proxy of the environment is used */
 	enum mcp_oauth_dpop dpop;
 	struct {
 		const char *token_endpoint; /* of the identity provider */

@@ -117,7 +117,7 @@ int oauth_client_find(struct mcp_oauth *o, struct err *e) MUST_USE;
 int oauth_register_start(struct mcp_oauth *o, struct err *e) MUST_USE;
 /* o->client from and to the store: 1 where it was there. */
 int oauth_register_load(struct mcp_oauth *o, struct err *e) MUST_USE;
-int oauth_register_keep(struct mcp_oauth *o, struct err *e) MUST_USE;
+void oauth_register_keep(struct mcp_oauth *o); /* what fails is logged */
 int oauth_register_forget(struct mcp_oauth *o, struct err *e) MUST_USE;
 
 /* --- the token that we have (oauth_token.c) --- */

@@ -2,6 +2,7 @@
  * Dynamic client registration, RFC 7591; where there is none, or it refuses, the person is asked for a client
  * id. What comes of it is kept by issuer, with the redirect URI that it is for.
  */
+#include "base/log.h"
 #include "mcp/oauth_impl.h"
 
 #define DEVICE_GRANT "urn:ietf:params:oauth:grant-type:device_code"
@@ -61,7 +62,7 @@ static void write_text(struct json_writer *w, const char *key, struct str s)
 	json_write_str(w, s);
 }
 
-int oauth_register_keep(struct mcp_oauth *o, struct err *e)
+static int put(struct mcp_oauth *o, struct err *e)
 {
 	const struct oauth_client *c = &o->client;
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
@@ -82,6 +83,15 @@ int oauth_register_keep(struct mcp_oauth *o, struct err *e)
 	if (json_write_done(&w, e) < 0)
 		return -1;
 	return oauth_store_put(oauth_store_of(o), buf_str(&name), buf_str(&text), e);
+}
+
+/* It is good all the same. */
+void oauth_register_keep(struct mcp_oauth *o)
+{
+	struct err e;
+
+	if (put(o, &e) < 0)
+		log_warn("a registration could not be kept: %s", e.msg);
 }
 
 int oauth_register_forget(struct mcp_oauth *o, struct err *e)
@@ -180,7 +190,8 @@ static int take(struct mcp_oauth *o, struct str body, struct err *e)
 	oauth_client_fini(&o->client);
 	o->client = c;
 	o->me = &o->client;
-	return oauth_register_keep(o, e);
+	oauth_register_keep(o);
+	return 0;
 }
 
 static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const struct err *why)

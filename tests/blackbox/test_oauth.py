@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import time
@@ -262,6 +263,16 @@ def test_damaged_store_is_refused(world, tmp_path):
     (tmp_path / 'store' / 'tokens').write_bytes(b'something else')
     failed(world.run(store=store), 'invalid_arguments', 'damaged')
     assert (tmp_path / 'store' / 'tokens').read_bytes() == b'something else'
+
+
+def test_store_that_is_lost_amid_a_login(world, tmp_path):
+    store = tmp_path / 'store'
+
+    def lose(q):
+        shutil.rmtree(store)
+        return world.auth.token(q)
+    world.auth.on['/token'] = lose
+    assert world.run(store=str(store), requests=2).count(OK) == 2
 
 
 def test_registration_is_kept_and_its_port_with_it(world, tmp_path):

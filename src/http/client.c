@@ -12,7 +12,14 @@
 #include "http/address.h"
 #include "http/url.h"
 
-enum { CONNECT_MS = 10000, CONNECTIONS = 64, HEADER_MAX = 64 << 10, KEEPALIVE_S = 60 };
+enum {
+	CONNECT_MS = 10000,
+	CONNECTIONS = 64,
+	HEADER_MAX = 64 << 10,
+	KEEPALIVE_S = 60,
+	IDLE_S =
+		4, /* many servers close what was idle for 5 s; a request that crosses that is lost */
+};
 
 struct http_client {
 	uv_loop_t *loop;
@@ -37,6 +44,7 @@ struct http_exchange {
 	CURL *easy;
 	struct curl_slist *headers;
 	char *body;
+	size_t body_n, body_at; /* of it, what has gone out */
 	const struct http_exchange_events *ev;
 	void *owner;
 	size_t header_bytes; /* that came */
@@ -92,6 +100,8 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 			       x->client->header_max);
 	if (code == CURLE_COULDNT_CONNECT && x->refused)
 		return err_set(e, ERR_DENIED, "its address is not one of the public Internet");
+	if (code == CURLE_SEND_FAIL_REWIND)
+		return err_set(e, ERR_TRANSPORT, "the connection ended without an answer");
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return err_set(e, ERR_TIMEOUT, "no answer in time");
 	if (code == CURLE_OUT_OF_MEMORY)
@@ -410,14 +420,38 @@ static int add_header(struct http_exchange *x, const struct http_header *f, stru
 	return 0;
 }
 
+static size_t give_body(char *to, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+	size_t left = x->body_n - x->body_at, take = left < size * n ? left : size * n;
+
+	memcpy(to, x->body + x->body_at, take);
+	x->body_at += take;
+	return take;
+}
+
+/* A connection that was used before and ends without an answer makes libcurl send the request once more on
+ * another. What has gone out may have been carried out: that is not for us to repeat. */
+static int give_body_again(void *data, curl_off_t offset, int origin)
+{
+	struct http_exchange *x = data;
+
+	return x->body_at == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
 static int set_body(struct http_exchange *x, struct str body, struct err *e)
 {
 	x->body = malloc(body.n + 1);
 	if (!x->body)
 		return out_of_memory(e);
 	memcpy(x->body, body.p, body.n);
+	x->body_n = body.n;
+	curl_easy_setopt(x->easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(x->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
-	curl_easy_setopt(x->easy, CURLOPT_POSTFIELDS, x->body);
+	curl_easy_setopt(x->easy, CURLOPT_READFUNCTION, give_body);
+	curl_easy_setopt(x->easy, CURLOPT_READDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_SEEKFUNCTION, give_body_again);
+	curl_easy_setopt(x->easy, CURLOPT_SEEKDATA, x);
 	return 0;
 }
 
@@ -445,6 +479,7 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	curl_easy_setopt(x->easy, CURLOPT_WRITEDATA, x);
 	curl_easy_setopt(x->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(x->easy, CURLOPT_OPENSOCKETDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_MAXAGE_CONN, (long)IDLE_S);
 	curl_easy_setopt(x->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(x->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
 	if (c->unix_socket)

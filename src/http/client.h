@@ -1,7 +1,7 @@
 #pragma once
 /*
  * HTTP requests on the loop (libcurl): HTTP/1.1, http and https only, no redirects followed, no body
- * decoded, certificates checked. What comes is handed on piece by piece and never kept, so that bodies
+ * decoded, certificates checked, and no body sent twice. What comes is handed on piece by piece and never kept, so that bodies
  * and event streams of any length cost no memory here.
  *
  * One thread; every callback comes from the loop, never from inside http_exchange_start() or _cancel().

@@ -1,13 +1,16 @@
 """A server over HTTP, in a thread of the test, whose answers are bytes that the test makes.
 
 answer(request) gives the bytes of an answer, or pieces of them one after the other; the connection is closed behind
-them. request has method, path, headers (lower case), body, and message: the body's JSON, or None.
+them, unless they end in KEEP. request has method, path, headers (lower case), body, and message: the body's JSON, or None.
 """
 
 import json
 import socket
 import threading
 import types
+
+
+KEEP = bytearray()  # as the last of the pieces: more requests may come on the connection
 
 
 def reply(status='200 OK', body=b'', kind='application/json', **headers):
@@ -79,14 +82,20 @@ class HostileHttp:
     def serve(self, connection):
         with connection:
             try:
-                request = self.read(connection)
-                if request:
-                    self.requests.append(request)
-                    answer = self.answer(request)
-                    for piece in [answer] if isinstance(answer, bytes) else answer or []:
-                        connection.sendall(piece)
+                while self.serve_one(connection) is KEEP:
+                    pass
             except OSError:
                 pass  # the client has gone
+
+    def serve_one(self, connection):
+        """The last piece of its answer."""
+        request, piece = self.read(connection), None
+        if request:
+            self.requests.append(request)
+            answer = self.answer(request)
+            for piece in [answer] if isinstance(answer, bytes) else answer or []:
+                connection.sendall(piece)
+        return piece
 
     @staticmethod
     def read(connection):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hostile_http import error, event, events, initialized, reply, result
+from hostile_http import KEEP, error, event, events, initialized, reply, result
 from links import EVERYTHING, until
 from test_eras import modern
 
@@ -244,6 +244,22 @@ def test_a_call_whose_stream_breaks_off(host, hostile_http, breaks):
     assert link.text('now') == 'the rest'
     assert len(calls) == 1
     assert link.wait('notified')['method'] == 'notifications/a'
+
+
+def test_a_call_goes_out_once(bad):
+    """Also where the connection, which others have used before, ends without an answer."""
+    link = bad(lambda r: None)
+    inner = link.server.answer
+
+    def answer(request):
+        got = inner(request)
+        return [got.replace(b'Connection: close\r\n', b''), KEEP] if got else None
+    link.server.answer = answer
+    for _ in range(3):
+        assert link.text('x') == 'x'
+    assert link.call('now')['error'] == 'transport_failed'
+    assert link.server.methods().count('tools/call') == 4
+    assert link.text('x') == 'x'
 
 
 def test_a_call_that_can_not_be_taken_up(host, hostile_http):

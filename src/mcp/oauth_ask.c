@@ -185,6 +185,10 @@ static void headers(struct mcp_auth *a, struct mcp_auth_ask *ask, const char *me
 	struct err e;
 	int rc;
 
+	if (o->plain) {
+		ask->done(ask->owner, NULL, 0, NULL);
+		return;
+	}
 	if (!o->recalled && oauth_token_recall(o, &e) < 0) {
 		fail(ask, &e);
 		return;
@@ -263,6 +267,9 @@ static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int sta
 	bool more;
 	int rc;
 
+	if (o->plain)
+		return err_set(e, ERR_DENIED,
+			       "it wants a log-in, but is not https: no token is sent there");
 	oauth_challenge_read(challenge, &c);
 	more = strcmp(c.error, "insufficient_scope") == 0;
 	if (ask->tries > (more ? STEPS_MAX : TRIES_MAX))

@@ -173,6 +173,7 @@ struct mcp_oauth {
 	struct mcp_oauth_options opt; /* strings in `told`; secrets and keys not here */
 	struct oauth_url server;
 	bool loopback_ok;
+	bool plain; /* neither https nor on this machine: it gets no token */
 	struct oauth_client given; /* registered beforehand */
 	struct oauth_client by_url; /* our client id metadata document */
 	struct oauth_client idp; /* at the identity provider */

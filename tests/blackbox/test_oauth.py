@@ -474,6 +474,18 @@ def test_token_is_for_its_server_only(world):
     assert not any(q.headers.get('Authorization') for q in other.seen)
 
 
+def test_server_without_tls_gets_no_token(world, tmp_path):
+    """127.1 is an address of loopback only to who knows it; for us it could be anywhere."""
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    elsewhere = world.server.mcp.replace('127.0.0.1', '127.1')
+    seen = len(world.auth.seen)
+    assert world.run(server=elsewhere, store=store)[-1].startswith('error denied it wants a log-in, but is not https')
+    assert len(world.auth.seen) == seen and 'Authorization' not in world.server.seen[-1].headers
+    world.server.on['/mcp'] = lambda q: (200, {}, {})
+    assert world.run(server=elsewhere) == [OK]
+
+
 def test_refusals_for_ever(world):
     world.server.on['/mcp'] = lambda q: world.server.refuse(401)
     lines = world.run(requests=5)
@@ -655,7 +667,7 @@ def test_challenges_in_several_lines(world):
 
 
 def test_options_that_are_none(world):
-    for options in ({'server': 'http://example.com/mcp'}, {'server': 'ftp://a'}, {'client_id': 'x', 'private_key': 'y'},
+    for options in ({'server': 'ftp://a'}, {'server': 'http://a/ b'}, {'client_id': 'x', 'private_key': 'y'},
                     {'grant': 'client_credentials'}, {'grant': 'workload'}, {'grant': 'enterprise'},
                     {'client_id': 'x', 'client_secret': 'y', 'auth_method': 'magic'},
                     {'client_id': 'x', 'auth_method': 'private_key_jwt'}, {'redirect': 'http://evil.example/cb'},

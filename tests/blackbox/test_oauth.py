@@ -1,11 +1,13 @@
 """OAuth of libmcp's client role against servers that do as they should, and servers that don't."""
 
+import http.client
 import json
 import os
 import shutil
 import stat
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 
@@ -453,6 +455,34 @@ def test_wrong_state_is_no_answer(world, redirect, state):
     lines = world.run(person_ms=700, redirect=redirect)
     failed(lines, 'timeout')
     assert world.auth.count('/token') == 0
+
+
+def test_strangers_at_the_listener(world):
+    """Any page and any program of the machine can knock while the browser is out; none of it ends the login."""
+    seen = []
+
+    def knock(method, port, path, host):
+        c = http.client.HTTPConnection('127.0.0.1', port, timeout=10)
+        c.request(method, path, headers={'Host': host} if host else {})
+        answer = c.getresponse()
+        seen.append(answer.status)
+        assert b'stolen' not in answer.read()
+        c.close()
+
+    def authorize(q):
+        port = urllib.parse.urlsplit(q.query['redirect_uri']).port
+        real = f'state={q.query["state"]}'
+        for method, path, host in (
+                ('GET', '/callback', None), ('GET', '/callback?code=stolen&state=stolen', None),
+                ('GET', '/callback?code=stolen', None), ('GET', '/', None), ('GET', '/favicon.ico', None),
+                ('POST', f'/callback?code=stolen&{real}', None), ('HEAD', f'/callback?code=stolen&{real}', None),
+                ('GET', f'/callback?code=stolen&{real}', 'rebound.example'),
+                ('GET', '/callback?state=' + 'x' * 5000, None)):
+            knock(method, port, path, host)
+        return world.auth.authorize(q)
+    world.auth.on['/authorize'] = authorize
+    assert world.run(redirect=None)[-1] == OK
+    assert seen == [400, 400, 400, 404, 404, 405, 405, 403, 400], seen
 
 
 def test_forged_and_repeated_answers(world):

@@ -32,6 +32,12 @@ static void on_tick(uv_timer_t *timer)
 	uv_timer_start(timer, on_tick, ms ?: 1, 0);
 }
 
+static bool ticks_soon(const struct mcp_link *l)
+{
+	return uv_is_active((const uv_handle_t *)&l->tick) &&
+	       uv_timer_get_due_in(&l->tick) <= TICK_MS;
+}
+
 /* The owner talks to the client without us. */
 static void on_watch(uv_prepare_t *watch)
 {
@@ -39,7 +45,7 @@ static void on_watch(uv_prepare_t *watch)
 	struct mcp_client_counts n;
 
 	mcp_link_is_ready(l);
-	if (l->state >= OVER || uv_is_active((uv_handle_t *)&l->tick))
+	if (l->state >= OVER || ticks_soon(l))
 		return;
 	mcp_client_counts(l->client, &n);
 	if (n.pending > 0 || l->stirred)
@@ -88,7 +94,6 @@ static void on_handle_closed(uv_handle_t *handle)
 
 	if (--l->handles > 0)
 		return;
-	mcp_client_free(l->client);
 	if (l->on_closed)
 		l->on_closed(l->closed_owner);
 	arena_free(l->arena);
@@ -127,6 +132,7 @@ void mcp_link_close(struct mcp_link *l, void (*on_closed)(void *owner), void *ow
 	uv_timer_stop(&l->start);
 	uv_timer_stop(&l->probe);
 	mcp_link_close_wire(l, l->t.stop_ms);
+	mcp_client_free(take_ptr(l->client)); /* also where it is on the stack: nobody hears of it again */
 	mcp_link_go_on_closing(l);
 }
 

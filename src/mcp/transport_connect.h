@@ -57,13 +57,13 @@ struct mcp_target {
 struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 			     const struct mcp_client_options *o, struct err *e) MUST_USE;
 
-/* For requests; there from the start, and as long as the link. */
+/* For requests; there from the start, until the link is closed. */
 struct mcp_client *mcp_link_client(struct mcp_link *l);
 /* From `ready` on. */
 struct mcp_found mcp_link_found(const struct mcp_link *l);
 /* Of a program that has ended: its wait status; -1 while it runs, or where there is none. */
 int mcp_link_status(const struct mcp_link *l);
 
-/* Ends the session and the process (all of its group): its input ends, then SIGTERM, then SIGKILL. No
- * handler is called after it but on_closed (may be NULL), later, when l is gone. */
+/* Ends the session and the process (all of its group): its input ends, then SIGTERM, then SIGKILL. Its
+ * client is gone, and no handler is called after it but on_closed (may be NULL), later, when l is gone. */
 void mcp_link_close(struct mcp_link *l, void (*on_closed)(void *owner), void *owner);

@@ -13,6 +13,7 @@
  *	{"do":"level","link":L,"level":N}				log
  *	{"do":"about","link":L}						about
  *	{"do":"close","link":L}						closed
+ *	{"do":"close_at","link":L,"event":E}	the same, from inside of the event
  *
  * A form is accepted with its defaults, a URL is accepted, a model says "sampled", there is one root. At
  * the end of input all links are closed.
@@ -33,6 +34,7 @@ struct link {
 	char name[NAME_MAX_BYTES];
 	struct mcp_link *link;
 	struct ask *asks;
+	char close_at[NAME_MAX_BYTES];
 };
 
 /* A request that has no answer yet. */
@@ -42,6 +44,8 @@ struct ask {
 	char id[NAME_MAX_BYTES];
 	struct mcp_pending *pending;
 };
+
+static void do_close(struct link *l, const struct json_val *v);
 
 static uv_loop_t loop;
 static struct link *links;
@@ -75,6 +79,12 @@ static void end(struct json_writer *w)
 		abort();
 	printf("%.*s\n", STR_ARG(buf_str(&out)));
 	fflush(stdout);
+}
+
+static void close_at(struct link *l, const char *event)
+{
+	if (strcmp(l->close_at, event) == 0)
+		do_close(l, NULL);
 }
 
 static void put_text(struct json_writer *w, const char *key, struct str text)
@@ -115,6 +125,7 @@ static void on_ready(void *owner)
 	put_text(&w, "era", found.era == MCP_MODERN ? STR_LIT("modern") : STR_LIT("legacy"));
 	put_text(&w, "wire", str_of(wires[found.wire]));
 	end(&w);
+	close_at(l, "ready");
 }
 
 static void on_over(void *owner, const struct err *e)
@@ -126,6 +137,7 @@ static void on_over(void *owner, const struct err *e)
 	json_write_key(&w, "status");
 	json_write_int(&w, l->link ? mcp_link_status(l->link) : -1);
 	end(&w);
+	close_at(l, "over");
 }
 
 static void answer(struct mcp_question *q, struct str text)
@@ -160,6 +172,10 @@ static void on_asked(void *owner, struct mcp_question *q)
 	json_write_key(&w, "params");
 	json_write_val(&w, mcp_question_params(q));
 	end(&w);
+	if (str_is(str_of(((struct link *)owner)->close_at), "asked")) {
+		do_close(owner, NULL);
+		return;
+	}
 	switch (mcp_question_kind(q)) {
 	case MCP_ASK_FORM:
 		answer_form(q);
@@ -207,6 +223,7 @@ static void on_notified(void *owner, struct str method, const struct json_val *p
 
 	put_text(&w, "method", method);
 	end(&w);
+	close_at(owner, "notified");
 }
 
 static void on_stderr(void *owner, struct str bytes)
@@ -266,11 +283,13 @@ static struct json_writer begin_ask(const char *event, const struct ask *a)
 static void on_done(void *owner, const struct mcp_answer *answer)
 {
 	struct ask *a = owner;
+	struct link *l = a->link;
 	struct json_writer w = begin_ask("done", a);
 
 	put_answer(&w, answer);
 	end(&w);
 	ask_free(a);
+	close_at(l, "done");
 }
 
 static void on_progress(void *owner, const struct mcp_progress *p)
@@ -547,14 +566,27 @@ static void do_close(struct link *l, const struct json_val *v)
 		on_closed(l);
 }
 
+static void do_close_at(struct link *l, const struct json_val *v)
+{
+	snprintf(l->close_at, sizeof(l->close_at), "%.*s", STR_ARG(get(v, "event")));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct link *l, const struct json_val *v);
+	bool open; /* wants a link that is not closed */
 } commands[] = {
-	{ "connect", do_connect }, { "request", do_request }, { "call", do_request },
-	{ "list", do_list },	   { "cancel", do_cancel },   { "notify", do_notify },
-	{ "watch", do_watch },	   { "level", do_level },     { "about", do_about },
+	{ "connect", do_connect },
+	{ "request", do_request, .open = true },
+	{ "call", do_request, .open = true },
+	{ "list", do_list, .open = true },
+	{ "cancel", do_cancel, .open = true },
+	{ "notify", do_notify, .open = true },
+	{ "watch", do_watch, .open = true },
+	{ "level", do_level, .open = true },
+	{ "about", do_about, .open = true },
 	{ "close", do_close },
+	{ "close_at", do_close_at },
 };
 
 static struct link *find_link(struct str name)
@@ -591,8 +623,10 @@ static void take_line(struct str line)
 	}
 	v = json_root(doc);
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-		if (str_is(get(v, "do"), commands[i].name))
-			commands[i].run(find_link(get(v, "link")), v);
+		struct link *l = find_link(get(v, "link"));
+
+		if (str_is(get(v, "do"), commands[i].name) && (l->link || !commands[i].open))
+			commands[i].run(l, v);
 	}
 }
 

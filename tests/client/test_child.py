@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from links import HERE, is_gone, until
+from links import EVERYTHING, HERE, Link, is_gone, until
 
 HOSTILE = [sys.executable, f'{HERE}/hostile.py']
 KNOWN = {'legacy': {'wire': 'stdio', 'era': 'legacy'}, 'modern': {'wire': 'stdio', 'era': 'modern'}}
@@ -184,3 +184,42 @@ def test_the_end_of_the_host_ends_all(host):
         host.connect(name, argv=[*HOSTILE, 'none', 'modern'], known=KNOWN['modern'], stop_ms=200)
     assert len(host.children()) == 3
     host.close()
+
+
+@pytest.mark.parametrize('event, wire', [(event, wire) for wire in ('stdio', 'http', 'sse') for event in (
+    'ready', 'done', 'over', 'notified', 'asked') if (event, wire) != ('over', 'http')])  # that has no end of its own
+def test_a_link_that_is_closed_from_inside(host, server, event, wire):
+    """Nothing more is heard of it."""
+    peer = server(EVERYTHING, '127.0.0.1:0') if wire != 'stdio' else None
+    target = {'argv': [EVERYTHING]} if wire == 'stdio' else {'url': peer.url.replace('/mcp', '/sse' if wire == 'sse' else '/mcp')}
+    link = host.links['link'] = Link(host, 'link')
+    link.send('close_at', event=event)
+    link.send('connect', target={'version': '2025-11-25', **target})
+    if event != 'ready':
+        link.ready()
+        link.start('call', tool='test_tool_with_progress', arguments={})
+        link.start('call', tool='test_sampling', arguments={'prompt': 'x'})
+        for _ in range(3):
+            link.start('call', tool='test_simple_text', arguments={})
+    if event == 'over' and wire == 'stdio':
+        os.kill(next(iter(host.children())), signal.SIGKILL)
+    elif event == 'over':
+        peer.stop(signal.SIGKILL)
+    if event == 'notified':
+        link.start('call', tool='test_trigger_tool_change', arguments={})
+        link.send('close_at', event='done')
+    link.wait('closed')
+    del host.links['link']
+    names = [e['event'] for e in link.events]
+    assert names.count(event) <= 1 and 'over' not in names[:-1], names
+
+
+@pytest.mark.parametrize('version', ['2025-11-25', '2026-07-28'])
+def test_a_deadline_beside_what_is_watched(host, version):
+    """What we ask for ourselves may take long; what is asked of us meanwhile keeps its time."""
+    link = host.connect(argv=[EVERYTHING], version=version, can=15)  # no tasks: they take as long as they take
+    link.send('watch', lists=7, uris=['test://watched-resource'])
+    assert 'result' in link.call('test_trigger_tool_change')
+    assert link.wait('changed')['lists']
+    assert link.call('slow_compute', {'seconds': 5}, timeout_ms=200)['error'] == 'timeout'
+    link.close()

@@ -471,7 +471,8 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
 	curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(x->easy, CURLOPT_QUICK_EXIT, 1L); /* no cancel waits for a silent name server */
+	/* no cancel waits for a silent name server */
+	curl_easy_setopt(x->easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(x->easy, CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
 	curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_ms);
 	curl_easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, on_header);

@@ -132,7 +132,8 @@ void mcp_link_close(struct mcp_link *l, void (*on_closed)(void *owner), void *ow
 	uv_timer_stop(&l->start);
 	uv_timer_stop(&l->probe);
 	mcp_link_close_wire(l, l->t.stop_ms);
-	mcp_client_free(take_ptr(l->client)); /* also where it is on the stack: nobody hears of it again */
+	/* also where it is on the stack: nobody hears of it again */
+	mcp_client_free(take_ptr(l->client));
 	mcp_link_go_on_closing(l);
 }
 

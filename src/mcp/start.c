@@ -74,7 +74,8 @@ int mcp_tools_call(const struct mcp_request *q, struct rpc_fault *f)
 	if (args && json_type(args) != JSON_OBJECT)
 		return mcp_takes("arguments", "an object", args, f);
 	tool = read_tool(q, f);
-	if (!tool || mcp_header_check_params(q->in->head, tool, args, f) < 0)
+	if (!tool ||
+	    (q->profile->modern && mcp_header_check_params(q->in->head, tool, args, f) < 0))
 		return -1;
 	c = mcp_call_begin(q, MCP_CALL_TOOL, f);
 	if (!c)

@@ -31,7 +31,7 @@
 enum {
 	QUEUE_MAX = 128 << 20, /* for a program that reads nothing */
 	DRAIN_MS = 1000, /* for its last words, which others may hold the pipe of */
-	ENV_MAX = 32,
+	ENV_MAX = 1024,
 };
 
 enum state { RUNNING, ENDING, TERMINATED, KILLED, GONE };
@@ -194,6 +194,12 @@ void mcp_child_close(struct mcp_child *c, unsigned stop_ms, void (*on_closed)(vo
 		shut(c);
 }
 
+void mcp_child_kill(struct mcp_child *c)
+{
+	if (c->state != GONE)
+		kill(-c->pid, SIGKILL);
+}
+
 int mcp_child_status(const struct mcp_child *c)
 {
 	return c->state == GONE ? c->status : -1;
@@ -324,21 +330,44 @@ static const char *const inherited[] = {
 	"XDG_STATE_HOME",
 };
 
-static_assert(ARRAY_LEN(inherited) < ENV_MAX, "room for all names and the end");
+static struct str env_name(const char *variable)
+{
+	return (struct str){ variable, strcspn(variable, "=") };
+}
 
-static void fill_env(const char *ret[ENV_MAX])
+static bool is_inherited(const char *variable)
+{
+	for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
+		if (str_is(env_name(variable), inherited[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool has_name(const char *const *list, struct str name)
+{
+	for (; list && *list; list++) {
+		if (str_eq(env_name(*list), name))
+			return true;
+	}
+	return false;
+}
+
+static int fill_env(const char *const *more, const char *ret[ENV_MAX], struct err *e)
 {
 	size_t n = 0;
 
-	for (char **at = environ; at && *at; at++) {
-		const char *end = strchr(*at, '=');
-
-		for (size_t i = 0; end && i < ARRAY_LEN(inherited) && n < ENV_MAX - 1; i++) {
-			if (str_is((struct str){ *at, (size_t)(end - *at) }, inherited[i]))
-				ret[n++] = *at;
-		}
+	for (char **at = environ; at && *at && n < ENV_MAX - 1; at++) {
+		if (is_inherited(*at) && !has_name(more, env_name(*at)))
+			ret[n++] = *at;
+	}
+	for (; more && *more; more++) {
+		if (n == ENV_MAX - 1)
+			return err_set(e, ERR_LIMIT, "more than %d variables", ENV_MAX - 1);
+		ret[n++] = *more;
 	}
 	ret[n] = NULL;
+	return 0;
 }
 
 /* Above the standard three, whatever is free: the child's are moved there. */
@@ -388,7 +417,8 @@ static int spawn(const struct mcp_child_options *o, const int fds[3], pid_t *ret
 	const char *env[ENV_MAX];
 	int rc;
 
-	fill_env(env);
+	if (fill_env(o->env_more, env, e) < 0)
+		return -1;
 	posix_spawn_file_actions_init(&acts);
 	posix_spawnattr_init(&attr);
 	rc = set_spawn(&acts, &attr, o, fds);

@@ -21,6 +21,8 @@ struct mcp_child;
 struct mcp_child_options {
 	const char *const *argv; /* argv[0] by our PATH, where it has no slash */
 	const char *const *env; /* NULL: PATH, HOME, LANG and others of ours that are no secrets */
+	const char *const
+		*env_more; /* beside those, and in place of one with that name; may be NULL */
 	const char *cwd; /* NULL: ours */
 	size_t line_max;
 	unsigned stop_ms;
@@ -43,6 +45,9 @@ struct mcp_child *mcp_child_start(uv_loop_t *loop, const struct mcp_child_option
 
 /* text without line breaks. */
 void mcp_child_send(struct mcp_child *c, struct str text);
+
+/* SIGKILL to its group, now. */
+void mcp_child_kill(struct mcp_child *c);
 
 /* Its wait status; -1 while it runs, or where somebody else has it. */
 int mcp_child_status(const struct mcp_child *c);

@@ -180,6 +180,7 @@ static int copy_target(struct mcp_link *l, const struct mcp_target *t, struct er
 	l->t = *t;
 	l->t.argv = copy_list(l, t->argv, e);
 	l->t.env = copy_list(l, t->env, e);
+	l->t.env_more = copy_list(l, t->env_more, e);
 	l->t.cwd = copy(l, t->cwd, e);
 	l->t.url = copy(l, t->url, e);
 	l->t.unix_socket = copy(l, t->unix_socket, e);
@@ -188,8 +189,9 @@ static int copy_target(struct mcp_link *l, const struct mcp_target *t, struct er
 	l->t.probe_ms = t->probe_ms ? t->probe_ms : PROBE_MS;
 	l->t.start_ms = t->start_ms ? t->start_ms : START_MS;
 	l->t.stop_ms = t->stop_ms ? t->stop_ms : STOP_MS;
-	return !l->t.argv != !t->argv || !l->t.env != !t->env || !l->t.cwd != !t->cwd ||
-			       !l->t.url != !t->url || !l->t.unix_socket != !t->unix_socket ||
+	return !l->t.argv != !t->argv || !l->t.env != !t->env || !l->t.env_more != !t->env_more ||
+			       !l->t.cwd != !t->cwd || !l->t.url != !t->url ||
+			       !l->t.unix_socket != !t->unix_socket ||
 			       !l->t.version != !t->version || !l->t.headers
 		     ? -1
 		     : 0;
@@ -230,6 +232,10 @@ static void init_handles(struct mcp_link *l)
 
 static int open_link(struct mcp_link *l, const struct mcp_client_options *o, struct err *e)
 {
+	if (l->steps_n == 0)
+		return err_set(e, ERR_INVALID,
+			       "nothing is left to try: this transport, era and revision do not go "
+			       "together");
 	l->client = mcp_client_new(o, e);
 	if (!l->client || (l->t.url && open_http(l, e) < 0) || mcp_link_open(l, e) < 0)
 		return -1;
@@ -267,6 +273,14 @@ struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 		return NULL;
 	}
 	return l;
+}
+
+void mcp_link_kill(struct mcp_link *l)
+{
+	if (l->child)
+		mcp_child_kill(l->child);
+	if (l->ending)
+		mcp_child_kill(l->ending);
 }
 
 struct mcp_client *mcp_link_client(struct mcp_link *l)

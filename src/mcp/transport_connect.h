@@ -31,6 +31,8 @@ struct mcp_target {
 	const char *const *argv; /* NULL-terminated; argv[0] by PATH */
 	const char *const *
 		env; /* NULL-terminated, all of it; NULL: PATH, HOME, LANG, … of ours, no secrets */
+	const char *const
+		*env_more; /* NULL-terminated; over what is there where env is NULL; may be NULL */
 	const char *cwd; /* NULL: ours */
 	void (*on_stderr)(void *owner, struct str bytes); /* NULL: dropped */
 	/* or an address, http: or https: */
@@ -41,6 +43,7 @@ struct mcp_target {
 	struct mcp_auth *auth; /* may be NULL; borrowed until the link is gone */
 	bool public_only; /* no private, loopback, link-local … address is connected to, and no proxy used */
 
+	struct mcp_found only; /* nothing else is tried; zeroes: everything */
 	struct mcp_found known; /* zeroes: find out. What does not hold is found out anew */
 	const char *version; /* only this revision; NULL: the newest that both have */
 	unsigned probe_ms; /* a stdio server may be silent for so long: 0: 3 s */
@@ -52,7 +55,7 @@ struct mcp_target {
 };
 
 /* Copies target. The client's handler hears `ready` or `over` later, never from inside. NULL with
- * ERR_INVALID (no program and no address, or both; a URL that is none; a revision that is none),
+ * ERR_INVALID (no program and no address, or both; a URL or revision that is none; nothing left to try),
  * ERR_COMMAND_NOT_FOUND, ERR_COMMAND_NOT_RUN, ERR_LIMIT. */
 struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 			     const struct mcp_client_options *o, struct err *e) MUST_USE;
@@ -63,6 +66,10 @@ struct mcp_client *mcp_link_client(struct mcp_link *l);
 struct mcp_found mcp_link_found(const struct mcp_link *l);
 /* Of a program that has ended: its wait status; -1 while it runs, or where there is none. */
 int mcp_link_status(const struct mcp_link *l);
+
+/* SIGKILL to the process and its group, where there is one: for who can't wait for mcp_link_close(), such as
+ * a program that is about to end. */
+void mcp_link_kill(struct mcp_link *l);
 
 /* Ends the session and the process (all of its group): its input ends, then SIGTERM, then SIGKILL. Its
  * client is gone, and no handler is called after it but on_closed (may be NULL), later, when l is gone. */

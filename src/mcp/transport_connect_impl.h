@@ -34,6 +34,7 @@ struct mcp_link {
 
 	/* At most one. */
 	struct mcp_child *child;
+	struct mcp_child *ending; /* that was the wire, and is not gone yet */
 	struct mcp_fetch *fetch;
 	struct mcp_events *events;
 	unsigned wires; /* that are not gone yet */

@@ -35,7 +35,10 @@ static void add_step(struct mcp_link *l, struct step s)
 
 	if (only && only->modern != (s.era == MCP_MODERN))
 		return;
-	if (only && s.wire == MCP_WIRE_STDIO)
+	if ((l->t.only.wire != MCP_WIRE_FIND && l->t.only.wire != s.wire) ||
+	    (l->t.only.era != MCP_BROKEN && l->t.only.era != s.era))
+		return;
+	if ((only || l->t.only.era != MCP_BROKEN) && s.wire == MCP_WIRE_STDIO)
 		s.patient = true; /* there is nothing else that it may be */
 	for (size_t i = 0; i < l->steps_n; i++) {
 		if (l->steps[i].wire == s.wire && l->steps[i].era == s.era &&
@@ -312,6 +315,7 @@ static void on_wire_gone(void *owner)
 	struct mcp_link *l = owner;
 
 	l->wires--;
+	l->ending = NULL; /* at most one is there at a time */
 	if (l->state == CLOSING)
 		mcp_link_go_on_closing(l);
 	else if (l->wires == 0 && l->state == STARTING && !l->begun)
@@ -322,7 +326,8 @@ void mcp_link_close_wire(struct mcp_link *l, unsigned stop_ms)
 {
 	if (l->child) {
 		l->child_status = mcp_child_status(l->child);
-		mcp_child_close(take_ptr(l->child), stop_ms, on_wire_gone, l);
+		l->ending = take_ptr(l->child);
+		mcp_child_close(l->ending, stop_ms, on_wire_gone, l);
 	}
 	if (l->fetch)
 		mcp_fetch_close(take_ptr(l->fetch), on_wire_gone, l);
@@ -334,6 +339,7 @@ static int open_child(struct mcp_link *l, struct err *e)
 {
 	const struct mcp_child_options o = { .argv = l->t.argv,
 					     .env = l->t.env,
+					     .env_more = l->t.env_more,
 					     .cwd = l->t.cwd,
 					     .line_max = l->base.text_max,
 					     .stop_ms = l->t.stop_ms };

@@ -31,7 +31,7 @@ const struct verb auth_verb = {
 	.doc = "Print the token that clients send to holt serve.",
 	.more = "It is made at the first start, or now. A client sends it as\n"
 		"Authorization: Bearer TOKEN. To replace it, remove its file and start anew.",
-	.page = true,
+	.page = "holt-auth",
 	.options = &options,
 	.size = sizeof(struct auth_options),
 	.min_operands = 1,

@@ -21,9 +21,14 @@ void cli_help(const struct verb *v, FILE *out)
 	fprintf(out, "Usage: holt %s%s%s\n\n%s\n", v->name, *v->usage ? " " : "", v->usage, v->doc);
 	if (v->more)
 		fprintf(out, "\n%s\n", v->more);
+	if (v->words) {
+		fprintf(out, "\nWith a word behind it:\n");
+		for (const struct verb *const *w = v->words; *w; w++)
+			fprintf(out, "  %-14s%s\n", (*w)->name, (*w)->doc);
+	}
 	fprintf(out, "\nOptions:\n");
 	option_help(v->options, out);
-	fprintf(out, "\nMore: man %s%s\n", v->page ? "holt-" : "holt", v->page ? v->name : "");
+	fprintf(out, "\nMore: man %s\n", v->page ? v->page : "holt");
 }
 
 void cli_help_all(FILE *out)
@@ -57,6 +62,38 @@ const struct verb *cli_find(const char *name, struct err *e)
 	return NULL;
 }
 
+static const char *own_name(const struct verb *word)
+{
+	return strrchr(word->name, ' ') + 1;
+}
+
+static const char *word_name(const void *of, size_t i)
+{
+	const struct verb *const *words = of;
+
+	return own_name(words[i]);
+}
+
+const struct verb *cli_find_word(const struct verb *v, const char *word, struct err *e)
+{
+	const char *meant;
+	size_t n = 0;
+
+	for (; v->words && v->words[n]; n++) {
+		if (strcmp(own_name(v->words[n]), word) == 0)
+			return v->words[n];
+	}
+	meant = option_nearest(word, word_name, v->words, n);
+	if (meant)
+		err_set(e, ERR_INVALID, "there is no '%s %.40s'; did you mean '%s %s'?", v->name,
+			word, v->name, meant);
+	else
+		err_set(e, ERR_INVALID,
+			"there is no '%s %.40s'; 'holt help %s' lists what there is", v->name, word,
+			v->name);
+	return NULL;
+}
+
 static int wrong_usage(const struct verb *v, const struct err *e)
 {
 	fprintf(stderr, "holt %s: %s\nTry 'holt help %s'.\n", v->name, e->msg, v->name);
@@ -73,13 +110,33 @@ static int check_operands(const struct verb *v, int n, char **operands, struct e
 	return 0;
 }
 
+/* What stands behind "--" is apart from the operands, where options are mixed with them. */
+static char **split_rest(const struct verb *v, char **operands, int *n)
+{
+	if (!v->options->mixed)
+		return NULL;
+	for (int i = 0; i < *n; i++) {
+		if (strcmp(operands[i], "--") == 0) {
+			operands[i] = NULL;
+			*n = i;
+			return &operands[i + 1];
+		}
+	}
+	return NULL;
+}
+
+static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv);
+
 /* argv[0] is the verb. */
 static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, char **argv)
 {
 	autofree void *options = calloc(1, v->size);
 	struct err e = ERR_INIT;
-	int at;
+	char **rest;
+	int at, n;
 
+	if (v->words && argc > 1 && argv[1][0] != '-')
+		return run_word(cli, v, argc - 1, argv + 1);
 	if (!options) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 		return cli_fail(&e);
@@ -93,14 +150,26 @@ static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, 
 		cli_help(v, stdout);
 		return 0;
 	}
-	if (check_operands(v, argc - at, argv + at, &e) < 0)
+	n = argc - at;
+	rest = split_rest(v, argv + at, &n);
+	if (check_operands(v, n, argv + at, &e) < 0)
 		return wrong_usage(v, &e);
 	return v->run(&(struct verb_input){
 		.cli = cli,
+		.verb = v,
 		.options = options,
 		.operands = argv + at,
-		.n_operands = argc - at,
+		.n_operands = n,
+		.rest = rest,
 	});
+}
+
+static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	const struct verb *word = cli_find_word(v, argv[0], &e);
+
+	return word ? run_verb_with(cli, word, argc, argv) : wrong_usage(v, &e);
 }
 
 /* A program may be started with standard descriptors closed; the next file opened would then be

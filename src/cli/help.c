@@ -17,6 +17,8 @@ static int run(const struct verb_input *in)
 		return 0;
 	}
 	v = cli_find(in->operands[0], &e);
+	if (v && in->n_operands > 1)
+		v = cli_find_word(v, in->operands[1], &e);
 	if (!v)
 		return cli_fail(&e);
 	cli_help(v, stdout);
@@ -25,11 +27,11 @@ static int run(const struct verb_input *in)
 
 const struct verb help_verb = {
 	.name = "help",
-	.usage = "[VERB]",
+	.usage = "[VERB [WORD]]",
 	.doc = "Print this list, or the help of a verb.",
 	.options = &options,
 	.size = sizeof(struct help_options),
-	.max_operands = 1,
+	.max_operands = 2,
 	.usage_exit = 2,
 	.run = run,
 };

@@ -185,7 +185,7 @@ const struct verb mcp_verb = {
 		"The sandboxes end with it. The limits are those of a sandbox that asks for none.\n"
 		"With --connect it has none of its own. HOLT_TOKEN is then the token for the hub;\n"
 		"for one on this machine, that of holt auth token is taken.",
-	.page = true,
+	.page = "holt-mcp",
 	.options = &options,
 	.defaults = &defaults,
 	.size = sizeof(struct mcp_options),

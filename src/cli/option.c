@@ -136,6 +136,27 @@ static int set_number(const struct option_row *o, const char *shown, const char 
 	return 0;
 }
 
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static int set_choice(const struct option_row *o, const char *shown, const char *text, uint32_t *at,
+		      struct err *e)
+{
+	const char *word = o->arg;
+
+	for (uint32_t i = 1;; i++) {
+		size_t n = strcspn(word, "|");
+
+		if (strlen(text) == n && strncmp(word, text, n) == 0) {
+			*at = i;
+			return 0;
+		}
+		if (!word[n])
+			return err_set(e, ERR_INVALID, "%s takes %s, not '%.40s'", shown, o->arg,
+				       text);
+		word += n + 1;
+	}
+}
+
 /* ---- one option ---------------------------------------------------------------------------- */
 
 /* shown: how the user wrote it. text: its value, NULL for a flag. */
@@ -158,6 +179,8 @@ static int set(const struct option_row *o, const char *shown, const char *text, 
 				       OPTION_LIST_MAX);
 		list->p[list->n++] = text;
 		return 0;
+	case OPTION_CHOICE:
+		return set_choice(o, shown, text, at, e);
 	default:
 		return set_number(o, shown, text, at, e);
 	}
@@ -248,12 +271,52 @@ static int from_environment(const struct option_table *t, void *ret, struct err 
 	return 0;
 }
 
+/* Moves what stands at [at, end) to first, in front of what is there. */
+static void move_front(char **argv, int first, int at, int end)
+{
+	for (; at < end; at++, first++) {
+		char *word = argv[at];
+
+		memmove(&argv[first + 1], &argv[first], sizeof(*argv) * (size_t)(at - first));
+		argv[first] = word;
+	}
+}
+
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1];
+}
+
+static int parse_mixed(const struct option_table *t, int argc, char **argv, void *ret,
+		       struct err *e)
+{
+	int first = 1, r = 0; /* the first operand */
+
+	for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
+		int from = at;
+
+		if (!is_option(argv[at]))
+			continue;
+		if (argv[at][1] == '-')
+			r = parse_long(t, argc, argv, &at, ret, e);
+		else
+			r = parse_short(t, argc, argv, &at, ret, e);
+		if (r < 0)
+			return -1;
+		move_front(argv, first, from, at + 1);
+		first += at + 1 - from;
+	}
+	return first;
+}
+
 int option_parse(const struct option_table *t, int argc, char **argv, void *ret, struct err *e)
 {
 	bool dashes = false;
 	int at = 1, r = from_environment(t, ret, e);
 
-	for (; r == 0 && !dashes && at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
+	if (t->mixed)
+		return r < 0 ? -1 : parse_mixed(t, argc, argv, ret, e);
+	for (; r == 0 && !dashes && at < argc && is_option(argv[at]); at++) {
 		if (strcmp(argv[at], "--") == 0)
 			dashes = true;
 		else if (argv[at][1] == '-')

@@ -2,7 +2,8 @@
 /*
  * Options of a verb, as a table: the rows parse the command line into a struct and print the help,
  * so that they can't drift apart. Accepted are --name VALUE, --name=VALUE, -n VALUE, -nVALUE and
- * flags in one word (-ab). Options end at the first operand or at "--".
+ * flags in one word (-ab). Options end at the first operand or at "--"; where they are mixed, at "--"
+ * only.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ enum option_kind {
 	OPTION_FLAG, /* bool */
 	OPTION_TEXT, /* const char * */
 	OPTION_LIST, /* struct option_list: may be repeated */
+	OPTION_CHOICE, /* uint32_t: which of the words of `arg`, that stand between '|'; from 1 */
 	OPTION_COUNT, /* uint32_t */
 	OPTION_SIZE, /* uint64_t, bytes: "512M", "2G", or a plain number of MiB */
 	OPTION_SECONDS, /* uint64_t, milliseconds: "90", "1.5", "5m", "2h" */
@@ -48,16 +50,18 @@ struct option_row {
 struct option_table {
 	const struct option_row *rows;
 	size_t n;
+	bool mixed; /* options may stand behind operands */
 };
 
-#define OPTION_TABLE(rows_)                                                                        \
+#define OPTION_TABLE(rows_, ...)                                                                   \
 	{                                                                                          \
-		.rows = (rows_), .n = ARRAY_LEN(rows_)                                             \
+		.rows = (rows_), .n = ARRAY_LEN(rows_), __VA_ARGS__                                \
 	}
 
 /* Parses argv[1] and on into *ret, whose defaults stand already; first what the environment says.
  * Texts are borrowed from argv and environment. Returns the index of the first operand; -1
- * with ERR_INVALID, which names the nearest option where one is unknown. */
+ * with ERR_INVALID, which names the nearest option where one is unknown. Where options are mixed,
+ * argv is sorted: operands behind options, then "--" and what follows it. */
 int option_parse(const struct option_table *t, int argc, char **argv, void *ret,
 		 struct err *e) MUST_USE;
 

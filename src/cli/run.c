@@ -386,7 +386,7 @@ const struct verb run_verb = {
 	.more = "The exit status is the command's; 124 when it ran into --timeout, 125 when Holt\n"
 		"itself failed, 126 or 127 when it can't be run or is not there, 128+N when\n"
 		"signal N ended it.",
-	.page = true,
+	.page = "holt-run",
 	.options = &options,
 	.size = sizeof(struct run_options),
 	.min_operands = 1,

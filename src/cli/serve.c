@@ -329,7 +329,7 @@ const struct verb serve_verb = {
 	.doc = "Serve sandboxes over HTTP: MCP at /mcp and /sse.",
 	.more = "Every route but /healthz wants the token of `holt auth token`. The sandboxes end\n"
 		"with it. The limits are those of a sandbox that asks for none.",
-	.page = true,
+	.page = "holt-serve",
 	.options = &options,
 	.defaults = &defaults,
 	.size = sizeof(struct serve_options),

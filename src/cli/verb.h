@@ -1,7 +1,8 @@
 #pragma once
 /*
  * The command line: `holt VERB [OPTION...] [OPERAND...]`. A verb is a file and a const row in
- * verbs.c; the dispatcher parses its options, prints its help, and calls it.
+ * verbs.c; the dispatcher parses its options, prints its help, and calls it. A verb may have words, each
+ * a verb by itself (`holt mcp call`): a file, and a row in the table of that verb.
  */
 #include "base/err.h"
 #include "cli/option.h"
@@ -21,24 +22,29 @@ struct verb_options {
 #define HELP_ROW(S)                                                                                \
 	OPTION(S, common.help, OPTION_FLAG, "help", .letter = 'h', .doc = "Print this help.")
 
+struct verb;
+
 struct verb_input {
 	const struct cli *cli;
+	const struct verb *verb;
 	const void *options; /* the verb's struct */
 	char **operands; /* NULL-terminated */
 	int n_operands;
+	char **rest; /* behind "--", where options are mixed; NULL-terminated; NULL: there was none */
 };
 
 struct verb {
-	const char *name;
+	const char *name; /* a word has that of its verb before its own: "mcp call" */
 	const char *usage; /* behind the name */
 	const char *doc; /* one line */
 	const char *more; /* paragraphs below the usage, or NULL */
-	bool page; /* has a manual page of its own */
+	const char *page; /* the manual page, "holt-run"; NULL: "holt" */
 	const struct option_table *options;
 	const void *defaults; /* of the options' struct; NULL: zeros */
 	size_t size; /* of that struct */
 	int min_operands, max_operands;
 	int usage_exit; /* status when the command line is wrong */
+	const struct verb *const *words; /* NULL-terminated; may be NULL */
 	int (*run)(const struct verb_input *in); /* gives the exit status */
 };
 
@@ -49,6 +55,9 @@ extern const struct verb auth_verb;
 extern const struct verb doctor_verb;
 extern const struct verb version_verb;
 extern const struct verb help_verb;
+
+/* What `holt mcp` is with a word behind it: a client. */
+extern const struct verb *const mcp_words[];
 
 extern const struct verb *const verbs[];
 extern const size_t verbs_n;
@@ -61,6 +70,7 @@ void cli_help_all(FILE *out);
 
 /* NULL with ERR_INVALID, which names the nearest. */
 const struct verb *cli_find(const char *name, struct err *e) MUST_USE;
+const struct verb *cli_find_word(const struct verb *v, const char *word, struct err *e) MUST_USE;
 
 /* The whole program. */
 int cli_main(const struct cli *cli, int argc, char **argv);

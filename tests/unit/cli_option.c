@@ -7,7 +7,7 @@ struct sample {
 	bool all, binary;
 	const char *dir;
 	struct option_list env;
-	uint32_t pids, cpus;
+	uint32_t pids, cpus, color;
 	uint64_t memory, time;
 };
 
@@ -24,6 +24,8 @@ static const struct option_row rows[] = {
 	       .doc = "Processors."),
 	OPTION(struct sample, memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",
 	       .min = 1024 * 1024, .max = 4ull << 30, .doc = "Memory."),
+	OPTION(struct sample, color, OPTION_CHOICE, "color", .arg = "red|green|blue",
+	       .doc = "One."),
 	OPTION(struct sample, time, OPTION_SECONDS, "timeout", .arg = "TIME", .doc = "Time."),
 };
 static const struct option_table table = OPTION_TABLE(rows);
@@ -77,6 +79,8 @@ static const struct {
 	{ { "--timeout", "0.25" }, 3, { .pids = 7, .time = 250 } },
 	{ { "--timeout", "1.5m" }, 3, { .pids = 7, .time = 90000 } },
 	{ { "--timeout", "2h" }, 3, { .pids = 7, .time = 7200000 } },
+	{ { "--color", "red" }, 3, { .pids = 7, .color = 1 } },
+	{ { "--color=blue" }, 2, { .pids = 7, .color = 3 } },
 };
 
 static void same_text(const char *a, const char *b)
@@ -103,6 +107,7 @@ static void test_taken(void **state)
 		assert_int_equal(got.cpus, want->cpus);
 		assert_int_equal(got.memory, want->memory);
 		assert_int_equal(got.time, want->time);
+		assert_int_equal(got.color, want->color);
 	}
 }
 
@@ -132,6 +137,8 @@ static const struct {
 	{ { "-m", "5G" }, "-m takes from 1M to 4096M, not 5G" },
 	{ { "-m", "0" }, "-m takes from 1M to 4096M, not 0" },
 	{ { "-m", "9000000000000T" }, "-m takes a size such as 512M or 2G, not '9000000000000T'" },
+	{ { "--color", "re" }, "--color takes red|green|blue, not 're'" },
+	{ { "--color", "" }, "--color takes red|green|blue, not ''" },
 	{ { "--timeout", "5x" },
 	  "--timeout takes seconds such as 30 or 0.5, or a time such as 5m, not '5x'" },
 };
@@ -146,6 +153,31 @@ static void test_refused(void **state)
 		assert_int_equal(e.code, ERR_INVALID);
 		assert_string_equal(e.msg, refused[i].msg);
 	}
+}
+
+/* Options behind operands: all words are sorted, and "--" ends it. */
+static void test_mixed(void **state)
+{
+	static const struct option_table mixed = OPTION_TABLE(rows, .mixed = true);
+	static const char *const words[] = { "verb", "x",   "-a", "y",	"--workdir", "d",
+					     "-",    "-eA", "--", "-b", "z" };
+	static const char *const sorted[] = { "verb", "-a", "--workdir", "d",  "-eA", "x",
+					      "y",    "-",  "--",	 "-b", "z" };
+	char *argv[ARRAY_LEN(words) + 1] = { NULL };
+	struct sample got = { .all = false };
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		argv[i] = (char *)words[i];
+	assert_int_equal(option_parse(&mixed, ARRAY_LEN(words), argv, &got, &e), 5);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		assert_string_equal(argv[i], sorted[i]);
+	assert_true(got.all);
+	assert_false(got.binary);
+	same_text(got.dir, "d");
+	argv[1] = (char *)"x";
+	argv[2] = (char *)"--al";
+	assert_int_equal(option_parse(&mixed, 3, argv, &got, &e), -1);
 }
 
 static void test_environment(void **state)
@@ -213,9 +245,9 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_taken),	    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_environment), cmocka_unit_test(test_list_is_bounded),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_taken),		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_mixed),		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_list_is_bounded), cmocka_unit_test(test_help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

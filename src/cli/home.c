@@ -75,6 +75,17 @@ int home_socket(char ret[PATH_MAX], struct err *e)
 	return home_file("holt.sock", ret, e);
 }
 
+int home_cache(const char *name, char ret[PATH_MAX], struct err *e)
+{
+	if (folder("HOLT_HOME"))
+		return join(folder("HOLT_HOME"), "", name, ret, e);
+	if (folder("XDG_CACHE_HOME"))
+		return join(folder("XDG_CACHE_HOME"), "/holt", name, ret, e);
+	if (folder("HOME"))
+		return join(folder("HOME"), "/.cache/holt", name, ret, e);
+	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
+}
+
 /* ---- the token ----------------------------------------------------------------------------- */
 
 /* A new file of this name, with the token in it; one that has come meanwhile stays. */

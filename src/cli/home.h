@@ -15,6 +15,10 @@ int home_file(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
  * folder. */
 int home_socket(char ret[PATH_MAX], struct err *e) MUST_USE;
 
+/* The path of a file of the cache folder, made likewise: HOLT_HOME, else holt/ in XDG_CACHE_HOME or
+ * ~/.cache. ERR_INVALID where there is none. */
+int home_cache(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
+
 /* The token: of the file "token" in the data folder, made at the first call (0600). ERR_DENIED for a
  * file that others may read or that is not ours. */
 struct secret *home_token(struct err *e) MUST_USE;

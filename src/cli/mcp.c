@@ -190,5 +190,6 @@ const struct verb mcp_verb = {
 	.defaults = &defaults,
 	.size = sizeof(struct mcp_options),
 	.usage_exit = 2,
+	.words = mcp_words,
 	.run = run,
 };

@@ -1,0 +1,399 @@
+#include "cli/args.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/option.h"
+#include "json/schema.h"
+#include "json/utf8.h"
+#include "json/write.h"
+
+enum { DEPTH_MAX = 16, NAMES_MAX = 256, SHOWN = 60 };
+
+/* ---- which types a schema allows ----------------------------------------------------------- */
+
+static const struct type {
+	const char *name, *article;
+	unsigned bit;
+} types[] = {
+	{ "string", "a string", 1 << JSON_STR },
+	{ "integer", "an integer", 1 << JSON_INT },
+	{ "number", "a number", 1 << JSON_INT | 1 << JSON_REAL },
+	{ "boolean", "true or false", 1 << JSON_BOOL },
+	{ "array", "an array as JSON", 1 << JSON_ARRAY },
+	{ "object", "an object as JSON", 1 << JSON_OBJECT },
+	{ "null", "null", 1 << JSON_NULL },
+};
+
+static unsigned bit_of(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		if (str_is(name, types[i].name))
+			return types[i].bit;
+	}
+	return 0;
+}
+
+/* "#/$defs/name": two keys below the root are what generators write; all else says nothing. */
+static const struct json_val *follow(const struct json_val *root, struct str ref)
+{
+	if (!str_starts(ref, "#/"))
+		return NULL;
+	ref = (struct str){ ref.p + 2, ref.n - 2 };
+	while (root && ref.p) {
+		const char *slash = ref.n ? memchr(ref.p, '/', ref.n) : NULL;
+		size_t n = slash ? (size_t)(slash - ref.p) : ref.n;
+
+		root = json_get_str(root, (struct str){ ref.p, n });
+		ref = slash ? (struct str){ slash + 1, ref.n - n - 1 } : STR_NONE;
+	}
+	return root;
+}
+
+static unsigned allowed(const struct json_val *s, const struct json_val *root, unsigned depth);
+
+static unsigned allowed_by_any(const struct json_val *list, const struct json_val *root,
+			       unsigned depth)
+{
+	struct json_iter it = json_iter(list);
+	unsigned found = 0;
+
+	while (json_next(&it)) {
+		unsigned one = allowed(it.val, root, depth + 1);
+
+		if (!one)
+			return 0; /* it says nothing */
+		found |= one;
+	}
+	return found;
+}
+
+static unsigned allowed_values(const struct json_val *list)
+{
+	struct json_iter it = json_iter(list);
+	unsigned found = 0;
+
+	while (json_next(&it))
+		found |= 1u << json_type(it.val);
+	return found;
+}
+
+/* Of enum json_type, as bits; 0: it does not say. */
+static unsigned allowed(const struct json_val *s, const struct json_val *root, unsigned depth)
+{
+	const struct json_val *type = json_get(s, "type");
+	struct json_iter it = json_iter(type);
+	unsigned found = bit_of(json_str(type));
+
+	if (depth > DEPTH_MAX)
+		return 0;
+	while (json_next(&it))
+		found |= bit_of(json_str(it.val));
+	if (!found && json_get(s, "enum"))
+		found = allowed_values(json_get(s, "enum"));
+	if (!found && json_get(s, "const"))
+		found = 1u << json_type(json_get(s, "const"));
+	if (!found && json_get(s, "anyOf"))
+		found = allowed_by_any(json_get(s, "anyOf"), root, depth);
+	if (!found && json_get(s, "oneOf"))
+		found = allowed_by_any(json_get(s, "oneOf"), root, depth);
+	if (!found && json_get(s, "$ref"))
+		found = allowed(follow(root, json_str(json_get(s, "$ref"))), root, depth + 1);
+	return found;
+}
+
+/* What the bits are called, by name or article, joined by "or". */
+static void name_types(unsigned bits, bool article, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	*ret = '\0';
+	if ((bits & types[2].bit) == types[2].bit)
+		bits |= 1u << 31; /* a number, and so no integer beside it */
+	for (size_t i = 0; i < ARRAY_LEN(types) && n < size; i++) {
+		bool number = types[i].bit == types[2].bit, all = bits >> 31;
+
+		if ((bits & types[i].bit) != types[i].bit || (number && !all) ||
+		    (types[i].bit == 1 << JSON_INT && all))
+			continue;
+		n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? " or " : "",
+				      article ? types[i].article : types[i].name);
+	}
+}
+
+void args_type_name(const struct json_val *schema, const struct json_val *root, char *ret,
+		    size_t size)
+{
+	unsigned bits = allowed(schema, root, 0);
+
+	if (bits)
+		name_types(bits, false, ret, size);
+	else
+		snprintf(ret, size, "any");
+}
+
+/* ---- one value ----------------------------------------------------------------------------- */
+
+static int write_string(struct str text, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	json_write_str(&w, text);
+	return json_write_done(&w, e);
+}
+
+static bool fits(const struct json_val *v, unsigned bits)
+{
+	int64_t i;
+
+	if (bits & 1u << json_type(v))
+		return true;
+	return json_type(v) == JSON_REAL && (bits & 1 << JSON_INT) && json_int64(v, &i);
+}
+
+int args_value(const char *name, struct str text, const struct json_val *schema,
+	       const struct json_val *root, struct buf *to, struct err *e)
+{
+	unsigned bits = schema ? allowed(schema, root, 0) : 0;
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct json_writer w = json_writer(to);
+	struct err why = ERR_INIT;
+	char wanted[160];
+
+	if (!bits || bits & 1 << JSON_STR) {
+		if (!utf8_valid(text))
+			return err_set(e, ERR_INVALID, "%.60s is not UTF-8", name);
+		return write_string(text, to, e);
+	}
+	doc = json_parse(text, NULL, &why);
+	if (doc && fits(json_root(doc), bits)) {
+		json_write_val(&w, json_root(doc));
+		return json_write_done(&w, e);
+	}
+	name_types(bits, true, wanted, sizeof(wanted));
+	return err_set(e, ERR_INVALID, "%.60s takes %s, not '%.*s'", name, wanted,
+		       (int)utf8_cut(text, SHOWN).n, text.p);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static int read_all(int fd, const char *name, struct buf *to, struct err *e)
+{
+	ssize_t n;
+
+	do {
+		char *at = buf_reserve(to, 64 << 10, e);
+
+		if (!at)
+			return e->code == ERR_TOO_LARGE
+				     ? err_set(e, ERR_TOO_LARGE, "%.80s has more than %d bytes",
+					       name, ARGS_BYTES_MAX)
+				     : -1;
+		n = read(fd, at, 64 << 10);
+		if (n < 0 && errno != EINTR)
+			return err_sys(e, errno, "read %.80s", name);
+		buf_advance(to, n > 0 ? (size_t)n : 0);
+	} while (n != 0);
+	return 0;
+}
+
+static int read_file(const char *path, struct buf *to, struct err *e)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return err_sys(e, errno, "open %.80s", path);
+	return read_all(fd, path, to, e);
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+struct building {
+	const struct json_val *schema;
+	struct buf *to;
+	struct str names[NAMES_MAX];
+	size_t n;
+};
+
+static const char *property_name(const void *of, size_t i)
+{
+	return ((const char *const *)of)[i];
+}
+
+/* A name that the schema does not have was hardly meant, unless it says that others may be. */
+static int refuse_name(const struct json_val *schema, const char *name, struct err *e)
+{
+	struct json_iter it = json_iter(json_get(schema, "properties"));
+	const char *known[64], *meant;
+	size_t n = 0;
+
+	while (n < ARRAY_LEN(known) && json_next(&it)) {
+		if (!memchr(it.key.p, '\0', it.key.n))
+			known[n++] = it.key.p;
+	}
+	meant = option_nearest(name, property_name, known, n);
+	if (meant)
+		return err_set(e, ERR_INVALID, "there is no argument %.60s; did you mean %.60s?",
+			       name, meant);
+	return err_set(e, ERR_INVALID, "there is no argument %.60s%s", name,
+		       json_type(json_get(schema, "additionalProperties")) == JSON_ABSENT
+			       ? "; with := it would be sent nevertheless"
+			       : "");
+}
+
+static bool takes_others(const struct json_val *schema)
+{
+	const struct json_val *others = json_get(schema, "additionalProperties");
+
+	if (json_len(json_get(schema, "properties")) == 0 || json_get(schema, "patternProperties"))
+		return true;
+	return json_bool(others) || json_type(others) == JSON_OBJECT;
+}
+
+static int note_name(struct building *b, struct str name, struct err *e)
+{
+	if (b->n == NAMES_MAX)
+		return err_set(e, ERR_INVALID, "more than %d arguments", NAMES_MAX);
+	for (size_t i = 0; i < b->n; i++) {
+		if (str_eq(b->names[i], name))
+			return err_set(e, ERR_INVALID,
+				       "%.*s stands twice; an array is written %.*s=[…]",
+				       (int)name.n, name.p, (int)name.n, name.p);
+	}
+	b->names[b->n++] = name;
+	return 0;
+}
+
+static int add_json(const char *name, struct str text, struct buf *to, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
+	struct json_writer w = json_writer(to);
+
+	if (!doc)
+		return err_wrap(e, "%.60s:= takes JSON", name);
+	json_write_val(&w, json_root(doc));
+	return json_write_done(&w, e);
+}
+
+static int add_value(struct building *b, const char *name, bool json, struct str text,
+		     struct err *e)
+{
+	const struct json_val *property = json_get(json_get(b->schema, "properties"), name);
+
+	if (json)
+		return add_json(name, text, b->to, e);
+	if (b->schema && !property && !takes_others(b->schema))
+		return refuse_name(b->schema, name, e);
+	return args_value(name, text, property, b->schema, b->to, e);
+}
+
+static int add_operand(struct building *b, const char *word, struct err *e)
+{
+	const char *equals = strchr(word, '=');
+	bool json = equals && equals > word && equals[-1] == ':';
+	size_t n = equals ? (size_t)(equals - word) - json : 0;
+	autobuf struct buf file = BUF_INIT(ARGS_BYTES_MAX);
+	autofree char *name = strndup(word, n);
+	struct str text;
+
+	if (!name)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (n == 0)
+		return err_set(
+			e, ERR_INVALID,
+			"an argument is written NAME=VALUE or NAME:=JSON, or all of them as one "
+			"JSON object; '%.40s' is neither",
+			word);
+	text = str_of(equals + 1);
+	if (note_name(b, (struct str){ word, n }, e) < 0)
+		return -1;
+	if (equals[1] == '@') {
+		if (read_file(equals + 2, &file, e) < 0)
+			return err_wrap(e, "%.60s", name);
+		text = buf_str(&file);
+	}
+	if ((b->n > 1 && buf_add(b->to, ",", 1, e) < 0) ||
+	    write_string(str_of(name), b->to, e) < 0 || buf_add(b->to, ":", 1, e) < 0)
+		return -1;
+	return add_value(b, name, json, text, e);
+}
+
+static int add_object(struct str text, const char *what, struct buf *to, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
+	struct json_writer w = json_writer(to);
+
+	if (!doc)
+		return err_wrap(e, "%s", what);
+	if (json_type(json_root(doc)) != JSON_OBJECT)
+		return err_set(e, ERR_INVALID, "%s: the arguments are an object, not %s", what,
+			       json_type_name(json_type(json_root(doc))));
+	json_write_val(&w, json_root(doc));
+	return json_write_done(&w, e);
+}
+
+int args_build(char *const *operands, int n, const struct json_val *schema, struct buf *to,
+	       struct err *e)
+{
+	struct building b = { .schema = schema, .to = to };
+	autobuf struct buf input = BUF_INIT(ARGS_BYTES_MAX);
+
+	if (n == 1 && operands[0][0] == '{')
+		return add_object(str_of(operands[0]), "the arguments", to, e);
+	if (n == 1 && strcmp(operands[0], "-") == 0)
+		return read_all(STDIN_FILENO, "standard input", &input, e) < 0
+			     ? -1
+			     : add_object(buf_str(&input), "standard input", to, e);
+	if (buf_add(to, "{", 1, e) < 0)
+		return -1;
+	for (int i = 0; i < n; i++) {
+		if (add_operand(&b, operands[i], e) < 0)
+			return -1;
+	}
+	return buf_add(to, "}", 1, e);
+}
+
+/* ---- is that what the schema wants? -------------------------------------------------------- */
+
+static int check_required(const struct json_val *object, const struct json_val *schema,
+			  struct err *e)
+{
+	struct json_iter it = json_iter(json_get(schema, "required"));
+	char type[80];
+
+	while (json_next(&it)) {
+		struct str name = json_str(it.val);
+		const struct json_val *property = json_get_str(json_get(schema, "properties"),
+							       name);
+		struct str doc = json_str(json_get(property, "description"));
+
+		if (!name.p || json_get_str(object, name))
+			continue;
+		args_type_name(property, schema, type, sizeof(type));
+		return err_set(e, ERR_INVALID, "%.*s is missing (%s%s%.*s)",
+			       (int)utf8_cut(name, SHOWN).n, name.p, type, doc.n ? ": " : "",
+			       (int)utf8_cut(doc, 2 * SHOWN).n, doc.p ? doc.p : "");
+	}
+	return 0;
+}
+
+int args_check(struct str object, const struct json_val *schema, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = json_parse(object, NULL, e);
+	AUTO(schema_free) struct schema *s = NULL;
+	struct schema_fault fault;
+	struct schema_faults faults = { .p = &fault, .max = 1 };
+	struct err why = ERR_INIT;
+
+	if (!doc || check_required(json_root(doc), schema, e) < 0)
+		return -1;
+	s = schema ? schema_new(schema, NULL, &why) : NULL;
+	if (!s || schema_check(s, json_root(doc), &faults, &why) == 0 || why.code != ERR_INVALID)
+		return 0;
+	return err_set(e, ERR_INVALID, "%s %s (schema: %s)",
+		       fault.instance[0] ? fault.instance + 1 : "the arguments:", fault.says,
+		       fault.keyword);
+}

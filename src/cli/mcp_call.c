@@ -1,0 +1,142 @@
+/* Calls a tool: its schema is asked for first, so that arguments get their types, and slips are told before
+ * anything is sent. */
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/peer.h"
+#include "cli/safe.h"
+
+enum { TEXT_MAX = 64 << 20 };
+
+struct call_options {
+	struct verb_options common;
+	struct peer_options peer;
+};
+
+static const struct option_row rows[] = {
+	PEER_ROWS(struct call_options),
+	PEER_OUT_ROW(struct call_options),
+	HELP_ROW(struct call_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+/* Servers send structured content as text too, for clients that are older than it. */
+enum said { SAID_ONCE, SAID_WHOLE, SAID_MEMBER };
+
+static bool is_same(const struct json_val *v, struct str text)
+{
+	autobuf struct buf a = BUF_INIT(TEXT_MAX), b = BUF_INIT(TEXT_MAX);
+	struct json_writer wa = json_writer(&a), wb = json_writer(&b);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct err e = ERR_INIT;
+
+	if (json_type(v) == JSON_STR && str_eq(json_str(v), text))
+		return true;
+	doc = json_parse(text, NULL, &e);
+	if (!doc)
+		return false;
+	json_write_val(&wa, v);
+	json_write_val(&wb, json_root(doc));
+	return json_write_done(&wa, &e) == 0 && json_write_done(&wb, &e) == 0 &&
+	       str_eq(buf_str(&a), buf_str(&b));
+}
+
+/* Is the text all of the structured content again, or the one member that it has? */
+static enum said said_by(const struct json_val *block, const struct json_val *structured)
+{
+	struct json_iter only = json_iter(structured);
+	struct str text = json_str(json_get(block, "text"));
+
+	if (!structured || !str_is(json_str(json_get(block, "type")), "text"))
+		return SAID_ONCE;
+	if (is_same(structured, text))
+		return SAID_WHOLE;
+	if (json_type(structured) == JSON_OBJECT && json_len(structured) == 1 && json_next(&only) &&
+	    is_same(only.val, text))
+		return SAID_MEMBER;
+	return SAID_ONCE;
+}
+
+static int show(struct peer *p, const struct json_val *result, struct err *e)
+{
+	const struct json_val *structured = json_get(result, "structuredContent");
+	struct json_iter it = json_iter(json_get(result, "content"));
+	bool shown = !structured;
+
+	while (json_next(&it)) {
+		enum said said = said_by(it.val, structured);
+
+		if (said == SAID_WHOLE)
+			continue;
+		shown = shown || said == SAID_MEMBER;
+		if (peer_show_content(p, it.val, e) < 0)
+			return -1;
+	}
+	if (shown)
+		return 0;
+	if (safe_json_lines(stdout, structured, 0, e) < 0)
+		return -1;
+	putchar('\n');
+	return 0;
+}
+
+static void on_result(struct peer *p, const struct json_val *result)
+{
+	enum peer_end how = json_bool(json_get(result, "isError")) ? PEER_TOOL : PEER_OK;
+	struct err e = ERR_INIT;
+
+	if (peer_options(p)->json && !peer_options(p)->out)
+		peer_print_json(p, result, how);
+	else if (show(p, result, &e) < 0)
+		peer_fail(p, PEER_OWN, &e);
+	else
+		peer_end(p, how);
+}
+
+static bool wants_task(const struct json_val *tool)
+{
+	return str_is(json_str(json_get(json_get(tool, "execution"), "taskSupport")), "required");
+}
+
+static void on_tools(struct peer *p, const struct mcp_listed *l)
+{
+	const struct verb_input *in = peer_input(p);
+	autobuf struct buf arguments = BUF_INIT(ARGS_TEXT_MAX);
+	struct err e = ERR_INIT;
+	const struct json_val *tool = peer_find(l, "tool", in->operands[0], &e);
+	const struct json_val *schema = json_get(tool, "inputSchema");
+
+	if (!tool || args_build(in->operands + 1, in->n_operands - 1, schema, &arguments, &e) < 0 ||
+	    args_check(buf_str(&arguments), schema, &e) < 0)
+		peer_fail(p, PEER_USAGE, &e);
+	else
+		peer_call(p, in->operands[0], buf_str(&arguments), wants_task(tool), on_result);
+}
+
+static void on_ready(struct peer *p)
+{
+	peer_list(p, "tools", on_tools);
+}
+
+static int run(const struct verb_input *in)
+{
+	const struct call_options *o = in->options;
+
+	return peer_run(in, &o->peer, on_ready, NULL);
+}
+
+const struct verb mcp_call_verb = {
+	.name = "mcp call",
+	.usage = "[OPTION...] TOOL [NAME=VALUE... | JSON | -]",
+	.doc = "Call a tool of an MCP server.",
+	.more = "NAME=VALUE takes its type from the tool's schema; arrays and objects are written\n"
+		"as JSON. NAME:=JSON is JSON whatever the schema says, NAME=@FILE and NAME:=@FILE\n"
+		"read a file, a JSON object is all arguments at once, and - reads it.\n\n" PEER_MORE,
+	.page = "holt-mcp-client",
+	.options = &options,
+	.size = sizeof(struct call_options),
+	.min_operands = 1,
+	.max_operands = 1000,
+	.usage_exit = 2,
+	.run = run,
+};

@@ -1,0 +1,226 @@
+"""`holt mcp WORD` as a client, and servers from npm that it speaks to."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import host
+from client import until
+from who import HERE, BUILD
+
+PEERS = os.path.join(HERE, 'peers')
+MODULES = os.path.join(PEERS, 'node_modules')
+EVERYTHING = os.path.join(BUILD, 'examples/everything/everything')
+
+
+def script(*path):
+    """The command of a program from npm."""
+    found = os.path.join(PEERS if path[0] == 'server.mjs' else MODULES, *path)
+    if not shutil.which('node') or not os.path.exists(found) or not os.path.isdir(MODULES):
+        pytest.skip('the peers from npm are missing: scripts/deps test')
+    return [shutil.which('node'), found]
+
+
+def package(name):
+    return script('@modelcontextprotocol', 'server-' + name, 'dist', 'index.js')
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def answers(port):
+    try:
+        socket.create_connection(('127.0.0.1', port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+class Daemon:
+    """A server that listens on a port, and all that it has started."""
+
+    def __init__(self, who, argv, port, env=None):
+        self.port = port
+        self.log = who.log()
+        with open(self.log, 'wb') as log:
+            self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd='/', start_new_session=True,
+                                         env={**who.env, **(env or {})})
+        try:
+            until(lambda: self.proc.poll() is not None or answers(port), what=f'a server at {port}', timeout=60)
+            assert self.proc.poll() is None, self.said()
+        except BaseException:
+            self.close()
+            raise
+
+    def said(self):
+        with open(self.log, encoding='utf-8', errors='replace') as f:
+            return f.read()[-4000:]
+
+    def url(self, path):
+        return f'http://127.0.0.1:{self.port}{path}'
+
+    def close(self):
+        below = [self.proc.pid, *host.below(self.proc.pid)]
+        for pid in below:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.proc.wait()
+
+
+class Cli:
+    """The words of `holt mcp` to one server, which `to` names on the command line."""
+
+    def __init__(self, who, to, env=None):
+        self.who, self.to, self.env = who, to, env
+
+    def run(self, word, *arguments, timeout=60, **options):
+        command = ['mcp', word, *arguments, *self.to]
+        done = self.who.run(*command, timeout=timeout, env=self.env, **options)
+        assert b'Sanitizer' not in done.stderr, done.stderr
+        return done
+
+    def text(self, word, *arguments, **options):
+        done = self.run(word, *arguments, **options)
+        assert done.returncode == 0, (done.args, done)
+        return done.stdout.decode()
+
+    def json(self, word, *arguments, status=0, **options):
+        done = self.run(word, '--json', *arguments, **options)
+        assert done.returncode == status, (done.args, done)
+        return json.loads(done.stdout)
+
+    def failure(self, status, word, *arguments, **options):
+        """What --json says on standard error of a call that ends so."""
+        done = self.run(word, '--json', *arguments, **options)
+        assert done.returncode == status and not done.stdout, (done.args, done)
+        return json.loads(done.stderr.splitlines()[-1])['error']
+
+
+def to_program(argv, *options):
+    return [*options, '--', *argv]
+
+
+def to_url(url, *options):
+    return [*options, '--url', url]
+
+
+# ---- a sweep over all that a server offers ------------------------------------------------------
+
+
+def value_for(schema, name, values):
+    """Something that the schema takes."""
+    if name in values:
+        return values[name]
+    if 'default' in schema:
+        return schema['default']
+    if 'const' in schema:
+        return schema['const']
+    if schema.get('enum'):
+        return schema['enum'][0]
+    for key in ('anyOf', 'oneOf'):
+        if schema.get(key):
+            return value_for(schema[key][0], name, {})
+    kind = schema.get('type', 'string')
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind in ('integer', 'number'):
+        return max(schema.get('minimum', 1), schema.get('exclusiveMinimum', 0) + 1, 1)
+    if kind == 'boolean':
+        return False
+    if kind == 'array':
+        return [value_for(schema.get('items', {}), name, {})] * max(schema.get('minItems', 1), 1)
+    if kind == 'object':
+        wanted = schema.get('required', [])
+        return {k: value_for(v, k, {}) for k, v in schema.get('properties', {}).items() if k in wanted}
+    return 'https://example.com/' if schema.get('format') == 'uri' else 'text'
+
+
+def operands_for(tool, values):
+    """NAME=VALUE for each required argument, and for those that are named."""
+    schema = tool['inputSchema']
+    found = []
+    for name, property_ in schema.get('properties', {}).items():
+        if name not in schema.get('required', []) and name not in values:
+            continue
+        value = value_for(property_, name, values)
+        found.append(f'{name}={value if isinstance(value, str) else json.dumps(value)}')
+    return found
+
+
+class Sweep:
+    """Calls every tool, reads every resource and template, gets every prompt, completes every argument: once each.
+
+    table: for what is not just to work with what its schema says: name -> {'values': {…}, 'status': n, 'skip': 'why'}."""
+
+    def __init__(self, cli, table):
+        self.cli, self.table = cli, table
+        self.used = set()
+
+    def row(self, name):
+        self.used.add(name)
+        return self.table.get(name, {})
+
+    def tool(self, tool):
+        row = self.row(tool['name'])
+        if 'skip' in row:
+            return
+        result = self.cli.json('call', *row.get('options', []), tool['name'], *operands_for(tool, row.get('values', {})),
+                               status=row.get('status', 0))
+        assert 'content' in result, (tool['name'], result)
+        if 'outputSchema' in tool and not result.get('isError'):
+            assert 'structuredContent' in result
+
+    def resource(self, uri):
+        contents = self.cli.json('read', uri)['contents']
+        assert contents and all('text' in c or 'blob' in c for c in contents), (uri, contents)
+
+    def complete(self, ref, name):
+        row = self.row(f'{ref} {name}')
+        status = row.get('status', 0)
+        if status:
+            self.cli.failure(status, 'complete', ref, f'{name}=')
+            return []
+        return self.cli.json('complete', ref, f'{name}=', *row.get('context', []))['completion']['values']
+
+    def template(self, template, completes):
+        uri = template['uriTemplate']
+        name = uri[uri.index('{') + 1:uri.index('}')]
+        values = self.complete(uri, name) if completes else []
+        self.resource(uri.replace('{' + name + '}', (values or ['1'])[0]))
+
+    def prompt(self, prompt, completes):
+        row = self.row(prompt['name'])
+        if 'skip' in row:
+            return
+        found = []
+        for argument in prompt.get('arguments', []):
+            name = argument['name']
+            if completes:
+                self.complete(prompt['name'], name)
+            if argument.get('required'):
+                found.append(f'{name}={row.get("values", {}).get(name, "text")}')
+        assert self.cli.json('get', prompt['name'], *found, *row.get('options', []), status=row.get('status', 0))['messages']
+
+    def jobs(self):
+        can = self.cli.json('discover')['result']['capabilities']
+        found = [(self.tool, t) for t in self.cli.json('tools')['tools']]
+        listed = self.cli.json('resources')
+        found += [(self.resource, r['uri']) for r in listed['resources']]
+        found += [(self.template, t, 'completions' in can) for t in listed['resourceTemplates']]
+        found += [(self.prompt, p, 'completions' in can) for p in self.cli.json('prompts')['prompts']]
+        return found
+
+    def run(self, pool):
+        jobs = self.jobs()
+        for done in [pool.submit(*job) for job in jobs]:
+            done.result()
+        return len(jobs)

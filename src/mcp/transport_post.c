@@ -244,23 +244,30 @@ static bool resume(struct post *p)
 	return true;
 }
 
+/* Rather than refused: there may be more to come. */
+static bool broke_off(const struct post *p, const struct err *e)
+{
+	if (e)
+		return e->code == ERR_TRANSPORT || e->code == ERR_TIMEOUT;
+	return p->events || (p->state == RESUMING && p->status >= 500);
+}
+
 static void end_stream(struct post *p, struct str text, const struct err *e)
 {
-	bool refused = !e && (p->status >= 400 ? p->status < 500 : !p->events);
-
-	if (refused && p->worked && lost_its_session(p, text) && p->generation == p->f->generation)
-		mcp_client_session_lost(p->f->o.client, NULL);
-	else if (!refused && resume(p))
+	if (broke_off(p, e) && resume(p))
 		return;
+	if (!e && p->worked && lost_its_session(p, text) && p->generation == p->f->generation)
+		lose_session(p);
 	p->state = DONE;
 }
 
 static void end_text(struct post *p, struct str text)
 {
 	bool failure = p->status < 200 || p->status >= 300;
+	bool taken = text.n > 0 && (text.p[0] == '{' || (p->request && !failure));
 	struct err e;
 
-	if (text.n > 0 && (!failure || text.p[0] == '{') && take_message(p, text))
+	if (taken && take_message(p, text))
 		return;
 	if (failure)
 		mcp_trip_err(p->status, &e);
@@ -268,13 +275,6 @@ static void end_text(struct post *p, struct str text)
 		err_set(&e, ERR_INVALID, "the server took the request and gave no answer to it");
 	if (p->pending || failure)
 		fail(p, &e);
-}
-
-static bool broke_off(const struct post *p, const struct err *e)
-{
-	if (e)
-		return e->code == ERR_TRANSPORT || e->code == ERR_TIMEOUT;
-	return p->events || (p->state == RESUMING && p->status >= 500);
 }
 
 static void end_message(struct post *p, struct str text, const struct err *e)

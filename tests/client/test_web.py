@@ -296,6 +296,22 @@ def test_the_stream_of_what_belongs_to_no_request(host, hostile_http):
     assert server.methods()[:3] == ['initialize', 'notifications/initialized', 'GET']
 
 
+def test_servers_without_such_a_stream_are_asked_once(host, hostile_http):
+    """None of them is asked again when another try would be due."""
+    def serve(answer):
+        return hostile_http(lambda r: answer if r.method == 'GET' else initialized(r) or result(r, text('well')))
+    servers = [serve(answer) for answer in (
+        reply('405 Method Not Allowed'), reply('404 Not Found'), reply(body='<p>', kind='text/html'), reply(body='{}'),
+        reply('400 Bad Request'), reply('204 No Content', kind=None))]
+    again = hostile_http(lambda r: events() if r.method == 'GET' else initialized(r))
+    for server in [*servers, again]:
+        host.connect(server.url, url=server.url, known=LEGACY)
+    until(lambda: again.methods().count('GET') == 2, what='a stream that is taken up')
+    for server in servers:
+        assert server.methods().count('GET') == 1
+        assert host.links[server.url].text('x') == 'well'
+
+
 def test_headers_of_a_legacy_session(host, hostile_http):
     sessions = Sessions()
     server = hostile_http(sessions)
@@ -383,3 +399,74 @@ def test_the_end_of_the_stream_is_the_end(host, server):
     link = host.connect(url=peer.url.replace('/mcp', '/sse'), version='2024-11-05')
     peer.stop(signal.SIGKILL)
     assert link.over()['error'] == 'transport_failed'
+
+
+@pytest.fixture
+def old(host, hostile_http, everything):
+    """A server of 2024-11-05 whose posts and stream are in the test's hands; and a good one beside it."""
+    def start(post, say, **target):
+        posted = []
+
+        def answer(request):
+            if request.method == 'GET':
+                return stream()
+            posted.append(request.message)
+            return post(request) if called(request) else reply('202 Accepted', 'Accepted', kind='text/plain')
+
+        def stream():
+            yield events('event: endpoint\ndata: /post\n\n')
+            while not server.ended.is_set():
+                message = posted.pop(0) if posted else None
+                if message and message['method'] == 'initialize':
+                    yield event({'jsonrpc': '2.0', 'id': message['id'], 'result': {
+                        'protocolVersion': '2024-11-05', 'capabilities': {}, 'serverInfo': {'name': 'x', 'version': '1'}}}).encode()
+                elif message and message['method'] == 'tools/call':
+                    yield from say(message)
+                elif not message:
+                    time.sleep(0.005)
+        server = hostile_http(answer)
+        host.connect('good', url=everything.url)
+        return host.connect('old', url=server.url, known={'wire': 'sse', 'era': 'legacy'}, **target)
+    yield start
+    assert 'simple text' in host.links['good'].text('test_simple_text')
+
+
+def accepted(_request):
+    return reply('202 Accepted')
+
+
+def answered(message, said='well'):
+    return event({'jsonrpc': '2.0', 'id': message['id'], 'result': {'content': [{'type': 'text', 'text': said}]}}).encode()
+
+
+def test_events_that_are_no_messages(old):
+    link = old(accepted, lambda m: [b'data: {"jsonrpc"\n\ndata: []\n\n', b'event: endpoint\ndata: http://169.254.169.254/\n\n',
+                                    b'event: other\ndata: x\n\n', b': comment\n\n', b'data: \xff\xfe\n\n', answered(m)])
+    assert link.text('now') == 'well'
+    assert link.text('x') == 'well'
+    assert link.about()['garbage'] >= 2
+
+
+@pytest.mark.parametrize('status, code', [('500 Oops', 'transport_failed'), ('404 Not Found', 'transport_failed'),
+                                          ('401 Unauthorized', 'unauthorized'), ('307 Elsewhere', 'transport_failed')])
+def test_a_post_that_is_refused(old, status, code):
+    link = old(lambda r: reply(status, Location='http://169.254.169.254/'), lambda m: [])
+    assert link.call('now')['error'] == code
+    assert link.about()['pending'] == 0
+
+
+def test_an_answer_that_is_there_before_its_post_is_accepted(old):
+    def slow(_request):
+        time.sleep(0.3)
+        return reply('202 Accepted')
+    link = old(slow, lambda m: [answered(m)])
+    assert link.text('now') == 'well'
+    assert link.text('x') == 'well'
+
+
+def test_an_event_over_the_bound(old, host):
+    """The connection can't be read on, and it is the session."""
+    link = old(accepted, lambda m: [b'data: ' + b'x' * (8 * MIB) + b'\n\n'], message_max=MIB)
+    assert link.call('now')['error'] in ('too_large', 'transport_failed')
+    assert link.over()['error'] == 'too_large'
+    assert host.peak() < 64 * MIB

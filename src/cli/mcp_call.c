@@ -85,7 +85,7 @@ static void on_result(struct peer *p, const struct json_val *result)
 	enum peer_end how = json_bool(json_get(result, "isError")) ? PEER_TOOL : PEER_OK;
 	struct err e = ERR_INIT;
 
-	if (peer_options(p)->json && !peer_options(p)->out)
+	if (peer_options(p)->json)
 		peer_print_json(p, result, how);
 	else if (show(p, result, &e) < 0)
 		peer_fail(p, PEER_OWN, &e);

@@ -36,7 +36,7 @@ static void on_result(struct peer *p, const struct json_val *result)
 {
 	struct err e = ERR_INIT;
 
-	if (peer_options(p)->json && !peer_options(p)->out)
+	if (peer_options(p)->json)
 		peer_print_json(p, result, PEER_OK);
 	else if (show(p, result, &e) < 0)
 		peer_fail(p, PEER_OWN, &e);

@@ -20,7 +20,7 @@ static void on_result(struct peer *p, const struct json_val *result)
 	struct json_iter it = json_iter(json_get(result, "contents"));
 	struct err e = ERR_INIT;
 
-	if (peer_options(p)->json && !peer_options(p)->out) {
+	if (peer_options(p)->json) {
 		peer_print_json(p, result, PEER_OK);
 		return;
 	}

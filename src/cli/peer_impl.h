@@ -27,7 +27,8 @@ struct peer {
 	struct mcp_target target;
 	struct http_header headers[PEER_HEADERS_MAX];
 	struct secret *token;
-	struct mcp_oauth_store *store;
+	struct mcp_oauth_store *store; /* NULL: log-ins are not kept, and why */
+	struct err store_why;
 	struct mcp_oauth *oauth;
 	struct mcp_link *link;
 	uint64_t key; /* of what was found out about it */

@@ -9,6 +9,24 @@
 #include "cli/peer_impl.h"
 #include "cli/safe.h"
 
+/* Most servers want no log-in, so that there is no place to keep one is told only when one is needed. */
+static void open_store(struct peer *p)
+{
+	char path[PATH_MAX];
+
+	if (home_file("oauth", path, &p->store_why) == 0)
+		p->store = mcp_oauth_store_open(path, &p->store_why);
+}
+
+static void tell_store(struct peer *p)
+{
+	if (p->store)
+		return;
+	fputs("This log-in will not be kept: ", peer_err(p));
+	safe_line(stderr, str_of(p->store_why.msg));
+	fputc('\n', stderr);
+}
+
 static bool may_ask(const struct peer *p)
 {
 	if (p->o->login == PEER_LOGIN_AUTO)
@@ -24,6 +42,7 @@ static void on_browse(void *owner, const char *url)
 		mcp_oauth_give_up(p->oauth);
 		return;
 	}
+	tell_store(p);
 	fputs("To log in, open this address in a browser on this machine:\n\n  ", peer_err(p));
 	safe_line(stderr, str_of(url));
 	fputs("\n\nWaiting for it …\n", stderr);
@@ -38,6 +57,7 @@ static void on_device(void *owner, const char *url, const char *code, const char
 		mcp_oauth_give_up(p->oauth);
 		return;
 	}
+	tell_store(p);
 	fputs("To log in, open this address in any browser:\n\n  ", peer_err(p));
 	safe_line(stderr, str_of(url));
 	fputs("\n\nand type this code: ", stderr);
@@ -72,22 +92,16 @@ static bool has_authorization(const struct peer *p)
 	return false;
 }
 
-static int open_store(struct peer *p, struct err *e)
-{
-	char path[PATH_MAX];
-
-	if (home_file("oauth", path, e) < 0)
-		return -1;
-	p->store = mcp_oauth_store_open(path, e);
-	return p->store ? 0 : -1;
-}
-
 static int forget(struct peer *p, struct err *e)
 {
 	if (!p->o->url)
 		return err_set(e, ERR_INVALID, "which server: say --url URL");
 	if (peer_target(p, e) < 0 || peer_login(p, e) < 0)
 		return -1;
+	if (p->oauth && !p->store) {
+		*e = p->store_why;
+		return -1;
+	}
 	return p->oauth ? mcp_oauth_forget(p->oauth, e)
 			: err_set(e, ERR_INVALID, "%.80s has no log-in", p->o->url);
 }
@@ -141,8 +155,7 @@ int peer_login(struct peer *p, struct err *e)
 		if (!o.client.secret)
 			return -1;
 	}
-	if (open_store(p, e) < 0)
-		return -1;
+	open_store(p);
 	o.store = p->store;
 	p->oauth = mcp_oauth_new(&p->loop, &o, e);
 	if (!p->oauth)

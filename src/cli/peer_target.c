@@ -320,6 +320,8 @@ int peer_target(struct peer *p, struct err *e)
 		p->target.only.wire = wires[p->o->transport];
 	p->target.only.era = eras[p->o->era];
 	p->target.env_more = env->p;
+	if (p->o->json && p->o->out)
+		return err_set(e, ERR_INVALID, "--json has it all: it does not go with --out");
 	if (p->target.argv && p->target.headers_n > 0)
 		return err_set(e, ERR_INVALID, "a program takes no headers");
 	if (p->target.url && (env->n > 0 || p->target.cwd))

@@ -9,18 +9,19 @@ import pty
 import re
 import select
 import signal
-import socket
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
-import host
 from client import LATEST, until
 from conftest import SHARED, residue_of
 from http_client import MODERN
 from mcp_cli import EVERYTHING, Cli, Daemon, Sweep, free_port, package, script, to_program, to_url
+from oauth_site import World
 
 REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST, MODERN]
 PNG = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')
@@ -735,3 +736,110 @@ def test_what_is_refused(me, given, says):
 def test_options_stand_anywhere(ours):
     assert ours.text('call', 'echo', '--json', 'message=x', '-v').startswith('{')
     assert ours.text('call', '--json', 'echo', 'message=--json').count('--json') == 1
+
+
+# ---- who we are ---------------------------------------------------------------------------------
+
+
+def rpc(q):
+    """A server of one revision with one tool, for who is let in."""
+    m = json.loads(q.body)
+    results = {
+        'initialize': {'protocolVersion': LATEST, 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'guarded', 'version': '1'}},
+        'tools/list': {'tools': [{'name': 'secret', 'inputSchema': {'type': 'object'}}]},
+        'tools/call': {'content': [{'type': 'text', 'text': 'let in'}]},
+    }
+    if 'id' not in m:
+        return 202, {}, b''
+    if m['method'] not in results:
+        return 200, {'Content-Type': 'application/json'}, {'jsonrpc': '2.0', 'id': m['id'], 'error': {'code': -32601, 'message': 'no'}}
+    return 200, {'Content-Type': 'application/json'}, {'jsonrpc': '2.0', 'id': m['id'], 'result': results[m['method']]}
+
+
+@pytest.fixture
+def guarded():
+    with World() as world:
+        ask = world.server.on['/mcp']
+
+        def serve(q):
+            if q.method != 'POST':
+                return 405, {}, b''
+            refusal = ask(q)
+            return rpc(q) if refusal[0] == 200 else refusal
+        world.server.on['/mcp'] = serve
+        yield world
+
+
+class LogIn:
+    """`holt mcp call secret` while it waits for somebody to log in."""
+
+    def __init__(self, me, world, *options):
+        argv = me.argv('mcp', 'call', 'secret', '--url', world.server.mcp, *options)
+        self.proc = subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.said = b''
+
+    def find(self, pattern):
+        while True:
+            found = re.search(pattern, self.said)
+            if found:
+                return found.group().decode().strip()
+            line = self.proc.stderr.readline()
+            assert line, self.said
+            self.said += line
+
+    def end(self):
+        out, err = self.proc.communicate(timeout=30)
+        return self.proc.returncode, out, self.said + err
+
+
+def test_log_in_by_link(me, guarded):
+    never = Cli(me, to_url(guarded.server.mcp, '--login', 'never'))
+    assert never.failure(3, 'tools')['kind'] == 'authorization'
+    assert Cli(me, to_url(guarded.server.mcp)).run('tools').returncode == 3  # nobody is there to log in
+    assert guarded.auth.count('/authorize') == 0
+    login = LogIn(me, guarded, '--login', 'browser')
+    with urllib.request.urlopen(login.find(rb'http://\S+/authorize\S+\n')) as page:  # as a browser goes there and back
+        assert page.status == 200
+    status, out, err = login.end()
+    assert (status, out) == (0, b'let in\n') and b'Logged in' in err
+    assert not [s for s in guarded.auth.secrets if s.encode() in out + err]
+    assert never.text('call', 'secret') == 'let in\n'  # it is kept
+    assert guarded.auth.count('/authorize') == 1
+    folder = os.path.join(me.env['XDG_DATA_HOME'], 'holt', 'oauth')
+    assert {os.stat(os.path.join(folder, n)).st_mode & 0o777 for n in os.listdir(folder)} == {0o600}
+    assert me.run('mcp', 'logout', '--url', guarded.server.mcp).returncode == 0
+    assert never.failure(3, 'tools')['kind'] == 'authorization'
+
+
+def test_log_in_by_code(me, guarded):
+    guarded.auth.meta['device_authorization_endpoint'] = guarded.auth.url + '/device'
+    guarded.auth.pending = 1
+    login = LogIn(me, guarded, '--login', 'device')
+    assert login.find(rb'http://\S+/go\n') == guarded.auth.url + '/go'
+    login.find(rb'WDJB-MJHT')
+    status, out, _ = login.end()
+    assert (status, out) == (0, b'let in\n')
+
+
+def test_without_a_home(me, everything):
+    """Nothing can be kept; servers that want nobody to log in do not mind."""
+    for home in ({}, {'HOME': '/proc/1/none'}):
+        done = subprocess.run(me.argv('mcp', 'call', 'echo', 'message=x', '--url', everything.url('/mcp')), env=home, cwd='/',
+                              capture_output=True, timeout=30, check=False)
+        assert (done.returncode, done.stdout) == (0, b'x\n'), done
+
+
+def test_a_log_in_that_is_given_up(me, guarded):
+    residue = residue_of(me)
+    login = LogIn(me, guarded, '--login', 'browser')
+    login.find(rb'http://\S+/authorize\S+\n')
+    login.proc.send_signal(signal.SIGINT)
+    assert login.end()[0] == 130
+    login = LogIn(me, guarded, '--login', 'browser')
+    guarded.auth.redirect_with = {'code': None, 'error': 'access_denied'}
+    try:
+        urllib.request.urlopen(login.find(rb'http://\S+/authorize\S+\n')).close()
+    except urllib.error.HTTPError:
+        pass
+    assert login.end()[0] == 3
+    residue.check()

@@ -2,7 +2,8 @@
  * Whose server it is (protected resource metadata, RFC 9728), then who lets us in (authorization server
  * metadata, RFC 8414 and OpenID Connect Discovery). Each has a list of URLs that are tried in order: one that
  * has no document leads to the next, one whose document is wrong ends it, since a wrong document is either a
- * broken server's or an attacker's. A page of HTML where a document should be is none.
+ * broken server's or an attacker's; so does a server that can't answer now. A page of HTML where a document should
+ * be is none.
  *
  * A server of 2025-03-26 has no metadata of a resource: it is its own authorization server, whose metadata, or
  * endpoints of fixed names, are below its host.
@@ -82,10 +83,14 @@ static int no_issuer(struct mcp_oauth *o, struct err *e)
 	return take_defaults(o, e);
 }
 
-static bool is_document(const struct oauth_answer *a)
+/* Whether it is a document: 1, or 0 where there is none. A server in trouble does not say which: what it has
+ * may be anywhere but where the next URL, or an older revision, would have it. */
+static int look(const struct oauth_answer *a, struct err *e)
 {
 	size_t i = 0;
 
+	if (a->status == 429 || a->status >= 500)
+		return err_set(e, ERR_TRANSPORT, "answered with HTTP %d", a->status);
 	while (i < a->body.n && strchr(" \t\r\n", a->body.p[i]) && a->body.p[i])
 		i++;
 	return a->status == 200 && i < a->body.n && a->body.p[i] == '{';
@@ -94,11 +99,11 @@ static bool is_document(const struct oauth_answer *a)
 static void on_issuer(struct mcp_oauth *o, const struct oauth_answer *a, const struct err *why)
 {
 	struct err e = why ? *why : ERR_INIT;
-	int rc = -1;
+	int is = why ? -1 : look(a, &e), rc = -1;
 
-	if (why) {
+	if (is < 0) {
 		err_wrap(&e, "metadata of the authorization server");
-	} else if (is_document(a)) {
+	} else if (is) {
 		rc = oauth_issuer_read(a->body, o->issuer_url, o->legacy, o->loopback_ok, o->found,
 				       &o->issuer, &e) < 0
 			   ? -1
@@ -194,11 +199,11 @@ static int read_resource(struct mcp_oauth *o, const struct oauth_answer *a, stru
 static void on_resource(struct mcp_oauth *o, const struct oauth_answer *a, const struct err *why)
 {
 	struct err e = why ? *why : ERR_INIT;
-	int rc = -1;
+	int is = why ? -1 : look(a, &e), rc = -1;
 
-	if (why) {
+	if (is < 0) {
 		err_wrap(&e, "metadata of the server");
-	} else if (is_document(a)) {
+	} else if (is) {
 		rc = read_resource(o, a, &e);
 	} else {
 		o->at++;

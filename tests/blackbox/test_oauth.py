@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -582,6 +583,20 @@ def test_our_own_secret_is_for_one_issuer(world, tmp_path, told):
     world.auth.tokens.clear()
     failed(world.run(**options), 'denied')
     assert evil.count('/token') == 0
+
+
+@pytest.mark.parametrize('status', [429, 500, 503])
+@pytest.mark.parametrize('where', ['resource', 'issuer'])
+def test_metadata_that_can_not_be_had_now(world, where, status):
+    """A server in trouble is not one without metadata: our secret does not go where an older revision has it."""
+    s = world.server
+    if where == 'resource':
+        s.on[s.metadata_path] = s.on['/.well-known/oauth-protected-resource'] = lambda q: (status, {}, {})
+    else:
+        world.auth.on['/.well-known/oauth-authorization-server'] = lambda q: (status, {}, {})
+    s.on['/token'] = world.auth.token
+    failed(world.run(grant='client_credentials', **mine(world)), 'transport_failed', str(status))
+    assert s.count('/token') == world.auth.count('/token') == 0
 
 
 PRIVATE = ['http://10.0.0.1/', 'https://10.0.0.1/', 'https://169.254.169.254/', 'https://[fd00::1]/',

@@ -114,7 +114,8 @@ static int copy_clients(struct mcp_oauth *o, const struct mcp_oauth_options *fro
 	if (!from->client_id_url || from->client.id)
 		return 0;
 	by_url.id = from->client_id_url;
-	by_url.issuer = NULL;
+	by_url.issuer = by_url.secret =
+		NULL; /* such a client has none: who reads the URL would see it */
 	return oauth_client_copy(&o->by_url, &by_url, e);
 }
 

@@ -41,7 +41,8 @@ struct mcp_oauth_client {
 		*method; /* "none", "client_secret_basic", "client_secret_post", "private_key_jwt";
 			     * NULL: what fits the server */
 	const char *
-		issuer; /* the only one that it is for; NULL: the first that the server names, then that */
+		issuer; /* the only one that it is for; NULL: the first that the server names, then that,
+			 * until it is forgotten */
 };
 
 enum mcp_oauth_dpop {

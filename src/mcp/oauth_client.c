@@ -136,17 +136,38 @@ int oauth_client_prove(const struct oauth_client *c, unsigned methods, unsigned 
 
 /* --- finding it --- */
 
+/* Whether something is shown there that is of use to others. */
+static bool shows_a_secret(const struct mcp_oauth *o)
+{
+	return o->given.secret || o->given.key || o->opt.grant == MCP_OAUTH_ENTERPRISE ||
+	       o->opt.grant == MCP_OAUTH_WORKLOAD;
+}
+
+/* From before it is shown, whatever comes of that. */
+static int bind_given(struct mcp_oauth *o, struct err *e)
+{
+	if (oauth_token_check_issuer(o, o->given.id, e) < 0)
+		return -1;
+	if (!shows_a_secret(o))
+		return 0;
+	o->given.issuer = strdup(o->issuer.issuer);
+	if (!o->given.issuer)
+		return oauth_no_memory(e);
+	o->first_issuer = true;
+	oauth_token_keep_issuer(o);
+	return 0;
+}
+
 static int check_given(struct mcp_oauth *o, struct err *e)
 {
 	if (!o->given.issuer)
-		return oauth_token_check_issuer(o, o->given.id, e);
+		return bind_given(o, e);
 	if (strcmp(o->given.issuer, o->issuer.issuer) == 0)
 		return 0;
 	return err_set(
 		e, ERR_DENIED,
-		"the client is registered with %.90s, but the server's authorization server is "
-		"%.90s",
-		o->given.issuer, o->issuer.issuer);
+		"the client %s with %.90s, but the server's authorization server is now %.90s",
+		o->first_issuer ? "was used" : "is registered", o->given.issuer, o->issuer.issuer);
 }
 
 static bool serves(const struct mcp_oauth *o, const struct oauth_client *c)

@@ -147,6 +147,8 @@ int oauth_token_recall(struct mcp_oauth *o, struct err *e) MUST_USE;
 int oauth_token_drop_refresh(struct mcp_oauth *o, struct err *e) MUST_USE;
 int oauth_token_forget(struct mcp_oauth *o, struct err *e) MUST_USE;
 bool oauth_token_is_old(const struct oauth_token *t);
+/* That the issuer found is the one of this server and client o->given; what fails is logged. */
+void oauth_token_keep_issuer(struct mcp_oauth *o);
 /* ERR_DENIED where this server had another issuer for a client, as far as the store knows. */
 int oauth_token_check_issuer(struct mcp_oauth *o, const char *client_id, struct err *e) MUST_USE;
 
@@ -175,6 +177,7 @@ struct mcp_oauth {
 	bool loopback_ok;
 	bool plain; /* neither https nor on this machine: it gets no token */
 	struct oauth_client given; /* registered beforehand */
+	bool first_issuer; /* its issuer is the first that came, not one that we were told */
 	struct oauth_client by_url; /* our client id metadata document */
 	struct oauth_client idp; /* at the identity provider */
 	struct mcp_oauth_store *own_store; /* where none was given */

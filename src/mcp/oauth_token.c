@@ -63,16 +63,16 @@ static void write_text(struct json_writer *w, const char *key, struct str s)
 	json_write_str(w, s);
 }
 
-static int put_server(struct mcp_oauth *o, struct err *e)
+static int put_server(struct mcp_oauth *o, const char *client_id, struct err *e)
 {
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX),
 			   text = BUF_INIT(OAUTH_STORE_TEXT_MAX);
 	struct json_writer w = json_writer(&text);
 
 	json_write_object(&w);
-	write_text(&w, "issuer", str_of(o->token.issuer));
-	write_text(&w, "resource", str_of(o->token.resource));
-	write_text(&w, "client", str_of(o->token.client_id));
+	write_text(&w, "issuer", str_of(o->issuer.issuer));
+	write_text(&w, "resource", str_of(o->resource.resource));
+	write_text(&w, "client", str_of(client_id));
 	write_text(&w, "metadata", str_of(o->challenge.resource_metadata));
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0 || server_name(o, &name, e) < 0)
@@ -267,6 +267,14 @@ int oauth_token_check_issuer(struct mcp_oauth *o, const char *client_id, struct 
 		issuer.n < 90 ? (int)issuer.n : 90, issuer.p, o->issuer.issuer);
 }
 
+void oauth_token_keep_issuer(struct mcp_oauth *o)
+{
+	struct err e;
+
+	if (put_server(o, o->given.id, &e) < 0) /* this process knows it all the same */
+		log_warn("whom a client is for could not be kept: %s", e.msg);
+}
+
 /* --- changing --- */
 
 static void set_times(struct oauth_token *t, int64_t expires_in)
@@ -298,7 +306,7 @@ int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oau
 		t.refresh = take_ptr(o->token.refresh);
 	set_times(&t, a->expires_in);
 	set(o, &t);
-	if (put_token(o, e) < 0 || put_server(o, e) < 0) /* it is good all the same */
+	if (put_token(o, e) < 0 || put_server(o, o->me->id, e) < 0) /* it is good all the same */
 		log_warn("a token could not be kept: %s", e->msg);
 	return 0;
 }
@@ -317,6 +325,9 @@ int oauth_token_forget(struct mcp_oauth *o, struct err *e)
 	struct oauth_token none = { .access = NULL };
 	int rc = 0;
 
+	if (o->first_issuer)
+		free(take_ptr(o->given.issuer));
+	o->first_issuer = false;
 	if (!o->recalled && oauth_token_recall(o, e) < 0)
 		return -1;
 	if (o->token.access &&

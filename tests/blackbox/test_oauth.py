@@ -599,6 +599,31 @@ def test_metadata_that_can_not_be_had_now(world, where, status):
     assert s.count('/token') == world.auth.count('/token') == 0
 
 
+@pytest.mark.parametrize('grant', ['client_credentials', 'workload'])
+def test_who_sees_our_secret_first_is_the_only_one(world, tmp_path, grant):
+    """Also where nothing came of it."""
+    evil = world.site()
+    evil.on = {'/.well-known/oauth-authorization-server':
+               lambda q: (200, {}, {'issuer': evil.url, 'token_endpoint': f'{evil.url}/token'})}
+    world.auth.on['/token'] = lambda q: (500, {}, {})
+    options = dict(mine(world), store=str(tmp_path / 'store'), grant=grant, word='of-the-platform')
+    failed(world.run(**options), 'transport_failed')
+    world.server.meta['authorization_servers'] = [evil.url]
+    failed(world.run(**options), 'denied', 'is now')
+    assert evil.count('/token') == 0 and world.auth.count('/token') == 1
+    del world.auth.on['/token']
+    world.server.meta['authorization_servers'] = [world.auth.url]
+    named = []
+
+    def turn(q):
+        world.server.meta['authorization_servers'] = [evil.url]
+        named.append(q)
+        return 500, {}, {}
+    world.auth.on['/token'] = turn
+    lines = world.run(requests=2, **{**options, 'store': None})
+    assert len(named) == 1 and lines[-1].startswith('error denied') and evil.count('/token') == 0
+
+
 PRIVATE = ['http://10.0.0.1/', 'https://10.0.0.1/', 'https://169.254.169.254/', 'https://[fd00::1]/',
            'https://[::ffff:10.0.0.1]/', 'https://192.168.1.1:8443/', 'https://167772161/']
 

@@ -9,6 +9,31 @@
 
 /* --- the store --- */
 
+/* A record may be of another version of us: a method without what it needs is none. */
+static bool is_of_use(const struct oauth_client *c)
+{
+	switch (c->method) {
+	case 0:
+	case OAUTH_NONE:
+		return true;
+	case OAUTH_BASIC:
+	case OAUTH_POST:
+		return c->secret != NULL;
+	case OAUTH_PRIVATE_KEY_JWT:
+		return c->key != NULL;
+	}
+	return false;
+}
+
+static char *dup_text(const struct json_val *v, const char *key, bool *failed)
+{
+	struct str s = json_str(json_get(v, key));
+	char *text = s.p ? strndup(s.p, s.n) : NULL;
+
+	*failed |= s.p && !text;
+	return text;
+}
+
 static int name_of(struct mcp_oauth *o, struct buf *to, struct err *e)
 {
 	return buf_addf(to, e, "client\n%s", o->issuer.issuer);
@@ -16,21 +41,28 @@ static int name_of(struct mcp_oauth *o, struct buf *to, struct err *e)
 
 static int take_record(struct mcp_oauth *o, const struct json_val *v, struct err *e)
 {
-	struct str id = json_str(json_get(v, "id")), secret = json_str(json_get(v, "secret"));
-	struct str redirect = json_str(json_get(v, "redirect"));
-	struct oauth_client c = { .alg = SIGN_ALGS };
+	struct str secret = json_str(json_get(v, "secret")), key = json_str(json_get(v, "key"));
+	struct oauth_client c = { .alg = sign_alg_of(json_str(json_get(v, "alg"))) };
 	uint64_t method = 0;
+	bool failed = false;
+	int rc = 1;
 
 	json_int64(json_get(v, "secret_expires"), &c.secret_expires);
 	json_uint64(json_get(v, "method"), &method);
 	c.method = (unsigned)method;
-	c.id = id.p ? strndup(id.p, id.n) : NULL;
-	c.redirect = redirect.p ? strndup(redirect.p, redirect.n) : NULL;
+	c.id = dup_text(v, "id", &failed);
+	c.redirect = dup_text(v, "redirect", &failed);
+	c.key_id = dup_text(v, "key_id", &failed);
 	c.issuer = strdup(o->issuer.issuer);
 	c.secret = secret.p ? secret_new(secret, e) : NULL;
-	if (!c.id || !c.issuer || (secret.p && !c.secret) || (redirect.p && !c.redirect)) {
+	c.key = key.p ? sign_key_read(key, e) : NULL;
+	if (!c.id || !c.issuer || failed || (secret.p && !c.secret) || (key.p && !c.key))
+		rc = err_set(e, ERR_LIMIT, "a kept registration can't be read");
+	else if (!is_of_use(&c))
+		rc = 0;
+	if (rc <= 0) {
 		oauth_client_fini(&c);
-		return err_set(e, ERR_LIMIT, "a kept registration can't be read");
+		return rc;
 	}
 	oauth_client_fini(&o->client);
 	o->client = c;
@@ -65,15 +97,21 @@ static void write_text(struct json_writer *w, const char *key, struct str s)
 static int put(struct mcp_oauth *o, struct err *e)
 {
 	const struct oauth_client *c = &o->client;
+	AUTO(secret_free) struct secret *key = c->key ? sign_key_pem(c->key, e) : NULL;
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
 	autowipe struct buf text = BUF_INIT(OAUTH_STORE_TEXT_MAX);
 	struct json_writer w = json_writer(&text);
 
+	if (c->key && !key)
+		return -1;
 	if (name_of(o, &name, e) < 0 || !buf_reserve(&text, OAUTH_STORE_TEXT_MAX, e))
 		return -1;
 	json_write_object(&w);
 	write_text(&w, "id", str_of(c->id));
 	write_text(&w, "secret", c->secret ? secret_expose(c->secret, "kept") : STR_NONE);
+	write_text(&w, "key", key ? secret_expose(key, "kept") : STR_NONE);
+	write_text(&w, "key_id", str_of(c->key_id));
+	write_text(&w, "alg", c->alg < SIGN_ALGS ? str_of(sign_alg_name(c->alg)) : STR_NONE);
 	write_text(&w, "redirect", str_of(c->redirect));
 	json_write_key(&w, "method");
 	json_write_uint(&w, c->method);

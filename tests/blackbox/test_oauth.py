@@ -156,6 +156,22 @@ def test_person_is_asked_for_a_client_id(world, refuses):
     failed(world.run(), 'unauthorized', 'invalid_redirect_uri' if refuses else 'client id')
 
 
+def test_person_gives_a_private_key(world, tmp_path):
+    pem, world.auth.keys['typed-in'] = ec_key(tmp_path / 'key')
+    del world.auth.meta['registration_endpoint']
+    world.auth.meta['token_endpoint_auth_methods_supported'] = ['private_key_jwt']
+    options = dict(store=str(tmp_path / 'store'), say='typed-in', say_key=pem)
+    for method in ('private_key_jwt', None):
+        assert world.run(say_method=method, **options)[-1] == OK
+        world.auth.tokens.clear()
+        world.auth.refreshes.clear()
+        lines = world.run(store=options['store'])  # nobody is asked: the key is kept
+        assert lines[-1] == OK and 'client_assertion' in world.auth.last('/token').form
+        world.auth.tokens.clear()
+        world.auth.refreshes.clear()
+        shutil.rmtree(options['store'])
+
+
 def test_enterprise(world):
     idp = world.site()
     world.auth.secrets += [ID_TOKEN, 'idp-secret']

@@ -39,6 +39,7 @@ static struct {
 	bool forget; /* at the end */
 	bool forget_amid; /* when the browser is out */
 	const char *say; /* the person's client id */
+	const char *say_key, *say_method; /* and what it is proven with */
 	const char *word; /* of the platform or provider */
 } setup = { .method = "POST", .requests = 1, .at_once = 1 };
 
@@ -227,7 +228,9 @@ static void on_device(void *owner, const char *url, const char *code, const char
 
 static void on_want(void *owner, const char *issuer)
 {
-	struct mcp_oauth_client c = { .id = setup.say };
+	struct mcp_oauth_client c = { .id = setup.say,
+				      .private_key = setup.say_key,
+				      .method = setup.say_method };
 	struct err e;
 
 	printf("want %s\n", issuer);
@@ -290,6 +293,8 @@ static const struct {
 	{ .name = "idp_client", .text = &setup.oauth.enterprise.client.id },
 	{ .name = "idp_secret", .text = &setup.oauth.enterprise.client.secret },
 	{ .name = "say", .text = &setup.say },
+	{ .name = "say_key", .text = &setup.say_key },
+	{ .name = "say_method", .text = &setup.say_method },
 	{ .name = "word", .text = &setup.word },
 	{ .name = "requests", .number = &setup.requests },
 	{ .name = "at_once", .number = &setup.at_once },

@@ -368,6 +368,8 @@ int oauth_flow_refresh(struct mcp_oauth *o, struct err *e)
 	rc = try_kept(o, e);
 	if (rc != 0)
 		return rc;
+	if (!may_refresh(o)) /* that of the store is old, and can't be */
+		return 1;
 	o->round++;
 	return refresh(o, e);
 }

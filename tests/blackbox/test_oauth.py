@@ -255,6 +255,25 @@ def test_two_processes_share_what_one_has_refreshed(world, tmp_path):
     assert len(refreshes) == 1 and world.auth.count('/authorize') == 1
 
 
+def test_another_process_has_an_old_token_without_refresh(world, tmp_path):
+    store, served, run = str(tmp_path / 'store'), world.server.serve, []
+    world.auth.answer_with = {'expires_in': 4}
+
+    def meanwhile(q):
+        answer = served(q)
+        if answer[0] == 200 and not run:
+            run.append(True)
+            time.sleep(4.1)
+            world.auth.tokens.clear()
+            world.auth.refreshes.clear()
+            world.auth.answer_with, world.auth.without_refresh = {'expires_in': 1}, True
+            run.append(world.run(store=store))
+            time.sleep(1.1)
+        return answer
+    world.server.on['/mcp'] = meanwhile
+    assert world.run(store=store, requests=2).count(OK) == 2 and run[1][-1] == OK
+
+
 def test_refresh_that_is_refused_leads_to_a_login(world, tmp_path):
     store = str(tmp_path / 'store')
     assert world.run(store=store)[-1] == OK

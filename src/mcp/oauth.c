@@ -269,6 +269,8 @@ void mcp_oauth_give_up(struct mcp_oauth *o)
 
 int mcp_oauth_forget(struct mcp_oauth *o, struct err *e)
 {
-	mcp_oauth_give_up(o);
-	return oauth_token_forget(o, e);
+	int rc = oauth_token_forget(o, e);
+
+	mcp_oauth_give_up(o); /* who hears of it may ask for headers at once */
+	return rc;
 }

@@ -142,11 +142,15 @@ static int acquire(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
-/* The word of somebody else that the grant needs. */
+/* The word of somebody else that the grant needs. 1 where who was asked for it has ended the flow. */
 static int get_assertion(struct mcp_oauth *o, struct err *e)
 {
+	enum oauth_state state = o->state;
+	unsigned round = o->round;
 	const char *text = o->opt.handler->assertion(o->opt.owner, o->issuer.issuer);
 
+	if (o->state != state || o->round != round)
+		return 1;
 	oauth_authorize_end(o);
 	if (!text || !oauth_is_opaque(str_of(text), OAUTH_TOKEN_MAX))
 		return err_set(e, ERR_UNAUTHORIZED, "there is no identity to show to %.120s",
@@ -157,6 +161,8 @@ static int get_assertion(struct mcp_oauth *o, struct err *e)
 
 static int go_on(struct mcp_oauth *o, struct err *e)
 {
+	int rc;
+
 	switch (o->opt.grant) {
 	case MCP_OAUTH_CODE:
 		return oauth_authorize_start(o, e);
@@ -165,8 +171,9 @@ static int go_on(struct mcp_oauth *o, struct err *e)
 		return oauth_device_start(o, e);
 	case MCP_OAUTH_ENTERPRISE:
 	case MCP_OAUTH_WORKLOAD:
-		if (get_assertion(o, e) < 0)
-			return -1;
+		rc = get_assertion(o, e);
+		if (rc != 0)
+			return rc;
 		break;
 	case MCP_OAUTH_CLIENT_CREDENTIALS:
 		break;

@@ -659,6 +659,33 @@ def test_who_sees_our_secret_first_is_the_only_one(world, tmp_path, grant):
     assert len(named) == 1 and lines[-1].startswith('error denied') and evil.count('/token') == 0
 
 
+@pytest.mark.parametrize('leave', ['give_up', 'forget', 'close'])
+@pytest.mark.parametrize('answers', [True, False])
+def test_who_is_asked_for_a_word_leaves(world, leave, answers):
+    world.auth.clients['me'] = {}
+    word = world.auth.new('jwt') if answers else None
+    lines = world.run(grant='workload', client_id='me', word=word, leave=leave, requests=2)
+    assert world.auth.count('/token') == 0 and OK not in lines
+    assert lines == [] if leave == 'close' else lines[-1].startswith('error cancelled'), lines
+
+
+def test_forgotten_token_is_not_renewed(world, tmp_path):
+    """Who hears that a login was given up asks for headers at once: there is no token any more."""
+    store, served = str(tmp_path / 'store'), world.server.serve
+    world.auth.answer_with = {'expires_in': 1}
+    assert world.run(store=store)[-1] == OK
+    world.server.needs = ['more']
+
+    def slow(q):
+        if q.headers.get('Authorization'):
+            time.sleep(1.1)
+        return served(q)
+    world.server.on['/mcp'] = slow
+    lines = world.run(store=store, requests=2, forget_amid=1)
+    errors = [line for line in lines if line.startswith('error')]
+    assert len(errors) == 2 and all(line.startswith('error cancelled') for line in errors), lines
+
+
 PRIVATE = ['http://10.0.0.1/', 'https://10.0.0.1/', 'https://169.254.169.254/', 'https://[fd00::1]/',
            'https://[::ffff:10.0.0.1]/', 'https://192.168.1.1:8443/', 'https://167772161/']
 

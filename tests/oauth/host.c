@@ -38,6 +38,7 @@ static struct {
 	bool give_up; /* the person will not */
 	bool forget; /* at the end */
 	bool forget_amid; /* when the browser is out */
+	const char *leave; /* when a word is asked for: "give_up", "forget", "close" */
 	const char *say; /* the person's client id */
 	const char *say_key, *say_method; /* and what it is proven with */
 	const char *word; /* of the platform or provider */
@@ -248,6 +249,15 @@ static void on_settled(void *owner, const struct err *e)
 
 static const char *on_assertion(void *owner, const char *audience)
 {
+	const char *leave = setup.leave ? setup.leave : "";
+	struct err e;
+
+	if (strcmp(leave, "give_up") == 0)
+		mcp_oauth_give_up(oauth);
+	else if (strcmp(leave, "forget") == 0 && mcp_oauth_forget(oauth, &e) < 0)
+		printf("not forgotten: %s\n", e.msg);
+	else if (strcmp(leave, "close") == 0)
+		close_all();
 	return setup.word;
 }
 
@@ -296,6 +306,7 @@ static const struct {
 	{ .name = "say_key", .text = &setup.say_key },
 	{ .name = "say_method", .text = &setup.say_method },
 	{ .name = "word", .text = &setup.word },
+	{ .name = "leave", .text = &setup.leave },
 	{ .name = "requests", .number = &setup.requests },
 	{ .name = "at_once", .number = &setup.at_once },
 	{ .name = "step_ms", .number = &setup.oauth.step_ms },

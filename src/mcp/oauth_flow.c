@@ -314,12 +314,42 @@ void oauth_flow_granted(struct mcp_oauth *o, struct oauth_token_answer *a)
 		finish(o, NULL);
 }
 
-/* The refresh token is of no use: log in again, if a refusal is what began it. */
+static bool is_one_of(const char *word, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What says that a refresh token will never be of use again, and what that it will be later. */
+static bool is_final(const char *word)
+{
+	static const char *const words[] = { "invalid_grant", "invalid_client",
+					     "unauthorized_client" };
+
+	return is_one_of(word, words, ARRAY_LEN(words));
+}
+
+static bool is_passing(const char *word)
+{
+	static const char *const words[] = { "temporarily_unavailable", "server_error", "slow_down",
+					     "use_dpop_nonce" };
+
+	return is_one_of(word, words, ARRAY_LEN(words));
+}
+
+/* The refresh token is of no use now: log in again, if a refusal is what began it. It is kept unless the word
+ * is final: a server may dislike something else, and a person's login is lost easily. */
 static int without_refresh(struct mcp_oauth *o, const char *word, struct err *e)
 {
 	struct oauth_token none = { .access = NULL };
 
-	if (oauth_token_drop_refresh(o, e) < 0)
+	if (is_passing(word))
+		return err_set(e, ERR_TRANSPORT, "the token endpoint does not refresh now: %s",
+			       word);
+	if (is_final(word) && oauth_token_drop_refresh(o, e) < 0)
 		return -1;
 	if (strcmp(word, "invalid_client") == 0 && o->me == &o->client &&
 	    oauth_register_forget(o, e) < 0)

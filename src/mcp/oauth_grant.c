@@ -147,6 +147,12 @@ static int take(struct mcp_oauth *o, struct str body, struct err *e)
 	return rc;
 }
 
+/* A server in trouble; to a device, 429 may say no more than slow_down. */
+static bool is_in_trouble(const struct mcp_oauth *o, int status)
+{
+	return status >= 500 || (status == 429 && o->state == OAUTH_REFRESH);
+}
+
 static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const struct err *why)
 {
 	struct err e = why ? *why : ERR_INIT;
@@ -167,7 +173,7 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 	    ++o->nonce_tries <= NONCE_TRIES) {
 		if (oauth_grant_start(o, &e) < 0)
 			oauth_flow_failed(o, &e);
-	} else if (word[0] && a->status < 500) {
+	} else if (word[0] && !is_in_trouble(o, a->status)) {
 		oauth_flow_refused(o, word);
 	} else if (a->status != 200) {
 		err_set(&e, ERR_TRANSPORT, "the token endpoint answered with HTTP %d", a->status);

@@ -283,6 +283,28 @@ def test_refresh_that_is_refused_leads_to_a_login(world, tmp_path):
     assert world.auth.count('/authorize') == 2
 
 
+@pytest.mark.parametrize('status, word, logins', [
+    (429, 'temporarily_unavailable', 1), (400, 'slow_down', 1), (400, 'temporarily_unavailable', 1),
+    (429, 'invalid_grant', 1), (503, 'invalid_grant', 1), (400, 'use_dpop_nonce', 1), (400, 'server_error', 1),
+    (400, 'invalid_request', 2), (400, 'invalid_grant', 2), (401, 'unauthorized_client', 2)])
+def test_refresh_token_is_not_lost_for_a_server_in_trouble(world, tmp_path, status, word, logins):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store)[-1] == OK
+    world.auth.tokens.clear()
+
+    def trouble(q):
+        return (status, {}, {'error': word}) if q.form['grant_type'] == 'refresh_token' else world.auth.token(q)
+    world.auth.on['/token'] = trouble
+    lines = world.run(store=store)
+    assert world.auth.count('/authorize') == logins
+    if logins == 2:
+        assert lines[-1] == OK
+        return
+    failed(lines, 'transport_failed')
+    world.auth.on['/token'] = world.auth.token
+    assert world.run(store=store) == [OK] and world.auth.count('/authorize') == 1
+
+
 def test_kept_token_is_used_at_once(world, tmp_path):
     store = str(tmp_path / 'store')
     assert world.run(store=store)[-1] == OK

@@ -340,16 +340,35 @@ static bool is_passing(const char *word)
 	return is_one_of(word, words, ARRAY_LEN(words));
 }
 
+/* Whether another process has a token in place of what could not be refreshed: 0, or 1 and it goes on with
+ * that. Of two that refresh at once one is refused, and must not undo what the other has kept. */
+static int take_another(struct mcp_oauth *o, struct err *e)
+{
+	int rc = oauth_token_load(o, e);
+
+	if (rc <= 0)
+		return rc;
+	if (!oauth_token_is_old(&o->token)) {
+		finish(o, NULL);
+		return 1;
+	}
+	return may_refresh(o) ? refresh(o, e) < 0 ? -1 : 1 : 0;
+}
+
 /* The refresh token is of no use now: log in again, if a refusal is what began it. It is kept unless the word
  * is final: a server may dislike something else, and a person's login is lost easily. */
 static int without_refresh(struct mcp_oauth *o, const char *word, struct err *e)
 {
 	struct oauth_token none = { .access = NULL };
+	int rc;
 
 	if (is_passing(word))
 		return err_set(e, ERR_TRANSPORT, "the token endpoint does not refresh now: %s",
 			       word);
-	if (is_final(word) && oauth_token_drop_refresh(o, e) < 0)
+	rc = take_another(o, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (is_final(word) && o->token.refresh && oauth_token_drop_refresh(o, e) < 0)
 		return -1;
 	if (strcmp(word, "invalid_client") == 0 && o->me == &o->client &&
 	    oauth_register_forget(o, e) < 0)

@@ -305,6 +305,23 @@ def test_refresh_token_is_not_lost_for_a_server_in_trouble(world, tmp_path, stat
     assert world.run(store=store) == [OK] and world.auth.count('/authorize') == 1
 
 
+def test_two_processes_refresh_at_once(world, tmp_path):
+    """Only one has a new token of it; the other takes that and does not write its own over it."""
+    store, run = str(tmp_path / 'store'), []
+    assert world.run(store=store)[-1] == OK
+    world.auth.tokens.clear()
+
+    def meanwhile(q):
+        if not run:
+            run.append(True)
+            run.append(world.run(store=store))
+        return world.auth.token(q)
+    world.auth.on['/token'] = meanwhile
+    assert world.run(store=store) == [OK] and run[1] == [OK]
+    world.auth.tokens.clear()
+    assert world.run(store=store) == [OK] and world.auth.count('/authorize') == 1
+
+
 def test_kept_token_is_used_at_once(world, tmp_path):
     store = str(tmp_path / 'store')
     assert world.run(store=store)[-1] == OK

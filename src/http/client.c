@@ -28,6 +28,7 @@ struct http_client {
 		soon; /* in place of a timer that is due: one after the other, they would starve the loop */
 	CURLM *multi;
 	char *unix_socket;
+	char *no_proxy;
 	unsigned connect_ms;
 	size_t header_max;
 	bool public_only, loopback_too;
@@ -125,8 +126,8 @@ static void end(struct http_exchange *x, CURLcode code)
 {
 	struct err e = ERR_INIT;
 
-	if (!x->cancelled && code == CURLE_OK)
-		tell_head(x);
+	if (code == CURLE_OK && !x->headed)
+		code = CURLE_WEIRD_SERVER_REPLY; /* it ended within its headers */
 	unlist(x); /* on_end may close the client */
 	if (!x->cancelled) {
 		if (code != CURLE_OK)
@@ -228,6 +229,7 @@ static void handle_gone(struct http_client *c)
 	if (c->on_closed)
 		c->on_closed(c->owner);
 	free(c->unix_socket);
+	free(c->no_proxy);
 	free(c);
 }
 
@@ -277,16 +279,28 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *
 	return 0;
 }
 
+/* Ours, beside what the environment excludes: the option replaces that. */
+static char *no_proxy(void)
+{
+	const char *theirs = getenv("no_proxy") ?: getenv("NO_PROXY") ?: "";
+	char *all;
+
+	if (strcmp(theirs, "*") == 0)
+		return strdup(theirs);
+	return asprintf(&all, "localhost,127.0.0.1,::1,%s", theirs) < 0 ? NULL : all;
+}
+
 struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_options *o,
 				    struct err *e)
 {
 	struct http_client *c = calloc(1, sizeof(*c));
 	CURLM *multi = c && curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
-	char *path = o->unix_socket ? strdup(o->unix_socket) : NULL;
+	char *path = o->unix_socket ? strdup(o->unix_socket) : NULL, *direct = no_proxy();
 
-	if (!multi || (o->unix_socket && !path)) {
+	if (!multi || !direct || (o->unix_socket && !path)) {
 		if (multi)
 			curl_multi_cleanup(multi);
+		free(direct);
 		free(path);
 		free(c);
 		out_of_memory(e);
@@ -295,6 +309,7 @@ struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_op
 	*c = (struct http_client){ .loop = loop,
 				   .multi = multi,
 				   .unix_socket = path,
+				   .no_proxy = direct,
 				   .connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS,
 				   .header_max = o->header_max ? o->header_max : HEADER_MAX,
 				   .public_only = o->public_only,
@@ -473,7 +488,7 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
 	/* no cancel waits for a silent name server */
 	curl_easy_setopt(x->easy, CURLOPT_QUICK_EXIT, 1L);
-	curl_easy_setopt(x->easy, CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
+	curl_easy_setopt(x->easy, CURLOPT_NOPROXY, c->no_proxy);
 	curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_ms);
 	curl_easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(x->easy, CURLOPT_HEADERDATA, x);

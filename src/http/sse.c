@@ -4,6 +4,8 @@
 
 #define BOM "\xef\xbb\xbf"
 
+enum { KEEP = 64 << 10 }; /* a larger buffer is given back once it is empty */
+
 void sse_init(struct sse_reader *r, size_t max)
 {
 	if (!max)
@@ -24,10 +26,17 @@ static void take_text(char *to, struct str value)
 	to[value.n] = '\0';
 }
 
+static void empty(struct buf *b)
+{
+	if (b->cap > KEEP)
+		buf_fini(b);
+	b->n = 0;
+}
+
 void sse_restart(struct sse_reader *r)
 {
-	r->line.n = 0;
-	r->data.n = 0;
+	empty(&r->line);
+	empty(&r->data);
 	r->type[0] = '\0';
 	take_text(r->next_id, str_of(r->id));
 	r->begun = r->after_cr = r->given = false;
@@ -93,11 +102,14 @@ static int take_line(struct sse_reader *r, struct str line, struct sse_event *re
 	return take_field(r, name, value, e);
 }
 
+/* The first of either: not one after the other, or a text of many of one is searched for the other at each. */
 static const char *line_end(struct str s)
 {
-	const char *lf = memchr(s.p, '\n', s.n);
-
-	return memchr(s.p, '\r', lf ? (size_t)(lf - s.p) : s.n) ?: lf;
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '\n' || s.p[i] == '\r')
+			return s.p + i;
+	}
+	return NULL;
 }
 
 static void skip(struct str *s, size_t n)
@@ -140,7 +152,7 @@ int sse_next(struct sse_reader *r, struct str *input, struct sse_event *ret, str
 
 	if (r->given) {
 		r->given = false;
-		r->data.n = 0;
+		empty(&r->data);
 		r->type[0] = '\0';
 	}
 	while ((rc = cut_line(r, input, &line, e)) > 0) {
@@ -148,7 +160,7 @@ int sse_next(struct sse_reader *r, struct str *input, struct sse_event *ret, str
 			skip(&line, strlen(BOM));
 		r->begun = true;
 		rc = take_line(r, line, ret, e);
-		r->line.n = 0;
+		empty(&r->line);
 		if (rc)
 			break;
 	}

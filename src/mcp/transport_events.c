@@ -8,6 +8,7 @@
 enum {
 	NOTES_MAX = 512, /* under way; over it what is no request is dropped */
 	NOTE_IDLE_MS = 30000, /* for the server to take one */
+	NOTE_LINGER_MS = 1000, /* for it to end its answer to that */
 };
 
 /* One message on its way. */
@@ -18,6 +19,7 @@ struct note {
 	struct mcp_pending *pending; /* NULL: none, or it is wanted no more */
 	struct mcp_trip *trip;
 	int status;
+	bool request, taken;
 	struct err why; /* it can't be sent; told later */
 	struct http_header headers[2];
 	uv_timer_t timer;
@@ -32,7 +34,7 @@ struct mcp_events {
 	char *version; /* the session's; NULL before */
 	int status;
 	struct note *notes;
-	unsigned n_notes;
+	unsigned n_notes; /* that are no requests: those have the client's bound */
 	bool closing;
 	struct err why; /* it can't even be asked; told later */
 	uv_timer_t timer;
@@ -57,7 +59,7 @@ static void note_free(struct note *n)
 	*n->at = n->next;
 	if (n->next)
 		n->next->at = n->at;
-	n->v->n_notes--;
+	n->v->n_notes -= !n->request;
 	uv_close((uv_handle_t *)&n->timer, on_note_closed);
 }
 
@@ -79,12 +81,21 @@ static void on_note_timer(uv_timer_t *timer)
 {
 	struct note *n = timer->data;
 
-	note_fail(n, &n->why);
+	if (n->taken)
+		note_free(n);
+	else
+		note_fail(n, &n->why);
 }
 
+/* It was taken; the rest of the answer is waited for only so that the connection can be used again. */
 static void on_note_head(void *owner, struct mcp_trip *t)
 {
-	((struct note *)owner)->status = mcp_trip_status(t);
+	struct note *n = owner;
+
+	n->status = mcp_trip_status(t);
+	n->taken = n->status >= 200 && n->status < 300;
+	if (n->taken)
+		uv_timer_start(&n->timer, on_note_timer, NOTE_LINGER_MS, 0);
 }
 
 static void on_note_end(void *owner, struct mcp_trip *t, struct str text, const struct err *e)
@@ -93,7 +104,7 @@ static void on_note_end(void *owner, struct mcp_trip *t, struct str text, const 
 	struct err why;
 
 	n->trip = NULL;
-	if (!e && n->status >= 200 && n->status < 300) {
+	if (n->taken) {
 		note_free(n);
 		return;
 	}
@@ -105,7 +116,7 @@ static void on_note_end(void *owner, struct mcp_trip *t, struct str text, const 
 static const struct mcp_trip_events note_events = { .on_head = on_note_head,
 						    .on_end = on_note_end };
 
-static struct note *note_new(struct mcp_events *v, struct str text)
+static struct note *note_new(struct mcp_events *v, struct str text, bool request)
 {
 	struct note *n = calloc(1, sizeof(*n));
 	char *copy = n ? malloc(text.n + 1) : NULL;
@@ -115,11 +126,13 @@ static struct note *note_new(struct mcp_events *v, struct str text)
 		return NULL;
 	}
 	memcpy(copy, text.p, text.n);
-	*n = (struct note){ .v = v, .text = copy, .next = v->notes, .at = &v->notes };
+	*n = (struct note){
+		.v = v, .text = copy, .request = request, .next = v->notes, .at = &v->notes
+	};
 	if (n->next)
 		n->next->at = &n->next;
 	v->notes = n;
-	v->n_notes++;
+	v->n_notes += !request;
 	uv_timer_init(v->loop, &n->timer);
 	n->timer.data = n;
 	return n;
@@ -136,8 +149,8 @@ static void keep_version(struct mcp_events *v, const char *version)
 /* A request without memory for it ends by its time. */
 void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 {
-	bool fits = m->kind == MCP_OUT_REQUEST || v->n_notes < NOTES_MAX;
-	struct note *n = v->endpoint && !v->closing && fits ? note_new(v, m->text) : NULL;
+	bool request = m->kind == MCP_OUT_REQUEST, fits = request || v->n_notes < NOTES_MAX;
+	struct note *n = v->endpoint && !v->closing && fits ? note_new(v, m->text, request) : NULL;
 	struct mcp_trip_spec spec = {
 		.method = "POST", .url = v->endpoint, .any_type = true, .idle_ms = NOTE_IDLE_MS
 	};
@@ -158,12 +171,18 @@ void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 		uv_timer_start(&n->timer, on_note_timer, 0, 0);
 }
 
-/* The message itself can't be taken back; its way is not waited for. */
+/* Answered or not: nobody waits for it to be taken. */
 void mcp_events_let_go(struct mcp_events *v, struct mcp_pending *p)
 {
-	for (struct note *n = v->notes; n; n = n->next) {
-		if (n->pending == p)
-			n->pending = NULL;
+	struct note *next;
+
+	for (struct note *n = v->notes; n; n = next) {
+		next = n->next;
+		if (n->pending != p)
+			continue;
+		n->pending = NULL;
+		if (!n->taken)
+			note_free(n);
 	}
 }
 

@@ -138,6 +138,7 @@ static bool read_message(struct post *p, const struct mcp_client_out *m)
 	memcpy(p->text, m->text.p, m->text.n);
 	p->n = m->text.n;
 	p->request = m->kind == MCP_OUT_REQUEST;
+	p->f->n_posts -= p->request;
 	p->pending = m->pending;
 	p->modern = m->modern;
 	p->is_initialize = m->is_initialize;
@@ -163,6 +164,7 @@ static void keep_version(struct mcp_fetch *f, const char *version)
 void mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m)
 {
 	struct post *p;
+	bool fits;
 
 	if (f->closing)
 		return;
@@ -170,8 +172,8 @@ void mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m)
 		forget_session(f);
 	else if (!m->modern && m->version)
 		keep_version(f, m->version);
-	p = m->kind == MCP_OUT_REQUEST || f->n_posts < POSTS_MAX ? mcp_post_new(f, POST_MESSAGE)
-								 : NULL;
+	fits = m->kind == MCP_OUT_REQUEST || m->opens_stream || f->n_posts < POSTS_MAX;
+	p = fits ? mcp_post_new(f, POST_MESSAGE) : NULL;
 	if (!p || !read_message(p, m)) {
 		log_warn("mcp fetch: a message is dropped: too many, or no memory");
 		if (p)

@@ -43,7 +43,7 @@ struct mcp_fetch {
 	struct mcp_fetch_options o;
 	uv_loop_t *loop;
 	struct post *posts;
-	unsigned n_posts;
+	unsigned n_posts; /* that are no requests: those have the client's bound */
 	char *session, *version; /* of the legacy session; may be NULL */
 	unsigned generation; /* of sessions */
 	unsigned losses; /* of them, one after the other */

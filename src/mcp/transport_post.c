@@ -37,7 +37,7 @@ static void unlist(struct post *p)
 	*p->at = p->next;
 	if (p->next)
 		p->next->at = p->at;
-	p->f->n_posts--;
+	p->f->n_posts -= !p->request;
 	if (p->f->initialized == p)
 		p->f->initialized = NULL;
 }
@@ -78,7 +78,7 @@ struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind)
 	if (p->next)
 		p->next->at = &p->next;
 	f->posts = p;
-	f->n_posts++;
+	f->n_posts++; /* until it is known to be a request */
 	return p;
 }
 
@@ -161,6 +161,11 @@ static bool lost_its_session(const struct post *p, struct str text)
 							 mentions(text, "not initialized")));
 }
 
+static const struct err forgotten = {
+	ERR_TRANSPORT,
+	"the server has forgotten the session; the call may have been carried out",
+};
+
 /* Several may hear of it at once; f->session is there for the first of them. */
 static void lose_session(struct post *p)
 {
@@ -183,11 +188,8 @@ static void end_lost(struct post *p)
 	struct mcp_fetch *f = p->f;
 	struct err e;
 
-	if (p->state == RESUMING) {
-		err_set(&e, ERR_TRANSPORT,
-			"the server has forgotten the session; the call may have been carried out");
-		fail(p, &e);
-	}
+	if (p->state == RESUMING)
+		fail(p, &forgotten);
 	if (p->dead)
 		return;
 	if (p->generation == f->generation) {
@@ -207,6 +209,11 @@ static void on_timer(uv_timer_t *timer)
 {
 	struct post *p = timer->data;
 
+	if (p->state == RESUMING && p->generation > 0 &&
+	    (!p->f->session || p->generation != p->f->generation)) {
+		p->why = forgotten;
+		p->state = FAILED;
+	}
 	enter(p);
 	if (p->state == FAILED)
 		fail(p, &p->why);
@@ -261,10 +268,17 @@ static void end_stream(struct post *p, struct str text, const struct err *e)
 	p->state = DONE;
 }
 
+/* Whatever is said with these, it is not the server's answer to the message. */
+static bool is_of_the_door(int status)
+{
+	return status == 401 || status == 403 || status == 429 || (status >= 502 && status <= 504);
+}
+
 static void end_text(struct post *p, struct str text)
 {
 	bool failure = p->status < 200 || p->status >= 300;
-	bool taken = text.n > 0 && (text.p[0] == '{' || (p->request && !failure));
+	bool taken = text.n > 0 && !is_of_the_door(p->status) &&
+		     (text.p[0] == '{' || (p->request && !failure));
 	struct err e;
 
 	if (taken && take_message(p, text))
@@ -363,8 +377,10 @@ static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev
 	take_message(p, ev->data);
 	if (!leave(p))
 		return;
-	if (p->state == DONE)
+	if (p->state == DONE && !uv_is_active((uv_handle_t *)&p->timer))
 		uv_timer_start(&p->timer, on_timer, LINGER_MS, 0);
+	else if (p->state == DONE)
+		return;
 	else if (p->request && !p->pending)
 		mcp_post_free(p); /* let go meanwhile */
 }
@@ -391,7 +407,7 @@ static void add_legacy(struct post *p, struct heads *h, bool get)
 {
 	struct mcp_fetch *f = p->f;
 
-	if (p->is_initialize)
+	if (p->is_initialize && !get)
 		return;
 	add(p, h, "Mcp-Session-Id", str_of(f->session));
 	add(p, h, "MCP-Protocol-Version", p->version.p ? p->version : str_of(f->version));

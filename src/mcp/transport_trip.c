@@ -178,7 +178,7 @@ static int take_events(struct mcp_trip *t, struct str bytes, struct err *e)
 static int take_text(struct mcp_trip *t, struct str bytes, struct err *e)
 {
 	if (!is_failure(t))
-		return buf_add(&t->text, bytes.p, bytes.n, e);
+		return t->spec.any_type ? 0 : buf_add(&t->text, bytes.p, bytes.n, e);
 	if (t->text.n + bytes.n <= FAILURE_TEXT_MAX)
 		return buf_add(&t->text, bytes.p, bytes.n, e);
 	finish(t, NULL);

@@ -30,7 +30,7 @@ struct mcp_trip_spec {
 	size_t headers_n;
 	struct str body; /* STR_NONE: none */
 	struct sse_reader *sse; /* of events; NULL: they are an error */
-	bool any_type; /* what the answer says is of no interest */
+	bool any_type; /* what the answer says is of no interest, unless it is a failure */
 	unsigned idle_ms; /* 0: the server may be silent for ever */
 };
 

@@ -66,10 +66,12 @@ def bad(host, hostile_http, everything, request):
     ('a redirect', lambda r: reply('302 Found', Location='http://169.254.169.254/latest/meta-data/'), 'transport_failed'),
     ('a redirect that keeps the method', lambda r: reply('307 x', Location='http://169.254.169.254/'), 'transport_failed'),
     ('headers without end', lambda r: b'HTTP/1.1 200 OK\r\n' + b'X: y\r\n' * 100000, 'too_large'),
+    ('headers that end in their middle', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n', 'transport_failed'),
     ('a wrong length', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: -1\r\n\r\n', None),
     ('gzip', lambda r: reply(body=gzip.compress(b'x' * 100 * MIB), Content_Encoding='gzip'), 'invalid_arguments'),
     ('gzip of events', lambda r: events(Content_Encoding='gzip') + gzip.compress(b'\n' * 100 * MIB), 'invalid_arguments'),
     ('403', lambda r: reply('403 Forbidden', '{}'), 'denied'), ('401', lambda r: reply('401 Unauthorized'), 'unauthorized'),
+    ('403 in JSON', lambda r: error(r, -32000, status='403 Forbidden'), 'denied'),
     ('413', lambda r: reply('413 Too Large'), 'too_large'), ('429', lambda r: reply('429 Slow Down'), 'limit_exceeded'),
 ], ids=lambda v: v if isinstance(v, str) and ' ' in v else None)
 def test_lies(bad, host, name, act, code):
@@ -117,6 +119,24 @@ def test_an_answer_twice_and_one_of_another(bad):
     assert link.text('now') == 'first'
     assert link.text('x') == 'x'
     until(lambda: link.about()['strays'] >= 1, what='the strays')
+
+
+def test_a_stream_that_goes_on_after_its_answer(bad):
+    """Each of them has its connection closed in time, however much more it says."""
+    ended = []
+
+    def act(request):
+        yield events(event(answer_of(request)))
+        try:
+            for i in range(2000):
+                time.sleep(0.01)
+                yield event({'jsonrpc': '2.0', 'method': 'notifications/more'}).encode()
+        finally:
+            ended.append(1)
+    link = bad(act)
+    for _ in range(3):
+        assert link.text('now') == 'well'
+    until(lambda: len(ended) == 3, what='the ends of the connections')
 
 
 def test_a_stream_that_is_not_ended_after_its_answer(bad):
@@ -453,6 +473,23 @@ def test_a_post_that_is_refused(old, status, code):
     link = old(lambda r: reply(status, Location='http://169.254.169.254/'), lambda m: [])
     assert link.call('now')['error'] == code
     assert link.about()['pending'] == 0
+
+
+def test_posts_whose_answers_never_end(old):
+    ended = []
+
+    def act(_request):
+        yield b'HTTP/1.1 202 Accepted\r\nContent-Type: text/plain\r\n\r\n'
+        try:
+            for _ in range(2000):
+                time.sleep(0.01)
+                yield b'x'
+        finally:
+            ended.append(1)
+    link = old(act, lambda m: [answered(m)])
+    for _ in range(3):
+        assert link.text('now') == 'well'
+    until(lambda: len(ended) == 3, what='the ends of the connections')
 
 
 def test_an_answer_that_is_there_before_its_post_is_accepted(old):

@@ -212,20 +212,18 @@ static void headers(struct mcp_auth *a, struct mcp_auth_ask *ask, const char *me
 		fail(ask, &e);
 }
 
-/* A server that wants another nonce in each proof; the same one again is none. 1: send again. */
+/* 1: send again. The nonce may be the one that we have: others may have brought it since this request went out.
+ * One that is never taken, TRIES_MAX ends. */
 static int take_nonce(struct mcp_oauth *o, const struct oauth_challenge *c, struct str nonce,
 		      struct err *e)
 {
-	char was[OAUTH_NONCE_MAX + 1];
-
-	memcpy(was, o->nonce_server, sizeof(was));
 	if (strcmp(c->error, "use_dpop_nonce") != 0) {
 		oauth_dpop_nonce(o->nonce_server, nonce);
 		return 0;
 	}
 	if (!o->token.dpop)
 		return 0;
-	if (!oauth_dpop_nonce(o->nonce_server, nonce) || strcmp(was, o->nonce_server) == 0)
+	if (!oauth_dpop_nonce(o->nonce_server, nonce))
 		return err_set(e, ERR_UNAUTHORIZED,
 			       "the server wants a nonce and gives none that it takes");
 	return 1;

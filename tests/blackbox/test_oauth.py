@@ -426,6 +426,21 @@ def test_dpop_nonces(world):
     assert world.auth.count('/token') == 2
 
 
+def test_dpop_nonce_that_is_new_to_all_at_once(world, tmp_path):
+    with_dpop(world)
+    store = str(tmp_path / 'store')
+    world.server.nonce = 'n1'
+    assert world.run(store=store)[-1] == OK
+    world.server.nonce, served, both = 'n2', world.server.serve, threading.Barrier(2, timeout=20)
+
+    def together(q):
+        if served(q)[0] == 401:
+            both.wait()
+        return served(q)
+    world.server.on['/mcp'] = together
+    assert world.run(store=store, requests=2, at_once=2) == [OK, OK]
+
+
 def test_dpop_is_not_for_servers_that_do_not_know_it(world):
     world.auth.meta['dpop_signing_alg_values_supported'] = ['ES256']
     assert world.run()[-1] == OK

@@ -277,8 +277,6 @@ static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int sta
 		return rc;
 	if (o->state != OAUTH_IDLE)
 		return 0;
-	if (!serial && o->used)
-		serial = o->serial;
 	if (o->token.access && serial != o->serial)
 		return 1;
 	if (check_worth(o, status, &c, more, e) < 0)

@@ -401,6 +401,29 @@ def test_scope_by_metadata_and_offline_access(world):
     assert world.auth.last('/authorize').query['scope'] == 'a b'
 
 
+def test_late_refusal_of_what_went_out_without_a_token(world):
+    served, bare, let_in = world.server.serve, [], threading.Event()
+
+    def late(q):
+        answer = served(q)
+        if answer[0] == 200:
+            let_in.set()
+            assert late_one.wait(20)
+        else:
+            bare.append(q)
+            if len(bare) == 2:
+                assert let_in.wait(20)
+                late_one_soon()
+        return answer
+
+    def late_one_soon():
+        threading.Timer(0.5, late_one.set).start()
+    late_one = threading.Event()
+    world.server.on['/mcp'] = late
+    assert world.run(grant='client_credentials', requests=2, at_once=2, **mine(world)) == [OK, OK]
+    assert world.auth.count('/token') == 1
+
+
 # --- DPoP -----------------------------------------------------------------------------------------
 
 def with_dpop(world):

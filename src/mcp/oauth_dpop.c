@@ -27,6 +27,11 @@ static enum sign_alg choose(unsigned offered)
 					  : SIGN_ALGS;
 }
 
+bool oauth_dpop_is_on(const struct mcp_oauth *o)
+{
+	return o->state == OAUTH_REFRESH ? o->token.dpop : o->dpop;
+}
+
 /* A server that can't read proofs would be lost to us with bound tokens, so both have to be for it. */
 int oauth_dpop_decide(struct mcp_oauth *o, struct err *e)
 {
@@ -47,8 +52,9 @@ int oauth_dpop_decide(struct mcp_oauth *o, struct err *e)
 	if (!must && !o->resource.dpop && !o->challenge.dpop && !o->token.dpop)
 		return 0;
 	if (o->dpop_key && !sign_key_can(o->dpop_key, alg)) {
-		sign_key_free(o->dpop_key);
-		o->dpop_key = NULL;
+		sign_key_free(take_ptr(o->dpop_key));
+		if (o->token.dpop)
+			oauth_token_fini(&o->token);
 	}
 	if (!o->dpop_key)
 		o->dpop_key = sign_key_new(alg, e);

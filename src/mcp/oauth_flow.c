@@ -130,7 +130,7 @@ static int acquire(struct mcp_oauth *o, struct err *e)
 	enum mcp_oauth_grant grant = o->opt.grant;
 
 	o->nonce_tries = 0;
-	if (choose_scope(o, e) < 0)
+	if (choose_scope(o, e) < 0 || oauth_dpop_decide(o, e) < 0)
 		return -1;
 	if (grant == MCP_OAUTH_CODE && prepare_code(o, e) < 0)
 		return -1;
@@ -274,8 +274,6 @@ static int found(struct mcp_oauth *o, struct err *e)
 	rc = try_kept(o, e);
 	if (rc != 0)
 		return rc;
-	if (oauth_dpop_decide(o, e) < 0)
-		return -1;
 	if (may_refresh(o))
 		return refresh(o, e);
 	if (!o->by_refusal)

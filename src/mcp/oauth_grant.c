@@ -28,7 +28,7 @@ static struct target target_of(const struct mcp_oauth *o)
 				.methods = o->issuer.methods,
 				.algs = o->issuer.jwt_algs,
 				.audience = o->issuer.issuer,
-				.proof = o->dpop };
+				.proof = oauth_dpop_is_on(o) };
 }
 
 /* --- the forms --- */
@@ -121,9 +121,9 @@ static int check_exchange(struct mcp_oauth *o, struct oauth_token_answer *t, str
 
 static int check_token(struct mcp_oauth *o, const struct oauth_token_answer *t, struct err *e)
 {
-	if (t->not_access || (t->dpop && !o->dpop))
+	if (t->not_access || (t->dpop && !oauth_dpop_is_on(o)))
 		return err_set(e, ERR_INVALID, "token_type is not what was asked for");
-	if (!t->dpop && o->dpop &&
+	if (!t->dpop && oauth_dpop_is_on(o) &&
 	    (o->opt.dpop == MCP_OAUTH_DPOP_ALWAYS || o->resource.dpop_required))
 		return err_set(e, ERR_DENIED, "the token is not bound by DPoP, and must be");
 	return 0;
@@ -169,7 +169,7 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 	}
 	oauth_dpop_nonce(o->nonce_issuer, a->nonce);
 	oauth_refusal_read(a->body, word); /* some say it with 200 */
-	if (strcmp(word, "use_dpop_nonce") == 0 && a->nonce.n > 0 && o->dpop &&
+	if (strcmp(word, "use_dpop_nonce") == 0 && a->nonce.n > 0 && oauth_dpop_is_on(o) &&
 	    ++o->nonce_tries <= NONCE_TRIES) {
 		if (oauth_grant_start(o, &e) < 0)
 			oauth_flow_failed(o, &e);

@@ -222,7 +222,7 @@ struct mcp_oauth {
 	bool used, accepted; /* the token was sent; a request with it went through */
 	bool recalled; /* the store was asked what it has */
 	struct sign_key *dpop_key;
-	bool dpop; /* tokens are asked for bound to it */
+	bool dpop; /* new tokens are asked for bound to it; a refresh does as its token is */
 	char nonce_issuer[OAUTH_NONCE_MAX + 1];
 	char nonce_server[OAUTH_NONCE_MAX + 1];
 };
@@ -261,8 +261,11 @@ int oauth_grant_start(struct mcp_oauth *o, struct err *e) MUST_USE;
 /* Appends a proof for a request; token: what it is sent with, or STR_NONE. */
 int oauth_dpop_proof(struct mcp_oauth *o, const char *method, const char *url, struct str token,
 		     const char *nonce, struct buf *to, struct err *e) MUST_USE;
-/* Whether tokens are to be bound, by what was found; makes the key. */
+/* Whether a new token is to be bound, by what was found; makes the key. A token that is bound to a key that is
+ * of no use for that is gone. */
 int oauth_dpop_decide(struct mcp_oauth *o, struct err *e) MUST_USE;
+/* Whether what is asked for now is bound. */
+bool oauth_dpop_is_on(const struct mcp_oauth *o);
 /* Keeps a nonce if it is one. */
 bool oauth_dpop_nonce(char to[OAUTH_NONCE_MAX + 1], struct str nonce);
 

@@ -464,6 +464,29 @@ def test_dpop_nonce_that_is_new_to_all_at_once(world, tmp_path):
     assert world.run(store=store, requests=2, at_once=2) == [OK, OK]
 
 
+def test_kept_dpop_token_is_refreshed_with_a_proof(world, tmp_path):
+    """Also by a process that has it from another one, and has never asked for one itself."""
+    with_dpop(world)
+    store, served, run = str(tmp_path / 'store'), world.server.serve, []
+    world.auth.answer_with = {'expires_in': 2}
+
+    def meanwhile(q):
+        answer = served(q)
+        if answer[0] == 401 and not run:
+            run.append(True)
+            run.append(world.run(store=store))
+        elif answer[0] == 200 and len(run) == 2:
+            run.append(True)
+            time.sleep(2.1)
+        return answer
+    assert world.run(store=store)[-1] == OK
+    world.auth.tokens.clear()
+    world.server.on['/mcp'] = meanwhile
+    assert world.run(store=store, requests=2) == [OK, OK] and run == [True, [OK], True]
+    refreshes = [q for q in world.auth.seen if q.form.get('grant_type') == 'refresh_token']
+    assert len(refreshes) == 2 and world.auth.count('/authorize') == 1
+
+
 def test_dpop_is_not_for_servers_that_do_not_know_it(world):
     world.auth.meta['dpop_signing_alg_values_supported'] = ['ES256']
     assert world.run()[-1] == OK

@@ -177,6 +177,13 @@ static void set(struct mcp_oauth *o, struct oauth_token *t)
 	*t = (struct oauth_token){ .access = NULL };
 }
 
+/* Whether it is of the kind that the owner wants. */
+static bool is_wanted(const struct mcp_oauth *o, const struct oauth_token *t)
+{
+	return !(o->opt.dpop == MCP_OAUTH_DPOP_ALWAYS && !t->dpop) &&
+	       !(o->opt.dpop == MCP_OAUTH_DPOP_NEVER && t->dpop);
+}
+
 /* Names are taken over in any case. 1 where it is there. */
 static int load(struct mcp_oauth *o, char *issuer, char *resource, char *client,
 		struct oauth_token *t, struct err *e)
@@ -191,7 +198,9 @@ static int load(struct mcp_oauth *o, char *issuer, char *resource, char *client,
 	if (token_name(issuer, resource, client, &name, e) < 0)
 		return -1;
 	rc = get(o, &name, &d, e);
-	return rc <= 0 ? rc : read_token(o, json_root(d), t, e) < 0 ? -1 : 1;
+	if (rc <= 0)
+		return rc;
+	return read_token(o, json_root(d), t, e) < 0 ? -1 : is_wanted(o, t);
 }
 
 int oauth_token_load(struct mcp_oauth *o, struct err *e)

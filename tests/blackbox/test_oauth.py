@@ -503,6 +503,18 @@ def test_dpop_never_and_always(world):
     failed(world.run(dpop='always'), 'denied', 'DPoP')
 
 
+def test_kept_token_of_the_other_kind_is_none(world, tmp_path):
+    store = str(tmp_path / 'store')
+    assert world.run(store=store, dpop='never')[-1] == OK
+    with_dpop(world)
+    seen = len(world.server.seen)
+    assert world.run(store=store, dpop='always')[-1] == OK
+    assert not any(q.headers.get('Authorization', '').startswith('Bearer') for q in world.server.seen[seen:])
+    seen = len(world.server.seen)
+    assert world.run(store=store, dpop='never')[-1] == OK
+    assert not any(q.headers.get('DPoP') for q in world.server.seen[seen:])
+
+
 def test_dpop_nonce_for_ever(world):
     with_dpop(world)
     count = iter(range(1000))

@@ -1,6 +1,6 @@
 /*
  * Dynamic client registration, RFC 7591; where there is none, or it refuses, the person is asked for a client
- * id. What comes of it is kept by issuer, with the redirect URI that it is for.
+ * id. What comes of it is kept by issuer and grant, with the redirect URI that it is for.
  */
 #include "base/log.h"
 #include "mcp/oauth_impl.h"
@@ -36,7 +36,9 @@ static char *dup_text(const struct json_val *v, const char *key, bool *failed)
 
 static int name_of(struct mcp_oauth *o, struct buf *to, struct err *e)
 {
-	return buf_addf(to, e, "client\n%s", o->issuer.issuer);
+	const char *what = o->opt.grant == MCP_OAUTH_DEVICE ? "\ndevice" : "";
+
+	return buf_addf(to, e, "client\n%s%s", o->issuer.issuer, what);
 }
 
 static int take_record(struct mcp_oauth *o, const struct json_val *v, struct err *e)

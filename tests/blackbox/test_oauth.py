@@ -363,6 +363,17 @@ def test_registration_is_kept_and_its_port_with_it(world, tmp_path):
     assert len(uris) == 2 and uris[0] == uris[1]
 
 
+def test_registration_is_for_its_grant(world, tmp_path):
+    store = str(tmp_path / 'store')
+    world.auth.meta['device_authorization_endpoint'] = f'{world.auth.url}/device'
+    for grant in ('device', 'code', 'device', 'code'):
+        world.auth.tokens.clear()
+        world.auth.refreshes.clear()
+        assert world.run(store=store, grant=grant)[-1] == OK
+    asked = [json.loads(q.body)['grant_types'][0] for q in world.auth.seen if q.path == '/register']
+    assert len(asked) == 2 and asked[0].endswith(':device_code') and asked[1] == 'authorization_code'
+
+
 def test_forgotten_client_registers_anew(world, tmp_path):
     store = str(tmp_path / 'store')
     assert world.run(store=store)[-1] == OK

@@ -265,15 +265,28 @@ static int read_lists(const struct json_val *v, struct oauth_issuer *s, struct e
 	return 0;
 }
 
+static bool is_printable(const char *text)
+{
+	while (*text >= ' ' && *text < 0x7f)
+		text++;
+	return !*text;
+}
+
 static int check_issuer(const char *is, const char *must, bool or_slash, struct err *e)
 {
 	size_t n = strlen(must);
+	struct oauth_url u;
+	struct err unused;
 
 	if (!is)
 		return wrong("issuer", "there", e);
 	if (strcmp(is, must) == 0 ||
 	    (or_slash && strncmp(is, must, n) == 0 && strcmp(is + n, "/") == 0))
 		return 0;
+	if (oauth_url_read(str_of(is), "issuer", &u, &unused) <
+	    0) /* any text, which is not for others */
+		return err_set(e, ERR_DENIED, "the metadata of %.90s are those of another issuer",
+			       must);
 	return err_set(e, ERR_DENIED, "the metadata of %.90s are those of another issuer, %.90s",
 		       must, is);
 }
@@ -460,6 +473,8 @@ int oauth_device_read(struct str text, bool loopback_ok, struct arena *a, struct
 		return -1;
 	if (!o.user_code || !*o.user_code || strlen(o.user_code) > CODE_MAX || !o.url)
 		return wrong("user_code", "there with verification_uri", e);
+	if (!is_printable(o.user_code)) /* it is shown, on a terminal too */
+		return wrong("user_code", "printable ASCII", e);
 	if (get_secret(v, "device_code", &o.code, e) < 0)
 		return -1;
 	if (!o.code)

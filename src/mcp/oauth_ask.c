@@ -237,13 +237,11 @@ static bool is_hopeless(const struct mcp_oauth *o)
 }
 
 /* Whether asking for a token again may help: 0, or why not. */
-static int check_worth(struct mcp_oauth *o, int status, const struct oauth_challenge *c, bool more,
+static int check_worth(struct mcp_oauth *o, const struct oauth_challenge *c, bool more,
 		       struct err *e)
 {
 	const char *said = c->scope[0] ? c->scope : o->resource.scope ? o->resource.scope : "";
 
-	if (status == 403 && !more)
-		return err_set(e, ERR_DENIED, "the server forbids it");
 	if (more && o->token.origin == OAUTH_GRANTED && o->token.access &&
 	    oauth_scope_covers(str_of(o->token.wanted), str_of(said)))
 		return err_set(
@@ -254,6 +252,12 @@ static int check_worth(struct mcp_oauth *o, int status, const struct oauth_chall
 		return err_set(e, ERR_UNAUTHORIZED,
 			       "the server refuses the token that was just issued for it");
 	return 0;
+}
+
+/* It went out with another token than ours is now. */
+static bool is_stale(const struct mcp_oauth *o, uintptr_t serial)
+{
+	return o->token.access && serial != o->serial;
 }
 
 /* 0: wait, 1: send again. */
@@ -275,11 +279,13 @@ static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int sta
 	rc = take_nonce(o, &c, nonce, e);
 	if (rc != 0)
 		return rc;
+	if (status == 403 && !more && (o->state != OAUTH_IDLE || !is_stale(o, serial)))
+		return err_set(e, ERR_DENIED, "the server forbids it");
 	if (o->state != OAUTH_IDLE)
 		return 0;
-	if (o->token.access && serial != o->serial)
+	if (is_stale(o, serial))
 		return 1;
-	if (check_worth(o, status, &c, more, e) < 0)
+	if (check_worth(o, &c, more, e) < 0)
 		return -1;
 	o->challenge = c;
 	o->by_refusal = true;

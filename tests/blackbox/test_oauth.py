@@ -706,6 +706,21 @@ def test_forbidden_is_forbidden(world):
     assert not world.auth.seen
 
 
+def test_forbidden_does_not_wait_for_a_login(world):
+    served, bare = world.server.serve, []
+
+    def forbid(q):
+        bare.append(q)
+        if len(bare) == 1:
+            return served(q)
+        time.sleep(1)  # the browser is out by then
+        return 403, {}, {}
+    world.server.on['/mcp'] = forbid
+    lines = world.run(off=1, person_ms=4000, requests=2, at_once=2)
+    errors = [line for line in lines if line.startswith('error')]
+    assert [line.split()[1] for line in errors] == ['denied', 'timeout'], lines
+
+
 def test_authorization_server_that_changes(world):
     """Registered at one, the server names another: what the first gave us is not shown to the second."""
     second = type(world.auth)()

@@ -241,11 +241,13 @@ int seal_open(const struct seal_ring *r, struct buf *to, struct str text, struct
 	size_t n = 0;
 	autofree unsigned char *raw = decode(text, &n, e);
 	const unsigned char *body;
+	int rc;
 
 	if (!raw || decrypt(r, raw, n, context, e) < 0)
 		return -1;
 	body = raw + HEAD_BYTES + NONCE_BYTES;
-	if (now > get_be64(body))
-		return err_set(e, ERR_TIMEOUT, "the sealed text has expired");
-	return buf_add(to, body + EXPIRY_BYTES, n - OVERHEAD, e);
+	rc = now > get_be64(body) ? err_set(e, ERR_TIMEOUT, "the sealed text has expired")
+				  : buf_add(to, body + EXPIRY_BYTES, n - OVERHEAD, e);
+	sodium_memzero(raw, n);
+	return rc;
 }

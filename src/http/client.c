@@ -8,6 +8,7 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "http/address.h"
 #include "http/url.h"
@@ -82,13 +83,18 @@ static void unlist(struct http_exchange *x)
 		curl_multi_remove_handle(x->client->multi, x->easy);
 }
 
+/* Headers and bodies may be of those that let us in somewhere. */
 static void exchange_free(struct http_exchange *x)
 {
 	if (!x)
 		return;
 	unlist(x);
 	curl_easy_cleanup(x->easy);
+	for (struct curl_slist *l = x->headers; l; l = l->next)
+		explicit_bzero(l->data, strlen(l->data));
 	curl_slist_free_all(x->headers);
+	if (x->body)
+		explicit_bzero(x->body, x->body_n);
 	free(x->body);
 	free(x);
 }
@@ -429,6 +435,7 @@ static int add_header(struct http_exchange *x, const struct http_header *f, stru
 	if (asprintf(&line, "%s: %.*s", f->name, STR_ARG(f->value)) < 0)
 		return out_of_memory(e);
 	list = curl_slist_append(x->headers, line);
+	explicit_bzero(line, strlen(line));
 	if (!list)
 		return out_of_memory(e);
 	x->headers = list;

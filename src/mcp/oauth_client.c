@@ -104,7 +104,8 @@ static int prove_jwt(const struct oauth_client *c, unsigned algs, const char *au
 	if (alg == SIGN_ALGS)
 		return err_set(e, ERR_DENIED,
 			       "the authorization server takes no signature of our private key");
-	if (oauth_jwt_client(c, alg, audience, &jwt, e) < 0)
+	if (!buf_reserve(&jwt, OAUTH_PROOF_MAX, e) ||
+	    oauth_jwt_client(c, alg, audience, &jwt, e) < 0)
 		return -1;
 	if (oauth_form_add(form, "client_assertion_type",
 			   STR_LIT("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),

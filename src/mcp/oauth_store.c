@@ -200,16 +200,15 @@ static struct seal_ring *read_key(int fd, struct err *e)
 	char key[SEAL_KEY_BYTES + 1];
 	ssize_t n = pread(fd, key, sizeof(key), 0);
 
-	if (n != SEAL_KEY_BYTES) {
+	if (n != SEAL_KEY_BYTES)
 		damaged(e);
-		return NULL;
-	}
-	ring = seal_ring_new(e);
+	else
+		ring = seal_ring_new(e);
 	if (ring && seal_ring_add(ring, (struct str){ key, SEAL_KEY_BYTES }, e) < 0)
-		return NULL;
+		seal_ring_free(take_ptr(ring));
+	explicit_bzero(key, sizeof(key));
 	if (ring)
 		seal_ring_trim(ring);
-	explicit_bzero(key, sizeof(key));
 	return take_ptr(ring);
 }
 
@@ -305,6 +304,7 @@ static int make_key(int folder, struct err *e)
 {
 	char bytes[SEAL_KEY_BYTES];
 	bool no_key, no_tokens;
+	int rc;
 	autoclose int key = open_own(folder, "key", O_RDONLY, &no_key, e), tokens = -1;
 
 	if (!no_key)
@@ -317,10 +317,9 @@ static int make_key(int folder, struct err *e)
 					    "to log in anew");
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return err_sys(e, errno, "make the key of the token store");
-	if (write_new(folder, "key", (struct str){ bytes, sizeof(bytes) }, false, e) < 0)
-		return -1;
+	rc = write_new(folder, "key", (struct str){ bytes, sizeof(bytes) }, false, e);
 	explicit_bzero(bytes, sizeof(bytes));
-	return 0;
+	return rc;
 }
 
 struct mcp_oauth_store *mcp_oauth_store_new(struct err *e)

@@ -41,12 +41,26 @@ static bool is_hidden(uint32_t c)
 	return false;
 }
 
-/* One character or broken part at the front of s, which is not empty; its bytes. */
+/* Bytes at the front of s that are printable ASCII: most of most texts. */
+static size_t plain(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] >= ' ' && s.p[n] < 0x7f)
+		n++;
+	return n;
+}
+
+/* Some plain ones, one character or one broken part at the front of s, which is not empty; its bytes. */
 static size_t put_char(FILE *out, struct str s)
 {
-	size_t n;
+	size_t n = plain(s);
 	uint32_t c;
 
+	if (n > 0) {
+		fwrite(s.p, 1, n, out);
+		return n;
+	}
 	if (!utf8_next(s, &n)) {
 		for (size_t i = 0; i < n; i++)
 			fprintf(out, "\\x%02x", (unsigned char)s.p[i]);
@@ -115,12 +129,14 @@ void safe_text(FILE *out, struct str s, unsigned indent)
 static void put_json(FILE *out, struct str s)
 {
 	while (s.n > 0) {
-		size_t n;
-		uint32_t c;
+		size_t n = plain(s);
+		uint32_t c = ' ';
 
-		if (!utf8_next(s, &n))
-			n = 1;
-		c = char_of(s.p, n);
+		if (n == 0) {
+			if (!utf8_next(s, &n))
+				n = 1;
+			c = char_of(s.p, n);
+		}
 		if (!is_hidden(c))
 			fwrite(s.p, 1, n, out);
 		else if (c > 0xffff)

@@ -58,6 +58,19 @@ static inline void *mem_zalloc(size_t n)
 	return p ? memset(p, 0, n) : NULL;
 }
 
+/* A copy of n bytes, NULs among them too, and a NUL behind it. */
+static inline char *mem_dup(const void *p, size_t n)
+{
+	char *copy = malloc(n + 1);
+
+	if (!copy)
+		return NULL;
+	if (n > 0)
+		memcpy(copy, p, n);
+	copy[n] = '\0';
+	return copy;
+}
+
 static inline int take_fd(int *fd)
 {
 	int taken = *fd;

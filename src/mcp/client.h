@@ -250,7 +250,7 @@ int mcp_client_start(struct mcp_client *c, const struct mcp_client_transport *t,
 		     enum mcp_era era, const char *version, struct err *e) MUST_USE;
 
 /* A message came. p: the request on whose stream it came, NULL where there is none. True where it was
- * the answer to a request that waited for one; of a batch: one of it. */
+ * the answer that p waited for, or where p is NULL any request; of a batch: one of it. */
 bool mcp_client_message(struct mcp_client *c, struct mcp_pending *p, struct str text);
 
 /* The answer of p can't come any more. A JSON-RPC error that comes with an HTTP status of failure is a

@@ -22,7 +22,7 @@ static struct mcp_question *read_question(struct mcp_pending *p, struct str key,
 	const struct json_val *params = json_get(request, "params");
 	int kind = mcp_question_find(json_str(json_get(request, "method")), params);
 
-	if (!q || !(q->key = strndup(key.p, key.n))) {
+	if (!q || !(q->key = mem_dup(key.p, key.n))) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}

@@ -80,32 +80,35 @@ static struct mcp_pending *find_answered(const struct mcp_client *c, struct mcp_
 	bool nameless = m->error && (m->id.n == 0 || m->id.json[0] == '"');
 
 	if (!q && nameless)
-		q = p ? p : m->id.n == 0 ? c->first : NULL;
+		q = p ? p : m->id.n == 0 && !c->t->streams ? c->first : NULL;
 	/* a modern stream is one request's alone */
 	if (q && p && q != p && c->era == MCP_MODERN)
 		q = NULL;
 	return q && mcp_pending_awaits(q) ? q : NULL;
 }
 
-static bool take_answer(struct mcp_client *c, struct mcp_pending *p, struct mcp_in *in,
+/* True where it was the answer to `asked`, on whose stream it came, or came on nobody's. */
+static bool take_answer(struct mcp_client *c, struct mcp_pending *asked, struct mcp_in *in,
 			const struct json_val *v, const struct rpc_msg *m)
 {
+	struct mcp_pending *p = find_answered(c, asked, m);
+	bool awaited = !asked || p == asked;
 	struct mcp_answer a = { .result = m->result, .fault = m->error };
 	const struct err wrong = { ERR_INVALID, "the server answered with no object" };
 	int64_t code = RPC_INTERNAL_ERROR;
 
-	p = find_answered(c, p, m);
 	if (!p) {
 		c->strays++;
 		return false;
 	}
 	mcp_pending_unlist(p);
 	p->resent = false;
-	if (p != c->first)
+	if (p != c->first &&
+	    !p->inner) /* what we ask by ourselves in each session proves nothing */
 		c->relapses = 0;
 	if (m->result && json_type(m->result) != JSON_OBJECT) {
 		mcp_pending_fail(p, &wrong);
-		return true;
+		return awaited;
 	}
 	if (m->result)
 		a.text = mcp_raw_member(in->text, v, "result");
@@ -114,7 +117,7 @@ static bool take_answer(struct mcp_client *c, struct mcp_pending *p, struct mcp_
 		code = RPC_INTERNAL_ERROR;
 	a.code = m->error ? (int)code : 0;
 	p->answered(p, in, &a);
-	return true;
+	return awaited;
 }
 
 /* It is no message; but the request whose id it has will get no other answer. */

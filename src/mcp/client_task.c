@@ -225,10 +225,9 @@ static int follow_new(struct mcp_pending *p, struct str id, struct err *e)
 		return err_set(e, ERR_INVALID, "the server's task has no id that could be used");
 	p->task = calloc(1, sizeof(*p->task));
 	if (p->task)
-		p->task->id = malloc(id.n);
+		p->task->id = mem_dup(id.p, id.n);
 	if (!p->task || !p->task->id)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	memcpy(p->task->id, id.p, id.n);
 	p->task->id_n = id.n;
 	p->task->begun_ms = mcp_client_now(p->client);
 	return 0;

@@ -103,7 +103,7 @@ static int learn(struct mcp_known *t, const struct mcp_client *c, const struct j
 	struct str name = json_str(json_get(tool, "name"));
 
 	t->name_n = name.n;
-	t->name = strndup(name.p, name.n);
+	t->name = mem_dup(name.p, name.n);
 	if (!t->name)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	t->task = read_tasking(tool);

@@ -125,6 +125,26 @@ static void test_answers_in_their_order(void **state)
 	assert_int_equal(withdrawals, 0);
 }
 
+/* Keys are a server's own, with whatever in them: they come back as they were, and nothing else does. */
+static void test_keys_of_any_bytes(void **state)
+{
+	static const char key[] = "\0"
+				  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	struct err e;
+
+	script_begin(MODERN, &lines);
+	call();
+	say("{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"resultType\":\"input_required\","
+	    "\"inputRequests\":{\"\\u0000%s\":{\"method\":\"roots/list\"}}}}",
+	    id_of("tools/call"), key + 1);
+	assert_int_equal(mcp_question_answer(question, STR_LIT("{\"roots\":[]}"), &e), 0);
+	assert_int_equal(count_sent("tools/call"), 2);
+	assert_non_null(json_get_str(
+		json_get(json_get(last_sent("tools/call"), "params"), "inputResponses"),
+		(struct str){ key, sizeof(key) - 1 }));
+	script_end();
+}
+
 /* --- questions of legacy servers --- */
 
 static void test_requests_of_servers(void **state)
@@ -264,6 +284,8 @@ static void test_session_lost(void **state)
 
 static void test_sessions_that_never_last(void **state)
 {
+	struct err e;
+
 	script_begin("2025-11-25", &streams);
 	for (unsigned i = 0; i < 10; i++) {
 		now += 60 * 1000;
@@ -279,6 +301,25 @@ static void test_sessions_that_never_last(void **state)
 	mcp_client_session_lost(client, NULL);
 	assert_int_equal(overs, 1);
 	assert_int_equal(over_err.code, ERR_TRANSPORT);
+	script_end();
+
+	/* not even with an answer to what is asked at once in each */
+	script_begin("2025-11-25", &streams);
+	assert_int_equal(mcp_client_set_level(client, MCP_ERROR, &e), 0);
+	say_result("logging/setLevel", "{}");
+	for (unsigned i = 0; i < 5 && overs == 0; i++) {
+		mcp_client_session_lost(client, NULL);
+		say_result("initialize", HELLO);
+		say_result("logging/setLevel", "{}");
+	}
+	assert_int_equal(overs, 1);
+	script_end();
+
+	/* an error that names no request is of the stream that it came on */
+	script_begin("2025-11-25", &streams);
+	mcp_client_session_lost(client, NULL);
+	say("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"\"}}");
+	assert_int_equal(overs, 0);
 	script_end();
 
 	script_begin("2025-11-25", &streams);
@@ -600,6 +641,7 @@ int main(void)
 		cmocka_unit_test(test_bad_questions),
 		cmocka_unit_test(test_too_many_questions),
 		cmocka_unit_test(test_answers_in_their_order),
+		cmocka_unit_test(test_keys_of_any_bytes),
 		cmocka_unit_test(test_requests_of_servers),
 		cmocka_unit_test(test_nothing_offered),
 		cmocka_unit_test(test_urls),

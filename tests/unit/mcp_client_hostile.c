@@ -505,6 +505,24 @@ static void test_headers(void **state)
 	script_end();
 }
 
+/* Legacy streams may carry anything; only its own answer ends one. */
+static void test_answer_on_another_stream(void **state)
+{
+	struct mcp_pending *a, *b;
+
+	script_begin("2025-11-25", &streams);
+	a = call();
+	b = call();
+	assert_false(say_on(a, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":" DONE "}",
+			    (int)int_at(nth_sent("tools/call", 0), "id")));
+	assert_int_equal(got.done, 1);
+	assert_true(say_on(a, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":" DONE "}",
+			   (int)int_at(nth_sent("tools/call", 1), "id")));
+	assert_int_equal(got.done, 2);
+	assert_ptr_not_equal(a, b);
+	script_end();
+}
+
 static void test_header_mismatch(void **state)
 {
 	script_begin(MODERN, &streams);
@@ -777,6 +795,7 @@ int main(void)
 		cmocka_unit_test(test_too_many_entries),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_answer_on_another_stream),
 		cmocka_unit_test(test_header_mismatch),
 		cmocka_unit_test(test_output_schema),
 		cmocka_unit_test(test_old_schema),

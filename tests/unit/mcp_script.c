@@ -285,15 +285,16 @@ void script_open(const char *version, const struct mcp_client_transport *t)
 
 void script_begin(const char *version, const struct mcp_client_transport *t)
 {
+	bool modern = strcmp(version, MODERN) == 0;
 	char text[1024];
 
 	script_open(version, t);
 	snprintf(text, sizeof(text),
-		 is_modern(version) ? "{\"supportedVersions\":[\"%s\"],\"capabilities\":%s}"
-				    : "{\"protocolVersion\":\"%s\",\"capabilities\":%s,"
-				      "\"serverInfo\":{\"name\":\"h\",\"version\":\"1\"}}",
+		 modern ? "{\"supportedVersions\":[\"%s\"],\"capabilities\":%s}"
+			: "{\"protocolVersion\":\"%s\",\"capabilities\":%s,"
+			  "\"serverInfo\":{\"name\":\"h\",\"version\":\"1\"}}",
 		 version, ABLE);
-	assert_true(say_result(is_modern(version) ? "server/discover" : "initialize", text));
+	assert_true(say_result(modern ? "server/discover" : "initialize", text));
 	assert_int_equal(readies, 1);
 	assert_string_equal(mcp_client_version(client), version);
 }

@@ -248,16 +248,17 @@ static void test_while_replacing(void **state)
 static void test_deleted_but_open(void **state)
 {
 	struct sandbox *sb = make(NULL), *child;
-	struct ran *r =
-		ran_shell(sb, "echo kept > f; exec 3<>f; rm f; while ! test -e go; do sleep 0.02;"
-			      "done; cat <&3");
+	struct ran *r = ran_shell(sb,
+				  "echo kept > f; exec 3<>f; rm f; echo; while ! test -e go; do "
+				  "sleep 0.02; done; cat <&3");
 
-	wait_ms(100);
+	while (!r->out.n)
+		wait_ms(10);
 	child = fork_of(sb, 1)->children[0];
 	assert_string_equal(sh(child, "ls -A"), "");
 	put(sb, "go", "");
 	ran_wait(r);
-	assert_string_equal(buf_str(&r->out).p, "kept\n");
+	assert_string_equal(buf_str(&r->out).p, "\nkept\n");
 }
 
 /* Shared memory and mapped files are files too. */

@@ -98,6 +98,7 @@ static const struct metric metrics[] = {
 	METRIC("holt_http_refused_total", "counter", http.refused,
 	       "Requests that the door refused."),
 	METRIC("holt_http_slow_total", "counter", http.slow, "Clients that were too slow."),
+	METRIC("holt_http_body_bytes", "gauge", http.body_bytes, "Memory for bodies of requests."),
 	METRIC("holt_http_streams", "gauge", http.streams, "Open event streams."),
 	METRIC("holt_http_websockets", "gauge", http.websockets, "Open WebSockets."),
 	METRIC("holt_sandboxes", "gauge", box.live, "Sandboxes that live."),

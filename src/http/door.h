@@ -114,7 +114,6 @@ struct http_server {
 	size_t n_listeners;
 	struct conn conns; /* ring */
 	struct http_stats stats;
-	size_t bodies; /* bytes kept of all */
 	struct rate *rates, *failures; /* of principals; of addresses whose tokens are wrong */
 
 	int watch; /* epoll of suspended connections */

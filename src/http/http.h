@@ -143,6 +143,7 @@ struct http_stats {
 	uint64_t
 		slow; /* streams and WebSockets closed for a full queue, connections past a deadline */
 	unsigned connections, requests, streams, websockets; /* now */
+	size_t body_bytes; /* kept of bodies now */
 };
 void http_server_stats(const struct http_server *srv, struct http_stats *ret);
 

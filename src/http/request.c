@@ -30,7 +30,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 
 static void forget_body(struct http_request *q)
 {
-	q->conn->srv->bodies -= q->body.cap;
+	q->conn->srv->stats.body_bytes -= q->body.cap;
 	buf_fini(&q->body);
 }
 
@@ -94,13 +94,14 @@ static enum MHD_Result take_piece(struct http_request *q, struct str piece)
 	q->received += piece.n;
 	if (!q->wants_body)
 		return q->received > SWALLOW_MAX + q->body.max ? MHD_NO : MHD_YES;
-	if (srv->bodies + piece.n > srv->o.limits.bodies)
-		refuse_body(q, 503, ERR_LIMIT, "other requests keep too much");
-	else if (buf_add(&q->body, piece.p, piece.n, &e) < 0)
+	if (buf_add(&q->body, piece.p, piece.n, &e) < 0) {
 		refuse_body(q, e.code == ERR_TOO_LARGE ? 413 : 503, e.code,
 			    e.code == ERR_TOO_LARGE ? "the body is too large" : "out of memory");
-	else
-		srv->bodies += q->body.cap - before;
+		return MHD_YES;
+	}
+	srv->stats.body_bytes += q->body.cap - before;
+	if (srv->stats.body_bytes > srv->o.limits.bodies)
+		refuse_body(q, 503, ERR_LIMIT, "other requests keep too much");
 	return MHD_YES;
 }
 

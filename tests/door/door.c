@@ -71,6 +71,19 @@ static void run_show(void *owner, struct http_request *q)
 					    .owned = text });
 }
 
+/* How much is kept of bodies at the moment. */
+static void run_kept(void *owner, struct http_request *q)
+{
+	struct http_stats now;
+	char text[32];
+	int n;
+
+	http_server_stats(host.server, &now);
+	n = snprintf(text, sizeof(text), "%zu", now.body_bytes);
+	http_reply(q, &(struct http_reply){
+			      .status = 200, .type = "text/plain", .body = { text, (size_t)n } });
+}
+
 static void run_large(void *owner, struct http_request *q)
 {
 	size_t n = strtoul(http_request_rest(q).p, NULL, 10);
@@ -285,6 +298,7 @@ static const struct http_route route_rows[] = {
 	{ "/show", HTTP_GET, false, false, 0, run_show, "what came" },
 	{ "/below/", HTTP_GET, false, false, 0, run_show, "any path below" },
 	{ "/echo", HTTP_POST, false, false, 0, run_echo, "the body" },
+	{ "/kept", HTTP_GET, false, false, 0, run_kept, "bytes kept of bodies" },
 	{ "/any", HTTP_POST | HTTP_PUT, false, true, 1000, run_echo, "a body of any type" },
 	{ "/large/", HTTP_GET, false, false, 0, run_large, "so many bytes" },
 	{ "/error", HTTP_GET, false, false, 0, run_error, "an error" },

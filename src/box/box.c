@@ -1,24 +1,21 @@
 /*
- * The hub's end of the warden: starting it, its socket, requests and their answers, and what
- * happens when it dies. Requests are sent at once, also before the warden has said that it is
- * ready; the socket keeps them. A warden that dies takes its sandboxes with it; the next create
- * starts another.
+ * What the hub asks of the warden: requests and their answers, and what happens to them when it
+ * dies. Requests are sent at once, also before the warden has said that it is ready; the socket
+ * keeps them. A warden that dies takes its sandboxes with it; the next create starts another
+ * (box_warden.c).
  */
 #include "box/box_impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sock.h"
 
 enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, NETS_MAX = 16, CLOSE_MS = 6000, ASK_MS = 3000 };
 
@@ -120,37 +117,7 @@ static void fail_all(struct box *box, const struct err *err)
 	}
 }
 
-/* ---- the warden's process --------------------------------------------------------------------- */
-
-/* Where the two programs are: beside the running one as built, or in libexec as installed. */
-static int find_libexec(struct box *box, struct err *e)
-{
-	static const char *const places[] = { "", "/../box", "/../libexec/holt", "/../lib/holt" };
-	char self[PATH_MAX], path[PATH_MAX];
-	ssize_t n;
-
-	if (box->config.libexec_dir) {
-		snprintf(box->libexec, sizeof(box->libexec), "%s", box->config.libexec_dir);
-		return 0;
-	}
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n < 0)
-		return err_sys(e, errno, "find the running program");
-	self[n] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		if (snprintf(path, sizeof(path), "%s%s/holt-warden", self, places[i]) <
-			    (int)sizeof(path) &&
-		    access(path, X_OK) == 0) {
-			snprintf(box->libexec, sizeof(box->libexec), "%.480s%s", self, places[i]);
-			return 0;
-		}
-	}
-	return err_set(e, ERR_UNSUPPORTED, "holt-warden is not installed beside holt");
-}
-
-static void on_readable(uv_poll_t *poll, int status, int events);
-static bool read_message(struct box *box);
+/* ---- the warden's end ------------------------------------------------------------------------- */
 
 static void lose_all(struct box *box, const struct err *err)
 {
@@ -172,25 +139,10 @@ static void finish_close(struct box *box)
 		on_closed(arg);
 }
 
-static void drop_socket(struct box *box)
+void box_ended(struct box *box, int status, int signal)
 {
-	if (box->poll) {
-		uv_poll_stop(box->poll);
-		box_close_handle(take_ptr(box->poll));
-	}
-	close_fd(&box->socket);
-}
-
-static void on_warden_exit(uv_process_t *process, int64_t status, int signal)
-{
-	struct box *box = process->data;
 	struct err err = ERR_INIT;
 
-	/* Its last words, why it could not start among them. */
-	while (box->poll && read_message(box))
-		continue;
-	box_close_handle(take_ptr(box->process));
-	drop_socket(box);
 	box->stats.ready = false;
 	box->stats.pool_ready = 0;
 	if (box->state == BOX_CLOSING) {
@@ -201,100 +153,13 @@ static void on_warden_exit(uv_process_t *process, int64_t status, int signal)
 	if (box->start_error.code) {
 		err = box->start_error;
 	} else {
-		log_error("the warden ended (status %d, signal %d)", (int)status, signal);
+		log_error("the warden ended (status %d, signal %d)", status, signal);
 		err_set(&err, ERR_GUEST, "the process that held all sandboxes ended");
 	}
 	lose_all(box, &err);
 }
 
-static int spawn_warden(struct box *box, int socket, struct err *e)
-{
-	char program[600], init[600], *args[] = { program, init, NULL };
-	uv_stdio_container_t stdio[4] = {
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
-		{ .flags = UV_INHERIT_FD, .data.fd = socket },
-	};
-	uv_process_options_t options = {
-		.file = program,
-		.args = args,
-		.stdio = stdio,
-		.stdio_count = 4,
-		.exit_cb = on_warden_exit,
-	};
-	int rc;
-
-	snprintf(program, sizeof(program), "%s/holt-warden", box->libexec);
-	snprintf(init, sizeof(init), "%s/holt-init", box->libexec);
-	box->process = calloc(1, sizeof(*box->process));
-	if (!box->process)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	box->process->data = box;
-	rc = uv_spawn(box->loop, box->process, &options);
-	if (rc < 0) {
-		box_close_handle(take_ptr(box->process));
-		return err_sys(e, -rc, "start holt-warden");
-	}
-	return 0;
-}
-
-/* Sandboxes and connections want descriptors, and the soft limit is low where select() is feared. The process has one
- * limit, whatever number of boxes: this is the one that it was started with. */
-static uint64_t raise_files(void)
-{
-	static uint64_t before;
-	struct rlimit files;
-
-	if (before == 0 && getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		before = files.rlim_cur;
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	return before;
-}
-
-static int send_hello(struct box *box, struct err *e)
-{
-	struct wm_hello m = {
-		.h = { WM_HELLO, 0 },
-		.version = WIRE_VERSION,
-		.pool = box->config.pool,
-		.networks = box->config.networks,
-		.max_sandboxes = box->config.max_sandboxes,
-		.files = raise_files(),
-		.limits = box->config.limits,
-	};
-
-	snprintf(m.allow, sizeof(m.allow), "%s", box->allow);
-	if (send(box->socket, &m, sizeof(m), MSG_NOSIGNAL) < 0)
-		return err_sys(e, errno, "greet the warden");
-	return 0;
-}
-
-static int start_warden(struct box *box, struct err *e)
-{
-	int sockets[2], failed;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-		return err_sys(e, errno, "socketpair");
-	box->socket = sockets[0];
-	box->start_error = ERR_INIT;
-	failed = spawn_warden(box, sockets[1], e);
-	close(sockets[1]);
-	if (failed || send_hello(box, e) < 0) {
-		close_fd(&box->socket);
-		return -1;
-	}
-	box->poll = calloc(1, sizeof(*box->poll));
-	if (!box->poll)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	uv_poll_init(box->loop, box->poll, box->socket);
-	box->poll->data = box;
-	uv_poll_start(box->poll, UV_READABLE, on_readable);
-	box->state = BOX_STARTING;
-	return 0;
-}
+/* ---- the box ---------------------------------------------------------------------------------- */
 
 struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err *e)
 {
@@ -318,8 +183,8 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 	box->stats.tier = "namespace";
 	box->stats.limits = "";
 	snprintf(box->allow, sizeof(box->allow), "%s", config->allow ? config->allow : "");
-	if (limits_complete(&box->config.limits, e) < 0 || find_libexec(box, e) < 0 ||
-	    start_warden(box, e) < 0)
+	if (limits_complete(&box->config.limits, e) < 0 || box_warden_find(box, e) < 0 ||
+	    box_warden_start(box, e) < 0)
 		return NULL;
 	box->close_timer = take_ptr(close_timer);
 	return take_ptr(box);
@@ -350,7 +215,7 @@ void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
 	while (box->sandboxes)
 		sandbox_end(box->sandboxes, &err);
 	fail_all(box, &err);
-	drop_socket(box); /* which tells the warden to end */
+	box_warden_drop(box); /* which tells the warden to end */
 	uv_timer_init(box->loop, box->close_timer);
 	box->close_timer->data = box;
 	if (box->process)
@@ -476,7 +341,7 @@ static void ready(struct box *box, const struct wm_ready *m)
 	box->state = BOX_READY;
 }
 
-static void dispatch(struct box *box, int *fds)
+void box_heard(struct box *box, int *fds)
 {
 	const struct wm_head *h = (const void *)box->message;
 	const struct wm_created *m = (const void *)h;
@@ -508,31 +373,6 @@ static void dispatch(struct box *box, int *fds)
 	default:
 		log_error("the warden said something unknown (%u)", h->type);
 	}
-}
-
-static bool read_message(struct box *box)
-{
-	int fds[WIRE_FORK_MAX];
-	size_t n_fds = WIRE_FORK_MAX;
-	ssize_t n;
-
-	memset(fds, 0xff, sizeof(fds));
-	n = sock_recv(box->socket, box->message, sizeof(box->message), fds, &n_fds, MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (n < (ssize_t)sizeof(struct wm_head)) {
-		uv_poll_stop(box->poll); /* it is ending: on_warden_exit follows */
-		return false;
-	}
-	dispatch(box, fds);
-	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-		close_fd(&fds[i]);
-	return true;
-}
-
-static void on_readable(uv_poll_t *poll, int status, int events)
-{
-	read_message(poll->data);
 }
 
 /* ---- requests --------------------------------------------------------------------------------- */
@@ -582,7 +422,7 @@ static int send_warden(struct box *box, const void *msg, size_t n, struct err *e
 	} while (sent < 0 && errno == EINTR);
 	if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS))
 		return err_set(e, ERR_LIMIT, "too many requests for sandboxes at once");
-	if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) /* on_warden_exit follows */
+	if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) /* box_ended() follows */
 		return err_set(e, ERR_GUEST, ended);
 	return sent < 0 ? err_sys(e, errno, "ask the warden") : 0;
 }
@@ -689,7 +529,7 @@ void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sand
 	if (box->state == BOX_CLOSING)
 		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
 	else if (check_room(box, 1, &e) == 0 &&
-		 (box->state != BOX_DEAD || start_warden(box, &e) == 0))
+		 (box->state != BOX_DEAD || box_warden_start(box, &e) == 0))
 		model = sandbox_new(box, spec, &e);
 	if (model)
 		p = new_pending(box, arg);

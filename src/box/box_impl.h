@@ -1,6 +1,6 @@
 #pragma once
-/* What the hub's side of the engine shares: box.c (the warden), sandbox.c (one sandbox and its
- * init), exec.c, file.c. The contract is in box.h. */
+/* What the hub's side of the engine shares: box.c (requests to the warden), box_warden.c (its
+ * process), sandbox.c (one sandbox and its init), exec.c, file.c. The contract is in box.h. */
 #include <stdbool.h>
 #include <uv.h>
 
@@ -117,8 +117,21 @@ int sandbox_path(const struct sandbox *sb, struct str path, char *at, struct err
 /* Sends the WM_FORK of a pending fork, once it is known whether its source is idle. */
 void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how);
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err);
+/* The warden has said something, which is in box->message; fds are closed afterwards. */
+void box_heard(struct box *box, int *fds);
+/* The warden's process has ended, and what it said last is heard. */
+void box_ended(struct box *box, int status, int signal);
 /* Its init has ended, or has said what no init of ours would say: ends it everywhere. */
 void box_lose(struct sandbox *sb);
+
+/* ---- box_warden.c --------------------------------------------------------------------------- */
+
+/* Finds its program. */
+int box_warden_find(struct box *box, struct err *e) MUST_USE;
+/* Starts it and greets it; requests may be sent at once. */
+int box_warden_start(struct box *box, struct err *e) MUST_USE;
+/* Closes the socket to it. */
+void box_warden_drop(struct box *box);
 
 /* ---- exec.c, file.c ------------------------------------------------------------------------- */
 

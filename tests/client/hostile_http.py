@@ -4,6 +4,7 @@ answer(request) gives the bytes of an answer, or pieces of them one after the ot
 them, unless they end in KEEP. request has method, path, headers (lower case), body, and message: the body's JSON, or None.
 """
 
+import contextlib
 import json
 import socket
 import threading
@@ -64,6 +65,7 @@ class HostileHttp:
         self.answer = answer
         self.requests = []  # all that were made
         self.ended = threading.Event()
+        self.connections = set()
         self.socket = socket.create_server(('127.0.0.1', 0))
         self.url = f'http://127.0.0.1:{self.socket.getsockname()[1]}/mcp'
         self.threads = [threading.Thread(target=self.accept, daemon=True)]
@@ -81,11 +83,13 @@ class HostileHttp:
 
     def serve(self, connection):
         with connection:
+            self.connections.add(connection)
             try:
                 while self.serve_one(connection) is KEEP:
                     pass
             except OSError:
                 pass  # the client has gone
+            self.connections.discard(connection)
 
     def serve_one(self, connection):
         """The last piece of its answer."""
@@ -122,5 +126,8 @@ class HostileHttp:
         self.ended.set()
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
+        for connection in list(self.connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)  # what waits in it would wait on
         for thread in self.threads:
             thread.join(10)

@@ -49,7 +49,7 @@ class Wire:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             self.sock = tls.wrap_socket(self.sock, server_hostname='localhost')
-        self.got = b''
+        self.got = bytearray()
 
     def __enter__(self):
         return self
@@ -69,20 +69,22 @@ class Wire:
         except (ConnectionResetError, BrokenPipeError):
             piece = b''
         if not piece:
-            raise Closed(self.got)
+            raise Closed(bytes(self.got))
         self.got += piece
-
-    def until(self, mark):
-        while mark not in self.got:
-            self.more()
-        head, _, self.got = self.got.partition(mark)
-        return head
 
     def exactly(self, n):
         while len(self.got) < n:
             self.more()
-        head, self.got = self.got[:n], self.got[n:]
+        head = bytes(self.got[:n])
+        del self.got[:n]
         return head
+
+    def until(self, mark):
+        looked = 0  # there is no mark before it
+        while (at := self.got.find(mark, looked)) < 0:
+            looked = max(0, len(self.got) - len(mark) + 1)
+            self.more()
+        return self.exactly(at + len(mark))[:at]
 
     def head(self):
         lines = self.until(b'\r\n\r\n').decode('latin-1').split('\r\n')
@@ -122,7 +124,7 @@ class Wire:
             while True:
                 self.more()
         except Closed:
-            return self.got
+            return bytes(self.got)
 
 
 def request(method='GET', path='/show', *, host='localhost', token=TOKEN, body=None, fields=(), version='HTTP/1.1'):

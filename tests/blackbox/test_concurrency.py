@@ -1,51 +1,59 @@
 """Nothing waits for what has nothing to do with it."""
 
-import time
-
 import pytest
 
 from client import Failed, until
 
 
+def gate(sb):
+    """Whoever reads a line of `go` waits until one is written: somebody holds it open."""
+    sb.sh('mkfifo go; sleep 1000 <>go >/dev/null 2>&1 &')
+
+
+def let_through(sb, n):
+    sb.sh(f'yes "" | head -n {n} >go')
+
+
 def test_a_long_exec_delays_no_other_request(box):
+    """They are answered while it runs, which is until it is cancelled."""
     one, two = box(), box()
     hub = one.client
-    long = one.start('sleep 5; echo long')
-    begun = time.monotonic()
-    pings, execs = [], []
-    while time.monotonic() - begun < 2:
-        pings.append(hub.ping())
+    long = one.start('sleep 600', timeout_seconds=600)
+    until(lambda: one.running('sleep') == 1, what='it')
+    for i in range(50):
+        hub.ping()
         for sb in (one, two):
-            at = time.monotonic()
             assert sb.sh('echo short') == 'short\n'
-            execs.append(time.monotonic() - at)
-        at = time.monotonic()
         assert len(hub.request('tools/list')['result']['tools']) == 6
-        two.write('f', 'x')
-        execs.append(time.monotonic() - at)
-    pings.sort()
-    execs.sort()
-    assert pings[len(pings) // 2] < 0.02 and pings[-1] < 0.5, pings[-5:]
-    assert execs[len(execs) // 2] < 0.1 and execs[-1] < 1, execs[-5:]
+        two.write('f', str(i))
+        assert two.content('f') == str(i)
+    assert long not in hub.arrived
     hub.notify('notifications/cancelled', {'requestId': long})
 
 
 def test_sixty_four_execs_at_once(box):
+    """None ends before all have begun."""
     sbs = [box() for _ in range(4)]
-    calls = [sbs[i % 4].start(f'sleep 1; echo {i}; echo e{i} >&2; exit {i}', timeout_seconds=60) for i in range(64)]
-    begun = time.monotonic()
+    for sb in sbs:
+        gate(sb)
+    calls = [sbs[i % 4].start(f'touch begun-{i}; read x <go; echo {i}; echo e{i} >&2; exit {i}', timeout_seconds=60) for i in range(64)]
+    for sb in sbs:
+        until(lambda sb=sb: sb.sh('ls begun-* 2>/dev/null | wc -l') == '16\n', what='all of them')
+    for sb in sbs:
+        let_through(sb, 16)
     for i, call in enumerate(calls):
         got = sbs[0].client.result(call)
         assert (got['stdout'], got['stderr'], got['exit_code']) == (f'{i}\n', f'e{i}\n', i)
-    assert time.monotonic() - begun < 8
 
 
 def test_answers_come_as_they_are_ready(sb):
-    slow = sb.start('sleep 1; echo slow')
+    gate(sb)
+    slow = sb.start('read x <go; echo slow')
     fast = sb.start('echo fast')
-    sb.client.result(slow)
-    sb.client.result(fast)
-    assert sb.client.arrived[fast] < sb.client.arrived[slow] - 0.5
+    assert sb.client.result(fast)['stdout'] == 'fast\n'
+    assert slow not in sb.client.arrived
+    let_through(sb, 1)
+    assert sb.client.result(slow)['stdout'] == 'slow\n'
 
 
 def test_sixteen_creates_at_once(hub):
@@ -58,17 +66,30 @@ def test_sixteen_creates_at_once(hub):
         hub.result(call)
 
 
+def refused(answer):
+    """At either of the bounds, that of requests and that of calls."""
+    if 'result' in answer and not answer['result'].get('isError'):
+        return False
+    assert 'limit_exceeded' in str(answer), answer
+    return True
+
+
 def test_requests_over_the_bound_are_refused_and_the_others_served(spawn):
+    """None of them ends before all have been sent; some are then given up, so that there is room to let the others through."""
     mcp = spawn('--pool', '0')
     sb = mcp.create()
-    calls = [sb.start('sleep 2', max_output_bytes=1024) for _ in range(300)]
-    refused = 0
-    for call in calls:
-        answer = mcp.wait(call, timeout=40)
-        if 'error' in answer or answer['result'].get('isError'):
-            assert 'limit_exceeded' in str(answer), answer
-            refused += 1
-    assert 0 < refused < 60
+    gate(sb)
+    calls = [sb.start('read x <go; echo served', max_output_bytes=1024, timeout_seconds=100) for _ in range(300)]
+    mcp.request('ping')  # answered or refused, behind all of them
+    given_up, kept = calls[:40], calls[40:]
+    for call in given_up:
+        mcp.notify('notifications/cancelled', {'requestId': call})
+    until(lambda: not refused(mcp.wait(sb.start('true'))), what='room')
+    let_through(sb, len(kept))
+    answers = [mcp.wait(call) for call in kept]
+    served = [answer for answer in answers if not refused(answer)]
+    assert 0 < len(answers) - len(served) < 60
+    assert {answer['result']['structuredContent']['stdout'] for answer in served} == {'served\n'}
     assert sb.sh('echo well') == 'well\n'
 
 
@@ -89,13 +110,11 @@ def test_terminating_twice_at_once(hub, n):
 def test_termination_ends_execs(hub):
     sb = hub.create()
     calls = [sb.start('sleep 100', timeout_seconds=100) for _ in range(5)]
-    begun = time.monotonic()
     sb.terminate()
     for call in calls:
         with pytest.raises(Failed) as e:
             hub.result(call)
         assert e.value.code == 'cancelled'
-    assert time.monotonic() - begun < 2
 
 
 def test_output_of_one_is_not_mixed_with_another(sb):
@@ -105,17 +124,17 @@ def test_output_of_one_is_not_mixed_with_another(sb):
 
 
 def test_floods_from_many_delay_nobody(box):
+    """Others are served while they flow, which is until they are cancelled."""
     one, two = box(), box()
-    floods = [one.start('yes | head -c 200000000', timeout_seconds=20) for _ in range(4)]
-    worst = 0
+    floods = [one.start('yes', timeout_seconds=600) for _ in range(4)]
+    until(lambda: one.running('yes') == 4, what='the floods')
     for _ in range(20):
-        worst = max(worst, one.client.ping())
-        at = time.monotonic()
-        two.sh('true')
-        worst = max(worst, time.monotonic() - at)
-    assert worst < 2
+        one.client.ping()
+        assert two.sh('echo served') == 'served\n'
+    assert one.running('yes') == 4 and not set(floods) & set(one.client.arrived)
     for flood in floods:
-        one.client.result(flood, within=40)
+        one.client.notify('notifications/cancelled', {'requestId': flood})
+    until(lambda: one.running('yes') == 0, what='their end')
 
 
 def test_many_cancelled_at_once_cost_no_sandbox(spawn):

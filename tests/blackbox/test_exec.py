@@ -207,9 +207,10 @@ def test_signals(sb, number):
 
 
 def test_usage(sb):
-    got = sb.argv('python3', '-c', 'import time; x = bytearray(50_000_000)\nt = time.time()\nwhile time.time() - t < 0.3: pass')
-    assert 300 <= got['wall_ms'] < 5000
-    assert 150 <= got['cpu_ms'] < 2000
+    begun = time.monotonic()
+    got = sb.argv('python3', '-c', 'import time; x = bytearray(50_000_000)\nwhile time.process_time() < 0.3: pass')
+    assert 290 <= got['cpu_ms'] <= got['wall_ms'] + 10
+    assert got['wall_ms'] <= 1000 * (time.monotonic() - begun) + 10
     assert 50_000_000 <= got['peak_memory_bytes'] < 100_000_000
 
 
@@ -234,12 +235,10 @@ for _ in range(3):
 
 def test_timeout_kills_the_whole_tree(sb):
     sb.write('hide.py', HIDE)
-    begun = time.monotonic()
     got = sb.exec('setsid sleep 1000 & (sleep 1000 &) ; python3 hide.py; nohup sleep 1000 & trap "" TERM INT HUP; '
                   'while :; do sleep 1000; done', timeout_seconds=1)
     assert got['timed_out'] and got['exit_code'] == 124
-    assert time.monotonic() - begun < 3
-    assert sb.running('sleep') == 0 and sb.running('python3') == 0
+    until(lambda: sb.running('sleep') == 0 and sb.running('python3') == 0, what='the end of what was killed')
 
 
 def test_timeout_of_one_command_spares_the_others(sb):
@@ -257,16 +256,14 @@ def test_output_before_the_timeout_is_kept(sb):
 
 def test_a_fork_bomb_ends_at_its_timeout(box):
     sb = box(pids=64)
-    begun = time.monotonic()
     got = sb.exec(':(){ :|:& };:; sleep 1000', timeout_seconds=2)
-    assert time.monotonic() - begun < 8 and (got['timed_out'] or got['exit_code'])
+    assert got['timed_out'] or got['exit_code']
     until(lambda: sb.exec('echo fine').get('stdout') == 'fine\n' if sb.gone() is None else None, what='a usable sandbox')
 
 
 def test_background_processes_survive_and_hold_nobody_up(sb):
-    begun = time.monotonic()
     got = sb.exec('sleep 1000 & echo started')  # it holds stdout
-    assert got['stdout'] == 'started\n' and time.monotonic() - begun < 5
+    assert got['stdout'] == 'started\n' and not got['timed_out']
     until(lambda: sb.running('sleep') == 1, what='it')
     sb.exec('(while :; do date +%s%N > clock; sleep 0.05; done) >/dev/null 2>&1 &')
     first = until(lambda: sb.exec('cat clock')['stdout'])

@@ -95,8 +95,7 @@ def test_hundred_megabytes(sb):
     digest = sb.sh('sha256sum big')
     begun = time.monotonic()
     got = sb.client.call('sandbox_fork', sandbox=sb.id, replicas=3)
-    took = time.monotonic() - begun
-    assert took < 1 and got['milliseconds'] < took * 1000 + 1
+    assert got['milliseconds'] < 1000 * (time.monotonic() - begun) + 1
     kids = [type(sb)(sb.client, {'sandbox': i}) for i in got['sandboxes']]
     kids[0].sh('printf x | dd of=big bs=1 seek=1000 conv=notrunc 2>/dev/null')
     assert kids[0].sh('sha256sum big') != digest
@@ -123,13 +122,15 @@ def test_a_busy_source_is_copied_at_one_instant(sb):
 
 
 def test_a_busy_source_keeps_its_open_files(sb):
-    run = sb.start('exec 3>log; i=0; while [ $i -lt 20 ]; do echo $i >&3; i=$((i+1)); sleep 0.05; done; echo end')
+    run = sb.start('exec 3>log; i=0; while [ $i -lt 20 ]; do until [ $i -lt 10 -o -e go ]; do sleep 0.05; done; '
+                   'echo $i >&3; i=$((i+1)); sleep 0.05; done; echo end')
     until(lambda: sb.exec('cat log')['stdout'], what='the first line')
     kids = sb.fork(2)
+    sb.write('go', '')
     assert sb.client.result(run)['stdout'] == 'end\n'
     assert sb.sh('wc -l < log') == '20\n'
     for kid in kids:
-        assert 0 < int(kid.sh('wc -l < log')) < 20
+        assert 0 < int(kid.sh('wc -l < log')) <= 10
         kid.sh('echo mine >> log')
     assert sb.sh('wc -l < log') == '20\n'
 

@@ -296,9 +296,7 @@ def test_the_end_of_input_ends_all(start):
     mcp = start('--pool', '0')
     for _ in range(3):
         mcp.create().exec('sleep 1000 >/dev/null 2>&1 &')
-    begun = time.monotonic()
     assert mcp.close() == 0
-    assert time.monotonic() - begun < 3
     assert mcp.said() == ''
 
 

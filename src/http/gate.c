@@ -211,17 +211,6 @@ static const struct {
 	{ "OPTIONS", HTTP_OPTIONS },
 };
 
-static bool matches(const struct http_route *r, struct str path, struct str *ret_rest)
-{
-	size_t n = strlen(r->path);
-	bool below = n > 1 && r->path[n - 1] == '/';
-
-	if (path.n < n || memcmp(path.p, r->path, n) != 0 || (!below && path.n > n))
-		return false;
-	*ret_rest = (struct str){ path.p + n, path.n - n };
-	return true;
-}
-
 /* The names of the methods of the routes at this path. */
 static void name_methods(const struct http_request *q, struct err *why)
 {
@@ -232,7 +221,7 @@ static void name_methods(const struct http_request *q, struct err *why)
 
 	for (size_t t = 0; t < o->n_routes; t++) {
 		for (size_t i = 0; i < o->routes[t].n; i++) {
-			if (matches(&o->routes[t].p[i], q->path, &rest))
+			if (http_path_is(o->routes[t].p[i].path, q->path, &rest))
 				all |= o->routes[t].p[i].methods;
 		}
 	}
@@ -254,7 +243,7 @@ static int check_route(struct http_request *q)
 		for (size_t i = 0; i < o->routes[t].n && !q->route; i++) {
 			const struct http_route *r = &o->routes[t].p[i];
 
-			if (!matches(r, q->path, &q->rest))
+			if (!http_path_is(r->path, q->path, &q->rest))
 				continue;
 			found = true;
 			if (r->methods & q->method) {

@@ -275,6 +275,57 @@ bool http_path_ok(struct str path)
 	return true;
 }
 
+/* From here to the next slash or the end. */
+static struct str segment_at(struct str path, size_t at)
+{
+	size_t end = at;
+
+	while (end < path.n && path.p[end] != '/')
+		end++;
+	return (struct str){ path.p + at, end - at };
+}
+
+bool http_path_is(const char *pattern, struct str path, struct str *ret_rest)
+{
+	const char *p = pattern;
+	size_t at = 0;
+
+	while (*p) {
+		struct str segment = segment_at(path, at);
+
+		if (*p == '{' && segment.n > 0) {
+			p = strchr(p, '}') + 1;
+			at += segment.n;
+		} else if (at == path.n || path.p[at++] != *p++) {
+			return false;
+		}
+	}
+	if (at < path.n && (p == pattern + 1 || p[-1] != '/'))
+		return false;
+	*ret_rest = (struct str){ path.p + at, path.n - at };
+	return true;
+}
+
+struct str http_path_segment(const char *pattern, struct str path, const char *name)
+{
+	size_t at = 0, n = strlen(name);
+
+	for (const char *p = pattern; *p;) {
+		struct str segment = segment_at(path, at);
+
+		if (*p != '{') {
+			p++;
+			at++;
+			continue;
+		}
+		if (strncmp(p + 1, name, n) == 0 && p[n + 1] == '}')
+			return segment;
+		p = strchr(p, '}') + 1;
+		at += segment.n;
+	}
+	return STR_NONE;
+}
+
 /* The bytes of the UTF-8 sequence at s (RFC 3629); 0 where there is none. */
 static size_t utf8_at(struct str s)
 {

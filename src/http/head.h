@@ -40,6 +40,12 @@ bool http_value_ok(struct str value);
  * no bad escape, no escaped control character, and no segment "." or "..", escaped or not. */
 bool http_path_ok(struct str path);
 
+/* Whether a path is that of a route (http.h): *ret_rest is what follows a closing slash. */
+bool http_path_is(const char *pattern, struct str path, struct str *ret_rest);
+
+/* What stands for {name} in a path that matches; STR_NONE where the pattern has no such segment. */
+struct str http_path_segment(const char *pattern, struct str path, const char *name);
+
 /* Decimal digits and nothing else, not too large. */
 bool http_length_parse(struct str text, unsigned long long *ret);
 

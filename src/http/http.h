@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -51,7 +52,9 @@ struct http_header {
 /* ---- routes -------------------------------------------------------------------------------- */
 
 struct http_route {
-	const char *path; /* "/mcp"; "/v1/files/" with a slash at the end: all that is below it */
+	/* "/mcp"; "/v1/files/" with a slash at the end: all that is below it; "/things/{id}/parts": any
+	 * one segment that is not empty. Of several rows that match, the first with the method. */
+	const char *path;
 	unsigned methods; /* of enum http_method; HEAD is not implied by GET */
 	bool open; /* no token needed */
 	bool any_type; /* a body of any Content-Type, or of none */
@@ -62,10 +65,22 @@ struct http_route {
 	const char *doc; /* one line */
 };
 
+/* What an error reply says. */
+struct http_problem {
+	int status;
+	const struct err *e;
+	unsigned retry_after; /* seconds, with 429 and 503; else 0 */
+	struct str path;
+};
+
 struct http_routes {
 	const struct http_route *p; /* borrowed until on_closed */
 	size_t n;
 	void *owner; /* of their run() */
+	/* Where clients expect errors of another form: the front of all such paths, and what writes the
+	 * body of one, which is JSON. NULL for the form above. */
+	const char *below;
+	int (*explain)(const struct http_problem *problem, struct buf *to, struct err *e);
 };
 
 /* ---- the server ---------------------------------------------------------------------------- */
@@ -157,6 +172,9 @@ const struct http_route *http_request_route(const struct http_request *q);
 struct str http_request_path(const struct http_request *q);
 struct str http_request_rest(const struct http_request *q);
 
+/* What stands for {name} of the route's path, not decoded; STR_NONE if its path has no such segment. */
+struct str http_request_segment(const struct http_request *q, const char *name);
+
 /* A field by name, in any case; STR_NONE if absent. Of several the first; count says how many. */
 struct str http_request_header(struct http_request *q, struct str name);
 unsigned http_request_header_count(struct http_request *q, struct str name);
@@ -168,6 +186,11 @@ void http_request_each_header(struct http_request *q,
 
 /* A parameter of the query, decoded; STR_NONE if it is absent or not valid UTF-8. */
 struct str http_request_query(struct http_request *q, struct str name);
+
+/* All of them in their order, decoded; false where one is not valid UTF-8, which ends it. */
+bool http_request_each_query(struct http_request *q,
+			     void (*each)(void *data, struct str name, struct str value),
+			     void *data) MUST_USE;
 
 struct str http_request_body(const struct http_request *q);
 const void *http_request_principal(const struct http_request *q); /* NULL on an open route */

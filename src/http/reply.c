@@ -136,24 +136,47 @@ static void put(struct buf *b, const char *text)
 }
 
 /* The buffer holds the largest error several times, so nothing of it is cut. */
-static void reply_error(struct http_request *q, int status, const struct err *e,
-			const struct http_header *headers, size_t n_headers, bool close)
+static void put_problem(struct buf *b, int status, const struct err *e)
 {
 	const struct err_info *info = err_info(e->code);
-	autobuf struct buf b = BUF_INIT(16 << 10);
 	const char *phrase = MHD_get_reason_phrase_for((unsigned)status);
 
-	put(&b, "{\"error\":{");
-	put_text(&b, "code", info->name);
-	put(&b, ",");
-	put_text(&b, "message", phrase ? phrase : info->name);
-	put(&b, ",");
-	put_text(&b, "cause", e->msg);
-	put(&b, ",");
-	put_text(&b, "remediation", info->remediation);
-	put(&b, "}}\n");
+	put(b, "{\"error\":{");
+	put_text(b, "code", info->name);
+	put(b, ",");
+	put_text(b, "message", phrase ? phrase : info->name);
+	put(b, ",");
+	put_text(b, "cause", e->msg);
+	put(b, ",");
+	put_text(b, "remediation", info->remediation);
+	put(b, "}}\n");
+}
+
+/* The table whose clients expect another form; NULL for none. */
+static const struct http_routes *explainer(const struct http_request *q)
+{
+	const struct http_options *o = &q->conn->srv->o;
+
+	for (size_t i = 0; i < o->n_routes; i++) {
+		if (o->routes[i].below && q->path.p && str_starts(q->path, o->routes[i].below))
+			return &o->routes[i];
+	}
+	return NULL;
+}
+
+static void reply_error(struct http_request *q, const struct http_problem *problem,
+			const struct http_header *headers, size_t n_headers, bool close)
+{
+	const struct http_routes *by = explainer(q);
+	autobuf struct buf b = BUF_INIT(16 << 10);
+	struct err e;
+
+	if (!by || by->explain(problem, &b, &e) < 0) {
+		b.n = 0;
+		put_problem(&b, problem->status, problem->e);
+	}
 	http_reply(q, &(struct http_reply){
-			      .status = status,
+			      .status = problem->status,
 			      .type = "application/json",
 			      .body = buf_str(&b),
 			      .headers = headers,
@@ -167,8 +190,9 @@ void http_reply_error(struct http_request *q, const struct err *e)
 	static const struct http_header later = { "Retry-After", STR_LIT("1") };
 	int status = err_info(e->code)->http;
 	bool retry = status == 429 || status == 503;
+	struct http_problem problem = { status, e, retry, q->path };
 
-	reply_error(q, status, e, &later, retry ? 1 : 0, false);
+	reply_error(q, &problem, &later, retry ? 1 : 0, false);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
@@ -207,6 +231,7 @@ static void reply_preflight(struct http_request *q)
 void reply_refusal(struct http_request *q)
 {
 	char text[1024];
+	struct http_problem problem = { q->refusal, &q->why, 0, q->path };
 	struct http_header h = { NULL };
 	int length;
 
@@ -221,8 +246,9 @@ void reply_refusal(struct http_request *q)
 	} else if (q->refusal == 405) {
 		h = (struct http_header){ "Allow", str_of(strchr(q->why.msg, ':') + 2) };
 	} else if (q->refusal == 429 || q->refusal == 503) {
-		length = snprintf(text, sizeof(text), "%u", q->retry_after ? q->retry_after : 1);
+		problem.retry_after = q->retry_after ? q->retry_after : 1;
+		length = snprintf(text, sizeof(text), "%u", problem.retry_after);
 		h = (struct http_header){ "Retry-After", { text, (size_t)length } };
 	}
-	reply_error(q, q->refusal, &q->why, &h, h.name ? 1 : 0, q->must_close);
+	reply_error(q, &problem, &h, h.name ? 1 : 0, q->must_close);
 }

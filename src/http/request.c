@@ -194,6 +194,11 @@ struct str http_request_rest(const struct http_request *q)
 	return q->rest;
 }
 
+struct str http_request_segment(const struct http_request *q, const char *name)
+{
+	return http_path_segment(q->route->path, q->path, name);
+}
+
 struct str http_request_body(const struct http_request *q)
 {
 	return buf_str(&q->body);
@@ -281,6 +286,41 @@ struct str http_request_query(struct http_request *q, struct str name)
 		q->arena = arena_new(QUERY_MAX);
 	return q->arena ? http_query_decode((struct str){ value ? value : "", n }, q->arena)
 			: STR_NONE;
+}
+
+struct query_walk {
+	struct http_request *q;
+	void (*each)(void *data, struct str name, struct str value);
+	void *data;
+	bool bad;
+};
+
+static enum MHD_Result on_parameter(void *cls, enum MHD_ValueKind kind, const char *name,
+				    size_t name_n, const char *value, size_t value_n)
+{
+	struct query_walk *walk = cls;
+	struct arena *a = walk->q->arena;
+	struct str n = http_query_decode((struct str){ name, name_n }, a);
+	struct str v = http_query_decode((struct str){ value ? value : "", value_n }, a);
+
+	walk->bad = !n.p || !v.p;
+	if (!walk->bad)
+		walk->each(walk->data, n, v);
+	return walk->bad ? MHD_NO : MHD_YES;
+}
+
+bool http_request_each_query(struct http_request *q,
+			     void (*each)(void *data, struct str name, struct str value),
+			     void *data)
+{
+	struct query_walk walk = { .q = q, .each = each, .data = data };
+
+	if (!q->arena)
+		q->arena = arena_new(QUERY_MAX);
+	if (!q->arena)
+		return false;
+	MHD_get_connection_values_n(q->conn->mhd, MHD_GET_ARGUMENT_KIND, on_parameter, &walk);
+	return !walk.bad;
 }
 
 void http_request_on_gone(struct http_request *q, void (*on_gone)(void *data), void *data)

@@ -178,6 +178,49 @@ static void paths(void **state)
 	assert_false(http_path_ok((struct str){ "/a\0", 3 }));
 }
 
+static void patterns(void **state)
+{
+	static const struct {
+		const char *pattern, *path, *rest, *id; /* rest NULL: it is not the route's */
+	} rows[] = {
+		{ "/mcp", "/mcp", "", NULL },
+		{ "/mcp", "/mcp/", NULL, NULL },
+		{ "/mcp", "/mc", NULL, NULL },
+		{ "/mcp", "/mcpx", NULL, NULL },
+		{ "/", "/", "", NULL },
+		{ "/", "/a", NULL, NULL },
+		{ "/files/", "/files/", "", NULL },
+		{ "/files/", "/files/a/b", "a/b", NULL },
+		{ "/files/", "/files", NULL, NULL },
+		{ "/s/{id}", "/s/a-1", "", "a-1" },
+		{ "/s/{id}", "/s/", NULL, NULL },
+		{ "/s/{id}", "/s", NULL, NULL },
+		{ "/s/{id}", "/s/a/", NULL, NULL },
+		{ "/s/{id}", "/s//", NULL, NULL },
+		{ "/s/{id}", "/s/{id}", "", "{id}" },
+		{ "/s/{id}", "/s/a/b", NULL, NULL },
+		{ "/s/{id}/fork", "/s/a/fork", "", "a" },
+		{ "/s/{id}/fork", "/s/a/forks", NULL, NULL },
+		{ "/s/{id}/fork", "/s//fork", NULL, NULL },
+		{ "/s/{id}/fork", "/s/a%2ffork", NULL, NULL },
+		{ "/s/{id}/f/", "/s/a/f/x", "x", "a" },
+		{ "/s/{other}/{id}", "/s/a/b", "", "b" },
+		{ "/s/{idx}", "/s/a", "", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct str path = str_of(rows[i].path), rest = STR_NONE, id;
+		bool ok = http_path_is(rows[i].pattern, path, &rest);
+
+		ROW_CHECK(ok == (rows[i].rest != NULL), rows[i].path);
+		if (!ok)
+			continue;
+		ROW_CHECK(str_is(rest, rows[i].rest), rows[i].path);
+		id = http_path_segment(rows[i].pattern, path, "id");
+		ROW_CHECK(rows[i].id ? str_is(id, rows[i].id) : !id.p, rows[i].path);
+	}
+}
+
 static void names_and_values(void **state)
 {
 	assert_true(http_name_ok(STR_LIT("X-a!#$%&'*+.^_`|~9")));
@@ -290,6 +333,7 @@ int main(void)
 		cmocka_unit_test(names_and_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(queries),	    cmocka_unit_test(lists),
 		cmocka_unit_test(origins),	    cmocka_unit_test(hashes),
+		cmocka_unit_test(patterns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,8 +78,8 @@ def test_a_line_that_never_ends(hostile, host):
 
 
 def test_silence(hostile):
-    link = hostile('silent', timeout_ms=200)
-    assert link.call('now')['error'] == 'timeout'
+    link = hostile('silent')
+    assert link.call('now', timeout_ms=200)['error'] == 'timeout'
     assert link.text('x') == 'x'
 
 

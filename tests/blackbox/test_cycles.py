@@ -54,7 +54,7 @@ def test_a_thousand_cycles(spawn, residue, pool):
         after = weigh(mcp)
         return all(after[k] <= before[k] + (1 << 20 if 'memory' in k and not SANITIZED else 8 if 'memory' not in k else 1 << 30)
                    for k in after)
-    until(settled, timeout=5, what=f'no growth over {before}, now {weigh(mcp)},')
+    until(settled, what=f'no growth over {before}, now {weigh(mcp)},')
     left = {k: v for k, v in inside.left().items() if k not in ('processes', 'namespaces', 'cgroups')}
     assert not left
     assert mcp.close() == 0

@@ -41,10 +41,10 @@ def test_nothing_is_carried_over(spawn):
 def test_ready_ones_have_what_was_asked_for(spawn):
     mcp = spawn('--pool', '2')
     until(lambda: mcp.create().info['from_pool'], what='a ready sandbox')
-    sb = mcp.create(env={'A': 'b'}, cwd='/tmp', disk_mb=2, ttl_seconds=1)
+    sb = mcp.create(env={'A': 'b'}, cwd='/tmp', disk_mb=2)
     assert sb.sh('echo $A; pwd') == 'b\n/tmp\n'
     assert 'No space left' in sb.exec('head -c 5000000 /dev/zero > f')['stderr']
-    until(sb.gone, what='its end')
+    until(mcp.create(ttl_seconds=1).gone, what='its end')
 
 
 def test_the_pool_counts_not_as_sandboxes(spawn):

@@ -274,7 +274,7 @@ class Unchanged:
         return {kind: sorted(str(now[kind][k]) for k in set(now[kind]) - set(was))
                 for kind, was in self.before.items() if set(now[kind]) - set(was)}
 
-    def check(self, timeout=5):
+    def check(self, timeout=15):
         deadline = time.monotonic() + timeout
         while True:
             host.reap()

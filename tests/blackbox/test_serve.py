@@ -263,6 +263,7 @@ def test_metrics(hub):
     assert reply.get('Content-Type') == 'text/plain; version=0.0.4'
     for line in reply.body.decode().splitlines():
         assert re.fullmatch(r'# HELP [a-z_]+ .+|# TYPE [a-z_]+ (counter|gauge)|[a-z_]+(\{[a-z]+="[a-z0-9]+"\})? [0-9]+', line), line
+    until(lambda: hub.metrics()['holt_http_streams'] == 0, what='the end of those that others had')
     before = hub.metrics()
     session = Session(hub)
     sandbox = session.create()

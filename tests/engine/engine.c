@@ -90,19 +90,21 @@ static void on_term(int number)
 
 static void on_guard(uv_timer_t *t)
 {
-	*(bool *)t->data = true;
 }
 
+/* A timer that repeats lets no sleep of the loop be longer, also where it is due before the first
+ * one: uv_run() of libuv before 1.45 would then wait for an event without end. */
 static bool spin(const bool *done, unsigned ms)
 {
 	static uv_timer_t guard;
-	bool late = false;
+	uint64_t until;
 
+	uv_update_time(loop);
+	until = uv_now(loop) + ms;
 	uv_timer_init(loop, &guard);
-	guard.data = &late;
-	uv_timer_start(&guard, on_guard, ms, 0);
+	uv_timer_start(&guard, on_guard, ms, ms);
 	doing = "the loop runs";
-	while (!late && !(done && *done))
+	while (uv_now(loop) < until && !(done && *done))
 		uv_run(loop, UV_RUN_ONCE);
 	uv_close((uv_handle_t *)&guard, NULL);
 	uv_run(loop, UV_RUN_NOWAIT); /* which lets go of the guard */

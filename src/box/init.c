@@ -42,9 +42,9 @@ enum {
 	PIDS_SEEN_MAX = 32768,
 	KILL_ROUNDS = 16,
 	KILL_PAUSE_US = 500, /* after the first round; doubled after each of the next five */
-	STOP_ROUNDS = 200,
+	STOP_ROUNDS = 96,
+	STOP_PATIENCE = 16, /* rounds; then all go on for a moment, and pauses double */
 	STOP_PAUSE_US = 2000,
-	STOP_PATIENCE = 5, /* rounds; then all go on for a moment */
 	RESTING_MAX = 1024,
 };
 
@@ -330,6 +330,7 @@ struct proc {
 	pid_t pid, parent;
 	bool alive; /* not a zombie; one whose first thread ended looks like one */
 	bool stopped;
+	bool deep; /* sleeps so that no signal but SIGKILL wakes it */
 	bool ours; /* descends from the one that is searched for */
 };
 
@@ -365,6 +366,7 @@ static bool read_proc(const char *name, struct proc *p)
 	p->parent = (pid_t)atol(at + 4);
 	p->alive = (at[2] != 'Z' && at[2] != 'X') || threads_of(at + 4) > 1;
 	p->stopped = at[2] == 'T';
+	p->deep = at[2] == 'D';
 	p->ours = false;
 	return true;
 }
@@ -461,9 +463,9 @@ static void handle_quiesce(const struct im_head *m)
 	say_quiet(m->id, list_procs());
 }
 
-static size_t still_running(void)
+static size_t count_running(size_t n)
 {
-	size_t n = list_procs(), running = 0;
+	size_t running = 0;
 
 	for (size_t i = 0; i < n; i++)
 		running += procs[i].alive && !procs[i].stopped;
@@ -506,22 +508,41 @@ static void continue_all(void)
 	}
 }
 
+/* Lets those go on whose parents seem to wait for their vfork. */
+static void continue_vforked(size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; procs[i].deep && k < n; k++) {
+			if (procs[k].parent == procs[i].pid && procs[k].stopped &&
+			    !is_resting(procs[k].pid))
+				kill(procs[k].pid, SIGCONT);
+		}
+	}
+}
+
 /* Where no control group can freeze them: stop all by a signal that can't be refused. Forks do not
  * escape it, since a fork is not finished while a signal waits for its parent. But whoever waits
- * for its vfork can't be stopped, and the child was: let it go on until it has executed. */
+ * for its vfork can't be stopped before the child has executed a program, and that was stopped. */
 static void handle_stop(const struct im_head *m)
 {
+	useconds_t pause = STOP_PAUSE_US;
 	size_t running = 1;
 
 	remember_resting();
 	for (int i = 1; i <= STOP_ROUNDS; i++) {
+		size_t n;
+
 		kill(-1, SIGSTOP);
-		running = still_running();
+		n = list_procs();
+		running = count_running(n);
 		if (!running)
 			break;
-		if (i % STOP_PATIENCE == 0)
+		continue_vforked(n);
+		if (i % STOP_PATIENCE == 0) {
 			continue_all();
-		usleep(STOP_PAUSE_US);
+			pause *= 2;
+		}
+		usleep(pause);
 	}
 	say_quiet(m->id, running);
 }

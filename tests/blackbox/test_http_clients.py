@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -53,13 +52,13 @@ def test_sdk_v2_over_sse(serve):
 
 def program(*path):
     found = os.path.join(PEERS, *path)  # an absolute path stands for itself
-    if not shutil.which('node') or not os.path.exists(found):
+    if not os.path.exists(NEW_NODE) or not os.path.exists(found):
         pytest.skip('the peers from npm are missing: scripts/deps test')
     return found
 
 
 def bridge(me, script, *arguments):
-    return {'command': shutil.which('node'), 'args': [script, *arguments], 'cwd': '/',
+    return {'command': NEW_NODE, 'args': [script, *arguments], 'cwd': '/',
             'env': {**me.env, 'MCP_REMOTE_CONFIG_DIR': me.env['HOME'] + '/mcp-remote'}}
 
 

@@ -40,6 +40,19 @@ static void check_instant(struct sandbox *sb)
 	assert_int_equal(b, last_b);
 }
 
+/* Waits until the writer has written more lines than n; returns how many. */
+static long lines_above(struct sandbox *sb, long n)
+{
+	long now = 0;
+
+	for (int i = 0; i < 1000 && now <= n; i++) {
+		now = atol(sh(sb, "cat a 2>/dev/null | wc -l"));
+		wait_ms(5);
+	}
+	assert_true(now > n);
+	return now;
+}
+
 static void test_one_instant(void **state)
 {
 	struct sandbox *sb = make(NULL);
@@ -47,10 +60,9 @@ static void test_one_instant(void **state)
 
 	sh(sb, "head -c 30000000 /dev/zero > zz; touch aa");
 	r = start_writer(sb);
-	wait_ms(300);
+	lines_above(sb, 1); /* so that both files are there */
 	for (int i = 0; i < 8; i++) {
 		struct forked *f = fork_of(sb, 2);
-		long before, after;
 
 		check_instant(f->children[0]);
 		assert_string_equal(sh(f->children[0], "cat b"), sh(f->children[1], "cat b"));
@@ -59,10 +71,7 @@ static void test_one_instant(void **state)
 		destroy(f->children[0]);
 		destroy(f->children[1]);
 		/* the source goes on */
-		before = atol(sh(sb, "wc -l < a"));
-		wait_ms(20);
-		after = atol(sh(sb, "wc -l < a"));
-		assert_true(after > before);
+		lines_above(sb, lines_above(sb, 0));
 		assert_false(r->done);
 	}
 	put(sb, "stop", "");
@@ -78,7 +87,7 @@ static void test_background(void **state)
 
 	sh(sb, "(while ! test -e stop; do i=$((i + 1)); echo $i >> a; echo $i >> b; done) "
 	       ">/dev/null 2>&1 &");
-	wait_ms(100);
+	lines_above(sb, 1);
 	child = fork_of(sb, 1)->children[0];
 	check_instant(child);
 	assert_string_equal(sh(child, "ps -e --no-headers >/tmp/ps; wc -l </tmp/ps"), "3");

@@ -5,54 +5,12 @@
 #include <string.h>
 
 #include "cli/safe.h"
-#include "json/write.h"
 
-enum {
-	ARENA_MAX = 8 << 20,
-	STOP_MS = 1000,
-	TASK_MS = 600000,
-	SETTLE_MS = 500,
-	SETTLED_MS = 100,
-};
+enum { ARENA_MAX = 8 << 20, STOP_MS = 1000, SETTLE_MS = 500, SETTLED_MS = 100 };
 
 static const int signals[PEER_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
-/* ---- ends ---------------------------------------------------------------------------------- */
-
-static const struct end {
-	int exit;
-	const char *name, *remedy;
-} ends[] = {
-#define PEER_END(name_, exit_, word_, remedy_) [PEER_##name_] = { exit_, word_, remedy_ },
-#include "cli/peer_end.h"
-#undef PEER_END
-};
-
-/* What an error is to who asked, before the server could be asked and after. */
-static const struct meaning {
-	enum err_code code;
-	enum peer_end early, late;
-} meanings[] = {
-	{ ERR_UNAUTHORIZED, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
-	{ ERR_DENIED, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
-	{ ERR_CANCELLED, PEER_AUTHORIZATION, PEER_PROTOCOL },
-	{ ERR_TRANSPORT, PEER_UNREACHABLE, PEER_UNREACHABLE },
-	{ ERR_COMMAND_NOT_FOUND, PEER_UNREACHABLE, PEER_UNREACHABLE },
-	{ ERR_COMMAND_NOT_RUN, PEER_UNREACHABLE, PEER_UNREACHABLE },
-	{ ERR_TIMEOUT, PEER_UNREACHABLE, PEER_TIMEOUT },
-	{ ERR_UNSUPPORTED, PEER_PROTOCOL, PEER_PROTOCOL },
-	{ ERR_TOO_LARGE, PEER_PROTOCOL, PEER_PROTOCOL },
-	{ ERR_INVALID, PEER_PROTOCOL, PEER_PROTOCOL },
-};
-
-static enum peer_end meaning_of(const struct peer *p, const struct err *e)
-{
-	for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
-		if (meanings[i].code == e->code)
-			return p->spoke ? meanings[i].late : meanings[i].early;
-	}
-	return PEER_OWN;
-}
+/* ---- the end ------------------------------------------------------------------------------- */
 
 static void on_oauth_closed(void *owner)
 {
@@ -74,7 +32,7 @@ static void on_link_closed(void *owner)
 		on_oauth_closed(p);
 }
 
-static void finish(struct peer *p, int status)
+void peer_finish(struct peer *p, int status)
 {
 	if (p->ending)
 		return;
@@ -89,277 +47,6 @@ static void finish(struct peer *p, int status)
 		mcp_link_close(p->link, on_link_closed, p);
 	else
 		on_link_closed(p);
-}
-
-void peer_end(struct peer *p, enum peer_end how)
-{
-	finish(p, ends[how].exit);
-}
-
-/* {"error":{"kind","message","code","data"}}: what --json says on standard error. */
-static void print_json_failure(enum peer_end how, struct str message, const struct json_val *fault)
-{
-	autobuf struct buf b = BUF_INIT(1 << 20);
-	AUTO(json_free) struct json_doc *doc = NULL;
-	struct json_writer w = json_writer(&b);
-	struct err e = ERR_INIT;
-
-	json_write_object(&w);
-	json_write_key(&w, "error");
-	json_write_object(&w);
-	json_write_key(&w, "kind");
-	json_write_text(&w, ends[how].name);
-	json_write_key(&w, "message");
-	json_write_str(&w, message);
-	if (fault) {
-		json_write_key(&w, "code");
-		json_write_val(&w, json_get(fault, "code"));
-	}
-	if (json_get(fault, "data")) {
-		json_write_key(&w, "data");
-		json_write_val(&w, json_get(fault, "data"));
-	}
-	json_write_object_end(&w);
-	json_write_object_end(&w);
-	if (json_write_done(&w, &e) == 0)
-		doc = json_parse(buf_str(&b), NULL, &e);
-	if (doc && safe_json(stderr, json_root(doc), &e) == 0)
-		fputc('\n', stderr);
-}
-
-static void print_failure(const struct peer *p, enum peer_end how, struct str message,
-			  const struct json_val *fault)
-{
-	struct err e = ERR_INIT;
-
-	fprintf(stderr, "holt %s: ", p->in->verb->name);
-	safe_line(stderr, message);
-	fputc('\n', stderr);
-	if (json_get(fault, "data")) {
-		fputs("  ", stderr);
-		if (safe_json_lines(stderr, json_get(fault, "data"), 2, &e) == 0)
-			fputc('\n', stderr);
-	}
-	if (how == PEER_USAGE)
-		fprintf(stderr, "Try 'holt help %s'.\n", p->in->verb->name);
-	else if (ends[how].remedy)
-		fprintf(stderr, "  %s\n", ends[how].remedy);
-}
-
-/* Its program may have said why. */
-static void print_tail(struct peer *p)
-{
-	if (p->o->verbose || p->tail_n == 0)
-		return;
-	fputs("  The server's program wrote:\n", stderr);
-	safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
-}
-
-static void tell_failure(struct peer *p, enum peer_end how, struct str message,
-			 const struct json_val *fault)
-{
-	if (p->ending)
-		return;
-	peer_err(p);
-	fflush(stdout);
-	if (p->o->quiet) {
-		/* that is all there is to know */
-	} else if (p->o->json) {
-		print_json_failure(how, message, fault);
-	} else {
-		print_failure(p, how, message, fault);
-		if (how == PEER_UNREACHABLE)
-			print_tail(p);
-	}
-	peer_end(p, how);
-}
-
-void peer_fail(struct peer *p, enum peer_end how, const struct err *e)
-{
-	tell_failure(p, how, str_of(e->msg), NULL);
-}
-
-/* ---- requests ------------------------------------------------------------------------------ */
-
-/* A capability that is missing is named in the error's data. */
-static const char *lack_of(const struct json_val *fault)
-{
-	const struct json_val *needs = json_get(json_get(fault, "data"), "requiredCapabilities");
-
-	if (json_get(needs, "sampling"))
-		return "; it wants to use a model of ours (sampling), and there is none here";
-	if (json_get(needs, "roots"))
-		return "; it wants to know folders: name them with --root";
-	return "";
-}
-
-static void tell_fault(struct peer *p, const struct json_val *fault)
-{
-	autobuf struct buf b = BUF_INIT(1 << 20);
-	struct str says = json_str(json_get(fault, "message"));
-	struct err e = ERR_INIT;
-	int64_t code = 0;
-
-	json_int64(json_get(fault, "code"), &code);
-	if (buf_addf(&b, &e, "the server refused: %.*s (%lld)%s",
-		     says.n > 4096 ? 4096 : (int)says.n, says.p ? says.p : "", (long long)code,
-		     lack_of(fault)) < 0)
-		peer_fail(p, PEER_OWN, &e);
-	else
-		tell_failure(p, PEER_PROTOCOL, buf_str(&b), fault);
-}
-
-static void tell_answer(struct peer *p, const struct mcp_answer *a)
-{
-	if (a->fault)
-		tell_fault(p, a->fault);
-	else
-		peer_fail(p, meaning_of(p, a->e), a->e);
-}
-
-static void on_done(void *owner, const struct mcp_answer *a)
-{
-	struct peer *p = owner;
-
-	p->pending = NULL;
-	if (p->ending)
-		return;
-	peer_err(p);
-	if (a->result)
-		p->then(p, a->result);
-	else
-		tell_answer(p, a);
-}
-
-static void on_listed(void *owner, const struct mcp_listed *l)
-{
-	struct peer *p = owner;
-
-	p->pending = NULL;
-	if (p->ending)
-		return;
-	if (l->dropped > 0)
-		fprintf(peer_err(p),
-			"holt mcp: %zu tools are left out: their x-mcp-header is not as it must be\n",
-			l->dropped);
-	if (l->failed)
-		tell_answer(p, l->failed);
-	else
-		p->then_list(p, l);
-}
-
-static void on_progress(void *owner, const struct mcp_progress *g)
-{
-	struct peer *p = owner;
-	bool terminal = isatty(STDERR_FILENO);
-
-	if (p->ending || (!terminal && !p->o->progress))
-		return;
-	fprintf(stderr, terminal ? "\r\033[K" : "");
-	if (g->total > 0)
-		fprintf(stderr, "%g of %g", g->progress, g->total);
-	else
-		fprintf(stderr, "%g", g->progress);
-	fputs(g->message.n ? ": " : "", stderr);
-	safe_short(stderr, g->message, 200);
-	p->line_open = terminal;
-	if (!terminal)
-		fputc('\n', stderr);
-}
-
-static void on_task(void *owner, struct str id)
-{
-	struct peer *p = owner;
-
-	if (p->ending || (!isatty(STDERR_FILENO) && !p->o->progress))
-		return;
-	fputs("It has become the task ", peer_err(p));
-	safe_short(stderr, id, 200);
-	fputc('\n', stderr);
-}
-
-static struct mcp_request_spec spec_of(struct peer *p)
-{
-	return (struct mcp_request_spec){
-		.on_progress = isatty(STDERR_FILENO) || p->o->progress ? on_progress : NULL,
-		.log_level = (int)p->o->log,
-		.on_task = on_task,
-		.on_done = on_done,
-		.owner = p,
-	};
-}
-
-static void started(struct peer *p, struct mcp_pending *pending, const struct err *e)
-{
-	p->pending = pending;
-	if (!pending)
-		peer_fail(p, meaning_of(p, e), e);
-}
-
-void peer_request(struct peer *p, const char *method, struct str params, peer_then *then)
-{
-	struct mcp_request_spec s = spec_of(p);
-	struct err e = ERR_INIT;
-
-	s.method = method;
-	s.params = params;
-	p->then = then;
-	started(p, mcp_client_request(peer_client(p), &s, &e), &e);
-}
-
-void peer_call(struct peer *p, const char *tool, struct str arguments, bool task, peer_then *then)
-{
-	struct mcp_request_spec s = spec_of(p);
-	struct err e = ERR_INIT;
-
-	s.task_ttl_ms = task ? TASK_MS : 0;
-	p->then = then;
-	started(p, mcp_client_call(peer_client(p), tool, arguments, &s, &e), &e);
-}
-
-static const struct {
-	const char *what, *capability;
-} lists[] = {
-	{ "tools", "tools" },
-	{ "resources", "resources" },
-	{ "resourceTemplates", "resources" },
-	{ "prompts", "prompts" },
-};
-
-/* A server that does not say that it has a list is not asked for it. */
-static bool has_list(const struct peer *p, const char *what)
-{
-	const struct json_val *can = json_get(mcp_client_about(peer_client(p)), "capabilities");
-
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (strcmp(lists[i].what, what) == 0)
-			return json_get(can, lists[i].capability) != NULL;
-	}
-	return true;
-}
-
-void peer_list(struct peer *p, const char *what,
-	       void (*then)(struct peer *p, const struct mcp_listed *l))
-{
-	struct err e = ERR_INIT;
-
-	p->then_list = then;
-	if (has_list(p, what))
-		started(p, mcp_client_list(peer_client(p), what, on_listed, p, &e), &e);
-	else
-		then(p, &(struct mcp_listed){ .n = 0 });
-}
-
-void peer_print_json(struct peer *p, const struct json_val *result, enum peer_end how)
-{
-	struct err e = ERR_INIT;
-
-	if (safe_json(stdout, result, &e) < 0) {
-		peer_fail(p, PEER_OWN, &e);
-		return;
-	}
-	putchar('\n');
-	peer_end(p, how);
 }
 
 /* ---- what the server says beside it -------------------------------------------------------- */
@@ -426,7 +113,7 @@ static void on_over(void *owner, const struct err *e)
 	struct peer *p = owner;
 
 	p->pending = NULL;
-	peer_fail(p, meaning_of(p, e), e);
+	peer_fail(p, peer_meaning(p, e), e);
 }
 
 static void on_asked(void *owner, struct mcp_question *q)
@@ -481,7 +168,7 @@ static void on_stderr(void *owner, struct str s)
 	p->tail_n = keep + s.n;
 }
 
-/* ---- the beginning and the end ------------------------------------------------------------- */
+/* ---- the beginning ------------------------------------------------------------------------- */
 
 /* The first takes back what was asked and ends it in order; the second ends it now. */
 static void on_signal(uv_signal_t *h, int number)
@@ -493,7 +180,7 @@ static void on_signal(uv_signal_t *h, int number)
 			mcp_link_kill(p->link);
 		_exit(128 + number);
 	}
-	finish(p, 128 + number);
+	peer_finish(p, 128 + number);
 }
 
 static int connect_to(struct peer *p, struct err *e)
@@ -534,7 +221,7 @@ static void start(struct peer *p)
 		err_set(&e, ERR_LIMIT, "out of memory");
 	else if (peer_target(p, &e) == 0 && peer_login(p, &e) == 0 && connect_to(p, &e) == 0)
 		return;
-	peer_fail(p, e.code == ERR_INVALID ? PEER_USAGE : meaning_of(p, &e), &e);
+	peer_fail(p, e.code == ERR_INVALID ? PEER_USAGE : peer_meaning(p, &e), &e);
 }
 
 int peer_run(const struct verb_input *in, const struct peer_options *o,

@@ -4,7 +4,9 @@
  * server is named by options; it is connected to, asked, and left in order: its program and all that this
  * started are gone when peer_run() returns.
  *
- *	peer.c		its life, signals, requests
+ *	peer.c		its life, signals
+ *	peer_request.c	what it is asked, and how that goes on
+ *	peer_fail.c	how it ends that failed
  *	peer_target.c	which server: options, a configuration file
  *	peer_login.c	who we are to it
  *	peer_cache.c	what was found out about it

@@ -61,6 +61,13 @@ FILE *peer_err(struct peer *p);
 
 /* The server was told the folders that it asked for. */
 void peer_settle(struct peer *p);
+/* Ends it with this exit status, once. */
+void peer_finish(struct peer *p, int status);
+
+/* --- peer_fail.c --- */
+enum peer_end peer_meaning(const struct peer *p, const struct err *e);
+/* Of an answer that is no result. */
+void peer_fail_answer(struct peer *p, const struct mcp_answer *a);
 
 /* --- peer_target.c --- */
 int peer_target(struct peer *p, struct err *e) MUST_USE;

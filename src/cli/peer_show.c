@@ -260,6 +260,18 @@ void peer_write_list(struct json_writer *w, const char *key, const struct mcp_li
 	json_write_array_end(w);
 }
 
+void peer_print_json(struct peer *p, const struct json_val *result, enum peer_end how)
+{
+	struct err e = ERR_INIT;
+
+	if (safe_json(stdout, result, &e) < 0) {
+		peer_fail(p, PEER_OWN, &e);
+		return;
+	}
+	putchar('\n');
+	peer_end(p, how);
+}
+
 void peer_print_written(struct peer *p, struct json_writer *w)
 {
 	static const struct json_options options = { .bytes = 256 << 20, .values = 1 << 24 };

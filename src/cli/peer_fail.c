@@ -1,0 +1,165 @@
+/* How a conversation ends that failed: in which status, and what is said of it, to people or as JSON. */
+#include <stdio.h>
+
+#include "cli/peer_impl.h"
+#include "cli/safe.h"
+#include "json/write.h"
+
+static const struct end {
+	int exit;
+	const char *name, *remedy;
+} ends[] = {
+#define PEER_END(name_, exit_, word_, remedy_) [PEER_##name_] = { exit_, word_, remedy_ },
+#include "cli/peer_end.h"
+#undef PEER_END
+};
+
+/* What an error is to who asked, before the server could be asked and after. */
+static const struct meaning {
+	enum err_code code;
+	enum peer_end early, late;
+} meanings[] = {
+	{ ERR_UNAUTHORIZED, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
+	{ ERR_DENIED, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
+	{ ERR_CANCELLED, PEER_AUTHORIZATION, PEER_PROTOCOL },
+	{ ERR_TRANSPORT, PEER_UNREACHABLE, PEER_UNREACHABLE },
+	{ ERR_COMMAND_NOT_FOUND, PEER_UNREACHABLE, PEER_UNREACHABLE },
+	{ ERR_COMMAND_NOT_RUN, PEER_UNREACHABLE, PEER_UNREACHABLE },
+	{ ERR_TIMEOUT, PEER_UNREACHABLE, PEER_TIMEOUT },
+	{ ERR_UNSUPPORTED, PEER_PROTOCOL, PEER_PROTOCOL },
+	{ ERR_TOO_LARGE, PEER_PROTOCOL, PEER_PROTOCOL },
+	{ ERR_INVALID, PEER_PROTOCOL, PEER_PROTOCOL },
+};
+
+enum peer_end peer_meaning(const struct peer *p, const struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
+		if (meanings[i].code == e->code)
+			return p->spoke ? meanings[i].late : meanings[i].early;
+	}
+	return PEER_OWN;
+}
+
+void peer_end(struct peer *p, enum peer_end how)
+{
+	peer_finish(p, ends[how].exit);
+}
+
+/* {"error":{"kind","message","code","data"}}: what --json says on standard error. */
+static void print_json_failure(enum peer_end how, struct str message, const struct json_val *fault)
+{
+	autobuf struct buf b = BUF_INIT(1 << 20);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct json_writer w = json_writer(&b);
+	struct err e = ERR_INIT;
+
+	json_write_object(&w);
+	json_write_key(&w, "error");
+	json_write_object(&w);
+	json_write_key(&w, "kind");
+	json_write_text(&w, ends[how].name);
+	json_write_key(&w, "message");
+	json_write_str(&w, message);
+	if (fault) {
+		json_write_key(&w, "code");
+		json_write_val(&w, json_get(fault, "code"));
+	}
+	if (json_get(fault, "data")) {
+		json_write_key(&w, "data");
+		json_write_val(&w, json_get(fault, "data"));
+	}
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) == 0)
+		doc = json_parse(buf_str(&b), NULL, &e);
+	if (doc && safe_json(stderr, json_root(doc), &e) == 0)
+		fputc('\n', stderr);
+}
+
+static void print_failure(const struct peer *p, enum peer_end how, struct str message,
+			  const struct json_val *fault)
+{
+	struct err e = ERR_INIT;
+
+	fprintf(stderr, "holt %s: ", p->in->verb->name);
+	safe_line(stderr, message);
+	fputc('\n', stderr);
+	if (json_get(fault, "data")) {
+		fputs("  ", stderr);
+		if (safe_json_lines(stderr, json_get(fault, "data"), 2, &e) == 0)
+			fputc('\n', stderr);
+	}
+	if (how == PEER_USAGE)
+		fprintf(stderr, "Try 'holt help %s'.\n", p->in->verb->name);
+	else if (ends[how].remedy)
+		fprintf(stderr, "  %s\n", ends[how].remedy);
+}
+
+/* Its program may have said why. */
+static void print_tail(struct peer *p)
+{
+	if (p->o->verbose || p->tail_n == 0)
+		return;
+	fputs("  The server's program wrote:\n", stderr);
+	safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
+}
+
+static void tell_failure(struct peer *p, enum peer_end how, struct str message,
+			 const struct json_val *fault)
+{
+	if (p->ending)
+		return;
+	peer_err(p);
+	fflush(stdout);
+	if (p->o->quiet) {
+		/* that is all there is to know */
+	} else if (p->o->json) {
+		print_json_failure(how, message, fault);
+	} else {
+		print_failure(p, how, message, fault);
+		if (how == PEER_UNREACHABLE)
+			print_tail(p);
+	}
+	peer_end(p, how);
+}
+
+void peer_fail(struct peer *p, enum peer_end how, const struct err *e)
+{
+	tell_failure(p, how, str_of(e->msg), NULL);
+}
+
+/* A capability that is missing is named in the error's data. */
+static const char *lack_of(const struct json_val *fault)
+{
+	const struct json_val *needs = json_get(json_get(fault, "data"), "requiredCapabilities");
+
+	if (json_get(needs, "sampling"))
+		return "; it wants to use a model of ours (sampling), and there is none here";
+	if (json_get(needs, "roots"))
+		return "; it wants to know folders: name them with --root";
+	return "";
+}
+
+static void tell_fault(struct peer *p, const struct json_val *fault)
+{
+	autobuf struct buf b = BUF_INIT(1 << 20);
+	struct str says = json_str(json_get(fault, "message"));
+	struct err e = ERR_INIT;
+	int64_t code = 0;
+
+	json_int64(json_get(fault, "code"), &code);
+	if (buf_addf(&b, &e, "the server refused: %.*s (%lld)%s",
+		     says.n > 4096 ? 4096 : (int)says.n, says.p ? says.p : "", (long long)code,
+		     lack_of(fault)) < 0)
+		peer_fail(p, PEER_OWN, &e);
+	else
+		tell_failure(p, PEER_PROTOCOL, buf_str(&b), fault);
+}
+
+void peer_fail_answer(struct peer *p, const struct mcp_answer *a)
+{
+	if (a->fault)
+		tell_fault(p, a->fault);
+	else
+		peer_fail(p, peer_meaning(p, a->e), a->e);
+}

@@ -1,0 +1,141 @@
+/* What is asked of the server, one thing at a time, and what it says until it has answered. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/peer_impl.h"
+#include "cli/safe.h"
+
+enum { TASK_MS = 600000 };
+
+static void on_done(void *owner, const struct mcp_answer *a)
+{
+	struct peer *p = owner;
+
+	p->pending = NULL;
+	if (p->ending)
+		return;
+	peer_err(p);
+	if (a->result)
+		p->then(p, a->result);
+	else
+		peer_fail_answer(p, a);
+}
+
+static void on_listed(void *owner, const struct mcp_listed *l)
+{
+	struct peer *p = owner;
+
+	p->pending = NULL;
+	if (p->ending)
+		return;
+	if (l->dropped > 0)
+		fprintf(peer_err(p),
+			"holt mcp: %zu tools are left out: their x-mcp-header is not as it must be\n",
+			l->dropped);
+	if (l->failed)
+		peer_fail_answer(p, l->failed);
+	else
+		p->then_list(p, l);
+}
+
+static void on_progress(void *owner, const struct mcp_progress *g)
+{
+	struct peer *p = owner;
+	bool terminal = isatty(STDERR_FILENO);
+
+	if (p->ending || (!terminal && !p->o->progress))
+		return;
+	fprintf(stderr, terminal ? "\r\033[K" : "");
+	if (g->total > 0)
+		fprintf(stderr, "%g of %g", g->progress, g->total);
+	else
+		fprintf(stderr, "%g", g->progress);
+	fputs(g->message.n ? ": " : "", stderr);
+	safe_short(stderr, g->message, 200);
+	p->line_open = terminal;
+	if (!terminal)
+		fputc('\n', stderr);
+}
+
+static void on_task(void *owner, struct str id)
+{
+	struct peer *p = owner;
+
+	if (p->ending || (!isatty(STDERR_FILENO) && !p->o->progress))
+		return;
+	fputs("It has become the task ", peer_err(p));
+	safe_short(stderr, id, 200);
+	fputc('\n', stderr);
+}
+
+static struct mcp_request_spec spec_of(struct peer *p)
+{
+	return (struct mcp_request_spec){
+		.on_progress = isatty(STDERR_FILENO) || p->o->progress ? on_progress : NULL,
+		.log_level = (int)p->o->log,
+		.on_task = on_task,
+		.on_done = on_done,
+		.owner = p,
+	};
+}
+
+static void started(struct peer *p, struct mcp_pending *pending, const struct err *e)
+{
+	p->pending = pending;
+	if (!pending)
+		peer_fail(p, peer_meaning(p, e), e);
+}
+
+void peer_request(struct peer *p, const char *method, struct str params, peer_then *then)
+{
+	struct mcp_request_spec s = spec_of(p);
+	struct err e = ERR_INIT;
+
+	s.method = method;
+	s.params = params;
+	p->then = then;
+	started(p, mcp_client_request(peer_client(p), &s, &e), &e);
+}
+
+void peer_call(struct peer *p, const char *tool, struct str arguments, bool task, peer_then *then)
+{
+	struct mcp_request_spec s = spec_of(p);
+	struct err e = ERR_INIT;
+
+	s.task_ttl_ms = task ? TASK_MS : 0;
+	p->then = then;
+	started(p, mcp_client_call(peer_client(p), tool, arguments, &s, &e), &e);
+}
+
+static const struct {
+	const char *what, *capability;
+} lists[] = {
+	{ "tools", "tools" },
+	{ "resources", "resources" },
+	{ "resourceTemplates", "resources" },
+	{ "prompts", "prompts" },
+};
+
+/* A server that does not say that it has a list is not asked for it. */
+static bool has_list(const struct peer *p, const char *what)
+{
+	const struct json_val *can = json_get(mcp_client_about(peer_client(p)), "capabilities");
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (strcmp(lists[i].what, what) == 0)
+			return json_get(can, lists[i].capability) != NULL;
+	}
+	return true;
+}
+
+void peer_list(struct peer *p, const char *what,
+	       void (*then)(struct peer *p, const struct mcp_listed *l))
+{
+	struct err e = ERR_INIT;
+
+	p->then_list = then;
+	if (has_list(p, what))
+		started(p, mcp_client_list(peer_client(p), what, on_listed, p, &e), &e);
+	else
+		then(p, &(struct mcp_listed){ .n = 0 });
+}

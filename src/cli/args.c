@@ -11,7 +11,7 @@
 #include "json/utf8.h"
 #include "json/write.h"
 
-enum { DEPTH_MAX = 16, NAMES_MAX = 256, SHOWN = 60 };
+enum { DEPTH_MAX = 16, STEPS_MAX = 1000, NAMES_MAX = 256, SHOWN = 60 };
 
 /* ---- which types a schema allows ----------------------------------------------------------- */
 
@@ -37,32 +37,48 @@ static unsigned bit_of(struct str name)
 	return 0;
 }
 
-/* "#/$defs/name": two keys below the root are what generators write; all else says nothing. */
-static const struct json_val *follow(const struct json_val *root, struct str ref)
+/* A schema is a stranger's: one that branches and refers could be walked for ever. */
+struct walk {
+	const struct json_val *root;
+	size_t left; /* steps */
+};
+
+/* False: it has gone far enough. v: an object that a key is looked for in. */
+static bool step(struct walk *w, const struct json_val *v)
 {
+	size_t cost = 1 + json_len(v) / 8;
+
+	w->left -= cost < w->left ? cost : w->left;
+	return w->left > 0;
+}
+
+/* "#/$defs/name": two keys below the root are what generators write; all else says nothing. */
+static const struct json_val *follow(struct walk *w, struct str ref)
+{
+	const struct json_val *v = w->root;
+
 	if (!str_starts(ref, "#/"))
 		return NULL;
 	ref = (struct str){ ref.p + 2, ref.n - 2 };
-	while (root && ref.p) {
+	while (v && ref.p && step(w, v)) {
 		const char *slash = ref.n ? memchr(ref.p, '/', ref.n) : NULL;
 		size_t n = slash ? (size_t)(slash - ref.p) : ref.n;
 
-		root = json_get_str(root, (struct str){ ref.p, n });
+		v = json_get_str(v, (struct str){ ref.p, n });
 		ref = slash ? (struct str){ slash + 1, ref.n - n - 1 } : STR_NONE;
 	}
-	return root;
+	return ref.p ? NULL : v;
 }
 
-static unsigned allowed(const struct json_val *s, const struct json_val *root, unsigned depth);
+static unsigned allowed(struct walk *w, const struct json_val *s, unsigned depth);
 
-static unsigned allowed_by_any(const struct json_val *list, const struct json_val *root,
-			       unsigned depth)
+static unsigned allowed_by_any(struct walk *w, const struct json_val *list, unsigned depth)
 {
 	struct json_iter it = json_iter(list);
 	unsigned found = 0;
 
 	while (json_next(&it)) {
-		unsigned one = allowed(it.val, root, depth + 1);
+		unsigned one = allowed(w, it.val, depth + 1);
 
 		if (!one)
 			return 0; /* it says nothing */
@@ -71,38 +87,43 @@ static unsigned allowed_by_any(const struct json_val *list, const struct json_va
 	return found;
 }
 
-static unsigned allowed_values(const struct json_val *list)
+static unsigned allowed_values(struct walk *w, const struct json_val *list)
 {
 	struct json_iter it = json_iter(list);
 	unsigned found = 0;
 
-	while (json_next(&it))
+	while (step(w, NULL) && json_next(&it))
 		found |= 1u << json_type(it.val);
 	return found;
 }
 
 /* Of enum json_type, as bits; 0: it does not say. */
-static unsigned allowed(const struct json_val *s, const struct json_val *root, unsigned depth)
+static unsigned allowed(struct walk *w, const struct json_val *s, unsigned depth)
 {
 	const struct json_val *type = json_get(s, "type");
 	struct json_iter it = json_iter(type);
 	unsigned found = bit_of(json_str(type));
 
-	if (depth > DEPTH_MAX)
+	if (depth > DEPTH_MAX || !step(w, s))
 		return 0;
-	while (json_next(&it))
+	while (step(w, NULL) && json_next(&it))
 		found |= bit_of(json_str(it.val));
 	if (!found && json_get(s, "enum"))
-		found = allowed_values(json_get(s, "enum"));
+		found = allowed_values(w, json_get(s, "enum"));
 	if (!found && json_get(s, "const"))
 		found = 1u << json_type(json_get(s, "const"));
 	if (!found && json_get(s, "anyOf"))
-		found = allowed_by_any(json_get(s, "anyOf"), root, depth);
+		found = allowed_by_any(w, json_get(s, "anyOf"), depth);
 	if (!found && json_get(s, "oneOf"))
-		found = allowed_by_any(json_get(s, "oneOf"), root, depth);
+		found = allowed_by_any(w, json_get(s, "oneOf"), depth);
 	if (!found && json_get(s, "$ref"))
-		found = allowed(follow(root, json_str(json_get(s, "$ref"))), root, depth + 1);
+		found = allowed(w, follow(w, json_str(json_get(s, "$ref"))), depth + 1);
 	return found;
+}
+
+static unsigned types_of(const struct json_val *schema, const struct json_val *root)
+{
+	return allowed(&(struct walk){ .root = root, .left = STEPS_MAX }, schema, 0);
 }
 
 /* What the bits are called, by name or article, joined by "or". */
@@ -127,7 +148,7 @@ static void name_types(unsigned bits, bool article, char *ret, size_t size)
 void args_type_name(const struct json_val *schema, const struct json_val *root, char *ret,
 		    size_t size)
 {
-	unsigned bits = allowed(schema, root, 0);
+	unsigned bits = types_of(schema, root);
 
 	if (bits)
 		name_types(bits, false, ret, size);
@@ -157,7 +178,7 @@ static bool fits(const struct json_val *v, unsigned bits)
 int args_value(const char *name, struct str text, const struct json_val *schema,
 	       const struct json_val *root, struct buf *to, struct err *e)
 {
-	unsigned bits = schema ? allowed(schema, root, 0) : 0;
+	unsigned bits = schema ? types_of(schema, root) : 0;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	struct json_writer w = json_writer(to);
 	struct err why = ERR_INIT;

@@ -20,55 +20,52 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-/* Servers send structured content as text too, for clients that are older than it. */
-enum said { SAID_ONCE, SAID_WHOLE, SAID_MEMBER };
+/* Servers send structured content as text too, for clients that are older than it: all of it, or the one member
+ * that it has. Each is written once, to be compared with any number of texts. */
+struct known {
+	struct str plain; /* of a string */
+	struct buf json; /* empty: there is none */
+};
 
-static bool is_same(const struct json_val *v, struct str text)
+static int know(struct known *k, const struct json_val *v, struct err *e)
 {
-	autobuf struct buf a = BUF_INIT(TEXT_MAX), b = BUF_INIT(TEXT_MAX);
-	struct json_writer wa = json_writer(&a), wb = json_writer(&b);
+	struct json_writer w = json_writer(&k->json);
+
+	k->plain = json_str(v);
+	json_write_val(&w, v);
+	return json_write_done(&w, e);
+}
+
+static bool says(const struct json_val *block, const struct known *k)
+{
+	autobuf struct buf b = BUF_INIT(TEXT_MAX);
+	struct json_writer w = json_writer(&b);
+	struct str text = json_str(json_get(block, "text"));
 	AUTO(json_free) struct json_doc *doc = NULL;
 	struct err e = ERR_INIT;
 
-	if (json_type(v) == JSON_STR && str_eq(json_str(v), text))
+	if (k->json.n == 0 || !str_is(json_str(json_get(block, "type")), "text"))
+		return false;
+	if (k->plain.p && str_eq(k->plain, text))
 		return true;
 	doc = json_parse(text, NULL, &e);
 	if (!doc)
 		return false;
-	json_write_val(&wa, v);
-	json_write_val(&wb, json_root(doc));
-	return json_write_done(&wa, &e) == 0 && json_write_done(&wb, &e) == 0 &&
-	       str_eq(buf_str(&a), buf_str(&b));
+	json_write_val(&w, json_root(doc));
+	return json_write_done(&w, &e) == 0 && str_eq(buf_str(&k->json), buf_str(&b));
 }
 
-/* Is the text all of the structured content again, or the one member that it has? */
-static enum said said_by(const struct json_val *block, const struct json_val *structured)
-{
-	struct json_iter only = json_iter(structured);
-	struct str text = json_str(json_get(block, "text"));
-
-	if (!structured || !str_is(json_str(json_get(block, "type")), "text"))
-		return SAID_ONCE;
-	if (is_same(structured, text))
-		return SAID_WHOLE;
-	if (json_type(structured) == JSON_OBJECT && json_len(structured) == 1 && json_next(&only) &&
-	    is_same(only.val, text))
-		return SAID_MEMBER;
-	return SAID_ONCE;
-}
-
-static int show(struct peer *p, const struct json_val *result, struct err *e)
+static int show_blocks(struct peer *p, const struct json_val *result, const struct known *whole,
+		       const struct known *member, struct err *e)
 {
 	const struct json_val *structured = json_get(result, "structuredContent");
 	struct json_iter it = json_iter(json_get(result, "content"));
 	bool shown = !structured;
 
 	while (json_next(&it)) {
-		enum said said = said_by(it.val, structured);
-
-		if (said == SAID_WHOLE)
+		if (says(it.val, whole))
 			continue;
-		shown = shown || said == SAID_MEMBER;
+		shown = shown || says(it.val, member);
 		if (peer_show_content(p, it.val, e) < 0)
 			return -1;
 	}
@@ -78,6 +75,23 @@ static int show(struct peer *p, const struct json_val *result, struct err *e)
 		return -1;
 	putchar('\n');
 	return 0;
+}
+
+static int show(struct peer *p, const struct json_val *result, struct err *e)
+{
+	const struct json_val *structured = json_get(result, "structuredContent");
+	struct json_iter only = json_iter(structured);
+	struct known whole = { .json = BUF_INIT(TEXT_MAX) }, member = whole;
+	int r = structured ? know(&whole, structured, e) : 0;
+
+	if (r == 0 && json_type(structured) == JSON_OBJECT && json_len(structured) == 1 &&
+	    json_next(&only))
+		r = know(&member, only.val, e);
+	if (r == 0)
+		r = show_blocks(p, result, &whole, &member, e);
+	buf_fini(&whole.json);
+	buf_fini(&member.json);
+	return r;
 }
 
 static void on_result(struct peer *p, const struct json_val *result)

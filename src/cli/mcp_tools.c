@@ -5,6 +5,9 @@
 #include "cli/peer.h"
 #include "cli/safe.h"
 
+/* Of one tool that are shown; more were not meant for people. */
+enum { ARGUMENTS_MAX = 200 };
+
 struct tools_options {
 	struct verb_options common;
 	struct peer_options peer;
@@ -56,16 +59,19 @@ static void show_tool(const struct json_val *tool)
 {
 	const struct json_val *schema = json_get(tool, "inputSchema");
 	struct json_iter it = json_iter(json_get(schema, "properties"));
+	size_t n = json_len(json_get(schema, "properties"));
 	char notes[128], type[80];
 
 	write_hints(tool, notes, sizeof(notes));
 	peer_show_head(json_str(json_get(tool, "name")), tool, notes);
-	while (json_next(&it)) {
+	for (size_t i = 0; i < ARGUMENTS_MAX && json_next(&it); i++) {
 		args_type_name(it.val, schema, type, sizeof(type));
 		peer_show_argument(it.key, type, is_required(schema, it.key),
 				   json_str(json_get(it.val, "description")),
 				   json_get(it.val, "enum"));
 	}
+	if (n > ARGUMENTS_MAX)
+		printf("      … %zu more\n", n - ARGUMENTS_MAX);
 }
 
 static int show_schema(const struct json_val *tool, const char *key, const char *title,

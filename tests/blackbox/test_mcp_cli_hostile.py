@@ -1,0 +1,51 @@
+"""`holt mcp WORD` against servers that mean harm, or are careless: what they say must not hang it, hide why it failed, or
+say something else than it seems. The servers are plans for peers/planned.py."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from mcp_cli import Cli, to_program
+from who import HERE
+
+PLANNED = os.path.join(HERE, 'peers/planned.py')
+
+
+@pytest.fixture
+def planned(me, tmp_path):
+    """The words of `holt mcp` to a server with this plan."""
+    def start(**plan):
+        path = tmp_path / 'plan.json'
+        path.write_text(json.dumps(plan))
+        return Cli(me, to_program([sys.executable, PLANNED, str(path)], '--era', 'legacy'))
+    return start
+
+
+def tool(schema, **more):
+    return {'tools/list': {'result': {'tools': [{'name': 't', 'inputSchema': {'type': 'object', **schema}, **more}]}}}
+
+
+# ---- what it costs to read them -----------------------------------------------------------------
+
+
+def test_a_schema_that_branches_for_ever(planned):
+    """Forty to the sixth: what it allows is not found out, and the tool can be called nevertheless."""
+    defs = {f'd{i}': {'anyOf': [{'$ref': f'#/$defs/d{i + 1}'}] * 40} for i in range(6)} | {'d6': {'type': 'string'}}
+    cli = planned(answers=tool({'properties': {'x': {'$ref': '#/$defs/d0'}}, '$defs': defs}))
+    assert 'x (any)' in cli.text('tools')
+    assert cli.text('call', 't', 'x=1') == '[]\n'
+
+
+def test_a_tool_of_very_many_arguments(planned):
+    names = [f'p{i}' for i in range(60000)]
+    cli = planned(answers=tool({'properties': {n: {'type': 'string'} for n in names}, 'required': names}))
+    text = cli.text('tools')
+    assert 'p0 (string, required)' in text and '… 59800 more' in text and 'p59999' not in text
+
+
+def test_a_result_of_very_many_texts(planned):
+    result = {'structuredContent': {'x': ['y' * 100] * 60000}, 'content': [{'type': 'text', 'text': '1'}] * 20000}
+    cli = planned(answers={**tool({}), 'tools/call': {'result': result}})
+    assert cli.text('call', 't').startswith('1\n1\n')

@@ -55,12 +55,14 @@ static void write_property(struct json_writer *w, const struct json_val *argumen
 	json_write_object_end(w);
 }
 
-/* The arguments of a prompt, said as a schema. NULL where it can't be: names twice, say. */
-static struct json_doc *schema_of(const struct json_val *prompt, struct err *e)
+/* The arguments of a prompt, said as a schema. NULL where they are none, such as a name twice: then nothing is
+ * checked. */
+static struct json_doc *schema_of(const struct json_val *prompt)
 {
 	struct json_iter all = json_iter(json_get(prompt, "arguments")), again = all;
 	autobuf struct buf b = BUF_INIT(16 << 20);
 	struct json_writer w = json_writer(&b);
+	struct err e;
 
 	json_write_object(&w);
 	json_write_key(&w, "properties");
@@ -76,18 +78,17 @@ static struct json_doc *schema_of(const struct json_val *prompt, struct err *e)
 	}
 	json_write_array_end(&w);
 	json_write_object_end(&w);
-	return json_write_done(&w, e) < 0 ? NULL : json_parse(buf_str(&b), NULL, e);
+	return json_write_done(&w, &e) < 0 ? NULL : json_parse(buf_str(&b), NULL, &e);
 }
 
 static int write_params(const struct verb_input *in, const struct json_val *prompt, struct buf *to,
 			struct err *e)
 {
 	autobuf struct buf arguments = BUF_INIT(ARGS_TEXT_MAX);
-	AUTO(json_free) struct json_doc *schema = schema_of(prompt, e);
+	AUTO(json_free) struct json_doc *schema = schema_of(prompt);
 	struct json_writer w = json_writer(to);
 
-	if (!schema ||
-	    args_build(in->operands + 1, in->n_operands - 1, json_root(schema), &arguments, e) <
+	if (args_build(in->operands + 1, in->n_operands - 1, json_root(schema), &arguments, e) <
 		    0 ||
 	    args_check(buf_str(&arguments), json_root(schema), e) < 0)
 		return -1;

@@ -141,7 +141,8 @@ typedef void peer_then(struct peer *p, const struct json_val *result);
 void peer_request(struct peer *p, const char *method, struct str params, peer_then *then);
 /* task: as a task, for servers of 2025-11-25 that give no result otherwise. */
 void peer_call(struct peer *p, const char *tool, struct str arguments, bool task, peer_then *then);
-/* A whole list; a server that does not have it has an empty one. */
+/* A whole list: "tools", "resources", "resourceTemplates", "prompts"; a server that does not have it has an
+ * empty one. */
 void peer_list(struct peer *p, const char *what,
 	       void (*then)(struct peer *p, const struct mcp_listed *l));
 /* Prints a result as --json does, and ends it. */

@@ -3,7 +3,10 @@
 
 #include "cli/peer_impl.h"
 #include "cli/safe.h"
+#include "json/utf8.h"
 #include "json/write.h"
+
+enum { JSON_MAX = 256 << 20, MESSAGE_MAX = 4096 };
 
 static const struct end {
 	int exit;
@@ -48,8 +51,7 @@ void peer_end(struct peer *p, enum peer_end how)
 /* {"error":{"kind","message","code","data"}}: what --json says on standard error. */
 static void print_json_failure(enum peer_end how, struct str message, const struct json_val *fault)
 {
-	autobuf struct buf b = BUF_INIT(1 << 20);
-	AUTO(json_free) struct json_doc *doc = NULL;
+	autobuf struct buf b = BUF_INIT(JSON_MAX);
 	struct json_writer w = json_writer(&b);
 	struct err e = ERR_INIT;
 
@@ -70,10 +72,10 @@ static void print_json_failure(enum peer_end how, struct str message, const stru
 	}
 	json_write_object_end(&w);
 	json_write_object_end(&w);
-	if (json_write_done(&w, &e) == 0)
-		doc = json_parse(buf_str(&b), NULL, &e);
-	if (doc && safe_json(stderr, json_root(doc), &e) == 0)
-		fputc('\n', stderr);
+	if (json_write_done(&w, &e) < 0)
+		return;
+	safe_json_text(stderr, buf_str(&b));
+	fputc('\n', stderr);
 }
 
 static void print_failure(const struct peer *p, enum peer_end how, struct str message,
@@ -142,14 +144,13 @@ static const char *lack_of(const struct json_val *fault)
 
 static void tell_fault(struct peer *p, const struct json_val *fault)
 {
-	autobuf struct buf b = BUF_INIT(1 << 20);
-	struct str says = json_str(json_get(fault, "message"));
+	autobuf struct buf b = BUF_INIT(2 * MESSAGE_MAX);
+	struct str says = utf8_cut(json_str(json_get(fault, "message")), MESSAGE_MAX);
 	struct err e = ERR_INIT;
 	int64_t code = 0;
 
 	json_int64(json_get(fault, "code"), &code);
-	if (buf_addf(&b, &e, "the server refused: %.*s (%lld)%s",
-		     says.n > 4096 ? 4096 : (int)says.n, says.p ? says.p : "", (long long)code,
+	if (buf_addf(&b, &e, "the server refused: %.*s (%lld)%s", STR_ARG(says), (long long)code,
 		     lack_of(fault)) < 0)
 		peer_fail(p, PEER_OWN, &e);
 	else

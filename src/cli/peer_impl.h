@@ -12,6 +12,7 @@
 enum { PEER_SIGNALS = 3, PEER_TAIL = 4096, PEER_HEADERS_MAX = 64, PEER_QUESTIONS = 32 };
 
 struct peer_form; /* peer_form.c's */
+struct peer_list; /* peer_request.c's */
 
 struct peer {
 	const struct verb_input *in;
@@ -36,6 +37,7 @@ struct peer {
 	/* what is asked of it */
 	struct mcp_pending *pending;
 	peer_then *then;
+	const struct peer_list *list;
 	void (*then_list)(struct peer *p, const struct mcp_listed *l);
 	bool spoke; /* it was ready once */
 	bool line_open; /* a line of progress stands on the terminal */

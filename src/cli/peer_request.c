@@ -5,7 +5,7 @@
 #include "cli/peer_impl.h"
 #include "cli/safe.h"
 
-enum { TASK_MS = 600000 };
+enum { TASK_MS = 600000, NO_METHOD = -32601 };
 
 static void on_done(void *owner, const struct mcp_answer *a)
 {
@@ -21,6 +21,16 @@ static void on_done(void *owner, const struct mcp_answer *a)
 		peer_fail_answer(p, a);
 }
 
+static const struct peer_list {
+	const char *what, *capability;
+	bool often_missing; /* from servers that have the capability */
+} lists[] = {
+	{ "tools", "tools" },
+	{ "resources", "resources" },
+	{ "resourceTemplates", "resources", .often_missing = true },
+	{ "prompts", "prompts" },
+};
+
 static void on_listed(void *owner, const struct mcp_listed *l)
 {
 	struct peer *p = owner;
@@ -30,12 +40,15 @@ static void on_listed(void *owner, const struct mcp_listed *l)
 		return;
 	if (l->dropped > 0)
 		fprintf(peer_err(p),
-			"holt mcp: %zu tools are left out: their x-mcp-header is not as it must be\n",
-			l->dropped);
-	if (l->failed)
-		peer_fail_answer(p, l->failed);
-	else
+			"holt mcp: %zu of the list %s left out: without a name, or with an "
+			"x-mcp-header that is not as it must be\n",
+			l->dropped, l->dropped > 1 ? "are" : "is");
+	if (!l->failed)
 		p->then_list(p, l);
+	else if (l->failed->fault && l->failed->code == NO_METHOD && p->list->often_missing)
+		p->then_list(p, &(struct mcp_listed){ .n = 0 });
+	else
+		peer_fail_answer(p, l->failed);
 }
 
 static void on_progress(void *owner, const struct mcp_progress *g)
@@ -107,34 +120,19 @@ void peer_call(struct peer *p, const char *tool, struct str arguments, bool task
 	started(p, mcp_client_call(peer_client(p), tool, arguments, &s, &e), &e);
 }
 
-static const struct {
-	const char *what, *capability;
-} lists[] = {
-	{ "tools", "tools" },
-	{ "resources", "resources" },
-	{ "resourceTemplates", "resources" },
-	{ "prompts", "prompts" },
-};
-
-/* A server that does not say that it has a list is not asked for it. */
-static bool has_list(const struct peer *p, const char *what)
-{
-	const struct json_val *can = json_get(mcp_client_about(peer_client(p)), "capabilities");
-
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (strcmp(lists[i].what, what) == 0)
-			return json_get(can, lists[i].capability) != NULL;
-	}
-	return true;
-}
-
 void peer_list(struct peer *p, const char *what,
 	       void (*then)(struct peer *p, const struct mcp_listed *l))
 {
+	const struct json_val *can = json_get(mcp_client_about(peer_client(p)), "capabilities");
+	const struct peer_list *l = lists;
 	struct err e = ERR_INIT;
 
+	while (strcmp(l->what, what) != 0)
+		l++;
+	p->list = l;
 	p->then_list = then;
-	if (has_list(p, what))
+	/* a server that does not say that it has a list is not asked for it */
+	if (json_get(can, l->capability))
 		started(p, mcp_client_list(peer_client(p), what, on_listed, p, &e), &e);
 	else
 		then(p, &(struct mcp_listed){ .n = 0 });

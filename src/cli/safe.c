@@ -124,9 +124,8 @@ void safe_text(FILE *out, struct str s, unsigned indent)
 		fputc('\n', out);
 }
 
-/* What JSON lets stand for itself; the writer has escaped C0 and mended UTF-8. Such characters can only
- * stand in strings. */
-static void put_json(FILE *out, struct str s)
+/* The writer has escaped C0 and mended UTF-8; what JSON lets stand for itself can only stand in strings. */
+void safe_json_text(FILE *out, struct str s)
 {
 	while (s.n > 0) {
 		size_t n = plain(s);
@@ -148,7 +147,7 @@ static void put_json(FILE *out, struct str s)
 	}
 }
 
-static int put_val(FILE *out, const struct json_val *v, struct err *e)
+int safe_json(FILE *out, const struct json_val *v, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(JSON_MAX);
 	struct json_writer w = json_writer(&b);
@@ -156,20 +155,15 @@ static int put_val(FILE *out, const struct json_val *v, struct err *e)
 	json_write_val(&w, v);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	put_json(out, buf_str(&b));
+	safe_json_text(out, buf_str(&b));
 	return 0;
-}
-
-int safe_json(FILE *out, const struct json_val *v, struct err *e)
-{
-	return put_val(out, v, e);
 }
 
 static int put_key(FILE *out, const struct json_iter *it, struct err *e)
 {
 	if (!it->name)
 		return 0;
-	if (put_val(out, it->name, e) < 0)
+	if (safe_json(out, it->name, e) < 0)
 		return -1;
 	fputs(": ", out);
 	return 0;
@@ -182,7 +176,7 @@ int safe_json_lines(FILE *out, const struct json_val *v, unsigned indent, struct
 	size_t n = 0;
 
 	if ((!object && json_type(v) != JSON_ARRAY) || json_len(v) == 0)
-		return put_val(out, v, e);
+		return safe_json(out, v, e);
 	fputc(object ? '{' : '[', out);
 	while (json_next(&it)) {
 		fprintf(out, "%s\n%*s", n++ ? "," : "", (int)indent + STEP, "");

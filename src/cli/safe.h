@@ -22,5 +22,8 @@ void safe_short(FILE *out, struct str text, size_t max);
  * -1 with ERR_LIMIT or ERR_TOO_LARGE. */
 int safe_json(FILE *out, const struct json_val *v, struct err *e) MUST_USE;
 
-/* The same in many lines, each but the first behind `indent` spaces. */
+/* The same of JSON that json/write.h has written. */
+void safe_json_text(FILE *out, struct str json);
+
+/* A value in many lines, each but the first behind `indent` spaces. */
 int safe_json_lines(FILE *out, const struct json_val *v, unsigned indent, struct err *e) MUST_USE;

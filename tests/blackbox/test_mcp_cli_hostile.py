@@ -49,3 +49,35 @@ def test_a_result_of_very_many_texts(planned):
     result = {'structuredContent': {'x': ['y' * 100] * 60000}, 'content': [{'type': 'text', 'text': '1'}] * 20000}
     cli = planned(answers={**tool({}), 'tools/call': {'result': result}})
     assert cli.text('call', 't').startswith('1\n1\n')
+
+
+# ---- what is told of failures -------------------------------------------------------------------
+
+
+def test_a_failure_of_any_size_is_json(planned):
+    error = {'code': -32000, 'message': 'no', 'data': ['y' * 1000] * 3000}
+    got = planned(answers={'tools/list': {'error': error}}).failure(6, 'tools')
+    assert got['data'] == error['data'] and got['code'] == -32000
+
+
+def test_what_is_left_out_of_lists(planned):
+    cli = planned(answers={'prompts/list': {'result': {'prompts': [{'x': 1}, {'name': 'p'}]}}})
+    done = cli.run('prompts')
+    assert (done.returncode, done.stdout) == (0, b'p\n') and b'1 of the list is left out' in done.stderr and b'tools' not in done.stderr
+
+
+def test_templates_that_a_server_does_not_have(planned):
+    """Many say that they have resources, and do not know the method."""
+    cli = planned(answers={'resources/list': {'result': {'resources': [{'uri': 'a:b', 'name': 'n'}]}},
+                           'resources/templates/list': {'error': {'code': -32601, 'message': 'no'}}})
+    assert cli.text('resources') == 'a:b  n\n'
+    assert cli.json('resources') == {'resources': [{'uri': 'a:b', 'name': 'n'}], 'resourceTemplates': []}
+    cli = planned(answers={'resources/templates/list': {'error': {'code': -32603, 'message': 'broken'}}})
+    assert cli.failure(6, 'resources')['code'] == -32603
+
+
+def test_a_prompt_whose_arguments_are_no_schema(planned):
+    for arguments in ([{'name': 'a'}, {'name': 'a'}], [{}, {'name': 5}]):
+        cli = planned(answers={'prompts/list': {'result': {'prompts': [{'name': 'p', 'arguments': arguments}]}},
+                               'prompts/get': {'result': {'messages': []}}})
+        assert cli.json('get', 'p', 'a=1') == {'messages': []}

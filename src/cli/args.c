@@ -1,17 +1,14 @@
 #include "cli/args.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/option.h"
 #include "json/schema.h"
 #include "json/utf8.h"
 #include "json/write.h"
 
-enum { DEPTH_MAX = 16, STEPS_MAX = 1000, NAMES_MAX = 256, SHOWN = 60 };
+enum { DEPTH_MAX = 16, STEPS_MAX = 1000, SHOWN = 60 };
 
 /* ---- which types a schema allows ----------------------------------------------------------- */
 
@@ -199,45 +196,7 @@ int args_value(const char *name, struct str text, const struct json_val *schema,
 		       (int)utf8_cut(text, SHOWN).n, text.p);
 }
 
-/* ---- files --------------------------------------------------------------------------------- */
-
-static int read_all(int fd, const char *name, struct buf *to, struct err *e)
-{
-	ssize_t n;
-
-	do {
-		char *at = buf_reserve(to, 64 << 10, e);
-
-		if (!at)
-			return e->code == ERR_TOO_LARGE
-				     ? err_set(e, ERR_TOO_LARGE, "%.80s has more than %d bytes",
-					       name, ARGS_BYTES_MAX)
-				     : -1;
-		n = read(fd, at, 64 << 10);
-		if (n < 0 && errno != EINTR)
-			return err_sys(e, errno, "read %.80s", name);
-		buf_advance(to, n > 0 ? (size_t)n : 0);
-	} while (n != 0);
-	return 0;
-}
-
-static int read_file(const char *path, struct buf *to, struct err *e)
-{
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	if (fd < 0)
-		return err_sys(e, errno, "open %.80s", path);
-	return read_all(fd, path, to, e);
-}
-
 /* ---- all of them --------------------------------------------------------------------------- */
-
-struct building {
-	const struct json_val *schema;
-	struct buf *to;
-	struct str names[NAMES_MAX];
-	size_t n;
-};
 
 static const char *property_name(const void *of, size_t i)
 {
@@ -274,107 +233,64 @@ static bool takes_others(const struct json_val *schema)
 	return json_bool(others) || json_type(others) == JSON_OBJECT;
 }
 
-static int note_name(struct building *b, struct str name, struct err *e)
+static int add_word(const struct args_word *w, const struct json_val *schema, struct buf *to,
+		    struct err *e)
 {
-	if (b->n == NAMES_MAX)
-		return err_set(e, ERR_INVALID, "more than %d arguments", NAMES_MAX);
-	for (size_t i = 0; i < b->n; i++) {
-		if (str_eq(b->names[i], name))
-			return err_set(e, ERR_INVALID,
-				       "%.*s stands twice; an array is written %.*s=[…]",
-				       (int)name.n, name.p, (int)name.n, name.p);
-	}
-	b->names[b->n++] = name;
-	return 0;
+	const struct json_val *property = json_get(json_get(schema, "properties"), w->name);
+	struct json_writer writer = json_writer(to);
+
+	json_write_text(&writer, w->name);
+	if (json_write_done(&writer, e) < 0 || buf_add(to, ":", 1, e) < 0)
+		return -1;
+	if (!w->json)
+		return args_value(w->name, w->text, property, schema, to, e);
+	writer = json_writer(to);
+	json_write_val(&writer, json_root(w->json));
+	return json_write_done(&writer, e);
 }
 
-static int add_json(const char *name, struct str text, struct buf *to, struct err *e)
+static int add_object(const struct args *a, struct buf *to, struct err *e)
 {
-	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
 	struct json_writer w = json_writer(to);
 
-	if (!doc)
-		return err_wrap(e, "%.60s:= takes JSON", name);
-	json_write_val(&w, json_root(doc));
+	json_write_val(&w, json_root(a->object));
 	return json_write_done(&w, e);
 }
 
-static int add_value(struct building *b, const char *name, bool json, struct str text,
-		     struct err *e)
+static bool is_known(const struct json_val *schema, const struct args_word *w)
 {
-	const struct json_val *property = json_get(json_get(b->schema, "properties"), name);
-
-	if (json)
-		return add_json(name, text, b->to, e);
-	if (b->schema && !property && !takes_others(b->schema))
-		return refuse_name(b->schema, name, e);
-	return args_value(name, text, property, b->schema, b->to, e);
+	return json_get(json_get(schema, "properties"), w->name) != NULL;
 }
 
-static int add_operand(struct building *b, const char *word, struct err *e)
+static int add_words(const struct args *a, const struct json_val *schema, bool known_only,
+		     struct buf *to, struct err *e)
 {
-	const char *equals = strchr(word, '=');
-	bool json = equals && equals > word && equals[-1] == ':';
-	size_t n = equals ? (size_t)(equals - word) - json : 0;
-	autobuf struct buf file = BUF_INIT(ARGS_BYTES_MAX);
-	autofree char *name = strndup(word, n);
-	struct str text;
+	size_t added = 0;
 
-	if (!name)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	if (n == 0)
-		return err_set(
-			e, ERR_INVALID,
-			"an argument is written NAME=VALUE or NAME:=JSON, or all of them as one "
-			"JSON object; '%.40s' is neither",
-			word);
-	text = str_of(equals + 1);
-	if (note_name(b, (struct str){ word, n }, e) < 0)
-		return -1;
-	if (equals[1] == '@') {
-		if (read_file(equals + 2, &file, e) < 0)
-			return err_wrap(e, "%.60s", name);
-		text = buf_str(&file);
-	}
-	if ((b->n > 1 && buf_add(b->to, ",", 1, e) < 0) ||
-	    write_string(str_of(name), b->to, e) < 0 || buf_add(b->to, ":", 1, e) < 0)
-		return -1;
-	return add_value(b, name, json, text, e);
-}
-
-static int add_object(struct str text, const char *what, struct buf *to, struct err *e)
-{
-	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
-	struct json_writer w = json_writer(to);
-
-	if (!doc)
-		return err_wrap(e, "%s", what);
-	if (json_type(json_root(doc)) != JSON_OBJECT)
-		return err_set(e, ERR_INVALID, "%s: the arguments are an object, not %s", what,
-			       json_type_name(json_type(json_root(doc))));
-	json_write_val(&w, json_root(doc));
-	return json_write_done(&w, e);
-}
-
-int args_build(char *const *operands, int n, const struct json_val *schema, struct buf *to,
-	       struct err *e)
-{
-	struct building b = { .schema = schema, .to = to };
-	autobuf struct buf input = BUF_INIT(ARGS_BYTES_MAX);
-
-	if (n == 1 && operands[0][0] == '{')
-		return add_object(str_of(operands[0]), "the arguments", to, e);
-	if (n == 1 && strcmp(operands[0], "-") == 0)
-		return read_all(STDIN_FILENO, "standard input", &input, e) < 0
-			     ? -1
-			     : add_object(buf_str(&input), "standard input", to, e);
 	if (buf_add(to, "{", 1, e) < 0)
 		return -1;
-	for (int i = 0; i < n; i++) {
-		if (add_operand(&b, operands[i], e) < 0)
+	for (size_t i = 0; i < a->n; i++) {
+		const struct args_word *w = &a->words[i];
+
+		if (known_only && !is_known(schema, w))
+			continue;
+		if (schema && !w->json && !is_known(schema, w) && !takes_others(schema))
+			return refuse_name(schema, w->name, e);
+		if ((added++ > 0 && buf_add(to, ",", 1, e) < 0) || add_word(w, schema, to, e) < 0)
 			return -1;
 	}
 	return buf_add(to, "}", 1, e);
+}
+
+int args_build(const struct args *a, const struct json_val *schema, struct buf *to, struct err *e)
+{
+	return a->object ? add_object(a, to, e) : add_words(a, schema, false, to, e);
+}
+
+int args_build_known(const struct args *a, const struct json_val *schema, struct buf *to,
+		     struct err *e)
+{
+	return a->object ? add_object(a, to, e) : add_words(a, schema, true, to, e);
 }
 
 /* ---- is that what the schema wants? -------------------------------------------------------- */

@@ -120,7 +120,7 @@ static void on_tools(struct peer *p, const struct mcp_listed *l)
 	const struct json_val *tool = peer_find(l, "tool", in->operands[0], &e);
 	const struct json_val *schema = json_get(tool, "inputSchema");
 
-	if (!tool || args_build(in->operands + 1, in->n_operands - 1, schema, &arguments, &e) < 0 ||
+	if (!tool || args_build(peer_arguments(p), schema, &arguments, &e) < 0 ||
 	    args_check(buf_str(&arguments), schema, &e) < 0)
 		peer_fail(p, PEER_USAGE, &e);
 	else
@@ -136,7 +136,7 @@ static int run(const struct verb_input *in)
 {
 	const struct call_options *o = in->options;
 
-	return peer_run(in, &o->peer, on_ready, NULL);
+	return peer_run_with(in, &o->peer, 1, on_ready);
 }
 
 const struct verb mcp_call_verb = {

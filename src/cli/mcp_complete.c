@@ -48,15 +48,16 @@ static void write_ref(struct json_writer *w, const char *ref)
 }
 
 /* NAME=TYPED, and the others that stand already. */
-static int write_params(const struct verb_input *in, struct buf *to, struct err *e)
+static int write_params(const struct peer *p, struct buf *to, struct err *e)
 {
+	const struct verb_input *in = peer_input(p);
 	const char *typed = strchr(in->operands[1], '=');
 	autobuf struct buf others = BUF_INIT(ARGS_TEXT_MAX);
 	struct json_writer w = json_writer(to);
 
 	if (!typed || typed == in->operands[1])
 		return err_set(e, ERR_INVALID, "what is to be completed is written NAME=TYPED");
-	if (args_build(in->operands + 2, in->n_operands - 2, NULL, &others, e) < 0)
+	if (args_build(peer_arguments(p), NULL, &others, e) < 0)
 		return -1;
 	json_write_object(&w);
 	write_ref(&w, in->operands[0]);
@@ -83,7 +84,7 @@ static void on_ready(struct peer *p)
 	autobuf struct buf params = BUF_INIT(2 * ARGS_TEXT_MAX);
 	struct err e = ERR_INIT;
 
-	if (write_params(peer_input(p), &params, &e) < 0)
+	if (write_params(p, &params, &e) < 0)
 		peer_fail(p, PEER_USAGE, &e);
 	else
 		peer_request(p, "completion/complete", buf_str(&params), on_result);
@@ -93,7 +94,7 @@ static int run(const struct verb_input *in)
 {
 	const struct complete_options *o = in->options;
 
-	return peer_run(in, &o->peer, on_ready, NULL);
+	return peer_run_with(in, &o->peer, 2, on_ready);
 }
 
 const struct verb mcp_complete_verb = {

@@ -81,20 +81,19 @@ static struct json_doc *schema_of(const struct json_val *prompt)
 	return json_write_done(&w, &e) < 0 ? NULL : json_parse(buf_str(&b), NULL, &e);
 }
 
-static int write_params(const struct verb_input *in, const struct json_val *prompt, struct buf *to,
+static int write_params(const struct peer *p, const struct json_val *prompt, struct buf *to,
 			struct err *e)
 {
 	autobuf struct buf arguments = BUF_INIT(ARGS_TEXT_MAX);
 	AUTO(json_free) struct json_doc *schema = schema_of(prompt);
 	struct json_writer w = json_writer(to);
 
-	if (args_build(in->operands + 1, in->n_operands - 1, json_root(schema), &arguments, e) <
-		    0 ||
+	if (args_build(peer_arguments(p), json_root(schema), &arguments, e) < 0 ||
 	    args_check(buf_str(&arguments), json_root(schema), e) < 0)
 		return -1;
 	json_write_object(&w);
 	json_write_key(&w, "name");
-	json_write_text(&w, in->operands[0]);
+	json_write_text(&w, peer_input(p)->operands[0]);
 	json_write_key(&w, "arguments");
 	json_write_raw(&w, buf_str(&arguments));
 	json_write_object_end(&w);
@@ -103,12 +102,11 @@ static int write_params(const struct verb_input *in, const struct json_val *prom
 
 static void on_prompts(struct peer *p, const struct mcp_listed *l)
 {
-	const struct verb_input *in = peer_input(p);
 	autobuf struct buf params = BUF_INIT(2 * ARGS_TEXT_MAX);
 	struct err e = ERR_INIT;
-	const struct json_val *prompt = peer_find(l, "prompt", in->operands[0], &e);
+	const struct json_val *prompt = peer_find(l, "prompt", peer_input(p)->operands[0], &e);
 
-	if (!prompt || write_params(in, prompt, &params, &e) < 0)
+	if (!prompt || write_params(p, prompt, &params, &e) < 0)
 		peer_fail(p, PEER_USAGE, &e);
 	else
 		peer_request(p, "prompts/get", buf_str(&params), on_result);
@@ -123,7 +121,7 @@ static int run(const struct verb_input *in)
 {
 	const struct get_options *o = in->options;
 
-	return peer_run(in, &o->peer, on_ready, NULL);
+	return peer_run_with(in, &o->peer, 1, on_ready);
 }
 
 const struct verb mcp_get_verb = {

@@ -36,7 +36,7 @@ static void on_ready(struct peer *p)
 	autobuf struct buf params = BUF_INIT(ARGS_TEXT_MAX);
 	struct err e = ERR_INIT;
 
-	if (args_build(in->operands + 1, in->n_operands - 1, NULL, &params, &e) < 0)
+	if (args_build(peer_arguments(p), NULL, &params, &e) < 0)
 		peer_fail(p, PEER_USAGE, &e);
 	else
 		peer_request(p, in->operands[0], in->n_operands > 1 ? buf_str(&params) : STR_NONE,
@@ -47,7 +47,7 @@ static int run(const struct verb_input *in)
 {
 	const struct request_options *o = in->options;
 
-	return peer_run(in, &o->peer, on_ready, NULL);
+	return peer_run_with(in, &o->peer, 1, on_ready);
 }
 
 const struct verb mcp_request_verb = {

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/args.h"
 #include "cli/safe.h"
+#include "json/utf8.h"
 
 enum { ARENA_MAX = 8 << 20, STOP_MS = 1000, SETTLE_MS = 500, SETTLED_MS = 100 };
 
@@ -206,6 +208,32 @@ static int connect_to(struct peer *p, struct err *e)
 	return p->link ? 0 : -1;
 }
 
+static int check_operands(const struct peer *p, struct err *e)
+{
+	for (int i = 0; i < p->first; i++) {
+		if (!utf8_valid(str_of(p->in->operands[i])))
+			return err_set(e, ERR_INVALID, "'%.60s' is not UTF-8", p->in->operands[i]);
+	}
+	return 0;
+}
+
+/* All that may wait for a file or a person: signals still end the program, and nothing is there to be left. */
+static int prepare(struct peer *p, struct err *e)
+{
+	const char *const *operands = (const char *const *)p->in->operands;
+
+	if (!p->arena)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (check_operands(p, e) < 0)
+		return -1;
+	p->arguments = args_read(operands + p->first, (size_t)(p->in->n_operands - p->first), e);
+	if (!p->arguments || peer_ask_prepare(p, e) < 0) {
+		e->code = ERR_INVALID; /* also of a file that is not there: the argument is wrong */
+		return -1;
+	}
+	return peer_target(p, e) < 0 ? -1 : peer_login(p, e);
+}
+
 static void start(struct peer *p)
 {
 	struct err e = ERR_INIT;
@@ -215,17 +243,18 @@ static void start(struct peer *p)
 	for (size_t i = 0; i < PEER_SIGNALS; i++) {
 		uv_signal_init(&p->loop, &p->signals[i]);
 		p->signals[i].data = p;
-		uv_signal_start(&p->signals[i], on_signal, signals[i]);
 	}
-	if (!p->arena)
-		err_set(&e, ERR_LIMIT, "out of memory");
-	else if (peer_target(p, &e) == 0 && peer_login(p, &e) == 0 && connect_to(p, &e) == 0)
-		return;
+	if (prepare(p, &e) == 0) {
+		for (size_t i = 0; i < PEER_SIGNALS; i++)
+			uv_signal_start(&p->signals[i], on_signal, signals[i]);
+		if (connect_to(p, &e) == 0)
+			return;
+	}
 	peer_fail(p, e.code == ERR_INVALID ? PEER_USAGE : peer_meaning(p, &e), &e);
 }
 
-int peer_run(const struct verb_input *in, const struct peer_options *o,
-	     void (*ready)(struct peer *p), void *state)
+static int converse(const struct verb_input *in, const struct peer_options *o, int first,
+		    void (*ready)(struct peer *p), void *state)
 {
 	AUTO(arena_free) struct arena *arena = arena_new(ARENA_MAX);
 	autofree struct peer *p = calloc(1, sizeof(*p));
@@ -239,13 +268,28 @@ int peer_run(const struct verb_input *in, const struct peer_options *o,
 	p->o = o;
 	p->ready = ready;
 	p->state = state;
+	p->first = first;
 	p->arena = arena;
 	start(p);
 	uv_run(&p->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&p->loop);
 	mcp_oauth_store_free(p->store);
 	secret_free(p->token);
+	args_free(p->arguments);
+	args_free(p->answers);
 	return p->status;
+}
+
+int peer_run(const struct verb_input *in, const struct peer_options *o,
+	     void (*ready)(struct peer *p), void *state)
+{
+	return converse(in, o, in->n_operands, ready, state);
+}
+
+int peer_run_with(const struct verb_input *in, const struct peer_options *o, int first,
+		  void (*ready)(struct peer *p))
+{
+	return converse(in, o, first, ready, NULL);
 }
 
 /* ---- what words see ------------------------------------------------------------------------ */
@@ -263,6 +307,11 @@ const struct peer_options *peer_options(const struct peer *p)
 void *peer_state(const struct peer *p)
 {
 	return p->state;
+}
+
+const struct args *peer_arguments(const struct peer *p)
+{
+	return p->arguments;
 }
 
 struct mcp_client *peer_client(const struct peer *p)

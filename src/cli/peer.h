@@ -22,6 +22,7 @@
 #include "json/write.h"
 #include "mcp/client.h"
 
+struct args;
 struct peer;
 
 struct peer_options {
@@ -120,6 +121,11 @@ enum peer_end {
 int peer_run(const struct verb_input *in, const struct peer_options *o,
 	     void (*ready)(struct peer *p), void *state);
 
+/* The same of a word whose operands from `first` on are arguments: those are read before the server is started,
+ * since that may wait. */
+int peer_run_with(const struct verb_input *in, const struct peer_options *o, int first,
+		  void (*ready)(struct peer *p));
+
 /* Forgets the log-in to the server of the options. */
 int peer_logout(const struct verb_input *in, const struct peer_options *o);
 
@@ -127,6 +133,7 @@ int peer_logout(const struct verb_input *in, const struct peer_options *o);
 const struct verb_input *peer_input(const struct peer *p);
 const struct peer_options *peer_options(const struct peer *p);
 void *peer_state(const struct peer *p);
+const struct args *peer_arguments(const struct peer *p); /* of peer_run_with() */
 struct mcp_client *peer_client(const struct peer *p);
 const struct json_val *peer_info(const struct peer *p); /* serverInfo; NULL where it is not said */
 const char *peer_wire(const struct peer *p); /* "stdio", "http", "sse" */

@@ -15,6 +15,17 @@
 
 enum { ANSWER_MAX = 32 << 20 };
 
+int peer_ask_prepare(struct peer *p, struct err *e)
+{
+	for (size_t i = 0; i < p->o->roots.n; i++) {
+		if (access(p->o->roots.p[i], F_OK) < 0)
+			return err_set(e, ERR_INVALID, "--root %.120s: %s", p->o->roots.p[i],
+				       strerror(errno));
+	}
+	p->answers = args_read(p->o->answers.p, p->o->answers.n, e);
+	return p->answers ? 0 : err_wrap(e, "--answer");
+}
+
 unsigned peer_can(const struct peer *p)
 {
 	return MCP_CAN_FORM | MCP_CAN_URL | MCP_CAN_TASKS |
@@ -119,28 +130,6 @@ static void write_merged(struct json_writer *w, const struct json_val *first,
 	json_write_object_end(w);
 }
 
-/* The answers that are for this form: whole objects, and names that it has. */
-static int choose_answers(const struct peer *p, const struct json_val *schema,
-			  char *ret[OPTION_LIST_MAX])
-{
-	int n = 0;
-
-	for (size_t i = 0; i < p->o->answers.n; i++) {
-		const char *word = p->o->answers.p[i];
-		size_t name = strcspn(word, "=");
-
-		if (name > 0 && word[name - 1] == ':')
-			name--;
-		if (word[0] == '{') {
-			ret[0] = (char *)word;
-			return 1;
-		}
-		if (json_get_str(json_get(schema, "properties"), (struct str){ word, name }))
-			ret[n++] = (char *)word;
-	}
-	return n;
-}
-
 static struct json_doc *answers_of(struct peer *p, const struct json_val *params, struct err *e)
 {
 	const struct json_val *schema = json_get(params, "requestedSchema");
@@ -149,10 +138,8 @@ static struct json_doc *answers_of(struct peer *p, const struct json_val *params
 	AUTO(json_free) struct json_doc *first = NULL;
 	AUTO(json_free) struct json_doc *second = NULL;
 	struct json_writer w = json_writer(&both);
-	char *words[OPTION_LIST_MAX];
-	int n = choose_answers(p, schema, words);
 
-	if (args_build(words, n, schema, &said, e) < 0 ||
+	if (args_build_known(p->answers, schema, &said, e) < 0 ||
 	    mcp_form_defaults(params, &defaults, e) < 0)
 		return NULL;
 	first = json_parse(buf_str(&defaults), NULL, e);

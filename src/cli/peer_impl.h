@@ -19,6 +19,8 @@ struct peer {
 	const struct peer_options *o;
 	void (*ready)(struct peer *p);
 	void *state;
+	int first; /* of the operands that are arguments */
+	struct args *arguments, *answers;
 	uv_loop_t loop;
 	uv_signal_t signals[PEER_SIGNALS];
 	uv_timer_t settling; /* before ready(), see peer_settle() */
@@ -87,6 +89,8 @@ void peer_cache_keep(uint64_t key, struct mcp_found found);
 uint64_t peer_cache_key(const struct mcp_target *t);
 
 /* --- peer_ask.c --- */
+/* Reads the answers and looks for the folders that the options name. */
+int peer_ask_prepare(struct peer *p, struct err *e) MUST_USE;
 /* What the options say we can be asked. */
 unsigned peer_can(const struct peer *p);
 void peer_asked(struct peer *p, struct mcp_question *q);

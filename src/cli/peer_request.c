@@ -92,11 +92,12 @@ static struct mcp_request_spec spec_of(struct peer *p)
 	};
 }
 
+/* What can't be asked was not meant to be: the server has not heard of it. */
 static void started(struct peer *p, struct mcp_pending *pending, const struct err *e)
 {
 	p->pending = pending;
 	if (!pending)
-		peer_fail(p, peer_meaning(p, e), e);
+		peer_fail(p, e->code == ERR_INVALID ? PEER_USAGE : peer_meaning(p, e), e);
 }
 
 void peer_request(struct peer *p, const char *method, struct str params, peer_then *then)

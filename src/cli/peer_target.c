@@ -1,12 +1,9 @@
 /* Which server it is: from the options, or by name from a configuration file as other clients have it. */
-#include <fcntl.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "cli/file.h"
 #include "cli/peer_impl.h"
 #include "cli/split.h"
-#include "json/utf8.h"
 
 enum { SECRET_MAX = 64 << 10, CONFIG_MAX = 4 << 20 };
 
@@ -14,34 +11,13 @@ enum { SECRET_MAX = 64 << 10, CONFIG_MAX = 4 << 20 };
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* All of a file, at most max bytes of it. */
-static int read_file(const char *path, struct buf *to, struct err *e)
-{
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t n;
-
-	if (fd < 0)
-		return err_sys(e, errno, "open %.120s", path);
-	do {
-		char *at = buf_reserve(to, 4096, e);
-
-		if (!at)
-			return err_wrap(e, "%.120s", path);
-		n = read(fd, at, 4096);
-		if (n < 0 && errno != EINTR)
-			return err_sys(e, errno, "read %.120s", path);
-		buf_advance(to, n > 0 ? (size_t)n : 0);
-	} while (n != 0);
-	return 0;
-}
-
 struct secret *peer_secret_file(const char *path, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(SECRET_MAX);
 	struct secret *s = NULL;
 
 	/* in one piece from the start: it would be left behind where the buffer was before */
-	if (!buf_reserve(&text, SECRET_MAX - 4096, e) || read_file(path, &text, e) < 0)
+	if (!buf_reserve(&text, SECRET_MAX - 4096, e) || file_read(path, &text, e) < 0)
 		return NULL;
 	while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
 		text.n--;
@@ -239,7 +215,7 @@ static int from_config(struct peer *p, struct env *env, struct err *e)
 	const struct json_val *server;
 	struct str type;
 
-	if (read_file(p->o->config, &text, e) < 0)
+	if (file_read(p->o->config, &text, e) < 0)
 		return -1;
 	doc = json_parse(buf_str(&text), NULL, e);
 	if (!doc)

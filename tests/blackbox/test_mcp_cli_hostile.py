@@ -1,12 +1,17 @@
 """`holt mcp WORD` against servers that mean harm, or are careless: what they say must not hang it, hide why it failed, or
 say something else than it seems. The servers are plans for peers/planned.py."""
 
+import fcntl
 import json
 import os
+import signal
+import subprocess
 import sys
+import termios
 
 import pytest
 
+from client import until
 from mcp_cli import Cli, to_program
 from who import HERE
 
@@ -81,3 +86,39 @@ def test_a_prompt_whose_arguments_are_no_schema(planned):
         cli = planned(answers={'prompts/list': {'result': {'prompts': [{'name': 'p', 'arguments': arguments}]}},
                                'prompts/get': {'result': {'messages': []}}})
         assert cli.json('get', 'p', 'a=1') == {'messages': []}
+
+
+# ---- before anything is started -----------------------------------------------------------------
+
+
+def started(tmp_path):
+    """A server that tells when it was started, and nothing else."""
+    return ['--', 'sh', '-c', f'echo up >>{tmp_path}/started']
+
+
+@pytest.mark.parametrize('given', [
+    ['call', 't', 's=@/no/such/file'], ['call', 't', 'loose'], ['call', 't', 'i:=x'], ['call', 't', '{"i":'], ['call', 't', '[1]'],
+    ['call', 't', b'\xff=1'], ['call', b'\xff'], ['read', b'\xff'], ['get', b'\xff'], ['request', b'\xff'], ['complete', 'p', b'\xff='],
+    ['tools', '--answer', 'loose'], ['tools', '--answer', '{"x":'], ['tools', '--answer', 'a=1', '--answer', 'a=2'],
+    ['tools', '--answer', 'a=1', '--answer', '{}'], ['tools', '--answer', 'a=@/no/such/file'], ['tools', '--root', '/no/such/folder'],
+], ids=str)
+def test_a_command_line_that_can_not_be(me, tmp_path, given):
+    got = Cli(me, started(tmp_path)).failure(2, *given)
+    assert got['kind'] == 'usage' and not os.path.exists(f'{tmp_path}/started')
+
+
+def test_an_interrupt_while_arguments_are_read(me, tmp_path):
+    argv = me.argv('mcp', 'call', 't', '-', *started(tmp_path))
+    with subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.PIPE, stderr=subprocess.PIPE) as proc:
+        proc.stdin.write(b'{')
+        proc.stdin.flush()
+        until(lambda: fcntl.ioctl(proc.stdin, termios.FIONREAD, bytes(4)) == bytes(4), what='its reading')
+        proc.send_signal(signal.SIGINT)
+        assert proc.wait(20) in (-signal.SIGINT, 130)
+    assert not os.path.exists(f'{tmp_path}/started')
+
+
+def test_a_request_that_can_not_be_sent(planned):
+    for method in ('initialize', 'server/discover'):  # the client's own, and one of another revision
+        assert planned().failure(2, 'request', method)['kind'] == 'usage'
+    assert planned().failure(6, 'request', 'no/such')['code'] == -32601

@@ -65,7 +65,7 @@ static const char schema_text[] =
 	"\"required\":[]}";
 
 static const struct {
-	char *words[WORDS];
+	const char *words[WORDS];
 	const char *object; /* NULL: it is refused */
 } arguments[] = {
 	{ { NULL }, "{}" },
@@ -97,6 +97,7 @@ static const struct {
 	{ { "{\"i\":1" }, NULL },
 	{ { "{}", "i=1" }, NULL },
 	{ { "s=\xff" }, NULL },
+	{ { "\xff:=1" }, NULL },
 	{ { "s=@/no/such/file" }, NULL },
 };
 
@@ -107,11 +108,14 @@ static void test_arguments(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++) {
 		autobuf struct buf to = BUF_INIT(ARGS_TEXT_MAX);
-		int n = 0, r;
+		AUTO(args_free) struct args *a = NULL;
+		size_t n = 0;
+		int r;
 
 		while (arguments[i].words[n])
 			n++;
-		r = args_build(arguments[i].words, n, json_root(schema), &to, &e);
+		a = args_read(arguments[i].words, n, &e);
+		r = a ? args_build(a, json_root(schema), &to, &e) : -1;
 		ROW_CHECK((r == 0) == (arguments[i].object != NULL), arguments[i].words[0]);
 		if (arguments[i].object)
 			assert_string_equal(to.p, arguments[i].object);

@@ -1,6 +1,9 @@
 #include "cli/verb.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 /* Holt's own failure, told apart from what a command that it runs may exit with. */
@@ -14,6 +17,29 @@ int cli_fail(const struct err *e)
 	if (e->code != ERR_INVALID)
 		fprintf(stderr, "      %s\n", info->remediation);
 	return info->exit;
+}
+
+static bool has_reader(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) < 1 || !(p.revents & POLLERR);
+}
+
+int cli_flush(struct err *e)
+{
+	int failed = fflush(stdout) != 0 ? errno : 0;
+
+	if (!failed && !ferror(stdout))
+		return 0;
+	/* once */
+	__fpurge(stdout);
+	clearerr(stdout);
+	if (!has_reader())
+		return 128 + SIGPIPE;
+	err_set(e, ERR_IO, "standard output: %s",
+		failed ? strerror(failed) : "not all could be written");
+	return EXIT_HOLT;
 }
 
 void cli_help(const struct verb *v, FILE *out)
@@ -94,7 +120,7 @@ const struct verb *cli_find_word(const struct verb *v, const char *word, struct 
 	return NULL;
 }
 
-static int wrong_usage(const struct verb *v, const struct err *e)
+int cli_wrong_usage(const struct verb *v, const struct err *e)
 {
 	fprintf(stderr, "holt %s: %s\nTry 'holt help %s'.\n", v->name, e->msg, v->name);
 	return v->usage_exit;
@@ -145,7 +171,7 @@ static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, 
 		memcpy(options, v->defaults, v->size);
 	at = option_parse(v->options, argc, argv, options, &e);
 	if (at < 0)
-		return wrong_usage(v, &e);
+		return cli_wrong_usage(v, &e);
 	if (((const struct verb_options *)options)->help) {
 		cli_help(v, stdout);
 		return 0;
@@ -153,7 +179,7 @@ static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, 
 	n = argc - at;
 	rest = split_rest(v, argv + at, &n);
 	if (check_operands(v, n, argv + at, &e) < 0)
-		return wrong_usage(v, &e);
+		return cli_wrong_usage(v, &e);
 	return v->run(&(struct verb_input){
 		.cli = cli,
 		.verb = v,
@@ -169,7 +195,7 @@ static int run_word(const struct cli *cli, const struct verb *v, int argc, char 
 	struct err e = ERR_INIT;
 	const struct verb *word = cli_find_word(v, argv[0], &e);
 
-	return word ? run_verb_with(cli, word, argc, argv) : wrong_usage(v, &e);
+	return word ? run_verb_with(cli, word, argc, argv) : cli_wrong_usage(v, &e);
 }
 
 /* A program may be started with standard descriptors closed; the next file opened would then be
@@ -196,7 +222,7 @@ int cli_main(const struct cli *cli, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
 	const struct verb *v;
-	int status;
+	int status, lost;
 
 	fill_descriptors();
 	if (argc < 2) {
@@ -211,9 +237,8 @@ int cli_main(const struct cli *cli, int argc, char **argv)
 	if (!v)
 		return cli_fail(&e);
 	status = run_verb_with(cli, v, argc - 1, argv + 1);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		err_set(&e, ERR_IO, "standard output: %s", strerror(errno));
-		return cli_fail(&e);
-	}
-	return status;
+	lost = cli_flush(&e);
+	if (lost && e.code)
+		cli_fail(&e);
+	return lost ? lost : status;
 }

@@ -26,18 +26,30 @@ static const char *era_name(const struct peer *p)
 	return mcp_client_era(peer_client(p)) == MCP_MODERN ? "modern" : "legacy";
 }
 
+/* The members of an object that say how it is spoken to. */
+static void write_how(struct peer *p, struct json_writer *w)
+{
+	json_write_key(w, "revision");
+	json_write_text(w, mcp_client_version(peer_client(p)));
+	json_write_key(w, "era");
+	json_write_text(w, era_name(p));
+	json_write_key(w, "transport");
+	json_write_text(w, peer_wire(p));
+}
+
+static void print_how(struct peer *p, const char *before)
+{
+	printf("%s%s (%s) over %s\n", before, mcp_client_version(peer_client(p)), era_name(p),
+	       peer_wire(p));
+}
+
 static void print_json(struct peer *p)
 {
 	autobuf struct buf b = BUF_INIT(64 << 20);
 	struct json_writer w = json_writer(&b);
 
 	json_write_object(&w);
-	json_write_key(&w, "revision");
-	json_write_text(&w, mcp_client_version(peer_client(p)));
-	json_write_key(&w, "era");
-	json_write_text(&w, era_name(p));
-	json_write_key(&w, "transport");
-	json_write_text(&w, peer_wire(p));
+	write_how(p, &w);
 	json_write_key(&w, "result");
 	json_write_val(&w, mcp_client_about(peer_client(p)));
 	json_write_object_end(&w);
@@ -105,8 +117,7 @@ static void on_ready(struct peer *p)
 		return;
 	}
 	show_info(peer_info(p));
-	printf("MCP %s (%s) over %s\n", mcp_client_version(peer_client(p)), era_name(p),
-	       peer_wire(p));
+	print_how(p, "MCP ");
 	show_supported(about);
 	if (show_capabilities(about, &e) < 0) {
 		peer_fail(p, PEER_OWN, &e);
@@ -123,51 +134,69 @@ static void on_ready(struct peer *p)
 
 struct trial {
 	bool json;
-	unsigned n; /* that worked */
+	struct json_writer w; /* of those that worked */
+	size_t n;
 };
 
 static void on_worked(struct peer *p)
 {
 	struct trial *t = peer_state(p);
 
-	if (t->json)
-		printf("%s{\"revision\":\"%s\",\"era\":\"%s\",\"transport\":\"%s\"}",
-		       t->n ? "," : "{\"works\":[", mcp_client_version(peer_client(p)), era_name(p),
-		       peer_wire(p));
-	else
-		printf("%s (%s) over %s\n", mcp_client_version(peer_client(p)), era_name(p),
-		       peer_wire(p));
 	t->n++;
+	if (t->json) {
+		json_write_object(&t->w);
+		write_how(p, &t->w);
+		json_write_object_end(&t->w);
+	} else {
+		print_how(p, "");
+	}
 	peer_end(p, PEER_OK);
+}
+
+/* Gives the exit status of the last: that of a signal, or what is of no meaning. */
+static int try_each(const struct verb_input *in, const struct discover_options *o, struct trial *t)
+{
+	struct peer_options one = o->peer;
+	/* a program has one transport; who has an address may have two */
+	uint32_t from = o->peer.url ? 2 : 0, to = o->peer.url ? 3 : 0;
+	int status = 0;
+
+	one.quiet = true;
+	if (!one.timeout_ms)
+		one.timeout_ms = TRIAL_MS;
+	for (size_t i = 0; mcp_profile_at(i) && status < 128; i++) {
+		one.revision = mcp_profile_at(i)->version;
+		for (one.transport = from; one.transport <= to && status < 128; one.transport++)
+			status = peer_run(in, &one, on_worked, t);
+	}
+	return status;
 }
 
 static int try_all(const struct verb_input *in, const struct discover_options *o)
 {
-	struct trial t = { .json = o->peer.json };
-	struct peer_options one = o->peer;
-	int status = 0, last = 0;
+	autobuf struct buf found = BUF_INIT(1 << 16);
+	struct trial t = { .json = o->peer.json, .w = json_writer(&found) };
+	struct err e;
+	int status;
 
-	for (size_t i = 0; mcp_profile_at(i); i++) {
-		/* a program has one transport; who has an address may have two */
-		uint32_t from = o->peer.url ? 2 : 0, to = o->peer.url ? 3 : 0;
-
-		for (uint32_t wire = from; wire <= to; wire++) {
-			one.revision = mcp_profile_at(i)->version;
-			one.transport = wire;
-			one.quiet = true;
-			if (!one.timeout_ms)
-				one.timeout_ms = TRIAL_MS;
-			last = peer_run(in, &one, on_worked, &t);
-			if (last >= 128)
-				return last;
-			status = last ? last : status;
-		}
-	}
+	json_write_object(&t.w);
+	json_write_key(&t.w, "works");
+	json_write_array(&t.w);
+	status = try_each(in, o, &t);
+	if (status >= 128)
+		return status;
+	/* what is asked for in particular says little about why it does not work */
+	if (t.n == 0)
+		status = peer_run(in, &o->peer, on_worked, &t);
+	if (t.n == 0)
+		return status;
+	json_write_array_end(&t.w);
+	json_write_object_end(&t.w);
+	if (t.json && json_write_done(&t.w, &e) < 0)
+		return cli_fail(&e);
 	if (t.json)
-		puts(t.n ? "]}" : "{\"works\":[]}");
-	if (t.n == 0 && !t.json)
-		fputs("holt mcp discover: the server could be spoken to in none\n", stderr);
-	return t.n > 0 ? 0 : status;
+		printf("%s\n", found.p);
+	return 0;
 }
 
 static int run(const struct verb_input *in)

@@ -36,12 +36,20 @@ static void on_link_closed(void *owner)
 
 void peer_finish(struct peer *p, int status)
 {
+	struct err e = ERR_INIT;
+	int lost;
+
 	if (p->ending)
 		return;
 	p->ending = true;
 	p->status = status;
 	peer_err(p);
-	fflush(stdout);
+	lost = cli_flush(&e);
+	if (lost && status < 128) {
+		p->status = lost;
+		if (e.code)
+			peer_tell(p, PEER_OWN, &e);
+	}
 	peer_ask_stop(p);
 	if (p->pending)
 		mcp_pending_cancel(take_ptr(p->pending));

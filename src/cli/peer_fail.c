@@ -106,28 +106,33 @@ static void print_tail(struct peer *p)
 	safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
 }
 
-static void tell_failure(struct peer *p, enum peer_end how, struct str message,
-			 const struct json_val *fault)
+static void tell(struct peer *p, enum peer_end how, struct str message,
+		 const struct json_val *fault)
 {
-	if (p->ending)
+	if (p->o->quiet)
 		return;
 	peer_err(p);
 	fflush(stdout);
-	if (p->o->quiet) {
-		/* that is all there is to know */
-	} else if (p->o->json) {
+	if (p->o->json) {
 		print_json_failure(how, message, fault);
-	} else {
-		print_failure(p, how, message, fault);
-		if (how == PEER_UNREACHABLE)
-			print_tail(p);
+		return;
 	}
-	peer_end(p, how);
+	print_failure(p, how, message, fault);
+	if (how == PEER_UNREACHABLE)
+		print_tail(p);
+}
+
+void peer_tell(struct peer *p, enum peer_end how, const struct err *e)
+{
+	tell(p, how, str_of(e->msg), NULL);
 }
 
 void peer_fail(struct peer *p, enum peer_end how, const struct err *e)
 {
-	tell_failure(p, how, str_of(e->msg), NULL);
+	if (p->ending)
+		return;
+	peer_tell(p, how, e);
+	peer_end(p, how);
 }
 
 /* A capability that is missing is named in the error's data. */
@@ -142,7 +147,7 @@ static const char *lack_of(const struct json_val *fault)
 	return "";
 }
 
-static void tell_fault(struct peer *p, const struct json_val *fault)
+static void fail_by(struct peer *p, const struct json_val *fault)
 {
 	autobuf struct buf b = BUF_INIT(2 * MESSAGE_MAX);
 	struct str says = utf8_cut(json_str(json_get(fault, "message")), MESSAGE_MAX);
@@ -151,16 +156,18 @@ static void tell_fault(struct peer *p, const struct json_val *fault)
 
 	json_int64(json_get(fault, "code"), &code);
 	if (buf_addf(&b, &e, "the server refused: %.*s (%lld)%s", STR_ARG(says), (long long)code,
-		     lack_of(fault)) < 0)
+		     lack_of(fault)) < 0) {
 		peer_fail(p, PEER_OWN, &e);
-	else
-		tell_failure(p, PEER_PROTOCOL, buf_str(&b), fault);
+		return;
+	}
+	tell(p, PEER_PROTOCOL, buf_str(&b), fault);
+	peer_end(p, PEER_PROTOCOL);
 }
 
 void peer_fail_answer(struct peer *p, const struct mcp_answer *a)
 {
 	if (a->fault)
-		tell_fault(p, a->fault);
+		fail_by(p, a->fault);
 	else
 		peer_fail(p, peer_meaning(p, a->e), a->e);
 }

@@ -70,6 +70,8 @@ void peer_finish(struct peer *p, int status);
 
 /* --- peer_fail.c --- */
 enum peer_end peer_meaning(const struct peer *p, const struct err *e);
+/* Says why it fails, and does not end it. */
+void peer_tell(struct peer *p, enum peer_end how, const struct err *e);
 /* Of an answer that is no result. */
 void peer_fail_answer(struct peer *p, const struct mcp_answer *a);
 

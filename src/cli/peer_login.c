@@ -121,7 +121,7 @@ int peer_logout(const struct verb_input *in, const struct peer_options *o)
 	p->o = o;
 	p->arena = arena;
 	if (forget(p, &e) < 0)
-		status = cli_fail(&e);
+		status = e.code == ERR_INVALID ? cli_wrong_usage(in->verb, &e) : cli_fail(&e);
 	if (p->oauth)
 		mcp_oauth_close(p->oauth, NULL, NULL);
 	uv_run(&p->loop, UV_RUN_DEFAULT);

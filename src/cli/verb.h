@@ -65,6 +65,13 @@ extern const size_t verbs_n;
 /* Prints on stderr what went wrong and what helps; the error's exit status. */
 int cli_fail(const struct err *e);
 
+/* Prints what is wrong with the command line and where it stands how it is right; the verb's exit status for it. */
+int cli_wrong_usage(const struct verb *v, const struct err *e);
+
+/* 0 where all of standard output is written. Else the exit status, once, with *e; or 128 + SIGPIPE where nobody
+ * reads any more, and then there is nobody to be told and *e is as it was. */
+int cli_flush(struct err *e);
+
 void cli_help(const struct verb *v, FILE *out);
 void cli_help_all(FILE *out);
 

@@ -122,3 +122,40 @@ def test_a_request_that_can_not_be_sent(planned):
     for method in ('initialize', 'server/discover'):  # the client's own, and one of another revision
         assert planned().failure(2, 'request', method)['kind'] == 'usage'
     assert planned().failure(6, 'request', 'no/such')['code'] == -32601
+
+
+@pytest.mark.parametrize('given, status, says', [
+    (['discover', '--all'], 2, 'which server'), (['discover', '--all', '--', '/no/such/program'], 4, '/no/such/program'),
+    (['discover', '--all', '--', 'false'], 4, 'status 1'), (['logout'], 2, '--url'), (['logout', '--url', 'unix:/x'], 2, 'no log-in'),
+], ids=str)
+def test_why_nothing_works(me, given, status, says):
+    done = me.run('mcp', *given)
+    assert done.returncode == status and says in done.stderr.decode() and not done.stdout, done
+    if given[0] == 'discover':
+        assert says in Cli(me, given[2:]).failure(status, 'discover', '--all')['message']
+
+
+# ---- output that is not taken -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('size', [1, 1 << 20])
+def test_output_that_can_not_be_written(planned, size):
+    cli = planned(answers=tool({'description': 'x' * size}))
+    with open('/dev/full', 'wb') as full:
+        for word in ['tools'], ['tools', 't']:
+            done = cli.run(*word, '--json', stdout=full)
+            error = json.loads(done.stderr)['error']
+            assert done.returncode == 125 and error['kind'] == 'failed' and error['message'].startswith('standard output: '), done
+            assert size > 1 or 'No space' in error['message']
+            done = cli.run(*word, stdout=full)
+            assert done.returncode == 125 and done.stderr.count(b'standard output: ') == 1, done
+
+
+def test_output_that_nobody_reads(planned):
+    """As in `holt mcp tools | head -1`: it ends in silence, as what the signal would have killed."""
+    for size in 1, 1 << 20:
+        read, write = os.pipe()
+        os.close(read)
+        with open(write, 'wb') as pipe:
+            done = planned(answers=tool({'description': 'x' * size})).run('tools', 't', stdout=pipe)
+        assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b''), done

@@ -227,7 +227,9 @@ static void on_end(void *owner, const struct err *e)
 {
 	struct peer *p = owner;
 
-	p->tty_over = true;
+	/* at a terminal there may be more behind it, for the next question */
+	loop_reader_close(take_ptr(p->tty), NULL);
+	p->line_n = 0;
 	if (p->form)
 		peer_form_end(p->form);
 }
@@ -270,7 +272,7 @@ static void ask_first(struct peer *p)
 	while (!p->form && p->questions_n > 0 && !p->ending) {
 		struct mcp_question *q = p->questions[0];
 
-		if (!p->tty_over && open_tty(p, &e) == 0)
+		if (open_tty(p, &e) == 0)
 			p->form = peer_form_start(p, q, &e);
 		if (p->form)
 			return;

@@ -25,76 +25,71 @@ struct peer_form {
 
 /* ---- choices ------------------------------------------------------------------------------- */
 
+/* In order, one pass: there may be very many. */
 struct choices {
-	const struct json_val *values; /* of enum; or objects with const and title */
-	const struct json_val *names; /* enumNames */
+	struct json_iter values; /* of enum; or objects with const and title */
+	struct json_iter names; /* enumNames */
 	bool titled;
+};
+
+struct choice {
+	size_t number; /* from 1 */
+	const struct json_val *value;
+	struct str title;
 };
 
 static bool choices_of(const struct json_val *field, struct choices *ret)
 {
-	const struct json_val *titled = json_get(field, "oneOf");
+	const struct json_val *values = json_get(field, "enum"), *titled = json_get(field, "oneOf");
 
 	if (!titled)
 		titled = json_get(field, "anyOf");
-	*ret = (struct choices){ .values = json_get(field, "enum"),
-				 .names = json_get(field, "enumNames") };
-	if (!ret->values && titled)
-		*ret = (struct choices){ .values = titled, .titled = true };
-	return json_len(ret->values) > 0;
+	*ret = (struct choices){ .values = json_iter(values ? values : titled),
+				 .names = json_iter(json_get(field, "enumNames")),
+				 .titled = !values };
+	return json_len(values ? values : titled) > 0;
 }
 
-static const struct json_val *element(const struct json_val *array, size_t i)
+static bool next_choice(struct choices *c, struct choice *ret)
 {
-	struct json_iter it = json_iter(array);
+	const struct json_val *v, *name = json_next(&c->names) ? c->names.val : NULL;
 
-	while (json_next(&it)) {
-		if (it.index == i)
-			return it.val;
-	}
-	return NULL;
+	if (!json_next(&c->values))
+		return false;
+	v = c->values.val;
+	*ret = (struct choice){ .number = c->values.index + 1,
+				.value = c->titled ? json_get(v, "const") : v,
+				.title = json_str(c->titled ? json_get(v, "title") : name) };
+	return true;
 }
 
-static const struct json_val *choice_value(const struct choices *c, size_t i)
+/* By number, else by value or title: whatever a server calls its choices, the numbers are ours. */
+static const struct json_val *choose(struct choices c, struct str typed)
 {
-	const struct json_val *v = element(c->values, i);
-
-	return c->titled ? json_get(v, "const") : v;
-}
-
-static struct str choice_title(const struct choices *c, size_t i)
-{
-	return json_str(c->titled ? json_get(element(c->values, i), "title")
-				  : element(c->names, i));
-}
-
-/* By number, value or title. */
-static const struct json_val *choose(const struct choices *c, struct str typed)
-{
+	const struct json_val *found = NULL;
+	struct choice one;
 	char number[24];
 
-	for (size_t i = 0; i < json_len(c->values); i++) {
-		const struct json_val *v = choice_value(c, i);
-
-		snprintf(number, sizeof(number), "%zu", i + 1);
-		if (str_is(typed, number) || str_eq(typed, json_str(v)) ||
-		    str_eq(typed, choice_title(c, i)))
-			return v;
+	while (typed.n > 0 && next_choice(&c, &one)) {
+		snprintf(number, sizeof(number), "%zu", one.number);
+		if (str_is(typed, number))
+			return one.value;
+		if (!found && (str_eq(typed, json_str(one.value)) || str_eq(typed, one.title)))
+			found = one.value;
 	}
-	return NULL;
+	return found;
 }
 
-static void show_choices(const struct choices *c)
+static void show_choices(struct choices c)
 {
+	struct choice one;
 	struct err e;
 
-	for (size_t i = 0; i < json_len(c->values); i++) {
-		struct str title = choice_title(c, i);
-
-		fprintf(stderr, "    %zu) ", i + 1);
-		if (title.n > 0)
-			safe_short(stderr, title, 200);
-		else if (safe_json(stderr, choice_value(c, i), &e) < 0)
+	while (next_choice(&c, &one)) {
+		fprintf(stderr, "    %zu) ", one.number);
+		if (one.title.n > 0)
+			safe_short(stderr, one.title, 200);
+		else if (safe_json(stderr, one.value, &e) < 0)
 			fputs(e.msg, stderr);
 		fputc('\n', stderr);
 	}
@@ -143,7 +138,7 @@ static void show_field(struct peer_form *f)
 	fputc('\n', stderr);
 	safe_text(stderr, json_str(json_get(field, "description")), 4);
 	if (choices_of(is_list(field) ? json_get(field, "items") : field, &c))
-		show_choices(&c);
+		show_choices(c);
 	if (is_list(field))
 		fputs("    several, with commas between them\n", stderr);
 	if (usual) {
@@ -172,7 +167,7 @@ static int write_bool(struct str typed, struct json_writer *w, struct err *e)
 static int write_choice(const struct choices *c, struct str typed, struct json_writer *w,
 			struct err *e)
 {
-	const struct json_val *v = choose(c, typed);
+	const struct json_val *v = choose(*c, typed);
 
 	if (!v)
 		return err_set(e, ERR_INVALID, "that is none of the choices");

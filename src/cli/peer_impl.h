@@ -49,7 +49,6 @@ struct peer {
 	size_t questions_n;
 	struct peer_form *form;
 	struct loop_reader *tty;
-	bool tty_over; /* its end was typed */
 	char line[4096]; /* that is typed */
 	size_t line_n;
 

@@ -60,9 +60,9 @@ static void on_progress(void *owner, const struct mcp_progress *g)
 		return;
 	fprintf(stderr, terminal ? "\r\033[K" : "");
 	if (g->total > 0)
-		fprintf(stderr, "%g of %g", g->progress, g->total);
+		fprintf(stderr, "%.15g of %.15g", g->progress, g->total);
 	else
-		fprintf(stderr, "%g", g->progress);
+		fprintf(stderr, "%.15g", g->progress);
 	fputs(g->message.n ? ": " : "", stderr);
 	safe_short(stderr, g->message, 200);
 	p->line_open = terminal;

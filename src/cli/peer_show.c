@@ -35,43 +35,61 @@ static const char *suffix_of(struct str mime, bool text)
 	return text ? "txt" : "bin";
 }
 
-/* A new file in the folder; its name goes to ret. */
-static int open_new(struct peer *p, const char *kind, const char *suffix, char ret[64],
-		    struct err *e)
+static int open_folder(const struct peer *p, struct err *e)
 {
-	autoclose int folder = -1;
-	int fd = -1;
+	int fd;
 
 	if (mkdir(p->o->out, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make %.120s", p->o->out);
-	folder = open(p->o->out, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
-		return err_sys(e, errno, "open %.120s", p->o->out);
-	while (fd < 0 && p->saved < TRIES_MAX) {
+	fd = open(p->o->out, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "open %.120s", p->o->out) : fd;
+}
+
+/* A new file in the folder; its name goes to ret. */
+static int open_new(struct peer *p, int folder, const char *kind, const char *suffix, char ret[64],
+		    struct err *e)
+{
+	while (p->saved < TRIES_MAX) {
+		int fd;
+
 		snprintf(ret, 64, "%s-%u.%s", kind, ++p->saved, suffix);
 		fd = openat(folder, ret, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			    0666);
-		if (fd < 0 && errno != EEXIST)
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST)
 			return err_sys(e, errno, "make a file in %.120s", p->o->out);
 	}
-	return fd < 0 ? err_set(e, ERR_LIMIT, "%.120s is full of such files", p->o->out) : fd;
+	return err_set(e, ERR_LIMIT, "%.120s is full of such files", p->o->out);
 }
 
-static int save(struct peer *p, const char *kind, const char *suffix, struct str bytes,
-		struct err *e)
+static int write_all(int fd, struct str bytes)
 {
-	char name[64];
-	autoclose int fd = open_new(p, kind, suffix, name, e);
-
-	if (fd < 0)
-		return -1;
 	while (bytes.n > 0) {
 		ssize_t n = write(fd, bytes.p, bytes.n);
 
 		if (n < 0 && errno != EINTR)
-			return err_sys(e, errno, "write %.120s/%s", p->o->out, name);
+			return -1;
 		bytes = (struct str){ bytes.p + (n > 0 ? n : 0),
 				      bytes.n - (size_t)(n > 0 ? n : 0) };
+	}
+	return 0;
+}
+
+/* Whole, or not at all. */
+static int save(struct peer *p, const char *kind, const char *suffix, struct str bytes,
+		struct err *e)
+{
+	char name[64];
+	autoclose int folder = open_folder(p, e);
+	autoclose int fd = folder < 0 ? -1 : open_new(p, folder, kind, suffix, name, e);
+
+	if (fd < 0)
+		return -1;
+	if (write_all(fd, bytes) < 0) {
+		err_sys(e, errno, "write %.120s/%s", p->o->out, name);
+		unlinkat(folder, name, 0);
+		return -1;
 	}
 	printf(" saved as %s/%s", p->o->out, name);
 	return 0;

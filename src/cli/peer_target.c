@@ -91,6 +91,9 @@ static int add_token(struct peer *p, struct err *e)
 	if (!p->token)
 		return -1;
 	token = secret_expose(p->token, "sent to the server that it is for");
+	if (!is_value(token))
+		return err_set(e, ERR_INVALID, "%.120s holds no token: it has a control character",
+			       p->o->token_file);
 	value = arena_printf(p->arena, e, "Bearer %.*s", STR_ARG(token));
 	return value ? add_header(p, STR_LIT("Authorization"), str_of(value), e) : -1;
 }
@@ -145,13 +148,25 @@ static char *config_text(struct peer *p, const struct json_val *v, const char *k
 	return arena_dup(p->arena, s, e);
 }
 
+/* What is there is of this type. */
+static int config_check(const struct json_val *server, const char *key, enum json_type type,
+			struct err *e)
+{
+	enum json_type is = json_type(json_get(server, key));
+
+	if (is == JSON_ABSENT || is == type)
+		return 0;
+	return err_set(e, ERR_INVALID, "%s takes %s, not %s", key, json_type_name(type),
+		       json_type_name(is));
+}
+
 static int config_program(struct peer *p, const struct json_val *server, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(server, "args"));
 	size_t n = json_len(json_get(server, "args"));
 	const char **argv = arena_array(p->arena, n + 2, sizeof(*argv), e);
 
-	if (!argv)
+	if (!argv || config_check(server, "args", JSON_ARRAY, e) < 0)
 		return -1;
 	argv[0] = config_text(p, json_get(server, "command"), "command", e);
 	if (!argv[0])
@@ -172,6 +187,9 @@ static int config_rest(struct peer *p, const struct json_val *server, struct env
 	struct json_iter envs = json_iter(json_get(server, "env"));
 	struct json_iter headers = json_iter(json_get(server, "headers"));
 
+	if (config_check(server, "env", JSON_OBJECT, e) < 0 ||
+	    config_check(server, "headers", JSON_OBJECT, e) < 0)
+		return -1;
 	if (cwd && !p->target.cwd) {
 		p->target.cwd = config_text(p, cwd, "cwd", e);
 		if (!p->target.cwd)

@@ -3,10 +3,13 @@
 import contextlib
 import json
 import os
+import pty
 import random
+import select
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -108,6 +111,48 @@ class Cli:
         done = self.run(word, '--json', *arguments, **options)
         assert done.returncode == status and not done.stdout, (done.args, done)
         return json.loads(done.stderr.splitlines()[-1])['error']
+
+
+class Terminal:
+    """holt at a terminal of its own."""
+
+    def __init__(self, who, *arguments):
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            os.chdir('/')
+            os.execve(who.argv()[0], who.argv(*arguments), who.env)
+        self.pid, self.seen = pid, ''
+
+    def expect(self, word, timeout=30):
+        """Reads until it is there; what came before it."""
+        deadline = time.monotonic() + timeout
+        while word not in self.seen:
+            assert select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0], (word, self.seen)
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:
+                piece = b''
+            assert piece, (word, self.seen)
+            self.seen += piece.decode()
+        before, _, self.seen = self.seen.partition(word)
+        return before
+
+    def type(self, line):
+        os.write(self.fd, line.encode())
+
+    def end(self):
+        """What it says until its end, and its status."""
+        while True:
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            self.seen += piece.decode()
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return self.seen, status
 
 
 def to_program(argv, *options):

@@ -5,9 +5,7 @@ import concurrent.futures
 import http.server
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import threading
@@ -20,7 +18,7 @@ import pytest
 from client import LATEST, until
 from conftest import SHARED, residue_of
 from http_client import MODERN
-from mcp_cli import EVERYTHING, Cli, Daemon, Sweep, free_port, package, script, to_program, to_url
+from mcp_cli import EVERYTHING, Cli, Daemon, Sweep, Terminal, free_port, package, script, to_program, to_url
 from oauth_site import World
 
 REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST, MODERN]
@@ -523,48 +521,6 @@ def test_output_that_nobody_reads(me):
 
 
 # ---- questions ----------------------------------------------------------------------------------
-
-
-class Terminal:
-    """holt at a terminal of its own."""
-
-    def __init__(self, who, *arguments):
-        pid, self.fd = pty.fork()
-        if pid == 0:
-            os.chdir('/')
-            os.execve(who.argv()[0], who.argv(*arguments), who.env)
-        self.pid, self.seen = pid, ''
-
-    def expect(self, word, timeout=30):
-        """Reads until it is there; what came before it."""
-        deadline = time.monotonic() + timeout
-        while word not in self.seen:
-            assert select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0], (word, self.seen)
-            try:
-                piece = os.read(self.fd, 65536)
-            except OSError:
-                piece = b''
-            assert piece, (word, self.seen)
-            self.seen += piece.decode()
-        before, _, self.seen = self.seen.partition(word)
-        return before
-
-    def type(self, line):
-        os.write(self.fd, line.encode())
-
-    def end(self):
-        """What it says until its end, and its status."""
-        while True:
-            try:
-                piece = os.read(self.fd, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            self.seen += piece.decode()
-        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        os.close(self.fd)
-        return self.seen, status
 
 
 @pytest.mark.parametrize('sdk', ['v1', 'v2'])

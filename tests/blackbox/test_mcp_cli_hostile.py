@@ -4,6 +4,7 @@ say something else than it seems. The servers are plans for peers/planned.py."""
 import fcntl
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import termios
 import pytest
 
 from client import until
-from mcp_cli import Cli, to_program
+from mcp_cli import Cli, Terminal, to_program
 from who import HERE
 
 PLANNED = os.path.join(HERE, 'peers/planned.py')
@@ -107,6 +108,21 @@ def test_a_command_line_that_can_not_be(me, tmp_path, given):
     assert got['kind'] == 'usage' and not os.path.exists(f'{tmp_path}/started')
 
 
+@pytest.mark.parametrize('server, says', [
+    ({'command': 'sh', 'args': '-c'}, 'args takes an array'), ({'command': 'sh', 'args': {'a': 'b'}}, 'args takes an array'),
+    ({'command': 'sh', 'env': ['A=b']}, 'env takes an object'), ({'url': 'http://127.0.0.1:1/', 'headers': 'A: b'}, 'headers takes an object'),
+])
+def test_a_configuration_that_can_not_be(me, tmp_path, server, says):
+    (tmp_path / 'config').write_text(json.dumps({'mcpServers': {'s': server}}))
+    assert says in Cli(me, ['--config', str(tmp_path / 'config'), '--server', 's']).failure(2, 'tools')['message']
+
+
+def test_a_token_that_is_none(me, tmp_path):
+    (tmp_path / 'token').write_text('a\nb\n')
+    got = Cli(me, ['--url', 'http://127.0.0.1:1/', '--token-file', str(tmp_path / 'token')]).failure(2, 'tools')
+    assert 'token' in got['message'] and 'control character' in got['message']
+
+
 def test_an_interrupt_while_arguments_are_read(me, tmp_path):
     argv = me.argv('mcp', 'call', 't', '-', *started(tmp_path))
     with subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.PIPE, stderr=subprocess.PIPE) as proc:
@@ -159,3 +175,66 @@ def test_output_that_nobody_reads(planned):
         with open(write, 'wb') as pipe:
             done = planned(answers=tool({'description': 'x' * size})).run('tools', 't', stdout=pipe)
         assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b''), done
+
+
+def test_a_file_that_can_not_be_written_whole(planned, tmp_path):
+    def limits():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
+    image = {'type': 'image', 'mimeType': 'image/png', 'data': 'AAAA' * 10000}
+    cli = planned(answers={**tool({}), 'tools/call': {'result': {'content': [image]}}})
+    done = cli.run('call', 't', '--out', str(tmp_path / 'out'), preexec_fn=limits)
+    assert done.returncode == 125 and b'image-1.png' in done.stderr and os.listdir(tmp_path / 'out') == [], done
+    assert 'saved as' in cli.text('call', 't', '--out', str(tmp_path / 'out'))
+
+
+# ---- what it says while it works ----------------------------------------------------------------
+
+
+def test_progress_of_large_numbers(planned):
+    progress = {'method': 'notifications/progress', 'params': {'progressToken': '', 'progress': 12345678, 'total': 23456789}}
+    done = planned(answers=tool({}), before={'tools/call': [progress]}).run('call', 't', '--progress')
+    assert done.returncode == 0 and done.stderr == b'12345678 of 23456789\n', done
+
+
+def form(number, properties):
+    return {'id': number, 'method': 'elicitation/create',
+            'params': {'message': f'question {number}', 'requestedSchema': {'type': 'object', 'properties': properties}}}
+
+
+@pytest.fixture
+def terminal(me, planned):
+    """A call at a terminal, of a tool that asks this first."""
+    def start(*forms):
+        return Terminal(me, 'mcp', 'call', 't', *planned(answers=tool({}), before={'tools/call': forms}).to)
+    return start
+
+
+def test_choices_are_what_they_are_numbered(terminal):
+    """Also where the server calls the first of them "2"."""
+    t = terminal(form(1, {'x': {'type': 'string', 'oneOf': [{'const': 'destroy', 'title': '2'}, {'const': 'keep', 'title': '1'}]},
+                          'y': {'type': 'array', 'items': {'type': 'string', 'enum': ['a', 'b']}}}))
+    t.expect('2) 1')
+    t.type('2\n')
+    t.expect('2) "b"')
+    t.type('2,\n')
+    t.expect('none of the choices')
+    t.type('b, 1\n')
+    t.expect('Send it')
+    t.type('\n')
+    said, status = t.end()
+    assert status == 0 and '"content": {"x": "keep", "y": ["b", "a"]}' in said, said
+
+
+def test_the_end_of_input_is_the_answer_to_one_question(terminal):
+    t = terminal(form(1, {'x': {'type': 'string'}}), form(2, {'x': {'type': 'string'}}))
+    t.expect('question 1')
+    t.expect('> ')
+    t.type('\x04')
+    t.expect('question 2')
+    t.expect('> ')
+    t.type('yes\n')
+    t.expect('Send it')
+    t.type('\n')
+    said, status = t.end()
+    assert status == 0 and '"action": "cancel"' in said and '{"x": "yes"}' in said, said

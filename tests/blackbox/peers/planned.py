@@ -1,7 +1,8 @@
 """A server on standard input and output that says what a file tells it: planned.py PLAN
 
 	answers	method -> {"result": …} or {"error": …}; lists that are not there are empty, all else is no method
-	before	method -> messages that are sent before its answer; requests among them are waited for
+	before	method -> messages that are sent before its answer; requests among them are waited for, and a
+		progressToken is that of the method's request
 	info, capabilities	of initialize
 
 A call without an answer in the plan gives what the client said to those requests, as text.
@@ -21,7 +22,9 @@ def put(message):
     sys.stdout.flush()
 
 
-def ask(message):
+def ask(message, token):
+    if 'progressToken' in message.get('params', {}):
+        message['params']['progressToken'] = token
     put(message)
     while 'id' in message:
         reply = json.loads(sys.stdin.readline())
@@ -31,7 +34,8 @@ def ask(message):
 
 
 def answer(method, params):
-    said = [reply for reply in map(ask, plan.get('before', {}).get(method, [])) if reply]
+    token = params.get('_meta', {}).get('progressToken')
+    said = [reply for reply in (ask(m, token) for m in plan.get('before', {}).get(method, [])) if reply]
     if method in plan.get('answers', {}):
         return plan['answers'][method]
     if method == 'initialize':

@@ -4,10 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
+
 enum { FIRST_ROOM = 128 };
+
+/* What a buffer of that size takes of its budget. */
+static size_t cost(const struct buf *b, size_t cap)
+{
+	return b->of && cap > BUF_SMALL ? cap : 0;
+}
 
 void buf_fini(struct buf *b)
 {
+	budget_give(b->of, cost(b, b->cap));
 	free(b->p);
 	b->p = NULL;
 	b->n = 0;
@@ -23,7 +32,7 @@ void buf_wipe(struct buf *b)
 
 char *buf_reserve(struct buf *b, size_t n, struct err *e)
 {
-	size_t want, cap;
+	size_t want, cap, more;
 	char *p;
 
 	if (n > b->max - b->n) {
@@ -38,8 +47,12 @@ char *buf_reserve(struct buf *b, size_t n, struct err *e)
 		cap *= 2; /* can't wrap: want <= max, an allocation's size */
 	if (cap > b->max)
 		cap = b->max;
+	more = cost(b, cap) - cost(b, b->cap);
+	if (budget_take(b->of, more, e) < 0)
+		return NULL;
 	p = realloc(b->p, cap + 1);
 	if (!p) {
+		budget_give(b->of, more);
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
@@ -102,6 +115,7 @@ char *buf_take(struct buf *b)
 {
 	char *p = b->p;
 
+	budget_give(b->of, cost(b, b->cap));
 	b->p = NULL;
 	b->n = 0;
 	b->cap = 0;

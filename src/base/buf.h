@@ -10,11 +10,18 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+struct budget;
+
+/* A buffer of no more than this counts in no budget: however full that is, small ones can be had. */
+enum { BUF_SMALL = 16 << 10 };
+
 struct buf {
 	char *p; /* NULL while empty */
 	size_t n; /* bytes in use */
 	size_t cap; /* bytes allocated, without the NUL */
 	size_t max;
+	struct budget *of; /* what it takes counts there (base/budget.h), and may be refused with
+			    * ERR_LIMIT; NULL: nowhere */
 };
 
 #define BUF_INIT(max_) ((struct buf){ .max = (max_) })

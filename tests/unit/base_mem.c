@@ -5,6 +5,7 @@
 
 #include "alloc_fail.h"
 #include "base/arena.h"
+#include "base/budget.h"
 #include "base/buf.h"
 #include "base/id.h"
 #include "test.h"
@@ -33,6 +34,31 @@ static void a_buffer_keeps_its_maximum(void **state)
 	buf_fini(&b);
 	assert_int_equal(b.n, 0);
 	assert_int_equal(buf_add(&b, "again", 5, &e), 0);
+}
+
+static void buffers_share_a_budget(void **state)
+{
+	struct budget all = { .max = 100000 };
+	struct buf a = { .max = 1 << 20, .of = &all }, b = a, small = a;
+	char text[5000] = "";
+	struct err e = ERR_INIT;
+
+	while (buf_add(&a, text, sizeof(text), &e) == 0)
+		;
+	assert_int_equal(e.code, ERR_LIMIT);
+	assert_true(a.n > 30000 && all.used == a.cap);
+	while (buf_add(&b, text, sizeof(text), &e) == 0)
+		;
+	assert_int_equal(e.code, ERR_LIMIT);
+	assert_true(all.used == a.cap + b.cap && all.used <= all.max);
+	/* small ones can be had in any case */
+	assert_int_equal(buf_add(&small, text, sizeof(text), &e), 0);
+	buf_fini(&a);
+	assert_int_equal(all.used, b.cap);
+	free(buf_take(&b));
+	assert_int_equal(all.used, 0);
+	buf_fini(&small);
+	assert_int_equal(all.used, 0);
 }
 
 static void a_buffer_grows(void **state)
@@ -186,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_buffer_keeps_its_maximum),
 		cmocka_unit_test(a_buffer_grows),
+		cmocka_unit_test(buffers_share_a_budget),
 		cmocka_unit_test(a_buffer_is_filled_in_place),
 		cmocka_unit_test(a_buffer_survives_want_of_memory),
 		cmocka_unit_test(an_arena_is_zeroed_and_aligned),

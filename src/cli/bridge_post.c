@@ -76,7 +76,7 @@ struct post *bridge_post_new(struct bridge *b, struct str text)
 	p->n = text.n;
 	p->b = b;
 	p->body = BUF_INIT(BODY_MAX);
-	sse_init(&p->sse, BODY_MAX);
+	sse_init(&p->sse, BODY_MAX, NULL);
 	uv_timer_init(b->loop, &p->timer);
 	p->timer.data = p;
 	p->next = b->posts;

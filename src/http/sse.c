@@ -6,11 +6,13 @@
 
 enum { KEEP = 64 << 10 }; /* a larger buffer is given back once it is empty */
 
-void sse_init(struct sse_reader *r, size_t max)
+void sse_init(struct sse_reader *r, size_t max, struct budget *of)
 {
 	if (!max)
 		max = SSE_EVENT_MAX_DEFAULT;
-	*r = (struct sse_reader){ .line = BUF_INIT(max), .data = BUF_INIT(max), .retry_ms = -1 };
+	*r = (struct sse_reader){ .line = { .max = max, .of = of },
+				  .data = { .max = max, .of = of },
+				  .retry_ms = -1 };
 }
 
 void sse_fini(struct sse_reader *r)
@@ -37,7 +39,7 @@ void sse_restart(struct sse_reader *r)
 {
 	empty(&r->line);
 	empty(&r->data);
-	r->type[0] = '\0';
+	r->type_n = 0;
 	take_text(r->next_id, str_of(r->id));
 	r->begun = r->after_cr = r->given = false;
 }
@@ -56,15 +58,33 @@ static void take_retry(struct sse_reader *r, struct str value)
 		r->retry_ms = ms;
 }
 
+static void take_type(struct sse_reader *r, struct str value)
+{
+	r->type_n = value.n < SSE_TYPE_MAX ? value.n : SSE_TYPE_MAX;
+	memcpy(r->type, value.p, r->type_n);
+}
+
+/* A long line is not copied: it becomes the data, so that it is never in memory twice. */
+static int take_data(struct sse_reader *r, struct str value, struct err *e)
+{
+	struct buf line = r->line;
+
+	if (r->data.n == 0 && line.n > KEEP) {
+		buf_drop(&line, (size_t)(value.p - line.p));
+		r->line = r->data;
+		r->data = line;
+	} else if (buf_add(&r->data, value.p, value.n, e) < 0) {
+		return -1;
+	}
+	return buf_add(&r->data, "\n", 1, e);
+}
+
 static int take_field(struct sse_reader *r, struct str name, struct str value, struct err *e)
 {
-	if (str_is(name, "data")) {
-		if (buf_add(&r->data, value.p, value.n, e) < 0)
-			return -1;
-		return buf_add(&r->data, "\n", 1, e);
-	}
+	if (str_is(name, "data"))
+		return take_data(r, value, e);
 	if (str_is(name, "event"))
-		take_text(r->type, value.n <= SSE_TYPE_MAX ? value : STR_LIT(""));
+		take_type(r, value);
 	else if (str_is(name, "id") && value.n <= SSE_ID_MAX && !memchr(value.p, 0, value.n))
 		take_text(r->next_id, value);
 	else if (str_is(name, "retry"))
@@ -81,11 +101,12 @@ static int take_line(struct sse_reader *r, struct str line, struct sse_event *re
 	if (line.n == 0) {
 		take_text(r->id, str_of(r->next_id));
 		if (r->data.n == 0) {
-			r->type[0] = '\0';
+			r->type_n = 0;
 			return 0;
 		}
 		*ret = (struct sse_event){
-			.type = r->type[0] ? str_of(r->type) : STR_LIT("message"),
+			.type = r->type_n > 0 ? (struct str){ r->type, r->type_n }
+					      : STR_LIT("message"),
 			.data = { r->data.p, r->data.n - 1 },
 			.id = str_of(r->id),
 		};
@@ -153,7 +174,7 @@ int sse_next(struct sse_reader *r, struct str *input, struct sse_event *ret, str
 	if (r->given) {
 		r->given = false;
 		empty(&r->data);
-		r->type[0] = '\0';
+		r->type_n = 0;
 	}
 	while ((rc = cut_line(r, input, &line, e)) > 0) {
 		if (!r->begun && str_starts(line, BOM))

@@ -13,13 +13,14 @@
 enum {
 	SSE_EVENT_MAX_DEFAULT = 16 << 20, /* bytes of data of one event, and of one line */
 	SSE_ID_MAX = 1024, /* a longer id is ignored */
-	SSE_TYPE_MAX = 64, /* an event with a longer type is given without one */
+	SSE_TYPE_MAX = 64, /* of a longer type only the beginning is given */
 };
 
 struct sse_reader {
 	struct buf line; /* the beginning of a line whose end has not come */
 	struct buf data;
-	char type[SSE_TYPE_MAX + 1];
+	char type[SSE_TYPE_MAX];
+	size_t type_n; /* 0: it has none */
 	char id[SSE_ID_MAX + 1]; /* of the last event that was whole, or of one before it */
 	char next_id[SSE_ID_MAX + 1]; /* of the one that is being read */
 	int64_t retry_ms; /* the last one seen; -1: none */
@@ -35,8 +36,9 @@ struct sse_event {
 	struct str id; /* for Last-Event-ID; empty: none was ever sent */
 };
 
-/* max: bytes of one event's data and of one line; 0 takes the default. */
-void sse_init(struct sse_reader *r, size_t max);
+/* max: bytes of one event's data and of one line; 0 takes the default. of: what is kept counts there; may be
+ * NULL. */
+void sse_init(struct sse_reader *r, size_t max, struct budget *of);
 void sse_fini(struct sse_reader *r);
 
 /* The stream broke off and begins anew: what was unfinished is dropped, id and retry stay. */

@@ -273,7 +273,8 @@ struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_optio
 		return NULL;
 	}
 	*v = (struct mcp_events){ .o = *o, .loop = loop };
-	sse_init(&v->sse, o->base->text_max);
+	/* in no budget: the stream can't be read on behind an event that is refused, and is the session */
+	sse_init(&v->sse, o->base->text_max, NULL);
 	uv_timer_init(loop, &v->timer);
 	v->timer.data = v;
 	spec.sse = &v->sse;

@@ -70,7 +70,7 @@ struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind)
 	if (!p)
 		return NULL;
 	*p = (struct post){ .f = f, .kind = kind };
-	sse_init(&p->sse, f->o.base->text_max);
+	sse_init(&p->sse, f->o.base->text_max, f->o.base->memory);
 	uv_timer_init(f->loop, &p->timer);
 	p->timer.data = p;
 	p->next = f->posts;

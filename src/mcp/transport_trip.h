@@ -18,6 +18,7 @@ struct mcp_trip_base {
 	size_t headers_n;
 	struct mcp_auth *auth; /* may be NULL */
 	size_t text_max;
+	struct budget *memory; /* what is kept of answers counts there */
 	/* So many trips wait for what authorizes them: a person may be asked. */
 	unsigned asking;
 };

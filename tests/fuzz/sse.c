@@ -13,7 +13,7 @@ static void read_all(struct str text, size_t step, size_t max, struct buf *out)
 	struct err e;
 	int rc = 0;
 
-	sse_init(&r, max);
+	sse_init(&r, max, NULL);
 	for (size_t at = 0; at < text.n && rc == 0; at += step) {
 		struct str in = { text.p + at, text.n - at < step ? text.n - at : step };
 

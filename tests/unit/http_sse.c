@@ -1,4 +1,5 @@
 /* http/sse.h: events, however the bytes come. */
+#include "base/budget.h"
 #include "http/sse.h"
 #include "test.h"
 
@@ -76,7 +77,7 @@ static void test_streams(void **state)
 			autobuf struct buf out = BUF_INIT(4096);
 			struct sse_reader r;
 
-			sse_init(&r, MAX);
+			sse_init(&r, MAX, NULL);
 			for (size_t at = 0; at < in.n; at += step) {
 				size_t n = in.n - at < step ? in.n - at : step;
 
@@ -91,12 +92,70 @@ static void test_streams(void **state)
 	}
 }
 
+/* What is not "message" does not become it. */
+static void test_types(void **state)
+{
+	static const struct str rows[] = {
+		TEXT("event: message\0x\ndata: a\n\n"),
+		TEXT("event: message-------------------------------------------------------------------"
+		     "\ndata: a\n\n"),
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct str in = rows[i];
+		struct sse_reader r;
+		struct sse_event ev;
+		struct err e;
+
+		sse_init(&r, 0, NULL);
+		assert_int_equal(sse_next(&r, &in, &ev, &e), 1);
+		assert_true(str_starts(ev.type, "message") && !str_is(ev.type, "message"));
+		assert_in_range(ev.type.n, 8, SSE_TYPE_MAX);
+		sse_fini(&r);
+	}
+}
+
+/* One long line is kept once, what is kept counts, and it is given back. */
+static void test_budget(void **state)
+{
+	enum { LONG = 1 << 20, PIECE = 1 << 16 };
+	struct budget all = { .max = LONG + (1 << 15) };
+	static char piece[PIECE];
+	struct sse_reader r;
+	struct sse_event ev;
+	struct err e;
+	struct str in;
+
+	memset(piece, 'x', PIECE);
+	sse_init(&r, LONG, &all);
+	for (int again = 0; again < 2; again++) {
+		in = STR_LIT("data: ");
+		assert_int_equal(sse_next(&r, &in, &ev, &e), 0);
+		for (size_t n = 0; n < LONG / 2; n += PIECE) {
+			in = (struct str){ piece, PIECE };
+			assert_int_equal(sse_next(&r, &in, &ev, &e), 0);
+		}
+		in = STR_LIT("\n\n");
+		assert_int_equal(sse_next(&r, &in, &ev, &e), 1);
+		assert_int_equal(ev.data.n, LONG / 2);
+		assert_true(all.used >= LONG / 2);
+		assert_int_equal(sse_next(&r, &in, &ev, &e), 0);
+		assert_int_equal(all.used, 0);
+	}
+	assert_int_equal(budget_take(&all, LONG, &e), 0);
+	in = (struct str){ piece, PIECE };
+	assert_int_equal(sse_next(&r, &in, &ev, &e), -1);
+	assert_int_equal(e.code, ERR_LIMIT);
+	sse_fini(&r);
+	assert_int_equal(all.used, LONG);
+}
+
 static void test_restart(void **state)
 {
 	autobuf struct buf out = BUF_INIT(4096);
 	struct sse_reader r;
 
-	sse_init(&r, 0);
+	sse_init(&r, 0, NULL);
 	assert_true(
 		feed(&r, STR_LIT("id: 7\ndata: a\n\nid: 8\nevent: lost\ndata: lost\nda"), &out));
 	sse_restart(&r);
@@ -129,7 +188,7 @@ static void test_retry(void **state)
 		struct sse_event ev;
 		struct err e;
 
-		sse_init(&r, 0);
+		sse_init(&r, 0, NULL);
 		assert_int_equal(sse_next(&r, &in, &ev, &e), 0);
 		assert_int_equal(r.retry_ms, rows[i].ms);
 		sse_fini(&r);
@@ -139,8 +198,8 @@ static void test_retry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_streams), cmocka_unit_test(test_types),
+		cmocka_unit_test(test_budget),	cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_retry),
 	};
 

@@ -15,6 +15,7 @@ enum {
 	MESSAGE_MAX = 64 << 20,
 	VALUES_MAX = 1 << 20, /* of a message: results are larger than what clients say */
 	DEPTH_MAX = 128,
+	KEPT = 2, /* times the largest message */
 };
 
 /* --- life --- */
@@ -39,6 +40,7 @@ static void fill_options(struct mcp_client_options *o)
 			*defaults[i].at = defaults[i].value;
 	}
 	o->message_max = o->message_max ? o->message_max : MESSAGE_MAX;
+	o->memory_max = o->memory_max ? o->memory_max : KEPT * o->message_max;
 	o->json.bytes = o->message_max;
 	o->json.values = o->json.values ? o->json.values : VALUES_MAX;
 	o->json.depth = o->json.depth ? o->json.depth : DEPTH_MAX;
@@ -57,6 +59,8 @@ struct mcp_client *mcp_client_new(const struct mcp_client_options *o, struct err
 	if (c) {
 		c->o = *o;
 		fill_options(&c->o);
+		c->own.max = c->o.memory_max;
+		c->o.memory = c->o.memory ? c->o.memory : &c->own;
 		c->inflight = inflight_new(c->o.pending_max + MCP_CLIENT_INNER);
 	}
 	if (!c || !c->inflight) {

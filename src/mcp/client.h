@@ -22,6 +22,7 @@
 struct mcp_client;
 struct mcp_pending;
 struct mcp_question;
+struct budget; /* base/budget.h */
 struct rpc_sniff;
 
 /* What a client can do: a handler's `asked` answers it. */
@@ -82,6 +83,14 @@ struct mcp_client_options {
 	unsigned rounds_max; /* input_required in a row for one request: 16 */
 	unsigned list_max; /* entries of a whole list: 10,000, in at most 1000 pages */
 	size_t message_max; /* bytes of a message of the server: 64 MiB */
+	/* Bytes of all that is kept of what the server says: what has come of answers over HTTP that are not
+	 * whole, pages of lists, open questions, what is known of tools: twice message_max. The request
+	 * that would pass it fails with ERR_LIMIT, a question is refused; the others go on. Not counted:
+	 * up to 16 KiB for each answer, and the one message that is just coming in where all share a stream. */
+	size_t memory_max;
+	/* In place of one of its own, with its maximum: many clients may share it. Borrowed until
+	 * mcp_client_free(), with mcp_connect() until on_closed; may be NULL. */
+	struct budget *memory;
 	unsigned task_poll_min_ms; /* how often a task is asked for at most: 100 */
 	struct json_options json; /* of what comes */
 	uint64_t (*now_ms)(void); /* monotonic; NULL: clock_ms() */

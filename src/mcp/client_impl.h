@@ -25,6 +25,7 @@
  * Functions that are called from outside keep what ends in them (mcp_client_enter): a pointer to a pending
  * or a question is good as long as one of them is on the stack, and `ended` or `gone` tells.
  */
+#include "base/budget.h"
 #include "mcp/client.h"
 #include "mcp/core.h"
 #include "mcp/question.h"
@@ -38,7 +39,7 @@ enum {
 
 /* A message that came in, for as long as anything of it is wanted. */
 struct mcp_in {
-	struct mcp_client *client;
+	struct budget *memory; /* where it counts, once it is kept */
 	struct json_doc *doc;
 	struct str text; /* of the message, or of the element of a batch; while it is handled */
 	size_t held; /* counted for who keeps it */
@@ -184,7 +185,7 @@ struct mcp_client {
 	unsigned questions_n;
 	unsigned loose; /* of them: legacy ones, which stop all clocks */
 	uint64_t loose_ms; /* since when */
-	size_t held; /* bytes of messages that are kept */
+	struct budget own; /* where the options name no other */
 	uint64_t strays, garbage;
 
 	struct mcp_known_tools tools;
@@ -214,7 +215,7 @@ struct str mcp_said(struct str text, char room[MCP_SAID_MAX]);
 
 /* --- client_in.c --- */
 
-/* Keeps a message. ERR_LIMIT where all that are kept take too much. */
+/* Keeps a message. ERR_LIMIT where all that is kept would take too much. */
 int mcp_in_keep(struct mcp_in *in, struct err *e) MUST_USE;
 void mcp_in_unref(struct mcp_in *in); /* NULL-safe */
 AUTO_DEFINE(mcp_in_unref, struct mcp_in)

@@ -11,8 +11,6 @@
 #include "json/raw.h"
 #include "rpc/sniff.h"
 
-enum { KEPT = 2 }; /* so many times the largest message may be kept in all, as text or as values */
-
 /* --- messages that are kept --- */
 
 static struct mcp_in *in_new(struct mcp_client *c, struct json_doc *doc, struct str text)
@@ -20,24 +18,17 @@ static struct mcp_in *in_new(struct mcp_client *c, struct json_doc *doc, struct 
 	struct mcp_in *in = calloc(1, sizeof(*in));
 
 	if (in)
-		*in = (struct mcp_in){ .client = c, .doc = doc, .text = text, .refs = 1 };
+		*in = (struct mcp_in){ .memory = c->o.memory, .doc = doc, .text = text, .refs = 1 };
 	return in;
 }
 
 int mcp_in_keep(struct mcp_in *in, struct err *e)
 {
-	struct mcp_client *c = in->client;
-	size_t n = json_footprint(in->doc);
+	size_t n = in->held == 0 ? json_footprint(in->doc) : 0;
 
-	if (in->held == 0) {
-		if (n > KEPT * c->o.message_max || c->held > KEPT * c->o.message_max - n)
-			return err_set(e, ERR_LIMIT,
-				       "what the server has said and is still needed takes more "
-				       "than %zu bytes",
-				       KEPT * c->o.message_max);
-		in->held = n;
-		c->held += n;
-	}
+	if (budget_take(in->memory, n, e) < 0)
+		return err_wrap(e, "of what the server said");
+	in->held += n;
 	in->refs++;
 	return 0;
 }
@@ -46,7 +37,7 @@ void mcp_in_unref(struct mcp_in *in)
 {
 	if (!in || --in->refs > 0)
 		return;
-	in->client->held -= in->held;
+	budget_give(in->memory, in->held);
 	json_free(in->doc);
 	free(in);
 }

@@ -2,6 +2,7 @@
 /* What the parts of a link share: transport_connect.c has its beginning, end and time, transport_step.c finds
  * out what the server is and stands between the client and the wire. */
 #include "base/arena.h"
+#include "base/budget.h"
 #include "mcp/transport_child.h"
 #include "mcp/transport_connect.h"
 #include "mcp/transport_events.h"
@@ -40,6 +41,7 @@ struct mcp_link {
 	unsigned wires; /* that are not gone yet */
 	int child_status;
 	struct http_client *http;
+	struct budget memory; /* of the client and the wires, where the owner has named no other */
 	struct mcp_trip_base base;
 
 	uv_prepare_t watch; /* before the loop waits: has the client anything that takes time? */

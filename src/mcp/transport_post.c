@@ -255,7 +255,8 @@ static bool resume(struct post *p)
 static bool broke_off(const struct post *p, const struct err *e)
 {
 	if (e)
-		return e->code == ERR_TRANSPORT || e->code == ERR_TIMEOUT;
+		return e->code == ERR_TRANSPORT || e->code == ERR_TIMEOUT ||
+		       (e->code == ERR_LIMIT && p->kind == POST_STREAM);
 	return p->events || (p->state == RESUMING && p->status >= 500);
 }
 

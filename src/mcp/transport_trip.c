@@ -179,9 +179,8 @@ static int take_text(struct mcp_trip *t, struct str bytes, struct err *e)
 {
 	if (!is_failure(t))
 		return t->spec.any_type ? 0 : buf_add(&t->text, bytes.p, bytes.n, e);
-	if (t->text.n + bytes.n <= FAILURE_TEXT_MAX)
-		return buf_add(&t->text, bytes.p, bytes.n, e);
-	finish(t, NULL);
+	if (t->text.n + bytes.n > FAILURE_TEXT_MAX || buf_add(&t->text, bytes.p, bytes.n, e) < 0)
+		finish(t, NULL);
 	return 0;
 }
 
@@ -300,7 +299,7 @@ struct mcp_trip *mcp_trip_start(struct mcp_trip_base *b, const struct mcp_trip_s
 		return NULL;
 	}
 	*t = (struct mcp_trip){ .b = b, .ev = ev, .owner = owner, .spec = *spec };
-	t->text = BUF_INIT(b->text_max);
+	t->text = (struct buf){ .max = b->text_max, .of = b->memory };
 	t->ask = (struct mcp_auth_ask){ .done = on_asked, .owner = t };
 	if (spec->sse)
 		sse_restart(spec->sse);

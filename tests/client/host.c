@@ -422,6 +422,7 @@ static void do_connect(struct link *l, const struct json_val *v)
 		.owner = l,
 		.timeout_ms = number(t, "timeout_ms"),
 		.message_max = number(t, "message_max"),
+		.memory_max = number(t, "memory_max"),
 	};
 	struct err e = ERR_INIT;
 

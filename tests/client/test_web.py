@@ -2,6 +2,7 @@
 
 import gzip
 import signal
+import threading
 import time
 
 import pytest
@@ -11,6 +12,7 @@ from links import EVERYTHING, until
 from test_eras import modern
 
 MIB = 1 << 20
+LARGE = 3 * MIB // 4
 LEGACY = {'wire': 'http', 'era': 'legacy'}
 MODERN = {'wire': 'http', 'era': 'modern'}
 
@@ -99,6 +101,48 @@ def test_bodies_without_end(bad, host, piece):
     link = bad(act, message_max=4 * MIB)
     assert link.call('now', timeout_ms=1500)['error'] in ('too_large', 'timeout')
     assert link.text('x') == 'x'
+    assert host.peak() < 64 * MIB
+
+
+def test_answers_that_together_are_too_much(host, hostile_http, everything):
+    """One budget for the link: who would pass it hears so, the others have what they had."""
+    def answer(request):
+        if not called(request) or request.message['params']['name'] == 'small':
+            return modern(request)
+        return large(request)
+
+    def large(request):
+        body = reply(body=answer_of(request, 'x' * LARGE))
+        yield body[:-10]
+        go.wait(60)
+        yield body[-10:]
+    go = threading.Event()
+    link = host.connect(url=hostile_http(answer).url, known=MODERN, message_max=MIB, memory_max=4 * MIB + MIB // 4)
+    requests = [link.start('call', tool=f'large{i}', arguments={}) for i in range(12)]
+    refused = [link.wait('done')['error'] for _ in range(8)]
+    assert refused == ['limit_exceeded'] * 8
+    assert link.text('small') == 'modern'
+    go.set()
+    done = [link.wait('done') for _ in range(4)]
+    assert {len(d['result']['content'][0]['text']) for d in done} == {LARGE} and {d['id'] for d in done} < set(requests)
+    assert host.peak() < 64 * MIB
+
+
+def test_events_that_together_are_too_much(host, hostile_http):
+    def answer(request):
+        return large() if called(request) and request.message['params']['name'] != 'small' else modern(request)
+
+    def large():
+        yield events('data: ' + 'x' * LARGE)
+        go.wait(60)
+    go = threading.Event()
+    link = host.connect(url=hostile_http(answer).url, known=MODERN, message_max=MIB, memory_max=4 * MIB + MIB // 4)
+    for i in range(12):
+        link.start('call', tool=f'large{i}', arguments={})
+    assert [link.wait('done')['error'] for _ in range(8)] == ['limit_exceeded'] * 8
+    assert link.text('small') == 'modern'
+    go.set()
+    assert [link.wait('done')['error'] for _ in range(4)] == ['transport_failed'] * 4
     assert host.peak() < 64 * MIB
 
 

@@ -1,5 +1,6 @@
 /* The client's role against a server that does whatever it likes: its beginning, its answers, its lists and
  * tools. */
+#include "base/budget.h"
 #include "mcp_script.h"
 #include "rpc/sniff.h"
 #include "test.h"
@@ -470,6 +471,35 @@ static void test_kept(void **state)
 	options.message_max = 0;
 }
 
+/* One measure for several, and for what is known of tools. */
+static void test_kept_together(void **state)
+{
+	struct budget all = { .max = 20000 };
+	struct err e;
+
+	options.memory = &all;
+	script_begin(MODERN, &lines);
+	ask_list("tools");
+	page("[{\"name\":\"a\"}]", "");
+	failed_with(ERR_NONE);
+	assert_int_equal(budget_take(&all, all.max - all.used, &e), 0);
+	ask_list("tools");
+	page("[{\"name\":\"a\"}]", "");
+	failed_with(ERR_LIMIT);
+	/* what need not be kept goes on */
+	call();
+	say_result("tools/call", DONE);
+	failed_with(ERR_NONE);
+	budget_give(&all, 10000);
+	ask_list("tools");
+	page("[{\"name\":\"a\"}]", "");
+	failed_with(ERR_NONE);
+	script_end();
+	assert_true(all.used < 10000);
+	budget_give(&all, all.used);
+	options.memory = NULL;
+}
+
 /* --- tools --- */
 
 #define TOOL(name, schema)                                                                         \
@@ -794,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_cursors),
 		cmocka_unit_test(test_too_many_entries),
 		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_kept_together),
 		cmocka_unit_test(test_headers),
 		cmocka_unit_test(test_answer_on_another_stream),
 		cmocka_unit_test(test_header_mismatch),

@@ -99,7 +99,7 @@ static void drop_all(struct mcp_client *c)
 static void destroy(struct mcp_client *c)
 {
 	mcp_watch_fini(c);
-	mcp_tools_forget(&c->tools);
+	mcp_tools_forget(c, &c->tools);
 	mcp_urls_free(c->urls);
 	mcp_in_unref(take_ptr(c->about_in));
 	inflight_free(c->inflight);

@@ -171,7 +171,8 @@ struct mcp_pending *mcp_client_call(struct mcp_client *c, const char *tool, stru
 /* Every entry of a list, over all its pages: "tools", "resources", "resourceTemplates", "prompts",
  * "tasks" (2025-11-25). Tools whose x-mcp-header are not as they must be are left out, as a modern
  * client has to over HTTP. Of tools their headers, output schemas and taskSupport are kept, until the list
- * comes again: calls are made and their results checked by them. */
+ * comes again: calls are made and their results checked by them. They are also kept of tools/list that the owner
+ * requests by itself, page by page, whose results it has as they came. */
 struct mcp_listed {
 	const struct json_val *const *items; /* borrowed for the callback */
 	size_t n;

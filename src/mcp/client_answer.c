@@ -79,10 +79,13 @@ void mcp_answer_finish(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct err e;
 
-	if (mcp_result_check(p, a->result, &e) < 0)
+	if (mcp_result_check(p, a->result, &e) < 0) {
 		mcp_pending_fail(p, &e);
-	else
-		mcp_pending_end(p, a);
+		return;
+	}
+	if (strcmp(p->method, "tools/list") == 0)
+		mcp_tools_learn_page(p, a->result);
+	mcp_pending_end(p, a);
 }
 
 /* 2025-11-25, client/elicitation: the owner hears when what was asked of it there is done. */

@@ -312,10 +312,13 @@ void mcp_head_release(struct mcp_client_out *m);
 
 /* --- client_tools.c --- */
 
-/* Takes the place of what was known. Tools with bad headers are NULL in `items` after it; how many
- * those are. -1 without memory, and nothing has changed. */
-int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t n, struct err *e);
-void mcp_tools_forget(struct mcp_known_tools *all);
+/* Takes the place of what was known; not whole: of the tools of those names only. Tools with bad headers are
+ * NULL in `items` after it; how many those are. -1 without memory, and nothing has changed. */
+int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t n, bool whole,
+		    struct err *e);
+/* The result of a tools/list of the owner's own. */
+void mcp_tools_learn_page(struct mcp_pending *p, const struct json_val *result);
+void mcp_tools_forget(struct mcp_client *c, struct mcp_known_tools *all);
 /* They are not what they were: no result is held to a schema of before. What else is wrong by now, the
  * server will say. */
 void mcp_tools_doubt(struct mcp_client *c);

@@ -142,7 +142,7 @@ static int learn(struct mcp_pending *p, struct err *e)
 
 	if (strcmp(l->row->what, "tools") != 0)
 		return 0;
-	dropped = mcp_tools_learn(p->client, l->items, l->n, e);
+	dropped = mcp_tools_learn(p->client, l->items, l->n, true, e);
 	if (dropped < 0)
 		return -1;
 	l->dropped += (size_t)dropped;

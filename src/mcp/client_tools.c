@@ -1,6 +1,7 @@
 /*
- * What is kept of the tools of the last whole list: their x-mcp-header, whether they become tasks, and
- * their output schema, which is compiled when the first result is held to it.
+ * What is kept of tools that the server has listed: their x-mcp-header, whether they become tasks, and their
+ * output schema, which is compiled when the first result is held to it. A whole list takes the place of what was
+ * known; a page of one, which an owner has asked for by itself, is added to that.
  */
 #include "mcp/client_impl.h"
 
@@ -21,10 +22,13 @@ struct mcp_known {
 	char *output; /* schema; NULL: none */
 	size_t output_n;
 	struct schema *compiled; /* NULL: not yet */
+	size_t held; /* of the client's memory */
+	bool stale; /* the list that is being learned has it anew */
 };
 
-static void release(struct mcp_known *t)
+static void release(struct mcp_client *c, struct mcp_known *t)
 {
+	budget_give(c->o.memory, t->held);
 	free(t->name);
 	mcp_params_fini(&t->params);
 	json_free(t->input);
@@ -32,10 +36,10 @@ static void release(struct mcp_known *t)
 	schema_free(t->compiled);
 }
 
-void mcp_tools_forget(struct mcp_known_tools *all)
+void mcp_tools_forget(struct mcp_client *c, struct mcp_known_tools *all)
 {
 	for (size_t i = 0; i < all->n; i++)
-		release(&all->p[i]);
+		release(c, &all->p[i]);
 	free(all->p);
 	*all = (struct mcp_known_tools){ .n = 0 };
 }
@@ -43,8 +47,13 @@ void mcp_tools_forget(struct mcp_known_tools *all)
 void mcp_tools_doubt(struct mcp_client *c)
 {
 	for (size_t i = 0; i < c->tools.n; i++) {
-		free(take_ptr(c->tools.p[i].output));
-		schema_free(take_ptr(c->tools.p[i].compiled));
+		struct mcp_known *t = &c->tools.p[i];
+
+		budget_give(c->o.memory, t->output_n);
+		t->held -= t->output_n;
+		t->output_n = 0;
+		free(take_ptr(t->output));
+		schema_free(take_ptr(t->compiled));
 	}
 }
 
@@ -96,6 +105,11 @@ static enum mcp_tasking read_tasking(const struct json_val *tool)
 				     : MCP_TASK_NEVER;
 }
 
+static size_t size_of(const struct mcp_known *t)
+{
+	return sizeof(*t) + t->name_n + t->output_n + (t->input ? json_footprint(t->input) : 0);
+}
+
 static int learn(struct mcp_known *t, const struct mcp_client *c, const struct json_val *tool,
 		 struct err *e)
 {
@@ -114,6 +128,9 @@ static int learn(struct mcp_known *t, const struct mcp_client *c, const struct j
 		if (!t->output)
 			return -1;
 	}
+	if (budget_take(c->o.memory, size_of(t), e) < 0)
+		return err_wrap(e, "of its tools");
+	t->held = size_of(t);
 	return 0;
 }
 
@@ -131,40 +148,6 @@ static int by_name(const void *a, const void *b)
 	return compare((struct str){ x->name, x->name_n }, (struct str){ y->name, y->name_n });
 }
 
-int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t n, struct err *e)
-{
-	struct mcp_known_tools all = { .p = calloc(n + 1, sizeof(*all.p)) };
-	char room[MCP_SAID_MAX];
-	int dropped = 0;
-
-	if (!all.p)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		struct mcp_known *t = &all.p[all.n];
-
-		if (learn(t, c, items[i], e) == 0) {
-			all.n++;
-			continue;
-		}
-		release(t);
-		*t = (struct mcp_known){ .name = NULL };
-		if (e->code == ERR_LIMIT) {
-			mcp_tools_forget(&all);
-			return -1;
-		}
-		log_warn("mcp client: tool %.*s is left out: %s",
-			 STR_ARG(mcp_said(json_str(json_get(items[i], "name")), room)), e->msg);
-		items[i] = NULL;
-		dropped++;
-	}
-	qsort(all.p, all.n, sizeof(all.p[0]), by_name);
-	mcp_tools_forget(&c->tools);
-	c->tools = all;
-	return dropped;
-}
-
-/* --- what is known --- */
-
 static struct mcp_known *find(const struct mcp_client *c, struct str name)
 {
 	size_t from = 0, to = name.p ? c->tools.n : 0;
@@ -180,6 +163,93 @@ static struct mcp_known *find(const struct mcp_client *c, struct str name)
 	}
 	return NULL;
 }
+
+/* What of the known ones stays beside n new ones: all but those of the same names, and nothing where that would
+ * be more than a list may have. */
+static void mark_stale(struct mcp_client *c, const struct json_val *const *items, size_t n,
+		       bool whole)
+{
+	bool all = whole || n > c->o.list_max || c->tools.n > c->o.list_max - n;
+
+	for (size_t i = 0; i < c->tools.n; i++)
+		c->tools.p[i].stale = all;
+	for (size_t i = 0; i < n; i++) {
+		struct mcp_known *t = find(c, json_str(json_get(items[i], "name")));
+
+		if (t)
+			t->stale = true;
+	}
+}
+
+/* `all` has room for both. */
+static void replace(struct mcp_client *c, struct mcp_known_tools *all)
+{
+	for (size_t i = 0; i < c->tools.n; i++) {
+		if (c->tools.p[i].stale)
+			release(c, &c->tools.p[i]);
+		else
+			all->p[all->n++] = c->tools.p[i];
+	}
+	free(c->tools.p);
+	qsort(all->p, all->n, sizeof(all->p[0]), by_name);
+	c->tools = *all;
+}
+
+int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t n, bool whole,
+		    struct err *e)
+{
+	struct mcp_known_tools all = { .p = calloc(n + c->tools.n + 1, sizeof(*all.p)) };
+	char room[MCP_SAID_MAX];
+	int dropped = 0;
+
+	if (!all.p)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	mark_stale(c, items, n, whole);
+	for (size_t i = 0; i < n; i++) {
+		struct mcp_known *t = &all.p[all.n];
+
+		if (learn(t, c, items[i], e) == 0) {
+			all.n++;
+			continue;
+		}
+		release(c, t);
+		*t = (struct mcp_known){ .name = NULL };
+		if (e->code == ERR_LIMIT) {
+			mcp_tools_forget(c, &all);
+			return -1;
+		}
+		log_warn("mcp client: tool %.*s is left out: %s",
+			 STR_ARG(mcp_said(json_str(json_get(items[i], "name")), room)), e->msg);
+		items[i] = NULL;
+		dropped++;
+	}
+	replace(c, &all);
+	return dropped;
+}
+
+/* The owner has what it asked for in any case. */
+void mcp_tools_learn_page(struct mcp_pending *p, const struct json_val *result)
+{
+	const struct json_val *tools = json_get(result, "tools");
+	const struct json_val *asked = p->params ? json_get(json_root(p->params), "cursor") : NULL;
+	bool whole = !json_str(asked).p && json_str(json_get(result, "nextCursor")).n == 0;
+	struct json_iter it = json_iter(tools);
+	autofree const struct json_val **items = NULL;
+	size_t n = 0;
+	struct err e;
+
+	if (json_type(tools) != JSON_ARRAY || json_len(tools) > p->client->o.list_max)
+		return;
+	items = calloc(json_len(tools) + 1, sizeof(*items));
+	while (items && json_next(&it)) {
+		if (json_type(json_get(it.val, "name")) == JSON_STR)
+			items[n++] = it.val;
+	}
+	if (items && mcp_tools_learn(p->client, items, n, whole, &e) < 0)
+		log_warn("mcp client: tools are not kept: %s", e.msg);
+}
+
+/* --- what is known --- */
 
 const struct mcp_params *mcp_tool_params(const struct mcp_client *c, struct str name)
 {

@@ -535,6 +535,39 @@ static void test_headers(void **state)
 	script_end();
 }
 
+/* An owner that lists by itself, page by page, has its calls made as the tools want it too. */
+static void test_pages_of_an_owner(void **state)
+{
+	static const char headed[] = TOOL("t",
+					  "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}}"),
+			  bad[] = TOOL("t", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}");
+	static const struct {
+		const char *params, *tool, *more;
+		unsigned headers; /* of a call of t after it */
+	} rows[] = {
+		{ "{}", headed, ",\"nextCursor\":\"1\"", 1 },
+		{ "{\"cursor\":\"1\"}", "{\"name\":\"u\"}", "", 1 },
+		{ "{\"cursor\":\"1\"}", bad, ",\"nextCursor\":\"2\"", 0 },
+		{ "{\"cursor\":\"2\"}", headed, "", 1 },
+		{ "{\"cursor\":\"3\"}", "7", "", 1 },
+		{ "{}", "{\"name\":\"u\"}", "", 0 },
+	};
+
+	script_begin(MODERN, &streams);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[1024];
+
+		ask("tools/list", rows[i].params);
+		snprintf(text, sizeof(text), "[%s]", rows[i].tool);
+		page(text, rows[i].more);
+		failed_with(ERR_NONE);
+		call();
+		ROW_CHECK(sent[sent_n - 1].params_n == rows[i].headers, rows[i].tool);
+		say_result("tools/call", DONE);
+	}
+	script_end();
+}
+
 /* Legacy streams may carry anything; only its own answer ends one. */
 static void test_answer_on_another_stream(void **state)
 {
@@ -826,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_kept_together),
 		cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_pages_of_an_owner),
 		cmocka_unit_test(test_answer_on_another_stream),
 		cmocka_unit_test(test_header_mismatch),
 		cmocka_unit_test(test_output_schema),

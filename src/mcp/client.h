@@ -75,7 +75,11 @@ struct mcp_client_options {
 	/* Limits; 0 takes the default. */
 	unsigned pending_max; /* requests without an answer: 256 */
 	unsigned questions_max; /* questions of the server without an answer: 32 */
-	/* Time that a question waits for its answer does not count. */
+	/* Time that a question waits for its answer does not count for the request that it belongs to: whose
+	 * answer it stands in, on whose stream over HTTP it came, whose task it names, or that is the only
+	 * one. Of a question of a legacy server that says none of that it counts for no request, but for
+	 * each only so long in all: 0: 10 minutes. */
+	unsigned hold_max_ms;
 	unsigned timeout_ms; /* of a request that names none: 60 s; progress begins it anew */
 	unsigned
 		timeout_max_ms; /* of any request, whatever progress it makes: 10 minutes. A task may

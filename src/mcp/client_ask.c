@@ -28,7 +28,7 @@ static struct mcp_question *read_question(struct mcp_pending *p, struct str key,
 	}
 	q->key_n = key.n;
 	q->client = p->client;
-	q->p = p;
+	q->p = q->clock = p;
 	q->params = params;
 	if (kind < 0 || key.n > KEY_MAX) {
 		err_set(e, ERR_INVALID, "the server asks what is no question");

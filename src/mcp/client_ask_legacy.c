@@ -40,8 +40,25 @@ static int check_legacy(const struct mcp_client *c, const struct rpc_msg *m, int
 	return 0;
 }
 
-static int begin_legacy(struct mcp_client *c, struct mcp_in *in, const struct rpc_msg *m,
-			struct rpc_fault *f)
+/* Which request the server asks for; NULL where that can't be told. */
+static struct mcp_pending *whose(const struct mcp_client *c, struct mcp_pending *on_stream,
+				 const struct json_val *params)
+{
+	const struct json_val *task = json_get(json_get(params, "_meta"), MCP_META_TASK);
+	struct mcp_pending *p = on_stream && !on_stream->ended ? on_stream : NULL;
+
+	if (!p)
+		p = mcp_follow_find(c, json_str(json_get(task, "taskId")));
+	if (p || c->pendings_n != 1)
+		return p;
+	p = c->pendings;
+	while (p && p->inner)
+		p = p->next;
+	return p;
+}
+
+static int begin_legacy(struct mcp_client *c, struct mcp_pending *on_stream, struct mcp_in *in,
+			const struct rpc_msg *m, struct rpc_fault *f)
 {
 	int kind = mcp_question_find(m->method, m->params);
 	struct mcp_question *q;
@@ -61,12 +78,15 @@ static int begin_legacy(struct mcp_client *c, struct mcp_in *in, const struct rp
 		return mcp_fault_of(f, &e);
 	}
 	q->in = in;
+	q->clock = whose(c, on_stream, m->params);
+	q->loose = !q->clock;
 	mcp_question_open(q);
 	mcp_question_hand_out(q);
 	return 0;
 }
 
-void mcp_ask_legacy(struct mcp_client *c, struct mcp_in *in, const struct rpc_msg *m)
+void mcp_ask_legacy(struct mcp_client *c, struct mcp_pending *p, struct mcp_in *in,
+		    const struct rpc_msg *m)
 {
 	struct rpc_fault f;
 	struct err e;
@@ -76,8 +96,16 @@ void mcp_ask_legacy(struct mcp_client *c, struct mcp_in *in, const struct rpc_ms
 		c->garbage++;
 	else if (str_is(m->method, "ping"))
 		(void)!mcp_send_result(c, &m->id, STR_LIT("{}"), &e);
-	else if (begin_legacy(c, in, m, &f) < 0)
+	else if (begin_legacy(c, p, in, m, &f) < 0)
 		mcp_send_refusal(c, &m->id, &f);
+}
+
+void mcp_ask_outlives(struct mcp_pending *p)
+{
+	for (struct mcp_question *q = p->client->questions; q; q = q->next) {
+		if (q->clock == p)
+			q->clock = NULL;
+	}
 }
 
 void mcp_ask_withdrawn(struct mcp_client *c, const struct rpc_id *id)

@@ -93,6 +93,8 @@ struct mcp_pending {
 	uint64_t begun_ms, deadline_ms, end_ms;
 	unsigned holds; /* questions that stop its clock */
 	uint64_t held_ms; /* since when */
+	uint64_t stood_ms; /* its clock, in all */
+	uint64_t waived_ms; /* of that, for questions that may be of any request */
 	unsigned generation; /* of the session that it was sent in */
 	bool resent, refreshed, renegotiated; /* was sent anew for that reason; once each */
 
@@ -109,6 +111,8 @@ struct mcp_question {
 	struct mcp_question *sibling; /* modern: of the same pending */
 	struct mcp_client *client;
 	struct mcp_pending *p; /* modern: whose request asks. Legacy: NULL */
+	struct mcp_pending *clock; /* whose stands still; NULL: all, or of one that has ended */
+	bool loose; /* legacy: the clocks of all do */
 	enum mcp_ask_kind kind;
 	enum { MCP_QUESTION_OPEN, MCP_QUESTION_ANSWERED, MCP_QUESTION_SENT } state;
 	bool handed; /* to the owner */
@@ -183,7 +187,7 @@ struct mcp_client {
 	unsigned pendings_n; /* of the owner's */
 	struct mcp_question *questions, *gone;
 	unsigned questions_n;
-	unsigned loose; /* of them: legacy ones, which stop all clocks */
+	unsigned loose; /* of them: those which stop all clocks */
 	uint64_t loose_ms; /* since when */
 	struct budget own; /* where the options name no other */
 	uint64_t strays, garbage;
@@ -248,7 +252,7 @@ void mcp_pending_take_back(struct mcp_pending *p, const char *reason);
 /* Its clock stops while questions of it are open. */
 void mcp_pending_hold(struct mcp_pending *p);
 void mcp_pending_unhold(struct mcp_pending *p);
-void mcp_clocks_hold(struct mcp_client *c); /* of all */
+void mcp_clocks_hold(struct mcp_client *c); /* of all, for hold_max_ms of each */
 void mcp_clocks_unhold(struct mcp_client *c);
 /* Something came for it: its timeout begins anew. */
 void mcp_pending_alive(struct mcp_pending *p);
@@ -368,8 +372,11 @@ void mcp_ask_forget(struct mcp_pending *p); /* all that was asked and answered *
 
 /* --- client_ask_legacy.c --- */
 
-/* A request of a legacy server. */
-void mcp_ask_legacy(struct mcp_client *c, struct mcp_in *in, const struct rpc_msg *m);
+/* A request of a legacy server; p: on whose stream it came, NULL for none. */
+void mcp_ask_legacy(struct mcp_client *c, struct mcp_pending *p, struct mcp_in *in,
+		    const struct rpc_msg *m);
+/* p has ended, which is no end of the questions that stop its clock. */
+void mcp_ask_outlives(struct mcp_pending *p);
 /* The server has taken it back. */
 void mcp_ask_withdrawn(struct mcp_client *c, const struct rpc_id *id);
 void mcp_ask_drop_legacy(struct mcp_client *c);
@@ -398,6 +405,8 @@ bool mcp_follow_survives(struct mcp_pending *p, const struct err *e);
 void mcp_follow_hint(struct mcp_client *c, const struct json_val *params);
 void mcp_follow_cancel(struct mcp_pending *p); /* tells the server */
 struct str mcp_follow_id(const struct mcp_follow *f);
+/* The request that is the task; NULL for none. */
+struct mcp_pending *mcp_follow_find(const struct mcp_client *c, struct str id);
 void mcp_follow_free(struct mcp_follow *f); /* NULL-safe */
 
 /* --- client_watch.c --- */

@@ -269,7 +269,7 @@ static bool take_one(struct mcp_client *c, struct mcp_pending *p, struct mcp_in 
 		return false;
 	case RPC_REQUEST:
 		if (c->era == MCP_LEGACY)
-			mcp_ask_legacy(c, in, &m);
+			mcp_ask_legacy(c, p, in, &m);
 		else
 			c->garbage++; /* a modern server asks in its answers */
 		return false;

@@ -1,7 +1,9 @@
 /*
  * Requests. What is on the wire for one is its entry in the table of ids; how long it may take is said by
  * two times: the deadline, which begins anew with each sign of life, and the end, which does not. Both
- * stand still while the server waits for an answer of ours.
+ * stand still while the server waits for an answer of ours that is for this request. While it waits for one
+ * of which that can't be told (client_ask_legacy.c), those of all requests do, but for each only so long in all,
+ * or a server could have nothing end any more.
  */
 #include "mcp/client_impl.h"
 
@@ -89,11 +91,15 @@ void mcp_pending_alive(struct mcp_pending *p)
 	p->deadline_ms = mcp_client_now(p->client) + p->timeout_ms;
 }
 
-static void go_on_counting(struct mcp_pending *p, uint64_t stopped_ms)
+static uint64_t since(const struct mcp_pending *p, uint64_t ms)
 {
-	mcp_pending_alive(p);
-	p->end_ms += mcp_client_now(p->client) -
-		     (stopped_ms > p->begun_ms ? stopped_ms : p->begun_ms);
+	return mcp_client_now(p->client) - (ms > p->begun_ms ? ms : p->begun_ms);
+}
+
+static void stood(struct mcp_pending *p, uint64_t ms)
+{
+	p->end_ms += ms;
+	p->stood_ms += ms;
 }
 
 void mcp_pending_hold(struct mcp_pending *p)
@@ -104,8 +110,18 @@ void mcp_pending_hold(struct mcp_pending *p)
 
 void mcp_pending_unhold(struct mcp_pending *p)
 {
-	if (--p->holds == 0)
-		go_on_counting(p, p->held_ms);
+	if (--p->holds > 0)
+		return;
+	stood(p, since(p, p->held_ms));
+	mcp_pending_alive(p);
+}
+
+/* So long it may still stand for questions that may be of any. */
+static uint64_t may_waive(const struct mcp_pending *p)
+{
+	uint64_t max = p->client->o.hold_max_ms;
+
+	return p->waived_ms < max ? max - p->waived_ms : 0;
 }
 
 void mcp_clocks_hold(struct mcp_client *c)
@@ -118,18 +134,28 @@ void mcp_clocks_unhold(struct mcp_client *c)
 {
 	if (--c->loose > 0)
 		return;
-	for (struct mcp_pending *p = c->pendings; p; p = p->next)
-		go_on_counting(p, c->loose_ms);
+	for (struct mcp_pending *p = c->pendings; p; p = p->next) {
+		uint64_t ms = since(p, c->loose_ms), left = may_waive(p);
+
+		if (ms < left)
+			mcp_pending_alive(p);
+		else
+			p->deadline_ms += left;
+		ms = ms < left ? ms : left;
+		p->waived_ms += ms;
+		stood(p, ms);
+	}
 }
 
 /* When it has had its time; UINT64_MAX: not now. */
 static uint64_t time_of(const struct mcp_pending *p)
 {
 	bool waits = p->entry.listed || p->queued || p->refreshing;
+	uint64_t time = waits && p->deadline_ms < p->end_ms ? p->deadline_ms : p->end_ms;
 
-	if (p->timeless || p->holds > 0 || p->client->loose > 0)
+	if (p->timeless || p->holds > 0)
 		return UINT64_MAX;
-	return waits && p->deadline_ms < p->end_ms ? p->deadline_ms : p->end_ms;
+	return p->client->loose > 0 ? time + may_waive(p) : time;
 }
 
 /* --- from its start to its end --- */
@@ -219,6 +245,7 @@ static void end(struct mcp_pending *p, const struct mcp_answer *a)
 	p->next = c->ended;
 	c->ended = p;
 	mcp_ask_drop(p);
+	mcp_ask_outlives(p);
 	if (!c->freed && c->t->let_go)
 		c->t->let_go(c->transport, p);
 	if (!c->freed && a)

@@ -37,12 +37,12 @@ void mcp_question_open(struct mcp_question *q)
 		q->next->at = &q->next;
 	c->questions = q;
 	c->questions_n++;
-	if (!q->p) {
+	if (q->loose)
 		mcp_clocks_hold(c);
-		return;
-	}
-	q->p->open++;
-	mcp_pending_hold(q->p);
+	if (q->clock)
+		mcp_pending_hold(q->clock);
+	if (q->p)
+		q->p->open++;
 }
 
 static void close_question(struct mcp_question *q)
@@ -53,12 +53,12 @@ static void close_question(struct mcp_question *q)
 	if (q->next)
 		q->next->at = q->at;
 	c->questions_n--;
-	if (!q->p) {
+	if (q->loose)
 		mcp_clocks_unhold(c);
-		return;
-	}
-	q->p->open--;
-	mcp_pending_unhold(q->p);
+	if (q->clock)
+		mcp_pending_unhold(q->clock);
+	if (q->p)
+		q->p->open--;
 }
 
 /* A pending's own are freed with it. */

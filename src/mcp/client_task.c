@@ -287,15 +287,22 @@ bool mcp_follow_survives(struct mcp_pending *p, const struct err *e)
 	return true;
 }
 
+struct mcp_pending *mcp_follow_find(const struct mcp_client *c, struct str id)
+{
+	struct mcp_pending *p = id.p ? c->pendings : NULL;
+
+	while (p && !(p->task && str_eq(mcp_follow_id(p->task), id)))
+		p = p->next;
+	return p;
+}
+
 void mcp_follow_hint(struct mcp_client *c, const struct json_val *params)
 {
-	struct str id = json_str(json_get(params, "taskId"));
+	struct mcp_pending *p = mcp_follow_find(c, json_str(json_get(params, "taskId")));
 	uint64_t soon = mcp_client_now(c) + c->o.task_poll_min_ms;
 
-	for (struct mcp_pending *p = c->pendings; p; p = p->next) {
-		if (p->task && id.p && str_eq(mcp_follow_id(p->task), id) && p->task->due_ms > soon)
-			p->task->due_ms = soon;
-	}
+	if (p && p->task->due_ms > soon)
+		p->task->due_ms = soon;
 }
 
 static bool can_cancel(const struct mcp_client *c)

@@ -348,6 +348,100 @@ static void test_session_takes_its_questions(void **state)
 	script_end();
 }
 
+/* --- whose time it is that questions take --- */
+
+static void answer_roots(void)
+{
+	struct err e;
+
+	assert_non_null(question);
+	assert_int_equal(mcp_question_answer(question, STR_LIT("{\"roots\":[]}"), &e), 0);
+}
+
+static void test_clock_of_a_stream(void **state)
+{
+	struct mcp_pending *a;
+
+	script_begin("2025-11-25", &streams);
+	a = call();
+	call();
+	say_on(a, ROOTS, 1);
+	pass(61 * 1000);
+	failed_with(ERR_TIMEOUT);
+	assert_int_equal(counts().pending, 1);
+	pass(3600 * 1000);
+	assert_int_equal(counts().pending, 1);
+	answer_roots();
+	pass(59 * 1000);
+	assert_int_equal(counts().pending, 1);
+	pass(1000);
+	assert_int_equal(counts().pending, 0);
+	/* a question that outlives the request */
+	a = call();
+	say_on(a, ROOTS, 2);
+	mcp_pending_cancel(a);
+	call();
+	call();
+	pass(60 * 1000);
+	assert_int_equal(got.done, 2);
+	answer_roots();
+	script_end();
+}
+
+static void test_clock_of_the_only_request(void **state)
+{
+	script_begin("2025-11-25", &lines);
+	call();
+	say(ROOTS, 1);
+	pass(3600 * 1000);
+	assert_int_equal(got.done, 0);
+	answer_roots();
+	pass(60 * 1000);
+	failed_with(ERR_TIMEOUT);
+	script_end();
+}
+
+static void test_clock_of_a_task(void **state)
+{
+	script_begin("2025-11-25", &lines);
+	call_for(5000);
+	say_result("tools/call", "{\"task\":{\"taskId\":\"a\",\"status\":\"working\"}}");
+	call();
+	say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"roots/list\",\"params\":{\"_meta\":{"
+	    "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"a\"}}}}");
+	pass(60 * 1000);
+	failed_with(ERR_TIMEOUT);
+	pass(48 * 3600 * 1000);
+	assert_int_equal(counts().pending, 1);
+	script_end();
+}
+
+/* Whose question it is can't be told: all stand still, and none for ever. */
+static void test_clocks_of_all(void **state)
+{
+	options.hold_max_ms = 100 * 1000;
+	script_begin("2025-11-25", &lines);
+	call();
+	call();
+	say(ROOTS, 1);
+	pass(159 * 1000);
+	assert_int_equal(got.done, 0);
+	pass(1000);
+	assert_int_equal(got.done, 2);
+	answer_roots();
+	/* nor by one question after the other */
+	call();
+	call();
+	for (int i = 2; i < 10; i++) {
+		say(ROOTS, i);
+		pass(50 * 1000);
+		answer_roots();
+		assert_int_equal(got.done, i < 5 ? 0 : 2);
+	}
+	script_end();
+	options.hold_max_ms = 0;
+}
+
 /* --- tasks --- */
 
 #define TASK                                                                                       \
@@ -648,6 +742,10 @@ int main(void)
 		cmocka_unit_test(test_session_lost),
 		cmocka_unit_test(test_sessions_that_never_last),
 		cmocka_unit_test(test_session_takes_its_questions),
+		cmocka_unit_test(test_clock_of_a_stream),
+		cmocka_unit_test(test_clock_of_the_only_request),
+		cmocka_unit_test(test_clock_of_a_task),
+		cmocka_unit_test(test_clocks_of_all),
 		cmocka_unit_test(test_task_states),
 		cmocka_unit_test(test_task_polls),
 		cmocka_unit_test(test_task_asks_without_end),

@@ -26,6 +26,7 @@ struct mcp_follow {
 	char *id;
 	size_t id_n;
 	uint64_t begun_ms, due_ms;
+	uint64_t stood_ms; /* the request's, before it was a task */
 	unsigned poll_ms;
 	unsigned failures;
 	bool has_result; /* 2025-11-25: tasks/result is next */
@@ -67,7 +68,8 @@ static void read_times(struct mcp_pending *p, const struct json_val *task)
 	f->poll_ms = clamp(ms, min, min > POLL_MAX_MS ? min : POLL_MAX_MS);
 	json_uint64(json_get(task, ttl), &life);
 	/* a result that comes at its end is still to be asked for */
-	p->end_ms = f->begun_ms + clamp(life, 0, LIFE_MAX_MS) + p->timeout_ms;
+	p->end_ms = f->begun_ms + clamp(life, 0, LIFE_MAX_MS) + p->timeout_ms +
+		    (p->stood_ms - f->stood_ms);
 }
 
 static void poll_in(struct mcp_pending *p, unsigned ms)
@@ -230,6 +232,7 @@ static int follow_new(struct mcp_pending *p, struct str id, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	p->task->id_n = id.n;
 	p->task->begun_ms = mcp_client_now(p->client);
+	p->task->stood_ms = p->stood_ms;
 	return 0;
 }
 

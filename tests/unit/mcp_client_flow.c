@@ -626,6 +626,31 @@ static void test_task_outlives_itself(void **state)
 	script_end();
 }
 
+/* The time of its questions is not that of its life, whatever it says of that later. */
+static void test_task_waits_for_answers(void **state)
+{
+#define WORKS "\"ttlMs\":100000,\"pollIntervalMs\":1000,\"status\":\"working\""
+#define ASKS                                                                                       \
+	"\"ttlMs\":100000,\"pollIntervalMs\":1000,\"status\":\"input_required\","                  \
+	"\"inputRequests\":{\"k\":{\"method\":\"roots/list\"}}"
+	script_begin(MODERN, &lines);
+	call();
+	say_result("tools/call", "{\"resultType\":\"task\",\"taskId\":\"a\"," WORKS "}");
+	pass(1000);
+	say_result("tasks/get", "{" ASKS "}");
+	pass(200 * 1000);
+	say_result("tasks/get", "{" ASKS "}");
+	answer_roots();
+	say_result("tasks/update", "{}");
+	pass(1000);
+	say_result("tasks/get", "{" WORKS "}");
+	pass(100 * 1000);
+	assert_int_equal(got.done, 0);
+	pass(60 * 1000);
+	failed_with(ERR_TIMEOUT);
+	script_end();
+}
+
 static void test_old_tasks(void **state)
 {
 	script_begin("2025-11-25", &lines);
@@ -753,6 +778,7 @@ int main(void)
 		cmocka_unit_test(test_task_polls_are_lost),
 		cmocka_unit_test(test_task_is_silent),
 		cmocka_unit_test(test_task_outlives_itself),
+		cmocka_unit_test(test_task_waits_for_answers),
 		cmocka_unit_test(test_old_tasks),
 		cmocka_unit_test(test_listen),
 		cmocka_unit_test(test_subscriptions),

@@ -136,11 +136,11 @@ static void listen_done(struct mcp_pending *p, const struct mcp_answer *a)
 	*(was_live ? &w->live : &w->fresh) = NULL;
 	if (!mcp_client_lives(c))
 		return;
-	if (a->fault) {
+	if (a->fault)
 		log_warn("mcp client: subscriptions/listen: %.*s",
 			 STR_ARG(mcp_said(json_str(json_get(a->fault, "message")), room)));
-		return;
-	}
+	if (a->fault && a->code == RPC_METHOD_NOT_FOUND)
+		return; /* nor will it be there later */
 	if (was_live && mcp_client_now(c) - p->begun_ms > DELAY_MAX_MS)
 		w->delay_ms = 0;
 	w->missed |= was_live;

@@ -5,9 +5,9 @@
 #include "mcp/transport_fetch_impl.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/log.h"
+#include "mcp/transport_forgotten.h"
 
 enum {
 	HEADERS_MAX = 80,
@@ -21,8 +21,7 @@ enum {
 	TRIES_MAX = 5, /* to take up the events of a request, without anything new */
 	IDLE_MS = 30000, /* for the answer to what is no request */
 	LOSSES_MAX = 3, /* of sessions, in which nothing was ever taken */
-	LINGER_MS = 1000, /* for a stream to end after its answer */
-	LOST_TEXT_MAX = 4096, /* of a failure that is looked at */
+	LINGER_MS = 1000, /* for an answer to end when no more is wanted of it */
 };
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -140,25 +139,9 @@ static void take_session(struct post *p)
 	f->generation++;
 }
 
-static bool mentions(struct str text, const char *word)
-{
-	size_t n = strlen(word);
-
-	text.n = text.n < LOST_TEXT_MAX ? text.n : LOST_TEXT_MAX;
-	for (; text.n >= n; text.p++, text.n--) {
-		if (strncasecmp(text.p, word, n) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* 404 is how a server has to say it; some say 400, and why in words. */
 static bool lost_its_session(const struct post *p, struct str text)
 {
-	if (p->generation == 0)
-		return false;
-	return p->status == 404 || (p->status == 400 && (mentions(text, "session") ||
-							 mentions(text, "not initialized")));
+	return p->generation > 0 && mcp_is_forgotten(p->status, text);
 }
 
 static const struct err forgotten = {

@@ -267,8 +267,9 @@ def test_a_server_that_forgets_every_session(host, hostile_http):
     assert sessions.made < 10
 
 
-def test_a_400_that_means_something_else(host, hostile_http):
-    sessions = Sessions('400 Bad Request', {'jsonrpc': '2.0', 'id': None, 'error': {'code': -32600, 'message': 'not so'}})
+@pytest.mark.parametrize('message', ['not so', 'the session takes one request at a time'])
+def test_a_400_that_means_something_else(host, hostile_http, message):
+    sessions = Sessions('400 Bad Request', {'jsonrpc': '2.0', 'id': None, 'error': {'code': -32600, 'message': message}})
     link = host.connect(url=hostile_http(sessions).url, known=LEGACY)
     sessions.open.clear()
     assert link.call('a')['fault']['code'] == -32600

@@ -18,7 +18,8 @@ struct mcp_auth_ops {
 	 * done with e NULL: send again, with headers anew; else with why not. */
 	void (*refused)(struct mcp_auth *a, struct mcp_auth_ask *ask, int status,
 			struct str challenge, struct str nonce);
-	/* A request went through; nonce: DPoP-Nonce of the answer. May be NULL. */
+	/* The server let a request in: an answer is 200 and says its type, what needs none was taken with 202.
+	 * nonce: DPoP-Nonce of the answer. May be NULL. */
 	void (*answered)(struct mcp_auth *a, struct str nonce);
 	void (*cancel)(struct mcp_auth *a, struct mcp_auth_ask *ask); /* no done after it */
 };

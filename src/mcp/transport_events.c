@@ -93,7 +93,7 @@ static void on_note_head(void *owner, struct mcp_trip *t)
 	struct note *n = owner;
 
 	n->status = mcp_trip_status(t);
-	n->taken = n->status >= 200 && n->status < 300;
+	n->taken = mcp_trip_took(n->status);
 	if (n->taken)
 		uv_timer_start(&n->timer, on_note_timer, NOTE_LINGER_MS, 0);
 }

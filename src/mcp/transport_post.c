@@ -260,7 +260,7 @@ static bool is_of_the_door(int status)
 
 static void end_text(struct post *p, struct str text)
 {
-	bool failure = p->status < 200 || p->status >= 300;
+	bool failure = !mcp_trip_took(p->status);
 	bool taken = text.n > 0 && !is_of_the_door(p->status) &&
 		     (text.p[0] == '{' || (p->request && !failure));
 	struct err e;
@@ -309,7 +309,7 @@ static void take_status(struct post *p, const struct mcp_trip *t)
 	p->status = mcp_trip_status(t);
 	if (p->request)
 		p->f->status = p->status;
-	if (p->generation == p->f->generation && p->status >= 200 && p->status < 300)
+	if (p->generation == p->f->generation && mcp_trip_took(p->status))
 		p->f->losses = 0;
 }
 
@@ -320,7 +320,7 @@ static void on_end(void *owner, struct mcp_trip *t, struct str text, const struc
 	bool taken, opens;
 
 	take_status(p, t);
-	taken = !e && p->status < 300;
+	taken = !e && mcp_trip_took(p->status);
 	p->trip = NULL;
 	if (p->kind == POST_DELETE) {
 		mcp_fetch_deleted(f);
@@ -339,6 +339,16 @@ static void on_end(void *owner, struct mcp_trip *t, struct str text, const struc
 		mcp_fetch_initialized(f, taken);
 }
 
+/* What needs no answer has all that it needs; the rest is waited for only so that its connection can be used
+ * again. */
+static void be_taken(struct post *p)
+{
+	p->state = DONE;
+	uv_timer_start(&p->timer, on_timer, LINGER_MS, 0);
+	if (p == p->f->initialized)
+		mcp_fetch_initialized(p->f, true);
+}
+
 static void on_head(void *owner, struct mcp_trip *t)
 {
 	struct post *p = owner;
@@ -348,6 +358,8 @@ static void on_head(void *owner, struct mcp_trip *t)
 	p->worked |= p->events;
 	if (p->is_initialize && p->status == 200)
 		take_session(p);
+	if (p->kind == POST_MESSAGE && !p->request && mcp_trip_took(p->status))
+		be_taken(p);
 }
 
 static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev)

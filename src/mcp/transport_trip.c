@@ -123,9 +123,14 @@ static bool type_is(struct str type, const char *name)
 	       (type.n == n || type.p[n] == ';' || type.p[n] == ' ');
 }
 
+bool mcp_trip_took(int status)
+{
+	return status == 200 || status == 202 || status == 204;
+}
+
 static bool is_failure(const struct mcp_trip *t)
 {
-	return t->status < 200 || t->status >= 300;
+	return !mcp_trip_took(t->status);
 }
 
 /* What says that it is JSON, or events, has to be. */
@@ -144,6 +149,30 @@ static int check_type(struct mcp_trip *t, struct err *e)
 	return err_set(e, ERR_INVALID, "the answer is neither JSON nor events");
 }
 
+/* Did the server let the request in? What is between here and the server may say 200 to anything. */
+static bool is_let_in(const struct mcp_trip *t)
+{
+	if (t->spec.any_type)
+		return t->status == 202;
+	return t->status == 200 && mcp_trip_header(t, "Content-Type").n > 0;
+}
+
+/* False where its owner has cancelled t meanwhile, and it is gone. */
+static bool tell_auth(struct mcp_trip *t)
+{
+	struct mcp_auth *auth = t->b->auth;
+
+	if (!auth || !auth->ops->answered || !is_let_in(t))
+		return true;
+	t->busy = true;
+	auth->ops->answered(auth, mcp_trip_header(t, "DPoP-Nonce"));
+	t->busy = false;
+	if (!t->dead)
+		return true;
+	trip_free(t);
+	return false;
+}
+
 static void on_head(void *owner, struct http_exchange *x, int status)
 {
 	struct mcp_trip *t = owner;
@@ -154,11 +183,9 @@ static void on_head(void *owner, struct http_exchange *x, int status)
 	t->refused = (status == 401 || status == 403) && auth && t->ask.tries < REFUSALS_MAX;
 	if (t->refused)
 		return;
-	if (auth && auth->ops->answered && !is_failure(t))
-		auth->ops->answered(auth, mcp_trip_header(t, "DPoP-Nonce"));
 	if (check_type(t, &e) < 0)
 		finish(t, &e);
-	else if (t->ev->on_head)
+	else if (tell_auth(t) && t->ev->on_head)
 		t->ev->on_head(t->owner, t);
 }
 

@@ -55,5 +55,7 @@ int mcp_trip_status(const struct mcp_trip *t); /* 0 before on_head */
 bool mcp_trip_is_events(const struct mcp_trip *t);
 struct str mcp_trip_header(const struct mcp_trip *t, const char *name); /* in on_head */
 
+/* Whether the transport has that status for what was taken: 200, 202, 204. */
+bool mcp_trip_took(int status);
 /* What a status of failure means, as an error; -1. */
 int mcp_trip_err(int status, struct err *e);

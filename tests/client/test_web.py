@@ -276,6 +276,31 @@ def test_a_400_that_means_something_else(host, hostile_http, message):
     assert sessions.made == 1
 
 
+def test_a_beginning_whose_last_answer_has_no_end(host, hostile_http):
+    """The head of the answer to notifications/initialized tells enough: nothing waits for the rest, nor for ever."""
+    ended = []
+
+    def endless():
+        yield events(': hello\n\n')
+        try:
+            for _ in range(2000):
+                time.sleep(0.01)
+                yield b':\n'
+        finally:
+            ended.append(1)
+
+    def answer(request):
+        if (request.message or {}).get('method') == 'notifications/initialized':
+            return endless()
+        return initialized(request) or result(request, text('well'))
+    server = hostile_http(answer)
+    link = host.connect(url=server.url, known=LEGACY)
+    assert link.text('x') == 'well'
+    assert not ended
+    until(lambda: ended, what='the end of its connection')
+    assert 'GET' in server.methods()
+
+
 def test_everything_is_started_anew(host, server, tmp_path):
     """A legacy client goes on with the next process at the same address; what it watched it watches again."""
     first = server(EVERYTHING, '127.0.0.1:0')

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "json/write.h"
 
 enum { ANSWER_MAX = 64 << 20 };
@@ -11,7 +12,8 @@ struct mcp_sync {
 	uv_timer_t timer;
 	struct mcp_client_handler handler;
 	struct mcp_link *link;
-	bool ready, over, closed, late;
+	bool ready, over, closed;
+	bool waited; /* mcp_sync_wait() is to return */
 	struct err why; /* it is over */
 };
 
@@ -47,7 +49,7 @@ static void on_ready(void *owner)
 static void on_over(void *owner, const struct err *e)
 {
 	running->ready = true; /* as ready as it will ever be */
-	running->over = true;
+	running->over = running->waited = true;
 	running->why = *e;
 }
 
@@ -76,8 +78,10 @@ void mcp_sync_close(struct mcp_sync *s)
 	}
 	uv_close((uv_handle_t *)&s->timer, on_timer_closed);
 	run(s, &s->closed);
-	uv_loop_close(&s->loop);
-	free(s);
+	if (uv_loop_close(&s->loop) == 0)
+		free(s);
+	else /* freed, it would be used once more */
+		log_error("mcp sync: a handle of the loop is still open, which is left as it is");
 }
 
 static int connect_to(struct mcp_sync *s, const struct mcp_target *t,
@@ -272,14 +276,15 @@ static void on_late(uv_timer_t *timer)
 {
 	struct mcp_sync *s = timer->data;
 
-	s->late = true;
+	s->waited = true;
 }
 
 int mcp_sync_wait(struct mcp_sync *s, unsigned ms, struct err *e)
 {
-	s->late = false;
+	s->waited = s->over;
 	uv_timer_start(&s->timer, on_late, ms, 0);
-	run(s, &s->late);
+	run(s, &s->waited);
+	uv_timer_stop(&s->timer);
 	if (s->over)
 		*e = s->why;
 	return s->over ? -1 : 0;

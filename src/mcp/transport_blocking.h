@@ -43,5 +43,5 @@ int mcp_sync_call(struct mcp_sync *s, const char *tool, struct str arguments,
 int mcp_sync_list(struct mcp_sync *s, const char *what, struct mcp_sync_answer *ret,
 		  struct err *e) MUST_USE;
 
-/* Lets the server speak for that long. -1 with *e where the conversation is over. */
+/* Lets the server speak for that long; -1 with *e as soon as the conversation is over. */
 int mcp_sync_wait(struct mcp_sync *s, unsigned ms, struct err *e) MUST_USE;

@@ -2,6 +2,10 @@
 /*
  * What authorizes requests of a client over HTTP: a fixed token, or OAuth (mcp/oauth.h). A transport asks
  * for headers before each request and tells of each refusal.
+ *
+ * All of these come from the loop, never from inside of a call of the transport's owner. So they may call that
+ * owner, and it may do anything, such as to close the link: then cancel() comes while they are on the stack, and
+ * the ask is gone.
  */
 #include "base/err.h"
 #include "http/http.h"

@@ -104,9 +104,10 @@ static void close_handles(void *owner)
 {
 	struct mcp_link *l = owner;
 	uv_handle_t *all[] = { (uv_handle_t *)&l->watch, (uv_handle_t *)&l->tick,
-			       (uv_handle_t *)&l->turn, (uv_handle_t *)&l->start,
-			       (uv_handle_t *)&l->probe };
+			       (uv_handle_t *)&l->turn,	 (uv_handle_t *)&l->start,
+			       (uv_handle_t *)&l->probe, (uv_handle_t *)&l->base.soon };
 
+	l->base.soon.data = l;
 	l->handles = ARRAY_LEN(all);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		uv_close(all[i], on_handle_closed);
@@ -227,6 +228,7 @@ static void init_handles(struct mcp_link *l)
 	uv_timer_init(l->loop, &l->turn);
 	uv_timer_init(l->loop, &l->start);
 	uv_timer_init(l->loop, &l->probe);
+	mcp_trip_base_init(&l->base, l->loop);
 	l->watch.data = l->tick.data = l->turn.data = l->start.data = l->probe.data = l;
 }
 

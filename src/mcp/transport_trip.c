@@ -2,7 +2,8 @@
  *	headers of the auth -> exchange -> 401 or 403 -> the auth again -> headers …
  *	                                -> head, events or text -> end
  *
- * Without an auth there is only the exchange.
+ * Without an auth there is only the exchange. With one, its headers are asked for from the loop: it may call its
+ * owner, which may close the link, and whoever starts a trip is in the middle of something.
  */
 #include "mcp/transport_trip.h"
 
@@ -21,6 +22,7 @@ struct mcp_trip {
 	const struct mcp_trip_events *ev;
 	void *owner;
 	struct mcp_trip_spec spec;
+	struct mcp_trip *next, **at; /* of those that wait; at NULL: it does not */
 	struct mcp_auth_ask ask;
 	bool asking; /* the ask is out */
 	bool dealing; /* … for what to do about a refusal */
@@ -45,8 +47,21 @@ static void trip_free(struct mcp_trip *t)
 }
 AUTO_DEFINE(trip_free, struct mcp_trip)
 
+static void leave_queue(struct mcp_trip *t)
+{
+	struct mcp_trip_base *b = t->b;
+
+	if (!t->at)
+		return;
+	*t->at = t->next;
+	*(t->next ? &t->next->at : &b->end) = t->at;
+	t->at = NULL;
+	b->waiting--;
+}
+
 void mcp_trip_cancel(struct mcp_trip *t)
 {
+	leave_queue(t);
 	if (t->asking) {
 		t->b->asking--;
 		t->asking = false;
@@ -290,10 +305,6 @@ static void ask(struct mcp_trip *t)
 {
 	struct mcp_auth *auth = t->b->auth;
 
-	if (!auth) {
-		go(t, NULL, 0);
-		return;
-	}
 	t->asking = true;
 	t->dealing = false;
 	t->b->asking++;
@@ -316,6 +327,37 @@ static void on_asked(void *owner, const struct http_header *headers, size_t n, c
 
 /* --- the beginning --- */
 
+/* Those that there are now: who is refused and comes again at once has the next turn. */
+static void on_soon(uv_timer_t *soon)
+{
+	struct mcp_trip_base *b = soon->data;
+
+	for (unsigned n = b->waiting; n > 0 && b->first; n--) {
+		struct mcp_trip *t = b->first;
+
+		leave_queue(t);
+		ask(t);
+	}
+}
+
+void mcp_trip_base_init(struct mcp_trip_base *b, uv_loop_t *loop)
+{
+	b->end = &b->first;
+	uv_timer_init(loop, &b->soon);
+	b->soon.data = b;
+}
+
+static void ask_soon(struct mcp_trip *t)
+{
+	struct mcp_trip_base *b = t->b;
+
+	t->at = b->end;
+	*t->at = t;
+	b->end = &t->next;
+	b->waiting++;
+	uv_timer_start(&b->soon, on_soon, 0, 0);
+}
+
 struct mcp_trip *mcp_trip_start(struct mcp_trip_base *b, const struct mcp_trip_spec *spec,
 				const struct mcp_trip_events *ev, void *owner, struct err *e)
 {
@@ -330,8 +372,12 @@ struct mcp_trip *mcp_trip_start(struct mcp_trip_base *b, const struct mcp_trip_s
 	t->ask = (struct mcp_auth_ask){ .done = on_asked, .owner = t };
 	if (spec->sse)
 		sse_restart(spec->sse);
+	if (b->auth) {
+		ask_soon(t);
+		return take_ptr(t);
+	}
 	t->starting = true;
-	ask(t);
+	go(t, NULL, 0);
 	t->starting = false;
 	if (t->err.code != ERR_NONE) {
 		*e = t->err;

@@ -5,6 +5,8 @@
  * knows what to do about it; and with an answer that is events or one text. No redirect is followed, no
  * encoding taken, and what comes has a bound.
  */
+#include <uv.h>
+
 #include "http/client.h"
 #include "http/sse.h"
 #include "mcp/transport_auth.h"
@@ -21,7 +23,14 @@ struct mcp_trip_base {
 	struct budget *memory; /* what is kept of answers counts there */
 	/* So many trips wait for what authorizes them: a person may be asked. */
 	unsigned asking;
+	/* Trips that have yet to ask for it, oldest first, in the loop's next turn. */
+	struct mcp_trip *first, **end;
+	unsigned waiting;
+	uv_timer_t soon;
 };
+
+/* The rest of b is filled in. Its timer is closed by who has it, when no trip is left. */
+void mcp_trip_base_init(struct mcp_trip_base *b, uv_loop_t *loop);
 
 /* All that it points to is borrowed until the end. */
 struct mcp_trip_spec {

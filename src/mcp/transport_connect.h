@@ -5,8 +5,8 @@
  *
  * stdio: server/discover is asked of a process of its own first, since some servers exit and some are
  * silent at it; where that is no modern server, the one that is asked to initialize is started anew, and
- * has seen nothing else. HTTP: a modern request, then initialize, then GET for the `endpoint` event.
- * basic/versioning, basic/transports.
+ * has seen nothing else. HTTP: a modern request, then initialize, then GET for the `endpoint` event; what was
+ * silent at the first is asked it again at the end. basic/versioning, basic/transports.
  *
  * A link keeps its loop alive until it is closed. SIGPIPE is set to be ignored for the process. A server
  * whose conversation is over is not started again: that is for the link's owner, with another link.
@@ -46,7 +46,9 @@ struct mcp_target {
 	struct mcp_found only; /* nothing else is tried; zeroes: everything */
 	struct mcp_found known; /* zeroes: find out. What does not hold is found out anew */
 	const char *version; /* only this revision; NULL: the newest that both have */
-	unsigned probe_ms; /* a stdio server may be silent for so long: 0: 3 s */
+	/* What else a server may be is tried when it has been silent for so long: 0: 3 s. One that is only
+	 * slow is asked once more after all that, for as long as start_ms allows. */
+	unsigned probe_ms;
 	unsigned
 		start_ms; /* for all of the beginning, without what its auth asks people: 0: 30 s */
 	unsigned stop_ms; /* after the end of its input, and again after SIGTERM; for the end of a

@@ -22,6 +22,7 @@ static const struct step http_ladder[] = {
 	{ MCP_WIRE_HTTP, MCP_MODERN },
 	{ MCP_WIRE_HTTP, MCP_LEGACY },
 	{ MCP_WIRE_SSE, MCP_LEGACY },
+	{ MCP_WIRE_HTTP, MCP_MODERN, .patient = true },
 };
 
 static void begin_step(struct mcp_link *l);
@@ -38,7 +39,7 @@ static void add_step(struct mcp_link *l, struct step s)
 	if ((l->t.only.wire != MCP_WIRE_FIND && l->t.only.wire != s.wire) ||
 	    (l->t.only.era != MCP_BROKEN && l->t.only.era != s.era))
 		return;
-	if ((only || l->t.only.era != MCP_BROKEN) && s.wire == MCP_WIRE_STDIO)
+	if ((only || l->t.only.era != MCP_BROKEN) && s.wire != MCP_WIRE_SSE)
 		s.patient = true; /* there is nothing else that it may be */
 	for (size_t i = 0; i < l->steps_n; i++) {
 		if (l->steps[i].wire == s.wire && l->steps[i].era == s.era &&
@@ -65,14 +66,15 @@ static void add_known(struct mcp_link *l)
 void mcp_link_plan(struct mcp_link *l)
 {
 	const struct step *ladder = l->t.argv ? stdio_ladder : http_ladder;
+	size_t n = l->t.argv ? ARRAY_LEN(stdio_ladder) : ARRAY_LEN(http_ladder);
 
 	add_known(l);
-	for (size_t i = 0; i < ARRAY_LEN(stdio_ladder); i++)
+	for (size_t i = 0; i < n; i++)
 		add_step(l, ladder[i]);
 }
 
-static_assert(ARRAY_LEN(stdio_ladder) == ARRAY_LEN(http_ladder), "mcp_link_plan() takes either");
-static_assert(ARRAY_LEN(stdio_ladder) < LINK_STEPS_MAX, "room for what is known");
+static_assert(ARRAY_LEN(stdio_ladder) < LINK_STEPS_MAX && ARRAY_LEN(http_ladder) < LINK_STEPS_MAX,
+	      "room for what is known");
 
 /* --- steps --- */
 
@@ -107,7 +109,7 @@ static bool may_step_on(const struct mcp_link *l, const struct mcp_answer *a)
 			return serves_legacy(a);
 		return a->code != HEADER_MISMATCH && a->code != CAPABILITY_MISSING;
 	}
-	if (step_of(l)->wire == MCP_WIRE_STDIO || a->fault)
+	if (step_of(l)->wire == MCP_WIRE_STDIO || a->fault || l->silent)
 		return true;
 	switch (status) {
 	case 0: /* nobody is there */
@@ -131,16 +133,20 @@ static bool is_for_events(const struct mcp_link *l)
 	return status == 400 || status == 404 || status == 405;
 }
 
+static bool is_worth(const struct mcp_link *l, const struct step *s)
+{
+	if (s->patient) /* what has refused will again */
+		return !(l->refused & 1u << s->era);
+	return s->wire != MCP_WIRE_SSE || step_of(l)->wire != MCP_WIRE_HTTP || is_for_events(l);
+}
+
 /* The step after this one; steps_n where there is none. */
 static size_t next_step(const struct mcp_link *l)
 {
 	size_t i = l->at + 1;
 
-	while (i < l->steps_n && l->steps[i].patient && (l->refused & 1u << l->steps[i].era))
-		i++; /* what has refused will again */
-	if (i < l->steps_n && l->steps[i].wire == MCP_WIRE_SSE &&
-	    step_of(l)->wire == MCP_WIRE_HTTP && !is_for_events(l))
-		return l->steps_n;
+	while (i < l->steps_n && !is_worth(l, &l->steps[i]))
+		i++;
 	return i;
 }
 
@@ -208,6 +214,10 @@ static void on_probe_late(uv_timer_t *timer)
 
 	if (mcp_link_is_ready(l) || !l->first)
 		return;
+	if (l->base.asking > 0) { /* not of the server's silence */
+		uv_timer_start(timer, on_probe_late, l->t.probe_ms, 0);
+		return;
+	}
 	l->silent = true;
 	err_set(&e, ERR_TIMEOUT, "the server was silent for %u ms", l->t.probe_ms);
 	mcp_client_failed(l->client, take_ptr(l->first), &e);
@@ -284,13 +294,23 @@ static const struct mcp_child_events child_events = { on_line, on_long, on_stder
 
 /* --- wires --- */
 
+/* Is silence an answer here? A legacy server that is silent over HTTP is nothing else either. */
+static bool is_probe(const struct mcp_link *l)
+{
+	const struct step *s = step_of(l);
+
+	if (s->patient || next_step(l) == l->steps_n)
+		return false;
+	return s->wire == MCP_WIRE_STDIO || (s->wire == MCP_WIRE_HTTP && s->era == MCP_MODERN);
+}
+
 static void begin_client(struct mcp_link *l)
 {
 	const struct step *s = step_of(l);
 	struct err e = ERR_INIT;
 
 	l->begun = true;
-	if (s->wire == MCP_WIRE_STDIO && !s->patient)
+	if (is_probe(l))
 		uv_timer_start(&l->probe, on_probe_late, l->t.probe_ms, 0);
 	if (mcp_client_start(l->client, s->wire == MCP_WIRE_HTTP ? &streams : &one_stream, l,
 			     s->era, l->t.version, &e) < 0)

@@ -117,7 +117,7 @@ def legacy(request):
 def test_a_modern_server(host, hostile_http, known):
     wire = {'sse': {'wire': 'sse', 'era': 'legacy'}}.get(known, {'wire': 'http', 'era': known})
     server = hostile_http(modern)
-    link = host.connect(url=server.url, **({'known': wire} if known else {}))
+    link = host.connect(url=server.url, probe_ms=15000, **({'known': wire} if known else {}))
     assert (link.found['wire'], link.found['era']) == ('http', 'modern')
     assert link.text('x') == 'modern'
     if known in (None, 'modern'):
@@ -145,6 +145,50 @@ def test_a_legacy_server(host, hostile_http, refusal, known):
     assert link.text('x') == 'legacy'
 
 
+def silent_at(n, answer):
+    """A server that says nothing to the first n server/discover."""
+    asked = []
+
+    def act(request):
+        if (request.message or {}).get('method') == 'server/discover':
+            asked.append(request)
+            if len(asked) <= n:
+                return mute()
+        return answer(request)
+
+    def mute():
+        time.sleep(3)
+        yield b''
+    return act
+
+
+@pytest.mark.parametrize('known', [None, 'modern'])
+def test_a_legacy_server_that_is_silent_at_what_it_does_not_know(host, hostile_http, known):
+    """The rest of the ladder is tried long before the whole time is over."""
+    server = hostile_http(silent_at(1, legacy))
+    link = host.connect(url=server.url, probe_ms=200, **({'known': {'wire': 'http', 'era': known}} if known else {}))
+    assert (link.found['wire'], link.found['era']) == ('http', 'legacy')
+    assert server.methods()[:2] == ['server/discover', 'initialize']
+
+
+@pytest.mark.parametrize('refusal', ['400 Bad Request', '500 Internal Server Error'])
+def test_a_modern_server_that_is_slow_at_first(host, hostile_http, refusal):
+    """It is asked once more, when it has turned out to be nothing else."""
+    def answer(request):
+        if request.message and 'initialize' in request.message['method']:
+            return error(request, -32601, status=refusal)
+        return modern(request) if request.message else reply('405 Method Not Allowed')
+    server = hostile_http(silent_at(1, answer))
+    link = host.connect(url=server.url, probe_ms=200)
+    assert link.found['era'] == 'modern'
+    assert server.methods().count('server/discover') == 2
+
+
+def test_a_server_that_is_silent_at_everything(host, hostile_http):
+    over = host.connect(url=hostile_http(lambda r: time.sleep(2)).url, ready=False, probe_ms=100, start_ms=600).over()
+    assert over['error'] == 'timeout', over
+
+
 @pytest.mark.parametrize('code, supported, era', [
     (-32022, [MODERN], 'modern'), (-32022, ['2027-01-01', '2025-11-25'], 'legacy'), (-32022, ['2027-01-01'], None),
     (-32020, None, None), (-32021, None, None)])
@@ -157,7 +201,7 @@ def test_a_modern_server_that_refuses(host, hostile_http, code, supported, era):
                 'code': code, 'message': 'no', 'data': {'supported': supported, 'requested': MODERN}}})
         return legacy(request) if era == 'legacy' else modern(request)
     server = hostile_http(answer)
-    link = host.connect(url=server.url, ready=False)
+    link = host.connect(url=server.url, ready=False, probe_ms=15000)
     if era:
         assert link.ready()['era'] == era
     else:

@@ -7,8 +7,7 @@
  *	KILLED		SIGKILL was sent
  *	GONE		it was waited for
  *
- * Nobody else knows its pid, and it is waited for only after the last signal to its group: so the number
- * can't have become another's.
+ * It is waited for only after the last signal to its group.
  */
 #include "mcp/transport_child.h"
 
@@ -19,13 +18,13 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "loop/reader.h"
 #include "loop/writer.h"
+#include "mcp/transport_group.h"
 #include "rpc/line.h"
 
 enum {
@@ -41,8 +40,8 @@ struct mcp_child {
 	void *owner;
 	unsigned stop_ms;
 	enum state state;
-	pid_t pid;
-	int pidfd, status;
+	struct mcp_group group;
+	int status;
 	bool out_over, err_over; /* the ends of its output were seen */
 	bool told; /* on_end */
 	bool closing, shut;
@@ -65,7 +64,7 @@ static void on_one_closed(void *owner)
 
 	if (--c->handles > 0)
 		return;
-	close_fd(&c->pidfd);
+	close_fd(&c->group.pidfd);
 	line_fini(&c->lines);
 	if (c->on_closed)
 		c->on_closed(c->closed_owner);
@@ -135,15 +134,10 @@ static void describe(struct mcp_child *c)
 static void on_exit_seen(uv_poll_t *poll, int status, int events)
 {
 	struct mcp_child *c = poll->data;
-	pid_t pid;
 
 	uv_poll_stop(poll);
-	kill(-c->pid, SIGKILL);
-	do
-		pid = waitpid(c->pid, &c->status, 0);
-	while (pid < 0 && errno == EINTR);
-	if (pid < 0)
-		c->status = -1;
+	mcp_group_kill(&c->group, SIGKILL);
+	c->status = mcp_group_wait(&c->group);
 	c->state = GONE;
 	describe(c);
 	drain(c);
@@ -157,7 +151,7 @@ static void on_late(uv_timer_t *timer)
 	end_input(c);
 	log_debug("mcp child: %s", again ? "SIGKILL" : "SIGTERM");
 	c->state = again ? KILLED : TERMINATED;
-	kill(-c->pid, again ? SIGKILL : SIGTERM);
+	mcp_group_kill(&c->group, again ? SIGKILL : SIGTERM);
 	if (!again)
 		uv_timer_start(timer, on_late, c->stop_ms, 0);
 	tell_end(c);
@@ -197,7 +191,7 @@ void mcp_child_close(struct mcp_child *c, unsigned stop_ms, void (*on_closed)(vo
 void mcp_child_kill(struct mcp_child *c)
 {
 	if (c->state != GONE)
-		kill(-c->pid, SIGKILL);
+		mcp_group_kill(&c->group, SIGKILL);
 }
 
 int mcp_child_status(const struct mcp_child *c)
@@ -451,21 +445,21 @@ static int start(struct mcp_child *c, uv_loop_t *loop, const struct mcp_child_op
 	c->in = loop_writer_new(loop, take_fd(&in_w), QUEUE_MAX, &in_events, c, e);
 	c->out = c->in ? loop_reader_new(loop, take_fd(&out_r), &out_events, c, e) : NULL;
 	c->err = c->out ? loop_reader_new(loop, take_fd(&err_r), &err_events, c, e) : NULL;
-	if (!c->err || spawn(o, (int[]){ in_r, out_w, err_w }, &c->pid, e) < 0)
+	if (!c->err || spawn(o, (int[]){ in_r, out_w, err_w }, &c->group.pid, e) < 0 ||
+	    mcp_group_open(&c->group, e) < 0)
 		return -1;
-	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	if (c->pidfd < 0 || uv_poll_init(loop, &c->exit, c->pidfd) < 0)
-		return err_sys(e, c->pidfd < 0 ? errno : EIO, "watch %s", o->argv[0]);
+	if (uv_poll_init(loop, &c->exit, c->group.pidfd) < 0)
+		return err_sys(e, EIO, "watch %s", o->argv[0]);
 	return 0;
 }
 
 static void abandon(struct mcp_child *c)
 {
-	if (c->pid > 0) {
-		kill(-c->pid, SIGKILL);
-		waitpid(c->pid, NULL, 0);
+	if (c->group.pid > 0) {
+		mcp_group_kill(&c->group, SIGKILL);
+		mcp_group_wait(&c->group);
 	}
-	close_fd(&c->pidfd);
+	close_fd(&c->group.pidfd);
 	if (c->err)
 		loop_reader_close(c->err, NULL);
 	if (c->out)
@@ -487,7 +481,7 @@ struct mcp_child *mcp_child_start(uv_loop_t *loop, const struct mcp_child_option
 	*c = (struct mcp_child){ .ev = ev,
 				 .owner = owner,
 				 .stop_ms = o->stop_ms,
-				 .pidfd = -1,
+				 .group = MCP_GROUP_INIT,
 				 .status = -1,
 				 .handles = 5 };
 	if (start(c, loop, o, e) < 0) {

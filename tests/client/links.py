@@ -103,11 +103,11 @@ class Link:
 
 
 class Host:
-    def __init__(self, log):
+    def __init__(self, log, **options):
         self.log = log
         with open(log, 'wb') as stderr:
             self.proc = subprocess.Popen([HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
-                                         start_new_session=True, bufsize=0)
+                                         start_new_session=True, bufsize=0, **options)
         self.pid = self.proc.pid
         self.part = b''
         self.links = {}

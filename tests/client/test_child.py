@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from links import EVERYTHING, HERE, Link, is_gone, until
+from links import EVERYTHING, HERE, Host, Link, is_gone, until
 
 HOSTILE = [sys.executable, f'{HERE}/hostile.py']
 KNOWN = {'legacy': {'wire': 'stdio', 'era': 'legacy'}, 'modern': {'wire': 'stdio', 'era': 'modern'}}
@@ -159,6 +159,22 @@ def test_the_whole_group_ends(hostile, host, how):
     assert len(host.children()) >= 2
     link.close()
     until(lambda: len(host.children()) == 1, what='the end of the group')
+
+
+def test_a_host_that_has_others_wait_for_its_children(nothing_is_left, tmp_path):
+    """No process is waited for, and its group ends all the same: nothing goes by a number that may be another's."""
+    host = Host(tmp_path / 'host.log', preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    try:
+        link = host.connect(argv=[*HOSTILE, 'fork', 'legacy'], known=KNOWN['legacy'])
+        link.text('now')
+        child, server = next((pid, parent) for pid, parent in host.children().items() if parent != host.pid)
+        os.kill(server, signal.SIGKILL)
+        over = link.over()
+        assert over['error'] == 'transport_failed' and over['status'] == -1, over
+        until(lambda: is_gone(child), what='the end of its child')
+        host.close()
+    finally:
+        host.kill()
 
 
 def test_what_a_crashed_server_left_ends(hostile, host):

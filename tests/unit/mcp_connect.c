@@ -55,12 +55,14 @@ static bool run(struct place *p, const struct mcp_target *t)
 /* start_ms ends what waits for a message that there was no memory for. */
 static void each_allocation(const struct mcp_target *t, enum err_code code)
 {
+	struct mcp_target patient = *t;
 	struct place p;
 	unsigned n = 0;
 
 	while (alloc_fail_next(&n))
 		run(&p, t);
-	assert_true(run(&p, t));
+	patient.start_ms = 0; /* with memory it is the peer's word that counts, when it comes */
+	assert_true(run(&p, &patient));
 	assert_int_equal(p.why.code, code);
 }
 

@@ -4,12 +4,15 @@
 
 #include "base/log.h"
 #include "json/write.h"
+#include "loop/await.h"
 
 enum { ANSWER_MAX = 64 << 20 };
 
 struct mcp_sync {
 	uv_loop_t loop;
 	uv_timer_t timer;
+	struct loop_await await;
+	unsigned handles; /* of these two, while they are closed */
 	struct mcp_client_handler handler;
 	struct mcp_link *link;
 	bool ready, over, closed;
@@ -34,8 +37,7 @@ static void run(struct mcp_sync *s, const bool *done)
 	struct mcp_sync *outer = running;
 
 	running = s;
-	while (!*done)
-		uv_run(&s->loop, UV_RUN_ONCE);
+	loop_await(&s->await, done);
 	running = outer;
 }
 
@@ -60,11 +62,11 @@ static void on_closed(void *owner)
 	s->closed = true;
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_handle_closed(uv_handle_t *handle)
 {
 	struct mcp_sync *s = handle->data;
 
-	s->closed = true;
+	s->handles--;
 }
 
 void mcp_sync_close(struct mcp_sync *s)
@@ -74,10 +76,13 @@ void mcp_sync_close(struct mcp_sync *s)
 	if (s->link) {
 		mcp_link_close(take_ptr(s->link), on_closed, s);
 		run(s, &s->closed);
-		s->closed = false;
 	}
-	uv_close((uv_handle_t *)&s->timer, on_timer_closed);
-	run(s, &s->closed);
+	s->handles = 2;
+	s->await.prepare.data = s;
+	uv_close((uv_handle_t *)&s->timer, on_handle_closed);
+	uv_close((uv_handle_t *)&s->await.prepare, on_handle_closed);
+	while (s->handles > 0)
+		uv_run(&s->loop, UV_RUN_ONCE);
 	if (uv_loop_close(&s->loop) == 0)
 		free(s);
 	else /* freed, it would be used once more */
@@ -114,6 +119,7 @@ struct mcp_sync *mcp_sync_connect(const struct mcp_target *t, const struct mcp_c
 		return NULL;
 	}
 	uv_timer_init(&s->loop, &s->timer);
+	loop_await_init(&s->await, &s->loop);
 	s->timer.data = s;
 	if (connect_to(s, t, o, e) == 0)
 		return s;

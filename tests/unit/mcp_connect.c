@@ -281,24 +281,47 @@ static void what_authorizes_may_close_the_link(void **state)
 
 /* --- without a loop --- */
 
-/* Returns long before the time that it was given. */
-static void waiting_ends_with_the_conversation(void **state)
+/* A server that takes part in the beginning, and then does what is said. */
+static struct mcp_sync *connect_to_script(const char *then)
 {
-	static const char script[] =
+	static const char begin[] =
 		"read -r a; printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":"
 		"\"2025-11-25\",\"capabilities\":{},\"serverInfo\":{}}}\\n' "
-		"\"$(echo \"$a\" | sed 's/.*\"id\":\\([0-9]*\\).*/\\1/')\"; read -r b";
-	static const char *const argv[] = { "/bin/sh", "-c", script, NULL };
+		"\"$(echo \"$a\" | sed 's/.*\"id\":\\([0-9]*\\).*/\\1/')\"; read -r b; ";
+	char script[sizeof(begin) + 64];
+	const char *const argv[] = { "/bin/sh", "-c", script, NULL };
 	const struct mcp_target t = { .argv = argv, .only = { MCP_WIRE_STDIO, MCP_LEGACY } };
 	const struct mcp_client_options o = { .name = "test", .version = "1" };
 	struct err e = ERR_INIT;
-	struct mcp_sync *s = mcp_sync_connect(&t, &o, &e);
+	struct mcp_sync *s;
 
+	snprintf(script, sizeof(script), "%s%s", begin, then);
+	s = mcp_sync_connect(&t, &o, &e);
 	if (!s)
 		fail_msg("%s", e.msg);
+	return s;
+}
+
+/* Returns long before the time that it was given. */
+static void waiting_ends_with_the_conversation(void **state)
+{
+	struct mcp_sync *s = connect_to_script("exit 0");
+	struct err e = ERR_INIT;
+
 	assert_int_equal(mcp_sync_wait(s, 24 * 3600 * 1000, &e), -1);
 	assert_int_equal(e.code, ERR_TRANSPORT);
 	assert_int_equal(mcp_sync_wait(s, 24 * 3600 * 1000, &e), -1);
+	mcp_sync_close(s);
+}
+
+/* Also where nothing else ever comes. */
+static void waiting_ends_in_time(void **state)
+{
+	struct mcp_sync *s = connect_to_script("cat >/dev/null");
+	struct err e = ERR_INIT;
+
+	for (unsigned ms = 0; ms < 3; ms++)
+		assert_int_equal(mcp_sync_wait(s, ms, &e), 0);
 	mcp_sync_close(s);
 }
 
@@ -310,6 +333,7 @@ int main(void)
 		cmocka_unit_test(an_address),
 		cmocka_unit_test(what_authorizes_may_close_the_link),
 		cmocka_unit_test(waiting_ends_with_the_conversation),
+		cmocka_unit_test(waiting_ends_in_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

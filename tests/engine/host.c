@@ -8,9 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
-enum { TRIES = 500, PAUSE_US = 10000 };
+enum { PATIENCE_MS = 15000, PAUSE_US = 10000, GROUP_PATH_MAX = 512 };
 
 size_t host_fds(int pid)
 {
@@ -39,25 +40,41 @@ static void read_mounts(char *text, size_t size)
 	text[at] = '\0';
 }
 
-/* Where on_group() looks and puts: nftw has no argument for it. */
-static struct {
-	const struct host_state *was;
-	char found[512];
-} groups;
-
-static int on_group(const char *path, const struct stat *st, int type, struct FTW *at)
+static bool of_a_warden(const struct host_state *was, const char *name)
 {
 	int pid;
 
-	if (type != FTW_D || sscanf(path + at->base, "holt-%d", &pid) != 1)
-		return 0;
-	for (size_t i = 0; i < groups.was->n_wardens; i++) {
-		if (groups.was->wardens[i] != pid)
-			continue;
-		snprintf(groups.found, sizeof(groups.found), "%s", path);
-		return 1;
+	if (sscanf(name, "holt-%d", &pid) != 1)
+		return false;
+	for (size_t i = 0; i < was->n_wardens; i++) {
+		if (was->wardens[i] == pid)
+			return true;
 	}
-	return 0;
+	return false;
+}
+
+/* The path of a control group of a warden below dir. Only names are read: looking at every file of
+ * some hundred groups takes so long, and so much from who is removing them, that they seem to stay. */
+static bool find_group(const struct host_state *was, const char *dir, char *ret_path, size_t n)
+{
+	char path[GROUP_PATH_MAX];
+	bool found = false;
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d && !found && (e = readdir(d))) {
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%.250s/%.250s", dir, e->d_name);
+		found = of_a_warden(was, e->d_name);
+		if (found)
+			snprintf(ret_path, n, "%s", path);
+		else
+			found = find_group(was, path, ret_path, n);
+	}
+	if (d)
+		closedir(d);
+	return found;
 }
 
 void host_add_warden(struct host_state *state, int pid)
@@ -80,7 +97,7 @@ void host_look(struct host_state *ret_state)
 /* NULL when nothing is left. */
 static const char *find_left(const struct host_state *was)
 {
-	static char mounts[HOST_MOUNTS_MAX];
+	static char mounts[HOST_MOUNTS_MAX], group[GROUP_PATH_MAX];
 	pid_t pid;
 
 	do {
@@ -93,17 +110,15 @@ static const char *find_left(const struct host_state *was)
 	read_mounts(mounts, sizeof(mounts));
 	if (strcmp(mounts, was->mounts) != 0)
 		return "a mount";
-	groups.was = was;
-	groups.found[0] = '\0';
-	nftw("/sys/fs/cgroup", on_group, 64, FTW_PHYS);
-	return groups.found[0] ? groups.found : NULL;
+	return find_group(was, "/sys/fs/cgroup", group, sizeof(group)) ? group : NULL;
 }
 
 bool host_same(const struct host_state *was, char *ret_left, size_t n)
 {
+	uint64_t until = clock_ms() + PATIENCE_MS;
 	const char *left = find_left(was);
 
-	for (int i = 0; left && i < TRIES; i++) {
+	while (left && clock_ms() < until) {
 		usleep(PAUSE_US);
 		left = find_left(was);
 	}

@@ -17,8 +17,8 @@ void host_look(struct host_state *ret_state);
 /* Remembers a warden, to look for what it leaves. */
 void host_add_warden(struct host_state *state, int pid);
 
-/* Waits up to five seconds until all is as it was, and no child of this process nor a control group
- * of a warden is left. False with what is different. */
+/* Waits up to fifteen seconds until all is as it was, and no child of this process nor a control
+ * group of a warden is left. False with what is different. */
 bool host_same(const struct host_state *was, char *ret_left, size_t n);
 
 /* rm -r */

@@ -154,8 +154,9 @@ static int check_url(struct mcp_oauth *o, const char *text, const char *what, st
 
 	if (!text)
 		return 0;
-	return oauth_url_read(str_of(text), what, &u, e) < 0 ? -1
-							     : oauth_url_check(&u, what, true, e);
+	return oauth_url_read(str_of(text), what, &u, e) < 0
+		     ? -1
+		     : oauth_url_check(&u, what, OAUTH_ANYWHERE, e);
 }
 
 static int check_urls(struct mcp_oauth *o, struct err *e)
@@ -165,7 +166,9 @@ static int check_urls(struct mcp_oauth *o, struct err *e)
 	if (oauth_url_read(str_of(o->opt.server), "the server", &o->server, e) < 0)
 		return -1;
 	o->plain = !o->server.tls && !oauth_url_is_loopback(&o->server);
-	o->loopback_ok = oauth_url_is_loopback(&o->server) || o->opt.private_ok;
+	o->reach = o->opt.private_ok		     ? OAUTH_ANYWHERE
+		 : oauth_url_is_loopback(&o->server) ? OAUTH_LOOPBACK
+						     : OAUTH_PUBLIC;
 	if (o->opt.scope && !oauth_scope_ok(str_of(o->opt.scope)))
 		return err_set(e, ERR_INVALID, "the scope is none");
 	if (check_url(o, o->opt.redirect, "the redirect URI", e) < 0 ||
@@ -178,7 +181,7 @@ static int check_urls(struct mcp_oauth *o, struct err *e)
 static int open_client(struct mcp_oauth *o, struct err *e)
 {
 	struct http_client_options options = { .public_only = !o->opt.private_ok,
-					       .loopback_too = o->loopback_ok };
+					       .loopback_too = o->reach != OAUTH_PUBLIC };
 
 	o->http = http_client_new(o->loop, &options, e);
 	return o->http ? 0 : -1;

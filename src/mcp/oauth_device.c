@@ -11,7 +11,7 @@ static int take(struct mcp_oauth *o, struct str body, struct err *e)
 
 	if (!a)
 		return oauth_no_memory(e);
-	if (oauth_device_read(body, o->loopback_ok, a, &d, e) < 0)
+	if (oauth_device_read(body, o->reach, a, &d, e) < 0)
 		return -1;
 	ms = d.expires_s * 1000;
 	o->code = d.code;

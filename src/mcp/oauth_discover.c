@@ -26,7 +26,7 @@ static int resource_url(struct mcp_oauth *o, unsigned at, struct buf *to, struct
 
 	if (named[0] && at == 0) {
 		if (oauth_url_read(str_of(named), "resource_metadata", &u, e) < 0 ||
-		    oauth_url_check(&u, "resource_metadata", o->loopback_ok, e) < 0 ||
+		    oauth_url_check(&u, "resource_metadata", o->reach, e) < 0 ||
 		    buf_addf(to, e, "%s", named) < 0)
 			return -1;
 		return 1;
@@ -104,7 +104,7 @@ static void on_issuer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 	if (is < 0) {
 		err_wrap(&e, "metadata of the authorization server");
 	} else if (is) {
-		rc = oauth_issuer_read(a->body, o->issuer_url, o->legacy, o->loopback_ok, o->found,
+		rc = oauth_issuer_read(a->body, o->issuer_url, o->legacy, o->reach, o->found,
 				       &o->issuer, &e) < 0
 			   ? -1
 			   : 1;
@@ -150,7 +150,10 @@ static int pick_issuer(struct mcp_oauth *o, struct err *e)
 {
 	const struct oauth_resource *r = &o->resource;
 
-	o->legacy = r->issuers_n == 0 && !o->opt.issuer;
+	o->legacy = !r->resource && !o->opt.issuer;
+	if (!o->legacy && r->issuers_n == 0 && !o->opt.issuer)
+		return err_set(e, ERR_INVALID,
+			       "the server's metadata name no authorization server");
 	if (o->opt.issuer && r->issuers_n > 0 && !names(r, o->opt.issuer))
 		return err_set(e, ERR_DENIED,
 			       "the server does not name the authorization server that is to be "
@@ -179,9 +182,11 @@ static const char *own_name(struct mcp_oauth *o, struct err *e)
 
 static int go_on(struct mcp_oauth *o, struct err *e)
 {
+	if (pick_issuer(o, e) < 0)
+		return -1;
 	if (!o->resource.resource)
 		o->resource.resource = own_name(o, e);
-	if (!o->resource.resource || pick_issuer(o, e) < 0)
+	if (!o->resource.resource)
 		return -1;
 	o->at = 0;
 	return fetch_issuer(o, e);
@@ -189,9 +194,29 @@ static int go_on(struct mcp_oauth *o, struct err *e)
 
 /* --- the resource --- */
 
+/* Whether the document that is read now stands at a well-known URL of the server's origin, where one tenant of
+ * several has nothing to say. Elsewhere it is named by the server, and speaks for that alone. */
+static int is_by_origin(struct mcp_oauth *o, bool *ret, struct err *e)
+{
+	autobuf struct buf url = BUF_INIT(2 * OAUTH_URL_MAX);
+	const char *named = o->challenge.resource_metadata;
+
+	*ret = !named[0] || o->at > 0;
+	for (enum oauth_place at = OAUTH_INSERTED; !*ret && at <= OAUTH_ROOT; at++) {
+		url.n = 0;
+		if (oauth_url_well_known(&o->server, at, OF_RESOURCE, &url, e) < 0)
+			return -1;
+		*ret = str_is(buf_str(&url), named);
+	}
+	return 0;
+}
+
 static int read_resource(struct mcp_oauth *o, const struct oauth_answer *a, struct err *e)
 {
-	if (oauth_resource_read(a->body, &o->server, o->loopback_ok, o->found, &o->resource, e) < 0)
+	struct oauth_protected of = { .server = &o->server, .reach = o->reach };
+
+	if (is_by_origin(o, &of.by_origin, e) < 0 ||
+	    oauth_resource_read(a->body, &of, o->found, &o->resource, e) < 0)
 		return -1;
 	return go_on(o, e);
 }
@@ -234,7 +259,7 @@ int oauth_discover_start(struct mcp_oauth *o, struct err *e)
 {
 	arena_free(o->found);
 	o->issuer = (struct oauth_issuer){ .issuer = NULL };
-	o->resource = (struct oauth_resource){ .resource = NULL };
+	o->resource = (struct oauth_resource){ .dpop_algs = ~0u };
 	o->issuer_url = NULL;
 	o->at = 0;
 	o->found = arena_new(OAUTH_ARENA_MAX);

@@ -174,7 +174,7 @@ struct mcp_oauth {
 	struct arena *told;
 	struct mcp_oauth_options opt; /* strings in `told`; secrets and keys not here */
 	struct oauth_url server;
-	bool loopback_ok;
+	enum oauth_reach reach; /* of what they name */
 	bool plain; /* neither https nor on this machine: it gets no token */
 	struct oauth_client given; /* registered beforehand */
 	bool first_issuer; /* its issuer is the first that came, not one that we were told */

@@ -92,8 +92,8 @@ static int get_list(const struct json_val *v, const char *name, const struct jso
 	return 0;
 }
 
-static int get_url(const struct json_val *v, const char *name, bool loopback_ok, struct arena *a,
-		   const char **ret, struct err *e)
+static int get_url(const struct json_val *v, const char *name, enum oauth_reach reach,
+		   struct arena *a, const char **ret, struct err *e)
 {
 	struct oauth_url u;
 
@@ -101,9 +101,8 @@ static int get_url(const struct json_val *v, const char *name, bool loopback_ok,
 		return -1;
 	if (!*ret)
 		return 0;
-	return oauth_url_read(str_of(*ret), name, &u, e) < 0
-		     ? -1
-		     : oauth_url_check(&u, name, loopback_ok, e);
+	return oauth_url_read(str_of(*ret), name, &u, e) < 0 ? -1
+							     : oauth_url_check(&u, name, reach, e);
 }
 
 /* The algorithms of a list that we know, as bits. */
@@ -125,7 +124,7 @@ static int get_algs(const struct json_val *v, const char *name, unsigned *ret, s
 
 /* --- resources --- */
 
-static int read_issuers(const struct json_val *v, bool loopback_ok, struct arena *a,
+static int read_issuers(const struct json_val *v, enum oauth_reach reach, struct arena *a,
 			struct oauth_resource *r, struct err *e)
 {
 	const struct json_val *list;
@@ -139,7 +138,7 @@ static int read_issuers(const struct json_val *v, bool loopback_ok, struct arena
 
 		if (!text ||
 		    oauth_url_read(json_str(it.val), "an authorization server", &u, e) < 0 ||
-		    oauth_url_check(&u, "an authorization server", loopback_ok, e) < 0)
+		    oauth_url_check(&u, "an authorization server", reach, e) < 0)
 			return -1;
 		if (u.query.n > 0)
 			return err_set(e, ERR_INVALID, "an authorization server has a query");
@@ -171,7 +170,8 @@ static int read_scopes(const struct json_val *v, struct arena *a, struct oauth_r
 	return r->scope ? 0 : -1;
 }
 
-static int check_resource(const char *text, const struct oauth_url *server, struct err *e)
+/* RFC 9728 section 3.3: the identifier is what the document's URL was made of, the server's URL or its origin. */
+static int check_resource(const char *text, const struct oauth_protected *of, struct err *e)
 {
 	struct oauth_url u;
 
@@ -179,28 +179,39 @@ static int check_resource(const char *text, const struct oauth_url *server, stru
 		return wrong("resource", "there", e);
 	if (oauth_url_read(str_of(text), "resource", &u, e) < 0)
 		return -1;
-	if (!oauth_url_covers(&u, server))
-		return err_set(e, ERR_DENIED,
-			       "the server's metadata are those of another resource, %.150s", text);
+	if (oauth_url_names(&u, of->server) ||
+	    (of->by_origin && oauth_url_same_origin(&u, of->server) && oauth_url_is_root(&u) &&
+	     u.query.n == 0))
+		return 0;
+	return err_set(e, ERR_DENIED, "the server's metadata are those of another resource, %.150s",
+		       text);
+}
+
+static int read_dpop(const struct json_val *v, struct oauth_resource *r, struct err *e)
+{
+	static const char algs[] = "dpop_signing_alg_values_supported";
+
+	if (get_bool(v, "dpop_bound_access_tokens_required", &r->dpop_required, e) < 0 ||
+	    get_algs(v, algs, &r->dpop_algs, e) < 0)
+		return -1;
+	r->dpop = r->dpop_required || r->dpop_algs;
+	if (json_len(json_get(v, algs)) == 0)
+		r->dpop_algs = ~0u;
 	return 0;
 }
 
-int oauth_resource_read(struct str text, const struct oauth_url *server, bool loopback_ok,
-			struct arena *a, struct oauth_resource *ret, struct err *e)
+int oauth_resource_read(struct str text, const struct oauth_protected *of, struct arena *a,
+			struct oauth_resource *ret, struct err *e)
 {
 	AUTO(json_free) struct json_doc *d = parse(text, "metadata of the server", e);
 	const struct json_val *v = json_root(d);
-	unsigned algs;
 
 	*ret = (struct oauth_resource){ .issuers_n = 0 };
 	if (!d || get_text(v, "resource", a, &ret->resource, e) < 0 ||
-	    check_resource(ret->resource, server, e) < 0 ||
-	    read_issuers(v, loopback_ok, a, ret, e) < 0 || read_scopes(v, a, ret, e) < 0 ||
-	    get_bool(v, "dpop_bound_access_tokens_required", &ret->dpop_required, e) < 0 ||
-	    get_algs(v, "dpop_signing_alg_values_supported", &algs, e) < 0)
+	    check_resource(ret->resource, of, e) < 0 || read_issuers(v, of->reach, a, ret, e) < 0 ||
+	    read_scopes(v, a, ret, e) < 0)
 		return -1;
-	ret->dpop = ret->dpop_required || algs;
-	return 0;
+	return read_dpop(v, ret, e);
 }
 
 /* --- authorization servers --- */
@@ -291,7 +302,7 @@ static int check_issuer(const char *is, const char *must, bool or_slash, struct 
 		       must, is);
 }
 
-int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, bool loopback_ok,
+int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, enum oauth_reach reach,
 		      struct arena *a, struct oauth_issuer *ret, struct err *e)
 {
 	AUTO(json_free)
@@ -311,7 +322,7 @@ int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, bool l
 	    check_issuer(ret->issuer, issuer, or_slash, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
-		if (get_url(v, urls[i].name, loopback_ok, a, urls[i].to, e) < 0)
+		if (get_url(v, urls[i].name, reach, a, urls[i].to, e) < 0)
 			return -1;
 	}
 	if (!ret->token_endpoint)
@@ -459,8 +470,8 @@ void oauth_refusal_read(struct str text, char ret[OAUTH_WORD_MAX + 1])
 	ret[word.n] = '\0';
 }
 
-int oauth_device_read(struct str text, bool loopback_ok, struct arena *a, struct oauth_device *ret,
-		      struct err *e)
+int oauth_device_read(struct str text, enum oauth_reach reach, struct arena *a,
+		      struct oauth_device *ret, struct err *e)
 {
 	AUTO(json_free) struct json_doc *d = parse(text, "the answer of the device endpoint", e);
 	const struct json_val *v = json_root(d);
@@ -468,8 +479,8 @@ int oauth_device_read(struct str text, bool loopback_ok, struct arena *a, struct
 	int64_t expires, interval;
 
 	if (!d || get_text(v, "user_code", a, &o.user_code, e) < 0 ||
-	    get_url(v, "verification_uri", loopback_ok, a, &o.url, e) < 0 ||
-	    get_url(v, "verification_uri_complete", loopback_ok, a, &o.url_complete, e) < 0)
+	    get_url(v, "verification_uri", reach, a, &o.url, e) < 0 ||
+	    get_url(v, "verification_uri_complete", reach, a, &o.url_complete, e) < 0)
 		return -1;
 	if (!o.user_code || !*o.user_code || strlen(o.user_code) > CODE_MAX || !o.url)
 		return wrong("user_code", "there with verification_uri", e);

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Documents of OAuth, read and checked; what they say is copied into an arena. Nothing is fetched here and
- * nothing is believed: a member of a wrong type is an error, a URL is one that oauth_url.h reads and is
- * https, or on this machine where `loopback_ok`. Pure.
+ * nothing is believed: a member of a wrong type is an error, a URL is one that oauth_url.h reads and checks
+ * by `reach`. What nobody needs is not looked at. Pure.
  */
 #include "base/arena.h"
 #include "base/secret.h"
@@ -36,11 +36,19 @@ struct oauth_resource {
 	const char *scope; /* all that are supported; NULL: not said */
 	bool dpop; /* it takes DPoP, or wants it */
 	bool dpop_required;
+	unsigned dpop_algs; /* that it takes: 1 << SIGN_…; all where it does not say */
 };
 
-/* ERR_DENIED where it is another resource's than the server's; else ERR_INVALID. */
-int oauth_resource_read(struct str text, const struct oauth_url *server, bool loopback_ok,
-			struct arena *a, struct oauth_resource *ret, struct err *e) MUST_USE;
+/* What such a document has to be of. */
+struct oauth_protected {
+	const struct oauth_url *server;
+	bool by_origin; /* it stands where who has the whole origin publishes: it may be of that */
+	enum oauth_reach reach;
+};
+
+/* ERR_DENIED where it is another resource's; else ERR_INVALID. */
+int oauth_resource_read(struct str text, const struct oauth_protected *of, struct arena *a,
+			struct oauth_resource *ret, struct err *e) MUST_USE;
 
 /* Authorization server metadata, RFC 8414 and OpenID Connect Discovery. */
 struct oauth_issuer {
@@ -58,7 +66,7 @@ struct oauth_issuer {
 
 /* issuer: who it must be of, to the letter; or_slash: the same with a slash behind it will do, where nobody
  * told the issuer. ERR_DENIED for another's, and for endpoints that are not https; else ERR_INVALID. */
-int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, bool loopback_ok,
+int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, enum oauth_reach reach,
 		      struct arena *a, struct oauth_issuer *ret, struct err *e) MUST_USE;
 
 /* The answer to a registration, RFC 7591. */
@@ -94,8 +102,8 @@ struct oauth_device {
 	const char *url_complete; /* may be NULL */
 	unsigned expires_s, interval_s; /* within bounds */
 };
-int oauth_device_read(struct str text, bool loopback_ok, struct arena *a, struct oauth_device *ret,
-		      struct err *e) MUST_USE;
+int oauth_device_read(struct str text, enum oauth_reach reach, struct arena *a,
+		      struct oauth_device *ret, struct err *e) MUST_USE;
 
 /* What a secret must be made of to stand in a header: printable ASCII without spaces. */
 bool oauth_is_opaque(struct str s, size_t max);

@@ -1,8 +1,11 @@
 #include "mcp/oauth_url.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <strings.h>
+
+#include "http/address.h"
 
 static bool is_alnum(char c)
 {
@@ -129,14 +132,63 @@ bool oauth_url_is_loopback(const struct oauth_url *u)
 	       str_is(u->host, "[::1]") || is_127(u->host);
 }
 
-int oauth_url_check(const struct oauth_url *u, const char *what, bool loopback_ok, struct err *e)
+/* What stands behind the last dot. */
+static struct str last_label(struct str host)
+{
+	size_t at = host.n;
+
+	while (at > 0 && host.p[at - 1] != '.')
+		at--;
+	return (struct str){ host.p + at, host.n - at };
+}
+
+/* Whether browsers take a host for an address, if it ends so: decimal, or hexadecimal behind 0x. */
+static bool is_number(struct str label)
+{
+	bool hex = label.n >= 2 && label.p[0] == '0' && (label.p[1] | 0x20) == 'x';
+
+	for (size_t i = hex ? 2 : 0; i < label.n; i++) {
+		if (hex ? !isxdigit((unsigned char)label.p[i])
+			: label.p[i] < '0' || label.p[i] > '9')
+			return false;
+	}
+	return label.n > 0;
+}
+
+/* No name that everybody resolves, and no address that is public. */
+static bool is_special(struct str host)
+{
+	struct sockaddr_in four = { .sin_family = AF_INET };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	char text[256] = "";
+	struct str last;
+
+	if (host.n > 1 && host.p[host.n - 1] == '.')
+		host.n--;
+	if (host.p[0] == '[') {
+		memcpy(text, host.p + 1, host.n - 2);
+		return inet_pton(AF_INET6, text, &six.sin6_addr) != 1 ||
+		       !http_address_public((struct sockaddr *)&six);
+	}
+	last = last_label(host);
+	if (!is_number(last))
+		return last.n == 9 && strncasecmp(last.p, "localhost", 9) == 0;
+	memcpy(text, host.p, host.n);
+	return inet_pton(AF_INET, text, &four.sin_addr) != 1 ||
+	       !http_address_public((struct sockaddr *)&four);
+}
+
+int oauth_url_check(const struct oauth_url *u, const char *what, enum oauth_reach reach,
+		    struct err *e)
 {
 	bool loopback = oauth_url_is_loopback(u);
 
-	if (loopback && !loopback_ok)
+	if (loopback && reach == OAUTH_PUBLIC)
 		return err_set(e, ERR_DENIED, "%s is on this machine, and the server is not", what);
 	if (!u->tls && !loopback)
 		return err_set(e, ERR_DENIED, "%s is not https", what);
+	if (!loopback && reach != OAUTH_ANYWHERE && is_special(u->host))
+		return err_set(e, ERR_DENIED, "%s is at an address that is not public", what);
 	return 0;
 }
 
@@ -158,16 +210,11 @@ static struct str without_slash(struct str path)
 	return path;
 }
 
-bool oauth_url_covers(const struct oauth_url *resource, const struct oauth_url *server)
+bool oauth_url_names(const struct oauth_url *resource, const struct oauth_url *server)
 {
-	struct str above = without_slash(resource->path), below = without_slash(server->path);
-
-	if (!oauth_url_same_origin(resource, server))
-		return false;
-	if (resource->query.n > 0 && !str_eq(resource->query, server->query))
-		return false;
-	return above.n <= below.n && memcmp(above.p, below.p, above.n) == 0 &&
-	       (above.n == below.n || below.p[above.n] == '/');
+	return oauth_url_same_origin(resource, server) &&
+	       str_eq(without_slash(resource->path), without_slash(server->path)) &&
+	       (resource->query.n == 0 || str_eq(resource->query, server->query));
 }
 
 int oauth_url_well_known(const struct oauth_url *u, enum oauth_place place, const char *suffix,

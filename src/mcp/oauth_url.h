@@ -12,6 +12,13 @@ enum {
 	OAUTH_STATE_MAX = 128,
 };
 
+/* Where a URL of theirs may lead, by its text: what a name stands for is looked at when it is connected to. */
+enum oauth_reach {
+	OAUTH_PUBLIC, /* a name, or an address of the public Internet */
+	OAUTH_LOOPBACK, /* or this machine */
+	OAUTH_ANYWHERE, /* or the operator's own network */
+};
+
 /* Borrowed from the text. */
 struct oauth_url {
 	struct str text;
@@ -31,15 +38,16 @@ int oauth_url_read(struct str text, const char *what, struct oauth_url *ret,
 /* localhost, 127.0.0.0/8 and ::1 as literals: they lead nowhere else, so http will do. */
 bool oauth_url_is_loopback(const struct oauth_url *u);
 
-/* https, or loopback where it may be. ERR_DENIED. */
-int oauth_url_check(const struct oauth_url *u, const char *what, bool loopback_ok,
+/* https, or loopback where it may be, and no further than reach. An address that is written as only some readers
+ * read it ("127.1", "0x7f000001") is none of the public Internet. ERR_DENIED. */
+int oauth_url_check(const struct oauth_url *u, const char *what, enum oauth_reach reach,
 		    struct err *e) MUST_USE;
 
 bool oauth_url_same_origin(const struct oauth_url *a, const struct oauth_url *b);
 
-/* Whether a resource's identifier names what is at the server's URL: the same origin, and its path or one
- * above it; a query must be the same. */
-bool oauth_url_covers(const struct oauth_url *resource, const struct oauth_url *server);
+/* Whether a resource's identifier is the server's URL: the same origin and path, but for a slash at the end; if it
+ * has a query, the same one. */
+bool oauth_url_names(const struct oauth_url *resource, const struct oauth_url *server);
 
 enum oauth_place {
 	OAUTH_INSERTED, /* host, well-known, path: RFC 8414 and RFC 9728 */

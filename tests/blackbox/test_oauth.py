@@ -69,9 +69,10 @@ def test_resource_metadata(world, place):
     s.named = place == 'named'
     s.metadata_path = {'path': s.metadata_path, 'root': '/.well-known/oauth-protected-resource',
                        'named': '/somewhere'}[place]
-    s.on = {'/mcp': s.serve, s.metadata_path: lambda q: (200, {}, {**s.meta, 'resource': s.url})}
+    resource = s.mcp if place == 'named' else s.url
+    s.on = {'/mcp': s.serve, s.metadata_path: lambda q: (200, {}, {**s.meta, 'resource': resource})}
     assert world.run()[-1] == OK
-    assert world.auth.last('/token').form['resource'] == s.url  # as it is published
+    assert world.auth.last('/token').form['resource'] == resource  # as it is published
 
 
 @pytest.mark.parametrize('path, tenant', [
@@ -580,6 +581,37 @@ def test_resource_of_another(world, resource):
     assert lines[-1].startswith('error ') and not world.auth.seen
 
 
+@pytest.mark.parametrize('resource, where, ok', [
+    ('/t/mcp', '/t/said', True), ('/t/mcp/', '/t/said', True), ('', '/t/said', False), ('/', '/t/said', False),
+    ('/t', '/t/said', False), ('/t', None, False), ('', None, True), ('/', None, True),
+    ('', '/.well-known/oauth-protected-resource', True),
+    ('', '/t/../.well-known/oauth-protected-resource', False)])
+def test_who_may_speak_for_the_origin(world, resource, where, ok):
+    """One tenant of several has its own path, but not the origin's well-known URLs."""
+    s = world.server
+    s.mcp, s.named = f'{s.url}/t/mcp', where is not None
+    s.metadata_path = where or '/.well-known/oauth-protected-resource/t/mcp'
+    s.on = {p: lambda q: (200, {}, {**s.meta, 'resource': s.url + resource})
+            for p in (s.metadata_path, '/.well-known/oauth-protected-resource')}
+    s.on['/t/mcp'] = s.serve
+    if ok:
+        assert world.run()[-1] == OK
+    else:
+        failed(world.run(), 'denied', 'another resource')
+        assert not world.auth.seen
+
+
+@pytest.mark.parametrize('named', [None, []])
+def test_metadata_that_name_nobody(world, named):
+    """That is no server of 2025-03-26, which has no metadata: it is not asked to be its own authorization server."""
+    s = world.server
+    s.meta['authorization_servers'] = named
+    s.on.update({p: world.auth.on[p] for p in ('/register', '/authorize', '/token')})
+    failed(world.run(), 'invalid_arguments', 'name no authorization server')
+    assert not {'/register', '/.well-known/oauth-authorization-server'} & {q.path for q in s.seen}
+    assert world.run(issuer=world.auth.url)[-1] == OK
+
+
 @pytest.mark.parametrize('methods', [None, [], ['plain'], ['s256']])
 def test_no_pkce(world, methods):
     world.auth.meta['code_challenge_methods_supported'] = methods
@@ -852,6 +884,21 @@ def test_metadata_at_private_addresses(world, url):
     failed(world.run(step_ms=3000), 'denied')
     s.on['/mcp'] = lambda q: (401, {'WWW-Authenticate': f'Bearer resource_metadata="{url}x"'}, {})
     failed(world.run(step_ms=3000), 'denied')
+
+
+@pytest.mark.parametrize('url', [u for u in PRIVATE if u.startswith('https')] + ['https://x.localhost/'])
+@pytest.mark.parametrize('grant, name', [('code', 'authorization_endpoint'), ('device', 'verification_uri'),
+                                         ('device', 'verification_uri_complete')])
+def test_private_addresses_are_not_shown(world, url, grant, name):
+    """A browser would open them from where it stands."""
+    world.auth.meta['device_authorization_endpoint'] = f'{world.auth.url}/device'
+    good = world.auth.device
+    world.auth.on['/device'] = lambda q: (200, {}, {**good(q)[2], name: url})
+    if grant == 'code':
+        world.auth.meta[name] = url
+    lines = world.run(grant=grant, off=1, person_ms=3000)
+    failed(lines, 'denied', name, 'not public')
+    assert not any(line.startswith(('browse', 'device')) for line in lines)
 
 
 @pytest.mark.parametrize('name', ['authorization_endpoint', 'token_endpoint', 'registration_endpoint'])

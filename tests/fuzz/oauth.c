@@ -51,7 +51,7 @@ static void fuzz_url(struct str text)
 	if (rc < 0)
 		return;
 	MUST(u.base.n + u.path.n + u.query.n == text.n && u.host.n > 0 && u.port > 0);
-	MUST(u.port <= 65535 && oauth_url_same_origin(&u, &u) && oauth_url_covers(&u, &u));
+	MUST(u.port <= 65535 && oauth_url_same_origin(&u, &u) && oauth_url_names(&u, &u));
 	for (enum oauth_place p = OAUTH_INSERTED; p <= OAUTH_APPENDED; p++) {
 		to.n = 0;
 		MUST(oauth_url_well_known(&u, p, "x", &to, &e) == 0);
@@ -88,13 +88,15 @@ static void fuzz_resource(struct str text, struct arena *a)
 	struct oauth_url server = url_of("https://rs/mcp"), own;
 	struct oauth_resource r;
 	struct err e = ERR_INIT;
-	int rc = oauth_resource_read(text, &server, true, a, &r, &e);
+	struct oauth_protected of = { &server, text.n % 2, OAUTH_LOOPBACK };
+	int rc = oauth_resource_read(text, &of, a, &r, &e);
 
 	check_refusal(rc, &e);
 	if (rc < 0)
 		return;
 	own = url_of(r.resource);
-	MUST(oauth_url_covers(&own, &server) && r.issuers_n <= OAUTH_ISSUERS_MAX);
+	MUST(oauth_url_same_origin(&own, &server) && r.issuers_n <= OAUTH_ISSUERS_MAX);
+	MUST(oauth_url_names(&own, &server) || (of.by_origin && oauth_url_is_root(&own)));
 	for (size_t i = 0; i < r.issuers_n; i++)
 		check_url(r.issuers[i]);
 	MUST(!r.scope || oauth_scope_ok(str_of(r.scope)));
@@ -104,7 +106,7 @@ static void fuzz_issuer(struct str text, struct arena *a)
 {
 	struct oauth_issuer s;
 	struct err e = ERR_INIT;
-	int rc = oauth_issuer_read(text, "https://as", false, true, a, &s, &e);
+	int rc = oauth_issuer_read(text, "https://as", false, OAUTH_LOOPBACK, a, &s, &e);
 
 	check_refusal(rc, &e);
 	if (rc < 0)
@@ -154,7 +156,7 @@ static void fuzz_device(struct str text, struct arena *a)
 {
 	struct oauth_device d = { .code = NULL };
 	struct err e = ERR_INIT;
-	int rc = oauth_device_read(text, true, a, &d, &e);
+	int rc = oauth_device_read(text, OAUTH_LOOPBACK, a, &d, &e);
 
 	check_refusal(rc, &e);
 	if (rc == 0) {

@@ -20,24 +20,31 @@ static struct oauth_url server_url(void)
 static const struct {
 	const char *text;
 	int code; /* 0: it is read */
+	int by_origin; /* the same for a document of the whole origin, where code is ERR_DENIED */
 } resources[] = {
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"https://as\"]}", 0 },
-	{ "{\"resource\":\"https://rs\"}", 0 },
+	{ "{\"resource\":\"https://rs/mcp/\"}", 0 },
+	{ "{\"resource\":\"https://rs\"}", ERR_DENIED, 0 },
+	{ "{\"resource\":\"https://rs/\"}", ERR_DENIED, 0 },
+	{ "{\"resource\":\"https://rs/?x\"}", ERR_DENIED, ERR_DENIED },
+	{ "{\"resource\":\"https://rs/m\"}", ERR_DENIED, ERR_DENIED },
+	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"https://10.0.0.1\"]}",
+	  ERR_DENIED, ERR_DENIED },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[],\"x\":{\"y\":[1]}}", 0 },
 	{ "{\"resource\":\"https://rs/mcp\",\"scopes_supported\":null}", 0 },
-	{ "{\"resource\":\"https://evil/mcp\"}", ERR_DENIED },
-	{ "{\"resource\":\"https://rs/mcp/deeper\"}", ERR_DENIED },
-	{ "{\"resource\":\"https://rs.evil/mcp\"}", ERR_DENIED },
+	{ "{\"resource\":\"https://evil/mcp\"}", ERR_DENIED, ERR_DENIED },
+	{ "{\"resource\":\"https://rs/mcp/deeper\"}", ERR_DENIED, ERR_DENIED },
+	{ "{\"resource\":\"https://rs.evil/mcp\"}", ERR_DENIED, ERR_DENIED },
 	{ "{\"resource\":\"https://rs@evil/mcp\"}", ERR_INVALID },
 	{ "{\"resource\":[\"https://rs/mcp\"]}", ERR_INVALID },
 	{ "{\"authorization_servers\":[\"https://as\"]}", ERR_INVALID },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":\"https://as\"}",
 	  ERR_INVALID },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[1]}", ERR_INVALID },
-	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"http://as\"]}",
+	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"http://as\"]}", ERR_DENIED,
 	  ERR_DENIED },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"http://127.0.0.1:1\"]}",
-	  ERR_DENIED },
+	  ERR_DENIED, ERR_DENIED },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"https://as?x\"]}",
 	  ERR_INVALID },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"javascript:x\"]}",
@@ -61,9 +68,16 @@ static void test_resources(void **state)
 		AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
 		struct oauth_resource r;
 		struct err e = ERR_INIT;
-		int rc = oauth_resource_read(str_of(resources[i].text), &server, false, a, &r, &e);
+		struct oauth_protected of = { .server = &server };
+		int rc = oauth_resource_read(str_of(resources[i].text), &of, a, &r, &e);
 
 		ROW_CHECK((rc < 0 ? (int)e.code : 0) == resources[i].code, resources[i].text);
+		of.by_origin = true;
+		rc = oauth_resource_read(str_of(resources[i].text), &of, a, &r, &e);
+		ROW_CHECK((rc < 0 ? (int)e.code : 0) == (resources[i].code == ERR_DENIED
+								 ? resources[i].by_origin
+								 : resources[i].code),
+			  resources[i].text);
 	}
 }
 
@@ -71,6 +85,7 @@ static void test_resource_whole(void **state)
 {
 	AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
 	struct oauth_url server = server_url();
+	struct oauth_protected of = { .server = &server };
 	struct oauth_resource r;
 	struct err e;
 
@@ -79,12 +94,22 @@ static void test_resource_whole(void **state)
 			STR_LIT("{\"resource\":\"https://rs/mcp\",\"authorization_servers\":"
 				"[\"https://one\",\"https://two/t\"],\"scopes_supported\":[\"a\",\"b\","
 				"\"a\"],\"dpop_signing_alg_values_supported\":[\"ES256\"]}"),
-			&server, false, a, &r, &e),
+			&of, a, &r, &e),
 		0);
 	assert_int_equal(r.issuers_n, 2);
 	assert_string_equal(r.issuers[1], "https://two/t");
 	assert_string_equal(r.scope, "a b");
-	assert_true(r.dpop && !r.dpop_required);
+	assert_true(r.dpop && !r.dpop_required && r.dpop_algs == 1u << SIGN_ES256);
+	assert_int_equal(
+		oauth_resource_read(STR_LIT("{\"resource\":\"https://rs/mcp\"}"), &of, a, &r, &e),
+		0);
+	assert_true(!r.dpop && r.dpop_algs & 1u << SIGN_EDDSA);
+	assert_int_equal(
+		oauth_resource_read(STR_LIT("{\"resource\":\"https://rs/mcp\","
+					    "\"dpop_signing_alg_values_supported\":[\"HS256\"]}"),
+				    &of, a, &r, &e),
+		0);
+	assert_true(!r.dpop && r.dpop_algs == 0);
 }
 
 static const struct {
@@ -120,7 +145,7 @@ static const struct {
 static int read_issuer(const char *text, bool or_slash, struct arena *a, struct oauth_issuer *s,
 		       struct err *e)
 {
-	return oauth_issuer_read(str_of(text), "https://as", or_slash, false, a, s, e);
+	return oauth_issuer_read(str_of(text), "https://as", or_slash, OAUTH_PUBLIC, a, s, e);
 }
 
 static void test_issuers(void **state)
@@ -291,6 +316,7 @@ static const struct {
 	{ "{" DEVICE ",\"expires_in\":1e99,\"interval\":0}", true, 600, 5 },
 	{ "{" DEVICE ",\"interval\":100000}", true, 600, 5 },
 	{ "{" DEVICE ",\"verification_uri_complete\":\"javascript:x\"}", false, 0, 0 },
+	{ "{" DEVICE ",\"verification_uri_complete\":\"https://10.0.0.1/d\"}", false, 0, 0 },
 	{ "{\"device_code\":\"d\",\"user_code\":\"U\"}", false, 0, 0 },
 	{ "{\"device_code\":\"d\",\"user_code\":\"\\u001b[2J\",\"verification_uri\":\"https://as/d\"}",
 	  false, 0, 0 },
@@ -305,7 +331,7 @@ static void test_devices(void **state)
 		AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
 		struct oauth_device d = { .code = NULL };
 		struct err e;
-		bool ok = oauth_device_read(str_of(devices[i].text), false, a, &d, &e) == 0;
+		bool ok = oauth_device_read(str_of(devices[i].text), OAUTH_PUBLIC, a, &d, &e) == 0;
 
 		ROW_CHECK(ok == devices[i].ok, devices[i].text);
 		ROW_CHECK(!ok || (d.expires_s == devices[i].expires &&
@@ -327,9 +353,9 @@ static void test_too_large(void **state)
 	assert_int_equal(read_issuer(text, false, a, &s, &e), -1);
 	assert_int_equal(e.code, ERR_TOO_LARGE);
 	memset(text, '[', 100);
-	assert_int_equal(
-		oauth_issuer_read((struct str){ text, 100 }, "https://as", false, false, a, &s, &e),
-		-1);
+	assert_int_equal(oauth_issuer_read((struct str){ text, 100 }, "https://as", false,
+					   OAUTH_PUBLIC, a, &s, &e),
+			 -1);
 	assert_int_equal(e.code, ERR_TOO_LARGE);
 }
 
@@ -340,6 +366,7 @@ static void test_without_memory(void **state)
 	static const char resource[] = "{\"resource\":\"https://rs\",\"authorization_servers\":"
 				       "[\"https://as\"],\"scopes_supported\":[\"a\",\"b\"]}";
 	struct oauth_url server = server_url();
+	struct oauth_protected of = { .server = &server, .by_origin = true };
 
 	for (unsigned n = 0; alloc_fail_next(&n);) {
 		AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
@@ -351,7 +378,7 @@ static void test_without_memory(void **state)
 			continue;
 		if (read_issuer(issuer, false, a, &s, &e) < 0)
 			assert_int_equal(e.code, ERR_LIMIT);
-		if (oauth_resource_read(str_of(resource), &server, false, a, &r, &e) < 0)
+		if (oauth_resource_read(str_of(resource), &of, a, &r, &e) < 0)
 			assert_int_equal(e.code, ERR_LIMIT);
 	}
 }

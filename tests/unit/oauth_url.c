@@ -104,22 +104,75 @@ static void test_loopback(void **state)
 		struct err e = ERR_INIT;
 
 		ROW_CHECK(oauth_url_is_loopback(&u) == hosts[i].loopback, hosts[i].text);
-		ROW_CHECK((oauth_url_check(&u, "it", true, &e) == 0) == hosts[i].loopback,
+		ROW_CHECK((oauth_url_check(&u, "it", OAUTH_LOOPBACK, &e) == 0) == hosts[i].loopback,
 			  hosts[i].text);
-		ROW_CHECK(oauth_url_check(&u, "it", false, &e) < 0 && e.code == ERR_DENIED,
+		ROW_CHECK(oauth_url_check(&u, "it", OAUTH_PUBLIC, &e) < 0 && e.code == ERR_DENIED,
 			  hosts[i].text);
 	}
 }
 
 static const struct {
+	const char *text;
+	bool is_public;
+} places_to_go[] = {
+	{ "https://as.example/", true },
+	{ "https://as.example./", true },
+	{ "https://9.9.9.9/", true },
+	{ "https://[2620:fe::fe]/", true },
+	{ "https://10.example/", true },
+	{ "https://0xcafe.example/", true },
+	{ "https://10.0.0.1/", false },
+	{ "https://10.0.0.1./", false },
+	{ "https://192.168.1.1:8443/", false },
+	{ "https://169.254.169.254/latest", false },
+	{ "https://100.64.0.1/", false },
+	{ "https://0.0.0.0/", false },
+	{ "https://[fd00::1]/", false },
+	{ "https://[fe80::1]/", false },
+	{ "https://[::ffff:10.0.0.1]/", false },
+	{ "https://[64:ff9b::a00:1]/", false },
+	{ "https://[::]/", false },
+	{ "https://[1]/", false },
+	/* what browsers read as an address */
+	{ "https://167772161/", false },
+	{ "https://10.1/", false },
+	{ "https://9.9/", false },
+	{ "https://0x0a000001/", false },
+	{ "https://0X/", false },
+	{ "https://012.0.0.1/", false },
+	{ "https://as.example.0x7f/", false },
+	{ "https://127.1/", false },
+	{ "https://x.localhost/", false },
+	{ "https://LOCALHOST./", false },
+};
+
+static void test_reach(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(places_to_go); i++) {
+		const char *text = places_to_go[i].text;
+		struct oauth_url u = url_of(text);
+		struct err e = ERR_INIT;
+
+		for (enum oauth_reach far = OAUTH_PUBLIC; far <= OAUTH_LOOPBACK; far++) {
+			ROW_CHECK((oauth_url_check(&u, "it", far, &e) == 0) ==
+					  places_to_go[i].is_public,
+				  text);
+			ROW_CHECK(places_to_go[i].is_public || e.code == ERR_DENIED, text);
+		}
+		ROW_CHECK(oauth_url_check(&u, "it", OAUTH_ANYWHERE, &e) == 0, text);
+	}
+}
+
+static const struct {
 	const char *resource, *server;
-	bool covers;
+	bool names;
 } pairs[] = {
 	{ "https://a/mcp", "https://a/mcp", true },
-	{ "https://a", "https://a/mcp", true },
-	{ "https://a/", "https://a/mcp", true },
+	{ "https://a", "https://a/", true },
+	{ "https://a", "https://a/mcp", false },
+	{ "https://a/", "https://a/mcp", false },
 	{ "https://A:443/mcp/", "https://a/mcp", true },
-	{ "https://a/mcp", "https://a/mcp/x", true },
+	{ "https://a/mcp", "https://a/mcp/x", false },
 	{ "https://a/mcp", "https://a/mcp?q=1", true },
 	{ "https://a/mcp?q=1", "https://a/mcp?q=1", true },
 	{ "https://a/mcp?q=2", "https://a/mcp?q=1", false },
@@ -131,12 +184,12 @@ static const struct {
 	{ "https://evil.example/mcp", "https://a/mcp", false },
 };
 
-static void test_covers(void **state)
+static void test_names(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		struct oauth_url r = url_of(pairs[i].resource), s = url_of(pairs[i].server);
 
-		ROW_CHECK(oauth_url_covers(&r, &s) == pairs[i].covers, pairs[i].resource);
+		ROW_CHECK(oauth_url_names(&r, &s) == pairs[i].names, pairs[i].resource);
 	}
 }
 

@@ -14,6 +14,7 @@ enum {
 	STEPS_MAX = 3, /* and so often somebody is asked for more scope */
 	AGAIN_MS =
 		60000, /* a token that was refused at first sight is not asked for again so soon */
+	SCOPE_AGAIN_S = 600, /* nor a scope that was asked for and is still wanting */
 	METHOD_MAX = 16,
 };
 
@@ -236,18 +237,26 @@ static bool is_hopeless(const struct mcp_oauth *o)
 	       clock_ms() - o->token.since < AGAIN_MS;
 }
 
+/* All of it was asked for not long ago, by whatever process: the token may have been renewed since. */
+static bool was_asked(const struct mcp_oauth *o, const char *scope)
+{
+	int64_t since = time(NULL) - o->token.asked;
+
+	return o->token.access && since >= 0 && since < SCOPE_AGAIN_S &&
+	       oauth_scope_covers(str_of(o->token.wanted), str_of(scope));
+}
+
 /* Whether asking for a token again may help: 0, or why not. */
 static int check_worth(struct mcp_oauth *o, const struct oauth_challenge *c, bool more,
 		       struct err *e)
 {
 	const char *said = c->scope[0] ? c->scope : o->resource.scope ? o->resource.scope : "";
 
-	if (more && o->token.origin == OAUTH_GRANTED && o->token.access &&
-	    oauth_scope_covers(str_of(o->token.wanted), str_of(said)))
+	if (more && was_asked(o, said))
 		return err_set(
 			e, ERR_DENIED,
 			"the server wants a scope that was asked for and not granted: %.150s",
-			said);
+			said[0] ? said : "it does not say which");
 	if (!more && is_hopeless(o))
 		return err_set(e, ERR_UNAUTHORIZED,
 			       "the server refuses the token that was just issued for it");

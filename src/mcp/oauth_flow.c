@@ -8,11 +8,14 @@
  *	                                          -> EXCHANGE -> TOKEN
  *
  * A token that was refused without ever having been of use is not asked for again at once: a server that
- * refuses everything would have the person log in for ever.
+ * refuses everything would have the person log in for ever. One that takes every token for a moment has only a
+ * few logins in some time.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "mcp/oauth_impl.h"
+
+#include <time.h>
 
 enum { SLOWER_MS = 5000, DEVICE_MS_MAX = 60000 };
 
@@ -74,10 +77,14 @@ static void fail_if(struct mcp_oauth *o, int rc, const struct err *e)
 
 /* --- scope --- */
 
+static bool is_by_person(const struct mcp_oauth *o)
+{
+	return o->opt.grant == MCP_OAUTH_CODE || o->opt.grant == MCP_OAUTH_DEVICE;
+}
+
 /* What was wanted before, and what the server says that it wants now; at first only the latter. */
 static int choose_scope(struct mcp_oauth *o, struct err *e)
 {
-	bool person = o->opt.grant == MCP_OAUTH_CODE || o->opt.grant == MCP_OAUTH_DEVICE;
 	const char *said = o->challenge.scope[0] ? o->challenge.scope : o->resource.scope;
 
 	buf_drop(&o->scope, o->scope.n);
@@ -88,7 +95,7 @@ static int choose_scope(struct mcp_oauth *o, struct err *e)
 	if (said && (!o->opt.scope || o->more_scope) &&
 	    oauth_scope_add(&o->scope, str_of(said), e) < 0)
 		return -1;
-	if (person && o->issuer.offline && !o->opt.online && o->scope.n > 0)
+	if (is_by_person(o) && o->issuer.offline && !o->opt.online && o->scope.n > 0)
 		return oauth_scope_add(&o->scope, STR_LIT("offline_access"), e);
 	return 0;
 }
@@ -125,12 +132,26 @@ static int prepare_code(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
+/* Whether another login may be begun. Where no person has to do anything, the end of a token that was told is no
+ * reason to count it: some platforms have tokens for seconds. */
+static int check_logins(struct mcp_oauth *o, struct err *e)
+{
+	uint64_t first = o->logins[o->logins_n % OAUTH_LOGINS_MAX];
+
+	o->counts = is_by_person(o) || !o->token.expires || o->token.expires > time(NULL);
+	if (!o->counts || o->logins_n < OAUTH_LOGINS_MAX || clock_ms() - first >= OAUTH_LOGINS_MS)
+		return 0;
+	return err_set(e, ERR_UNAUTHORIZED,
+		       "the server has had %d logins within %d minutes and wants another one",
+		       OAUTH_LOGINS_MAX, OAUTH_LOGINS_MS / 60000);
+}
+
 static int acquire(struct mcp_oauth *o, struct err *e)
 {
 	enum mcp_oauth_grant grant = o->opt.grant;
 
 	o->nonce_tries = 0;
-	if (choose_scope(o, e) < 0 || oauth_dpop_decide(o, e) < 0)
+	if (check_logins(o, e) < 0 || choose_scope(o, e) < 0 || oauth_dpop_decide(o, e) < 0)
 		return -1;
 	if (grant == MCP_OAUTH_CODE && prepare_code(o, e) < 0)
 		return -1;
@@ -304,6 +325,8 @@ void oauth_flow_granted(struct mcp_oauth *o, struct oauth_token_answer *a)
 		fail_if(o, oauth_grant_start(o, &e), &e);
 		return;
 	}
+	if (o->state != OAUTH_REFRESH && o->counts)
+		o->logins[o->logins_n++ % OAUTH_LOGINS_MAX] = clock_ms();
 	rc = oauth_token_take(o, a, o->state == OAUTH_REFRESH ? OAUTH_REFRESHED : OAUTH_GRANTED,
 			      &e);
 	if (rc < 0)

@@ -36,6 +36,8 @@ enum {
 	OAUTH_PROOF_MAX = 16 << 10, /* of a DPoP proof or an assertion */
 	OAUTH_NONCE_MAX = 512,
 	OAUTH_ARENA_MAX = 512 << 10, /* bytes that one round of discovery may keep */
+	OAUTH_LOGINS_MAX = 5, /* that brought a token, within OAUTH_LOGINS_MS */
+	OAUTH_LOGINS_MS = 600000,
 };
 
 enum oauth_state {
@@ -131,6 +133,7 @@ struct oauth_token {
 	bool dpop;
 	enum oauth_origin origin;
 	uint64_t since; /* ms, monotonic */
+	int64_t asked; /* seconds since 1970: when `wanted` was asked for; 0: not known */
 	int64_t expires; /* seconds since 1970; 0: not known */
 	int64_t renew; /* from here on it is refreshed before it is used; 0: never */
 };
@@ -195,6 +198,9 @@ struct mcp_oauth {
 	bool registered_anew; /* once a flow */
 	unsigned at; /* which of the URLs of a step */
 	unsigned nonce_tries;
+	uint64_t logins[OAUTH_LOGINS_MAX]; /* ms, monotonic: when the last ones brought a token */
+	unsigned logins_n; /* so far */
+	bool counts; /* the login that goes on is one of them */
 
 	/* what was found */
 	struct arena *found; /* of resource and issuer */

@@ -96,6 +96,8 @@ static int write_token(struct mcp_oauth *o, struct buf *to, struct err *e)
 	write_text(&w, "wanted", str_of(t->wanted));
 	json_write_key(&w, "expires");
 	json_write_int(&w, t->expires);
+	json_write_key(&w, "asked");
+	json_write_int(&w, t->asked);
 	json_write_key(&w, "renew");
 	json_write_int(&w, t->renew);
 	json_write_object_end(&w);
@@ -156,6 +158,7 @@ static int read_token(struct mcp_oauth *o, const struct json_val *v, struct oaut
 	t->origin = OAUTH_KEPT;
 	t->since = clock_ms();
 	json_int64(json_get(v, "expires"), &t->expires);
+	json_int64(json_get(v, "asked"), &t->asked);
 	json_int64(json_get(v, "renew"), &t->renew);
 	t->wanted = dup_text(v, "wanted");
 	if (!t->wanted)
@@ -299,7 +302,9 @@ int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oau
 		     struct err *e)
 {
 	bool again = origin == OAUTH_REFRESHED;
-	struct oauth_token t = { .origin = origin, .dpop = a->dpop };
+	struct oauth_token t = { .origin = origin,
+				 .dpop = a->dpop,
+				 .asked = again ? o->token.asked : time(NULL) };
 
 	t.issuer = strdup(o->issuer.issuer);
 	t.resource = strdup(o->resource.resource);
@@ -337,6 +342,7 @@ int oauth_token_forget(struct mcp_oauth *o, struct err *e)
 	if (o->first_issuer)
 		free(take_ptr(o->given.issuer));
 	o->first_issuer = false;
+	o->logins_n = 0;
 	if (!o->recalled && oauth_token_recall(o, e) < 0)
 		return -1;
 	if (o->token.access &&

@@ -401,6 +401,21 @@ def test_more_scope(world):
     assert scopes == ['read', 'read write']
 
 
+@pytest.mark.parametrize('renewed', [False, True])
+def test_scope_that_is_not_granted(world, tmp_path, renewed):
+    """It is asked for once, and not again by a token that was renewed, or by another process."""
+    store, issue = str(tmp_path / 'store'), world.auth.issue
+    world.auth.issue = lambda scope, jkt, **more: issue('', jkt, **more)
+    world.auth.answer_with = {'scope': 'something'}
+    world.server.needs = ['admin']
+    failed(world.run(store=store, requests=2), 'denied', 'admin')
+    if renewed:
+        world.auth.tokens.clear()
+    failed(world.run(store=store, requests=2), 'denied', 'admin')
+    assert world.auth.count('/authorize') == 1
+    assert world.auth.last('/token').form['grant_type'] == ('refresh_token' if renewed else 'authorization_code')
+
+
 def test_scope_by_metadata_and_offline_access(world):
     world.server.meta['scopes_supported'] = ['a', 'b']
     assert world.run()[-1] == OK
@@ -714,6 +729,41 @@ def test_refusals_for_ever(world):
     assert sum(line.startswith('error') for line in lines) == 5 and world.auth.count('/authorize') == 1
 
 
+@pytest.mark.parametrize('renews', [True, False])
+def test_token_that_is_good_once(world, renews):
+    served = world.server.serve
+
+    def once(q):
+        answer = served(q)
+        world.auth.tokens.pop(q.headers.get('Authorization', '').partition(' ')[2], None)
+        if not renews:
+            world.auth.refreshes.clear()
+        return answer
+    world.server.on['/mcp'] = once
+    lines = world.run(requests=7)
+    if renews:  # nobody is asked for anything
+        assert lines.count(OK) == 7 and world.auth.count('/authorize') == 1
+    else:
+        failed_ones = [line for line in lines if line.startswith('error')]
+        assert lines.count(OK) == world.auth.count('/authorize') == 5 and len(failed_ones) == 2
+        assert all(line.startswith('error unauthorized the server has had 5 logins') for line in failed_ones)
+
+
+def test_tokens_of_a_second(world):
+    """Where no person has to do anything, there may be as many as there are seconds."""
+    world.auth.answer_with = {'expires_in': 1}
+    served = world.server.serve
+
+    def slow(q):
+        answer = served(q)
+        if answer[0] == 200:
+            time.sleep(1.05)
+            world.auth.tokens.clear()
+        return answer
+    world.server.on['/mcp'] = slow
+    assert world.run(grant='client_credentials', requests=6, **mine(world)).count(OK) == 6
+
+
 def test_want_of_scope_for_ever(world):
     served = world.server.serve
 
@@ -730,6 +780,9 @@ def test_want_of_scope_for_ever(world):
     before = world.auth.count('/authorize')
     failed(world.run(), 'unauthorized')
     assert next(count) < 10 and world.auth.count('/authorize') - before <= 3
+    before = world.auth.count('/authorize')
+    failed(world.run(requests=4), 'unauthorized')
+    assert world.auth.count('/authorize') - before == 5
 
 
 def test_forbidden_is_forbidden(world):

@@ -56,7 +56,8 @@ struct mcp_oauth_handler {
 	/* Show the URL in full and open it in a browser; nothing of it is for a shell. The answer comes back
 	 * by itself where `redirect` is NULL, else by mcp_oauth_redirected(). */
 	void (*browse)(void *owner, const char *url);
-	/* Show both: the code is typed in at the URL. complete: a URL with the code in it, or NULL. */
+	/* Show both: the code is typed in at the URL. complete: a URL with the code in it, or NULL. expires_s: for
+	 * how long it is waited for. */
 	void (*device)(void *owner, const char *url, const char *code, const char *complete,
 		       unsigned expires_s);
 	/* Nobody knows us there: ask the person for a client id, then mcp_oauth_client_given(). NULL: fail. */

@@ -13,13 +13,13 @@ static int take(struct mcp_oauth *o, struct str body, struct err *e)
 		return oauth_no_memory(e);
 	if (oauth_device_read(body, o->reach, a, &d, e) < 0)
 		return -1;
-	ms = d.expires_s * 1000;
+	ms = d.expires_s * 1000 < o->opt.person_ms ? d.expires_s * 1000 : o->opt.person_ms;
 	o->code = d.code;
 	o->device_ms = d.interval_s * 1000;
-	o->device_end = clock_ms() + (ms < o->opt.person_ms ? ms : o->opt.person_ms);
+	o->device_end = clock_ms() + ms;
 	o->shown = true;
 	oauth_flow_device_shown(o);
-	h->device(o->opt.owner, d.url, d.user_code, d.url_complete, d.expires_s);
+	h->device(o->opt.owner, d.url, d.user_code, d.url_complete, (ms + 999) / 1000);
 	return 0;
 }
 

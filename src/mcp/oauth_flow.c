@@ -230,6 +230,7 @@ static void on_device_time(uv_timer_t *timer)
 		on_person_time(timer);
 		return;
 	}
+	o->nonce_tries = 0; /* of each question */
 	fail_if(o, oauth_grant_start(o, &e), &e);
 }
 

@@ -54,25 +54,17 @@ static void say(struct http_request *q, int status, const char *text)
 	http_reply(q, &reply);
 }
 
-static bool take(struct http_request *q, const char *name, char *to, size_t max)
-{
-	struct str s = http_request_query(q, str_of(name));
+struct query {
+	struct oauth_redirect r;
+	bool broken;
+};
 
-	if (s.n > max || (s.n > 0 && memchr(s.p, '\0', s.n)))
-		return false;
-	if (s.n > 0)
-		memcpy(to, s.p, s.n);
-	to[s.n] = '\0';
-	return true;
-}
-
-static bool read_query(struct http_request *q, struct oauth_redirect *r)
+static void add(void *data, struct str name, struct str value)
 {
-	return take(q, "code", r->code, OAUTH_CODE_MAX) &&
-	       take(q, "state", r->state, OAUTH_STATE_MAX) &&
-	       take(q, "iss", r->iss, OAUTH_URL_MAX) &&
-	       take(q, "error", r->error, OAUTH_WORD_MAX) &&
-	       (!r->error[0] || oauth_is_word(str_of(r->error)));
+	struct query *query = data;
+	struct err unused;
+
+	query->broken |= oauth_redirect_add(&query->r, name, value, &unused) < 0;
 }
 
 /* After the door has had its reply, and is no more on the stack. */
@@ -91,13 +83,15 @@ static void on_callback(void *owner, struct http_request *q)
 {
 	struct oauth_door *d = owner;
 	struct mcp_oauth *o = d->o;
-	struct oauth_redirect r;
+	struct query query = { .broken = o->door != d };
 	bool is_ours = false;
 	int rc = -1;
 
-	if (o->door == d && read_query(q, &r))
-		rc = oauth_authorize_read(o, &r, &is_ours, &d->why);
-	explicit_bzero(&r, sizeof(r));
+	if (!http_request_each_query(q, add, &query))
+		query.broken = true;
+	if (!query.broken)
+		rc = oauth_authorize_read(o, &query.r, &is_ours, &d->why);
+	explicit_bzero(&query, sizeof(query));
 	if (!is_ours) {
 		say(q, 400, "This is not the login that is waited for.\n");
 		return;

@@ -408,7 +408,6 @@ void oauth_token_answer_fini(struct oauth_token_answer *t)
 {
 	secret_free(t->access);
 	secret_free(t->refresh);
-	secret_free(t->id);
 	*t = (struct oauth_token_answer){ .access = NULL };
 }
 
@@ -427,16 +426,12 @@ static int read_token(const struct json_val *v, struct arena *a, struct oauth_to
 	const char *type;
 
 	if (get_text(v, "token_type", a, &type, e) < 0 || read_type(type, t, e) < 0 ||
-	    get_text(v, "scope", a, &t->scope, e) < 0 ||
 	    get_text(v, "issued_token_type", a, &t->issued_type, e) < 0 ||
 	    get_secret(v, "access_token", &t->access, e) < 0 ||
-	    get_secret(v, "refresh_token", &t->refresh, e) < 0 ||
-	    get_secret(v, "id_token", &t->id, e) < 0)
+	    get_secret(v, "refresh_token", &t->refresh, e) < 0)
 		return -1;
 	if (!t->access)
 		return wrong("access_token", "there", e);
-	if (t->scope && !oauth_scope_ok(str_of(t->scope)))
-		return wrong("scope", "a scope", e);
 	t->expires_in = get_seconds(v, "expires_in", EXPIRES_MAX);
 	return 0;
 }

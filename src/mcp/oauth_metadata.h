@@ -81,11 +81,10 @@ int oauth_registered_read(struct str text, struct arena *a, struct oauth_registe
 
 /* The answer of a token endpoint. */
 struct oauth_token_answer {
-	struct secret *access, *refresh, *id; /* the reader's; refresh and id may be NULL */
+	struct secret *access, *refresh; /* the reader's; refresh may be NULL */
 	bool dpop; /* token_type */
 	bool not_access; /* token_type N_A: what was exchanged is no access token */
 	const char *issued_type; /* of an exchange; NULL */
-	const char *scope; /* NULL: what was asked for */
 	int64_t expires_in; /* seconds; 0: not said, or nothing to believe */
 };
 int oauth_token_read(struct str text, struct arena *a, struct oauth_token_answer *ret,

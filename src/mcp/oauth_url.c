@@ -290,7 +290,7 @@ static bool decode(struct str from, char *to, size_t max)
 			c = (char)(high << 4 | low);
 			i += 2;
 		}
-		if ((unsigned char)c < ' ' || c == 0x7f || n == max)
+		if (!c || n == max)
 			return false;
 		to[n++] = c;
 	}
@@ -298,29 +298,68 @@ static bool decode(struct str from, char *to, size_t max)
 	return true;
 }
 
-static int read_pair(struct str name, struct str value, struct oauth_redirect *r, struct err *e)
+struct slot {
+	const char *name;
+	char *to;
+	size_t max;
+	unsigned bit;
+};
+
+/* Where a parameter goes; to is NULL for one that nobody needs. */
+static struct slot slot_of(struct oauth_redirect *r, struct str name)
 {
-	struct {
-		const char *name;
-		char *to;
-		size_t max;
-	} const rows[] = {
-		{ "code", r->code, OAUTH_CODE_MAX },
-		{ "state", r->state, OAUTH_STATE_MAX },
-		{ "iss", r->iss, OAUTH_URL_MAX },
-		{ "error", r->error, OAUTH_WORD_MAX },
+	const struct slot slots[] = {
+		{ "code", r->code, OAUTH_CODE_MAX, 1 << 0 },
+		{ "state", r->state, OAUTH_STATE_MAX, 1 << 1 },
+		{ "iss", r->iss, OAUTH_URL_MAX, 1 << 2 },
+		{ "error", r->error, OAUTH_WORD_MAX, 1 << 3 },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (!str_is(name, rows[i].name))
-			continue;
-		if (rows[i].to[0])
-			return err_set(e, ERR_INVALID, "the redirect has %s twice", rows[i].name);
-		if (!decode(value, rows[i].to, rows[i].max))
-			return err_set(e, ERR_INVALID, "%s of the redirect is broken",
-				       rows[i].name);
+	for (size_t i = 0; i < ARRAY_LEN(slots); i++) {
+		if (str_is(name, slots[i].name))
+			return slots[i];
 	}
+	return (struct slot){ .to = NULL };
+}
+
+static bool fits(struct str value, size_t max)
+{
+	for (size_t i = 0; i < value.n; i++) {
+		if ((unsigned char)value.p[i] < ' ' || value.p[i] == 0x7f)
+			return false;
+	}
+	return value.n <= max;
+}
+
+int oauth_redirect_add(struct oauth_redirect *r, struct str name, struct str value, struct err *e)
+{
+	struct slot slot = slot_of(r, name);
+
+	if (!slot.to)
+		return 0;
+	if (r->seen & slot.bit)
+		return err_set(e, ERR_INVALID, "the redirect has %s twice", slot.name);
+	r->seen |= slot.bit;
+	if (!fits(value, slot.max) || (slot.to == r->error && value.n > 0 && !oauth_is_word(value)))
+		return err_set(e, ERR_INVALID, "%s of the redirect is broken", slot.name);
+	if (value.n > 0)
+		memcpy(slot.to, value.p, value.n);
+	slot.to[value.n] = '\0';
 	return 0;
+}
+
+static int add_encoded(struct oauth_redirect *r, struct str name, struct str value, struct err *e)
+{
+	char text[OAUTH_CODE_MAX + 1] = "";
+	int rc;
+
+	if (!slot_of(r, name).to)
+		return 0;
+	if (!decode(value, text, OAUTH_CODE_MAX))
+		return err_set(e, ERR_INVALID, "a parameter of the redirect is broken");
+	rc = oauth_redirect_add(r, name, str_of(text), e);
+	explicit_bzero(text, sizeof(text));
+	return rc;
 }
 
 int oauth_redirect_read(struct str url, struct oauth_redirect *ret, struct err *e)
@@ -339,12 +378,10 @@ int oauth_redirect_read(struct str url, struct oauth_redirect *ret, struct err *
 		struct str name = { pair.p, eq ? (size_t)(eq - pair.p) : pair.n };
 		struct str value = { eq ? eq + 1 : "", eq ? pair.n - name.n - 1 : 0 };
 
-		if (read_pair(name, value, ret, e) < 0)
+		if (add_encoded(ret, name, value, e) < 0)
 			return -1;
 		left.p += pair.n + (amp != NULL);
 		left.n -= pair.n + (amp != NULL);
 	}
-	if (ret->error[0] && !oauth_is_word(str_of(ret->error)))
-		return err_set(e, ERR_INVALID, "error of the redirect is broken");
 	return 0;
 }

@@ -71,6 +71,7 @@ int oauth_form_encode(struct buf *to, struct str value, struct err *e) MUST_USE;
 
 /* What an authorization server says by sending the browser back. Strings are "" where absent. */
 struct oauth_redirect {
+	unsigned seen; /* the reader's */
 	char code[OAUTH_CODE_MAX + 1];
 	char state[OAUTH_STATE_MAX + 1];
 	char iss[OAUTH_URL_MAX + 1];
@@ -80,6 +81,10 @@ struct oauth_redirect {
 /* Reads the query of a URL, or a query alone. ERR_INVALID: too long, a parameter twice, a broken escape,
  * a control character. What it holds is not checked against anything. */
 int oauth_redirect_read(struct str url, struct oauth_redirect *ret, struct err *e) MUST_USE;
+
+/* The same for one decoded parameter after the other; r is zeroed at first. */
+int oauth_redirect_add(struct oauth_redirect *r, struct str name, struct str value,
+		       struct err *e) MUST_USE;
 
 /* Letters, digits and _.- only: what an error code is made of, and may be shown. */
 bool oauth_is_word(struct str s);

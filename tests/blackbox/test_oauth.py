@@ -206,9 +206,11 @@ def test_device(world):
     world.auth.meta['device_authorization_endpoint'] = f'{world.auth.url}/device'
     world.auth.pending = 1
     lines = world.run(grant='device')
-    assert lines == [f'device {world.auth.url}/go WDJB-MJHT', 'settled ok', OK]
+    assert lines == [f'device {world.auth.url}/go WDJB-MJHT 60', 'settled ok', OK]
     world.auth.on['/token'] = lambda q: (400, {}, {'error': 'access_denied'})
-    failed(world.run(grant='device'), 'unauthorized', 'access_denied')
+    lines = world.run(grant='device', person_ms=30000)
+    failed(lines, 'unauthorized', 'access_denied')
+    assert lines[0].endswith(' 30')  # that is how long it is waited for
 
 
 # --- tokens ---------------------------------------------------------------------------------------
@@ -683,12 +685,14 @@ def test_strangers_at_the_listener(world):
                 ('GET', '/callback?code=stolen', None), ('GET', '/', None), ('GET', '/favicon.ico', None),
                 ('POST', f'/callback?code=stolen&{real}', None), ('HEAD', f'/callback?code=stolen&{real}', None),
                 ('GET', f'/callback?code=stolen&{real}', 'rebound.example'),
-                ('GET', '/callback?state=' + 'x' * 5000, None)):
+                ('GET', '/callback?state=' + 'x' * 5000, None),
+                ('GET', f'/callback?code=stolen&code=too&{real}', None),
+                ('GET', f'/callback?code=&code=stolen&{real}', None), ('GET', f'/callback?{real}&{real}', None)):
             knock(method, port, path, host)
         return world.auth.authorize(q)
     world.auth.on['/authorize'] = authorize
     assert world.run(redirect=None)[-1] == OK
-    assert seen == [400, 400, 400, 404, 404, 405, 405, 403, 400], seen
+    assert seen == [400, 400, 400, 404, 404, 405, 405, 403, 400, 400, 400, 400], seen
 
 
 def test_forged_and_repeated_answers(world):
@@ -1009,10 +1013,16 @@ def test_endless_and_slow_bodies(world):
 @pytest.mark.parametrize('more', [
     {'token_type': None}, {'token_type': 'mac'}, {'token_type': 'N_A'}, {'token_type': 'DPoP'},
     {'access_token': None}, {'access_token': 'a\r\nX-Injected: yes'}, {'access_token': 7},
-    {'refresh_token': {}}, {'scope': ['a']}])
+    {'refresh_token': {}}])
 def test_token_answers_that_are_none(world, more):
     world.auth.answer_with = more
     failed(world.run(), 'invalid_arguments')
+
+
+@pytest.mark.parametrize('more', [{'scope': ['a']}, {'scope': 'a"b'}, {'id_token': 7}, {'id_token': 'x' * 20000}])
+def test_members_of_token_answers_that_nobody_needs(world, more):
+    world.auth.answer_with = more
+    assert world.run()[-1] == OK
 
 
 @pytest.mark.parametrize('seconds', [-1, 0, 1e300, 2**63, '3600', 'never', None, True, 5.5])

@@ -6,7 +6,7 @@
  *
  * Names are those of the options; the others are in struct setup. Prints a line for each thing that happens:
  *
- *	browse URL | device URL CODE | want ISSUER | settled ok|CODE | response STATUS | error CODE MESSAGE
+ *	browse URL | device URL CODE SECONDS | want ISSUER | settled ok|CODE | response STATUS | error CODE MESSAGE
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,7 +223,7 @@ static void on_browse(void *owner, const char *url)
 static void on_device(void *owner, const char *url, const char *code, const char *complete,
 		      unsigned expires_s)
 {
-	printf("device %s %s\n", url, code);
+	printf("device %s %s %u\n", url, code, expires_s);
 	fflush(stdout);
 }
 

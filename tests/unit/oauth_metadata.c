@@ -217,7 +217,8 @@ static const struct {
 	{ "{\"access_token\":\"a\\r\\nX-Y: z\"," BEARER "}", false, 0 },
 	{ "{\"access_token\":\"\\u0000\"," BEARER "}", false, 0 },
 	{ "{" ACCESS "," BEARER ",\"refresh_token\":\"a b\"}", false, 0 },
-	{ "{" ACCESS "," BEARER ",\"scope\":\"a\\\"\"}", false, 0 },
+	{ "{" ACCESS "," BEARER ",\"scope\":\"a\\\"\"}", true, 0 },
+	{ "{" ACCESS "," BEARER ",\"scope\":[\"a\"],\"id_token\":{}}", true, 0 },
 	{ "{\"error\":\"invalid_grant\"}", false, 0 },
 	{ "access_token=t&token_type=bearer", false, 0 },
 };

@@ -244,6 +244,8 @@ static const struct {
 	{ "http://h/?code=", true, "", "", "", "" },
 	{ .url = "http://h/?code=a&code=b" },
 	{ .url = "http://h/?state=a&state=b" },
+	{ .url = "http://h/?state=&state=b" },
+	{ .url = "http://h/?code&code=b" },
 	{ .url = "http://h/?iss=a&iss=b" },
 	{ .url = "http://h/?code=%" },
 	{ .url = "http://h/?code=%4" },

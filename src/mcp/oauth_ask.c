@@ -281,7 +281,7 @@ static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int sta
 	if (o->plain)
 		return err_set(e, ERR_DENIED,
 			       "it wants a log-in, but is not https: no token is sent there");
-	oauth_challenge_read(challenge, &c);
+	oauth_challenge_read(challenge, o->token.dpop, &c);
 	more = strcmp(c.error, "insufficient_scope") == 0;
 	if (ask->tries > (more ? STEPS_MAX : TRIES_MAX))
 		return err_set(e, ERR_UNAUTHORIZED, "the server refused it %u times", ask->tries);

@@ -86,6 +86,7 @@ static bool keep(struct str name, const char *value, unsigned *seen,
 		{ "scope", c->scope, OAUTH_SCOPE_MAX, was->scope[0],
 		  oauth_scope_ok(str_of(value)) },
 		{ "error", c->error, OAUTH_WORD_MAX, was->error[0], oauth_is_word(str_of(value)) },
+		{ "algs", c->algs, OAUTH_ALGS_MAX, was->algs[0], oauth_scope_ok(str_of(value)) },
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
@@ -144,18 +145,16 @@ static void skip_token68(struct reader *r)
 		r->p++;
 }
 
-void oauth_challenge_read(struct str header, struct oauth_challenge *ret)
+/* Adds what the challenges of one scheme say to c. */
+static void read_scheme(struct str header, const char *name, struct oauth_challenge *c)
 {
-	struct reader r;
+	struct reader r = { header.p, header.p + header.n };
 
-	memset(ret, 0, sizeof(*ret));
-	if (header.n == 0 || header.n > OAUTH_CHALLENGE_MAX)
-		return;
-	r = (struct reader){ header.p, header.p + header.n };
 	for (skip(&r, " \t,"); r.p < r.end; skip(&r, " \t,")) {
-		struct oauth_challenge with = *ret, other = { .bearer = false };
+		struct oauth_challenge with = *c, other = { .bearer = false };
 		struct str scheme = token(&r);
 		bool bearer = is(scheme, "bearer"), dpop = is(scheme, "dpop");
+		bool ours = is(scheme, name);
 
 		if (scheme.n == 0 || (r.p < r.end && !strchr(" \t,", *r.p)))
 			return;
@@ -163,10 +162,19 @@ void oauth_challenge_read(struct str header, struct oauth_challenge *ret)
 		if (r.p < r.end && *r.p != ',' && !is_param(&r) && !bearer && !dpop)
 			skip_token68(&r);
 		skip(&r, " \t,");
-		if (!read_params(&r, bearer || dpop ? &with : &other))
+		if (!read_params(&r, ours ? &with : &other))
 			return;
-		with.bearer |= bearer;
-		with.dpop |= dpop;
-		*ret = with;
+		with.bearer |= ours && bearer;
+		with.dpop |= ours && dpop;
+		*c = with;
 	}
+}
+
+void oauth_challenge_read(struct str header, bool dpop, struct oauth_challenge *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (header.n == 0 || header.n > OAUTH_CHALLENGE_MAX)
+		return;
+	read_scheme(header, dpop ? "dpop" : "bearer", ret);
+	read_scheme(header, dpop ? "bearer" : "dpop", ret);
 }

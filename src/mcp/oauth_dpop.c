@@ -19,12 +19,37 @@ bool oauth_dpop_nonce(char to[OAUTH_NONCE_MAX + 1], struct str nonce)
 	return true;
 }
 
-/* The algorithms that we make keys for. */
-static enum sign_alg choose(unsigned offered)
+/* What a challenge says, as bits; all where it does not. */
+static unsigned said_algs(const char *text)
 {
-	return offered & 1u << SIGN_ES256 ? SIGN_ES256
-	     : offered & 1u << SIGN_EDDSA ? SIGN_EDDSA
-					  : SIGN_ALGS;
+	unsigned algs = *text ? 0 : ~0u;
+
+	for (size_t n; *text; text += n) {
+		enum sign_alg alg;
+
+		text += strspn(text, " ");
+		n = strcspn(text, " ");
+		alg = sign_alg_of((struct str){ text, n });
+		algs |= alg < SIGN_ALGS ? 1u << alg : 0;
+	}
+	return algs;
+}
+
+/* Of those that all of them take, what our key has, else what we make keys for. */
+static enum sign_alg choose(const struct mcp_oauth *o)
+{
+	static const enum sign_alg ours[] = { SIGN_ES256, SIGN_EDDSA };
+	unsigned algs = o->issuer.dpop_algs & o->resource.dpop_algs & said_algs(o->challenge.algs);
+	enum sign_alg best = SIGN_ALGS;
+
+	for (size_t i = ARRAY_LEN(ours); i-- > 0;) {
+		if (!(algs & 1u << ours[i]))
+			continue;
+		if (o->dpop_key && sign_key_can(o->dpop_key, ours[i]))
+			return ours[i];
+		best = ours[i];
+	}
+	return best;
 }
 
 bool oauth_dpop_is_on(const struct mcp_oauth *o)
@@ -35,7 +60,7 @@ bool oauth_dpop_is_on(const struct mcp_oauth *o)
 /* A server that can't read proofs would be lost to us with bound tokens, so both have to be for it. */
 int oauth_dpop_decide(struct mcp_oauth *o, struct err *e)
 {
-	enum sign_alg alg = choose(o->issuer.dpop_algs);
+	enum sign_alg alg = choose(o);
 	bool must = o->opt.dpop == MCP_OAUTH_DPOP_ALWAYS || o->resource.dpop_required;
 
 	o->dpop = false;
@@ -46,8 +71,8 @@ int oauth_dpop_decide(struct mcp_oauth *o, struct err *e)
 			     : 0;
 	if (alg == SIGN_ALGS)
 		return must ? err_set(e, ERR_DENIED,
-				      "tokens must be bound by DPoP, and the authorization server "
-				      "has none that we know")
+				      "tokens must be bound by DPoP, and there is no algorithm "
+				      "that the server, its authorization server and we have")
 			    : 0;
 	if (!must && !o->resource.dpop && !o->challenge.dpop && !o->token.dpop)
 		return 0;

@@ -12,7 +12,7 @@ import urllib.parse
 
 import pytest
 
-from oauth_site import Site, World
+from oauth_site import Site, World, jwt_parts
 
 ID_TOKEN = 'id-token-of-the-user'
 OK = 'response 200'
@@ -476,6 +476,68 @@ def test_dpop_nonces(world):
     world.auth.nonce, world.server.nonce = 'n1', 'n2'
     assert world.run(requests=3).count(OK) == 3
     assert world.auth.count('/token') == 2
+
+
+@pytest.mark.parametrize('order', [1, -1])
+def test_dpop_nonce_beside_another_challenge(world, order):
+    """A server that takes both schemes says to each what it has to say to it."""
+    with_dpop(world)
+    refuse, served = world.server.refuse, world.server.serve
+
+    def anew(q):
+        answer = served(q)
+        if answer[0] == 200:
+            world.server.nonce = 'n2'
+        return answer
+
+    def both(status, **more):
+        status, headers, body = refuse(status, **more)
+        if more.get('error') == 'use_dpop_nonce':
+            own = ['DPoP error="use_dpop_nonce", algs="ES256"', 'Bearer error="invalid_token"'][::order]
+            headers['WWW-Authenticate'] = ', '.join(own)
+        return status, headers, body
+    world.server.refuse, world.server.nonce, world.server.on['/mcp'] = both, 'n1', anew
+    assert world.run(requests=2).count(OK) == 2 and world.auth.count('/token') == 1
+
+
+def test_dpop_nonce_of_each_question_about_a_device(world):
+    with_dpop(world)
+    world.auth.meta['device_authorization_endpoint'] = f'{world.auth.url}/device'
+    world.auth.pending, world.auth.nonce = 3, 'first'
+
+    def anew(q):
+        answer = world.auth.token(q)
+        if answer[2].get('error') != 'use_dpop_nonce':
+            world.auth.nonce += 'x'
+        return answer
+    world.auth.on['/token'] = anew
+    assert world.run(grant='device')[-1] == OK and world.auth.count('/token') == 8
+
+
+@pytest.mark.parametrize('where', ['metadata', 'challenge'])
+def test_dpop_with_what_all_of_them_have(world, where):
+    with_dpop(world)
+    world.auth.meta['dpop_signing_alg_values_supported'] = ['ES256', 'EdDSA']
+    refuse, used = world.server.refuse, []
+
+    def has(*algs):
+        if where == 'metadata':
+            world.server.meta['dpop_signing_alg_values_supported'] = algs
+        else:
+            world.server.refuse = lambda status, **more: refuse(status, algs=' '.join(algs), **more)
+
+    def token(q):
+        used.append(jwt_parts(q.headers['DPoP'])[0]['alg'])
+        return 400, {}, {'error': 'invalid_request'}
+    world.auth.on['/token'] = token
+    for algs, alg in ((['EdDSA', 'x'], 'EdDSA'), (['ES256', 'EdDSA'], 'ES256')):
+        has(*algs)
+        failed(world.run(), 'unauthorized')
+        assert used.pop() == alg
+    world.auth.on['/token'] = world.auth.token
+    has('RS512')
+    assert world.run()[-1] == OK and not world.auth.last('/token').headers.get('DPoP')
+    failed(world.run(dpop='always'), 'denied', 'algorithm')
 
 
 def test_dpop_nonce_that_is_new_to_all_at_once(world, tmp_path):

@@ -77,7 +77,7 @@ static void fuzz_challenge(struct str text)
 {
 	struct oauth_challenge c;
 
-	oauth_challenge_read(text, &c);
+	oauth_challenge_read(text, text.n % 2, &c);
 	MUST(c.bearer || c.dpop || (!c.scope[0] && !c.error[0] && !c.resource_metadata[0]));
 	MUST(oauth_scope_ok(str_of(c.scope)) && (!c.error[0] || oauth_is_word(str_of(c.error))));
 	MUST(strlen(c.resource_metadata) <= OAUTH_URL_MAX);

@@ -306,6 +306,7 @@ static const struct {
 	const char *header;
 	bool bearer, dpop;
 	const char *metadata, *scope, *error;
+	const char *with_dpop; /* the error of a request with DPoP, where it is another */
 } challenges[] = {
 	{ "Bearer", true, false, "", "", "" },
 	{ "bEaReR realm=\"x\"", true, false, "", "", "" },
@@ -321,6 +322,11 @@ static const struct {
 	  "https://a", "b", "" },
 	{ "DPoP error=\"use_dpop_nonce\"", false, true, "", "", "use_dpop_nonce" },
 	{ "Bearer scope=\"a\", DPoP scope=\"b\"", true, true, "", "a", "" },
+	{ "Bearer error=invalid_token, DPoP error=use_dpop_nonce", true, true, "", "",
+	  "invalid_token", "use_dpop_nonce" },
+	{ "DPoP error=use_dpop_nonce, Basic x, Bearer scope=a, error=invalid_token", true, true, "",
+	  "a", "invalid_token", "use_dpop_nonce" },
+	{ "DPoP algs=\"ES256\", Bearer error=invalid_token", true, true, "", "", "invalid_token" },
 	{ ", ,Bearer ,scope=a", true, false, "", "a", "" },
 	/* of broken ones nothing is taken */
 	{ "", false, false, "", "", "" },
@@ -343,7 +349,10 @@ static void test_challenges(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(challenges); i++) {
 		struct oauth_challenge c;
 
-		oauth_challenge_read(str_of(challenges[i].header), &c);
+		oauth_challenge_read(str_of(challenges[i].header), true, &c);
+		ROW_CHECK(strcmp(c.error, challenges[i].with_dpop ?: challenges[i].error) == 0,
+			  challenges[i].header);
+		oauth_challenge_read(str_of(challenges[i].header), false, &c);
 		ROW_CHECK(c.bearer == challenges[i].bearer && c.dpop == challenges[i].dpop,
 			  challenges[i].header);
 		ROW_CHECK(strcmp(c.resource_metadata, challenges[i].metadata) == 0,
@@ -361,23 +370,24 @@ static void test_long_challenge(void **state)
 
 	memset(header + n, 'x', OAUTH_URL_MAX);
 	strcpy(header + n + OAUTH_URL_MAX, "\", scope=a");
-	oauth_challenge_read(str_of(header), &c);
+	oauth_challenge_read(str_of(header), false, &c);
 	assert_string_equal(c.resource_metadata, "");
 	assert_string_equal(c.scope, "a");
 	memset(header, 'x', sizeof(header) - 1);
 	memcpy(header, "Bearer scope=", 13);
-	oauth_challenge_read(str_of(header), &c);
+	oauth_challenge_read(str_of(header), false, &c);
 	assert_false(c.bearer);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_urls),	   cmocka_unit_test(test_loopback),
-		cmocka_unit_test(test_covers),	   cmocka_unit_test(test_well_known),
-		cmocka_unit_test(test_form),	   cmocka_unit_test(test_redirects),
-		cmocka_unit_test(test_scopes),	   cmocka_unit_test(test_long_redirect),
-		cmocka_unit_test(test_challenges), cmocka_unit_test(test_long_challenge),
+		cmocka_unit_test(test_urls),	       cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_reach),	       cmocka_unit_test(test_names),
+		cmocka_unit_test(test_well_known),     cmocka_unit_test(test_form),
+		cmocka_unit_test(test_redirects),      cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_long_redirect),  cmocka_unit_test(test_challenges),
+		cmocka_unit_test(test_long_challenge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,16 @@ static bool has_authorization(const struct peer *p)
 	return false;
 }
 
-static int forget(struct peer *p, struct err *e)
+/* The store may only say later that it can't be written. */
+static void on_forgotten(void *owner, const struct err *e)
+{
+	int *status = owner;
+
+	if (e)
+		*status = cli_fail(e);
+}
+
+static int forget(struct peer *p, int *status, struct err *e)
 {
 	if (!p->o->url)
 		return err_set(e, ERR_INVALID, "which server: say --url URL");
@@ -102,7 +111,7 @@ static int forget(struct peer *p, struct err *e)
 		*e = p->store_why;
 		return -1;
 	}
-	return p->oauth ? mcp_oauth_forget(p->oauth, e)
+	return p->oauth ? mcp_oauth_forget(p->oauth, on_forgotten, status, e)
 			: err_set(e, ERR_INVALID, "%.80s has no log-in", p->o->url);
 }
 
@@ -120,7 +129,7 @@ int peer_logout(const struct verb_input *in, const struct peer_options *o)
 	p->in = in;
 	p->o = o;
 	p->arena = arena;
-	if (forget(p, &e) < 0)
+	if (forget(p, &status, &e) < 0)
 		status = e.code == ERR_INVALID ? cli_wrong_usage(in->verb, &e) : cli_fail(&e);
 	if (p->oauth)
 		mcp_oauth_close(p->oauth, NULL, NULL);

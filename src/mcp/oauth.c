@@ -253,10 +253,7 @@ int mcp_oauth_client_given(struct mcp_oauth *o, const struct mcp_oauth_client *c
 		oauth_client_fini(&copy);
 		return oauth_no_memory(e);
 	}
-	oauth_client_fini(&o->client);
-	o->client = copy;
-	o->me = &o->client;
-	oauth_register_keep(o);
+	oauth_register_take(o, &copy);
 	oauth_flow_known(o);
 	return 0;
 }
@@ -270,9 +267,10 @@ void mcp_oauth_give_up(struct mcp_oauth *o)
 		oauth_flow_failed(o, &e);
 }
 
-int mcp_oauth_forget(struct mcp_oauth *o, struct err *e)
+int mcp_oauth_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct err *e),
+		     void *owner, struct err *e)
 {
-	int rc = oauth_token_forget(o, e);
+	int rc = oauth_token_forget(o, done, owner, e);
 
 	mcp_oauth_give_up(o); /* who hears of it may ask for headers at once */
 	return rc;

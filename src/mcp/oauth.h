@@ -120,10 +120,14 @@ int mcp_oauth_client_given(struct mcp_oauth *o, const struct mcp_oauth_client *c
 /* The person will not: a login in progress ends with ERR_CANCELLED. */
 void mcp_oauth_give_up(struct mcp_oauth *o);
 
-/* Forgets the tokens of this server, here and in the store; a login in progress is given up. */
-int mcp_oauth_forget(struct mcp_oauth *o, struct err *e) MUST_USE;
+/* Forgets the tokens of this server, here and in the store; a login in progress is given up. done (may be NULL) comes
+ * now or later, before o is gone, when the store has forgotten them too; with e: it could not. -1: it
+ * can't even be tried, and done does not come. */
+int mcp_oauth_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct err *e),
+		     void *owner, struct err *e) MUST_USE;
 
-/* Ends it; asks end without an answer. on_closed (may be NULL) comes later, when o is gone. */
+/* Ends it; asks end without an answer, and what is to be written is written. on_closed (may be NULL) comes later, when
+ * o is gone. */
 void mcp_oauth_close(struct mcp_oauth *o, void (*on_closed)(void *owner), void *owner);
 
 /* --- where tokens are kept --- */
@@ -134,7 +138,7 @@ struct mcp_oauth_store *mcp_oauth_store_new(struct err *e) MUST_USE;
 /* In a folder of its own: absolute, made with mode 0700 unless it is there. Sealed in one file, whose key
  * stands beside it; both of mode 0600. ERR_DENIED where folder or files are open to others or another's,
  * ERR_INVALID where they are damaged, or one is without the other: nothing is overwritten then. Several
- * processes may have it open. */
+ * processes may have it open. Writing a new key waits for the disk; later on only libuv's threads do. */
 struct mcp_oauth_store *mcp_oauth_store_open(const char *folder, struct err *e) MUST_USE;
 
 void mcp_oauth_store_free(struct mcp_oauth_store *s); /* NULL-safe; what is in memory is wiped */

@@ -17,6 +17,7 @@
  *	oauth_jwt.c		signed JSON
  *	oauth_fetch.c		one bounded request
  *	oauth_url.c oauth_scope.c oauth_challenge.c oauth_metadata.c	pure
+ *	oauth_keep.c		what is kept, and written while the loop goes on
  *	oauth_store.c		files
  *
  * Steps report to oauth_flow.c by the functions at the end of this header; a step that can't even start
@@ -119,8 +120,30 @@ int oauth_client_find(struct mcp_oauth *o, struct err *e) MUST_USE;
 int oauth_register_start(struct mcp_oauth *o, struct err *e) MUST_USE;
 /* o->client from and to the store: 1 where it was there. */
 int oauth_register_load(struct mcp_oauth *o, struct err *e) MUST_USE;
-void oauth_register_keep(struct mcp_oauth *o); /* what fails is logged */
+/* c is taken for o->client and o->me, and kept; what fails of that is logged. */
+void oauth_register_take(struct mcp_oauth *o, struct oauth_client *c);
+/* Its tokens are of no use without it, and go too. */
 int oauth_register_forget(struct mcp_oauth *o, struct err *e) MUST_USE;
+
+/* --- what is kept (oauth_keep.c) --- */
+
+/* Has the store changed, in the order of the calls. Copied; done (may be NULL) comes now or later, before o is gone,
+ * with e where it could not be written. -1: it is not even tried, and done does not come. */
+int oauth_keep(struct mcp_oauth *o, const struct oauth_store_change *change,
+	       void (*done)(void *owner, const struct err *e), void *owner, struct err *e) MUST_USE;
+
+/* The record of that name: 1 and the document, or 0. text (may be NULL): its text, the caller's. */
+int oauth_kept(struct mcp_oauth *o, struct str name, struct json_doc **ret, struct secret **text,
+	       struct err *e) MUST_USE;
+
+/* Members of records: absent ones are written as nothing and read as NULL. */
+void oauth_record_put(struct json_writer *w, const char *key, struct str s);
+int oauth_record_text(const struct json_val *v, const char *key, char **ret,
+		      struct err *e) MUST_USE;
+int oauth_record_secret(const struct json_val *v, const char *key, struct secret **ret,
+			struct err *e) MUST_USE;
+int oauth_record_key(const struct json_val *v, const char *key, struct sign_key **ret,
+		     struct err *e) MUST_USE;
 
 /* --- the token that we have (oauth_token.c) --- */
 
@@ -128,6 +151,7 @@ enum oauth_origin { OAUTH_KEPT, OAUTH_REFRESHED, OAUTH_GRANTED };
 
 struct oauth_token {
 	struct secret *access, *refresh; /* NULL: none */
+	struct secret *kept; /* its record as the store should have it; NULL: not known */
 	char *issuer, *resource, *client_id; /* whose it is */
 	char *wanted; /* scope that was asked for; "" for none */
 	bool dpop;
@@ -148,7 +172,13 @@ int oauth_token_load(struct mcp_oauth *o, struct err *e) MUST_USE;
 int oauth_token_recall(struct mcp_oauth *o, struct err *e) MUST_USE;
 /* What can't be refreshed any more. */
 int oauth_token_drop_refresh(struct mcp_oauth *o, struct err *e) MUST_USE;
-int oauth_token_forget(struct mcp_oauth *o, struct err *e) MUST_USE;
+/* Here at once; done is for the store, as of oauth_keep(). */
+int oauth_token_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct err *e),
+		       void *owner, struct err *e) MUST_USE;
+/* In the store, those of a client of the issuer that is none any more. What fails is logged. */
+void oauth_token_forget_client(struct mcp_oauth *o, const char *client_id);
+/* A record could not be written. */
+void oauth_token_not_kept(struct mcp_oauth *o, struct str record);
 bool oauth_token_is_old(const struct oauth_token *t);
 /* That the issuer found is the one of this server and client o->given; what fails is logged. */
 void oauth_token_keep_issuer(struct mcp_oauth *o);
@@ -185,6 +215,12 @@ struct mcp_oauth {
 	struct oauth_client idp; /* at the identity provider */
 	struct mcp_oauth_store *own_store; /* where none was given */
 	struct http_client *http;
+
+	/* what is to be written */
+	uv_work_t work;
+	struct oauth_change *changes; /* the oldest first: it is in the pool */
+	unsigned changes_n;
+	bool writes; /* o->work is out */
 
 	/* what goes on */
 	enum oauth_state state;

@@ -25,15 +25,6 @@ static bool is_of_use(const struct oauth_client *c)
 	return false;
 }
 
-static char *dup_text(const struct json_val *v, const char *key, bool *failed)
-{
-	struct str s = json_str(json_get(v, key));
-	char *text = s.p ? strndup(s.p, s.n) : NULL;
-
-	*failed |= s.p && !text;
-	return text;
-}
-
 static int name_of(struct mcp_oauth *o, struct buf *to, struct err *e)
 {
 	const char *what = o->opt.grant == MCP_OAUTH_DEVICE ? "\ndevice" : "";
@@ -43,25 +34,24 @@ static int name_of(struct mcp_oauth *o, struct buf *to, struct err *e)
 
 static int take_record(struct mcp_oauth *o, const struct json_val *v, struct err *e)
 {
-	struct str secret = json_str(json_get(v, "secret")), key = json_str(json_get(v, "key"));
 	struct oauth_client c = { .alg = sign_alg_of(json_str(json_get(v, "alg"))) };
 	uint64_t method = 0;
-	bool failed = false;
-	int rc = 1;
+	int rc;
 
 	json_int64(json_get(v, "secret_expires"), &c.secret_expires);
 	json_uint64(json_get(v, "method"), &method);
 	c.method = (unsigned)method;
-	c.id = dup_text(v, "id", &failed);
-	c.redirect = dup_text(v, "redirect", &failed);
-	c.key_id = dup_text(v, "key_id", &failed);
 	c.issuer = strdup(o->issuer.issuer);
-	c.secret = secret.p ? secret_new(secret, e) : NULL;
-	c.key = key.p ? sign_key_read(key, e) : NULL;
-	if (!c.id || !c.issuer || failed || (secret.p && !c.secret) || (key.p && !c.key))
-		rc = err_set(e, ERR_LIMIT, "a kept registration can't be read");
-	else if (!is_of_use(&c))
-		rc = 0;
+	if (!c.issuer)
+		rc = oauth_no_memory(e);
+	else if (oauth_record_text(v, "id", &c.id, e) < 0 ||
+		 oauth_record_text(v, "redirect", &c.redirect, e) < 0 ||
+		 oauth_record_text(v, "key_id", &c.key_id, e) < 0 ||
+		 oauth_record_secret(v, "secret", &c.secret, e) < 0 ||
+		 oauth_record_key(v, "key", &c.key, e) < 0)
+		rc = -1;
+	else
+		rc = c.id && is_of_use(&c);
 	if (rc <= 0) {
 		oauth_client_fini(&c);
 		return rc;
@@ -73,27 +63,14 @@ static int take_record(struct mcp_oauth *o, const struct json_val *v, struct err
 
 int oauth_register_load(struct mcp_oauth *o, struct err *e)
 {
-	static const struct json_options bounds = { .secret = true };
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
-	autowipe struct buf text = BUF_INIT(OAUTH_STORE_TEXT_MAX);
 	AUTO(json_free) struct json_doc *d = NULL;
 	int rc;
 
-	if (name_of(o, &name, e) < 0 || !buf_reserve(&text, OAUTH_STORE_TEXT_MAX, e))
+	if (name_of(o, &name, e) < 0)
 		return -1;
-	rc = oauth_store_get(oauth_store_of(o), buf_str(&name), &text, e);
-	if (rc <= 0)
-		return rc;
-	d = json_parse(buf_str(&text), &bounds, e);
-	return d ? take_record(o, json_root(d), e) : -1;
-}
-
-static void write_text(struct json_writer *w, const char *key, struct str s)
-{
-	if (!s.p)
-		return;
-	json_write_key(w, key);
-	json_write_str(w, s);
+	rc = oauth_kept(o, buf_str(&name), &d, NULL, e);
+	return rc <= 0 ? rc : take_record(o, json_root(d), e);
 }
 
 static int put(struct mcp_oauth *o, struct err *e)
@@ -109,12 +86,12 @@ static int put(struct mcp_oauth *o, struct err *e)
 	if (name_of(o, &name, e) < 0 || !buf_reserve(&text, OAUTH_STORE_TEXT_MAX, e))
 		return -1;
 	json_write_object(&w);
-	write_text(&w, "id", str_of(c->id));
-	write_text(&w, "secret", c->secret ? secret_expose(c->secret, "kept") : STR_NONE);
-	write_text(&w, "key", key ? secret_expose(key, "kept") : STR_NONE);
-	write_text(&w, "key_id", str_of(c->key_id));
-	write_text(&w, "alg", c->alg < SIGN_ALGS ? str_of(sign_alg_name(c->alg)) : STR_NONE);
-	write_text(&w, "redirect", str_of(c->redirect));
+	oauth_record_put(&w, "id", str_of(c->id));
+	oauth_record_put(&w, "secret", c->secret ? secret_expose(c->secret, "kept") : STR_NONE);
+	oauth_record_put(&w, "key", key ? secret_expose(key, "kept") : STR_NONE);
+	oauth_record_put(&w, "key_id", str_of(c->key_id));
+	oauth_record_put(&w, "alg", c->alg < SIGN_ALGS ? str_of(sign_alg_name(c->alg)) : STR_NONE);
+	oauth_record_put(&w, "redirect", str_of(c->redirect));
 	json_write_key(&w, "method");
 	json_write_uint(&w, c->method);
 	json_write_key(&w, "secret_expires");
@@ -122,15 +99,25 @@ static int put(struct mcp_oauth *o, struct err *e)
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	return oauth_store_put(oauth_store_of(o), buf_str(&name), buf_str(&text), e);
+	return oauth_keep(
+		o, &(struct oauth_store_change){ .name = buf_str(&name), .text = buf_str(&text) },
+		NULL, NULL, e);
 }
 
-/* It is good all the same. */
-void oauth_register_keep(struct mcp_oauth *o)
+/* c is ours in place of another, whose secret has expired or who was of no use: there may be tokens of that one. */
+void oauth_register_take(struct mcp_oauth *o, struct oauth_client *c)
 {
 	struct err e;
 
-	if (put(o, &e) < 0)
+	if (o->client.id && o->client.issuer && strcmp(o->client.issuer, c->issuer) == 0 &&
+	    strcmp(o->client.id, c->id) != 0)
+		oauth_token_forget_client(o, o->client.id);
+	oauth_client_fini(&o->client);
+	o->client = *c;
+	*c = (struct oauth_client){ .alg = SIGN_ALGS };
+	o->me = &o->client;
+
+	if (put(o, &e) < 0) /* it is good all the same */
 		log_warn("a registration could not be kept: %s", e.msg);
 }
 
@@ -138,11 +125,13 @@ int oauth_register_forget(struct mcp_oauth *o, struct err *e)
 {
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
 
+	if (o->client.id)
+		oauth_token_forget_client(o, o->client.id);
 	o->me = NULL;
 	oauth_client_fini(&o->client);
 	if (name_of(o, &name, e) < 0)
 		return -1;
-	return oauth_store_remove(oauth_store_of(o), buf_str(&name), e);
+	return oauth_keep(o, &(struct oauth_store_change){ .name = buf_str(&name) }, NULL, NULL, e);
 }
 
 /* --- asking the person --- */
@@ -227,10 +216,7 @@ static int take(struct mcp_oauth *o, struct str body, struct err *e)
 		oauth_client_fini(&c);
 		return -1;
 	}
-	oauth_client_fini(&o->client);
-	o->client = c;
-	o->me = &o->client;
-	oauth_register_keep(o);
+	oauth_register_take(o, &c);
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /*
  * All entries are one run of bytes: for each one the lengths of name and text, four bytes, little-endian,
- * then both. In memory it is that; a file has it sealed (base/seal.h), and every operation reads it, so that
- * several processes see each other's entries; what writes holds a lock on the key's file meanwhile.
+ * then both; the last one was written last. In memory it is that; a file has it sealed (base/seal.h), and every
+ * operation reads it, so that several processes see each other's entries. What writes holds a lock on the key's
+ * file meanwhile; what reads needs none, since a file is never changed in its place.
  *
  *	FOLDER/key	32 random bytes
  *	FOLDER/tokens	the sealed text; a new one is renamed over the old one
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -18,7 +20,11 @@
 #include "base/id.h"
 #include "base/seal.h"
 
-enum { HEAD = 8, SEALED_MAX = 6 << 20 };
+enum {
+	HEAD = 8,
+	SEALED_MAX = 6 << 20,
+	RUN_MAX = SEALED_MAX + (1 << 20), /* before what is old goes */
+};
 
 static const char context[] = "libmcp oauth store 1";
 
@@ -104,14 +110,39 @@ static void cut(struct buf *all, const struct entry *x)
 	all->n = end;
 }
 
+static bool begins(struct str s, struct str with)
+{
+	return s.n >= with.n && memcmp(s.p, with.p, with.n) == 0;
+}
+
+/* The one that was written longest ago of those that may go. */
+static bool oldest(struct str all, struct entry *x)
+{
+	for (size_t at = 0; at < all.n && entry_at(all, at, x); at += x->size) {
+		if (begins(x->name, STR_LIT("token\n")) || begins(x->name, STR_LIT("client\n")))
+			return true;
+	}
+	return false;
+}
+
+static bool has_room(const struct buf *all, size_t more)
+{
+	return all->n + more <= OAUTH_STORE_BYTES_MAX && count(buf_str(all)) < OAUTH_STORE_ENTRIES;
+}
+
 static int append(struct buf *all, struct str name, struct str text, struct err *e)
 {
+	size_t more = HEAD + name.n + text.n;
 	unsigned char head[HEAD];
+	struct entry x;
 
-	if (name.n > OAUTH_STORE_NAME_MAX || text.n > OAUTH_STORE_TEXT_MAX ||
-	    all->n + HEAD + name.n + text.n > OAUTH_STORE_BYTES_MAX ||
-	    count(buf_str(all)) >= OAUTH_STORE_ENTRIES)
-		return err_set(e, ERR_LIMIT, "the token store is full");
+	if (name.n > OAUTH_STORE_NAME_MAX || text.n > OAUTH_STORE_TEXT_MAX)
+		return err_set(e, ERR_LIMIT, "this is too large for the token store");
+	while (!has_room(all, more)) {
+		if (!oldest(buf_str(all), &x))
+			return err_set(e, ERR_LIMIT, "the token store is full");
+		cut(all, &x);
+	}
 	for (unsigned i = 0; i < 4; i++) {
 		head[i] = (unsigned char)(name.n >> 8 * i);
 		head[4 + i] = (unsigned char)(text.n >> 8 * i);
@@ -174,7 +205,7 @@ static int write_new(int folder, const char *as, struct str bytes, bool replace,
 		unlinkat(folder, name, 0);
 	if (!failed && fsync(folder) < 0)
 		failed = errno;
-	return failed ? err_sys(e, failed, "write the token store") : 0;
+	return failed ? err_set(e, ERR_IO, "write the token store: %s", strerror(failed)) : 0;
 }
 
 static int read_all(int fd, struct buf *to, struct err *e)
@@ -239,7 +270,7 @@ static int save(int folder, const struct seal_ring *ring, struct str all, struct
 	return write_new(folder, "tokens", buf_str(&text), true, e);
 }
 
-/* The folder, its key locked, and its entries. */
+/* The folder, its key (locked, where it is to be written), and its entries. */
 struct held {
 	int key;
 	struct seal_ring *ring;
@@ -254,7 +285,23 @@ static void let_go(struct held *h)
 }
 #define autoheld __attribute__((cleanup(let_go)))
 
-static int hold(int folder, struct held *h, int lock, struct err *e)
+/* A process that was stopped in the middle may hold it for ever. */
+static int lock(int key, struct err *e)
+{
+	static const struct timespec pause = { .tv_nsec = 10000000 };
+
+	for (unsigned ms = 0; flock(key, LOCK_EX | LOCK_NB) < 0; ms += 10) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_sys(e, errno, "lock the token store");
+		if (ms >= OAUTH_STORE_LOCK_MS)
+			return err_set(e, ERR_CONFLICT,
+				       "another process holds the token store for too long");
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int hold(int folder, struct held *h, bool writes, struct err *e)
 {
 	bool absent;
 
@@ -265,15 +312,15 @@ static int hold(int folder, struct held *h, int lock, struct err *e)
 			"the key of the token store is gone; remove its folder to log in anew");
 	if (h->key < 0)
 		return -1;
-	if (flock(h->key, lock) < 0)
-		return err_sys(e, errno, "lock the token store");
+	if (writes && lock(h->key, e) < 0)
+		return -1;
 	h->ring = read_key(h->key, e);
 	return h->ring ? load(folder, h->ring, &h->all, e) : -1;
 }
 
 #define HELD_INIT                                                                                  \
 	{                                                                                          \
-		.key = -1, .all = BUF_INIT(SEALED_MAX + (1 << 20))                                 \
+		.key = -1, .all = BUF_INIT(RUN_MAX)                                                \
 	}
 
 /* --- the folder --- */
@@ -331,7 +378,7 @@ struct mcp_oauth_store *mcp_oauth_store_new(struct err *e)
 		return NULL;
 	}
 	s->folder = -1;
-	s->all.max = OAUTH_STORE_BYTES_MAX;
+	s->all.max = RUN_MAX;
 	return s;
 }
 
@@ -343,7 +390,7 @@ struct mcp_oauth_store *mcp_oauth_store_open(const char *folder, struct err *e)
 	if (!s)
 		return NULL;
 	s->folder = open_folder(folder, e);
-	if (s->folder < 0 || make_key(s->folder, e) < 0 || hold(s->folder, &h, LOCK_SH, e) < 0)
+	if (s->folder < 0 || make_key(s->folder, e) < 0 || hold(s->folder, &h, false, e) < 0)
 		return NULL;
 	return take_ptr(s);
 }
@@ -365,7 +412,7 @@ int oauth_store_get(struct mcp_oauth_store *s, struct str name, struct buf *to, 
 	struct entry x;
 	int found;
 
-	if (s->folder >= 0 && hold(s->folder, &h, LOCK_SH, e) < 0)
+	if (s->folder >= 0 && hold(s->folder, &h, false, e) < 0)
 		return -1;
 	found = find(buf_str(s->folder >= 0 ? &h.all : &s->all), name, &x, e);
 	if (found <= 0)
@@ -373,51 +420,71 @@ int oauth_store_get(struct mcp_oauth_store *s, struct str name, struct buf *to, 
 	return buf_add(to, x.text.p, x.text.n, e) < 0 ? -1 : 1;
 }
 
-/* text STR_NONE removes. 1 where something is not what it was. A run that grows in memory leaves copies behind unless it is moved by hand. */
-static int change(struct buf *all, struct str name, struct str text, struct err *e)
+bool oauth_store_is_on_disk(const struct mcp_oauth_store *s)
 {
-	autowipe struct buf made = BUF_INIT(all->max);
-	struct entry x;
-	int found = find(buf_str(all), name, &x, e);
+	return s->folder >= 0;
+}
 
-	if (found < 0 || (text.p && !buf_reserve(&made, all->n + HEAD + name.n + text.n, e)))
-		return -1;
-	if (!text.p) {
-		if (found)
+bool oauth_store_is_of(const struct oauth_store_change *c, struct str name)
+{
+	if (!c->end.p)
+		return str_eq(c->name, name);
+	return begins(name, c->name) && name.n >= c->name.n + c->end.n &&
+	       memcmp(name.p + name.n - c->end.n, c->end.p, c->end.n) == 0;
+}
+
+/* Removes all that it is about: 1 where there was something. */
+static int cut_all(struct buf *all, const struct oauth_store_change *c)
+{
+	struct entry x;
+	int found = 0;
+
+	for (size_t at = 0; at < all->n && entry_at(buf_str(all), at, &x);) {
+		if (oauth_store_is_of(c, x.name)) {
 			cut(all, &x);
-		return found;
+			found = 1;
+		} else {
+			at += x.size;
+		}
 	}
-	if (buf_add(&made, all->p, all->n, e) < 0)
+	return found;
+}
+
+/* 1 where something is not what it was. A run that grows in memory leaves copies behind unless it is moved by hand. */
+static int change(struct buf *all, const struct oauth_store_change *c, struct err *e)
+{
+	autowipe struct buf made = BUF_INIT(RUN_MAX);
+	struct entry x;
+	int found = find(buf_str(all), c->name, &x, e);
+
+	if (found < 0)
+		return -1;
+	if (c->was.p && !(found && str_eq(x.text, c->was)))
+		return 0;
+	if (!c->text.p)
+		return cut_all(all, c);
+	if (!buf_reserve(&made, all->n + HEAD + c->name.n + c->text.n, e) ||
+	    buf_add(&made, all->p, all->n, e) < 0)
 		return -1;
 	if (found)
 		cut(&made, &x);
-	if (append(&made, name, text, e) < 0)
+	if (append(&made, c->name, c->text, e) < 0)
 		return -1;
 	buf_wipe(all);
 	*all = made;
-	made = BUF_INIT(all->max);
+	made = BUF_INIT(RUN_MAX);
 	return 1;
 }
 
-static int set(struct mcp_oauth_store *s, struct str name, struct str text, struct err *e)
+int oauth_store_change(struct mcp_oauth_store *s, const struct oauth_store_change *c, struct err *e)
 {
 	autoheld struct held h = HELD_INIT;
 	int rc;
 
 	if (s->folder < 0)
-		return change(&s->all, name, text, e) < 0 ? -1 : 0;
-	if (hold(s->folder, &h, LOCK_EX, e) < 0)
+		return change(&s->all, c, e);
+	if (hold(s->folder, &h, true, e) < 0)
 		return -1;
-	rc = change(&h.all, name, text, e);
-	return rc > 0 ? save(s->folder, h.ring, buf_str(&h.all), e) : rc;
-}
-
-int oauth_store_put(struct mcp_oauth_store *s, struct str name, struct str text, struct err *e)
-{
-	return set(s, name, (struct str){ text.p ? text.p : "", text.n }, e);
-}
-
-int oauth_store_remove(struct mcp_oauth_store *s, struct str name, struct err *e)
-{
-	return set(s, name, STR_NONE, e);
+	rc = change(&h.all, c, e);
+	return rc > 0 && save(s->folder, h.ring, buf_str(&h.all), e) < 0 ? -1 : rc;
 }

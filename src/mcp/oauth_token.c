@@ -14,6 +14,7 @@ void oauth_token_fini(struct oauth_token *t)
 {
 	secret_free(t->access);
 	secret_free(t->refresh);
+	secret_free(t->kept);
 	free(t->issuer);
 	free(t->resource);
 	free(t->client_id);
@@ -39,30 +40,6 @@ static int server_name(struct mcp_oauth *o, struct buf *to, struct err *e)
 	return buf_addf(to, e, "server\n%s", o->opt.server);
 }
 
-/* The record of that name: 1 and the document, or 0. */
-static int get(struct mcp_oauth *o, const struct buf *name, struct json_doc **ret, struct err *e)
-{
-	static const struct json_options bounds = { .secret = true };
-	autowipe struct buf text = BUF_INIT(OAUTH_STORE_TEXT_MAX);
-	int rc;
-
-	if (!buf_reserve(&text, OAUTH_STORE_TEXT_MAX, e))
-		return -1;
-	rc = oauth_store_get(oauth_store_of(o), buf_str(name), &text, e);
-	if (rc <= 0)
-		return rc;
-	*ret = json_parse(buf_str(&text), &bounds, e);
-	return *ret ? 1 : -1;
-}
-
-static void write_text(struct json_writer *w, const char *key, struct str s)
-{
-	if (!s.p)
-		return;
-	json_write_key(w, key);
-	json_write_str(w, s);
-}
-
 static int put_server(struct mcp_oauth *o, const char *client_id, struct err *e)
 {
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX),
@@ -70,14 +47,16 @@ static int put_server(struct mcp_oauth *o, const char *client_id, struct err *e)
 	struct json_writer w = json_writer(&text);
 
 	json_write_object(&w);
-	write_text(&w, "issuer", str_of(o->issuer.issuer));
-	write_text(&w, "resource", str_of(o->resource.resource));
-	write_text(&w, "client", str_of(client_id));
-	write_text(&w, "metadata", str_of(o->challenge.resource_metadata));
+	oauth_record_put(&w, "issuer", str_of(o->issuer.issuer));
+	oauth_record_put(&w, "resource", str_of(o->resource.resource));
+	oauth_record_put(&w, "client", str_of(client_id));
+	oauth_record_put(&w, "metadata", str_of(o->challenge.resource_metadata));
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0 || server_name(o, &name, e) < 0)
 		return -1;
-	return oauth_store_put(oauth_store_of(o), buf_str(&name), buf_str(&text), e);
+	return oauth_keep(
+		o, &(struct oauth_store_change){ .name = buf_str(&name), .text = buf_str(&text) },
+		NULL, NULL, e);
 }
 
 static int write_token(struct mcp_oauth *o, struct buf *to, struct err *e)
@@ -90,10 +69,10 @@ static int write_token(struct mcp_oauth *o, struct buf *to, struct err *e)
 	if (t->dpop && !key)
 		return -1;
 	json_write_object(&w);
-	write_text(&w, "access", secret_expose(t->access, "kept"));
-	write_text(&w, "refresh", t->refresh ? secret_expose(t->refresh, "kept") : STR_NONE);
-	write_text(&w, "key", key ? secret_expose(key, "kept") : STR_NONE);
-	write_text(&w, "wanted", str_of(t->wanted));
+	oauth_record_put(&w, "access", secret_expose(t->access, "kept"));
+	oauth_record_put(&w, "refresh", t->refresh ? secret_expose(t->refresh, "kept") : STR_NONE);
+	oauth_record_put(&w, "key", key ? secret_expose(key, "kept") : STR_NONE);
+	oauth_record_put(&w, "wanted", str_of(t->wanted));
 	json_write_key(&w, "expires");
 	json_write_int(&w, t->expires);
 	json_write_key(&w, "asked");
@@ -104,49 +83,47 @@ static int write_token(struct mcp_oauth *o, struct buf *to, struct err *e)
 	return json_write_done(&w, e);
 }
 
-static int put_token(struct mcp_oauth *o, struct err *e)
+/* was: only where that is what the store has; NULL: in any case. Another process may have a newer token there, or
+ * none any more: neither is undone. */
+static int put_token(struct mcp_oauth *o, const struct secret *was, struct err *e)
 {
-	const struct oauth_token *t = &o->token;
+	struct oauth_token *t = &o->token;
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
 	autowipe struct buf text = BUF_INIT(OAUTH_STORE_TEXT_MAX);
+	AUTO(secret_free) struct secret *kept = NULL;
+	struct oauth_store_change c = { .was = was ? secret_expose(was, "compared") : STR_NONE };
 
 	if (!buf_reserve(&text, OAUTH_STORE_TEXT_MAX, e) || write_token(o, &text, e) < 0 ||
 	    token_name(t->issuer, t->resource, t->client_id, &name, e) < 0)
 		return -1;
-	return oauth_store_put(oauth_store_of(o), buf_str(&name), buf_str(&text), e);
+	c.name = buf_str(&name);
+	c.text = buf_str(&text);
+	kept = secret_new(c.text, e);
+	if (!kept || oauth_keep(o, &c, NULL, NULL, e) < 0)
+		return -1;
+	secret_free(t->kept);
+	t->kept = take_ptr(kept);
+	return 0;
+}
+
+void oauth_token_not_kept(struct mcp_oauth *o, struct str record)
+{
+	if (o->token.kept && secret_is(o->token.kept, record))
+		secret_free(take_ptr(o->token.kept));
 }
 
 /* --- reading --- */
 
-static char *dup_text(const struct json_val *v, const char *key)
-{
-	struct str s = json_str(json_get(v, key));
-
-	return s.p ? strndup(s.p, s.n) : NULL;
-}
-
-/* The secret of that name; absent is no failure. */
-static int read_secret(const struct json_val *v, const char *key, struct secret **ret,
-		       struct err *e)
-{
-	struct str s = json_str(json_get(v, key));
-
-	*ret = s.p ? secret_new(s, e) : NULL;
-	return s.p && !*ret ? -1 : 0;
-}
-
 static int read_key(struct mcp_oauth *o, const struct json_val *v, struct oauth_token *t,
 		    struct err *e)
 {
-	struct str pem = json_str(json_get(v, "key"));
 	struct sign_key *key;
 
-	t->dpop = pem.p != NULL;
-	if (!pem.p)
-		return 0;
-	key = sign_key_read(pem, e);
-	if (!key)
+	if (oauth_record_key(v, "key", &key, e) < 0)
 		return -1;
+	t->dpop = key != NULL;
+	if (!key)
+		return 0;
 	sign_key_free(o->dpop_key);
 	o->dpop_key = key;
 	return 0;
@@ -160,13 +137,12 @@ static int read_token(struct mcp_oauth *o, const struct json_val *v, struct oaut
 	json_int64(json_get(v, "expires"), &t->expires);
 	json_int64(json_get(v, "asked"), &t->asked);
 	json_int64(json_get(v, "renew"), &t->renew);
-	t->wanted = dup_text(v, "wanted");
-	if (!t->wanted)
-		return err_set(e, ERR_LIMIT, "a kept token can't be read");
-	if (read_secret(v, "access", &t->access, e) < 0 ||
-	    read_secret(v, "refresh", &t->refresh, e) < 0)
+	if (oauth_record_text(v, "wanted", &t->wanted, e) < 0 ||
+	    oauth_record_secret(v, "access", &t->access, e) < 0 ||
+	    oauth_record_secret(v, "refresh", &t->refresh, e) < 0)
 		return -1;
-	if (!t->access || !oauth_is_opaque(secret_expose(t->access, "looked at"), OAUTH_TOKEN_MAX))
+	if (!t->wanted || !t->access ||
+	    !oauth_is_opaque(secret_expose(t->access, "looked at"), OAUTH_TOKEN_MAX))
 		return err_set(e, ERR_INVALID, "a kept token is none");
 	return read_key(o, v, t, e);
 }
@@ -200,7 +176,7 @@ static int load(struct mcp_oauth *o, char *issuer, char *resource, char *client,
 		return oauth_no_memory(e);
 	if (token_name(issuer, resource, client, &name, e) < 0)
 		return -1;
-	rc = get(o, &name, &d, e);
+	rc = oauth_kept(o, buf_str(&name), &d, &t->kept, e);
 	if (rc <= 0)
 		return rc;
 	return read_token(o, json_root(d), t, e) < 0 ? -1 : is_wanted(o, t);
@@ -231,27 +207,28 @@ int oauth_token_recall(struct mcp_oauth *o, struct err *e)
 {
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
 	AUTO(json_free) struct json_doc *d = NULL;
-	autofree char *metadata = NULL;
+	autofree char *metadata = NULL, *issuer = NULL, *resource = NULL, *client = NULL;
+	const struct json_val *v;
 	struct oauth_token t;
-	char *client;
 	int rc;
 
 	o->recalled = true;
 	if (server_name(o, &name, e) < 0)
 		return -1;
-	rc = get(o, &name, &d, e);
+	rc = oauth_kept(o, buf_str(&name), &d, NULL, e);
 	if (rc <= 0)
 		return rc;
-	metadata = dup_text(json_root(d), "metadata");
-	client = dup_text(json_root(d), "client");
-	if (is_other(o, client)) {
-		free(client);
+	v = json_root(d);
+	if (oauth_record_text(v, "metadata", &metadata, e) < 0 ||
+	    oauth_record_text(v, "issuer", &issuer, e) < 0 ||
+	    oauth_record_text(v, "resource", &resource, e) < 0 ||
+	    oauth_record_text(v, "client", &client, e) < 0)
+		return -1;
+	if (is_other(o, client))
 		return 0;
-	}
 	if (metadata && strlen(metadata) <= OAUTH_URL_MAX)
 		memcpy(o->challenge.resource_metadata, metadata, strlen(metadata) + 1);
-	rc = load(o, dup_text(json_root(d), "issuer"), dup_text(json_root(d), "resource"), client,
-		  &t, e);
+	rc = load(o, take_ptr(issuer), take_ptr(resource), take_ptr(client), &t, e);
 	if (rc > 0)
 		set(o, &t);
 	oauth_token_fini(&t);
@@ -267,7 +244,7 @@ int oauth_token_check_issuer(struct mcp_oauth *o, const char *client_id, struct 
 
 	if (server_name(o, &name, e) < 0)
 		return -1;
-	rc = get(o, &name, &d, e);
+	rc = oauth_kept(o, buf_str(&name), &d, NULL, e);
 	issuer = json_str(json_get(json_root(d), "issuer"));
 	if (rc <= 0 || !str_is(json_str(json_get(json_root(d), "client")), client_id) ||
 	    str_is(issuer, o->issuer.issuer))
@@ -302,6 +279,7 @@ int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oau
 		     struct err *e)
 {
 	bool again = origin == OAUTH_REFRESHED;
+	AUTO(secret_free) struct secret *was = NULL;
 	struct oauth_token t = { .origin = origin,
 				 .dpop = a->dpop,
 				 .asked = again ? o->token.asked : time(NULL) };
@@ -318,9 +296,12 @@ int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oau
 	t.refresh = take_ptr(a->refresh);
 	if (!t.refresh && again)
 		t.refresh = take_ptr(o->token.refresh);
+	if (again)
+		was = take_ptr(o->token.kept);
 	set_times(&t, a->expires_in);
 	set(o, &t);
-	if (put_token(o, e) < 0 || put_server(o, o->me->id, e) < 0) /* it is good all the same */
+	if (put_token(o, was, e) < 0 ||
+	    put_server(o, o->me->id, e) < 0) /* it is good all the same */
 		log_warn("a token could not be kept: %s", e->msg);
 	return 0;
 }
@@ -329,15 +310,24 @@ int oauth_token_drop_refresh(struct mcp_oauth *o, struct err *e)
 {
 	secret_free(take_ptr(o->token.refresh));
 	o->token.renew = 0;
-	return put_token(o, e);
+	return put_token(o, o->token.kept, e);
 }
 
-int oauth_token_forget(struct mcp_oauth *o, struct err *e)
+static int forget(struct mcp_oauth *o, const struct buf *name,
+		  void (*done)(void *owner, const struct err *e), void *owner, struct err *e)
+{
+	return oauth_keep(o, &(struct oauth_store_change){ .name = buf_str(name) }, done, owner, e);
+}
+
+/* The token goes last, so that what is told of it is told of what matters. */
+int oauth_token_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct err *e),
+		       void *owner, struct err *e)
 {
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX),
 			   server = BUF_INIT(OAUTH_STORE_NAME_MAX);
+	const struct oauth_token *t = &o->token;
 	struct oauth_token none = { .access = NULL };
-	int rc = 0;
+	bool is_there;
 
 	if (o->first_issuer)
 		free(take_ptr(o->given.issuer));
@@ -345,13 +335,26 @@ int oauth_token_forget(struct mcp_oauth *o, struct err *e)
 	o->logins_n = 0;
 	if (!o->recalled && oauth_token_recall(o, e) < 0)
 		return -1;
-	if (o->token.access &&
-	    (token_name(o->token.issuer, o->token.resource, o->token.client_id, &name, e) < 0 ||
-	     oauth_store_remove(oauth_store_of(o), buf_str(&name), e) < 0))
-		rc = -1;
-	set(o, &none);
+	is_there = t->access != NULL;
 	if (server_name(o, &server, e) < 0 ||
-	    oauth_store_remove(oauth_store_of(o), buf_str(&server), e) < 0)
-		rc = -1;
-	return rc;
+	    (is_there && token_name(t->issuer, t->resource, t->client_id, &name, e) < 0))
+		return -1;
+	set(o, &none);
+	if (!is_there)
+		return forget(o, &server, done, owner, e);
+	return forget(o, &server, NULL, NULL, e) < 0 ? -1 : forget(o, &name, done, owner, e);
+}
+
+void oauth_token_forget_client(struct mcp_oauth *o, const char *client_id)
+{
+	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX),
+			   end = BUF_INIT(OAUTH_STORE_NAME_MAX);
+	struct err e;
+
+	if (buf_addf(&name, &e, "token\n%s\n", o->issuer.issuer) < 0 ||
+	    buf_addf(&end, &e, "\n%s", client_id) < 0 ||
+	    oauth_keep(o,
+		       &(struct oauth_store_change){ .name = buf_str(&name), .end = buf_str(&end) },
+		       NULL, NULL, &e) < 0)
+		log_warn("tokens of no use could not be removed: %s", e.msg);
 }

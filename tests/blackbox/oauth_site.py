@@ -10,7 +10,9 @@ import base64
 import hashlib
 import json
 import os
+import resource
 import secrets
+import signal
 import subprocess
 import threading
 import time
@@ -346,13 +348,18 @@ class World:
         self.sites.append(Site())
         return self.sites[-1]
 
-    def run(self, **options):
-        """The lines that the client prints; nothing of it, and of its whole log, has a secret."""
+    def run(self, file_max=None, **options):
+        """The lines that the client prints; nothing of it, and of its whole log, has a secret. file_max: bytes of the
+        files that it may write, as if the disk were full behind them."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_max, file_max))
         options.setdefault('server', self.server.mcp)
         options.setdefault('redirect', 'http://127.0.0.1:1/callback')
         argv = [HOST] + [f'{k}={v}' for k, v in options.items() if v is not None]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_SECONDS,
-                              check=False, env={**os.environ, 'HOLT_LOG': 'debug'})
+                              check=False, env={**os.environ, 'HOLT_LOG': 'debug'},
+                              preexec_fn=None if file_max is None else limit)
         assert done.returncode == 0, done.stderr
         for secret in self.auth.secrets:
             assert secret not in done.stdout and secret not in done.stderr

@@ -1,5 +1,6 @@
 """OAuth of libmcp's client role against servers that do as they should, and servers that don't."""
 
+import fcntl
 import http.client
 import json
 import os
@@ -325,6 +326,69 @@ def test_two_processes_refresh_at_once(world, tmp_path):
     assert world.run(store=store) == [OK] and world.auth.count('/authorize') == 1
 
 
+def held(store):
+    """The lock of those who write."""
+    key = open(f'{store}/key', 'rb')
+    fcntl.flock(key, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return key
+
+
+def test_another_process_refreshes_while_a_refusal_is_written_down(world, tmp_path):
+    """What it has kept after we last looked is not undone."""
+    mine, others, lock = str(tmp_path / 'store'), str(tmp_path / 'others'), []
+    assert world.run(store=mine)[-1] == OK
+    world.auth.tokens.clear()
+    shutil.copytree(mine, others)
+    assert world.run(store=others) == [OK]
+
+    def refuse(q):
+        if not lock:
+            lock.append(held(mine))
+        return world.auth.token(q)
+
+    def meanwhile(q):
+        os.rename(f'{others}/tokens', f'{mine}/tokens')
+        lock[0].close()
+        return world.auth.authorize(q)
+    world.auth.on['/token'], world.auth.on['/authorize'] = refuse, meanwhile
+    world.auth.redirect_with = {'error': 'access_denied', 'code': None}
+    known = dict(world.auth.tokens)
+    world.auth.tokens.clear()  # what the other has is good, but not yet in sight
+    failed(world.run(store=mine), 'unauthorized', 'access_denied')
+    world.auth.tokens.update(known)
+    assert world.run(store=mine) == [OK] and world.auth.count('/authorize') == 2
+
+
+def test_store_that_another_process_holds(world, tmp_path):
+    """Nothing waits for it but what is written."""
+    store, served, lock = str(tmp_path / 'store'), world.server.serve, []
+    assert world.run(store=store, forget=1)[-1] == OK
+
+    def let_go(q):
+        answer = served(q)
+        if answer[0] == 200 and lock:
+            lock.pop().close()
+        return answer
+    world.server.on['/mcp'] = let_go
+    lock.append(held(store))
+    assert world.run(store=store)[-1] == OK and not lock
+    assert world.run(store=store) == [OK] and world.auth.count('/authorize') == 2
+
+
+def test_full_disk_under_the_store(world, tmp_path):
+    """A token is good all the same, what was kept stays, and who wants it gone is told that it is not."""
+    store = tmp_path / 'store'
+    assert world.run(store=str(store))[-1] == OK
+    world.auth.tokens.clear()
+    before = {path.name: path.read_bytes() for path in store.iterdir()}
+    assert world.run(store=str(store), file_max=len(before['tokens']) - 1, requests=2) == [OK, OK]
+    lines = world.run(store=str(store), file_max=0, forget=1)
+    assert lines[-1].startswith('error io_error write the token store')
+    assert {path.name: path.read_bytes() for path in store.iterdir()} == before
+    assert world.run(store=str(store), forget=1)[-1] == OK
+    assert (store / 'tokens').read_bytes() != before['tokens']
+
+
 def test_kept_token_is_used_at_once(world, tmp_path):
     store = str(tmp_path / 'store')
     assert world.run(store=store)[-1] == OK
@@ -385,6 +449,17 @@ def test_forgotten_client_registers_anew(world, tmp_path):
     world.auth.clients['another'] = {}  # so that the next one has a new name
     lines = world.run(store=store)
     assert lines[-1] == OK and world.auth.count('/register') == 2
+
+
+def test_store_does_not_grow_with_registrations(world, tmp_path):
+    store, sizes = str(tmp_path / 'store'), []
+    for n in range(5):
+        for of in (world.auth.tokens, world.auth.refreshes, world.auth.clients):
+            of.clear()
+        world.auth.clients.update({f'other-{i}': {} for i in range(n)})
+        assert world.run(store=store)[-1] == OK
+        sizes.append(os.path.getsize(f'{store}/tokens'))
+    assert world.auth.count('/register') == 5 and max(sizes) - min(sizes) < 100, sizes
 
 
 def test_more_scope(world):

@@ -56,12 +56,18 @@ static char location[16384];
 
 static void send_again(struct request *r);
 
+static void on_forgotten(void *owner, const struct err *e)
+{
+	if (e)
+		printf("error %s %s\n", err_info(e->code)->name, e->msg);
+}
+
 static void close_all(void)
 {
 	struct err e;
 
-	if (setup.forget && mcp_oauth_forget(oauth, &e) < 0)
-		printf("error %s %s\n", err_info(e.code)->name, e.msg);
+	if (setup.forget && mcp_oauth_forget(oauth, on_forgotten, NULL, &e) < 0)
+		on_forgotten(NULL, &e);
 	mcp_oauth_close(oauth, NULL, NULL);
 	http_client_close(web, NULL, NULL);
 }
@@ -212,7 +218,7 @@ static void on_browse(void *owner, const char *url)
 			 "http://127.0.0.1/callback?code=stolen&state=%s", "0123456789abcdef");
 		answer();
 	}
-	if (setup.forget_amid && mcp_oauth_forget(oauth, &e) < 0)
+	if (setup.forget_amid && mcp_oauth_forget(oauth, on_forgotten, NULL, &e) < 0)
 		printf("not forgotten: %s\n", e.msg);
 	else if (setup.give_up)
 		mcp_oauth_give_up(oauth);
@@ -254,7 +260,8 @@ static const char *on_assertion(void *owner, const char *audience)
 
 	if (strcmp(leave, "give_up") == 0)
 		mcp_oauth_give_up(oauth);
-	else if (strcmp(leave, "forget") == 0 && mcp_oauth_forget(oauth, &e) < 0)
+	else if (strcmp(leave, "forget") == 0 &&
+		 mcp_oauth_forget(oauth, on_forgotten, NULL, &e) < 0)
 		printf("not forgotten: %s\n", e.msg);
 	else if (strcmp(leave, "close") == 0)
 		close_all();

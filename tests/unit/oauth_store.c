@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 static char folder[64], inside[96];
@@ -44,11 +45,19 @@ static struct mcp_oauth_store *open_ok(void)
 	return s;
 }
 
+/* text NULL: it is removed. */
+static int change(struct mcp_oauth_store *s, const char *name, const char *text, struct err *e)
+{
+	struct oauth_store_change c = { .name = str_of(name), .text = str_of(text) };
+
+	return oauth_store_change(s, &c, e);
+}
+
 static void put(struct mcp_oauth_store *s, const char *name, const char *text)
 {
 	struct err e;
 
-	assert_int_equal(oauth_store_put(s, str_of(name), str_of(text), &e), 0);
+	assert_int_equal(change(s, name, text, &e), 1);
 }
 
 /* text NULL: it is not there. */
@@ -74,10 +83,52 @@ static void use(struct mcp_oauth_store *s)
 	check(s, "a", "another one, which is longer");
 	check(s, "b", "two");
 	check(s, "", "");
-	assert_int_equal(oauth_store_remove(s, str_of("a"), &e), 0);
-	assert_int_equal(oauth_store_remove(s, str_of("a"), &e), 0);
+	assert_int_equal(change(s, "a", NULL, &e), 1);
+	assert_int_equal(change(s, "a", NULL, &e), 0);
 	check(s, "a", NULL);
 	check(s, "b", "two");
+}
+
+/* What is there is compared and changed in one step. */
+static void use_compared(struct mcp_oauth_store *s)
+{
+	struct oauth_store_change c = { .name = STR_LIT("a"),
+					.text = STR_LIT("mine"),
+					.was = STR_LIT("one") };
+	struct err e;
+
+	assert_int_equal(oauth_store_change(s, &c, &e), 0);
+	check(s, "a", NULL);
+	put(s, "a", "another's");
+	assert_int_equal(oauth_store_change(s, &c, &e), 0);
+	check(s, "a", "another's");
+	put(s, "a", "one");
+	assert_int_equal(oauth_store_change(s, &c, &e), 1);
+	check(s, "a", "mine");
+	c.text = STR_NONE;
+	assert_int_equal(oauth_store_change(s, &c, &e), 0);
+	c.was = STR_LIT("mine");
+	assert_int_equal(oauth_store_change(s, &c, &e), 1);
+	check(s, "a", NULL);
+}
+
+static void use_ends(struct mcp_oauth_store *s)
+{
+	struct oauth_store_change c = { .name = STR_LIT("x\n"), .end = STR_LIT("\nold") };
+	struct err e;
+
+	put(s, "x\none\nold", "1");
+	put(s, "x\none\nnew", "2");
+	put(s, "x\ntwo\nold", "3");
+	put(s, "y\ntwo\nold", "4");
+	put(s, "x\nold", "5"); /* the end would have to begin before the name does */
+	assert_int_equal(oauth_store_change(s, &c, &e), 1);
+	assert_int_equal(oauth_store_change(s, &c, &e), 0);
+	check(s, "x\none\nold", NULL);
+	check(s, "x\none\nnew", "2");
+	check(s, "x\ntwo\nold", NULL);
+	check(s, "y\ntwo\nold", "4");
+	check(s, "x\nold", "5");
 }
 
 static void test_memory(void **state)
@@ -86,6 +137,8 @@ static void test_memory(void **state)
 	AUTO(mcp_oauth_store_free) struct mcp_oauth_store *s = mcp_oauth_store_new(&e);
 
 	use(s);
+	use_compared(s);
+	use_ends(s);
 }
 
 static void test_files(void **state)
@@ -94,6 +147,8 @@ static void test_files(void **state)
 	struct stat st;
 
 	use(s);
+	use_compared(s);
+	use_ends(s);
 	check(other, "b", "two");
 	put(other, "b", "three");
 	check(s, "b", "three");
@@ -163,8 +218,8 @@ static void check_refused(struct mcp_oauth_store *s, enum err_code code)
 	assert_int_equal(e.code, code);
 	assert_null(strstr(e.msg, "/tmp"));
 	assert_int_equal(oauth_store_get(s, str_of("a"), &to, &e), -1);
-	assert_int_equal(oauth_store_put(s, str_of("a"), str_of("new"), &e), -1);
-	assert_int_equal(oauth_store_remove(s, str_of("a"), &e), -1);
+	assert_int_equal(change(s, "a", "new", &e), -1);
+	assert_int_equal(change(s, "a", NULL, &e), -1);
 	after = slurp(file("tokens"), &m);
 	assert_true(str_eq((struct str){ before, n }, (struct str){ after, m }));
 }
@@ -240,21 +295,70 @@ static void test_bounds(void **state)
 {
 	struct err e;
 	AUTO(mcp_oauth_store_free) struct mcp_oauth_store *s = mcp_oauth_store_new(&e);
-	autofree char *big = calloc(1, OAUTH_STORE_TEXT_MAX + 1);
+	autofree char *big = calloc(1, OAUTH_STORE_TEXT_MAX + 2);
 	char name[32];
 
 	memset(big, 'x', OAUTH_STORE_TEXT_MAX + 1);
-	assert_int_equal(
-		oauth_store_put(s, str_of("a"), (struct str){ big, OAUTH_STORE_TEXT_MAX + 1 }, &e),
-		-1);
+	assert_int_equal(change(s, "a", big, &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);
 	for (unsigned i = 0; i < OAUTH_STORE_ENTRIES; i++) {
 		snprintf(name, sizeof(name), "%u", i);
 		put(s, name, "x");
 	}
-	assert_int_equal(oauth_store_put(s, str_of("one more"), str_of("x"), &e), -1);
+	assert_int_equal(change(s, "one more", "x", &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);
 	put(s, "7", "in place of the old one");
+}
+
+/* What a login can bring again goes for what it has brought now, the oldest first; nothing else goes. */
+static void test_makes_room(void **state)
+{
+	struct err e;
+	AUTO(mcp_oauth_store_free) struct mcp_oauth_store *s = mcp_oauth_store_new(&e);
+	autofree char *big = calloc(1, OAUTH_STORE_TEXT_MAX + 1);
+	char name[32];
+
+	put(s, "server\na", "x");
+	put(s, "token\na", "x");
+	put(s, "client\nb", "x");
+	put(s, "token\na", "written again");
+	for (unsigned i = 3; i < OAUTH_STORE_ENTRIES; i++) {
+		snprintf(name, sizeof(name), "token\n%u", i);
+		put(s, name, "x");
+	}
+	put(s, "token\none more", "x");
+	check(s, "server\na", "x");
+	check(s, "token\na", "written again");
+	check(s, "client\nb", NULL);
+	put(s, "server\nb", "x");
+	check(s, "token\na", NULL);
+	memset(big, 'x', OAUTH_STORE_TEXT_MAX);
+	for (unsigned i = 0; i < OAUTH_STORE_BYTES_MAX / OAUTH_STORE_TEXT_MAX; i++) {
+		snprintf(name, sizeof(name), "token\nbig %u", i);
+		put(s, name, big);
+	}
+	check(s, "token\n3", NULL);
+	check(s, "token\nbig 0", NULL);
+	check(s, name, big);
+	check(s, "server\na", "x");
+}
+
+/* Whoever holds the lock and does not go on is told of, and keeps nobody from reading. */
+static void test_held(void **state)
+{
+	AUTO(mcp_oauth_store_free) struct mcp_oauth_store *s = open_ok();
+	autoclose int key = open(file("key"), O_RDONLY | O_CLOEXEC);
+	struct err e = ERR_INIT;
+
+	put(s, "a", "x");
+	assert_int_equal(flock(key, LOCK_EX), 0);
+	check(s, "a", "x");
+	mcp_oauth_store_free(open_ok());
+	assert_int_equal(change(s, "a", "y", &e), -1);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	check(s, "a", "x");
+	assert_int_equal(flock(key, LOCK_UN), 0);
+	put(s, "a", "y");
 }
 
 /* What was there is still there. */
@@ -265,7 +369,7 @@ static void test_without_memory(void **state)
 
 	put(s, "a", "before");
 	for (unsigned n = 0; alloc_fail_next(&n);) {
-		if (oauth_store_put(s, str_of("a"), str_of("after"), &e) < 0)
+		if (change(s, "a", "after", &e) < 0)
 			assert_int_equal(e.code, ERR_LIMIT);
 	}
 	check(s, "a", "after");
@@ -278,6 +382,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_makes_room),
 		FILES(test_files),
 		FILES(test_again),
 		FILES(test_nothing_readable),
@@ -285,6 +390,7 @@ int main(void)
 		FILES(test_other_key),
 		FILES(test_open_to_others),
 		FILES(test_links),
+		FILES(test_held),
 		FILES(test_without_memory),
 	};
 

@@ -78,3 +78,10 @@ ERR_ROW(METHOD, "method_not_allowed", -32603, 405, 125, false,
 	"Use one of the methods that the cause and the Allow header name.")
 ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32603, 415, 125, false,
 	"Send JSON in UTF-8, and the header \"Content-Type: application/json\" with it.")
+
+/* ---- of the client's role only ------------------------------------------------------------- */
+
+ERR_ROW(LOGIN, "login_required", -32603, 502, 125, false,
+	"The server that was called lets nobody in without a log-in: have a person log in to it "
+	"(`holt mcp discover --url URL` at a terminal asks for it), or give it a token or client id "
+	"that it takes.")

@@ -225,7 +225,7 @@ static int take_nonce(struct mcp_oauth *o, const struct oauth_challenge *c, stru
 	if (!o->token.dpop)
 		return 0;
 	if (!oauth_dpop_nonce(o->nonce_server, nonce))
-		return err_set(e, ERR_UNAUTHORIZED,
+		return err_set(e, ERR_LOGIN,
 			       "the server wants a nonce and gives none that it takes");
 	return 1;
 }
@@ -258,7 +258,7 @@ static int check_worth(struct mcp_oauth *o, const struct oauth_challenge *c, boo
 			"the server wants a scope that was asked for and not granted: %.150s",
 			said[0] ? said : "it does not say which");
 	if (!more && is_hopeless(o))
-		return err_set(e, ERR_UNAUTHORIZED,
+		return err_set(e, ERR_LOGIN,
 			       "the server refuses the token that was just issued for it");
 	return 0;
 }
@@ -284,7 +284,7 @@ static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int sta
 	oauth_challenge_read(challenge, o->token.dpop, &c);
 	more = strcmp(c.error, "insufficient_scope") == 0;
 	if (ask->tries > (more ? STEPS_MAX : TRIES_MAX))
-		return err_set(e, ERR_UNAUTHORIZED, "the server refused it %u times", ask->tries);
+		return err_set(e, ERR_LOGIN, "the server refused it %u times", ask->tries);
 	rc = take_nonce(o, &c, nonce, e);
 	if (rc != 0)
 		return rc;

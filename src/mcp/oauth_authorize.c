@@ -106,7 +106,7 @@ int oauth_authorize_read(struct mcp_oauth *o, const struct oauth_redirect *r, bo
 	if (check_issuer(o, r->iss, e) < 0)
 		return -1;
 	if (r->error[0])
-		return err_set(e, ERR_UNAUTHORIZED, "the login was refused: %s", r->error);
+		return err_set(e, ERR_LOGIN, "the login was refused: %s", r->error);
 	if (!oauth_is_opaque(str_of(r->code), OAUTH_CODE_MAX))
 		return err_set(e, ERR_INVALID, "the login brought no code");
 	o->code = secret_new(str_of(r->code), e);

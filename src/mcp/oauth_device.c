@@ -35,7 +35,7 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 			return;
 	} else {
 		oauth_refusal_read(a->body, word);
-		err_set(&e, ERR_UNAUTHORIZED, "the device endpoint refused: %s (HTTP %d)",
+		err_set(&e, ERR_LOGIN, "the device endpoint refused: %s (HTTP %d)",
 			word[0] ? word : "no reason given", a->status);
 	}
 	oauth_flow_failed(o, &e);

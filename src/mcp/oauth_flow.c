@@ -141,7 +141,7 @@ static int check_logins(struct mcp_oauth *o, struct err *e)
 	o->counts = is_by_person(o) || !o->token.expires || o->token.expires > time(NULL);
 	if (!o->counts || o->logins_n < OAUTH_LOGINS_MAX || clock_ms() - first >= OAUTH_LOGINS_MS)
 		return 0;
-	return err_set(e, ERR_UNAUTHORIZED,
+	return err_set(e, ERR_LOGIN,
 		       "the server has had %d logins within %d minutes and wants another one",
 		       OAUTH_LOGINS_MAX, OAUTH_LOGINS_MS / 60000);
 }
@@ -174,7 +174,7 @@ static int get_assertion(struct mcp_oauth *o, struct err *e)
 		return 1;
 	oauth_authorize_end(o);
 	if (!text || !oauth_is_opaque(str_of(text), OAUTH_TOKEN_MAX))
-		return err_set(e, ERR_UNAUTHORIZED, "there is no identity to show to %.120s",
+		return err_set(e, ERR_LOGIN, "there is no identity to show to %.120s",
 			       o->issuer.issuer);
 	o->code = secret_new(str_of(text), e);
 	return o->code ? 0 : -1;
@@ -416,7 +416,7 @@ static int refused(struct mcp_oauth *o, const char *word, struct err *e)
 		o->registered_anew = true;
 		return oauth_register_forget(o, e) < 0 ? -1 : acquire(o, e);
 	}
-	return err_set(e, ERR_UNAUTHORIZED, "the authorization server refused: %s", word);
+	return err_set(e, ERR_LOGIN, "the authorization server refused: %s", word);
 }
 
 void oauth_flow_refused(struct mcp_oauth *o, const char *word)

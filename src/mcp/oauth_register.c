@@ -141,7 +141,7 @@ static int ask_person(struct mcp_oauth *o, struct err *e)
 	if (!o->opt.handler || !o->opt.handler->want_client)
 		return e->code
 			     ? -1
-			     : err_set(e, ERR_UNAUTHORIZED,
+			     : err_set(e, ERR_LOGIN,
 				       "the authorization server %.120s registers nobody by itself: a "
 				       "client id of it is needed",
 				       o->issuer.issuer);
@@ -238,7 +238,7 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 		return;
 	}
 	oauth_refusal_read(a->body, word);
-	err_set(&e, ERR_UNAUTHORIZED, "the authorization server does not register us: %s (HTTP %d)",
+	err_set(&e, ERR_LOGIN, "the authorization server does not register us: %s (HTTP %d)",
 		word[0] ? word : "no reason given", a->status);
 	if (ask_person(o, &e) < 0)
 		oauth_flow_failed(o, &e);

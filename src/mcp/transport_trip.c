@@ -93,7 +93,7 @@ static const struct {
 	const char *why;
 } meanings[] = {
 	{ 300, 399, ERR_TRANSPORT, ": it is elsewhere, and redirects are not followed" },
-	{ 401, 401, ERR_UNAUTHORIZED, ": it does not know who asks, or the token is wrong" },
+	{ 401, 401, ERR_LOGIN, ": it does not know who asks, or the token is wrong" },
 	{ 403, 403, ERR_DENIED, ": who asks may not do that" },
 	{ 404, 404, ERR_TRANSPORT, ": there is nothing at that address" },
 	{ 413, 413, ERR_TOO_LARGE, ": the message is too large for it" },

@@ -155,7 +155,7 @@ def test_person_is_asked_for_a_client_id(world, refuses):
         del world.auth.meta['registration_endpoint']
     lines = world.run(say='typed-in')
     assert lines[0] == f'want {world.auth.url}' and lines[-1] == OK
-    failed(world.run(), 'unauthorized', 'invalid_redirect_uri' if refuses else 'client id')
+    failed(world.run(), 'login_required', 'invalid_redirect_uri' if refuses else 'client id')
 
 
 def test_person_gives_a_private_key(world, tmp_path):
@@ -198,9 +198,9 @@ def test_enterprise(world):
 def test_workload(world):
     world.auth.clients['me'] = {}
     assert world.run(grant='workload', client_id='me', word=world.auth.new('jwt'))[-1] == OK
-    failed(world.run(grant='workload', client_id='me', word='forged'), 'unauthorized', 'invalid_grant')
+    failed(world.run(grant='workload', client_id='me', word='forged'), 'login_required', 'invalid_grant')
     assert world.auth.count('/token') == 2  # it is not tried again
-    failed(world.run(grant='workload', client_id='me'), 'unauthorized', 'identity')
+    failed(world.run(grant='workload', client_id='me'), 'login_required', 'identity')
 
 
 def test_device(world):
@@ -210,7 +210,7 @@ def test_device(world):
     assert lines == [f'device {world.auth.url}/go WDJB-MJHT 60', 'settled ok', OK]
     world.auth.on['/token'] = lambda q: (400, {}, {'error': 'access_denied'})
     lines = world.run(grant='device', person_ms=30000)
-    failed(lines, 'unauthorized', 'access_denied')
+    failed(lines, 'login_required', 'access_denied')
     assert lines[0].endswith(' 30')  # that is how long it is waited for
 
 
@@ -354,7 +354,7 @@ def test_another_process_refreshes_while_a_refusal_is_written_down(world, tmp_pa
     world.auth.redirect_with = {'error': 'access_denied', 'code': None}
     known = dict(world.auth.tokens)
     world.auth.tokens.clear()  # what the other has is good, but not yet in sight
-    failed(world.run(store=mine), 'unauthorized', 'access_denied')
+    failed(world.run(store=mine), 'login_required', 'access_denied')
     world.auth.tokens.update(known)
     assert world.run(store=mine) == [OK] and world.auth.count('/authorize') == 2
 
@@ -607,7 +607,7 @@ def test_dpop_with_what_all_of_them_have(world, where):
     world.auth.on['/token'] = token
     for algs, alg in ((['EdDSA', 'x'], 'EdDSA'), (['ES256', 'EdDSA'], 'ES256')):
         has(*algs)
-        failed(world.run(), 'unauthorized')
+        failed(world.run(), 'login_required')
         assert used.pop() == alg
     world.auth.on['/token'] = world.auth.token
     has('RS512')
@@ -685,7 +685,7 @@ def test_dpop_nonce_for_ever(world):
     with_dpop(world)
     count = iter(range(1000))
     world.auth.on['/token'] = lambda q: (400, {'DPoP-Nonce': f'n{next(count)}'}, {'error': 'use_dpop_nonce'})
-    failed(world.run(), 'unauthorized', 'use_dpop_nonce')
+    failed(world.run(), 'login_required', 'use_dpop_nonce')
     assert next(count) < 8
     world.auth.on['/token'] = world.auth.token
 
@@ -693,10 +693,10 @@ def test_dpop_nonce_for_ever(world):
         return 401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"', 'DPoP-Nonce': f'n{next(count)}'}, {}
     first = world.server.serve
     world.server.on['/mcp'] = lambda q: again(q) if q.headers.get('Authorization') else first(q)
-    failed(world.run(), 'unauthorized')
+    failed(world.run(), 'login_required')
     world.server.on['/mcp'] = lambda q: (401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"'}, {}) \
         if q.headers.get('Authorization') else first(q)
-    failed(world.run(), 'unauthorized', 'nonce')
+    failed(world.run(), 'login_required', 'nonce')
     assert next(count) < 30
 
 
@@ -775,7 +775,7 @@ def test_no_pkce(world, methods):
 
 @pytest.mark.parametrize('back, code', [
     ({'iss': 'https://evil.example'}, 'denied'), ({'iss': '+/'}, 'denied'), ({'iss': None}, 'denied'),
-    ({'code': None}, 'invalid_arguments'), ({'error': 'access_denied', 'code': None}, 'unauthorized'),
+    ({'code': None}, 'invalid_arguments'), ({'error': 'access_denied', 'code': None}, 'login_required'),
     ({'error': 'access_denied', 'iss': 'https://evil.example'}, 'denied')])
 def test_redirect_of_another(world, back, code):
     world.auth.redirect_with = {k: v and v.replace('+', world.auth.url) for k, v in back.items()}
@@ -866,7 +866,7 @@ def test_server_without_tls_gets_no_token(world, tmp_path):
 def test_refusals_for_ever(world):
     world.server.on['/mcp'] = lambda q: world.server.refuse(401)
     lines = world.run(requests=5)
-    assert all(line.startswith('error unauthorized') for line in lines if line.startswith('error'))
+    assert all(line.startswith('error login_required') for line in lines if line.startswith('error'))
     assert sum(line.startswith('error') for line in lines) == 5 and world.auth.count('/authorize') == 1
 
 
@@ -887,7 +887,7 @@ def test_token_that_is_good_once(world, renews):
     else:
         failed_ones = [line for line in lines if line.startswith('error')]
         assert lines.count(OK) == world.auth.count('/authorize') == 5 and len(failed_ones) == 2
-        assert all(line.startswith('error unauthorized the server has had 5 logins') for line in failed_ones)
+        assert all(line.startswith('error login_required the server has had 5 logins') for line in failed_ones)
 
 
 def test_tokens_of_a_second(world):
@@ -919,10 +919,10 @@ def test_want_of_scope_for_ever(world):
         if served(q)[0] == 200 else served(q)
     world.server.needs = []
     before = world.auth.count('/authorize')
-    failed(world.run(), 'unauthorized')
+    failed(world.run(), 'login_required')
     assert next(count) < 10 and world.auth.count('/authorize') - before <= 3
     before = world.auth.count('/authorize')
-    failed(world.run(requests=4), 'unauthorized')
+    failed(world.run(requests=4), 'login_required')
     assert world.auth.count('/authorize') - before == 5
 
 

@@ -260,7 +260,7 @@ def test_an_endpoint_elsewhere(host, hostile_http, endpoint, code):
 
 
 @pytest.mark.parametrize('status, code, word', [
-    ('401 Unauthorized', 'unauthorized', '401'), ('403 Forbidden', 'denied', '403'),
+    ('401 Unauthorized', 'login_required', '401'), ('403 Forbidden', 'denied', '403'),
     ('404 Not Found', 'transport_failed', '404'), ('503 Service Unavailable', 'limit_exceeded', '503'),
     ('307 Temporary Redirect', 'transport_failed', 'redirect')])
 def test_what_is_no_server(host, hostile_http, status, code, word):

@@ -72,7 +72,7 @@ def bad(host, hostile_http, everything, request):
     ('a wrong length', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: -1\r\n\r\n', None),
     ('gzip', lambda r: reply(body=gzip.compress(b'x' * 100 * MIB), Content_Encoding='gzip'), 'invalid_arguments'),
     ('gzip of events', lambda r: events(Content_Encoding='gzip') + gzip.compress(b'\n' * 100 * MIB), 'invalid_arguments'),
-    ('403', lambda r: reply('403 Forbidden', '{}'), 'denied'), ('401', lambda r: reply('401 Unauthorized'), 'unauthorized'),
+    ('403', lambda r: reply('403 Forbidden', '{}'), 'denied'), ('401', lambda r: reply('401 Unauthorized'), 'login_required'),
     ('403 in JSON', lambda r: error(r, -32000, status='403 Forbidden'), 'denied'),
     ('413', lambda r: reply('413 Too Large'), 'too_large'), ('429', lambda r: reply('429 Slow Down'), 'limit_exceeded'),
 ], ids=lambda v: v if isinstance(v, str) and ' ' in v else None)
@@ -538,7 +538,7 @@ def test_events_that_are_no_messages(old):
 
 
 @pytest.mark.parametrize('status, code', [('500 Oops', 'transport_failed'), ('404 Not Found', 'transport_failed'),
-                                          ('401 Unauthorized', 'unauthorized'), ('307 Elsewhere', 'transport_failed')])
+                                          ('401 Unauthorized', 'login_required'), ('307 Elsewhere', 'transport_failed')])
 def test_a_post_that_is_refused(old, status, code):
     link = old(lambda r: reply(status, Location='http://169.254.169.254/'), lambda m: [])
     assert link.call('now')['error'] == code

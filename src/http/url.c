@@ -1,13 +1,11 @@
 #include "http/url.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <strings.h>
 
 #include "base/mem.h"
-#include "http/address.h"
 
 static void url_free(CURLU *u)
 {
@@ -106,22 +104,4 @@ bool http_url_same_origin(const char *a, const char *b)
 	autofree char *x = http_url_origin(a), *y = http_url_origin(b);
 
 	return x && y && strcmp(x, y) == 0;
-}
-
-bool http_url_is_loopback(const char *url)
-{
-	AUTO(url_free) CURLU *u = parse(url);
-	AUTO(part_free) char *host = u ? part(u, CURLUPART_HOST, 0) : NULL;
-	struct sockaddr_in four = { .sin_family = AF_INET };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
-	size_t n = host ? strlen(host) : 0;
-
-	if (n > 2 && host[0] == '[') {
-		host[n - 1] = '\0';
-		return inet_pton(AF_INET6, host + 1, &six.sin6_addr) == 1 &&
-		       http_address_loopback((struct sockaddr *)&six);
-	}
-	if (host && inet_pton(AF_INET, host, &four.sin_addr) == 1)
-		return http_address_loopback((struct sockaddr *)&four);
-	return host && strcasecmp(host, "localhost") == 0;
 }

@@ -18,6 +18,3 @@ char *http_url_origin(const char *url) MUST_USE;
 
 /* Scheme, host and port are the same (RFC 6454). */
 bool http_url_same_origin(const char *a, const char *b);
-
-/* Its host is an address of loopback, or localhost, which no resolver may take elsewhere (RFC 6761). */
-bool http_url_is_loopback(const char *url);

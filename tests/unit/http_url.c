@@ -61,39 +61,11 @@ static void origins(void **state)
 	}
 }
 
-static const struct {
-	const char *url;
-	bool loopback;
-} hosts[] = {
-	{ "http://127.0.0.1:1/x", true },
-	{ "http://127.9.9.9/", true },
-	{ "http://0x7f000001/", true }, /* read as connected to */
-	{ "http://[::1]:1/", true },
-	{ "http://localhost/", true },
-	{ "https://LOCALHOST:1/", true },
-	{ "http://localhost.example/", false },
-	{ "http://127.0.0.1.example/", false },
-	{ "http://127.0.0.1@example/", false },
-	{ "http://[::ffff:127.0.0.1]/", false },
-	{ "http://[::2]/", false },
-	{ "http://10.0.0.1/", false },
-	{ "ws://127.0.0.1/", false },
-	{ "127.0.0.1", false },
-	{ "", false },
-};
-
-static void loopback(void **state)
-{
-	for (size_t i = 0; i < ARRAY_LEN(hosts); i++)
-		ROW_CHECK(http_url_is_loopback(hosts[i].url) == hosts[i].loopback, hosts[i].url);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refs),
 		cmocka_unit_test(origins),
-		cmocka_unit_test(loopback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

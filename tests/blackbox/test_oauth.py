@@ -13,7 +13,7 @@ import urllib.parse
 
 import pytest
 
-from oauth_site import Site, World, jwt_parts
+from oauth_site import HOST, Site, World, jwt_parts
 
 ID_TOKEN = 'id-token-of-the-user'
 OK = 'response 200'
@@ -387,6 +387,54 @@ def test_full_disk_under_the_store(world, tmp_path):
     assert {path.name: path.read_bytes() for path in store.iterdir()} == before
     assert world.run(store=str(store), forget=1)[-1] == OK
     assert (store / 'tokens').read_bytes() != before['tokens']
+
+
+def memory_of(pid):
+    """All that a process may write."""
+    with open(f'/proc/{pid}/maps', encoding='ascii') as maps, open(f'/proc/{pid}/mem', 'rb', buffering=0) as mem:
+        for line in maps:
+            span, rights = line.split()[:2]
+            start, end = (int(x, 16) for x in span.split('-'))
+            if rights.startswith('rw'):
+                mem.seek(start)
+                yield mem.read(end - start)
+
+
+def ended_memory(world, store, **env):
+    """Of a client that has logged in, kept all and closed all."""
+    with open(HOST, 'rb') as f:
+        if b'__asan_init' in f.read():
+            pytest.skip('ASan keeps what is freed, and terabytes of its own')
+    options = {'server': world.server.mcp, 'redirect': 'http://127.0.0.1:1/callback', 'store': store, 'linger': 1}
+    with subprocess.Popen([HOST] + [f'{k}={v}' for k, v in options.items()], stdin=subprocess.PIPE, text=True,
+                          stdout=subprocess.PIPE, env={**os.environ, 'LD_BIND_NOW': '1', **env}) as p:
+        lines = list(iter(p.stdout.readline, 'gone\n'))
+        memory = b'\0'.join(memory_of(p.pid))
+        p.stdin.close()
+    assert OK + '\n' in lines and p.returncode == 0
+    assert world.server.mcp.encode() in memory  # what is there is found
+    return memory
+
+
+def test_secrets_are_gone_from_memory(world, tmp_path):
+    """No copy is left of which the program knows. What is freed, the C library overwrites here: libcurl and GnuTLS leave
+    theirs behind. LD_BIND_NOW, since what finds functions when they are first called saves registers on the stack."""
+    world.auth.meta['token_endpoint_auth_methods_supported'] = ['client_secret_post']
+    memory = ended_memory(world, tmp_path / 'store', MALLOC_PERTURB_='165',
+                          GLIBC_TUNABLES='glibc.malloc.tcache_count=0')
+    assert len(world.auth.secrets) == 5
+    assert not [secret for secret in world.auth.secrets if secret.encode() in memory]
+    assert (tmp_path / 'store' / 'key').read_bytes() not in memory
+
+
+def test_what_is_freed_was_wiped(world, tmp_path):
+    """What only we write: records of the store, which are not in anything that libcurl has seen."""
+    with_dpop(world)
+    world.auth.meta['token_endpoint_auth_methods_supported'] = ['client_secret_post']
+    memory = ended_memory(world, tmp_path / 'store')
+    records = [f'"{name}":"{secret}' for name in ('access', 'refresh', 'secret') for secret in world.auth.secrets]
+    assert not [record for record in records if record.encode() in memory]
+    assert (tmp_path / 'store' / 'key').read_bytes() not in memory
 
 
 def test_kept_token_is_used_at_once(world, tmp_path):

@@ -6,7 +6,7 @@
  *
  * Names are those of the options; the others are in struct setup. Prints a line for each thing that happens:
  *
- *	browse URL | device URL CODE SECONDS | want ISSUER | settled ok|CODE | response STATUS | error CODE MESSAGE
+ *	browse URL | device URL CODE SECONDS | want ISSUER | gone | settled ok|CODE | response STATUS | error CODE MESSAGE
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +38,7 @@ static struct {
 	bool give_up; /* the person will not */
 	bool forget; /* at the end */
 	bool forget_amid; /* when the browser is out */
+	bool linger; /* until standard input ends, when all is closed */
 	const char *leave; /* when a word is asked for: "give_up", "forget", "close" */
 	const char *say; /* the person's client id */
 	const char *say_key, *say_method; /* and what it is proven with */
@@ -326,6 +327,7 @@ static const struct {
 	{ .name = "give_up", .flag = &setup.give_up },
 	{ .name = "forget", .flag = &setup.forget },
 	{ .name = "forget_amid", .flag = &setup.forget_amid },
+	{ .name = "linger", .flag = &setup.linger },
 };
 
 static void set(const char *name, const char *value)
@@ -385,5 +387,12 @@ int main(int argc, char **argv)
 	next();
 	uv_run(&loop, UV_RUN_DEFAULT);
 	mcp_oauth_store_free(store);
+	explicit_bzero(location, sizeof(location)); /* of the browser */
+	if (setup.linger) {
+		puts("gone");
+		fflush(stdout);
+		while (getchar() != EOF)
+			;
+	}
 	return uv_loop_close(&loop) < 0;
 }

@@ -191,6 +191,8 @@ static void end_lost(struct post *p)
 static void on_timer(uv_timer_t *timer)
 {
 	struct post *p = timer->data;
+	struct mcp_fetch *f = p->f;
+	bool opens = p == f->initialized;
 
 	if (p->state == RESUMING && p->generation > 0 &&
 	    (!p->f->session || p->generation != p->f->generation)) {
@@ -202,10 +204,13 @@ static void on_timer(uv_timer_t *timer)
 		fail(p, &p->why);
 	if (!leave(p))
 		return;
-	if (p->state == RESUMING)
+	if (p->state == RESUMING) {
 		mcp_post_start(p);
-	else
-		mcp_post_free(p);
+		return;
+	}
+	mcp_post_free(p);
+	if (opens && !f->closing)
+		mcp_fetch_initialized(f, true);
 }
 
 static uint64_t retry_ms(const struct post *p)
@@ -340,12 +345,13 @@ static void on_end(void *owner, struct mcp_trip *t, struct str text, const struc
 }
 
 /* What needs no answer has all that it needs; the rest is waited for only so that its connection can be used
- * again. */
+ * again. What waits for notifications/initialized waits for that too where there should be no rest: the stream is
+ * to be opened before the first request, and finds a connection that stands. */
 static void be_taken(struct post *p)
 {
 	p->state = DONE;
 	uv_timer_start(&p->timer, on_timer, LINGER_MS, 0);
-	if (p == p->f->initialized)
+	if (p == p->f->initialized && p->status == 200)
 		mcp_fetch_initialized(p->f, true);
 }
 

@@ -210,12 +210,14 @@ static void wire_lost(struct mcp_link *l, const struct err *e)
 static void on_probe_late(uv_timer_t *timer)
 {
 	struct mcp_link *l = timer->data;
+	uint64_t silent;
 	struct err e;
 
 	if (mcp_link_is_ready(l) || !l->first)
 		return;
-	if (l->base.asking > 0) { /* not of the server's silence */
-		uv_timer_start(timer, on_probe_late, l->t.probe_ms, 0);
+	silent = l->base.asking > 0 ? 0 : uv_now(l->loop) - l->base.went_ms;
+	if (silent < l->t.probe_ms) { /* it answered, and a person was asked or still is */
+		uv_timer_start(timer, on_probe_late, l->t.probe_ms - silent, 0);
 		return;
 	}
 	l->silent = true;

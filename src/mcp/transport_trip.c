@@ -293,6 +293,7 @@ static void go(struct mcp_trip *t, const struct http_header *extra, size_t extra
 	spec.n_headers = add(all, spec.n_headers, t->b->headers, t->b->headers_n);
 	spec.n_headers = add(all, spec.n_headers, extra, extra_n);
 	t->status = 0;
+	t->b->went_ms = uv_now(t->b->soon.loop);
 	if (spec.n_headers == HEADERS_MAX)
 		err_set(&e, ERR_INVALID, "more than %d headers", HEADERS_MAX - 1);
 	else

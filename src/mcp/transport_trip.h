@@ -23,6 +23,7 @@ struct mcp_trip_base {
 	struct budget *memory; /* what is kept of answers counts there */
 	/* So many trips wait for what authorizes them: a person may be asked. */
 	unsigned asking;
+	uint64_t went_ms; /* the loop's time when the last one went to the server */
 	/* Trips that have yet to ask for it, oldest first, in the loop's next turn. */
 	struct mcp_trip *first, **end;
 	unsigned waiting;

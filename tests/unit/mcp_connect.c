@@ -2,6 +2,8 @@
  * is left. The peers are programs that end, and an address at which nobody is. And what authorizes requests, and
  * closes the link while it is asked. */
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "alloc_fail.h"
 #include "mcp/transport_blocking.h"
@@ -288,7 +290,7 @@ static struct mcp_sync *connect_to_script(const char *then)
 		"read -r a; printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":"
 		"\"2025-11-25\",\"capabilities\":{},\"serverInfo\":{}}}\\n' "
 		"\"$(echo \"$a\" | sed 's/.*\"id\":\\([0-9]*\\).*/\\1/')\"; read -r b; ";
-	char script[sizeof(begin) + 64];
+	char script[sizeof(begin) + 128];
 	const char *const argv[] = { "/bin/sh", "-c", script, NULL };
 	const struct mcp_target t = { .argv = argv, .only = { MCP_WIRE_STDIO, MCP_LEGACY } };
 	const struct mcp_client_options o = { .name = "test", .version = "1" };
@@ -302,12 +304,22 @@ static struct mcp_sync *connect_to_script(const char *then)
 	return s;
 }
 
-/* Returns long before the time that it was given. */
+/* Returns long before the time that it was given. The server ends when it is told to: one that ends by itself may be
+ * gone before there is a conversation to wait for. */
 static void waiting_ends_with_the_conversation(void **state)
 {
-	struct mcp_sync *s = connect_to_script("exit 0");
+	char folder[] = "/tmp/holt-test-XXXXXX", fifo[64], then[128];
 	struct err e = ERR_INIT;
+	struct mcp_sync *s;
 
+	assert_non_null(mkdtemp(folder));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	snprintf(then, sizeof(then), "cat %s; exit 0", fifo);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	s = connect_to_script(then);
+	close(open(fifo, O_WRONLY));
+	unlink(fifo);
+	rmdir(folder);
 	assert_int_equal(mcp_sync_wait(s, 24 * 3600 * 1000, &e), -1);
 	assert_int_equal(e.code, ERR_TRANSPORT);
 	assert_int_equal(mcp_sync_wait(s, 24 * 3600 * 1000, &e), -1);

@@ -679,6 +679,15 @@ size_t fds_of(pid_t pid)
 	return host_fds(pid);
 }
 
+void assert_fds(pid_t pid, size_t n)
+{
+	for (int i = 0; fds_of(pid) > n; i++) {
+		if (i == 1000)
+			fail_msg("process %d has %zu descriptors, not %zu", pid, fds_of(pid), n);
+		wait_ms(10);
+	}
+}
+
 static void release_host_dir(void *what)
 {
 	host_remove(what);

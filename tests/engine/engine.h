@@ -134,6 +134,8 @@ pid_t warden_if_any(void); /* 0: none at the moment */
 size_t init_pids(pid_t *ret_pids, size_t max);
 /* Descriptors of a process; 0 where that can't be seen. */
 size_t fds_of(pid_t pid);
+/* It comes to have no more than n: when those were counted it may have had one open for a moment. */
+void assert_fds(pid_t pid, size_t n);
 /* A new directory on the host for one test, mode 0755; removed with what is in it afterwards. */
 const char *host_dir(void);
 void host_file(const char *path, const char *text, mode_t mode);

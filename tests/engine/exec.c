@@ -519,9 +519,9 @@ static void test_no_leak(void **state)
 
 		assert_int_equal(r->err.code, x == &good ? 0 : ERR_COMMAND_NOT_FOUND);
 	}
-	assert_int_equal(fds_of(getpid()), ours);
-	assert_int_equal(fds_of(warden_pid()), wardens);
-	assert_int_equal(fds_of(init), inits);
+	assert_fds(getpid(), ours);
+	assert_fds(warden_pid(), wardens);
+	assert_fds(init, inits);
 	/* what a program sees of descriptors is its own three, and the one that looks */
 	assert_string_equal(sh(sb, "ls /proc/self/fd | tr '\\n' ' '"), "0 1 2 3 ");
 }

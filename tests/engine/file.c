@@ -471,7 +471,7 @@ static void test_no_leak(void **state)
 		filed(list_start(sb, "/proc"));
 		filed(remove_start(sb, "nothing", true));
 	}
-	assert_int_equal(fds_of(getpid()), ours);
+	assert_fds(getpid(), ours);
 	assert_int_equal(fds_of_settled(sb, init), inits);
 }
 

@@ -342,9 +342,9 @@ static void test_no_leak(void **state)
 		destroy(f->children[1]);
 	}
 	wait_ms(300); /* squashing */
-	assert_int_equal(fds_of(getpid()), ours);
-	assert_int_equal(fds_of(warden_pid()), wardens);
-	assert_int_equal(fds_of(init[0]), inits);
+	assert_fds(getpid(), ours);
+	assert_fds(warden_pid(), wardens);
+	assert_fds(init[0], inits);
 }
 
 int main(int argc, char **argv)

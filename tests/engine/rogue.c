@@ -67,7 +67,7 @@ static void test_descriptors_do_not_pile_up(void **state)
 			filed(mkdir_start(sb, lies[k], false));
 		}
 	}
-	assert_int_equal(fds_of(getpid()), ours);
+	assert_fds(getpid(), ours);
 }
 
 static struct ran *ask(struct sandbox *sb, const char *lie, uint64_t timeout_ms)

@@ -22,7 +22,7 @@ enum {
 	READ_BYTES = 64 * 1024,
 	DRAIN_READS = 32, /* what a pipe can hold when its program has ended, and some */
 	STDIN_QUEUE_MAX = 1024 * 1024,
-	KILL_GRACE_MS = 3000, /* a busy machine keeps an init waiting, too */
+	KILL_GRACE_MS = 5000, /* a busy machine keeps an init waiting, too */
 	KILL_PATIENCE_MS = 10000,
 	ENV_TOTAL_MAX = 600,
 };

@@ -40,7 +40,7 @@ while True:
 
 
 def timed(sandbox, seconds, *argv, **arguments):
-    """Runs something into its timeout: the result. It says `timed_out` where PID 1 has ended it; had that been three
+    """Runs something into its timeout: the result. It says `timed_out` where PID 1 has ended it; had that been some
     seconds late, the hub would have ended the sandbox, and the result be an error."""
     try:
         return sandbox.argv(*argv, timeout_seconds=seconds, within=60, **arguments)

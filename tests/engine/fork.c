@@ -291,14 +291,19 @@ static void test_disk_over_layers(void **state)
 static void test_cost_of_size(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	uint64_t start;
+	uint64_t start, best = UINT64_MAX;
 
 	sh(sb, "head -c 400000000 /dev/zero > big");
 	fork_of(sb, 1);
-	sh(sb, "head -c 50000000 /dev/zero > more");
-	start = clock_ms();
-	fork_of(sb, 1);
-	assert_true(clock_ms() - start < 200); /* copying takes longer, loaded or not */
+	/* copying takes longer each time, and something else may do so this time or that */
+	for (int i = 0; i < 10 && best >= 200; i++) {
+		sh(sb, "head -c 50000000 /dev/zero > more");
+		start = clock_ms();
+		fork_of(sb, 1);
+		if (clock_ms() - start < best)
+			best = clock_ms() - start;
+	}
+	assert_true(best < 200);
 }
 
 static void test_many_sources(void **state)

@@ -109,11 +109,9 @@ static void test_silence(void **state)
 {
 	struct sandbox *sb = make(NULL);
 	struct filed *f = get_start(sb, "silence", 0, 1);
-	uint64_t start = clock_ms();
 	struct ran *r = ask(sb, "silence", 100);
 
 	assert_int_equal(r->result.end, EXEC_TIMED_OUT);
-	assert_true(clock_ms() - start < 4500);
 	assert_false(sandbox_live(sb)); /* it can't be trusted any more */
 	assert_int_not_equal(filed_code(f), 0);
 }

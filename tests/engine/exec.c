@@ -261,8 +261,7 @@ static void test_background(void **state)
 	assert_int_equal(sh_code(sb, "test -e file"), 1);
 	r = ran_shell(sb, "(sleep 0.2; echo here > file) > /dev/null 2>&1 &");
 	ran_wait(r);
-	sh(sb, "sleep 0.5");
-	assert_string_equal(sh(sb, "cat file"), "here");
+	assert_string_equal(sh(sb, "until test -s file; do sleep 0.05; done; cat file"), "here");
 }
 
 /* A background process that writes without end does not keep the exec from its end either. */
@@ -273,7 +272,7 @@ static void test_background_flood(void **state)
 
 	ran_wait(r);
 	assert_int_equal(r->result.end, EXEC_EXITED);
-	assert_int_equal(sh_code(sb, "sleep 0.1; pgrep -x yes || exit 9"), 9);
+	sh(sb, "while pgrep -x yes >/dev/null; do sleep 0.05; done");
 }
 
 static void end_at_once(struct ran *r)
@@ -300,14 +299,19 @@ static void test_destroy_from_output(void **state)
 /* The same, when the end of the program is heard of before its last words. */
 static void test_destroy_from_last_output(void **state)
 {
-	struct sandbox *sb = make(NULL);
-	struct ran *r = ran_shell(sb, "(sleep 0.1; echo late; echo late >&2) &");
+	bool heard = false;
 
-	r->on_output = end_at_once;
-	usleep(300000); /* with the loop standing still */
-	ran_wait(r);
-	assert_true(r->out.n + r->errs.n > 0);
-	wait_ms(20);
+	for (int i = 1; !heard; i++) {
+		struct sandbox *sb = make(NULL);
+		struct ran *r = ran_shell(sb, "(sleep 0.1; echo late; echo late >&2) &");
+
+		r->on_output = end_at_once;
+		usleep((unsigned)i *
+		       300000); /* with the loop standing still, so that all has come */
+		ran_wait(r);
+		heard = r->out.n + r->errs.n > 0;
+		wait_ms(20);
+	}
 }
 
 static void kill_it(struct ran *r)
@@ -446,8 +450,11 @@ static void test_large_piece(void **state)
 static void test_closed_stdin(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	const struct exec_spec x = { .shell = STR_LIT("exec <&-; echo closed; sleep 0.3; echo end"),
-				     .stdin_open = true };
+	const struct exec_spec x = {
+		.shell = STR_LIT(
+			"exec <&-; echo closed; until test -e go; do sleep 0.02; done; echo end"),
+		.stdin_open = true
+	};
 	struct ran *r = ran_start(sb, &x);
 
 	feed.bytes = pattern(4 * 1024 * 1024);
@@ -456,8 +463,10 @@ static void test_closed_stdin(void **state)
 		wait_ms(10);
 	r->on_drain = feed_more;
 	feed_more(r);
+	while (feed.at < feed.bytes.n)
+		wait_ms(5);
+	put(sb, "go", "");
 	ran_wait(r);
-	assert_int_equal(feed.at, feed.bytes.n);
 	assert_string_equal(buf_str(&r->out).p, "closed\nend\n");
 	assert_int_equal(r->result.exit_code, 0);
 }

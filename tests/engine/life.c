@@ -353,10 +353,12 @@ static void test_asked_of_the_dead(void **state)
 	struct forked *f, *g;
 	struct made *m, *d;
 	struct filed *w;
+	siginfo_t end;
+	pid_t warden = warden_pid();
 
 	wait_ms(50);
-	kill(warden_pid(), SIGKILL);
-	usleep(100000);
+	kill(warden, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)warden, &end, WEXITED | WNOWAIT), 0);
 	f = fork_start(sb, 1);
 	g = fork_start(idle, 1);
 	x = ran_shell(sb, "echo x");

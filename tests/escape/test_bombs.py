@@ -102,7 +102,8 @@ def test_forks(small, neighbour, world):
     got = explode(small, neighbour, world, 'fork', seconds=2)
     count, error = said(got)
     assert error == 'EAGAIN' and count <= LIMITS['pids'], got
-    assert got['timed_out'] and (got['hit_pids'] or rlimits(small)), got
+    # as many as may be can be too much for its memory: then that limit ends it before the time does
+    assert (got['timed_out'] or got['hit_memory']) and (got['hit_pids'] or rlimits(small)), got
     worlds.healthy(small)
 
 

@@ -11,6 +11,15 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Milliseconds since 1970: what can be told to others and kept; it may jump. */
+static inline int64_t clock_unix_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static inline uint64_t clock_ms(void)
 {
 	return clock_ns() / 1000000u;

@@ -62,6 +62,23 @@ ERR_ROW(IO, "io_error", -32603, 500, 125, true,
 ERR_ROW(BUG, "internal_error", -32603, 500, 125, false,
 	"This is a defect of Holt; report the cause and what was called.")
 
+ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false,
+	"Resume the sandbox, then call again; paused as it is, it can be forked and terminated.")
+
+/* ---- of the registry ----------------------------------------------------------------------- */
+
+ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true,
+	"Free some of the disk that holds Holt's data folder, then try again; sandboxes that run go on.")
+ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false,
+	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data folder; what "
+	"they knew of sandboxes is then forgotten.")
+ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true,
+	"Use the hub that runs already, end it, or give this one a data folder of its own (HOLT_HOME).")
+ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false,
+	"Make Holt's data folder and the files in it writable for the user who runs it.")
+ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false,
+	"Run the Holt that wrote it, or give this one a data folder of its own (HOLT_HOME).")
+
 /* ---- of the HTTP door only ----------------------------------------------------------------- */
 
 ERR_ROW(UNAUTHORIZED, "unauthorized", -32603, 401, 125, false,

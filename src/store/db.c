@@ -1,0 +1,395 @@
+#include "store/db.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+
+enum {
+	STATEMENTS_MAX = 64,
+	BUSY_MS = 200, /* for people who look into the file meanwhile */
+	LOG_PAGES = 2000, /* of 4 KiB, before they are copied into the file */
+	LOG_PAGES_MAX = 16000, /* then the writer itself does it */
+};
+#define APPLICATION_ID 1215261812 /* "Holt" */
+
+struct db {
+	const struct db_schema *schema;
+	sqlite3 *sqlite;
+	sqlite3 *side; /* of the thread that makes checkpoints */
+	sqlite3_stmt *statements[STATEMENTS_MAX];
+	int lock;
+	int log_pages;
+};
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+static bool is_full(int errnum)
+{
+	return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
+}
+
+static int fail_io(int errnum, struct err *e)
+{
+	if (is_full(errnum))
+		return err_set(e, ERR_STORE_FULL, "there is no room for the registry on its disk");
+	if (errnum == EROFS || errnum == EACCES || errnum == EPERM)
+		return err_set(e, ERR_STORE_READONLY, "the registry can't be written: %s",
+			       strerror(errnum));
+	return err_set(e, ERR_IO, "the registry: %s",
+		       errnum ? strerror(errnum) : "input or output");
+}
+
+/* SQLite mostly loses errno on its way up (it keeps ENOSPC apart, but no quota and no limit of the
+ * process), so the disk is asked again, by a byte as far out as the log has come. */
+static int ask_disk(sqlite3 *sqlite)
+{
+	const char *file = sqlite3_db_filename(sqlite, "main");
+	char name[PATH_MAX];
+	struct stat log = { 0 };
+	autoclose int fd = -1;
+	int errnum = 0;
+
+	snprintf(name, sizeof(name), "%s-wal", file ? file : "");
+	if (stat(name, &log) < 0)
+		log.st_size = 0;
+	snprintf(name, sizeof(name), "%s-lock", file ? file : "");
+	fd = open(name, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || pwrite(fd, "", 1, log.st_size + 65536) != 1)
+		errnum = errno;
+	if (fd >= 0 && ftruncate(fd, 0) < 0)
+		errnum = errno;
+	return errnum;
+}
+
+static int fail(sqlite3 *sqlite, int rc, struct err *e)
+{
+	int errnum = sqlite ? sqlite3_system_errno(sqlite) : 0;
+
+	switch (rc & 0xff) {
+	case SQLITE_FULL:
+		return fail_io(ENOSPC, e);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return err_set(e, ERR_STORE_CORRUPT, "the registry is damaged: %s",
+			       sqlite3_errstr(rc));
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return err_set(e, ERR_STORE_LOCKED, "another program has locked the registry");
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		return err_set(e, ERR_STORE_READONLY, "the registry can't be written");
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		return fail_io(errnum || !sqlite ? errnum : ask_disk(sqlite), e);
+	case SQLITE_NOMEM:
+		return err_set(e, ERR_LIMIT, "out of memory");
+	default:
+		return err_set(e, ERR_BUG, "the registry: %s",
+			       sqlite ? sqlite3_errmsg(sqlite) : sqlite3_errstr(rc));
+	}
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* SQLite would make the file with the umask's mode, and follow a link. Closing it again lets go of
+ * locks that this process has on it, hence before SQLite has any. */
+static int make_file(const char *path, struct err *e)
+{
+	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct stat st;
+
+	if (fd < 0 && errno == ELOOP)
+		return err_set(e, ERR_DENIED, "the registry must be a file, not a link");
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fail_io(errno, e);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		return err_set(e, ERR_DENIED,
+			       "the registry must be a file of yours that nobody else may read or "
+			       "write (chmod 600)");
+	return 0;
+}
+
+/* Of its own file, since SQLite's locks on the other are the process's, and come and go. */
+static int take_lock(struct db *db, const char *path, struct err *e)
+{
+	char name[PATH_MAX];
+
+	if (snprintf(name, sizeof(name), "%s-lock", path) >= (int)sizeof(name))
+		return err_set(e, ERR_INVALID, "the path of the registry is too long");
+	db->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (db->lock < 0)
+		return fail_io(errno, e);
+	if (flock(db->lock, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? err_set(e, ERR_STORE_LOCKED,
+						      "another hub runs with the same data folder")
+					    : fail_io(errno, e);
+	return 0;
+}
+
+static int exec(sqlite3 *sqlite, const char *sql, struct err *e)
+{
+	int rc = sqlite3_exec(sqlite, sql, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : fail(sqlite, rc, e);
+}
+
+/* The one value of a pragma, copied. */
+static int ask(sqlite3 *sqlite, const char *sql, char *ret, size_t room, struct err *e)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(sqlite, sql, -1, &s, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	if (rc == SQLITE_ROW)
+		snprintf(ret, room, "%s", (const char *)sqlite3_column_text(s, 0));
+	if (rc != SQLITE_ROW)
+		fail(sqlite, rc, e);
+	sqlite3_finalize(s);
+	return rc == SQLITE_ROW ? 0 : -1;
+}
+
+static int ask_int(sqlite3 *sqlite, const char *sql, long *ret, struct err *e)
+{
+	char text[32];
+
+	if (ask(sqlite, sql, text, sizeof(text), e) < 0)
+		return -1;
+	*ret = strtol(text, NULL, 10);
+	return 0;
+}
+
+static int open_file(const char *path, sqlite3 **ret, struct err *e)
+{
+	int rc = sqlite3_open_v2(path, ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (rc != SQLITE_OK)
+		return fail(*ret, rc, e);
+	sqlite3_extended_result_codes(*ret, 1);
+	sqlite3_busy_timeout(*ret, BUSY_MS);
+	sqlite3_db_config(*ret, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	return exec(
+		*ret,
+		"PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
+		"PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA temp_store=MEMORY;"
+		"PRAGMA cache_size=-1024",
+		e);
+}
+
+/* It is ours, it is whole, and it is none of a later Holt. */
+static int check_file(struct db *db, long *ret_version, struct err *e)
+{
+	char text[128];
+	long id;
+
+	if (ask_int(db->sqlite, "PRAGMA application_id", &id, e) < 0 ||
+	    ask_int(db->sqlite, "PRAGMA user_version", ret_version, e) < 0)
+		return -1;
+	if ((*ret_version != 0 || id != 0) && id != APPLICATION_ID)
+		return err_set(e, ERR_STORE_CORRUPT, "the file is no registry of Holt");
+	if (*ret_version < 0 || (size_t)*ret_version > db->schema->n_migrations)
+		return err_set(e, ERR_STORE_NEWER,
+			       "the registry has version %ld, and this Holt knows %zu at most",
+			       *ret_version, db->schema->n_migrations);
+	if (ask(db->sqlite, "PRAGMA quick_check(1)", text, sizeof(text), e) < 0)
+		return -1;
+	return strcmp(text, "ok") == 0
+		     ? 0
+		     : err_set(e, ERR_STORE_CORRUPT, "the registry is damaged: %.100s", text);
+}
+
+static int migrate(struct db *db, long version, struct err *e)
+{
+	char set[96];
+
+	for (size_t i = (size_t)version; i < db->schema->n_migrations; i++) {
+		snprintf(set, sizeof(set), "PRAGMA application_id=%d; PRAGMA user_version=%zu",
+			 APPLICATION_ID, i + 1);
+		if (db_begin(db, e) < 0)
+			return -1;
+		if (exec(db->sqlite, db->schema->migrations[i], e) < 0 ||
+		    exec(db->sqlite, set, e) < 0) {
+			db_rollback(db);
+			return err_wrap(e, "migration %zu", i + 1);
+		}
+		if (db_commit(db, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int on_log(void *arg, sqlite3 *sqlite, const char *name, int pages)
+{
+	struct db *db = arg;
+
+	db->log_pages = pages;
+	if (pages >= LOG_PAGES_MAX) {
+		sqlite3_wal_checkpoint_v2(sqlite, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+		log_debug("the registry's log was copied by its writer");
+	}
+	return SQLITE_OK;
+}
+
+static int open_all(struct db *db, const char *path, struct err *e)
+{
+	char mode[16];
+	long version;
+
+	if (make_file(path, e) < 0 || take_lock(db, path, e) < 0 ||
+	    open_file(path, &db->sqlite, e) < 0 || check_file(db, &version, e) < 0 ||
+	    ask(db->sqlite, "PRAGMA journal_mode=WAL", mode, sizeof(mode), e) < 0)
+		return -1;
+	if (strcmp(mode, "wal") != 0)
+		return err_set(e, ERR_STORE_READONLY,
+			       "the registry's file system can't hold its log (WAL)");
+	if (migrate(db, version, e) < 0)
+		return -1;
+	sqlite3_wal_hook(db->sqlite, on_log, db);
+	return open_file(path, &db->side, e);
+}
+
+struct db *db_open(const char *path, const struct db_schema *schema, struct err *e)
+{
+	AUTO(db_close) struct db *db = calloc(1, sizeof(*db));
+
+	if (!db || schema->n_statements > STATEMENTS_MAX) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		free(take_ptr(db));
+		return NULL;
+	}
+	db->schema = schema;
+	db->lock = -1;
+	return open_all(db, path, e) < 0 ? NULL : take_ptr(db);
+}
+
+void db_close(struct db *db)
+{
+	if (!db)
+		return;
+	for (size_t i = 0; i < STATEMENTS_MAX; i++)
+		sqlite3_finalize(db->statements[i]);
+	sqlite3_close(db->side);
+	sqlite3_close(db->sqlite); /* the last one copies the log into the file */
+	close_fd(&db->lock);
+	free(db);
+}
+
+/* ---- transactions -------------------------------------------------------------------------- */
+
+int db_begin(struct db *db, struct err *e)
+{
+	return exec(db->sqlite, "BEGIN IMMEDIATE", e);
+}
+
+int db_commit(struct db *db, struct err *e)
+{
+	if (exec(db->sqlite, "COMMIT", e) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
+void db_rollback(struct db *db)
+{
+	/* Some failures have done it already. */
+	if (!sqlite3_get_autocommit(db->sqlite))
+		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* ---- statements ---------------------------------------------------------------------------- */
+
+static int bind(sqlite3_stmt *s, int at, const struct db_value *v)
+{
+	if (v->kind == DB_IS_INT)
+		return sqlite3_bind_int64(s, at, v->i);
+	if (!v->s.p)
+		return sqlite3_bind_null(s, at);
+	if (v->kind == DB_IS_TEXT)
+		return sqlite3_bind_text64(s, at, v->s.p, v->s.n, SQLITE_STATIC, SQLITE_UTF8);
+	return sqlite3_bind_blob64(s, at, v->s.p, v->s.n, SQLITE_STATIC);
+}
+
+int db_rows_values(struct db *db, size_t which, const struct db_value *values, size_t n,
+		   struct db_rows *ret, struct err *e)
+{
+	sqlite3_stmt **s = &db->statements[which];
+	int rc = SQLITE_OK;
+
+	*ret = (struct db_rows){ .db = db };
+	if (!*s)
+		rc = sqlite3_prepare_v3(db->sqlite, db->schema->statements[which], -1,
+					SQLITE_PREPARE_PERSISTENT, s, NULL);
+	for (size_t i = 0; rc == SQLITE_OK && i < n; i++)
+		rc = bind(*s, (int)i + 1, &values[i]);
+	if (rc != SQLITE_OK)
+		return fail(db->sqlite, rc, e);
+	ret->statement = *s;
+	return 0;
+}
+
+int db_next(struct db_rows *rows, struct err *e)
+{
+	int rc = sqlite3_step(rows->statement);
+
+	if (rc == SQLITE_ROW)
+		return 1;
+	return rc == SQLITE_DONE ? 0 : fail(rows->db->sqlite, rc, e);
+}
+
+void db_rows_end(struct db_rows *rows)
+{
+	sqlite3_stmt *s = take_ptr(rows->statement);
+
+	if (!s)
+		return;
+	sqlite3_reset(s);
+	sqlite3_clear_bindings(s);
+}
+
+int db_run_values(struct db *db, size_t which, const struct db_value *values, size_t n,
+		  struct err *e)
+{
+	autorows struct db_rows rows;
+	int more;
+
+	if (db_rows_values(db, which, values, n, &rows, e) < 0)
+		return -1;
+	do {
+		more = db_next(&rows, e);
+	} while (more > 0);
+	return more;
+}
+
+int64_t db_int(const struct db_rows *rows, int column)
+{
+	return sqlite3_column_int64(rows->statement, column);
+}
+
+struct str db_text(const struct db_rows *rows, int column)
+{
+	const char *p = sqlite3_column_blob(rows->statement, column);
+	int n = sqlite3_column_bytes(rows->statement, column);
+
+	if (sqlite3_column_type(rows->statement, column) == SQLITE_NULL)
+		return STR_NONE;
+	return (struct str){ p ? p : "", (size_t)n };
+}
+
+/* ---- the file behind the log --------------------------------------------------------------- */
+
+bool db_wants_checkpoint(const struct db *db)
+{
+	return db->log_pages >= LOG_PAGES;
+}
+
+int db_checkpoint(struct db *db, struct err *e)
+{
+	int rc = sqlite3_wal_checkpoint_v2(db->side, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+	return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : fail(db->side, rc, e);
+}

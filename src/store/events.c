@@ -1,0 +1,53 @@
+/* What happened, in order; the oldest go, many at a time. */
+#include "store/store_impl.h"
+
+enum { TRIM_EVERY = 256 };
+
+static int64_t trimmed_to(int64_t seq)
+{
+	return seq % TRIM_EVERY == 0 && seq > STORE_EVENTS_MAX ? seq - STORE_EVENTS_MAX : 0;
+}
+
+static int add(struct store *s, const struct store_event *v, int64_t *ret_seq, struct err *e)
+{
+	autorows struct db_rows rows;
+	int more = db_rows(s->db, EVENT_ADD, &rows, e, DB_INT(v->at_ms), DB_TEXT(v->sandbox),
+			   DB_TEXT(v->kind), DB_TEXT(v->detail));
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0)
+		*ret_seq = db_int(&rows, 0);
+	return more;
+}
+
+int store_event_add(struct store *s, const struct store_event *v, struct err *e)
+{
+	int64_t seq = 0;
+
+	if (add(s, v, &seq, e) < 0)
+		return -1;
+	return trimmed_to(seq) ? db_run(s->db, EVENT_TRIM, e, DB_INT(trimmed_to(seq))) : 0;
+}
+
+int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned max,
+		 int (*each)(void *arg, const struct store_event *v, struct err *e), void *arg,
+		 struct err *e)
+{
+	autorows struct db_rows rows;
+	int more = sandbox.p ? db_rows(s->db, EVENT_AFTER_OF, &rows, e, DB_INT(after), DB_INT(max),
+				       DB_TEXT(sandbox))
+			     : db_rows(s->db, EVENT_AFTER, &rows, e, DB_INT(after), DB_INT(max));
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+		const struct store_event v = {
+			.seq = (uint64_t)db_int(&rows, 0),
+			.at_ms = db_int(&rows, 1),
+			.sandbox = db_text(&rows, 2),
+			.kind = db_text(&rows, 3),
+			.detail = db_text(&rows, 4),
+		};
+
+		if (each(arg, &v, e) < 0)
+			return -1;
+	}
+	return more;
+}

@@ -1,0 +1,61 @@
+/* The registry's tables and statements. */
+#include "store/store_impl.h"
+
+static const char *const migrations[] = {
+	"CREATE TABLE sandboxes ("
+	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+	"  generation INTEGER NOT NULL, template TEXT NOT NULL, spec TEXT NOT NULL, source TEXT,"
+	"  memory INTEGER NOT NULL, disk INTEGER NOT NULL, pids INTEGER NOT NULL, cpu INTEGER NOT NULL,"
+	"  state TEXT NOT NULL, retention TEXT NOT NULL, created INTEGER NOT NULL,"
+	"  changed INTEGER NOT NULL, deadline INTEGER NOT NULL, ttl INTEGER NOT NULL,"
+	"  idle INTEGER NOT NULL, code TEXT, why TEXT) STRICT;"
+	"CREATE TABLE events ("
+	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, sandbox TEXT NOT NULL,"
+	"  kind TEXT NOT NULL, detail TEXT) STRICT;"
+	"CREATE INDEX events_of ON events (sandbox, seq);"
+	"CREATE TABLE keys ("
+	"  scope TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, run TEXT NOT NULL,"
+	"  at INTEGER NOT NULL, plan TEXT NOT NULL, done INTEGER NOT NULL, status INTEGER NOT NULL,"
+	"  body BLOB NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (scope, key)) STRICT;"
+	"CREATE INDEX keys_by_age ON keys (at);",
+};
+
+static const char *const statements[STATEMENTS] = {
+	[SANDBOX_ADD] =
+		"INSERT OR REPLACE INTO sandboxes (seq, id, generation, template, spec, source, state,"
+		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids, cpu)"
+		" VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT spec FROM sandboxes WHERE seq = ?20)),"
+		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
+			   " code = ?6, why = ?7 WHERE seq = ?1",
+	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
+	[SANDBOX_ALL] =
+		"SELECT seq, id, generation, template, spec, source, state, retention, created, changed,"
+		" deadline, ttl, idle, code, why, memory, disk, pids, cpu FROM sandboxes ORDER BY seq",
+	[SANDBOX_LAST] =
+		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
+	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"
+		      " RETURNING seq",
+	[EVENT_TRIM] = "DELETE FROM events WHERE seq <= ?1",
+	[EVENT_AFTER] = "SELECT seq, at, sandbox, kind, detail FROM events WHERE seq > ?1"
+			" ORDER BY seq LIMIT ?2",
+	[EVENT_AFTER_OF] = "SELECT seq, at, sandbox, kind, detail FROM events"
+			   " WHERE sandbox = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2",
+	[KEY_FIND] = "SELECT digest, run, at, plan, done, status, body FROM keys"
+		     " WHERE scope = ?1 AND key = ?2",
+	[KEY_PUT] =
+		"INSERT OR REPLACE INTO keys (scope, key, digest, run, at, plan, done, status, body,"
+		" bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+	[KEY_DROP] = "DELETE FROM keys WHERE scope = ?1 AND key = ?2 RETURNING bytes",
+	[KEY_DROP_OLDEST] = "DELETE FROM keys WHERE rowid = (SELECT rowid FROM keys WHERE done = 1"
+			    " ORDER BY at LIMIT 1) RETURNING bytes",
+	[KEY_EXPIRE] = "DELETE FROM keys WHERE at < ?1 RETURNING bytes",
+	[KEY_COUNT] = "SELECT count(*), coalesce(sum(bytes), 0) FROM keys",
+};
+
+const struct db_schema store_schema = {
+	.migrations = migrations,
+	.n_migrations = ARRAY_LEN(migrations),
+	.statements = statements,
+	.n_statements = ARRAY_LEN(statements),
+};

@@ -1,0 +1,96 @@
+#pragma once
+/*
+ * The registry of a hub: what must be known after its process has ended. Rows of sandboxes, keys of
+ * requests that are done once, and what happened. It knows nothing of what they mean: states,
+ * retentions and specs are texts of the lifecycle's (hub/life.h). What a power cut may take is in
+ * store/db.h.
+ */
+#include "store/db.h"
+
+struct store;
+
+struct store *store_open(const char *path, struct err *e) MUST_USE;
+void store_close(struct store *s); /* NULL-safe */
+AUTO_DEFINE(store_close, struct store)
+
+/* A change and what happened belong together. */
+int store_begin(struct store *s, struct err *e) MUST_USE;
+int store_commit(struct store *s, struct err *e) MUST_USE;
+void store_rollback(struct store *s);
+
+/* See db.h; the second is for another thread. */
+bool store_wants_checkpoint(const struct store *s);
+int store_checkpoint(struct store *s, struct err *e) MUST_USE;
+
+/* ---- sandboxes ----------------------------------------------------------------------------- */
+
+struct store_sandbox { /* strings borrowed */
+	uint64_t seq; /* in order of creation; never used again */
+	struct str id, template, spec, source, state, retention;
+	uint32_t generation;
+	int64_t created_ms, changed_ms, deadline_ms; /* Unix time; 0: none */
+	uint64_t ttl_ms, idle_ms;
+	struct str code, why; /* an error's; STR_NONE: there is none */
+	uint64_t memory, disk; /* bytes */
+	uint32_t pids, cpu_milli;
+};
+
+/* A new row; one with its id goes. A spec of STR_NONE is that of the row spec_of. */
+int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t spec_of,
+		      struct err *e) MUST_USE;
+/* Of the row with its seq: state, changed, deadline, ttl, code and why. */
+int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e) MUST_USE;
+int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
+
+/* All, in order of seq. each: 0, or -1 with *e to end it; it writes nothing. */
+int store_sandboxes(struct store *s,
+		    int (*each)(void *arg, const struct store_sandbox *r, struct err *e), void *arg,
+		    struct err *e) MUST_USE;
+/* The highest seq that there ever was. */
+int store_sandbox_last(struct store *s, uint64_t *ret_seq, struct err *e) MUST_USE;
+
+/* ---- what happened ------------------------------------------------------------------------- */
+
+enum { STORE_EVENTS_MAX = 10000 }; /* the oldest go */
+
+struct store_event { /* strings borrowed */
+	uint64_t seq; /* counts up, for ever */
+	int64_t at_ms; /* Unix time */
+	struct str sandbox, kind, detail; /* detail may be STR_NONE */
+};
+
+int store_event_add(struct store *s, const struct store_event *v, struct err *e) MUST_USE;
+/* Up to max with a seq above `after`, in order; of one sandbox, or with STR_NONE of all. */
+int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned max,
+		 int (*each)(void *arg, const struct store_event *v, struct err *e), void *arg,
+		 struct err *e) MUST_USE;
+
+/* ---- keys of requests ---------------------------------------------------------------------- */
+
+enum {
+	STORE_KEYS_MAX = 10000, /* the oldest that are done go */
+	STORE_KEYS_BYTES_MAX = 32 << 20, /* likewise, by their answers and plans */
+	STORE_DIGEST_BYTES = 32,
+};
+
+struct store_key { /* strings borrowed, those of a found one until the next call */
+	struct str scope, key;
+	struct str digest; /* STORE_DIGEST_BYTES of the request, see store_digest() */
+	struct str run; /* the hub's run in which it began */
+	int64_t at_ms; /* Unix time */
+	struct str plan; /* as the caller wants it back */
+	bool done;
+	int status;
+	struct str body;
+};
+
+void store_digest(struct str request, char ret[STORE_DIGEST_BYTES]);
+
+/* 1: found, 0: there is none. */
+int store_key_find(struct store *s, struct str scope, struct str key, struct store_key *ret,
+		   struct err *e) MUST_USE;
+/* Adds or replaces. Makes room among those that are done; ERR_LIMIT where there is none to make. */
+int store_key_put(struct store *s, const struct store_key *k, struct err *e) MUST_USE;
+int store_key_drop(struct store *s, struct str scope, struct str key, struct err *e) MUST_USE;
+/* Those that began before. */
+int store_keys_expire(struct store *s, int64_t before_ms, struct err *e) MUST_USE;

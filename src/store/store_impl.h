@@ -1,0 +1,34 @@
+#pragma once
+/* Between the files of the registry. */
+#include "store/store.h"
+
+/* In schema.c; a parameter's number is its place in the call. */
+enum statement {
+	SANDBOX_ADD,
+	SANDBOX_CHANGE,
+	SANDBOX_DROP,
+	SANDBOX_ALL,
+	SANDBOX_LAST,
+	EVENT_ADD,
+	EVENT_TRIM,
+	EVENT_AFTER,
+	EVENT_AFTER_OF,
+	KEY_FIND,
+	KEY_PUT,
+	KEY_DROP,
+	KEY_DROP_OLDEST,
+	KEY_EXPIRE,
+	KEY_COUNT,
+	STATEMENTS
+};
+
+extern const struct db_schema store_schema;
+
+struct store {
+	struct db *db;
+	/* Of the keys. A transaction that fails may leave them a little off; they are counted anew
+	 * then. */
+	bool counted;
+	int64_t n_keys, key_bytes;
+	struct db_rows found; /* what the last store_key_find() lends */
+};

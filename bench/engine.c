@@ -173,7 +173,7 @@ double fork_dirty(unsigned mib)
 	wait_done();
 	wait_quiet();
 	begun = now_us();
-	sandbox_fork_start(sb, 1, on_forked, NULL);
+	sandbox_fork_start(sb, 1, NULL, on_forked, NULL);
 	wait_done();
 	begun = now_us() - begun;
 	destroy(last.sb);

@@ -92,14 +92,27 @@ static void free_pending(struct pending *p)
 	box_close_handle(p->timer);
 	sandbox_unref(p->source);
 	sandbox_unref(p->model);
+	free(p->ids);
 	free(p);
+}
+
+/* What a request kept from its sandbox. */
+static void let_go(struct sandbox *sb, const struct pending *p)
+{
+	if (sb->forking != p && sb->pausing != p)
+		return;
+	if (sb->forking == p)
+		sb->forking = NULL;
+	else
+		sb->pausing = NULL;
+	sandbox_released(sb);
 }
 
 /* Ends a request, already taken from the list, with an error. */
 static void answer_error(struct pending *p, const struct err *err)
 {
-	if (p->source && p->source->forking == p)
-		sandbox_fork_ended(p->source);
+	if (p->source)
+		let_go(p->source, p);
 	if (p->on_fork)
 		p->on_fork(p->arg, NULL, 0, err);
 	else if (p->on_sandbox)
@@ -256,6 +269,7 @@ static void created(struct box *box, struct pending *p, const struct wm_created 
 		answer_error(p, &err);
 		return;
 	}
+	p->model->announced = true;
 	p->on_sandbox(p->arg, p->model, NULL);
 	free_pending(p);
 }
@@ -267,12 +281,11 @@ static void forked(struct box *box, struct pending *p, const struct wm_created *
 	bool failed = false;
 
 	for (uint32_t i = 0; i < m->n && !failed; i++) {
-		children[i] = sandbox_copy(p->source, &err);
+		children[i] = sandbox_copy(p->source, p->ids ? p->ids[i] : NULL, &err);
 		failed = !children[i] ||
 			 sandbox_go_live(children[i], m->keys[i], take_fd(&fds[i]), &err) < 0;
 	}
-	if (p->source->forking == p)
-		sandbox_fork_ended(p->source);
+	let_go(p->source, p);
 	if (failed) {
 		for (uint32_t i = 0; i < m->n; i++) {
 			if (children[i] && children[i]->live)
@@ -281,6 +294,8 @@ static void forked(struct box *box, struct pending *p, const struct wm_created *
 		p->on_fork(p->arg, NULL, 0, &err);
 	} else {
 		box->stats.forked += m->n;
+		for (uint32_t i = 0; i < m->n; i++)
+			children[i]->announced = true;
 		p->on_fork(p->arg, children, m->n, NULL);
 	}
 	for (uint32_t i = 0; i < m->n; i++)
@@ -332,6 +347,22 @@ static void destroyed(struct box *box, uint32_t seq)
 	free_pending(p);
 }
 
+static void paused(struct pending *p)
+{
+	struct sandbox *sb = p->source;
+
+	sb->paused = p->pause;
+	exec_hold_timeouts(sb, sb->paused);
+	let_go(sb, p);
+	p->on_sandbox(p->arg, sb, NULL);
+	free_pending(p);
+}
+
+void box_paused(struct box *box, struct pending *p)
+{
+	paused(take_pending(box, p->seq));
+}
+
 static void ready(struct box *box, const struct wm_ready *m)
 {
 	box->stats.ready = true;
@@ -363,6 +394,11 @@ void box_heard(struct box *box, int *fds)
 		break;
 	case WM_FAILED:
 		failed(box, (const void *)h);
+		break;
+	case WM_PAUSED:
+		p = take_pending(box, h->seq);
+		if (p)
+			paused(p);
 		break;
 	case WM_LOST:
 		lost(box, (const void *)h);
@@ -576,6 +612,17 @@ void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 	sandbox_end(sb, &e);
 }
 
+/* Nothing is under way that a fork, a pause or a resume would disturb. */
+static int check_still(const struct sandbox *sb, struct err *e)
+{
+	if (sb->forking)
+		return err_set(e, ERR_CONFLICT, "sandbox %s is being forked", sb->id);
+	if (sb->pausing)
+		return err_set(e, ERR_CONFLICT, "sandbox %s is being %s", sb->id,
+			       sb->pausing->pause ? "paused" : "resumed");
+	return 0;
+}
+
 /* ---- fork ------------------------------------------------------------------------------------- */
 
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
@@ -634,7 +681,9 @@ static int ask_source(struct box *box, struct pending *p, struct err *e)
 
 	if (start_ask_timer(box, p, e) < 0)
 		return -1;
-	if (sb->execs && !sb->n_files && box->can_freeze)
+	if (sb->paused && !box->can_freeze)
+		return send_fork(box, p, WM_FORK_STOPPED, e);
+	if (sb->paused || (sb->execs && !sb->n_files && box->can_freeze))
 		return send_fork(box, p, WM_FORK_BUSY, e);
 	if (busy && !box->can_freeze) {
 		ask.type = IM_STOP;
@@ -644,7 +693,23 @@ static int ask_source(struct box *box, struct pending *p, struct err *e)
 	return sandbox_send(sb, &ask, sizeof(ask), NULL, 0, e);
 }
 
-void sandbox_fork_start(struct sandbox *source, uint32_t n, fork_cb on_done, void *arg)
+static int keep_ids(struct pending *p, const struct str *ids, struct err *e)
+{
+	if (!ids)
+		return 0;
+	p->ids = calloc(p->n, sizeof(*p->ids));
+	if (!p->ids)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (sandbox_id_check(ids[i], e) < 0)
+			return -1;
+		memcpy(p->ids[i], ids[i].p, ids[i].n);
+	}
+	return 0;
+}
+
+void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *ids, fork_cb on_done,
+			void *arg)
 {
 	struct box *box = source->box;
 	struct err e = ERR_INIT;
@@ -654,9 +719,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, fork_cb on_done, voi
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", source->id);
 	else if (n < 1 || n > WIRE_FORK_MAX)
 		err_set(&e, ERR_INVALID, "replicas: from 1 to %d", WIRE_FORK_MAX);
-	else if (source->forking)
-		err_set(&e, ERR_CONFLICT, "sandbox %s is being forked", source->id);
-	else if (check_room(box, n, &e) == 0)
+	else if (check_still(source, &e) == 0 && check_room(box, n, &e) == 0)
 		p = new_pending(box, arg);
 	if (!p) {
 		if (!e.code)
@@ -667,10 +730,78 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, fork_cb on_done, voi
 	p->on_fork = on_done;
 	p->source = sandbox_ref(source);
 	p->n = n;
-	if (ask_source(box, p, &e) < 0) {
+	if (keep_ids(p, ids, &e) < 0 || ask_source(box, p, &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, NULL, on_done, arg, &e);
 		return;
 	}
 	source->forking = p;
+}
+
+/* ---- pause --------------------------------------------------------------------------------------- */
+
+/* By the freezer; where there is none its init stops all that runs. What it says to a resume only
+ * tells that it has come to it. */
+static int send_pause(struct box *box, struct pending *p, struct err *e)
+{
+	struct sandbox *sb = p->source;
+	const struct wm_pause m = {
+		.h = { WM_PAUSE, p->seq },
+		.key = sb->key,
+		.paused = p->pause,
+	};
+
+	if (box->can_freeze)
+		return send_warden(box, &m, sizeof(m), e);
+	if (start_ask_timer(box, p, e) < 0)
+		return -1;
+	if (p->pause)
+		return sandbox_stop(sb, p->seq, e);
+	return sandbox_continue(sb, e) < 0 ? -1 : sandbox_ask_quiet(sb, p->seq, e);
+}
+
+static int check_pause(const struct sandbox *sb, bool pause, struct err *e)
+{
+	if (!sb->live || sb->destroying)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+	if (check_still(sb, e) < 0)
+		return -1;
+	if (sb->paused == pause)
+		return err_set(e, ERR_CONFLICT, "sandbox %s is %s", sb->id,
+			       pause ? "paused" : "not paused");
+	return 0;
+}
+
+static void start_pause(struct sandbox *sb, bool pause, sandbox_cb on_done, void *arg)
+{
+	struct box *box = sb->box;
+	struct err e = ERR_INIT;
+	struct pending *p;
+
+	if (check_pause(sb, pause, &e) < 0) {
+		refuse(box, on_done, NULL, arg, &e);
+		return;
+	}
+	p = new_pending(box, arg);
+	if (!p)
+		abort(); /* see refuse() */
+	p->on_sandbox = on_done;
+	p->source = sandbox_ref(sb);
+	p->pause = pause;
+	if (send_pause(box, p, &e) < 0) {
+		free_pending(take_pending(box, p->seq));
+		refuse(box, on_done, NULL, arg, &e);
+		return;
+	}
+	sb->pausing = p;
+}
+
+void sandbox_pause_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
+{
+	start_pause(sb, true, on_done, arg);
+}
+
+void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
+{
+	start_pause(sb, false, on_done, arg);
 }

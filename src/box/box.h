@@ -7,9 +7,9 @@
  * that returns at once and ends in exactly one callback, never from inside the starting call.
  * The `struct err` of a callback is borrowed until it returns; NULL means success.
  *
- * Sandboxes are named by ids from the kernel's randomness ("sbx-" and 32 hex digits). A
- * `struct sandbox *` stays valid until sandbox_unref(), also when the sandbox has ended; calls on
- * an ended one fail with ERR_SANDBOX_NOT_FOUND or ERR_GUEST.
+ * Sandboxes are named by the caller, or by ids from the kernel's randomness ("sbx-" and 32 hex
+ * digits). A `struct sandbox *` stays valid until sandbox_unref(), also when the sandbox has ended;
+ * calls on an ended one fail with ERR_SANDBOX_NOT_FOUND or ERR_GUEST.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +35,11 @@ struct box_config {
 	struct limits limits; /* defaults for what a spec leaves 0; zeros: LIMITS_DEFAULT */
 	const char *allow; /* comma list of isolation features (box/probe.h) whose absence the
 			      operator accepts; NULL or "": none, creation fails closed */
+
+	/* NULL, or told of each sandbox that was handed out when it has ended, whoever ended it and
+	 * why, before the callback of what ended it. Nothing of it answers any more. */
+	void (*on_end)(void *arg, struct sandbox *sb, const struct err *why);
+	void *on_end_arg;
 };
 
 /* Starts the warden; requests may follow at once and wait for it. NULL with *e when it can't be
@@ -72,8 +77,14 @@ struct env_var {
 	struct str name, value;
 };
 
+enum { SANDBOX_ID_MAX = 64 };
+
+/* 1 to 64 letters, digits, '-' and '_', the first a letter or digit; else ERR_INVALID. */
+int sandbox_id_check(struct str id, struct err *e) MUST_USE;
+
 /* What a sandbox is made from; all borrowed for the call only. */
 struct sandbox_spec {
+	struct str id; /* {NULL}: one is made. The caller sees to it that no two have the same. */
 	struct str template; /* "host"; {NULL} means that too */
 	struct limits limits;
 	uint64_t ttl_ms; /* destroyed this long after creation; 0: never */
@@ -94,14 +105,23 @@ void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sand
 /* n sandboxes (1 to 64) with the source's files, limits, environment and time to live as they
  * are at one instant; processes are not copied. All n or none. An idle source (no process but the
  * first) is forked in time that does not depend on its size; a busy one is frozen while its
- * changed files are copied. children is borrowed until the callback returns. */
+ * changed files are copied. ids: n names for them, borrowed for the call, or NULL. children is
+ * borrowed until the callback returns. */
 typedef void (*fork_cb)(void *arg, struct sandbox *const *children, size_t n,
 			const struct err *err);
-void sandbox_fork_start(struct sandbox *source, uint32_t n, fork_cb on_done, void *arg);
+void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *ids, fork_cb on_done,
+			void *arg);
 
 /* Ends everything in it; done when nothing is left of it on the host. Its execs end first, with
  * ERR_CANCELLED. */
 void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
+
+/* What runs in it stands still until it is resumed; the timeouts of its programs stand still, too.
+ * Meanwhile exec_start() and the operations on files fail with ERR_PAUSED, and it can be forked and
+ * destroyed. ERR_CONFLICT while it is forked, paused or resumed, and where it is as asked for. */
+void sandbox_pause_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
+void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
+bool sandbox_paused(const struct sandbox *sb);
 
 struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb); /* NULL-safe; does not destroy */

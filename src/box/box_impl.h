@@ -13,11 +13,13 @@
 struct pending {
 	struct pending *next;
 	uint32_t seq;
-	struct sandbox *source; /* of a fork; a reference */
+	struct sandbox *source; /* of a fork, or what is paused; a reference */
+	bool pause; /* or resume */
 	uv_timer_t *timer; /* until the source's init has answered */
 	bool copies; /* a fork whose source had something under way: no layer can be frozen in place */
 	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
 	uint32_t n;
+	char (*ids)[SANDBOX_ID_MAX + 1]; /* of a fork's n children; NULL: made */
 	sandbox_cb on_sandbox; /* create, destroy */
 	fork_cb on_fork;
 	void *arg;
@@ -68,7 +70,8 @@ struct sandbox {
 	bool live;
 	bool from_pool;
 	bool destroying;
-	char id[ID_MAX];
+	bool announced; /* its maker has been told of it */
+	char id[SANDBOX_ID_MAX + 1];
 	char template[64];
 	uint64_t key;
 	struct limits limits;
@@ -85,6 +88,8 @@ struct sandbox {
 	struct file_call *calls;
 	uint32_t n_files; /* operations on files under way, some of which hold descriptors */
 	struct pending *forking; /* a fork of it that is under way */
+	struct pending *pausing; /* likewise; or resuming */
+	bool paused;
 	uint64_t heard_ms; /* when its init last spoke, or could again after a fork */
 	struct queued *queue; /* messages to init that wait for the end of that fork */
 	uint32_t n_queued;
@@ -97,14 +102,24 @@ struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec,
 			    struct err *e) MUST_USE;
 /* At most 256 variables with sensible names; ERR_INVALID. */
 int env_check(const struct env_var *env, size_t n, struct err *e) MUST_USE;
-/* A not yet live copy of what a fork inherits. */
-struct sandbox *sandbox_copy(const struct sandbox *from, struct err *e) MUST_USE;
-/* A fork of it has ended: what was held back is sent. */
-void sandbox_fork_ended(struct sandbox *sb);
+/* A not yet live copy of what a fork inherits; id: NULL for one that is made. */
+struct sandbox *sandbox_copy(const struct sandbox *from, const char *id, struct err *e) MUST_USE;
+/* A fork of it has ended, or it has been resumed: what was held back is sent. */
+void sandbox_released(struct sandbox *sb);
+/* Stops its processes by its init, which answers with IM_QUIET, or lets them go on. */
+int sandbox_stop(struct sandbox *sb, uint32_t id, struct err *e) MUST_USE;
+int sandbox_continue(struct sandbox *sb, struct err *e) MUST_USE;
+/* Has its init answer with IM_QUIET. */
+int sandbox_ask_quiet(struct sandbox *sb, uint32_t id, struct err *e) MUST_USE;
 /* Takes the socket over and puts the sandbox among the live ones. */
 int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e) MUST_USE;
 /* Ends all that is under way in it with err and takes it from the live ones. */
 void sandbox_end(struct sandbox *sb, const struct err *err);
+/* Its init can't answer for now: what is sent waits. */
+static inline bool sandbox_held(const struct sandbox *sb)
+{
+	return sb->forking || sb->pausing || sb->paused;
+}
 /* Sends one message with descriptors to its init; a full socket or a dead init is an error. */
 int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
 		 struct err *e) MUST_USE;
@@ -121,6 +136,8 @@ void box_fork_failed(struct box *box, struct pending *p, const struct err *err);
 void box_heard(struct box *box, int *fds);
 /* The warden's process has ended, and what it said last is heard. */
 void box_ended(struct box *box, int status, int signal);
+/* What was asked for by sandbox_pause_start() or sandbox_resume_start() is so. */
+void box_paused(struct box *box, struct pending *p);
 /* Its init has ended, or has said what no init of ours would say: ends it everywhere. */
 void box_lose(struct sandbox *sb);
 
@@ -137,6 +154,7 @@ void box_warden_drop(struct box *box);
 
 void exec_exited(struct sandbox *sb, const struct im_exit *m);
 void exec_end_all(struct sandbox *sb, const struct err *err);
+void exec_hold_timeouts(struct sandbox *sb, bool hold);
 void file_replied(struct sandbox *sb, const struct im_file_done *m, size_t n, int fd);
 void file_end_all(struct sandbox *sb, const struct err *err);
 

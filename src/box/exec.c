@@ -50,6 +50,7 @@ struct exec {
 	bool timed_out;
 	uint64_t started_ns;
 	uint64_t killed_ms; /* when init was told to kill it */
+	uint64_t left_ms; /* of its timeout, while that stands still; 0: it does not */
 	char name[64]; /* argv[0], for messages */
 };
 
@@ -264,11 +265,11 @@ static bool wait_on(struct exec *x)
 {
 	uint64_t now = clock_ms(), silent_ms = now - x->sb->heard_ms;
 
-	if (!x->sb->forking &&
+	if (!sandbox_held(x->sb) &&
 	    (silent_ms >= KILL_GRACE_MS || now - x->killed_ms >= KILL_PATIENCE_MS))
 		return false;
 	uv_timer_start(x->timer, on_kill_timeout,
-		       x->sb->forking ? KILL_GRACE_MS : KILL_GRACE_MS - silent_ms, 0);
+		       sandbox_held(x->sb) ? KILL_GRACE_MS : KILL_GRACE_MS - silent_ms, 0);
 	return true;
 }
 
@@ -308,6 +309,19 @@ static void on_timeout(uv_timer_t *t)
 
 	x->timed_out = true;
 	kill_tree(x);
+}
+
+void exec_hold_timeouts(struct sandbox *sb, bool hold)
+{
+	for (struct exec *x = sb->execs; x; x = x->next) {
+		if (hold && !x->killed_ms && uv_is_active((uv_handle_t *)x->timer)) {
+			x->left_ms = uv_timer_get_due_in(x->timer) + 1;
+			uv_timer_stop(x->timer);
+		} else if (!hold && x->left_ms) {
+			uv_timer_start(x->timer, on_timeout, x->left_ms, 0);
+			x->left_ms = 0;
+		}
+	}
 }
 
 void exec_kill(struct exec *x)

@@ -63,6 +63,20 @@ static int copy_env(struct sandbox *sb, const struct env_var *env, size_t n, str
 	return sb->env ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
+int sandbox_id_check(struct str id, struct err *e)
+{
+	static const char chars[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	bool valid = id.n > 0 && id.n <= SANDBOX_ID_MAX && id.p[0] != '-' && id.p[0] != '_';
+
+	for (size_t i = 0; valid && i < id.n; i++)
+		valid = memchr(chars, id.p[i], sizeof(chars) - 1) != NULL;
+	return valid ? 0
+		     : err_set(e, ERR_INVALID,
+			       "id: 1 to %d letters, digits, - and _, the first a letter or digit",
+			       SANDBOX_ID_MAX);
+}
+
 static struct sandbox *alloc_sandbox(struct box *box)
 {
 	struct sandbox *sb = calloc(1, sizeof(*sb));
@@ -81,6 +95,10 @@ static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err 
 	struct str template = spec->template.p ? spec->template : STR_LIT("host");
 	struct str cwd = spec->cwd.p ? spec->cwd : STR_LIT("/workspace");
 
+	if (spec->id.p && sandbox_id_check(spec->id, e) < 0)
+		return -1;
+	if (spec->id.p)
+		snprintf(sb->id, sizeof(sb->id), "%.*s", STR_ARG(spec->id));
 	if (template.n == 0 || template.n >= sizeof(sb->template) ||
 	    memchr(template.p, 0, template.n))
 		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "a template's name has 1 to %zu bytes",
@@ -120,12 +138,14 @@ struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec, st
 	return NULL;
 }
 
-struct sandbox *sandbox_copy(const struct sandbox *from, struct err *e)
+struct sandbox *sandbox_copy(const struct sandbox *from, const char *id, struct err *e)
 {
 	struct sandbox *sb = alloc_sandbox(from->box);
 	bool whole = sb != NULL;
 
 	if (sb) {
+		if (id)
+			memcpy(sb->id, id, sizeof(sb->id));
 		memcpy(sb->template, from->template, sizeof(sb->template));
 		sb->limits = from->limits;
 		sb->ttl_ms = from->ttl_ms;
@@ -187,6 +207,11 @@ bool sandbox_live(const struct sandbox *sb)
 	return sb->live;
 }
 
+bool sandbox_paused(const struct sandbox *sb)
+{
+	return sb->paused;
+}
+
 int64_t sandbox_ttl_left_ms(const struct sandbox *sb)
 {
 	uint64_t now = clock_ms();
@@ -198,12 +223,64 @@ int64_t sandbox_ttl_left_ms(const struct sandbox *sb)
 
 /* ---- its socket ------------------------------------------------------------------------------- */
 
+static int send_now(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
+		    struct err *e)
+{
+	if (sock_send(sb->socket, msg, n, fds, n_fds, MSG_DONTWAIT) >= 0)
+		return 0;
+	if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS)
+		return err_set(e, ERR_LIMIT, "too many requests to sandbox %s at once", sb->id);
+	if (errno == EMSGSIZE)
+		return err_set(e, ERR_TOO_LARGE, "the request is too large for one message");
+	return err_set(e, ERR_GUEST, "the first process of sandbox %s ended", sb->id);
+}
+
+int sandbox_stop(struct sandbox *sb, uint32_t id, struct err *e)
+{
+	const struct im_head stop = { IM_STOP, id };
+
+	if (send_now(sb, &stop, sizeof(stop), NULL, 0, e) < 0)
+		return -1;
+	sb->stopped = true;
+	return 0;
+}
+
+int sandbox_continue(struct sandbox *sb, struct err *e)
+{
+	const struct im_head go_on = { IM_CONTINUE, 0 };
+
+	sb->stopped = false;
+	return send_now(sb, &go_on, sizeof(go_on), NULL, 0, e);
+}
+
+int sandbox_ask_quiet(struct sandbox *sb, uint32_t id, struct err *e)
+{
+	const struct im_head ask = { IM_QUIESCE, id };
+
+	return send_now(sb, &ask, sizeof(ask), NULL, 0, e);
+}
+
+/* The answer to what a pause or resume has asked its init for. */
+static void stood_still(struct sandbox *sb, const struct im_quiet *m)
+{
+	struct pending *p = sb->pausing;
+	struct err e = ERR_INIT;
+
+	if (p->pause && m->processes) {
+		err_set(&e, ERR_TIMEOUT, "the processes could not be stopped");
+		box_fork_failed(sb->box, p, &e);
+	} else {
+		box_paused(sb->box, p);
+	}
+}
+
 static void quiet(struct sandbox *sb, const struct im_quiet *m)
 {
 	struct pending *p = sb->forking;
-	const struct im_head stop = { IM_STOP, m->h.id };
 	struct err e = ERR_INIT;
 
+	if (sb->pausing && sb->pausing->seq == m->h.id)
+		stood_still(sb, m);
 	if (!p || p->seq != m->h.id)
 		return;
 	if (sb->stopped && m->processes) {
@@ -215,11 +292,8 @@ static void quiet(struct sandbox *sb, const struct im_quiet *m)
 		box_fork_known(sb->box, p, WM_FORK_IDLE);
 	} else if (sb->box->can_freeze) {
 		box_fork_known(sb->box, p, WM_FORK_BUSY);
-	} else if (send(sb->socket, &stop, sizeof(stop), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-		err_sys(&e, errno, "stop the processes");
+	} else if (sandbox_stop(sb, p->seq, &e) < 0) {
 		box_fork_failed(sb->box, p, &e);
-	} else {
-		sb->stopped = true;
 	}
 }
 
@@ -258,18 +332,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	sandbox_unref(sb);
 }
 
-static int send_now(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
-		    struct err *e)
-{
-	if (sock_send(sb->socket, msg, n, fds, n_fds, MSG_DONTWAIT) >= 0)
-		return 0;
-	if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS)
-		return err_set(e, ERR_LIMIT, "too many requests to sandbox %s at once", sb->id);
-	if (errno == EMSGSIZE)
-		return err_set(e, ERR_TOO_LARGE, "the request is too large for one message");
-	return err_set(e, ERR_GUEST, "the first process of sandbox %s ended", sb->id);
-}
-
 static int hold_back(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
 		     struct err *e)
 {
@@ -289,13 +351,24 @@ static int hold_back(struct sandbox *sb, const void *msg, size_t n, const int *f
 	return 0;
 }
 
+/* Something new, not a step of what is under way. */
+static bool begins(const void *msg)
+{
+	const struct im_file *m = msg;
+
+	return m->h.type == IM_EXEC ||
+	       (m->h.type == IM_FILE && m->op != FILE_OP_COMMIT && m->op != FILE_OP_ABORT);
+}
+
 int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
 		 struct err *e)
 {
 	if (!sb->live)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
-	return sb->forking ? hold_back(sb, msg, n, fds, n_fds, e)
-			   : send_now(sb, msg, n, fds, n_fds, e);
+	if ((sb->paused || (sb->pausing && sb->pausing->pause)) && begins(msg))
+		return err_set(e, ERR_PAUSED, "sandbox %s is paused", sb->id);
+	return sandbox_held(sb) ? hold_back(sb, msg, n, fds, n_fds, e)
+				: send_now(sb, msg, n, fds, n_fds, e);
 }
 
 /* Sends what was held back, or with send false only lets go of it. */
@@ -316,18 +389,15 @@ static void flush_queue(struct sandbox *sb, bool send)
 	sb->n_queued = 0;
 }
 
-void sandbox_fork_ended(struct sandbox *sb)
+void sandbox_released(struct sandbox *sb)
 {
-	const struct im_head go_on = { IM_CONTINUE, 0 };
 	struct err e = ERR_INIT;
 
-	sb->forking = NULL;
 	sb->heard_ms = clock_ms();
-	if (!sb->live)
+	if (!sb->live || sandbox_held(sb))
 		return;
-	if (sb->stopped && send_now(sb, &go_on, sizeof(go_on), NULL, 0, &e) < 0)
+	if (sb->stopped && sandbox_continue(sb, &e) < 0)
 		log_error("sandbox %s: its processes could not be continued: %s", sb->id, e.msg);
-	sb->stopped = false;
 	flush_queue(sb, true);
 }
 
@@ -397,6 +467,10 @@ void sandbox_end(struct sandbox *sb, const struct err *err)
 	file_end_all(sb, err);
 	if (sb->forking)
 		box_fork_failed(sb->box, sb->forking, err);
+	if (sb->pausing)
+		box_fork_failed(sb->box, sb->pausing, err);
+	if (sb->announced && sb->box->config.on_end)
+		sb->box->config.on_end(sb->box->config.on_end_arg, sb, err);
 	sandbox_unref(sb); /* of the list */
 }
 

@@ -199,6 +199,20 @@ static void thaw(const struct body *b)
 		log_error("a frozen sandbox could not be thawed: %s", e.msg);
 }
 
+int pause_body(const struct wm_pause *m, struct err *e)
+{
+	const struct wm_head done = { WM_PAUSED, m->h.seq };
+	struct body *b = find_body(m->key);
+
+	if (!b)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
+	if (cgroup_freeze(&w.cgroups, slot_of(b), m->paused != 0, e) < 0)
+		return -1;
+	b->paused = m->paused != 0;
+	send_hub(&done, sizeof(done), NULL, 0);
+	return 0;
+}
+
 /* A running body: freeze it (unless its init has stopped it), copy its changed files, let it go
  * on; the children come after. */
 static int fork_busy(struct request *r, struct body *source, bool freeze, struct err *e)
@@ -208,6 +222,7 @@ static int fork_busy(struct request *r, struct body *source, bool freeze, struct
 
 	if (!j)
 		return -1;
+	freeze = freeze && !source->paused;
 	j->out = store_layer_new(&w.store, source->limits.disk, e);
 	if (!j->out)
 		return -1;
@@ -239,7 +254,7 @@ static void copied_for_fork(struct job *j, int errnum)
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "the source ended while it was forked");
 		failed = -1;
 	} else {
-		if (j->frozen)
+		if (j->frozen && !j->source->paused)
 			thaw(j->source);
 		failed = errnum ? err_sys(&e, errnum, "copy the changed files") : 0;
 	}

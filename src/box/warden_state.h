@@ -44,6 +44,7 @@ struct body {
 	bool filling; /* STARTING for the pool */
 	uint32_t destroy_seq; /* to be answered when it is gone */
 	bool answer_destroy;
+	bool paused; /* frozen because the hub asked for it */
 };
 
 /* Work in a process of its own. */
@@ -125,6 +126,7 @@ void pool_refill(void); /* one more */
 /* ---- warden_fork.c ---- */
 
 int fork_body(const struct wm_fork *m, struct err *e);
+int pause_body(const struct wm_pause *m, struct err *e); /* answers, unless it fails */
 void job_ended(struct job *j);
 void forget_source(const struct body *b); /* it ends: no job may touch it */
 

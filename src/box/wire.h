@@ -38,6 +38,8 @@ enum wm_type {
 	WM_FAILED, /* warden: wm_failed, instead of any other answer */
 	WM_LOST, /* warden, unasked: wm_lost */
 	WM_POOL, /* warden, unasked: wm_pool */
+	WM_PAUSE, /* hub: wm_pause */
+	WM_PAUSED, /* warden: wm_head; it is as was asked */
 };
 
 struct wm_head {
@@ -93,6 +95,13 @@ struct wm_fork {
 struct wm_destroy {
 	struct wm_head h;
 	uint64_t key;
+};
+
+struct wm_pause {
+	struct wm_head h;
+	uint64_t key;
+	uint32_t paused; /* 0: it goes on */
+	uint32_t pad;
 };
 
 struct wm_created {

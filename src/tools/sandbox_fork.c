@@ -94,7 +94,7 @@ static void run(struct call *c, const void *params)
 		return;
 	}
 	*r = (struct fork_run){ .call = c, .begun_ns = clock_ns() };
-	sandbox_fork_start(sb, p->replicas, on_forked, r);
+	sandbox_fork_start(sb, p->replicas, NULL, on_forked, r);
 }
 
 const struct tool sandbox_fork_tool = {

@@ -327,12 +327,25 @@ static void on_forked(void *arg, struct sandbox *const *children, size_t n, cons
 	f->done = true;
 }
 
-struct forked *fork_start(struct sandbox *source, uint32_t n)
+static struct forked *start_fork(struct sandbox *source, uint32_t n, const struct str *ids)
 {
 	struct forked *f = keep(sizeof(*f), release_forked);
 
-	sandbox_fork_start(source, n, on_forked, f);
+	sandbox_fork_start(source, n, ids, on_forked, f);
 	assert_false(f->done);
+	return f;
+}
+
+struct forked *fork_start(struct sandbox *source, uint32_t n)
+{
+	return start_fork(source, n, NULL);
+}
+
+struct forked *fork_named(struct sandbox *source, uint32_t n, const struct str *ids)
+{
+	struct forked *f = start_fork(source, n, ids);
+
+	wait_for(&f->done, "a fork");
 	return f;
 }
 

@@ -61,6 +61,7 @@ struct forked {
 };
 struct forked *fork_start(struct sandbox *source, uint32_t n);
 struct forked *fork_of(struct sandbox *source, uint32_t n);
+struct forked *fork_named(struct sandbox *source, uint32_t n, const struct str *ids); /* may fail */
 
 /* ---- programs --------------------------------------------------------------------------------- */
 

@@ -96,6 +96,88 @@ static void test_ids_differ(void **state)
 	assert_string_equal(sh(m[7]->sb, "echo well"), "well");
 }
 
+/* Names of the caller's, for what is made and for what is forked. */
+static void test_own_ids(void **state)
+{
+	static const char longest[] =
+		"0123456789012345678901234567890123456789012345678901234567-Az_09";
+	const struct str bad[] = {
+		{ "", 0 },	     STR_LIT("-a"),  STR_LIT("_a"),
+		STR_LIT("a/b"),	     STR_LIT("a b"), STR_LIT("..."),
+		STR_LIT("\xc3\xa4"), { "a\0b", 3 },  { longest, sizeof(longest) }
+	};
+	const struct str ids[] = { STR_LIT("child-1"), STR_LIT("Child_2") };
+	struct sandbox *sb = make(&(struct sandbox_spec){ .id = str_of(longest) });
+	struct forked f = { 0 };
+
+	assert_int_equal(sizeof(longest), SANDBOX_ID_MAX + 1);
+	assert_string_equal(sandbox_id(sb), longest);
+	assert_ptr_equal(box_find(box, str_of(longest)), sb);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		const struct str mixed[] = { ids[0], bad[i] };
+		struct forked *refused = fork_named(sb, 2, mixed);
+
+		assert_int_equal(make_error(&(struct sandbox_spec){ .id = bad[i] }).code,
+				 ERR_INVALID);
+		assert_int_equal(refused->err.code, ERR_INVALID);
+	}
+	f = *fork_named(sb, 2, ids);
+	assert_int_equal(f.n, 2);
+	assert_string_equal(sandbox_id(f.children[0]), "child-1");
+	assert_ptr_equal(box_find(box, ids[1]), f.children[1]);
+}
+
+static struct ends {
+	size_t n;
+	struct sandbox *last;
+	enum err_code code;
+} ends;
+
+static void on_end(void *arg, struct sandbox *sb, const struct err *why)
+{
+	struct ends *e = arg;
+
+	assert_false(sandbox_live(sb));
+	e->n++;
+	e->last = sb;
+	e->code = why->code;
+}
+
+/* Whoever ends it, it is told once. */
+static void test_told_of_ends(void **state)
+{
+	struct sandbox *sb[3];
+	struct forked *f;
+	pid_t init;
+
+	engine_stop();
+	engine_start(&(struct box_config){ .on_end = on_end, .on_end_arg = &ends });
+	sb[0] = make(NULL);
+	assert_int_equal(init_pids(&init, 1), 1);
+	kill(init, SIGKILL);
+	for (int i = 0; i < 500 && ends.n < 1; i++)
+		wait_ms(10);
+	assert_int_equal(ends.n, 1);
+	assert_ptr_equal(ends.last, sb[0]);
+	assert_int_equal(ends.code, ERR_GUEST);
+	sb[1] = make(&(struct sandbox_spec){ .ttl_ms = 100 });
+	for (int i = 0; i < 500 && ends.n < 2; i++)
+		wait_ms(10);
+	assert_ptr_equal(ends.last, sb[1]);
+	sb[2] = make(NULL);
+	f = fork_of(sb[2], 2);
+	destroy(sb[2]);
+	assert_ptr_equal(ends.last, sb[2]);
+	destroy(f->children[0]);
+	assert_int_equal(ends.code, ERR_CANCELLED);
+	kill(warden_pid(), SIGKILL);
+	for (int i = 0; i < 500 && ends.n < 5; i++)
+		wait_ms(10);
+	assert_int_equal(ends.n, 5);
+	assert_ptr_equal(ends.last, f->children[1]);
+	assert_int_equal(ends.code, ERR_GUEST);
+}
+
 static void test_max(void **state)
 {
 	struct sandbox *sb[3];
@@ -508,6 +590,8 @@ int main(int argc, char **argv)
 		engine_test(test_plain),
 		engine_test(test_bad_specs),
 		engine_test(test_ids_differ),
+		engine_test(test_own_ids),
+		engine_test(test_told_of_ends),
 		engine_test(test_max),
 		engine_test(test_ttl),
 		engine_test(test_ttl_and_destroy),

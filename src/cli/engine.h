@@ -56,8 +56,9 @@ enum { HUB_POOL_DEFAULT = 4, HUB_POOL_MAX = 64, HUB_NETWORKS_READY = 4 };
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS ((struct hub_options){ .pool = HUB_POOL_DEFAULT })
 
+/* registry: see struct hub_config. */
 static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o,
-					 const struct cli *cli, struct err *e)
+					 const struct cli *cli, const char *registry, struct err *e)
 {
 	const struct hub_config config = {
 		.box = { .pool = o->pool,
@@ -65,6 +66,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 			 .max_sandboxes = o->max_sandboxes,
 			 .limits = engine_limits(&o->engine),
 			 .allow = o->engine.allow },
+		.registry = registry,
 		.tools = cli->tools,
 		.n_tools = cli->n_tools,
 	};

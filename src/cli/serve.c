@@ -143,6 +143,7 @@ static void harden(void)
 	autoclose int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a registry that can't grow is an error like others */
 	if (fd < 0 || write(fd, "0", 1) != 1)
 		log_warn("a core dump of this process could show tokens");
 }
@@ -157,8 +158,11 @@ static const void *identify(void *of, struct str token)
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
+	char registry[PATH_MAX];
 
-	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, e);
+	if (home_file("registry.db", registry, e) < 0)
+		return -1;
+	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, registry, e);
 	return v->s.hub ? 0 : -1;
 }
 

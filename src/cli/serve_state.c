@@ -75,6 +75,7 @@ static void run_version(void *owner, struct http_request *q)
 struct numbers {
 	struct http_stats http;
 	struct box_stats box;
+	struct lives_stats lives;
 };
 
 /* A metric is a member of the numbers, of this size. */
@@ -107,6 +108,12 @@ static const struct metric metrics[] = {
 	METRIC("holt_sandboxes_destroyed_total", "counter", box.destroyed, "Sandboxes ended."),
 	METRIC("holt_sandboxes_lost_total", "counter", box.lost,
 	       "Sandboxes whose first process died."),
+	METRIC("holt_reaper_failures_total", "counter", lives.reap_failures,
+	       "Deadlines that could not be carried out at once."),
+	METRIC("holt_registry_failures_total", "counter", lives.store_failures,
+	       "Changes that the registry did not take at once."),
+	METRIC("holt_registry_unsaved", "gauge", lives.unsaved,
+	       "Sandboxes that the registry has otherwise than they are."),
 	METRIC("holt_pool_size", "gauge", box.pool_size, "Sandboxes to keep ready."),
 	METRIC("holt_pool_ready", "gauge", box.pool_ready, "Sandboxes that are ready."),
 	METRIC("holt_pool_hits_total", "counter", box.pool_hits,
@@ -166,17 +173,33 @@ static int put_sessions(struct buf *b, const struct serving *s, struct err *e)
 	return 0;
 }
 
+static int put_states(struct buf *b, const struct lives_stats *lives, struct err *e)
+{
+	if (put_head(b, "holt_sandboxes_by_state", "gauge",
+		     "Sandboxes that are known, those that ended lately among them.", e) < 0)
+		return -1;
+	for (int i = 0; i < LIFE_STATES; i++) {
+		if (buf_addf(b, e, "holt_sandboxes_by_state{state=\"%s\"} %" PRIu64 "\n",
+			     life_state_names[i], lives->by_state[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 {
 	struct numbers n;
 
 	http_server_stats(s->door, &n.http);
 	box_stats(hub_box(s->hub), &n.box);
+	lives_stats(hub_lives(s->hub), &n.lives);
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
 		if (put_metric(b, &metrics[i], &n, e) < 0)
 			return -1;
 	}
-	return put_responses(b, &n.http, e) < 0 ? -1 : put_sessions(b, s, e);
+	if (put_states(b, &n.lives, e) < 0 || put_responses(b, &n.http, e) < 0)
+		return -1;
+	return put_sessions(b, s, e);
 }
 
 static void run_metrics(void *owner, struct http_request *q)

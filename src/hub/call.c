@@ -18,6 +18,7 @@ struct call {
 	size_t reserved;
 	bool admitted; /* counts among the hub's calls */
 	bool cancelled;
+	struct life *life; /* that it uses, busy until its end */
 
 	void (*on_cancel)(void *data);
 	void *on_cancel_data;
@@ -99,6 +100,8 @@ static void end(struct call *c)
 	if (c->admitted)
 		c->hub->calls--;
 	c->hub->output -= c->reserved;
+	if (c->life)
+		life_busy(take_ptr(c->life), -1);
 	if (c->ticking)
 		uv_close((uv_handle_t *)&c->tick, tick_closed);
 	else
@@ -161,13 +164,20 @@ struct arena *call_arena(struct call *c)
 	return c->ask.arena;
 }
 
+struct lives *call_lives(struct call *c)
+{
+	return c->hub->lives;
+}
+
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 {
-	struct sandbox *sb = box_find(c->hub->box, id);
+	struct life *l = lives_find(c->hub->lives, id, e);
+	struct sandbox *sb = l ? life_sandbox(l, e) : NULL;
 
-	if (!sb)
-		err_set(e, ERR_SANDBOX_NOT_FOUND, "there is no sandbox '%.*s'",
-			id.n > 64 ? 64 : (int)id.n, id.p ? id.p : "");
+	if (sb && !c->life) {
+		c->life = l;
+		life_busy(l, 1);
+	}
 	return sb;
 }
 

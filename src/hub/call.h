@@ -12,6 +12,7 @@
 
 struct hub;
 struct box;
+struct lives;
 struct sandbox;
 struct call;
 
@@ -64,7 +65,11 @@ void call_cancel(struct call *c);
 struct box *call_box(struct call *c);
 struct arena *call_arena(struct call *c);
 
-/* The sandbox of this id, borrowed; NULL with ERR_SANDBOX_NOT_FOUND. */
+/* All sandboxes of the hub. */
+struct lives *call_lives(struct call *c);
+
+/* The running sandbox of this id, which is busy until the end of the call; else NULL with what
+ * life_sandbox() says. One for each call. */
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 
 /* Takes n bytes of what all calls together may keep of output; given back at the call's end.

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "hub/hub_impl.h"
+#include "store/store.h"
 
 enum { MAX_CALLS = 256 };
 #define MAX_OUTPUT ((size_t)512 << 20)
@@ -13,9 +14,32 @@ static void hub_free(struct hub *hub)
 	if (!hub)
 		return;
 	hub_mcp_fini(hub);
+	store_close(hub->store);
 	free(hub);
 }
 AUTO_DEFINE(hub_free, struct hub)
+
+/* The registry first: who may not have it starts nothing. */
+static int start(struct hub *hub, const struct hub_config *config, struct err *e)
+{
+	struct box_config box = config->box;
+
+	if (config->registry) {
+		hub->store = store_open(config->registry, e);
+		if (!hub->store)
+			return -1;
+	}
+	hub->lives = lives_new(hub->loop, hub->store, e);
+	if (!hub->lives)
+		return -1;
+	box.on_end = lives_on_end;
+	box.on_end_arg = hub->lives;
+	hub->box = box_new(hub->loop, &box, e);
+	if (!hub->box)
+		return -1;
+	lives_adopt(hub->lives, hub->box, NULL, 0);
+	return 0;
+}
 
 struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err *e)
 {
@@ -32,11 +56,13 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 	hub->max_output = config->max_output ? config->max_output : MAX_OUTPUT;
 	if (hub_mcp_init(hub, e) < 0)
 		return NULL;
-	hub->box = box_new(loop, &config->box, e);
-	return hub->box ? take_ptr(hub) : NULL;
+	if (start(hub, config, e) == 0)
+		return take_ptr(hub);
+	lives_free(hub->lives);
+	return NULL;
 }
 
-static void on_box_closed(void *arg)
+static void on_lives_closed(void *arg)
 {
 	struct hub *hub = arg;
 	void (*on_closed)(void *) = hub->on_closed;
@@ -44,6 +70,13 @@ static void on_box_closed(void *arg)
 
 	hub_free(hub);
 	on_closed(on_closed_arg);
+}
+
+static void on_box_closed(void *arg)
+{
+	struct hub *hub = arg;
+
+	lives_close(hub->lives, on_lives_closed, hub);
 }
 
 /* How well the pool served; HOLT_LOG=info shows it. */
@@ -63,12 +96,18 @@ void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 	hub->on_closed = on_closed;
 	hub->on_closed_arg = arg;
 	log_use(hub);
+	lives_stop(hub->lives);
 	box_close(hub->box, on_box_closed, hub);
 }
 
 struct box *hub_box(struct hub *hub)
 {
 	return hub->box;
+}
+
+struct lives *hub_lives(struct hub *hub)
+{
+	return hub->lives;
 }
 
 struct mcp_server *hub_mcp(struct hub *hub)

@@ -7,13 +7,16 @@
 
 #include "box/box.h"
 #include "hub/call.h"
+#include "hub/life.h"
 #include "hub/tool.h"
 #include "mcp/server.h"
 
 struct hub;
 
 struct hub_config {
-	struct box_config box;
+	struct box_config box; /* its on_end is the hub's */
+	const char
+		*registry; /* file of what is remembered (store/); NULL: nothing outlives the hub */
 	const struct tool *const *tools; /* in the order in which clients list them */
 	size_t n_tools;
 	unsigned max_calls; /* at once, of all askers; 0: 256 */
@@ -28,6 +31,7 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
 struct box *hub_box(struct hub *hub);
+struct lives *hub_lives(struct hub *hub);
 
 /* The MCP server that offers the tools. The data of its sessions is a const struct principal *. */
 struct mcp_server *hub_mcp(struct hub *hub);

@@ -5,6 +5,8 @@
 struct hub {
 	uv_loop_t *loop;
 	struct box *box;
+	struct store *store; /* NULL: none */
+	struct lives *lives;
 	const struct tool *const *tools;
 	size_t n_tools;
 

@@ -61,13 +61,13 @@ void tool_answerf(struct call *c, const void *structured, const char *fmt, ...)
 		    &(struct call_answer){ .text = { text, (size_t)n }, .structured = structured });
 }
 
-static void on_discarded(void *arg, struct sandbox *sb, const struct err *err)
+static void on_discarded(void *arg, struct life *l, const struct err *err)
 {
 	if (err)
 		log_warn("could not end a sandbox: %s", err->msg);
 }
 
-void tool_discard(struct sandbox *sb)
+void tool_discard(struct life *l)
 {
-	sandbox_destroy_start(sb, on_discarded, NULL);
+	life_terminate_start(l, on_discarded, NULL);
 }

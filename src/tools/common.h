@@ -2,6 +2,7 @@
 /* What several tools share: rows of their tables, and small conversions. */
 #include "box/box.h"
 #include "hub/call.h"
+#include "hub/life.h"
 #include "json/field.h"
 
 /* The first argument of all but sandbox_create. */
@@ -27,4 +28,4 @@ int tool_bytes(struct call *c, const char *name, struct str text, enum encoding 
 void tool_answerf(struct call *c, const void *structured, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Ends a sandbox that nobody will learn of. */
-void tool_discard(struct sandbox *sb);
+void tool_discard(struct life *l);

@@ -82,44 +82,45 @@ static const struct field result_fields[] = {
 };
 static const struct field_table create_output = FIELD_TABLE(struct create_result, result_fields);
 
-static void answer(struct call *c, struct sandbox *sb)
+static void answer(struct call *c, const struct life_info *info)
 {
-	const struct limits *l = sandbox_limits(sb);
-	int64_t left = sandbox_ttl_left_ms(sb);
+	const struct limits *l = info->limits;
 	struct box_stats stats;
 	struct create_result r = {
-		.sandbox = str_of(sandbox_id(sb)),
-		.template = str_of(sandbox_template(sb)),
+		.sandbox = info->id,
+		.template = info->template,
 		.limits = { .memory_mb = l->memory / MIB,
 			    .disk_mb = l->disk / MIB,
 			    .pids = l->pids,
 			    .has_cpus = l->cpu_milli != 0,
 			    .cpus = l->cpu_milli / 1000.0 },
-		.from_pool = sandbox_from_pool(sb),
-		.has_ttl = left >= 0,
-		.ttl_seconds = left > 0 ? (uint32_t)((left + 999) / 1000) : 0,
+		.from_pool = info->from_pool,
+		.has_ttl = info->ttl_ms > 0,
+		.ttl_seconds = (uint32_t)(info->ttl_ms / 1000),
 	};
 
 	box_stats(call_box(c), &stats);
 	r.tier = str_of(stats.tier);
 	r.limits.enforced_by = str_of(stats.limits);
-	tool_answerf(c, &r, "Created sandbox %s", sandbox_id(sb));
+	tool_answerf(c, &r, "Created sandbox %.*s", STR_ARG(info->id));
 }
 
-static void on_created(void *arg, struct sandbox *sb, const struct err *err)
+static void on_created(void *arg, struct life *l, const struct err *err)
 {
 	struct call *c = arg;
+	struct life_info info;
 	struct err e = ERR_INIT;
 
 	if (err) {
 		call_fail(c, err);
 	} else if (call_cancelled(c)) {
 		/* Nobody will learn its id. */
-		tool_discard(sb);
+		tool_discard(l);
 		err_set(&e, ERR_CANCELLED, "sandbox_create was cancelled");
 		call_fail(c, &e);
 	} else {
-		answer(c, sb);
+		life_info(l, &info);
+		answer(c, &info);
 	}
 }
 
@@ -127,24 +128,24 @@ static void run(struct call *c, const void *params)
 {
 	const struct create_params *p = params;
 	struct err e = ERR_INIT;
-	struct sandbox_spec spec = {
-		.template = p->pool,
-		.limits = { .memory = p->memory_mb * MIB,
-			    .disk = p->disk_mb * MIB,
-			    .pids = p->pids,
-			    .cpu_milli = (uint32_t)(p->cpus * 1000 + 0.5) },
-		.ttl_ms = p->ttl_seconds * 1000ull,
-		.n_env = p->env.n,
-		.cwd = p->cwd,
+	struct life_spec spec = {
+		.box = { .template = p->pool,
+			 .limits = { .memory = p->memory_mb * MIB,
+				     .disk = p->disk_mb * MIB,
+				     .pids = p->pids,
+				     .cpu_milli = (uint32_t)(p->cpus * 1000 + 0.5) },
+			 .ttl_ms = p->ttl_seconds * 1000ull,
+			 .n_env = p->env.n,
+			 .cwd = p->cwd },
 	};
 
 	/* 0 would mean the default to the engine. */
-	if (p->has_cpus && spec.limits.cpu_milli < LIMIT_CPU_MIN)
+	if (p->has_cpus && spec.box.limits.cpu_milli < LIMIT_CPU_MIN)
 		err_set(&e, ERR_INVALID, "cpus: at least 0.01");
-	if (e.code != ERR_NONE || tool_env(c, &p->env, &spec.env, &e) < 0)
+	if (e.code != ERR_NONE || tool_env(c, &p->env, &spec.box.env, &e) < 0)
 		call_fail(c, &e);
 	else
-		sandbox_create_start(call_box(c), &spec, on_created, c);
+		life_create_start(call_lives(c), &spec, on_created, c);
 }
 
 const struct tool sandbox_create_tool = {

@@ -45,7 +45,7 @@ static int ids_text(const struct field_strs *ids, struct buf *to, struct err *e)
 	return json_write_done(&w, e);
 }
 
-static void answer(const struct fork_run *r, struct sandbox *const *children, size_t n)
+static void answer(const struct fork_run *r, struct life *const *children, size_t n)
 {
 	struct str ids[REPLICAS_MAX];
 	struct fork_result result = {
@@ -55,8 +55,12 @@ static void answer(const struct fork_run *r, struct sandbox *const *children, si
 	autobuf struct buf text = BUF_INIT(REPLICAS_MAX * 64);
 	struct err e = ERR_INIT;
 
-	for (size_t i = 0; i < n; i++)
-		ids[i] = str_of(sandbox_id(children[i]));
+	for (size_t i = 0; i < n; i++) {
+		struct life_info info;
+
+		life_info(children[i], &info);
+		ids[i] = info.id;
+	}
 	if (ids_text(&result.sandboxes, &text, &e) < 0)
 		call_fail(r->call, &e);
 	else
@@ -64,7 +68,7 @@ static void answer(const struct fork_run *r, struct sandbox *const *children, si
 			    &(struct call_answer){ .text = buf_str(&text), .structured = &result });
 }
 
-static void on_forked(void *arg, struct sandbox *const *children, size_t n, const struct err *err)
+static void on_forked(void *arg, struct life *const *children, size_t n, const struct err *err)
 {
 	struct fork_run *r = arg;
 	struct err e = ERR_INIT;
@@ -86,15 +90,15 @@ static void run(struct call *c, const void *params)
 {
 	const struct fork_params *p = params;
 	struct err e = ERR_INIT;
-	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
-	struct fork_run *r = sb ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
+	struct life *source = lives_find(call_lives(c), p->sandbox, &e);
+	struct fork_run *r = source ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
 
 	if (!r) {
 		call_fail(c, &e);
 		return;
 	}
 	*r = (struct fork_run){ .call = c, .begun_ns = clock_ns() };
-	sandbox_fork_start(sb, p->replicas, NULL, on_forked, r);
+	life_fork_start(source, &(struct life_fork_spec){ .n = p->replicas }, on_forked, r);
 }
 
 const struct tool sandbox_fork_tool = {

@@ -1,5 +1,7 @@
 #include "tools/tools.h"
 
+#include <stdio.h>
+
 #include "tools/common.h"
 
 struct terminate_params {
@@ -25,10 +27,10 @@ static const struct field_table terminate_output = FIELD_TABLE(struct terminate_
 
 struct terminate_run {
 	struct call *call;
-	char id[64];
+	char id[LIFE_ID_MAX + 1];
 };
 
-static void on_destroyed(void *arg, struct sandbox *sb, const struct err *err)
+static void on_terminated(void *arg, struct life *l, const struct err *err)
 {
 	struct terminate_run *r = arg;
 	struct terminate_result result = { .sandbox = str_of(r->id), .terminated = true };
@@ -43,16 +45,16 @@ static void run(struct call *c, const void *params)
 {
 	const struct terminate_params *p = params;
 	struct err e = ERR_INIT;
-	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
-	struct terminate_run *r = sb ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
+	struct life *l = lives_find(call_lives(c), p->sandbox, &e);
+	struct terminate_run *r = l ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
 
 	if (!r) {
 		call_fail(c, &e);
 		return;
 	}
 	r->call = c;
-	strncpy(r->id, sandbox_id(sb), sizeof(r->id) - 1);
-	sandbox_destroy_start(sb, on_destroyed, r);
+	snprintf(r->id, sizeof(r->id), "%.*s", STR_ARG(p->sandbox));
+	life_terminate_start(l, on_terminated, r);
 }
 
 const struct tool sandbox_terminate_tool = {

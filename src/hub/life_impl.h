@@ -1,0 +1,150 @@
+#pragma once
+/*
+ * Between the files of the lifecycle:
+ *
+ *	life.c		the states and their setter; finding, listing, forgetting
+ *	life_row.c	a life as a row of the registry, and back
+ *	life_make.c	create and fork
+ *	life_end.c	terminate, deadlines and their reaper, what ended by accident
+ *	life_pause.c	pause and resume
+ *	lives.c		all of a hub: from its start to its end
+ *	idempotent.c	requests that are done once
+ */
+#include "base/id.h"
+#include "hub/idempotent.h"
+#include "hub/life.h"
+#include "store/store.h"
+
+enum {
+	LIVES_BUCKETS = 4096,
+	TERMINATED_MAX = 1024, /* that are still found */
+	MOURNED_MAX = 4096, /* lost and failed ones */
+};
+
+struct life {
+	struct lives *all;
+	struct life *older, *newer; /* in order of creation */
+	struct life *chain; /* of its bucket */
+	struct gone *gone; /* the queue of those that ended so; NULL: it has not */
+	struct life *gone_before, *gone_after; /* in it */
+	uint64_t seq;
+	char id[LIFE_ID_MAX + 1], source[LIFE_ID_MAX + 1], template[64];
+	enum life_state state;
+	uint32_t generation;
+	int64_t created_ms, changed_ms, deadline_ms;
+	uint64_t ttl_ms, idle_ms;
+	enum life_retention retention;
+	struct limits limits;
+	bool from_pool;
+	struct err *why; /* NULL: nothing to tell */
+
+	char *spec; /* JSON; NULL once it is in the registry */
+	uint64_t spec_of; /* seq of the one whose spec it has */
+	bool stored; /* a row of it is in the registry, */
+	bool unsaved; /* which is not as it is */
+
+	struct sandbox *box; /* a reference; NULL: nothing runs */
+	bool ending; /* its destruction is under way */
+	unsigned refs; /* one is the list's */
+	unsigned busy;
+
+	uint64_t due_ms, used_ms; /* clock_ms() of the deadline and of the last use; due 0: none */
+	uint64_t reap_wait_ms; /* until the next try */
+	uv_timer_t *timer;
+};
+
+struct gone {
+	struct life *first, *last;
+	size_t n, max;
+};
+
+struct lives {
+	uv_loop_t *loop;
+	struct box *box;
+	struct store *store; /* NULL: none */
+	char run[ID_MAX]; /* names this process's time */
+
+	struct life *buckets[LIVES_BUCKETS];
+	struct life *oldest, *newest;
+	uint64_t last_seq;
+	struct gone terminated, mourned;
+	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
+	struct lives_stats stats; /* the states are kept by the setter */
+
+	bool batch; /* a transaction holds several changes */
+	bool stopping;
+	uv_timer_t *saver; /* writes again what could not be written, and lets old keys go */
+	uv_work_t checkpoint;
+	bool checkpointing;
+	struct err checkpoint_err;
+	unsigned later; /* callbacks of life_later() that are still to come */
+	void (*on_closed)(void *arg);
+	void *on_closed_arg;
+};
+
+/* An operation under way, and whom to tell. */
+struct life_op {
+	struct life *life; /* a reference; NULL: none */
+	struct lives *all;
+	life_cb on_done;
+	void *arg;
+	struct err err;
+};
+
+/* ---- life.c -------------------------------------------------------------------------------- */
+
+/* A new one in creating, found by its id. id is valid. NULL without memory. */
+struct life *life_new(struct lives *all, struct str id, struct err *e) MUST_USE;
+struct life *life_ref(struct life *l);
+void life_unref(struct life *l); /* NULL-safe */
+AUTO_DEFINE(life_unref, struct life)
+struct life *lives_get(const struct lives *all, struct str id); /* NULL: none */
+
+bool life_may_follow(enum life_state from, enum life_state to);
+/* The only one that changes a state: tells the registry, too. why is copied, or NULL. -1 where the
+ * registry did not take it, or with ERR_BUG where it may not follow; only in the second case the
+ * state is the old one. */
+int life_set_state(struct life *l, enum life_state to, const struct err *why, struct err *e);
+/* It is not found any more, and its row goes. */
+void life_forget(struct life *l);
+/* It has one of the states in which nothing of it runs: the oldest such are forgotten. */
+void life_mourn(struct life *l);
+bool life_is_gone(const struct life *l);
+/* A typed error that names the state, unless it runs. */
+int life_check_runs(const struct life *l, struct err *e) MUST_USE;
+
+/* ---- life_row.c ---------------------------------------------------------------------------- */
+
+/* Writes it as it is, with an event (kind NULL: none). A failure is counted; the saver tries again. */
+int life_save(struct life *l, const char *kind, struct str detail, struct err *e) MUST_USE;
+/* Only an event; a failure is logged. */
+void life_tell(struct life *l, const char *kind, struct str detail);
+/* The lives of the registry. */
+int lives_load(struct lives *all, struct err *e) MUST_USE;
+/* JSON of what a spec has besides the row's columns; owned. */
+char *life_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
+/* Several changes as one; those that fail are all undone in the registry. */
+int lives_batch(struct lives *all, struct err *e) MUST_USE;
+int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
+
+/* ---- life_end.c ---------------------------------------------------------------------------- */
+
+/* It runs: sb becomes its own, and its deadlines begin. */
+void life_begin(struct life *l, struct sandbox *sb);
+/* It does not run any more: lets go of what it has of that. */
+void life_let_go(struct life *l);
+/* Its deadlines have changed, or it was used. */
+void life_arm(struct life *l);
+
+/* ---- lives.c ------------------------------------------------------------------------------- */
+
+/* Calls f on the loop's next turn. */
+void lives_later(struct lives *all, void (*f)(void *arg), void *arg);
+/* on_done likewise; err may be NULL, and l with it. */
+void life_later(struct lives *all, struct life *l, life_cb on_done, void *arg,
+		const struct err *err);
+struct life_op *life_op_new(struct lives *all, struct life *l, life_cb on_done, void *arg);
+/* Ends it with its callback; err NULL: success. */
+void life_op_end(struct life_op *op, const struct err *err);
+/* After something was written, or was not. */
+void lives_written(struct lives *all);

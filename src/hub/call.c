@@ -65,8 +65,11 @@ static int identify(struct call *c, struct err *e)
 static int validate(struct call *c, void **ret_params, struct err *e)
 {
 	const struct field_table *t = c->ask.tool->input;
-	void *params = arena_alloc(c->ask.arena, t->size, e);
+	void *params;
 
+	if (c->ask.origin->validate)
+		return c->ask.origin->validate(c->ask.asker, ret_params, e);
+	params = arena_alloc(c->ask.arena, t->size, e);
 	if (!params || field_decode(t, c->ask.args, c->ask.arena, params, e) < 0)
 		return -1;
 	*ret_params = params;
@@ -152,6 +155,11 @@ void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data)
 bool call_cancelled(const struct call *c)
 {
 	return c->cancelled;
+}
+
+void *call_asker(struct call *c)
+{
+	return c->ask.asker;
 }
 
 struct box *call_box(struct call *c)

@@ -38,6 +38,9 @@ struct call_origin {
 	void (*fail)(void *asker, const struct err *e);
 	/* NULL, or how far it has come; total 0 is unknown. */
 	void (*progress)(void *asker, double progress, double total, const char *message);
+	/* NULL: the tool's input decodes args. Else, of who has more than one object to ask with: gives
+	 * the struct of the input's table, which lives as long as the call. */
+	int (*validate)(void *asker, void **ret_params, struct err *e);
 };
 
 /* Borrowed until the call ends, all but the struct itself. */
@@ -61,6 +64,9 @@ void call_run(struct call *c);
 void call_cancel(struct call *c);
 
 /* ---- for tools ----------------------------------------------------------------------------- */
+
+/* For who both asks and runs. */
+void *call_asker(struct call *c);
 
 struct box *call_box(struct call *c);
 struct arena *call_arena(struct call *c);

@@ -212,6 +212,8 @@ char *field_encode_text(const struct field_table *t, const void *from, size_t ma
 /* The JSON Schema of the object: type, properties, required, additionalProperties false. The text
  * form is owned and NUL-terminated. */
 void field_schema(const struct field_table *t, struct json_writer *w);
+/* That of one row's value. */
+void field_schema_row(const struct field *f, struct json_writer *w);
 char *field_schema_text(const struct field_table *t, struct err *e) MUST_USE;
 
 /* ERR_BUG where a table contradicts itself: a name twice, a row of another struct, bounds the

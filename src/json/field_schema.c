@@ -124,9 +124,8 @@ static void put_default(const struct field *f, struct json_writer *w)
 		json_write_int(w, f->def.i);
 }
 
-static void put_row(const struct field *f, struct json_writer *w)
+void field_schema_row(const struct field *f, struct json_writer *w)
 {
-	json_write_key(w, f->name);
 	json_write_object(w);
 	put_type(f, w);
 	if (f->doc) {
@@ -146,7 +145,8 @@ static void put_members(const struct field_table *t, struct json_writer *w)
 	json_write_key(w, "properties");
 	json_write_object(w);
 	for (size_t i = 0; i < t->n; i++) {
-		put_row(&t->rows[i], w);
+		json_write_key(w, t->rows[i].name);
+		field_schema_row(&t->rows[i], w);
 		any |= (t->rows[i].flags & FIELD_REQUIRED) != 0;
 	}
 	json_write_object_end(w);

@@ -61,10 +61,6 @@ struct serve {
 	size_t closed; /* parts */
 };
 
-/* Each is a row: what is served besides the hub's own state. */
-const struct serve_part *const serve_parts[] = { &serve_http, &serve_sse };
-const size_t serve_parts_n = ARRAY_LEN(serve_parts);
-
 /* The user to whom the token file belongs. */
 static const struct principal owner = { .name = "owner" };
 
@@ -82,14 +78,16 @@ static void on_part_closed(void *arg);
 
 static void close_next(struct serve *v)
 {
-	while (v->closed < serve_parts_n) {
-		const struct serve_part *part = serve_parts[v->closed];
+	while (v->closed < v->s.n_rows) {
+		const struct serve_part *part = v->s.rows[v->closed];
 		void *of = v->s.parts[v->closed++];
 
 		if (of && part->close) {
 			part->close(of, on_part_closed, v);
 			return;
 		}
+		if (of && part->free)
+			part->free(of);
 	}
 	if (v->s.hub)
 		hub_close(v->s.hub, on_hub_closed, v);
@@ -113,9 +111,9 @@ static void on_door_closed(void *arg)
 static void stop(struct serve *v)
 {
 	v->s.stopping = true;
-	for (size_t i = 0; i < serve_parts_n; i++) {
-		if (v->s.parts[i] && serve_parts[i]->drain)
-			serve_parts[i]->drain(v->s.parts[i]);
+	for (size_t i = 0; i < v->s.n_rows; i++) {
+		if (v->s.parts[i] && v->s.rows[i]->drain)
+			v->s.rows[i]->drain(v->s.parts[i]);
 	}
 	if (v->s.door)
 		http_server_close(v->s.door, GRACE_MS, on_door_closed, v);
@@ -160,6 +158,8 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	const struct serve_options *o = in->options;
 	char registry[PATH_MAX];
 
+	v->s.rows = in->cli->parts;
+	v->s.n_rows = in->cli->n_parts;
 	if (home_file("registry.db", registry, e) < 0)
 		return -1;
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, registry, e);
@@ -171,10 +171,10 @@ static int open_parts(struct serve *v, struct err *e)
 	v->routes[v->n_routes++] = serve_state_routes(&v->s);
 	if (v->s.issuer)
 		v->routes[v->n_routes++] = serve_metadata_routes(&v->s);
-	for (size_t i = 0; i < serve_parts_n; i++) {
-		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[v->n_routes++], e);
+	for (size_t i = 0; i < v->s.n_rows; i++) {
+		v->s.parts[i] = v->s.rows[i]->open(&v->s, &v->routes[v->n_routes++], e);
 		if (!v->s.parts[i])
-			return err_wrap(e, "%s", serve_parts[i]->name);
+			return err_wrap(e, "%s", v->s.rows[i]->name);
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Between the files of `holt serve`. What is served besides the routes of the hub's own state is a
- * row of the table of parts in serve.c; a part is opened before the door, and closed behind it.
+ * row of the table of parts that main() joins; a part is opened before the door, and closed behind it.
  */
 #include <uv.h>
 
@@ -10,12 +10,16 @@
 
 enum { SERVE_PARTS_MAX = 8 };
 
+struct serve_part;
+
 struct serving {
 	uv_loop_t loop;
 	struct hub *hub;
 	struct http_server *door;
 	const char *issuer; /* of tokens, or NULL */
 	bool stopping;
+	const struct serve_part *const *rows;
+	size_t n_rows;
 	void *parts[SERVE_PARTS_MAX]; /* by the row; what open() gave */
 };
 
@@ -27,12 +31,11 @@ struct serve_part {
 	void (*drain)(void *part);
 	/* No connection is left; on_closed is called later. NULL: there is nothing to close. */
 	void (*close)(void *part, void (*on_closed)(void *arg), void *arg);
+	/* Instead of close, where that takes no time. */
+	void (*free)(void *part);
 	/* Adds to the sessions that /metrics shows by the part's name. May be NULL. */
 	unsigned (*sessions)(const void *part);
 };
-
-extern const struct serve_part *const serve_parts[];
-extern const size_t serve_parts_n;
 
 /* serve_mcp.c */
 extern const struct serve_part serve_http, serve_sse;

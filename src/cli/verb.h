@@ -8,10 +8,14 @@
 #include "cli/option.h"
 #include "hub/tool.h"
 
+struct serve_part;
+
 /* What main() joins. */
 struct cli {
 	const struct tool *const *tools; /* that `holt mcp` serves */
 	size_t n_tools;
+	const struct serve_part *const *parts; /* of `holt serve`, beside the hub's own state */
+	size_t n_parts;
 };
 
 /* First member of every verb's options. */

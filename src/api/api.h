@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * REST under /v1 and Connect-JSON under /sandbox.v1.Sandbox, over the hub. A route is a row: its
+ * tables decode the request, print the document /v1/openapi.json, and encode the answer. A resource
+ * is a file with its rows and the functions that run them; api/routes.c lists the files.
+ */
+#include "http/http.h"
+#include "hub/hub.h"
+
+struct api;
+
+enum api_kind { API_REST, API_CONNECT };
+
+/* Borrows the hub until api_free(). */
+struct api *api_new(uv_loop_t *loop, struct hub *hub, enum api_kind kind, struct err *e) MUST_USE;
+
+/* After the door is closed: no request is in flight. NULL-safe. */
+void api_free(struct api *a);
+
+/* Borrowed from a. */
+struct http_routes api_routes(const struct api *a);

@@ -1,0 +1,202 @@
+/*
+ * The beginning and the end of a request. It ends in this order: the call has its answer or failure,
+ * the reply is sent (or dropped, where the client went away or Connect's deadline passed before),
+ * the timer is closed, all is freed.
+ */
+#include "api/ask_impl.h"
+
+#include <stdio.h>
+
+#include "hub/life.h"
+
+/* A request's copies: its texts, and what is decoded of a body. */
+enum { ARENA_MAX = 64 << 20 };
+
+/* Who asks an open route. */
+static const struct principal anyone = { .name = "anyone" };
+
+static void ask_free(struct ask *a)
+{
+	for (size_t i = 0; i < ASK_DOCS; i++)
+		json_free(a->docs[i]);
+	for (size_t i = 0; i < a->n_messages; i++)
+		json_free(a->messages[i]);
+	free(a->messages);
+	free(a->document);
+	arena_free(a->arena);
+	free(a);
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	ask_free(h->data);
+}
+
+static void finish(struct ask *a)
+{
+	a->call = NULL;
+	if (a->timing)
+		uv_close((uv_handle_t *)&a->timer, on_timer_closed);
+	else
+		ask_free(a);
+}
+
+static void on_answer(void *asker, const struct tool *tool, const struct call_answer *answer)
+{
+	struct ask *a = asker;
+
+	ask_write_answer(a, answer->structured);
+	finish(a);
+}
+
+static void on_fail(void *asker, const struct err *e)
+{
+	struct ask *a = asker;
+
+	if (a->keyed)
+		idempotent_drop(hub_lives(a->api->hub), &a->key);
+	ask_write_problem(a, e);
+	finish(a);
+}
+
+static int validate(void *asker, void **ret_params, struct err *e)
+{
+	return ask_read(asker, ret_params, e);
+}
+
+static const struct call_origin origin = { .answer = on_answer,
+					   .fail = on_fail,
+					   .validate = validate };
+
+/* The request must still be ended, when the call ends. */
+static void on_gone(void *data)
+{
+	struct ask *a = data;
+
+	call_cancel(a->call);
+}
+
+static void on_deadline(uv_timer_t *t)
+{
+	struct ask *a = t->data;
+	struct err e;
+
+	if (!a->call || !a->q)
+		return;
+	err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
+	ask_write_problem(a, &e);
+	call_cancel(a->call);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+static struct ask *ask_new(struct api *api, const struct api_route *route, struct http_request *q,
+			   struct err *e)
+{
+	struct ask *a = calloc(1, sizeof(*a));
+	const struct principal *who = http_request_principal(q);
+	struct call_ask ask = { .who = who ? who : &anyone,
+				.tool = &route->tool,
+				.label = a ? a->label : NULL,
+				.origin = &origin,
+				.asker = a };
+
+	if (a)
+		ask.arena = a->arena = arena_new(ARENA_MAX);
+	if (!a || !a->arena) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		free(a);
+		return NULL;
+	}
+	a->api = api;
+	a->route = route;
+	a->q = q;
+	a->code = API_CODES;
+	snprintf(a->label, sizeof(a->label), "%.*s", STR_ARG(http_request_path(q)));
+	a->call = call_new(api->hub, &ask, e);
+	if (a->call)
+		return a;
+	arena_free(a->arena);
+	free(a);
+	return NULL;
+}
+
+void ask_start(struct api *api, const struct api_route *route, struct http_request *q)
+{
+	struct err e;
+	struct ask *a = ask_new(api, route, q, &e);
+
+	if (!a) {
+		http_reply_error(q, &e);
+		return;
+	}
+	http_request_on_gone(q, on_gone, a);
+	call_run(a->call);
+}
+
+/* ---- for resources ------------------------------------------------------------------------- */
+
+struct ask *ask_of(struct call *c)
+{
+	return call_asker(c);
+}
+
+struct http_request *ask_request(struct call *c)
+{
+	return ask_of(c)->q;
+}
+
+struct api_context *ask_context(struct call *c)
+{
+	return &ask_of(c)->context;
+}
+
+struct life *ask_life(struct call *c, struct str id, struct err *e)
+{
+	ask_context(c)->sandbox = id;
+	return lives_find(call_lives(c), id, e);
+}
+
+struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e)
+{
+	struct ask *a = ask_of(c);
+	struct sandbox *sb;
+
+	a->context.sandbox = id;
+	sb = call_sandbox(c, id, e);
+	if (!sb)
+		return NULL;
+	/* From here on, somebody waits whom Connect's deadline can concern. */
+	if (a->timeout_ms > 0 && uv_timer_init(a->api->loop, &a->timer) == 0) {
+		a->timing = true;
+		a->timer.data = a;
+		uv_timer_start(&a->timer, on_deadline, a->timeout_ms, 0);
+	}
+	return sb;
+}
+
+void ask_fail_as(struct call *c, enum api_code code, const struct err *e)
+{
+	ask_of(c)->code = code;
+	call_fail(c, e);
+}
+
+void ask_answer_by(struct call *c, const struct field_table *t, const void *from)
+{
+	ask_of(c)->by = t;
+	call_answer(c, &(struct call_answer){ .structured = from });
+}
+
+void ask_answer_array(struct call *c, const void *p, size_t n)
+{
+	ask_of(c)->array_n = n;
+	call_answer(c, &(struct call_answer){ .structured = p });
+}
+
+void ask_answer_document(struct call *c, char *text)
+{
+	ask_of(c)->document = text;
+	call_answer(c, &(struct call_answer){ .structured = NULL });
+}

@@ -1,0 +1,88 @@
+#pragma once
+/*
+ * A request to a route, as its resource sees it. It is a call of the hub (hub/call.h), so it takes
+ * the one road; its asker is a `struct ask`, which decoded it and encodes what it is answered:
+ *
+ *	path, query, headers, body -> the route's input -> run() -> call_answer() or call_fail()
+ *
+ * A route that streams starts with ask_stream_start(), sends messages, and ends with the same two.
+ */
+#include "api/api.h"
+#include "api/error.h"
+#include "hub/call.h"
+#include "hub/hub.h"
+
+struct ask;
+struct life;
+
+enum api_shape {
+	API_OBJECT, /* of the output table */
+	API_ARRAY, /* of such objects */
+	API_LINES, /* a stream: an object a line (application/x-ndjson) */
+	API_FRAMES, /* a stream of Connect, which has also several messages as its request */
+	API_DOCUMENT, /* JSON that no table describes */
+};
+
+/*
+ * The tool is what the road sees: its name is the operation's, its input has the rows "path", "query",
+ * "header" and "body" as far as there are such, each an object with a table of its own. Of API_FRAMES
+ * the body is the first message.
+ */
+struct api_route {
+	struct tool tool;
+	enum api_kind kind;
+	enum http_method method;
+	const char *path;
+	bool open; /* needs no token */
+	size_t body_max; /* bytes; 0: API_BODY_MAX */
+	enum api_shape shape;
+	bool messages; /* of API_FRAMES: its request can have several */
+	const struct field_table *page; /* an object that it can answer with as well; or NULL */
+	uint32_t errors; /* of API_MAY(): beside those that any route has */
+};
+
+#define API_MAY(code) (1u << API_##code)
+/* Of all that names a sandbox. */
+#define API_MAY_SANDBOX                                                                            \
+	(API_MAY(NOT_FOUND) | API_MAY(SANDBOX_LOST) | API_MAY(CONFLICT) |                          \
+	 API_MAY(QUOTA_EXCEEDED) | API_MAY(CANCELED))
+
+enum { API_BODY_MAX = 1 << 20, API_PATH_MAX = 4095, API_ID_MAX = 64, API_ENV_MAX = 256 };
+
+/* ---- for resources ------------------------------------------------------------------------- */
+
+struct ask *ask_of(struct call *c);
+struct http_request *ask_request(struct call *c); /* NULL once it is answered, or streams */
+
+/* The sandbox of a request, running, as call_sandbox() has it; and its life, in whatever state. A
+ * failure is then about it. */
+struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
+struct life *ask_life(struct call *c, struct str id, struct err *e) MUST_USE;
+
+/* What a failure would be about: to be filled as it becomes known. Texts live as long as the call. */
+struct api_context *ask_context(struct call *c);
+
+/* A failure that has a code of its own. */
+void ask_fail_as(struct call *c, enum api_code code, const struct err *e);
+
+/* An answer by another table than the output's, and one of n such objects that stand in a row. */
+void ask_answer_by(struct call *c, const struct field_table *t, const void *from);
+void ask_answer_array(struct call *c, const void *p, size_t n);
+/* Takes text, which was malloc'ed. */
+void ask_answer_document(struct call *c, char *text);
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+/* Starts the answer; from here on a failure is its last message. on_room is called when the client
+ * has taken half of what waits, after ask_stream_full() was true. */
+int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data,
+		     struct err *e) MUST_USE;
+void ask_send(struct call *c, const struct field_table *t, const void *from);
+bool ask_stream_full(struct call *c);
+
+/* The next message of the request behind the first (API_FRAMES); NULL at the end, or with *e->code.
+ * It lives as long as the call. Before ask_stream_start(). */
+const struct json_val *ask_next_message(struct call *c, struct err *e);
+
+/* How long Connect's client waits, in ms; 0: it did not say. */
+uint64_t ask_timeout_ms(struct call *c);

@@ -1,0 +1,52 @@
+#pragma once
+/* Between ask.c, which has the beginning and the end, and what reads and writes for it. */
+#include "api/ask.h"
+#include "api/frame.h"
+#include "hub/idempotent.h"
+
+struct api {
+	uv_loop_t *loop;
+	struct hub *hub;
+	enum api_kind kind;
+	struct http_route *rows; /* one for each of its routes, in their order */
+	const struct api_route **routes;
+	size_t n;
+};
+
+enum { ASK_DOCS = 2 };
+
+struct ask {
+	struct api *api;
+	const struct api_route *route;
+	struct http_request *q; /* until it is answered */
+	struct http_stream *stream; /* while it streams */
+	struct call *call;
+	struct arena *arena;
+	struct json_doc *docs[ASK_DOCS]; /* of the request: what the strings of the input borrow */
+	struct json_doc **messages; /* of API_FRAMES: those behind the first */
+	size_t n_messages;
+	struct frames frames; /* what is left of the body */
+	bool keyed; /* the answer is stored under the key */
+	struct idempotent_key key;
+	struct api_context context;
+	enum api_code code; /* API_CODES: as the failure's own says */
+	const struct field_table *by;
+	size_t array_n;
+	char *document;
+	void (*on_room)(void *data);
+	void *on_room_data;
+	uint64_t timeout_ms;
+	uv_timer_t timer;
+	bool timing;
+	char label[64];
+};
+
+/* ask.c */
+void ask_start(struct api *api, const struct api_route *route, struct http_request *q);
+
+/* ask_read.c: the input's struct, in the arena. */
+int ask_read(struct ask *a, void **ret_params, struct err *e) MUST_USE;
+
+/* ask_write.c */
+void ask_write_answer(struct ask *a, const void *from);
+void ask_write_problem(struct ask *a, const struct err *e);

@@ -1,0 +1,218 @@
+/* Answers: one JSON document, or a stream of them as lines or as frames of Connect. */
+#include "api/ask_impl.h"
+#include "base/log.h"
+
+/* ---- failures ------------------------------------------------------------------------------ */
+
+enum { PROBLEM_MAX = 16 << 10 };
+
+static struct api_problem problem_of(const struct ask *a, const struct err *e)
+{
+	struct api_problem p = {
+		.code = a->code != API_CODES ? a->code : api_code_of(e->code),
+		.cause = e->msg,
+		.context = a->context,
+	};
+
+	if (p.code == API_QUOTA_EXCEEDED && !p.context.op.p)
+		p.context.op = str_of(a->route->tool.name);
+	if (e->code == ERR_DISK_FULL)
+		p.context.dimension = STR_LIT("disk");
+	return p;
+}
+
+static void reply_problem(struct ask *a, const struct api_problem *p)
+{
+	const struct api_code_row *row = &api_codes[p->code];
+	bool connect = a->route->kind == API_CONNECT;
+	struct http_header later = { "Retry-After", STR_LIT("1") };
+	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
+	int status = connect ? api_connect_status(row->connect) : row->http;
+	struct err e = ERR_INIT;
+
+	if (p->code == API_UNSUPPORTED_MEDIA_TYPE || p->code == API_BODY_TOO_LARGE)
+		status = row->http;
+	if ((connect ? api_connect_text(p, &b, &e) : api_problem_text(p, &b, &e)) < 0)
+		b.n = 0;
+	http_reply(take_ptr(a->q), &(struct http_reply){
+					   .status = status,
+					   .type = "application/json",
+					   .body = buf_str(&b),
+					   .headers = &later,
+					   .n_headers = status == 429 || status == 503 ? 1 : 0,
+				   });
+}
+
+static void write_frame(struct ask *a, unsigned flags, struct str text)
+{
+	char head[FRAME_HEAD];
+
+	frame_head(head, flags, text.n);
+	http_stream_write(a->stream, (struct str){ head, sizeof(head) });
+	http_stream_write(a->stream, text);
+}
+
+/* The last frame of a stream says how it ended; lines say it themselves. */
+static void end_stream(struct ask *a, const struct api_problem *p)
+{
+	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
+	struct err e;
+
+	if (a->route->shape == API_FRAMES) {
+		if (p && (buf_addf(&b, &e, "{\"error\":") < 0 || api_connect_text(p, &b, &e) < 0 ||
+			  buf_addf(&b, &e, "}") < 0))
+			b.n = 0;
+		write_frame(a, FRAME_END, b.n > 0 ? buf_str(&b) : STR_LIT("{}"));
+	}
+	http_stream_end(take_ptr(a->stream));
+}
+
+void ask_write_problem(struct ask *a, const struct err *e)
+{
+	struct api_problem p = problem_of(a, e);
+
+	if (a->stream)
+		end_stream(a, &p);
+	else if (a->q)
+		reply_problem(a, &p);
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+/* Room for a file's content with every byte escaped. */
+enum { ANSWER_MAX = 64 << 20 };
+
+static void encode(struct ask *a, const void *from, struct json_writer *w)
+{
+	const struct field_table *t = a->by ? a->by : a->route->tool.output;
+
+	if (a->route->shape != API_ARRAY || a->by) {
+		field_encode(t, from, w);
+		return;
+	}
+	json_write_array(w);
+	for (size_t i = 0; i < a->array_n; i++)
+		field_encode(t, (const char *)from + i * t->size, w);
+	json_write_array_end(w);
+}
+
+static char *answer_text(struct ask *a, const void *from, size_t *ret_n, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(ANSWER_MAX);
+	struct json_writer w = json_writer(&b);
+
+	if (a->document) {
+		*ret_n = strlen(a->document);
+		return take_ptr(a->document);
+	}
+	encode(a, from, &w);
+	if (json_write_done(&w, e) < 0)
+		return NULL;
+	*ret_n = b.n;
+	return buf_take(&b);
+}
+
+/* Before it is sent. Where that fails, the answer holds all the same. */
+static void store(struct ask *a, const char *text, size_t n)
+{
+	struct lives *all = hub_lives(a->api->hub);
+	struct err e;
+
+	if (!text)
+		idempotent_drop(all, &a->key);
+	else if (idempotent_end(all, &a->key, 200, (struct str){ text, n }, &e) < 0)
+		log_warn("an answer could not be stored: %s", e.msg);
+}
+
+void ask_write_answer(struct ask *a, const void *from)
+{
+	struct err e = ERR_INIT;
+	size_t n = 0;
+	char *text;
+
+	if (a->stream) {
+		end_stream(a, NULL);
+		return;
+	}
+	if (!a->q && !a->keyed)
+		return;
+	text = answer_text(a, from, &n, &e);
+	if (a->keyed)
+		store(a, text, n);
+	if (!text)
+		ask_write_problem(a, &e);
+	else if (!a->q)
+		free(text);
+	else
+		http_reply(take_ptr(a->q), &(struct http_reply){ .status = 200,
+								 .type = "application/json",
+								 .body = { text, n },
+								 .owned = text });
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+/* Half of the door's queue: whoever stops when so much waits is never too slow. */
+enum { FULL = 512 << 10 };
+
+static void on_stream_closed(void *owner, const struct err *why)
+{
+	struct ask *a = owner;
+
+	a->stream = NULL;
+	call_cancel(a->call);
+}
+
+static void on_stream_drained(void *owner)
+{
+	struct ask *a = owner;
+
+	a->on_room(a->on_room_data);
+}
+
+static const struct http_stream_events stream_events = { on_stream_closed, on_stream_drained };
+
+int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data, struct err *e)
+{
+	struct ask *a = ask_of(c);
+	const struct http_reply head = { .status = 200,
+					 .type = a->route->shape == API_FRAMES
+						       ? "application/connect+json"
+						       : "application/x-ndjson" };
+
+	if (!a->q)
+		return err_set(e, ERR_CANCELLED, "the client is gone");
+	a->on_room = on_room;
+	a->on_room_data = data;
+	a->stream = http_stream_start(a->q, &head, &stream_events, a, e);
+	if (a->stream)
+		a->q = NULL;
+	else if (e->code == ERR_LIMIT)
+		a->code = API_TOO_MANY_STREAMS;
+	return a->stream ? 0 : -1;
+}
+
+bool ask_stream_full(struct call *c)
+{
+	struct ask *a = ask_of(c);
+
+	return a->stream && http_stream_waiting(a->stream) > FULL;
+}
+
+void ask_send(struct call *c, const struct field_table *t, const void *from)
+{
+	struct ask *a = ask_of(c);
+	autobuf struct buf b = BUF_INIT(ANSWER_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e;
+
+	if (!a->stream)
+		return;
+	field_encode(t, from, &w);
+	if (json_write_done(&w, &e) < 0)
+		return;
+	if (a->route->shape == API_FRAMES)
+		write_frame(a, 0, buf_str(&b));
+	else if (buf_add(&b, "\n", 1, &e) == 0)
+		http_stream_write(a->stream, buf_str(&b));
+}

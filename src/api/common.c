@@ -1,0 +1,98 @@
+#include "api/common.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static const struct field id_fields[] = {
+	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
+	      .doc = "Id of the sandbox."),
+};
+const struct field_table id_path_table = FIELD_TABLE(struct id_path, id_fields);
+
+static const struct field status_fields[] = {
+	FIELD(struct api_status, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+};
+const struct field_table api_status_table = FIELD_TABLE(struct api_status, status_fields);
+
+const struct field_table api_nothing_table = { .rows = NULL,
+					       .n = 0,
+					       .size = sizeof(struct api_nothing) };
+
+/* ---- the network --------------------------------------------------------------------------- */
+
+static const char *const egress_names[] = { "deny", "allow" };
+
+static const struct field network_fields[] = {
+	FIELD(struct api_network, block, .flags = FIELD_REQUIRED,
+	      .doc = "There is no network in it."),
+	FIELD_ENUM(struct api_network, egress, egress_names, .flags = FIELD_REQUIRED,
+		   .doc = "What is not granted is this."),
+};
+const struct field_table api_network_table = FIELD_TABLE(struct api_network, network_fields);
+
+static const struct field wish_fields[] = {
+	FIELD(struct api_network_wish, block, .def = DEFAULT_BOOL(true),
+	      .doc = "No network at all."),
+	FIELD_ENUM(struct api_network_wish, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+		   .doc = "deny; anything else is refused by this version."),
+	FIELD(struct api_network_wish, allow_domains, .max = 256,
+	      .doc = "Must be empty: this version grants no network."),
+	FIELD(struct api_network_wish, allow_cidrs, .max = 256,
+	      .doc = "Must be empty: this version grants no network."),
+	FIELD_ENUM(struct api_network_wish, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+		   .doc = "deny; anything else is refused by this version."),
+	FIELD(struct api_network_wish, inbound_cidrs, .max = 256,
+	      .doc = "Must be empty: this version grants no network."),
+};
+const struct field_table api_network_wish_table = FIELD_TABLE(struct api_network_wish, wish_fields);
+
+int api_network_refuse(const struct api_network_wish *w, struct err *e)
+{
+	const struct {
+		const char *name;
+		bool wanted;
+	} rows[] = {
+		{ "egress", w->egress != EGRESS_DENY },
+		{ "allow_domains", w->allow_domains.n > 0 },
+		{ "allow_cidrs", w->allow_cidrs.n > 0 },
+		{ "inbound", w->inbound != EGRESS_DENY },
+		{ "inbound_cidrs", w->inbound_cidrs.n > 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].wanted)
+			return err_set(e, ERR_INVALID,
+				       "network.%s: this version grants sandboxes no network",
+				       rows[i].name);
+	}
+	return 0;
+}
+
+/* ---- small --------------------------------------------------------------------------------- */
+
+int api_env(struct call *c, const struct field_map *map, const struct env_var **ret, struct err *e)
+{
+	struct env_var *vars = arena_array(call_arena(c), map->n, sizeof(*vars), e);
+
+	if (!vars)
+		return -1;
+	for (size_t i = 0; i < map->n; i++) {
+		vars[i] = (struct env_var){ .name = map->p[i].key, .value = map->p[i].value };
+		if (vars[i].name.n == 0 || memchr(vars[i].name.p, '=', vars[i].name.n))
+			return err_set(e, ERR_INVALID,
+				       "env: a variable's name is not empty and has no '='");
+	}
+	*ret = vars;
+	return 0;
+}
+
+void api_time(char to[API_TIME_MAX], int64_t unix_ms)
+{
+	time_t s = (time_t)(unix_ms / 1000);
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&s, &tm);
+	n = strftime(to, API_TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(to + n, API_TIME_MAX - n, ".%03dZ", (int)(unix_ms % 1000));
+}

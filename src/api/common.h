@@ -1,0 +1,53 @@
+#pragma once
+/* What several resources share: rows of their tables, and small conversions. */
+#include "api/routes.h"
+#include "hub/life.h"
+
+/* The sandbox as a member of a body, as an answer's, and as a segment of the path. */
+#define API_SANDBOX_ROW(S)                                                                         \
+	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,                    \
+	      .doc = "Id of the sandbox.")
+
+struct id_path {
+	struct str id;
+};
+extern const struct field_table id_path_table;
+#define API_ID_PATH(S)                                                                             \
+	FIELD_OBJECT(S, path, id_path_table, .flags = FIELD_REQUIRED, .doc = "The sandbox.")
+
+/* An answer that says only that it is done. */
+struct api_status {
+	struct str status;
+};
+extern const struct field_table api_status_table;
+
+/* Of no part at all: the input of routes that take nothing. */
+struct api_nothing {
+	bool unused;
+};
+extern const struct field_table api_nothing_table;
+
+/* The network of a sandbox: none, until grants are served. */
+struct api_network {
+	bool block;
+	enum api_egress { EGRESS_DENY, EGRESS_ALLOW } egress;
+};
+extern const struct field_table api_network_table;
+#define API_NETWORK_NONE ((struct api_network){ true, EGRESS_DENY })
+
+struct api_network_wish {
+	bool block;
+	enum api_egress egress, inbound;
+	struct field_strs allow_domains, allow_cidrs, inbound_cidrs;
+};
+extern const struct field_table api_network_wish_table;
+/* ERR_INVALID that names the member which wants a network. */
+int api_network_refuse(const struct api_network_wish *w, struct err *e) MUST_USE;
+
+/* An environment in the call's arena. */
+int api_env(struct call *c, const struct field_map *map, const struct env_var **ret,
+	    struct err *e) MUST_USE;
+
+/* RFC 3339 in UTC, to the millisecond. */
+enum { API_TIME_MAX = 32 };
+void api_time(char to[API_TIME_MAX], int64_t unix_ms);

@@ -1,0 +1,215 @@
+#include "api/error.h"
+
+#include "base/base64.h"
+
+const struct api_code_row api_codes[API_CODES] = {
+#define API_ROW(code, ...) [API_##code] = { __VA_ARGS__ },
+#include "api/error_table.h"
+#undef API_ROW
+};
+
+static const enum api_code of_err[ERR_CODES] = {
+	[ERR_INVALID] = API_INVALID_INPUT,
+	[ERR_SANDBOX_NOT_FOUND] = API_NOT_FOUND,
+	[ERR_TEMPLATE_NOT_FOUND] = API_NOT_FOUND,
+	[ERR_PATH_NOT_FOUND] = API_NOT_FOUND,
+	[ERR_PATH_DENIED] = API_FORBIDDEN,
+	[ERR_NOT_A_FILE] = API_FILE_FAILED,
+	[ERR_COMMAND_NOT_FOUND] = API_EXEC_FAILED,
+	[ERR_COMMAND_NOT_RUN] = API_EXEC_FAILED,
+	[ERR_DENIED] = API_FORBIDDEN,
+	[ERR_CONFLICT] = API_CONFLICT,
+	[ERR_TOO_LARGE] = API_BODY_TOO_LARGE,
+	[ERR_LIMIT] = API_QUOTA_EXCEEDED,
+	[ERR_DISK_FULL] = API_QUOTA_EXCEEDED,
+	[ERR_TIMEOUT] = API_EXEC_TIMEOUT,
+	[ERR_CANCELLED] = API_CANCELED,
+	[ERR_GUEST] = API_SANDBOX_LOST,
+	[ERR_UNSUPPORTED] = API_UNSUPPORTED,
+	[ERR_TRANSPORT] = API_UNAVAILABLE,
+	[ERR_CLIENT_CANT] = API_UNSUPPORTED,
+	[ERR_CLIENT_FAILED] = API_UNAVAILABLE,
+	[ERR_CLEANUP] = API_INTERNAL,
+	[ERR_IO] = API_INTERNAL,
+	[ERR_BUG] = API_INTERNAL,
+	[ERR_PAUSED] = API_CONFLICT,
+	[ERR_STORE_FULL] = API_QUOTA_EXCEEDED,
+	[ERR_STORE_CORRUPT] = API_INTERNAL,
+	[ERR_STORE_LOCKED] = API_UNAVAILABLE,
+	[ERR_STORE_READONLY] = API_INTERNAL,
+	[ERR_STORE_NEWER] = API_INTERNAL,
+	[ERR_UNAUTHORIZED] = API_UNAUTHORIZED,
+	[ERR_HOST] = API_FORBIDDEN,
+	[ERR_ORIGIN] = API_FORBIDDEN,
+	[ERR_ROUTE] = API_NOT_FOUND,
+	[ERR_METHOD] = API_METHOD_NOT_ALLOWED,
+	[ERR_MEDIA_TYPE] = API_UNSUPPORTED_MEDIA_TYPE,
+};
+
+enum api_code api_code_of(enum err_code code)
+{
+	return code > ERR_NONE && code < ERR_CODES ? of_err[code] : API_INTERNAL;
+}
+
+/* ---- the envelope of /v1 ------------------------------------------------------------------- */
+
+#define ABOUT(m, doc_) FIELD(struct api_context, m, .doc = doc_)
+#define ABOUT_NUMBER(m, doc_)                                                                      \
+	FIELD(struct api_context, m, .has = FIELD_HAS(struct api_context, has_##m), .doc = doc_)
+
+static const struct field context_fields[] = {
+	ABOUT(sandbox, "The sandbox."),
+	ABOUT(path, "The path in it."),
+	ABOUT(op, "What was asked for."),
+	ABOUT(dimension, "Of what there is not enough, such as disk or streams."),
+	ABOUT_NUMBER(limit, "How much of it there may be."),
+	ABOUT_NUMBER(timeout_s, "The seconds that it had."),
+	ABOUT_NUMBER(requested_s, "The seconds that were asked for."),
+	ABOUT_NUMBER(max_timeout_s, "The most seconds that can be asked for."),
+	ABOUT_NUMBER(retry_after_ms, "When to try again."),
+};
+static const struct field_table context_table = FIELD_TABLE(struct api_context, context_fields);
+
+struct problem {
+	struct str code, message, cause, remediation;
+	struct api_context context;
+};
+static const struct field problem_fields[] = {
+	FIELD(struct problem, code, .flags = FIELD_REQUIRED, .doc = "For programs; never changes."),
+	FIELD(struct problem, message, .flags = FIELD_REQUIRED,
+	      .doc = "What kind of failure it is."),
+	FIELD(struct problem, cause, .flags = FIELD_REQUIRED, .doc = "What it was this time."),
+	FIELD(struct problem, remediation, .flags = FIELD_REQUIRED, .doc = "What can be done."),
+	FIELD_OBJECT(struct problem, context, context_table, .flags = FIELD_REQUIRED,
+		     .doc = "What it is about."),
+};
+static const struct field_table problem_table = FIELD_TABLE(struct problem, problem_fields);
+
+struct envelope {
+	struct problem error;
+};
+static const struct field envelope_fields[] = {
+	FIELD_OBJECT(struct envelope, error, problem_table, .flags = FIELD_REQUIRED,
+		     .doc = "What failed."),
+};
+const struct field_table api_problem_table = FIELD_TABLE(struct envelope, envelope_fields);
+
+static struct problem problem_of(const struct api_problem *p)
+{
+	const struct api_code_row *row = &api_codes[p->code];
+
+	return (struct problem){ str_of(row->name), str_of(row->message), str_of(p->cause),
+				 str_of(row->remediation), p->context };
+}
+
+int api_problem_text(const struct api_problem *p, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	field_encode(&api_problem_table, &(struct envelope){ problem_of(p) }, &w);
+	return json_write_done(&w, e);
+}
+
+/* ---- the envelope of Connect --------------------------------------------------------------- */
+
+/* A string of a protocol buffer's message; 127 bytes at most. */
+static int put_string(struct buf *to, unsigned field, struct str s, struct err *e)
+{
+	char head[2] = { (char)(field << 3 | 2), (char)s.n };
+
+	return buf_add(to, head, sizeof(head), e) < 0 ? -1 : buf_add(to, s.p, s.n, e);
+}
+
+/* google.rpc.ErrorInfo: reason and domain, in base64 as a string of JSON. */
+static void write_info(struct json_writer *w, const struct api_problem *p)
+{
+	autobuf struct buf info = BUF_INIT(256);
+	struct err e;
+
+	if (put_string(&info, 1, str_of(api_codes[p->code].name), &e) < 0 ||
+	    put_string(&info, 2, STR_LIT("holt"), &e) < 0)
+		json_write_fail(w, &e);
+	else
+		json_write_base64(w, buf_str(&info));
+}
+
+int api_connect_text(const struct api_problem *p, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+	struct problem problem = problem_of(p);
+
+	json_write_object(&w);
+	json_write_key(&w, "code");
+	json_write_text(&w, api_codes[p->code].connect);
+	json_write_key(&w, "message");
+	json_write_text(&w, p->cause);
+	json_write_key(&w, "details");
+	json_write_array(&w);
+	json_write_object(&w);
+	json_write_key(&w, "type");
+	json_write_text(&w, "google.rpc.ErrorInfo");
+	json_write_key(&w, "value");
+	write_info(&w, p);
+	json_write_key(&w, "debug");
+	field_encode(&problem_table, &problem, &w);
+	json_write_object_end(&w);
+	json_write_array_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+int api_connect_status(const char *code)
+{
+	static const struct {
+		const char *code;
+		int status;
+	} rows[] = {
+		{ "canceled", 499 },
+		{ "invalid_argument", 400 },
+		{ "deadline_exceeded", 504 },
+		{ "not_found", 404 },
+		{ "permission_denied", 403 },
+		{ "resource_exhausted", 429 },
+		{ "failed_precondition", 400 },
+		{ "aborted", 409 },
+		{ "unimplemented", 501 },
+		{ "unavailable", 503 },
+		{ "unauthenticated", 401 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (strcmp(rows[i].code, code) == 0)
+			return rows[i].status;
+	}
+	return 500;
+}
+
+/* ---- what the door refuses ----------------------------------------------------------------- */
+
+static struct api_problem of_door(const struct http_problem *problem)
+{
+	struct api_problem p = {
+		.code = problem->status == 429 ? API_RATE_LIMITED
+		      : problem->status == 503 ? API_UNAVAILABLE
+					       : api_code_of(problem->e->code),
+		.cause = problem->e->msg,
+		.context = { .has_retry_after_ms = problem->retry_after > 0,
+			     .retry_after_ms = problem->retry_after * 1000ull },
+	};
+
+	return p;
+}
+
+int api_explain(const struct http_problem *problem, struct buf *to, struct err *e)
+{
+	struct api_problem p = of_door(problem);
+
+	return api_problem_text(&p, to, e);
+}
+
+int api_connect_explain(const struct http_problem *problem, struct buf *to, struct err *e)
+{
+	struct api_problem p = of_door(problem);
+
+	return api_connect_text(&p, to, e);
+}

@@ -1,0 +1,181 @@
+/* POST /v1/exec, which answers when the command has ended, and /v1/exec/stream, which tells as it goes. */
+#include "api/exec_run.h"
+#include "base/base64.h"
+
+enum {
+	OUTPUT_MAX = 8 << 20,
+	OUTPUT_DEFAULT = 1 << 20,
+	OUTPUT_LEAST = 1024,
+	BODY_MAX = 8 << 20, /* standard input among it */
+	CHUNK_MAX = 4 << 20, /* of a stream, in base64 */
+};
+
+/* ---- what is taken ------------------------------------------------------------------------- */
+
+struct exec_body {
+	struct str sandbox, command, working_dir, input;
+	bool has_args;
+	struct field_strs args;
+	struct field_map env;
+	uint32_t timeout, max_output_bytes;
+};
+
+#define ROWS                                                                                       \
+	API_SANDBOX_ROW(struct exec_body),                                                         \
+		FIELD(struct exec_body, command, .flags = FIELD_REQUIRED, .min = 1,                \
+		      .max = EXEC_BYTES_MAX,                                                       \
+		      .doc = "Line for the shell; with args, the program to run."),                \
+		FIELD(struct exec_body, args, .max = EXEC_ARGS_MAX - 1,                            \
+		      .has = FIELD_HAS(struct exec_body, has_args),                                \
+		      .doc = "Runs command as a program with these arguments, without a shell."),  \
+		FIELD(struct exec_body, working_dir, .min = 1, .max = API_PATH_MAX,                \
+		      .doc = "Directory to start in; the sandbox's if absent."),                   \
+		FIELD(struct exec_body, env, .max = API_ENV_MAX,                                   \
+		      .doc = "Environment variables, over those of the sandbox."),                 \
+		FIELD(struct exec_body, timeout, .def = DEFAULT_INT(EXEC_TIMEOUT_DEFAULT),         \
+		      .doc = "Seconds, at most 86400; then it is killed with all its "             \
+			     "descendants. 0: the default."),                                      \
+		FIELD_NAMED(struct exec_body, input, "stdin", .flags = FIELD_NUL_OK,               \
+			    .doc = "Text for its standard input, which is empty if absent.")
+
+static const struct field exec_fields[] = {
+	ROWS,
+	FIELD(struct exec_body, max_output_bytes, .min = OUTPUT_LEAST, .max = OUTPUT_MAX,
+	      .def = DEFAULT_INT(OUTPUT_DEFAULT),
+	      .doc = "How much of stdout and of stderr to keep; of more, the head and the tail."),
+};
+static const struct field_table exec_body = FIELD_TABLE(struct exec_body, exec_fields);
+static const struct field stream_fields[] = { ROWS };
+static const struct field_table stream_body = FIELD_TABLE(struct exec_body, stream_fields);
+
+struct exec_params {
+	struct exec_body body;
+};
+static const struct field exec_parts[] = {
+	FIELD_OBJECT(struct exec_params, body, exec_body, .flags = FIELD_REQUIRED,
+		     .doc = "What to run."),
+};
+static const struct field_table exec_input = FIELD_TABLE(struct exec_params, exec_parts);
+static const struct field stream_parts[] = {
+	FIELD_OBJECT(struct exec_params, body, stream_body, .flags = FIELD_REQUIRED,
+		     .doc = "What to run."),
+};
+static const struct field_table stream_input = FIELD_TABLE(struct exec_params, stream_parts);
+
+/* NULL: the call has failed. */
+static const struct exec_wish *wish_of(struct call *c, const struct exec_body *p)
+{
+	struct err e = ERR_INIT;
+	struct exec_wish *w = arena_alloc(call_arena(c), sizeof(*w), &e);
+
+	if (w)
+		*w = (struct exec_wish){
+			.sandbox = p->sandbox,
+			.command = p->command,
+			.has_args = p->has_args,
+			.args = p->args,
+			.n_env = p->env.n,
+			.cwd = p->working_dir,
+			.timeout_s = p->timeout,
+			.input = p->input,
+		};
+	if (!w || api_env(c, &p->env, &w->env, &e) < 0) {
+		call_fail(c, &e);
+		return NULL;
+	}
+	return exec_refuses(c, w) ? NULL : w;
+}
+
+static void run_exec(struct call *c, const void *params)
+{
+	const struct exec_body *p = &((const struct exec_params *)params)->body;
+	const struct exec_wish *w = wish_of(c, p);
+
+	if (w)
+		exec_collect(c, w, p->max_output_bytes);
+}
+
+/* ---- as it goes ---------------------------------------------------------------------------- */
+
+enum frame_kind { FRAME_CHUNK, FRAME_EXIT };
+static const char *const kind_names[] = { [FRAME_CHUNK] = "chunk", [FRAME_EXIT] = "exit" };
+
+struct frame {
+	enum frame_kind kind;
+	struct str stream, data, error;
+	bool is_exit;
+	int32_t exit_code;
+	double exec_time_ms;
+};
+static const struct field frame_fields[] = {
+	FIELD_ENUM(struct frame, kind, kind_names, .flags = FIELD_REQUIRED,
+		   .doc = "exit is the last."),
+	FIELD(struct frame, stream, .doc = "Of a chunk: stdout or stderr."),
+	FIELD(struct frame, data, .doc = "Of a chunk: its bytes in base64."),
+	FIELD(struct frame, exit_code, .has = FIELD_HAS(struct frame, is_exit),
+	      .doc = "Of the command; 124 where its timeout ended it, -1 where it never ran."),
+	FIELD(struct frame, exec_time_ms, .has = FIELD_HAS(struct frame, is_exit),
+	      .doc = "How long it ran."),
+	FIELD(struct frame, error, .doc = "Of an exit: what went wrong, if it was no plain end."),
+};
+static const struct field_table frame_table = FIELD_TABLE(struct frame, frame_fields);
+
+static void say_chunk(struct call *c, enum exec_stream stream, struct str bytes)
+{
+	autobuf struct buf text = BUF_INIT(CHUNK_MAX);
+	struct frame f = { .kind = FRAME_CHUNK,
+			   .stream = str_of(stream == EXEC_STDOUT ? "stdout" : "stderr") };
+	struct err e;
+
+	if (base64_encode(&text, bytes, &e) < 0)
+		return;
+	f.data = buf_str(&text);
+	ask_send(c, &frame_table, &f);
+}
+
+static void say_end(struct call *c, const struct exec_end_view *end)
+{
+	const struct frame f = { .kind = FRAME_EXIT,
+				 .is_exit = true,
+				 .exit_code = end->exit_code,
+				 .exec_time_ms = end->wall_ms,
+				 .error = end->error };
+
+	ask_send(c, &frame_table, &f);
+}
+
+static const struct exec_voice voice = { say_chunk, say_end };
+
+static void run_stream(struct call *c, const void *params)
+{
+	const struct exec_wish *w = wish_of(c, &((const struct exec_params *)params)->body);
+
+	if (w)
+		exec_speak(c, w, &voice);
+}
+
+#define MAY (API_MAY_SANDBOX | API_MAY(EXEC_FAILED) | API_MAY(TIMEOUT_TOO_LARGE))
+
+static const struct api_route rows[] = {
+	{ .tool = { .name = "exec",
+		    .doc = "Runs a command in a sandbox, and answers when it has ended.",
+		    .input = &exec_input,
+		    .output = &exec_answer_table,
+		    .run = run_exec },
+	  .method = HTTP_POST,
+	  .path = "/v1/exec",
+	  .body_max = BODY_MAX,
+	  .errors = MAY | API_MAY(EXEC_TIMEOUT) },
+	{ .tool = { .name = "exec.stream",
+		    .doc = "Runs a command in a sandbox, and tells what it prints as it comes. Who reads "
+			   "slowly holds the command; who goes away ends it.",
+		    .input = &stream_input,
+		    .output = &frame_table,
+		    .run = run_stream },
+	  .method = HTTP_POST,
+	  .path = "/v1/exec/stream",
+	  .body_max = BODY_MAX,
+	  .shape = API_LINES,
+	  .errors = MAY | API_MAY(TOO_MANY_STREAMS) },
+};
+const struct api_resource api_exec = API_RESOURCE(rows);

@@ -1,0 +1,279 @@
+#include "api/exec_run.h"
+
+#include "hub/output.h"
+#include "hub/report.h"
+
+/* A run; its memory is the call's, but for what is kept of output. */
+struct run {
+	struct call *call;
+	const struct exec_wish *wish;
+	const struct exec_voice *voice; /* NULL: it is collected */
+	struct exec *exec; /* NULL before it started, and after its end */
+	struct output out, err;
+	struct str input; /* what is left of it */
+	uint32_t timeout_s;
+	bool held;
+	struct err refused; /* there is no room for a stream */
+};
+
+/* ---- what goes in -------------------------------------------------------------------------- */
+
+static void feed(void *arg)
+{
+	enum { CHUNK = 256 << 10 };
+	struct run *r = arg;
+	struct err e;
+
+	while (r->input.n > 0) {
+		size_t n = r->input.n < CHUNK ? r->input.n : CHUNK;
+
+		if (exec_write(r->exec, r->input.p, n, &e) < 0) {
+			exec_on_drain(r->exec, feed);
+			return;
+		}
+		r->input.p += n;
+		r->input.n -= n;
+	}
+	exec_close_stdin(r->exec);
+}
+
+/* ---- what comes out ------------------------------------------------------------------------ */
+
+static void hold(struct run *r, bool held)
+{
+	r->held = held;
+	if (!r->exec)
+		return;
+	exec_hold(r->exec, EXEC_STDOUT, held);
+	exec_hold(r->exec, EXEC_STDERR, held);
+}
+
+static void on_room(void *data)
+{
+	hold(data, false);
+}
+
+static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+{
+	struct run *r = arg;
+
+	if (!r->voice) {
+		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
+		return;
+	}
+	r->voice->chunk(r->call, stream, (struct str){ p, n });
+	if (!r->held && ask_stream_full(r->call))
+		hold(r, true);
+}
+
+static void fail_timeout(struct run *r)
+{
+	struct api_context *about = ask_context(r->call);
+	struct err e;
+
+	about->has_timeout_s = true;
+	about->timeout_s = r->timeout_s;
+	err_set(&e, ERR_TIMEOUT, "the command was killed after %u s", r->timeout_s);
+	call_fail(r->call, &e);
+}
+
+static void end_collected(struct run *r, const struct exec_result *result)
+{
+	struct report report;
+	struct err e = ERR_INIT;
+
+	if (result->end == EXEC_TIMED_OUT)
+		fail_timeout(r);
+	else if (report_init(&report, result, &r->out, &r->err, &e) < 0)
+		call_fail(r->call, &e);
+	else
+		call_answer(r->call, &(struct call_answer){ .structured = &report });
+	if (result->end != EXEC_TIMED_OUT)
+		report_fini(&report);
+}
+
+/* The client hears of the end as a message, and again as the stream's own end if it is no good one. */
+static void end_spoken(struct run *r, const struct exec_result *result, const struct err *err)
+{
+	struct exec_end_view end = { .exit_code = -1 };
+
+	if (result) {
+		end.exit_code = result->exit_code;
+		end.wall_ms = (double)result->wall_us / 1000;
+		if (result->end == EXEC_TIMED_OUT)
+			end.error = STR_LIT("the command was killed at its timeout");
+		else if (result->exit_code != 0 && result->hit_memory)
+			end.error = STR_LIT("a process was killed for the sandbox's memory limit");
+		else if (result->exit_code != 0 && result->hit_pids)
+			end.error = STR_LIT("the sandbox's limit of processes was reached");
+	} else {
+		end.error = str_of(err->msg);
+	}
+	r->voice->end(r->call, &end);
+	if (err)
+		call_fail(r->call, err);
+	else if (result->end == EXEC_TIMED_OUT)
+		fail_timeout(r);
+	else
+		call_answer(r->call, &(struct call_answer){ .structured = NULL });
+}
+
+static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
+{
+	struct run *r = arg;
+	struct output out = r->out, kept = r->err;
+
+	r->exec = NULL;
+	/* r goes with its call. */
+	if (r->refused.code != ERR_NONE)
+		call_fail(r->call, &r->refused);
+	else if (r->voice)
+		end_spoken(r, result, err);
+	else if (err)
+		call_fail(r->call, err);
+	else
+		end_collected(r, result);
+	output_fini(&out);
+	output_fini(&kept);
+}
+
+static const struct exec_events events = { .on_output = on_output, .on_exit = on_exit_ };
+
+/* ---- the start ----------------------------------------------------------------------------- */
+
+static void on_cancel(void *data)
+{
+	struct run *r = data;
+
+	if (r->exec)
+		exec_kill(r->exec);
+}
+
+bool exec_refuses(struct call *c, const struct exec_wish *w)
+{
+	struct api_context *about = ask_context(c);
+	struct err e;
+
+	if (w->timeout_s <= EXEC_TIMEOUT_MAX)
+		return false;
+	about->sandbox = w->sandbox;
+	about->has_requested_s = about->has_max_timeout_s = true;
+	about->requested_s = w->timeout_s;
+	about->max_timeout_s = EXEC_TIMEOUT_MAX;
+	err_set(&e, ERR_INVALID, "a command can be given %d seconds, not %u", EXEC_TIMEOUT_MAX,
+		w->timeout_s);
+	ask_fail_as(c, API_TIMEOUT_TOO_LARGE, &e);
+	return true;
+}
+
+static int start(struct run *r, struct sandbox *sb, struct err *e)
+{
+	const struct exec_wish *w = r->wish;
+	uint64_t waits_ms = ask_timeout_ms(r->call), ms = r->timeout_s * 1000ull;
+	struct exec_spec spec = {
+		.env = w->env,
+		.n_env = w->n_env,
+		.cwd = w->cwd,
+		.timeout_ms = waits_ms > 0 && waits_ms < ms ? waits_ms : ms,
+		.stdin_open = w->input.n > 0,
+	};
+	struct str *words = arena_array(call_arena(r->call), w->args.n + 1, sizeof(*words), e);
+
+	if (!words)
+		return -1;
+	words[0] = w->command;
+	for (size_t i = 0; i < w->args.n; i++)
+		words[i + 1] = w->args.p[i];
+	if (w->has_args) {
+		spec.argv = words;
+		spec.n_argv = w->args.n + 1;
+	} else {
+		spec.shell = w->command;
+	}
+	r->exec = exec_start(sb, &spec, &events, r, e);
+	return r->exec ? 0 : -1;
+}
+
+static struct run *run_new(struct call *c, const struct exec_wish *w, struct err *e)
+{
+	struct run *r = arena_alloc(call_arena(c), sizeof(*r), e);
+
+	if (r)
+		*r = (struct run){ .call = c,
+				   .wish = w,
+				   .input = w->input,
+				   .timeout_s = w->timeout_s ? w->timeout_s
+							     : EXEC_TIMEOUT_DEFAULT };
+	return r;
+}
+
+/* It runs: what follows is common to both ways. */
+static void go_on(struct run *r)
+{
+	call_on_cancel(r->call, on_cancel, r);
+	if (r->input.n > 0)
+		feed(r);
+}
+
+void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output)
+{
+	struct err e = ERR_INIT;
+	struct sandbox *sb = ask_sandbox(c, w->sandbox, &e);
+	struct run *r = sb ? run_new(c, w, &e) : NULL;
+
+	if (!r || call_reserve(c, 2 * output_text_max(max_output), &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	output_init(&r->out, max_output);
+	output_init(&r->err, max_output);
+	if (start(r, sb, &e) < 0)
+		call_fail(c, &e);
+	else
+		go_on(r);
+}
+
+void exec_speak(struct call *c, const struct exec_wish *w, const struct exec_voice *voice)
+{
+	struct err e = ERR_INIT;
+	struct sandbox *sb = ask_sandbox(c, w->sandbox, &e);
+	struct run *r = sb ? run_new(c, w, &e) : NULL;
+
+	if (!r || start(r, sb, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	r->voice = voice;
+	if (ask_stream_start(c, on_room, r, &r->refused) < 0)
+		exec_kill(r->exec);
+	go_on(r);
+}
+
+/* ---- the answer ---------------------------------------------------------------------------- */
+
+static const struct field answer_fields[] = {
+	FIELD(struct report, exit_code, .flags = FIELD_REQUIRED,
+	      .doc = "Of the command; 128 and its number where a signal ended it."),
+	FIELD_NAMED(struct report, out, "stdout", .flags = FIELD_REQUIRED,
+		    .doc = "As text: what is not UTF-8 is replaced, see stdout_base64."),
+	FIELD_NAMED(struct report, err, "stderr", .flags = FIELD_REQUIRED, .doc = "Likewise."),
+	FIELD_NAMED(struct report, wall_ms, "exec_time_ms", .flags = FIELD_REQUIRED,
+		    .doc = "How long it ran."),
+	FIELD(struct report, signal, .has = FIELD_HAS(struct report, has_signal),
+	      .doc = "The signal that ended it."),
+	FIELD(struct report, hit_memory, .flags = FIELD_REQUIRED,
+	      .doc = "A process of it was killed for the sandbox's memory limit."),
+	FIELD(struct report, hit_pids, .flags = FIELD_REQUIRED,
+	      .doc = "It could not start a process for the sandbox's limit of them."),
+	FIELD_NAMED(struct report, out_base64, "stdout_base64",
+		    .doc = "The bytes of stdout, where they are not UTF-8."),
+	FIELD_NAMED(struct report, err_base64, "stderr_base64",
+		    .doc = "The bytes of stderr, where they are not UTF-8."),
+	FIELD_NAMED(struct report, out_elided, "stdout_elided_bytes",
+		    .has = FIELD_HAS(struct report, has_out_elided),
+		    .doc = "How much of the middle of stdout is left out."),
+	FIELD_NAMED(struct report, err_elided, "stderr_elided_bytes",
+		    .has = FIELD_HAS(struct report, has_err_elided),
+		    .doc = "How much of the middle of stderr is left out."),
+};
+const struct field_table exec_answer_table = FIELD_TABLE(struct report, answer_fields);

@@ -1,0 +1,42 @@
+#pragma once
+/*
+ * Programs that are run for a request. What they print is either kept up to a budget and answered at
+ * their end, or sent as it comes: whoever reads too slowly holds the program, and whoever goes away
+ * ends it.
+ */
+#include "api/common.h"
+
+enum { EXEC_TIMEOUT_MAX = 86400, EXEC_TIMEOUT_DEFAULT = 30 };
+
+/* What a request says; borrowed until the call ends. */
+struct exec_wish {
+	struct str sandbox, command;
+	bool has_args;
+	struct field_strs args; /* with them command is a program, without a line for the shell */
+	const struct env_var *env;
+	size_t n_env;
+	struct str cwd;
+	uint32_t timeout_s;
+	struct str input;
+};
+
+struct exec_end_view {
+	int exit_code;
+	double wall_ms;
+	struct str
+		error; /* it never ran, was killed at its timeout, or its sandbox ended; or STR_NONE */
+};
+
+/* How output reaches the client. */
+struct exec_voice {
+	void (*chunk)(struct call *c, enum exec_stream stream, struct str bytes);
+	void (*end)(struct call *c, const struct exec_end_view *end);
+};
+
+/* Refuses a timeout that is too large, having failed the call; true if it did. */
+bool exec_refuses(struct call *c, const struct exec_wish *w);
+
+/* Both end the call. */
+void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output);
+void exec_speak(struct call *c, const struct exec_wish *w, const struct exec_voice *voice);
+extern const struct field_table exec_answer_table;

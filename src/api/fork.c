@@ -1,0 +1,244 @@
+/* POST /v1/sandboxes/{id}/fork: sandboxes with the files, limits and deadlines of a running one. */
+#include "api/once.h"
+#include "api/view.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "hub/idempotent.h"
+
+enum { FORKS_MAX = 64 };
+
+struct fork_body {
+	struct str id, template;
+	bool pause_source, has_count, has_ids;
+	uint32_t count;
+	struct field_strs ids;
+};
+static const struct field body_fields[] = {
+	FIELD(struct fork_body, id, .min = 1, .max = API_ID_MAX,
+	      .doc = "Name of the one new sandbox. Absent: one is made."),
+	FIELD(struct fork_body, pause_source,
+	      .doc = "The source is paused before, and stays so until /v1/resume."),
+	FIELD(struct fork_body, template, .max = API_ID_MAX, .doc = "Ignored: it is the source's."),
+	FIELD(struct fork_body, count, .min = 1, .max = FORKS_MAX, .def = DEFAULT_INT(1),
+	      .has = FIELD_HAS(struct fork_body, has_count),
+	      .doc = "How many, of one instant, all or none; with it the answer has a list."),
+	FIELD(struct fork_body, ids, .min = 1, .max = FORKS_MAX, .item_min = 1,
+	      .item_max = API_ID_MAX, .has = FIELD_HAS(struct fork_body, has_ids),
+	      .doc = "The names of all; with it the answer has a list."),
+};
+static const struct field_table body_table = FIELD_TABLE(struct fork_body, body_fields);
+
+struct fork_params {
+	struct id_path path;
+	struct once_header header;
+	struct fork_body body;
+};
+static const struct field fork_parts[] = {
+	API_ID_PATH(struct fork_params),
+	ONCE_HEADER(struct fork_params),
+	FIELD_OBJECT(struct fork_params, body, body_table, .doc = "What to make of it."),
+};
+static const struct field_table fork_input = FIELD_TABLE(struct fork_params, fork_parts);
+
+struct forks {
+	struct {
+		const struct sandbox_view *p;
+		size_t n;
+	} sandboxes;
+};
+static const struct field forks_fields[] = {
+	FIELD_OBJECTS(struct forks, sandboxes, sandbox_view_table, .flags = FIELD_REQUIRED,
+		      .doc = "The new ones."),
+};
+static const struct field_table forks_table = FIELD_TABLE(struct forks, forks_fields);
+
+struct forking {
+	struct call *call;
+	uint64_t begun_ns;
+	bool list;
+};
+
+static int view_all(struct forking *f, struct life *const *children, size_t n,
+		    struct sandbox_view *views, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (sandbox_view(f->call, children[i], &views[i], e) < 0)
+			return -1;
+		views[i].has_fork_time_ms = true;
+		views[i].fork_time_ms = (double)(clock_ns() - f->begun_ns) / 1e6;
+	}
+	return 0;
+}
+
+static void answer(struct forking *f, struct life *const *children, size_t n)
+{
+	struct sandbox_view views[FORKS_MAX];
+	struct forks forks = { { views, n } };
+	struct err e = ERR_INIT;
+
+	if (view_all(f, children, n, views, &e) < 0)
+		call_fail(f->call, &e);
+	else if (f->list)
+		ask_answer_by(f->call, &forks_table, &forks);
+	else
+		call_answer(f->call, &(struct call_answer){ .structured = views });
+}
+
+static void on_discarded(void *arg, struct life *l, const struct err *err)
+{
+	if (err)
+		log_warn("could not end a sandbox that nobody waits for: %s", err->msg);
+}
+
+static void on_forked(void *arg, struct life *const *children, size_t n, const struct err *err)
+{
+	struct forking *f = arg;
+	struct err e;
+
+	if (err) {
+		call_fail(f->call, err);
+	} else if (call_cancelled(f->call) && !once_kept(f->call)) {
+		for (size_t i = 0; i < n; i++)
+			life_terminate_start(children[i], on_discarded, NULL);
+		err_set(&e, ERR_CANCELLED, "the client went away while the forks were made");
+		call_fail(f->call, &e);
+	} else {
+		answer(f, children, n);
+	}
+}
+
+/* The names of all, so that they are known before. */
+static int name_them(struct call *c, const struct fork_body *p, struct str ids[FORKS_MAX],
+		     struct err *e)
+{
+	size_t n = p->has_ids ? p->ids.n : p->count;
+	char id[ID_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		char *copy;
+
+		if (p->has_ids || p->id.p) {
+			ids[i] = p->has_ids ? p->ids.p[i] : p->id;
+			continue;
+		}
+		id_make(id, "sbx");
+		copy = arena_dup(call_arena(c), str_of(id), e);
+		if (!copy)
+			return -1;
+		ids[i] = str_of(copy);
+	}
+	return (int)n;
+}
+
+static int spec_of(struct call *c, const struct fork_body *p, struct str ids[FORKS_MAX],
+		   struct life_fork_spec *ret, struct err *e)
+{
+	int n;
+
+	if (p->has_ids && (p->id.p || (p->has_count && p->count != p->ids.n)))
+		return err_set(e, ERR_INVALID,
+			       "body: ids names all of them: no id, and count is their number");
+	if (p->id.p && p->count != 1)
+		return err_set(e, ERR_INVALID, "body: id names one; ids names %u", p->count);
+	n = name_them(c, p, ids, e);
+	if (n < 0)
+		return -1;
+	*ret = (struct life_fork_spec){ (size_t)n, ids, p->pause_source };
+	return 0;
+}
+
+/* "a b c" */
+static int plan_of(const struct life_fork_spec *spec, struct buf *to, struct err *e)
+{
+	for (size_t i = 0; i < spec->n; i++) {
+		if (buf_addf(to, e, "%s%.*s", i ? " " : "", STR_ARG(spec->ids[i])) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void take_plan(struct str plan, struct str ids[FORKS_MAX], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *space = memchr(plan.p, ' ', plan.n);
+		size_t length = space ? (size_t)(space - plan.p) : plan.n;
+
+		ids[i] = (struct str){ plan.p, length };
+		plan.p += length + (space != NULL);
+		plan.n -= length + (space != NULL);
+	}
+}
+
+/* Made by a request that was cut off: all of them, as forks are all or none. */
+static bool made_before(struct call *c, const struct life_fork_spec *spec, struct life **ret)
+{
+	struct err e;
+
+	for (size_t i = 0; i < spec->n; i++) {
+		struct life_info info = { .state = LIFE_TERMINATED };
+
+		ret[i] = lives_find(call_lives(c), spec->ids[i], &e);
+		if (ret[i])
+			life_info(ret[i], &info);
+		if (info.state != LIFE_RUNNING && info.state != LIFE_PAUSED)
+			return false;
+	}
+	return true;
+}
+
+static void make(struct forking *f, struct life *source, const struct once_header *h,
+		 struct life_fork_spec *spec, struct str ids[FORKS_MAX])
+{
+	autobuf struct buf names = BUF_INIT(IDEMPOTENT_PLAN_MAX);
+	struct life *children[FORKS_MAX];
+	struct err e = ERR_INIT;
+	enum once once;
+	struct str plan;
+
+	if (plan_of(spec, &names, &e) < 0) {
+		call_fail(f->call, &e);
+		return;
+	}
+	plan = buf_str(&names);
+	once = once_begin(f->call, h, &plan);
+	if (once == ONCE_OVER)
+		return;
+	if (once == ONCE_AGAIN)
+		take_plan(plan, ids, spec->n);
+	if (once == ONCE_AGAIN && made_before(f->call, spec, children))
+		answer(f, children, spec->n);
+	else
+		life_fork_start(source, spec, on_forked, f);
+}
+
+static void run(struct call *c, const void *params)
+{
+	const struct fork_params *p = params;
+	struct err e = ERR_INIT;
+	struct life *source = ask_life(c, p->path.id, &e);
+	struct forking *f = arena_alloc(call_arena(c), sizeof(*f), &e);
+	struct str ids[FORKS_MAX];
+	struct life_fork_spec spec;
+
+	if (!source || !f || spec_of(c, &p->body, ids, &spec, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	*f = (struct forking){ c, clock_ns(), p->body.has_count || p->body.has_ids };
+	make(f, source, &p->header, &spec, ids);
+}
+
+static const struct api_route rows[] = {
+	{ .tool = { .name = "sandboxes.fork",
+		    .doc = "Forks a running sandbox: as many new ones as asked for, with its files as "
+			   "they are at one instant.",
+		    .input = &fork_input,
+		    .output = &sandbox_view_table,
+		    .run = run },
+	  .method = HTTP_POST,
+	  .path = "/v1/sandboxes/{id}/fork",
+	  .page = &forks_table,
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) },
+};
+const struct api_resource api_fork = API_RESOURCE(rows);

@@ -1,0 +1,17 @@
+#include "api/routes.h"
+
+static const struct api_resource *const resources[] = {
+	&api_health,	&api_openapi,	   &api_templates,     &api_create,
+	&api_sandboxes, &api_fork,	   &api_lifecycle,     &api_exec,
+	&api_files,	&api_connect_exec, &api_connect_files,
+};
+
+const struct api_route *api_route_at(size_t i)
+{
+	for (size_t k = 0; k < ARRAY_LEN(resources); k++) {
+		if (i < resources[k]->n)
+			return &resources[k]->rows[i];
+		i -= resources[k]->n;
+	}
+	return NULL;
+}

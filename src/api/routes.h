@@ -1,0 +1,19 @@
+#pragma once
+/* The resources, a file and a list of rows each. To add one: its file, its row in routes.c. */
+#include "api/ask.h"
+
+struct api_resource {
+	const struct api_route *rows;
+	size_t n;
+};
+
+#define API_RESOURCE(rows_)                                                                        \
+	{                                                                                          \
+		.rows = (rows_), .n = ARRAY_LEN(rows_)                                             \
+	}
+
+extern const struct api_resource api_health, api_openapi, api_templates, api_create, api_sandboxes,
+	api_fork, api_lifecycle, api_exec, api_files, api_connect_exec, api_connect_files;
+
+/* All routes, in the order of the files; NULL behind the last. */
+const struct api_route *api_route_at(size_t i);

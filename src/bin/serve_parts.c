@@ -1,0 +1,44 @@
+/* What `holt serve` serves, beside what a hub says of itself. */
+#include "bin/serve_parts.h"
+
+#include "api/api.h"
+
+static void *open_api(struct serving *s, enum api_kind kind, struct http_routes *ret, struct err *e)
+{
+	struct api *a = api_new(&s->loop, s->hub, kind, e);
+
+	if (a)
+		*ret = api_routes(a);
+	return a;
+}
+
+static void *open_rest(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	return open_api(s, API_REST, ret, e);
+}
+
+static void *open_connect(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	return open_api(s, API_CONNECT, ret, e);
+}
+
+static void free_api(void *part)
+{
+	api_free(part);
+}
+
+static const struct serve_part serve_rest = {
+	.name = "rest",
+	.open = open_rest,
+	.free = free_api,
+};
+
+static const struct serve_part serve_connect = {
+	.name = "connect",
+	.open = open_connect,
+	.free = free_api,
+};
+
+const struct serve_part *const serve_parts[] = { &serve_http, &serve_sse, &serve_rest,
+						 &serve_connect };
+const size_t serve_parts_n = ARRAY_LEN(serve_parts);

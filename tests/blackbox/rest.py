@@ -1,0 +1,117 @@
+"""A client of /v1 and of Connect-JSON that sends what it is told."""
+
+import base64
+import json
+import struct
+
+from test_serve import Serve
+
+TIMEOUT = 60
+
+
+class Failed(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, status, error):
+        super().__init__(status, error)
+        self.status, self.error, self.code = status, error, error.get('code')
+
+
+class Rest(Serve):
+    """A running hub, asked over /v1."""
+
+    def raw(self, method, path, body=None, **options):
+        """The reply to a body that may be anything."""
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+        with self.wire() as wire:
+            return wire.ask(self.request(method, path, body=body, **options), method)
+
+    def asked(self, method, path, body=None, **options):
+        """Status and document."""
+        reply = self.raw(method, path, body, **options)
+        assert reply.get('Content-Type') == 'application/json', reply
+        return reply.status, json.loads(reply.body)
+
+    def call(self, method, path, body=None, **options):
+        status, answer = self.asked(method, path, body, **options)
+        if status != 200:
+            assert set(answer) == {'error'}, answer
+            assert set(answer['error']) == {'code', 'message', 'cause', 'remediation', 'context'}, answer
+            raise Failed(status, answer['error'])
+        return answer
+
+    def post(self, path, /, **body):
+        return self.call('POST', path, body)
+
+    def create(self, **body):
+        return self.post('/v1/sandboxes', **body)['id']
+
+    def exec(self, sandbox, command, /, **more):
+        return self.post('/v1/exec', sandbox=sandbox, command=command, **more)
+
+    def delete(self, sandbox):
+        return self.call('DELETE', f'/v1/sandboxes/{sandbox}')
+
+    def announced(self, path, size, kind='application/json'):
+        """The reply to the head of a body that is never sent."""
+        with self.wire() as wire:
+            return wire.ask(self.request('POST', path, fields=[f'Content-Type: {kind}', f'Content-Length: {size}']),
+                            'POST')
+
+    # ---- Connect
+
+    def connect(self, rpc, sandbox, message, fields=(), kind='application/json', body=None, **options):
+        """The raw reply of a unary method, or to any body."""
+        fields = [f'Content-Type: {kind}', *([f'X-Sandbox-Id: {sandbox}'] if sandbox else []), *fields]
+        body = json.dumps(message).encode() if body is None else body
+        head = self.request('POST', f'/sandbox.v1.Sandbox/{rpc}',
+                            fields=[*fields, f'Content-Length: {len(body)}'], **options)
+        with self.wire() as wire:
+            return wire.ask(head.encode() + body, 'POST')
+
+    def unary(self, rpc, sandbox, /, **message):
+        reply = self.connect(rpc, sandbox, message)
+        answer = json.loads(reply.body)
+        if reply.status != 200:
+            raise Failed(reply.status, answer)
+        return answer
+
+    def stream(self, rpc, sandbox, *messages, fields=()):
+        """The messages of the answer; raises what its last frame says."""
+        reply = self.connect(rpc, sandbox, None, fields, 'application/connect+json', b''.join(map(frame, messages)))
+        if reply.status != 200:
+            raise Failed(reply.status, json.loads(reply.body))
+        assert reply.get('Content-Type') == 'application/connect+json'
+        found = list(frames(reply.body))
+        assert [flags for flags, _ in found] == [0] * (len(found) - 1) + [2], found
+        if 'error' in found[-1][1]:
+            failed = Failed(200, found[-1][1]['error'])
+            failed.messages = [m for _, m in found[:-1]]
+            raise failed
+        return [m for _, m in found[:-1]]
+
+
+def frame(message, flags=0):
+    text = json.dumps(message).encode()
+    return bytes([flags]) + struct.pack('>I', len(text)) + text
+
+
+def frames(body):
+    while body:
+        flags, n = struct.unpack('>BI', body[:5])
+        yield flags, json.loads(body[5:5 + n])
+        body = body[5 + n:]
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+def joined(messages, key):
+    """The bytes of one stream."""
+    return b''.join(base64.b64decode(m[key]) for m in messages if key in m)
+
+
+def lines(body):
+    return [json.loads(line) for line in body.splitlines()]

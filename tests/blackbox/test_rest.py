@@ -1,0 +1,439 @@
+"""/v1 over real sockets: what each route promises, twice, at the same time, and to clients that misbehave."""
+
+import base64
+import json
+import threading
+
+import pytest
+
+from client import until
+from rest import Failed, Rest, b64, lines
+
+
+@pytest.fixture(scope='module')
+def rest(me, tmp_path_factory):
+    shared = Rest(me, tmp_path_factory.mktemp('rest'), '--listen', '127.0.0.1:0', '--pool', '2')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+
+
+@pytest.fixture
+def sb(rest):
+    sandbox = rest.create()
+    yield sandbox
+    try:
+        rest.delete(sandbox)
+    except Failed as e:
+        assert e.code == 'not_found'
+
+
+def fails(status, code, call, *arguments, **more):
+    with pytest.raises(Failed) as caught:
+        call(*arguments, **more)
+    assert (caught.value.status, caught.value.code) == (status, code), caught.value
+    return caught.value.error
+
+
+def too_large(rest, path, size):
+    reply = rest.announced(path, size)
+    assert (reply.status, json.loads(reply.body)['error']['code']) == (413, 'body_too_large')
+
+
+# ---- the lifecycle
+
+def test_health_is_open_and_counts(rest, sb):
+    health = rest.call('GET', '/v1/health', token=None)
+    assert health['status'] == 'ok' and health['mock'] is False and health['templates'] == 1
+    assert health['sandboxes'] >= 1 and health['tier'] == 'namespace'
+
+
+def test_templates(rest):
+    assert [t['id'] for t in rest.call('GET', '/v1/templates')] == ['host']
+    made = rest.post('/v1/templates', id='host')
+    assert made['id'] == 'host' and made['ready'] is True and made['network'] == {'block': True, 'egress': 'deny'}
+    fails(501, 'unsupported', rest.post, '/v1/templates', id='other')
+    fails(501, 'unsupported', rest.post, '/v1/templates', id='host', workload={'command': ['true']})
+
+
+def test_life(rest):
+    made = rest.post('/v1/fork', template='host', id='life-1')
+    assert made['id'] == 'life-1' and made['template_id'] == 'host' and made['fork_time_ms'] > 0
+    assert made['endpoint'] == 'http://localhost' and made['state'] == 'running' and made['tier'] == 'namespace'
+    seen = rest.call('GET', '/v1/sandboxes/life-1')
+    assert {k: v for k, v in made.items() if k != 'fork_time_ms'} == seen
+    assert seen in rest.call('GET', '/v1/sandboxes')
+    error = fails(409, 'conflict', rest.post, '/v1/fork', template='host', id='life-1')
+    assert error['context'] == {'sandbox': 'life-1'}
+    assert rest.exec('life-1', 'echo here')['stdout'] == 'here\n'
+    assert rest.delete('life-1') == {'status': 'terminated', 'id': 'life-1'}
+    fails(404, 'not_found', rest.delete, 'life-1')
+    fails(404, 'not_found', rest.exec, 'life-1', 'true')
+    assert 'life-1' not in [s['id'] for s in rest.call('GET', '/v1/sandboxes')]
+    again = rest.post('/v1/fork', template='host', id='life-1')  # the name is free again
+    assert again['generation'] == made['generation'] + 1
+    rest.delete('life-1')
+
+
+def test_create_with_all(rest):
+    made = rest.post('/v1/sandboxes', template='host', limits={'memory_mb': 256, 'disk_mb': 64, 'pids': 64},
+                     env={'GREETING': 'hello'}, cwd='/tmp', timeout_seconds=600, idle_seconds=300)
+    assert made['limits'] == {'memory_mb': 256, 'disk_mb': 64, 'pids': 64}
+    assert made['timeout_seconds'] == 600 and made['idle_seconds'] == 300 and made['deadline_unix'] > 0
+    assert rest.exec(made['id'], 'pwd; echo $GREETING')['stdout'] == '/tmp\nhello\n'
+    rest.delete(made['id'])
+
+
+@pytest.mark.parametrize('body, code, says', [
+    ({'template': 'nope'}, (404, 'not_found'), 'nope'),
+    ({'id': '-x'}, (400, 'invalid_input'), 'id'),
+    ({'id': 'a b'}, (400, 'invalid_input'), 'id'),
+    ({'id': 'x' * 65}, (400, 'invalid_input'), 'id'),
+    ({'id': '../x'}, (400, 'invalid_input'), 'id'),
+    ({'network': {'egress': 'allow'}}, (400, 'invalid_input'), 'network.egress'),
+    ({'network': {'allow_domains': ['example.com']}}, (400, 'invalid_input'), 'network.allow_domains'),
+    ({'network': {'allow_cidrs': ['10.0.0.0/8']}}, (400, 'invalid_input'), 'network.allow_cidrs'),
+    ({'network': {'inbound': 'allow'}}, (400, 'invalid_input'), 'network.inbound'),
+    ({'network': {'inbound_cidrs': ['::/0']}}, (400, 'invalid_input'), 'network.inbound_cidrs'),
+    ({'limits': {'cpus': 0.001}}, (400, 'invalid_input'), 'cpus'),
+    ({'limits': {'memory_mb': 1}}, (400, 'invalid_input'), 'memory'),
+    ({'env': {'': 'x'}}, (400, 'invalid_input'), 'env'),
+    ({'env': {'a=b': 'x'}}, (400, 'invalid_input'), 'env'),
+    ({'cwd': 'a\0b'}, (400, 'invalid_input'), 'cwd'),
+])
+def test_create_refuses(rest, body, code, says):
+    before = rest.call('GET', '/v1/health')['sandboxes']
+    assert says in fails(*code, rest.create, **body)['cause']
+    assert rest.call('GET', '/v1/health')['sandboxes'] == before
+
+
+def test_network_none_is_well(rest):
+    rest.delete(rest.create(network={'block': True, 'egress': 'deny', 'allow_domains': []}))
+
+
+def test_one_id_at_the_same_time(rest):
+    """Of many that want one name, one gets it."""
+    got = []
+
+    def want():
+        got.append(rest.asked('POST', '/v1/fork', {'template': 'host', 'id': 'race'}))
+    threads = [threading.Thread(target=want) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(status for status, _ in got) == [200] + [409] * 7, got
+    rest.delete('race')
+
+
+def test_forks(rest, sb):
+    rest.post('/v1/files/write', sandbox=sb, path='f', content='old')
+    one = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'id': 'child', 'pause_source': False, 'template': 'any'})
+    assert one['id'] == 'child' and one['source'] == sb
+    many = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'count': 3})['sandboxes']
+    named = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'ids': ['kid-1', 'kid-2']})['sandboxes']
+    assert len({s['id'] for s in many}) == 3 and [s['id'] for s in named] == ['kid-1', 'kid-2']
+    rest.post('/v1/files/write', sandbox=sb, path='f', content='new')
+    for child in [one, *many, *named]:
+        assert rest.post('/v1/files/read', sandbox=child['id'], path='f')['content'] == 'old'
+    # All or none: one of the names is taken.
+    count = rest.call('GET', '/v1/health')['sandboxes']
+    fails(409, 'conflict', rest.call, 'POST', f'/v1/sandboxes/{sb}/fork', {'ids': ['kid-3', 'kid-2']})
+    assert rest.call('GET', '/v1/health')['sandboxes'] == count
+    for body in ({'id': 'a', 'count': 2}, {'id': 'a', 'ids': ['b']}, {'ids': ['a', 'b'], 'count': 3}, {'count': 0},
+                 {'count': 65}):
+        fails(400, 'invalid_input', rest.call, 'POST', f'/v1/sandboxes/{sb}/fork', body)
+    for child in [one, *many, *named]:
+        rest.delete(child['id'])
+    fails(404, 'not_found', rest.call, 'POST', '/v1/sandboxes/nobody/fork', {})
+
+
+def test_pages(rest):
+    mine = [rest.create() for _ in range(5)]
+    seen, cursor = [], None
+    while True:
+        page = rest.call('GET', '/v1/sandboxes?limit=2' + (f'&cursor={cursor}' if cursor else ''))
+        assert len(page['sandboxes']) <= 2
+        seen += [s['id'] for s in page['sandboxes']]
+        cursor = page.get('next_cursor')
+        if not cursor:
+            break
+    assert [s for s in seen if s in mine] == mine and len(set(seen)) == len(seen)
+    assert isinstance(rest.call('GET', '/v1/sandboxes?state=running'), list)
+    assert rest.call('GET', '/v1/sandboxes?state=cold') == []
+    for query in ('limit=0', 'limit=1001', 'limit=x', 'limit=01', 'limit=', 'limit=1&limit=2', 'cursor=', 'cursor=zz',
+                  'cursor=00000000000000001', 'cursor=000000000000000G', 'state=happy', 'other=1', 'limit=%ff'):
+        fails(400, 'invalid_input', rest.call, 'GET', f'/v1/sandboxes?{query}')
+    for sandbox in mine:
+        rest.delete(sandbox)
+
+
+def test_set_timeout(rest, sb):
+    answer = rest.post('/v1/set_timeout', sandbox=sb, timeout_seconds=3600)
+    assert answer['status'] == 'ok' and answer['timeout_seconds'] == 3600
+    assert rest.call('GET', f'/v1/sandboxes/{sb}')['deadline_unix'] == answer['deadline_unix']
+    error = fails(400, 'timeout_too_large', rest.post, '/v1/set_timeout', sandbox=sb, timeout_seconds=2592001)
+    assert error['context'] == {'sandbox': sb, 'requested_s': 2592001, 'max_timeout_s': 2592000}
+    fails(400, 'invalid_input', rest.post, '/v1/set_timeout', sandbox=sb, timeout_seconds=0)
+    fails(404, 'not_found', rest.post, '/v1/set_timeout', sandbox='nobody', timeout_seconds=1)
+
+
+def test_pause(rest, sb):
+    rest.exec(sb, 'while :; do date +%s%N > t; sleep 0.01; done >/dev/null 2>&1 & echo')
+    assert rest.post('/v1/pause', sandbox=sb) == {'status': 'paused'} == rest.post('/v1/pause', sandbox=sb)
+    assert rest.call('GET', f'/v1/sandboxes/{sb}')['state'] == 'paused'
+    error = fails(409, 'conflict', rest.exec, sb, 'true')
+    assert 'paused' in error['cause'] and error['context'] == {'sandbox': sb}
+    fails(409, 'conflict', rest.post, '/v1/files/read', sandbox=sb, path='t')
+    assert rest.post('/v1/resume', sandbox=sb) == {'status': 'running'} == rest.post('/v1/resume', sandbox=sb)
+    assert rest.exec(sb, 'cat t')['exit_code'] == 0
+    for path in ('/v1/pause', '/v1/resume'):
+        fails(404, 'not_found', rest.post, path, sandbox='nobody')
+
+
+# ---- asked twice
+
+def keyed(rest, key, path, body):
+    return rest.asked('POST', path, body, fields=[f'Idempotency-Key: {key}'])
+
+
+def test_a_key_makes_one(rest, sb):
+    for n, (path, body) in enumerate((('/v1/fork', {'template': 'host', 'id': 'once'}), ('/v1/sandboxes', {}),
+                                      (f'/v1/sandboxes/{sb}/fork', {'count': 2}))):
+        before = rest.call('GET', '/v1/health')['sandboxes']
+        first = keyed(rest, f'key-{n}', path, body)
+        assert first[0] == 200
+        assert [keyed(rest, f'key-{n}', path, body) for _ in range(3)] == [first] * 3
+        made = first[1].get('sandboxes', [first[1]])
+        assert rest.call('GET', '/v1/health')['sandboxes'] == before + len(made)
+        status, answer = keyed(rest, f'key-{n}', path, {**body, 'id': 'other'})
+        assert (status, answer['error']['code']) == (409, 'conflict')
+        for sandbox in made:
+            rest.delete(sandbox['id'])
+        assert keyed(rest, f'key-{n}', path, body) == first  # also of what is gone
+    for key in ('', 'x' * 256, 'a\tb', 'a b'):
+        assert keyed(rest, key, '/v1/sandboxes', {})[0] == 400, key
+
+
+def test_a_failure_lets_its_key_go(rest):
+    assert keyed(rest, 'again', '/v1/sandboxes', {'template': 'nope'})[0] == 404
+    status, made = keyed(rest, 'again', '/v1/sandboxes', {})
+    assert status == 200
+    rest.delete(made['id'])
+
+
+def test_a_key_at_the_same_time(rest):
+    """Many with one key: one is made, and each hears of it or that it is under way."""
+    before = rest.call('GET', '/v1/health')['sandboxes']
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(keyed(rest, 'all-at-once', '/v1/sandboxes', {})))
+               for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    made = {answer['id'] for status, answer in got if status == 200}
+    assert len(made) == 1 and {status for status, _ in got} <= {200, 409}, got
+    assert rest.call('GET', '/v1/health')['sandboxes'] == before + 1
+    rest.delete(made.pop())
+
+
+def test_a_key_outlives_the_server(me, tmp_path):
+    hubs = [Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')]
+    try:
+        first = keyed(hubs[0], 'kept', '/v1/fork', {'template': 'host', 'id': 'kept'})
+        assert first[0] == 200
+        hubs[0].kill()
+        hubs.append(Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0'))
+        assert keyed(hubs[1], 'kept', '/v1/fork', {'template': 'host', 'id': 'kept'}) == first
+        assert keyed(hubs[1], 'kept', '/v1/fork', {'template': 'host', 'id': 'other'})[0] == 409
+        assert hubs[1].end() == 0
+    finally:
+        for hub in hubs:
+            hub.kill()
+
+
+# ---- exec
+
+def test_exec(rest, sb):
+    done = rest.exec(sb, 'cat; echo $A; pwd; echo err >&2; exit 7', env={'A': 'b'}, working_dir='/tmp', stdin='in\n')
+    assert (done['exit_code'], done['stdout'], done['stderr']) == (7, 'in\nb\n/tmp\n', 'err\n')
+    assert done['exec_time_ms'] > 0 and done['hit_memory'] is False
+    assert rest.exec(sb, 'printf', args=['%s|', 'a b', '$HOME'])['stdout'] == 'a b|$HOME|'
+    killed = rest.exec(sb, 'kill -9 $$')
+    assert killed['exit_code'] == 137 and killed['signal'] == 9
+    binary = rest.exec(sb, r'printf "\377\000"')
+    assert base64.b64decode(binary['stdout_base64']) == b'\xff\0'
+    cut = rest.exec(sb, 'yes | head -c 100000', max_output_bytes=1024)
+    assert cut['stdout_elided_bytes'] > 90000 and len(cut['stdout']) < 2048
+
+
+def test_exec_fails(rest, sb):
+    error = fails(504, 'exec_timeout', rest.exec, sb, 'sleep 100', timeout=1)
+    assert error['context'] == {'sandbox': sb, 'timeout_s': 1}
+    assert rest.exec(sb, 'pidof sleep')['exit_code'] == 1
+    error = fails(400, 'timeout_too_large', rest.exec, sb, 'true', timeout=86401)
+    assert error['context'] == {'sandbox': sb, 'requested_s': 86401, 'max_timeout_s': 86400}
+    error = fails(500, 'exec_failed', rest.exec, sb, 'no-such-program', args=[])
+    assert error['context'] == {'sandbox': sb}
+    assert rest.exec(sb, 'no-such-program')['exit_code'] == 127
+    assert rest.exec(sb, 'exit 124')['exit_code'] == 124  # its own
+    fails(400, 'invalid_input', rest.exec, sb, '')
+    too_large(rest, '/v1/exec', (8 << 20) + 1)
+
+
+def stream(rest, sandbox, command, **more):
+    reply = rest.raw('POST', '/v1/exec/stream', {'sandbox': sandbox, 'command': command, **more})
+    assert reply.status == 200 and reply.get('Content-Type') == 'application/x-ndjson', reply
+    return lines(reply.body)
+
+
+def test_stream(rest, sb):
+    said = stream(rest, sb, 'cat; echo err >&2; exit 3', stdin='in')
+    assert said[-1]['kind'] == 'exit' and said[-1]['exit_code'] == 3 and 'error' not in said[-1]
+    assert {(f['stream'], f['data']) for f in said[:-1]} == {('stdout', b64(b'in')), ('stderr', b64(b'err\n'))}
+    end = stream(rest, sb, 'sleep 100', timeout=1)[-1]
+    assert end['exit_code'] == 124 and 'timeout' in end['error']
+    end = stream(rest, sb, 'no-such-program', args=[])[-1]
+    assert end['exit_code'] == -1 and 'no-such-program' in end['error']
+    assert fails(404, 'not_found', rest.post, '/v1/exec/stream', sandbox='nobody', command='true')
+
+
+def test_stream_comes_as_it_goes(rest, sb):
+    """The first line is there while the command waits for what the client does then."""
+    rest.exec(sb, 'mkfifo go')
+    with rest.wire() as wire:
+        wire.send(rest.request('POST', '/v1/exec/stream', body=json.dumps(
+            {'sandbox': sb, 'command': 'echo one; cat go; echo two'})))
+        assert wire.head()[0] == 200
+        first = json.loads(wire.chunk())
+        assert base64.b64decode(first['data']) == b'one\n'
+        rest.exec(sb, 'echo now > go')
+        rest_of_it = b''
+        while True:
+            piece = wire.chunk()
+            if not piece:
+                break
+            rest_of_it += piece
+    said = lines(rest_of_it)
+    assert b''.join(base64.b64decode(f['data']) for f in said[:-1]) == b'now\ntwo\n' and said[-1]['exit_code'] == 0
+
+
+def test_who_goes_away_ends_the_command(rest, sb):
+    for path in ('/v1/exec/stream', '/v1/exec'):
+        with rest.wire() as wire:
+            wire.send(rest.request('POST', path, body=json.dumps({'sandbox': sb, 'command': 'sleep 1000'})))
+            until(lambda: rest.exec(sb, 'pidof sleep')['exit_code'] == 0, what='the command')
+        until(lambda: rest.exec(sb, 'pidof sleep')['exit_code'] == 1, what='the end of the command')
+
+
+STEPS = 'i=0; while [ $i -lt 512 ]; do head -c 65536 /dev/zero; i=$((i+1)); echo $i > n; done'
+
+
+def test_a_slow_reader_holds_the_command(rest, sb):
+    """32 MiB that nobody reads: what was made of them is what pipes and queues hold; then all of them come."""
+    with rest.wire(receive_buffer=16384) as wire:
+        wire.send(rest.request('POST', '/v1/exec/stream', body=json.dumps(
+            {'sandbox': sb, 'command': STEPS, 'timeout': 100})))
+        assert wire.head()[0] == 200
+
+        def steps():
+            text = rest.exec(sb, 'cat n 2>/dev/null')['stdout'].strip()
+            return int(text) if text else 0
+        until(lambda: steps() >= 1, what='the first output')
+        same = [0, -1]
+
+        def stands():
+            now = steps()
+            same[:] = [same[0] + 1, now] if now == same[1] else [0, now]
+            return same[0] >= 20
+        until(stands, what='a halt')
+        assert steps() < 256, 'it went on without a reader'
+        got = []
+        while True:
+            piece = wire.chunk()
+            if not piece:
+                break
+            got.append(piece)
+    said = lines(b''.join(got))
+    assert said[-1]['exit_code'] == 0
+    assert sum(len(base64.b64decode(f['data'])) for f in said[:-1]) == 512 * 65536
+
+
+def test_streams_end_with_their_sandbox(rest):
+    sandbox = rest.create()
+    with rest.wire() as wire:
+        wire.send(rest.request('POST', '/v1/exec/stream', body=json.dumps(
+            {'sandbox': sandbox, 'command': 'echo on; sleep 1000'})))
+        assert wire.head()[0] == 200
+        assert json.loads(wire.chunk())['kind'] == 'chunk'
+        rest.delete(sandbox)
+        end = json.loads(wire.chunk())
+        assert end['kind'] == 'exit' and end['exit_code'] == -1 and end['error']
+        assert wire.chunk() == b''
+
+
+# ---- files
+
+def test_files(rest, sb):
+    def file(what, **body):
+        return rest.post(f'/v1/files/{what}', sandbox=sb, **body)
+    ok = {'status': 'ok'}
+    assert file('write', path='a/b/c.txt', content='grüße\n', mode=0o600) == ok
+    read = file('read', path='/workspace/a/b/c.txt')
+    assert read == {'content': 'grüße\n', 'size': 8, 'encoding': 'utf-8', 'eof': True}
+    assert file('write', path='bin', content=b64(b'\xff\0\1'), encoding='base64') == ok
+    fails(400, 'invalid_input', file, 'read', path='bin')
+    assert base64.b64decode(file('read', path='bin', encoding='base64')['content']) == b'\xff\0\1'
+    part = file('read', path='a/b/c.txt', offset=1, limit=1)
+    assert part['content'] == 'r' and part['eof'] is False and part['size'] == 8
+    assert file('mkdir', path='a/d/e') == ok and file('mkdir', path='a/d/e') == ok
+    assert [(e['name'], e['is_dir']) for e in file('list', path='a')['entries']] == [('b', True), ('d', True)]
+    entry = file('list', path='a/b')['entries'][0]
+    assert entry['name'] == 'c.txt' and entry['size'] == 8 and entry['mode'] == 0o600 and entry['type'] == 'file'
+    stat = file('stat', path='a/b/c.txt')
+    assert stat['path'] == 'a/b/c.txt' and stat['modified_at'] == entry['modified_at'] and not stat['is_dir']
+    assert file('move', path='a/b/c.txt', to='a/c.txt') == ok
+    error = fails(404, 'not_found', file, 'read', path='a/b/c.txt')
+    assert error['context'] == {'sandbox': sb, 'path': 'a/b/c.txt'}
+    fails(409, 'conflict', file, 'remove', path='a')
+    assert file('remove', path='a', recursive=True) == ok
+    fails(404, 'not_found', file, 'remove', path='a')
+
+
+@pytest.mark.parametrize('path, status, code', [
+    ('/etc/shadow', 404, 'not_found'),
+    ('/proc/self/environ', 500, 'file_failed'),
+    ('/dev/null', 500, 'file_failed'),
+    ('/workspace', 500, 'file_failed'),
+    ('../../../../../../etc/hostname/x', 404, 'not_found'),
+    ('/usr/../../../proc/1/mem', 500, 'file_failed'),
+])
+def test_paths_that_are_no_files(rest, sb, path, status, code):
+    fails(status, code, rest.post, '/v1/files/read', sandbox=sb, path=path)
+
+
+def test_large_files(rest, sb):
+    rest.exec(sb, 'head -c 5000000 /dev/zero > big')
+    fails(413, 'body_too_large', rest.post, '/v1/files/read', sandbox=sb, path='big')
+    assert len(rest.post('/v1/files/read', sandbox=sb, path='big', limit=4 << 20)['content']) == 4 << 20
+    content = 'x' * (20 << 20)
+    assert rest.post('/v1/files/write', sandbox=sb, path='big', content=content) == {'status': 'ok'}
+    assert rest.post('/v1/files/stat', sandbox=sb, path='big')['size'] == len(content)
+    too_large(rest, '/v1/files/write', (32 << 20) + 1)
+
+
+def test_disk_full(rest):
+    sandbox = rest.create(limits={'memory_mb': 64, 'disk_mb': 8})
+    error = fails(429, 'quota_exceeded', rest.post, '/v1/files/write', sandbox=sandbox, path='f',
+                  content='x' * (12 << 20))
+    assert error['context']['dimension'] == 'disk'
+    rest.delete(sandbox)
+
+
+def test_tokens_are_not_shown(rest, sb):
+    reply = rest.raw('POST', '/v1/exec', {'sandbox': sb, rest.token: 1})
+    assert reply.status == 400
+    with open(rest.log, encoding='utf-8') as f:
+        assert rest.token not in f.read()

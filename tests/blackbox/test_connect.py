@@ -1,0 +1,155 @@
+"""The service sandbox.v1.Sandbox as Connect-JSON: frames and errors by hand, and Connect's own client for Node.js."""
+
+import base64
+import json
+
+import pytest
+
+from client import until
+from rest import Failed, Rest, b64, frame, frames, joined
+from who import node
+
+STREAM = 'application/connect+json'
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    shared = Rest(me, tmp_path_factory.mktemp('connect'), '--listen', '127.0.0.1:0', '--pool', '2')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+
+
+@pytest.fixture
+def sb(hub):
+    sandbox = hub.create()
+    yield sandbox
+    try:
+        hub.delete(sandbox)
+    except Failed as e:
+        assert e.code == 'not_found'
+
+
+def fails(code, call, *arguments, **more):
+    with pytest.raises(Failed) as caught:
+        call(*arguments, **more)
+    assert caught.value.code == code, caught.value
+    assert caught.value.error['details'][0]['type'] == 'google.rpc.ErrorInfo'
+    return caught.value
+
+
+def test_files(hub, sb):
+    assert hub.stream('WriteFile', sb, {'open': {'path': 'a/f', 'mode': 0o640}}, {'data': b64(b'one ')},
+                      {'data': b64(b'two')}) == [{'bytesWritten': 7}]
+    info = hub.unary('Stat', sb, path='a/f')
+    assert info['name'] == 'f' and info['size'] == 7 and info['mode'] == 0o640 and info['isDir'] is False
+    assert hub.unary('List', sb, parent='a')['entries'] == [info]
+    read = hub.stream('ReadFile', sb, {'path': 'a/f'})
+    assert joined(read, 'data') == b'one two' and read[-1]['eof'] is True
+    assert hub.unary('Mkdir', sb, path='a/b/c') == {}
+    fails('aborted', hub.unary, 'Remove', sb, path='a')
+    assert hub.unary('Remove', sb, path='a', recursive=True) == {}
+    assert fails('not_found', hub.unary, 'Stat', sb, path='a').status == 404
+    assert fails('not_found', hub.stream, 'ReadFile', sb, {'path': 'a'}).status == 404
+
+
+def test_pages(hub, sb):
+    hub.exec(sb, 'mkdir d; for i in 1 2 3 4 5; do echo > d/$i; done')
+    first = hub.unary('List', sb, parent='d', pageSize=2)
+    second = hub.unary('List', sb, parent='d/', pageSize=4, pageToken=first['nextPageToken'])
+    assert [e['path'] for e in first['entries'] + second['entries']] == [f'd/{i}' for i in range(1, 6)]
+    assert 'nextPageToken' not in second
+    fails('unimplemented', hub.unary, 'List', sb, parent='d', filter='is_dir=true')
+    hub.exec(sb, 'cd d; i=0; while [ $i -lt 1100 ]; do : > f$i; i=$((i+1)); done')
+    fails('resource_exhausted', hub.unary, 'List', sb, parent='d')
+
+
+def test_a_large_file_comes_whole(hub, sb):
+    hub.exec(sb, 'head -c 20000000 /dev/urandom > big; sha256sum < big > sum')
+    read = hub.stream('ReadFile', sb, {'path': 'big'})
+    assert len(read) > 10 and [m['eof'] for m in read] == [False] * (len(read) - 1) + [True]
+    data = joined(read, 'data')
+    assert len(data) == 20000000
+    half = len(data) // 2
+    hub.stream('WriteFile', sb, {'open': {'path': 'copy'}}, {'data': b64(data[:half])}, {'data': b64(data[half:])})
+    assert hub.exec(sb, 'sha256sum < copy | cmp - sum')['exit_code'] == 0
+
+
+def test_exec(hub, sb):
+    said = hub.stream('Exec', sb, {'open': {'command': 'cat; echo $A; pwd; echo err >&2; exit 3', 'cwd': '/tmp',
+                                            'env': [{'key': 'A', 'value': 'b'}]}},
+                      {'stdin': b64(b'in 1\n')}, {'stdin': b64(b'in 2\n')}, {'stdinClose': True})
+    assert joined(said, 'stdout') == b'in 1\nin 2\nb\n/tmp\n' and joined(said, 'stderr') == b'err\n'
+    assert said[-1]['exit']['exitCode'] == 3 and said[-1]['exit']['execTimeMs'] > 0
+    said = hub.stream('ExecStream', sb, {'command': 'printf', 'args': ['%s|', 'a b', '$HOME']})
+    assert joined(said, 'stdout') == b'a b|$HOME|' and said[-1]['exit']['exitCode'] == 0
+
+
+def test_exec_fails(hub, sb):
+    failed = fails('deadline_exceeded', hub.stream, 'ExecStream', sb, {'command': 'sleep 100', 'timeoutSeconds': 1})
+    assert failed.messages[-1]['exit']['exitCode'] == 124
+    assert failed.error['details'][0]['debug']['code'] == 'exec_timeout'
+    fails('deadline_exceeded', hub.stream, 'ExecStream', sb, {'command': 'sleep 100'}, fields=['Connect-Timeout-Ms: 500'])
+    failed = fails('internal', hub.stream, 'ExecStream', sb, {'command': 'no-such-program', 'args': ['x']})
+    assert 'no-such-program' in failed.messages[-1]['exit']['error']
+    failed = fails('invalid_argument', hub.stream, 'ExecStream', sb, {'command': 'true', 'timeoutSeconds': 86401})
+    assert failed.status == 400 and failed.error['details'][0]['debug']['context']['max_timeout_s'] == 86400
+    for messages in ([{}], [{'stdin': ''}], [{'open': {'command': 'cat'}}, {'open': {'command': 'cat'}}],
+                     [{'open': {'command': 'cat'}}, {}], [{'open': {'command': 'cat'}, 'stdin': ''}],
+                     [{'open': {'command': 'cat'}}, {'stdinClose': True}, {'stdin': b64(b'x')}],
+                     [{'open': {'command': 'cat'}}, {'stdin': 'no base64!'}], [{'open': {'command': 'cat', 'pty': {}}}]):
+        fails('invalid_argument', hub.stream, 'Exec', sb, *messages)
+    assert hub.exec(sb, 'pidof cat')['exit_code'] == 1
+
+
+OPEN = frame({'command': 'true'})
+
+
+@pytest.mark.parametrize('body', [
+    b'', OPEN[:3], OPEN[:-1], OPEN + b'x', b'\1' + OPEN[1:], b'\2' + OPEN[1:], b'\0\xff\xff\xff\xff{}', b'{"command":"true"}',
+], ids=['none', 'half a head', 'short', 'more', 'compressed', 'an end', 'huge', 'no frame'])
+def test_frames_that_are_none(hub, sb, body):
+    reply = hub.connect('ExecStream', sb, None, kind=STREAM, body=body)
+    assert reply.status == 400 and json.loads(reply.body)['code'] == 'invalid_argument', reply
+
+
+@pytest.mark.parametrize('fields, says', [
+    (['Connect-Protocol-Version: 2'], 'Connect-Protocol-Version'),
+    (['Connect-Timeout-Ms: 0'], 'Connect-Timeout-Ms'),
+    (['Connect-Timeout-Ms: -1'], 'Connect-Timeout-Ms'),
+    (['Connect-Timeout-Ms: soon'], 'Connect-Timeout-Ms'),
+    (['Connect-Timeout-Ms: 12345678901'], 'Connect-Timeout-Ms'),
+    (['Content-Encoding: gzip'], 'Content-Encoding'),
+    (['X-Sandbox-Id: another'], 'X-Sandbox-Id'),
+])
+def test_fields_that_are_wrong(hub, sb, fields, says):
+    reply = hub.connect('Stat', sb, {'path': '/'}, fields)
+    answer = json.loads(reply.body)
+    assert (reply.status, answer['code']) == (400, 'invalid_argument') and says in answer['message']
+    assert hub.connect('Stat', sb, {'path': '/'}, ['Connect-Protocol-Version: 1', 'Connect-Timeout-Ms: 10000']).status == 200
+
+
+def test_who_goes_away_ends_the_command(hub, sb):
+    body = frame({'command': 'sleep 1000'})
+    with hub.wire() as wire:
+        wire.send(hub.request('POST', '/sandbox.v1.Sandbox/ExecStream', fields=[
+            f'Content-Type: {STREAM}', f'Content-Length: {len(body)}', f'X-Sandbox-Id: {sb}']).encode() + body)
+        until(lambda: hub.exec(sb, 'pidof sleep')['exit_code'] == 0, what='the command')
+    until(lambda: hub.exec(sb, 'pidof sleep')['exit_code'] == 1, what='the end of the command')
+
+
+def test_the_error_detail_is_a_protocol_buffer(hub):
+    reply = hub.connect('Stat', 'nobody', {'path': '/'})
+    detail = json.loads(reply.body)['details'][0]
+    assert base64.b64decode(detail['value']) == b'\x0a\x09not_found\x12\x04holt'
+
+
+def test_the_client_of_node(hub, sb):
+    """@connectrpc/connect-node over HTTP/1.1, which decodes by the messages' own descriptors."""
+    host, port = hub.address
+    got = node('connect.mjs', {'url': f'http://{host}:{port}', 'token': hub.token, 'sandbox': sb}, least=20)
+    assert got['written'] == '7' and got['read'] == 'one two' and got['entries'] == ['f']
+    assert got['stdout'] == 'out\n' and got['stderr'] == 'err\n' and got['exit'] == 3
+    assert got['missing'] == {'code': 'NotFound', 'reason': 'not_found'}
+    assert got['late'] == 'DeadlineExceeded' and got['unknown'] == 'Unauthenticated'

@@ -16,6 +16,8 @@ struct str {
 #define STR_LIT(s) ((struct str){ "" s, sizeof(s) - 1 })
 /* for printf: ("%.*s", STR_ARG(s)) */
 #define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
+/* the same, cut at max bytes */
+#define STR_CUT(s, max) (int)((s).n < (max) ? (s).n : (max)), (s).p ? (s).p : ""
 
 static inline struct str str_of(const char *z)
 {

@@ -128,6 +128,7 @@ struct field_table {
 	size_t n;
 	size_t size; /* of the struct */
 	const char *doc; /* description of the object; may be NULL */
+	bool open; /* members that no row names are passed over: for the documents of strangers */
 };
 
 #define FIELD_KIND(x)                                                                              \
@@ -196,9 +197,9 @@ struct field_table {
 
 /* Decodes an object into *ret (a table's struct; zeroed first). v NULL stands for {}. Strings are
  * borrowed from v's document, arrays and maps live in a. -1 with ERR_INVALID where v is no object,
- * a member is unknown (the message has the nearest known name), missing, of a wrong type or out of
- * bounds (the message names it as in "files[2].path" and says what it takes); ERR_TOO_LARGE or
- * ERR_LIMIT from the arena. On failure *ret is unspecified. */
+ * a member is unknown (unless the table is open; the message has the nearest known name), missing,
+ * of a wrong type or out of bounds (the message names it as in "files[2].path" and says what it
+ * takes); ERR_TOO_LARGE or ERR_LIMIT from the arena. On failure *ret is unspecified. */
 int field_decode(const struct field_table *t, const struct json_val *v, struct arena *a, void *ret,
 		 struct err *e) MUST_USE;
 
@@ -209,7 +210,7 @@ void field_encode(const struct field_table *t, const void *from, struct json_wri
 char *field_encode_text(const struct field_table *t, const void *from, size_t max,
 			struct err *e) MUST_USE;
 
-/* The JSON Schema of the object: type, properties, required, additionalProperties false. The text
+/* The JSON Schema of the object: type, properties, required, additionalProperties (of open tables true). The text
  * form is owned and NUL-terminated. */
 void field_schema(const struct field_table *t, struct json_writer *w);
 /* That of one row's value. */

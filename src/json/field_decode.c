@@ -451,7 +451,7 @@ static int decode_member(struct decoder *d, const struct place *at, const struct
 	bool *has;
 
 	if (!f)
-		return unknown(d, at, t, it->key);
+		return t->open ? 0 : unknown(d, at, t, it->key);
 	*seen |= 1ull << (f - t->rows);
 	if (json_type(it->val) == JSON_NULL && (f->flags & FIELD_NULLABLE)) {
 		apply_default(f, ret);

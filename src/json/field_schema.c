@@ -160,7 +160,7 @@ static void put_members(const struct field_table *t, struct json_writer *w)
 		json_write_array_end(w);
 	}
 	json_write_key(w, "additionalProperties");
-	json_write_bool(w, false);
+	json_write_bool(w, t->open);
 }
 
 void field_schema(const struct field_table *t, struct json_writer *w)

@@ -123,6 +123,23 @@ static void decodes_all_kinds(void **state)
 	assert_int_equal(p.files.p[1].mode, 7);
 }
 
+static void passes_over_what_an_open_table_does_not_name(void **state)
+{
+	static const struct field_table open = FIELD_TABLE(struct file, file_fields, .open = true);
+	AUTO(arena_free) struct arena *a = arena_new(1 << 16);
+	struct err e = ERR_INIT;
+	AUTO(json_free)
+	struct json_doc *d = json_parse(STR_LIT("{\"x\":{\"y\":[1]},\"path\":\"p\"}"), NULL, &e);
+	AUTO(json_free) struct json_doc *wrong = json_parse(STR_LIT("{\"path\":1}"), NULL, &e);
+	autofree char *schema = field_schema_text(&open, &e);
+	struct file f;
+
+	assert_int_equal(field_decode(&open, json_root(d), a, &f, &e), 0);
+	assert_true(str_is(f.path, "p") && f.mode == 420);
+	assert_int_equal(field_decode(&open, json_root(wrong), a, &f, &e), -1);
+	assert_non_null(strstr(schema, "\"additionalProperties\":true"));
+}
+
 static void gives_defaults(void **state)
 {
 	AUTO(arena_free) struct arena *a = arena_new(1 << 16);
@@ -454,6 +471,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decodes_all_kinds),
+		cmocka_unit_test(passes_over_what_an_open_table_does_not_name),
 		cmocka_unit_test(gives_defaults),
 		cmocka_unit_test(refuses_with_reasons),
 		cmocka_unit_test(refuses_what_is_missing),

@@ -14,6 +14,9 @@ ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false,
 	"can't come back, so create a new one.")
 ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
 	"Name an existing template; \"host\" is always there.")
+ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false,
+	"The image is broken, hostile or of a kind that is not known; nothing of it was kept. Get it "
+	"anew from who made it.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
 	"Check the path inside the sandbox, for example with sandbox_exec and ls; relative paths "
 	"start at the sandbox's working directory.")

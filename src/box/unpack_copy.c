@@ -1,0 +1,193 @@
+/* A directory becomes a tree. Names are sorted, and the digest is over lines of kind, mode, size and
+ * path, each with a NUL behind it, and the contents or the link's target. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "box/unpack_impl.h"
+
+enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
+
+struct copying {
+	struct tree *to;
+	struct hash *digest;
+	struct err *e;
+	size_t n; /* of path */
+	char path[PATH_BYTES + NAME_MAX + 2];
+	char block[BLOCK];
+};
+
+static struct str path_of(const struct copying *c)
+{
+	return (struct str){ c->path, c->n };
+}
+
+static void tell(struct copying *c, char kind, unsigned mode, uint64_t size)
+{
+	char head[64];
+	int n = snprintf(head, sizeof(head), "%c %o %llu ", kind, mode, (unsigned long long)size);
+
+	hash_add(c->digest, head, (size_t)n);
+	hash_add(c->digest, c->path, c->n + 1);
+}
+
+static int copy_file(struct copying *c, int dir, const char *name, const struct stat *st)
+{
+	autoclose int in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	uint64_t left = (uint64_t)st->st_size;
+	autoclose int out = -1;
+	struct stat now;
+
+	if (in < 0 || fstat(in, &now) < 0 || !S_ISREG(now.st_mode))
+		return err_sys(c->e, in < 0 ? errno : EINVAL, "open %.100s", c->path);
+	tell(c, 'f', st->st_mode & 0777, left);
+	out = tree_file(c->to, path_of(c), st->st_mode, left, c->e);
+	if (out < 0)
+		return -1;
+	while (left > 0) {
+		ssize_t n = read(in, c->block, left < BLOCK ? (size_t)left : BLOCK);
+
+		if (n <= 0 || write(out, c->block, (size_t)n) != n)
+			return err_sys(c->e, n == 0 ? EBUSY : errno, "copy %.100s", c->path);
+		hash_add(c->digest, c->block, (size_t)n);
+		left -= (uint64_t)n;
+	}
+	return unpack_set_time(out, st->st_mtime) < 0
+		     ? err_sys(c->e, errno, "set the time of %.100s", c->path)
+		     : 0;
+}
+
+static int copy_link(struct copying *c, int dir, const char *name)
+{
+	char target[PATH_BYTES + 1];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target));
+
+	if (n < 0)
+		return err_sys(c->e, errno, "read the link %.100s", c->path);
+	tell(c, 'l', 0777, (uint64_t)n);
+	hash_add(c->digest, target, (size_t)n);
+	return tree_symlink(c->to, path_of(c), (struct str){ target, (size_t)n }, c->e);
+}
+
+static int copy_below(struct copying *c, int dir, const char *name);
+
+static int copy_entry(struct copying *c, int dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(c->e, errno, "look at %.100s", c->path);
+	if (S_ISREG(st.st_mode))
+		return copy_file(c, dir, name, &st);
+	if (S_ISLNK(st.st_mode))
+		return copy_link(c, dir, name);
+	if (S_ISDIR(st.st_mode)) {
+		tell(c, 'd', st.st_mode & 01777, 0);
+		return tree_dir(c->to, path_of(c), st.st_mode, c->e) < 0 ? -1
+									 : copy_below(c, dir, name);
+	}
+	if (strncmp(c->path, "dev/", 4) == 0)
+		return 0; /* below /dev every sandbox has its own */
+	return err_set(c->e, ERR_IMAGE, "%.100s: neither a file nor a directory nor a link",
+		       c->path);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+struct names {
+	char **p;
+	size_t n, cap;
+};
+
+static void names_fini(struct names *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		free(names->p[i]);
+	free(names->p);
+}
+
+static int read_names(struct copying *c, int fd, struct names *ret)
+{
+	DIR *d = fdopendir(fd);
+	const struct dirent *at;
+	int rc = d ? 0 : err_sys(c->e, errno, "read %.100s", c->path);
+
+	while (rc == 0 && (at = readdir(d))) {
+		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
+			continue;
+		if (ret->n == ret->cap) {
+			size_t cap = ret->cap ? ret->cap * 2 : 64;
+			char **more = cap > NAMES_MAX ? NULL : realloc(ret->p, cap * sizeof(*more));
+
+			if (!more) {
+				rc = err_set(c->e, ERR_TOO_LARGE,
+					     "%.100s: too many names in one directory", c->path);
+				break;
+			}
+			ret->p = more;
+			ret->cap = cap;
+		}
+		ret->p[ret->n] = strdup(at->d_name);
+		rc = ret->p[ret->n] ? 0 : err_set(c->e, ERR_LIMIT, "out of memory");
+		ret->n += rc == 0;
+	}
+	if (d)
+		closedir(d);
+	else
+		close(fd);
+	if (rc == 0 && ret->n > 0)
+		qsort(ret->p, ret->n, sizeof(*ret->p), by_name);
+	return rc;
+}
+
+static int copy_names(struct copying *c, int dir, const struct names *names)
+{
+	const size_t above = c->n;
+
+	for (size_t i = 0; i < names->n; i++) {
+		if (above > PATH_BYTES)
+			return err_set(c->e, ERR_IMAGE, "%.100s…: a path over %d bytes", c->path,
+				       PATH_BYTES);
+		c->n = above + (size_t)snprintf(c->path + above, sizeof(c->path) - above, "%s%s",
+						above ? "/" : "", names->p[i]);
+		if (copy_entry(c, dir, names->p[i]) < 0)
+			return -1;
+	}
+	c->path[above] = '\0';
+	c->n = above;
+	return 0;
+}
+
+static int copy_below(struct copying *c, int dir, const char *name)
+{
+	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int list = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	struct names names = { 0 };
+	int rc;
+
+	if (list < 0)
+		return err_sys(c->e, errno, "open %.100s", c->path);
+	rc = read_names(c, list, &names);
+	if (rc == 0)
+		rc = copy_names(c, fd, &names);
+	names_fini(&names);
+	return rc;
+}
+
+int unpack_copy(int from, struct tree *to, struct hash *digest, struct err *e)
+{
+	autofree struct copying *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	c->to = to;
+	c->digest = digest;
+	c->e = e;
+	return copy_below(c, from, ".");
+}

@@ -534,7 +534,7 @@ static int send_create(struct box *box, const struct sandbox_spec *spec, struct 
 		.n_mounts = (uint32_t)spec->n_mounts,
 	};
 
-	snprintf(m.template, sizeof(m.template), "%s", p->model->template);
+	snprintf(m.template, sizeof(m.template), "%s", p->model->image ? p->model->image : "host");
 	if (spec->n_mounts > WIRE_MOUNTS_MAX)
 		return err_set(e, ERR_INVALID, "at most %d mounts", WIRE_MOUNTS_MAX);
 	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(spec, &b, e) < 0)

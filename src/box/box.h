@@ -25,6 +25,28 @@
 struct box;
 struct sandbox;
 
+struct env_var {
+	struct str name, value;
+};
+
+/* A template that is an image, and what it says of the programs in it. */
+struct box_template {
+	const char *
+		folder; /* absolute: root/ in it are the files, owned by whoever runs the hub; the folder is locked
+			       (flock(2), shared) while sandboxes stand on it */
+	const struct env_var *env; /* below a spec's own */
+	size_t n_env;
+	struct str cwd; /* where the spec names none; STR_NONE: /workspace */
+	const struct str *argv; /* what an exec runs that names nothing */
+	size_t n_argv;
+};
+
+/* Finds a template and has it used: use(to, t, e), whose answer is its own; t is good for that call. -1 with
+ * ERR_TEMPLATE_NOT_FOUND. */
+typedef int (*box_template_use)(void *to, const struct box_template *t, struct err *e);
+typedef int (*box_template_find)(void *arg, struct str name, box_template_use use, void *to,
+				 struct err *e);
+
 struct box_config {
 	const char *libexec_dir; /* where holt-warden and holt-init are; NULL: found beside the
 				    running program or in the installed place */
@@ -35,6 +57,8 @@ struct box_config {
 	struct limits limits; /* defaults for what a spec leaves 0; zeros: LIMITS_DEFAULT */
 	const char *allow; /* comma list of isolation features (box/probe.h) whose absence the
 			      operator accepts; NULL or "": none, creation fails closed */
+	box_template_find find_template; /* other than "host"; NULL: there are none */
+	void *find_arg;
 
 	/* NULL, or told of each sandbox that was handed out when it has ended, whoever ended it and
 	 * why, before the callback of what ended it. Nothing of it answers any more. */
@@ -73,10 +97,6 @@ struct sandbox_mount {
 	bool writable;
 };
 
-struct env_var {
-	struct str name, value;
-};
-
 enum { SANDBOX_ID_MAX = 64 };
 
 /* 1 to 64 letters, digits, '-' and '_', the first a letter or digit; else ERR_INVALID. */
@@ -85,12 +105,13 @@ int sandbox_id_check(struct str id, struct err *e) MUST_USE;
 /* What a sandbox is made from; all borrowed for the call only. */
 struct sandbox_spec {
 	struct str id; /* {NULL}: one is made. The caller sees to it that no two have the same. */
-	struct str template; /* "host"; {NULL} means that too */
+	struct str template; /* "host" ({NULL} means that too), or one that box_config.find_template finds */
 	struct limits limits;
 	uint64_t ttl_ms; /* destroyed this long after creation; 0: never */
 	const struct env_var *env; /* defaults of every exec, at most 256 */
 	size_t n_env;
-	struct str cwd; /* default of every exec and of relative paths; {NULL}: /workspace */
+	struct str cwd; /* default of every exec and of relative paths; {NULL}: the template's, else
+			   /workspace */
 	const struct sandbox_mount *mounts; /* operator's only: never from an agent; at most 32 */
 	size_t n_mounts;
 };
@@ -139,7 +160,7 @@ int64_t sandbox_ttl_left_ms(const struct sandbox *sb); /* -1: none */
 enum { EXEC_BYTES_MAX = 96 * 1024, EXEC_ARGS_MAX = 4096 };
 
 struct exec_spec {
-	const struct str *argv; /* at least one; argv[0] without '/' is looked up in PATH */
+	const struct str *argv; /* argv[0] without '/' is looked up in PATH; none: the template's */
 	size_t n_argv;
 	struct str shell; /* instead of argv: a line for bash -c, or sh -c where there is no bash */
 	const struct env_var *env; /* over the sandbox's defaults */

@@ -72,14 +72,17 @@ struct sandbox {
 	bool destroying;
 	bool announced; /* its maker has been told of it */
 	char id[SANDBOX_ID_MAX + 1];
-	char template[64];
+	char template[256];
+	char *image; /* the folder of the template's image, until the sandbox is made; NULL: of the host */
 	uint64_t key;
 	struct limits limits;
 	uint64_t ttl_ms;
 	uint64_t dies_at_ms; /* 0: never */
 	char *cwd;
-	char **env; /* "NAME=value", n_env of them */
+	char **env; /* "NAME=value", n_env of them, later ones over earlier ones */
 	size_t n_env;
+	char **argv; /* the template's, n_argv of them */
+	size_t n_argv;
 	int socket; /* to its init */
 	uv_poll_t *poll;
 	uv_timer_t *ttl_timer;

@@ -466,25 +466,35 @@ static int add_cwd(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 	return buf_add(b, path, (size_t)n, e);
 }
 
+/* The template's, where the call names none. */
+static struct str word_of(const struct exec *x, const struct exec_spec *spec, size_t i)
+{
+	return spec->n_argv ? spec->argv[i] : str_of(x->sb->argv[i]);
+}
+
 static int build_message(struct exec *x, const struct exec_spec *spec, struct buf *b, struct err *e)
 {
+	bool by_default = !spec->shell.p && spec->n_argv == 0;
+	size_t words = by_default ? x->sb->n_argv : spec->n_argv;
 	struct im_exec m = {
 		.h = { IM_EXEC, x->id },
-		.argc = spec->shell.p ? 1 : (uint32_t)spec->n_argv,
+		.argc = spec->shell.p ? 1 : (uint32_t)words,
 		.has_stdin = spec->stdin_open,
 		.shell = spec->shell.p != NULL,
 	};
 
-	if (!spec->shell.p &&
-	    (spec->n_argv < 1 || spec->n_argv > EXEC_ARGS_MAX || spec->argv[0].n == 0))
+	if (by_default && words == 0)
+		return err_set(e, ERR_INVALID,
+			       "argv: the template names no program to run by default");
+	if (!spec->shell.p && (words > EXEC_ARGS_MAX || word_of(x, spec, 0).n == 0))
 		return err_set(e, ERR_INVALID, "argv: 1 to %d words, the first not empty",
 			       EXEC_ARGS_MAX);
 	if (buf_add(b, &m, sizeof(m), e) < 0 || add_cwd(x, spec, b, e) < 0)
 		return -1;
 	if (spec->shell.p && add_string(b, spec->shell, e) < 0)
 		return -1;
-	for (size_t i = 0; !spec->shell.p && i < spec->n_argv; i++) {
-		if (add_string(b, spec->argv[i], e) < 0)
+	for (size_t i = 0; !spec->shell.p && i < words; i++) {
+		if (add_string(b, word_of(x, spec, i), e) < 0)
 			return -1;
 	}
 	if (add_env(x, spec, b, &m.envc, e) < 0)
@@ -578,6 +588,7 @@ struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
 {
 	struct str name = spec->shell.p ? STR_LIT("sh")
 			: spec->n_argv	? spec->argv[0]
+			: sb->n_argv	? str_of(sb->argv[0])
 					: STR_LIT("");
 	struct exec *x;
 

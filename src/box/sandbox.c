@@ -49,18 +49,24 @@ int env_check(const struct env_var *env, size_t n, struct err *e)
 	return 0;
 }
 
-static int copy_env(struct sandbox *sb, const struct env_var *env, size_t n, struct err *e)
+/* Behind what is there. */
+static int add_env(struct sandbox *sb, const struct env_var *env, size_t n, struct err *e)
 {
+	char **more;
+
 	if (env_check(env, n, e) < 0)
 		return -1;
-	sb->env = calloc(n + 1, sizeof(*sb->env));
-	for (size_t i = 0; sb->env && i < n; i++) {
-		if (asprintf(&sb->env[i], "%.*s=%.*s", STR_ARG(env[i].name),
+	more = realloc(sb->env, (sb->n_env + n + 1) * sizeof(*more));
+	if (!more)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	sb->env = more;
+	for (size_t i = 0; i < n; i++) {
+		if (asprintf(&sb->env[sb->n_env], "%.*s=%.*s", STR_ARG(env[i].name),
 			     STR_ARG(env[i].value)) < 0)
 			return err_set(e, ERR_LIMIT, "out of memory");
 		sb->n_env++;
 	}
-	return sb->env ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+	return 0;
 }
 
 int sandbox_id_check(struct str id, struct err *e)
@@ -90,10 +96,38 @@ static struct sandbox *alloc_sandbox(struct box *box)
 	return sb;
 }
 
-static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err *e)
+static int set_cwd(struct sandbox *sb, struct str cwd, struct err *e)
 {
-	struct str template = spec->template.p ? spec->template : STR_LIT("host");
-	struct str cwd = spec->cwd.p ? spec->cwd : STR_LIT("/workspace");
+	if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_MAX || memchr(cwd.p, 0, cwd.n))
+		return err_set(e, ERR_INVALID, "cwd: an absolute path");
+	free(sb->cwd);
+	sb->cwd = strndup(cwd.p, cwd.n);
+	return sb->cwd ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+/* box_template_use: what the template says, before what the spec does. */
+static int use_template(void *to, const struct box_template *t, struct err *e)
+{
+	struct sandbox *sb = to;
+
+	sb->image = strdup(t->folder);
+	sb->argv = calloc(t->n_argv + 1, sizeof(*sb->argv));
+	if (!sb->image || !sb->argv)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < t->n_argv; i++) {
+		sb->argv[i] = strndup(t->argv[i].p, t->argv[i].n);
+		if (!sb->argv[i])
+			return err_set(e, ERR_LIMIT, "out of memory");
+		sb->n_argv++;
+	}
+	if (t->cwd.p && set_cwd(sb, t->cwd, e) < 0)
+		return -1;
+	return add_env(sb, t->env, t->n_env, e);
+}
+
+static int set_template(struct sandbox *sb, struct str template, struct err *e)
+{
+	const struct box_config *c = &sb->box->config;
 
 	if (spec->id.p && sandbox_id_check(spec->id, e) < 0)
 		return -1;
@@ -104,11 +138,19 @@ static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err 
 		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "a template's name has 1 to %zu bytes",
 			       sizeof(sb->template) - 1);
 	memcpy(sb->template, template.p, template.n);
-	if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_MAX || memchr(cwd.p, 0, cwd.n))
-		return err_set(e, ERR_INVALID, "cwd: an absolute path");
-	sb->cwd = strndup(cwd.p, cwd.n);
-	if (!sb->cwd)
-		return err_set(e, ERR_LIMIT, "out of memory");
+	if (str_is(template, "host"))
+		return 0;
+	if (c->find_template)
+		return c->find_template(c->find_arg, template, use_template, sb, e);
+	return err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template \"%.60s\"", sb->template);
+}
+
+static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err *e)
+{
+	if (set_cwd(sb, STR_LIT("/workspace"), e) < 0 ||
+	    set_template(sb, spec->template.p ? spec->template : STR_LIT("host"), e) < 0 ||
+	    (spec->cwd.p && set_cwd(sb, spec->cwd, e) < 0))
+		return -1;
 	sb->limits = spec->limits;
 	if (!sb->limits.cpu_milli)
 		sb->limits.cpu_milli = sb->box->config.limits.cpu_milli;
@@ -121,7 +163,7 @@ static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err 
 	sb->ttl_ms = spec->ttl_ms;
 	if (limits_complete(&sb->limits, e) < 0)
 		return -1;
-	return copy_env(sb, spec->env, spec->n_env, e);
+	return add_env(sb, spec->env, spec->n_env, e);
 }
 
 struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec, struct err *e)
@@ -138,10 +180,27 @@ struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec, st
 	return NULL;
 }
 
+/* n strings and a NULL behind them; *ret_n counts those that could be copied. */
+static char **copy_texts(char *const *from, size_t n, size_t *ret_n)
+{
+	char **to = calloc(n + 1, sizeof(*to));
+
+	*ret_n = 0;
+	while (to && *ret_n < n && (to[*ret_n] = strdup(from[*ret_n])))
+		++*ret_n;
+	return to;
+}
+
+static void free_texts(char **texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(texts[i]);
+	free(texts);
+}
+
 struct sandbox *sandbox_copy(const struct sandbox *from, const char *id, struct err *e)
 {
 	struct sandbox *sb = alloc_sandbox(from->box);
-	bool whole = sb != NULL;
 
 	if (sb) {
 		if (id)
@@ -150,16 +209,11 @@ struct sandbox *sandbox_copy(const struct sandbox *from, const char *id, struct 
 		sb->limits = from->limits;
 		sb->ttl_ms = from->ttl_ms;
 		sb->cwd = strdup(from->cwd);
-		sb->env = calloc(from->n_env + 1, sizeof(*sb->env));
-		whole = sb->cwd && sb->env;
+		sb->env = copy_texts(from->env, from->n_env, &sb->n_env);
+		sb->argv = copy_texts(from->argv, from->n_argv, &sb->n_argv);
+		if (sb->cwd && sb->n_env == from->n_env && sb->n_argv == from->n_argv)
+			return sb;
 	}
-	for (size_t i = 0; whole && i < from->n_env; i++) {
-		sb->env[i] = strdup(from->env[i]);
-		sb->n_env++;
-		whole = sb->env[i] != NULL;
-	}
-	if (whole)
-		return sb;
 	sandbox_unref(sb);
 	err_set(e, ERR_LIMIT, "out of memory");
 	return NULL;
@@ -175,9 +229,9 @@ void sandbox_unref(struct sandbox *sb)
 {
 	if (!sb || --sb->refs)
 		return;
-	for (size_t i = 0; i < sb->n_env; i++)
-		free(sb->env[i]);
-	free(sb->env);
+	free_texts(sb->env, sb->n_env);
+	free_texts(sb->argv, sb->n_argv);
+	free(sb->image);
 	free(sb->cwd);
 	free(sb);
 }

@@ -7,6 +7,7 @@
  *	warden_fork.c	forks, squashed layers
  *	warden_host.c	what is found and made at the start
  *	warden_store.c	mount namespaces, templates, layers, overlays
+ *	warden_image.c	images as the lowest layer
  *	warden_copy.c	copying trees
  *	warden_cgroup.c	limits by control groups
  *	warden_net.c	network namespaces made in advance
@@ -15,6 +16,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -46,10 +48,12 @@ struct host {
 
 /* ---- store ------------------------------------------------------------------------------------ */
 
-/* One writable or frozen layer of files: a tmpfs of its own with the directories u and w. */
+/* One writable or frozen layer of files: a tmpfs of its own with the directories u and w; or an image, on u,
+ * which is the lowest layer of a chain. */
 struct layer {
 	uint32_t id;
 	uint32_t refs;
+	int image; /* its folder, locked for as long as the layer is there; -1: it is none */
 	uint64_t bytes; /* in use, set when it is frozen */
 	bool complete; /* nothing of the layers below shows through: they are left out */
 };
@@ -67,7 +71,8 @@ struct bind {
 	char guest[4096];
 };
 
-/* Binds that every sandbox of the host template gets: paths in the base namespace and inside. */
+/* Binds that sandboxes get: paths in the base namespace and inside. Of the host's directories those of images get
+ * none. */
 struct store {
 	int ns_store, ns_base;
 	int init; /* holt-init, O_PATH on the read-only base */
@@ -79,6 +84,7 @@ struct store {
 	uint32_t last_layer;
 	struct {
 		char base[32], guest[64];
+		bool of_host;
 	} binds[BINDS_MAX];
 	uint32_t n_binds;
 };
@@ -92,9 +98,15 @@ struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUS
  * plain they are in the skeleton. */
 int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid,
 		    struct err *e) MUST_USE;
+/* The image whose folder is at that path of the host, as a frozen layer: its root/ read-only, all in it belonging to
+ * `uid`. ERR_TEMPLATE_NOT_FOUND where it is not there (any more), ERR_UNSUPPORTED where layers are plain. */
+struct layer *store_layer_image(struct store *s, const struct host *h, const char *path,
+				uint32_t uid, struct err *e) MUST_USE;
 struct layer *layer_ref(struct layer *l);
 void layer_unref(struct layer *l); /* the last one unmounts it; NULL-safe */
 void chain_fini(struct chain *c);
+/* The image at the bottom; NULL: the host template's skeleton is there. */
+const struct layer *chain_image(const struct chain *c);
 
 /* Changes how much a layer may hold. */
 int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk,
@@ -116,6 +128,9 @@ int store_reroot(const struct store *s, int pidfd, int root, const char *const *
  * the host appears as `uid`. */
 int store_host_tree(const struct host *h, const char *path, bool writable, uint32_t uid,
 		    bool *ret_is_dir, struct err *e) MUST_USE;
+
+/* A user namespace in which the owner and the group of st are `uid`, for an idmapped mount. -1 with errno. */
+int store_idmap(const struct host *h, const struct stat *st, uint32_t uid);
 
 /* Enter and leave the base namespace, whose few mounts a new sandbox starts from. */
 int store_enter_base(const struct store *s);
@@ -179,6 +194,7 @@ struct spawn {
 	int net; /* network namespace; -1: it makes one */
 	struct bind *binds;
 	uint32_t n_binds;
+	bool of_host; /* what it is made from: the template `host`, or an image */
 	const struct limits *limits;
 	enum limit_driver driver;
 };

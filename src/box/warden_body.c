@@ -21,6 +21,13 @@
 
 enum { REFILL_RETRY_MS = 1000 };
 
+#define HOST "host" /* the template that is not an image */
+
+static bool is_host(const char *template)
+{
+	return strcmp(template, HOST) == 0;
+}
+
 /* ---- bodies ----------------------------------------------------------------------------------- */
 
 uint32_t slot_of(const struct body *b)
@@ -274,6 +281,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 		.net = net,
 		.binds = binds,
 		.n_binds = b->n_mounts,
+		.of_host = !chain_image(&b->chain),
 		.limits = &b->limits,
 		.driver = w.cgroups.driver,
 	};
@@ -291,8 +299,8 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 	int n;
 
 	b->chain.upper = store_layer_new(&w.store, disk, e);
-	if (!b->chain.upper ||
-	    (!b->chain.n_frozen && store_layer_own(&w.store, b->chain.upper, b->uid, e) < 0))
+	if (!b->chain.upper || (b->chain.n_frozen == (chain_image(&b->chain) ? 1u : 0u) &&
+				store_layer_own(&w.store, b->chain.upper, b->uid, e) < 0))
 		return -1;
 	parts->root = w.store.plain ? store_plain(&b->chain, &parts->fill, e)
 				    : store_overlay(&w.store, &b->chain, e);
@@ -348,8 +356,10 @@ int start_body(struct body *b, uint64_t disk, struct err *e)
 	return 0;
 }
 
-static int make_body(struct request *r, const struct limits *l, struct body **ret_b,
-		     const struct mount_spec *mounts, uint32_t n_mounts, struct err *e)
+/* template: as in struct wm_create */
+static int make_body(struct request *r, const struct limits *l, const char *template,
+		     struct body **ret_b, const struct mount_spec *mounts, uint32_t n_mounts,
+		     struct err *e)
 {
 	struct body *b = new_body(e);
 
@@ -361,6 +371,12 @@ static int make_body(struct request *r, const struct limits *l, struct body **re
 	b->uid = take_uid();
 	for (uint32_t i = 0; i < n_mounts; i++)
 		b->mounts[b->n_mounts++] = mounts[i];
+	if (!is_host(template)) {
+		b->chain.frozen[0] = store_layer_image(&w.store, &w.host, template, b->uid, e);
+		if (!b->chain.frozen[0])
+			return abandon_body(b);
+		b->chain.n_frozen = 1;
+	}
 	*ret_b = b;
 	return start_body(b, l->disk, e);
 }
@@ -377,7 +393,7 @@ void pool_refill(void)
 	struct err e = ERR_INIT;
 	struct body *b;
 
-	if (make_body(NULL, &w.pool_limits, &b, NULL, 0, &e) < 0) {
+	if (make_body(NULL, &w.pool_limits, HOST, &b, NULL, 0, &e) < 0) {
 		log_warn("a sandbox for the pool could not be made: %s", e.msg);
 		w.refill_at = clock_ms() + REFILL_RETRY_MS;
 	}
@@ -461,7 +477,8 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 {
 	struct body *b;
 
-	if (!w.n_ready || m->n_mounts || !pool_fits(&m->limits) || !pids_fit(&m->limits))
+	if (!w.n_ready || m->n_mounts || !is_host(m->template) || !pool_fits(&m->limits) ||
+	    !pids_fit(&m->limits))
 		return 0;
 	b = w.ready[0];
 	if (fit_body(b, &m->limits, e) < 0) {
@@ -479,9 +496,8 @@ int create(const struct wm_create *m, size_t n, struct err *e)
 	struct request *r;
 	int done;
 
-	if (strcmp(m->template, "host") != 0)
-		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template \"%.60s\"",
-			       m->template);
+	if (!memchr(m->template, 0, sizeof(m->template)))
+		return err_set(e, ERR_BUG, "template of a request");
 	if (cgroup_check(&w.cgroups, &m->limits, e) < 0)
 		return -1;
 	r = new_request(m->h.seq, 1, e);
@@ -493,7 +509,7 @@ int create(const struct wm_create *m, size_t n, struct err *e)
 		free(r);
 		return -1;
 	}
-	if (make_body(r, &m->limits, &r->bodies[0], mounts, m->n_mounts, e) < 0) {
+	if (make_body(r, &m->limits, m->template, &r->bodies[0], mounts, m->n_mounts, e) < 0) {
 		free(r);
 		return -1;
 	}

@@ -108,8 +108,10 @@ static size_t guest_mounts(const struct body *b, const char **out)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < w.store.n_binds; i++)
-		out[n++] = w.store.binds[i].guest;
+	for (uint32_t i = 0; i < w.store.n_binds; i++) {
+		if (!w.store.binds[i].of_host || !chain_image(&b->chain))
+			out[n++] = w.store.binds[i].guest;
+	}
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		const char *g = b->mounts[i].guest;
 		bool below = false;
@@ -295,6 +297,8 @@ static void squash_if_deep(const struct body *b)
 
 	if (b->chain.n_frozen <= CHAIN_SQUASH || squash_running(b->chain.frozen[0]))
 		return;
+	if (chain_image(&b->chain))
+		return; /* the copy would hold all of the image, in memory */
 	j = new_job(&e);
 	if (!j)
 		return;

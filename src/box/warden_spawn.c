@@ -117,11 +117,13 @@ static int hide_kernel(void)
 	return 0;
 }
 
-static int attach_template(const struct store *s)
+static int attach_template(const struct store *s, bool of_host)
 {
 	char to[128];
 
 	for (uint32_t i = 0; i < s->n_binds; i++) {
+		if (s->binds[i].of_host && !of_host)
+			continue;
 		snprintf(to, sizeof(to), "/r%s", s->binds[i].guest);
 		if (mount_move(s->binds[i].base, to) < 0)
 			return -1;
@@ -479,7 +481,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
 	STEP(mount_proc(sp->host->rootless));
 	STEP(hide_kernel());
-	STEP(attach_template(sp->store));
+	STEP(attach_template(sp->store, sp->of_host));
 	attach_binds(sp);
 	STEP(sethostname("sandbox", 7));
 	forget_unused_memory(sp);

@@ -1,7 +1,7 @@
 /*
  * Where sandboxes' files are. Two mount namespaces, neither of them the host's:
  *
- *	store	root tmpfs; /h the host's tree, /l/N the layers, /skel the template's skeleton, /many
+ *	store	root tmpfs; /h the host's tree, /l/N the layers (images among them), /skel the template's skeleton, /many
  *		where an overlay of many layers is mounted while it is made.
  *		The warden lives here.
  *	base	root tmpfs, read-only, of which each sandbox's mount namespace is a copy: /r where
@@ -194,7 +194,7 @@ static int choose_layers(struct store *s, const struct host *h)
 	return 0;
 }
 
-static int add_bind(struct store *s, const char *base, const char *guest)
+static int add_bind(struct store *s, const char *base, const char *guest, bool of_host)
 {
 	if (s->n_binds == BINDS_MAX) {
 		errno = E2BIG;
@@ -202,6 +202,7 @@ static int add_bind(struct store *s, const char *base, const char *guest)
 	}
 	snprintf(s->binds[s->n_binds].base, sizeof(s->binds[0].base), "%s", base);
 	snprintf(s->binds[s->n_binds].guest, sizeof(s->binds[0].guest), "%s", guest);
+	s->binds[s->n_binds].of_host = of_host;
 	s->n_binds++;
 	return 0;
 }
@@ -227,7 +228,7 @@ static int bind_host_dir(struct store *s, const char *dir)
 		    0 ||
 	    mount_attach(tree, AT_FDCWD, to) < 0)
 		return -1;
-	return add_bind(s, to, dir);
+	return add_bind(s, to, dir, true);
 }
 
 /* /usr, and those of /bin, /lib … that are directories of their own, not links into /usr. */
@@ -277,7 +278,7 @@ static int make_base_ns(struct store *s, const struct host *h)
 		if (make_dir(dirs[i], 0755) < 0)
 			return -1;
 	}
-	if (make_dev() < 0 || bind_host_dirs(s) < 0 || add_bind(s, "/t/dev", "/dev") < 0)
+	if (make_dev() < 0 || bind_host_dirs(s) < 0 || add_bind(s, "/t/dev", "/dev", false) < 0)
 		return -1;
 	if ((h->rootless && keep_proc() < 0) || put_init(h->init, "/t/holt-init") < 0)
 		return -1;
@@ -336,6 +337,7 @@ struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e)
 	}
 	l->id = ++s->last_layer;
 	l->refs = 1;
+	l->image = -1;
 	layer_path(path, l, "");
 	if (make_dir(path, 0755) < 0 ||
 	    new_tmpfs(path, disk + s->skel_bytes, inodes_for(disk) + s->skel_inodes,
@@ -385,6 +387,12 @@ void layer_unref(struct layer *l)
 
 	if (!l || --l->refs)
 		return;
+	if (l->image >= 0) {
+		layer_path(path, l, "/u");
+		umount2(path, MNT_DETACH);
+		rmdir(path);
+		close_fd(&l->image); /* whose lock ends with it */
+	}
 	layer_path(path, l, "");
 	umount2(path, MNT_DETACH);
 	rmdir(path);
@@ -574,9 +582,8 @@ static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32
 	return fd < 0 || write(fd, map, (size_t)n) != n ? -1 : 0;
 }
 
-/* A user namespace in which the owner and the group of st are `uid`, for an idmapped mount: a
- * process is born into it, mapped, and let go again once the namespace is held. */
-static int idmap_namespace(const struct host *h, const struct stat *st, uint32_t uid)
+/* A process is born into it, mapped, and let go again once the namespace is held. */
+int store_idmap(const struct host *h, const struct stat *st, uint32_t uid)
 {
 	char path[64];
 	int ns = -1;
@@ -619,7 +626,7 @@ int store_host_tree(const struct host *h, const char *path, bool writable, uint3
 	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
 		return err_sys(e, errno, "copy the mount");
 	if (!h->one_uid) {
-		userns = idmap_namespace(h, &st, uid);
+		userns = store_idmap(h, &st, uid);
 		if (userns < 0)
 			return err_sys(e, errno, "map the owner of the mount");
 		/* a file system that can't: reading still works as for any stranger */

@@ -69,7 +69,7 @@ struct wm_ready {
 struct wm_create {
 	struct wm_head h;
 	struct limits limits; /* complete */
-	char template[64];
+	char template[4096]; /* "host", or the absolute path of an image's folder */
 	uint32_t n_mounts; /* wm_mount and the two paths with their NULs follow for each */
 };
 

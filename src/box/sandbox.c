@@ -129,10 +129,6 @@ static int set_template(struct sandbox *sb, struct str template, struct err *e)
 {
 	const struct box_config *c = &sb->box->config;
 
-	if (spec->id.p && sandbox_id_check(spec->id, e) < 0)
-		return -1;
-	if (spec->id.p)
-		snprintf(sb->id, sizeof(sb->id), "%.*s", STR_ARG(spec->id));
 	if (template.n == 0 || template.n >= sizeof(sb->template) ||
 	    memchr(template.p, 0, template.n))
 		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "a template's name has 1 to %zu bytes",
@@ -147,6 +143,10 @@ static int set_template(struct sandbox *sb, struct str template, struct err *e)
 
 static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err *e)
 {
+	if (spec->id.p && sandbox_id_check(spec->id, e) < 0)
+		return -1;
+	if (spec->id.p)
+		snprintf(sb->id, sizeof(sb->id), "%.*s", STR_ARG(spec->id));
 	if (set_cwd(sb, STR_LIT("/workspace"), e) < 0 ||
 	    set_template(sb, spec->template.p ? spec->template : STR_LIT("host"), e) < 0 ||
 	    (spec->cwd.p && set_cwd(sb, spec->cwd, e) < 0))

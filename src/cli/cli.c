@@ -1,3 +1,4 @@
+#include "cli/safe.h"
 #include "cli/verb.h"
 
 #include <fcntl.h>
@@ -13,7 +14,9 @@ int cli_fail(const struct err *e)
 {
 	const struct err_info *info = err_info(e->code);
 
-	fprintf(stderr, "holt: %s\n", e->msg);
+	fputs("holt: ", stderr);
+	safe_line(stderr, str_of(e->msg)); /* names out of archives, words of servers */
+	fputc('\n', stderr);
 	if (e->code != ERR_INVALID)
 		fprintf(stderr, "      %s\n", info->remediation);
 	return info->exit;

@@ -1,5 +1,6 @@
 #pragma once
 /* Options of the verbs that make sandboxes, and what they mean to the engine and to a hub. */
+#include "cli/image_cli.h"
 #include "cli/verb.h"
 #include "hub/hub.h"
 
@@ -65,7 +66,8 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 			 .networks = HUB_NETWORKS_READY,
 			 .max_sandboxes = o->max_sandboxes,
 			 .limits = engine_limits(&o->engine),
-			 .allow = o->engine.allow },
+			 .allow = o->engine.allow,
+			 .find_template = image_cli_find },
 		.registry = registry,
 		.tools = cli->tools,
 		.n_tools = cli->n_tools,

@@ -35,37 +35,61 @@ static int make_folder(char *path, struct err *e)
 	return 0;
 }
 
+/* The path alone. */
+static int place(const char *base, const char *below, const char *name, char ret[PATH_MAX],
+		 struct err *e)
+{
+	int n = snprintf(ret, PATH_MAX, "%s%s/%s", base, below, name);
+
+	return n < 0 || n >= PATH_MAX
+		     ? err_set(e, ERR_INVALID, "the path of Holt's folder is too long")
+		     : 0;
+}
+
+/* With the folder made. */
 static int join(const char *base, const char *below, const char *name, char ret[PATH_MAX],
 		struct err *e)
 {
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s%s", base, below);
+	char *slash;
+	int rc;
 
-	if (n < 0 || (size_t)n + strlen(name) + 2 > sizeof(path))
-		return err_set(e, ERR_INVALID, "the path of Holt's folder is too long");
-	if (make_folder(path, e) < 0)
+	if (place(base, below, name, ret, e) < 0)
 		return -1;
-	memcpy(ret, path, (size_t)n);
-	ret[n] = '/';
-	memcpy(ret + n + 1, name, strlen(name) + 1);
-	return 0;
+	slash = ret + strlen(ret) - strlen(name) - 1;
+	*slash = '\0';
+	rc = make_folder(ret, e);
+	*slash = '/';
+	return rc;
 }
 
-int home_file(const char *name, char ret[PATH_MAX], struct err *e)
+typedef int (*join_fn)(const char *base, const char *below, const char *name, char ret[PATH_MAX],
+		       struct err *e);
+
+static int in_data(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
 {
 	const char *set = getenv("HOLT_HOME");
 
 	if (set && *set && *set != '/')
 		return err_set(e, ERR_INVALID, "HOLT_HOME is not an absolute path");
 	if (folder("HOLT_HOME"))
-		return join(folder("HOLT_HOME"), "", name, ret, e);
+		return to(folder("HOLT_HOME"), "", name, ret, e);
 	if (folder("XDG_DATA_HOME"))
-		return join(folder("XDG_DATA_HOME"), "/holt", name, ret, e);
+		return to(folder("XDG_DATA_HOME"), "/holt", name, ret, e);
 	if (folder("HOME"))
-		return join(folder("HOME"), "/.local/share/holt", name, ret, e);
+		return to(folder("HOME"), "/.local/share/holt", name, ret, e);
 	if (geteuid() == 0)
-		return join("/var/lib/holt", "", name, ret, e);
+		return to("/var/lib/holt", "", name, ret, e);
 	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
+}
+
+int home_file(const char *name, char ret[PATH_MAX], struct err *e)
+{
+	return in_data(name, join, ret, e);
+}
+
+int home_where(const char *name, char ret[PATH_MAX], struct err *e)
+{
+	return in_data(name, place, ret, e);
 }
 
 int home_socket(char ret[PATH_MAX], struct err *e)

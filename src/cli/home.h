@@ -11,6 +11,9 @@
  * holt/ in XDG_DATA_HOME or ~/.local/share, else /var/lib/holt for a root without a home. */
 int home_file(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 
+/* The same, and nothing is made. */
+int home_where(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
+
 /* The path of the socket; its folder is made: HOLT_HOME, else holt/ in XDG_RUNTIME_DIR, else the data
  * folder. */
 int home_socket(char ret[PATH_MAX], struct err *e) MUST_USE;

@@ -42,8 +42,9 @@ static const struct option_row rows[] = {
 	       .arg = "TIME", .min = 1, .max = 31536000000,
 	       .doc = "Kill it and its descendants after this long: 30, 1.5, 5m."),
 	ENGINE_ROWS(struct run_options, engine),
-	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "TEMPLATE",
-	       .doc = "What the sandbox is made from; host by default."),
+	OPTION(struct run_options, image, OPTION_TEXT, "template", .arg = "NAME",
+	       .doc = "What the sandbox is made from: an image, or host, the default."),
+	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "NAME", .doc = "The same."),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object with result, output and usage."),
 	HELP_ROW(struct run_options),
@@ -119,6 +120,8 @@ static int fill_env(struct run *r, const char *text, struct err *e)
 
 static int fill(struct run *r, struct err *e)
 {
+	if (r->in->n_operands == 0 && (!r->o->image || strcmp(r->o->image, "host") == 0))
+		return err_set(e, ERR_INVALID, "something is missing: a program to run");
 	if (r->o->mounts.n > MOUNTS_MAX)
 		return err_set(e, ERR_INVALID, "-v: at most %d times", MOUNTS_MAX);
 	for (size_t i = 0; i < r->o->mounts.n; i++) {
@@ -331,7 +334,8 @@ static int prepare(struct run *r, struct err *e)
 
 static int start(struct run *r, struct err *e)
 {
-	struct box_config config = { .allow = r->o->engine.allow };
+	const struct box_config config = { .allow = r->o->engine.allow,
+					   .find_template = image_cli_find };
 	struct sandbox_spec spec = {
 		.template = str_of(r->o->image),
 		.limits = engine_limits(&r->o->engine),
@@ -381,15 +385,15 @@ static int run(const struct verb_input *in)
 
 const struct verb run_verb = {
 	.name = "run",
-	.usage = "[OPTION...] [--] PROGRAM [ARGUMENT...]",
+	.usage = "[OPTION...] [--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Run a command in a sandbox of its own, and end it.",
-	.more = "The exit status is the command's; 124 when it ran into --timeout, 125 when Holt\n"
+	.more = "Without a PROGRAM it is the one that the image names (--template).\n"
+		"The exit status is the command's; 124 when it ran into --timeout, 125 when Holt\n"
 		"itself failed, 126 or 127 when it can't be run or is not there, 128+N when\n"
 		"signal N ended it.",
 	.page = "holt-run",
 	.options = &options,
 	.size = sizeof(struct run_options),
-	.min_operands = 1,
 	.max_operands = EXEC_ARGS_MAX,
 	.usage_exit = EXIT_HOLT,
 	.run = run,

@@ -53,6 +53,7 @@ struct verb {
 };
 
 extern const struct verb run_verb;
+extern const struct verb images_verb;
 extern const struct verb mcp_verb;
 extern const struct verb serve_verb;
 extern const struct verb auth_verb;

@@ -1,6 +1,7 @@
 #include "cli/verb.h"
 
 const struct verb *const verbs[] = {
-	&run_verb, &mcp_verb, &serve_verb, &auth_verb, &doctor_verb, &version_verb, &help_verb,
+	&run_verb,  &images_verb, &mcp_verb,	 &serve_verb,
+	&auth_verb, &doctor_verb, &version_verb, &help_verb,
 };
 const size_t verbs_n = ARRAY_LEN(verbs);

@@ -227,7 +227,7 @@ class Client:
         raise AssertionError(f'{name} {str(arguments)[:300]} succeeded: {str(got)[:300]}')
 
     def create(self, **arguments):
-        return Sandbox(self, self.call('sandbox_create', pool='host', **arguments))
+        return Sandbox(self, self.call('sandbox_create', **{'pool': 'host', **arguments}))
 
     # ---- end ---------------------------------------------------------------------------------
 

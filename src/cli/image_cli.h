@@ -1,0 +1,28 @@
+#pragma once
+/* What the words of `holt images` share. */
+#include "cli/verb.h"
+#include "hub/images.h"
+
+enum image_output { IMAGE_OUTPUT_DEFAULT, IMAGE_OUTPUT_TABLE, IMAGE_OUTPUT_JSON };
+
+#define IMAGE_OUTPUT_ROW(S)                                                                        \
+	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
+	       .doc = "A table for people, or one JSON value.")
+
+/* The store of the data folder. */
+struct images *image_cli_open(struct err *e) MUST_USE;
+
+/* box_template_find (box/box.h) in that store, which is not made for it. */
+int image_cli_find(void *unused, struct str name, box_template_use use, void *to,
+		   struct err *e) MUST_USE;
+
+/* Writes an image, with its names, as an object. */
+int image_cli_json(const struct image *i, const struct image_names *names, struct json_writer *w,
+		   struct err *e) MUST_USE;
+/* Prints what was written to the buffer, and a line break. */
+int image_cli_print(struct json_writer *w, struct err *e) MUST_USE;
+
+/* "1.5 GB": bytes for people, at `ret`. */
+void image_cli_size(uint64_t bytes, char ret[16]);
+/* Prints the image as lines of a name and a value. */
+void image_cli_show(const struct image *i, const struct image_names *names);

@@ -1,0 +1,552 @@
+"""holt images: what is imported, how it is kept, and hostile archives, each with a twin that is fine."""
+
+import gzip
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+
+import pytest
+
+import image_files as files
+from image_files import entry, folder, hardlink, layer, symlink
+
+REFUSED = 125
+SMALL = ('--max-size', '64M', '--max-files', '400')
+
+
+class Store:
+    """The images of an identity, and what it can see of them from outside."""
+
+    def __init__(self, who):
+        self.who = who
+        self.path = os.path.join(who.env['XDG_DATA_HOME'], 'holt/images')
+
+    def __call__(self, *arguments, **options):
+        return self.who.run('images', *arguments, **options)
+
+    def ok(self, *arguments, **options):
+        done = self(*arguments, **options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
+
+    def json(self, *arguments):
+        return json.loads(self.ok(*arguments, '-o', 'json'))
+
+    def root(self, name):
+        return os.path.join(self.path, 'image', self.json('inspect', name)['image']['digest'], 'root')
+
+    def tree(self):
+        """Every file of the store with its bytes, as text."""
+        found = {}
+        for at, _dirs, names in os.walk(self.path):
+            for name in names:
+                path = os.path.join(at, name)
+                with open(path, 'rb') if not os.path.islink(path) else io.BytesIO(os.readlink(path).encode()) as f:
+                    found[path] = f.read()
+            found[at] = sorted(os.listdir(at))
+        return found
+
+
+@pytest.fixture
+def store(who):
+    made = Store(who)
+    yield made
+    shutil.rmtree(made.path, ignore_errors=True)
+
+
+@pytest.fixture
+def work(who, tmp_path):
+    """A folder for sources that the identity can read."""
+    path = os.path.join(who.work, 'sources')
+    os.mkdir(path)
+    yield path
+    shutil.rmtree(path)
+
+
+def read(*path):
+    with open(os.path.join(*path), 'rb') as f:
+        return f.read()
+
+
+# ---- what is imported --------------------------------------------------------------------------------
+
+LAYERS = (
+    layer(folder('etc'), entry('etc/a', b'one'), folder('d'), entry('d/x', b'x'), entry('d/y', b'y'), folder('o'), entry('o/old', b''),
+          symlink('link', 'd'), hardlink('hard', 'etc/a'), entry('kept', b'kept')),
+    layer(entry('etc/a', b'two'), entry('d/.wh.x'), folder('o'), entry('o/.wh..wh..opq'), entry('o/new', b'new'), entry('link/z', b'z')),
+)
+
+
+def check_layers(root):
+    assert read(root, 'etc/a') == b'two' and read(root, 'hard') == b'one'
+    assert sorted(os.listdir(root + '/d')) == ['y', 'z'] and os.listdir(root + '/o') == ['new']
+    assert os.readlink(root + '/link') == 'd' and read(root, 'kept') == b'kept'
+
+
+@pytest.mark.parametrize('compress', [None, files.gzipped, 'zstd'], ids=['plain', 'gzip', 'zstd'])
+def test_oci_layout(store, work, compress):
+    if compress == 'zstd':
+        if not shutil.which('zstd'):
+            pytest.skip('zstd is not installed')
+        def zstd(data):
+            return subprocess.run(['zstd', '-q', '-c'], input=data, stdout=subprocess.PIPE, check=True).stdout
+        compress = zstd
+    run = {'User': 'app', 'WorkingDir': '/srv/x', 'Env': ['A=1', 'B=b=c'], 'Entrypoint': ['/bin/e'], 'Cmd': ['c']}
+    path = files.layout(work + '/l', *LAYERS, run=run, compress=compress, ref='my/box:2')
+    assert store.ok('import', path).startswith('my/box:2  ')
+    found = store.json('inspect', 'my/box:2')
+    image = found['image']
+    assert found['names'] == ['my/box:2'] and image['source'] == 'oci'
+    assert image['workdir'] == '/srv/x' and image['env'] == run['Env']
+    assert image['entrypoint'] == ['/bin/e'] and image['cmd'] == ['c'] and image['user'] == 'agent'
+    assert image['layers'] == [files.sha256(t)[7:] for t in LAYERS]
+    check_layers(store.root('my/box:2'))
+    assert os.path.isdir(store.root('my/box:2') + '/srv/x')
+
+
+def test_every_kind_of_source_gives_the_same_tree(store, work):
+    path = files.layout(work + '/l', *LAYERS)
+    files.archive_of(path, work + '/a.tar')
+    files.archive_of(path, work + '/a.tgz', 'gz')
+    files.docker_save(work + '/d.tar', LAYERS)
+    store.ok('import', path, 'a')
+    store.ok('import', work + '/a.tar', 'b')
+    store.ok('import', work + '/a.tgz', 'c')
+    store.ok('import', work + '/d.tar')  # names itself
+    with open(work + '/d.tar', 'rb') as f:
+        store.ok('import', '-', 'e:piped', stdin=f)
+    for name in ('a', 'b', 'c', 'box:1', 'e:piped'):
+        check_layers(store.root(name))
+    listed = store.json('ls')
+    assert sorted(n for i in listed for n in i['names']) == ['a:latest', 'b:latest', 'box:1', 'c:latest', 'e:piped']
+    assert len(listed) == 2  # one by its manifest, one by its configuration
+    table = store.ok('ls').splitlines()
+    assert table[0].split() == ['NAME', 'DIGEST', 'SIZE', 'IMPORTED'] and len(table) == 6
+    store.ok('import', store.root('a'), 'f')
+    check_layers(store.root('f'))
+    digest = store.json('inspect', 'f')['image']['digest']
+    store.ok('import', store.root('f'), 'g')
+    assert store.json('inspect', 'g')['image']['digest'] == digest
+
+
+def test_docker_save_with_layers_that_are_links(store, work):
+    same = LAYERS[0]
+    files.docker_save(work + '/d.tar', [same, LAYERS[1], same], links={2: 0})
+    store.ok('import', work + '/d.tar', 'x')
+    assert read(store.root('x'), 'etc/a') == b'one'
+
+
+def test_one_of_several(store, work):
+    made = files.Layout(work + '/l')
+    made.image([layer(entry('one'))], ref='one')
+    made.image([layer(entry('two'))], ref='two')
+    other = {'architecture': 's390x', 'os': 'linux'}
+    made.image([layer(entry('big'))], ref='one', config=other, platform=other)
+    path = made.write()
+    assert store('import', path).returncode == REFUSED
+    store.ok('import', '--ref', 'two', path, 'b')
+    store.ok('import', path, '--ref', made.manifests[0]['digest'], 'a')
+    assert os.path.exists(store.root('b') + '/two') and os.path.exists(store.root('a') + '/one')
+
+
+def test_an_index_in_the_index_is_for_several_machines(store, work):
+    made = files.Layout(work + '/l')
+    here = {'architecture': files.ARCH, 'os': 'linux'}
+    made.image([layer(entry('other'))], platform={'architecture': 's390x', 'os': 'linux'})
+    made.image([layer(entry('ours'))], platform=here)
+    inner = made.blob(files.OCI + 'index.v1+json', {'schemaVersion': 2, 'manifests': made.manifests})
+    made.manifests = [inner]
+    store.ok('import', made.write(), 'x')
+    assert os.path.exists(store.root('x') + '/ours')
+
+
+def test_what_is_taken_over(store, work):
+    sparse = io.BytesIO()
+    with tarfile.open(fileobj=sparse, mode='w', format=tarfile.PAX_FORMAT) as tar:
+        for info, content in [
+                entry('setuid', b'', 0o4755), entry('setgid', b'', 0o2755), folder('sticky', 0o1777), folder('closed', 0o000),
+                entry('attributes', b'', SCHILY__xattr__user__overlay__opaque='y', SCHILY__xattr__security__capability='x' * 20),
+                entry('long/' * 40 + 'n' * 255, b'long'), entry('grüße-日本', b'names'), entry('dev/null', kind=tarfile.CHRTYPE),
+                entry('.wh..wh.plnk'), entry('./dotted/./x', b'1')]:
+            tar.addfile(info, io.BytesIO(content) if info.isreg() else None)
+    store.ok('import', files.layout(work + '/l', sparse.getvalue()), 'x')
+    root = store.root('x')
+    mode = lambda name: os.lstat(os.path.join(root, name)).st_mode & 0o7777
+    assert mode('setuid') == 0o755 and mode('setgid') == 0o755 and mode('sticky') == 0o1777 and mode('closed') == 0o700
+    assert os.listxattr(root + '/attributes') == []
+    assert read(root, 'long/' * 40 + 'n' * 255) == b'long' and read(root, 'grüße-日本') == b'names'
+    assert os.listdir(root + '/dev') == [] and not os.path.lexists(root + '/.wh..wh.plnk')
+    assert os.lstat(root + '/setuid').st_uid == store.who.uid
+    for at in (store.path, store.path + '/image', store.path + '/new', os.path.dirname(root)):
+        assert os.lstat(at).st_mode & 0o777 == 0o700
+
+
+def test_holes_stay_holes(store, work):
+    with open(work + '/holes', 'wb') as f:
+        f.truncate(32 << 20)
+        f.seek(16 << 20)
+        f.write(b'middle')
+    subprocess.run(['tar', '--sparse', '-cf', work + '/s.tar', '-C', work, 'holes'], check=True)
+    store.ok('import', files.layout(work + '/l', read(work, 's.tar')), 'x')
+    made = os.stat(store.root('x') + '/holes')
+    assert made.st_size == 32 << 20 and made.st_blocks * 512 < 4 << 20
+    assert read(store.root('x'), 'holes') == read(work, 'holes')
+
+
+def test_what_a_root_lacks_is_added(store, work):
+    passwd = b'root:x:0:0:root:/root:/bin/sh\nagent:x:7:7::/:/x\napp:x:10001:10001::/srv/app:/bin/sh\n'
+    data = layer(folder('etc'), entry('etc/passwd', passwd), symlink('etc/resolv.conf', '../run/x'), symlink('proc', '/etc'),
+                 entry('dev', b'a file'), symlink('tmp', '/var/tmp'), symlink('etc/hosts', '/etc/passwd'))
+    users = {'': ('agent', '/root'), 'root': ('agent', '/root'), 'app': ('app', '/srv/app'), '10001:5': ('app', '/srv/app'),
+             '4711': ('agent', '/home/agent'), 'nosuch': ('agent', '/home/agent'), 'a:b\nc': ('agent', '/home/agent')}
+    for i, (user, (name, home)) in enumerate(users.items()):
+        store.ok('import', files.layout(f'{work}/l{i}', data, run={'User': user}), f'x:{i}')
+        image, root = store.json('inspect', f'x:{i}')['image'], store.root(f'x:{i}')
+        assert (image['user'], image['home']) == (name, home)
+        lines = read(root, 'etc/passwd').decode().splitlines()
+        assert lines[0] == f'{name}:x:1000:1000:{name}:{home}:/bin/sh'
+        assert len([l for l in lines if l.startswith(name + ':')]) == 1 and 'root:x:0:0:root:/root:/bin/sh' in lines
+        assert read(root, 'etc/group').startswith(name.encode() + b':x:1000:')
+    for name in ('dev', 'proc', 'sys', 'tmp', 'run/shm', 'workspace', 'home'):
+        assert os.path.isdir(f'{root}/{name}') and not os.path.islink(f'{root}/{name}')
+    assert b'localhost' in read(root, 'etc/hosts') and b'network' in read(root, 'etc/resolv.conf')
+
+
+def test_images_of_umoci(store, work):
+    umoci = shutil.which('umoci')
+    if not umoci:
+        pytest.skip('umoci is not installed: scripts/deps test')
+    def run(*arguments):
+        subprocess.run([umoci, *arguments], check=True, cwd='/')
+    image = work + '/u:one'
+    run('init', '--layout', work + '/u')
+    run('new', '--image', image)
+    os.makedirs(work + '/in/sub')
+    os.symlink('sub', work + '/in/link')
+    with open(work + '/in/sub/file', 'w', encoding='ascii') as f:
+        f.write('of umoci')
+    run('insert', '--rootless', '--image', image, work + '/in', '/top')
+    run('insert', '--rootless', '--image', image, '--whiteout', '/top/link')
+    run('config', '--image', image, '--config.user', '5:5', '--config.workingdir', '/top', '--config.env', 'U=1')
+    subprocess.run(['chmod', '-R', 'a+rX', work], check=True)
+    store.ok('import', work + '/u', 'x')
+    assert read(store.root('x'), 'top/sub/file') == b'of umoci' and os.listdir(store.root('x') + '/top') == ['sub']
+    found = store.json('inspect', 'x')['image']
+    assert found['workdir'] == '/top' and 'U=1' in found['env']
+
+
+# ---- hostile archives ------------------------------------------------------------------------------------
+
+LONG = 'p' * 200 + '/'
+
+# What is refused, with its code; and the twin, which differs in that only and is fine.
+HOSTILE = {
+    'traversal': ('invalid', [entry('../out/x', b'1')], [entry('in/x', b'1')]),
+    'traversal in the middle': ('invalid', [entry('a/../../out/x', b'1')], [entry('a/./out/x', b'1')]),
+    'traversal to the root': ('invalid', [folder('a/..')], [folder('a/.')]),
+    'absolute': ('invalid', [entry('OUT/x', b'1')], [entry('out/x', b'1')]),
+    'through an absolute link': ('invalid', [symlink('l', 'OUT'), entry('l/x', b'1')], [folder('etc'), symlink('l', '/etc'), entry('l/x', b'1')]),
+    'through a climbing link': ('invalid', [symlink('l', '../../../../../../../..' + 'OUT'), entry('l/x', b'1')],
+                                [folder('e'), symlink('l', '../../e'), entry('l/x', b'1')]),
+    'through a chain of links': ('invalid', [symlink('a', 'b'), symlink('b', 'OUT'), entry('a/x', b'1')], [symlink('a', 'b'), folder('b'), entry('a/x', b'1')]),
+    'through a link to itself': ('invalid', [symlink('a', 'a'), entry('a/x', b'1')], [folder('a'), entry('a/x', b'1')]),
+    'through a file': ('invalid', [entry('a', b''), entry('a/x', b'1')], [folder('a'), entry('a/x', b'1')]),
+    'a link swapped in': ('invalid', [folder('a'), entry('a/x', b'1'), symlink('a', 'OUT'), entry('a/y', b'1')], [folder('a'), entry('a/x', b'1'), entry('a/y')]),
+    'through magic links': ('invalid', [symlink('l', '/proc/self/root/tmp'), entry('l/x', b'1')], [symlink('l', '/tmp'), folder('tmp'), entry('l/x', b'1')]),
+    'hard link to outside': ('invalid', [hardlink('h', '/etc/passwd')], [entry('p', b'1'), hardlink('h', 'p')]),
+    'hard link by ..': ('invalid', [hardlink('h', '../../../../../../../etc/passwd')], [folder('e'), entry('e/p'), hardlink('h', 'e/p')]),
+    'hard link through a link': ('invalid', [symlink('l', 'OUT'), hardlink('h', 'l/secret')], [folder('e'), entry('e/p'), symlink('l', 'e'), hardlink('h', 'l/p')]),
+    'hard link to a directory': ('invalid', [folder('d'), hardlink('h', 'd')], [entry('d'), hardlink('h', 'd')]),
+    'hard link to itself': ('invalid', [hardlink('h', 'h')], [entry('p'), hardlink('h', 'p')]),
+    'character device': ('invalid', [entry('d', kind=tarfile.CHRTYPE)], [entry('dev/d', kind=tarfile.CHRTYPE)]),
+    'block device': ('invalid', [entry('sub/dev/d', kind=tarfile.BLKTYPE)], [entry('dev/d', kind=tarfile.BLKTYPE)]),
+    'pipe': ('invalid', [entry('p', kind=tarfile.FIFOTYPE)], [entry('p')]),
+    'device through a link to /dev': ('invalid', [symlink('x', 'dev'), entry('x/d', kind=tarfile.CHRTYPE)], [folder('dev'), symlink('x', 'dev'), entry('x/d')]),
+    'twice': ('invalid', [entry('a', b'1'), entry('a', b'2')], [folder('a'), folder('a')]),
+    'twice by two names': ('invalid', [folder('d'), symlink('l', 'd'), entry('d/a'), entry('l/a')], [folder('d'), symlink('l', 'd'), entry('d/a'), entry('l/b')]),
+    'a file in place of a directory': ('invalid', [folder('a'), entry('a')], [folder('a'), entry('b')]),
+    'a directory in place of a file': ('invalid', [entry('a'), folder('a')], [entry('b'), folder('a')]),
+    'whiteout by ..': ('invalid', [entry('.wh...')], [entry('.wh.x')]),
+    'whiteout of nothing': ('invalid', [entry('a/.wh.')], [entry('a/.wh.a')]),
+    'opaque outside': ('invalid', [entry('../.wh..wh..opq')], [entry('a/.wh..wh..opq')]),
+    'the root as a file': ('invalid', [entry('.', b'1')], [folder('.')]),
+    'a long name': ('invalid', [entry('n' * 256)], [entry('n' * 255)]),
+    'a long path': ('invalid', [entry(LONG * 20 + 'x')], [entry(LONG * 17 + 'x')]),
+    'deep': ('invalid', [folder('d/' * 201 + 'x')], [folder('d/' * 150 + 'x')]),
+    'deep by links': ('invalid', [folder('d/' * 150), symlink('l', 'd/' * 149 + 'd'), folder('l/' + 'e/' * 80 + 'x')],
+                      [folder('d/' * 150), symlink('l', 'd/' * 149 + 'd'), folder('l/' + 'e/' * 20 + 'x')]),
+    'a huge header': ('invalid', [entry('a', comment='x' * (2 << 20))], [entry('a', comment='x' * 1000)]),
+    'many entries': ('too_large', [entry(f'{i}') for i in range(500)], [entry(f'{i}') for i in range(150)]),
+    'many directories in one name': ('too_large', [folder(f'{k}/' + 'd/' * 150) for k in 'abc'], [folder(f'{k}/' + 'd/' * 50) for k in 'abc']),
+    'a huge hole': ('too_large', [entry('a', b'1\n0\n0\n'.ljust(512, b'\0'), GNU__sparse__major='1', GNU__sparse__minor='0', GNU__sparse__realsize=str(1 << 50), GNU__sparse__name='a')],
+                    [entry('a', b'1')]),
+    'a huge size': ('too_large', [entry('a', b'', GNU__sparse__size=str(1 << 45), GNU__sparse__numblocks='1', GNU__sparse__map='0,0')], [entry('a', b'1')]),
+}
+WORDS = {'invalid': b'of a kind that is not known', 'too_large': b'read a range'}
+
+
+def check_refused(done, code):
+    assert done.returncode == REFUSED and done.stdout == b'', done
+    assert done.stderr.startswith(b'holt: ') and WORDS[code] in done.stderr, done.stderr
+    assert b'\x1b' not in done.stderr and len(done.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile_layer(store, work, name):
+    code, bad, good = HOSTILE[name]
+    out = work + '/out'
+    os.mkdir(out)
+    with open(out + '/secret', 'w', encoding='ascii') as f:
+        f.write('secret')
+    def place(info, content):
+        info.name, info.linkname = info.name.replace('OUT', out), info.linkname.replace('OUT', out)
+        return info, content
+    first = layer(entry('first', b'1'))
+    evil, fine = layer(*[place(*e) for e in bad]), layer(*[place(*e) for e in good])
+    store.ok('import', files.layout(work + '/fine', first, fine), 'fine', *SMALL)
+    before = store.tree()
+    check_refused(store('import', files.layout(work + '/evil', first, evil), 'evil', *SMALL), code)
+    assert store.tree() == before
+    assert os.listdir(out) == ['secret'] and os.stat(out + '/secret').st_nlink == 1
+    assert sorted(os.listdir(work)) == ['evil', 'fine', 'out']
+
+
+ACROSS = {  # the first layer, the second one, the twin of the second
+    'a link of the layer before': ([symlink('l', 'OUT')], [entry('l/x')], [entry('m/x')]),
+    'hard link through a link of the layer before': ([symlink('l', 'OUT')], [hardlink('h', 'l/secret')], [hardlink('h', 'l')]),
+    'whiteout through a file': ([entry('f')], [entry('f/.wh.x')], [entry('.wh.f')]),
+    'a file where files of the same layer are': ([folder('a')], [entry('a/x'), entry('a')], [entry('a/x'), entry('b')]),
+}
+
+
+@pytest.mark.parametrize('name', ACROSS)
+def test_hostile_layers_together(store, work, name):
+    def place(entries):
+        for info, _ in entries:
+            info.linkname = info.linkname.replace('OUT', work + '/out')
+        return layer(*entries)
+    first, evil, fine = [place(e) for e in ACROSS[name]]
+    os.mkdir(work + '/out')
+    with open(work + '/out/secret', 'w', encoding='ascii') as f:
+        f.write('secret')
+    store.ok('import', files.layout(work + '/fine', first, fine), 'fine')
+    before = store.tree()
+    check_refused(store('import', files.layout(work + '/evil', first, evil), 'evil'), 'invalid')
+    assert store.tree() == before and os.listdir(work + '/out') == ['secret'] and os.stat(work + '/out/secret').st_nlink == 1
+
+
+def test_layers_replace_files_by_directories_and_back(store, work):
+    first = layer(entry('f'), folder('d'), entry('d/x'), symlink('s', 'd'), folder('opq'), entry('opq/sub/old'))
+    second = layer(folder('f'), entry('f/new'), entry('d'), folder('s'), entry('s/y'), entry('opq/sub/new'), entry('opq/.wh..wh..opq'))
+    store.ok('import', files.layout(work + '/l', first, second), 'x')
+    root = store.root('x')
+    assert os.listdir(root + '/f') == ['new'] and os.path.isfile(root + '/d') and os.listdir(root + '/s') == ['y']
+    assert os.listdir(root + '/opq/sub') == ['new']
+
+
+def bombs(work):
+    zeros = layer(entry('zeros', bytes(80 << 20)))
+    twice = files.gzipped(files.gzipped(layer(entry('a'))))
+    cut = layer(entry('a', bytes(4096)))[:1024]
+    return {
+        'ratio': ('too_large', files.layout(work + '/1', zeros, compress=gzip.compress), ()),
+        'bytes': ('too_large', files.layout(work + '/2', zeros, compress=None), SMALL),
+        'compressed twice': ('invalid', files.layout(work + '/3', layer(entry('a')), compress=lambda _: twice), ()),
+        'cut off': ('invalid', files.layout(work + '/4', cut), ()),
+        'no tar': ('invalid', files.layout(work + '/5', os.urandom(9000)), ()),
+        'nothing': ('invalid', files.layout(work + '/6', b'', compress=None), ()),
+        'broken gzip': ('invalid', files.layout(work + '/7', layer(entry('a')), compress=lambda t: files.gzipped(t)[:-30]), ()),
+    }
+
+
+def test_bombs_and_broken_streams(store, work):
+    store.ok('ls')
+    before = store.tree()
+    for name, (code, path, limits) in bombs(work).items():
+        check_refused(store('import', path, name.replace(' ', '-'), *limits), code)
+        assert [p for p in store.tree() if p not in before and not p.endswith('/lock')] == [], name
+    store.ok('import', files.layout(work + '/ok', layer(entry('zeros', bytes(80 << 20))), compress=None), 'zeros')
+
+
+# ---- hostile documents -----------------------------------------------------------------------------------
+
+GOOD = layer(entry('a', b'1'))
+
+
+def evil_documents():
+    def other_layer(made):
+        made.blob(files.LAYER, GOOD)
+        made.image([GOOD], compress=None)
+        made.put('blobs/sha256/' + files.sha256(GOOD)[7:], layer(entry('b', b'1')))
+
+    def replaced(**members):
+        return lambda made: made.image([GOOD], manifest=members)
+
+    def desc(media_type=files.LAYER, data=GOOD, **more):
+        return lambda made: made.image([GOOD], layer_descs=[{**made.blob(media_type, data), **more}])
+
+    def loop(made):
+        inner = made.blob(files.OCI + 'index.v1+json', {'schemaVersion': 2, 'manifests': [
+            made.blob(files.OCI + 'index.v1+json', {'schemaVersion': 2, 'manifests': [made.image([GOOD])]})]})
+        made.manifests = [inner]
+
+    def index(text):
+        def make(made):
+            made.write = lambda: made.put('index.json', text) or made.path
+        return make
+
+    def linked(made):
+        made.image([GOOD], compress=None)
+        path = os.path.join(made.path, 'blobs/sha256', files.sha256(GOOD)[7:])
+        os.unlink(path)
+        os.symlink('/etc/passwd', path)
+
+    return {
+        'a layer that is another': other_layer,
+        'a layer of another size': desc(size=len(GOOD) + 1),
+        'a layer that is not there': desc(digest='sha256:' + '0' * 64),
+        'a digest that is a path': desc(digest='sha256:../../../../etc/passwd'),
+        'a digest of another kind': desc(digest='md5:' + '0' * 32),
+        'an unknown kind of layer': desc(files.OCI + 'layer.v1.tar+xz'),
+        'a foreign layer': desc('application/vnd.docker.image.rootfs.foreign.diff.tar.gzip', urls=['http://127.0.0.1/x']),
+        'a layer at a URL': desc(urls=['http://127.0.0.1/x']),
+        'an encrypted layer': desc(files.LAYER + '+gzip+encrypted'),
+        'a tar that is another': lambda made: made.image([GOOD], config={'rootfs': {'type': 'layers', 'diff_ids': [files.sha256(b'')]}}),
+        'fewer digests than layers': lambda made: made.image([GOOD], config={'rootfs': {'type': 'layers', 'diff_ids': []}}),
+        'no layers': lambda made: made.image([]),
+        'for another machine': lambda made: made.image([GOOD], config={'architecture': 's390x'}),
+        'for another system': lambda made: made.image([GOOD], config={'os': 'windows'}),
+        'layers that are no array': replaced(layers={}),
+        'a manifest that is none': replaced(mediaType='text/plain'),
+        'an environment without names': lambda made: made.image([GOOD], run={'Env': ['=x']}),
+        'a relative working directory': lambda made: made.image([GOOD], run={'WorkingDir': 'x'}),
+        'a climbing working directory': lambda made: made.image([GOOD], run={'WorkingDir': '/../../x'}),
+        'indices in indices': loop,
+        'no JSON': index(b'{"schemaVersion": 2,'),
+        'deep JSON': index(b'[' * 5000 + b']' * 5000),
+        'a huge document': index(b'{"manifests": [], "x": "' + b'x' * (5 << 20) + b'"}'),
+        'a key twice': index(b'{"manifests": [], "manifests": []}'),
+        'an empty index': index(b'{"schemaVersion": 2, "manifests": []}'),
+        'a size below nothing': desc(size=-1),
+        'a link for a layer': linked,
+    }
+
+
+def test_hostile_documents(store, work):
+    store.ok('import', files.layout(work + '/fine', GOOD), 'fine')
+    before = store.tree()
+    for i, (name, make) in enumerate(evil_documents().items()):
+        made = files.Layout(f'{work}/{i}')
+        make(made)
+        done = store('import', made.write(), 'evil')
+        assert done.returncode == REFUSED and done.stdout == b'' and store.tree() == before, (name, done.stderr)
+
+
+def test_hostile_archives_of_docker(store, work):
+    def save(name, *entries):
+        with open(f'{work}/{name}', 'wb') as f:
+            f.write(layer(*entries))
+        return f'{work}/{name}'
+    config = json.dumps({'os': 'linux', 'architecture': files.ARCH, 'rootfs': {'diff_ids': [files.sha256(GOOD)]}}).encode()
+    name = files.sha256(config)[7:] + '.json'
+    def manifest(**more):
+        return entry('manifest.json', json.dumps([{'Config': name, 'Layers': ['l.tar'], **more}]).encode())
+    store.ok('import', save('fine', manifest(), entry(name, config), entry('l.tar', GOOD)), 'fine')
+    before = store.tree()
+    for i, entries in enumerate([
+            [manifest(Layers=['../../../../../../etc/passwd']), entry(name, config)],
+            [manifest(Layers=['/etc/passwd']), entry(name, config)],
+            [manifest(Config='../' * 9 + 'etc/passwd'), entry('l.tar', GOOD)],
+            [manifest(Config='x.json'), entry('x.json', config), entry('l.tar', GOOD)],
+            [manifest(), entry(name, config), symlink('l.tar', '/etc/passwd')],
+            [manifest(), entry(name, config), entry('l.tar', kind=tarfile.FIFOTYPE)],
+            [manifest(), entry(name, config), entry('l.tar', layer(entry('../x')))],
+            [entry('manifest.json', b'{}')], [entry('x')], [entry('../manifest.json', b'[]')],
+            [manifest(RepoTags=['a'] * 2000), entry(name, config), entry('l.tar', GOOD)]]):
+        check_refused(store('import', save(f'{i}', *entries), 'evil'), 'invalid')
+        assert store.tree() == before, i
+    assert store('import', work + '/none', 'evil').returncode == REFUSED
+
+
+# ---- the store -------------------------------------------------------------------------------------------
+
+def test_names(store, work):
+    path = files.layout(work + '/l', GOOD)
+    for name in ('host', 'HOST', 'a b', '../a', 'a/../b', '', '_a', 'a:', ':a', 'a:b:c d', 'a' * 300, 'a\nb', 'ä'):
+        done = store('import', path, name)
+        assert done.returncode == REFUSED and done.stdout == b'', name
+    assert store('import', path).returncode == REFUSED  # it has none of its own
+    assert store.json('ls') == []
+    store.ok('import', path, 'reg.example:5000/a/b')
+    store.ok('import', path, 'b:V1.x_y')
+    digest = store.json('inspect', 'b:V1.x_y')['image']['digest']
+    for name in (digest, 'sha256:' + digest, digest[:12], 'reg.example:5000/a/b', 'reg.example:5000/a/b:latest'):
+        assert store.json('inspect', name)['names'] == ['b:V1.x_y', 'reg.example:5000/a/b:latest']
+    assert 'V1.x_y' in store.ok('inspect', digest[:12])
+    for name in (digest[:11], 'b', 'no', 'sha256:' + 'f' * 64, 'f' * 12):
+        assert b'no template' in store('inspect', name).stderr
+
+
+def test_a_name_moves_and_what_is_left_is_pruned(store, work):
+    store.ok('import', files.layout(work + '/1', GOOD), 'x')
+    first = store.json('inspect', 'x')['image']['digest']
+    store.ok('import', files.layout(work + '/2', layer(entry('b'))), 'x')
+    assert store.json('inspect', 'x')['image']['digest'] != first
+    assert [i['names'] for i in store.json('ls') if i['image']['digest'] == first] == [[]]
+    os.makedirs(store.path + '/new/new-left/root/x/y')
+    os.chown(store.path + '/new/new-left', store.who.uid, store.who.uid)
+    if os.getuid() == store.who.uid:
+        assert store.json('prune') == {'images': 1, 'leftovers': 1, 'in_use': 0}
+    else:
+        shutil.rmtree(store.path + '/new/new-left')
+        assert store.json('prune') == {'images': 1, 'leftovers': 0, 'in_use': 0}
+    assert store.json('prune') == {'images': 0, 'leftovers': 0, 'in_use': 0}
+    assert len(store.json('ls')) == 1 and os.listdir(store.path + '/new') == []
+
+
+def test_rm(store, work):
+    path = files.layout(work + '/1', GOOD)
+    for name in ('a', 'b', 'c'):
+        store.ok('import', path, name)
+    digest = store.json('inspect', 'a')['image']['digest']
+    store.ok('rm', 'a')
+    assert store('inspect', 'a').returncode == REFUSED and store.json('inspect', 'b')
+    done = store('rm', 'no', 'b')
+    assert done.returncode == REFUSED and b'"no' in done.stderr and store.json('inspect', 'c')['names'] == ['c:latest']
+    store.ok('rm', digest[:12])
+    assert store.json('ls') == [] and os.listdir(store.path + '/image') == os.listdir(store.path + '/new') == []
+    assert store('rm', 'c').returncode == REFUSED
+
+
+def test_an_import_that_is_killed_leaves_nothing_but_what_prune_removes(store, work, who):
+    """At whatever point: it is fed byte by byte, so it is known where it stands."""
+    data = read(files.docker_save(work + '/d.tar', [layer(entry('big', os.urandom(1 << 20)))]))
+    child = subprocess.Popen(who.argv('images', 'import', '-', 'x'), env=who.env, stdin=subprocess.PIPE, cwd='/')
+    child.stdin.write(data[:len(data) // 2])
+    child.stdin.flush()
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdin.close()
+    assert store.json('ls') == []
+    store.json('prune')
+    assert os.listdir(store.path + '/new') == []
+    store.ok('import', work + '/d.tar', 'x')
+
+
+def test_many_at_once(store, work, who):
+    path = files.layout(work + '/l', *LAYERS)
+    running = [subprocess.Popen(who.argv('images', 'import', path, f'n{i % 4}'), env=who.env, cwd='/', stdout=subprocess.DEVNULL)
+               for i in range(8)]
+    assert [p.wait() for p in running] == [0] * 8
+    assert [i['names'] for i in store.json('ls')] == [[f'n{i}:latest' for i in range(4)]]
+    assert os.listdir(store.path + '/new') == []
+
+
+def test_a_store_that_others_may_read_is_refused(store, work):
+    store.ok('ls')
+    os.chmod(store.path, 0o755)
+    assert b'chmod 700' in store('ls').stderr

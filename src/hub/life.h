@@ -92,11 +92,11 @@ void lives_free(struct lives *all);
 /* Behind the box's end: waits for what is under way, then all is gone. */
 void lives_close(struct lives *all, void (*on_closed)(void *arg), void *arg);
 
+/* l is NULL with err. */
 typedef void (*life_cb)(void *arg, struct life *l, const struct err *err);
 typedef void (*life_fork_cb)(void *arg, struct life *const *children, size_t n,
 			     const struct err *err);
 
-/* l is NULL with err. */
 void life_create_start(struct lives *all, const struct life_spec *spec, life_cb on_done, void *arg);
 
 struct life_fork_spec { /* borrowed for the call */
@@ -109,7 +109,7 @@ void life_fork_start(struct life *source, const struct life_fork_spec *spec, lif
 		     void *arg);
 
 /* Of a lost or failed one: it is forgotten as such, and its id is free. Twice:
- * ERR_SANDBOX_NOT_FOUND. l is the one that was given. */
+ * ERR_SANDBOX_NOT_FOUND. */
 void life_terminate_start(struct life *l, life_cb on_done, void *arg);
 
 /* To pause a paused one, or resume a running one, is done at once. */

@@ -240,7 +240,7 @@ static int open_all(struct db *db, const char *path, struct err *e)
 	char mode[16];
 	long version;
 
-	if (make_file(path, e) < 0 || take_lock(db, path, e) < 0 ||
+	if (take_lock(db, path, e) < 0 || make_file(path, e) < 0 ||
 	    open_file(path, &db->sqlite, e) < 0 || check_file(db, &version, e) < 0 ||
 	    ask(db->sqlite, "PRAGMA journal_mode=WAL", mode, sizeof(mode), e) < 0)
 		return -1;

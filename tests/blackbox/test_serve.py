@@ -483,10 +483,10 @@ def test_what_can_not_be_served(me, tmp_path, arguments, cause):
 
 def test_taken_addresses(serve, me, tmp_path):
     first = serve()
-    done = me.run('serve', '--listen', f'127.0.0.1:{first.address[1]}', '--socket', 'none',
-                  env={'HOLT_HOME': str(tmp_path)}, text=True)
+    other = {'HOLT_HOME': str(tmp_path / 'other')}
+    done = me.run('serve', '--listen', f'127.0.0.1:{first.address[1]}', '--socket', 'none', env=other, text=True)
     assert done.returncode == 125 and 'in use already' in done.stderr
-    done = me.run('serve', '--listen', 'none', env={'HOLT_HOME': str(tmp_path)}, text=True)
+    done = me.run('serve', '--listen', 'none', '--socket', first.paths[0], env=other, text=True)
     assert done.returncode == 125 and 'another server' in done.stderr
     with Wire(first.paths[0]) as wire:  # which it did not take away
         assert wire.ask(first.request()).status == 200

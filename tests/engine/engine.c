@@ -88,6 +88,11 @@ static void on_term(int number)
 
 /* ---- the loop --------------------------------------------------------------------------------- */
 
+uv_loop_t *engine_loop(void)
+{
+	return loop;
+}
+
 static void on_guard(uv_timer_t *t)
 {
 }

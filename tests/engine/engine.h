@@ -31,6 +31,7 @@ void engine_start(const struct box_config *config);
 void engine_stop(void);
 
 extern struct box *box;
+uv_loop_t *engine_loop(void);
 bool rootless(void);
 bool limits_by(const char *driver); /* as box_stats says it */
 const char *libexec_dir(void);

@@ -1,0 +1,568 @@
+/* The lifecycle over the real engine: names, deadlines, losses, pauses, forks, and what a registry brings back
+ * to the next hub. */
+#include "engine.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hub/life_impl.h"
+
+static char dir[64], path[128];
+static struct store *store;
+static struct lives *lives;
+
+/* ---- the hub of a test --------------------------------------------------------------------- */
+
+/* The box outlives a hub that is "killed": what it tells goes to the one of the moment. */
+static void on_end(void *arg, struct sandbox *sb, const struct err *why)
+{
+	if (lives)
+		lives_on_end(lives, sb, why);
+}
+
+static void remember(void)
+{
+	struct err e = ERR_INIT;
+
+	store = store_open(path, &e);
+	lives = store ? lives_new(engine_loop(), store, &e) : NULL;
+	if (!lives)
+		fail_msg("%s", e.msg);
+}
+
+static void begin(struct sandbox *const *kept, size_t n)
+{
+	remember();
+	lives_adopt(lives, box, kept, n);
+}
+
+/* The registry first: its descriptors are no leftovers of the engine's. */
+static void start_all(void)
+{
+	remember();
+	engine_start(&(struct box_config){ .on_end = on_end });
+	lives_adopt(lives, box, NULL, 0);
+}
+
+/* As a hub that is killed: nothing more is written. */
+static void crash(void)
+{
+	while (lives->checkpointing) /* which a real end would take along */
+		wait_ms(1);
+	lives_free(take_ptr(lives));
+	store_close(take_ptr(store));
+}
+
+static int setup(void **state)
+{
+	snprintf(dir, sizeof(dir), "/tmp/holt-lives-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/registry.db", dir);
+	start_all();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	static const char *const names[] = { "", "-wal", "-shm", "-lock" };
+	char name[160];
+
+	if (lives)
+		lives_stop(lives);
+	engine_stop();
+	if (lives)
+		crash();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, names[i]);
+		unlink(name);
+	}
+	return rmdir(dir);
+}
+
+/* ---- calls that wait ------------------------------------------------------------------------ */
+
+struct done {
+	bool done;
+	struct life *l;
+	struct life *children[64];
+	size_t n;
+	struct err err;
+};
+
+static void on_done(void *arg, struct life *l, const struct err *err)
+{
+	struct done *d = arg;
+
+	d->l = l;
+	if (err)
+		d->err = *err;
+	d->done = true;
+}
+
+static void on_forked(void *arg, struct life *const *children, size_t n, const struct err *err)
+{
+	struct done *d = arg;
+
+	for (size_t i = 0; i < n; i++)
+		d->children[i] = children[i];
+	d->n = n;
+	on_done(d, NULL, err);
+}
+
+static struct done created(const struct life_spec *spec)
+{
+	struct done d = { 0 };
+
+	life_create_start(lives, spec, on_done, &d);
+	assert_false(d.done);
+	wait_for(&d.done, "a life");
+	return d;
+}
+
+static struct life *made(const char *id)
+{
+	struct done d = created(&(struct life_spec){ .id = str_of(id) });
+
+	if (!d.l)
+		fail_msg("create: %s", d.err.msg);
+	return d.l;
+}
+
+static enum err_code did(void (*start)(struct life *l, life_cb on_done, void *arg), struct life *l)
+{
+	struct done d = { 0 };
+
+	start(l, on_done, &d);
+	assert_false(d.done);
+	wait_for(&d.done, "an end");
+	return d.err.code;
+}
+
+static struct done forked(struct life *source, const struct life_fork_spec *spec)
+{
+	struct done d = { 0 };
+
+	life_fork_start(source, spec, on_forked, &d);
+	assert_false(d.done);
+	wait_for(&d.done, "a fork");
+	return d;
+}
+
+static struct life_info info_of(const char *id)
+{
+	struct life_info info;
+	struct err e = ERR_INIT;
+	struct life *l = lives_find(lives, str_of(id), &e);
+
+	assert_non_null(l);
+	life_info(l, &info);
+	return info;
+}
+
+static enum life_state state_of(const char *id)
+{
+	return info_of(id).state;
+}
+
+static enum err_code use(const char *id)
+{
+	struct err e = ERR_INIT;
+	struct life *l = lives_find(lives, str_of(id), &e);
+
+	return l && life_sandbox(l, &e) ? ERR_NONE : e.code;
+}
+
+static void until(const char *id, enum life_state state)
+{
+	for (int i = 0; i < 3000 && state_of(id) != state; i++)
+		wait_ms(10);
+	assert_int_equal(state_of(id), state);
+}
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+static void test_table(void **state)
+{
+	static const char *const may[LIFE_STATES] = {
+		/* of: creating running paused cold restoring stopped lost terminated failed */
+		[LIFE_CREATING] = ".r.....t.",	[LIFE_RUNNING] = "..pc.sltf",
+		[LIFE_PAUSED] = ".r.c.sltf",	[LIFE_COLD] = "....R.ltf",
+		[LIFE_RESTORING] = ".r....ltf", [LIFE_STOPPED] = "....R.ltf",
+		[LIFE_LOST] = ".......t.",	[LIFE_TERMINATED] = ".........",
+		[LIFE_FAILED] = ".......t.",
+	};
+
+	for (int from = 0; from < LIFE_STATES; from++) {
+		for (int to = 0; to < LIFE_STATES; to++)
+			assert_int_equal(
+				life_may_follow((enum life_state)from, (enum life_state)to),
+				may[from][to] != '.');
+	}
+}
+
+static void test_setter_holds_to_it(void **state)
+{
+	struct life *l = made("a");
+	struct err e = ERR_INIT;
+
+	assert_int_equal(life_set_state(l, LIFE_RESTORING, NULL, &e), -1);
+	assert_int_equal(e.code, ERR_BUG);
+	assert_int_equal(l->state, LIFE_RUNNING);
+	assert_int_equal(use("a"), ERR_NONE);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static void test_names(void **state)
+{
+	struct life *l = made(NULL);
+	struct life_info info;
+
+	life_info(l, &info);
+	assert_true(str_starts(info.id, "sbx-") && info.id.n == 36);
+	assert_string_equal(sh(l->box, "echo well"), "well");
+	assert_int_equal(created(&(struct life_spec){ .id = info.id }).err.code, ERR_CONFLICT);
+	assert_int_equal(created(&(struct life_spec){ .id = STR_LIT("-x") }).err.code, ERR_INVALID);
+	assert_int_equal(created(&(struct life_spec){ .id = { "", 0 } }).err.code, ERR_INVALID);
+
+	assert_int_equal(info_of(made("x")->id).generation, 1);
+	assert_int_equal(created(&(struct life_spec){ .id = STR_LIT("x") }).err.code, ERR_CONFLICT);
+	assert_int_equal(did(life_terminate_start, lives_get(lives, STR_LIT("x"))), ERR_NONE);
+	assert_int_equal(use("x"), ERR_SANDBOX_NOT_FOUND);
+	assert_int_equal(did(life_terminate_start, lives_get(lives, STR_LIT("x"))),
+			 ERR_SANDBOX_NOT_FOUND);
+	made("x");
+	assert_int_equal(info_of("x").generation, 2);
+	assert_int_equal(lives->stats.by_state[LIFE_TERMINATED], 0);
+	/* one that can't be made gives its name back, and what had it is still known */
+	assert_int_equal(did(life_terminate_start, lives_get(lives, STR_LIT("x"))), ERR_NONE);
+	assert_int_equal(created(&(struct life_spec){ .id = STR_LIT("x"),
+						      .box.template = STR_LIT("nowhere") })
+				 .err.code,
+			 ERR_TEMPLATE_NOT_FOUND);
+	assert_int_equal(info_of("x").generation, 2);
+	assert_int_equal(state_of("x"), LIFE_TERMINATED);
+}
+
+static void test_one_name_at_once(void **state)
+{
+	struct done d[2] = { 0 };
+
+	for (int i = 0; i < 2; i++)
+		life_create_start(lives, &(struct life_spec){ .id = STR_LIT("x") }, on_done, &d[i]);
+	assert_int_equal(state_of("x"), LIFE_CREATING);
+	assert_int_equal(use("x"), ERR_CONFLICT);
+	assert_int_equal(did(life_terminate_start, lives_get(lives, STR_LIT("x"))), ERR_CONFLICT);
+	for (int i = 0; i < 2; i++)
+		wait_for(&d[i].done, "an answer");
+	assert_int_equal(d[0].err.code, ERR_NONE);
+	assert_int_equal(d[1].err.code, ERR_CONFLICT);
+}
+
+static void test_retentions(void **state)
+{
+	for (int r = RETAIN_DESTROY + 1; r < RETENTIONS; r++) {
+		struct done d = created(&(struct life_spec){ .retention = (enum life_retention)r });
+
+		assert_int_equal(d.err.code, ERR_INVALID);
+		assert_non_null(strstr(d.err.msg, life_retention_names[r]));
+	}
+	assert_int_equal(lives->stats.by_state[LIFE_CREATING], 0);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------ */
+
+static void test_time_to_live(void **state)
+{
+	struct life *l = created(&(struct life_spec){ .id = STR_LIT("a"), .box.ttl_ms = 600 }).l;
+	struct err e = ERR_INIT;
+
+	assert_true(info_of("a").deadline_ms > info_of("a").created_ms);
+	assert_int_equal(life_set_timeout(l, 0, &e), 0);
+	assert_int_equal(info_of("a").deadline_ms, 0);
+	wait_ms(800);
+	assert_int_equal(state_of("a"), LIFE_RUNNING);
+	assert_int_equal(life_set_timeout(l, LIFE_TIMEOUT_MAX_MS + 1, &e), -1);
+	assert_int_equal(e.code, ERR_INVALID);
+	assert_int_equal(life_set_timeout(l, 100, &e), 0);
+	until("a", LIFE_TERMINATED);
+	assert_int_equal(info_of("a").why->code, ERR_TIMEOUT);
+	assert_int_equal(life_set_timeout(l, 100, &e), -1);
+	assert_int_equal(e.code, ERR_SANDBOX_NOT_FOUND);
+	assert_null(box_find(box, STR_LIT("a")));
+}
+
+static void test_idle(void **state)
+{
+	struct life *l = created(&(struct life_spec){ .id = STR_LIT("a"), .idle_ms = 300 }).l;
+
+	life_busy(l, 1);
+	wait_ms(600);
+	assert_int_equal(state_of("a"), LIFE_RUNNING);
+	life_busy(l, -1);
+	for (int i = 0; i < 10; i++) { /* uses, one after the other */
+		assert_int_equal(use("a"), ERR_NONE);
+		wait_ms(50);
+	}
+	assert_int_equal(state_of("a"), LIFE_RUNNING);
+	until("a", LIFE_TERMINATED);
+	assert_non_null(strstr(info_of("a").why->msg, "not used"));
+	/* paused is not idle */
+	l = created(&(struct life_spec){ .id = STR_LIT("b"), .idle_ms = 300 }).l;
+	assert_int_equal(did(life_pause_start, l), ERR_NONE);
+	wait_ms(600);
+	assert_int_equal(state_of("b"), LIFE_PAUSED);
+	assert_int_equal(did(life_resume_start, l), ERR_NONE);
+	until("b", LIFE_TERMINATED);
+}
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+static void test_lost(void **state)
+{
+	struct life *l = made("a");
+	pid_t init;
+
+	assert_int_equal(init_pids(&init, 1), 1);
+	kill(init, SIGKILL);
+	until("a", LIFE_LOST);
+	assert_int_equal(use("a"), ERR_GUEST);
+	assert_non_null(info_of("a").why);
+	assert_int_equal(created(&(struct life_spec){ .id = STR_LIT("a") }).err.code, ERR_CONFLICT);
+	assert_int_equal(did(life_pause_start, l), ERR_GUEST);
+	assert_int_equal(forked(l, &(struct life_fork_spec){ .n = 1 }).err.code, ERR_GUEST);
+	assert_int_equal(did(life_terminate_start, l), ERR_NONE);
+	assert_int_equal(use("a"), ERR_SANDBOX_NOT_FOUND);
+	made("a");
+	assert_int_equal(info_of("a").generation, 2);
+}
+
+/* ---- pause ---------------------------------------------------------------------------------- */
+
+static void test_pause(void **state)
+{
+	struct life *l = made("a");
+	struct done f;
+
+	assert_int_equal(did(life_pause_start, l), ERR_NONE);
+	assert_int_equal(did(life_pause_start, l), ERR_NONE);
+	assert_int_equal(use("a"), ERR_PAUSED);
+	f = forked(l, &(struct life_fork_spec){ .n = 2 });
+	assert_int_equal(f.n, 2);
+	assert_string_equal(sh(f.children[1]->box, "echo well"), "well");
+	assert_int_equal(state_of("a"), LIFE_PAUSED);
+	assert_int_equal(did(life_resume_start, l), ERR_NONE);
+	assert_int_equal(did(life_resume_start, l), ERR_NONE);
+	assert_string_equal(sh(l->box, "echo well"), "well");
+	f = forked(l, &(struct life_fork_spec){ .n = 1, .pause_source = true });
+	assert_int_equal(f.err.code, ERR_NONE);
+	assert_int_equal(state_of("a"), LIFE_PAUSED);
+	assert_int_equal(did(life_terminate_start, l), ERR_NONE);
+	assert_int_equal(did(life_resume_start, l), ERR_SANDBOX_NOT_FOUND);
+}
+
+/* ---- forks ---------------------------------------------------------------------------------- */
+
+static void test_forks(void **state)
+{
+	const struct str ids[] = { STR_LIT("c1"), STR_LIT("c2") }, twice[] = { ids[0], ids[0] };
+	const struct str taken[] = { STR_LIT("new"), STR_LIT("a") };
+	struct life *l =
+		created(&(struct life_spec){ .id = STR_LIT("a"), .box.ttl_ms = 3600000 }).l;
+	struct done f = forked(l, &(struct life_fork_spec){ .n = 2, .ids = ids });
+	uint64_t running;
+
+	assert_int_equal(f.err.code, ERR_NONE);
+	assert_true(str_is(info_of("c2").source, "a"));
+	assert_int_equal(info_of("c1").ttl_ms, 3600000);
+	assert_true(info_of("c1").deadline_ms >= info_of("a").deadline_ms);
+	running = lives->stats.by_state[LIFE_RUNNING];
+	assert_int_equal(running, 3);
+	assert_int_equal(forked(l, &(struct life_fork_spec){ .n = 2, .ids = taken }).err.code,
+			 ERR_CONFLICT);
+	assert_int_equal(forked(l, &(struct life_fork_spec){ .n = 2, .ids = twice }).err.code,
+			 ERR_CONFLICT);
+	assert_int_equal(forked(l, &(struct life_fork_spec){ .n = 0 }).err.code, ERR_INVALID);
+	assert_int_equal(forked(l, &(struct life_fork_spec){ .n = 65 }).err.code, ERR_INVALID);
+	assert_int_equal(lives->stats.by_state[LIFE_RUNNING], running);
+	assert_null(lives_get(lives, STR_LIT("new")));
+	assert_int_equal(lives->stats.by_state[LIFE_CREATING], 0);
+}
+
+/* ---- the next hub --------------------------------------------------------------------------- */
+
+static void test_adopts(void **state)
+{
+	struct sandbox *kept[2];
+	struct life_info before;
+
+	life_info(created(&(struct life_spec){ .id = STR_LIT("a"), .box.ttl_ms = 3600000 }).l,
+		  &before);
+	made("gone");
+	kept[0] = sandbox_ref(lives_get(lives, STR_LIT("a"))->box);
+	kept[1] = make(&(struct sandbox_spec){ .id = STR_LIT("stranger") });
+	crash();
+	begin(kept, 2);
+	assert_int_equal(state_of("a"), LIFE_RUNNING);
+	assert_int_equal(info_of("a").generation, 1);
+	assert_true(info_of("a").deadline_ms == before.deadline_ms);
+	assert_string_equal(sh(lives_get(lives, STR_LIT("a"))->box, "echo well"), "well");
+	assert_int_equal(state_of("gone"), LIFE_LOST);
+	assert_int_equal(use("gone"), ERR_GUEST);
+	for (int i = 0; i < 3000 && sandbox_live(kept[1]); i++)
+		wait_ms(10);
+	assert_false(sandbox_live(kept[1]));
+	assert_null(lives_get(lives, STR_LIT("stranger")));
+	sandbox_unref(kept[0]);
+	/* whose deadline came meanwhile */
+	created(&(struct life_spec){ .id = STR_LIT("late"), .box.ttl_ms = 300 });
+	kept[0] = sandbox_ref(lives_get(lives, STR_LIT("late"))->box);
+	crash();
+	wait_ms(400);
+	begin(kept, 1);
+	until("late", LIFE_TERMINATED);
+	sandbox_unref(kept[0]);
+}
+
+static void test_ends_in_order(void **state)
+{
+	made("a");
+	lives_stop(lives);
+	assert_int_equal(created(&(struct life_spec){ .id = STR_LIT("b") }).err.code,
+			 ERR_CANCELLED);
+	engine_stop();
+	if (lives->batch) {
+		struct err e;
+
+		assert_int_equal(lives_batch_end(lives, true, &e), 0);
+	}
+	crash();
+	start_all();
+	assert_int_equal(state_of("a"), LIFE_TERMINATED);
+	assert_int_equal(info_of("a").why->code, ERR_CANCELLED);
+}
+
+/* ---- lists and events ----------------------------------------------------------------------- */
+
+static void collect(void *arg, const struct life_event *v)
+{
+	char *text = arg;
+
+	snprintf(text + strlen(text), 256 - strlen(text), "%.*s ", STR_ARG(v->kind));
+}
+
+static void test_lists(void **state)
+{
+	struct life *page[2];
+	struct life_info info;
+	struct err e = ERR_INIT;
+	char text[256] = "";
+	uint64_t after = 0;
+	size_t n, all = 0;
+
+	for (int i = 0; i < 5; i++)
+		made(NULL);
+	while ((n = lives_list(lives, after, page, 2)) > 0) {
+		all += n;
+		life_info(page[n - 1], &info);
+		assert_true(info.seq > after);
+		after = info.seq;
+	}
+	assert_int_equal(all, 5);
+	assert_int_equal(did(life_pause_start, page[0]), ERR_NONE);
+	assert_int_equal(did(life_resume_start, page[0]), ERR_NONE);
+	assert_int_equal(life_set_timeout(page[0], 100000, &e), 0);
+	assert_int_equal(did(life_terminate_start, page[0]), ERR_NONE);
+	life_info(page[0], &info);
+	assert_int_equal(lives_events(lives, 0, info.id, 100, collect, text, &e), 0);
+	assert_string_equal(text, "created paused resumed deadline terminated ");
+}
+
+/* Those that ended are known for a while only, those that are used for longer. */
+static void test_gone_are_bounded(void **state)
+{
+	struct err e = ERR_INIT;
+	struct life *first = NULL;
+
+	for (int i = 0; i < TERMINATED_MAX + 100; i++) {
+		char id[16];
+		struct life *l;
+
+		snprintf(id, sizeof(id), "x%d", i);
+		l = life_new(lives, str_of(id), &e);
+		l->spec = strdup("{}");
+		assert_int_equal(life_set_state(l, LIFE_RUNNING, NULL, &e), 0);
+		if (!first) {
+			first = l;
+			life_busy(l, 1);
+		}
+		assert_int_equal(life_set_state(l, LIFE_TERMINATED, NULL, &e), 0);
+	}
+	assert_null(lives_get(lives, STR_LIT("x0")));
+	assert_int_equal(first->state, LIFE_TERMINATED);
+	life_busy(first, -1);
+	assert_non_null(lives_get(lives, STR_LIT("x100")));
+	assert_int_equal(lives->stats.by_state[LIFE_TERMINATED], TERMINATED_MAX);
+	crash();
+	begin(NULL, 0);
+	assert_int_equal(lives->stats.by_state[LIFE_TERMINATED], TERMINATED_MAX);
+	assert_null(lives_get(lives, STR_LIT("x99")));
+}
+
+/* ---- requests that are done once ------------------------------------------------------------ */
+
+static void test_keys(void **state)
+{
+	struct idempotent_key k = { STR_LIT("fork"), STR_LIT("key-1"),
+				    STR_LIT("POST /v1/fork {}") };
+	struct idempotent_key other = k, bad = k;
+	struct idempotent_answer a;
+	struct err e = ERR_INIT;
+
+	assert_int_equal(idempotent_begin(lives, &k, STR_LIT("sbx-1"), &a, &e), IDEMPOTENT_NEW);
+	assert_int_equal(idempotent_begin(lives, &k, STR_LIT("sbx-2"), &a, &e), IDEMPOTENT_REFUSED);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	crash();
+	begin(NULL, 0);
+	assert_int_equal(idempotent_begin(lives, &k, STR_LIT("sbx-3"), &a, &e), IDEMPOTENT_RESUMED);
+	assert_true(str_is(a.plan, "sbx-1"));
+	assert_int_equal(idempotent_begin(lives, &k, STR_LIT("sbx-4"), &a, &e), IDEMPOTENT_REFUSED);
+	assert_int_equal(idempotent_end(lives, &k, 200, STR_LIT("{\"id\":1}"), &e), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(idempotent_begin(lives, &k, STR_NONE, &a, &e), IDEMPOTENT_DONE);
+		assert_true(a.status == 200 && str_is(a.body, "{\"id\":1}"));
+		crash();
+		begin(NULL, 0);
+	}
+	other.request = STR_LIT("POST /v1/fork {\"id\":\"x\"}");
+	assert_int_equal(idempotent_begin(lives, &other, STR_NONE, &a, &e), IDEMPOTENT_REFUSED);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	other.scope = STR_LIT("template");
+	assert_int_equal(idempotent_begin(lives, &other, STR_NONE, &a, &e), IDEMPOTENT_NEW);
+	idempotent_drop(lives, &other);
+	assert_int_equal(idempotent_begin(lives, &other, STR_NONE, &a, &e), IDEMPOTENT_NEW);
+	bad.key = STR_LIT("two words");
+	assert_int_equal(idempotent_begin(lives, &bad, STR_NONE, &a, &e), IDEMPOTENT_REFUSED);
+	assert_int_equal(e.code, ERR_INVALID);
+	bad.key = (struct str){ "", 0 };
+	assert_int_equal(idempotent_begin(lives, &bad, STR_NONE, &a, &e), IDEMPOTENT_REFUSED);
+}
+
+#define lives_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table), lives_test(test_setter_holds_to_it),
+		lives_test(test_names),	      lives_test(test_one_name_at_once),
+		lives_test(test_retentions),  lives_test(test_time_to_live),
+		lives_test(test_idle),	      lives_test(test_lost),
+		lives_test(test_pause),	      lives_test(test_forks),
+		lives_test(test_adopts),      lives_test(test_ends_in_order),
+		lives_test(test_lists),	      lives_test(test_gone_are_bounded),
+		lives_test(test_keys),
+	};
+
+	return ENGINE_MAIN(argc, argv, "lives", tests);
+}

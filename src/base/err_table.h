@@ -35,6 +35,9 @@ ERR_ROW(DENIED, "denied", -32602, 403, 125, false,
 	"The operator's policy forbids this; ask a person to change it, or do without.")
 ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true,
 	"Something else is using it; wait for that to end and try again.")
+ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,
+	"Sandboxes of another version of Holt still run here: stop them with that version, or end its "
+	"holt-warden, with which they end, and start again.")
 ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false,
 	"Send or ask for less at once: read a range, write in parts, or keep the data in the "
 	"sandbox.")

@@ -18,6 +18,7 @@
 #include "base/log.h"
 
 enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, NETS_MAX = 16, CLOSE_MS = 6000, ASK_MS = 3000 };
+#define LINGER_DEFAULT_MS (24ull * 3600 * 1000)
 
 /* ---- small loop things ------------------------------------------------------------------------ */
 
@@ -147,6 +148,8 @@ static void finish_close(struct box *box)
 	void *arg = box->on_closed_arg;
 
 	box_close_handle(box->close_timer);
+	box_close_handle(box->adopt_timer);
+	free(box->warden_dir);
 	free(box);
 	if (on_closed)
 		on_closed(arg);
@@ -178,14 +181,19 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 {
 	autofree struct box *box = calloc(1, sizeof(*box));
 	autofree uv_timer_t *close_timer = calloc(1, sizeof(*close_timer));
+	autofree char *warden_dir = config->warden_dir ? strdup(config->warden_dir) : NULL;
 
-	if (!box || !close_timer) {
+	if (!box || !close_timer || (config->warden_dir && !warden_dir)) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
 	box->loop = loop;
 	box->socket = -1;
+	box->pidfd = -1;
 	box->config = *config;
+	box->warden_dir = warden_dir;
+	if (!box->config.linger_ms)
+		box->config.linger_ms = LINGER_DEFAULT_MS;
 	if (!box->config.max_sandboxes)
 		box->config.max_sandboxes = SANDBOXES_DEFAULT;
 	if (box->config.pool > POOL_MAX)
@@ -199,6 +207,7 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 	if (limits_complete(&box->config.limits, e) < 0 || box_warden_find(box, e) < 0 ||
 	    box_warden_start(box, e) < 0)
 		return NULL;
+	box->warden_dir = take_ptr(warden_dir);
 	box->close_timer = take_ptr(close_timer);
 	return take_ptr(box);
 }
@@ -208,7 +217,7 @@ static void on_close_timeout(uv_timer_t *t)
 	struct box *box = t->data;
 
 	log_error("the warden does not end; killing it");
-	uv_process_kill(box->process, SIGKILL);
+	box_warden_kill(box);
 }
 
 /* The warden is gone already. Not at once: a callback of the box may be what closes it. */
@@ -217,24 +226,59 @@ static void on_close_now(uv_timer_t *t)
 	finish_close(t->data);
 }
 
-void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
+void box_end_with_process(struct box *box)
+{
+	const struct wm_head m = { WM_END, 0 };
+	struct err e = ERR_INIT;
+
+	if (box->warden_dir && box->socket >= 0 && box_send(box, &m, sizeof(m), &e) < 0)
+		box_warden_kill(box); /* it does not listen, so it would stay */
+}
+
+/* Ends, for whoever waits, all that is under way; and closes the socket. */
+static void shut(struct box *box)
 {
 	struct err err = ERR_INIT;
 
 	err_set(&err, ERR_CANCELLED, "Holt is shutting down");
-	box->on_closed = on_closed;
-	box->on_closed_arg = arg;
 	box->state = BOX_CLOSING;
 	while (box->sandboxes)
 		sandbox_end(box->sandboxes, &err);
 	fail_all(box, &err);
-	box_warden_drop(box); /* which tells the warden to end */
+	box_warden_drop(box);
+}
+
+static void close_within(struct box *box, uint64_t ms, uv_timer_cb f)
+{
 	uv_timer_init(box->loop, box->close_timer);
 	box->close_timer->data = box;
-	if (box->process)
-		uv_timer_start(box->close_timer, on_close_timeout, CLOSE_MS, 0);
+	uv_timer_start(box->close_timer, f, ms, 0);
+}
+
+void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
+{
+	box->on_closed = on_closed;
+	box->on_closed_arg = arg;
+	box_end_with_process(box);
+	shut(box); /* which tells the warden to end */
+	if (box->process || box->exit_poll)
+		close_within(box, CLOSE_MS, on_close_timeout);
 	else
-		uv_timer_start(box->close_timer, on_close_now, 0, 0);
+		close_within(box, 0, on_close_now);
+}
+
+void box_leave(struct box *box, void (*on_closed)(void *arg), void *arg)
+{
+	if (!box->warden_dir || !box->sandboxes) {
+		box_close(box, on_closed, arg);
+		return;
+	}
+	box->on_closed = on_closed;
+	box->on_closed_arg = arg;
+	box->config.on_end = NULL; /* they do not end */
+	shut(box);
+	box_warden_forget(box);
+	close_within(box, 0, on_close_now);
 }
 
 void box_stats(const struct box *box, struct box_stats *ret_stats)
@@ -253,7 +297,31 @@ struct sandbox *box_find(struct box *box, struct str id)
 	return NULL;
 }
 
+void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *arg)
+{
+	for (struct sandbox *sb = box->sandboxes, *next; sb; sb = next) {
+		next = sb->next;
+		f(arg, sb);
+	}
+}
+
 /* ---- answers ---------------------------------------------------------------------------------- */
+
+/* Live, and kept by the warden where sandboxes outlive this process; else discarded. */
+static int go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e)
+{
+	uint64_t dies_at_ms = sb->ttl_ms ? clock_ms() + sb->ttl_ms : 0;
+
+	if (sandbox_go_live(sb, key, socket, dies_at_ms, e) < 0) {
+		box_discard(sb->box, key);
+		return -1;
+	}
+	if (sb->box->warden_dir && record_send(sb, e) < 0) {
+		box_lose(sb);
+		return -1;
+	}
+	return 0;
+}
 
 static void created(struct box *box, struct pending *p, const struct wm_created *m, int fd)
 {
@@ -265,7 +333,7 @@ static void created(struct box *box, struct pending *p, const struct wm_created 
 	else
 		box->stats.pool_misses++;
 	p->model->from_pool = m->from_pool;
-	if (sandbox_go_live(p->model, m->keys[0], fd, &err) < 0) {
+	if (go_live(p->model, m->keys[0], fd, &err) < 0) {
 		answer_error(p, &err);
 		return;
 	}
@@ -283,13 +351,15 @@ static void forked(struct box *box, struct pending *p, const struct wm_created *
 	for (uint32_t i = 0; i < m->n && !failed; i++) {
 		children[i] = sandbox_copy(p->source, p->ids ? p->ids[i] : NULL, &err);
 		failed = !children[i] ||
-			 sandbox_go_live(children[i], m->keys[i], take_fd(&fds[i]), &err) < 0;
+			 go_live(children[i], m->keys[i], take_fd(&fds[i]), &err) < 0;
 	}
 	let_go(p->source, p);
 	if (failed) {
 		for (uint32_t i = 0; i < m->n; i++) {
 			if (children[i] && children[i]->live)
 				sandbox_destroy_start(children[i], NULL, NULL);
+			else
+				box_discard(box, m->keys[i]);
 		}
 		p->on_fork(p->arg, NULL, 0, &err);
 	} else {
@@ -353,6 +423,7 @@ static void paused(struct pending *p)
 
 	sb->paused = p->pause;
 	exec_hold_timeouts(sb, sb->paused);
+	box_keep_pause(sb);
 	let_go(sb, p);
 	p->on_sandbox(p->arg, sb, NULL);
 	free_pending(p);
@@ -388,6 +459,8 @@ void box_heard(struct box *box, int *fds)
 			forked(box, p, m, fds);
 		else if (p)
 			created(box, p, m, take_fd(&fds[0]));
+		for (uint32_t i = 0; !p && i < m->n; i++)
+			box_discard(box, m->keys[i]); /* its source has ended meanwhile */
 		break;
 	case WM_DESTROYED:
 		destroyed(box, h->seq);
@@ -446,7 +519,7 @@ static void refuse(struct box *box, sandbox_cb on_sandbox, fork_cb on_fork, void
 		abort();
 }
 
-static int send_warden(struct box *box, const void *msg, size_t n, struct err *e)
+int box_send(struct box *box, const void *msg, size_t n, struct err *e)
 {
 	static const char ended[] = "the process that holds all sandboxes ended";
 	ssize_t sent;
@@ -463,15 +536,22 @@ static int send_warden(struct box *box, const void *msg, size_t n, struct err *e
 	return sent < 0 ? err_sys(e, errno, "ask the warden") : 0;
 }
 
+void box_discard(struct box *box, uint64_t key)
+{
+	const struct wm_destroy m = { .h = { WM_DESTROY, ++box->last_seq }, .key = key };
+	struct err e = ERR_INIT;
+
+	if (box_send(box, &m, sizeof(m), &e) < 0)
+		log_debug("%s", e.msg); /* then the warden is gone, and all with it */
+}
+
 void box_lose(struct sandbox *sb)
 {
 	struct box *box = sb->box;
-	const struct wm_destroy m = { .h = { WM_DESTROY, ++box->last_seq }, .key = sb->key };
-	struct err e = ERR_INIT;
+	uint64_t key = sb->key;
 
 	lose(sb);
-	if (send_warden(box, &m, sizeof(m), &e) < 0)
-		log_debug("%s", e.msg); /* then the warden is gone, and all with it */
+	box_discard(box, key);
 }
 
 /* The files that the warden fails at are the host's: none that the caller could name better. */
@@ -539,7 +619,7 @@ static int send_create(struct box *box, const struct sandbox_spec *spec, struct 
 		return err_set(e, ERR_INVALID, "at most %d mounts", WIRE_MOUNTS_MAX);
 	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(spec, &b, e) < 0)
 		return -1;
-	return send_warden(box, b.p, b.n, e);
+	return box_send(box, b.p, b.n, e);
 }
 
 /* Those that end count until they are gone; the pool's do not. */
@@ -602,7 +682,7 @@ void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 	p->on_sandbox = on_done;
 	p->model = sandbox_ref(sb);
 	m.h.seq = p->seq;
-	if (send_warden(box, &m, sizeof(m), &e) < 0) {
+	if (box_send(box, &m, sizeof(m), &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, on_done, NULL, arg, &e);
 		return;
@@ -617,6 +697,8 @@ static int check_still(const struct sandbox *sb, struct err *e)
 {
 	if (sb->forking)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being forked", sb->id);
+	if (sb->unreset)
+		return err_set(e, ERR_CONFLICT, "sandbox %s is being taken over", sb->id);
 	if (sb->pausing)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being %s", sb->id,
 			       sb->pausing->pause ? "paused" : "resumed");
@@ -639,7 +721,7 @@ static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, s
 		.how = how,
 	};
 	uv_timer_stop(p->timer);
-	return send_warden(box, &m, sizeof(m), e);
+	return box_send(box, &m, sizeof(m), e);
 }
 
 void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how)
@@ -752,7 +834,7 @@ static int send_pause(struct box *box, struct pending *p, struct err *e)
 	};
 
 	if (box->can_freeze)
-		return send_warden(box, &m, sizeof(m), e);
+		return box_send(box, &m, sizeof(m), e);
 	if (start_ask_timer(box, p, e) < 0)
 		return -1;
 	if (p->pause)

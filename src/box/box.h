@@ -1,7 +1,11 @@
 #pragma once
 /*
  * The sandbox engine as the hub sees it. A `struct box` owns one warden process and all sandboxes
- * that it made; when the box or its process ends, so do they, without a trace on the host.
+ * that it made; when the box or its process ends, so do they, without a trace on the host. With
+ * box_config.warden_dir they outlive a process that is killed: the next box of that folder finds
+ * them again. What was under way then is as follows. Acknowledged (its callback was called): it is
+ * there. A create or fork that was not: undone, a fork as a whole. A destroy: completed. Execs that
+ * ran: ended with all that they started; what those that had ended left running runs on.
  *
  * Everything here runs on the one loop thread. An operation that takes time is started by a call
  * that returns at once and ends in exactly one callback, never from inside the starting call.
@@ -64,16 +68,33 @@ struct box_config {
 	 * why, before the callback of what ended it. Nothing of it answers any more. */
 	void (*on_end)(void *arg, struct sandbox *sb, const struct err *why);
 	void *on_end_arg;
+	const char *warden_dir; /* NULL: all ends with this process. Else an absolute path, made if
+				   missing, of a folder that nobody else may enter: the sandboxes
+				   then outlive a process that is killed, and box_new() adopts those
+				   that it finds there */
+	uint64_t linger_ms; /* how long they wait for the next process; 0: a day */
 };
 
 /* Starts the warden; requests may follow at once and wait for it. NULL with *e when it can't be
- * started at all. config is borrowed for this call only. */
+ * started at all. config is borrowed for this call only.
+ *
+ * With a warden_dir, a warden that is alive there is taken over instead, with its sandboxes: at the
+ * return they are live, and whatever is asked of them waits until their inits have let go of what was
+ * before. ERR_CONFLICT: another process has them; ERR_OTHER_BUILD: the warden there is of another
+ * build, and is not spoken to; ERR_DENIED: the folder is not only ours; ERR_TIMEOUT. */
 struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err *e) MUST_USE;
 
 /* Ends every sandbox and the warden, waits until nothing of them is left (2 s at most, then the
  * warden is killed, whose helper cleans up), then calls on_closed, after which the box is gone.
  * Operations under way end with ERR_CANCELLED first. */
 void box_close(struct box *box, void (*on_closed)(void *arg), void *arg);
+
+/* The same, but with a warden_dir its sandboxes, where there are any, stay for the next process, as if
+ * this one had been killed. */
+void box_leave(struct box *box, void (*on_closed)(void *arg), void *arg);
+
+/* From now on all ends with this process, however it ends. */
+void box_end_with_process(struct box *box);
 
 struct box_stats {
 	const char *tier; /* "namespace" */
@@ -88,6 +109,9 @@ void box_stats(const struct box *box, struct box_stats *ret_stats);
 
 /* Borrowed; NULL when there is none of that id. */
 struct sandbox *box_find(struct box *box, struct str id);
+
+/* Each live sandbox, in no order; f may end the one that it is given. */
+void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *arg);
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
@@ -114,7 +138,11 @@ struct sandbox_spec {
 			   /workspace */
 	const struct sandbox_mount *mounts; /* operator's only: never from an agent; at most 32 */
 	size_t n_mounts;
+	struct str record; /* the caller's own, at most RECORD_BYTES_MAX: sandbox_record() */
 };
+
+/* Variables of a sandbox together, and a caller's record. */
+enum { ENV_BYTES_MAX = 96 * 1024, RECORD_BYTES_MAX = 32 * 1024 };
 
 /* sb is borrowed until the callback returns: sandbox_ref() to keep it. NULL with err. */
 typedef void (*sandbox_cb)(void *arg, struct sandbox *sb, const struct err *err);
@@ -153,6 +181,15 @@ const struct limits *sandbox_limits(const struct sandbox *sb);
 bool sandbox_from_pool(const struct sandbox *sb);
 bool sandbox_live(const struct sandbox *sb);
 int64_t sandbox_ttl_left_ms(const struct sandbox *sb); /* -1: none */
+bool sandbox_adopted(const struct sandbox *sb); /* made by an earlier process */
+
+/* From now on; 0: none. */
+int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e) MUST_USE;
+
+/* What whoever made it, or set it last, wants to know of it in a later process; forks have their
+ * source's. Borrowed until it is set again. */
+struct str sandbox_record(const struct sandbox *sb);
+int sandbox_set_record(struct sandbox *sb, struct str record, struct err *e) MUST_USE;
 
 /* ---- exec ---------------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 #pragma once
 /* What the hub's side of the engine shares: box.c (requests to the warden), box_warden.c (its
- * process), sandbox.c (one sandbox and its init), exec.c, file.c. The contract is in box.h. */
+ * process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
+ * sandbox_record.c (what a later process has to know of it), exec.c, file.c. The contract is in
+ * box.h. */
 #include <stdbool.h>
 #include <uv.h>
 
@@ -38,7 +40,11 @@ struct box {
 	bool can_freeze;
 	struct box_config config;
 	char libexec[512], allow[256];
-	uv_process_t *process;
+	char *warden_dir; /* owned; NULL: all ends with this process */
+	uv_process_t *process; /* NULL: it was found alive, or there is none */
+	int pidfd; /* of one that was found; -1 where that can't be had */
+	uv_poll_t *exit_poll; /* of that */
+	uv_timer_t *adopt_timer; /* until all inits of adopted sandboxes have answered */
 	uv_poll_t *poll;
 	int socket; /* to the warden */
 	uint32_t last_seq;
@@ -97,6 +103,11 @@ struct sandbox {
 	struct queued *queue; /* messages to init that wait for the end of that fork */
 	uint32_t n_queued;
 	bool stopped; /* its processes wait for IM_CONTINUE */
+	bool adopted;
+	uint32_t epoch; /* of the IM_RESET that its init has not yet answered; 0: none */
+	bool unreset; /* nor could it be sent yet: messages wait in the queue */
+	char *record; /* the caller's, record_n bytes */
+	size_t record_n;
 };
 
 /* ---- sandbox.c ------------------------------------------------------------------------------ */
@@ -114,14 +125,19 @@ int sandbox_stop(struct sandbox *sb, uint32_t id, struct err *e) MUST_USE;
 int sandbox_continue(struct sandbox *sb, struct err *e) MUST_USE;
 /* Has its init answer with IM_QUIET. */
 int sandbox_ask_quiet(struct sandbox *sb, uint32_t id, struct err *e) MUST_USE;
-/* Takes the socket over and puts the sandbox among the live ones. */
-int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e) MUST_USE;
+/* An empty one of a new id; NULL: no memory. */
+struct sandbox *sandbox_alloc(struct box *box);
+/* Takes the socket over and puts the sandbox among the live ones. dies_at_ms: 0: never. */
+int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_at_ms,
+		    struct err *e) MUST_USE;
+/* Tells the init of an adopted one that another hub begins. */
+void sandbox_reset(struct sandbox *sb, uint32_t epoch);
 /* Ends all that is under way in it with err and takes it from the live ones. */
 void sandbox_end(struct sandbox *sb, const struct err *err);
 /* Its init can't answer for now: what is sent waits. */
 static inline bool sandbox_held(const struct sandbox *sb)
 {
-	return sb->forking || sb->pausing || sb->paused;
+	return sb->forking || sb->pausing || sb->paused || sb->unreset;
 }
 /* Sends one message with descriptors to its init; a full socket or a dead init is an error. */
 int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
@@ -130,11 +146,24 @@ int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, 
  * returns its length with the NUL. */
 int sandbox_path(const struct sandbox *sb, struct str path, char *at, struct err *e) MUST_USE;
 
+/* ---- sandbox_record.c ----------------------------------------------------------------------- */
+
+/* A copy of the caller's record; ERR_TOO_LARGE. */
+int record_set(struct sandbox *sb, struct str record, struct err *e) MUST_USE;
+/* Has the warden keep what is to be known of it; the first time that is its confirmation. */
+int record_send(struct sandbox *sb, struct err *e) MUST_USE;
+/* The sandbox of a record that the warden kept, not yet live. */
+struct sandbox *record_read(struct box *box, const char *p, size_t n, struct err *e) MUST_USE;
+
 /* ---- box.c ---------------------------------------------------------------------------------- */
 
 /* Sends the WM_FORK of a pending fork, once it is known whether its source is idle. */
 void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how);
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err);
+/* Sends one message to the warden. */
+int box_send(struct box *box, const void *msg, size_t n, struct err *e) MUST_USE;
+/* Ends what the warden knows by this key; nobody waits for it. */
+void box_discard(struct box *box, uint64_t key);
 /* The warden has said something, which is in box->message; fds are closed afterwards. */
 void box_heard(struct box *box, int *fds);
 /* The warden's process has ended, and what it said last is heard. */
@@ -148,10 +177,26 @@ void box_lose(struct sandbox *sb);
 
 /* Finds its program. */
 int box_warden_find(struct box *box, struct err *e) MUST_USE;
-/* Starts it and greets it; requests may be sent at once. */
+/* Starts it and greets it, or finds one that lives; requests may be sent at once. */
 int box_warden_start(struct box *box, struct err *e) MUST_USE;
+/* Starts one; kept: its WARDEN_LISTENER_FD and those after that, or NULL. */
+int box_warden_spawn(struct box *box, const int *kept, struct err *e) MUST_USE;
+/* Says WM_HELLO, with a descriptor when log >= 0. */
+int box_warden_hello(struct box *box, int log, struct err *e) MUST_USE;
+/* Listens to its socket and, where that tells nothing else, for the end of box->pidfd. */
+int box_warden_watch(struct box *box, struct err *e) MUST_USE;
 /* Closes the socket to it. */
 void box_warden_drop(struct box *box);
+/* Lets go of its process. */
+void box_warden_forget(struct box *box);
+void box_warden_kill(struct box *box);
+
+/* ---- box_keep.c ----------------------------------------------------------------------------- */
+
+/* Finds the warden of box->warden_dir and adopts its sandboxes, or starts one. */
+int box_keep_start(struct box *box, struct err *e) MUST_USE;
+/* It was paused or resumed: a later process has to know, and the init of an adopted one may answer now. */
+void box_keep_pause(struct sandbox *sb);
 
 /* ---- exec.c, file.c ------------------------------------------------------------------------- */
 

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/sock.h"
 #include "box/box_impl.h"
+#include "box/build_id.h"
 
 /* Where the two programs are: beside the running one as built, or in libexec as installed. */
 int box_warden_find(struct box *box, struct err *e)
@@ -43,7 +45,8 @@ int box_warden_find(struct box *box, struct err *e)
 
 /* ---- its socket ------------------------------------------------------------------------------- */
 
-static bool read_message(struct box *box)
+/* 1: there was one, 0: there is none now, -1: there will be none. */
+static int read_message(struct box *box)
 {
 	int fds[WIRE_FORK_MAX];
 	size_t n_fds = WIRE_FORK_MAX;
@@ -52,20 +55,33 @@ static bool read_message(struct box *box)
 	memset(fds, 0xff, sizeof(fds));
 	n = sock_recv(box->socket, box->message, sizeof(box->message), fds, &n_fds, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
+		return 0;
 	if (n < (ssize_t)sizeof(struct wm_head)) {
-		uv_poll_stop(box->poll); /* it is ending: on_warden_exit follows */
-		return false;
+		uv_poll_stop(box->poll); /* it is ending: its exit follows */
+		return -1;
 	}
 	box_heard(box, fds);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close_fd(&fds[i]);
-	return true;
+	return 1;
+}
+
+static void ended(struct box *box, int status, int signal)
+{
+	/* Its last words, why it could not start among them. */
+	while (box->poll && read_message(box) > 0)
+		continue;
+	box_warden_forget(box);
+	box_warden_drop(box);
+	box_ended(box, status, signal);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-	read_message(poll->data);
+	struct box *box = poll->data;
+
+	if (read_message(box) < 0 && !box->process && !box->exit_poll)
+		ended(box, 0, 0);
 }
 
 void box_warden_drop(struct box *box)
@@ -79,22 +95,60 @@ void box_warden_drop(struct box *box)
 
 static void on_warden_exit(uv_process_t *process, int64_t status, int signal)
 {
-	struct box *box = process->data;
+	ended(process->data, (int)status, signal);
+}
 
-	/* Its last words, why it could not start among them. */
-	while (box->poll && read_message(box))
-		continue;
+static void on_pidfd(uv_poll_t *poll, int status, int events)
+{
+	ended(poll->data, 0, 0);
+}
+
+void box_warden_forget(struct box *box)
+{
 	box_close_handle(take_ptr(box->process));
-	box_warden_drop(box);
-	box_ended(box, (int)status, signal);
+	if (box->exit_poll) {
+		uv_poll_stop(box->exit_poll);
+		box_close_handle(take_ptr(box->exit_poll));
+	}
+	close_fd(&box->pidfd);
+}
+
+void box_warden_kill(struct box *box)
+{
+	if (box->process)
+		uv_process_kill(box->process, SIGKILL);
+	else if (box->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, box->pidfd, SIGKILL, NULL, 0);
+}
+
+static uv_poll_t *new_poll(struct box *box, int fd, uv_poll_cb f)
+{
+	uv_poll_t *poll = calloc(1, sizeof(*poll));
+
+	if (!poll)
+		return NULL;
+	uv_poll_init(box->loop, poll, fd);
+	poll->data = box;
+	uv_poll_start(poll, UV_READABLE, f);
+	return poll;
+}
+
+int box_warden_watch(struct box *box, struct err *e)
+{
+	box->poll = new_poll(box, box->socket, on_readable);
+	if (box->poll && box->pidfd >= 0)
+		box->exit_poll = new_poll(box, box->pidfd, on_pidfd);
+	if (!box->poll || (box->pidfd >= 0 && !box->exit_poll))
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return 0;
 }
 
 /* ---- its start -------------------------------------------------------------------------------- */
 
-static int spawn_warden(struct box *box, int socket, struct err *e)
+static int spawn(struct box *box, int socket, const int *kept, struct err *e)
 {
 	char program[600], init[600], *args[] = { program, init, NULL };
-	uv_stdio_container_t stdio[4] = {
+	uv_stdio_container_t stdio[WARDEN_DIR_FD + 1] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
@@ -104,10 +158,17 @@ static int spawn_warden(struct box *box, int socket, struct err *e)
 		.file = program,
 		.args = args,
 		.stdio = stdio,
-		.stdio_count = 4,
+		.stdio_count = WARDEN_FD + 1,
 		.exit_cb = on_warden_exit,
 	};
 	int rc;
+
+	for (int fd = WARDEN_LISTENER_FD; kept && fd <= WARDEN_DIR_FD; fd++) {
+		stdio[fd].flags = UV_INHERIT_FD;
+		stdio[fd].data.fd = kept[fd - WARDEN_LISTENER_FD];
+		options.stdio_count = fd + 1;
+		options.flags = UV_PROCESS_DETACHED; /* a terminal's signals are for the hub */
+	}
 
 	snprintf(program, sizeof(program), "%s/holt-warden", box->libexec);
 	snprintf(init, sizeof(init), "%s/holt-init", box->libexec);
@@ -138,11 +199,14 @@ static uint64_t raise_files(void)
 	return before;
 }
 
-static int send_hello(struct box *box, struct err *e)
+int box_warden_hello(struct box *box, int log, struct err *e)
 {
 	struct wm_hello m = {
 		.h = { WM_HELLO, 0 },
 		.version = WIRE_VERSION,
+		.build = BUILD_ID,
+		.kept = box->warden_dir != NULL,
+		.linger_ms = box->config.linger_ms,
 		.pool = box->config.pool,
 		.networks = box->config.networks,
 		.max_sandboxes = box->config.max_sandboxes,
@@ -151,12 +215,12 @@ static int send_hello(struct box *box, struct err *e)
 	};
 
 	snprintf(m.allow, sizeof(m.allow), "%s", box->allow);
-	if (send(box->socket, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+	if (sock_send(box->socket, &m, sizeof(m), &log, log >= 0, 0) < 0)
 		return err_sys(e, errno, "greet the warden");
 	return 0;
 }
 
-int box_warden_start(struct box *box, struct err *e)
+int box_warden_spawn(struct box *box, const int *kept, struct err *e)
 {
 	int sockets[2], failed;
 
@@ -164,18 +228,19 @@ int box_warden_start(struct box *box, struct err *e)
 		return err_sys(e, errno, "socketpair");
 	box->socket = sockets[0];
 	box->start_error = ERR_INIT;
-	failed = spawn_warden(box, sockets[1], e);
+	failed = spawn(box, sockets[1], kept, e);
 	close(sockets[1]);
-	if (failed || send_hello(box, e) < 0) {
+	if (failed || box_warden_hello(box, -1, e) < 0) {
 		close_fd(&box->socket);
 		return -1;
 	}
-	box->poll = calloc(1, sizeof(*box->poll));
-	if (!box->poll)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	uv_poll_init(box->loop, box->poll, box->socket);
-	box->poll->data = box;
-	uv_poll_start(box->poll, UV_READABLE, on_readable);
+	if (box_warden_watch(box, e) < 0)
+		return -1;
 	box->state = BOX_STARTING;
 	return 0;
+}
+
+int box_warden_start(struct box *box, struct err *e)
+{
+	return box->warden_dir ? box_keep_start(box, e) : box_warden_spawn(box, NULL, e);
 }

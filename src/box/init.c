@@ -10,6 +10,10 @@
  * (no ptrace, no /proc/1/mem or fd), signals from inside cannot reach a PID 1 that has no handler
  * for them, and nothing waits for it without a limit of time (the hub kills from outside).
  *
+ * Its hub may be killed and another one take over (IM_RESET). What the first had asked for and not
+ * yet got is then ended: its programs with all that they started, its half-written files. What runs
+ * on is what its programs left running behind them.
+ *
  * A program's tree is found again at its timeout because each program is made a subreaper before
  * it is executed: its orphans become its children, so as long as it lives all that it started are
  * its descendants.
@@ -51,7 +55,7 @@ enum {
 static const char shell_bash[] = "/bin/bash", shell_sh[] = "/bin/sh";
 
 struct running {
-	uint32_t id;
+	uint32_t id; /* 0: nobody waits for it any more */
 	pid_t pid; /* 0: free */
 	uint32_t oom_kills, pids_hits; /* counters when it started */
 };
@@ -302,7 +306,8 @@ static void report_exit(struct running *r, int status, const struct rusage *u)
 	r->pid = 0;
 	while (self.n_execs > 0 && !self.execs[self.n_execs - 1].pid)
 		self.n_execs--;
-	init_send(&out, sizeof(out), -1);
+	if (out.h.id)
+		init_send(&out, sizeof(out), -1);
 }
 
 static void reap(void)
@@ -450,9 +455,9 @@ static void handle_signal(const struct im_signal *m)
 		kill(-r->pid, m->signal);
 }
 
-static void say_quiet(uint32_t id, size_t processes)
+static void say_quiet(enum im_type type, uint32_t id, size_t processes)
 {
-	const struct im_quiet out = { .h = { IM_QUIET, id }, .processes = (uint32_t)processes };
+	const struct im_quiet out = { .h = { type, id }, .processes = (uint32_t)processes };
 
 	init_send(&out, sizeof(out), -1);
 }
@@ -460,7 +465,7 @@ static void say_quiet(uint32_t id, size_t processes)
 static void handle_quiesce(const struct im_head *m)
 {
 	reap();
-	say_quiet(m->id, list_procs());
+	say_quiet(IM_QUIET, m->id, list_procs());
 }
 
 static size_t count_running(size_t n)
@@ -476,6 +481,7 @@ static size_t count_running(size_t n)
 static struct {
 	pid_t pids[RESTING_MAX];
 	size_t n;
+	bool others; /* all others are stopped by us */
 } resting;
 
 static void remember_resting(void)
@@ -502,6 +508,7 @@ static void continue_all(void)
 {
 	size_t n = list_procs();
 
+	resting.others = false;
 	for (size_t i = 0; i < n; i++) {
 		if (!is_resting(procs[i].pid))
 			kill(procs[i].pid, SIGCONT);
@@ -532,6 +539,7 @@ static void handle_stop(const struct im_head *m)
 	for (int i = 1; i <= STOP_ROUNDS; i++) {
 		size_t n;
 
+		resting.others = true;
 		kill(-1, SIGSTOP);
 		n = list_procs();
 		running = count_running(n);
@@ -544,7 +552,25 @@ static void handle_stop(const struct im_head *m)
 		}
 		usleep(pause);
 	}
-	say_quiet(m->id, running);
+	say_quiet(IM_QUIET, m->id, running);
+}
+
+/* Another hub begins: what the one before was still waiting for has nobody to go to. */
+static void handle_reset(const struct im_reset *m)
+{
+	if (resting.others && !m->stay_stopped)
+		continue_all();
+	for (int i = 0; i < self.n_execs; i++) {
+		struct running *r = &self.execs[i];
+
+		if (!r->pid || !r->id)
+			continue;
+		r->id = 0;
+		kill_tree(r->pid);
+	}
+	init_file_reset();
+	reap();
+	say_quiet(IM_WAS_RESET, m->h.id, list_procs());
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
@@ -569,6 +595,8 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 		handle_stop(h);
 	} else if (h->type == IM_CONTINUE) {
 		continue_all();
+	} else if (h->type == IM_RESET && n >= sizeof(struct im_reset)) {
+		handle_reset((const void *)h);
 	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {
 		init_file((const void *)h, n);
 	}

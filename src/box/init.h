@@ -15,3 +15,6 @@ void init_file(const struct im_file *msg, size_t n);
 
 /* Tells the file half that the helper process of a removal has ended; 0 when pid is none. */
 int init_file_reaped(pid_t pid, int status);
+
+/* Lets go of what the hub before was writing; no removal of its tells of its end. */
+void init_file_reset(void);

@@ -34,7 +34,7 @@ struct write_job {
 
 struct removal {
 	pid_t pid; /* 0: free */
-	uint32_t id;
+	uint32_t id; /* 0: nobody waits for it any more */
 };
 
 static struct write_job writes[WRITES_MAX];
@@ -307,6 +307,12 @@ static void file_write(const char *path, const struct im_file *m, struct im_file
 	reply(d, 0, w->fd);
 }
 
+static void drop_temp(const struct write_job *w)
+{
+	if (w->temp[0])
+		unlinkat(w->dir, w->temp, 0);
+}
+
 static void file_commit(uint32_t token, bool keep, struct im_file_done *d)
 {
 	struct write_job *w = token ? find_write(token) : NULL;
@@ -319,8 +325,8 @@ static void file_commit(uint32_t token, bool keep, struct im_file_done *d)
 	if (keep && (fchmod(w->fd, w->mode) < 0 || (!w->temp[0] && name_temp(w) < 0) ||
 		     renameat(w->dir, w->temp, w->dir, w->name) < 0))
 		errnum = errno;
-	if ((!keep || errnum) && w->temp[0])
-		unlinkat(w->dir, w->temp, 0);
+	if (!keep || errnum)
+		drop_temp(w);
 	write_end(w);
 	reply(d, errnum, -1);
 }
@@ -503,10 +509,23 @@ int init_file_reaped(pid_t pid, int status)
 		if (removals[i].pid != pid)
 			continue;
 		removals[i].pid = 0;
-		reply(&d, WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, -1);
+		if (d.h.id)
+			reply(&d, WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, -1);
 		return 1;
 	}
 	return 0;
+}
+
+void init_file_reset(void)
+{
+	for (int i = 0; i < WRITES_MAX; i++) {
+		if (!writes[i].token)
+			continue;
+		drop_temp(&writes[i]);
+		write_end(&writes[i]);
+	}
+	for (int i = 0; i < REMOVALS_MAX; i++)
+		removals[i].id = 0;
 }
 
 void init_file(const struct im_file *m, size_t n)

@@ -52,10 +52,17 @@ int env_check(const struct env_var *env, size_t n, struct err *e)
 /* Behind what is there. */
 static int add_env(struct sandbox *sb, const struct env_var *env, size_t n, struct err *e)
 {
+	size_t bytes = 0;
 	char **more;
 
 	if (env_check(env, n, e) < 0)
 		return -1;
+	for (size_t i = 0; i < sb->n_env; i++)
+		bytes += strlen(sb->env[i]) + 1;
+	for (size_t i = 0; i < n; i++)
+		bytes += env[i].name.n + env[i].value.n + 2;
+	if (bytes > ENV_BYTES_MAX)
+		return err_set(e, ERR_TOO_LARGE, "env: at most %d bytes", ENV_BYTES_MAX);
 	more = realloc(sb->env, (sb->n_env + n + 1) * sizeof(*more));
 	if (!more)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -83,7 +90,7 @@ int sandbox_id_check(struct str id, struct err *e)
 			       SANDBOX_ID_MAX);
 }
 
-static struct sandbox *alloc_sandbox(struct box *box)
+struct sandbox *sandbox_alloc(struct box *box)
 {
 	struct sandbox *sb = calloc(1, sizeof(*sb));
 
@@ -161,14 +168,14 @@ static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err 
 	if (!sb->limits.disk && sb->limits.memory >= sb->box->config.limits.memory)
 		sb->limits.disk = sb->box->config.limits.disk;
 	sb->ttl_ms = spec->ttl_ms;
-	if (limits_complete(&sb->limits, e) < 0)
+	if (limits_complete(&sb->limits, e) < 0 || record_set(sb, spec->record, e) < 0)
 		return -1;
 	return add_env(sb, spec->env, spec->n_env, e);
 }
 
 struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec, struct err *e)
 {
-	struct sandbox *sb = alloc_sandbox(box);
+	struct sandbox *sb = sandbox_alloc(box);
 
 	if (!sb) {
 		err_set(e, ERR_LIMIT, "out of memory");
@@ -200,7 +207,7 @@ static void free_texts(char **texts, size_t n)
 
 struct sandbox *sandbox_copy(const struct sandbox *from, const char *id, struct err *e)
 {
-	struct sandbox *sb = alloc_sandbox(from->box);
+	struct sandbox *sb = sandbox_alloc(from->box);
 
 	if (sb) {
 		if (id)
@@ -211,7 +218,8 @@ struct sandbox *sandbox_copy(const struct sandbox *from, const char *id, struct 
 		sb->cwd = strdup(from->cwd);
 		sb->env = copy_texts(from->env, from->n_env, &sb->n_env);
 		sb->argv = copy_texts(from->argv, from->n_argv, &sb->n_argv);
-		if (sb->cwd && sb->n_env == from->n_env && sb->n_argv == from->n_argv)
+		if (sb->cwd && sb->n_env == from->n_env && sb->n_argv == from->n_argv &&
+		    record_set(sb, sandbox_record(from), e) == 0)
 			return sb;
 	}
 	sandbox_unref(sb);
@@ -233,6 +241,7 @@ void sandbox_unref(struct sandbox *sb)
 	free_texts(sb->argv, sb->n_argv);
 	free(sb->image);
 	free(sb->cwd);
+	free(sb->record);
 	free(sb);
 }
 
@@ -351,11 +360,23 @@ static void quiet(struct sandbox *sb, const struct im_quiet *m)
 	}
 }
 
+/* Before its answer comes what was said to the hub before. */
+static void was_reset(struct sandbox *sb, const struct im_head *h, size_t n)
+{
+	if (h->type != IM_WAS_RESET || h->id != sb->epoch || n < sizeof(struct im_quiet))
+		return;
+	sb->epoch = 0;
+	log_info("sandbox %s is adopted; %u processes run in it", sb->id,
+		 ((const struct im_quiet *)h)->processes);
+}
+
 static void dispatch(struct sandbox *sb, size_t n, int fd)
 {
 	const struct im_head *h = (const void *)sb->box->message;
 
-	if (h->type == IM_EXIT && n >= sizeof(struct im_exit)) {
+	if (sb->epoch) {
+		was_reset(sb, h, n);
+	} else if (h->type == IM_EXIT && n >= sizeof(struct im_exit)) {
 		exec_exited(sb, (const void *)h);
 	} else if (h->type == IM_FILE_DONE && n >= sizeof(struct im_file_done)) {
 		file_replied(sb, (const void *)h, n, fd);
@@ -367,9 +388,8 @@ static void dispatch(struct sandbox *sb, size_t n, int fd)
 	}
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void read_one(struct sandbox *sb)
 {
-	struct sandbox *sb = poll->data;
 	autoclose int fd = -1;
 	size_t n_fds = 1;
 	ssize_t n = sock_recv(sb->socket, sb->box->message, WIRE_MAX, &fd, &n_fds, MSG_DONTWAIT);
@@ -381,8 +401,18 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	sb->heard_ms = clock_ms();
-	sandbox_ref(sb);
 	dispatch(sb, (size_t)n, fd);
+}
+
+static void send_reset(struct sandbox *sb);
+
+static void on_event(uv_poll_t *poll, int status, int events)
+{
+	struct sandbox *sb = sandbox_ref(poll->data);
+
+	read_one(sb);
+	if (sb->live && sb->unreset)
+		send_reset(sb);
 	sandbox_unref(sb);
 }
 
@@ -455,6 +485,24 @@ void sandbox_released(struct sandbox *sb)
 	flush_queue(sb, true);
 }
 
+/* Until it can be sent: an init may be held back by answers that nobody has read. */
+static void send_reset(struct sandbox *sb)
+{
+	const struct im_reset m = { .h = { IM_RESET, sb->epoch }, .stay_stopped = sb->paused };
+	struct err e = ERR_INIT;
+
+	sb->unreset = send_now(sb, &m, sizeof(m), NULL, 0, &e) < 0 && e.code == ERR_LIMIT;
+	uv_poll_start(sb->poll, sb->unreset ? UV_READABLE | UV_WRITABLE : UV_READABLE, on_event);
+	if (!sb->unreset)
+		flush_queue(sb, true);
+}
+
+void sandbox_reset(struct sandbox *sb, uint32_t epoch)
+{
+	sb->epoch = epoch;
+	send_reset(sb);
+}
+
 /* ---- life ------------------------------------------------------------------------------------- */
 
 static void on_ttl(uv_timer_t *t)
@@ -465,33 +513,51 @@ static void on_ttl(uv_timer_t *t)
 	sandbox_destroy_start(sb, NULL, NULL);
 }
 
-static int start_ttl(struct sandbox *sb, struct err *e)
+static int start_ttl(struct sandbox *sb, uint64_t dies_at_ms, struct err *e)
 {
-	if (!sb->ttl_ms)
+	uint64_t now = clock_ms();
+
+	sb->dies_at_ms = dies_at_ms;
+	if (!dies_at_ms) {
+		if (sb->ttl_timer)
+			uv_timer_stop(sb->ttl_timer);
 		return 0;
-	sb->ttl_timer = calloc(1, sizeof(*sb->ttl_timer));
-	if (!sb->ttl_timer)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	sb->dies_at_ms = clock_ms() + sb->ttl_ms;
-	uv_timer_init(sb->box->loop, sb->ttl_timer);
-	sb->ttl_timer->data = sb;
-	uv_timer_start(sb->ttl_timer, on_ttl, sb->ttl_ms, 0);
+	}
+	if (!sb->ttl_timer) {
+		sb->ttl_timer = calloc(1, sizeof(*sb->ttl_timer));
+		if (!sb->ttl_timer)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		uv_timer_init(sb->box->loop, sb->ttl_timer);
+		sb->ttl_timer->data = sb;
+	}
+	uv_timer_start(sb->ttl_timer, on_ttl, dies_at_ms > now ? dies_at_ms - now : 0, 0);
 	return 0;
 }
 
-int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e)
+int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e)
+{
+	if (!sb->live || sb->destroying)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+	if (start_ttl(sb, ttl_ms ? clock_ms() + ttl_ms : 0, e) < 0)
+		return -1;
+	sb->ttl_ms = ttl_ms;
+	return sb->box->warden_dir ? record_send(sb, e) : 0;
+}
+
+int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_at_ms,
+		    struct err *e)
 {
 	sb->socket = socket;
 	sb->key = key;
 	sb->poll = calloc(1, sizeof(*sb->poll));
-	if (socket < 0 || !sb->poll || start_ttl(sb, e) < 0) {
+	if (socket < 0 || !sb->poll || start_ttl(sb, dies_at_ms, e) < 0) {
 		free(take_ptr(sb->poll));
-		close_fd(&sb->socket); /* which ends it */
+		close_fd(&sb->socket);
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}
 	uv_poll_init(sb->box->loop, sb->poll, socket);
 	sb->poll->data = sb;
-	uv_poll_start(sb->poll, UV_READABLE, on_readable);
+	uv_poll_start(sb->poll, UV_READABLE, on_event);
 	sb->live = true;
 	sb->next = sb->box->sandboxes;
 	sb->box->sandboxes = sandbox_ref(sb);

@@ -8,8 +8,9 @@
  *
  * A sandbox ("body") goes through the states of enum body_state, changed only by set_state(). What
  * takes long (copying files) runs in a process of its own. When the hub's socket closes, all
- * bodies are ended and the warden exits; when the warden is killed, its bodies die with it
- * (PR_SET_PDEATHSIG) and a janitor process removes the control groups, which are all that is left.
+ * bodies are ended and the warden exits, unless it is one that outlives its hub (warden_keep.c);
+ * when the warden is killed, its bodies die with it (PR_SET_PDEATHSIG) and a janitor process removes
+ * the control groups, which are all that is left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +42,10 @@ static char message[WIRE_MAX];
 
 void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds)
 {
-	if (sock_send(w.hub, msg, n, fds, n_fds, 0) < 0)
+	if (w.hub < 0 || hub_is_new() || sock_send(w.hub, msg, n, fds, n_fds, 0) >= 0)
+		return;
+	/* of one that is gone the socket tells, too, after what it has said last */
+	if (!w.kept || (errno != EPIPE && errno != ECONNRESET))
 		w.closing = true;
 }
 
@@ -92,17 +96,24 @@ static void destroy(const struct wm_destroy *m)
 	kill_body(b);
 }
 
-static void hub_says(void)
+void hub_says(void)
 {
 	const struct wm_head *h = (const void *)message;
-	ssize_t n = recv(w.hub, message, sizeof(message), MSG_DONTWAIT);
+	autoclose int fd = -1;
+	size_t n_fds = 1;
+	ssize_t n = sock_recv(w.hub, message, sizeof(message), &fd, &n_fds, MSG_DONTWAIT);
 	struct err e = ERR_INIT;
 	int failed = 0;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	/* reset: it had not read all when it was killed; what it had said is still to come */
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return;
 	if (n < (ssize_t)sizeof(*h)) {
-		w.closing = true;
+		hub_gone();
+		return;
+	}
+	if (hub_is_new()) {
+		hub_begins((const void *)h, (size_t)n, fd);
 		return;
 	}
 	if (h->type == WM_CREATE && (size_t)n >= sizeof(struct wm_create))
@@ -113,6 +124,10 @@ static void hub_says(void)
 		failed = pause_body((const void *)h, &e);
 	else if (h->type == WM_DESTROY && (size_t)n >= sizeof(struct wm_destroy))
 		destroy((const void *)h);
+	else if (h->type == WM_RECORD && (size_t)n >= sizeof(struct wm_record))
+		keep_record((const void *)h, (size_t)n);
+	else if (h->type == WM_END)
+		end_with_hub();
 	else
 		failed = err_set(&e, ERR_BUG, "a message that the warden does not know");
 	if (failed)
@@ -137,24 +152,33 @@ static void dispatch(const struct epoll_event *ev)
 	case TAG_NET:
 		net_arrived();
 		break;
+	case TAG_LISTENER:
+		hub_arrived();
+		break;
 	default:
-		hub_says();
+		if (w.hub >= 0) /* one of the events before may have ended it */
+			hub_says();
 	}
+}
+
+static int sooner(int a, int b)
+{
+	return b < 0 || (a >= 0 && a < b) ? a : b;
 }
 
 /* Tries again what could not be done at once; gives the time until the next such try, -1: none. */
 static int chores(void)
 {
 	uint64_t now = clock_ms();
-	int wait = -1;
+	int wait = w.kept ? keep_chores(now) : -1;
 
 	for (uint32_t i = 0; w.n_sweeping && i < w.n_bodies; i++) {
 		if (w.bodies[i].state == BODY_SWEEPING)
 			sweep_body(&w.bodies[i]);
 	}
 	if (w.n_sweeping)
-		wait = SWEEP_MS;
-	if (w.closing || (pool_full() && nets_full()))
+		wait = sooner(wait, SWEEP_MS);
+	if (w.closing || w.hub < 0 || hub_is_new() || (pool_full() && nets_full()))
 		return wait;
 	if (now >= w.refill_at) {
 		if (!nets_full())
@@ -164,8 +188,7 @@ static int chores(void)
 		if (pool_full() && nets_full())
 			return wait;
 	}
-	now = w.refill_at > now ? w.refill_at - now : 0;
-	return wait >= 0 && (uint64_t)wait < now ? wait : (int)now;
+	return sooner(wait, w.refill_at > now ? (int)(w.refill_at - now) : 0);
 }
 
 static bool anything_left(void)
@@ -197,7 +220,8 @@ static void run(void)
 		int n;
 
 		if (w.closing && !deadline) {
-			epoll_ctl(w.epoll, EPOLL_CTL_DEL, w.hub, NULL);
+			if (w.hub >= 0)
+				epoll_ctl(w.epoll, EPOLL_CTL_DEL, w.hub, NULL);
 			kill_all();
 			deadline = clock_ms() + 5000;
 		}
@@ -209,8 +233,9 @@ static void run(void)
 
 static int receive_hello(struct wm_hello *m)
 {
-	if (recv(w.hub, m, sizeof(*m), 0) != (ssize_t)sizeof(*m) || m->h.type != WM_HELLO ||
-	    m->version != WIRE_VERSION)
+	ssize_t n = recv(w.hub, m, sizeof(*m), 0);
+
+	if (n < (ssize_t)sizeof(m->h) || !same_build(m, (size_t)n))
 		return -1;
 	m->allow[sizeof(m->allow) - 1] = '\0';
 	return 0;
@@ -228,9 +253,10 @@ int main(int argc, char **argv)
 	log_init("holt-warden");
 	signal(SIGINT, SIG_IGN); /* of the hub's terminal: the hub decides */
 	signal(SIGPIPE, SIG_IGN);
-	fcntl(WARDEN_FD, F_SETFD, FD_CLOEXEC);
+	for (int fd = WARDEN_FD; fd <= WARDEN_DIR_FD; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (argc != 2 || receive_hello(&m) < 0) {
-		fprintf(stderr, "holt-warden: started by holt only\n");
+		fprintf(stderr, "holt-warden: started by holt of the same build only\n");
 		return 125;
 	}
 	umask(0);
@@ -246,6 +272,10 @@ int main(int argc, char **argv)
 	w.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (w.epoll < 0 || watch(w.hub, NULL, TAG_HUB) < 0)
 		return 125;
+	if (m.kept && keep_start(&m, &e) < 0) {
+		send_failed(0, &e);
+		return 125;
+	}
 	ready.driver = w.cgroups.driver;
 	ready.rootless = w.host.rootless;
 	ready.can_freeze = w.cgroups.dirs[CG_FREEZER] >= 0;

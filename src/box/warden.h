@@ -5,11 +5,13 @@
  *	warden.c	the loop, the protocol with the hub
  *	warden_body.c	sandboxes from making to end, the pool
  *	warden_fork.c	forks, squashed layers
+ *	warden_keep.c	being without a hub, and the next one
  *	warden_host.c	what is found and made at the start
  *	warden_store.c	mount namespaces, templates, layers, overlays
  *	warden_image.c	images as the lowest layer
  *	warden_copy.c	copying trees
  *	warden_cgroup.c	limits by control groups
+ *	warden_janitor.c	who removes what a killed warden leaves
  *	warden_net.c	network namespaces made in advance
  *	warden_spawn.c	a new process becomes PID 1 of a sandbox
  *	seccomp.c	the system-call filter
@@ -179,9 +181,16 @@ void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids
 /* true when nothing is left of it. */
 bool cgroup_remove(struct cgroups *c, uint32_t slot);
 
-/* A helper process that removes our directories if the warden is killed; it sees that by the
- * closing of the descriptor that is returned. */
-int cgroups_janitor(const struct cgroups *c, struct err *e) MUST_USE;
+/* Removes what can be removed of our directories; true when that was all. */
+bool cgroups_remove(const struct cgroups *c);
+/* Undoes it that hub and warden have stepped aside, when none of it is needed any more. */
+void cgroups_step_back(const struct cgroups *c);
+
+/* ---- the janitor ------------------------------------------------------------------------------- */
+
+/* Starts it; the warden is alive for it as long as the descriptor that is returned is open. kept: there
+ * are a socket and a lock to remove, too. */
+int janitor_start(const struct cgroups *c, bool kept, struct err *e) MUST_USE;
 
 /* ---- a new sandbox ------------------------------------------------------------------------------ */
 

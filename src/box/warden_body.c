@@ -75,6 +75,8 @@ static void set_state(struct body *b, enum body_state state)
 	w.n_filling += b->filling && state == BODY_STARTING;
 	w.n_sweeping -= b->state == BODY_SWEEPING;
 	w.n_sweeping += state == BODY_SWEEPING;
+	w.n_live -= b->state == BODY_LIVE;
+	w.n_live += state == BODY_LIVE;
 	if (b->state == BODY_READY)
 		pool_remove(b);
 	if (state == BODY_READY)
@@ -164,6 +166,7 @@ static void end_body(struct body *b)
 	forget_source(b);
 	chain_fini(&b->chain);
 	free_mounts(b);
+	free(take_ptr(b->record));
 	drop_uid(b->uid);
 	sweep_body(b);
 }
@@ -216,10 +219,11 @@ static void complete_request(struct request *r, bool from_pool)
 		fds[i] = b->socket;
 		m.keys[i] = b->key;
 		b->request = NULL;
+		b->made_seq = r->seq;
 		set_state(b, BODY_LIVE);
 	}
 	send_hub(&m, sizeof(m), fds, r->wanted);
-	for (uint32_t i = 0; i < r->wanted; i++)
+	for (uint32_t i = 0; i < r->wanted && !w.kept; i++)
 		close_fd(&r->bodies[i]->socket);
 	free(r);
 }

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,8 +27,6 @@
 
 enum {
 	CPU_PERIOD_US = 100000,
-	JANITOR_TRIES = 500,
-	JANITOR_PAUSE_US = 20000,
 	/* the warden waits meanwhile, and others for it; freezing takes well below 1 ms */
 	FREEZE_POLLS = 1000,
 	FREEZE_POLL_US = 200,
@@ -375,6 +372,25 @@ static bool same_as_before(const struct cgroups *c, int controller)
 	return c->v2[controller] && controller != CG_MEMORY && c->v2[CG_MEMORY];
 }
 
+bool cgroups_remove(const struct cgroups *c)
+{
+	bool gone = true;
+
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (c->dirs[i] < 0)
+			continue;
+		remove_below(c->parents[i], c->name);
+		gone = gone && faccessat(c->parents[i], c->name, F_OK, 0) < 0;
+	}
+	return gone;
+}
+
+void cgroups_step_back(const struct cgroups *c)
+{
+	if (c->aside)
+		step_back(c->parents[CG_MEMORY]);
+}
+
 void cgroups_fini(struct cgroups *c)
 {
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
@@ -579,64 +595,4 @@ bool cgroup_remove(struct cgroups *c, uint32_t slot)
 			gone = false;
 	}
 	return gone;
-}
-
-/* ---- the janitor ------------------------------------------------------------------------------ */
-
-/* Removes what can be removed; true when that was all. */
-static bool all_gone(const struct cgroups *c)
-{
-	bool gone = true;
-
-	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		if (c->dirs[i] < 0)
-			continue;
-		remove_below(c->parents[i], c->name);
-		gone = gone && faccessat(c->parents[i], c->name, F_OK, 0) < 0;
-	}
-	return gone;
-}
-
-static _Noreturn void janitor_main(const struct cgroups *c, int warden_end)
-{
-	char byte;
-
-	prctl(PR_SET_NAME, "holt-janitor");
-	setsid();
-	for (int fd = 3; fd < 256; fd++) {
-		bool keep = fd == warden_end;
-
-		for (int i = 0; i < CG_CONTROLLERS; i++)
-			keep = keep || fd == c->dirs[i] || fd == c->parents[i];
-		if (!keep)
-			close(fd);
-	}
-	while (read(warden_end, &byte, 1) < 0 && errno == EINTR)
-		;
-	/* the sandboxes die with the warden by themselves; their groups empty as they do */
-	for (int i = 0; i < JANITOR_TRIES && !all_gone(c); i++)
-		usleep(JANITOR_PAUSE_US);
-	if (c->aside)
-		step_back(c->parents[CG_MEMORY]);
-	_exit(0);
-}
-
-int cgroups_janitor(const struct cgroups *c, struct err *e)
-{
-	int ends[2];
-	pid_t pid;
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "pipe");
-	pid = fork();
-	if (pid == 0) {
-		close(ends[1]);
-		janitor_main(c, ends[0]);
-	}
-	close(ends[0]);
-	if (pid < 0) {
-		close(ends[1]);
-		return err_sys(e, errno, "start the janitor");
-	}
-	return ends[1];
 }

@@ -252,12 +252,17 @@ static void copied_for_fork(struct job *j, int errnum)
 	struct request *r = j->request;
 	int failed;
 
+	if (j->source && j->frozen && !j->source->paused)
+		thaw(j->source);
+	if (r->forsaken) {
+		layer_unref(j->out);
+		free(r);
+		return;
+	}
 	if (!j->source) {
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "the source ended while it was forked");
 		failed = -1;
 	} else {
-		if (j->frozen && !j->source->paused)
-			thaw(j->source);
 		failed = errnum ? err_sys(&e, errnum, "copy the changed files") : 0;
 	}
 	if (!failed) {
@@ -398,5 +403,15 @@ void forget_source(const struct body *b)
 	for (int i = 0; i < JOBS_MAX; i++) {
 		if (w.jobs[i].pid && w.jobs[i].source == b)
 			w.jobs[i].source = NULL;
+	}
+}
+
+void forsake_copies(void)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (!w.jobs[i].pid || !w.jobs[i].request)
+			continue;
+		w.jobs[i].request->forsaken = true;
+		kill(w.jobs[i].pid, SIGKILL); /* the rest when it has ended: job_ended() */
 	}
 }

@@ -156,15 +156,24 @@ static int last_capability(void)
 	return cap;
 }
 
-int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
+/* What any hub may choose anew. */
+static int take_wishes(const struct wm_hello *m, struct err *e)
 {
+	if (m->pool > POOL_MAX || m->networks > NETS_MAX)
+		return err_set(e, ERR_INVALID, "at most %d ready sandboxes and %d networks",
+			       POOL_MAX, NETS_MAX);
 	w.pool_limits = m->limits;
 	w.pool_size = m->pool;
 	w.want_nets = m->networks;
+	w.host.files = m->files;
+	return 0;
+}
+
+int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
+{
 	w.net_maker = -1;
-	if (w.pool_size > POOL_MAX || w.want_nets > NETS_MAX)
-		return err_set(e, ERR_INVALID, "at most %d ready sandboxes and %d networks",
-			       POOL_MAX, NETS_MAX);
+	if (take_wishes(m, e) < 0)
+		return -1;
 	w.max_bodies = m->max_sandboxes + m->pool;
 	if (w.max_bodies > BODIES_MAX)
 		return err_set(e, ERR_INVALID, "at most %d sandboxes", BODIES_MAX);
@@ -176,15 +185,14 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	if (seccomp_build(&w.host.filter) < 0)
 		return err_set(e, ERR_BUG, "the system-call table is too large");
 	w.host.last_cap = last_capability();
-	w.host.files = m->files;
 	w.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (w.host.warden < 0)
 		return err_sys(e, errno, "open a pidfd of the warden");
 	w.host.init = load_init(init, e);
 	if (w.host.init < 0 || cgroups_init(&w.cgroups, e) < 0)
 		return -1;
-	if (w.cgroups.dirs[CG_MEMORY] >= 0 || w.cgroups.dirs[CG_FREEZER] >= 0) {
-		w.janitor = cgroups_janitor(&w.cgroups, e);
+	if (m->kept || w.cgroups.dirs[CG_MEMORY] >= 0 || w.cgroups.dirs[CG_FREEZER] >= 0) {
+		w.janitor = janitor_start(&w.cgroups, m->kept, e);
 		if (w.janitor < 0)
 			return -1;
 	}
@@ -197,4 +205,14 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
 		return err_wrap(e, "required and not allowed to be missing");
 	return 0;
+}
+
+int warden_set_anew(const struct wm_hello *m, struct err *e)
+{
+	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"the sandboxes that run are without Landlock, which is required and not "
+			"allowed to be missing");
+	return take_wishes(m, e);
 }

@@ -1,6 +1,7 @@
 #pragma once
-/* The warden's state and the bodies in it, shared by warden.c (the loop and the hub), warden_body.c
- * (making and ending), warden_fork.c (forks and squashing) and warden_host.c (start). */
+/* The warden's state and the bodies in it, shared by warden.c (the loop and the hub), warden_keep.c
+ * (being without a hub), warden_body.c (making and ending), warden_fork.c (forks and squashing) and
+ * warden_host.c (start). */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,6 +22,7 @@ struct request {
 	uint32_t seq;
 	uint32_t wanted, ready; /* bodies */
 	struct body *bodies[WIRE_FORK_MAX];
+	bool forsaken; /* the hub that made it is gone */
 	bool failed;
 	struct err err;
 };
@@ -34,7 +36,8 @@ struct body {
 	enum body_state state;
 	uint64_t key;
 	pid_t pid;
-	int pidfd, socket;
+	int pidfd;
+	int socket; /* the hub's end of it; given away when it goes live, unless the warden outlives the hub */
 	uint32_t uid;
 	struct chain chain;
 	struct limits limits;
@@ -45,6 +48,12 @@ struct body {
 	uint32_t destroy_seq; /* to be answered when it is gone */
 	bool answer_destroy;
 	bool paused; /* frozen because the hub asked for it */
+	uint32_t
+		made_seq; /* LIVE: of the WM_CREATED of this hub that told of it; 0: of an earlier one's */
+	uint64_t dies_at_ms; /* carried out by the warden when there is no hub; 0: never */
+	char *record; /* owned, NULL: the hub has not confirmed it */
+	size_t record_n;
+	bool still; /* paused, as the record has it */
 };
 
 /* Work in a process of its own. */
@@ -72,7 +81,7 @@ struct warden {
 	uint32_t n_bodies; /* slots that were ever used: what loops look at */
 	uint32_t *free_slots, n_free; /* of those, the free ones */
 	struct body *ready[POOL_MAX];
-	uint32_t n_ready, n_filling, n_sweeping;
+	uint32_t n_ready, n_filling, n_sweeping, n_live;
 	int nets[NETS_MAX]; /* network namespaces made in advance */
 	uint32_t n_nets, want_nets;
 	int net_maker; /* socket of the process that makes them; -1: none */
@@ -80,9 +89,11 @@ struct warden {
 	struct job jobs[JOBS_MAX];
 	uint32_t *uid_refs; /* [max_bodies] */
 	uint64_t last_key;
-	int hub, epoll, janitor;
+	int hub; /* -1: there is none at the moment */
+	int epoll, janitor;
 	uint64_t refill_at; /* clock_ms() */
 	bool closing;
+	bool kept; /* outlives its hub: see warden_keep.c */
 };
 
 extern struct warden w;
@@ -93,12 +104,31 @@ void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds);
 void send_failed(uint32_t seq, const struct err *e);
 void send_pool(void);
 
-enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_NET, TAG_MASK = 7 };
+/* Handles one message of the hub's, or its end. */
+void hub_says(void);
+
+enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_NET, TAG_LISTENER, TAG_MASK = 7 };
 /* Has the loop tell when fd is readable; tag says which part of `what` it belongs to. */
 int watch(int fd, const void *what, enum tag tag);
 /* Closes it. Closing alone would not stop the telling, while a child that has not yet executed its
  * program still holds it. */
 void unwatch(int *fd);
+
+/* ---- warden_keep.c ---- */
+
+/* Begins to listen for the hub after this one. */
+int keep_start(const struct wm_hello *m, struct err *e);
+void hub_arrived(void); /* one wants to connect */
+/* The first message of one that has connected, with its standard error or -1. */
+void hub_begins(const struct wm_hello *m, size_t n, int log);
+bool hub_is_new(void); /* it has not said it yet */
+void hub_gone(void);
+void end_with_hub(void);
+void keep_record(const struct wm_record *m, size_t n);
+/* Whether m is of the build that this is. */
+bool same_build(const struct wm_hello *m, size_t n);
+/* Does what is due while no hub does it; gives the time until there is more, -1: none. */
+int keep_chores(uint64_t now);
 
 /* ---- warden_body.c ---- */
 
@@ -129,6 +159,7 @@ int fork_body(const struct wm_fork *m, struct err *e);
 int pause_body(const struct wm_pause *m, struct err *e); /* answers, unless it fails */
 void job_ended(struct job *j);
 void forget_source(const struct body *b); /* it ends: no job may touch it */
+void forsake_copies(void); /* those of forks that a hub has left: they stop */
 
 /* ---- warden_net.c ---- */
 
@@ -142,3 +173,5 @@ void nets_fini(void);
 /* ---- warden_host.c ---- */
 
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e);
+/* Takes over what another hub wishes of a warden that is set up. */
+int warden_set_anew(const struct wm_hello *m, struct err *e);

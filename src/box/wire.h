@@ -6,6 +6,11 @@
  *	hub <-> warden	sandboxes are made, forked, ended (WM_*)
  *	hub <-> init	programs and files of one sandbox (IM_*)
  *
+ * A warden that outlives its hub (warden_keep.c) listens for the next one, over WARDEN_SOCKET in a
+ * folder of theirs. It says WM_GREET, the one message that no build may change; a hub of another
+ * build hangs up then, one of the same says WM_HELLO, and gets what the warden has: WM_READY, then
+ * WM_ADOPT for each sandbox.
+ *
  * The warden trusts nothing it reads but its shape is fixed; the hub treats what an init says as
  * hostile, since the sandbox's code might have taken it over: lengths are checked, descriptors
  * are checked to be regular files, ids are looked up.
@@ -15,15 +20,23 @@
 #include "box/limits.h"
 
 enum {
-	WIRE_VERSION = 1,
+	WIRE_VERSION = 2,
 	WIRE_MAX = 160 * 1024, /* one message; below the default socket buffer */
 	WIRE_FORK_MAX = 64,
 	WIRE_MOUNTS_MAX = 32,
+	WIRE_BUILD_MAX = 40,
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
+	/* in one that outlives its hub, besides: */
+	WARDEN_LISTENER_FD = 4, /* bound, not yet listening */
+	WARDEN_LOCK_FD = 5, /* who holds the lock on it is this folder's warden */
+	WARDEN_DIR_FD = 6, /* that folder */
 	INIT_FD = 3, /* the control socket in a new init */
 	INIT_OOM_FD = 4, /* counters of the sandbox's cgroup to read; may be closed */
 	INIT_PIDS_FD = 5,
 };
+
+#define WARDEN_SOCKET "socket"
+#define WARDEN_LOCK "lock"
 
 /* ---- hub <-> warden ------------------------------------------------------------------------- */
 
@@ -40,6 +53,10 @@ enum wm_type {
 	WM_POOL, /* warden, unasked: wm_pool */
 	WM_PAUSE, /* hub: wm_pause */
 	WM_PAUSED, /* warden: wm_head; it is as was asked */
+	WM_RECORD, /* hub: wm_record, then the record */
+	WM_END, /* hub: wm_head; from now on all ends with this hub */
+	WM_ADOPT, /* warden, after WM_READY: wm_adopt, then the record; the init's socket with it */
+	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
 struct wm_head {
@@ -47,9 +64,23 @@ struct wm_head {
 	uint32_t seq; /* of the request; the answer repeats it; 0 when unasked */
 };
 
+/* Never changes: what builds that differ say to each other. Unless it is free, the warden hangs up. */
+enum wm_greet_state { WM_GREET_FREE, WM_GREET_BUSY, WM_GREET_ENDING };
+
+struct wm_greet {
+	struct wm_head h;
+	uint32_t version;
+	uint32_t state; /* enum wm_greet_state */
+	char build[WIRE_BUILD_MAX];
+};
+
+/* To a warden that has lived on, with one descriptor: the hub's standard error. */
 struct wm_hello {
 	struct wm_head h;
 	uint32_t version;
+	char build[WIRE_BUILD_MAX];
+	uint32_t kept; /* the sandboxes outlive the hub */
+	uint64_t linger_ms; /* at most so long without another one */
 	uint32_t pool;
 	uint32_t networks;
 	uint32_t max_sandboxes;
@@ -63,7 +94,8 @@ struct wm_ready {
 	uint32_t driver; /* enum limit_driver */
 	uint32_t rootless;
 	uint32_t can_freeze; /* else a busy source must be stopped by its init */
-	uint32_t pad;
+	uint32_t adopted; /* how many WM_ADOPT follow */
+	uint32_t epoch; /* of their IM_RESET */
 };
 
 struct wm_create {
@@ -126,6 +158,24 @@ struct wm_pool {
 	uint32_t ready;
 };
 
+/* What the next hub has to know of a sandbox. Until it is there for all of one WM_CREATED, that is
+ * not confirmed, and undone when the hub goes. */
+struct wm_record {
+	struct wm_head h;
+	uint64_t key;
+	uint64_t dies_at_ms; /* of the monotonic clock; 0: never */
+	uint32_t paused;
+	uint32_t pad;
+};
+
+struct wm_adopt {
+	struct wm_head h;
+	uint64_t key;
+	uint64_t dies_at_ms;
+	uint32_t paused;
+	uint32_t pad;
+};
+
 /* ---- hub <-> init --------------------------------------------------------------------------- */
 
 enum im_type {
@@ -142,10 +192,12 @@ enum im_type {
 	IM_STOP, /* im_head; stop every process; answered by IM_QUIET when all have stopped */
 	IM_CONTINUE, /* im_head */
 	IM_FILE, /* im_file; answered by IM_FILE_DONE */
+	IM_RESET, /* im_reset, its id an epoch: another hub begins; answered by IM_WAS_RESET */
 	/* init to hub */
 	IM_EXIT, /* im_exit */
 	IM_QUIET, /* im_quiet */
 	IM_FILE_DONE, /* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE */
+	IM_WAS_RESET, /* im_quiet; nothing of the hubs before comes after it */
 };
 
 struct im_head {
@@ -199,9 +251,15 @@ struct im_exit {
 	uint64_t cpu_us, peak_bytes;
 };
 
+struct im_reset {
+	struct im_head h;
+	uint32_t stay_stopped; /* 1: what was stopped by IM_STOP stays so, as it is paused */
+	uint32_t pad;
+};
+
 struct im_quiet {
 	struct im_head h;
-	uint32_t processes; /* other than init; to IM_STOP: that would not stop */
+	uint32_t processes; /* other than init; in answer to IM_STOP: those that would not stop */
 };
 
 enum file_op {

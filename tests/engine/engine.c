@@ -206,6 +206,19 @@ void engine_stop(void)
 		fail_msg("left behind: %s", left);
 }
 
+void engine_leave(void)
+{
+	bool closed = false;
+
+	warden_if_any();
+	box_leave(take_ptr(box), on_closed, &closed);
+	if (!spin(&closed, GUARD_MS))
+		fail_msg("box_leave did not end");
+	uv_run(loop, UV_RUN_NOWAIT);
+	release_all();
+	uv_run(loop, UV_RUN_NOWAIT);
+}
+
 int engine_setup(void **state)
 {
 	const struct box_config plain = { 0 };

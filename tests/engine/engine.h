@@ -29,6 +29,8 @@ int engine_teardown(void **state);
 /* For tests that want another configuration; libexec_dir is filled in. engine_teardown() ends it. */
 void engine_start(const struct box_config *config);
 void engine_stop(void);
+/* Goes as if killed, where sandboxes outlive that; what was returned before is gone. */
+void engine_leave(void);
 
 extern struct box *box;
 uv_loop_t *engine_loop(void);

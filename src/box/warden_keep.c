@@ -1,0 +1,337 @@
+/*
+ * Outliving the hub. The warden keeps the hub's ends of all init sockets and a record of each
+ * sandbox, and listens in a folder of its user's for the next hub.
+ *
+ *	the hub goes	what it had not confirmed (WM_RECORD) is undone, of a fork all children; so are
+ *			requests under way and the pool. Inits end the programs that it ran (IM_RESET).
+ *	without a hub	sandboxes run on, at most for the time that the hub has set; those that reach
+ *			their own time to live end. With the last sandbox the warden ends.
+ *	another comes	it is told of all that is there, and gets their sockets.
+ *
+ * Who may connect is who the first hub ran as, outside of any sandbox: an unprivileged user's sandboxes
+ * have its uid, too, and somebody may have mounted the folder into one. Hubs come one at a time. One that
+ * says WM_END takes all with it when it goes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/sock.h"
+#include "box/build_id.h"
+#include "box/warden_state.h"
+
+enum { BACKLOG = 8, HELLO_MS = 5000, STATUS_MAX = 64 * 1024 };
+
+static struct {
+	int null;
+	uid_t owner;
+	bool ends; /* all ends with the hub that is there */
+	bool is_new; /* the hub has connected and said nothing yet */
+	uint64_t hello_until, alone_until; /* clock_ms() */
+	uint64_t linger_ms;
+	uint32_t epoch; /* of the last IM_RESET */
+} keep;
+
+/* ---- who may connect -------------------------------------------------------------------------- */
+
+static int peer_of(int socket, struct ucred *ret_peer)
+{
+	socklen_t n = sizeof(*ret_peer);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, ret_peer, &n);
+}
+
+/* In how many pid namespaces, one within the other, a process is; 0: not known. */
+static int pid_depth(const char *pid)
+{
+	static char text[STATUS_MAX];
+	char path[32], *at;
+	autoclose int fd = -1;
+	ssize_t n;
+	int depth = 0;
+
+	snprintf(path, sizeof(path), "%s/status", pid);
+	fd = openat(w.host.proc, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	at = strstr(text, "\nNSpid:");
+	for (at = at ? at + 7 : NULL; at && *at == '\t'; at += strcspn(at, "\t\n"), depth++)
+		at++;
+	return depth;
+}
+
+static bool may_connect(int socket)
+{
+	struct ucred peer;
+	char pid[16];
+	int depth = pid_depth("self");
+
+	if (peer_of(socket, &peer) < 0 || peer.uid != keep.owner || peer.pid <= 0)
+		return false;
+	snprintf(pid, sizeof(pid), "%d", (int)peer.pid);
+	return depth > 0 && pid_depth(pid) == depth;
+}
+
+bool same_build(const struct wm_hello *m, size_t n)
+{
+	return n == sizeof(*m) && m->h.type == WM_HELLO && m->version == WIRE_VERSION &&
+	       strncmp(m->build, BUILD_ID, sizeof(m->build)) == 0;
+}
+
+int keep_start(const struct wm_hello *m, struct err *e)
+{
+	struct ucred hub;
+
+	keep.null = open("/h/dev/null", O_RDWR | O_CLOEXEC);
+	keep.linger_ms = m->linger_ms;
+	/* as this process sees it: in its own user namespace */
+	if (keep.null < 0 || peer_of(w.hub, &hub) < 0)
+		return err_sys(e, errno, "prepare for being without a hub");
+	keep.owner = hub.uid;
+	if (fcntl(WARDEN_LISTENER_FD, F_SETFL, O_NONBLOCK) < 0 ||
+	    listen(WARDEN_LISTENER_FD, BACKLOG) < 0 ||
+	    watch(WARDEN_LISTENER_FD, NULL, TAG_LISTENER) < 0)
+		return err_sys(e, errno, "listen for the next hub");
+	w.kept = true;
+	return 0;
+}
+
+/* ---- a hub comes ------------------------------------------------------------------------------ */
+
+/* One that has ended but is not yet known to have. */
+static bool hub_hung_up(void)
+{
+	struct pollfd p = { .fd = w.hub, .events = 0 };
+
+	return w.hub >= 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
+void hub_arrived(void)
+{
+	struct wm_greet m = { .h = { WM_GREET, 0 }, .version = WIRE_VERSION };
+	autoclose int socket = accept4(WARDEN_LISTENER_FD, NULL, NULL, SOCK_CLOEXEC);
+
+	if (socket < 0)
+		return;
+	if (!may_connect(socket)) {
+		log_warn("somebody who may not has connected to the warden");
+		return;
+	}
+	while (hub_hung_up())
+		hub_says();
+	m.state = w.closing ? WM_GREET_ENDING : w.hub >= 0 ? WM_GREET_BUSY : WM_GREET_FREE;
+	snprintf(m.build, sizeof(m.build), "%s", BUILD_ID);
+	if (send(socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
+	    m.state != WM_GREET_FREE || watch(socket, NULL, TAG_HUB) < 0)
+		return;
+	w.hub = take_fd(&socket);
+	keep.is_new = true;
+	keep.hello_until = clock_ms() + HELLO_MS;
+}
+
+bool hub_is_new(void)
+{
+	return keep.is_new;
+}
+
+static void hand_over(const struct body *b)
+{
+	static char message[WIRE_MAX];
+	const struct wm_adopt m = { .h = { WM_ADOPT, 0 },
+				    .key = b->key,
+				    .dies_at_ms = b->dies_at_ms,
+				    .paused = w.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused : b->still };
+
+	memcpy(message, &m, sizeof(m));
+	memcpy(message + sizeof(m), b->record, b->record_n);
+	send_hub(message, sizeof(m) + b->record_n, &b->socket, 1);
+}
+
+static void hand_over_all(void)
+{
+	struct wm_ready ready = {
+		.h = { WM_READY, 0 },
+		.driver = w.cgroups.driver,
+		.rootless = w.host.rootless,
+		.can_freeze = w.cgroups.dirs[CG_FREEZER] >= 0,
+		.adopted = w.n_live,
+		.epoch = ++keep.epoch,
+	};
+
+	send_hub(&ready, sizeof(ready), NULL, 0);
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		if (w.bodies[i].state == BODY_LIVE)
+			hand_over(&w.bodies[i]);
+	}
+}
+
+static void end_overdue(uint64_t now)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct body *b = &w.bodies[i];
+
+		if (b->state != BODY_LIVE || !b->dies_at_ms || b->dies_at_ms > now)
+			continue;
+		log_info("a sandbox has reached its time to live");
+		kill_body(b);
+	}
+}
+
+void hub_begins(const struct wm_hello *m, size_t n, int log)
+{
+	struct wm_failed failed = { .h = { WM_FAILED, 0 } };
+	struct wm_hello hello;
+
+	if (!same_build(m, n)) {
+		hub_gone();
+		return;
+	}
+	hello = *m;
+	hello.allow[sizeof(hello.allow) - 1] = '\0';
+	if (warden_set_anew(&hello, &failed.err) < 0) {
+		if (send(w.hub, &failed, sizeof(failed), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			log_debug("the hub hears nothing: %s", strerror(errno));
+		hub_gone();
+		return;
+	}
+	keep.is_new = false;
+	keep.linger_ms = m->linger_ms;
+	if (log >= 0)
+		dup2(log, STDERR_FILENO);
+	end_overdue(clock_ms());
+	hand_over_all();
+	w.refill_at = clock_ms();
+}
+
+void keep_record(const struct wm_record *m, size_t n)
+{
+	struct body *b = find_body(m->key);
+	char *record = b ? mem_dup(m + 1, n - sizeof(*m)) : NULL;
+
+	if (!record) /* it has just ended; or, for want of memory, it is not confirmed */
+		return;
+	free(b->record);
+	b->record = record;
+	b->record_n = n - sizeof(*m);
+	b->dies_at_ms = m->dies_at_ms;
+	b->still = m->paused;
+}
+
+/* ---- a hub goes ------------------------------------------------------------------------------- */
+
+static void forsake_requests(void)
+{
+	forsake_copies();
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct request *r = w.bodies[i].request;
+
+		if (!r)
+			continue;
+		drop_request_bodies(r);
+		free(r);
+	}
+}
+
+static void kill_group(uint32_t made_seq)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		if (w.bodies[i].state == BODY_LIVE && w.bodies[i].made_seq == made_seq)
+			kill_body(&w.bodies[i]);
+	}
+}
+
+/* What nobody knows of must not stay: the pool, and what was not confirmed. */
+static void undo_unconfirmed(void)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct body *b = &w.bodies[i];
+
+		if (b->state == BODY_READY || (b->state == BODY_STARTING && b->filling))
+			kill_body(b);
+		else if (b->state == BODY_LIVE && !b->record)
+			kill_group(b->made_seq);
+	}
+}
+
+/* The programs that the hub ran have lost whom they spoke to, and who would have ended them in time. */
+static void reset_all(void)
+{
+	struct im_reset m = { .h = { IM_RESET, ++keep.epoch } };
+
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct body *b = &w.bodies[i];
+
+		b->made_seq = 0;
+		b->answer_destroy = false;
+		m.stay_stopped = b->still;
+		if (b->state == BODY_LIVE &&
+		    send(b->socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			log_debug("an init hears nothing: %s", strerror(errno));
+	}
+}
+
+void hub_gone(void)
+{
+	bool was_new = keep.is_new;
+
+	unwatch(&w.hub);
+	keep.is_new = false;
+	if (!w.kept || keep.ends)
+		w.closing = true;
+	if (was_new || w.closing)
+		return;
+	log_info("the hub is gone; %u sandboxes wait for another one", w.n_live);
+	dup2(keep.null,
+	     STDERR_FILENO); /* it was the hub's, and may be a pipe that somebody reads */
+	forsake_requests();
+	undo_unconfirmed();
+	reset_all();
+	keep.alone_until = clock_ms() + keep.linger_ms;
+}
+
+void end_with_hub(void)
+{
+	keep.ends = true;
+}
+
+/* ---- without one ------------------------------------------------------------------------------ */
+
+static uint64_t next_deadline(void)
+{
+	uint64_t next = keep.is_new ? keep.hello_until : keep.alone_until;
+
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		const struct body *b = &w.bodies[i];
+
+		if (b->state == BODY_LIVE && b->dies_at_ms && b->dies_at_ms < next)
+			next = b->dies_at_ms;
+	}
+	return next;
+}
+
+int keep_chores(uint64_t now)
+{
+	uint64_t wait;
+
+	if (keep.is_new && now >= keep.hello_until)
+		hub_gone();
+	if (w.closing || (w.hub >= 0 && !keep.is_new))
+		return -1;
+	end_overdue(now);
+	if (!keep.is_new && (!w.n_live || now >= keep.alone_until)) {
+		w.closing = true;
+		return 0;
+	}
+	wait = next_deadline() - now;
+	return wait < INT32_MAX ? (int)wait : INT32_MAX;
+}

@@ -11,7 +11,10 @@
 
 #include "box/box_impl.h"
 
-enum { ARGV_BYTES = 16 * 1024, RECORD_MAX = ENV_BYTES_MAX + PATH_MAX + ARGV_BYTES + RECORD_BYTES_MAX + 1024 };
+enum {
+	ARGV_BYTES = 16 * 1024,
+	RECORD_MAX = ENV_BYTES_MAX + PATH_MAX + ARGV_BYTES + RECORD_BYTES_MAX + 1024
+};
 
 static_assert(RECORD_MAX + 64 <= WIRE_MAX, "a record fits into a message");
 
@@ -128,8 +131,7 @@ static char **read_texts(const char **at, const char *end, uint32_t n, size_t *r
 	return texts;
 }
 
-static bool read_strings(struct sandbox *sb, const struct head *h, const char **at,
-			 const char *end)
+static bool read_strings(struct sandbox *sb, const struct head *h, const char **at, const char *end)
 {
 	sb->cwd = read_string(at, end);
 	sb->env = read_texts(at, end, h->n_env, &sb->n_env);

@@ -150,7 +150,8 @@ static void hand_over(const struct body *b)
 	const struct wm_adopt m = { .h = { WM_ADOPT, 0 },
 				    .key = b->key,
 				    .dies_at_ms = b->dies_at_ms,
-				    .paused = w.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused : b->still };
+				    .paused = w.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused
+									      : b->still };
 
 	memcpy(message, &m, sizeof(m));
 	memcpy(message + sizeof(m), b->record, b->record_n);

@@ -57,9 +57,11 @@ enum { HUB_POOL_DEFAULT = 4, HUB_POOL_MAX = 64, HUB_NETWORKS_READY = 4 };
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS ((struct hub_options){ .pool = HUB_POOL_DEFAULT })
 
-/* registry: see struct hub_config. */
+/* registry: see struct hub_config. warden_dir: NULL, or where the sandboxes outlive a hub that is
+ * killed. */
 static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o,
-					 const struct cli *cli, const char *registry, struct err *e)
+					 const struct cli *cli, const char *registry,
+					 const char *warden_dir, struct err *e)
 {
 	const struct hub_config config = {
 		.box = { .pool = o->pool,
@@ -67,7 +69,8 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 			 .max_sandboxes = o->max_sandboxes,
 			 .limits = engine_limits(&o->engine),
 			 .allow = o->engine.allow,
-			 .find_template = image_cli_find },
+			 .find_template = image_cli_find,
+			 .warden_dir = warden_dir },
 		.registry = registry,
 		.tools = cli->tools,
 		.n_tools = cli->n_tools,

@@ -140,7 +140,7 @@ static int start(struct stdio_serving *s, const struct verb_input *in, struct er
 		return connect_to(s, o->connect, e);
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
-	s->hub = hub_of_options(&s->loop, &o->hub, in->cli, NULL, e);
+	s->hub = hub_of_options(&s->loop, &o->hub, in->cli, NULL, NULL, e);
 	if (!s->hub)
 		return -1;
 	s->stdio = mcp_stdio_start(&s->loop, hub_mcp(s->hub), &stdio, e);

@@ -2,6 +2,9 @@
  * `holt serve`: the hub behind the HTTP door. It begins from the inside (hub, parts, door) and ends
  * from the outside: the door takes nothing new and lets what is in flight finish, then the parts
  * close, then the hub. Each step follows the one before it in a callback.
+ *
+ * Sandboxes outlive a hub that is killed or crashes, and the next one has them again. One that is told
+ * to end takes them along, as nothing would tell of them.
  */
 #include "cli/serve.h"
 
@@ -59,6 +62,7 @@ struct serve {
 	struct http_routes routes[SERVE_PARTS_MAX + 2];
 	size_t n_routes;
 	size_t closed; /* parts */
+	bool failed; /* it could not start, so what it has adopted is not its to end */
 };
 
 /* The user to whom the token file belongs. */
@@ -89,7 +93,9 @@ static void close_next(struct serve *v)
 		if (of && part->free)
 			part->free(of);
 	}
-	if (v->s.hub)
+	if (v->s.hub && v->failed)
+		hub_leave(v->s.hub, on_hub_closed, v);
+	else if (v->s.hub)
 		hub_close(v->s.hub, on_hub_closed, v);
 	else
 		on_hub_closed(v);
@@ -129,6 +135,7 @@ static void on_signal(uv_signal_t *h, int number)
 	if (v->s.stopping)
 		_exit(128 + number);
 	log_info("signal %d: finishing what is in flight", number);
+	box_end_with_process(hub_box(v->s.hub));
 	stop(v);
 }
 
@@ -156,14 +163,20 @@ static const void *identify(void *of, struct str token)
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
-	char registry[PATH_MAX];
+	struct box_stats stats;
+	char registry[PATH_MAX], warden[PATH_MAX];
 
 	v->s.rows = in->cli->parts;
 	v->s.n_rows = in->cli->n_parts;
-	if (home_file("registry.db", registry, e) < 0)
+	if (home_file("registry.db", registry, e) < 0 || home_warden(warden, e) < 0)
 		return -1;
-	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, registry, e);
-	return v->s.hub ? 0 : -1;
+	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, registry, warden, e);
+	if (!v->s.hub)
+		return -1;
+	box_stats(hub_box(v->s.hub), &stats);
+	if (stats.live)
+		printf("Sandboxes of the hub before: %u\n", stats.live);
+	return 0;
 }
 
 static int open_parts(struct serve *v, struct err *e)
@@ -319,6 +332,7 @@ static int run(const struct verb_input *in)
 	}
 	if (start(&v, in, &e) < 0) {
 		status = cli_fail(&e);
+		v.failed = true;
 		stop(&v);
 	}
 	uv_run(&v.s.loop, UV_RUN_DEFAULT);
@@ -332,7 +346,8 @@ const struct verb serve_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Serve sandboxes over HTTP: MCP at /mcp and /sse.",
 	.more = "Every route but /healthz wants the token of `holt auth token`. The sandboxes end\n"
-		"with it. The limits are those of a sandbox that asks for none.",
+		"with it, unless it is killed: then the next one has them. The limits are those of\n"
+		"a sandbox that asks for none.",
 	.page = "holt-serve",
 	.options = &options,
 	.defaults = &defaults,

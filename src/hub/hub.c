@@ -19,6 +19,34 @@ static void hub_free(struct hub *hub)
 }
 AUTO_DEFINE(hub_free, struct hub)
 
+struct found {
+	struct sandbox **sandboxes;
+	size_t n;
+};
+
+static void find(void *arg, struct sandbox *sb)
+{
+	struct found *f = arg;
+
+	f->sandboxes[f->n++] = sb;
+}
+
+/* Tells the lives what the box has of an earlier hub. */
+static int adopt(struct hub *hub, struct err *e)
+{
+	struct found f = { .n = 0 };
+	struct box_stats stats;
+
+	box_stats(hub->box, &stats);
+	f.sandboxes = calloc(stats.live + 1u, sizeof(*f.sandboxes));
+	if (!f.sandboxes)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	box_each(hub->box, find, &f);
+	lives_adopt(hub->lives, hub->box, f.sandboxes, f.n);
+	free(f.sandboxes);
+	return 0;
+}
+
 /* The registry first: who may not have it starts nothing. */
 static int start(struct hub *hub, const struct hub_config *config, struct err *e)
 {
@@ -37,8 +65,7 @@ static int start(struct hub *hub, const struct hub_config *config, struct err *e
 	hub->box = box_new(hub->loop, &box, e);
 	if (!hub->box)
 		return -1;
-	lives_adopt(hub->lives, hub->box, NULL, 0);
-	return 0;
+	return adopt(hub, e);
 }
 
 struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err *e)
@@ -90,14 +117,26 @@ static void log_use(const struct hub *hub)
 		 (unsigned long long)s.forked, (unsigned long long)s.lost);
 }
 
-void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+static void begin_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	hub->closing = true;
 	hub->on_closed = on_closed;
 	hub->on_closed_arg = arg;
 	log_use(hub);
+}
+
+void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+{
+	begin_close(hub, on_closed, arg);
 	lives_stop(hub->lives);
 	box_close(hub->box, on_box_closed, hub);
+}
+
+void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+{
+	begin_close(hub, on_closed, arg);
+	lives_leave(hub->lives);
+	box_leave(hub->box, on_box_closed, hub);
 }
 
 struct box *hub_box(struct hub *hub)

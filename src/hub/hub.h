@@ -30,6 +30,9 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
  * All sessions of its MCP server are closed before. */
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
+/* The same, but leaves sandboxes that outlive the hub to the next one: box_leave(). */
+void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg);
+
 struct box *hub_box(struct hub *hub);
 struct lives *hub_lives(struct hub *hub);
 

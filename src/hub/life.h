@@ -87,6 +87,8 @@ void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sand
 
 /* The hub is ending: nothing new begins, and what the box ends from now on is terminated, not lost. */
 void lives_stop(struct lives *all);
+/* The hub goes, and its sandboxes stay for the next one: the registry keeps them as they are. */
+void lives_leave(struct lives *all);
 /* Of one that was not yet told of its sandboxes; NULL-safe. */
 void lives_free(struct lives *all);
 /* Behind the box's end: waits for what is under way, then all is gone. */

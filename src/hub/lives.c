@@ -252,6 +252,11 @@ void lives_stop(struct lives *all)
 		log_warn("%s", e.msg);
 }
 
+void lives_leave(struct lives *all)
+{
+	all->stopping = true;
+}
+
 static void try_close(struct lives *all)
 {
 	void (*on_closed)(void *arg) = all->on_closed;

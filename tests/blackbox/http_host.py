@@ -78,16 +78,20 @@ class Serving:
 
     def __init__(self, who, *arguments):
         self.log = who.log()
+        home = self.log + '.home'  # of its own: there is one hub a home
+        os.mkdir(home, 0o700)
+        os.chown(home, who.uid, who.uid)
+        env = {**who.env, 'HOLT_HOME': home}
         with open(self.log, 'wb') as stderr:
             self.proc = subprocess.Popen(
                 who.argv('serve', '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', *arguments),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, env=who.env, cwd='/',
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, env=env, cwd='/',
                 start_new_session=True)
         line = self.proc.stdout.readline().decode()
         found = re.fullmatch(r'Listening on (http://127\.0\.0\.1:(\d+))\n', line)
         assert found, (line, open(self.log, encoding='utf-8').read())
         self.url, self.port = found.group(1), int(found.group(2))
-        self.token = who.run('auth', 'token').stdout.decode().strip()
+        self.token = who.run('auth', 'token', env=env).stdout.decode().strip()
         self.door = Door(('127.0.0.1', self.port), self.token)
 
     def close(self):

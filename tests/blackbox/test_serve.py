@@ -153,6 +153,13 @@ class Session:
             assert not result.get('isError'), result
             return result['structuredContent']['sandbox']
 
+    def run(self, sandbox, command):
+        with self.hub.wire() as wire:
+            self.call(wire, 'sandbox_exec', sandbox=sandbox, command=command)
+            result = self.result(wire)
+            assert not result.get('isError'), result
+            return result['structuredContent']['stdout']
+
     def stream(self):
         """An open GET stream."""
         wire = self.hub.wire()
@@ -488,6 +495,8 @@ def test_taken_addresses(serve, me, tmp_path):
     assert done.returncode == 125 and 'in use already' in done.stderr
     done = me.run('serve', '--listen', 'none', '--socket', first.paths[0], env=other, text=True)
     assert done.returncode == 125 and 'another server' in done.stderr
+    done = me.run('serve', '--listen', 'none', env={'HOLT_HOME': str(tmp_path)}, text=True)
+    assert done.returncode == 125 and 'another hub' in done.stderr
     with Wire(first.paths[0]) as wire:  # which it did not take away
         assert wire.ask(first.request()).status == 200
     first.proc.kill()
@@ -585,13 +594,25 @@ def test_a_second_signal(serve):
         assert time.monotonic() - before < GRACE / 2
 
 
-def test_killed_leaves_no_sandbox(serve):
-    """And what it left of its socket is no hindrance to the next."""
+def test_sandboxes_outlive_a_hub_that_is_killed(serve, tmp_path):
+    """And what it left of its sockets is no hindrance to the next. Who can't start takes nothing along."""
     hub = serve()
-    Session(hub).create()
+    session = Session(hub)
+    sandbox = session.create()
+    assert session.run(sandbox, 'echo kept > f; sleep 1000 >/dev/null 2>&1 & echo') == '\n'
     hub.proc.kill()
     hub.proc.wait()
-    serve().works()
+    done = hub.who.run('serve', '--listen', 'nowhere:0', env=hub.env, text=True)
+    assert done.returncode == 125
+    again = serve()
+    assert 'Sandboxes of the hub before: 1' in again.lines
+    assert Session(again).run(sandbox, 'cat f; grep -sx sleep /proc/[0-9]*/comm | wc -l') == 'kept\n1\n'
+    assert again.end() == 0
+    until(lambda: not os.listdir(tmp_path / 'warden'), what='nothing in the folder')
+    last = serve()
+    assert not [line for line in last.lines if line.startswith('Sandboxes')]
+    with pytest.raises(AssertionError, match='sandbox_not_found'):
+        Session(last).run(sandbox, 'true')
 
 
 # ---- many -----------------------------------------------------------------------------------

@@ -17,6 +17,8 @@
 #include "box/wire.h"
 #include "host.h"
 
+enum { LINGER_MS = 60000 }; /* so that a test that fails leaves nothing for long */
+
 static char dir[64], kept_dir[80];
 static struct box_config kept; /* of every engine here */
 
@@ -30,7 +32,7 @@ static int setup(void **state)
 	strcpy(dir, "/tmp/holt-test-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(kept_dir, sizeof(kept_dir), "%s/warden", dir);
-	kept = (struct box_config){ .warden_dir = kept_dir };
+	kept = (struct box_config){ .warden_dir = kept_dir, .linger_ms = LINGER_MS };
 	begin();
 	return 0;
 }

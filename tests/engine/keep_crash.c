@@ -16,7 +16,14 @@
 #include "base/clock.h"
 #include "host.h"
 
-enum { ROUNDS = 50, KNOWN_MAX = 4096, LIVE_MAX = 6, LINES_FD = 3, KILL_WITHIN_MS = 60 };
+enum {
+	ROUNDS = 50,
+	KNOWN_MAX = 4096,
+	LIVE_MAX = 6,
+	LINES_FD = 3,
+	KILL_WITHIN_MS = 60,
+	LINGER_MS = 60000
+};
 
 static char dir[64], kept_dir[80];
 static unsigned seed;
@@ -85,7 +92,8 @@ static void end_one(size_t i)
 static void be_hub(void **state)
 {
 	seed = (unsigned)clock_ns();
-	engine_start(&(struct box_config){ .pool = any(3), .warden_dir = getenv("KEPT_DIR") });
+	engine_start(&(struct box_config){
+		.pool = any(3), .warden_dir = getenv("KEPT_DIR"), .linger_ms = LINGER_MS });
 	box_each(box, take, NULL);
 	dprintf(LINES_FD, "begun - 0\n");
 	for (unsigned n = 2;; n++) {
@@ -242,7 +250,7 @@ static void end_unknown(void *arg, struct sandbox *sb)
 
 static void test_killed_hubs(void **state)
 {
-	const struct box_config config = { .warden_dir = kept_dir };
+	const struct box_config config = { .warden_dir = kept_dir, .linger_ms = LINGER_MS };
 
 	strcpy(dir, "/tmp/holt-test-XXXXXX");
 	assert_non_null(mkdtemp(dir));

@@ -24,7 +24,7 @@ enum {
 	STDIN_QUEUE_MAX = 1024 * 1024,
 	KILL_GRACE_MS = 5000, /* a busy machine keeps an init waiting, too */
 	KILL_PATIENCE_MS = 10000,
-	ENV_TOTAL_MAX = 600,
+	ENV_TOTAL_MAX = 768, /* base_env, an image's and its user's, the sandbox's, the call's */
 };
 
 struct output {

@@ -83,7 +83,7 @@ static void on_deadline(uv_timer_t *t)
 	struct ask *a = t->data;
 	struct err e;
 
-	if (!a->call || !a->q)
+	if (!a->call || (!a->q && !a->stream))
 		return;
 	err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
 	ask_write_problem(a, &e);

@@ -1,6 +1,6 @@
 /*
  * The directory that the last entry was put in stays open, since an archive has its entries sorted by
- * directory; whatever is removed closes it. What this layer has made is remembered as 64-bit
+ * directory; whatever is removed closes it. What this layer has made or whited out is remembered as 64-bit
  * hashes of (inode of the directory, name) under a secret key: a collision by chance is as likely as
  * none, and one on purpose would only have the layer refused.
  */
@@ -164,12 +164,6 @@ void tree_free(struct tree *t)
 	free(t);
 }
 
-void tree_next_layer(struct tree *t)
-{
-	memset(t->seen, 0, t->seen_cap * sizeof(*t->seen));
-	t->seen_n = 0;
-}
-
 const struct tree_count *tree_count(const struct tree *t)
 {
 	return &t->count;
@@ -218,6 +212,19 @@ static int bad_way(const char *path, int errnum, struct err *e)
 	return err_sys(e, errnum, "enter %.100s", path);
 }
 
+static int too_deep(const char *path, struct err *e)
+{
+	return err_set(e, ERR_IMAGE, "%.60s…: over %d directories deep", path, DEPTH_MAX);
+}
+
+/* Whether an open directory is n or more below the root, or where cannot be told. */
+static bool is_below(const struct tree *t, int fd, unsigned n)
+{
+	int depth = depth_of(fd);
+
+	return depth < 0 || (unsigned)depth >= t->root_depth + n;
+}
+
 static int inode_of(int fd, uint64_t *ret_ino)
 {
 	struct stat st;
@@ -228,7 +235,8 @@ static int inode_of(int fd, uint64_t *ret_ino)
 	return 0;
 }
 
-/* Makes those directories of the path that are missing. */
+/* Makes those directories of the path that are missing. Each is looked at before it is made: what is deeper than
+ * allowed could not be removed either, by somebody who opens one directory below the other. */
 static int make_way(struct tree *t, const char *path, struct err *e)
 {
 	autoclose int above = tree_open(t->root, ".", O_PATH | O_DIRECTORY);
@@ -243,6 +251,8 @@ static int make_way(struct tree *t, const char *path, struct err *e)
 		there = tree_open(t->root, part, O_PATH | O_DIRECTORY);
 		if (there < 0 && errno == ENOENT) {
 			snprintf(part, sizeof(part), "%.*s", (int)(end - at), at);
+			if (is_below(t, above, DEPTH_MAX))
+				return too_deep(path, e);
 			if (inode_of(above, &ino) < 0 || mkdirat(above, part, 0755) < 0)
 				return bad_way(path, errno, e);
 			if (add_entry(t, ino, part, e) < 0)
@@ -261,7 +271,6 @@ static int make_way(struct tree *t, const char *path, struct err *e)
 static int go_to(struct tree *t, const char *path, bool make, struct err *e)
 {
 	const char *at = *path ? path : ".";
-	int depth;
 
 	close_fd(&t->dir);
 	t->dir = tree_open(t->root, at, O_PATH | O_DIRECTORY);
@@ -274,11 +283,9 @@ static int go_to(struct tree *t, const char *path, bool make, struct err *e)
 		return err_set(e, ERR_PATH_NOT_FOUND, "%.100s is not there", path);
 	if (t->dir < 0)
 		return bad_way(path, errno, e);
-	depth = depth_of(t->dir);
-	if (depth < 0 || (unsigned)depth > t->root_depth + DEPTH_MAX ||
-	    inode_of(t->dir, &t->ino) < 0) {
+	if (is_below(t, t->dir, DEPTH_MAX + 1) || inode_of(t->dir, &t->ino) < 0) {
 		close_fd(&t->dir);
-		return err_set(e, ERR_IMAGE, "%.60s…: over %d directories deep", path, DEPTH_MAX);
+		return too_deep(path, e);
 	}
 	snprintf(t->dir_path, sizeof(t->dir_path), "%s", path);
 	return 0;
@@ -504,16 +511,29 @@ static int forgive(struct err *e)
 	return 0;
 }
 
+/* Whether it is the first time in this layer, which counts as an entry: every whiteout looks through what it
+ * removes, and after the first one there is nothing left. `what` is no name that a file could have. -1 with *e. */
+static int first_time(struct tree *t, uint64_t ino, const char *what, struct err *e)
+{
+	if (is_ours(t, ino, what))
+		return 0;
+	return add_entry(t, ino, what, e) < 0 ? -1 : 1;
+}
+
 int tree_whiteout(struct tree *t, struct str path, struct err *e)
 {
-	char text[PATH_BYTES + 1];
+	char text[PATH_BYTES + 1], what[PATH_BYTES + 2];
 	struct place at;
-	int n = clean(path, text, e);
+	int n = clean(path, text, e), first;
 
 	if (n <= 0)
 		return n < 0 ? -1 : err_set(e, ERR_IMAGE, "a whiteout of the root");
 	if (find_place(t, text, false, &at, e) < 0)
 		return forgive(e);
+	snprintf(what, sizeof(what), "/%s", at.name);
+	first = first_time(t, at.ino, what, e);
+	if (first <= 0)
+		return first;
 	if (prune(t, at.dir, at.ino, at.name) < 0)
 		return err_sys(e, errno, "remove %.100s", at.name);
 	return done(t);
@@ -522,11 +542,15 @@ int tree_whiteout(struct tree *t, struct str path, struct err *e)
 int tree_opaque(struct tree *t, struct str path, struct err *e)
 {
 	char text[PATH_BYTES + 1];
+	int first;
 
 	if (clean(path, text, e) < 0)
 		return -1;
 	if (go_to(t, text, false, e) < 0)
 		return forgive(e);
+	first = first_time(t, t->ino, "/", e);
+	if (first <= 0)
+		return first;
 	if (prune_below(t, t->dir, ".") < 0)
 		return err_sys(e, errno, "empty %.100s", text);
 	return done(t);

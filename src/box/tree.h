@@ -38,8 +38,6 @@ struct tree *tree_new(int root, const struct tree_limits *limits, const struct t
 void tree_free(struct tree *t); /* NULL-safe; leaves the files */
 AUTO_DEFINE(tree_free, struct tree)
 
-/* What comes is of the next layer. */
-void tree_next_layer(struct tree *t);
 const struct tree_count *tree_count(const struct tree *t);
 
 int tree_dir(struct tree *t, struct str path, uint32_t mode, struct err *e) MUST_USE;
@@ -49,9 +47,9 @@ int tree_file(struct tree *t, struct str path, uint32_t mode, uint64_t size,
 int tree_symlink(struct tree *t, struct str path, struct str target, struct err *e) MUST_USE;
 /* target: a path as the others, of a file or symbolic link that is there. */
 int tree_link(struct tree *t, struct str path, struct str target, struct err *e) MUST_USE;
-/* Removes what earlier layers had there; no error where they had nothing. */
+/* Removes what earlier layers had there; no error where they had nothing. Counts as an entry. */
 int tree_whiteout(struct tree *t, struct str path, struct err *e) MUST_USE;
-/* Removes what earlier layers had in that directory. */
+/* Removes what earlier layers had in that directory. Counts as an entry. */
 int tree_opaque(struct tree *t, struct str path, struct err *e) MUST_USE;
 
 /* A path below root resolved as above, without making anything; flags as of openat(2), O_CLOEXEC is

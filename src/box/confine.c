@@ -37,28 +37,40 @@ enum {
 	FILES = 512,
 };
 
-/* What unpacking takes, and the allocator, and what ends a process. All else fails with EPERM. */
+/* What unpacking takes, and the allocator, and what ends a process. All else fails with EPERM: signals too, since it
+ * runs as its caller does, and could end all that this one runs. */
 static const int allowed[] = {
-	__NR_brk,	   __NR_clock_gettime, __NR_close,	    __NR_copy_file_range,
-	__NR_exit,	   __NR_exit_group,    __NR_fchmod,	    __NR_fcntl,
-	__NR_fstat,	   __NR_fstatfs,       __NR_ftruncate,	    __NR_futex,
-	__NR_getdents64,   __NR_getpid,	       __NR_getrandom,	    __NR_gettid,
-	__NR_linkat,	   __NR_lseek,	       __NR_madvise,	    __NR_mkdirat,
-	__NR_mmap,	   __NR_mprotect,      __NR_mremap,	    __NR_munmap,
-	__NR_newfstatat,   __NR_openat,	       __NR_openat2,	    __NR_pread64,
-	__NR_pwrite64,	   __NR_read,	       __NR_readlinkat,	    __NR_rt_sigaction,
-	__NR_rt_sigreturn, __NR_sched_yield,   __NR_sigaltstack,    __NR_statx,
-	__NR_symlinkat,	   __NR_tgkill,	       __NR_unlinkat,	    __NR_utimensat,
-	__NR_write,	   __NR_writev,	       __NR_rt_sigprocmask,
+	__NR_brk,	   __NR_clock_gettime, __NR_close,	  __NR_copy_file_range,
+	__NR_exit,	   __NR_exit_group,    __NR_fchmod,	  __NR_fstat,
+	__NR_fstatfs,	   __NR_ftruncate,     __NR_futex,	  __NR_getdents64,
+	__NR_getpid,	   __NR_getrandom,     __NR_gettid,	  __NR_linkat,
+	__NR_lseek,	   __NR_madvise,       __NR_mkdirat,	  __NR_mmap,
+	__NR_mprotect,	   __NR_mremap,	       __NR_munmap,	  __NR_newfstatat,
+	__NR_openat,	   __NR_openat2,       __NR_pread64,	  __NR_pwrite64,
+	__NR_read,	   __NR_readlinkat,    __NR_rt_sigaction, __NR_rt_sigprocmask,
+	__NR_rt_sigreturn, __NR_sched_yield,   __NR_sigaltstack,  __NR_statx,
+	__NR_symlinkat,	   __NR_unlinkat,      __NR_utimensat,	  __NR_write,
+	__NR_writev,
 #ifdef __x86_64__
 	__NR_readlink,
 #endif
 };
 
+/* fcntl() could ask for signals, to whomever, when a descriptor is ready: it may do what directories are read with. */
 static int filter_calls(void)
 {
-	enum { HEAD = 4, CALLS = ARRAY_LEN(allowed) };
-	struct sock_filter code[HEAD + CALLS + 2] = {
+	enum { HEAD = 4, CALLS = ARRAY_LEN(allowed), TAIL = 8 };
+	const struct sock_filter tail[TAIL] = {
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_fcntl, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETFL, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETFD, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETFD, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_DUPFD_CLOEXEC, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_filter code[HEAD + CALLS + TAIL] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -66,13 +78,12 @@ static int filter_calls(void)
 	};
 	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
 
-	static_assert(CALLS < 250, "jumps reach 255 instructions");
+	static_assert(CALLS + TAIL < 255, "jumps reach 255 instructions");
 	for (size_t i = 0; i < CALLS; i++)
-		code[HEAD + i] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], (uint8_t)(CALLS - i), 0);
-	code[HEAD + CALLS] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-							  SECCOMP_RET_ERRNO | EPERM);
-	code[HEAD + CALLS + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+		code[HEAD + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							      (uint32_t)allowed[i],
+							      (uint8_t)(CALLS - i + TAIL - 2), 0);
+	memcpy(code + HEAD + CALLS, tail, sizeof(tail));
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
@@ -158,11 +169,44 @@ static int limit_resources(void)
 	return limit_resource(RLIMIT_NOFILE, FILES);
 }
 
-static int confine_self(const struct confine *c, struct err *e)
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* All but those of the caller's choice, the one for the answer, and standard error, which a sanitizer writes to. */
+static int close_others(const struct confine *c, int answer)
+{
+	int keep[] = { 2, c->write, c->read, c->from, answer };
+	unsigned at = 0;
+
+	qsort(keep, ARRAY_LEN(keep), sizeof(keep[0]), by_number);
+	for (size_t i = 0; i < ARRAY_LEN(keep); i++) {
+		unsigned fd = (unsigned)keep[i];
+
+		if (keep[i] < 0)
+			continue;
+		if (fd > at && syscall(SYS_close_range, at, fd - 1, 0) < 0)
+			return -1;
+		at = fd + 1;
+	}
+	return (int)syscall(SYS_close_range, at, ~0u, 0);
+}
+
+static int end_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -1;
+	if (getppid() != parent)
+		_exit(1); /* too late to be told */
+	return 0;
+}
+
+static int confine_self(const struct confine *c, pid_t parent, int answer, struct err *e)
 {
 	setlocale(LC_CTYPE, "C.UTF-8"); /* of names in archives */
 	umask(0);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || limit_resources() < 0 ||
+	if (end_with(parent) < 0 || close_others(c, answer) < 0 || limit_resources() < 0 ||
 	    drop_privileges(c) < 0 || limit_files(c) < 0 || filter_calls() < 0) {
 		err_sys(e, errno, "confine the process that is to %s", c->what);
 		e->code = ERR_UNSUPPORTED;
@@ -227,6 +271,7 @@ static int take_answer(const struct confine *c, int from, void *out, size_t size
 int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct err *e), void *arg,
 		void *out, size_t size, struct err *e)
 {
+	const pid_t parent = getpid();
 	struct err said = ERR_INIT;
 	int ends[2], rc;
 	pid_t pid;
@@ -235,8 +280,7 @@ int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct e
 		return err_sys(e, errno, "start to %s", c->what);
 	pid = fork();
 	if (pid == 0) {
-		close(ends[0]);
-		if (confine_self(c, &said) == 0)
+		if (confine_self(c, parent, ends[1], &said) == 0)
 			f(arg, out, &said);
 		if (write_whole(ends[1], &said, sizeof(said)) && said.code == ERR_NONE)
 			write_whole(ends[1], out, size);

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Work on hostile input in a process of its own that can do little more than that: no privileges, no
- * network, no new programs, files below two directories only (Landlock, where the kernel has it), the
- * system calls of a short list, bounded memory, time and descriptors. A crash of it is an error.
+ * network, no new programs, files below two directories only (Landlock, where the kernel has it), no
+ * descriptors but those named here, the system calls of a short list, bounded memory and time. A crash of it is an error.
  */
 #include <stddef.h>
 
@@ -11,10 +11,11 @@
 struct confine {
 	int write; /* open directory below which it may make and remove files and links, no devices; -1: none */
 	int read; /* the same to read below, whoever may; -1: none */
+	int from; /* open file that it may read on; -1: none */
 	const char *what; /* for messages: "read the layer" */
 };
 
-/* Runs f in a new process and gives what it gave. `size` bytes at `out` are what it leaves there. Descriptors
- * that are open stay so. The calling process may have one thread only. */
+/* Runs f in a new process and gives what it gave. `size` bytes at `out` are what it leaves there. The calling
+ * process may have one thread only. */
 int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct err *e), void *arg,
 		void *out, size_t size, struct err *e) MUST_USE;

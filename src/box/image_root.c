@@ -238,7 +238,9 @@ static int finish_here(void *arg, void *out, struct err *e)
 int image_root_finish(int root, struct str user, struct str workdir, struct image_user *ret,
 		      struct err *e)
 {
-	const struct confine c = { .write = root, .read = -1, .what = "prepare the image" };
+	const struct confine c = {
+		.write = root, .read = -1, .from = -1, .what = "prepare the image"
+	};
 	struct image_user got = { .name = "" };
 	struct job j = { root, user, workdir };
 

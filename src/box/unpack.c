@@ -330,7 +330,9 @@ static int check_result(struct unpacked *ret, const struct unpack *u, struct err
 int unpack_archive(const struct unpack *u, const struct tree_count *count, struct unpacked *ret,
 		   struct err *e)
 {
-	const struct confine c = { .write = u->to, .read = -1, .what = "unpack the archive" };
+	const struct confine c = {
+		.write = u->to, .read = -1, .from = u->from, .what = "unpack the archive"
+	};
 	struct job j = { u, *count };
 	struct unpacked got = { 0 };
 
@@ -359,7 +361,9 @@ static int copy_here(void *arg, void *out, struct err *e)
 
 int unpack_directory(const struct unpack *u, struct unpacked *ret, struct err *e)
 {
-	const struct confine c = { .write = u->to, .read = u->from, .what = "copy the directory" };
+	const struct confine c = {
+		.write = u->to, .read = u->from, .from = -1, .what = "copy the directory"
+	};
 	struct job j = { u, { 0, 0 } };
 	struct unpacked got = { 0 };
 

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <asm/unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 
 #if defined(__x86_64__)
@@ -215,50 +216,16 @@ static int confine_self(const struct confine *c, pid_t parent, int answer, struc
 	return 0;
 }
 
-static bool write_whole(int fd, const void *p, size_t n)
-{
-	const char *at = p;
-
-	while (n > 0) {
-		ssize_t done = write(fd, at, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		at += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
-static bool read_whole(int fd, void *p, size_t n)
-{
-	char *at = p;
-
-	while (n > 0) {
-		ssize_t done = read(fd, at, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		at += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
 /* The reader of this is as if a stranger spoke: the process may have been taken over. */
 static int take_answer(const struct confine *c, int from, void *out, size_t size, struct err *e)
 {
 	struct err said = ERR_INIT;
 
-	if (!read_whole(from, &said, sizeof(said)))
+	if (fd_read(from, &said, sizeof(said)) < 0)
 		return err_set(e, ERR_IMAGE, "the process that was to %s ended early", c->what);
 	said.msg[sizeof(said.msg) - 1] = '\0';
 	if (said.code == ERR_NONE)
-		return read_whole(from, out, size)
+		return fd_read(from, out, size) == 0
 			     ? 0
 			     : err_set(e, ERR_IMAGE, "the process that was to %s ended early",
 				       c->what);
@@ -282,8 +249,9 @@ int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct e
 	if (pid == 0) {
 		if (confine_self(c, parent, ends[1], &said) == 0)
 			f(arg, out, &said);
-		if (write_whole(ends[1], &said, sizeof(said)) && said.code == ERR_NONE)
-			write_whole(ends[1], out, size);
+		if (fd_write(ends[1], &said, sizeof(said)) == 0 && said.code == ERR_NONE &&
+		    fd_write(ends[1], out, size) < 0)
+			_exit(1);
 		_exit(0);
 	}
 	close(ends[1]);

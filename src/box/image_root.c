@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "box/confine.h"
 
 enum { PASSWD_MAX = 1 << 20, GUEST_ID = 1000 };
@@ -43,8 +44,7 @@ static int put_file(struct tree *t, const char *path, struct str text, struct er
 
 	if (fd < 0)
 		return -1;
-	return write(fd, text.p, text.n) == (ssize_t)text.n ? 0
-							    : err_sys(e, errno, "write %s", path);
+	return fd_write(fd, text.p, text.n) < 0 ? err_sys(e, errno, "write %s", path) : 0;
 }
 
 static int put_places(struct tree *t, struct err *e)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "box/unpack_impl.h"
 
 enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
@@ -50,7 +51,7 @@ static int copy_file(struct copying *c, int dir, const char *name, const struct 
 	while (left > 0) {
 		ssize_t n = read(in, c->block, left < BLOCK ? (size_t)left : BLOCK);
 
-		if (n <= 0 || write(out, c->block, (size_t)n) != n)
+		if (n <= 0 || fd_write(out, c->block, (size_t)n) < 0)
 			return err_sys(c->e, n == 0 ? EBUSY : errno, "copy %.100s", c->path);
 		hash_add(c->digest, c->block, (size_t)n);
 		left -= (uint64_t)n;

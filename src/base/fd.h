@@ -1,0 +1,39 @@
+#pragma once
+/* Bytes to and from blocking descriptors, all of them. */
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+/* -1 with errno. On a disk that gets full a write is short first, and only the next one fails. */
+static inline int fd_write(int fd, const void *p, size_t n)
+{
+	for (const char *at = p; n > 0;) {
+		ssize_t done = write(fd, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -1;
+		at += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+/* -1 with errno, which is 0 where the end came before. */
+static inline int fd_read(int fd, void *p, size_t n)
+{
+	for (char *at = p; n > 0;) {
+		ssize_t done = read(fd, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) {
+			errno = done ? errno : 0;
+			return -1;
+		}
+		at += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}

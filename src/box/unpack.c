@@ -139,7 +139,7 @@ static int open_readers(struct unpacking *x)
 	return 0;
 }
 
-/* Reads what stands behind the archive's end, for the digests. */
+/* Reads what stands behind the archive's end, for the digests. It may come from a pipe that never ends. */
 static int drain(struct unpacking *x)
 {
 	const void *at;
@@ -148,9 +148,15 @@ static int drain(struct unpacking *x)
 	do {
 		n = read_stream(x->tar, x, &at);
 	} while (n > 0);
-	while (n == 0 && (n = read_file(x->raw, x, &at)) > 0)
-		n = 0;
-	return n < 0 ? -1 : 0;
+	if (n < 0)
+		return -1;
+	do {
+		n = read_file(x->raw, x, &at);
+	} while (n > 0 && x->file_n <= x->u->limits.bytes);
+	if (n > 0)
+		return err_set(x->e, ERR_TOO_LARGE, "it has more than %llu bytes",
+			       (unsigned long long)x->u->limits.bytes);
+	return (int)n;
 }
 
 /* ---- entries ----------------------------------------------------------------------------------- */

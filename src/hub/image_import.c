@@ -229,20 +229,34 @@ static int write_record(struct importing *m, struct err *e)
 	return syncfs(m->root) < 0 ? err_sys(e, errno, "write the image through to the disk") : 0;
 }
 
+/* Back into new/, where it is removed, unless a sandbox was made from it meanwhile. */
+static void withdraw(struct importing *m)
+{
+	if (flock(m->dir, LOCK_EX | LOCK_NB) < 0 ||
+	    renameat(m->s->image, m->source.digest, m->s->new, m->id) < 0)
+		close_fd(&m->dir);
+}
+
+/* Where the same image is there already, it just gets the name. */
 static int publish(struct importing *m, const char *name, struct err *e)
 {
 	autoclose int lock = images_lock(m->s, e);
+	const char *digest = m->source.digest;
+	int rc;
 
 	if (lock < 0)
 		return -1;
-	if (renameat2(m->s->new, m->id, m->s->image, m->source.digest, RENAME_NOREPLACE) == 0) {
+	if (renameat2(m->s->new, m->id, m->s->image, digest, RENAME_NOREPLACE) < 0)
+		return errno == EEXIST ? images_set_name(m->s, str_of(name), str_of(digest), e)
+				       : err_sys(e, errno, "put the image into the store");
+	flock(m->dir, LOCK_UN); /* sandboxes may be made from it from now on */
+	rc = fsync(m->s->image) < 0 ? err_sys(e, errno, "write the image through to the disk")
+				    : images_set_name(m->s, str_of(name), str_of(digest), e);
+	if (rc == 0)
 		close_fd(&m->dir); /* it is no more in new/ */
-		if (fsync(m->s->image) < 0)
-			return err_sys(e, errno, "write the image through to the disk");
-	} else if (errno != EEXIST) {
-		return err_sys(e, errno, "put the image into the store");
-	}
-	return images_set_name(m->s, str_of(name), str_of(m->source.digest), e);
+	else
+		withdraw(m);
+	return rc;
 }
 
 int images_import(struct images *s, const struct image_import *spec, struct image *ret,

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/id.h"
 
@@ -89,19 +90,20 @@ int images_read(int dir, const char *name, size_t max, struct buf *ret, struct e
 	return 0;
 }
 
+/* Beside it first, always under the same name: the next one takes the place of what a killed one has left. */
 int images_write(int dir, const char *name, struct str text, struct err *e)
 {
-	char temporary[ID_MAX];
+	char temporary[64];
 	autoclose int fd = -1;
 	int failed = 0;
 
-	id_make(temporary, "new");
-	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	snprintf(temporary, sizeof(temporary), "%s.new", name);
+	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_sys(e, errno, "write %s", name);
-	if (write(fd, text.p, text.n) != (ssize_t)text.n || fsync(fd) < 0 ||
+	if (fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0 ||
 	    renameat(dir, temporary, dir, name) < 0 || fsync(dir) < 0)
-		failed = errno ? errno : EIO;
+		failed = errno;
 	if (failed)
 		unlinkat(dir, temporary, 0);
 	return failed ? err_sys(e, failed, "write %s", name) : 0;
@@ -251,8 +253,6 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 
 	if (images_names(s, &doc, &old, e) < 0)
 		return -1;
-	if (old.n >= IMAGES_MAX)
-		return err_set(e, ERR_LIMIT, "there are %d names of images", IMAGES_MAX);
 	names.p = calloc(old.n + 1, sizeof(*names.p));
 	if (!names.p)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -262,12 +262,25 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 	}
 	names.p[names.n++] = (struct image_name){ name, digest };
 	qsort(names.p, names.n, sizeof(*names.p), by_name);
-	rc = write_names(s, &names, e);
+	rc = names.n > IMAGES_MAX
+		   ? err_set(e, ERR_LIMIT, "there are %d names of images", IMAGES_MAX)
+		   : write_names(s, &names, e);
 	free(names.p);
 	return rc;
 }
 
 /* ---- finding ------------------------------------------------------------------------------------- */
+
+/* The folder from its beginning; NULL with errno. */
+static DIR *read_folder(int dir)
+{
+	autoclose int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		fd = -1;
+	return d;
+}
 
 static int by_digest(const void *a, const void *b)
 {
@@ -276,24 +289,20 @@ static int by_digest(const void *a, const void *b)
 
 ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct err *e)
 {
-	int fd = openat(s->image, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	char(*all)[HASH_HEX + 1] = calloc(IMAGES_MAX, sizeof(*all));
+	autofree char(*all)[HASH_HEX + 1] = calloc(IMAGES_MAX, sizeof(*all));
+	DIR *d = all ? read_folder(s->image) : NULL;
 	const struct dirent *at;
 	ssize_t n = 0;
 
-	while (d && all && n < IMAGES_MAX && (at = readdir(d))) {
+	if (!d)
+		return err_sys(e, all ? errno : ENOMEM, "look for images");
+	while (n < IMAGES_MAX && (at = readdir(d))) {
 		if (hash_is_hex(str_of(at->d_name)))
 			memcpy(all[n++], at->d_name, HASH_HEX + 1);
 	}
-	if (d)
-		closedir(d);
-	if (!d || !all) {
-		free(all);
-		return err_set(e, ERR_LIMIT, "out of memory");
-	}
+	closedir(d);
 	qsort(all, (size_t)n, sizeof(*all), by_digest);
-	*ret = all;
+	*ret = take_ptr(all);
 	return n;
 }
 
@@ -483,12 +492,13 @@ int images_remove(struct images *s, struct str name, struct err *e)
 
 int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e)
 {
-	int fd = openat(s->new, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = read_folder(s->new);
 	const struct dirent *at;
 	int rc = 0;
 
-	while (d && rc == 0 && (at = readdir(d))) {
+	if (!d)
+		return err_sys(e, errno, "look for leftovers");
+	while (rc == 0 && (at = readdir(d))) {
 		autoclose int it = -1;
 
 		if (at->d_name[0] == '.')
@@ -500,9 +510,23 @@ int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e)
 							 : 0;
 		*ret_n += rc == 0;
 	}
-	if (d)
-		closedir(d);
-	return d ? rc : err_sys(e, errno, "look for leftovers");
+	closedir(d);
+	return rc;
+}
+
+/* Names of images that are gone: whoever removed one was killed before it could say so. */
+static int forget_names(const struct images *s, struct image_names *names, struct err *e)
+{
+	size_t left = 0, n = names->n;
+	char digest[HASH_HEX + 1];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(digest, sizeof(digest), "%.*s", STR_ARG(names->p[i].digest));
+		if (faccessat(s->image, digest, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+			names->p[left++] = names->p[i];
+	}
+	names->n = left;
+	return left < n ? write_names(s, names, e) : 0;
 }
 
 int images_prune(struct images *s, struct images_pruned *ret, struct err *e)
@@ -514,7 +538,7 @@ int images_prune(struct images *s, struct images_pruned *ret, struct err *e)
 	ssize_t n;
 
 	*ret = (struct images_pruned){ 0, 0, 0 };
-	if (lock < 0 || images_names(s, &doc, &names, e) < 0)
+	if (lock < 0 || images_names(s, &doc, &names, e) < 0 || forget_names(s, &names, e) < 0)
 		return -1;
 	n = images_list(s, &all, e);
 	for (ssize_t i = 0; i < n; i++) {

@@ -1,0 +1,260 @@
+/* box/confine.h: what a process that was taken over by what it reads may not do, and, as a control, what it may. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "box/confine.h"
+#include "box/tree.h"
+#include "test.h"
+
+struct fixture {
+	char path[64];
+	int top, in, from,
+		other; /* in: below top, what may be written; other: is nobody's business */
+	pid_t self;
+};
+
+/* ---- what is tried; at least 0: it went ------------------------------------------------------------- */
+
+static int write_in(const struct fixture *f)
+{
+	autoclose int fd = openat(f->in, "new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	return fd < 0 || write(fd, "x", 1) != 1 || mkdirat(f->in, "dir", 0700) < 0 ? -1 : 0;
+}
+
+static int list(const struct fixture *f)
+{
+	int fd = openat(f->in, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	return d && closedir(d) == 0 && n == 4 ? 0 : -1;
+}
+
+static int read_on(const struct fixture *f)
+{
+	char c;
+
+	return read(f->from, &c, 1) == 1 && c == 'a' ? 0 : -1;
+}
+
+static int read_elsewhere(const struct fixture *f)
+{
+	autoclose int fd = openat(AT_FDCWD, "/etc/passwd", O_RDONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+static int read_above(const struct fixture *f)
+{
+	autoclose int fd = openat(f->in, "../secret", O_RDONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+static int link_above(const struct fixture *f)
+{
+	return linkat(f->in, "../secret", f->in, "link", 0);
+}
+
+static int make_device(const struct fixture *f)
+{
+	return mknodat(f->in, "null", S_IFCHR | 0666, 0x103);
+}
+
+static int make_pipe(const struct fixture *f)
+{
+	return mknodat(f->in, "pipe", S_IFIFO | 0600, 0);
+}
+
+static int talk(const struct fixture *f)
+{
+	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd;
+}
+
+static int execute(const struct fixture *f)
+{
+	char *const argv[] = { "true", NULL };
+
+	return execve("/bin/true", argv, argv + 1); /* that it went shows as an early end */
+}
+
+static int signal_process(const struct fixture *f)
+{
+	return kill(f->self, SIGCONT);
+}
+
+static int signal_thread(const struct fixture *f)
+{
+	return (int)syscall(SYS_tgkill, f->self, f->self, SIGCONT);
+}
+
+static int signal_when_ready(const struct fixture *f)
+{
+	return fcntl(f->from, F_SETOWN, f->self);
+}
+
+static int use_others(const struct fixture *f)
+{
+	return fcntl(f->other, F_GETFD);
+}
+
+static int use_output(const struct fixture *f)
+{
+	return fcntl(STDOUT_FILENO, F_GETFD);
+}
+
+static int trace(const struct fixture *f)
+{
+	return (int)syscall(SYS_ptrace, 16 /* ATTACH */, f->self, 0, 0);
+}
+
+static int unconfine(const struct fixture *f)
+{
+	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+static const struct {
+	const char *name;
+	int (*f)(const struct fixture *f);
+	bool may, landlock;
+} rows[] = {
+	{ "write in its directory", write_in, .may = true },
+	{ "list its directory", list, .may = true },
+	{ "read on", read_on, .may = true },
+	{ "read elsewhere", read_elsewhere, .landlock = true },
+	{ "read above its directory", read_above, .landlock = true },
+	{ "link to above its directory", link_above, .landlock = true },
+	{ "make a device", make_device },
+	{ "make a pipe", make_pipe },
+	{ "open a socket", talk },
+	{ "execute", execute },
+	{ "signal a process", signal_process },
+	{ "signal a thread", signal_thread },
+	{ "have a signal sent", signal_when_ready },
+	{ "use another's descriptor", use_others },
+	{ "use standard output", use_output },
+	{ "trace its caller", trace },
+	{ "call prctl", unconfine },
+};
+
+static int try_all(void *arg, void *out, struct err *e)
+{
+	bool *went = out;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		went[i] = rows[i].f(arg) >= 0;
+	return 0;
+}
+
+/* ---- the tests ---------------------------------------------------------------------------------- */
+
+static void make(struct fixture *f)
+{
+	strcpy(f->path, "/tmp/box_confine.XXXXXX");
+	assert_non_null(mkdtemp(f->path));
+	f->top = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(f->top, "in", 0700), 0);
+	f->in = openat(f->top, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->other = openat(f->top, "secret", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(f->other, "ab", 2), 2);
+	f->from = openat(f->top, "secret", O_RDONLY | O_CLOEXEC);
+	assert_true(f->in >= 0 && f->from >= 0);
+	f->self = getpid();
+}
+
+static void unmake(struct fixture *f)
+{
+	assert_int_equal(tree_remove(AT_FDCWD, f->path), 0);
+	close(f->from);
+	close(f->other);
+	close(f->in);
+	close(f->top);
+}
+
+static void it_may_do_its_work_and_nothing_else(void **state)
+{
+	const bool landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */) >= 1;
+	bool went[ARRAY_LEN(rows)] = { false };
+	struct err e = ERR_INIT;
+	struct fixture f;
+	struct confine c;
+
+	make(&f);
+	c = (struct confine){ .write = f.in, .read = -1, .from = f.from, .what = "try" };
+	assert_int_equal(confine_run(&c, try_all, &f, went, sizeof(went), &e), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ROW_CHECK(went[i] == rows[i].may || (rows[i].landlock && !landlock), rows[i].name);
+	assert_int_equal(faccessat(f.in, "new", F_OK, 0), 0);
+	unmake(&f);
+}
+
+static int crash(void *arg, void *out, struct err *e)
+{
+	signal(SIGSEGV,
+	       SIG_DFL); /* cmocka's and a sanitizer's: without signals abort() ends in one */
+	abort();
+}
+
+static int eat(void *arg, void *out, struct err *e)
+{
+	for (;;) {
+		char *p = malloc(16 << 20);
+
+		if (!p)
+			return err_set(e, ERR_LIMIT, "no more");
+		memset(p, 1, 16 << 20);
+		__asm__ volatile("" : : "r"(p) : "memory"); /* else clang takes nothing at all */
+	}
+}
+
+static int lie(void *arg, void *out, struct err *e)
+{
+	e->code = 99999;
+	memset(e->msg, 'x', sizeof(e->msg));
+	return -1;
+}
+
+static void a_crash_is_an_error(void **state)
+{
+	static const struct {
+		const char *name;
+		int (*f)(void *arg, void *out, struct err *e);
+		enum err_code code; /* ERR_NONE: of a sanitizer's choice */
+	} ends[] = {
+		{ "abort", crash, ERR_IMAGE },
+		{ "eat", eat, ERR_NONE },
+		{ "lie", lie, ERR_BUG },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		const struct confine c = { .write = -1, .read = -1, .from = -1, .what = "try" };
+		struct err e = ERR_INIT;
+		int out = 5;
+
+		ROW_CHECK(confine_run(&c, ends[i].f, NULL, &out, sizeof(out), &e) == -1,
+			  ends[i].name);
+		ROW_CHECK(e.code && (!ends[i].code || e.code == ends[i].code), ends[i].name);
+		ROW_CHECK(strnlen(e.msg, sizeof(e.msg)) < sizeof(e.msg), ends[i].name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_may_do_its_work_and_nothing_else),
+		cmocka_unit_test(a_crash_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import platform
+import re
+import subprocess
 import tarfile
 
 ARCH = {'x86_64': 'amd64', 'aarch64': 'arm64'}[platform.machine()]
@@ -127,3 +129,38 @@ def busybox_layer(*more):
     return layer(folder('bin'), entry('bin/busybox', program, 0o755), *[symlink('bin/' + n, 'busybox') for n in names],
                  folder('etc'), entry('etc/passwd', b'root:x:0:0:root:/root:/bin/sh\napp:x:10001:10001::/srv/app:/bin/sh\n'),
                  entry('etc/group', b'root:x:0:\napp:x:10001:\n'), folder('root', 0o700), *more)
+
+
+def essential_packages():
+    """Those of the Debian that this is which every Debian has, and what they depend on."""
+    listed = subprocess.run(['dpkg-query', '-W', '-f', '${Package}\t${Essential}\t${Pre-Depends},${Depends}\t${Status}\n'],
+                            capture_output=True, text=True, check=True).stdout
+    rows = {p[0]: p for p in (line.split('\t') for line in listed.splitlines()) if p[3].endswith(' installed')}
+    wanted, found = [name for name, row in rows.items() if row[1] == 'yes'], set()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.add(name)
+            wanted += [n for n in re.findall(r'(?:^|[,|]) *([a-z0-9.+-]+)', rows[name][2]) if n in rows]
+    return sorted(found)
+
+
+def essential_layout(work):
+    """An OCI layout, made by umoci, of the essential packages' files."""
+    listed = subprocess.run(['dpkg-query', '-L', *essential_packages()], capture_output=True, text=True, check=True).stdout
+    left_out = re.compile('/usr/share/(doc|man|info|locale|zoneinfo|bash-completion)/')
+    paths = {'/var/lib/dpkg/status'}
+    for path in listed.splitlines():
+        if path.startswith('/') and path != '/.' and not left_out.match(path):
+            paths.add(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))  # /bin is /usr/bin
+    paths |= {'/' + name for name in os.listdir('/') if os.path.islink('/' + name) and name.startswith(('bin', 'sbin', 'lib'))}
+    with tarfile.open(work + '/layer.tar', 'w') as tar:
+        for path in sorted(p for p in paths if os.path.islink(p) or os.access(p, os.R_OK)):
+            tar.add(path, recursive=False)
+    image = work + '/l:debian'
+    for words in (['init', '--layout', work + '/l'], ['new', '--image', image], ['raw', 'add-layer', '--image', image, work + '/layer.tar'],
+                  ['config', '--image', image, '--config.cmd', '/bin/bash']):
+        subprocess.run(['umoci', *words], check=True, cwd='/', capture_output=True)
+    os.unlink(work + '/layer.tar')
+    subprocess.run(['chmod', '-R', 'a+rX', work], check=True)
+    return work + '/l'

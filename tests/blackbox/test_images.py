@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import os
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import tarfile
 import pytest
 
 import image_files as files
+from client import until
 from image_files import entry, folder, hardlink, layer, symlink
 
 REFUSED = 125
@@ -169,7 +172,10 @@ def test_what_is_taken_over(store, work):
     with tarfile.open(fileobj=sparse, mode='w', format=tarfile.PAX_FORMAT) as tar:
         for info, content in [
                 entry('setuid', b'', 0o4755), entry('setgid', b'', 0o2755), folder('sticky', 0o1777), folder('closed', 0o000),
-                entry('attributes', b'', SCHILY__xattr__user__overlay__opaque='y', SCHILY__xattr__security__capability='x' * 20),
+                entry('attributes', b'', SCHILY__xattr__user__overlay__opaque='y', SCHILY__xattr__security__capability='x' * 20,
+                      SCHILY__xattr__trusted__overlay__redirect='/', SCHILY__xattr__trusted__overlay__opaque='y',
+                      SCHILY__xattr__user__overlay__whiteout='y', LIBARCHIVE__xattr__user__x='eA==',
+                      SCHILY__acl__access='user::rwx,user:0:rwx,group::rwx,mask::rwx,other::rwx'),
                 entry('long/' * 40 + 'n' * 255, b'long'), entry('grüße-日本', b'names'), entry('dev/null', kind=tarfile.CHRTYPE),
                 entry('.wh..wh.plnk'), entry('./dotted/./x', b'1')]:
             tar.addfile(info, io.BytesIO(content) if info.isreg() else None)
@@ -281,6 +287,7 @@ HOSTILE = {
                       [folder('d/' * 150), symlink('l', 'd/' * 149 + 'd'), folder('l/' + 'e/' * 20 + 'x')]),
     'a huge header': ('invalid', [entry('a', comment='x' * (2 << 20))], [entry('a', comment='x' * 1000)]),
     'many entries': ('too_large', [entry(f'{i}') for i in range(500)], [entry(f'{i}') for i in range(150)]),
+    'many whiteouts': ('too_large', [entry(f'.wh.{i}') for i in range(500)], [entry('.wh.first'), folder('d')] + [entry('d/.wh..wh..opq')] * 500),
     'many directories in one name': ('too_large', [folder(f'{k}/' + 'd/' * 150) for k in 'abc'], [folder(f'{k}/' + 'd/' * 50) for k in 'abc']),
     'a huge hole': ('too_large', [entry('a', b'1\n0\n0\n'.ljust(512, b'\0'), GNU__sparse__major='1', GNU__sparse__minor='0', GNU__sparse__realsize=str(1 << 50), GNU__sparse__name='a')],
                     [entry('a', b'1')]),
@@ -346,6 +353,34 @@ def test_layers_replace_files_by_directories_and_back(store, work):
     root = store.root('x')
     assert os.listdir(root + '/f') == ['new'] and os.path.isfile(root + '/d') and os.listdir(root + '/s') == ['y']
     assert os.listdir(root + '/opq/sub') == ['new']
+
+
+@pytest.mark.parametrize('evil', [
+    [folder('d/' * 1990 + 'x')],
+    [entry('d/' * 1990 + 'x')],
+    [folder('d/' * 199), symlink('l', 'd/' * 198 + 'd'), folder('l/' + 'e/' * 1800)],
+    [folder('d/' * 1990), folder('d/' * 1990)]], ids=['directory', 'file', 'link', 'twice'])
+def test_nothing_is_made_so_deep_that_it_could_not_be_removed(store, work, evil):
+    """By somebody who may open 1,024 files: then every later import would fail, as each removes leftovers first."""
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+    store.ok('import', files.layout(work + '/fine', layer(folder('d/' * 190))), 'fine')
+    before = store.tree()
+    for name, path in (('layer', files.layout(work + '/evil', layer(*evil))), ('archive', work + '/evil.tar')):
+        if name == 'archive':
+            with open(path, 'wb') as f:
+                f.write(layer(*evil))
+        check_refused(store('import', path, 'evil', preexec_fn=few), 'invalid')
+        assert store.tree() == before, name
+
+
+def test_an_archive_that_never_ends(store, work):
+    """Behind the end of what it is compressed with, where nobody looks for more."""
+    files.archive_of(files.layout(work + '/l', layer(entry('a'))), work + '/a.tgz', 'gz')
+    with subprocess.Popen(['sh', '-c', 'cat "$0"; exec cat /dev/zero', work + '/a.tgz'], stdout=subprocess.PIPE) as endless:
+        check_refused(store('import', '-', 'evil', *SMALL, stdin=endless.stdout), 'too_large')
+        endless.stdout.close()
+    assert store.json('ls') == [] and os.listdir(store.path + '/new') == []
 
 
 def bombs(work):
@@ -522,19 +557,92 @@ def test_rm(store, work):
     assert store('rm', 'c').returncode == REFUSED
 
 
-def test_an_import_that_is_killed_leaves_nothing_but_what_prune_removes(store, work, who):
-    """At whatever point: it is fed byte by byte, so it is known where it stands."""
+class Importing:
+    """An import from standard input that was given the first part of an archive, and has begun to read it."""
+
+    def __init__(self, store, name, data):
+        self.proc = subprocess.Popen(store.who.argv('images', 'import', '-', name), env=store.who.env, stdin=subprocess.PIPE,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd='/')
+        self.proc.stdin.write(data)
+        self.proc.stdin.flush()
+        self.reader = until(self.find_reader, what='a process that unpacks')
+
+    def find_reader(self):
+        with open(f'/proc/{self.proc.pid}/task/{self.proc.pid}/children', encoding='ascii') as f:
+            found = f.read().split()
+        return int(found[0]) if found and b'Seccomp:\t2' in read(f'/proc/{found[0]}/status') else None
+
+    def kill(self):
+        self.proc.kill()
+        self.proc.wait()
+        self.proc.stdin.close()
+        until(lambda: not os.path.exists(f'/proc/{self.reader}'), what='the end of the process that unpacks')
+
+
+def test_an_import_that_is_killed_leaves_nothing_but_what_prune_removes(store, work):
+    """At whatever point: it is fed part by part, so it is known where it stands."""
     data = read(files.docker_save(work + '/d.tar', [layer(entry('big', os.urandom(1 << 20)))]))
-    child = subprocess.Popen(who.argv('images', 'import', '-', 'x'), env=who.env, stdin=subprocess.PIPE, cwd='/')
-    child.stdin.write(data[:len(data) // 2])
-    child.stdin.flush()
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdin.close()
-    assert store.json('ls') == []
-    store.json('prune')
+    store.ok('import', files.layout(work + '/l', GOOD), 'kept')
+    before = store.tree()
+    for part in (1, 512, len(data) // 3, len(data) // 2, len(data) - 1):
+        Importing(store, 'x', data[:part]).kill()
+        assert len(os.listdir(store.path + '/new')) == 1
+        assert store.json('prune') == {'images': 0, 'leftovers': 1, 'in_use': 0}
+        assert store.tree() == before, part
+    Importing(store, 'x', data[:9000]).kill()
+    store.ok('import', work + '/d.tar', 'x')  # removes what is left, too
     assert os.listdir(store.path + '/new') == []
-    store.ok('import', work + '/d.tar', 'x')
+
+
+def test_what_unpacks_has_no_rights_and_nothing_open_of_others(store, work):
+    """The inside of it: tests/unit/box_confine.c."""
+    data = read(files.docker_save(work + '/d.tar', [layer(entry('big', os.urandom(1 << 20)))]))
+    running = Importing(store, 'x', data[:len(data) // 2])
+    status = dict(re.findall(r'^(\w+):\t(.*)$', read(f'/proc/{running.reader}/status').decode(), re.M))
+    assert int(status['CapEff'], 16) == int(status['CapPrm'], 16) == 0 and status['NoNewPrivs'] == '1' and status['Seccomp'] == '2'
+    opened = {fd: os.readlink(f'/proc/{running.reader}/fd/{fd}') for fd in os.listdir(f'/proc/{running.reader}/fd')}
+    source = os.readlink(f'/proc/{os.getpid()}/fd/{running.proc.stdin.fileno()}')
+    others = [at for fd, at in opened.items() if fd != '2' and at != source and not at.startswith(store.path + '/new/')]
+    assert len(others) == 1 and others[0].startswith('pipe:'), opened  # where its answer goes
+    running.kill()
+    store.ok('prune')
+
+
+def test_a_name_that_can_t_be_written_leaves_no_image(store, work):
+    path = files.layout(work + '/l', GOOD)
+    store.ok('ls')
+    os.mkdir(store.path + '/names.json.new')  # stands for any fault: the last step of an import fails
+    try:
+        done = store('import', path, 'x')
+        assert done.returncode == REFUSED and done.stdout == b''
+        assert os.listdir(store.path + '/image') == os.listdir(store.path + '/new') == []
+    finally:
+        os.rmdir(store.path + '/names.json.new')
+    store.ok('import', path, 'x')
+
+
+def test_a_full_disk(store, work):
+    """In a mount namespace of the test's own, where the store is on a small disk."""
+    if os.getuid():
+        pytest.skip('only root mounts')
+    store.ok('ls')
+    big = files.layout(work + '/big', layer(*[entry(f'f{i}', os.urandom(1 << 20)) for i in range(8)]))
+    os.mkdir(work + '/d')
+    with open(work + '/d/f', 'wb') as f:
+        f.write(os.urandom(8 << 20))
+    holt = ' '.join(store.who.argv('images'))
+    small = files.layout(work + '/small', GOOD)
+    script = f'''mount -t tmpfs -o size=4m,mode=700,uid={store.who.uid},gid={store.who.uid} small {store.path}
+        for source in {big} {work}/d; do
+            {holt} import $source x; echo "status $?"
+            find {store.path} -mindepth 2
+        done
+        {holt} import {small} fine && {holt} ls'''
+    done = subprocess.run(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script], env=store.who.env, cwd='/',
+                          capture_output=True, text=True, timeout=60, check=False)
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ['status 125'] * 2 and lines[2].startswith('fine:latest') and len(lines) == 5, done
+    assert done.stderr.count('No space left on device') == 2, done.stderr
 
 
 def test_many_at_once(store, work, who):
@@ -544,6 +652,40 @@ def test_many_at_once(store, work, who):
     assert [p.wait() for p in running] == [0] * 8
     assert [i['names'] for i in store.json('ls')] == [[f'n{i}:latest' for i in range(4)]]
     assert os.listdir(store.path + '/new') == []
+
+
+def test_import_rm_and_prune_at_once(store, work, who):
+    """Some of them killed: whatever comes first, there are whole images, and names of them."""
+    paths = [files.layout(f'{work}/{i}', layer(entry(f'of-{i}', b'x' * 5000))) for i in range(3)]
+    words = [('import', paths[0], 'a'), ('rm', 'a'), ('import', paths[1], 'a'), ('prune',), ('import', paths[1], 'b'), ('ls',),
+             ('rm', 'b'), ('import', paths[2], 'c'), ('inspect', 'a'), ('import', paths[2], 'b')]
+    for turn in range(4):
+        running = [subprocess.Popen(who.argv('images', *w), env=who.env, cwd='/', stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                   for w in words]
+        for proc in running[turn::4]:
+            proc.kill()
+        for proc, word in zip(running, words):
+            said = proc.communicate()[1]
+            assert proc.returncode in (0, -signal.SIGKILL) or proc.returncode == REFUSED and b'no template' in said, (word, said)
+        for digest in os.listdir(store.path + '/image'):
+            here = os.path.join(store.path, 'image', digest)
+            assert sorted(os.listdir(here)) == ['image.json', 'root'] and [n for n in os.listdir(here + '/root') if n.startswith('of-')]
+    for i, name in enumerate('abc'):
+        store.ok('import', paths[i], name)
+    store.ok('prune')
+    assert sorted(i['names'] for i in store.json('ls')) == [['a:latest'], ['b:latest'], ['c:latest']]
+    assert [os.path.exists(f'{store.root(n)}/of-{i}') for i, n in enumerate('abc')] == [True] * 3
+    assert os.listdir(store.path + '/new') == [] and len(os.listdir(store.path + '/image')) == 3
+    assert sorted(os.listdir(store.path)) == ['image', 'lock', 'names.json', 'new']
+
+
+def test_a_name_of_an_image_that_is_gone(store, work):
+    """As an rm leaves it that was killed between the two: nothing has that name, and prune forgets it."""
+    store.ok('import', files.layout(work + '/l', GOOD), 'x')
+    shutil.rmtree(os.path.dirname(store.root('x')))
+    assert b'no template' in store('inspect', 'x').stderr and store.json('ls') == []
+    store.ok('prune')
+    assert json.loads(read(store.path, 'names.json')) == {'names': []}
 
 
 def test_a_store_that_others_may_read_is_refused(store, work):

@@ -91,6 +91,9 @@ static struct pending *take_pending(struct box *box, uint32_t seq)
 static void free_pending(struct pending *p)
 {
 	box_close_handle(p->timer);
+	box_wait_no_more(p);
+	for (size_t i = 0; i < ARRAY_LEN(p->children); i++)
+		sandbox_unref(p->children[i]);
 	sandbox_unref(p->source);
 	sandbox_unref(p->model);
 	free(p->ids);
@@ -260,6 +263,8 @@ void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
 	box->on_closed = on_closed;
 	box->on_closed_arg = arg;
 	box_end_with_process(box);
+	if (box->warden_dir && box->unsent) /* it has not heard that all ends */
+		box_warden_kill(box);
 	shut(box); /* which tells the warden to end */
 	if (box->process || box->exit_poll)
 		close_within(box, CLOSE_MS, on_close_timeout);
@@ -323,6 +328,82 @@ static int go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e)
 	return 0;
 }
 
+static void answer_create(struct pending *p)
+{
+	struct err err = ERR_INIT;
+
+	if (!p->model->live) {
+		err_set(&err, ERR_GUEST, "the first process of sandbox %s ended", p->model->id);
+		answer_error(p, &err);
+		return;
+	}
+	p->model->announced = true;
+	p->on_sandbox(p->arg, p->model, NULL);
+	free_pending(p);
+}
+
+static void undo_fork(struct pending *p, const struct err *err)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (p->children[i] && p->children[i]->live)
+			sandbox_destroy_start(p->children[i], NULL, NULL);
+	}
+	answer_error(p, err);
+}
+
+static void answer_fork(struct box *box, struct pending *p)
+{
+	struct err err = ERR_INIT;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (p->children[i]->live)
+			continue;
+		err_set(&err, ERR_GUEST, "the first process of sandbox %s ended",
+			p->children[i]->id);
+		undo_fork(p, &err);
+		return;
+	}
+	box->stats.forked += p->n;
+	for (uint32_t i = 0; i < p->n; i++)
+		p->children[i]->announced = true;
+	p->on_fork(p->arg, p->children, p->n, NULL);
+	free_pending(p);
+}
+
+static void answer_pause(struct pending *p)
+{
+	let_go(p->source, p);
+	p->on_sandbox(p->arg, p->source, NULL);
+	free_pending(p);
+}
+
+static void answer(struct box *box, struct pending *p)
+{
+	if (p->on_fork)
+		answer_fork(box, p);
+	else if (p->model)
+		answer_create(p);
+	else
+		answer_pause(p);
+}
+
+void box_confirmed(struct box *box, struct pending *p)
+{
+	answer(box, take_pending(box, p->seq));
+}
+
+/* p, taken from the list, is done; but what is acknowledged must outlive this process, so what was
+ * said of it to the warden must be there before. */
+static void confirm(struct box *box, struct pending *p)
+{
+	if (box->warden_dir && box_wait_sent(box, p)) {
+		p->next = box->pending;
+		box->pending = p;
+	} else {
+		answer(box, p);
+	}
+}
+
 static void created(struct box *box, struct pending *p, const struct wm_created *m, int fd)
 {
 	struct err err = ERR_INIT;
@@ -333,44 +414,31 @@ static void created(struct box *box, struct pending *p, const struct wm_created 
 	else
 		box->stats.pool_misses++;
 	p->model->from_pool = m->from_pool;
-	if (go_live(p->model, m->keys[0], fd, &err) < 0) {
+	if (go_live(p->model, m->keys[0], fd, &err) < 0)
 		answer_error(p, &err);
-		return;
-	}
-	p->model->announced = true;
-	p->on_sandbox(p->arg, p->model, NULL);
-	free_pending(p);
+	else
+		confirm(box, p);
 }
 
 static void forked(struct box *box, struct pending *p, const struct wm_created *m, int *fds)
 {
-	struct sandbox *children[WIRE_FORK_MAX] = { 0 };
 	struct err err = ERR_INIT;
-	bool failed = false;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < m->n && !failed; i++) {
-		children[i] = sandbox_copy(p->source, p->ids ? p->ids[i] : NULL, &err);
-		failed = !children[i] ||
-			 go_live(children[i], m->keys[i], take_fd(&fds[i]), &err) < 0;
+	for (; i < m->n; i++) {
+		p->children[i] = sandbox_copy(p->source, p->ids ? p->ids[i] : NULL, &err);
+		if (!p->children[i] ||
+		    go_live(p->children[i], m->keys[i], take_fd(&fds[i]), &err) < 0)
+			break;
 	}
 	let_go(p->source, p);
-	if (failed) {
-		for (uint32_t i = 0; i < m->n; i++) {
-			if (children[i] && children[i]->live)
-				sandbox_destroy_start(children[i], NULL, NULL);
-			else
-				box_discard(box, m->keys[i]);
-		}
-		p->on_fork(p->arg, NULL, 0, &err);
-	} else {
-		box->stats.forked += m->n;
-		for (uint32_t i = 0; i < m->n; i++)
-			children[i]->announced = true;
-		p->on_fork(p->arg, children, m->n, NULL);
+	if (i == m->n) {
+		confirm(box, p);
+		return;
 	}
-	for (uint32_t i = 0; i < m->n; i++)
-		sandbox_unref(children[i]);
-	free_pending(p);
+	for (; i < m->n; i++)
+		box_discard(box, m->keys[i]);
+	undo_fork(p, &err);
 }
 
 static void lose(struct sandbox *sb)
@@ -424,9 +492,7 @@ static void paused(struct pending *p)
 	sb->paused = p->pause;
 	exec_hold_timeouts(sb, sb->paused);
 	box_keep_pause(sb);
-	let_go(sb, p);
-	p->on_sandbox(p->arg, sb, NULL);
-	free_pending(p);
+	confirm(sb->box, p);
 }
 
 void box_paused(struct box *box, struct pending *p)
@@ -517,23 +583,6 @@ static void refuse(struct box *box, sandbox_cb on_sandbox, fork_cb on_fork, void
 	*r = (struct refusal){ box, *err, on_sandbox, on_fork, arg };
 	if (box_later(box, on_refusal, r, &ignored) < 0)
 		abort();
-}
-
-int box_send(struct box *box, const void *msg, size_t n, struct err *e)
-{
-	static const char ended[] = "the process that holds all sandboxes ended";
-	ssize_t sent;
-
-	if (box->socket < 0)
-		return err_set(e, ERR_GUEST, ended);
-	do {
-		sent = send(box->socket, msg, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} while (sent < 0 && errno == EINTR);
-	if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS))
-		return err_set(e, ERR_LIMIT, "too many requests for sandboxes at once");
-	if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) /* box_ended() follows */
-		return err_set(e, ERR_GUEST, ended);
-	return sent < 0 ? err_sys(e, errno, "ask the warden") : 0;
 }
 
 void box_discard(struct box *box, uint64_t key)

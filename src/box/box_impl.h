@@ -1,6 +1,6 @@
 #pragma once
-/* What the hub's side of the engine shares: box.c (requests to the warden), box_warden.c (its
- * process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
+/* What the hub's side of the engine shares: box.c (requests to the warden), box_send.c (how they get
+ * there), box_warden.c (its process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
  * sandbox_record.c (what a later process has to know of it), exec.c, file.c. The contract is in
  * box.h. */
 #include <stdbool.h>
@@ -22,6 +22,8 @@ struct pending {
 	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
 	uint32_t n;
 	char (*ids)[SANDBOX_ID_MAX + 1]; /* of a fork's n children; NULL: made */
+	struct sandbox *children[WIRE_FORK_MAX]; /* of a fork, once they are there; references */
+	struct unsent *last; /* of its messages, which is waited for; NULL: none */
 	sandbox_cb on_sandbox; /* create, destroy */
 	fork_cb on_fork;
 	void *arg;
@@ -47,6 +49,8 @@ struct box {
 	uv_timer_t *adopt_timer; /* until all inits of adopted sandboxes have answered */
 	uv_poll_t *poll;
 	int socket; /* to the warden */
+	struct unsent *unsent, *last_unsent; /* what waits for room in it, unsent_bytes in all */
+	size_t unsent_bytes;
 	uint32_t last_seq;
 	struct pending *pending;
 	struct sandbox *sandboxes; /* live ones */
@@ -160,8 +164,6 @@ struct sandbox *record_read(struct box *box, const char *p, size_t n, struct err
 /* Sends the WM_FORK of a pending fork, once it is known whether its source is idle. */
 void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how);
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err);
-/* Sends one message to the warden. */
-int box_send(struct box *box, const void *msg, size_t n, struct err *e) MUST_USE;
 /* Ends what the warden knows by this key; nobody waits for it. */
 void box_discard(struct box *box, uint64_t key);
 /* The warden has said something, which is in box->message; fds are closed afterwards. */
@@ -170,8 +172,23 @@ void box_heard(struct box *box, int *fds);
 void box_ended(struct box *box, int status, int signal);
 /* What was asked for by sandbox_pause_start() or sandbox_resume_start() is so. */
 void box_paused(struct box *box, struct pending *p);
+/* What p has waited for by box_wait_sent() is sent: answers it. */
+void box_confirmed(struct box *box, struct pending *p);
 /* Its init has ended, or has said what no init of ours would say: ends it everywhere. */
 void box_lose(struct sandbox *sb);
+
+/* ---- box_send.c ------------------------------------------------------------------------------ */
+
+/* Has one message sent to the warden, behind all before it. */
+int box_send(struct box *box, const void *msg, size_t n, struct err *e) MUST_USE;
+/* Has p, which is on the list, answered by box_confirmed() when all of that is sent. False: it is, or
+ * the last of it is not p's. */
+bool box_wait_sent(struct box *box, struct pending *p);
+void box_wait_no_more(struct pending *p);
+/* There may be room again. */
+void box_send_more(struct box *box);
+/* Lets go of what waits; who waits for it is left on the list. */
+void box_send_no_more(struct box *box);
 
 /* ---- box_warden.c --------------------------------------------------------------------------- */
 
@@ -185,6 +202,8 @@ int box_warden_spawn(struct box *box, const int *kept, struct err *e) MUST_USE;
 int box_warden_hello(struct box *box, int log, struct err *e) MUST_USE;
 /* Listens to its socket and, where that tells nothing else, for the end of box->pidfd. */
 int box_warden_watch(struct box *box, struct err *e) MUST_USE;
+/* Hears also of room in its socket while something waits for that. */
+void box_warden_listen(struct box *box);
 /* Closes the socket to it. */
 void box_warden_drop(struct box *box);
 /* Lets go of its process. */

@@ -76,16 +76,27 @@ static void ended(struct box *box, int status, int signal)
 	box_ended(box, status, signal);
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void on_event(uv_poll_t *poll, int status, int events)
 {
 	struct box *box = poll->data;
+	int heard = read_message(box);
 
-	if (read_message(box) < 0 && !box->process && !box->exit_poll)
+	if (heard < 0 && !box->process && !box->exit_poll)
 		ended(box, 0, 0);
+	else if (heard >= 0 && box->unsent)
+		box_send_more(box);
+}
+
+void box_warden_listen(struct box *box)
+{
+	if (box->poll) /* else before box_warden_watch() */
+		uv_poll_start(box->poll, box->unsent ? UV_READABLE | UV_WRITABLE : UV_READABLE,
+			      on_event);
 }
 
 void box_warden_drop(struct box *box)
 {
+	box_send_no_more(box);
 	if (box->poll) {
 		uv_poll_stop(box->poll);
 		box_close_handle(take_ptr(box->poll));
@@ -121,7 +132,7 @@ void box_warden_kill(struct box *box)
 		syscall(SYS_pidfd_send_signal, box->pidfd, SIGKILL, NULL, 0);
 }
 
-static uv_poll_t *new_poll(struct box *box, int fd, uv_poll_cb f)
+static uv_poll_t *new_poll(struct box *box, int fd)
 {
 	uv_poll_t *poll = calloc(1, sizeof(*poll));
 
@@ -129,17 +140,19 @@ static uv_poll_t *new_poll(struct box *box, int fd, uv_poll_cb f)
 		return NULL;
 	uv_poll_init(box->loop, poll, fd);
 	poll->data = box;
-	uv_poll_start(poll, UV_READABLE, f);
 	return poll;
 }
 
 int box_warden_watch(struct box *box, struct err *e)
 {
-	box->poll = new_poll(box, box->socket, on_readable);
+	box->poll = new_poll(box, box->socket);
 	if (box->poll && box->pidfd >= 0)
-		box->exit_poll = new_poll(box, box->pidfd, on_pidfd);
+		box->exit_poll = new_poll(box, box->pidfd);
 	if (!box->poll || (box->pidfd >= 0 && !box->exit_poll))
 		return err_set(e, ERR_LIMIT, "out of memory");
+	box_warden_listen(box);
+	if (box->exit_poll)
+		uv_poll_start(box->exit_poll, UV_READABLE, on_pidfd);
 	return 0;
 }
 
@@ -230,12 +243,12 @@ int box_warden_spawn(struct box *box, const int *kept, struct err *e)
 	box->start_error = ERR_INIT;
 	failed = spawn(box, sockets[1], kept, e);
 	close(sockets[1]);
-	if (failed || box_warden_hello(box, -1, e) < 0) {
-		close_fd(&box->socket);
+	if (failed || box_warden_hello(box, -1, e) < 0 || box_warden_watch(box, e) < 0) {
+		box_warden_kill(box);
+		box_warden_forget(box);
+		box_warden_drop(box);
 		return -1;
 	}
-	if (box_warden_watch(box, e) < 0)
-		return -1;
 	box->state = BOX_STARTING;
 	return 0;
 }

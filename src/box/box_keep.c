@@ -214,6 +214,7 @@ static int start_patience(struct box *box, struct err *e)
 		uv_timer_init(box->loop, box->adopt_timer);
 		box->adopt_timer->data = box;
 	}
+	uv_update_time(box->loop); /* finding the warden has taken its time */
 	uv_timer_start(box->adopt_timer, on_impatience, ADOPT_PATIENCE_MS, 0);
 	return 0;
 }
@@ -295,6 +296,7 @@ static int take_over(struct box *box, struct err *e)
 	struct wm_ready ready;
 
 	box->start_error = ERR_INIT;
+	uv_update_time(box->loop); /* what deadlines of sandboxes count from */
 	if (box_warden_hello(box, STDERR_FILENO, e) == 0 && read_welcome(box, &ready, e) == 0 &&
 	    adopt_all(box, ready.adopted, ready.epoch, e) == 0 && start_patience(box, e) == 0 &&
 	    box_warden_watch(box, e) == 0) {

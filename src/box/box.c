@@ -746,7 +746,7 @@ static int check_still(const struct sandbox *sb, struct err *e)
 {
 	if (sb->forking)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being forked", sb->id);
-	if (sb->unreset)
+	if (sb->unreset && !sb->paused) /* else its init waits for just that */
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being taken over", sb->id);
 	if (sb->pausing)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being %s", sb->id,

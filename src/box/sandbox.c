@@ -493,7 +493,7 @@ static void send_reset(struct sandbox *sb)
 
 	sb->unreset = send_now(sb, &m, sizeof(m), NULL, 0, &e) < 0 && e.code == ERR_LIMIT;
 	uv_poll_start(sb->poll, sb->unreset ? UV_READABLE | UV_WRITABLE : UV_READABLE, on_event);
-	if (!sb->unreset)
+	if (!sandbox_held(sb))
 		flush_queue(sb, true);
 }
 

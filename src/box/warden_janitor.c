@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -36,6 +37,17 @@ static void close_others(const struct cgroups *c, int pipe, bool kept)
 	}
 }
 
+/* Where somebody has removed the lock, the names in the folder may be another warden's. */
+static void remove_names(void)
+{
+	struct stat st;
+
+	if (fstat(WARDEN_LOCK_FD, &st) < 0 || !st.st_nlink)
+		return;
+	unlinkat(WARDEN_DIR_FD, WARDEN_SOCKET, 0);
+	unlinkat(WARDEN_DIR_FD, WARDEN_LOCK, 0);
+}
+
 static _Noreturn void janitor_main(const struct cgroups *c, int warden_end, bool kept)
 {
 	char byte;
@@ -46,8 +58,7 @@ static _Noreturn void janitor_main(const struct cgroups *c, int warden_end, bool
 	while (read(warden_end, &byte, 1) < 0 && errno == EINTR)
 		;
 	if (kept) {
-		unlinkat(WARDEN_DIR_FD, WARDEN_SOCKET, 0);
-		unlinkat(WARDEN_DIR_FD, WARDEN_LOCK, 0);
+		remove_names();
 		close(WARDEN_LOCK_FD);
 	}
 	/* the sandboxes die with the warden by themselves; their groups empty as they do */

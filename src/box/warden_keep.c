@@ -5,7 +5,8 @@
  *	the hub goes	what it had not confirmed (WM_RECORD) is undone, of a fork all children; so are
  *			requests under way and the pool. Inits end the programs that it ran (IM_RESET).
  *	without a hub	sandboxes run on, at most for the time that the hub has set; those that reach
- *			their own time to live end. With the last sandbox the warden ends.
+ *			their own time to live end. With the last sandbox the warden ends, and where its
+ *			lock was removed from the folder, as no hub can find it any more.
  *	another comes	it is told of all that is there, and gets their sockets.
  *
  * Who may connect is who the first hub ran as, outside of any sandbox: an unprivileged user's sandboxes
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,7 +30,7 @@
 #include "box/build_id.h"
 #include "box/warden_state.h"
 
-enum { BACKLOG = 8, HELLO_MS = 5000, STATUS_MAX = 64 * 1024 };
+enum { BACKLOG = 8, HELLO_MS = 5000, LOOK_MS = 10000, STATUS_MAX = 64 * 1024 };
 
 static struct {
 	int null;
@@ -320,6 +322,13 @@ static uint64_t next_deadline(void)
 	return next;
 }
 
+static bool can_be_found(void)
+{
+	struct stat st;
+
+	return fstat(WARDEN_LOCK_FD, &st) == 0 && st.st_nlink > 0;
+}
+
 int keep_chores(uint64_t now)
 {
 	uint64_t wait;
@@ -329,10 +338,10 @@ int keep_chores(uint64_t now)
 	if (w.closing || (w.hub >= 0 && !keep.is_new))
 		return -1;
 	end_overdue(now);
-	if (!keep.is_new && (!w.n_live || now >= keep.alone_until)) {
+	if (!keep.is_new && (!w.n_live || now >= keep.alone_until || !can_be_found())) {
 		w.closing = true;
 		return 0;
 	}
 	wait = next_deadline() - now;
-	return wait < INT32_MAX ? (int)wait : INT32_MAX;
+	return wait < LOOK_MS ? (int)wait : LOOK_MS;
 }

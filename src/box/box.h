@@ -68,6 +68,8 @@ struct box_config {
 	 * why, before the callback of what ended it. Nothing of it answers any more. */
 	void (*on_end)(void *arg, struct sandbox *sb, const struct err *why);
 	void *on_end_arg;
+	bool ttl_by_caller; /* who ends sandboxes at their time to live; here only the warden does, while
+			       there is no process */
 	const char *warden_dir; /* NULL: all ends with this process. Else an absolute path, made if
 				   missing, of a folder that nobody else may enter: the sandboxes
 				   then outlive a process that is killed, and box_new() adopts those

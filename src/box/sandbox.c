@@ -518,7 +518,7 @@ static int start_ttl(struct sandbox *sb, uint64_t dies_at_ms, struct err *e)
 	uint64_t now = clock_ms();
 
 	sb->dies_at_ms = dies_at_ms;
-	if (!dies_at_ms) {
+	if (!dies_at_ms || sb->box->config.ttl_by_caller) {
 		if (sb->ttl_timer)
 			uv_timer_stop(sb->ttl_timer);
 		return 0;

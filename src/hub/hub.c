@@ -62,6 +62,7 @@ static int start(struct hub *hub, const struct hub_config *config, struct err *e
 		return -1;
 	box.on_end = lives_on_end;
 	box.on_end_arg = hub->lives;
+	box.ttl_by_caller = true;
 	hub->box = box_new(hub->loop, &box, e);
 	if (!hub->box)
 		return -1;

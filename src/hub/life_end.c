@@ -62,6 +62,7 @@ static void set_deadline(struct life *l, uint64_t ttl_ms)
 int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
 {
 	const struct life before = *l;
+	struct err ignored = ERR_INIT;
 
 	if ((l->state != LIFE_RUNNING && l->state != LIFE_PAUSED) || l->ending)
 		return err_set(e, life_is_gone(l) ? ERR_SANDBOX_NOT_FOUND : ERR_CONFLICT,
@@ -77,6 +78,8 @@ int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
 		l->deadline_ms = before.deadline_ms;
 		return -1;
 	}
+	if (sandbox_set_ttl(l->box, ms, &ignored) < 0) /* it holds while there is a hub */
+		log_warn("sandbox %s: its time to live: %s", l->id, ignored.msg);
 	life_arm(l);
 	return 0;
 }

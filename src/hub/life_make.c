@@ -138,8 +138,7 @@ void life_create_start(struct lives *all, const struct life_spec *spec, life_cb 
 		life_later(all, NULL, on_done, arg, &e);
 		return;
 	}
-	box.id = str_of(l->id);
-	box.ttl_ms = 0;
+	box.id = str_of(l->id); /* its ttl_ms is for when there is no hub */
 	sandbox_create_start(all->box, &box, on_created, life_op_new(all, l, on_done, arg));
 }
 

@@ -218,7 +218,12 @@ static void settle_loaded(struct lives *all, struct life *l)
 
 	if (life_is_gone(l)) {
 		life_mourn(l);
-	} else if (!l->box && l->state != LIFE_COLD && l->state != LIFE_STOPPED) {
+	} else if (l->box || l->state == LIFE_COLD || l->state == LIFE_STOPPED) {
+		return;
+	} else if (l->deadline_ms && l->deadline_ms <= clock_unix_ms()) {
+		err_set(&why, ERR_TIMEOUT, "its time to live was over while there was no hub");
+		life_set_state(l, LIFE_TERMINATED, &why, &e);
+	} else {
 		err_set(&why, ERR_GUEST, "the hub that ran it ended, and it with it");
 		life_set_state(l, LIFE_LOST, &why, &e);
 	}

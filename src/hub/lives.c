@@ -203,12 +203,16 @@ static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *e
 static void adopt(struct lives *all, struct sandbox *sb)
 {
 	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
+	struct err e = ERR_INIT;
 
 	if (!l || l->box || (l->state != LIFE_RUNNING && l->state != LIFE_PAUSED)) {
 		log_warn("sandbox %s is not in the registry; ending it", sandbox_id(sb));
 		sandbox_destroy_start(sb, on_stranger_ended, NULL);
 		return;
 	}
+	/* Its hub may have ended between doing it and writing it down. */
+	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
+		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
 	life_begin(l, sb);
 }
 

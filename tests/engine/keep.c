@@ -196,6 +196,65 @@ static void test_set_later(void **state)
 	assert_int_equal(live(), 0);
 }
 
+static size_t answered(struct made *const *m, size_t n, bool well)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += m[i]->done && (m[i]->err.code == 0) == well;
+	return found;
+}
+
+/* More records than the kernel holds, and a warden that does not read them: none is refused, and none
+ * is acknowledged that the warden does not have. */
+static void test_many_records(void **state)
+{
+	static char big[80 * 1024];
+	const struct env_var env = { STR_LIT("BIG"), { big, sizeof(big) } };
+	const struct sandbox_spec spec = { .env = &env, .n_env = 1 };
+	struct made *m[6];
+	pid_t warden = warden_pid(), inits[8];
+	size_t told;
+
+	memset(big, 'x', sizeof(big));
+	for (size_t i = 0; i < ARRAY_LEN(m); i++)
+		m[i] = make_start(&spec);
+	/* made, which this process has not heard of, as its loop stands still */
+	for (int i = 0; i < 3000 && init_pids(inits, ARRAY_LEN(inits)) < ARRAY_LEN(m); i++)
+		usleep(10000);
+	usleep(100000);
+	kill(warden, SIGSTOP);
+	wait_ms(200);
+	told = answered(m, ARRAY_LEN(m), true);
+	assert_int_equal(answered(m, ARRAY_LEN(m), false), 0);
+	box_leave(take_ptr(box), NULL, NULL);
+	kill(warden, SIGCONT);
+	begin();
+	assert_int_equal(live(), told);
+	engine_stop();
+	begin();
+	for (size_t i = 0; i < ARRAY_LEN(m); i++)
+		m[i] = make_start(&spec);
+	for (size_t i = 0; i < ARRAY_LEN(m); i++)
+		wait_for(&m[i]->done, "a sandbox");
+	assert_int_equal(answered(m, ARRAY_LEN(m), true), ARRAY_LEN(m));
+	assert_int_equal(fork_of(m[0]->sb, 16)->n, 16);
+	engine_leave();
+	begin();
+	assert_int_equal(live(), ARRAY_LEN(m) + 16);
+}
+
+/* Finding the warden may take longer than inits are given to answer: they are given it from then on. */
+static void test_slow_start(void **state)
+{
+	const char *id = keep_id(make(&(struct sandbox_spec){ .ttl_ms = 60000 }));
+
+	engine_leave();
+	engine_loop()->time -= 120000; /* as if it had stood still for so long */
+	begin();
+	assert_string_equal(sh(found(id), "echo well"), "well");
+}
+
 /* Answers that nobody has read hold the init back, and requests wait behind: adoption gets through. */
 static void test_full_sockets(void **state)
 {
@@ -219,6 +278,54 @@ static void test_full_sockets(void **state)
 	begin();
 	sb = found(id);
 	assert_string_equal(sh(sb, "ls d | wc -l"), "2300");
+}
+
+static void on_turned(void *arg, struct sandbox *sb, const struct err *err)
+{
+	enum err_code *code = arg;
+
+	*code = err ? err->code : ERR_NONE;
+}
+
+static enum err_code turned(struct sandbox *sb, bool pause)
+{
+	enum err_code code = ERR_CODES;
+
+	if (pause)
+		sandbox_pause_start(sb, on_turned, &code);
+	else
+		sandbox_resume_start(sb, on_turned, &code);
+	for (int i = 0; i < 3000 && code == ERR_CODES; i++)
+		wait_ms(10);
+	return code;
+}
+
+/* The same in one that is paused: what waits behind it must not keep it from going on. */
+static void test_full_and_paused(void **state)
+{
+	static char big[80 * 1024];
+	const struct env_var env = { STR_LIT("BIG"), { big, sizeof(big) } };
+	const struct exec_spec spec = { .shell = STR_LIT("true"), .env = &env, .n_env = 1 };
+	struct sandbox *sb = make(NULL);
+	const char *id = keep_id(sb);
+	pid_t init;
+
+	memset(big, 'x', sizeof(big));
+	assert_int_equal(init_pids(&init, 1), 1);
+	kill(init, SIGSTOP);
+	for (int i = 0; i < 8; i++)
+		ran_start(sb, &spec);
+	if (turned(sb, true) != ERR_NONE) { /* by its init, as there is no freezer */
+		kill(init, SIGCONT);
+		skip();
+	}
+	engine_leave();
+	kill(init, SIGCONT);
+	begin();
+	sb = found(id);
+	assert_true(sandbox_paused(sb));
+	assert_int_equal(turned(sb, false), ERR_NONE);
+	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
 /* One whose init does not answer is ended, the others are not. */
@@ -285,6 +392,27 @@ static void test_ttl_without_a_hub(void **state)
 	found(id);
 }
 
+/* Where the caller ends them, only the warden does it here, and only when it is alone. */
+static void test_ttl_by_caller(void **state)
+{
+	struct err e = ERR_INIT;
+	struct sandbox *sb;
+	pid_t warden;
+
+	engine_stop();
+	kept.ttl_by_caller = true;
+	begin();
+	sb = make(&(struct sandbox_spec){ .ttl_ms = 100 });
+	wait_ms(300);
+	assert_true(sandbox_live(sb));
+	assert_int_equal(sandbox_set_ttl(sb, 200, &e), 0);
+	warden = warden_pid();
+	engine_leave();
+	await_end_of_warden(warden);
+	begin();
+	assert_int_equal(live(), 0);
+}
+
 static void test_none_left(void **state)
 {
 	pid_t warden = warden_pid();
@@ -328,6 +456,52 @@ static void test_end_with_process(void **state)
 	await_end_of_warden(warden);
 	begin();
 	assert_int_equal(live(), 0);
+}
+
+static void remove_names(void)
+{
+	static const char *const names[] = { WARDEN_SOCKET, WARDEN_LOCK };
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", kept_dir, names[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
+static void on_closed(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* Nobody can find one whose names were removed, so it does not stay; nor does it take another's. */
+static void test_names_removed(void **state)
+{
+	const char *id;
+	struct box *first;
+	bool closed = false;
+	pid_t warden;
+
+	make(NULL);
+	warden = warden_pid();
+	remove_names();
+	engine_leave();
+	await_end_of_warden(warden);
+	begin();
+	make(NULL);
+	warden = warden_pid();
+	remove_names();
+	first = take_ptr(box);
+	begin();
+	id = keep_id(make(NULL));
+	kill(warden, SIGKILL);
+	box_close(first, on_closed, &closed);
+	wait_for(&closed, "the end of the first");
+	wait_ms(100); /* for its janitor */
+	assert_int_equal(files_in(kept_dir), 2);
+	engine_leave();
+	begin();
+	found(id);
 }
 
 static void end_other(void *arg, struct sandbox *sb)
@@ -579,13 +753,18 @@ int main(int argc, char **argv)
 		keep_test(test_all_of_it),
 		keep_test(test_again_and_again),
 		keep_test(test_set_later),
+		keep_test(test_many_records),
+		keep_test(test_slow_start),
 		keep_test(test_full_sockets),
+		keep_test(test_full_and_paused),
 		keep_test(test_init_stuck),
 		keep_test(test_half_a_write),
 		keep_test(test_ttl_without_a_hub),
+		keep_test(test_ttl_by_caller),
 		keep_test(test_none_left),
 		keep_test(test_linger),
 		keep_test(test_end_with_process),
+		keep_test(test_names_removed),
 		keep_test(test_unanswered),
 		keep_test(test_warden_killed),
 		keep_test(test_warden_killed_meanwhile),

@@ -41,7 +41,7 @@ static void begin(struct sandbox *const *kept, size_t n)
 static void start_all(void)
 {
 	remember();
-	engine_start(&(struct box_config){ .on_end = on_end });
+	engine_start(&(struct box_config){ .on_end = on_end, .ttl_by_caller = true });
 	lives_adopt(lives, box, NULL, 0);
 }
 
@@ -417,12 +417,42 @@ static void test_adopts(void **state)
 	sandbox_unref(kept[0]);
 	/* whose deadline came meanwhile */
 	created(&(struct life_spec){ .id = STR_LIT("late"), .box.ttl_ms = 300 });
+	created(&(struct life_spec){ .id = STR_LIT("over"), .box.ttl_ms = 300 });
 	kept[0] = sandbox_ref(lives_get(lives, STR_LIT("late"))->box);
 	crash();
 	wait_ms(400);
 	begin(kept, 1);
 	until("late", LIFE_TERMINATED);
+	assert_int_equal(state_of("over"), LIFE_TERMINATED);
 	sandbox_unref(kept[0]);
+}
+
+static void on_turned(void *arg, struct sandbox *sb, const struct err *err)
+{
+	assert_null(err);
+	*(bool *)arg = true;
+}
+
+/* A hub that ended between pausing or resuming a sandbox and writing it down. */
+static void test_adopts_as_it_is(void **state)
+{
+	struct sandbox *sb = sandbox_ref(made("a")->box);
+	bool done = false;
+
+	crash();
+	sandbox_pause_start(sb, on_turned, &done);
+	wait_for(&done, "pause");
+	begin(&sb, 1);
+	assert_int_equal(state_of("a"), LIFE_PAUSED);
+	assert_int_equal(use("a"), ERR_PAUSED);
+	crash();
+	done = false;
+	sandbox_resume_start(sb, on_turned, &done);
+	wait_for(&done, "resume");
+	begin(&sb, 1);
+	assert_int_equal(state_of("a"), LIFE_RUNNING);
+	assert_string_equal(sh(lives_get(lives, STR_LIT("a"))->box, "echo well"), "well");
+	sandbox_unref(sb);
 }
 
 static void test_ends_in_order(void **state)
@@ -554,13 +584,21 @@ static void test_keys(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), lives_test(test_setter_holds_to_it),
-		lives_test(test_names),	      lives_test(test_one_name_at_once),
-		lives_test(test_retentions),  lives_test(test_time_to_live),
-		lives_test(test_idle),	      lives_test(test_lost),
-		lives_test(test_pause),	      lives_test(test_forks),
-		lives_test(test_adopts),      lives_test(test_ends_in_order),
-		lives_test(test_lists),	      lives_test(test_gone_are_bounded),
+		cmocka_unit_test(test_table),
+		lives_test(test_setter_holds_to_it),
+		lives_test(test_names),
+		lives_test(test_one_name_at_once),
+		lives_test(test_retentions),
+		lives_test(test_time_to_live),
+		lives_test(test_idle),
+		lives_test(test_lost),
+		lives_test(test_pause),
+		lives_test(test_forks),
+		lives_test(test_adopts),
+		lives_test(test_adopts_as_it_is),
+		lives_test(test_ends_in_order),
+		lives_test(test_lists),
+		lives_test(test_gone_are_bounded),
 		lives_test(test_keys),
 	};
 

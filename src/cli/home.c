@@ -92,21 +92,11 @@ int home_where(const char *name, char ret[PATH_MAX], struct err *e)
 	return in_data(name, place, ret, e);
 }
 
-static int runtime_file(const char *name, char ret[PATH_MAX], struct err *e)
-{
-	if (!folder("HOLT_HOME") && folder("XDG_RUNTIME_DIR"))
-		return join(folder("XDG_RUNTIME_DIR"), "/holt", name, ret, e);
-	return home_file(name, ret, e);
-}
-
 int home_socket(char ret[PATH_MAX], struct err *e)
 {
-	return runtime_file("holt.sock", ret, e);
-}
-
-int home_warden(char ret[PATH_MAX], struct err *e)
-{
-	return runtime_file("warden", ret, e);
+	if (!folder("HOLT_HOME") && folder("XDG_RUNTIME_DIR"))
+		return join(folder("XDG_RUNTIME_DIR"), "/holt", "holt.sock", ret, e);
+	return home_file("holt.sock", ret, e);
 }
 
 int home_cache(const char *name, char ret[PATH_MAX], struct err *e)

@@ -18,9 +18,6 @@ int home_where(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
  * folder. */
 int home_socket(char ret[PATH_MAX], struct err *e) MUST_USE;
 
-/* The path, beside that, of the folder of a warden that outlives its hub: box_config.warden_dir. */
-int home_warden(char ret[PATH_MAX], struct err *e) MUST_USE;
-
 /* The path of a file of the cache folder, made likewise: HOLT_HOME, else holt/ in XDG_CACHE_HOME or
  * ~/.cache. ERR_INVALID where there is none. */
 int home_cache(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;

@@ -168,7 +168,8 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 
 	v->s.rows = in->cli->parts;
 	v->s.n_rows = in->cli->n_parts;
-	if (home_file("registry.db", registry, e) < 0 || home_warden(warden, e) < 0)
+	/* side by side: who has another registry would end the sandboxes as strangers */
+	if (home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
 		return -1;
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, registry, warden, e);
 	if (!v->s.hub)

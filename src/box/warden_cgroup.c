@@ -129,6 +129,17 @@ static int write_number(int dir, const char *file, long long n)
 	return write_file(dir, file, text);
 }
 
+/* What was killed while it was frozen, because the warden was, dies in v1 once it is thawed. */
+static void remove_slot(int dir, const char *name)
+{
+	char state[300];
+
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
+		return;
+	snprintf(state, sizeof(state), "%s/freezer.state", name);
+	write_file(dir, state, "THAWED");
+}
+
 /* Removes an empty group of ours and the slots in it. */
 static void remove_below(int parent, const char *name)
 {
@@ -139,7 +150,7 @@ static void remove_below(int parent, const char *name)
 
 	while (d && (e = readdir(d))) {
 		if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
-			unlinkat(fd, e->d_name, AT_REMOVEDIR);
+			remove_slot(fd, e->d_name);
 	}
 	if (d)
 		closedir(d);

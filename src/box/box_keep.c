@@ -27,6 +27,7 @@
 
 enum {
 	START_MS = 15000, /* for one that another process starts, on a busy machine */
+	AGAIN_MS = 3000, /* where sandboxes are in use, as nothing else is done meanwhile */
 	BUSY_MS = 2000, /* for a hub that was killed to be gone */
 	FIND_PAUSE_US = 2000,
 	ANSWER_S = 5, /* of a warden, to each message that it owes */
@@ -327,17 +328,20 @@ static int try_to_start(struct box *box, struct err *e)
 	return connect_to(box, dir, e) < 0 ? -1 : take_over(box, e);
 }
 
-static uint64_t patience_with(enum err_code code)
+static uint64_t patience_with(enum err_code code, bool again)
 {
-	return code == ERR_CONFLICT ? BUSY_MS : code == ERR_TRANSPORT ? START_MS : 0;
+	if (code == ERR_CONFLICT)
+		return BUSY_MS;
+	return code != ERR_TRANSPORT ? 0 : again ? AGAIN_MS : START_MS;
 }
 
 int box_keep_start(struct box *box, struct err *e)
 {
+	const bool again = box->state == BOX_DEAD;
 	uint64_t since = clock_ms();
 
 	while (try_to_start(box, e) < 0) {
-		if (clock_ms() - since >= patience_with(e->code))
+		if (clock_ms() - since >= patience_with(e->code, again))
 			return -1;
 		usleep(FIND_PAUSE_US);
 		*e = ERR_INIT;

@@ -178,6 +178,32 @@ def test_both_are_killed(begin, residue):
     assert Session(again).run(Session(again).create(), 'echo well') == 'well\n'
 
 
+def test_found_by_the_registry_alone(residue, who):
+    """Not by where this login has its sockets: another registry's hub would end the sandboxes as strangers."""
+    started = []
+
+    def folder():
+        path = who.log() + '.d'
+        os.mkdir(path, 0o700)
+        os.chown(path, who.uid, who.uid)
+        return path
+
+    def start(data, runtime):
+        env = {'HOLT_HOME': '', 'XDG_DATA_HOME': data, 'XDG_RUNTIME_DIR': runtime}
+        started.append(Serve(who, data, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0', env=env))
+        return started[-1]
+    mine, other, here, there = [folder() for _ in range(4)]
+    try:
+        sandbox = Session(start(mine, here)).create()
+        kill(started[-1])
+        assert start(other, here).end() == 0, started[-1].said()
+        assert Session(start(mine, there)).run(sandbox, 'echo well') == 'well\n'
+        assert started[-1].end() == 0, started[-1].said()
+    finally:
+        for one in started:
+            one.kill()
+
+
 def test_one_hub_a_home(begin):
     hub = begin()
     session = Session(hub)

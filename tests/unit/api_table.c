@@ -61,7 +61,6 @@ static void test_codes(void **state)
 	for (int code = ERR_NONE + 1; code < ERR_CODES; code++) {
 		enum api_code api = api_code_of((enum err_code)code);
 
-		/* The first row is what a table without a row for it would say. */
 		ROW_CHECK(api != API_INVALID_INPUT || code == ERR_INVALID,
 			  err_info((enum err_code)code)->name);
 	}

@@ -11,32 +11,39 @@ void store_digest(struct str request, char ret[STORE_DIGEST_BYTES])
 			   (const unsigned char *)request.p, request.n, NULL, 0);
 }
 
+/* Copied: a statement that stands at a row keeps the log from ever beginning anew. */
+static int lend(struct store *s, const struct db_rows *rows, struct store_key *ret, struct err *e)
+{
+	struct {
+		int column;
+		struct str *to;
+	} texts[] = { { 0, &ret->digest }, { 1, &ret->run }, { 3, &ret->plan }, { 6, &ret->body } };
+	size_t at = 0;
+
+	buf_fini(&s->found);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		*texts[i].to = db_text(rows, texts[i].column);
+		if (buf_add(&s->found, texts[i].to->p, texts[i].to->n, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(texts); at += texts[i++].to->n)
+		texts[i].to->p = buf_str(&s->found).p + at;
+	ret->at_ms = db_int(rows, 2);
+	ret->done = db_int(rows, 4) != 0;
+	ret->status = (int)db_int(rows, 5);
+	return 1;
+}
+
 int store_key_find(struct store *s, struct str scope, struct str key, struct store_key *ret,
 		   struct err *e)
 {
-	struct db_rows *rows = &s->found;
-	int more;
+	autorows struct db_rows rows;
+	int more = db_rows(s->db, KEY_FIND, &rows, e, DB_TEXT(scope), DB_TEXT(key));
 
-	db_rows_end(rows);
-	if (db_rows(s->db, KEY_FIND, rows, e, DB_TEXT(scope), DB_TEXT(key)) < 0)
-		return -1;
-	more = db_next(rows, e);
-	if (more <= 0) {
-		db_rows_end(rows);
+	if (more < 0 || (more = db_next(&rows, e)) <= 0)
 		return more;
-	}
-	*ret = (struct store_key){
-		.scope = scope,
-		.key = key,
-		.digest = db_text(rows, 0),
-		.run = db_text(rows, 1),
-		.at_ms = db_int(rows, 2),
-		.plan = db_text(rows, 3),
-		.done = db_int(rows, 4) != 0,
-		.status = (int)db_int(rows, 5),
-		.body = db_text(rows, 6),
-	};
-	return 1;
+	*ret = (struct store_key){ .scope = scope, .key = key };
+	return lend(s, &rows, ret, e);
 }
 
 /* ---- bounds -------------------------------------------------------------------------------- */
@@ -96,7 +103,6 @@ int store_key_drop(struct store *s, struct str scope, struct str key, struct err
 {
 	const struct db_value values[] = { DB_TEXT(scope), DB_TEXT(key) };
 
-	db_rows_end(&s->found);
 	return remove_rows(s, KEY_DROP, values, ARRAY_LEN(values), e) < 0 ? -1 : 0;
 }
 
@@ -104,7 +110,6 @@ int store_keys_expire(struct store *s, int64_t before_ms, struct err *e)
 {
 	const struct db_value values[] = { DB_INT(before_ms) };
 
-	db_rows_end(&s->found);
 	return remove_rows(s, KEY_EXPIRE, values, ARRAY_LEN(values), e) < 0 ? -1 : 0;
 }
 

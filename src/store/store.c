@@ -8,6 +8,7 @@ struct store *store_open(const char *path, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
+	s->found = BUF_INIT(STORE_KEYS_BYTES_MAX);
 	s->db = db_open(path, &store_schema, e);
 	return s->db ? take_ptr(s) : NULL;
 }
@@ -16,7 +17,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	db_rows_end(&s->found);
+	buf_fini(&s->found);
 	db_close(s->db);
 	free(s);
 }

@@ -1,5 +1,6 @@
 #pragma once
 /* Between the files of the registry. */
+#include "base/buf.h"
 #include "store/store.h"
 
 /* In schema.c; a parameter's number is its place in the call. */
@@ -30,5 +31,5 @@ struct store {
 	 * then. */
 	bool counted;
 	int64_t n_keys, key_bytes;
-	struct db_rows found; /* what the last store_key_find() lends */
+	struct buf found; /* what the last store_key_find() lends */
 };

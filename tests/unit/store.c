@@ -298,6 +298,41 @@ static void test_keys_are_bounded(void **state)
 	store_close(s);
 }
 
+static void write_one(struct store *s, uint64_t seq)
+{
+	struct store_sandbox r = plain(seq, "a");
+	struct err e = ERR_INIT;
+
+	assert_int_equal(store_sandbox_add(s, &r, 0, &e), 0);
+}
+
+/* What was found is the caller's to look at as long as nothing else is asked: the log begins anew all
+ * the same. */
+static void test_a_found_key_holds_nothing(void **state)
+{
+	struct store *s = opened();
+	char digest[STORE_DIGEST_BYTES] = { 0 };
+	struct store_key k = key_of("k", digest), found;
+	struct err e = ERR_INIT;
+	uint64_t seq = 0;
+
+	k.done = true;
+	k.body = STR_LIT("{}");
+	assert_int_equal(store_key_put(s, &k, &e), 0);
+	assert_int_equal(store_key_find(s, k.scope, k.key, &found, &e), 1);
+	for (int round = 0; round < 4; round++) {
+		do
+			write_one(s, ++seq);
+		while (!store_wants_checkpoint(s));
+		assert_int_equal(store_checkpoint(s, &e), 0);
+		write_one(s, ++seq);
+		assert_false(store_wants_checkpoint(s));
+	}
+	assert_true(str_is(found.body, "{}") && str_is(found.plan, "sbx-1") && found.done);
+	assert_memory_equal(found.digest.p, digest, sizeof(digest));
+	store_close(s);
+}
+
 /* ---- what is wrong with a file ------------------------------------------------------------- */
 
 static void test_two_openers(void **state)
@@ -546,6 +581,7 @@ int main(void)
 		store_test(test_events_are_bounded),
 		store_test(test_keys),
 		store_test(test_keys_are_bounded),
+		store_test(test_a_found_key_holds_nothing),
 		store_test(test_two_openers),
 		store_test(test_newer),
 		store_test(test_stranger),

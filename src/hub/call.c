@@ -18,7 +18,8 @@ struct call {
 	size_t reserved;
 	bool admitted; /* counts among the hub's calls */
 	bool cancelled;
-	struct life *life; /* that it uses, busy until its end */
+	struct life *life; /* that it uses, busy until its end, */
+	struct sandbox *sandbox; /* and the machine of it, which may end before */
 
 	void (*on_cancel)(void *data);
 	void *on_cancel_data;
@@ -103,6 +104,7 @@ static void end(struct call *c)
 	if (c->admitted)
 		c->hub->calls--;
 	c->hub->output -= c->reserved;
+	sandbox_unref(take_ptr(c->sandbox));
 	if (c->life)
 		life_busy(take_ptr(c->life), -1);
 	if (c->ticking)
@@ -184,6 +186,7 @@ struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 
 	if (sb && !c->life) {
 		c->life = l;
+		c->sandbox = sandbox_ref(sb);
 		life_busy(l, 1);
 	}
 	return sb;

@@ -74,8 +74,8 @@ struct arena *call_arena(struct call *c);
 /* All sandboxes of the hub. */
 struct lives *call_lives(struct call *c);
 
-/* The running sandbox of this id, which is busy until the end of the call; else NULL with what
- * life_sandbox() says. One for each call. */
+/* The running sandbox of this id, which is busy until the end of the call, and valid so long also
+ * where it ends before; else NULL with what life_sandbox() says. One for each call. */
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 
 /* Takes n bytes of what all calls together may keep of output; given back at the call's end.

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "hub/life_impl.h"
 
-enum { SCOPE_MAX = 255, KEY_LIVE_MS = 24 * 3600 * 1000 };
+enum { SCOPE_MAX = 255 };
 
 static int check(const struct idempotent_key *k, struct str plan, struct err *e)
 {
@@ -46,7 +46,7 @@ static enum idempotent begin(struct lives *all, const struct store_key *k,
 	enum idempotent judged = IDEMPOTENT_NEW;
 	int there = store_key_find(all->store, k->scope, k->key, &found, e);
 
-	if (there > 0 && found.at_ms >= k->at_ms - KEY_LIVE_MS)
+	if (there > 0 && found.at_ms >= k->at_ms - KEYS_LIVE_MS)
 		judged = judge(all, &found, k->digest, e);
 	if (there < 0 || judged == IDEMPOTENT_REFUSED)
 		return IDEMPOTENT_REFUSED;

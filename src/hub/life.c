@@ -147,6 +147,7 @@ struct life *life_new(struct lives *all, struct str id, struct err *e)
 	l->refs = 1;
 	l->seq = ++all->last_seq;
 	l->generation = before ? before->generation + 1 : 1;
+	l->created_ms = l->changed_ms = clock_unix_ms();
 	snprintf(l->id, sizeof(l->id), "%.*s", STR_ARG(id));
 	l->chain = *at;
 	*at = l;

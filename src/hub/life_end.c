@@ -93,15 +93,13 @@ void life_begin(struct life *l, struct sandbox *sb)
 	l->from_pool = sandbox_from_pool(sb);
 	l->used_ms = clock_ms();
 	snprintf(l->template, sizeof(l->template), "%s", sandbox_template(sb));
-	if (!l->created_ms) {
-		l->created_ms = clock_unix_ms();
+	if (l->state == LIFE_CREATING) {
 		set_deadline(l, l->ttl_ms);
 	} else if (l->deadline_ms) {
 		int64_t left = l->deadline_ms - clock_unix_ms();
 
 		l->due_ms = clock_ms() + (left > 0 ? (uint64_t)left : 0);
 	}
-	life_arm(l);
 }
 
 void life_let_go(struct life *l)

@@ -19,6 +19,7 @@ enum {
 	LIVES_BUCKETS = 4096,
 	TERMINATED_MAX = 1024, /* that are still found */
 	MOURNED_MAX = 4096, /* lost and failed ones */
+	KEYS_LIVE_MS = 24 * 3600 * 1000, /* of requests that are done once */
 };
 
 struct life {
@@ -28,7 +29,7 @@ struct life {
 	struct gone *gone; /* the queue of those that ended so; NULL: it has not */
 	struct life *gone_before, *gone_after; /* in it */
 	uint64_t seq;
-	char id[LIFE_ID_MAX + 1], source[LIFE_ID_MAX + 1], template[64];
+	char id[LIFE_ID_MAX + 1], source[LIFE_ID_MAX + 1], template[256];
 	enum life_state state;
 	uint32_t generation;
 	int64_t created_ms, changed_ms, deadline_ms;
@@ -129,7 +130,7 @@ int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
 
 /* ---- life_end.c ---------------------------------------------------------------------------- */
 
-/* It runs: sb becomes its own, and its deadlines begin. */
+/* It runs: sb becomes its own, and its deadlines begin, but for life_arm() when it has its state. */
 void life_begin(struct life *l, struct sandbox *sb);
 /* It does not run any more: lets go of what it has of that. */
 void life_let_go(struct life *l);

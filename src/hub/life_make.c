@@ -68,8 +68,12 @@ static void replace_old(struct life *l)
 
 static int bear(struct life *l, struct sandbox *sb, struct err *e)
 {
+	int result;
+
 	life_begin(l, sb);
-	return life_set_state(l, LIFE_RUNNING, NULL, e);
+	result = life_set_state(l, LIFE_RUNNING, NULL, e);
+	life_arm(l);
+	return result;
 }
 
 /* It was never told to anybody. */
@@ -122,6 +126,9 @@ static struct life *prepare(struct lives *all, const struct life_spec *spec, str
 	if (!l)
 		return NULL;
 	l->spec = take_ptr(text);
+	snprintf(l->template, sizeof(l->template), "%.*s",
+		 STR_ARG(spec->box.template.p ? spec->box.template : STR_LIT("host")));
+	l->limits = spec->box.limits;
 	l->ttl_ms = spec->box.ttl_ms;
 	l->idle_ms = spec->idle_ms;
 	l->retention = spec->retention;
@@ -146,7 +153,7 @@ void life_create_start(struct lives *all, const struct life_spec *spec, life_cb 
 
 struct forking {
 	struct lives *all;
-	struct life *source; /* a reference */
+	struct life *source; /* busy until the end */
 	struct life *children[FORK_MAX]; /* references */
 	size_t n;
 	life_fork_cb on_done;
@@ -170,7 +177,7 @@ static void end_fork(struct forking *f, const struct err *err)
 		f->on_done(f->arg, f->children, f->n, NULL);
 	for (size_t i = 0; i < f->n; i++)
 		life_unref(f->children[i]);
-	life_unref(f->source);
+	life_busy(f->source, -1);
 	free(f);
 }
 
@@ -232,6 +239,8 @@ static int name_children(struct forking *f, const struct life_fork_spec *spec, s
 			return -1;
 		f->children[f->n++] = life_ref(l);
 		snprintf(l->source, sizeof(l->source), "%s", f->source->id);
+		snprintf(l->template, sizeof(l->template), "%s", f->source->template);
+		l->limits = f->source->limits;
 		l->spec_of = f->source->seq;
 		l->ttl_ms = f->source->ttl_ms;
 		l->idle_ms = f->source->idle_ms;
@@ -292,7 +301,8 @@ void life_fork_start(struct life *source, const struct life_fork_spec *spec, lif
 	if (!f)
 		abort(); /* without memory for an answer no promise can be kept */
 	f->all = source->all;
-	f->source = life_ref(source);
+	f->source = source;
+	life_busy(source, 1);
 	f->on_done = on_done;
 	f->arg = arg;
 	if (check_fork(f, spec->n, &f->err) < 0 || name_children(f, spec, &f->err) < 0)

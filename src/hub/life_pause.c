@@ -1,5 +1,6 @@
 /* Pause and resume: what runs in it stands still, and nothing of it is lost. Its time to live goes
  * on; it is not idle meanwhile. */
+#include "base/clock.h"
 #include "hub/life_impl.h"
 
 /* It may have ended meanwhile, which is not undone. */
@@ -13,8 +14,8 @@ static void settle(struct life_op *op, enum life_state from, enum life_state to,
 		life_set_state(l, to, NULL, &e);
 	else if (!err)
 		err = life_check_runs(l, &op->err) < 0 ? &op->err : NULL;
-	if (l->box)
-		life_arm(l);
+	l->used_ms = clock_ms(); /* it could not be used meanwhile */
+	life_arm(l);
 	life_op_end(op, err);
 }
 

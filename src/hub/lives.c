@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "hub/life_impl.h"
 
-enum { SAVE_AGAIN_MS = 2000, KEYS_MS = 10 * 60 * 1000, KEYS_LIVE_MS = 24 * 3600 * 1000 };
+enum { SAVE_AGAIN_MS = 2000, KEYS_MS = 10 * 60 * 1000 };
 
 static void close_handle(uv_handle_t *h)
 {
@@ -214,6 +214,10 @@ static void adopt(struct lives *all, struct sandbox *sb)
 	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
 		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
 	life_begin(l, sb);
+	/* Paused or resumed by a hub that ended before it could write so. */
+	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
+		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
+	life_arm(l);
 }
 
 static void settle_loaded(struct lives *all, struct life *l)
@@ -239,10 +243,10 @@ void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sand
 	struct life *newer;
 
 	all->box = box;
-	for (size_t i = 0; i < n; i++)
-		adopt(all, sandboxes[i]);
 	if (lives_batch(all, &e) < 0)
 		log_error("%s", e.msg);
+	for (size_t i = 0; i < n; i++)
+		adopt(all, sandboxes[i]);
 	for (struct life *l = all->oldest; l; l = newer) {
 		newer = l->newer;
 		settle_loaded(all, l);

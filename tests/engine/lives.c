@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "hub/life_impl.h"
 
 static char dir[64], path[128];
@@ -248,10 +249,13 @@ static void test_names(void **state)
 static void test_one_name_at_once(void **state)
 {
 	struct done d[2] = { 0 };
+	struct life_info info;
 
 	for (int i = 0; i < 2; i++)
 		life_create_start(lives, &(struct life_spec){ .id = STR_LIT("x") }, on_done, &d[i]);
 	assert_int_equal(state_of("x"), LIFE_CREATING);
+	info = info_of("x");
+	assert_true(str_is(info.template, "host") && info.created_ms > 0); /* as it will be */
 	assert_int_equal(use("x"), ERR_CONFLICT);
 	assert_int_equal(did(life_terminate_start, lives_get(lives, STR_LIT("x"))), ERR_CONFLICT);
 	for (int i = 0; i < 2; i++)
@@ -293,6 +297,22 @@ static void test_time_to_live(void **state)
 	assert_null(box_find(box, STR_LIT("a")));
 }
 
+/* Uses, one after the other; a machine that stood still for so long in between proves nothing. */
+static void used_for_a_while(const char *id, uint64_t idle_ms)
+{
+	bool in_time = true;
+
+	for (int i = 0; i < 10 && in_time; i++) {
+		uint64_t used_ms = clock_ms();
+
+		assert_int_equal(use(id), ERR_NONE);
+		wait_ms(50);
+		in_time = clock_ms() - used_ms < idle_ms;
+	}
+	if (in_time)
+		assert_int_equal(state_of(id), LIFE_RUNNING);
+}
+
 static void test_idle(void **state)
 {
 	struct life *l = created(&(struct life_spec){ .id = STR_LIT("a"), .idle_ms = 300 }).l;
@@ -301,20 +321,44 @@ static void test_idle(void **state)
 	wait_ms(600);
 	assert_int_equal(state_of("a"), LIFE_RUNNING);
 	life_busy(l, -1);
-	for (int i = 0; i < 10; i++) { /* uses, one after the other */
-		assert_int_equal(use("a"), ERR_NONE);
-		wait_ms(50);
-	}
-	assert_int_equal(state_of("a"), LIFE_RUNNING);
+	used_for_a_while("a", 300);
 	until("a", LIFE_TERMINATED);
 	assert_non_null(strstr(info_of("a").why->msg, "not used"));
-	/* paused is not idle */
-	l = created(&(struct life_spec){ .id = STR_LIT("b"), .idle_ms = 300 }).l;
-	assert_int_equal(did(life_pause_start, l), ERR_NONE);
-	wait_ms(600);
-	assert_int_equal(state_of("b"), LIFE_PAUSED);
-	assert_int_equal(did(life_resume_start, l), ERR_NONE);
+	/* nobody ever came */
+	created(&(struct life_spec){ .id = STR_LIT("b"), .idle_ms = 100 });
 	until("b", LIFE_TERMINATED);
+}
+
+/* Paused is not idle, and is not counted when it goes on. */
+static void test_idle_and_paused(void **state)
+{
+	struct life *l = created(&(struct life_spec){ .id = STR_LIT("a"), .idle_ms = 3600000 }).l;
+	uint64_t resumed_ms;
+
+	assert_int_equal(did(life_pause_start, l), ERR_NONE);
+	l->idle_ms = 100;
+	life_arm(l);
+	wait_ms(300);
+	assert_int_equal(state_of("a"), LIFE_PAUSED);
+	resumed_ms = clock_ms();
+	assert_int_equal(did(life_resume_start, l), ERR_NONE);
+	assert_true(l->used_ms >= resumed_ms);
+	until("a", LIFE_TERMINATED);
+}
+
+/* A source is busy while it is forked, also where nothing else of it is. */
+static void test_idle_and_forked(void **state)
+{
+	struct life *l = created(&(struct life_spec){ .id = STR_LIT("a"), .idle_ms = 3600000 }).l;
+	struct done d = { 0 };
+
+	life_fork_start(l, &(struct life_fork_spec){ .n = 1 }, on_forked, &d);
+	assert_int_equal(l->busy, 1);
+	wait_for(&d.done, "a fork");
+	assert_int_equal(d.n, 1);
+	assert_int_equal(l->busy, 0);
+	assert_int_equal(forked(l, &(struct life_fork_spec){ .n = 65 }).err.code, ERR_INVALID);
+	assert_int_equal(l->busy, 0);
 }
 
 /* ---- losses --------------------------------------------------------------------------------- */
@@ -427,32 +471,31 @@ static void test_adopts(void **state)
 	sandbox_unref(kept[0]);
 }
 
-static void on_turned(void *arg, struct sandbox *sb, const struct err *err)
-{
-	assert_null(err);
-	*(bool *)arg = true;
-}
-
-/* A hub that ended between pausing or resuming a sandbox and writing it down. */
+/* A hub that was killed between a pause, or a resume, and what it would have written of it. */
 static void test_adopts_as_it_is(void **state)
 {
-	struct sandbox *sb = sandbox_ref(made("a")->box);
-	bool done = false;
+	struct sandbox *kept[2];
+	struct err e = ERR_INIT;
 
+	for (size_t i = 0; i < 2; i++) {
+		struct life *l = made(i ? "resumed" : "paused");
+
+		kept[i] = sandbox_ref(l->box);
+		assert_int_equal(did(life_pause_start, l), ERR_NONE);
+		if (i)
+			assert_int_equal(did(life_resume_start, l), ERR_NONE);
+		assert_int_equal(life_set_state(l, i ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e), 0);
+	}
 	crash();
-	sandbox_pause_start(sb, on_turned, &done);
-	wait_for(&done, "pause");
-	begin(&sb, 1);
-	assert_int_equal(state_of("a"), LIFE_PAUSED);
-	assert_int_equal(use("a"), ERR_PAUSED);
-	crash();
-	done = false;
-	sandbox_resume_start(sb, on_turned, &done);
-	wait_for(&done, "resume");
-	begin(&sb, 1);
-	assert_int_equal(state_of("a"), LIFE_RUNNING);
-	assert_string_equal(sh(lives_get(lives, STR_LIT("a"))->box, "echo well"), "well");
-	sandbox_unref(sb);
+	begin(kept, 2);
+	assert_int_equal(state_of("paused"), LIFE_PAUSED);
+	assert_int_equal(use("paused"), ERR_PAUSED);
+	assert_int_equal(did(life_resume_start, lives_get(lives, STR_LIT("paused"))), ERR_NONE);
+	assert_string_equal(sh(kept[0], "echo well"), "well");
+	assert_int_equal(state_of("resumed"), LIFE_RUNNING);
+	assert_int_equal(use("resumed"), ERR_NONE);
+	for (size_t i = 0; i < 2; i++)
+		sandbox_unref(kept[i]);
 }
 
 static void test_ends_in_order(void **state)
@@ -591,6 +634,8 @@ int main(int argc, char **argv)
 		lives_test(test_retentions),
 		lives_test(test_time_to_live),
 		lives_test(test_idle),
+		lives_test(test_idle_and_paused),
+		lives_test(test_idle_and_forked),
 		lives_test(test_lost),
 		lives_test(test_pause),
 		lives_test(test_forks),

@@ -17,7 +17,8 @@ static int key_of(struct call *c, const struct once_header *h, struct idempotent
 	struct str path = http_request_path(a->q), body = http_request_body(a->q);
 	char *request = arena_alloc(a->arena, path.n + 1 + body.n, e);
 	const struct principal *who = http_request_principal(a->q);
-	char *scope = arena_printf(a->arena, e, "%.64s %s", who ? who->name : "", a->route->tool.name);
+	char *scope = arena_printf(a->arena, e, "%.64s %s", who ? who->name : "",
+				   a->route->tool.name);
 
 	if (!request || !scope)
 		return -1;

@@ -108,9 +108,8 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 		[API_ARRAY] = "Done.",
 		[API_DOCUMENT] = "Done.",
 		[API_LINES] = "A stream: the schema is of each line.",
-		[API_FRAMES] =
-			("A stream: the schema is of each frame's message but the last, "
-			 "which has flag 2 and holds error if the call failed."),
+		[API_FRAMES] = ("A stream: the schema is of each frame's message but the last, "
+				"which has flag 2 and holds error if the call failed."),
 	};
 
 	json_write_key(w, "200");

@@ -187,7 +187,19 @@ static bool made_before(struct call *c, const struct life_fork_spec *spec, struc
 	return true;
 }
 
-static void make(struct forking *f, struct life *source, const struct once_header *h,
+static void start(struct forking *f, struct str source, const struct life_fork_spec *spec)
+{
+	struct err e = ERR_INIT;
+	struct life *l = ask_life(f->call, source, &e);
+
+	if (l)
+		life_fork_start(l, spec, on_forked, f);
+	else
+		call_fail(f->call, &e);
+}
+
+/* What was answered before is answered again, whether or not the source is still known. */
+static void make(struct forking *f, struct str source, const struct once_header *h,
 		 struct life_fork_spec *spec, struct str ids[FORKS_MAX])
 {
 	autobuf struct buf names = BUF_INIT(IDEMPOTENT_PLAN_MAX);
@@ -209,24 +221,24 @@ static void make(struct forking *f, struct life *source, const struct once_heade
 	if (once == ONCE_AGAIN && made_before(f->call, spec, children))
 		answer(f, children, spec->n);
 	else
-		life_fork_start(source, spec, on_forked, f);
+		start(f, source, spec);
 }
 
 static void run(struct call *c, const void *params)
 {
 	const struct fork_params *p = params;
 	struct err e = ERR_INIT;
-	struct life *source = ask_life(c, p->path.id, &e);
 	struct forking *f = arena_alloc(call_arena(c), sizeof(*f), &e);
 	struct str ids[FORKS_MAX];
 	struct life_fork_spec spec;
 
-	if (!source || !f || spec_of(c, &p->body, ids, &spec, &e) < 0) {
+	ask_context(c)->sandbox = p->path.id;
+	if (!f || spec_of(c, &p->body, ids, &spec, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
 	*f = (struct forking){ c, clock_ns(), p->body.has_count || p->body.has_ids };
-	make(f, source, &p->header, &spec, ids);
+	make(f, p->path.id, &p->header, &spec, ids);
 }
 
 static const struct api_route rows[] = {

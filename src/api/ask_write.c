@@ -1,10 +1,13 @@
 /* Answers: one JSON document, or a stream of them as lines or as frames of Connect. */
 #include "api/ask_impl.h"
+
+#include <stdio.h>
+
 #include "base/log.h"
 
 /* ---- failures ------------------------------------------------------------------------------ */
 
-enum { PROBLEM_MAX = 16 << 10 };
+enum { PROBLEM_MAX = 16 << 10, RETRY_SECONDS = 1 };
 
 static struct api_problem problem_of(const struct ask *a, const struct err *e)
 {
@@ -18,6 +21,10 @@ static struct api_problem problem_of(const struct ask *a, const struct err *e)
 		p.context.op = str_of(a->route->tool.name);
 	if (e->code == ERR_DISK_FULL)
 		p.context.dimension = STR_LIT("disk");
+	if (p.code == API_UNAVAILABLE) {
+		p.context.has_retry_after_ms = true;
+		p.context.retry_after_ms = RETRY_SECONDS * 1000;
+	}
 	return p;
 }
 
@@ -25,7 +32,8 @@ static void reply_problem(struct ask *a, const struct api_problem *p)
 {
 	const struct api_code_row *row = &api_codes[p->code];
 	bool connect = a->route->kind == API_CONNECT;
-	struct http_header later = { "Retry-After", STR_LIT("1") };
+	char seconds[16];
+	struct http_header later = { "Retry-After", { seconds, 0 } };
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
 	int status = connect ? api_connect_status(row->connect) : row->http;
 	struct err e = ERR_INIT;
@@ -34,6 +42,7 @@ static void reply_problem(struct ask *a, const struct api_problem *p)
 		status = row->http;
 	if ((connect ? api_connect_text(p, &b, &e) : api_problem_text(p, &b, &e)) < 0)
 		b.n = 0;
+	later.value.n = (size_t)snprintf(seconds, sizeof(seconds), "%d", RETRY_SECONDS);
 	http_reply(take_ptr(a->q), &(struct http_reply){
 					   .status = status,
 					   .type = "application/json",

@@ -388,7 +388,8 @@ struct listing {
 
 static int compare(struct str a, struct str b)
 {
-	int c = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+	size_t n = a.n < b.n ? a.n : b.n;
+	int c = n > 0 ? memcmp(a.p, b.p, n) : 0;
 
 	return c ? c : (a.n > b.n) - (a.n < b.n);
 }

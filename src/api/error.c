@@ -71,7 +71,6 @@ static const struct field context_fields[] = {
 	ABOUT(path, "The path in it."),
 	ABOUT(op, "What was asked for."),
 	ABOUT(dimension, "Of what there is not enough, such as disk or streams."),
-	ABOUT_NUMBER(limit, "How much of it there may be."),
 	ABOUT_NUMBER(timeout_s, "The seconds that it had."),
 	ABOUT_NUMBER(requested_s, "The seconds that were asked for."),
 	ABOUT_NUMBER(max_timeout_s, "The most seconds that can be asked for."),

@@ -125,7 +125,7 @@ static void run_create(struct call *c, const void *params)
 
 static const struct api_route rows[] = {
 	{ .tool = { .name = "templates.list",
-		    .doc = "The templates that exist.",
+		    .doc = "The templates that are there without an import.",
 		    .input = &api_nothing_table,
 		    .output = &template_table,
 		    .run = run_list },

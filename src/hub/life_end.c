@@ -2,7 +2,8 @@
  * How sandboxes end: asked for, at a deadline, or by accident. A deadline is the time to live or so
  * long without a use; one timer of a life wakes at the next of them and looks whether it is really
  * due, so that a use moves nothing but a number. What a retention says is carried out by the reaper
- * here, who tries again until it has worked or nothing is left to try.
+ * here, who tries again until it has worked or nothing is left to try. Where there is no hub to do it, the
+ * warden ends what is overdue (ttl_by_caller, box/box.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,6 +85,11 @@ int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
 	return 0;
 }
 
+void life_say_over(const struct life *l, struct err *ret)
+{
+	err_set(ret, ERR_TIMEOUT, "its time to live of %" PRIu64 " s is over", l->ttl_ms / 1000);
+}
+
 /* ---- the box's end of it ------------------------------------------------------------------- */
 
 void life_begin(struct life *l, struct sandbox *sb)
@@ -113,15 +119,21 @@ void lives_on_end(void *lives, struct sandbox *sb, const struct err *why)
 {
 	struct lives *all = lives;
 	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
-	struct err e = ERR_INIT;
+	struct err over = ERR_INIT, e = ERR_INIT;
 
 	/* What is being destroyed is settled when that is done. */
 	if (!l || l->box != sb || l->ending)
 		return;
 	life_let_go(l);
-	if (!all->stopping)
+	if (all->stopping) {
+		life_set_state(l, LIFE_TERMINATED, why, &e);
+	} else if (l->due_ms && clock_ms() >= l->due_ms) {
+		life_say_over(l, &over);
+		life_set_state(l, LIFE_TERMINATED, &over, &e);
+	} else {
 		log_warn("sandbox %s is lost: %s", l->id, why->msg);
-	life_set_state(l, all->stopping ? LIFE_TERMINATED : LIFE_LOST, why, &e);
+		life_set_state(l, LIFE_LOST, why, &e);
+	}
 }
 
 /* ---- terminate ----------------------------------------------------------------------------- */
@@ -236,8 +248,7 @@ static void on_timer(uv_timer_t *t)
 		return;
 	}
 	if (l->due_ms && now >= l->due_ms)
-		err_set(&why, ERR_TIMEOUT, "its time to live of %" PRIu64 " s is over",
-			l->ttl_ms / 1000);
+		life_say_over(l, &why);
 	else
 		err_set(&why, ERR_TIMEOUT, "it was not used for %" PRIu64 " s", l->idle_ms / 1000);
 	reap(l, &why);

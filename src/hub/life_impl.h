@@ -132,6 +132,8 @@ int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
 
 /* It runs: sb becomes its own, and its deadlines begin, but for life_arm() when it has its state. */
 void life_begin(struct life *l, struct sandbox *sb);
+/* Why it ended at its deadline. */
+void life_say_over(const struct life *l, struct err *ret);
 /* It does not run any more: lets go of what it has of that. */
 void life_let_go(struct life *l);
 /* Its deadlines have changed, or it was used. */

@@ -214,9 +214,6 @@ static void adopt(struct lives *all, struct sandbox *sb)
 	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
 		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
 	life_begin(l, sb);
-	/* Paused or resumed by a hub that ended before it could write so. */
-	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
-		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
 	life_arm(l);
 }
 
@@ -229,7 +226,7 @@ static void settle_loaded(struct lives *all, struct life *l)
 	} else if (l->box || l->state == LIFE_COLD || l->state == LIFE_STOPPED) {
 		return;
 	} else if (l->deadline_ms && l->deadline_ms <= clock_unix_ms()) {
-		err_set(&why, ERR_TIMEOUT, "its time to live was over while there was no hub");
+		life_say_over(l, &why);
 		life_set_state(l, LIFE_TERMINATED, &why, &e);
 	} else {
 		err_set(&why, ERR_GUEST, "the hub that ran it ended, and it with it");

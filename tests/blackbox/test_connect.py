@@ -76,6 +76,25 @@ def test_a_large_file_comes_whole(hub, sb):
     assert hub.exec(sb, 'sha256sum < copy | cmp - sum')['exit_code'] == 0
 
 
+def test_a_sandbox_that_ends_while_it_is_read(hub):
+    """Of a file that a slow reader has not come to the end of: what is missing is said, and nothing else suffers."""
+    sandbox = hub.create()
+    hub.exec(sandbox, 'head -c 40000000 /dev/zero > big')
+    body = frame({'path': 'big'})
+    with hub.wire(receive_buffer=16384) as wire:
+        wire.send(hub.request('POST', '/sandbox.v1.Sandbox/ReadFile', fields=[
+            f'Content-Type: {STREAM}', f'Content-Length: {len(body)}', f'X-Sandbox-Id: {sandbox}']).encode() + body)
+        assert wire.head()[0] == 200
+        for _ in range(40):  # in this time it comes to wait for room, most likely
+            hub.exec(sandbox, 'true')
+        hub.delete(sandbox)
+        said = list(frames(b''.join(iter(wire.chunk, b''))))
+    assert [flags for flags, _ in said] == [0] * (len(said) - 1) + [2]
+    assert said[-1][1]['error']['code'] in ('not_found', 'canceled')
+    assert len(joined([m for _, m in said[:-1]], 'data')) < 40000000
+    hub.works()
+
+
 def test_exec(hub, sb):
     said = hub.stream('Exec', sb, {'open': {'command': 'cat; echo $A; pwd; echo err >&2; exit 3', 'cwd': '/tmp',
                                             'env': [{'key': 'A', 'value': 'b'}]}},

@@ -283,8 +283,11 @@ static void test_time_to_live(void **state)
 	struct err e = ERR_INIT;
 
 	assert_true(info_of("a").deadline_ms > info_of("a").created_ms);
+	/* what the warden has of it, where the hub ends before */
+	assert_true(sandbox_ttl_left_ms(l->box) > 600);
 	assert_int_equal(life_set_timeout(l, 0, &e), 0);
 	assert_int_equal(info_of("a").deadline_ms, 0);
+	assert_int_equal(sandbox_ttl_left_ms(l->box), -1);
 	wait_ms(800);
 	assert_int_equal(state_of("a"), LIFE_RUNNING);
 	assert_int_equal(life_set_timeout(l, LIFE_TIMEOUT_MAX_MS + 1, &e), -1);
@@ -440,6 +443,8 @@ static void test_adopts(void **state)
 {
 	struct sandbox *kept[2];
 	struct life_info before;
+	struct err e = ERR_INIT;
+	struct life *l;
 
 	life_info(created(&(struct life_spec){ .id = STR_LIT("a"), .box.ttl_ms = 3600000 }).l,
 		  &before);
@@ -459,13 +464,18 @@ static void test_adopts(void **state)
 	assert_false(sandbox_live(kept[1]));
 	assert_null(lives_get(lives, STR_LIT("stranger")));
 	sandbox_unref(kept[0]);
-	/* whose deadline came meanwhile */
+	/* whose deadline came meanwhile, and what the warden ended for it */
+	l = created(&(struct life_spec){ .id = STR_LIT("ended"), .box.ttl_ms = 3600000 }).l;
+	l->deadline_ms = clock_unix_ms();
+	assert_int_equal(life_save(l, NULL, STR_NONE, &e), 0);
 	created(&(struct life_spec){ .id = STR_LIT("late"), .box.ttl_ms = 300 });
 	created(&(struct life_spec){ .id = STR_LIT("over"), .box.ttl_ms = 300 });
 	kept[0] = sandbox_ref(lives_get(lives, STR_LIT("late"))->box);
 	crash();
 	wait_ms(400);
 	begin(kept, 1);
+	assert_int_equal(state_of("ended"), LIFE_TERMINATED);
+	assert_int_equal(info_of("ended").why->code, ERR_TIMEOUT);
 	until("late", LIFE_TERMINATED);
 	assert_int_equal(state_of("over"), LIFE_TERMINATED);
 	sandbox_unref(kept[0]);

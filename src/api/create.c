@@ -177,16 +177,16 @@ static int name_it(struct call *c, const struct wish *w, struct str *ret, struct
 	return copy ? 0 : -1;
 }
 
-/* Made by a request that was cut off; NULL if not. */
+/* Made by a request that was cut off, so by an earlier hub; NULL if not. */
 static struct life *made_before(struct call *c, struct str id)
 {
 	struct err e;
 	struct life *l = lives_find(call_lives(c), id, &e);
-	struct life_info i = { .state = LIFE_TERMINATED };
+	struct life_info i = { .adopted = false };
 
 	if (l)
 		life_info(l, &i);
-	return i.state == LIFE_RUNNING || i.state == LIFE_PAUSED ? l : NULL;
+	return i.adopted ? l : NULL;
 }
 
 static void make(struct making *m, const struct once_header *h, struct life_spec *spec)

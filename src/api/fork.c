@@ -170,18 +170,18 @@ static void take_plan(struct str plan, struct str ids[FORKS_MAX], size_t n)
 	}
 }
 
-/* Made by a request that was cut off: all of them, as forks are all or none. */
+/* Made by a request that was cut off, so by an earlier hub: all of them, as forks are all or none. */
 static bool made_before(struct call *c, const struct life_fork_spec *spec, struct life **ret)
 {
 	struct err e;
 
 	for (size_t i = 0; i < spec->n; i++) {
-		struct life_info info = { .state = LIFE_TERMINATED };
+		struct life_info info = { .adopted = false };
 
 		ret[i] = lives_find(call_lives(c), spec->ids[i], &e);
 		if (ret[i])
 			life_info(ret[i], &info);
-		if (info.state != LIFE_RUNNING && info.state != LIFE_PAUSED)
+		if (!info.adopted)
 			return false;
 	}
 	return true;

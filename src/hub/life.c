@@ -279,6 +279,7 @@ void life_info(const struct life *l, struct life_info *ret)
 		.retention = l->retention,
 		.limits = &l->limits,
 		.from_pool = l->from_pool,
+		.adopted = l->box && sandbox_adopted(l->box),
 		.why = l->why,
 	};
 }

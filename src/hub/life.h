@@ -69,6 +69,7 @@ struct life_info { /* borrowed until the next change */
 	enum life_retention retention;
 	const struct limits *limits;
 	bool from_pool;
+	bool adopted; /* it runs, and was made by an earlier hub */
 	const struct err
 		*why; /* lost, failed, and terminated by a deadline: what happened; else NULL */
 };

@@ -117,12 +117,14 @@ int life_save(struct life *l, const char *kind, struct str detail, struct err *e
 {
 	struct lives *all = l->all;
 	int result = all->store ? write_whole(l, kind, detail, e) : 0;
+	bool first = all->stats.unsaved == 0; /* of a trouble that may last */
 
 	all->stats.unsaved -= l->unsaved;
 	l->unsaved = result < 0;
 	all->stats.unsaved += l->unsaved;
 	if (result < 0) {
-		if (all->stats.store_failures++ == 0 || log_on(LOG_DEBUG))
+		all->stats.store_failures++;
+		if (first || log_on(LOG_DEBUG))
 			log_error("sandbox %s: %s", l->id, e->msg);
 	} else {
 		l->stored = true;

@@ -7,3 +7,6 @@ int file_read(const char *path, struct buf *to, struct err *e) MUST_USE;
 
 /* The same of an open one; name: for messages. */
 int file_read_fd(int fd, const char *name, struct buf *to, struct err *e) MUST_USE;
+
+/* All of it, also where others have made the descriptor one that does not block. What the system says else. */
+int file_write_fd(int fd, const char *name, struct str bytes, struct err *e) MUST_USE;

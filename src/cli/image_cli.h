@@ -3,12 +3,6 @@
 #include "cli/verb.h"
 #include "hub/images.h"
 
-enum image_output { IMAGE_OUTPUT_DEFAULT, IMAGE_OUTPUT_TABLE, IMAGE_OUTPUT_JSON };
-
-#define IMAGE_OUTPUT_ROW(S)                                                                        \
-	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
-	       .doc = "A table for people, or one JSON value.")
-
 /* The store of the data folder. */
 struct images *image_cli_open(struct err *e) MUST_USE;
 

@@ -11,7 +11,7 @@ struct images_options {
 };
 
 static const struct option_row rows[] = {
-	IMAGE_OUTPUT_ROW(struct images_options),
+	OUTPUT_ROW(struct images_options),
 	HELP_ROW(struct images_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -85,7 +85,7 @@ static int run_list(const struct verb_input *in)
 	const struct images_options *o = in->options;
 	struct err e = ERR_INIT;
 
-	return list(o->output == IMAGE_OUTPUT_JSON, &e) < 0 ? cli_fail(&e) : 0;
+	return list(o->output == OUTPUT_JSON, &e) < 0 ? cli_fail(&e) : 0;
 }
 
 #define LIST                                                                                       \

@@ -18,7 +18,7 @@ static const struct option_row rows[] = {
 	OPTION(struct import_options, entries, OPTION_COUNT, "max-files", .arg = "N", .min = 1,
 	       .max = 100000000,
 	       .doc = "How many files and directories it may have; 2000000 if not said."),
-	IMAGE_OUTPUT_ROW(struct import_options),
+	OUTPUT_ROW(struct import_options),
 	HELP_ROW(struct import_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -44,7 +44,7 @@ static int import(const struct verb_input *in, struct err *e)
 
 	if (!s || images_import(s, &spec, &i, name, e) < 0)
 		return -1;
-	if (o->output != IMAGE_OUTPUT_JSON) {
+	if (o->output != OUTPUT_JSON) {
 		printf("%s  %.12s\n", name, i.record.digest.p);
 		return 0;
 	}

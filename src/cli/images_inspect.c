@@ -6,7 +6,7 @@ struct inspect_options {
 };
 
 static const struct option_row rows[] = {
-	IMAGE_OUTPUT_ROW(struct inspect_options),
+	OUTPUT_ROW(struct inspect_options),
 	HELP_ROW(struct inspect_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -26,7 +26,7 @@ static int inspect(const struct verb_input *in, struct err *e)
 	if (!s || images_find(s, str_of(in->operands[0]), &i, e) < 0 ||
 	    images_names(s, &doc, &names, e) < 0)
 		return -1;
-	if (o->output != IMAGE_OUTPUT_JSON) {
+	if (o->output != OUTPUT_JSON) {
 		image_cli_show(&i, &names);
 		return 0;
 	}

@@ -8,7 +8,7 @@ struct prune_options {
 };
 
 static const struct option_row rows[] = {
-	IMAGE_OUTPUT_ROW(struct prune_options),
+	OUTPUT_ROW(struct prune_options),
 	HELP_ROW(struct prune_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -32,7 +32,7 @@ static int prune(const struct verb_input *in, struct err *e)
 
 	if (!s || images_prune(s, &pruned, e) < 0)
 		return -1;
-	if (o->output != IMAGE_OUTPUT_JSON) {
+	if (o->output != OUTPUT_JSON) {
 		printf("removed: %u images without a name, %u leftovers; in use: %u\n",
 		       pruned.images, pruned.leftovers, pruned.in_use);
 		return 0;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/base64.h"
+#include "cli/file.h"
 #include "cli/peer_impl.h"
 #include "cli/safe.h"
 
@@ -63,19 +64,6 @@ static int open_new(struct peer *p, int folder, const char *kind, const char *su
 	return err_set(e, ERR_LIMIT, "%.120s is full of such files", p->o->out);
 }
 
-static int write_all(int fd, struct str bytes)
-{
-	while (bytes.n > 0) {
-		ssize_t n = write(fd, bytes.p, bytes.n);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		bytes = (struct str){ bytes.p + (n > 0 ? n : 0),
-				      bytes.n - (size_t)(n > 0 ? n : 0) };
-	}
-	return 0;
-}
-
 /* Whole, or not at all. */
 static int save(struct peer *p, const char *kind, const char *suffix, struct str bytes,
 		struct err *e)
@@ -86,8 +74,8 @@ static int save(struct peer *p, const char *kind, const char *suffix, struct str
 
 	if (fd < 0)
 		return -1;
-	if (write_all(fd, bytes) < 0) {
-		err_sys(e, errno, "write %.120s/%s", p->o->out, name);
+	if (file_write_fd(fd, name, bytes, e) < 0) {
+		err_wrap(e, "%.120s", p->o->out);
 		unlinkat(folder, name, 0);
 		return -1;
 	}

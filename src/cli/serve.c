@@ -26,6 +26,7 @@ struct serve_options {
 	struct option_list listen, hosts, origins;
 	const char *socket, *certificate, *key, *issuer;
 	uint32_t rate;
+	uint64_t exit_idle_ms;
 };
 
 static const struct option_row rows[] = {
@@ -47,6 +48,9 @@ static const struct option_row rows[] = {
 	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
 	       .max = 10000000,
 	       .doc = "Requests a second of one client; 20000 by default, 0 for any."),
+	OPTION(struct serve_options, exit_idle_ms, OPTION_SECONDS, "exit-idle", .arg = "TIME",
+	       .min = 100, .max = 86400000,
+	       .doc = "End when for so long there was neither a sandbox nor a connection."),
 	HUB_ROWS(struct serve_options),
 	HELP_ROW(struct serve_options),
 };
@@ -58,6 +62,9 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 struct serve {
 	struct serving s; /* first: the parts see this */
 	uv_signal_t signals[ARRAY_LEN(signals)];
+	uv_timer_t idle; /* looks whether it is */
+	uint64_t exit_idle_ms, used_ms; /* when it was seen in use */
+	uint64_t requests; /* so far, then */
 	struct secret *token;
 	struct http_routes routes[SERVE_PARTS_MAX + 2];
 	size_t n_routes;
@@ -76,6 +83,7 @@ static void on_hub_closed(void *arg)
 
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
+	uv_close((uv_handle_t *)&v->idle, NULL);
 }
 
 static void on_part_closed(void *arg);
@@ -135,6 +143,35 @@ static void on_signal(uv_signal_t *h, int number)
 	if (v->s.stopping)
 		_exit(128 + number);
 	log_info("signal %d: finishing what is in flight", number);
+	box_end_with_process(hub_box(v->s.hub));
+	stop(v);
+}
+
+static bool is_in_use(struct serve *v)
+{
+	struct http_stats http;
+	struct box_stats box;
+	bool asked;
+
+	http_server_stats(v->s.door, &http);
+	box_stats(hub_box(v->s.hub), &box);
+	asked = http.requests_total != v->requests;
+	v->requests = http.requests_total;
+	return asked || http.connections > 0 || box.live > 0;
+}
+
+static void on_idle(uv_timer_t *timer)
+{
+	struct serve *v = timer->data;
+	uint64_t now = uv_now(&v->s.loop);
+
+	if (v->s.stopping)
+		return;
+	if (is_in_use(v))
+		v->used_ms = now;
+	if (now - v->used_ms < v->exit_idle_ms)
+		return;
+	log_info("nobody uses it");
 	box_end_with_process(hub_box(v->s.hub));
 	stop(v);
 }
@@ -312,6 +349,10 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 	if (!v->token || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 || open_door(v, o, e) < 0 ||
 	    listen_everywhere(v, o, e) < 0)
 		return -1;
+	v->exit_idle_ms = o->exit_idle_ms;
+	v->used_ms = uv_now(&v->s.loop);
+	if (v->exit_idle_ms)
+		uv_timer_start(&v->idle, on_idle, v->exit_idle_ms / 4, v->exit_idle_ms / 4);
 	printf("Clients send the token that 'holt auth token' prints.\n");
 	return fflush(stdout) == 0 ? 0 : err_sys(e, errno, "standard output");
 }
@@ -331,6 +372,8 @@ static int run(const struct verb_input *in)
 		v.signals[i].data = &v;
 		uv_signal_start(&v.signals[i], on_signal, signals[i]);
 	}
+	uv_timer_init(&v.s.loop, &v.idle);
+	v.idle.data = &v;
 	if (start(&v, in, &e) < 0) {
 		status = cli_fail(&e);
 		v.failed = true;

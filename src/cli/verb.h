@@ -26,6 +26,13 @@ struct verb_options {
 #define HELP_ROW(S)                                                                                \
 	OPTION(S, common.help, OPTION_FLAG, "help", .letter = 'h', .doc = "Print this help.")
 
+/* Of verbs that print tables: a member uint32_t output. */
+enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
+
+#define OUTPUT_ROW(S)                                                                              \
+	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
+	       .doc = "A table for people, or one JSON value.")
+
 struct verb;
 
 struct verb_input {
@@ -54,6 +61,14 @@ struct verb {
 
 extern const struct verb run_verb;
 extern const struct verb images_verb;
+extern const struct verb up_verb;
+extern const struct verb ls_verb;
+extern const struct verb exec_verb;
+extern const struct verb fs_verb;
+extern const struct verb fork_verb;
+extern const struct verb pause_verb;
+extern const struct verb resume_verb;
+extern const struct verb down_verb;
 extern const struct verb mcp_verb;
 extern const struct verb serve_verb;
 extern const struct verb auth_verb;

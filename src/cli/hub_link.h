@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * The hub of whoever runs this, for verbs that ask it, over the routes of docs/rest.md. It is found by its Unix
+ * socket: where HOLT_SOCKET says, else where cli/home.h has it, and there it is started if nobody serves it
+ * (hub_start.c). One request at a time: every call waits for its answer, as long as that takes; ending the
+ * program ends the request.
+ */
+#include "base/buf.h"
+#include "json/write.h"
+
+struct hub_link;
+
+/* ERR_TRANSPORT where there is no hub and none could be started; else as home_token(). */
+struct hub_link *hub_link_open(struct err *e) MUST_USE;
+void hub_link_close(struct hub_link *l); /* NULL-safe */
+AUTO_DEFINE(hub_link_close, struct hub_link)
+
+enum {
+	HUB_BODY_MAX = 32 << 20, /* of a request */
+	HUB_ANSWER_MAX = 64 << 20, /* of what is read at once: an answer, or a line of one */
+};
+
+/* body: JSON, or STR_NONE. *ret is the answer, the caller's; ret may be NULL. What the hub refuses is *e with the
+ * cause that it names; ERR_TRANSPORT where it can't be reached or goes away. */
+int hub_link_ask(struct hub_link *l, const char *method, const char *path, struct str body,
+		 struct json_doc **ret, struct err *e) MUST_USE;
+
+/* A POST whose answer is a JSON object a line: each as it comes. -1 of take ends it. */
+typedef int hub_link_take(void *arg, const struct json_val *line, struct err *e);
+int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_link_take *take,
+		   void *arg, struct err *e) MUST_USE;
+
+/* Prints what went wrong and what helps, in the words of this command line; the exit status. */
+int hub_link_fail(const struct err *e);
+
+/* "/v1/sandboxes/ID" and `more`, where the id is one: ERR_SANDBOX_NOT_FOUND else. */
+int hub_link_path(char *ret, size_t size, const char *id, const char *more, struct err *e) MUST_USE;
+
+/* A member of the object that is being written; none where text is NULL. */
+void hub_link_text(struct json_writer *w, const char *name, const char *text);
+
+struct option_list;
+
+/* The member env, of what -e said: NAME=VALUE, or NAME with the value that it has here. */
+int hub_link_env(struct json_writer *w, const struct option_list *env, struct err *e) MUST_USE;
+
+/* A value on standard output, and a line break. */
+int hub_link_print(const struct json_val *v, struct err *e) MUST_USE;

@@ -1,0 +1,115 @@
+/* `holt up`: a sandbox of the hub, that stays until it is removed or its time is over. */
+#include "box/box.h"
+#include "cli/hub_link.h"
+#include "cli/safe.h"
+#include "cli/verb.h"
+
+struct up_options {
+	struct verb_options common;
+	const char *name, *cwd;
+	struct option_list env;
+	uint64_t memory, disk, ttl_ms, idle_ms;
+	uint32_t pids, cpu_milli, output;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct up_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
+	       .doc = "What to call it: letters, digits, _ and -; one is made if not said."),
+	OPTION(struct up_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
+	       .doc = "Set a variable for all that runs in it; without a value, to the one it has "
+		      "here. May be repeated."),
+	OPTION(struct up_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
+	       .doc = "Where programs start inside; /workspace, or what the template says."),
+	OPTION(struct up_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
+	       .doc = "When it ends by itself: 30, 5m, 2h; never if not said."),
+	OPTION(struct up_options, idle_ms, OPTION_SECONDS, "idle", .arg = "TIME", .min = 1000,
+	       .doc = "How long it may be unused; for ever if not said."),
+	OPTION(struct up_options, memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",
+	       .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,
+	       .doc = "Memory, files included, such as 512M or 2G; the hub's default if not said."),
+	OPTION(struct up_options, disk, OPTION_SIZE, "disk", .arg = "SIZE", .min = LIMIT_DISK_MIN,
+	       .max = LIMIT_MEMORY_MAX, .doc = "How much of it its files may take."),
+	OPTION(struct up_options, pids, OPTION_COUNT, "pids", .arg = "N", .min = LIMIT_PIDS_MIN,
+	       .max = LIMIT_PIDS_MAX, .doc = "Processes and threads at once."),
+	OPTION(struct up_options, cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .min = LIMIT_CPU_MIN,
+	       .max = LIMIT_CPU_MAX, .doc = "Share of processors, such as 0.5 or 2."),
+	OUTPUT_ROW(struct up_options),
+	HELP_ROW(struct up_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static void write_limits(const struct up_options *o, struct json_writer *w)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} all[] = {
+		{ "memory_mb", (o->memory + MIB - 1) / MIB },
+		{ "disk_mb", (o->disk + MIB - 1) / MIB },
+		{ "pids", o->pids },
+	};
+
+	json_write_key(w, "limits");
+	json_write_object(w);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		json_write_key(w, all[i].name);
+		json_write_uint(w, all[i].n);
+	}
+	if (o->cpu_milli) {
+		json_write_key(w, "cpus");
+		json_write_real(w, o->cpu_milli / 1000.0);
+	}
+	json_write_object_end(w);
+}
+
+static int make(const struct verb_input *in, struct err *e)
+{
+	const struct up_options *o = in->options;
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *doc = NULL;
+	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
+	struct json_writer w = json_writer(&text);
+
+	json_write_object(&w);
+	hub_link_text(&w, "template", in->n_operands ? in->operands[0] : NULL);
+	hub_link_text(&w, "id", o->name);
+	hub_link_text(&w, "cwd", o->cwd);
+	json_write_key(&w, "timeout_seconds");
+	json_write_uint(&w, (o->ttl_ms + 999) / 1000);
+	json_write_key(&w, "idle_seconds");
+	json_write_uint(&w, (o->idle_ms + 999) / 1000);
+	write_limits(o, &w);
+	if (hub_link_env(&w, &o->env, e) < 0)
+		return -1;
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	l = hub_link_open(e);
+	if (!l || hub_link_ask(l, "POST", "/v1/sandboxes", buf_str(&text), &doc, e) < 0)
+		return -1;
+	if (o->output == OUTPUT_JSON)
+		return hub_link_print(json_root(doc), e);
+	safe_line(stdout, json_str(json_get(json_root(doc), "id")));
+	putchar('\n');
+	return 0;
+}
+
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+
+	return make(in, &e) < 0 ? hub_link_fail(&e) : 0;
+}
+
+const struct verb up_verb = {
+	.name = "up",
+	.usage = "[OPTION...] [TEMPLATE]",
+	.doc = "Make a sandbox that stays, and print its name.",
+	.more = "TEMPLATE is a name that holt images lists; host, this machine's programs, if not said.",
+	.page = "holt-sandbox",
+	.options = &options,
+	.size = sizeof(struct up_options),
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = run,
+};

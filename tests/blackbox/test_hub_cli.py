@@ -1,0 +1,288 @@
+"""The verbs that ask a running hub: holt up, ls, exec, fs, fork, pause, resume, down."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import threading
+
+import pytest
+
+from client import until
+from rest import Rest
+
+FAILED = 125
+
+
+class Hub(Rest):
+    """A hub, and `holt VERB...` for it."""
+
+    def run(self, *arguments, **options):
+        options['env'] = {**self.env, **options.get('env', {})}
+        return self.who.run(*arguments, **options)
+
+    def ok(self, *arguments, **options):
+        done = self.run(*arguments, **options)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.ok(*arguments, '-o', 'json'))
+
+    def fails(self, status, why, *arguments, **options):
+        done = self.run(*arguments, **options)
+        assert done.returncode == status and why.encode() in done.stderr, done
+        return done
+
+    def popen(self, *arguments, **options):
+        return subprocess.Popen(self.who.argv(*arguments), env=self.env, cwd='/', stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def names(self):
+        return {sandbox['id'] for sandbox in self.json('ls')}
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    shared = Hub(me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0', '--pool', '2')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+
+
+@pytest.fixture
+def box(hub):
+    name = hub.ok('up').decode().strip()
+    yield name
+    hub.run('down', name)
+
+
+def test_a_tools_life(hub):
+    """Make, write, run, look, remove: as the manual page has it."""
+    assert hub.ok('up', 'host', '--name', 'agent-tool-call', '--ttl', '10m') == b'agent-tool-call\n'
+    hub.ok('fs', 'write', 'agent-tool-call', '/workspace/work/main.sh', input=b'echo "hello $1"; pwd\n')
+    done = hub.ok('exec', 'agent-tool-call', '--timeout', '20', '--', 'sh', '/workspace/work/main.sh', 'you')
+    assert done == b'hello you\n/workspace\n'
+    table = hub.ok('ls').decode().splitlines()
+    assert table[0].split() == ['NAME', 'TEMPLATE', 'STATE', 'CREATED']
+    assert [line.split()[:3] for line in table if 'agent-tool' in line] == [['agent-tool-call', 'host', 'running']]
+    hub.ok('down', 'agent-tool-call')
+    assert 'agent-tool-call' not in hub.names()
+    hub.fails(FAILED, 'holt ls', 'down', 'agent-tool-call')
+    hub.fails(FAILED, 'holt ls', 'exec', 'agent-tool-call', '--', 'true')
+
+
+def test_what_it_is_made_of(hub):
+    made = hub.json('up', '-n', 'limited', '-e', 'A=1', '-e', 'B', '-e', 'A=2', '-w', '/tmp', '-m', '64M', '--disk', '8M',
+                    '--pids', '32', '--cpus', '0.5', '--idle', '1h')
+    assert made['limits'] == {'memory_mb': 64, 'disk_mb': 8, 'pids': 32, 'cpus': 0.5} and made['idle_seconds'] == 3600
+    assert hub.ok('exec', 'limited', '-e', 'C=3', '--', 'sh', '-c', 'echo "$A$B$C"; pwd') == b'23\n/tmp\n'
+    hub.fails(FAILED, 'limited', 'up', '--name', 'limited')
+    hub.ok('down', 'limited')
+    for arguments, why in ((['--name', '../x'], 'id'), (['no-such-template'], 'no-such-template'), (['-e', '=1'], '-e takes')):
+        hub.fails(FAILED, why, 'up', *arguments)
+    hub.fails(2, '--memory', 'up', '-m', '1')
+
+
+@pytest.mark.parametrize('status, argv', [
+    (0, ['true']), (7, ['sh', '-c', 'exit 7']), (128 + 9, ['sh', '-c', 'kill -9 $$']), (126, ['no-such-program'])])
+def test_exit_statuses(hub, box, status, argv):
+    assert hub.run('exec', box, '--', *argv).returncode == status
+
+
+def test_how_a_command_ends(hub, box):
+    hub.fails(124, 'killed', 'exec', box, '-t', '1', '--', 'sleep', '1000')
+    hub.fails(FAILED, 'a program to run', 'exec', box)
+    hub.fails(FAILED, 'a program to run', 'exec', box, '--')
+    assert hub.ok('exec', box, '--', 'cat') == b''
+
+
+def test_streams_are_whole_and_apart(hub, box):
+    script = 'head -c 5000000 /dev/urandom | tee /workspace/random; echo said >&2'
+    done = hub.run('exec', box, '--', 'sh', '-c', script)
+    assert done.returncode == 0 and done.stderr == b'said\n' and len(done.stdout) == 5000000
+    assert hub.ok('fs', 'read', box, 'random') == done.stdout
+
+
+def gone(hub, box):
+    return hub.run('exec', box, '--', 'sh', '-c', 'kill -0 $(cat /workspace/pid)').returncode != 0
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_who_goes_away_ends_it(hub, box, number):
+    with hub.popen('exec', box, '--', 'sh', '-c', 'echo $$ >/workspace/pid; echo on; exec sleep 1000') as proc:
+        assert proc.stdout.readline() == b'on\n'
+        assert not gone(hub, box)
+        proc.send_signal(number)
+        assert proc.wait(20) == -number
+    until(lambda: gone(hub, box), what='the end of the command')
+
+
+def test_nobody_reads(hub, box):
+    with hub.popen('exec', box, '--', 'sh', '-c', 'echo $$ >/workspace/pid; exec yes') as proc:
+        assert proc.stdout.read(1000) == b'y\n' * 500
+        proc.stdout.close()
+        assert proc.wait(20) == -signal.SIGPIPE
+    until(lambda: gone(hub, box), what='the end of the command')
+
+
+def test_files(hub, box):
+    data = os.urandom(3 << 20)
+    hub.ok('fs', 'write', '--mode', '755', box, '/workspace/d/blob', input=data)
+    assert hub.ok('fs', 'read', box, 'd/blob') == data
+    assert hub.ok('fs', 'write', box, 'd/empty', input=b'') == b'' and hub.ok('fs', 'read', box, 'd/empty') == b''
+    about = hub.json('fs', 'stat', box, 'd/blob')
+    assert (about['size'], about['mode'] & 0o7777, about['type']) == (len(data), 0o755, 'file')
+    assert hub.ok('fs', 'stat', box, 'd').split()[0] == b'd'
+    hub.ok('fs', 'mkdir', box, 'e/f')
+    hub.ok('fs', 'mv', box, 'd/empty', 'e/f/g')
+    assert {entry['name'] for entry in hub.json('fs', 'ls', box)} >= {'d', 'e'}
+    assert [line.split()[-1] for line in hub.ok('fs', 'ls', box, 'e/f').splitlines()] == [b'g']
+    hub.fails(FAILED, 'e', 'fs', 'rm', box, 'e')
+    hub.ok('fs', 'rm', '-r', box, 'e')
+    hub.fails(FAILED, 'holt fs ls', 'fs', 'read', box, 'e/f/g')
+    hub.fails(FAILED, 'fs stat', 'fs', 'read', box, '/workspace')
+    hub.fails(FAILED, 'too large', 'fs', 'write', box, 'big', input=bytes(24 << 20))
+    hub.fails(FAILED, 'octal', 'fs', 'write', '--mode', '9', box, 'x', input=b'')
+    hub.fails(2, 'Usage', 'fs')
+    hub.fails(2, 'no \'fs lst\'', 'fs', 'lst', box)
+
+
+def test_names_are_no_commands_to_a_terminal(hub, box):
+    hub.ok('exec', box, '--', 'sh', '-c', 'touch "$(printf "evil\\033]0;title\\007\\nline")"')
+    shown = hub.ok('fs', 'ls', box)
+    assert b'evil\\x1b' in shown and not {0x1b, 0x07} & set(shown) and shown.count(b'\n') == len(shown.splitlines())
+    assert any('\x1b' in entry['name'] for entry in hub.json('fs', 'ls', box))
+    done = hub.fails(FAILED, 'evil', 'fs', 'read', box, 'evil\x1b]0;title\x07')
+    assert 0x1b not in done.stderr
+
+
+def test_forks(hub, box):
+    hub.ok('fs', 'write', box, 'f', input=b'one')
+    assert hub.ok('fork', box, '-n', 'left', '-n', 'right') == b'left\nright\n'
+    hub.ok('fs', 'write', 'left', 'f', input=b'two')
+    assert [hub.ok('fs', 'read', name, 'f') for name in (box, 'left', 'right')] == [b'one', b'two', b'one']
+    three = [sandbox['id'] for sandbox in hub.json('fork', box, '-c', '3')]
+    assert len(set(three)) == 3
+    before = hub.names()
+    hub.fails(FAILED, 'right', 'fork', box, '-n', 'new', '-n', 'right')
+    hub.fails(2, 'another number', 'fork', box, '-n', 'new', '-c', '2')
+    assert hub.names() == before
+    hub.fails(FAILED, 'can be called', 'fork', '../health')
+    done = hub.fails(FAILED, 'no-such', 'down', 'left', 'no-such', 'right', *three)
+    assert done.returncode == FAILED and not {'left', 'right', *three} & hub.names()
+
+
+def test_pause(hub, box):
+    hub.ok('pause', box)
+    assert [s['state'] for s in hub.json('ls') if s['id'] == box] == ['paused']
+    hub.fails(FAILED, 'holt resume', 'exec', box, '--', 'true')
+    hub.ok('resume', box)
+    hub.ok('exec', box, '--', 'true')
+
+
+# ---- a hub on demand
+
+def served(home):
+    """The process at the other end of the hub's socket."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(home / 'holt.sock'))
+        return struct.unpack('3i', s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def runs(pid):
+    try:
+        with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as f:
+            return f.read().rpartition(')')[2].split()[0] != 'Z'
+    except FileNotFoundError:
+        return False
+
+
+def test_on_demand(me, tmp_path):
+    """Many at once start one; it is where its callers' terminal has no say, and a signal ends it."""
+    env = {**me.env, 'HOLT_HOME': str(tmp_path)}
+    procs = [subprocess.Popen(me.argv('up', '-n', f'box{i}'), env=env, cwd='/', stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(6)]
+    said = [proc.communicate(timeout=60) for proc in procs]
+    hub = served(tmp_path)
+    try:
+        assert [proc.returncode for proc in procs] == [0] * 6, said
+        done = me.run('ls', '-o', 'json', env=env)
+        assert {sandbox['id'] for sandbox in json.loads(done.stdout)} == {f'box{i}' for i in range(6)}
+        assert os.getsid(hub) == hub and os.readlink(f'/proc/{hub}/cwd') == '/'
+        assert os.readlink(f'/proc/{hub}/fd/0') == '/dev/null'
+        assert stat.S_IMODE(os.stat(tmp_path / 'hub.log').st_mode) == 0o600
+    finally:
+        os.kill(hub, signal.SIGTERM)
+        until(lambda: not runs(hub), what='the end of the hub')
+
+
+def test_it_ends_when_nobody_uses_it(me, tmp_path):
+    hub = Hub(me, tmp_path, '--listen', 'none', '--pool', '1', '--exit-idle', '1')
+    try:
+        with hub.wire():  # a connection that says nothing is one
+            box = hub.ok('up').decode().strip()
+        assert hub.ok('exec', box, '--', 'sh', '-c', 'sleep 2; echo on') == b'on\n'
+        assert hub.names() == {box}
+        hub.ok('down', box)
+        assert hub.proc.wait(30) == 0
+    finally:
+        hub.kill()
+
+
+def test_a_hub_that_can_not_start(hub, tmp_path):
+    (tmp_path / 'registry.db').write_text('no database at all, ' * 100)
+    hub.fails(FAILED, 'hub.log', 'ls', env={'HOLT_HOME': str(tmp_path)})
+    assert b'registry' in (tmp_path / 'hub.log').read_bytes()
+
+
+# ---- no hub, another one, and what is none
+
+def test_no_hub(hub, tmp_path):
+    hub.fails(FAILED, 'holt serve', 'ls', env={'HOLT_SOCKET': str(tmp_path / 'none')})
+    with socket.socket(socket.AF_UNIX) as closed:  # bound, and nobody listens
+        closed.bind(str(tmp_path / 'closed'))
+    hub.fails(FAILED, 'holt serve', 'ls', env={'HOLT_SOCKET': str(tmp_path / 'closed')})
+
+
+def test_another_hub_does_not_take_our_token(hub, tmp_path):
+    """The control is every other test."""
+    hub.fails(FAILED, 'another token', 'ls', env={'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': hub.paths[0]})
+
+
+@pytest.mark.parametrize('said', [
+    b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', b'HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\n{}',
+    b'SSH-2.0-OpenSSH_9.2\r\n', b''])
+def test_what_is_no_hub(hub, tmp_path, said):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / 'socket'))
+        listener.listen()
+
+        def serve():
+            with listener.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        done = hub.run('ls', env={'HOLT_SOCKET': str(tmp_path / 'socket')})
+        thread.join()
+    assert done.returncode == FAILED and done.stderr.startswith(b'holt: ') and not done.stdout, done
+
+
+def test_a_hub_that_ends_fails_the_command(me, tmp_path):
+    hub = Hub(me, tmp_path, '--listen', 'none', '--pool', '0')
+    try:
+        box = hub.ok('up').decode().strip()
+        with hub.popen('exec', box, '--', 'sh', '-c', 'echo on; exec sleep 1000') as proc:
+            assert proc.stdout.readline() == b'on\n'
+            hub.proc.send_signal(signal.SIGTERM)
+            assert proc.wait(30) == FAILED
+            assert proc.stderr.read().startswith(b'holt: ')
+        assert hub.proc.wait(30) == 0
+    finally:
+        hub.kill()

@@ -211,13 +211,32 @@ static int add_file(struct unpacking *x, struct archive_entry *entry, struct str
 #define WHITEOUT ".wh."
 #define OPAQUE WHITEOUT WHITEOUT ".opq"
 
-/* 1: it was none. */
-static int add_whiteout(struct unpacking *x, const char *path)
+/* The path without slashes and "/." at its end: 1, or 0 where it is too long for one. */
+static int trim(const char *path, char *ret, size_t cap)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	size_t dir = (size_t)(name - path);
-	char other[4096];
+	size_t n = strlen(path);
 
+	while (n > 1 && (path[n - 1] == '/' || (path[n - 1] == '.' && path[n - 2] == '/')))
+		n--;
+	if (n >= cap)
+		return 0;
+	memcpy(ret, path, n);
+	ret[n] = '\0';
+	return 1;
+}
+
+/* 1: it was none. */
+static int add_whiteout(struct unpacking *x, const char *entry)
+{
+	char path[4096], other[sizeof(path)];
+	const char *slash, *name;
+	size_t dir;
+
+	if (!trim(entry, path, sizeof(path)))
+		return 1; /* and too long for a file */
+	slash = strrchr(path, '/');
+	name = slash ? slash + 1 : path;
+	dir = (size_t)(name - path);
 	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) != 0)
 		return 1;
 	if (strcmp(name, OPAQUE) == 0)
@@ -225,8 +244,7 @@ static int add_whiteout(struct unpacking *x, const char *path)
 	name += strlen(WHITEOUT);
 	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)
 		return 0; /* of a file system that nobody has any more */
-	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	    dir + strlen(name) >= sizeof(other))
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(x->e, ERR_IMAGE, "%.100s: a whiteout of no name", path);
 	memcpy(other, path, dir);
 	memcpy(other + dir, name, strlen(name) + 1);

@@ -383,6 +383,15 @@ def test_an_archive_that_never_ends(store, work):
     assert store.json('ls') == [] and os.listdir(store.path + '/new') == []
 
 
+def test_whiteouts_by_other_spellings(store, work):
+    """What any reader of layers takes for one is one: else two of them see two images."""
+    first = layer(*[folder(n) for n in 'abcd'], *[entry(n + '/x') for n in 'abcd'])
+    second = layer(folder('.wh.a/'), folder('./.wh.b/.'), symlink('.wh.c', 'x'), folder('d/.wh..wh..opq//'))
+    store.ok('import', files.layout(work + '/l', first, second), 'x')
+    root = store.root('x')
+    assert [n for n in os.listdir(root) if n in 'abcd' or n.startswith('.')] == ['d'] and os.listdir(root + '/d') == []
+
+
 def bombs(work):
     zeros = layer(entry('zeros', bytes(80 << 20)))
     twice = files.gzipped(files.gzipped(layer(entry('a'))))

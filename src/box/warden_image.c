@@ -44,6 +44,11 @@ static int check_places(int root, struct err *e)
 	return 0;
 }
 
+static int was_removed(struct err *e)
+{
+	return err_set(e, ERR_TEMPLATE_NOT_FOUND, "the image was removed");
+}
+
 /* The image's files, as a detached mount. */
 static int copy_root(const struct host *h, int folder, uint32_t uid, struct err *e)
 {
@@ -54,6 +59,8 @@ static int copy_root(const struct host *h, int folder, uint32_t uid, struct err 
 	autoclose int tree = -1;
 	struct stat st;
 
+	if (root < 0 && errno == ENOENT)
+		return was_removed(e); /* between its opening and its lock */
 	if (root < 0 || fstat(root, &st) < 0)
 		return err_sys(e, errno, "open the image");
 	tree = mount_copy(root, "", false);
@@ -76,7 +83,7 @@ static int open_folder(const char *path, struct err *e)
 	autoclose int fd = open_below(host, path, O_RDONLY | O_DIRECTORY, RESOLVE_IN_ROOT);
 
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "the image was removed");
+		return was_removed(e);
 	return take_fd(&fd);
 }
 

@@ -176,8 +176,8 @@ void kill_body(struct body *b)
 	struct err e = ERR_INIT;
 
 	/* In a v1 group what is frozen does not even die. */
-	if (b->paused && cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
-		log_error("a paused sandbox could not be thawed to end it: %s", e.msg);
+	if ((b->paused || is_copied(b)) && cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
+		log_error("a frozen sandbox could not be thawed to end it: %s", e.msg);
 	b->paused = false;
 	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
 	if (b->state != BODY_DYING)

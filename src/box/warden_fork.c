@@ -259,7 +259,7 @@ static void copied_for_fork(struct job *j, int errnum)
 		free(r);
 		return;
 	}
-	if (!j->source) {
+	if (!j->source || j->source->state != BODY_LIVE) {
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "the source ended while it was forked");
 		failed = -1;
 	} else {
@@ -396,6 +396,15 @@ void job_ended(struct job *j)
 		copied_for_fork(j, errnum);
 	else
 		squashed(j, errnum);
+}
+
+bool is_copied(const struct body *b)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (w.jobs[i].pid && w.jobs[i].source == b && w.jobs[i].frozen)
+			return true;
+	}
+	return false;
 }
 
 void forget_source(const struct body *b)

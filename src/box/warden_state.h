@@ -158,6 +158,7 @@ void pool_refill(void); /* one more */
 int fork_body(const struct wm_fork *m, struct err *e);
 int pause_body(const struct wm_pause *m, struct err *e); /* answers, unless it fails */
 void job_ended(struct job *j);
+bool is_copied(const struct body *b); /* and frozen for that */
 void forget_source(const struct body *b); /* it ends: no job may touch it */
 void forsake_copies(void); /* those of forks that a hub has left: they stop */
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -699,6 +700,7 @@ static pid_t impostor(const void *say, size_t n)
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WARDEN_SOCKET, kept_dir);
 		snprintf(lock, sizeof(lock), "%s/" WARDEN_LOCK, kept_dir);
 		fd = open(lock, O_RDWR | O_CREAT, 0600);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -188,6 +189,7 @@ static void run_hub(void)
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* it would never end */
 		if (dup2(lines[1], LINES_FD) != LINES_FD)
 			_exit(1);
 		close(lines[0]);

@@ -92,6 +92,12 @@ void life_say_over(const struct life *l, struct err *ret)
 
 /* ---- the box's end of it ------------------------------------------------------------------- */
 
+void life_mark(const struct life *l, char ret[LIFE_MARK_MAX])
+{
+	snprintf(ret, LIFE_MARK_MAX, "%" PRIu64 " %" PRId64, (uint64_t)l->generation,
+		 l->created_ms);
+}
+
 void life_begin(struct life *l, struct sandbox *sb)
 {
 	l->box = sandbox_ref(sb);

@@ -132,6 +132,9 @@ int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
 
 /* It runs: sb becomes its own, and its deadlines begin, but for life_arm() when it has its state. */
 void life_begin(struct life *l, struct sandbox *sb);
+/* What its box keeps of it (sandbox_record): a row takes no sandbox again but its own. */
+enum { LIFE_MARK_MAX = 48 };
+void life_mark(const struct life *l, char ret[LIFE_MARK_MAX]);
 /* Why it ended at its deadline. */
 void life_say_over(const struct life *l, struct err *ret);
 /* It does not run any more: lets go of what it has of that. */

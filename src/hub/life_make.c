@@ -68,9 +68,13 @@ static void replace_old(struct life *l)
 
 static int bear(struct life *l, struct sandbox *sb, struct err *e)
 {
+	char mark[LIFE_MARK_MAX];
 	int result;
 
 	life_begin(l, sb);
+	life_mark(l, mark);
+	if (sandbox_set_record(sb, str_of(mark), e) < 0)
+		return -1;
 	result = life_set_state(l, LIFE_RUNNING, NULL, e);
 	life_arm(l);
 	return result;

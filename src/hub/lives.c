@@ -199,13 +199,23 @@ static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *e
 		log_warn("a sandbox of an earlier hub could not be ended: %s", err->msg);
 }
 
+/* The name alone does not tell: the row may be of a registry that was put back from an older copy. */
+static bool is_own(const struct life *l, const struct sandbox *sb)
+{
+	char mark[LIFE_MARK_MAX];
+
+	life_mark(l, mark);
+	return !l->box && (l->state == LIFE_RUNNING || l->state == LIFE_PAUSED) &&
+	       str_is(sandbox_record(sb), mark);
+}
+
 /* The registry knows of it, or it ends: whoever made it was never told that it was made. */
 static void adopt(struct lives *all, struct sandbox *sb)
 {
 	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
 	struct err e = ERR_INIT;
 
-	if (!l || l->box || (l->state != LIFE_RUNNING && l->state != LIFE_PAUSED)) {
+	if (!l || !is_own(l, sb)) {
 		log_warn("sandbox %s is not in the registry; ending it", sandbox_id(sb));
 		sandbox_destroy_start(sb, on_stranger_ended, NULL);
 		return;

@@ -481,6 +481,23 @@ static void test_adopts(void **state)
 	sandbox_unref(kept[0]);
 }
 
+/* The row is of a registry that was put back, and the sandbox came after the copy. */
+static void test_adopts_no_other(void **state)
+{
+	struct sandbox *sb = sandbox_ref(made("a")->box);
+	struct err e = ERR_INIT;
+
+	assert_int_equal(sandbox_set_record(sb, STR_LIT("2 1700000000000"), &e), 0);
+	crash();
+	begin(&sb, 1);
+	assert_int_equal(state_of("a"), LIFE_LOST);
+	assert_int_equal(use("a"), ERR_GUEST);
+	for (int i = 0; i < 3000 && sandbox_live(sb); i++)
+		wait_ms(10);
+	assert_false(sandbox_live(sb));
+	sandbox_unref(sb);
+}
+
 /* A hub that was killed between a pause, or a resume, and what it would have written of it. */
 static void test_adopts_as_it_is(void **state)
 {
@@ -650,6 +667,7 @@ int main(int argc, char **argv)
 		lives_test(test_pause),
 		lives_test(test_forks),
 		lives_test(test_adopts),
+		lives_test(test_adopts_no_other),
 		lives_test(test_adopts_as_it_is),
 		lives_test(test_ends_in_order),
 		lives_test(test_lists),

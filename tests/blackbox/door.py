@@ -106,11 +106,8 @@ class Wire:
         if to == 'HEAD' or status in (100, 101, 204, 304):
             return reply
         if reply.get('Transfer-Encoding') == 'chunked':
-            while True:
-                piece = self.chunk()
-                if not piece:
-                    return reply
-                reply.body += piece
+            reply.body = b''.join(iter(self.chunk, b''))
+            return reply
         reply.body = self.exactly(int(length))
         return reply
 

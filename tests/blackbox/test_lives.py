@@ -14,7 +14,7 @@ import pytest
 
 import host
 from client import until
-from http_client import Door, Modern
+from http_client import Closed, Door, Modern
 from test_serve import serve  # noqa: F401 (a fixture)
 
 
@@ -123,7 +123,7 @@ def test_nothing_acknowledged_is_forgotten(hub, tmp_path):
                     gone = mine.pop()  # of which nothing is known until it is answered
                     if one.ask('sandbox_terminate', sandbox=gone).get('terminated'):
                         ended.add(gone)
-            except (OSError, EOFError, AssertionError, KeyError, ValueError):
+            except (OSError, EOFError, Closed, AssertionError, KeyError, ValueError):
                 return
 
     for round_ in range(8):

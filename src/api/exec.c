@@ -102,7 +102,7 @@ static const char *const kind_names[] = { [FRAME_CHUNK] = "chunk", [FRAME_EXIT] 
 
 struct frame {
 	enum frame_kind kind;
-	struct str stream, data, error;
+	struct str stream, data, error, code;
 	bool is_exit;
 	int32_t exit_code;
 	double exec_time_ms;
@@ -117,6 +117,8 @@ static const struct field frame_fields[] = {
 	FIELD(struct frame, exec_time_ms, .has = FIELD_HAS(struct frame, is_exit),
 	      .doc = "How long it ran."),
 	FIELD(struct frame, error, .doc = "Of an exit: what went wrong, if it was no plain end."),
+	FIELD(struct frame, code,
+	      .doc = "Of an exit: the code that exec fails with then, of the table of errors."),
 };
 static const struct field_table frame_table = FIELD_TABLE(struct frame, frame_fields);
 
@@ -139,7 +141,8 @@ static void say_end(struct call *c, const struct exec_end_view *end)
 				 .is_exit = true,
 				 .exit_code = end->exit_code,
 				 .exec_time_ms = end->wall_ms,
-				 .error = end->error };
+				 .error = end->error,
+				 .code = end->code };
 
 	ask_send(c, &frame_table, &f);
 }

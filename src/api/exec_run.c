@@ -100,13 +100,16 @@ static void end_spoken(struct run *r, const struct exec_result *result, const st
 	if (result) {
 		end.exit_code = result->exit_code;
 		end.wall_ms = (double)result->wall_us / 1000;
-		if (result->end == EXEC_TIMED_OUT)
+		if (result->end == EXEC_TIMED_OUT) {
+			end.code = str_of(api_codes[API_EXEC_TIMEOUT].name);
 			end.error = STR_LIT("the command was killed at its timeout");
-		else if (result->exit_code != 0 && result->hit_memory)
+		} else if (result->exit_code != 0 && result->hit_memory) {
 			end.error = STR_LIT("a process was killed for the sandbox's memory limit");
-		else if (result->exit_code != 0 && result->hit_pids)
+		} else if (result->exit_code != 0 && result->hit_pids) {
 			end.error = STR_LIT("the sandbox's limit of processes was reached");
+		}
 	} else {
+		end.code = str_of(api_codes[api_code_of(err->code)].name);
 		end.error = str_of(err->msg);
 	}
 	r->voice->end(r->call, &end);

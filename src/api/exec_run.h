@@ -23,8 +23,9 @@ struct exec_wish {
 struct exec_end_view {
 	int exit_code;
 	double wall_ms;
-	struct str
-		error; /* it never ran, was killed at its timeout, or its sandbox ended; or STR_NONE */
+	/* It never ran, was killed at its timeout or for a limit, or its sandbox ended; or STR_NONE. The code
+	 * is that of a failure of the call, if it is one. */
+	struct str error, code;
 };
 
 /* How output reaches the client. */

@@ -1,10 +1,12 @@
 /* `holt exec`: a command in a sandbox of the hub. What it prints comes as it goes; a reader of ours that is slow
  * holds it, and one that goes away ends it, since the hub sees us go. */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/base64.h"
 #include "cli/file.h"
 #include "cli/hub_link.h"
+#include "cli/safe.h"
 #include "cli/verb.h"
 
 enum { EXIT_HOLT = 125, CHUNK_MAX = 16 << 20 };
@@ -64,6 +66,23 @@ static int pass_on(struct running *r, int fd, struct str text, struct err *e)
 			     buf_str(&r->bytes), e);
 }
 
+/* Without an end of its own it has failed; else what a bare exit status would leave to guess is said. */
+static int take_end(struct running *r, const struct json_val *line, struct err *e)
+{
+	struct str why = json_str(json_get(line, "error"));
+
+	if (!json_int64(json_get(line, "exit_code"), &r->status))
+		return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
+	if (r->status < 0)
+		return hub_link_refused(json_str(json_get(line, "code")), why, e);
+	if (why.n) {
+		fputs("holt: ", stderr);
+		safe_line(stderr, why);
+		fputc('\n', stderr);
+	}
+	return 0;
+}
+
 static int take(void *arg, const struct json_val *line, struct err *e)
 {
 	struct running *r = arg;
@@ -73,9 +92,9 @@ static int take(void *arg, const struct json_val *line, struct err *e)
 	if (str_is(kind, "chunk"))
 		return pass_on(r, str_is(stream, "stderr") ? STDERR_FILENO : STDOUT_FILENO,
 			       json_str(json_get(line, "data")), e);
-	if (!str_is(kind, "exit") || !json_int64(json_get(line, "exit_code"), &r->status))
-		return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
-	return 0;
+	if (str_is(kind, "exit"))
+		return take_end(r, line, e);
+	return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
 }
 
 static int run(const struct verb_input *in)

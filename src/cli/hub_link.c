@@ -72,18 +72,22 @@ int hub_link_fail(const struct err *e)
 	return err_info(e->code)->exit;
 }
 
-static int read_refusal(const struct json_val *error, struct err *e)
+int hub_link_refused(struct str code, struct str cause, struct err *e)
 {
-	struct str code = json_str(json_get(error, "code"));
-	struct str cause = json_str(json_get(error, "cause"));
-
-	if (!cause.n)
-		cause = json_str(json_get(error, "message"));
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
 		if (str_is(code, refusals[i].name))
 			return err_set(e, refusals[i].code, "%.*s", STR_CUT(cause, 240));
 	}
 	return err_set(e, ERR_IO, "%.*s", STR_CUT(cause, 240));
+}
+
+static int read_refusal(const struct json_val *error, struct err *e)
+{
+	struct str cause = json_str(json_get(error, "cause"));
+
+	if (!cause.n)
+		cause = json_str(json_get(error, "message"));
+	return hub_link_refused(json_str(json_get(error, "code")), cause, e);
 }
 
 /* ---- one request ---------------------------------------------------------------------------- */

@@ -85,7 +85,7 @@ def test_what_it_is_made_of(hub):
     hub.ok('down', 'limited')
     for arguments, why in ((['--name', '../x'], 'id'), (['no-such-template'], 'no-such-template'), (['-e', '=1'], '-e takes')):
         hub.fails(FAILED, why, 'up', *arguments)
-    hub.fails(2, '--memory', 'up', '-m', '1')
+    hub.fails(2, '-m takes', 'up', '-m', '1')
 
 
 @pytest.mark.parametrize('status, argv', [

@@ -292,12 +292,12 @@ def stream(rest, sandbox, command, **more):
 
 def test_stream(rest, sb):
     said = stream(rest, sb, 'cat; echo err >&2; exit 3', stdin='in')
-    assert said[-1]['kind'] == 'exit' and said[-1]['exit_code'] == 3 and 'error' not in said[-1]
+    assert said[-1]['kind'] == 'exit' and said[-1]['exit_code'] == 3 and not {'error', 'code'} & set(said[-1])
     assert {(f['stream'], f['data']) for f in said[:-1]} == {('stdout', b64(b'in')), ('stderr', b64(b'err\n'))}
     end = stream(rest, sb, 'sleep 100', timeout=1)[-1]
-    assert end['exit_code'] == 124 and 'timeout' in end['error']
+    assert (end['exit_code'], end['code']) == (124, 'exec_timeout') and 'timeout' in end['error']
     end = stream(rest, sb, 'no-such-program', args=[])[-1]
-    assert end['exit_code'] == -1 and 'no-such-program' in end['error']
+    assert (end['exit_code'], end['code']) == (-1, 'exec_failed') and 'no-such-program' in end['error']
     assert fails(404, 'not_found', rest.post, '/v1/exec/stream', sandbox='nobody', command='true')
 
 

@@ -13,6 +13,7 @@ import tarfile
 
 import pytest
 
+import host
 import image_files as files
 from client import until
 from image_files import entry, folder, hardlink, layer, symlink
@@ -585,7 +586,7 @@ class Importing:
         self.proc.kill()
         self.proc.wait()
         self.proc.stdin.close()
-        until(lambda: not os.path.exists(f'/proc/{self.reader}'), what='the end of the process that unpacks')
+        until(lambda: self.reader not in host.below(), what='the end of the process that unpacks')
 
 
 def test_an_import_that_is_killed_leaves_nothing_but_what_prune_removes(store, work):

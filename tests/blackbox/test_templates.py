@@ -165,6 +165,6 @@ def test_an_image_of_the_distribution(who, image):
     release = platform.freedesktop_os_release()
     assert sh(who, '. /etc/os-release; echo "$ID-$VERSION_ID"; id -u; whoami; perl -e "print 6*7"', image='debian') == \
         f'{release["ID"]}-{release.get("VERSION_ID", "")}\n1000\nagent\n42'
-    assert run(who, '--', 'bash', '-c', 'dpkg-query -W -f "${Essential}" bash; [[ $(sed s/a/b/ <<< a) = b ]]; tar --version >/dev/null; echo " $?"',
+    assert run(who, '--', 'bash', '-c', 'dpkg-query -W -f \'${Essential}\' bash; [[ $(sed s/a/b/ <<< a) = b ]]; tar --version >/dev/null; echo " $?"',
                image='debian') == 'yes 0\n'
     assert who.run('images', 'rm', 'debian').returncode == 0

@@ -124,8 +124,8 @@ const struct verb exec_verb = {
 	.name = "exec",
 	.usage = "NAME [OPTION...] -- PROGRAM [ARGUMENT...]",
 	.doc = "Run a command in a sandbox of the hub.",
-	.more = "Its exit status is the command's, 124 where its time was over, 126 where it could not be run. Its "
-		"standard input is empty.",
+	.more = "Its exit status is the command's, 124 where its time was over, 126 where it\n"
+		"could not be run. Its standard input is empty.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.defaults = &defaults,

@@ -81,7 +81,8 @@ const struct verb fork_verb = {
 	.name = "fork",
 	.usage = "[OPTION...] NAME",
 	.doc = "Copy a sandbox of the hub, and print the copies' names.",
-	.more = "A copy has the files as they are now, and its own processes; all are made, or none.",
+	.more = "A copy has the files as they are now, and its own processes; all are made,\n"
+		"or none.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct fork_options),

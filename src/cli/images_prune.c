@@ -54,7 +54,7 @@ static int run(const struct verb_input *in)
 const struct verb images_prune_verb = {
 	.name = "images prune",
 	.usage = "[OPTION...]",
-	.doc = "Remove images without a name, and remains of imports that were killed.",
+	.doc = "Remove images without a name, and remains of killed imports.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct prune_options),

@@ -28,7 +28,8 @@ const struct verb images_rm_verb = {
 	.name = "images rm",
 	.usage = "NAME...",
 	.doc = "Remove names, and images that have no other name.",
-	.more = "By its digest an image is removed with all its names. One that sandboxes stand on stays.",
+	.more = "By its digest an image is removed with all its names. One that sandboxes stand\n"
+		"on stays.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct rm_options),

@@ -390,8 +390,8 @@ const struct verb serve_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Serve sandboxes over HTTP: MCP at /mcp and /sse.",
 	.more = "Every route but /healthz wants the token of `holt auth token`. The sandboxes end\n"
-		"with it, unless it is killed: then the next one has them. The limits are those of\n"
-		"a sandbox that asks for none.",
+		"with it, unless it is killed: then the next one has them. The limits are those\n"
+		"of a sandbox that asks for none.",
 	.page = "holt-serve",
 	.options = &options,
 	.defaults = &defaults,

@@ -105,7 +105,8 @@ const struct verb up_verb = {
 	.name = "up",
 	.usage = "[OPTION...] [TEMPLATE]",
 	.doc = "Make a sandbox that stays, and print its name.",
-	.more = "TEMPLATE is a name that holt images lists; host, this machine's programs, if not said.",
+	.more = "TEMPLATE is a name that holt images lists; host, this machine's programs, if not\n"
+		"said.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct up_options),

@@ -241,11 +241,13 @@ def test_version(holt):
 def test_help(holt):
     text = out(holt('help'))
     assert out(holt('--help')) == text
-    for verb in ('run', 'mcp', 'serve', 'auth', 'doctor', 'version', 'help'):
-        assert re.search(rf'^\s+{verb} ', text, re.M)
+    verbs = re.findall(r'^  (\w+) ', text, re.M)
+    assert {'run', 'up', 'exec', 'fs', 'images', 'mcp', 'serve', 'auth', 'doctor', 'version', 'help'} <= set(verbs)
+    for verb in verbs:
         own = out(holt('help', verb))
         assert own == out(holt(verb, '--help')) and f'holt {verb}' in own
-        assert all(len(line) <= 80 for line in own.splitlines()), verb
+        texts = [own, *(out(holt('help', verb, word)) for word in re.findall(rf'^  {verb} (\w+) ', own, re.M))]
+        assert all(len(line) <= 80 for said in texts for line in said.splitlines()), verb
     for option in ('--timeout', '--memory', '--pids', '--image', '--json', '--cpus', '--disk', '-v', '-e', '-w'):
         assert option in out(holt('help', 'run'))
 

@@ -64,8 +64,9 @@ const struct verb images_import_verb = {
 	.name = "images import",
 	.usage = "[OPTION...] SOURCE [NAME[:TAG]]",
 	.doc = "Make an image of an archive or a directory.",
-	.more = "SOURCE is a directory (an OCI layout, or else the root of an image), an archive of\n"
-		"an OCI layout, what docker save writes, or - for an archive on standard input.",
+	.more = "SOURCE is a directory (an OCI layout, or else the root of an image), an archive\n"
+		"of an OCI layout, what docker save writes, or - for an archive on standard\n"
+		"input.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct import_options),

@@ -133,11 +133,12 @@ static void run_read(struct call *c, const void *params)
 	const struct read_body *p = &((const struct read_params *)params)->body;
 	struct err e = ERR_INIT;
 	struct sandbox *sb = enter(c, p->sandbox, p->path);
-	size_t want = (p->has_limit ? p->limit : READ_MAX) + 1u;
 	struct reading *r;
+	size_t want;
 
 	if (!sb)
-		return;
+		return; /* and p is gone with the call */
+	want = (p->has_limit ? p->limit : READ_MAX) + 1u;
 	r = arena_alloc(call_arena(c), sizeof(*r), &e);
 	if (!r || call_reserve(c, want, &e) < 0) {
 		call_fail(c, &e);

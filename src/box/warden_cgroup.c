@@ -561,20 +561,22 @@ static bool frozen_now(int dir, bool v2)
 	return strstr(text, v2 ? "frozen 1" : "FROZEN") != NULL;
 }
 
+/* v1 looks at each process once a write, and passes over those that then fall asleep in a vfork, so it is told
+ * until all of them stand still. */
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 {
 	autoclose int dir = open_slot(c, CG_FREEZER, slot);
 	bool v2 = c->v2[CG_FREEZER];
+	const char *file = v2 ? "cgroup.freeze" : "freezer.state";
 	const char *state = v2 ? (frozen ? "1" : "0") : (frozen ? "FROZEN" : "THAWED");
 
 	if (dir < 0)
 		return err_set(e, ERR_UNSUPPORTED, "no control group to freeze processes with");
-	if (write_file(dir, v2 ? "cgroup.freeze" : "freezer.state", state) < 0)
+	if (write_file(dir, file, state) < 0)
 		return err_sys(e, errno, "freeze");
 	for (int i = 0; frozen && !frozen_now(dir, v2); i++) {
-		if (i == FREEZE_POLLS) {
-			write_file(dir, v2 ? "cgroup.freeze" : "freezer.state",
-				   v2 ? "0" : "THAWED");
+		if (i == FREEZE_POLLS || (!v2 && write_file(dir, file, state) < 0)) {
+			write_file(dir, file, v2 ? "0" : "THAWED");
 			return err_set(e, ERR_TIMEOUT, "the processes could not be frozen");
 		}
 		usleep(FREEZE_POLL_US);

@@ -25,6 +25,8 @@ ERR_ROW(PATH_DENIED, "path_denied", -32602, 403, 125, false,
 ERR_ROW(NOT_A_FILE, "not_a_file", -32602, 400, 125, false,
 	"Name a regular file; directories, pipes, sockets, devices and /proc are reached with "
 	"sandbox_exec only.")
+ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false,
+	"It has ended, or never was; list the processes of the sandbox.")
 ERR_ROW(COMMAND_NOT_FOUND, "command_not_found", -32602, 404, 127, false,
 	"Check the program's name and that the template contains it; without args, command is a "
 	"line for the shell.")

@@ -312,3 +312,29 @@ void file_remove_start(struct sandbox *sb, struct str path, bool recursive, file
 		       void *arg);
 void file_move_start(struct sandbox *sb, struct str from, struct str to, file_cb on_done,
 		     void *arg);
+
+/* ---- processes ----------------------------------------------------------------------------- */
+
+/* A process as the sandbox counts it. The command is what the process says it is, in bytes. */
+struct process {
+	uint32_t pid;
+	uint32_t parent; /* 0: it is outside */
+	char state; /* proc(5): R runs, S and D wait, T was stopped, Z has ended; '?' else */
+	uint64_t cpu_ms; /* user and system */
+	uint64_t bytes; /* resident */
+	uint64_t age_ms;
+	struct str command; /* its words, with spaces between them, or its name in brackets; cut at
+			       PROCESS_COMMAND_MAX */
+};
+
+/* All but the first one. truncated: there were more than PROCESS_LIST_MAX. By number; borrowed until it returns. */
+typedef void (*process_list_cb)(void *arg, const struct process *p, size_t n, bool truncated,
+				const struct err *err);
+void process_list_start(struct sandbox *sb, process_list_cb on_done, void *arg);
+
+enum { PROCESS_SIGNAL_MAX = 64 };
+
+/* ERR_PROCESS_NOT_FOUND; ERR_INVALID for the first, and for what is no signal. */
+typedef void (*process_cb)(void *arg, const struct err *err);
+void process_signal_start(struct sandbox *sb, uint32_t pid, int signal, process_cb on_done,
+			  void *arg);

@@ -1,8 +1,8 @@
 #pragma once
 /* What the hub's side of the engine shares: box.c (requests to the warden), box_send.c (how they get
  * there), box_warden.c (its process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
- * sandbox_record.c (what a later process has to know of it), exec.c, file.c. The contract is in
- * box.h. */
+ * sandbox_record.c (what a later process has to know of it), init_call.c (questions to its init), exec.c, file.c,
+ * process.c. The contract is in box.h. */
 #include <stdbool.h>
 #include <uv.h>
 
@@ -63,13 +63,15 @@ struct box {
 	char message[WIRE_MAX];
 };
 
-/* One question to an init. */
-struct file_call {
-	struct file_call *next;
+/* One question to an init: who asks sets sb and what follows it. */
+struct init_call {
+	struct init_call *next;
 	uint32_t id;
 	struct sandbox *sb;
-	/* err: the sandbox ended; else done and what follows it, n bytes in all; fd taken over */
-	void (*on_reply)(struct file_call *c, const struct im_file_done *done, size_t n, int fd,
+	enum im_type answer; /* what it must be, of so many bytes at least */
+	size_t answer_size;
+	/* err: the sandbox ended; else the answer and what follows it, n bytes in all; fd taken over */
+	void (*on_reply)(struct init_call *c, const void *answer, size_t n, int fd,
 			 const struct err *err);
 };
 
@@ -98,7 +100,7 @@ struct sandbox {
 	uv_timer_t *ttl_timer;
 	uint32_t last_id;
 	struct exec *execs;
-	struct file_call *calls;
+	struct init_call *calls;
 	uint32_t n_files; /* operations on files under way, some of which hold descriptors */
 	struct pending *forking; /* a fork of it that is under way */
 	struct pending *pausing; /* likewise; or resuming */
@@ -217,13 +219,19 @@ int box_keep_start(struct box *box, struct err *e) MUST_USE;
 /* It was paused or resumed: a later process has to know, and the init of an adopted one may answer now. */
 void box_keep_pause(struct sandbox *sb);
 
-/* ---- exec.c, file.c ------------------------------------------------------------------------- */
+/* ---- init_call.c ---------------------------------------------------------------------------- */
+
+/* Sends what begins with h, n bytes, under a number of its own; on_reply follows. */
+int init_call_send(struct init_call *c, struct im_head *h, size_t n, struct err *e) MUST_USE;
+/* Another answer than is asked for is what no init of ours says. */
+void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t n, int fd);
+void init_call_end_all(struct sandbox *sb, const struct err *err);
+
+/* ---- exec.c --------------------------------------------------------------------------------- */
 
 void exec_exited(struct sandbox *sb, const struct im_exit *m);
 void exec_end_all(struct sandbox *sb, const struct err *err);
 void exec_hold_timeouts(struct sandbox *sb, bool hold);
-void file_replied(struct sandbox *sb, const struct im_file_done *m, size_t n, int fd);
-void file_end_all(struct sandbox *sb, const struct err *err);
 
 /* Runs f on the loop's next turn, so that no callback comes from inside the call that caused it. */
 int box_later(struct box *box, void (*f)(void *arg), void *arg, struct err *e) MUST_USE;

@@ -16,7 +16,7 @@
 
 /* One operation of box.h from start to callback. */
 struct file_job {
-	struct file_call call; /* first: the two are cast */
+	struct init_call call; /* first: the two are cast */
 	enum file_op op;
 	char path[PATH_MAX]; /* for messages */
 	union {
@@ -96,51 +96,15 @@ static void convert_stat(const struct im_stat *from, struct file_stat *to)
 
 /* ---- calls to init ---------------------------------------------------------------------------- */
 
-static int send_call(struct file_job *j, const struct im_file *m, const char *second, struct err *e)
+static int send_call(struct file_job *j, struct im_file *m, const char *second, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(sizeof(*m) + 2 * PATH_MAX);
-	struct file_call *c = &j->call;
 
+	m->h.type = IM_FILE;
 	if (buf_add(&b, m, sizeof(*m), e) < 0 || buf_add(&b, j->path, strlen(j->path) + 1, e) < 0 ||
 	    (second && buf_add(&b, second, strlen(second) + 1, e) < 0))
 		return -1;
-	if (sandbox_send(c->sb, b.p, b.n, NULL, 0, e) < 0)
-		return -1;
-	c->id = m->h.id;
-	c->next = c->sb->calls;
-	c->sb->calls = c;
-	return 0;
-}
-
-static struct file_call *take_call(struct sandbox *sb, uint32_t id)
-{
-	for (struct file_call **at = &sb->calls; *at; at = &(*at)->next) {
-		struct file_call *c = *at;
-
-		if (c->id != id)
-			continue;
-		*at = c->next;
-		return c;
-	}
-	return NULL;
-}
-
-void file_replied(struct sandbox *sb, const struct im_file_done *m, size_t n, int fd)
-{
-	struct file_call *c = take_call(sb, m->h.id);
-
-	if (c)
-		c->on_reply(c, m, n, fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), NULL);
-}
-
-void file_end_all(struct sandbox *sb, const struct err *err)
-{
-	while (sb->calls) {
-		struct file_call *c = sb->calls;
-
-		sb->calls = c->next;
-		c->on_reply(c, NULL, 0, -1, err);
-	}
+	return init_call_send(&j->call, (struct im_head *)b.p, b.n, e);
 }
 
 static void on_late_error(void *arg)
@@ -157,6 +121,8 @@ static struct file_job *new_job(struct sandbox *sb, enum file_op op, void *arg)
 	if (!j)
 		abort(); /* without memory for an answer no promise can be kept */
 	j->call.sb = sandbox_ref(sb);
+	j->call.answer = IM_FILE_DONE;
+	j->call.answer_size = sizeof(struct im_file_done);
 	sb->n_files++;
 	j->op = op;
 	j->arg = arg;
@@ -172,8 +138,6 @@ static void start_job(struct file_job *j, struct str path, const struct im_file 
 	struct im_file m = *model;
 	char to[PATH_MAX];
 
-	m.h.type = IM_FILE;
-	m.h.id = ++sb->last_id;
 	m.op = j->op;
 	if (sandbox_path(sb, path, j->path, &j->err) > 0 &&
 	    (!second.p || sandbox_path(sb, second, to, &j->err) > 0) &&
@@ -184,9 +148,10 @@ static void start_job(struct file_job *j, struct str path, const struct im_file 
 }
 
 /* The end of operations that give nothing but success. */
-static void on_plain_reply(struct file_call *c, const struct im_file_done *d, size_t n, int fd,
+static void on_plain_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			   const struct err *err)
 {
+	const struct im_file_done *d = answer;
 	struct file_job *j = (struct file_job *)c;
 	struct err e = ERR_INIT;
 
@@ -262,15 +227,16 @@ static void read_done(uv_work_t *w, int status)
 	free_job(j);
 }
 
-static void on_read_reply(struct file_call *c, const struct im_file_done *d, size_t n, int fd,
+static void on_read_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			  const struct err *err)
 {
+	const struct im_file_done *d = answer;
 	struct file_job *j = (struct file_job *)c;
 	struct err e = ERR_INIT;
 
 	err = check_fd(d, fd, err, &e);
 	if (err || d->errnum) {
-		on_plain_reply(c, d, n, fd, err);
+		on_plain_reply(c, answer, n, fd, err);
 		return;
 	}
 	j->fd = fd;
@@ -293,14 +259,14 @@ void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
-static void on_write_ended(struct file_call *c, const struct im_file_done *d, size_t n, int fd,
+static void on_write_ended(struct init_call *c, const void *answer, size_t n, int fd,
 			   const struct err *err)
 {
 	struct file_job *j = (struct file_job *)c;
 
 	if (!err && j->err.code)
 		err = &j->err; /* why it was given up */
-	on_plain_reply(c, d, n, fd, err);
+	on_plain_reply(c, answer, n, fd, err);
 }
 
 static void write_work(uv_work_t *w)
@@ -324,7 +290,6 @@ static void write_done(uv_work_t *w, int status)
 {
 	struct file_job *j = w->data;
 	struct im_file m = {
-		.h = { IM_FILE, ++j->call.sb->last_id },
 		.op = j->errnum ? FILE_OP_ABORT : FILE_OP_COMMIT,
 		.token = j->token,
 	};
@@ -338,15 +303,16 @@ static void write_done(uv_work_t *w, int status)
 		finish_error(j, &e);
 }
 
-static void on_write_reply(struct file_call *c, const struct im_file_done *d, size_t n, int fd,
+static void on_write_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			   const struct err *err)
 {
+	const struct im_file_done *d = answer;
 	struct file_job *j = (struct file_job *)c;
 	struct err e = ERR_INIT;
 
 	err = check_fd(d, fd, err, &e);
 	if (err || d->errnum) {
-		on_plain_reply(c, d, n, fd, err);
+		on_plain_reply(c, answer, n, fd, err);
 		return;
 	}
 	j->fd = fd;
@@ -379,13 +345,14 @@ void file_write_start(struct sandbox *sb, struct str path, struct str bytes,
 
 /* ---- the rest --------------------------------------------------------------------------------- */
 
-static void on_stat_reply(struct file_call *c, const struct im_file_done *d, size_t n, int fd,
+static void on_stat_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			  const struct err *err)
 {
+	const struct im_file_done *d = answer;
 	struct file_job *j = (struct file_job *)c;
 
 	if (err || d->errnum) {
-		on_plain_reply(c, d, n, fd, err);
+		on_plain_reply(c, answer, n, fd, err);
 		return;
 	}
 	j->fd = fd;
@@ -434,15 +401,16 @@ static int by_name(const void *a, const void *b)
 	return c ? c : (x.n > y.n) - (x.n < y.n);
 }
 
-static void on_list_reply(struct file_call *c, const struct im_file_done *d, size_t n, int fd,
+static void on_list_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			  const struct err *err)
 {
+	const struct im_file_done *d = answer;
 	static struct file_entry entries[FILE_LIST_MAX];
 	struct file_job *j = (struct file_job *)c;
 	size_t count;
 
 	if (err || d->errnum) {
-		on_plain_reply(c, d, n, fd, err);
+		on_plain_reply(c, answer, n, fd, err);
 		return;
 	}
 	j->fd = fd;

@@ -324,8 +324,8 @@ static void reap(void)
 		r = find_exec(0, pid);
 		if (r)
 			report_exit(r, status, &usage);
-		else
-			init_file_reaped(pid, status);
+		else if (!init_file_reaped(pid, status))
+			init_process_reaped(pid, status);
 	}
 }
 
@@ -351,21 +351,9 @@ static long threads_of(const char *at)
 
 static bool read_proc(const char *name, struct proc *p)
 {
-	char path[64], text[512], *at;
-	ssize_t n;
-	int fd;
+	char text[512], *at = init_proc_stat(name, text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	at = strrchr(text, ')'); /* the name in parentheses is the program's choice */
-	if (!at || strlen(at) < 5)
+	if (!at)
 		return false;
 	p->pid = (pid_t)atol(name);
 	p->parent = (pid_t)atol(at + 4);
@@ -569,6 +557,7 @@ static void handle_reset(const struct im_reset *m)
 		kill_tree(r->pid);
 	}
 	init_file_reset();
+	init_process_reset();
 	reap();
 	say_quiet(IM_WAS_RESET, m->h.id, list_procs());
 }
@@ -599,6 +588,8 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 		handle_reset((const void *)h);
 	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {
 		init_file((const void *)h, n);
+	} else if (h->type == IM_PROCESS && n >= sizeof(struct im_process)) {
+		init_process((const void *)h);
 	}
 }
 

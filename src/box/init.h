@@ -1,5 +1,5 @@
 #pragma once
-/* What the two halves of holt-init share: see init.c for what the program is. */
+/* What the parts of holt-init share: see init.c for what the program is. */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,3 +18,16 @@ int init_file_reaped(pid_t pid, int status);
 
 /* Lets go of what the hub before was writing; no removal of its tells of its end. */
 void init_file_reset(void);
+
+/* Handles one IM_PROCESS message. */
+void init_process(const struct im_process *msg);
+
+/* As init_file_reaped(), of the helper process of a list. */
+int init_process_reaped(pid_t pid, int status);
+
+/* Ends what was listed for the hub before: nothing of it is sent any more. */
+void init_process_reset(void);
+
+/* Reads /proc/PID/stat into text. The parenthesis behind the name of the process, which is its own choice;
+ * NULL where there is no such process. */
+char *init_proc_stat(const char *pid, char *text, size_t size);

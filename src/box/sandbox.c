@@ -378,8 +378,8 @@ static void dispatch(struct sandbox *sb, size_t n, int fd)
 		was_reset(sb, h, n);
 	} else if (h->type == IM_EXIT && n >= sizeof(struct im_exit)) {
 		exec_exited(sb, (const void *)h);
-	} else if (h->type == IM_FILE_DONE && n >= sizeof(struct im_file_done)) {
-		file_replied(sb, (const void *)h, n, fd);
+	} else if (h->type == IM_FILE_DONE || h->type == IM_PROCESS_DONE) {
+		init_call_answered(sb, h, n, fd);
 	} else if (h->type == IM_QUIET && n >= sizeof(struct im_quiet)) {
 		quiet(sb, (const void *)h);
 	} else {
@@ -440,7 +440,7 @@ static bool begins(const void *msg)
 {
 	const struct im_file *m = msg;
 
-	return m->h.type == IM_EXEC ||
+	return m->h.type == IM_EXEC || m->h.type == IM_PROCESS ||
 	       (m->h.type == IM_FILE && m->op != FILE_OP_COMMIT && m->op != FILE_OP_ABORT);
 }
 
@@ -584,7 +584,7 @@ void sandbox_end(struct sandbox *sb, const struct err *err)
 	close_fd(&sb->socket);
 	flush_queue(sb, false);
 	exec_end_all(sb, err);
-	file_end_all(sb, err);
+	init_call_end_all(sb, err);
 	if (sb->forking)
 		box_fork_failed(sb->box, sb->forking, err);
 	if (sb->pausing)

@@ -192,17 +192,19 @@ enum im_type {
 	IM_STOP, /* im_head; stop every process; answered by IM_QUIET when all have stopped */
 	IM_CONTINUE, /* im_head */
 	IM_FILE, /* im_file; answered by IM_FILE_DONE */
+	IM_PROCESS, /* im_process; answered by IM_PROCESS_DONE */
 	IM_RESET, /* im_reset, its id an epoch: another hub begins; answered by IM_WAS_RESET */
 	/* init to hub */
 	IM_EXIT, /* im_exit */
 	IM_QUIET, /* im_quiet */
 	IM_FILE_DONE, /* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE */
+	IM_PROCESS_DONE, /* im_process_done, and with PROCESS_OP_LIST its entries */
 	IM_WAS_RESET, /* im_quiet; nothing of the hubs before comes after it */
 };
 
 struct im_head {
 	uint32_t type;
-	uint32_t id; /* the hub's number for the exec or file operation */
+	uint32_t id; /* the hub's number for the exec or the question */
 };
 
 /* Descriptors: the root, the counters that are there, the groups to enter. */
@@ -303,4 +305,30 @@ struct im_entry {
 	struct im_stat st;
 	uint32_t name_len; /* without NUL; the name follows, no NUL, no padding */
 	uint32_t pad;
+};
+
+enum process_op {
+	PROCESS_OP_LIST,
+	PROCESS_OP_SIGNAL, /* pid, signal */
+};
+
+struct im_process {
+	struct im_head h;
+	uint32_t op;
+	int32_t pid, signal;
+	uint32_t pad;
+};
+
+struct im_process_done {
+	struct im_head h;
+	int32_t errnum; /* 0: done */
+	uint32_t entries, truncated; /* that many im_process_entry, each with its command */
+	uint32_t pad;
+};
+
+struct im_process_entry {
+	uint32_t pid, parent;
+	uint32_t state; /* a letter of proc(5) */
+	uint32_t command_len; /* the command follows, no NUL, no padding */
+	uint64_t cpu_ms, bytes, age_ms;
 };

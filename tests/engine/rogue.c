@@ -51,6 +51,42 @@ static void test_lists(void **state)
 	}
 }
 
+struct seen {
+	bool done;
+	size_t n, sum;
+	struct err err;
+};
+
+static void on_processes(void *arg, const struct process *p, size_t n, bool truncated,
+			 const struct err *err)
+{
+	struct seen *s = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < p[i].command.n; k++)
+			s->sum += (unsigned char)p[i].command.p[k]; /* all of it is there */
+	}
+	s->n = n;
+	s->err = err ? *err : (struct err)ERR_INIT;
+	s->done = true;
+}
+
+static void test_processes(void **state)
+{
+	static const size_t told[] = { 0, 0, 0, 0, PROCESS_LIST_MAX, 0 };
+	struct sandbox *sb = make(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		struct seen s = { .done = false };
+
+		process_list_start(sb, on_processes, &s);
+		wait_for(&s.done, "the processes");
+		assert_int_equal(s.n, told[i]);
+		assert_int_equal(s.err.code != ERR_NONE, i == 3 || i == 5);
+	}
+	assert_false(sandbox_live(sb));
+}
+
 static void test_descriptors_do_not_pile_up(void **state)
 {
 	static const char *const lies[] = { "many-fds", "pipe", "huge-size", "odd-stat", "no-fd" };
@@ -140,10 +176,15 @@ static void test_fork(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		engine_test(test_files),    engine_test(test_specials_are_not_read),
-		engine_test(test_lists),    engine_test(test_descriptors_do_not_pile_up),
-		engine_test(test_programs), engine_test(test_nonsense),
-		engine_test(test_silence),  engine_test(test_flood),
+		engine_test(test_files),
+		engine_test(test_specials_are_not_read),
+		engine_test(test_lists),
+		engine_test(test_processes),
+		engine_test(test_descriptors_do_not_pile_up),
+		engine_test(test_programs),
+		engine_test(test_nonsense),
+		engine_test(test_silence),
+		engine_test(test_flood),
 		engine_test(test_fork),
 	};
 

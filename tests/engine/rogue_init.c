@@ -108,6 +108,39 @@ static void lie_of_list(const struct im_file *m, const char *name)
 	say(out, n, NULL, 0);
 }
 
+/* A list of processes whose counts and lengths do not fit what follows: another with every question. */
+static void lie_of_processes(const struct im_process *m)
+{
+	static unsigned turn;
+	struct im_process_done d = { .h = { IM_PROCESS_DONE, m->h.id }, .entries = UINT32_MAX };
+	struct im_process_entry e = { .pid = 1, .state = UINT32_MAX, .command_len = UINT32_MAX };
+	size_t n = sizeof(d) + sizeof(e);
+
+	switch (turn++) {
+	case 0:
+		break;
+	case 1:
+		e.command_len = 1;
+		break;
+	case 2:
+		n--;
+		break;
+	case 3:
+		d.errnum = INT32_MIN;
+		break;
+	case 4:
+		e.command_len = 0;
+		n = WIRE_MAX;
+		break;
+	default:
+		d.h.type = IM_FILE_DONE;
+	}
+	for (size_t at = sizeof(d); at + sizeof(e) <= n; at += sizeof(e))
+		memcpy(out + at, &e, sizeof(e));
+	memcpy(out, &d, sizeof(d));
+	say(out, n, NULL, 0);
+}
+
 /* Answers an exec as its first word says; nothing is ever run. */
 static void lie_of_exec(const struct im_exec *m, const char *word)
 {
@@ -154,6 +187,8 @@ static void answer(size_t n)
 	else if (h->type == IM_EXEC)
 		lie_of_exec((const void *)in,
 			    in + sizeof(struct im_exec) + strlen(in + sizeof(struct im_exec)) + 1);
+	else if (h->type == IM_PROCESS)
+		lie_of_processes((const void *)in);
 	else if (h->type == IM_QUIESCE)
 		say(&quiet, sizeof(quiet), NULL, 0);
 }

@@ -63,6 +63,7 @@ extern const struct verb run_verb;
 extern const struct verb images_verb;
 extern const struct verb up_verb;
 extern const struct verb ls_verb;
+extern const struct verb ps_verb;
 extern const struct verb exec_verb;
 extern const struct verb fs_verb;
 extern const struct verb fork_verb;

@@ -105,6 +105,18 @@ def test_exec(hub, sb):
     assert joined(said, 'stdout') == b'a b|$HOME|' and said[-1]['exit']['exitCode'] == 0
 
 
+def test_processes(hub, sb):
+    assert hub.unary('Processes', sb) == {'processes': [], 'truncated': False}
+    hub.exec(sb, 'sleep 4321 > /dev/null 2>&1 &')
+    [found] = until(lambda: [p for p in hub.unary('Processes', sb)['processes'] if p['command'] == 'sleep 4321'], what='sleep')
+    assert found['parentPid'] == 1
+    assert {'cpuMs', 'memoryBytes', 'ageMs', 'state'} < set(found)
+    assert hub.unary('Signal', sb, pid=found['pid'], signal=15) == {}
+    until(lambda: not hub.unary('Processes', sb)['processes'], what='the end')
+    fails('not_found', hub.unary, 'Signal', sb, pid=found['pid'])
+    fails('invalid_argument', hub.unary, 'Signal', sb, pid=1)
+
+
 def test_exec_fails(hub, sb):
     failed = fails('deadline_exceeded', hub.stream, 'ExecStream', sb, {'command': 'sleep 100', 'timeoutSeconds': 1})
     assert failed.messages[-1]['exit']['exitCode'] == 124

@@ -1,4 +1,4 @@
-"""The verbs that ask a running hub: holt up, ls, exec, fs, fork, pause, resume, down."""
+"""The verbs that ask a running hub: holt up, ls, ps, exec, fs, fork, pause, resume, down."""
 
 import json
 import os
@@ -159,6 +159,22 @@ def test_names_are_no_commands_to_a_terminal(hub, box):
     assert any('\x1b' in entry['name'] for entry in hub.json('fs', 'ls', box))
     done = hub.fails(FAILED, 'evil', 'fs', 'read', box, 'evil\x1b]0;title\x07')
     assert 0x1b not in done.stderr
+
+
+def test_processes(hub, box):
+    """Also of one whose name would be a command to the terminal."""
+    assert hub.json('ps', box) == []
+    runs = hub.popen('exec', box, '--', 'bash', '-c', 'exec -a "$(printf "a\\033[2Jb")" sleep 1000')
+    until(lambda: [p for p in hub.json('ps', box) if p['command'].endswith('b 1000')], what='the program')
+    table = hub.ok('ps', box)
+    assert b'\033' not in table and table.split()[:2] == [b'PID', b'PARENT'] and table.rstrip().endswith(b'b 1000')
+    pid = hub.json('ps', box)[0]['pid']
+    assert int(table.splitlines()[1].split()[0]) == pid
+    hub.post(f'/v1/sandboxes/{box}/signal', pid=pid)
+    assert runs.wait(30) == 128 + signal.SIGTERM
+    runs.communicate()
+    hub.fails(FAILED, 'nobody-here', 'ps', 'nobody-here')
+    hub.fails(2, 'NAME', 'ps')
 
 
 def test_forks(hub, box):

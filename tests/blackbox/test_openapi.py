@@ -270,6 +270,11 @@ def test_every_answer_is_of_its_schema(hub):
     ask('resume', None, sandbox='doc')
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
+    ask('exec', None, sandbox='doc', command='sleep 1000 > /dev/null 2>&1 & sleep 1001 > /dev/null 2>&1 &')
+    first, second = [p['pid'] for p in json.loads(ask('sandboxes.processes', '/v1/sandboxes/doc/processes').body)['processes']]
+    ask('sandboxes.signal', '/v1/sandboxes/doc/signal', pid=first)
+    ask('Processes', None)
+    ask('Signal', None, pid=second)
     ask('files.write', None, sandbox='doc', path='f', content='x')
     ask('files.read', None, sandbox='doc', path='f')
     ask('files.list', None, sandbox='doc', path='.')

@@ -290,6 +290,22 @@ def stream(rest, sandbox, command, **more):
     return lines(reply.body)
 
 
+def test_processes(rest, sb):
+    path, signalled = f'/v1/sandboxes/{sb}/processes', f'/v1/sandboxes/{sb}/signal'
+    assert rest.call('GET', path) == {'processes': [], 'truncated': False}
+    rest.exec(sb, 'sleep 1234 > /dev/null 2>&1 &')
+    [found] = until(lambda: [p for p in rest.call('GET', path)['processes'] if p['command'] == 'sleep 1234'], what='sleep')
+    assert found['parent'] == 1 and found['state'] == 'S' and 0 < found['memory_bytes'] < 1 << 26
+    fails(400, 'invalid_input', rest.post, signalled, pid=1, signal=9)
+    fails(400, 'invalid_input', rest.post, signalled, pid=found['pid'], signal=65)
+    fails(404, 'not_found', rest.post, signalled, pid=4000000, signal=9)
+    assert rest.post(signalled, pid=found['pid'], signal=9) == {'status': 'ok'}
+    until(lambda: not rest.call('GET', path)['processes'], what='the end')
+    rest.post('/v1/pause', sandbox=sb)
+    fails(409, 'conflict', rest.call, 'GET', path)
+    rest.post('/v1/resume', sandbox=sb)
+
+
 def test_stream(rest, sb):
     said = stream(rest, sb, 'cat; echo err >&2; exit 3', stdin='in')
     assert said[-1]['kind'] == 'exit' and said[-1]['exit_code'] == 3 and not {'error', 'code'} & set(said[-1])

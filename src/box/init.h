@@ -1,5 +1,6 @@
 #pragma once
 /* What the parts of holt-init share: see init.c for what the program is. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +16,9 @@ void init_file(const struct im_file *msg, size_t n);
 
 /* Tells the file half that the helper process of a removal has ended; 0 when pid is none. */
 int init_file_reaped(pid_t pid, int status);
+
+/* Whether that is a process which removes something for us. */
+bool init_file_helps(pid_t pid);
 
 /* Lets go of what the hub before was writing; no removal of its tells of its end. */
 void init_file_reset(void);

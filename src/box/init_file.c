@@ -516,6 +516,15 @@ int init_file_reaped(pid_t pid, int status)
 	return 0;
 }
 
+bool init_file_helps(pid_t pid)
+{
+	for (int i = 0; i < REMOVALS_MAX; i++) {
+		if (removals[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
 void init_file_reset(void)
 {
 	for (int i = 0; i < WRITES_MAX; i++) {

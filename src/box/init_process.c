@@ -106,7 +106,16 @@ static bool read_entry(const char *pid, bool words, struct im_process_entry *ret
 	return true;
 }
 
-/* All but PID 1 and who reads. */
+/* PID 1, and those that help it: the sandbox did not start them. */
+static bool is_ours(pid_t pid)
+{
+	for (int i = 0; i < HELPERS_MAX; i++) {
+		if (helpers[i].pid == pid)
+			return true;
+	}
+	return pid == 1 || pid == getpid() || init_file_helps(pid);
+}
+
 static void send_list(uint32_t id, bool words)
 {
 	static char out[WIRE_MAX];
@@ -120,8 +129,7 @@ static void send_list(uint32_t id, bool words)
 		struct im_process_entry entry;
 		char command[PROCESS_COMMAND_MAX];
 
-		if (e->d_name[0] < '1' || e->d_name[0] > '9' || atol(e->d_name) == 1 ||
-		    atol(e->d_name) == getpid())
+		if (e->d_name[0] < '1' || e->d_name[0] > '9' || is_ours((pid_t)atol(e->d_name)))
 			continue;
 		if (d.entries == PROCESS_LIST_MAX) {
 			d.truncated = 1;

@@ -27,6 +27,9 @@ struct api_nothing {
 };
 extern const struct field_table api_nothing_table;
 
+/* How many GET /v1/templates has. */
+size_t api_templates_count(struct call *c);
+
 /* The network of a sandbox: none, until grants are served. */
 struct api_network {
 	bool block;

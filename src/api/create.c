@@ -52,7 +52,7 @@ struct wish {
 		     .doc = "Anything but none is refused by this version.")
 
 static const struct field fork_fields[] = {
-	FIELD(struct wish, template, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
+	FIELD(struct wish, template, .flags = FIELD_REQUIRED, .min = 1, .max = API_TEMPLATE_MAX,
 	      .doc = "The template, such as \"host\"."),
 	ID_ROW,
 	NETWORK_ROW,
@@ -60,7 +60,7 @@ static const struct field fork_fields[] = {
 static const struct field_table fork_body = FIELD_TABLE(struct wish, fork_fields);
 
 static const struct field create_fields[] = {
-	FIELD(struct wish, template, .min = 1, .max = API_ID_MAX, .def = DEFAULT_STR("host"),
+	FIELD(struct wish, template, .min = 1, .max = API_TEMPLATE_MAX, .def = DEFAULT_STR("host"),
 	      .doc = "The template."),
 	ID_ROW,
 	NETWORK_ROW,

@@ -25,7 +25,7 @@ static void run_health(struct call *c, const void *params)
 	struct health h = {
 		.status = STR_LIT("ok"),
 		.version = STR_LIT(HOLT_VERSION),
-		.templates = 1,
+		.templates = api_templates_count(c),
 	};
 
 	box_stats(call_box(c), &stats);

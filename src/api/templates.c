@@ -1,5 +1,6 @@
-/* /v1/templates: what sandboxes are made from. Today that is "host", which is always ready. */
+/* /v1/templates: what sandboxes are made from: "host", which is always ready, and the images that were imported. */
 #include "api/common.h"
+#include "hub/images.h"
 
 /* ---- as answers ---------------------------------------------------------------------------- */
 
@@ -30,9 +31,75 @@ static const struct template host_template = {
 	.network = API_NETWORK_NONE,
 };
 
+/* NULL with ERR_NONE: nothing was imported yet. */
+static struct images *look(struct call *c, struct err *e)
+{
+	struct images *s = call_images(c) ? images_look(call_images(c), e) : NULL;
+
+	if (!s && e->code == ERR_TEMPLATE_NOT_FOUND)
+		*e = ERR_INIT;
+	return s;
+}
+
+/* -1 with ERR_TEMPLATE_NOT_FOUND: it has been removed meanwhile. */
+static int describe(struct call *c, const struct images *s, struct str name, struct template *ret,
+		    struct err *e)
+{
+	autoimage struct image i = { .record = { .bytes = 0 } };
+	char *created = arena_alloc(call_arena(c), API_TIME_MAX, e);
+	char *id = created ? arena_dup(call_arena(c), name, e) : NULL;
+
+	if (!id || images_find(s, name, &i, e) < 0)
+		return -1;
+	api_time(created, i.record.created_ms);
+	*ret = (struct template){ .id = { id, name.n },
+				  .created_at = str_of(created),
+				  .ready = true,
+				  .network = API_NETWORK_NONE };
+	return 0;
+}
+
+/* Behind "host", those that have names. */
+static int collect(struct call *c, const struct images *s, const struct image_names *names,
+		   struct template *to, size_t *n, struct err *e)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (describe(c, s, names->p[i].name, &to[*n], e) == 0)
+			++*n;
+		else if (e->code != ERR_TEMPLATE_NOT_FOUND)
+			return -1;
+	}
+	return 0;
+}
+
+size_t api_templates_count(struct call *c)
+{
+	struct err e = ERR_INIT;
+	AUTO(images_close) struct images *s = look(c, &e);
+	autodoc struct image_doc doc = { NULL };
+	struct image_names names = { .n = 0 };
+
+	return s && images_names(s, &doc, &names, &e) == 0 ? names.n + 1 : 1;
+}
+
 static void run_list(struct call *c, const void *params)
 {
-	ask_answer_array(c, &host_template, 1);
+	struct err e = ERR_INIT;
+	AUTO(images_close) struct images *s = look(c, &e);
+	autodoc struct image_doc doc = { NULL };
+	struct image_names names = { .n = 0 };
+	struct template *all;
+	size_t n = 1;
+
+	if ((!s && e.code) || (s && images_names(s, &doc, &names, &e) < 0)) {
+		call_fail(c, &e);
+		return;
+	}
+	all = arena_array(call_arena(c), names.n + 1, sizeof(*all), &e);
+	if (!all || (all[0] = host_template, collect(c, s, &names, all, &n, &e)) < 0)
+		call_fail(c, &e);
+	else
+		ask_answer_array(c, all, n);
 }
 
 /* ---- create -------------------------------------------------------------------------------- */
@@ -82,7 +149,7 @@ struct create_body {
 	struct resources resources;
 };
 static const struct field create_fields[] = {
-	FIELD(struct create_body, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
+	FIELD(struct create_body, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_TEMPLATE_MAX,
 	      .doc = "Name of the template."),
 	FIELD(struct create_body, init_wait_seconds, .max = 3600, .def = DEFAULT_INT(5),
 	      .doc = "How long to wait for it to begin."),
@@ -107,25 +174,41 @@ static const struct field create_parts[] = {
 };
 static const struct field_table create_input = FIELD_TABLE(struct create_params, create_parts);
 
+/* What it says of a template that is there; -1 where there is none. */
+static int find(struct call *c, struct str id, struct template *ret, struct err *e)
+{
+	AUTO(images_close) struct images *s = NULL;
+
+	*ret = host_template;
+	if (str_eq(id, host_template.id))
+		return 0;
+	s = look(c, e);
+	if (s && describe(c, s, id, ret, e) == 0)
+		return 0;
+	if (e->code == ERR_NONE || e->code == ERR_TEMPLATE_NOT_FOUND)
+		err_set(e, ERR_UNSUPPORTED,
+			"this version builds no templates here; `holt images import` takes images");
+	return -1;
+}
+
 static void run_create(struct call *c, const void *params)
 {
 	const struct create_body *p = &((const struct create_params *)params)->body;
+	struct template template;
 	struct err e = ERR_INIT;
 
-	if (p->has_network && api_network_refuse(&p->network, &e) < 0) {
+	if (p->has_workload || p->has_resources)
+		err_set(&e, ERR_UNSUPPORTED, "this version builds no templates here");
+	if (e.code || (p->has_network && api_network_refuse(&p->network, &e) < 0) ||
+	    find(c, p->id, &template, &e) < 0)
 		call_fail(c, &e);
-	} else if (!str_eq(p->id, host_template.id) || p->has_workload || p->has_resources) {
-		err_set(&e, ERR_UNSUPPORTED,
-			"this version builds no templates; \"host\" is always there");
-		call_fail(c, &e);
-	} else {
-		call_answer(c, &(struct call_answer){ .structured = &host_template });
-	}
+	else
+		call_answer(c, &(struct call_answer){ .structured = &template });
 }
 
 static const struct api_route rows[] = {
 	{ .tool = { .name = "templates.list",
-		    .doc = "The templates that are there without an import.",
+		    .doc = "The templates that are there: \"host\", and the names of imported images.",
 		    .input = &api_nothing_table,
 		    .output = &template_table,
 		    .run = run_list },

@@ -1,6 +1,6 @@
 #pragma once
 /* Options of the verbs that make sandboxes, and what they mean to the engine and to a hub. */
-#include "cli/image_cli.h"
+#include "cli/home.h"
 #include "cli/verb.h"
 #include "hub/hub.h"
 
@@ -63,15 +63,17 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 					 const struct cli *cli, const char *registry,
 					 const char *warden_dir, struct err *e)
 {
+	char images[PATH_MAX];
+	struct err homeless;
 	const struct hub_config config = {
 		.box = { .pool = o->pool,
 			 .networks = HUB_NETWORKS_READY,
 			 .max_sandboxes = o->max_sandboxes,
 			 .limits = engine_limits(&o->engine),
 			 .allow = o->engine.allow,
-			 .find_template = image_cli_find,
 			 .warden_dir = warden_dir },
 		.registry = registry,
+		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
 		.tools = cli->tools,
 		.n_tools = cli->n_tools,
 	};

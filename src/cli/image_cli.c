@@ -15,16 +15,9 @@ struct images *image_cli_open(struct err *e)
 
 int image_cli_find(void *unused, struct str name, box_template_use use, void *to, struct err *e)
 {
-	AUTO(images_close) struct images *s = NULL;
 	char path[PATH_MAX];
 
-	if (home_where("images", path, e) < 0)
-		return -1;
-	if (access(path, F_OK) < 0)
-		return err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template \"%.*s\"",
-			       STR_CUT(name, 80));
-	s = images_open(path, e);
-	return s ? images_template(s, name, use, to, e) : -1;
+	return home_where("images", path, e) < 0 ? -1 : images_template(path, name, use, to, e);
 }
 
 static void write_names(const struct image *i, const struct image_names *names,

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "cli/engine.h"
+#include "cli/image_cli.h"
 #include "cli/feed.h"
 #include "cli/outlet.h"
 #include "hub/output.h"

@@ -179,6 +179,11 @@ struct lives *call_lives(struct call *c)
 	return c->hub->lives;
 }
 
+const char *call_images(const struct call *c)
+{
+	return c->hub->images;
+}
+
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 {
 	struct life *l = lives_find(c->hub->lives, id, e);

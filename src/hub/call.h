@@ -73,6 +73,8 @@ struct arena *call_arena(struct call *c);
 
 /* All sandboxes of the hub. */
 struct lives *call_lives(struct call *c);
+/* Path of the store of images (hub/images.h); NULL: none. */
+const char *call_images(const struct call *c);
 
 /* The running sandbox of this id, which is busy until the end of the call, and valid so long also
  * where it ends before; else NULL with what life_sandbox() says. One for each call. */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "hub/hub_impl.h"
+#include "hub/images.h"
 #include "store/store.h"
 
 enum { MAX_CALLS = 256 };
@@ -15,6 +16,7 @@ static void hub_free(struct hub *hub)
 		return;
 	hub_mcp_fini(hub);
 	store_close(hub->store);
+	free(hub->images);
 	free(hub);
 }
 AUTO_DEFINE(hub_free, struct hub)
@@ -63,6 +65,10 @@ static int start(struct hub *hub, const struct hub_config *config, struct err *e
 	box.on_end = lives_on_end;
 	box.on_end_arg = hub->lives;
 	box.ttl_by_caller = true;
+	if (hub->images) {
+		box.find_template = images_template;
+		box.find_arg = hub->images;
+	}
 	hub->box = box_new(hub->loop, &box, e);
 	if (!hub->box)
 		return -1;
@@ -82,6 +88,10 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 	hub->n_tools = config->n_tools;
 	hub->max_calls = config->max_calls ? config->max_calls : MAX_CALLS;
 	hub->max_output = config->max_output ? config->max_output : MAX_OUTPUT;
+	if (config->images && !(hub->images = strdup(config->images))) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
 	if (hub_mcp_init(hub, e) < 0)
 		return NULL;
 	if (start(hub, config, e) == 0)

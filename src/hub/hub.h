@@ -14,9 +14,11 @@
 struct hub;
 
 struct hub_config {
-	struct box_config box; /* its on_end is the hub's */
+	struct box_config box; /* its on_end and find_template are the hub's */
 	const char
 		*registry; /* file of what is remembered (store/); NULL: nothing outlives the hub */
+	const char *
+		images; /* path of the store of images (hub/images.h), which may not be there yet; NULL: none */
 	const struct tool *const *tools; /* in the order in which clients list them */
 	size_t n_tools;
 	unsigned max_calls; /* at once, of all askers; 0: 256 */

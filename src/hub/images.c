@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -148,6 +149,14 @@ struct images *images_open(const char *path, struct err *e)
 	if (s->image >= 0)
 		s->new = open_folder(s->dir, "new", e);
 	return s->new < 0 ? NULL : take_ptr(s);
+}
+
+struct images *images_look(const char *path, struct err *e)
+{
+	if (access(path, F_OK) == 0)
+		return images_open(path, e);
+	err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template but \"host\"");
+	return NULL;
 }
 
 void images_close(struct images *s)
@@ -409,7 +418,7 @@ static size_t join_argv(const struct image_record *r, struct str argv[static EXE
 
 int images_template(void *arg, struct str name, box_template_use use, void *to, struct err *e)
 {
-	const struct images *s = arg;
+	AUTO(images_close) struct images *s = images_look(arg, e);
 	autoimage struct image i = { .record = { .bytes = 0 } };
 	struct env_var env[IMAGE_ENV_MAX + 3];
 	autofree struct str *argv = calloc(EXEC_ARGS_MAX, sizeof(*argv));
@@ -418,7 +427,7 @@ int images_template(void *arg, struct str name, box_template_use use, void *to, 
 
 	if (!argv)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (images_find(s, name, &i, e) < 0)
+	if (!s || images_find(s, name, &i, e) < 0)
 		return -1;
 	env[t.n_env++] = (struct env_var){ STR_LIT("HOME"), i.record.home };
 	env[t.n_env++] = (struct env_var){ STR_LIT("USER"), i.record.user };

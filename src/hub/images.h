@@ -58,6 +58,8 @@ struct image_names {
 
 /* Opens the store at an absolute path, and makes it where there is none. */
 struct images *images_open(const char *path, struct err *e) MUST_USE;
+/* The same, but makes nothing: ERR_TEMPLATE_NOT_FOUND where nothing was imported yet. */
+struct images *images_look(const char *path, struct err *e) MUST_USE;
 void images_close(struct images *s); /* NULL-safe */
 AUTO_DEFINE(images_close, struct images)
 
@@ -75,7 +77,7 @@ int images_names(const struct images *s, struct image_doc *doc, struct image_nam
 /* The digests of all images, sorted; *ret is the caller's to free. Gives how many. */
 ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct err *e) MUST_USE;
 
-/* box_template_find (box/box.h): arg is the store. With HOME, USER and LOGNAME of the image's user below its
+/* box_template_find (box/box.h): arg is the path of a store. With HOME, USER and LOGNAME of the image's user below its
  * environment. */
 int images_template(void *arg, struct str name, box_template_use use, void *to,
 		    struct err *e) MUST_USE;

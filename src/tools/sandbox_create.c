@@ -14,7 +14,7 @@ struct create_params {
 };
 
 static const struct field create_fields[] = {
-	FIELD(struct create_params, pool, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+	FIELD(struct create_params, pool, .flags = FIELD_REQUIRED, .min = 1, .max = 255,
 	      .doc = "Template to make it from. \"host\" is always there: this machine's programs and "
 		     "libraries, read-only, with an /etc of its own and an empty /workspace."),
 	FIELD(struct create_params, memory_mb, .min = LIMIT_MEMORY_MIN / MIB,

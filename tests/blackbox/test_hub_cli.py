@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -12,7 +13,7 @@ import threading
 import pytest
 
 from client import until
-from rest import Rest
+from rest import Failed, Rest
 
 FAILED = 125
 
@@ -159,6 +160,29 @@ def test_names_are_no_commands_to_a_terminal(hub, box):
     assert any('\x1b' in entry['name'] for entry in hub.json('fs', 'ls', box))
     done = hub.fails(FAILED, 'evil', 'fs', 'read', box, 'evil\x1b]0;title\x07')
     assert 0x1b not in done.stderr
+
+
+def test_images_are_templates(hub):
+    """Under all of their names, which may be long, from the moment that they are there."""
+    name = 'registry.example:5000/' + 'long/' * 12 + 'name:1'
+    os.mkdir(source := os.path.join(hub.who.work, 'an-image'))
+    shutil.copy('/etc/hostname', source)
+    assert [t['id'] for t in hub.call('GET', '/v1/templates')] == ['host'] and hub.call('GET', '/v1/health')['templates'] == 1
+    hub.ok('images', 'import', source, name)
+    shutil.rmtree(source)
+    [host, image] = hub.call('GET', '/v1/templates')
+    assert (host['id'], image['id'], image['ready']) == ('host', name, True) and image['created_at'] > '2026'
+    assert hub.call('GET', '/v1/health')['templates'] == 2
+    assert hub.post('/v1/templates', id=name) == image
+    with pytest.raises(Failed) as failed:
+        hub.post('/v1/templates', id=name + '2')
+    assert failed.value.code == 'unsupported'
+    made = hub.json('up', name)
+    assert made['template_id'] == name
+    hub.ok('down', made['id'])
+    hub.ok('images', 'rm', name)
+    assert [t['id'] for t in hub.call('GET', '/v1/templates')] == ['host']
+    hub.fails(FAILED, 'registry.example', 'up', name)
 
 
 def test_processes(hub, box):

@@ -427,6 +427,8 @@ int images_template(void *arg, struct str name, box_template_use use, void *to, 
 
 	if (!argv)
 		return err_set(e, ERR_LIMIT, "out of memory");
+	if (!s && e->code == ERR_TEMPLATE_NOT_FOUND)
+		return not_there(name, e);
 	if (!s || images_find(s, name, &i, e) < 0)
 		return -1;
 	env[t.n_env++] = (struct env_var){ STR_LIT("HOME"), i.record.home };

@@ -108,8 +108,8 @@ def test_exec(hub, sb):
 def test_processes(hub, sb):
     assert hub.unary('Processes', sb) == {'processes': [], 'truncated': False}
     hub.exec(sb, 'sleep 4321 > /dev/null 2>&1 &')
-    [found] = until(lambda: [p for p in hub.unary('Processes', sb)['processes'] if p['command'] == 'sleep 4321'], what='sleep')
-    assert found['parentPid'] == 1
+    [found] = until(lambda: [p for p in hub.unary('Processes', sb)['processes'] if p['command'] == 'sleep 4321' and p['parentPid'] == 1],
+                    what='sleep')
     assert {'cpuMs', 'memoryBytes', 'ageMs', 'state'} < set(found)
     assert hub.unary('Signal', sb, pid=found['pid'], signal=15) == {}
     until(lambda: not hub.unary('Processes', sb)['processes'], what='the end')

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from client import until
 from rest import Rest, frames
 
 jsonschema = pytest.importorskip('jsonschema', reason='python3-jsonschema is missing: scripts/deps test')
@@ -271,6 +272,7 @@ def test_every_answer_is_of_its_schema(hub):
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
     ask('exec', None, sandbox='doc', command='sleep 1000 > /dev/null 2>&1 & sleep 1001 > /dev/null 2>&1 &')
+    until(lambda: all(p['command'].startswith('sleep') for p in hub.call('GET', '/v1/sandboxes/doc/processes')['processes']))
     first, second = [p['pid'] for p in json.loads(ask('sandboxes.processes', '/v1/sandboxes/doc/processes').body)['processes']]
     ask('sandboxes.signal', '/v1/sandboxes/doc/signal', pid=first)
     ask('Processes', None)

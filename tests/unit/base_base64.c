@@ -69,6 +69,42 @@ static void test_refused(void **state)
 	}
 }
 
+/* Every byte at every place, in texts of every length; what is no character of it is named by its place. */
+static void test_all_bytes(void **state)
+{
+	char all[256 + 2];
+
+	for (size_t i = 0; i < sizeof(all); i++)
+		all[i] = (char)(i * 7);
+	for (size_t n = 0; n <= sizeof(all); n++) {
+		autobuf struct buf text = BUF_INIT(512), bytes = BUF_INIT(512);
+		struct err e = ERR_INIT;
+
+		assert_int_equal(base64_encode(&text, (struct str){ all, n }, &e), 0);
+		assert_int_equal(base64_decode(&bytes, buf_str(&text), &e), 0);
+		assert_true(str_eq(buf_str(&bytes), (struct str){ all, n }));
+	}
+	for (unsigned c = 0; c < 256; c++) {
+		bool known =
+			c &&
+			strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+			       (int)c);
+
+		for (size_t at = 0; at < 8; at++) {
+			autobuf struct buf bytes = BUF_INIT(64);
+			struct err e = ERR_INIT;
+			char text[] = "AAAAAAAAAAA=", says[64];
+
+			text[at] = (char)c;
+			assert_int_equal(base64_decode(&bytes, (struct str){ text, 12 }, &e),
+					 known ? 0 : -1);
+			snprintf(says, sizeof(says), "character %zu is none of base64", at + 1);
+			if (!known)
+				assert_string_equal(e.msg, says);
+		}
+	}
+}
+
 static void test_bounded(void **state)
 {
 	autobuf struct buf small = BUF_INIT(3);
@@ -83,9 +119,8 @@ static void test_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_of_urls),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_both_ways), cmocka_unit_test(test_of_urls),
+		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_all_bytes),
 		cmocka_unit_test(test_bounded),
 	};
 

@@ -27,6 +27,7 @@ bench: ## measure beside the peers of the same run
 	@scripts/deps bench
 	@$(MAKE) -s all
 	@bench/run
+	@bench/rest/run
 
 bench-mcp: ## measure MCP servers and clients beside each other
 	@scripts/deps bench

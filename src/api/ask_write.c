@@ -19,8 +19,8 @@ static struct api_problem problem_of(const struct ask *a, const struct err *e)
 
 	if (p.code == API_QUOTA_EXCEEDED && !p.context.op.p)
 		p.context.op = str_of(a->route->tool.name);
-	if (e->code == ERR_DISK_FULL)
-		p.context.dimension = STR_LIT("disk");
+	if (p.code == API_QUOTA_EXCEEDED && !p.context.dimension.p)
+		p.context.dimension = api_dimension_of(e->code);
 	if (p.code == API_UNAVAILABLE) {
 		p.context.has_retry_after_ms = true;
 		p.context.retry_after_ms = RETRY_SECONDS * 1000;

@@ -26,6 +26,8 @@ enum {
 	OF_TOO_LARGE = API_BODY_TOO_LARGE,
 	OF_LIMIT = API_QUOTA_EXCEEDED,
 	OF_DISK_FULL = API_QUOTA_EXCEEDED,
+	OF_PIDS_FULL = API_QUOTA_EXCEEDED,
+	OF_MEMORY_FULL = API_QUOTA_EXCEEDED,
 	OF_TIMEOUT = API_EXEC_TIMEOUT,
 	OF_CANCELLED = API_CANCELED,
 	OF_GUEST = API_SANDBOX_LOST,
@@ -59,6 +61,20 @@ static const enum api_code of_err[ERR_CODES] = {
 enum api_code api_code_of(enum err_code code)
 {
 	return code > ERR_NONE && code < ERR_CODES ? of_err[code] : API_INTERNAL;
+}
+
+struct str api_dimension_of(enum err_code code)
+{
+	switch (code) {
+	case ERR_DISK_FULL:
+		return STR_LIT("disk");
+	case ERR_PIDS_FULL:
+		return STR_LIT("pids");
+	case ERR_MEMORY_FULL:
+		return STR_LIT("memory");
+	default:
+		return STR_NONE;
+	}
 }
 
 /* ---- the envelope of /v1 ------------------------------------------------------------------- */

@@ -37,6 +37,9 @@ struct api_problem {
 /* Of failures that say no more of themselves. */
 enum api_code api_code_of(enum err_code code);
 
+/* Of what there is not enough, as in api_context; STR_NONE where the code does not say it. */
+struct str api_dimension_of(enum err_code code);
+
 /* {"error":{"code","message","cause","remediation","context"}} */
 int api_problem_text(const struct api_problem *p, struct buf *to, struct err *e) MUST_USE;
 /* {"code","message","details"}, as Connect has it. */

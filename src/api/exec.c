@@ -102,7 +102,7 @@ static const char *const kind_names[] = { [FRAME_CHUNK] = "chunk", [FRAME_EXIT] 
 
 struct frame {
 	enum frame_kind kind;
-	struct str stream, data, error, code;
+	struct str stream, data, error, code, dimension;
 	bool is_exit;
 	int32_t exit_code;
 	double exec_time_ms;
@@ -119,6 +119,8 @@ static const struct field frame_fields[] = {
 	FIELD(struct frame, error, .doc = "Of an exit: what went wrong, if it was no plain end."),
 	FIELD(struct frame, code,
 	      .doc = "Of an exit: the code that exec fails with then, of the table of errors."),
+	FIELD(struct frame, dimension,
+	      .doc = "Of an exit: the limit that it ran into: memory, pids, disk or wall."),
 };
 static const struct field_table frame_table = FIELD_TABLE(struct frame, frame_fields);
 
@@ -142,7 +144,8 @@ static void say_end(struct call *c, const struct exec_end_view *end)
 				 .exit_code = end->exit_code,
 				 .exec_time_ms = end->wall_ms,
 				 .error = end->error,
-				 .code = end->code };
+				 .code = end->code,
+				 .dimension = end->dimension };
 
 	ask_send(c, &frame_table, &f);
 }

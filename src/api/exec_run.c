@@ -71,6 +71,7 @@ static void fail_timeout(struct run *r)
 	struct api_context *about = ask_context(r->call);
 	struct err e;
 
+	about->dimension = STR_LIT("wall");
 	about->has_timeout_s = true;
 	about->timeout_s = r->timeout_s;
 	err_set(&e, ERR_TIMEOUT, "the command was killed after %u s", r->timeout_s);
@@ -92,6 +93,27 @@ static void end_collected(struct run *r, const struct exec_result *result)
 		report_fini(&report);
 }
 
+/* Which limit it ran into, if that was its end. */
+static void tell_limit(const struct exec_result *result, struct exec_end_view *end)
+{
+	if (result->end == EXEC_TIMED_OUT) {
+		end->code = str_of(api_codes[API_EXEC_TIMEOUT].name);
+		end->error = STR_LIT("the command was killed at its timeout");
+		end->dimension = STR_LIT("wall");
+	} else if (result->exit_code == 0) {
+		return;
+	} else if (result->hit_memory) {
+		end->error = STR_LIT("a process was killed for the sandbox's memory limit");
+		end->dimension = STR_LIT("memory");
+	} else if (result->hit_pids) {
+		end->error = STR_LIT("the sandbox's limit of processes was reached");
+		end->dimension = STR_LIT("pids");
+	} else if (result->hit_disk) {
+		end->error = STR_LIT("the sandbox's disk is full");
+		end->dimension = STR_LIT("disk");
+	}
+}
+
 /* The client hears of the end as a message, and again as the stream's own end if it is no good one. */
 static void end_spoken(struct run *r, const struct exec_result *result, const struct err *err)
 {
@@ -100,17 +122,11 @@ static void end_spoken(struct run *r, const struct exec_result *result, const st
 	if (result) {
 		end.exit_code = result->exit_code;
 		end.wall_ms = (double)result->wall_us / 1000;
-		if (result->end == EXEC_TIMED_OUT) {
-			end.code = str_of(api_codes[API_EXEC_TIMEOUT].name);
-			end.error = STR_LIT("the command was killed at its timeout");
-		} else if (result->exit_code != 0 && result->hit_memory) {
-			end.error = STR_LIT("a process was killed for the sandbox's memory limit");
-		} else if (result->exit_code != 0 && result->hit_pids) {
-			end.error = STR_LIT("the sandbox's limit of processes was reached");
-		}
+		tell_limit(result, &end);
 	} else {
 		end.code = str_of(api_codes[api_code_of(err->code)].name);
 		end.error = str_of(err->msg);
+		end.dimension = api_dimension_of(err->code);
 	}
 	r->voice->end(r->call, &end);
 	if (err)
@@ -224,7 +240,11 @@ void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output
 	struct sandbox *sb = ask_sandbox(c, w->sandbox, &e);
 	struct run *r = sb ? run_new(c, w, &e) : NULL;
 
-	if (!r || call_reserve(c, 2 * output_text_max(max_output), &e) < 0) {
+	if (r && call_reserve(c, 2 * output_text_max(max_output), &e) < 0) {
+		ask_context(c)->dimension = STR_LIT("output");
+		r = NULL;
+	}
+	if (!r) {
 		call_fail(c, &e);
 		return;
 	}
@@ -268,6 +288,8 @@ static const struct field answer_fields[] = {
 	      .doc = "A process of it was killed for the sandbox's memory limit."),
 	FIELD(struct report, hit_pids, .flags = FIELD_REQUIRED,
 	      .doc = "It could not start a process for the sandbox's limit of them."),
+	FIELD(struct report, hit_disk, .flags = FIELD_REQUIRED,
+	      .doc = "The sandbox's disk was full when it ended."),
 	FIELD_NAMED(struct report, out_base64, "stdout_base64",
 		    .doc = "The bytes of stdout, where they are not UTF-8."),
 	FIELD_NAMED(struct report, err_base64, "stderr_base64",

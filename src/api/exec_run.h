@@ -26,6 +26,7 @@ struct exec_end_view {
 	/* It never ran, was killed at its timeout or for a limit, or its sandbox ended; or STR_NONE. The code
 	 * is that of a failure of the call, if it is one. */
 	struct str error, code;
+	struct str dimension; /* which limit it was for, or STR_NONE */
 };
 
 /* How output reaches the client. */

@@ -47,6 +47,11 @@ ERR_ROW(LIMIT, "limit_exceeded", -32603, 429, 125, true,
 	"End what is no longer needed, or wait until something ends, and try again.")
 ERR_ROW(DISK_FULL, "disk_full", -32603, 507, 125, false,
 	"Remove files inside the sandbox, or create one with a larger disk_mb.")
+ERR_ROW(PIDS_FULL, "pids_exhausted", -32603, 429, 125, true,
+	"End processes inside the sandbox (sandbox_processes, sandbox_signal), or create one with more "
+	"pids.")
+ERR_ROW(MEMORY_FULL, "memory_exhausted", -32603, 507, 125, true,
+	"End processes or remove files inside the sandbox, or create one with a larger memory_mb.")
 ERR_ROW(TIMEOUT, "timeout", -32603, 504, 124, true,
 	"Give a longer timeout, or do less in one call.")
 ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,

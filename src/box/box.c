@@ -100,6 +100,21 @@ static void free_pending(struct pending *p)
 	free(p);
 }
 
+struct pending *box_expect(struct box *box, void *arg)
+{
+	return new_pending(box, arg);
+}
+
+struct pending *box_expected(struct box *box, uint32_t seq)
+{
+	return take_pending(box, seq);
+}
+
+void box_forget(struct pending *p)
+{
+	free_pending(p);
+}
+
 /* What a request kept from its sandbox. */
 static void let_go(struct sandbox *sb, const struct pending *p)
 {
@@ -119,6 +134,8 @@ static void answer_error(struct pending *p, const struct err *err)
 		let_go(p->source, p);
 	if (p->on_fork)
 		p->on_fork(p->arg, NULL, 0, err);
+	else if (p->on_usage)
+		p->on_usage(p->arg, NULL, 0, err);
 	else if (p->on_sandbox)
 		p->on_sandbox(p->arg, NULL, err);
 	free_pending(p);
@@ -539,6 +556,11 @@ void box_heard(struct box *box, int *fds)
 		if (p)
 			paused(p);
 		break;
+	case WM_USED:
+		p = take_pending(box, h->seq);
+		if (p)
+			usage_said(p, (const void *)h);
+		break;
 	case WM_LOST:
 		lost(box, (const void *)h);
 		break;
@@ -677,7 +699,7 @@ static int check_room(const struct box *box, uint32_t n, struct err *e)
 	for (const struct sandbox *sb = box->sandboxes; sb; sb = sb->next)
 		n++;
 	for (const struct pending *p = box->pending; p; p = p->next)
-		n += p->on_fork ? p->n : 1;
+		n += p->on_fork ? p->n : p->model != NULL;
 	if (n > box->config.max_sandboxes)
 		return err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)",
 			       box->config.max_sandboxes);

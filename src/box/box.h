@@ -106,6 +106,7 @@ struct box_stats {
 	uint32_t live; /* sandboxes handed out */
 	uint32_t pool_size, pool_ready;
 	uint64_t created, pool_hits, pool_misses, forked, destroyed, lost;
+	uint64_t execs, bytes_in, bytes_out; /* of all sandboxes, as in struct usage */
 };
 void box_stats(const struct box *box, struct box_stats *ret_stats);
 
@@ -193,6 +194,29 @@ int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e) MUST_USE
 struct str sandbox_record(const struct sandbox *sb);
 int sandbox_set_record(struct sandbox *sb, struct str record, struct err *e) MUST_USE;
 
+/* ---- usage --------------------------------------------------------------------------------- */
+
+/* What a sandbox uses, by the kernel's count. What this host does not count is not there. */
+struct usage {
+	bool lives; /* false: it has ended, and all else is empty */
+	bool has_memory, has_memory_peak, has_cpu, has_pids, has_disk;
+	uint64_t memory, memory_peak; /* bytes, processes and files together */
+	uint64_t cpu_us; /* of the processor, since it was made */
+	uint64_t pids; /* processes and threads, the first process counted */
+	uint64_t disk; /* bytes */
+	/* since this process has it: */
+	uint64_t execs, execs_running;
+	uint64_t bytes_in,
+		bytes_out; /* standard input and files written; what programs printed and files read */
+};
+
+enum { USAGE_MAX = 64 };
+
+/* Of 1 to USAGE_MAX sandboxes, in their order; or with n 0 one of all, the pool's among them, of which nothing is known
+ * but memory, pids and cpu. Within 3 s. u is borrowed until it returns. */
+typedef void (*usage_cb)(void *arg, const struct usage *u, size_t n, const struct err *err);
+void usage_start(struct box *box, struct sandbox *const *of, size_t n, usage_cb on_done, void *arg);
+
 /* ---- exec ---------------------------------------------------------------------------------- */
 
 /* Arguments and environment together may have 96 KiB. */
@@ -224,6 +248,7 @@ struct exec_result {
 	int signal; /* 0: none */
 	bool hit_memory; /* the kernel killed a process of it for the memory limit */
 	bool hit_pids; /* a fork failed at the pids limit; always false under rlimit */
+	bool hit_disk; /* the disk limit was reached when it ended */
 	uint64_t wall_us;
 	uint64_t cpu_us; /* user and system, it and its waited-for children */
 	uint64_t peak_bytes; /* largest resident size of one of those processes */

@@ -2,7 +2,7 @@
 /* What the hub's side of the engine shares: box.c (requests to the warden), box_send.c (how they get
  * there), box_warden.c (its process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
  * sandbox_record.c (what a later process has to know of it), init_call.c (questions to its init), exec.c, file.c,
- * process.c. The contract is in box.h. */
+ * process.c, usage.c. The contract is in box.h. */
 #include <stdbool.h>
 #include <uv.h>
 
@@ -15,6 +15,7 @@
 struct pending {
 	struct pending *next;
 	uint32_t seq;
+	struct box *box; /* of a question about usage */
 	struct sandbox *source; /* of a fork, or what is paused; a reference */
 	bool pause; /* or resume */
 	uv_timer_t *timer; /* until the source's init has answered */
@@ -22,10 +23,13 @@ struct pending {
 	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
 	uint32_t n;
 	char (*ids)[SANDBOX_ID_MAX + 1]; /* of a fork's n children; NULL: made */
-	struct sandbox *children[WIRE_FORK_MAX]; /* of a fork, once they are there; references */
+	struct sandbox *children
+		[WIRE_FORK_MAX]; /* of a fork, once they are there; those whose usage is asked for;
+						    references */
 	struct unsent *last; /* of its messages, which is waited for; NULL: none */
 	sandbox_cb on_sandbox; /* create, destroy */
 	fork_cb on_fork;
+	usage_cb on_usage;
 	void *arg;
 };
 
@@ -114,6 +118,7 @@ struct sandbox {
 	bool unreset; /* nor could it be sent yet: messages wait in the queue */
 	char *record; /* the caller's, record_n bytes */
 	size_t record_n;
+	uint64_t n_execs, bytes_in, bytes_out; /* so far */
 };
 
 /* ---- sandbox.c ------------------------------------------------------------------------------ */
@@ -179,6 +184,25 @@ void box_confirmed(struct box *box, struct pending *p);
 /* Its init has ended, or has said what no init of ours would say: ends it everywhere. */
 void box_lose(struct sandbox *sb);
 
+/* A request to the warden that waits for its answer, on the list; NULL: no memory. */
+struct pending *box_expect(struct box *box, void *arg);
+/* Takes the one of that number off the list; NULL: there is none. */
+struct pending *box_expected(struct box *box, uint32_t seq);
+void box_forget(struct pending *p); /* which is not on the list */
+
+/* ---- usage.c -------------------------------------------------------------------------------- */
+
+/* The answer to a request that was taken off the list. */
+void usage_said(struct pending *p, const struct wm_used *m);
+/* What went in and out of it. */
+static inline void sandbox_count(struct sandbox *sb, uint64_t in, uint64_t out)
+{
+	sb->bytes_in += in;
+	sb->bytes_out += out;
+	sb->box->stats.bytes_in += in;
+	sb->box->stats.bytes_out += out;
+}
+
 /* ---- box_send.c ------------------------------------------------------------------------------ */
 
 /* Has one message sent to the warden, behind all before it. */
@@ -232,6 +256,7 @@ void init_call_end_all(struct sandbox *sb, const struct err *err);
 void exec_exited(struct sandbox *sb, const struct im_exit *m);
 void exec_end_all(struct sandbox *sb, const struct err *err);
 void exec_hold_timeouts(struct sandbox *sb, bool hold);
+uint64_t exec_count(const struct sandbox *sb); /* that run */
 
 /* Runs f on the loop's next turn, so that no callback comes from inside the call that caused it. */
 int box_later(struct box *box, void (*f)(void *arg), void *arg, struct err *e) MUST_USE;

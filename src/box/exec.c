@@ -130,8 +130,10 @@ static int read_output(struct output *o)
 	do {
 		n = read(o->fd, bytes, sizeof(bytes));
 	} while (n < 0 && errno == EINTR);
-	if (n > 0)
+	if (n > 0) {
+		sandbox_count(o->x->sb, 0, (uint64_t)n);
 		o->x->events->on_output(o->x->arg, o->stream, bytes, (size_t)n);
+	}
 	return n > 0 ? 1 : n < 0 && errno == EAGAIN ? 0 : -1;
 }
 
@@ -172,7 +174,9 @@ static void start_error(const struct exec *x, const struct im_exit *m, struct er
 		e->code = ERR_COMMAND_NOT_RUN;
 	} else if (m->stage == IM_STAGE_FORK) {
 		err_sys(e, m->errnum, "start a process in the sandbox");
-		e->code = ERR_LIMIT;
+		e->code = m->errnum == EAGAIN ? ERR_PIDS_FULL
+			: m->errnum == ENOMEM ? ERR_MEMORY_FULL
+					      : ERR_LIMIT;
 	} else {
 		err_sys(e, m->errnum, "run \"%s\"", x->name);
 		e->code = m->errnum == ENOENT ? ERR_COMMAND_NOT_FOUND
@@ -188,6 +192,7 @@ static void fill_result(const struct exec *x, const struct im_exit *m, struct ex
 	r->peak_bytes = m->peak_bytes;
 	r->hit_memory = m->oom_kills > 0;
 	r->hit_pids = m->pids_hits > 0;
+	r->hit_disk = m->disk_full != 0;
 	if (WIFSIGNALED(m->status)) {
 		r->end = EXEC_SIGNALED;
 		r->signal = WTERMSIG(m->status);
@@ -208,6 +213,15 @@ static struct exec *find_exec(const struct sandbox *sb, uint32_t id)
 			return x;
 	}
 	return NULL;
+}
+
+uint64_t exec_count(const struct sandbox *sb)
+{
+	uint64_t n = 0;
+
+	for (const struct exec *x = sb->execs; x; x = x->next)
+		n++;
+	return n;
 }
 
 void exec_exited(struct sandbox *sb, const struct im_exit *m)
@@ -346,6 +360,7 @@ static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 	if (n < 0) {
 		close_stdin(x); /* it does not read any more */
 	} else {
+		sandbox_count(x->sb, (uint64_t)n, 0);
 		buf_drop(&x->in_queue, (size_t)n);
 		if (x->in_queue.n)
 			return;
@@ -612,8 +627,11 @@ struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
 	snprintf(x->name, sizeof(x->name), "%.*s", STR_ARG(name));
 	x->next = sb->execs;
 	sb->execs = x;
-	if (start(x, spec, e) == 0)
+	if (start(x, spec, e) == 0) {
+		sb->n_execs++;
+		sb->box->stats.execs++;
 		return x;
+	}
 	free_exec(x);
 	return NULL;
 }

@@ -223,6 +223,7 @@ static void read_done(uv_work_t *w, int status)
 		finish_error(j, &e);
 		return;
 	}
+	sandbox_count(j->call.sb, 0, j->n);
 	j->on_done.read(j->arg, (struct str){ j->bytes, j->n }, &j->st, NULL);
 	free_job(j);
 }
@@ -298,6 +299,8 @@ static void write_done(uv_work_t *w, int status)
 	close_fd(&j->fd);
 	if (j->errnum)
 		err_sys(&j->err, j->errnum, "write %.160s", j->path);
+	else
+		sandbox_count(j->call.sb, j->n, 0);
 	j->call.on_reply = on_write_ended;
 	if (send_call(j, &m, NULL, &e) < 0)
 		finish_error(j, &e);

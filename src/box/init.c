@@ -34,6 +34,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +104,14 @@ static uint32_t oom_kills(void)
 static uint32_t pids_hits(void)
 {
 	return counter(INIT_PIDS_FD, "max");
+}
+
+/* Of the sandbox's own files, wherever they are: no byte or no name more can be had. */
+static uint32_t disk_full(void)
+{
+	struct statfs s;
+
+	return statfs("/", &s) == 0 && (s.f_bfree == 0 || (s.f_files > 0 && s.f_ffree == 0));
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -267,7 +276,7 @@ static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 	pid_t pid;
 
 	if (!r || split_strings(m, n, &cwd) < 0) {
-		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EAGAIN);
+		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EUSERS);
 		return;
 	}
 	l.cwd = cwd;
@@ -298,6 +307,7 @@ static void report_exit(struct running *r, int status, const struct rusage *u)
 		.status = status,
 		.oom_kills = oom_kills() - r->oom_kills,
 		.pids_hits = pids_hits() - r->pids_hits,
+		.disk_full = disk_full(),
 		.cpu_us = (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000 +
 			  (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec),
 		.peak_bytes = (uint64_t)u->ru_maxrss * 1024,

@@ -124,6 +124,8 @@ void hub_says(void)
 		failed = pause_body((const void *)h, &e);
 	else if (h->type == WM_DESTROY && (size_t)n >= sizeof(struct wm_destroy))
 		destroy((const void *)h);
+	else if (h->type == WM_USAGE && (size_t)n >= sizeof(struct wm_usage))
+		say_usage((const void *)h);
 	else if (h->type == WM_RECORD && (size_t)n >= sizeof(struct wm_record))
 		keep_record((const void *)h, (size_t)n);
 	else if (h->type == WM_END)

@@ -11,6 +11,7 @@
  *	warden_image.c	images as the lowest layer
  *	warden_copy.c	copying trees
  *	warden_cgroup.c	limits by control groups
+ *	warden_usage.c	what is used of them
  *	warden_janitor.c	who removes what a killed warden leaves
  *	warden_net.c	network namespaces made in advance
  *	warden_spawn.c	a new process becomes PID 1 of a sandbox
@@ -178,6 +179,9 @@ int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS],
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e) MUST_USE;
 /* Readable counters for init: the file with oom_kill and the one with max; -1: none. */
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids);
+/* The directory of its group for a controller, or with CGROUP_ALL that of all groups of ours; -1: there is none. */
+#define CGROUP_ALL UINT32_MAX
+int cgroup_open(const struct cgroups *c, int controller, uint32_t slot);
 /* true when nothing is left of it. */
 bool cgroup_remove(struct cgroups *c, uint32_t slot);
 

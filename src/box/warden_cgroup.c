@@ -416,11 +416,12 @@ void cgroups_fini(struct cgroups *c)
 
 /* ---- one sandbox ------------------------------------------------------------------------------ */
 
-static int open_slot(const struct cgroups *c, int controller, uint32_t slot)
+int cgroup_open(const struct cgroups *c, int controller, uint32_t slot)
 {
-	char name[16];
+	char name[16] = ".";
 
-	snprintf(name, sizeof(name), "%u", slot);
+	if (slot != CGROUP_ALL)
+		snprintf(name, sizeof(name), "%u", slot);
 	return c->dirs[controller] < 0
 		     ? -1
 		     : openat(c->dirs[controller], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -481,7 +482,7 @@ static int set_all(struct cgroups *c, uint32_t slot, const struct limits *l,
 		   const struct limits *was, struct err *e)
 {
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		autoclose int dir = open_slot(c, i, slot);
+		autoclose int dir = cgroup_open(c, i, slot);
 
 		if (dir >= 0 && set_one(c, i, dir, l, was) < 0)
 			return err_sys(e, errno, "set the %s limit", controllers[i]);
@@ -511,7 +512,7 @@ int cgroup_birthplace(struct cgroups *c, uint32_t slot)
 
 	if (!c->v2[controller] || make_slot(c, controller, slot) < 0)
 		return -1;
-	return open_slot(c, controller, slot);
+	return cgroup_open(c, controller, slot);
 }
 
 int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e)
@@ -536,7 +537,7 @@ int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS], 
 	int n = 0;
 
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		autoclose int dir = c->v2[i] ? -1 : open_slot(c, i, slot);
+		autoclose int dir = c->v2[i] ? -1 : cgroup_open(c, i, slot);
 
 		if (dir < 0)
 			continue;
@@ -565,7 +566,7 @@ static bool frozen_now(int dir, bool v2)
  * until all of them stand still. */
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 {
-	autoclose int dir = open_slot(c, CG_FREEZER, slot);
+	autoclose int dir = cgroup_open(c, CG_FREEZER, slot);
 	bool v2 = c->v2[CG_FREEZER];
 	const char *file = v2 ? "cgroup.freeze" : "freezer.state";
 	const char *state = v2 ? (frozen ? "1" : "0") : (frozen ? "FROZEN" : "THAWED");
@@ -586,8 +587,8 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids)
 {
-	autoclose int memory = open_slot(c, CG_MEMORY, slot);
-	autoclose int pids = open_slot(c, CG_PIDS, slot);
+	autoclose int memory = cgroup_open(c, CG_MEMORY, slot);
+	autoclose int pids = cgroup_open(c, CG_PIDS, slot);
 
 	*ret_oom = memory < 0
 			 ? -1

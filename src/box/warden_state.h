@@ -153,6 +153,10 @@ int create(const struct wm_create *m, size_t n, struct err *e);
 bool pool_full(void); /* with those on the way */
 void pool_refill(void); /* one more */
 
+/* ---- warden_usage.c ---- */
+
+void say_usage(const struct wm_usage *m);
+
 /* ---- warden_fork.c ---- */
 
 int fork_body(const struct wm_fork *m, struct err *e);

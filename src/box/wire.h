@@ -23,6 +23,7 @@ enum {
 	WIRE_VERSION = 2,
 	WIRE_MAX = 160 * 1024, /* one message; below the default socket buffer */
 	WIRE_FORK_MAX = 64,
+	WIRE_USAGE_MAX = 64,
 	WIRE_MOUNTS_MAX = 32,
 	WIRE_BUILD_MAX = 40,
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
@@ -56,6 +57,8 @@ enum wm_type {
 	WM_RECORD, /* hub: wm_record, then the record */
 	WM_END, /* hub: wm_head; from now on all ends with this hub */
 	WM_ADOPT, /* warden, after WM_READY: wm_adopt, then the record; the init's socket with it */
+	WM_USAGE, /* hub: wm_usage */
+	WM_USED, /* warden: wm_used */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
@@ -176,6 +179,35 @@ struct wm_adopt {
 	uint32_t pad;
 };
 
+/* What sandboxes use. n 0: all of this warden together, the pool's among them. */
+struct wm_usage {
+	struct wm_head h;
+	uint32_t n, pad;
+	uint64_t keys[WIRE_USAGE_MAX];
+};
+
+/* What can't be had has no bit. */
+enum wm_use_has {
+	WM_USE_LIVES = 1 << 0, /* the sandbox is there */
+	WM_USE_MEMORY = 1 << 1,
+	WM_USE_PEAK = 1 << 2,
+	WM_USE_CPU = 1 << 3,
+	WM_USE_PIDS = 1 << 4,
+	WM_USE_DISK = 1 << 5,
+};
+
+struct wm_use {
+	uint32_t has, pad; /* enum wm_use_has */
+	uint64_t memory, memory_peak, cpu_us, pids, disk;
+};
+
+/* In the order of the keys; of all together it is one. */
+struct wm_used {
+	struct wm_head h;
+	uint32_t n, pad;
+	struct wm_use of[WIRE_USAGE_MAX];
+};
+
 /* ---- hub <-> init --------------------------------------------------------------------------- */
 
 enum im_type {
@@ -249,7 +281,7 @@ struct im_exit {
 	int32_t errnum;
 	int32_t status; /* of wait4 */
 	uint32_t oom_kills, pids_hits; /* of the sandbox while it ran */
-	uint32_t pad;
+	uint32_t disk_full; /* 1: there was no room left for its files when it ended */
 	uint64_t cpu_us, peak_bytes;
 };
 

@@ -73,8 +73,10 @@ static int take_end(struct running *r, const struct json_val *line, struct err *
 
 	if (!json_int64(json_get(line, "exit_code"), &r->status))
 		return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
-	if (r->status < 0)
-		return hub_link_refused(json_str(json_get(line, "code")), why, e);
+	if (r->status < 0) {
+		hub_link_refused(json_str(json_get(line, "code")), why, e);
+		return hub_link_dimension(json_str(json_get(line, "dimension")), e);
+	}
 	if (why.n) {
 		fputs("holt: ", stderr);
 		safe_line(stderr, why);

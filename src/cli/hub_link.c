@@ -55,6 +55,11 @@ static const char *const helps[ERR_CODES] = {
 			     "(HOLT_HOME).",
 	[ERR_CONFLICT] = "Take another name, or wait until what is in the way has ended; a paused "
 			 "sandbox continues with holt resume.",
+	[ERR_DISK_FULL] = "Remove files in the sandbox (holt fs rm), or make one with more --disk.",
+	[ERR_PIDS_FULL] =
+		"End programs in the sandbox (holt ps lists them), or make one with more --pids.",
+	[ERR_MEMORY_FULL] =
+		"End programs or remove files in the sandbox, or make one with more --memory.",
 	[ERR_GUEST] =
 		"Its processes and files are gone; remove it with holt down, and make a new one.",
 	[ERR_TRANSPORT] = "holt serve starts a hub and says what is in its way.",
@@ -81,13 +86,32 @@ int hub_link_refused(struct str code, struct str cause, struct err *e)
 	return err_set(e, ERR_IO, "%.*s", STR_CUT(cause, 240));
 }
 
+int hub_link_dimension(struct str dimension, struct err *e)
+{
+	static const struct {
+		const char *name;
+		enum err_code code;
+	} dimensions[] = {
+		{ "disk", ERR_DISK_FULL },
+		{ "pids", ERR_PIDS_FULL },
+		{ "memory", ERR_MEMORY_FULL },
+	};
+
+	for (size_t i = 0; e->code == ERR_LIMIT && i < ARRAY_LEN(dimensions); i++) {
+		if (str_is(dimension, dimensions[i].name))
+			e->code = dimensions[i].code;
+	}
+	return -1;
+}
+
 static int read_refusal(const struct json_val *error, struct err *e)
 {
 	struct str cause = json_str(json_get(error, "cause"));
 
 	if (!cause.n)
 		cause = json_str(json_get(error, "message"));
-	return hub_link_refused(json_str(json_get(error, "code")), cause, e);
+	hub_link_refused(json_str(json_get(error, "code")), cause, e);
+	return hub_link_dimension(json_str(json_get(json_get(error, "context"), "dimension")), e);
 }
 
 /* ---- one request ---------------------------------------------------------------------------- */
@@ -219,20 +243,32 @@ int hub_link_ask(struct hub_link *l, const char *method, const char *path, struc
 	return 0;
 }
 
-int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_link_take *take,
-		   void *arg, struct err *e)
+static int lines(struct hub_link *l, const char *method, const char *path, struct str body,
+		 hub_link_take *take, void *arg, struct err *e)
 {
 	struct json_doc *doc;
 
 	l->take = take;
 	l->arg = arg;
-	if (request(l, "POST", path, body, e) < 0)
+	if (request(l, method, path, body, e) < 0)
 		return -1;
 	if (l->status == 200)
 		return 0;
 	doc = answer(l, e);
 	json_free(doc);
 	return -1;
+}
+
+int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_link_take *take,
+		   void *arg, struct err *e)
+{
+	return lines(l, "POST", path, body, take, arg, e);
+}
+
+int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, void *arg,
+		    struct err *e)
+{
+	return lines(l, "GET", path, STR_NONE, take, arg, e);
 }
 
 /* ---- the link ------------------------------------------------------------------------------- */

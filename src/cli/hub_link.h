@@ -30,8 +30,15 @@ typedef int hub_link_take(void *arg, const struct json_val *line, struct err *e)
 int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_link_take *take,
 		   void *arg, struct err *e) MUST_USE;
 
+/* A GET likewise. */
+int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, void *arg,
+		    struct err *e) MUST_USE;
+
 /* What the hub says in the middle of an answer: the failure that this code of docs/rest.md is here. -1 always. */
 int hub_link_refused(struct str code, struct str cause, struct err *e);
+
+/* The same failure, where the hub says which limit of a sandbox it was. -1 always. */
+int hub_link_dimension(struct str dimension, struct err *e);
 
 /* Prints what went wrong and what helps, in the words of this command line; the exit status. */
 int hub_link_fail(const struct err *e);

@@ -15,7 +15,7 @@ struct report {
 		err; /* "stdout", "stderr": any bytes; the writer replaces what is no UTF-8 */
 	bool has_signal;
 	int32_t signal;
-	bool timed_out, hit_memory, hit_pids;
+	bool timed_out, hit_memory, hit_pids, hit_disk;
 	bool has_out_elided, has_err_elided;
 	uint64_t out_elided, err_elided;
 	struct str out_base64, err_base64; /* STR_NONE where the bytes are UTF-8 */

@@ -272,7 +272,7 @@ def test_exec(rest, sb):
 
 def test_exec_fails(rest, sb):
     error = fails(504, 'exec_timeout', rest.exec, sb, 'sleep 100', timeout=1)
-    assert error['context'] == {'sandbox': sb, 'timeout_s': 1}
+    assert error['context'] == {'sandbox': sb, 'timeout_s': 1, 'dimension': 'wall'}
     assert rest.exec(sb, 'pidof sleep')['exit_code'] == 1
     error = fails(400, 'timeout_too_large', rest.exec, sb, 'true', timeout=86401)
     assert error['context'] == {'sandbox': sb, 'requested_s': 86401, 'max_timeout_s': 86400}

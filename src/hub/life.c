@@ -74,6 +74,7 @@ int life_set_state(struct life *l, enum life_state to, const struct err *why, st
 	l->all->stats.by_state[from]--;
 	l->all->stats.by_state[to]++;
 	l->state = to;
+	l->all->changes++;
 	l->changed_ms = clock_unix_ms();
 	set_why(l, why);
 	if (to == LIFE_TERMINATED && !l->stored) /* it never was anybody's */
@@ -179,6 +180,7 @@ static void unlink_life(struct life *l)
 		all->newest = l->older;
 	all->stats.by_state[l->state]--;
 	all->stats.unsaved -= l->unsaved;
+	all->changes++;
 }
 
 static void leave_queue(struct life *l)
@@ -309,6 +311,18 @@ int life_check_runs(const struct life *l, struct err *e)
 	default:
 		return refuse(l, ERR_CONFLICT, e);
 	}
+}
+
+uint64_t lives_changes(const struct lives *all)
+{
+	return all->changes;
+}
+
+struct sandbox *life_machine(struct life *l, struct err *e)
+{
+	if (l->state != LIFE_PAUSED && life_check_runs(l, e) < 0)
+		return NULL;
+	return l->box;
 }
 
 struct sandbox *life_sandbox(struct life *l, struct err *e)

@@ -147,9 +147,27 @@ struct life_event {
 	struct str sandbox, kind,
 		detail; /* kind: created, resumed, deadline, reap_failed, or a state */
 };
+/* The oldest and the newest that are still there; 0: there is none. What was before the oldest is gone. */
+int lives_events_kept(struct lives *all, uint64_t *ret_oldest, uint64_t *ret_newest,
+		      struct err *e) MUST_USE;
 int lives_events(struct lives *all, uint64_t after, struct str id, unsigned max,
 		 void (*each)(void *arg, const struct life_event *v), void *arg,
 		 struct err *e) MUST_USE;
+
+/* Told, later and once for many, that there may be more of them. The owner's, on the list from add to remove. */
+struct lives_watch {
+	struct lives_watch *next;
+	void (*on_events)(void *arg);
+	void *arg;
+};
+void lives_watch_add(struct lives *all, struct lives_watch *w);
+void lives_watch_remove(struct lives *all, struct lives_watch *w);
+
+/* Counts up with each change of what lives_list() and life_info() show. */
+uint64_t lives_changes(const struct lives *all);
+
+/* What there is of it, running or paused, without a use; else NULL with a typed error. */
+struct sandbox *life_machine(struct life *l, struct err *e) MUST_USE;
 
 /* For exec and files: that of a running one, else NULL with a typed error that names the state
  * (ERR_PAUSED, ERR_GUEST for lost, ERR_SANDBOX_NOT_FOUND for terminated, ERR_CONFLICT while it

@@ -72,6 +72,10 @@ struct lives {
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
 	struct lives_stats stats; /* the states are kept by the setter */
 
+	struct lives_watch *watches;
+	bool telling; /* them is under way */
+	uint64_t changes;
+
 	bool batch; /* a transaction holds several changes */
 	bool stopping;
 	uv_timer_t *saver; /* writes again what could not be written, and lets old keys go */
@@ -154,3 +158,5 @@ struct life_op *life_op_new(struct lives *all, struct life *l, life_cb on_done, 
 void life_op_end(struct life_op *op, const struct err *err);
 /* After something was written, or was not. */
 void lives_written(struct lives *all);
+/* After an event was written. */
+void lives_tell_watches(struct lives *all);

@@ -141,6 +141,7 @@ void life_tell(struct life *l, const char *kind, struct str detail)
 
 	if (l->all->store && add_event(l, kind, detail, &e) < 0)
 		log_warn("sandbox %s: %s is not among the events: %s", l->id, kind, e.msg);
+	lives_tell_watches(l->all);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -224,6 +225,12 @@ static int on_event(void *arg, const struct store_event *v, struct err *e)
 
 	r->each(r->arg, &(struct life_event){ v->seq, v->at_ms, v->sandbox, v->kind, v->detail });
 	return 0;
+}
+
+int lives_events_kept(struct lives *all, uint64_t *ret_oldest, uint64_t *ret_newest, struct err *e)
+{
+	*ret_oldest = *ret_newest = 0;
+	return all->store ? store_events_kept(all->store, ret_oldest, ret_newest, e) : 0;
 }
 
 int lives_events(struct lives *all, uint64_t after, struct str id, unsigned max,

@@ -146,8 +146,44 @@ static int start_saver(struct lives *all, struct err *e)
 	return 0;
 }
 
+static void tell_watches(void *arg)
+{
+	struct lives *all = arg;
+
+	all->telling = false;
+	for (struct lives_watch *w = all->watches, *next; w; w = next) {
+		next = w->next;
+		w->on_events(w->arg);
+	}
+}
+
+void lives_tell_watches(struct lives *all)
+{
+	if (all->telling || !all->watches || all->on_closed)
+		return;
+	all->telling = true;
+	lives_later(all, tell_watches, all);
+}
+
+void lives_watch_add(struct lives *all, struct lives_watch *w)
+{
+	w->next = all->watches;
+	all->watches = w;
+}
+
+void lives_watch_remove(struct lives *all, struct lives_watch *w)
+{
+	for (struct lives_watch **at = &all->watches; *at; at = &(*at)->next) {
+		if (*at == w) {
+			*at = w->next;
+			return;
+		}
+	}
+}
+
 void lives_written(struct lives *all)
 {
+	lives_tell_watches(all);
 	if (!all->store || all->on_closed)
 		return;
 	if (all->stats.unsaved && uv_timer_get_due_in(all->saver) > SAVE_AGAIN_MS)

@@ -51,3 +51,15 @@ int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned m
 	}
 	return more;
 }
+
+int store_events_kept(struct store *s, uint64_t *ret_oldest, uint64_t *ret_newest, struct err *e)
+{
+	autorows struct db_rows rows;
+	int more = db_rows(s->db, EVENT_KEPT, &rows, e);
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+		*ret_oldest = (uint64_t)db_int(&rows, 0);
+		*ret_newest = (uint64_t)db_int(&rows, 1);
+	}
+	return more;
+}

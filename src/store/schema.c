@@ -41,6 +41,7 @@ static const char *const statements[STATEMENTS] = {
 			" ORDER BY seq LIMIT ?2",
 	[EVENT_AFTER_OF] = "SELECT seq, at, sandbox, kind, detail FROM events"
 			   " WHERE sandbox = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2",
+	[EVENT_KEPT] = "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM events",
 	[KEY_FIND] = "SELECT digest, run, at, plan, done, status, body FROM keys"
 		     " WHERE scope = ?1 AND key = ?2",
 	[KEY_PUT] =

@@ -65,6 +65,10 @@ int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned m
 		 int (*each)(void *arg, const struct store_event *v, struct err *e), void *arg,
 		 struct err *e) MUST_USE;
 
+/* The lowest and the highest seq that there are; 0: none. */
+int store_events_kept(struct store *s, uint64_t *ret_oldest, uint64_t *ret_newest,
+		      struct err *e) MUST_USE;
+
 /* ---- keys of requests ---------------------------------------------------------------------- */
 
 enum {

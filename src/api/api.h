@@ -14,6 +14,9 @@ enum api_kind { API_REST, API_CONNECT };
 /* Borrows the hub until api_free(). */
 struct api *api_new(uv_loop_t *loop, struct hub *hub, enum api_kind kind, struct err *e) MUST_USE;
 
+/* The server goes down: streams that wait for nothing but news end. */
+void api_drain(struct api *a);
+
 /* After the door is closed: no request is in flight. NULL-safe. */
 void api_free(struct api *a);
 

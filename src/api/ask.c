@@ -34,8 +34,21 @@ static void on_timer_closed(uv_handle_t *h)
 	ask_free(h->data);
 }
 
+static void drain_no_more(struct ask *a)
+{
+	if (!take_ptr(a->on_drain))
+		return;
+	if (a->drained_before)
+		a->drained_before->drained_next = a->drained_next;
+	else
+		a->api->drained = a->drained_next;
+	if (a->drained_next)
+		a->drained_next->drained_before = a->drained_before;
+}
+
 static void finish(struct ask *a)
 {
+	drain_no_more(a);
 	a->call = NULL;
 	if (a->timing)
 		uv_close((uv_handle_t *)&a->timer, on_timer_closed);
@@ -148,6 +161,11 @@ struct http_request *ask_request(struct call *c)
 	return ask_of(c)->q;
 }
 
+uv_loop_t *ask_loop(struct call *c)
+{
+	return ask_of(c)->api->loop;
+}
+
 struct api_context *ask_context(struct call *c)
 {
 	return &ask_of(c)->context;
@@ -159,21 +177,50 @@ struct life *ask_life(struct call *c, struct str id, struct err *e)
 	return lives_find(call_lives(c), id, e);
 }
 
-struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e)
+void ask_on_drain(struct call *c, void (*f)(void *data), void *data)
+{
+	struct ask *a = ask_of(c), *first = a->api->drained;
+
+	drain_no_more(a);
+	a->on_drain = f;
+	a->on_drain_data = data;
+	a->drained_before = NULL;
+	a->drained_next = first;
+	if (first)
+		first->drained_before = a;
+	a->api->drained = a;
+}
+
+void api_drain(struct api *api)
+{
+	while (api->drained) {
+		struct ask *a = api->drained;
+		void (*f)(void *data) = a->on_drain;
+
+		drain_no_more(a);
+		f(a->on_drain_data);
+	}
+}
+
+void ask_wait(struct call *c)
 {
 	struct ask *a = ask_of(c);
+
+	if (a->timing || a->timeout_ms == 0 || uv_timer_init(a->api->loop, &a->timer) < 0)
+		return;
+	a->timing = true;
+	a->timer.data = a;
+	uv_timer_start(&a->timer, on_deadline, a->timeout_ms, 0);
+}
+
+struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e)
+{
 	struct sandbox *sb;
 
-	a->context.sandbox = id;
+	ask_context(c)->sandbox = id;
 	sb = call_sandbox(c, id, e);
-	if (!sb)
-		return NULL;
-	/* From here on, somebody waits whom Connect's deadline can concern. */
-	if (a->timeout_ms > 0 && uv_timer_init(a->api->loop, &a->timer) == 0) {
-		a->timing = true;
-		a->timer.data = a;
-		uv_timer_start(&a->timer, on_deadline, a->timeout_ms, 0);
-	}
+	if (sb)
+		ask_wait(c);
 	return sb;
 }
 

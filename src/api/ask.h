@@ -38,6 +38,8 @@ struct api_route {
 	enum api_shape shape;
 	bool messages; /* of API_FRAMES: its request can have several */
 	const struct field_table *page; /* an object that it can answer with as well; or NULL */
+	const struct field_table
+		*lines; /* likewise a stream of such objects, a line each; or NULL */
 	uint32_t errors; /* of API_MAY(): beside those that any route has */
 };
 
@@ -65,6 +67,8 @@ struct http_request *ask_request(struct call *c); /* NULL once it is answered, o
 struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 struct life *ask_life(struct call *c, struct str id, struct err *e) MUST_USE;
 
+uv_loop_t *ask_loop(struct call *c);
+
 /* What a failure would be about: to be filled as it becomes known. Texts live as long as the call. */
 struct api_context *ask_context(struct call *c);
 
@@ -89,6 +93,13 @@ bool ask_stream_full(struct call *c);
 /* The next message of the request behind the first (API_FRAMES); NULL at the end, or with *e->code.
  * It lives as long as the call. Before ask_stream_start(). */
 const struct json_val *ask_next_message(struct call *c, struct err *e);
+
+/* Of what waits for nothing but news: f is called once when the server goes down, and ends the call. Not after
+ * its end. */
+void ask_on_drain(struct call *c, void (*f)(void *data), void *data);
+
+/* From here on somebody waits whom Connect's deadline can concern; ask_sandbox() does that, too. */
+void ask_wait(struct call *c);
 
 /* How long Connect's client waits, in ms; 0: it did not say. */
 uint64_t ask_timeout_ms(struct call *c);

@@ -11,6 +11,7 @@ struct api {
 	struct http_route *rows; /* one for each of its routes, in their order */
 	const struct api_route **routes;
 	size_t n;
+	struct ask *drained; /* that are told when the server goes down */
 };
 
 enum { ASK_DOCS = 2 };
@@ -39,6 +40,9 @@ struct ask {
 	uv_timer_t timer;
 	bool timing;
 	char label[64];
+	void (*on_drain)(void *data); /* NULL: not on the list */
+	void *on_drain_data;
+	struct ask *drained_before, *drained_next;
 };
 
 /* ask.c */

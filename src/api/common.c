@@ -1,7 +1,7 @@
 #include "api/common.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 static const struct field id_fields[] = {
 	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
@@ -86,13 +86,23 @@ int api_env(struct call *c, const struct field_map *map, const struct env_var **
 	return 0;
 }
 
-void api_time(char to[API_TIME_MAX], int64_t unix_ms)
+void api_cursor_text(char to[API_CURSOR_MAX], uint64_t seq)
 {
-	time_t s = (time_t)(unix_ms / 1000);
-	struct tm tm;
-	size_t n;
+	snprintf(to, API_CURSOR_MAX, "%016" PRIx64, seq);
+}
 
-	gmtime_r(&s, &tm);
-	n = strftime(to, API_TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(to + n, API_TIME_MAX - n, ".%03dZ", (int)(unix_ms % 1000));
+int api_cursor_read(struct str text, uint64_t *ret, struct err *e)
+{
+	char again[API_CURSOR_MAX];
+
+	*ret = 0;
+	for (size_t i = 0; i < text.n && i < API_CURSOR_MAX - 1; i++) {
+		const char *digits = "0123456789abcdef", *at = strchr(digits, text.p[i]);
+
+		*ret = *ret << 4 | (at ? (uint64_t)(at - digits) & 15 : 0);
+	}
+	api_cursor_text(again, *ret);
+	if (!str_is(text, again))
+		return err_set(e, ERR_INVALID, "query: cursor is not a next_cursor of this server");
+	return 0;
 }

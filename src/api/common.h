@@ -2,6 +2,7 @@
 /* What several resources share: rows of their tables, and small conversions. */
 #include "api/routes.h"
 #include "hub/life.h"
+#include "hub/when.h"
 
 /* The sandbox as a member of a body, as an answer's, and as a segment of the path. */
 #define API_SANDBOX_ROW(S)                                                                         \
@@ -51,6 +52,7 @@ int api_network_refuse(const struct api_network_wish *w, struct err *e) MUST_USE
 int api_env(struct call *c, const struct field_map *map, const struct env_var **ret,
 	    struct err *e) MUST_USE;
 
-/* RFC 3339 in UTC, to the millisecond. */
-enum { API_TIME_MAX = 32 };
-void api_time(char to[API_TIME_MAX], int64_t unix_ms);
+/* A place between two things that count up, as the cursor of a page: the number of the one before. */
+enum { API_CURSOR_MAX = 17 };
+void api_cursor_text(char to[API_CURSOR_MAX], uint64_t seq);
+int api_cursor_read(struct str text, uint64_t *ret, struct err *e) MUST_USE;

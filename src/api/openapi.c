@@ -123,6 +123,13 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 	json_write_key(w, "schema");
 	put_answer_schema(r, w);
 	json_write_object_end(w);
+	if (r->lines) {
+		json_write_key(w, "application/x-ndjson");
+		json_write_object(w);
+		json_write_key(w, "schema");
+		field_schema(r->lines, w);
+		json_write_object_end(w);
+	}
 	json_write_object_end(w);
 	json_write_object_end(w);
 }

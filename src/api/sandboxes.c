@@ -1,12 +1,9 @@
 /* Sandboxes that are there: list, look at, end. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "api/view.h"
 
 /* ---- list ---------------------------------------------------------------------------------- */
 
-enum { LIST_STEP = 256, PAGE_MAX = 1000, PAGE_DEFAULT = 100, CURSOR_MAX = 17 };
+enum { LIST_STEP = 256, PAGE_MAX = 1000, PAGE_DEFAULT = 100 };
 
 struct list_query {
 	bool has_limit;
@@ -19,7 +16,7 @@ static const struct field query_fields[] = {
 	FIELD(struct list_query, limit, .min = 1, .max = PAGE_MAX,
 	      .has = FIELD_HAS(struct list_query, has_limit),
 	      .doc = "How many at once; with it or cursor, the answer is a page."),
-	FIELD(struct list_query, cursor, .min = 1, .max = CURSOR_MAX,
+	FIELD(struct list_query, cursor, .min = 1, .max = API_CURSOR_MAX,
 	      .doc = "next_cursor of the page before."),
 	FIELD_ENUM(struct list_query, state, life_state_names,
 		   .has = FIELD_HAS(struct list_query, has_state),
@@ -49,28 +46,6 @@ static const struct field page_fields[] = {
 	      .doc = "Where the next page begins; absent: this is the last."),
 };
 static const struct field_table page_table = FIELD_TABLE(struct page, page_fields);
-
-/* A place between two sandboxes: the sequence number of the one before. */
-static void cursor_text(char to[CURSOR_MAX], uint64_t seq)
-{
-	snprintf(to, CURSOR_MAX, "%016" PRIx64, seq);
-}
-
-static int cursor_read(struct str text, uint64_t *ret, struct err *e)
-{
-	char again[CURSOR_MAX];
-
-	*ret = 0;
-	for (size_t i = 0; i < text.n && i < CURSOR_MAX - 1; i++) {
-		const char *digits = "0123456789abcdef", *at = strchr(digits, text.p[i]);
-
-		*ret = *ret << 4 | (at ? (uint64_t)(at - digits) & 15 : 0);
-	}
-	cursor_text(again, *ret);
-	if (!str_is(text, again))
-		return err_set(e, ERR_INVALID, "query: cursor is not a next_cursor of this server");
-	return 0;
-}
 
 struct listing {
 	struct call *call;
@@ -127,7 +102,7 @@ static size_t count_all(struct call *c)
 
 static void answer(struct listing *l, bool paged)
 {
-	char cursor[CURSOR_MAX];
+	char cursor[API_CURSOR_MAX];
 	struct page page = { .sandboxes = { l->views, l->n } };
 
 	if (!paged) {
@@ -137,7 +112,7 @@ static void answer(struct listing *l, bool paged)
 	/* One more than the page has tells whether there is another. */
 	if (l->n == l->room) {
 		page.sandboxes.n--;
-		cursor_text(cursor, l->before);
+		api_cursor_text(cursor, l->before);
 		page.next_cursor = str_of(cursor);
 	}
 	ask_answer_by(l->call, &page_table, &page);
@@ -152,7 +127,7 @@ static void run_list(struct call *c, const void *params)
 
 	l.room = paged ? (q->has_limit ? q->limit : PAGE_DEFAULT) + 1u : count_all(c);
 	l.views = arena_array(call_arena(c), l.room, sizeof(*l.views), &e);
-	if (!l.views || (q->cursor.p && cursor_read(q->cursor, &l.after, &e) < 0) ||
+	if (!l.views || (q->cursor.p && api_cursor_read(q->cursor, &l.after, &e) < 0) ||
 	    collect(&l, &e) < 0)
 		call_fail(c, &e);
 	else

@@ -46,12 +46,12 @@ static int describe(struct call *c, const struct images *s, struct str name, str
 		    struct err *e)
 {
 	autoimage struct image i = { .record = { .bytes = 0 } };
-	char *created = arena_alloc(call_arena(c), API_TIME_MAX, e);
+	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
 	char *id = created ? arena_dup(call_arena(c), name, e) : NULL;
 
 	if (!id || images_find(s, name, &i, e) < 0)
 		return -1;
-	api_time(created, i.record.created_ms);
+	when_text(created, i.record.created_ms);
 	*ret = (struct template){ .id = { id, name.n },
 				  .created_at = str_of(created),
 				  .ready = true,

@@ -75,7 +75,7 @@ static char *endpoint(struct call *c, struct err *e)
 
 int sandbox_view(struct call *c, const struct life *l, struct sandbox_view *ret, struct err *e)
 {
-	char *created = arena_alloc(call_arena(c), API_TIME_MAX, e);
+	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
 	char *url = endpoint(c, e);
 	struct box_stats stats;
 	struct life_info i;
@@ -84,7 +84,7 @@ int sandbox_view(struct call *c, const struct life *l, struct sandbox_view *ret,
 		return -1;
 	life_info(l, &i);
 	box_stats(call_box(c), &stats);
-	api_time(created, i.created_ms);
+	when_text(created, i.created_ms);
 	*ret = (struct sandbox_view){
 		.id = i.id,
 		.template_id = i.template,

@@ -22,6 +22,11 @@ static void *open_connect(struct serving *s, struct http_routes *ret, struct err
 	return open_api(s, API_CONNECT, ret, e);
 }
 
+static void drain_api(void *part)
+{
+	api_drain(part);
+}
+
 static void free_api(void *part)
 {
 	api_free(part);
@@ -30,12 +35,14 @@ static void free_api(void *part)
 static const struct serve_part serve_rest = {
 	.name = "rest",
 	.open = open_rest,
+	.drain = drain_api,
 	.free = free_api,
 };
 
 static const struct serve_part serve_connect = {
 	.name = "connect",
 	.open = open_connect,
+	.drain = drain_api,
 	.free = free_api,
 };
 

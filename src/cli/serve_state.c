@@ -108,6 +108,11 @@ static const struct metric metrics[] = {
 	METRIC("holt_sandboxes_destroyed_total", "counter", box.destroyed, "Sandboxes ended."),
 	METRIC("holt_sandboxes_lost_total", "counter", box.lost,
 	       "Sandboxes whose first process died."),
+	METRIC("holt_execs_total", "counter", box.execs, "Commands run in sandboxes."),
+	METRIC("holt_sandbox_input_bytes_total", "counter", box.bytes_in,
+	       "Standard input of commands and files written."),
+	METRIC("holt_sandbox_output_bytes_total", "counter", box.bytes_out,
+	       "Output of commands and files read."),
 	METRIC("holt_reaper_failures_total", "counter", lives.reap_failures,
 	       "Deadlines that could not be carried out at once."),
 	METRIC("holt_registry_failures_total", "counter", lives.store_failures,
@@ -186,6 +191,28 @@ static int put_states(struct buf *b, const struct lives_stats *lives, struct err
 	return 0;
 }
 
+static int put_number(struct buf *b, bool has, const char *name, const char *kind, const char *help,
+		      double value, struct err *e)
+{
+	if (!has)
+		return 0;
+	return put_head(b, name, kind, help, e) < 0 ? -1
+						    : buf_addf(b, e, "%s %.17g\n", name, value);
+}
+
+/* Of all sandboxes together, those of the pool too; what this host does not count is left out. */
+static int put_usage(struct buf *b, const struct usage *u, struct err *e)
+{
+	if (put_number(b, u->has_memory, "holt_sandboxes_memory_bytes", "gauge",
+		       "Memory of all sandboxes, those that are ready too.", (double)u->memory,
+		       e) < 0 ||
+	    put_number(b, u->has_pids, "holt_sandboxes_processes", "gauge",
+		       "Processes and threads of all sandboxes.", (double)u->pids, e) < 0)
+		return -1;
+	return put_number(b, u->has_cpu, "holt_sandboxes_cpu_seconds_total", "counter",
+			  "Processor time of all sandboxes.", (double)u->cpu_us / 1e6, e);
+}
+
 static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 {
 	struct numbers n;
@@ -202,17 +229,38 @@ static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 	return put_sessions(b, s, e);
 }
 
-static void run_metrics(void *owner, struct http_request *q)
+struct scrape {
+	const struct serving *s;
+	struct http_request *q;
+};
+
+static void on_usage(void *arg, const struct usage *u, size_t n, const struct err *err)
 {
+	autofree struct scrape *scrape = arg;
 	autobuf struct buf b = BUF_INIT(METRICS_MAX);
 	struct err e = ERR_INIT;
 
-	if (put_metrics(&b, owner, &e) < 0)
-		http_reply_error(q, &e);
+	if (put_metrics(&b, scrape->s, &e) < 0 || (!err && put_usage(&b, u, &e) < 0))
+		http_reply_error(scrape->q, &e);
 	else
-		http_reply(q, &(struct http_reply){ .status = 200,
-						    .type = "text/plain; version=0.0.4",
-						    .body = buf_str(&b) });
+		http_reply(scrape->q, &(struct http_reply){ .status = 200,
+							    .type = "text/plain; version=0.0.4",
+							    .body = buf_str(&b) });
+}
+
+static void run_metrics(void *owner, struct http_request *q)
+{
+	const struct serving *s = owner;
+	struct scrape *scrape = malloc(sizeof(*scrape));
+	struct err e;
+
+	if (!scrape) {
+		err_set(&e, ERR_LIMIT, "out of memory");
+		http_reply_error(q, &e);
+		return;
+	}
+	*scrape = (struct scrape){ s, q };
+	usage_start(hub_box(s->hub), NULL, 0, on_usage, scrape);
 }
 
 static const struct http_route state_rows[] = {

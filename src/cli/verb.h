@@ -64,6 +64,8 @@ extern const struct verb images_verb;
 extern const struct verb up_verb;
 extern const struct verb ls_verb;
 extern const struct verb ps_verb;
+extern const struct verb top_verb;
+extern const struct verb events_verb;
 extern const struct verb exec_verb;
 extern const struct verb fs_verb;
 extern const struct verb fork_verb;

@@ -26,7 +26,7 @@ extern const struct principal principal_local;
 
 /* What a tool hands back; borrowed until the function returns that it is given to. */
 struct call_answer {
-	struct str text; /* for who reads */
+	struct str text; /* for who reads; STR_NONE: structured as JSON is */
 	const void *structured; /* the struct of the tool's output table */
 };
 

@@ -1,6 +1,7 @@
 /*
- * The hub as an MCP server: prints the tools' schemas from their tables, and makes a call of every
- * tools/call. The session's data is the principal, set by who opened the transport.
+ * The hub as an MCP server: what it offers. The tools' schemas are printed from their tables; calls of them are
+ * mcp_call.c's, the files of sandboxes as resources mcp_files.c's. The session's data is the principal, set
+ * by who opened the transport.
  */
 #include "hub/hub_impl.h"
 
@@ -12,7 +13,8 @@ static const char instructions[] =
 	"Sandboxes: small Linux systems without a network, made in milliseconds. sandbox_create gives "
 	"an id that the other tools take. Files persist between calls until sandbox_terminate; "
 	"processes that a command leaves behind go on. sandbox_fork copies files, so try risky steps "
-	"in a fork. A failure has a cause and a remediation; read them before trying again.";
+	"in a fork. A file is the resource sandbox://ID/PATH, too. A failure has a cause and a remediation; "
+	"read them before trying again.";
 
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
@@ -22,63 +24,19 @@ static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session 
 	return hub->mcp_list;
 }
 
-static void on_answer(void *asker, const struct tool *tool, const struct call_answer *answer)
+static struct str principal_name(void *owner, void *data)
 {
-	struct mcp_content text = { .type = MCP_TEXT, .text = answer->text };
+	const struct principal *p = data;
 
-	mcp_call_done(asker, &(struct mcp_result){
-				     .content = &text,
-				     .content_n = 1,
-				     .table = tool->output,
-				     .from = answer->structured,
-			     });
+	return p ? str_of(p->name) : STR_NONE;
 }
 
-static void on_fail(void *asker, const struct err *e)
-{
-	mcp_call_fail(asker, e);
-}
-
-static void on_progress(void *asker, double progress, double total, const char *message)
-{
-	mcp_call_progress(asker, progress, total, message);
-}
-
-static const struct call_origin quiet = { .answer = on_answer, .fail = on_fail };
-static const struct call_origin watching = { .answer = on_answer,
-					     .fail = on_fail,
-					     .progress = on_progress };
-
-static void on_cancel(struct mcp_call *mc, void *data)
-{
-	call_cancel(data);
-}
-
-static void on_call(void *owner, struct mcp_call *mc)
-{
-	struct err e = ERR_INIT;
-	struct call *c =
-		call_new(owner,
-			 &(struct call_ask){
-				 .who = mcp_call_principal(mc),
-				 .tool = mcp_call_tool(mc)->row,
-				 .args = mcp_call_args(mc),
-				 .arena = mcp_call_arena(mc),
-				 .label = mcp_call_label(mc),
-				 .origin = mcp_call_wants_progress(mc) ? &watching : &quiet,
-				 .asker = mc,
-			 },
-			 &e);
-
-	if (!c) {
-		mcp_call_fail(mc, &e);
-		return;
-	}
-	mcp_call_on_cancel(mc, on_cancel, c);
-	call_run(c);
-}
-
-static const struct mcp_handler handler = { .tools = list_tools, .call = on_call };
+static const struct mcp_handler handler = { .tools = list_tools,
+					    .resources = hub_mcp_roots,
+					    .templates = hub_mcp_templates,
+					    .call = hub_mcp_call,
+					    .read = hub_mcp_read,
+					    .complete = hub_mcp_complete };
 
 static int print_tool(const struct tool *t, struct mcp_tool *ret, struct err *e)
 {
@@ -93,6 +51,7 @@ static int print_tool(const struct tool *t, struct mcp_tool *ret, struct err *e)
 		.destructive = t->destructive,
 		.idempotent = t->idempotent,
 		.open_world = t->open_world,
+		.task = t->task,
 		.row = t,
 	};
 	if (!ret->input_schema || (t->output && !ret->output_schema))
@@ -120,6 +79,8 @@ int hub_mcp_init(struct hub *hub, struct err *e)
 			.meta = tool_meta,
 			.handler = &handler,
 			.owner = hub,
+			.tasks = true,
+			.principal = principal_name,
 		},
 		e);
 	return hub->mcp ? 0 : -1;
@@ -135,4 +96,5 @@ void hub_mcp_fini(struct hub *hub)
 	}
 	free(hub->mcp_tools);
 	free(hub->mcp_list);
+	hub_mcp_roots_free(hub);
 }

@@ -17,6 +17,7 @@ struct tool {
 	const char *doc; /* for the model that chooses among tools */
 	const struct field_table *input, *output;
 	enum mcp_hint read_only, destructive, idempotent, open_world;
+	enum mcp_tasking task; /* whether a call may outlive its request */
 
 	/* Runs the call: params is the input table's struct, valid until the call ends. Leads to
 	 * exactly one call_answer() or call_fail(), now or later. */

@@ -11,6 +11,35 @@ const char *const encoding_names[ENCODINGS] = {
 	[ENCODING_BASE64] = "base64",
 };
 
+static const struct field sandbox_fields[] = { SANDBOX_ROW(struct sandbox_params) };
+const struct field_table sandbox_params_table = FIELD_TABLE(struct sandbox_params, sandbox_fields);
+
+static const struct field state_fields[] = {
+	FIELD(struct state_result, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD_ENUM(struct state_result, state, life_state_names, .flags = FIELD_REQUIRED,
+		   .doc = "What it is now."),
+};
+const struct field_table state_result_table = FIELD_TABLE(struct state_result, state_fields);
+
+static const struct field path_fields[] = {
+	FIELD(struct path_result, sandbox, .flags = FIELD_REQUIRED, .doc = "Where it is."),
+	FIELD(struct path_result, path, .flags = FIELD_REQUIRED,
+	      .doc = "The path, as it was given."),
+};
+const struct field_table path_result_table = FIELD_TABLE(struct path_result, path_fields);
+
+struct tool_wait *tool_wait(struct call *c, const void *params)
+{
+	struct err e = ERR_INIT;
+	struct tool_wait *w = arena_alloc(call_arena(c), sizeof(*w), &e);
+
+	if (w)
+		*w = (struct tool_wait){ c, params };
+	else
+		call_fail(c, &e);
+	return w;
+}
+
 int tool_env(struct call *c, const struct field_map *map, const struct env_var **ret, struct err *e)
 {
 	struct env_var *vars = arena_array(call_arena(c), map->n, sizeof(*vars), e);

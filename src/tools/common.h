@@ -24,6 +24,36 @@ int tool_env(struct call *c, const struct field_map *map, const struct env_var *
 int tool_bytes(struct call *c, const char *name, struct str text, enum encoding encoding,
 	       struct str *ret, struct err *e) MUST_USE;
 
+/* Of tools that take nothing but a sandbox. */
+struct sandbox_params {
+	struct str sandbox;
+};
+extern const struct field_table sandbox_params_table;
+
+/* Of those that answer with the state that it has now. */
+struct state_result {
+	struct str sandbox;
+	enum life_state state;
+};
+extern const struct field_table state_result_table;
+
+/* Of those that do something with a path, and answer with it. */
+struct path_result {
+	struct str sandbox, path;
+};
+extern const struct field_table path_result_table;
+
+/* A path as an argument. */
+#define PATH_ROW(S, m, doc_)                                                                       \
+	FIELD(S, m, .flags = FIELD_REQUIRED, .min = 1, .max = TOOL_PATH_MAX, .doc = doc_)
+
+/* What is needed of a call while it waits, in its arena; NULL: the call has failed. */
+struct tool_wait {
+	struct call *call;
+	const void *params;
+};
+struct tool_wait *tool_wait(struct call *c, const void *params) MUST_USE;
+
 /* A formatted text as the whole answer. */
 void tool_answerf(struct call *c, const void *structured, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

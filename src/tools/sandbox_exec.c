@@ -222,6 +222,7 @@ static void run(struct call *c, const void *params)
 }
 
 const struct tool sandbox_exec_tool = {
+	.task = MCP_TASK_OPTIONAL,
 	.name = "sandbox_exec",
 	.title = "Run a command",
 	.doc = "Runs a command in a sandbox and returns its exit code and output as JSON. A command "

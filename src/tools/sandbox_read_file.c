@@ -150,7 +150,9 @@ static void on_read(void *arg, struct str bytes, const struct file_stat *st, con
 		call_fail(r->call, &e);
 	else
 		call_answer(r->call,
-			    &(struct call_answer){ .text = result.content, .structured = &result });
+			    &(struct call_answer){ .text = result.content.p ? result.content
+									    : STR_LIT(""),
+						   .structured = &result });
 }
 
 static void run(struct call *c, const void *params)

@@ -8,6 +8,16 @@ extern const struct tool sandbox_read_file_tool;
 extern const struct tool sandbox_write_file_tool;
 extern const struct tool sandbox_fork_tool;
 extern const struct tool sandbox_terminate_tool;
+extern const struct tool sandbox_list_tool;
+extern const struct tool sandbox_get_tool;
+extern const struct tool sandbox_list_files_tool;
+extern const struct tool sandbox_move_file_tool;
+extern const struct tool sandbox_remove_file_tool;
+extern const struct tool sandbox_pause_tool;
+extern const struct tool sandbox_resume_tool;
+extern const struct tool sandbox_set_timeout_tool;
+extern const struct tool sandbox_processes_tool;
+extern const struct tool sandbox_signal_tool;
 
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from client import until
+from client import TOOLS, until
 
 NOW = '2026-07-28'
 KEY = 'io.modelcontextprotocol/'
@@ -45,10 +45,10 @@ def test_all_without_a_handshake(mcp):
 def test_discover_says_all(mcp):
     found = complete(modern(mcp, 'server/discover'))
     assert found['supportedVersions'] == ALL
-    assert set(found['capabilities']) == {'tools'} and found['instructions']
+    assert set(found['capabilities']) == {'tools', 'resources', 'completions', 'extensions'} and found['instructions']
     assert found['ttlMs'] >= 0 and found['cacheScope'] in ('public', 'private')
     listed = complete(modern(mcp, 'tools/list'))
-    assert len(listed['tools']) == 6 and listed['ttlMs'] >= 0
+    assert len(listed['tools']) == TOOLS and listed['ttlMs'] >= 0
 
 
 def test_a_probe_and_then_initialize(mcp):
@@ -56,7 +56,7 @@ def test_a_probe_and_then_initialize(mcp):
     complete(modern(mcp, 'server/discover'))
     assert mcp.initialize('2025-06-18')['protocolVersion'] == '2025-06-18'
     mcp.ping()
-    assert len(mcp.request('tools/list')['result']['tools']) == 6
+    assert len(mcp.request('tools/list')['result']['tools']) == TOOLS
 
 
 def test_a_probe_that_comes_late(mcp):

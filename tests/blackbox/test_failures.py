@@ -247,6 +247,32 @@ def disk_full(mcp, sb):
 
 
 @case
+def pids_exhausted(mcp, sb):
+    small = mcp.create(pids=4)
+    running = [mcp.start_tool('sandbox_exec', sandbox=small.id, command='sleep', args=['1000'], timeout_seconds=1000)
+               for _ in range(3)]
+    error = small.fails('sandbox_exec', command='true', args=[])
+    small.terminate()
+    for one in running:
+        mcp.wait(one)
+    return error
+
+
+@case
+def paused(mcp, sb):
+    mcp.call('sandbox_pause', sandbox=sb.id)
+    try:
+        return sb.fails('sandbox_exec', command='true')
+    finally:
+        mcp.call('sandbox_resume', sandbox=sb.id)
+
+
+@case
+def no_such_process(mcp, sb):
+    return sb.fails('sandbox_signal', pid=30000)
+
+
+@case
 def terminated_meanwhile(mcp, sb):
     other = mcp.create()
     running = other.start('sleep 60')

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from client import LATEST, Failed, until
+from client import LATEST, TOOLS, Failed, until
 
 PARSE, REQUEST, METHOD, PARAMS = -32700, -32600, -32601, -32602
 
@@ -266,7 +266,7 @@ def test_before_initialize_there_is_only_ping(start):
         answer = mcp.request(method, params)
         assert answer['error']['code'] in (REQUEST, PARAMS, -32002, -32000), answer
     mcp.initialize()
-    assert len(mcp.request('tools/list')['result']['tools']) == 6
+    assert len(mcp.request('tools/list')['result']['tools']) == TOOLS
 
 
 def test_requests_right_behind_initialize(start):

@@ -8,7 +8,7 @@ from client import LATEST
 from http_client import MODERN
 from who import node
 
-STEPS = ['tools', 'server', 'life', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
+STEPS = ['tools', 'server', 'life', 'rest', 'resources', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
 
 
 def drive(who, script, least, mode=None, version=LATEST):

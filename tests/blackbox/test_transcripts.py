@@ -136,7 +136,7 @@ def test_no_message_has_what_its_revision_does_not_know(start, revision):
     assert hello['protocolVersion'] == revision
     assert set(hello) <= {'protocolVersion', 'capabilities', 'serverInfo', 'instructions', '_meta'}
     assert set(hello['serverInfo']) <= SERVER_INFO[revision]
-    assert set(hello['capabilities']) == {'tools'}
+    assert {'tools', 'resources'} <= set(hello['capabilities'])
 
     tools = mcp.request('tools/list')['result']['tools']
     for tool in tools:

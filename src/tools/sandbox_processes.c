@@ -1,0 +1,154 @@
+/* sandbox_processes and sandbox_signal. */
+#include "tools/tools.h"
+
+#include <signal.h>
+
+#include "tools/common.h"
+
+/* ---- what runs ----------------------------------------------------------------------------- */
+
+struct process_view {
+	uint32_t pid, parent;
+	struct str state, command;
+	uint64_t cpu_ms, memory_bytes, age_ms;
+};
+static const struct field view_fields[] = {
+	FIELD(struct process_view, pid, .flags = FIELD_REQUIRED, .doc = "Its number inside."),
+	FIELD(struct process_view, parent, .flags = FIELD_REQUIRED, .doc = "That of its parent."),
+	FIELD(struct process_view, state, .flags = FIELD_REQUIRED,
+	      .doc = "R runs, S and D wait, T was stopped, Z has ended."),
+	FIELD(struct process_view, cpu_ms, .flags = FIELD_REQUIRED,
+	      .doc = "Processor time that it had."),
+	FIELD(struct process_view, memory_bytes, .flags = FIELD_REQUIRED,
+	      .doc = "Memory that it has."),
+	FIELD(struct process_view, age_ms, .flags = FIELD_REQUIRED,
+	      .doc = "How long it has been there."),
+	FIELD(struct process_view, command, .flags = FIELD_REQUIRED,
+	      .doc = "Its words, as it tells them."),
+};
+static const struct field_table view_table = FIELD_TABLE(struct process_view, view_fields);
+
+struct list_result {
+	struct {
+		const struct process_view *p;
+		size_t n;
+	} processes;
+	bool truncated;
+};
+static const struct field list_fields[] = {
+	FIELD_OBJECTS(struct list_result, processes, view_table, .flags = FIELD_REQUIRED,
+		      .doc = "By number, without the sandbox's first."),
+	FIELD(struct list_result, truncated, .flags = FIELD_REQUIRED,
+	      .doc = "There are more than these 512."),
+};
+static const struct field_table list_output = FIELD_TABLE(struct list_result, list_fields);
+
+static void on_list(void *arg, const struct process *p, size_t n, bool truncated,
+		    const struct err *err)
+{
+	struct call *c = arg;
+	struct list_result list = { .truncated = truncated };
+	struct err e = ERR_INIT;
+	struct process_view *views = err ? NULL : arena_array(call_arena(c), n, sizeof(*views), &e);
+
+	if (!views) {
+		call_fail(c, err ? err : &e);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		views[i] = (struct process_view){ p[i].pid,	p[i].parent, { &p[i].state, 1 },
+						  p[i].command, p[i].cpu_ms, p[i].bytes,
+						  p[i].age_ms };
+	list.processes.p = views;
+	list.processes.n = n;
+	call_answer(c, &(struct call_answer){ .structured = &list });
+}
+
+static void run_list(struct call *c, const void *params)
+{
+	const struct sandbox_params *p = params;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
+
+	if (sb)
+		process_list_start(sb, on_list, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct tool sandbox_processes_tool = {
+	.name = "sandbox_processes",
+	.title = "List processes",
+	.doc = "Lists the processes that run in a sandbox, at most 512.",
+	.input = &sandbox_params_table,
+	.output = &list_output,
+	.read_only = MCP_YES,
+	.destructive = MCP_NO,
+	.idempotent = MCP_YES,
+	.open_world = MCP_NO,
+	.run = run_list,
+};
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+struct signal_params {
+	struct str sandbox;
+	uint32_t pid, signal;
+};
+static const struct field signal_fields[] = {
+	SANDBOX_ROW(struct signal_params),
+	FIELD(struct signal_params, pid, .flags = FIELD_REQUIRED, .min = 2, .max = INT32_MAX,
+	      .doc = "As sandbox_processes has it."),
+	FIELD(struct signal_params, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
+	      .def = DEFAULT_INT(SIGTERM), .doc = "15 asks it to end, 9 ends it."),
+};
+static const struct field_table signal_input = FIELD_TABLE(struct signal_params, signal_fields);
+
+struct signal_result {
+	struct str sandbox;
+	uint32_t pid, signal;
+};
+static const struct field signalled_fields[] = {
+	FIELD(struct signal_result, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct signal_result, pid, .flags = FIELD_REQUIRED, .doc = "Which got it."),
+	FIELD(struct signal_result, signal, .flags = FIELD_REQUIRED, .doc = "What was sent."),
+};
+static const struct field_table signal_output = FIELD_TABLE(struct signal_result, signalled_fields);
+
+static void on_signalled(void *arg, const struct err *err)
+{
+	const struct tool_wait *w = arg;
+	const struct signal_params *p = w->params;
+	const struct signal_result r = { p->sandbox, p->pid, p->signal };
+
+	if (err)
+		call_fail(w->call, err);
+	else
+		tool_answerf(w->call, &r, "Sent signal %u to process %u", p->signal, p->pid);
+}
+
+static void run_signal(struct call *c, const void *params)
+{
+	const struct signal_params *p = params;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
+	struct tool_wait *w;
+
+	if (!sb)
+		call_fail(c, &e);
+	else if ((w = tool_wait(c, params)))
+		process_signal_start(sb, p->pid, (int)p->signal, on_signalled, w);
+}
+
+const struct tool sandbox_signal_tool = {
+	.name = "sandbox_signal",
+	.title = "Signal a process",
+	.doc = "Sends a signal to one process of a sandbox.",
+	.input = &signal_input,
+	.output = &signal_output,
+	.read_only = MCP_NO,
+	.destructive = MCP_YES,
+	.idempotent = MCP_NO,
+	.open_world = MCP_NO,
+	.run = run_signal,
+};

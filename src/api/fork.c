@@ -1,12 +1,10 @@
 /* POST /v1/sandboxes/{id}/fork: sandboxes with the files, limits and deadlines of a running one. */
-#include "api/once.h"
+#include "api/names.h"
 #include "api/view.h"
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/log.h"
-#include "hub/idempotent.h"
 
-enum { FORKS_MAX = 64 };
+enum { FORKS_MAX = API_NAMES_MAX };
 
 struct fork_body {
 	struct str id, template;
@@ -109,137 +107,54 @@ static void on_forked(void *arg, struct life *const *children, size_t n, const s
 	}
 }
 
-/* The names of all, so that they are known before. */
-static int name_them(struct call *c, const struct fork_body *p, struct str ids[FORKS_MAX],
-		     struct err *e)
+static int check_body(const struct fork_body *p, struct err *e)
 {
-	size_t n = p->has_ids ? p->ids.n : p->count;
-	char id[ID_MAX];
-
-	for (size_t i = 0; i < n; i++) {
-		char *copy;
-
-		if (p->has_ids || p->id.p) {
-			ids[i] = p->has_ids ? p->ids.p[i] : p->id;
-			continue;
-		}
-		id_make(id, "sbx");
-		copy = arena_dup(call_arena(c), str_of(id), e);
-		if (!copy)
-			return -1;
-		ids[i] = str_of(copy);
-	}
-	return (int)n;
-}
-
-static int spec_of(struct call *c, const struct fork_body *p, struct str ids[FORKS_MAX],
-		   struct life_fork_spec *ret, struct err *e)
-{
-	int n;
-
 	if (p->has_ids && (p->id.p || (p->has_count && p->count != p->ids.n)))
 		return err_set(e, ERR_INVALID,
 			       "body: ids names all of them: no id, and count is their number");
 	if (p->id.p && p->count != 1)
 		return err_set(e, ERR_INVALID, "body: id names one; ids names %u", p->count);
-	n = name_them(c, p, ids, e);
-	if (n < 0)
-		return -1;
-	*ret = (struct life_fork_spec){ (size_t)n, ids, p->pause_source };
 	return 0;
 }
 
-/* "a b c" */
-static int plan_of(const struct life_fork_spec *spec, struct buf *to, struct err *e)
+static void start(struct forking *f, const struct fork_params *p, const struct api_names *names)
 {
-	for (size_t i = 0; i < spec->n; i++) {
-		if (buf_addf(to, e, "%s%.*s", i ? " " : "", STR_ARG(spec->ids[i])) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static void take_plan(struct str plan, struct str ids[FORKS_MAX], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		const char *space = memchr(plan.p, ' ', plan.n);
-		size_t length = space ? (size_t)(space - plan.p) : plan.n;
-
-		ids[i] = (struct str){ plan.p, length };
-		plan.p += length + (space != NULL);
-		plan.n -= length + (space != NULL);
-	}
-}
-
-/* Made by a request that was cut off, so by an earlier hub: all of them, as forks are all or none. */
-static bool made_before(struct call *c, const struct life_fork_spec *spec, struct life **ret)
-{
-	struct err e;
-
-	for (size_t i = 0; i < spec->n; i++) {
-		struct life_info info = { .adopted = false };
-
-		ret[i] = lives_find(call_lives(c), spec->ids[i], &e);
-		if (ret[i])
-			life_info(ret[i], &info);
-		if (!info.adopted)
-			return false;
-	}
-	return true;
-}
-
-static void start(struct forking *f, struct str source, const struct life_fork_spec *spec)
-{
+	const struct life_fork_spec spec = { names->n, names->p, p->body.pause_source };
 	struct err e = ERR_INIT;
-	struct life *l = ask_life(f->call, source, &e);
+	struct life *l = ask_life(f->call, p->path.id, &e);
 
 	if (l)
-		life_fork_start(l, spec, on_forked, f);
+		life_fork_start(l, &spec, on_forked, f);
 	else
 		call_fail(f->call, &e);
 }
 
 /* What was answered before is answered again, whether or not the source is still known. */
-static void make(struct forking *f, struct str source, const struct once_header *h,
-		 struct life_fork_spec *spec, struct str ids[FORKS_MAX])
-{
-	autobuf struct buf names = BUF_INIT(IDEMPOTENT_PLAN_MAX);
-	struct life *children[FORKS_MAX];
-	struct err e = ERR_INIT;
-	enum once once;
-	struct str plan;
-
-	if (plan_of(spec, &names, &e) < 0) {
-		call_fail(f->call, &e);
-		return;
-	}
-	plan = buf_str(&names);
-	once = once_begin(f->call, h, &plan);
-	if (once == ONCE_OVER)
-		return;
-	if (once == ONCE_AGAIN)
-		take_plan(plan, ids, spec->n);
-	if (once == ONCE_AGAIN && made_before(f->call, spec, children))
-		answer(f, children, spec->n);
-	else
-		start(f, source, spec);
-}
-
 static void run(struct call *c, const void *params)
 {
 	const struct fork_params *p = params;
+	const struct fork_body *b = &p->body;
 	struct err e = ERR_INIT;
 	struct forking *f = arena_alloc(call_arena(c), sizeof(*f), &e);
-	struct str ids[FORKS_MAX];
-	struct life_fork_spec spec;
+	struct life *made[API_NAMES_MAX];
+	struct api_names names;
 
 	ask_context(c)->sandbox = p->path.id;
-	if (!f || spec_of(c, &p->body, ids, &spec, &e) < 0) {
+	if (!f || check_body(b, &e) < 0 ||
+	    api_names(c, b->id, b->has_ids ? &b->ids : NULL, b->count, &names, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
-	*f = (struct forking){ c, clock_ns(), p->body.has_count || p->body.has_ids };
-	make(f, p->path.id, &p->header, &spec, ids);
+	*f = (struct forking){ c, clock_ns(), b->has_count || b->has_ids };
+	switch (api_names_once(c, &p->header, &names, made)) {
+	case ONCE_OVER:
+		break;
+	case ONCE_AGAIN:
+		answer(f, made, names.n);
+		break;
+	case ONCE_NEW:
+		start(f, p, &names);
+	}
 }
 
 static const struct api_route rows[] = {

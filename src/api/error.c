@@ -14,6 +14,8 @@ enum {
 	OF_SANDBOX_NOT_FOUND = API_NOT_FOUND,
 	OF_TEMPLATE_NOT_FOUND = API_NOT_FOUND,
 	OF_IMAGE = API_INTERNAL,
+	OF_SNAPSHOT_NOT_FOUND = API_NOT_FOUND,
+	OF_SNAPSHOT = API_INVALID_INPUT,
 	OF_PATH_NOT_FOUND = API_NOT_FOUND,
 	OF_PROCESS_NOT_FOUND = API_NOT_FOUND,
 	OF_PATH_DENIED = API_FORBIDDEN,
@@ -85,6 +87,7 @@ struct str api_dimension_of(enum err_code code)
 
 static const struct field context_fields[] = {
 	ABOUT(sandbox, "The sandbox."),
+	ABOUT(snapshot, "The snapshot."),
 	ABOUT(path, "The path in it."),
 	ABOUT(op, "What was asked for."),
 	ABOUT(dimension, "Of what there is not enough, such as disk or streams."),

@@ -23,7 +23,7 @@ extern const struct api_code_row api_codes[API_CODES];
 
 /* What a failure is about; strings are borrowed, and absent where STR_NONE. */
 struct api_context {
-	struct str sandbox, path, op, dimension;
+	struct str sandbox, snapshot, path, op, dimension;
 	bool has_timeout_s, has_requested_s, has_max_timeout_s, has_retry_after_ms;
 	uint64_t timeout_s, requested_s, max_timeout_s, retry_after_ms;
 };

@@ -17,6 +17,10 @@ ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
 ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false,
 	"The image is broken, hostile or of a kind that is not known; nothing of it was kept. Get it "
 	"anew from who made it.")
+ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false,
+	"List the snapshots; one whose time is over, or that was deleted, can't come back.")
+ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false,
+	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot anew.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
 	"Check the path inside the sandbox, for example with sandbox_exec and ls; relative paths "
 	"start at the sandbox's working directory.")

@@ -69,6 +69,7 @@ static struct pending *new_pending(struct box *box, void *arg)
 	if (!p)
 		return NULL;
 	p->seq = ++box->last_seq;
+	p->to = -1;
 	p->arg = arg;
 	p->next = box->pending;
 	box->pending = p;
@@ -92,6 +93,7 @@ static void free_pending(struct pending *p)
 {
 	box_close_handle(p->timer);
 	box_wait_no_more(p);
+	close_fd(&p->to);
 	for (size_t i = 0; i < ARRAY_LEN(p->children); i++)
 		sandbox_unref(p->children[i]);
 	sandbox_unref(p->source);
@@ -512,6 +514,16 @@ static void paused(struct pending *p)
 	confirm(sb->box, p);
 }
 
+static void written(struct pending *p, const struct wm_written *m)
+{
+	struct sandbox *sb = p->source;
+
+	snprintf(sb->base, sizeof(sb->base), "%.*s", (int)sizeof(m->image), m->image);
+	let_go(sb, p);
+	p->on_sandbox(p->arg, sb, NULL);
+	free_pending(p);
+}
+
 void box_paused(struct box *box, struct pending *p)
 {
 	paused(take_pending(box, p->seq));
@@ -560,6 +572,11 @@ void box_heard(struct box *box, int *fds)
 		p = take_pending(box, h->seq);
 		if (p)
 			usage_said(p, (const void *)h);
+		break;
+	case WM_WRITTEN:
+		p = take_pending(box, h->seq);
+		if (p)
+			written(p, (const void *)h);
 		break;
 	case WM_LOST:
 		lost(box, (const void *)h);
@@ -791,8 +808,16 @@ static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, s
 		.n = p->n,
 		.how = how,
 	};
+	const struct wm_write w = {
+		.h = { WM_WRITE, p->seq },
+		.key = p->source->key,
+		.how = how,
+		.what = p->what,
+	};
+
 	uv_timer_stop(p->timer);
-	return box_send(box, &m, sizeof(m), e);
+	return p->to < 0 ? box_send(box, &m, sizeof(m), e)
+			 : box_send_fd(box, &w, sizeof(w), p->to, e);
 }
 
 void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how)
@@ -889,6 +914,70 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *id
 		return;
 	}
 	source->forking = p;
+}
+
+static int take_base(void *to, const struct box_template *t, struct err *e)
+{
+	const char *name = strrchr(t->folder, '/');
+
+	if (!name || strlen(name + 1) >= SANDBOX_BASE_MAX)
+		return err_set(e, ERR_BUG, "an image without a name");
+	strcpy(to, name + 1);
+	return 0;
+}
+
+int box_base(struct box *box, struct str template, char ret[SANDBOX_BASE_MAX], struct err *e)
+{
+	ret[0] = '\0';
+	if (str_is(template, "host"))
+		return 0;
+	if (box->config.find_template)
+		return box->config.find_template(box->config.find_arg, template, take_base, ret, e);
+	return err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template but \"host\"");
+}
+
+const char *sandbox_base(const struct sandbox *sb)
+{
+	return sb->base;
+}
+
+int box_program(const struct box *box, const char *name, char *ret, size_t size, struct err *e)
+{
+	if (snprintf(ret, size, "%s/%s", box->libexec, name) < (int)size)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED, "the path of %s is too long", name);
+}
+
+/* ---- what was changed -------------------------------------------------------------------------- */
+
+void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
+			 void *arg)
+{
+	struct box *box = sb->box;
+	struct err e = ERR_INIT;
+	struct pending *p = NULL;
+
+	if (!sb->live || sb->destroying)
+		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+	else if (check_still(sb, &e) == 0)
+		p = new_pending(box, arg);
+	if (!p) {
+		if (!e.code)
+			err_set(&e, ERR_LIMIT, "out of memory");
+		close_fd(&fd);
+		refuse(box, on_done, NULL, arg, &e);
+		return;
+	}
+	p->on_sandbox = on_done;
+	p->source = sandbox_ref(sb);
+	p->to = fd;
+	p->what = what == SANDBOX_WRITE_TAR ? WM_WRITE_TAR : WM_WRITE_NAMES;
+	if (ask_source(box, p, &e) < 0) {
+		free_pending(take_pending(box, p->seq));
+		refuse(box, on_done, NULL, arg, &e);
+		return;
+	}
+	sb->forking = p;
 }
 
 /* ---- pause --------------------------------------------------------------------------------------- */

@@ -124,7 +124,7 @@ struct sandbox_mount {
 	bool writable;
 };
 
-enum { SANDBOX_ID_MAX = 64 };
+enum { SANDBOX_ID_MAX = 64, SANDBOX_BASE_MAX = 72 };
 
 /* 1 to 64 letters, digits, '-' and '_', the first a letter or digit; else ERR_INVALID. */
 int sandbox_id_check(struct str id, struct err *e) MUST_USE;
@@ -174,6 +174,29 @@ void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
 void sandbox_pause_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
 void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
 bool sandbox_paused(const struct sandbox *sb);
+
+/* Writes what it has changed against what it was made from to fd, which is taken over and closed; it stands
+ * still until that is done, so somebody else reads as fast as can be. Done: all of it is written. Neither
+ * sockets, pipes nor devices are in it, nor what is mounted. */
+enum sandbox_write {
+	SANDBOX_WRITE_TAR, /* a layer of OCI's (whiteouts), of which names that begin with ".wh." are left out; the
+			      zeros at the end of an archive are the caller's to add. ERR_TOO_LARGE: it can't be
+			      in one. */
+	SANDBOX_WRITE_NAMES, /* for each path: a byte of enum diff, one of enum file_type, the path with a NUL */
+};
+void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
+			 void *arg);
+
+/* The name of the folder of the image that it stands on, once sandbox_write_start() is done; "" for the host. */
+const char *sandbox_base(const struct sandbox *sb);
+
+/* The name of the folder of what is called so: as above. */
+int box_base(struct box *box, struct str template, char ret[SANDBOX_BASE_MAX],
+	     struct err *e) MUST_USE;
+
+/* The path of a program that is installed beside holt-warden. */
+int box_program(const struct box *box, const char *name, char *ret, size_t size,
+		struct err *e) MUST_USE;
 
 struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb); /* NULL-safe; does not destroy */

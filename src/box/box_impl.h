@@ -19,6 +19,8 @@ struct pending {
 	struct sandbox *source; /* of a fork, or what is paused; a reference */
 	bool pause; /* or resume */
 	uv_timer_t *timer; /* until the source's init has answered */
+	int to; /* what it has changed is written there; -1: it is not for that */
+	enum wm_write_what what;
 	bool copies; /* a fork whose source had something under way: no layer can be frozen in place */
 	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
 	uint32_t n;
@@ -106,7 +108,9 @@ struct sandbox {
 	struct exec *execs;
 	struct init_call *calls;
 	uint32_t n_files; /* operations on files under way, some of which hold descriptors */
-	struct pending *forking; /* a fork of it that is under way */
+	struct pending *
+		forking; /* a fork of it that is under way; or the writing of what it has changed */
+	char base[WIRE_IMAGE_MAX]; /* what the warden said last of its image */
 	struct pending *pausing; /* likewise; or resuming */
 	bool paused;
 	uint64_t heard_ms; /* when its init last spoke, or could again after a fork */
@@ -207,6 +211,8 @@ static inline void sandbox_count(struct sandbox *sb, uint64_t in, uint64_t out)
 
 /* Has one message sent to the warden, behind all before it. */
 int box_send(struct box *box, const void *msg, size_t n, struct err *e) MUST_USE;
+/* The same with a descriptor, which is borrowed. */
+int box_send_fd(struct box *box, const void *msg, size_t n, int fd, struct err *e) MUST_USE;
 /* Has p, which is on the list, answered by box_confirmed() when all of that is sent. False: it is, or
  * the last of it is not p's. */
 bool box_wait_sent(struct box *box, struct pending *p);

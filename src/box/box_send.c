@@ -5,11 +5,13 @@
  * waits for that is answered when the last of its messages is sent.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "base/sock.h"
 #include "box/box_impl.h"
 
 enum { REQUESTS_MAX = 1024 * 1024, RECORDS_MAX = 64 * 1024 * 1024 };
@@ -17,19 +19,15 @@ enum { REQUESTS_MAX = 1024 * 1024, RECORDS_MAX = 64 * 1024 * 1024 };
 struct unsent {
 	struct unsent *next;
 	struct pending *then; /* answered when this is sent; NULL: nobody waits */
+	int fd; /* to go with it; -1: none */
 	size_t n;
 	char bytes[];
 };
 
 /* 1: sent, 0: there is no room. */
-static int send_now(struct box *box, const void *msg, size_t n, struct err *e)
+static int send_now(struct box *box, const void *msg, size_t n, int fd, struct err *e)
 {
-	ssize_t sent;
-
-	do {
-		sent = send(box->socket, msg, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} while (sent < 0 && errno == EINTR);
-	if (sent >= 0)
+	if (sock_send(box->socket, msg, n, &fd, fd >= 0, MSG_DONTWAIT) >= 0)
 		return 1;
 	if (errno == EAGAIN || errno == ENOBUFS)
 		return 0;
@@ -52,14 +50,18 @@ static size_t room_before(const struct wm_head *h)
 	}
 }
 
-static int hold_back(struct box *box, const void *msg, size_t n, struct err *e)
+static int hold_back(struct box *box, const void *msg, size_t n, int fd, struct err *e)
 {
 	struct unsent *u = box->unsent_bytes <= room_before(msg) ? malloc(sizeof(*u) + n) : NULL;
 
 	if (!u)
 		return err_set(e, ERR_LIMIT, "too many requests for sandboxes at once");
-	*u = (struct unsent){ .n = n };
+	*u = (struct unsent){ .n = n, .fd = -1 };
 	memcpy(u->bytes, msg, n);
+	if (fd >= 0 && (u->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+		free(u);
+		return err_sys(e, errno, "keep a descriptor for the warden");
+	}
 	if (box->unsent)
 		box->last_unsent->next = u;
 	else
@@ -70,16 +72,21 @@ static int hold_back(struct box *box, const void *msg, size_t n, struct err *e)
 	return 0;
 }
 
-int box_send(struct box *box, const void *msg, size_t n, struct err *e)
+int box_send_fd(struct box *box, const void *msg, size_t n, int fd, struct err *e)
 {
 	int sent;
 
 	if (box->socket < 0)
 		return err_set(e, ERR_GUEST, "the process that holds all sandboxes ended");
-	sent = box->unsent ? 0 : send_now(box, msg, n, e);
+	sent = box->unsent ? 0 : send_now(box, msg, n, fd, e);
 	if (sent == 0)
-		return hold_back(box, msg, n, e);
+		return hold_back(box, msg, n, fd, e);
 	return sent < 0 ? -1 : 0;
+}
+
+int box_send(struct box *box, const void *msg, size_t n, struct err *e)
+{
+	return box_send_fd(box, msg, n, -1, e);
 }
 
 bool box_wait_sent(struct box *box, struct pending *p)
@@ -108,6 +115,7 @@ static struct pending *take_first(struct box *box)
 		box_wait_no_more(then);
 	box->unsent = u->next;
 	box->unsent_bytes -= u->n;
+	close_fd(&u->fd);
 	free(u);
 	return then;
 }
@@ -117,7 +125,7 @@ void box_send_more(struct box *box)
 	struct err e = ERR_INIT;
 
 	while (box->unsent) {
-		int sent = send_now(box, box->unsent->bytes, box->unsent->n, &e);
+		int sent = send_now(box, box->unsent->bytes, box->unsent->n, box->unsent->fd, &e);
 		struct pending *then;
 
 		if (sent == 0)

@@ -178,7 +178,7 @@ static int by_number(const void *a, const void *b)
 /* All but those of the caller's choice, the one for the answer, and standard error, which a sanitizer writes to. */
 static int close_others(const struct confine *c, int answer)
 {
-	int keep[] = { 2, c->write, c->read, c->from, answer };
+	int keep[] = { 2, c->write, c->read, c->from, c->to, answer };
 	unsigned at = 0;
 
 	qsort(keep, ARRAY_LEN(keep), sizeof(keep[0]), by_number);

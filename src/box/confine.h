@@ -12,6 +12,7 @@ struct confine {
 	int write; /* open directory below which it may make and remove files and links, no devices; -1: none */
 	int read; /* the same to read below, whoever may; -1: none */
 	int from; /* open file that it may read on; -1: none */
+	int to; /* open file that it may write on; -1: none */
 	const char *what; /* for messages: "read the layer" */
 };
 

@@ -355,7 +355,7 @@ int unpack_archive(const struct unpack *u, const struct tree_count *count, struc
 		   struct err *e)
 {
 	const struct confine c = {
-		.write = u->to, .read = -1, .from = u->from, .what = "unpack the archive"
+		.write = u->to, .read = -1, .from = u->from, .to = -1, .what = "unpack the archive"
 	};
 	struct job j = { u, *count };
 	struct unpacked got = { 0 };
@@ -386,7 +386,7 @@ static int copy_here(void *arg, void *out, struct err *e)
 int unpack_directory(const struct unpack *u, struct unpacked *ret, struct err *e)
 {
 	const struct confine c = {
-		.write = u->to, .read = u->from, .from = -1, .what = "copy the directory"
+		.write = u->to, .read = u->from, .from = -1, .to = -1, .what = "copy the directory"
 	};
 	struct job j = { u, { 0, 0 } };
 	struct unpacked got = { 0 };

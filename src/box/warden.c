@@ -120,6 +120,8 @@ void hub_says(void)
 		failed = create((const void *)h, (size_t)n, &e);
 	else if (h->type == WM_FORK && (size_t)n >= sizeof(struct wm_fork))
 		failed = fork_body((const void *)h, &e);
+	else if (h->type == WM_WRITE && (size_t)n >= sizeof(struct wm_write))
+		failed = write_body((const void *)h, fd, &e);
 	else if (h->type == WM_PAUSE && (size_t)n >= sizeof(struct wm_pause))
 		failed = pause_body((const void *)h, &e);
 	else if (h->type == WM_DESTROY && (size_t)n >= sizeof(struct wm_destroy))

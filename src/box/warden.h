@@ -10,6 +10,8 @@
  *	warden_store.c	mount namespaces, templates, layers, overlays
  *	warden_image.c	images as the lowest layer
  *	warden_copy.c	copying trees
+ *	warden_write.c	writing what a sandbox has changed
+ *	warden_walk.c	finding that out
  *	warden_cgroup.c	limits by control groups
  *	warden_usage.c	what is used of them
  *	warden_janitor.c	who removes what a killed warden leaves
@@ -146,6 +148,21 @@ int store_layer_open(const struct layer *l);
  * modes, times, links, holes and overlay marks. For a process of its own, since it takes as long
  * as it takes. 0 or an errno. */
 int copy_tree(int from, int to);
+
+/* What walk_changes() goes through: descriptors of directories, borrowed. */
+struct walk_from {
+	int merged; /* all that the sandbox sees of its files */
+	int template; /* what it was made from */
+	const int *
+		layers; /* of what it wrote, the topmost first; none: merged is compared with template */
+	size_t n_layers;
+	uint32_t uid; /* of its files */
+	uint64_t bytes_max; /* of the contents of files, holes included */
+};
+
+/* Writes to `out` what a sandbox that stands still has changed, as enum wm_write_what says. For a process of
+ * its own. 0 or an errno: EFBIG over bytes_max, ENAMETOOLONG for a path that no archive can have. */
+int walk_changes(const struct walk_from *from, enum wm_write_what what, int out);
 
 /* ---- control groups ---------------------------------------------------------------------------- */
 

@@ -161,7 +161,7 @@ static int fork_idle(struct request *r, struct body *source, struct err *e)
 	return freeze_layer(source, e) < 0 ? -1 : make_children(r, source, &source->chain, e);
 }
 
-static struct job *new_job(struct err *e)
+struct job *new_job(struct err *e)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
 		if (!w.jobs[i].pid) {
@@ -193,7 +193,7 @@ static int start_copy(struct job *j, int from, int to, struct err *e)
 	return watch(j->pidfd, j, TAG_JOB) < 0 ? err_sys(e, errno, "watch the copy") : 0;
 }
 
-static void thaw(const struct body *b)
+void thaw(const struct body *b)
 {
 	struct err e = ERR_INIT;
 
@@ -394,6 +394,8 @@ void job_ended(struct job *j)
 	j->pid = 0;
 	if (j->request)
 		copied_for_fork(j, errnum);
+	else if (j->write_seq)
+		written(j, errnum);
 	else
 		squashed(j, errnum);
 }
@@ -418,9 +420,11 @@ void forget_source(const struct body *b)
 void forsake_copies(void)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
-		if (!w.jobs[i].pid || !w.jobs[i].request)
+		if (!w.jobs[i].pid || (!w.jobs[i].request && !w.jobs[i].write_seq))
 			continue;
-		w.jobs[i].request->forsaken = true;
+		w.jobs[i].forsaken = true;
+		if (w.jobs[i].request)
+			w.jobs[i].request->forsaken = true;
 		kill(w.jobs[i].pid, SIGKILL); /* the rest when it has ended: job_ended() */
 	}
 }

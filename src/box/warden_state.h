@@ -67,6 +67,10 @@ struct job {
 	bool frozen; /* by us */
 	/* a squash: the layers that `out` replaces */
 	struct chain squashed;
+	/* writing what `source` has changed: the request to answer; 0: it is none */
+	uint32_t write_seq;
+	bool forsaken; /* who asked is gone */
+	char image[WIRE_IMAGE_MAX];
 };
 
 enum { JOBS_MAX = 64, POOL_MAX = 64, NETS_MAX = 16 };
@@ -164,7 +168,16 @@ int pause_body(const struct wm_pause *m, struct err *e); /* answers, unless it f
 void job_ended(struct job *j);
 bool is_copied(const struct body *b); /* and frozen for that */
 void forget_source(const struct body *b); /* it ends: no job may touch it */
-void forsake_copies(void); /* those of forks that a hub has left: they stop */
+void forsake_copies(
+	void); /* those of forks that a hub has left, and what it has written: they stop */
+struct job *new_job(struct err *e);
+void thaw(const struct body *b);
+
+/* ---- warden_write.c ---- */
+
+/* fd is borrowed. Answers when all is written. */
+int write_body(const struct wm_write *m, int fd, struct err *e);
+void written(struct job *j, int errnum);
 
 /* ---- warden_net.c ---- */
 

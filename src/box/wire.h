@@ -26,6 +26,7 @@ enum {
 	WIRE_USAGE_MAX = 64,
 	WIRE_MOUNTS_MAX = 32,
 	WIRE_BUILD_MAX = 40,
+	WIRE_IMAGE_MAX = 72,
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
 	/* in one that outlives its hub, besides: */
 	WARDEN_LISTENER_FD = 4, /* bound, not yet listening */
@@ -59,6 +60,8 @@ enum wm_type {
 	WM_ADOPT, /* warden, after WM_READY: wm_adopt, then the record; the init's socket with it */
 	WM_USAGE, /* hub: wm_usage */
 	WM_USED, /* warden: wm_used */
+	WM_WRITE, /* hub: wm_write; the descriptor to write to with it */
+	WM_WRITTEN, /* warden: wm_written; all of it is written */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
@@ -125,6 +128,25 @@ struct wm_fork {
 	uint64_t key;
 	uint32_t n;
 	uint32_t how; /* enum wm_fork_how */
+};
+
+enum wm_write_what {
+	WM_WRITE_TAR, /* a layer of OCI's, without an end */
+	WM_WRITE_NAMES, /* for each: enum diff, enum file_type, its path from / with a NUL */
+};
+
+/* What a sandbox has changed against its template. It stands still until that is written; the hub asks
+ * nothing of its init meanwhile. */
+struct wm_write {
+	struct wm_head h;
+	uint64_t key;
+	uint32_t how; /* enum wm_fork_how */
+	uint32_t what; /* enum wm_write_what */
+};
+
+struct wm_written {
+	struct wm_head h;
+	char image[WIRE_IMAGE_MAX]; /* the name of its image's folder; "": it has none */
 };
 
 struct wm_destroy {

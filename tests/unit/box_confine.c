@@ -191,7 +191,7 @@ static void it_may_do_its_work_and_nothing_else(void **state)
 	struct confine c;
 
 	make(&f);
-	c = (struct confine){ .write = f.in, .read = -1, .from = f.from, .what = "try" };
+	c = (struct confine){ .write = f.in, .read = -1, .from = f.from, .to = -1, .what = "try" };
 	assert_int_equal(confine_run(&c, try_all, &f, went, sizeof(went), &e), 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		ROW_CHECK(went[i] == rows[i].may || (rows[i].landlock && !landlock), rows[i].name);
@@ -244,7 +244,7 @@ static void a_crash_is_an_error(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		const struct confine c = { .write = -1, .read = -1, .from = -1, .what = "try" };
+		const struct confine c = { .write = -1, .read = -1, .from = -1, .to = -1, .what = "try" };
 		struct err e = ERR_INIT;
 		int out = 5;
 

@@ -144,7 +144,7 @@ static void test_exec_without_pids(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
 		ran_wait(r[i]);
 		if (r[i]->err.code)
-			assert_int_equal(r[i]->err.code, ERR_LIMIT);
+			assert_int_equal(r[i]->err.code, ERR_PIDS_FULL);
 		refused += r[i]->err.code != 0;
 	}
 	assert_true(refused >= 3);

@@ -88,23 +88,26 @@ static const struct {
 	  "hi",
 	  "",
 	  "{\"exit_code\":0,\"stdout\":\"hi\",\"stderr\":\"\",\"timed_out\":false,\"hit_memory\":false,"
-	  "\"hit_pids\":false,\"wall_ms\":1.5,\"cpu_ms\":0.25,\"peak_memory_bytes\":4096}" },
+	  "\"hit_pids\":false,\"hit_disk\":false,\"wall_ms\":1.5,\"cpu_ms\":0.25,\"peak_memory_bytes\":4096}" },
 	{ { .end = EXEC_TIMED_OUT, .exit_code = 124, .signal = 9 },
 	  "",
 	  "\xff",
 	  "{\"exit_code\":124,\"stdout\":\"\",\"stderr\":\"\xef\xbf\xbd\",\"signal\":9,"
-	  "\"timed_out\":true,\"hit_memory\":false,\"hit_pids\":false,\"stderr_base64\":\"/w==\","
+	  "\"timed_out\":true,\"hit_memory\":false,\"hit_pids\":false,\"hit_disk\":false,"
+	  "\"stderr_base64\":\"/w==\","
 	  "\"wall_ms\":0,\"cpu_ms\":0,\"peak_memory_bytes\":0}" },
 	{ { .end = EXEC_SIGNALED,
 	    .exit_code = 137,
 	    .signal = 9,
 	    .hit_memory = true,
-	    .hit_pids = true },
+	    .hit_pids = true,
+	    .hit_disk = true },
 	  X64 "1",
 	  "",
 	  "{\"exit_code\":137,\"stdout\":\"" X32
 	  "\\n[... 1 bytes elided ...]\\nbcdefghijklmnopabcdefghijklmnop1\",\"stderr\":\"\",\"signal\":9,"
-	  "\"timed_out\":false,\"hit_memory\":true,\"hit_pids\":true,\"stdout_elided_bytes\":1,"
+	  "\"timed_out\":false,\"hit_memory\":true,\"hit_pids\":true,\"hit_disk\":true,"
+	  "\"stdout_elided_bytes\":1,"
 	  "\"wall_ms\":0,\"cpu_ms\":0,\"peak_memory_bytes\":0}" },
 };
 

@@ -320,9 +320,9 @@ uint64_t lives_changes(const struct lives *all)
 
 struct sandbox *life_machine(struct life *l, struct err *e)
 {
-	if (l->state != LIFE_PAUSED && life_check_runs(l, e) < 0)
-		return NULL;
-	return l->box;
+	if (l->state == LIFE_PAUSED && !l->ending)
+		return l->box;
+	return life_check_runs(l, e) < 0 ? NULL : l->box;
 }
 
 struct sandbox *life_sandbox(struct life *l, struct err *e)

@@ -8,7 +8,7 @@ from client import LATEST
 from http_client import MODERN
 from who import node
 
-STEPS = ['tools', 'server', 'life', 'rest', 'resources', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
+STEPS = ['tools', 'server', 'life', 'rest', 'resources', 'tasks', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
 
 
 def drive(who, script, least, mode=None, version=LATEST):
@@ -26,7 +26,7 @@ def drive(who, script, least, mode=None, version=LATEST):
 
 
 def test_sdk_v1(who, residue):
-    drive(who, 'v1.mjs', 18)
+    assert 'taskCreated' in drive(who, 'v1.mjs', 18)['tasks']
 
 
 def test_sdk_v2(who, residue):

@@ -79,6 +79,26 @@ const steps = {
 		await assert.rejects(client.readResource({ uri }));
 	},
 
+	// As the SDK of version 1 has them, of 2025-11-25.
+	async tasks(box) {
+		const tasks = box.client.experimental?.tasks;
+		if (!tasks?.callToolStream || !box.client.getServerCapabilities().tasks)
+			return 'none';
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		const seen = [];
+		const call = { name: 'sandbox_exec', arguments: { sandbox, command: 'sleep 1; echo done' } };
+		for await (const message of tasks.callToolStream(call, undefined, { task: { ttl: 60_000 } })) {
+			assert.notEqual(message.type, 'error', message.error);
+			if (message.type === 'result')
+				assert.equal(message.result.structuredContent.stdout, 'done\n');
+			seen.push(message.type);
+		}
+		assert.equal(seen[0], 'taskCreated');
+		assert.equal(seen.at(-1), 'result');
+		await box.ok('sandbox_terminate', { sandbox });
+		return seen;
+	},
+
 	async bytes(box) {
 		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
 		const data = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) & 255));

@@ -154,7 +154,7 @@ static size_t put_records(char *at, const struct tar_entry *e, const char *path,
 size_t tar_head(const struct tar_entry *e, char out[TAR_HEAD_MAX])
 {
 	size_t path_n = strlen(e->path), link_n = strlen(e->link), meta, n = 0;
-	char path[TAR_PATH_MAX + 1];
+	char path[TAR_PATH_MAX];
 
 	if (path_n == 0 || path_n >= TAR_PATH_MAX || link_n >= TAR_PATH_MAX ||
 	    (link_n == 0) != (e->type == TAR_FILE || e->type == TAR_DIRECTORY))
@@ -162,6 +162,8 @@ size_t tar_head(const struct tar_entry *e, char out[TAR_HEAD_MAX])
 	memcpy(path, e->path, path_n);
 	if (e->type == TAR_DIRECTORY && path[path_n - 1] != '/')
 		path[path_n++] = '/';
+	if (path_n >= TAR_PATH_MAX)
+		return 0;
 	meta = put_records(out + TAR_BLOCK, e, path, path_n);
 	if (meta) {
 		put_header(out, 'x', "pax", 3, "", 0644, meta, 0);
@@ -174,6 +176,9 @@ size_t tar_head(const struct tar_entry *e, char out[TAR_HEAD_MAX])
 }
 
 /* ---- reading: numbers ---------------------------------------------------------------------- */
+
+/* Far enough from both ends of the type. */
+#define TIME_MAX (INT64_MAX / 2)
 
 static const char *const why_texts[TAR_WHYS] = {
 	[TAR_FINE] = "it is whole",
@@ -258,7 +263,7 @@ static bool get_time(const char *text, int64_t *ret_s, uint32_t *ret_ns)
 	uint64_t s;
 
 	text += below;
-	if (!digits_of(&text, INT64_MAX - 1, &s))
+	if (!digits_of(&text, TIME_MAX, &s))
 		return false;
 	if (*text == '.') {
 		for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10)
@@ -576,7 +581,8 @@ static enum tar_event take_header(struct tar_reader *r)
 		return bad(r, TAR_WHY_AFTER);
 	if (!get_number(h->size, sizeof(h->size), &size) || size < 0 ||
 	    !get_number(h->mode, sizeof(h->mode), &mode) ||
-	    !get_number(h->mtime, sizeof(h->mtime), &mtime))
+	    !get_number(h->mtime, sizeof(h->mtime), &mtime) || mtime > TIME_MAX ||
+	    mtime < -TIME_MAX)
 		return bad(r, TAR_WHY_NUMBER);
 	switch (h->typeflag) {
 	case 'x':

@@ -36,7 +36,7 @@ struct tar_entry {
 /* ---- writing ------------------------------------------------------------------------------- */
 
 /* What stands before the content of an entry, at most TAR_HEAD_MAX bytes; 0: its path or link is empty or
- * longer than TAR_PATH_MAX - 1. The content follows, then tar_padding() zeros; after the last entry
+ * longer than TAR_PATH_MAX - 1, with the '/' of a directory. The content follows, then tar_padding() zeros; after the last entry
  * TAR_END_BYTES zeros. Owners are not written: root is, by number. */
 size_t tar_head(const struct tar_entry *entry, char out[TAR_HEAD_MAX]);
 

@@ -361,6 +361,56 @@ void file_remove_start(struct sandbox *sb, struct str path, bool recursive, file
 void file_move_start(struct sandbox *sb, struct str from, struct str to, file_cb on_done,
 		     void *arg);
 
+/* ---- trees of files ------------------------------------------------------------------------ */
+/*
+ * A transfer is a stream between the sandbox and a descriptor of the caller's, of which the sandbox gets the one end: it
+ * waits where the other end does. It ends when on_done is called, or nobody is told after file_transfer_stop().
+ */
+struct file_transfer;
+
+struct file_archive_opts {
+	const struct str *leave_out; /* names of what is directly in the directory; at most 64 */
+	size_t n_leave_out;
+};
+
+/* A tar archive of a directory, or of one file by its own name, is written to `to`, which is taken. Only files, directories and
+ * links are in it, and of other file systems below the directory only the place; so it is with directories of another user that
+ * can't be read. Where it fails in the middle, the archive
+ * has no end. */
+struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
+					 const struct file_archive_opts *opts, int to,
+					 file_cb on_done, void *arg);
+
+struct file_upload_opts {
+	bool changes; /* it is the difference to what is there: ".wh.NAME" removes NAME, ".wh..wh..opq" all that
+			 was in the directory; other names that begin with ".wh..wh." are passed over */
+};
+
+/* A tar archive is read from `from`, which is taken, and unpacked in a directory. Links are not followed, and nothing gets
+ * outside: ERR_PATH_DENIED. ERR_INVALID: it is no archive, or has what is no file, directory or link. What was unpacked
+ * before a failure stays. */
+struct file_transfer *file_upload_start(struct sandbox *sb, struct str path,
+					const struct file_upload_opts *opts, int from,
+					file_cb on_done, void *arg);
+
+struct file_change {
+	enum change_kind kind;
+	uint32_t cookie; /* of what was moved: the same from where and to where; else 0 */
+	bool is_directory;
+	struct str path; /* below the directory */
+};
+
+/* Tells of what happens in a directory, and with recursive in all below it, from CHANGE_READY on. More than can be told
+ * of is CHANGE_OVERFLOW. on_done follows CHANGE_ENDED, or a failure. ERR_TOO_LARGE: of more than 8192 directories. */
+struct file_transfer *file_watch_start(struct sandbox *sb, struct str path, bool recursive,
+				       void (*on_change)(void *arg, const struct file_change *c),
+				       file_cb on_done, void *arg);
+/* Takes no more, or goes on. */
+void file_watch_hold(struct file_transfer *t, bool hold);
+
+/* Ends it; no callback comes after it. Not after on_done. */
+void file_transfer_stop(struct file_transfer *t);
+
 /* ---- processes ----------------------------------------------------------------------------- */
 
 /* A process as the sandbox counts it. The command is what the process says it is, in bytes. */

@@ -2,7 +2,7 @@
 /* What the hub's side of the engine shares: box.c (requests to the warden), box_send.c (how they get
  * there), box_warden.c (its process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
  * sandbox_record.c (what a later process has to know of it), init_call.c (questions to its init), exec.c, file.c,
- * process.c, usage.c. The contract is in box.h. */
+ * transfer.c, process.c, usage.c. The contract is in box.h. */
 #include <stdbool.h>
 #include <uv.h>
 
@@ -253,6 +253,9 @@ void box_keep_pause(struct sandbox *sb);
 
 /* Sends what begins with h, n bytes, under a number of its own; on_reply follows. */
 int init_call_send(struct init_call *c, struct im_head *h, size_t n, struct err *e) MUST_USE;
+/* With a descriptor, which stays the caller's. */
+int init_call_send_fd(struct init_call *c, struct im_head *h, size_t n, int fd,
+		      struct err *e) MUST_USE;
 /* Another answer than is asked for is what no init of ours says. */
 void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t n, int fd);
 void init_call_end_all(struct sandbox *sb, const struct err *err);

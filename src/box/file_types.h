@@ -15,3 +15,17 @@ enum diff { DIFF_ADDED, DIFF_CHANGED, DIFF_REMOVED, DIFFS };
  * template's shows through. */
 #define DIFF_GONE ".wh."
 #define DIFF_OPAQUE ".wh..wh..opq"
+
+/* What has happened to something in a directory that is watched. */
+enum change_kind {
+	CHANGE_READY, /* the watch begins; no path */
+	CHANGE_CREATED, /* also what was in a directory that has just come */
+	CHANGE_MODIFIED, /* content */
+	CHANGE_ATTRIBUTES, /* mode, times, number of names */
+	CHANGE_REMOVED,
+	CHANGE_MOVED_FROM, /* within or out of what is watched */
+	CHANGE_MOVED_TO, /* with the cookie of where it was moved from, if that is watched */
+	CHANGE_OVERFLOW, /* more happened than was read in time, and some of it is not told; no path */
+	CHANGE_ENDED, /* the directory itself is gone; no path */
+	CHANGE_KINDS
+};

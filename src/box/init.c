@@ -334,7 +334,7 @@ static void reap(void)
 		r = find_exec(0, pid);
 		if (r)
 			report_exit(r, status, &usage);
-		else if (!init_file_reaped(pid, status))
+		else if (!init_file_reaped(pid, status) && !init_helper_reaped(pid, status))
 			init_process_reaped(pid, status);
 	}
 }
@@ -567,6 +567,7 @@ static void handle_reset(const struct im_reset *m)
 		kill_tree(r->pid);
 	}
 	init_file_reset();
+	init_helper_reset();
 	init_process_reset();
 	reap();
 	say_quiet(IM_WAS_RESET, m->h.id, list_procs());
@@ -597,7 +598,7 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 	} else if (h->type == IM_RESET && n >= sizeof(struct im_reset)) {
 		handle_reset((const void *)h);
 	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {
-		init_file((const void *)h, n);
+		init_file((const void *)h, n, n_fds == 1 ? fds[0] : -1);
 	} else if (h->type == IM_PROCESS && n >= sizeof(struct im_process)) {
 		init_process((const void *)h);
 	}

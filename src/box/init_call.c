@@ -6,8 +6,13 @@
 
 int init_call_send(struct init_call *c, struct im_head *h, size_t n, struct err *e)
 {
+	return init_call_send_fd(c, h, n, -1, e);
+}
+
+int init_call_send_fd(struct init_call *c, struct im_head *h, size_t n, int fd, struct err *e)
+{
 	h->id = ++c->sb->last_id;
-	if (sandbox_send(c->sb, h, n, NULL, 0, e) < 0)
+	if (sandbox_send(c->sb, h, n, &fd, fd >= 0 ? 1 : 0, e) < 0)
 		return -1;
 	c->id = h->id;
 	c->next = c->sb->calls;

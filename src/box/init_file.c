@@ -89,9 +89,14 @@ static dev_t own_device(void)
 	return device;
 }
 
-/* An O_PATH descriptor of what path leads to, when that is a regular file (or a directory, as
- * asked) of the sandbox's own; -1 with *d telling why. */
-static int open_known(const char *path, bool directory, struct im_file_done *d)
+static bool is_wanted(const struct stat *st, unsigned want)
+{
+	/* without a name it is memory that /proc leads to */
+	return (want & INIT_DIRECTORY && S_ISDIR(st->st_mode)) ||
+	       (want & INIT_FILE && S_ISREG(st->st_mode) && st->st_nlink > 0);
+}
+
+int init_open_known(const char *path, unsigned want, struct im_file_done *d)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
@@ -100,21 +105,18 @@ static int open_known(const char *path, bool directory, struct im_file_done *d)
 		d->errnum = errno;
 		return -1;
 	}
-	/* without a name it is memory that /proc leads to */
-	if (fstat(fd, &st) == 0 &&
-	    (directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink > 0) &&
-	    st.st_dev != own_device() && !foreign_fs(fd)) {
+	if (fstat(fd, &st) == 0 && is_wanted(&st, want) && st.st_dev != own_device() &&
+	    !foreign_fs(fd)) {
 		fill_stat(&d->st, &st);
 		return fd;
 	}
-	d->errnum = S_ISDIR(st.st_mode) ? EISDIR : directory ? ENOTDIR : EACCES;
+	d->errnum = S_ISDIR(st.st_mode) ? EISDIR : want & INIT_DIRECTORY ? ENOTDIR : EACCES;
 	d->not_a_file = 1;
 	close(fd);
 	return -1;
 }
 
-/* Opens for real what an O_PATH descriptor names. */
-static int reopen(int fd, int flags)
+int init_reopen(int fd, int flags)
 {
 	char self[64];
 
@@ -124,13 +126,13 @@ static int reopen(int fd, int flags)
 
 static void file_read(const char *path, struct im_file_done *d)
 {
-	int known = open_known(path, false, d), fd;
+	int known = init_open_known(path, INIT_FILE, d), fd;
 
 	if (known < 0) {
 		reply(d, d->errnum, -1);
 		return;
 	}
-	fd = reopen(known, O_RDONLY);
+	fd = init_reopen(known, O_RDONLY);
 	reply(d, fd < 0 ? errno : 0, fd);
 	if (fd >= 0)
 		close(fd);
@@ -190,7 +192,7 @@ static int open_place(char *place, struct write_job *w, struct im_file_done *d)
 	if (snprintf(w->name, sizeof(w->name), "%s", slash + 1) >= (int)sizeof(w->name))
 		return ENAMETOOLONG;
 	slash[slash == place ? 1 : 0] = '\0';
-	w->dir = open_known(place, true, d);
+	w->dir = init_open_known(place, INIT_DIRECTORY, d);
 	return w->dir < 0 ? d->errnum : 0;
 }
 
@@ -362,8 +364,8 @@ static void file_mkdir(const char *path, const struct im_file *m, struct im_file
 static void file_list(const char *path, struct im_file_done *d)
 {
 	static char out[WIRE_MAX];
-	int known = open_known(path, true, d);
-	int fd = known < 0 ? -1 : reopen(known, O_RDONLY | O_DIRECTORY);
+	int known = init_open_known(path, INIT_DIRECTORY, d);
+	int fd = known < 0 ? -1 : init_reopen(known, O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	size_t n = sizeof(*d);
 	struct dirent *e;
@@ -537,7 +539,7 @@ void init_file_reset(void)
 		removals[i].id = 0;
 }
 
-void init_file(const struct im_file *m, size_t n)
+void init_file(const struct im_file *m, size_t n, int fd)
 {
 	struct im_file_done d = { .h = { .id = m->h.id } };
 	const char *path = (const char *)(m + 1), *second;
@@ -545,6 +547,10 @@ void init_file(const struct im_file *m, size_t n)
 
 	if (m->op == FILE_OP_COMMIT || m->op == FILE_OP_ABORT) {
 		file_commit(m->token, m->op == FILE_OP_COMMIT, &d);
+		return;
+	}
+	if (m->op == FILE_OP_STOP) {
+		init_helper_stop(m->token);
 		return;
 	}
 	if (path >= end || path[0] != '/' || strlen(path) >= PATH_MAX) {
@@ -573,6 +579,11 @@ void init_file(const struct im_file *m, size_t n)
 		return;
 	case FILE_OP_MOVE:
 		reply(&d, second >= end ? EINVAL : rename(path, second) < 0 ? errno : 0, -1);
+		return;
+	case FILE_OP_ARCHIVE:
+	case FILE_OP_UPLOAD:
+	case FILE_OP_WATCH:
+		init_tree(m, path, second, end, fd);
 		return;
 	default:
 		reply(&d, EINVAL, -1);

@@ -113,7 +113,7 @@ static bool is_ours(pid_t pid)
 		if (helpers[i].pid == pid)
 			return true;
 	}
-	return pid == 1 || pid == getpid() || init_file_helps(pid);
+	return pid == 1 || pid == getpid() || init_file_helps(pid) || init_helps(pid);
 }
 
 static void send_list(uint32_t id, bool words)

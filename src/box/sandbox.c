@@ -441,7 +441,8 @@ static bool begins(const void *msg)
 	const struct im_file *m = msg;
 
 	return m->h.type == IM_EXEC || m->h.type == IM_PROCESS ||
-	       (m->h.type == IM_FILE && m->op != FILE_OP_COMMIT && m->op != FILE_OP_ABORT);
+	       (m->h.type == IM_FILE && m->op != FILE_OP_COMMIT && m->op != FILE_OP_ABORT &&
+		m->op != FILE_OP_STOP);
 }
 
 int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "box/limits.h"
+#include "box/tar_tree.h"
 
 enum {
 	WIRE_VERSION = 2,
@@ -251,7 +252,7 @@ enum im_type {
 	/* init to hub */
 	IM_EXIT, /* im_exit */
 	IM_QUIET, /* im_quiet */
-	IM_FILE_DONE, /* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE */
+	IM_FILE_DONE, /* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE; of trees im_tree_done */
 	IM_PROCESS_DONE, /* im_process_done, and with PROCESS_OP_LIST its entries */
 	IM_WAS_RESET, /* im_quiet; nothing of the hubs before comes after it */
 };
@@ -328,9 +329,14 @@ enum file_op {
 	FILE_OP_MKDIR,
 	FILE_OP_REMOVE,
 	FILE_OP_MOVE, /* two paths */
+	/* Each done by a process of its own, which answers with im_tree_done; a descriptor goes with the message: */
+	FILE_OP_ARCHIVE, /* path, then names to leave out; it is written to */
+	FILE_OP_UPLOAD, /* path of a directory; it is read from */
+	FILE_OP_WATCH, /* path of a directory; it is written to, im_change by im_change */
+	FILE_OP_STOP, /* token: the id of one of those, which is killed; nobody waits for its answer */
 };
 
-enum { FILE_FLAG_PARENTS = 1, FILE_FLAG_RECURSIVE = 2 };
+enum { FILE_FLAG_PARENTS = 1, FILE_FLAG_RECURSIVE = 2, FILE_FLAG_CHANGES = 4 };
 
 /* One or two absolute paths with their NULs follow. */
 struct im_file {
@@ -353,6 +359,20 @@ struct im_file_done {
 	uint32_t entries, truncated; /* FILE_OP_LIST: that many im_entry, each with its name */
 	uint32_t pad;
 	struct im_stat st;
+};
+
+struct im_tree_done {
+	struct im_file_done d; /* errnum: it could not be begun */
+	struct tree_failure failure; /* else how it ended */
+};
+
+/* What has happened below a directory that is watched. */
+struct im_change {
+	uint32_t kind; /* enum change_kind */
+	uint32_t cookie;
+	uint32_t is_directory;
+	uint32_t
+		path_len; /* without NUL; the path below the directory follows, no NUL, no padding */
 };
 
 struct im_entry {

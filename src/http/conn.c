@@ -132,6 +132,10 @@ void conn_kill(struct conn *c)
 {
 	if (c->state != CONN_UPGRADED)
 		shutdown(c->fd, SHUT_RDWR);
+	if (c->state == CONN_BODY && c->suspended) {
+		c->q.drops = true; /* the daemon finds the end behind what it has read */
+		conn_resume(c);
+	}
 }
 
 void conn_expire(struct http_server *srv, uint64_t now_ms)

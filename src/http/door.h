@@ -66,6 +66,13 @@ struct http_request {
 	bool running; /* inside of run() */
 	bool ended; /* has its reply */
 	bool wants_body; /* what comes of it is kept; else dropped */
+	bool counted; /* among the server's requests */
+	/* of a route that streams: */
+	const struct http_body_events *body_events; /* until the body's end, or the reply */
+	void *body_owner;
+	struct MHD_Response *late; /* the reply, until the body has ended */
+	unsigned late_status;
+	bool drops; /* what comes of the body */
 	bool must_close; /* where the next request would begin is in doubt */
 	int refusal; /* the status to refuse it with, 0: none yet */
 	struct err why;
@@ -177,6 +184,7 @@ void request_end(struct http_request *q); /* its reply is chosen */
 /* ---- reply.c ---- */
 int reply_headers(struct http_request *q, struct MHD_Response *r, const struct http_reply *reply);
 /* Queues the reply and ends the request; takes r. */
+void reply_late(struct http_request *q); /* the body has ended */
 void reply_queue(struct http_request *q, unsigned status, struct MHD_Response *r);
 void reply_refusal(struct http_request *q);
 

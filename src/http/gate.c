@@ -306,7 +306,9 @@ static int check_body(struct http_request *q)
 {
 	const struct request_head *h = &q->head;
 	bool has_body = h->n_encodings > 0 || h->length > 0;
-	size_t max = q->route->body_max ? q->route->body_max : q->conn->srv->o.limits.body;
+	size_t max = q->route->body_max ? q->route->body_max
+		   : q->route->streams	? SIZE_MAX
+					: q->conn->srv->o.limits.body;
 
 	if (!q->route->any_type &&
 	    (has_body || (q->method & (HTTP_POST | HTTP_PUT | HTTP_PATCH))) &&

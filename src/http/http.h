@@ -63,6 +63,9 @@ struct http_route {
 	 * http_stream_start and http_ws_accept. */
 	void (*run)(void *owner, struct http_request *q);
 	const char *doc; /* one line */
+	/* run() is called before the body has come, which http_body_start() is for; body_max, where there is one,
+	 * bounds a Content-Length only. */
+	bool streams;
 };
 
 /* What an error reply says. */
@@ -98,7 +101,8 @@ struct http_limits {
 	unsigned rate; /* requests a second of one principal [0: any] */
 	unsigned burst; /* [2 * rate] */
 	unsigned header_ms; /* from the first byte that can be to the end of the fields [10 s] */
-	unsigned body_ms; /* from there to the end of the body [60 s] */
+	unsigned
+		body_ms; /* from there to the end of the body, or between pieces of one that streams [60 s] */
 	unsigned idle_ms; /* between requests, and of a reader that takes nothing [75 s] */
 };
 
@@ -193,6 +197,20 @@ bool http_request_each_query(struct http_request *q,
 			     void *data) MUST_USE;
 
 struct str http_request_body(const struct http_request *q);
+
+/* A body in pieces, of a route that streams; its run() calls http_body_start() or ends q. Until on_end or on_lost the
+ * client is heard of by these alone. A reply may be given at any time, and is sent when the body has ended: what
+ * still comes of that is dropped, for as long as a body may take. Streams and WebSockets begin after on_end. */
+struct http_body_events {
+	/* How many of the bytes it took; if not all, the client is held until http_body_resume(). */
+	size_t (*on_bytes)(void *owner, struct str bytes);
+	/* All of it came. */
+	void (*on_end)(void *owner);
+	/* The client went away before the end of it, or took too long: q is ended. */
+	void (*on_lost)(void *owner);
+};
+void http_body_start(struct http_request *q, const struct http_body_events *events, void *owner);
+void http_body_resume(struct http_request *q); /* nothing once the body has ended */
 const void *http_request_principal(const struct http_request *q); /* NULL on an open route */
 
 /* "127.0.0.1:40000", "[::1]:40000" or "unix"; for log records. */
@@ -249,6 +267,9 @@ size_t http_stream_waiting(const struct http_stream *s);
 
 /* The end, after what waits. s is gone for the caller, and no callback comes. */
 void http_stream_end(struct http_stream *s);
+
+/* The same, but the connection is cut, so that nobody takes what came for all of it. */
+void http_stream_break(struct http_stream *s);
 
 /* ---- WebSockets (RFC 6455) ----------------------------------------------------------------- */
 

@@ -65,11 +65,43 @@ static void count(struct http_server *srv, unsigned status)
 		srv->stats.by_class[status / 100]++;
 }
 
+/* The daemon can't be answered in the middle of a body. Whoever waits for a word before sending it can. */
+static bool must_wait(const struct http_request *q)
+{
+	return q->body_events && q->conn->state == CONN_BODY && !(q->running && q->head.expects);
+}
+
+static void keep_reply(struct http_request *q, unsigned status, struct MHD_Response *r)
+{
+	struct conn *c = q->conn;
+
+	q->late = r;
+	q->late_status = status;
+	q->drops = true;
+	request_end(q);
+	conn_set_state(c, CONN_BODY);
+	conn_resume(c);
+}
+
+void reply_late(struct http_request *q)
+{
+	struct MHD_Response *r = take_ptr(q->late);
+
+	if (MHD_queue_response(q->conn->mhd, q->late_status, r) != MHD_YES)
+		conn_kill(q->conn);
+	MHD_destroy_response(r);
+	conn_set_state(q->conn, CONN_REPLYING);
+}
+
 void reply_queue(struct http_request *q, unsigned status, struct MHD_Response *r)
 {
 	struct conn *c = q->conn;
 
 	count(c->srv, status);
+	if (r && must_wait(q)) {
+		keep_reply(q, status, r);
+		return;
+	}
 	if (!r || MHD_queue_response(c->mhd, status, r) != MHD_YES)
 		conn_kill(c);
 	if (r)

@@ -38,12 +38,22 @@ void request_end(struct http_request *q)
 {
 	struct conn *c = q->conn;
 
-	if (c->state == CONN_ROUTED)
+	if (q->counted)
 		c->srv->stats.requests--;
+	q->counted = false;
 	q->ended = true;
 	q->on_gone = NULL;
+	q->body_events = NULL;
 	forget_body(q);
 	conn_set_state(c, CONN_REPLYING);
+}
+
+static void lose_body(struct http_request *q)
+{
+	const struct http_body_events *events = q->body_events;
+
+	request_end(q);
+	events->on_lost(q->body_owner);
 }
 
 /* Also after a connection broke in the middle. */
@@ -65,6 +75,10 @@ void request_done(void *cls, struct MHD_Connection *mhd, void **context,
 		err_set(&e, ERR_TRANSPORT, "the client went away");
 		ws_lost(c->ws, 1006, &e);
 	}
+	if (q->body_events)
+		lose_body(q);
+	if (q->late)
+		MHD_destroy_response(q->late);
 	forget_body(q);
 	arena_free(q->arena);
 	c->q = (struct http_request){ .conn = NULL };
@@ -119,17 +133,74 @@ static enum MHD_Result refuse_now(struct http_request *q)
 	return MHD_YES;
 }
 
+static void run_route(struct http_request *q)
+{
+	q->conn->srv->stats.requests++;
+	q->counted = true;
+	q->running = true;
+	q->route->run(q->route_owner, q);
+	q->running = false;
+}
+
 static enum MHD_Result route_now(struct http_request *q)
 {
 	struct conn *c = q->conn;
 
 	conn_set_state(c, CONN_ROUTED);
-	c->srv->stats.requests++;
-	q->running = true;
-	q->route->run(q->route_owner, q);
-	q->running = false;
+	run_route(q);
 	if (!q->ended)
 		conn_suspend(c);
+	return MHD_YES;
+}
+
+/* ---- a body in pieces ---------------------------------------------------------------------- */
+
+void http_body_start(struct http_request *q, const struct http_body_events *events, void *owner)
+{
+	q->body_events = events;
+	q->body_owner = owner;
+}
+
+void http_body_resume(struct http_request *q)
+{
+	if (q->conn->state == CONN_BODY)
+		conn_resume(q->conn);
+}
+
+static enum MHD_Result stream_piece(struct http_request *q, struct str piece, size_t *left)
+{
+	struct conn *c = q->conn;
+	size_t took;
+
+	*left = 0;
+	if (q->drops)
+		return MHD_YES;
+	took = q->body_events->on_bytes(q->body_owner, piece);
+	if (q->drops)
+		return MHD_YES;
+	*left = piece.n - took;
+	conn_set_state(c, CONN_BODY); /* its time begins anew */
+	if (*left > 0) {
+		c->deadline_ms = 0; /* now it is not the client who is slow */
+		conn_suspend(c);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result end_stream(struct http_request *q)
+{
+	const struct http_body_events *events = take_ptr(q->body_events);
+
+	if (q->late) {
+		reply_late(q);
+		return MHD_YES;
+	}
+	if (!events)
+		return MHD_YES;
+	conn_set_state(q->conn, CONN_ROUTED);
+	events->on_end(q->body_owner);
+	if (!q->ended)
+		conn_suspend(q->conn);
 	return MHD_YES;
 }
 
@@ -149,6 +220,8 @@ static enum MHD_Result see_head(struct http_request *q, const char *url, const c
 		return refuse_now(q);
 	q->wants_body = refused == 0;
 	conn_set_state(q->conn, CONN_BODY);
+	if (q->wants_body && q->route->streams)
+		run_route(q);
 	return MHD_YES;
 }
 
@@ -163,6 +236,8 @@ enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char
 		return MHD_NO;
 	if (!q->seen)
 		return see_head(q, url, method, version);
+	if (q->wants_body && q->route->streams && (q->body_events || q->late))
+		return piece.n > 0 ? stream_piece(q, piece, upload_n) : end_stream(q);
 	if (piece.n > 0) {
 		*upload_n = 0;
 		return take_piece(q, piece);

@@ -247,3 +247,12 @@ void http_stream_end(struct http_stream *s)
 		conn_resume(s->conn);
 	settle(s);
 }
+
+void http_stream_break(struct http_stream *s)
+{
+	struct err e;
+
+	err_set(&e, ERR_IO, "what was sent has no end");
+	die(s, &e);
+	http_stream_end(s);
+}

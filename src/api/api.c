@@ -18,8 +18,11 @@ static struct http_route row_of(const struct api_route *r)
 		.methods = r->method,
 		.open = r->open,
 		/* Connect has types of its own, which ask_read() looks at; a DELETE has no body. */
-		.any_type = r->kind == API_CONNECT || r->method == HTTP_DELETE,
-		.body_max = r->body_max ? r->body_max : API_BODY_MAX,
+		.any_type = r->kind == API_CONNECT || r->method == HTTP_DELETE || r->streams,
+		.streams = r->streams,
+		.body_max = r->body_max ? r->body_max
+			  : r->streams	? 0
+					: API_BODY_MAX,
 		.run = run,
 		.doc = r->tool.doc,
 	};

@@ -91,6 +91,54 @@ static void on_gone(void *data)
 	call_cancel(a->call);
 }
 
+/* ---- a body that streams ------------------------------------------------------------------- */
+
+static size_t on_body_bytes(void *owner, struct str bytes)
+{
+	struct ask *a = owner;
+
+	return a->body ? a->body->on_bytes(a->body_data, bytes) : 0;
+}
+
+static void on_body_end(void *owner)
+{
+	struct ask *a = owner;
+
+	a->body_ended = true;
+	if (a->body)
+		a->body->on_end(a->body_data);
+}
+
+static void on_body_lost(void *owner)
+{
+	struct ask *a = owner;
+
+	a->q = NULL;
+	call_cancel(a->call);
+}
+
+static const struct http_body_events body_events = { on_body_bytes, on_body_end, on_body_lost };
+
+void ask_body_start(struct call *c, const struct ask_body_events *events, void *data)
+{
+	struct ask *a = ask_of(c);
+
+	a->body = events;
+	a->body_data = data;
+	if (a->body_ended)
+		events->on_end(data);
+	else
+		ask_body_resume(c);
+}
+
+void ask_body_resume(struct call *c)
+{
+	struct ask *a = ask_of(c);
+
+	if (a->q)
+		http_body_resume(a->q);
+}
+
 static void on_deadline(uv_timer_t *t)
 {
 	struct ask *a = t->data;
@@ -146,6 +194,8 @@ void ask_start(struct api *api, const struct api_route *route, struct http_reque
 		return;
 	}
 	http_request_on_gone(q, on_gone, a);
+	if (route->streams)
+		http_body_start(q, &body_events, a);
 	call_run(a->call);
 }
 
@@ -156,14 +206,14 @@ struct ask *ask_of(struct call *c)
 	return call_asker(c);
 }
 
-struct http_request *ask_request(struct call *c)
-{
-	return ask_of(c)->q;
-}
-
 uv_loop_t *ask_loop(struct call *c)
 {
 	return ask_of(c)->api->loop;
+}
+
+struct http_request *ask_request(struct call *c)
+{
+	return ask_of(c)->q;
 }
 
 struct api_context *ask_context(struct call *c)

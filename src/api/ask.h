@@ -21,6 +21,7 @@ enum api_shape {
 	API_LINES, /* a stream: an object a line (application/x-ndjson) */
 	API_FRAMES, /* a stream of Connect, which has also several messages as its request */
 	API_DOCUMENT, /* JSON that no table describes */
+	API_TAR, /* a stream: a tar archive */
 };
 
 /*
@@ -37,6 +38,7 @@ struct api_route {
 	size_t body_max; /* bytes; 0: API_BODY_MAX */
 	enum api_shape shape;
 	bool messages; /* of API_FRAMES: its request can have several */
+	bool streams; /* its request's body is a tar archive, which run() takes by ask_body_start() */
 	const struct field_table *page; /* an object that it can answer with as well; or NULL */
 	const struct field_table
 		*lines; /* likewise a stream of such objects, a line each; or NULL */
@@ -88,7 +90,17 @@ void ask_answer_document(struct call *c, char *text);
 int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data,
 		     struct err *e) MUST_USE;
 void ask_send(struct call *c, const struct field_table *t, const void *from);
+void ask_send_bytes(struct call *c, struct str bytes); /* of API_TAR */
 bool ask_stream_full(struct call *c);
+
+/* The body of a route that streams, from here on; as struct http_body_events. Where the client goes away the call is
+ * cancelled. */
+struct ask_body_events {
+	size_t (*on_bytes)(void *data, struct str bytes);
+	void (*on_end)(void *data); /* may come from inside of ask_body_start() */
+};
+void ask_body_start(struct call *c, const struct ask_body_events *events, void *data);
+void ask_body_resume(struct call *c);
 
 /* The next message of the request behind the first (API_FRAMES); NULL at the end, or with *e->code.
  * It lives as long as the call. Before ask_stream_start(). */

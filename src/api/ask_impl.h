@@ -34,6 +34,9 @@ struct ask {
 	const struct field_table *by;
 	size_t array_n;
 	char *document;
+	const struct ask_body_events *body; /* NULL: nobody takes it yet */
+	void *body_data;
+	bool body_ended;
 	void (*on_room)(void *data);
 	void *on_room_data;
 	uint64_t timeout_ms;

@@ -67,6 +67,10 @@ static void end_stream(struct ask *a, const struct api_problem *p)
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
 	struct err e;
 
+	if (a->route->shape == API_TAR && p) {
+		http_stream_break(take_ptr(a->stream)); /* else it would seem to be whole */
+		return;
+	}
 	if (a->route->shape == API_FRAMES) {
 		if (p && (buf_addf(&b, &e, "{\"error\":") < 0 || api_connect_text(p, &b, &e) < 0 ||
 			  buf_addf(&b, &e, "}") < 0))
@@ -181,13 +185,16 @@ static void on_stream_drained(void *owner)
 
 static const struct http_stream_events stream_events = { on_stream_closed, on_stream_drained };
 
+static const char *const stream_types[] = {
+	[API_FRAMES] = "application/connect+json",
+	[API_LINES] = "application/x-ndjson",
+	[API_TAR] = "application/x-tar",
+};
+
 int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data, struct err *e)
 {
 	struct ask *a = ask_of(c);
-	const struct http_reply head = { .status = 200,
-					 .type = a->route->shape == API_FRAMES
-						       ? "application/connect+json"
-						       : "application/x-ndjson" };
+	const struct http_reply head = { .status = 200, .type = stream_types[a->route->shape] };
 
 	if (!a->q)
 		return err_set(e, ERR_CANCELLED, "the client is gone");
@@ -199,6 +206,14 @@ int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data, st
 	else if (e->code == ERR_LIMIT)
 		a->code = API_TOO_MANY_STREAMS;
 	return a->stream ? 0 : -1;
+}
+
+void ask_send_bytes(struct call *c, struct str bytes)
+{
+	struct ask *a = ask_of(c);
+
+	if (a->stream)
+		http_stream_write(a->stream, bytes);
 }
 
 bool ask_stream_full(struct call *c)

@@ -74,6 +74,8 @@ static void put_array(const struct field_table *t, struct json_writer *w)
 	json_write_object_end(w);
 }
 
+static const struct str bytes_schema = STR_LIT("{\"type\":\"string\",\"format\":\"binary\"}");
+
 static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 {
 	if (r->page) {
@@ -81,7 +83,9 @@ static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 		json_write_key(w, "oneOf");
 		json_write_array(w);
 	}
-	if (r->shape == API_DOCUMENT)
+	if (r->shape == API_TAR)
+		json_write_raw(w, bytes_schema);
+	else if (r->shape == API_DOCUMENT)
 		json_write_raw(w, STR_LIT("{\"type\":\"object\"}"));
 	else if (r->shape == API_ARRAY)
 		put_array(r->tool.output, w);
@@ -98,6 +102,7 @@ static const char *answer_type(const struct api_route *r)
 {
 	return r->shape == API_LINES  ? "application/x-ndjson"
 	     : r->shape == API_FRAMES ? "application/connect+json"
+	     : r->shape == API_TAR    ? "application/x-tar"
 				      : "application/json";
 }
 
@@ -108,6 +113,7 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 		[API_ARRAY] = "Done.",
 		[API_DOCUMENT] = "Done.",
 		[API_LINES] = "A stream: the schema is of each line.",
+		[API_TAR] = "A tar archive, as it is made; one without an end failed.",
 		[API_FRAMES] = ("A stream: the schema is of each frame's message but the last, "
 				"which has flag 2 and holds error if the call failed."),
 	};
@@ -177,10 +183,31 @@ static void put_parameters(const struct api_route *r, struct json_writer *w)
 	json_write_array_end(w);
 }
 
+static void put_archive(struct json_writer *w)
+{
+	json_write_key(w, "requestBody");
+	json_write_object(w);
+	json_write_key(w, "description");
+	json_write_text(w, "A tar archive: ustar, PAX or GNU's.");
+	json_write_key(w, "required");
+	json_write_bool(w, true);
+	json_write_key(w, "content");
+	json_write_object(w);
+	json_write_key(w, "application/x-tar");
+	json_write_object(w);
+	json_write_key(w, "schema");
+	json_write_raw(w, bytes_schema);
+	json_write_object_end(w);
+	json_write_object_end(w);
+	json_write_object_end(w);
+}
+
 static void put_body(const struct api_route *r, struct json_writer *w)
 {
 	const struct field_table *parts = r->tool.input;
 
+	if (r->streams)
+		put_archive(w);
 	for (size_t i = 0; i < parts->n; i++) {
 		const struct field *part = &parts->rows[i];
 
@@ -211,6 +238,7 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 {
 	json_write_key(w, r->method == HTTP_GET	     ? "get"
 			  : r->method == HTTP_DELETE ? "delete"
+			  : r->method == HTTP_PUT    ? "put"
 						     : "post");
 	json_write_object(w);
 	json_write_key(w, "operationId");

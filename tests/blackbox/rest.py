@@ -4,6 +4,7 @@ import base64
 import json
 import struct
 
+from door import Reply
 from test_serve import Serve
 
 TIMEOUT = 60
@@ -58,6 +59,16 @@ class Rest(Serve):
         with self.wire() as wire:
             return wire.ask(self.request('POST', path, fields=[f'Content-Type: {kind}', f'Content-Length: {size}']),
                             'POST')
+
+    def after_first(self, request, then):
+        """The reply to it, when then() has been called behind its first chunk."""
+        with self.wire() as wire:
+            wire.send(request)
+            reply = Reply(*wire.head(), b'')
+            reply.body = wire.chunk()
+            then()
+            reply.body += b''.join(iter(wire.chunk, b''))
+            return reply
 
     # ---- Connect
 

@@ -1,16 +1,19 @@
 """/v1/openapi.json, and the server held to it: each route is there as the document says, with each of the ways in
 which a request can be wrong, and what it answers is of the schemas. The validator is not ours (python3-jsonschema)."""
 
+import io
 import json
 import re
+import tarfile
 
 import pytest
 
 from client import until
-from rest import Rest, frames
+from rest import Rest, b64, frame, frames
 
 jsonschema = pytest.importorskip('jsonschema', reason='python3-jsonschema is missing: scripts/deps test')
 
+TAR = 'application/x-tar'
 METHODS = ('get', 'post', 'delete', 'put', 'patch')
 
 
@@ -42,6 +45,9 @@ class Described(Rest):
         if kind == 'application/connect+json':
             found = list(frames(reply.body))
             values = [message for flags, message in found if flags == 0]
+        elif kind == TAR and reply.status == 200:
+            tarfile.open(fileobj=io.BytesIO(reply.body)).getmembers()
+            values = []
         elif kind == 'application/x-ndjson':
             values = [json.loads(line) for line in reply.body.splitlines()]
         else:
@@ -64,7 +70,7 @@ def each(hub):
     """The operations with a path and a body that would be right, were there such a sandbox."""
     for path, method, operation in hub.operations():
         content = operation.get('requestBody', {}).get('content', {})
-        kind = next(iter(content), None)
+        kind = next((k for k in content if k != TAR), None)
         schema = content[kind]['schema'] if kind else None
         headers = [f'{p["name"]}: nobody' for p in operation['parameters'] if p['in'] == 'header']
         yield path.replace('{id}', 'nobody'), method, operation, kind, schema, headers
@@ -229,7 +235,7 @@ def test_every_route_says_what_is_not_there(hub):
             continue
         if 'sandbox' in body:
             body['sandbox'] = 'nobody'
-        if 'Exec' in path or 'WriteFile' in path:
+        if 'Exec' in path or 'WriteFile' in path or 'Upload' in path:
             opened = {'command': 'true'} if 'Exec' in path else {'path': 'f'}
             body = opened if 'ExecStream' in path else {'open': opened}
         for _ in range(2):
@@ -242,16 +248,22 @@ def test_every_route_says_what_is_not_there(hub):
                 assert answer['code'] == 'not_found'
 
 
+def watch_by_connect(hub):
+    body = frame({'path': 'd'})
+    return hub.request('POST', '/sandbox.v1.Sandbox/Watch', fields=[
+        'Content-Type: application/connect+json', 'X-Sandbox-Id: doc', f'Content-Length: {len(body)}']).encode() + body
+
+
 def test_every_answer_is_of_its_schema(hub):
     """A small life, each step of which is a route."""
-    def ask(name, path, /, **body):
+    def ask(name, path, /, data=None, **body):
         for p, method, operation in hub.operations():
             if operation['operationId'] == name:
                 kind = next(iter(operation.get('requestBody', {}).get('content', {})), None)
                 headers = ['X-Sandbox-Id: doc', 'Connect-Timeout-Ms: 20000'] if p.startswith('/sandbox') else []
                 if name == 'Vitals':  # it goes on until then
                     headers[1] = 'Connect-Timeout-Ms: 1500'
-                reply = hub.conforms(operation, send(hub, path or p, method, kind, json.dumps(body), headers))
+                reply = hub.conforms(operation, send(hub, path or p, method, kind, data or json.dumps(body), headers, frame=not data))
                 assert reply.status == 200, (name, reply)
                 seen.add(name)
                 return reply
@@ -299,6 +311,14 @@ def test_every_answer_is_of_its_schema(hub):
     ask('Stat', None, path='d')
     ask('Mkdir', None, path='e')
     ask('Remove', None, path='e')
+    ask('archive.download', '/v1/sandboxes/doc/archive')
+    ask('archive.upload', '/v1/sandboxes/doc/archive', data=bytes(1024))
+    ask('Archive', None)
+    ask('Upload', None, data=frame({'open': {}}) + frame({'data': b64(bytes(1024))}))
+    for name, request in (('watch', hub.request('GET', '/v1/sandboxes/doc/watch?path=d')), ('Watch', watch_by_connect(hub))):
+        reply = hub.after_first(request, lambda: hub.exec('doc', 'rm -r d; mkdir d'))
+        hub.conforms(next(o for _, _, o in hub.operations() if o['operationId'] == name), reply)
+        seen.add(name)
     ask('files.remove', None, sandbox='doc', path='d', recursive=True)
     for sandbox in [s['id'] for s in hub.call('GET', '/v1/sandboxes')]:
         ask('sandboxes.delete', f'/v1/sandboxes/{sandbox}')

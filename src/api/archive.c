@@ -1,0 +1,97 @@
+/* /v1/sandboxes/{id}/archive: a tree of files as a tar archive, down and up. */
+#include "api/transfer.h"
+
+struct archive_query {
+	struct str path;
+};
+static const struct field down_fields[] = {
+	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
+	      .doc = "A directory, whose names in the archive are those below it, or a file. Absent: the "
+		     "sandbox's working directory."),
+};
+static const struct field_table down_query = FIELD_TABLE(struct archive_query, down_fields);
+static const struct field up_fields[] = {
+	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
+	      .doc = "A directory that is there. Absent: the sandbox's working directory."),
+};
+static const struct field_table up_query = FIELD_TABLE(struct archive_query, up_fields);
+
+struct archive_params {
+	struct id_path path;
+	struct archive_query query;
+};
+static const struct field down_parts[] = {
+	API_ID_PATH(struct archive_params),
+	FIELD_OBJECT(struct archive_params, query, down_query, .doc = "What."),
+};
+static const struct field_table down_input = FIELD_TABLE(struct archive_params, down_parts);
+static const struct field up_parts[] = {
+	API_ID_PATH(struct archive_params),
+	FIELD_OBJECT(struct archive_params, query, up_query, .doc = "Where."),
+};
+static const struct field_table up_input = FIELD_TABLE(struct archive_params, up_parts);
+
+/* The sandbox, and its path in *ret; NULL when the call has failed. */
+static struct sandbox *enter(struct call *c, const struct archive_params *p, struct str *ret)
+{
+	struct err e = ERR_INIT;
+	struct sandbox *sb;
+
+	*ret = p->query.path.p ? p->query.path : STR_LIT(".");
+	ask_context(c)->path = p->query.path;
+	sb = ask_sandbox(c, p->path.id, &e);
+	if (!sb)
+		call_fail(c, &e);
+	return sb;
+}
+
+static void run_download(struct call *c, const void *params)
+{
+	struct str path;
+	struct sandbox *sb = enter(c, params, &path);
+
+	if (sb)
+		transfer_download(c, sb, path, ask_send_bytes);
+}
+
+static void on_uploaded(struct call *c)
+{
+	static const struct api_status ok = { STR_LIT("ok") };
+
+	call_answer(c, &(struct call_answer){ .structured = &ok });
+}
+
+static void run_upload(struct call *c, const void *params)
+{
+	struct str path;
+	struct sandbox *sb = enter(c, params, &path);
+
+	if (sb)
+		transfer_upload(c, sb, path, NULL, on_uploaded);
+}
+
+#define MAY (API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) | API_MAY(BODY_TOO_LARGE))
+
+static const struct api_route rows[] = {
+	{ .tool = { .name = "archive.download",
+		    .doc = "A directory with all that is in it, or a file, as a tar archive. One that fails in "
+			   "the middle has no end, and the connection is cut.",
+		    .input = &down_input,
+		    .output = &api_nothing_table,
+		    .run = run_download },
+	  .method = HTTP_GET,
+	  .path = "/v1/sandboxes/{id}/archive",
+	  .shape = API_TAR,
+	  .errors = MAY | API_MAY(TOO_MANY_STREAMS) },
+	{ .tool = { .name = "archive.upload",
+		    .doc = "Unpacks a tar archive, which is not compressed, in a directory as it comes. Links are "
+			   "not followed; what was unpacked before a failure stays.",
+		    .input = &up_input,
+		    .output = &api_status_table,
+		    .run = run_upload },
+	  .method = HTTP_PUT,
+	  .path = "/v1/sandboxes/{id}/archive",
+	  .streams = true,
+	  .errors = MAY },
+};
+const struct api_resource api_archive = API_RESOURCE(rows);

@@ -69,6 +69,17 @@ static void on_cancel(void *data)
 	give_up(data, &e);
 }
 
+/* The server goes down. */
+static void on_drain(void *data)
+{
+	struct watch *w = data;
+
+	if (!w->transfer)
+		return;
+	file_transfer_stop(take_ptr(w->transfer));
+	call_answer(w->call, &(struct call_answer){ .structured = NULL });
+}
+
 void watch_speak(struct call *c, struct sandbox *sb, struct str path, bool recursive,
 		 void (*send)(struct call *c, const struct file_change *change))
 {
@@ -82,6 +93,7 @@ void watch_speak(struct call *c, struct sandbox *sb, struct str path, bool recur
 	*w = (struct watch){ .call = c, .send = send };
 	w->transfer = file_watch_start(sb, path, recursive, on_change, on_done, w);
 	call_on_cancel(c, on_cancel, w);
+	ask_on_drain(c, on_drain, w);
 }
 
 /* ---- as lines ------------------------------------------------------------------------------ */

@@ -30,12 +30,12 @@ static int run_help(const struct verb_input *in)
 }
 
 extern const struct verb fs_ls_verb, fs_stat_verb, fs_read_verb, fs_write_verb, fs_mkdir_verb,
-	fs_rm_verb, fs_mv_verb;
+	fs_rm_verb, fs_mv_verb, fs_watch_verb;
 
 /* A row each. */
 static const struct verb *const words[] = {
-	&fs_ls_verb,	&fs_stat_verb, &fs_read_verb, &fs_write_verb,
-	&fs_mkdir_verb, &fs_rm_verb,   &fs_mv_verb,   NULL,
+	&fs_ls_verb, &fs_stat_verb, &fs_read_verb,  &fs_write_verb, &fs_mkdir_verb,
+	&fs_rm_verb, &fs_mv_verb,   &fs_watch_verb, NULL,
 };
 
 const struct verb fs_verb = {

@@ -11,6 +11,8 @@
 #include "http/client.h"
 #include "loop/await.h"
 
+enum { URL_MAX = 16 << 10 }; /* a path inside, each byte of it escaped */
+
 struct hub_link {
 	uv_loop_t loop;
 	struct loop_await await;
@@ -24,6 +26,8 @@ struct hub_link {
 	bool done;
 	struct buf came; /* the answer, or what there is of a line */
 	hub_link_take *take; /* NULL: no lines */
+	hub_link_bytes *take_bytes; /* NULL: they are kept */
+	hub_link_give *give; /* NULL: the body is there */
 	void *arg;
 	struct err err; /* what ended it early */
 };
@@ -161,16 +165,28 @@ static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
 {
 	struct hub_link *l = owner;
 
+	if (l->take_bytes && l->status == 200) {
+		if (l->take_bytes(l->arg, bytes, &l->err) < 0)
+			end_early(l, x);
+		return;
+	}
 	if (buf_add(&l->came, bytes.p, bytes.n, &l->err) < 0 ||
 	    (l->take && l->status == 200 && take_lines(l) < 0))
 		end_early(l, x);
+}
+
+static size_t on_give(void *owner, char *to, size_t n)
+{
+	struct hub_link *l = owner;
+
+	return l->give(l->arg, to, n, &l->err);
 }
 
 static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 {
 	struct hub_link *l = owner;
 
-	if (e) {
+	if (e && l->err.code == ERR_NONE) {
 		l->err = *e;
 		err_wrap(&l->err, "the hub at %.100s", l->socket);
 	}
@@ -183,14 +199,17 @@ static const struct http_exchange_events events = { on_head, on_bytes, on_end };
 static int request(struct hub_link *l, const char *method, const char *path, struct str body,
 		   struct err *e)
 {
-	const struct http_header headers[] = { { "Authorization", str_of(l->bearer) },
-					       { "Content-Type", STR_LIT("application/json") } };
-	char url[1024];
+	const struct http_header headers[] = {
+		{ "Authorization", str_of(l->bearer) },
+		{ "Content-Type", str_of(l->give ? "application/x-tar" : "application/json") },
+	};
+	char url[URL_MAX];
 	const struct http_spec spec = { .method = method,
 					.url = url,
 					.headers = headers,
-					.n_headers = body.p ? 2 : 1,
-					.body = body };
+					.n_headers = body.p || l->give ? 2 : 1,
+					.body = body,
+					.give = l->give ? on_give : NULL };
 
 	if (snprintf(url, sizeof(url), "http://localhost%s", path) >= (int)sizeof(url))
 		return err_set(e, ERR_INVALID, "a name of that length can't be asked for");
@@ -201,7 +220,8 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 	if (!http_exchange_start(l->http, &spec, &events, l, e))
 		return -1;
 	loop_await(&l->await, &l->done);
-	if (l->err.code == ERR_NONE)
+	/* what is refused in the middle of a body is known before that has gone out */
+	if (l->err.code == ERR_NONE || (l->give && l->status >= 400))
 		return 0;
 	*e = l->err;
 	return -1;
@@ -225,12 +245,19 @@ static struct json_doc *answer(struct hub_link *l, struct err *e)
 	return take_ptr(doc);
 }
 
+static void reset(struct hub_link *l)
+{
+	l->take = NULL;
+	l->take_bytes = NULL;
+	l->give = NULL;
+}
+
 int hub_link_ask(struct hub_link *l, const char *method, const char *path, struct str body,
 		 struct json_doc **ret, struct err *e)
 {
 	struct json_doc *doc;
 
-	l->take = NULL;
+	reset(l);
 	if (request(l, method, path, body, e) < 0)
 		return -1;
 	doc = answer(l, e);
@@ -243,20 +270,22 @@ int hub_link_ask(struct hub_link *l, const char *method, const char *path, struc
 	return 0;
 }
 
+/* The answer was handed on, or is what the hub refuses it with. */
+static int check_status(struct hub_link *l, struct err *e)
+{
+	if (l->status == 200)
+		return 0;
+	json_free(answer(l, e));
+	return -1;
+}
+
 static int lines(struct hub_link *l, const char *method, const char *path, struct str body,
 		 hub_link_take *take, void *arg, struct err *e)
 {
-	struct json_doc *doc;
-
+	reset(l);
 	l->take = take;
 	l->arg = arg;
-	if (request(l, method, path, body, e) < 0)
-		return -1;
-	if (l->status == 200)
-		return 0;
-	doc = answer(l, e);
-	json_free(doc);
-	return -1;
+	return request(l, method, path, body, e) < 0 ? -1 : check_status(l, e);
 }
 
 int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_link_take *take,
@@ -269,6 +298,24 @@ int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, v
 		    struct err *e)
 {
 	return lines(l, "GET", path, STR_NONE, take, arg, e);
+}
+
+int hub_link_download(struct hub_link *l, const char *path, hub_link_bytes *take, void *arg,
+		      struct err *e)
+{
+	reset(l);
+	l->take_bytes = take;
+	l->arg = arg;
+	return request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
+}
+
+int hub_link_upload(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
+		    struct err *e)
+{
+	reset(l);
+	l->give = give;
+	l->arg = arg;
+	return request(l, "PUT", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
 }
 
 /* ---- the link ------------------------------------------------------------------------------- */
@@ -339,6 +386,25 @@ int hub_link_path(char *ret, size_t size, const char *id, const char *more, stru
 	if (!*id || id[strspn(id, chars)] ||
 	    snprintf(ret, size, "/v1/sandboxes/%s%s", id, more) >= (int)size)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "no sandbox can be called \"%.80s\"", id);
+	return 0;
+}
+
+int hub_link_query(char *at, size_t size, const char *path, struct err *e)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./";
+	size_t n = strlen(at) + strlen("?path=");
+
+	if (n + 3 * strlen(path) >= size)
+		return err_set(e, ERR_INVALID, "a path of that length can't be asked for");
+	strcat(at, "?path=");
+	for (; *path; path++) {
+		if (strchr(plain, *path))
+			at[n++] = *path;
+		else
+			n += (size_t)sprintf(at + n, "%%%02X", (unsigned char)*path);
+	}
+	at[n] = '\0';
 	return 0;
 }
 

@@ -34,6 +34,15 @@ int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_li
 int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, void *arg,
 		    struct err *e) MUST_USE;
 
+/* A GET whose answer is bytes, handed on as they come; a PUT whose body is a tar archive, asked for as http_spec's give.
+ * -1 and SIZE_MAX end it, with *e set. */
+typedef int hub_link_bytes(void *arg, struct str bytes, struct err *e);
+typedef size_t hub_link_give(void *arg, char *to, size_t n, struct err *e);
+int hub_link_download(struct hub_link *l, const char *path, hub_link_bytes *take, void *arg,
+		      struct err *e) MUST_USE;
+int hub_link_upload(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
+		    struct err *e) MUST_USE;
+
 /* What the hub says in the middle of an answer: the failure that this code of docs/rest.md is here. -1 always. */
 int hub_link_refused(struct str code, struct str cause, struct err *e);
 
@@ -45,6 +54,9 @@ int hub_link_fail(const struct err *e);
 
 /* "/v1/sandboxes/ID" and `more`, where the id is one: ERR_SANDBOX_NOT_FOUND else. */
 int hub_link_path(char *ret, size_t size, const char *id, const char *more, struct err *e) MUST_USE;
+
+/* Behind a path: "?path=" and the text, escaped. ERR_INVALID where it is too long. */
+int hub_link_query(char *at, size_t size, const char *path, struct err *e) MUST_USE;
 
 /* A member of the object that is being written; none where text is NULL. */
 void hub_link_text(struct json_writer *w, const char *name, const char *text);

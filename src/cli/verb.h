@@ -68,6 +68,7 @@ extern const struct verb top_verb;
 extern const struct verb events_verb;
 extern const struct verb exec_verb;
 extern const struct verb fs_verb;
+extern const struct verb cp_verb;
 extern const struct verb fork_verb;
 extern const struct verb pause_verb;
 extern const struct verb resume_verb;

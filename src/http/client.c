@@ -18,6 +18,7 @@ enum {
 	CONNECTIONS = 64,
 	HEADER_MAX = 64 << 10,
 	KEEPALIVE_S = 60,
+	GIVE_BYTES = 256 << 10,
 	IDLE_S =
 		4, /* many servers close what was idle for 5 s; a request that crosses that is lost */
 };
@@ -47,6 +48,7 @@ struct http_exchange {
 	struct curl_slist *headers;
 	char *body;
 	size_t body_n, body_at; /* of it, what has gone out */
+	size_t (*give)(void *owner, char *to, size_t n);
 	const struct http_exchange_events *ev;
 	void *owner;
 	size_t header_bytes; /* that came */
@@ -477,6 +479,23 @@ static int set_body(struct http_exchange *x, struct str body, struct err *e)
 	return 0;
 }
 
+static size_t give_piece(char *to, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+	size_t given = x->cancelled ? SIZE_MAX : x->give(x->owner, to, size * n);
+
+	return given == SIZE_MAX ? CURL_READFUNC_ABORT : given;
+}
+
+static void set_giver(struct http_exchange *x, const struct http_spec *spec)
+{
+	x->give = spec->give;
+	curl_easy_setopt(x->easy, CURLOPT_UPLOAD, 1L);
+	curl_easy_setopt(x->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)GIVE_BYTES);
+	curl_easy_setopt(x->easy, CURLOPT_READFUNCTION, give_piece);
+	curl_easy_setopt(x->easy, CURLOPT_READDATA, x);
+}
+
 static int set_up(struct http_exchange *x, const struct http_spec *spec, struct err *e)
 {
 	static const struct http_header no_expect = { "Expect", STR_LIT("") };
@@ -488,6 +507,8 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	}
 	if (add_header(x, &no_expect, e) < 0 || (spec->body.p && set_body(x, spec->body, e) < 0))
 		return -1;
+	if (spec->give)
+		set_giver(x, spec);
 	curl_easy_setopt(x->easy, CURLOPT_PRIVATE, x);
 	curl_easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, spec->method);
 	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);

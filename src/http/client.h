@@ -38,6 +38,9 @@ struct http_spec {
 	const struct http_header *headers;
 	size_t n_headers;
 	struct str body; /* STR_NONE: none */
+	/* In place of body, not copied: puts the next bytes of it, n at most, at `to`; 0: that was all,
+	 * SIZE_MAX: it can't go on, which ends the exchange. It may block only who has nothing else on the loop. */
+	size_t (*give)(void *owner, char *to, size_t n);
 	unsigned idle_ms; /* ended with ERR_TIMEOUT when nothing comes for so long; 0: never */
 };
 

@@ -18,6 +18,12 @@ static const char *const migrations[] = {
 	"  at INTEGER NOT NULL, plan TEXT NOT NULL, done INTEGER NOT NULL, status INTEGER NOT NULL,"
 	"  body BLOB NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (scope, key)) STRICT;"
 	"CREATE INDEX keys_by_age ON keys (at);",
+	"CREATE TABLE jobs ("
+	"  sandbox INTEGER NOT NULL, id TEXT NOT NULL, command TEXT NOT NULL, state TEXT NOT NULL,"
+	"  started INTEGER NOT NULL, ended INTEGER NOT NULL, exit INTEGER NOT NULL,"
+	"  signal INTEGER NOT NULL, hit_memory INTEGER NOT NULL, hit_pids INTEGER NOT NULL,"
+	"  wall INTEGER NOT NULL, out INTEGER NOT NULL, err INTEGER NOT NULL, code TEXT, why TEXT,"
+	"  PRIMARY KEY (sandbox, id)) STRICT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -34,6 +40,18 @@ static const char *const statements[STATEMENTS] = {
 		" deadline, ttl, idle, code, why, memory, disk, pids, cpu FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
+	[JOB_PUT] =
+		"INSERT OR REPLACE INTO jobs (sandbox, id, command, state, started, ended, exit,"
+		" signal, hit_memory, hit_pids, wall, out, err, code, why)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+	[JOB_DROP] = "DELETE FROM jobs WHERE sandbox = ?1 AND id = ?2",
+	[JOB_ALL] =
+		"SELECT j.sandbox, s.id, j.id, j.command, j.state, j.started, j.ended, j.exit, j.signal,"
+		" j.hit_memory, j.hit_pids, j.wall, j.out, j.err, j.code, j.why FROM jobs j"
+		" JOIN sandboxes s ON s.seq = j.sandbox WHERE s.state <> 'terminated'"
+		" ORDER BY j.started, j.id",
+	[JOB_CLEAR] = "DELETE FROM jobs WHERE sandbox NOT IN"
+		      " (SELECT seq FROM sandboxes WHERE state <> 'terminated')",
 	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"
 		      " RETURNING seq",
 	[EVENT_TRIM] = "DELETE FROM events WHERE seq <= ?1",

@@ -49,6 +49,30 @@ int store_sandboxes(struct store *s,
 /* The highest seq that there ever was. */
 int store_sandbox_last(struct store *s, uint64_t *ret_seq, struct err *e) MUST_USE;
 
+/* ---- programs of sandboxes ----------------------------------------------------------------- */
+
+struct store_job { /* strings borrowed */
+	uint64_t sandbox; /* seq of its row */
+	struct str sandbox_id; /* of those that are read */
+	struct str id, command, state;
+	int64_t started_ms, ended_ms; /* Unix time; 0: not yet */
+	int exit_code, signal;
+	bool hit_memory, hit_pids;
+	uint64_t wall_us;
+	uint64_t bytes[2]; /* of stdout and stderr */
+	struct str code, why; /* an error's; STR_NONE: there is none */
+};
+
+/* Adds or replaces the one of this sandbox and id. */
+int store_job_put(struct store *s, const struct store_job *j, struct err *e) MUST_USE;
+int store_job_drop(struct store *s, uint64_t sandbox, struct str id, struct err *e) MUST_USE;
+/* All but those that store_jobs() has. */
+int store_jobs_clear(struct store *s, struct err *e) MUST_USE;
+/* Those of the sandboxes that there are, but terminated ones, in the order in which they were started. As of
+ * sandboxes. */
+int store_jobs(struct store *s, int (*each)(void *arg, const struct store_job *j, struct err *e),
+	       void *arg, struct err *e) MUST_USE;
+
 /* ---- what happened ------------------------------------------------------------------------- */
 
 enum { STORE_EVENTS_MAX = 10000 }; /* the oldest go */

@@ -152,6 +152,90 @@ static void test_sandboxes(void **state)
 	store_close(s);
 }
 
+/* ---- programs ------------------------------------------------------------------------------ */
+
+struct jobs_seen {
+	size_t n;
+	struct store_job last;
+	char ids[64], state[32], why[32];
+};
+
+static int see_job(void *arg, const struct store_job *j, struct err *e)
+{
+	struct jobs_seen *s = arg;
+	size_t at = strlen(s->ids);
+
+	s->n++;
+	s->last = *j;
+	snprintf(s->ids + at, sizeof(s->ids) - at, "%.*s/%.*s ", STR_ARG(j->sandbox_id),
+		 STR_ARG(j->id));
+	snprintf(s->state, sizeof(s->state), "%.*s", STR_ARG(j->state));
+	snprintf(s->why, sizeof(s->why), "%.*s", STR_ARG(j->why));
+	return 0;
+}
+
+static struct jobs_seen jobs_of(struct store *s)
+{
+	struct jobs_seen seen = { 0 };
+	struct err e;
+
+	assert_int_equal(store_jobs(s, see_job, &seen, &e), 0);
+	return seen;
+}
+
+static void test_jobs(void **state)
+{
+	struct store *s = opened();
+	struct store_sandbox r = plain(1, "a"), gone = plain(2, "b");
+	struct store_job j = {
+		.sandbox = 1,
+		.id = STR_LIT("x"),
+		.command = STR_LIT("sleep 9"),
+		.state = STR_LIT("running"),
+		.started_ms = 5,
+	};
+	struct jobs_seen seen;
+	struct err e = ERR_INIT;
+
+	gone.state = STR_LIT("terminated");
+	assert_int_equal(store_sandbox_add(s, &r, 0, &e), 0);
+	assert_int_equal(store_sandbox_add(s, &gone, 0, &e), 0);
+	assert_int_equal(store_job_put(s, &j, &e), 0);
+	j.state = STR_LIT("signaled");
+	j.exit_code = 137;
+	j.signal = 9;
+	j.hit_memory = true;
+	j.bytes[0] = 1ull << 40;
+	j.bytes[1] = 3;
+	j.wall_us = 1000001;
+	j.why = STR_LIT("it was so");
+	assert_int_equal(store_job_put(s, &j, &e), 0);
+	j.id = STR_LIT("w");
+	j.started_ms = 4;
+	assert_int_equal(store_job_put(s, &j, &e), 0);
+	j.sandbox = 2;
+	assert_int_equal(store_job_put(s, &j, &e), 0);
+	store_close(s);
+
+	s = opened();
+	seen = jobs_of(s); /* in order of their starts, without those of what has ended */
+	assert_string_equal(seen.ids, "a/w a/x ");
+	assert_string_equal(seen.state, "signaled");
+	assert_string_equal(seen.why, "it was so");
+	assert_int_equal(seen.last.exit_code, 137);
+	assert_int_equal(seen.last.signal, 9);
+	assert_true(seen.last.hit_memory && !seen.last.hit_pids);
+	assert_int_equal(seen.last.bytes[0], 1ull << 40);
+	assert_int_equal(seen.last.wall_us, 1000001);
+	assert_int_equal(store_job_drop(s, 1, STR_LIT("w"), &e), 0);
+	assert_int_equal(jobs_of(s).n, 1);
+	assert_int_equal(store_jobs_clear(s, &e), 0);
+	gone.state = STR_LIT("lost");
+	assert_int_equal(store_sandbox_change(s, &gone, &e), 0);
+	assert_int_equal(jobs_of(s).n, 1);
+	store_close(s);
+}
+
 static void test_transactions(void **state)
 {
 	struct store *s = opened();
@@ -577,6 +661,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		store_test(test_sandboxes),
+		store_test(test_jobs),
 		store_test(test_transactions),
 		store_test(test_events_are_bounded),
 		store_test(test_keys),

@@ -63,7 +63,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 					 const struct cli *cli, const char *registry,
 					 const char *warden_dir, struct err *e)
 {
-	char images[PATH_MAX];
+	char images[PATH_MAX], data[PATH_MAX];
 	struct err homeless;
 	const struct hub_config config = {
 		.box = { .pool = o->pool,
@@ -73,6 +73,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 			 .allow = o->engine.allow,
 			 .warden_dir = warden_dir },
 		.registry = registry,
+		.outputs = home_where(".", data, &homeless) < 0 ? NULL : data,
 		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
 		.tools = cli->tools,
 		.n_tools = cli->n_tools,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "hub/hub_impl.h"
 #include "hub/images.h"
+#include "hub/job.h"
 #include "store/store.h"
 
 enum { MAX_CALLS = 256 };
@@ -60,7 +61,8 @@ static int start(struct hub *hub, const struct hub_config *config, struct err *e
 			return -1;
 	}
 	hub->lives = lives_new(hub->loop, hub->store, e);
-	if (!hub->lives)
+	if (!hub->lives ||
+	    (config->outputs && lives_set_folder(hub->lives, config->outputs, e) < 0))
 		return -1;
 	box.on_end = lives_on_end;
 	box.on_end_arg = hub->lives;

@@ -18,6 +18,8 @@ struct hub_config {
 	const char
 		*registry; /* file of what is remembered (store/); NULL: nothing outlives the hub */
 	const char *
+		outputs; /* folder for what programs in the background print; NULL: in memory only */
+	const char *
 		images; /* path of the store of images (hub/images.h), which may not be there yet; NULL: none */
 	const struct tool *const *tools; /* in the order in which clients list them */
 	size_t n_tools;

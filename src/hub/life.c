@@ -80,6 +80,8 @@ int life_set_state(struct life *l, enum life_state to, const struct err *why, st
 	if (to == LIFE_TERMINATED && !l->stored) /* it never was anybody's */
 		return 0;
 	result = life_save(l, kind_of(from, to), detail, e);
+	if (to == LIFE_TERMINATED)
+		jobs_forget_of(l);
 	if (life_is_gone(l))
 		life_mourn(l);
 	return result;
@@ -217,6 +219,7 @@ void life_forget(struct life *l)
 {
 	struct err e = ERR_INIT;
 
+	jobs_forget_of(l);
 	leave_queue(l);
 	unlink_life(l);
 	if (l->stored && l->all->store && store_sandbox_drop(l->all->store, l->seq, &e) < 0)

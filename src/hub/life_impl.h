@@ -8,10 +8,12 @@
  *	life_end.c	terminate, deadlines and their reaper, what ended by accident
  *	life_pause.c	pause and resume
  *	lives.c		all of a hub: from its start to its end
+ *	job*.c		its programs, see hub/job_impl.h
  *	idempotent.c	requests that are done once
  */
 #include "base/id.h"
 #include "hub/idempotent.h"
+#include "hub/job_impl.h"
 #include "hub/life.h"
 #include "store/store.h"
 
@@ -46,6 +48,7 @@ struct life {
 
 	struct sandbox *box; /* a reference; NULL: nothing runs */
 	bool ending; /* its destruction is under way */
+	struct jobs_of jobs;
 	unsigned refs; /* one is the list's */
 	unsigned busy;
 
@@ -69,6 +72,7 @@ struct lives {
 	struct life *oldest, *newest;
 	uint64_t last_seq;
 	struct gone terminated, mourned;
+	struct jobs jobs;
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
 	struct lives_stats stats; /* the states are kept by the setter */
 
@@ -124,6 +128,8 @@ int life_check_runs(const struct life *l, struct err *e) MUST_USE;
 int life_save(struct life *l, const char *kind, struct str detail, struct err *e) MUST_USE;
 /* Only an event; a failure is logged. */
 void life_tell(struct life *l, const char *kind, struct str detail);
+/* The code of a failure by its name on the wire; ERR_BUG for one that is not known. */
+enum err_code life_code_of(struct str name);
 /* The lives of the registry. */
 int lives_load(struct lives *all, struct err *e) MUST_USE;
 /* JSON of what a spec has besides the row's columns; owned. */
@@ -156,6 +162,8 @@ void life_later(struct lives *all, struct life *l, life_cb on_done, void *arg,
 struct life_op *life_op_new(struct lives *all, struct life *l, life_cb on_done, void *arg);
 /* Ends it with its callback; err NULL: success. */
 void life_op_end(struct life_op *op, const struct err *err);
+/* Something that the end has waited for is over. */
+void lives_try_close(struct lives *all);
 /* After something was written, or was not. */
 void lives_written(struct lives *all);
 /* After an event was written. */

@@ -156,6 +156,15 @@ static size_t place(struct str name, const char *const *names, size_t n)
 	return i;
 }
 
+enum err_code life_code_of(struct str name)
+{
+	for (int code = ERR_NONE + 1; code < ERR_CODES; code++) {
+		if (str_is(name, err_info((enum err_code)code)->name))
+			return (enum err_code)code;
+	}
+	return ERR_BUG;
+}
+
 static int read_why(struct life *l, const struct store_sandbox *r, struct err *e)
 {
 	if (!r->code.p)
@@ -163,11 +172,7 @@ static int read_why(struct life *l, const struct store_sandbox *r, struct err *e
 	l->why = calloc(1, sizeof(*l->why));
 	if (!l->why)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	l->why->code = ERR_BUG;
-	for (int code = ERR_NONE + 1; code < ERR_CODES; code++) {
-		if (str_is(r->code, err_info((enum err_code)code)->name))
-			l->why->code = (enum err_code)code;
-	}
+	l->why->code = life_code_of(r->code);
 	snprintf(l->why->msg, sizeof(l->why->msg), "%.*s", STR_ARG(r->why));
 	return 0;
 }
@@ -209,7 +214,8 @@ int lives_load(struct lives *all, struct err *e)
 	if (!all->store)
 		return 0;
 	return store_sandboxes(all->store, load_one, all, e) < 0 ||
-			       store_sandbox_last(all->store, &all->last_seq, e) < 0
+			       store_sandbox_last(all->store, &all->last_seq, e) < 0 ||
+			       jobs_load(all, e) < 0
 		     ? -1
 		     : 0;
 }

@@ -25,15 +25,13 @@ struct later {
 	void *arg;
 };
 
-static void try_close(struct lives *all);
-
 static void on_later(uv_timer_t *t)
 {
 	struct later *l = (struct later *)t;
 
 	l->f(l->arg);
 	l->all->later--;
-	try_close(l->all);
+	lives_try_close(l->all);
 	uv_close((uv_handle_t *)t, close_handle);
 }
 
@@ -106,7 +104,7 @@ static void on_checkpoint(uv_work_t *w, int status)
 	all->checkpointing = false;
 	if (all->checkpoint_err.code)
 		log_warn("the registry's log: %s", all->checkpoint_err.msg);
-	try_close(all);
+	lives_try_close(all);
 }
 
 /* What the registry did not take is written when it can be; the first that fails ends the try. */
@@ -203,6 +201,7 @@ void lives_free(struct lives *all)
 		return;
 	if (all->saver)
 		uv_close((uv_handle_t *)all->saver, close_handle);
+	jobs_fini(all);
 	while (all->oldest) {
 		struct life *l = all->oldest;
 
@@ -226,7 +225,9 @@ struct lives *lives_new(uv_loop_t *loop, struct store *store, struct err *e)
 	all->terminated.max = TERMINATED_MAX;
 	all->mourned.max = MOURNED_MAX;
 	id_make(all->run, "run");
-	return lives_load(all, e) < 0 || start_saver(all, e) < 0 ? NULL : take_ptr(all);
+	if (jobs_init(all, loop, e) < 0 || lives_load(all, e) < 0 || start_saver(all, e) < 0)
+		return NULL;
+	return take_ptr(all);
 }
 
 static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *err)
@@ -294,6 +295,7 @@ void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sand
 		newer = l->newer;
 		settle_loaded(all, l);
 	}
+	jobs_settle(all);
 	if (all->batch && lives_batch_end(all, true, &e) < 0)
 		log_error("%s", e.msg);
 }
@@ -313,12 +315,12 @@ void lives_leave(struct lives *all)
 	all->stopping = true;
 }
 
-static void try_close(struct lives *all)
+void lives_try_close(struct lives *all)
 {
 	void (*on_closed)(void *arg) = all->on_closed;
 	void *arg = all->on_closed_arg;
 
-	if (!on_closed || all->later || all->checkpointing)
+	if (!on_closed || all->later || all->checkpointing || all->jobs.house.works)
 		return;
 	lives_free(all);
 	on_closed(arg);

@@ -1,5 +1,5 @@
 /* POST /v1/exec, which answers when the command has ended, and /v1/exec/stream, which tells as it goes. */
-#include "api/exec_run.h"
+#include "api/jobs.h"
 #include "base/base64.h"
 
 enum {
@@ -18,6 +18,9 @@ struct exec_body {
 	struct field_strs args;
 	struct field_map env;
 	uint32_t timeout, max_output_bytes;
+	bool background, stdin_open;
+	struct str exec_id;
+	uint64_t keep_bytes;
 };
 
 #define ROWS                                                                                       \
@@ -32,9 +35,9 @@ struct exec_body {
 		      .doc = "Directory to start in; the sandbox's if absent."),                   \
 		FIELD(struct exec_body, env, .max = API_ENV_MAX,                                   \
 		      .doc = "Environment variables, over those of the sandbox."),                 \
-		FIELD(struct exec_body, timeout, .def = DEFAULT_INT(EXEC_TIMEOUT_DEFAULT),         \
+		FIELD(struct exec_body, timeout,                                                   \
 		      .doc = "Seconds, at most 86400; then it is killed with all its "             \
-			     "descendants. 0: the default."),                                      \
+			     "descendants. 0: 30, or none in the background."),                    \
 		FIELD_NAMED(struct exec_body, input, "stdin", .flags = FIELD_NUL_OK,               \
 			    .doc = "Text for its standard input, which is empty if absent.")
 
@@ -43,6 +46,16 @@ static const struct field exec_fields[] = {
 	FIELD(struct exec_body, max_output_bytes, .min = OUTPUT_LEAST, .max = OUTPUT_MAX,
 	      .def = DEFAULT_INT(OUTPUT_DEFAULT),
 	      .doc = "How much of stdout and of stderr to keep; of more, the head and the tail."),
+	FIELD(struct exec_body, background,
+	      .doc = "Answers as soon as it runs; it goes on until it ends by itself, with the sandbox, or by "
+		     "a DELETE of /v1/sandboxes/{id}/execs/{exec}."),
+	FIELD(struct exec_body, exec_id, .min = 1, .max = API_ID_MAX,
+	      .doc = "In the background: its id, as of a sandbox; one is made if absent."),
+	FIELD(struct exec_body, stdin_open,
+	      .doc = "In the background: more input follows, by …/execs/{exec}/stdin."),
+	FIELD(struct exec_body, keep_bytes, .min = JOB_OUTPUT_LEAST, .max = (int64_t)JOB_OUTPUT_MAX,
+	      .def = DEFAULT_INT(JOB_OUTPUT_DEFAULT),
+	      .doc = "In the background: how much of its output to keep on disk; of more, the newest."),
 };
 static const struct field_table exec_body = FIELD_TABLE(struct exec_body, exec_fields);
 static const struct field stream_fields[] = { ROWS };
@@ -86,12 +99,28 @@ static const struct exec_wish *wish_of(struct call *c, const struct exec_body *p
 	return exec_refuses(c, w) ? NULL : w;
 }
 
+/* What only means something in the background is refused, not passed over. */
+static const struct exec_wish *foreground_wish(struct call *c, const struct exec_body *p)
+{
+	struct err e;
+
+	if (!p->exec_id.p && !p->stdin_open)
+		return wish_of(c, p);
+	err_set(&e, ERR_INVALID, "body: %s is for the background",
+		p->stdin_open ? "stdin_open" : "exec_id");
+	call_fail(c, &e);
+	return NULL;
+}
+
 static void run_exec(struct call *c, const void *params)
 {
 	const struct exec_body *p = &((const struct exec_params *)params)->body;
-	const struct exec_wish *w = wish_of(c, p);
+	const struct exec_wish *w = p->background ? wish_of(c, p) : foreground_wish(c, p);
+	const struct job_wish jw = { p->exec_id, p->stdin_open, p->keep_bytes };
 
-	if (w)
+	if (w && p->background)
+		exec_detach(c, w, &jw);
+	else if (w)
 		exec_collect(c, w, p->max_output_bytes);
 }
 
@@ -164,10 +193,12 @@ static void run_stream(struct call *c, const void *params)
 
 static const struct api_route rows[] = {
 	{ .tool = { .name = "exec",
-		    .doc = "Runs a command in a sandbox, and answers when it has ended.",
+		    .doc = "Runs a command in a sandbox, and answers when it has ended; or runs it in the "
+			   "background, and answers at once with what there is to know of it.",
 		    .input = &exec_input,
 		    .output = &exec_answer_table,
 		    .run = run_exec },
+	  .page = &job_view_table,
 	  .method = HTTP_POST,
 	  .path = "/v1/exec",
 	  .body_max = BODY_MAX,

@@ -1,5 +1,6 @@
 #include "api/exec_run.h"
 
+#include "hub/job.h"
 #include "hub/output.h"
 #include "hub/report.h"
 
@@ -185,32 +186,67 @@ bool exec_refuses(struct call *c, const struct exec_wish *w)
 	return true;
 }
 
-static int start(struct run *r, struct sandbox *sb, struct err *e)
+int exec_spec_of(struct call *c, const struct exec_wish *w, struct exec_spec *ret, struct err *e)
 {
-	const struct exec_wish *w = r->wish;
-	uint64_t waits_ms = ask_timeout_ms(r->call), ms = r->timeout_s * 1000ull;
-	struct exec_spec spec = {
-		.env = w->env,
-		.n_env = w->n_env,
-		.cwd = w->cwd,
-		.timeout_ms = waits_ms > 0 && waits_ms < ms ? waits_ms : ms,
-		.stdin_open = w->input.n > 0,
-	};
-	struct str *words = arena_array(call_arena(r->call), w->args.n + 1, sizeof(*words), e);
+	struct str *words = arena_array(call_arena(c), w->args.n + 1, sizeof(*words), e);
 
 	if (!words)
 		return -1;
+	*ret = (struct exec_spec){ .env = w->env, .n_env = w->n_env, .cwd = w->cwd };
 	words[0] = w->command;
 	for (size_t i = 0; i < w->args.n; i++)
 		words[i + 1] = w->args.p[i];
 	if (w->has_args) {
-		spec.argv = words;
-		spec.n_argv = w->args.n + 1;
+		ret->argv = words;
+		ret->n_argv = w->args.n + 1;
 	} else {
-		spec.shell = w->command;
+		ret->shell = w->command;
 	}
-	r->exec = exec_start(sb, &spec, &events, r, e);
-	return r->exec ? 0 : -1;
+	return 0;
+}
+
+/* The front of a text as far as there is room. */
+static void add_front(struct buf *b, struct str text)
+{
+	size_t room = b->max - b->n;
+	struct err e;
+
+	if (buf_add(b, text.p, text.n < room ? text.n : room, &e) < 0)
+		b->max = b->n;
+}
+
+struct str exec_command_of(struct call *c, const struct exec_wish *w)
+{
+	autobuf struct buf b = BUF_INIT(JOB_COMMAND_MAX + 1);
+	struct err e;
+	char *text;
+
+	add_front(&b, w->command);
+	for (size_t i = 0; w->has_args && i < w->args.n && b.n < b.max; i++) {
+		add_front(&b, STR_LIT(" "));
+		add_front(&b, w->args.p[i]);
+	}
+	text = arena_dup(call_arena(c), buf_str(&b), &e);
+	return text ? (struct str){ text, b.n } : w->command;
+}
+
+/* It leaves the end of what it prints behind, and can be found while it runs. */
+static int start(struct run *r, struct life *l, struct err *e)
+{
+	const struct exec_wish *w = r->wish;
+	uint64_t waits_ms = ask_timeout_ms(r->call), ms = r->timeout_s * 1000ull;
+	struct job_spec spec = { .command = exec_command_of(r->call, w),
+				 .events = &events,
+				 .arg = r };
+	struct job *j;
+
+	if (exec_spec_of(r->call, w, &spec.exec, e) < 0)
+		return -1;
+	spec.exec.timeout_ms = waits_ms > 0 && waits_ms < ms ? waits_ms : ms;
+	spec.exec.stdin_open = w->input.n > 0;
+	j = job_start(l, &spec, e);
+	r->exec = j ? job_exec(j) : NULL;
+	return j ? 0 : -1;
 }
 
 static struct run *run_new(struct call *c, const struct exec_wish *w, struct err *e)
@@ -234,11 +270,17 @@ static void go_on(struct run *r)
 		feed(r);
 }
 
+/* The one that runs, busy until the end of the call. */
+static struct life *use_sandbox(struct call *c, struct str id, struct err *e)
+{
+	return ask_sandbox(c, id, e) ? ask_life(c, id, e) : NULL;
+}
+
 void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output)
 {
 	struct err e = ERR_INIT;
-	struct sandbox *sb = ask_sandbox(c, w->sandbox, &e);
-	struct run *r = sb ? run_new(c, w, &e) : NULL;
+	struct life *l = use_sandbox(c, w->sandbox, &e);
+	struct run *r = l ? run_new(c, w, &e) : NULL;
 
 	if (r && call_reserve(c, 2 * output_text_max(max_output), &e) < 0) {
 		ask_context(c)->dimension = STR_LIT("output");
@@ -250,7 +292,7 @@ void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output
 	}
 	output_init(&r->out, max_output);
 	output_init(&r->err, max_output);
-	if (start(r, sb, &e) < 0)
+	if (start(r, l, &e) < 0)
 		call_fail(c, &e);
 	else
 		go_on(r);
@@ -259,10 +301,10 @@ void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output
 void exec_speak(struct call *c, const struct exec_wish *w, const struct exec_voice *voice)
 {
 	struct err e = ERR_INIT;
-	struct sandbox *sb = ask_sandbox(c, w->sandbox, &e);
-	struct run *r = sb ? run_new(c, w, &e) : NULL;
+	struct life *l = use_sandbox(c, w->sandbox, &e);
+	struct run *r = l ? run_new(c, w, &e) : NULL;
 
-	if (!r || start(r, sb, &e) < 0) {
+	if (!r || start(r, l, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}

@@ -38,6 +38,13 @@ struct exec_voice {
 /* Refuses a timeout that is too large, having failed the call; true if it did. */
 bool exec_refuses(struct call *c, const struct exec_wish *w);
 
+/* What the engine is to run, in the call's arena, but for timeout and input. */
+int exec_spec_of(struct call *c, const struct exec_wish *w, struct exec_spec *ret,
+		 struct err *e) MUST_USE;
+
+/* As one would type it; in the call's arena, and cut where it is long. */
+struct str exec_command_of(struct call *c, const struct exec_wish *w);
+
 /* Both end the call. */
 void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output);
 void exec_speak(struct call *c, const struct exec_wish *w, const struct exec_voice *voice);

@@ -73,7 +73,7 @@ def each(hub):
         kind = next((k for k in content if k != TAR), None)
         schema = content[kind]['schema'] if kind else None
         headers = [f'{p["name"]}: nobody' for p in operation['parameters'] if p['in'] == 'header']
-        yield path.replace('{id}', 'nobody'), method, operation, kind, schema, headers
+        yield path.replace('{id}', 'nobody').replace('{exec}', 'nothing'), method, operation, kind, schema, headers
 
 
 def framed(kind, body):
@@ -172,7 +172,7 @@ def test_every_route_has_no_other_method(hub):
     for path, item in hub.document['paths'].items():
         served = {m.upper() for m in item}
         for method in {'GET', 'POST', 'DELETE', 'PUT', 'PATCH'} - served:
-            reply = hub.raw(method, path.replace('{id}', 'nobody'), '{}' if method in ('PUT', 'PATCH') else None)
+            reply = hub.raw(method, path.replace('{id}', 'nobody').replace('{exec}', 'nothing'), '{}' if method in ('PUT', 'PATCH') else None)
             assert reply.status == 405 and set(reply.get('Allow').split(', ')) == served, (path, method, reply)
             code = json.loads(reply.body)
             assert code.get('code') == 'unimplemented' or code['error']['code'] == 'method_not_allowed'
@@ -285,6 +285,20 @@ def test_every_answer_is_of_its_schema(hub):
     ask('resume', None, sandbox='doc')
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
+    ask('exec', None, sandbox='doc', command='cat; echo >&2', background=True, exec_id='x', stdin_open=True)
+    one = '/v1/sandboxes/doc/execs/x'
+    ask('execs.list', '/v1/sandboxes/doc/execs')
+    ask('execs.get', one)
+    ask('execs.stdin', one + '/stdin', data='hello\n')
+    ask('execs.wait', one + '/wait', text='hello')
+    ask('execs.output', one + '/output')
+    ask('execs.stdin', one + '/stdin', close=True)
+    ask('execs.output', one + '/output?follow=true')
+    ask('execs.wait', one + '/wait')
+    ask('execs.get', one)
+    ask('execs.delete', one)
+    ask('exec', None, sandbox='doc', command='cat', background=True, exec_id='y', stdin_open=True)
+    ask('execs.signal', '/v1/sandboxes/doc/execs/y/signal', signal=9)
     ask('exec', None, sandbox='doc', command='sleep 1000 > /dev/null 2>&1 & sleep 1001 > /dev/null 2>&1 &')
     until(lambda: all(p['command'].startswith('sleep') for p in hub.call('GET', '/v1/sandboxes/doc/processes')['processes']))
     first, second = [p['pid'] for p in json.loads(ask('sandboxes.processes', '/v1/sandboxes/doc/processes').body)['processes']]

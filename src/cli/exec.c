@@ -16,6 +16,8 @@ struct exec_options {
 	struct option_list env;
 	const char *cwd;
 	uint64_t timeout_ms;
+	bool detach;
+	const char *id;
 };
 
 static const struct option_row rows[] = {
@@ -25,11 +27,15 @@ static const struct option_row rows[] = {
 	       .doc = "Where to start inside; the sandbox's own if not said."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
 	       .arg = "TIME", .min = 1, .max = 86400000,
-	       .doc = "Kill it and its descendants after this long, a day if not said."),
+	       .doc = "Kill it and its descendants after this long, a day if not said; never with -d."),
+	OPTION(struct exec_options, detach, OPTION_FLAG, "detach", .letter = 'd',
+	       .doc = "Leave it running, and print its id for holt logs, attach, wait and kill."),
+	OPTION(struct exec_options, id, OPTION_TEXT, "id", .arg = "ID",
+	       .doc = "With -d: this id, instead of one that is made."),
 	HELP_ROW(struct exec_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-static const struct exec_options defaults = { .timeout_ms = 86400000 };
+enum { DAY_S = 86400 };
 
 struct running {
 	int64_t status; /* of the command; -1: it is not known yet */
@@ -45,7 +51,7 @@ static int write_body(const struct verb_input *in, struct json_writer *w, struct
 	hub_link_text(w, "command", in->rest[0]);
 	hub_link_text(w, "working_dir", o->cwd);
 	json_write_key(w, "timeout");
-	json_write_uint(w, (o->timeout_ms + 999) / 1000);
+	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
 	json_write_key(w, "args");
 	json_write_array(w);
 	for (char **arg = in->rest + 1; *arg; arg++)
@@ -53,6 +59,11 @@ static int write_body(const struct verb_input *in, struct json_writer *w, struct
 	json_write_array_end(w);
 	if (hub_link_env(w, &o->env, e) < 0)
 		return -1;
+	if (o->detach) {
+		json_write_key(w, "background");
+		json_write_bool(w, true);
+		hub_link_text(w, "exec_id", o->id);
+	}
 	json_write_object_end(w);
 	return json_write_done(w, e);
 }
@@ -99,8 +110,21 @@ static int take(void *arg, const struct json_val *line, struct err *e)
 	return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
 }
 
+static int detach(struct str body, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
+	AUTO(json_free) struct json_doc *doc = NULL;
+
+	if (!l || hub_link_ask(l, "POST", "/v1/exec", body, &doc, e) < 0)
+		return -1;
+	safe_line(stdout, json_str(json_get(json_root(doc), "exec_id")));
+	putchar('\n');
+	return 0;
+}
+
 static int run(const struct verb_input *in)
 {
+	const struct exec_options *o = in->options;
 	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
@@ -112,8 +136,15 @@ static int run(const struct verb_input *in)
 		err_set(&e, ERR_INVALID, "something is missing: -- and a program to run");
 		return cli_wrong_usage(in->verb, &e);
 	}
-	if (write_body(in, &w, &e) == 0)
-		l = hub_link_open(&e);
+	if (o->id && !o->detach) {
+		err_set(&e, ERR_INVALID, "--id is for -d");
+		return cli_wrong_usage(in->verb, &e);
+	}
+	if (write_body(in, &w, &e) < 0)
+		return hub_link_fail(&e);
+	if (o->detach)
+		return detach(buf_str(&text), &e) < 0 ? hub_link_fail(&e) : 0;
+	l = hub_link_open(&e);
 	if (l)
 		rc = hub_link_lines(l, "/v1/exec/stream", buf_str(&text), take, &r, &e);
 	buf_fini(&r.bytes);
@@ -130,7 +161,6 @@ const struct verb exec_verb = {
 		"could not be run. Its standard input is empty.",
 	.page = "holt-sandbox",
 	.options = &options,
-	.defaults = &defaults,
 	.size = sizeof(struct exec_options),
 	.min_operands = 1,
 	.max_operands = 1,

@@ -244,7 +244,9 @@ static void a_crash_is_an_error(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		const struct confine c = { .write = -1, .read = -1, .from = -1, .to = -1, .what = "try" };
+		const struct confine c = {
+			.write = -1, .read = -1, .from = -1, .to = -1, .what = "try"
+		};
 		struct err e = ERR_INIT;
 		int out = 5;
 

@@ -289,7 +289,7 @@ def test_every_answer_is_of_its_schema(hub):
     one = '/v1/sandboxes/doc/execs/x'
     ask('execs.list', '/v1/sandboxes/doc/execs')
     ask('execs.get', one)
-    ask('execs.stdin', one + '/stdin', data='hello\n')
+    ask('execs.stdin', one + '/stdin', data_base64='aGVsbG8K')
     ask('execs.wait', one + '/wait', text='hello')
     ask('execs.output', one + '/output')
     ask('execs.stdin', one + '/stdin', close=True)

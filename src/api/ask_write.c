@@ -187,10 +187,8 @@ static const struct http_stream_events stream_events = { on_stream_closed, on_st
 
 /* An object or an array has lines instead (api_route.lines). */
 static const char *const stream_types[] = {
-	[API_OBJECT] = "application/x-ndjson",
-	[API_ARRAY] = "application/x-ndjson",
-	[API_FRAMES] = "application/connect+json",
-	[API_LINES] = "application/x-ndjson",
+	[API_OBJECT] = "application/x-ndjson",	   [API_ARRAY] = "application/x-ndjson",
+	[API_FRAMES] = "application/connect+json", [API_LINES] = "application/x-ndjson",
 	[API_TAR] = "application/x-tar",
 };
 

@@ -183,6 +183,7 @@ static void unlink_life(struct life *l)
 	all->stats.by_state[l->state]--;
 	all->stats.unsaved -= l->unsaved;
 	all->changes++;
+	all->n_in_batch -= l->in_batch;
 }
 
 static void leave_queue(struct life *l)

@@ -45,6 +45,7 @@ struct life {
 	uint64_t spec_of; /* seq of the one whose spec it has */
 	bool stored; /* a row of it is in the registry, */
 	bool unsaved; /* which is not as it is */
+	bool in_batch; /* written by the transaction that is open */
 
 	struct sandbox *box; /* a reference; NULL: nothing runs */
 	bool ending; /* its destruction is under way */
@@ -80,7 +81,8 @@ struct lives {
 	bool telling; /* them is under way */
 	uint64_t changes;
 
-	bool batch; /* a transaction holds several changes */
+	bool batch; /* a transaction holds several changes, */
+	size_t n_in_batch; /* of so many */
 	bool stopping;
 	uv_timer_t *saver; /* writes again what could not be written, and lets old keys go */
 	uv_work_t checkpoint;
@@ -134,7 +136,8 @@ enum err_code life_code_of(struct str name);
 int lives_load(struct lives *all, struct err *e) MUST_USE;
 /* JSON of what a spec has besides the row's columns; owned. */
 char *life_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
-/* Several changes as one; those that fail are all undone in the registry. */
+/* Several changes as one, which do not nest. Where that fails, or is not to be kept, all of them are
+ * undone in the registry, and unsaved. */
 int lives_batch(struct lives *all, struct err *e) MUST_USE;
 int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
 

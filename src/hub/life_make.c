@@ -209,11 +209,14 @@ static void undo_fork(struct forking *f, struct sandbox *const *children)
 
 static int bear_all(struct forking *f, struct sandbox *const *children, struct err *e)
 {
-	int result = lives_batch(f->all, e);
+	struct err ignored = ERR_INIT;
+	int result = 0;
 
+	if (lives_batch(f->all, e) < 0)
+		return -1;
 	for (size_t i = 0; result == 0 && i < f->n; i++)
 		result = bear(f->children[i], children[i], e);
-	if (f->all->batch && lives_batch_end(f->all, result == 0, result == 0 ? e : &f->err) < 0)
+	if (lives_batch_end(f->all, result == 0, result == 0 ? e : &ignored) < 0)
 		result = -1;
 	return result;
 }

@@ -80,10 +80,36 @@ static int write_row(const struct life *l, const char *kind, struct str detail, 
 
 int lives_batch(struct lives *all, struct err *e)
 {
+	if (all->batch)
+		return err_set(e, ERR_CONFLICT, "the registry is writing several changes already");
 	if (all->store && store_begin(all->store, e) < 0)
 		return -1;
 	all->batch = true;
 	return 0;
+}
+
+static void set_unsaved(struct life *l, bool unsaved)
+{
+	l->all->stats.unsaved -= l->unsaved;
+	l->unsaved = unsaved;
+	l->all->stats.unsaved += l->unsaved;
+}
+
+static void set_in_batch(struct life *l, bool in_batch)
+{
+	l->all->n_in_batch -= l->in_batch;
+	l->in_batch = in_batch;
+	l->all->n_in_batch += l->in_batch;
+}
+
+/* What this transaction had written of others is undone with it. The children of a fork are the newest of all. */
+static void settle_batch(struct lives *all, bool undone)
+{
+	for (struct life *l = all->newest; l && all->n_in_batch; l = l->older) {
+		if (l->in_batch && undone)
+			set_unsaved(l, true);
+		set_in_batch(l, false);
+	}
 }
 
 int lives_batch_end(struct lives *all, bool keep, struct err *e)
@@ -95,16 +121,26 @@ int lives_batch_end(struct lives *all, bool keep, struct err *e)
 		result = store_commit(all->store, e);
 	else if (all->store)
 		store_rollback(all->store);
+	settle_batch(all, !keep || result < 0);
 	lives_written(all);
 	return result;
+}
+
+/* Some failures take the whole transaction with them: the rest goes into a new one, or each is its own. */
+static void mend_batch(struct lives *all)
+{
+	struct err e = ERR_INIT;
+
+	if (store_is_open(all->store))
+		return;
+	settle_batch(all, true);
+	all->batch = store_begin(all->store, &e) == 0;
 }
 
 static int write_whole(struct life *l, const char *kind, struct str detail, struct err *e)
 {
 	struct store *store = l->all->store;
 
-	if (l->all->batch)
-		return write_row(l, kind, detail, e);
 	if (store_begin(store, e) < 0)
 		return -1;
 	if (write_row(l, kind, detail, e) == 0)
@@ -113,15 +149,30 @@ static int write_whole(struct life *l, const char *kind, struct str detail, stru
 	return -1;
 }
 
+static int write_in_batch(struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	int result = write_row(l, kind, detail, e);
+
+	set_in_batch(l, result == 0);
+	if (result < 0)
+		mend_batch(l->all);
+	return result;
+}
+
+static int write_it(struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	if (!l->all->store)
+		return 0;
+	return l->all->batch ? write_in_batch(l, kind, detail, e) : write_whole(l, kind, detail, e);
+}
+
 int life_save(struct life *l, const char *kind, struct str detail, struct err *e)
 {
 	struct lives *all = l->all;
-	int result = all->store ? write_whole(l, kind, detail, e) : 0;
 	bool first = all->stats.unsaved == 0; /* of a trouble that may last */
+	int result = write_it(l, kind, detail, e);
 
-	all->stats.unsaved -= l->unsaved;
-	l->unsaved = result < 0;
-	all->stats.unsaved += l->unsaved;
+	set_unsaved(l, result < 0);
 	if (result < 0) {
 		all->stats.store_failures++;
 		if (first || log_on(LOG_DEBUG))

@@ -336,6 +336,8 @@ void lives_close(struct lives *all, void (*on_closed)(void *arg), void *arg)
 
 	if (all->batch && lives_batch_end(all, true, &e) < 0)
 		log_error("the end of the sandboxes is not in the registry: %s", e.msg);
+	if (all->stats.unsaved)
+		save_again(all);
 	all->on_closed = on_closed;
 	all->on_closed_arg = arg;
 	lives_later(all, on_close, NULL); /* so that it never ends inside this call */

@@ -294,10 +294,14 @@ int db_commit(struct db *db, struct err *e)
 	return -1;
 }
 
+bool db_is_open(const struct db *db)
+{
+	return !sqlite3_get_autocommit(db->sqlite);
+}
+
 void db_rollback(struct db *db)
 {
-	/* Some failures have done it already. */
-	if (!sqlite3_get_autocommit(db->sqlite))
+	if (db_is_open(db))
 		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
 }
 

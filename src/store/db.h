@@ -39,6 +39,8 @@ AUTO_DEFINE(db_close, struct db)
 int db_begin(struct db *db, struct err *e) MUST_USE;
 int db_commit(struct db *db, struct err *e) MUST_USE;
 void db_rollback(struct db *db);
+/* One has begun, and no failure in it has undone it already. */
+bool db_is_open(const struct db *db);
 
 /* ---- statements ---------------------------------------------------------------------------- */
 

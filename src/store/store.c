@@ -38,6 +38,11 @@ void store_rollback(struct store *s)
 	db_rollback(s->db);
 }
 
+bool store_is_open(const struct store *s)
+{
+	return db_is_open(s->db);
+}
+
 bool store_wants_checkpoint(const struct store *s)
 {
 	return db_wants_checkpoint(s->db);

@@ -17,6 +17,8 @@ AUTO_DEFINE(store_close, struct store)
 int store_begin(struct store *s, struct err *e) MUST_USE;
 int store_commit(struct store *s, struct err *e) MUST_USE;
 void store_rollback(struct store *s);
+/* A transaction has begun, and no failure in it has undone it already. */
+bool store_is_open(const struct store *s);
 
 /* See db.h; the second is for another thread. */
 bool store_wants_checkpoint(const struct store *s);

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -525,6 +526,75 @@ static void test_adopts_as_it_is(void **state)
 		sandbox_unref(kept[i]);
 }
 
+/* No file can grow, so no commit succeeds. */
+static struct rlimit fill_disk(void)
+{
+	struct rlimit all, none;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+	none = (struct rlimit){ 1, all.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	return all;
+}
+
+/* What is written together and is not kept is all written again, not only what failed last. */
+static void test_adopts_on_a_full_disk(void **state)
+{
+	struct rlimit all;
+
+	for (int i = 0; i < 3; i++)
+		made((const char *const[]){ "a", "b", "c" }[i]);
+	crash();
+	remember();
+	all = fill_disk();
+	lives_adopt(lives, box, NULL, 0);
+	setrlimit(RLIMIT_FSIZE, &all);
+	assert_int_equal(state_of("a"), LIFE_LOST);
+	assert_int_equal(lives->stats.unsaved, 3);
+	for (int i = 0; i < 3000 && lives->stats.unsaved; i++)
+		wait_ms(10);
+	assert_int_equal(lives->stats.unsaved, 0);
+	crash();
+	remember();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(state_of((const char *const[]){ "a", "b", "c" }[i]), LIFE_LOST);
+	lives_adopt(lives, box, NULL, 0);
+}
+
+static void on_lives_closed(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* The end of all is one transaction, too. */
+static void test_ends_on_a_full_disk(void **state)
+{
+	struct lives *ending = lives;
+	struct rlimit all;
+	bool closed = false;
+
+	for (int i = 0; i < 3; i++)
+		made((const char *const[]){ "a", "b", "c" }[i]);
+	lives_stop(lives);
+	engine_stop();
+	assert_int_equal(state_of("a"), LIFE_TERMINATED);
+	all = fill_disk();
+	assert_int_equal(store_is_open(store), true);
+	assert_int_equal(lives_batch_end(ending, true, &(struct err){ 0 }), -1);
+	setrlimit(RLIMIT_FSIZE, &all);
+	assert_int_equal(ending->stats.unsaved, 3);
+	lives = NULL;
+	lives_close(ending, on_lives_closed, &closed);
+	wait_for(&closed, "the end of the lives");
+	store_close(take_ptr(store));
+	remember();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(state_of((const char *const[]){ "a", "b", "c" }[i]),
+				 LIFE_TERMINATED);
+	lives_stop(lives);
+}
+
 static void test_ends_in_order(void **state)
 {
 	made("a");
@@ -669,6 +739,8 @@ int main(int argc, char **argv)
 		lives_test(test_adopts),
 		lives_test(test_adopts_no_other),
 		lives_test(test_adopts_as_it_is),
+		lives_test(test_adopts_on_a_full_disk),
+		lives_test(test_ends_on_a_full_disk),
 		lives_test(test_ends_in_order),
 		lives_test(test_lists),
 		lives_test(test_gone_are_bounded),

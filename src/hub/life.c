@@ -149,7 +149,7 @@ struct life *life_new(struct lives *all, struct str id, struct err *e)
 	l->all = all;
 	l->refs = 1;
 	l->seq = ++all->last_seq;
-	l->generation = before ? before->generation + 1 : 1;
+	l->generation = (before ? before->generation : all->forgotten) + 1;
 	l->created_ms = l->changed_ms = clock_unix_ms();
 	snprintf(l->id, sizeof(l->id), "%.*s", STR_ARG(id));
 	l->chain = *at;
@@ -228,6 +228,24 @@ void life_forget(struct life *l)
 	life_unref(l);
 }
 
+/* Where that can't be written the row stays, and says it to the next hub. */
+static void remember_generation(struct life *l)
+{
+	struct lives *all = l->all;
+	struct err e = ERR_INIT;
+
+	if (l->generation > all->forgotten)
+		all->forgotten = l->generation;
+	if (!all->store || l->generation <= all->forgotten_stored)
+		return;
+	if (store_forgotten_set(all->store, l->generation, &e) == 0) {
+		all->forgotten_stored = l->generation;
+	} else {
+		log_warn("sandbox %s stays in the registry: %s", l->id, e.msg);
+		l->stored = false;
+	}
+}
+
 void life_mourn(struct life *l)
 {
 	struct lives *all = l->all;
@@ -235,8 +253,10 @@ void life_mourn(struct life *l)
 
 	leave_queue(l);
 	join_queue(l, g);
-	while (g->n > g->max)
+	while (g->n > g->max) {
+		remember_generation(g->first);
 		life_forget(g->first);
+	}
 }
 
 /* ---- for others ---------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ struct life_spec {
 	struct str
 		id; /* ^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$; STR_NONE: "sbx-" and 32 hex digits. One that
 			  is taken: ERR_CONFLICT; that of a terminated sandbox is free again, and
-			  the new one has the next generation. */
+			  the new one has a higher generation. */
 	uint64_t idle_ms; /* ended so long after its last use; 0: never */
 	enum life_retention retention; /* what can't be carried out is refused: ERR_INVALID */
 };

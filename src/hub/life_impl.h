@@ -74,6 +74,10 @@ struct lives {
 	uint64_t last_seq;
 	struct gone terminated, mourned;
 	struct jobs jobs;
+	/* The highest generation of those that are not found any more, and what the registry has of
+	 * it: who takes an id that is not known begins above it, so that no generation of an id comes
+	 * twice, without a list of all ids that there ever were. */
+	uint32_t forgotten, forgotten_stored;
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
 	struct lives_stats stats; /* the states are kept by the setter */
 
@@ -116,7 +120,7 @@ bool life_may_follow(enum life_state from, enum life_state to);
  * registry did not take it, or with ERR_BUG where it may not follow; only in the second case the
  * state is the old one. */
 int life_set_state(struct life *l, enum life_state to, const struct err *why, struct err *e);
-/* It is not found any more, and its row goes. */
+/* It is not found any more, and its row goes; who takes its id again begins at the first generation. */
 void life_forget(struct life *l);
 /* It has one of the states in which nothing of it runs: the oldest such are forgotten. */
 void life_mourn(struct life *l);

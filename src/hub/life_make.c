@@ -45,12 +45,15 @@ static int check_spec(const struct life_spec *spec, struct err *e)
 static struct life *new_life(struct lives *all, struct str id, struct err *e)
 {
 	char made[ID_MAX];
+	struct life *l;
 
-	if (!id.p) {
-		id_make(made, "sbx");
-		id = str_of(made);
-	}
-	return check_id(all, id, e) < 0 ? NULL : life_new(all, id, e);
+	if (id.p)
+		return check_id(all, id, e) < 0 ? NULL : life_new(all, id, e);
+	id_make(made, "sbx");
+	l = life_new(all, str_of(made), e);
+	if (l)
+		l->generation = 1; /* nobody ever had such a name */
+	return l;
 }
 
 /* ---- one that is born ---------------------------------------------------------------------- */

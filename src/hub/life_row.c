@@ -105,6 +105,8 @@ static void set_in_batch(struct life *l, bool in_batch)
 /* What this transaction had written of others is undone with it. The children of a fork are the newest of all. */
 static void settle_batch(struct lives *all, bool undone)
 {
+	if (undone)
+		all->forgotten_stored = 0;
 	for (struct life *l = all->newest; l && all->n_in_batch; l = l->older) {
 		if (l->in_batch && undone)
 			set_unsaved(l, true);
@@ -264,11 +266,12 @@ int lives_load(struct lives *all, struct err *e)
 {
 	if (!all->store)
 		return 0;
-	return store_sandboxes(all->store, load_one, all, e) < 0 ||
-			       store_sandbox_last(all->store, &all->last_seq, e) < 0 ||
-			       jobs_load(all, e) < 0
-		     ? -1
-		     : 0;
+	if (store_forgotten(all->store, &all->forgotten, e) < 0 ||
+	    store_sandboxes(all->store, load_one, all, e) < 0 ||
+	    store_sandbox_last(all->store, &all->last_seq, e) < 0 || jobs_load(all, e) < 0)
+		return -1;
+	all->forgotten_stored = all->forgotten;
+	return 0;
 }
 
 struct reader {

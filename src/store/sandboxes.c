@@ -74,3 +74,18 @@ int store_sandbox_last(struct store *s, uint64_t *ret_seq, struct err *e)
 	*ret_seq = (uint64_t)db_int(&rows, 0);
 	return 0;
 }
+
+int store_forgotten(struct store *s, uint32_t *ret_generation, struct err *e)
+{
+	autorows struct db_rows rows;
+
+	if (db_rows_values(s->db, FORGOTTEN, NULL, 0, &rows, e) < 0 || db_next(&rows, e) < 0)
+		return -1;
+	*ret_generation = (uint32_t)db_int(&rows, 0);
+	return 0;
+}
+
+int store_forgotten_set(struct store *s, uint32_t generation, struct err *e)
+{
+	return db_run(s->db, FORGOTTEN_SET, e, DB_INT(generation));
+}

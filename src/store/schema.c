@@ -24,6 +24,9 @@ static const char *const migrations[] = {
 	"  signal INTEGER NOT NULL, hit_memory INTEGER NOT NULL, hit_pids INTEGER NOT NULL,"
 	"  wall INTEGER NOT NULL, out INTEGER NOT NULL, err INTEGER NOT NULL, code TEXT, why TEXT,"
 	"  PRIMARY KEY (sandbox, id)) STRICT;",
+	/* its one row: the highest generation of a sandbox whose row has gone */
+	"CREATE TABLE forgotten (generation INTEGER NOT NULL) STRICT;"
+	"INSERT INTO forgotten VALUES (0);",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -52,6 +55,8 @@ static const char *const statements[STATEMENTS] = {
 		" ORDER BY j.started, j.id",
 	[JOB_CLEAR] = "DELETE FROM jobs WHERE sandbox NOT IN"
 		      " (SELECT seq FROM sandboxes WHERE state <> 'terminated')",
+	[FORGOTTEN] = "SELECT generation FROM forgotten",
+	[FORGOTTEN_SET] = "UPDATE forgotten SET generation = max(generation, ?1)",
 	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"
 		      " RETURNING seq",
 	[EVENT_TRIM] = "DELETE FROM events WHERE seq <= ?1",

@@ -74,6 +74,9 @@ int store_jobs_clear(struct store *s, struct err *e) MUST_USE;
  * sandboxes. */
 int store_jobs(struct store *s, int (*each)(void *arg, const struct store_job *j, struct err *e),
 	       void *arg, struct err *e) MUST_USE;
+/* The highest generation of a sandbox that was dropped, as far as it was said. */
+int store_forgotten(struct store *s, uint32_t *ret_generation, struct err *e) MUST_USE;
+int store_forgotten_set(struct store *s, uint32_t generation, struct err *e) MUST_USE;
 
 /* ---- what happened ------------------------------------------------------------------------- */
 

@@ -649,10 +649,57 @@ static void test_lists(void **state)
 	assert_string_equal(text, "created paused resumed deadline terminated ");
 }
 
+/* One that has ended, as far as the registry can tell; busy: it is used still. */
+static struct life *lived(const char *id, bool busy)
+{
+	struct err e = ERR_INIT;
+	struct life *l = life_new(lives, str_of(id), &e);
+
+	assert_non_null(l);
+	l->spec = strdup("{}");
+	assert_int_equal(life_set_state(l, LIFE_RUNNING, NULL, &e), 0);
+	if (busy)
+		life_busy(l, 1);
+	assert_int_equal(life_set_state(l, LIFE_TERMINATED, NULL, &e), 0);
+	return l;
+}
+
+static void forget_all(const char *prefix)
+{
+	for (int i = 0; i < TERMINATED_MAX; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "%s%d", prefix, i);
+		lived(id, false);
+	}
+}
+
+/* However many others came between, and in whichever hub: no generation of an id comes twice. */
+static void test_generations_never_return(void **state)
+{
+	for (uint32_t i = 1; i <= 3; i++) {
+		lived("x", false);
+		assert_int_equal(info_of("x").generation, i);
+	}
+	forget_all("y");
+	assert_null(lives_get(lives, STR_LIT("x")));
+	assert_int_equal(lives->stats.by_state[LIFE_TERMINATED], TERMINATED_MAX);
+	made("x");
+	assert_int_equal(info_of("x").generation, 4);
+	assert_int_equal(did(life_terminate_start, lives_get(lives, STR_LIT("x"))), ERR_NONE);
+	forget_all("z");
+	assert_null(lives_get(lives, STR_LIT("x")));
+	crash();
+	begin(NULL, 0);
+	made("x");
+	assert_int_equal(info_of("x").generation, 5);
+	/* a name that was never there is not older than it is */
+	assert_int_equal(info_of(made(NULL)->id).generation, 1);
+}
+
 /* Those that ended are known for a while only, those that are used for longer. */
 static void test_gone_are_bounded(void **state)
 {
-	struct err e = ERR_INIT;
 	struct life *first = NULL;
 
 	for (int i = 0; i < TERMINATED_MAX + 100; i++) {
@@ -660,14 +707,9 @@ static void test_gone_are_bounded(void **state)
 		struct life *l;
 
 		snprintf(id, sizeof(id), "x%d", i);
-		l = life_new(lives, str_of(id), &e);
-		l->spec = strdup("{}");
-		assert_int_equal(life_set_state(l, LIFE_RUNNING, NULL, &e), 0);
-		if (!first) {
+		l = lived(id, i == 0);
+		if (!first)
 			first = l;
-			life_busy(l, 1);
-		}
-		assert_int_equal(life_set_state(l, LIFE_TERMINATED, NULL, &e), 0);
 	}
 	assert_null(lives_get(lives, STR_LIT("x0")));
 	assert_int_equal(first->state, LIFE_TERMINATED);
@@ -743,6 +785,7 @@ int main(int argc, char **argv)
 		lives_test(test_ends_on_a_full_disk),
 		lives_test(test_ends_in_order),
 		lives_test(test_lists),
+		lives_test(test_generations_never_return),
 		lives_test(test_gone_are_bounded),
 		lives_test(test_keys),
 	};

@@ -24,6 +24,7 @@
 #include "base/sock.h"
 #include "box/box_impl.h"
 #include "box/build_id.h"
+#include "box/peer.h"
 
 enum {
 	START_MS = 15000, /* for one that another process starts, on a busy machine */
@@ -33,6 +34,7 @@ enum {
 	ANSWER_S = 5, /* of a warden, to each message that it owes */
 	ADOPT_PATIENCE_MS = 5000, /* for inits, which may have many programs to end */
 };
+#define WARDEN_NAME "holt-warden"
 
 /* ---- the folder ------------------------------------------------------------------------------- */
 
@@ -124,7 +126,18 @@ static int no_answer(struct err *e)
 	return err_set(e, ERR_TRANSPORT, "the warden has ended");
 }
 
-/* Whoever listens there is of this user, and its process is known. */
+/* A sandbox of an unprivileged user has the user's uid, and if it were given this folder it could pose as a
+ * warden: so the name and the namespaces count too, of a process that lives while they are read. */
+static bool is_warden(int pidfd, pid_t pid)
+{
+	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct peer peer;
+
+	return proc >= 0 && peer_read(proc, pid, &peer) == 0 && !peer_has_ended(pidfd) &&
+	       strcmp(peer.name, WARDEN_NAME) == 0 && peer_is_beside_us(proc, &peer);
+}
+
+/* Whoever listens there is a warden of this user's, outside of any sandbox, and its process is known. */
 static int know_peer(struct box *box, struct err *e)
 {
 	struct ucred peer;
@@ -134,7 +147,11 @@ static int know_peer(struct box *box, struct err *e)
 		return err_sys(e, errno, "ask who the warden is");
 	if (peer.uid != geteuid())
 		return err_set(e, ERR_DENIED, "the warden's socket is somebody else's");
-	box->pidfd = peer.pid > 0 ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1;
+	box->pidfd = peer_open(box->socket, peer.pid);
+	if (box->pidfd < 0 || peer_has_ended(box->pidfd))
+		return err_set(e, ERR_TRANSPORT, "the warden has ended");
+	if (!is_warden(box->pidfd, peer.pid))
+		return err_set(e, ERR_DENIED, "who listens at the warden's socket is no warden");
 	return 0;
 }
 

@@ -28,9 +28,10 @@
 #include "base/mem.h"
 #include "base/sock.h"
 #include "box/build_id.h"
+#include "box/peer.h"
 #include "box/warden_state.h"
 
-enum { BACKLOG = 8, HELLO_MS = 5000, LOOK_MS = 10000, STATUS_MAX = 64 * 1024 };
+enum { BACKLOG = 8, HELLO_MS = 5000, LOOK_MS = 10000 };
 
 static struct {
 	int null;
@@ -51,37 +52,17 @@ static int peer_of(int socket, struct ucred *ret_peer)
 	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, ret_peer, &n);
 }
 
-/* In how many pid namespaces, one within the other, a process is; 0: not known. */
-static int pid_depth(const char *pid)
-{
-	static char text[STATUS_MAX];
-	char path[32], *at;
-	autoclose int fd = -1;
-	ssize_t n;
-	int depth = 0;
-
-	snprintf(path, sizeof(path), "%s/status", pid);
-	fd = openat(w.host.proc, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	at = strstr(text, "\nNSpid:");
-	for (at = at ? at + 7 : NULL; at && *at == '\t'; at += strcspn(at, "\t\n"), depth++)
-		at++;
-	return depth;
-}
-
 static bool may_connect(int socket)
 {
-	struct ucred peer;
-	char pid[16];
-	int depth = pid_depth("self");
+	struct ucred cred;
+	struct peer peer;
+	autoclose int pidfd = -1;
 
-	if (peer_of(socket, &peer) < 0 || peer.uid != keep.owner || peer.pid <= 0)
+	if (peer_of(socket, &cred) < 0 || cred.uid != keep.owner)
 		return false;
-	snprintf(pid, sizeof(pid), "%d", (int)peer.pid);
-	return depth > 0 && pid_depth(pid) == depth;
+	pidfd = peer_open(socket, cred.pid);
+	return pidfd >= 0 && peer_read(w.host.proc, cred.pid, &peer) == 0 &&
+	       !peer_has_ended(pidfd) && peer_is_beside_us(w.host.proc, &peer);
 }
 
 bool same_build(const struct wm_hello *m, size_t n)

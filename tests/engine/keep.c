@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -696,8 +697,30 @@ static void test_from_inside(void **state)
 
 /* ---- a warden of another build ------------------------------------------------------------------- */
 
-/* Another program in the warden's place: says one thing to whoever connects. */
-static pid_t impostor(const void *say, size_t n)
+/* Where another program stands that poses as the warden. */
+enum place {
+	BESIDE, /* where a warden is, and called as one is */
+	MISNAMED,
+	INSIDE, /* as a program of a sandbox, whose user has our uid; and called as a warden is */
+};
+
+/* In namespaces of its own, as its first process. */
+static void go_inside(void)
+{
+	pid_t pid;
+	int status;
+
+	if (unshare(CLONE_NEWPID | (rootless() ? CLONE_NEWUSER : 0)) < 0)
+		_exit(1);
+	pid = fork();
+	if (pid == 0)
+		return;
+	waitpid(pid, &status, 0);
+	_exit(WEXITSTATUS(status));
+}
+
+/* Another program in the warden's place: says one thing to whoever connects. Killed, all of it ends. */
+static pid_t impostor(const void *say, size_t n, enum place place)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	char lock[128];
@@ -709,6 +732,11 @@ static pid_t impostor(const void *say, size_t n)
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, place == MISNAMED ? "another" : "holt-warden");
+		if (place == INSIDE) {
+			go_inside();
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		}
 		snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WARDEN_SOCKET, kept_dir);
 		snprintf(lock, sizeof(lock), "%s/" WARDEN_LOCK, kept_dir);
 		fd = open(lock, O_RDWR | O_CREAT, 0600);
@@ -744,7 +772,7 @@ static void test_other_builds(void **state)
 
 	engine_stop();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		pid_t pid = impostor(rows[i].say, rows[i].n);
+		pid_t pid = impostor(rows[i].say, rows[i].n, BESIDE);
 		int status;
 
 		assert_int_equal(refused().code, ERR_OTHER_BUILD);
@@ -752,6 +780,28 @@ static void test_other_builds(void **state)
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		snprintf(path, sizeof(path), "%s/" WARDEN_SOCKET, kept_dir);
+		unlink(path);
+	}
+	begin();
+}
+
+/* From where no warden is: nothing is said to it, and what it says is not even read. */
+static void test_impostors(void **state)
+{
+	static const enum place places[] = { INSIDE, MISNAMED };
+	struct wm_greet greet = { .h = { WM_GREET, 0 }, .version = WIRE_VERSION, .build = "other" };
+	char path[128];
+
+	engine_stop();
+	snprintf(path, sizeof(path), "%s/" WARDEN_SOCKET, kept_dir);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		pid_t pid = impostor(&greet, sizeof(greet), places[i]);
+		int status;
+
+		assert_int_equal(refused().code, ERR_DENIED);
+		assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
 		unlink(path);
 	}
 	begin();
@@ -784,6 +834,7 @@ int main(int argc, char **argv)
 		keep_test(test_strangers),
 		keep_test(test_from_inside),
 		keep_test(test_other_builds),
+		keep_test(test_impostors),
 	};
 
 	return ENGINE_MAIN(argc, argv, "keep", tests);

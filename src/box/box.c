@@ -172,6 +172,7 @@ static void finish_close(struct box *box)
 	box_close_handle(box->close_timer);
 	box_close_handle(box->adopt_timer);
 	free(box->warden_dir);
+	closed_fini(&box->closed);
 	free(box);
 	if (on_closed)
 		on_closed(arg);
@@ -209,6 +210,8 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
+	if (closed_init(&box->closed, config->closed, config->n_closed, e) < 0)
+		return NULL;
 	box->loop = loop;
 	box->socket = -1;
 	box->pidfd = -1;
@@ -227,8 +230,10 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 	box->stats.limits = "";
 	snprintf(box->allow, sizeof(box->allow), "%s", config->allow ? config->allow : "");
 	if (limits_complete(&box->config.limits, e) < 0 || box_warden_find(box, e) < 0 ||
-	    box_warden_start(box, e) < 0)
+	    box_warden_start(box, e) < 0) {
+		closed_fini(&box->closed);
 		return NULL;
+	}
 	box->warden_dir = take_ptr(warden_dir);
 	box->close_timer = take_ptr(close_timer);
 	return take_ptr(box);
@@ -667,7 +672,17 @@ static bool mountable(struct str guest)
 	return depth > 0;
 }
 
-static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err *e)
+static int check_host(const struct box *box, struct str host, struct err *e)
+{
+	autofree char *path = strndup(host.p, host.n);
+
+	if (!path)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return closed_check(&box->closed, path, e);
+}
+
+static int add_mounts(const struct box *box, const struct sandbox_spec *spec, struct buf *b,
+		      struct err *e)
 {
 	for (size_t i = 0; i < spec->n_mounts; i++) {
 		const struct sandbox_mount *s = &spec->mounts[i];
@@ -684,6 +699,8 @@ static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err
 				e, ERR_INVALID,
 				"mount on %.*s: a place below / without \"..\", not in /proc",
 				STR_ARG(s->guest));
+		if (check_host(box, s->host, e) < 0)
+			return -1;
 		if (buf_add(b, &wm, sizeof(wm), e) < 0 || buf_add(b, s->host.p, s->host.n, e) < 0 ||
 		    buf_add(b, "", 1, e) < 0 || buf_add(b, s->guest.p, s->guest.n, e) < 0 ||
 		    buf_add(b, "", 1, e) < 0)
@@ -705,7 +722,7 @@ static int send_create(struct box *box, const struct sandbox_spec *spec, struct 
 	snprintf(m.template, sizeof(m.template), "%s", p->model->image ? p->model->image : "host");
 	if (spec->n_mounts > WIRE_MOUNTS_MAX)
 		return err_set(e, ERR_INVALID, "at most %d mounts", WIRE_MOUNTS_MAX);
-	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(spec, &b, e) < 0)
+	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(box, spec, &b, e) < 0)
 		return -1;
 	return box_send(box, b.p, b.n, e);
 }

@@ -75,7 +75,12 @@ struct box_config {
 				   then outlive a process that is killed, and box_new() adopts those
 				   that it finds there */
 	uint64_t linger_ms; /* how long they wait for the next process; 0: a day */
+	const char *const *
+		closed; /* absolute paths of folders of the host that no sandbox is given (mounts), nor
+				      what is in them, nor what they are in; at most CLOSED_MAX */
+	size_t n_closed;
 };
+enum { CLOSED_MAX = 4 };
 
 /* Starts the warden; requests may follow at once and wait for it. NULL with *e when it can't be
  * started at all. config is borrowed for this call only.
@@ -119,7 +124,8 @@ void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *a
 /* ---- life ---------------------------------------------------------------------------------- */
 
 struct sandbox_mount {
-	struct str host; /* absolute path of a directory or regular file on the host */
+	struct str
+		host; /* absolute path of a directory or regular file on the host; ERR_DENIED for a closed one */
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;
 };

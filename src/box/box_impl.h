@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "box/box.h"
+#include "box/closed.h"
 #include "box/wire.h"
 
 /* An unanswered request to a warden: the seq is its key. */
@@ -49,8 +50,9 @@ struct box {
 	struct box_config config;
 	char libexec[512], allow[256];
 	char *warden_dir; /* owned; NULL: all ends with this process */
+	struct closed closed;
 	uv_process_t *process; /* NULL: it was found alive, or there is none */
-	int pidfd; /* of one that was found; -1 where that can't be had */
+	int pidfd; /* of one that was found, else -1 */
 	uv_poll_t *exit_poll; /* of that */
 	uv_timer_t *adopt_timer; /* until all inits of adopted sandboxes have answered */
 	uv_poll_t *poll;

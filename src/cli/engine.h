@@ -37,6 +37,20 @@ static inline struct limits engine_limits(const struct engine_options *o)
 	};
 }
 
+/* What of the host is Holt's own, and no sandbox's. */
+struct engine_closed {
+	char folders[HOME_FOLDERS][PATH_MAX];
+	const char *paths[HOME_FOLDERS];
+	size_t n;
+};
+
+static inline void engine_close_own(struct engine_closed *c)
+{
+	c->n = home_folders(c->folders);
+	for (size_t i = 0; i < c->n; i++)
+		c->paths[i] = c->folders[i];
+}
+
 /* Of the verbs that have a hub. */
 struct hub_options {
 	struct engine_options engine;
@@ -64,8 +78,9 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 					 const char *warden_dir, struct err *e)
 {
 	char images[PATH_MAX], data[PATH_MAX];
+	struct engine_closed own;
 	struct err homeless;
-	const struct hub_config config = {
+	struct hub_config config = {
 		.box = { .pool = o->pool,
 			 .networks = HUB_NETWORKS_READY,
 			 .max_sandboxes = o->max_sandboxes,
@@ -79,5 +94,8 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 		.n_tools = cli->n_tools,
 	};
 
+	engine_close_own(&own);
+	config.box.closed = own.paths;
+	config.box.n_closed = own.n;
 	return hub_new(loop, &config, e);
 }

@@ -92,22 +92,48 @@ int home_where(const char *name, char ret[PATH_MAX], struct err *e)
 	return in_data(name, place, ret, e);
 }
 
-int home_socket(char ret[PATH_MAX], struct err *e)
+static int in_runtime(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
 {
 	if (!folder("HOLT_HOME") && folder("XDG_RUNTIME_DIR"))
-		return join(folder("XDG_RUNTIME_DIR"), "/holt", "holt.sock", ret, e);
-	return home_file("holt.sock", ret, e);
+		return to(folder("XDG_RUNTIME_DIR"), "/holt", name, ret, e);
+	return in_data(name, to, ret, e);
+}
+
+static int in_cache(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
+{
+	if (folder("HOLT_HOME"))
+		return to(folder("HOLT_HOME"), "", name, ret, e);
+	if (folder("XDG_CACHE_HOME"))
+		return to(folder("XDG_CACHE_HOME"), "/holt", name, ret, e);
+	if (folder("HOME"))
+		return to(folder("HOME"), "/.cache/holt", name, ret, e);
+	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
+}
+
+int home_socket(char ret[PATH_MAX], struct err *e)
+{
+	return in_runtime("holt.sock", join, ret, e);
 }
 
 int home_cache(const char *name, char ret[PATH_MAX], struct err *e)
 {
-	if (folder("HOLT_HOME"))
-		return join(folder("HOLT_HOME"), "", name, ret, e);
-	if (folder("XDG_CACHE_HOME"))
-		return join(folder("XDG_CACHE_HOME"), "/holt", name, ret, e);
-	if (folder("HOME"))
-		return join(folder("HOME"), "/.cache/holt", name, ret, e);
-	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
+	return in_cache(name, join, ret, e);
+}
+
+size_t home_folders(char ret[HOME_FOLDERS][PATH_MAX])
+{
+	int (*const in[HOME_FOLDERS])(const char *name, join_fn to, char ret[PATH_MAX],
+				      struct err *e) = { in_data, in_runtime, in_cache };
+	struct err homeless = ERR_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < HOME_FOLDERS; i++) {
+		if (in[i]("", place, ret[n], &homeless) < 0)
+			continue;
+		ret[n][strlen(ret[n]) - 1] = '\0'; /* the slash before no name */
+		n++;
+	}
+	return n;
 }
 
 /* ---- the token ----------------------------------------------------------------------------- */

@@ -25,3 +25,8 @@ int home_cache(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 /* The token: of the file "token" in the data folder, made at the first call (0600). ERR_DENIED for a
  * file that others may read or that is not ours. */
 struct secret *home_token(struct err *e) MUST_USE;
+
+/* The folders that are Holt's own: of its data, its socket and its cache; those that there can be here. Nothing is
+ * made. Returns how many. */
+enum { HOME_FOLDERS = 3 };
+size_t home_folders(char ret[HOME_FOLDERS][PATH_MAX]);

@@ -335,8 +335,8 @@ static int prepare(struct run *r, struct err *e)
 
 static int start(struct run *r, struct err *e)
 {
-	const struct box_config config = { .allow = r->o->engine.allow,
-					   .find_template = image_cli_find };
+	struct engine_closed own;
+	struct box_config config = { .allow = r->o->engine.allow, .find_template = image_cli_find };
 	struct sandbox_spec spec = {
 		.template = str_of(r->o->image),
 		.limits = engine_limits(&r->o->engine),
@@ -347,6 +347,9 @@ static int start(struct run *r, struct err *e)
 		.n_mounts = r->o->mounts.n,
 	};
 
+	engine_close_own(&own);
+	config.closed = own.paths;
+	config.n_closed = own.n;
 	r->box = box_new(&r->loop, &config, e);
 	if (!r->box)
 		return -1;

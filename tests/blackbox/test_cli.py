@@ -191,6 +191,29 @@ def test_run_volume_writable(holt, folder, who):
         assert f.read() == 'host\nmore\n'
 
 
+def refuses_to_show(holt, env, *paths):
+    for path in paths:
+        for suffix in (':ro', ':rw'):
+            done = holt('run', '-v', f'{path}:/mnt/x{suffix}', '--', 'true', env=env)
+            assert done.returncode == 125 and b'Holt itself' in done.stderr, (path, done)
+
+
+def test_run_volume_of_holts_own(holt, folder, who):
+    """Who has the token, the registry or the warden's folder has the hub; who can make them is the next one."""
+    inner, link = f'{folder}/in', f'{folder}/link'
+    env = {'HOLT_HOME': f'{inner}/holt'}
+    refuses_to_show(holt, env, folder, '/')  # before it is there, too
+    os.mkdir(inner)
+    os.chown(inner, who.uid, who.uid)
+    os.symlink(inner, link)
+    assert out(holt('auth', 'token', env=env))
+    refuses_to_show(holt, env, folder, inner, f'{inner}/holt', f'{inner}/holt/token', link, f'{folder}/in/../in', '/')
+    os.mkdir(f'{folder}/beside')
+    os.chown(f'{folder}/beside', who.uid, who.uid)
+    out(holt('run', '-v', f'{folder}/beside:/mnt/x:rw', '-v', f'{folder}/f:/mnt/f', '--', 'touch', '/mnt/x/y', env=env))
+    assert os.listdir(f'{folder}/beside') == ['y']
+
+
 def test_run_volume_of_a_file(holt, folder):
     assert out(holt('run', '-v', f'{folder}/f:/etc/one', '--', 'cat', '/etc/one')) == 'host\n'
 

@@ -40,7 +40,7 @@ enum {
 
 struct host {
 	bool rootless; /* root only in a user namespace of our own */
-	uint32_t uid_base; /* first host uid of sandboxes; slot n gets uid_base + n */
+	uint32_t uid_base, n_uids; /* host uids of sandboxes: each family of forks has one */
 	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
 	int proc; /* the host's /proc, O_PATH */
 	int init; /* memfd of holt-init */

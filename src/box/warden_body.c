@@ -91,7 +91,7 @@ struct body *new_body(struct err *e)
 	struct body *b;
 	uint32_t slot;
 
-	if (!w.n_free && w.n_bodies == w.max_bodies) {
+	if (w.n_bodies - w.n_free >= w.max_bodies) {
 		err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)", w.max_bodies);
 		return NULL;
 	}
@@ -117,7 +117,7 @@ static uint32_t take_uid(void)
 
 	if (w.host.one_uid)
 		return w.host.uid_base;
-	while (i + 1 < w.max_bodies && w.uid_refs[i])
+	while (i + 1 < w.host.n_uids && w.uid_refs[i])
 		i++;
 	w.uid_refs[i]++;
 	return w.host.uid_base + i;

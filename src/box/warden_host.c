@@ -92,15 +92,25 @@ static bool have_admin(void)
 	return unshare(CLONE_NEWUTS) == 0;
 }
 
+static bool take_ids(struct host *h, uint32_t n)
+{
+	h->n_uids = n;
+	h->uid_base = ids_mapped(UID_BASE, n) ? UID_BASE : UID_BASE_SMALL;
+	return ids_mapped(h->uid_base, n);
+}
+
+static int too_few_ids(struct err *e)
+{
+	return err_set(e, ERR_UNSUPPORTED,
+		       "this user namespace has too few ids to give sandboxes one each");
+}
+
+/* With as many as a later hub could wish for, if they are there. */
 static int choose_identity(struct host *h, uint32_t ids, struct err *e)
 {
 	if (geteuid() != 0 || !have_admin())
 		return become_rootless(h, e);
-	h->uid_base = ids_mapped(UID_BASE, ids) ? UID_BASE : UID_BASE_SMALL;
-	if (!ids_mapped(h->uid_base, ids))
-		return err_set(e, ERR_UNSUPPORTED,
-			       "this user namespace has too few ids to give sandboxes one each");
-	return 0;
+	return take_ids(h, BODIES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
 }
 
 static bool allowed_missing(const char *allow, const char *feature)
@@ -156,12 +166,24 @@ static int last_capability(void)
 	return cap;
 }
 
-/* What any hub may choose anew. */
-static int take_wishes(const struct wm_hello *m, struct err *e)
+static int check_wishes(const struct wm_hello *m, struct err *e)
 {
 	if (m->pool > POOL_MAX || m->networks > NETS_MAX)
 		return err_set(e, ERR_INVALID, "at most %d ready sandboxes and %d networks",
 			       POOL_MAX, NETS_MAX);
+	if (m->max_sandboxes > BODIES_MAX - POOL_MAX)
+		return err_set(e, ERR_INVALID, "at most %d sandboxes", BODIES_MAX - POOL_MAX);
+	return 0;
+}
+
+/* What any hub may choose anew. */
+static int take_wishes(const struct wm_hello *m, struct err *e)
+{
+	const uint32_t bodies = m->max_sandboxes + m->pool;
+
+	if (!w.host.one_uid && bodies > w.host.n_uids)
+		return too_few_ids(e);
+	w.max_bodies = bodies;
 	w.pool_limits = m->limits;
 	w.pool_size = m->pool;
 	w.want_nets = m->networks;
@@ -172,14 +194,12 @@ static int take_wishes(const struct wm_hello *m, struct err *e)
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 {
 	w.net_maker = -1;
-	if (take_wishes(m, e) < 0)
+	if (check_wishes(m, e) < 0)
 		return -1;
-	w.max_bodies = m->max_sandboxes + m->pool;
-	if (w.max_bodies > BODIES_MAX)
-		return err_set(e, ERR_INVALID, "at most %d sandboxes", BODIES_MAX);
-	w.bodies = calloc(w.max_bodies, sizeof(*w.bodies));
-	w.uid_refs = calloc(w.max_bodies, sizeof(*w.uid_refs));
-	w.free_slots = calloc(w.max_bodies, sizeof(*w.free_slots));
+	/* a later hub may wish for more; memory that is not used is none */
+	w.bodies = calloc(BODIES_MAX, sizeof(*w.bodies));
+	w.uid_refs = calloc(BODIES_MAX, sizeof(*w.uid_refs));
+	w.free_slots = calloc(BODIES_MAX, sizeof(*w.free_slots));
 	if (!w.bodies || !w.uid_refs || !w.free_slots)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (seccomp_build(&w.host.filter) < 0)
@@ -196,7 +216,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 		if (w.janitor < 0)
 			return -1;
 	}
-	if (choose_identity(&w.host, w.max_bodies, e) < 0)
+	if (choose_identity(&w.host, m->max_sandboxes + m->pool, e) < 0 || take_wishes(m, e) < 0)
 		return -1;
 	w.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w.host.proc < 0 || store_init(&w.store, &w.host, e) < 0)
@@ -214,5 +234,5 @@ int warden_set_anew(const struct wm_hello *m, struct err *e)
 			e, ERR_UNSUPPORTED,
 			"the sandboxes that run are without Landlock, which is required and not "
 			"allowed to be missing");
-	return take_wishes(m, e);
+	return check_wishes(m, e) < 0 ? -1 : take_wishes(m, e);
 }

@@ -80,8 +80,8 @@ struct warden {
 	struct store store;
 	struct cgroups cgroups;
 	struct limits pool_limits;
-	uint32_t pool_size, max_bodies;
-	struct body *bodies; /* [max_bodies] */
+	uint32_t pool_size, max_bodies; /* as the hub of the moment wishes */
+	struct body *bodies; /* [BODIES_MAX] */
 	uint32_t n_bodies; /* slots that were ever used: what loops look at */
 	uint32_t *free_slots, n_free; /* of those, the free ones */
 	struct body *ready[POOL_MAX];
@@ -91,7 +91,7 @@ struct warden {
 	int net_maker; /* socket of the process that makes them; -1: none */
 	pid_t net_maker_pid;
 	struct job jobs[JOBS_MAX];
-	uint32_t *uid_refs; /* [max_bodies] */
+	uint32_t *uid_refs; /* [BODIES_MAX] */
 	uint64_t last_key;
 	int hub; /* -1: there is none at the moment */
 	int epoll, janitor;

@@ -64,7 +64,7 @@ enum { HUB_POOL_DEFAULT = 4, HUB_POOL_MAX = 64, HUB_NETWORKS_READY = 4 };
 	OPTION(S, hub.pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",                  \
 	       .max = HUB_POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),     \
 		OPTION(S, hub.max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",            \
-		       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 100000,                       \
+		       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 8000,                         \
 		       .doc = "Sandboxes at once; 4096 by default."),                              \
 		ENGINE_ROWS(S, hub.engine)
 

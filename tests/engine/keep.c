@@ -215,6 +215,28 @@ static size_t answered(struct made *const *m, size_t n, bool well)
 	return found;
 }
 
+/* The next hub may want more of them at once than the one that started the warden, or fewer. */
+static void test_more_later(void **state)
+{
+	kept.max_sandboxes = 1;
+	engine_stop();
+	begin();
+	make(NULL);
+	assert_int_equal(make_error(NULL).code, ERR_LIMIT);
+	engine_leave();
+	kept.max_sandboxes = 3;
+	begin();
+	assert_int_equal(live(), 1);
+	make(NULL);
+	assert_string_equal(sh(make(NULL), "echo well"), "well");
+	assert_int_equal(make_error(NULL).code, ERR_LIMIT);
+	engine_leave();
+	kept.max_sandboxes = 2;
+	begin();
+	assert_int_equal(live(), 3);
+	assert_int_equal(make_error(NULL).code, ERR_LIMIT);
+}
+
 /* More records than the kernel holds, and a warden that does not read them: none is refused, and none
  * is acknowledged that the warden does not have. */
 static void test_many_records(void **state)
@@ -813,6 +835,7 @@ int main(int argc, char **argv)
 		keep_test(test_all_of_it),
 		keep_test(test_again_and_again),
 		keep_test(test_set_later),
+		keep_test(test_more_later),
 		keep_test(test_many_records),
 		keep_test(test_slow_start),
 		keep_test(test_full_sockets),

@@ -444,22 +444,40 @@ int images_template(void *arg, struct str name, box_template_use use, void *to, 
 
 /* ---- removing ------------------------------------------------------------------------------------ */
 
-/* Out of sight in one step, then file by file. 1: sandboxes stand on it. */
-static int remove_image(const struct images *s, const char *digest, struct err *e)
+/* Holds the image for whoever wants to remove it, in *ret_fd; -1 where it is not there. 1: sandboxes stand on it. */
+static int hold_image(const struct images *s, const char *digest, int *ret_fd, struct err *e)
 {
 	autoclose int fd = openat(s->image, digest,
 				  O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	char id[ID_MAX];
 
+	*ret_fd = -1;
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "open the image");
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 1;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* One that is held: out of sight in one step, then file by file. */
+static int drop_image(const struct images *s, const char *digest, struct err *e)
+{
+	char id[ID_MAX];
+
 	id_make(id, "old");
 	if (renameat(s->image, digest, s->new, id) < 0 || fsync(s->image) < 0 ||
 	    tree_remove(s->new, id) < 0)
 		return err_sys(e, errno, "remove the image");
 	return 0;
+}
+
+/* 1: sandboxes stand on it. */
+static int remove_image(const struct images *s, const char *digest, struct err *e)
+{
+	autoclose int held = -1;
+	int used = hold_image(s, digest, &held, e);
+
+	return used || held < 0 ? used : drop_image(s, digest, e);
 }
 
 /* Whether the image has a name but that one (NULL: any). */
@@ -472,33 +490,46 @@ static bool is_named(const struct image_names *names, const char *digest, const 
 	return false;
 }
 
+/* The names without the one that is `full`, or without all that mean the digest. */
+static int forget_name(const struct images *s, struct image_names *names, const char *full,
+		       const char *digest, struct err *e)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		if (full ? !str_is(names->p[i].name, full) : !str_is(names->p[i].digest, digest))
+			names->p[left++] = names->p[i];
+	}
+	names->n = left;
+	return write_names(s, names, e);
+}
+
+/* The name goes first: who is killed in between leaves an image without a name, which prune removes, and no name
+ * that leads nowhere. */
 int images_remove(struct images *s, struct str name, struct err *e)
 {
 	autoclose int lock = images_lock(s, e);
+	autoclose int held = -1;
 	autodoc struct image_doc doc = { NULL, NULL };
 	char full[IMAGE_NAME_MAX + 1], digest[HASH_HEX + 1];
 	struct image_names names;
-	size_t left = 0;
-	int named, used;
+	int named, used = 0;
+	bool last;
 
 	if (lock < 0 || images_names(s, &doc, &names, e) < 0)
 		return -1;
 	named = find_digest(s, name, full, digest, e);
 	if (named < 0)
 		return -1;
-	if (!named || !is_named(&names, digest, full)) {
-		used = remove_image(s, digest, e);
-		if (used)
-			return used < 0 ? -1
-					: err_set(e, ERR_CONFLICT, "sandboxes use image %.12s",
-						  digest);
-	}
-	for (size_t i = 0; i < names.n; i++) {
-		if (named ? !str_is(names.p[i].name, full) : !str_is(names.p[i].digest, digest))
-			names.p[left++] = names.p[i];
-	}
-	names.n = left;
-	return write_names(s, &names, e);
+	last = !named || !is_named(&names, digest, full);
+	if (last)
+		used = hold_image(s, digest, &held, e);
+	if (used)
+		return used < 0 ? -1
+				: err_set(e, ERR_CONFLICT, "sandboxes use image %.12s", digest);
+	if (forget_name(s, &names, named ? full : NULL, digest, e) < 0)
+		return -1;
+	return held < 0 ? 0 : drop_image(s, digest, e);
 }
 
 int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e)
@@ -525,7 +556,7 @@ int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e)
 	return rc;
 }
 
-/* Names of images that are gone: whoever removed one was killed before it could say so. */
+/* Names of images that are gone, whoever took them away. */
 static int forget_names(const struct images *s, struct image_names *names, struct err *e)
 {
 	size_t left = 0, n = names->n;

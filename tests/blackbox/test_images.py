@@ -689,8 +689,27 @@ def test_import_rm_and_prune_at_once(store, work, who):
     assert sorted(os.listdir(store.path)) == ['image', 'lock', 'names.json', 'new']
 
 
+def test_an_rm_that_is_killed_leaves_no_name_that_leads_nowhere(store, work):
+    """Before each of its renames, and with the last one killed before it removes the files."""
+    path = files.layout(work + '/l', GOOD)
+    for call, when in (('renameat', 1), ('renameat', 2), ('unlinkat', 1), ('unlinkat', 2)):
+        store.ok('import', path, 'x')
+        done = subprocess.run([*store.who.prefix, 'strace', '-f', '-qq', '-o', '/dev/null', '-e', f'trace={call}', '-e',
+                               f'inject={call}:signal=KILL:when={when}', *store.who.argv('images', 'rm', 'x')[len(store.who.prefix):]],
+                              env=store.who.env, cwd='/', capture_output=True, timeout=30, check=False)
+        if done.returncode == 0:
+            continue  # there were not so many
+        assert done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), done
+        names = json.loads(read(store.path, 'names.json'))['names']
+        assert all(os.path.exists(f'{store.path}/image/{n["digest"]}/image.json') for n in names), (call, when)
+        assert len(names) == (call == 'renameat' and when == 1)
+        store('rm', 'x')
+        store.ok('prune')
+        assert store.json('ls') == [] and os.listdir(store.path + '/new') == [], (call, when)
+
+
 def test_a_name_of_an_image_that_is_gone(store, work):
-    """As an rm leaves it that was killed between the two: nothing has that name, and prune forgets it."""
+    """Whoever took it away: nothing has that name, and prune forgets it."""
     store.ok('import', files.layout(work + '/l', GOOD), 'x')
     shutil.rmtree(os.path.dirname(store.root('x')))
     assert b'no template' in store('inspect', 'x').stderr and store.json('ls') == []

@@ -23,6 +23,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "box/mount.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -106,16 +107,21 @@ static int allow_below(int rules, int dir, uint64_t rights)
 				      &rule, 0);
 }
 
+static int landlock_version(void)
+{
+	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */);
+}
+
 static int limit_files(const struct confine *c)
 {
 	struct {
 		uint64_t fs, net;
 	} all = { .fs = (1u << FIRST_RIGHTS) - 1, .net = 3 };
-	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */);
+	int abi = landlock_version();
 	autoclose int rules = -1;
 
 	if (abi < 1)
-		return 0; /* no Landlock: paths are resolved below the directory all the same */
+		return 0; /* leave_the_host() has done it */
 	all.fs |= (abi >= 2 ? REFER : 0) | (abi >= 3 ? TRUNCATE : 0);
 	rules = (int)syscall(SYS_landlock_create_ruleset, &all,
 			     abi >= 4 ? sizeof(all) : sizeof(all.fs), 0);
@@ -123,6 +129,36 @@ static int limit_files(const struct confine *c)
 	    allow_below(rules, c->read, MAY_READ) < 0)
 		return -1;
 	return (int)syscall(SYS_landlock_restrict_self, rules, 0);
+}
+
+/* The descriptor of a directory becomes one of a copy of its mount that is mounted nowhere and begins at that
+ * directory, so that nothing is above it. */
+static int cut_off(int dir, uint64_t attr)
+{
+	autoclose int tree = dir < 0 ? -1 : mount_copy(dir, "", true);
+	autoclose int copy = -1;
+
+	if (dir < 0)
+		return 0;
+	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
+		return -1;
+	copy = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return copy < 0 || dup3(copy, dir, O_CLOEXEC) < 0 ? -1 : 0;
+}
+
+/* In place of Landlock: where no privileges are left, root would still own most files of the host. Takes privileges
+ * itself, so that a user without them, whose own files are as open, is refused. */
+static int leave_the_host(const struct confine *c)
+{
+	int root = c->write >= 0 ? c->write : c->read;
+
+	if (landlock_version() >= 1)
+		return 0;
+	if (cut_off(c->write, MOUNT_ATTR_NODEV) < 0 || cut_off(c->read, MOUNT_ATTR_RDONLY) < 0)
+		return -1;
+	/* with neither: a folder without files, which nobody can change */
+	return (root < 0 ? chdir("/proc/self/fdinfo") : fchdir(root)) < 0 || chroot(".") < 0 ? -1
+											     : 0;
 }
 
 static int drop_privileges(const struct confine *c)
@@ -208,7 +244,8 @@ static int confine_self(const struct confine *c, pid_t parent, int answer, struc
 	setlocale(LC_CTYPE, "C.UTF-8"); /* of names in archives */
 	umask(0);
 	if (end_with(parent) < 0 || close_others(c, answer) < 0 || limit_resources() < 0 ||
-	    drop_privileges(c) < 0 || limit_files(c) < 0 || filter_calls() < 0) {
+	    leave_the_host(c) < 0 || drop_privileges(c) < 0 || limit_files(c) < 0 ||
+	    filter_calls() < 0) {
 		err_sys(e, errno, "confine the process that is to %s", c->what);
 		e->code = ERR_UNSUPPORTED;
 		return -1;

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Work on hostile input in a process of its own that can do little more than that: no privileges, no
- * network, no new programs, files below two directories only (Landlock, where the kernel has it), no
- * descriptors but those named here, the system calls of a short list, bounded memory and time. A crash of it is an error.
+ * network, no new programs, files below two directories only (Landlock; where the kernel lacks it, root's
+ * sees nothing else, and a user's is refused: ERR_UNSUPPORTED), no descriptors but those named here, the system calls of a short list, bounded memory and time. A crash of it is an error.
  */
 #include <stddef.h>
 

@@ -239,7 +239,7 @@ int image_root_finish(int root, struct str user, struct str workdir, struct imag
 		      struct err *e)
 {
 	const struct confine c = {
-		.write = root, .read = -1, .from = -1, .what = "prepare the image"
+		.write = root, .read = -1, .from = -1, .to = -1, .what = "prepare the image"
 	};
 	struct image_user got = { .name = "" };
 	struct job j = { root, user, workdir };

@@ -1,7 +1,9 @@
 /* box/confine.h: what a process that was taken over by what it reads may not do, and, as a control, what it may. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -14,8 +16,8 @@
 
 struct fixture {
 	char path[64];
-	int top, in, from,
-		other; /* in: below top, what may be written; other: is nobody's business */
+	int top, in, source, from,
+		other; /* in, source: below top, what may be written and read; other: is nobody's business */
 	pid_t self;
 };
 
@@ -57,6 +59,37 @@ static int read_above(const struct fixture *f)
 {
 	autoclose int fd = openat(f->in, "../secret", O_RDONLY | O_CLOEXEC);
 
+	return fd;
+}
+
+static int read_source(const struct fixture *f)
+{
+	autoclose int fd = openat(f->source, "of", O_RDONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+static int write_source(const struct fixture *f)
+{
+	autoclose int fd = openat(f->source, "of", O_WRONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+static int read_above_source(const struct fixture *f)
+{
+	autoclose int fd = openat(f->source, "../secret", O_RDONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+static int write_elsewhere(const struct fixture *f)
+{
+	char path[96];
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/secret", f->path);
+	fd = openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
 	return fd;
 }
 
@@ -127,14 +160,18 @@ static int unconfine(const struct fixture *f)
 static const struct {
 	const char *name;
 	int (*f)(const struct fixture *f);
-	bool may, landlock;
+	bool may;
 } rows[] = {
 	{ "write in its directory", write_in, .may = true },
 	{ "list its directory", list, .may = true },
 	{ "read on", read_on, .may = true },
-	{ "read elsewhere", read_elsewhere, .landlock = true },
-	{ "read above its directory", read_above, .landlock = true },
-	{ "link to above its directory", link_above, .landlock = true },
+	{ "read its source", read_source, .may = true },
+	{ "write to its source", write_source },
+	{ "read above its source", read_above_source },
+	{ "read elsewhere", read_elsewhere },
+	{ "write elsewhere", write_elsewhere },
+	{ "read above its directory", read_above },
+	{ "link to above its directory", link_above },
 	{ "make a device", make_device },
 	{ "make a pipe", make_pipe },
 	{ "open a socket", talk },
@@ -166,6 +203,9 @@ static void make(struct fixture *f)
 	f->top = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(mkdirat(f->top, "in", 0700), 0);
 	f->in = openat(f->top, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(f->top, "source", 0700), 0);
+	f->source = openat(f->top, "source", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	close(openat(f->source, "of", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 	f->other = openat(f->top, "secret", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(write(f->other, "ab", 2), 2);
 	f->from = openat(f->top, "secret", O_RDONLY | O_CLOEXEC);
@@ -178,25 +218,67 @@ static void unmake(struct fixture *f)
 	assert_int_equal(tree_remove(AT_FDCWD, f->path), 0);
 	close(f->from);
 	close(f->other);
+	close(f->source);
 	close(f->in);
 	close(f->top);
 }
 
-static void it_may_do_its_work_and_nothing_else(void **state)
+static void check_rows(bool landlock)
 {
-	const bool landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */) >= 1;
 	bool went[ARRAY_LEN(rows)] = { false };
 	struct err e = ERR_INIT;
 	struct fixture f;
 	struct confine c;
+	int rc;
 
 	make(&f);
-	c = (struct confine){ .write = f.in, .read = -1, .from = f.from, .to = -1, .what = "try" };
-	assert_int_equal(confine_run(&c, try_all, &f, went, sizeof(went), &e), 0);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		ROW_CHECK(went[i] == rows[i].may || (rows[i].landlock && !landlock), rows[i].name);
-	assert_int_equal(faccessat(f.in, "new", F_OK, 0), 0);
+	c = (struct confine){
+		.write = f.in, .read = f.source, .from = f.from, .to = -1, .what = "try"
+	};
+	rc = confine_run(&c, try_all, &f, went, sizeof(went), &e);
+	if (!landlock && geteuid() != 0) {
+		assert_int_equal(rc, -1);
+		assert_int_equal(e.code, ERR_UNSUPPORTED);
+	} else {
+		assert_int_equal(rc, 0);
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+			ROW_CHECK(went[i] == rows[i].may, rows[i].name);
+		assert_int_equal(faccessat(f.in, "new", F_OK, 0), 0);
+	}
 	unmake(&f);
+}
+
+static bool has_landlock(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */) >= 1;
+}
+
+static void it_may_do_its_work_and_nothing_else(void **state)
+{
+	check_rows(has_landlock());
+}
+
+/* As a kernel without Landlock answers, for this process and its children. */
+static void lose_landlock(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_landlock_create_ruleset, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	assert_false(has_landlock());
+}
+
+/* The last test, since Landlock does not come back. */
+static void nor_where_there_is_no_landlock(void **state)
+{
+	lose_landlock();
+	check_rows(false);
 }
 
 /* Without signals abort() ends in SIGSEGV, for which cmocka and a sanitizer have handlers. */
@@ -262,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_may_do_its_work_and_nothing_else),
 		cmocka_unit_test(a_crash_is_an_error),
+		cmocka_unit_test(nor_where_there_is_no_landlock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,11 @@ import ctypes
 import os
 import re
 import signal
+import sys
 import time
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import guardian  # noqa: E402, F401 (it begins with the import)
 
 PR_SET_CHILD_SUBREAPER = 36
 ME = os.getpid()

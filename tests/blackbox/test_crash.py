@@ -217,6 +217,33 @@ time.sleep(1000)
     residue.check(timeout=10)
 
 
+def test_who_runs_the_tests_is_killed(me, tmp_path):
+    """Of this suite itself (tests/guardian.py): its hubs end all the same, and wardens whose hub was killed."""
+    code = f'''
+import sys, time
+sys.path.insert(0, {HERE!r})
+from who import Who
+from test_serve import Serve, Session
+import host
+who = Who({me.name!r})
+hubs = []
+for number in range(2):
+    hubs.append(Serve(who, f"{tmp_path}/{{number}}", "--listen", "127.0.0.1:0", "--socket", "none", "--pool", "0"))
+    Session(hubs[-1]).create()
+started = list(host.below(hubs[0].proc.pid)) + list(host.below(hubs[1].proc.pid)) + [hubs[1].proc.pid]
+hubs[0].proc.kill()
+hubs[0].proc.wait()
+print(*started, flush=True)
+time.sleep(1000)
+'''
+    with subprocess.Popen([sys.executable, '-B', '-c', code], stdout=subprocess.PIPE, cwd='/',
+                          env={**os.environ, 'TMPDIR': str(tmp_path)}) as runner:
+        started = [int(pid) for pid in runner.stdout.readline().split()]
+        assert {'holt', 'holt-warden'} <= {p.comm for p in host.below(runner.pid).values() if p.pid in started}
+        runner.kill()
+    until(lambda: host.reap() or not set(started) & set(host.below()), timeout=60, what='the end of all that was started')
+
+
 def test_nothing_is_left_on_disk_or_mounted_in_a_namespace_of_its_own(holt, who):
     """The same seen from a mount namespace in which nobody else is: exact."""
     if os.getuid() or who.prefix:

@@ -59,7 +59,7 @@ class Who:
             'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LANG': 'C.UTF-8',
             'HOME': home, 'XDG_RUNTIME_DIR': runtime, 'TMPDIR': tmp, 'XDG_CONFIG_HOME': home + '/config',
             'XDG_DATA_HOME': home + '/data', 'XDG_STATE_HOME': home + '/state', 'XDG_CACHE_HOME': home + '/cache',
-            **{k: v for k, v in os.environ.items() if k.endswith('SAN_OPTIONS')}}
+            **{k: v for k, v in os.environ.items() if k.endswith('SAN_OPTIONS') or k == 'HOLT_TEST_RUN'}}
 
     def argv(self, *arguments):
         return [*self.prefix, HOLT, *arguments]

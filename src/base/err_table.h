@@ -21,6 +21,12 @@ ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false,
 	"List the snapshots; one whose time is over, or that was deleted, can't come back.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false,
 	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot anew.")
+ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false,
+	"Take a smaller image, or allow more by --max-size and --max-files; what unpacks to hundreds of times "
+	"its size is refused in any case.")
+ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
+	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` and "
+	"`holt images rm`, then import again.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
 	"Check the path inside the sandbox, for example with sandbox_exec and ls; relative paths "
 	"start at the sandbox's working directory.")

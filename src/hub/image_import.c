@@ -259,6 +259,25 @@ static int publish(struct importing *m, const char *name, struct err *e)
 	return rc;
 }
 
+/* What went wrong was not in a sandbox, so the remedies for paths and files there would mislead. */
+static void retell(struct err *e)
+{
+	static const struct {
+		enum err_code from, to;
+	} rows[] = {
+		{ ERR_PATH_NOT_FOUND, ERR_INVALID }, { ERR_PATH_DENIED, ERR_INVALID },
+		{ ERR_NOT_A_FILE, ERR_INVALID },     { ERR_TOO_LARGE, ERR_IMAGE_LARGE },
+		{ ERR_DISK_FULL, ERR_IMAGE_DISK },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (e->code == rows[i].from) {
+			e->code = rows[i].to;
+			return;
+		}
+	}
+}
+
 int images_import(struct images *s, const struct image_import *spec, struct image *ret,
 		  char ret_name[IMAGE_NAME_MAX + 1], struct err *e)
 {
@@ -287,5 +306,7 @@ int images_import(struct images *s, const struct image_import *spec, struct imag
 	end(m);
 	if (rc == 0)
 		memcpy(ret_name, name, sizeof(name));
+	else
+		retell(e);
 	return rc;
 }

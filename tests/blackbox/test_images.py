@@ -294,7 +294,7 @@ HOSTILE = {
                     [entry('a', b'1')]),
     'a huge size': ('too_large', [entry('a', b'', GNU__sparse__size=str(1 << 45), GNU__sparse__numblocks='1', GNU__sparse__map='0,0')], [entry('a', b'1')]),
 }
-WORDS = {'invalid': b'of a kind that is not known', 'too_large': b'read a range'}
+WORDS = {'invalid': b'of a kind that is not known', 'too_large': b'--max-size'}
 
 
 def check_refused(done, code):
@@ -652,7 +652,18 @@ def test_a_full_disk(store, work):
                           capture_output=True, text=True, timeout=60, check=False)
     lines = done.stdout.splitlines()
     assert lines[:2] == ['status 125'] * 2 and lines[2].startswith('fine:latest') and len(lines) == 5, done
-    assert done.stderr.count('No space left on device') == 2, done.stderr
+    assert done.stderr.count('No space left on device') == 2 and done.stderr.count('images prune') == 2, done.stderr
+
+
+def test_a_source_that_is_not_there_or_closed(store, work):
+    """Of the host: nothing is said of paths in sandboxes."""
+    path = files.docker_save(work + '/closed.tar', [layer(entry('a'))])
+    os.chmod(path, 0)
+    done = [store('import', work + '/no-such-file', 'x')]
+    if store.who.uid:
+        done.append(store('import', path, 'x'))
+    for one in done:
+        assert one.returncode == REFUSED and len(one.stderr.splitlines()) == 1 and b'open ' in one.stderr, one
 
 
 def test_many_at_once(store, work, who):

@@ -1,21 +1,25 @@
 #pragma once
-/* Bytes to and from blocking descriptors, all of them. */
+/* Bytes to and from descriptors that the caller waits for, all of them. */
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <unistd.h>
 
-/* -1 with errno. On a disk that gets full a write is short first, and only the next one fails. */
+/* -1 with errno. On a disk that gets full a write is short first, and only the next one fails; and others who have a
+ * terminal or pipe may have made it one that does not block. */
 static inline int fd_write(int fd, const void *p, size_t n)
 {
 	for (const char *at = p; n > 0;) {
 		ssize_t done = write(fd, at, n);
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
+		if (done < 0 && errno == EAGAIN)
+			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+		else if (done < 0 && errno != EINTR)
 			return -1;
-		at += done;
-		n -= (size_t)done;
+		if (done > 0) {
+			at += done;
+			n -= (size_t)done;
+		}
 	}
 	return 0;
 }

@@ -2,8 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
+
+#include "base/fd.h"
 
 enum { PIECE = 4096 };
 
@@ -37,15 +38,5 @@ int file_read(const char *path, struct buf *to, struct err *e)
 
 int file_write_fd(int fd, const char *name, struct str bytes, struct err *e)
 {
-	while (bytes.n > 0) {
-		ssize_t n = write(fd, bytes.p, bytes.n);
-
-		if (n < 0 && errno == EAGAIN)
-			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
-		else if (n < 0 && errno != EINTR)
-			return err_sys(e, errno, "write %.120s", name);
-		if (n > 0)
-			bytes = (struct str){ bytes.p + n, bytes.n - (size_t)n };
-	}
-	return 0;
+	return fd_write(fd, bytes.p, bytes.n) < 0 ? err_sys(e, errno, "write %.120s", name) : 0;
 }

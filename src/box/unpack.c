@@ -303,19 +303,13 @@ static int read_entries(struct unpacking *x)
 
 /* ---- in the confined process ------------------------------------------------------------------- */
 
-struct job {
-	const struct unpack *u;
-	struct tree_count count;
-};
-
-static int unpack_here(void *arg, void *out, struct err *e)
+int unpack_archive_here(const struct unpack *u, const struct tree_count *count,
+			struct unpacked *ret, struct err *e)
 {
-	const struct job *j = arg;
-	struct unpacked *ret = out;
 	AUTO(reader_free) struct archive *raw = archive_read_new();
 	AUTO(reader_free) struct archive *tar = archive_read_new();
 	AUTO(tree_free)
-	struct tree *tree = tree_new(j->u->to, &j->u->limits, &j->count, e);
+	struct tree *tree = tree_new(u->to, &u->limits, count, e);
 	AUTO(hash_free) struct hash *file = hash_new(e);
 	AUTO(hash_free) struct hash *stream = hash_new(e);
 	autofree struct unpacking *x = calloc(1, sizeof(*x));
@@ -324,7 +318,7 @@ static int unpack_here(void *arg, void *out, struct err *e)
 		return -1;
 	if (!x)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	x->u = j->u;
+	x->u = u;
 	x->raw = raw;
 	x->tar = tar;
 	x->file = file;
@@ -338,6 +332,18 @@ static int unpack_here(void *arg, void *out, struct err *e)
 	hash_end(file, ret->digest);
 	hash_end(stream, ret->stream);
 	return 0;
+}
+
+struct job {
+	const struct unpack *u;
+	struct tree_count count;
+};
+
+static int unpack_here(void *arg, void *out, struct err *e)
+{
+	const struct job *j = arg;
+
+	return unpack_archive_here(j->u, &j->count, out, e);
 }
 
 /* What comes out of the confined process is not to be trusted to be text. */

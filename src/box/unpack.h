@@ -34,5 +34,9 @@ struct unpacked {
 int unpack_archive(const struct unpack *u, const struct tree_count *count, struct unpacked *ret,
 		   struct err *e) MUST_USE;
 
+/* The same in this process, for who is confined. */
+int unpack_archive_here(const struct unpack *u, const struct tree_count *count,
+			struct unpacked *ret, struct err *e) MUST_USE;
+
 /* Copies a directory. Names in it are sorted, so that the same contents have the same digest. */
 int unpack_directory(const struct unpack *u, struct unpacked *ret, struct err *e) MUST_USE;

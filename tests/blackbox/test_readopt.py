@@ -1,23 +1,16 @@
 """A hub that is killed in the middle of its work: what it had acknowledged is there in the next one, and nothing else.
 
-The engine's own rounds are in tests/engine/keep_crash.c; here it is the real program over its door.
+One thing at a time; test_kills.py does it at any moment.
 """
 
 import os
-import random
 import signal
-import threading
 
 import pytest
 
 import host
 from client import until
-from door import Closed
 from test_serve import Serve, Session
-
-ROUNDS = 12
-WORKERS = 3
-LATEST = 0.25  # seconds of work before the kill
 
 
 @pytest.fixture
@@ -52,105 +45,6 @@ def kill(hub):
 
 def warden_of(hub):
     return host.program(hub.proc.pid, 'holt-warden')
-
-
-class Known:
-    """What a worker was told of one sandbox."""
-
-    def __init__(self):
-        self.begun = self.done = 0
-        self.sleeps = self.ending = False
-
-
-class Worker(threading.Thread):
-    """Makes sandboxes, fills, forks and ends them until its hub is gone."""
-
-    def __init__(self, hub, seed):
-        super().__init__(daemon=True)
-        self.hub, self.random, self.known, self.wrong = hub, random.Random(seed), {}, None
-
-    def run(self):
-        try:
-            session = Session(self.hub)
-            while True:
-                self.step(session)
-        except (OSError, Closed, StopIteration, EOFError):
-            pass
-        except BaseException as e:  # a test's thread must not end unseen
-            if not getattr(self.hub, 'killed', False):
-                self.wrong = e
-
-    def call(self, session, tool, **arguments):
-        with self.hub.wire() as wire:
-            session.call(wire, tool, **arguments)
-            result = session.result(wire)
-            assert not result.get('isError'), result
-            return result['structuredContent']
-
-    def step(self, session):
-        live = [sandbox for sandbox, known in self.known.items() if not known.ending]
-        what = self.random.random()
-        if not live or what < 0.2:
-            sandbox = session.create()
-            self.known[sandbox] = Known()
-            session.run(sandbox, 'sleep 1000 >/dev/null 2>&1 &')
-            self.known[sandbox].sleeps = True
-            return
-        sandbox = self.random.choice(live)
-        known = self.known[sandbox]
-        if what < 0.5:
-            known.begun += 1
-            self.call(session, 'sandbox_write_file', sandbox=sandbox, path='n', content=str(known.begun))
-            known.done = known.begun
-        elif what < 0.65:
-            known.begun += 1
-            session.run(sandbox, f'echo {known.begun} > n')
-            known.done = known.begun
-        elif what < 0.8 and len(live) < 5:
-            for child in self.call(session, 'sandbox_fork', sandbox=sandbox, replicas=2)['sandboxes']:
-                self.known[child] = Known()
-                self.known[child].begun = self.known[child].done = known.done
-        elif len(live) > 2:
-            known.ending = True
-            self.call(session, 'sandbox_terminate', sandbox=sandbox)
-
-
-def check(session, sandbox, known):
-    if known.ending:
-        return
-    found = session.run(sandbox, 'cat n 2>/dev/null || echo 0').strip()
-    assert found in (str(known.done), str(known.begun))
-    if known.sleeps:
-        assert session.run(sandbox, 'grep -sx sleep /proc/[0-9]*/comm | wc -l') == '1\n'
-
-
-def test_killed_at_any_moment(begin):
-    seed = random.randrange(1 << 30)
-    chance = random.Random(seed)
-    everything = {}
-    for number in range(ROUNDS):
-        hub = begin()
-        session = Session(hub)
-        for sandbox, known in everything.items():
-            check(session, sandbox, known)
-        for sandbox in [s for s, k in everything.items() if not k.ending][6:]:
-            session.run(sandbox, 'true')
-            with hub.wire() as wire:
-                session.call(wire, 'sandbox_terminate', sandbox=sandbox)
-                assert not session.result(wire).get('isError')
-            everything[sandbox].ending = True
-        workers = [Worker(hub, seed + number * WORKERS + i) for i in range(WORKERS)]
-        for worker in workers:
-            worker.start()
-        workers[0].join(chance.uniform(0.02, LATEST))
-        kill(hub)
-        for worker in workers:
-            worker.join(30)
-            assert worker.wrong is None, (seed, worker.wrong)
-            everything.update(worker.known)
-    session = Session(begin())
-    for sandbox, known in everything.items():
-        check(session, sandbox, known)
 
 
 def test_the_warden_is_killed(begin):

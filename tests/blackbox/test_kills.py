@@ -1,0 +1,214 @@
+"""Hubs and wardens that are killed at any moment of their work, two hundred times in all. What was acknowledged is there
+afterwards, or lost by name where its warden was killed; nothing stands behind an id but what was put there; and nothing
+of any of it is left at the end.
+
+A lane is a data folder with one hub after the other. Lanes run beside each other, as a hub mostly waits. The engine's own
+rounds, which look closer, are in tests/engine/keep_crash.c.
+"""
+
+import os
+import random
+import signal
+import threading
+
+import pytest
+
+import host
+from door import Closed
+from rest import Failed, Rest
+
+LANES, ROUNDS, BATCHES = 4, 5, 5  # of each of two users: 200 in all
+WORKERS, KEPT = 2, 5
+LATEST = 0.15  # seconds of work before the kill
+SEED = int(os.environ.get('HOLT_SEED', random.randrange(1 << 30)))
+GONE = (OSError, EOFError, Closed)
+
+
+class Known:
+    """What was said of one sandbox."""
+
+    def __init__(self, generation, begun=0, done=0):
+        self.generation, self.begun, self.done = generation, begun, done
+        self.sleeps = self.ending = self.ended = False
+        self.risk = False  # its warden was killed
+
+
+class Lane:
+    def __init__(self, who, home, seed):
+        self.who, self.home, self.random = who, home, random.Random(seed)
+        self.known, self.tried, self.hubs, self.victims, self.wrong = {}, set(), [], [], []
+        self.names = iter(range(1 << 30))
+
+    def name(self):
+        name = f's{next(self.names)}'
+        self.tried.add(name)
+        return name
+
+    def hub(self):
+        if not self.hubs or self.hubs[-1].proc.poll() is not None:
+            self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', env={'HOLT_LOG': 'info'}))
+        return self.hubs[-1]
+
+    def warden(self):
+        """By what it was started with, as it may be the child of an earlier hub; None where that is secret."""
+        for p in host.below().values():
+            try:
+                with open(f'/proc/{p.pid}/environ', 'rb') as f:
+                    if p.comm == 'holt-warden' and f'HOLT_HOME={self.home}'.encode() in f.read().split(b'\0'):
+                        return p.pid
+            except OSError:
+                pass
+        return None
+
+    # ---- work
+
+    def create(self, hub, mine):
+        name = self.name()
+        made = hub.post('/v1/sandboxes', id=name)
+        self.known[name] = Known(made['generation'])
+        mine.append(name)
+        hub.exec(name, 'sleep 1000 >/dev/null 2>&1 &')
+        self.known[name].sleeps = True
+
+    def fork(self, hub, mine, source, known):
+        names = [self.name(), self.name()]
+        for made in hub.post(f'/v1/sandboxes/{source}/fork', ids=names)['sandboxes']:
+            self.known[made['id']] = Known(made['generation'], known.begun, known.done)
+            mine.append(made['id'])
+
+    def fill(self, hub, name, known):
+        known.begun += 1
+        if known.begun % 2:
+            hub.post('/v1/files/write', sandbox=name, path='n', content=str(known.begun))
+        else:
+            hub.exec(name, f'echo {known.begun} > n')
+        known.done = known.begun
+
+    def end(self, hub, name, known):
+        known.ending = True
+        hub.delete(name)
+        known.ended = True
+
+    def step(self, hub, chance, mine):
+        live = [name for name in mine if not self.known[name].ending]
+        what = chance.random()
+        if not live or what < 0.25:
+            self.create(hub, mine)
+            return
+        name = chance.choice(live)
+        if what < 0.65:
+            self.fill(hub, name, self.known[name])
+        elif what < 0.8:
+            self.fork(hub, mine, name, self.known[name])
+        elif len(live) > 2:
+            self.end(hub, name, self.known[name])
+
+    def work(self, hub, seed, mine):
+        """Until the hub is gone, or says that what it worked with was lost."""
+        chance = random.Random(seed)
+        try:
+            while len(mine) < 30:
+                self.step(hub, chance, mine)
+        except GONE as e:
+            if hub.victim is None or isinstance(e, TimeoutError):
+                self.wrong.append(e)
+        except Failed as e:
+            if hub.victim not in ('warden', 'both'):
+                self.wrong.append(e)
+        except BaseException as e:  # a test's thread must not end unseen
+            self.wrong.append(e)
+
+    # ---- what is there
+
+    def look(self, hub, name, known):
+        view = hub.call('GET', f'/v1/sandboxes/{name}')
+        assert view['generation'] == known.generation, (name, view)
+        found = hub.exec(name, 'echo $(cat n 2>/dev/null || echo 0); grep -sx sleep /proc/[0-9]*/comm | wc -l')['stdout'].split()
+        assert not known.ended and found[0] in (str(known.done), str(known.begun)), (name, found, vars(known))
+        assert not known.sleeps or found[1] == '1', (name, found)
+        known.begun = known.done = int(found[0])
+        known.risk = False
+
+    def check(self, hub):
+        for name, known in self.known.items():
+            if known.ended:
+                continue
+            try:
+                self.look(hub, name, known)
+            except Failed as e:
+                assert (e.code == 'sandbox_lost' and (known.risk or known.ending)) or (e.code == 'not_found' and known.ending), (name, e.error['cause'], vars(known), self.victims)
+                known.ended = known.ended or e.code == 'not_found'
+                if e.code == 'sandbox_lost':
+                    hub.delete(name)  # it stays known as lost until then
+                    known.ended = True
+        there = {view['id'] for view in hub.call('GET', '/v1/sandboxes')}
+        alive = {name for name, known in self.known.items() if not known.ended}
+        assert alive <= there and there - alive <= self.tried, (there, alive)
+        for name in (there - alive) | set(sorted(alive, key=lambda n: int(n[1:]))[KEPT:]):
+            hub.delete(name)  # one that was made and not said, and what is too much
+            self.known.setdefault(name, Known(0)).ended = True
+
+    # ---- rounds
+
+    def kill(self, hub):
+        warden = self.warden()
+        hub.victim = self.random.choice(['hub', 'warden', 'both'] if warden else ['hub'])
+        self.victims.append(hub.victim)
+        if hub.victim != 'hub':
+            for known in list(self.known.values()):
+                known.risk = True
+            os.kill(warden, signal.SIGKILL)
+        if hub.victim != 'warden':
+            hub.proc.kill()
+            hub.proc.wait()
+
+    def round(self):
+        hub = self.hub()
+        hub.victim = None
+        self.check(hub)
+        workers = [threading.Thread(target=self.work, args=(hub, self.random.random(), [])) for _ in range(WORKERS)]
+        for worker in workers:
+            worker.start()
+        workers[0].join(self.random.uniform(0.01, LATEST))
+        self.kill(hub)
+        for worker in workers:
+            worker.join(60)
+        if hub.victim != 'hub':  # what was acknowledged meanwhile stood on it, too, or stands on another one
+            for known in self.known.values():
+                known.risk = True
+        assert not self.wrong, self.wrong
+
+    def run(self):
+        try:
+            for _ in range(ROUNDS):
+                self.round()
+            hub = self.hub()
+            self.check(hub)
+            assert hub.end() == 0, hub.said()
+        except BaseException as e:
+            said = ''.join(f'--- {hub.victim}\n{hub.said()[-3000:]}' for hub in self.hubs)
+            self.wrong.append(f'{e}\n{self.victims}, {os.listdir(self.home + "/warden")}, warden {self.warden()}\n{said}')
+
+
+@pytest.mark.parametrize('batch', range(BATCHES))
+def test_killed_at_any_moment(residue, who, batch):
+    lanes = []
+    for number in range(LANES):
+        home = who.log() + '.home'
+        os.mkdir(home, 0o700)
+        os.chown(home, who.uid, who.uid)
+        lanes.append(Lane(who, home, SEED + batch * LANES + number))
+    threads = [threading.Thread(target=lane.run) for lane in lanes]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(110)
+        for lane in lanes:
+            assert not lane.wrong, '\n'.join([f'HOLT_SEED={SEED}', *map(str, lane.wrong)])
+            for hub in lane.hubs:
+                assert 'Sanitizer' not in hub.said(), hub.said()
+    finally:
+        for lane in lanes:
+            for hub in lane.hubs:
+                hub.kill()

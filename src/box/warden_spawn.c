@@ -198,6 +198,16 @@ static int set_limit(int resource, uint64_t value)
 	return setrlimit(resource, &r);
 }
 
+/* At most that: a small machine may give less, and only privileges could raise it. */
+static int lower_limit(int resource, uint64_t value)
+{
+	struct rlimit now;
+
+	if (getrlimit(resource, &now) < 0)
+		return -1;
+	return set_limit(resource, value < now.rlim_max ? value : now.rlim_max);
+}
+
 enum { FILES_MAX = 131072, FILES_MIN = 256, IN_FLIGHT_MORE = 320 };
 
 /* Descriptors in flight are counted for the user, who may send none while more of them are in flight than
@@ -235,7 +245,7 @@ static int set_limits(const struct spawn *sp)
 		return -1;
 	/* Without privileges these are counted for the user who also runs the hub: what one sandbox
 	 * can take must leave something. */
-	if (set_limit(RLIMIT_SIGPENDING, 4096) < 0 || set_limit(RLIMIT_MSGQUEUE, 65536) < 0)
+	if (lower_limit(RLIMIT_SIGPENDING, 4096) < 0 || lower_limit(RLIMIT_MSGQUEUE, 65536) < 0)
 		return -1;
 	return limit_files(sp->host);
 }

@@ -565,11 +565,27 @@ static void setup_error(struct im_setup_failed *m, struct err *e)
 	}
 }
 
+/* It wants its ids; or has died since it said so, of what its last words tell. */
+static void map_body(struct body *b)
+{
+	const struct im_head go = { IM_MAP_ME, 0 };
+	struct im_setup_failed last = { 0 };
+	struct err e = ERR_INIT;
+
+	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
+	if (spawn_map(&w.host, b->pid, b->uid, &e) == 0 &&
+	    send(b->socket, &go, sizeof(go), MSG_NOSIGNAL) >= 0)
+		return;
+	if (recv(b->socket, &last, sizeof(last), MSG_DONTWAIT) == sizeof(last) &&
+	    last.h.type == IM_SETUP_FAILED)
+		setup_error(&last, &e);
+	body_failed(b, &e);
+}
+
 /* A body that sets itself up says how far it is. */
 void body_says(struct body *b)
 {
 	struct im_setup_failed m = { 0 };
-	const struct im_head go = { IM_MAP_ME, 0 };
 	ssize_t n = recv(b->socket, &m, sizeof(m), MSG_DONTWAIT);
 	struct err e = ERR_INIT;
 
@@ -580,9 +596,7 @@ void body_says(struct body *b)
 		return; /* it is ending: its pidfd tells the rest */
 	}
 	if (m.h.type == IM_MAP_ME) {
-		if (spawn_map(&w.host, b->pid, b->uid, &e) < 0 ||
-		    send(b->socket, &go, sizeof(go), MSG_NOSIGNAL) < 0)
-			body_failed(b, &e);
+		map_body(b);
 	} else if (m.h.type == IM_READY) {
 		body_ready(b);
 	} else {

@@ -15,7 +15,8 @@
 
 /* Runs the tests; as root, also once more as an unprivileged user with a copy of the two programs.
  * argv[1] is the directory where these are; with "v1" behind it they run once, as root, on v1 control groups
- * alone, and 77 is the exit status where there are none. The exit status of main(). */
+ * alone, and 77 is the exit status where there are none; with "once" as whoever runs them only. The exit status of
+ * main(). */
 int engine_main(int argc, char **argv, const char *name, const struct CMUnitTest *tests, size_t n);
 
 #define ENGINE_MAIN(argc, argv, name, tests)                                                       \

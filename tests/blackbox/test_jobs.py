@@ -455,6 +455,22 @@ def test_killed(begin):
     assert sorted(n for n in os.listdir(begin.home) if 'spool' in n) == []
 
 
+def test_ended_in_order(begin):
+    """Whoever follows or waits is told that it is over, and nothing of what ran is left in the next hub."""
+    hub = begin()
+    sandbox = hub.create()
+    job = hub.start(sandbox, 'echo on; exec sleep 1000')
+    hub.wait(sandbox, job, text='on\n')
+    with hub.wire() as follower, hub.wire() as waiter:
+        follower.send(hub.request('GET', hub.at(sandbox, job, '/output?follow=true')))
+        assert follower.head()[0] == 200 and json.loads(follower.chunk())['kind'] == 'chunk'
+        waiter.send(hub.request('POST', hub.at(sandbox, job, '/wait'), body='{"timeout_seconds":0}'))
+        assert hub.end() == 0, hub.said()
+        follower.ended()
+        waiter.ended()
+    fails(404, 'not_found', begin().look, sandbox, job)
+
+
 class Mounted:
     """An identity whose data folder is a small disk of its own, which only the hub can see."""
 

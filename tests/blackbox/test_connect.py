@@ -182,5 +182,6 @@ def test_the_client_of_node(hub, sb):
     got = node('connect.mjs', {'url': f'http://{host}:{port}', 'token': hub.token, 'sandbox': sb}, least=20)
     assert got['written'] == '7' and got['read'] == 'one two' and got['entries'] == ['f']
     assert got['stdout'] == 'out\n' and got['stderr'] == 'err\n' and got['exit'] == 3
+    assert got['vitals'] is True
     assert got['missing'] == {'code': 'NotFound', 'reason': 'not_found'}
     assert got['late'] == 'DeadlineExceeded' and got['unknown'] == 'Unauthenticated'

@@ -11,6 +11,7 @@ import host
 from client import until
 from rest import Failed
 from test_hub_cli import Hub
+from who import HOLT
 
 KEPT = 10_000
 STORM = KEPT + 700  # the oldest go in steps of 256
@@ -126,6 +127,12 @@ def storm(hub, sandbox, n):
             n -= some
 
 
+def keeps_what_it_frees():
+    """For a while, as AddressSanitizer does."""
+    with open(HOLT, 'rb') as f:
+        return b'__asan_init' in f.read()
+
+
 def test_a_reader_that_does_not_read(hub):
     """It gets each event once and in order, or is told which are gone; and costs the hub no memory to speak of."""
     sandbox = hub.create()
@@ -135,7 +142,8 @@ def test_a_reader_that_does_not_read(hub):
         storm(hub, sandbox, STORM)
         end = page(hub)['newest']
         assert end == start + STORM
-        assert host.memory(hub.proc.pid) - size < 24 << 20
+        if not keeps_what_it_frees():
+            assert host.memory(hub.proc.pid) - size < 24 << 20
         at = start
         for event in f.lines():
             if event['kind'] == 'missed':

@@ -46,6 +46,9 @@ const file = {
 		message('FileInfo', 'name:string', 'path:string', 'is_dir:bool', 'size:int64', 'mode:uint32', 'modified_at_unix:int64'),
 		message('ListResponse', 'entries:FileInfo*', 'next_page_token:string'),
 		message('StatRequest', 'path:string'),
+		message('VitalsRequest', 'interval_seconds:int32'),
+		message('GuestVitals', 'sampled_at_unix:int64', 'cpu_percent:double', 'cpu_steal_percent:double', 'mem_used_bytes:int64',
+			'mem_total_bytes:int64', 'mem_balloon_bytes:int64', 'process_count:int32'),
 	],
 	service: [{ name: 'Sandbox', method: [
 		method('ExecStream', 'ExecStreamRequest', 'ExecResponse', 'one', 'stream'),
@@ -53,6 +56,7 @@ const file = {
 		method('WriteFile', 'WriteFileRequest', 'WriteFileResult', 'stream', 'one'),
 		method('List', 'ListRequest', 'ListResponse', 'one', 'one'),
 		method('Stat', 'StatRequest', 'FileInfo', 'one', 'one'),
+		method('Vitals', 'VitalsRequest', 'GuestVitals', 'one', 'stream'),
 	] }],
 };
 const registry = createFileRegistry(fromJson(FileDescriptorSetSchema, { file: [file] }));
@@ -96,6 +100,13 @@ for await (const said of sandbox.execStream({ command: 'echo out; echo err >&2; 
 	else
 		got[said.msg.case] += text.decode(said.msg.value);
 }
+const vitals = [];
+for await (const sample of sandbox.vitals({ intervalSeconds: 1 })) {
+	vitals.push(sample);
+	if (vitals.length === 2)
+		break;
+}
+got.vitals = vitals.every((s) => s.memTotalBytes > 0n && s.sampledAtUnix > 1_700_000_000n);
 const missing = await failure(() => sandbox.stat({ path: 'none' }));
 got.missing = { code: Code[missing.code], reason: missing.details[0].debug.code };
 const late = await failure(async () => {

@@ -174,6 +174,11 @@ struct arena *call_arena(struct call *c)
 	return c->ask.arena;
 }
 
+uv_loop_t *call_loop(struct call *c)
+{
+	return c->hub->loop;
+}
+
 struct lives *call_lives(struct call *c)
 {
 	return c->hub->lives;

@@ -7,6 +7,8 @@
  * The side that asks (MCP today) makes the call with call_new(), lets it go with call_run(), and
  * hears of its end by its struct call_origin. The tool sees the rest of this header.
  */
+#include <uv.h>
+
 #include "base/arena.h"
 #include "hub/tool.h"
 
@@ -70,6 +72,8 @@ void *call_asker(struct call *c);
 
 struct box *call_box(struct call *c);
 struct arena *call_arena(struct call *c);
+
+uv_loop_t *call_loop(struct call *c);
 
 /* All sandboxes of the hub. */
 struct lives *call_lives(struct call *c);

@@ -5,7 +5,7 @@
 #include "json/write.h"
 
 static const struct field rows[] = {
-	FIELD(struct report, exit_code, .flags = FIELD_REQUIRED,
+	FIELD(struct report, exit_code, .has = FIELD_HAS(struct report, has_exit_code),
 	      .doc = "The program's exit status; 128 and the signal's number where a signal ended it, "
 		     "124 where its timeout did."),
 	FIELD_NAMED(struct report, out, "stdout", .flags = FIELD_REQUIRED | FIELD_NUL_OK,
@@ -31,6 +31,8 @@ static const struct field rows[] = {
 		    .doc = "The bytes of stdout in base64, only where they are not UTF-8."),
 	FIELD_NAMED(struct report, err_base64, "stderr_base64",
 		    .doc = "The bytes of stderr in base64, only where they are not UTF-8."),
+	FIELD(struct report, exec,
+	      .doc = "Of a command in the background: its id for sandbox_exec_output."),
 	FIELD(struct report, wall_ms, .doc = "How long it ran."),
 	FIELD(struct report, cpu_ms, .doc = "Processor time of it and its children."),
 	FIELD(struct report, peak_memory_bytes,
@@ -60,6 +62,7 @@ int report_init(struct report *r, const struct exec_result *result, const struct
 		const struct output *err, struct err *e)
 {
 	*r = (struct report){
+		.has_exit_code = true,
 		.exit_code = result->exit_code,
 		.has_signal = result->signal != 0,
 		.signal = result->signal,

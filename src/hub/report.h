@@ -10,6 +10,7 @@
 #include "json/field.h"
 
 struct report {
+	bool has_exit_code; /* false: it runs on, and only exec is known */
 	int32_t exit_code;
 	struct str out,
 		err; /* "stdout", "stderr": any bytes; the writer replaces what is no UTF-8 */
@@ -19,6 +20,7 @@ struct report {
 	bool has_out_elided, has_err_elided;
 	uint64_t out_elided, err_elided;
 	struct str out_base64, err_base64; /* STR_NONE where the bytes are UTF-8 */
+	struct str exec; /* of one in the background; STR_NONE else */
 	double wall_ms, cpu_ms;
 	uint64_t peak_memory_bytes;
 

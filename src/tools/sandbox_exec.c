@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "hub/job.h"
 #include "hub/output.h"
 #include "hub/report.h"
 #include "tools/common.h"
@@ -17,6 +18,7 @@ struct exec_params {
 	struct str sandbox, command;
 	bool has_args;
 	struct field_strs args;
+	bool background, has_timeout;
 	uint32_t timeout_seconds;
 	struct field_map env;
 	struct str cwd;
@@ -34,7 +36,10 @@ static const struct field exec_fields[] = {
 	      .doc = "Runs command as a program with just these arguments, without a shell; [] for none."),
 	FIELD(struct exec_params, timeout_seconds, .min = 1, .max = TIMEOUT_MAX,
 	      .def = DEFAULT_INT(TIMEOUT_DEFAULT),
-	      .doc = "Kill it and all its descendants after this long."),
+	      .has = FIELD_HAS(struct exec_params, has_timeout),
+	      .doc = "Kill it and all its descendants after this long; in the background only if given."),
+	FIELD(struct exec_params, background, .def = DEFAULT_BOOL(false),
+	      .doc = "Return at once with an id in exec, for sandbox_exec_output: for servers and long jobs."),
 	FIELD(struct exec_params, env, .max = TOOL_ENV_MAX,
 	      .doc = "Environment variables, over those of the sandbox."),
 	FIELD(struct exec_params, cwd, .min = 1, .max = TOOL_PATH_MAX,
@@ -211,11 +216,69 @@ static int start(struct call *c, const struct exec_params *p, struct sandbox *sb
 	return 0;
 }
 
+/* ---- in the background ---------------------------------------------------------------------- */
+
+/* All of the input at once: one piece is taken whatever its size. */
+static int feed_all(struct exec *x, struct str input, struct err *e)
+{
+	if (exec_write(x, input.p, input.n, e) < 0)
+		return -1;
+	exec_close_stdin(x);
+	return 0;
+}
+
+static int start_background(struct call *c, const struct exec_params *p, struct job **ret,
+			    struct err *e)
+{
+	struct life *l = lives_find(call_lives(c), p->sandbox, e);
+	bool binary = p->has_input_base64;
+	struct job_spec spec = {
+		.command = p->command,
+		.background = true,
+		.exec = { .n_env = p->env.n,
+			  .cwd = p->cwd,
+			  .timeout_ms = p->has_timeout ? p->timeout_seconds * 1000ull : 0,
+			  .stdin_open = p->has_input || binary },
+	};
+	struct str input;
+
+	if (!l || words(c, p, &spec.exec, e) < 0 || tool_env(c, &p->env, &spec.exec.env, e) < 0 ||
+	    tool_bytes(c, "stdin_base64", binary ? p->input_base64 : p->input,
+		       binary ? ENCODING_BASE64 : ENCODING_UTF8, &input, e) < 0)
+		return -1;
+	*ret = job_start(l, &spec, e);
+	if (!*ret)
+		return -1;
+	return spec.exec.stdin_open ? feed_all(job_exec(*ret), input, e) : 0;
+}
+
+static void run_background(struct call *c, const struct exec_params *p)
+{
+	struct report report = { .has_exit_code = false };
+	struct err e = ERR_INIT;
+	struct job_info i;
+	struct job *j;
+
+	if (start_background(c, p, &j, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	job_info(j, &i);
+	report.exec = i.id;
+	tool_answerf(c, &report, "Runs in the background as %.*s", STR_ARG(i.id));
+}
+
 static void run(struct call *c, const void *params)
 {
 	const struct exec_params *p = params;
 	struct err e = ERR_INIT;
-	struct sandbox *sb = check(p, &e) < 0 ? NULL : call_sandbox(c, p->sandbox, &e);
+	struct sandbox *sb;
+
+	if (p->background && check(p, &e) == 0) {
+		run_background(c, p);
+		return;
+	}
+	sb = e.code || check(p, &e) < 0 ? NULL : call_sandbox(c, p->sandbox, &e);
 
 	if (!sb || start(c, p, sb, &e) < 0)
 		call_fail(c, &e);

@@ -18,6 +18,7 @@ extern const struct tool sandbox_resume_tool;
 extern const struct tool sandbox_set_timeout_tool;
 extern const struct tool sandbox_processes_tool;
 extern const struct tool sandbox_signal_tool;
+extern const struct tool sandbox_exec_output_tool;
 
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];

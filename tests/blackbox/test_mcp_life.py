@@ -112,6 +112,47 @@ def test_disk_full(mcp, sb):
     assert sb.fails('sandbox_write_file', path='g', content='x' * 5000)['code'] == 'disk_full'
 
 
+# ---- in the background -------------------------------------------------------------------------
+
+
+def test_a_command_in_the_background(mcp, sb):
+    made = sb.exec('echo one; echo two; while [ ! -e go ]; do sleep 0.05; done; echo three; echo err >&2; exit 7', background=True)
+    assert 'exit_code' not in made
+    first = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'], wait_for='two', wait_seconds=20)
+    assert first['state'] == 'running' and first['found'] and (first['stdout'], first['stderr']) == ('one\ntwo\n', '')
+    nothing = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'], offset=first['next_offset'])
+    assert (nothing['stdout'], nothing['found'], nothing['next_offset']) == ('', False, first['next_offset'])
+    waiting = mcp.start_tool('sandbox_exec_output', sandbox=sb.id, exec=made['exec'], offset=first['next_offset'], wait_seconds=30)
+    sb.sh('touch go')
+    last = mcp.result(waiting)
+    assert (last['state'], last['exit_code'], last['stdout'], last['stderr']) == ('exited', 7, 'three\n', 'err\n')
+    whole = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'])
+    assert whole['stdout'] == 'one\ntwo\nthree\n' and whole['next_offset'] == last['next_offset'] and whole['lost_bytes'] == 0
+    assert mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'], wait_for='two', wait_seconds=30)['found']
+
+
+def test_the_end_of_one_in_the_background(mcp, sb):
+    made = sb.exec('cat; sleep 1000', background=True, stdin='in')['exec']
+    mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made, wait_for='in', wait_seconds=20)
+    ended = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made, kill=True, wait_seconds=20)
+    assert ended['state'] == 'signaled' and ended['exit_code'] == 137 and ended['stdout'] == 'in'
+    assert sb.running('sleep') == 0
+    late = sb.exec('sleep 1000', background=True, timeout_seconds=1)['exec']
+    assert mcp.call('sandbox_exec_output', sandbox=sb.id, exec=late, wait_seconds=20)['state'] == 'timed_out'
+    assert sb.fails('sandbox_exec_output', exec='none')['code'] == 'process_not_found'
+    assert mcp.fails('sandbox_exec_output', sandbox='none', exec=made)['code'] == 'sandbox_not_found'
+
+
+def test_much_output_in_pieces(mcp, sb):
+    made = sb.exec('head -c 300000 /dev/zero | tr "\\0" x', background=True)['exec']
+    got, offset = '', 0
+    while len(got) < 300000:
+        piece = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made, offset=offset, max_bytes=50000, wait_seconds=20)
+        assert 0 < len(piece['stdout']) <= 50000 and piece['next_offset'] == offset + len(piece['stdout'])
+        got, offset = got + piece['stdout'], piece['next_offset']
+    assert got == 'x' * 300000
+
+
 # ---- resources ---------------------------------------------------------------------------------
 
 

@@ -40,6 +40,7 @@ static const struct {
 	{ "sandbox_set_timeout", "[\"sandbox\",\"seconds\"]", "seconds" },
 	{ "sandbox_processes", "[\"sandbox\"]", "sandbox" },
 	{ "sandbox_signal", "[\"sandbox\",\"pid\"]", "signal" },
+	{ "sandbox_exec_output", "[\"sandbox\",\"exec\"]", "wait_for" },
 };
 
 static void test_contract(void **state)

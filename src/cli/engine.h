@@ -1,5 +1,8 @@
 #pragma once
 /* Options of the verbs that make sandboxes, and what they mean to the engine and to a hub. */
+#include <stdio.h>
+#include <unistd.h>
+
 #include "cli/home.h"
 #include "cli/verb.h"
 #include "hub/hub.h"
@@ -80,6 +83,8 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 	char images[PATH_MAX], data[PATH_MAX];
 	struct engine_closed own;
 	struct err homeless;
+	/* Files without a name, for which any folder will do where there is no data folder yet. */
+	bool at_home = home_where(".", data, &homeless) == 0 && access(data, W_OK) == 0;
 	struct hub_config config = {
 		.box = { .pool = o->pool,
 			 .networks = HUB_NETWORKS_READY,
@@ -88,7 +93,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 			 .allow = o->engine.allow,
 			 .warden_dir = warden_dir },
 		.registry = registry,
-		.outputs = home_where(".", data, &homeless) < 0 ? NULL : data,
+		.outputs = at_home ? data : P_tmpdir,
 		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
 		.tools = cli->tools,
 		.n_tools = cli->n_tools,

@@ -256,14 +256,14 @@ def watch_by_connect(hub):
 
 def test_every_answer_is_of_its_schema(hub):
     """A small life, each step of which is a route."""
-    def ask(name, path, /, data=None, **body):
+    def ask(name, path, /, raw=None, **body):
         for p, method, operation in hub.operations():
             if operation['operationId'] == name:
                 kind = next(iter(operation.get('requestBody', {}).get('content', {})), None)
                 headers = ['X-Sandbox-Id: doc', 'Connect-Timeout-Ms: 20000'] if p.startswith('/sandbox') else []
                 if name == 'Vitals':  # it goes on until then
                     headers[1] = 'Connect-Timeout-Ms: 1500'
-                reply = hub.conforms(operation, send(hub, path or p, method, kind, data or json.dumps(body), headers, frame=not data))
+                reply = hub.conforms(operation, send(hub, path or p, method, kind, raw or json.dumps(body), headers, frame=not raw))
                 assert reply.status == 200, (name, reply)
                 seen.add(name)
                 return reply
@@ -326,9 +326,9 @@ def test_every_answer_is_of_its_schema(hub):
     ask('Mkdir', None, path='e')
     ask('Remove', None, path='e')
     ask('archive.download', '/v1/sandboxes/doc/archive')
-    ask('archive.upload', '/v1/sandboxes/doc/archive', data=bytes(1024))
+    ask('archive.upload', '/v1/sandboxes/doc/archive', raw=bytes(1024))
     ask('Archive', None)
-    ask('Upload', None, data=frame({'open': {}}) + frame({'data': b64(bytes(1024))}))
+    ask('Upload', None, raw=frame({'open': {}}) + frame({'data': b64(bytes(1024))}))
     for name, request in (('watch', hub.request('GET', '/v1/sandboxes/doc/watch?path=d')), ('Watch', watch_by_connect(hub))):
         reply = hub.after_first(request, lambda: hub.exec('doc', 'rm -r d; mkdir d'))
         hub.conforms(next(o for _, _, o in hub.operations() if o['operationId'] == name), reply)

@@ -251,6 +251,12 @@ void usage_start(struct box *box, struct sandbox *const *of, size_t n, usage_cb 
 /* Arguments and environment together may have 96 KiB. */
 enum { EXEC_BYTES_MAX = 96 * 1024, EXEC_ARGS_MAX = 4096 };
 
+/* A terminal of the sandbox's own, which the program leads; its output is all stdout then. */
+struct exec_terminal {
+	unsigned columns, rows; /* 1 to 9999 */
+	struct str term; /* the variable TERM; {NULL}: the sandbox's */
+};
+
 struct exec_spec {
 	const struct str *argv; /* argv[0] without '/' is looked up in PATH; none: the template's */
 	size_t n_argv;
@@ -260,6 +266,8 @@ struct exec_spec {
 	struct str cwd; /* {NULL}: the sandbox's */
 	uint64_t timeout_ms; /* 0: none; at its end the whole process tree is killed */
 	bool stdin_open; /* exec_write() will follow; else stdin is /dev/null */
+	const struct exec_terminal
+		*terminal; /* instead of pipes: see there; stdin is open, too. NULL: none */
 };
 
 enum exec_stream { EXEC_STDOUT = 1, EXEC_STDERR = 2 };
@@ -301,12 +309,18 @@ struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
 /* Queues bytes for stdin (copied); ERR_LIMIT when more than 1 MiB wait: try again from
  * on_drain. The program having closed its stdin is no error: bytes are dropped. */
 int exec_write(struct exec *x, const char *p, size_t n, struct err *e) MUST_USE;
+size_t exec_waiting(const struct exec *x); /* bytes that wait for it */
+
 /* Whether anybody will read what is written: false once the program has closed its stdin. */
 bool exec_reads(const struct exec *x);
 void exec_on_drain(struct exec *x, void (*on_drain)(void *arg)); /* with the arg of start */
-void exec_close_stdin(struct exec *x); /* after what is queued */
+/* After what is queued. Of a terminal only who reads lines can be told: its end-of-file character is typed. */
+void exec_close_stdin(struct exec *x);
 
-/* Takes no more of a stream, so that the program waits once its pipe is full; or goes on. What is
+/* The new size of its terminal; ERR_INVALID for one that can't be, or where there is none. */
+int exec_resize(struct exec *x, unsigned columns, unsigned rows, struct err *e) MUST_USE;
+
+/* Takes no more of a stream, so that the program waits once its pipe or terminal is full; or goes on. What is
  * in the pipe when the program ends comes all the same. */
 void exec_hold(struct exec *x, enum exec_stream stream, bool hold);
 

@@ -1,6 +1,7 @@
 /*
  * Programs in a sandbox: two pipes for what they say, one for what they are told, and the message
- * to init that starts them. A program whose timeout passes has its tree killed by init; should
+ * to init that starts them; or one terminal for all of it, which is waited for before that message can be sent,
+ * and hung up as soon as we are done with it: what still runs in its session hears SIGHUP. A program whose timeout passes has its tree killed by init; should
  * init not answer within a second, the whole sandbox is ended from outside.
  */
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/box_impl.h"
+#include "box/terminal.h"
 
 enum {
 	READ_BYTES = 64 * 1024,
@@ -40,6 +42,11 @@ struct exec {
 	uint32_t id;
 	const struct exec_events *events;
 	void *arg;
+	bool on_terminal;
+	struct terminal_call *opening; /* until that is there */
+	struct buf message; /* to init, until then */
+	int early_signal; /* what came until then; 0: none */
+	int slave; /* its end of the terminal, that it may let go of without anything being hung up; or -1 */
 	struct output out[2];
 	int in; /* our end of stdin; -1: closed */
 	uv_poll_t *in_poll;
@@ -51,6 +58,7 @@ struct exec {
 	uint64_t started_ns;
 	uint64_t killed_ms; /* when init was told to kill it */
 	uint64_t left_ms; /* of its timeout, while that stands still; 0: it does not */
+	char last_typed;
 	char name[64]; /* argv[0], for messages */
 };
 
@@ -99,9 +107,12 @@ static void leave_list(struct exec *x)
 static void free_exec(struct exec *x)
 {
 	leave_list(x);
+	terminal_open_cancel(x->opening);
+	buf_fini(&x->message);
 	close_output(&x->out[0]);
 	close_output(&x->out[1]);
 	close_stdin(x);
+	close_fd(&x->slave);
 	if (x->timer) {
 		uv_timer_stop(x->timer);
 		box_close_handle(x->timer);
@@ -141,8 +152,14 @@ static void on_output_ready(uv_poll_t *poll, int status, int events)
 {
 	struct output *o = poll->data;
 
-	if (read_output(o) < 0)
-		close_output(o);
+	if (read_output(o) >= 0)
+		return;
+	close_output(o);
+	if (!o->x->on_terminal)
+		return;
+	close_stdin(o->x); /* the same one, which its leader's end has hung up */
+	if (o->x->on_drain)
+		o->x->on_drain(o->x->arg);
 }
 
 void exec_hold(struct exec *x, enum exec_stream stream, bool hold)
@@ -267,7 +284,9 @@ static void send_signal(struct exec *x, int signal, uint32_t flags)
 	};
 	struct err e = ERR_INIT;
 
-	if (sandbox_send(x->sb, &m, sizeof(m), NULL, 0, &e) < 0)
+	if (x->opening)
+		x->early_signal = signal;
+	else if (sandbox_send(x->sb, &m, sizeof(m), NULL, 0, &e) < 0)
 		log_warn("sandbox %s: signal %d: %s", x->sb->id, signal, e.msg);
 }
 
@@ -365,7 +384,7 @@ static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 		if (x->in_queue.n)
 			return;
 		uv_poll_stop(x->in_poll);
-		if (x->in_closing)
+		if (x->in_closing && !x->on_terminal)
 			close_stdin(x);
 	}
 	if (x->on_drain)
@@ -374,7 +393,22 @@ static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 
 bool exec_reads(const struct exec *x)
 {
-	return x->in >= 0 && !x->in_closing;
+	return (x->in >= 0 || x->opening) && !x->in_closing;
+}
+
+size_t exec_waiting(const struct exec *x)
+{
+	return x->in_queue.n;
+}
+
+static int enqueue(struct exec *x, const char *p, size_t n, struct err *e)
+{
+	if (buf_add(&x->in_queue, p, n, e) < 0)
+		return -1;
+	x->last_typed = p[n - 1];
+	if (x->in_poll)
+		uv_poll_start(x->in_poll, UV_WRITABLE, on_stdin_ready);
+	return 0;
 }
 
 int exec_write(struct exec *x, const char *p, size_t n, struct err *e)
@@ -384,10 +418,7 @@ int exec_write(struct exec *x, const char *p, size_t n, struct err *e)
 	if (x->in_queue.n + n > STDIN_QUEUE_MAX && x->in_queue.n)
 		return err_set(e, ERR_LIMIT, "the program reads its input too slowly");
 	x->in_queue.max = x->in_queue.n + n > STDIN_QUEUE_MAX ? n : STDIN_QUEUE_MAX;
-	if (buf_add(&x->in_queue, p, n, e) < 0)
-		return -1;
-	uv_poll_start(x->in_poll, UV_WRITABLE, on_stdin_ready);
-	return 0;
+	return enqueue(x, p, n, e);
 }
 
 void exec_on_drain(struct exec *x, void (*on_drain)(void *arg))
@@ -395,11 +426,39 @@ void exec_on_drain(struct exec *x, void (*on_drain)(void *arg))
 	x->on_drain = on_drain;
 }
 
+/* Behind a line that has no end yet the first one only hands that on; the second is the end of input. */
+static void type_end(struct exec *x)
+{
+	char end = terminal_end_of_file(x->in);
+	bool in_line = x->last_typed && x->last_typed != '\n' && x->last_typed != '\r';
+	const char both[] = { end, end };
+	struct err e;
+
+	x->in_queue.max = x->in_queue.n + sizeof(both);
+	if (end && enqueue(x, both, in_line ? 2 : 1, &e) < 0)
+		log_warn("sandbox %s: the end of a terminal's input: %s", x->sb->id, e.msg);
+}
+
 void exec_close_stdin(struct exec *x)
 {
+	if (!exec_reads(x))
+		return;
 	x->in_closing = true;
-	if (x->in_queue.n == 0)
+	if (x->on_terminal)
+		type_end(x);
+	else if (x->in_queue.n == 0)
 		close_stdin(x);
+}
+
+int exec_resize(struct exec *x, unsigned columns, unsigned rows, struct err *e)
+{
+	if (!x->on_terminal)
+		return err_set(e, ERR_INVALID, "the program has no terminal");
+	if (terminal_check(columns, rows, e) < 0)
+		return -1;
+	if (x->opening)
+		terminal_open_resize(x->opening, columns, rows);
+	return x->in < 0 ? 0 : terminal_resize(x->in, columns, rows, e);
 }
 
 /* ---- starting --------------------------------------------------------------------------------- */
@@ -442,6 +501,7 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 		   struct err *e)
 {
 	autobuf struct buf own = BUF_INIT(EXEC_BYTES_MAX);
+	struct str term = spec->terminal ? spec->terminal->term : STR_NONE;
 	struct env_list l = { .n = 0 };
 	size_t at = 0;
 
@@ -451,13 +511,16 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 		env_put(&l, str_of(base_env[i]));
 	for (size_t i = 0; i < x->sb->n_env; i++)
 		env_put(&l, str_of(x->sb->env[i]));
+	if (term.p &&
+	    (buf_addf(&own, e, "TERM=%.*s", STR_ARG(term)) < 0 || buf_add(&own, "", 1, e) < 0))
+		return -1;
 	for (size_t i = 0; i < spec->n_env; i++) {
 		if (buf_addf(&own, e, "%.*s=%.*s", STR_ARG(spec->env[i].name),
 			     STR_ARG(spec->env[i].value)) < 0 ||
 		    buf_add(&own, "", 1, e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < spec->n_env; i++) {
+	while (at < own.n) {
 		env_put(&l, str_of(own.p + at));
 		at += strlen(own.p + at) + 1;
 	}
@@ -496,6 +559,7 @@ static int build_message(struct exec *x, const struct exec_spec *spec, struct bu
 		.argc = spec->shell.p ? 1 : (uint32_t)words,
 		.has_stdin = spec->stdin_open,
 		.shell = spec->shell.p != NULL,
+		.terminal = spec->terminal != NULL,
 	};
 
 	if (by_default && words == 0)
@@ -548,26 +612,81 @@ static int watch_output(struct exec *x, int i, enum exec_stream stream)
 	return 0;
 }
 
-static int watch_all(struct exec *x, const struct exec_spec *spec, struct err *e)
+static int watch_input(struct exec *x)
 {
-	uv_loop_t *loop = x->sb->box->loop;
+	x->in_poll = calloc(1, sizeof(*x->in_poll));
+	if (!x->in_poll)
+		return -1;
+	uv_poll_init(x->sb->box->loop, x->in_poll, x->in);
+	x->in_poll->data = x;
+	if (x->in_queue.n)
+		uv_poll_start(x->in_poll, UV_WRITABLE, on_stdin_ready);
+	return 0;
+}
 
-	if (watch_output(x, 0, EXEC_STDOUT) < 0 || watch_output(x, 1, EXEC_STDERR) < 0)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	if (spec->stdin_open) {
-		x->in_poll = calloc(1, sizeof(*x->in_poll));
-		if (!x->in_poll)
-			return err_set(e, ERR_LIMIT, "out of memory");
-		uv_poll_init(loop, x->in_poll, x->in);
-		x->in_poll->data = x;
-	}
+static int start_timer(struct exec *x, const struct exec_spec *spec)
+{
 	x->timer = calloc(1, sizeof(*x->timer));
 	if (!x->timer)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	uv_timer_init(loop, x->timer);
+		return -1;
+	uv_timer_init(x->sb->box->loop, x->timer);
 	x->timer->data = x;
 	if (spec->timeout_ms)
 		uv_timer_start(x->timer, on_timeout, spec->timeout_ms, 0);
+	return 0;
+}
+
+static int watch_all(struct exec *x, const struct exec_spec *spec, struct err *e)
+{
+	if (watch_output(x, 0, EXEC_STDOUT) < 0 || watch_output(x, 1, EXEC_STDERR) < 0 ||
+	    (spec->stdin_open && watch_input(x) < 0) || start_timer(x, spec) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return 0;
+}
+
+/* Both directions are one descriptor, of which the loop wants two. */
+static int attach_terminal(struct exec *x, int master, int slave, struct err *e)
+{
+	x->out[0].fd = master;
+	x->slave = slave;
+	x->in = fcntl(master, F_DUPFD_CLOEXEC, 0);
+	if (x->in < 0)
+		return err_sys(e, errno, "a terminal");
+	if (watch_output(x, 0, EXEC_STDOUT) < 0 || watch_input(x) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return sandbox_send(x->sb, x->message.p, x->message.n, &slave, 1, e);
+}
+
+static void on_terminal(void *arg, int master, int slave, const struct err *err)
+{
+	struct exec *x = arg;
+	struct err e;
+
+	x->opening = NULL;
+	if (!err && attach_terminal(x, master, slave, &e) < 0)
+		err = &e;
+	buf_fini(&x->message);
+	if (err) {
+		finish(x, NULL, err);
+	} else if (x->killed_ms) {
+		kill_tree(x);
+	} else if (x->early_signal) {
+		send_signal(x, x->early_signal, 0);
+	}
+}
+
+/* Its message waits for the terminal. */
+static int start_on_terminal(struct exec *x, const struct exec_spec *spec, struct buf *message,
+			     struct err *e)
+{
+	x->on_terminal = true;
+	if (start_timer(x, spec) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	x->opening = terminal_open_start(x->sb, spec->terminal, on_terminal, x, e);
+	if (!x->opening)
+		return -1;
+	x->message = *message;
+	*message = BUF_INIT(0);
 	return 0;
 }
 
@@ -582,6 +701,8 @@ static int start(struct exec *x, const struct exec_spec *spec, struct err *e)
 				       "arguments and environment: at most %d bytes together",
 				       EXEC_BYTES_MAX)
 			     : -1;
+	if (spec->terminal)
+		return start_on_terminal(x, spec, &b, e);
 	failed = (spec->stdin_open && make_pipe(&x->in, &fds[0], false) < 0) ||
 		 make_pipe(&x->out[0].fd, &fds[1], true) < 0 ||
 		 make_pipe(&x->out[1].fd, &fds[2], true) < 0;
@@ -621,6 +742,7 @@ struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
 	x->events = events;
 	x->arg = arg;
 	x->in = -1;
+	x->slave = -1;
 	x->out[0].fd = -1;
 	x->out[1].fd = -1;
 	x->started_ns = clock_ns();

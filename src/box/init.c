@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -122,6 +123,7 @@ struct launch {
 	char *const *envp;
 	const char *cwd;
 	int fds[3];
+	bool terminal; /* they are one */
 	volatile uint32_t stage;
 	volatile int errnum;
 };
@@ -173,6 +175,8 @@ static _Noreturn void launch_child(struct launch *l)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
+	if (l->terminal && ioctl(l->fds[0], TIOCSCTTY, 0) < 0)
+		goto fail;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	setrlimit(RLIMIT_NOFILE, &self.files);
 	l->stage = IM_STAGE_CWD;
@@ -270,7 +274,7 @@ static int split_strings(const struct im_exec *m, size_t n, char **ret_cwd)
 
 static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 {
-	struct launch l = { .fds = { fds[0], fds[1], fds[2] } };
+	struct launch l = { .fds = { fds[0], fds[1], fds[2] }, .terminal = m->terminal };
 	struct running *r = free_slot();
 	char *cwd = NULL;
 	pid_t pid;
@@ -453,6 +457,21 @@ static void handle_signal(const struct im_signal *m)
 		kill(-r->pid, m->signal);
 }
 
+/* Where the kernel makes terminals for this sandbox alone; the hub opens them there by itself, since whoever
+ * opened a terminal has a say in how reading it behaves. */
+static void handle_terminal(const struct im_head *m)
+{
+	int fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct im_terminal_done out = {
+		.h = { IM_TERMINAL_DONE, m->id },
+		.errnum = fd < 0 ? errno : 0,
+	};
+
+	init_send(&out, sizeof(out), fd);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void say_quiet(enum im_type type, uint32_t id, size_t processes)
 {
 	const struct im_quiet out = { .h = { type, id }, .processes = (uint32_t)processes };
@@ -575,6 +594,15 @@ static void handle_reset(const struct im_reset *m)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
+static void dispatch_exec(const struct im_exec *m, size_t n, const int fds[3], int n_fds)
+{
+	const int terminal[3] = { fds[0], fds[0], fds[0] };
+	const int with_null[3] = { self.null, fds[0], fds[1] };
+
+	if (n_fds == (m->terminal ? 1 : m->has_stdin ? 3 : 2))
+		handle_exec(m, n, m->terminal ? terminal : m->has_stdin ? fds : with_null);
+}
+
 static void dispatch(size_t n, int fds[3], int n_fds)
 {
 	const struct im_head *h = (const void *)self.message;
@@ -582,11 +610,7 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 	if (n < sizeof(*h))
 		return;
 	if (h->type == IM_EXEC && n >= sizeof(struct im_exec)) {
-		const struct im_exec *m = (const void *)h;
-		const int with_null[3] = { self.null, fds[0], fds[1] };
-
-		if (n_fds == (m->has_stdin ? 3 : 2))
-			handle_exec(m, n, m->has_stdin ? fds : with_null);
+		dispatch_exec((const void *)h, n, fds, n_fds);
 	} else if (h->type == IM_SIGNAL && n >= sizeof(struct im_signal)) {
 		handle_signal((const void *)h);
 	} else if (h->type == IM_QUIESCE) {
@@ -595,6 +619,8 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 		handle_stop(h);
 	} else if (h->type == IM_CONTINUE) {
 		continue_all();
+	} else if (h->type == IM_TERMINAL) {
+		handle_terminal(h);
 	} else if (h->type == IM_RESET && n >= sizeof(struct im_reset)) {
 		handle_reset((const void *)h);
 	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {

@@ -378,7 +378,8 @@ static void dispatch(struct sandbox *sb, size_t n, int fd)
 		was_reset(sb, h, n);
 	} else if (h->type == IM_EXIT && n >= sizeof(struct im_exit)) {
 		exec_exited(sb, (const void *)h);
-	} else if (h->type == IM_FILE_DONE || h->type == IM_PROCESS_DONE) {
+	} else if (h->type == IM_FILE_DONE || h->type == IM_PROCESS_DONE ||
+		   h->type == IM_TERMINAL_DONE) {
 		init_call_answered(sb, h, n, fd);
 	} else if (h->type == IM_QUIET && n >= sizeof(struct im_quiet)) {
 		quiet(sb, (const void *)h);

@@ -307,7 +307,9 @@ enum check {
 	CHECK_CLONE, /* no new namespaces */
 	CHECK_SOCKET, /* unix, inet, and netlink for routes only */
 	CHECK_SOCKETPAIR, /* unix */
-	CHECK_IOCTL, /* no characters pushed into a terminal */
+	/* No characters pushed into a terminal, no console taken, and no other line discipline: to choose one loads
+	 * drivers into the kernel. */
+	CHECK_IOCTL,
 	CHECK_MODE_1, /* no set-user-id or set-group-id bits in argument 1, 2 … */
 	CHECK_MODE_2,
 	CHECK_OPEN, /* the same where the flags in argument 1 create a file */
@@ -487,9 +489,10 @@ static const struct {
 	[CHECK_SOCKETPAIR] = { { LOAD(args[0]), IF_EQ(AF_UNIX, 0, 1), RET(ALLOW),
 				 RET(FAIL(EAFNOSUPPORT)) },
 			       4 },
-	[CHECK_IOCTL] = { { LOAD(args[1]), IF_EQ(TIOCSTI, 1, 0), IF_EQ(TIOCLINUX, 0, 1),
-			    RET(FAIL(EPERM)), RET(ALLOW) },
-			  5 },
+	[CHECK_IOCTL] = { { LOAD(args[1]), IF_EQ(TIOCSTI, 3, 0), IF_EQ(TIOCLINUX, 2, 0),
+			    IF_EQ(TIOCSETD, 1, 0), IF_EQ(TIOCCONS, 0, 1), RET(FAIL(EPERM)),
+			    RET(ALLOW) },
+			  7 },
 	[CHECK_MODE_1] = { { LOAD(args[1]), IF_SET(SET_ID_BITS, 0, 1), RET(FAIL(EPERM)),
 			     RET(ALLOW) },
 			   4 },

@@ -143,7 +143,7 @@ static int make_dev(void)
 	} links[] = {
 		{ "fd", "/proc/self/fd" },	 { "stdin", "/proc/self/fd/0" },
 		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
-		{ "shm", "/run/shm" },
+		{ "shm", "/run/shm" },		 { "ptmx", "pts/ptmx" },
 	};
 	char path[64];
 
@@ -159,7 +159,7 @@ static int make_dev(void)
 		if (symlink(links[i].target, path) < 0)
 			return -1;
 	}
-	return 0;
+	return make_dir("/t/dev/pts", 0755); /* see warden_spawn.c */
 }
 
 /* What a sandbox's first layer holds besides the skeleton: the directories of its user. */

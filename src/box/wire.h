@@ -28,6 +28,7 @@ enum {
 	WIRE_MOUNTS_MAX = 32,
 	WIRE_BUILD_MAX = 40,
 	WIRE_IMAGE_MAX = 72,
+	TERMINALS_MAX = 64, /* of one sandbox */
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
 	/* in one that outlives its hub, besides: */
 	WARDEN_LISTENER_FD = 4, /* bound, not yet listening */
@@ -241,19 +242,21 @@ enum im_type {
 	IM_SETUP_FAILED, /* child: im_setup_failed */
 	IM_READY, /* init: im_head */
 	/* hub to init */
-	IM_EXEC, /* im_exec; 2 or 3 descriptors: [stdin,] stdout, stderr */
+	IM_EXEC, /* im_exec; 2 or 3 descriptors: [stdin,] stdout, stderr; or 1, a terminal */
 	IM_SIGNAL, /* im_signal */
 	IM_QUIESCE, /* im_head; answered by IM_QUIET */
 	IM_STOP, /* im_head; stop every process; answered by IM_QUIET when all have stopped */
 	IM_CONTINUE, /* im_head */
 	IM_FILE, /* im_file; answered by IM_FILE_DONE */
 	IM_PROCESS, /* im_process; answered by IM_PROCESS_DONE */
+	IM_TERMINAL, /* im_head; answered by IM_TERMINAL_DONE */
 	IM_RESET, /* im_reset, its id an epoch: another hub begins; answered by IM_WAS_RESET */
 	/* init to hub */
 	IM_EXIT, /* im_exit */
 	IM_QUIET, /* im_quiet */
 	IM_FILE_DONE, /* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE; of trees im_tree_done */
 	IM_PROCESS_DONE, /* im_process_done, and with PROCESS_OP_LIST its entries */
+	IM_TERMINAL_DONE, /* im_terminal_done; one descriptor: the directory of terminals */
 	IM_WAS_RESET, /* im_quiet; nothing of the hubs before comes after it */
 };
 
@@ -285,6 +288,8 @@ struct im_exec {
 	uint32_t argc, envc;
 	uint32_t has_stdin;
 	uint32_t shell;
+	uint32_t terminal; /* 1: it leads a session whose controlling terminal that is */
+	uint32_t pad;
 };
 
 enum { IM_SIGNAL_TREE = 1 };
@@ -397,6 +402,12 @@ struct im_process_done {
 	struct im_head h;
 	int32_t errnum; /* 0: done */
 	uint32_t entries, truncated; /* that many im_process_entry, each with its command */
+	uint32_t pad;
+};
+
+struct im_terminal_done {
+	struct im_head h;
+	int32_t errnum; /* 0: done */
 	uint32_t pad;
 };
 

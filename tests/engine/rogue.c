@@ -87,6 +87,20 @@ static void test_processes(void **state)
 	assert_false(sandbox_live(sb));
 }
 
+/* Only a directory of the kernel's terminals is opened; the last lie is no answer at all. */
+static void test_terminals(void **state)
+{
+	static const struct exec_terminal t = { .columns = 80, .rows = 24 };
+	const struct exec_spec x = { .shell = STR_LIT("plain"), .terminal = &t };
+	struct sandbox *sb = make(NULL);
+
+	for (int i = 0; i < 5; i++) {
+		assert_true(sandbox_live(sb));
+		assert_int_equal(ran_until(sb, &x)->err.code, ERR_GUEST);
+	}
+	assert_false(sandbox_live(sb));
+}
+
 static void test_descriptors_do_not_pile_up(void **state)
 {
 	static const char *const lies[] = { "many-fds", "pipe", "huge-size", "odd-stat", "no-fd" };
@@ -176,15 +190,11 @@ static void test_fork(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		engine_test(test_files),
-		engine_test(test_specials_are_not_read),
-		engine_test(test_lists),
-		engine_test(test_processes),
-		engine_test(test_descriptors_do_not_pile_up),
-		engine_test(test_programs),
-		engine_test(test_nonsense),
-		engine_test(test_silence),
-		engine_test(test_flood),
+		engine_test(test_files),     engine_test(test_specials_are_not_read),
+		engine_test(test_lists),     engine_test(test_processes),
+		engine_test(test_terminals), engine_test(test_descriptors_do_not_pile_up),
+		engine_test(test_programs),  engine_test(test_nonsense),
+		engine_test(test_silence),   engine_test(test_flood),
 		engine_test(test_fork),
 	};
 

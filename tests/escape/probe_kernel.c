@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -249,6 +250,29 @@ static enum result try_tiocsti_high(struct found *f)
 	return push(f, 1ul << 32 | TIOCSTI);
 }
 
+/* With the discipline that it has, so that outside nothing changes. */
+static enum result try_tiocsetd(struct found *f)
+{
+	pid_t pid = fork();
+	int status, usual = 0;
+
+	if (pid == 0)
+		_exit(ioctl(terminal(), TIOCSETD, &usual) < 0 ? errno : 0);
+	waitpid(pid, &status, 0);
+	errno = WEXITSTATUS(status);
+	return tried(f, errno ? -1 : 0);
+}
+
+static enum result try_tioclinux(struct found *f)
+{
+	return push(f, TIOCLINUX);
+}
+
+static enum result try_tioccons(struct found *f)
+{
+	return push(f, TIOCCONS);
+}
+
 /* ---- harmless, and allowed ------------------------------------------------------------------- */
 
 static enum result try_memfd_exec(struct found *f)
@@ -307,9 +331,15 @@ static const struct attempt rows[] = {
 	{ "seccomp_stack", "a filter of its own that allows unshare", "seccomp", try_stack, PLAIN },
 	{ "seccomp_notify", "a filter of its own whose supervisor lets unshare go on", "seccomp",
 	  try_notify, PLAIN },
-	{ "tiocsti", "TIOCSTI: type into the terminal", "seccomp, no terminal", try_tiocsti, ROOT },
-	{ "tiocsti_high", "TIOCSTI with a bit set above the 32nd", "seccomp, no terminal",
-	  try_tiocsti_high, ROOT },
+	{ "tiocsti", "TIOCSTI: type into the terminal", "seccomp", try_tiocsti, ROOT },
+	{ "tiocsti_high", "TIOCSTI with a bit set above the 32nd", "seccomp", try_tiocsti_high,
+	  ROOT },
+	{ "tiocsetd", "TIOCSETD: a line discipline, whose driver would be loaded", "seccomp",
+	  try_tiocsetd, PLAIN },
+	{ "tioclinux", "TIOCLINUX: paste into the console", "seccomp, no console", try_tioclinux,
+	  LOOK, true, .capability = CAPABILITY(CAP_SYS_ADMIN) },
+	{ "tioccons", "TIOCCONS: what the machine says on its console", "seccomp, no capability",
+	  try_tioccons, LOOK, true, .capability = CAPABILITY(CAP_SYS_ADMIN) },
 	{ "memfd_exec", "execute a program from memory",
 	  "what it executes is in the same sandbox; a list of paths would be no boundary",
 	  try_memfd_exec, PLAIN, .policy = true },

@@ -260,8 +260,9 @@ static bool opens_device(const char *path)
 
 static bool usual_device(const char *path)
 {
-	static const char *const usual[] = { "/dev/null", "/dev/zero",	 "/dev/full",
-					     "/dev/tty",  "/dev/random", "/dev/urandom" };
+	static const char *const usual[] = { "/dev/null",     "/dev/zero",   "/dev/full",
+					     "/dev/tty",      "/dev/random", "/dev/ptmx",
+					     "/dev/pts/ptmx", "/dev/urandom" };
 
 	for (size_t i = 0; i < PROBE_LEN(usual); i++) {
 		if (strcmp(path, usual[i]) == 0)
@@ -286,7 +287,7 @@ static bool opens_unusual(const char *path)
 
 static const char *const devices[] = {
 	"/dev/vda",	     "/dev/sda",       "/dev/nvme0n1",	     "/dev/loop0",
-	"/dev/loop-control", "/dev/fuse",      "/dev/net/tun",	     "/dev/ptmx",
+	"/dev/loop-control", "/dev/fuse",      "/dev/net/tun",	     "/dev/pts/0",
 	"/dev/console",	     "/dev/tty0",      "/dev/vhost-net",     "/dev/vhost-vsock",
 	"/dev/vsock",	     "/dev/kmsg",      "/dev/port",	     "/dev/kmem",
 	"/dev/uinput",	     "/dev/dri/card0", "/dev/input/event0",  "/dev/mapper/control",
@@ -369,8 +370,8 @@ static const struct attempt rows[] = {
 	{ "pid1_ns", "/proc/1/ns", "PID 1 not dumpable", try_pid1_ns, JAIL, true },
 	{ "pid1_oom_score_adj", "write /proc/1/oom_score_adj",
 	  "read-only /proc, PID 1 not dumpable", try_pid1_oom, JAIL, true },
-	{ "dev", "open any other device than null, zero, full, tty and random", "minimal /dev",
-	  try_devices, LOOK, .look = look_devices },
+	{ "dev", "open any other device than null, zero, full, tty, random and ptmx",
+	  "minimal /dev", try_devices, LOOK, .look = look_devices },
 	{ "dev_kvm", "open /dev/kvm", "minimal /dev", try_kvm, LOOK, .path = "/dev/kvm" },
 	{ "dev_mem", "open /dev/mem", "minimal /dev", try_mem, LOOK, .path = "/dev/mem" },
 };

@@ -72,7 +72,8 @@ fds = [0, 1, 2]
 for name in ('/dev/tty', '/dev/console', '/dev/tty0', '/dev/pts/0', '/dev/ptmx'):
     try:
         fds.append(os.open(name, os.O_RDWR | os.O_NOCTTY))
-        worked.append(name)
+        if name != '/dev/ptmx':  # a terminal of its own
+            worked.append(name)
     except OSError:
         pass
 import ctypes

@@ -297,6 +297,10 @@ struct http_ws *http_ws_accept(struct http_request *q, const struct http_ws_opti
 void http_ws_send(struct http_ws *ws, bool is_text, struct str message);
 size_t http_ws_waiting(const struct http_ws *ws);
 
-/* Says goodbye and ends when the client has answered, or did not for some seconds. ws is gone for
- * the caller, and no callback comes. */
+/* Reads no further: the client waits once the socket is full, and a few messages that were read already may still
+ * come; or goes on. Meanwhile it is not asked whether it is there, but where it goes away, on_closed tells. */
+void http_ws_hold(struct http_ws *ws, bool hold);
+
+/* Says goodbye behind what waits, and ends when the client has answered, or did not for some seconds, or takes
+ * nothing more. ws is gone for the caller, and no callback comes. */
 void http_ws_close(struct http_ws *ws, unsigned code, struct str reason);

@@ -3,10 +3,12 @@
  * on the loop polls the descriptor here; the daemon keeps it open until it is told that we are done.
  *
  * A WebSocket ends when both have said goodbye, when its client goes silent, or when a bound is
- * broken. Its owner may have left before.
+ * broken. Its owner may have left before. One that is held is read no further, so that its client has to wait;
+ * all that is heard of it meanwhile is that it went away.
  */
 #include "http/door.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <wslay/wslay.h>
@@ -37,9 +39,16 @@ struct http_ws {
 	struct buf early; /* what the daemon had read already */
 	size_t early_read;
 	size_t turn; /* bytes that may still be read in this one */
-	bool owner_left, over, high, drained;
+	bool owner_left, over, high;
+	bool held; /* by its owner */
+	bool resumed; /* what was read before that waits to be looked at */
 	bool answered; /* the last ping, or there was none */
-	uint64_t ping_ms, goodbye_ms; /* when; 0: not */
+	unsigned
+		close_code; /* of the goodbye that waits for what is to be sent before it; 0: none */
+	char close_reason[124]; /* RFC 6455 allows 123 bytes */
+	uint64_t ping_ms; /* when */
+	uint64_t
+		taken_ms; /* when the client took something last, once the owner has left; 0: it has not */
 };
 
 /* ---- its end ------------------------------------------------------------------------------- */
@@ -108,9 +117,9 @@ static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *to, size_t n, i
 	struct http_ws *ws = data;
 	ssize_t got;
 
-	if (ws->early_read < ws->early.n)
+	if (ws->early_read < ws->early.n && !ws->held)
 		return take_early(ws, to, n);
-	if (ws->turn == 0) {
+	if (ws->turn == 0 || ws->held) {
 		wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
 		return -1;
 	}
@@ -131,6 +140,8 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *p, size_t
 	struct http_ws *ws = data;
 	ssize_t sent = send(ws->fd, p, n, MSG_NOSIGNAL | (flags & WSLAY_MSG_MORE ? MSG_MORE : 0));
 
+	if (sent >= 0 && ws->taken_ms)
+		ws->taken_ms = server_now_ms(ws->srv);
 	if (sent >= 0)
 		return sent;
 	wslay_event_set_error(context, errno == EAGAIN || errno == EINTR
@@ -163,7 +174,8 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 
 static void watch(struct http_ws *ws)
 {
-	int events = UV_READABLE | (wslay_event_want_write(ws->context) ? UV_WRITABLE : 0);
+	bool writes = wslay_event_want_write(ws->context) || ws->resumed;
+	int events = (ws->held ? UV_DISCONNECT : UV_READABLE) | (writes ? UV_WRITABLE : 0);
 
 	if (ws->handle && !uv_is_closing((uv_handle_t *)&ws->poll))
 		uv_poll_start(&ws->poll, events, on_poll);
@@ -183,13 +195,25 @@ static unsigned close_code(const struct http_ws *ws)
 	return code ? code : NO_CLOSE_FRAME;
 }
 
+/* The library would send its goodbye before what waits, and then nothing more. */
+static void say_goodbye(struct http_ws *ws)
+{
+	if (!ws->close_code || wslay_event_get_queued_msg_count(ws->context) > 0)
+		return;
+	wslay_event_queue_close(ws->context, (uint16_t)ws->close_code,
+				(const uint8_t *)ws->close_reason, strlen(ws->close_reason));
+	ws->close_code = 0;
+}
+
 static void pump(struct http_ws *ws)
 {
 	bool ok;
 
 	ws->turn = TURN_MAX;
-	ok = wslay_event_recv(ws->context) == 0;
+	ws->resumed = false;
+	ok = ws->held || wslay_event_recv(ws->context) == 0;
 	ok = wslay_event_send(ws->context) == 0 && ok;
+	say_goodbye(ws);
 	if (is_over(ws)) {
 		ws->srv->stats.slow++;
 		lose(ws, NO_CLOSE_FRAME, ERR_LIMIT, "the client reads too slowly");
@@ -209,7 +233,12 @@ static void pump(struct http_ws *ws)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-	pump(poll->data);
+	struct http_ws *ws = poll->data;
+
+	if (ws->held && (status < 0 || (events & UV_DISCONNECT)))
+		lose(ws, NO_CLOSE_FRAME, ERR_TRANSPORT, "the client went away");
+	else
+		pump(ws);
 }
 
 static void say(struct http_ws *ws, uint8_t opcode, struct str message)
@@ -222,11 +251,22 @@ static void say(struct http_ws *ws, uint8_t opcode, struct str message)
 		ws->over = true;
 }
 
+/* After its owner has left: what still waits may go out as long as the client takes some of it. */
+static bool is_overdue(const struct http_ws *ws, uint64_t now_ms)
+{
+	unsigned ms = wslay_event_get_queued_msg_count(ws->context) ? ws->srv->o.limits.idle_ms
+								    : GOODBYE_MS;
+
+	return ws->taken_ms && now_ms >= ws->taken_ms + ms;
+}
+
 /* Pings, and those that did not answer in time. */
 static void tick(struct http_ws *ws, uint64_t now_ms)
 {
-	if (ws->goodbye_ms && now_ms >= ws->goodbye_ms) {
+	if (is_overdue(ws, now_ms)) {
 		lose(ws, NO_CLOSE_FRAME, ERR_TIMEOUT, "the client does not answer");
+	} else if (ws->held) {
+		ws->ping_ms = now_ms + ws->o.ping_ms; /* we would not hear its answer */
 	} else if (ws->handle && now_ms >= ws->ping_ms) {
 		if (!ws->answered) {
 			lose(ws, NO_CLOSE_FRAME, ERR_TIMEOUT, "the client does not answer");
@@ -393,10 +433,23 @@ void http_ws_send(struct http_ws *ws, bool is_text, struct str message)
 	watch(ws);
 }
 
+void http_ws_hold(struct http_ws *ws, bool hold)
+{
+	if (ws->held == hold)
+		return;
+	ws->held = hold;
+	ws->resumed = !hold;
+	ws->answered = true;
+	watch(ws);
+}
+
 void http_ws_close(struct http_ws *ws, unsigned code, struct str reason)
 {
 	ws->owner_left = true;
-	ws->goodbye_ms = server_now_ms(ws->srv) + GOODBYE_MS;
-	wslay_event_queue_close(ws->context, (uint16_t)code, (const uint8_t *)reason.p, reason.n);
+	ws->taken_ms = server_now_ms(ws->srv);
+	http_ws_hold(ws, false);
+	ws->close_code = code;
+	snprintf(ws->close_reason, sizeof(ws->close_reason), "%.*s", STR_ARG(reason));
+	say_goodbye(ws);
 	watch(ws);
 }

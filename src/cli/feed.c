@@ -4,26 +4,25 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 static void finish(struct feed *f)
 {
-	exec_close_stdin(f->exec);
+	f->to->end(f->arg);
 	feed_stop(f);
 }
 
-/* Hands held on. False: the engine has enough for now, or nobody reads any more. */
+/* Hands held on. False: who takes it has enough for now, or nobody reads any more. */
 static bool hand_on(struct feed *f)
 {
-	struct err e;
-
-	if (!exec_reads(f->exec)) {
+	if (!f->to->reads(f->arg)) {
 		feed_stop(f);
 		return false;
 	}
-	if (f->held_n > 0 && exec_write(f->exec, f->held, f->held_n, &e) < 0) {
+	if (f->held_n > 0 && !f->to->take(f->arg, f->held, f->held_n)) {
 		f->waiting = true;
 		if (f->polled)
 			uv_poll_stop(&f->poll);
-		exec_on_drain(f->exec, f->on_drain);
 		return false;
 	}
 	f->held_n = 0;
@@ -58,20 +57,24 @@ static void on_readable(uv_poll_t *p, int status, int events)
 	pump(p->data);
 }
 
+/* What can block is read only when there is something. */
 void feed_resume(struct feed *f)
 {
+	if (!f->open || !f->waiting)
+		return;
 	f->waiting = false;
-	if (f->open)
+	if (!f->polled)
 		pump(f);
+	else if (hand_on(f))
+		uv_poll_start(&f->poll, UV_READABLE, on_readable);
 }
 
-int feed_start(struct feed *f, uv_loop_t *loop, struct exec *x, void (*on_drain)(void *arg),
-	       struct err *e)
+int feed_start(struct feed *f, uv_loop_t *loop, const struct feed_to *to, void *arg, struct err *e)
 {
 	struct epoll_event want = { .events = EPOLLIN };
 
-	f->exec = x;
-	f->on_drain = on_drain;
+	f->to = to;
+	f->arg = arg;
 	f->open = true;
 	f->watch = epoll_create1(EPOLL_CLOEXEC);
 	if (f->watch < 0)

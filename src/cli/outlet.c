@@ -34,12 +34,6 @@ static size_t write_now(struct outlet *o, const char *p, size_t n)
 	return done;
 }
 
-static void hold(struct outlet *o, bool on)
-{
-	if (o->exec)
-		exec_hold(o->exec, o->stream, on);
-}
-
 static void on_writable(uv_poll_t *poll, int status, int events)
 {
 	struct outlet *o = poll->data;
@@ -50,7 +44,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 	if (!outlet_empty(o))
 		return;
 	uv_poll_stop(&o->poll);
-	hold(o, false);
+	o->hold(o->arg, o->fd, false);
 	o->on_ready(o->arg);
 }
 
@@ -104,6 +98,6 @@ void outlet_write(struct outlet *o, const char *p, size_t n)
 	/* What stops here is what others go on writing after the program has ended. */
 	if (buf_add(&o->kept, p + done, n - done, &e) < 0)
 		return;
-	hold(o, true);
+	o->hold(o->arg, o->fd, true);
 	uv_poll_start(&o->poll, UV_READABLE, on_writable); /* the epoll is, when fd is writable */
 }

@@ -1,18 +1,16 @@
 #pragma once
 /*
- * One stream of an exec into a descriptor of ours, without ever waiting for its reader: what it does
+ * One stream of a program into a descriptor of ours, without ever waiting for its reader: what it does
  * not take at once is kept, and the stream is held until it is gone. The descriptor's flags are
  * left alone, since others share it.
  */
 #include <uv.h>
 
 #include "base/buf.h"
-#include "box/box.h"
 
 struct outlet {
 	int fd;
-	struct exec *exec; /* NULL once it has ended */
-	enum exec_stream stream;
+	void (*hold)(void *arg, int fd, bool on); /* has the stream wait, or go on */
 	void (*on_ready)(void *arg); /* all that was kept is written, or the reader is gone */
 	void *arg;
 	int errnum; /* of the failed write; nothing is written after it */

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "cli/engine.h"
@@ -262,8 +263,6 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 	struct err e = ERR_INIT;
 
 	r->exec = NULL;
-	r->to_out.exec = NULL;
-	r->to_err.exec = NULL;
 	if (r->ending)
 		return;
 	if (err && !r->lost) {
@@ -289,6 +288,41 @@ static void on_drain(void *arg)
 	feed_resume(&r->feed);
 }
 
+static bool reads(void *arg)
+{
+	const struct run *r = arg;
+
+	return exec_reads(r->exec);
+}
+
+static bool take_input(void *arg, const char *p, size_t n)
+{
+	struct run *r = arg;
+	struct err e;
+
+	if (exec_write(r->exec, p, n, &e) == 0)
+		return true;
+	exec_on_drain(r->exec, on_drain);
+	return false;
+}
+
+static void end_input(void *arg)
+{
+	struct run *r = arg;
+
+	exec_close_stdin(r->exec);
+}
+
+static const struct feed_to command = { reads, take_input, end_input };
+
+static void hold(void *arg, int fd, bool on)
+{
+	struct run *r = arg;
+
+	if (r->exec)
+		exec_hold(r->exec, fd == STDOUT_FILENO ? EXEC_STDOUT : EXEC_STDERR, on);
+}
+
 static int start_command(struct run *r, struct err *e)
 {
 	struct stat st;
@@ -302,9 +336,7 @@ static int start_command(struct run *r, struct err *e)
 	r->exec = exec_start(r->sandbox, &spec, &events, r, e);
 	if (!r->exec)
 		return -1;
-	r->to_out.exec = r->exec;
-	r->to_err.exec = r->exec;
-	return spec.stdin_open ? feed_start(&r->feed, &r->loop, r->exec, on_drain, e) : 0;
+	return spec.stdin_open ? feed_start(&r->feed, &r->loop, &command, r, e) : 0;
 }
 
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
@@ -325,8 +357,8 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 
 static int prepare(struct run *r, struct err *e)
 {
-	r->to_out = (struct outlet){ .stream = EXEC_STDOUT, .on_ready = on_written, .arg = r };
-	r->to_err = (struct outlet){ .stream = EXEC_STDERR, .on_ready = on_written, .arg = r };
+	r->to_out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = r };
+	r->to_err = r->to_out;
 	signal(SIGPIPE, SIG_IGN);
 	if (fill(r, e) < 0 || outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
 		return -1;

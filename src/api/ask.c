@@ -144,9 +144,12 @@ static void on_deadline(uv_timer_t *t)
 	struct ask *a = t->data;
 	struct err e;
 
-	if (!a->call || (!a->q && !a->stream))
+	if (!a->call || (!a->q && !a->stream && !a->ws))
 		return;
-	err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
+	if (a->silent)
+		err_set(&e, ERR_TIMEOUT, "nothing was said on the WebSocket");
+	else
+		err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
 	ask_write_problem(a, &e);
 	call_cancel(a->call);
 }
@@ -252,15 +255,21 @@ void api_drain(struct api *api)
 	}
 }
 
+void ask_time(struct ask *a, uint64_t ms)
+{
+	if (!a->timing && uv_timer_init(a->api->loop, &a->timer) < 0)
+		return;
+	a->timing = true;
+	a->timer.data = a;
+	uv_timer_start(&a->timer, on_deadline, ms, 0);
+}
+
 void ask_wait(struct call *c)
 {
 	struct ask *a = ask_of(c);
 
-	if (a->timing || a->timeout_ms == 0 || uv_timer_init(a->api->loop, &a->timer) < 0)
-		return;
-	a->timing = true;
-	a->timer.data = a;
-	uv_timer_start(&a->timer, on_deadline, a->timeout_ms, 0);
+	if (!a->timing && a->timeout_ms > 0)
+		ask_time(a, a->timeout_ms);
 }
 
 struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e)

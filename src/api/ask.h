@@ -39,6 +39,10 @@ struct api_route {
 	enum api_shape shape;
 	bool messages; /* of API_FRAMES: its request can have several */
 	bool streams; /* its request's body is a tar archive, which run() takes by ask_body_start() */
+	/* The subprotocol of a WebSocket: its request is a GET that upgrades, and both sides speak as they like; what the
+	 * server says is of API_LINES a text, of API_FRAMES a frame, each a message. NULL: none. */
+	const char *socket;
+	const struct field_table *heard; /* with it: what the client says */
 	const struct field_table *page; /* an object that it can answer with as well; or NULL */
 	const struct field_table
 		*lines; /* likewise a stream of such objects, a line each; or NULL */
@@ -89,6 +93,19 @@ void ask_answer_document(struct call *c, char *text);
  * has taken half of what waits, after ask_stream_full() was true. */
 int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data,
 		     struct err *e) MUST_USE;
+
+struct ask_socket {
+	/* A message, borrowed for the call. */
+	void (*on_message)(void *data, bool is_text, struct str message);
+	void (*on_room)(void *data); /* as of ask_stream_start() */
+};
+/* The same of a route that is a WebSocket. A client that says nothing for some seconds, or goes away, has the call
+ * cancelled. */
+int ask_socket_start(struct call *c, const struct ask_socket *events, void *data,
+		     struct err *e) MUST_USE;
+void ask_socket_hold(struct call *c, bool hold); /* http_ws_hold() */
+void ask_socket_bytes(struct call *c, struct str message); /* a binary message */
+
 void ask_send(struct call *c, const struct field_table *t, const void *from);
 void ask_send_bytes(struct call *c, struct str bytes); /* of API_TAR */
 bool ask_stream_full(struct call *c);

@@ -21,6 +21,10 @@ struct ask {
 	const struct api_route *route;
 	struct http_request *q; /* until it is answered */
 	struct http_stream *stream; /* while it streams */
+	struct http_ws *ws; /* or speaks */
+	const struct ask_socket *socket;
+	void *socket_data;
+	bool silent; /* nothing was heard yet */
 	struct call *call;
 	struct arena *arena;
 	struct json_doc *docs[ASK_DOCS]; /* of the request: what the strings of the input borrow */
@@ -54,6 +58,19 @@ void ask_start(struct api *api, const struct api_route *route, struct http_reque
 /* ask_read.c: the input's struct, in the arena. */
 int ask_read(struct ask *a, void **ret_params, struct err *e) MUST_USE;
 
+/* ask.c: from now on the call has so long. */
+void ask_time(struct ask *a, uint64_t ms);
+
 /* ask_write.c */
 void ask_write_answer(struct ask *a, const void *from);
 void ask_write_problem(struct ask *a, const struct err *e);
+/* The text of a problem, in the form of the route's kind. */
+int ask_problem_text(const struct ask *a, const struct api_problem *p, struct buf *to,
+		     struct err *e) MUST_USE;
+/* A message of the route's shape. */
+void ask_write_frame(struct ask *a, unsigned flags, struct str text);
+
+/* ask_socket.c: a binary message of two parts. */
+void ask_socket_frame(struct ask *a, struct str head, struct str rest);
+/* Says goodbye, and in a text what failed; p: NULL if nothing did. */
+void ask_socket_end(struct ask *a, const struct api_problem *p);

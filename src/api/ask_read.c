@@ -162,6 +162,8 @@ static int parse_body(struct ask *a, struct err *e)
 {
 	struct str body = http_request_body(a->q);
 
+	if (a->route->socket)
+		return 0;
 	if (a->route->shape == API_FRAMES && first_message(a, &body, e) < 0)
 		return -1;
 	if (body.n == 0)
@@ -231,7 +233,8 @@ static int read_timeout(struct ask *a, struct err *e)
 
 static int check_connect(struct ask *a, struct err *e)
 {
-	if (check_type(a, e) < 0 || check_is(a, "Connect-Protocol-Version", "1", e) < 0 ||
+	if ((!a->route->socket && check_type(a, e) < 0) ||
+	    check_is(a, "Connect-Protocol-Version", "1", e) < 0 ||
 	    check_is(a, "Content-Encoding", "identity", e) < 0 ||
 	    check_is(a, "Connect-Content-Encoding", "identity", e) < 0)
 		return -1;

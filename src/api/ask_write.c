@@ -28,40 +28,66 @@ static struct api_problem problem_of(const struct ask *a, const struct err *e)
 	return p;
 }
 
+int ask_problem_text(const struct ask *a, const struct api_problem *p, struct buf *to,
+		     struct err *e)
+{
+	return a->route->kind == API_CONNECT ? api_connect_text(p, to, e)
+					     : api_problem_text(p, to, e);
+}
+
+/* Fields that go with some statuses. */
+static size_t problem_headers(int status, char *seconds, size_t size, struct http_header to[2])
+{
+	int n = snprintf(seconds, size, "%d", RETRY_SECONDS);
+
+	if (status == 426) {
+		to[0] = (struct http_header){ "Upgrade", STR_LIT("websocket") };
+		to[1] = (struct http_header){ "Sec-WebSocket-Version", STR_LIT("13") };
+		return 2;
+	}
+	to[0] = (struct http_header){ "Retry-After", { seconds, (size_t)n } };
+	return status == 429 || status == 503 ? 1 : 0;
+}
+
 static void reply_problem(struct ask *a, const struct api_problem *p)
 {
 	const struct api_code_row *row = &api_codes[p->code];
 	bool connect = a->route->kind == API_CONNECT;
 	char seconds[16];
-	struct http_header later = { "Retry-After", { seconds, 0 } };
+	struct http_header headers[2];
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
 	int status = connect ? api_connect_status(row->connect) : row->http;
 	struct err e = ERR_INIT;
 
-	if (p->code == API_UNSUPPORTED_MEDIA_TYPE || p->code == API_BODY_TOO_LARGE)
+	if (p->code == API_UNSUPPORTED_MEDIA_TYPE || p->code == API_BODY_TOO_LARGE ||
+	    p->code == API_UPGRADE_REQUIRED)
 		status = row->http;
-	if ((connect ? api_connect_text(p, &b, &e) : api_problem_text(p, &b, &e)) < 0)
+	if (ask_problem_text(a, p, &b, &e) < 0)
 		b.n = 0;
-	later.value.n = (size_t)snprintf(seconds, sizeof(seconds), "%d", RETRY_SECONDS);
-	http_reply(take_ptr(a->q), &(struct http_reply){
-					   .status = status,
-					   .type = "application/json",
-					   .body = buf_str(&b),
-					   .headers = &later,
-					   .n_headers = status == 429 || status == 503 ? 1 : 0,
-				   });
+	http_reply(take_ptr(a->q),
+		   &(struct http_reply){
+			   .status = status,
+			   .type = "application/json",
+			   .body = buf_str(&b),
+			   .headers = headers,
+			   .n_headers = problem_headers(status, seconds, sizeof(seconds), headers),
+		   });
 }
 
-static void write_frame(struct ask *a, unsigned flags, struct str text)
+void ask_write_frame(struct ask *a, unsigned flags, struct str text)
 {
 	char head[FRAME_HEAD];
 
 	frame_head(head, flags, text.n);
+	if (a->ws) {
+		ask_socket_frame(a, (struct str){ head, sizeof(head) }, text);
+		return;
+	}
 	http_stream_write(a->stream, (struct str){ head, sizeof(head) });
 	http_stream_write(a->stream, text);
 }
 
-/* The last frame of a stream says how it ended; lines say it themselves. */
+/* The last frame says how it ended; lines say it themselves. */
 static void end_stream(struct ask *a, const struct api_problem *p)
 {
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
@@ -75,16 +101,19 @@ static void end_stream(struct ask *a, const struct api_problem *p)
 		if (p && (buf_addf(&b, &e, "{\"error\":") < 0 || api_connect_text(p, &b, &e) < 0 ||
 			  buf_addf(&b, &e, "}") < 0))
 			b.n = 0;
-		write_frame(a, FRAME_END, b.n > 0 ? buf_str(&b) : STR_LIT("{}"));
+		ask_write_frame(a, FRAME_END, b.n > 0 ? buf_str(&b) : STR_LIT("{}"));
 	}
-	http_stream_end(take_ptr(a->stream));
+	if (a->ws)
+		ask_socket_end(a, p);
+	else
+		http_stream_end(take_ptr(a->stream));
 }
 
 void ask_write_problem(struct ask *a, const struct err *e)
 {
 	struct api_problem p = problem_of(a, e);
 
-	if (a->stream)
+	if (a->stream || a->ws)
 		end_stream(a, &p);
 	else if (a->q)
 		reply_problem(a, &p);
@@ -143,7 +172,7 @@ void ask_write_answer(struct ask *a, const void *from)
 	size_t n = 0;
 	char *text;
 
-	if (a->stream) {
+	if (a->stream || a->ws) {
 		end_stream(a, NULL);
 		return;
 	}
@@ -221,7 +250,8 @@ bool ask_stream_full(struct call *c)
 {
 	struct ask *a = ask_of(c);
 
-	return a->stream && http_stream_waiting(a->stream) > FULL;
+	return (a->stream && http_stream_waiting(a->stream) > FULL) ||
+	       (a->ws && http_ws_waiting(a->ws) > FULL);
 }
 
 void ask_send(struct call *c, const struct field_table *t, const void *from)
@@ -231,13 +261,15 @@ void ask_send(struct call *c, const struct field_table *t, const void *from)
 	struct json_writer w = json_writer(&b);
 	struct err e;
 
-	if (!a->stream)
+	if (!a->stream && !a->ws)
 		return;
 	field_encode(t, from, &w);
 	if (json_write_done(&w, &e) < 0)
 		return;
 	if (a->route->shape == API_FRAMES)
-		write_frame(a, 0, buf_str(&b));
+		ask_write_frame(a, 0, buf_str(&b));
+	else if (a->ws)
+		http_ws_send(a->ws, true, buf_str(&b));
 	else if (buf_add(&b, "\n", 1, &e) == 0)
 		http_stream_write(a->stream, buf_str(&b));
 }

@@ -70,9 +70,9 @@ int api_network_refuse(const struct api_network_wish *w, struct err *e)
 
 /* ---- small --------------------------------------------------------------------------------- */
 
-int api_env(struct call *c, const struct field_map *map, const struct env_var **ret, struct err *e)
+int api_env(struct arena *a, const struct field_map *map, const struct env_var **ret, struct err *e)
 {
-	struct env_var *vars = arena_array(call_arena(c), map->n, sizeof(*vars), e);
+	struct env_var *vars = arena_array(a, map->n, sizeof(*vars), e);
 
 	if (!vars)
 		return -1;

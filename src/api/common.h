@@ -48,8 +48,8 @@ extern const struct field_table api_network_wish_table;
 /* ERR_INVALID that names the member which wants a network. */
 int api_network_refuse(const struct api_network_wish *w, struct err *e) MUST_USE;
 
-/* An environment in the call's arena. */
-int api_env(struct call *c, const struct field_map *map, const struct env_var **ret,
+/* An environment in the arena. */
+int api_env(struct arena *a, const struct field_map *map, const struct env_var **ret,
 	    struct err *e) MUST_USE;
 
 /* A place between two things that count up, as the cursor of a page: the number of the one before. */

@@ -160,7 +160,7 @@ static int spec_of(struct call *c, const struct wish *w, struct life_spec *ret, 
 		return err_set(e, ERR_INVALID, "limits.cpus: at least 0.01");
 	if (w->has_network && api_network_refuse(&w->network, e) < 0)
 		return -1;
-	return api_env(c, &w->env, &ret->box.env, e);
+	return api_env(call_arena(c), &w->env, &ret->box.env, e);
 }
 
 /* The name of what will be made, so that it is known before. */

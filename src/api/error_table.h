@@ -30,6 +30,8 @@ API_ROW(UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "unimplemented",
 	"that stream.")
 API_ROW(TIMEOUT_TOO_LARGE, "timeout_too_large", 400, "invalid_argument",
 	"The timeout is too large.", "Ask for max_timeout_s seconds or less.")
+API_ROW(UPGRADE_REQUIRED, "upgrade_required", 426, "unimplemented", "This path is a WebSocket.",
+	"Ask for an upgrade to a WebSocket of version 13, and offer the subprotocol that the cause names.")
 API_ROW(RATE_LIMITED, "rate_limited", 429, "resource_exhausted", "Too many requests came.",
 	"Wait for retry_after_ms and try again.")
 API_ROW(QUOTA_EXCEEDED, "quota_exceeded", 429, "resource_exhausted", "A limit is reached.",

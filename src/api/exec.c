@@ -92,7 +92,7 @@ static const struct exec_wish *wish_of(struct call *c, const struct exec_body *p
 			.timeout_s = p->timeout,
 			.input = p->input,
 		};
-	if (!w || api_env(c, &p->env, &w->env, &e) < 0) {
+	if (!w || api_env(call_arena(c), &p->env, &w->env, &e) < 0) {
 		call_fail(c, &e);
 		return NULL;
 	}

@@ -5,7 +5,7 @@
 #include "hub/report.h"
 
 /* A run; its memory is the call's, but for what is kept of output. */
-struct run {
+struct exec_run {
 	struct call *call;
 	const struct exec_wish *wish;
 	const struct exec_voice *voice; /* NULL: it is collected */
@@ -14,7 +14,8 @@ struct run {
 	struct str input; /* what is left of it */
 	uint32_t timeout_s;
 	bool held;
-	struct err refused; /* there is no room for a stream */
+	struct err
+		refused; /* there is no room for a stream, or nothing more is wanted of the client */
 };
 
 /* ---- what goes in -------------------------------------------------------------------------- */
@@ -22,14 +23,14 @@ struct run {
 static void feed(void *arg)
 {
 	enum { CHUNK = 256 << 10 };
-	struct run *r = arg;
+	struct exec_run *r = arg;
 	struct err e;
 
 	while (r->input.n > 0) {
 		size_t n = r->input.n < CHUNK ? r->input.n : CHUNK;
 
 		if (exec_write(r->exec, r->input.p, n, &e) < 0) {
-			exec_on_drain(r->exec, feed);
+			exec_on_drain(r->exec, feed, r);
 			return;
 		}
 		r->input.p += n;
@@ -40,7 +41,7 @@ static void feed(void *arg)
 
 /* ---- what comes out ------------------------------------------------------------------------ */
 
-static void hold(struct run *r, bool held)
+static void hold(struct exec_run *r, bool held)
 {
 	r->held = held;
 	if (!r->exec)
@@ -56,7 +57,7 @@ static void on_room(void *data)
 
 static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
-	struct run *r = arg;
+	struct exec_run *r = arg;
 
 	if (!r->voice) {
 		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
@@ -67,7 +68,7 @@ static void on_output(void *arg, enum exec_stream stream, const char *p, size_t 
 		hold(r, true);
 }
 
-static void fail_timeout(struct run *r)
+static void fail_timeout(struct exec_run *r)
 {
 	struct api_context *about = ask_context(r->call);
 	struct err e;
@@ -79,7 +80,7 @@ static void fail_timeout(struct run *r)
 	call_fail(r->call, &e);
 }
 
-static void end_collected(struct run *r, const struct exec_result *result)
+static void end_collected(struct exec_run *r, const struct exec_result *result)
 {
 	struct report report;
 	struct err e = ERR_INIT;
@@ -116,7 +117,7 @@ static void tell_limit(const struct exec_result *result, struct exec_end_view *e
 }
 
 /* The client hears of the end as a message, and again as the stream's own end if it is no good one. */
-static void end_spoken(struct run *r, const struct exec_result *result, const struct err *err)
+static void end_spoken(struct exec_run *r, const struct exec_result *result, const struct err *err)
 {
 	struct exec_end_view end = { .exit_code = -1 };
 
@@ -140,7 +141,7 @@ static void end_spoken(struct run *r, const struct exec_result *result, const st
 
 static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
 {
-	struct run *r = arg;
+	struct exec_run *r = arg;
 	struct output out = r->out, kept = r->err;
 
 	r->exec = NULL;
@@ -163,7 +164,7 @@ static const struct exec_events events = { .on_output = on_output, .on_exit = on
 
 static void on_cancel(void *data)
 {
-	struct run *r = data;
+	struct exec_run *r = data;
 
 	if (r->exec)
 		exec_kill(r->exec);
@@ -231,7 +232,7 @@ struct str exec_command_of(struct call *c, const struct exec_wish *w)
 }
 
 /* It leaves the end of what it prints behind, and can be found while it runs. */
-static int start(struct run *r, struct life *l, struct err *e)
+static int start(struct exec_run *r, struct life *l, struct err *e)
 {
 	const struct exec_wish *w = r->wish;
 	uint64_t waits_ms = ask_timeout_ms(r->call), ms = r->timeout_s * 1000ull;
@@ -243,27 +244,28 @@ static int start(struct run *r, struct life *l, struct err *e)
 	if (exec_spec_of(r->call, w, &spec.exec, e) < 0)
 		return -1;
 	spec.exec.timeout_ms = waits_ms > 0 && waits_ms < ms ? waits_ms : ms;
-	spec.exec.stdin_open = w->input.n > 0;
+	spec.exec.stdin_open = w->input.n > 0 || w->stdin_open;
+	spec.exec.terminal = w->terminal.columns > 0 ? &w->terminal : NULL;
 	j = job_start(l, &spec, e);
 	r->exec = j ? job_exec(j) : NULL;
 	return j ? 0 : -1;
 }
 
-static struct run *run_new(struct call *c, const struct exec_wish *w, struct err *e)
+static struct exec_run *run_new(struct call *c, const struct exec_wish *w, struct err *e)
 {
-	struct run *r = arena_alloc(call_arena(c), sizeof(*r), e);
+	struct exec_run *r = arena_alloc(call_arena(c), sizeof(*r), e);
 
 	if (r)
-		*r = (struct run){ .call = c,
-				   .wish = w,
-				   .input = w->input,
-				   .timeout_s = w->timeout_s ? w->timeout_s
-							     : EXEC_TIMEOUT_DEFAULT };
+		*r = (struct exec_run){ .call = c,
+					.wish = w,
+					.input = w->input,
+					.timeout_s = w->timeout_s ? w->timeout_s
+								  : EXEC_TIMEOUT_DEFAULT };
 	return r;
 }
 
 /* It runs: what follows is common to both ways. */
-static void go_on(struct run *r)
+static void go_on(struct exec_run *r)
 {
 	call_on_cancel(r->call, on_cancel, r);
 	if (r->input.n > 0)
@@ -280,7 +282,7 @@ void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output
 {
 	struct err e = ERR_INIT;
 	struct life *l = use_sandbox(c, w->sandbox, &e);
-	struct run *r = l ? run_new(c, w, &e) : NULL;
+	struct exec_run *r = l ? run_new(c, w, &e) : NULL;
 
 	if (r && call_reserve(c, 2 * output_text_max(max_output), &e) < 0) {
 		ask_context(c)->dimension = STR_LIT("output");
@@ -302,7 +304,7 @@ void exec_speak(struct call *c, const struct exec_wish *w, const struct exec_voi
 {
 	struct err e = ERR_INIT;
 	struct life *l = use_sandbox(c, w->sandbox, &e);
-	struct run *r = l ? run_new(c, w, &e) : NULL;
+	struct exec_run *r = l ? run_new(c, w, &e) : NULL;
 
 	if (!r || start(r, l, &e) < 0) {
 		call_fail(c, &e);
@@ -312,6 +314,64 @@ void exec_speak(struct call *c, const struct exec_wish *w, const struct exec_voi
 	if (ask_stream_start(c, on_room, r, &r->refused) < 0)
 		exec_kill(r->exec);
 	go_on(r);
+}
+
+/* ---- input as it comes ----------------------------------------------------------------------- */
+
+/* From where on the client has to wait: with a message more there is still room in what an exec keeps. */
+enum { INPUT_HIGH = 512 << 10 };
+
+struct exec_run *exec_run_start(struct call *c, const struct exec_wish *w,
+				const struct exec_voice *voice, struct err *e)
+{
+	struct life *l = use_sandbox(c, w->sandbox, e);
+	struct exec_run *r = l ? run_new(c, w, e) : NULL;
+
+	if (!r || start(r, l, e) < 0)
+		return NULL;
+	r->voice = voice;
+	call_on_cancel(c, on_cancel, r);
+	return r;
+}
+
+struct exec *exec_run_exec(const struct exec_run *r)
+{
+	return r->refused.code == ERR_NONE ? r->exec : NULL;
+}
+
+static void on_taken(void *arg)
+{
+	struct exec_run *r = arg;
+
+	ask_socket_hold(r->call, false);
+}
+
+void exec_run_input(struct exec_run *r, struct str bytes)
+{
+	struct err e;
+
+	if (!r->exec)
+		return;
+	if (exec_write(r->exec, bytes.p, bytes.n, &e) < 0) {
+		exec_run_refuse(r, &e);
+	} else if (exec_waiting(r->exec) > INPUT_HIGH) {
+		exec_on_drain(r->exec, on_taken, r);
+		ask_socket_hold(r->call, true);
+	}
+}
+
+void exec_run_room(struct exec_run *r)
+{
+	on_room(r);
+}
+
+void exec_run_refuse(struct exec_run *r, const struct err *e)
+{
+	if (r->refused.code != ERR_NONE)
+		return;
+	r->refused = *e;
+	if (r->exec)
+		exec_kill(r->exec);
 }
 
 /* ---- the answer ---------------------------------------------------------------------------- */

@@ -18,6 +18,8 @@ struct exec_wish {
 	struct str cwd;
 	uint32_t timeout_s;
 	struct str input;
+	bool stdin_open; /* more of it comes */
+	struct exec_terminal terminal; /* columns 0: none */
 };
 
 struct exec_end_view {
@@ -49,3 +51,18 @@ struct str exec_command_of(struct call *c, const struct exec_wish *w);
 void exec_collect(struct call *c, const struct exec_wish *w, uint32_t max_output);
 void exec_speak(struct call *c, const struct exec_wish *w, const struct exec_voice *voice);
 extern const struct field_table exec_answer_table;
+
+/* ---- with input as it comes: on a WebSocket (ask_socket_start()) ------------------------------- */
+
+struct exec_run;
+
+/* The run ends the call; NULL with *e where it did not begin, and the call is still to be ended. */
+struct exec_run *exec_run_start(struct call *c, const struct exec_wish *w,
+				const struct exec_voice *voice, struct err *e) MUST_USE;
+/* To be resized and signalled; NULL once nobody should. */
+struct exec *exec_run_exec(const struct exec_run *r);
+/* Where the program reads slowly, the client has to wait. */
+void exec_run_input(struct exec_run *r, struct str bytes);
+void exec_run_room(struct exec_run *r); /* on_room */
+/* Ends the program, and then the call with e. */
+void exec_run_refuse(struct exec_run *r, const struct err *e);

@@ -30,7 +30,8 @@ static uint32_t errors_of(const struct api_route *r)
 static int status_of(const struct api_route *r, enum api_code code)
 {
 	/* The door has looked at these before it was Connect's turn. */
-	if (code == API_BODY_TOO_LARGE || code == API_UNSUPPORTED_MEDIA_TYPE)
+	if (code == API_BODY_TOO_LARGE || code == API_UNSUPPORTED_MEDIA_TYPE ||
+	    code == API_UPGRADE_REQUIRED)
 		return api_codes[code].http;
 	return r->kind == API_CONNECT ? api_connect_status(api_codes[code].connect)
 				      : api_codes[code].http;
@@ -140,12 +141,39 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 	json_write_object_end(w);
 }
 
+/* OpenAPI has no words for what is said after an upgrade. */
+static void put_socket(const struct api_route *r, struct json_writer *w)
+{
+	json_write_key(w, "x-websocket");
+	json_write_object(w);
+	json_write_key(w, "subprotocol");
+	json_write_text(w, r->socket);
+	json_write_key(w, "client");
+	field_schema(r->heard, w);
+	json_write_key(w, "server");
+	field_schema(r->tool.output, w);
+	json_write_object_end(w);
+}
+
+static void put_upgrade(struct json_writer *w)
+{
+	json_write_key(w, "101");
+	json_write_object(w);
+	json_write_key(w, "description");
+	json_write_text(w,
+			"A WebSocket; x-websocket has the schemas of what each side says in JSON.");
+	json_write_object_end(w);
+}
+
 /* In the order of their statuses, each once. */
 static void put_responses(const struct api_route *r, struct json_writer *w)
 {
 	json_write_key(w, "responses");
 	json_write_object(w);
-	put_answer(r, w);
+	if (r->socket)
+		put_upgrade(w);
+	else
+		put_answer(r, w);
 	for (int status = 400; status < 600; status++)
 		put_error(r, status, w);
 	json_write_object_end(w);
@@ -252,6 +280,8 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 	put_parameters(r, w);
 	put_body(r, w);
 	put_responses(r, w);
+	if (r->socket)
+		put_socket(r, w);
 	json_write_object_end(w);
 }
 

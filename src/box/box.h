@@ -313,7 +313,7 @@ size_t exec_waiting(const struct exec *x); /* bytes that wait for it */
 
 /* Whether anybody will read what is written: false once the program has closed its stdin. */
 bool exec_reads(const struct exec *x);
-void exec_on_drain(struct exec *x, void (*on_drain)(void *arg)); /* with the arg of start */
+void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg);
 /* After what is queued. Of a terminal only who reads lines can be told: its end-of-file character is typed. */
 void exec_close_stdin(struct exec *x);
 

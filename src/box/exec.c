@@ -53,6 +53,7 @@ struct exec {
 	struct buf in_queue;
 	bool in_closing;
 	void (*on_drain)(void *arg);
+	void *drain_arg;
 	uv_timer_t *timer;
 	bool timed_out;
 	uint64_t started_ns;
@@ -159,7 +160,7 @@ static void on_output_ready(uv_poll_t *poll, int status, int events)
 		return;
 	close_stdin(o->x); /* the same one, which its leader's end has hung up */
 	if (o->x->on_drain)
-		o->x->on_drain(o->x->arg);
+		o->x->on_drain(o->x->drain_arg);
 }
 
 void exec_hold(struct exec *x, enum exec_stream stream, bool hold)
@@ -388,7 +389,7 @@ static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 			close_stdin(x);
 	}
 	if (x->on_drain)
-		x->on_drain(x->arg);
+		x->on_drain(x->drain_arg);
 }
 
 bool exec_reads(const struct exec *x)
@@ -421,9 +422,10 @@ int exec_write(struct exec *x, const char *p, size_t n, struct err *e)
 	return enqueue(x, p, n, e);
 }
 
-void exec_on_drain(struct exec *x, void (*on_drain)(void *arg))
+void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg)
 {
 	x->on_drain = on_drain;
+	x->drain_arg = arg;
 }
 
 /* Behind a line that has no end yet the first one only hands that on; the second is the end of input. */

@@ -302,7 +302,7 @@ static bool take_input(void *arg, const char *p, size_t n)
 
 	if (exec_write(r->exec, p, n, &e) == 0)
 		return true;
-	exec_on_drain(r->exec, on_drain);
+	exec_on_drain(r->exec, on_drain, r);
 	return false;
 }
 

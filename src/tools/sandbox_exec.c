@@ -87,7 +87,7 @@ static void feed(void *arg)
 		size_t n = r->input.n < CHUNK ? r->input.n : CHUNK;
 
 		if (exec_write(r->exec, r->input.p, n, &e) < 0) {
-			exec_on_drain(r->exec, feed);
+			exec_on_drain(r->exec, feed, r);
 			return;
 		}
 		r->input.p += n;

@@ -10,6 +10,7 @@ import pytest
 
 from client import until
 from rest import Rest, b64, frame, frames
+from talk import Exec, Framed
 
 jsonschema = pytest.importorskip('jsonschema', reason='python3-jsonschema is missing: scripts/deps test')
 
@@ -152,7 +153,7 @@ def test_the_document_is_one(hub):
         assert method.lower() in METHODS and operation['summary'].endswith('.')
         named = {p['name'] for p in operation['parameters'] if p['in'] == 'path'}
         assert named == set(re.findall(r'\{(\w+)\}', path)), path
-        assert '200' in operation['responses'] and '500' in operation['responses']
+        assert ('101' if 'x-websocket' in operation else '200') in operation['responses'] and '500' in operation['responses']
         assert ('401' in operation['responses']) == (path != '/v1/health')
 
 
@@ -334,6 +335,20 @@ def test_every_answer_is_of_its_schema(hub):
         hub.conforms(next(o for _, _, o in hub.operations() if o['operationId'] == name), reply)
         seen.add(name)
     ask('files.remove', None, sandbox='doc', path='d', recursive=True)
+
+    def talk(name, kind, opened):
+        operation = next(o for _, _, o in hub.operations() if o['operationId'] == name)
+        schemas = operation['x-websocket']
+        hub.check({'open': opened}, schemas['client'])
+        with kind(hub, 'doc', protocol=schemas['subprotocol']) as x:
+            x.say(open=opened)
+            x.end()
+            for message in getattr(x, 'messages', [{'exit': x.exit}]):
+                hub.check(message, schemas['server'])
+            assert x.out == b'out\r\n', x.error
+        seen.add(name)
+    talk('sandboxes.exec', Exec, {'command': 'echo', 'args': ['out'], 'tty': {'cols': 1, 'rows': 1}})
+    talk('ExecSocket', Framed, {'command': 'echo out', 'pty': {'size': {'cols': 1, 'rows': 1}}})
     for sandbox in [s['id'] for s in hub.call('GET', '/v1/sandboxes')]:
         ask('sandboxes.delete', f'/v1/sandboxes/{sandbox}')
     assert seen == {operation['operationId'] for _, _, operation in hub.operations()}

@@ -440,7 +440,7 @@ struct ran *ran_start(struct sandbox *sb, const struct exec_spec *spec)
 	if (!r->x)
 		r->done = true;
 	else if (spec->stdin_open)
-		exec_on_drain(r->x, on_drain);
+		exec_on_drain(r->x, on_drain, r);
 	return r;
 }
 

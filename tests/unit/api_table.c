@@ -21,6 +21,9 @@ static void test_tables(void **state)
 		ROW_CHECK(field_check(r->tool.input, &e) == 0, r->tool.name);
 		ROW_CHECK(field_check(r->tool.output, &e) == 0, r->tool.name);
 		ROW_CHECK(!r->page || field_check(r->page, &e) == 0, r->tool.name);
+		ROW_CHECK(!r->socket == !r->heard, r->tool.name);
+		ROW_CHECK(!r->heard || field_check(r->heard, &e) == 0, r->tool.name);
+		ROW_CHECK(!r->socket || r->method == HTTP_GET, r->tool.name);
 		ROW_CHECK(r->tool.run && r->tool.doc && r->method, r->tool.name);
 		ROW_CHECK(!r->open || strcmp(r->path, "/v1/health") == 0, r->tool.name);
 		for (size_t k = 0; k < i; k++) {

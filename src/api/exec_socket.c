@@ -1,0 +1,221 @@
+/*
+ * GET /v1/sandboxes/{id}/exec, a WebSocket: a command with its standard input as it comes, on a terminal if that is
+ * asked for. Bytes are binary messages behind one that says which stream they are of, all else is a text with one
+ * member; docs/rest.md has them.
+ */
+#include "api/talk.h"
+#include "json/json.h"
+
+enum {
+	CHUNK_MAX = 4 << 20,
+	TERM_MAX = 64,
+	SIDE_MAX = 9999,
+};
+
+enum channel { CHANNEL_STDIN, CHANNEL_STDOUT, CHANNEL_STDERR };
+
+/* ---- what the client says ------------------------------------------------------------------ */
+
+struct tty {
+	uint32_t cols, rows;
+	struct str term;
+};
+static const struct field tty_fields[] = {
+	FIELD(struct tty, cols, .max = SIDE_MAX, .doc = "Its columns; 80 if absent or 0."),
+	FIELD(struct tty, rows, .max = SIDE_MAX, .doc = "Its rows; 24 if absent or 0."),
+	FIELD(struct tty, term, .max = TERM_MAX,
+	      .doc = "The variable TERM; xterm-256color if absent or empty."),
+};
+static const struct field_table tty_table = FIELD_TABLE(struct tty, tty_fields);
+
+struct open {
+	struct str command, working_dir;
+	bool has_args;
+	struct field_strs args;
+	struct field_map env;
+	uint32_t timeout;
+	bool input, has_tty;
+	struct tty tty;
+};
+static const struct field open_fields[] = {
+	FIELD(struct open, command, .max = EXEC_BYTES_MAX,
+	      .doc = "Line for the shell; with args, the program to run. May be absent with tty: the shell."),
+	FIELD(struct open, args, .max = EXEC_ARGS_MAX - 1, .has = FIELD_HAS(struct open, has_args),
+	      .doc = "Runs command as a program with these arguments, without a shell."),
+	FIELD(struct open, working_dir, .min = 1, .max = API_PATH_MAX,
+	      .doc = "Directory to start in; the sandbox's if absent."),
+	FIELD(struct open, env, .max = API_ENV_MAX,
+	      .doc = "Environment variables, over those of the sandbox."),
+	FIELD(struct open, timeout, .def = DEFAULT_INT(EXEC_TIMEOUT_MAX),
+	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: 30."),
+	FIELD_NAMED(struct open, input, "stdin", .def = DEFAULT_BOOL(true),
+		    .doc = "Whether its standard input comes; else that is empty."),
+	FIELD_OBJECT(struct open, tty, tty_table, .has = FIELD_HAS(struct open, has_tty),
+		     .doc = "Runs it on a terminal, whose output is all stdout."),
+};
+static const struct field_table open_table = FIELD_TABLE(struct open, open_fields);
+
+struct size {
+	uint32_t cols, rows;
+};
+static const struct field size_fields[] = {
+	FIELD(struct size, cols, .flags = FIELD_REQUIRED, .min = 1, .max = SIDE_MAX,
+	      .doc = "Columns."),
+	FIELD(struct size, rows, .flags = FIELD_REQUIRED, .min = 1, .max = SIDE_MAX,
+	      .doc = "Rows."),
+};
+static const struct field_table size_table = FIELD_TABLE(struct size, size_fields);
+
+struct heard {
+	bool has_open, has_resize, has_signal, has_close;
+	struct open open;
+	struct size resize;
+	int32_t signal;
+	bool stdin_close;
+};
+static const struct field heard_fields[] = {
+	FIELD_OBJECT(struct heard, open, open_table, .has = FIELD_HAS(struct heard, has_open),
+		     .doc = "What to run; in the first message."),
+	FIELD_OBJECT(struct heard, resize, size_table, .has = FIELD_HAS(struct heard, has_resize),
+		     .doc = "The new size of its terminal."),
+	FIELD(struct heard, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
+	      .has = FIELD_HAS(struct heard, has_signal),
+	      .doc = "A signal for its process group, by number."),
+	FIELD(struct heard, stdin_close, .has = FIELD_HAS(struct heard, has_close),
+	      .doc = "The end of its standard input; of a terminal, its end-of-file character."),
+};
+static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
+							  .doc = "One member in each text.");
+
+static int take_open(struct arena *a, const struct open *o, struct talk_word *w, struct err *e)
+{
+	w->kind = TALK_OPEN;
+	w->open = (struct exec_wish){
+		.command = o->command,
+		.has_args = o->has_args,
+		.args = o->args,
+		.n_env = o->env.n,
+		.cwd = o->working_dir,
+		.timeout_s = o->timeout,
+		.stdin_open = o->input,
+	};
+	if (o->has_tty)
+		w->open.terminal = talk_terminal(o->tty.cols, o->tty.rows, o->tty.term);
+	return api_env(a, &o->env, &w->open.env, e) < 0 ? -1 : talk_default_command(&w->open, e);
+}
+
+static int take_text(struct arena *a, const struct heard *h, struct talk_word *w, struct err *e)
+{
+	if (h->has_open + h->has_resize + h->has_signal + h->has_close != 1)
+		return err_set(e, ERR_INVALID,
+			       "a text has one of open, resize, signal, stdin_close");
+	if (h->has_open)
+		return take_open(a, &h->open, w, e);
+	w->kind = h->has_resize ? TALK_RESIZE : h->has_signal ? TALK_SIGNAL : TALK_STDIN_CLOSE;
+	w->columns = h->resize.cols;
+	w->rows = h->resize.rows;
+	w->signal = h->signal;
+	if (h->has_close && !h->stdin_close)
+		return err_set(e, ERR_INVALID, "stdin_close can only be true");
+	return 0;
+}
+
+static int take_bytes(struct str message, struct talk_word *w, struct err *e)
+{
+	if (message.n == 0 || message.p[0] != CHANNEL_STDIN)
+		return err_set(e, ERR_INVALID,
+			       "a binary message begins with the byte %d, for standard input",
+			       CHANNEL_STDIN);
+	w->kind = TALK_STDIN;
+	w->bytes = (struct str){ message.p + 1, message.n - 1 };
+	return 0;
+}
+
+static int read_message(struct arena *scratch, bool is_text, struct str message,
+			struct talk_word *ret, struct err *e)
+{
+	struct heard *h;
+
+	if (!is_text)
+		return take_bytes(message, ret, e);
+	h = arena_alloc(scratch, sizeof(*h), e);
+	ret->doc = h ? json_parse(message, NULL, e) : NULL;
+	if (!ret->doc || field_decode(&heard_table, json_root(ret->doc), scratch, h, e) < 0)
+		return -1;
+	return take_text(scratch, h, ret, e);
+}
+
+/* ---- what it hears ------------------------------------------------------------------------- */
+
+struct exit {
+	int32_t exit_code;
+	double exec_time_ms;
+	struct str error, code, dimension;
+};
+static const struct field exit_fields[] = {
+	FIELD(struct exit, exit_code, .flags = FIELD_REQUIRED,
+	      .doc = "Of the command; 124 where its timeout ended it, -1 where it never ran."),
+	FIELD(struct exit, exec_time_ms, .flags = FIELD_REQUIRED, .doc = "How long it ran."),
+	FIELD(struct exit, error, .doc = "What went wrong, if it was no plain end."),
+	FIELD(struct exit, code, .doc = "Its code, of the table of errors, if it has one."),
+	FIELD(struct exit, dimension, .doc = "The limit of the sandbox that it ran into, if any."),
+};
+static const struct field_table exit_table = FIELD_TABLE(struct exit, exit_fields);
+
+struct said {
+	struct exit exit;
+};
+static const struct field said_fields[] = {
+	FIELD_OBJECT(struct said, exit, exit_table, .flags = FIELD_REQUIRED,
+		     .doc = "The end; behind it only the error comes, if it is one."),
+};
+static const struct field_table said_table = FIELD_TABLE(struct said, said_fields);
+
+static void say_chunk(struct call *c, enum exec_stream stream, struct str bytes)
+{
+	autobuf struct buf b = BUF_INIT(CHUNK_MAX);
+	char channel = stream == EXEC_STDOUT ? CHANNEL_STDOUT : CHANNEL_STDERR;
+	struct err e;
+
+	if (buf_add(&b, &channel, 1, &e) == 0 && buf_add(&b, bytes.p, bytes.n, &e) == 0)
+		ask_socket_bytes(c, buf_str(&b));
+}
+
+static void say_end(struct call *c, const struct exec_end_view *end)
+{
+	const struct said s = { { end->exit_code, end->wall_ms, end->error, end->code,
+				  end->dimension } };
+
+	ask_send(c, &said_table, &s);
+}
+
+static const struct talk_form form = { read_message, { say_chunk, say_end } };
+
+/* ---- the route ----------------------------------------------------------------------------- */
+
+struct exec_socket_params {
+	struct id_path path;
+};
+static const struct field parts[] = { API_ID_PATH(struct exec_socket_params) };
+static const struct field_table input = FIELD_TABLE(struct exec_socket_params, parts);
+
+static void run(struct call *c, const void *params)
+{
+	talk_start(c, ((const struct exec_socket_params *)params)->path.id, &form);
+}
+
+static const struct api_route rows[] = {
+	{ .tool = { .name = "sandboxes.exec",
+		    .doc = "Runs a command over a WebSocket, with its standard input as it comes and on "
+			   "a terminal if asked for. Who reads slowly holds it; who goes away ends it.",
+		    .input = &input,
+		    .output = &said_table,
+		    .run = run },
+	  .method = HTTP_GET,
+	  .path = "/v1/sandboxes/{id}/exec",
+	  .shape = API_LINES,
+	  .socket = "holt.exec.v1",
+	  .heard = &heard_table,
+	  .errors = API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS) },
+};
+const struct api_resource api_exec_socket = API_RESOURCE(rows);

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * A conversation about one program, over a WebSocket: the client opens it with what is to be run, then says what
+ * goes into its standard input, how large its terminal is, and which signals it gets; what the program prints, and
+ * how it ended, comes back meanwhile. Both have to wait for each other: who reads slowly holds the program, and a
+ * program that reads slowly holds the client. A client that goes away ends the program.
+ *
+ * How all that is written is a form, of which there is one for /v1 and one for Connect.
+ */
+#include "api/exec_run.h"
+
+enum talk_kind { TALK_OPEN, TALK_STDIN, TALK_STDIN_CLOSE, TALK_RESIZE, TALK_SIGNAL };
+
+/* What the client says in one message. Strings are borrowed from the message, the arena, and doc. */
+struct talk_word {
+	enum talk_kind kind;
+	struct exec_wish open; /* all but the sandbox */
+	struct str bytes;
+	uint32_t columns, rows;
+	int signal;
+	struct json_doc *doc; /* what is to be freed behind it; or NULL */
+};
+
+struct talk_form {
+	/* ret is zeroed before; scratch lives as long as its strings must. */
+	int (*read)(struct arena *scratch, bool is_text, struct str message, struct talk_word *ret,
+		    struct err *e);
+	struct exec_voice voice;
+};
+
+/* Upgrades the request, and ends its call. sandbox and form live as long as that. */
+void talk_start(struct call *c, struct str sandbox, const struct talk_form *form);
+
+/* ---- what both forms do ---------------------------------------------------------------------- */
+
+/* A terminal's size and kind, of which 0 and none stand for the usual. */
+struct exec_terminal talk_terminal(uint32_t columns, uint32_t rows, struct str term);
+
+/* With a terminal no command need be said: it is the shell of the template. ERR_INVALID without either. */
+int talk_default_command(struct exec_wish *w, struct err *e) MUST_USE;

@@ -1,32 +1,34 @@
-/* `holt exec`: a command in a sandbox of the hub. What it prints comes as it goes; a reader of ours that is slow
- * holds it, and one that goes away ends it, since the hub sees us go. */
+/* `holt exec`: a command in a sandbox of the hub, which we follow to its end (exec_session.h), or leave running (-d). */
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/base64.h"
-#include "cli/file.h"
-#include "cli/hub_link.h"
+#include "cli/exec_session.h"
 #include "cli/safe.h"
+#include "cli/tty.h"
 #include "cli/verb.h"
 
-enum { EXIT_HOLT = 125, CHUNK_MAX = 16 << 20 };
+enum { EXIT_HOLT = 125, DAY_S = 86400 };
 
 struct exec_options {
 	struct verb_options common;
 	struct option_list env;
 	const char *cwd;
 	uint64_t timeout_ms;
-	bool detach;
+	bool interactive, tty, detach;
 	const char *id;
 };
 
 static const struct option_row rows[] = {
+	OPTION(struct exec_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
+	       .doc = "Hand standard input on, also where that is a terminal; with -d, leave it open."),
+	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
+	       .doc = "Run it on a terminal, which this one becomes."),
 	OPTION(struct exec_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
 	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Where to start inside; the sandbox's own if not said."),
-	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
-	       .arg = "TIME", .min = 1, .max = 86400000,
+	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
+	       .max = 86400000,
 	       .doc = "Kill it and its descendants after this long, a day if not said; never with -d."),
 	OPTION(struct exec_options, detach, OPTION_FLAG, "detach", .letter = 'd',
 	       .doc = "Leave it running, and print its id for holt logs, attach, wait and kill."),
@@ -35,90 +37,136 @@ static const struct option_row rows[] = {
 	HELP_ROW(struct exec_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-enum { DAY_S = 86400 };
 
-struct running {
-	int64_t status; /* of the command; -1: it is not known yet */
-	struct buf bytes;
-};
+static void write_flag(struct json_writer *w, const char *name, bool value)
+{
+	json_write_key(w, name);
+	json_write_bool(w, value);
+}
 
-static int write_body(const struct verb_input *in, struct json_writer *w, struct err *e)
+/* What both ways are told of it: members of the object that is being written. */
+static int write_command(const struct verb_input *in, struct json_writer *w, struct err *e)
+{
+	const struct exec_options *o = in->options;
+
+	if (in->rest) {
+		hub_link_text(w, "command", in->rest[0]);
+		json_write_key(w, "args");
+		json_write_array(w);
+		for (char **arg = in->rest + 1; *arg; arg++)
+			json_write_text(w, *arg);
+		json_write_array_end(w);
+	}
+	hub_link_text(w, "working_dir", o->cwd);
+	json_write_key(w, "timeout");
+	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
+	return hub_link_env(w, &o->env, e);
+}
+
+/* ---- left running -------------------------------------------------------------------------- */
+
+static int write_detached(const struct verb_input *in, struct json_writer *w, struct err *e)
 {
 	const struct exec_options *o = in->options;
 
 	json_write_object(w);
 	hub_link_text(w, "sandbox", in->operands[0]);
-	hub_link_text(w, "command", in->rest[0]);
-	hub_link_text(w, "working_dir", o->cwd);
-	json_write_key(w, "timeout");
-	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
-	json_write_key(w, "args");
-	json_write_array(w);
-	for (char **arg = in->rest + 1; *arg; arg++)
-		json_write_text(w, *arg);
-	json_write_array_end(w);
-	if (hub_link_env(w, &o->env, e) < 0)
+	if (write_command(in, w, e) < 0)
 		return -1;
-	if (o->detach) {
-		json_write_key(w, "background");
-		json_write_bool(w, true);
-		hub_link_text(w, "exec_id", o->id);
-	}
+	write_flag(w, "background", true);
+	hub_link_text(w, "exec_id", o->id);
+	if (o->interactive)
+		write_flag(w, "stdin_open", true);
 	json_write_object_end(w);
 	return json_write_done(w, e);
 }
 
-static int pass_on(struct running *r, int fd, struct str text, struct err *e)
+static int detach(const struct verb_input *in, struct err *e)
 {
-	r->bytes.n = 0;
-	if (base64_decode(&r->bytes, text, e) < 0)
-		return -1;
-	return file_write_fd(fd, fd == STDOUT_FILENO ? "standard output" : "standard error",
-			     buf_str(&r->bytes), e);
-}
-
-/* Without an end of its own it has failed; else what a bare exit status would leave to guess is said. */
-static int take_end(struct running *r, const struct json_val *line, struct err *e)
-{
-	struct str why = json_str(json_get(line, "error"));
-
-	if (!json_int64(json_get(line, "exit_code"), &r->status))
-		return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
-	if (r->status < 0) {
-		hub_link_refused(json_str(json_get(line, "code")), why, e);
-		return hub_link_dimension(json_str(json_get(line, "dimension")), e);
-	}
-	if (why.n) {
-		fputs("holt: ", stderr);
-		safe_line(stderr, why);
-		fputc('\n', stderr);
-	}
-	return 0;
-}
-
-static int take(void *arg, const struct json_val *line, struct err *e)
-{
-	struct running *r = arg;
-	struct str kind = json_str(json_get(line, "kind"));
-	struct str stream = json_str(json_get(line, "stream"));
-
-	if (str_is(kind, "chunk"))
-		return pass_on(r, str_is(stream, "stderr") ? STDERR_FILENO : STDOUT_FILENO,
-			       json_str(json_get(line, "data")), e);
-	if (str_is(kind, "exit"))
-		return take_end(r, line, e);
-	return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
-}
-
-static int detach(struct str body, struct err *e)
-{
-	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
+	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
+	struct json_writer w = json_writer(&text);
+	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 
-	if (!l || hub_link_ask(l, "POST", "/v1/exec", body, &doc, e) < 0)
+	if (write_detached(in, &w, e) == 0)
+		l = hub_link_open(e);
+	if (!l || hub_link_ask(l, "POST", "/v1/exec", buf_str(&text), &doc, e) < 0)
 		return -1;
 	safe_line(stdout, json_str(json_get(json_root(doc), "exec_id")));
 	putchar('\n');
+	return 0;
+}
+
+/* ---- followed ------------------------------------------------------------------------------ */
+
+static void write_tty(struct json_writer *w)
+{
+	unsigned columns, rows_;
+
+	json_write_key(w, "tty");
+	json_write_object(w);
+	if (tty_size(&columns, &rows_)) {
+		json_write_key(w, "cols");
+		json_write_uint(w, columns);
+		json_write_key(w, "rows");
+		json_write_uint(w, rows_);
+	}
+	hub_link_text(w, "term", getenv("TERM"));
+	json_write_object_end(w);
+}
+
+static bool wants_input(const struct exec_options *o)
+{
+	return o->interactive || o->tty || !isatty(STDIN_FILENO);
+}
+
+static int write_open(const struct verb_input *in, struct json_writer *w, struct err *e)
+{
+	const struct exec_options *o = in->options;
+
+	json_write_object(w);
+	json_write_key(w, "open");
+	json_write_object(w);
+	if (write_command(in, w, e) < 0)
+		return -1;
+	write_flag(w, "stdin", wants_input(o));
+	if (o->tty)
+		write_tty(w);
+	json_write_object_end(w);
+	json_write_object_end(w);
+	return json_write_done(w, e);
+}
+
+static int follow(const struct verb_input *in, struct err *e)
+{
+	const struct exec_options *o = in->options;
+	autobuf struct buf open = BUF_INIT(HUB_BODY_MAX);
+	struct json_writer w = json_writer(&open);
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	char path[512];
+
+	if (write_open(in, &w, e) == 0 &&
+	    hub_link_path(path, sizeof(path), in->operands[0], "/exec", e) == 0)
+		l = hub_link_open(e);
+	return l ? exec_session(l,
+				&(struct exec_session_spec){ path, buf_str(&open), wants_input(o),
+							     o->tty },
+				e)
+		 : -1;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
+static int check(const struct verb_input *in, struct err *e)
+{
+	const struct exec_options *o = in->options;
+
+	if (o->detach && o->tty)
+		return err_set(e, ERR_INVALID, "-d leaves no terminal behind: not with -t");
+	if (o->id && !o->detach)
+		return err_set(e, ERR_INVALID, "--id is for -d");
+	if (!(in->rest && in->rest[0]) && !o->tty)
+		return err_set(e, ERR_INVALID, "something is missing: -- and a program to run");
 	return 0;
 }
 
@@ -126,39 +174,21 @@ static int run(const struct verb_input *in)
 {
 	const struct exec_options *o = in->options;
 	struct err e = ERR_INIT;
-	AUTO(hub_link_close) struct hub_link *l = NULL;
-	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
-	struct json_writer w = json_writer(&text);
-	struct running r = { .status = -1, .bytes = BUF_INIT(CHUNK_MAX) };
-	int rc = -1;
+	int rc;
 
-	if (!in->rest || !in->rest[0]) {
-		err_set(&e, ERR_INVALID, "something is missing: -- and a program to run");
+	if (check(in, &e) < 0)
 		return cli_wrong_usage(in->verb, &e);
-	}
-	if (o->id && !o->detach) {
-		err_set(&e, ERR_INVALID, "--id is for -d");
-		return cli_wrong_usage(in->verb, &e);
-	}
-	if (write_body(in, &w, &e) < 0)
-		return hub_link_fail(&e);
-	if (o->detach)
-		return detach(buf_str(&text), &e) < 0 ? hub_link_fail(&e) : 0;
-	l = hub_link_open(&e);
-	if (l)
-		rc = hub_link_lines(l, "/v1/exec/stream", buf_str(&text), take, &r, &e);
-	buf_fini(&r.bytes);
-	if (rc == 0 && r.status < 0)
-		rc = err_set(&e, ERR_TRANSPORT, "the hub did not say how it ended");
-	return rc < 0 ? hub_link_fail(&e) : (int)r.status;
+	rc = o->detach ? detach(in, &e) : follow(in, &e);
+	return rc < 0 ? hub_link_fail(&e) : rc;
 }
 
 const struct verb exec_verb = {
 	.name = "exec",
-	.usage = "NAME [OPTION...] -- PROGRAM [ARGUMENT...]",
+	.usage = "NAME [OPTION...] [-- PROGRAM [ARGUMENT...]]",
 	.doc = "Run a command in a sandbox of the hub.",
 	.more = "Its exit status is the command's, 124 where its time was over, 126 where it\n"
-		"could not be run. Its standard input is empty.",
+		"could not be run. Standard input is handed on where it is no terminal, or by -i.\n"
+		"With -t and without a PROGRAM it is a shell.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct exec_options),

@@ -9,9 +9,11 @@
 #include "cli/safe.h"
 #include "cli/verb.h"
 #include "http/client.h"
+#include "http/ws_client.h"
 #include "loop/await.h"
 
 enum { URL_MAX = 16 << 10 }; /* a path inside, each byte of it escaped */
+enum { SOCKET_MESSAGE_MAX = 4 << 20 };
 
 struct hub_link {
 	uv_loop_t loop;
@@ -81,16 +83,8 @@ int hub_link_fail(const struct err *e)
 	return err_info(e->code)->exit;
 }
 
-int hub_link_refused(struct str code, struct str cause, struct err *e)
-{
-	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
-		if (str_is(code, refusals[i].name))
-			return err_set(e, refusals[i].code, "%.*s", STR_CUT(cause, 240));
-	}
-	return err_set(e, ERR_IO, "%.*s", STR_CUT(cause, 240));
-}
-
-int hub_link_dimension(struct str dimension, struct err *e)
+/* Which limit of a sandbox it was. */
+static enum err_code limit_of(struct str dimension)
 {
 	static const struct {
 		const char *name;
@@ -101,21 +95,36 @@ int hub_link_dimension(struct str dimension, struct err *e)
 		{ "memory", ERR_MEMORY_FULL },
 	};
 
-	for (size_t i = 0; e->code == ERR_LIMIT && i < ARRAY_LEN(dimensions); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(dimensions); i++) {
 		if (str_is(dimension, dimensions[i].name))
-			e->code = dimensions[i].code;
+			return dimensions[i].code;
 	}
-	return -1;
+	return ERR_LIMIT;
 }
 
-static int read_refusal(const struct json_val *error, struct err *e)
+static enum err_code code_of(const struct json_val *error)
 {
+	struct str code = json_str(json_get(error, "code"));
+
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		if (!str_is(code, refusals[i].name))
+			continue;
+		return refusals[i].code != ERR_LIMIT
+			     ? refusals[i].code
+			     : limit_of(
+				       json_str(json_get(json_get(error, "context"), "dimension")));
+	}
+	return ERR_IO;
+}
+
+int hub_link_refusal(const struct json_val *answer, struct err *e)
+{
+	const struct json_val *error = json_get(answer, "error");
 	struct str cause = json_str(json_get(error, "cause"));
 
 	if (!cause.n)
 		cause = json_str(json_get(error, "message"));
-	hub_link_refused(json_str(json_get(error, "code")), cause, e);
-	return hub_link_dimension(json_str(json_get(json_get(error, "context"), "dimension")), e);
+	return err_set(e, code_of(error), "%.*s", STR_CUT(cause, 240));
 }
 
 /* ---- one request ---------------------------------------------------------------------------- */
@@ -136,7 +145,7 @@ static int take_line(struct hub_link *l, struct str text)
 	if (!doc)
 		return -1;
 	if (json_type(error) == JSON_OBJECT)
-		return read_refusal(error, &l->err);
+		return hub_link_refusal(json_root(doc), &l->err);
 	return l->take(l->arg, json_root(doc), &l->err);
 }
 
@@ -232,14 +241,13 @@ static struct json_doc *answer(struct hub_link *l, struct err *e)
 	AUTO(json_free)
 	struct json_doc *doc = json_parse(buf_str(&l->came),
 					  &(struct json_options){ .bytes = HUB_ANSWER_MAX }, e);
-	const struct json_val *error = json_get(json_root(doc), "error");
 
 	if (!doc) {
 		err_set(e, ERR_TRANSPORT, "what serves %.100s is no hub", l->socket);
 		return NULL;
 	}
 	if (l->status != 200) {
-		read_refusal(error, e);
+		hub_link_refusal(json_root(doc), e);
 		return NULL;
 	}
 	return take_ptr(doc);
@@ -279,25 +287,39 @@ static int check_status(struct hub_link *l, struct err *e)
 	return -1;
 }
 
-static int lines(struct hub_link *l, const char *method, const char *path, struct str body,
-		 hub_link_take *take, void *arg, struct err *e)
+int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, void *arg,
+		    struct err *e)
 {
 	reset(l);
 	l->take = take;
 	l->arg = arg;
-	return request(l, method, path, body, e) < 0 ? -1 : check_status(l, e);
+	return request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
 }
 
-int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_link_take *take,
-		   void *arg, struct err *e)
+struct ws_client *hub_link_socket(struct hub_link *l, const char *path, const char *protocol,
+				  const struct ws_client_events *ev, void *owner, struct err *e)
 {
-	return lines(l, "POST", path, body, take, arg, e);
+	const struct http_header header = { "Authorization", str_of(l->bearer) };
+	const struct ws_client_options o = {
+		.unix_socket = l->socket,
+		.path = path,
+		.protocol = protocol,
+		.headers = &header,
+		.n_headers = 1,
+		.message_max = SOCKET_MESSAGE_MAX,
+	};
+
+	return ws_client_open(&l->loop, &o, ev, owner, e);
 }
 
-int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, void *arg,
-		    struct err *e)
+uv_loop_t *hub_link_loop(struct hub_link *l)
 {
-	return lines(l, "GET", path, STR_NONE, take, arg, e);
+	return &l->loop;
+}
+
+void hub_link_await(struct hub_link *l, const bool *done)
+{
+	loop_await(&l->await, done);
 }
 
 int hub_link_download(struct hub_link *l, const char *path, hub_link_bytes *take, void *arg,

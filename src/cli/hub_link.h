@@ -5,10 +5,15 @@
  * (hub_start.c). One request at a time: every call waits for its answer, as long as that takes; ending the
  * program ends the request.
  */
+#include <uv.h>
+
 #include "base/buf.h"
+#include "json/json.h"
 #include "json/write.h"
 
 struct hub_link;
+struct ws_client;
+struct ws_client_events;
 
 /* ERR_TRANSPORT where there is no hub and none could be started; else as home_token(). */
 struct hub_link *hub_link_open(struct err *e) MUST_USE;
@@ -25,12 +30,8 @@ enum {
 int hub_link_ask(struct hub_link *l, const char *method, const char *path, struct str body,
 		 struct json_doc **ret, struct err *e) MUST_USE;
 
-/* A POST whose answer is a JSON object a line: each as it comes. -1 of take ends it. */
+/* A GET whose answer is a JSON object a line: each as it comes. -1 of take ends it. */
 typedef int hub_link_take(void *arg, const struct json_val *line, struct err *e);
-int hub_link_lines(struct hub_link *l, const char *path, struct str body, hub_link_take *take,
-		   void *arg, struct err *e) MUST_USE;
-
-/* A GET likewise. */
 int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, void *arg,
 		    struct err *e) MUST_USE;
 
@@ -43,11 +44,16 @@ int hub_link_download(struct hub_link *l, const char *path, hub_link_bytes *take
 int hub_link_upload(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
 		    struct err *e) MUST_USE;
 
-/* What the hub says in the middle of an answer: the failure that this code of docs/rest.md is here. -1 always. */
-int hub_link_refused(struct str code, struct str cause, struct err *e);
+/* A WebSocket, as ws_client_open() has it. */
+struct ws_client *hub_link_socket(struct hub_link *l, const char *path, const char *protocol,
+				  const struct ws_client_events *events, void *owner,
+				  struct err *e) MUST_USE;
+/* For what else is to happen on its loop: runs it until *done, which callbacks set. */
+uv_loop_t *hub_link_loop(struct hub_link *l);
+void hub_link_await(struct hub_link *l, const bool *done);
 
-/* The same failure, where the hub says which limit of a sandbox it was. -1 always. */
-int hub_link_dimension(struct str dimension, struct err *e);
+/* What the hub says that it refuses, {"error":{…}}: the failure that its code of docs/rest.md is here. -1 always. */
+int hub_link_refusal(const struct json_val *answer, struct err *e);
 
 /* Prints what went wrong and what helps, in the words of this command line; the exit status. */
 int hub_link_fail(const struct err *e);

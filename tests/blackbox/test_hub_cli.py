@@ -98,7 +98,7 @@ def test_exit_statuses(hub, box, status, argv):
 
 
 def test_how_a_command_ends(hub, box):
-    hub.fails(124, 'killed', 'exec', box, '-t', '1', '--', 'sleep', '1000')
+    hub.fails(124, 'killed', 'exec', box, '--timeout', '1', '--', 'sleep', '1000')
     hub.fails(FAILED, 'a program to run', 'exec', box)
     hub.fails(FAILED, 'a program to run', 'exec', box, '--')
     assert hub.ok('exec', box, '--', 'cat') == b''

@@ -1,0 +1,281 @@
+#include "cli/exec_session.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/feed.h"
+#include "cli/outlet.h"
+#include "cli/safe.h"
+#include "cli/tty.h"
+#include "http/ws_client.h"
+
+enum {
+	WAITING_MAX = 256 << 10, /* of our input, before we read no further */
+	/* the first bytes of binary messages */
+	CHANNEL_STDIN = 0,
+	CHANNEL_STDOUT = 1,
+	CHANNEL_STDERR = 2,
+};
+
+#define PROTOCOL "holt.exec.v1"
+
+struct session {
+	const struct exec_session_spec *spec;
+	uv_loop_t *loop;
+	struct ws_client *ws; /* NULL once it is over */
+	struct feed feed;
+	struct outlet out, err;
+	bool out_held, err_held;
+	uv_signal_t resized, continued; /* with -t */
+	bool watching;
+	int64_t status; /* of the command; -1: it is not known yet */
+	struct err why; /* what went wrong instead */
+	bool done;
+};
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* Once the command has ended and all that it said is written. */
+static void settle(struct session *s)
+{
+	if (!s->ws && outlet_empty(&s->out) && outlet_empty(&s->err))
+		s->done = true;
+}
+
+static void fail(struct session *s, const struct err *e)
+{
+	if (s->why.code == ERR_NONE)
+		s->why = *e;
+	ws_client_close(take_ptr(s->ws));
+	s->done = true;
+}
+
+/* What a bare exit status would leave to guess is said; what failed comes behind it, as error. */
+static int take_exit(struct session *s, const struct json_val *end, struct err *e)
+{
+	struct str why = json_str(json_get(end, "error"));
+
+	if (!json_int64(json_get(end, "exit_code"), &s->status))
+		return err_set(e, ERR_TRANSPORT, "the hub sent something unknown");
+	feed_stop(&s->feed);
+	tty_restore();
+	if (why.n && s->status >= 0) {
+		fputs("holt: ", stderr);
+		safe_line(stderr, why);
+		fputc('\n', stderr);
+	}
+	return 0;
+}
+
+/* A killed command has an exit status, and a failure as well. */
+static int take_text(struct session *s, struct str text, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
+	const struct json_val *end = json_get(json_root(doc), "exit");
+
+	if (!doc)
+		return -1;
+	if (end)
+		return take_exit(s, end, e);
+	if (s->status < 0)
+		hub_link_refusal(json_root(doc), &s->why);
+	return 0;
+}
+
+static void on_message(void *owner, bool is_text, struct str message)
+{
+	struct session *s = owner;
+	struct err e = ERR_INIT;
+	int rc = 0;
+
+	if (is_text)
+		rc = take_text(s, message, &e);
+	else if (message.n > 0 && message.p[0] == CHANNEL_STDOUT)
+		outlet_write(&s->out, message.p + 1, message.n - 1);
+	else if (message.n > 0 && message.p[0] == CHANNEL_STDERR)
+		outlet_write(&s->err, message.p + 1, message.n - 1);
+	else
+		rc = err_set(&e, ERR_TRANSPORT, "the hub sent something unknown");
+	if (rc < 0)
+		fail(s, &e);
+}
+
+static void on_closed(void *owner, unsigned code, const struct err *why)
+{
+	struct session *s = owner;
+
+	s->ws = NULL;
+	feed_stop(&s->feed);
+	if (s->status < 0 && s->why.code == ERR_NONE)
+		err_set(&s->why, ERR_TRANSPORT, "the hub did not say how it ended: %s", why->msg);
+	settle(s);
+}
+
+static void on_refused(void *owner, int status, struct str body)
+{
+	struct session *s = owner;
+	struct err e = ERR_INIT;
+	AUTO(json_free) struct json_doc *doc = json_parse(body, NULL, &e);
+
+	s->ws = NULL;
+	if (doc)
+		hub_link_refusal(json_root(doc), &s->why);
+	else
+		err_set(&s->why, ERR_TRANSPORT, "what serves the socket is no hub");
+	s->done = true;
+}
+
+/* ---- what goes in and out -------------------------------------------------------------------- */
+
+static bool reads(void *arg)
+{
+	const struct session *s = arg;
+
+	return s->ws && s->status < 0;
+}
+
+static bool take_input(void *arg, const char *p, size_t n)
+{
+	struct session *s = arg;
+	static char message[1 + sizeof(s->feed.held)];
+
+	if (ws_client_waiting(s->ws) > WAITING_MAX)
+		return false;
+	message[0] = CHANNEL_STDIN;
+	memcpy(message + 1, p, n);
+	ws_client_send(s->ws, false, (struct str){ message, n + 1 });
+	return true;
+}
+
+static void end_input(void *arg)
+{
+	struct session *s = arg;
+
+	ws_client_send(s->ws, true, STR_LIT("{\"stdin_close\":true}"));
+}
+
+static const struct feed_to to_hub = { reads, take_input, end_input };
+
+static void on_drained(void *owner)
+{
+	struct session *s = owner;
+
+	feed_resume(&s->feed);
+}
+
+static void on_open(void *owner)
+{
+	struct session *s = owner;
+	struct err e;
+
+	ws_client_send(s->ws, true, s->spec->open);
+	if ((s->spec->tty && tty_raw(&e) < 0) ||
+	    (s->spec->input && feed_start(&s->feed, s->loop, &to_hub, s, &e) < 0))
+		fail(s, &e);
+}
+
+static const struct ws_client_events events = { on_open, on_message, on_drained, on_refused,
+						on_closed };
+
+/* Both come by one WebSocket, so whichever of our readers is slow holds it. */
+static void hold(void *arg, int fd, bool on)
+{
+	struct session *s = arg;
+
+	*(fd == STDOUT_FILENO ? &s->out_held : &s->err_held) = on;
+	if (s->ws)
+		ws_client_hold(s->ws, s->out_held || s->err_held);
+}
+
+static void on_written(void *arg)
+{
+	struct session *s = arg;
+	struct err e;
+
+	if (s->out.errnum || s->err.errnum) {
+		err_sys(&e, s->out.errnum ? s->out.errnum : s->err.errnum, "standard output");
+		fail(s, &e);
+	}
+	settle(s);
+}
+
+/* ---- the terminal's size ---------------------------------------------------------------------- */
+
+static void on_resized(uv_signal_t *h, int number)
+{
+	struct session *s = h->data;
+	unsigned columns, rows_;
+	char text[64];
+	int n;
+
+	if (!s->ws || s->status >= 0 || !tty_size(&columns, &rows_))
+		return;
+	n = snprintf(text, sizeof(text), "{\"resize\":{\"cols\":%u,\"rows\":%u}}", columns, rows_);
+	ws_client_send(s->ws, true, (struct str){ text, (size_t)n });
+}
+
+/* Whoever stopped us has the terminal as it was. */
+static void on_continued(uv_signal_t *h, int number)
+{
+	struct session *s = h->data;
+	struct err e;
+
+	if (s->ws && s->status < 0 && tty_raw(&e) == 0)
+		on_resized(h, number);
+}
+
+static void watch_terminal(struct session *s)
+{
+	uv_signal_init(s->loop, &s->resized);
+	uv_signal_init(s->loop, &s->continued);
+	s->resized.data = s->continued.data = s;
+	uv_signal_start(&s->resized, on_resized, SIGWINCH);
+	uv_signal_start(&s->continued, on_continued, SIGCONT);
+	s->watching = true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int start(struct session *s, struct hub_link *l, struct err *e)
+{
+	s->loop = hub_link_loop(l);
+	s->out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = s };
+	s->err = s->out;
+	if (outlet_init(&s->out, s->loop, STDOUT_FILENO, e) < 0 ||
+	    outlet_init(&s->err, s->loop, STDERR_FILENO, e) < 0)
+		return -1;
+	s->ws = hub_link_socket(l, s->spec->path, PROTOCOL, &events, s, e);
+	if (!s->ws)
+		return -1;
+	if (s->spec->tty)
+		watch_terminal(s);
+	return 0;
+}
+
+static void finish(struct session *s)
+{
+	tty_restore();
+	feed_stop(&s->feed);
+	outlet_close(&s->out);
+	outlet_close(&s->err);
+	ws_client_close(take_ptr(s->ws));
+	if (s->watching) {
+		uv_close((uv_handle_t *)&s->resized, NULL);
+		uv_close((uv_handle_t *)&s->continued, NULL);
+	}
+}
+
+int exec_session(struct hub_link *l, const struct exec_session_spec *spec, struct err *e)
+{
+	static struct session s; /* its handles live until the loop has ended */
+
+	s = (struct session){ .spec = spec, .status = -1 };
+	if (start(&s, l, &s.why) == 0)
+		hub_link_await(l, &s.done);
+	finish(&s);
+	if (s.why.code == ERR_NONE)
+		return (int)s.status;
+	*e = s.why;
+	return -1;
+}

@@ -1,0 +1,314 @@
+"""`holt exec` with standard input and on terminals: a person at a real one, and programs that speak through it."""
+
+import fcntl
+import hashlib
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+
+import pytest
+
+from client import until
+from mcp_cli import script
+from test_hub_cli import Hub
+from who import NEW_NODE
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    shared = Hub(me, tmp_path_factory.mktemp('exec'), '--listen', '127.0.0.1:0', '--pool', '1')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+
+
+@pytest.fixture(scope='module')
+def box(hub):
+    name = hub.ok('up').decode().strip()
+    yield name
+    hub.run('down', name)
+
+
+def runs(hub, box, what):
+    found = hub.call('GET', f'/v1/sandboxes/{box}/processes')['processes']
+    return bool([p for p in found if what in p['command']])
+
+
+class Keyboard:
+    """A person at a terminal who runs `holt ARGUMENT...`."""
+
+    def __init__(self, hub, *arguments, size=(30, 100), stdin=True):
+        self.master, self.slave = pty.openpty()
+        self.resize(*size)
+        self.before = termios.tcgetattr(self.slave)
+        self.proc = subprocess.Popen(hub.who.argv(*arguments), env={**hub.env, 'TERM': 'vt220'}, cwd='/',
+                                     stdin=self.slave if stdin else subprocess.DEVNULL, stdout=self.slave, stderr=self.slave,
+                                     start_new_session=True,
+                                     preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0))  # noqa: PLW1509
+        self.seen = b''
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.proc.poll() is None:
+            self.proc.kill()
+        self.proc.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+
+    def type(self, keys):
+        os.write(self.master, keys)
+
+    def read(self, timeout):
+        if select.select([self.master], [], [], timeout)[0]:
+            self.seen += os.read(self.master, 65536)
+
+    def until(self, text):
+        deadline = time.monotonic() + 60
+        while text not in self.seen:
+            assert time.monotonic() < deadline, (text, self.seen)
+            self.read(1)
+        self.seen = self.seen.partition(text)[2]
+
+    def is_raw(self):
+        return not termios.tcgetattr(self.slave)[3] & (termios.ICANON | termios.ISIG | termios.ECHO)
+
+    def end(self):
+        """Its status; the terminal is as it was."""
+        status = self.proc.wait(60)
+        assert termios.tcgetattr(self.slave) == self.before
+        while select.select([self.master], [], [], 0)[0]:
+            self.read(0)
+        return status
+
+
+# ---- a person at a terminal -------------------------------------------------------------------
+
+def test_a_shell(hub, box):
+    with Keyboard(hub, 'exec', '-t', box, '-e', 'PS1=$ ') as k:
+        k.until(b'$ ')
+        assert k.is_raw()
+        k.type(b'tty; stty size; echo $TERM $((6*7))\r')
+        k.until(b'/dev/pts/0\r\n30 100\r\nvt220 42\r\n')
+        k.type(b'sleep 1111\r')
+        until(lambda: runs(hub, box, 'sleep 1111'))
+        k.type(b'\x03')
+        k.until(b'$ ')
+        k.resize(20, 90)
+        k.type(b'stty size\r')
+        deadline = time.monotonic() + 60
+        while b'20 90' not in k.seen:  # its SIGWINCH is on its way
+            assert time.monotonic() < deadline, k.seen
+            k.type(b'stty size\r')
+            k.read(0.2)
+        k.type(b'exit 9\r')
+        assert k.end() == 9
+
+
+def test_it_hears_of_a_new_size(hub, box):
+    script_ = 'trap "stty size" WINCH; echo on; while :; do sleep 0.02; done'
+    with Keyboard(hub, 'exec', '-it', box, '--', 'sh', '-c', script_) as k:
+        k.until(b'on\r\n')
+        k.resize(41, 99)
+        k.until(b'41 99\r\n')
+
+
+def test_keys_of_an_editor(hub, box):
+    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty raw -echo; echo on; head -c 7 | od -An -tx1') as k:
+        k.until(b'on')
+        k.type(b'\x03\x04\x1a\x1c\x1b[A')
+        k.until(b' 03 04 1a 1c 1b 5b 41')
+        assert k.end() == 0
+
+
+def test_interrupt(hub, box):
+    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'echo on; exec sleep 2222') as k:
+        k.until(b'on')
+        k.type(b'\x03')
+        assert k.end() == 128 + signal.SIGINT
+    assert not runs(hub, box, 'sleep 2222')
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGSEGV])
+def test_whatever_ends_it_restores_the_terminal(hub, box, number):
+    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'echo on; exec sleep 3333') as k:
+        k.until(b'on')
+        assert k.is_raw()
+        k.proc.send_signal(number)
+        assert k.end() == -number
+    until(lambda: not runs(hub, box, 'sleep 3333'), what='the end of the command')
+
+
+def test_sigkill_ends_the_command(hub, box):
+    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'echo on; exec sleep 4444') as k:
+        k.until(b'on')
+        k.proc.kill()
+    until(lambda: not runs(hub, box, 'sleep 4444'), what='the end of the command')
+
+
+def test_stopped_and_continued(hub, box):
+    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty -echo; echo on; read -r line; echo "<$line>"') as k:
+        k.until(b'on')
+        k.proc.send_signal(signal.SIGSTOP)
+        until(lambda: open(f'/proc/{k.proc.pid}/stat').read().split(') ')[1][0] == 'T')
+        termios.tcsetattr(k.slave, termios.TCSANOW, k.before)  # as a shell does
+        k.proc.send_signal(signal.SIGCONT)
+        until(k.is_raw)
+        k.type(b'line\r')
+        k.until(b'<line>')
+        assert k.end() == 0
+
+
+def test_refusals_leave_the_terminal_alone(hub, box):
+    for arguments in (('nobody', '--', 'true'), (box, '--', 'no-such-program'), (box, '-w', '/nowhere', '--', 'true')):
+        with Keyboard(hub, 'exec', '-t', *arguments) as k:
+            assert k.end() in (125, 126)
+
+
+def test_no_input_is_taken_from_a_terminal_unasked(hub, box):
+    with Keyboard(hub, 'exec', box, '--', 'cat') as k:
+        k.type(b'for the shell\n')
+        assert k.end() == 0
+    with Keyboard(hub, 'exec', '-i', box, '--', 'cat') as k:  # the control
+        k.type(b'for the command\n\x04')
+        assert k.end() == 0
+        assert k.seen.count(b'for the command') == 2
+
+
+# ---- programs ---------------------------------------------------------------------------------
+
+def test_a_pipe(hub, box):
+    assert hub.ok('exec', box, '--', 'cat', input=b'through\0\xff\n') == b'through\0\xff\n'
+    assert hub.ok('exec', '-i', box, '--', 'cat', input=b'') == b''
+    assert hub.ok('exec', box, '--', 'sh', '-c', 'cat; echo after', input=b'x' * 3000000) == b'x' * 3000000 + b'after\n'
+    assert hub.ok('exec', box, '--', 'true', input=b'x' * 3000000) == b''  # nobody reads it
+    done = hub.run('exec', '-t', box, '--', 'sh', '-c', 'cat; tty', input=b'line\n')
+    assert done.returncode == 0 and done.stdout.endswith(b'line\r\n/dev/pts/0\r\n'), done
+
+
+def test_a_file(hub, box, tmp_path):
+    data = os.urandom(1 << 20)
+    (tmp_path / 'file').write_bytes(data)
+    with open(tmp_path / 'file', 'rb') as f:
+        assert hub.ok('exec', box, '--', 'cat', stdin=f) == data
+
+
+SIZE = 100 << 20
+
+
+def test_a_hundred_megabytes_through_both_directions(hub, box):
+    piece = os.urandom(1 << 20)
+    sent, got, n = hashlib.sha256(), hashlib.sha256(), 0
+    with subprocess.Popen(hub.who.argv('exec', '-i', box, '--', 'cat'), env=hub.env, cwd='/', stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as proc:
+        def send():
+            for i in range(SIZE >> 20):
+                part = piece[i:] + piece[:i]
+                sent.update(part)
+                proc.stdin.write(part)
+            proc.stdin.close()
+        sender = threading.Thread(target=send)
+        sender.start()
+        while part := proc.stdout.read(1 << 20):
+            got.update(part)
+            n += len(part)
+        sender.join()
+        assert proc.wait(60) == 0 and n == SIZE and got.digest() == sent.digest()
+
+
+def test_a_slow_reader_holds_it(hub, box):
+    with hub.popen('exec', box, '--', 'sh', '-c', 'head -c 100000000 /dev/zero; echo end >&2') as proc:
+        assert proc.stdout.read(1) == b'\0'
+        for _ in range(10):
+            assert runs(hub, box, 'head -c 100000000')
+        assert len(proc.stdout.read()) == 100000000 - 1
+        assert proc.wait(60) == 0 and proc.stderr.read() == b'end\n'
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_killed_while_it_is_held(hub, box, number):
+    """Its input waits for a command that reads nothing."""
+    with subprocess.Popen(hub.who.argv('exec', '-i', box, '--', 'sh', '-c', 'echo on; exec sleep 5555'), env=hub.env, cwd='/',
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proc:
+        assert proc.stdout.readline() == b'on\n'
+        os.set_blocking(proc.stdin.fileno(), False)
+        deadline, full = time.monotonic() + 60, 0
+        while full < 20:  # a while after which nothing more goes in
+            assert time.monotonic() < deadline
+            try:
+                os.write(proc.stdin.fileno(), b'x' * 65536)
+                full = 0
+            except BlockingIOError:
+                full += 1
+                time.sleep(0.01)
+        proc.send_signal(number)
+        assert proc.wait(30) == -number
+        proc.stdin = None
+    until(lambda: not runs(hub, box, 'sleep 5555'), what='the end of the command')
+
+
+# ---- MCP over stdio through it ------------------------------------------------------------------
+
+SERVER = r'''
+import json, sys
+def say(**message):
+    sys.stdout.write(json.dumps({'jsonrpc': '2.0', **message}, ensure_ascii=False) + '\n')
+    sys.stdout.flush()
+for line in sys.stdin:
+    m = json.loads(line)
+    if m.get('method') == 'initialize':
+        say(id=m['id'], result={'protocolVersion': m['params']['protocolVersion'], 'capabilities': {'tools': {}},
+                                'serverInfo': {'name': 'inside', 'version': '1'}})
+    elif m.get('method') == 'tools/list':
+        say(id=m['id'], result={'tools': [{'name': 'echo', 'inputSchema': {
+            'type': 'object', 'properties': {'text': {'type': 'string'}}, 'required': ['text']}}]})
+    elif m.get('method') == 'tools/call':
+        print('called', file=sys.stderr)
+        say(id=m['id'], result={'content': [{'type': 'text', 'text': m['params']['arguments']['text']}]})
+    elif 'id' in m and 'method' in m:
+        say(id=m['id'], error={'code': -32601, 'message': 'no such method'})
+'''
+
+@pytest.fixture(scope='module')
+def server(hub, box):
+    hub.ok('fs', 'write', box, '/workspace/server.py', input=SERVER.encode())
+    return ['env', f'HOLT_HOME={hub.home}', *hub.who.argv('exec', '-i', box, '--', 'python3', '/workspace/server.py')]
+
+
+def test_mcp_by_our_client(hub, server):
+    assert b'echo' in hub.ok('mcp', 'tools', '--', *server)
+    assert hub.ok('mcp', 'call', 'echo', 'text=hello there', '--', *server).strip() == b'hello there'
+
+
+def test_mcp_by_the_sdk(hub, server):
+    """The TypeScript SDK, which knows nothing of sandboxes."""
+    sdk = script('@modelcontextprotocol', 'sdk', 'dist', 'esm', 'client', 'index.js')[1]
+    program = f'''
+import {{ Client }} from {json.dumps(sdk)};
+import {{ StdioClientTransport }} from {json.dumps(sdk.replace('index.js', 'stdio.js'))};
+const text = "ä€😀 \u2028 " + "x".repeat(300000);
+const client = new Client({{ name: 'outside', version: '1' }});
+await client.connect(new StdioClientTransport({{ command: {json.dumps(server[0])}, args: {json.dumps(server[1:])},
+    env: {json.dumps(hub.env)}, stderr: 'ignore' }}));
+for (let i = 0; i < 20; i++) {{
+    const answer = await client.callTool({{ name: 'echo', arguments: {{ text: text + i }} }});
+    if (answer.content[0].text !== text + i) throw new Error('it came back otherwise');
+}}
+console.log((await client.listTools()).tools[0].name);
+await client.close();
+'''
+    done = subprocess.run([NEW_NODE, '--input-type=module', '-e', program], capture_output=True, check=False, timeout=60,
+                          env=hub.env)
+    assert done.returncode == 0 and done.stdout == b'echo\n', done

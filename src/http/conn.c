@@ -132,8 +132,8 @@ void conn_kill(struct conn *c)
 {
 	if (c->state != CONN_UPGRADED)
 		shutdown(c->fd, SHUT_RDWR);
-	if (c->state == CONN_BODY && c->suspended) {
-		c->q.drops = true; /* the daemon finds the end behind what it has read */
+	if (c->state == CONN_BODY && c->q.body_events) {
+		c->q.drops = true; /* the daemon finds the end behind what has come */
 		conn_resume(c);
 	}
 }

@@ -198,7 +198,7 @@ def test_routes(door, method, path, status):
 
 
 ROUTES = [('GET', '/show'), ('GET', '/below/x'), ('POST', '/echo'), ('POST', '/any'), ('PUT', '/any'), ('GET', '/large/9'),
-          ('GET', '/error'), ('GET', '/inject'), ('GET', '/later/1'), ('POST', '/later/1'), ('GET', '/stream/1'), ('GET', '/ws')]
+          ('GET', '/error'), ('GET', '/inject'), ('GET', '/later/1'), ('POST', '/later/1'), ('GET', '/stream/1'), ('GET', '/ws'), ('PUT', '/intake')]
 
 AUTHORIZATIONS = [
     None, '', 'Bearer', 'Bearer ', 'Bearer wrong', 'Bearer right wrong', 'Bearer right,', 'Bearer "right"', 'Basic right',
@@ -320,6 +320,88 @@ def test_bodies(door):
     for size in (0, 1, 1000, 10 ** 5, 4 << 20):
         body = '"' + 'x' * (size - 2) + '"' if size > 1 else '1' * size
         assert door.ask(post(body=body)).body == body.encode()
+
+
+# ---- bodies in pieces -----------------------------------------------------------------------
+
+def intake(query='', size=None, fields=()):
+    return request('PUT', '/intake' + query, fields=[*fields, f'Content-Length: {size}' if size is not None else 'Transfer-Encoding: chunked'])
+
+
+def test_a_body_in_pieces(door):
+    """Of any size, larger than what is kept of all bodies; the connection goes on."""
+    size = 300 << 20
+    with door.wire() as wire:
+        for n in (0, 1, 70000, size):
+            wire.send(intake(size=n))
+            for at in range(0, n, 1 << 20):
+                wire.send(bytes(min(1 << 20, n - at)))
+            assert wire.reply('PUT').body == str(n).encode()
+        wire.send(intake() + ''.join(f'{n:x}\r\n{"x" * n}\r\n' for n in (1, 5000, 17, 100000)) + '0\r\n\r\n' + post())
+        assert wire.reply('PUT').body == b'105018' and wire.reply().body == BODY.encode()
+    assert door.ask(request(path='/kept')).body == b'0'
+
+
+def test_who_takes_slowly_holds_the_client(door):
+    with door.wire() as wire:
+        wire.send(intake('?once=20000', 4 << 20))
+        wire.send(bytes(4 << 20))
+        assert wire.reply('PUT').body == str(4 << 20).encode()
+        assert wire.ask(post()).body == BODY.encode()
+
+
+def test_a_body_refused_in_the_middle(door):
+    """The answer comes behind all of it, and the next request is where it should be."""
+    for query in ('?refuse=1000', '?refuse=1000&once=500'):
+        with door.wire() as wire:
+            for _ in range(2):
+                wire.send(intake(query, 3 << 20))
+                wire.send(bytes(3 << 20))
+                wire.send(post())
+                reply = wire.reply('PUT')
+                assert reply.status == 507 and error_of(reply)['cause'] == 'enough'
+                assert wire.reply().body == BODY.encode()
+
+
+@pytest.mark.parametrize('query', ['', '?once=100'])
+def test_a_body_whose_client_goes_away(start, query):
+    door = start()
+    with door.wire() as wire:
+        wire.send(intake(query, 100000))
+        wire.send(bytes(50000))
+        door.heard('intake')
+        wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    door.heard('lost')
+    door.works()
+
+
+def test_a_slow_body_in_pieces(start):
+    """Each piece gives its sender time for the next."""
+    door = start(body_ms=2000)
+    with door.wire() as wire:
+        wire.send(intake(size=9))
+        for _ in range(8):
+            wire.send('x')
+            time.sleep(0.5)
+        wire.send('x')
+        assert wire.reply('PUT').body == b'9'
+        wire.send(intake(size=9) + 'x')
+        assert wire.ended() == b''
+    door.heard('lost')
+    door.works()
+
+
+def test_a_body_in_pieces_and_the_end(start):
+    door = start(grace_ms=300)
+    with door.wire() as wire, door.wire() as held:
+        wire.send(intake(size=100) + 'x')
+        held.send(intake('?once=1', 1 << 20))
+        held.send(bytes(100000))
+        door.heard('intake')
+        door.close()
+        door.finish()
+        assert wire.ended() == b'' and held.ended() == b''
+    assert door.lines.count('lost') == 2
 
 
 # ---- one message after the other ------------------------------------------------------------

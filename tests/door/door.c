@@ -242,6 +242,81 @@ static void run_stream(void *owner, struct http_request *q)
 	close_stream(x);
 }
 
+/* ---- bodies in pieces ---------------------------------------------------------------------- */
+
+struct intake {
+	struct http_request *q;
+	uv_timer_t timer;
+	size_t at_once,
+		room; /* bytes that are taken every millisecond, and of them still are; 0: any number */
+	size_t refuse_at, n;
+};
+
+static void close_intake(struct intake *x)
+{
+	uv_close((uv_handle_t *)&x->timer, on_timer_closed);
+}
+
+static void on_intake_room(uv_timer_t *timer)
+{
+	struct intake *x = timer->data;
+
+	x->room = x->at_once;
+	http_body_resume(x->q);
+}
+
+static size_t on_intake_bytes(void *owner, struct str bytes)
+{
+	struct intake *x = owner;
+	size_t took = x->at_once && bytes.n > x->room ? x->room : bytes.n;
+	struct err e;
+
+	x->room -= x->at_once ? took : 0;
+	x->n += took;
+	if (x->refuse_at && x->n >= x->refuse_at) {
+		err_set(&e, ERR_DISK_FULL, "enough");
+		http_reply_error(x->q, &e);
+		close_intake(x);
+	}
+	return took;
+}
+
+static void on_intake_end(void *owner)
+{
+	struct intake *x = owner;
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%zu", x->n);
+
+	reply_text(x->q, (struct str){ text, (size_t)n });
+	close_intake(x);
+}
+
+static void on_intake_lost(void *owner)
+{
+	say("lost");
+	close_intake(owner);
+}
+
+/* /intake?once=BYTES&refuse=BYTES: takes so many bytes every millisecond, and refuses the body when that many came. */
+static void run_intake(void *owner, struct http_request *q)
+{
+	static const struct http_body_events events = { on_intake_bytes, on_intake_end,
+							on_intake_lost };
+	struct str once = http_request_query(q, STR_LIT("once"));
+	struct str refuse = http_request_query(q, STR_LIT("refuse"));
+	struct intake *x = calloc(1, sizeof(*x));
+
+	x->q = q;
+	x->at_once = x->room = once.p ? strtoul(once.p, NULL, 10) : 0;
+	x->refuse_at = refuse.p ? strtoul(refuse.p, NULL, 10) : 0;
+	uv_timer_init(&host.loop, &x->timer);
+	x->timer.data = x;
+	if (x->at_once)
+		uv_timer_start(&x->timer, on_intake_room, 1, 1);
+	http_body_start(q, &events, x);
+	say("intake");
+}
+
 /* ---- WebSockets ---------------------------------------------------------------------------- */
 
 struct chat {
@@ -306,6 +381,7 @@ static const struct http_route route_rows[] = {
 	{ "/later/", HTTP_GET | HTTP_POST, false, false, 0, run_later, "an answer after a while" },
 	{ "/stream/", HTTP_GET | HTTP_POST, false, false, 0, run_stream, "events" },
 	{ "/ws", HTTP_GET, false, false, 0, run_ws, "an echo" },
+	{ "/intake", HTTP_PUT, false, true, 0, run_intake, "a body in pieces", .streams = true },
 };
 static const struct http_routes routes = { route_rows, ARRAY_LEN(route_rows), NULL };
 

@@ -80,7 +80,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 					 const struct cli *cli, const char *registry,
 					 const char *warden_dir, struct err *e)
 {
-	char images[PATH_MAX], data[PATH_MAX];
+	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX];
 	struct engine_closed own;
 	struct err homeless;
 	/* Files without a name, for which any folder will do where there is no data folder yet. */
@@ -94,6 +94,9 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 			 .warden_dir = warden_dir },
 		.registry = registry,
 		.outputs = at_home ? data : P_tmpdir,
+		.snapshots = registry && home_where("snapshots", snapshots, &homeless) == 0
+				   ? snapshots
+				   : NULL,
 		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
 		.tools = cli->tools,
 		.n_tools = cli->n_tools,

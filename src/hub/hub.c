@@ -6,6 +6,7 @@
 #include "hub/hub_impl.h"
 #include "hub/images.h"
 #include "hub/job.h"
+#include "hub/snapshots.h"
 #include "store/store.h"
 
 enum { MAX_CALLS = 256 };
@@ -63,6 +64,9 @@ static int start(struct hub *hub, const struct hub_config *config, struct err *e
 	hub->lives = lives_new(hub->loop, hub->store, e);
 	if (!hub->lives ||
 	    (config->outputs && lives_set_folder(hub->lives, config->outputs, e) < 0))
+		return -1;
+	if (hub->store && config->snapshots &&
+	    lives_keep_snapshots(hub->lives, config->snapshots, e) < 0)
 		return -1;
 	box.on_end = lives_on_end;
 	box.on_end_arg = hub->lives;

@@ -21,6 +21,8 @@ struct hub_config {
 		outputs; /* folder for what programs in the background print; NULL: in memory only */
 	const char *
 		images; /* path of the store of images (hub/images.h), which may not be there yet; NULL: none */
+	const char *
+		snapshots; /* path of their folder, made if missing; with a registry only; NULL: none */
 	const struct tool *const *tools; /* in the order in which clients list them */
 	size_t n_tools;
 	unsigned max_calls; /* at once, of all askers; 0: 256 */

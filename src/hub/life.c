@@ -26,13 +26,14 @@ const char *const life_retention_names[RETENTIONS] = {
 /* What may follow a state. A kept one (cold, stopped) comes back by restoring; nothing follows
  * terminated: who takes the id again is another. */
 static const unsigned follows[LIFE_STATES] = {
-	[LIFE_CREATING] = TO(RUNNING) | TO(TERMINATED),
+	[LIFE_CREATING] = TO(RUNNING) | TO(RESTORING) | TO(TERMINATED),
 	[LIFE_RUNNING] = TO(PAUSED) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
 			 TO(FAILED),
 	[LIFE_PAUSED] = TO(RUNNING) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
 			TO(FAILED),
 	[LIFE_COLD] = TO(RESTORING) | TO(LOST) | TO(TERMINATED) | TO(FAILED),
-	[LIFE_RESTORING] = TO(RUNNING) | TO(LOST) | TO(TERMINATED) | TO(FAILED),
+	[LIFE_RESTORING] = TO(RUNNING) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
+			   TO(FAILED),
 	[LIFE_STOPPED] = TO(RESTORING) | TO(LOST) | TO(TERMINATED) | TO(FAILED),
 	[LIFE_LOST] = TO(TERMINATED),
 	[LIFE_FAILED] = TO(TERMINATED),
@@ -46,7 +47,9 @@ bool life_may_follow(enum life_state from, enum life_state to)
 static const char *kind_of(enum life_state from, enum life_state to)
 {
 	if (to == LIFE_RUNNING)
-		return from == LIFE_CREATING ? "created" : "resumed";
+		return from == LIFE_CREATING  ? "created"
+		     : from == LIFE_RESTORING ? "restored"
+					      : "resumed";
 	return life_state_names[to];
 }
 
@@ -56,6 +59,17 @@ static void set_why(struct life *l, const struct err *why)
 	l->why = why ? malloc(sizeof(*why)) : NULL; /* without memory nobody is told */
 	if (l->why)
 		*l->why = *why;
+}
+
+/* What never was anybody's is in no registry; and for that a stopped one stays stopped until it runs again,
+ * so that a hub which ends in between leaves it as it was. */
+static bool is_told(const struct life *l, enum life_state from, enum life_state to)
+{
+	if (to == LIFE_RESTORING)
+		return false;
+	if (from == LIFE_RESTORING && (to == LIFE_COLD || to == LIFE_STOPPED))
+		return false;
+	return to != LIFE_TERMINATED || l->stored;
 }
 
 int life_set_state(struct life *l, enum life_state to, const struct err *why, struct err *e)
@@ -77,7 +91,7 @@ int life_set_state(struct life *l, enum life_state to, const struct err *why, st
 	l->all->changes++;
 	l->changed_ms = clock_unix_ms();
 	set_why(l, why);
-	if (to == LIFE_TERMINATED && !l->stored) /* it never was anybody's */
+	if (!is_told(l, from, to))
 		return 0;
 	result = life_save(l, kind_of(from, to), detail, e);
 	if (to == LIFE_TERMINATED)
@@ -322,6 +336,8 @@ int life_check_runs(const struct life *l, struct err *e)
 {
 	if (l->ending)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s is being terminated", l->id);
+	if (l->stopping)
+		return err_set(e, ERR_CONFLICT, "sandbox %s is being stopped", l->id);
 	switch (l->state) {
 	case LIFE_RUNNING:
 		return 0;

@@ -145,7 +145,7 @@ struct life_event {
 	uint64_t seq;
 	int64_t at_ms; /* Unix time */
 	struct str sandbox, kind,
-		detail; /* kind: created, resumed, deadline, reap_failed, or a state */
+		detail; /* kind: created, resumed, restored, snapshot, deadline, reap_failed, or a state */
 };
 /* The oldest and the newest that are still there; 0: there is none. What was before the oldest is gone. */
 int lives_events_kept(struct lives *all, uint64_t *ret_oldest, uint64_t *ret_newest,

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hub/life_impl.h"
+#include "hub/snapshots_impl.h"
 
 enum { REAP_AGAIN_MS = 1000, REAP_AGAIN_MAX_MS = 60000 };
 
@@ -29,7 +29,7 @@ static uint64_t next_due(const struct life *l)
 {
 	uint64_t idle = can_idle(l) ? l->used_ms + l->idle_ms : 0;
 
-	if (!l->box || l->ending)
+	if (!l->box || l->ending || l->stopping)
 		return 0;
 	return idle && (!l->due_ms || idle < l->due_ms) ? idle : l->due_ms;
 }
@@ -79,7 +79,8 @@ int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
 		l->deadline_ms = before.deadline_ms;
 		return -1;
 	}
-	if (sandbox_set_ttl(l->box, ms, &ignored) < 0) /* it holds while there is a hub */
+	/* Without a hub it is ended by who can't keep anything. */
+	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY ? ms : 0, &ignored) < 0)
 		log_warn("sandbox %s: its time to live: %s", l->id, ignored.msg);
 	life_arm(l);
 	return 0;
@@ -105,7 +106,7 @@ void life_begin(struct life *l, struct sandbox *sb)
 	l->from_pool = sandbox_from_pool(sb);
 	l->used_ms = clock_ms();
 	snprintf(l->template, sizeof(l->template), "%s", sandbox_template(sb));
-	if (l->state == LIFE_CREATING) {
+	if (l->state == LIFE_CREATING || l->state == LIFE_RESTORING) {
 		set_deadline(l, l->ttl_ms);
 	} else if (l->deadline_ms) {
 		int64_t left = l->deadline_ms - clock_unix_ms();
@@ -133,7 +134,7 @@ void lives_on_end(void *lives, struct sandbox *sb, const struct err *why)
 	life_let_go(l);
 	if (all->stopping) {
 		life_set_state(l, LIFE_TERMINATED, why, &e);
-	} else if (l->due_ms && clock_ms() >= l->due_ms) {
+	} else if (l->due_ms && clock_ms() >= l->due_ms && l->retention == RETAIN_DESTROY) {
 		life_say_over(l, &over);
 		life_set_state(l, LIFE_TERMINATED, &over, &e);
 	} else {
@@ -177,9 +178,9 @@ static void on_destroyed(void *arg, struct sandbox *sb, const struct err *err)
 
 static int check_terminate(const struct life *l, struct err *e)
 {
-	if (l->state == LIFE_CREATING || l->state == LIFE_RESTORING)
+	if (l->state == LIFE_CREATING || l->state == LIFE_RESTORING || l->stopping)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is %s", l->id,
-			       life_state_names[l->state]);
+			       l->stopping ? "being stopped" : life_state_names[l->state]);
 	if (l->ending || l->state == LIFE_TERMINATED)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", l->id);
 	return 0;
@@ -191,7 +192,8 @@ void life_terminate_start(struct life *l, life_cb on_done, void *arg)
 
 	if (check_terminate(l, &e) < 0) {
 		life_later(l->all, l, on_done, arg, &e);
-	} else if (!l->box) { /* a lost or failed one */
+	} else if (!l->box) { /* a lost, failed or kept one */
+		snapshot_drop_kept(l);
 		life_set_state(l, LIFE_TERMINATED, NULL, &e);
 		life_later(l->all, l, on_done, arg, NULL);
 	} else {
@@ -230,12 +232,30 @@ static void nobody(void *arg, struct life *l, const struct err *err)
 {
 }
 
-/* Destroying is what can be carried out today; a spec with another retention is refused. */
+/* kept: a reference. */
+static void on_kept(void *kept, struct life *still, const struct err *err)
+{
+	struct life *l = kept;
+
+	if (err) {
+		l->all->stats.reap_failures++;
+		life_tell(l, "reap_failed", str_of(err->msg));
+	}
+	if (err && l->box && !l->all->stopping)
+		reap_again(l, err);
+	life_unref(l);
+}
+
 static void reap(struct life *l, const struct err *why)
 {
-	struct life_op *op = life_op_new(l->all, l, nobody, NULL);
+	struct life_op *op;
 
 	log_info("sandbox %s: %s", l->id, why->msg);
+	if (l->retention != RETAIN_DESTROY) {
+		life_keep_start(l, l->retention, why, on_kept, life_ref(l));
+		return;
+	}
+	op = life_op_new(l->all, l, nobody, NULL);
 	op->err = *why;
 	l->ending = true;
 	sandbox_destroy_start(l->box, on_reaped, op);

@@ -7,6 +7,7 @@
  *	life_make.c	create and fork
  *	life_end.c	terminate, deadlines and their reaper, what ended by accident
  *	life_pause.c	pause and resume
+ *	snapshots_impl.h	and those that it lists
  *	lives.c		all of a hub: from its start to its end
  *	job*.c		its programs, see hub/job_impl.h
  *	idempotent.c	requests that are done once
@@ -50,6 +51,7 @@ struct life {
 	struct sandbox *box; /* a reference; NULL: nothing runs */
 	bool ending; /* its destruction is under way */
 	struct jobs_of jobs;
+	bool stopping; /* what is to be kept of it is being kept, then it ends */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
 
@@ -78,6 +80,7 @@ struct lives {
 	 * it: who takes an id that is not known begins above it, so that no generation of an id comes
 	 * twice, without a list of all ids that there ever were. */
 	uint32_t forgotten, forgotten_stored;
+	struct snapshots *snapshots; /* owned, NULL: none are kept */
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
 	struct lives_stats stats; /* the states are kept by the setter */
 
@@ -175,3 +178,16 @@ void lives_try_close(struct lives *all);
 void lives_written(struct lives *all);
 /* After an event was written. */
 void lives_tell_watches(struct lives *all);
+/* Something has ended that the end of all waits for. */
+void lives_try_close(struct lives *all);
+
+/* ---- life_make.c --------------------------------------------------------------------------- */
+
+/* One in creating, with an id of the caller's or of ours. */
+struct life *life_new_named(struct lives *all, struct str id, struct err *e) MUST_USE;
+/* It runs on sb from now on: what a client is told of next. */
+int life_bear(struct life *l, struct sandbox *sb, struct err *e) MUST_USE;
+/* Its name belonged to a terminated one until now. */
+void life_replace_old(struct life *l);
+/* It was never told to anybody. */
+void life_stillborn(struct life *l);

@@ -29,20 +29,21 @@ static int check_id(const struct lives *all, struct str id, struct err *e)
 	return 0;
 }
 
-static int check_spec(const struct life_spec *spec, struct err *e)
+static int check_spec(const struct lives *all, const struct life_spec *spec, struct err *e)
 {
-	if (spec->retention != RETAIN_DESTROY)
-		return err_set(e, ERR_INVALID,
-			       "retention: this Holt carries out \"destroy\" only, not \"%s\"",
-			       life_retention_names[spec->retention]);
+	if (spec->retention != RETAIN_DESTROY && !all->snapshots)
+		return err_set(
+			e, ERR_INVALID,
+			"retention: this hub keeps no files, so it carries out \"destroy\" only, "
+			"not \"%s\"",
+			life_retention_names[spec->retention]);
 	if (spec->box.ttl_ms > LIFE_TIMEOUT_MAX_MS || spec->idle_ms > LIFE_TIMEOUT_MAX_MS)
 		return err_set(e, ERR_INVALID, "a deadline: at most %d days",
 			       (int)(LIFE_TIMEOUT_MAX_MS / 86400000));
 	return 0;
 }
 
-/* One with an id of the caller's or of ours. */
-static struct life *new_life(struct lives *all, struct str id, struct err *e)
+struct life *life_new_named(struct lives *all, struct str id, struct err *e)
 {
 	char made[ID_MAX];
 	struct life *l;
@@ -58,8 +59,7 @@ static struct life *new_life(struct lives *all, struct str id, struct err *e)
 
 /* ---- one that is born ---------------------------------------------------------------------- */
 
-/* Its name belonged to a terminated one until now. */
-static void replace_old(struct life *l)
+void life_replace_old(struct life *l)
 {
 	struct life *old = l->chain;
 
@@ -69,7 +69,7 @@ static void replace_old(struct life *l)
 		life_forget(old);
 }
 
-static int bear(struct life *l, struct sandbox *sb, struct err *e)
+int life_bear(struct life *l, struct sandbox *sb, struct err *e)
 {
 	char mark[LIFE_MARK_MAX];
 	int result;
@@ -83,8 +83,7 @@ static int bear(struct life *l, struct sandbox *sb, struct err *e)
 	return result;
 }
 
-/* It was never told to anybody. */
-static void stillborn(struct life *l)
+void life_stillborn(struct life *l)
 {
 	struct err ignored;
 
@@ -108,13 +107,13 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	struct life_op *op = arg;
 
 	if (err) {
-		stillborn(op->life);
+		life_stillborn(op->life);
 		life_op_end(op, err);
-	} else if (bear(op->life, sb, &op->err) < 0) {
-		stillborn(op->life);
+	} else if (life_bear(op->life, sb, &op->err) < 0) {
+		life_stillborn(op->life);
 		sandbox_destroy_start(sb, on_undone, op);
 	} else {
-		replace_old(op->life);
+		life_replace_old(op->life);
 		life_op_end(op, NULL);
 	}
 }
@@ -124,12 +123,12 @@ static struct life *prepare(struct lives *all, const struct life_spec *spec, str
 	autofree char *text = NULL;
 	struct life *l;
 
-	if (check_open(all, e) < 0 || check_spec(spec, e) < 0)
+	if (check_open(all, e) < 0 || check_spec(all, spec, e) < 0)
 		return NULL;
 	text = all->store ? life_spec_text(&spec->box, e) : NULL;
 	if (all->store && !text)
 		return NULL;
-	l = new_life(all, spec->id, e);
+	l = life_new_named(all, spec->id, e);
 	if (!l)
 		return NULL;
 	l->spec = take_ptr(text);
@@ -152,7 +151,10 @@ void life_create_start(struct lives *all, const struct life_spec *spec, life_cb 
 		life_later(all, NULL, on_done, arg, &e);
 		return;
 	}
-	box.id = str_of(l->id); /* its ttl_ms is for when there is no hub */
+	box.id = str_of(l->id);
+	/* Its ttl_ms is for when there is no hub, and so nobody who could keep anything. */
+	if (spec->retention != RETAIN_DESTROY)
+		box.ttl_ms = 0;
 	sandbox_create_start(all->box, &box, on_created, life_op_new(all, l, on_done, arg));
 }
 
@@ -191,7 +193,7 @@ static void end_fork(struct forking *f, const struct err *err)
 static void drop_children(struct forking *f)
 {
 	for (size_t i = 0; i < f->n; i++)
-		stillborn(f->children[i]);
+		life_stillborn(f->children[i]);
 }
 
 static void on_child_undone(void *arg, struct sandbox *sb, const struct err *err)
@@ -218,7 +220,7 @@ static int bear_all(struct forking *f, struct sandbox *const *children, struct e
 	if (lives_batch(f->all, e) < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < f->n; i++)
-		result = bear(f->children[i], children[i], e);
+		result = life_bear(f->children[i], children[i], e);
 	if (lives_batch_end(f->all, result == 0, result == 0 ? e : &ignored) < 0)
 		result = -1;
 	return result;
@@ -235,7 +237,7 @@ static void on_forked(void *arg, struct sandbox *const *children, size_t n, cons
 		undo_fork(f, children);
 	} else {
 		for (size_t i = 0; i < f->n; i++)
-			replace_old(f->children[i]);
+			life_replace_old(f->children[i]);
 		end_fork(f, NULL);
 	}
 }
@@ -243,7 +245,7 @@ static void on_forked(void *arg, struct sandbox *const *children, size_t n, cons
 static int name_children(struct forking *f, const struct life_fork_spec *spec, struct err *e)
 {
 	for (size_t i = 0; i < spec->n; i++) {
-		struct life *l = new_life(f->all, spec->ids ? spec->ids[i] : STR_NONE, e);
+		struct life *l = life_new_named(f->all, spec->ids ? spec->ids[i] : STR_NONE, e);
 
 		if (!l)
 			return -1;
@@ -261,7 +263,9 @@ static int name_children(struct forking *f, const struct life_fork_spec *spec, s
 
 static int check_source(const struct life *source, struct err *e)
 {
-	return source->state == LIFE_PAUSED && !source->ending ? 0 : life_check_runs(source, e);
+	return source->state == LIFE_PAUSED && !source->ending && !source->stopping
+		     ? 0
+		     : life_check_runs(source, e);
 }
 
 static void on_refused(void *arg)

@@ -1,7 +1,7 @@
 /* Pause and resume: what runs in it stands still, and nothing of it is lost. Its time to live goes
  * on; it is not idle meanwhile. */
 #include "base/clock.h"
-#include "hub/life_impl.h"
+#include "hub/snapshots_impl.h"
 
 /* It may have ended meanwhile, which is not undone. */
 static void settle(struct life_op *op, enum life_state from, enum life_state to,
@@ -33,7 +33,7 @@ void life_pause_start(struct life *l, life_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
 
-	if (l->state == LIFE_PAUSED && !l->ending)
+	if (l->state == LIFE_PAUSED && !l->ending && !l->stopping)
 		life_later(l->all, l, on_done, arg, NULL);
 	else if (life_check_runs(l, &e) < 0)
 		life_later(l->all, l, on_done, arg, &e);
@@ -45,7 +45,9 @@ void life_resume_start(struct life *l, life_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
 
-	if (l->state == LIFE_PAUSED && !l->ending)
+	if (l->state == LIFE_STOPPED || l->state == LIFE_COLD)
+		life_start_again(l, on_done, arg);
+	else if (l->state == LIFE_PAUSED && !l->ending && !l->stopping)
 		sandbox_resume_start(l->box, on_resumed, life_op_new(l->all, l, on_done, arg));
 	else if (life_check_runs(l, &e) < 0)
 		life_later(l->all, l, on_done, arg, &e);

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hub/life_impl.h"
+#include "hub/snapshots_impl.h"
 
 enum { SAVE_AGAIN_MS = 2000, KEYS_MS = 10 * 60 * 1000 };
 
@@ -202,6 +202,7 @@ void lives_free(struct lives *all)
 	if (all->saver)
 		uv_close((uv_handle_t *)all->saver, close_handle);
 	jobs_fini(all);
+	snapshots_free(all->snapshots);
 	while (all->oldest) {
 		struct life *l = all->oldest;
 
@@ -270,9 +271,17 @@ static void settle_loaded(struct lives *all, struct life *l)
 
 	if (life_is_gone(l)) {
 		life_mourn(l);
-	} else if (l->box || l->state == LIFE_COLD || l->state == LIFE_STOPPED) {
-		return;
-	} else if (l->deadline_ms && l->deadline_ms <= clock_unix_ms()) {
+	} else if (l->box) {
+		snapshot_drop_kept(l); /* it was to be stopped, and was not */
+	} else if (snapshot_kept(all, l)) {
+		if (l->state != LIFE_COLD && l->state != LIFE_STOPPED)
+			life_set_state(l, l->retention == RETAIN_COLD ? LIFE_COLD : LIFE_STOPPED,
+				       NULL, &e);
+	} else if (l->state == LIFE_COLD || l->state == LIFE_STOPPED) {
+		err_set(&why, ERR_GUEST, "what was kept of its files is gone");
+		life_set_state(l, LIFE_LOST, &why, &e);
+	} else if (l->deadline_ms && l->deadline_ms <= clock_unix_ms() &&
+		   l->retention == RETAIN_DESTROY) {
 		life_say_over(l, &why);
 		life_set_state(l, LIFE_TERMINATED, &why, &e);
 	} else {
@@ -305,6 +314,7 @@ void lives_stop(struct lives *all)
 	struct err e = ERR_INIT;
 
 	all->stopping = true;
+	snapshots_stop(all);
 	/* The end of thousands is one transaction; without it each is its own. */
 	if (all->box && lives_batch(all, &e) < 0)
 		log_warn("%s", e.msg);
@@ -313,6 +323,7 @@ void lives_stop(struct lives *all)
 void lives_leave(struct lives *all)
 {
 	all->stopping = true;
+	snapshots_stop(all);
 }
 
 void lives_try_close(struct lives *all)
@@ -320,7 +331,8 @@ void lives_try_close(struct lives *all)
 	void (*on_closed)(void *arg) = all->on_closed;
 	void *arg = all->on_closed_arg;
 
-	if (!on_closed || all->later || all->checkpointing || all->jobs.house.works)
+	if (!on_closed || all->later || all->checkpointing || all->jobs.house.works ||
+	    snapshots_busy(all))
 		return;
 	lives_free(all);
 	on_closed(arg);

@@ -16,7 +16,7 @@ int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct 
 {
 	return db_run(s->db, SANDBOX_CHANGE, e, DB_INT(r->seq), DB_TEXT(r->state),
 		      DB_INT(r->changed_ms), DB_INT(r->deadline_ms), DB_INT(r->ttl_ms),
-		      DB_TEXT(r->code), DB_TEXT(r->why));
+		      DB_TEXT(r->code), DB_TEXT(r->why), DB_INT(r->generation));
 }
 
 int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e)

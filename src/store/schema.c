@@ -27,6 +27,13 @@ static const char *const migrations[] = {
 	/* its one row: the highest generation of a sandbox whose row has gone */
 	"CREATE TABLE forgotten (generation INTEGER NOT NULL) STRICT;"
 	"INSERT INTO forgotten VALUES (0);",
+	"CREATE TABLE snapshots ("
+	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
+	"  of INTEGER NOT NULL, source TEXT NOT NULL, template TEXT NOT NULL, base TEXT NOT NULL,"
+	"  spec TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL,"
+	"  bytes INTEGER NOT NULL, unpacked INTEGER NOT NULL, digest TEXT NOT NULL,"
+	"  memory INTEGER NOT NULL, disk INTEGER NOT NULL, pids INTEGER NOT NULL,"
+	"  cpu INTEGER NOT NULL) STRICT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -36,7 +43,7 @@ static const char *const statements[STATEMENTS] = {
 		" VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
-			   " code = ?6, why = ?7 WHERE seq = ?1",
+			   " code = ?6, why = ?7, generation = ?8 WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
 	[SANDBOX_ALL] =
 		"SELECT seq, id, generation, template, spec, source, state, retention, created, changed,"
@@ -57,6 +64,17 @@ static const char *const statements[STATEMENTS] = {
 		      " (SELECT seq FROM sandboxes WHERE state <> 'terminated')",
 	[FORGOTTEN] = "SELECT generation FROM forgotten",
 	[FORGOTTEN_SET] = "UPDATE forgotten SET generation = max(generation, ?1)",
+	[SNAPSHOT_ADD] =
+		"INSERT INTO snapshots (seq, id, name, of, source, template, base, spec, created, expires,"
+		" bytes, unpacked, digest, memory, disk, pids, cpu) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+		" coalesce(?8, (SELECT spec FROM sandboxes WHERE seq = ?9)), ?10, ?11, ?12, ?13, ?14,"
+		" ?15, ?16, ?17, ?18)",
+	[SNAPSHOT_DROP] = "DELETE FROM snapshots WHERE seq = ?1",
+	[SNAPSHOT_ALL] =
+		"SELECT seq, id, name, of, source, template, base, spec, created, expires, bytes, unpacked,"
+		" digest, memory, disk, pids, cpu FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
+	[SNAPSHOT_LAST] =
+		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'snapshots'",
 	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"
 		      " RETURNING seq",
 	[EVENT_TRIM] = "DELETE FROM events WHERE seq <= ?1",

@@ -40,7 +40,7 @@ struct store_sandbox { /* strings borrowed */
 /* A new row; one with its id goes. A spec of STR_NONE is that of the row spec_of. */
 int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t spec_of,
 		      struct err *e) MUST_USE;
-/* Of the row with its seq: state, changed, deadline, ttl, code and why. */
+/* Of the row with its seq: state, changed, deadline, ttl, code, why and generation. */
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e) MUST_USE;
 int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
 
@@ -77,6 +77,30 @@ int store_jobs(struct store *s, int (*each)(void *arg, const struct store_job *j
 /* The highest generation of a sandbox that was dropped, as far as it was said. */
 int store_forgotten(struct store *s, uint32_t *ret_generation, struct err *e) MUST_USE;
 int store_forgotten_set(struct store *s, uint32_t generation, struct err *e) MUST_USE;
+
+/* ---- snapshots ----------------------------------------------------------------------------- */
+
+struct store_snapshot { /* strings borrowed */
+	uint64_t seq; /* in order of creation; never used again */
+	struct str id, name; /* name: "" where it has none */
+	uint64_t of; /* the sandbox that it is kept for; 0: it is a client's */
+	struct str source, template, base, spec, digest;
+	int64_t created_ms, expires_ms; /* Unix time; 0: never */
+	uint64_t bytes, unpacked;
+	uint64_t memory, disk; /* bytes */
+	uint32_t pids, cpu_milli;
+};
+
+/* A new row. A spec of STR_NONE is that of the sandbox in row spec_of. */
+int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t spec_of,
+		       struct err *e) MUST_USE;
+int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
+/* All, in order of seq, or with a seq that one. each: 0, or -1 with *e to end it; it writes nothing. */
+int store_snapshots(struct store *s, uint64_t seq,
+		    int (*each)(void *arg, const struct store_snapshot *r, struct err *e),
+		    void *arg, struct err *e) MUST_USE;
+/* The highest seq that there ever was. */
+int store_snapshot_last(struct store *s, uint64_t *ret_seq, struct err *e) MUST_USE;
 
 /* ---- what happened ------------------------------------------------------------------------- */
 

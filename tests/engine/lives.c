@@ -188,9 +188,9 @@ static void test_table(void **state)
 {
 	static const char *const may[LIFE_STATES] = {
 		/* of: creating running paused cold restoring stopped lost terminated failed */
-		[LIFE_CREATING] = ".r.....t.",	[LIFE_RUNNING] = "..pc.sltf",
+		[LIFE_CREATING] = ".r..R..t.",	[LIFE_RUNNING] = "..pc.sltf",
 		[LIFE_PAUSED] = ".r.c.sltf",	[LIFE_COLD] = "....R.ltf",
-		[LIFE_RESTORING] = ".r....ltf", [LIFE_STOPPED] = "....R.ltf",
+		[LIFE_RESTORING] = ".r.c.sltf", [LIFE_STOPPED] = "....R.ltf",
 		[LIFE_LOST] = ".......t.",	[LIFE_TERMINATED] = ".........",
 		[LIFE_FAILED] = ".......t.",
 	};

@@ -244,7 +244,8 @@ def test_every_route_says_what_is_not_there(hub):
             assert reply.status == 404, (path, body, reply)
             answer = json.loads(reply.body)
             if 'error' in answer:
-                assert answer['error']['context'].get('sandbox') == 'nobody', (path, body, answer)
+                what = 'snapshot' if path.startswith('/v1/snapshots/') else 'sandbox'
+                assert answer['error']['context'].get(what) == 'nobody', (path, body, answer)
             else:
                 assert answer['code'] == 'not_found'
 
@@ -284,6 +285,15 @@ def test_every_answer_is_of_its_schema(hub):
     ask('set_timeout', None, sandbox='doc', timeout_seconds=60)
     ask('pause', None, sandbox='doc')
     ask('resume', None, sandbox='doc')
+    snapshot = json.loads(ask('sandboxes.snapshot', '/v1/sandboxes/doc/snapshots', name='n', ttl_seconds=3600).body)['id']
+    ask('snapshots.list', None)
+    ask('snapshots.get', f'/v1/snapshots/{snapshot}')
+    ask('snapshots.restore', f'/v1/snapshots/{snapshot}/restore')
+    ask('snapshots.restore', f'/v1/snapshots/{snapshot}/restore', count=2)
+    ask('snapshots.delete', f'/v1/snapshots/{snapshot}')
+    ask('sandboxes.stop', '/v1/sandboxes/doc/stop')
+    ask('resume', None, sandbox='doc')
+    ask('sandboxes.diff', '/v1/sandboxes/doc/diff')
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
     ask('exec', None, sandbox='doc', command='cat; echo >&2', background=True, exec_id='x', stdin_open=True)

@@ -1,0 +1,465 @@
+"""Snapshots over REST: what is kept, what comes back, what a crash leaves, and what an archive that was changed does.
+The retentions that need them are here, too."""
+
+import hashlib
+import os
+import random
+import subprocess
+import tarfile
+import threading
+
+import pytest
+
+import host
+import image_files as files
+from client import until
+from door import Closed
+from image_files import entry, folder, symlink
+from rest import Failed, Rest
+
+ROUNDS = 6
+
+
+class Hub(Rest):
+    """A hub whose snapshots are looked at from both sides."""
+
+    def __init__(self, who, home, *arguments, **options):
+        super().__init__(who, home, '--listen', '127.0.0.1:0', '--socket', 'none', *arguments, **options)
+        self.folder = os.path.join(self.env['HOLT_HOME'], 'snapshots')
+
+    def take(self, sandbox, **body):
+        return self.post(f'/v1/sandboxes/{sandbox}/snapshots', **body)['id']
+
+    def restore(self, snapshot, **body):
+        got = self.post(f'/v1/snapshots/{snapshot}/restore', **body)
+        return [s['id'] for s in got['sandboxes']] if 'sandboxes' in got else got['id']
+
+    def sh(self, sandbox, line):
+        done = self.exec(sandbox, line)
+        assert done['exit_code'] == 0, (done['stdout'], done['stderr'])
+        return done['stdout']
+
+    def snapshots(self):
+        return {s['id'] for s in self.call('GET', '/v1/snapshots')['snapshots']}
+
+    def on_disk(self):
+        return {name.removesuffix('.tar.zst') for name in os.listdir(self.folder) if name != 'new'}
+
+    def half(self):
+        return os.listdir(os.path.join(self.folder, 'new'))
+
+    def state(self, sandbox):
+        return self.call('GET', f'/v1/sandboxes/{sandbox}')['state']
+
+    def sandboxes(self):
+        return {s['id'] for s in self.call('GET', '/v1/sandboxes')}
+
+    def crash(self):
+        self.proc.kill()
+        self.proc.wait()
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    shared = Hub(me, tmp_path_factory.mktemp('snapshots'), '--pool', '1')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+
+
+@pytest.fixture
+def begin(me, tmp_path):
+    """Starts a hub, again and again in one home."""
+    home = os.path.join(tmp_path, 'home')
+    started = []
+
+    def start(*arguments):
+        started.append(Hub(me, home, '--pool', '0', *arguments))
+        return started[-1]
+    os.mkdir(home, 0o700)
+    yield start
+    if started[-1].proc.poll() is None:
+        assert started[-1].end() == 0, started[-1].said()
+    for one in started:
+        one.kill()
+
+
+def code_of(f, *arguments, **body):
+    with pytest.raises(Failed) as failed:
+        f(*arguments, **body)
+    return failed.value.status, failed.value.code
+
+
+MAKE = '''set -e
+mkdir -p d/deep/er empty; echo one > d/one; echo two > d/deep/er/two; ln d/one d/deep/again; ln -s ../one d/link; ln -s /nowhere gone
+head -c 300000 /dev/zero | tr '\\0' x > big; : > nothing; chmod 640 d/one; chmod 1777 empty; touch -d @1000000000 d/deep
+mkdir closed; echo in > closed/in; chmod 500 closed; mkfifo pipe; touch .wh.d "a b" 'new
+line'
+long=$(head -c 200 /dev/zero | tr '\\0' l); mkdir -p $long/$long; echo far > $long/$long/$long
+echo home > ~/home; echo tmp > /tmp/tmp
+'''
+TELL = '''cd /workspace; find . ~ /tmp ! -name '*.tmp' -printf '%y %m %n %s %l %p\\n' | sort; cat d/one d/deep/er/two closed/in l*/l*/l* ~/home /tmp/tmp
+stat -c '%Y %n' d/deep; sha256sum big; test d/one -ef d/deep/again && echo linked'''
+
+
+def test_files_come_back(hub):
+    source = hub.create(env={'A': 'kept'}, cwd='/tmp', limits={'disk_mb': 100})
+    hub.sh(source, 'cd /workspace; ' + MAKE)
+    snapshot = hub.take(source, name='first')
+    told = hub.sh(source, f'rm -f /workspace/pipe /workspace/.wh.d; {TELL}')
+    view = hub.call('GET', f'/v1/snapshots/{snapshot}')
+    assert (view['name'], view['source'], view['template_id'], view['disk_mb']) == ('first', source, 'host', 100)
+    path = os.path.join(hub.folder, snapshot + '.tar.zst')
+    with open(path, 'rb') as f:
+        data = f.read()
+    assert (view['bytes'], view['digest']) == (len(data), hashlib.sha256(data).hexdigest())
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    hub.sh(source, 'rm -rf /workspace/d; echo later > /workspace/later')
+    restored = hub.restore(snapshot)
+    assert hub.sh(restored, TELL) == told
+    assert hub.sh(restored, 'echo $A; pwd; hostname; ls /workspace/later 2>&1 || true').split('\n')[:3] == ['kept', '/tmp', 'sandbox']
+    shown = hub.call('GET', f'/v1/sandboxes/{restored}')
+    assert (shown['source'], shown['state'], shown['generation'], shown['limits']['disk_mb']) == (snapshot, 'running', 1, 100)
+    assert hub.sh(source, 'ls /workspace/later') == '/workspace/later\n'  # which went on
+    for one in (source, restored):
+        hub.delete(one)
+    hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+    assert code_of(hub.call, 'DELETE', f'/v1/snapshots/{snapshot}') == (404, 'not_found')
+    until(lambda: snapshot not in hub.on_disk(), what='its file is gone')
+
+
+def test_of_a_busy_one(hub):
+    """What runs stands still meanwhile, and goes on."""
+    source = hub.create()
+    hub.sh(source, '(i=0; while :; do i=$((i+1)); echo $i > a; cp a b; sleep 0.01; done) > /dev/null 2>&1 & '
+                   'while ! test -e b; do :; done')
+    snapshot = hub.take(source)
+    before = int(hub.sh(source, 'cat a') or 0)
+    until(lambda: int(hub.sh(source, 'cat a') or 0) > before, what='it goes on')
+    restored = hub.restore(snapshot)
+    got = hub.sh(restored, 'cat a; echo; cat b').split()
+    assert len(got) <= 2 and all(int(n) > 0 for n in got)
+    assert hub.call('GET', f'/v1/sandboxes/{restored}/processes')['processes'] == []
+    hub.post('/v1/pause', sandbox=source)
+    paused = hub.take(source)
+    assert hub.state(source) == 'paused'
+    for one in (source, restored):
+        hub.delete(one)
+    for one in (snapshot, paused):
+        hub.call('DELETE', f'/v1/snapshots/{one}')
+
+
+def test_several_at_once_all_or_none(hub):
+    source = hub.create()
+    hub.sh(source, 'echo x > f')
+    snapshot = hub.take(source)
+    hub.delete(source)
+    made = hub.restore(snapshot, ids=['r-1', 'r-2', 'r-3'])
+    assert made == ['r-1', 'r-2', 'r-3'] and len(hub.restore(snapshot, count=2)) == 2
+    for one in made:
+        assert hub.sh(one, f'cat f; echo {one} > f; cat f') == f'x\n{one}\n'
+    before = hub.sandboxes()
+    assert code_of(hub.restore, snapshot, ids=['r-4', 'r-2']) == (409, 'conflict')
+    assert code_of(hub.restore, snapshot, ids=['r-4', 'r-4']) == (409, 'conflict')
+    assert code_of(hub.restore, snapshot, id='r-4', count=2) == (400, 'invalid_input')
+    assert code_of(hub.restore, 'none') == (404, 'not_found')
+    assert hub.sandboxes() == before
+    for one in before:
+        hub.delete(one)
+    hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+
+
+def test_once(hub):
+    source = hub.create()
+    key = {'fields': ['Idempotency-Key: snap', 'Content-Type: application/json', 'Content-Length: 2']}
+
+    def post(path):
+        with hub.wire() as wire:
+            reply = wire.ask(hub.request('POST', path, **key) + '{}', 'POST')
+        assert reply.status == 200, reply
+        return reply.body
+    first = post(f'/v1/sandboxes/{source}/snapshots')
+    assert post(f'/v1/sandboxes/{source}/snapshots') == first and len(hub.snapshots()) == 1
+    snapshot = hub.snapshots().pop()
+    restored = post(f'/v1/snapshots/{snapshot}/restore')
+    assert post(f'/v1/snapshots/{snapshot}/restore') == restored
+    for one in hub.sandboxes():
+        hub.delete(one)
+    hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+
+
+def test_pages_and_time(hub):
+    source = hub.create()
+    made = [hub.take(source) for _ in range(5)]
+    seen, cursor = [], ''
+    while cursor is not None:
+        page = hub.call('GET', f'/v1/snapshots?limit=2{cursor}')
+        assert len(page['snapshots']) <= 2
+        seen += [s['id'] for s in page['snapshots']]
+        cursor = f'&cursor={page["next_cursor"]}' if 'next_cursor' in page else None
+    assert seen == made
+    for one in made:
+        hub.call('DELETE', f'/v1/snapshots/{one}')
+    assert code_of(hub.take, source, ttl_seconds=10**9)[0] == 400
+    assert code_of(hub.take, source, name='x' * 100)[0] == 400
+    assert code_of(hub.take, 'none') == (404, 'not_found')
+    hub.delete(source)
+    assert code_of(hub.take, source)[0] == 404
+
+
+def test_an_archive_that_is_not_what_it_was(begin):
+    hub = begin()
+    source = hub.create(id='source')
+    hub.sh(source, 'head -c 2000000 /dev/urandom > f')
+    snapshot = hub.take(source)
+    path = os.path.join(hub.folder, snapshot + '.tar.zst')
+    with open(path, 'r+b') as f:
+        f.seek(1500000)
+        was = f.read(1)
+        f.seek(-1, os.SEEK_CUR)
+        f.write(bytes([was[0] ^ 1]))
+    assert code_of(hub.restore, snapshot) == (400, 'invalid_input')
+    assert hub.sandboxes() == {source}
+    os.truncate(path, 1000)
+    assert code_of(hub.restore, snapshot) == (400, 'invalid_input')
+    with open(os.path.join(hub.folder, 'x.tar.zst'), 'wb'), open(os.path.join(hub.folder, 'new', 'y'), 'wb'):
+        pass
+    hub.crash()
+    hub = begin()
+    assert hub.snapshots() == set() and hub.on_disk() == set() and hub.half() == []
+
+
+def test_a_disk_that_is_full(hub):
+    """The sandbox's is told apart from the hub's."""
+    source = hub.create(limits={'disk_mb': 20})
+    hub.sh(source, 'head -c 15000000 /dev/urandom > f')
+    snapshot = hub.take(source)
+    hub.sh(source, 'rm f; truncate -s 200G f')
+    status, code = code_of(hub.take, source)
+    assert (status, code) == (413, 'body_too_large')
+    hub.delete(source)
+    hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+
+
+# ---- images -------------------------------------------------------------------------------------------------------------
+
+NAMES = ('rm', 'mkdir', 'mv', 'cp', 'chmod', 'find', 'sort')
+LAYER = [*[symlink('bin/' + n, 'busybox') for n in NAMES], folder('t'), folder('t/d'), entry('t/d/keep', b'keep'),
+         entry('t/d/gone', b'gone'), folder('t/d/sub'), entry('t/d/sub/x', b'x'), folder('t/o'), entry('t/o/old', b'old'),
+         folder('t/m'), entry('t/m/in', b'in'), entry('t/file', b'file'), folder('t/swap'), entry('t/swap/x', b'x'),
+         symlink('t/link', 'file')]
+
+
+@pytest.fixture(scope='module')
+def image(hub, me, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp('image') / 'layout')
+    done = me.run('images', 'import', files.layout(path, files.busybox_layer(*LAYER), run={}), 'marks', env=hub.env)
+    assert done.returncode == 0, done.stderr
+    try:
+        hub.delete(hub.create(template='marks'))
+    except Failed as failed:
+        if failed.code == 'unsupported':
+            pytest.skip('images take whole overlays')
+        raise
+    yield 'marks'
+
+
+CHANGE = '''set -e; cd /t; rm d/gone; rm -r d/sub; rm -r o; mkdir o; echo new > o/new; rm -r swap; echo file > swap; rm file; mkdir file
+echo x > file/in; echo more >> d/keep; mv m moved 2>/dev/null || { cp -r m moved; rm -r m; }; rm link; mkdir added; echo y > added/y; chmod 700 d'''
+SHOW = '''cd /t; find /bin d o m moved file swap link added 2>/dev/null | sort | while read f; do stat -c '%F %a %n' $f; done; cat d/keep o/new file/in swap moved/in'''
+
+
+def test_what_an_image_had_is_gone(hub, image):
+    source = hub.create(template=image)
+    before = hub.call('GET', f'/v1/sandboxes/{source}/diff')
+    assert before == {'changes': [], 'truncated': False}
+    hub.sh(source, CHANGE)
+    shown = hub.sh(source, SHOW)
+    diff = {(c['path'], c['change']) for c in hub.call('GET', f'/v1/sandboxes/{source}/diff')['changes']}
+    assert {(path.removeprefix('/t/'), change) for path, change in diff} == {
+        ('d', 'changed'), ('d/gone', 'removed'), ('d/keep', 'changed'), ('d/sub', 'removed'), ('o/new', 'added'), ('o/old', 'removed'),
+        ('swap', 'removed'), ('swap', 'added'), ('file', 'removed'), ('file', 'added'), ('file/in', 'added'), ('m', 'removed'),
+        ('moved', 'added'), ('moved/in', 'added'), ('link', 'removed'), ('added', 'added'), ('added/y', 'added')}
+    child = hub.post(f'/v1/sandboxes/{source}/fork')['id']  # what was changed is then in two layers
+    hub.sh(child, 'rm /t/o/new; echo again > /t/o/new')
+    snapshots = [hub.take(source), hub.take(child)]
+    restored = [hub.restore(s) for s in snapshots]
+    assert hub.sh(restored[0], SHOW) == shown
+    assert hub.sh(restored[1], SHOW) == shown.replace('new\nx\nfile\n', 'again\nx\nfile\n')
+    again = hub.call('GET', f'/v1/sandboxes/{restored[0]}/diff')['changes']
+    assert {(c['path'], c['change']) for c in again} == diff
+    for one in (source, child, *restored):
+        hub.delete(one)
+    for one in snapshots:
+        hub.call('DELETE', f'/v1/snapshots/{one}')
+
+
+def test_diff_of_the_host(hub):
+    source = hub.create()
+    assert hub.call('GET', f'/v1/sandboxes/{source}/diff') == {'changes': [], 'truncated': False}
+    hub.sh(source, 'mkdir d; echo x > d/f; ln -s f d/l; echo y > /tmp/t; touch ".wh.x"')
+    got = hub.call('GET', f'/v1/sandboxes/{source}/diff')['changes']
+    assert [(c['change'], c['type'], c['path']) for c in got] == [
+        ('added', 'file', '/tmp/t'), ('added', 'file', '/workspace/.wh.x'), ('added', 'directory', '/workspace/d'),
+        ('added', 'file', '/workspace/d/f'), ('added', 'symlink', '/workspace/d/l')]
+    assert code_of(hub.call, 'GET', '/v1/sandboxes/none/diff') == (404, 'not_found')
+    hub.delete(source)
+
+
+def test_what_is_in_the_archive(hub, tmp_path):
+    """Others can read it: a layer of OCI's, with what it is in front."""
+    zstd = subprocess.run(['sh', '-c', 'command -v zstd'], stdout=subprocess.PIPE).stdout.decode().strip()
+    if not zstd:
+        pytest.skip('zstd is missing')
+    source = hub.create()
+    hub.sh(source, 'echo hello > f; mkdir d; mkfifo p')
+    snapshot = hub.take(source)
+    plain = tmp_path / 'plain.tar'
+    with open(plain, 'wb') as f:
+        subprocess.run([zstd, '-dc', os.path.join(hub.folder, snapshot + '.tar.zst')], stdout=f, check=True)
+    with tarfile.open(plain) as tar:
+        names = tar.getnames()
+        assert names[0] == '.wh..wh.holt' and b'"template":"host"' in tar.extractfile(names[0]).read()
+        assert tar.extractfile('workspace/f').read() == b'hello\n'
+        assert 'workspace/d' in names and not any('etc' in n.split('/') or n.endswith('/p') for n in names), names
+    hub.delete(source)
+    hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+
+
+# ---- stopped ------------------------------------------------------------------------------------------------------------
+
+def test_stopped_and_started_again(begin):
+    hub = begin()
+    source = hub.create(id='s', env={'A': 'b'})
+    hub.sh(source, 'echo x > f; sleep 1000 > /dev/null 2>&1 &')
+    assert hub.post('/v1/sandboxes/s/stop')['state'] == 'stopped'
+    assert hub.post('/v1/sandboxes/s/stop')['state'] == 'stopped'  # as it is
+    assert code_of(hub.exec, 's', 'true') == (409, 'conflict')
+    assert code_of(hub.create, id='s') == (409, 'conflict')
+    assert hub.snapshots() == set() and len(hub.on_disk()) == 1  # its own
+    hub.crash()
+    hub = begin()
+    assert hub.state('s') == 'stopped'
+    assert hub.end() == 0
+    hub = begin()
+    assert hub.state('s') == 'stopped'
+    hub.post('/v1/resume', sandbox='s')
+    shown = hub.call('GET', '/v1/sandboxes/s')
+    assert (shown['state'], shown['generation']) == ('running', 2)
+    assert hub.sh('s', 'cat f; echo $A') == 'x\nb\n'
+    until(lambda: hub.on_disk() == set(), what='nothing is kept of one that runs')
+    assert hub.call('GET', '/v1/sandboxes/s/processes')['processes'] == []
+    hub.post('/v1/pause', sandbox='s')
+    assert hub.post('/v1/sandboxes/s/stop', cold=True)['state'] == 'cold'
+    hub.crash()
+    hub = begin()
+    hub.post('/v1/resume', sandbox='s')
+    assert hub.call('GET', '/v1/sandboxes/s')['generation'] == 3 and hub.sh('s', 'cat f') == 'x\n'
+    hub.post('/v1/sandboxes/s/stop')
+    hub.delete('s')
+    until(lambda: hub.on_disk() == set(), what='what was kept is gone with it')
+    assert hub.call('GET', '/v1/sandboxes/s')['state'] == 'terminated'
+
+
+def test_retention(begin):
+    hub = begin()
+    for retention in ('snapshot', 'stop', 'cold'):
+        hub.create(id=retention, retention=retention)
+        hub.sh(retention, f'echo {retention} > f')
+        hub.post('/v1/set_timeout', sandbox=retention, timeout_seconds=1)
+    until(lambda: (hub.state('snapshot'), hub.state('stop'), hub.state('cold')) == ('terminated', 'stopped', 'cold'),
+          what='what they say is done')
+    assert 'time to live' in hub.call('GET', '/v1/sandboxes/stop')['cause']
+    kept, = hub.snapshots()
+    restored = hub.restore(kept)
+    assert hub.sh(restored, 'cat f') == 'snapshot\n'
+    for one in ('stop', 'cold'):
+        hub.post('/v1/resume', sandbox=one)
+        assert hub.sh(one, 'cat f') == one + '\n'
+
+
+def test_a_machine_that_crashes_leaves_what_was_kept(begin):
+    hub = begin()
+    for name in ('kept', 'lost'):
+        hub.create(id=name, retention='stop')
+        hub.sh(name, 'echo x > f')
+    hub.post('/v1/sandboxes/kept/stop')
+    snapshot = hub.take('lost')
+    warden = host.program(hub.proc.pid, 'holt-warden')
+    hub.crash()
+    os.kill(warden, 9)
+    hub = begin()
+    assert (hub.state('kept'), hub.state('lost')) == ('stopped', 'lost')
+    assert code_of(hub.exec, 'lost', 'true') == (410, 'sandbox_lost')
+    assert hub.sh(hub.restore(snapshot), 'cat f') == 'x\n'
+    hub.post('/v1/resume', sandbox='kept')
+    assert hub.sh('kept', 'cat f') == 'x\n'
+
+
+# ---- kill -9 ------------------------------------------------------------------------------------------------------------
+
+class Worker(threading.Thread):
+    """Takes, restores and deletes until its hub is gone, and knows what it was told."""
+
+    def __init__(self, hub, seed):
+        super().__init__(daemon=True)
+        self.hub, self.random, self.wrong = hub, random.Random(seed), None
+        self.there, self.maybe, self.gone = {}, set(), set()
+
+    def run(self):
+        try:
+            while True:
+                self.step()
+        except (OSError, Closed, EOFError):
+            pass
+        except BaseException as e:  # a test's thread must not end unseen
+            self.wrong = e
+
+    def step(self):
+        source = self.hub.create()
+        text = str(self.random.random())
+        self.hub.sh(source, f'echo {text} > f; head -c 3000000 /dev/urandom > big')
+        snapshot = self.hub.take(source)
+        self.there[snapshot] = text
+        restored = self.hub.restore(snapshot)
+        assert self.hub.sh(restored, 'cat f') == text + '\n'
+        if self.random.random() < 0.5:
+            self.maybe.add(snapshot)
+            self.hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+            self.gone.add(snapshot)
+        for one in (source, restored):
+            self.hub.delete(one)
+
+
+def test_a_hub_that_is_killed(begin):
+    """Nothing acknowledged is lost, nothing that was not is left."""
+    there, chance = {}, random.Random(7)
+    hub = begin()
+    for round in range(ROUNDS):
+        workers = [Worker(hub, (round, i).__hash__()) for i in range(2)]
+        for w in workers:
+            w.start()
+        threading.Event().wait(chance.random())
+        hub.crash()
+        for w in workers:
+            w.join(60)
+            assert not w.is_alive() and w.wrong is None, w.wrong
+        hub = begin()
+        for w in workers:
+            there.update(w.there)
+        gone = set().union(*(w.gone for w in workers))
+        maybe = set().union(*(w.maybe for w in workers)) - gone
+        now = hub.snapshots()
+        assert now >= set(there) - gone - maybe and not now & gone
+        assert hub.on_disk() == now and hub.half() == []
+        for snapshot in set(there) & now:
+            one = hub.restore(snapshot)
+            assert hub.sh(one, 'cat f') == there.pop(snapshot) + '\n'
+            hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+        there.clear()
+        for one in hub.sandboxes():
+            hub.delete(one)
+        for one in hub.snapshots():
+            hub.call('DELETE', f'/v1/snapshots/{one}')
+        until(lambda: hub.on_disk() == set(), what='no file is left')

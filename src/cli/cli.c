@@ -53,7 +53,7 @@ void cli_help(const struct verb *v, FILE *out)
 	if (v->words) {
 		fprintf(out, "\nWith a word behind it:\n");
 		for (const struct verb *const *w = v->words; *w; w++)
-			fprintf(out, "  %-16s%s\n", (*w)->name, (*w)->doc);
+			fprintf(out, "  %-15s %s\n", (*w)->name, (*w)->doc);
 	}
 	fprintf(out, "\nOptions:\n");
 	option_help(v->options, out);

@@ -1,4 +1,4 @@
-/* `holt pause`, `resume`, `down`: what is done to each of some sandboxes of the hub, past those that fail. */
+/* `holt pause`, `resume`, `stop`, `down`: what is done to each of some sandboxes of the hub, past those that fail. */
 #include "cli/hub_link.h"
 #include "cli/verb.h"
 
@@ -50,6 +50,15 @@ static int resume_one(struct hub_link *l, const char *name, struct err *e)
 	return post(l, "/v1/resume", name, e);
 }
 
+static int stop_one(struct hub_link *l, const char *name, struct err *e)
+{
+	char path[256];
+
+	if (hub_link_path(path, sizeof(path), name, "/stop", e) < 0)
+		return -1;
+	return hub_link_ask(l, "POST", path, STR_LIT("{}"), NULL, e);
+}
+
 static int end_one(struct hub_link *l, const char *name, struct err *e)
 {
 	char path[256];
@@ -78,5 +87,6 @@ static int end_one(struct hub_link *l, const char *name, struct err *e)
 	}
 
 EACH(pause, "Stop all that runs in sandboxes of the hub; memory and files stay.", pause_one);
-EACH(resume, "Let paused sandboxes of the hub continue.", resume_one);
+EACH(resume, "Let paused sandboxes of the hub continue, and start stopped ones.", resume_one);
+EACH(stop, "End what runs in sandboxes of the hub, and keep their files.", stop_one);
 EACH(down, "End sandboxes of the hub, with all that runs and is in them.", end_one);

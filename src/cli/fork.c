@@ -23,16 +23,7 @@ static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 static int write_body(const struct fork_options *o, struct json_writer *w, struct err *e)
 {
 	json_write_object(w);
-	if (o->names.n) {
-		json_write_key(w, "ids");
-		json_write_array(w);
-		for (size_t i = 0; i < o->names.n; i++)
-			json_write_text(w, o->names.p[i]);
-		json_write_array_end(w);
-	} else {
-		json_write_key(w, "count");
-		json_write_uint(w, o->count ? o->count : 1);
-	}
+	hub_link_names(w, &o->names, o->count);
 	json_write_object_end(w);
 	return json_write_done(w, e);
 }

@@ -129,12 +129,11 @@ static enum result try_cgroup_path(struct found *f)
 	return DENIED;
 }
 
-/* Mount points of the host's own kernel interfaces, or more than a sandbox has. */
+/* Mount points of the host's own kernel interfaces, or more than a sandbox has. A devpts it has, of its own. */
 static enum result try_mountinfo(struct found *f)
 {
-	static const char *const foreign[] = { " - sysfs ",  " - cgroup ",     " - cgroup2 ",
-					       " - devpts ", " - securityfs ", " - debugfs ",
-					       " - bpf " };
+	static const char *const foreign[] = { " - sysfs ",	 " - cgroup ",	" - cgroup2 ",
+					       " - securityfs ", " - debugfs ", " - bpf " };
 	static char text[65536];
 	int n = 0;
 

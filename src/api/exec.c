@@ -116,10 +116,10 @@ static void run_exec(struct call *c, const void *params)
 {
 	const struct exec_body *p = &((const struct exec_params *)params)->body;
 	const struct exec_wish *w = p->background ? wish_of(c, p) : foreground_wish(c, p);
-	const struct job_wish jw = { p->exec_id, p->stdin_open, p->keep_bytes };
 
+	/* Without a wish the call has ended, and p with it. */
 	if (w && p->background)
-		exec_detach(c, w, &jw);
+		exec_detach(c, w, &(struct job_wish){ p->exec_id, p->stdin_open, p->keep_bytes });
 	else if (w)
 		exec_collect(c, w, p->max_output_bytes);
 }

@@ -191,7 +191,7 @@ def test_signals(hub, sb):
 def test_deleted_with_its_tree(hub, sb):
     job = hub.start(sb, 'setsid sleep 1000 & echo on; wait')
     hub.wait(sb, job, text='on\n')
-    assert runs(hub, sb, 'sleep')
+    until(lambda: runs(hub, sb, 'sleep'), what='the start of its tree')
     hub.call('DELETE', hub.at(sb, job))
     until(lambda: not runs(hub, sb, 'sleep'), what='the end of its tree')
 

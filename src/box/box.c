@@ -716,10 +716,11 @@ static int send_create(struct box *box, const struct sandbox_spec *spec, struct 
 	struct wm_create m = {
 		.h = { WM_CREATE, p->seq },
 		.limits = p->model->limits,
+		.of_host = p->model->of_host,
 		.n_mounts = (uint32_t)spec->n_mounts,
 	};
 
-	snprintf(m.template, sizeof(m.template), "%s", p->model->image ? p->model->image : "host");
+	snprintf(m.image, sizeof(m.image), "%s", p->model->image ? p->model->image : "");
 	if (spec->n_mounts > WIRE_MOUNTS_MAX)
 		return err_set(e, ERR_INVALID, "at most %d mounts", WIRE_MOUNTS_MAX);
 	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(box, spec, &b, e) < 0)

@@ -38,6 +38,7 @@ struct box_template {
 	const char *
 		folder; /* absolute: root/ in it are the files, owned by whoever runs the hub; the folder is locked
 			       (flock(2), shared) while sandboxes stand on it */
+	bool of_host; /* the host's /usr stands over it, as over the template "host" */
 	const struct env_var *env; /* below a spec's own */
 	size_t n_env;
 	struct str cwd; /* where the spec names none; STR_NONE: /workspace */

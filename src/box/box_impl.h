@@ -94,6 +94,7 @@ struct sandbox {
 	char id[SANDBOX_ID_MAX + 1];
 	char template[256];
 	char *image; /* the folder of the template's image, until the sandbox is made; NULL: of the host */
+	bool of_host; /* likewise: the host's directories stand over that image */
 	uint64_t key;
 	struct limits limits;
 	uint64_t ttl_ms;

@@ -65,7 +65,8 @@ struct exec {
 
 /* What every program starts with; the sandbox's and the call's own variables go over it. */
 static const char *const base_env[] = {
-	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	/* the last has names for programs that the host has by others: box/template_host.c */
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/holt/bin",
 	"HOME=/home/agent",
 	"USER=agent",
 	"LOGNAME=agent",

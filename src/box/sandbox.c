@@ -118,6 +118,7 @@ static int use_template(void *to, const struct box_template *t, struct err *e)
 	struct sandbox *sb = to;
 
 	sb->image = strdup(t->folder);
+	sb->of_host = t->of_host;
 	sb->argv = calloc(t->n_argv + 1, sizeof(*sb->argv));
 	if (!sb->image || !sb->argv)
 		return err_set(e, ERR_LIMIT, "out of memory");

@@ -15,6 +15,8 @@
 
 enum { COPY_DEPTH = 6, COPY_FILE_MAX = 4 * 1024 * 1024 };
 
+#define ALIASES "/opt/holt/bin"
+
 const char *const template_host_dirs[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 };
@@ -31,13 +33,14 @@ static const struct {
 	const char *path;
 	mode_t mode;
 } dirs[] = {
-	{ "/dev", 0755 },      { "/etc", 0755 },       { "/home", 0755 },
-	{ "/mnt", 0755 },      { "/opt", 0755 },       { "/proc", 0555 },
-	{ "/root", 0700 },     { "/run", 0755 },       { "/run/lock", 01777 },
-	{ "/run/shm", 01777 }, { "/srv", 0755 },       { "/sys", 0555 },
-	{ "/tmp", 01777 },     { "/usr", 0755 },       { "/var", 0755 },
-	{ "/var/lib", 0755 },  { "/var/log", 0755 },   { "/var/cache", 0755 },
-	{ "/var/tmp", 01777 }, { "/workspace", 0755 },
+	{ "/dev", 0755 },	{ "/etc", 0755 },	{ "/home", 0755 },
+	{ "/mnt", 0755 },	{ "/opt", 0755 },	{ "/opt/holt", 0755 },
+	{ ALIASES, 0755 },	{ "/proc", 0555 },	{ "/root", 0700 },
+	{ "/run", 0755 },	{ "/run/lock", 01777 }, { "/run/shm", 01777 },
+	{ "/srv", 0755 },	{ "/sys", 0555 },	{ "/tmp", 01777 },
+	{ "/usr", 0755 },	{ "/var", 0755 },	{ "/var/lib", 0755 },
+	{ "/var/log", 0755 },	{ "/var/cache", 0755 }, { "/var/tmp", 01777 },
+	{ "/workspace", 0755 },
 };
 
 static const struct {
@@ -57,6 +60,14 @@ static const struct {
 	{ "/etc/profile", "# the environment is set by whoever starts the program\n" },
 	{ "/etc/machine-id", "" },
 };
+
+/*
+ * What programs are called elsewhere, where the host has them by another name only: agents say "python", and
+ * Debian has it as "python3". The folder is the last of PATH (box/exec.c), so that any real one comes first.
+ */
+static const struct {
+	const char *name, *target;
+} aliases[] = { { "python", "/usr/bin/python3" } };
 
 /*
  * What is copied from the host's /etc: public by nature, and needed by programs in /usr that were
@@ -220,6 +231,18 @@ static int make_top(const char *skel, const char *host, const char *name)
 	return symlink(target, to);
 }
 
+static int make_alias(const char *skel, const char *host, const char *name, const char *target)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s%s", host, target);
+	if (lstat(path, &st) < 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s%s/%s", skel, ALIASES, name);
+	return symlink(target, path);
+}
+
 static int write_text(const char *skel, const char *path, const char *text)
 {
 	char to[PATH_MAX];
@@ -246,6 +269,10 @@ int template_host_skeleton(const char *skel, const char *host)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (write_text(skel, files[i].path, files[i].text) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+		if (make_alias(skel, host, aliases[i].name, aliases[i].target) < 0)
 			return -1;
 	}
 	return copy_etc(skel, host);

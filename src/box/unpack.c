@@ -381,7 +381,7 @@ static int copy_here(void *arg, void *out, struct err *e)
 	struct tree *tree = tree_new(j->u->to, &j->u->limits, &j->count, e);
 	AUTO(hash_free) struct hash *digest = hash_new(e);
 
-	if (!tree || !digest || unpack_copy(j->u->from, tree, digest, e) < 0)
+	if (!tree || !digest || unpack_copy(j->u, tree, digest, e) < 0)
 		return -1;
 	ret->count = *tree_count(tree);
 	hash_end(digest, ret->digest);
@@ -389,14 +389,19 @@ static int copy_here(void *arg, void *out, struct err *e)
 	return 0;
 }
 
-int unpack_directory(const struct unpack *u, struct unpacked *ret, struct err *e)
+int unpack_copied(const struct unpack *u, const struct tree_count *count, struct unpacked *ret,
+		  struct err *e)
 {
-	const struct confine c = {
-		.write = u->to, .read = u->from, .from = -1, .to = -1, .what = "copy the directory"
+	struct confine c = {
+		.write = u->to, .read = -1, .from = -1, .to = -1, .what = "copy the files"
 	};
-	struct job j = { u, { 0, 0 } };
+	struct job j = { u, *count };
 	struct unpacked got = { 0 };
+	struct stat st;
 
+	if (fstat(u->from, &st) < 0)
+		return err_sys(e, errno, "look at what is copied");
+	*(S_ISDIR(st.st_mode) ? &c.read : &c.from) = u->from;
 	if (confine_run(&c, copy_here, &j, &got, sizeof(got), e) < 0 ||
 	    check_result(&got, u, e) < 0)
 		return -1;

@@ -16,10 +16,15 @@
 #include "box/tree.h"
 
 struct unpack {
-	int from; /* the archive, read from where it stands; or a directory */
+	int from; /* the archive, read from where it stands; or a directory, or a file */
 	int to; /* directory to unpack below */
 	bool layer; /* it has whiteouts (OCI image specification, "Layer Filesystem Changeset") */
 	struct tree_limits limits;
+
+	/* Of copies: */
+	struct str at; /* where below `to`; STR_NONE: a directory's contents go to its top */
+	uint32_t mode; /* permissions of what is copied, but not of what is below it; 0: its own */
+	bool merge; /* directories that are there stay as they are; links to such, too */
 };
 
 struct unpacked {
@@ -38,5 +43,6 @@ int unpack_archive(const struct unpack *u, const struct tree_count *count, struc
 int unpack_archive_here(const struct unpack *u, const struct tree_count *count,
 			struct unpacked *ret, struct err *e) MUST_USE;
 
-/* Copies a directory. Names in it are sorted, so that the same contents have the same digest. */
-int unpack_directory(const struct unpack *u, struct unpacked *ret, struct err *e) MUST_USE;
+/* Copies a directory or a file. Names are sorted, so that the same contents at the same place have the same digest. */
+int unpack_copied(const struct unpack *u, const struct tree_count *count, struct unpacked *ret,
+		  struct err *e) MUST_USE;

@@ -14,6 +14,7 @@ enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
 
 struct copying {
 	struct tree *to;
+	int root; /* of it, where directories that are there stay as they are; else -1 */
 	struct hash *digest;
 	struct err *e;
 	size_t n; /* of path */
@@ -35,15 +36,11 @@ static void tell(struct copying *c, char kind, unsigned mode, uint64_t size)
 	hash_add(c->digest, c->path, c->n + 1);
 }
 
-static int copy_file(struct copying *c, int dir, const char *name, const struct stat *st)
+static int copy_open(struct copying *c, int in, const struct stat *st)
 {
-	autoclose int in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	uint64_t left = (uint64_t)st->st_size;
 	autoclose int out = -1;
-	struct stat now;
 
-	if (in < 0 || fstat(in, &now) < 0 || !S_ISREG(now.st_mode))
-		return err_sys(c->e, in < 0 ? errno : EINVAL, "open %.100s", c->path);
 	tell(c, 'f', st->st_mode & 0777, left);
 	out = tree_file(c->to, path_of(c), st->st_mode, left, c->e);
 	if (out < 0)
@@ -61,6 +58,16 @@ static int copy_file(struct copying *c, int dir, const char *name, const struct 
 		     : 0;
 }
 
+static int copy_file(struct copying *c, int dir, const char *name)
+{
+	autoclose int in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_sys(c->e, in < 0 ? errno : EINVAL, "open %.100s", c->path);
+	return copy_open(c, in, &st);
+}
+
 static int copy_link(struct copying *c, int dir, const char *name)
 {
 	char target[PATH_BYTES + 1];
@@ -75,6 +82,20 @@ static int copy_link(struct copying *c, int dir, const char *name)
 
 static int copy_below(struct copying *c, int dir, const char *name);
 
+/* Whether a directory stays as it is: the links on the way to it, the last one too, are followed. */
+static bool is_kept(const struct copying *c)
+{
+	autoclose int there = c->root < 0 ? -1 : tree_open(c->root, c->path, O_PATH | O_DIRECTORY);
+
+	return there >= 0;
+}
+
+static int copy_dir(struct copying *c, uint32_t mode)
+{
+	tell(c, 'd', mode & 01777, 0);
+	return is_kept(c) ? 0 : tree_dir(c->to, path_of(c), mode, c->e);
+}
+
 static int copy_entry(struct copying *c, int dir, const char *name)
 {
 	struct stat st;
@@ -82,14 +103,11 @@ static int copy_entry(struct copying *c, int dir, const char *name)
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(c->e, errno, "look at %.100s", c->path);
 	if (S_ISREG(st.st_mode))
-		return copy_file(c, dir, name, &st);
+		return copy_file(c, dir, name);
 	if (S_ISLNK(st.st_mode))
 		return copy_link(c, dir, name);
-	if (S_ISDIR(st.st_mode)) {
-		tell(c, 'd', st.st_mode & 01777, 0);
-		return tree_dir(c->to, path_of(c), st.st_mode, c->e) < 0 ? -1
-									 : copy_below(c, dir, name);
-	}
+	if (S_ISDIR(st.st_mode))
+		return copy_dir(c, st.st_mode) < 0 ? -1 : copy_below(c, dir, name);
 	if (strncmp(c->path, "dev/", 4) == 0)
 		return 0; /* below /dev every sandbox has its own */
 	return err_set(c->e, ERR_IMAGE, "%.100s: neither a file nor a directory nor a link",
@@ -181,14 +199,29 @@ static int copy_below(struct copying *c, int dir, const char *name)
 	return rc;
 }
 
-int unpack_copy(int from, struct tree *to, struct hash *digest, struct err *e)
+int unpack_copy(const struct unpack *u, struct tree *to, struct hash *digest, struct err *e)
 {
 	autofree struct copying *c = calloc(1, sizeof(*c));
+	struct stat st;
 
 	if (!c)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	c->to = to;
+	c->root = u->merge ? u->to : -1;
 	c->digest = digest;
 	c->e = e;
-	return copy_below(c, from, ".");
+	if (u->at.n > PATH_BYTES)
+		return err_set(e, ERR_IMAGE, "a path over %d bytes", PATH_BYTES);
+	if (u->at.n)
+		memcpy(c->path, u->at.p, u->at.n);
+	c->n = u->at.n;
+	if (fstat(u->from, &st) < 0)
+		return err_sys(e, errno, "look at what is copied");
+	if (u->mode)
+		st.st_mode = (st.st_mode & S_IFMT) | u->mode;
+	if (S_ISREG(st.st_mode))
+		return copy_open(c, u->from, &st);
+	if (c->n > 0 && copy_dir(c, st.st_mode) < 0)
+		return -1;
+	return copy_below(c, u->from, ".");
 }

@@ -59,6 +59,8 @@ struct layer {
 	uint32_t id;
 	uint32_t refs;
 	int image; /* its folder, locked for as long as the layer is there; -1: it is none */
+	bool of_host; /* an image over which the host's directories stand */
+	uint32_t uid; /* whose all of an image is, on the host */
 	uint64_t bytes; /* in use, set when it is frozen */
 	bool complete; /* nothing of the layers below shows through: they are left out */
 };
@@ -76,8 +78,14 @@ struct bind {
 	char guest[4096];
 };
 
-/* Binds that sandboxes get: paths in the base namespace and inside. Of the host's directories those of images get
- * none. */
+/* What a sandbox is made from. */
+struct origin {
+	const char *image; /* absolute path of an image's folder; NULL: the template host */
+	bool of_host; /* with an image: the host's directories stand over it */
+};
+
+/* Binds that sandboxes get: paths in the base namespace and inside. Of the host's directories those of images that are
+ * not of the host get none. */
 struct store {
 	int ns_store, ns_base;
 	int init; /* holt-init, O_PATH on the read-only base */
@@ -103,15 +111,17 @@ struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUS
  * plain they are in the skeleton. */
 int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid,
 		    struct err *e) MUST_USE;
-/* The image whose folder is at that path of the host, as a frozen layer: its root/ read-only, all in it belonging to
- * `uid`. ERR_TEMPLATE_NOT_FOUND where it is not there (any more), ERR_UNSUPPORTED where layers are plain. */
-struct layer *store_layer_image(struct store *s, const struct host *h, const char *path,
+/* The image of that origin as a frozen layer: its root/ read-only, all in it belonging to `uid`.
+ * ERR_TEMPLATE_NOT_FOUND where it is not there (any more), ERR_UNSUPPORTED where layers are plain. */
+struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
 				uint32_t uid, struct err *e) MUST_USE;
 struct layer *layer_ref(struct layer *l);
 void layer_unref(struct layer *l); /* the last one unmounts it; NULL-safe */
 void chain_fini(struct chain *c);
 /* The image at the bottom; NULL: the host template's skeleton is there. */
 const struct layer *chain_image(const struct chain *c);
+/* Whether the host's directories stand over it. */
+bool chain_of_host(const struct chain *c);
 
 /* Changes how much a layer may hold. */
 int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk,
@@ -224,7 +234,7 @@ struct spawn {
 	int net; /* network namespace; -1: it makes one */
 	struct bind *binds;
 	uint32_t n_binds;
-	bool of_host; /* what it is made from: the template `host`, or an image */
+	bool of_host; /* chain_of_host() of what it is made from */
 	const struct limits *limits;
 	enum limit_driver driver;
 };

@@ -21,13 +21,6 @@
 
 enum { REFILL_RETRY_MS = 1000 };
 
-#define HOST "host" /* the template that is not an image */
-
-static bool is_host(const char *template)
-{
-	return strcmp(template, HOST) == 0;
-}
-
 /* ---- bodies ----------------------------------------------------------------------------------- */
 
 uint32_t slot_of(const struct body *b)
@@ -285,7 +278,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 		.net = net,
 		.binds = binds,
 		.n_binds = b->n_mounts,
-		.of_host = !chain_image(&b->chain),
+		.of_host = chain_of_host(&b->chain),
 		.limits = &b->limits,
 		.driver = w.cgroups.driver,
 	};
@@ -360,8 +353,7 @@ int start_body(struct body *b, uint64_t disk, struct err *e)
 	return 0;
 }
 
-/* template: as in struct wm_create */
-static int make_body(struct request *r, const struct limits *l, const char *template,
+static int make_body(struct request *r, const struct limits *l, const struct origin *from,
 		     struct body **ret_b, const struct mount_spec *mounts, uint32_t n_mounts,
 		     struct err *e)
 {
@@ -375,8 +367,8 @@ static int make_body(struct request *r, const struct limits *l, const char *temp
 	b->uid = take_uid();
 	for (uint32_t i = 0; i < n_mounts; i++)
 		b->mounts[b->n_mounts++] = mounts[i];
-	if (!is_host(template)) {
-		b->chain.frozen[0] = store_layer_image(&w.store, &w.host, template, b->uid, e);
+	if (from->image) {
+		b->chain.frozen[0] = store_layer_image(&w.store, &w.host, from, b->uid, e);
 		if (!b->chain.frozen[0])
 			return abandon_body(b);
 		b->chain.n_frozen = 1;
@@ -394,10 +386,11 @@ bool pool_full(void)
 
 void pool_refill(void)
 {
+	static const struct origin host = { NULL, true };
 	struct err e = ERR_INIT;
 	struct body *b;
 
-	if (make_body(NULL, &w.pool_limits, HOST, &b, NULL, 0, &e) < 0) {
+	if (make_body(NULL, &w.pool_limits, &host, &b, NULL, 0, &e) < 0) {
 		log_warn("a sandbox for the pool could not be made: %s", e.msg);
 		w.refill_at = clock_ms() + REFILL_RETRY_MS;
 	}
@@ -481,7 +474,7 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 {
 	struct body *b;
 
-	if (!w.n_ready || m->n_mounts || !is_host(m->template) || !pool_fits(&m->limits) ||
+	if (!w.n_ready || m->n_mounts || *m->image || !pool_fits(&m->limits) ||
 	    !pids_fit(&m->limits))
 		return 0;
 	b = w.ready[0];
@@ -496,12 +489,13 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 
 int create(const struct wm_create *m, size_t n, struct err *e)
 {
+	const struct origin from = { *m->image ? m->image : NULL, m->of_host != 0 };
 	struct mount_spec mounts[WIRE_MOUNTS_MAX] = { 0 };
 	struct request *r;
 	int done;
 
-	if (!memchr(m->template, 0, sizeof(m->template)))
-		return err_set(e, ERR_BUG, "template of a request");
+	if (!memchr(m->image, 0, sizeof(m->image)))
+		return err_set(e, ERR_BUG, "image of a request");
 	if (cgroup_check(&w.cgroups, &m->limits, e) < 0)
 		return -1;
 	r = new_request(m->h.seq, 1, e);
@@ -513,7 +507,7 @@ int create(const struct wm_create *m, size_t n, struct err *e)
 		free(r);
 		return -1;
 	}
-	if (make_body(r, &m->limits, m->template, &r->bodies[0], mounts, m->n_mounts, e) < 0) {
+	if (make_body(r, &m->limits, &from, &r->bodies[0], mounts, m->n_mounts, e) < 0) {
 		free(r);
 		return -1;
 	}

@@ -109,7 +109,7 @@ static size_t guest_mounts(const struct body *b, const char **out)
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < w.store.n_binds; i++) {
-		if (!w.store.binds[i].of_host || !chain_image(&b->chain))
+		if (!w.store.binds[i].of_host || chain_of_host(&b->chain))
 			out[n++] = w.store.binds[i].guest;
 	}
 	for (uint32_t i = 0; i < b->n_mounts; i++) {

@@ -28,20 +28,24 @@ static int open_below(int dir, const char *path, uint64_t flags, uint64_t resolv
 	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 }
 
+static int check_place(int root, const char *guest, struct err *e)
+{
+	autoclose int fd = open_below(root, guest + 1, O_PATH | O_DIRECTORY,
+				      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	return fd < 0 ? err_sys(e, errno, "%s of the image", guest) : 0;
+}
+
 /* Where the sandbox's own mounts go must be directories: in a sandbox that is being made a link there would be
  * followed outside of its root. */
-static int check_places(int root, struct err *e)
+static int check_places(const struct store *s, int root, bool of_host, struct err *e)
 {
-	static const char *const places[] = { "proc", "dev" };
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		autoclose int fd = open_below(root, places[i], O_PATH | O_DIRECTORY,
-					      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-
-		if (fd < 0)
-			return err_sys(e, errno, "/%s of the image", places[i]);
+	for (uint32_t i = 0; i < s->n_binds; i++) {
+		if ((of_host || !s->binds[i].of_host) &&
+		    check_place(root, s->binds[i].guest, e) < 0)
+			return -1;
 	}
-	return 0;
+	return check_place(root, "/proc", e);
 }
 
 static int was_removed(struct err *e)
@@ -74,7 +78,7 @@ static int copy_root(const struct host *h, int folder, uint32_t uid, struct err 
 			return -1;
 		}
 	}
-	return check_places(tree, e) < 0 ? -1 : take_fd(&tree);
+	return take_fd(&tree);
 }
 
 static int open_folder(const char *path, struct err *e)
@@ -99,7 +103,7 @@ static int attach(const struct layer *l, int tree)
 	return mkdir(path, 0755) < 0 ? -1 : mount_attach(tree, AT_FDCWD, path);
 }
 
-struct layer *store_layer_image(struct store *s, const struct host *h, const char *path,
+struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
 				uint32_t uid, struct err *e)
 {
 	autofree struct layer *l = calloc(1, sizeof(*l));
@@ -115,13 +119,15 @@ struct layer *store_layer_image(struct store *s, const struct host *h, const cha
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	folder = open_folder(path, e);
+	folder = open_folder(from->image, e);
 	tree = folder < 0 ? -1 : copy_root(h, folder, uid, e);
-	if (tree < 0)
+	if (tree < 0 || check_places(s, tree, from->of_host, e) < 0)
 		return NULL;
 	l->id = ++s->last_layer;
 	l->refs = 1;
 	l->complete = true;
+	l->of_host = from->of_host;
+	l->uid = uid;
 	l->image = take_fd(&folder);
 	if (attach(l, tree) == 0)
 		return take_ptr(l);
@@ -135,4 +141,11 @@ const struct layer *chain_image(const struct chain *c)
 	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
 
 	return lowest && lowest->image >= 0 ? lowest : NULL;
+}
+
+bool chain_of_host(const struct chain *c)
+{
+	const struct layer *image = chain_image(c);
+
+	return !image || image->of_host;
 }

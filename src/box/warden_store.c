@@ -481,6 +481,18 @@ static int overlay_of_many(const struct store *s, const struct chain *c, const c
 	return tree < 0 ? err_sys(e, errno, "copy the stack of layers") : tree;
 }
 
+/* All of an image is the sandbox's user's. Of the root itself that is told by the layer on top. */
+static int own_root(const struct chain *c)
+{
+	const struct layer *image = chain_image(c);
+	char path[64];
+
+	if (!image || !c->upper)
+		return 0;
+	layer_path(path, c->upper, "/u");
+	return lchown(path, image->uid, image->uid);
+}
+
 int store_overlay(const struct store *s, const struct chain *c, struct err *e)
 {
 	char lower[LOWER_MAX], path[64];
@@ -488,6 +500,8 @@ int store_overlay(const struct store *s, const struct chain *c, struct err *e)
 	autoclose int fs = -1;
 	int tree;
 
+	if (own_root(c) < 0)
+		return err_sys(e, errno, "give the root to the sandbox's user");
 	if (list_lower(c, lower) >= FSCONFIG_MAX)
 		return overlay_of_many(s, c, lower, e);
 	fs = mount_fsopen("overlay");

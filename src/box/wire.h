@@ -109,7 +109,8 @@ struct wm_ready {
 struct wm_create {
 	struct wm_head h;
 	struct limits limits; /* complete */
-	char template[4096]; /* "host", or the absolute path of an image's folder */
+	char image[4096]; /* the absolute path of an image's folder; "": the template host */
+	uint32_t of_host; /* the host's directories stand over that image, too */
 	uint32_t n_mounts; /* wm_mount and the two paths with their NULs follow for each */
 };
 

@@ -23,7 +23,10 @@ static const struct field record_fields[] = {
 	FIELD(struct image_record, digest, .flags = FIELD_REQUIRED, .min = HASH_HEX,
 	      .max = HASH_HEX, .doc = "What the image is known by: sha256, in hex."),
 	SHORT(struct image_record, source, .flags = FIELD_REQUIRED,
-	      .doc = "What it was made from: oci, docker or directory."),
+	      .doc = "What it was made from: oci, docker, directory or build."),
+	FIELD(struct image_record, of_host, .doc = "The host's /usr stands over it."),
+	FIELD(struct image_record, recipe, .max = HASH_HEX,
+	      .doc = "Of a build: the digest of what it was built from."),
 	FIELD(struct image_record, created_ms, .flags = FIELD_REQUIRED,
 	      .doc = "When it was imported, milliseconds of Unix time."),
 	FIELD(struct image_record, bytes, .flags = FIELD_REQUIRED, .doc = "Of all files."),
@@ -344,8 +347,14 @@ static int find_digits(const struct images *s, struct str digits, char ret[HASH_
 		       struct err *e)
 {
 	autofree char(*all)[HASH_HEX + 1] = NULL;
-	ssize_t n = images_list(s, &all, e), found = 0;
+	ssize_t n, found = 0;
 
+	snprintf(ret, HASH_HEX + 1, "%.*s", STR_ARG(digits));
+	if (digits.n == HASH_HEX)
+		return faccessat(s->image, ret, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+			     ? 0
+			     : not_there(digits, e);
+	n = images_list(s, &all, e);
 	for (ssize_t i = 0; i < n; i++) {
 		if (memcmp(all[i], digits.p, digits.n) == 0 && found++ == 0)
 			memcpy(ret, all[i], HASH_HEX + 1);
@@ -416,30 +425,38 @@ static size_t join_argv(const struct image_record *r, struct str argv[static EXE
 	return n;
 }
 
+int images_use(const struct image_record *r, const char *folder, box_template_use use, void *to,
+	       struct err *e)
+{
+	struct env_var env[IMAGE_ENV_MAX + 3];
+	autofree struct str *argv = calloc(EXEC_ARGS_MAX, sizeof(*argv));
+	struct box_template t = {
+		.folder = folder, .of_host = r->of_host, .env = env, .argv = argv, .cwd = r->workdir
+	};
+
+	if (!argv)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	env[t.n_env++] = (struct env_var){ STR_LIT("HOME"), r->home };
+	env[t.n_env++] = (struct env_var){ STR_LIT("USER"), r->user };
+	env[t.n_env++] = (struct env_var){ STR_LIT("LOGNAME"), r->user };
+	for (size_t k = 0; k < r->env.n && k < IMAGE_ENV_MAX; k++)
+		env[t.n_env++] = env_of(r->env.p[k]);
+	t.n_argv = join_argv(r, argv);
+	return use(to, &t, e);
+}
+
 int images_template(void *arg, struct str name, box_template_use use, void *to, struct err *e)
 {
 	AUTO(images_close) struct images *s = images_look(arg, e);
 	autoimage struct image i = { .record = { .bytes = 0 } };
-	struct env_var env[IMAGE_ENV_MAX + 3];
-	autofree struct str *argv = calloc(EXEC_ARGS_MAX, sizeof(*argv));
 	char folder[PATH_MAX];
-	struct box_template t = { .folder = folder, .env = env, .argv = argv };
 
-	if (!argv)
-		return err_set(e, ERR_LIMIT, "out of memory");
 	if (!s && e->code == ERR_TEMPLATE_NOT_FOUND)
 		return not_there(name, e);
 	if (!s || images_find(s, name, &i, e) < 0)
 		return -1;
-	env[t.n_env++] = (struct env_var){ STR_LIT("HOME"), i.record.home };
-	env[t.n_env++] = (struct env_var){ STR_LIT("USER"), i.record.user };
-	env[t.n_env++] = (struct env_var){ STR_LIT("LOGNAME"), i.record.user };
-	for (size_t k = 0; k < i.record.env.n && k < IMAGE_ENV_MAX; k++)
-		env[t.n_env++] = env_of(i.record.env.p[k]);
-	t.n_argv = join_argv(&i.record, argv);
-	t.cwd = i.record.workdir;
 	snprintf(folder, sizeof(folder), "%s/image/%.*s", s->path, STR_ARG(i.record.digest));
-	return use(to, &t, e);
+	return images_use(&i.record, folder, use, to, e);
 }
 
 /* ---- removing ------------------------------------------------------------------------------------ */
@@ -554,6 +571,14 @@ int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e)
 	}
 	closedir(d);
 	return rc;
+}
+
+int images_tidy(struct images *s, struct err *e)
+{
+	autoclose int lock = images_lock(s, e);
+	uint32_t swept = 0;
+
+	return lock < 0 ? -1 : images_sweep(s, &swept, e);
 }
 
 /* Names of images that are gone, whoever took them away. */

@@ -30,7 +30,9 @@ struct images;
 /* What image.json says. */
 struct image_record {
 	struct str digest; /* 64 hex digits */
-	struct str source; /* "oci", "docker", "directory" */
+	struct str source; /* "oci", "docker", "directory", "build" */
+	bool of_host; /* the host's /usr stands over it: it is built on the template host */
+	struct str recipe; /* of a build: the digest of all that it was built from; else absent */
 	int64_t created_ms; /* when it was imported */
 	uint64_t bytes, entries; /* of files, of files and directories; all layers together */
 	struct field_strs layers; /* digests of the layers as tar, the lowest first */
@@ -95,6 +97,16 @@ struct image_import {
  * a name or a choice is missing. Nothing is left behind then. */
 int images_import(struct images *s, const struct image_import *spec, struct image *ret,
 		  char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
+
+/* What imports and builds have left that were killed is removed, as whoever makes an image does. */
+int images_tidy(struct images *s, struct err *e) MUST_USE;
+
+/* Has an OCI layout fetched into a folder of the store's, as `layout` in it, and imports that; spec->source is not
+ * read. fetch() is told that folder, open and by its path, and may leave there what it likes. */
+int images_fetch(struct images *s,
+		 int (*fetch)(void *arg, int dir, const char *path, struct err *e), void *arg,
+		 const struct image_import *spec, struct image *ret,
+		 char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
 /* Removes a name, and the image with its last name; by digest the image with all of them. ERR_CONFLICT while
  * sandboxes stand on the image: then nothing is removed. */

@@ -14,6 +14,9 @@ int images_lock(const struct images *s, struct err *e) MUST_USE;
 /* With the lock: the name means that image from now on. */
 int images_set_name(const struct images *s, struct str name, struct str digest,
 		    struct err *e) MUST_USE;
+/* Has an image used as a template, whose folder is at that path: as images_template(). */
+int images_use(const struct image_record *r, const char *folder, box_template_use use, void *to,
+	       struct err *e) MUST_USE;
 /* With the lock: removes what is in new/ and nobody holds a lock on, and adds how many that were. */
 int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e) MUST_USE;
 /* A file of an open folder, whole on the disk or not at all. */

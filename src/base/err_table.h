@@ -27,6 +27,11 @@ ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false,
 ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
 	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` and "
 	"`holt images rm`, then import again.")
+ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
+	"Look at what the step printed. Nothing in a build has a network: what a step would fetch goes into "
+	"files, or into the base.")
+ERR_ROW(PROGRAM, "program_missing", -32603, 501, 125, false,
+	"Install the program that the cause names, or do what it says instead.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
 	"Check the path inside the sandbox, for example with sandbox_exec and ls; relative paths "
 	"start at the sandbox's working directory.")

@@ -2,9 +2,12 @@
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/home.h"
 #include "cli/safe.h"
+
+enum { TIDY_TRIES = 50, TIDY_WAIT_US = 20000 };
 
 struct images *image_cli_open(struct err *e)
 {
@@ -18,6 +21,16 @@ int image_cli_find(void *unused, struct str name, box_template_use use, void *to
 	char path[PATH_MAX];
 
 	return home_where("images", path, e) < 0 ? -1 : images_template(path, name, use, to, e);
+}
+
+void image_cli_tidy(void *unused)
+{
+	struct err e = ERR_INIT; /* what stays, the next import removes */
+	AUTO(images_close) struct images *s = image_cli_open(&e);
+
+	/* what unpacked is killed with its parent, and may be at its last file yet */
+	for (int i = 0; s && i < TIDY_TRIES && images_tidy(s, &e) < 0; i++)
+		usleep(TIDY_WAIT_US);
 }
 
 static void write_names(const struct image *i, const struct image_names *names,
@@ -94,6 +107,8 @@ void image_cli_show(const struct image *i, const struct image_names *names)
 	}
 	show_text("digest", r->digest);
 	show_text("source", r->source);
+	if (r->of_host)
+		show_text("programs", STR_LIT("of the host"));
 	strftime(text, sizeof(text), "%F %T", localtime(&created));
 	show_text("imported", str_of(text));
 	image_cli_size(r->bytes, text);

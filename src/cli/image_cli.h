@@ -10,6 +10,9 @@ struct images *image_cli_open(struct err *e) MUST_USE;
 int image_cli_find(void *unused, struct str name, box_template_use use, void *to,
 		   struct err *e) MUST_USE;
 
+/* worker.clean (cli/worker.h): removes what an import or build has left. */
+void image_cli_tidy(void *unused);
+
 /* Writes an image, with its names, as an object. */
 int image_cli_json(const struct image *i, const struct image_names *names, struct json_writer *w,
 		   struct err *e) MUST_USE;

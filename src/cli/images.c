@@ -93,13 +93,19 @@ static int run_list(const struct verb_input *in)
 	.page = "holt-images", .options = &options, .size = sizeof(struct images_options),         \
 	.usage_exit = 2, .run = run_list
 
-extern const struct verb images_import_verb, images_inspect_verb, images_rm_verb, images_prune_verb;
+extern const struct verb images_import_verb, images_inspect_verb, images_rm_verb, images_prune_verb,
+	images_pull_verb;
 static const struct verb images_ls_verb = { .name = "images ls", LIST };
 
 /* A file and a row each. */
 static const struct verb *const words[] = {
-	&images_ls_verb, &images_import_verb, &images_inspect_verb,
-	&images_rm_verb, &images_prune_verb,  NULL,
+	&images_ls_verb,
+	&images_import_verb,
+	&images_pull_verb,
+	&images_inspect_verb,
+	&images_rm_verb,
+	&images_prune_verb,
+	NULL,
 };
 
 const struct verb images_verb = { .name = "images", LIST, .words = words };

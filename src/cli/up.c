@@ -1,12 +1,13 @@
 /* `holt up`: a sandbox of the hub, that stays until it is removed or its time is over. */
 #include "box/box.h"
+#include "cli/build.h"
 #include "cli/hub_link.h"
 #include "cli/safe.h"
 #include "cli/verb.h"
 
 struct up_options {
 	struct verb_options common;
-	const char *name, *cwd;
+	const char *name, *cwd, *allow;
 	struct option_list env;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, output;
@@ -33,6 +34,7 @@ static const struct option_row rows[] = {
 	       .max = LIMIT_PIDS_MAX, .doc = "Processes and threads at once."),
 	OPTION(struct up_options, cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .min = LIMIT_CPU_MIN,
 	       .max = LIMIT_CPU_MAX, .doc = "Share of processors, such as 0.5 or 2."),
+	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
 };
@@ -62,6 +64,31 @@ static void write_limits(const struct up_options *o, struct json_writer *w)
 	json_write_object_end(w);
 }
 
+/* A path is a folder, whatever the names of images: ".", and all with "./", "../" or "/" in front. */
+static bool is_path(const char *text)
+{
+	const char *slash = strchrnul(text, '/');
+	size_t first = (size_t)(slash - text);
+
+	return first == 0 ? *slash : first <= 2 && strspn(text, ".") == first;
+}
+
+/* What a folder has in it now is what comes up: it is built, which is nothing to do where that was done before. */
+static int find_template(const struct verb_input *in, struct built *built, const char **ret,
+			 struct err *e)
+{
+	const struct up_options *o = in->options;
+	const struct build_how how = { .allow = o->allow };
+
+	*ret = in->n_operands ? in->operands[0] : NULL;
+	if (!*ret || !is_path(*ret))
+		return 0;
+	if (build_folder(*ret, &how, built, e) < 0)
+		return -1;
+	*ret = built->name;
+	return 0;
+}
+
 static int make(const struct verb_input *in, struct err *e)
 {
 	const struct up_options *o = in->options;
@@ -69,9 +96,13 @@ static int make(const struct verb_input *in, struct err *e)
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
+	const char *template;
+	struct built built;
 
+	if (find_template(in, &built, &template, e) < 0)
+		return -1;
 	json_write_object(&w);
-	hub_link_text(&w, "template", in->n_operands ? in->operands[0] : NULL);
+	hub_link_text(&w, "template", template);
 	hub_link_text(&w, "id", o->name);
 	hub_link_text(&w, "cwd", o->cwd);
 	json_write_key(&w, "timeout_seconds");
@@ -103,10 +134,10 @@ static int run(const struct verb_input *in)
 
 const struct verb up_verb = {
 	.name = "up",
-	.usage = "[OPTION...] [TEMPLATE]",
+	.usage = "[OPTION...] [TEMPLATE|FOLDER]",
 	.doc = "Make a sandbox that stays, and print its name.",
 	.more = "TEMPLATE is a name that holt images lists; host, this machine's programs, if not\n"
-		"said.",
+		"said. A FOLDER, ./NAME or /PATH, is built as by holt build.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct up_options),

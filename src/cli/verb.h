@@ -60,6 +60,7 @@ struct verb {
 };
 
 extern const struct verb run_verb;
+extern const struct verb build_verb;
 extern const struct verb images_verb;
 extern const struct verb up_verb;
 extern const struct verb ls_verb;

@@ -98,6 +98,33 @@ struct image_import {
 int images_import(struct images *s, const struct image_import *spec, struct image *ret,
 		  char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
+/* ---- builds: image_build.c -------------------------------------------------------------------------- */
+
+struct build_spec;
+
+/* What a build's steps run in, and what becomes of it. */
+struct image_steps {
+	const struct build_spec *spec;
+	box_template_find find; /* the template of that sandbox, whatever its name */
+	void *find_arg;
+	int to; /* a file, for a tar of all that is in its root then, mounts left out */
+};
+
+struct image_build {
+	int dir; /* the folder: open, borrowed */
+	const char *name; /* as of image_name() */
+	bool no_cache; /* do it again, although the same was built before */
+	/* Runs the steps, while the caller blocks. */
+	int (*run)(void *arg, const struct image_steps *steps, struct err *e);
+	void *arg;
+};
+
+/* Builds an image by the folder's holt.json (hub/build_doc.h), and names it; if the same was built before, by its
+ * contents, that one is named, and *ret_cached. Errors: of build_read(), ERR_INVALID for files that are not in the
+ * folder, ERR_TEMPLATE_NOT_FOUND for the base, those of run. Nothing is left behind then. */
+int images_build(struct images *s, const struct image_build *b, struct image *ret, bool *ret_cached,
+		 struct err *e) MUST_USE;
+
 /* What imports and builds have left that were killed is removed, as whoever makes an image does. */
 int images_tidy(struct images *s, struct err *e) MUST_USE;
 

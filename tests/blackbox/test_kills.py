@@ -46,7 +46,8 @@ class Lane:
 
     def hub(self):
         if not self.hubs or self.hubs[-1].proc.poll() is not None:
-            self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', env={'HOLT_LOG': 'info'}))
+            self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2',
+                                  env={'HOLT_LOG': 'info'}))
         return self.hubs[-1]
 
     def warden(self):
@@ -136,7 +137,8 @@ class Lane:
             try:
                 self.look(hub, name, known)
             except Failed as e:
-                assert (e.code == 'sandbox_lost' and (known.risk or known.ending)) or (e.code == 'not_found' and known.ending), (name, e.error['cause'], vars(known), self.victims)
+                may = {'sandbox_lost': known.risk or known.ending, 'not_found': known.ending}
+                assert may.get(e.code), (name, e.error['cause'], vars(known), self.victims)
                 known.ended = known.ended or e.code == 'not_found'
                 if e.code == 'sandbox_lost':
                     hub.delete(name)  # it stays known as lost until then

@@ -763,9 +763,9 @@ static pid_t impostor(const void *say, size_t n, enum place place)
 		snprintf(lock, sizeof(lock), "%s/" WARDEN_LOCK, kept_dir);
 		fd = open(lock, O_RDWR | O_CREAT, 0600);
 		s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0 ||
-		    bind(s, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(s, 8) < 0 ||
-		    write(ready[1], "", 1) < 0)
+		/* the one before may still be dying */
+		if (flock(fd, LOCK_EX) < 0 || bind(s, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+		    listen(s, 8) < 0 || write(ready[1], "", 1) < 0)
 			_exit(1);
 		for (;;) {
 			fd = accept(s, NULL, NULL);

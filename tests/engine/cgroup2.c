@@ -172,6 +172,26 @@ static void test_freezer(void **state)
 	ran_wait(r);
 }
 
+/* Of one in which nothing runs its files are frozen as a layer, of one in which something does they are copied while its
+ * group stands still. */
+static void test_forks(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 30, 0);
+	struct forked *idle, *busy;
+	struct ran *r;
+
+	sh(sb, "echo before > f; mkdir d; echo gone > d/g");
+	idle = fork_of(sb, 2);
+	sh(sb, "rm -r d; echo after > f");
+	r = ran_shell(sb, "while :; do sleep 1; done");
+	busy = fork_of(sb, 1);
+	assert_string_equal(sh(idle->children[0], "cat f d/g"), "before\ngone");
+	assert_string_equal(sh(idle->children[1], "echo own > f; cat f d/g"), "own\ngone");
+	assert_string_equal(sh(busy->children[0], "cat f; ls"), "after\nf");
+	exec_kill(r->x);
+	ran_wait(r);
+}
+
 /* A fork bomb, at its limit, in a sandbox that stands still: all of it is gone with the sandbox. */
 static void test_end(void **state)
 {
@@ -192,7 +212,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		engine_test(test_files), engine_test(test_out_of_memory), engine_test(test_pids),
-		engine_test(test_cpu),	 engine_test(test_freezer),	  engine_test(test_end),
+		engine_test(test_cpu),	 engine_test(test_freezer),	  engine_test(test_forks),
+		engine_test(test_end),
 	};
 
 	return ENGINE_MAIN(argc, argv, "cgroup2", tests);

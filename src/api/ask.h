@@ -38,6 +38,7 @@ struct api_route {
 	size_t body_max; /* bytes; 0: API_BODY_MAX */
 	enum api_shape shape;
 	bool messages; /* of API_FRAMES: its request can have several */
+	const char *bytes_type; /* of API_TAR and of what streams: its Content-Type; NULL: of tar */
 	bool streams; /* its request's body is a tar archive, which run() takes by ask_body_start() */
 	/* The subprotocol of a WebSocket: its request is a GET that upgrades, and both sides speak as they like; what the
 	 * server says is of API_LINES a text, of API_FRAMES a frame, each a message. NULL: none. */

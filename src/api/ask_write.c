@@ -224,7 +224,9 @@ static const char *const stream_types[] = {
 int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data, struct err *e)
 {
 	struct ask *a = ask_of(c);
-	const struct http_reply head = { .status = 200, .type = stream_types[a->route->shape] };
+	const char *own = a->route->shape == API_TAR ? a->route->bytes_type : NULL;
+	const struct http_reply head = { .status = 200,
+					 .type = own ? own : stream_types[a->route->shape] };
 
 	if (!a->q)
 		return err_set(e, ERR_CANCELLED, "the client is gone");

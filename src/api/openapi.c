@@ -99,11 +99,16 @@ static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 	}
 }
 
+static const char *bytes_type(const struct api_route *r)
+{
+	return r->bytes_type ? r->bytes_type : "application/x-tar";
+}
+
 static const char *answer_type(const struct api_route *r)
 {
 	return r->shape == API_LINES  ? "application/x-ndjson"
 	     : r->shape == API_FRAMES ? "application/connect+json"
-	     : r->shape == API_TAR    ? "application/x-tar"
+	     : r->shape == API_TAR    ? bytes_type(r)
 				      : "application/json";
 }
 
@@ -211,17 +216,18 @@ static void put_parameters(const struct api_route *r, struct json_writer *w)
 	json_write_array_end(w);
 }
 
-static void put_archive(struct json_writer *w)
+static void put_archive(const struct api_route *r, struct json_writer *w)
 {
 	json_write_key(w, "requestBody");
 	json_write_object(w);
 	json_write_key(w, "description");
-	json_write_text(w, "A tar archive: ustar, PAX or GNU's.");
+	json_write_text(w, r->bytes_type ? "An archive that was exported."
+					 : "A tar archive: ustar, PAX or GNU's.");
 	json_write_key(w, "required");
 	json_write_bool(w, true);
 	json_write_key(w, "content");
 	json_write_object(w);
-	json_write_key(w, "application/x-tar");
+	json_write_key(w, bytes_type(r));
 	json_write_object(w);
 	json_write_key(w, "schema");
 	json_write_raw(w, bytes_schema);
@@ -235,7 +241,7 @@ static void put_body(const struct api_route *r, struct json_writer *w)
 	const struct field_table *parts = r->tool.input;
 
 	if (r->streams)
-		put_archive(w);
+		put_archive(r, w);
 	for (size_t i = 0; i < parts->n; i++) {
 		const struct field *part = &parts->rows[i];
 

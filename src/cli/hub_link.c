@@ -340,6 +340,18 @@ int hub_link_upload(struct hub_link *l, const char *path, hub_link_give *give, v
 	return request(l, "PUT", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
 }
 
+int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
+		  struct json_doc **ret, struct err *e)
+{
+	reset(l);
+	l->give = give;
+	l->arg = arg;
+	if (request(l, "POST", path, STR_NONE, e) < 0)
+		return -1;
+	*ret = answer(l, e);
+	return *ret ? 0 : -1;
+}
+
 /* ---- the link ------------------------------------------------------------------------------- */
 
 static int find_socket(char ret[PATH_MAX], struct err *e)

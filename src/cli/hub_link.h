@@ -61,6 +61,10 @@ int hub_link_fail(const struct err *e);
 /* "/v1/sandboxes/ID" and `more`, where the id is one: ERR_SANDBOX_NOT_FOUND else. */
 int hub_link_path(char *ret, size_t size, const char *id, const char *more, struct err *e) MUST_USE;
 
+/* A POST of bytes, whose answer is *ret, as of hub_link_ask(). */
+int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
+		  struct json_doc **ret, struct err *e) MUST_USE;
+
 /* Behind a path: "?path=" and the text, escaped. ERR_INVALID where it is too long. */
 int hub_link_query(char *at, size_t size, const char *path, struct err *e) MUST_USE;
 

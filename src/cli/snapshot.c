@@ -100,12 +100,19 @@ static int run_list(const struct verb_input *in)
 	.page = "holt-snapshot", .options = &options, .size = sizeof(struct ls_options),           \
 	.usage_exit = 2, .run = run_list
 
-extern const struct verb snapshot_create_verb, snapshot_restore_verb, snapshot_rm_verb;
+extern const struct verb snapshot_create_verb, snapshot_restore_verb, snapshot_rm_verb,
+	snapshot_export_verb, snapshot_import_verb;
 static const struct verb snapshot_ls_verb = { .name = "snapshot ls", LIST };
 
 /* A file and a row each. */
 static const struct verb *const words[] = {
-	&snapshot_ls_verb, &snapshot_create_verb, &snapshot_restore_verb, &snapshot_rm_verb, NULL,
+	&snapshot_ls_verb,
+	&snapshot_create_verb,
+	&snapshot_restore_verb,
+	&snapshot_rm_verb,
+	&snapshot_export_verb,
+	&snapshot_import_verb,
+	NULL,
 };
 
 const struct verb snapshot_verb = { .name = "snapshot", LIST, .words = words };

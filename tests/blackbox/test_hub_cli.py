@@ -328,3 +328,31 @@ def test_a_hub_that_ends_fails_the_command(me, tmp_path):
         assert hub.proc.wait(30) == 0
     finally:
         hub.kill()
+
+
+def test_snapshots(hub, tmp_path):
+    """Take, look, write to a file, read it again, restore, stop, start again."""
+    name = hub.ok('up').decode().strip()
+    hub.ok('exec', name, '--', 'sh', '-c', 'echo x > f; mkdir d')
+    assert hub.ok('diff', name) == b'A /workspace/d\nA /workspace/f\n'
+    assert [c['path'] for c in hub.json('diff', name)] == ['/workspace/d', '/workspace/f']
+    first = hub.ok('snapshot', 'create', '--name', 'first', '--ttl', '1h', name).decode().strip()
+    assert [(s['id'], s['name'], s['source']) for s in hub.json('snapshot', 'ls')] == [(first, 'first', name)]
+    assert hub.ok('snapshot').decode().splitlines()[1].split()[0] == first
+    packed = hub.ok('snapshot', 'export', first, '-')
+    path = str(tmp_path / 'packed')
+    hub.ok('snapshot', 'export', first, path)
+    with open(path, 'rb') as f:
+        assert f.read() == packed
+    second = hub.ok('snapshot', 'import', path).decode().strip()
+    hub.fails(FAILED, 'damaged', 'snapshot', 'import', '-', input=packed[:-9])
+    made = hub.ok('snapshot', 'restore', '-n', 'r-1', '-n', 'r-2', second).decode().split()
+    assert made == ['r-1', 'r-2'] and hub.ok('exec', 'r-2', '--', 'cat', 'f') == b'x\n'
+    hub.ok('snapshot', 'rm', first, second)
+    hub.fails(FAILED, first, 'snapshot', 'rm', first)
+    hub.fails(FAILED, 'no snapshot can be called', 'snapshot', 'restore', '../x')
+    hub.ok('stop', 'r-1')
+    assert {s['id']: s['state'] for s in hub.json('ls')}['r-1'] == 'stopped'
+    hub.ok('resume', 'r-1')
+    assert hub.ok('exec', 'r-1', '--', 'cat', 'f') == b'x\n'
+    hub.ok('down', name, *made)

@@ -2,6 +2,7 @@
 The retentions that need them are here, too."""
 
 import hashlib
+import json
 import os
 import random
 import subprocess
@@ -240,6 +241,43 @@ def test_a_disk_that_is_full(hub):
     assert (status, code) == (413, 'body_too_large')
     hub.delete(source)
     hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+
+
+def test_out_and_in_again(hub, me, tmp_path):
+    """By the command line; what was changed on the way is refused, and nothing of it stays."""
+    source = hub.create(limits={'disk_mb': 99})
+    hub.sh(source, 'head -c 3000000 /dev/urandom > f')
+    digest = hub.sh(source, 'sha256sum f')
+    snapshot = hub.take(source)
+    with hub.wire() as wire:
+        packed = wire.ask(hub.request('GET', f'/v1/snapshots/{snapshot}/export'), 'GET')
+    assert (packed.status, packed.get('Content-Type')) == (200, 'application/zstd')
+    hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+
+    def put(data, query=''):
+        head = hub.request('POST', '/v1/snapshots' + query,
+                           fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])
+        with hub.wire() as wire:
+            reply = wire.ask(head.encode() + data, 'POST')
+        return reply.status, json.loads(reply.body)
+    told = hashlib.sha256(packed.body).hexdigest()
+    status, view = put(packed.body, f'?name=again&digest={told}')
+    assert status == 200 and view['digest'] == told and view['name'] == 'again' and 'source' not in view, view
+    restored = hub.restore(view['id'])
+    assert hub.sh(restored, 'sha256sum f') == digest
+    assert hub.call('GET', f'/v1/sandboxes/{restored}')['limits']['disk_mb'] == 99
+    before = hub.snapshots()
+    wrong = bytearray(packed.body)
+    wrong[len(wrong) // 2] ^= 1
+    for data in (bytes(wrong), packed.body[:-1], packed.body[:100000], b'', b'x' * 5000, packed.body + packed.body):
+        status, answer = put(data, f'?digest={told}')
+        assert (status, answer['error']['code']) == (400, 'invalid_input'), (len(data), answer)
+    assert put(packed.body[:-5])[0] == 400 and put(b'(\xb5/\xfd' + b'x' * 5000)[0] == 400
+    assert put(packed.body, '?digest=' + '0' * 64)[0] == 400 and put(packed.body, '?digest=x')[0] == 400
+    assert hub.snapshots() == before and hub.half() == []
+    for one in (source, restored):
+        hub.delete(one)
+    hub.call('DELETE', f'/v1/snapshots/{view["id"]}')
 
 
 # ---- images -------------------------------------------------------------------------------------------------------------

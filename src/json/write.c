@@ -5,7 +5,16 @@
 #include <yyjson.h>
 
 #include "base/base64.h"
+#include "base/word.h"
 #include "json/utf8.h"
+
+void json_writer_init(struct json_writer *w, struct buf *buf)
+{
+	w->buf = buf;
+	w->err.code = ERR_NONE;
+	w->depth = 0;
+	w->comma = false;
+}
 
 struct json_writer json_writer(struct buf *buf)
 {
@@ -18,24 +27,52 @@ void json_write_fail(struct json_writer *w, const struct err *e)
 		w->err = *e;
 }
 
-static void put(struct json_writer *w, const char *p, size_t n)
+static char *more_room(struct json_writer *w, size_t n)
 {
 	struct err e;
+	char *to;
 
-	if (w->err.code == ERR_NONE && buf_add(w->buf, p, n, &e) < 0)
+	if (w->err.code != ERR_NONE)
+		return NULL;
+	to = buf_reserve(w->buf, n, &e);
+	if (!to)
 		json_write_fail(w, &e);
+	return to;
+}
+
+/* Where n bytes go, to be counted when they are there; NULL where there is no room or was a failure.
+ * A function of its own only in name, as every byte is written through it. */
+static inline __attribute__((always_inline)) char *room(struct json_writer *w, size_t n)
+{
+	const struct buf *b = w->buf;
+
+	return w->err.code == ERR_NONE && n < b->cap - b->n ? b->p + b->n : more_room(w, n);
+}
+
+static void count(struct json_writer *w, size_t n)
+{
+	w->buf->n += n;
+	w->buf->p[w->buf->n] = '\0';
+}
+
+static void put(struct json_writer *w, const char *p, size_t n)
+{
+	char *to = n > 0 ? room(w, n) : NULL;
+
+	if (!to)
+		return;
+	memcpy(to, p, n);
+	count(w, n);
 }
 
 static void put_byte(struct json_writer *w, char c)
 {
-	struct buf *b = w->buf;
+	char *to = room(w, 1);
 
-	if (b->n >= b->cap || w->err.code != ERR_NONE) {
-		put(w, &c, 1);
+	if (!to)
 		return;
-	}
-	b->p[b->n++] = c;
-	b->p[b->n] = '\0';
+	*to = c;
+	count(w, 1);
 }
 
 /* Before any value. */
@@ -46,10 +83,24 @@ static void begin(struct json_writer *w)
 	w->comma = true;
 }
 
+/* Both in one step. */
+static void begin_with(struct json_writer *w, const char *p, size_t n)
+{
+	char *to = room(w, n + w->comma);
+
+	if (!to)
+		return;
+	if (w->comma)
+		*to++ = ',';
+	if (n > 0)
+		memcpy(to, p, n);
+	count(w, n + w->comma);
+	w->comma = true;
+}
+
 static void enter(struct json_writer *w, char bracket)
 {
-	begin(w);
-	put_byte(w, bracket);
+	begin_with(w, &bracket, 1);
 	w->comma = false;
 	w->depth++;
 }
@@ -101,11 +152,19 @@ static void put_escape(struct json_writer *w, unsigned char c)
 	put(w, text, 6);
 }
 
+static bool are_plain(uint64_t word)
+{
+	return (word_high(word) | word_below(word, 0x20) | word_is(word, '"') |
+		word_is(word, '\\')) == 0;
+}
+
 /* How many of its first bytes need no look at each other. */
 static size_t plain_run(struct str s)
 {
 	size_t i = 0;
 
+	while (i + WORD <= s.n && are_plain(word_at(s.p + i)))
+		i += WORD;
 	while (i < s.n && plain((unsigned char)s.p[i]))
 		i++;
 	return i;
@@ -140,19 +199,18 @@ static void put_chars(struct json_writer *w, struct str s, size_t i)
 	put(w, s.p + from, i - from);
 }
 
-/* Nearly all strings are plain, and keys are most of what is written: these cost one step. */
+/* Nearly all strings are plain: these cost one step. */
 static void put_string(struct json_writer *w, struct str s)
 {
 	size_t run = plain_run(s);
-	struct err e;
-	char *to;
+	char *to = run == s.n ? room(w, s.n + 2) : NULL;
 
-	if (run == s.n && w->err.code == ERR_NONE && (to = buf_reserve(w->buf, s.n + 2, &e))) {
-		*to++ = '"';
+	if (to) {
+		*to = '"';
 		if (s.n > 0)
-			memcpy(to, s.p, s.n);
-		to[s.n] = '"';
-		buf_advance(w->buf, s.n + 2);
+			memcpy(to + 1, s.p, s.n);
+		to[s.n + 1] = '"';
+		count(w, s.n + 2);
 		return;
 	}
 	put_byte(w, '"');
@@ -165,6 +223,12 @@ void json_write_key_str(struct json_writer *w, struct str key)
 	begin(w);
 	put_string(w, key);
 	put_byte(w, ':');
+	w->comma = false;
+}
+
+void json_write_name_str(struct json_writer *w, struct str quoted)
+{
+	begin_with(w, quoted.p, quoted.n);
 	w->comma = false;
 }
 
@@ -243,8 +307,7 @@ void json_write_base64(struct json_writer *w, struct str bytes)
 
 void json_write_raw(struct json_writer *w, struct str json)
 {
-	begin(w);
-	put(w, json.p, json.n);
+	begin_with(w, json.p, json.n);
 }
 
 static void write_number(struct json_writer *w, const struct json_val *v)

@@ -24,6 +24,7 @@ struct json_writer {
 
 /* Appends to buf, which is borrowed until the last call. */
 struct json_writer json_writer(struct buf *buf);
+void json_writer_init(struct json_writer *w, struct buf *buf); /* the same, where it stays */
 
 void json_write_object(struct json_writer *w);
 void json_write_object_end(struct json_writer *w);
@@ -37,6 +38,10 @@ static inline void json_write_key(struct json_writer *w, const char *key)
 	json_write_key_str(w, str_of(key));
 }
 
+/* The same for a constant that JSON takes as it is, which costs less: json_write_name(w, "id"). */
+#define json_write_name(w, name) json_write_name_str(w, STR_LIT("\"" name "\":"))
+void json_write_name_str(struct json_writer *w, struct str quoted);
+
 void json_write_null(struct json_writer *w);
 void json_write_bool(struct json_writer *w, bool b);
 void json_write_int(struct json_writer *w, int64_t i);
@@ -46,7 +51,8 @@ void json_write_str(struct json_writer *w, struct str s); /* STR_NONE is "" */
 void json_write_text(struct json_writer *w, const char *z); /* the same for a C string */
 void json_write_base64(struct json_writer *w, struct str bytes); /* as a string, RFC 4648 §4 */
 
-/* A whole value that is JSON already, valid and on one line: trusted, copied as it is. */
+/* A whole value that is JSON already, or members with their keys, valid and on one line: trusted, copied
+ * as it is. */
 void json_write_raw(struct json_writer *w, struct str json);
 
 /* A parsed value; NULL writes null. */

@@ -41,21 +41,32 @@ static int check_output(const struct mcp_call *c, const struct mcp_result *r, st
 	return mcp_tool_check_output(c->tool, structured, e);
 }
 
+/* The structured content as the handler gave it, or written by its table. */
+static int write_structured(const struct mcp_result *r, struct buf *room, struct str *ret,
+			    struct err *e)
+{
+	struct json_writer w;
+
+	*ret = r->structured.n > 0 ? r->structured : STR_NONE;
+	if (!r->table)
+		return 0;
+	w = json_writer(room);
+	field_encode(r->table, r->from, &w);
+	*ret = buf_str(room);
+	return json_write_done(&w, e);
+}
+
 void mcp_call_done(struct mcp_call *c, const struct mcp_result *r)
 {
 	autobuf struct buf text = BUF_INIT(c->server->o.reply_max);
-	struct json_writer own = json_writer(&text);
-	struct str structured = r->structured.n > 0 ? r->structured : STR_NONE;
+	struct str structured;
 	struct err e;
 
 	assert(c->kind == MCP_CALL_TOOL);
 	if (!begins(c))
 		return;
-	if (r->table) {
-		field_encode(r->table, r->from, &own);
-		structured = buf_str(&text);
-	}
-	if (json_write_done(&own, &e) < 0 || check_output(c, r, structured, &e) < 0) {
+	if (write_structured(r, &text, &structured, &e) < 0 ||
+	    check_output(c, r, structured, &e) < 0) {
 		log_error("mcp: %s", e.msg);
 		mcp_call_fail(c, &e);
 		return;
@@ -134,7 +145,7 @@ void mcp_call_contents(struct mcp_call *c, const struct mcp_contents *contents, 
 		return;
 	w = mcp_call_result_begin(c);
 	mcp_result_open(w, c->profile);
-	json_write_key(w, "contents");
+	json_write_name(w, "contents");
 	json_write_array(w);
 	for (size_t i = 0; i < n; i++)
 		mcp_write_contents(w, c->profile, &contents[i], mcp_call_uri(c));
@@ -173,12 +184,12 @@ void mcp_call_messages(struct mcp_call *c, const char *description,
 	w = mcp_call_result_begin(c);
 	mcp_result_open(w, c->profile);
 	mcp_put_text(w, "description", description);
-	json_write_key(w, "messages");
+	json_write_name(w, "messages");
 	json_write_array(w);
 	for (size_t i = 0; i < n; i++) {
 		json_write_object(w);
 		mcp_put_text(w, "role", messages[i].is_assistant ? "assistant" : "user");
-		json_write_key(w, "content");
+		json_write_name(w, "content");
 		mcp_write_content(w, c->profile, &messages[i].content);
 		json_write_object_end(w);
 	}
@@ -199,18 +210,18 @@ void mcp_call_values(struct mcp_call *c, const struct str *values, size_t n, uin
 		return;
 	w = mcp_call_result_begin(c);
 	mcp_result_open(w, c->profile);
-	json_write_key(w, "completion");
+	json_write_name(w, "completion");
 	json_write_object(w);
-	json_write_key(w, "values");
+	json_write_name(w, "values");
 	json_write_array(w);
 	for (size_t i = 0; i < n && i < VALUES_MAX; i++)
 		json_write_str(w, values[i]);
 	json_write_array_end(w);
 	if (total > 0) {
-		json_write_key(w, "total");
+		json_write_name(w, "total");
 		json_write_uint(w, total);
 	}
-	json_write_key(w, "hasMore");
+	json_write_name(w, "hasMore");
 	json_write_bool(w, has_more || n > VALUES_MAX);
 	json_write_object_end(w);
 	mcp_result_close(w, c->server, c->profile, STR_NONE);

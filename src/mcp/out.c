@@ -53,7 +53,7 @@ static void send_answer(struct mcp_session *s, struct mcp_inbound *in, struct st
 struct json_writer *mcp_out_begin(struct mcp_server *srv)
 {
 	clear(&srv->out);
-	srv->w = json_writer(&srv->out);
+	json_writer_init(&srv->w, &srv->out);
 	return &srv->w;
 }
 

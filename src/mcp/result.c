@@ -10,15 +10,15 @@ enum { ERROR_TEXT_MAX = 8192 };
 static void put_blob(struct json_writer *w, const char *type, const struct mcp_content *c)
 {
 	mcp_put_text(w, "type", type);
-	json_write_key(w, "data");
+	json_write_name(w, "data");
 	json_write_base64(w, c->data);
 	mcp_put_text(w, "mimeType", c->mime ? c->mime : "application/octet-stream");
 }
 
 static void put_string(struct json_writer *w, struct str s)
 {
-	mcp_put_text(w, "type", "text");
-	json_write_key(w, "text");
+	json_write_raw(w, STR_LIT("\"type\":\"text\""));
+	json_write_name(w, "text");
 	json_write_str(w, s);
 }
 
@@ -62,7 +62,7 @@ static void put_body(struct json_writer *w, struct str text, struct str data)
 static void put_embedded(struct json_writer *w, const struct mcp_content *c)
 {
 	mcp_put_text(w, "type", "resource");
-	json_write_key(w, "resource");
+	json_write_name(w, "resource");
 	json_write_object(w);
 	mcp_put_text(w, "uri", c->uri ? c->uri : "");
 	mcp_put_text(w, "mimeType", c->mime);
@@ -102,7 +102,7 @@ void mcp_write_contents(struct json_writer *w, const struct mcp_profile *p,
 			const struct mcp_contents *c, struct str uri)
 {
 	json_write_object(w);
-	json_write_key(w, "uri");
+	json_write_name(w, "uri");
 	json_write_str(w, c->uri.p ? c->uri : uri);
 	mcp_put_text(w, "mimeType", c->mime);
 	put_body(w, c->text, c->data);
@@ -117,7 +117,7 @@ void mcp_result_open(struct json_writer *w, const struct mcp_profile *p)
 {
 	json_write_object(w);
 	if (p && p->modern)
-		mcp_put_text(w, "resultType", "complete");
+		json_write_raw(w, STR_LIT("\"resultType\":\"complete\""));
 }
 
 void mcp_write_members(struct json_writer *w, struct str object)
@@ -143,7 +143,7 @@ void mcp_result_close(struct json_writer *w, const struct mcp_server *srv,
 	bool modern = p && p->modern;
 
 	if (modern || meta.p) {
-		json_write_key(w, "_meta");
+		json_write_name(w, "_meta");
 		json_write_object(w);
 		if (meta.p)
 			mcp_write_members(w, meta);
@@ -159,7 +159,7 @@ void mcp_write_cache(struct json_writer *w, const struct mcp_profile *p, uint64_
 {
 	if (!p->modern)
 		return;
-	json_write_key(w, "ttlMs");
+	json_write_name(w, "ttlMs");
 	json_write_uint(w, ttl_ms);
 	mcp_put_text(w, "cacheScope", is_public ? "public" : "private");
 }
@@ -181,7 +181,7 @@ void mcp_write_result(struct json_writer *w, const struct mcp_profile *p,
 	const struct mcp_content copy = { .type = MCP_TEXT, .text = structured };
 
 	mcp_result_open(w, p);
-	json_write_key(w, "content");
+	json_write_name(w, "content");
 	json_write_array(w);
 	for (size_t i = 0; i < r->content_n; i++)
 		mcp_write_content(w, p, &r->content[i]);
@@ -191,7 +191,7 @@ void mcp_write_result(struct json_writer *w, const struct mcp_profile *p,
 	if (p->any_structured || (p->structured && is_object(structured)))
 		mcp_put_raw(w, "structuredContent", structured);
 	if (r->is_error) {
-		json_write_key(w, "isError");
+		json_write_name(w, "isError");
 		json_write_bool(w, true);
 	}
 	mcp_result_close(w, srv, p, r->meta);

@@ -49,6 +49,68 @@ static void writes_strings(void **state)
 	}
 }
 
+/* One byte of ASCII as it stands in a string. */
+static size_t put_plainly(char *to, unsigned char c)
+{
+	static const char short_ones[] = "b\bf\fn\nr\rt\t\"\"\\\\";
+
+	for (size_t i = 0; i + 1 < sizeof(short_ones); i += 2) {
+		if ((unsigned char)short_ones[i + 1] == c)
+			return (size_t)sprintf(to, "\\%c", short_ones[i]);
+	}
+	if (c < 0x20)
+		return (size_t)sprintf(to, "\\u%04x", c);
+	*to = (char)c;
+	return 1;
+}
+
+/* Every byte of ASCII at every place of texts of all lengths, however many it looks at in one step. */
+static void writes_every_byte(void **state)
+{
+	char text[21], wanted[64];
+
+	for (size_t n = 1; n <= sizeof(text); n++) {
+		for (size_t at = 0; at < n; at++) {
+			for (unsigned c = 0; c < 128; c++) {
+				autobuf struct buf b = BUF_INIT(64);
+				struct json_writer w = json_writer(&b);
+				size_t m = 0;
+				struct err e;
+
+				memset(text, c % 2 ? '~' : ' ', sizeof(text));
+				text[at] = (char)c;
+				wanted[m++] = '"';
+				for (size_t i = 0; i < n; i++)
+					m += put_plainly(wanted + m, (unsigned char)text[i]);
+				wanted[m++] = '"';
+				json_write_str(&w, (struct str){ text, n });
+				assert_int_equal(json_write_done(&w, &e), 0);
+				assert_true(str_eq(buf_str(&b), (struct str){ wanted, m }));
+			}
+		}
+	}
+}
+
+static void writes_names(void **state)
+{
+	autobuf struct buf b = BUF_INIT(64);
+	struct json_writer w = json_writer(&b);
+	struct err e;
+
+	json_write_object(&w);
+	json_write_name(&w, "a");
+	json_write_int(&w, 1);
+	json_write_name(&w, "b");
+	json_write_object(&w);
+	json_write_name(&w, "c");
+	json_write_null(&w);
+	json_write_raw(&w, STR_LIT("\"d\":2"));
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	assert_int_equal(json_write_done(&w, &e), 0);
+	assert_string_equal(b.p, "{\"a\":1,\"b\":{\"c\":null,\"d\":2}}");
+}
+
 static void writes_a_document(void **state)
 {
 	autobuf struct buf b = BUF_INIT(1024);
@@ -157,6 +219,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_strings),
+		cmocka_unit_test(writes_every_byte),
+		cmocka_unit_test(writes_names),
 		cmocka_unit_test(writes_a_document),
 		cmocka_unit_test(writes_parsed_values),
 		cmocka_unit_test(stays_within_its_maximum),

@@ -1,10 +1,11 @@
 /*
- * Reading. A scan over the bytes counts values and depth first, so that a hostile text costs no
- * memory; then yyjson parses; then objects are checked for repeated keys (json/keys.c).
+ * Reading. A scan over the bytes counts values and depth first, where they could be too many, so that a
+ * hostile text costs no memory; then yyjson parses; then objects are checked for repeated keys (json/keys.c).
  * `struct json_doc` and `struct json_val` are yyjson's types under names of our own.
  */
 #include "json/json.h"
 
+#include <assert.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,6 +30,33 @@ static const struct json_val *val(yyjson_val *v)
 static yyjson_doc *raw_doc(const struct json_doc *d)
 {
 	return (yyjson_doc *)(uintptr_t)d;
+}
+
+/* How many bytes open an object or an array, those in strings too. Counted in blocks of which a byte can
+ * tell the number, so that the compiler takes many bytes at a time. */
+static size_t openers(struct str s)
+{
+	enum { BLOCK = 240 };
+	size_t all = 0;
+
+	while (s.n > 0) {
+		size_t n = s.n < BLOCK ? s.n : BLOCK;
+		unsigned char here = 0;
+
+		for (size_t i = 0; i < n; i++)
+			here = (unsigned char)(here +
+					       ((s.p[i] | 0x20) == '{')); /* 0x20: '[' to '{' */
+		all += here;
+		s.p += n;
+		s.n -= n;
+	}
+	return all;
+}
+
+/* Too short, and with too few brackets, to go over a bound whatever it says; as most texts are. */
+static bool is_harmless(struct str s, size_t values_max, unsigned depth_max)
+{
+	return s.n < values_max && openers(s) <= depth_max;
 }
 
 /* Counts what a text will need. The count is exact for valid JSON and may be anything for the
@@ -116,13 +144,71 @@ static void *alc_move(void *ctx, void *p, size_t was, size_t n)
 
 static const yyjson_alc alc_secret = { alc_malloc, alc_move, alc_wipe, NULL };
 
-static yyjson_doc *parse(struct str text, const yyjson_alc *how, struct err *e)
+/* The same in the room that the caller has, and elsewhere once that is full. What it says of itself stands
+ * at its beginning. */
+struct room {
+	char *at, *end;
+};
+
+enum { ROOM_ALIGN = 16 };
+static_assert(sizeof(struct room) <= ROOM_ALIGN,
+	      "a room's first byte is behind what it says of itself");
+
+static bool is_in(const struct room *r, const void *p)
+{
+	return (const char *)p >= (const char *)r && (const char *)p < r->end;
+}
+
+static void *room_malloc(void *ctx, size_t n)
+{
+	struct room *r = ctx;
+	char *p = r->at;
+
+	if (n + ROOM_ALIGN > (size_t)(r->end - p))
+		return malloc(n);
+	r->at += (n + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
+	return p;
+}
+
+static void *room_realloc(void *ctx, void *p, size_t was, size_t n)
+{
+	void *to;
+
+	if (!is_in(ctx, p))
+		return realloc(p, n);
+	if (n <= was)
+		return p;
+	to = room_malloc(ctx, n);
+	return to ? memcpy(to, p, was) : NULL;
+}
+
+static void room_free(void *ctx, void *p)
+{
+	if (!is_in(ctx, p))
+		free(p);
+}
+
+/* How to allocate a document. */
+static yyjson_alc how(const struct json_options *o)
+{
+	struct room *r = o->room;
+
+	if (o->secret)
+		return alc_secret;
+	if (!r || o->room_n < 4 * ROOM_ALIGN)
+		return alc;
+	r->end = (char *)r + o->room_n;
+	r->at = (char *)r + ROOM_ALIGN;
+	return (yyjson_alc){ room_malloc, room_realloc, room_free, r };
+}
+
+static yyjson_doc *parse(struct str text, const yyjson_alc *memory, struct err *e)
 {
 	yyjson_read_err why;
 	yyjson_doc *doc;
 
 	/* yyjson takes char * for its in-place mode only, which is not asked for here */
-	doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NOFLAG, how, &why);
+	doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NOFLAG, memory, &why);
 	if (doc)
 		return doc;
 	if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
@@ -139,6 +225,7 @@ struct json_doc *json_parse(struct str text, const struct json_options *o, struc
 	static const struct json_options none;
 	size_t bytes, values;
 	unsigned depth;
+	yyjson_alc memory;
 	yyjson_doc *doc;
 
 	o = o ? o : &none;
@@ -151,9 +238,10 @@ struct json_doc *json_parse(struct str text, const struct json_options *o, struc
 		err_set(e, ERR_TOO_LARGE, "more than %zu bytes", bytes);
 		return NULL;
 	}
-	if (scan(text, values, depth, e) < 0)
+	if (!is_harmless(text, values, depth) && scan(text, values, depth, e) < 0)
 		return NULL;
-	doc = parse(text, o->secret ? &alc_secret : &alc, e);
+	memory = how(o);
+	doc = parse(text, &memory, e);
 	if (!doc)
 		return NULL;
 	if (!o->keys_unchecked && json_check_keys(val(yyjson_doc_get_root(doc)), e) < 0) {
@@ -275,6 +363,25 @@ size_t json_len(const struct json_val *v)
 const struct json_val *json_get_str(const struct json_val *v, struct str key)
 {
 	return val(yyjson_obj_getn(raw(v), key.p, key.n));
+}
+
+void json_get_all(const struct json_val *v, const struct str *keys, size_t n,
+		  const struct json_val **ret)
+{
+	yyjson_val *key = raw(v);
+	size_t left = yyjson_is_obj(key) ? unsafe_yyjson_get_len(key) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		ret[i] = NULL;
+	for (key = left ? unsafe_yyjson_get_first(key) : NULL; left > 0; left--) {
+		for (size_t i = 0; i < n; i++) {
+			if (ret[i] || !unsafe_yyjson_equals_strn(key, keys[i].p, keys[i].n))
+				continue;
+			ret[i] = val(key + 1);
+			break;
+		}
+		key = unsafe_yyjson_get_next(key + 1);
+	}
 }
 
 struct json_iter json_iter(const struct json_val *v)

@@ -1,8 +1,9 @@
 /*
- * Repeated keys. Objects are mostly small: up to SMALL keys are compared pair by pair; larger ones
- * are sorted, so that no choice of keys makes it quadratic.
+ * Repeated keys. Objects are mostly small: of up to SMALL keys, those that may be the same are compared
+ * pair by pair; larger ones are sorted, so that no choice of keys makes it quadratic.
  */
 #include <stdlib.h>
+#include <yyjson.h>
 
 #include "json/pointer.h"
 
@@ -26,31 +27,63 @@ static int compare(const void *a, const void *b)
 	return x->n ? memcmp(x->p, y->p, x->n) : 0;
 }
 
-static int check_small(const struct json_val *v, const struct json_place *at, struct err *e)
+static struct str text_of(yyjson_val *key)
 {
-	struct str keys[SMALL];
-	struct json_iter it = json_iter(v);
+	return (struct str){ unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key) };
+}
 
-	while (json_next(&it)) {
-		for (size_t i = 0; i < it.index; i++) {
-			if (str_eq(keys[i], it.key))
-				return repeated(at, it.key, e);
-		}
-		keys[it.index] = it.key;
+/* One bit of 64, the same for keys that are the same: most others have another. */
+static uint64_t mark(struct str key)
+{
+	unsigned first = (unsigned char)key.p[0]; /* a NUL stands behind all keys */
+	unsigned last = (unsigned char)key.p[key.n ? key.n - 1 : 0];
+
+	return 1ull << ((first + 5 * last + 11 * (unsigned)key.n) % 64);
+}
+
+static bool stands_before(yyjson_val *first, yyjson_val *key)
+{
+	for (; first != key; first = unsafe_yyjson_get_next(first + 1)) {
+		if (str_eq(text_of(first), text_of(key)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_nested(yyjson_val *v)
+{
+	return unsafe_yyjson_is_ctn(v) && unsafe_yyjson_get_len(v) > 0;
+}
+
+/* *ret_nested: whether there is anything below it to look at. */
+static int check_small(yyjson_val *v, const struct json_place *at, bool *ret_nested, struct err *e)
+{
+	yyjson_val *first = unsafe_yyjson_get_first(v), *key = first;
+	uint64_t seen = 0;
+
+	*ret_nested = false;
+	for (size_t n = unsafe_yyjson_get_len(v); n > 0; n--) {
+		uint64_t bit = mark(text_of(key));
+
+		if ((seen & bit) && stands_before(first, key))
+			return repeated(at, text_of(key), e);
+		seen |= bit;
+		*ret_nested |= is_nested(key + 1);
+		key = unsafe_yyjson_get_next(key + 1);
 	}
 	return 0;
 }
 
-static int check_large(const struct json_val *v, const struct json_place *at, struct err *e)
+static int check_large(yyjson_val *v, const struct json_place *at, struct err *e)
 {
-	size_t n = json_len(v);
+	size_t n = unsafe_yyjson_get_len(v);
 	autofree struct str *keys = calloc(n, sizeof(*keys));
-	struct json_iter it = json_iter(v);
+	yyjson_val *key = unsafe_yyjson_get_first(v);
 
 	if (!keys)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	while (json_next(&it))
-		keys[it.index] = it.key;
+	for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1))
+		keys[i] = text_of(key);
 	qsort(keys, n, sizeof(*keys), compare);
 	for (size_t i = 1; i < n; i++) {
 		if (str_eq(keys[i - 1], keys[i]))
@@ -59,16 +92,26 @@ static int check_large(const struct json_val *v, const struct json_place *at, st
 	return 0;
 }
 
-static int check(const struct json_val *v, const struct json_place *at, struct err *e)
+/* v: an object or array that is not empty. */
+static int check(yyjson_val *v, const struct json_place *at, struct err *e)
 {
-	struct json_iter it = json_iter(v);
+	bool object = unsafe_yyjson_is_obj(v);
+	size_t n = unsafe_yyjson_get_len(v);
+	yyjson_val *next = unsafe_yyjson_get_first(v);
+	bool nested = true;
 
-	if (it.object && (it.left <= SMALL ? check_small(v, at, e) : check_large(v, at, e)) < 0)
+	if (object && (n <= SMALL ? check_small(v, at, &nested, e) : check_large(v, at, e)) < 0)
 		return -1;
-	while (json_next(&it)) {
-		struct json_place below = { .up = at, .key = it.key, .index = it.index };
+	for (size_t i = 0; nested && i < n; i++) {
+		yyjson_val *key = next, *val = object ? key + 1 : key;
+		struct json_place below = { .up = at, .index = i };
 
-		if (json_len(it.val) > 0 && check(it.val, &below, e) < 0)
+		next = unsafe_yyjson_get_next(val);
+		if (!is_nested(val))
+			continue;
+		if (object)
+			below.key = text_of(key);
+		if (check(val, &below, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -78,5 +121,5 @@ int json_check_keys(const struct json_val *v, struct err *e)
 {
 	const struct json_place root = { .up = NULL };
 
-	return check(v, &root, e);
+	return json_len(v) > 0 ? check((yyjson_val *)(uintptr_t)v, &root, e) : 0;
 }

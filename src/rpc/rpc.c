@@ -89,11 +89,19 @@ int rpc_fault_set(struct rpc_fault *f, int code, const char *fmt, ...)
 	return -1;
 }
 
+/* Of a text that is too large to be read. */
+static void sniff_id(struct str text, struct rpc_id *ret)
+{
+	struct rpc_sniff sniff = { 0 };
+
+	rpc_sniff_feed(&sniff, text);
+	rpc_sniff_id(&sniff, ret);
+}
+
 int rpc_parse(struct str text, const struct json_options *o, struct json_doc **ret,
 	      struct rpc_fault *ret_fault, struct rpc_id *ret_id)
 {
 	struct json_options options = o ? *o : (struct json_options){ 0 };
-	struct rpc_sniff sniff = { 0 };
 	struct json_doc *d;
 	struct err e;
 
@@ -109,8 +117,7 @@ int rpc_parse(struct str text, const struct json_options *o, struct json_doc **r
 	rpc_fault_set(ret_fault, e.code == ERR_TOO_LARGE ? RPC_INVALID_REQUEST : RPC_INTERNAL_ERROR,
 		      "%s", e.msg);
 	ret_fault->reason = err_info(e.code)->name;
-	rpc_sniff_feed(&sniff, text);
-	rpc_sniff_id(&sniff, ret_id);
+	sniff_id(text, ret_id);
 	return -1;
 }
 
@@ -140,21 +147,28 @@ static int check_keys(const struct json_val *v, struct rpc_msg *m, struct rpc_fa
 	return rpc_fault_set(f, RPC_INVALID_REQUEST, "%s", e.msg);
 }
 
-static int read_call(const struct json_val *v, const struct json_val *id, struct rpc_msg *m,
+/* What a message has, each NULL where it is absent. */
+enum { JSONRPC, ID, METHOD, PARAMS, RESULT, ERROR, MEMBERS };
+
+static const struct str member_names[MEMBERS] = {
+	[JSONRPC] = STR_LIT("jsonrpc"), [ID] = STR_LIT("id"),	      [METHOD] = STR_LIT("method"),
+	[PARAMS] = STR_LIT("params"),	[RESULT] = STR_LIT("result"), [ERROR] = STR_LIT("error"),
+};
+
+static int read_call(const struct json_val *const has[MEMBERS], struct rpc_msg *m,
 		     struct rpc_fault *f)
 {
-	const struct json_val *method = json_get(v, "method");
-	enum json_type type;
+	enum json_type type = json_type(has[METHOD]);
 
-	m->method = json_str(method);
-	if (json_type(method) != JSON_STR)
+	m->method = json_str(has[METHOD]);
+	if (type != JSON_STR)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "method takes a string, not %s",
-				     json_type_name(json_type(method)));
-	if (id && m->id.n == 0)
+				     json_type_name(type));
+	if (has[ID] && m->id.n == 0)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST,
 				     "id takes a string or an integer of at most %d bytes",
 				     RPC_ID_MAX);
-	m->params = json_get(v, "params");
+	m->params = has[PARAMS];
 	type = json_type(m->params);
 	if (type != JSON_ABSENT && type != JSON_OBJECT && type != JSON_ARRAY)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "params takes an object, not %s",
@@ -162,14 +176,14 @@ static int read_call(const struct json_val *v, const struct json_val *id, struct
 	return 0;
 }
 
-static int read_response(const struct json_val *v, const struct json_val *id, struct rpc_msg *m,
+static int read_response(const struct json_val *const has[MEMBERS], struct rpc_msg *m,
 			 struct rpc_fault *f)
 {
-	m->result = json_get(v, "result");
-	m->error = json_get(v, "error");
+	m->result = has[RESULT];
+	m->error = has[ERROR];
 	if (m->result && m->error)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "both result and error");
-	if (m->id.n == 0 && (m->result || (id && json_type(id) != JSON_NULL)))
+	if (m->id.n == 0 && (m->result || (has[ID] && json_type(has[ID]) != JSON_NULL)))
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "a response without an id");
 	if (m->error && json_type(m->error) != JSON_OBJECT)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "error takes an object");
@@ -179,25 +193,28 @@ static int read_response(const struct json_val *v, const struct json_val *id, st
 int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *ret_fault,
 	     bool *ret_silent)
 {
-	const struct json_val *id = json_get(v, "id"), *method = json_get(v, "method");
-	bool response = !method && (json_get(v, "result") || json_get(v, "error"));
+	const struct json_val *has[MEMBERS];
+	bool response;
 
-	*ret = (struct rpc_msg){ .kind = response ? RPC_RESPONSE
-				       : id	  ? RPC_REQUEST
-						  : RPC_NOTIFICATION };
-	*ret_silent = response || (json_type(method) == JSON_STR && !id);
+	json_get_all(v, member_names, MEMBERS, has);
+	response = !has[METHOD] && (has[RESULT] || has[ERROR]);
+	ret->kind = response ? RPC_RESPONSE : has[ID] ? RPC_REQUEST : RPC_NOTIFICATION;
+	ret->method = STR_NONE;
+	ret->params = ret->result = ret->error = NULL;
+	ret->id.n = 0;
+	*ret_silent = response || (json_type(has[METHOD]) == JSON_STR && !has[ID]);
 	if (json_type(v) != JSON_OBJECT)
 		return rpc_fault_set(ret_fault, RPC_INVALID_REQUEST,
 				     "a message takes an object, not %s",
 				     json_type_name(json_type(v)));
-	rpc_id_read(id, &ret->id);
+	rpc_id_read(has[ID], &ret->id);
 	if (check_keys(v, ret, ret_fault) < 0)
 		return -1;
-	if (!str_is(json_str(json_get(v, "jsonrpc")), "2.0"))
+	if (!str_is(json_str(has[JSONRPC]), "2.0"))
 		return rpc_fault_set(ret_fault, RPC_INVALID_REQUEST, "jsonrpc takes \"2.0\"");
 	if (response)
-		return read_response(v, id, ret, ret_fault);
-	return read_call(v, id, ret, ret_fault);
+		return read_response(has, ret, ret_fault);
+	return read_call(has, ret, ret_fault);
 }
 
 static void begin(struct json_writer *w)
@@ -208,7 +225,7 @@ static void begin(struct json_writer *w)
 
 static void put_id(struct json_writer *w, const struct rpc_id *id)
 {
-	json_write_key(w, "id");
+	json_write_name(w, "id");
 	if (id->n > 0)
 		json_write_raw(w, rpc_id_str(id));
 	else
@@ -218,17 +235,17 @@ static void put_id(struct json_writer *w, const struct rpc_id *id)
 void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
 {
 	json_write_object(w);
-	json_write_key(w, "code");
+	json_write_name(w, "code");
 	json_write_int(w, f->code);
-	json_write_key(w, "message");
+	json_write_name(w, "message");
 	json_write_text(w, f->message);
 	if (f->data[0]) {
-		json_write_key(w, "data");
+		json_write_name(w, "data");
 		json_write_raw(w, str_of(f->data));
 	} else if (f->reason) {
-		json_write_key(w, "data");
+		json_write_name(w, "data");
 		json_write_object(w);
-		json_write_key(w, "code");
+		json_write_name(w, "code");
 		json_write_text(w, f->reason);
 		json_write_object_end(w);
 	}
@@ -240,7 +257,7 @@ void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struc
 	begin(w);
 	if (id)
 		put_id(w, id);
-	json_write_key(w, "error");
+	json_write_name(w, "error");
 	rpc_write_error(w, f);
 	rpc_write_end(w);
 }
@@ -249,25 +266,25 @@ void rpc_write_result(struct json_writer *w, const struct rpc_id *id)
 {
 	begin(w);
 	put_id(w, id);
-	json_write_key(w, "result");
+	json_write_name(w, "result");
 }
 
 void rpc_write_request(struct json_writer *w, uint64_t id, const char *method)
 {
 	begin(w);
-	json_write_key(w, "id");
+	json_write_name(w, "id");
 	json_write_uint(w, id);
-	json_write_key(w, "method");
+	json_write_name(w, "method");
 	json_write_text(w, method);
-	json_write_key(w, "params");
+	json_write_name(w, "params");
 }
 
 void rpc_write_notification(struct json_writer *w, const char *method)
 {
 	begin(w);
-	json_write_key(w, "method");
+	json_write_name(w, "method");
 	json_write_text(w, method);
-	json_write_key(w, "params");
+	json_write_name(w, "params");
 }
 
 void rpc_write_end(struct json_writer *w)

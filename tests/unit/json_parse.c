@@ -138,6 +138,88 @@ static void refuses_a_deep_flood(void **state)
 }
 
 /* 100,000 keys, all different but the last: must be no square of it. */
+/* Brackets behind strings of any length, some with brackets in them, as deep as may be and one deeper:
+ * wherever they stand in a block of what is counted in one step. */
+static void counts_depth_anywhere(void **state)
+{
+	char text[1024];
+
+	for (size_t before = 0; before < 600; before++) {
+		for (size_t depth = JSON_DEPTH_MAX - 2; depth < JSON_DEPTH_MAX + 1; depth++) {
+			size_t n = (size_t)snprintf(text, sizeof(text), "[\"%0*d\",", (int)before,
+						    0);
+			struct json_doc *d;
+			struct err e;
+
+			if (before % 3 == 0)
+				memset(text + 2, before % 2 ? '[' : '{', before);
+			memset(text + n, '[', depth);
+			memset(text + n + depth, ']', depth + 1);
+			n += 2 * depth + 1;
+			d = json_parse((struct str){ text, n }, NULL, &e);
+			assert_int_equal(d != NULL, depth + 1 <= JSON_DEPTH_MAX);
+			assert_true(d || e.code == ERR_TOO_LARGE);
+			json_free(d);
+		}
+	}
+}
+
+/* Objects of all sizes with keys of few letters, against a look at every pair. */
+static void finds_keys_that_stand_twice(void **state)
+{
+	uint32_t seed = 1;
+
+	for (unsigned round = 0; round < 20000; round++) {
+		char text[512] = "{", keys[24][4];
+		size_t n = 1 + round % ARRAY_LEN(keys), at = 1;
+		struct json_doc *d;
+		bool twice = false;
+		struct err e;
+
+		for (size_t i = 0; i < n; i++) {
+			size_t length = seed >> 24 & 3;
+
+			for (size_t j = 0; j < length; j++) {
+				seed = seed * 1664525 + 1013904223;
+				keys[i][j] = (char)('a' + (seed >> 16) % 8);
+			}
+			seed = seed * 1664525 + 1013904223;
+			keys[i][length] = '\0';
+			for (size_t j = 0; j < i; j++)
+				twice |= strcmp(keys[i], keys[j]) == 0;
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s\"%s\":%s",
+					       i ? "," : "", keys[i], i % 3 ? "{}" : "[0]");
+		}
+		text[at++] = '}';
+		d = json_parse((struct str){ text, at }, NULL, &e);
+		assert_int_equal(d == NULL, twice);
+		assert_true(d || strstr(e.msg, "stands twice"));
+		json_free(d);
+	}
+}
+
+static void gives_several_members(void **state)
+{
+	static const struct str keys[] = { STR_LIT("b"), STR_LIT("absent"), STR_LIT("a"),
+					   STR_LIT("") };
+	const struct json_val *has[ARRAY_LEN(keys)];
+	struct json_doc *d;
+	struct err e;
+
+	d = json_parse(STR_LIT("{\"a\":1,\"c\":{\"b\":2},\"\":3,\"b\":[4]}"), NULL, &e);
+	assert_non_null(d);
+	json_get_all(json_root(d), keys, ARRAY_LEN(keys), has);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		assert_ptr_equal(has[i], json_get_str(json_root(d), keys[i]));
+	assert_null(has[1]);
+	assert_int_equal(json_type(has[0]), JSON_ARRAY);
+	json_get_all(has[0], keys, ARRAY_LEN(keys), has);
+	assert_null(has[0]);
+	json_get_all(NULL, keys, ARRAY_LEN(keys), has);
+	assert_null(has[3]);
+	json_free(d);
+}
+
 static void finds_a_key_among_many(void **state)
 {
 	autobuf struct buf b = BUF_INIT(4 << 20);
@@ -328,11 +410,19 @@ static void finds_the_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_strictly),	cmocka_unit_test(holds_its_bounds),
-		cmocka_unit_test(refuses_a_deep_flood), cmocka_unit_test(finds_a_key_among_many),
-		cmocka_unit_test(cuts_a_long_pointer),	cmocka_unit_test(keeps_integers_exactly),
-		cmocka_unit_test(walks_values),		cmocka_unit_test(survives_want_of_memory),
-		cmocka_unit_test(reads_utf8),		cmocka_unit_test(finds_the_bytes),
+		cmocka_unit_test(parses_strictly),
+		cmocka_unit_test(holds_its_bounds),
+		cmocka_unit_test(refuses_a_deep_flood),
+		cmocka_unit_test(finds_a_key_among_many),
+		cmocka_unit_test(cuts_a_long_pointer),
+		cmocka_unit_test(keeps_integers_exactly),
+		cmocka_unit_test(walks_values),
+		cmocka_unit_test(survives_want_of_memory),
+		cmocka_unit_test(reads_utf8),
+		cmocka_unit_test(finds_the_bytes),
+		cmocka_unit_test(counts_depth_anywhere),
+		cmocka_unit_test(finds_keys_that_stand_twice),
+		cmocka_unit_test(gives_several_members),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

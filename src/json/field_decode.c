@@ -180,30 +180,34 @@ static int decode_real(struct decoder *d, const struct place *at, const struct f
 	return 0;
 }
 
+/* got NULL: it has U+0000. */
+static int refuse_str(struct decoder *d, const struct place *at, const struct field_bounds *b,
+		      const char *got)
+{
+	char path[PATH_MAX_], range[TAKES_MAX] = "";
+
+	put_place(path, at);
+	put_range(range, sizeof(range), b, " characters");
+	return err_set(d->e, ERR_INVALID, "%s takes a string%s%s%s", path, range,
+		       got ? ", not " : " without U+0000", got ? got : "");
+}
+
 /* A string of the field itself or of its elements; b are the bounds that hold for it. */
 static int decode_str(struct decoder *d, const struct place *at, unsigned flags,
 		      const struct field_bounds *b, const struct json_val *v, struct str *ret)
 {
+	bool bounded = b->min > 0 || b->has_max;
 	struct str s = json_str(v);
-	char path[PATH_MAX_], range[TAKES_MAX] = "";
-	size_t n;
+	char got[24];
 
-	put_range(range, sizeof(range), b, " characters");
-	if (json_type(v) != JSON_STR) {
-		put_place(path, at);
-		return err_set(d->e, ERR_INVALID, "%s takes a string%s, not %s", path, range,
-			       json_type_name(json_type(v)));
+	if (json_type(v) != JSON_STR)
+		return refuse_str(d, at, b, json_type_name(json_type(v)));
+	if (bounded && !count_fits(b, utf8_count(s))) {
+		snprintf(got, sizeof(got), "%zu", utf8_count(s));
+		return refuse_str(d, at, b, got);
 	}
-	n = utf8_count(s);
-	if (!count_fits(b, n)) {
-		put_place(path, at);
-		return err_set(d->e, ERR_INVALID, "%s takes a string%s, not %zu", path, range, n);
-	}
-	if (!(flags & FIELD_NUL_OK) && memchr(s.p, '\0', s.n)) {
-		put_place(path, at);
-		return err_set(d->e, ERR_INVALID, "%s takes a string%s without U+0000", path,
-			       range);
-	}
+	if (!(flags & FIELD_NUL_OK) && memchr(s.p, '\0', s.n))
+		return refuse_str(d, at, b, NULL);
 	*ret = s;
 	return 0;
 }

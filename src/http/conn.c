@@ -1,7 +1,8 @@
 /*
  * Connections. A connection has a deadline in every state in which its client is to act: for a
  * request's head from the first byte that can come, for its body, for the next request. The daemon's
- * own timeout, which every byte sets anew, only ends readers that take nothing.
+ * own timeout, which every byte sets anew, only ends readers that take nothing: as it costs something at
+ * every step, it is set for replies that are still going out at a tick.
  *
  * A connection is ended by shutting its socket down: the daemon then finds it closed, in whatever
  * state it has it. While a request is with its route the connection is suspended, and an epoll of
@@ -50,9 +51,12 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct conn *c = info ? calloc(1, sizeof(*c)) : NULL;
 
-	*socket_context = c; /* without one its requests are refused */
-	if (!c)
+	*socket_context = c;
+	if (!c) { /* nothing would end it */
+		if (info)
+			shutdown(info->connect_fd, SHUT_RDWR);
 		return;
+	}
 	c->srv = srv;
 	c->listener = l;
 	c->mhd = mhd;
@@ -138,9 +142,28 @@ void conn_kill(struct conn *c)
 	}
 }
 
+/* No time: 0. */
+static void set_timeout(struct conn *c, unsigned idle_ms)
+{
+	unsigned seconds = idle_ms ? idle_ms / 1000 + 1 : 0;
+
+	c->timed = MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, seconds) ==
+			   MHD_YES &&
+		   seconds > 0;
+}
+
+void conn_untime(struct conn *c)
+{
+	if (c->timed)
+		set_timeout(c, 0);
+}
+
 void conn_expire(struct http_server *srv, uint64_t now_ms)
 {
 	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (!c->timed && !c->suspended &&
+		    (c->state == CONN_REPLYING || c->state == CONN_STREAMING))
+			set_timeout(c, srv->o.limits.idle_ms);
 		if (c->deadline_ms == 0 || now_ms < c->deadline_ms)
 			continue;
 		if (c->state != CONN_IDLE || c->q.conn)

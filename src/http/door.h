@@ -22,11 +22,18 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/spare.h"
 #include "http/head.h"
 #include "http/http.h"
 #include "http/rate.h"
 
-enum { LISTENERS_MAX = 8, HOSTS_MAX = 64 };
+enum {
+	LISTENERS_MAX = 8,
+	HOSTS_MAX = 64,
+	HOST_KEPT = 64, /* bytes */
+	FIELDS_KEPT = 16, /* of a head; most have fewer */
+	BODY_KEPT = 4 << 10, /* bytes of memory that are kept for the next body */
+};
 
 /* See gate.c; later versions have a level of discipline instead. */
 #define PARSES_IN_PLACE (MHD_VERSION < 0x00097701)
@@ -38,6 +45,11 @@ enum conn_state {
 	CONN_REPLYING, /* the reply goes out */
 	CONN_STREAMING,
 	CONN_UPGRADED, /* a WebSocket has its descriptor */
+};
+
+/* The value is trimmed. */
+struct http_field {
+	struct str name, value;
 };
 
 /* Of one request, in the order in which they come. */
@@ -61,6 +73,7 @@ struct http_request {
 	const void *principal;
 	struct request_head head;
 	struct buf body;
+	bool replies; /* body's memory has the reply, and is needed until that is out */
 	struct arena *arena; /* of decoded queries; NULL until used */
 	bool seen; /* the daemon has shown its head */
 	bool running; /* inside of run() */
@@ -92,9 +105,11 @@ struct conn {
 	int fd;
 	bool suspended;
 	bool watched; /* for its client's end */
+	bool timed; /* by the daemon, too */
 	uint64_t idle_ms; /* since when it is idle */
 	uint64_t deadline_ms; /* 0: none */
 	struct http_request q;
+	struct http_field fields[FIELDS_KEPT]; /* the first of q.head.n_fields */
 	struct http_stream *stream;
 	struct http_ws *ws;
 	char peer[64];
@@ -116,6 +131,9 @@ struct http_server {
 	struct http_options o; /* with all limits set */
 	struct http_authority hosts[HOSTS_MAX]; /* allowed */
 	size_t n_hosts;
+	struct buf body; /* of a request that has ended */
+	char host[HOST_KEPT]; /* the Host that was found among them last */
+	size_t host_n;
 	char bound[LISTENERS_MAX][64]; /* addresses listened on, among hosts */
 	struct listener *listeners[LISTENERS_MAX];
 	size_t n_listeners;
@@ -164,6 +182,7 @@ void conn_resume(struct conn *c); /* nothing if it is not suspended */
 void conn_kill(struct conn *c); /* as if the client had gone */
 void conn_watch_ready(uv_poll_t *poll, int status, int events);
 void conn_expire(struct http_server *srv, uint64_t now_ms);
+void conn_untime(struct conn *c); /* its reply is out */
 /* What waits for a request hears no more, and ends. */
 void conn_end_idle(struct http_server *srv);
 void conn_give_up(struct http_server *srv);

@@ -72,22 +72,31 @@ static void check_place(struct request_head *h, struct str name, struct str valu
 	h->at = end + 2;
 }
 
+/* Whether it is one of the fields above, whose names are good. */
+static bool take_known(struct request_head *h, struct str name, struct str value)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		if (http_same(name, fields[i].name)) {
+			fields[i].take(h, value);
+			return true;
+		}
+	}
+	return false;
+}
+
 static enum MHD_Result on_field(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_n,
 				const char *value, size_t value_n)
 {
-	struct request_head *h = cls;
+	struct http_request *q = cls;
+	struct request_head *h = &q->head;
 	struct str n = { name, name_n }, v = { value ? value : "", value_n };
 
 	check_place(h, n, v);
 	v = str_trim(v);
+	if (h->n_fields < FIELDS_KEPT)
+		q->conn->fields[h->n_fields] = (struct http_field){ n, v };
 	h->n_fields++;
-	h->bad_field |= !http_name_ok(n) || !http_value_ok(v);
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		if (http_same(n, fields[i].name)) {
-			fields[i].take(h, v);
-			break;
-		}
-	}
+	h->bad_field |= !http_value_ok(v) || (!take_known(h, n, v) && !http_name_ok(n));
 	return MHD_YES;
 }
 
@@ -111,7 +120,7 @@ static bool read_fields(struct http_request *q, const char *method, const char *
 			return false;
 		h->at = end + 2;
 	}
-	MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, on_field, h);
+	MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, on_field, q);
 	return !h->bad_field && (!PARSES_IN_PLACE || h->at + 2 == method + head_size(q->conn->mhd));
 }
 
@@ -168,15 +177,29 @@ static bool split_target(struct http_request *q, struct str target, struct str *
 	return http_path_ok(target);
 }
 
+/* Nearly all requests have the Host of the one before. */
+static bool is_served(struct http_server *srv, struct str host)
+{
+	if (host.n > 0 && str_eq(host, (struct str){ srv->host, srv->host_n }))
+		return true;
+	if (!http_authority_in(host, srv->hosts, srv->n_hosts))
+		return false;
+	if (host.n <= sizeof(srv->host)) {
+		memcpy(srv->host, host.p, host.n);
+		srv->host_n = host.n;
+	}
+	return true;
+}
+
 static int check_host(struct http_request *q, const char *url)
 {
-	const struct http_server *srv = q->conn->srv;
+	struct http_server *srv = q->conn->srv;
 	struct request_head *h = &q->head;
 	struct str authority;
 
 	if (!split_target(q, str_of(url), &authority))
 		return refuse(q, 400, ERR_INVALID, "the request's target is not well-formed");
-	if (h->n_hosts > 1 || !http_authority_in(h->host, srv->hosts, srv->n_hosts) ||
+	if (h->n_hosts > 1 || !is_served(srv, h->host) ||
 	    (authority.p && !http_same(authority, h->host)))
 		return refuse(q, 403, ERR_HOST, "this host name is not served here");
 	return 0;
@@ -328,12 +351,19 @@ static bool is_preflight(struct http_request *q)
 	       http_request_header(q, STR_LIT("Access-Control-Request-Method")).p;
 }
 
-int gate_check(struct http_request *q, const char *url, const char *method, const char *version)
+/* 0: one that no route has. */
+static enum http_method find_method(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		if (strcmp(method, methods[i].name) == 0)
-			q->method = methods[i].method;
+		if (*name == *methods[i].name && strcmp(name, methods[i].name) == 0)
+			return methods[i].method;
 	}
+	return 0;
+}
+
+int gate_check(struct http_request *q, const char *url, const char *method, const char *version)
+{
+	q->method = find_method(method);
 	q->must_close = check_framing(q, method, version) < 0;
 	if (q->must_close || check_host(q, url) < 0 || check_origin(q) < 0)
 		return -1;

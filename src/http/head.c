@@ -1,5 +1,7 @@
 #include "http/head.h"
 
+#include "base/word.h"
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -25,7 +27,7 @@ static int hex(char c)
 
 bool http_same_bytes(const char *a, const char *b, size_t n)
 {
-	if (n > 0 && memcmp(a, b, n) == 0)
+	if (word_same(a, b, n))
 		return true; /* as nearly all write them */
 	for (size_t i = 0; i < n; i++) {
 		if (a[i] != b[i] && lower(a[i]) != lower(b[i]))
@@ -143,6 +145,8 @@ bool http_type_is_json(struct str type)
 {
 	struct str rest;
 
+	if (str_is(type, "application/json"))
+		return true; /* as nearly all write it */
 	if (!http_same(cut(type, ';', &rest), STR_LIT("application/json")))
 		return false;
 	while (rest.p) {
@@ -196,14 +200,51 @@ static bool all_of(struct str s, unsigned char what)
 	return common & what;
 }
 
+/* Bytes that are letters or hyphens, as in nearly all names: 0x80 for each, where none is 0x80 or more. */
+static uint64_t letters(uint64_t x)
+{
+	uint64_t low = x | WORD_OF(0x20);
+	uint64_t letter = (low + WORD_OF(0x80 - 'a')) & ~(low + WORD_OF(0x7f - 'z'));
+	uint64_t other = (x ^ WORD_OF('-')) + WORD_OF(0x7f); /* than a hyphen */
+
+	return (letter | ~other) & WORD_OF(0x80);
+}
+
+static bool is_easy_name(struct str s)
+{
+	uint64_t high = word_high(word_at(s.p + s.n - WORD)),
+		 all = letters(word_at(s.p + s.n - WORD));
+
+	for (size_t i = 0; i + WORD < s.n; i += WORD) {
+		high |= word_high(word_at(s.p + i));
+		all &= letters(word_at(s.p + i));
+	}
+	return high == 0 && all == WORD_OF(0x80);
+}
+
 bool http_name_ok(struct str name)
 {
-	return name.n > 0 && all_of(name, NAME);
+	return (name.n >= WORD && is_easy_name(name)) || (name.n > 0 && all_of(name, NAME));
+}
+
+static uint64_t odd_of_value(uint64_t x)
+{
+	return word_below(x, 0x20) | word_is(x, 0x7f);
+}
+
+/* Without tabs, which are rare. */
+static bool is_easy_value(struct str s)
+{
+	uint64_t odd = odd_of_value(word_at(s.p + s.n - WORD));
+
+	for (size_t i = 0; i + WORD < s.n; i += WORD)
+		odd |= odd_of_value(word_at(s.p + i));
+	return odd == 0;
 }
 
 bool http_value_ok(struct str value)
 {
-	return all_of(value, VALUE);
+	return (value.n >= WORD && is_easy_value(value)) || all_of(value, VALUE);
 }
 
 bool http_list_has(struct str list, const char *token)
@@ -291,11 +332,11 @@ bool http_path_is(const char *pattern, struct str path, struct str *ret_rest)
 	size_t at = 0;
 
 	while (*p) {
-		struct str segment = segment_at(path, at);
+		size_t segment = *p == '{' ? segment_at(path, at).n : 0;
 
-		if (*p == '{' && segment.n > 0) {
+		if (segment > 0) {
 			p = strchr(p, '}') + 1;
-			at += segment.n;
+			at += segment;
 		} else if (at == path.n || path.p[at++] != *p++) {
 			return false;
 		}

@@ -110,13 +110,25 @@ void reply_queue(struct http_request *q, unsigned status, struct MHD_Response *r
 	conn_resume(c);
 }
 
+static struct MHD_Response *make_body(struct http_request *q, const struct http_reply *reply)
+{
+	char *text = (char *)(uintptr_t)reply->body.p;
+	size_t n = reply->body.n;
+
+	if (n == 0)
+		return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+	if (reply->owned)
+		return MHD_create_response_from_buffer(n, reply->owned, MHD_RESPMEM_MUST_FREE);
+	/* A small one has room where the request's body was. */
+	q->replies = n <= q->body.cap && q->body.cap <= BODY_KEPT;
+	if (q->replies)
+		return MHD_create_response_from_buffer(n, q->body.p, MHD_RESPMEM_PERSISTENT);
+	return MHD_create_response_from_buffer(n, text, MHD_RESPMEM_MUST_COPY);
+}
+
 static struct MHD_Response *make(struct http_request *q, const struct http_reply *reply)
 {
-	enum MHD_ResponseMemoryMode mode = reply->owned ? MHD_RESPMEM_MUST_FREE
-							: MHD_RESPMEM_MUST_COPY;
-	char *body = reply->owned ? reply->owned : (char *)reply->body.p;
-	struct MHD_Response *r = MHD_create_response_from_buffer(
-		reply->body.n, body, reply->body.n > 0 ? mode : MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r = make_body(q, reply);
 
 	if (!r || reply->body.n == 0)
 		free(reply->owned);
@@ -124,6 +136,8 @@ static struct MHD_Response *make(struct http_request *q, const struct http_reply
 		MHD_destroy_response(r);
 		return NULL;
 	}
+	if (r && q->replies)
+		memmove(q->body.p, reply->body.p, reply->body.n);
 	return r;
 }
 

@@ -28,10 +28,26 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 	return &c->q;
 }
 
+/* The memory of a small body is kept for the next one. */
 static void forget_body(struct http_request *q)
 {
-	q->conn->srv->stats.body_bytes -= q->body.cap;
+	struct http_server *srv = q->conn->srv;
+
+	srv->stats.body_bytes -= q->body.cap;
+	if (SPARE_KEEPS && q->body.p && !srv->body.p && q->body.cap <= BODY_KEPT)
+		srv->body = (struct buf){ .p = take_ptr(q->body.p), .cap = q->body.cap };
 	buf_fini(&q->body);
+}
+
+static void take_kept(struct http_request *q)
+{
+	struct buf *kept = &q->conn->srv->body;
+
+	if (q->body.p || !kept->p || kept->cap > q->body.max)
+		return;
+	q->body.p = take_ptr(kept->p);
+	q->body.cap = kept->cap;
+	q->conn->srv->stats.body_bytes += q->body.cap;
 }
 
 void request_end(struct http_request *q)
@@ -44,7 +60,8 @@ void request_end(struct http_request *q)
 	q->ended = true;
 	q->on_gone = NULL;
 	q->body_events = NULL;
-	forget_body(q);
+	if (!q->replies)
+		forget_body(q);
 	conn_set_state(c, CONN_REPLYING);
 }
 
@@ -81,7 +98,10 @@ void request_done(void *cls, struct MHD_Connection *mhd, void **context,
 		MHD_destroy_response(q->late);
 	forget_body(q);
 	arena_free(q->arena);
-	c->q = (struct http_request){ .conn = NULL };
+	if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && c->state != CONN_UPGRADED)
+		conn_untime(c);
+	q->arena = NULL;
+	q->conn = NULL; /* all else is cleared where the next one begins */
 	if (c->state != CONN_UPGRADED)
 		conn_set_state(c, CONN_IDLE);
 	if (c->srv->closing && c->state == CONN_IDLE)
@@ -102,12 +122,14 @@ static int refuse_body(struct http_request *q, int status, enum err_code code, c
 static enum MHD_Result take_piece(struct http_request *q, struct str piece)
 {
 	struct http_server *srv = q->conn->srv;
-	size_t before = q->body.cap;
+	size_t before;
 	struct err e;
 
 	q->received += piece.n;
 	if (!q->wants_body)
 		return q->received > SWALLOW_MAX + q->body.max ? MHD_NO : MHD_YES;
+	take_kept(q);
+	before = q->body.cap;
 	if (buf_add(&q->body, piece.p, piece.n, &e) < 0) {
 		refuse_body(q, e.code == ERR_TOO_LARGE ? 413 : 503, e.code,
 			    e.code == ERR_TOO_LARGE ? "the body is too large" : "out of memory");
@@ -294,17 +316,6 @@ bool http_request_is_tls(const struct http_request *q)
 	return q->conn->listener->tls;
 }
 
-struct str http_request_header(struct http_request *q, struct str name)
-{
-	const char *value = NULL;
-	size_t n = 0;
-
-	if (MHD_lookup_connection_value_n(q->conn->mhd, MHD_HEADER_KIND, name.p, name.n, &value,
-					  &n) != MHD_YES)
-		return STR_NONE;
-	return str_trim((struct str){ value ? value : "", n });
-}
-
 struct walk {
 	void (*each)(void *data, struct str name, struct str value);
 	void *data;
@@ -320,33 +331,49 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
+/* Of a head with more fields than were kept the daemon has all. */
 void http_request_each_header(struct http_request *q,
 			      void (*each)(void *data, struct str name, struct str value),
 			      void *data)
 {
+	const struct http_field *kept = q->conn->fields;
 	struct walk walk = { each, data };
 
-	MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, on_header, &walk);
+	if (q->head.n_fields > FIELDS_KEPT) {
+		MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, on_header, &walk);
+		return;
+	}
+	for (unsigned i = 0; i < q->head.n_fields; i++)
+		each(data, kept[i].name, kept[i].value);
 }
 
-struct tally {
-	struct str name;
+struct search {
+	struct str name, first;
 	unsigned n;
 };
 
-static void count(void *data, struct str name, struct str value)
+static void look(void *data, struct str name, struct str value)
 {
-	struct tally *t = data;
+	struct search *s = data;
 
-	t->n += http_same(name, t->name);
+	if (http_same(name, s->name) && s->n++ == 0)
+		s->first = value;
+}
+
+struct str http_request_header(struct http_request *q, struct str name)
+{
+	struct search s = { .name = name };
+
+	http_request_each_header(q, look, &s);
+	return s.first;
 }
 
 unsigned http_request_header_count(struct http_request *q, struct str name)
 {
-	struct tally t = { .name = name };
+	struct search s = { .name = name };
 
-	http_request_each_header(q, count, &t);
-	return t.n;
+	http_request_each_header(q, look, &s);
+	return s.n;
 }
 
 struct str http_request_query(struct http_request *q, struct str name)

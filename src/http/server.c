@@ -162,7 +162,6 @@ static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tl
 		  NULL }, /* conn_admit() counts */
 		{ MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path[0] ? 0 : m->connections_by_address,
 		  NULL },
-		{ MHD_OPTION_CONNECTION_TIMEOUT, m->idle_ms / 1000 + 1, NULL },
 #if PARSES_IN_PLACE
 		{ MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL }, /* gate.c is stricter, and says why */
 #else
@@ -271,6 +270,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	close_fd(&srv->watch);
 	rate_free(srv->rates);
 	rate_free(srv->failures);
+	buf_fini(&srv->body);
 	free(srv);
 	if (on_closed)
 		on_closed(arg);
@@ -334,6 +334,7 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_options *
 	close_fd(&srv->watch);
 	rate_free(srv->rates);
 	rate_free(srv->failures);
+	buf_fini(&srv->body);
 	free(srv);
 	return NULL;
 }

@@ -713,6 +713,25 @@ def test_connections_of_an_address_are_bounded(start):
     until(works, what='room again')
 
 
+def test_a_reader_that_takes_nothing_is_ended(start):
+    """Its reply fills what the kernel takes, and nobody reads: after idle_ms there is room for another."""
+    door = start(connections_by_address=1, idle_ms=1000)
+    with Wire(door.address, receive_buffer=4096) as slow:
+        slow.send(request(path='/large/60000000'))
+        slow.head()
+
+        def works():
+            try:
+                door.works()
+            except (Closed, BrokenPipeError, ConnectionResetError):
+                return False
+            return True
+        assert not works()
+        until(works, what='room')
+        with pytest.raises((Closed, ConnectionResetError)):
+            slow.exactly(60000000)
+
+
 def test_rate(start):
     """By principal: what anna asks does not count for bert. The bucket fills again."""
     door = start(rate=5, burst=20)

@@ -236,6 +236,53 @@ static void names_and_values(void **state)
 	assert_false(http_value_ok(STR_LIT("\x7f")));
 }
 
+static bool is_of_value(unsigned char c)
+{
+	return c == '\t' || (c >= 0x20 && c != 0x7f);
+}
+
+/* Every byte at every place of texts of all lengths, beside bytes that are good, however many it looks
+ * at in one step. */
+static void every_byte_of_a_value(void **state)
+{
+	char text[27];
+
+	for (size_t n = 1; n <= sizeof(text); n++) {
+		for (size_t at = 0; at < n; at++) {
+			for (unsigned c = 0; c < 256; c++) {
+				memset(text, n % 2 ? '\xff' : ' ', sizeof(text));
+				text[at] = (char)c;
+				if (at > 0)
+					text[at - 1] = '\t';
+				assert_int_equal(http_value_ok((struct str){ text, n }),
+						 is_of_value((unsigned char)c));
+			}
+		}
+	}
+}
+
+static bool is_of_name(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static void every_byte_of_a_name(void **state)
+{
+	char text[27];
+
+	for (size_t n = 1; n <= sizeof(text); n++) {
+		for (size_t at = 0; at < n; at++) {
+			for (unsigned c = 0; c < 256; c++) {
+				memset(text, "-azAZ"[n % 5], sizeof(text));
+				text[at] = (char)c;
+				assert_int_equal(http_name_ok((struct str){ text, n }),
+						 is_of_name((unsigned char)c));
+			}
+		}
+	}
+}
+
 static void lengths(void **state)
 {
 	static const char *const wrong[] = { "",    "-1",  "+1",  "1 ",	 " 1",
@@ -327,13 +374,21 @@ static void hashes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(authorities),	    cmocka_unit_test(long_names),
-		cmocka_unit_test(allow_lists),	    cmocka_unit_test(types),
-		cmocka_unit_test(bearers),	    cmocka_unit_test(paths),
-		cmocka_unit_test(names_and_values), cmocka_unit_test(lengths),
-		cmocka_unit_test(queries),	    cmocka_unit_test(lists),
-		cmocka_unit_test(origins),	    cmocka_unit_test(hashes),
+		cmocka_unit_test(authorities),
+		cmocka_unit_test(long_names),
+		cmocka_unit_test(allow_lists),
+		cmocka_unit_test(types),
+		cmocka_unit_test(bearers),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(names_and_values),
+		cmocka_unit_test(lengths),
+		cmocka_unit_test(queries),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(origins),
+		cmocka_unit_test(hashes),
 		cmocka_unit_test(patterns),
+		cmocka_unit_test(every_byte_of_a_value),
+		cmocka_unit_test(every_byte_of_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,41 +7,45 @@
 
 enum { BLOCK = 4096 };
 
-struct block {
-	struct block *next;
+struct arena_block {
+	struct arena_block *next;
 	alignas(max_align_t) char bytes[];
 };
 
-struct arena {
-	struct block *blocks;
-	size_t used, size; /* in the newest block */
-	size_t total, max;
-};
+void arena_init(struct arena *a, size_t max)
+{
+	*a = (struct arena){ .max = max };
+}
+
+void arena_fini(struct arena *a)
+{
+	for (struct arena_block *b = a->blocks, *next; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	a->blocks = NULL;
+}
 
 struct arena *arena_new(size_t max)
 {
-	struct arena *a = mem_zalloc(sizeof(*a));
+	struct arena *a = malloc(sizeof(*a));
 
 	if (a)
-		a->max = max;
+		arena_init(a, max);
 	return a;
 }
 
 void arena_free(struct arena *a)
 {
-	if (!a)
-		return;
-	for (struct block *b = a->blocks, *next; b; b = next) {
-		next = b->next;
-		free(b);
-	}
+	if (a)
+		arena_fini(a);
 	free(a);
 }
 
 void *arena_alloc(struct arena *a, size_t n, struct err *e)
 {
 	const size_t align = alignof(max_align_t);
-	struct block *b;
+	struct arena_block *b;
 	void *p;
 
 	if (n > a->max - a->total) {

@@ -9,7 +9,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-struct arena;
+/* Private. */
+struct arena {
+	struct arena_block *blocks; /* the newest first */
+	size_t used, size; /* in the newest */
+	size_t total, max;
+};
+
+/* max: the most bytes that it hands out in all. arena_fini() frees all of that. */
+void arena_init(struct arena *a, size_t max);
+void arena_fini(struct arena *a);
 
 /* max: the most bytes that it hands out in all. NULL when out of memory. */
 struct arena *arena_new(size_t max);

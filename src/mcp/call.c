@@ -42,8 +42,8 @@ static void call_free(struct mcp_call *c)
 	mcp_ask_end(c);
 	mcp_task_forget(c);
 	free(c->progress.message);
-	arena_free(c->arena);
-	free(c);
+	arena_fini(&c->own);
+	spare_give(&c->server->spare_call, c);
 }
 AUTO_DEFINE(call_free, struct mcp_call)
 
@@ -60,7 +60,7 @@ static void put_label(char *to, const struct mcp_session *s)
 
 static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind kind)
 {
-	struct mcp_call *c = mem_zalloc(sizeof(*c));
+	struct mcp_call *c = spare_take(&q->s->server->spare_call, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -73,21 +73,16 @@ static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind
 	c->can = q->can;
 	c->params = q->m->params;
 	c->level = MCP_LEVEL_NONE;
-	if (json_get(q->meta, MCP_META_LEVEL))
-		c->level = (unsigned)mcp_level_find(json_str(json_get(q->meta, MCP_META_LEVEL)));
-	c->arena = arena_new(ARENA_MAX);
-	if (!c->arena) {
-		call_free(c);
-		return NULL;
-	}
+	if (q->meta.level)
+		c->level = (unsigned)mcp_level_find(json_str(q->meta.level));
+	c->arena = &c->own;
+	arena_init(c->arena, ARENA_MAX);
 	put_label(c->label, q->s);
 	return c;
 }
 
-static int read_token(struct mcp_call *c, const struct json_val *meta, struct rpc_fault *f)
+static int read_token(struct mcp_call *c, const struct json_val *token, struct rpc_fault *f)
 {
-	const struct json_val *token = json_get(meta, "progressToken");
-
 	if (token && !rpc_id_read(token, &c->token))
 		return rpc_fault_set(
 			f, RPC_INVALID_PARAMS,
@@ -106,8 +101,8 @@ struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind 
 		f->reason = err_info(ERR_LIMIT)->name;
 		return NULL;
 	}
-	if (read_token(c, q->meta, f) < 0 || hold(q->s, q->in, f) < 0 ||
-	    inflight_add(q->s->inflight, &c->entry, &q->m->id, f) < 0)
+	if (read_token(c, q->meta.token, f) < 0 || hold(q->s, q->in, f) < 0 ||
+	    inflight_add(&q->s->inflight, &c->entry, &q->m->id, f) < 0)
 		return NULL;
 	q->in->refs++;
 	q->in->awaited++;
@@ -178,7 +173,7 @@ void mcp_call_drop(struct mcp_call *c)
 		return;
 	}
 	s->cancelled -= c->cancelled;
-	inflight_remove(s->inflight, &c->entry);
+	inflight_remove(&s->inflight, &c->entry);
 	s->entered++;
 	if (was_open)
 		mcp_inbound_release(s, c->in);
@@ -213,7 +208,7 @@ void mcp_call_detach(struct mcp_call *c)
 	struct mcp_session *s = c->session;
 
 	mcp_out_answer(s, c->in, &c->entry.id);
-	inflight_remove(s->inflight, &c->entry);
+	inflight_remove(&s->inflight, &c->entry);
 	s->held -= c->in->held;
 	c->in->held = 0;
 	c->session = NULL;

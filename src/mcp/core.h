@@ -25,6 +25,7 @@
  * answers that its stream still waits for. What is written goes through one buffer of the server: a
  * message is begun, written and sent without a callback between.
  */
+#include "base/spare.h"
 #include "mcp/client.h" /* MCP_CAN_…: what a client declared */
 #include "mcp/profile.h"
 #include "mcp/server.h"
@@ -49,6 +50,11 @@ enum {
 #define MCP_META_TASK "io.modelcontextprotocol/related-task"
 #define MCP_EXTENSION_TASKS "io.modelcontextprotocol/tasks"
 
+enum {
+	MCP_ROOM = 16 << 10, /* bytes for the document of a text of some KiB */
+	MCP_ROOMS = 8, /* when so many messages wait, others have memory of their own */
+};
+
 enum { MCP_CLIENT_MAX = 128, MCP_URI_VALUES = 8, MCP_LEVELS = 8, MCP_LEVEL_NONE = MCP_LEVELS };
 
 struct mcp_server {
@@ -65,7 +71,10 @@ struct mcp_server {
 	const struct mcp_resource **resources;
 	const struct mcp_template **templates;
 	const struct mcp_prompt **prompts;
-	char *info; /* serverInfo of modern results: {"key":{…}}; owned */
+	char *info; /* the member of modern results' _meta that says who we are; owned */
+	struct spare spare_call, spare_inbound, spare_session;
+	void *room; /* where the document of the next message goes; NULL: it is to be made */
+	unsigned rooms; /* in all */
 	struct mcp_tasks *tasks; /* task.c's; NULL until the first */
 	struct mcp_seal *seal; /* ask.c's; NULL until the first */
 };
@@ -80,7 +89,7 @@ struct mcp_session {
 	const struct mcp_profile *profile; /* of initialize; NULL before it */
 	unsigned can; /* of initialize */
 	unsigned level; /* of logging/setLevel */
-	struct inflight *inflight; /* calls, and what else is to be answered later */
+	struct inflight inflight; /* calls, and what else is to be answered later */
 	unsigned cancelled, listening; /* of them */
 	size_t held; /* bytes of messages that calls hold */
 	unsigned number;
@@ -93,14 +102,22 @@ struct mcp_session {
 	struct mcp_uris *watched; /* resources/subscribe; NULL: none */
 };
 
+/* What a request's _meta says that is for us; NULL where it is absent. */
+struct mcp_meta {
+	const struct json_val *all; /* of any type */
+	const struct json_val *version, *capabilities, *client, *level, *token;
+};
+
 struct mcp_inbound {
 	struct mcp_server *server;
 	const struct mcp_http_head *head; /* NULL once taken */
 	struct json_doc *doc; /* NULL where the text is no JSON */
+	void *room; /* where doc is; NULL: in memory of its own */
 	enum mcp_era era;
 	const struct mcp_profile *profile; /* of a modern request; else NULL */
 	bool is_batch, answered;
 	struct rpc_msg m; /* unless it is a batch; m.id also where it is broken */
+	struct mcp_meta meta; /* of m */
 	struct rpc_fault *fault; /* MCP_BROKEN */
 
 	/* In a session: */
@@ -119,7 +136,7 @@ struct mcp_request {
 	struct mcp_inbound *in;
 	const struct rpc_msg *m;
 	const struct mcp_profile *profile; /* NULL: legacy, before initialize */
-	const struct json_val *meta; /* its _meta; NULL or an object */
+	struct mcp_meta meta;
 	unsigned can;
 };
 
@@ -172,7 +189,8 @@ struct mcp_call {
 	void (*run)(struct mcp_call *c); /* runs the handler, again and again if it asks */
 	struct mcp_run *on_stack; /* NULL: it is not */
 	bool is_error; /* the tool's result says so */
-	struct arena *arena;
+	struct arena *arena; /* the next */
+	struct arena own;
 	bool cancelled;
 	void (*on_cancel)(struct mcp_call *c, void *data);
 	void *cancel_data;
@@ -240,6 +258,8 @@ void mcp_reach_drop(struct mcp_reach *r); /* also if it is not listed */
 
 /* True for a version name from 2026-07-28 on, whether served or not. */
 bool mcp_version_is_modern(struct str version);
+/* _meta of params, which may be NULL. */
+void mcp_meta_read(const struct json_val *params, struct mcp_meta *ret);
 /* MCP_CAN_… of an object of client capabilities. */
 unsigned mcp_read_capabilities(const struct json_val *caps);
 /* "name/version" of an implementation's object. */

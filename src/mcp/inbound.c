@@ -22,14 +22,27 @@ enum { SHOWN = 48, BAD_REQUEST = 400 };
 
 /* --- what a message says --- */
 
-static const struct json_val *meta_of(const struct json_val *params)
+void mcp_meta_read(const struct json_val *params, struct mcp_meta *ret)
 {
-	return json_get(params, "_meta");
-}
+	enum { VERSION, CAPABILITIES, CLIENT, LEVEL, TOKEN, KEYS };
+	static const struct str keys[KEYS] = {
+		[VERSION] = STR_LIT(MCP_META_VERSION),
+		[CAPABILITIES] = STR_LIT(MCP_META_CAPABILITIES),
+		[CLIENT] = STR_LIT(MCP_META_CLIENT),
+		[LEVEL] = STR_LIT(MCP_META_LEVEL),
+		[TOKEN] = STR_LIT("progressToken"),
+	};
+	const struct json_val *has[KEYS];
 
-static const struct json_val *claim_of(const struct json_val *params)
-{
-	return json_get(meta_of(params), MCP_META_VERSION);
+	*ret = (struct mcp_meta){ .all = json_get(params, "_meta") };
+	if (!ret->all)
+		return;
+	json_get_all(ret->all, keys, KEYS, has);
+	ret->version = has[VERSION];
+	ret->capabilities = has[CAPABILITIES];
+	ret->client = has[CLIENT];
+	ret->level = has[LEVEL];
+	ret->token = has[TOKEN];
 }
 
 bool mcp_version_is_modern(struct str version)
@@ -68,8 +81,11 @@ static unsigned read_elicitation(const struct json_val *v)
 
 unsigned mcp_read_capabilities(const struct json_val *caps)
 {
-	unsigned can = read_elicitation(json_get(caps, "elicitation"));
+	unsigned can;
 
+	if (json_len(caps) == 0)
+		return 0;
+	can = read_elicitation(json_get(caps, "elicitation"));
 	if (json_type(json_get(caps, "roots")) == JSON_OBJECT)
 		can |= MCP_CAN_ROOTS;
 	if (json_type(json_get(caps, "sampling")) == JSON_OBJECT)
@@ -120,20 +136,16 @@ static int check_head_method(const struct mcp_inbound *in, struct rpc_fault *f)
 	return bad(f);
 }
 
-static int check_envelope(const struct json_val *meta, struct rpc_fault *f)
+static int check_envelope(const struct mcp_meta *m, struct rpc_fault *f)
 {
-	const struct json_val *caps = json_get(meta, MCP_META_CAPABILITIES);
-	const struct json_val *client = json_get(meta, MCP_META_CLIENT);
-	const struct json_val *level = json_get(meta, MCP_META_LEVEL);
-
-	if (json_type(json_get(meta, MCP_META_VERSION)) != JSON_STR)
-		return lacks(MCP_META_VERSION, "a string", json_get(meta, MCP_META_VERSION), f);
-	if (json_type(caps) != JSON_OBJECT)
-		return lacks(MCP_META_CAPABILITIES, "an object", caps, f);
-	if (client && json_type(client) != JSON_OBJECT)
-		return lacks(MCP_META_CLIENT, "an object", client, f);
-	if (level && mcp_level_find(json_str(level)) < 0)
-		return lacks(MCP_META_LEVEL, "a level from debug to emergency", level, f);
+	if (json_type(m->version) != JSON_STR)
+		return lacks(MCP_META_VERSION, "a string", m->version, f);
+	if (json_type(m->capabilities) != JSON_OBJECT)
+		return lacks(MCP_META_CAPABILITIES, "an object", m->capabilities, f);
+	if (m->client && json_type(m->client) != JSON_OBJECT)
+		return lacks(MCP_META_CLIENT, "an object", m->client, f);
+	if (m->level && mcp_level_find(json_str(m->level)) < 0)
+		return lacks(MCP_META_LEVEL, "a level from debug to emergency", m->level, f);
 	return 0;
 }
 
@@ -181,16 +193,15 @@ static int check_head_is_whole(const struct mcp_inbound *in, struct rpc_fault *f
 /* A request or notification whose _meta claims a version. */
 static int take_modern(struct mcp_inbound *in, struct rpc_fault *f)
 {
-	const struct json_val *meta = meta_of(in->m.params);
-	struct str claim = json_str(json_get(meta, MCP_META_VERSION));
+	struct str claim = json_str(in->meta.version);
 
 	in->era = MCP_MODERN;
 	if ((claim.p && check_head_version(in, claim, f) < 0) || check_head_method(in, f) < 0)
 		return -1;
-	if (in->m.kind == RPC_REQUEST && check_envelope(meta, f) < 0)
+	if (in->m.kind == RPC_REQUEST && check_envelope(&in->meta, f) < 0)
 		return -1;
 	if (!claim.p)
-		return lacks(MCP_META_VERSION, "a string", json_get(meta, MCP_META_VERSION), f);
+		return lacks(MCP_META_VERSION, "a string", in->meta.version, f);
 	if (check_version(in, claim, f) < 0)
 		return -1;
 	return in->m.kind == RPC_REQUEST ? check_head_is_whole(in, f) : 0;
@@ -212,12 +223,11 @@ static int check_legacy_head(const struct mcp_inbound *in, struct rpc_fault *f)
 /* initialize is modern only where its envelope says so without a fault. */
 static bool is_handshake(const struct mcp_inbound *in)
 {
-	const struct json_val *meta = meta_of(in->m.params);
 	struct rpc_fault f;
 
 	return str_is(in->m.method, "initialize") &&
-	       (check_envelope(meta, &f) < 0 ||
-		!mcp_version_is_modern(json_str(json_get(meta, MCP_META_VERSION))));
+	       (check_envelope(&in->meta, &f) < 0 ||
+		!mcp_version_is_modern(json_str(in->meta.version)));
 }
 
 static int take_request(struct mcp_inbound *in, struct rpc_fault *f)
@@ -231,7 +241,7 @@ static int take_request(struct mcp_inbound *in, struct rpc_fault *f)
 			      STR_ARG(in->head->protocol_version));
 		return bad(f);
 	}
-	if (claim_of(in->m.params))
+	if (in->meta.version)
 		return take_modern(in, f);
 	in->era = MCP_LEGACY;
 	if (!head_is_modern(in))
@@ -243,7 +253,7 @@ static int take_request(struct mcp_inbound *in, struct rpc_fault *f)
 /* Notifications say nothing of a version by themselves, so that the head may. */
 static int take_notification(struct mcp_inbound *in, struct rpc_fault *f)
 {
-	if (claim_of(in->m.params))
+	if (in->meta.version)
 		return take_modern(in, f);
 	in->era = head_is_modern(in) ? MCP_MODERN : MCP_LEGACY;
 	if (in->era == MCP_LEGACY)
@@ -267,6 +277,7 @@ static int take_response(struct mcp_inbound *in, struct rpc_fault *f)
 static int take_batch(struct mcp_inbound *in, const struct json_val *root, struct rpc_fault *f)
 {
 	struct json_iter it = json_iter(root);
+	struct mcp_meta meta;
 
 	in->is_batch = true;
 	in->era = MCP_LEGACY;
@@ -288,7 +299,8 @@ static int take_batch(struct mcp_inbound *in, const struct json_val *root, struc
 
 		in->answered |= call || !(json_get(it.val, "method") ||
 					  json_get(it.val, "result") || json_get(it.val, "error"));
-		if (!claim_of(json_get(it.val, "params")))
+		mcp_meta_read(json_get(it.val, "params"), &meta);
+		if (!meta.version)
 			continue;
 		rpc_fault_set(f, RPC_INVALID_REQUEST,
 			      "a batch with a message of a revision that "
@@ -310,6 +322,7 @@ static int classify(struct mcp_inbound *in, struct rpc_fault *f)
 		f->status = f->code == RPC_INTERNAL_ERROR ? 500 : BAD_REQUEST;
 		return -1;
 	}
+	mcp_meta_read(in->m.params, &in->meta);
 	in->answered = in->m.kind == RPC_REQUEST;
 	switch (in->m.kind) {
 	case RPC_REQUEST:
@@ -333,11 +346,38 @@ static int set_broken(struct mcp_inbound *in, const struct rpc_fault *f)
 	return 0;
 }
 
+static void *take_room(struct mcp_server *srv)
+{
+	void *room = take_ptr(srv->room);
+
+	if (room || !SPARE_KEEPS || srv->rooms == MCP_ROOMS)
+		return room;
+	room = malloc(MCP_ROOM);
+	srv->rooms += room != NULL;
+	return room;
+}
+
+static void give_room(struct mcp_server *srv, void *room)
+{
+	if (!room)
+		return;
+	if (srv->room) {
+		free(room);
+		srv->rooms--;
+	} else {
+		srv->room = room;
+	}
+}
+
 static int read_text(struct mcp_inbound *in, struct str text)
 {
+	struct json_options o = in->server->o.json;
 	struct rpc_fault f;
 
-	if (rpc_parse(text, &in->server->o.json, &in->doc, &f, &in->m.id) < 0) {
+	in->room = take_room(in->server);
+	o.room = in->room;
+	o.room_n = in->room ? MCP_ROOM : 0;
+	if (rpc_parse(text, &o, &in->doc, &f, &in->m.id) < 0) {
 		in->answered = true;
 		f.status = f.code == RPC_INTERNAL_ERROR ? 500 : BAD_REQUEST;
 		return set_broken(in, &f);
@@ -351,7 +391,8 @@ static int read_text(struct mcp_inbound *in, struct str text)
 struct mcp_inbound *mcp_inbound_new(struct mcp_server *srv, struct str text,
 				    const struct mcp_http_head *head)
 {
-	AUTO(mcp_inbound_free) struct mcp_inbound *in = mem_zalloc(sizeof(*in));
+	AUTO(mcp_inbound_free)
+	struct mcp_inbound *in = spare_take(&srv->spare_inbound, sizeof(*in));
 
 	if (!in)
 		return NULL;
@@ -366,9 +407,10 @@ void mcp_inbound_free(struct mcp_inbound *in)
 	if (!in)
 		return;
 	json_free(in->doc);
+	give_room(in->server, in->room);
 	buf_fini(&in->answers);
 	free(in->fault);
-	free(in);
+	spare_give(&in->server->spare_inbound, in);
 }
 
 /* --- what transports ask --- */

@@ -128,7 +128,7 @@ static void end(struct mcp_listen *l)
 	json_write_object(w);
 	json_write_key(w, MCP_META_SUBSCRIPTION);
 	json_write_raw(w, rpc_id_str(&c->entry.id));
-	mcp_write_members(w, str_of(c->server->info));
+	json_write_raw(w, str_of(c->server->info));
 	json_write_object_end(w);
 	json_write_object_end(w);
 	unlist(l);

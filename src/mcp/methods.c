@@ -310,15 +310,16 @@ static int read_request(struct mcp_session *s, struct mcp_inbound *in, const str
 			struct mcp_request *q, struct rpc_fault *f)
 {
 	*q = (struct mcp_request){
-		.s = s, .in = in, .m = m, .profile = in->profile, .can = s->can
+		.s = s, .in = in, .m = m, .meta = in->meta, .profile = in->profile, .can = s->can
 	};
 	if (json_type(m->params) == JSON_ARRAY)
 		return mcp_takes("params", "an object", m->params, f);
-	q->meta = json_get(m->params, "_meta");
-	if (q->meta && json_type(q->meta) != JSON_OBJECT)
-		return mcp_takes("_meta", "an object", q->meta, f);
+	if (in->is_batch)
+		mcp_meta_read(m->params, &q->meta);
+	if (q->meta.all && json_type(q->meta.all) != JSON_OBJECT)
+		return mcp_takes("_meta", "an object", q->meta.all, f);
 	if (q->profile)
-		q->can = mcp_read_capabilities(json_get(q->meta, MCP_META_CAPABILITIES));
+		q->can = mcp_read_capabilities(q->meta.capabilities);
 	else
 		q->profile = s->profile;
 	return 0;
@@ -332,7 +333,7 @@ static int run(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_m
 	struct mcp_request q;
 
 	s->requests++;
-	if (inflight_find(s->inflight, &m->id))
+	if (inflight_find(&s->inflight, &m->id))
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "a request with this id is in flight");
 	if (!method || !mcp_method_in(method, p) || !mcp_offers(s->server, method->needs)) {
 		rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "unknown method \"%.*s\"",
@@ -365,7 +366,7 @@ static void cancelled(struct mcp_session *s, const struct rpc_msg *m)
 
 	if (!rpc_id_read(json_get(m->params, "requestId"), &id))
 		return;
-	found = inflight_find(s->inflight, &id);
+	found = inflight_find(&s->inflight, &id);
 	if (found)
 		mcp_call_cancel((struct mcp_call *)found);
 }

@@ -63,7 +63,7 @@ static const struct mcp_profile profiles[] = {
 
 const struct mcp_profile *mcp_profile_find(struct str version)
 {
-	for (size_t i = 0; i < ARRAY_LEN(profiles); i++) {
+	for (size_t i = ARRAY_LEN(profiles); i-- > 0;) {
 		if (str_is(version, profiles[i].version))
 			return &profiles[i];
 	}

@@ -148,7 +148,7 @@ void mcp_result_close(struct json_writer *w, const struct mcp_server *srv,
 		if (meta.p)
 			mcp_write_members(w, meta);
 		if (modern)
-			mcp_write_members(w, str_of(srv->info));
+			json_write_raw(w, str_of(srv->info));
 		json_write_object_end(w);
 	}
 	json_write_object_end(w);

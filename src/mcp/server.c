@@ -69,13 +69,11 @@ static int write_info(struct mcp_server *srv, struct err *e)
 	autobuf struct buf b = BUF_INIT(INFO_MAX);
 	struct json_writer w = json_writer(&b);
 
-	json_write_object(&w);
 	json_write_key(&w, MCP_META_SERVER);
 	json_write_object(&w);
 	mcp_put_text(&w, "name", srv->o.name);
 	mcp_put_text(&w, "title", srv->o.title);
 	mcp_put_text(&w, "version", srv->o.version);
-	json_write_object_end(&w);
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
@@ -181,6 +179,10 @@ void mcp_server_free(struct mcp_server *srv)
 		return;
 	mcp_tasks_free(srv->tasks);
 	mcp_seal_free(srv->seal);
+	spare_fini(&srv->spare_call);
+	spare_fini(&srv->spare_inbound);
+	spare_fini(&srv->spare_session);
+	free(srv->room);
 	for (size_t i = 0; i < srv->o.offer.tools_n; i++)
 		mcp_tool_release(&srv->o.offer.tools[i]);
 	buf_fini(&srv->out);

@@ -17,15 +17,11 @@ static const struct err no_memory = { ERR_LIMIT, "out of memory" };
 struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_transport *t,
 				    void *transport, enum mcp_road road, void *data)
 {
-	struct mcp_session *s = mem_zalloc(sizeof(*s));
+	struct mcp_session *s = spare_take(&srv->spare_session, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->inflight = inflight_new(srv->o.inflight_max);
-	if (!s->inflight) {
-		free(s);
-		return NULL;
-	}
+	inflight_init(&s->inflight, srv->o.inflight_max);
 	s->server = srv;
 	s->t = t;
 	s->transport = transport;
@@ -50,11 +46,11 @@ static void unlist(struct mcp_session *s)
 
 void mcp_session_settle(struct mcp_session *s)
 {
-	if (!s->closed || s->entered > 0 || inflight_count(s->inflight) > 0)
+	if (!s->closed || s->entered > 0 || inflight_count(&s->inflight) > 0)
 		return;
-	inflight_free(s->inflight);
+	inflight_fini(&s->inflight);
 	mcp_uris_free(s->watched);
-	free(s);
+	spare_give(&s->server->spare_session, s);
 }
 
 struct str mcp_principal(const struct mcp_server *srv, void *data)
@@ -206,7 +202,7 @@ void mcp_session_message(struct mcp_session *s, struct str text)
 
 static struct mcp_call *next_to_cancel(const struct mcp_session *s, const void *stream)
 {
-	for (struct inflight_entry *x = inflight_first(s->inflight); x; x = x->newer) {
+	for (struct inflight_entry *x = inflight_first(&s->inflight); x; x = x->newer) {
 		struct mcp_call *c = (struct mcp_call *)x;
 
 		if (!c->cancelled && (!stream || c->in->stream == stream))
@@ -250,7 +246,7 @@ void mcp_session_drain(struct mcp_session *s)
 
 unsigned mcp_session_open(const struct mcp_session *s)
 {
-	return inflight_count(s->inflight) - s->cancelled - s->listening;
+	return inflight_count(&s->inflight) - s->cancelled - s->listening;
 }
 
 void mcp_session_close(struct mcp_session *s)

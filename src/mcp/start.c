@@ -25,7 +25,7 @@ static const struct mcp_tool *find_tool(struct mcp_session *s, struct str name,
 					const struct mcp_tool **ret_near)
 {
 	const struct mcp_tool *const *tools;
-	unsigned best = near_enough(name) + 1;
+	unsigned best;
 	size_t n = 0;
 
 	*ret_near = NULL;
@@ -34,6 +34,7 @@ static const struct mcp_tool *find_tool(struct mcp_session *s, struct str name,
 		if (str_is(name, tools[i]->name))
 			return tools[i];
 	}
+	best = near_enough(name) + 1;
 	for (size_t i = 0; i < n; i++) {
 		unsigned distance = near_distance(name, str_of(tools[i]->name));
 

@@ -111,7 +111,7 @@ static int begin_old(struct mcp_call *c, const struct json_val *wish, struct rpc
 
 int mcp_task_before(struct mcp_call *c, struct rpc_fault *f)
 {
-	const struct json_val *wish = json_get(c->params, "task");
+	const struct json_val *wish;
 	bool required = c->tool->task == MCP_TASK_REQUIRED;
 	struct err e;
 
@@ -120,7 +120,8 @@ int mcp_task_before(struct mcp_call *c, struct rpc_fault *f)
 	if (c->profile->modern)
 		return required && !(c->can & MCP_CAN_TASKS) ? mcp_fault_missing(f, MCP_CAN_TASKS)
 							     : 0;
-	if (c->profile->old_tasks && wish)
+	wish = c->profile->old_tasks ? json_get(c->params, "task") : NULL;
+	if (wish)
 		return begin_old(c, wish, f);
 	if (c->profile->old_tasks && required)
 		return refuse(f, c, "is only called as a task; send params.task");

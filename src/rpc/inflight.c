@@ -8,28 +8,30 @@ enum {
 	SLOTS_MIN = 4 * FEW,
 };
 
-/* Slots are made when there are more than a few entries, doubled while there are more entries than
- * slots, and given back with the last: most connections never have any. */
-struct inflight {
-	struct inflight_entry *first, *last; /* oldest, newest */
-	unsigned count, max, mask;
-	struct inflight_entry **slots; /* mask + 1; NULL: none */
-};
+void inflight_init(struct inflight *t, unsigned max)
+{
+	*t = (struct inflight){ .max = max };
+}
+
+void inflight_fini(struct inflight *t)
+{
+	assert(t->count == 0);
+	free(take_ptr(t->slots));
+}
 
 struct inflight *inflight_new(unsigned max)
 {
-	struct inflight *t = calloc(1, sizeof(*t));
+	struct inflight *t = malloc(sizeof(*t));
 
 	if (t)
-		t->max = max;
+		inflight_init(t, max);
 	return t;
 }
 
 void inflight_free(struct inflight *t)
 {
-	assert(!t || t->count == 0);
 	if (t)
-		free(t->slots);
+		inflight_fini(t);
 	free(t);
 }
 

@@ -15,9 +15,19 @@ struct inflight_entry {
 	bool listed;
 };
 
-struct inflight;
+/* Private. Slots are made when there are more than a few entries, doubled while there are more entries
+ * than slots, and given back with the last: most connections never have any. */
+struct inflight {
+	struct inflight_entry *first, *last; /* oldest, newest */
+	unsigned count, max, mask;
+	struct inflight_entry **slots; /* mask + 1; NULL: none */
+};
 
-/* max: entries at once. NULL when out of memory. An empty table costs some 50 bytes. */
+/* max: entries at once. */
+void inflight_init(struct inflight *t, unsigned max);
+void inflight_fini(struct inflight *t); /* must be empty */
+
+/* NULL when out of memory. */
 struct inflight *inflight_new(unsigned max);
 void inflight_free(struct inflight *t); /* NULL-safe; must be empty */
 AUTO_DEFINE(inflight_free, struct inflight)

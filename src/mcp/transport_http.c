@@ -366,6 +366,7 @@ static void on_wires_closed(void *owner)
 
 	mcp_ids_fini(&h->ids);
 	buf_fini(&h->frame);
+	spare_fini(&h->spare_flow);
 	free(h);
 	on_closed(arg);
 }

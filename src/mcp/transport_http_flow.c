@@ -62,7 +62,7 @@ static void unlink_flow(struct mcp_flow *f)
 /* A flow that no request has asked for; it is away. */
 static struct mcp_flow *make(struct mcp_http *h, struct mcp_http_session *s)
 {
-	struct mcp_flow *f = mem_zalloc(sizeof(*f));
+	struct mcp_flow *f = spare_take(&h->spare_flow, sizeof(*f));
 
 	if (!f)
 		return NULL;
@@ -88,7 +88,7 @@ void mcp_flow_free(struct mcp_flow *f)
 	unlink_flow(f);
 	if (!f->session)
 		mcp_session_close(take_ptr(f->core));
-	free(f);
+	spare_give(&f->http->spare_flow, f);
 }
 
 void mcp_flow_settle(struct mcp_flow *f)
@@ -310,7 +310,7 @@ static void on_stream_done(void *transport, void *stream)
 	if (!f)
 		return;
 	f->done = true;
-	f->done_ms = clock_ms();
+	f->done_ms = clock_coarse_ms();
 	if (f->state == MCP_FLOW_ASKED)
 		answer_cancelled(f);
 	finish(f);

@@ -80,6 +80,8 @@ unsigned mcp_head_takes(const struct mcp_head *head)
 	struct str all = head->accept;
 	unsigned means = head->accepts > 1 ? MCP_TAKES_JSON | MCP_TAKES_EVENTS : 0;
 
+	if (str_is(all, "application/json, text/event-stream")) /* as the specification has it */
+		return MCP_TAKES_JSON | MCP_TAKES_EVENTS;
 	while (all.n > 0) {
 		struct str range = cut(&all, ',');
 		struct str name = range.n > 0 ? cut(&range, ';') : range;

@@ -19,6 +19,7 @@
  * and beside them `done`: nothing more will come. A flow that is done is freed when it is AWAY and
  * nothing of it is stored.
  */
+#include "base/spare.h"
 #include "mcp/profile.h"
 #include "mcp/transport_http.h"
 #include "mcp/transport_ids.h"
@@ -87,6 +88,7 @@ struct mcp_http {
 	struct mcp_http_options o; /* with the defaults filled in */
 	struct http_route route;
 	struct mcp_wires wires;
+	struct spare spare_flow;
 	struct buf frame; /* the event being written */
 	struct mcp_ids ids;
 	struct mcp_http_session *oldest, *newest;

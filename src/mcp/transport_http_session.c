@@ -41,7 +41,7 @@ static void unlink_session(struct mcp_http_session *s)
 
 void mcp_http_session_use(struct mcp_http_session *s)
 {
-	s->used_ms = clock_ms();
+	s->used_ms = clock_coarse_ms();
 	unlink_session(s);
 	link_newest(s);
 }
@@ -100,7 +100,7 @@ static struct mcp_http_session *make(struct mcp_http *h, const void *who, struct
 		return NULL;
 	}
 	s->http = h;
-	s->used_ms = clock_ms();
+	s->used_ms = clock_coarse_ms();
 	link_newest(s);
 	return s;
 }
@@ -162,7 +162,7 @@ static void tick_flows(struct mcp_http_session *s, uint64_t now)
 void mcp_http_sessions_tick(struct mcp_http *h)
 {
 	struct mcp_http_session *s = h->oldest, *next;
-	uint64_t now = clock_ms();
+	uint64_t now = clock_coarse_ms();
 
 	for (; s; s = next) {
 		next = s->newer;

@@ -10,28 +10,25 @@
 
 enum { DRAIN_MS = 5000 };
 
-/* Each list but its last entry, which comes and goes. */
+/* Each list is offered but for its last entry, which comes and goes. */
+static const struct mcp_tool *tool_list[128];
+static const struct mcp_prompt *prompt_list[32];
+
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
-	static const struct mcp_tool *list[128];
 	const struct everything *ev = owner;
 
 	*ret_n = tools_n - !ev->more_tools;
-	for (size_t i = 0; i < *ret_n; i++)
-		list[i] = &tools[i];
-	return list;
+	return tool_list;
 }
 
 static const struct mcp_prompt *const *list_prompts(void *owner, struct mcp_session *s,
 						    size_t *ret_n)
 {
-	static const struct mcp_prompt *list[32];
 	const struct everything *ev = owner;
 
 	*ret_n = prompts_n - !ev->more_prompts;
-	for (size_t i = 0; i < *ret_n; i++)
-		list[i] = &prompts[i];
-	return list;
+	return prompt_list;
 }
 
 static const struct mcp_handler handler = {
@@ -66,7 +63,10 @@ static struct mcp_server *new_server(struct everything *ev, struct err *e)
 	for (size_t i = 0; i < tools_n; i++) {
 		if (mcp_tool_prepare(&tools[i], e) < 0)
 			return NULL;
+		tool_list[i] = &tools[i];
 	}
+	for (size_t i = 0; i < prompts_n; i++)
+		prompt_list[i] = &prompts[i];
 	return mcp_server_new(&o, e);
 }
 

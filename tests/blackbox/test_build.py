@@ -267,7 +267,6 @@ def test_killed(overlays, residue):
     until(lambda: work.store.json('prune') and os.listdir(work.store.path + '/new') == [], what='the end of the build')
     work.spec().ok()
     work.store.ok('rm', 'agent-tool')
-    work.store.ok('rm', 'agent-tool')
 
 
 def test_many_at_once(overlays):

@@ -176,8 +176,9 @@ const struct verb attach_verb = {
 	.name = "attach",
 	.usage = "[OPTION...] NAME [EXEC]",
 	.doc = "Connect to an exec of a sandbox that runs.",
-	.more = "What it prints comes here, and input goes to it, if it was started with -i. Ctrl-C sends it\n"
-		"SIGINT; Ctrl-\\ goes away and leaves it running. The exit status is the command's.",
+	.more = "What it prints comes here, and input goes to it, if it was started with -i.\n"
+		"Ctrl-C sends it SIGINT; Ctrl-\\ goes away and leaves it running. The exit\n"
+		"status is the command's.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct attach_options),

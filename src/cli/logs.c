@@ -53,8 +53,8 @@ const struct verb logs_verb = {
 	.name = "logs",
 	.usage = "[OPTION...] NAME [EXEC]",
 	.doc = "Print what an exec of a sandbox has printed.",
-	.more = "EXEC is what holt exec -d printed or holt execs lists; the last one if not said. Of one\n"
-		"that was not in the background only the end is kept.",
+	.more = "EXEC is what holt exec -d printed or holt execs lists; the last one if not\n"
+		"said. Of one that was not in the background only the end is kept.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct logs_options),

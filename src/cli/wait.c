@@ -79,8 +79,9 @@ const struct verb wait_verb = {
 	.name = "wait",
 	.usage = "[OPTION...] NAME [EXEC]",
 	.doc = "Wait until an exec of a sandbox has ended.",
-	.more = "Its exit status is the command's, 124 where the time to wait was over, 125 where it\n"
-		"never ran or was lost. With --text: 0 where that came, 1 where it ended without.",
+	.more = "Its exit status is the command's, 124 where the time to wait was over, 125\n"
+		"where it never ran or was lost. With --text: 0 where that came, 1 where it\n"
+		"ended without.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct wait_options),

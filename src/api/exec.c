@@ -1,5 +1,6 @@
 /* POST /v1/exec, which answers when the command has ended, and /v1/exec/stream, which tells as it goes. */
 #include "api/jobs.h"
+#include "api/talk.h"
 #include "base/base64.h"
 
 enum {
@@ -18,7 +19,8 @@ struct exec_body {
 	struct field_strs args;
 	struct field_map env;
 	uint32_t timeout, max_output_bytes;
-	bool background, stdin_open;
+	bool background, stdin_open, has_tty;
+	struct talk_tty tty;
 	struct str exec_id;
 	uint64_t keep_bytes;
 };
@@ -53,6 +55,10 @@ static const struct field exec_fields[] = {
 	      .doc = "In the background: its id, as of a sandbox; one is made if absent."),
 	FIELD(struct exec_body, stdin_open,
 	      .doc = "In the background: more input follows, by …/execs/{exec}/stdin."),
+	FIELD_OBJECT(
+		struct exec_body, tty, talk_tty_table, .has = FIELD_HAS(struct exec_body, has_tty),
+		.doc = "In the background: runs it on a terminal, whose output is all stdout, and whose "
+		       "input stays open."),
 	FIELD(struct exec_body, keep_bytes, .min = JOB_OUTPUT_LEAST, .max = (int64_t)JOB_OUTPUT_MAX,
 	      .def = DEFAULT_INT(JOB_OUTPUT_DEFAULT),
 	      .doc = "In the background: how much of its output to keep on disk; of more, the newest."),
@@ -91,6 +97,9 @@ static const struct exec_wish *wish_of(struct call *c, const struct exec_body *p
 			.cwd = p->working_dir,
 			.timeout_s = p->timeout,
 			.input = p->input,
+			.terminal = p->has_tty
+					  ? talk_terminal(p->tty.cols, p->tty.rows, p->tty.term)
+					  : (struct exec_terminal){ 0 },
 		};
 	if (!w || api_env(call_arena(c), &p->env, &w->env, &e) < 0) {
 		call_fail(c, &e);
@@ -104,10 +113,12 @@ static const struct exec_wish *foreground_wish(struct call *c, const struct exec
 {
 	struct err e;
 
-	if (!p->exec_id.p && !p->stdin_open)
+	if (!p->exec_id.p && !p->stdin_open && !p->has_tty)
 		return wish_of(c, p);
 	err_set(&e, ERR_INVALID, "body: %s is for the background",
-		p->stdin_open ? "stdin_open" : "exec_id");
+		p->has_tty	? "tty"
+		: p->stdin_open ? "stdin_open"
+				: "exec_id");
 	call_fail(c, &e);
 	return NULL;
 }

@@ -8,25 +8,11 @@
 
 enum {
 	CHUNK_MAX = 4 << 20,
-	TERM_MAX = 64,
-	SIDE_MAX = 9999,
 };
 
 enum channel { CHANNEL_STDIN, CHANNEL_STDOUT, CHANNEL_STDERR };
 
 /* ---- what the client says ------------------------------------------------------------------ */
-
-struct tty {
-	uint32_t cols, rows;
-	struct str term;
-};
-static const struct field tty_fields[] = {
-	FIELD(struct tty, cols, .max = SIDE_MAX, .doc = "Its columns; 80 if absent or 0."),
-	FIELD(struct tty, rows, .max = SIDE_MAX, .doc = "Its rows; 24 if absent or 0."),
-	FIELD(struct tty, term, .max = TERM_MAX,
-	      .doc = "The variable TERM; xterm-256color if absent or empty."),
-};
-static const struct field_table tty_table = FIELD_TABLE(struct tty, tty_fields);
 
 struct open {
 	struct str command, working_dir;
@@ -35,7 +21,7 @@ struct open {
 	struct field_map env;
 	uint32_t timeout;
 	bool input, has_tty;
-	struct tty tty;
+	struct talk_tty tty;
 };
 static const struct field open_fields[] = {
 	FIELD(struct open, command, .max = EXEC_BYTES_MAX,
@@ -50,33 +36,23 @@ static const struct field open_fields[] = {
 	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: 30."),
 	FIELD_NAMED(struct open, input, "stdin", .def = DEFAULT_BOOL(true),
 		    .doc = "Whether its standard input comes; else that is empty."),
-	FIELD_OBJECT(struct open, tty, tty_table, .has = FIELD_HAS(struct open, has_tty),
+	FIELD_OBJECT(struct open, tty, talk_tty_table, .has = FIELD_HAS(struct open, has_tty),
 		     .doc = "Runs it on a terminal, whose output is all stdout."),
 };
 static const struct field_table open_table = FIELD_TABLE(struct open, open_fields);
 
-struct size {
-	uint32_t cols, rows;
-};
-static const struct field size_fields[] = {
-	FIELD(struct size, cols, .flags = FIELD_REQUIRED, .min = 1, .max = SIDE_MAX,
-	      .doc = "Columns."),
-	FIELD(struct size, rows, .flags = FIELD_REQUIRED, .min = 1, .max = SIDE_MAX,
-	      .doc = "Rows."),
-};
-static const struct field_table size_table = FIELD_TABLE(struct size, size_fields);
-
 struct heard {
 	bool has_open, has_resize, has_signal, has_close;
 	struct open open;
-	struct size resize;
+	struct talk_size resize;
 	int32_t signal;
 	bool stdin_close;
 };
 static const struct field heard_fields[] = {
 	FIELD_OBJECT(struct heard, open, open_table, .has = FIELD_HAS(struct heard, has_open),
 		     .doc = "What to run; in the first message."),
-	FIELD_OBJECT(struct heard, resize, size_table, .has = FIELD_HAS(struct heard, has_resize),
+	FIELD_OBJECT(struct heard, resize, talk_size_table,
+		     .has = FIELD_HAS(struct heard, has_resize),
 		     .doc = "The new size of its terminal."),
 	FIELD(struct heard, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
 	      .has = FIELD_HAS(struct heard, has_signal),

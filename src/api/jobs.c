@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "api/talk.h"
 #include "base/base64.h"
 
 enum { LIST_MAX = 1024, STDIN_MAX = 1 << 20, STDIN_BODY_MAX = 2 << 20 };
@@ -181,6 +182,7 @@ void exec_detach(struct call *c, const struct exec_wish *w, const struct job_wis
 	if (l && exec_spec_of(c, w, &spec.exec, &e) == 0) {
 		spec.exec.timeout_ms = w->timeout_s * 1000ull;
 		spec.exec.stdin_open = w->input.n > 0 || jw->stdin_open;
+		spec.exec.terminal = w->terminal.columns > 0 ? &w->terminal : NULL;
 		j = job_start(l, &spec, &e);
 	}
 	/* The queue is empty, so all of it is taken. */
@@ -190,7 +192,7 @@ void exec_detach(struct call *c, const struct exec_wish *w, const struct job_wis
 		call_fail(c, &e);
 		return;
 	}
-	if (spec.exec.stdin_open && !jw->stdin_open)
+	if (spec.exec.stdin_open && !jw->stdin_open && !spec.exec.terminal)
 		exec_close_stdin(job_exec(j));
 	answer_view(c, j, &job_view_table);
 }
@@ -293,6 +295,28 @@ static void run_signal(struct call *c, const void *params)
 	if (j)
 		exec_signal(job_exec(j), (int)p->body.signal);
 	answer_ok(c, j ? 0 : -1, &e);
+}
+
+/* ---- its terminal -------------------------------------------------------------------------- */
+
+struct resize_params {
+	struct job_path path;
+	struct talk_size body;
+};
+static const struct field resize_parts[] = {
+	API_JOB_PATH(struct resize_params),
+	FIELD_OBJECT(struct resize_params, body, talk_size_table, .flags = FIELD_REQUIRED,
+		     .doc = "How large."),
+};
+static const struct field_table resize_input = FIELD_TABLE(struct resize_params, resize_parts);
+
+static void run_resize(struct call *c, const void *params)
+{
+	const struct resize_params *p = params;
+	struct err e = ERR_INIT;
+	struct job *j = ask_running_job(c, &p->path, &e);
+
+	answer_ok(c, j ? exec_resize(job_exec(j), p->body.cols, p->body.rows, &e) : -1, &e);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */
@@ -404,6 +428,14 @@ static const struct api_route rows[] = {
 	  .method = HTTP_POST,
 	  .path = BASE "/{exec}/stdin",
 	  .body_max = STDIN_BODY_MAX,
+	  .errors = API_MAY_SANDBOX },
+	{ .tool = { .name = "execs.resize",
+		    .doc = "Gives the terminal of an exec another size.",
+		    .input = &resize_input,
+		    .output = &api_status_table,
+		    .run = run_resize },
+	  .method = HTTP_POST,
+	  .path = BASE "/{exec}/resize",
 	  .errors = API_MAY_SANDBOX },
 	{ .tool = { .name = "execs.signal",
 		    .doc = "Sends a signal to an exec's program and what is in its process group.",

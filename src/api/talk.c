@@ -117,6 +117,24 @@ void talk_start(struct call *c, struct str sandbox, const struct talk_form *form
 
 /* ---- what both forms do ---------------------------------------------------------------------- */
 
+enum { SIDE_MAX = 9999, TERM_MAX = 64 };
+
+static const struct field tty_fields[] = {
+	FIELD(struct talk_tty, cols, .max = SIDE_MAX, .doc = "Its columns; 80 if absent or 0."),
+	FIELD(struct talk_tty, rows, .max = SIDE_MAX, .doc = "Its rows; 24 if absent or 0."),
+	FIELD(struct talk_tty, term, .max = TERM_MAX,
+	      .doc = "The variable TERM; xterm-256color if absent or empty."),
+};
+const struct field_table talk_tty_table = FIELD_TABLE(struct talk_tty, tty_fields);
+
+static const struct field size_fields[] = {
+	FIELD(struct talk_size, cols, .flags = FIELD_REQUIRED, .min = 1, .max = SIDE_MAX,
+	      .doc = "Columns."),
+	FIELD(struct talk_size, rows, .flags = FIELD_REQUIRED, .min = 1, .max = SIDE_MAX,
+	      .doc = "Rows."),
+};
+const struct field_table talk_size_table = FIELD_TABLE(struct talk_size, size_fields);
+
 struct exec_terminal talk_terminal(uint32_t columns, uint32_t rows, struct str term)
 {
 	return (struct exec_terminal){

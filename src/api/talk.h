@@ -33,6 +33,18 @@ void talk_start(struct call *c, struct str sandbox, const struct talk_form *form
 
 /* ---- what both forms do ---------------------------------------------------------------------- */
 
+/* A terminal, and its new size, as /v1 has them. */
+struct talk_tty {
+	uint32_t cols, rows;
+	struct str term;
+};
+extern const struct field_table talk_tty_table;
+
+struct talk_size {
+	uint32_t cols, rows;
+};
+extern const struct field_table talk_size_table;
+
 /* A terminal's size and kind, of which 0 and none stand for the usual. */
 struct exec_terminal talk_terminal(uint32_t columns, uint32_t rows, struct str term);
 

@@ -196,6 +196,20 @@ def test_deleted_with_its_tree(hub, sb):
     until(lambda: not runs(hub, sb, 'sleep'), what='the end of its tree')
 
 
+def test_on_a_terminal(hub, sb):
+    script = 'test -t 0 && test -t 1 && stty size; read x; stty size; exit 3'
+    job = hub.start(sb, script, tty={'cols': 100, 'rows': 30})
+    hub.wait(sb, job, text='30 100\r\n')
+    assert hub.look(sb, job)['stdin_open']
+    hub.call('POST', hub.at(sb, job, '/resize'), {'cols': 90, 'rows': 20})
+    hub.send(sb, job, data='typed\n')
+    assert hub.wait(sb, job)['exit_code'] == 3
+    assert hub.output(sb, job) == b'30 100\r\ntyped\r\n20 90\r\n'
+    fails(400, 'invalid_input', hub.exec, sb, 'true', tty={})
+    job = hub.start(sb, 'sleep 1000')
+    fails(400, 'invalid_input', hub.call, 'POST', hub.at(sb, job, '/resize'), {'cols': 90, 'rows': 20})
+
+
 def test_too_many(hub, sb):
     jobs = [hub.start(sb, 'exec sleep 1000') for _ in range(64)]
     assert 'background' in fails(429, 'quota_exceeded', hub.start, sb, 'true')['cause']

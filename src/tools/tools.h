@@ -19,6 +19,9 @@ extern const struct tool sandbox_set_timeout_tool;
 extern const struct tool sandbox_processes_tool;
 extern const struct tool sandbox_signal_tool;
 extern const struct tool sandbox_exec_output_tool;
+extern const struct tool sandbox_snapshot_tool;
+extern const struct tool sandbox_restore_tool;
+extern const struct tool sandbox_diff_tool;
 
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];

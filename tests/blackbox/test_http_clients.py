@@ -13,9 +13,9 @@ from test_sdk import STEPS
 from who import HERE, NEW_NODE, node
 
 PEERS = os.path.join(HERE, 'peers', 'node_modules')
-TOOLS = ['sandbox_create', 'sandbox_exec', 'sandbox_exec_output', 'sandbox_fork', 'sandbox_get', 'sandbox_list', 'sandbox_list_files', 'sandbox_move_file',
-         'sandbox_pause', 'sandbox_processes', 'sandbox_read_file', 'sandbox_remove_file', 'sandbox_resume', 'sandbox_set_timeout',
-         'sandbox_signal', 'sandbox_terminate', 'sandbox_write_file']
+TOOLS = ['sandbox_create', 'sandbox_diff', 'sandbox_exec', 'sandbox_exec_output', 'sandbox_fork', 'sandbox_get', 'sandbox_list', 'sandbox_list_files', 'sandbox_move_file',
+         'sandbox_pause', 'sandbox_processes', 'sandbox_read_file', 'sandbox_remove_file', 'sandbox_restore', 'sandbox_resume',
+         'sandbox_set_timeout', 'sandbox_signal', 'sandbox_snapshot', 'sandbox_terminate', 'sandbox_write_file']
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from client import until
+from client import Sandbox, until
 from test_eras import KEY, complete, meta, modern
+from test_serve import Serve
 
 NOT_FOUND = {'legacy': -32002, 'modern': -32602}
 TASKS = {'extensions': {'io.modelcontextprotocol/tasks': {}}}
@@ -151,6 +152,43 @@ def test_much_output_in_pieces(mcp, sb):
         assert 0 < len(piece['stdout']) <= 50000 and piece['next_offset'] == offset + len(piece['stdout'])
         got, offset = got + piece['stdout'], piece['next_offset']
     assert got == 'x' * 300000
+
+
+# ---- snapshots ---------------------------------------------------------------------------------
+
+
+def test_what_has_changed(mcp, sb):
+    sb.write('a/b', 'x')
+    changed = {c['path']: c['change'] for c in mcp.call('sandbox_diff', sandbox=sb.id)['changes']}
+    assert {path.lstrip('/') for path, change in changed.items() if change == 'added'} >= {'workspace/a', 'workspace/a/b'}
+    assert mcp.call('sandbox_diff', sandbox=sb.id, limit=1)['truncated']
+    assert mcp.fails('sandbox_diff', sandbox='none')['code'] == 'sandbox_not_found'
+
+
+def test_snapshots_want_a_registry(mcp, sb):
+    assert sb.fails('sandbox_snapshot')['code'] == 'unsupported_on_host'
+    assert mcp.fails('sandbox_restore', snapshot='none')['code'] in ('snapshot_not_found', 'unsupported_on_host')
+
+
+def test_a_snapshot_outlives_its_sandbox(me, tmp_path):
+    hub = Serve(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')
+    try:
+        mcp = me.mcp('--connect', f'http://{hub.address[0]}:{hub.address[1]}', env={'HOLT_TOKEN': hub.token})
+        try:
+            mcp.initialize()
+            sb = mcp.create()
+            sb.write('kept', 'files stay')
+            taken = mcp.call('sandbox_snapshot', sandbox=sb.id, ttl_seconds=600)
+            assert taken['sandbox'] == sb.id and taken['bytes'] > 0
+            sb.terminate()
+            again = Sandbox(mcp, mcp.call('sandbox_restore', snapshot=taken['snapshot']))
+            assert again.id != sb.id and again.content('kept') == 'files stay'
+            assert mcp.fails('sandbox_restore', snapshot='none')['code'] == 'snapshot_not_found'
+        finally:
+            assert mcp.close() == 0
+        assert hub.end() == 0
+    finally:
+        hub.kill()
 
 
 # ---- resources ---------------------------------------------------------------------------------

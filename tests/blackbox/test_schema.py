@@ -29,6 +29,9 @@ OURS = {
     'sandbox_processes': ({'sandbox': 'string'}, {}),
     'sandbox_signal': ({'sandbox': 'string', 'pid': 'integer'}, {'signal': 'integer'}),
     'sandbox_exec_output': ({'sandbox': 'string', 'exec': 'string'}, {'offset': 'integer', 'wait_for': 'string'}),
+    'sandbox_snapshot': ({'sandbox': 'string'}, {'name': 'string', 'ttl_seconds': 'integer'}),
+    'sandbox_restore': ({'snapshot': 'string'}, {}),
+    'sandbox_diff': ({'sandbox': 'string'}, {'limit': 'integer'}),
 }
 ALL = {**SEED, **OURS}
 
@@ -85,7 +88,8 @@ def test_what_clients_need_to_choose_a_tool(tools):
         assert tool['title'] and set(tool['annotations']) >= hints, name
         assert re.fullmatch(r'\d+\.\d+\.\d+', tool['_meta']['holt/schemaVersion'])
     assert [n for n, t in tools.items() if t['annotations']['readOnlyHint']] == [
-        'sandbox_read_file', 'sandbox_list', 'sandbox_get', 'sandbox_list_files', 'sandbox_processes']
+        'sandbox_read_file', 'sandbox_list', 'sandbox_get', 'sandbox_list_files', 'sandbox_processes',
+        'sandbox_diff']
     assert not any(t['annotations']['openWorldHint'] for t in tools.values())
     assert tools['sandbox_terminate']['annotations']['destructiveHint']
 

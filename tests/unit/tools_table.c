@@ -41,6 +41,9 @@ static const struct {
 	{ "sandbox_processes", "[\"sandbox\"]", "sandbox" },
 	{ "sandbox_signal", "[\"sandbox\",\"pid\"]", "signal" },
 	{ "sandbox_exec_output", "[\"sandbox\",\"exec\"]", "wait_for" },
+	{ "sandbox_snapshot", "[\"sandbox\"]", "ttl_seconds" },
+	{ "sandbox_restore", "[\"snapshot\"]", "snapshot" },
+	{ "sandbox_diff", "[\"sandbox\"]", "limit" },
 };
 
 static void test_contract(void **state)

@@ -1,0 +1,105 @@
+#include "tools/tools.h"
+
+#include <stdlib.h>
+
+#include "hub/snapshots.h"
+#include "tools/common.h"
+
+enum { LIMIT_MAX = 5000, LIMIT_DEFAULT = 500 };
+
+struct diff_params {
+	struct str sandbox;
+	uint32_t limit;
+};
+static const struct field diff_fields[] = {
+	SANDBOX_ROW(struct diff_params),
+	FIELD(struct diff_params, limit, .min = 1, .max = LIMIT_MAX,
+	      .def = DEFAULT_INT(LIMIT_DEFAULT), .doc = "Paths at most."),
+};
+static const struct field_table diff_input = FIELD_TABLE(struct diff_params, diff_fields);
+
+static const char *const diff_names[DIFFS] = {
+	[DIFF_ADDED] = "added", [DIFF_CHANGED] = "changed", [DIFF_REMOVED] = "removed"
+};
+
+struct change_view {
+	enum diff change;
+	struct str path;
+};
+static const struct field change_fields[] = {
+	FIELD_ENUM(struct change_view, change, diff_names, .flags = FIELD_REQUIRED,
+		   .doc = "What became of the path."),
+	FIELD(struct change_view, path, .flags = FIELD_REQUIRED, .doc = "From the root."),
+};
+static const struct field_table change_table = FIELD_TABLE(struct change_view, change_fields);
+
+struct diff_result {
+	struct {
+		const struct change_view *p;
+		size_t n;
+	} changes;
+	bool truncated;
+};
+static const struct field result_fields[] = {
+	FIELD_OBJECTS(struct diff_result, changes, change_table, .flags = FIELD_REQUIRED,
+		      .doc = "By path."),
+	FIELD(struct diff_result, truncated, .flags = FIELD_REQUIRED,
+	      .doc = "There are more than these."),
+};
+static const struct field_table diff_output = FIELD_TABLE(struct diff_result, result_fields);
+
+static int by_path(const void *a, const void *b)
+{
+	const struct str x = ((const struct change_view *)a)->path;
+	const struct str y = ((const struct change_view *)b)->path;
+	int order = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+
+	return order ? order : (x.n > y.n) - (x.n < y.n);
+}
+
+static void on_diff(void *arg, const struct snapshot_change *changes, size_t n, bool truncated,
+		    const struct err *err)
+{
+	const struct tool_wait *w = arg;
+	const struct diff_params *p = w->params;
+	struct err e = ERR_INIT;
+	struct change_view *views = err ? NULL
+					: arena_array(call_arena(w->call), n, sizeof(*views), &e);
+	struct diff_result r = { { views, n < p->limit ? n : p->limit },
+				 truncated || n > p->limit };
+
+	if (!views) {
+		call_fail(w->call, err ? err : &e);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		views[i] = (struct change_view){ changes[i].diff, changes[i].path };
+	qsort(views, n, sizeof(*views), by_path);
+	call_answer(w->call, &(struct call_answer){ .structured = &r });
+}
+
+static void run(struct call *c, const void *params)
+{
+	const struct diff_params *p = params;
+	struct err e = ERR_INIT;
+	struct life *l = lives_find(call_lives(c), p->sandbox, &e);
+	struct tool_wait *w;
+
+	if (!l)
+		call_fail(c, &e);
+	else if ((w = tool_wait(c, params)))
+		snapshot_diff_start(l, on_diff, w);
+}
+
+const struct tool sandbox_diff_tool = {
+	.name = "sandbox_diff",
+	.title = "What has changed",
+	.doc = "Lists the paths that a sandbox has added, changed and removed against its template.",
+	.input = &diff_input,
+	.output = &diff_output,
+	.read_only = MCP_YES,
+	.destructive = MCP_NO,
+	.idempotent = MCP_YES,
+	.open_world = MCP_NO,
+	.run = run,
+};

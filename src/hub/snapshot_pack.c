@@ -76,6 +76,7 @@ static int read_answer(const struct packing *p, struct pack_answer *ret)
 static void on_ended(uv_process_t *process, int64_t status, int signal)
 {
 	struct packing *p = process->data;
+	struct lives *all = p->all;
 	pack_cb on_done = p->on_done;
 	void *arg = p->arg;
 	struct pack_answer a = { .bytes = 0 };
@@ -93,6 +94,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 			signal);
 	forget(p);
 	on_done(arg, &a, e.code ? &e : NULL);
+	lives_try_close(all);
 }
 
 static void on_timeout(uv_timer_t *t)

@@ -400,6 +400,27 @@ def test_stopped_and_started_again(begin):
     assert hub.call('GET', '/v1/sandboxes/s')['state'] == 'terminated'
 
 
+def test_a_hub_that_is_told_to_end_meanwhile(begin):
+    """Whatever is under way ends soon, and nothing of it stays."""
+    hub = begin()
+    hub.create(id='s', limits={'disk_mb': 300, 'memory_mb': 600})
+    hub.sh('s', 'head -c 150000000 /dev/urandom > f')
+
+    def take():
+        try:
+            hub.take('s')
+        except (Failed, OSError, Closed, EOFError):
+            pass
+    worker = threading.Thread(target=take, daemon=True)
+    worker.start()
+    until(lambda: hub.half() or hub.on_disk(), what='it has begun')
+    assert hub.end() == 0, hub.said()
+    worker.join(60)
+    assert not worker.is_alive()
+    hub = begin()
+    assert hub.half() == [] and hub.on_disk() == hub.snapshots()
+
+
 def test_retention(begin):
     hub = begin()
     for retention in ('snapshot', 'stop', 'cold'):

@@ -141,7 +141,7 @@ def test_interrupt(hub, box):
     assert not runs(hub, box, 'sleep 2222')
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGSEGV])
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1])
 def test_whatever_ends_it_restores_the_terminal(hub, box, number):
     with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'echo on; exec sleep 3333') as k:
         k.until(b'on')

@@ -336,12 +336,20 @@ def test_holt_json_goes_before_a_containerfile(work, buildah):
 def test_buildah_itself(work):
     """Where it is installed, and without a network: an image of nothing but a file."""
     if not shutil.which('buildah'):
-        pytest.skip('buildah is not installed')
+        pytest.skip('buildah is not installed: scripts/deps test')
     work.put('Containerfile', 'FROM scratch\nCOPY f /srv/f\nENV A=1\nWORKDIR /srv\n')
     work.put('f', 'copied')
-    home = {'HOME': work.path, 'STORAGE_DRIVER': 'vfs', 'BUILDAH_ISOLATION': 'chroot'}
-    done = work.build(env=home)
-    subprocess.run([*work.who.prefix, 'buildah', 'rmi', '-a', '-f'], env={**work.who.env, **home}, check=False, capture_output=True)
+    if work.who.uid:
+        pytest.skip('this user has no subordinate ids, which buildah wants')
+    own = os.path.join(work.who.work, 'containers')  # and nothing of what is buildah's on this machine
+    os.mkdir(own)
+    conf = os.path.join(own, 'storage.conf')
+    with open(conf, 'w', encoding='ascii') as f:
+        f.write(f'[storage]\ndriver = "vfs"\ngraphroot = "{own}/graph"\nrunroot = "{own}/run"\n')
+    try:
+        done = work.build(env={'CONTAINERS_STORAGE_CONF': conf, 'BUILDAH_ISOLATION': 'chroot'})
+    finally:
+        shutil.rmtree(own)
     assert done.returncode == 0, done
     assert read(work.store.root('agent-tool'), 'srv/f') == b'copied' and 'A=1' in work.image('agent-tool')['env']
 

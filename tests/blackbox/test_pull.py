@@ -124,7 +124,7 @@ def test_interrupted(work, skopeo, residue, number):  # noqa: F811
 def test_skopeo_itself(work):  # noqa: F811
     """Where it is installed, and without a registry: from a layout."""
     if not shutil.which('skopeo'):
-        pytest.skip('skopeo is not installed')
+        pytest.skip('skopeo is not installed: scripts/deps test')
     path = files.layout(work.path + '/l', files.layer(entry('a', b'of skopeo')), ref='x')
     work.give()
     done = work.who.run('images', 'pull', f'oci:{path}:x', 'real')

@@ -4,7 +4,8 @@
  *	pause it → take a snapshot → end it → stopped, cold, or terminated
  *
  * It stands still from the first step on, so that nothing is done to its files that the snapshot does not
- * have. Where a step fails it goes on as before. The snapshot's row is written before it is ended: should the
+ * have. Where a step fails it goes on as before; one whose time is over stays paused instead, as nobody may run on
+ * by filling its disk with what can't be kept. The snapshot's row is written before it is ended: should the
  * hub be killed between the two, its files are kept and it is found stopped, or it runs on.
  */
 #include <stdlib.h>
@@ -43,10 +44,16 @@ static void nobody(void *arg, struct sandbox *sb, const struct err *err)
 static void give_up(struct keeping *k, const struct err *err)
 {
 	struct life *l = k->op->life;
+	bool at_deadline = k->op->err.code != ERR_NONE;
+	struct err e = ERR_INIT;
 
 	l->stopping = l->ending = false;
-	if (k->paused && l->box && sandbox_live(l->box))
-		sandbox_resume_start(l->box, nobody, NULL);
+	if (k->paused && l->box && sandbox_live(l->box)) {
+		if (at_deadline)
+			life_set_state(l, LIFE_PAUSED, NULL, &e);
+		else
+			sandbox_resume_start(l->box, nobody, NULL);
+	}
 	life_arm(l);
 	end(k, err);
 }

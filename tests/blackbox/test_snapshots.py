@@ -438,6 +438,24 @@ def test_retention(begin):
         assert hub.sh(one, 'cat f') == one + '\n'
 
 
+def test_what_can_not_be_kept_stands_still(begin):
+    """Past its time it does not run on, and nothing of it is lost."""
+    hub = begin()
+    hub.create(id='huge', retention='stop')
+    hub.sh('huge', 'echo mine > f; truncate -s 200G hole')
+    hub.post('/v1/set_timeout', sandbox='huge', timeout_seconds=1)
+    until(lambda: hub.state('huge') == 'paused', what='it is paused')
+    assert 'reap_failed' in {v['kind'] for v in hub.call('GET', '/v1/events')['events']}
+    hub.post('/v1/set_timeout', sandbox='huge', timeout_seconds=600)
+    until(lambda: hub.post('/v1/resume', sandbox='huge')['status'] == 'running' and hub.state('huge') == 'running',
+          what='nothing of its deadline is under way')
+    hub.sh('huge', 'rm hole')
+    hub.post('/v1/set_timeout', sandbox='huge', timeout_seconds=1)
+    until(lambda: hub.state('huge') == 'stopped', what='its files are kept')
+    hub.post('/v1/resume', sandbox='huge')
+    assert hub.sh('huge', 'cat f') == 'mine\n'
+
+
 def test_a_machine_that_crashes_leaves_what_was_kept(begin):
     hub = begin()
     for name in ('kept', 'lost'):

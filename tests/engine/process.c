@@ -116,9 +116,10 @@ static void test_names(void **state)
 	struct sandbox *sb = make(NULL);
 	struct ran *r = ran_shell(sb,
 				  "cp /bin/true './a) Z 1 (b'; './a) Z 1 (b' & exec sleep 1000");
-	const struct process *p = await(sb, "[a) Z 1 (b]");
+	const struct process *p;
 
-	assert_int_equal(p->state, 'Z');
+	for (p = await(sb, "[a) Z 1 (b]"); p->state != 'Z'; p = await(sb, "[a) Z 1 (b]"))
+		wait_ms(10); /* it is on its way */
 	assert_int_not_equal(p->parent, 1);
 	exec_kill(r->x);
 	ran_wait(r);

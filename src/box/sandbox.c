@@ -16,7 +16,7 @@
 #include "base/sock.h"
 #include "box/box_impl.h"
 
-enum { ENV_MAX = 256, QUEUE_MAX = 256 };
+enum { ENV_MAX = 256, QUEUE_MAX = 256, SEND_ROOM = 4 << 20 };
 
 /* A message to init that waits for the end of a fork. */
 struct queued {
@@ -547,6 +547,16 @@ int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e)
 	return sb->box->warden_dir ? record_send(sb, e) : 0;
 }
 
+/* Requests wait in the socket while init is at one. The kernel gives as much as it lets anybody have, which is
+ * twice what a socket begins with: some hundred requests. */
+static void make_room(int socket)
+{
+	const int room = SEND_ROOM;
+
+	if (setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) < 0)
+		log_debug("room for requests: %s", strerror(errno));
+}
+
 int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_at_ms,
 		    struct err *e)
 {
@@ -558,6 +568,7 @@ int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_
 		close_fd(&sb->socket);
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}
+	make_room(socket);
 	uv_poll_init(sb->box->loop, sb->poll, socket);
 	sb->poll->data = sb;
 	uv_poll_start(sb->poll, UV_READABLE, on_event);

@@ -116,7 +116,7 @@ def test_forks_left(box, neighbour, world):
         got = sb.exec('true', timeout_seconds=2)
         assert got['exit_code'] == 0 or got['hit_pids'] or rlimits(sb), got
     except Failed as e:
-        assert e.code == 'limit_exceeded', e
+        assert e.code == 'pids_exhausted', e
     assert any(not neighbour.slower(neighbour.measure(10)) for _ in range(3))
     sb.terminate()
 

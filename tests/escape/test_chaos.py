@@ -11,7 +11,8 @@ import host
 import world as worlds
 from client import Failed
 
-TYPED = {'sandbox_lost', 'sandbox_not_found', 'cancelled', 'conflict', 'limit_exceeded', 'path_not_found'}
+TYPED = {'sandbox_lost', 'sandbox_not_found', 'cancelled', 'conflict', 'limit_exceeded', 'path_not_found', 'pids_exhausted',
+         'memory_exhausted'}
 
 
 def outcome(client, request):

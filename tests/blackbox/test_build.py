@@ -275,7 +275,7 @@ def test_many_at_once(overlays):
     work.give()
     running = [subprocess.Popen(work.who.argv('build', work.path, '-t', f'n{i}'), env=work.who.env, cwd='/', stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE) for i in range(4)]
-    assert [p.communicate(timeout=100)[1] and p.returncode for p in running] == [0] * 4
+    assert [(p.communicate(timeout=100), p.returncode)[1] for p in running] == [0] * 4
     assert sorted(n for i in work.store.json('ls') for n in i['names']) == [f'n{i}:latest' for i in range(4)]
     assert os.listdir(work.store.path + '/new') == []
 

@@ -2,7 +2,7 @@
 would else keep sandboxes for a day. Importing it is enough.
 
 All that is started has a mark in its environment. A second process holds the other end of a pipe; when that ends, it asks
-the hubs of that mark to end, and kills what is left.
+the hubs of that mark to end, and kills what is left; janitors of wardens have time to remove the control groups.
 """
 
 import os
@@ -15,6 +15,8 @@ import time
 
 MARK = 'HOLT_TEST_RUN'
 GRACE = 5  # seconds that hubs have to end with all that is theirs
+TIDY = 15  # seconds that janitors have
+JANITOR = 'holt-janitor'
 
 
 def marked(mark):
@@ -33,6 +35,14 @@ def marked(mark):
     return found
 
 
+def name_of(pid):
+    try:
+        with open(f'/proc/{pid}/comm', encoding='utf-8') as f:
+            return f.read().rstrip('\n')
+    except OSError:
+        return ''
+
+
 def send(pids, number):
     for pid in pids:
         try:
@@ -46,11 +56,9 @@ def sweep(mark):
     deadline = time.monotonic() + GRACE
     while any(b'serve' in argv for argv in marked(mark).values()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    for _ in range(100):
-        left = marked(mark)
-        if not left:
-            return
-        send(left, signal.SIGKILL)
+    deadline = time.monotonic() + TIDY
+    while (left := marked(mark)) and time.monotonic() < deadline + GRACE:
+        send([pid for pid in left if name_of(pid) != JANITOR or time.monotonic() > deadline], signal.SIGKILL)
         time.sleep(0.05)
 
 

@@ -1,6 +1,7 @@
 """Whoever is killed: nothing of Holt is left on the host. `spawn` compares before and after."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 import host
 from client import Failed, until
+from conftest import residue_of
 from who import HERE
 
 
@@ -219,6 +221,7 @@ time.sleep(1000)
 
 def test_who_runs_the_tests_is_killed(me, tmp_path):
     """Of this suite itself (tests/guardian.py): its hubs end all the same, and wardens whose hub was killed."""
+    before = residue_of(me)
     code = f'''
 import sys, time
 sys.path.insert(0, {HERE!r})
@@ -242,6 +245,8 @@ time.sleep(1000)
         assert {'holt', 'holt-warden'} <= {p.comm for p in host.below(runner.pid).values() if p.pid in started}
         runner.kill()
     until(lambda: host.reap() or not set(started) & set(host.below()), timeout=60, what='the end of all that was started')
+    shutil.rmtree(tmp_path)
+    before.check(timeout=30)
 
 
 def test_nothing_is_left_on_disk_or_mounted_in_a_namespace_of_its_own(holt, who):

@@ -1,5 +1,5 @@
 // One server of another library with the tool `echo`: node peer.mjs KIND [PORT]
-// KIND: sdk1 (TypeScript SDK v1, sessions, JSON replies), sdk2 (v2, both eras), bare (node:http alone);
+// KIND: sdk1 (TypeScript SDK v1's McpServer, sessions, JSON replies), sdk1-low (its Server), sdk2 (v2, both eras), bare (node:http alone);
 // sdk1-stdio, sdk2-stdio. Says `ready` on standard error when it listens.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -22,16 +22,33 @@ async function body(req) {
 	return JSON.parse(Buffer.concat(pieces));
 }
 
-async function sdk1() {
-	const { Server } = await import('@modelcontextprotocol/sdk/server/index.js');
-	const { ListToolsRequestSchema, CallToolRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
-	const server = new Server(info, { capabilities: { tools: {} } });
-	server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [tool] }));
-	server.setRequestHandler(CallToolRequestSchema, answer);
-	return server;
+// What both SDKs' documentation has servers made with: arguments are validated against the tool's schema.
+async function makers(module) {
+	const [{ McpServer }, z] = await Promise.all([import(module), import('zod/v4')]);
+	return () => {
+		const server = new McpServer(info);
+		server.registerTool('echo', { description: tool.description, inputSchema: z.object({ message: z.string() }) },
+			({ message }) => ({ content: [{ type: 'text', text: message }] }));
+		return server;
+	};
 }
 
-async function sdk1Http() {
+const sdk1 = () => makers('@modelcontextprotocol/sdk/server/mcp.js');
+const sdk2 = () => makers('@modelcontextprotocol/server');
+
+// What McpServer of v1 stands on, deprecated: requests are dispatched, arguments taken as they come.
+async function sdk1Low() {
+	const { Server } = await import('@modelcontextprotocol/sdk/server/index.js');
+	const { ListToolsRequestSchema, CallToolRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
+	return () => {
+		const server = new Server(info, { capabilities: { tools: {} } });
+		server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [tool] }));
+		server.setRequestHandler(CallToolRequestSchema, answer);
+		return server;
+	};
+}
+
+async function sdk1Http(make) {
 	const { StreamableHTTPServerTransport } = await import('@modelcontextprotocol/sdk/server/streamableHttp.js');
 	const sessions = new Map();
 	serve(async (req, res) => {
@@ -39,24 +56,15 @@ async function sdk1Http() {
 		if (!transport) {
 			transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, enableJsonResponse: true,
 				onsessioninitialized: (id) => sessions.set(id, transport) });
-			await (await sdk1()).connect(transport);
+			await make().connect(transport);
 		}
 		await transport.handleRequest(req, res, req.method === 'POST' ? await body(req) : undefined);
 	});
 }
 
-async function sdk2() {
-	const { Server } = await import('@modelcontextprotocol/server');
-	return () => {
-		const server = new Server(info, { capabilities: { tools: {} } });
-		server.setRequestHandler('tools/list', () => ({ tools: [tool] }));
-		server.setRequestHandler('tools/call', answer);
-		return server;
-	};
-}
-
 const kinds = {
-	sdk1: sdk1Http,
+	sdk1: async () => sdk1Http(await sdk1()),
+	'sdk1-low': async () => sdk1Http(await sdk1Low()),
 	sdk2: async () => {
 		const { createMcpHandler } = await import('@modelcontextprotocol/server');
 		const { toNodeHandler } = await import('@modelcontextprotocol/node');
@@ -68,7 +76,7 @@ const kinds = {
 	}),
 	'sdk1-stdio': async () => {
 		const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
-		await (await sdk1()).connect(new StdioServerTransport());
+		await (await sdk1())().connect(new StdioServerTransport());
 	},
 	'sdk2-stdio': async () => {
 		const { serveStdio } = await import('@modelcontextprotocol/server/stdio');

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "http/head.h"
+#include "json/utf8.h"
 
 enum { TEXTS_MAX = 64 << 10 };
 
@@ -76,12 +77,14 @@ static int put_header(struct ask *a, const struct field_table *t, struct json_wr
 	for (size_t i = 0; i < t->n; i++) {
 		struct str name = str_of(t->rows[i].name);
 		unsigned n = http_request_header_count(a->q, name);
+		struct str value = http_request_header(a->q, name);
 
 		if (n > 1)
 			return err_set(e, ERR_INVALID, "%s stands %u times", t->rows[i].name, n);
+		if (n == 1 && !utf8_valid(value))
+			return err_set(e, ERR_INVALID, "%s is not UTF-8 text", t->rows[i].name);
 		if (n == 1)
-			put_parameter(&(struct texts){ w, t }, name,
-				      http_request_header(a->q, name));
+			put_parameter(&(struct texts){ w, t }, name, value);
 	}
 	return 0;
 }

@@ -1,62 +1,18 @@
 """/v1/openapi.json, and the server held to it: each route is there as the document says, with each of the ways in
-which a request can be wrong, and what it answers is of the schemas. The validator is not ours (python3-jsonschema)."""
+which a request can be wrong, and what it answers is of the schemas."""
 
-import io
 import json
 import re
-import tarfile
 
 import pytest
 
 from client import until
-from rest import Rest, b64, frame, frames
+from described import TAR, Described, code_of, framed, jsonschema, send
+from rest import b64, frame
 from talk import Exec, Framed
+from wrong import IDS, NO_JSON, SEGMENTS, example, texts, values
 
-jsonschema = pytest.importorskip('jsonschema', reason='python3-jsonschema is missing: scripts/deps test')
-
-TAR = ('application/x-tar', 'application/zstd')
 METHODS = ('get', 'post', 'delete', 'put', 'patch')
-
-
-class Described(Rest):
-    """A hub, and what it says of itself."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        self.document = self.call('GET', '/v1/openapi.json')
-
-    def operations(self):
-        for path, item in self.document['paths'].items():
-            for method, operation in item.items():
-                yield path, method.upper(), operation
-
-    def schema(self, operation, reply):
-        """Of a reply to it; the document must have its status and type."""
-        told = operation['responses'][str(reply.status)]
-        return told['content'][reply.get('Content-Type')]['schema']
-
-    def check(self, value, schema):
-        validator = jsonschema.Draft202012Validator({**schema, 'components': self.document['components']})
-        errors = [e.message for e in validator.iter_errors(value)]
-        assert not errors, (errors, value)
-
-    def conforms(self, operation, reply):
-        schema = self.schema(operation, reply)
-        kind = reply.get('Content-Type')
-        if kind == 'application/connect+json':
-            found = list(frames(reply.body))
-            values = [message for flags, message in found if flags == 0]
-        elif kind in TAR and reply.status == 200:
-            if kind == TAR[0]:
-                tarfile.open(fileobj=io.BytesIO(reply.body)).getmembers()
-            values = []
-        elif kind == 'application/x-ndjson':
-            values = [json.loads(line) for line in reply.body.splitlines()]
-        else:
-            values = [json.loads(reply.body)]
-        for value in values:
-            self.check(value, schema)
-        return reply
 
 
 @pytest.fixture(scope='module')
@@ -76,59 +32,6 @@ def each(hub):
         schema = content[kind]['schema'] if kind else None
         headers = [f'{p["name"]}: nobody' for p in operation['parameters'] if p['in'] == 'header']
         yield path.replace('{id}', 'nobody').replace('{exec}', 'nothing'), method, operation, kind, schema, headers
-
-
-def framed(kind, body):
-    body = body.encode() if isinstance(body, str) else body
-    return b'\0' + len(body).to_bytes(4, 'big') + body if kind == 'application/connect+json' else body
-
-
-def send(hub, path, method, kind, body, headers, frame=True, **options):
-    data = framed(kind, body) if kind and frame else (body or b'')
-    data = data.encode() if isinstance(data, str) else data
-    fields = [*headers, *([f'Content-Type: {kind}', f'Content-Length: {len(data)}'] if kind else [])]
-    with hub.wire() as wire:
-        return wire.ask(hub.request(method, path, fields=fields, **options).encode() + data, method)
-
-
-def example(schema):
-    """Something that the schema takes."""
-    if 'default' in schema:
-        return schema['default']
-    if 'enum' in schema:
-        return schema['enum'][0]
-    kind = schema['type']
-    if kind == 'object':
-        return {name: example(schema['properties'][name]) for name in schema.get('required', [])}
-    return {'string': 'x' * schema.get('minLength', 1), 'boolean': False, 'array': [],
-            'integer': schema.get('minimum', 1), 'number': 1.0}[kind]
-
-
-WRONG = {'string': 7, 'integer': '7', 'number': '7', 'boolean': 'true', 'array': {}, 'object': []}
-
-
-def wrong_bodies(schema):
-    """Bodies with one thing wrong in each, and the part of the cause that names it."""
-    good = example(schema)
-    yield 'null', None
-    yield '[]', 'object'
-    yield '"x"', 'object'
-    yield json.dumps({**good, 'no_such_member': 1}), 'no_such_member'
-    for name, member in schema.get('properties', {}).items():
-        yield json.dumps({**good, name: WRONG[member['type']]}), name
-        yield json.dumps({**good, name: None}), name
-        if 'maximum' in member:
-            yield json.dumps({**good, name: member['maximum'] + 1}), name
-        if 'maxLength' in member and member['maxLength'] < 100000:
-            yield json.dumps({**good, name: 'x' * (member['maxLength'] + 1)}), name
-        if member['type'] == 'string':
-            yield json.dumps({**good, name: 'a\ud800b'}), None
-    for name in schema.get('required', []):
-        yield json.dumps({k: v for k, v in good.items() if k != name}), name
-
-
-NO_JSON = ('{', '{"a":1,}', "{'a':1}", '{"a":1} x', '{"a":NaN}', '{"a":01}', '\ufeff{}', '{"a":1,"a":2}', '[' * 60, b'{"a":"\xff"}',
-           b'{"a":"\0"}')
 
 
 def test_the_document_is_one(hub):
@@ -158,18 +61,6 @@ def test_the_document_is_one(hub):
         assert ('401' in operation['responses']) == (path != '/v1/health')
 
 
-def test_every_route_wants_its_token(hub):
-    for path, method, operation, kind, schema, headers in each(hub):
-        body = json.dumps(example(schema)) if schema else None
-        reply = send(hub, path, method, kind, body, headers, token=None)
-        if path == '/v1/health':
-            assert hub.conforms(operation, reply).status == 200
-            continue
-        assert hub.conforms(operation, reply).status == 401, path
-        answer = json.loads(reply.body)
-        assert (answer['code'] if 'code' in answer else answer['error']['code']) in ('unauthorized', 'unauthenticated')
-
-
 def test_every_route_has_no_other_method(hub):
     for path, item in hub.document['paths'].items():
         served = {m.upper() for m in item}
@@ -188,27 +79,90 @@ def test_unknown_routes_have_the_same_form(hub):
     assert reply.status == 404 and json.loads(reply.body)['code'] == 'not_found'
 
 
+def refused(hub, operation, reply, code, named=None):
+    """With 400, this code, and a cause that names what was wrong."""
+    answer = json.loads(hub.conforms(operation, reply).body)
+    assert reply.status == 400 and code_of(answer) in code, reply
+    cause = answer['error']['cause'] if 'error' in answer else answer['message']
+    assert named is None or named in cause, (named, cause)
+
+
 def test_every_route_refuses_wrong_bodies(hub):
+    """Each member of each, however deep it stands, wrong in each way that the schema has."""
     tried = 0
     for path, method, operation, kind, schema, headers in each(hub):
         if not schema:
             continue
         for body in NO_JSON:
-            reply = hub.conforms(operation, send(hub, path, method, kind, body, headers))
-            answer = json.loads(reply.body)
-            assert reply.status == 400, (path, body, reply)
-            if 'error' in answer:
-                assert answer['error']['code'] == 'invalid_json', (path, body, answer)
-            else:
-                assert answer['code'] == 'invalid_argument'
-        for body, named in wrong_bodies(schema):
-            reply = hub.conforms(operation, send(hub, path, method, kind, body, headers))
-            assert reply.status == 400, (path, body[:200], reply)
-            answer = json.loads(reply.body)
-            cause = answer['error']['cause'] if 'error' in answer else answer['message']
-            assert named is None or named in cause, (path, body[:200], cause)
+            refused(hub, operation, send(hub, path, method, kind, body, headers), ('invalid_json',))
+        for body, named in values(schema):
+            reply = send(hub, path, method, kind, json.dumps(body), headers)
+            refused(hub, operation, reply, ('invalid_input', 'invalid_json'), named)
             tried += 1
-    assert tried > 300
+        for name, member in schema.get('properties', {}).items():
+            if member['type'] == 'string':
+                reply = send(hub, path, method, kind, json.dumps({**example(schema), name: 'a\ud800b'}), headers)
+                refused(hub, operation, reply, ('invalid_json', 'invalid_input'))
+    assert tried > 1000
+
+
+def parameters(hub, place):
+    for path, method, operation, kind, schema, headers in each(hub):
+        body = json.dumps(example(schema)) if schema else None
+        for parameter in operation['parameters']:
+            if parameter['in'] == place:
+                yield path, method, operation, kind, body, headers, parameter
+
+
+def test_every_route_refuses_wrong_queries(hub):
+    for path, method, operation, kind, body, headers, parameter in parameters(hub, 'query'):
+        name = parameter['name']
+        good = example(parameter['schema'])
+        good = {True: 'true', False: 'false'}.get(good, good) if isinstance(good, bool) else good
+        for query in [f'{name}={text}' for text in texts(parameter['schema'])] + [f'{name}={good}&{name}={good}', f'{name}']:
+            if query == name and parameter['schema']['type'] == 'string' and not parameter['schema'].get('minLength'):
+                continue
+            reply = send(hub, f'{path}?{query}', method, kind, body, headers)
+            refused(hub, operation, reply, ('invalid_input', 'invalid_json'))
+
+
+def test_every_route_refuses_wrong_headers(hub):
+    for path, method, operation, kind, body, headers, parameter in parameters(hub, 'header'):
+        name, schema = parameter['name'], parameter['schema']
+        others = [h for h in headers if not h.startswith(name + ':')]
+        wrong = [[f'{name}: a', f'{name}: b'], [f'{name}: {"x" * (schema["maxLength"] + 1)}'], *([[f'{name}: \xff']])]
+        for fields in wrong + ([[], [f'{name}:']] if parameter['required'] else []):
+            refused(hub, operation, send(hub, path, method, kind, body, [*others, *fields]), ('invalid_input', 'invalid_json'))
+
+
+@pytest.mark.parametrize('field', ['Connect-Protocol-Version: 2', 'Content-Encoding: gzip', 'Connect-Content-Encoding: br',
+                                   'Connect-Timeout-Ms: 0', 'Connect-Timeout-Ms: -1', 'Connect-Timeout-Ms: 1.5', 'Connect-Timeout-Ms: x',
+                                   'Connect-Timeout-Ms:', 'Connect-Timeout-Ms: 10000000000'])
+def test_every_rpc_refuses_what_connect_does_not_have(hub, field):
+    for path, method, operation, kind, schema, headers in each(hub):
+        if path.startswith('/sandbox.v1.Sandbox/') and schema:
+            reply = send(hub, path, method, kind, json.dumps(example(schema)), [*headers, field])
+            refused(hub, operation, reply, ('invalid_input',), field.split(':')[0])
+
+
+def test_every_route_knows_no_hostile_ids(hub):
+    """In the path, in the body, in the header: nothing has such a name, and nothing that is wrong with it goes any further."""
+    for path, method, operation, kind, schema, headers in each(hub):
+        body = json.dumps(example(schema)) if schema else None
+        for part in {'nobody', 'nothing'} & set(path.split('/')):
+            for segment in SEGMENTS:
+                reply = send(hub, path.replace(part, segment), method, kind, body, headers)
+                answer = json.loads(reply.body)
+                assert reply.status in (400, 404, 431) and set(answer['error']) >= {'code', 'cause', 'remediation'}, (path, segment, reply)
+        if schema and 'sandbox' in schema['properties']:
+            for name in IDS:
+                reply = hub.conforms(operation, send(hub, path, method, kind, json.dumps({**example(schema), 'sandbox': name}), headers))
+                assert reply.status in (400, 404), (path, name, reply)
+        if any(h.startswith('X-Sandbox-Id') for h in headers):
+            for name in IDS:
+                if name.isascii() and name.isprintable() and len(name) < 4000:
+                    reply = hub.conforms(operation, send(hub, path, method, kind, body, [f'X-Sandbox-Id: {name}']))
+                    assert reply.status in (400, 404), (path, name, reply)
 
 
 def test_every_route_refuses_other_types_and_sizes(hub):

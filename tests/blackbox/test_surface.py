@@ -1,0 +1,303 @@
+"""Each route of /v1 and each RPC: without a token, sixteen times at once, and once more. The rows are of the document
+that the hub prints: what it has and the table here has not fails by its name. What is wrong with a request is in
+test_openapi.py."""
+
+import json
+import random
+import select
+
+import pytest
+
+import host
+from client import until
+from described import TAR, Described, code_of, framed
+from door import Reply
+from rest import b64, frame
+from talk import Exec, Framed
+
+AT_ONCE = 16
+GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    before = host.Residue(me.trees)
+    shared = Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0', '--pool', '2')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+    before.check()
+
+
+class Stage:
+    """What requests are about: a sandbox with files, programs and a snapshot, as far as they are needed."""
+
+    def __init__(self, hub, needs=''):
+        self.id = hub.create()
+        self.exec = self.pid = self.snapshot = self.archive = None
+        script = 'echo old > f; mkdir d; echo > d/g'
+        if 'process' in needs:
+            script += '; sleep 1000 > /dev/null 2>&1 & echo $!'
+        said = hub.exec(self.id, script)['stdout']
+        if 'process' in needs:
+            self.pid = int(said)
+        if 'program' in needs or 'terminal' in needs:
+            more = {'tty': {}} if 'terminal' in needs else {'stdin_open': True}
+            self.exec = hub.exec(self.id, 'echo hello; cat', background=True, **more)['exec_id']
+            hub.post(f'/v1/sandboxes/{self.id}/execs/{self.exec}/wait', text='hello')
+        if 'snapshot' in needs:
+            self.snapshot = hub.post(f'/v1/sandboxes/{self.id}/snapshots')['id']
+            self.archive = hub.raw('GET', f'/v1/snapshots/{self.snapshot}/export').body
+
+
+class Row:
+    """A right request, and what is answered to the same one again. races: what else may be answered while others are under way."""
+
+    def __init__(self, body=None, again=None, *, query='', raw=None, needs='', races=(), first=False):
+        self.body, self.again, self.query, self.raw, self.needs = body, again, query, raw, needs
+        self.races, self.first = races, first  # first: it does not end by itself
+
+
+def about(**more):
+    return lambda s: {'sandbox': s.id, **more}
+
+
+ROWS = {
+    'health': Row(),
+    'openapi': Row(),
+    'templates.list': Row(),
+    'templates.create': Row({'id': 'host'}),
+    'fork': Row({'template': 'host', 'id': 'twin'}, TAKEN),
+    'sandboxes.create': Row({'id': 'made'}, TAKEN),
+    'sandboxes.list': Row(query='?limit=3'),
+    'sandboxes.get': Row(),
+    'sandboxes.delete': Row(again=GONE),
+    'sandboxes.fork': Row({'ids': ['kid-1', 'kid-2']}, TAKEN),
+    'sandboxes.processes': Row(),
+    'sandboxes.signal': Row(lambda s: {'pid': s.pid, 'signal': 18}, needs='process'),
+    'sandboxes.usage': Row(),
+    'sandboxes.snapshot': Row({'name': 'one'}, races=(TAKEN,)),
+    'sandboxes.diff': Row(races=(TAKEN,)),
+    'sandboxes.stop': Row({}, races=(TAKEN,)),
+    'sandboxes.exec': Row(),
+    'usage': Row(query='?limit=2'),
+    'events': Row(query='?limit=2'),
+    'set_timeout': Row(about(timeout_seconds=600)),
+    'pause': Row(about(), races=(TAKEN,)),
+    'resume': Row(about(), races=(TAKEN,)),
+    'snapshots.list': Row(needs='snapshot'),
+    'snapshots.get': Row(needs='snapshot'),
+    'snapshots.delete': Row(again=GONE, needs='snapshot'),
+    'snapshots.export': Row(needs='snapshot'),
+    'snapshots.import': Row(raw=lambda s: s.archive, needs='snapshot'),
+    'snapshots.restore': Row({'ids': ['back-1', 'back-2']}, TAKEN, needs='snapshot'),
+    'exec': Row(about(command='cat f')),
+    'exec.stream': Row(about(command='cat f')),
+    'execs.list': Row(needs='program'),
+    'execs.get': Row(needs='program'),
+    'execs.output': Row(needs='program'),
+    'execs.wait': Row({'text': 'hello'}, needs='program'),
+    'execs.stdin': Row({'data': 'x', 'close': True}, TAKEN, needs='program'),
+    'execs.signal': Row({'signal': 18}, needs='program'),
+    'execs.resize': Row({'cols': 100, 'rows': 20}, needs='terminal'),
+    'execs.delete': Row(again=GONE, needs='program'),
+    'files.read': Row(about(path='f')),
+    'files.write': Row(about(path='f', content='new')),
+    'files.list': Row(about(path='.')),
+    'files.stat': Row(about(path='f')),
+    'files.mkdir': Row(about(path='a/b')),
+    'files.move': Row(about(path='f', to='d/f'), GONE),
+    'files.remove': Row(about(path='f'), GONE),
+    'archive.download': Row(),
+    'archive.upload': Row(raw=bytes(1024)),
+    'watch': Row(query='?path=d', first=True),
+    'Exec': Row({'open': {'command': 'cat f'}}),
+    'ExecStream': Row({'command': 'cat f'}),
+    'ExecSocket': Row(),
+    'ReadFile': Row({'path': 'f'}),
+    'WriteFile': Row(raw=frame({'open': {'path': 'f'}}) + frame({'data': b64(b'new')})),
+    'List': Row({'parent': '.'}),
+    'Stat': Row({'path': 'f'}),
+    'Mkdir': Row({'path': 'a/b'}),
+    'Remove': Row({'path': 'f'}, GONE),
+    'Processes': Row(),
+    'Signal': Row(lambda s: {'pid': s.pid, 'signal': 18}, needs='process'),
+    'Vitals': Row({}, first=True),
+    'Archive': Row({}),
+    'Upload': Row(raw=frame({'open': {}}) + frame({'data': b64(bytes(1024))})),
+    'Watch': Row({'path': 'd'}, first=True),
+}
+
+
+class Asking:
+    """A request of a row that is under way, on a connection of its own."""
+
+    def __init__(self, hub, name, stage, token=True):
+        path, method, self.operation = hub.by_name[name]
+        self.hub, self.row, self.method = hub, ROWS[name], method
+        kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
+        of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
+        path = path.replace('{id}', of or '').replace('{exec}', stage.exec or '') + self.row.query
+        data, fields = self.data(kind, stage), [f'X-Sandbox-Id: {stage.id}'] if path.startswith('/sandbox.v1.') else []
+        if kind:
+            fields += [f'Content-Type: {kind}', f'Content-Length: {len(data)}']
+        self.wire = hub.wire()
+        self.wire.send(hub.request(method, path, fields=fields, **({} if token is True else {'token': token})).encode() + data)
+
+    def data(self, kind, stage):
+        if not kind:
+            return b''
+        raw = self.row.raw(stage) if callable(self.row.raw) else self.row.raw
+        body = self.row.body(stage) if callable(self.row.body) else self.row.body
+        return raw if raw is not None else b'' if kind in TAR else framed(kind, json.dumps(body or {}))
+
+    def reply(self):
+        with self.wire:
+            if not self.row.first:
+                return self.hub.conforms(self.operation, self.wire.reply(self.method))
+            reply = Reply(*self.wire.head(), b'')
+            reply.body = self.wire.chunk() if reply.status == 200 else self.wire.exactly(int(reply.get('Content-Length')))
+            return self.hub.conforms(self.operation, reply)
+
+
+class Talking:
+    """The same of a WebSocket."""
+
+    def __init__(self, hub, name, stage):
+        kind, opened = (Exec, 'echo out') if name == 'sandboxes.exec' else (Framed, {'command': 'echo out'})
+        self.talk = kind(hub, stage.id, opened)
+
+    def reply(self):
+        with self.talk as x:
+            assert x.end().out == b'out\n', x.error
+        return Reply(200, [], b'')
+
+
+def start(hub, name, stage):
+    return (Talking if 'x-websocket' in hub.by_name[name][2] else Asking)(hub, name, stage)
+
+
+def outcome(reply):
+    return (200, None) if reply.status == 200 else (reply.status, code_of(json.loads(reply.body)))
+
+
+def clear(hub):
+    """All that is there is ended; nothing of it stays."""
+    for sandbox in hub.call('GET', '/v1/sandboxes'):
+        hub.delete(sandbox['id'])
+    for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
+        hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
+    assert hub.call('GET', '/v1/health')['sandboxes'] == 0
+
+
+def test_each_has_its_row(hub):
+    assert set(hub.by_name) == set(ROWS)
+
+
+@pytest.mark.parametrize('name', ROWS)
+def test_without_a_token_at_once_and_again(hub, name):
+    row, stage = ROWS[name], Stage(hub, ROWS[name].needs)
+    if name != 'health':
+        for token in (None, 'wrong', hub.token + 'a'):  # nothing is done: what is right below is the first
+            reply = until(lambda token=token: (r := Asking(hub, name, stage, token).reply()).status != 429 and r, what='a refusal')
+            assert outcome(reply) == (401, 'unauthorized'), reply
+    replies = [asking.reply() for asking in [start(hub, name, stage) for _ in range(AT_ONCE)]]
+    found = [outcome(reply) for reply in replies]
+    if row.again:
+        assert sorted(found, key=str) == [(200, None)] + [row.again] * (AT_ONCE - 1), replies
+    else:
+        assert (200, None) in found and set(found) <= {(200, None), *row.races}, replies
+    assert outcome(start(hub, name, stage).reply()) == (row.again or (200, None))
+    clear(hub)
+
+
+def test_nobody_is_asked_for_a_token_of_health(hub):
+    assert Asking(hub, 'health', Stage(hub), None).reply().status == 200
+    clear(hub)
+
+
+# ---- all kinds at once, on one sandbox
+
+MIX = {
+    'pause': about(), 'resume': about(), 'exec': about(command='cat f; echo x >> g'), 'set_timeout': about(timeout_seconds=600),
+    'files.read': about(path='f'), 'files.list': about(path='.'), 'files.mkdir': about(path='a/b'), 'files.remove': about(path='g'),
+    'sandboxes.fork': lambda s: {'count': 2}, 'sandboxes.snapshot': lambda s: {'name': 'mixed'}, 'sandboxes.processes': None,
+    'sandboxes.diff': None, 'sandboxes.usage': None, 'execs.list': None, 'archive.download': None,
+}
+CONTENTS = [c * 50000 for c in 'abcd']
+
+
+class Mixed:
+    """Requests of many kinds at the same time; what was answered to them."""
+
+    def __init__(self, hub, stage):
+        self.hub, self.stage = hub, stage
+        self.made, self.snapshots = set(), set()
+
+    def send(self, name, body):
+        path, method, _ = self.hub.by_name[name]
+        wire = self.hub.wire()
+        path = path.replace('{id}', self.stage.id)
+        wire.send(self.hub.request(method, path, body=body and json.dumps(body(self.stage))))
+        return wire
+
+    def take(self, name, reply, allowed):
+        self.hub.conforms(self.hub.by_name[name][2], reply)
+        assert outcome(reply) in {(200, None), *allowed}, (name, reply)
+        if reply.status == 200 and name == 'sandboxes.fork':
+            self.made |= {s['id'] for s in json.loads(reply.body)['sandboxes']}
+        if reply.status == 200 and name == 'sandboxes.snapshot':
+            self.snapshots.add(json.loads(reply.body)['id'])
+
+    def all(self, asked, allowed):
+        """A command that stands still does not end: while nothing comes, the sandbox is resumed."""
+        wires = {(wire := self.send(name, body)).sock: (name, wire) for name, body in asked}
+        while wires:
+            ready = select.select(list(wires), [], [], 0.05)[0]
+            for sock in ready:
+                name, wire = wires.pop(sock)
+                with wire:
+                    self.take(name, wire.reply(self.hub.by_name[name][1]), allowed)
+            if not ready:
+                self.hub.asked('POST', '/v1/resume', {'sandbox': self.stage.id})
+
+    def there(self):
+        """What was acknowledged is there, and nothing else."""
+        assert {s['id'] for s in self.hub.call('GET', '/v1/sandboxes')} - {self.stage.id} == self.made
+        assert {s['id'] for s in self.hub.call('GET', '/v1/snapshots')['snapshots']} == self.snapshots
+
+
+def writes(content):
+    return 'files.write', about(path='f', content=content)
+
+
+def test_all_kinds_at_once(hub):
+    """Each answer is one that its route promises, files are of one writer, and the sandbox works on."""
+    rng, stage = random.Random(5), Stage(hub)
+    mixed = Mixed(hub, stage)
+    for _ in range(4):
+        asked = [*MIX.items(), *map(writes, CONTENTS)]
+        rng.shuffle(asked)
+        mixed.all(asked, {TAKEN, GONE})  # paused, being copied; a file that is removed
+    hub.post('/v1/resume', sandbox=stage.id)
+    assert hub.exec(stage.id, 'cat f')['stdout'] in CONTENTS
+    mixed.there()
+    for made in mixed.made:
+        assert hub.exec(made, 'cat f')['stdout'] in ['old\n', *CONTENTS]
+    clear(hub)
+
+
+def test_the_end_among_all_kinds(hub):
+    """One that is stopped, started and then ended while all else is asked of it."""
+    rng, stage = random.Random(6), Stage(hub)
+    mixed = Mixed(hub, stage)
+    ended = {TAKEN, GONE, (410, 'sandbox_lost'), (499, 'canceled')}
+    for last in ('sandboxes.stop', 'sandboxes.stop', 'sandboxes.delete'):
+        asked = [*MIX.items(), *map(writes, CONTENTS), (last, None if last.endswith('delete') else lambda s: {})]
+        rng.shuffle(asked)
+        mixed.all(asked, ended)
+    assert hub.call('GET', f'/v1/sandboxes/{stage.id}')['state'] == 'terminated'
+    assert {s['id'] for s in hub.call('GET', '/v1/sandboxes')} == mixed.made
+    mixed.there()
+    clear(hub)

@@ -55,6 +55,8 @@ static const struct {
 static const char *const helps[ERR_CODES] = {
 	[ERR_SANDBOX_NOT_FOUND] = "Check the name: holt ls lists the sandboxes, holt images the "
 				  "templates, holt fs ls the files of a sandbox.",
+	[ERR_PATH_NOT_FOUND] = "Check the path: it is one of this machine, unless a sandbox's name "
+			       "and a colon are in front of it.",
 	[ERR_NOT_A_FILE] = "Check the path inside the sandbox with holt fs stat.",
 	[ERR_TOO_LARGE] = "Do it in parts, or keep the data in the sandbox.",
 	[ERR_UNAUTHORIZED] = "The hub at that socket has another token than this data folder "

@@ -53,13 +53,10 @@ static int list(bool json, struct err *e)
 	autobuf struct buf text = BUF_INIT(HUB_ANSWER_MAX);
 	struct json_writer w = json_writer(&text);
 	char path[256] = "/v1/snapshots?limit=1000";
-	struct str cursor;
+	struct str cursor = STR_NONE;
 
 	if (!l)
 		return -1;
-	if (!json)
-		printf("%-37s  %10s  %-24s  %s\n", "ID", "KiB", "CREATED",
-		       "TEMPLATE  SOURCE  NAME");
 	json_write_array(&w);
 	do {
 		AUTO(json_free) struct json_doc *doc = NULL;
@@ -67,6 +64,9 @@ static int list(bool json, struct err *e)
 
 		if (hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 			return -1;
+		if (!json && !cursor.p)
+			printf("%-37s  %10s  %-24s  %s\n", "ID", "KiB", "CREATED",
+			       "TEMPLATE  SOURCE  NAME");
 		it = json_iter(json_get(json_root(doc), "snapshots"));
 		while (json_next(&it)) {
 			if (json)

@@ -1,0 +1,252 @@
+"""Each verb of the command line: with wrong options and operands, with names of nothing, without a hub, with another
+token, for programs (-o json), again, and at once. The rows are of `holt help`: a verb that the table here has not fails
+by its name."""
+
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import host
+from client import until
+from test_hub_cli import FAILED, Hub
+
+USAGE = 2
+NAMES = ('nobody', '../x', '', 'x' * 10000, '\xfc%2e', '-x')
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    before = host.Residue(me.trees)
+    shared = Hub(me, tmp_path_factory.mktemp('verbs'), '--listen', '127.0.0.1:0', '--pool', '2')
+    shared.folder = tmp_path_factory.mktemp('verbs-files')
+    (shared.folder / 'f').write_text('of the image')
+    (shared.folder / 'Tool').mkdir()
+    (shared.folder / 'Tool/holt.json').write_text('{}')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+    before.check()
+
+
+class Stage:
+    """What verbs are about: a sandbox with files, what ran in it and what runs, a snapshot, an image; as far as they are needed."""
+
+    def __init__(self, hub, needs=''):
+        self.folder = str(hub.folder)
+        self.box = hub.create()
+        hub.exec(self.box, 'echo old > f; mkdir d')
+        start = {'sandbox': self.box, 'background': True}
+        if 'program' in needs:
+            self.ended = hub.post('/v1/exec', **start, command='echo said')['exec_id']
+            hub.post(f'/v1/sandboxes/{self.box}/execs/{self.ended}/wait')
+            self.runs = hub.post('/v1/exec', **start, command='sleep 1000')['exec_id']
+        if 'snapshot' in needs:
+            self.snapshot = hub.post(f'/v1/sandboxes/{self.box}/snapshots')['id']
+            self.archive = os.path.join(self.folder, 'archive')
+            hub.ok('snapshot', 'export', self.snapshot, self.archive)
+        if 'image' in needs:
+            hub.ok('images', 'import', self.folder, 'of-verbs')
+
+
+class Row:
+    """Right arguments; the status of that and of the same again; the name among them, and how the verb ends on wrong usage.
+    Without hub the verb asks none; without right there is nothing that can always be right."""
+
+    def __init__(self, right=(), again=0, *, status=0, needs='', name=None, hub=True, usage=USAGE, endless=False):
+        self.right = right if callable(right) or right is None else lambda s: list(right)
+        self.again, self.status, self.needs, self.name = again, status, needs, name
+        self.hub, self.usage, self.endless = hub, usage, endless
+
+
+def box(*more, before=()):
+    return lambda s: [*before, s.box, *more]
+
+
+ROWS = {
+    'run': Row(['--', 'cat', '/etc/hostname'], hub=False, usage=FAILED),
+    'up': Row(['-n', 'made'], FAILED),
+    'ls': Row(),
+    'ps': Row(box(), name=0),
+    'top': Row(['-1']),
+    'events': Row(['--after', '0']),
+    'exec': Row(box('--', 'cat', 'f'), name=0, usage=FAILED),
+    'execs': Row(box(), name=0, needs='program'),
+    'logs': Row(lambda s: [s.box, s.ended], name=0, needs='program'),
+    'attach': Row(lambda s: ['--no-stdin', s.box, s.ended], name=1, needs='program', usage=FAILED),
+    'wait': Row(lambda s: [s.box, s.ended], name=0, needs='program', usage=FAILED),
+    'kill': Row(lambda s: ['-s', '18', s.box, s.runs], name=2, needs='program'),
+    'fs': Row([], USAGE, status=USAGE, hub=False),
+    'fs ls': Row(box(), name=0),
+    'fs stat': Row(box('f'), name=0),
+    'fs read': Row(box('f'), name=0),
+    'fs write': Row(box('g'), name=0),
+    'fs mkdir': Row(box('a/b'), name=0),
+    'fs rm': Row(box('f'), FAILED, name=0),
+    'fs mv': Row(box('f', 'd/f'), FAILED, name=0),
+    'fs watch': Row(box('d'), name=0, endless=True),
+    'cp': Row(lambda s: [s.box + ':f', '-']),
+    'fork': Row(box(before=['-n', 'kid']), FAILED, name=2),
+    'pause': Row(box(), name=0),
+    'resume': Row(box(), name=0),
+    'stop': Row(box(), name=0),
+    'down': Row(box(), FAILED, name=0),
+    'diff': Row(box(), name=0),
+    'snapshot': Row(),
+    'snapshot ls': Row(),
+    'snapshot create': Row(box(), name=0),
+    'snapshot restore': Row(lambda s: ['-n', 'back', s.snapshot], FAILED, name=2, needs='snapshot'),
+    'snapshot rm': Row(lambda s: [s.snapshot], FAILED, name=0, needs='snapshot'),
+    'snapshot export': Row(lambda s: [s.snapshot, '-'], name=0, needs='snapshot'),
+    'snapshot import': Row(lambda s: [s.archive], name=0, needs='snapshot'),
+    'build': Row(lambda s: [s.folder + '/Tool'], hub=False),
+    'images': Row(hub=False),
+    'images ls': Row(hub=False),
+    'images import': Row(lambda s: [s.folder, 'of-verbs'], hub=False),
+    'images pull': Row(None, hub=False),
+    'images inspect': Row(['of-verbs'], needs='image', name=0, hub=False),
+    'images rm': Row(['of-verbs'], FAILED, needs='image', name=0, hub=False),
+    'images prune': Row(hub=False),
+    'mcp': Row(hub=False),
+    'serve': Row(['--listen', 'none'], FAILED, status=FAILED, hub=False),  # there is one
+    'auth': Row(['token'], hub=False),
+    'doctor': Row(hub=False),
+    'version': Row(hub=False),
+    'help': Row(hub=False),
+}
+HUB = [name for name, row in ROWS.items() if row.hub]
+NAMED = [name for name, row in ROWS.items() if row.name is not None]
+
+
+def each(hub, cases, **options):
+    """The ends of many, some at a time, with what each was for."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        return list(zip(cases, pool.map(lambda words: hub.run(*words, **options), cases)))
+
+
+def clear(hub):
+    for sandbox in hub.call('GET', '/v1/sandboxes'):
+        hub.delete(sandbox['id'])
+    for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
+        hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
+    if hub.json('images'):
+        hub.ok('images', 'rm', *[name for image in hub.json('images') for name in image['names']])
+
+
+def help_of(hub, name):
+    return hub.ok('help', *name.split()).decode()
+
+
+def test_each_has_its_row(hub):
+    """The words of `holt mcp` have rows of their own in test_mcp_cli.py."""
+    verbs = re.findall(r'^  (\w+) ', hub.ok('help').decode(), re.M)
+    words = [word for verb in verbs for word in re.findall(rf'^  ({verb} \w+) ', help_of(hub, verb), re.M)]
+    assert {*verbs, *(word for word in words if not word.startswith('mcp '))} == set(ROWS)
+
+
+@pytest.mark.parametrize('name', ROWS)
+def test_wrong_usage(hub, name):
+    """Says what is wrong and where it stands how it is right, and has done nothing."""
+    about = help_of(hub, name)
+    usage = about.splitlines()[0]
+    cases = [[*name.split(), '--no-such-option'], [*name.split(), '--no-such-option=1'], [*name.split(), '-?']]
+    if '--output' in about:
+        cases += [[*name.split(), '-o', 'xml'], [*name.split(), '-o', '']]
+    if '...' not in usage and '--' not in usage:
+        cases.append([*name.split(), *['x'] * 8])
+    if re.search(r' [A-Z]+(?![^\[]*\])', usage):  # an operand that must be there
+        cases.append(name.split())
+    for words, done in each(hub, cases):
+        first = done.stderr.decode().splitlines()[:1]
+        assert done.returncode == ROWS[name].usage and done.stdout == b'', (words, done)
+        assert first and first[0].startswith(('holt ' + name.split()[0], 'Usage: ')), (words, done)
+
+
+@pytest.mark.parametrize('name', NAMED)
+def test_names_of_nothing(hub, name):
+    row, cases = ROWS[name], []
+    words = row.right(Names())
+    for wrong in NAMES:
+        cases.append([*name.split(), *words[:row.name], wrong, *words[row.name + 1:]])
+    for words, done in each(hub, cases, input=b''):
+        assert done.returncode == (row.usage if '-x' in words else FAILED) and done.stdout == b'', (words, done)
+        assert done.stderr.startswith(b'holt'), (words, done)
+    assert hub.call('GET', '/v1/health')['sandboxes'] == 0
+
+
+class Names:
+    """In the place of a stage, where nothing is there."""
+    box = ended = runs = snapshot = 'nobody'
+    folder, archive = '/none', '/etc/hostname'
+
+
+@pytest.mark.parametrize('kind', ['no hub', 'another token'])
+def test_without(hub, tmp_path, kind):
+    env = {'HOLT_SOCKET': str(tmp_path / 'none')} if kind == 'no hub' else {'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': hub.paths[0]}
+    cases = [[*name.split(), *ROWS[name].right(Names())] for name in HUB]
+    for words, done in each(hub, cases, env=env, input=b''):
+        said = done.stderr.decode()
+        assert done.returncode == FAILED and done.stdout == b'', (words, done)
+        assert ('holt serve' in said) if kind == 'no hub' else ('token' in said), (words, done)
+    done = hub.fails(FAILED, '/none', 'snapshot', 'import', '/none')
+    assert b'of this machine' in done.stderr
+    assert hub.call('GET', '/v1/health')['sandboxes'] == 0
+
+
+@pytest.mark.parametrize('name', [name for name, row in ROWS.items() if row.right])
+def test_right_and_again(hub, name):
+    """-o json is one JSON value (a line each of what is a stream); the second time may be refused, by name."""
+    row, stage = ROWS[name], Stage(hub, ROWS[name].needs)
+    words = [*name.split(), *row.right(stage)]
+    if row.endless:
+        with hub.popen(*words, '-o', 'json') as proc:
+            assert json.loads(proc.stdout.readline())
+            proc.kill()
+        clear(hub)
+        return
+    as_json = '--output' in help_of(hub, name)
+    first = hub.run(*words, *(['-o', 'json'] if as_json else []), input=b'')
+    assert first.returncode == row.status, first
+    if as_json:
+        values = [json.loads(line) for line in first.stdout.splitlines()]
+        assert len(values) == 1 or name == 'events', first
+    again = hub.run(*words, input=b'')
+    assert again.returncode == row.again, again
+    assert again.returncode == 0 or again.stdout == b'' and again.stderr, again
+    clear(hub)
+
+
+def test_at_once(hub):
+    """Sixteen programs of all kinds on one sandbox: each does it, or says that something is in the way."""
+    s = Stage(hub)
+    one = [['up', '-n', 'same'] for _ in range(8)]
+    ends = [done.returncode for _, done in each(hub, one)]
+    assert sorted(ends) == [0] + [FAILED] * 7
+    kinds = [['pause', s.box], ['resume', s.box], ['exec', s.box, '--', 'cat', 'f'], ['fs', 'write', s.box, 'f'], ['fs', 'read', s.box, 'f'],
+             ['fork', s.box], ['snapshot', 'create', s.box], ['diff', s.box], ['ps', s.box], ['top', '-1'], ['ls'], ['execs', s.box],
+             ['cp', s.box + ':.', '-'], ['fs', 'ls', s.box], ['fs', 'mkdir', s.box, 'x'], ['pause', s.box]]
+    procs = [(words, hub.popen(*words)) for words in kinds]
+    while any(proc.poll() is None for _, proc in procs):  # a command that stands still does not end
+        until(lambda: hub.asked('POST', '/v1/resume', {'sandbox': s.box})[0] == 200, what='its going on')
+        try:
+            next(proc for _, proc in procs if proc.poll() is None).wait(0.1)
+        except (StopIteration, subprocess.TimeoutExpired):
+            pass
+    for words, proc in procs:
+        _, said = proc.communicate()
+        assert proc.returncode == 0 or proc.returncode == FAILED and said.startswith(b'holt: '), (words, proc.returncode, said)
+    hub.ok('resume', s.box)
+    assert hub.ok('exec', s.box, '--', 'echo', 'on') == b'on\n'
+    assert [done.returncode for _, done in each(hub, [['down', s.box]] * 8)].count(0) == 1
+    clear(hub)
+
+
+def test_images_at_once(hub):
+    cases = [['images', 'import', str(hub.folder), 'same'], ['images', 'prune'], ['images', 'ls'], ['images', 'import', str(hub.folder), 'other']] * 3
+    assert {done.returncode for _, done in each(hub, cases)} == {0}
+    assert sorted(name for image in hub.json('images') for name in image['names']) == ['other:latest', 'same:latest']
+    clear(hub)

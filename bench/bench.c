@@ -116,7 +116,7 @@ static const struct {
 	{ COLD, .times = 3.5 }, { POOL_FIRST, .times = 1.5 }, { LIVE, .times = 1.5 },
 	{ FORK, .us = 5000 },	{ BURST, .us = 20000 },
 };
-#define REACH_IDLE_MB 0.6
+#define REACH_IDLE_MB 0.4
 
 static void print_reach(double idle_mb)
 {
@@ -157,10 +157,10 @@ static void idle_peer(const struct peer *p)
 	double before = settled();
 
 	for (size_t i = 0; i < IDLE_PEERS; i++)
-		pids[i] = start_idle(p->idle);
+		pids[i] = start_peer(p->idle);
 	print_memory(p->name, IDLE_PEERS, before);
 	for (size_t i = 0; i < IDLE_PEERS; i++)
-		stop_idle(pids[i]);
+		stop_peer(pids[i]);
 }
 
 /* Of ours, MB each. */

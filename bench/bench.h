@@ -26,7 +26,7 @@ void wait_quiet(void);
 /* Memory that the machine could still give out, in bytes. */
 uint64_t mem_available(void);
 
-void die(const char *what);
+_Noreturn void die(const char *what);
 
 /* ---- peers.c ---- */
 
@@ -44,8 +44,8 @@ void peers_fini(void);
 double run_peer(const char *const *argv, bool by_vfork);
 /* n at once: the time of each. */
 void run_peers_at_once(const char *const *argv, size_t n, double *ret_us);
-int start_idle(const char *const *argv);
-void stop_idle(int pid);
+int start_peer(const char *const *argv); /* ends with this process */
+void stop_peer(int pid);
 
 /* ---- engine.c ---- */
 

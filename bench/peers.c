@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static const char *const plain[] = { "/bin/true", NULL };
 static const char *const bwrap[] = { BWRAP, "/bin/true", NULL };
 static const char *const bwrap_idle[] = { BWRAP, SLEEP, NULL };
 static const char *const unshare_[] = { UNSHARE, "/bin/true", NULL };
-static const char *const unshare_idle[] = { UNSHARE, SLEEP, NULL };
+static const char *const unshare_idle[] = { UNSHARE, "--kill-child", SLEEP, NULL };
 /* crun refuses hybrid control groups, so it gets a mount namespace without the second tree */
 static const char *const crun[] = { "crun",
 				    "--root",
@@ -83,6 +84,7 @@ static void child(const char *const *argv, bool crun_wants)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a benchmark that is interrupted leaves nobody */
 	dup2(null, 0);
 	dup2(null, 1);
 	dup2(null, 2);
@@ -137,12 +139,12 @@ void run_peers_at_once(const char *const *argv, size_t n, double *ret_us)
 	}
 }
 
-int start_idle(const char *const *argv)
+int start_peer(const char *const *argv)
 {
 	return (int)start(argv, false);
 }
 
-void stop_idle(int pid)
+void stop_peer(int pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

@@ -1,0 +1,132 @@
+"""What idle sandboxes cost, and where it goes; and whether many that have come and gone left anything."""
+
+import json
+import os
+import sys
+import time
+
+import host
+from commands import BWRAP, SUSTAINED, UNSHARE
+from table import Section
+
+IDLE_PEERS = 200
+SETTLE = 1.5  # seconds: the kernel gives memory of what has ended back late
+LATEST = 20  # seconds that everything has to be gone
+GROWTH = 2 << 20  # bytes that hub and warden may have more: an allocator's pages, not a sandbox's leak
+
+# of /proc/meminfo
+WHERE = (('AnonPages', 'programs'), ('Shmem', 'tmpfs'), ('SReclaimable', 'slab, reclaimable'), ('SUnreclaim', 'slab, other'),
+         ('KernelStack', 'kernel stacks'), ('PageTables', 'page tables'), ('Percpu', 'per CPU'))
+
+
+def meminfo():
+    """KiB of each kind, when what has ended is gone."""
+    time.sleep(SETTLE)
+    with open('/proc/meminfo', encoding='ascii') as f:
+        return {name: int(rest.split()[0]) for name, _, rest in (line.partition(':') for line in f)}
+
+
+def spent(before, after, n):
+    """KB each: all in, then by kind."""
+    kb = {name: (after[name] - before[name]) * 1.024 / n for name in (name for name, _ in WHERE)}
+    return [(before['MemAvailable'] - after['MemAvailable']) * 1.024 / n, *kb.values()]
+
+
+def idle_peer(hub, peer, n):
+    before = meminfo()
+    with hub.loading('idle', peer, n) as load:
+        load.stdout.readline()
+        return spent(before, meminfo(), n)
+
+
+def charged(hub):
+    """Bytes that the control groups of all sandboxes say; 0 where nobody counts them."""
+    total, cursor = 0, ''
+    while True:
+        page = hub.ask('GET', '/v1/usage?limit=64' + (f'&cursor={cursor}' if cursor else ''))
+        total += sum(s.get('memory_bytes', 0) for s in page['sandboxes'])
+        cursor = page.get('next_cursor')
+        if not cursor:
+            return total
+
+
+def own(hub):
+    return [host.memory(pid) for pid in (hub.proc.pid, host.program(hub.proc.pid, 'holt-warden'))]
+
+
+def idle_holt(hub, n):
+    hub.fill_pool()
+    own_before, before = own(hub), meminfo()
+    made = [hub.create() for _ in range(n)]
+    hub.fill_pool()
+    row = spent(before, meminfo(), n)
+    groups, grown = charged(hub), [(after - b) / n / 1000 for after, b in zip(own(hub), own_before)]
+    hub.delete(*made)
+    return row, [f'{groups / n / 1000:.0f}' if groups else '—', *(f'{kb:.1f}' for kb in grown)]
+
+
+def measure_idle(hub, n):
+    s = Section()
+    peers = [(peer, min(n, IDLE_PEERS)) for peer in (UNSHARE, BWRAP)]
+    rows = [(peer, count, idle_peer(hub, peer, count), ['', '', '']) for peer, count in peers]
+    row, more = idle_holt(hub, n)
+    s.table('idle, KB each', 'how many', '**all in**', *(what for _, what in WHERE), 'charged to its groups', 'of the hub', 'of the warden')
+    for who, count, kb, rest in (*rows, ('holt', n, row, more)):
+        s.row(who, count, *(f'{x:.0f}' for x in kb), *rest)
+    s.bound(f'each of {n} idle sandboxes, all in', most=0.4, here=row[0] / 1000, unit=' MB')
+    return s
+
+
+# ---- residue
+
+def look(hub):
+    hub.fill_pool()
+    pids = [hub.proc.pid, *host.below(hub.proc.pid)]
+    warden = host.program(hub.proc.pid, 'holt-warden')
+    everybody = host.processes()
+    memory = own(hub)
+
+    def mounts(pid):
+        with open(f'/proc/{pid}/mountinfo', encoding='utf-8') as f:
+            return len(f.readlines())
+
+    return {
+        'processes': len(pids),
+        'zombies': sum(p.state == 'Z' and p.parent in pids for p in everybody.values()),
+        'namespaces': len(host.namespaces(pids)),
+        'mounts here': mounts('self'),
+        'mounts of the warden': mounts(warden),
+        'control groups': len(host.cgroups()),
+        'descriptors of the hub': host.descriptors(hub.proc.pid),
+        'descriptors of the warden': host.descriptors(warden),
+        'files': len(host.files(os.path.join(hub.home, 'hub'))),
+        'bytes of the hub': memory[0],
+        'bytes of the warden': memory[1],
+    }
+
+
+def too_much(name, before, after):
+    return after > before + (GROWTH if name.startswith('bytes') else 0)
+
+
+def measure_residue(hub, cycles, warm):
+    s = Section()
+    hub.load('cycle', SUSTAINED, 600, warm)  # what the hub remembers of those that have ended is bounded, and full from here on
+    time.sleep(SETTLE)
+    before = look(hub)
+    got = hub.load('cycle', SUSTAINED, 600, cycles)
+    deadline = time.monotonic() + LATEST
+    while True:
+        after = look(hub)
+        left = {name: (was, after[name]) for name, was in before.items() if too_much(name, was, after[name])}
+        if not left or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    made = int(got['made'][0])
+    s.table(f'left of {made} sandboxes, made and deleted in {got["seconds"][0]:.0f} s', 'before', 'after', 'more')
+    for name, was in before.items():
+        s.row(name, was, after[name], f'{after[name] - was:+}')
+    s.bound(f'kinds of things left of {made} sandboxes', most=0, here=len(left), must=True)
+    if left:
+        print(f'bench: left behind: {json.dumps(left)}', file=sys.stderr)
+    return s

@@ -15,7 +15,7 @@
 
 struct snapshot;
 
-enum { SNAPSHOT_NAME_MAX = 64, SNAPSHOTS_MAX = 4096 };
+enum { SNAPSHOT_NAME_MAX = 256, SNAPSHOTS_MAX = 4096 };
 
 struct snapshot_info { /* borrowed until the loop's next turn */
 	uint64_t seq; /* counts up in order of creation, for ever */

@@ -348,17 +348,6 @@ def test_doctor_in_a_chroot_says_so(holt, who):
         shutil.rmtree(top)
 
 
-def test_manual_and_help_agree(holt):
-    """Every option that help prints stands in the manual page, and the other way."""
-    man = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../man')
-    for verb in ('run', 'mcp', 'doctor'):
-        with open(os.path.join(man, f'holt-{verb}.1.scd'), encoding='utf-8') as f:
-            text = f.read()
-        told = {o for line in re.findall(r'^\*-.*', text, re.M) for o in re.findall(r'--[\w-]+', line)}
-        known = set(re.findall(r'^ .*?(--[\w-]+)', out(holt('help', verb)), re.M)) - {'--help'}
-        assert told - {'--help'} == known, verb
-
-
 def test_programs_need_no_environment(who, residue):
     done = subprocess.run(who.argv('run', '--', 'echo', 'x'), env={}, cwd='/', capture_output=True, timeout=20, check=False)
     assert done.stdout == b'x\n', done

@@ -53,7 +53,7 @@ struct api_route {
 #define API_MAY(code) (1u << API_##code)
 /* Of all that names a sandbox. */
 #define API_MAY_SANDBOX                                                                            \
-	(API_MAY(NOT_FOUND) | API_MAY(SANDBOX_LOST) | API_MAY(CONFLICT) |                          \
+	(API_MAY(NOT_FOUND) | API_MAY(SANDBOX_LOST) | API_MAY(IDLE_TIMEOUT) | API_MAY(CONFLICT) |  \
 	 API_MAY(QUOTA_EXCEEDED) | API_MAY(CANCELED))
 
 enum {

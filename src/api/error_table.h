@@ -22,6 +22,9 @@ API_ROW(CONFLICT, "conflict", 409, "aborted", "Something else is in the way.",
 	"Take another id or Idempotency-Key, or wait until what the cause names has ended.")
 API_ROW(SANDBOX_LOST, "sandbox_lost", 410, "failed_precondition", "The sandbox is lost.",
 	"Its processes and files are gone; delete it, and create a new one.")
+API_ROW(IDLE_TIMEOUT, "idle_timeout", 410, "failed_precondition",
+	"The sandbox was idle for too long.",
+	"It has ended at its idle_seconds; create a new one, with more of them or none.")
 API_ROW(BODY_TOO_LARGE, "body_too_large", 413, "resource_exhausted", "That is too much at once.",
 	"Send or ask for less at once: read a range, write in parts.")
 API_ROW(UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "unimplemented",

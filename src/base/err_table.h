@@ -73,6 +73,8 @@ ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,
 	"The caller ended this call; call again if it is still wanted.")
 ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
 	"The sandbox's first process is gone and its files with it; create a new sandbox.")
+ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
+	"It was ended since nothing used it for its idle time; create a new sandbox, with more of it.")
 ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
 	"Run `holt doctor` on the host: it names what is missing and how to get it.")
 ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,

@@ -347,7 +347,9 @@ int life_check_runs(const struct life *l, struct err *e)
 		return refuse(l, ERR_GUEST, e);
 	case LIFE_TERMINATED:
 	case LIFE_FAILED:
-		return refuse(l, ERR_SANDBOX_NOT_FOUND, e);
+		return refuse(l,
+			      l->why && l->why->code == ERR_IDLE ? ERR_IDLE : ERR_SANDBOX_NOT_FOUND,
+			      e);
 	default:
 		return refuse(l, ERR_CONFLICT, e);
 	}

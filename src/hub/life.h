@@ -170,7 +170,7 @@ uint64_t lives_changes(const struct lives *all);
 struct sandbox *life_machine(struct life *l, struct err *e) MUST_USE;
 
 /* For exec and files: that of a running one, else NULL with a typed error that names the state
- * (ERR_PAUSED, ERR_GUEST for lost, ERR_SANDBOX_NOT_FOUND for terminated, ERR_CONFLICT while it
+ * (ERR_PAUSED, ERR_GUEST for lost, ERR_IDLE or ERR_SANDBOX_NOT_FOUND for terminated, ERR_CONFLICT while it
  * changes). Counts as a use. */
 struct sandbox *life_sandbox(struct life *l, struct err *e) MUST_USE;
 

@@ -65,9 +65,10 @@ int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
 	const struct life before = *l;
 	struct err ignored = ERR_INIT;
 
+	if (life_is_gone(l))
+		return life_check_runs(l, e);
 	if ((l->state != LIFE_RUNNING && l->state != LIFE_PAUSED) || l->ending)
-		return err_set(e, life_is_gone(l) ? ERR_SANDBOX_NOT_FOUND : ERR_CONFLICT,
-			       "sandbox %s is %s: it has no time to live", l->id,
+		return err_set(e, ERR_CONFLICT, "sandbox %s is %s: it has no time to live", l->id,
 			       l->ending ? "being terminated" : life_state_names[l->state]);
 	if (ms > LIFE_TIMEOUT_MAX_MS)
 		return err_set(e, ERR_INVALID, "timeout: at most %d days",
@@ -276,6 +277,6 @@ static void on_timer(uv_timer_t *t)
 	if (l->due_ms && now >= l->due_ms)
 		life_say_over(l, &why);
 	else
-		err_set(&why, ERR_TIMEOUT, "it was not used for %" PRIu64 " s", l->idle_ms / 1000);
+		err_set(&why, ERR_IDLE, "it was not used for %" PRIu64 " s", l->idle_ms / 1000);
 	reap(l, &why);
 }

@@ -289,7 +289,7 @@ static void on_answer(void *asker, const struct tool *tool, const struct call_an
 
 static void on_fail(void *asker, const struct err *e)
 {
-	if (e->code == ERR_SANDBOX_NOT_FOUND || e->code == ERR_GUEST ||
+	if (e->code == ERR_SANDBOX_NOT_FOUND || e->code == ERR_GUEST || e->code == ERR_IDLE ||
 	    e->code == ERR_PATH_NOT_FOUND)
 		mcp_call_not_found(asker);
 	else

@@ -168,7 +168,12 @@ def test_to_be_looked_at_is_no_use(hub, box):
         except Failed as e:
             return e.code
         return None
-    assert until(over, what='its end') == 'not_found'
+    until(lambda: over() == 'idle_timeout', what='its end')
+    for path, body in (('exec', {'command': 'true'}), ('pause', {}), ('set_timeout', {'timeout_seconds': 9}), ('files/list', {'path': '.'})):
+        with pytest.raises(Failed) as refused:
+            hub.post(f'/v1/{path}', sandbox=sandbox, **body)
+        assert (refused.value.status, refused.value.code) == (410, 'idle_timeout'), path
+        assert refused.value.error['context']['sandbox'] == sandbox
 
 
 def test_sums(hub, box):

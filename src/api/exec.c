@@ -1,4 +1,5 @@
-/* POST /v1/exec, which answers when the command has ended, and /v1/exec/stream, which tells as it goes. */
+/* POST /v1/exec, which answers when the command has ended, and /v1/exec/stream and /v1/run_code/stream, which tell as it
+ * goes. */
 #include "api/jobs.h"
 #include "api/talk.h"
 #include "base/base64.h"
@@ -200,6 +201,68 @@ static void run_stream(struct call *c, const void *params)
 		exec_speak(c, w, &voice);
 }
 
+/* ---- code ---------------------------------------------------------------------------------- */
+
+enum { CODE_TIMEOUT_S = 60 };
+
+enum language { LANGUAGE_PYTHON, LANGUAGE_BASH, LANGUAGE_JAVASCRIPT };
+static const char *const language_names[] = { "python", "bash", "javascript" };
+static const struct {
+	struct str program, option;
+} interpreters[] = {
+	[LANGUAGE_PYTHON] = { STR_LIT("python3"), STR_LIT("-c") },
+	[LANGUAGE_BASH] = { STR_LIT("bash"), STR_LIT("-c") },
+	[LANGUAGE_JAVASCRIPT] = { STR_LIT("node"), STR_LIT("-e") },
+};
+static_assert(ARRAY_LEN(interpreters) == ARRAY_LEN(language_names), "a program for each language");
+
+struct code_body {
+	struct str sandbox, code;
+	enum language language;
+	uint32_t timeout;
+};
+static const struct field code_fields[] = {
+	API_SANDBOX_ROW(struct code_body),
+	FIELD(struct code_body, code, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
+	      .doc = "The program's text."),
+	FIELD_ENUM(struct code_body, language, language_names, .def = DEFAULT_ENUM(LANGUAGE_PYTHON),
+		   .doc = "What it is written in; the template must have what runs it."),
+	FIELD(struct code_body, timeout,
+	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: 60."),
+};
+static const struct field_table code_body = FIELD_TABLE(struct code_body, code_fields);
+
+struct code_params {
+	struct code_body body;
+};
+static const struct field code_parts[] = {
+	FIELD_OBJECT(struct code_params, body, code_body, .flags = FIELD_REQUIRED,
+		     .doc = "What to run."),
+};
+static const struct field_table code_input = FIELD_TABLE(struct code_params, code_parts);
+
+static void run_code(struct call *c, const void *params)
+{
+	const struct code_body *p = &((const struct code_params *)params)->body;
+	struct err e = ERR_INIT;
+	struct exec_wish *w = arena_alloc(call_arena(c), sizeof(*w), &e);
+	struct str *words = w ? arena_array(call_arena(c), 2, sizeof(*words), &e) : NULL;
+
+	if (!words) {
+		call_fail(c, &e);
+		return;
+	}
+	words[0] = interpreters[p->language].option;
+	words[1] = p->code;
+	*w = (struct exec_wish){ .sandbox = p->sandbox,
+				 .command = interpreters[p->language].program,
+				 .has_args = true,
+				 .args = { words, 2 },
+				 .timeout_s = p->timeout ? p->timeout : CODE_TIMEOUT_S };
+	if (!exec_refuses(c, w))
+		exec_speak(c, w, &voice);
+}
+
 #define MAY (API_MAY_SANDBOX | API_MAY(EXEC_FAILED) | API_MAY(TIMEOUT_TOO_LARGE))
 
 static const struct api_route rows[] = {
@@ -223,6 +286,15 @@ static const struct api_route rows[] = {
 	  .method = HTTP_POST,
 	  .path = "/v1/exec/stream",
 	  .body_max = BODY_MAX,
+	  .shape = API_LINES,
+	  .errors = MAY | API_MAY(TOO_MANY_STREAMS) },
+	{ .tool = { .name = "run_code.stream",
+		    .doc = "Runs a program's text in a sandbox, and tells what it prints as exec.stream does.",
+		    .input = &code_input,
+		    .output = &frame_table,
+		    .run = run_code },
+	  .method = HTTP_POST,
+	  .path = "/v1/run_code/stream",
 	  .shape = API_LINES,
 	  .errors = MAY | API_MAY(TOO_MANY_STREAMS) },
 };

@@ -253,6 +253,7 @@ def test_every_answer_is_of_its_schema(hub):
     ask('sandboxes.diff', '/v1/sandboxes/doc/diff')
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
+    ask('run_code.stream', None, sandbox='doc', code='echo', language='bash')
     ask('exec', None, sandbox='doc', command='cat; echo >&2', background=True, exec_id='x', stdin_open=True)
     one = '/v1/sandboxes/doc/execs/x'
     ask('execs.list', '/v1/sandboxes/doc/execs')

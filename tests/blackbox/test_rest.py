@@ -290,6 +290,21 @@ def stream(rest, sandbox, command, **more):
     return lines(reply.body)
 
 
+def test_code(rest, sb):
+    def said(**body):
+        reply = rest.raw('POST', '/v1/run_code/stream', {'sandbox': sb, **body})
+        assert reply.status == 200 and reply.get('Content-Type') == 'application/x-ndjson', reply
+        *chunks, end = lines(reply.body)
+        return b''.join(base64.b64decode(f['data']) for f in chunks if f['stream'] == 'stdout'), end
+    out, end = said(language='bash', code='echo "$0" "it\'s"; exit 3')
+    assert (out, end['kind'], end['exit_code']) == (b"bash it's\n", 'exit', 3)
+    assert said(language='bash', code='sleep 100', timeout=1)[1]['code'] == 'exec_timeout'
+    for code, more in (('timeout_too_large', {'timeout': 86401}), ('invalid_input', {'language': 'perl'})):
+        fails(400, code, rest.call, 'POST', '/v1/run_code/stream', {'sandbox': sb, 'code': 'x', **more})
+    if rest.exec(sb, 'command -v python3')['exit_code'] == 0:
+        assert said(code='import sys\nprint(sys.argv, sys.stdin.read())')[0] == b"['-c'] \n"
+
+
 def test_processes(rest, sb):
     path, signalled = f'/v1/sandboxes/{sb}/processes', f'/v1/sandboxes/{sb}/signal'
     assert rest.call('GET', path) == {'processes': [], 'truncated': False}

@@ -94,6 +94,7 @@ ROWS = {
     'snapshots.restore': Row({'ids': ['back-1', 'back-2']}, TAKEN, needs='snapshot'),
     'exec': Row(about(command='cat f')),
     'exec.stream': Row(about(command='cat f')),
+    'run_code.stream': Row(about(code='cat f', language='bash')),
     'execs.list': Row(needs='program'),
     'execs.get': Row(needs='program'),
     'execs.output': Row(needs='program'),

@@ -9,10 +9,32 @@ static const struct field id_fields[] = {
 };
 const struct field_table id_path_table = FIELD_TABLE(struct id_path, id_fields);
 
+struct sandbox *api_enter(struct call *c, struct str sandbox, struct str path)
+{
+	struct err e = ERR_INIT;
+	struct sandbox *sb;
+
+	ask_context(c)->path = path;
+	sb = ask_sandbox(c, sandbox, &e);
+	if (!sb)
+		call_fail(c, &e);
+	return sb;
+}
+
 static const struct field status_fields[] = {
 	FIELD(struct api_status, status, .flags = FIELD_REQUIRED, .doc = "ok"),
 };
 const struct field_table api_status_table = FIELD_TABLE(struct api_status, status_fields);
+
+void api_done(void *arg, const struct err *err)
+{
+	static const struct api_status ok = { STR_LIT("ok") };
+
+	if (err)
+		call_fail(arg, err);
+	else
+		call_answer(arg, &(struct call_answer){ .structured = &ok });
+}
 
 const struct field_table api_nothing_table = { .rows = NULL,
 					       .n = 0,

@@ -16,11 +16,16 @@ extern const struct field_table id_path_table;
 #define API_ID_PATH(S)                                                                             \
 	FIELD_OBJECT(S, path, id_path_table, .flags = FIELD_REQUIRED, .doc = "The sandbox.")
 
+/* The sandbox of a request about this path in it; NULL where the call has failed. */
+struct sandbox *api_enter(struct call *c, struct str sandbox, struct str path);
+
 /* An answer that says only that it is done. */
 struct api_status {
 	struct str status;
 };
 extern const struct field_table api_status_table;
+/* Ends the call, which is arg, with "ok" or its failure. */
+void api_done(void *arg, const struct err *err);
 
 /* Of no part at all: the input of routes that take nothing. */
 struct api_nothing {

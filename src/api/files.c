@@ -19,29 +19,6 @@ static const char *const encoding_names[] = {
 	FIELD(S, path, .flags = FIELD_REQUIRED, .min = 1, .max = API_PATH_MAX, .doc = doc_)
 #define BODY(S, table_, doc_) FIELD_OBJECT(S, body, table_, .flags = FIELD_REQUIRED, .doc = doc_)
 
-/* The sandbox and the path of any of these; NULL when the call has failed. */
-static struct sandbox *enter(struct call *c, struct str sandbox, struct str path)
-{
-	struct err e = ERR_INIT;
-	struct sandbox *sb;
-
-	ask_context(c)->path = path;
-	sb = ask_sandbox(c, sandbox, &e);
-	if (!sb)
-		call_fail(c, &e);
-	return sb;
-}
-
-static void on_done(void *arg, const struct err *err)
-{
-	static const struct api_status ok = { STR_LIT("ok") };
-
-	if (err)
-		call_fail(arg, err);
-	else
-		call_answer(arg, &(struct call_answer){ .structured = &ok });
-}
-
 /* ---- read ---------------------------------------------------------------------------------- */
 
 struct read_body {
@@ -132,7 +109,7 @@ static void run_read(struct call *c, const void *params)
 {
 	const struct read_body *p = &((const struct read_params *)params)->body;
 	struct err e = ERR_INIT;
-	struct sandbox *sb = enter(c, p->sandbox, p->path);
+	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
 	struct reading *r;
 	size_t want;
 
@@ -195,7 +172,7 @@ static void run_write(struct call *c, const void *params)
 {
 	const struct write_body *p = &((const struct write_params *)params)->body;
 	const struct file_write_opts opts = { .mode = p->mode, .make_parents = true };
-	struct sandbox *sb = enter(c, p->sandbox, p->path);
+	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
 	struct err e = ERR_INIT;
 	struct str bytes;
 
@@ -204,7 +181,7 @@ static void run_write(struct call *c, const void *params)
 	if (bytes_of(c, p, &bytes, &e) < 0)
 		call_fail(c, &e);
 	else
-		file_write_start(sb, p->path, bytes, &opts, on_done, c);
+		file_write_start(sb, p->path, bytes, &opts, api_done, c);
 }
 
 /* ---- list and stat ------------------------------------------------------------------------- */
@@ -303,7 +280,7 @@ static void on_list(void *arg, const struct file_entry *entries, size_t n, bool 
 static void run_list(struct call *c, const void *params)
 {
 	const struct path_body *p = &((const struct path_params *)params)->body;
-	struct sandbox *sb = enter(c, p->sandbox, p->path);
+	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
 
 	if (sb)
 		file_list_start(sb, p->path, on_list, c);
@@ -325,7 +302,7 @@ static void on_stat(void *arg, const struct file_stat *st, const struct err *err
 static void run_stat(struct call *c, const void *params)
 {
 	const struct path_body *p = &((const struct path_params *)params)->body;
-	struct sandbox *sb = enter(c, p->sandbox, p->path);
+	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
 
 	if (sb)
 		file_stat_start(sb, p->path, on_stat, c);
@@ -336,10 +313,10 @@ static void run_stat(struct call *c, const void *params)
 static void run_mkdir(struct call *c, const void *params)
 {
 	const struct path_body *p = &((const struct path_params *)params)->body;
-	struct sandbox *sb = enter(c, p->sandbox, p->path);
+	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
 
 	if (sb)
-		file_mkdir_start(sb, p->path, true, on_done, c);
+		file_mkdir_start(sb, p->path, true, api_done, c);
 }
 
 struct remove_body {
@@ -361,10 +338,10 @@ static const struct field_table remove_input = FIELD_TABLE(struct remove_params,
 static void run_remove(struct call *c, const void *params)
 {
 	const struct remove_body *p = &((const struct remove_params *)params)->body;
-	struct sandbox *sb = enter(c, p->sandbox, p->path);
+	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
 
 	if (sb)
-		file_remove_start(sb, p->path, p->recursive, on_done, c);
+		file_remove_start(sb, p->path, p->recursive, api_done, c);
 }
 
 struct move_body {
@@ -386,10 +363,10 @@ static const struct field_table move_input = FIELD_TABLE(struct move_params, mov
 static void run_move(struct call *c, const void *params)
 {
 	const struct move_body *p = &((const struct move_params *)params)->body;
-	struct sandbox *sb = enter(c, p->sandbox, p->path);
+	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
 
 	if (sb)
-		file_move_start(sb, p->path, p->to, on_done, c);
+		file_move_start(sb, p->path, p->to, api_done, c);
 }
 
 /* ---- the rows ------------------------------------------------------------------------------ */

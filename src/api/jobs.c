@@ -244,23 +244,13 @@ static int send_input(struct exec *x, const struct stdin_body *b, struct err *e)
 	return 0;
 }
 
-static void answer_ok(struct call *c, int result, const struct err *e)
-{
-	static const struct api_status ok = { STR_LIT("ok") };
-
-	if (result < 0)
-		call_fail(c, e);
-	else
-		call_answer(c, &(struct call_answer){ .structured = &ok });
-}
-
 static void run_stdin(struct call *c, const void *params)
 {
 	const struct stdin_params *p = params;
 	struct err e = ERR_INIT;
 	struct job *j = ask_running_job(c, &p->path, &e);
 
-	answer_ok(c, j ? send_input(job_exec(j), &p->body, &e) : -1, &e);
+	api_done(c, j && send_input(job_exec(j), &p->body, &e) == 0 ? NULL : &e);
 }
 
 /* ---- signals ------------------------------------------------------------------------------- */
@@ -294,7 +284,7 @@ static void run_signal(struct call *c, const void *params)
 
 	if (j)
 		exec_signal(job_exec(j), (int)p->body.signal);
-	answer_ok(c, j ? 0 : -1, &e);
+	api_done(c, j ? NULL : &e);
 }
 
 /* ---- its terminal -------------------------------------------------------------------------- */
@@ -316,7 +306,10 @@ static void run_resize(struct call *c, const void *params)
 	struct err e = ERR_INIT;
 	struct job *j = ask_running_job(c, &p->path, &e);
 
-	answer_ok(c, j ? exec_resize(job_exec(j), p->body.cols, p->body.rows, &e) : -1, &e);
+	if (j && exec_resize(job_exec(j), p->body.cols, p->body.rows, &e) == 0)
+		api_done(c, NULL);
+	else
+		api_done(c, &e);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #include "api/ask_impl.h"
 #include "api/routes.h"
 
+enum { BODIES_MAX = 64 << 20 };
+
 static void run(void *owner, struct http_request *q)
 {
 	struct api *a = owner;
@@ -61,6 +63,7 @@ struct api *api_new(uv_loop_t *loop, struct hub *hub, enum api_kind kind, struct
 	a->loop = loop;
 	a->hub = hub;
 	a->kind = kind;
+	a->bodies.max = BODIES_MAX;
 	return fill(a, e) < 0 ? NULL : take_ptr(a);
 }
 

@@ -31,43 +31,48 @@ static const struct field up_parts[] = {
 };
 static const struct field_table up_input = FIELD_TABLE(struct archive_params, up_parts);
 
-/* The sandbox, and its path in *ret; NULL when the call has failed. */
-static struct sandbox *enter(struct call *c, const struct archive_params *p, struct str *ret)
+static struct str or_here(struct str path)
 {
-	struct err e = ERR_INIT;
-	struct sandbox *sb;
-
-	*ret = p->query.path.p ? p->query.path : STR_LIT(".");
-	ask_context(c)->path = p->query.path;
-	sb = ask_sandbox(c, p->path.id, &e);
-	if (!sb)
-		call_fail(c, &e);
-	return sb;
+	return path.p ? path : STR_LIT(".");
 }
 
 static void run_download(struct call *c, const void *params)
 {
-	struct str path;
-	struct sandbox *sb = enter(c, params, &path);
+	const struct archive_params *p = params;
+	struct sandbox *sb = api_enter(c, p->path.id, p->query.path);
 
 	if (sb)
-		transfer_download(c, sb, path, ask_send_bytes);
+		transfer_download(c, sb, or_here(p->query.path), ask_send_bytes);
 }
 
-static void on_uploaded(struct call *c)
+static void on_unpacked(struct transfer_upload *u, const struct err *e)
 {
-	static const struct api_status ok = { STR_LIT("ok") };
+	api_done(u->call, e);
+}
 
-	call_answer(c, &(struct call_answer){ .structured = &ok });
+static void on_upload_cancel(void *data)
+{
+	struct transfer_upload *u = data;
+
+	transfer_upload_stop(u);
+	ask_fail_gone(u->call);
 }
 
 static void run_upload(struct call *c, const void *params)
 {
-	struct str path;
-	struct sandbox *sb = enter(c, params, &path);
+	const struct archive_params *p = params;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = api_enter(c, p->path.id, p->query.path);
+	struct transfer_upload *u = sb ? arena_alloc(call_arena(c), sizeof(*u), &e) : NULL;
 
-	if (sb)
-		transfer_upload(c, sb, path, NULL, on_uploaded);
+	if (!sb)
+		return;
+	if (!u || transfer_upload_start(u, c, sb, or_here(p->query.path), on_unpacked, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	call_on_cancel(c, on_upload_cancel, u);
+	body_pipe_start(&u->pipe);
 }
 
 #define MAY (API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) | API_MAY(BODY_TOO_LARGE))

@@ -139,6 +139,13 @@ void ask_body_resume(struct call *c)
 		http_body_resume(a->q);
 }
 
+struct budget *ask_bodies(struct call *c)
+{
+	return &ask_of(c)->api->bodies;
+}
+
+/* ---- deadlines ----------------------------------------------------------------------------- */
+
 static void on_deadline(uv_timer_t *t)
 {
 	struct ask *a = t->data;
@@ -287,6 +294,14 @@ void ask_fail_as(struct call *c, enum api_code code, const struct err *e)
 {
 	ask_of(c)->code = code;
 	call_fail(c, e);
+}
+
+void ask_fail_gone(struct call *c)
+{
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "the client went away");
+	call_fail(c, &e);
 }
 
 void ask_answer_by(struct call *c, const struct field_table *t, const void *from)

@@ -39,11 +39,13 @@ struct api_route {
 	enum api_shape shape;
 	bool messages; /* of API_FRAMES: its request can have several */
 	const char *bytes_type; /* of API_TAR and of what streams: its Content-Type; NULL: of tar */
-	bool streams; /* its request's body is a tar archive, which run() takes by ask_body_start() */
+	/* Its request's body is taken by run() with ask_body_start(): an archive, or of API_FRAMES messages. */
+	bool streams;
 	/* The subprotocol of a WebSocket: its request is a GET that upgrades, and both sides speak as they like; what the
 	 * server says is of API_LINES a text, of API_FRAMES a frame, each a message. NULL: none. */
 	const char *socket;
-	const struct field_table *heard; /* with it: what the client says */
+	/* With it, and of messages that stream: what the client says. */
+	const struct field_table *heard;
 	const struct field_table *page; /* an object that it can answer with as well; or NULL */
 	const struct field_table
 		*lines; /* likewise a stream of such objects, a line each; or NULL */
@@ -82,6 +84,9 @@ struct api_context *ask_context(struct call *c);
 /* A failure that has a code of its own. */
 void ask_fail_as(struct call *c, enum api_code code, const struct err *e);
 
+/* The client went away, and nobody hears of it. */
+void ask_fail_gone(struct call *c);
+
 /* An answer by another table than the output's, and one of n such objects that stand in a row. */
 void ask_answer_by(struct call *c, const struct field_table *t, const void *from);
 void ask_answer_array(struct call *c, const void *p, size_t n);
@@ -119,6 +124,10 @@ struct ask_body_events {
 };
 void ask_body_start(struct call *c, const struct ask_body_events *events, void *data);
 void ask_body_resume(struct call *c);
+/* A message of such a body, owned; NULL with *e, with which the call is to fail. */
+struct json_doc *ask_parse(struct call *c, struct str text, struct err *e) MUST_USE;
+/* What is kept of all such bodies counts there. */
+struct budget *ask_bodies(struct call *c);
 
 /* The next message of the request behind the first (API_FRAMES); NULL at the end, or with *e->code.
  * It lives as long as the call. Before ask_stream_start(). */

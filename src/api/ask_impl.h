@@ -2,6 +2,7 @@
 /* Between ask.c, which has the beginning and the end, and what reads and writes for it. */
 #include "api/ask.h"
 #include "api/frame.h"
+#include "base/budget.h"
 #include "hub/idempotent.h"
 
 struct api {
@@ -11,6 +12,7 @@ struct api {
 	struct http_route *rows; /* one for each of its routes, in their order */
 	const struct api_route **routes;
 	size_t n;
+	struct budget bodies; /* what is kept of those that stream */
 	struct ask *drained; /* that are told when the server goes down */
 };
 

@@ -135,15 +135,22 @@ static int parse_texts(struct ask *a, struct err *e)
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
+/* Of a body that streams, whoever cut it into messages has bounded them. */
 static struct json_doc *parse_json(struct ask *a, struct str text, struct err *e)
 {
-	const struct json_options o = { .bytes = a->route->body_max ? a->route->body_max
+	const struct json_options o = { .bytes = a->route->streams  ? text.n
+					       : a->route->body_max ? a->route->body_max
 								    : API_BODY_MAX };
 	struct json_doc *d = json_parse(text, &o, e);
 
 	if (!d && e->code == ERR_INVALID)
 		a->code = API_INVALID_JSON;
 	return d;
+}
+
+struct json_doc *ask_parse(struct call *c, struct str text, struct err *e)
+{
+	return parse_json(ask_of(c), text, e);
 }
 
 static int first_message(struct ask *a, struct str *ret, struct err *e)
@@ -165,7 +172,7 @@ static int parse_body(struct ask *a, struct err *e)
 {
 	struct str body = http_request_body(a->q);
 
-	if (a->route->socket)
+	if (a->route->socket || a->route->streams)
 		return 0;
 	if (a->route->shape == API_FRAMES && first_message(a, &body, e) < 0)
 		return -1;

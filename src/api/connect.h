@@ -8,6 +8,8 @@
 
 #define CONNECT_PATH "/sandbox.v1.Sandbox/"
 
+/* ---- requests ------------------------------------------------------------------------------ */
+
 /* The request's header: which sandbox. */
 struct connect_header {
 	struct str sandbox;
@@ -20,3 +22,40 @@ extern const struct field_table connect_header_table;
 
 /* Appends the bytes that base64 stands for; name is the member's. */
 int connect_bytes(struct buf *to, const char *name, struct str base64, struct err *e) MUST_USE;
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+/* Of a method that has nothing to say: ends the call, which is arg. */
+void connect_done(void *arg, const struct err *err);
+extern const struct field_table connect_empty_table;
+
+/* Of API_FRAMES, with one message: ends the call. */
+void connect_answer(struct call *c, const struct field_table *t, const void *from);
+
+/* Bytes of a file or an archive, at most so many in one message. */
+enum { CONNECT_CHUNK = 256 << 10 };
+void connect_send_chunk(struct call *c, struct str bytes, bool eof);
+extern const struct field_table connect_chunk_table;
+
+struct connect_written {
+	uint64_t bytes_written;
+};
+extern const struct field_table connect_written_table;
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+/* A row of a method about a path. */
+#define CONNECT_METHOD(name_, shape_, run_, doc_, input_, output_, ...)                            \
+	{                                                                                          \
+		.tool = { .name = name_,                                                           \
+			  .doc = doc_,                                                             \
+			  .input = &(input_),                                                      \
+			  .output = &(output_),                                                    \
+			  .run = run_ },                                                           \
+		.kind = API_CONNECT, .method = HTTP_POST, .path = CONNECT_PATH name_,              \
+		.shape = shape_,                                                                   \
+		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |            \
+			  API_MAY(EXEC_TIMEOUT) |                                                  \
+			  ((shape_) == API_FRAMES ? API_MAY(TOO_MANY_STREAMS) : 0),                \
+		__VA_ARGS__                                                                        \
+	}

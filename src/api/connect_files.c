@@ -1,37 +1,11 @@
 /* ReadFile, WriteFile, List, Stat, Mkdir, Remove. */
 #include "api/connect.h"
 
-#include "base/base64.h"
-
 enum {
-	CHUNK = 256 << 10, /* of a file, in one message */
 	WRITE_BODY_MAX = 48 << 20, /* a file of 32 MiB in base64, and what is around it */
 	WRITE_MAX = 32 << 20,
 	MODE_DEFAULT = 0644,
 };
-
-static const struct field header_fields[] = {
-	FIELD_NAMED(struct connect_header, sandbox, "X-Sandbox-Id", .flags = FIELD_REQUIRED,
-		    .min = 1, .max = API_ID_MAX, .doc = "Id of the sandbox."),
-};
-const struct field_table connect_header_table = FIELD_TABLE(struct connect_header, header_fields);
-
-int connect_bytes(struct buf *to, const char *name, struct str base64, struct err *e)
-{
-	return base64_decode(to, base64, e) < 0 ? err_wrap(e, "%s", name) : 0;
-}
-
-static struct sandbox *enter(struct call *c, const struct connect_header *h, struct str path)
-{
-	struct err e = ERR_INIT;
-	struct sandbox *sb;
-
-	ask_context(c)->path = path;
-	sb = ask_sandbox(c, h->sandbox, &e);
-	if (!sb)
-		call_fail(c, &e);
-	return sb;
-}
 
 struct path_message {
 	struct str path;
@@ -65,16 +39,6 @@ static const struct field_table remove_input = FIELD_TABLE(struct path_params, r
 
 /* ---- ReadFile ------------------------------------------------------------------------------ */
 
-struct chunk {
-	struct str data;
-	bool eof;
-};
-static const struct field chunk_fields[] = {
-	FIELD(struct chunk, data, .doc = "The next bytes of the file."),
-	FIELD(struct chunk, eof, .flags = FIELD_REQUIRED, .doc = "They are the last."),
-};
-static const struct field_table chunk_table = FIELD_TABLE(struct chunk, chunk_fields);
-
 struct reading {
 	struct call *call;
 	struct sandbox *sb; /* busy until the call's end */
@@ -93,18 +57,6 @@ static void on_room(void *data)
 		read_on(r);
 }
 
-static void send_chunk(struct reading *r, struct str bytes)
-{
-	autobuf struct buf text = BUF_INIT(CHUNK / 3 * 4 + 8);
-	struct chunk chunk = { .eof = bytes.n < CHUNK };
-	struct err e;
-
-	if (base64_encode(&text, bytes, &e) < 0)
-		return;
-	chunk.data = buf_str(&text);
-	ask_send(r->call, &chunk_table, &chunk);
-}
-
 /* The first read decides whether there is a stream at all. */
 static void on_read(void *arg, struct str bytes, const struct file_stat *st, const struct err *err)
 {
@@ -121,8 +73,8 @@ static void on_read(void *arg, struct str bytes, const struct file_stat *st, con
 	}
 	r->streams = true;
 	r->offset += bytes.n;
-	send_chunk(r, bytes);
-	if (bytes.n < CHUNK)
+	connect_send_chunk(r->call, bytes, bytes.n < CONNECT_CHUNK);
+	if (bytes.n < CONNECT_CHUNK)
 		call_answer(r->call, &(struct call_answer){ .structured = NULL });
 	else if (!ask_stream_full(r->call))
 		read_on(r);
@@ -133,7 +85,7 @@ static void on_read(void *arg, struct str bytes, const struct file_stat *st, con
 static void read_on(struct reading *r)
 {
 	r->waits = false;
-	file_read_start(r->sb, r->path, r->offset, CHUNK, on_read, r);
+	file_read_start(r->sb, r->path, r->offset, CONNECT_CHUNK, on_read, r);
 }
 
 /* Nobody makes room any more, so nobody else would end it. */
@@ -149,7 +101,7 @@ static void run_read(struct call *c, const void *params)
 {
 	const struct path_params *p = params;
 	struct err e = ERR_INIT;
-	struct sandbox *sb = enter(c, &p->header, p->body.path);
+	struct sandbox *sb = api_enter(c, p->header.sandbox, p->body.path);
 	struct reading *r;
 
 	if (!sb)
@@ -202,36 +154,20 @@ static const struct field write_parts[] = {
 };
 static const struct field_table write_input = FIELD_TABLE(struct write_params, write_parts);
 
-struct written {
-	uint64_t bytes_written;
-};
-static const struct field written_fields[] = {
-	FIELD_NAMED(struct written, bytes_written, "bytesWritten", .flags = FIELD_REQUIRED,
-		    .doc = "All of them."),
-};
-static const struct field_table written_table = FIELD_TABLE(struct written, written_fields);
-
 struct writing {
 	struct call *call;
 	struct str bytes;
 };
 
-static void on_no_room(void *data)
-{
-}
-
 static void on_written(void *arg, const struct err *err)
 {
 	const struct writing *w = arg;
-	const struct written done = { w->bytes.n };
-	struct err e = ERR_INIT;
+	const struct connect_written done = { w->bytes.n };
 
-	if (err || ask_stream_start(w->call, on_no_room, NULL, &e) < 0) {
-		call_fail(w->call, err ? err : &e);
-		return;
-	}
-	ask_send(w->call, &written_table, &done);
-	call_answer(w->call, &(struct call_answer){ .structured = NULL });
+	if (err)
+		call_fail(w->call, err);
+	else
+		connect_answer(w->call, &connect_written_table, &done);
 }
 
 /* The bytes of all messages behind the first, in the call's arena. */
@@ -276,7 +212,7 @@ static void run_write(struct call *c, const void *params)
 		return;
 	}
 	w->call = c;
-	sb = enter(c, &p->header, o->path);
+	sb = api_enter(c, p->header.sandbox, o->path);
 	if (sb)
 		file_write_start(sb, o->path, w->bytes, &opts, on_written, w);
 }
@@ -335,7 +271,7 @@ static void on_stat(void *arg, const struct file_stat *st, const struct err *err
 static void run_stat(struct call *c, const void *params)
 {
 	const struct path_params *p = params;
-	struct sandbox *sb = enter(c, &p->header, p->body.path);
+	struct sandbox *sb = api_enter(c, p->header.sandbox, p->body.path);
 
 	if (sb)
 		file_stat_start(sb, p->body.path, on_stat, c);
@@ -456,7 +392,7 @@ static void run_list(struct call *c, const void *params)
 		call_fail(c, &e);
 		return;
 	}
-	sb = enter(c, &p->header, p->body.parent);
+	sb = api_enter(c, p->header.sandbox, p->body.parent);
 	if (!sb)
 		return;
 	l = arena_alloc(call_arena(c), sizeof(*l), &e);
@@ -470,62 +406,40 @@ static void run_list(struct call *c, const void *params)
 
 /* ---- Mkdir and Remove ---------------------------------------------------------------------- */
 
-static const struct field_table empty_table = { .size = sizeof(struct api_nothing) };
-
-static void on_done(void *arg, const struct err *err)
-{
-	static const struct api_nothing nothing = { false };
-
-	if (err)
-		call_fail(arg, err);
-	else
-		call_answer(arg, &(struct call_answer){ .structured = &nothing });
-}
-
 static void run_mkdir(struct call *c, const void *params)
 {
 	const struct path_params *p = params;
-	struct sandbox *sb = enter(c, &p->header, p->body.path);
+	struct sandbox *sb = api_enter(c, p->header.sandbox, p->body.path);
 
 	if (sb)
-		file_mkdir_start(sb, p->body.path, true, on_done, c);
+		file_mkdir_start(sb, p->body.path, true, connect_done, c);
 }
 
 static void run_remove(struct call *c, const void *params)
 {
 	const struct path_params *p = params;
-	struct sandbox *sb = enter(c, &p->header, p->body.path);
+	struct sandbox *sb = api_enter(c, p->header.sandbox, p->body.path);
 
 	if (sb)
-		file_remove_start(sb, p->body.path, p->body.recursive, on_done, c);
+		file_remove_start(sb, p->body.path, p->body.recursive, connect_done, c);
 }
 
 /* ---- the rows ------------------------------------------------------------------------------ */
 
-#define METHOD(name_, run_, doc_, input_, output_, ...)                                            \
-	{                                                                                          \
-		.tool = { .name = name_,                                                           \
-			  .doc = doc_,                                                             \
-			  .input = &(input_),                                                      \
-			  .output = &(output_),                                                    \
-			  .run = run_ },                                                           \
-		.kind = API_CONNECT, .method = HTTP_POST, .path = CONNECT_PATH name_,              \
-		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |            \
-			  API_MAY(EXEC_TIMEOUT),                                                   \
-		__VA_ARGS__                                                                        \
-	}
-
 static const struct api_route rows[] = {
-	METHOD("ReadFile", run_read, "Reads a file to its end.", path_input, chunk_table,
-	       .shape = API_FRAMES),
-	METHOD("WriteFile", run_write,
-	       "Writes a file: others see the old content or the new, never a part.", write_input,
-	       written_table, .shape = API_FRAMES, .messages = true, .body_max = WRITE_BODY_MAX),
-	METHOD("List", run_list, "What is in a directory.", list_input, infos_table),
-	METHOD("Stat", run_stat, "What a path is.", path_input, info_table),
-	METHOD("Mkdir", run_mkdir, "Makes a directory, and those above it.", path_input,
-	       empty_table),
-	METHOD("Remove", run_remove, "Removes a file, an empty directory, or with recursive any.",
-	       remove_input, empty_table),
+	CONNECT_METHOD("ReadFile", API_FRAMES, run_read, "Reads a file to its end.", path_input,
+		       connect_chunk_table),
+	CONNECT_METHOD("WriteFile", API_FRAMES, run_write,
+		       "Writes a file: others see the old content or the new, never a part.",
+		       write_input, connect_written_table, .messages = true,
+		       .body_max = WRITE_BODY_MAX),
+	CONNECT_METHOD("List", API_OBJECT, run_list, "What is in a directory.", list_input,
+		       infos_table),
+	CONNECT_METHOD("Stat", API_OBJECT, run_stat, "What a path is.", path_input, info_table),
+	CONNECT_METHOD("Mkdir", API_OBJECT, run_mkdir, "Makes a directory, and those above it.",
+		       path_input, connect_empty_table),
+	CONNECT_METHOD("Remove", API_OBJECT, run_remove,
+		       "Removes a file, an empty directory, or with recursive any.", remove_input,
+		       connect_empty_table),
 };
 const struct api_resource api_connect_files = API_RESOURCE(rows);

@@ -13,5 +13,23 @@ struct frames {
  * one that a client may not send. */
 int frame_next(struct frames *f, struct str *ret, struct err *e) MUST_USE;
 
+/* The same of bytes that come piece by piece, of which no more is kept than one message. */
+struct frame_in {
+	unsigned char head[FRAME_HEAD];
+	size_t head_n; /* of it came */
+	size_t n; /* bytes of the message, once the head is there */
+	struct buf text; /* what of it came */
+};
+/* A message of more than max bytes is ERR_TOO_LARGE; of: what they are counted in, or NULL. */
+#define FRAME_IN_INIT(max_, of_) ((struct frame_in){ .text = { .max = (max_), .of = (of_) } })
+void frame_in_fini(struct frame_in *f);
+
+/* 1 with a message, borrowed until the next call, and *bytes is what stands behind it; 0 where all of *bytes was taken
+ * and there is no whole one yet; -1 as above, or from the buffer. */
+int frame_in_next(struct frame_in *f, struct str *bytes, struct str *ret, struct err *e) MUST_USE;
+
+/* Whether nothing of a message is missing. */
+bool frame_in_whole(const struct frame_in *f);
+
 /* The head of a message of n bytes. */
 void frame_head(char to[FRAME_HEAD], unsigned flags, size_t n);

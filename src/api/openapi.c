@@ -216,53 +216,61 @@ static void put_parameters(const struct api_route *r, struct json_writer *w)
 	json_write_array_end(w);
 }
 
-static void put_archive(const struct api_route *r, struct json_writer *w)
+struct content {
+	const char *type, *doc;
+	bool required;
+	const struct field_table *t; /* NULL: bytes */
+};
+
+static void put_request(const struct content *c, struct json_writer *w)
 {
 	json_write_key(w, "requestBody");
 	json_write_object(w);
 	json_write_key(w, "description");
-	json_write_text(w, r->bytes_type ? "An archive that was exported."
-					 : "A tar archive: ustar, PAX or GNU's.");
+	json_write_text(w, c->doc);
 	json_write_key(w, "required");
-	json_write_bool(w, true);
+	json_write_bool(w, c->required);
 	json_write_key(w, "content");
 	json_write_object(w);
-	json_write_key(w, bytes_type(r));
+	json_write_key(w, c->type);
 	json_write_object(w);
 	json_write_key(w, "schema");
-	json_write_raw(w, bytes_schema);
+	if (c->t)
+		field_schema(c->t, w);
+	else
+		json_write_raw(w, bytes_schema);
 	json_write_object_end(w);
 	json_write_object_end(w);
 	json_write_object_end(w);
 }
 
+static struct content streamed(const struct api_route *r)
+{
+	if (r->heard)
+		return (struct content){ answer_type(r), r->heard->doc, true, r->heard };
+	return (struct content){ bytes_type(r),
+				 r->bytes_type ? "An archive that was exported."
+					       : "A tar archive: ustar, PAX or GNU's.",
+				 true, NULL };
+}
+
 static void put_body(const struct api_route *r, struct json_writer *w)
 {
 	const struct field_table *parts = r->tool.input;
+	struct content c;
 
-	if (r->streams)
-		put_archive(r, w);
+	if (r->streams) {
+		c = streamed(r);
+		put_request(&c, w);
+	}
 	for (size_t i = 0; i < parts->n; i++) {
 		const struct field *part = &parts->rows[i];
 
 		if (strcmp(part->name, "body") != 0)
 			continue;
-		json_write_key(w, "requestBody");
-		json_write_object(w);
-		json_write_key(w, "description");
-		json_write_text(w, part->doc);
-		json_write_key(w, "required");
-		json_write_bool(w, part->flags & FIELD_REQUIRED);
-		json_write_key(w, "content");
-		json_write_object(w);
-		json_write_key(w, r->shape == API_FRAMES ? "application/connect+json"
-							 : "application/json");
-		json_write_object(w);
-		json_write_key(w, "schema");
-		field_schema(part->table, w);
-		json_write_object_end(w);
-		json_write_object_end(w);
-		json_write_object_end(w);
+		c = (struct content){ r->shape == API_FRAMES ? answer_type(r) : "application/json",
+				      part->doc, part->flags & FIELD_REQUIRED, part->table };
+		put_request(&c, w);
 	}
 }
 

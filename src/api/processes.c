@@ -142,26 +142,14 @@ static const struct field signal_parts[] = {
 };
 static const struct field_table signal_input = FIELD_TABLE(struct signal_params, signal_parts);
 
-static void on_rest_signal(void *arg, const struct err *err)
-{
-	static const struct api_status ok = { STR_LIT("ok") };
-
-	if (err)
-		call_fail(arg, err);
-	else
-		call_answer(arg, &(struct call_answer){ .structured = &ok });
-}
-
 static void run_rest_signal(struct call *c, const void *params)
 {
 	const struct signal_params *p = params;
 
-	run_signal(c, p->path.id, &p->body, on_rest_signal);
+	run_signal(c, p->path.id, &p->body, api_done);
 }
 
 /* ---- Connect ------------------------------------------------------------------------------- */
-
-static const struct field_table empty_table = { .size = sizeof(struct api_nothing) };
 
 struct connect_list_params {
 	struct connect_header header;
@@ -169,7 +157,7 @@ struct connect_list_params {
 };
 static const struct field connect_list_parts[] = {
 	CONNECT_HEADER(struct connect_list_params),
-	CONNECT_BODY(struct connect_list_params, empty_table, "Nothing."),
+	CONNECT_BODY(struct connect_list_params, connect_empty_table, "Nothing."),
 };
 static const struct field_table connect_list_input = FIELD_TABLE(struct connect_list_params,
 								 connect_list_parts);
@@ -190,21 +178,11 @@ static const struct field connect_signal_parts[] = {
 static const struct field_table connect_signal_input = FIELD_TABLE(struct connect_signal_params,
 								   connect_signal_parts);
 
-static void on_connect_signal(void *arg, const struct err *err)
-{
-	static const struct api_nothing nothing = { false };
-
-	if (err)
-		call_fail(arg, err);
-	else
-		call_answer(arg, &(struct call_answer){ .structured = &nothing });
-}
-
 static void run_connect_signal(struct call *c, const void *params)
 {
 	const struct connect_signal_params *p = params;
 
-	run_signal(c, p->header.sandbox, &p->body, on_connect_signal);
+	run_signal(c, p->header.sandbox, &p->body, connect_done);
 }
 
 /* ---- the rows ------------------------------------------------------------------------------ */
@@ -241,7 +219,7 @@ static const struct api_route rows[] = {
 	{ .tool = { .name = "Signal",
 		    .doc = SIGNAL_DOC,
 		    .input = &connect_signal_input,
-		    .output = &empty_table,
+		    .output = &connect_empty_table,
 		    .run = run_connect_signal },
 	  .kind = API_CONNECT,
 	  .method = HTTP_POST,

@@ -126,7 +126,7 @@ ROWS = {
     'Signal': Row(lambda s: {'pid': s.pid, 'signal': 18}, needs='process'),
     'Vitals': Row({}, first=True),
     'Archive': Row({}),
-    'Upload': Row(raw=frame({'open': {}}) + frame({'data': b64(bytes(1024))})),
+    'Upload': Row(raw=frame({'open': {}}) + frame({'chunk': b64(bytes(1024))})),
     'Watch': Row({'path': 'd'}, first=True),
 }
 

@@ -1,0 +1,96 @@
+#include "api/body_pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "loop/writer.h"
+
+/* One piece, or what one message holds, may go over the mark. */
+enum { QUEUE_HIGH = 512 << 10, QUEUE_MAX = 64 << 20 };
+
+void body_pipe_close(struct body_pipe *p)
+{
+	if (p->writer)
+		loop_writer_close(take_ptr(p->writer), NULL);
+}
+
+static void on_written(void *owner)
+{
+	struct body_pipe *p = owner;
+
+	if (p->whole && loop_writer_queued(p->writer) == 0)
+		body_pipe_close(p);
+	else if (p->waits && loop_writer_queued(p->writer) <= QUEUE_HIGH / 2) {
+		p->waits = false;
+		ask_body_resume(p->call);
+	}
+}
+
+/* Who reads has ended, and says why. */
+static void on_broken(void *owner, const struct err *e)
+{
+	struct body_pipe *p = owner;
+
+	body_pipe_close(p);
+	if (p->waits)
+		ask_body_resume(p->call);
+	p->waits = false;
+}
+
+int body_pipe_open(struct body_pipe *p, struct call *c, struct err *e)
+{
+	static const struct loop_writer_events events = { on_written, on_broken };
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "make a pipe");
+	fcntl(ends[0], F_SETPIPE_SZ, BODY_PIPE_BYTES); /* or what the user may have */
+	*p = (struct body_pipe){ .call = c };
+	p->writer = loop_writer_new(ask_loop(c), ends[1], QUEUE_MAX, &events, p, e);
+	if (p->writer)
+		return ends[0];
+	close(ends[0]);
+	return -1;
+}
+
+bool body_pipe_holds(struct body_pipe *p)
+{
+	p->waits = p->writer && loop_writer_queued(p->writer) >= QUEUE_HIGH;
+	return p->waits;
+}
+
+void body_pipe_put(struct body_pipe *p, struct str bytes)
+{
+	if (p->writer)
+		loop_writer_put(p->writer, bytes);
+}
+
+void body_pipe_end(struct body_pipe *p)
+{
+	p->whole = true;
+	if (p->writer && loop_writer_queued(p->writer) == 0)
+		body_pipe_close(p);
+}
+
+/* ---- the body as it is ----------------------------------------------------------------------- */
+
+static size_t on_bytes(void *data, struct str bytes)
+{
+	if (body_pipe_holds(data))
+		return 0;
+	body_pipe_put(data, bytes);
+	return bytes.n;
+}
+
+static void on_end(void *data)
+{
+	body_pipe_end(data);
+}
+
+void body_pipe_start(struct body_pipe *p)
+{
+	static const struct ask_body_events body = { on_bytes, on_end };
+
+	ask_body_start(p->call, &body, p);
+}

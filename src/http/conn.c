@@ -158,9 +158,21 @@ void conn_untime(struct conn *c)
 		set_timeout(c, 0);
 }
 
+/* The daemon takes a read that is short for all there is, and does not see an end that came with it. Shutting that side
+ * down once more wakes it. */
+static void show_end(struct conn *c)
+{
+	char byte;
+
+	if (recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		shutdown(c->fd, SHUT_RD);
+}
+
 void conn_expire(struct http_server *srv, uint64_t now_ms)
 {
 	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (c->state == CONN_BODY && !c->suspended)
+			show_end(c);
 		if (!c->timed && !c->suspended &&
 		    (c->state == CONN_REPLYING || c->state == CONN_STREAMING))
 			set_timeout(c, srv->o.limits.idle_ms);
@@ -233,6 +245,15 @@ static void gone(struct conn *c, enum err_code code, const char *why)
 	}
 }
 
+/* A client that is held has at least closed its side, maybe behind all of the body: what came of it may yet be taken. */
+static void half_gone(struct conn *c, uint32_t events)
+{
+	if (events & (EPOLLHUP | EPOLLERR))
+		conn_kill(c);
+	else
+		c->deadline_ms = server_now_ms(c->srv) + c->srv->o.limits.body_ms;
+}
+
 void conn_watch_ready(uv_poll_t *poll, int status, int events)
 {
 	struct http_server *srv = poll->data;
@@ -244,7 +265,9 @@ void conn_watch_ready(uv_poll_t *poll, int status, int events)
 
 		/* What one of them did may have resumed another; freed is none before a daemon
 		 * runs. */
-		if (c->watched)
+		if (c->watched && c->state == CONN_BODY)
+			half_gone(c, ready[i].events);
+		else if (c->watched)
 			gone(c, ERR_TRANSPORT, "the client went away");
 	}
 }

@@ -375,6 +375,38 @@ def test_a_body_whose_client_goes_away(start, query):
     door.works()
 
 
+@pytest.mark.parametrize('how', ['reset', 'closed'])
+def test_a_client_that_goes_away_while_it_is_held(start, how):
+    """At once where that can be told from one that only has no more to say; who may be that one has the time of a body."""
+    door = start(body_ms=1000)
+    with door.wire() as wire:
+        wire.send(intake('?once=10&ms=600000', 1000000))
+        wire.send(bytes(50000))
+        door.heard('intake')
+        if how == 'reset':
+            wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    door.heard('lost')
+    door.works()
+
+
+def test_a_client_that_is_held_and_says_no_more(start):
+    """All that it sent is taken, however long that takes in all."""
+    door = start(body_ms=1000)
+    with door.wire() as wire:
+        wire.send(intake('?once=500&ms=300', 3000))
+        wire.send(bytes(3000))
+        wire.sock.shutdown(socket.SHUT_WR)
+        assert wire.reply('PUT').body == b'3000'
+
+
+def test_a_client_that_goes_away_in_the_middle(door):
+    """Its last bytes and its end can come together, which the daemon may not see."""
+    for n in range(20):
+        with door.wire() as wire:
+            wire.send(intake(size=1000000) + 'x' * (n * 1000))
+    door.heard('lost', 20)
+
+
 def test_a_slow_body_in_pieces(start):
     """Each piece gives its sender time for the next."""
     door = start(body_ms=2000)

@@ -248,7 +248,7 @@ struct intake {
 	struct http_request *q;
 	uv_timer_t timer;
 	size_t at_once,
-		room; /* bytes that are taken every millisecond, and of them still are; 0: any number */
+		room; /* bytes that are taken at each tick, and of them still are; 0: any number */
 	size_t refuse_at, n;
 };
 
@@ -287,6 +287,7 @@ static void on_intake_end(void *owner)
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%zu", x->n);
 
+	say("whole");
 	reply_text(x->q, (struct str){ text, (size_t)n });
 	close_intake(x);
 }
@@ -297,13 +298,16 @@ static void on_intake_lost(void *owner)
 	close_intake(owner);
 }
 
-/* /intake?once=BYTES&refuse=BYTES: takes so many bytes every millisecond, and refuses the body when that many came. */
+/* /intake?once=BYTES&ms=EVERY&refuse=BYTES: takes so many bytes at each tick, and refuses the body when that many
+ * came. */
 static void run_intake(void *owner, struct http_request *q)
 {
 	static const struct http_body_events events = { on_intake_bytes, on_intake_end,
 							on_intake_lost };
 	struct str once = http_request_query(q, STR_LIT("once"));
 	struct str refuse = http_request_query(q, STR_LIT("refuse"));
+	struct str ms = http_request_query(q, STR_LIT("ms"));
+	unsigned long every = ms.p ? strtoul(ms.p, NULL, 10) : 1;
 	struct intake *x = calloc(1, sizeof(*x));
 
 	x->q = q;
@@ -312,7 +316,7 @@ static void run_intake(void *owner, struct http_request *q)
 	uv_timer_init(&host.loop, &x->timer);
 	x->timer.data = x;
 	if (x->at_once)
-		uv_timer_start(&x->timer, on_intake_room, 1, 1);
+		uv_timer_start(&x->timer, on_intake_room, every, every);
 	http_body_start(q, &events, x);
 	say("intake");
 }

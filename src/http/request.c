@@ -211,14 +211,15 @@ static enum MHD_Result stream_piece(struct http_request *q, struct str piece, si
 
 static enum MHD_Result end_stream(struct http_request *q)
 {
-	const struct http_body_events *events = take_ptr(q->body_events);
+	const struct http_body_events *events;
 
 	if (q->late) {
 		reply_late(q);
 		return MHD_YES;
 	}
-	if (!events)
-		return MHD_YES;
+	if (q->drops)
+		return MHD_NO; /* it was given up, and not all of it was taken */
+	events = take_ptr(q->body_events);
 	conn_set_state(q->conn, CONN_ROUTED);
 	events->on_end(q->body_owner);
 	if (!q->ended)

@@ -407,6 +407,18 @@ def test_a_client_that_goes_away_in_the_middle(door):
     door.heard('lost', 20)
 
 
+def test_a_body_that_nobody_takes_is_not_whole(start):
+    """Although all of it came, and the server ends."""
+    door = start(grace_ms=100)
+    with door.wire() as wire:
+        wire.send(intake('?once=10&ms=600000', 2000) + 'x' * 2000)
+        door.heard('intake')
+        door.close()
+        door.finish()
+        assert wire.ended() == b''
+    assert 'lost' in door.lines and 'whole' not in door.lines
+
+
 def test_a_slow_body_in_pieces(start):
     """Each piece gives its sender time for the next."""
     door = start(body_ms=2000)

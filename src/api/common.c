@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/log.h"
+
 static const struct field id_fields[] = {
 	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
 	      .doc = "Id of the sandbox."),
@@ -39,6 +41,17 @@ void api_done(void *arg, const struct err *err)
 const struct field_table api_nothing_table = { .rows = NULL,
 					       .n = 0,
 					       .size = sizeof(struct api_nothing) };
+
+static void on_discarded(void *arg, struct life *l, const struct err *err)
+{
+	if (err)
+		log_warn("could not end a sandbox that nobody waits for: %s", err->msg);
+}
+
+void api_discard(struct life *l)
+{
+	life_terminate_start(l, on_discarded, NULL);
+}
 
 /* ---- the network --------------------------------------------------------------------------- */
 

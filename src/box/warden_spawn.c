@@ -372,11 +372,11 @@ void spawn_parts_fini(struct spawn_parts *parts)
 		close_fd(&parts->tasks[i]);
 }
 
-/* By the thread itself: see warden_cgroup.c. */
-static int enter_groups(const struct spawn_parts *parts)
+/* By the thread itself: see warden_cgroup.c. Once. */
+static int enter_groups(struct spawn_parts *parts)
 {
-	for (uint32_t i = 0; i < parts->n_tasks; i++) {
-		if (write(parts->tasks[i], "0", 1) != 1)
+	while (parts->n_tasks) {
+		if (write(parts->tasks[--parts->n_tasks], "0", 1) != 1)
 			return -1;
 	}
 	return 0;
@@ -389,6 +389,8 @@ static int fill_root(struct spawn_parts *parts)
 
 	if (parts->fill < 0)
 		return 0;
+	if (enter_groups(parts) < 0)
+		return -1;
 	to = openat(parts->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (to < 0)
 		return -1;
@@ -497,7 +499,6 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(setsid());
 	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
 	STEP(receive_parts(sp->socket, &parts));
-	STEP(enter_groups(&parts));
 	STEP(fill_root(&parts));
 	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
 	STEP(mount_proc(sp->host->rootless));
@@ -507,6 +508,8 @@ static _Noreturn void child_main(const struct spawn *sp)
 	attach_binds(sp);
 	STEP(sethostname("sandbox", 7));
 	forget_unused_memory(sp);
+	/* After the mounts: for each of them the kernel would keep lists of what this group has in it. */
+	STEP(enter_groups(&parts));
 	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */
 	STEP(ask_for_map(sp->socket));
 	STEP(chdir("/r"));

@@ -178,6 +178,8 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 
 enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_FREEZER, CG_CONTROLLERS };
 
+enum { CG_KEPT = 32 }; /* slots whose groups of v1 may stay for the next sandbox */
+
 struct cgroups {
 	enum limit_driver driver;
 	bool v2[CG_CONTROLLERS];
@@ -185,6 +187,7 @@ struct cgroups {
 	char name[64]; /* of those directories */
 	int parents[CG_CONTROLLERS];
 	bool aside; /* v2: hub and warden stand in a leaf of the parent */
+	struct limits kept[CG_KEPT]; /* what the groups hold that stay in a slot; pids 0: none do */
 };
 
 /* Finds what can be used and makes our directories; never fails for want of control groups: the

@@ -5,7 +5,11 @@
  *
  *	v1	memory, pids, cpu each in a hierarchy of their own; freezing by v2 where mounted. A
  *		new sandbox enters them by itself, by its thread: the kernel then moves it without
- *		the lock over all groups of the machine, which costs up to 20 ms when it is cold
+ *		the lock over all groups of the machine, which costs up to 20 ms when it is cold.
+ *		Making and removing groups is a tenth of a sandbox's cost, so those for pids and
+ *		the CPU, which remember nothing of who was in them, stay in the first slots for
+ *		whoever comes next. That of memory, which does, is always a new one, and that it
+ *		could be removed shows that nobody is left in the others either
  *	v2	one tree; our directory needs the controllers enabled in its parent, and that
  *		parent must hold no process: where it holds only us, we move into a leaf beside our
  *		directory meanwhile. Memory and pids must be there, the CPU need not. A new sandbox
@@ -498,12 +502,22 @@ int cgroup_check(const struct cgroups *c, const struct limits *l, struct err *e)
 	return 0;
 }
 
+/* 1: it is new, 0: it was there. */
 static int make_slot(const struct cgroups *c, int controller, uint32_t slot)
 {
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", slot);
-	return mkdirat(c->dirs[controller], name, 0755) < 0 && errno != EEXIST ? -1 : 0;
+	if (mkdirat(c->dirs[controller], name, 0755) == 0)
+		return 1;
+	return errno == EEXIST ? 0 : -1;
+}
+
+/* Whether a group of this controller may stay when its sandbox is gone. */
+static bool may_stay(const struct cgroups *c, int controller)
+{
+	return (controller == CG_PIDS || controller == CG_CPU) && !c->v2[controller] &&
+	       c->dirs[CG_MEMORY] >= 0 && !c->v2[CG_MEMORY];
 }
 
 int cgroup_birthplace(struct cgroups *c, uint32_t slot)
@@ -515,21 +529,60 @@ int cgroup_birthplace(struct cgroups *c, uint32_t slot)
 	return cgroup_open(c, controller, slot);
 }
 
+/* Makes the groups of v1. *was becomes what is set in them already. */
+static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, struct err *e)
+{
+	was->memory = 0;
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		int made = c->dirs[i] < 0 || c->v2[i] ? 0 : make_slot(c, i, slot);
+
+		if (made < 0)
+			return err_sys(e, errno, "make a %s control group", controllers[i]);
+		if (made && may_stay(c, i))
+			*was = (struct limits){ 0 };
+	}
+	return 0;
+}
+
+/* Where cpuacct is mounted with cpu, time begins anew. */
+static void reset_usage(const struct cgroups *c, uint32_t slot)
+{
+	autoclose int dir = cgroup_open(c, CG_CPU, slot);
+
+	if (dir >= 0)
+		write_file(dir, "cpuacct.usage", "0");
+}
+
 int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e)
 {
-	const struct limits none = { 0 };
+	struct limits was = { 0 };
 
-	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		if (c->dirs[i] >= 0 && !c->v2[i] && make_slot(c, i, slot) < 0)
-			return err_sys(e, errno, "make a %s control group", controllers[i]);
+	if (slot < CG_KEPT) {
+		was = c->kept[slot];
+		c->kept[slot] = (struct limits){ 0 }; /* until all is set */
 	}
-	return set_all(c, slot, l, &none, e);
+	if (make_slots(c, slot, &was, e) < 0 || set_all(c, slot, l, &was, e) < 0)
+		return -1;
+	if (was.pids)
+		reset_usage(c, slot);
+	if (slot < CG_KEPT && may_stay(c, CG_PIDS))
+		c->kept[slot] = *l;
+	return 0;
 }
 
 int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const struct limits *was,
 	       struct err *e)
 {
-	return set_all(c, slot, l, was, e);
+	bool kept = slot < CG_KEPT && c->kept[slot].pids;
+
+	if (set_all(c, slot, l, was, e) < 0) {
+		if (kept)
+			c->kept[slot] = (struct limits){ 0 }; /* nobody knows what is set now */
+		return -1;
+	}
+	if (kept)
+		c->kept[slot] = *l;
+	return 0;
 }
 
 int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS], struct err *e)
@@ -599,12 +652,12 @@ void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids
 
 bool cgroup_remove(struct cgroups *c, uint32_t slot)
 {
-	bool gone = true;
+	bool stay = slot < CG_KEPT && c->kept[slot].pids, gone = true;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", slot);
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		if (c->dirs[i] >= 0 && !same_as_before(c, i) &&
+		if (c->dirs[i] >= 0 && !same_as_before(c, i) && !(stay && may_stay(c, i)) &&
 		    unlinkat(c->dirs[i], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 			gone = false;
 	}

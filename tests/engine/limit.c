@@ -1,6 +1,7 @@
 /* Limits as a program meets them, and as the result of an exec tells of them. */
 #include "engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -251,6 +252,57 @@ static void test_forks(void **state)
 	assert_string_not_equal(buf_str(&r[0]->out).p, "200000000\n");
 }
 
+/* Of the only sandbox there is, in µs of each 100000, from its group of v1. */
+static long cpu_quota(void)
+{
+	char path[1024], line[768], names[64], group[512];
+	long quota = 0;
+	FILE *groups;
+	pid_t init;
+
+	assert_int_equal(init_pids(&init, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)init);
+	groups = fopen(path, "re");
+	while (groups && !quota && fgets(line, sizeof(line), groups)) {
+		FILE *f;
+
+		if (sscanf(line, "%*d:%63[^:]:%511s", names, group) != 2)
+			continue;
+		snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s/cpu.cfs_quota_us", names, group);
+		f = fopen(path, "re");
+		if (f && fscanf(f, "%ld", &quota) != 1)
+			quota = 0;
+		if (f)
+			fclose(f);
+	}
+	if (groups)
+		fclose(groups);
+	return quota;
+}
+
+/* Some groups of v1 serve one sandbox after another: with the limits of each. */
+static void test_limits_of_the_one_before(void **state)
+{
+	static const char twenty[] = "for i in $(seq 20); do sleep 0.1 & done; wait";
+	const bool v1 = limits_by("cgroup1");
+	const struct sandbox_spec wide = { .limits = { .pids = 64 } };
+	const struct sandbox_spec narrow = {
+		.limits = { .pids = 8, .cpu_milli = v1 ? 500 : 0 },
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct sandbox *sb = make(&narrow);
+
+		assert_true(!v1 || cpu_quota() == 50000);
+		assert_non_null(strstr(buf_str(&run(sb, twenty)->errs).p, "fork"));
+		destroy(sb);
+		sb = make(&wide);
+		assert_true(!v1 || cpu_quota() == -1);
+		assert_int_equal(run(sb, twenty)->errs.n, 0);
+		destroy(sb);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +320,7 @@ int main(int argc, char **argv)
 		engine_test(test_sharing_of_cpu),
 		engine_test(test_neighbours),
 		engine_test(test_forks),
+		engine_test(test_limits_of_the_one_before),
 	};
 
 	return ENGINE_MAIN(argc, argv, "limit", tests);

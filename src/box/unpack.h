@@ -13,6 +13,7 @@
  * commands to the kernel's overlays.
  */
 #include "base/hash.h"
+#include "box/ignore.h"
 #include "box/tree.h"
 
 struct unpack {
@@ -25,6 +26,8 @@ struct unpack {
 	struct str at; /* where below `to`; STR_NONE: a directory's contents go to its top */
 	uint32_t mode; /* permissions of what is copied, but not of what is below it; 0: its own */
 	bool merge; /* directories that are there stay as they are; links to such, too */
+	const struct ignore *ignore; /* what of a directory is left out; NULL: nothing */
+	struct str below; /* with ignore: how that calls the directory, cleaned */
 };
 
 struct unpacked {

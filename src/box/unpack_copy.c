@@ -13,6 +13,7 @@
 enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
 
 struct copying {
+	const struct unpack *u;
 	struct tree *to;
 	int root; /* of it, where directories that are there stay as they are; else -1 */
 	struct hash *digest;
@@ -96,18 +97,45 @@ static int copy_dir(struct copying *c, uint32_t mode)
 	return is_kept(c) ? 0 : tree_dir(c->to, path_of(c), mode, c->e);
 }
 
+static bool is_left_out(const struct copying *c)
+{
+	size_t above = c->u->at.n ? c->u->at.n + 1 : 0;
+	struct str below = str_is(c->u->below, ".") ? STR_LIT("") : c->u->below;
+	char path[2 * PATH_BYTES + NAME_MAX + 4];
+	int n;
+
+	if (!c->u->ignore)
+		return false;
+	n = snprintf(path, sizeof(path), "%.*s%s%s", STR_ARG(below), below.n ? "/" : "",
+		     c->path + above);
+	return ignore_has(c->u->ignore, (struct str){ path, (size_t)n });
+}
+
+/* One that is left out is made all the same where something in it is not: by that, as all that is missing above a file. */
+static int copy_folder(struct copying *c, int dir, const char *name, uint32_t mode, bool left_out)
+{
+	if (left_out && !ignore_has_exceptions(c->u->ignore))
+		return 0;
+	if (!left_out && copy_dir(c, mode) < 0)
+		return -1;
+	return copy_below(c, dir, name);
+}
+
 static int copy_entry(struct copying *c, int dir, const char *name)
 {
+	bool left_out = is_left_out(c);
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(c->e, errno, "look at %.100s", c->path);
+	if (S_ISDIR(st.st_mode))
+		return copy_folder(c, dir, name, st.st_mode, left_out);
+	if (left_out)
+		return 0;
 	if (S_ISREG(st.st_mode))
 		return copy_file(c, dir, name);
 	if (S_ISLNK(st.st_mode))
 		return copy_link(c, dir, name);
-	if (S_ISDIR(st.st_mode))
-		return copy_dir(c, st.st_mode) < 0 ? -1 : copy_below(c, dir, name);
 	if (strncmp(c->path, "dev/", 4) == 0)
 		return 0; /* below /dev every sandbox has its own */
 	return err_set(c->e, ERR_IMAGE, "%.100s: neither a file nor a directory nor a link",
@@ -206,6 +234,7 @@ int unpack_copy(const struct unpack *u, struct tree *to, struct hash *digest, st
 
 	if (!c)
 		return err_set(e, ERR_LIMIT, "out of memory");
+	c->u = u;
 	c->to = to;
 	c->root = u->merge ? u->to : -1;
 	c->digest = digest;

@@ -6,34 +6,15 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <uv.h>
+#include <unistd.h>
 
 #include "base/fd.h"
-#include "box/box.h"
 #include "cli/build.h"
+#include "cli/build_impl.h"
 #include "cli/safe.h"
 #include "cli/worker.h"
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-struct steps {
-	const struct image_steps *of;
-	uv_loop_t loop;
-	uv_signal_t signals[ARRAY_LEN(signals)];
-	struct box *box;
-	struct sandbox *sandbox;
-	size_t at; /* the step that runs, from 0 */
-	struct {
-		int fd; /* what comes of the tar; -1: no more */
-		uv_poll_t poll;
-		uint64_t n;
-		char block[64 * 1024];
-	} tar;
-	struct file_transfer *transfer; /* while it is written */
-	bool archived;
-	bool ending;
-	struct err err;
-};
+static const int signals[STEPS_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
@@ -45,15 +26,7 @@ static void on_closed(void *arg)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
-static void stop_reading(struct steps *s)
-{
-	if (s->tar.fd < 0)
-		return;
-	uv_close((uv_handle_t *)&s->tar.poll, NULL);
-	close_fd(&s->tar.fd);
-}
-
-static void finish(struct steps *s, const struct err *e)
+void steps_finish(struct steps *s, const struct err *e)
 {
 	if (s->ending)
 		return;
@@ -62,7 +35,9 @@ static void finish(struct steps *s, const struct err *e)
 		s->err = *e;
 	if (s->transfer)
 		file_transfer_stop(take_ptr(s->transfer));
-	stop_reading(s);
+	if (s->in)
+		loop_reader_close(take_ptr(s->in), NULL);
+	steps_keep_stop(s);
 	sandbox_unref(take_ptr(s->sandbox));
 	box_close(s->box, on_closed, s);
 }
@@ -73,7 +48,7 @@ static void on_signal(uv_signal_t *h, int number)
 	struct err e = ERR_INIT;
 
 	err_set(&e, ERR_CANCELLED, "interrupted");
-	finish(h->data, &e);
+	steps_finish(h->data, &e);
 }
 
 static void catch_signals(struct steps *s)
@@ -90,8 +65,8 @@ static void catch_signals(struct steps *s)
 /* All of the tar has come, and init has said that this is all. */
 static void settle(struct steps *s)
 {
-	if (s->archived && s->tar.fd < 0)
-		finish(s, NULL);
+	if (s->tar.archived && !s->in)
+		steps_finish(s, NULL);
 }
 
 static void on_archived(void *arg, const struct err *err)
@@ -99,55 +74,60 @@ static void on_archived(void *arg, const struct err *err)
 	struct steps *s = arg;
 
 	s->transfer = NULL;
-	s->archived = true;
+	s->tar.archived = true;
 	if (err)
-		finish(s, err);
+		steps_finish(s, err);
 	else
 		settle(s);
 }
 
 /* The sandbox has one end of a pipe, not the file: how much there may be of it is decided here. */
-static void on_tar(uv_poll_t *h, int status, int ready)
+static void on_tar(void *owner, struct str bytes)
 {
-	struct steps *s = h->data;
-	ssize_t n = read(s->tar.fd, s->tar.block, sizeof(s->tar.block));
+	struct steps *s = owner;
 	struct err e = ERR_INIT;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n == 0) {
-		stop_reading(s);
-		settle(s);
-		return;
-	}
-	s->tar.n += n > 0 ? (uint64_t)n : 0;
-	if (n < 0 || s->tar.n > IMAGE_LIMITS.bytes)
-		err_set(&e, n < 0 ? ERR_IO : ERR_TOO_LARGE, "take over what was built");
-	else if (fd_write(s->of->to, s->tar.block, (size_t)n) < 0)
+	s->tar.n += bytes.n;
+	if (s->tar.n > IMAGE_LIMITS.bytes)
+		err_set(&e, ERR_TOO_LARGE, "take over what was built");
+	else if (fd_write(s->of->to, bytes.p, bytes.n) < 0)
 		err_sys(&e, errno, "write what was built");
 	if (e.code)
-		finish(s, &e);
+		steps_finish(s, &e);
+	else
+		loop_reader_next(s->in);
+}
+
+static void on_tar_end(void *owner, const struct err *err)
+{
+	struct steps *s = owner;
+
+	loop_reader_close(take_ptr(s->in), NULL);
+	if (err)
+		steps_finish(s, err);
+	else
+		settle(s);
 }
 
 static int take_root(struct steps *s, struct err *e)
 {
+	static const struct loop_reader_events tar_events = { on_tar, on_tar_end };
 	const struct file_archive_opts all = { .n_leave_out = 0 };
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "take over what was built");
-	s->tar.fd = ends[0];
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	uv_poll_init(&s->loop, &s->tar.poll, ends[0]);
-	s->tar.poll.data = s;
-	uv_poll_start(&s->tar.poll, UV_READABLE, on_tar);
+	s->in = loop_reader_new(&s->loop, ends[0], &tar_events, s, e);
+	if (!s->in) {
+		close(ends[1]);
+		return -1;
+	}
+	loop_reader_next(s->in);
 	s->transfer = file_archive_start(s->sandbox, STR_LIT("/"), &all, ends[1], on_archived, s);
 	return 0;
 }
 
 /* ---- the steps ----------------------------------------------------------------------------- */
-
-static void start_step(struct steps *s);
 
 static struct str line_of(const struct steps *s)
 {
@@ -178,19 +158,18 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 	struct err e = ERR_INIT;
 
 	if (err || s->ending) {
-		finish(s, err);
+		steps_finish(s, err);
 	} else if (result->end != EXEC_EXITED || result->exit_code != 0) {
 		explain(s, result, &e);
-		finish(s, &e);
+		steps_finish(s, &e);
 	} else {
-		s->at++;
-		start_step(s);
+		steps_keep(s);
 	}
 }
 
 static const struct exec_events events = { .on_output = on_output, .on_exit = on_exit_ };
 
-static void start_step(struct steps *s)
+void steps_next(struct steps *s)
 {
 	const struct build_spec *spec = s->of->spec;
 	struct err e = ERR_INIT;
@@ -198,7 +177,7 @@ static void start_step(struct steps *s)
 
 	if (s->at == spec->run.n) {
 		if (take_root(s, &e) < 0)
-			finish(s, &e);
+			steps_finish(s, &e);
 		return;
 	}
 	what = (struct exec_spec){
@@ -209,7 +188,7 @@ static void start_step(struct steps *s)
 	safe_line(stderr, line_of(s));
 	fputc('\n', stderr);
 	if (!exec_start(s->sandbox, &what, &events, s, &e))
-		finish(s, &e);
+		steps_finish(s, &e);
 }
 
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
@@ -217,11 +196,39 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	struct steps *s = arg;
 
 	if (err) {
-		finish(s, err);
+		steps_finish(s, err);
 		return;
 	}
 	s->sandbox = sandbox_ref(sb);
-	start_step(s);
+	steps_restore(s);
+}
+
+static void create(struct steps *s)
+{
+	const struct sandbox_spec spec = {
+		.template = STR_LIT("build"),
+		.limits = build_limits(s->of->spec),
+	};
+
+	sandbox_create_start(s->box, &spec, on_created, s);
+}
+
+static void on_dropped(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct steps *s = arg;
+
+	if (s->ending)
+		return;
+	sandbox_unref(take_ptr(s->sandbox));
+	if (err)
+		steps_finish(s, err);
+	else
+		create(s);
+}
+
+void steps_anew(struct steps *s)
+{
+	sandbox_destroy_start(s->sandbox, on_dropped, s);
 }
 
 struct job {
@@ -233,15 +240,11 @@ struct job {
 static int run(void *arg, void *out, struct err *e)
 {
 	const struct job *j = arg;
-	struct steps s = { .of = j->of, .tar = { .fd = -1 } };
+	struct steps s = { .of = j->of, .back = { .file = -1 } };
 	const struct box_config config = {
 		.allow = j->allow,
 		.find_template = j->of->find,
 		.find_arg = j->of->find_arg,
-	};
-	const struct sandbox_spec spec = {
-		.template = STR_LIT("build"),
-		.limits = build_limits(j->of->spec),
 	};
 
 	if (uv_loop_init(&s.loop) < 0)
@@ -250,7 +253,8 @@ static int run(void *arg, void *out, struct err *e)
 	if (!s.box)
 		return -1;
 	catch_signals(&s);
-	sandbox_create_start(s.box, &spec, on_created, &s);
+	s.back.file = build_cache_find(j->of->cache, &s.back.done, &s.back.left);
+	create(&s);
 	uv_run(&s.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&s.loop);
 	*e = s.err;

@@ -5,9 +5,12 @@
 struct prune_options {
 	struct verb_options common;
 	uint32_t output;
+	bool all;
 };
 
 static const struct option_row rows[] = {
+	OPTION(struct prune_options, all, OPTION_FLAG, "all",
+	       .doc = "All that builds have kept of their lines, however new."),
 	OUTPUT_ROW(struct prune_options),
 	HELP_ROW(struct prune_options),
 };
@@ -17,6 +20,8 @@ static const struct field pruned_fields[] = {
 	FIELD(struct images_pruned, images, .doc = "Images that had no name, removed."),
 	FIELD(struct images_pruned, leftovers,
 	      .doc = "Remains of imports that were killed, removed."),
+	FIELD(struct images_pruned, steps,
+	      .doc = "Lines of builds whose result was kept, removed."),
 	FIELD(struct images_pruned, in_use, .doc = "Images that sandboxes stand on, not removed."),
 };
 static const struct field_table pruned_table = FIELD_TABLE(struct images_pruned, pruned_fields);
@@ -30,11 +35,12 @@ static int prune(const struct verb_input *in, struct err *e)
 	autofree char *text = NULL;
 	struct images_pruned pruned;
 
-	if (!s || images_prune(s, &pruned, e) < 0)
+	if (!s || images_prune(s, o->all, &pruned, e) < 0)
 		return -1;
 	if (o->output != OUTPUT_JSON) {
-		printf("removed: %u images without a name, %u leftovers; in use: %u\n",
-		       pruned.images, pruned.leftovers, pruned.in_use);
+		printf("removed: %u images without a name, %u leftovers, %u kept lines of builds; "
+		       "in use: %u\n",
+		       pruned.images, pruned.leftovers, pruned.steps, pruned.in_use);
 		return 0;
 	}
 	text = field_encode_text(&pruned_table, &pruned, JSON_MAX, e);
@@ -54,7 +60,7 @@ static int run(const struct verb_input *in)
 const struct verb images_prune_verb = {
 	.name = "images prune",
 	.usage = "[OPTION...]",
-	.doc = "Remove images without a name, and remains of killed imports.",
+	.doc = "Remove images without a name, remains of killed imports, and old lines of builds.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct prune_options),

@@ -5,8 +5,9 @@
  *	host: a skeleton ────→ new/ID/base ──┤ their digests and holt.json: the recipe ─→ built before? named
  *	image: its digest ───────────────────┘                                         └→ new/ID/root: base, then files
  *
- *	no steps: root is the image. Steps: a sandbox is made from new/ID, as from any image, and runs them; a tar
- *	of what its root is then, unpacked as every stranger's, is the image.
+ *	no steps: root is the image. Steps: a sandbox is made from new/ID, as from any image, gets what was kept of
+ *	those that are the same as before (build_cache.h), and runs the others; a tar of what its root is then,
+ *	unpacked as every stranger's, is the image.
  *
  * What is copied from the folder is copied by its own contents: `from` is resolved below it, links in it are
  * copied as links, and nothing follows them out of it.
@@ -22,11 +23,13 @@
 
 #include "box/template_host.h"
 #include "box/unpack.h"
+#include "hub/build_cache.h"
 #include "hub/build_doc.h"
 #include "hub/image_make.h"
 
 /* Counts up when the same recipe would give something else. */
 #define RECIPE "holt build 1"
+#define IGNORE_FILE ".holtignore"
 
 struct building {
 	struct image_make make;
@@ -34,6 +37,7 @@ struct building {
 	struct image_doc doc;
 	struct build_spec spec;
 	struct image base; /* zeros: the host */
+	struct ignore *ignore; /* owned; NULL: there is no such file */
 	char base_digest[HASH_HEX + 1], files_digest[HASH_HEX + 1], recipe[HASH_HEX + 1];
 	int files; /* open folder with all of them, each where it goes */
 };
@@ -52,6 +56,22 @@ static int read_spec(struct building *m, struct err *e)
 		return -1;
 	}
 	return build_read(&m->doc, buf_str(&text), &m->spec, e);
+}
+
+static int read_ignore(struct building *m, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(IGNORE_BYTES_MAX);
+
+	if (images_read(m->b->dir, IGNORE_FILE, IGNORE_BYTES_MAX, &text, e) < 0) {
+		if (e->code == ERR_PATH_NOT_FOUND) {
+			*e = ERR_INIT;
+			return 0;
+		}
+		e->code = ERR_INVALID;
+		return -1;
+	}
+	m->ignore = ignore_new(buf_str(&text), e);
+	return m->ignore ? 0 : err_wrap(e, IGNORE_FILE);
 }
 
 /* ---- the folder's files -------------------------------------------------------------------------- */
@@ -92,18 +112,24 @@ static int add_files(struct building *m, const struct build_file *f, struct tree
 		     struct hash *digest, struct err *e)
 {
 	char *from = arena_dup(m->doc.arena, f->from, e);
+	char *below = from ? arena_dup(m->doc.arena, f->from, e) : NULL;
 	struct stat st;
 	autoclose int fd = from ? open_from(m, from, &st, e) : -1;
 	const char *at = fd < 0 ? NULL : place_of(m, f, S_ISREG(st.st_mode), e);
+	const size_t below_n = at && below ? ignore_clean(below) : 0;
 	const struct unpack u = { .from = fd,
 				  .to = m->files,
 				  .limits = m->make.limits,
 				  .at = str_of(at),
-				  .mode = build_file_mode(f) };
+				  .mode = build_file_mode(f),
+				  .ignore = m->ignore,
+				  .below = { below, below_n } };
 	struct unpacked got;
 
-	if (!at)
+	if (!below_n)
 		return -1;
+	if (m->ignore && S_ISREG(st.st_mode) && ignore_has(m->ignore, u.below))
+		return err_set(e, ERR_INVALID, "%.120s: left out by " IGNORE_FILE, below);
 	if (unpack_copied(&u, count, &got, e) < 0) {
 		if (e->code == ERR_IMAGE)
 			e->code = ERR_INVALID; /* it is no stranger's */
@@ -393,14 +419,42 @@ static int replace_root(struct building *m, int tar, struct err *e)
 	return 0;
 }
 
+/* All that the first line finds, whatever it does with it. */
+static int digest_begin(const struct building *m, char ret[HASH_HEX + 1], struct err *e)
+{
+	const struct build_spec found = {
+		.base = str_of(m->base_digest),
+		.env = m->spec.env,
+		.workdir = m->spec.workdir,
+		.user = m->spec.user,
+	};
+	AUTO(hash_free) struct hash *h = hash_new(e);
+	autofree char *spec = field_encode_text(&build_spec_table, &found, IMAGE_DOC_MAX, e);
+
+	if (!h || !spec)
+		return -1;
+	hash_add(h, RECIPE, sizeof(RECIPE));
+	hash_add(h, m->files_digest, HASH_HEX);
+	hash_add(h, spec, strlen(spec));
+	hash_end(h, ret);
+	return 0;
+}
+
 static int run_steps(struct building *m, struct err *e)
 {
 	autoclose int tar = openat(m->make.dir, "tar", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	autocache struct build_cache cache = { .s = m->make.s,
+					       .aside = m->make.dir,
+					       .lines = &m->spec.run,
+					       .forget = m->b->no_cache };
 	const struct image_steps steps = {
-		.spec = &m->spec, .find = find_self, .find_arg = m, .to = tar
+		.spec = &m->spec, .find = find_self, .find_arg = m, .to = tar, .cache = &cache
 	};
 	const struct image_user user = m->make.user;
+	char begin[HASH_HEX + 1];
 
+	if (digest_begin(m, begin, e) < 0 || build_cache_init(&cache, begin, e) < 0)
+		return -1;
 	if (tar < 0 || unlinkat(m->make.dir, "tar", 0) < 0)
 		return err_sys(e, errno, "make a file for the image");
 	if (share_lock(m, e) < 0 || m->b->run(m->b->arg, &steps, e) < 0 ||
@@ -416,8 +470,9 @@ static int build(struct building *m, bool *ret_cached, struct err *e)
 	static const struct tree_limits limits = { 0, 0 };
 	int found = 0;
 
-	if (read_spec(m, e) < 0 || image_make_start(&m->make, m->make.s, &limits, e) < 0 ||
-	    stage_files(m, e) < 0 || find_base(m, e) < 0 || make_recipe(m, e) < 0)
+	if (read_spec(m, e) < 0 || read_ignore(m, e) < 0 ||
+	    image_make_start(&m->make, m->make.s, &limits, e) < 0 || stage_files(m, e) < 0 ||
+	    find_base(m, e) < 0 || make_recipe(m, e) < 0)
 		return -1;
 	if (!m->b->no_cache)
 		found = find_built(m, e);
@@ -445,6 +500,7 @@ int images_build(struct images *s, const struct image_build *b, struct image *re
 	close_fd(&m->files);
 	image_make_end(&m->make);
 	image_fini(&m->base);
+	ignore_free(m->ignore);
 	image_doc_fini(&m->doc);
 	if (rc == 0)
 		return images_find(s, str_of(b->name), ret, e);

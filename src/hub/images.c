@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "hub/build_cache.h"
 
 enum { NAMES_MAX_BYTES = 4 << 20, DIGITS_MIN = 12 };
 
@@ -596,7 +597,7 @@ static int forget_names(const struct images *s, struct image_names *names, struc
 	return left < n ? write_names(s, names, e) : 0;
 }
 
-int images_prune(struct images *s, struct images_pruned *ret, struct err *e)
+int images_prune(struct images *s, bool all_steps, struct images_pruned *ret, struct err *e)
 {
 	autofree char(*all)[HASH_HEX + 1] = NULL;
 	autodoc struct image_doc doc = { NULL, NULL };
@@ -604,7 +605,7 @@ int images_prune(struct images *s, struct images_pruned *ret, struct err *e)
 	struct image_names names;
 	ssize_t n;
 
-	*ret = (struct images_pruned){ 0, 0, 0 };
+	*ret = (struct images_pruned){ .images = 0 };
 	if (lock < 0 || images_names(s, &doc, &names, e) < 0 || forget_names(s, &names, e) < 0)
 		return -1;
 	n = images_list(s, &all, e);
@@ -616,5 +617,7 @@ int images_prune(struct images *s, struct images_pruned *ret, struct err *e)
 		ret->images += used == 0;
 		ret->in_use += used == 1;
 	}
-	return n < 0 ? -1 : images_sweep(s, &ret->leftovers, e);
+	if (n < 0 || build_cache_prune(s, all_steps, &ret->steps, e) < 0)
+		return -1;
+	return images_sweep(s, &ret->leftovers, e);
 }

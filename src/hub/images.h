@@ -6,6 +6,7 @@
  *	names.json		NAME:TAG, and the digest that it means
  *	image/DIGEST/		one image, never changed: image.json (struct image), root/ (its files)
  *	new/ID/			what is being imported or removed; its importer holds a lock on it
+ *	step/KEY		what lines of builds have made: hub/build_cache.h
  *
  * An image's files are one tree, all layers applied: sandboxes share it read-only as the lowest layer of
  * their overlays, so it costs a lookup the same whatever the number of its layers, takes no rights to unpack (whiteouts
@@ -101,6 +102,7 @@ int images_import(struct images *s, const struct image_import *spec, struct imag
 /* ---- builds: image_build.c -------------------------------------------------------------------------- */
 
 struct build_spec;
+struct build_cache;
 
 /* What a build's steps run in, and what becomes of it. */
 struct image_steps {
@@ -108,6 +110,7 @@ struct image_steps {
 	box_template_find find; /* the template of that sandbox, whatever its name */
 	void *find_arg;
 	int to; /* a file, for a tar of all that is in its root then, mounts left out */
+	const struct build_cache *cache; /* of spec->run: hub/build_cache.h */
 };
 
 struct image_build {
@@ -142,6 +145,9 @@ int images_remove(struct images *s, struct str name, struct err *e) MUST_USE;
 struct images_pruned {
 	uint32_t images; /* that had no name */
 	uint32_t leftovers; /* of imports that were killed */
+	uint32_t steps; /* what builds had kept of their lines */
 	uint32_t in_use; /* not removed */
 };
-int images_prune(struct images *s, struct images_pruned *ret, struct err *e) MUST_USE;
+/* all_steps: not only those that were not used for BUILD_CACHE_DAYS (hub/build_cache.h). */
+int images_prune(struct images *s, bool all_steps, struct images_pruned *ret,
+		 struct err *e) MUST_USE;

@@ -44,14 +44,16 @@ class Store:
         return os.path.join(self.path, 'image', self.json('inspect', name)['image']['digest'], 'root')
 
     def tree(self):
-        """Every file of the store with its bytes, as text."""
+        """Every file of the store with its bytes, but what builds keep of their lines."""
         found = {}
-        for at, _dirs, names in os.walk(self.path):
+        for at, dirs, names in os.walk(self.path):
+            if 'step' in dirs and at == self.path:
+                dirs.remove('step')
             for name in names:
                 path = os.path.join(at, name)
                 with open(path, 'rb') if not os.path.islink(path) else io.BytesIO(os.readlink(path).encode()) as f:
                     found[path] = f.read()
-            found[at] = sorted(os.listdir(at))
+            found[at] = sorted({*dirs, *names})
         return found
 
 
@@ -545,11 +547,11 @@ def test_a_name_moves_and_what_is_left_is_pruned(store, work):
     os.makedirs(store.path + '/new/new-left/root/x/y')
     os.chown(store.path + '/new/new-left', store.who.uid, store.who.uid)
     if os.getuid() == store.who.uid:
-        assert store.json('prune') == {'images': 1, 'leftovers': 1, 'in_use': 0}
+        assert store.json('prune') == {'images': 1, 'leftovers': 1, 'steps': 0, 'in_use': 0}
     else:
         shutil.rmtree(store.path + '/new/new-left')
-        assert store.json('prune') == {'images': 1, 'leftovers': 0, 'in_use': 0}
-    assert store.json('prune') == {'images': 0, 'leftovers': 0, 'in_use': 0}
+        assert store.json('prune') == {'images': 1, 'leftovers': 0, 'steps': 0, 'in_use': 0}
+    assert store.json('prune') == {'images': 0, 'leftovers': 0, 'steps': 0, 'in_use': 0}
     assert len(store.json('ls')) == 1 and os.listdir(store.path + '/new') == []
 
 
@@ -597,7 +599,7 @@ def test_an_import_that_is_killed_leaves_nothing_but_what_prune_removes(store, w
     for part in (1, 512, len(data) // 3, len(data) // 2, len(data) - 1):
         Importing(store, 'x', data[:part]).kill()
         assert len(os.listdir(store.path + '/new')) == 1
-        assert store.json('prune') == {'images': 0, 'leftovers': 1, 'in_use': 0}
+        assert store.json('prune') == {'images': 0, 'leftovers': 1, 'steps': 0, 'in_use': 0}
         assert store.tree() == before, part
     Importing(store, 'x', data[:9000]).kill()
     store.ok('import', work + '/d.tar', 'x')  # removes what is left, too

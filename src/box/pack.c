@@ -210,6 +210,18 @@ static void on_entry(struct pack *p)
 		     p->tar.entry.size <= PACK_META_MAX;
 }
 
+/* What could never be restored is not read to its end. Whether that is what it says the hub finds out, which reads it
+ * properly; who writes it in another way than we do is only found out later. */
+static void bound(struct pack *p)
+{
+	static const char key[] = "\"disk\":";
+	const char *at = strstr(p->ret->meta, key);
+	uint64_t disk = at ? strtoull(at + strlen(key), NULL, 10) : 0;
+
+	if (disk > 0 && disk < p->max && pack_max(disk) < p->max)
+		p->max = pack_max(disk);
+}
+
 static int look_at(struct pack *p, size_t n)
 {
 	const char *at = p->block;
@@ -232,6 +244,9 @@ static int look_at(struct pack *p, size_t n)
 		case TAR_BAD:
 			return damaged(p, tar_why_text(p->tar.why));
 		case TAR_ENTRY_END:
+			if (p->in_meta)
+				bound(p);
+			break;
 		case TAR_END:
 			break;
 		}

@@ -69,6 +69,14 @@ static int take_meta(struct importing *i, const char *text, struct err *e)
 	return 0;
 }
 
+/* What could never be restored is not kept. */
+static void check_size(const struct snapshot *s, uint64_t unpacked, struct err *e)
+{
+	if (unpacked > snapshot_max(&s->limits))
+		err_set(e, ERR_TOO_LARGE,
+			"the archive has more in it than the limits that it names allow");
+}
+
 static void on_checked(void *arg, const struct pack_answer *a, const struct err *err)
 {
 	struct importing *i = arg;
@@ -76,8 +84,8 @@ static void on_checked(void *arg, const struct pack_answer *a, const struct err 
 
 	if (!err && i->digest[0] && strcmp(i->digest, a->digest) != 0)
 		err_set(&e, ERR_SNAPSHOT, "the archive's digest is %s", a->digest);
-	else if (!err)
-		take_meta(i, a->meta, &e);
+	else if (!err && take_meta(i, a->meta, &e) == 0)
+		check_size(i->s, a->unpacked, &e);
 	if (err || e.code) {
 		fail(i, err ? err : &e);
 		return;

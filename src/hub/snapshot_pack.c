@@ -15,9 +15,6 @@
 
 enum { PACK_MS = 15 * 60 * 1000, PACKS_MAX = 16 };
 
-/* Heads of entries and what fills them up, beside the contents. */
-#define PACK_ROOM (1ull << 30)
-
 struct packing {
 	struct packing *next;
 	struct lives *all;
@@ -32,7 +29,7 @@ struct packing {
 
 uint64_t snapshot_max(const struct limits *l)
 {
-	return l->disk + l->disk / 2 + PACK_ROOM;
+	return pack_max(l->disk);
 }
 
 /* ---- its end --------------------------------------------------------------------------------- */

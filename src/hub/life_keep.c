@@ -18,6 +18,7 @@ struct keeping {
 	struct life_op *op; /* its err: why */
 	enum life_retention how;
 	bool paused; /* by this */
+	struct err failed;
 };
 
 static const struct {
@@ -37,25 +38,38 @@ static void end(struct keeping *k, const struct err *err)
 	life_op_end(op, err);
 }
 
-static void nobody(void *arg, struct sandbox *sb, const struct err *err)
+/* As before, whether it could be resumed or is gone. */
+static void go_on(struct keeping *k)
 {
+	struct life *l = k->op->life;
+	struct err failed = k->failed;
+
+	l->stopping = l->ending = false;
+	life_arm(l);
+	end(k, &failed);
 }
 
+static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
+{
+	go_on(arg);
+}
+
+/* Nobody is told of the failure before it runs again. */
 static void give_up(struct keeping *k, const struct err *err)
 {
 	struct life *l = k->op->life;
 	bool at_deadline = k->op->err.code != ERR_NONE;
+	bool still = k->paused && l->box && sandbox_live(l->box);
 	struct err e = ERR_INIT;
 
-	l->stopping = l->ending = false;
-	if (k->paused && l->box && sandbox_live(l->box)) {
-		if (at_deadline)
-			life_set_state(l, LIFE_PAUSED, NULL, &e);
-		else
-			sandbox_resume_start(l->box, nobody, NULL);
+	k->failed = *err;
+	if (still && !at_deadline) {
+		sandbox_resume_start(l->box, on_resumed, k);
+		return;
 	}
-	life_arm(l);
-	end(k, err);
+	if (still)
+		life_set_state(l, LIFE_PAUSED, NULL, &e);
+	go_on(k);
 }
 
 static void on_ended(void *arg, struct sandbox *sb, const struct err *err)

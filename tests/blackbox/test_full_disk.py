@@ -1,0 +1,224 @@
+"""Disks that are full to the last byte: the one with Holt's data folder, and a sandbox's own. What can't be kept is refused by name, what
+was kept is there, nothing half made stays, and with room again all works again.
+
+The data folder is on a small file system that only the hub and this test see. Also of this: the images' in test_images.py, the
+spill files' in test_jobs.py, what the registry does at its limit in test_lives.py.
+"""
+
+import contextlib
+import os
+import subprocess
+
+import pytest
+
+import host
+from client import until
+from rest import Failed
+from test_snapshots import Hub, code_of
+from who import Who
+
+MIB = 1 << 20
+ROOM = 48 * MIB  # of the data folder
+NEEDED = 8 * MIB  # what a snapshot here takes, whatever compresses it
+
+
+class Disk:
+    """A file system of its own in a mount namespace of its own, at the path `home`."""
+
+    def __init__(self, who, home):
+        self.who, self.home = who, home
+        script = f'mount -t tmpfs -o size={ROOM},mode=700 small "$1" && echo mounted && read gone'
+        self.holder = subprocess.Popen(['unshare', '-m', '--propagation', 'private', 'sh', '-c', script, 'sh', home],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.holder.stdout.readline() == b'mounted\n'
+        self.path = f'/proc/{self.holder.pid}/root{home}'
+        self.filler = os.path.join(self.path, 'filler')
+
+    def __getattr__(self, name):
+        return getattr(self.who, name)
+
+    def argv(self, *arguments):
+        return ['nsenter', f'--mount=/proc/{self.holder.pid}/ns/mnt', *self.who.argv(*arguments)]
+
+    def run(self, *arguments, **options):
+        return Who.run(self, *arguments, **options)
+
+    def free(self):
+        found = os.statvfs(self.path)
+        return found.f_bavail * found.f_frsize
+
+    def fill(self, leave=0):
+        """Leaves no more room than that, to the page; again and again, as others may give some back meanwhile."""
+        with open(self.filler, 'ab', buffering=0) as f, contextlib.suppress(OSError):
+            while self.free() > leave:
+                f.write(bytes(min(MIB, self.free() - leave)))
+
+    def empty(self):
+        os.unlink(self.filler)
+
+    def files(self):
+        """All below the data folder but the registry's log and the filler."""
+        found = host.files(self.path)
+        return {os.path.relpath(f, self.path) for f in found if not f.endswith(('-wal', '-shm', 'filler'))}
+
+    def close(self):
+        self.holder.stdin.close()
+        self.holder.stdout.close()
+        self.holder.wait()
+
+
+@pytest.fixture
+def disk(me):
+    if os.getuid():
+        pytest.skip('only root mounts')
+    residue = host.Residue(me.trees)
+    home = me.log() + '.home'
+    os.mkdir(home, 0o700)
+    made = Disk(me, home)
+    yield made
+    made.close()
+    residue.check()
+
+
+@pytest.fixture
+def begin(disk):
+    started = []
+
+    def start():
+        started.append(Hub(disk, disk.home, '--pool', '0'))
+        started[-1].folder = os.path.join(disk.path, 'snapshots')
+        return started[-1]
+    yield start
+    assert started[-1].end() == 0, started[-1].said()
+    for one in started:
+        one.kill()
+
+
+def refused(call, *arguments, **body):
+    """It fails for want of room, and says so."""
+    with pytest.raises(Failed) as failed:
+        call(*arguments, **body)
+    error = failed.value.error
+    assert failed.value.code == 'internal' and failed.value.status == 500, error
+    assert any(word in error['cause'] for word in ('no room', 'No space', 'full')), error
+    return error
+
+
+def put(hub, data):
+    head = hub.request('POST', '/v1/snapshots', fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])
+    with hub.wire() as wire:
+        return wire.ask(head.encode() + data, 'POST')
+
+
+def test_snapshots(begin, disk):
+    """Taking one, keeping a sandbox that is stopped, and taking one over from elsewhere."""
+    hub = begin()
+    hub.create(id='s', retention='stop')
+    hub.sh('s', f'head -c {NEEDED} /dev/urandom > f')
+    digest = hub.sh('s', 'sha256sum f')
+    first = hub.take('s')
+    with hub.wire() as wire:
+        packed = wire.ask(hub.request('GET', f'/v1/snapshots/{first}/export'), 'GET').body
+    assert len(packed) > NEEDED
+    before = disk.files()
+    for leave in (NEEDED // 2, MIB, 0):
+        disk.fill(leave)
+        refused(hub.take, 's')
+        refused(hub.post, '/v1/sandboxes/s/stop')
+        assert hub.state('s') == 'running' and hub.sh('s', 'sha256sum f') == digest
+        reply = put(hub, packed)
+        assert reply.status == 500 and b'room' in reply.body, reply
+        assert hub.snapshots() == {first} and disk.files() == before, leave
+        assert disk.free() <= leave + MIB
+    disk.empty()
+    disk.fill(MIB)
+    hub.post('/v1/set_timeout', sandbox='s', timeout_seconds=1)  # past its time it stands still, as it can't be kept
+    until(lambda: 'reap_failed' in {v['kind'] for v in hub.call('GET', '/v1/events')['events']}, what='word of what could not be kept')
+    assert hub.state('s') == 'paused'
+    disk.empty()
+    until(lambda: hub.state('s') == 'stopped', what='it is kept')
+    hub.post('/v1/resume', sandbox='s')
+    assert hub.sh('s', 'sha256sum f') == digest
+    assert put(hub, packed).status == 200
+    assert hub.sh(hub.restore(first), 'sha256sum f') == digest and len(hub.snapshots()) == 2
+
+
+def test_registry(begin, disk):
+    """What would have to be remembered is refused and undone; what ends something works, and is remembered when there is room."""
+    hub = begin()
+    kept = [hub.create() for _ in range(3)]
+    snapshot = hub.take(kept[0])
+    made = []
+
+    def full():
+        """Until nothing more can be written: what the log has room for is still taken."""
+        disk.fill()
+        try:
+            made.append(hub.create())
+        except Failed as failed:
+            return failed.error
+        return None
+    error = until(full, what='a registry that is full')
+    assert error['code'] == 'internal' and 'registry' in error['cause'], error
+    assert hub.sandboxes() == {*kept, *made}
+    until(lambda: len(os.listdir(os.path.join(disk.path, 'warden'))) and hub.metrics()['holt_sandboxes'] == len(kept + made),
+          what='the end of what was undone')
+    refused_fork = code_of(hub.post, f'/v1/sandboxes/{kept[0]}/fork')
+    assert refused_fork[0] == 500 and hub.sandboxes() == {*kept, *made}
+    assert hub.sh(kept[0], 'echo well') == 'well\n'
+    hub.delete(kept[1])
+    assert code_of(hub.exec, kept[1], 'true')[0] == 404
+    disk.empty()
+    until(lambda: hub.metrics()['holt_registry_unsaved'] == 0, what='the registry')
+    new = hub.create()
+    hub.sh(new, 'echo new > f')
+    hub.crash()
+    hub = begin()
+    assert hub.sandboxes() == {kept[0], kept[2], new, *made} and hub.snapshots() == {snapshot}
+    assert hub.sh(new, 'cat f') == 'new\n'
+
+
+def test_a_hub_that_starts_on_a_full_disk(begin, disk):
+    """It has what there was, and neither loses nor invents anything."""
+    hub = begin()
+    kept = hub.create()
+    hub.sh(kept, 'echo mine > f')
+    snapshot = hub.take(kept)
+    hub.crash()
+    disk.fill()
+    hub = begin()
+    if hub.address:
+        assert hub.sandboxes() == {kept} and hub.snapshots() == {snapshot} and hub.sh(kept, 'cat f') == 'mine\n'
+        hub.crash()
+    else:
+        assert hub.proc.wait(30) == 125 and 'disk' in hub.said(), hub.said()
+    disk.empty()
+    hub = begin()
+    assert hub.sandboxes() == {kept} and hub.snapshots() == {snapshot} and hub.sh(kept, 'cat f') == 'mine\n'
+
+
+# ---- a sandbox's own ----------------------------------------------------------------------------------------------------
+
+def test_of_a_sandbox(me, tmp_path):
+    """Full of one file, or of many without content."""
+    hub = Hub(me, tmp_path, '--pool', '0')
+    for fill, calls in (('head -c 1G /dev/zero > fill', ['write']), ('i=0; while : > many$i; do i=$((i+1)); done', ['write', 'mkdir'])):
+        sandbox = hub.create(limits={'memory_mb': 64, 'disk_mb': 8})
+        hub.sh(sandbox, 'mkdir d; echo kept > d/kept')
+        done = hub.exec(sandbox, fill, timeout=60)
+        assert done['hit_disk'], done
+        for call in calls:
+            with pytest.raises(Failed) as failed:
+                hub.post(f'/v1/files/{call}', sandbox=sandbox, path='n', **({'content': 'x' * 5000} if call == 'write' else {}))
+            assert failed.value.code == 'quota_exceeded' and failed.value.error['context']['dimension'] == 'disk', failed.value
+        assert hub.post('/v1/files/read', sandbox=sandbox, path='d/kept')['content'] == 'kept\n'
+        snapshot = hub.take(sandbox)  # its disk is not used for that
+        restored = hub.restore(snapshot)
+        assert hub.sh(restored, 'cat d/kept; ls | wc -l') == hub.sh(sandbox, 'cat d/kept; ls | wc -l')
+        for one in (sandbox, restored):
+            hub.sh(one, 'rm -f fill; find . -name "many*" -delete; echo well > n; cat n')
+            assert hub.post('/v1/files/write', sandbox=one, path='n', content='x' * 5000) == {'status': 'ok'}
+            hub.delete(one)
+        hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+    assert hub.end() == 0, hub.said()
+    hub.kill()

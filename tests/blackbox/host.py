@@ -69,6 +69,12 @@ def below(root=ME, except_for=()):
     return found
 
 
+def zombies(root=ME):
+    """The ended processes below one that their parent has not noticed."""
+    parents = {root, *below(root)}
+    return [p for p in processes().values() if p.state == 'Z' and p.parent in parents]
+
+
 def reap():
     """Collects the orphans of killed programs, as the machine's first process would."""
     for p in processes().values():
@@ -95,6 +101,18 @@ def program(parent, name):
     found = [p for p in below(parent).values() if p.comm == name and p.parent == parent]
     assert len(found) == 1, f'{name}: {found}'
     return found[0].pid
+
+
+def warden_of(home):
+    """The warden of a data folder, by what it was started with, as it may be the child of an earlier hub; None where that is secret."""
+    for p in below().values():
+        try:
+            with open(f'/proc/{p.pid}/environ', 'rb') as f:
+                if p.comm == 'holt-warden' and f'HOLT_HOME={home}'.encode() in f.read().split(b'\0'):
+                    return p.pid
+        except OSError:
+            pass
+    return None
 
 
 def with_argument(word, root=ME):

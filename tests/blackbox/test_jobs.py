@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+import host
 from client import until
 from rest import Failed, lines
 from test_hub_cli import Hub
@@ -194,6 +195,32 @@ def test_deleted_with_its_tree(hub, sb):
     until(lambda: runs(hub, sb, 'sleep'), what='the start of its tree')
     hub.call('DELETE', hub.at(sb, job))
     until(lambda: not runs(hub, sb, 'sleep'), what='the end of its tree')
+
+
+@pytest.mark.skipif(not os.access('/proc/sys/kernel/ns_last_pid', os.W_OK), reason='only root chooses the numbers of processes')
+def test_a_number_that_is_used_again(hub, sb):
+    """A stranger has the number of what has ended: who ends the one does not reach the other."""
+    anchor = hub.start(sb, 'exec sleep 27182.8')
+    inside, = until(lambda: host.with_argument('27182.8', hub.proc.pid))
+
+    def again():
+        first = hub.start(sb, 'echo $$')
+        hub.wait(sb, first)
+        number = int(hub.output(sb, first))
+        subprocess.run(['nsenter', f'--pid=/proc/{inside.pid}/ns/pid', 'sh', '-c',
+                        f'echo {number - 1} > /proc/sys/kernel/ns_last_pid'], check=True)
+        second = hub.start(sb, 'echo $$; exec sleep 1000')
+        hub.wait(sb, second, text='\n')
+        if int(hub.output(sb, second)) == number:
+            return first, second
+        return hub.call('DELETE', hub.at(sb, second)) and None
+    first, second = until(again, what='a number that is used again')
+    fails(409, 'conflict', hub.call, 'POST', hub.at(sb, first, '/signal'), {'signal': 9})
+    fails(409, 'conflict', hub.send, sb, first, data='x')
+    hub.call('DELETE', hub.at(sb, first))
+    assert hub.look(sb, second)['state'] == 'running' and runs(hub, sb, 'sleep')
+    for job in (anchor, second):
+        hub.call('DELETE', hub.at(sb, job))
 
 
 def test_on_a_terminal(hub, sb):

@@ -1,9 +1,10 @@
 """Hubs and wardens that are killed at any moment of their work, two hundred times in all. What was acknowledged is there
-afterwards, or lost by name where its warden was killed; nothing stands behind an id but what was put there; and nothing
-of any of it is left at the end.
+afterwards, or lost by name where its warden was killed: sandboxes, their forks and files, programs in the background, snapshots.
+Nothing stands behind an id but what was put there; and nothing of any of it is left at the end.
 
-A lane is a data folder with one hub after the other. Lanes run beside each other, as a hub mostly waits. The engine's own
-rounds, which look closer, are in tests/engine/keep_crash.c.
+A lane is a data folder with one hub after the other. Lanes run beside each other, as a hub mostly waits. In every other round the
+kill comes when something of a certain kind was acknowledged, so that each kind is put to the test in each batch. The
+engine's own rounds, which look closer, are in tests/engine/keep_crash.c.
 """
 
 import os
@@ -14,6 +15,7 @@ import threading
 import pytest
 
 import host
+from client import until
 from door import Closed
 from rest import Failed, Rest
 
@@ -22,6 +24,8 @@ WORKERS, KEPT = 2, 5
 LATEST = 0.15  # seconds of work before the kill
 SEED = int(os.environ.get('HOLT_SEED', random.randrange(1 << 30)))
 GONE = (OSError, EOFError, Closed)
+KINDS = ('create', 'fill', 'fork', 'end', 'job', 'snapshot')
+ENDED = 7  # the status of a program in the background that ends by itself
 
 
 class Known:
@@ -31,6 +35,7 @@ class Known:
         self.generation, self.begun, self.done = generation, begun, done
         self.sleeps = self.ending = self.ended = False
         self.risk = False  # its warden was killed
+        self.jobs = {}  # id: the hub that started it, and whether it ends by itself
 
 
 class Lane:
@@ -38,6 +43,7 @@ class Lane:
         self.who, self.home, self.random = who, home, random.Random(seed)
         self.known, self.tried, self.hubs, self.victims, self.wrong = {}, set(), [], [], []
         self.names = iter(range(1 << 30))
+        self.snapshots, self.done = {}, {kind: 0 for kind in KINDS}  # id: what was in it; how often each was acknowledged
 
     def name(self):
         name = f's{next(self.names)}'
@@ -48,18 +54,11 @@ class Lane:
         if not self.hubs or self.hubs[-1].proc.poll() is not None:
             self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2',
                                   env={'HOLT_LOG': 'info'}))
+            self.hubs[-1].victim = None
         return self.hubs[-1]
 
     def warden(self):
-        """By what it was started with, as it may be the child of an earlier hub; None where that is secret."""
-        for p in host.below().values():
-            try:
-                with open(f'/proc/{p.pid}/environ', 'rb') as f:
-                    if p.comm == 'holt-warden' and f'HOLT_HOME={self.home}'.encode() in f.read().split(b'\0'):
-                        return p.pid
-            except OSError:
-                pass
-        return None
+        return host.warden_of(self.home)
 
     # ---- work
 
@@ -77,6 +76,15 @@ class Lane:
             self.known[made['id']] = Known(made['generation'], known.begun, known.done)
             mine.append(made['id'])
 
+    def job(self, hub, name, known):
+        """One that runs on, or one that ends at once."""
+        ends = len(known.jobs) % 2 == 1
+        started = hub.exec(name, f'exit {ENDED}' if ends else 'exec tail -f /dev/null', background=True)
+        known.jobs[started['exec_id']] = hub, ends
+
+    def snapshot(self, hub, name, known):
+        self.snapshots[hub.post(f'/v1/sandboxes/{name}/snapshots')['id']] = known.done
+
     def fill(self, hub, name, known):
         known.begun += 1
         if known.begun % 2:
@@ -90,26 +98,27 @@ class Lane:
         hub.delete(name)
         known.ended = True
 
-    def step(self, hub, chance, mine):
+    def step(self, hub, what, chance, mine):
+        """Does one thing, to one of its own sandboxes where it takes one."""
         live = [name for name in mine if not self.known[name].ending]
-        what = chance.random()
-        if not live or what < 0.25:
+        name = chance.choice(live) if live else None
+        if what == 'create' or not live:
+            what = 'create'
             self.create(hub, mine)
-            return
-        name = chance.choice(live)
-        if what < 0.65:
-            self.fill(hub, name, self.known[name])
-        elif what < 0.8:
+        elif what == 'fork':
             self.fork(hub, mine, name, self.known[name])
-        elif len(live) > 2:
-            self.end(hub, name, self.known[name])
+        else:
+            getattr(self, what)(hub, name, self.known[name])
+        self.done[what] += 1
 
-    def work(self, hub, seed, mine):
+    def work(self, hub, first, seed, mine):
         """Until the hub is gone, or says that what it worked with was lost."""
         chance = random.Random(seed)
         try:
+            for what in ('create', *first):
+                self.step(hub, what, chance, mine)
             while len(mine) < 30:
-                self.step(hub, chance, mine)
+                self.step(hub, chance.choices(KINDS, (25, 38, 12, 10, 10, 5))[0], chance, mine)
         except GONE as e:
             if hub.victim is None or isinstance(e, TimeoutError):
                 self.wrong.append(e)
@@ -121,12 +130,39 @@ class Lane:
 
     # ---- what is there
 
+    def look_at_jobs(self, hub, name, known):
+        """What ran when its hub was killed is lost, and has ended; nobody is told otherwise."""
+        states = {e['exec_id']: e for e in hub.call('GET', f'/v1/sandboxes/{name}/execs')} if known.jobs else {}
+        for job, (started, ends) in known.jobs.items():
+            state = states[job]['state']
+            if ends and state == 'exited':
+                assert states[job]['exit_code'] == ENDED, states[job]
+            else:
+                assert state == ('running' if started is hub else 'lost'), (state, started is hub)
+        if not any(started is hub for started, _ in known.jobs.values()):
+            until(lambda: hub.exec(name, 'grep -sx tail /proc/[0-9]*/comm')['exit_code'] == 1, what='the end of what was lost')
+
+    def look_at_snapshots(self, hub):
+        """All are there, and what is in them; then all but one go."""
+        there = {s['id'] for s in hub.call('GET', '/v1/snapshots')['snapshots']}
+        assert set(self.snapshots) <= there, (self.snapshots, there)
+        for snapshot, value in self.snapshots.items():
+            name = self.name()
+            hub.post(f'/v1/snapshots/{snapshot}/restore', id=name)
+            assert hub.exec(name, 'cat n 2>/dev/null || echo 0')['stdout'].strip() == str(value), snapshot
+            self.known[name] = Known(1)
+            self.end(hub, name, self.known[name])
+        for snapshot in there - set(list(self.snapshots)[:1]):
+            hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+            self.snapshots.pop(snapshot, None)
+
     def look(self, hub, name, known):
         view = hub.call('GET', f'/v1/sandboxes/{name}')
         assert view['generation'] == known.generation, (name, view)
         found = hub.exec(name, 'echo $(cat n 2>/dev/null || echo 0); grep -sx sleep /proc/[0-9]*/comm | wc -l')['stdout'].split()
         assert not known.ended and found[0] in (str(known.done), str(known.begun)), (name, found, vars(known))
         assert not known.sleeps or found[1] == '1', (name, found)
+        self.look_at_jobs(hub, name, known)
         known.begun = known.done = int(found[0])
         known.risk = False
 
@@ -149,6 +185,7 @@ class Lane:
         for name in (there - alive) | set(sorted(alive, key=lambda n: int(n[1:]))[KEPT:]):
             hub.delete(name)  # one that was made and not said, and what is too much
             self.known.setdefault(name, Known(0)).ended = True
+        self.look_at_snapshots(hub)
 
     # ---- rounds
 
@@ -164,13 +201,18 @@ class Lane:
             hub.proc.kill()
             hub.proc.wait()
 
-    def round(self):
+    def round(self, kind):
+        """kind: what must have been acknowledged before the kill; None for nothing."""
         hub = self.hub()
         hub.victim = None
         self.check(hub)
-        workers = [threading.Thread(target=self.work, args=(hub, self.random.random(), [])) for _ in range(WORKERS)]
+        before = dict(self.done)
+        workers = [threading.Thread(target=self.work, args=(hub, [kind] if kind else [], self.random.random(), []))
+                   for _ in range(WORKERS)]
         for worker in workers:
             worker.start()
+        if kind:
+            until(lambda: self.wrong or self.done[kind] > before[kind], timeout=60, what=f'a {kind} that is acknowledged')
         workers[0].join(self.random.uniform(0.01, LATEST))
         self.kill(hub)
         for worker in workers:
@@ -180,12 +222,16 @@ class Lane:
                 known.risk = True
         assert not self.wrong, self.wrong
 
-    def run(self):
+    def run(self, kinds):
         try:
-            for _ in range(ROUNDS):
-                self.round()
+            for kind in kinds:
+                self.round(kind)
             hub = self.hub()
             self.check(hub)
+            for snapshot in self.snapshots:
+                hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+            folder = os.path.join(self.home, 'snapshots')
+            until(lambda: os.listdir(folder) == ['new'] and not os.listdir(folder + '/new'), what='no file of a snapshot')
             assert hub.end() == 0, hub.said()
         except BaseException as e:
             said = ''.join(f'--- {hub.victim}\n{hub.said()[-3000:]}' for hub in self.hubs)
@@ -200,7 +246,8 @@ def test_killed_at_any_moment(residue, who, batch):
         os.mkdir(home, 0o700)
         os.chown(home, who.uid, who.uid)
         lanes.append(Lane(who, home, SEED + batch * LANES + number))
-    threads = [threading.Thread(target=lane.run) for lane in lanes]
+    kinds = iter(KINDS * LANES)
+    threads = [threading.Thread(target=lane.run, args=([next(kinds) if n % 2 else None for n in range(ROUNDS)],)) for lane in lanes]
     try:
         for thread in threads:
             thread.start()
@@ -210,7 +257,12 @@ def test_killed_at_any_moment(residue, who, batch):
             assert not lane.wrong, '\n'.join([f'HOLT_SEED={SEED}', *map(str, lane.wrong)])
             for hub in lane.hubs:
                 assert 'Sanitizer' not in hub.said(), hub.said()
+        done = {kind: sum(lane.done[kind] for lane in lanes) for kind in KINDS}
+        print(f'acknowledged: {done}, killed: {sum(len(lane.victims) for lane in lanes)}')
+        assert all(done.values()), done
     finally:
         for lane in lanes:
             for hub in lane.hubs:
                 hub.kill()
+            if lane.warden():  # of a lane that failed
+                os.kill(lane.warden(), signal.SIGKILL)

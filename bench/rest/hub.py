@@ -13,7 +13,7 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, 'tests'), os.path.join(TOP, 'tests/blackbox')]
+sys.path += [os.path.join(TOP, 'tests'), os.path.join(TOP, 'tests/blackbox')]
 import guardian  # noqa: E402, F401 (whatever ends this process, SIGKILL too, ends the hub and all that is below it)
 
 HOLT = os.path.join(TOP, 'build/src/bin/holt')

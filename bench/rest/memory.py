@@ -12,7 +12,7 @@ from table import Section
 IDLE_PEERS = 200
 SETTLE = 1.5  # seconds: the kernel gives memory of what has ended back late
 LATEST = 20  # seconds that everything has to be gone
-GROWTH = 2 << 20  # bytes that hub and warden may have more: an allocator's pages, not a sandbox's leak
+GROWTH = 4 << 20  # bytes that hub and warden may have more: allocators go up and down by half of that; a leak goes up
 
 # of /proc/meminfo
 WHERE = (('AnonPages', 'programs'), ('Shmem', 'tmpfs'), ('SReclaimable', 'slab, reclaimable'), ('SUnreclaim', 'slab, other'),

@@ -121,8 +121,14 @@ static int open_self(const struct hierarchy *h)
 static int write_file(int dir, const char *file, const char *text)
 {
 	autoclose int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
 
-	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+	if (fd < 0)
+		return -1;
+	do { /* limits give up where their writer is to be frozen or traced, by no signal of ours */
+		n = write(fd, text, strlen(text));
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -1 : 0;
 }
 
 static int write_number(int dir, const char *file, long long n)

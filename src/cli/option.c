@@ -125,6 +125,9 @@ static int set_number(const struct option_row *o, const char *shown, const char 
 			       text);
 	if (v < o->min || v > max) {
 		show_number(o, o->min, low, sizeof(low));
+		if (!o->max && v < o->min)
+			return err_set(e, ERR_INVALID, "%s takes at least %s, not %.40s", shown,
+				       low, text);
 		show_number(o, max, high, sizeof(high));
 		return err_set(e, ERR_INVALID, "%s takes from %s to %s, not %.40s", shown, low,
 			       high, text);

@@ -74,7 +74,7 @@ ROWS = {
     'ls': Row(),
     'ps': Row(box(), name=0),
     'top': Row(['-1']),
-    'events': Row(['--after', '0']),
+    'events': Row(),
     'exec': Row(box('--', 'cat', 'f'), name=0, usage=FAILED),
     'execs': Row(box(), name=0, needs='program'),
     'logs': Row(lambda s: [s.box, s.ended], name=0, needs='program'),
@@ -167,6 +167,24 @@ def test_wrong_usage(hub, name):
         first = done.stderr.decode().splitlines()[:1]
         assert done.returncode == ROWS[name].usage and done.stdout == b'', (words, done)
         assert first and first[0].startswith(('holt ' + name.split()[0], 'Usage: ')), (words, done)
+
+
+NUMBERS = ('TIME', 'SIZE', 'N', 'NUMBER', 'OCTAL', 'ADDR:PORT')
+
+
+def test_wrong_values(hub):
+    """Of each option that takes a number, a time or a size: what is none, and what is too much."""
+    cases = []
+    for name in set(ROWS) - {'images pull'}:
+        for option in re.findall(rf'^ .*(--[\w-]+) (?:{"|".join(NUMBERS)})(?: |$)', help_of(hub, name), re.M):
+            cases += [[*name.split(), option, value, *ROWS[name].right(Names())] for value in ('x', '9' * 30)]
+    assert len(cases) > 50
+    for words, done in each(hub, cases, input=b''):
+        verb = next(name for name in sorted(ROWS, key=len, reverse=True) if words[:len(name.split())] == name.split())
+        assert done.returncode in (ROWS[verb].usage, FAILED) and done.stdout == b'' and done.stderr.startswith(b'holt'), (words, done)
+    hub.fails(USAGE, 'takes at least 1, not 0', 'up', '--ttl', '0')
+    hub.fails(FAILED, 'holt snapshot', 'snapshot', 'restore', 'nobody')
+    assert hub.call('GET', '/v1/health')['sandboxes'] == 0
 
 
 @pytest.mark.parametrize('name', NAMED)

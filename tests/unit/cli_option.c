@@ -131,7 +131,7 @@ static const struct {
 	{ { "--pids", "101" }, "--pids takes from 4 to 100, not 101" },
 	{ { "--pids", "99999999999999999999999" },
 	  "--pids takes a whole number, not '99999999999999999999999'" },
-	{ { "--cpus", "0.001" }, "--cpus takes from 0.01 to 4.29497e+06, not 0.001" },
+	{ { "--cpus", "0.001" }, "--cpus takes at least 0.01, not 0.001" },
 	{ { "-m", "1X" }, "-m takes a size such as 512M or 2G, not '1X'" },
 	{ { "-m", "1MX" }, "-m takes a size such as 512M or 2G, not '1MX'" },
 	{ { "-m", "5G" }, "-m takes from 1M to 4096M, not 5G" },

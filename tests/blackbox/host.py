@@ -5,6 +5,7 @@ also when its parent was killed. So what is ours is known exactly, and other use
 don't disturb.
 """
 
+import contextlib
 import ctypes
 import os
 import re
@@ -156,6 +157,7 @@ def cgroup_roots():
     return sorted({unescape(row[4]) for row in rows if row[row.index('-') + 1] in ('cgroup', 'cgroup2')})
 
 
+CPU_SHARES, CPU_SHARES_MAX = 1024, 262144  # the kernel's default, and the most that it takes
 HELD = {'memory', 'pids', 'cpu', 'cpuacct', 'freezer'}
 
 
@@ -202,6 +204,22 @@ class OwnCgroups:
             self.move(place)
             for path, _, _ in os.walk(mine, topdown=False):
                 self.remove(path)
+
+    @contextlib.contextmanager
+    def first(self):
+        """Meanwhile what runs in our groups has a processor before what others of the machine do, where version 1 shares it out."""
+        files = [f for _, mine in self.made if os.path.exists(f := os.path.join(mine, 'cpu.shares'))]
+        try:
+            self.share(files, CPU_SHARES_MAX)
+            yield
+        finally:
+            self.share(files, CPU_SHARES)
+
+    @staticmethod
+    def share(files, n):
+        for file in files:
+            with open(file, 'w', encoding='utf-8') as f:
+                f.write(str(n))
 
     @staticmethod
     def remove(path):

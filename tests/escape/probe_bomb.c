@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,6 +383,26 @@ static int bomb_udp(long cap)
 	return said(bytes / MIB, errnum ? errnum : ENOBUFS);
 }
 
+/* Programs that stand still, each with nearly 1 MiB of arguments and as much of environment. */
+static int bomb_arguments(long cap)
+{
+	enum { EACH = 8, STRING = 120 * 1024 };
+	char *argv[3 + EACH + 1] = { "/bin/sh", "-c", "kill -STOP $$" }, *envp[EACH + 1] = { NULL };
+	long n;
+
+	memset(block, 'x', STRING);
+	for (int i = 0; i < EACH; i++)
+		argv[3 + i] = envp[i] = block;
+	for (n = 0; n < cap; n += 2) {
+		pid_t pid;
+		int failed = posix_spawn(&pid, argv[0], NULL, NULL, argv, envp);
+
+		if (failed)
+			return said(n, failed);
+	}
+	return said(n, 0);
+}
+
 /* ---- output ---------------------------------------------------------------------------------- */
 
 static int flood(long cap, const char *end)
@@ -432,6 +453,7 @@ static const struct {
 	{ "unix", bomb_unix },
 	{ "tcp", bomb_tcp },
 	{ "udp", bomb_udp },
+	{ "arguments", bomb_arguments },
 	{ "lines", bomb_lines },
 	{ "line", bomb_line },
 };

@@ -1,5 +1,10 @@
 """N7: what uses something up is stopped by a limit with a name, the sandbox lives on, and neither another sandbox nor
-the hub itself waits for it."""
+the hub itself waits for it: the 99th percentile of what they take is at most twice what it is without the bomb.
+
+That is the one time that a test here asserts, on machines where others work, too. So both sides are measured in turns of some
+milliseconds, the calm one while the bombed sandbox is paused: whatever else slows the machine slows both. The control group that all this is
+in weighs more than what others do meanwhile. And who is too slow is measured again, all samples together.
+"""
 
 import os
 import re
@@ -9,13 +14,20 @@ import time
 
 import pytest
 
+import host
 import world as worlds
 from client import Failed
 
 LIMITS = {'memory_mb': 96, 'disk_mb': 32, 'pids': 64}
 CAP = 256  # MiB after which a bomb gives up, so that a hole harms nobody
-SMALL = 0.5  # seconds that a call may take longer on two busy processors, on which more than our bombs may run
-UNSHARED = 1.5  # the same where no control group shares them out: each process of the bomb counts as much as ours
+WINDOW, WINDOWS, TRIES = 10, 6, 5  # samples at a time, how often in turns, and how often again for who was too slow
+THINK = 0.001  # seconds between two samples: a neighbour that never sleeps has used up its own share
+# What p99 may be in any case. A task that is woken waits for the one that runs until the next tick of the clock, which may be 4 ms
+# away, and an exec wakes five, one after another: client, hub, PID 1, program, PID 1, hub.
+NOISE = 0.02
+# The same where no control group shares the processors out: each of up to 64 tasks of the bomb counts as much as ours, and what holds for
+# the others does not (docs/sandboxes.md).
+UNSHARED = 1.5
 
 
 def rlimits(sandbox):
@@ -31,31 +43,65 @@ class Neighbour:
 
     def __init__(self, sandbox):
         self.sandbox, self.client = sandbox, sandbox.client
-        for _ in range(5):
-            self.once()
-        self.base = self.measure(25)
-        self.more = UNSHARED if rlimits(sandbox) else SMALL
+        self.noise, self.windows = (UNSHARED, 2) if rlimits(sandbox) else (NOISE, WINDOWS)
+        self.sample(5)
 
     def once(self):
+        time.sleep(THINK)
         begun = time.monotonic()
         assert self.sandbox.argv('true')['exit_code'] == 0
         between = time.monotonic()
         self.client.ping()
         return between - begun, time.monotonic() - between
 
-    def measure(self, n):
-        both = [self.once() for _ in range(n)]
-        return p99([a for a, _ in both]), p99([b for _, b in both])
+    def sample(self, n):
+        return [self.once() for _ in range(n)]
 
-    def slower(self, now):
-        """What takes too much longer than before; '' for nothing."""
-        return '; '.join(f'{what}: p99 {1000 * is_:.1f} ms, was {1000 * was:.1f} ms' for what, was, is_ in zip(
-            ('exec in a neighbour', 'ping of the hub'), self.base, now) if is_ >= 2 * was + self.more)
+    def slower(self, calm, bombed):
+        """What takes too much longer; '' for nothing."""
+        found = []
+        for what, was, now in zip(('exec in a neighbour', 'ping of the hub'), zip(*calm), zip(*bombed)):
+            if p99(now) > max(2 * p99(was), self.noise):
+                found.append(f'{what}: p99 {1000 * p99(now):.1f} ms of {len(now)}, without the bomb {1000 * p99(was):.1f} ms of {len(was)}')
+        return '; '.join(found)
+
+    def paused(self, sandboxes):
+        """True when all stand still. What can't be stopped, such as a bomb of forks without control groups, goes on."""
+        try:
+            for sandbox in sandboxes:
+                self.client.call('sandbox_pause', sandbox=sandbox.id)
+            return True
+        except Failed:
+            return False
+
+    def resume(self, sandboxes):
+        for sandbox in sandboxes:
+            try:
+                self.client.call('sandbox_resume', sandbox=sandbox.id)
+            except Failed as e:
+                assert e.code in ('conflict', 'sandbox_lost'), e
+
+    def check(self, sandboxes, calm, again=lambda: None):
+        """That bombs in these are not felt. again: starts what has ended."""
+        bombed, turns = [], True
+        for _ in range(TRIES):
+            for _ in range(self.windows):
+                again()
+                bombed += self.sample(WINDOW)
+                turns = turns and self.paused(sandboxes)
+                if turns:
+                    calm += self.sample(WINDOW)
+                self.resume(sandboxes)
+            slower = self.slower(calm, bombed)
+            if not slower:
+                return
+        raise AssertionError(slower)
 
 
 @pytest.fixture
 def neighbour(box):
-    return Neighbour(box())
+    with host.OWN.first():
+        yield Neighbour(box())
 
 
 @pytest.fixture
@@ -63,23 +109,44 @@ def small(box):
     return box(probe=True, **LIMITS)
 
 
-def explode(sandbox, neighbour, world, *argv, seconds=20):
-    """Runs a bomb while a neighbour is measured: how it ended. A machine that others keep busy gets three chances to be
-    as quick as before or after."""
-    for _ in range(3):
-        request = worlds.start(sandbox, worlds.INSIDE, '--bomb', *argv, env=world.told(), timeout_seconds=seconds)
-        now = neighbour.measure(30)
+class Bomb:
+    """One that is run again when it has ended, as long as its sandbox starts anything."""
+
+    def __init__(self, sandbox, world, argv, seconds):
+        self.sandbox, self.argv = sandbox, argv
+        self.more = {'env': world.told(), 'timeout_seconds': seconds}
+        self.request, self.ends = None, []
+        self.again()
+
+    def again(self):
+        client = self.sandbox.client
+        if self.request and not any(m.get('id') == self.request for m in client.inbox):
+            return
         try:
-            got = sandbox.client.result(request, seconds + 30)
+            if self.request:
+                self.end(0)
+                self.sandbox.exec('rm -rf /workspace/fill /dev/shm/fill /workspace/inodes /workspace/d')
+            self.request = worlds.start(self.sandbox, worlds.INSIDE, '--bomb', *self.argv, **self.more)
+        except Failed:
+            pass
+
+    def end(self, within):
+        """Waits for it, and keeps how it ended."""
+        request, self.request = self.request, None
+        try:
+            self.ends.append(self.sandbox.client.result(request, within))
         except Failed as e:
-            got = e.error
-        if neighbour.slower(now):
-            neighbour.base = tuple(map(max, neighbour.base, neighbour.measure(25)))
-        slower = neighbour.slower(now)
-        if not slower:
-            return got
-        sandbox.exec('rm -rf /workspace/fill /dev/shm/fill /workspace/inodes /workspace/d')
-    raise AssertionError(slower)
+            self.ends.append(e.error)
+
+
+def explode(sandbox, neighbour, world, *argv, seconds=20):
+    """Runs a bomb while a neighbour is measured: how it ended."""
+    calm = neighbour.sample(2 * WINDOW)
+    bomb = Bomb(sandbox, world, argv, seconds)
+    neighbour.check([sandbox], calm, bomb.again)
+    if bomb.request:
+        bomb.end(seconds + 30)
+    return bomb.ends[0]
 
 
 def said(got):
@@ -104,20 +171,22 @@ def test_forks(small, neighbour, world):
     assert error == 'EAGAIN' and count <= LIMITS['pids'], got
     # as many as may be can be too much for its memory: then that limit ends it before the time does
     assert (got['timed_out'] or got['hit_memory']) and (got['hit_pids'] or rlimits(small)), got
-    worlds.healthy(small)
+    if got['timed_out']:  # else what is left of it goes on, as in the next test
+        worlds.healthy(small)
 
 
 @pytest.mark.tries(what='a fork bomb that goes on in the background', by='cgroup or rlimit: pids')
 def test_forks_left(box, neighbour, world):
     """It is what the program left behind, so it goes on; but it says why nothing else starts, and ends at once."""
     sb = box(probe=True, **LIMITS)
+    calm = neighbour.sample(2 * WINDOW)
     sb.exec(f'{worlds.INSIDE} --bomb fork > /dev/null &', env=world.told())
     try:
         got = sb.exec('true', timeout_seconds=2)
         assert got['exit_code'] == 0 or got['hit_pids'] or rlimits(sb), got
     except Failed as e:
         assert e.code == 'pids_exhausted', e
-    assert any(not neighbour.slower(neighbour.measure(10)) for _ in range(3))
+    neighbour.check([sb], calm)
     sb.terminate()
 
 
@@ -235,7 +304,14 @@ def test_buffers(small, neighbour, world, kind):
     worlds.healthy(small)
 
 
-@pytest.mark.parametrize('kind', ['memory', 'memfd', 'segments', 'disk', 'dev_shm', 'unix'])
+@pytest.mark.tries(what='fill memory with the arguments and environments of programs', by='cgroup or rlimit: memory, pids',
+                   control='reaches its cap under wide limits')
+def test_arguments(small, neighbour, world):
+    got = explode(small, neighbour, world, 'arguments', CAP)
+    assert got['hit_memory'] or (rlimits(small) and said(got)[1] == 'EAGAIN'), got
+
+
+@pytest.mark.parametrize('kind', ['memory', 'memfd', 'segments', 'disk', 'dev_shm', 'unix', 'arguments'])
 def test_control(box, world, kind):
     """With wide limits these bombs reach their cap: it is the limit that stops them."""
     sb = box(probe=True, memory_mb=1024, disk_mb=512)
@@ -303,11 +379,12 @@ def test_large_arguments(sb):
 @pytest.mark.tries(what='all bombs of processes and memory at once, in three sandboxes', by='cgroup, rlimit')
 def test_together(box, neighbour, world):
     bombed = [box(probe=True, **LIMITS) for _ in range(3)]
-    requests = [worlds.start(sb, worlds.INSIDE, '--bomb', *argv, timeout_seconds=2, env=world.told())
-                for sb, argv in zip(bombed, (['fork'], ['memory', CAP], ['lines', 10240]))]
-    worst = max(neighbour.once()[0] for _ in range(20))
-    for sb, request in zip(bombed, requests):
-        got = sb.client.result(request, 30)
-        if not got['hit_memory'] or not got['hit_pids']:  # else what the bomb left goes on, as test_forks_left has it
-            worlds.healthy(sb)
-    assert worst < 2 * neighbour.base[0] + UNSHARED, worst
+    calm = neighbour.sample(2 * WINDOW)
+    bombs = [Bomb(sb, world, argv, 2) for sb, argv in zip(bombed, (['fork'], ['memory', CAP], ['lines', 10240]))]
+    neighbour.check(bombed, calm, lambda: [bomb.again() for bomb in bombs])
+    for bomb in bombs:
+        if bomb.request:
+            bomb.end(30)
+        got = bomb.ends[-1]
+        if not got.get('hit_memory') or not got.get('hit_pids'):  # else what the bomb left goes on, as test_forks_left has it
+            worlds.healthy(bomb.sandbox)

@@ -42,10 +42,12 @@
 
 /* ---- small steps ------------------------------------------------------------------------------ */
 
+/* With just that mode: the warden's umask is 0. */
 static int make_dir(const char *path, mode_t mode)
 {
-	/* chmod, since the umask must not decide */
-	return mkdir(path, mode) < 0 && errno != EEXIST ? -1 : chmod(path, mode);
+	if (mkdir(path, mode) == 0)
+		return 0;
+	return errno == EEXIST ? chmod(path, mode) : -1;
 }
 
 static int new_tmpfs(const char *at, uint64_t size, uint64_t inodes, uint64_t attr)

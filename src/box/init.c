@@ -66,11 +66,12 @@ static struct {
 	int signals;
 	int null;
 	struct rlimit files; /* of programs */
-	struct running execs[EXECS_MAX];
-	int n_execs; /* slots in use, from the first */
-	char message[WIRE_MAX + 1];
-	char *strings[STRINGS_MAX];
+	int n_execs; /* slots of execs in use, from the first */
 } self;
+
+static struct running execs[EXECS_MAX] INIT_LARGE;
+static char message[WIRE_MAX + 1] INIT_LARGE __attribute__((aligned(8)));
+static char *strings[STRINGS_MAX] INIT_LARGE;
 
 void init_send(const void *msg, size_t n, int fd)
 {
@@ -216,7 +217,7 @@ static pid_t launch(struct launch *l)
 static struct running *find_exec(uint32_t id, pid_t pid)
 {
 	for (int i = 0; i < self.n_execs; i++) {
-		struct running *r = &self.execs[i];
+		struct running *r = &execs[i];
 
 		if (r->pid && (pid ? r->pid == pid : r->id == id))
 			return r;
@@ -227,10 +228,10 @@ static struct running *find_exec(uint32_t id, pid_t pid)
 static struct running *free_slot(void)
 {
 	for (int i = 0; i < self.n_execs; i++) {
-		if (!self.execs[i].pid)
-			return &self.execs[i];
+		if (!execs[i].pid)
+			return &execs[i];
 	}
-	return self.n_execs < EXECS_MAX ? &self.execs[self.n_execs++] : NULL;
+	return self.n_execs < EXECS_MAX ? &execs[self.n_execs++] : NULL;
 }
 
 static void exec_failed(uint32_t id, uint32_t stage, int errnum)
@@ -244,13 +245,13 @@ static void exec_failed(uint32_t id, uint32_t stage, int errnum)
 	init_send(&out, sizeof(out), -1);
 }
 
-/* Splits the strings after *m into self.strings: the words, NULL, the variables, NULL. The
+/* Splits the strings after *m into strings: the words, NULL, the variables, NULL. The
  * message is terminated by a NUL of our own, so no string runs out of it. */
 static int split_strings(const struct im_exec *m, size_t n, char **ret_cwd)
 {
 	char *at = (char *)(m + 1), *end = (char *)m + n;
 	uint32_t total = m->argc + m->envc;
-	char **out = self.strings;
+	char **out = strings;
 
 	if (m->argc < 1 || m->argc > STRINGS_MAX || m->envc > STRINGS_MAX ||
 	    total + 8 > STRINGS_MAX || at >= end)
@@ -284,13 +285,12 @@ static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 		return;
 	}
 	l.cwd = cwd;
-	l.argv = self.strings + 3;
-	l.envp = self.strings + 3 + m->argc + 1;
+	l.argv = strings + 3;
+	l.envp = strings + 3 + m->argc + 1;
 	if (m->shell) {
-		self.strings[1] = access(shell_bash, X_OK) == 0 ? (char *)shell_bash
-								: (char *)shell_sh;
-		self.strings[2] = (char *)"-c";
-		l.argv = self.strings + 1;
+		strings[1] = access(shell_bash, X_OK) == 0 ? (char *)shell_bash : (char *)shell_sh;
+		strings[2] = (char *)"-c";
+		l.argv = strings + 1;
 	}
 	r->id = m->h.id;
 	r->oom_kills = oom_kills();
@@ -318,7 +318,7 @@ static void report_exit(struct running *r, int status, const struct rusage *u)
 	};
 
 	r->pid = 0;
-	while (self.n_execs > 0 && !self.execs[self.n_execs - 1].pid)
+	while (self.n_execs > 0 && !execs[self.n_execs - 1].pid)
 		self.n_execs--;
 	if (out.h.id)
 		init_send(&out, sizeof(out), -1);
@@ -378,7 +378,7 @@ static bool read_proc(const char *name, struct proc *p)
 	return true;
 }
 
-static struct proc procs[PIDS_SEEN_MAX];
+static struct proc procs[PIDS_SEEN_MAX] INIT_LARGE;
 
 /* Fills procs with every process but this one; returns how many. */
 static size_t list_procs(void)
@@ -499,7 +499,7 @@ static struct {
 	pid_t pids[RESTING_MAX];
 	size_t n;
 	bool others; /* all others are stopped by us */
-} resting;
+} resting INIT_LARGE;
 
 static void remember_resting(void)
 {
@@ -578,7 +578,7 @@ static void handle_reset(const struct im_reset *m)
 	if (resting.others && !m->stay_stopped)
 		continue_all();
 	for (int i = 0; i < self.n_execs; i++) {
-		struct running *r = &self.execs[i];
+		struct running *r = &execs[i];
 
 		if (!r->pid || !r->id)
 			continue;
@@ -605,7 +605,7 @@ static void dispatch_exec(const struct im_exec *m, size_t n, const int fds[3], i
 
 static void dispatch(size_t n, int fds[3], int n_fds)
 {
-	const struct im_head *h = (const void *)self.message;
+	const struct im_head *h = (const void *)message;
 
 	if (n < sizeof(*h))
 		return;
@@ -634,13 +634,13 @@ static void serve_one(void)
 {
 	int fds[3] = { -1, -1, -1 };
 	size_t n_fds = 3;
-	ssize_t n = sock_recv(INIT_FD, self.message, WIRE_MAX, fds, &n_fds, MSG_DONTWAIT);
+	ssize_t n = sock_recv(INIT_FD, message, WIRE_MAX, fds, &n_fds, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
 		_exit(0); /* the hub is gone, or has let go of this sandbox */
-	self.message[n] = '\0';
+	message[n] = '\0';
 	dispatch((size_t)n, fds, (int)n_fds);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);

@@ -7,6 +7,10 @@
 
 #include "box/wire.h"
 
+/* What is large and seldom used lies behind all else that is zero at the start (meson.build has the linker sort
+ * by these names), so that an idle init has touched few pages: there may be a thousand of them. */
+#define INIT_LARGE __attribute__((section(".bss.zz.large")))
+
 /* Sends one message, with a descriptor when fd >= 0. A hub that is gone ends this process, and
  * with it the sandbox. */
 void init_send(const void *msg, size_t n, int fd);

@@ -37,7 +37,7 @@ struct removal {
 	uint32_t id; /* 0: nobody waits for it any more */
 };
 
-static struct write_job writes[WRITES_MAX];
+static struct write_job writes[WRITES_MAX] INIT_LARGE;
 static struct removal removals[REMOVALS_MAX];
 static uint32_t last_token, last_temp;
 
@@ -363,7 +363,7 @@ static void file_mkdir(const char *path, const struct im_file *m, struct im_file
 
 static void file_list(const char *path, struct im_file_done *d)
 {
-	static char out[WIRE_MAX];
+	static char out[WIRE_MAX] INIT_LARGE;
 	int known = init_open_known(path, INIT_DIRECTORY, d);
 	int fd = known < 0 ? -1 : init_reopen(known, O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);

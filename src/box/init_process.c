@@ -118,7 +118,7 @@ static bool is_ours(pid_t pid)
 
 static void send_list(uint32_t id, bool words)
 {
-	static char out[WIRE_MAX];
+	static char out[WIRE_MAX] INIT_LARGE;
 	struct im_process_done d = { .h = { IM_PROCESS_DONE, id } };
 	DIR *dir = opendir("/proc");
 	size_t n = sizeof(d);

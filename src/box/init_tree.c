@@ -52,8 +52,8 @@ static void archive(const char *self, const char *name, const char *names, const
 static void unpack(int dir, bool changes, int in, struct tree_failure *f)
 {
 	const struct tar_unpack_opts o = { .changes = changes, .keep_top = !changes };
-	static struct tar_unpack u;
-	static char bytes[IN_BYTES];
+	static struct tar_unpack u INIT_LARGE;
+	static char bytes[IN_BYTES] INIT_LARGE;
 	ssize_t n = 0;
 	int rc = tar_unpack_init(&u, dir, &o);
 

@@ -48,7 +48,7 @@ static struct {
 	size_t n_watched;
 	size_t n;
 	char buffer[OUT_BYTES];
-} w;
+} w INIT_LARGE;
 
 static int fail(enum tree_what what, int errnum)
 {
@@ -281,7 +281,7 @@ static int take_event(const struct inotify_event *ev)
 
 static int take_events(void)
 {
-	static char bytes[IN_BYTES] __attribute__((aligned(8)));
+	static char bytes[IN_BYTES] INIT_LARGE __attribute__((aligned(8)));
 	ssize_t n = read(w.inotify, bytes, sizeof(bytes));
 	int rc = 0;
 

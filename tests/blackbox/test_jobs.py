@@ -440,8 +440,9 @@ def test_it_keeps_its_sandbox_from_being_idle(hub):
 # ---- the hub
 
 @pytest.fixture
-def begin(residue, me):
-    """Starts hubs of one home."""
+def begin(me):
+    """Starts hubs of one home, of whoever runs the tests."""
+    residue = host.Residue(me.trees)
     home = me.log() + '.home'
     os.mkdir(home, 0o700)
     started = []
@@ -459,6 +460,7 @@ def begin(residue, me):
     finally:
         for one in started:
             one.kill()
+    residue.check()
 
 
 def test_killed(begin):

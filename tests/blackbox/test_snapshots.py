@@ -475,6 +475,44 @@ def test_a_machine_that_crashes_leaves_what_was_kept(begin):
 
 # ---- kill -9 ------------------------------------------------------------------------------------------------------------
 
+def pid_of(hub, name):
+    """One of the processes that a snapshot of the only sandbox takes."""
+    warden = host.warden_of(hub.home)
+    if name == 'holt-warden':
+        return warden
+    found = [p.pid for p in host.below(hub.proc.pid).values() if p.comm == name and (name != 'holt-init' or host.inside_pid(p.pid) == 1)]
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize('victim', ['holt-init', 'holt-warden', 'holt-pack'])
+def test_who_dies_in_the_middle(begin, victim):
+    """Of those that the hub needs for it: it is told what failed, and nothing half made stays."""
+    hub = begin()
+    hub.create(id='s', limits={'disk_mb': 120, 'memory_mb': 300})
+    hub.sh('s', 'head -c 80000000 /dev/urandom > f')
+    said = []
+
+    def take():
+        try:
+            said.append(hub.take('s'))
+        except Failed as failed:
+            said.append(failed.code)
+    worker = threading.Thread(target=take)
+    worker.start()
+    until(lambda: hub.half() and pid_of(hub, 'holt-pack'), what='it has begun')
+    os.kill(pid_of(hub, victim), 9)
+    worker.join(60)
+    codes = {'holt-init': {'sandbox_lost', 'not_found'}, 'holt-warden': {'sandbox_lost', 'unavailable', 'not_found'}, 'holt-pack': {'internal'}}
+    assert said[0] in codes[victim] | hub.snapshots(), said
+    assert hub.half() == [] and hub.on_disk() == hub.snapshots()
+    if victim == 'holt-pack':
+        assert hub.restore(hub.take('s')) and hub.sh('s', 'stat -c %s f') == '80000000\n'
+    else:
+        assert code_of(hub.exec, 's', 'true')[1] in ('sandbox_lost', 'not_found')
+    until(lambda: hub.asked('POST', '/v1/sandboxes', {'id': 'new'})[0] == 200, what='another one')
+    hub.delete(hub.restore(hub.take('new')))
+
+
 class Worker(threading.Thread):
     """Takes, restores and deletes until its hub is gone, and knows what it was told."""
 

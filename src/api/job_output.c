@@ -384,7 +384,7 @@ static void run_output(struct call *c, const void *params)
 /* ---- wait ---------------------------------------------------------------------------------- */
 
 struct wait_body {
-	struct str text;
+	struct str text, pattern;
 	enum stream stream;
 	uint32_t timeout_seconds;
 	uint64_t offset;
@@ -392,6 +392,8 @@ struct wait_body {
 static const struct field wait_fields[] = {
 	FIELD(struct wait_body, text, .flags = FIELD_NUL_OK, .min = 1, .max = JOB_TEXT_MAX,
 	      .doc = "Waits until this was printed on one of the streams, at most 1024 bytes; absent: until the exec ends."),
+	FIELD(struct wait_body, pattern, .min = 1, .max = JOB_PATTERN_MAX,
+	      .doc = "Instead of text: until this regular expression (ECMA-262, flag u) matches in a line, at most 1024 bytes."),
 	FIELD_ENUM(struct wait_body, stream, stream_names, .def = DEFAULT_ENUM(STREAM_BOTH),
 		   .doc = "Where to look."),
 	FIELD(struct wait_body, offset, .doc = "Where in the output to begin to look."),
@@ -420,10 +422,10 @@ struct waited_view {
 };
 static const struct field waited_fields[] = {
 	FIELD_ENUM(struct waited_view, result, job_waited_names, .flags = FIELD_REQUIRED,
-		   .doc = "matched: the text came; ended: the exec has, and the text did not come; "
+		   .doc = "matched: the text came; ended: the exec has, and it did not come; "
 			  "timeout: neither."),
 	FIELD(struct waited_view, offset, .flags = FIELD_REQUIRED,
-	      .doc = "Behind the text; else how far it was looked for: where another wait goes on."),
+	      .doc = "Behind the text or match; else how far it was looked for: where another wait goes on."),
 	FIELD_ENUM(struct waited_view, state, job_state_names, .flags = FIELD_REQUIRED,
 		   .doc = "Of the exec."),
 	FIELD(struct waited_view, exit_code, .has = FIELD_HAS(struct waited_view, has_exit_code),
@@ -437,7 +439,7 @@ struct waiting {
 	struct job_wait *wait;
 };
 
-static void on_waited(void *arg, enum job_waited how, uint64_t offset)
+static void on_waited(void *arg, enum job_waited how, uint64_t offset, const struct err *err)
 {
 	struct waiting *w = arg;
 	struct waited_view view = { .result = how, .offset = offset };
@@ -448,7 +450,10 @@ static void on_waited(void *arg, enum job_waited how, uint64_t offset)
 	view.has_exit_code = i.has_result;
 	view.exit_code = i.result.exit_code;
 	job_unref(w->job);
-	call_answer(w->call, &(struct call_answer){ .structured = &view });
+	if (err)
+		call_fail(w->call, err);
+	else
+		call_answer(w->call, &(struct call_answer){ .structured = &view });
 }
 
 static void on_waiting_cancelled(void *data)
@@ -470,6 +475,7 @@ static void run_wait(struct call *c, const void *params)
 	struct waiting *w = j ? arena_alloc(call_arena(c), sizeof(*w), &e) : NULL;
 	const struct job_wait_options o = {
 		.text = p->body.text,
+		.pattern = p->body.pattern,
 		.streams = mask_of(p->body.stream),
 		.offset = p->body.offset,
 		.timeout_ms = p->body.timeout_seconds * 1000ull,
@@ -502,7 +508,7 @@ static const struct api_route rows[] = {
 	  .lines = &line_table,
 	  .errors = API_MAY_SANDBOX | API_MAY(TOO_MANY_STREAMS) },
 	{ .tool = { .name = "execs.wait",
-		    .doc = "Waits for a text in an exec's output, or for its end.",
+		    .doc = "Waits for a text or pattern in an exec's output, or for its end.",
 		    .input = &wait_input,
 		    .output = &waited_table,
 		    .run = run_wait },

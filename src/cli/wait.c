@@ -1,4 +1,4 @@
-/* `holt wait`: until an exec ends, or has printed a text. */
+/* `holt wait`: until an exec ends, or has printed a text or what a pattern matches. */
 #include "cli/job.h"
 #include "cli/verb.h"
 
@@ -6,7 +6,7 @@ enum { EXIT_HOLT = 125, EXIT_NOT_SEEN = 1, EXIT_OVER = 124 };
 
 struct wait_options {
 	struct verb_options common;
-	const char *text, *since;
+	const char *text, *pattern, *since;
 	uint32_t stream;
 	uint64_t timeout_ms;
 };
@@ -16,6 +16,8 @@ static const char *const streams[] = { NULL, "stdout", "stderr" };
 static const struct option_row rows[] = {
 	OPTION(struct wait_options, text, OPTION_TEXT, "text", .arg = "TEXT",
 	       .doc = "Wait until it has printed this on one of its streams, too."),
+	OPTION(struct wait_options, pattern, OPTION_TEXT, "pattern", .arg = "REGEX",
+	       .doc = "Likewise until a line of it matches this regular expression."),
 	OPTION(struct wait_options, since, OPTION_TEXT, "since-offset", .arg = "N",
 	       .doc = "Look for it behind so many bytes of both streams; 0 if not said."),
 	OPTION(struct wait_options, stream, OPTION_CHOICE, "stream", .arg = "stdout|stderr",
@@ -43,6 +45,7 @@ static int ask(const struct verb_input *in, struct hub_link *l, struct json_doc 
 		return -1;
 	json_write_object(&w);
 	hub_link_text(&w, "text", o->text);
+	hub_link_text(&w, "pattern", o->pattern);
 	hub_link_text(&w, "stream", streams[o->stream]);
 	json_write_key(&w, "offset");
 	json_write_uint(&w, offset);
@@ -70,7 +73,7 @@ static int run(const struct verb_input *in)
 		return 0;
 	if (str_is(result, "timeout"))
 		return EXIT_OVER;
-	if (o->text)
+	if (o->text || o->pattern)
 		return EXIT_NOT_SEEN;
 	return json_int64(json_get(json_root(doc), "exit_code"), &code) ? (int)code : EXIT_HOLT;
 }
@@ -80,8 +83,8 @@ const struct verb wait_verb = {
 	.usage = "[OPTION...] NAME [EXEC]",
 	.doc = "Wait until an exec of a sandbox has ended.",
 	.more = "Its exit status is the command's, 124 where the time to wait was over, 125\n"
-		"where it never ran or was lost. With --text: 0 where that came, 1 where it\n"
-		"ended without.",
+		"where it never ran or was lost. With --text or --pattern: 0 where that came,\n"
+		"1 where it ended without.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct wait_options),

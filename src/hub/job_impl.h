@@ -5,9 +5,12 @@
  *	job.c		one: from its start to its end, and what it prints
  *	job_row.c	one as a row of the registry, and back
  *	jobs.c		all of a hub: which are remembered, and for how long
+ *	job_wait.c	who waits for what one prints; job_match.c for a pattern
  */
 #include "base/id.h"
 #include "hub/job.h"
+
+struct job_wait;
 
 struct job {
 	unsigned refs; /* of who found it; of the list it is in; of its exec */
@@ -54,6 +57,8 @@ struct jobs {
 	unsigned running; /* in the background */
 	struct job_queue ended[2];
 	uv_timer_t *timer; /* lets the oldest go */
+	struct job_wait *looks; /* that stand in line for a thread (job_wait.c), */
+	bool looking; /* and whether it is at work */
 };
 
 /* ---- job.c --------------------------------------------------------------------------------- */

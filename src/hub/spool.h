@@ -73,7 +73,8 @@ void spool_stats(const struct spool *s, struct spool_stats *ret);
 
 struct spool_cursor;
 
-/* Keeps the spool. on_more is called from the loop or from spool_add() and spool_end(), once after each SPOOL_LATER. */
+/* Keeps the spool. on_more is called from the loop or from spool_add() and spool_end(), once after each SPOOL_LATER; it may
+ * close this cursor, and those that it has made, but no other. */
 struct spool_cursor *spool_cursor_new(struct spool *s, uint64_t offset, void (*on_more)(void *arg),
 				      void *arg, struct err *e) MUST_USE;
 void spool_cursor_close(struct spool_cursor *c); /* NULL-safe; no callback after it */

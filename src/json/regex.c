@@ -423,7 +423,9 @@ static int pay(pcre2_callout_block *at, void *data)
 	return 0;
 }
 
-static int search(const struct regex *r, struct str text, struct toll *t)
+/* *ret_end: behind what it matches, where it does. */
+static int search(const struct regex *r, struct str text, uint32_t how, struct toll *t,
+		  size_t *ret_end)
 {
 	pcre2_match_context *context = pcre2_match_context_create(NULL);
 	pcre2_match_data *found = pcre2_match_data_create(1, NULL);
@@ -433,7 +435,9 @@ static int search(const struct regex *r, struct str text, struct toll *t)
 		pcre2_set_heap_limit(context, REGEX_HEAP_MAX);
 		pcre2_set_callout(context, pay, t);
 		n = pcre2_match(r->code, (PCRE2_SPTR)(text.p ? text.p : ""), text.n, 0,
-				PCRE2_NO_UTF_CHECK, found, context);
+				PCRE2_NO_UTF_CHECK | how, found, context);
+		if (n >= 0)
+			*ret_end = pcre2_get_ovector_pointer(found)[1];
 	}
 	pcre2_match_data_free(found);
 	pcre2_match_context_free(context);
@@ -442,13 +446,23 @@ static int search(const struct regex *r, struct str text, struct toll *t)
 
 int regex_search(const struct regex *r, struct str text, uint64_t *steps, struct err *e)
 {
+	size_t end;
+
+	return regex_find(r, text, 0, steps, &end, e);
+}
+
+int regex_find(const struct regex *r, struct str text, unsigned part, uint64_t *steps,
+	       size_t *ret_end, struct err *e)
+{
 	struct toll toll = { .left = *steps, .price = 1 + text.n / REGEX_STRIDE };
+	uint32_t how = (part & REGEX_PART_BEHIND ? PCRE2_NOTBOL : 0u) |
+		       (part & REGEX_PART_BEFORE ? PCRE2_NOTEOL : 0u);
 	int n;
 
 	if (text.n > REGEX_TEXT_MAX)
 		return err_set(e, ERR_TOO_LARGE, "a text of more than %d bytes for a pattern",
 			       REGEX_TEXT_MAX);
-	n = search(r, text, &toll);
+	n = search(r, text, how, &toll, ret_end);
 	*steps = toll.left;
 	if (n >= 0)
 		return 1;

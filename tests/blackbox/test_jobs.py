@@ -387,6 +387,63 @@ def test_a_text_in_pieces(hub, sb):
         assert (waited['result'], waited['state'], waited['offset']) == ('ended', 'exited', 21)
 
 
+def test_a_pattern(hub, sb):
+    """Found in each line for itself, however it is cut into pieces; a line without its end counts as far as it has come."""
+    script = ("printf 'list'; sleep 0.1; printf 'ening on port '; sleep 0.1; printf '80'; while [ ! -e go ]; do sleep 0.02; done; "
+              r"printf '80\r\n'; printf 'x\377y\n' >&2; printf last")
+    job = hub.start(sb, script)
+    found = hub.wait(sb, job, pattern='port [0-9]+')
+    assert found['result'] == 'matched' and found['state'] == 'running' and 19 <= found['offset'] <= 20, found
+    assert hub.wait(sb, job, pattern='^listening on port [0-9]+$', timeout_seconds=1)['result'] == 'timeout'
+    assert hub.wait(sb, job, pattern='port', stream='stderr', timeout_seconds=1)['result'] == 'timeout'
+    hub.exec(sb, 'touch go')
+    assert hub.wait(sb, job, pattern='^listening on port [0-9]{4}$')['offset'] == 22
+    assert hub.wait(sb, job, pattern='^x.y$')['result'] == 'matched'
+    assert hub.wait(sb, job, pattern='^last$')['result'] == 'matched'  # its end is that of all
+    waited = hub.wait(sb, job, pattern='port.*x')
+    assert (waited['result'], waited['state'], waited['exit_code']) == ('ended', 'exited', 0)
+    for body in ({'pattern': '('}, {'pattern': '(?R)'}, {'pattern': ''}, {'pattern': 'x' * 1025}, {'pattern': 'a', 'text': 'a'},
+                 {'pattern': 1}):
+        fails(400, 'invalid_input', hub.call, 'POST', hub.at(sb, job, '/wait'), body)
+
+
+def test_a_pattern_in_long_lines(hub, sb):
+    job = hub.start(sb, "head -c 300000 /dev/zero | tr '\\0' a; printf needle; head -c 100000 /dev/zero | tr '\\0' b; echo")
+    found = hub.wait(sb, job, pattern='aneedle')
+    assert (found['result'], found['offset']) == ('matched', 300006)
+    for pattern in ('^b', 'x'):
+        assert hub.wait(sb, job, pattern=pattern)['result'] == 'ended'
+
+
+def test_hostile_patterns(hub, sb):
+    """Each costs its bounded time beside the loop; whoever asks for something else meanwhile is answered."""
+    job = hub.start(sb, "while :; do head -c 4000 /dev/zero | tr '\\0' a; echo '!'; sleep 0.01; done")
+    hub.wait(sb, job, text='!')
+    hostile = ['(a+)+$', '(a|aa)+$', '([ab]*)*[cd]', '^(([a-z])+.)+[A-Z]([a-z])+$']
+    refused = []
+
+    def wait(pattern):
+        try:
+            hub.wait(sb, job, pattern=pattern)
+        except Failed as e:
+            refused.append(e.code)
+    waiters = [threading.Thread(target=wait, args=(pattern,)) for pattern in hostile * 2]
+    for waiter in waiters:
+        waiter.start()
+    answers = 0
+    while any(waiter.is_alive() for waiter in waiters):
+        hub.look(sb, job)
+        answers += 1
+    for waiter in waiters:
+        waiter.join(60)
+    assert refused == ['invalid_input'] * len(waiters) and answers >= len(waiters)
+    assert hub.wait(sb, job, pattern='a!$')['result'] == 'matched'  # the control
+    with hub.wire() as gone:  # goes away while a thread looks
+        gone.send(hub.request('POST', hub.at(sb, job, '/wait'), body='{"pattern":"(a|aa)+$","timeout_seconds":0}'))
+        hub.look(sb, job)
+    hub.call('DELETE', hub.at(sb, job))
+
+
 def test_who_waits_goes_away(hub, sb):
     job = hub.start(sb, 'sleep 1000')
     for path, method, body in ((hub.at(sb, job, '/wait'), 'POST', '{"timeout_seconds":0}'),
@@ -596,6 +653,10 @@ def test_wait_for_a_text(hub, sb):
     assert hub.run('wait', '--text', 'never', '-t', '0.5', sb, 'x').returncode == 124
     hub.send(sb, 'x', close=True)
     assert hub.run('wait', '--text', 'never', sb, 'x').returncode == 1
+    hub.ok('wait', '--pattern', '^r.*y$', sb, 'x')
+    assert hub.run('wait', '--pattern', 'nev[e]r', sb, 'x').returncode == 1
+    hub.fails(125, 'pattern', 'wait', '--pattern', '(', sb, 'x')
+    hub.fails(125, 'not both', 'wait', '--pattern', 'a', '--text', 'a', sb, 'x')
 
 
 def attached(hub, *arguments):

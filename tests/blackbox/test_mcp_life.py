@@ -130,6 +130,10 @@ def test_a_command_in_the_background(mcp, sb):
     whole = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'])
     assert whole['stdout'] == 'one\ntwo\nthree\n' and whole['next_offset'] == last['next_offset'] and whole['lost_bytes'] == 0
     assert mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'], wait_for='two', wait_seconds=30)['found']
+    assert mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'], wait_pattern='^t[w]o$', wait_seconds=30)['found']
+    never = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made['exec'], wait_pattern='^wo', wait_seconds=30)
+    assert not never['found'] and never['stdout'] == whole['stdout']
+    assert sb.fails('sandbox_exec_output', exec=made['exec'], wait_pattern='(')['code'] == 'invalid_arguments'
 
 
 def test_the_end_of_one_in_the_background(mcp, sb):

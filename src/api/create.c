@@ -13,7 +13,7 @@ enum { TIMEOUT_MAX = 30 * 86400 };
 
 struct limits_wish {
 	uint64_t memory_mb, disk_mb;
-	uint32_t pids;
+	uint32_t pids, open_files;
 	bool has_cpus;
 	double cpus;
 };
@@ -27,6 +27,8 @@ static const struct field limits_fields[] = {
 	FIELD(struct limits_wish, cpus, .max = LIMIT_CPU_MAX / 1000,
 	      .has = FIELD_HAS(struct limits_wish, has_cpus),
 	      .doc = "Share of processors, such as 0.5; at least 0.01."),
+	FIELD(struct limits_wish, open_files, .max = LIMIT_FILES_MAX,
+	      .doc = "Open files of each program, at least 16, and never more than the host gives; 0: the server's default."),
 };
 static const struct field_table limits_table = FIELD_TABLE(struct limits_wish, limits_fields);
 
@@ -138,7 +140,8 @@ static int spec_of(struct call *c, const struct wish *w, struct life_spec *ret, 
 			 .limits = { .memory = w->limits.memory_mb * MIB,
 				     .disk = w->limits.disk_mb * MIB,
 				     .pids = w->limits.pids,
-				     .cpu_milli = (uint32_t)(w->limits.cpus * 1000 + 0.5) },
+				     .cpu_milli = (uint32_t)(w->limits.cpus * 1000 + 0.5),
+				     .files = w->limits.open_files },
 			 .ttl_ms = w->timeout_seconds * 1000,
 			 .n_env = w->env.n,
 			 .cwd = w->cwd },

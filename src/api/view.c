@@ -10,6 +10,9 @@ static const struct field limits_fields[] = {
 	FIELD(struct sandbox_limits_view, cpus,
 	      .has = FIELD_HAS(struct sandbox_limits_view, has_cpus),
 	      .doc = "Share of processors; absent: all."),
+	FIELD(struct sandbox_limits_view, open_files,
+	      .has = FIELD_HAS(struct sandbox_limits_view, has_open_files),
+	      .doc = "Open files of each program; absent: as many as the host gives."),
 };
 static const struct field_table limits_table = FIELD_TABLE(struct sandbox_limits_view,
 							   limits_fields);
@@ -60,6 +63,8 @@ static struct sandbox_limits_view view_limits(const struct limits *l)
 		.pids = l->pids,
 		.has_cpus = l->cpu_milli > 0,
 		.cpus = l->cpu_milli / 1000.0,
+		.has_open_files = l->files > 0,
+		.open_files = l->files,
 	};
 }
 

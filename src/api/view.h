@@ -4,7 +4,8 @@
 
 struct sandbox_limits_view {
 	uint64_t memory_mb, disk_mb;
-	uint32_t pids;
+	uint32_t pids, open_files;
+	bool has_open_files;
 	bool has_cpus;
 	double cpus;
 };

@@ -563,6 +563,7 @@ static int build_message(struct exec *x, const struct exec_spec *spec, struct bu
 		.has_stdin = spec->stdin_open,
 		.shell = spec->shell.p != NULL,
 		.terminal = spec->terminal != NULL,
+		.files = x->sb->limits.files,
 	};
 
 	if (by_default && words == 0)

@@ -125,6 +125,7 @@ struct launch {
 	const char *cwd;
 	int fds[3];
 	bool terminal; /* they are one */
+	struct rlimit files; /* that it may have open */
 	volatile uint32_t stage;
 	volatile int errnum;
 };
@@ -179,7 +180,7 @@ static _Noreturn void launch_child(struct launch *l)
 	if (l->terminal && ioctl(l->fds[0], TIOCSCTTY, 0) < 0)
 		goto fail;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	setrlimit(RLIMIT_NOFILE, &self.files);
+	setrlimit(RLIMIT_NOFILE, &l->files);
 	l->stage = IM_STAGE_CWD;
 	for (int i = 0; i < 3; i++) {
 		if (dup2(l->fds[i], i) < 0)
@@ -275,7 +276,9 @@ static int split_strings(const struct im_exec *m, size_t n, char **ret_cwd)
 
 static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 {
-	struct launch l = { .fds = { fds[0], fds[1], fds[2] }, .terminal = m->terminal };
+	struct launch l = { .fds = { fds[0], fds[1], fds[2] },
+			    .terminal = m->terminal,
+			    .files = self.files };
 	struct running *r = free_slot();
 	char *cwd = NULL;
 	pid_t pid;
@@ -284,6 +287,8 @@ static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EUSERS);
 		return;
 	}
+	if (m->files && m->files < l.files.rlim_max)
+		l.files = (struct rlimit){ m->files, m->files };
 	l.cwd = cwd;
 	l.argv = strings + 3;
 	l.envp = strings + 3 + m->argc + 1;

@@ -22,6 +22,9 @@ int limits_complete(struct limits *l, struct err *e)
 	if (l->cpu_milli && (l->cpu_milli < LIMIT_CPU_MIN || l->cpu_milli > LIMIT_CPU_MAX))
 		return err_set(e, ERR_INVALID, "cpus: from %.2f to %d", LIMIT_CPU_MIN / 1000.0,
 			       LIMIT_CPU_MAX / 1000);
+	if (l->files && (l->files < LIMIT_FILES_MIN || l->files > LIMIT_FILES_MAX))
+		return err_set(e, ERR_INVALID, "open files: from %d to %d", LIMIT_FILES_MIN,
+			       LIMIT_FILES_MAX);
 	return 0;
 }
 

@@ -16,6 +16,9 @@ struct limits {
 	uint64_t disk; /* bytes, at most `memory` */
 	uint32_t pids; /* processes and threads, the first process counted */
 	uint32_t cpu_milli; /* thousandths of a CPU; 0 in a live sandbox: as many as there are */
+	/* Open files of each program; 0 in a live sandbox: as many as the host gives, which no limit raises.
+	 * The program hears of it (EMFILE), nobody else. */
+	uint32_t files;
 };
 
 #define MIB (1024ull * 1024)
@@ -25,6 +28,8 @@ enum {
 	LIMIT_PIDS_MAX = 32768,
 	LIMIT_CPU_MIN = 10,
 	LIMIT_CPU_MAX = 1024 * 1000,
+	LIMIT_FILES_MIN = 16,
+	LIMIT_FILES_MAX = 65536,
 };
 #define LIMIT_MEMORY_MIN (16 * MIB)
 #define LIMIT_MEMORY_MAX (1024 * 1024 * MIB)

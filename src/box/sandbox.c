@@ -162,6 +162,8 @@ static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err 
 	sb->limits = spec->limits;
 	if (!sb->limits.cpu_milli)
 		sb->limits.cpu_milli = sb->box->config.limits.cpu_milli;
+	if (!sb->limits.files)
+		sb->limits.files = sb->box->config.limits.files;
 	if (!sb->limits.pids)
 		sb->limits.pids = sb->box->config.limits.pids;
 	if (!sb->limits.memory && sb->limits.disk <= sb->box->config.limits.memory)

@@ -290,7 +290,7 @@ struct im_exec {
 	uint32_t has_stdin;
 	uint32_t shell;
 	uint32_t terminal; /* 1: it leads a session whose controlling terminal that is */
-	uint32_t pad;
+	uint32_t files; /* that it may have open; 0: as many as the host gives */
 };
 
 enum { IM_SIGNAL_TREE = 1 };

@@ -9,7 +9,7 @@
 
 struct engine_options {
 	uint64_t memory, disk;
-	uint32_t pids, cpu_milli;
+	uint32_t pids, cpu_milli, files;
 	const char *allow;
 };
 
@@ -27,6 +27,9 @@ struct engine_options {
 		OPTION(S, m.cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .env = "HOLT_CPUS",          \
 		       .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX,                                    \
 		       .doc = "Share of processors, such as 0.5 or 2; all if not said."),             \
+		OPTION(S, m.files, OPTION_COUNT, "open-files", .arg = "N",                            \
+		       .env = "HOLT_OPEN_FILES", .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,      \
+		       .doc = "Open files of each program; as many as the host gives if not said."),  \
 		OPTION(S, m.allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",          \
 		       .doc = "Isolation features, as holt doctor names them, that may be missing.")
 
@@ -37,6 +40,7 @@ static inline struct limits engine_limits(const struct engine_options *o)
 		.disk = o->disk,
 		.pids = o->pids,
 		.cpu_milli = o->cpu_milli,
+		.files = o->files,
 	};
 }
 

@@ -10,7 +10,7 @@ struct up_options {
 	const char *name, *cwd, *allow;
 	struct option_list env;
 	uint64_t memory, disk, ttl_ms, idle_ms;
-	uint32_t pids, cpu_milli, output;
+	uint32_t pids, cpu_milli, files, output;
 };
 
 static const struct option_row rows[] = {
@@ -34,6 +34,9 @@ static const struct option_row rows[] = {
 	       .max = LIMIT_PIDS_MAX, .doc = "Processes and threads at once."),
 	OPTION(struct up_options, cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .min = LIMIT_CPU_MIN,
 	       .max = LIMIT_CPU_MAX, .doc = "Share of processors, such as 0.5 or 2."),
+	OPTION(struct up_options, files, OPTION_COUNT, "open-files", .arg = "N",
+	       .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,
+	       .doc = "Open files of each program."),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
@@ -49,6 +52,7 @@ static void write_limits(const struct up_options *o, struct json_writer *w)
 		{ "memory_mb", (o->memory + MIB - 1) / MIB },
 		{ "disk_mb", (o->disk + MIB - 1) / MIB },
 		{ "pids", o->pids },
+		{ "open_files", o->files },
 	};
 
 	json_write_key(w, "limits");

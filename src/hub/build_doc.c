@@ -19,6 +19,8 @@ static const struct field limit_fields[] = {
 	FIELD(struct build_limits, disk_mb, .max = LIMIT_MEMORY_MAX / MIB,
 	      .doc = "How much of it what they write may take."),
 	FIELD(struct build_limits, pids, .max = LIMIT_PIDS_MAX, .doc = "Processes and threads."),
+	FIELD(struct build_limits, open_files, .max = LIMIT_FILES_MAX,
+	      .doc = "Open files of each program."),
 	FIELD(struct build_limits, cpus, .max = LIMIT_CPU_MAX / 1000, .doc = "Processors."),
 };
 static const struct field_table limits_table = FIELD_TABLE(struct build_limits, limit_fields);
@@ -75,6 +77,7 @@ struct limits build_limits(const struct build_spec *s)
 		.disk = s->limits.disk_mb * MIB,
 		.pids = s->limits.pids,
 		.cpu_milli = (uint32_t)(s->limits.cpus * 1000),
+		.files = s->limits.open_files,
 	};
 }
 

@@ -26,7 +26,7 @@ struct build_files {
 
 struct build_limits {
 	uint64_t memory_mb, disk_mb;
-	uint32_t pids;
+	uint32_t pids, open_files;
 	double cpus;
 };
 

@@ -54,6 +54,7 @@ static struct store_sandbox row_of(const struct life *l)
 		.disk = l->limits.disk,
 		.pids = l->limits.pids,
 		.cpu_milli = l->limits.cpu_milli,
+		.files = l->limits.files,
 	};
 }
 
@@ -258,7 +259,7 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 	l->deadline_ms = r->deadline_ms;
 	l->ttl_ms = r->ttl_ms;
 	l->idle_ms = r->idle_ms;
-	l->limits = (struct limits){ r->memory, r->disk, r->pids, r->cpu_milli };
+	l->limits = (struct limits){ r->memory, r->disk, r->pids, r->cpu_milli, r->files };
 	return read_why(l, r, e);
 }
 

@@ -104,6 +104,8 @@ static char *meta_of(const struct snapshot *s, struct err *e)
 		.disk = s->limits.disk,
 		.pids = s->limits.pids,
 		.cpu_milli = s->limits.cpu_milli,
+		.has_open_files = s->limits.files > 0,
+		.open_files = s->limits.files,
 	};
 
 	return field_encode_text(&snapshot_meta_table, &m, PACK_META_MAX, e);

@@ -30,6 +30,9 @@ static const struct field meta_fields[] = {
 	FIELD(struct snapshot_meta, pids, .flags = FIELD_REQUIRED, .doc = "Processes."),
 	FIELD(struct snapshot_meta, cpu_milli, .flags = FIELD_REQUIRED,
 	      .doc = "Thousandths of a processor; 0: all."),
+	FIELD(struct snapshot_meta, open_files,
+	      .has = FIELD_HAS(struct snapshot_meta, has_open_files),
+	      .doc = "Of each program; absent: what the host gives."),
 };
 const struct field_table snapshot_meta_table = FIELD_TABLE(struct snapshot_meta, meta_fields);
 
@@ -205,6 +208,7 @@ static struct store_snapshot row_of(const struct snapshot *s)
 		.disk = s->limits.disk,
 		.pids = s->limits.pids,
 		.cpu_milli = s->limits.cpu_milli,
+		.files = s->limits.files,
 	};
 }
 
@@ -486,7 +490,7 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 		.expires_ms = r->expires_ms,
 		.bytes = r->bytes,
 		.unpacked = r->unpacked,
-		.limits = { r->memory, r->disk, r->pids, r->cpu_milli },
+		.limits = { r->memory, r->disk, r->pids, r->cpu_milli, r->files },
 	};
 	snprintf(s->id, sizeof(s->id), "%.*s", STR_ARG(r->id));
 	snprintf(s->name, sizeof(s->name), "%.*s", STR_ARG(r->name));

@@ -43,7 +43,8 @@ struct snapshot_meta {
 	uint32_t version;
 	struct str template, base;
 	uint64_t memory, disk;
-	uint32_t pids, cpu_milli;
+	uint32_t pids, cpu_milli, open_files;
+	bool has_open_files;
 };
 extern const struct field_table snapshot_meta_table;
 

@@ -9,7 +9,7 @@ int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t s
 		      DB_TEXT(r->retention), DB_INT(r->created_ms), DB_INT(r->changed_ms),
 		      DB_INT(r->deadline_ms), DB_INT(r->ttl_ms), DB_INT(r->idle_ms),
 		      DB_TEXT(r->code), DB_TEXT(r->why), DB_INT(r->memory), DB_INT(r->disk),
-		      DB_INT(r->pids), DB_INT(r->cpu_milli), DB_INT(spec_of));
+		      DB_INT(r->pids), DB_INT(r->cpu_milli), DB_INT(spec_of), DB_INT(r->files));
 }
 
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e)
@@ -46,6 +46,7 @@ static void read_row(const struct db_rows *rows, struct store_sandbox *ret)
 		.disk = (uint64_t)db_int(rows, 16),
 		.pids = (uint32_t)db_int(rows, 17),
 		.cpu_milli = (uint32_t)db_int(rows, 18),
+		.files = (uint32_t)db_int(rows, 19),
 	};
 }
 

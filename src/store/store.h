@@ -34,7 +34,7 @@ struct store_sandbox { /* strings borrowed */
 	uint64_t ttl_ms, idle_ms;
 	struct str code, why; /* an error's; STR_NONE: there is none */
 	uint64_t memory, disk; /* bytes */
-	uint32_t pids, cpu_milli;
+	uint32_t pids, cpu_milli, files;
 };
 
 /* A new row; one with its id goes. A spec of STR_NONE is that of the row spec_of. */
@@ -88,7 +88,7 @@ struct store_snapshot { /* strings borrowed */
 	int64_t created_ms, expires_ms; /* Unix time; 0: never */
 	uint64_t bytes, unpacked;
 	uint64_t memory, disk; /* bytes */
-	uint32_t pids, cpu_milli;
+	uint32_t pids, cpu_milli, files;
 };
 
 /* A new row. A spec of STR_NONE is that of the sandbox in row spec_of. */

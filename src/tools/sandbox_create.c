@@ -5,7 +5,7 @@
 struct create_params {
 	struct str pool;
 	uint64_t memory_mb, disk_mb;
-	uint32_t pids;
+	uint32_t pids, open_files;
 	bool has_cpus;
 	double cpus;
 	struct field_map env;
@@ -29,6 +29,8 @@ static const struct field create_fields[] = {
 	FIELD(struct create_params, cpus, .max = LIMIT_CPU_MAX / 1000,
 	      .has = FIELD_HAS(struct create_params, has_cpus),
 	      .doc = "Processors it may use, such as 0.5 or 2, at least 0.01; all there are if absent."),
+	FIELD(struct create_params, open_files, .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,
+	      .doc = "Files that each program may have open; what the host gives if absent."),
 	FIELD(struct create_params, env, .max = TOOL_ENV_MAX,
 	      .doc = "Environment variables of every command in it."),
 	FIELD(struct create_params, cwd, .min = 1, .max = TOOL_PATH_MAX,
@@ -40,8 +42,8 @@ static const struct field_table create_input = FIELD_TABLE(struct create_params,
 
 struct create_limits {
 	uint64_t memory_mb, disk_mb;
-	uint32_t pids;
-	bool has_cpus;
+	uint32_t pids, open_files;
+	bool has_cpus, has_open_files;
 	double cpus;
 	struct str enforced_by;
 };
@@ -53,6 +55,9 @@ static const struct field limits_fields[] = {
 	FIELD(struct create_limits, pids, .flags = FIELD_REQUIRED, .doc = "Processes and threads."),
 	FIELD(struct create_limits, cpus, .has = FIELD_HAS(struct create_limits, has_cpus),
 	      .doc = "Processors; absent where all may be used."),
+	FIELD(struct create_limits, open_files,
+	      .has = FIELD_HAS(struct create_limits, has_open_files),
+	      .doc = "Open files of each program; absent where the host's limit holds."),
 	FIELD(struct create_limits, enforced_by, .flags = FIELD_REQUIRED,
 	      .doc = "cgroup2 and cgroup1 hold for the sandbox as a whole, rlimit for each process."),
 };
@@ -93,7 +98,9 @@ static void answer(struct call *c, const struct life_info *info)
 			    .disk_mb = l->disk / MIB,
 			    .pids = l->pids,
 			    .has_cpus = l->cpu_milli != 0,
-			    .cpus = l->cpu_milli / 1000.0 },
+			    .cpus = l->cpu_milli / 1000.0,
+			    .has_open_files = l->files > 0,
+			    .open_files = l->files },
 		.from_pool = info->from_pool,
 		.has_ttl = info->ttl_ms > 0,
 		.ttl_seconds = (uint32_t)(info->ttl_ms / 1000),
@@ -133,7 +140,8 @@ static void run(struct call *c, const void *params)
 			 .limits = { .memory = p->memory_mb * MIB,
 				     .disk = p->disk_mb * MIB,
 				     .pids = p->pids,
-				     .cpu_milli = (uint32_t)(p->cpus * 1000 + 0.5) },
+				     .cpu_milli = (uint32_t)(p->cpus * 1000 + 0.5),
+				     .files = p->open_files },
 			 .ttl_ms = p->ttl_seconds * 1000ull,
 			 .n_env = p->env.n,
 			 .cwd = p->cwd },

@@ -201,6 +201,32 @@ static void test_open_files(void **state)
 	assert_string_equal(sh(sb, "ulimit -Hc"), "0");
 }
 
+/* So many descriptors a program can have, and what it starts; and it can't raise that. */
+static void test_limited_open_files(void **state)
+{
+	const struct sandbox_spec spec = { .limits = { .files = 32 } };
+	const struct sandbox_spec few = { .limits = { .files = LIMIT_FILES_MIN - 1 } };
+	struct sandbox *sb = make(&spec), *control = make(NULL);
+	struct forked *f;
+
+	assert_int_equal(make_error(&few).code, ERR_INVALID);
+	assert_string_equal(sh(sb, "ulimit -Hn; ulimit -Sn; sh -c 'ulimit -Hn'"), "32\n32\n32");
+	assert_int_not_equal(sh_code(sb, "ulimit -Hn 33 2>/dev/null"), 0);
+	if (has_python(sb)) {
+		static const char many[] = "exec python3 -c '\n"
+					   "import os\n"
+					   "n = 0\n"
+					   "try:\n"
+					   "    while n < 100: os.dup(0); n += 1\n"
+					   "except OSError as e: print(e.errno, end=\" \")\n"
+					   "print(n)'";
+		assert_string_equal(sh(sb, many), "24 29");
+		assert_string_equal(sh(control, many), "100");
+	}
+	f = fork_of(sb, 1);
+	assert_string_equal(sh(f->children[0], "ulimit -Hn"), "32");
+}
+
 static void test_sharing_of_cpu(void **state)
 {
 	const struct sandbox_spec spec = { .limits = { .cpu_milli = 250 } };
@@ -317,6 +343,7 @@ int main(int argc, char **argv)
 		engine_test(test_disk),
 		engine_test(test_shared_memory),
 		engine_test(test_open_files),
+		engine_test(test_limited_open_files),
 		engine_test(test_sharing_of_cpu),
 		engine_test(test_neighbours),
 		engine_test(test_forks),

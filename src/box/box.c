@@ -690,6 +690,7 @@ static int add_mounts(const struct box *box, const struct sandbox_spec *spec, st
 			.host_len = (uint32_t)s->host.n + 1,
 			.guest_len = (uint32_t)s->guest.n + 1,
 			.writable = s->writable,
+			.size = s->size,
 		};
 
 		if (!absolute(s->host) || !absolute(s->guest))

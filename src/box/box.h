@@ -129,6 +129,9 @@ struct sandbox_mount {
 		host; /* absolute path of a directory or regular file on the host; ERR_DENIED for a closed one */
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;
+	/* Bytes that it may hold; 0: any. ERR_NO_QUOTA: the host does not see to that. What else is mounted in
+	 * it is not shown then. */
+	uint64_t size;
 };
 
 enum { SANDBOX_ID_MAX = 64, SANDBOX_BASE_MAX = 72 };

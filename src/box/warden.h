@@ -139,10 +139,16 @@ int store_plain(struct chain *c, int *ret_fill, struct err *e) MUST_USE;
 int store_reroot(const struct store *s, int pidfd, int root, const char *const *guests, size_t n,
 		 struct err *e) MUST_USE;
 
-/* A detached copy of a host directory or file, to be bound into a sandbox, in which its owner on
- * the host appears as `uid`. */
-int store_host_tree(const struct host *h, const char *path, bool writable, uint32_t uid,
-		    bool *ret_is_dir, struct err *e) MUST_USE;
+/* A host directory or file, to be bound into a sandbox, in which its owner on the host appears as `uid`. */
+struct host_tree {
+	const char *path;
+	bool writable;
+	uint64_t size; /* bytes that the host must end it at, else ERR_NO_QUOTA; 0: any */
+	uint32_t uid;
+};
+/* A detached copy of its mount. */
+int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
+		    struct err *e) MUST_USE;
 
 /* A user namespace in which the owner and the group of st are `uid`, for an idmapped mount. -1 with errno. */
 int store_idmap(const struct host *h, const struct stat *st, uint32_t uid);

@@ -252,8 +252,9 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		const struct mount_spec *m = &b->mounts[i];
 
-		binds[i].tree = store_host_tree(&w.host, m->host, m->writable, b->uid,
-						&binds[i].is_dir, e);
+		binds[i].tree = store_host_tree(
+			&w.host, &(struct host_tree){ m->host, m->writable, m->size, b->uid },
+			&binds[i].is_dir, e);
 		if (binds[i].tree < 0) {
 			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
 				e->code = ERR_INVALID; /* a mistake of who asked */
@@ -450,6 +451,7 @@ static int read_mounts(const struct wm_create *m, size_t n, struct mount_spec *o
 		out[i].host = strdup(at);
 		out[i].guest = strdup(at + wm.host_len);
 		out[i].writable = wm.writable;
+		out[i].size = wm.size;
 		if (!out[i].host || !out[i].guest)
 			return err_set(e, ERR_LIMIT, "out of memory");
 		at += wm.host_len + wm.guest_len;

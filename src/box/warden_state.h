@@ -30,6 +30,7 @@ struct request {
 struct mount_spec {
 	char *host, *guest;
 	bool writable;
+	uint64_t size; /* 0: any */
 };
 
 struct body {

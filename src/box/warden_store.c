@@ -621,15 +621,31 @@ int store_idmap(const struct host *h, const struct stat *st, uint32_t uid)
 	return ns;
 }
 
-int store_host_tree(const struct host *h, const char *path, bool writable, uint32_t uid,
-		    bool *ret_is_dir, struct err *e)
+/* statfs(2) tells where the kernel ends what can be written below a directory: at the end of its file system, or, on xfs and
+ * ext4, of the project quota that it is under. Nobody in a user namespace of his own can leave a project. */
+static int check_end(int tree, uint64_t size, struct err *e)
+{
+	struct statvfs s;
+
+	if (fstatvfs(tree, &s) < 0)
+		return err_sys(e, errno, "ask for the size of what is to be mounted");
+	/* no blocks: a tmpfs without a limit */
+	if (s.f_blocks == 0 || s.f_frsize == 0 || s.f_blocks > size / s.f_frsize)
+		return err_set(e, ERR_NO_QUOTA,
+			       "nothing on the host ends this folder at %llu bytes",
+			       (unsigned long long)size);
+	return 0;
+}
+
+int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
+		    struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-			      (writable ? 0 : MOUNT_ATTR_RDONLY);
+			      (t->writable ? 0 : MOUNT_ATTR_RDONLY);
 	autoclose int root = open("/h", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	autoclose int there = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	autoclose int there = (int)syscall(SYS_openat2, root, t->path, &how, sizeof(how));
 	autoclose int tree = -1;
 	autoclose int userns = -1;
 	struct stat st;
@@ -638,15 +654,17 @@ int store_host_tree(const struct host *h, const char *path, bool writable, uint3
 		return err_sys(e, errno, "open what is to be mounted");
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_NOT_A_FILE, "only directories and regular files are mounted");
-	tree = mount_copy(there, "", true);
+	tree = mount_copy(there, "", t->size == 0); /* what is mounted in it ends elsewhere */
 	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
 		return err_sys(e, errno, "copy the mount");
+	if (t->size && check_end(tree, t->size, e) < 0)
+		return -1;
 	if (!h->one_uid) {
-		userns = store_idmap(h, &st, uid);
+		userns = store_idmap(h, &st, t->uid);
 		if (userns < 0)
 			return err_sys(e, errno, "map the owner of the mount");
 		/* a file system that can't: reading still works as for any stranger */
-		if (mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0 && writable)
+		if (mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0 && t->writable)
 			return err_sys(e, errno,
 				       "this file system can't be mounted writable for a sandbox");
 	}

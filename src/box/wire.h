@@ -116,7 +116,8 @@ struct wm_create {
 
 struct wm_mount {
 	uint32_t host_len, guest_len; /* with the NUL */
-	uint32_t writable;
+	uint32_t writable, pad;
+	uint64_t size; /* bytes that the host must end it at; 0: none */
 };
 
 /* What the source's init said of it. The hub asks nothing of the init until the fork is answered. */

@@ -87,6 +87,11 @@ static bool read_number(const struct option_row *o, const char *s, uint64_t *ret
 	}
 }
 
+bool option_size(const char *text, uint64_t *ret)
+{
+	return read_scaled(text, sizes, ARRAY_LEN(sizes), 1024 * 1024, false, ret);
+}
+
 /* How a stored number is written, for messages. */
 static void show_number(const struct option_row *o, uint64_t v, char *to, size_t size)
 {

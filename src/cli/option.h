@@ -68,6 +68,9 @@ int option_parse(const struct option_table *t, int argc, char **argv, void *ret,
 /* Prints the rows, aligned and wrapped. */
 void option_help(const struct option_table *t, FILE *out);
 
+/* A size as of OPTION_SIZE, in bytes. */
+bool option_size(const char *text, uint64_t *ret);
+
 /* The one of n names that was most likely meant, or NULL. */
 const char *option_nearest(const char *word, const char *(*name_at)(const void *of, size_t i),
 			   const void *of, size_t n);

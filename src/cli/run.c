@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -20,7 +21,7 @@
  * leaves full holds the command back as a pipe would, while signals and timeouts go on.
  */
 
-enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32 };
+enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32, FULL = 128 << 10 };
 
 struct run_options {
 	struct verb_options common;
@@ -33,9 +34,9 @@ struct run_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
-	       .arg = "HOST:GUEST[:ro|rw]",
-	       .doc = "Show a directory or file of the host inside; read-only unless rw. May be "
-		      "repeated."),
+	       .arg = "HOST:GUEST[:ro|rw[,size=N]]",
+	       .doc = "Show a directory or file of the host inside; read-only unless rw. With size= only "
+		      "if the host ends it there. May be repeated."),
 	OPTION(struct run_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
 	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
 	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
@@ -68,7 +69,7 @@ struct run {
 	struct output out, err; /* --json */
 	bool signalled; /* the command had one from us */
 	int lost; /* the exit status when our output can't be written any more; 0: it can */
-	bool exited;
+	bool exited, folder_full;
 	struct exec_result result;
 	int status;
 	bool ending;
@@ -82,18 +83,33 @@ struct run {
 
 /* ---- what the options say ------------------------------------------------------------------ */
 
+/* What stands behind the second colon. */
+static bool read_mode(const char *mode, bool *ret_writable, uint64_t *ret_size)
+{
+	static const char sized[] = "rw,size=";
+
+	*ret_size = 0;
+	*ret_writable = strncmp(mode, "rw", 2) == 0;
+	if (strcmp(mode, "ro") == 0 || strcmp(mode, "rw") == 0)
+		return true;
+	return strncmp(mode, sized, strlen(sized)) == 0 &&
+	       option_size(mode + strlen(sized), ret_size) && *ret_size > 0;
+}
+
 static int fill_mount(struct run *r, size_t i, struct err *e)
 {
 	const char *text = r->o->mounts.p[i];
 	const char *guest = strstr(text, ":/"), *mode = guest ? strchr(guest + 1, ':') : NULL;
 	char host[PATH_MAX];
+	bool writable;
+	uint64_t size;
 
 	if (!guest || guest == text || (size_t)(guest - text) >= sizeof(host) ||
-	    (mode && strcmp(mode, ":ro") != 0 && strcmp(mode, ":rw") != 0))
+	    !read_mode(mode ? mode + 1 : "ro", &writable, &size))
 		return err_set(
 			e, ERR_INVALID,
-			"-v takes HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw with an absolute "
-			"GUEST, not '%.80s'",
+			"-v takes HOST:GUEST, HOST:GUEST:ro, HOST:GUEST:rw or HOST:GUEST:rw,size=N "
+			"with an absolute GUEST, not '%.80s'",
 			text);
 	snprintf(host, sizeof(host), "%.*s", (int)(guest - text), text);
 	if (!realpath(host, r->hosts[i]))
@@ -102,7 +118,8 @@ static int fill_mount(struct run *r, size_t i, struct err *e)
 	r->mounts[i] = (struct sandbox_mount){
 		.host = str_of(r->hosts[i]),
 		.guest = { guest, mode ? (size_t)(mode - guest) : strlen(guest) },
-		.writable = mode && strcmp(mode, ":rw") == 0,
+		.writable = writable,
+		.size = size,
 	};
 	return 0;
 }
@@ -193,6 +210,8 @@ static int explain(const struct run *r)
 				"(--memory)\n");
 	if (!r->o->json && r->result.hit_pids)
 		fprintf(stderr, "holt: the sandbox had no more processes to give (--pids)\n");
+	if (!r->o->json && r->folder_full && r->result.exit_code != 0)
+		fprintf(stderr, "holt: a folder of -v is full (size=)\n");
 	return r->result.exit_code;
 }
 
@@ -257,6 +276,31 @@ static int print_json(const struct run *r, const struct exec_result *result, str
 	return 0;
 }
 
+/* A write that does not fit leaves what is too little for it. */
+static bool is_full(const struct statvfs *s)
+{
+	return s->f_bavail * s->f_frsize < FULL || (s->f_files > 0 && s->f_favail == 0);
+}
+
+/* One whose end was asked for. */
+static bool has_full_folder(const struct run *r)
+{
+	struct statvfs s;
+
+	for (size_t i = 0; i < r->o->mounts.n; i++) {
+		if (r->mounts[i].size && statvfs(r->hosts[i], &s) == 0 && is_full(&s))
+			return true;
+	}
+	return false;
+}
+
+static void take_result(struct run *r, const struct exec_result *result)
+{
+	r->result = *result;
+	r->folder_full = has_full_folder(r);
+	r->result.hit_disk |= r->folder_full;
+}
+
 static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
 {
 	struct run *r = arg;
@@ -265,14 +309,14 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 	r->exec = NULL;
 	if (r->ending)
 		return;
+	if (result)
+		take_result(r, result);
 	if (err && !r->lost) {
 		finish_error(r, err);
-	} else if (!err && r->o->json && print_json(r, result, &e) < 0) {
+	} else if (!err && r->o->json && print_json(r, &r->result, &e) < 0) {
 		finish_error(r, &e);
 	} else {
 		r->exited = true;
-		if (result)
-			r->result = *result;
 		settle(r);
 	}
 }

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -221,6 +222,71 @@ def test_run_volume_of_a_file(holt, folder):
 def test_run_volumes_do_not_show_their_parents(holt, folder):
     done = holt('run', '-v', f'{folder}:/mnt/x', '--', 'sh', '-c', 'ls -A /mnt /mnt/x/..; ln -s ../../.. /tmp/up; ls /tmp/up')
     assert done.stdout.decode().split('\n')[1:2] == ['x']
+
+
+# What goes over the end of a folder, each in an empty one: exit status 0 means that it fitted.
+ATTEMPTS = {
+    'one write': 'head -c 12M /dev/zero > f',
+    'many small files': 'i=0; while [ $i -lt 600 ]; do echo x > $i || exit 1; i=$((i+1)); done',
+    'empty files': 'i=0; while [ $i -lt 600 ]; do : > $i || exit 1; i=$((i+1)); done',
+    'holes that are filled': 'truncate -s 12M f && head -c 12M /dev/zero | dd of=f conv=notrunc bs=64k 2>&1',
+    'room that is reserved': 'fallocate -l 12M f',
+    'a file that has no name any more': 'exec 9> f; rm f; head -c 12M /dev/zero >&9',
+    'files that are linked': 'for i in 1 2 3; do head -c 4M /dev/zero > f && ln f g$i && mv f h$i || exit 1; done',
+    'files moved in': 'head -c 12M /dev/zero > /tmp/f && mv /tmp/f f',
+    'directories': 'i=0; while [ $i -lt 600 ]; do mkdir $i || exit 1; i=$((i+1)); done',
+}
+SIZED = r"""
+set -e
+mount -o loop "$1" "$2"
+chown "$3" "$2"
+rm -rf "$2/lost+found"
+shift 3
+exec "$@"
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason='needs a mount')
+@pytest.mark.skipif(not shutil.which('mkfs.ext4', path='/usr/sbin:/sbin') or not os.path.exists('/dev/loop-control'),
+                    reason='needs e2fsprogs and loop devices')
+def test_run_volume_with_an_end(who, folder):
+    """A folder that the kernel ends is held to it, whatever is tried; one that it does not end is refused."""
+    inside = f'{folder}/in'
+    os.mkdir(inside)
+
+    def sized(size, script, *more):
+        fd, image = tempfile.mkstemp(dir=who.work)  # the last one may still be on its way out
+        os.ftruncate(fd, 8 << 20)
+        os.close(fd)
+        subprocess.run(['/usr/sbin/mkfs.ext4', '-q', '-N', '512', '-m', '0', image], check=True)
+        argv = who.argv('run', *more, '-v', f'{inside}:/mnt/x:rw{size}', '-w', '/mnt/x', '--', 'sh', '-c', script)
+        done = subprocess.run(['unshare', '-m', '--propagation', 'private', 'sh', '-c', SIZED, 'sh', image, inside, str(who.uid), *argv],
+                              cwd='/', env=who.env, capture_output=True, timeout=60, check=False)
+        os.unlink(image)
+        return done
+    for attempt, script in ATTEMPTS.items():
+        done = sized(',size=8M', script)
+        assert done.returncode not in (0, 125), (attempt, done)
+        assert b'No space' in done.stderr + done.stdout, (attempt, done)
+    done = sized(',size=8M', ATTEMPTS['one write'], '--json')
+    assert json.loads(done.stdout)['hit_disk'], done
+    assert b'a folder of -v is full' in sized(',size=8M', ATTEMPTS['one write']).stderr
+    assert sized(',size=1G', 'head -c 4M /dev/zero > f; ln f g; mv g h').returncode == 0
+    done = sized(',size=2M', 'true')  # it holds more than that
+    assert done.returncode == 125 and b'project quota' in done.stderr, done
+
+
+def test_run_volume_without_an_end(holt, folder):
+    """Nothing ends it, so all of that fits: then a size is refused."""
+    for attempt, script in ATTEMPTS.items():
+        done = holt('run', '-m', '256M', '-v', f'{folder}:/mnt/x:rw', '--', 'sh', '-c', f'mkdir /mnt/x/d && cd /mnt/x/d && {{ {script}; }}')
+        assert done.returncode == 0, (attempt, done)
+        shutil.rmtree(f'{folder}/d')
+    done = holt('run', '-v', f'{folder}:/mnt/x:rw,size=64M', '--', 'true')
+    assert done.returncode == 125 and b'67108864 bytes' in done.stderr and b'project quota' in done.stderr, done
+    for mode in ('ro,size=64M', 'rw,size=', 'rw,size=x', 'rw,size=0', 'rw,', 'size=64M', 'rw,size=64M,', 'rw:size=64M'):
+        done = holt('run', '-v', f'{folder}:/mnt/x:{mode}', '--', 'true')
+        assert done.returncode == 125 and b'-v takes' in done.stderr, (mode, done)
 
 
 def test_run_limits(holt, driver):

@@ -104,8 +104,9 @@ struct ask_socket {
 	/* A message, borrowed for the call. */
 	void (*on_message)(void *data, bool is_text, struct str message);
 	void (*on_room)(void *data); /* as of ask_stream_start() */
+	bool listens; /* a client need not say anything */
 };
-/* The same of a route that is a WebSocket. A client that says nothing for some seconds, or goes away, has the call
+/* The same of a route that is a WebSocket. A client that says nothing for some seconds where it has to, or goes away, has the call
  * cancelled. */
 int ask_socket_start(struct call *c, const struct ask_socket *events, void *data,
 		     struct err *e) MUST_USE;

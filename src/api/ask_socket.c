@@ -92,8 +92,9 @@ int ask_socket_start(struct call *c, const struct ask_socket *socket, void *data
 		return -1;
 	}
 	a->q = NULL;
-	a->silent = true;
-	ask_time(a, SILENCE_MS);
+	a->silent = !socket->listens;
+	if (a->silent)
+		ask_time(a, SILENCE_MS);
 	return 0;
 }
 

@@ -116,20 +116,26 @@ static void tell_limit(const struct exec_result *result, struct exec_end_view *e
 	}
 }
 
+void exec_end_of(const struct exec_result *result, const struct err *err, struct exec_end_view *ret)
+{
+	*ret = (struct exec_end_view){ .exit_code = -1 };
+	if (result) {
+		ret->exit_code = result->exit_code;
+		ret->wall_ms = (double)result->wall_us / 1000;
+		tell_limit(result, ret);
+	} else {
+		ret->code = str_of(api_codes[api_code_of(err->code)].name);
+		ret->error = str_of(err->msg);
+		ret->dimension = api_dimension_of(err->code);
+	}
+}
+
 /* The client hears of the end as a message, and again as the stream's own end if it is no good one. */
 static void end_spoken(struct exec_run *r, const struct exec_result *result, const struct err *err)
 {
-	struct exec_end_view end = { .exit_code = -1 };
+	struct exec_end_view end;
 
-	if (result) {
-		end.exit_code = result->exit_code;
-		end.wall_ms = (double)result->wall_us / 1000;
-		tell_limit(result, &end);
-	} else {
-		end.code = str_of(api_codes[api_code_of(err->code)].name);
-		end.error = str_of(err->msg);
-		end.dimension = api_dimension_of(err->code);
-	}
+	exec_end_of(result, err, &end);
 	r->voice->end(r->call, &end);
 	if (err)
 		call_fail(r->call, err);

@@ -31,6 +31,10 @@ struct exec_end_view {
 	struct str dimension; /* which limit it was for, or STR_NONE */
 };
 
+/* err: NULL, or why there is no result. What the view names is borrowed from it. */
+void exec_end_of(const struct exec_result *result, const struct err *err,
+		 struct exec_end_view *ret);
+
 /* How output reaches the client. */
 struct exec_voice {
 	void (*chunk)(struct call *c, enum exec_stream stream, struct str bytes);

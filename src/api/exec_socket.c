@@ -10,8 +10,6 @@ enum {
 	CHUNK_MAX = 4 << 20,
 };
 
-enum channel { CHANNEL_STDIN, CHANNEL_STDOUT, CHANNEL_STDERR };
-
 /* ---- what the client says ------------------------------------------------------------------ */
 
 struct open {
@@ -98,10 +96,10 @@ static int take_text(struct arena *a, const struct heard *h, struct talk_word *w
 
 static int take_bytes(struct str message, struct talk_word *w, struct err *e)
 {
-	if (message.n == 0 || message.p[0] != CHANNEL_STDIN)
+	if (message.n == 0 || message.p[0] != TALK_CHANNEL_STDIN)
 		return err_set(e, ERR_INVALID,
 			       "a binary message begins with the byte %d, for standard input",
-			       CHANNEL_STDIN);
+			       TALK_CHANNEL_STDIN);
 	w->kind = TALK_STDIN;
 	w->bytes = (struct str){ message.p + 1, message.n - 1 };
 	return 0;
@@ -123,26 +121,28 @@ static int read_message(struct arena *scratch, bool is_text, struct str message,
 
 /* ---- what it hears ------------------------------------------------------------------------- */
 
-struct exit {
-	int32_t exit_code;
-	double exec_time_ms;
-	struct str error, code, dimension;
-};
 static const struct field exit_fields[] = {
-	FIELD(struct exit, exit_code, .flags = FIELD_REQUIRED,
+	FIELD(struct talk_exit, exit_code, .flags = FIELD_REQUIRED,
 	      .doc = "Of the command; 124 where its timeout ended it, -1 where it never ran."),
-	FIELD(struct exit, exec_time_ms, .flags = FIELD_REQUIRED, .doc = "How long it ran."),
-	FIELD(struct exit, error, .doc = "What went wrong, if it was no plain end."),
-	FIELD(struct exit, code, .doc = "Its code, of the table of errors, if it has one."),
-	FIELD(struct exit, dimension, .doc = "The limit of the sandbox that it ran into, if any."),
+	FIELD(struct talk_exit, exec_time_ms, .flags = FIELD_REQUIRED, .doc = "How long it ran."),
+	FIELD(struct talk_exit, error, .doc = "What went wrong, if it was no plain end."),
+	FIELD(struct talk_exit, code, .doc = "Its code, of the table of errors, if it has one."),
+	FIELD(struct talk_exit, dimension,
+	      .doc = "The limit of the sandbox that it ran into, if any."),
 };
-static const struct field_table exit_table = FIELD_TABLE(struct exit, exit_fields);
+const struct field_table talk_exit_table = FIELD_TABLE(struct talk_exit, exit_fields);
+
+struct talk_exit talk_exit(const struct exec_end_view *end)
+{
+	return (struct talk_exit){ end->exit_code, end->wall_ms, end->error, end->code,
+				   end->dimension };
+}
 
 struct said {
-	struct exit exit;
+	struct talk_exit exit;
 };
 static const struct field said_fields[] = {
-	FIELD_OBJECT(struct said, exit, exit_table, .flags = FIELD_REQUIRED,
+	FIELD_OBJECT(struct said, exit, talk_exit_table, .flags = FIELD_REQUIRED,
 		     .doc = "The end; behind it only the error comes, if it is one."),
 };
 static const struct field_table said_table = FIELD_TABLE(struct said, said_fields);
@@ -150,7 +150,7 @@ static const struct field_table said_table = FIELD_TABLE(struct said, said_field
 static void say_chunk(struct call *c, enum exec_stream stream, struct str bytes)
 {
 	autobuf struct buf b = BUF_INIT(CHUNK_MAX);
-	char channel = stream == EXEC_STDOUT ? CHANNEL_STDOUT : CHANNEL_STDERR;
+	char channel = stream == EXEC_STDOUT ? TALK_CHANNEL_STDOUT : TALK_CHANNEL_STDERR;
 	struct err e;
 
 	if (buf_add(&b, &channel, 1, &e) == 0 && buf_add(&b, bytes.p, bytes.n, &e) == 0)
@@ -159,13 +159,12 @@ static void say_chunk(struct call *c, enum exec_stream stream, struct str bytes)
 
 static void say_end(struct call *c, const struct exec_end_view *end)
 {
-	const struct said s = { { end->exit_code, end->wall_ms, end->error, end->code,
-				  end->dimension } };
+	const struct said s = { talk_exit(end) };
 
 	ask_send(c, &said_table, &s);
 }
 
-static const struct talk_form form = { read_message, { say_chunk, say_end } };
+const struct talk_form talk_v1 = { read_message, { say_chunk, say_end } };
 
 /* ---- the route ----------------------------------------------------------------------------- */
 
@@ -177,7 +176,7 @@ static const struct field_table input = FIELD_TABLE(struct exec_socket_params, p
 
 static void run(struct call *c, const void *params)
 {
-	talk_start(c, ((const struct exec_socket_params *)params)->path.id, &form);
+	talk_start(c, ((const struct exec_socket_params *)params)->path.id, &talk_v1);
 }
 
 static const struct api_route rows[] = {

@@ -7,7 +7,7 @@
 struct job_view {
 	struct str exec_id, sandbox, command;
 	enum job_state state;
-	bool background, stdin_open;
+	bool background, tty, stdin_open;
 	struct str started_at, ended_at;
 	bool has_result;
 	int32_t exit_code;

@@ -28,6 +28,10 @@ struct talk_form {
 	struct exec_voice voice;
 };
 
+/* Of /v1 (exec_socket.c); the first byte of its binary messages. */
+extern const struct talk_form talk_v1;
+enum talk_channel { TALK_CHANNEL_STDIN, TALK_CHANNEL_STDOUT, TALK_CHANNEL_STDERR };
+
 /* Upgrades the request, and ends its call. sandbox and form live as long as that. */
 void talk_start(struct call *c, struct str sandbox, const struct talk_form *form);
 
@@ -44,6 +48,15 @@ struct talk_size {
 	uint32_t cols, rows;
 };
 extern const struct field_table talk_size_table;
+
+/* The end, as /v1 tells it. */
+struct talk_exit {
+	int32_t exit_code;
+	double exec_time_ms;
+	struct str error, code, dimension;
+};
+extern const struct field_table talk_exit_table;
+struct talk_exit talk_exit(const struct exec_end_view *end);
 
 /* A terminal's size and kind, of which 0 and none stand for the usual. */
 struct exec_terminal talk_terminal(uint32_t columns, uint32_t rows, struct str term);

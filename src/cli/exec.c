@@ -22,7 +22,7 @@ static const struct option_row rows[] = {
 	OPTION(struct exec_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
 	       .doc = "Hand standard input on, also where that is a terminal; with -d, leave it open."),
 	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
-	       .doc = "Run it on a terminal, which this one becomes."),
+	       .doc = "Run it on a terminal, which this one becomes; with -d, which holt attach has."),
 	OPTION(struct exec_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
 	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
@@ -49,18 +49,37 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 {
 	const struct exec_options *o = in->options;
 
-	if (in->rest) {
+	if (in->rest && in->rest[0]) {
 		hub_link_text(w, "command", in->rest[0]);
 		json_write_key(w, "args");
 		json_write_array(w);
 		for (char **arg = in->rest + 1; *arg; arg++)
 			json_write_text(w, *arg);
 		json_write_array_end(w);
+	} else if (o->detach) {
+		hub_link_text(w, "command", "exec \"$0\" -i"); /* the shell that runs this */
 	}
 	hub_link_text(w, "working_dir", o->cwd);
 	json_write_key(w, "timeout");
 	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
 	return hub_link_env(w, &o->env, e);
+}
+
+/* A terminal as large as ours. */
+static void write_tty(struct json_writer *w)
+{
+	unsigned columns, rows_;
+
+	json_write_key(w, "tty");
+	json_write_object(w);
+	if (tty_size(&columns, &rows_)) {
+		json_write_key(w, "cols");
+		json_write_uint(w, columns);
+		json_write_key(w, "rows");
+		json_write_uint(w, rows_);
+	}
+	hub_link_text(w, "term", getenv("TERM"));
+	json_write_object_end(w);
 }
 
 /* ---- left running -------------------------------------------------------------------------- */
@@ -75,7 +94,9 @@ static int write_detached(const struct verb_input *in, struct json_writer *w, st
 		return -1;
 	write_flag(w, "background", true);
 	hub_link_text(w, "exec_id", o->id);
-	if (o->interactive)
+	if (o->tty)
+		write_tty(w);
+	else if (o->interactive)
 		write_flag(w, "stdin_open", true);
 	json_write_object_end(w);
 	return json_write_done(w, e);
@@ -98,22 +119,6 @@ static int detach(const struct verb_input *in, struct err *e)
 }
 
 /* ---- followed ------------------------------------------------------------------------------ */
-
-static void write_tty(struct json_writer *w)
-{
-	unsigned columns, rows_;
-
-	json_write_key(w, "tty");
-	json_write_object(w);
-	if (tty_size(&columns, &rows_)) {
-		json_write_key(w, "cols");
-		json_write_uint(w, columns);
-		json_write_key(w, "rows");
-		json_write_uint(w, rows_);
-	}
-	hub_link_text(w, "term", getenv("TERM"));
-	json_write_object_end(w);
-}
 
 static bool wants_input(const struct exec_options *o)
 {
@@ -161,8 +166,6 @@ static int check(const struct verb_input *in, struct err *e)
 {
 	const struct exec_options *o = in->options;
 
-	if (o->detach && o->tty)
-		return err_set(e, ERR_INVALID, "-d leaves no terminal behind: not with -t");
 	if (o->id && !o->detach)
 		return err_set(e, ERR_INVALID, "--id is for -d");
 	if (!(in->rest && in->rest[0]) && !o->tty)

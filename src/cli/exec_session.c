@@ -1,9 +1,11 @@
 #include "cli/exec_session.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/detach.h"
 #include "cli/feed.h"
 #include "cli/outlet.h"
 #include "cli/safe.h"
@@ -19,6 +21,7 @@ enum {
 };
 
 #define PROTOCOL "holt.exec.v1"
+#define PROTOCOL_ATTACH "holt.attach.v1"
 
 struct session {
 	const struct exec_session_spec *spec;
@@ -27,9 +30,13 @@ struct session {
 	struct feed feed;
 	struct outlet out, err;
 	bool out_held, err_held;
-	uv_signal_t resized, continued; /* with -t */
-	bool watching;
+	bool attached; /* else it is begun here */
+	bool tty, input; /* what it has */
+	struct detach leave;
+	uv_signal_t signals[2];
+	unsigned n_signals;
 	int64_t status; /* of the command; -1: it is not known yet */
+	bool left; /* we went away before its end */
 	struct err why; /* what went wrong instead */
 	bool done;
 };
@@ -51,6 +58,16 @@ static void fail(struct session *s, const struct err *e)
 	s->done = true;
 }
 
+/* The one that we are attached to runs on. */
+static void leave(struct session *s)
+{
+	s->left = true;
+	ws_client_close(take_ptr(s->ws));
+	s->done = true;
+}
+
+/* ---- what the hub says ----------------------------------------------------------------------- */
+
 /* What a bare exit status would leave to guess is said; what failed comes behind it, as error. */
 static int take_exit(struct session *s, const struct json_val *end, struct err *e)
 {
@@ -68,16 +85,38 @@ static int take_exit(struct session *s, const struct json_val *end, struct err *
 	return 0;
 }
 
+static int begin(struct session *s, struct err *e);
+
+static int take_hello(struct session *s, const struct json_val *hello, struct err *e)
+{
+	s->tty = json_bool(json_get(hello, "tty"));
+	s->input = s->spec->input && json_bool(json_get(hello, "stdin_open"));
+	return begin(s, e);
+}
+
+static int say_dropped(const struct json_val *dropped)
+{
+	uint64_t n;
+
+	if (json_uint64(json_get(dropped, "bytes"), &n))
+		fprintf(stderr, "holt: %" PRIu64 " bytes of it are not kept any more\n", n);
+	return 0;
+}
+
 /* A killed command has an exit status, and a failure as well. */
 static int take_text(struct session *s, struct str text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
-	const struct json_val *end = json_get(json_root(doc), "exit");
+	const struct json_val *said = json_root(doc), *part;
 
 	if (!doc)
 		return -1;
-	if (end)
-		return take_exit(s, end, e);
+	if ((part = json_get(said, "exit")))
+		return take_exit(s, part, e);
+	if ((part = json_get(said, "attached")))
+		return take_hello(s, part, e);
+	if ((part = json_get(said, "dropped")))
+		return say_dropped(part);
 	if (s->status < 0)
 		hub_link_refusal(json_root(doc), &s->why);
 	return 0;
@@ -138,13 +177,20 @@ static bool reads(void *arg)
 static bool take_input(void *arg, const char *p, size_t n)
 {
 	struct session *s = arg;
-	static char message[1 + sizeof(s->feed.held)];
+	static char message[1 + sizeof(s->feed.held) + DETACH_KEYS_MAX];
+	bool leaves = false;
 
 	if (ws_client_waiting(s->ws) > WAITING_MAX)
 		return false;
 	message[0] = CHANNEL_STDIN;
-	memcpy(message + 1, p, n);
-	ws_client_send(s->ws, false, (struct str){ message, n + 1 });
+	if (s->attached && s->tty)
+		leaves = detach_scan(&s->leave, p, n, message + 1, &n);
+	else
+		memcpy(message + 1, p, n);
+	if (n > 0)
+		ws_client_send(s->ws, false, (struct str){ message, n + 1 });
+	if (leaves)
+		leave(s);
 	return true;
 }
 
@@ -169,9 +215,10 @@ static void on_open(void *owner)
 	struct session *s = owner;
 	struct err e;
 
+	if (s->attached)
+		return; /* the hub says first what it is */
 	ws_client_send(s->ws, true, s->spec->open);
-	if ((s->spec->tty && tty_raw(&e) < 0) ||
-	    (s->spec->input && feed_start(&s->feed, s->loop, &to_hub, s, &e) < 0))
+	if (begin(s, &e) < 0)
 		fail(s, &e);
 }
 
@@ -200,7 +247,7 @@ static void on_written(void *arg)
 	settle(s);
 }
 
-/* ---- the terminal's size ---------------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------------------------------ */
 
 static void on_resized(uv_signal_t *h, int number)
 {
@@ -225,14 +272,44 @@ static void on_continued(uv_signal_t *h, int number)
 		on_resized(h, number);
 }
 
-static void watch_terminal(struct session *s)
+static void on_interrupted(uv_signal_t *h, int number)
 {
-	uv_signal_init(s->loop, &s->resized);
-	uv_signal_init(s->loop, &s->continued);
-	s->resized.data = s->continued.data = s;
-	uv_signal_start(&s->resized, on_resized, SIGWINCH);
-	uv_signal_start(&s->continued, on_continued, SIGCONT);
-	s->watching = true;
+	struct session *s = h->data;
+
+	if (s->ws && s->status < 0)
+		ws_client_send(s->ws, true, STR_LIT("{\"signal\":2}"));
+}
+
+static void on_quit(uv_signal_t *h, int number)
+{
+	leave(h->data);
+}
+
+static void watch(struct session *s, int number, uv_signal_cb f)
+{
+	uv_signal_t *h = &s->signals[s->n_signals++];
+
+	uv_signal_init(s->loop, h);
+	h->data = s;
+	uv_signal_start(h, f, number);
+}
+
+/* What the command has is known now: keys go to it, as bytes or as signals. A terminal that we are attached to becomes as
+ * large as ours. */
+static int begin(struct session *s, struct err *e)
+{
+	if (s->tty) {
+		watch(s, SIGWINCH, on_resized);
+		watch(s, SIGCONT, on_continued);
+	} else if (s->attached) {
+		watch(s, SIGINT, on_interrupted);
+		watch(s, SIGQUIT, on_quit);
+	}
+	if (s->tty && tty_raw(e) < 0)
+		return -1;
+	if (s->attached && s->tty)
+		on_resized(&s->signals[0], SIGWINCH);
+	return s->input ? feed_start(&s->feed, s->loop, &to_hub, s, e) : 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -245,12 +322,9 @@ static int start(struct session *s, struct hub_link *l, struct err *e)
 	if (outlet_init(&s->out, s->loop, STDOUT_FILENO, e) < 0 ||
 	    outlet_init(&s->err, s->loop, STDERR_FILENO, e) < 0)
 		return -1;
-	s->ws = hub_link_socket(l, s->spec->path, PROTOCOL, &events, s, e);
-	if (!s->ws)
-		return -1;
-	if (s->spec->tty)
-		watch_terminal(s);
-	return 0;
+	s->ws = hub_link_socket(l, s->spec->path, s->attached ? PROTOCOL_ATTACH : PROTOCOL, &events,
+				s, e);
+	return s->ws ? 0 : -1;
 }
 
 static void finish(struct session *s)
@@ -260,22 +334,28 @@ static void finish(struct session *s)
 	outlet_close(&s->out);
 	outlet_close(&s->err);
 	ws_client_close(take_ptr(s->ws));
-	if (s->watching) {
-		uv_close((uv_handle_t *)&s->resized, NULL);
-		uv_close((uv_handle_t *)&s->continued, NULL);
-	}
+	for (unsigned i = 0; i < s->n_signals; i++)
+		uv_close((uv_handle_t *)&s->signals[i], NULL);
+	if (s->left && s->tty)
+		fputs("\nholt: it runs on\n", stderr);
 }
 
 int exec_session(struct hub_link *l, const struct exec_session_spec *spec, struct err *e)
 {
 	static struct session s; /* its handles live until the loop has ended */
 
-	s = (struct session){ .spec = spec, .status = -1 };
+	s = (struct session){ .spec = spec,
+			      .status = -1,
+			      .attached = spec->leave != NULL,
+			      .tty = spec->tty,
+			      .input = spec->input };
+	if (spec->leave)
+		s.leave = *spec->leave;
 	if (start(&s, l, &s.why) == 0)
 		hub_link_await(l, &s.done);
 	finish(&s);
 	if (s.why.code == ERR_NONE)
-		return (int)s.status;
+		return s.left ? 0 : (int)s.status;
 	*e = s.why;
 	return -1;
 }

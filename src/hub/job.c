@@ -48,6 +48,7 @@ void job_info(const struct job *j, struct job_info *ret)
 		.command = str_of(j->command),
 		.state = j->state,
 		.background = j->background,
+		.terminal = j->terminal,
 		.reads = j->exec && exec_reads(j->exec),
 		.started_ms = j->started_ms,
 		.ended_ms = j->ended_ms,
@@ -235,6 +236,7 @@ struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e
 		    spec->keep ? spec->keep : JOB_OUTPUT_DEFAULT, e);
 	if (!j)
 		return NULL;
+	j->terminal = spec->exec.terminal != NULL;
 	j->also = spec->events;
 	j->also_arg = spec->arg;
 	if (launch(j, sb, spec, e) < 0) {

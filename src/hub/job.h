@@ -77,6 +77,7 @@ struct job_info { /* borrowed until the next change */
 	struct str id, sandbox, command;
 	enum job_state state;
 	bool background;
+	bool terminal; /* it was started on one */
 	bool reads; /* its standard input is open */
 	int64_t started_ms, ended_ms; /* Unix time; 0: not yet */
 	bool has_result; /* exited, signaled, timed_out */

@@ -23,7 +23,7 @@ struct job {
 	char id[SANDBOX_ID_MAX + 1], sandbox[SANDBOX_ID_MAX + 1];
 	char command[JOB_COMMAND_MAX + 1];
 	enum job_state state;
-	bool background;
+	bool background, terminal;
 	bool stored; /* a row of it is in the registry, */
 	uint64_t row_of; /* with this seq of its sandbox */
 	struct exec *exec; /* NULL: it has ended */

@@ -11,7 +11,7 @@ from rest import b64, joined
 websocket = pytest.importorskip('websocket', reason='python3-websocket is missing: scripts/deps test')
 
 DEADLINE = 60
-REST, CONNECT = 'holt.exec.v1', 'connect.sandbox.v1'
+REST, ATTACH, CONNECT = 'holt.exec.v1', 'holt.attach.v1', 'connect.sandbox.v1'
 TEXT, BINARY, CLOSE = 1, 2, 8
 
 
@@ -79,6 +79,26 @@ class Exec(Talk):
         assert len(message) == 1 and set(message) <= {'exit', 'error'}, message
         assert self.error is None and (self.exit is None or 'error' in message)
         self.exit, self.error = message.get('exit', self.exit), message.get('error')
+
+
+class Attached(Exec):
+    """GET /v1/sandboxes/{id}/execs/{exec}/attach; what it heard first, and what it missed"""
+
+    def __init__(self, hub, sandbox, job, offset=None, *, protocol=ATTACH, **options):
+        query = '' if offset is None else f'?offset={offset}'
+        Talk.__init__(self, hub, f'/v1/sandboxes/{sandbox}/execs/{job}/attach{query}', protocol, **options)
+        self.hello, self.dropped = None, []
+        assert self.hear()
+
+    def take(self, opcode, data):
+        message = json.loads(data) if opcode == TEXT else {}
+        if 'attached' in message:
+            assert self.hello is None
+            self.hello = message['attached']
+        elif 'dropped' in message:
+            self.dropped.append(message['dropped'])
+        else:
+            super().take(opcode, data)
 
 
 class Framed(Talk):

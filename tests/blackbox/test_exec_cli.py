@@ -187,6 +187,71 @@ def test_no_input_is_taken_from_a_terminal_unasked(hub, box):
         assert k.seen.count(b'for the command') == 2
 
 
+# ---- a terminal that is left ------------------------------------------------------------------
+
+@pytest.fixture
+def left(hub, box):
+    """A shell on a terminal at which nobody is."""
+    job = hub.ok('exec', '-d', '-t', box, '-e', 'PS1=$ ').decode().strip()
+    yield job
+    hub.run('kill', '-s', '9', box, job)
+
+
+def test_attach_to_a_terminal(hub, box, left):
+    with Keyboard(hub, 'attach', '--since-offset', '0', box, left, size=(33, 111)) as k:
+        k.until(b'$ ')
+        assert k.is_raw()
+        k.type(b'tty; stty size; A=here\r')
+        k.until(b'\r\n33 111\r\n')
+        k.resize(22, 88)
+        k.type(b'until [ "$(stty size)" = "22 88" ]; do sleep 0.02; done; echo res""ized\r')
+        k.until(b'resized\r\n')
+        k.until(b'$ ')
+        k.type(b'sleep 6661\r')
+        until(lambda: runs(hub, box, 'sleep 6661'))
+        k.type(b'\x03')
+        k.until(b'$ ')
+        k.type(b'\x10')
+        k.type(b'\x11')
+        assert k.end() == 0
+        assert b'it runs on' in k.seen
+    with Keyboard(hub, 'attach', '--since-offset', '0', '--detach-keys', 'X,Y', box, left) as k:
+        k.until(b'33 111')  # again
+        k.type(b'echo $A XZ X""XZ\r')  # the keys' beginning, and then not
+        k.until(b'here XZ XXZ\r\n')
+        k.type(b'XY')
+        assert k.end() == 0
+    with Keyboard(hub, 'attach', box, left) as k, Keyboard(hub, 'attach', box, left) as other:
+        until(lambda: k.is_raw() and other.is_raw())
+        k.type(b'echo bo""th\r')
+        k.until(b'both\r\n')
+        other.until(b'both\r\n')
+        other.type(b'exit 9\r')
+        assert k.end() == 9 and other.end() == 9
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_whatever_ends_attach_leaves_it_running(hub, box, left, number):
+    with Keyboard(hub, 'attach', '--since-offset', '0', box, left) as k:
+        k.until(b'$ ')
+        until(k.is_raw)
+        k.proc.send_signal(number)
+        if number == signal.SIGKILL:
+            assert k.proc.wait(60) == -number
+        else:
+            assert k.end() == -number
+    assert hub.call('GET', f'/v1/sandboxes/{box}/execs/{left}')['state'] == 'running'
+
+
+def test_attach_says_what_is_wrong(hub, box, left):
+    for keys in ('', 'ctrl-', 'ctrl-1', 'ab', 'a,', 'a,b,c,d,e,f,g,h,i'):
+        assert hub.run('attach', '--detach-keys', keys, box, left).returncode in (2, 125), keys
+    with Keyboard(hub, 'attach', box, 'nothing') as k:
+        assert k.end() == 125
+    done = hub.run('attach', '--since-offset', '0', box, left, input=b'echo $((6*7)); exit 4\n')  # without one of our own
+    assert done.returncode == 4 and b'42\r\n' in done.stdout, done
+
+
 # ---- programs ---------------------------------------------------------------------------------
 
 def test_a_pipe(hub, box):

@@ -12,7 +12,7 @@ import pytest
 
 from client import until
 from rest import Rest
-from talk import CONNECT, REST, Exec, Framed, websocket
+from talk import CONNECT, REST, Attached, Exec, Framed, websocket
 from test_door import closed_with, frame, refused, ws_request
 
 
@@ -393,3 +393,86 @@ def test_connect_refusals(hub, box):
         with Framed(hub, box, {'command': 'sleep 1000'}) as x:
             x.say(**words)
             assert x.end().error['code'] == 'invalid_argument', words
+
+
+# ---- attached to an exec --------------------------------------------------------------------
+
+def started(hub, box, command, **more):
+    return hub.exec(box, command, background=True, **more)['exec_id']
+
+
+def at(box, job):
+    return f'/v1/sandboxes/{box}/execs/{job}'
+
+
+def test_attached(hub, box):
+    job = started(hub, box, 'echo on; while read -r line; do echo "<$line>"; done; echo err >&2; exit 5', stdin_open=True)
+    hub.call('POST', f'{at(box, job)}/wait', {'text': 'on\n'})
+    with Attached(hub, box, job, 0) as one, Attached(hub, box, job) as other:
+        assert one.hello == {'offset': 0, 'tty': False, 'stdin_open': True} and other.hello['offset'] == 3
+        one.until(b'on\n')
+        one.type('a\n')
+        other.type('b\n')
+        for x in (one, other):
+            x.until(b'<a>\n')
+            x.until(b'<b>\n')
+        assert other.out.startswith(b'<')
+    assert hub.call('GET', at(box, job))['state'] == 'running'  # whoever goes away leaves it alone
+    with Attached(hub, box, job, 0) as x:
+        x.say(stdin_close=True)
+        x.end()
+        assert sorted(x.out.split()) == [b'<a>', b'<b>', b'on'] and x.err == b'err\n'
+        assert (x.exit['exit_code'], x.error, x.closed) == (5, None, (1000, ''))
+    with Attached(hub, box, job, 3) as x:  # after its end
+        assert x.hello['stdin_open'] is False
+        assert sorted(x.end().out.split()) == [b'<a>', b'<b>'] and x.exit['exit_code'] == 5
+
+
+def test_attached_to_a_terminal(hub, box):
+    job = started(hub, box, 'trap "stty size" WINCH; echo on; while :; do sleep 0.02; done', tty=TTY)
+    with Attached(hub, box, job, 0) as x:
+        assert x.hello['tty'] and x.hello['stdin_open']
+        x.until(b'on\r\n')
+        x.say(resize={'cols': 91, 'rows': 21})
+        x.until(b'21 91\r\n')
+        x.type('\x03')
+        assert x.end().exit['exit_code'] == 130
+    job = started(hub, box, 'exec sleep 5551')
+    with Attached(hub, box, job) as x:
+        assert x.hello['tty'] is False
+        x.type('nobody reads it')
+        x.say(signal=9)
+        assert x.end().exit['exit_code'] == 137
+
+
+def test_attached_and_slow(hub, box):
+    """He holds nobody, and reads later what was kept; what was not is told, to the byte."""
+    size = 24 << 20
+    job = started(hub, box, f'head -c {size} /dev/zero', keep_bytes=1 << 20)
+    with Attached(hub, box, job, 0) as x:
+        assert hub.call('POST', f'{at(box, job)}/wait', {'timeout_seconds': 60})['exit_code'] == 0
+        x.end()
+        assert x.dropped and len(x.out) + sum(d['bytes'] for d in x.dropped) == size and x.exit['exit_code'] == 0
+
+
+def test_attached_and_wrong(hub, box):
+    job = started(hub, box, 'exec sleep 5552')
+    for message in ({'open': {'command': 'true'}}, {'signal': 0}, {'resize': {'cols': 1, 'rows': 1}}, {}, {'stdin_close': False}):
+        with Attached(hub, box, job) as x:
+            x.say(**message)
+            assert x.end().error['code'] == 'invalid_input' and x.closed[0] == 1008, message
+    with Attached(hub, box, job) as x:
+        x.ws.send_binary(b'\1')
+        assert x.end().error['code'] == 'invalid_input'
+    assert hub.call('GET', at(box, job))['state'] == 'running'
+    assert hub.raw('GET', f'{at(box, job)}/attach').status == 426
+    for path in (f'{at(box, "nothing")}/attach', f'{at("nobody", job)}/attach'):
+        with pytest.raises(websocket.WebSocketBadStatusException, match='404'):
+            websocket.create_connection(f'ws://{hub.address[0]}:{hub.address[1]}{path}', subprotocols=['holt.attach.v1'],
+                                        header=[f'Authorization: Bearer {hub.token}'], suppress_origin=True)
+    with Attached(hub, box, job) as x:
+        hub.call('DELETE', at(box, job))
+        assert x.end().exit['exit_code'] == 137
+    job = started(hub, box, 'x', args=['y'])
+    with Attached(hub, box, job, 0) as x:
+        assert x.end().exit['exit_code'] == -1 and x.error['code'] == 'exec_failed'

@@ -9,7 +9,7 @@ import pytest
 from client import until
 from described import TAR, Described, code_of, framed, jsonschema, send
 from rest import b64, frame
-from talk import Exec, Framed
+from talk import Attached, Exec, Framed
 from wrong import IDS, NO_JSON, SEGMENTS, example, texts, values
 
 METHODS = ('get', 'post', 'delete', 'put', 'patch')
@@ -267,6 +267,14 @@ def test_every_answer_is_of_its_schema(hub):
     ask('execs.output', one + '/output?follow=true')
     ask('execs.wait', one + '/wait')
     ask('execs.get', one)
+    schemas = next(o for _, _, o in hub.operations() if o['operationId'] == 'execs.attach')['x-websocket']
+    hub.check({'resize': {'cols': 1, 'rows': 1}}, schemas['client'])
+    with Attached(hub, 'doc', 'x', 0, protocol=schemas['subprotocol']) as x:
+        x.end()
+        assert x.out == b'hello\n'
+        for message in ({'attached': x.hello}, {'exit': x.exit}):
+            hub.check(message, schemas['server'])
+    seen.add('execs.attach')
     ask('execs.delete', one)
     ask('exec', None, sandbox='doc', command='cat', background=True, exec_id='y', stdin_open=True)
     ask('exec', None, sandbox='doc', command='cat', background=True, exec_id='z', tty={})

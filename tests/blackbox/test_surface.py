@@ -13,7 +13,7 @@ from client import until
 from described import TAR, Described, code_of, framed
 from door import Reply
 from rest import b64, frame
-from talk import Exec, Framed
+from talk import Attached, Exec, Framed
 
 AT_ONCE = 16
 GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
@@ -98,6 +98,7 @@ ROWS = {
     'execs.list': Row(needs='program'),
     'execs.get': Row(needs='program'),
     'execs.output': Row(needs='program'),
+    'execs.attach': Row(needs='program'),
     'execs.wait': Row({'text': 'hello'}, needs='program'),
     'execs.stdin': Row({'data': 'x', 'close': True}, TAKEN, needs='program'),
     'execs.signal': Row({'signal': 18}, needs='program'),
@@ -166,12 +167,19 @@ class Talking:
     """The same of a WebSocket."""
 
     def __init__(self, hub, name, stage):
-        kind, opened = (Exec, 'echo out') if name == 'sandboxes.exec' else (Framed, {'command': 'echo out'})
-        self.talk = kind(hub, stage.id, opened)
+        self.left = name == 'execs.attach'  # before its end
+        if self.left:
+            self.talk = Attached(hub, stage.id, stage.exec, 0)
+        else:
+            kind, opened = (Exec, 'echo out') if name == 'sandboxes.exec' else (Framed, {'command': 'echo out'})
+            self.talk = kind(hub, stage.id, opened)
 
     def reply(self):
         with self.talk as x:
-            assert x.end().out == b'out\n', x.error
+            if self.left:
+                x.until(b'hello\n')
+            else:
+                assert x.end().out == b'out\n', x.error
         return Reply(200, [], b'')
 
 

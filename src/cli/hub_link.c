@@ -448,20 +448,6 @@ int hub_link_query(char *at, size_t size, const char *path, struct err *e)
 
 /* ---- what verbs write and print -------------------------------------------------------------- */
 
-void hub_link_names(struct json_writer *w, const struct option_list *names, uint32_t count)
-{
-	if (!names->n) {
-		json_write_key(w, "count");
-		json_write_uint(w, count ? count : 1);
-		return;
-	}
-	json_write_key(w, "ids");
-	json_write_array(w);
-	for (size_t i = 0; i < names->n; i++)
-		json_write_text(w, names->p[i]);
-	json_write_array_end(w);
-}
-
 void hub_link_text(struct json_writer *w, const char *name, const char *text)
 {
 	if (!text)

@@ -76,8 +76,5 @@ struct option_list;
 /* The member env, of what -e said: NAME=VALUE, or NAME with the value that it has here. */
 int hub_link_env(struct json_writer *w, const struct option_list *env, struct err *e) MUST_USE;
 
-/* The member ids of these, or count (0 is 1) where there are none. */
-void hub_link_names(struct json_writer *w, const struct option_list *names, uint32_t count);
-
 /* A value on standard output, and a line break. */
 int hub_link_print(const struct json_val *v, struct err *e) MUST_USE;

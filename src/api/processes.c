@@ -3,17 +3,12 @@
  * Processes and Signal over Connect, whose members have names of its own.
  */
 #include "api/connect.h"
+#include "hub/processes.h"
 
 #include <signal.h>
 
 /* ---- what is answered ---------------------------------------------------------------------- */
 
-struct process_view {
-	uint32_t pid, parent;
-	struct str state;
-	uint64_t cpu_ms, bytes, age_ms;
-	struct str command;
-};
 #define VIEW_ROWS(parent_, cpu_, bytes_, age_)                                                     \
 	FIELD(struct process_view, pid, .flags = FIELD_REQUIRED,                                   \
 	      .doc = "Its number inside of the sandbox."),                                         \
@@ -25,7 +20,7 @@ struct process_view {
 			     "ended and its parent does not know."),                               \
 		FIELD_NAMED(struct process_view, cpu_ms, cpu_, .flags = FIELD_REQUIRED,            \
 			    .doc = "Processor time that it had, in milliseconds."),                \
-		FIELD_NAMED(struct process_view, bytes, bytes_, .flags = FIELD_REQUIRED,           \
+		FIELD_NAMED(struct process_view, memory_bytes, bytes_, .flags = FIELD_REQUIRED,    \
 			    .doc = "Bytes of memory that it has."),                                \
 		FIELD_NAMED(struct process_view, age_ms, age_, .flags = FIELD_REQUIRED,            \
 			    .doc = "How long it has been there, in milliseconds."),                \
@@ -33,53 +28,25 @@ struct process_view {
 		      .doc = "Its words, as it tells them, at most 255 bytes; or its name in "     \
 			     "brackets. Bytes that are not UTF-8 are shown as U+FFFD.")
 
-struct list_view {
-	struct {
-		const struct process_view *p;
-		size_t n;
-	} processes;
-	bool truncated;
-};
 #define LIST_ROWS(table_)                                                                          \
-	FIELD_OBJECTS(struct list_view, processes, table_, .flags = FIELD_REQUIRED,                \
+	FIELD_OBJECTS(struct processes_view, processes, table_, .flags = FIELD_REQUIRED,           \
 		      .doc = "By number."),                                                        \
-		FIELD(struct list_view, truncated, .flags = FIELD_REQUIRED,                        \
+		FIELD(struct processes_view, truncated, .flags = FIELD_REQUIRED,                   \
 		      .doc = "There are more than these 512.")
 
 static const struct field view_fields[] = { VIEW_ROWS("parent", "cpu_ms", "memory_bytes",
 						      "age_ms") };
 static const struct field_table view_table = FIELD_TABLE(struct process_view, view_fields);
 static const struct field list_fields[] = { LIST_ROWS(view_table) };
-static const struct field_table list_table = FIELD_TABLE(struct list_view, list_fields);
+static const struct field_table list_table = FIELD_TABLE(struct processes_view, list_fields);
 
 static const struct field connect_view_fields[] = { VIEW_ROWS("parentPid", "cpuMs", "memoryBytes",
 							      "ageMs") };
 static const struct field_table connect_view_table = FIELD_TABLE(struct process_view,
 								 connect_view_fields);
 static const struct field connect_list_fields[] = { LIST_ROWS(connect_view_table) };
-static const struct field_table connect_list_table = FIELD_TABLE(struct list_view,
+static const struct field_table connect_list_table = FIELD_TABLE(struct processes_view,
 								 connect_list_fields);
-
-static void on_list(void *arg, const struct process *p, size_t n, bool truncated,
-		    const struct err *err)
-{
-	struct call *c = arg;
-	struct list_view list = { .truncated = truncated };
-	struct err e = ERR_INIT;
-	struct process_view *views = err ? NULL : arena_array(call_arena(c), n, sizeof(*views), &e);
-
-	if (!views) {
-		call_fail(c, err ? err : &e);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		views[i] = (struct process_view){ p[i].pid,    p[i].parent, { &p[i].state, 1 },
-						  p[i].cpu_ms, p[i].bytes,  p[i].age_ms,
-						  p[i].command };
-	list.processes.p = views;
-	list.processes.n = n;
-	call_answer(c, &(struct call_answer){ .structured = &list });
-}
 
 static void run_list(struct call *c, struct str id)
 {
@@ -87,7 +54,7 @@ static void run_list(struct call *c, struct str id)
 	struct sandbox *sb = ask_sandbox(c, id, &e);
 
 	if (sb)
-		process_list_start(sb, on_list, c);
+		processes_answer(c, sb);
 	else
 		call_fail(c, &e);
 }

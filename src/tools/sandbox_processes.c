@@ -3,15 +3,11 @@
 
 #include <signal.h>
 
+#include "hub/processes.h"
 #include "tools/common.h"
 
 /* ---- what runs ----------------------------------------------------------------------------- */
 
-struct process_view {
-	uint32_t pid, parent;
-	struct str state, command;
-	uint64_t cpu_ms, memory_bytes, age_ms;
-};
 static const struct field view_fields[] = {
 	FIELD(struct process_view, pid, .flags = FIELD_REQUIRED, .doc = "Its number inside."),
 	FIELD(struct process_view, parent, .flags = FIELD_REQUIRED, .doc = "That of its parent."),
@@ -28,41 +24,13 @@ static const struct field view_fields[] = {
 };
 static const struct field_table view_table = FIELD_TABLE(struct process_view, view_fields);
 
-struct list_result {
-	struct {
-		const struct process_view *p;
-		size_t n;
-	} processes;
-	bool truncated;
-};
 static const struct field list_fields[] = {
-	FIELD_OBJECTS(struct list_result, processes, view_table, .flags = FIELD_REQUIRED,
+	FIELD_OBJECTS(struct processes_view, processes, view_table, .flags = FIELD_REQUIRED,
 		      .doc = "By number, without the sandbox's first."),
-	FIELD(struct list_result, truncated, .flags = FIELD_REQUIRED,
+	FIELD(struct processes_view, truncated, .flags = FIELD_REQUIRED,
 	      .doc = "There are more than these 512."),
 };
-static const struct field_table list_output = FIELD_TABLE(struct list_result, list_fields);
-
-static void on_list(void *arg, const struct process *p, size_t n, bool truncated,
-		    const struct err *err)
-{
-	struct call *c = arg;
-	struct list_result list = { .truncated = truncated };
-	struct err e = ERR_INIT;
-	struct process_view *views = err ? NULL : arena_array(call_arena(c), n, sizeof(*views), &e);
-
-	if (!views) {
-		call_fail(c, err ? err : &e);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		views[i] = (struct process_view){ p[i].pid,	p[i].parent, { &p[i].state, 1 },
-						  p[i].command, p[i].cpu_ms, p[i].bytes,
-						  p[i].age_ms };
-	list.processes.p = views;
-	list.processes.n = n;
-	call_answer(c, &(struct call_answer){ .structured = &list });
-}
+static const struct field_table list_output = FIELD_TABLE(struct processes_view, list_fields);
 
 static void run_list(struct call *c, const void *params)
 {
@@ -71,7 +39,7 @@ static void run_list(struct call *c, const void *params)
 	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
 
 	if (sb)
-		process_list_start(sb, on_list, c);
+		processes_answer(c, sb);
 	else
 		call_fail(c, &e);
 }

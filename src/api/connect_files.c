@@ -322,14 +322,6 @@ struct listing {
 	const struct list_message *p;
 };
 
-static int compare(struct str a, struct str b)
-{
-	size_t n = a.n < b.n ? a.n : b.n;
-	int c = n > 0 ? memcmp(a.p, b.p, n) : 0;
-
-	return c ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 /* The entries behind the token, as many as fit on the page. */
 static int shape(const struct listing *l, const struct file_entry *entries, size_t n,
 		 struct infos *ret, struct err *e)
@@ -344,7 +336,7 @@ static int shape(const struct listing *l, const struct file_entry *entries, size
 	for (size_t i = 0; i < n; i++) {
 		char *path;
 
-		if (compare(entries[i].name, l->p->page_token) <= 0)
+		if (str_cmp(entries[i].name, l->p->page_token) <= 0)
 			continue;
 		if (taken == max) {
 			ret->next_page_token = infos[taken - 1].name;

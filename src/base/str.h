@@ -29,6 +29,15 @@ static inline bool str_eq(struct str a, struct str b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* By bytes: below 0, 0 or above, as a comes before b, is b, or comes behind. */
+static inline int str_cmp(struct str a, struct str b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int c = n > 0 ? memcmp(a.p, b.p, n) : 0;
+
+	return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
 static inline bool str_is(struct str a, const char *z)
 {
 	return str_eq(a, str_of(z));

@@ -397,11 +397,9 @@ static size_t read_entries(const struct im_file_done *d, size_t n, struct file_e
 
 static int by_name(const void *a, const void *b)
 {
-	const struct str x = ((const struct file_entry *)a)->name;
-	const struct str y = ((const struct file_entry *)b)->name;
-	int c = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+	const struct file_entry *x = a, *y = b;
 
-	return c ? c : (x.n > y.n) - (x.n < y.n);
+	return str_cmp(x->name, y->name);
 }
 
 static void on_list_reply(struct init_call *c, const void *answer, size_t n, int fd,

@@ -10,6 +10,10 @@
 
 enum { DIFF_BYTES_MAX = 8 << 20, RECORD_MIN = 3 };
 
+const char *const snapshot_change_names[DIFFS] = {
+	[DIFF_ADDED] = "added", [DIFF_CHANGED] = "changed", [DIFF_REMOVED] = "removed"
+};
+
 struct diffing {
 	struct life *life; /* busy until the end */
 	struct loop_reader *reader; /* NULL: it has ended */
@@ -28,12 +32,19 @@ static bool take(struct str *left, struct snapshot_change *ret)
 
 	if (!end || (unsigned char)left->p[0] >= DIFFS || (unsigned char)left->p[1] > FILE_OTHER)
 		return false;
-	ret->diff = (enum diff)left->p[0];
+	ret->change = (enum diff)left->p[0];
 	ret->type = (enum file_type)left->p[1];
 	ret->path = (struct str){ left->p + 2, (size_t)(end - left->p - 2) };
 	left->n -= (size_t)(end + 1 - left->p);
 	left->p = end + 1;
 	return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct snapshot_change *x = a, *y = b;
+
+	return str_cmp(x->path, y->path);
 }
 
 static void answer(struct diffing *d)
@@ -46,6 +57,7 @@ static void answer(struct diffing *d)
 		abort(); /* without memory for an answer no promise can be kept */
 	while (n < SNAPSHOT_CHANGES_MAX && take(&left, &all[n]))
 		n++;
+	qsort(all, n, sizeof(*all), by_path);
 	d->on_done(d->arg, all, n, d->truncated || left.n > 0, NULL);
 	free(all);
 }

@@ -69,13 +69,14 @@ int snapshot_open(const struct snapshot *s, struct err *e) MUST_USE;
 void snapshot_import_start(struct lives *all, int fd, struct str digest,
 			   const struct snapshot_spec *spec, snapshot_cb on_done, void *arg);
 
-/* What a sandbox has changed against its template: entries for each(), in no order that means something;
- * truncated: there are more. Paths are borrowed until it returns. */
+/* What a sandbox has changed against its template: by path; truncated: there are more, anywhere. All is
+ * borrowed until it returns. */
 struct snapshot_change {
-	enum diff diff;
+	enum diff change;
 	enum file_type type;
 	struct str path;
 };
+extern const char *const snapshot_change_names[DIFFS];
 enum { SNAPSHOT_CHANGES_MAX = 50000 };
 typedef void (*snapshot_diff_cb)(void *arg, const struct snapshot_change *changes, size_t n,
 				 bool truncated, const struct err *err);

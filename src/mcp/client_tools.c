@@ -134,18 +134,11 @@ static int learn(struct mcp_known *t, const struct mcp_client *c, const struct j
 	return 0;
 }
 
-static int compare(struct str a, struct str b)
-{
-	int rc = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-
-	return rc ? rc : (a.n > b.n) - (a.n < b.n);
-}
-
 static int by_name(const void *a, const void *b)
 {
 	const struct mcp_known *x = a, *y = b;
 
-	return compare((struct str){ x->name, x->name_n }, (struct str){ y->name, y->name_n });
+	return str_cmp((struct str){ x->name, x->name_n }, (struct str){ y->name, y->name_n });
 }
 
 static struct mcp_known *find(const struct mcp_client *c, struct str name)
@@ -155,7 +148,7 @@ static struct mcp_known *find(const struct mcp_client *c, struct str name)
 	while (from < to) {
 		size_t i = from + (to - from) / 2;
 		struct mcp_known *t = &c->tools.p[i];
-		int rc = compare(name, (struct str){ t->name, t->name_n });
+		int rc = str_cmp(name, (struct str){ t->name, t->name_n });
 
 		if (rc == 0)
 			return t;

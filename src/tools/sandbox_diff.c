@@ -1,7 +1,5 @@
 #include "tools/tools.h"
 
-#include <stdlib.h>
-
 #include "hub/snapshots.h"
 #include "tools/common.h"
 
@@ -18,24 +16,16 @@ static const struct field diff_fields[] = {
 };
 static const struct field_table diff_input = FIELD_TABLE(struct diff_params, diff_fields);
 
-static const char *const diff_names[DIFFS] = {
-	[DIFF_ADDED] = "added", [DIFF_CHANGED] = "changed", [DIFF_REMOVED] = "removed"
-};
-
-struct change_view {
-	enum diff change;
-	struct str path;
-};
 static const struct field change_fields[] = {
-	FIELD_ENUM(struct change_view, change, diff_names, .flags = FIELD_REQUIRED,
+	FIELD_ENUM(struct snapshot_change, change, snapshot_change_names, .flags = FIELD_REQUIRED,
 		   .doc = "What became of the path."),
-	FIELD(struct change_view, path, .flags = FIELD_REQUIRED, .doc = "From the root."),
+	FIELD(struct snapshot_change, path, .flags = FIELD_REQUIRED, .doc = "From the root."),
 };
-static const struct field_table change_table = FIELD_TABLE(struct change_view, change_fields);
+static const struct field_table change_table = FIELD_TABLE(struct snapshot_change, change_fields);
 
 struct diff_result {
 	struct {
-		const struct change_view *p;
+		const struct snapshot_change *p;
 		size_t n;
 	} changes;
 	bool truncated;
@@ -48,34 +38,18 @@ static const struct field result_fields[] = {
 };
 static const struct field_table diff_output = FIELD_TABLE(struct diff_result, result_fields);
 
-static int by_path(const void *a, const void *b)
-{
-	const struct str x = ((const struct change_view *)a)->path;
-	const struct str y = ((const struct change_view *)b)->path;
-	int order = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
-
-	return order ? order : (x.n > y.n) - (x.n < y.n);
-}
-
 static void on_diff(void *arg, const struct snapshot_change *changes, size_t n, bool truncated,
 		    const struct err *err)
 {
 	const struct tool_wait *w = arg;
 	const struct diff_params *p = w->params;
-	struct err e = ERR_INIT;
-	struct change_view *views = err ? NULL
-					: arena_array(call_arena(w->call), n, sizeof(*views), &e);
-	struct diff_result r = { { views, n < p->limit ? n : p->limit },
-				 truncated || n > p->limit };
+	const struct diff_result r = { { changes, n < p->limit ? n : p->limit },
+				       truncated || n > p->limit };
 
-	if (!views) {
-		call_fail(w->call, err ? err : &e);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		views[i] = (struct change_view){ changes[i].diff, changes[i].path };
-	qsort(views, n, sizeof(*views), by_path);
-	call_answer(w->call, &(struct call_answer){ .structured = &r });
+	if (err)
+		call_fail(w->call, err);
+	else
+		call_answer(w->call, &(struct call_answer){ .structured = &r });
 }
 
 static void run(struct call *c, const void *params)

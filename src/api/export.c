@@ -75,7 +75,6 @@ static const struct field_table import_input = FIELD_TABLE(struct import_params,
 struct upload {
 	struct call *call;
 	struct body_pipe body;
-	bool gone; /* the client is */
 };
 
 static void on_imported(void *arg, const struct snapshot *s, const struct err *err)
@@ -85,20 +84,19 @@ static void on_imported(void *arg, const struct snapshot *s, const struct err *e
 	struct err e = ERR_INIT;
 
 	body_pipe_close(&u->body);
-	if (u->gone)
-		ask_fail_gone(u->call);
+	if (!err && call_cancelled(u->call))
+		ask_discard_snapshot(u->call, s);
 	else if (err || snapshot_view(u->call, s, &view, &e) < 0)
 		call_fail(u->call, err ? err : &e);
 	else
 		call_answer(u->call, &(struct call_answer){ .structured = &view });
 }
 
-/* What came so far is no whole archive: the end of it tells that, and then the call ends. */
+/* Who reads it sees the end of what came so far, and then the call ends. */
 static void on_upload_cancel(void *data)
 {
 	struct upload *u = data;
 
-	u->gone = true;
 	body_pipe_close(&u->body);
 }
 

@@ -13,6 +13,9 @@ extern const struct field_table snapshot_view_table;
 int snapshot_view(struct call *c, const struct snapshot *s, struct snapshot_view *ret,
 		  struct err *e) MUST_USE;
 
+/* One that was made for somebody who has gone: deletes it and ends the call. */
+void ask_discard_snapshot(struct call *c, const struct snapshot *s);
+
 /* The one of this id; a failure is then about it. */
 struct snapshot *ask_snapshot(struct call *c, struct str id, struct err *e) MUST_USE;
 

@@ -3,6 +3,7 @@
 
 #include "api/once.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "hub/when.h"
 
 /* ---- as it is shown ------------------------------------------------------------------------ */
@@ -36,6 +37,19 @@ struct snapshot *ask_snapshot(struct call *c, struct str id, struct err *e)
 {
 	ask_context(c)->snapshot = id;
 	return snapshots_find(call_lives(c), id, e);
+}
+
+void ask_discard_snapshot(struct call *c, const struct snapshot *s)
+{
+	struct snapshot_info i;
+	struct snapshot *found;
+	struct err e;
+
+	snapshot_info(s, &i);
+	found = snapshots_find(call_lives(c), i.id, &e);
+	if (!found || snapshot_delete(found, &e) < 0)
+		log_warn("could not delete a snapshot that nobody waits for: %s", e.msg);
+	ask_fail_gone(c);
 }
 
 int snapshot_view(struct call *c, const struct snapshot *s, struct snapshot_view *ret,
@@ -105,6 +119,8 @@ static void on_taken(void *arg, const struct snapshot *s, const struct err *err)
 {
 	if (err)
 		call_fail(arg, err);
+	else if (call_cancelled(arg) && !once_kept(arg))
+		ask_discard_snapshot(arg, s);
 	else
 		answer(arg, s);
 }

@@ -275,9 +275,28 @@ def test_out_and_in_again(hub, me, tmp_path):
     assert put(packed.body[:-5])[0] == 400 and put(b'(\xb5/\xfd' + b'x' * 5000)[0] == 400
     assert put(packed.body, '?digest=' + '0' * 64)[0] == 400 and put(packed.body, '?digest=x')[0] == 400
     assert hub.snapshots() == before and hub.half() == []
+    files = hub.on_disk()
+    with hub.wire() as wire:  # who goes away has not said that this was all
+        wire.send(hub.request('POST', '/v1/snapshots', fields=['Content-Type: application/zstd',
+                                                               f'Content-Length: {len(packed.body) + 1}']).encode() + packed.body)
+        until(lambda: hub.half() != [], what='an import')
+    until(lambda: hub.half() == [] and hub.on_disk() == files, what='nothing of an import')
+    assert hub.snapshots() == before
     for one in (source, restored):
         hub.delete(one)
     hub.call('DELETE', f'/v1/snapshots/{view["id"]}')
+
+
+def test_who_goes_away_gets_none(hub):
+    source = hub.create()
+    hub.sh(source, 'head -c 60000000 /dev/urandom > f')
+    before, files = hub.snapshots(), hub.on_disk()
+    with hub.wire() as wire:
+        wire.send(hub.request('POST', f'/v1/sandboxes/{source}/snapshots', body='{}'))
+        until(lambda: hub.half() != [], what='a snapshot')
+    until(lambda: hub.half() == [] and hub.on_disk() == files, what='nothing of a snapshot')
+    assert hub.snapshots() == before
+    hub.delete(source)
 
 
 # ---- images -------------------------------------------------------------------------------------------------------------

@@ -251,13 +251,14 @@ static void say(struct http_ws *ws, uint8_t opcode, struct str message)
 		ws->over = true;
 }
 
-/* After its owner has left: what still waits may go out as long as the client takes some of it. */
+/* After its owner has left: what still waits may go out as long as the client takes some of it. Before the 101 is out
+ * the daemon has it, and a time of its own for that. */
 static bool is_overdue(const struct http_ws *ws, uint64_t now_ms)
 {
 	unsigned ms = wslay_event_get_queued_msg_count(ws->context) ? ws->srv->o.limits.idle_ms
 								    : GOODBYE_MS;
 
-	return ws->taken_ms && now_ms >= ws->taken_ms + ms;
+	return ws->handle && ws->taken_ms && now_ms >= ws->taken_ms + ms;
 }
 
 /* Pings, and those that did not answer in time. */

@@ -33,8 +33,9 @@ struct unpack {
 struct unpacked {
 	struct tree_count count; /* with what was there before */
 	uint64_t size; /* bytes of the archive */
-	char digest[HASH_HEX +
-		    1]; /* of the archive; of a directory: of names, kinds, modes, contents */
+	char digest
+		[HASH_HEX +
+		 1]; /* of the archive; of a directory: of names, kinds, modes, contents, links */
 	char stream[HASH_HEX + 1]; /* of the tar that was in it */
 };
 

@@ -1,5 +1,6 @@
 /* A directory becomes a tree. Names are sorted, and the digest is over lines of kind, mode, size and
- * path, each with a NUL behind it, and the contents or the link's target. */
+ * path, each with a NUL behind it, and the contents or the link's target. Files that are one by hard links stay one: the
+ * first name of it is the file. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,16 +13,35 @@
 
 enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
 
+/* Names of files that have more than one: past so many, which take some megabytes, each is a file of its own. */
+enum { LINKS_MAX = 1 << 15, LINK_SLOTS = 2 * LINKS_MAX };
+
+struct first_name {
+	dev_t dev;
+	ino_t ino;
+	char *path; /* owned; NULL: a free slot */
+};
+
 struct copying {
 	const struct unpack *u;
 	struct tree *to;
 	int root; /* of it, where directories that are there stay as they are; else -1 */
 	struct hash *digest;
 	struct err *e;
+	size_t n_links;
+	struct first_name links[LINK_SLOTS];
 	size_t n; /* of path */
 	char path[PATH_BYTES + NAME_MAX + 2];
 	char block[BLOCK];
 };
+
+static void copying_free(struct copying *c)
+{
+	for (size_t i = 0; c && i < LINK_SLOTS; i++)
+		free(c->links[i].path);
+	free(c);
+}
+AUTO_DEFINE(copying_free, struct copying)
 
 static struct str path_of(const struct copying *c)
 {
@@ -59,14 +79,45 @@ static int copy_open(struct copying *c, int in, const struct stat *st)
 		     : 0;
 }
 
+static struct first_name *find_link(struct copying *c, const struct stat *st)
+{
+	size_t at = (size_t)(st->st_ino * 0x9e3779b97f4a7c15u >> 32) % LINK_SLOTS;
+
+	while (c->links[at].path &&
+	       (c->links[at].ino != st->st_ino || c->links[at].dev != st->st_dev))
+		at = (at + 1) % LINK_SLOTS;
+	return &c->links[at];
+}
+
+/* 1: it is another name of what was copied. */
+static int copy_name(struct copying *c, const struct stat *st)
+{
+	struct first_name *l = st->st_nlink > 1 ? find_link(c, st) : NULL;
+
+	if (!l || (!l->path && c->n_links == LINKS_MAX))
+		return 0;
+	if (l->path) {
+		tell(c, 'h', 0777, strlen(l->path));
+		hash_add(c->digest, l->path, strlen(l->path));
+		return tree_link(c->to, path_of(c), str_of(l->path), c->e) < 0 ? -1 : 1;
+	}
+	*l = (struct first_name){ st->st_dev, st->st_ino, strdup(c->path) };
+	if (!l->path)
+		return err_set(c->e, ERR_LIMIT, "out of memory");
+	c->n_links++;
+	return 0;
+}
+
 static int copy_file(struct copying *c, int dir, const char *name)
 {
 	autoclose int in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
+	int named;
 
 	if (in < 0 || fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_sys(c->e, in < 0 ? errno : EINVAL, "open %.100s", c->path);
-	return copy_open(c, in, &st);
+	named = copy_name(c, &st);
+	return named ? (named < 0 ? -1 : 0) : copy_open(c, in, &st);
 }
 
 static int copy_link(struct copying *c, int dir, const char *name)
@@ -229,7 +280,7 @@ static int copy_below(struct copying *c, int dir, const char *name)
 
 int unpack_copy(const struct unpack *u, struct tree *to, struct hash *digest, struct err *e)
 {
-	autofree struct copying *c = calloc(1, sizeof(*c));
+	AUTO(copying_free) struct copying *c = calloc(1, sizeof(*c));
 	struct stat st;
 
 	if (!c)

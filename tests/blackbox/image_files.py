@@ -131,36 +131,54 @@ def busybox_layer(*more):
                  entry('etc/group', b'root:x:0:\napp:x:10001:\n'), folder('root', 0o700), *more)
 
 
-def essential_packages():
-    """Those of the Debian that this is which every Debian has, and what they depend on."""
+def packages_with(*wanted):
+    """The packages of the Debian that this is which every Debian has, those wanted, and what they all depend on."""
     listed = subprocess.run(['dpkg-query', '-W', '-f', '${Package}\t${Essential}\t${Pre-Depends},${Depends}\t${Status}\n'],
                             capture_output=True, text=True, check=True).stdout
     rows = {p[0]: p for p in (line.split('\t') for line in listed.splitlines()) if p[3].endswith(' installed')}
-    wanted, found = [name for name, row in rows.items() if row[1] == 'yes'], set()
-    while wanted:
-        name = wanted.pop()
+    todo, found = [name for name, row in rows.items() if row[1] == 'yes' or name in wanted], set()
+    while todo:
+        name = todo.pop()
         if name not in found:
             found.add(name)
-            wanted += [n for n in re.findall(r'(?:^|[,|]) *([a-z0-9.+-]+)', rows[name][2]) if n in rows]
+            todo += [n for n in re.findall(r'(?:^|[,|]) *([a-z0-9.+-]+)', rows[name][2]) if n in rows]
     return sorted(found)
 
 
-def essential_layout(work):
-    """An OCI layout, made by umoci, of the essential packages' files."""
-    listed = subprocess.run(['dpkg-query', '-L', *essential_packages()], capture_output=True, text=True, check=True).stdout
-    left_out = re.compile('/usr/share/(doc|man|info|locale|zoneinfo|bash-completion)/')
+def debian_tar(to, *wanted):
+    """A root of those packages' files, as they are on this machine, and the first users of a new Debian."""
+    listed = subprocess.run(['dpkg-query', '-L', *packages_with(*wanted)], capture_output=True, text=True, check=True).stdout
+    left_out = re.compile('/usr/share/(doc|man|info|locale|zoneinfo|bash-completion)/|/usr/lib/udev/')
     paths = {'/var/lib/dpkg/status'}
     for path in listed.splitlines():
         if path.startswith('/') and path != '/.' and not left_out.match(path):
             paths.add(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))  # /bin is /usr/bin
     paths |= {'/' + name for name in os.listdir('/') if os.path.islink('/' + name) and name.startswith(('bin', 'sbin', 'lib'))}
-    with tarfile.open(work + '/layer.tar', 'w') as tar:
+    with tarfile.open(to, 'w') as tar:
         for path in sorted(p for p in paths if os.path.islink(p) or os.access(p, os.R_OK)):
             tar.add(path, recursive=False)
-    image = work + '/l:debian'
-    for words in (['init', '--layout', work + '/l'], ['new', '--image', image], ['raw', 'add-layer', '--image', image, work + '/layer.tar'],
-                  ['config', '--image', image, '--config.cmd', '/bin/bash']):
+        for name in ('passwd', 'group'):
+            tar.add(f'/usr/share/base-passwd/{name}.master', f'etc/{name}')
+    return to
+
+
+def by_umoci(path, data, *config):
+    """An OCI layout of a tar, with one image, called image."""
+    image = path + ':image'
+    for words in (['init', '--layout', path], ['new', '--image', image], ['raw', 'add-layer', '--image', image, data],
+                  ['config', '--image', image, *config]):
         subprocess.run(['umoci', *words], check=True, cwd='/', capture_output=True)
-    os.unlink(work + '/layer.tar')
-    subprocess.run(['chmod', '-R', 'a+rX', work], check=True)
-    return work + '/l'
+    return path
+
+
+def by_skopeo(layout_path, to, name):
+    """The same as docker save writes it."""
+    subprocess.run(['skopeo', '--insecure-policy', 'copy', f'oci:{layout_path}:image', f'docker-archive:{to}:{name}'], check=True, cwd='/',
+                   capture_output=True)
+    return to
+
+
+def unpacked(data, to):
+    os.mkdir(to)
+    subprocess.run(['tar', '-C', to, '-xpf', data], check=True)
+    return to

@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 
@@ -150,21 +149,3 @@ def test_images_come_and_go_while_sandboxes_run(who, image):
     pruned = who.run('images', 'prune', '-o', 'json').stdout
     assert json.loads(pruned)['in_use'] == 0 and who.run(*look).returncode == 125
     shutil.rmtree(work)
-
-
-def test_an_image_of_the_distribution(who, image):
-    """Debian, where the machine is one: what is essential, put into an image by umoci."""
-    if not shutil.which('umoci') or not shutil.which('dpkg-query'):
-        pytest.skip('no Debian, or no umoci: scripts/deps test')
-    work = os.path.join(who.work, 'debian')
-    os.mkdir(work)
-    made = files.essential_layout(work)
-    done = who.run('images', 'import', made, 'debian', timeout=100)
-    shutil.rmtree(work)
-    assert done.returncode == 0, done.stderr
-    release = platform.freedesktop_os_release()
-    assert sh(who, '. /etc/os-release; echo "$ID-$VERSION_ID"; id -u; whoami; perl -e "print 6*7"', image='debian') == \
-        f'{release["ID"]}-{release.get("VERSION_ID", "")}\n1000\nagent\n42'
-    assert run(who, '--', 'bash', '-c', 'dpkg-query -W -f \'${Essential}\' bash; [[ $(sed s/a/b/ <<< a) = b ]]; tar --version >/dev/null; echo " $?"',
-               image='debian') == 'yes 0\n'
-    assert who.run('images', 'rm', 'debian').returncode == 0

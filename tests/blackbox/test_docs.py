@@ -74,7 +74,7 @@ class Shell:
         try:
             os.write(master, typed)
             done = subprocess.run(['bash', '-ec', text.replace('5757', str(self.hub.address[1]))], env=self.env, cwd=self.folder, stdin=slave,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=110, check=False)
         finally:
             os.close(master)
             os.close(slave)

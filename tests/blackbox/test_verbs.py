@@ -126,7 +126,7 @@ NAMED = [name for name, row in ROWS.items() if row.name is not None]
 def each(hub, cases, **options):
     """The ends of many, some at a time, with what each was for."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        return list(zip(cases, pool.map(lambda words: hub.run(*words, **options), cases)))
+        return list(zip(cases, pool.map(lambda words: hub.run(*words, timeout=100, **options), cases)))
 
 
 def clear(hub):
@@ -230,7 +230,7 @@ def test_right_and_again(hub, name):
         clear(hub)
         return
     as_json = '--output' in help_of(hub, name)
-    first = hub.run(*words, *(['-o', 'json'] if as_json else []), input=b'')
+    first = hub.run(*words, *(['-o', 'json'] if as_json else []), input=b'', timeout=100)
     assert first.returncode == row.status, first
     if as_json:
         values = [json.loads(line) for line in first.stdout.splitlines()]

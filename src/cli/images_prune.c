@@ -60,7 +60,7 @@ static int run(const struct verb_input *in)
 const struct verb images_prune_verb = {
 	.name = "images prune",
 	.usage = "[OPTION...]",
-	.doc = "Remove images without a name, remains of killed imports, and old lines of builds.",
+	.doc = "Remove unnamed images, remains of imports, old build lines.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct prune_options),

@@ -89,8 +89,9 @@ static int begin(struct session *s, struct err *e);
 
 static int take_hello(struct session *s, const struct json_val *hello, struct err *e)
 {
-	s->tty = json_bool(json_get(hello, "tty"));
+	/* Without input ours stays as it is: no key could leave it. */
 	s->input = s->spec->input && json_bool(json_get(hello, "stdin_open"));
+	s->tty = s->input && json_bool(json_get(hello, "tty"));
 	return begin(s, e);
 }
 

@@ -248,6 +248,11 @@ def test_attach_says_what_is_wrong(hub, box, left):
         assert hub.run('attach', '--detach-keys', keys, box, left).returncode in (2, 125), keys
     with Keyboard(hub, 'attach', box, 'nothing') as k:
         assert k.end() == 125
+    with Keyboard(hub, 'attach', '--no-stdin', '--since-offset', '0', box, left) as k:  # no key could leave it
+        k.until(b'$ ')
+        assert not k.is_raw()
+        k.type(b'\x1c')
+        assert k.end() == 0
     done = hub.run('attach', '--since-offset', '0', box, left, input=b'echo $((6*7)); exit 4\n')  # without one of our own
     assert done.returncode == 4 and b'42\r\n' in done.stdout, done
 

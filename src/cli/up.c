@@ -10,8 +10,11 @@ struct up_options {
 	const char *name, *cwd, *allow;
 	struct option_list env;
 	uint64_t memory, disk, ttl_ms, idle_ms;
-	uint32_t pids, cpu_milli, files, output;
+	uint32_t pids, cpu_milli, files, retention, output;
 };
+
+/* As the choices of the option are. */
+static const char *const retentions[] = { "destroy", "stop", "cold", "snapshot" };
 
 static const struct option_row rows[] = {
 	OPTION(struct up_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
@@ -25,6 +28,9 @@ static const struct option_row rows[] = {
 	       .doc = "When it ends by itself: 30, 5m, 2h; never if not said."),
 	OPTION(struct up_options, idle_ms, OPTION_SECONDS, "idle", .arg = "TIME", .min = 1000,
 	       .doc = "How long it may be unused; for ever if not said."),
+	OPTION(struct up_options, retention, OPTION_CHOICE, "retention",
+	       .arg = "destroy|stop|cold|snapshot",
+	       .doc = "What becomes of its files at such a time; they go if not said."),
 	OPTION(struct up_options, memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",
 	       .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,
 	       .doc = "Memory, files included, such as 512M or 2G; the hub's default if not said."),
@@ -113,6 +119,8 @@ static int make(const struct verb_input *in, struct err *e)
 	json_write_uint(&w, (o->ttl_ms + 999) / 1000);
 	json_write_key(&w, "idle_seconds");
 	json_write_uint(&w, (o->idle_ms + 999) / 1000);
+	if (o->retention)
+		hub_link_text(&w, "retention", retentions[o->retention - 1]);
 	write_limits(o, &w);
 	if (hub_link_env(&w, &o->env, e) < 0)
 		return -1;

@@ -81,8 +81,8 @@ def test_what_it_is_made_of(hub):
     limits = {'memory_mb': 64, 'disk_mb': 8, 'pids': 32, 'open_files': 50}
     cpus = [] if os.geteuid() else ['--cpus', '0.5']  # which nobody else can have held
     made = hub.json('up', '-n', 'limited', '-e', 'A=1', '-e', 'B', '-e', 'A=2', '-w', '/tmp', '-m', '64M', '--disk', '8M',
-                    '--pids', '32', '--open-files', '50', *cpus, '--idle', '1h')
-    assert made['limits'] == ({**limits, 'cpus': 0.5} if cpus else limits) and made['idle_seconds'] == 3600
+                    '--pids', '32', '--open-files', '50', *cpus, '--idle', '1h', '--retention', 'stop')
+    assert made['limits'] == ({**limits, 'cpus': 0.5} if cpus else limits) and (made['idle_seconds'], made['retention']) == (3600, 'stop')
     assert hub.ok('exec', 'limited', '-e', 'C=3', '--', 'sh', '-c', 'echo "$A$B$C"; pwd') == b'23\n/tmp\n'
     assert hub.ok('exec', 'limited', '--', 'sh', '-c', 'ulimit -Sn; ulimit -Hn') == b'50\n50\n'
     hub.fails(FAILED, 'limited', 'up', '--name', 'limited')
@@ -90,6 +90,7 @@ def test_what_it_is_made_of(hub):
     for arguments, why in ((['--name', '../x'], 'id'), (['no-such-template'], 'no-such-template'), (['-e', '=1'], '-e takes')):
         hub.fails(FAILED, why, 'up', *arguments)
     hub.fails(2, '-m takes', 'up', '-m', '1')
+    hub.fails(2, '--retention takes', 'up', '--idle', '1h', '--retention', 'keep')
 
 
 @pytest.mark.parametrize('status, argv', [

@@ -78,16 +78,35 @@ int spawn_make_net(void)
 	return unshare(CLONE_NEWNET) < 0 ? -1 : loopback_up();
 }
 
+/* Shared memory that no process has attached would outlive whoever filled it, and then the sandbox's
+ * memory would be full with nobody left to kill but PID 1. Older kernels refuse it in a user
+ * namespace. */
+static void forget_unused_memory(int proc)
+{
+	autoclose int fd = openat(proc, "sys/kernel/shm_rmid_forced", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "1", 1) < 0)
+		log_debug("shm_rmid_forced: %s", strerror(errno));
+}
+
+/* Its own /proc, read-only but for the setting above: by the host's, the kernel would look for that file among those of
+ * all sandboxes, one after another. Where the host's is read-only for good, only such a one can be mounted. */
 static int mount_proc(bool rootless)
 {
+	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 	autoclose int tree = -1;
 	autoclose int fs = mount_fsopen("proc");
 
 	if (fs < 0 || mount_fsconfig_create(fs) < 0)
 		return -1;
-	tree = mount_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC |
-					 MOUNT_ATTR_RDONLY);
-	if (tree < 0 || mount_attach(tree, AT_FDCWD, "/r/proc") < 0)
+	tree = mount_fsmount(fs, attr);
+	if (tree < 0)
+		tree = mount_fsmount(fs, attr | MOUNT_ATTR_RDONLY);
+	if (tree < 0)
+		return -1;
+	forget_unused_memory(tree);
+	if (mount_setattr_tree(tree, MOUNT_ATTR_RDONLY, -1) < 0 ||
+	    mount_attach(tree, AT_FDCWD, "/r/proc") < 0)
 		return -1;
 	return rootless ? umount2("/t/proc", MNT_DETACH) : 0;
 }
@@ -298,18 +317,6 @@ static int become_guest(bool rootless)
 
 enum { PARTS_MAX = 4 + CG_CONTROLLERS };
 
-/* Shared memory that no process has attached would outlive whoever filled it, and then the sandbox's
- * memory would be full with nobody left to kill but PID 1. Older kernels refuse it in a user
- * namespace. */
-static void forget_unused_memory(const struct spawn *sp)
-{
-	autoclose int fd = openat(sp->host->proc, "sys/kernel/shm_rmid_forced",
-				  O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0 && write(fd, "1", 1) < 0)
-		log_debug("shm_rmid_forced: %s", strerror(errno));
-}
-
 /* Waits for what the warden makes meanwhile. */
 static int receive_parts(int socket, struct spawn_parts *ret_parts)
 {
@@ -507,7 +514,6 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(mount_terminals(sp->uid));
 	attach_binds(sp);
 	STEP(sethostname("sandbox", 7));
-	forget_unused_memory(sp);
 	/* After the mounts: for each of them the kernel would keep lists of what this group has in it. */
 	STEP(enter_groups(&parts));
 	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */

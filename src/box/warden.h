@@ -193,6 +193,7 @@ struct cgroups {
 	char name[64]; /* of those directories */
 	int parents[CG_CONTROLLERS];
 	bool aside; /* v2: hub and warden stand in a leaf of the parent */
+	bool shared; /* v1: memory's hierarchy has pids or the CPU in it, too */
 	struct limits kept[CG_KEPT]; /* what the groups hold that stay in a slot; pids 0: none do */
 };
 

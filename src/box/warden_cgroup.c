@@ -362,6 +362,14 @@ static void use_v2_freezer(struct cgroups *c, const struct hierarchy *h)
 		c->v2[CG_FREEZER] = true;
 }
 
+static bool same_dir(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
 int cgroups_init(struct cgroups *c, struct err *e)
 {
 	struct hierarchy h = { 0 };
@@ -382,6 +390,8 @@ int cgroups_init(struct cgroups *c, struct err *e)
 		if (c->dirs[i] < 0)
 			use_v1(c, i);
 	}
+	c->shared = same_dir(c->dirs[CG_MEMORY], c->dirs[CG_PIDS]) ||
+		    same_dir(c->dirs[CG_MEMORY], c->dirs[CG_CPU]);
 	if (c->dirs[CG_MEMORY] >= 0 && c->dirs[CG_PIDS] >= 0)
 		c->driver = c->v2[CG_MEMORY] ? LIMIT_DRIVER_CGROUP2 : LIMIT_DRIVER_CGROUP1;
 	return 0;
@@ -523,7 +533,7 @@ static int make_slot(const struct cgroups *c, int controller, uint32_t slot)
 static bool may_stay(const struct cgroups *c, int controller)
 {
 	return (controller == CG_PIDS || controller == CG_CPU) && !c->v2[controller] &&
-	       c->dirs[CG_MEMORY] >= 0 && !c->v2[CG_MEMORY];
+	       c->dirs[CG_MEMORY] >= 0 && !c->v2[CG_MEMORY] && !c->shared;
 }
 
 int cgroup_birthplace(struct cgroups *c, uint32_t slot)
@@ -544,8 +554,8 @@ static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, stru
 
 		if (made < 0)
 			return err_sys(e, errno, "make a %s control group", controllers[i]);
-		if (made && may_stay(c, i))
-			*was = (struct limits){ 0 };
+		if (made && may_stay(c, i)) /* the other one may be old: both are written */
+			*was = (struct limits){ .cpu_milli = UINT32_MAX };
 	}
 	return 0;
 }
@@ -569,7 +579,7 @@ int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct 
 	}
 	if (make_slots(c, slot, &was, e) < 0 || set_all(c, slot, l, &was, e) < 0)
 		return -1;
-	if (was.pids)
+	if (slot < CG_KEPT && may_stay(c, CG_CPU))
 		reset_usage(c, slot);
 	if (slot < CG_KEPT && may_stay(c, CG_PIDS))
 		c->kept[slot] = *l;

@@ -78,8 +78,8 @@ ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
 ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
 	"Run `holt doctor` on the host: it names what is missing and how to get it.")
 ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,
-	"Put the folder on a file system of its own (a volume, an image, a tmpfs) or under a project quota "
-	"with a hard limit (xfs, ext4) that is no larger than the size; or leave the size out.")
+	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no larger than "
+	"the size; or leave the size out.")
 ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
 	"The connection broke; connect again and repeat the call.")
 ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false,

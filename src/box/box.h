@@ -130,7 +130,7 @@ struct sandbox_mount {
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;
 	/* Bytes that it may hold; 0: any. ERR_NO_QUOTA: the host does not see to that. What else is mounted in
-	 * it is not shown then. */
+	 * it is not shown then, but what lies below that. */
 	uint64_t size;
 };
 

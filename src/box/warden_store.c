@@ -37,6 +37,7 @@
 
 #include "base/mem.h"
 #include "box/mount.h"
+#include "box/sized.h"
 #include "box/template_host.h"
 #include "box/warden.h"
 
@@ -621,22 +622,6 @@ int store_idmap(const struct host *h, const struct stat *st, uint32_t uid)
 	return ns;
 }
 
-/* statfs(2) tells where the kernel ends what can be written below a directory: at the end of its file system, or, on xfs and
- * ext4, of the project quota that it is under. Nobody in a user namespace of his own can leave a project. */
-static int check_end(int tree, uint64_t size, struct err *e)
-{
-	struct statvfs s;
-
-	if (fstatvfs(tree, &s) < 0)
-		return err_sys(e, errno, "ask for the size of what is to be mounted");
-	/* no blocks: a tmpfs without a limit */
-	if (s.f_blocks == 0 || s.f_frsize == 0 || s.f_blocks > size / s.f_frsize)
-		return err_set(e, ERR_NO_QUOTA,
-			       "nothing on the host ends this folder at %llu bytes",
-			       (unsigned long long)size);
-	return 0;
-}
-
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
 		    struct err *e)
 {
@@ -657,7 +642,7 @@ int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_i
 	tree = mount_copy(there, "", t->size == 0); /* what is mounted in it ends elsewhere */
 	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
 		return err_sys(e, errno, "copy the mount");
-	if (t->size && check_end(tree, t->size, e) < 0)
+	if (t->size && sized_check(tree, t->size, e) < 0)
 		return -1;
 	if (!h->one_uid) {
 		userns = store_idmap(h, &st, t->uid);

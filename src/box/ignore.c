@@ -47,6 +47,7 @@ struct ignore {
 /* The next character; bytes that are no UTF-8 are characters of their own, beyond all others. */
 static uint32_t next_char(struct str *text)
 {
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *p = (const unsigned char *)text->p;
 	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc0 ? 2 : 0;
 	uint32_t c = n > 1 ? p[0] & (0x7fu >> n) : p[0];
@@ -57,7 +58,7 @@ static uint32_t next_char(struct str *text)
 		else
 			c = c << 6 | (p[i] & 0x3f);
 	}
-	if (n == 0) {
+	if (n == 0 || c < least[n]) { /* no UTF-8, or more of it than needed */
 		n = 1;
 		c = 0x200000u + p[0];
 	}

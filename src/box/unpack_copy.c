@@ -152,7 +152,7 @@ static bool is_left_out(const struct copying *c)
 {
 	size_t above = c->u->at.n ? c->u->at.n + 1 : 0;
 	struct str below = str_is(c->u->below, ".") ? STR_LIT("") : c->u->below;
-	char path[2 * PATH_BYTES + NAME_MAX + 4];
+	char path[PATH_MAX + sizeof(c->path)]; /* `below` was opened: it is shorter than PATH_MAX */
 	int n;
 
 	if (!c->u->ignore)

@@ -126,6 +126,7 @@ struct launch {
 	int fds[3];
 	bool terminal; /* they are one */
 	struct rlimit files; /* that it may have open */
+	bool limited; /* by who asked for it */
 	volatile uint32_t stage;
 	volatile int errnum;
 };
@@ -180,7 +181,8 @@ static _Noreturn void launch_child(struct launch *l)
 	if (l->terminal && ioctl(l->fds[0], TIOCSCTTY, 0) < 0)
 		goto fail;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	setrlimit(RLIMIT_NOFILE, &l->files);
+	if (setrlimit(RLIMIT_NOFILE, &l->files) < 0 && l->limited)
+		goto fail;
 	l->stage = IM_STAGE_CWD;
 	for (int i = 0; i < 3; i++) {
 		if (dup2(l->fds[i], i) < 0)
@@ -287,7 +289,8 @@ static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EUSERS);
 		return;
 	}
-	if (m->files && m->files < l.files.rlim_max)
+	l.limited = m->files && m->files < l.files.rlim_max;
+	if (l.limited)
 		l.files = (struct rlimit){ m->files, m->files };
 	l.cwd = cwd;
 	l.argv = strings + 3;

@@ -386,7 +386,7 @@ static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 		if (x->in_queue.n)
 			return;
 		uv_poll_stop(x->in_poll);
-		if (x->in_closing && !x->on_terminal)
+		if (x->in_closing)
 			close_stdin(x);
 	}
 	if (x->on_drain)
@@ -437,6 +437,8 @@ static void type_end(struct exec *x)
 	const char both[] = { end, end };
 	struct err e;
 
+	if (x->in_queue.n + sizeof(both) > STDIN_QUEUE_MAX)
+		return;
 	x->in_queue.max = x->in_queue.n + sizeof(both);
 	if (end && enqueue(x, both, in_line ? 2 : 1, &e) < 0)
 		log_warn("sandbox %s: the end of a terminal's input: %s", x->sb->id, e.msg);
@@ -446,10 +448,12 @@ void exec_close_stdin(struct exec *x)
 {
 	if (!exec_reads(x))
 		return;
-	x->in_closing = true;
-	if (x->on_terminal)
+	if (x->on_terminal) { /* a key like any other: others may go on typing */
 		type_end(x);
-	else if (x->in_queue.n == 0)
+		return;
+	}
+	x->in_closing = true;
+	if (x->in_queue.n == 0)
 		close_stdin(x);
 }
 

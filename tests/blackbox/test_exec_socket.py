@@ -445,6 +445,22 @@ def test_attached_to_a_terminal(hub, box):
         assert x.end().exit['exit_code'] == 137
 
 
+def test_attached_and_at_an_end(hub, box):
+    """On a terminal the end of input is a key, which this program does not know: whoever else types goes on."""
+    job = started(hub, box, 'stty raw -echo; echo on; exec cat', tty=TTY)
+    with Attached(hub, box, job, 0) as one, Attached(hub, box, job, 0) as other:
+        one.until(b'on')
+        one.say(stdin_close=True)
+        one.type('1')
+        other.until(b'1')
+        other.type('2')
+        one.until(b'2')
+        with Attached(hub, box, job) as late:
+            assert late.hello['stdin_open']
+        one.say(signal=9)
+        assert one.end().exit['exit_code'] == 137
+
+
 def test_attached_and_slow(hub, box):
     """He holds nobody, and reads later what was kept; what was not is told, to the byte."""
     size = 24 << 20

@@ -4,7 +4,7 @@
 #include "api/ask_impl.h"
 #include "api/routes.h"
 
-enum { BODIES_MAX = 64 << 20 };
+enum { BODIES_MAX = 256 << 20 }; /* as the door's, of those that do not stream */
 
 static void run(void *owner, struct http_request *q)
 {

@@ -4,21 +4,36 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "loop/writer.h"
 
 /* One piece, or what one message holds, may go over the mark. */
 enum { QUEUE_HIGH = 512 << 10, QUEUE_MAX = 64 << 20 };
 
+static void recount(struct body_pipe *p, size_t n)
+{
+	if (n < p->counted) {
+		budget_give(ask_bodies(p->call), p->counted - n);
+		p->counted = n;
+	}
+}
+
 void body_pipe_close(struct body_pipe *p)
 {
+	recount(p, 0);
 	if (p->writer)
 		loop_writer_close(take_ptr(p->writer), NULL);
+	if (p->waits) { /* what still comes is dropped, but it has to come */
+		p->waits = false;
+		ask_body_resume(p->call);
+	}
 }
 
 static void on_written(void *owner)
 {
 	struct body_pipe *p = owner;
 
+	recount(p, loop_writer_queued(p->writer));
 	if (p->whole && loop_writer_queued(p->writer) == 0)
 		body_pipe_close(p);
 	else if (p->waits && loop_writer_queued(p->writer) <= QUEUE_HIGH / 2) {
@@ -30,12 +45,7 @@ static void on_written(void *owner)
 /* Who reads has ended, and says why. */
 static void on_broken(void *owner, const struct err *e)
 {
-	struct body_pipe *p = owner;
-
-	body_pipe_close(p);
-	if (p->waits)
-		ask_body_resume(p->call);
-	p->waits = false;
+	body_pipe_close(owner);
 }
 
 int body_pipe_open(struct body_pipe *p, struct call *c, struct err *e)
@@ -64,6 +74,17 @@ void body_pipe_put(struct body_pipe *p, struct str bytes)
 {
 	if (p->writer)
 		loop_writer_put(p->writer, bytes);
+}
+
+int body_pipe_put_counted(struct body_pipe *p, struct str bytes, struct err *e)
+{
+	if (!p->writer)
+		return 0;
+	if (budget_take(ask_bodies(p->call), bytes.n, e) < 0)
+		return -1;
+	p->counted += bytes.n;
+	loop_writer_put(p->writer, bytes);
+	return 0;
 }
 
 void body_pipe_end(struct body_pipe *p)

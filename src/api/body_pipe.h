@@ -12,6 +12,7 @@ struct body_pipe { /* part of something whose memory is the call's */
 	struct loop_writer *writer; /* NULL once all is written, or nobody reads */
 	bool waits; /* the client does */
 	bool whole; /* nothing more is put */
+	size_t counted; /* bytes in ask_bodies(): put so, and not written yet */
 };
 
 /* Returns the other end, close-on-exec, which is the caller's; -1 with *e. */
@@ -24,6 +25,8 @@ void body_pipe_start(struct body_pipe *p);
  * nothing of that piece, and ask_body_resume() is called when there is room. */
 bool body_pipe_holds(struct body_pipe *p);
 void body_pipe_put(struct body_pipe *p, struct str bytes);
+/* The same of what may be large: ERR_LIMIT where all bodies together keep too much. */
+int body_pipe_put_counted(struct body_pipe *p, struct str bytes, struct err *e) MUST_USE;
 void body_pipe_end(struct body_pipe *p); /* behind what was put */
 
 /* Nothing more goes into it; twice is once. Before the end of what was put, who reads sees it cut off. */

@@ -104,8 +104,7 @@ static int put(struct upload *u, const struct message *m, struct err *e)
 	if (connect_bytes(&bytes, "chunk", m->chunk, e) < 0)
 		return -1;
 	u->written.bytes_written += bytes.n;
-	body_pipe_put(&u->to.pipe, buf_str(&bytes));
-	return 0;
+	return body_pipe_put_counted(&u->to.pipe, buf_str(&bytes), e);
 }
 
 static int take(struct upload *u, struct str text, struct err *e)
@@ -143,6 +142,8 @@ static size_t on_bytes(void *data, struct str bytes)
 	}
 	if (got < 0)
 		fail(u, &e);
+	else if (frame_in_whole(&u->in))
+		frame_in_fini(&u->in); /* between two messages nothing of it is kept, nor counted */
 	return bytes.n;
 }
 

@@ -2,6 +2,7 @@
 never ours: Python's tarfile, GNU tar and bsdtar."""
 
 import base64
+import contextlib
 import hashlib
 import io
 import json
@@ -412,6 +413,21 @@ def test_connect_uploads_what_nobody_holds(hub):
     assert peak(hub) < most
     assert int(sh(hub, sandbox, 'stat -c %s * 2>/dev/null || echo 0')) < 200 << 20
     hub.delete(sandbox)
+
+
+def test_connect_uploads_side_by_side(hub):
+    """Each of them between two messages of the largest size: none keeps anything of the last one, so all have room."""
+    info = tarfile.TarInfo('f')
+    info.size = 4 << 20
+    pieces = [frame({'open': {}}), frame({'chunk': b64(info.tobuf())}), frame({'chunk': b64(bytes(info.size))}), frame({'chunk': b64(bytes(1024))})]
+    with contextlib.ExitStack() as stack:
+        wires = [(stack.enter_context(hub.wire()), hub.create()) for _ in range(16)]
+        for wire, sandbox in wires:
+            wire.send(upload_head(hub, sandbox, f'Content-Length: {sum(map(len, pieces))}') + b''.join(pieces[:-1]))
+        for wire, sandbox in wires:
+            wire.send(pieces[-1])
+            assert list(frames(wire.reply('POST').body))[0] == (0, {'bytesWritten': 512 + info.size + 1024})
+            hub.delete(sandbox)
 
 
 # ---- holt cp

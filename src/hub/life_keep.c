@@ -51,7 +51,13 @@ static void go_on(struct keeping *k)
 
 static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
 {
-	go_on(arg);
+	struct keeping *k = arg;
+	struct life *l = k->op->life;
+	struct err e = ERR_INIT;
+
+	if (err && l->box && sandbox_live(l->box))
+		life_set_state(l, LIFE_PAUSED, NULL, &e); /* as it is, so that it can be resumed */
+	go_on(k);
 }
 
 /* Nobody is told of the failure before it runs again. */
@@ -63,6 +69,7 @@ static void give_up(struct keeping *k, const struct err *err)
 	struct err e = ERR_INIT;
 
 	k->failed = *err;
+	l->ending = false; /* its end is seen meanwhile */
 	if (still && !at_deadline) {
 		sandbox_resume_start(l->box, on_resumed, k);
 		return;

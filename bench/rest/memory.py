@@ -10,7 +10,9 @@ from commands import BWRAP, SUSTAINED, UNSHARE
 from table import Section
 
 IDLE_PEERS = 200
-SETTLE = 1.5  # seconds: the kernel gives memory of what has ended back late
+SETTLE = 1.5  # seconds: the kernel gives memory of what has ended back late,
+SETTLES = 10  # and at most so often, until
+STILL = 2000  # KiB more or less is all that this changes
 LATEST = 20  # seconds that everything has to be gone
 GROWTH = 4 << 20  # bytes that hub and warden may have more: allocators go up and down by half of that; a leak goes up
 
@@ -19,17 +21,28 @@ WHERE = (('AnonPages', 'programs'), ('Shmem', 'tmpfs'), ('SReclaimable', 'slab, 
          ('KernelStack', 'kernel stacks'), ('PageTables', 'page tables'), ('Percpu', 'per CPU'))
 
 
-def meminfo():
-    """KiB of each kind, when what has ended is gone."""
-    time.sleep(SETTLE)
+def read_meminfo():
+    """KiB of each kind."""
     with open('/proc/meminfo', encoding='ascii') as f:
         return {name: int(rest.split()[0]) for name, _, rest in (line.partition(':') for line in f)}
+
+
+def meminfo():
+    """The same when what has ended is gone."""
+    now = read_meminfo()
+    for _ in range(SETTLES):
+        was = now
+        time.sleep(SETTLE)
+        now = read_meminfo()
+        if abs(now['MemAvailable'] - was['MemAvailable']) < STILL:
+            break
+    return now
 
 
 def spent(before, after, n):
     """KB each: all in, then by kind."""
     kb = {name: (after[name] - before[name]) * 1.024 / n for name in (name for name, _ in WHERE)}
-    return [(before['MemAvailable'] - after['MemAvailable']) * 1.024 / n, *kb.values()]
+    return [(before['MemAvailable'] - after['MemAvailable']) * 1.024 / n, sum(kb.values()) - kb['SReclaimable'], *kb.values()]
 
 
 def idle_peer(hub, peer, n):
@@ -70,10 +83,10 @@ def measure_idle(hub, n):
     peers = [(peer, min(n, IDLE_PEERS)) for peer in (UNSHARE, BWRAP)]
     rows = [(peer, count, idle_peer(hub, peer, count), ['', '', '']) for peer, count in peers]
     row, more = idle_holt(hub, n)
-    s.table('idle, KB each', 'how many', '**all in**', *(what for _, what in WHERE), 'charged to its groups', 'of the hub', 'of the warden')
+    s.table('idle, KB each', 'how many', '**all in**', '**counted**', *(what for _, what in WHERE), 'charged to its groups', 'of the hub', 'of the warden')
     for who, count, kb, rest in (*rows, ('holt', n, row, more)):
         s.row(who, count, *(f'{x:.0f}' for x in kb), *rest)
-    s.bound(f'each of {n} idle sandboxes, all in', most=0.4, here=row[0] / 1000, unit=' MB')
+    s.bound(f'each of {n} idle sandboxes, all in', most=0.4, here=max(row[:2]) / 1000, unit=' MB')
     return s
 
 

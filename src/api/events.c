@@ -247,7 +247,7 @@ static void run_follow(struct call *c, const struct events_query *q)
 
 	if (!f)
 		err_set(&e, ERR_LIMIT, "out of memory");
-	if (!f || ask_stream_start(c, on_news, f, &e) < 0) {
+	if (!f || call_waits(c, &e) < 0 || ask_stream_start(c, on_news, f, &e) < 0) {
 		free(f);
 		call_fail(c, &e);
 		return;

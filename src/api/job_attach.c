@@ -310,7 +310,7 @@ static void run(struct call *c, const void *params)
 		offset = p->query.has_offset ? p->query.offset : i.output.end;
 		a = attached_new(c, j, offset, &e);
 	}
-	if (a && ask_socket_start(c, &socket_events, a, &e) < 0)
+	if (a && (call_waits(c, &e) < 0 || ask_socket_start(c, &socket_events, a, &e) < 0))
 		let_go(take_ptr(a));
 	if (!a) {
 		call_fail(c, &e);

@@ -347,7 +347,7 @@ static int follow(struct call *c, struct job *j, const struct output_query *q, s
 	f->call = c;
 	f->job = job_ref(j);
 	f->streams = mask_of(q->stream);
-	if (ask_stream_start(c, follow_on, f, e) == 0)
+	if (call_waits(c, e) == 0 && ask_stream_start(c, follow_on, f, e) == 0)
 		return 0;
 	stop_following(f);
 	return -1;
@@ -481,7 +481,7 @@ static void run_wait(struct call *c, const void *params)
 		.timeout_ms = p->body.timeout_seconds * 1000ull,
 	};
 
-	if (w)
+	if (w && call_waits(c, &e) == 0)
 		w->wait = job_wait_start(j, &o, on_waited, w, &e);
 	if (!w || !w->wait) {
 		call_fail(c, &e);

@@ -40,7 +40,8 @@ static void on_change(void *arg, const struct file_change *change)
 	struct watch *w = arg;
 	struct err e;
 
-	if (!w->streams && ask_stream_start(w->call, on_room, w, &e) < 0) {
+	if (!w->streams &&
+	    (call_waits(w->call, &e) < 0 || ask_stream_start(w->call, on_room, w, &e) < 0)) {
 		give_up(w, &e);
 		return;
 	}

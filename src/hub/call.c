@@ -16,7 +16,8 @@ struct call {
 	struct call_ask ask;
 	uint64_t begun_ms;
 	size_t reserved;
-	bool admitted; /* counts among the hub's calls */
+	unsigned *
+		counted; /* among those of the hub's calls that work, or that wait; NULL: not yet */
 	bool cancelled;
 	struct life *life; /* that it uses, busy until its end, */
 	struct sandbox *sandbox; /* and the machine of it, which may end before */
@@ -57,8 +58,8 @@ static int identify(struct call *c, struct err *e)
 		return err_set(e, ERR_CANCELLED, "Holt is ending");
 	if (c->hub->calls >= c->hub->max_calls)
 		return err_set(e, ERR_LIMIT, "%u calls are under way", c->hub->calls);
-	c->hub->calls++;
-	c->admitted = true;
+	c->counted = &c->hub->calls;
+	++*c->counted;
 	return 0;
 }
 
@@ -101,8 +102,8 @@ static void tick_closed(uv_handle_t *h)
 
 static void end(struct call *c)
 {
-	if (c->admitted)
-		c->hub->calls--;
+	if (c->counted)
+		--*c->counted;
 	c->hub->output -= c->reserved;
 	sandbox_unref(take_ptr(c->sandbox));
 	if (c->life)
@@ -210,6 +211,16 @@ int call_reserve(struct call *c, size_t n, struct err *e)
 			       c->hub->output >> 20);
 	c->hub->output += n;
 	c->reserved += n;
+	return 0;
+}
+
+int call_waits(struct call *c, struct err *e)
+{
+	if (c->hub->waiting >= c->hub->max_waiting)
+		return err_set(e, ERR_LIMIT, "%u calls wait", c->hub->waiting);
+	--*c->counted;
+	c->counted = &c->hub->waiting;
+	++*c->counted;
 	return 0;
 }
 

@@ -88,6 +88,10 @@ struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_
  * ERR_LIMIT when it is used up. */
 int call_reserve(struct call *c, size_t n, struct err *e) MUST_USE;
 
+/* From here on the call only waits, for news or an end: it makes room for one that works, and counts among those that
+ * wait instead. ERR_LIMIT where too many do. At most once. */
+int call_waits(struct call *c, struct err *e) MUST_USE;
+
 /* on_cancel is called at most once, and never after the call's end. */
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data);
 bool call_cancelled(const struct call *c);

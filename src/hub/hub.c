@@ -9,7 +9,8 @@
 #include "hub/snapshots.h"
 #include "store/store.h"
 
-enum { MAX_CALLS = 256 };
+/* Both together are as many as the door has connections: who waits can't have those that work. */
+enum { MAX_CALLS = 256, MAX_WAITING = 768 };
 #define MAX_OUTPUT ((size_t)512 << 20)
 
 static void hub_free(struct hub *hub)
@@ -93,6 +94,7 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 	hub->tools = config->tools;
 	hub->n_tools = config->n_tools;
 	hub->max_calls = config->max_calls ? config->max_calls : MAX_CALLS;
+	hub->max_waiting = config->max_waiting ? config->max_waiting : MAX_WAITING;
 	hub->max_output = config->max_output ? config->max_output : MAX_OUTPUT;
 	if (config->images && !(hub->images = strdup(config->images))) {
 		err_set(e, ERR_LIMIT, "out of memory");

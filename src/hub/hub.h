@@ -26,6 +26,7 @@ struct hub_config {
 	const struct tool *const *tools; /* in the order in which clients list them */
 	size_t n_tools;
 	unsigned max_calls; /* at once, of all askers; 0: 256 */
+	unsigned max_waiting; /* calls that only wait, which do not count among those; 0: 768 */
 	size_t max_output; /* bytes of output that all calls may keep; 0: 512 MiB */
 };
 

@@ -11,7 +11,8 @@ struct hub {
 	const struct tool *const *tools;
 	size_t n_tools;
 
-	unsigned calls, max_calls;
+	unsigned calls, max_calls; /* that work */
+	unsigned waiting, max_waiting; /* the others: call_waits() */
 	size_t output, max_output; /* bytes reserved by calls */
 
 	struct mcp_server *mcp;

@@ -226,6 +226,8 @@ static int start_waiting(struct reading *r, struct err *e)
 		.timeout_ms = r->p->wait_seconds ? r->p->wait_seconds * 1000ull : LOOK_MS,
 	};
 
+	if (call_waits(r->call, e) < 0)
+		return -1;
 	r->wait = job_wait_start(r->job, &o, on_waited, r, e);
 	return r->wait ? 0 : -1;
 }

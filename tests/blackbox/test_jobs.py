@@ -5,7 +5,9 @@ import base64
 import hashlib
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import threading
 
@@ -689,3 +691,43 @@ def test_attach_passes_much_on(hub, sb):
     with attached(hub, sb, 'x') as proc:
         out, err = proc.communicate(data, timeout=60)
     assert out.split()[0].decode() == hashlib.sha256(data).hexdigest() and err == b''
+
+
+# ---- who waits
+
+def attach_all(hub, path, n, sockets):
+    """So many more are attached: all ask, and then each is answered."""
+    fields = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==',
+              'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Protocol: holt.attach.v1']
+    more = [socket.create_connection(hub.address, timeout=60) for _ in range(n)]
+    sockets += more
+    for one in more:
+        one.sendall(hub.request('GET', path, fields=fields).encode())
+    return [one.recv(12).split()[1] for one in more]
+
+
+@pytest.fixture
+def many_files():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures('many_files')
+def test_who_waits_holds_nobody_up(hub, sb):
+    """256 calls work at once; those that wait are not among them, but have a bound of their own."""
+    job = hub.start(sb, 'sleep 1000')
+    path = hub.at(sb, job, '/attach')
+    sockets = []
+    try:
+        assert set(attach_all(hub, path, 768, sockets)) == {b'101'}
+        assert hub.exec(sb, 'echo on')['stdout'] == 'on\n'
+        assert attach_all(hub, path, 1, sockets) == [b'429']
+        assert 'wait' in fails(429, 'quota_exceeded', hub.wait, sb, job)['cause']
+        assert hub.call('GET', '/v1/sandboxes')
+        sockets.pop(0).close()
+        until(lambda: attach_all(hub, path, 1, sockets) == [b'101'], what='room for one more')
+    finally:
+        for one in sockets:
+            one.close()

@@ -13,16 +13,19 @@
 enum {
 	SCRATCH_MAX = 1 << 20,
 	CHUNK_MAX = 64 << 10,
-	/* From where on the client has to wait, and how often it is looked whether it still has: who else is attached may send, too,
+	/* From where on clients have to wait, and how often it is looked whether they still have: who else is attached may send, too,
 	 * so that nobody has the exec's drain for himself. */
 	INPUT_HIGH = 512 << 10,
-	LOOK_MS = 10,
+	KEPT_MAX = 512 << 10, /* with INPUT_HIGH no more than exec_write() takes */
+	LOOK_MS = 20,
 };
 
 struct attached {
 	struct call *call;
 	struct job *job; /* a reference */
 	struct spool_cursor *cursor;
+	struct buf kept; /* what it sent and the exec has no room for */
+	bool ends; /* and the end of input behind that */
 	uv_timer_t look; /* while the client is held */
 };
 
@@ -47,7 +50,15 @@ static const struct field heard_fields[] = {
 static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
 							  .doc = "One member in each text.");
 
-static int act(struct exec *x, const struct heard *h, struct err *e)
+static void end_input(struct attached *a, struct exec *x)
+{
+	if (a->kept.n)
+		a->ends = true;
+	else
+		exec_close_stdin(x);
+}
+
+static int act(struct attached *a, struct exec *x, const struct heard *h, struct err *e)
 {
 	if (h->has_resize + h->has_signal + h->has_close != 1)
 		return err_set(e, ERR_INVALID, "a text has one of resize, signal, stdin_close");
@@ -60,11 +71,11 @@ static int act(struct exec *x, const struct heard *h, struct err *e)
 	if (h->has_signal)
 		exec_signal(x, h->signal);
 	else
-		exec_close_stdin(x);
+		end_input(a, x);
 	return 0;
 }
 
-static int take_text(struct exec *x, struct str message, struct err *e)
+static int take_text(struct attached *a, struct exec *x, struct str message, struct err *e)
 {
 	AUTO(arena_free) struct arena *scratch = arena_new(SCRATCH_MAX);
 	AUTO(json_free) struct json_doc *doc = json_parse(message, NULL, e);
@@ -74,18 +85,57 @@ static int take_text(struct exec *x, struct str message, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (!doc || field_decode(&heard_table, json_root(doc), scratch, &h, e) < 0)
 		return -1;
-	return act(x, &h, e);
+	return act(a, x, &h, e);
 }
 
+static bool is_full(const struct exec *x)
+{
+	return exec_reads(x) && exec_waiting(x) > INPUT_HIGH;
+}
+
+/* Hands on what was kept. */
+static int pass_on(struct attached *a, struct exec *x, struct err *e)
+{
+	int rc = exec_write(x, a->kept.p, a->kept.n, e);
+
+	buf_fini(&a->kept);
+	if (rc == 0 && a->ends)
+		exec_close_stdin(x);
+	a->ends = false;
+	return rc;
+}
+
+static void fail(struct attached *a, const struct err *e);
+
+/* Nobody waits for one that has ended. */
 static void look_again(uv_timer_t *t)
 {
 	struct attached *a = t->data;
 	struct exec *x = job_exec(a->job);
+	struct err e;
 
-	if (x && exec_waiting(x) > INPUT_HIGH)
+	if (x && is_full(x))
 		return;
-	uv_timer_stop(t);
-	ask_socket_hold(a->call, false);
+	if (x && pass_on(a, x, &e) < 0) {
+		fail(a, &e);
+	} else if (!x || !is_full(x)) {
+		uv_timer_stop(t);
+		ask_socket_hold(a->call, false);
+	}
+}
+
+/* Behind what others have sent, and in the order in which it came: where the exec has no room, the client has to wait. */
+static int send_on(struct attached *a, struct exec *x, struct str bytes, struct err *e)
+{
+	bool keeps = a->kept.n || is_full(x);
+	int rc = keeps ? buf_add(&a->kept, bytes.p, bytes.n, e)
+		       : exec_write(x, bytes.p, bytes.n, e);
+
+	if (rc == 0 && is_full(x)) {
+		ask_socket_hold(a->call, true);
+		uv_timer_start(&a->look, look_again, LOOK_MS, LOOK_MS);
+	}
+	return rc;
 }
 
 static int take_bytes(struct attached *a, struct exec *x, struct str message, struct err *e)
@@ -96,13 +146,7 @@ static int take_bytes(struct attached *a, struct exec *x, struct str message, st
 			       TALK_CHANNEL_STDIN);
 	if (!x || !exec_reads(x))
 		return 0;
-	if (exec_write(x, message.p + 1, message.n - 1, e) < 0)
-		return -1;
-	if (exec_waiting(x) > INPUT_HIGH) {
-		ask_socket_hold(a->call, true);
-		uv_timer_start(&a->look, look_again, LOOK_MS, LOOK_MS);
-	}
-	return 0;
+	return send_on(a, x, (struct str){ message.p + 1, message.n - 1 }, e);
 }
 
 /* ---- what the client hears ----------------------------------------------------------------- */
@@ -158,6 +202,7 @@ static void let_go(struct attached *a)
 {
 	spool_cursor_close(a->cursor);
 	job_unref(a->job);
+	buf_fini(&a->kept);
 	uv_close((uv_handle_t *)&a->look, on_closed);
 }
 
@@ -238,7 +283,7 @@ static void on_message(void *data, bool is_text, struct str message)
 	struct exec *x = job_exec(a->job);
 	struct err e = ERR_INIT;
 
-	if ((is_text ? take_text(x, message, &e) : take_bytes(a, x, message, &e)) < 0)
+	if ((is_text ? take_text(a, x, message, &e) : take_bytes(a, x, message, &e)) < 0)
 		fail(a, &e);
 }
 
@@ -281,6 +326,8 @@ static struct attached *attached_new(struct call *c, struct job *j, uint64_t off
 	}
 	a->call = c;
 	a->job = job_ref(j);
+	a->kept = BUF_INIT(KEPT_MAX);
+	a->kept.of = ask_bodies(c);
 	uv_timer_init(ask_loop(c), &a->look);
 	a->look.data = a;
 	return a;

@@ -461,6 +461,25 @@ def test_attached_and_at_an_end(hub, box):
         assert one.end().exit['exit_code'] == 137
 
 
+def test_attached_and_all_send(hub, box):
+    """More than the hub keeps for a program that does not read yet: all wait, and nothing is lost or mixed."""
+    senders, size = 8, 200000
+    job = started(hub, box, f'until [ -e go ]; do sleep 0.02; done; head -c {2 * senders * size} | fold -w 1000 | sort | uniq -c',
+                  stdin_open=True)
+    talks = [Attached(hub, box, job) for _ in range(senders)]
+    threads = []
+    for letter, x in zip('abcdefgh', talks):
+        x.type(letter * size)
+        threads.append(threading.Thread(target=x.type, args=(letter * size,)))  # it may have to wait
+        threads[-1].start()
+    hub.post('/v1/files/write', sandbox=box, path='go', content='')
+    for x in talks:
+        assert x.end().error is None and x.exit['exit_code'] == 0
+        assert [line.split()[0] for line in x.out.splitlines()] == [b'400'] * senders
+    for thread in threads:
+        thread.join()
+
+
 def test_attached_and_slow(hub, box):
     """He holds nobody, and reads later what was kept; what was not is told, to the byte."""
     size = 24 << 20

@@ -14,6 +14,7 @@
 
 enum {
 	WAITING_MAX = 256 << 10, /* of our input, before we read no further */
+	LEAVE_MS = 1000, /* what was typed has to go before we do */
 	/* the first bytes of binary messages */
 	CHANNEL_STDIN = 0,
 	CHANNEL_STDOUT = 1,
@@ -32,7 +33,10 @@ struct session {
 	bool out_held, err_held;
 	bool attached; /* else it is begun here */
 	bool tty, input; /* what it has */
+	bool keys; /* people type there, and the keys of leave are looked for */
 	struct detach leave;
+	bool leaving;
+	uv_timer_t patience; /* while we are leaving */
 	uv_signal_t signals[2];
 	unsigned n_signals;
 	int64_t status; /* of the command; -1: it is not known yet */
@@ -59,11 +63,32 @@ static void fail(struct session *s, const struct err *e)
 }
 
 /* The one that we are attached to runs on. */
-static void leave(struct session *s)
+static void leave_now(struct session *s)
 {
 	s->left = true;
 	ws_client_close(take_ptr(s->ws));
 	s->done = true;
+}
+
+static void on_impatient(uv_timer_t *t)
+{
+	leave_now(t->data);
+}
+
+/* What was typed before goes first, if the hub takes it. */
+static void leave(struct session *s)
+{
+	feed_stop(&s->feed);
+	if (s->leaving)
+		return;
+	if (ws_client_waiting(s->ws) == 0) {
+		leave_now(s);
+		return;
+	}
+	s->leaving = true;
+	uv_timer_init(s->loop, &s->patience);
+	s->patience.data = s;
+	uv_timer_start(&s->patience, on_impatient, LEAVE_MS, 0);
 }
 
 /* ---- what the hub says ----------------------------------------------------------------------- */
@@ -92,6 +117,7 @@ static int take_hello(struct session *s, const struct json_val *hello, struct er
 	/* Without input ours stays as it is: no key could leave it. */
 	s->input = s->spec->input && json_bool(json_get(hello, "stdin_open"));
 	s->tty = s->input && json_bool(json_get(hello, "tty"));
+	s->keys = s->tty && isatty(STDIN_FILENO);
 	return begin(s, e);
 }
 
@@ -172,7 +198,7 @@ static bool reads(void *arg)
 {
 	const struct session *s = arg;
 
-	return s->ws && s->status < 0;
+	return s->ws && s->status < 0 && !s->leaving;
 }
 
 static bool take_input(void *arg, const char *p, size_t n)
@@ -184,7 +210,7 @@ static bool take_input(void *arg, const char *p, size_t n)
 	if (ws_client_waiting(s->ws) > WAITING_MAX)
 		return false;
 	message[0] = CHANNEL_STDIN;
-	if (s->attached && s->tty)
+	if (s->keys)
 		leaves = detach_scan(&s->leave, p, n, message + 1, &n);
 	else
 		memcpy(message + 1, p, n);
@@ -208,7 +234,10 @@ static void on_drained(void *owner)
 {
 	struct session *s = owner;
 
-	feed_resume(&s->feed);
+	if (s->leaving)
+		leave_now(s);
+	else
+		feed_resume(&s->feed);
 }
 
 static void on_open(void *owner)
@@ -283,7 +312,10 @@ static void on_interrupted(uv_signal_t *h, int number)
 
 static void on_quit(uv_signal_t *h, int number)
 {
-	leave(h->data);
+	struct session *s = h->data;
+
+	if (s->ws)
+		leave(s);
 }
 
 static void watch(struct session *s, int number, uv_signal_cb f)
@@ -337,6 +369,8 @@ static void finish(struct session *s)
 	ws_client_close(take_ptr(s->ws));
 	for (unsigned i = 0; i < s->n_signals; i++)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
+	if (s->leaving)
+		uv_close((uv_handle_t *)&s->patience, NULL);
 	if (s->left && s->tty)
 		fputs("\nholt: it runs on\n", stderr);
 }

@@ -230,6 +230,29 @@ def test_attach_to_a_terminal(hub, box, left):
         assert k.end() == 9 and other.end() == 9
 
 
+def test_what_was_typed_goes_before_we_leave(hub, box, left):
+    with Keyboard(hub, 'attach', '--since-offset', '0', box, left) as k:
+        k.until(b'$ ')
+        until(k.is_raw)
+        k.type(b'echo $((6*7)); A=\x10\x11\r')  # all in one piece
+        assert k.end() == 0 and k.seen.endswith(b'it runs on\r\n')
+    with Keyboard(hub, 'attach', box, left) as k:
+        until(k.is_raw)
+        k.type(b'there\recho $A\r')
+        k.until(b'42')
+        k.until(b'there\r\n')
+        k.type(b'\x10\x11')
+        assert k.end() == 0
+
+
+def test_keys_are_for_people(hub, box):
+    """What leaves a terminal means nothing in a pipe."""
+    job = hub.ok('exec', '-d', '-t', box, '--', 'sh', '-c', 'stty raw -echo; echo on; head -c 4 | od -An -c').decode().strip()
+    hub.call('POST', f'/v1/sandboxes/{box}/execs/{job}/wait', {'text': 'on'})
+    done = hub.run('attach', '--since-offset', '0', box, job, input=b'a\x10\x11b')
+    assert done.returncode == 0 and done.stdout.split() == [b'on', b'a', b'020', b'021', b'b'], done
+
+
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
 def test_whatever_ends_attach_leaves_it_running(hub, box, left, number):
     with Keyboard(hub, 'attach', '--since-offset', '0', box, left) as k:

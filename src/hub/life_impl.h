@@ -25,6 +25,8 @@ enum {
 	KEYS_LIVE_MS = 24 * 3600 * 1000, /* of requests that are done once */
 };
 
+struct diffing;
+
 struct life {
 	struct lives *all;
 	struct life *older, *newer; /* in order of creation */
@@ -51,6 +53,7 @@ struct life {
 	struct sandbox *box; /* a reference; NULL: nothing runs */
 	bool ending; /* its destruction is under way */
 	struct jobs_of jobs;
+	struct diffing *diffs; /* those that ask what it has changed: snapshot_diff.c */
 	bool stopping; /* what is to be kept of it is being kept, then it ends */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
@@ -95,7 +98,8 @@ struct lives {
 	uv_work_t checkpoint;
 	bool checkpointing;
 	struct err checkpoint_err;
-	unsigned later; /* callbacks of life_later() that are still to come */
+	unsigned
+		later; /* callbacks of lives_later(), and of sorted diffs, that are still to come */
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 };

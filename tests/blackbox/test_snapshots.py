@@ -1,6 +1,7 @@
 """Snapshots over REST: what is kept, what comes back, what a crash leaves, and what an archive that was changed does.
 The retentions that need them are here, too."""
 
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -361,6 +362,22 @@ def test_diff_of_the_host(hub):
         ('added', 'file', '/tmp/t'), ('added', 'file', '/workspace/.wh.x'), ('added', 'directory', '/workspace/d'),
         ('added', 'file', '/workspace/d/f'), ('added', 'symlink', '/workspace/d/l')]
     assert code_of(hub.call, 'GET', '/v1/sandboxes/none/diff') == (404, 'not_found')
+    hub.delete(source)
+
+
+def test_diffs_at_once(hub):
+    """Each has all that was there when it was asked for."""
+    source = hub.create()
+    hub.sh(source, 'i=0; while [ $i -lt 3000 ]; do : > f$i; i=$((i+1)); done')
+
+    def look(who):
+        for turn in range(4):
+            hub.post('/v1/files/write', sandbox=source, path=f'{who}-{turn}', content='')
+            got = hub.call('GET', f'/v1/sandboxes/{source}/diff')['changes']
+            names = [c['path'] for c in got]
+            assert names == sorted(names) and f'/workspace/{who}-{turn}' in names and len(names) > 3000
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(look, 'abcdefgh'))
     hub.delete(source)
 
 

@@ -112,7 +112,7 @@ static void ask_delete(struct lane *l)
 {
 	char path[ID_ROOM + 32];
 
-	snprintf(path, sizeof(path), "/v1/sandboxes/%s", l->id);
+	snprintf(path, sizeof(path), "/v1/sandboxes/%.*s", ID_ROOM - 1, l->id);
 	l->creating = false;
 	l->begun = now_us();
 	wire_send(l->w, "DELETE", path, NULL);
@@ -163,7 +163,7 @@ static void run_burst(char **args)
 
 static struct {
 	double until;
-	size_t made, most;
+	size_t asked, made, most;
 	const char *sandbox;
 } load;
 
@@ -218,6 +218,41 @@ static void run_cycle(char **args)
 		ask_create(&lanes[i]);
 	run_lanes(n, cycled);
 	print_rate(begun);
+	close_lanes(n);
+}
+
+/* ---- make WIDE N: sandboxes, none of which is ended before all are made ---------------------------- */
+
+static char ids_made[IDLE_MAX][ID_ROOM];
+
+static bool made_another(struct lane *l, const char *answer)
+{
+	keep_id(l, answer);
+	memcpy(ids_made[load.made++], l->id, ID_ROOM);
+	print("create", now_us() - l->begun);
+	if (load.asked == load.most)
+		return false;
+	load.asked++;
+	ask_create(l);
+	return true;
+}
+
+static void run_make(char **args)
+{
+	size_t n = open_lanes(args[0]);
+	double begun = now_us();
+
+	begin(0);
+	load.most = (size_t)number(args[1], (double)n, IDLE_MAX);
+	for (load.asked = 0; load.asked < n; load.asked++)
+		ask_create(&lanes[load.asked]);
+	run_lanes(n, made_another);
+	print_rate(begun);
+	for (size_t i = 0; i < load.most; i++) {
+		memcpy(lanes[0].id, ids_made[i], ID_ROOM);
+		ask_delete(&lanes[0]);
+		wire_reply(lanes[0].w);
+	}
 	close_lanes(n);
 }
 
@@ -473,10 +508,10 @@ static const struct {
 	void (*run)(char **args);
 } modes[] = {
 	{ "burst", 2, run_burst },	 { "cycle", 3, run_cycle },
-	{ "exec", 3, run_exec },	 { "spawn", 3, run_spawn },
-	{ "commands", 1, run_commands }, { "transfer", 5, run_transfer },
-	{ "output", 3, run_output },	 { "terminal", 2, run_terminal },
-	{ "idle", 2, run_idle },
+	{ "make", 2, run_make },	 { "exec", 3, run_exec },
+	{ "spawn", 3, run_spawn },	 { "commands", 1, run_commands },
+	{ "transfer", 5, run_transfer }, { "output", 3, run_output },
+	{ "terminal", 2, run_terminal }, { "idle", 2, run_idle },
 };
 
 int main(int argc, char **argv)

@@ -52,6 +52,9 @@ API_ROW(FILE_FAILED, "file_failed", 500, "internal", "The file could not be work
 	"Check the path inside the sandbox with /v1/files/stat.")
 API_ROW(UNSUPPORTED, "unsupported", 501, "unimplemented", "This server can't do that.",
 	"Do without; `holt doctor` on the host names what it lacks.")
+API_ROW(PORT_FAILED, "port_failed", 502, "unavailable", "The server in the sandbox did not answer.",
+	"Start it on the port that the cause names, at 127.0.0.1 or at all addresses, wait until it listens, and "
+	"try again.")
 API_ROW(UNAVAILABLE, "unavailable", 503, "unavailable", "The server is busy or ending.",
 	"Wait for retry_after_ms and try again.")
 API_ROW(EXEC_TIMEOUT, "exec_timeout", 504, "deadline_exceeded", "The time was over.",

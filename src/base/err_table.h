@@ -75,6 +75,9 @@ ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
 	"The sandbox's first process is gone and its files with it; create a new sandbox.")
 ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
 	"It was ended since nothing used it for its idle time; create a new sandbox, with more of it.")
+ERR_ROW(PORT, "port_failed", -32603, 502, 125, true,
+	"Start the server in the sandbox on that port, at 127.0.0.1 or at all addresses, wait until it listens, "
+	"and try again.")
 ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
 	"Run `holt doctor` on the host: it names what is missing and how to get it.")
 ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,

@@ -138,6 +138,8 @@ static void answer_error(struct pending *p, const struct err *err)
 		p->on_fork(p->arg, NULL, 0, err);
 	else if (p->on_usage)
 		p->on_usage(p->arg, NULL, 0, err);
+	else if (p->on_socket)
+		p->on_socket(p->arg, -1, err);
 	else if (p->on_sandbox)
 		p->on_sandbox(p->arg, NULL, err);
 	free_pending(p);
@@ -529,6 +531,12 @@ static void written(struct pending *p, const struct wm_written *m)
 	free_pending(p);
 }
 
+static void made(struct pending *p, int socket)
+{
+	p->on_socket(p->arg, socket, NULL);
+	free_pending(p);
+}
+
 void box_paused(struct box *box, struct pending *p)
 {
 	paused(take_pending(box, p->seq));
@@ -577,6 +585,11 @@ void box_heard(struct box *box, int *fds)
 		p = take_pending(box, h->seq);
 		if (p)
 			usage_said(p, (const void *)h);
+		break;
+	case WM_SOCKET_MADE:
+		p = take_pending(box, h->seq);
+		if (p)
+			made(p, take_fd(&fds[0]));
 		break;
 	case WM_WRITTEN:
 		p = take_pending(box, h->seq);

@@ -240,7 +240,8 @@ struct usage {
 	/* since this process has it: */
 	uint64_t execs, execs_running;
 	uint64_t bytes_in,
-		bytes_out; /* standard input and files written; what programs printed and files read */
+		bytes_out; /* standard input, files written and what came to its ports; what programs
+			      printed, files read and what its ports said */
 };
 
 enum { USAGE_MAX = 64 };
@@ -249,6 +250,19 @@ enum { USAGE_MAX = 64 };
  * but memory, pids and cpu. Within 3 s. u is borrowed until it returns. */
 typedef void (*usage_cb)(void *arg, const struct usage *u, size_t n, const struct err *err);
 void usage_start(struct box *box, struct sandbox *const *of, size_t n, usage_cb on_done, void *arg);
+
+/* ---- its ports ----------------------------------------------------------------------------- */
+
+/* A connection to a TCP port of a sandbox: to whoever listens on it at 127.0.0.1, else at [::1]. Nobody does: ERR_PORT,
+ * which is also what one is that does not accept within 10 s. fd does not block, and is taken over; nobody in the sandbox has it.
+ * A paused sandbox: ERR_PAUSED. One that ends with the connection open ends that too, as any peer does. */
+struct dial;
+typedef void (*dial_cb)(void *arg, int fd, const struct err *err);
+struct dial *sandbox_dial_start(struct sandbox *sb, uint16_t port, dial_cb on_done, void *arg);
+void sandbox_dial_cancel(struct dial *d);
+
+/* What went in and out over such connections counts as its other bytes do. */
+void sandbox_carried(struct sandbox *sb, uint64_t in, uint64_t out);
 
 /* ---- exec ---------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /* What the hub's side of the engine shares: box.c (requests to the warden), box_send.c (how they get
  * there), box_warden.c (its process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
  * sandbox_record.c (what a later process has to know of it), init_call.c (questions to its init), exec.c, file.c,
- * transfer.c, process.c, usage.c. The contract is in box.h. */
+ * transfer.c, process.c, usage.c, dial.c. The contract is in box.h. */
 #include <stdbool.h>
 #include <uv.h>
 
@@ -33,6 +33,7 @@ struct pending {
 	sandbox_cb on_sandbox; /* create, destroy */
 	fork_cb on_fork;
 	usage_cb on_usage;
+	void (*on_socket)(void *arg, int fd, const struct err *err); /* takes fd over */
 	void *arg;
 };
 

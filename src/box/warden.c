@@ -128,6 +128,8 @@ void hub_says(void)
 		destroy((const void *)h);
 	else if (h->type == WM_USAGE && (size_t)n >= sizeof(struct wm_usage))
 		say_usage((const void *)h);
+	else if (h->type == WM_SOCKET && (size_t)n >= sizeof(struct wm_socket))
+		failed = give_socket((const void *)h, &e);
 	else if (h->type == WM_RECORD && (size_t)n >= sizeof(struct wm_record))
 		keep_record((const void *)h, (size_t)n);
 	else if (h->type == WM_END)

@@ -162,6 +162,10 @@ void pool_refill(void); /* one more */
 
 void say_usage(const struct wm_usage *m);
 
+/* ---- warden_socket.c ---- */
+
+int give_socket(const struct wm_socket *m, struct err *e); /* answers, unless it fails */
+
 /* ---- warden_fork.c ---- */
 
 int fork_body(const struct wm_fork *m, struct err *e);

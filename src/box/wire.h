@@ -64,6 +64,8 @@ enum wm_type {
 	WM_USED, /* warden: wm_used */
 	WM_WRITE, /* hub: wm_write; the descriptor to write to with it */
 	WM_WRITTEN, /* warden: wm_written; all of it is written */
+	WM_SOCKET, /* hub: wm_socket */
+	WM_SOCKET_MADE, /* warden: wm_head; the socket with it, not yet connected */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
@@ -232,6 +234,14 @@ struct wm_used {
 	struct wm_head h;
 	uint32_t n, pad;
 	struct wm_use of[WIRE_USAGE_MAX];
+};
+
+/* A TCP socket in a sandbox's network. */
+struct wm_socket {
+	struct wm_head h;
+	uint64_t key;
+	uint32_t family; /* AF_INET or AF_INET6 */
+	uint32_t pad;
 };
 
 /* ---- hub <-> init --------------------------------------------------------------------------- */

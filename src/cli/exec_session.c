@@ -207,8 +207,8 @@ static bool take_input(void *arg, const char *p, size_t n)
 	static char message[1 + sizeof(s->feed.held) + DETACH_KEYS_MAX];
 	bool leaves = false;
 
-	if (ws_client_waiting(s->ws) > WAITING_MAX)
-		return false;
+	if (ws_client_waiting(s->ws) > WAITING_MAX || ws_client_full(s->ws))
+		return false; /* many small ones are many, too */
 	message[0] = CHANNEL_STDIN;
 	if (s->keys)
 		leaves = detach_scan(&s->leave, p, n, message + 1, &n);

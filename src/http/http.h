@@ -196,6 +196,9 @@ bool http_request_each_query(struct http_request *q,
 			     void (*each)(void *data, struct str name, struct str value),
 			     void *data) MUST_USE;
 
+/* Appends the query as it was sent, without the question mark; what would need an escape is escaped. */
+int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e) MUST_USE;
+
 struct str http_request_body(const struct http_request *q);
 
 /* A body in pieces, of a route that streams; its run() calls http_body_start() or ends q. Until on_end or on_lost the
@@ -296,6 +299,9 @@ struct http_ws *http_ws_accept(struct http_request *q, const struct http_ws_opti
 
 void http_ws_send(struct http_ws *ws, bool is_text, struct str message);
 size_t http_ws_waiting(const struct http_ws *ws);
+
+/* So much waits, in bytes or in messages, that on_drained will tell when it has become less. */
+bool http_ws_full(const struct http_ws *ws);
 
 /* Reads no further: the client waits once the socket is full, and a few messages that were read already may still
  * come; or goes on. Meanwhile it is not asked whether it is there, but where it goes away, on_closed tells. */

@@ -426,6 +426,46 @@ bool http_request_each_query(struct http_request *q,
 	return !walk.bad;
 }
 
+struct raw_query {
+	struct buf *to;
+	struct err *e;
+	bool some, failed;
+};
+
+/* The daemon has made a space of each plus, and there can be no other space in a target. */
+static int put_raw(struct raw_query *r, const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char c = p[i] == ' ' ? '+' : p[i];
+		int added = c > 0x20 && c < 0x7f && c != '#'
+				  ? buf_add(r->to, &c, 1, r->e)
+				  : buf_addf(r->to, r->e, "%%%02X", (unsigned char)c);
+
+		if (added < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static enum MHD_Result on_raw(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_n,
+			      const char *value, size_t value_n)
+{
+	struct raw_query *r = cls;
+
+	r->failed = (r->some && buf_add(r->to, "&", 1, r->e) < 0) || put_raw(r, name, name_n) < 0 ||
+		    (value && (buf_add(r->to, "=", 1, r->e) < 0 || put_raw(r, value, value_n) < 0));
+	r->some = true;
+	return r->failed ? MHD_NO : MHD_YES;
+}
+
+int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e)
+{
+	struct raw_query r = { .to = to, .e = e };
+
+	MHD_get_connection_values_n(q->conn->mhd, MHD_GET_ARGUMENT_KIND, on_raw, &r);
+	return r.failed ? -1 : 0;
+}
+
 void http_request_on_gone(struct http_request *q, void (*on_gone)(void *data), void *data)
 {
 	q->on_gone = on_gone;

@@ -205,6 +205,12 @@ static void say_goodbye(struct http_ws *ws)
 	ws->close_code = 0;
 }
 
+static bool has_much(const struct http_ws *ws)
+{
+	return wslay_event_get_queued_msg_length(ws->context) > ws->o.queue_max / 2 ||
+	       wslay_event_get_queued_msg_count(ws->context) > QUEUED_MAX / 4;
+}
+
 static void pump(struct http_ws *ws)
 {
 	bool ok;
@@ -222,7 +228,7 @@ static void pump(struct http_ws *ws)
 	} else if (!wslay_event_want_read(ws->context) && !wslay_event_want_write(ws->context)) {
 		lose(ws, close_code(ws), ERR_TRANSPORT, "the WebSocket was closed");
 	} else {
-		if (ws->high && http_ws_waiting(ws) <= ws->o.queue_max / 2) {
+		if (ws->high && !has_much(ws)) {
 			ws->high = false;
 			if (!ws->owner_left && ws->events->on_drained)
 				ws->events->on_drained(ws->owner);
@@ -419,6 +425,11 @@ size_t http_ws_waiting(const struct http_ws *ws)
 	return wslay_event_get_queued_msg_length(ws->context);
 }
 
+bool http_ws_full(const struct http_ws *ws)
+{
+	return ws->high;
+}
+
 void http_ws_send(struct http_ws *ws, bool is_text, struct str message)
 {
 	if (ws->over)
@@ -428,7 +439,7 @@ void http_ws_send(struct http_ws *ws, bool is_text, struct str message)
 		ws->over = true;
 	else
 		say(ws, is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME, message);
-	ws->high |= http_ws_waiting(ws) > ws->o.queue_max / 2;
+	ws->high |= has_much(ws);
 	if (ws->over && ws->handle)
 		shutdown(ws->fd, SHUT_RDWR); /* the loop then finds it, and tells */
 	watch(ws);

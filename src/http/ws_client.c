@@ -20,6 +20,9 @@ enum {
 		<< 10, /* of the answer to the request, and of what it says instead of an upgrade */
 	REQUEST_MAX = 16 << 10,
 	KEY_BYTES = 16,
+	TURN_MAX = 128 << 10, /* bytes read before others get their turn */
+	QUEUED_MAX = 4096, /* frames; what a flood of pings can make us keep */
+	FULL = 1 << 20,
 	NO_CLOSE_FRAME = 1006,
 };
 
@@ -29,13 +32,17 @@ struct ws_client {
 	const struct ws_client_events *events;
 	void *owner;
 	char protocol[64], accept[32];
+	char *offers; /* owned; NULL: that protocol, or none */
+	size_t turn; /* bytes that may still be read in this one */
 	wslay_event_context_ptr context; /* NULL: the upgrade is not answered yet */
 	struct buf came; /* of the answer; then what came behind it */
 	size_t read; /* of that */
 	size_t message_max;
 	int status; /* of an answer that is no upgrade, whose body is waited for; else 0 */
 	size_t body_at, body_n;
+	unsigned goodbye; /* its code, that waits for what is to be sent before it; 0: none */
 	bool held, resumed, full, closing;
+	bool ended; /* while it was held: what it said before that is still to be read */
 };
 
 /* ---- its end --------------------------------------------------------------------------------- */
@@ -48,6 +55,7 @@ static void on_poll_closed(uv_handle_t *handle)
 	if (ws->context)
 		wslay_event_context_free(ws->context);
 	buf_fini(&ws->came);
+	free(ws->offers);
 	free(ws);
 }
 
@@ -89,9 +97,15 @@ static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *to, size_t n, i
 		ws->read += n;
 		return (ssize_t)n;
 	}
-	got = recv(ws->fd, to, n, 0);
-	if (got > 0)
+	if (ws->turn == 0) {
+		wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
+		return -1;
+	}
+	got = recv(ws->fd, to, n < ws->turn ? n : ws->turn, 0);
+	if (got > 0) {
+		ws->turn -= (size_t)got;
 		return got;
+	}
 	wslay_event_set_error(context, got < 0 && (errno == EAGAIN || errno == EINTR)
 					       ? WSLAY_ERR_WOULDBLOCK
 					       : WSLAY_ERR_CALLBACK_FAILURE);
@@ -141,10 +155,22 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 static void watch(struct ws_client *ws)
 {
 	bool writes = ws->context && (wslay_event_want_write(ws->context) || ws->resumed);
-	int events = (ws->held ? UV_DISCONNECT : UV_READABLE) | (writes ? UV_WRITABLE : 0);
+	int reads = !ws->held ? UV_READABLE : ws->ended ? 0 : UV_DISCONNECT;
+	int events = reads | (writes ? UV_WRITABLE : 0);
 
-	if (!ws->closing)
+	if (!ws->closing && events)
 		uv_poll_start(&ws->poll, events, on_poll);
+	else if (!ws->closing)
+		uv_poll_stop(&ws->poll);
+}
+
+/* The library would send its goodbye before what waits, and then nothing more. */
+static void say_goodbye(struct ws_client *ws)
+{
+	if (!ws->goodbye || wslay_event_get_queued_msg_count(ws->context) > 0)
+		return;
+	wslay_event_queue_close(ws->context, (uint16_t)ws->goodbye, NULL, 0);
+	ws->goodbye = 0;
 }
 
 static void pump(struct ws_client *ws)
@@ -152,19 +178,25 @@ static void pump(struct ws_client *ws)
 	bool ok;
 
 	ws->resumed = false;
+	ws->turn = TURN_MAX;
 	ok = ws->held || wslay_event_recv(ws->context) == 0;
 	ok = ws->closing || (wslay_event_send(ws->context) == 0 && ok);
 	if (ws->closing)
 		return;
+	say_goodbye(ws);
 	if (!ok) {
 		lose(ws, ERR_TRANSPORT, "the server went away");
+		return;
+	}
+	if (wslay_event_get_queued_msg_count(ws->context) > QUEUED_MAX) {
+		lose(ws, ERR_LIMIT, "the server asks more than it reads");
 		return;
 	}
 	if (!wslay_event_want_read(ws->context) && !wslay_event_want_write(ws->context)) {
 		lose(ws, ERR_TRANSPORT, "the WebSocket was closed");
 		return;
 	}
-	if (ws->full && ws_client_waiting(ws) == 0) {
+	if (ws->full && wslay_event_get_queued_msg_count(ws->context) == 0) {
 		ws->full = false;
 		if (ws->events->on_drained)
 			ws->events->on_drained(ws->owner);
@@ -193,10 +225,24 @@ static struct str field_of(struct str head, const char *name)
 	return STR_NONE;
 }
 
+/* The one that was asked for, or one of those that were offered, or none of them. */
+static bool take_protocol(struct ws_client *ws, struct str protocol)
+{
+	if (ws->protocol[0])
+		return str_is(protocol, ws->protocol);
+	if (!protocol.p)
+		return true;
+	if (!ws->offers || protocol.n == 0 || protocol.n >= sizeof(ws->protocol))
+		return false;
+	memcpy(ws->protocol, protocol.p, protocol.n);
+	ws->protocol[protocol.n] = '\0';
+	return http_list_has(str_of(ws->offers), ws->protocol);
+}
+
 static int upgrade(struct ws_client *ws, struct str head)
 {
 	if (!str_is(field_of(head, "Sec-WebSocket-Accept"), ws->accept) ||
-	    !str_is(field_of(head, "Sec-WebSocket-Protocol"), ws->protocol))
+	    !take_protocol(ws, field_of(head, "Sec-WebSocket-Protocol")))
 		return -1;
 	if (wslay_event_context_client_init(&ws->context, &callbacks, ws) != 0)
 		return -1;
@@ -220,7 +266,7 @@ static void answered(struct ws_client *ws, struct str head, size_t message_at)
 {
 	unsigned long long n;
 
-	if (sscanf(head.p, "HTTP/1.1 %3d", &ws->status) != 1) {
+	if (sscanf(head.p, "HTTP/1.1 %3d", &ws->status) != 1 || ws->status < 100) {
 		lose(ws, ERR_TRANSPORT, "the server speaks no HTTP/1.1");
 	} else if (ws->status == 101) {
 		ws->status = 0;
@@ -271,10 +317,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct ws_client *ws = poll->data;
 
+	ws->ended |= ws->held && (status < 0 || (events & UV_DISCONNECT));
 	if (!ws->context)
 		shake_hands(ws);
-	else if (ws->held && (status < 0 || (events & UV_DISCONNECT)))
-		lose(ws, ERR_TRANSPORT, "the server went away");
 	else
 		pump(ws);
 }
@@ -304,14 +349,16 @@ static int make_key(struct ws_client *ws, struct buf *key, struct err *e)
 static int write_request(struct ws_client *ws, const struct ws_client_options *o, struct buf *b,
 			 struct err *e)
 {
+	const char *protocols = o->protocol ? o->protocol : o->offers;
 	autobuf struct buf key = BUF_INIT(64);
 
 	if (make_key(ws, &key, e) < 0 ||
-	    buf_addf(b, e,
-		     "GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-		     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n"
-		     "Sec-WebSocket-Protocol: %s\r\n",
-		     o->path, key.p, o->protocol) < 0)
+	    buf_addf(
+		    b, e,
+		    "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\n"
+		    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
+		    o->path, o->host ? o->host : "localhost", key.p) < 0 ||
+	    (protocols && buf_addf(b, e, "Sec-WebSocket-Protocol: %s\r\n", protocols) < 0))
 		return -1;
 	for (size_t i = 0; i < o->n_headers; i++) {
 		if (buf_addf(b, e, "%s: %.*s\r\n", o->headers[i].name,
@@ -345,7 +392,8 @@ static int start(struct ws_client *ws, uv_loop_t *loop, const struct ws_client_o
 
 	if (!buf_reserve(&request, REQUEST_MAX, e) || write_request(ws, o, &request, e) < 0)
 		return -1;
-	ws->fd = dial(o->unix_socket, e);
+	if (o->unix_socket)
+		ws->fd = dial(o->unix_socket, e);
 	if (ws->fd < 0)
 		return -1;
 	if (send(ws->fd, request.p, request.n, MSG_NOSIGNAL) != (ssize_t)request.n ||
@@ -362,17 +410,21 @@ struct ws_client *ws_client_open(uv_loop_t *loop, const struct ws_client_options
 	struct ws_client *ws = calloc(1, sizeof(*ws));
 
 	if (!ws) {
+		if (!o->unix_socket)
+			close(o->fd);
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	ws->fd = -1;
+	ws->fd = o->unix_socket ? -1 : o->fd;
 	ws->events = events;
 	ws->owner = owner;
 	ws->came = BUF_INIT(HEAD_MAX);
 	ws->message_max = o->message_max;
-	snprintf(ws->protocol, sizeof(ws->protocol), "%s", o->protocol);
+	snprintf(ws->protocol, sizeof(ws->protocol), "%s", o->protocol ? o->protocol : "");
+	ws->offers = o->offers ? strdup(o->offers) : NULL;
 	if (start(ws, loop, o, e) < 0) {
 		close_fd(&ws->fd);
+		free(ws->offers);
 		free(ws);
 		return NULL;
 	}
@@ -383,9 +435,20 @@ struct ws_client *ws_client_open(uv_loop_t *loop, const struct ws_client_options
 
 /* ---- the owner's side ------------------------------------------------------------------------ */
 
+const char *ws_client_protocol(const struct ws_client *ws)
+{
+	return ws->protocol;
+}
+
 size_t ws_client_waiting(const struct ws_client *ws)
 {
 	return ws->context ? wslay_event_get_queued_msg_length(ws->context) : 0;
+}
+
+bool ws_client_full(const struct ws_client *ws)
+{
+	return ws_client_waiting(ws) > FULL ||
+	       (ws->context && wslay_event_get_queued_msg_count(ws->context) > QUEUED_MAX / 4);
 }
 
 void ws_client_send(struct ws_client *ws, bool is_text, struct str message)
@@ -407,5 +470,14 @@ void ws_client_hold(struct ws_client *ws, bool hold)
 		return;
 	ws->held = hold;
 	ws->resumed = !hold;
+	watch(ws);
+}
+
+void ws_client_end(struct ws_client *ws, unsigned code)
+{
+	ws->goodbye = code;
+	ws_client_hold(ws, false);
+	if (ws->context)
+		say_goodbye(ws);
 	watch(ws);
 }

@@ -106,6 +106,19 @@ bool http_authority_parse(struct str text, struct http_authority *ret)
 	return true;
 }
 
+static bool is_allowed(const struct http_authority *a, const struct http_authority *by)
+{
+	struct str host = a->host;
+	size_t label = host.n > by->host.n ? host.n - by->host.n - 1 : 0; /* in front of its dot */
+
+	if (by->port >= 0 && by->port != a->port)
+		return false;
+	if (!by->below)
+		return http_same(host, by->host);
+	return label > 0 && host.p[label] == '.' && !memchr(host.p, '.', label) &&
+	       http_same((struct str){ host.p + label + 1, by->host.n }, by->host);
+}
+
 bool http_authority_in(struct str text, const struct http_authority *allowed, size_t n)
 {
 	struct http_authority a;
@@ -113,8 +126,7 @@ bool http_authority_in(struct str text, const struct http_authority *allowed, si
 	if (!http_authority_parse(text, &a))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (http_same(a.host, allowed[i].host) &&
-		    (allowed[i].port < 0 || allowed[i].port == a.port))
+		if (is_allowed(&a, &allowed[i]))
 			return true;
 	}
 	return false;

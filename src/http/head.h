@@ -13,6 +13,7 @@
 struct http_authority {
 	struct str host; /* with the brackets of an IPv6 literal */
 	int port; /* -1: none said */
+	bool below; /* of one that is allowed: all names of one label more, and not that itself */
 };
 
 /* host[:port] of RFC 3986 section 3.2 without userinfo: letters, digits, dots and hyphens, or an

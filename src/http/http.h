@@ -115,7 +115,7 @@ struct http_options {
 	void *owner;
 	const struct http_routes *routes; /* several tables; borrowed until on_closed */
 	size_t n_routes;
-	/* "name" or "name:port", lower case, beside the names of loopback and the address that is
+	/* "name" or "name:port", lower case, or "*.name" for all that are one label below it; beside the names of loopback and the address that is
 	 * listened on; borrowed until on_closed. */
 	const char *const *hosts;
 	size_t n_hosts;

@@ -228,6 +228,16 @@ static const struct http_authority loopback[] = {
 	{ STR_LIT("[::1]"), -1 },
 };
 
+static bool parse_host(const char *text, struct http_authority *ret)
+{
+	bool below = strncmp(text, "*.", 2) == 0;
+
+	if (!http_authority_parse(str_of(below ? text + 2 : text), ret))
+		return false;
+	ret->below = below;
+	return true;
+}
+
 static int fill_hosts(struct http_server *srv, struct err *e)
 {
 	const struct http_options *o = &srv->o;
@@ -237,7 +247,7 @@ static int fill_hosts(struct http_server *srv, struct err *e)
 	memcpy(srv->hosts, loopback, sizeof(loopback));
 	srv->n_hosts = ARRAY_LEN(loopback);
 	for (size_t i = 0; i < o->n_hosts; i++) {
-		if (!http_authority_parse(str_of(o->hosts[i]), &srv->hosts[srv->n_hosts++]))
+		if (!parse_host(o->hosts[i], &srv->hosts[srv->n_hosts++]))
 			return err_set(e, ERR_INVALID, "'%.80s' is no host name", o->hosts[i]);
 	}
 	return 0;

@@ -78,6 +78,7 @@ static void allow_lists(void **state)
 		{ STR_LIT("localhost"), -1 },
 		{ STR_LIT("[::1]"), -1 },
 		{ STR_LIT("box.example"), 8080 },
+		{ STR_LIT("pages.example"), -1, .below = true },
 	};
 	static const struct {
 		const char *text;
@@ -90,6 +91,13 @@ static void allow_lists(void **state)
 		{ "Box.Example:8080", true },
 		{ "box.example", false },
 		{ "box.example:80", false },
+		{ "a.pages.example", true },
+		{ "A-1.Pages.Example:99", true },
+		{ "pages.example", false },
+		{ ".pages.example", false },
+		{ "a.b.pages.example", false },
+		{ "apages.example", false },
+		{ "a.pages.example.evil", false },
 		{ "localhost.", false },
 		{ "local", false },
 		{ "localhost.evil", false },

@@ -1,8 +1,11 @@
 #pragma once
-/* Bytes to and from descriptors that the caller waits for, all of them. */
+/* Bytes to and from descriptors that the caller waits for, all of them; and the room on a file's disk. */
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* -1 with errno. On a disk that gets full a write is short first, and only the next one fails; and others who have a
@@ -22,6 +25,14 @@ static inline int fd_write(int fd, const void *p, size_t n)
 		}
 	}
 	return 0;
+}
+
+/* What the file is on has less free than that for its user. False also where nobody knows. */
+static inline bool fd_disk_is_short(int fd, uint64_t bytes)
+{
+	struct statvfs v;
+
+	return fstatvfs(fd, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < bytes;
 }
 
 /* -1 with errno, which is 0 where the end came before. */

@@ -71,6 +71,8 @@ static void on_put_back(void *arg, const struct err *err)
 	close_out(s);
 	close_fd(&s->back.file);
 	if (err) {
+		/* Its digest was right: it is more than the limits of this build allow, say. */
+		build_cache_forget(s->of->cache, s->back.done);
 		steps_anew(s);
 		return;
 	}

@@ -107,6 +107,14 @@ int build_cache_find(const struct build_cache *c, size_t *ret_done, uint64_t *re
 	return -1;
 }
 
+void build_cache_forget(const struct build_cache *c, size_t done)
+{
+	autoclose int folder = open_folder(c->s);
+
+	if (folder >= 0)
+		unlinkat(folder, c->keys[done - 1], 0);
+}
+
 /* ---- all of them ------------------------------------------------------------------------------- */
 
 struct row {
@@ -233,7 +241,8 @@ void build_kept_drop(struct build_kept *k)
 bool build_kept_add(struct build_kept *k, const char *p, size_t n)
 {
 	k->n += n;
-	if (k->failed || k->n > BUILD_CACHE_BYTES / 2 || fd_write(k->fd, p, n) < 0) {
+	if (k->failed || k->n > BUILD_CACHE_BYTES / 2 ||
+	    fd_disk_is_short(k->fd, BUILD_CACHE_SPARE) || fd_write(k->fd, p, n) < 0) {
 		k->failed = true;
 		return false;
 	}

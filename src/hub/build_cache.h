@@ -6,13 +6,15 @@
  * (box/box.h) writes it, with the end of an archive; behind it the SHA-256 of that, in hex.
  *
  * Nobody needs it: what is damaged, too large or can't be written is as if it had never been, and no build fails for it.
- * It comes into being by a rename, whole. Past BUILD_CACHE_BYTES or BUILD_CACHE_MAX files those go that were not used
+ * It comes into being by a rename, whole. What is being written
+ * leaves BUILD_CACHE_SPARE of the disk to the image that is being built and to others. Past BUILD_CACHE_BYTES or BUILD_CACHE_MAX files those go that were not used
  * for the longest time.
  */
 #include "hub/images.h"
 
 enum { BUILD_CACHE_MAX = 512, BUILD_CACHE_DAYS = 7 };
 #define BUILD_CACHE_BYTES (8ull << 30)
+#define BUILD_CACHE_SPARE (256ull << 20)
 
 struct build_cache {
 	const struct images *s; /* borrowed, as are the next two */
@@ -30,6 +32,9 @@ void build_cache_fini(struct build_cache *c);
 /* What the most lines have made that was kept: the file, from its beginning, of which *ret_size bytes are the archive;
  * *ret_done: of how many lines. -1: of none. */
 int build_cache_find(const struct build_cache *c, size_t *ret_done, uint64_t *ret_size);
+
+/* What these first lines have made is of no use: the next build shall not find it. */
+void build_cache_forget(const struct build_cache *c, size_t done);
 
 /* An archive that is being kept; NULL where it can't be. */
 struct build_kept;

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/id.h"
 #include "hub/spool_impl.h"
 
@@ -152,13 +152,6 @@ static int make_file(const char *folder)
 	return fd;
 }
 
-static bool is_short(int fd)
-{
-	struct statvfs v;
-
-	return fstatvfs(fd, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < SPARE;
-}
-
 static off_t place(uint32_t slot)
 {
 	return (off_t)slot * SPOOL_BLOCK;
@@ -173,7 +166,7 @@ static void write_block(uv_work_t *w)
 	s->errnum = 0;
 	if (s->fd < 0 && (s->fd = make_file(s->house->folder)) < 0)
 		s->errnum = errno;
-	else if (s->grown && is_short(s->fd))
+	else if (s->grown && fd_disk_is_short(s->fd, SPARE))
 		s->errnum = ENOSPC;
 	while (!s->errnum && done < s->write.n) {
 		ssize_t n = pwrite(s->fd, s->write.p + done, s->write.n - done,

@@ -178,6 +178,36 @@ def test_the_same_folder_many_times_at_once(overlays):
 
 
 @once
+def test_what_can_not_be_put_back_is_tried_once(overlays):
+    """The next try has what the lines before it have made."""
+    work = overlays
+    lines = [CHANCE + 'chance', 'head -c 80000000 /dev/zero > /big']
+    assert build(work, lines, limits={'disk_mb': 128}) == 0
+    for kept in (0, 1):
+        work.spec(run=lines, limits={'disk_mb': 64})
+        done = work.build()
+        assert done.returncode == 125 and b'step 2 ended' in done.stderr and kept_of(done) == kept, done
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason='needs a mount')
+@once
+def test_some_of_the_disk_stays_free(overlays):
+    work = overlays
+    work.spec(run=['echo 1 > /1'])
+    work.give()
+    script = 'mount -t tmpfs -o mode=700,size=$1 none "$0" || exit; shift; "$@" >&2 || exit; ls "$0"/step 2>/dev/null | wc -l'
+
+    def kept(size):
+        done = subprocess.run(['unshare', '-m', '--propagation', 'private', 'sh', '-c', script, work.store.path, size,
+                               *work.who.argv('build', work.path)], env=work.who.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return done.returncode, done.stdout, done.stderr
+    control = kept('1g')
+    if control[0]:
+        pytest.skip(f'no image on a tmpfs: {control[2]}')
+    assert control[1] == b'1\n' and kept('200m')[:2] == (0, b'0\n')
+
+
+@once
 def test_what_is_too_large_is_not_kept(overlays):
     """It fails no build; what its image may not have does."""
     work = overlays

@@ -38,7 +38,6 @@ struct pattern {
 
 struct ignore {
 	size_t n;
-	bool has_exceptions;
 	struct pattern patterns[IGNORE_PATTERNS_MAX];
 };
 
@@ -250,7 +249,6 @@ static int add_pattern(struct ignore *g, struct str text, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (!compile(p, n > 1 && path[0] == '/' ? str_of(path + 1) : str_of(path)))
 		return err_set(e, ERR_INVALID, "no pattern: %.80s", path);
-	g->has_exceptions |= p->exception;
 	return 0;
 }
 
@@ -352,33 +350,59 @@ static int take(const struct pattern *p, const struct step *s, uint32_t c)
 	return -1;
 }
 
-static bool matches(const struct pattern *p, struct str path)
+static void go_on(const struct pattern *p, const struct ways *now, struct ways *next, uint32_t c)
 {
-	struct ways ways[2];
-	struct ways *now = &ways[0], *next = &ways[1];
-	size_t size = p->n_steps + 1;
+	memset(next->at, 0, p->n_steps + 1);
+	for (size_t i = 0; i < p->n_steps; i++) {
+		int steps = now->at[i] ? take(p, &p->steps[i], c) : -1;
 
-	memset(now->at, 0, size);
+		if (steps >= 0)
+			reach(p, next, i + (size_t)steps);
+		if (steps >= 0 && c == '/' && p->steps[i].kind == IN_FOLDERS)
+			reach(p, next, i + 1);
+	}
+}
+
+/* The ways that are left behind the path, or one that is at its end where a folder above it matches. */
+static void follow(const struct pattern *p, struct str path, struct ways *ret)
+{
+	struct ways other;
+	struct ways *now = ret, *next = &other;
+
+	memset(now->at, 0, p->n_steps + 1);
 	reach(p, now, 0);
 	while (path.n > 0) {
 		uint32_t c = next_char(&path);
-		struct ways *other = now;
+		struct ways *was = now;
 
 		if (c == '/' && now->at[p->n_steps])
-			return true;
-		memset(next->at, 0, size);
-		for (size_t i = 0; i < p->n_steps; i++) {
-			int steps = now->at[i] ? take(p, &p->steps[i], c) : -1;
-
-			if (steps >= 0)
-				reach(p, next, i + (size_t)steps);
-			if (steps >= 0 && c == '/' && p->steps[i].kind == IN_FOLDERS)
-				reach(p, next, i + 1);
-		}
+			break;
+		go_on(p, now, next, c);
 		now = next;
-		next = other;
+		next = was;
 	}
-	return now->at[p->n_steps];
+	if (now != ret)
+		memcpy(ret->at, now->at, p->n_steps + 1);
+}
+
+static bool matches(const struct pattern *p, struct str path)
+{
+	struct ways ways;
+
+	follow(p, path, &ways);
+	return ways.at[p->n_steps];
+}
+
+/* Or something below it. */
+static bool may_match_below(const struct pattern *p, struct str path)
+{
+	struct ways ways, below;
+
+	follow(p, path, &ways);
+	if (ways.at[p->n_steps])
+		return true;
+	go_on(p, &ways, &below, '/');
+	return memchr(below.at, true, p->n_steps + 1) != NULL;
 }
 
 bool ignore_has(const struct ignore *g, struct str path)
@@ -390,7 +414,11 @@ bool ignore_has(const struct ignore *g, struct str path)
 	return false;
 }
 
-bool ignore_has_exceptions(const struct ignore *g)
+bool ignore_has_exceptions(const struct ignore *g, struct str path)
 {
-	return g->has_exceptions;
+	for (size_t i = 0; i < g->n; i++) {
+		if (g->patterns[i].exception && may_match_below(&g->patterns[i], path))
+			return true;
+	}
+	return false;
 }

@@ -30,8 +30,8 @@ AUTO_DEFINE(ignore_free, struct ignore)
 /* Whether it is left out. path: as ignore_clean() leaves it, in UTF-8 or any other bytes. */
 bool ignore_has(const struct ignore *g, struct str path);
 
-/* Whether what is below a folder that is left out may not be. */
-bool ignore_has_exceptions(const struct ignore *g);
+/* Whether something below that folder, which is left out, may not be. */
+bool ignore_has_exceptions(const struct ignore *g, struct str path);
 
 /* The shortest path that means the same, by its letters alone: "." for the folder itself; it begins with a slash
  * only where it did before. Gives its length; path has room for 2 bytes at least. */

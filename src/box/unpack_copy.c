@@ -13,12 +13,16 @@
 
 enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
 
-/* Names of files that have more than one: past so many, which take some megabytes, each is a file of its own. */
-enum { LINKS_MAX = 1 << 15, LINK_SLOTS = 2 * LINKS_MAX };
+/* Names of files that have more than one: past so many, which take some megabytes, each is a file of its own. And of one
+ * file: where this tree comes from there may be more of them than where it goes (ext4: 65000), so there it is several. */
+enum { LINKS_MAX = 1 << 15, LINK_SLOTS = 2 * LINKS_MAX, NAMES_OF_ONE = 32000 };
 
 struct first_name {
 	dev_t dev;
 	ino_t ino;
+	off_t size; /* these two, where numbers are not unique (FUSE, NFS) */
+	struct timespec mtime;
+	unsigned names;
 	char *path; /* owned; NULL: a free slot */
 };
 
@@ -79,12 +83,17 @@ static int copy_open(struct copying *c, int in, const struct stat *st)
 		     : 0;
 }
 
+static bool is_same(const struct first_name *l, const struct stat *st)
+{
+	return l->ino == st->st_ino && l->dev == st->st_dev && l->size == st->st_size &&
+	       l->mtime.tv_sec == st->st_mtim.tv_sec && l->mtime.tv_nsec == st->st_mtim.tv_nsec;
+}
+
 static struct first_name *find_link(struct copying *c, const struct stat *st)
 {
 	size_t at = (size_t)(st->st_ino * 0x9e3779b97f4a7c15u >> 32) % LINK_SLOTS;
 
-	while (c->links[at].path &&
-	       (c->links[at].ino != st->st_ino || c->links[at].dev != st->st_dev))
+	while (c->links[at].path && !is_same(&c->links[at], st))
 		at = (at + 1) % LINK_SLOTS;
 	return &c->links[at];
 }
@@ -96,16 +105,17 @@ static int copy_name(struct copying *c, const struct stat *st)
 
 	if (!l || (!l->path && c->n_links == LINKS_MAX))
 		return 0;
-	if (l->path) {
+	if (l->path && l->names < NAMES_OF_ONE) {
+		l->names++;
 		tell(c, 'h', 0777, strlen(l->path));
 		hash_add(c->digest, l->path, strlen(l->path));
 		return tree_link(c->to, path_of(c), str_of(l->path), c->e) < 0 ? -1 : 1;
 	}
-	*l = (struct first_name){ st->st_dev, st->st_ino, strdup(c->path) };
-	if (!l->path)
-		return err_set(c->e, ERR_LIMIT, "out of memory");
-	c->n_links++;
-	return 0;
+	c->n_links += !l->path;
+	free(l->path);
+	*l = (struct first_name){ st->st_dev,  st->st_ino, st->st_size,
+				  st->st_mtim, 1,	   strdup(c->path) };
+	return l->path ? 0 : err_set(c->e, ERR_LIMIT, "out of memory");
 }
 
 static int copy_file(struct copying *c, int dir, const char *name)
@@ -148,24 +158,23 @@ static int copy_dir(struct copying *c, uint32_t mode)
 	return is_kept(c) ? 0 : tree_dir(c->to, path_of(c), mode, c->e);
 }
 
-static bool is_left_out(const struct copying *c)
+/* One of those below is asked for what c->path is in the folder that has the patterns. */
+static bool ask_ignore(const struct copying *c,
+		       bool (*ask)(const struct ignore *g, struct str path))
 {
 	size_t above = c->u->at.n ? c->u->at.n + 1 : 0;
 	struct str below = str_is(c->u->below, ".") ? STR_LIT("") : c->u->below;
 	char path[PATH_MAX + sizeof(c->path)]; /* `below` was opened: it is shorter than PATH_MAX */
-	int n;
+	int n = snprintf(path, sizeof(path), "%.*s%s%s", STR_ARG(below), below.n ? "/" : "",
+			 c->path + above);
 
-	if (!c->u->ignore)
-		return false;
-	n = snprintf(path, sizeof(path), "%.*s%s%s", STR_ARG(below), below.n ? "/" : "",
-		     c->path + above);
-	return ignore_has(c->u->ignore, (struct str){ path, (size_t)n });
+	return ask(c->u->ignore, (struct str){ path, (size_t)n });
 }
 
 /* One that is left out is made all the same where something in it is not: by that, as all that is missing above a file. */
 static int copy_folder(struct copying *c, int dir, const char *name, uint32_t mode, bool left_out)
 {
-	if (left_out && !ignore_has_exceptions(c->u->ignore))
+	if (left_out && !ask_ignore(c, ignore_has_exceptions))
 		return 0;
 	if (!left_out && copy_dir(c, mode) < 0)
 		return -1;
@@ -174,7 +183,7 @@ static int copy_folder(struct copying *c, int dir, const char *name, uint32_t mo
 
 static int copy_entry(struct copying *c, int dir, const char *name)
 {
-	bool left_out = is_left_out(c);
+	bool left_out = c->u->ignore && ask_ignore(c, ignore_has);
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)

@@ -227,13 +227,16 @@ def files_of(root):
 def test_left_out(work):  # noqa: F811
     for path in ('keep', 'a.o', 'sub/b.o', 'sub/keep', 'out/x', 'out/deep/keep', 'out/deep/x', 'node_modules/m/index.js', '.git/config'):
         work.put(path, path)
-    work.put('.holtignore', '# objects\n**/*.o\n.git\nnode_modules/\nout\n!out/deep/keep\n')
+    work.put('.holtignore', '# objects\n**/*.o\n.git\nnode_modules/\nout\n!out/deep/keep\nclosed\n')
+    closed = os.path.join(work.path, 'closed')
+    os.mkdir(closed, 0)  # nobody has to look into it
     work.spec(files=[{'from': '.', 'to': '/all'}, {'from': 'out', 'to': '/out'}, {'from': './sub/../sub', 'to': '/sub'}])
     work.ok()
     root = work.store.root('agent-tool')
     assert files_of(root + '/all') == {'keep', 'sub/keep', 'out/deep/keep', 'holt.json', '.holtignore'}
     assert files_of(root + '/out') == {'deep/keep'} and files_of(root + '/sub') == {'keep'}
     assert not os.path.exists(root + '/all/.git') and not os.path.exists(root + '/all/node_modules')
+    os.rmdir(closed)
     # What is left out does not count.
     work.put('a.o', 'changed')
     assert 'built before' in work.ok()
@@ -301,3 +304,16 @@ def test_the_same_is_left_out_as_by_buildah(work):  # noqa: F811
     differs = sorted(ours ^ theirs)
     assert not differs, [(path, path in ours, lists[int(path.split('/')[0][1:])]) for path in differs[:20]]
     assert 100 < len(ours) < sum(len(names) for _at, _dirs, names in os.walk(work.path)) - 100
+
+
+@once
+def test_a_file_of_very_many_names(work):  # noqa: F811
+    """Where the image goes to it may not have as many: it is some files there, and the same contents by each name."""
+    first = work.put('d/n', 'once')
+    for i in range(33000):
+        os.link(first, f'{first}{i:05}')
+    work.spec(files=[{'from': 'd', 'to': '/d'}])
+    work.ok()
+    folder = work.store.root('agent-tool') + '/d'
+    names = os.listdir(folder)
+    assert len(names) == 33001 and len({os.stat(os.path.join(folder, name)).st_ino for name in names}) == 2

@@ -83,6 +83,40 @@ static void test_matches(void **state)
 	}
 }
 
+static void test_exceptions_below(void **state)
+{
+	static const struct {
+		const char *text, *path;
+		bool some;
+	} below[] = {
+		{ "a", "a", false },
+		{ "*\n!a/b/c", "a", true },
+		{ "*\n!a/b/c", "a/b", true },
+		{ "*\n!a/b/c", "a/b/c", true },
+		{ "*\n!a/b/c", "a/b/c/d", true },
+		{ "*\n!a/b/c", "a/c", false },
+		{ "*\n!a/b/c", "ab", false },
+		{ "*\n!a", "ab", false },
+		{ "*\n!ab", "a", false },
+		{ "*\n!a*", "ab", true },
+		{ "*\n!?/[xy]/*.c", "q/x", true },
+		{ "*\n!?/[xy]/*.c", "q/z", false },
+		{ "*\n!**/a", "b/c/d", true },
+		{ "*\n!b/**/a", "b/c/d", true },
+		{ "*\n!b/**/a", "c", false },
+		{ "*\n!b/**", "b", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+		struct err e = ERR_INIT;
+		AUTO(ignore_free) struct ignore *g = ignore_new(str_of(below[i].text), &e);
+
+		ROW_CHECK(g, below[i].text);
+		ROW_CHECK(ignore_has_exceptions(g, str_of(below[i].path)) == below[i].some,
+			  below[i].path);
+	}
+}
+
 static void test_no_patterns(void **state)
 {
 	static const char *const bad[] = { "!",	   "a\n!  ", "[",    "[]",  "[^]", "[a",    "[a-",
@@ -158,9 +192,8 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_matches),
-		cmocka_unit_test(test_no_patterns),
-		cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_matches),	    cmocka_unit_test(test_exceptions_below),
+		cmocka_unit_test(test_no_patterns), cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_bounds),
 	};
 

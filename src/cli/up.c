@@ -1,14 +1,16 @@
 /* `holt up`: a sandbox of the hub, that stays until it is removed or its time is over. */
 #include "box/box.h"
 #include "cli/build.h"
-#include "cli/hub_link.h"
+#include "cli/ports.h"
 #include "cli/safe.h"
 #include "cli/verb.h"
+
+enum { PORTS_MAX = 16 };
 
 struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow;
-	struct option_list env;
+	struct option_list env, ports;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, output;
 };
@@ -22,6 +24,9 @@ static const struct option_row rows[] = {
 	OPTION(struct up_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
 	       .doc = "Set a variable for all that runs in it; without a value, to the one it has "
 		      "here. May be repeated."),
+	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
+	       .arg = "[HOST:]PORT",
+	       .doc = "Make this port of it one of 127.0.0.1, as holt forward does. May be repeated."),
 	OPTION(struct up_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Where programs start inside; /workspace, or what the template says."),
 	OPTION(struct up_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
@@ -99,6 +104,38 @@ static int find_template(const struct verb_input *in, struct built *built, const
 	return 0;
 }
 
+static int read_ports(const struct option_list *from, struct port_words to[PORTS_MAX],
+		      struct err *e)
+{
+	if (from->n > PORTS_MAX)
+		return err_set(e, ERR_INVALID, "--publish: at most %d ports", PORTS_MAX);
+	for (size_t i = 0; i < from->n; i++) {
+		if (ports_read(from->p[i], &to[i], e) < 0)
+			return err_wrap(e, "--publish");
+	}
+	return 0;
+}
+
+/* With all of them, or it does not stay. */
+static int publish(struct hub_link *l, const struct json_val *made, const struct port_words *ports,
+		   size_t n, struct err *e)
+{
+	struct str id = json_str(json_get(made, "id"));
+	char name[SANDBOX_ID_MAX + 1], path[256];
+	struct err ignored;
+
+	snprintf(name, sizeof(name), "%.*s", STR_CUT(id, SANDBOX_ID_MAX));
+	for (size_t i = 0; i < n; i++) {
+		if (ports_forward(l, name, &ports[i], NULL, e) == 0)
+			continue;
+		if (hub_link_path(path, sizeof(path), name, "", &ignored) < 0 ||
+		    hub_link_ask(l, "DELETE", path, STR_NONE, NULL, &ignored) < 0)
+			return err_wrap(e, "sandbox %s is there, but without its ports", name);
+		return -1;
+	}
+	return 0;
+}
+
 static int make(const struct verb_input *in, struct err *e)
 {
 	const struct up_options *o = in->options;
@@ -106,9 +143,12 @@ static int make(const struct verb_input *in, struct err *e)
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
+	struct port_words ports[PORTS_MAX];
 	const char *template;
 	struct built built;
 
+	if (read_ports(&o->ports, ports, e) < 0)
+		return -1;
 	if (find_template(in, &built, &template, e) < 0)
 		return -1;
 	json_write_object(&w);
@@ -128,7 +168,8 @@ static int make(const struct verb_input *in, struct err *e)
 	if (json_write_done(&w, e) < 0)
 		return -1;
 	l = hub_link_open(e);
-	if (!l || hub_link_ask(l, "POST", "/v1/sandboxes", buf_str(&text), &doc, e) < 0)
+	if (!l || hub_link_ask(l, "POST", "/v1/sandboxes", buf_str(&text), &doc, e) < 0 ||
+	    publish(l, json_root(doc), ports, o->ports.n, e) < 0)
 		return -1;
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);

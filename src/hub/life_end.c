@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "hub/forward_impl.h"
 #include "hub/snapshots_impl.h"
 
 enum { REAP_AGAIN_MS = 1000, REAP_AGAIN_MAX_MS = 60000 };
@@ -118,6 +119,7 @@ void life_begin(struct life *l, struct sandbox *sb)
 
 void life_let_go(struct life *l)
 {
+	forwards_end(l); /* first: what is idle from then on has no deadline any more */
 	if (l->timer)
 		uv_timer_stop(l->timer);
 	sandbox_unref(take_ptr(l->box));

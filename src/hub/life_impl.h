@@ -10,6 +10,7 @@
  *	snapshots_impl.h	and those that it lists
  *	lives.c		all of a hub: from its start to its end
  *	job*.c		its programs, see hub/job_impl.h
+ *	forward.c relay.c	its ports on the host, see hub/forward_impl.h
  *	idempotent.c	requests that are done once
  */
 #include "base/id.h"
@@ -26,6 +27,7 @@ enum {
 };
 
 struct diffing;
+struct forward;
 
 struct life {
 	struct lives *all;
@@ -54,6 +56,8 @@ struct life {
 	bool ending; /* its destruction is under way */
 	struct jobs_of jobs;
 	struct diffing *diffs; /* those that ask what it has changed: snapshot_diff.c */
+	struct forward *forwards; /* its ports on the host */
+	unsigned n_forwards, n_relays; /* and the connections to them */
 	bool stopping; /* what is to be kept of it is being kept, then it ends */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
@@ -79,6 +83,7 @@ struct lives {
 	uint64_t last_seq;
 	struct gone terminated, mourned;
 	struct jobs jobs;
+	unsigned n_relays; /* connections to forwarded ports */
 	/* The highest generation of those that are not found any more, and what the registry has of
 	 * it: who takes an id that is not known begins above it, so that no generation of an id comes
 	 * twice, without a list of all ids that there ever were. */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "hub/forward_impl.h"
 #include "hub/snapshots_impl.h"
 
 enum { SAVE_AGAIN_MS = 2000, KEYS_MS = 10 * 60 * 1000 };
@@ -309,11 +310,18 @@ void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sand
 		log_error("%s", e.msg);
 }
 
+static void end_forwards(struct lives *all)
+{
+	for (struct life *l = all->oldest; l; l = l->newer)
+		forwards_end(l);
+}
+
 void lives_stop(struct lives *all)
 {
 	struct err e = ERR_INIT;
 
 	all->stopping = true;
+	end_forwards(all);
 	snapshots_stop(all);
 	/* The end of thousands is one transaction; without it each is its own. */
 	if (all->box && lives_batch(all, &e) < 0)
@@ -323,6 +331,7 @@ void lives_stop(struct lives *all)
 void lives_leave(struct lives *all)
 {
 	all->stopping = true;
+	end_forwards(all);
 	snapshots_stop(all);
 }
 

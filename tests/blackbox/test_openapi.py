@@ -250,6 +250,9 @@ def test_every_answer_is_of_its_schema(hub):
     packed = ask('snapshots.export', f'/v1/snapshots/{snapshot}/export').body
     ask('snapshots.import', '/v1/snapshots', raw=packed)
     ask('snapshots.delete', f'/v1/snapshots/{snapshot}')
+    ask('sandboxes.forward', '/v1/sandboxes/doc/forward', guest_port=8000)
+    ask('forwards.list', '/v1/sandboxes/doc/forward')
+    ask('forwards.delete', '/v1/sandboxes/doc/forward?guest_port=8000')
     ask('sandboxes.stop', '/v1/sandboxes/doc/stop')
     ask('resume', None, sandbox='doc')
     ask('sandboxes.diff', '/v1/sandboxes/doc/diff')

@@ -91,6 +91,7 @@ ROWS = {
     'fs mv': Row(box('f', 'd/f'), FAILED, name=0),
     'fs watch': Row(box('d'), name=0, endless=True),
     'cp': Row(lambda s: [s.box + ':f', '-']),
+    'forward': Row(box('8000'), name=0),
     'fork': Row(box(before=['-n', 'kid']), FAILED, name=2),
     'pause': Row(box(), name=0),
     'resume': Row(box(), name=0),

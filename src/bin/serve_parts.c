@@ -2,6 +2,7 @@
 #include "bin/serve_parts.h"
 
 #include "api/api.h"
+#include "api/expose.h"
 
 static void *open_api(struct serving *s, enum api_kind kind, struct http_routes *ret, struct err *e)
 {
@@ -46,6 +47,32 @@ static const struct serve_part serve_connect = {
 	.free = free_api,
 };
 
+static void *open_expose(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	struct expose *x = expose_new(&s->loop, s->hub, e);
+
+	if (x)
+		*ret = expose_routes(x);
+	return x;
+}
+
+static void drain_expose(void *part)
+{
+	expose_drain(part);
+}
+
+static void free_expose(void *part)
+{
+	expose_free(part);
+}
+
+static const struct serve_part serve_expose = {
+	.name = "expose",
+	.open = open_expose,
+	.drain = drain_expose,
+	.free = free_expose,
+};
+
 const struct serve_part *const serve_parts[] = { &serve_http, &serve_sse, &serve_rest,
-						 &serve_connect };
+						 &serve_connect, &serve_expose };
 const size_t serve_parts_n = ARRAY_LEN(serve_parts);

@@ -138,6 +138,24 @@ int forward_stop(struct life *l, uint16_t guest_port, struct err *e)
 	return 0;
 }
 
+int life_port_take(struct life *l, struct err *e)
+{
+	if (l->n_relays >= FORWARD_CONNECTIONS_MAX || l->all->n_relays >= FORWARD_ALL_MAX)
+		return err_set(e, ERR_LIMIT, "%u connections to ports of sandbox %s are open",
+			       l->n_relays, l->id);
+	l->n_relays++;
+	l->all->n_relays++;
+	life_busy(l, 1);
+	return 0;
+}
+
+void life_port_give(struct life *l)
+{
+	l->n_relays--;
+	l->all->n_relays--;
+	life_busy(l, -1);
+}
+
 size_t forward_list(const struct life *l, struct forward_info ret[FORWARDS_MAX])
 {
 	size_t n = 0;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Ports of sandboxes on this machine's loopback: a port of 127.0.0.1 for a port inside, and a connection to the one is one to
+ * Connections to the ports of sandboxes, and ports of sandboxes on this machine's loopback: a port of 127.0.0.1 for a port inside, and a connection to the one is one to
  * the other, byte by byte. Whoever can reach 127.0.0.1 can use it; no token is asked for. That is for programs that speak
  * something else than HTTP, or want no token; pages belong behind /expose or a preview, which have a name of their own.
  *
@@ -22,6 +22,10 @@ int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint1
 
 /* Ends it, and its connections; with 0 all of them. ERR_INVALID: guest_port is not forwarded. */
 int forward_stop(struct life *l, uint16_t guest_port, struct err *e) MUST_USE;
+
+/* A connection to a port of it, by whatever way, counts among those above and keeps it busy, from take to give. */
+int life_port_take(struct life *l, struct err *e) MUST_USE;
+void life_port_give(struct life *l);
 
 struct forward_info {
 	uint16_t host_port, guest_port;

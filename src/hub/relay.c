@@ -59,13 +59,11 @@ static void end(struct relay *r)
 		at = &(*at)->next;
 	*at = r->next;
 	r->forward->n_relays--;
-	r->life->n_relays--;
-	r->life->all->n_relays--;
 	r->forward = NULL;
 	if (r->dial)
 		sandbox_dial_cancel(take_ptr(r->dial));
 	sandbox_unref(r->sandbox);
-	life_busy(take_ptr(r->life), -1);
+	life_port_give(take_ptr(r->life));
 	close_side(&r->guest);
 	close_side(&r->client); /* the last to go takes r along */
 }
@@ -191,15 +189,17 @@ static void turn_away(struct forward *f)
 static struct relay *admit(struct forward *f, struct sandbox *sb)
 {
 	struct life *l = f->life;
-	struct relay *r = NULL;
+	struct relay *r;
+	struct err e;
 
-	if (l->n_relays < FORWARD_CONNECTIONS_MAX && l->all->n_relays < FORWARD_ALL_MAX)
-		r = calloc(1, sizeof(*r));
-	if (!r)
+	if (life_port_take(l, &e) < 0)
 		return NULL;
-	r->life = l;
-	if (open_side(r, &r->client) < 0) {
+	r = calloc(1, sizeof(*r));
+	if (r)
+		r->life = l;
+	if (!r || open_side(r, &r->client) < 0) {
 		free(r);
+		life_port_give(l);
 		return NULL;
 	}
 	r->forward = f;
@@ -208,9 +208,6 @@ static struct relay *admit(struct forward *f, struct sandbox *sb)
 	f->relays = r;
 	f->n_relays++;
 	f->relays_total++;
-	l->n_relays++;
-	l->all->n_relays++;
-	life_busy(l, 1);
 	return r;
 }
 

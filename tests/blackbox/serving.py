@@ -59,9 +59,9 @@ def serve(hub, box, kind, port, *more):
     return run(hub, box, 'python3', ['server.py', kind, str(port), *more])
 
 
-def run(hub, box, command, args):
+def run(hub, box, command, args, **more):
     """The same of any program that says when it is ready."""
-    started = hub.post('/v1/exec', sandbox=box, command=command, args=args, background=True)['exec_id']
+    started = hub.post('/v1/exec', sandbox=box, command=command, args=args, background=True, **more)['exec_id']
     waited = hub.post(f'/v1/sandboxes/{box}/execs/{started}/wait', text='ready', timeout_seconds=60)
-    assert waited['result'] == 'text', (waited, hub.call('GET', f'/v1/sandboxes/{box}/execs/{started}/output'))
+    assert waited['result'] == 'matched', (waited, hub.call('GET', f'/v1/sandboxes/{box}/execs/{started}/output'))
     return started

@@ -1,0 +1,309 @@
+/*
+ * The beginning and the end of a request to a server in a sandbox. It is a call of the hub as every other (hub/call.h); what it
+ * answers is not the hub's, so the table of no route describes it, and a failure is the hub's own only until the answer begins.
+ *
+ *	request -> call -> a connection to the port -> expose_http.c or expose_socket.c -> exposed_end()
+ */
+#include "api/expose_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "http/head.h"
+
+enum { ARENA_MAX = 256 << 10 };
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void stop(struct exposed *x)
+{
+	if (x->dial)
+		sandbox_dial_cancel(take_ptr(x->dial));
+	expose_http_stop(x);
+	expose_socket_stop(x);
+}
+
+static void free_exposed(struct exposed *x)
+{
+	if (x->prev)
+		x->prev->next = x->next;
+	else
+		x->x->open = x->next;
+	if (x->next)
+		x->next->prev = x->prev;
+	if (x->sandbox)
+		sandbox_carried(x->sandbox, x->in, x->out);
+	sandbox_unref(x->sandbox);
+	if (x->life)
+		life_port_give(x->life);
+	arena_free(x->arena);
+	free(x);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	free_exposed(h->data);
+}
+
+static void finish(struct exposed *x)
+{
+	x->call = NULL;
+	if (x->timing)
+		uv_close((uv_handle_t *)&x->timer, on_timer_closed);
+	else
+		free_exposed(x);
+}
+
+void exposed_end(struct exposed *x, const struct err *e)
+{
+	struct err err = e ? *e : ERR_INIT;
+
+	stop(x);
+	if (e)
+		call_fail(x->call, &err);
+	else
+		call_answer(x->call, &(struct call_answer){ .structured = NULL });
+}
+
+static void on_answer(void *asker, const struct tool *tool, const struct call_answer *answer)
+{
+	finish(asker);
+}
+
+static void on_fail(void *asker, const struct err *e)
+{
+	struct exposed *x = asker;
+
+	if (x->q)
+		http_reply_error(take_ptr(x->q), e);
+	finish(x);
+}
+
+static void on_cancel(void *data)
+{
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "the client went away");
+	exposed_end(data, &e);
+}
+
+void expose_drain(struct expose *x)
+{
+	struct exposed *next;
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "Holt is ending");
+	for (struct exposed *one = x->open; one; one = next) {
+		next = one->next;
+		/* All others have the door's time for their end. */
+		if (one->call && (one->near || one->news))
+			exposed_end(one, &e);
+	}
+}
+
+/* ---- what is asked for --------------------------------------------------------------------- */
+
+struct expose_path {
+	struct str id;
+	uint32_t port;
+};
+static const struct field path_fields[] = {
+	FIELD(struct expose_path, id, .flags = FIELD_REQUIRED, .doc = "The sandbox."),
+	FIELD(struct expose_path, port, .flags = FIELD_REQUIRED, .doc = "The port in it."),
+};
+static const struct field_table path_table = FIELD_TABLE(struct expose_path, path_fields);
+
+/* Path and port are texts of the path; all else goes over as it is. */
+static int validate(void *asker, void **ret_params, struct err *e)
+{
+	struct exposed *x = asker;
+	struct expose_path *p = arena_alloc(x->arena, sizeof(*p), e);
+	struct str port = http_request_segment(x->q, "port");
+	unsigned long long number;
+	int n;
+
+	if (!p)
+		return -1;
+	if (port.n > 5 || !http_length_parse(port, &number) || number < 1 || number > 65535 ||
+	    port.p[0] == '0')
+		return err_set(e, ERR_INVALID, "path: port is a number from 1 to 65535");
+	p->id = http_request_segment(x->q, "id");
+	p->port = (uint32_t)number;
+	n = snprintf(x->prefix, sizeof(x->prefix), "%.*s",
+		     (int)(port.p + port.n - http_request_path(x->q).p), http_request_path(x->q).p);
+	if (n >= (int)sizeof(x->prefix))
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "there is no sandbox of such a name");
+	x->as = (struct expose_as){ .port = p->port, .prefix = { x->prefix, (size_t)n } };
+	*ret_params = p;
+	return 0;
+}
+
+static const struct call_origin origin = { .answer = on_answer,
+					   .fail = on_fail,
+					   .validate = validate };
+
+static void on_dialed(void *arg, int fd, const struct err *err)
+{
+	struct exposed *x = arg;
+
+	x->dial = NULL;
+	if (err)
+		exposed_end(x, err);
+	else if (x->upgrades)
+		expose_socket_start(x, fd);
+	else
+		expose_http_start(x, fd);
+}
+
+static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
+{
+	struct sandbox *sb = call_sandbox(x->call, p->id, e);
+	struct life *l = sb ? lives_find(call_lives(x->call), p->id, e) : NULL;
+
+	if (!l || life_port_take(l, e) < 0)
+		return -1;
+	x->life = l;
+	x->sandbox = sandbox_ref(sb);
+	x->upgrades = expose_socket_asked(x->q);
+	x->chunked = http_request_header(x->q, STR_LIT("Transfer-Encoding")).p != NULL;
+	x->dial = sandbox_dial_start(sb, (uint16_t)p->port, on_dialed, x);
+	return 0;
+}
+
+static void run(struct call *c, const void *params)
+{
+	struct exposed *x = call_asker(c);
+	struct err e = ERR_INIT;
+
+	if (begin(x, params, &e) == 0)
+		call_on_cancel(c, on_cancel, x);
+	else
+		call_fail(c, &e);
+}
+
+static const struct tool tool = { .name = "sandboxes.expose",
+				  .doc = "Asks a server in a sandbox.",
+				  .input = &path_table,
+				  .output = &path_table,
+				  .run = run };
+
+/* ---- the request --------------------------------------------------------------------------- */
+
+static size_t on_body_bytes(void *owner, struct str bytes)
+{
+	return expose_http_bytes(owner, bytes);
+}
+
+static void on_body_end(void *owner)
+{
+	expose_http_body_end(owner);
+}
+
+static void on_body_lost(void *owner)
+{
+	struct exposed *x = owner;
+
+	x->q = NULL;
+	call_cancel(x->call);
+}
+
+static const struct http_body_events body_events = { on_body_bytes, on_body_end, on_body_lost };
+
+static void on_gone(void *data)
+{
+	struct exposed *x = data;
+
+	call_cancel(x->call);
+}
+
+static struct exposed *new_exposed(struct expose *all, struct http_request *q, struct err *e)
+{
+	struct exposed *x = calloc(1, sizeof(*x));
+	struct call_ask ask = { .who = http_request_principal(q),
+				.tool = &tool,
+				.label = x ? x->label : NULL,
+				.origin = &origin,
+				.asker = x };
+
+	if (x)
+		ask.arena = x->arena = arena_new(ARENA_MAX);
+	if (x && x->arena)
+		x->call = call_new(all->hub, &ask, e);
+	else
+		err_set(e, ERR_LIMIT, "out of memory");
+	if (!x || !x->call) {
+		arena_free(x ? x->arena : NULL);
+		free(x);
+		return NULL;
+	}
+	x->x = all;
+	x->q = q;
+	snprintf(x->label, sizeof(x->label), "%.*s", STR_CUT(http_request_path(q), 63));
+	x->next = all->open;
+	if (x->next)
+		x->next->prev = x;
+	all->open = x;
+	return x;
+}
+
+static void on_request(void *owner, struct http_request *q)
+{
+	struct err e;
+	struct exposed *x = new_exposed(owner, q, &e);
+
+	if (!x) {
+		http_reply_error(q, &e);
+		return;
+	}
+	http_request_on_gone(q, on_gone, x);
+	http_body_start(q, &body_events, x);
+	call_run(x->call);
+}
+
+/* ---- the routes ---------------------------------------------------------------------------- */
+
+#define ANY_METHOD                                                                                 \
+	(HTTP_GET | HTTP_HEAD | HTTP_POST | HTTP_PUT | HTTP_PATCH | HTTP_DELETE | HTTP_OPTIONS)
+#define DOC "What a server answers that listens on this port in the sandbox."
+
+static const struct http_route rows[] = {
+	{ .path = "/v1/sandboxes/{id}/expose/{port}",
+	  .methods = ANY_METHOD,
+	  .any_type = true,
+	  .streams = true,
+	  .run = on_request,
+	  .doc = DOC },
+	{ .path = "/v1/sandboxes/{id}/expose/{port}/",
+	  .methods = ANY_METHOD,
+	  .any_type = true,
+	  .streams = true,
+	  .run = on_request,
+	  .doc = DOC },
+};
+
+struct expose *expose_new(uv_loop_t *loop, struct hub *hub, struct err *e)
+{
+	struct expose *x = calloc(1, sizeof(*x));
+
+	if (!x) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	x->loop = loop;
+	x->hub = hub;
+	return x;
+}
+
+void expose_free(struct expose *x)
+{
+	free(x);
+}
+
+struct http_routes expose_routes(const struct expose *x)
+{
+	return (struct http_routes){ .p = rows,
+				     .n = ARRAY_LEN(rows),
+				     .owner = (void *)x,
+				     .below = "/v1/",
+				     .explain = api_explain };
+}

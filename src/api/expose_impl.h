@@ -1,0 +1,64 @@
+#pragma once
+/* Between expose.c, which has the beginning and the end of a request, expose_http.c, and expose_socket.c. */
+#include "api/expose.h"
+#include "api/expose_head.h"
+#include "api/error.h"
+#include "http/hop.h"
+#include "http/ws_client.h"
+#include "hub/call.h"
+#include "hub/forward.h"
+
+struct expose {
+	uv_loop_t *loop;
+	struct hub *hub;
+	struct exposed *open;
+};
+
+/* One request, from its head to the end of its answer. */
+struct exposed {
+	struct expose *x;
+	struct exposed *next, *prev; /* of x->open */
+	struct http_request *q; /* until it is answered, or lost */
+	struct call *call;
+	struct arena *arena;
+	struct expose_as as;
+	char label[64];
+	char prefix[160];
+	struct life *life; /* of which it has a port; NULL: not yet */
+	struct sandbox *sandbox; /* a reference */
+	struct dial *dial;
+	uint64_t in, out; /* bytes */
+
+	/* HTTP */
+	struct http_hop *hop;
+	struct http_stream *stream;
+	bool chunked; /* the request's body */
+	bool body_ended, body_held;
+	bool news; /* it answers with events, as long as there are some */
+	int status; /* of the answer that waits for the end of the request's body; 0: none */
+	struct http_header *headers;
+	size_t n_headers;
+
+	/* a WebSocket */
+	bool upgrades;
+	struct ws_client *far;
+	struct http_ws *near;
+	uv_timer_t timer; /* until the far side has upgraded */
+	bool timing;
+};
+
+/* Ends the call, with the failure e or, NULL, well; x is gone. Both sides are let go of before. */
+void exposed_end(struct exposed *x, const struct err *e);
+
+/* expose_http.c: the server in the sandbox has accepted. Takes fd. */
+void expose_http_start(struct exposed *x, int fd);
+/* Lets go of what there is; the answer breaks off. */
+void expose_http_stop(struct exposed *x);
+/* Of the request's body, as struct http_body_events has it. */
+size_t expose_http_bytes(struct exposed *x, struct str bytes);
+void expose_http_body_end(struct exposed *x);
+
+/* expose_socket.c: the same. */
+bool expose_socket_asked(struct http_request *q);
+void expose_socket_start(struct exposed *x, int fd);
+void expose_socket_stop(struct exposed *x);

@@ -114,27 +114,36 @@ static const struct field path_fields[] = {
 static const struct field_table path_table = FIELD_TABLE(struct expose_path, path_fields);
 
 /* Path and port are texts of the path; all else goes over as it is. */
-static int validate(void *asker, void **ret_params, struct err *e)
+static int read_path(struct exposed *x, struct expose_path *p, struct err *e)
 {
-	struct exposed *x = asker;
-	struct expose_path *p = arena_alloc(x->arena, sizeof(*p), e);
-	struct str port = http_request_segment(x->q, "port");
+	struct str port = http_request_segment(x->q, "port"), path = http_request_path(x->q);
 	unsigned long long number;
 	int n;
 
-	if (!p)
-		return -1;
 	if (port.n > 5 || !http_length_parse(port, &number) || number < 1 || number > 65535 ||
 	    port.p[0] == '0')
 		return err_set(e, ERR_INVALID, "path: port is a number from 1 to 65535");
 	p->id = http_request_segment(x->q, "id");
 	p->port = (uint32_t)number;
-	n = snprintf(x->prefix, sizeof(x->prefix), "%.*s",
-		     (int)(port.p + port.n - http_request_path(x->q).p), http_request_path(x->q).p);
+	n = snprintf(x->prefix, sizeof(x->prefix), "%.*s", (int)(port.p + port.n - path.p), path.p);
 	if (n >= (int)sizeof(x->prefix))
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "there is no sandbox of such a name");
 	x->as = (struct expose_as){ .port = p->port, .prefix = { x->prefix, (size_t)n } };
+	return 0;
+}
+
+static int validate(void *asker, void **ret_params, struct err *e)
+{
+	struct exposed *x = asker;
+	struct expose_path *p = arena_alloc(x->arena, sizeof(*p), e);
+
+	if (!p)
+		return -1;
 	*ret_params = p;
+	if (!x->right.port)
+		return read_path(x, p, e);
+	*p = (struct expose_path){ str_of(x->right.id), x->right.port };
+	x->as = expose_as_preview(x->right.port);
 	return 0;
 }
 
@@ -155,12 +164,23 @@ static void on_dialed(void *arg, int fd, const struct err *err)
 		expose_http_start(x, fd);
 }
 
+/* A link is to the sandbox that there was, and to none that took its name or came after it. */
+static int check_right(const struct exposed *x, const struct life *l, struct err *e)
+{
+	struct life_info i;
+
+	life_info(l, &i);
+	if (x->as.own_name && i.generation != x->right.generation)
+		return err_set(e, ERR_UNAUTHORIZED, "the link is to a sandbox that has ended");
+	return 0;
+}
+
 static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
 {
 	struct sandbox *sb = call_sandbox(x->call, p->id, e);
 	struct life *l = sb ? lives_find(call_lives(x->call), p->id, e) : NULL;
 
-	if (!l || life_port_take(l, e) < 0)
+	if (!l || check_right(x, l, e) < 0 || life_port_take(l, e) < 0)
 		return -1;
 	x->life = l;
 	x->sandbox = sandbox_ref(sb);
@@ -216,10 +236,14 @@ static void on_gone(void *data)
 	call_cancel(x->call);
 }
 
-static struct exposed *new_exposed(struct expose *all, struct http_request *q, struct err *e)
+/* Who has a link. */
+static const struct principal viewer = { .name = "preview" };
+
+static struct exposed *new_exposed(struct expose *all, struct http_request *q,
+				   const struct preview_right *right, struct err *e)
 {
 	struct exposed *x = calloc(1, sizeof(*x));
-	struct call_ask ask = { .who = http_request_principal(q),
+	struct call_ask ask = { .who = right ? &viewer : http_request_principal(q),
 				.tool = &tool,
 				.label = x ? x->label : NULL,
 				.origin = &origin,
@@ -238,6 +262,8 @@ static struct exposed *new_exposed(struct expose *all, struct http_request *q, s
 	}
 	x->x = all;
 	x->q = q;
+	if (right)
+		x->right = *right;
 	snprintf(x->label, sizeof(x->label), "%.*s", STR_CUT(http_request_path(q), 63));
 	x->next = all->open;
 	if (x->next)
@@ -246,10 +272,10 @@ static struct exposed *new_exposed(struct expose *all, struct http_request *q, s
 	return x;
 }
 
-static void on_request(void *owner, struct http_request *q)
+void expose_start(struct expose *all, struct http_request *q, const struct preview_right *right)
 {
 	struct err e;
-	struct exposed *x = new_exposed(owner, q, &e);
+	struct exposed *x = new_exposed(all, q, right, &e);
 
 	if (!x) {
 		http_reply_error(q, &e);
@@ -260,21 +286,24 @@ static void on_request(void *owner, struct http_request *q)
 	call_run(x->call);
 }
 
+static void on_request(void *owner, struct http_request *q)
+{
+	expose_start(owner, q, NULL);
+}
+
 /* ---- the routes ---------------------------------------------------------------------------- */
 
-#define ANY_METHOD                                                                                 \
-	(HTTP_GET | HTTP_HEAD | HTTP_POST | HTTP_PUT | HTTP_PATCH | HTTP_DELETE | HTTP_OPTIONS)
 #define DOC "What a server answers that listens on this port in the sandbox."
 
 static const struct http_route rows[] = {
 	{ .path = "/v1/sandboxes/{id}/expose/{port}",
-	  .methods = ANY_METHOD,
+	  .methods = EXPOSE_METHODS,
 	  .any_type = true,
 	  .streams = true,
 	  .run = on_request,
 	  .doc = DOC },
 	{ .path = "/v1/sandboxes/{id}/expose/{port}/",
-	  .methods = ANY_METHOD,
+	  .methods = EXPOSE_METHODS,
 	  .any_type = true,
 	  .streams = true,
 	  .run = on_request,

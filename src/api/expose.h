@@ -6,7 +6,9 @@
  *
  * which want the hub's token. See expose_head.h for what goes over, and docs/rest.md.
  */
+#include "http/http.h"
 #include "hub/hub.h"
+#include "hub/preview.h"
 
 struct expose;
 
@@ -16,3 +18,6 @@ struct expose *expose_new(uv_loop_t *loop, struct hub *hub, struct err *e) MUST_
 void expose_drain(struct expose *x);
 void expose_free(struct expose *x); /* NULL-safe; no request is in flight */
 struct http_routes expose_routes(const struct expose *x);
+
+/* The routes of a door for previews alone, whose hosts are preview_names(). */
+struct http_routes expose_previews(struct expose *x);

@@ -14,6 +14,9 @@ struct expose {
 	struct exposed *open;
 };
 
+#define EXPOSE_METHODS                                                                             \
+	(HTTP_GET | HTTP_HEAD | HTTP_POST | HTTP_PUT | HTTP_PATCH | HTTP_DELETE | HTTP_OPTIONS)
+
 /* One request, from its head to the end of its answer. */
 struct exposed {
 	struct expose *x;
@@ -24,6 +27,7 @@ struct exposed {
 	struct expose_as as;
 	char label[64];
 	char prefix[160];
+	struct preview_right right; /* of a preview, where as.own_name */
 	struct life *life; /* of which it has a port; NULL: not yet */
 	struct sandbox *sandbox; /* a reference */
 	struct dial *dial;
@@ -47,8 +51,14 @@ struct exposed {
 	bool timing;
 };
 
+/* right: of a preview, else NULL. */
+void expose_start(struct expose *all, struct http_request *q, const struct preview_right *right);
+
 /* Ends the call, with the failure e or, NULL, well; x is gone. Both sides are let go of before. */
 void exposed_end(struct exposed *x, const struct err *e);
+
+/* expose_preview.c */
+struct expose_as expose_as_preview(uint16_t port);
 
 /* expose_http.c: the server in the sandbox has accepted. Takes fd. */
 void expose_http_start(struct exposed *x, int fd);

@@ -66,9 +66,15 @@ static void free_expose(void *part)
 	expose_free(part);
 }
 
+static struct http_routes previews(void *part)
+{
+	return expose_previews(part);
+}
+
 static const struct serve_part serve_expose = {
 	.name = "expose",
 	.open = open_expose,
+	.previews = previews,
 	.drain = drain_expose,
 	.free = free_expose,
 };

@@ -15,8 +15,15 @@
 #include "cli/engine.h"
 #include "cli/home.h"
 #include "cli/verb.h"
+#include "hub/preview.h"
 
-enum { GRACE_MS = 10000, RATE_DEFAULT = 20000 };
+enum {
+	GRACE_MS = 10000,
+	RATE_DEFAULT = 20000,
+	/* Connections of browsers to previews: each is a call while it lasts, and pages that hostile code wrote open
+	 * as many as they like. The other half of the hub's calls is for its clients. */
+	PREVIEWS_MAX = 128,
+};
 
 static const char address_default[] = "127.0.0.1:5757";
 
@@ -24,7 +31,7 @@ struct serve_options {
 	struct verb_options common;
 	struct hub_options hub;
 	struct option_list listen, hosts, origins;
-	const char *socket, *certificate, *key, *issuer;
+	const char *socket, *certificate, *key, *issuer, *preview, *domain;
 	uint32_t rate;
 	uint64_t exit_idle_ms;
 };
@@ -45,6 +52,10 @@ static const struct option_row rows[] = {
 	       .doc = "Whose pages may ask, such as https://app.example. May be repeated."),
 	OPTION(struct serve_options, issuer, OPTION_TEXT, "issuer", .arg = "URL",
 	       .doc = "The authorization server that clients are told of."),
+	OPTION(struct serve_options, preview, OPTION_TEXT, "preview", .arg = "ADDR:PORT",
+	       .doc = "Where browsers see what servers in sandboxes show; nowhere if not said."),
+	OPTION(struct serve_options, domain, OPTION_TEXT, "preview-domain", .arg = "DOMAIN",
+	       .doc = "Below which each of them has a name of its own; localhost by default."),
 	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
 	       .max = 10000000,
 	       .doc = "Requests a second of one client; 20000 by default, 0 for any."),
@@ -55,7 +66,9 @@ static const struct option_row rows[] = {
 	HELP_ROW(struct serve_options),
 };
 static const struct option_table options = OPTION_TABLE(rows);
-static const struct serve_options defaults = { .hub = HUB_DEFAULTS, .rate = RATE_DEFAULT };
+static const struct serve_options defaults = { .hub = HUB_DEFAULTS,
+					       .domain = "localhost",
+					       .rate = RATE_DEFAULT };
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -68,6 +81,10 @@ struct serve {
 	struct secret *token;
 	struct http_routes routes[SERVE_PARTS_MAX + 2];
 	size_t n_routes;
+	struct http_server *previews; /* a door of their own; NULL: there are none */
+	struct http_routes preview_routes;
+	char names[256]; /* that they have */
+	const char *preview_hosts[1];
 	size_t closed; /* parts */
 	bool failed; /* it could not start, so what it has adopted is not its to end */
 };
@@ -119,7 +136,17 @@ static void on_door_closed(void *arg)
 	struct serve *v = arg;
 
 	v->s.door = NULL;
-	close_next(v);
+	if (!v->previews)
+		close_next(v);
+}
+
+static void on_previews_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	v->previews = NULL;
+	if (!v->s.door)
+		close_next(v);
 }
 
 static void stop(struct serve *v)
@@ -129,6 +156,8 @@ static void stop(struct serve *v)
 		if (v->s.parts[i] && v->s.rows[i]->drain)
 			v->s.rows[i]->drain(v->s.parts[i]);
 	}
+	if (v->previews)
+		http_server_close(v->previews, GRACE_MS, on_previews_closed, v);
 	if (v->s.door)
 		http_server_close(v->s.door, GRACE_MS, on_door_closed, v);
 	else
@@ -149,15 +178,17 @@ static void on_signal(uv_signal_t *h, int number)
 
 static bool is_in_use(struct serve *v)
 {
-	struct http_stats http;
+	struct http_stats http, shown = { .connections = 0 };
 	struct box_stats box;
 	bool asked;
 
 	http_server_stats(v->s.door, &http);
+	if (v->previews)
+		http_server_stats(v->previews, &shown);
 	box_stats(hub_box(v->s.hub), &box);
 	asked = http.requests_total != v->requests;
 	v->requests = http.requests_total;
-	return asked || http.connections > 0 || box.live > 0;
+	return asked || http.connections > 0 || shown.connections > 0 || box.live > 0;
 }
 
 static void on_idle(uv_timer_t *timer)
@@ -303,6 +334,42 @@ static int listen_all(struct serve *v, const struct serve_options *o, const stru
 	return 0;
 }
 
+static int find_preview_routes(struct serve *v, struct err *e)
+{
+	for (size_t i = 0; i < v->s.n_rows; i++) {
+		if (!v->s.rows[i]->previews)
+			continue;
+		v->preview_routes = v->s.rows[i]->previews(v->s.parts[i]);
+		return 0;
+	}
+	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");
+}
+
+/* A door that knows no token of the hub's, which is why it is one of loopback only: links open it. */
+static int open_previews(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
+			 struct err *e)
+{
+	const struct http_options http = { .routes = &v->preview_routes,
+					   .n_routes = 1,
+					   .hosts = v->preview_hosts,
+					   .n_hosts = 1,
+					   .limits = { .connections = PREVIEWS_MAX } };
+	struct preview_site site = { .domain = o->domain, .tls = tls != NULL };
+
+	v->preview_hosts[0] = v->names;
+	if (preview_names(o->domain, v->names, sizeof(v->names), e) < 0 ||
+	    find_preview_routes(v, e) < 0)
+		return err_wrap(e, "--preview");
+	v->previews = http_server_new(&v->s.loop, &http, e);
+	if (!v->previews)
+		return -1;
+	site.port = http_server_listen(v->previews, o->preview, tls, e);
+	if (site.port < 0 || hub_show_previews(v->s.hub, &site, e) < 0)
+		return -1;
+	printf("Previews at %s://%s:%d\n", tls ? "https" : "http", v->names, site.port);
+	return 0;
+}
+
 static int listen_socket(struct serve *v, const struct serve_options *o, struct err *e)
 {
 	char path[PATH_MAX];
@@ -334,6 +401,8 @@ static int listen_everywhere(struct serve *v, const struct serve_options *o, str
 		return -1;
 	tls = (struct http_tls){ certificate.p, key.p };
 	result = listen_all(v, o, o->certificate ? &tls : NULL, e);
+	if (result == 0 && o->preview)
+		result = open_previews(v, o, o->certificate ? &tls : NULL, e);
 	if (key.p)
 		explicit_bzero(key.p, key.n);
 	return result < 0 ? -1 : listen_socket(v, o, e);

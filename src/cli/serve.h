@@ -33,6 +33,8 @@ struct serve_part {
 	void (*close)(void *part, void (*on_closed)(void *arg), void *arg);
 	/* Instead of close, where that takes no time. */
 	void (*free)(void *part);
+	/* Its routes of a door of their own, for previews. May be NULL. */
+	struct http_routes (*previews)(void *part);
 	/* Adds to the sessions that /metrics shows by the part's name. May be NULL. */
 	unsigned (*sessions)(const void *part);
 };

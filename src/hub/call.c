@@ -190,6 +190,11 @@ const char *call_images(const struct call *c)
 	return c->hub->images;
 }
 
+const struct previews *call_previews(const struct call *c)
+{
+	return c->hub->previews;
+}
+
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 {
 	struct life *l = lives_find(c->hub->lives, id, e);

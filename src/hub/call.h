@@ -17,6 +17,7 @@ struct box;
 struct lives;
 struct sandbox;
 struct call;
+struct previews;
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
@@ -79,6 +80,8 @@ uv_loop_t *call_loop(struct call *c);
 struct lives *call_lives(struct call *c);
 /* Path of the store of images (hub/images.h); NULL: none. */
 const char *call_images(const struct call *c);
+/* What makes links to servers in sandboxes (hub/preview.h); NULL: nothing does. */
+const struct previews *call_previews(const struct call *c);
 
 /* The running sandbox of this id, which is busy until the end of the call, and valid so long also
  * where it ends before; else NULL with what life_sandbox() says. One for each call. */

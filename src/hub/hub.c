@@ -6,6 +6,7 @@
 #include "hub/hub_impl.h"
 #include "hub/images.h"
 #include "hub/job.h"
+#include "hub/preview.h"
 #include "hub/snapshots.h"
 #include "store/store.h"
 
@@ -19,6 +20,7 @@ static void hub_free(struct hub *hub)
 		return;
 	hub_mcp_fini(hub);
 	store_close(hub->store);
+	previews_free(hub->previews);
 	free(hub->images);
 	free(hub);
 }
@@ -156,6 +158,18 @@ void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 	begin_close(hub, on_closed, arg);
 	lives_leave(hub->lives);
 	box_leave(hub->box, on_box_closed, hub);
+}
+
+int hub_show_previews(struct hub *hub, const struct preview_site *site, struct err *e)
+{
+	previews_free(hub->previews);
+	hub->previews = previews_new(site, e);
+	return hub->previews ? 0 : -1;
+}
+
+const struct previews *hub_previews(const struct hub *hub)
+{
+	return hub->previews;
 }
 
 struct box *hub_box(struct hub *hub)

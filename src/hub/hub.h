@@ -40,6 +40,12 @@ void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 /* The same, but leaves sandboxes that outlive the hub to the next one: box_leave(). */
 void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
+/* From now on there are links to servers in sandboxes (hub/preview.h), at this site. */
+struct preview_site;
+int hub_show_previews(struct hub *hub, const struct preview_site *site, struct err *e) MUST_USE;
+struct previews;
+const struct previews *hub_previews(const struct hub *hub); /* NULL: none */
+
 struct box *hub_box(struct hub *hub);
 struct lives *hub_lives(struct hub *hub);
 

@@ -7,6 +7,7 @@ struct hub {
 	struct box *box;
 	struct store *store; /* NULL: none */
 	struct lives *lives;
+	struct previews *previews; /* owned, NULL: there are none */
 	char *images; /* path of their store; NULL: none */
 	const struct tool *const *tools;
 	size_t n_tools;

@@ -17,7 +17,7 @@ METHODS = ('get', 'post', 'delete', 'put', 'patch')
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Described(me, tmp_path_factory.mktemp('openapi'), '--listen', '127.0.0.1:0', '--pool', '0')
+    shared = Described(me, tmp_path_factory.mktemp('openapi'), '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0', '--pool', '0')
     yield shared
     shared.works()
     assert shared.end() == 0, shared.said()
@@ -251,6 +251,7 @@ def test_every_answer_is_of_its_schema(hub):
     ask('snapshots.import', '/v1/snapshots', raw=packed)
     ask('snapshots.delete', f'/v1/snapshots/{snapshot}')
     ask('sandboxes.forward', '/v1/sandboxes/doc/forward', guest_port=8000)
+    ask('preview', None, sandbox='doc', port=8000)
     ask('forwards.list', '/v1/sandboxes/doc/forward')
     ask('forwards.delete', '/v1/sandboxes/doc/forward?guest_port=8000')
     ask('sandboxes.stop', '/v1/sandboxes/doc/stop')

@@ -22,7 +22,7 @@ GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0', '--pool', '2')
+    shared = Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0', '--pool', '2')
     yield shared
     shared.works()
     assert shared.end() == 0, shared.said()
@@ -82,6 +82,7 @@ ROWS = {
     'sandboxes.stop': Row({}, races=(TAKEN,)),
     'sandboxes.exec': Row(),
     'sandboxes.forward': Row({'guest_port': 8000}),
+    'preview': Row(about(port=8000)),
     'forwards.list': Row(),
     'forwards.delete': Row(),
     'usage': Row(query='?limit=2'),

@@ -34,8 +34,7 @@ static void free_exposed(struct exposed *x)
 	if (x->sandbox)
 		sandbox_carried(x->sandbox, x->in, x->out);
 	sandbox_unref(x->sandbox);
-	if (x->life)
-		life_port_give(x->life);
+	life_port_give(&x->port);
 	arena_free(x->arena);
 	free(x);
 }
@@ -175,14 +174,26 @@ static int check_right(const struct exposed *x, const struct life *l, struct err
 	return 0;
 }
 
+static void on_life_end(void *arg)
+{
+	struct exposed *x = arg;
+	struct err e;
+
+	err_set(&e, ERR_GUEST, "the sandbox has ended");
+	if (x->call) /* else it has just ended by itself */
+		exposed_end(x, &e);
+}
+
 static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
 {
 	struct sandbox *sb = call_sandbox(x->call, p->id, e);
 	struct life *l = sb ? lives_find(call_lives(x->call), p->id, e) : NULL;
 
-	if (!l || check_right(x, l, e) < 0 || life_port_take(l, e) < 0)
+	if (!l || check_right(x, l, e) < 0)
 		return -1;
-	x->life = l;
+	x->port = (struct life_port){ .on_end = on_life_end, .arg = x };
+	if (life_port_take(l, &x->port, e) < 0)
+		return -1;
 	x->sandbox = sandbox_ref(sb);
 	x->upgrades = expose_socket_asked(x->q);
 	x->chunked = http_request_header(x->q, STR_LIT("Transfer-Encoding")).p != NULL;

@@ -28,7 +28,7 @@ struct exposed {
 	char label[64];
 	char prefix[160];
 	struct preview_right right; /* of a preview, where as.own_name */
-	struct life *life; /* of which it has a port; NULL: not yet */
+	struct life_port port; /* once it has one */
 	struct sandbox *sandbox; /* a reference */
 	struct dial *dial;
 	uint64_t in, out; /* bytes */

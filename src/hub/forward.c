@@ -34,10 +34,21 @@ static void end(struct forward **at)
 	uv_close((uv_handle_t *)&f->listener, on_closed);
 }
 
-void forwards_end(struct life *l)
+static void end_all(struct life *l)
 {
 	while (l->forwards)
 		end(&l->forwards);
+}
+
+void forwards_end(struct life *l)
+{
+	end_all(l);
+	while (l->ports) {
+		struct life_port *port = l->ports;
+
+		life_port_give(port);
+		port->on_end(port->arg);
+	}
 }
 
 /* ---- listening ----------------------------------------------------------------------------- */
@@ -130,7 +141,7 @@ int forward_stop(struct life *l, uint16_t guest_port, struct err *e)
 	struct forward **at = find(l, guest_port);
 
 	if (guest_port == 0)
-		forwards_end(l);
+		end_all(l);
 	else if (*at)
 		end(at);
 	else
@@ -138,21 +149,37 @@ int forward_stop(struct life *l, uint16_t guest_port, struct err *e)
 	return 0;
 }
 
-int life_port_take(struct life *l, struct err *e)
+int life_port_take(struct life *l, struct life_port *port, struct err *e)
 {
-	if (l->n_relays >= FORWARD_CONNECTIONS_MAX || l->all->n_relays >= FORWARD_ALL_MAX)
+	if (l->n_ports >= FORWARD_CONNECTIONS_MAX || l->all->n_ports >= FORWARD_ALL_MAX)
 		return err_set(e, ERR_LIMIT, "%u connections to ports of sandbox %s are open",
-			       l->n_relays, l->id);
-	l->n_relays++;
-	l->all->n_relays++;
+			       l->n_ports, l->id);
+	l->n_ports++;
+	l->all->n_ports++;
+	port->life = l;
+	port->prev = NULL;
+	port->next = l->ports;
+	if (port->next)
+		port->next->prev = port;
+	l->ports = port;
 	life_busy(l, 1);
 	return 0;
 }
 
-void life_port_give(struct life *l)
+void life_port_give(struct life_port *port)
 {
-	l->n_relays--;
-	l->all->n_relays--;
+	struct life *l = take_ptr(port->life);
+
+	if (!l)
+		return;
+	if (port->prev)
+		port->prev->next = port->next;
+	else
+		l->ports = port->next;
+	if (port->next)
+		port->next->prev = port->prev;
+	l->n_ports--;
+	l->all->n_ports--;
 	life_busy(l, -1);
 }
 

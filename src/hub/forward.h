@@ -23,9 +23,16 @@ int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint1
 /* Ends it, and its connections; with 0 all of them. ERR_INVALID: guest_port is not forwarded. */
 int forward_stop(struct life *l, uint16_t guest_port, struct err *e) MUST_USE;
 
-/* A connection to a port of it, by whatever way, counts among those above and keeps it busy, from take to give. */
-int life_port_take(struct life *l, struct err *e) MUST_USE;
-void life_port_give(struct life *l);
+/* A connection to a port of it, by whatever way: it counts among those above and keeps the sandbox busy. The owner's, from take
+ * to give. on_end: what ran of the sandbox has ended; it is given back already. */
+struct life_port {
+	struct life_port *next, *prev;
+	struct life *life; /* NULL: it is not taken */
+	void (*on_end)(void *arg);
+	void *arg;
+};
+int life_port_take(struct life *l, struct life_port *port, struct err *e) MUST_USE;
+void life_port_give(struct life_port *port); /* nothing if it is not taken */
 
 struct forward_info {
 	uint16_t host_port, guest_port;

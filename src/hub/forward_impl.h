@@ -17,7 +17,7 @@ struct forward {
 	uint64_t relays_total;
 };
 
-/* Ends all that its life has. */
+/* Ends all that its life has, and all other connections to its ports. */
 void forwards_end(struct life *l);
 
 /* A client waits at the listener: it is accepted, and ended at once where there is no room. */

@@ -28,6 +28,7 @@ enum {
 
 struct diffing;
 struct forward;
+struct life_port;
 
 struct life {
 	struct lives *all;
@@ -57,7 +58,9 @@ struct life {
 	struct jobs_of jobs;
 	struct diffing *diffs; /* those that ask what it has changed: snapshot_diff.c */
 	struct forward *forwards; /* its ports on the host */
-	unsigned n_forwards, n_relays; /* and the connections to them */
+	unsigned n_forwards;
+	struct life_port *ports; /* connections to its ports, n_ports of them */
+	unsigned n_ports;
 	bool stopping; /* what is to be kept of it is being kept, then it ends */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
@@ -83,7 +86,7 @@ struct lives {
 	uint64_t last_seq;
 	struct gone terminated, mourned;
 	struct jobs jobs;
-	unsigned n_relays; /* connections to forwarded ports */
+	unsigned n_ports; /* connections to ports of sandboxes */
 	/* The highest generation of those that are not found any more, and what the registry has of
 	 * it: who takes an id that is not known begins above it, so that no generation of an id comes
 	 * twice, without a list of all ids that there ever were. */

@@ -25,7 +25,8 @@ struct side {
 struct relay {
 	struct relay *next;
 	struct forward *forward; /* NULL once it ends */
-	struct life *life; /* busy as long */
+	struct life *life; /* of the port */
+	struct life_port port;
 	struct sandbox *sandbox; /* a reference */
 	struct dial *dial; /* NULL: it is done */
 	struct side client, guest;
@@ -63,7 +64,8 @@ static void end(struct relay *r)
 	if (r->dial)
 		sandbox_dial_cancel(take_ptr(r->dial));
 	sandbox_unref(r->sandbox);
-	life_port_give(take_ptr(r->life));
+	life_port_give(&r->port);
+	r->life = NULL;
 	close_side(&r->guest);
 	close_side(&r->client); /* the last to go takes r along */
 }
@@ -186,20 +188,23 @@ static void turn_away(struct forward *f)
 		uv_close((uv_handle_t *)client, on_turned_away);
 }
 
+static void on_life_end(void *arg)
+{
+	end(arg);
+}
+
 static struct relay *admit(struct forward *f, struct sandbox *sb)
 {
-	struct life *l = f->life;
-	struct relay *r;
+	struct relay *r = calloc(1, sizeof(*r));
 	struct err e;
 
-	if (life_port_take(l, &e) < 0)
+	if (!r)
 		return NULL;
-	r = calloc(1, sizeof(*r));
-	if (r)
-		r->life = l;
-	if (!r || open_side(r, &r->client) < 0) {
+	r->life = f->life;
+	r->port = (struct life_port){ .on_end = on_life_end, .arg = r };
+	if (life_port_take(r->life, &r->port, &e) < 0 || open_side(r, &r->client) < 0) {
+		life_port_give(&r->port);
 		free(r);
-		life_port_give(l);
 		return NULL;
 	}
 	r->forward = f;

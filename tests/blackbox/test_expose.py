@@ -270,6 +270,22 @@ def test_a_websocket_ends_with_its_sandbox(hub):
         assert heard(wire)[0] == 0x88
 
 
+def test_an_answer_ends_with_its_sandbox(hub):
+    """Also where nobody reads it, and so nobody hears of the server's end."""
+    app = App(hub)
+    with hub.wire(receive_buffer=4096) as slow, hub.wire() as waiting:
+        slow.send(hub.request('GET', app.path('/big')))
+        assert slow.head()[0] == 200
+        waiting.send(hub.request('GET', app.path('/events')))
+        assert waiting.head()[0] == 200
+        hub.post(f'/v1/sandboxes/{app.id}/stop')
+        for wire in (slow, waiting):
+            with pytest.raises(Closed):
+                while wire.chunk():
+                    pass
+    hub.delete(app.id)
+
+
 # ---- who may not
 
 @pytest.mark.parametrize('options', [{'token': None}, {'token': 'wrong'}, {'host': 'evil.example'}, {'fields': ['Origin: http://evil.example']},

@@ -30,6 +30,7 @@ static void end(struct forward **at)
 	*at = f->next;
 	relays_end(f);
 	f->life->n_forwards--;
+	f->life->all->n_forwards--;
 	f->life = NULL;
 	uv_close((uv_handle_t *)&f->listener, on_closed);
 }
@@ -111,6 +112,7 @@ static int open_port(struct life *l, uint16_t guest_port, uint16_t host_port, st
 		at = &(*at)->next;
 	*at = f;
 	l->n_forwards++;
+	l->all->n_forwards++;
 	log_info("sandbox %s: port %u is port %u of 127.0.0.1", l->id, guest_port, f->host_port);
 	return 0;
 }
@@ -130,6 +132,9 @@ int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint1
 	if (!*there && l->n_forwards >= FORWARDS_MAX)
 		return err_set(e, ERR_LIMIT, "%d ports of sandbox %s are forwarded", FORWARDS_MAX,
 			       l->id);
+	if (!*there && l->all->n_forwards >= FORWARDS_ALL_MAX)
+		return err_set(e, ERR_LIMIT, "%d ports of sandboxes are forwarded",
+			       FORWARDS_ALL_MAX);
 	if (!*there && open_port(l, guest_port, host_port, e) < 0)
 		return -1;
 	*ret_port = (*find(l, guest_port))->host_port;
@@ -152,8 +157,9 @@ int forward_stop(struct life *l, uint16_t guest_port, struct err *e)
 int life_port_take(struct life *l, struct life_port *port, struct err *e)
 {
 	if (l->n_ports >= FORWARD_CONNECTIONS_MAX || l->all->n_ports >= FORWARD_ALL_MAX)
-		return err_set(e, ERR_LIMIT, "%u connections to ports of sandbox %s are open",
-			       l->n_ports, l->id);
+		return err_set(e, ERR_LIMIT,
+			       "%u connections to ports of sandbox %s are open, %u in all",
+			       l->n_ports, l->id, l->all->n_ports);
 	l->n_ports++;
 	l->all->n_ports++;
 	port->life = l;

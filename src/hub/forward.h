@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Connections to the ports of sandboxes, and ports of sandboxes on this machine's loopback: a port of 127.0.0.1 for a port inside, and a connection to the one is one to
- * the other, byte by byte. Whoever can reach 127.0.0.1 can use it; no token is asked for. That is for programs that speak
- * something else than HTTP, or want no token; pages belong behind /expose or a preview, which have a name of their own.
+ * Connections to the ports of sandboxes, and ports of sandboxes on this machine's loopback: a port of 127.0.0.1 for a port
+ * inside, and a connection to the one is one to the other, byte by byte. Whoever can reach 127.0.0.1 can use it; no token is
+ * asked for. That is for programs that speak something else than HTTP, or want no token; pages belong behind a preview,
+ * which has a name of its own.
  *
  * A forwarded port ends with its sandbox, with what runs of it (stopped, cold), or with the hub; what is restored has none. While
  * the sandbox is paused, open connections wait and new ones are closed. Each keeps it busy.
@@ -11,6 +12,7 @@
 
 enum {
 	FORWARDS_MAX = 16, /* ports of one sandbox */
+	FORWARDS_ALL_MAX = 1024, /* of all */
 	FORWARD_CONNECTIONS_MAX = 64, /* at once, of one sandbox */
 	FORWARD_ALL_MAX = 1024, /* of all */
 };

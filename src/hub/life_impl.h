@@ -86,7 +86,7 @@ struct lives {
 	uint64_t last_seq;
 	struct gone terminated, mourned;
 	struct jobs jobs;
-	unsigned n_ports; /* connections to ports of sandboxes */
+	unsigned n_forwards, n_ports; /* ports of sandboxes on the host, connections to them */
 	/* The highest generation of those that are not found any more, and what the registry has of
 	 * it: who takes an id that is not known begins above it, so that no generation of an id comes
 	 * twice, without a list of all ids that there ever were. */

@@ -1,7 +1,8 @@
 /*
  * A connection to a forwarded port and the one inside that belongs to it. Each side is read when what came of it last is
  * written to the other, so a slow reader holds whoever writes to it, and a relay never keeps more than a piece of each. The end
- * of one side's bytes is passed on by itself; the relay ends when both have come, or one side breaks.
+ * of one side's bytes is passed on by itself; the relay ends when both have come, or one side breaks. Who has ended may be gone
+ * altogether, and then nobody would hear of it whose server says nothing more: so the other side has a time from there on.
  */
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@
 enum {
 	PIECE = 16 << 10,
 	ALIVE_S = 60, /* until a silent peer is asked whether it is there */
+	HALF_MS = 300000, /* that one side may be silent once the other has ended */
 };
 
 struct side {
@@ -30,23 +32,32 @@ struct relay {
 	struct sandbox *sandbox; /* a reference */
 	struct dial *dial; /* NULL: it is done */
 	struct side client, guest;
+	uv_timer_t half; /* since one side has ended */
 	unsigned handles;
 };
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-static void on_handle_closed(uv_handle_t *h)
+static void let_go(struct relay *r)
 {
-	struct relay *r = ((struct side *)h->data)->relay;
-
 	if (--r->handles == 0)
 		free(r);
+}
+
+static void on_side_closed(uv_handle_t *h)
+{
+	let_go(((struct side *)h->data)->relay);
+}
+
+static void on_half_closed(uv_handle_t *h)
+{
+	let_go(h->data);
 }
 
 static void close_side(struct side *s)
 {
 	if (s->open)
-		uv_close((uv_handle_t *)&s->tcp, on_handle_closed);
+		uv_close((uv_handle_t *)&s->tcp, on_side_closed);
 }
 
 static void end(struct relay *r)
@@ -67,7 +78,8 @@ static void end(struct relay *r)
 	life_port_give(&r->port);
 	r->life = NULL;
 	close_side(&r->guest);
-	close_side(&r->client); /* the last to go takes r along */
+	close_side(&r->client);
+	uv_close((uv_handle_t *)&r->half, on_half_closed); /* the last to go takes r along */
 }
 
 void relays_end(struct forward *f)
@@ -100,6 +112,11 @@ static void on_written(uv_write_t *w, int status)
 		end(s->relay);
 }
 
+static void on_half(uv_timer_t *timer)
+{
+	end(timer->data);
+}
+
 static void on_shut(uv_shutdown_t *w, int status)
 {
 	struct side *s = w->data;
@@ -107,6 +124,8 @@ static void on_shut(uv_shutdown_t *w, int status)
 	s->ended = true;
 	if (status < 0 || other(s)->ended)
 		end(s->relay);
+	else
+		uv_timer_start(&s->relay->half, on_half, HALF_MS, 0);
 }
 
 static void count(struct side *s, uint64_t n)
@@ -128,6 +147,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 	uv_read_stop(stream);
 	if (n > 0) {
 		count(s, (uint64_t)n);
+		if (other(s)->ended)
+			uv_timer_start(&s->relay->half, on_half, HALF_MS, 0);
 		bytes = uv_buf_init(s->piece, (unsigned)n);
 		rc = uv_write(&s->write, to, &bytes, 1, on_written);
 	} else {
@@ -202,11 +223,14 @@ static struct relay *admit(struct forward *f, struct sandbox *sb)
 		return NULL;
 	r->life = f->life;
 	r->port = (struct life_port){ .on_end = on_life_end, .arg = r };
+	r->half.data = r;
 	if (life_port_take(r->life, &r->port, &e) < 0 || open_side(r, &r->client) < 0) {
 		life_port_give(&r->port);
 		free(r);
 		return NULL;
 	}
+	uv_timer_init(r->life->all->loop, &r->half); /* which never fails */
+	r->handles++;
 	r->forward = f;
 	r->sandbox = sandbox_ref(sb);
 	r->next = f->relays;

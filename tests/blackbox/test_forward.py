@@ -7,7 +7,7 @@ import pytest
 import host
 from client import until
 from rest import Failed
-from serving import serve
+from serving import SERVER, serve
 from test_hub_cli import FAILED, Hub
 
 PORTS, CONNECTIONS, WAIT = 16, 64, 30
@@ -122,13 +122,15 @@ def test_a_slow_reader_holds_its_server(hub, box):
 def test_it_is_busy(hub):
     """An open connection keeps a sandbox from being idle; without one it ends."""
     made = hub.create(idle_seconds=1)
-    serve(hub, made, 'echo', 8000)
+    hub.post('/v1/files/write', sandbox=made, path='server.py', content=SERVER)
+    hub.exec(made, 'python3 server.py echo 8000 >out 2>&1 & until grep -q ready out; do sleep 0.05; done')  # no job of the hub's
     with connect(forward(hub, made, 8000)) as sock:
-        for _ in range(30):  # longer than its idle time, one byte at a time
-            sock.sendall(b'x')
-            assert sock.recv(1) == b'x'
-            hub.exec(hub.create(id='other'), 'sleep 0.1')
-            hub.delete('other')
+        sock.sendall(b'x')
+        assert sock.recv(1) == b'x'
+        other = hub.create(idle_seconds=1)  # the control
+        until(lambda: hub.call('GET', f'/v1/sandboxes/{other}')['state'] == 'terminated', what='it is idle')
+        sock.sendall(b'x')
+        assert sock.recv(1) == b'x'
     until(lambda: hub.call('GET', f'/v1/sandboxes/{made}')['state'] == 'terminated', what='it is idle')
 
 

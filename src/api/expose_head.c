@@ -210,6 +210,7 @@ int expose_request(struct http_request *q, const struct expose_as *as, struct bu
 		   struct err *e)
 {
 	struct str length = http_request_header(q, STR_LIT("Content-Length"));
+	unsigned long long n;
 
 	if (buf_addf(to, e, "%s ", method_name(http_request_method(q))) < 0 ||
 	    expose_target(q, as, to, e) < 0 ||
@@ -217,8 +218,8 @@ int expose_request(struct http_request *q, const struct expose_as *as, struct bu
 		    0 ||
 	    expose_fields(q, as, to, e) < 0)
 		return -1;
-	if (length.p)
-		return buf_addf(to, e, "Content-Length: %.*s\r\n\r\n", STR_ARG(length));
+	if (http_length_parse(length, &n))
+		return buf_addf(to, e, "Content-Length: %llu\r\n\r\n", n);
 	if (http_request_header(q, STR_LIT("Transfer-Encoding")).p)
 		return buf_addf(to, e, "Transfer-Encoding: chunked\r\n\r\n");
 	return buf_addf(to, e, "\r\n");
@@ -273,14 +274,26 @@ bool expose_location(struct str location, const struct expose_as *as, struct buf
 	return as->own_name && buf_add(to, path.p, path.n, &e) == 0;
 }
 
+/* As browsers read it: blanks around the name are none of it, and one without a name is sent as its value alone. */
+static bool is_ours(struct str cookie, const struct expose_as *as)
+{
+	struct str front = str_trim(cookie);
+	const char *end;
+
+	while (front.n > 0 && (front.p[0] == '=' || front.p[0] == ' ' || front.p[0] == '\t'))
+		front = (struct str){ front.p + 1, front.n - 1 };
+	end = front.n ? memchr(front.p, '=', front.n) : NULL;
+	front.n = end ? (size_t)(end - front.p) : front.n;
+	return str_eq(str_trim(front), as->cookie);
+}
+
 /* Of its own name alone, and not the hub's; false: it does not go. */
 static bool clean_cookie(struct str cookie, const struct expose_as *as, struct buf *to)
 {
 	struct err e;
 	size_t n = 0;
 
-	if (!as->own_name || (cookie.n > as->cookie.n && cookie.p[as->cookie.n] == '=' &&
-			      str_eq((struct str){ cookie.p, as->cookie.n }, as->cookie)))
+	if (!as->own_name || is_ours(cookie, as))
 		return false;
 	for (bool first = true; cookie.p; first = false) {
 		const char *end = memchr(cookie.p, ';', cookie.n);
@@ -313,6 +326,10 @@ static int put_header(struct headers *h, struct str name, struct str value, stru
 		return -1;
 	if (value.n == 0)
 		return 0; /* the daemon takes none */
+	for (size_t i = 0; i < value.n; i++) {
+		if (value_copy[i] == '\t')
+			value_copy[i] = ' '; /* nor these */
+	}
 	h->bytes += name.n + value.n + 4;
 	h->to[h->n++] = (struct http_header){ name_copy, { value_copy, value.n } };
 	return 0;

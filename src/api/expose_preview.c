@@ -94,6 +94,18 @@ static int enter(struct http_request *q, struct str token, const struct preview_
 	return 0;
 }
 
+/* Names below one domain are one site, whose cookies browsers send along with what any of its pages asks for. So these are
+ * told apart by what browsers say of it: only people go from page to page. Older browsers don't say. */
+static bool is_for_another_page(struct http_request *q)
+{
+	struct str from = http_request_header(q, STR_LIT("Sec-Fetch-Site"));
+
+	if (!from.p || str_is(from, "same-origin") || str_is(from, "none"))
+		return false;
+	return !str_is(http_request_header(q, STR_LIT("Sec-Fetch-Mode")), "navigate") ||
+	       !str_is(http_request_header(q, STR_LIT("Sec-Fetch-Dest")), "document");
+}
+
 /* 1: the request is answered. */
 static int judge(struct expose *x, struct http_request *q, struct preview_right *ret, struct err *e)
 {
@@ -105,6 +117,8 @@ static int judge(struct expose *x, struct http_request *q, struct preview_right 
 
 	if (!s.previews)
 		return err_set(e, ERR_UNAUTHORIZED, "there are no previews");
+	if (is_for_another_page(q))
+		return err_set(e, ERR_ORIGIN, "pages of another name may not ask here");
 	/* A server may have tokens of its own in its addresses. */
 	if (looks && token.n && preview_open(s.previews, token, s.host, ret, e) == 0)
 		return enter(q, token, ret, e) < 0 ? -1 : 1;

@@ -96,7 +96,7 @@ def test_cookies_of_its_own(hub, page):
     page.cookies = ['mine=1', *page.cookies, 'other=2']
     assert dict(page.told('/')['fields'])['cookie'] == 'mine=1; other=2'
     box = hub.create()
-    said = [b'Set-Cookie: a=b; Path=/; Domain=localhost; HttpOnly', b'Set-Cookie: holt_preview=x', b'Set-Cookie: c=d; domain =.example', b'Clear-Site-Data: "*"',
+    said = [b'Set-Cookie: a=b; Path=/; Domain=localhost; HttpOnly', b'Set-Cookie: holt_preview=x', b'Set-Cookie: holt_preview =x', b'Set-Cookie: =holt_preview=x', b'Set-Cookie: c=d; domain =.example', b'Clear-Site-Data: "*"',
             b'Access-Control-Allow-Origin: *', b'Content-Security-Policy: default-src x', b'Location: http://localhost:9000/there']
     hub.post('/v1/files/write', sandbox=box, path='said', encoding='base64',
              content=b64(b'HTTP/1.1 302 F\r\nContent-Length: 0\r\n' + b'\r\n'.join(said) + b'\r\n\r\n'))
@@ -147,6 +147,11 @@ def test_other_names(page, name):
 def test_other_pages(page):
     for origin in ('http://evil.example', 'null', f'http://localhost:{page.port}', f'http://8000-0.localhost:{page.port}'):
         assert page.raw('/', 'POST', body='x', fields=[f'Origin: {origin}']).status == 403
+    for site in ('same-site', 'cross-site'):  # what browsers ask for on behalf of pages; people may go wherever they like
+        for mode, dest, status in (('no-cors', 'script', 403), ('navigate', 'iframe', 403), ('navigate', 'document', 200)):
+            assert page.raw(fields=[f'Sec-Fetch-Site: {site}', f'Sec-Fetch-Mode: {mode}', f'Sec-Fetch-Dest: {dest}']).status == status
+    for site in ('same-origin', 'none'):
+        assert page.told(fields=[f'Sec-Fetch-Site: {site}', 'Sec-Fetch-Mode: no-cors', 'Sec-Fetch-Dest: script'])['method'] == 'GET'
     told = page.told('/', 'POST', body='x', fields=[f'Origin: http://{page.host}'])
     assert dict(told['fields'])['origin'] == f'http://localhost:{PORT}'
 

@@ -91,11 +91,12 @@ void expose_drain(struct expose *x)
 	struct exposed *next;
 	struct err e;
 
+	x->ending = true;
 	err_set(&e, ERR_CANCELLED, "Holt is ending");
 	for (struct exposed *one = x->open; one; one = next) {
 		next = one->next;
 		/* All others have the door's time for their end. */
-		if (one->call && (one->near || one->news))
+		if (one->call && (one->accepted || one->news))
 			exposed_end(one, &e);
 	}
 }

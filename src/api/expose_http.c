@@ -79,13 +79,14 @@ static void on_head(void *owner, const struct http_answer *a)
 	struct exposed *x = owner;
 	struct err e = ERR_INIT;
 
+	x->news = is_news(http_answer_field(a, "Content-Type"));
 	x->headers = arena_array(x->arena, EXPOSE_HEADERS_MAX, sizeof(*x->headers), &e);
-	if (!x->headers || expose_answer(a, &x->as, x->arena, x->headers, &x->n_headers, &e) < 0) {
+	if (!x->headers || expose_answer(a, &x->as, x->arena, x->headers, &x->n_headers, &e) < 0 ||
+	    (x->news && call_waits(x->call, &e) < 0)) {
 		exposed_end(x, &e);
 		return;
 	}
 	x->status = a->status;
-	x->news = is_news(http_answer_field(a, "Content-Type"));
 	http_hop_hold(x->hop, true);
 	if (x->body_ended)
 		begin_answer(x);

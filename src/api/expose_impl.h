@@ -12,6 +12,7 @@ struct expose {
 	uv_loop_t *loop;
 	struct hub *hub;
 	struct exposed *open;
+	bool ending;
 };
 
 #define EXPOSE_METHODS                                                                             \
@@ -46,8 +47,9 @@ struct exposed {
 	/* a WebSocket */
 	bool upgrades;
 	struct ws_client *far;
-	struct http_ws *near;
-	uv_timer_t timer; /* until the far side has upgraded */
+	struct http_ws *near; /* NULL: not yet, or it has left, and the far side is told */
+	bool accepted;
+	uv_timer_t timer; /* until the far side has upgraded, and for its goodbye */
 	bool timing;
 };
 

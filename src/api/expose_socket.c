@@ -14,11 +14,19 @@ enum {
 	MESSAGE_MAX = 1 << 20,
 	QUEUE_MAX = 4 << 20, /* towards the client; from half of it on the server is held */
 	OPEN_MS = 30000,
+	GOODBYE_MS = 30000, /* for the server to take what waits, and to say goodbye as well */
 	OFFERS_MAX = 1 << 10,
 	REQUEST_MAX = 16 << 10, /* as ws_client.c has it */
 };
 
-enum { CLOSE_GOING = 1001, CLOSE_FAILED = 1011 }; /* of RFC 6455 section 7.4.1 */
+/* Of RFC 6455 section 7.4.1; the third and the fourth are never sent. */
+enum {
+	CLOSE_NORMAL = 1000,
+	CLOSE_GOING = 1001,
+	CLOSE_NO_CODE = 1005,
+	CLOSE_NO_FRAME = 1006,
+	CLOSE_FAILED = 1011,
+};
 
 bool expose_socket_asked(struct http_request *q)
 {
@@ -29,8 +37,10 @@ bool expose_socket_asked(struct http_request *q)
 /* What a close frame may have: others say why there was none. */
 static unsigned sayable(unsigned code)
 {
-	bool named = code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006;
+	bool named = code >= CLOSE_NORMAL && code <= 1014 && code != 1004 && code != CLOSE_NO_FRAME;
 
+	if (code == CLOSE_NO_CODE)
+		return CLOSE_NORMAL;
 	return named || (code >= 3000 && code <= 4999) ? code : CLOSE_FAILED;
 }
 
@@ -44,6 +54,11 @@ void expose_socket_stop(struct exposed *x)
 }
 
 /* ---- the client's side --------------------------------------------------------------------- */
+
+static void on_goodbye_timeout(uv_timer_t *t)
+{
+	exposed_end(t->data, NULL);
+}
 
 static void on_near_message(void *owner, bool is_text, struct str message)
 {
@@ -60,7 +75,12 @@ static void on_near_closed(void *owner, unsigned code, const struct err *why)
 	struct exposed *x = owner;
 
 	x->near = NULL;
-	exposed_end(x, NULL);
+	if (x->x->ending) {
+		exposed_end(x, NULL);
+		return;
+	}
+	ws_client_end(x->far, code == CLOSE_NO_FRAME ? CLOSE_GOING : sayable(code));
+	uv_timer_start(&x->timer, on_goodbye_timeout, GOODBYE_MS, 0);
 }
 
 static void on_near_drained(void *owner)
@@ -85,8 +105,10 @@ static void on_far_open(void *owner)
 	struct err e = ERR_INIT;
 
 	uv_timer_stop(&x->timer);
-	x->near = http_ws_accept(x->q, &o, &near_events, x, &e);
-	if (x->near)
+	if (call_waits(x->call, &e) == 0)
+		x->near = http_ws_accept(x->q, &o, &near_events, x, &e);
+	x->accepted = x->near != NULL;
+	if (x->accepted)
 		x->q = NULL;
 	else
 		exposed_end(x, &e);
@@ -96,6 +118,8 @@ static void on_far_message(void *owner, bool is_text, struct str message)
 {
 	struct exposed *x = owner;
 
+	if (!x->near)
+		return; /* it has left */
 	x->out += message.n;
 	http_ws_send(x->near, is_text, message);
 	if (http_ws_full(x->near))
@@ -126,8 +150,9 @@ static void on_far_closed(void *owner, unsigned code, const struct err *why)
 	struct err e;
 
 	x->far = NULL;
-	if (x->near) {
+	if (x->near)
 		http_ws_close(take_ptr(x->near), sayable(code), STR_LIT(""));
+	if (x->accepted) {
 		exposed_end(x, NULL);
 		return;
 	}

@@ -56,10 +56,20 @@ class App(http.server.BaseHTTPRequestHandler):
         elif where == '/sum':
             body = self.body()
             self.tell(body=json.dumps([len(body), hashlib.sha256(body).hexdigest()]).encode())
+        elif where == '/wait':
+            self.tell(fields=[('Content-Type', 'text/event-stream'), ('Transfer-Encoding', 'chunked')])
+            self.wfile.flush()
+            time.sleep(3600)
         elif where == '/big':
             self.tell(body=bytes(20000000))
         elif where == '/ws':
             self.websocket()
+        elif where == '/sink':
+            self.websocket()
+            time.sleep(0.1)  # so that it is not all read before more comes
+            self.sink()
+        elif where == '/sunk':
+            self.tell(body=json.dumps(sunk).encode())
         elif where == '/empty':
             self.tell(204)
         else:
@@ -78,21 +88,44 @@ class App(http.server.BaseHTTPRequestHandler):
         if 'b' in self.headers.get('Sec-WebSocket-Protocol', ''):
             self.send_header('Sec-WebSocket-Protocol', 'b')
         self.end_headers()
+        if self.path.endswith('/ws'):
+            self.echo()
+
+    def frame(self):
+        first, second = self.rfile.read(2)
+        n = second & 127
+        if n > 125:
+            n = struct.unpack('>H' if n == 126 else '>Q', self.rfile.read(2 if n == 126 else 8))[0]
+        mask, data = self.rfile.read(4), self.rfile.read(n)
+        return first & 15, (int.from_bytes(data, 'big') ^ int.from_bytes((mask * (n // 4 + 1))[:n], 'big')).to_bytes(n, 'big')
+
+    def say(self, opcode, data):
+        n = len(data)
+        self.wfile.write(bytes([128 | opcode]) + (bytes([n]) if n < 126 else b'\x7e' + struct.pack('>H', n)) + data)
+
+    def echo(self):
         while True:
-            first, second = self.rfile.read(2)
-            n = second & 127
-            if n > 125:
-                n = struct.unpack('>H' if n == 126 else '>Q', self.rfile.read(2 if n == 126 else 8))[0]
-            mask = self.rfile.read(4)
-            data = bytes(b ^ mask[i % 4] for i, b in enumerate(self.rfile.read(n)))
-            if first & 15 in (1, 2):
-                size = bytes([n]) if n < 126 else b'\x7e' + struct.pack('>H', n)
-                self.wfile.write(bytes([first]) + size + data)
-            elif first & 15 == 8:
+            opcode, data = self.frame()
+            if opcode in (1, 2):
+                self.say(opcode, data)
+            if data == b'flood':
+                for _ in range(200):
+                    self.say(2, bytes(60000))
+            if data in (b'bye', b'flood'):
+                self.say(8, struct.pack('>H', 4321))
+            if opcode == 8 or data in (b'bye', b'flood'):
                 return
-            if data == b'bye':
-                self.wfile.write(b'\x88\x02' + struct.pack('>H', 4321))
-                return
+
+    def sink(self):
+        sunk.clear()
+        opcode = n = 0
+        while opcode != 8:
+            opcode, data = self.frame()
+            n += len(data) if opcode != 8 else 0
+        sunk.extend([n, struct.unpack('>H', data)[0]])
+        self.say(8, data)
+
+sunk = []
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
@@ -231,8 +264,8 @@ def heard(wire):
     return first, wire.exactly(n)
 
 
-def upgrade(hub, app, path='/ws', fields=()):
-    wire = hub.wire()
+def upgrade(hub, app, path='/ws', fields=(), **options):
+    wire = hub.wire(**options)
     wire.send(hub.request('GET', app.path(path), fields=['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13',
                                                         'Sec-WebSocket-Key: ' + b64(bytes(16)), *fields]))
     return wire, wire.reply()
@@ -253,6 +286,23 @@ def test_a_websocket(hub, app):
         assert reply.status == 101 and reply.get('Sec-WebSocket-Protocol') is None
         wire.send(ws_frame(1, b'again'))
         assert heard(wire)[1] == b'again'
+
+
+def test_all_that_was_said_before_the_end(hub, app):
+    """Whoever closes first, and however slow the other is."""
+    wire, reply = upgrade(hub, app, receive_buffer=4096)
+    with wire:
+        assert reply.status == 101
+        wire.send(ws_frame(1, b'flood'))
+        assert heard(wire) == (0x81, b'flood')
+        assert [heard(wire) == (0x82, bytes(60000)) for _ in range(200)] == [True] * 200
+        assert heard(wire) == (0x88, (4321).to_bytes(2, 'big'))
+    wire, reply = upgrade(hub, app, '/sink')
+    with wire:
+        assert reply.status == 101
+        wire.send(ws_frame(2, bytes(60000)) * 100 + ws_frame(8, (4000).to_bytes(2, 'big')))
+        assert heard(wire) == (0x88, (4000).to_bytes(2, 'big'))
+    until(lambda: json.loads(app.ask('/sunk').body) == [6000000, 4000], what='all of it')
 
 
 def test_no_websocket(hub, app):
@@ -276,7 +326,7 @@ def test_an_answer_ends_with_its_sandbox(hub):
     with hub.wire(receive_buffer=4096) as slow, hub.wire() as waiting:
         slow.send(hub.request('GET', app.path('/big')))
         assert slow.head()[0] == 200
-        waiting.send(hub.request('GET', app.path('/events')))
+        waiting.send(hub.request('GET', app.path('/wait')))
         assert waiting.head()[0] == 200
         hub.post(f'/v1/sandboxes/{app.id}/stop')
         for wire in (slow, waiting):

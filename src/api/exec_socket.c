@@ -49,14 +49,7 @@ struct heard {
 static const struct field heard_fields[] = {
 	FIELD_OBJECT(struct heard, open, open_table, .has = FIELD_HAS(struct heard, has_open),
 		     .doc = "What to run; in the first message."),
-	FIELD_OBJECT(struct heard, resize, talk_size_table,
-		     .has = FIELD_HAS(struct heard, has_resize),
-		     .doc = "The new size of its terminal."),
-	FIELD(struct heard, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
-	      .has = FIELD_HAS(struct heard, has_signal),
-	      .doc = "A signal for its process group, by number."),
-	FIELD(struct heard, stdin_close, .has = FIELD_HAS(struct heard, has_close),
-	      .doc = "The end of its standard input; of a terminal, its end-of-file character."),
+	TALK_HEARD_ROWS(struct heard),
 };
 static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
 							  .doc = "One member in each text.");
@@ -94,14 +87,13 @@ static int take_text(struct arena *a, const struct heard *h, struct talk_word *w
 	return 0;
 }
 
-static int take_bytes(struct str message, struct talk_word *w, struct err *e)
+int talk_bytes(struct str message, struct str *ret, struct err *e)
 {
 	if (message.n == 0 || message.p[0] != TALK_CHANNEL_STDIN)
 		return err_set(e, ERR_INVALID,
 			       "a binary message begins with the byte %d, for standard input",
 			       TALK_CHANNEL_STDIN);
-	w->kind = TALK_STDIN;
-	w->bytes = (struct str){ message.p + 1, message.n - 1 };
+	*ret = (struct str){ message.p + 1, message.n - 1 };
 	return 0;
 }
 
@@ -110,8 +102,10 @@ static int read_message(struct arena *scratch, bool is_text, struct str message,
 {
 	struct heard *h;
 
-	if (!is_text)
-		return take_bytes(message, ret, e);
+	if (!is_text) {
+		ret->kind = TALK_STDIN;
+		return talk_bytes(message, &ret->bytes, e);
+	}
 	h = arena_alloc(scratch, sizeof(*h), e);
 	ret->doc = h ? json_parse(message, NULL, e) : NULL;
 	if (!ret->doc || field_decode(&heard_table, json_root(ret->doc), scratch, h, e) < 0)

@@ -38,14 +38,7 @@ struct heard {
 	bool stdin_close;
 };
 static const struct field heard_fields[] = {
-	FIELD_OBJECT(struct heard, resize, talk_size_table,
-		     .has = FIELD_HAS(struct heard, has_resize),
-		     .doc = "The new size of its terminal."),
-	FIELD(struct heard, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
-	      .has = FIELD_HAS(struct heard, has_signal),
-	      .doc = "A signal for its process group, by number."),
-	FIELD(struct heard, stdin_close, .has = FIELD_HAS(struct heard, has_close),
-	      .doc = "The end of its standard input; of a terminal, its end-of-file character."),
+	TALK_HEARD_ROWS(struct heard),
 };
 static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
 							  .doc = "One member in each text.");
@@ -140,13 +133,11 @@ static int send_on(struct attached *a, struct exec *x, struct str bytes, struct 
 
 static int take_bytes(struct attached *a, struct exec *x, struct str message, struct err *e)
 {
-	if (message.n == 0 || message.p[0] != TALK_CHANNEL_STDIN)
-		return err_set(e, ERR_INVALID,
-			       "a binary message begins with the byte %d, for standard input",
-			       TALK_CHANNEL_STDIN);
-	if (!x || !exec_reads(x))
-		return 0;
-	return send_on(a, x, (struct str){ message.p + 1, message.n - 1 }, e);
+	struct str bytes;
+
+	if (talk_bytes(message, &bytes, e) < 0)
+		return -1;
+	return x && exec_reads(x) ? send_on(a, x, bytes, e) : 0;
 }
 
 /* ---- what the client hears ----------------------------------------------------------------- */

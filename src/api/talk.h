@@ -32,6 +32,20 @@ struct talk_form {
 extern const struct talk_form talk_v1;
 enum talk_channel { TALK_CHANNEL_STDIN, TALK_CHANNEL_STDOUT, TALK_CHANNEL_STDERR };
 
+/* What such a message has for standard input. */
+int talk_bytes(struct str message, struct str *ret, struct err *e) MUST_USE;
+
+/* What its texts can say while the program runs: rows of a struct with these members, and has_resize, has_signal, has_close. */
+#define TALK_HEARD_ROWS(S)                                                                         \
+	FIELD_OBJECT(S, resize, talk_size_table, .has = FIELD_HAS(S, has_resize),                  \
+		     .doc = "The new size of its terminal."),                                      \
+		FIELD(S, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,                              \
+		      .has = FIELD_HAS(S, has_signal),                                             \
+		      .doc = "A signal for its process group, by number."),                        \
+		FIELD(S, stdin_close, .has = FIELD_HAS(S, has_close),                              \
+		      .doc = "The end of its standard input; of a terminal, its end-of-file "      \
+			     "character.")
+
 /* Upgrades the request, and ends its call. sandbox and form live as long as that. */
 void talk_start(struct call *c, struct str sandbox, const struct talk_form *form);
 

@@ -13,7 +13,7 @@ enum {
 };
 
 /* Status codes of RFC 6455 section 7.4.1. */
-enum { CLOSE_NORMAL = 1000, CLOSE_POLICY = 1008, CLOSE_FAILED = 1011 };
+enum { CLOSE_NORMAL = 1000, CLOSE_GOING = 1001, CLOSE_POLICY = 1008, CLOSE_FAILED = 1011 };
 
 static void on_message(void *owner, bool is_text, struct str message)
 {
@@ -127,6 +127,7 @@ void ask_socket_end(struct ask *a, const struct api_problem *p)
 {
 	struct str reason = p ? str_of(api_codes[p->code].name) : STR_LIT("");
 	unsigned code = !p			      ? CLOSE_NORMAL
+		      : p->code == API_CANCELED	      ? CLOSE_GOING
 		      : api_codes[p->code].http < 500 ? CLOSE_POLICY
 						      : CLOSE_FAILED;
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);

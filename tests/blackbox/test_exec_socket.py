@@ -330,7 +330,9 @@ def test_broken_frames_end_the_command(hub, box, sent, code):
 def test_a_hub_that_ends(me, tmp_path):
     hub = Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')
     try:
-        with Exec(hub, hub.create(), 'echo on; sleep 1000', tty={}) as x, Exec(hub, hub.create()) as silent:
+        box = hub.create()
+        job = started(hub, box, 'sleep 1000')
+        with Exec(hub, box, 'echo on; sleep 1000', tty={}) as x, Exec(hub, hub.create()) as silent, Attached(hub, box, job) as attached:
             x.until(b'on')
             hub.proc.terminate()
             until(lambda: refused(hub), what='no more listening')
@@ -338,6 +340,7 @@ def test_a_hub_that_ends(me, tmp_path):
             for one in (x, silent):
                 with pytest.raises(websocket.WebSocketConnectionClosedException):
                     one.end()
+            assert attached.end().error['code'] == 'canceled' and attached.closed == (1001, 'canceled')
     finally:
         hub.kill()
 

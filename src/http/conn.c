@@ -284,5 +284,8 @@ void conn_give_up(struct http_server *srv)
 			gone(c, ERR_CANCELLED, "the server ends");
 		else
 			conn_kill(c);
+		/* The daemon sees that it is over when the client has taken what was sent before, if ever. */
+		if (c->state == CONN_STREAMING)
+			c->deadline_ms = server_now_ms(srv) + LAST_WORD_MS;
 	}
 }

@@ -1020,10 +1020,12 @@ def test_new_requests_on_old_connections(start):
 
 
 def test_grace_is_bounded(start):
-    """What does not end is ended: requests are told, streams are closed without the mark of their end."""
+    """What does not end is ended: requests are told, streams are closed without the mark of their end, also where nobody reads."""
     door = start(grace_ms=500)
-    with door.wire() as wire, door.wire() as stream, door.wire() as half, door.wire() as ws:
+    with door.wire() as wire, door.wire() as stream, door.wire() as half, door.wire() as ws, Wire(door.address, receive_buffer=4096) as slow:
         wire.send(request(path='/later/60000'))
+        slow.send(request(path='/stream/1?size=60000000&hold'))
+        slow.head()
         stream.send(request(path='/stream/0'))
         half.send(post()[:-1])
         handshake(ws)

@@ -5,7 +5,7 @@
 
 #include "http/head.h"
 
-enum { HEAD_MAX = 8 << 10 }; /* bytes of an answer's fields: what the door has room for */
+enum { HEAD_MAX = 8 << 10 }; /* bytes of an answer's fields, where the door has room for them */
 
 /* ---- which fields -------------------------------------------------------------------------- */
 
@@ -347,8 +347,9 @@ static int put_changed(struct headers *h, const struct http_answer_field *f, str
 	return goes_on ? put_header(h, f->name, buf_str(&b), e) : 0;
 }
 
-int expose_answer(const struct http_answer *a, const struct expose_as *as, struct arena *arena,
-		  struct http_header ret[EXPOSE_HEADERS_MAX], size_t *ret_n, struct err *e)
+int expose_answer(const struct http_answer *a, const struct expose_as *as, size_t room,
+		  struct arena *arena, struct http_header ret[EXPOSE_HEADERS_MAX], size_t *ret_n,
+		  struct err *e)
 {
 	struct headers h = { .as = as, .arena = arena, .to = ret };
 	struct str connection = http_answer_field(a, "Connection");
@@ -362,7 +363,7 @@ int expose_answer(const struct http_answer *a, const struct expose_as *as, struc
 		if (as_it_is ? put_header(&h, f->name, f->value, e) < 0 : put_changed(&h, f, e) < 0)
 			return -1;
 	}
-	if (h.bytes > HEAD_MAX)
+	if (h.bytes > HEAD_MAX || h.bytes > room)
 		return err_set(e, ERR_PORT, "the head of its answer is too large");
 	for (size_t i = 0; !as->own_name && i < ARRAY_LEN(closed_in); i++)
 		ret[h.n++] = closed_in[i];

@@ -34,9 +34,9 @@ int expose_fields(struct http_request *q, const struct expose_as *as, struct buf
 
 enum { EXPOSE_HEADERS_MAX = HTTP_ANSWER_FIELDS + 4 };
 
-/* Those of the answer, in the arena; *ret_n of them. */
-int expose_answer(const struct http_answer *a, const struct expose_as *as, struct arena *arena,
-		  struct http_header ret[EXPOSE_HEADERS_MAX], size_t *ret_n,
+/* Those of the answer, in the arena; *ret_n of them, which have room in so many bytes. */
+int expose_answer(const struct http_answer *a, const struct expose_as *as, size_t room,
+		  struct arena *arena, struct http_header ret[EXPOSE_HEADERS_MAX], size_t *ret_n,
 		  struct err *e) MUST_USE;
 
 /* Where a Location leads that the server gave; false: nowhere where the client should go. */

@@ -81,7 +81,9 @@ static void on_head(void *owner, const struct http_answer *a)
 
 	x->news = is_news(http_answer_field(a, "Content-Type"));
 	x->headers = arena_array(x->arena, EXPOSE_HEADERS_MAX, sizeof(*x->headers), &e);
-	if (!x->headers || expose_answer(a, &x->as, x->arena, x->headers, &x->n_headers, &e) < 0 ||
+	if (!x->headers ||
+	    expose_answer(a, &x->as, http_request_room(x->q), x->arena, x->headers, &x->n_headers,
+			  &e) < 0 ||
 	    (x->news && call_waits(x->call, &e) < 0)) {
 		exposed_end(x, &e);
 		return;

@@ -23,6 +23,7 @@ enum {
 	/* Connections of browsers to previews: each is a call while it lasts, and pages that hostile code wrote open
 	 * as many as they like. The other half of the hub's calls is for its clients. */
 	PREVIEWS_MAX = 128,
+	PREVIEW_HEAD_MAX = 32 << 10, /* pages have cookies, on both ways */
 };
 
 static const char address_default[] = "127.0.0.1:5757";
@@ -353,7 +354,8 @@ static int open_previews(struct serve *v, const struct serve_options *o, const s
 					   .n_routes = 1,
 					   .hosts = v->preview_hosts,
 					   .n_hosts = 1,
-					   .limits = { .connections = PREVIEWS_MAX } };
+					   .limits = { .connections = PREVIEWS_MAX,
+						       .header_bytes = PREVIEW_HEAD_MAX } };
 	struct preview_site site = { .domain = o->domain, .tls = tls != NULL };
 
 	v->preview_hosts[0] = v->names;

@@ -189,6 +189,7 @@ void conn_give_up(struct http_server *srv);
 
 /* ---- gate.c ---- */
 /* The first look at a request; 0, or -1 with q->refusal and q->why. */
+size_t request_head_size(const struct http_request *q);
 int gate_check(struct http_request *q, const char *url, const char *method, const char *version);
 
 /* ---- request.c ---- */

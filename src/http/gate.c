@@ -100,10 +100,10 @@ static enum MHD_Result on_field(void *cls, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-static size_t head_size(struct MHD_Connection *mhd)
+size_t request_head_size(const struct http_request *q)
 {
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+		MHD_get_connection_info(q->conn->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
 	return info ? info->header_size : 0;
 }
@@ -121,7 +121,7 @@ static bool read_fields(struct http_request *q, const char *method, const char *
 		h->at = end + 2;
 	}
 	MHD_get_connection_values_n(q->conn->mhd, MHD_HEADER_KIND, on_field, q);
-	return !h->bad_field && (!PARSES_IN_PLACE || h->at + 2 == method + head_size(q->conn->mhd));
+	return !h->bad_field && (!PARSES_IN_PLACE || h->at + 2 == method + request_head_size(q));
 }
 
 static int check_framing(struct http_request *q, const char *method, const char *version)
@@ -137,7 +137,7 @@ static int check_framing(struct http_request *q, const char *method, const char 
 		return refuse(q, 400, ERR_INVALID,
 			      "a field of the request is not well-formed: no folded lines, line "
 			      "feeds without carriage return, or control characters");
-	if (h->n_fields > l->headers || head_size(q->conn->mhd) > l->header_bytes)
+	if (h->n_fields > l->headers || request_head_size(q) > l->header_bytes)
 		return refuse(q, 431, ERR_TOO_LARGE, "the request has too many or too long fields");
 	if (h->n_lengths > 1 || h->bad_length)
 		return refuse(q, 400, ERR_INVALID, "Content-Length is not one number");

@@ -199,6 +199,9 @@ bool http_request_each_query(struct http_request *q,
 /* Appends the query as it was sent, without the question mark; what would need an escape is escaped. */
 int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e) MUST_USE;
 
+/* Bytes of fields that a reply can have: names, values, and four for each. With more the connection ends instead. */
+size_t http_request_room(struct http_request *q);
+
 struct str http_request_body(const struct http_request *q);
 
 /* A body in pieces, of a route that streams; its run() calls http_body_start() or ends q. Until on_end or on_lost the

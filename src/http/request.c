@@ -466,6 +466,21 @@ int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e
 	return r.failed ? -1 : 0;
 }
 
+/* Of the connection's memory the daemon has the head, its cookies once more, and a record of each part; what is left has to do for
+ * the reply's. */
+size_t http_request_room(struct http_request *q)
+{
+	enum { RECORD = 64, OWN_FIELDS = 1024 };
+	size_t all = q->conn->srv->o.limits.header_bytes * 3 / 2;
+	unsigned n = (unsigned)MHD_get_connection_values_n(
+		q->conn->mhd, MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND, NULL,
+		NULL);
+	size_t taken = request_head_size(q) + http_request_header(q, STR_LIT("Cookie")).n +
+		       n * RECORD + OWN_FIELDS;
+
+	return taken < all ? all - taken : 0;
+}
+
 void http_request_on_gone(struct http_request *q, void (*on_gone)(void *data), void *data)
 {
 	q->on_gone = on_gone;

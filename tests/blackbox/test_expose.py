@@ -443,6 +443,12 @@ def test_answers_that_are_right(hub, liar, said, body):
     assert (reply.status, reply.body) == (200, body) and reply.get('Set-Cookie') is None and reply.get('Link') is None
 
 
+@pytest.mark.parametrize('asked, said, status', [(7000, 100, 200), (100, 7000, 200), (7000, 7000, 502)])
+def test_large_heads(hub, liar, asked, said, status):
+    """Where there is no room for what the server says, the client hears that."""
+    assert says(hub, liar, OK + b'A: ' + b'x' * said + b'\r\n\r\n', fields=['B: ' + 'x' * asked]).status == status
+
+
 KEPT = {'X-Own': 'a', 'Content-Type': 'text/html', 'ETag': '"x"', 'Cache-Control': 'no-store'}
 DROPPED = ['Set-Cookie', 'Set-Cookie2', 'Clear-Site-Data', 'Strict-Transport-Security', 'Alt-Svc', 'Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials',
            'Service-Worker-Allowed', 'WWW-Authenticate', 'Proxy-Authenticate', 'NEL', 'Report-To', 'Reporting-Endpoints', 'Refresh', 'Link', 'Keep-Alive', 'Upgrade',

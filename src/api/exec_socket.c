@@ -1,7 +1,7 @@
 /*
  * GET /v1/sandboxes/{id}/exec, a WebSocket: a command with its standard input as it comes, on a terminal if that is
- * asked for. Bytes are binary messages behind one that says which stream they are of, all else is a text with one
- * member; docs/rest.md has them.
+ * asked for; GET /v1/pty, the same always on one. Bytes are binary messages behind one that says which stream they are
+ * of, all else is a text with one member; docs/rest.md has them.
  */
 #include "api/talk.h"
 #include "json/json.h"
@@ -54,7 +54,8 @@ static const struct field heard_fields[] = {
 static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
 							  .doc = "One member in each text.");
 
-static int take_open(struct arena *a, const struct open *o, struct talk_word *w, struct err *e)
+static int take_open(struct arena *a, bool on_terminal, const struct open *o, struct talk_word *w,
+		     struct err *e)
 {
 	w->kind = TALK_OPEN;
 	w->open = (struct exec_wish){
@@ -68,16 +69,19 @@ static int take_open(struct arena *a, const struct open *o, struct talk_word *w,
 	};
 	if (o->has_tty)
 		w->open.terminal = talk_terminal(o->tty.cols, o->tty.rows, o->tty.term);
+	else if (on_terminal)
+		w->open.terminal = talk_terminal(0, 0, STR_LIT(""));
 	return api_env(a, &o->env, &w->open.env, e) < 0 ? -1 : talk_default_command(&w->open, e);
 }
 
-static int take_text(struct arena *a, const struct heard *h, struct talk_word *w, struct err *e)
+static int take_text(struct arena *a, bool on_terminal, const struct heard *h, struct talk_word *w,
+		     struct err *e)
 {
 	if (h->has_open + h->has_resize + h->has_signal + h->has_close != 1)
 		return err_set(e, ERR_INVALID,
 			       "a text has one of open, resize, signal, stdin_close");
 	if (h->has_open)
-		return take_open(a, &h->open, w, e);
+		return take_open(a, on_terminal, &h->open, w, e);
 	w->kind = h->has_resize ? TALK_RESIZE : h->has_signal ? TALK_SIGNAL : TALK_STDIN_CLOSE;
 	w->columns = h->resize.cols;
 	w->rows = h->resize.rows;
@@ -97,7 +101,8 @@ int talk_bytes(struct str message, struct str *ret, struct err *e)
 	return 0;
 }
 
-static int read_message(struct arena *scratch, bool is_text, struct str message,
+/* on_terminal: also where none is asked for. */
+static int read_message(struct arena *scratch, bool on_terminal, bool is_text, struct str message,
 			struct talk_word *ret, struct err *e)
 {
 	struct heard *h;
@@ -110,7 +115,7 @@ static int read_message(struct arena *scratch, bool is_text, struct str message,
 	ret->doc = h ? json_parse(message, NULL, e) : NULL;
 	if (!ret->doc || field_decode(&heard_table, json_root(ret->doc), scratch, h, e) < 0)
 		return -1;
-	return take_text(scratch, h, ret, e);
+	return take_text(scratch, on_terminal, h, ret, e);
 }
 
 /* ---- what it hears ------------------------------------------------------------------------- */
@@ -158,7 +163,21 @@ static void say_end(struct call *c, const struct exec_end_view *end)
 	ask_send(c, &said_table, &s);
 }
 
-const struct talk_form talk_v1 = { read_message, { say_chunk, say_end } };
+static int read_v1(struct arena *scratch, bool is_text, struct str message, struct talk_word *ret,
+		   struct err *e)
+{
+	return read_message(scratch, false, is_text, message, ret, e);
+}
+
+const struct talk_form talk_v1 = { read_v1, { say_chunk, say_end } };
+
+static int read_of_pty(struct arena *scratch, bool is_text, struct str message,
+		       struct talk_word *ret, struct err *e)
+{
+	return read_message(scratch, true, is_text, message, ret, e);
+}
+
+static const struct talk_form of_pty = { read_of_pty, { say_chunk, say_end } };
 
 /* ---- the route ----------------------------------------------------------------------------- */
 
@@ -173,6 +192,28 @@ static void run(struct call *c, const void *params)
 	talk_start(c, ((const struct exec_socket_params *)params)->path.id, &talk_v1);
 }
 
+struct pty_query {
+	struct str sandbox;
+};
+static const struct field query_fields[] = { API_SANDBOX_ROW(struct pty_query) };
+static const struct field_table query_table = FIELD_TABLE(struct pty_query, query_fields);
+
+struct pty_params {
+	struct pty_query query;
+};
+static const struct field pty_parts[] = {
+	FIELD_OBJECT(struct pty_params, query, query_table, .flags = FIELD_REQUIRED,
+		     .doc = "The sandbox."),
+};
+static const struct field_table pty_input = FIELD_TABLE(struct pty_params, pty_parts);
+
+static void run_pty(struct call *c, const void *params)
+{
+	talk_start(c, ((const struct pty_params *)params)->query.sandbox, &of_pty);
+}
+
+#define MAY (API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS))
+
 static const struct api_route rows[] = {
 	{ .tool = { .name = "sandboxes.exec",
 		    .doc = "Runs a command over a WebSocket, with its standard input as it comes and on "
@@ -185,6 +226,17 @@ static const struct api_route rows[] = {
 	  .shape = API_LINES,
 	  .socket = "holt.exec.v1",
 	  .heard = &heard_table,
-	  .errors = API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS) },
+	  .errors = MAY },
+	{ .tool = { .name = "pty",
+		    .doc = "The same, on a terminal whether that is asked for or not.",
+		    .input = &pty_input,
+		    .output = &said_table,
+		    .run = run_pty },
+	  .method = HTTP_GET,
+	  .path = "/v1/pty",
+	  .shape = API_LINES,
+	  .socket = "holt.exec.v1",
+	  .heard = &heard_table,
+	  .errors = MAY },
 };
 const struct api_resource api_exec_socket = API_RESOURCE(rows);

@@ -1,5 +1,5 @@
 /*
- * What sandboxes use: /v1/sandboxes/{id}/usage of one, /v1/usage of all that have a machine, in pages, and Vitals over
+ * What sandboxes use: /v1/sandboxes/{id}/usage and /v1/vitals of one, /v1/usage of all that have a machine, in pages, and Vitals over
  * Connect, which says it again and again. To be looked at is no use of a sandbox.
  */
 #include "api/connect.h"
@@ -16,6 +16,21 @@ struct one_params {
 static const struct field one_parts[] = { API_ID_PATH(struct one_params) };
 static const struct field_table one_input = FIELD_TABLE(struct one_params, one_parts);
 
+struct now_body {
+	struct str sandbox;
+};
+static const struct field now_fields[] = { API_SANDBOX_ROW(struct now_body) };
+static const struct field_table now_body_table = FIELD_TABLE(struct now_body, now_fields);
+
+struct now_params {
+	struct now_body body;
+};
+static const struct field now_parts[] = {
+	FIELD_OBJECT(struct now_params, body, now_body_table, .flags = FIELD_REQUIRED,
+		     .doc = "The sandbox."),
+};
+static const struct field_table now_input = FIELD_TABLE(struct now_params, now_parts);
+
 static void on_one(void *arg, const struct usage_view *v, size_t n, const struct err *err)
 {
 	if (err)
@@ -24,16 +39,25 @@ static void on_one(void *arg, const struct usage_view *v, size_t n, const struct
 		call_answer(arg, &(struct call_answer){ .structured = v });
 }
 
-static void run_one(struct call *c, const void *params)
+static void answer_one(struct call *c, struct str id)
 {
-	const struct one_params *p = params;
 	struct err e = ERR_INIT;
-	struct life *l = ask_life(c, p->path.id, &e);
+	struct life *l = ask_life(c, id, &e);
 
 	if (l && life_machine(l, &e))
 		life_usage_start(call_box(c), &l, 1, on_one, c);
 	else
 		call_fail(c, &e);
+}
+
+static void run_one(struct call *c, const void *params)
+{
+	answer_one(c, ((const struct one_params *)params)->path.id);
+}
+
+static void run_now(struct call *c, const void *params)
+{
+	answer_one(c, ((const struct now_params *)params)->body.sandbox);
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */
@@ -345,6 +369,14 @@ static const struct api_route rows[] = {
 		    .run = run_one },
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/usage",
+	  .errors = API_MAY_SANDBOX | API_MAY(EXEC_TIMEOUT) },
+	{ .tool = { .name = "vitals",
+		    .doc = "The same, named as in mitos' way.",
+		    .input = &now_input,
+		    .output = &usage_view_table,
+		    .run = run_now },
+	  .method = HTTP_POST,
+	  .path = "/v1/vitals",
 	  .errors = API_MAY_SANDBOX | API_MAY(EXEC_TIMEOUT) },
 	{ .tool = { .name = "usage",
 		    .doc = "What all sandboxes use now, in pages.",

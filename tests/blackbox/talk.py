@@ -57,9 +57,13 @@ class Exec(Talk):
 
     def __init__(self, hub, sandbox, command=None, *, protocol=REST, **more):
         options = {k: more.pop(k) for k in ('token', 'headers', 'sockopt') if k in more}
-        super().__init__(hub, f'/v1/sandboxes/{sandbox}/exec', protocol, **options)
+        super().__init__(hub, self.path(sandbox), protocol, **options)
         if command is not None or more:
             self.say(open={**({'command': command} if command else {}), **more})
+
+    @staticmethod
+    def path(sandbox):
+        return f'/v1/sandboxes/{sandbox}/exec'
 
     def say(self, **message):
         self.ws.send(json.dumps(message))
@@ -79,6 +83,14 @@ class Exec(Talk):
         assert len(message) == 1 and set(message) <= {'exit', 'error'}, message
         assert self.error is None and (self.exit is None or 'error' in message)
         self.exit, self.error = message.get('exit', self.exit), message.get('error')
+
+
+class Pty(Exec):
+    """GET /v1/pty"""
+
+    @staticmethod
+    def path(sandbox):
+        return f'/v1/pty?sandbox={sandbox}'
 
 
 class Attached(Exec):

@@ -12,7 +12,7 @@ import pytest
 
 from client import until
 from rest import Rest
-from talk import CONNECT, REST, Attached, Exec, Framed, websocket
+from talk import CONNECT, REST, Attached, Exec, Framed, Pty, websocket
 from test_door import closed_with, frame, refused, ws_request
 
 
@@ -48,6 +48,18 @@ def test_a_command(hub, box):
         x.end()
         assert (x.out, x.err, x.exit['exit_code'], x.error, x.closed) == (b'out\n', b'err\n', 7, None, (1000, ''))
         assert x.exit['exec_time_ms'] > 0 and 'error' not in x.exit
+
+
+def test_by_the_other_way_always_on_a_terminal(hub, box):
+    with Pty(hub, box, 'test -t 0 && test -t 1 && stty size && echo $TERM') as x:
+        assert x.end().out == b'24 80\r\nxterm-256color\r\n'
+    with Pty(hub, box, 'stty size && echo $TERM', tty=TTY) as x:
+        assert x.end().out == b'30 100\r\nvt220\r\n'
+    with Pty(hub, box, env={}) as x:  # the shell
+        x.type('exit 3\n')
+        assert x.end().exit['exit_code'] == 3
+    for path in ('/v1/pty', '/v1/pty?sandbox=', '/v1/pty?sandbox=no-such', f'/v1/pty?sandbox={box}'):
+        assert hub.asked('GET', path)[0] in (400, 404, 426), path
 
 
 def test_what_it_runs_in(hub, box):
@@ -164,7 +176,7 @@ def test_what_cannot_be_run(hub, box):
 def test_who_goes_away_ends_it(hub, box, end):
     x = Exec(hub, box, 'echo on; exec sleep 54321')
     x.until(b'on')
-    assert not gone(hub, box, 'sleep 54321')
+    until(lambda: not gone(hub, box, 'sleep 54321'), what='the command')  # while it begins, it has no arguments
     if end == 'reset':
         x.ws.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
     if end == 'goodbye':

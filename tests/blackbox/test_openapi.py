@@ -9,7 +9,7 @@ import pytest
 from client import until
 from described import TAR, Described, code_of, framed, jsonschema, send
 from rest import b64, frame
-from talk import Attached, Exec, Framed
+from talk import Attached, Exec, Framed, Pty
 from wrong import IDS, NO_JSON, SEGMENTS, example, texts, values
 
 METHODS = ('get', 'post', 'delete', 'put', 'patch')
@@ -291,6 +291,7 @@ def test_every_answer_is_of_its_schema(hub):
     ask('sandboxes.signal', '/v1/sandboxes/doc/signal', pid=first)
     ask('Processes', None)
     ask('sandboxes.usage', '/v1/sandboxes/doc/usage')
+    ask('vitals', None, sandbox='doc')
     ask('usage', None)
     ask('usage', '/v1/usage?limit=1')
     ask('events', None)
@@ -333,6 +334,7 @@ def test_every_answer_is_of_its_schema(hub):
             assert x.out == b'out\r\n', x.error
         seen.add(name)
     talk('sandboxes.exec', Exec, {'command': 'echo', 'args': ['out'], 'tty': {'cols': 1, 'rows': 1}})
+    talk('pty', Pty, {'command': 'test -t 0 && echo out'})
     talk('ExecSocket', Framed, {'command': 'echo out', 'pty': {'size': {'cols': 1, 'rows': 1}}})
     for sandbox in [s['id'] for s in hub.call('GET', '/v1/sandboxes')]:
         ask('sandboxes.delete', f'/v1/sandboxes/{sandbox}')

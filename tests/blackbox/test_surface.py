@@ -13,7 +13,7 @@ from client import until
 from described import TAR, Described, code_of, framed
 from door import Reply
 from rest import b64, frame
-from talk import Attached, Exec, Framed
+from talk import Attached, Exec, Framed, Pty
 
 AT_ONCE = 16
 GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
@@ -85,6 +85,8 @@ ROWS = {
     'preview': Row(about(port=8000)),
     'forwards.list': Row(),
     'forwards.delete': Row(),
+    'vitals': Row(about()),
+    'pty': Row(),
     'usage': Row(query='?limit=2'),
     'events': Row(query='?limit=2'),
     'set_timeout': Row(about(timeout_seconds=600)),
@@ -167,6 +169,13 @@ class Asking:
             return self.hub.conforms(self.operation, reply)
 
 
+TALKS = {
+    'sandboxes.exec': (Exec, 'echo out'),
+    'pty': (Pty, 'echo out'),
+    'ExecSocket': (Framed, {'command': 'echo out'}),
+}
+
+
 class Talking:
     """The same of a WebSocket."""
 
@@ -175,7 +184,7 @@ class Talking:
         if self.left:
             self.talk = Attached(hub, stage.id, stage.exec, 0)
         else:
-            kind, opened = (Exec, 'echo out') if name == 'sandboxes.exec' else (Framed, {'command': 'echo out'})
+            kind, opened = TALKS[name]
             self.talk = kind(hub, stage.id, opened)
 
     def reply(self):
@@ -183,7 +192,7 @@ class Talking:
             if self.left:
                 x.until(b'hello\n')
             else:
-                assert x.end().out == b'out\n', x.error
+                assert x.end().out.splitlines() == [b'out'], x.error
         return Reply(200, [], b'')
 
 

@@ -70,6 +70,6 @@ static const struct api_route rows[] = {
 		    .run = run },
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/diff",
-	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) },
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) },
 };
 const struct api_resource api_diff = API_RESOURCE(rows);

@@ -59,6 +59,6 @@ static const struct api_route rows[] = {
 	  .method = HTTP_POST,
 	  .path = "/v1/sandboxes/{id}/fork",
 	  .page = &copies_table,
-	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) },
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) },
 };
 const struct api_resource api_fork = API_RESOURCE(rows);

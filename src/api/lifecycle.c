@@ -154,6 +154,6 @@ static const struct api_route rows[] = {
 		    .run = run_resume },
 	  .method = HTTP_POST,
 	  .path = "/v1/resume",
-	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) },
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(FILE_FAILED) },
 };
 const struct api_resource api_lifecycle = API_RESOURCE(rows);

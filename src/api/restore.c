@@ -45,6 +45,7 @@ static const struct api_route rows[] = {
 	  .path = "/v1/snapshots/{id}/restore",
 	  .page = &copies_table,
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(CONFLICT) | API_MAY(QUOTA_EXCEEDED) |
-		    API_MAY(CANCELED) | API_MAY(UNSUPPORTED) },
+		    API_MAY(CANCELED) | API_MAY(UNSUPPORTED) | API_MAY(SANDBOX_LOST) |
+		    API_MAY(FILE_FAILED) },
 };
 const struct api_resource api_restore = API_RESOURCE(rows);

@@ -284,7 +284,8 @@ static const struct api_route rows[] = {
 		    .run = run_take },
 	  .method = HTTP_POST,
 	  .path = "/v1/sandboxes/{id}/snapshots",
-	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) },
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) |
+		    API_MAY(EXEC_TIMEOUT) },
 	{ .tool = { .name = "snapshots.list",
 		    .doc = "The snapshots that clients have taken or imported.",
 		    .input = &list_input,

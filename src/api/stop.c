@@ -56,6 +56,7 @@ static const struct api_route rows[] = {
 		    .run = run },
 	  .method = HTTP_POST,
 	  .path = "/v1/sandboxes/{id}/stop",
-	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) },
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) |
+		    API_MAY(EXEC_TIMEOUT) },
 };
 const struct api_resource api_stop = API_RESOURCE(rows);

@@ -9,6 +9,7 @@
 enum {
 	PIECE = 16 << 10,
 	TURN = 4, /* pieces that are read before others get their turn */
+	INTERIM_MAX = 32, /* answers of 1xx; without an end they would be work without one */
 	ASIDE = 64 << 10, /* a write, and what frames it, may pass the queue's bound by that */
 };
 
@@ -26,6 +27,7 @@ struct http_hop {
 	size_t sent; /* of its front */
 	bool high, deaf;
 	struct buf in; /* that is not taken yet */
+	unsigned interim; /* answers of 1xx */
 	enum body body; /* BODY_UNKNOWN: its head is to come */
 	unsigned long long left;
 	struct http_chunks chunks;
@@ -116,6 +118,8 @@ static int take_head(struct http_hop *h, struct str *in, struct err *e)
 		return -1;
 	if (a.status == 101)
 		return err_set(e, ERR_PORT, "it changes to a protocol that nobody asked for");
+	if (a.status < 200 && ++h->interim > INTERIM_MAX)
+		return err_set(e, ERR_PORT, "it answers that it will answer, and no more");
 	if (a.status < 200)
 		return 1;
 	choose_body(h, &a);

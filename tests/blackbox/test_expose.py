@@ -412,6 +412,7 @@ OK = b'HTTP/1.1 200 OK\r\n'
     OK + b'Content-Length: -1\r\n\r\n', OK + b'Content-Length: 1, 1\r\n\r\na', OK + b'Content-Length: 99999999999999999999\r\n\r\n',
     OK + b'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', b'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     OK + b'A: b\r\n' * 101 + b'\r\n', OK + b'A: ' + b'x' * 40000 + b'\r\n\r\n', OK + b'A: ' + b'x' * 20000 + b'\r\n\r\n', b'HTTP/1.1 100 Continue\r\n\r\n' * 3,
+    b'HTTP/1.1 102 Processing\r\n\r\n' * 1000 + OK + b'\r\n',
 ], ids=lambda said: repr(said[:40]))
 def test_answers_that_are_none(hub, liar, said):
     problem(says(hub, liar, said), 502, 'port_failed')

@@ -15,6 +15,7 @@
 
 #include "base/base64.h"
 #include "http/sha1.h"
+#include "http/ws_pieces.h"
 
 enum {
 	MESSAGE_MAX = 1 << 20,
@@ -39,6 +40,7 @@ struct http_ws {
 	struct buf early; /* what the daemon had read already */
 	size_t early_read;
 	size_t turn; /* bytes that may still be read in this one */
+	unsigned pieces; /* of the message that is coming */
 	bool owner_left, over, high;
 	bool held; /* by its owner */
 	bool resumed; /* what was read before that waits to be looked at */
@@ -150,6 +152,14 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *p, size_t
 	return -1;
 }
 
+static void on_frame(wslay_event_context_ptr context,
+		     const struct wslay_event_on_frame_recv_start_arg *f, void *data)
+{
+	struct http_ws *ws = data;
+
+	ws_count_piece(context, f->opcode, &ws->pieces);
+}
+
 static void on_message(wslay_event_context_ptr context, const struct wslay_event_on_msg_recv_arg *m,
 		       void *data)
 {
@@ -165,6 +175,7 @@ static void on_message(wslay_event_context_ptr context, const struct wslay_event
 static const struct wslay_event_callbacks callbacks = {
 	.recv_callback = on_recv,
 	.send_callback = on_send,
+	.on_frame_recv_start_callback = on_frame,
 	.on_msg_recv_callback = on_message,
 };
 
@@ -175,7 +186,12 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 static void watch(struct http_ws *ws)
 {
 	bool writes = wslay_event_want_write(ws->context) || ws->resumed;
-	int events = (ws->held ? UV_DISCONNECT : UV_READABLE) | (writes ? UV_WRITABLE : 0);
+	bool reads =
+		wslay_event_want_read(ws->context); /* else what comes would wake us for nothing */
+	int events = (ws->held ? UV_DISCONNECT
+		      : reads  ? UV_READABLE
+			       : 0) |
+		     (writes ? UV_WRITABLE : 0);
 
 	if (ws->handle && !uv_is_closing((uv_handle_t *)&ws->poll))
 		uv_poll_start(&ws->poll, events, on_poll);

@@ -14,6 +14,7 @@
 #include "base/base64.h"
 #include "http/head.h"
 #include "http/sha1.h"
+#include "http/ws_pieces.h"
 
 enum {
 	HEAD_MAX = 64
@@ -34,6 +35,7 @@ struct ws_client {
 	char protocol[64], accept[32];
 	char *offers; /* owned; NULL: that protocol, or none */
 	size_t turn; /* bytes that may still be read in this one */
+	unsigned pieces; /* of the message that is coming */
 	wslay_event_context_ptr context; /* NULL: the upgrade is not answered yet */
 	struct buf came; /* of the answer; then what came behind it */
 	size_t read; /* of that */
@@ -131,6 +133,14 @@ static int on_genmask(wslay_event_context_ptr context, uint8_t *to, size_t n, vo
 	return getrandom(to, n, 0) == (ssize_t)n ? 0 : -1;
 }
 
+static void on_frame(wslay_event_context_ptr context,
+		     const struct wslay_event_on_frame_recv_start_arg *f, void *data)
+{
+	struct ws_client *ws = data;
+
+	ws_count_piece(context, f->opcode, &ws->pieces);
+}
+
 static void on_message(wslay_event_context_ptr context, const struct wslay_event_on_msg_recv_arg *m,
 		       void *data)
 {
@@ -145,6 +155,7 @@ static const struct wslay_event_callbacks callbacks = {
 	.recv_callback = on_recv,
 	.send_callback = on_send,
 	.genmask_callback = on_genmask,
+	.on_frame_recv_start_callback = on_frame,
 	.on_msg_recv_callback = on_message,
 };
 
@@ -192,7 +203,8 @@ static void pump(struct ws_client *ws)
 		lose(ws, ERR_LIMIT, "the server asks more than it reads");
 		return;
 	}
-	if (!wslay_event_want_read(ws->context) && !wslay_event_want_write(ws->context)) {
+	if (!wslay_event_want_read(
+		    ws->context)) { /* what waits is for nobody, and what comes would wake us for nothing */
 		lose(ws, ERR_TRANSPORT, "the WebSocket was closed");
 		return;
 	}

@@ -1,5 +1,6 @@
 """Servers in sandboxes over /v1/sandboxes/{id}/expose/{port}: real ones, hostile ones, and clients that try to hide something."""
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -16,7 +17,7 @@ from test_door import frame as ws_frame
 PORT = 8000
 # Tells what it was asked, streams events, reads bodies, and speaks WebSockets back, by python3 alone.
 APP = r'''
-import base64, hashlib, http.server, json, socketserver, struct, sys, time
+import base64, fcntl, hashlib, http.server, json, socket, socketserver, struct, sys, termios, time
 
 class App(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
@@ -68,6 +69,17 @@ class App(http.server.BaseHTTPRequestHandler):
             self.websocket()
             time.sleep(0.1)  # so that it is not all read before more comes
             self.sink()
+        elif where == '/shreds':
+            self.websocket()
+            self.wfile.write(b'\x01\x01a' + b'\x00\x01a' * 5000)
+            self.sink()
+        elif where == '/stuck':
+            self.websocket()
+            self.wait_until_full()
+            self.wfile.write(b'\x88\x02\x03\xe8')
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_WR)
+            time.sleep(3600)
         elif where == '/sunk':
             self.tell(body=json.dumps(sunk).encode())
         elif where == '/empty':
@@ -115,6 +127,14 @@ class App(http.server.BaseHTTPRequestHandler):
                 self.say(8, struct.pack('>H', 4321))
             if opcode == 8 or data in (b'bye', b'flood'):
                 return
+
+    def wait_until_full(self):
+        """Nothing more comes, as nothing is read."""
+        had, same = 0, 0
+        while same < 20:
+            n = struct.unpack('i', fcntl.ioctl(self.connection, termios.FIONREAD, bytes(4)))[0]
+            had, same = n, same + 1 if n and n == had else 0
+            time.sleep(0.05)
 
     def sink(self):
         sunk.clear()
@@ -303,6 +323,37 @@ def test_all_that_was_said_before_the_end(hub, app):
         wire.send(ws_frame(2, bytes(60000)) * 100 + ws_frame(8, (4000).to_bytes(2, 'big')))
         assert heard(wire) == (0x88, (4000).to_bytes(2, 'big'))
     until(lambda: json.loads(app.ask('/sunk').body) == [6000000, 4000], what='all of it')
+
+
+def test_a_message_in_shreds(hub, app):
+    """Each frame costs a hundred times what it carries: a message may have a thousand, from either side."""
+    def shreds(n):
+        return ws_frame(1, b'a', final=False) + ws_frame(0, b'a', final=False) * n
+    wire, reply = upgrade(hub, app)
+    with wire:
+        wire.send(shreds(1000) + ws_frame(0, b'a'))
+        assert heard(wire) == (0x81, b'a' * 1002)
+        wire.send(shreds(1100))
+        assert heard(wire) == (0x88, (1009).to_bytes(2, 'big'))
+    wire, reply = upgrade(hub, app, '/shreds')
+    with wire:
+        assert reply.status == 101 and heard(wire)[0] == 0x88
+
+
+def test_a_server_that_closes_and_never_reads(hub, app):
+    """What still waits for it is for nobody."""
+    wire, reply = upgrade(hub, app, '/stuck')
+    with wire:
+        assert reply.status == 101
+
+        def flood():
+            with contextlib.suppress(OSError):
+                for _ in range(2000):
+                    wire.send(ws_frame(2, bytes(60000)))
+        sender = threading.Thread(target=flood)
+        sender.start()
+        assert heard(wire)[0] == 0x88
+    sender.join()
 
 
 def test_no_websocket(hub, app):

@@ -253,7 +253,7 @@ bool ask_stream_full(struct call *c)
 	struct ask *a = ask_of(c);
 
 	return (a->stream && http_stream_waiting(a->stream) > FULL) ||
-	       (a->ws && http_ws_waiting(a->ws) > FULL);
+	       (a->ws && http_ws_full(a->ws)); /* many small ones are much, too */
 }
 
 void ask_send(struct call *c, const struct field_table *t, const void *from)

@@ -266,6 +266,15 @@ def test_whatever_ends_attach_leaves_it_running(hub, box, left, number):
     assert hub.call('GET', f'/v1/sandboxes/{box}/execs/{left}')['state'] == 'running'
 
 
+def test_attach_to_what_changes_streams_often(hub, box):
+    """Each change is a message of its own, of which only so many may wait: many small ones hold who reads as large ones do."""
+    line = 'i=0; while [ $((i += 1)) -le 10000 ]; do echo o; echo e >&2; done'
+    job = hub.ok('exec', '-d', box, '--', 'sh', '-c', line).decode().strip()
+    assert hub.run('wait', box, job).returncode == 0
+    done = hub.run('attach', '--since-offset', '0', box, job)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b'o\n' * 10000, b'e\n' * 10000)
+
+
 def test_attach_says_what_is_wrong(hub, box, left):
     for keys in ('', 'ctrl-', 'ctrl-1', 'ab', 'a,', 'a,b,c,d,e,f,g,h,i'):
         assert hub.run('attach', '--detach-keys', keys, box, left).returncode in (2, 125), keys

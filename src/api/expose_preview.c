@@ -95,7 +95,8 @@ static int enter(struct http_request *q, struct str token, const struct preview_
 }
 
 /* Names below one domain are one site, whose cookies browsers send along with what any of its pages asks for. So these are
- * told apart by what browsers say of it: only people go from page to page. Older browsers don't say. */
+ * told apart by what browsers say of it: only people go from page to page. They say it where a page is a secure context,
+ * over TLS or below localhost, which is why a door of another domain needs TLS; old ones don't say it at all. */
 static bool is_for_another_page(struct http_request *q)
 {
 	struct str from = http_request_header(q, STR_LIT("Sec-Fetch-Site"));

@@ -50,6 +50,13 @@ static inline bool str_starts(struct str s, const char *z)
 	return s.n >= n && memcmp(s.p, z, n) == 0;
 }
 
+static inline bool str_ends(struct str s, const char *z)
+{
+	size_t n = strlen(z);
+
+	return s.n >= n && memcmp(s.p + s.n - n, z, n) == 0;
+}
+
 /* Without the spaces and tabs at its ends. */
 static inline struct str str_trim(struct str s)
 {

@@ -346,6 +346,12 @@ static int find_preview_routes(struct serve *v, struct err *e)
 	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");
 }
 
+/* Names below it are secure contexts without TLS, too. */
+static bool is_localhost(struct str domain)
+{
+	return str_is(domain, "localhost") || str_ends(domain, ".localhost");
+}
+
 /* A door that knows no token of the hub's, which is why it is one of loopback only: links open it. */
 static int open_previews(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
 			 struct err *e)
@@ -362,6 +368,12 @@ static int open_previews(struct serve *v, const struct serve_options *o, const s
 	if (preview_names(o->domain, v->names, sizeof(v->names), e) < 0 ||
 	    find_preview_routes(v, e) < 0)
 		return err_wrap(e, "--preview");
+	if (!tls && !is_localhost(str_of(o->domain)))
+		return err_set(
+			e, ERR_INVALID,
+			"--preview-domain: below '%.80s' browsers tell whose page asks only over TLS: "
+			"it needs --tls-cert and --tls-key",
+			o->domain);
 	v->previews = http_server_new(&v->s.loop, &http, e);
 	if (!v->previews)
 		return -1;

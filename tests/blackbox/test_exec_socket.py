@@ -172,18 +172,19 @@ def test_what_cannot_be_run(hub, box):
         assert set(x.error) == {'code', 'message', 'cause', 'remediation', 'context'}
 
 
-@pytest.mark.parametrize('end', ['close', 'reset', 'goodbye'])
-def test_who_goes_away_ends_it(hub, box, end):
-    x = Exec(hub, box, 'echo on; exec sleep 54321')
-    x.until(b'on')
-    until(lambda: not gone(hub, box, 'sleep 54321'), what='the command')  # while it begins, it has no arguments
-    if end == 'reset':
-        x.ws.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-    if end == 'goodbye':
-        x.ws.close()
-    else:
+@pytest.mark.parametrize('end, line', [('close', 'sleep 5431'), ('reset', 'sleep 5432'), ('goodbye', 'sleep 5433')])
+def test_who_goes_away_ends_it(hub, box, end, line):
+    x = Exec(hub, box, f'echo on; exec {line}')
+    try:
+        x.until(b'on')
+        until(lambda: not gone(hub, box, line), what='the command')  # while it begins, it has no arguments
+        if end == 'reset':
+            x.ws.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        if end == 'goodbye':
+            x.ws.close()
+    finally:
         x.ws.shutdown()
-    until(lambda: gone(hub, box, 'sleep 54321'), what='the end of the command')
+    until(lambda: gone(hub, box, line), what='the end of the command')
 
 
 def test_sandbox_ends_below_it(hub):

@@ -65,7 +65,10 @@ def idle_floor(n):
     each = f'mkdir {top}/$i; sh -c "echo \\$\\$ > {top}/$i/cgroup.procs; exec unshare -n sleep 1000" &'
     try:
         with group(['/bin/sh', '-c', f'i=0; while [ $i -lt {n} ]; do {each} i=$((i + 1)); done; wait']):
+            deadline = time.monotonic() + LATEST
             while not sleeping(top, n):
+                if time.monotonic() > deadline:
+                    sys.exit('bench: not all peers sleep')
                 time.sleep(0.1)
             return spent(before, meminfo(), n)
     finally:

@@ -46,8 +46,8 @@ static const struct rule of_requests[] = {
 static const struct rule of_answers[] = {
 	OF_A_CONNECTION,
 	{ STR_LIT("Date"), NEVER }, /* the door's */
-	{ STR_LIT("Location"), NEVER }, /* but see put_location() */
-	{ STR_LIT("Set-Cookie"), NEVER | FRONT }, /* but see put_cookie() */
+	{ STR_LIT("Location"), NEVER }, /* but see put_changed() */
+	{ STR_LIT("Set-Cookie"), NEVER | FRONT }, /* likewise */
 	{ STR_LIT("Access-Control-"), NEVER | FRONT }, /* who may ask is the door's to say */
 	{ STR_LIT("Alt-Svc"), NEVER }, /* this name at another server */
 	{ STR_LIT("Strict-Transport-Security"), NEVER },

@@ -333,6 +333,7 @@ static void on_kill_timeout(uv_timer_t *t)
 static void kill_tree(struct exec *x)
 {
 	x->killed_ms = clock_ms();
+	x->left_ms = 0; /* where it is held, what was left of its timeout is over, too */
 	send_signal(x, SIGKILL, IM_SIGNAL_TREE);
 	if (x->timer)
 		uv_timer_start(x->timer, on_kill_timeout, KILL_GRACE_MS, 0);

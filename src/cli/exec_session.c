@@ -72,7 +72,10 @@ static void leave_now(struct session *s)
 
 static void on_impatient(uv_timer_t *t)
 {
-	leave_now(t->data);
+	struct session *s = t->data;
+
+	if (s->status < 0) /* else it has ended meanwhile, and the hub closes */
+		leave_now(s);
 }
 
 /* What was typed before goes first, if the hub takes it. */
@@ -234,9 +237,9 @@ static void on_drained(void *owner)
 {
 	struct session *s = owner;
 
-	if (s->leaving)
+	if (s->leaving && s->status < 0)
 		leave_now(s);
-	else
+	else if (!s->leaving)
 		feed_resume(&s->feed);
 }
 

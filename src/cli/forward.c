@@ -118,8 +118,8 @@ const struct verb forward_verb = {
 	.name = "forward",
 	.usage = "[OPTION...] NAME [[HOST:]PORT...]",
 	.doc = "Make ports of a sandbox ports of 127.0.0.1, or list those that are.",
-	.more = "Prints for each PORT of the sandbox where it is. Whoever can connect to 127.0.0.1\n"
-		"can use it. It ends with the sandbox, or with the hub.",
+	.more = "Prints for each PORT of the sandbox where it is. Whoever can connect to\n"
+		"127.0.0.1 can use it. It ends with the sandbox, or with the hub.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct forward_options),

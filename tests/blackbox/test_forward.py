@@ -57,6 +57,15 @@ def ended(sock):
     return True
 
 
+def turned_away(port):
+    """Whoever is let go at once may hear of it while connecting."""
+    try:
+        with connect(port) as sock:
+            return ended(sock)
+    except ConnectionResetError:
+        return True
+
+
 def echoes(port, data=b'hello'):
     with connect(port) as sock:
         sock.sendall(data)
@@ -94,8 +103,7 @@ def test_a_server_inside(hub, box, listens):
 
 def test_the_server_comes_later_and_goes(hub, box):
     port = forward(hub, box, 8000)
-    with connect(port) as sock:
-        assert ended(sock)  # nobody listens
+    assert turned_away(port)  # nobody listens
     started = serve(hub, box, 'echo', 8000)
     assert echoes(port)
     with connect(port) as sock:
@@ -146,8 +154,7 @@ def test_bounds(hub, box):
     for sock in socks:
         sock.sendall(b'x')
         assert sock.recv(1) == b'x'
-    with connect(ports[0]) as sock:
-        assert ended(sock)  # one too many
+    assert turned_away(ports[0])  # one too many
     socks.pop().close()
     until(lambda: forwards(hub, box)[0]['connections'] < CONNECTIONS, what='there is room')
     assert echoes(ports[0])
@@ -191,8 +198,7 @@ def test_pause_stop_fork(hub, box):
         assert sock.recv(1) == b'x'
         hub.post('/v1/pause', sandbox=box)
         sock.sendall(b'y')
-        with connect(port) as late:
-            assert ended(late)
+        assert turned_away(port)
         with pytest.raises(Failed) as failed:
             forward(hub, box, 8001)
         assert failed.value.status == 409

@@ -23,7 +23,9 @@ LIMITS = {'memory_mb': 96, 'disk_mb': 32, 'pids': 64}
 # a second fill a small sandbox's memory before the bomb has said a word.
 OF_FORKS = {**LIMITS, 'memory_mb': 512}
 CAP = 256  # MiB after which a bomb gives up, so that a hole harms nobody
-WINDOW, WINDOWS, TRIES = 10, 6, 5  # samples at a time, how often in turns, and how often again for who was too slow
+# samples at a time, how often in turns, and how often again for who was too slow: four samples of 300 that something else disturbed
+# are too many, of 900 they are not
+WINDOW, WINDOWS, TRIES = 10, 6, 15
 THINK = 0.001  # seconds between two samples: a neighbour that never sleeps has used up its own share
 # What p99 may be in any case. A task that is woken waits for the one that runs until the next tick of the clock, which may be 4 ms
 # away, and an exec wakes five, one after another: client, hub, PID 1, program, PID 1, hub.

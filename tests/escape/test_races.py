@@ -239,7 +239,7 @@ def test_swapping_fools_who_looks_first():
                             return naive(act, d, target)
                         except OSError:
                             return False
-                    until(fooled, timeout=60, what=f'{act} that is fooled')
+                    until(fooled, timeout=300, what=f'{act} that is fooled')  # on one processor they only meet where one's turn ends
             finally:
                 with open(top + '/stop', 'w', encoding='utf-8'):
                     pass

@@ -78,9 +78,11 @@ def idle_floor(n):
 
 def sleeping(top, n):
     """All have begun."""
-    pids = [f.read().split() for f in (open(os.path.join(top, d, 'cgroup.procs'), encoding='ascii') for d in next(os.walk(top))[1])]
-    everybody = host.processes()
-    return sum(everybody[int(p)].comm == 'sleep' for line in pids for p in line if int(p) in everybody) == n
+    everybody, found = host.processes(), 0
+    for each in next(os.walk(top))[1]:
+        with open(os.path.join(top, each, 'cgroup.procs'), encoding='ascii') as f:
+            found += sum(int(p) in everybody and everybody[int(p)].comm == 'sleep' for p in f.read().split())
+    return found == n
 
 
 def charged(hub):

@@ -228,7 +228,8 @@ static const struct api_route rows[] = {
 	  .heard = &heard_table,
 	  .errors = MAY },
 	{ .tool = { .name = "pty",
-		    .doc = "The same, on a terminal whether that is asked for or not.",
+		    .doc = "As sandboxes.exec, on a terminal whether that is asked for or not; the "
+			   "query names the sandbox.",
 		    .input = &pty_input,
 		    .output = &said_table,
 		    .run = run_pty },

@@ -371,7 +371,8 @@ static const struct api_route rows[] = {
 	  .path = "/v1/sandboxes/{id}/usage",
 	  .errors = API_MAY_SANDBOX | API_MAY(EXEC_TIMEOUT) },
 	{ .tool = { .name = "vitals",
-		    .doc = "The same, named as in mitos' way.",
+		    .doc = "What a sandbox uses of its limits now, as sandboxes.usage has it; the "
+			   "body names it.",
 		    .input = &now_input,
 		    .output = &usage_view_table,
 		    .run = run_now },

@@ -10,7 +10,8 @@
 #include "hub/snapshots.h"
 #include "store/store.h"
 
-/* Both together are as many as the door has connections: who waits can't have those that work. */
+/* Both together are as many as the door of the hub has connections; that of previews has 128 more. Who waits can't have those
+ * that work. */
 enum { MAX_CALLS = 256, MAX_WAITING = 768 };
 #define MAX_OUTPUT ((size_t)512 << 20)
 

@@ -123,6 +123,8 @@ const struct layer *chain_image(const struct chain *c);
 /* Whether the host's directories stand over it. */
 bool chain_of_host(const struct chain *c);
 
+void store_layer_remove(uint32_t id); /* of one that nobody has any more; may wait long */
+
 /* Changes how much a layer may hold. */
 int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk,
 		       struct err *e) MUST_USE;
@@ -179,6 +181,14 @@ struct walk_from {
 /* Writes to `out` what a sandbox that stands still has changed, as enum wm_write_what says. For a process of
  * its own. 0 or an errno: EFBIG over bytes_max, ENAMETOOLONG for a path that no archive can have. */
 int walk_changes(const struct walk_from *from, enum wm_write_what what, int out);
+
+/* ---- the broom --------------------------------------------------------------------------------- */
+
+/* Starts it, in the store's mount namespace; it ends with the warden, and the layers with both. Without it they
+ * are removed by who lets go of them. */
+int broom_start(struct err *e) MUST_USE;
+/* Has it remove a layer; false: it can't take any more now. */
+bool broom_take(uint32_t layer);
 
 /* ---- control groups ---------------------------------------------------------------------------- */
 

@@ -219,7 +219,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	if (choose_identity(&w.host, m->max_sandboxes + m->pool, e) < 0 || take_wishes(m, e) < 0)
 		return -1;
 	w.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (w.host.proc < 0 || store_init(&w.store, &w.host, e) < 0)
+	if (w.host.proc < 0 || store_init(&w.store, &w.host, e) < 0 || broom_start(e) < 0)
 		return -1;
 	w.host.landlock = make_landlock(&w.store, e);
 	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))

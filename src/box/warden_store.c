@@ -322,6 +322,15 @@ static void layer_path(char path[64], const struct layer *l, const char *below)
 	snprintf(path, 64, "/l/%u%s", l->id, below);
 }
 
+void store_layer_remove(uint32_t id)
+{
+	char path[64];
+
+	layer_path(path, &(struct layer){ .id = id }, "");
+	umount2(path, MNT_DETACH);
+	rmdir(path);
+}
+
 static uint64_t inodes_for(uint64_t disk)
 {
 	/* one for every 4 KiB, as file systems on disk have it for every 16; at least enough for an
@@ -396,9 +405,8 @@ void layer_unref(struct layer *l)
 		rmdir(path);
 		close_fd(&l->image); /* whose lock ends with it */
 	}
-	layer_path(path, l, "");
-	umount2(path, MNT_DETACH);
-	rmdir(path);
+	if (!broom_take(l->id)) /* it has more to do than it can hold */
+		store_layer_remove(l->id);
 	free(l);
 }
 

@@ -1,6 +1,7 @@
 """A thousand sandboxes made and ended: nothing is left, nothing grows."""
 
 import os
+import signal
 
 import pytest
 
@@ -55,6 +56,19 @@ def allowance(kind):
     if kind.startswith('memory'):
         return 1 << 30 if SANITIZED else 1 << 20
     return 0 if kind == 'zombies' else 8
+
+
+def test_layers_are_removed_without_the_broom(spawn, residue):
+    mcp = spawn('--pool', '0')
+    warden = host.program(mcp.pid, 'holt-warden')
+    before = mounts(warden)
+    cycle(mcp, 20)
+    until(lambda: mounts(warden) == before, what='no more mounts')
+    os.kill(host.program(warden, 'holt-broom'), signal.SIGKILL)
+    cycle(mcp, 20)
+    until(lambda: mounts(warden) == before, what='no more mounts without the broom')
+    assert mcp.close() == 0
+    residue.check()
 
 
 @pytest.mark.parametrize('pool', [['--pool', '0'], ['--pool', '4']], ids=['cold', 'pool'])

@@ -194,7 +194,7 @@ bool broom_take(uint32_t layer);
 
 enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_FREEZER, CG_CONTROLLERS };
 
-enum { CG_KEPT = 32 }; /* slots whose groups of v1 may stay for the next sandbox */
+enum { CG_KEPT = 64 }; /* slots whose groups may stay for the next sandbox, where limits are v1's */
 
 struct cgroups {
 	enum limit_driver driver;
@@ -214,6 +214,7 @@ void cgroups_fini(struct cgroups *c); /* removes what is left of ours */
 
 /* The sandbox's group in the v2 tree, made if need be, to clone into; -1: there is none. */
 int cgroup_birthplace(struct cgroups *c, uint32_t slot);
+/* 1: they are not all new, so that time of earlier sandboxes may be counted in them. */
 int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e) MUST_USE;
 /* From the limits `was` to `l`. */
 int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const struct limits *was,

@@ -294,7 +294,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 
 static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, struct err *e)
 {
-	int n;
+	int n, old;
 
 	b->chain.upper = store_layer_new(&w.store, disk, e);
 	if (!b->chain.upper || (b->chain.n_frozen == (chain_image(&b->chain) ? 1u : 0u) &&
@@ -302,8 +302,13 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 		return -1;
 	parts->root = w.store.plain ? store_plain(&b->chain, &parts->fill, e)
 				    : store_overlay(&w.store, &b->chain, e);
-	if (parts->root < 0 || cgroup_new(&w.cgroups, slot_of(b), &b->limits, e) < 0)
+	if (parts->root < 0)
 		return -1;
+	old = cgroup_new(&w.cgroups, slot_of(b), &b->limits, e);
+	if (old < 0)
+		return -1;
+	if (old)
+		b->cpu_before_us = cpu_counted(slot_of(b));
 	n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
 	if (n < 0)
 		return -1;

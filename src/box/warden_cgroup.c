@@ -6,10 +6,11 @@
  *	v1	memory, pids, cpu each in a hierarchy of their own; freezing by v2 where mounted. A
  *		new sandbox enters them by itself, by its thread: the kernel then moves it without
  *		the lock over all groups of the machine, which costs up to 20 ms when it is cold.
- *		Making and removing groups is a tenth of a sandbox's cost, so those for pids and
- *		the CPU, which remember nothing of who was in them, stay in the first slots for
- *		whoever comes next. That of memory, which does, is always a new one, and that it
- *		could be removed shows that nobody is left in the others either
+ *		Making and removing groups is a tenth of a sandbox's cost, so those that remember
+ *		nothing of who was in them but its time (which is subtracted) stay in the first
+ *		slots for whoever comes next, unless they were ever frozen: one that stayed so
+ *		would hold its next sandbox. That of memory, which remembers, is always a new one,
+ *		and that it could be removed shows that nobody is left in the others either
  *	v2	one tree; our directory needs the controllers enabled in its parent, and that
  *		parent must hold no process: where it holds only us, we move into a leaf beside our
  *		directory meanwhile. Memory and pids must be there, the CPU need not. A new sandbox
@@ -447,6 +448,15 @@ int cgroup_open(const struct cgroups *c, int controller, uint32_t slot)
 		     : openat(c->dirs[controller], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+static int open_file(const struct cgroups *c, int controller, uint32_t slot, const char *file,
+		     int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%u/%s", slot, file);
+	return c->dirs[controller] < 0 ? -1 : openat(c->dirs[controller], path, flags | O_CLOEXEC);
+}
+
 static int set_memory(int dir, bool v2, uint64_t bytes)
 {
 	int failed;
@@ -482,29 +492,33 @@ static int set_cpu(int dir, bool v2, uint32_t milli)
 	return write_file(dir, "cpu.max", text);
 }
 
-static int set_one(struct cgroups *c, int controller, int dir, const struct limits *l,
-		   const struct limits *was)
+static int set_one(struct cgroups *c, int controller, uint32_t slot, const struct limits *l)
 {
+	autoclose int dir = cgroup_open(c, controller, slot);
+
+	if (dir < 0)
+		return c->dirs[controller] < 0 ? 0 : -1;
 	switch (controller) {
 	case CG_MEMORY:
-		return l->memory == was->memory ? 0 : set_memory(dir, c->v2[CG_MEMORY], l->memory);
+		return set_memory(dir, c->v2[CG_MEMORY], l->memory);
 	case CG_PIDS:
-		return l->pids == was->pids ? 0 : write_number(dir, "pids.max", l->pids);
-	case CG_CPU:
-		return l->cpu_milli == was->cpu_milli ? 0
-						      : set_cpu(dir, c->v2[CG_CPU], l->cpu_milli);
+		return write_number(dir, "pids.max", l->pids);
 	default:
-		return 0;
+		return set_cpu(dir, c->v2[CG_CPU], l->cpu_milli);
 	}
 }
 
 static int set_all(struct cgroups *c, uint32_t slot, const struct limits *l,
 		   const struct limits *was, struct err *e)
 {
-	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		autoclose int dir = cgroup_open(c, i, slot);
+	const bool differs[CG_CONTROLLERS] = {
+		[CG_MEMORY] = l->memory != was->memory,
+		[CG_PIDS] = l->pids != was->pids,
+		[CG_CPU] = l->cpu_milli != was->cpu_milli,
+	};
 
-		if (dir >= 0 && set_one(c, i, dir, l, was) < 0)
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (differs[i] && set_one(c, i, slot, l) < 0)
 			return err_sys(e, errno, "set the %s limit", controllers[i]);
 	}
 	return 0;
@@ -529,11 +543,10 @@ static int make_slot(const struct cgroups *c, int controller, uint32_t slot)
 	return errno == EEXIST ? 0 : -1;
 }
 
-/* Whether a group of this controller may stay when its sandbox is gone. */
-static bool may_stay(const struct cgroups *c, int controller)
+/* Whether groups but that of memory may stay when their sandbox is gone. */
+static bool may_stay(const struct cgroups *c)
 {
-	return (controller == CG_PIDS || controller == CG_CPU) && !c->v2[controller] &&
-	       c->dirs[CG_MEMORY] >= 0 && !c->v2[CG_MEMORY] && !c->shared;
+	return c->driver == LIMIT_DRIVER_CGROUP1 && !c->shared;
 }
 
 int cgroup_birthplace(struct cgroups *c, uint32_t slot)
@@ -554,36 +567,27 @@ static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, stru
 
 		if (made < 0)
 			return err_sys(e, errno, "make a %s control group", controllers[i]);
-		if (made && may_stay(c, i)) /* the other one may be old: both are written */
+		if (made && i != CG_MEMORY) /* another may be old: all are written */
 			*was = (struct limits){ .cpu_milli = UINT32_MAX };
 	}
 	return 0;
 }
 
-/* Where cpuacct is mounted with cpu, time begins anew. */
-static void reset_usage(const struct cgroups *c, uint32_t slot)
-{
-	autoclose int dir = cgroup_open(c, CG_CPU, slot);
-
-	if (dir >= 0)
-		write_file(dir, "cpuacct.usage", "0");
-}
-
 int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e)
 {
 	struct limits was = { 0 };
+	bool old;
 
 	if (slot < CG_KEPT) {
 		was = c->kept[slot];
 		c->kept[slot] = (struct limits){ 0 }; /* until all is set */
 	}
+	old = was.pids != 0;
 	if (make_slots(c, slot, &was, e) < 0 || set_all(c, slot, l, &was, e) < 0)
 		return -1;
-	if (slot < CG_KEPT && may_stay(c, CG_CPU))
-		reset_usage(c, slot);
-	if (slot < CG_KEPT && may_stay(c, CG_PIDS))
+	if (slot < CG_KEPT && may_stay(c))
 		c->kept[slot] = *l;
-	return 0;
+	return old;
 }
 
 int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const struct limits *was,
@@ -606,11 +610,9 @@ int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS], 
 	int n = 0;
 
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		autoclose int dir = c->v2[i] ? -1 : cgroup_open(c, i, slot);
-
-		if (dir < 0)
+		if (c->dirs[i] < 0 || c->v2[i])
 			continue;
-		ret_fds[n] = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
+		ret_fds[n] = open_file(c, i, slot, "tasks", O_WRONLY);
 		if (ret_fds[n] < 0)
 			return err_sys(e, errno, "open a %s control group", controllers[i]);
 		n++;
@@ -642,6 +644,8 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 
 	if (dir < 0)
 		return err_set(e, ERR_UNSUPPORTED, "no control group to freeze processes with");
+	if (slot < CG_KEPT)
+		c->kept[slot] = (struct limits){ 0 };
 	if (write_file(dir, file, state) < 0)
 		return err_sys(e, errno, "freeze");
 	for (int i = 0; frozen && !frozen_now(dir, v2); i++) {
@@ -656,24 +660,19 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids)
 {
-	autoclose int memory = cgroup_open(c, CG_MEMORY, slot);
-	autoclose int pids = cgroup_open(c, CG_PIDS, slot);
-
-	*ret_oom = memory < 0
-			 ? -1
-			 : openat(memory, c->v2[CG_MEMORY] ? "memory.events" : "memory.oom_control",
-				  O_RDONLY | O_CLOEXEC);
-	*ret_pids = pids < 0 ? -1 : openat(pids, "pids.events", O_RDONLY | O_CLOEXEC);
+	*ret_oom = open_file(c, CG_MEMORY, slot,
+			     c->v2[CG_MEMORY] ? "memory.events" : "memory.oom_control", O_RDONLY);
+	*ret_pids = open_file(c, CG_PIDS, slot, "pids.events", O_RDONLY);
 }
 
 bool cgroup_remove(struct cgroups *c, uint32_t slot)
 {
-	bool stay = slot < CG_KEPT && c->kept[slot].pids, gone = true;
+	bool stay = slot < CG_KEPT && c->kept[slot].pids && may_stay(c), gone = true;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", slot);
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
-		if (c->dirs[i] >= 0 && !same_as_before(c, i) && !(stay && may_stay(c, i)) &&
+		if (c->dirs[i] >= 0 && !same_as_before(c, i) && !(stay && i != CG_MEMORY) &&
 		    unlinkat(c->dirs[i], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 			gone = false;
 	}

@@ -42,6 +42,7 @@ struct body {
 	uint32_t uid;
 	struct chain chain;
 	struct limits limits;
+	uint64_t cpu_before_us; /* of earlier sandboxes, in what its groups have counted */
 	struct mount_spec mounts[WIRE_MOUNTS_MAX];
 	uint32_t n_mounts;
 	struct request *request; /* that it is made for; NULL: for the pool */
@@ -161,6 +162,8 @@ void pool_refill(void); /* one more */
 /* ---- warden_usage.c ---- */
 
 void say_usage(const struct wm_usage *m);
+/* Processor time in the groups of a slot, in microseconds; 0 where nobody counts. */
+uint64_t cpu_counted(uint32_t slot);
 
 /* ---- warden_socket.c ---- */
 

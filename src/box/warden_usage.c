@@ -94,6 +94,14 @@ static void use_cpu(uint32_t slot, struct wm_use *u)
 	}
 }
 
+uint64_t cpu_counted(uint32_t slot)
+{
+	struct wm_use u = { 0 };
+
+	use_cpu(slot, &u);
+	return u.cpu_us;
+}
+
 /* Its own and what it stands on, but for what came from the template. */
 static uint64_t disk_of(const struct body *b)
 {
@@ -119,6 +127,8 @@ static void use_body(const struct body *b, struct wm_use *u)
 	u->has = WM_USE_LIVES | WM_USE_DISK;
 	u->disk = disk_of(b);
 	use_groups(slot_of(b), u);
+	if (u->has & WM_USE_CPU)
+		u->cpu_us -= b->cpu_before_us;
 }
 
 void say_usage(const struct wm_usage *m)

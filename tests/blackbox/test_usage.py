@@ -105,10 +105,30 @@ def test_numbers_are_the_kernels(hub, box):
         if 'memory_peak_bytes' in got:
             assert got['memory_peak_bytes'] >= got['memory_bytes']
     if cpu:
+        # their growth: the group may have counted for the sandbox before
+        first, counted, second = cpu_ms(pid), usage(hub, sandbox)['cpu_ms'], cpu_ms(pid)
         hub.exec(sandbox, 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done')
-        before = cpu_ms(pid)
-        between = usage(hub, sandbox)['cpu_ms']
-        assert before - 0.001 <= between <= cpu_ms(pid) and between > got['cpu_ms']
+        third, grown, fourth = cpu_ms(pid), usage(hub, sandbox)['cpu_ms'] - counted, cpu_ms(pid)
+        assert third - second - 0.001 <= grown <= fourth - first + 0.001 and grown > 0
+
+
+def test_the_time_of_the_one_before_is_not_counted(hub, box):
+    """Whose control groups it may have got."""
+    first = hub.create()
+    if 'cpu_ms' in usage(hub, first):
+        until(lambda: hub.exec(first, 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done') and usage(hub, first)['cpu_ms'] > 1000,
+              what='a second of its time')
+    hub.delete(first)
+    second = box()
+    assert usage(hub, second).get('cpu_ms', 0) < 500
+
+
+def test_one_that_was_frozen_holds_nobody(hub, box):
+    first = hub.create()
+    hub.post('/v1/pause', sandbox=first)
+    hub.delete(first)
+    for _ in range(3):
+        assert hub.exec(box(), 'echo here')['stdout'] == 'here\n'
 
 
 def test_files_are_counted_across_forks(hub, box):

@@ -667,7 +667,7 @@ void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids
 
 bool cgroup_remove(struct cgroups *c, uint32_t slot)
 {
-	bool stay = slot < CG_KEPT && c->kept[slot].pids && may_stay(c), gone = true;
+	bool stay = slot < CG_KEPT && c->kept[slot].pids, gone = true;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", slot);

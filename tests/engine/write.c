@@ -156,12 +156,14 @@ static void test_hostile(void **state)
 	struct sandbox *sb = make(&(struct sandbox_spec){ .limits = { .disk = 64 * MIB } });
 	autoclose int file = memfd_create("written", MFD_CLOEXEC);
 
-	sh(sb, "truncate -s 1T huge");
+	sh(sb, "truncate -s 1024G huge");
 	assert_int_equal(write_to(sb, SANDBOX_WRITE_TAR, file).code, ERR_TOO_LARGE);
 	sh(sb, "rm huge; n=$(head -c 250 /dev/zero | tr '\\0' n); i=0; while [ $i -lt 20 ]; do "
 	       "mkdir $n && cd $n; i=$((i+1)); done; true");
 	assert_int_equal(write_to(sb, SANDBOX_WRITE_TAR, file).code, ERR_TOO_LARGE);
-	sh(sb, "rm -r nnn*");
+	/* not by `rm -r`: busybox's wants paths that are short enough */
+	sh(sb,
+	   "n=$(echo nnn*); while [ -d $n/$n ]; do mv $n/$n m; rmdir $n; mv m $n; done; rmdir $n");
 	assert_int_equal(write_to(sb, SANDBOX_WRITE_TAR, file).code, ERR_NONE);
 }
 

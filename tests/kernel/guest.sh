@@ -135,7 +135,7 @@ try a_delegated_group 120 delegated
 try image 60 image
 try image_of_a_user 90 image_of_a_user
 try killed 150 killed
-for name in pause mount; do
+for name in pause mount write; do
 	try $name 200 engine $name
 done
 echo '@@ end'

@@ -8,6 +8,7 @@
  *	warden_keep.c	being without a hub, and the next one
  *	warden_host.c	what is found and made at the start
  *	warden_store.c	mount namespaces, templates, layers, overlays
+ *	warden_broom.c	who removes layers
  *	warden_image.c	images as the lowest layer
  *	warden_copy.c	copying trees
  *	warden_write.c	writing what a sandbox has changed
@@ -116,14 +117,13 @@ int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid,
 struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
 				uint32_t uid, struct err *e) MUST_USE;
 struct layer *layer_ref(struct layer *l);
-void layer_unref(struct layer *l); /* the last one unmounts it; NULL-safe */
+void layer_unref(struct layer *l); /* the last one has it removed; NULL-safe */
+void store_layer_remove(uint32_t id); /* of one that nobody has any more; may wait long */
 void chain_fini(struct chain *c);
 /* The image at the bottom; NULL: the host template's skeleton is there. */
 const struct layer *chain_image(const struct chain *c);
 /* Whether the host's directories stand over it. */
 bool chain_of_host(const struct chain *c);
-
-void store_layer_remove(uint32_t id); /* of one that nobody has any more; may wait long */
 
 /* Changes how much a layer may hold. */
 int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk,
@@ -184,10 +184,10 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 
 /* ---- the broom --------------------------------------------------------------------------------- */
 
-/* Starts it, in the store's mount namespace; it ends with the warden, and the layers with both. Without it they
- * are removed by who lets go of them. */
+/* Starts it, in the store's mount namespace; it ends with the warden, and the layers with both. Should it end before, what
+ * it had not yet removed stays until then. */
 int broom_start(struct err *e) MUST_USE;
-/* Has it remove a layer; false: it can't take any more now. */
+/* Has it remove a layer; false: it has enough to do, or has ended, so the caller has to. */
 bool broom_take(uint32_t layer);
 
 /* ---- control groups ---------------------------------------------------------------------------- */

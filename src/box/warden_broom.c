@@ -6,13 +6,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/log.h"
 #include "box/warden.h"
+
+/* Of the socket's buffer, which is that of some thirty layers. While it is full the warden removes them itself, so that what
+ * has ended never holds much more memory than what lives. */
+enum { QUEUE_BYTES = 12 * 1024 };
 
 static int broom = -1; /* its socket */
 
@@ -36,11 +41,13 @@ static _Noreturn void broom_main(int from)
 
 int broom_start(struct err *e)
 {
+	const int bytes = QUEUE_BYTES;
 	int sockets[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return err_sys(e, errno, "socketpair");
+	setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	pid = fork();
 	if (pid == 0)
 		broom_main(sockets[1]);
@@ -55,6 +62,14 @@ int broom_start(struct err *e)
 
 bool broom_take(uint32_t layer)
 {
-	return broom >= 0 && send(broom, &layer, sizeof(layer), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-				     (ssize_t)sizeof(layer);
+	if (broom < 0)
+		return false;
+	if (send(broom, &layer, sizeof(layer), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	if (errno != EAGAIN) {
+		log_warn("the broom has ended: %s", strerror(errno));
+		close(broom);
+		broom = -1;
+	}
+	return false;
 }

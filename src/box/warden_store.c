@@ -326,7 +326,7 @@ void store_layer_remove(uint32_t id)
 {
 	char path[64];
 
-	layer_path(path, &(struct layer){ .id = id }, "");
+	snprintf(path, sizeof(path), "/l/%u", id);
 	umount2(path, MNT_DETACH);
 	rmdir(path);
 }
@@ -399,13 +399,13 @@ void layer_unref(struct layer *l)
 
 	if (!l || --l->refs)
 		return;
-	if (l->image >= 0) {
+	if (l->image >= 0) { /* not by the broom: its lock may end only after that */
 		layer_path(path, l, "/u");
 		umount2(path, MNT_DETACH);
 		rmdir(path);
 		close_fd(&l->image); /* whose lock ends with it */
 	}
-	if (!broom_take(l->id)) /* it has more to do than it can hold */
+	if (!broom_take(l->id))
 		store_layer_remove(l->id);
 	free(l);
 }

@@ -64,7 +64,9 @@ def test_layers_are_removed_without_the_broom(spawn, residue):
     before = mounts(warden)
     cycle(mcp, 20)
     until(lambda: mounts(warden) == before, what='no more mounts')
-    os.kill(host.program(warden, 'holt-broom'), signal.SIGKILL)
+    broom = host.program(warden, 'holt-broom')
+    os.kill(broom, signal.SIGKILL)
+    until(lambda: broom in [p.pid for p in host.zombies(mcp.pid)], what='the end of the broom')
     cycle(mcp, 20)
     until(lambda: mounts(warden) == before, what='no more mounts without the broom')
     assert mcp.close() == 0

@@ -89,7 +89,7 @@ killed() {
 		sleep 0.5
 	done
 	kill -9 $hub
-	for pid in $(pidof holt-warden); do # the janitor's is that program, too
+	for pid in $(pidof holt-warden); do # the janitor's and the broom's are that program, too
 		[ "$(cat /proc/$pid/comm)" != holt-warden ] || kill -9 $pid
 	done
 	i=0

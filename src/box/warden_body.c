@@ -307,7 +307,7 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 	old = cgroup_new(&w.cgroups, slot_of(b), &b->limits, e);
 	if (old < 0)
 		return -1;
-	if (old)
+	if (old) /* and what it has taken itself so far, below a millisecond */
 		b->cpu_before_us = cpu_counted(slot_of(b));
 	n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
 	if (n < 0)

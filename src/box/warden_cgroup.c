@@ -6,11 +6,12 @@
  *	v1	memory, pids, cpu each in a hierarchy of their own; freezing by v2 where mounted. A
  *		new sandbox enters them by itself, by its thread: the kernel then moves it without
  *		the lock over all groups of the machine, which costs up to 20 ms when it is cold.
- *		Making and removing groups is a tenth of a sandbox's cost, so those that remember
- *		nothing of who was in them but its time (which is subtracted) stay in the first
- *		slots for whoever comes next, unless they were ever frozen: one that stayed so
- *		would hold its next sandbox. That of memory, which remembers, is always a new one,
- *		and that it could be removed shows that nobody is left in the others either
+ *		Making and removing groups is a tenth of a sandbox's cost, so all but that of
+ *		memory stay in the first slots for whoever comes next. What they count is told by
+ *		differences, and a quota is written anew, which forgives what was overdrawn. One
+ *		that was ever frozen does not stay: it might hold its next sandbox. That of memory
+ *		is always a new one, and that it could be removed shows that nobody is left in the
+ *		others either
  *	v2	one tree; our directory needs the controllers enabled in its parent, and that
  *		parent must hold no process: where it holds only us, we move into a leaf beside our
  *		directory meanwhile. Memory and pids must be there, the CPU need not. A new sandbox
@@ -567,7 +568,7 @@ static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, stru
 
 		if (made < 0)
 			return err_sys(e, errno, "make a %s control group", controllers[i]);
-		if (made && i != CG_MEMORY) /* another may be old: all are written */
+		if (made && i != CG_MEMORY && may_stay(c)) /* another may be old: all are written */
 			*was = (struct limits){ .cpu_milli = UINT32_MAX };
 	}
 	return 0;
@@ -580,6 +581,8 @@ int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct 
 
 	if (slot < CG_KEPT) {
 		was = c->kept[slot];
+		if (was.pids && l->cpu_milli)
+			was.cpu_milli = UINT32_MAX;
 		c->kept[slot] = (struct limits){ 0 }; /* until all is set */
 	}
 	old = was.pids != 0;
@@ -613,8 +616,12 @@ int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS], 
 		if (c->dirs[i] < 0 || c->v2[i])
 			continue;
 		ret_fds[n] = open_file(c, i, slot, "tasks", O_WRONLY);
-		if (ret_fds[n] < 0)
-			return err_sys(e, errno, "open a %s control group", controllers[i]);
+		if (ret_fds[n] < 0) {
+			err_sys(e, errno, "open a %s control group", controllers[i]);
+			while (n)
+				close(ret_fds[--n]);
+			return -1;
+		}
 		n++;
 	}
 	return n;

@@ -124,9 +124,12 @@ def test_the_time_of_the_one_before_is_not_counted(hub, box):
 
 
 def test_one_that_was_frozen_holds_nobody(hub, box):
+    """Its groups do not stay for the next one, as others' may."""
     first = hub.create()
+    group = group_of(sleeper(hub, first), 'pids')
     hub.post('/v1/pause', sandbox=first)
     hub.delete(first)
+    until(lambda: not group or not os.path.exists(group[0]), what='its group removed')
     for _ in range(3):
         assert hub.exec(box(), 'echo here')['stdout'] == 'here\n'
 

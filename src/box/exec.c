@@ -2,15 +2,17 @@
  * Programs in a sandbox: two pipes for what they say, one for what they are told, and the message
  * to init that starts them; or one terminal for all of it, which is waited for before that message can be sent,
  * and hung up as soon as we are done with it: what still runs in its session hears SIGHUP. A program whose timeout passes has its tree killed by init; should
- * init not answer within a second, the whole sandbox is ended from outside.
+ * init be silent for seconds, the whole sandbox is ended from outside.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +27,7 @@ enum {
 	DRAIN_READS = 32, /* what a pipe can hold when its program has ended, and some */
 	STDIN_QUEUE_MAX = 1024 * 1024,
 	KILL_GRACE_MS = 5000, /* a busy machine keeps an init waiting, too */
-	KILL_PATIENCE_MS = 10000,
+	KILL_PATIENCE_MS = 30000,
 	ENV_TOTAL_MAX = 768, /* base_env, an image's and its user's, the sandbox's, the call's */
 };
 
@@ -58,6 +60,7 @@ struct exec {
 	bool timed_out;
 	uint64_t started_ns;
 	uint64_t killed_ms; /* when init was told to kill it */
+	int was_unread; /* bytes_unread() when it was last asked for */
 	uint64_t left_ms; /* of its timeout, while that stands still; 0: it does not */
 	char last_typed;
 	char name[64]; /* argv[0], for messages */
@@ -294,17 +297,28 @@ static void send_signal(struct exec *x, int signal, uint32_t flags)
 
 static void on_kill_timeout(uv_timer_t *t);
 
-/* Init is judged by its silence: one that has many trees to kill, or is held back by a fork, may
- * need longer than the grace for one, but not for ever. */
+/* What was said to the init and it has not yet read, in bytes of the kernel's. */
+static int bytes_unread(const struct sandbox *sb)
+{
+	int n = 0;
+
+	return ioctl(sb->socket, SIOCOUTQ, &n) < 0 ? 0 : n;
+}
+
+/* Init is judged by its silence: one that has many programs to start and trees to kill, or is held back by
+ * a fork, may need longer than the grace for one, but not for ever. To read on is no silence. */
 static bool wait_on(struct exec *x)
 {
 	uint64_t now = clock_ms(), silent_ms = now - x->sb->heard_ms;
+	int left = bytes_unread(x->sb);
+	bool reads = left < x->was_unread;
 
+	x->was_unread = left;
 	if (!sandbox_held(x->sb) &&
-	    (silent_ms >= KILL_GRACE_MS || now - x->killed_ms >= KILL_PATIENCE_MS))
+	    ((silent_ms >= KILL_GRACE_MS && !reads) || now - x->killed_ms >= KILL_PATIENCE_MS))
 		return false;
 	uv_timer_start(x->timer, on_kill_timeout,
-		       sandbox_held(x->sb) ? KILL_GRACE_MS : KILL_GRACE_MS - silent_ms, 0);
+		       silent_ms < KILL_GRACE_MS ? KILL_GRACE_MS - silent_ms : KILL_GRACE_MS, 0);
 	return true;
 }
 
@@ -335,6 +349,7 @@ static void kill_tree(struct exec *x)
 	x->killed_ms = clock_ms();
 	x->left_ms = 0; /* where it is held, what was left of its timeout is over, too */
 	send_signal(x, SIGKILL, IM_SIGNAL_TREE);
+	x->was_unread = bytes_unread(x->sb);
 	if (x->timer)
 		uv_timer_start(x->timer, on_kill_timeout, KILL_GRACE_MS, 0);
 }

@@ -46,6 +46,7 @@ enum {
 	EXECS_MAX = 1024,
 	STRINGS_MAX = 8192, /* words and variables of one program */
 	PIDS_SEEN_MAX = 32768,
+	BURST_MAX = 32, /* messages that those that are to die wait for: each may start a program */
 	KILL_ROUNDS = 16,
 	KILL_PAUSE_US = 500, /* after the first round; doubled after each of the next five */
 	STOP_ROUNDS = 96,
@@ -60,6 +61,7 @@ struct running {
 	uint32_t id; /* 0: nobody waits for it any more */
 	pid_t pid; /* 0: free */
 	uint32_t oom_kills, pids_hits; /* counters when it started */
+	bool dying; /* kill_dying() takes it, and all that descends from it */
 };
 
 static struct {
@@ -67,6 +69,7 @@ static struct {
 	int null;
 	struct rlimit files; /* of programs */
 	int n_execs; /* slots of execs in use, from the first */
+	int dying_for; /* so many messages; 0: nothing dies */
 } self;
 
 static struct running execs[EXECS_MAX] INIT_LARGE;
@@ -326,6 +329,7 @@ static void report_exit(struct running *r, int status, const struct rusage *u)
 	};
 
 	r->pid = 0;
+	r->dying = false;
 	while (self.n_execs > 0 && !execs[self.n_execs - 1].pid)
 		self.n_execs--;
 	if (out.h.id)
@@ -405,8 +409,15 @@ static size_t list_procs(void)
 	return n;
 }
 
-/* Marks the living descendants of leader; returns how many. */
-static size_t mark_tree(size_t n, pid_t leader)
+static bool is_dying(pid_t pid)
+{
+	const struct running *r = find_exec(0, pid);
+
+	return r && r->dying;
+}
+
+/* Marks the living descendants of those that are dying; returns how many. */
+static size_t mark_dying(size_t n)
 {
 	size_t found = 0;
 	bool more = true;
@@ -415,7 +426,7 @@ static size_t mark_tree(size_t n, pid_t leader)
 		more = false;
 		for (size_t i = 0; i < n; i++) {
 			struct proc *p = &procs[i];
-			bool child = p->parent == leader;
+			bool child = !p->ours && is_dying(p->parent);
 
 			for (size_t k = 0; !p->ours && !child && k < n; k++)
 				child = procs[k].ours && procs[k].pid == p->parent;
@@ -429,28 +440,76 @@ static size_t mark_tree(size_t n, pid_t leader)
 	return found;
 }
 
-/* Kills leader and all that descends from it. The leader is stopped first and dies last, so that
- * orphans keep coming to it. A tree that forks faster than it can be killed takes everything in
- * the sandbox with it: kill(-1) can't be outrun. */
-static void kill_tree(pid_t leader)
+/* Those killed in the round before. None of them can fork any more. */
+static struct {
+	pid_t pids[PIDS_SEEN_MAX];
+	size_t n;
+} killed INIT_LARGE;
+
+static bool was_killed(pid_t pid)
 {
+	for (size_t i = 0; i < killed.n; i++) {
+		if (killed.pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Kills what is marked of n processes; tells whether there was anything new. */
+static bool kill_marked(size_t n)
+{
+	size_t n_killed = 0;
+	bool new = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!procs[i].ours || !procs[i].alive)
+			continue;
+		new = new || !was_killed(procs[i].pid);
+		kill(procs[i].pid, SIGKILL);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (procs[i].ours && procs[i].alive)
+			killed.pids[n_killed++] = procs[i].pid;
+	}
+	killed.n = n_killed;
+	return new;
+}
+
+/* For a program that is to die with all that descends from it: it is stopped now and dies last, so that
+ * orphans keep coming to it. Those of one burst die together: each look at all processes is dear. */
+static void let_die(struct running *r)
+{
+	kill(r->pid, SIGSTOP);
+	r->dying = true;
+	self.dying_for = self.dying_for ?: 1;
+}
+
+/* A tree that forks faster than it can be killed takes everything in the sandbox with it: kill(-1) can't be
+ * outrun. One that only takes its time to go, on a busy machine, does not. */
+static void kill_dying(void)
+{
+	bool new = true;
 	size_t left = 1;
 
-	kill(leader, SIGSTOP);
+	if (!self.dying_for)
+		return;
+	killed.n = 0;
 	for (int round = 0; round < KILL_ROUNDS && left; round++) {
 		size_t n = list_procs();
 
-		left = mark_tree(n, leader);
-		for (size_t i = 0; i < n; i++) {
-			if (procs[i].ours && procs[i].alive)
-				kill(procs[i].pid, SIGKILL);
-		}
+		left = mark_dying(n);
+		new = kill_marked(n);
 		if (left) /* the killed need a moment to go; what is new is only seen then */
 			usleep(KILL_PAUSE_US << (round < 5 ? round : 5));
 	}
-	if (left)
+	if (new)
 		kill(-1, SIGKILL);
-	kill(leader, SIGKILL);
+	for (int i = 0; i < self.n_execs; i++) {
+		if (execs[i].dying)
+			kill(execs[i].pid, SIGKILL);
+		execs[i].dying = false;
+	}
+	self.dying_for = 0;
 }
 
 static void handle_signal(const struct im_signal *m)
@@ -460,7 +519,7 @@ static void handle_signal(const struct im_signal *m)
 	if (!r)
 		return; /* it has just ended; its IM_EXIT is on the way */
 	if (m->flags & IM_SIGNAL_TREE)
-		kill_tree(r->pid);
+		let_die(r);
 	else if (m->signal > 0 && m->signal < NSIG)
 		kill(-r->pid, m->signal);
 }
@@ -591,8 +650,9 @@ static void handle_reset(const struct im_reset *m)
 		if (!r->pid || !r->id)
 			continue;
 		r->id = 0;
-		kill_tree(r->pid);
+		let_die(r);
 	}
+	kill_dying();
 	init_file_reset();
 	init_helper_reset();
 	init_process_reset();
@@ -617,6 +677,8 @@ static void dispatch(size_t n, int fds[3], int n_fds)
 
 	if (n < sizeof(*h))
 		return;
+	if (h->type != IM_SIGNAL && h->type != IM_EXEC)
+		kill_dying();
 	if (h->type == IM_EXEC && n >= sizeof(struct im_exec)) {
 		dispatch_exec((const void *)h, n, fds, n_fds);
 	} else if (h->type == IM_SIGNAL && n >= sizeof(struct im_signal)) {
@@ -707,5 +769,7 @@ int main(void)
 			reap();
 		if (wait_for[0].revents)
 			serve_one();
+		if (self.dying_for && (self.dying_for++ == BURST_MAX || poll(wait_for, 1, 0) == 0))
+			kill_dying();
 	}
 }

@@ -138,13 +138,14 @@ def test_floods_from_many_delay_nobody(box):
 
 
 def test_many_cancelled_at_once_cost_no_sandbox(spawn):
-    """Killing takes its first process a while; that is no reason to give the sandbox up."""
+    """Killing takes its first process a while, and dying the programs; that is no reason to give the sandbox up, nor to end what else runs in it."""
     mcp = spawn('--pool', '0')
     sb = mcp.create()
     sb.write('f', 'kept')
+    sb.start('exec tail -f f', timeout_seconds=300)
     for _ in range(6):
         calls = [sb.start('sleep 60 & sleep 60', max_output_bytes=1024, timeout_seconds=60) for _ in range(128)]
         for call in calls:
             mcp.notify('notifications/cancelled', {'requestId': call})
         until(lambda: sb.running('sleep') == 0, timeout=20, what='their end')
-    assert sb.content('f') == 'kept'
+    assert sb.content('f') == 'kept' and sb.running('tail') == 1

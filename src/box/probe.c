@@ -20,7 +20,7 @@
  * spaces, mounts) goes when it goes; control groups it removes itself.
  */
 
-enum { TRY_MS = 2000 };
+enum { TRY_SECONDS = 10 }; /* a machine may be emulated, and busy */
 
 /* Without the required ones no sandbox is made. Without control groups resource limits take over,
  * and say so in every result. */
@@ -86,11 +86,11 @@ static void try_child(size_t i, const struct probe_host *host, int out)
 	_exit(write(out, &r, sizeof(r)) == sizeof(r) ? 0 : 1);
 }
 
-/* Reads the report, for TRY_MS at most; fills one of its own when none came. */
+/* Reads the report, for TRY_SECONDS at most; fills one of its own when none came. */
 static void try_wait(int in, struct report *r)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };
-	uint64_t end = clock_ms() + TRY_MS;
+	uint64_t end = clock_ms() + TRY_SECONDS * 1000;
 	int n;
 
 	do {
@@ -101,8 +101,10 @@ static void try_wait(int in, struct report *r)
 	if (n > 0 && read(in, r, sizeof(*r)) == sizeof(*r))
 		return;
 	*r = (struct report){ .errnum = n > 0 ? ENODATA : ETIMEDOUT };
-	snprintf(r->detail, sizeof(r->detail), "%s",
-		 n > 0 ? "the try ended without an answer" : "no answer within 2 s");
+	if (n > 0)
+		snprintf(r->detail, sizeof(r->detail), "the try ended without an answer");
+	else
+		snprintf(r->detail, sizeof(r->detail), "no answer within %d s", TRY_SECONDS);
 }
 
 static void try_run(size_t i, const struct probe_host *host, struct report *r)

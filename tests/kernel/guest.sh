@@ -14,7 +14,8 @@ kernel() {
 
 doctor() {
 	holt doctor || return 1
-	holt doctor --json | grep -q '"limits": *"cgroup2"'
+	said=$(holt doctor --json)
+	case $said in *'"limits":"cgroup2"'*) ;; *) printf '%s\n' "$said"; return 1 ;; esac
 }
 
 engine() { # NAME [once]

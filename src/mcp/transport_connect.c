@@ -11,6 +11,7 @@ enum {
 	CONNECTIONS = 1024, /* to one server: streams hold theirs */
 	MESSAGE_MAX = 64 << 20,
 	PROBE_MS = 3000,
+	PROBE_HTTP_MS = 10000, /* an old server refuses at once; one that is silent is slow */
 	START_MS = 30000,
 	STOP_MS = 2000,
 	TICK_MS = 100,
@@ -187,7 +188,7 @@ static int copy_target(struct mcp_link *l, const struct mcp_target *t, struct er
 	l->t.unix_socket = copy(l, t->unix_socket, e);
 	l->t.version = copy(l, t->version, e);
 	l->t.headers = copy_headers(l, t, e);
-	l->t.probe_ms = t->probe_ms ? t->probe_ms : PROBE_MS;
+	l->t.probe_ms = t->probe_ms ? t->probe_ms : t->url ? PROBE_HTTP_MS : PROBE_MS;
 	l->t.start_ms = t->start_ms ? t->start_ms : START_MS;
 	l->t.stop_ms = t->stop_ms ? t->stop_ms : STOP_MS;
 	return !l->t.argv != !t->argv || !l->t.env != !t->env || !l->t.env_more != !t->env_more ||

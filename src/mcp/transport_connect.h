@@ -46,8 +46,9 @@ struct mcp_target {
 	struct mcp_found only; /* nothing else is tried; zeroes: everything */
 	struct mcp_found known; /* zeroes: find out. What does not hold is found out anew */
 	const char *version; /* only this revision; NULL: the newest that both have */
-	/* What else a server may be is tried when it has been silent for so long: 0: 3 s. One that is only
-	 * slow is asked once more after all that, for as long as start_ms allows. */
+	/* What else a server may be is tried when it has been silent for so long: 0: 3 s, 10 s for an
+	 * address. One that is only slow is asked once more after all that, for as long as start_ms
+	 * allows. */
 	unsigned probe_ms;
 	unsigned
 		start_ms; /* for all of the beginning, without what its auth asks people: 0: 30 s */

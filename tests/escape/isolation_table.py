@@ -67,8 +67,10 @@ def escape(text):
 
 
 def differ(column, committed, now):
-    """A control that is not to be had on one of two machines, or control groups on only one, is no difference."""
+    """What can't be tried on one of two machines, or control groups on only one, is no difference."""
     if column == 'control' and '—' in committed + now:
+        return False
+    if 'absent ENOSYS' in (committed, now) and 'denied' in committed + now:
         return False
     if UNBOUNDED in (committed, now) and 'denied' in (committed, now):
         return False

@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -141,10 +142,22 @@ static enum result try_clone_high(struct found *f)
 /* ---- other ways to call ---------------------------------------------------------------------- */
 
 #ifdef __x86_64__
+static sigjmp_buf before_int80;
+
+static void on_fault(int signal)
+{
+	siglongjmp(before_int80, 1);
+}
+
 static enum result try_int80(struct found *f)
 {
 	long ret;
 
+	if (sigsetjmp(before_int80, 1)) { /* not in this kernel, or not on this machine */
+		f->errnum = ENOSYS;
+		return ABSENT;
+	}
+	signal(SIGSEGV, on_fault);
 	__asm__ volatile("int $0x80" : "=a"(ret) : "a"(20L /* getpid of i386 */) : "memory");
 	errno = (int)-ret;
 	return tried(f, ret < 0 ? -1 : 0);

@@ -173,6 +173,7 @@ static void finish_close(struct box *box)
 
 	box_close_handle(box->close_timer);
 	box_close_handle(box->adopt_timer);
+	box_close_handle(box->sleep_timer);
 	free(box->warden_dir);
 	closed_fini(&box->closed);
 	free(box);
@@ -315,8 +316,10 @@ void box_leave(struct box *box, void (*on_closed)(void *arg), void *arg)
 void box_stats(const struct box *box, struct box_stats *ret_stats)
 {
 	*ret_stats = box->stats;
-	for (const struct sandbox *sb = box->sandboxes; sb; sb = sb->next)
+	for (const struct sandbox *sb = box->sandboxes; sb; sb = sb->next) {
 		ret_stats->live++;
+		ret_stats->asleep += sb->sleep == SANDBOX_ASLEEP;
+	}
 }
 
 struct sandbox *box_find(struct box *box, struct str id)
@@ -495,6 +498,8 @@ static void failed(struct box *box, const struct wm_failed *m)
 		err.code = ERR_UNSUPPORTED;
 	if (p)
 		answer_error(p, &err);
+	else if (m->h.seq)
+		box_sleep_failed(box, m->h.seq, &err);
 	else
 		box->start_error = err; /* the warden could not start; it exits now */
 }
@@ -590,6 +595,12 @@ void box_heard(struct box *box, int *fds)
 		p = take_pending(box, h->seq);
 		if (p)
 			made(p, take_fd(&fds[0]));
+		break;
+	case WM_ASLEEP:
+		box_asleep(box, h->seq);
+		break;
+	case WM_AWAKE:
+		box_awake(box, h->seq, &fds[0]);
 		break;
 	case WM_WRITTEN:
 		p = take_pending(box, h->seq);
@@ -825,6 +836,9 @@ static int check_still(const struct sandbox *sb, struct err *e)
 	return 0;
 }
 
+/* What begins once its source is awake: a pause or resume, or what copies files. */
+static int begin(struct pending *p, struct err *e);
+
 /* ---- fork ------------------------------------------------------------------------------------- */
 
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
@@ -887,7 +901,6 @@ static int ask_source(struct box *box, struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;
 	bool busy = sb->execs || sb->n_files;
-	struct im_head ask = { IM_QUIESCE, p->seq };
 
 	if (start_ask_timer(box, p, e) < 0)
 		return -1;
@@ -895,12 +908,10 @@ static int ask_source(struct box *box, struct pending *p, struct err *e)
 		return send_fork(box, p, WM_FORK_STOPPED, e);
 	if (sb->paused || (sb->execs && !sb->n_files && box->can_freeze))
 		return send_fork(box, p, WM_FORK_BUSY, e);
-	if (busy && !box->can_freeze) {
-		ask.type = IM_STOP;
-		sb->stopped = true;
-	}
 	p->copies = busy;
-	return sandbox_send(sb, &ask, sizeof(ask), NULL, 0, e);
+	if (busy && !box->can_freeze)
+		return sandbox_stop(sb, p->seq, e);
+	return sandbox_ask_quiet(sb, p->seq, e);
 }
 
 static int keep_ids(struct pending *p, const struct str *ids, struct err *e)
@@ -940,7 +951,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *id
 	p->on_fork = on_done;
 	p->source = sandbox_ref(source);
 	p->n = n;
-	if (keep_ids(p, ids, &e) < 0 || ask_source(box, p, &e) < 0) {
+	if (keep_ids(p, ids, &e) < 0 || begin(p, &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, NULL, on_done, arg, &e);
 		return;
@@ -1004,7 +1015,7 @@ void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sa
 	p->source = sandbox_ref(sb);
 	p->to = fd;
 	p->what = what == SANDBOX_WRITE_TAR ? WM_WRITE_TAR : WM_WRITE_NAMES;
-	if (ask_source(box, p, &e) < 0) {
+	if (begin(p, &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, on_done, NULL, arg, &e);
 		return;
@@ -1062,7 +1073,7 @@ static void start_pause(struct sandbox *sb, bool pause, sandbox_cb on_done, void
 	p->on_sandbox = on_done;
 	p->source = sandbox_ref(sb);
 	p->pause = pause;
-	if (send_pause(box, p, &e) < 0) {
+	if (begin(p, &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, on_done, NULL, arg, &e);
 		return;
@@ -1078,4 +1089,34 @@ void sandbox_pause_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 {
 	start_pause(sb, false, on_done, arg);
+}
+
+/* ---- of one that may be asleep ------------------------------------------------------------------- */
+
+static bool copies_files(const struct pending *p)
+{
+	return p->on_fork || p->to >= 0;
+}
+
+static int begin(struct pending *p, struct err *e)
+{
+	struct sandbox *sb = p->source;
+
+	if (sb->sleep)
+		return sandbox_wake(sb, e); /* box_source_awake() follows */
+	return copies_files(p) ? ask_source(sb->box, p, e) : send_pause(sb->box, p, e);
+}
+
+void box_source_awake(struct pending *p)
+{
+	struct sandbox *sb = p->source;
+	struct err e = ERR_INIT;
+	bool failed = begin(p, &e) < 0;
+
+	if (copies_files(p))
+		sb->forking = p;
+	else
+		sb->pausing = p;
+	if (failed)
+		box_fork_failed(sb->box, p, &e);
 }

@@ -76,6 +76,9 @@ struct box_config {
 				   then outlive a process that is killed, and box_new() adopts those
 				   that it finds there */
 	uint64_t linger_ms; /* how long they wait for the next process; 0: a day */
+	/* A sandbox that nothing was asked of for so long, and in which nothing runs, falls asleep: it keeps its
+	 * files and limits, and no process until it is used again, which then takes as long as making one. 0: never. */
+	uint64_t sleep_after_ms;
 	const char *const *
 		closed; /* absolute paths of folders of the host that no sandbox is given (mounts), nor
 				      what is in them, nor what they are in; at most CLOSED_MAX */
@@ -110,6 +113,7 @@ struct box_stats {
 	bool ready; /* the warden has answered; the rest is known */
 	bool rootless;
 	uint32_t live; /* sandboxes handed out */
+	uint32_t asleep; /* of those */
 	uint32_t pool_size, pool_ready;
 	uint64_t created, pool_hits, pool_misses, forked, destroyed, lost;
 	uint64_t execs, bytes_in, bytes_out; /* of all sandboxes, as in struct usage */

@@ -1,7 +1,7 @@
 #pragma once
 /* What the hub's side of the engine shares: box.c (requests to the warden), box_send.c (how they get
  * there), box_warden.c (its process), box_keep.c (finding one that lives), sandbox.c (one sandbox and its init),
- * sandbox_record.c (what a later process has to know of it), init_call.c (questions to its init), exec.c, file.c,
+ * sandbox_record.c (what a later process has to know of it), sandbox_sleep.c (being without an init), init_call.c (questions to its init), exec.c, file.c,
  * transfer.c, process.c, usage.c, dial.c. The contract is in box.h. */
 #include <stdbool.h>
 #include <uv.h>
@@ -56,6 +56,7 @@ struct box {
 	int pidfd; /* of one that was found, else -1 */
 	uv_poll_t *exit_poll; /* of that */
 	uv_timer_t *adopt_timer; /* until all inits of adopted sandboxes have answered */
+	uv_timer_t *sleep_timer; /* until the next sandbox may sleep; NULL: none was idle yet */
 	uv_poll_t *poll;
 	int socket; /* to the warden */
 	struct unsent *unsent, *last_unsent; /* what waits for room in it, unsent_bytes in all */
@@ -84,6 +85,14 @@ struct init_call {
 			 const struct err *err);
 };
 
+/* Changed in sandbox_sleep.c only, but for one that is adopted. */
+enum sandbox_sleep {
+	SANDBOX_AWAKE,
+	SANDBOX_FALLING_ASLEEP, /* its init is being ended */
+	SANDBOX_ASLEEP, /* it has none */
+	SANDBOX_WAKING,
+};
+
 struct sandbox {
 	struct sandbox *next;
 	struct box *box;
@@ -105,8 +114,13 @@ struct sandbox {
 	size_t n_env;
 	char **argv; /* the template's, n_argv of them */
 	size_t n_argv;
-	int socket; /* to its init */
-	uv_poll_t *poll;
+	int socket; /* to its init; -1: it is asleep */
+	uv_poll_t *poll; /* of that */
+	enum sandbox_sleep sleep;
+	uint32_t
+		sleep_seq; /* AWAKE: of the question whether it may sleep; else of what the warden was asked for; 0: none */
+	uint64_t asked_ms; /* that question */
+	bool sleepless; /* the warden can't let it sleep */
 	uv_timer_t *ttl_timer;
 	uint32_t last_id;
 	struct exec *execs;
@@ -117,8 +131,8 @@ struct sandbox {
 	char base[WIRE_IMAGE_MAX]; /* what the warden said last of its image */
 	struct pending *pausing; /* likewise; or resuming */
 	bool paused;
-	uint64_t heard_ms; /* when its init last spoke, or could again after a fork */
-	struct queued *queue; /* messages to init that wait for the end of that fork */
+	uint64_t heard_ms; /* when its init last spoke, or could again after a fork or sleep */
+	struct queued *queue; /* messages to init that wait for that, then for room in its socket */
 	uint32_t n_queued;
 	bool stopped; /* its processes wait for IM_CONTINUE */
 	bool adopted;
@@ -151,12 +165,22 @@ int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_
 		    struct err *e) MUST_USE;
 /* Tells the init of an adopted one that another hub begins. */
 void sandbox_reset(struct sandbox *sb, uint32_t epoch);
-/* Ends all that is under way in it with err and takes it from the live ones. */
+/* Hears what an init says: of the socket, which is taken over, with sb->poll allocated; or again of the same. */
+void sandbox_listen(struct sandbox *sb, int socket);
+void sandbox_listen_on(struct sandbox *sb);
+/* Ends all that waits or is under way in it with err. */
+void sandbox_fail(struct sandbox *sb, const struct err *err);
+/* The same, and takes it from the live ones. */
 void sandbox_end(struct sandbox *sb, const struct err *err);
-/* Its init can't answer for now: what is sent waits. */
+/* Its init can't answer for now. */
+static inline bool sandbox_stands(const struct sandbox *sb)
+{
+	return sb->forking || sb->pausing || sb->paused || sb->unreset || sb->sleep;
+}
+/* What is sent waits, also for what has waited before. */
 static inline bool sandbox_held(const struct sandbox *sb)
 {
-	return sb->forking || sb->pausing || sb->paused || sb->unreset;
+	return sandbox_stands(sb) || sb->queue;
 }
 /* Sends one message with descriptors to its init; a full socket or a dead init is an error. */
 int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
@@ -174,7 +198,30 @@ int record_send(struct sandbox *sb, struct err *e) MUST_USE;
 /* The sandbox of a record that the warden kept, not yet live. */
 struct sandbox *record_read(struct box *box, const char *p, size_t n, struct err *e) MUST_USE;
 
+/* ---- sandbox_sleep.c ------------------------------------------------------------------------- */
+
+/* A sandbox may have become idle, or no longer be in the way of others that are. */
+void box_watch_sleep(struct box *box);
+/* An operation on files has ended, which may be later than the sandbox, and the box. */
+static inline void sandbox_file_ended(struct sandbox *sb)
+{
+	sb->n_files--;
+	if (sb->live)
+		box_watch_sleep(sb->box);
+}
+/* The answer to the question of that sleep_seq. */
+void sandbox_is_quiet(struct sandbox *sb, const struct im_quiet *m);
+/* Has one that sleeps wake, now or when it has fallen asleep. */
+int sandbox_wake(struct sandbox *sb, struct err *e) MUST_USE;
+/* What the warden says to WM_SLEEP and WM_WAKE. fd is taken where it is wanted. */
+void box_asleep(struct box *box, uint32_t seq);
+void box_awake(struct box *box, uint32_t seq, int *fd);
+void box_sleep_failed(struct box *box, uint32_t seq, const struct err *err);
+
 /* ---- box.c ---------------------------------------------------------------------------------- */
+
+/* The source of a fork, of writing what was changed, or of a pause is awake: that begins. */
+void box_source_awake(struct pending *p);
 
 /* Sends the WM_FORK of a pending fork, once it is known whether its source is idle. */
 void box_fork_known(struct box *box, struct pending *p, enum wm_fork_how how);

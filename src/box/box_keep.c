@@ -258,9 +258,11 @@ static void adopt(struct box *box, size_t n, int fd, uint32_t epoch)
 	if (sb) {
 		sb->paused = m->paused;
 		sb->stopped = m->paused && !box->can_freeze;
+		sb->sleep = m->asleep ? SANDBOX_ASLEEP : SANDBOX_AWAKE;
 	}
 	if (sb && sandbox_go_live(sb, key, fd, m->dies_at_ms, &e) == 0) {
-		sandbox_reset(sb, epoch);
+		if (!sb->sleep)
+			sandbox_reset(sb, epoch);
 	} else {
 		log_error("a sandbox could not be adopted: %s", e.msg);
 		box_discard(box, key);

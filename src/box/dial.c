@@ -178,6 +178,8 @@ static int send_ask(struct dial *d, struct err *e)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
 	if (sb->paused || (sb->pausing && sb->pausing->pause))
 		return err_set(e, ERR_PAUSED, "sandbox %s is paused", sb->id);
+	if (sb->sleep) /* nothing runs in it */
+		return err_set(e, ERR_PORT, "sandbox %s is asleep", sb->id);
 	p = box_expect(sb->box, d);
 	if (!p)
 		return err_set(e, ERR_LIMIT, "out of memory");

@@ -314,7 +314,7 @@ static bool wait_on(struct exec *x)
 	bool reads = left < x->was_unread;
 
 	x->was_unread = left;
-	if (!sandbox_held(x->sb) &&
+	if (!sandbox_stands(x->sb) &&
 	    ((silent_ms >= KILL_GRACE_MS && !reads) || now - x->killed_ms >= KILL_PATIENCE_MS))
 		return false;
 	uv_timer_start(x->timer, on_kill_timeout,

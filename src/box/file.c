@@ -59,7 +59,7 @@ static void deliver_error(struct file_job *j, const struct err *err)
 static void free_job(struct file_job *j)
 {
 	close_fd(&j->fd);
-	j->call.sb->n_files--;
+	sandbox_file_ended(j->call.sb);
 	sandbox_unref(j->call.sb);
 	free(j->bytes);
 	free(j);

@@ -45,7 +45,7 @@ void init_watch(int dir, bool recursive, int out, struct tree_failure *f);
 /* Starts a process of its own for what takes long: 0 in that process, which ends by _exit(). -1: there
  * can't be another one. When it ends with another status than 0, on_death is called here. */
 pid_t init_helper_start(uint32_t id, void (*on_death)(uint32_t id));
-/* Kills the helper of that id; its end is heard of by nobody. */
+/* Kills the helper of that id, where it has not ended; on_death follows. */
 void init_helper_stop(uint32_t id);
 bool init_helps(pid_t pid);
 /* As init_file_reaped(). */

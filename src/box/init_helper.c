@@ -39,10 +39,8 @@ pid_t init_helper_start(uint32_t id, void (*on_death)(uint32_t id))
 void init_helper_stop(uint32_t id)
 {
 	for (int i = 0; i < HELPERS_MAX; i++) {
-		if (!helpers[i].pid || helpers[i].id != id)
-			continue;
-		helpers[i].on_death = NULL;
-		kill(helpers[i].pid, SIGKILL);
+		if (helpers[i].pid && helpers[i].id == id)
+			kill(helpers[i].pid, SIGKILL);
 	}
 }
 

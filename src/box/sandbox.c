@@ -18,7 +18,7 @@
 
 enum { ENV_MAX = 256, QUEUE_MAX = 256, SEND_ROOM = 4 << 20 };
 
-/* A message to init that waits for the end of a fork. */
+/* A message to init that waits for the end of a fork or of sleep. */
 struct queued {
 	struct queued *next;
 	size_t n;
@@ -345,6 +345,8 @@ static void quiet(struct sandbox *sb, const struct im_quiet *m)
 	struct pending *p = sb->forking;
 	struct err e = ERR_INIT;
 
+	if (sb->sleep == SANDBOX_AWAKE && sb->sleep_seq && sb->sleep_seq == m->h.id)
+		sandbox_is_quiet(sb, m);
 	if (sb->pausing && sb->pausing->seq == m->h.id)
 		stood_still(sb, m);
 	if (!p || p->seq != m->h.id)
@@ -405,10 +407,12 @@ static void read_one(struct sandbox *sb)
 		return;
 	}
 	sb->heard_ms = clock_ms();
+	box_watch_sleep(sb->box);
 	dispatch(sb, (size_t)n, fd);
 }
 
 static void send_reset(struct sandbox *sb);
+static void send_queue(struct sandbox *sb);
 
 static void on_event(uv_poll_t *poll, int status, int events)
 {
@@ -417,7 +421,16 @@ static void on_event(uv_poll_t *poll, int status, int events)
 	read_one(sb);
 	if (sb->live && sb->unreset)
 		send_reset(sb);
+	else if (sb->live && !sb->sleep && (events & UV_WRITABLE))
+		send_queue(sb);
 	sandbox_unref(sb);
+}
+
+static void free_queued(struct queued *q)
+{
+	for (size_t i = 0; i < q->n_fds; i++)
+		close_fd(&q->fds[i]);
+	free(q);
 }
 
 static int hold_back(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
@@ -428,10 +441,16 @@ static int hold_back(struct sandbox *sb, const void *msg, size_t n, const int *f
 
 	if (!q)
 		return err_set(e, ERR_LIMIT, "too many requests to sandbox %s at once", sb->id);
-	*q = (struct queued){ .n = n, .n_fds = n_fds };
+	*q = (struct queued){ .n = n };
 	memcpy(q->bytes, msg, n);
-	for (size_t i = 0; i < n_fds; i++)
-		q->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+	for (; q->n_fds < n_fds; q->n_fds++) {
+		q->fds[q->n_fds] = fcntl(fds[q->n_fds], F_DUPFD_CLOEXEC, 0);
+		if (q->fds[q->n_fds] < 0) {
+			err_sys(e, errno, "keep a descriptor for sandbox %s", sb->id);
+			free_queued(q);
+			return -1;
+		}
+	}
 	while (*at)
 		at = &(*at)->next;
 	*at = q;
@@ -456,26 +475,33 @@ int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, 
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
 	if ((sb->paused || (sb->pausing && sb->pausing->pause)) && begins(msg))
 		return err_set(e, ERR_PAUSED, "sandbox %s is paused", sb->id);
+	if (sb->sleep && sandbox_wake(sb, e) < 0)
+		return -1;
 	return sandbox_held(sb) ? hold_back(sb, msg, n, fds, n_fds, e)
 				: send_now(sb, msg, n, fds, n_fds, e);
 }
 
-/* Sends what was held back, or with send false only lets go of it. */
-static void flush_queue(struct sandbox *sb, bool send)
+static void drop_queued(struct sandbox *sb)
+{
+	struct queued *q = sb->queue;
+
+	sb->queue = q->next;
+	sb->n_queued--;
+	free_queued(q);
+}
+
+/* Sends what was held back, as much as there is room for. Of an init that has ended its socket tells. */
+static void send_queue(struct sandbox *sb)
 {
 	struct err e = ERR_INIT;
+	bool more;
 
-	while (sb->queue) {
-		struct queued *q = sb->queue;
-
-		sb->queue = q->next;
-		if (send && send_now(sb, q->bytes, q->n, q->fds, q->n_fds, &e) < 0)
-			log_error("sandbox %s: a request was lost: %s", sb->id, e.msg);
-		for (size_t i = 0; i < q->n_fds; i++)
-			close(q->fds[i]);
-		free(q);
-	}
-	sb->n_queued = 0;
+	while (sb->queue && !sandbox_stands(sb) &&
+	       send_now(sb, sb->queue->bytes, sb->queue->n, sb->queue->fds, sb->queue->n_fds, &e) ==
+		       0)
+		drop_queued(sb);
+	more = sb->queue && !sandbox_stands(sb) && e.code == ERR_LIMIT;
+	uv_poll_start(sb->poll, more ? UV_READABLE | UV_WRITABLE : UV_READABLE, on_event);
 }
 
 void sandbox_released(struct sandbox *sb)
@@ -483,11 +509,12 @@ void sandbox_released(struct sandbox *sb)
 	struct err e = ERR_INIT;
 
 	sb->heard_ms = clock_ms();
-	if (!sb->live || sandbox_held(sb))
+	if (!sb->live || sandbox_stands(sb))
 		return;
+	box_watch_sleep(sb->box);
 	if (sb->stopped && sandbox_continue(sb, &e) < 0)
 		log_error("sandbox %s: its processes could not be continued: %s", sb->id, e.msg);
-	flush_queue(sb, true);
+	send_queue(sb);
 }
 
 /* Until it can be sent: an init may be held back by answers that nobody has read. */
@@ -498,8 +525,8 @@ static void send_reset(struct sandbox *sb)
 
 	sb->unreset = send_now(sb, &m, sizeof(m), NULL, 0, &e) < 0 && e.code == ERR_LIMIT;
 	uv_poll_start(sb->poll, sb->unreset ? UV_READABLE | UV_WRITABLE : UV_READABLE, on_event);
-	if (!sandbox_held(sb))
-		flush_queue(sb, true);
+	if (!sandbox_stands(sb))
+		send_queue(sb);
 }
 
 void sandbox_reset(struct sandbox *sb, uint32_t epoch)
@@ -559,25 +586,55 @@ static void make_room(int socket)
 		log_debug("room for requests: %s", strerror(errno));
 }
 
-int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_at_ms,
-		    struct err *e)
+void sandbox_listen_on(struct sandbox *sb)
+{
+	uv_poll_start(sb->poll, UV_READABLE, on_event);
+}
+
+void sandbox_listen(struct sandbox *sb, int socket)
 {
 	sb->socket = socket;
-	sb->key = key;
-	sb->poll = calloc(1, sizeof(*sb->poll));
-	if (socket < 0 || !sb->poll || start_ttl(sb, dies_at_ms, e) < 0) {
-		free(take_ptr(sb->poll));
-		close_fd(&sb->socket);
-		return err_set(e, ERR_LIMIT, "out of memory");
-	}
 	make_room(socket);
 	uv_poll_init(sb->box->loop, sb->poll, socket);
 	sb->poll->data = sb;
-	uv_poll_start(sb->poll, UV_READABLE, on_event);
+	sandbox_listen_on(sb);
+}
+
+int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_at_ms,
+		    struct err *e)
+{
+	bool asleep = sb->sleep == SANDBOX_ASLEEP;
+
+	sb->key = key;
+	sb->poll = asleep ? NULL : calloc(1, sizeof(*sb->poll));
+	if ((!asleep && (socket < 0 || !sb->poll)) || start_ttl(sb, dies_at_ms, e) < 0) {
+		free(take_ptr(sb->poll));
+		close_fd(&socket);
+		return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	if (!asleep)
+		sandbox_listen(sb, socket);
+	sb->heard_ms = clock_ms();
+	box_watch_sleep(sb->box);
 	sb->live = true;
 	sb->next = sb->box->sandboxes;
 	sb->box->sandboxes = sandbox_ref(sb);
 	return 0;
+}
+
+/* Those who are told may ask for more, which ends likewise. */
+void sandbox_fail(struct sandbox *sb, const struct err *err)
+{
+	while (sb->execs || sb->calls || sb->forking || sb->pausing) {
+		exec_end_all(sb, err);
+		init_call_end_all(sb, err);
+		if (sb->forking)
+			box_fork_failed(sb->box, sb->forking, err);
+		if (sb->pausing)
+			box_fork_failed(sb->box, sb->pausing, err);
+	}
+	while (sb->queue)
+		drop_queued(sb);
 }
 
 void sandbox_end(struct sandbox *sb, const struct err *err)
@@ -595,16 +652,14 @@ void sandbox_end(struct sandbox *sb, const struct err *err)
 		uv_timer_stop(sb->ttl_timer);
 		box_close_handle(take_ptr(sb->ttl_timer));
 	}
-	uv_poll_stop(sb->poll);
-	box_close_handle(take_ptr(sb->poll));
+	if (sb->socket >= 0) {
+		uv_poll_stop(sb->poll);
+		box_close_handle(take_ptr(sb->poll));
+	}
+	free(take_ptr(sb->poll)); /* of one that wakes, not yet in use */
 	close_fd(&sb->socket);
-	flush_queue(sb, false);
-	exec_end_all(sb, err);
-	init_call_end_all(sb, err);
-	if (sb->forking)
-		box_fork_failed(sb->box, sb->forking, err);
-	if (sb->pausing)
-		box_fork_failed(sb->box, sb->pausing, err);
+	sandbox_fail(sb, err);
+	box_watch_sleep(sb->box);
 	if (sb->announced && sb->box->config.on_end)
 		sb->box->config.on_end(sb->box->config.on_end_arg, sb, err);
 	sandbox_unref(sb); /* of the list */

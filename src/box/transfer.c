@@ -43,7 +43,7 @@ static void free_transfer(struct file_transfer *t)
 	}
 	close_fd(&t->fd);
 	buf_fini(&t->came);
-	t->call.sb->n_files--;
+	sandbox_file_ended(t->call.sb);
 	sandbox_unref(t->call.sb);
 	free(t);
 }

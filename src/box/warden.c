@@ -130,6 +130,10 @@ void hub_says(void)
 		say_usage((const void *)h);
 	else if (h->type == WM_SOCKET && (size_t)n >= sizeof(struct wm_socket))
 		failed = give_socket((const void *)h, &e);
+	else if (h->type == WM_SLEEP && (size_t)n >= sizeof(struct wm_sleep))
+		failed = sleep_body((const void *)h, &e);
+	else if (h->type == WM_WAKE && (size_t)n >= sizeof(struct wm_sleep))
+		failed = wake_body((const void *)h, &e);
 	else if (h->type == WM_RECORD && (size_t)n >= sizeof(struct wm_record))
 		keep_record((const void *)h, (size_t)n);
 	else if (h->type == WM_END)

@@ -4,6 +4,7 @@
  *
  *	warden.c	the loop, the protocol with the hub
  *	warden_body.c	sandboxes from making to end, the pool
+ *	warden_sleep.c	sandboxes without a process
  *	warden_fork.c	forks, squashed layers
  *	warden_keep.c	being without a hub, and the next one
  *	warden_host.c	what is found and made at the start
@@ -64,6 +65,7 @@ struct layer {
 	uint32_t uid; /* whose all of an image is, on the host */
 	uint64_t bytes; /* in use, set when it is frozen */
 	bool complete; /* nothing of the layers below shows through: they are left out */
+	bool rooted; /* the root of the sandbox whose writable layer it is stands over its w */
 };
 
 /* The layers of one sandbox, newest first; the template's skeleton is below all of them. */
@@ -135,6 +137,12 @@ int store_overlay(const struct store *s, const struct chain *c, struct err *e) M
 /* Where layers are plain: the writable layer of a chain, as a detached mount, and in *ret_fill the
  * open directory that is to be copied into it. That one is let go of by the chain. */
 int store_plain(struct chain *c, int *ret_fill, struct err *e) MUST_USE;
+
+/* Keeps the root of the sandbox of that writable layer beyond its process. */
+int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struct err *e) MUST_USE;
+/* That root, as a detached mount. */
+int store_kept_root(const struct layer *upper, struct err *e) MUST_USE;
+void store_forget_root(struct layer *upper); /* no longer writable */
 
 /* Puts a new root under a sandbox in which nothing runs but its PID 1. The old root's layers are
  * free when it returns. */

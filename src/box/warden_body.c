@@ -168,6 +168,11 @@ void kill_body(struct body *b)
 {
 	struct err e = ERR_INIT;
 
+	if (b->pidfd < 0) { /* asleep */
+		set_state(b, BODY_DYING);
+		end_body(b);
+		return;
+	}
 	/* In a v1 group what is frozen does not even die. */
 	if ((b->paused || is_copied(b)) && cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
 		log_error("a frozen sandbox could not be thawed to end it: %s", e.msg);
@@ -225,7 +230,9 @@ static void body_ready(struct body *b)
 {
 	struct request *r = b->request;
 
-	if (!r) {
+	if (b->state == BODY_LIVE) {
+		body_awake(b);
+	} else if (!r) {
 		set_state(b, BODY_READY);
 	} else if (++r->ready == r->wanted) {
 		complete_request(r, false);
@@ -236,6 +243,10 @@ static void body_failed(struct body *b, const struct err *e)
 {
 	struct request *r = b->request;
 
+	if (b->state == BODY_LIVE) {
+		wake_failed(b, e);
+		return;
+	}
 	kill_body(b);
 	if (r) {
 		fail_request(r, e);
@@ -292,9 +303,21 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 	return b->pid < 0 ? -1 : 0;
 }
 
+/* Of its control groups, which are there. */
+static int find_parts(const struct body *b, struct spawn_parts *parts, struct err *e)
+{
+	int n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
+
+	if (n < 0)
+		return -1;
+	parts->n_tasks = (uint32_t)n;
+	cgroup_events(&w.cgroups, slot_of(b), &parts->oom_events, &parts->pids_events);
+	return 0;
+}
+
 static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, struct err *e)
 {
-	int n, old;
+	int old;
 
 	b->chain.upper = store_layer_new(&w.store, disk, e);
 	if (!b->chain.upper || (b->chain.n_frozen == (chain_image(&b->chain) ? 1u : 0u) &&
@@ -309,19 +332,21 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 		return -1;
 	if (old) /* and what it has taken itself so far, below a millisecond */
 		b->cpu_before_us = cpu_counted(slot_of(b));
-	n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
-	if (n < 0)
-		return -1;
-	parts->n_tasks = (uint32_t)n;
-	cgroup_events(&w.cgroups, slot_of(b), &parts->oom_events, &parts->pids_events);
-	return 0;
+	return find_parts(b, parts, e);
+}
+
+/* Those that it went to sleep with. */
+static int find_kept(const struct body *b, struct spawn_parts *parts, struct err *e)
+{
+	parts->root = store_kept_root(b->chain.upper, e);
+	return parts->root < 0 ? -1 : find_parts(b, parts, e);
 }
 
 /* What the new process waits for. */
 static int give_parts(struct body *b, uint64_t disk, struct err *e)
 {
 	struct spawn_parts parts = SPAWN_PARTS_INIT;
-	int rc = make_parts(b, disk, &parts, e);
+	int rc = b->state == BODY_LIVE ? find_kept(b, &parts, e) : make_parts(b, disk, &parts, e);
 
 	if (rc == 0)
 		rc = spawn_give(b->socket, &parts, e);
@@ -340,23 +365,44 @@ int abandon_body(struct body *b)
 	return -1;
 }
 
-int start_body(struct body *b, uint64_t disk, struct err *e)
+/* Without being told of its end nobody would ever reap it. */
+static int watch_process(struct body *b, struct err *e)
+{
+	if (watch(b->pidfd, b, TAG_PIDFD) == 0)
+		return 0;
+	err_sys(e, errno, "watch a new sandbox");
+	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_fd(&b->pidfd);
+	return -1;
+}
+
+static int start_process(struct body *b, uint64_t disk, struct err *e)
 {
 	int sockets[2], failed;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
-		err_sys(e, errno, "socketpair");
-		return abandon_body(b);
-	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return err_sys(e, errno, "socketpair");
 	b->socket = sockets[0];
-	set_state(b, BODY_STARTING);
 	failed = spawn_body(b, sockets[1], e) < 0;
 	close(sockets[1]);
-	if (!failed && (watch(b->pidfd, b, TAG_PIDFD) < 0 || watch(b->socket, b, TAG_SOCKET) < 0))
-		failed = err_sys(e, errno, "watch a new sandbox");
-	if (failed || give_parts(b, disk, e) < 0)
-		return abandon_body(b);
-	return 0;
+	if (failed || watch_process(b, e) < 0)
+		return -1;
+	if (watch(b->socket, b, TAG_SOCKET) < 0)
+		return err_sys(e, errno, "watch a new sandbox");
+	return give_parts(b, disk, e);
+}
+
+int start_body(struct body *b, uint64_t disk, struct err *e)
+{
+	set_state(b, BODY_STARTING);
+	return start_process(b, disk, e) < 0 ? abandon_body(b) : 0;
+}
+
+int restart_body(struct body *b, struct err *e)
+{
+	return start_process(b, 0, e);
 }
 
 static int make_body(struct request *r, const struct limits *l, const struct origin *from,
@@ -545,6 +591,10 @@ void body_died(struct body *b)
 
 	if (waitpid(b->pid, NULL, WNOHANG) != b->pid)
 		return;
+	if (was == BODY_LIVE && b->sleep != BODY_AWAKE) {
+		body_slept(b);
+		return;
+	}
 	if (b->request)
 		fail_request_of(b);
 	if (was == BODY_LIVE)
@@ -583,7 +633,12 @@ static void map_body(struct body *b)
 	body_failed(b, &e);
 }
 
-/* A body that sets itself up says how far it is. */
+static bool sets_itself_up(const struct body *b)
+{
+	return b->state == BODY_STARTING || (b->state == BODY_LIVE && b->sleep == BODY_WAKING);
+}
+
+/* A body that does says how far it is. */
 void body_says(struct body *b)
 {
 	struct im_setup_failed m = { 0 };
@@ -592,7 +647,7 @@ void body_says(struct body *b)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (b->state != BODY_STARTING || n < (ssize_t)sizeof(struct im_head)) {
+	if (!sets_itself_up(b) || n < (ssize_t)sizeof(struct im_head)) {
 		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 		return; /* it is ending: its pidfd tells the rest */
 	}

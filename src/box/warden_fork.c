@@ -147,6 +147,7 @@ static int freeze_layer(struct body *b, struct err *e)
 		chain_fini(&next);
 		return -1;
 	}
+	store_forget_root(frozen);
 	chain_fini(&b->chain);
 	b->chain = next;
 	return 0;
@@ -205,11 +206,9 @@ void thaw(const struct body *b)
 int pause_body(const struct wm_pause *m, struct err *e)
 {
 	const struct wm_head done = { WM_PAUSED, m->h.seq };
-	struct body *b = find_body(m->key);
+	struct body *b = find_awake(m->key, e);
 
-	if (!b)
-		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
-	if (cgroup_freeze(&w.cgroups, slot_of(b), m->paused != 0, e) < 0)
+	if (!b || cgroup_freeze(&w.cgroups, slot_of(b), m->paused != 0, e) < 0)
 		return -1;
 	b->paused = m->paused != 0;
 	send_hub(&done, sizeof(done), NULL, 0);
@@ -361,12 +360,12 @@ static void squashed(struct job *j, int errnum)
 
 int fork_body(const struct wm_fork *m, struct err *e)
 {
-	struct body *source = find_body(m->key);
+	struct body *source = find_awake(m->key, e);
 	struct request *r;
 	int failed;
 
 	if (!source)
-		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the source has ended");
+		return -1;
 	if (m->n < 1 || m->n > WIRE_FORK_MAX)
 		return err_set(e, ERR_INVALID, "replicas: from 1 to %d", WIRE_FORK_MAX);
 	r = new_request(m->h.seq, m->n, e);
@@ -401,13 +400,26 @@ void job_ended(struct job *j)
 		squashed(j, errnum);
 }
 
-bool is_copied(const struct body *b)
+/* frozen: only a job that has frozen it counts. */
+static bool has_job(const struct body *b, bool frozen)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
-		if (w.jobs[i].pid && w.jobs[i].source == b && w.jobs[i].frozen)
+		const struct job *j = &w.jobs[i];
+
+		if (j->pid && j->source == b && (j->frozen || !frozen))
 			return true;
 	}
 	return false;
+}
+
+bool is_copied(const struct body *b)
+{
+	return has_job(b, true);
+}
+
+bool is_source(const struct body *b)
+{
+	return has_job(b, false);
 }
 
 void forget_source(const struct body *b)

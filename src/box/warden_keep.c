@@ -134,11 +134,12 @@ static void hand_over(const struct body *b)
 				    .key = b->key,
 				    .dies_at_ms = b->dies_at_ms,
 				    .paused = w.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused
-									      : b->still };
+									      : b->still,
+				    .asleep = b->sleep != BODY_AWAKE };
 
 	memcpy(message, &m, sizeof(m));
 	memcpy(message + sizeof(m), b->record, b->record_n);
-	send_hub(message, sizeof(m) + b->record_n, &b->socket, 1);
+	send_hub(message, sizeof(m) + b->record_n, &b->socket, !m.asleep);
 }
 
 static void hand_over_all(void)
@@ -257,8 +258,9 @@ static void reset_all(void)
 
 		b->made_seq = 0;
 		b->answer_destroy = false;
+		b->sleep_seq = b->wake_seq = 0;
 		m.stay_stopped = b->still;
-		if (b->state == BODY_LIVE &&
+		if (b->state == BODY_LIVE && b->sleep == BODY_AWAKE &&
 		    send(b->socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			log_debug("an init hears nothing: %s", strerror(errno));
 	}

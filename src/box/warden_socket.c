@@ -43,6 +43,8 @@ int give_socket(const struct wm_socket *m, struct err *e)
 
 	if (!b)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
+	if (b->sleep != BODY_AWAKE)
+		return err_set(e, ERR_PORT, "nothing runs in the sandbox");
 	if (m->family != AF_INET && m->family != AF_INET6)
 		return err_set(e, ERR_BUG, "a family that the warden does not know");
 	s.pidfd = b->pidfd;

@@ -17,6 +17,14 @@ enum body_state {
 	BODY_SWEEPING, /* ended; its control groups are still busy */
 };
 
+/* Of a LIVE one; warden_sleep.c has how they follow each other. */
+enum body_sleep {
+	BODY_AWAKE,
+	BODY_FALLING, /* its process is killed; its end is awaited */
+	BODY_ASLEEP, /* it has none */
+	BODY_WAKING, /* its new process sets itself up */
+};
+
 /* One request of the hub that waits for bodies. */
 struct request {
 	uint32_t seq;
@@ -38,7 +46,8 @@ struct body {
 	uint64_t key;
 	pid_t pid;
 	int pidfd;
-	int socket; /* the hub's end of it; given away when it goes live, unless the warden outlives the hub */
+	/* The hub's end of it; given away when it goes live, unless the warden outlives the hub or it has slept. */
+	int socket;
 	uint32_t uid;
 	struct chain chain;
 	struct limits limits;
@@ -50,6 +59,8 @@ struct body {
 	uint32_t destroy_seq; /* to be answered when it is gone */
 	bool answer_destroy;
 	bool paused; /* frozen because the hub asked for it */
+	enum body_sleep sleep;
+	uint32_t sleep_seq, wake_seq; /* to be answered when it is asleep, awake; 0: nobody asks */
 	uint32_t
 		made_seq; /* LIVE: of the WM_CREATED of this hub that told of it; 0: of an earlier one's */
 	uint64_t dies_at_ms; /* carried out by the warden when there is no hub; 0: never */
@@ -141,6 +152,7 @@ int keep_chores(uint64_t now);
 uint32_t slot_of(const struct body *b);
 struct body *new_body(struct err *e);
 struct body *find_body(uint64_t key); /* a live one; NULL: none */
+struct body *find_awake(uint64_t key, struct err *e); /* one that has its process */
 uint32_t share_uid(uint32_t uid); /* one more user of a family's id */
 void kill_body(struct body *b);
 void sweep_body(struct body *b); /* the last step, possibly after some tries */
@@ -154,16 +166,29 @@ void drop_request_bodies(struct request *r);
  * writable layer of `disk` bytes; it answers later, on its socket. On failure the body is gone. */
 int start_body(struct body *b, uint64_t disk, struct err *e);
 int abandon_body(struct body *b); /* undoes what there is of it; -1 */
+/* Starts another process of one that is asleep; likewise. On failure its pidfd tells whether there is one. */
+int restart_body(struct body *b, struct err *e);
 
 int create(const struct wm_create *m, size_t n, struct err *e);
 bool pool_full(void); /* with those on the way */
 void pool_refill(void); /* one more */
+
+/* ---- warden_sleep.c ---- */
+
+int sleep_body(const struct wm_sleep *m, struct err *e); /* answers, unless it fails */
+int wake_body(const struct wm_sleep *m, struct err *e); /* likewise */
+void body_slept(
+	struct body *b); /* its process is reaped, which was told to end, or to set itself up */
+void body_awake(struct body *b); /* it has set itself up */
+void wake_failed(struct body *b, const struct err *e); /* or could not */
 
 /* ---- warden_usage.c ---- */
 
 void say_usage(const struct wm_usage *m);
 /* Processor time in the groups of a slot, in microseconds; 0 where nobody counts. */
 uint64_t cpu_counted(uint32_t slot);
+/* What its memory limit still lets it have, in bytes; UINT64_MAX where nobody counts. */
+uint64_t memory_left(const struct body *b);
 
 /* ---- warden_socket.c ---- */
 
@@ -175,6 +200,7 @@ int fork_body(const struct wm_fork *m, struct err *e);
 int pause_body(const struct wm_pause *m, struct err *e); /* answers, unless it fails */
 void job_ended(struct job *j);
 bool is_copied(const struct body *b); /* and frozen for that */
+bool is_source(const struct body *b); /* some job reads its files */
 void forget_source(const struct body *b); /* it ends: no job may touch it */
 void forsake_copies(
 	void); /* those of forks that a hub has left, and what it has written: they stop */

@@ -551,6 +551,54 @@ int store_plain(struct chain *c, int *ret_fill, struct err *e)
 	return tree;
 }
 
+/* ---- roots that are kept ---------------------------------------------------------------------- */
+
+/* The same file system goes on, as a new one on the same layer might see another one's end late. It is mounted over the
+ * layer's w, where nobody but that file system itself looks any more, and ends with the layer. */
+int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struct err *e)
+{
+	autoclose int tree = -1;
+	int errnum = 0;
+	char path[64];
+
+	if (upper->rooted)
+		return 0;
+	if (setns(pidfd, CLONE_NEWNS) < 0 || (tree = mount_copy(AT_FDCWD, "/r", false)) < 0)
+		errnum = errno;
+	if (enter_mntns(s->ns_store) < 0)
+		return err_sys(e, errno, "return to the store");
+	if (errnum)
+		return err_sys(e, errnum, "find the root of the sandbox");
+	layer_path(path, upper, "/w");
+	if (mount_attach(tree, AT_FDCWD, path) < 0)
+		return err_sys(e, errno, "keep the root of the sandbox");
+	upper->rooted = true;
+	return 0;
+}
+
+int store_kept_root(const struct layer *upper, struct err *e)
+{
+	char path[64];
+	int tree;
+
+	layer_path(path, upper, "/w");
+	tree = mount_copy(AT_FDCWD, path, false);
+	return tree < 0 ? err_sys(e, errno, "take the root that was kept") : tree;
+}
+
+void store_forget_root(struct layer *upper)
+{
+	char path[64];
+
+	if (!upper->rooted)
+		return;
+	layer_path(path, upper, "/w");
+	umount2(path, MNT_DETACH);
+	upper->rooted = false;
+}
+
+/* ---- another root for one that runs ----------------------------------------------------------- */
+
 /*
  * In the sandbox's mount namespace, with its old root as ours. pivot_root wants the new root
  * somewhere below the old one; /proc is the place that is surely a directory, since it is mounted

@@ -102,6 +102,16 @@ uint64_t cpu_counted(uint32_t slot)
 	return u.cpu_us;
 }
 
+uint64_t memory_left(const struct body *b)
+{
+	struct wm_use u = { 0 };
+
+	use_memory(slot_of(b), &u);
+	if (!(u.has & WM_USE_MEMORY))
+		return UINT64_MAX;
+	return u.memory < b->limits.memory ? b->limits.memory - u.memory : 0;
+}
+
 /* Its own and what it stands on, but for what came from the template. */
 static uint64_t disk_of(const struct body *b)
 {

@@ -151,11 +151,11 @@ static void name_image(const struct body *b, char ret[WIRE_IMAGE_MAX])
 
 int write_body(const struct wm_write *m, int fd, struct err *e)
 {
-	struct body *source = find_body(m->key);
+	struct body *source = find_awake(m->key, e);
 	struct job *j;
 
 	if (!source)
-		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
+		return -1;
 	if (fd < 0 || !m->h.seq)
 		return err_set(e, ERR_BUG, "nowhere to write to");
 	j = new_job(e);

@@ -66,6 +66,10 @@ enum wm_type {
 	WM_WRITTEN, /* warden: wm_written; all of it is written */
 	WM_SOCKET, /* hub: wm_socket */
 	WM_SOCKET_MADE, /* warden: wm_head; the socket with it, not yet connected */
+	WM_SLEEP, /* hub: wm_sleep; its init is ended */
+	WM_ASLEEP, /* warden: wm_head; it has ended */
+	WM_WAKE, /* hub: wm_sleep; there is to be an init again, if there is none */
+	WM_AWAKE, /* warden: wm_head; the init's socket with it */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
@@ -204,7 +208,7 @@ struct wm_adopt {
 	uint64_t key;
 	uint64_t dies_at_ms;
 	uint32_t paused;
-	uint32_t pad;
+	uint32_t asleep; /* 1: there is no socket */
 };
 
 /* What sandboxes use. n 0: all of this warden together, the pool's among them. */
@@ -234,6 +238,13 @@ struct wm_used {
 	struct wm_head h;
 	uint32_t n, pad;
 	struct wm_use of[WIRE_USAGE_MAX];
+};
+
+/* A sandbox in which nothing runs, as its init has said, needs no init: its files and limits stay. Whatever the
+ * warden can't do, the sandbox is as it was. */
+struct wm_sleep {
+	struct wm_head h;
+	uint64_t key;
 };
 
 /* A TCP socket in a sandbox's network. */
@@ -334,6 +345,9 @@ struct im_reset {
 struct im_quiet {
 	struct im_head h;
 	uint32_t processes; /* other than init; in answer to IM_STOP: those that would not stop */
+	uint32_t
+		objects; /* of System V's IPC, which last without a process; in answer to IM_QUIESCE */
+	uint32_t pad;
 };
 
 enum file_op {
@@ -350,7 +364,7 @@ enum file_op {
 	FILE_OP_ARCHIVE, /* path, then names to leave out; it is written to */
 	FILE_OP_UPLOAD, /* path of a directory; it is read from */
 	FILE_OP_WATCH, /* path of a directory; it is written to, im_change by im_change */
-	FILE_OP_STOP, /* token: the id of one of those, which is killed; nobody waits for its answer */
+	FILE_OP_STOP, /* token: the id of one of those, which is killed, and answered so; it has no answer itself */
 };
 
 enum { FILE_FLAG_PARENTS = 1, FILE_FLAG_RECURSIVE = 2, FILE_FLAG_CHANGES = 4 };

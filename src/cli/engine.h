@@ -62,9 +62,16 @@ static inline void engine_close_own(struct engine_closed *c)
 struct hub_options {
 	struct engine_options engine;
 	uint32_t pool, max_sandboxes;
+	uint64_t sleep_after_ms;
 };
 
-enum { HUB_POOL_DEFAULT = 4, HUB_POOL_MAX = 64, HUB_NETWORKS_READY = 4 };
+enum {
+	HUB_POOL_DEFAULT = 4,
+	HUB_POOL_MAX = 64,
+	HUB_NETWORKS_READY = 4,
+	HUB_SLEEP_DEFAULT_MS = 10000,
+	HUB_SLEEP_MAX_MS = 86400000,
+};
 
 /* The rows of a struct S with a member `struct hub_options hub`. */
 #define HUB_ROWS(S)                                                                                \
@@ -73,10 +80,14 @@ enum { HUB_POOL_DEFAULT = 4, HUB_POOL_MAX = 64, HUB_NETWORKS_READY = 4 };
 		OPTION(S, hub.max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",            \
 		       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 8000,                         \
 		       .doc = "Sandboxes at once; 4096 by default."),                              \
+		OPTION(S, hub.sleep_after_ms, OPTION_SECONDS, "sleep-after", .arg = "TIME",        \
+		       .env = "HOLT_SLEEP_AFTER", .max = HUB_SLEEP_MAX_MS,                         \
+		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
 		ENGINE_ROWS(S, hub.engine)
 
 /* Those of the engine are zeros. */
-#define HUB_DEFAULTS ((struct hub_options){ .pool = HUB_POOL_DEFAULT })
+#define HUB_DEFAULTS                                                                               \
+	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
 
 /* registry: see struct hub_config. warden_dir: NULL, or where the sandboxes outlive a hub that is
  * killed. */
@@ -93,6 +104,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 		.box = { .pool = o->pool,
 			 .networks = HUB_NETWORKS_READY,
 			 .max_sandboxes = o->max_sandboxes,
+			 .sleep_after_ms = o->sleep_after_ms,
 			 .limits = engine_limits(&o->engine),
 			 .allow = o->engine.allow,
 			 .warden_dir = warden_dir },

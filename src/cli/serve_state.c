@@ -103,6 +103,7 @@ static const struct metric metrics[] = {
 	METRIC("holt_http_streams", "gauge", http.streams, "Open event streams."),
 	METRIC("holt_http_websockets", "gauge", http.websockets, "Open WebSockets."),
 	METRIC("holt_sandboxes", "gauge", box.live, "Sandboxes that live."),
+	METRIC("holt_sandboxes_asleep", "gauge", box.asleep, "Of them those that sleep."),
 	METRIC("holt_sandboxes_created_total", "counter", box.created, "Sandboxes created."),
 	METRIC("holt_sandboxes_forked_total", "counter", box.forked, "Of them by fork."),
 	METRIC("holt_sandboxes_destroyed_total", "counter", box.destroyed, "Sandboxes ended."),

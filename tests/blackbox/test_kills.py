@@ -2,7 +2,8 @@
 afterwards, or lost by name where its warden was killed: sandboxes, their forks and files, programs in the background, snapshots.
 Nothing stands behind an id but what was put there; and nothing of any of it is left at the end.
 
-A lane is a data folder with one hub after the other. Lanes run beside each other, as a hub mostly waits. In every other round the
+A lane is a data folder with one hub after the other. Lanes run beside each other, as a hub mostly waits. In every second one
+sandboxes sleep as soon as nothing runs in them. In every other round the
 kill comes when something of a certain kind was acknowledged, so that each kind is put to the test in each batch. The
 engine's own rounds, which look closer, are in tests/engine/keep_crash.c.
 """
@@ -39,8 +40,9 @@ class Known:
 
 
 class Lane:
-    def __init__(self, who, home, seed):
-        self.who, self.home, self.random = who, home, random.Random(seed)
+    def __init__(self, who, home, number):
+        self.who, self.home, self.random = who, home, random.Random(SEED + number)
+        self.options = ('--pool', '2', *(('--sleep-after', '0.01') if number % 2 else ()))
         self.known, self.tried, self.hubs, self.victims, self.wrong = {}, set(), [], [], []
         self.names = iter(range(1 << 30))
         self.snapshots, self.done = {}, {kind: 0 for kind in KINDS}  # id: what was in it; how often each was acknowledged
@@ -52,7 +54,7 @@ class Lane:
 
     def hub(self):
         if not self.hubs or self.hubs[-1].proc.poll() is not None:
-            self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2',
+            self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket', 'none', *self.options,
                                   env={'HOLT_LOG': 'info'}))
             self.hubs[-1].victim = None
         return self.hubs[-1]
@@ -245,7 +247,7 @@ def test_killed_at_any_moment(residue, who, batch):
         home = who.log() + '.home'
         os.mkdir(home, 0o700)
         os.chown(home, who.uid, who.uid)
-        lanes.append(Lane(who, home, SEED + batch * LANES + number))
+        lanes.append(Lane(who, home, batch * LANES + number))
     kinds = iter(KINDS * LANES)
     threads = [threading.Thread(target=lane.run, args=([next(kinds) if n % 2 else None for n in range(ROUNDS)],)) for lane in lanes]
     try:

@@ -10,7 +10,8 @@ import pytest
 
 import host
 from client import until
-from test_serve import Serve, Session
+from rest import Rest
+from test_serve import Session
 
 
 @pytest.fixture
@@ -22,9 +23,9 @@ def begin(residue, who):
     started = []
 
     def start(*arguments):
-        started.append(Serve(who, home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', *arguments))
+        started.append(Rest(who, home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', *arguments))
         return started[-1]
-    start.folder = os.path.join(home, 'warden')
+    start.home, start.folder = home, os.path.join(home, 'warden')
     yield start
     try:
         if started and started[-1].proc.poll() is None:
@@ -84,7 +85,7 @@ def test_found_by_the_registry_alone(residue, who):
 
     def start(data, runtime):
         env = {'HOLT_HOME': '', 'XDG_DATA_HOME': data, 'XDG_RUNTIME_DIR': runtime}
-        started.append(Serve(who, data, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0', env=env))
+        started.append(Rest(who, data, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0', env=env))
         return started[-1]
     mine, other, here, there = [folder() for _ in range(4)]
     try:

@@ -94,7 +94,11 @@ static void be_hub(void **state)
 {
 	seed = (unsigned)clock_ns();
 	engine_start(&(struct box_config){
-		.pool = any(3), .warden_dir = getenv("KEPT_DIR"), .linger_ms = LINGER_MS });
+		.pool = any(3),
+		.warden_dir = getenv("KEPT_DIR"),
+		.linger_ms = LINGER_MS,
+		.sleep_after_ms = any(2) * 5,
+	});
 	box_each(box, take, NULL);
 	dprintf(LINES_FD, "begun - 0\n");
 	for (unsigned n = 2;; n++) {

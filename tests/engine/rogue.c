@@ -155,6 +155,27 @@ static void test_nonsense(void **state)
 	assert_false(sandbox_live(other));
 }
 
+/* Nobody has asked whether it may sleep: it does not, whether that is ever to be or later. */
+static void test_unasked(void **state)
+{
+	static const uint64_t after_ms[] = { 0, 60000 };
+	struct box_stats s;
+
+	for (size_t i = 0; i < ARRAY_LEN(after_ms); i++) {
+		struct sandbox *sb;
+
+		engine_stop();
+		engine_start(&(struct box_config){ .sleep_after_ms = after_ms[i] });
+		sb = make(NULL);
+		ask(sb, "quiet", 0);
+		wait_ms(50);
+		ask(sb, "plain", 0);
+		box_stats(box, &s);
+		assert_int_equal(s.asleep, 0);
+		assert_true(sandbox_live(sb));
+	}
+}
+
 static void test_silence(void **state)
 {
 	struct sandbox *sb = make(NULL);
@@ -195,7 +216,7 @@ int main(int argc, char **argv)
 		engine_test(test_terminals), engine_test(test_descriptors_do_not_pile_up),
 		engine_test(test_programs),  engine_test(test_nonsense),
 		engine_test(test_silence),   engine_test(test_flood),
-		engine_test(test_fork),
+		engine_test(test_fork),	     engine_test(test_unasked),
 	};
 
 	return ENGINE_MAIN(argc, argv, "rogue", tests);

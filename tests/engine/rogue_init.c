@@ -146,6 +146,7 @@ static void lie_of_exec(const struct im_exec *m, const char *word)
 {
 	struct im_exit x = { .h = { IM_EXIT, m->h.id }, .stage = IM_STAGE_RAN };
 	const uint32_t unknown[2] = { 12345, m->h.id };
+	const struct im_quiet quiet = { .h = { IM_QUIET, 0 } };
 
 	if (strcmp(word, "silence") == 0)
 		return;
@@ -161,6 +162,9 @@ static void lie_of_exec(const struct im_exec *m, const char *word)
 	} else if (strcmp(word, "byte") == 0) {
 		say("", 1, NULL, 0);
 		return;
+	} else if (strcmp(word, "quiet") == 0) { /* which nobody asked for */
+		for (int i = 0; i < 3; i++)
+			say(&quiet, sizeof(quiet), NULL, 0);
 	} else if (strcmp(word, "stranger") == 0) {
 		x.h.id += 77;
 		say(&x, sizeof(x), NULL, 0);

@@ -139,6 +139,7 @@ try killed 150 killed
 for name in pause mount write; do
 	try $name 200 engine $name
 done
+try sleep 250 engine sleep once
 echo '@@ end'
 sync
 reboot -f

@@ -19,6 +19,7 @@ enum {
 	POOL_FIRST,
 	POOL_CREATE,
 	LIVE,
+	WAKE,
 	FORK,
 	BURST,
 	WHOLE,
@@ -34,6 +35,7 @@ static struct row ours[OURS] = {
 			 .who = "holt" },
 	[POOL_CREATE] = { .what = "— of it create", .who = "holt" },
 	[LIVE] = { .what = "exec in a live sandbox", .who = "holt" },
+	[WAKE] = { .what = "exec in one that sleeps", .who = "holt" },
 	[FORK] = { .what = "fork of an idle sandbox with 100 MB dirty", .who = "holt" },
 	[BURST] = { .what = "16 creates at once, each", .who = "holt" },
 	[WHOLE] = { .what = "`holt run -- true`, the whole process", .who = "holt" },
@@ -61,6 +63,7 @@ static void round_of(const char *holt, size_t i)
 	sample(&ours[POOL_CREATE], c.create);
 	wait_quiet();
 	sample(&ours[LIVE], live_exec());
+	sample(&ours[WAKE], wake_exec());
 	wait_quiet();
 	sample(&ours[WHOLE], run_peer(whole, false));
 	sample(&ours[FORK], fork_dirty(DIRTY_MIB));
@@ -166,7 +169,7 @@ static void idle_peer(const struct peer *p)
 		stop_peer(pids[i]);
 }
 
-/* Of ours, MB each. */
+/* Of ours that sleep, MB each. */
 static double print_idle(size_t many)
 {
 	double before;
@@ -178,7 +181,9 @@ static double print_idle(size_t many)
 	}
 	before = settled();
 	idle_sandboxes(many);
-	return print_memory("holt", many, before);
+	print_memory("holt, just made", many, before);
+	idle_asleep();
+	return print_memory("holt, asleep", many, before);
 }
 
 int main(int argc, char **argv)

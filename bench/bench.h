@@ -58,7 +58,9 @@ struct cycle {
 struct cycle cold_cycle(void); /* no pool */
 struct cycle pool_cycle(void); /* from a pool that is full again before it returns */
 double live_exec(void);
+double wake_exec(void); /* in one that sleeps */
 double fork_dirty(unsigned mib); /* an idle sandbox with that many MiB written since its creation */
 void burst(size_t n, double *ret_us); /* creates at once; ended before it returns */
 double sustained(size_t n); /* creates with destroys, 16 under way: how many a second */
 void idle_sandboxes(size_t n); /* makes them, and leaves them */
+void idle_asleep(void); /* they sleep */

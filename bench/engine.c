@@ -7,10 +7,11 @@
 #include "box/box.h"
 
 enum { POOL = 8, NETWORKS = 4, UNDER_WAY = 16, IDLE_MAX = 1024 };
+enum { SLEEP_MS = 20000 }; /* long enough to measure those that were just made */
 
 static uv_loop_t *loop;
-static struct box *cold, *pooled;
-static struct sandbox *live;
+static struct box *cold, *pooled, *sleepy;
+static struct sandbox *live, *sleeper;
 
 /* What the callbacks leave for who waits. */
 static struct {
@@ -96,17 +97,24 @@ static struct cycle cycle(struct box *box)
 
 void engine_init(const char *libexec)
 {
-	const struct box_config without = { .libexec_dir = libexec, .networks = NETWORKS };
+	const struct box_config without = { .libexec_dir = libexec,
+					    .networks = NETWORKS,
+					    .sleep_after_ms = SLEEP_MS };
 	const struct box_config with = { .libexec_dir = libexec, .pool = POOL };
+	const struct box_config at_once = { .libexec_dir = libexec,
+					    .networks = NETWORKS,
+					    .sleep_after_ms = 1 };
 	struct err e = ERR_INIT;
 
 	loop = uv_default_loop();
 	cold = box_new(loop, &without, &e);
 	pooled = cold ? box_new(loop, &with, &e) : NULL;
-	if (!pooled)
+	sleepy = pooled ? box_new(loop, &at_once, &e) : NULL;
+	if (!sleepy)
 		check(&e);
 	live = create(cold);
 	run_true(live);
+	sleeper = create(sleepy);
 }
 
 static void on_closed(void *arg)
@@ -116,11 +124,14 @@ static void on_closed(void *arg)
 
 void engine_fini(void)
 {
+	struct box *const all[] = { cold, pooled, sleepy };
+
 	sandbox_unref(live);
-	box_close(cold, on_closed, NULL);
-	wait_done();
-	box_close(pooled, on_closed, NULL);
-	wait_done();
+	sandbox_unref(sleeper);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		box_close(all[i], on_closed, NULL);
+		wait_done();
+	}
 }
 
 struct cycle cold_cycle(void)
@@ -150,6 +161,25 @@ double live_exec(void)
 	double begun = now_us();
 
 	run_true(live);
+	return now_us() - begun;
+}
+
+static void wait_asleep(struct box *box)
+{
+	struct box_stats s;
+
+	for (box_stats(box, &s); s.asleep < s.live; box_stats(box, &s))
+		uv_run(loop, UV_RUN_ONCE);
+}
+
+double wake_exec(void)
+{
+	double begun;
+
+	wait_asleep(sleepy);
+	wait_quiet();
+	begun = now_us();
+	run_true(sleeper);
 	return now_us() - begun;
 }
 
@@ -285,4 +315,9 @@ void idle_sandboxes(size_t n)
 
 	for (size_t i = 0; i < n; i += UNDER_WAY)
 		start_many(ones + i, n - i < UNDER_WAY ? n - i : UNDER_WAY);
+}
+
+void idle_asleep(void)
+{
+	wait_asleep(cold);
 }

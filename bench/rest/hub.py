@@ -19,6 +19,7 @@ import guardian  # noqa: E402, F401 (whatever ends this process, SIGKILL too, en
 HOLT = os.path.join(TOP, 'build/src/bin/holt')
 LOAD = os.path.join(TOP, 'build/bench/rest/load')
 POOL = 32
+SLEEP = 30  # seconds: long enough to measure those that were just made
 
 
 class Hub:
@@ -39,8 +40,8 @@ class Hub:
     def begin(self):
         env = {**os.environ, 'HOLT_HOME': os.path.join(self.home, 'hub'), 'HOLT_LOG': 'error'}
         # A session of its own: a key pressed in the terminal ends this process, which ends the hub.
-        self.proc = subprocess.Popen([HOLT, 'serve', '--listen', '127.0.0.1:0', '--pool', str(POOL)], env=env, stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.PIPE, text=True, start_new_session=True)
+        argv = [HOLT, 'serve', '--listen', '127.0.0.1:0', '--pool', str(POOL), '--sleep-after', str(SLEEP)]
+        self.proc = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
         for line in self.proc.stdout:
             if line.startswith('Listening on http://'):
                 self.port = int(line.rpartition(':')[2])
@@ -97,11 +98,13 @@ class Hub:
         for sandbox in sandboxes:
             self.ask('DELETE', f'/v1/sandboxes/{sandbox}')
 
+    def metric(self, name):
+        return float(re.search(rf'^{name} (\S+)', self.wire.ask('GET', '/metrics').decode(), re.M)[1])
+
     def fill_pool(self):
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            metrics = self.wire.ask('GET', '/metrics').decode()
-            if float(re.search(r'^holt_pool_ready (\S+)', metrics, re.M)[1]) >= POOL:
+            if self.metric('holt_pool_ready') >= POOL:
                 return
             time.sleep(0.02)
         sys.exit('bench: the pool does not fill')

@@ -101,14 +101,23 @@ def own(hub):
 
 
 def idle_holt(hub, n):
+    """The rows of those that were just made, and of the same asleep."""
     hub.fill_pool()
     own_before, before = own(hub), meminfo()
     made = [hub.create() for _ in range(n)]
     hub.fill_pool()
-    row = spent(before, meminfo(), n)
-    groups, grown = charged(hub), [(after - b) / n / 1000 for after, b in zip(own(hub), own_before)]
+    rows = []
+    for asleep in (0, n):
+        while hub.metric('holt_sandboxes_asleep') < asleep:
+            time.sleep(0.1)
+        kb = spent(before, meminfo(), n)
+        if not asleep and hub.metric('holt_sandboxes_asleep'):
+            sys.exit('bench: some sleep already')
+        groups, grown = charged(hub), [(after - b) / n / 1000 for after, b in zip(own(hub), own_before)]
+        rows.append((f'holt, {"asleep" if asleep else "just made"}', n, kb,
+                     [f'{groups / n / 1000:.0f}' if groups else '—', *(f'{kb:.1f}' for kb in grown)]))
     hub.delete(*made)
-    return row, [f'{groups / n / 1000:.0f}' if groups else '—', *(f'{kb:.1f}' for kb in grown)]
+    return rows
 
 
 def measure_idle(hub, n):
@@ -120,11 +129,11 @@ def measure_idle(hub, n):
     floor = idle_floor(few)
     if floor:
         rows.append((FLOOR, few, floor, nothing))
-    row, more = idle_holt(hub, n)
+    rows += idle_holt(hub, n)
     s.table('idle, KB each', 'how many', '**all in**', '**counted**', *(what for _, what in WHERE), 'charged to its groups', 'of the hub', 'of the warden')
-    for who, count, kb, rest in (*rows, ('holt', n, row, more)):
+    for who, count, kb, rest in rows:
         s.row(who, count, *(f'{x:.0f}' for x in kb), *rest)
-    s.bound(f'each of {n} idle sandboxes, all in', most=0.4, here=max(row[:2]) / 1000, unit=' MB')
+    s.bound(f'each of {n} idle sandboxes, asleep, all in', most=0.4, here=max(rows[-1][2][:2]) / 1000, unit=' MB')
     return s
 
 

@@ -127,13 +127,13 @@ static int no_answer(struct err *e)
 }
 
 /* A sandbox of an unprivileged user has the user's uid, and if it were given this folder it could pose as a
- * warden: so the name and the namespaces count too, of a process that lives while they are read. */
-static bool is_warden(int pidfd, pid_t pid)
+ * warden: so the name and the namespaces count too. */
+static bool is_warden(pid_t pid)
 {
 	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct peer peer;
 
-	return proc >= 0 && peer_read(proc, pid, &peer) == 0 && !peer_has_ended(pidfd) &&
+	return proc >= 0 && peer_read(proc, pid, &peer) == 0 &&
 	       strcmp(peer.name, WARDEN_NAME) == 0 && peer_is_beside_us(proc, &peer);
 }
 
@@ -142,15 +142,18 @@ static int know_peer(struct box *box, struct err *e)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
+	bool warden;
 
 	if (getsockopt(box->socket, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
 		return err_sys(e, errno, "ask who the warden is");
 	if (peer.uid != geteuid())
 		return err_set(e, ERR_DENIED, "the warden's socket is somebody else's");
 	box->pidfd = peer_open(box->socket, peer.pid);
+	warden = box->pidfd >= 0 && is_warden(peer.pid);
+	/* then that was read of nobody, or of another process by now */
 	if (box->pidfd < 0 || peer_has_ended(box->pidfd))
 		return err_set(e, ERR_TRANSPORT, "the warden has ended");
-	if (!is_warden(box->pidfd, peer.pid))
+	if (!warden)
 		return err_set(e, ERR_DENIED, "who listens at the warden's socket is no warden");
 	return 0;
 }

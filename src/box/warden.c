@@ -188,6 +188,7 @@ static int chores(void)
 	}
 	if (w.n_sweeping)
 		wait = sooner(wait, SWEEP_MS);
+	wait = sooner(wait, yield_chores(now));
 	if (w.closing || w.hub < 0 || hub_is_new() || (pool_full() && nets_full()))
 		return wait;
 	if (now >= w.refill_at) {

@@ -219,6 +219,7 @@ static void complete_request(struct request *r, bool from_pool)
 		b->request = NULL;
 		b->made_seq = r->seq;
 		set_state(b, BODY_LIVE);
+		yield_watch(b);
 	}
 	send_hub(&m, sizeof(m), fds, r->wanted);
 	for (uint32_t i = 0; i < r->wanted && !w.kept; i++)

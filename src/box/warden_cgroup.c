@@ -9,7 +9,7 @@
  *		Making and removing groups is a tenth of a sandbox's cost, so all but that of
  *		memory stay in the first slots for whoever comes next. What they count is told by
  *		differences, and a quota is written anew, which forgives what was overdrawn. One
- *		that was ever frozen does not stay: it might hold its next sandbox. That of memory
+ *		that was ever frozen, or gave way, does not stay: it might hold its next sandbox. That of memory
  *		is always a new one, and that it could be removed shows that nobody is left in the
  *		others either
  *	v2	one tree; our directory needs the controllers enabled in its parent, and that
@@ -44,6 +44,8 @@ static const char *const controllers[CG_CONTROLLERS] = {
 	[CG_CPU] = "cpu",
 	[CG_FREEZER] = "freezer",
 };
+
+static const char yield_file[] = "cpu.idle"; /* since Linux 5.15 */
 
 /* Where a hierarchy is mounted and where in it this process is. */
 struct hierarchy {
@@ -392,6 +394,7 @@ int cgroups_init(struct cgroups *c, struct err *e)
 		if (c->dirs[i] < 0)
 			use_v1(c, i);
 	}
+	c->can_yield = c->dirs[CG_CPU] >= 0 && faccessat(c->dirs[CG_CPU], yield_file, W_OK, 0) == 0;
 	c->shared = same_dir(c->dirs[CG_MEMORY], c->dirs[CG_PIDS]) ||
 		    same_dir(c->dirs[CG_MEMORY], c->dirs[CG_CPU]);
 	if (c->dirs[CG_MEMORY] >= 0 && c->dirs[CG_PIDS] >= 0)
@@ -663,6 +666,17 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 		usleep(FREEZE_POLL_US);
 	}
 	return 0;
+}
+
+int cgroup_yield(struct cgroups *c, uint32_t slot, bool yields, struct err *e)
+{
+	autoclose int dir = c->can_yield ? cgroup_open(c, CG_CPU, slot) : -1;
+
+	if (dir < 0)
+		return err_set(e, ERR_UNSUPPORTED, "no control group to give way with");
+	if (slot < CG_KEPT)
+		c->kept[slot] = (struct limits){ 0 };
+	return write_number(dir, yield_file, yields) < 0 ? err_sys(e, errno, "give way") : 0;
 }
 
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids)

@@ -210,6 +210,7 @@ int pause_body(const struct wm_pause *m, struct err *e)
 
 	if (!b || cgroup_freeze(&w.cgroups, slot_of(b), m->paused != 0, e) < 0)
 		return -1;
+	yield_paused(b, m->paused != 0);
 	b->paused = m->paused != 0;
 	send_hub(&done, sizeof(done), NULL, 0);
 	return 0;

@@ -82,6 +82,7 @@ void body_awake(struct body *b)
 	}
 	epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 	b->sleep = BODY_AWAKE;
+	yield_watch(b);
 	say_awake(b);
 }
 

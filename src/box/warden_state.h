@@ -52,6 +52,10 @@ struct body {
 	struct chain chain;
 	struct limits limits;
 	uint64_t cpu_before_us; /* of earlier sandboxes, in what its groups have counted */
+	uint64_t looked_ms; /* who gives way was last looked for; 0: not since it is awake */
+	uint64_t wanted_us; /* cpu_wanted() then */
+	uint32_t loud_looks; /* that it still gives way for */
+	bool yields; /* its group does */
 	struct mount_spec mounts[WIRE_MOUNTS_MAX];
 	uint32_t n_mounts;
 	struct request *request; /* that it is made for; NULL: for the pool */
@@ -59,6 +63,7 @@ struct body {
 	uint32_t destroy_seq; /* to be answered when it is gone */
 	bool answer_destroy;
 	bool paused; /* frozen because the hub asked for it */
+	uint64_t paused_ms; /* since when */
 	enum body_sleep sleep;
 	uint32_t sleep_seq, wake_seq; /* to be answered when it is asleep, awake; 0: nobody asks */
 	uint32_t
@@ -109,6 +114,7 @@ struct warden {
 	int hub; /* -1: there is none at the moment */
 	int epoll, janitor;
 	uint64_t refill_at; /* clock_ms() */
+	uint64_t look_at; /* likewise, who computes; 0: all sleep */
 	bool closing;
 	bool kept; /* outlives its hub: see warden_keep.c */
 };
@@ -187,8 +193,16 @@ void wake_failed(struct body *b, const struct err *e); /* or could not */
 void say_usage(const struct wm_usage *m);
 /* Processor time in the groups of a slot, in microseconds; 0 where nobody counts. */
 uint64_t cpu_counted(uint32_t slot);
+/* The same with the time in which something of it waited for a processor. */
+uint64_t cpu_wanted(uint32_t slot);
 /* What its memory limit still lets it have, in bytes; UINT64_MAX where nobody counts. */
 uint64_t memory_left(const struct body *b);
+
+/* ---- warden_yield.c ---- */
+
+void yield_watch(struct body *b); /* it is awake, which it was not */
+void yield_paused(struct body *b, bool paused); /* before it is set */
+int yield_chores(uint64_t now); /* gives the time until there is more, -1: none */
 
 /* ---- warden_socket.c ---- */
 

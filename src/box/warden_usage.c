@@ -82,14 +82,14 @@ static void use_pids(uint32_t slot, struct wm_use *u)
 }
 
 /* A v1 hierarchy need not have cpuacct beside cpu; a hybrid's v2 tree, where we freeze, counts too. */
+static const int counts_cpu[] = { CG_CPU, CG_MEMORY, CG_FREEZER };
+
 static void use_cpu(uint32_t slot, struct wm_use *u)
 {
-	static const int from[] = { CG_CPU, CG_MEMORY, CG_FREEZER };
+	for (size_t i = 0; i < ARRAY_LEN(counts_cpu) && !(u->has & WM_USE_CPU); i++) {
+		autoclose int dir = cgroup_open(&w.cgroups, counts_cpu[i], slot);
 
-	for (size_t i = 0; i < ARRAY_LEN(from) && !(u->has & WM_USE_CPU); i++) {
-		autoclose int dir = cgroup_open(&w.cgroups, from[i], slot);
-
-		if (dir >= 0 && read_cpu(dir, w.cgroups.v2[from[i]], &u->cpu_us))
+		if (dir >= 0 && read_cpu(dir, w.cgroups.v2[counts_cpu[i]], &u->cpu_us))
 			u->has |= WM_USE_CPU;
 	}
 }
@@ -100,6 +100,34 @@ uint64_t cpu_counted(uint32_t slot)
 
 	use_cpu(slot, &u);
 	return u.cpu_us;
+}
+
+/* Some task of the group waited, in microseconds: pressure is told in v2 only. */
+static uint64_t read_waited(int dir)
+{
+	static const char line[] = "some ", key[] = " total=";
+	char text[TEXT_MAX], *at;
+	uint64_t us = 0;
+
+	if (!read_text(dir, "cpu.pressure", text) || strncmp(text, line, sizeof(line) - 1) != 0)
+		return 0;
+	at = strstr(text, key);
+	return at && parse(at + sizeof(key) - 1, &us) ? us : 0;
+}
+
+uint64_t cpu_wanted(uint32_t slot)
+{
+	uint64_t us = cpu_counted(slot);
+
+	for (size_t i = 0; i < ARRAY_LEN(counts_cpu); i++) {
+		autoclose int dir = w.cgroups.v2[counts_cpu[i]]
+					  ? cgroup_open(&w.cgroups, counts_cpu[i], slot)
+					  : -1;
+
+		if (dir >= 0)
+			return us + read_waited(dir);
+	}
+	return us;
 }
 
 uint64_t memory_left(const struct body *b)

@@ -172,6 +172,30 @@ static void test_freezer(void **state)
 	ran_wait(r);
 }
 
+static void wait_yields(const char *group, const char *yields)
+{
+	for (int i = 0; i < TRIES && strcmp(file_of(group, "cpu.idle"), yields) != 0; i++)
+		wait_ms(10);
+	assert_string_equal(file_of(group, "cpu.idle"), yields);
+}
+
+/* Who computes without a pause does; while it stands still no time passes. */
+static void test_gives_way(void **state)
+{
+	struct sandbox *sb = make_limited(0, 0, 0);
+	const char *group = group_of_the_one();
+	struct ran *r = ran_shell(sb, "while :; do :; done");
+
+	wait_yields(group, "1");
+	turn(sb, true);
+	wait_ms(2000);
+	assert_string_equal(file_of(group, "cpu.idle"), "1");
+	turn(sb, false);
+	exec_kill(r->x);
+	ran_wait(r);
+	wait_yields(group, "0");
+}
+
 /* Of one in which nothing runs its files are frozen as a layer, of one in which something does they are copied while its
  * group stands still. */
 static void test_forks(void **state)
@@ -211,9 +235,10 @@ static void test_end(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		engine_test(test_files), engine_test(test_out_of_memory), engine_test(test_pids),
-		engine_test(test_cpu),	 engine_test(test_freezer),	  engine_test(test_forks),
-		engine_test(test_end),
+		engine_test(test_files),   engine_test(test_out_of_memory),
+		engine_test(test_pids),	   engine_test(test_cpu),
+		engine_test(test_freezer), engine_test(test_gives_way),
+		engine_test(test_forks),   engine_test(test_end),
 	};
 
 	return ENGINE_MAIN(argc, argv, "cgroup2", tests);

@@ -156,6 +156,7 @@ static void end_body(struct body *b)
 {
 	unwatch(&b->pidfd);
 	unwatch(&b->socket);
+	set_yields(b, false); /* its groups may stay for the next one */
 	forget_source(b);
 	chain_fini(&b->chain);
 	free_mounts(b);
@@ -173,6 +174,7 @@ void kill_body(struct body *b)
 		end_body(b);
 		return;
 	}
+	set_yields(b, false); /* dying takes processor time, too */
 	/* In a v1 group what is frozen does not even die. */
 	if ((b->paused || is_copied(b)) && cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
 		log_error("a frozen sandbox could not be thawed to end it: %s", e.msg);

@@ -9,7 +9,7 @@
  *		Making and removing groups is a tenth of a sandbox's cost, so all but that of
  *		memory stay in the first slots for whoever comes next. What they count is told by
  *		differences, and a quota is written anew, which forgives what was overdrawn. One
- *		that was ever frozen, or gave way, does not stay: it might hold its next sandbox. That of memory
+ *		that was ever frozen does not stay: it might hold its next sandbox. That of memory
  *		is always a new one, and that it could be removed shows that nobody is left in the
  *		others either
  *	v2	one tree; our directory needs the controllers enabled in its parent, and that
@@ -670,13 +670,15 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 
 int cgroup_yield(struct cgroups *c, uint32_t slot, bool yields, struct err *e)
 {
-	autoclose int dir = c->can_yield ? cgroup_open(c, CG_CPU, slot) : -1;
+	autoclose int dir = cgroup_open(c, CG_CPU, slot);
 
-	if (dir < 0)
+	if (!c->can_yield)
 		return err_set(e, ERR_UNSUPPORTED, "no control group to give way with");
-	if (slot < CG_KEPT)
+	if (dir >= 0 && write_number(dir, yield_file, yields) == 0)
+		return 0;
+	if (slot < CG_KEPT) /* nobody knows what the next one would find there */
 		c->kept[slot] = (struct limits){ 0 };
-	return write_number(dir, yield_file, yields) < 0 ? err_sys(e, errno, "give way") : 0;
+	return err_sys(e, errno, "give way");
 }
 
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids)

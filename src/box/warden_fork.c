@@ -208,7 +208,7 @@ int pause_body(const struct wm_pause *m, struct err *e)
 	const struct wm_head done = { WM_PAUSED, m->h.seq };
 	struct body *b = find_awake(m->key, e);
 
-	if (!b || cgroup_freeze(&w.cgroups, slot_of(b), m->paused != 0, e) < 0)
+	if (!b || freeze_body(b, m->paused != 0, e) < 0)
 		return -1;
 	yield_paused(b, m->paused != 0);
 	b->paused = m->paused != 0;
@@ -229,7 +229,7 @@ static int fork_busy(struct request *r, struct body *source, bool freeze, struct
 	j->out = store_layer_new(&w.store, source->limits.disk, e);
 	if (!j->out)
 		return -1;
-	if (freeze && cgroup_freeze(&w.cgroups, slot_of(source), true, e) < 0) {
+	if (freeze && freeze_body(source, true, e) < 0) {
 		layer_unref(j->out);
 		return -1;
 	}

@@ -41,6 +41,12 @@ struct mount_spec {
 	uint64_t size; /* 0: any */
 };
 
+/* Of a sandbox since it was made, or since those before it in the same groups were. */
+struct cpu_time {
+	uint64_t ran_us; /* on all processors */
+	uint64_t waited_us; /* while something of it waited for one */
+};
+
 struct body {
 	enum body_state state;
 	uint64_t key;
@@ -52,9 +58,9 @@ struct body {
 	struct chain chain;
 	struct limits limits;
 	uint64_t cpu_before_us; /* of earlier sandboxes, in what its groups have counted */
-	uint64_t looked_ms; /* who gives way was last looked for; 0: not since it is awake */
-	uint64_t wanted_us; /* cpu_wanted() then */
-	uint32_t loud_looks; /* that it still gives way for */
+	uint64_t looked_ms; /* whether it computes was last looked for; 0: not since it is awake */
+	struct cpu_time cpu; /* then */
+	uint64_t loud_ms; /* when it last did */
 	bool yields; /* its group does */
 	struct mount_spec mounts[WIRE_MOUNTS_MAX];
 	uint32_t n_mounts;
@@ -114,7 +120,11 @@ struct warden {
 	int hub; /* -1: there is none at the moment */
 	int epoll, janitor;
 	uint64_t refill_at; /* clock_ms() */
-	uint64_t look_at; /* likewise, who computes; 0: all sleep */
+	struct {
+		uint64_t next_ms; /* 0: nobody is watched */
+		uint32_t from; /* where the last pass ended */
+		bool any; /* in the passes of this round */
+	} looks; /* at who computes: warden_yield.c */
 	bool closing;
 	bool kept; /* outlives its hub: see warden_keep.c */
 };
@@ -193,8 +203,7 @@ void wake_failed(struct body *b, const struct err *e); /* or could not */
 void say_usage(const struct wm_usage *m);
 /* Processor time in the groups of a slot, in microseconds; 0 where nobody counts. */
 uint64_t cpu_counted(uint32_t slot);
-/* The same with the time in which something of it waited for a processor. */
-uint64_t cpu_wanted(uint32_t slot);
+bool cpu_time(uint32_t slot, struct cpu_time *ret); /* false: it can't be read */
 /* What its memory limit still lets it have, in bytes; UINT64_MAX where nobody counts. */
 uint64_t memory_left(const struct body *b);
 
@@ -202,6 +211,9 @@ uint64_t memory_left(const struct body *b);
 
 void yield_watch(struct body *b); /* it is awake, which it was not */
 void yield_paused(struct body *b, bool paused); /* before it is set */
+void set_yields(struct body *b, bool yields); /* what is to end must not give way */
+/* As cgroup_freeze(): what gives way could take long to stand still beside others. */
+int freeze_body(struct body *b, bool frozen, struct err *e) MUST_USE;
 int yield_chores(uint64_t now); /* gives the time until there is more, -1: none */
 
 /* ---- warden_socket.c ---- */

@@ -102,7 +102,7 @@ uint64_t cpu_counted(uint32_t slot)
 	return u.cpu_us;
 }
 
-/* Some task of the group waited, in microseconds: pressure is told in v2 only. */
+/* How long some task of the group waited. 0 where nobody tells: it is of v2, and can be switched off. */
 static uint64_t read_waited(int dir)
 {
 	static const char line[] = "some ", key[] = " total=";
@@ -115,19 +115,26 @@ static uint64_t read_waited(int dir)
 	return at && parse(at + sizeof(key) - 1, &us) ? us : 0;
 }
 
-uint64_t cpu_wanted(uint32_t slot)
+static int open_v2(uint32_t slot)
 {
-	uint64_t us = cpu_counted(slot);
-
 	for (size_t i = 0; i < ARRAY_LEN(counts_cpu); i++) {
-		autoclose int dir = w.cgroups.v2[counts_cpu[i]]
-					  ? cgroup_open(&w.cgroups, counts_cpu[i], slot)
-					  : -1;
-
-		if (dir >= 0)
-			return us + read_waited(dir);
+		if (w.cgroups.v2[counts_cpu[i]])
+			return cgroup_open(&w.cgroups, counts_cpu[i], slot);
 	}
-	return us;
+	return -1;
+}
+
+bool cpu_time(uint32_t slot, struct cpu_time *ret)
+{
+	struct wm_use u = { 0 };
+	autoclose int dir = -1;
+
+	use_cpu(slot, &u);
+	*ret = (struct cpu_time){ .ran_us = u.cpu_us };
+	dir = open_v2(slot);
+	if (dir >= 0)
+		ret->waited_us = read_waited(dir);
+	return u.has & WM_USE_CPU;
 }
 
 uint64_t memory_left(const struct body *b)

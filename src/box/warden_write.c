@@ -165,7 +165,7 @@ int write_body(const struct wm_write *m, int fd, struct err *e)
 	j->write_seq = m->h.seq;
 	j->frozen = m->how == WM_FORK_BUSY && !source->paused;
 	name_image(source, j->image);
-	if (j->frozen && cgroup_freeze(&w.cgroups, slot_of(source), true, e) < 0)
+	if (j->frozen && freeze_body(source, true, e) < 0)
 		return -1;
 	if (start_writing(j, m, fd, e) == 0)
 		return 0;

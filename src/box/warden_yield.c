@@ -4,10 +4,11 @@
  * waits for the turns of all others: beside three busy sandboxes that was tens of milliseconds. So a sandbox that has
  * wanted a whole processor for a tenth of a second is scheduled as `cpu.idle` from then on, until it has been quieter
  * for a second: who wakes beside it runs at once, and it has all that others leave. Those that give way share among
- * themselves as before, and so do all sandboxes with the rest of the machine, where our own group keeps its weight.
+ * themselves as before.
  *
- * What counts is the time in which it ran or waited to run, so that it is known for what it is on a busy machine, too;
- * while it is paused no time passes.
+ * What counts is the time in which it ran or waited to run (where the kernel tells of pressure), so that it is known for
+ * what it is on a busy machine, too; while it is paused no time passes. Who only waits is no longer taken for busy, so that
+ * nobody is kept off the processors for good.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,74 +17,129 @@
 
 enum {
 	LOOK_MS = 100,
-	COMPUTES_PERCENT = 80, /* of one processor */
-	QUIET_LOOKS = 10, /* until it has its weight again */
-	COST = 50, /* looking takes at most one part of so many of the warden's time */
+	QUIET_MS = 1000, /* until it has its weight again */
+	/* Of one processor. Who runs one small command after another wants up to 86 where others make it wait. */
+	WANTS_PERCENT = 95,
+	RUNS_PERCENT = 2,
+	/* A look is some tens of microseconds of system calls, so this many cost a fiftieth of a processor at most;
+	 * where more sandboxes are awake each is looked at less often. */
+	LOOKS_MAX = 25,
+	PASS_MS = LOOK_MS / 4,
 };
+
+static void begin(uint64_t now)
+{
+	if (!w.looks.next_ms && w.cgroups.can_yield)
+		w.looks.next_ms = now + LOOK_MS;
+}
 
 void yield_watch(struct body *b)
 {
 	b->looked_ms = 0;
-	if (!w.look_at && w.cgroups.can_yield)
-		w.look_at = clock_ms() + LOOK_MS;
+	begin(clock_ms());
 }
 
 void yield_paused(struct body *b, bool paused)
 {
-	if (paused && !b->paused)
-		b->paused_ms = clock_ms();
-	else if (!paused && b->paused && b->looked_ms)
-		b->looked_ms += clock_ms() - b->paused_ms;
+	uint64_t now = clock_ms();
+
+	if (paused && !b->paused) {
+		b->paused_ms = now;
+	} else if (!paused && b->paused) {
+		b->looked_ms += b->looked_ms ? now - b->paused_ms : 0;
+		b->loud_ms += now - b->paused_ms;
+		begin(now);
+	}
 }
 
-static void set_yields(struct body *b, bool yields)
+void set_yields(struct body *b, bool yields)
 {
+	static bool told;
 	struct err e = ERR_INIT;
 
-	if (cgroup_yield(&w.cgroups, slot_of(b), yields, &e) == 0)
+	if (b->yields == yields)
+		return;
+	if (cgroup_yield(&w.cgroups, slot_of(b), yields, &e) == 0) {
 		b->yields = yields;
-	else
-		log_warn("sandbox %llu: %s", (unsigned long long)b->key, e.msg);
+		log_debug("sandbox %llu %s", (unsigned long long)b->key,
+			  yields ? "gives way" : "gives way no longer");
+	} else if (!told) {
+		log_warn("sandboxes do not give way to each other: %s", e.msg);
+		told = true;
+	}
+}
+
+int freeze_body(struct body *b, bool frozen, struct err *e)
+{
+	bool yields = b->yields;
+	int rc;
+
+	if (frozen)
+		set_yields(b, false);
+	rc = cgroup_freeze(&w.cgroups, slot_of(b), frozen, e);
+	set_yields(b, yields);
+	return rc;
+}
+
+static bool computed(const struct cpu_time *was, const struct cpu_time *is, uint64_t ms)
+{
+	uint64_t ran_us = is->ran_us - was->ran_us, waited_us = is->waited_us - was->waited_us;
+
+	return (ran_us + waited_us) * 100 >= ms * 1000 * WANTS_PERCENT &&
+	       ran_us * 100 >= ms * 1000 * RUNS_PERCENT;
 }
 
 static void look_at(struct body *b, uint64_t now)
 {
-	int64_t took_ms = (int64_t)(now - b->looked_ms), wanted_us;
-	bool first = !b->looked_ms;
+	struct cpu_time was = b->cpu;
+	uint64_t before_ms = b->looked_ms;
 
-	if (b->paused || took_ms < LOOK_MS)
-		return;
-	wanted_us = (int64_t)(cpu_wanted(slot_of(b)) - b->wanted_us);
+	b->looked_ms = 0;
+	if (!cpu_time(slot_of(b), &b->cpu) || b->cpu.ran_us < was.ran_us ||
+	    b->cpu.waited_us < was.waited_us)
+		return; /* the next look begins anew */
 	b->looked_ms = now;
-	b->wanted_us += (uint64_t)wanted_us;
-	if (first)
+	if (!before_ms)
 		return;
-	if (wanted_us >= took_ms * 10 * COMPUTES_PERCENT)
-		b->loud_looks = QUIET_LOOKS;
-	else if (b->loud_looks)
-		b->loud_looks--;
-	if (b->yields != (b->loud_looks > 0))
-		set_yields(b, !b->yields);
+	if (computed(&was, &b->cpu, now - before_ms)) {
+		b->loud_ms = now;
+		set_yields(b, true);
+	} else if (now - b->loud_ms >= QUIET_MS) {
+		set_yields(b, false);
+	}
+}
+
+static bool is_watched(const struct body *b)
+{
+	return b->state == BODY_LIVE && !b->paused && (b->sleep != BODY_ASLEEP || b->yields);
 }
 
 int yield_chores(uint64_t now)
 {
-	bool any = false;
-	uint64_t took;
+	uint32_t i = w.looks.from, n = 0;
 
-	if (!w.look_at)
+	if (!w.looks.next_ms)
 		return -1;
-	if (now < w.look_at)
-		return (int)(w.look_at - now);
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
+	if (now < w.looks.next_ms)
+		return (int)(w.looks.next_ms - now);
+	for (; i < w.n_bodies && n < LOOKS_MAX; i++) {
 		struct body *b = &w.bodies[i];
 
-		if (b->state != BODY_LIVE || (b->sleep == BODY_ASLEEP && !b->yields))
+		if (!is_watched(b))
 			continue;
-		any = true;
-		look_at(b, now);
+		w.looks.any = true;
+		if (now - b->looked_ms >= LOOK_MS) {
+			look_at(b, now);
+			n++;
+		}
 	}
-	took = clock_ms() - now;
-	w.look_at = any ? now + took + (took * COST > LOOK_MS ? took * COST : LOOK_MS) : 0;
-	return any ? (int)(w.look_at - now) : -1;
+	if (i < w.n_bodies) {
+		w.looks.from = i;
+		w.looks.next_ms = now + PASS_MS;
+		return PASS_MS;
+	}
+	w.looks.next_ms = w.looks.any ? now + LOOK_MS : 0;
+	w.looks.any = false;
+	w.looks.from = 0;
+	return w.looks.next_ms ? LOOK_MS : -1;
 }

@@ -16,6 +16,7 @@
  *	warden_walk.c	finding that out
  *	warden_cgroup.c	limits by control groups
  *	warden_usage.c	what is used of them
+ *	warden_yield.c	who computes gives way to who does not
  *	warden_janitor.c	who removes what a killed warden leaves
  *	warden_net.c	network namespaces made in advance
  *	warden_spawn.c	a new process becomes PID 1 of a sandbox
@@ -211,7 +212,7 @@ struct cgroups {
 	char name[64]; /* of those directories */
 	int parents[CG_CONTROLLERS];
 	bool aside; /* v2: hub and warden stand in a leaf of the parent */
-	bool can_yield;
+	bool can_yield; /* the CPU's groups have cpu.idle */
 	bool shared; /* v1: memory's hierarchy has pids or the CPU in it, too */
 	struct limits kept[CG_KEPT]; /* what the groups hold that stay in a slot; pids 0: none do */
 };
@@ -234,7 +235,8 @@ int cgroup_check(const struct cgroups *c, const struct limits *l, struct err *e)
 int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS],
 		 struct err *e) MUST_USE;
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e) MUST_USE;
-/* yields: it runs when none of the others wants to, and at once makes room for who does (cpu.idle). Where !can_yield, ERR_UNSUPPORTED. */
+/* yields: it has what the others leave, and makes room at once for who wakes (cpu.idle).
+ * ERR_UNSUPPORTED where !can_yield. */
 int cgroup_yield(struct cgroups *c, uint32_t slot, bool yields, struct err *e) MUST_USE;
 /* Readable counters for init: the file with oom_kill and the one with max; -1: none. */
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids);

@@ -1,7 +1,5 @@
 #pragma once
-/* The warden's state and the bodies in it, shared by warden.c (the loop and the hub), warden_keep.c
- * (being without a hub), warden_body.c (making and ending), warden_fork.c (forks and squashing) and
- * warden_host.c (start). */
+/* The warden's state and the bodies in it, shared by those of its files that change them; warden.h lists all. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -20,7 +20,7 @@ enum {
 	QUIET_MS = 1000, /* until it has its weight again */
 	/* Of one processor. Who runs one small command after another wants up to 86 where others make it wait. */
 	WANTS_PERCENT = 95,
-	RUNS_PERCENT = 2,
+	RUNS_PERCENT = 2, /* less is to be kept off, not to compute */
 	/* A look is some tens of microseconds of system calls, so this many cost a fiftieth of a processor at most;
 	 * where more sandboxes are awake each is looked at less often. */
 	LOOKS_MAX = 25,

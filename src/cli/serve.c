@@ -32,7 +32,7 @@ struct serve_options {
 	struct verb_options common;
 	struct hub_options hub;
 	struct option_list listen, hosts, origins;
-	const char *socket, *certificate, *key, *issuer, *preview, *domain;
+	const char *socket, *certificate, *key, *preview, *domain;
 	uint32_t rate;
 	uint64_t exit_idle_ms;
 };
@@ -51,8 +51,6 @@ static const struct option_row rows[] = {
 	       .doc = "A name by which clients may call this server. May be repeated."),
 	OPTION(struct serve_options, origins, OPTION_LIST, "allow-origin", .arg = "ORIGIN",
 	       .doc = "Whose pages may ask, such as https://app.example. May be repeated."),
-	OPTION(struct serve_options, issuer, OPTION_TEXT, "issuer", .arg = "URL",
-	       .doc = "The authorization server that clients are told of."),
 	OPTION(struct serve_options, preview, OPTION_TEXT, "preview", .arg = "ADDR:PORT",
 	       .doc = "Where browsers see what servers in sandboxes show; nowhere if not said."),
 	OPTION(struct serve_options, domain, OPTION_TEXT, "preview-domain", .arg = "DOMAIN",
@@ -80,7 +78,7 @@ struct serve {
 	uint64_t exit_idle_ms, used_ms; /* when it was seen in use */
 	uint64_t requests; /* so far, then */
 	struct secret *token;
-	struct http_routes routes[SERVE_PARTS_MAX + 2];
+	struct http_routes routes[SERVE_PARTS_MAX + 1];
 	size_t n_routes;
 	struct http_server *previews; /* a door of their own; NULL: there are none */
 	struct http_routes preview_routes;
@@ -252,8 +250,6 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 static int open_parts(struct serve *v, struct err *e)
 {
 	v->routes[v->n_routes++] = serve_state_routes(&v->s);
-	if (v->s.issuer)
-		v->routes[v->n_routes++] = serve_metadata_routes(&v->s);
 	for (size_t i = 0; i < v->s.n_rows; i++) {
 		v->s.parts[i] = v->s.rows[i]->open(&v->s, &v->routes[v->n_routes++], e);
 		if (!v->s.parts[i])
@@ -274,7 +270,6 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 		.n_hosts = o->hosts.n,
 		.origins = o->origins.p,
 		.n_origins = o->origins.n,
-		.metadata = v->s.issuer ? SERVE_METADATA : NULL,
 		.expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	};
 
@@ -427,7 +422,6 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 	const struct serve_options *o = in->options;
 
 	harden();
-	v->s.issuer = o->issuer;
 	v->token = home_token(e);
 	if (!v->token || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 || open_door(v, o, e) < 0 ||
 	    listen_everywhere(v, o, e) < 0)

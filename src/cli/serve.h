@@ -16,7 +16,6 @@ struct serving {
 	uv_loop_t loop;
 	struct hub *hub;
 	struct http_server *door;
-	const char *issuer; /* of tokens, or NULL */
 	bool stopping;
 	const struct serve_part *const *rows;
 	size_t n_rows;
@@ -42,7 +41,5 @@ struct serve_part {
 /* serve_mcp.c */
 extern const struct serve_part serve_http, serve_sse;
 
-/* serve_state.c: /healthz, /readyz, /version, /metrics; and, with an issuer, the metadata of RFC 9728. */
+/* serve_state.c: /healthz, /readyz, /version, /metrics. */
 struct http_routes serve_state_routes(struct serving *s);
-struct http_routes serve_metadata_routes(struct serving *s);
-#define SERVE_METADATA "/.well-known/oauth-protected-resource"

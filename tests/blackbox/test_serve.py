@@ -183,7 +183,7 @@ def routes():
                     continue
                 if name == 'oauth_listen.c':
                     continue  # of a client that waits for its browser
-                # with --issuer only: test_metadata; those of api/ have a document: test_openapi.py
+                # those of api/ have a document: test_openapi.py
                 for row in re.findall(r'\{([^{}]*\.path = "[^{}]*)\}', text):
                     found.append((re.search(r'\.path = "([^"]*)"', row)[1], re.findall(r'HTTP_([A-Z]+)', row),
                                   '.open = true' in row))
@@ -292,17 +292,12 @@ def test_metrics(hub):
     until(lambda: hub.metrics()['holt_http_streams'] == before['holt_http_streams'], what='the stream gone')
 
 
-def test_metadata(serve):
-    hub = serve('--issuer', 'https://issuer.example')
-    for path, resource in (('', ''), ('/mcp', '/mcp'), ('/sse', '/sse')):
-        reply = hub.ask(path='/.well-known/oauth-protected-resource' + path, token=None, host='localhost:8080')
-        got = json.loads(reply.body)
-        assert got['resource'] == 'http://localhost:8080' + resource
-        assert got['authorization_servers'] == ['https://issuer.example']
-        assert got['bearer_methods_supported'] == ['header']
-    challenge = hub.ask('POST', '/mcp', token=None, body='{}').get('WWW-Authenticate')
-    assert 'resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"' in challenge
-    assert hub.ask(path='/.well-known/oauth-protected-resource', token=None, host='evil.example').status == 403
+def test_no_authorization_server_is_named(serve, me):
+    """Only the hub's own token is accepted, so clients must not be sent to a server that gives others."""
+    hub = serve()
+    assert hub.ask(path='/.well-known/oauth-protected-resource/mcp').status == 404
+    assert hub.ask('POST', '/mcp', token=None, body='{}').get('WWW-Authenticate') == 'Bearer realm="holt"'
+    assert me.run('serve', '--issuer', 'https://issuer.example').returncode == 2
 
 
 # ---- the token ------------------------------------------------------------------------------
@@ -514,12 +509,12 @@ def test_a_file_where_the_socket_should_be(me, tmp_path):
 
 
 def test_tls(serve, certificate):  # noqa: F811
-    hub = serve('--tls-cert', certificate[0], '--tls-key', certificate[1], '--issuer', 'https://issuer.example')
+    hub = serve('--tls-cert', certificate[0], '--tls-key', certificate[1])
     assert hub.lines[0].startswith('Listening on https://')
     with hub.wire(tls=trusting(certificate[0])) as wire:
         assert wire.ask(hub.request(fields=['Origin: https://localhost'])).status == 200
         assert wire.ask(post(hub, INITIALIZE)).status == 200
-        assert 'https://localhost/.well' in wire.ask(hub.request(token=None)).get('WWW-Authenticate')
+        assert wire.ask(hub.request(token=None)).status == 401
 
 
 def test_rate(serve):

@@ -304,14 +304,15 @@ static bool take_unread(struct mcp_client *c, struct str text, const struct rpc_
 	struct err e;
 
 	c->garbage++;
-	if (f->code == RPC_PARSE_ERROR)
-		return false;
 	rpc_sniff_feed(&sniff, text);
 	rpc_sniff_answer_id(&sniff, &id);
 	p = find(c, &id);
 	if (!p)
 		return false;
-	err_set(&e, f->code == RPC_INVALID_REQUEST ? ERR_TOO_LARGE : ERR_LIMIT,
+	err_set(&e,
+		f->code == RPC_PARSE_ERROR	 ? ERR_INVALID
+		: f->code == RPC_INVALID_REQUEST ? ERR_TOO_LARGE
+						 : ERR_LIMIT,
 		"the server's answer can't be taken: %s", f->message);
 	mcp_pending_fail(p, &e);
 	return true;

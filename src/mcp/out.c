@@ -72,20 +72,10 @@ static struct str write_fault(struct mcp_server *srv, const struct rpc_id *id,
 	return buf_str(&srv->spare);
 }
 
-/* A modern error without an id has no member for it; JSON-RPC's own has null. */
-static const struct rpc_id *id_of(const struct mcp_session *s, const struct mcp_inbound *in,
-				  const struct rpc_id *id)
-{
-	bool modern = s->road == MCP_ROAD_POST || (in && in->profile);
-
-	return modern && id->n == 0 ? NULL : id;
-}
-
 void mcp_send_fault(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id,
 		    const struct rpc_fault *f)
 {
-	send_answer(s, in, write_fault(s->server, id_of(s, in, id), f),
-		    f->status ? f->status : HTTP_OK);
+	send_answer(s, in, write_fault(s->server, id, f), f->status ? f->status : HTTP_OK);
 }
 
 void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id)
@@ -136,8 +126,7 @@ void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct
 	f.reason = err_info(e->code)->name;
 	if (sniff)
 		rpc_sniff_id(sniff, &id);
-	send(s, stream, write_fault(s->server, id_of(s, NULL, &id), &f), MCP_OUT_RESPONSE,
-	     err_info(e->code)->http);
+	send(s, stream, write_fault(s->server, &id, &f), MCP_OUT_RESPONSE, err_info(e->code)->http);
 }
 
 /* --- the ends of messages --- */

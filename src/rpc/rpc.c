@@ -89,7 +89,7 @@ int rpc_fault_set(struct rpc_fault *f, int code, const char *fmt, ...)
 	return -1;
 }
 
-/* Of a text that is too large to be read. */
+/* Of a text that can't be read whole. */
 static void sniff_id(struct str text, struct rpc_id *ret)
 {
 	struct rpc_sniff sniff = { 0 };
@@ -112,12 +112,12 @@ int rpc_parse(struct str text, const struct json_options *o, struct json_doc **r
 		*ret = d;
 		return 0;
 	}
+	sniff_id(text, ret_id);
 	if (e.code == ERR_INVALID)
 		return rpc_fault_set(ret_fault, RPC_PARSE_ERROR, "%s", e.msg);
 	rpc_fault_set(ret_fault, e.code == ERR_TOO_LARGE ? RPC_INVALID_REQUEST : RPC_INTERNAL_ERROR,
 		      "%s", e.msg);
 	ret_fault->reason = err_info(e.code)->name;
-	sniff_id(text, ret_id);
 	return -1;
 }
 
@@ -226,10 +226,7 @@ static void begin(struct json_writer *w)
 static void put_id(struct json_writer *w, const struct rpc_id *id)
 {
 	json_write_name(w, "id");
-	if (id->n > 0)
-		json_write_raw(w, rpc_id_str(id));
-	else
-		json_write_null(w);
+	json_write_raw(w, rpc_id_str(id));
 }
 
 void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
@@ -255,7 +252,7 @@ void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
 void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f)
 {
 	begin(w);
-	if (id)
+	if (id && id->n > 0)
 		put_id(w, id);
 	json_write_name(w, "error");
 	rpc_write_error(w, f);

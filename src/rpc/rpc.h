@@ -21,7 +21,7 @@ enum { RPC_ID_MAX = 256 };
 
 /* An id in its JSON form ("7", "\"a\""), the one form in which it is compared and echoed. */
 struct rpc_id {
-	unsigned short n; /* 0: there is none, or it could not be read; written as null */
+	unsigned short n; /* 0: there is none, or it could not be read */
 	char json[RPC_ID_MAX];
 };
 
@@ -66,8 +66,8 @@ struct rpc_fault {
 };
 
 /* Parses a text for JSON-RPC: 0, or -1 with the fault (-32700 where it is no JSON, -32600 where it
- * goes over a bound of o, -32603 without memory) and, for the latter two, the id if one could be
- * read. Duplicate keys are left to rpc_read(), so that the id can be named. o may be NULL. */
+ * goes over a bound of o, -32603 without memory) and the id of the request, if one can be found by
+ * its brackets and quotes alone (rpc/sniff.h). Duplicate keys are left to rpc_read(), so that the id can be named. o may be NULL. */
 int rpc_parse(struct str text, const struct json_options *o, struct json_doc **ret,
 	      struct rpc_fault *ret_fault, struct rpc_id *ret_id) MUST_USE;
 
@@ -80,7 +80,8 @@ int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *re
 /* -1, for returning. */
 int rpc_fault_set(struct rpc_fault *f, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* One whole error message. id NULL: it has none; an id that is none is written as null. */
+/* One whole error message. Without an id (NULL, or none) it has no such member: every schema of MCP
+ * allows that or requires an id, and none allows null. */
 void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f);
 /* The object of its member "error". */
 void rpc_write_error(struct json_writer *w, const struct rpc_fault *f);

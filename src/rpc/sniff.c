@@ -47,6 +47,7 @@ static void in_string(struct rpc_sniff *s, char c)
 
 static void open_string(struct rpc_sniff *s)
 {
+	s->broken |= s->over;
 	s->in_string = true;
 	if (s->depth == 1 && s->key_next) {
 		s->in_key = true;
@@ -59,6 +60,7 @@ static void open_string(struct rpc_sniff *s)
 
 static void structure(struct rpc_sniff *s, char c)
 {
+	s->broken |= s->over;
 	switch (c) {
 	case '{':
 	case '[':
@@ -71,6 +73,7 @@ static void structure(struct rpc_sniff *s, char c)
 			end_value(s);
 		s->broken |= s->depth == 0;
 		s->depth -= s->depth > 0;
+		s->over = s->depth == 0;
 		break;
 	case ',':
 		if (s->depth == 1) {

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The id of a request that is too large to be kept or parsed, so that its error can say which
+ * The id of a request that can't be parsed, or is too large for it, so that its error can say which
  * request it is for: clients would wait for ever otherwise. Reads a text in pieces and keeps a few
- * bytes of it. Nothing is validated; where the text is no JSON, or has no method (it answers a
- * request of ours then), or has two ids, there is no id.
+ * bytes of it. Nothing is validated but that brackets match; where the text is not one object, or has
+ * no method (it answers a request of ours then), or has two ids, there is no id.
  */
 #include "rpc/rpc.h"
 
@@ -15,6 +15,7 @@ struct rpc_sniff {
 	bool key_next; /* at depth 1: a string here would be a key */
 	bool in_key, in_value; /* kept bytes are of a key or of the value of "id" */
 	bool method, twice, broken;
+	bool over; /* the object has ended */
 	unsigned short n; /* of kept; more than SNIFF_ROOM bytes are not counted */
 	unsigned short id_n; /* of id; 0: none yet */
 	char kept[SNIFF_ROOM];

@@ -43,8 +43,9 @@ def check_message(message):
     if 'method' in message:
         assert set(message) <= {'jsonrpc', 'method', 'params'}, message  # it sends no requests
         return
-    assert 'id' in message and ('result' in message) != ('error' in message), message
-    assert len(message) == 3, message
+    assert ('result' in message) != ('error' in message), message
+    assert set(message) <= {'jsonrpc', 'id', 'result', 'error'} and message.get('id', 0) is not None, message
+    assert 'id' in message or 'error' in message, message
     if 'error' in message:
         error = message['error']
         assert set(error) <= {'code', 'message', 'data'}, message

@@ -33,12 +33,10 @@ class Event:
 
 
 def check_rpc(message):
-    """Requests to the client are allowed here, unlike on the streams of client.py; so are errors without an id."""
+    """Requests to the client are allowed here, unlike on the streams of client.py."""
     if isinstance(message, dict) and 'method' in message and 'id' in message:
         assert set(message) <= {'jsonrpc', 'id', 'method', 'params'}, message
         return
-    if isinstance(message, dict) and set(message) == {'jsonrpc', 'error'}:
-        message = {**message, 'id': None}
     check_message(message)
 
 

@@ -17,7 +17,7 @@ def mcp(start):
 
 
 def error_of(message, code, request_id=None):
-    assert message['id'] == request_id and 'error' in message, message
+    assert message.get('id') == request_id and 'error' in message, message
     assert message['error']['code'] == code, message
     return message['error']['message']
 
@@ -42,6 +42,15 @@ def test_what_is_no_json_is_a_parse_error(mcp, line):
 
 
 @pytest.mark.parametrize('line', [
+    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\\ud800"}}', b'{"jsonrpc":"2.0","id":7,"method":"\xc3\x28"}',
+    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":01}}', b'{"method":"x","params":[nonsense],"id":7}',
+], ids=lambda b: repr(b)[30:])
+def test_the_id_of_what_is_nearly_json(mcp, line):
+    """A caller that is refused without its id would wait until its timeout."""
+    refused(mcp, line, PARSE, 7)
+
+
+@pytest.mark.parametrize('line', [
     b'1', b'"ping"', b'null', b'true', b'{}', b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"1.0","id":7,"method":"ping"}',
     b'{"id":7,"method":"ping"}', b'{"jsonrpc":2.0,"id":7,"method":"ping"}', b'{"jsonrpc":"2.0","id":7,"method":1}',
     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":1}', b'{"jsonrpc":"2.0","id":7,"method":"ping","params":null}',
@@ -55,7 +64,7 @@ def test_what_is_no_request_is_an_invalid_request(mcp, line):
 def test_ids_that_are_none(mcp, request_id):
     mcp.send_raw(b'{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' % request_id.encode())
     answer = mcp.next()
-    assert answer['id'] is None and answer['error']['code'] in (REQUEST, PARSE), answer
+    assert 'id' not in answer and answer['error']['code'] in (REQUEST, PARSE), answer
     mcp.ping()
 
 

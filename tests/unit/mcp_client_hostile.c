@@ -177,6 +177,8 @@ static void test_broken_answers(void **state)
 		"\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}",
 		"\"error\":7",
 		"\"result\":{\"a\":1,\"a\":2}",
+		"\"result\":{\"a\":\"\\ud800\"}",
+		"\"result\":{\"a\":nonsense}",
 		"\"other\":1",
 		"\"result\":{\"content\":7}",
 		"\"result\":{\"content\":[7]}",

@@ -123,10 +123,17 @@ static void tells_why_a_text_is_refused(void **state)
 		const char *text;
 		struct json_options o;
 		enum rpc_code code;
-		const char *reason;
+		const char *reason, *id;
 	} rows[] = {
 		{ "{", { 0 }, RPC_PARSE_ERROR, NULL },
 		{ "\xff", { 0 }, RPC_PARSE_ERROR, NULL },
+		{ "{\"id\":7,\"method\":\"m\",\"params\":{\"a\":\"\\ud800\"}}",
+		  { 0 },
+		  RPC_PARSE_ERROR,
+		  NULL,
+		  "7" },
+		{ "{\"id\":7,\"method\":\"\xff\"}", { 0 }, RPC_PARSE_ERROR, NULL, "7" },
+		{ "{\"id\":7,\"result\":\"\xff\"}", { 0 }, RPC_PARSE_ERROR, NULL },
 		{ "[[[]]]", { .depth = 2 }, RPC_INVALID_REQUEST, "too_large" },
 		{ "[1,2,3]", { .values = 3 }, RPC_INVALID_REQUEST, "too_large" },
 		{ "[1,2,3]", { .bytes = 3 }, RPC_INVALID_REQUEST, "too_large" },
@@ -142,6 +149,7 @@ static void tells_why_a_text_is_refused(void **state)
 		ROW_CHECK(f.code == rows[i].code, rows[i].text);
 		ROW_CHECK(str_is(str_of(f.reason), rows[i].reason ? rows[i].reason : ""),
 			  rows[i].text);
+		ROW_CHECK(str_is(rpc_id_str(&id), rows[i].id ? rows[i].id : ""), rows[i].text);
 	}
 }
 

@@ -1,10 +1,10 @@
-/* The engine through box/box.h, one operation at a time unless said: each runs the loop to its end. */
+/* The engine through box/host/box.h, one operation at a time unless said: each runs the loop to its end. */
 #include "bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "box/box.h"
+#include "box/host/box.h"
 
 enum { POOL = 8, NETWORKS = 4, UNDER_WAY = 16, IDLE_MAX = 1024 };
 enum { SLEEP_MS = 20000 }; /* long enough to measure those that were just made */

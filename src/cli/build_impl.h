@@ -2,7 +2,7 @@
 /* What build_steps.c (lines in a sandbox) and build_keep.c (what they have made, kept and put back) share. */
 #include <uv.h>
 
-#include "box/box.h"
+#include "box/host/box.h"
 #include "hub/build_cache.h"
 #include "hub/build_doc.h"
 #include "hub/images.h"

@@ -1,11 +1,11 @@
-/* `holt cp` from a sandbox: what comes is hostile, so it is unpacked by box/tar_tree.h, below one directory. */
+/* `holt cp` from a sandbox: what comes is hostile, so it is unpacked by box/archive/tar_tree.h, below one directory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "box/tree_error.h"
+#include "box/archive/tree_error.h"
 #include "cli/cp.h"
 #include "cli/file.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "box/tree_error.h"
+#include "box/archive/tree_error.h"
 #include "cli/cp.h"
 
 /* The process that packs. */

@@ -6,8 +6,8 @@
 #include <uv.h>
 
 #include "base/clock.h"
-#include "box/box.h"
-#include "box/probe.h"
+#include "box/host/box.h"
+#include "box/probe/probe.h"
 #include "json/field.h"
 
 /*

@@ -6,7 +6,7 @@
 /* The store of the data folder. */
 struct images *image_cli_open(struct err *e) MUST_USE;
 
-/* box_template_find (box/box.h) in that store, which is not made for it. */
+/* box_template_find (box/host/box.h) in that store, which is not made for it. */
 int image_cli_find(void *unused, struct str name, box_template_use use, void *to,
 		   struct err *e) MUST_USE;
 

@@ -1,5 +1,5 @@
 /* `holt up`: a sandbox of the hub, that stays until it is removed or its time is over. */
-#include "box/box.h"
+#include "box/host/box.h"
 #include "cli/build.h"
 #include "cli/ports.h"
 #include "cli/safe.h"

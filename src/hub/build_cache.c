@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "box/tar.h"
+#include "box/archive/tar.h"
 #include "hub/images_impl.h"
 
 /* Counts up when the same lines would leave something else. */

@@ -3,7 +3,7 @@
  * What the lines of a build have made, so that who changes the last one does not run those before it again: a file
  * of the store for each line, step/KEY. KEY is the digest of all that the first line finds and of all lines up to this
  * one. In the file is what the sandbox had changed then against what the build began with, as sandbox_write_start()
- * (box/box.h) writes it, with the end of an archive; behind it the SHA-256 of that, in hex.
+ * (box/host/box.h) writes it, with the end of an archive; behind it the SHA-256 of that, in hex.
  *
  * Nobody needs it: what is damaged, too large or can't be written is as if it had never been, and no build fails for it.
  * It comes into being by a rename, whole. What is being written

@@ -3,7 +3,7 @@
  * holt.json of a folder that an image is built from. Strict: what is not named here is refused, so that a
  * misspelt member is not a silent one. No I/O.
  */
-#include "box/limits.h"
+#include "box/wire/limits.h"
 #include "hub/image_doc.h"
 
 enum {

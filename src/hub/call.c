@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/box.h"
+#include "box/host/box.h"
 #include "hub/hub_impl.h"
 
 const struct principal principal_local = { .name = "local" };

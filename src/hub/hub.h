@@ -5,7 +5,7 @@
  */
 #include <uv.h>
 
-#include "box/box.h"
+#include "box/host/box.h"
 #include "hub/call.h"
 #include "hub/life.h"
 #include "hub/tool.h"

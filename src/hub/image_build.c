@@ -21,8 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "box/template_host.h"
-#include "box/unpack.h"
+#include "box/archive/template_host.h"
+#include "box/archive/unpack.h"
 #include "hub/build_cache.h"
 #include "hub/build_doc.h"
 #include "hub/image_make.h"

@@ -4,14 +4,14 @@
  *	archive ─ unpack ─→ new/ID/source ┐
  *	folder ───────────────────────────┴─ documents ─→ layers ─ unpack ─→ new/ID/root ─→ image/DIGEST
  *
- * What unpacks is in processes of its own (box/confine.h); here documents are read, and digests compared.
+ * What unpacks is in processes of its own (box/archive/confine.h); here documents are read, and digests compared.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "box/unpack.h"
+#include "box/archive/unpack.h"
 #include "hub/image_make.h"
 
 struct importing {

@@ -4,7 +4,7 @@
  * it, until it is published or goes.
  */
 #include "base/id.h"
-#include "box/image_root.h"
+#include "box/archive/image_root.h"
 #include "hub/images_impl.h"
 
 struct image_make {

@@ -20,8 +20,8 @@
  * only for the reading ones, which open a few small files.
  */
 #include "base/hash.h"
-#include "box/box.h"
-#include "box/tree.h"
+#include "box/host/box.h"
+#include "box/archive/tree.h"
 #include "hub/image_doc.h"
 
 enum { IMAGE_NAME_MAX = 255, IMAGES_MAX = 4096, IMAGE_ENV_MAX = 200 };
@@ -80,7 +80,7 @@ int images_names(const struct images *s, struct image_doc *doc, struct image_nam
 /* The digests of all images, sorted; *ret is the caller's to free. Gives how many. */
 ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct err *e) MUST_USE;
 
-/* box_template_find (box/box.h): arg is the path of a store. With HOME, USER and LOGNAME of the image's user below its
+/* box_template_find (box/host/box.h): arg is the path of a store. With HOME, USER and LOGNAME of the image's user below its
  * environment. */
 int images_template(void *arg, struct str name, box_template_use use, void *to,
 		    struct err *e) MUST_USE;
@@ -94,7 +94,7 @@ struct image_import {
 };
 #define IMAGE_LIMITS ((struct tree_limits){ .bytes = 16ull << 30, .entries = 2000000 })
 
-/* Imports, and names. *ret_name has the name that was given. Errors: box/unpack.h, hub/image_doc.h, ERR_INVALID where
+/* Imports, and names. *ret_name has the name that was given. Errors: box/archive/unpack.h, hub/image_doc.h, ERR_INVALID where
  * a name or a choice is missing. Nothing is left behind then. */
 int images_import(struct images *s, const struct image_import *spec, struct image *ret,
 		  char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;

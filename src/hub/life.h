@@ -14,7 +14,7 @@
  * fork, set_timeout); what takes something away or only tells (terminate, pause, resume, a loss)
  * happens, and is written as soon as that can be done.
  */
-#include "box/box.h"
+#include "box/host/box.h"
 
 struct lives; /* all of a hub */
 struct life; /* one */

@@ -3,7 +3,7 @@
  * long without a use; one timer of a life wakes at the next of them and looks whether it is really
  * due, so that a use moves nothing but a number. What a retention says is carried out by the reaper
  * here, who tries again until it has worked or nothing is left to try. Where there is no hub to do it, the
- * warden ends what is overdue (ttl_by_caller, box/box.h).
+ * warden ends what is overdue (ttl_by_caller, box/host/box.h).
  */
 #include <inttypes.h>
 #include <stdio.h>

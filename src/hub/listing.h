@@ -1,7 +1,7 @@
 #pragma once
 /* A directory of a sandbox as agents see it: the tool that lists one and the resource that is one show the same. */
 #include "base/arena.h"
-#include "box/box.h"
+#include "box/host/box.h"
 #include "json/field.h"
 
 struct file_view {

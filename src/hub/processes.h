@@ -1,6 +1,6 @@
 #pragma once
 /* The programs of a sandbox, as REST, Connect and MCP show them, each by a table of its own. */
-#include "box/box.h"
+#include "box/host/box.h"
 #include "hub/call.h"
 
 struct process_view {

@@ -5,7 +5,7 @@
  * is not UTF-8 reach the reader whole, as base64 beside the text.
  */
 #include "base/arena.h"
-#include "box/box.h"
+#include "box/host/box.h"
 #include "hub/output.h"
 #include "json/field.h"
 

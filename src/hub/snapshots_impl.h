@@ -10,7 +10,7 @@
  *	snapshot_diff.c		what a sandbox has changed
  *	life_keep.c		sandboxes that are kept without running; what retention says
  */
-#include "box/pack.h"
+#include "box/pack/pack.h"
 #include "hub/life_impl.h"
 #include "hub/snapshots.h"
 #include "json/field.h"

@@ -1,6 +1,6 @@
 #pragma once
 /* What several tools share: rows of their tables, and small conversions. */
-#include "box/box.h"
+#include "box/host/box.h"
 #include "hub/call.h"
 #include "hub/life.h"
 #include "json/field.h"

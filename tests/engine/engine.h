@@ -11,7 +11,7 @@
 
 #include "../unit/test.h"
 #include "base/buf.h"
-#include "box/box.h"
+#include "box/host/box.h"
 
 /* Runs the tests; as root, also once more as an unprivileged user with a copy of the two programs.
  * argv[1] is the directory where these are; with "v1" behind it they run once, as root, on v1 control groups

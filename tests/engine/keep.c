@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "box/wire.h"
+#include "box/wire/wire.h"
 #include "host.h"
 
 enum { LINGER_MS = 60000 }; /* so that a test that fails leaves nothing for long */

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/sock.h"
-#include "box/file_types.h"
-#include "box/wire.h"
+#include "box/wire/file_types.h"
+#include "box/wire/wire.h"
 
 enum { FDS_MAX = 8 };
 

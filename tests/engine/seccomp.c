@@ -2,7 +2,7 @@
  * against a list that was written the other way round (what is shut, not what is open), and the
  * arguments that are looked at. */
 #include "../unit/test.h"
-#include "box/seccomp.h"
+#include "box/warden/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>

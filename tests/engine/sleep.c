@@ -391,7 +391,7 @@ static void test_ipc(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(make_one); i++) {
 		if (sh_code(sb, make_one[i]))
-			continue; /* what is not attached may go at once, see warden_spawn.c; and not every host has ipcmk */
+			continue; /* what is not attached may go at once, see box/warden/spawn.c; and not every host has ipcmk */
 		if (sh_code(sb, "[ $(cat /proc/sysvipc/* | wc -l) -gt 3 ]"))
 			continue;
 		assert_stays_awake();

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "box/tar.h"
+#include "box/archive/tar.h"
 
 /* ---- transfers that are waited for -------------------------------------------------------------- */
 

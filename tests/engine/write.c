@@ -1,4 +1,4 @@
-/* What a sandbox has changed, as the warden writes it: names, and an archive that is read by box/tar.h. */
+/* What a sandbox has changed, as the warden writes it: names, and an archive that is read by box/archive/tar.h. */
 #include "engine.h"
 #include "tree.h"
 
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "box/tar.h"
+#include "box/archive/tar.h"
 
 struct wrote {
 	bool done;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "box/unpack.h"
+#include "box/archive/unpack.h"
 #include "fuzz.h"
 
 enum { LAYER = 1, TWICE = 2, DEEPEST = 210, FILES = 16 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "box/ignore.h"
+#include "box/archive/ignore.h"
 #include "fuzz.h"
 
 enum { PATH_BYTES = 512, TEXT_BYTES = 1000 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "box/tar.h"
+#include "box/archive/tar.h"
 #include "fuzz.h"
 
 /* Its head, written and read, says the same. */

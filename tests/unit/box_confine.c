@@ -1,4 +1,4 @@
-/* box/confine.h: what a process that was taken over by what it reads may not do, and, as a control, what it may. */
+/* box/archive/confine.h: what a process that was taken over by what it reads may not do, and, as a control, what it may. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "box/confine.h"
-#include "box/tree.h"
+#include "box/archive/confine.h"
+#include "box/archive/tree.h"
 #include "test.h"
 
 struct fixture {

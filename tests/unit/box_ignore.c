@@ -1,5 +1,5 @@
-/* box/ignore.h: patterns, what they mean, and what is none. */
-#include "box/ignore.h"
+/* box/archive/ignore.h: patterns, what they mean, and what is none. */
+#include "box/archive/ignore.h"
 #include "test.h"
 
 static const struct {

@@ -1,5 +1,5 @@
-/* box/tar.h: what is written is read again, in pieces of any size, and what is wrong is said to be. */
-#include "box/tar.h"
+/* box/archive/tar.h: what is written is read again, in pieces of any size, and what is wrong is said to be. */
+#include "box/archive/tar.h"
 #include "test.h"
 
 enum { ARCHIVE_MAX = 1 << 16 };

@@ -1,0 +1,301 @@
+#include "box/archive/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <assert.h>
+#include <stdbool.h>
+#include <asm/unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "box/archive/mount.h"
+
+#if defined(__x86_64__)
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH AUDIT_ARCH_AARCH64
+#endif
+
+enum {
+	MEMORY_MORE =
+		768
+		<< 20, /* address space beyond what the caller has; a window of zstd is 128 MiB */
+	CPU_SECONDS = 3600,
+	FILES = 512,
+};
+
+/* What unpacking takes, and the allocator, and what ends a process. All else fails with EPERM: signals too, since it
+ * runs as its caller does, and could end all that this one runs. */
+static const int allowed[] = {
+	__NR_brk,	   __NR_clock_gettime, __NR_close,	  __NR_copy_file_range,
+	__NR_exit,	   __NR_exit_group,    __NR_fchmod,	  __NR_fstat,
+	__NR_fstatfs,	   __NR_ftruncate,     __NR_futex,	  __NR_getdents64,
+	__NR_getpid,	   __NR_getrandom,     __NR_gettid,	  __NR_linkat,
+	__NR_lseek,	   __NR_madvise,       __NR_mkdirat,	  __NR_mmap,
+	__NR_mprotect,	   __NR_mremap,	       __NR_munmap,	  __NR_newfstatat,
+	__NR_openat,	   __NR_openat2,       __NR_pread64,	  __NR_pwrite64,
+	__NR_read,	   __NR_readlinkat,    __NR_rt_sigaction, __NR_rt_sigprocmask,
+	__NR_rt_sigreturn, __NR_sched_yield,   __NR_sigaltstack,  __NR_statx,
+	__NR_symlinkat,	   __NR_unlinkat,      __NR_utimensat,	  __NR_write,
+	__NR_writev,
+#ifdef __x86_64__
+	__NR_readlink,
+#endif
+};
+
+/* fcntl() could ask for signals, to whomever, when a descriptor is ready: it may do what directories are read with. */
+static int filter_calls(void)
+{
+	enum { HEAD = 4, CALLS = ARRAY_LEN(allowed), TAIL = 8 };
+	const struct sock_filter tail[TAIL] = {
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_fcntl, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETFL, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETFD, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETFD, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_DUPFD_CLOEXEC, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_filter code[HEAD + CALLS + TAIL] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	};
+	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+
+	static_assert(CALLS + TAIL < 255, "jumps reach 255 instructions");
+	for (size_t i = 0; i < CALLS; i++)
+		code[HEAD + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							      (uint32_t)allowed[i],
+							      (uint8_t)(CALLS - i + TAIL - 2), 0);
+	memcpy(code + HEAD + CALLS, tail, sizeof(tail));
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* Rights of Landlock's first version, and the two of the second and third. */
+#define MAY_READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define MAY_MAKE                                                                                   \
+	(MAY_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                \
+	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |                            \
+	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SYM)
+enum { FIRST_RIGHTS = 13, REFER = 1 << 13, TRUNCATE = 1 << 14 };
+
+static int allow_below(int rules, int dir, uint64_t rights)
+{
+	const struct landlock_path_beneath_attr rule = { .allowed_access = rights,
+							 .parent_fd = dir };
+
+	return dir < 0 ? 0
+		       : (int)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH,
+				      &rule, 0);
+}
+
+static int landlock_version(void)
+{
+	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */);
+}
+
+static int limit_files(const struct confine *c)
+{
+	struct {
+		uint64_t fs, net;
+	} all = { .fs = (1u << FIRST_RIGHTS) - 1, .net = 3 };
+	int abi = landlock_version();
+	autoclose int rules = -1;
+
+	if (abi < 1)
+		return 0; /* leave_the_host() has done it */
+	all.fs |= (abi >= 2 ? REFER : 0) | (abi >= 3 ? TRUNCATE : 0);
+	rules = (int)syscall(SYS_landlock_create_ruleset, &all,
+			     abi >= 4 ? sizeof(all) : sizeof(all.fs), 0);
+	if (rules < 0 || allow_below(rules, c->write, (MAY_MAKE | REFER | TRUNCATE) & all.fs) < 0 ||
+	    allow_below(rules, c->read, MAY_READ) < 0)
+		return -1;
+	return (int)syscall(SYS_landlock_restrict_self, rules, 0);
+}
+
+/* The descriptor of a directory becomes one of a copy of its mount that is mounted nowhere and begins at that
+ * directory, so that nothing is above it. */
+static int cut_off(int dir, uint64_t attr)
+{
+	autoclose int tree = dir < 0 ? -1 : mount_copy(dir, "", true);
+	autoclose int copy = -1;
+
+	if (dir < 0)
+		return 0;
+	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
+		return -1;
+	copy = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return copy < 0 || dup3(copy, dir, O_CLOEXEC) < 0 ? -1 : 0;
+}
+
+/* In place of Landlock: where no privileges are left, root would still own most files of the host. Takes privileges
+ * itself, so that a user without them, whose own files are as open, is refused. */
+static int leave_the_host(const struct confine *c)
+{
+	int root = c->write >= 0 ? c->write : c->read;
+
+	if (landlock_version() >= 1)
+		return 0;
+	if (cut_off(c->write, MOUNT_ATTR_NODEV) < 0 || cut_off(c->read, MOUNT_ATTR_RDONLY) < 0)
+		return -1;
+	/* with neither: a folder without files, which nobody can change */
+	return (root < 0 ? chdir("/proc/self/fdinfo") : fchdir(root)) < 0 || chroot(".") < 0 ? -1
+											     : 0;
+}
+
+static int drop_privileges(const struct confine *c)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 }, has[2] = { 0 };
+	const uint32_t reads = 1u << CAP_DAC_READ_SEARCH;
+
+	if (c->read >= 0 && syscall(SYS_capget, &h, has) == 0 && has[0].permitted & reads)
+		none[0] = (struct __user_cap_data_struct){ .effective = reads, .permitted = reads };
+	if (syscall(SYS_capset, &h, none) < 0)
+		return -1;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static int limit_resource(int resource, uint64_t value)
+{
+	struct rlimit now;
+
+	if (getrlimit((__rlimit_resource_t)resource, &now) < 0)
+		return -1;
+	now.rlim_max = value < now.rlim_max ? value : now.rlim_max;
+	now.rlim_cur = now.rlim_max;
+	return setrlimit((__rlimit_resource_t)resource, &now);
+}
+
+/* Address space in use. */
+static uint64_t memory_now(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%lu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int limit_resources(void)
+{
+	if (limit_resource(RLIMIT_AS, memory_now() + MEMORY_MORE) < 0 ||
+	    limit_resource(RLIMIT_CPU, CPU_SECONDS) < 0 || limit_resource(RLIMIT_CORE, 0) < 0)
+		return -1;
+	return limit_resource(RLIMIT_NOFILE, FILES);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* All but those of the caller's choice, the one for the answer, and standard error, which a sanitizer writes to. */
+static int close_others(const struct confine *c, int answer)
+{
+	int keep[] = { 2, c->write, c->read, c->from, c->to, answer };
+	unsigned at = 0;
+
+	qsort(keep, ARRAY_LEN(keep), sizeof(keep[0]), by_number);
+	for (size_t i = 0; i < ARRAY_LEN(keep); i++) {
+		unsigned fd = (unsigned)keep[i];
+
+		if (keep[i] < 0)
+			continue;
+		if (fd > at && syscall(SYS_close_range, at, fd - 1, 0) < 0)
+			return -1;
+		at = fd + 1;
+	}
+	return (int)syscall(SYS_close_range, at, ~0u, 0);
+}
+
+static int end_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -1;
+	if (getppid() != parent)
+		_exit(1); /* too late to be told */
+	return 0;
+}
+
+static int confine_self(const struct confine *c, pid_t parent, int answer, struct err *e)
+{
+	setlocale(LC_CTYPE, "C.UTF-8"); /* of names in archives */
+	umask(0);
+	if (end_with(parent) < 0 || close_others(c, answer) < 0 || limit_resources() < 0 ||
+	    leave_the_host(c) < 0 || drop_privileges(c) < 0 || limit_files(c) < 0 ||
+	    filter_calls() < 0) {
+		err_sys(e, errno, "confine the process that is to %s", c->what);
+		e->code = ERR_UNSUPPORTED;
+		return -1;
+	}
+	return 0;
+}
+
+/* The reader of this is as if a stranger spoke: the process may have been taken over. */
+static int take_answer(const struct confine *c, int from, void *out, size_t size, struct err *e)
+{
+	struct err said = ERR_INIT;
+
+	if (fd_read(from, &said, sizeof(said)) < 0)
+		return err_set(e, ERR_IMAGE, "the process that was to %s ended early", c->what);
+	said.msg[sizeof(said.msg) - 1] = '\0';
+	if (said.code == ERR_NONE)
+		return fd_read(from, out, size) == 0
+			     ? 0
+			     : err_set(e, ERR_IMAGE, "the process that was to %s ended early",
+				       c->what);
+	*e = said;
+	if (e->code < ERR_NONE || e->code >= ERR_CODES)
+		e->code = ERR_BUG;
+	return -1;
+}
+
+int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct err *e), void *arg,
+		void *out, size_t size, struct err *e)
+{
+	const pid_t parent = getpid();
+	struct err said = ERR_INIT;
+	int ends[2], rc;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "start to %s", c->what);
+	pid = fork();
+	if (pid == 0) {
+		if (confine_self(c, parent, ends[1], &said) == 0)
+			f(arg, out, &said);
+		if (fd_write(ends[1], &said, sizeof(said)) == 0 && said.code == ERR_NONE &&
+		    fd_write(ends[1], out, size) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(ends[1]);
+	rc = pid < 0 ? err_sys(e, errno, "start to %s", c->what)
+		     : take_answer(c, ends[0], out, size, e);
+	close(ends[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	return rc;
+}

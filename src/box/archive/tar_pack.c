@@ -1,0 +1,341 @@
+/*
+ * Packing: see tar_tree.h. Directories are open from the top down to where it reads, so that nobody can swap a link in
+ * above. Of files that have several names the first is packed whole, and the others as links to it, as far as the table
+ * of such files goes.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/archive/tar_tree.h"
+
+enum { OUT_BYTES = 64 * 1024, LINKS_MAX = 65536, LINK_SLOTS = 4096 };
+
+/* A file that has other names, too. */
+struct linked {
+	struct linked *next;
+	dev_t device;
+	ino_t inode;
+	char path[];
+};
+
+struct pack {
+	const struct tar_pack_opts *o;
+	struct tree_failure *f;
+	int out;
+	dev_t device;
+	uint64_t entries, bytes;
+	char path[TAR_PATH_MAX +
+		  1]; /* in the archive, path_n bytes; "" at the top of one without a name */
+	size_t path_n;
+	int depth;
+	struct linked *links[LINK_SLOTS];
+	size_t n_links;
+	size_t n; /* in buffer */
+	char buffer[OUT_BYTES];
+};
+
+static int fail(struct pack *k, enum tree_what what, int errnum)
+{
+	*k->f = (struct tree_failure){ .what = what, .errnum = errnum };
+	snprintf(k->f->path, sizeof(k->f->path), "%.*s", TREE_PATH_MAX - 1, k->path);
+	return -1;
+}
+
+/* ---- out ----------------------------------------------------------------------------------- */
+
+static int flush(struct pack *k)
+{
+	size_t n = k->n;
+
+	k->n = 0;
+	if (fd_write(k->out, k->buffer, n) == 0)
+		return 0;
+	return errno == EPIPE ? fail(k, TREE_GONE, 0) : fail(k, TREE_SYSTEM, errno);
+}
+
+static int room(struct pack *k, size_t n)
+{
+	return k->n + n > sizeof(k->buffer) ? flush(k) : 0;
+}
+
+static int put_zeros(struct pack *k, uint64_t n)
+{
+	while (n > 0) {
+		size_t some;
+
+		if (k->n == sizeof(k->buffer) && flush(k) < 0)
+			return -1;
+		some = sizeof(k->buffer) - k->n;
+		some = n < some ? (size_t)n : some;
+		memset(k->buffer + k->n, 0, some);
+		k->n += some;
+		n -= some;
+	}
+	return 0;
+}
+
+static int put_head(struct pack *k, enum tar_type type, const struct stat *st, const char *link)
+{
+	const struct tar_entry e = {
+		.type = type,
+		.mode = st->st_mode & 01777,
+		.size = type == TAR_FILE ? (uint64_t)st->st_size : 0,
+		.mtime = st->st_mtim.tv_sec,
+		.mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
+		.path = k->path_n ? k->path : ".",
+		.link = link,
+	};
+	size_t n;
+
+	if (++k->entries > TREE_ENTRIES_MAX)
+		return fail(k, TREE_MANY, 0);
+	k->bytes += e.size;
+	if (e.size > TREE_BYTES_MAX || k->bytes > TREE_BYTES_MAX)
+		return fail(k, TREE_LARGE, 0);
+	if (room(k, TAR_HEAD_MAX) < 0)
+		return -1;
+	n = tar_head(&e, k->buffer + k->n);
+	k->n += n;
+	return n ? 0 : fail(k, TREE_DEEP, 0);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* The path of the same file, if it was packed before; else it is remembered. */
+static const char *find_link(struct pack *k, const struct stat *st)
+{
+	struct linked **slot = &k->links[st->st_ino % LINK_SLOTS], *l;
+
+	if (st->st_nlink < 2)
+		return NULL;
+	for (l = *slot; l; l = l->next) {
+		if (l->inode == st->st_ino && l->device == st->st_dev)
+			return l->path;
+	}
+	l = k->n_links < LINKS_MAX ? malloc(sizeof(*l) + k->path_n + 1) : NULL;
+	if (!l)
+		return NULL;
+	*l = (struct linked){ *slot, st->st_dev, st->st_ino };
+	memcpy(l->path, k->path, k->path_n + 1);
+	*slot = l;
+	k->n_links++;
+	return NULL;
+}
+
+static void free_links(struct pack *k)
+{
+	for (size_t i = 0; i < LINK_SLOTS; i++) {
+		while (k->links[i]) {
+			struct linked *l = k->links[i];
+
+			k->links[i] = l->next;
+			free(l);
+		}
+	}
+}
+
+/* As many bytes as the head says: what a file lost meanwhile is zeros. */
+static int put_content(struct pack *k, int fd, uint64_t size)
+{
+	uint64_t left = size;
+
+	while (left > 0) {
+		size_t some;
+		ssize_t n;
+
+		if (k->n == sizeof(k->buffer) && flush(k) < 0)
+			return -1;
+		some = sizeof(k->buffer) - k->n;
+		n = read(fd, k->buffer + k->n, left < some ? (size_t)left : some);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(k, TREE_SYSTEM, errno);
+		if (n == 0)
+			break;
+		k->n += (size_t)n;
+		left -= (uint64_t)n;
+	}
+	return put_zeros(k, left + tar_padding(size));
+}
+
+/* Gone or become something else meanwhile: it is as if it had never been there. */
+static bool vanished(int errnum)
+{
+	return errnum == ENOENT || errnum == ELOOP || errnum == ENOTDIR || errnum == ENXIO;
+}
+
+/* fd is taken. */
+static int pack_file(struct pack *k, int fd, const struct stat *st)
+{
+	const char *same = find_link(k, st);
+	int rc = put_head(k, same ? TAR_HARDLINK : TAR_FILE, st, same ? same : "");
+
+	if (rc == 0 && !same)
+		rc = put_content(k, fd, (uint64_t)st->st_size);
+	close(fd);
+	return rc;
+}
+
+static int pack_link(struct pack *k, int dir, const char *name, const struct stat *st)
+{
+	char target[TAR_PATH_MAX];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
+
+	if (n < 0 && (vanished(errno) || errno == EINVAL))
+		return 0;
+	if (n < 0)
+		return fail(k, TREE_SYSTEM, errno);
+	target[n] = '\0';
+	return put_head(k, TAR_SYMLINK, st, target);
+}
+
+/* ---- directories --------------------------------------------------------------------------- */
+
+static bool is_left_out(const struct pack *k, const char *name)
+{
+	for (size_t i = 0; k->depth == 1 && i < k->o->n_leave_out; i++) {
+		if (strcmp(k->o->leave_out[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int pack_one(struct pack *k, int dir, const char *name);
+
+/* All that is in it; the stream is closed. */
+static int pack_inside(struct pack *k, DIR *d)
+{
+	size_t n = k->path_n;
+	struct dirent *e;
+	int rc = 0;
+
+	k->depth++;
+	while (rc == 0 && (errno = 0, e = readdir(d))) {
+		int more;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		    is_left_out(k, e->d_name))
+			continue;
+		more = snprintf(k->path + n, sizeof(k->path) - n, "%s%s", n ? "/" : "", e->d_name);
+		k->path_n = n + (size_t)more;
+		rc = k->path_n >= TAR_PATH_MAX ? fail(k, TREE_DEEP, 0)
+					       : pack_one(k, dirfd(d), e->d_name);
+		k->path_n = n;
+		k->path[n] = '\0';
+	}
+	k->depth--;
+	if (rc == 0 && errno)
+		rc = fail(k, TREE_SYSTEM, errno);
+	closedir(d);
+	return rc;
+}
+
+/* fd is taken. What is mounted there is another tree: only its place is packed. */
+static int pack_directory(struct pack *k, int fd, const struct stat *st)
+{
+	DIR *d = NULL;
+
+	if (put_head(k, TAR_DIRECTORY, st, "") < 0 || st->st_dev != k->device) {
+		close(fd);
+		return k->f->what ? -1 : 0;
+	}
+	if (k->depth < TREE_DEPTH_MAX)
+		d = fdopendir(fd);
+	if (d)
+		return pack_inside(k, d);
+	close(fd);
+	return k->depth == TREE_DEPTH_MAX ? fail(k, TREE_DEEP, 0) : fail(k, TREE_SYSTEM, errno);
+}
+
+/* What was opened is judged by itself, not by what had the name before. */
+static int pack_open(struct pack *k, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		int errnum = errno;
+
+		close(fd);
+		return fail(k, TREE_SYSTEM, errnum);
+	}
+	if (S_ISDIR(st.st_mode))
+		return pack_directory(k, fd, &st);
+	if (S_ISREG(st.st_mode))
+		return pack_file(k, fd, &st);
+	close(fd);
+	return 0;
+}
+
+static int pack_one(struct pack *k, int dir, const char *name)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return vanished(errno) ? 0 : fail(k, TREE_SYSTEM, errno);
+	if (S_ISLNK(st.st_mode))
+		return pack_link(k, dir, name, &st);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0; /* sockets, pipes and devices can't be had from an archive */
+	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		return pack_open(k, fd);
+	if (errno == EACCES && k->o->own && st.st_uid != geteuid())
+		return S_ISDIR(st.st_mode) ? put_head(k, TAR_DIRECTORY, &st, "") : 0;
+	return vanished(errno) ? 0 : fail(k, TREE_SYSTEM, errno);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static int pack_all(struct pack *k, int top)
+{
+	struct stat st;
+
+	if (fstat(top, &st) < 0) {
+		int errnum = errno;
+
+		close(top);
+		return fail(k, TREE_SYSTEM, errnum);
+	}
+	k->device = st.st_dev;
+	if (strcmp(k->o->name, ".") != 0) {
+		k->path_n = (size_t)snprintf(k->path, sizeof(k->path), "%s", k->o->name);
+		if (k->path_n >= TAR_PATH_MAX) {
+			close(top);
+			return fail(k, TREE_DEEP, 0);
+		}
+	}
+	if (pack_open(k, top) < 0 || put_zeros(k, TAR_END_BYTES) < 0)
+		return -1;
+	return flush(k);
+}
+
+int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,
+	     struct tree_failure *f)
+{
+	struct pack *k = calloc(1, sizeof(*k));
+	int top, rc;
+
+	*f = (struct tree_failure){ .what = TREE_FINE };
+	if (!k) {
+		f->what = TREE_SYSTEM;
+		f->errnum = ENOMEM;
+		return -1;
+	}
+	k->o = o;
+	k->f = f;
+	k->out = out;
+	top = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	rc = top < 0 ? fail(k, TREE_SYSTEM, errno) : pack_all(k, top);
+	free_links(k);
+	free(k);
+	return rc;
+}

@@ -1,0 +1,103 @@
+#pragma once
+/*
+ * Trees of files as tar archives and back, for blocking programs: the helpers of a sandbox's first process, and
+ * `holt cp`. Both ends are hostile. The archive may say anything, and somebody may be changing the tree meanwhile, so:
+ *
+ * - All of it stays below one directory. A path is walked part by part from there; links are never followed, and
+ *   a directory on another file system (a mount, /proc) is neither entered nor written to.
+ * - What is opened is looked at again before it is used.
+ * - Entries, bytes and depth are bounded.
+ *
+ * Only files, directories and links are packed and unpacked. Owners are those of who runs; set-id bits are dropped.
+ * No message is made here, since the static programs have none: a failure is data.
+ */
+#include "box/archive/tar.h"
+
+#include <sys/types.h>
+
+enum { TREE_PATH_MAX = 256 };
+
+/* The most that is packed or unpacked at once. */
+#define TREE_BYTES_MAX (1ull << 38)
+enum { TREE_ENTRIES_MAX = 4 << 20, TREE_DEPTH_MAX = 256 };
+
+enum tree_what {
+	TREE_FINE,
+	TREE_SYSTEM, /* errnum says */
+	TREE_ARCHIVE, /* why says */
+	TREE_KIND, /* an entry of another kind, such as a device */
+	TREE_OUTSIDE, /* it would lie outside of the directory: by "..", through a link or on another file system */
+	TREE_OCCUPIED, /* a directory is where a file is to be, or something else where a directory is to be */
+	TREE_MANY, /* entries */
+	TREE_LARGE, /* bytes */
+	TREE_DEEP,
+	TREE_GONE, /* whoever reads the archive reads no more */
+	TREE_KILLED, /* the process that did it was killed */
+	TREE_WHATS
+};
+
+struct tree_failure {
+	uint32_t what; /* enum tree_what */
+	int32_t errnum;
+	uint32_t why; /* enum tar_why */
+	uint32_t pad;
+	char path[TREE_PATH_MAX]; /* where; cut, may be "" */
+};
+
+/* ---- packing ------------------------------------------------------------------------------- */
+
+struct tar_pack_opts {
+	const char *
+		name; /* of the top in the archive; what is below it follows behind a '/'. ".": names without it */
+	const char *const *leave_out; /* names of what is directly in the top */
+	size_t n_leave_out;
+	bool own; /* what is another user's and can't be read is left out */
+};
+
+/* Writes the directory or file at dir/name (AT_FDCWD and an absolute path will do) as an archive to out. That itself
+ * may be a link. A file that changes meanwhile has the length in the archive that it had at first. */
+int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,
+	     struct tree_failure *f);
+
+/* ---- unpacking ----------------------------------------------------------------------------- */
+
+struct tar_unpack_opts {
+	bool changes; /* ".wh.NAME" removes NAME, ".wh..wh..opq" all that is in its directory, other names that begin
+			 so are passed over; and a directory takes the place of what is none */
+	bool keep_top; /* the top keeps its mode and time */
+	const char
+		*as; /* the archive is to have one file, which gets this name in the top; or NULL */
+	bool skip_zeros; /* zeros take no room in a file where they needn't */
+};
+
+enum { TREE_PARTS_MAX = TAR_PATH_MAX / 2 };
+
+struct tar_unpack {
+	struct tree_failure failure;
+	uint64_t entries, bytes;
+	/* the rest is its own */
+	struct tar_unpack_opts o;
+	int top;
+	dev_t device;
+	struct tar_reader reader;
+	int parent; /* of the last entry, or -1 */
+	int file; /* being written, or -1 */
+	bool hole; /* the file ends in zeros that were skipped */
+	/* Directories that the archive has entered: modes and times are set when it leaves them. */
+	char at[TAR_PATH_MAX], path[TAR_PATH_MAX]; /* the innermost; where parent is */
+	struct tree_left {
+		size_t n; /* bytes of `at` */
+		uint32_t mode, mtime_ns;
+		int64_t mtime;
+	} left[TREE_PARTS_MAX];
+	size_t n_left;
+};
+
+/* top, a directory, is borrowed until tar_unpack_end(). It is large. */
+int tar_unpack_init(struct tar_unpack *u, int top, const struct tar_unpack_opts *o);
+
+/* The next bytes of the archive: -1 with u->failure. */
+int tar_unpack_take(struct tar_unpack *u, const char *p, size_t n);
+
+/* There are no more; or, with whole false, it is given up. What was unpacked stays. -1 likewise. */
+int tar_unpack_end(struct tar_unpack *u, bool whole);

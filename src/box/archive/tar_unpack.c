@@ -1,0 +1,510 @@
+/*
+ * Unpacking: see tar_tree.h.
+ *
+ * Each entry is made in its directory, which is opened part by part from the top down without following links. The
+ * directory of the last entry stays open, since the next one is mostly in it, too. An entry takes the place of
+ * what has its name, never its content: what is there is unlinked, and what is made must be new.
+ *
+ * What is done in a directory changes its time, and a mode may forbid to do anything in it, so both are set when the
+ * archive leaves it: the directories that it is in are a path and the lengths of its beginnings.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/archive/tar_tree.h"
+
+enum { HOLE = 4096, MODE_MASK = 01777 };
+
+static int fail_at(struct tar_unpack *u, enum tree_what what, int errnum, const char *path)
+{
+	u->failure = (struct tree_failure){ .what = what, .errnum = errnum };
+	snprintf(u->failure.path, sizeof(u->failure.path), "%.*s", TREE_PATH_MAX - 1, path);
+	return -1;
+}
+
+static int fail(struct tar_unpack *u, enum tree_what what, int errnum)
+{
+	return fail_at(u, what, errnum, u->reader.path);
+}
+
+static void close_at(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* ---- directories --------------------------------------------------------------------------- */
+
+/* One part down from *at, which is closed unless it is the top. */
+static int step_down(struct tar_unpack *u, int *at, const char *name, bool make)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int next = openat(*at, name, flags), errnum;
+	struct stat st;
+
+	if (next < 0 && errno == ENOENT && make &&
+	    (mkdirat(*at, name, 0755) == 0 || errno == EEXIST))
+		next = openat(*at, name, flags);
+	errnum = errno;
+	if (*at != u->top)
+		close(*at);
+	*at = next;
+	if (next < 0)
+		return errnum == ENOTDIR || errnum == ELOOP ? fail(u, TREE_OUTSIDE, 0)
+							    : fail(u, TREE_SYSTEM, errnum);
+	if (fstat(next, &st) == 0 && st.st_dev == u->device)
+		return 0;
+	close_at(at);
+	return fail(u, TREE_OUTSIDE, 0);
+}
+
+/* The directory at a clean path of n bytes; not u->top is the caller's. -1 with the failure. */
+static int open_directory(struct tar_unpack *u, const char *path, size_t n, bool make)
+{
+	char name[TAR_PATH_MAX];
+	int at = u->top;
+
+	for (size_t from = 0, to; from < n; from = to + 1) {
+		const char *slash = memchr(path + from, '/', n - from);
+
+		to = slash ? (size_t)(slash - path) : n;
+		snprintf(name, sizeof(name), "%.*s", (int)(to - from), path + from);
+		if (step_down(u, &at, name, make) < 0)
+			return -1;
+	}
+	return at;
+}
+
+/* Opens the directory that holds a clean path, and gives its last part; -1. It is kept. */
+static int enter_parent(struct tar_unpack *u, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) : 0;
+
+	*ret_name = slash ? slash + 1 : path;
+	if (u->parent >= 0 && strlen(u->path) == n && memcmp(u->path, path, n) == 0)
+		return u->parent;
+	if (u->parent != u->top)
+		close_at(&u->parent);
+	u->parent = open_directory(u, path, n, true);
+	if (u->parent < 0)
+		return -1;
+	memcpy(u->path, path, n);
+	u->path[n] = '\0';
+	return u->parent;
+}
+
+static void forget_parent(struct tar_unpack *u)
+{
+	if (u->parent != u->top)
+		close_at(&u->parent);
+	u->parent = -1;
+}
+
+static struct timespec times_of(int64_t s, uint32_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)s, .tv_nsec = (long)ns };
+}
+
+/* 0 or an errno. */
+static int set_file(int fd, uint32_t mode, int64_t mtime, uint32_t ns)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, times_of(mtime, ns) };
+
+	return futimens(fd, times) < 0 || fchmod(fd, mode & MODE_MASK) < 0 ? errno : 0;
+}
+
+/* Sets what the innermost directory is to have, if it is still there and ours. */
+static int leave(struct tar_unpack *u)
+{
+	const struct tree_left *l = &u->left[--u->n_left];
+	int fd = open_directory(u, u->at, l->n, false), errnum;
+
+	if (fd < 0) {
+		u->failure = (struct tree_failure){ .what = TREE_FINE };
+		return 0;
+	}
+	errnum = set_file(fd, l->mode, l->mtime, l->mtime_ns);
+	if (fd != u->top)
+		close(fd);
+	return errnum && errnum != EPERM ? fail_at(u, TREE_SYSTEM, errnum, u->at) : 0;
+}
+
+static bool is_inside(const struct tar_unpack *u, const char *path, size_t n)
+{
+	return n == 0 || (strncmp(u->at, path, n) == 0 && (path[n] == '/' || path[n] == '\0'));
+}
+
+/* Leaves all directories that path is not in. One that comes again is left first. */
+static int leave_others(struct tar_unpack *u, const char *path, bool directory)
+{
+	while (u->n_left > 0) {
+		size_t n = u->left[u->n_left - 1].n;
+
+		if (is_inside(u, path, n) && !(directory && path[n] == '\0'))
+			return 0;
+		if (leave(u) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- what is in the way -------------------------------------------------------------------- */
+
+static int empty(struct tar_unpack *u, int fd, int depth);
+
+/* Removes what has that name, with all that is in it. */
+static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth)
+{
+	int fd;
+
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR)
+		return fail(u, TREE_SYSTEM, errno);
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fail(u, TREE_SYSTEM, errno);
+	if (depth == TREE_DEPTH_MAX) {
+		close(fd);
+		return fail(u, TREE_DEEP, 0);
+	}
+	if (empty(u, fd, depth + 1) < 0)
+		return -1;
+	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? fail(u, TREE_SYSTEM, errno) : 0;
+}
+
+/* Removes all that is in it; fd is taken. */
+static int empty(struct tar_unpack *u, int fd, int depth)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d) {
+		close(fd);
+		return fail(u, TREE_SYSTEM, errno);
+	}
+	while (rc == 0 && (e = readdir(d))) {
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			rc = remove_all(u, dirfd(d), e->d_name, depth);
+	}
+	closedir(d);
+	return rc;
+}
+
+/* Makes room for what is no directory. */
+static int unlink_old(struct tar_unpack *u, int dir, const char *name)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR)
+		return fail(u, TREE_SYSTEM, errno);
+	return u->o.changes ? remove_all(u, dir, name, 0) : fail(u, TREE_OCCUPIED, 0);
+}
+
+/* ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are for others. True: it was one of them. */
+static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *ret)
+{
+	int fd;
+
+	if (!u->o.changes || strncmp(name, ".wh.", 4) != 0)
+		return false;
+	if (strcmp(name, ".wh..wh..opq") == 0) {
+		fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		*ret = fd < 0 ? fail(u, TREE_SYSTEM, errno) : empty(u, fd, 0);
+	} else if (strncmp(name, ".wh..wh.", 8) == 0) {
+		*ret = 0;
+	} else if (!name[4] || strcmp(name + 4, ".") == 0 || strcmp(name + 4, "..") == 0) {
+		*ret = fail(u, TREE_OUTSIDE, 0);
+	} else {
+		*ret = remove_all(u, dir, name + 4, 0);
+	}
+	return true;
+}
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+static int make_file(struct tar_unpack *u, int dir, const char *name)
+{
+	if (unlink_old(u, dir, name) < 0)
+		return -1;
+	u->file = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	u->hole = false;
+	return u->file < 0 ? fail(u, TREE_SYSTEM, errno) : 0;
+}
+
+static int make_symlink(struct tar_unpack *u, int dir, const char *name, const struct tar_entry *e)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   times_of(e->mtime, e->mtime_ns) };
+
+	if (unlink_old(u, dir, name) < 0)
+		return -1;
+	if (symlinkat(e->link, dir, name) < 0)
+		return fail(u, TREE_SYSTEM, errno);
+	utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW); /* not every file system has that */
+	return 0;
+}
+
+/* Another name for a file below the top, which is no link itself. */
+static int link_to(struct tar_unpack *u, int from, const char *old, int dir, const char *name)
+{
+	struct stat a, b;
+
+	if (fstatat(from, old, &a, AT_SYMLINK_NOFOLLOW) < 0)
+		return fail(u, TREE_SYSTEM, errno);
+	if (!S_ISREG(a.st_mode))
+		return fail(u, TREE_OUTSIDE, 0);
+	if (fstatat(dir, name, &b, AT_SYMLINK_NOFOLLOW) == 0 && b.st_ino == a.st_ino &&
+	    b.st_dev == a.st_dev)
+		return 0;
+	if (unlink_old(u, dir, name) < 0)
+		return -1;
+	return linkat(from, old, dir, name, 0) < 0 ? fail(u, TREE_SYSTEM, errno) : 0;
+}
+
+static int make_hardlink(struct tar_unpack *u, int dir, const char *name)
+{
+	const char *slash, *old = u->reader.link;
+	int from, rc;
+
+	if (!tar_path_clean(u->reader.link) || strcmp(old, ".") == 0)
+		return fail(u, TREE_OUTSIDE, 0);
+	slash = strrchr(old, '/');
+	from = open_directory(u, old, slash ? (size_t)(slash - old) : 0, false);
+	if (from < 0)
+		return -1;
+	rc = link_to(u, from, slash ? slash + 1 : old, dir, name);
+	if (from != u->top)
+		close(from);
+	return rc;
+}
+
+/* A directory that was there may forbid what is to be done in it: it gets its mode when it is left. */
+static void open_up(int dir, const char *name, const struct stat *st)
+{
+	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char self[64];
+
+	if (fd < 0)
+		return;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	chmod(self, (st->st_mode & MODE_MASK) | 0700); /* where it is ours */
+	close(fd);
+}
+
+/* It may be there, as a directory. */
+static int make_directory(struct tar_unpack *u, int dir, const char *name,
+			  const struct tar_entry *e)
+{
+	struct stat st;
+	int rc = mkdirat(dir, name, (e->mode & MODE_MASK) | 0700);
+
+	if (rc < 0 && errno == EEXIST && u->o.changes &&
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
+		if (unlink_old(u, dir, name) < 0)
+			return -1;
+		rc = mkdirat(dir, name, (e->mode & MODE_MASK) | 0700);
+	}
+	if (rc < 0 && errno != EEXIST)
+		return fail(u, TREE_SYSTEM, errno);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return fail(u, TREE_SYSTEM, errno);
+	if (!S_ISDIR(st.st_mode))
+		return fail(u, TREE_OCCUPIED, 0);
+	if (st.st_dev != u->device)
+		return fail(u, TREE_OUTSIDE, 0);
+	if ((st.st_mode & 0700) != 0700)
+		open_up(dir, name, &st);
+	return 0;
+}
+
+/* What it is to have when the archive leaves it; beyond the bound, it has that no more. */
+static void remember(struct tar_unpack *u, const char *path, const struct tar_entry *e)
+{
+	size_t n = strlen(path);
+
+	if (u->n_left == TREE_PARTS_MAX)
+		return;
+	memcpy(u->at, path, n);
+	u->at[n] = '\0';
+	u->left[u->n_left++] = (struct tree_left){ n, e->mode & MODE_MASK, e->mtime_ns, e->mtime };
+}
+
+static int make_entry(struct tar_unpack *u, const char *path, const struct tar_entry *e)
+{
+	const char *name;
+	int dir = enter_parent(u, path, &name), rc;
+
+	if (dir < 0)
+		return -1;
+	if (take_whiteout(u, dir, name, &rc)) {
+		forget_parent(u); /* it may be gone, too */
+		return rc;
+	}
+	switch (e->type) {
+	case TAR_FILE:
+		return make_file(u, dir, name);
+	case TAR_SYMLINK:
+		return make_symlink(u, dir, name, e);
+	case TAR_HARDLINK:
+		return make_hardlink(u, dir, name);
+	case TAR_DIRECTORY:
+		rc = make_directory(u, dir, name, e);
+		if (rc == 0)
+			remember(u, path, e);
+		return rc;
+	}
+	return fail(u, TREE_KIND, 0);
+}
+
+static int take_entry(struct tar_unpack *u)
+{
+	const struct tar_entry *e = &u->reader.entry;
+	bool directory = e->type == TAR_DIRECTORY;
+	const char *path = u->reader.path;
+	bool top;
+
+	if (++u->entries > TREE_ENTRIES_MAX)
+		return fail(u, TREE_MANY, 0);
+	u->bytes += e->size;
+	if (e->size > TREE_BYTES_MAX || u->bytes > TREE_BYTES_MAX)
+		return fail(u, TREE_LARGE, 0);
+	if (u->o.as && (u->entries > 1 || e->type != TAR_FILE))
+		return fail(u, TREE_KIND, 0);
+	if (u->o.as)
+		snprintf(u->reader.path, sizeof(u->reader.path), "%s", u->o.as);
+	if (!tar_path_clean(u->reader.path))
+		return fail(u, TREE_OUTSIDE, 0);
+	top = strcmp(path, ".") == 0;
+	if (top && !directory)
+		return fail(u, TREE_OCCUPIED, 0);
+	if (leave_others(u, top ? "" : path, directory) < 0)
+		return -1;
+	if (!top)
+		return make_entry(u, path, e);
+	if (!u->o.keep_top)
+		remember(u, "", e);
+	return 0;
+}
+
+/* ---- content ------------------------------------------------------------------------------- */
+
+static bool is_zero(const char *p, size_t n)
+{
+	return p[0] == '\0' && memcmp(p, p + 1, n - 1) == 0;
+}
+
+/* Pieces come as they come, so what is skipped depends on them; what is in the file then doesn't. */
+static int write_content(struct tar_unpack *u, const char *p, size_t n)
+{
+	while (n > 0 && u->file >= 0) {
+		size_t some = u->o.skip_zeros && n > HOLE ? HOLE : n;
+		int rc;
+
+		u->hole = u->o.skip_zeros && is_zero(p, some);
+		rc = u->hole ? (lseek(u->file, (off_t)some, SEEK_CUR) < 0 ? -1 : 0)
+			     : fd_write(u->file, p, some);
+		if (rc < 0)
+			return fail(u, TREE_SYSTEM, errno);
+		p += some;
+		n -= some;
+	}
+	return 0;
+}
+
+static int end_file(struct tar_unpack *u)
+{
+	const struct tar_entry *e = &u->reader.entry;
+	int rc = 0, errnum;
+
+	if (u->file < 0) /* it says something, and is nothing */
+		return 0;
+	if (u->hole && ftruncate(u->file, (off_t)e->size) < 0)
+		rc = fail(u, TREE_SYSTEM, errno);
+	errnum = rc == 0 ? set_file(u->file, e->mode, e->mtime, e->mtime_ns) : 0;
+	close_at(&u->file);
+	return errnum ? fail(u, TREE_SYSTEM, errnum) : rc;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+int tar_unpack_init(struct tar_unpack *u, int top, const struct tar_unpack_opts *o)
+{
+	struct stat st;
+
+	u->failure = (struct tree_failure){ .what = TREE_FINE };
+	u->entries = u->bytes = 0;
+	u->o = *o;
+	u->top = top;
+	u->parent = u->file = -1;
+	u->n_left = 0;
+	u->path[0] = u->at[0] = '\0';
+	tar_reader_init(&u->reader);
+	if (fstat(top, &st) < 0)
+		return fail(u, TREE_SYSTEM, errno);
+	u->device = st.st_dev;
+	return 0;
+}
+
+static int bad_archive(struct tar_unpack *u, enum tar_why why)
+{
+	fail(u, TREE_ARCHIVE, 0);
+	u->failure.why = why;
+	return -1;
+}
+
+static int take_event(struct tar_unpack *u, enum tar_event ev)
+{
+	switch (ev) {
+	case TAR_ENTRY:
+		return take_entry(u);
+	case TAR_CONTENT:
+		return write_content(u, u->reader.content, u->reader.content_n);
+	case TAR_ENTRY_END:
+		return end_file(u);
+	case TAR_PASSED:
+		return fail(u, TREE_KIND, 0);
+	case TAR_BAD:
+		return bad_archive(u, u->reader.why);
+	case TAR_MORE:
+	case TAR_END:
+		break;
+	}
+	return 0;
+}
+
+int tar_unpack_take(struct tar_unpack *u, const char *p, size_t n)
+{
+	enum tar_event ev;
+
+	do {
+		ev = tar_read(&u->reader, &p, &n);
+		if (take_event(u, ev) < 0)
+			return -1;
+	} while (ev != TAR_MORE);
+	return 0;
+}
+
+int tar_unpack_end(struct tar_unpack *u, bool whole)
+{
+	enum tar_why why = tar_reader_end(&u->reader);
+	int rc = u->failure.what ? -1 : 0;
+
+	close_at(&u->file);
+	while (rc == 0 && u->n_left > 0)
+		rc = leave(u);
+	forget_parent(u);
+	if (rc == 0 && whole && why)
+		rc = bad_archive(u, why);
+	return rc;
+}

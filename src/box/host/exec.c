@@ -1,0 +1,783 @@
+/*
+ * Programs in a sandbox: two pipes for what they say, one for what they are told, and the message
+ * to init that starts them; or one terminal for all of it, which is waited for before that message can be sent,
+ * and hung up as soon as we are done with it: what still runs in its session hears SIGHUP. A program whose timeout passes has its tree killed by init; should
+ * init be silent for seconds, the whole sandbox is ended from outside.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/sockios.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/host/internal.h"
+#include "box/host/terminal.h"
+
+enum {
+	READ_BYTES = 64 * 1024,
+	DRAIN_READS = 32, /* what a pipe can hold when its program has ended, and some */
+	STDIN_QUEUE_MAX = 1024 * 1024,
+	KILL_GRACE_MS = 5000, /* a busy machine keeps an init waiting, too */
+	KILL_PATIENCE_MS = 30000,
+	ENV_TOTAL_MAX = 768, /* base_env, an image's and its user's, the sandbox's, the call's */
+};
+
+struct output {
+	struct exec *x;
+	enum exec_stream stream;
+	int fd;
+	uv_poll_t *poll;
+};
+
+struct exec {
+	struct exec *next;
+	struct sandbox *sb;
+	uint32_t id;
+	const struct exec_events *events;
+	void *arg;
+	bool on_terminal;
+	struct terminal_call *opening; /* until that is there */
+	struct buf message; /* to init, until then */
+	int early_signal; /* what came until then; 0: none */
+	int slave; /* its end of the terminal, that it may let go of without anything being hung up; or -1 */
+	struct output out[2];
+	int in; /* our end of stdin; -1: closed */
+	uv_poll_t *in_poll;
+	struct buf in_queue;
+	bool in_closing;
+	void (*on_drain)(void *arg);
+	void *drain_arg;
+	uv_timer_t *timer;
+	bool timed_out;
+	uint64_t started_ns;
+	uint64_t killed_ms; /* when init was told to kill it */
+	int was_unread; /* bytes_unread() when it was last asked for */
+	uint64_t left_ms; /* of its timeout, while that stands still; 0: it does not */
+	char last_typed;
+	char name[64]; /* argv[0], for messages */
+};
+
+/* What every program starts with; the sandbox's and the call's own variables go over it. */
+static const char *const base_env[] = {
+	/* the last has names for programs that the host has by others: box/archive/template_host.c */
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/holt/bin",
+	"HOME=/home/agent",
+	"USER=agent",
+	"LOGNAME=agent",
+	"LANG=C.UTF-8",
+	"TERM=dumb",
+};
+
+/* ---- ending ----------------------------------------------------------------------------------- */
+
+static void close_output(struct output *o)
+{
+	if (o->poll) {
+		uv_poll_stop(o->poll);
+		box_close_handle(take_ptr(o->poll));
+	}
+	close_fd(&o->fd);
+}
+
+static void close_stdin(struct exec *x)
+{
+	if (x->in_poll) {
+		uv_poll_stop(x->in_poll);
+		box_close_handle(take_ptr(x->in_poll));
+	}
+	close_fd(&x->in);
+	buf_fini(&x->in_queue);
+}
+
+/* It is ending: nobody finds it any more, so that what its last callbacks do can't end it again. */
+static void leave_list(struct exec *x)
+{
+	for (struct exec **at = &x->sb->execs; *at; at = &(*at)->next) {
+		if (*at == x) {
+			*at = x->next;
+			break;
+		}
+	}
+}
+
+static void free_exec(struct exec *x)
+{
+	leave_list(x);
+	terminal_open_cancel(x->opening);
+	buf_fini(&x->message);
+	close_output(&x->out[0]);
+	close_output(&x->out[1]);
+	close_stdin(x);
+	close_fd(&x->slave);
+	if (x->timer) {
+		uv_timer_stop(x->timer);
+		box_close_handle(x->timer);
+	}
+	sandbox_unref(x->sb);
+	free(x);
+}
+
+static void finish(struct exec *x, const struct exec_result *result, const struct err *err)
+{
+	const struct exec_events *events = x->events;
+	void *arg = x->arg;
+
+	free_exec(x);
+	events->on_exit(arg, result, err);
+}
+
+/* ---- output ----------------------------------------------------------------------------------- */
+
+/* Hands on what is there, once; 1: more may follow, 0: nothing now, -1: the end. */
+static int read_output(struct output *o)
+{
+	static char bytes[READ_BYTES];
+	ssize_t n;
+
+	do {
+		n = read(o->fd, bytes, sizeof(bytes));
+	} while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		sandbox_count(o->x->sb, 0, (uint64_t)n);
+		o->x->events->on_output(o->x->arg, o->stream, bytes, (size_t)n);
+	}
+	return n > 0 ? 1 : n < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+static void on_output_ready(uv_poll_t *poll, int status, int events)
+{
+	struct output *o = poll->data;
+
+	if (read_output(o) >= 0)
+		return;
+	close_output(o);
+	if (!o->x->on_terminal)
+		return;
+	close_stdin(o->x); /* the same one, which its leader's end has hung up */
+	if (o->x->on_drain)
+		o->x->on_drain(o->x->drain_arg);
+}
+
+void exec_hold(struct exec *x, enum exec_stream stream, bool hold)
+{
+	struct output *o = &x->out[stream == EXEC_STDOUT ? 0 : 1];
+
+	if (o->poll && hold)
+		uv_poll_stop(o->poll);
+	else if (o->poll)
+		uv_poll_start(o->poll, UV_READABLE, on_output_ready);
+}
+
+/* A program's output is all in its pipes when it ends. Others may hold the pipes open and go on
+ * writing: they are not waited for. */
+static void drain(struct output *o)
+{
+	for (int i = 0; o->fd >= 0 && i < DRAIN_READS; i++) {
+		if (read_output(o) <= 0)
+			return;
+	}
+}
+
+/* ---- the answer of init ------------------------------------------------------------------------ */
+
+static void start_error(const struct exec *x, const struct im_exit *m, struct err *e)
+{
+	if (m->stage == IM_STAGE_CWD) {
+		err_sys(e, m->errnum, "enter the working directory");
+		e->code = ERR_COMMAND_NOT_RUN;
+	} else if (m->stage == IM_STAGE_FORK) {
+		err_sys(e, m->errnum, "start a process in the sandbox");
+		e->code = m->errnum == EAGAIN ? ERR_PIDS_FULL
+			: m->errnum == ENOMEM ? ERR_MEMORY_FULL
+					      : ERR_LIMIT;
+	} else {
+		err_sys(e, m->errnum, "run \"%s\"", x->name);
+		e->code = m->errnum == ENOENT ? ERR_COMMAND_NOT_FOUND
+			: m->errnum == E2BIG  ? ERR_TOO_LARGE
+					      : ERR_COMMAND_NOT_RUN;
+	}
+}
+
+static void fill_result(const struct exec *x, const struct im_exit *m, struct exec_result *r)
+{
+	r->wall_us = (clock_ns() - x->started_ns) / 1000;
+	r->cpu_us = m->cpu_us;
+	r->peak_bytes = m->peak_bytes;
+	r->hit_memory = m->oom_kills > 0;
+	r->hit_pids = m->pids_hits > 0;
+	r->hit_disk = m->disk_full != 0;
+	if (WIFSIGNALED(m->status)) {
+		r->end = EXEC_SIGNALED;
+		r->signal = WTERMSIG(m->status);
+		r->exit_code = 128 + r->signal;
+	} else {
+		r->exit_code = WEXITSTATUS(m->status);
+	}
+	if (x->timed_out) {
+		r->end = EXEC_TIMED_OUT;
+		r->exit_code = 124;
+	}
+}
+
+static struct exec *find_exec(const struct sandbox *sb, uint32_t id)
+{
+	for (struct exec *x = sb->execs; x; x = x->next) {
+		if (x->id == id)
+			return x;
+	}
+	return NULL;
+}
+
+uint64_t exec_count(const struct sandbox *sb)
+{
+	uint64_t n = 0;
+
+	for (const struct exec *x = sb->execs; x; x = x->next)
+		n++;
+	return n;
+}
+
+void exec_exited(struct sandbox *sb, const struct im_exit *m)
+{
+	struct exec_result r = { .end = EXEC_EXITED };
+	struct exec *x = find_exec(sb, m->h.id);
+	struct err err = ERR_INIT;
+
+	if (!x)
+		return;
+	leave_list(x);
+	if (m->stage != IM_STAGE_RAN) {
+		start_error(x, m, &err);
+		finish(x, NULL, &err);
+		return;
+	}
+	fill_result(x, m, &r);
+	drain(&x->out[0]);
+	drain(&x->out[1]);
+	finish(x, &r, NULL);
+}
+
+void exec_end_all(struct sandbox *sb, const struct err *err)
+{
+	while (sb->execs) {
+		struct exec *x = sb->execs;
+
+		leave_list(x);
+		drain(&x->out[0]);
+		drain(&x->out[1]);
+		finish(x, NULL, err);
+	}
+}
+
+/* ---- killing ---------------------------------------------------------------------------------- */
+
+static void send_signal(struct exec *x, int signal, uint32_t flags)
+{
+	const struct im_signal m = {
+		.h = { IM_SIGNAL, x->id },
+		.signal = signal,
+		.flags = flags,
+	};
+	struct err e = ERR_INIT;
+
+	if (x->opening)
+		x->early_signal = signal;
+	else if (sandbox_send(x->sb, &m, sizeof(m), NULL, 0, &e) < 0)
+		log_warn("sandbox %s: signal %d: %s", x->sb->id, signal, e.msg);
+}
+
+static void on_kill_timeout(uv_timer_t *t);
+
+/* What was said to the init and it has not yet read, in bytes of the kernel's. */
+static int bytes_unread(const struct sandbox *sb)
+{
+	int n = 0;
+
+	return ioctl(sb->socket, SIOCOUTQ, &n) < 0 ? 0 : n;
+}
+
+/* Init is judged by its silence: one that has many programs to start and trees to kill, or is held back by
+ * a fork, may need longer than the grace for one, but not for ever. To read on is no silence. */
+static bool wait_on(struct exec *x)
+{
+	uint64_t now = clock_ms(), silent_ms = now - x->sb->heard_ms;
+	int left = bytes_unread(x->sb);
+	bool reads = left < x->was_unread;
+
+	x->was_unread = left;
+	if (!sandbox_stands(x->sb) &&
+	    ((silent_ms >= KILL_GRACE_MS && !reads) || now - x->killed_ms >= KILL_PATIENCE_MS))
+		return false;
+	uv_timer_start(x->timer, on_kill_timeout,
+		       silent_ms < KILL_GRACE_MS ? KILL_GRACE_MS - silent_ms : KILL_GRACE_MS, 0);
+	return true;
+}
+
+/* The first process of the sandbox did not do as told, so it is not trusted any more. */
+static void on_kill_timeout(uv_timer_t *t)
+{
+	struct exec *x = t->data;
+	struct exec_result r = {
+		.end = x->timed_out ? EXEC_TIMED_OUT : EXEC_SIGNALED,
+		.exit_code = x->timed_out ? 124 : 128 + SIGKILL,
+		.signal = SIGKILL,
+		.wall_us = (clock_ns() - x->started_ns) / 1000,
+	};
+	struct sandbox *sb;
+
+	if (wait_on(x))
+		return;
+	sb = sandbox_ref(x->sb);
+	log_error("sandbox %s: its first process does not answer; ending it", sb->id);
+	finish(x, &r, NULL);
+	if (sb->live)
+		sandbox_destroy_start(sb, NULL, NULL);
+	sandbox_unref(sb);
+}
+
+static void kill_tree(struct exec *x)
+{
+	x->killed_ms = clock_ms();
+	x->left_ms = 0; /* where it is held, what was left of its timeout is over, too */
+	send_signal(x, SIGKILL, IM_SIGNAL_TREE);
+	x->was_unread = bytes_unread(x->sb);
+	if (x->timer)
+		uv_timer_start(x->timer, on_kill_timeout, KILL_GRACE_MS, 0);
+}
+
+static void on_timeout(uv_timer_t *t)
+{
+	struct exec *x = t->data;
+
+	x->timed_out = true;
+	kill_tree(x);
+}
+
+void exec_hold_timeouts(struct sandbox *sb, bool hold)
+{
+	for (struct exec *x = sb->execs; x; x = x->next) {
+		if (hold && !x->killed_ms && uv_is_active((uv_handle_t *)x->timer)) {
+			x->left_ms = uv_timer_get_due_in(x->timer) + 1;
+			uv_timer_stop(x->timer);
+		} else if (!hold && x->left_ms) {
+			uv_timer_start(x->timer, on_timeout, x->left_ms, 0);
+			x->left_ms = 0;
+		}
+	}
+}
+
+void exec_kill(struct exec *x)
+{
+	kill_tree(x);
+}
+
+void exec_signal(struct exec *x, int signal)
+{
+	send_signal(x, signal, 0);
+}
+
+/* ---- stdin ------------------------------------------------------------------------------------ */
+
+static void on_stdin_ready(uv_poll_t *poll, int status, int events)
+{
+	struct exec *x = poll->data;
+	ssize_t n = write(x->in, x->in_queue.p, x->in_queue.n);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		close_stdin(x); /* it does not read any more */
+	} else {
+		sandbox_count(x->sb, (uint64_t)n, 0);
+		buf_drop(&x->in_queue, (size_t)n);
+		if (x->in_queue.n)
+			return;
+		uv_poll_stop(x->in_poll);
+		if (x->in_closing)
+			close_stdin(x);
+	}
+	if (x->on_drain)
+		x->on_drain(x->drain_arg);
+}
+
+bool exec_reads(const struct exec *x)
+{
+	return (x->in >= 0 || x->opening) && !x->in_closing;
+}
+
+size_t exec_waiting(const struct exec *x)
+{
+	return x->in_queue.n;
+}
+
+static int enqueue(struct exec *x, const char *p, size_t n, struct err *e)
+{
+	if (buf_add(&x->in_queue, p, n, e) < 0)
+		return -1;
+	x->last_typed = p[n - 1];
+	if (x->in_poll)
+		uv_poll_start(x->in_poll, UV_WRITABLE, on_stdin_ready);
+	return 0;
+}
+
+int exec_write(struct exec *x, const char *p, size_t n, struct err *e)
+{
+	if (!exec_reads(x) || n == 0)
+		return 0;
+	if (x->in_queue.n + n > STDIN_QUEUE_MAX && x->in_queue.n)
+		return err_set(e, ERR_LIMIT, "the program reads its input too slowly");
+	x->in_queue.max = x->in_queue.n + n > STDIN_QUEUE_MAX ? n : STDIN_QUEUE_MAX;
+	return enqueue(x, p, n, e);
+}
+
+void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg)
+{
+	x->on_drain = on_drain;
+	x->drain_arg = arg;
+}
+
+/* Behind a line that has no end yet the first one only hands that on; the second is the end of input. */
+static void type_end(struct exec *x)
+{
+	char end = terminal_end_of_file(x->in);
+	bool in_line = x->last_typed && x->last_typed != '\n' && x->last_typed != '\r';
+	const char both[] = { end, end };
+	struct err e;
+
+	if (x->in_queue.n + sizeof(both) > STDIN_QUEUE_MAX)
+		return;
+	x->in_queue.max = x->in_queue.n + sizeof(both);
+	if (end && enqueue(x, both, in_line ? 2 : 1, &e) < 0)
+		log_warn("sandbox %s: the end of a terminal's input: %s", x->sb->id, e.msg);
+}
+
+void exec_close_stdin(struct exec *x)
+{
+	if (!exec_reads(x))
+		return;
+	if (x->on_terminal) { /* a key like any other: others may go on typing */
+		type_end(x);
+		return;
+	}
+	x->in_closing = true;
+	if (x->in_queue.n == 0)
+		close_stdin(x);
+}
+
+int exec_resize(struct exec *x, unsigned columns, unsigned rows, struct err *e)
+{
+	if (!x->on_terminal)
+		return err_set(e, ERR_INVALID, "the program has no terminal");
+	if (terminal_check(columns, rows, e) < 0)
+		return -1;
+	if (x->opening)
+		terminal_open_resize(x->opening, columns, rows);
+	return x->in < 0 ? 0 : terminal_resize(x->in, columns, rows, e);
+}
+
+/* ---- starting --------------------------------------------------------------------------------- */
+
+/* "NAME=value" strings, each name once: later ones go over earlier ones. */
+struct env_list {
+	struct str vars[ENV_TOTAL_MAX];
+	size_t n;
+};
+
+static struct str env_name(struct str var)
+{
+	const char *eq = memchr(var.p, '=', var.n);
+
+	return (struct str){ var.p, eq ? (size_t)(eq - var.p) : var.n };
+}
+
+static void env_put(struct env_list *l, struct str var)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (str_eq(env_name(l->vars[i]), env_name(var))) {
+			l->vars[i] = var;
+			return;
+		}
+	}
+	if (l->n < ENV_TOTAL_MAX)
+		l->vars[l->n++] = var;
+}
+
+static int add_string(struct buf *b, struct str s, struct err *e)
+{
+	if (s.n && memchr(s.p, 0, s.n))
+		return err_set(e, ERR_INVALID, "arguments hold no NUL");
+	if (buf_add(b, s.p, s.n, e) < 0 || buf_add(b, "", 1, e) < 0)
+		return -1;
+	return 0;
+}
+
+static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, uint32_t *ret_n,
+		   struct err *e)
+{
+	autobuf struct buf own = BUF_INIT(EXEC_BYTES_MAX);
+	struct str term = spec->terminal ? spec->terminal->term : STR_NONE;
+	struct env_list l = { .n = 0 };
+	size_t at = 0;
+
+	if (env_check(spec->env, spec->n_env, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
+		env_put(&l, str_of(base_env[i]));
+	for (size_t i = 0; i < x->sb->n_env; i++)
+		env_put(&l, str_of(x->sb->env[i]));
+	if (term.p &&
+	    (buf_addf(&own, e, "TERM=%.*s", STR_ARG(term)) < 0 || buf_add(&own, "", 1, e) < 0))
+		return -1;
+	for (size_t i = 0; i < spec->n_env; i++) {
+		if (buf_addf(&own, e, "%.*s=%.*s", STR_ARG(spec->env[i].name),
+			     STR_ARG(spec->env[i].value)) < 0 ||
+		    buf_add(&own, "", 1, e) < 0)
+			return -1;
+	}
+	while (at < own.n) {
+		env_put(&l, str_of(own.p + at));
+		at += strlen(own.p + at) + 1;
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		if (add_string(b, l.vars[i], e) < 0)
+			return -1;
+	}
+	*ret_n = (uint32_t)l.n;
+	return 0;
+}
+
+/* The working directory: the call's, below the sandbox's when relative. */
+static int add_cwd(struct exec *x, const struct exec_spec *spec, struct buf *b, struct err *e)
+{
+	struct str cwd = spec->cwd.p ? spec->cwd : str_of(x->sb->cwd);
+	char path[PATH_MAX];
+	int n = sandbox_path(x->sb, cwd, path, e);
+
+	if (n < 0)
+		return err_wrap(e, "cwd");
+	return buf_add(b, path, (size_t)n, e);
+}
+
+/* The template's, where the call names none. */
+static struct str word_of(const struct exec *x, const struct exec_spec *spec, size_t i)
+{
+	return spec->n_argv ? spec->argv[i] : str_of(x->sb->argv[i]);
+}
+
+static int build_message(struct exec *x, const struct exec_spec *spec, struct buf *b, struct err *e)
+{
+	bool by_default = !spec->shell.p && spec->n_argv == 0;
+	size_t words = by_default ? x->sb->n_argv : spec->n_argv;
+	struct im_exec m = {
+		.h = { IM_EXEC, x->id },
+		.argc = spec->shell.p ? 1 : (uint32_t)words,
+		.has_stdin = spec->stdin_open,
+		.shell = spec->shell.p != NULL,
+		.terminal = spec->terminal != NULL,
+		.files = x->sb->limits.files,
+	};
+
+	if (by_default && words == 0)
+		return err_set(e, ERR_INVALID,
+			       "argv: the template names no program to run by default");
+	if (!spec->shell.p && (words > EXEC_ARGS_MAX || word_of(x, spec, 0).n == 0))
+		return err_set(e, ERR_INVALID, "argv: 1 to %d words, the first not empty",
+			       EXEC_ARGS_MAX);
+	if (buf_add(b, &m, sizeof(m), e) < 0 || add_cwd(x, spec, b, e) < 0)
+		return -1;
+	if (spec->shell.p && add_string(b, spec->shell, e) < 0)
+		return -1;
+	for (size_t i = 0; !spec->shell.p && i < words; i++) {
+		if (add_string(b, word_of(x, spec, i), e) < 0)
+			return -1;
+	}
+	if (add_env(x, spec, b, &m.envc, e) < 0)
+		return -1;
+	memcpy(b->p, &m, sizeof(m));
+	return 0;
+}
+
+/* Our end does not block, the program's does. It may be opened again by its name in /proc by the
+ * program (/dev/stdout), which is another user: hence the mode. */
+static int make_pipe(int *ours, int *theirs, bool we_read)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	*ours = ends[we_read ? 0 : 1];
+	*theirs = ends[we_read ? 1 : 0];
+	if (fchmod(*theirs, 0666) < 0 || fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
+		return -1;
+	return 0;
+}
+
+static int watch_output(struct exec *x, int i, enum exec_stream stream)
+{
+	struct output *o = &x->out[i];
+
+	o->x = x;
+	o->stream = stream;
+	o->poll = calloc(1, sizeof(*o->poll));
+	if (!o->poll)
+		return -1;
+	uv_poll_init(x->sb->box->loop, o->poll, o->fd);
+	o->poll->data = o;
+	uv_poll_start(o->poll, UV_READABLE, on_output_ready);
+	return 0;
+}
+
+static int watch_input(struct exec *x)
+{
+	x->in_poll = calloc(1, sizeof(*x->in_poll));
+	if (!x->in_poll)
+		return -1;
+	uv_poll_init(x->sb->box->loop, x->in_poll, x->in);
+	x->in_poll->data = x;
+	if (x->in_queue.n)
+		uv_poll_start(x->in_poll, UV_WRITABLE, on_stdin_ready);
+	return 0;
+}
+
+static int start_timer(struct exec *x, const struct exec_spec *spec)
+{
+	x->timer = calloc(1, sizeof(*x->timer));
+	if (!x->timer)
+		return -1;
+	uv_timer_init(x->sb->box->loop, x->timer);
+	x->timer->data = x;
+	if (spec->timeout_ms)
+		uv_timer_start(x->timer, on_timeout, spec->timeout_ms, 0);
+	return 0;
+}
+
+static int watch_all(struct exec *x, const struct exec_spec *spec, struct err *e)
+{
+	if (watch_output(x, 0, EXEC_STDOUT) < 0 || watch_output(x, 1, EXEC_STDERR) < 0 ||
+	    (spec->stdin_open && watch_input(x) < 0) || start_timer(x, spec) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return 0;
+}
+
+/* Both directions are one descriptor, of which the loop wants two. */
+static int attach_terminal(struct exec *x, int master, int slave, struct err *e)
+{
+	x->out[0].fd = master;
+	x->slave = slave;
+	x->in = fcntl(master, F_DUPFD_CLOEXEC, 0);
+	if (x->in < 0)
+		return err_sys(e, errno, "a terminal");
+	if (watch_output(x, 0, EXEC_STDOUT) < 0 || watch_input(x) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return sandbox_send(x->sb, x->message.p, x->message.n, &slave, 1, e);
+}
+
+static void on_terminal(void *arg, int master, int slave, const struct err *err)
+{
+	struct exec *x = arg;
+	struct err e;
+
+	x->opening = NULL;
+	if (!err && attach_terminal(x, master, slave, &e) < 0)
+		err = &e;
+	buf_fini(&x->message);
+	if (err) {
+		finish(x, NULL, err);
+	} else if (x->killed_ms) {
+		kill_tree(x);
+	} else if (x->early_signal) {
+		send_signal(x, x->early_signal, 0);
+	}
+}
+
+/* Its message waits for the terminal. */
+static int start_on_terminal(struct exec *x, const struct exec_spec *spec, struct buf *message,
+			     struct err *e)
+{
+	x->on_terminal = true;
+	if (start_timer(x, spec) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	x->opening = terminal_open_start(x->sb, spec->terminal, on_terminal, x, e);
+	if (!x->opening)
+		return -1;
+	x->message = *message;
+	*message = BUF_INIT(0);
+	return 0;
+}
+
+static int start(struct exec *x, const struct exec_spec *spec, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(EXEC_BYTES_MAX + PATH_MAX + 4096);
+	int fds[3] = { -1, -1, -1 }, failed;
+
+	if (build_message(x, spec, &b, e) < 0)
+		return e->code == ERR_TOO_LARGE
+			     ? err_set(e, ERR_TOO_LARGE,
+				       "arguments and environment: at most %d bytes together",
+				       EXEC_BYTES_MAX)
+			     : -1;
+	if (spec->terminal)
+		return start_on_terminal(x, spec, &b, e);
+	failed = (spec->stdin_open && make_pipe(&x->in, &fds[0], false) < 0) ||
+		 make_pipe(&x->out[0].fd, &fds[1], true) < 0 ||
+		 make_pipe(&x->out[1].fd, &fds[2], true) < 0;
+	if (failed)
+		err_sys(e, errno, "make pipes");
+	else if (watch_all(x, spec, e) < 0)
+		failed = 1;
+	else if (spec->stdin_open)
+		failed = sandbox_send(x->sb, b.p, b.n, fds, 3, e);
+	else
+		failed = sandbox_send(x->sb, b.p, b.n, fds + 1, 2, e);
+	for (int i = 0; i < 3; i++)
+		close_fd(&fds[i]);
+	return failed ? -1 : 0;
+}
+
+struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
+			const struct exec_events *events, void *arg, struct err *e)
+{
+	struct str name = spec->shell.p ? STR_LIT("sh")
+			: spec->n_argv	? spec->argv[0]
+			: sb->n_argv	? str_of(sb->argv[0])
+					: STR_LIT("");
+	struct exec *x;
+
+	if (!sb->live || sb->destroying) {
+		err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+		return NULL;
+	}
+	x = calloc(1, sizeof(*x));
+	if (!x) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	x->sb = sandbox_ref(sb);
+	x->id = ++sb->last_id;
+	x->events = events;
+	x->arg = arg;
+	x->in = -1;
+	x->slave = -1;
+	x->out[0].fd = -1;
+	x->out[1].fd = -1;
+	x->started_ns = clock_ns();
+	snprintf(x->name, sizeof(x->name), "%.*s", STR_ARG(name));
+	x->next = sb->execs;
+	sb->execs = x;
+	if (start(x, spec, e) == 0) {
+		sb->n_execs++;
+		sb->box->stats.execs++;
+		return x;
+	}
+	free_exec(x);
+	return NULL;
+}

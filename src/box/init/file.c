@@ -1,0 +1,591 @@
+/*
+ * The files of a sandbox, as its PID 1 opens them. Paths are resolved here, inside, with the
+ * sandbox's root and rights. PID 1 has descriptors and a /proc/self of its own that a path could
+ * be bent to, so nothing is opened before it is known what it is: first O_PATH, which touches
+ * nothing, then the check, then the real open through that descriptor.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "box/wire/file_types.h"
+#include "box/init/internal.h"
+
+enum { WRITES_MAX = 512, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 8192, TEMPS_MAX = 1000 };
+
+/* A file being written: one without a name where the file system can have that, so that nobody sees
+ * it and no copy of the sandbox has it; else one with a temporary name beside its place. */
+struct write_job {
+	uint32_t token; /* 0: free */
+	int dir, fd;
+	uint32_t mode;
+	char name[NAME_MAX + 1], temp[NAME_MAX + 1]; /* temp "": none yet */
+};
+
+struct removal {
+	pid_t pid; /* 0: free */
+	uint32_t id; /* 0: nobody waits for it any more */
+};
+
+static struct write_job writes[WRITES_MAX] INIT_LARGE;
+static struct removal removals[REMOVALS_MAX];
+static uint32_t last_token, last_temp;
+
+static void reply(struct im_file_done *d, int errnum, int fd)
+{
+	d->h.type = IM_FILE_DONE;
+	d->errnum = errnum;
+	init_send(d, sizeof(*d), fd);
+}
+
+/* The kernel's own file systems hold no files of the sandbox. */
+static bool foreign_fs(int fd)
+{
+	static const unsigned long foreign[] = { PROC_SUPER_MAGIC,    SYSFS_MAGIC,
+						 CGROUP_SUPER_MAGIC,  CGROUP2_SUPER_MAGIC,
+						 DEVPTS_SUPER_MAGIC,  NSFS_MAGIC,
+						 ANON_INODE_FS_MAGIC, SOCKFS_MAGIC,
+						 PIPEFS_MAGIC };
+	struct statfs s;
+
+	if (fstatfs(fd, &s) < 0)
+		return true;
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		if ((unsigned long)s.f_type == foreign[i])
+			return true;
+	}
+	return false;
+}
+
+static void fill_stat(struct im_stat *out, const struct stat *st)
+{
+	out->type = S_ISREG(st->st_mode) ? FILE_REGULAR
+		  : S_ISDIR(st->st_mode) ? FILE_DIRECTORY
+		  : S_ISLNK(st->st_mode) ? FILE_SYMLINK
+					 : FILE_OTHER;
+	out->mode = st->st_mode & 07777;
+	out->size = (uint64_t)st->st_size;
+	out->mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+}
+
+/* Where our own program is, which /proc leads to: outside of the sandbox's root. */
+static dev_t own_device(void)
+{
+	static dev_t device;
+	struct stat st;
+
+	if (!device && stat("/proc/self/exe", &st) == 0)
+		device = st.st_dev;
+	return device;
+}
+
+static bool is_wanted(const struct stat *st, unsigned want)
+{
+	/* without a name it is memory that /proc leads to */
+	return (want & INIT_DIRECTORY && S_ISDIR(st->st_mode)) ||
+	       (want & INIT_FILE && S_ISREG(st->st_mode) && st->st_nlink > 0);
+}
+
+int init_open_known(const char *path, unsigned want, struct im_file_done *d)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0) {
+		d->errnum = errno;
+		return -1;
+	}
+	if (fstat(fd, &st) == 0 && is_wanted(&st, want) && st.st_dev != own_device() &&
+	    !foreign_fs(fd)) {
+		fill_stat(&d->st, &st);
+		return fd;
+	}
+	d->errnum = S_ISDIR(st.st_mode) ? EISDIR : want & INIT_DIRECTORY ? ENOTDIR : EACCES;
+	d->not_a_file = 1;
+	close(fd);
+	return -1;
+}
+
+int init_reopen(int fd, int flags)
+{
+	char self[64];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return open(self, flags | O_CLOEXEC);
+}
+
+static void file_read(const char *path, struct im_file_done *d)
+{
+	int known = init_open_known(path, INIT_FILE, d), fd;
+
+	if (known < 0) {
+		reply(d, d->errnum, -1);
+		return;
+	}
+	fd = init_reopen(known, O_RDONLY);
+	reply(d, fd < 0 ? errno : 0, fd);
+	if (fd >= 0)
+		close(fd);
+	close(known);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* mkdir -p for the directories above path's last name; 0 or an errno. */
+static int make_parents(const char *path)
+{
+	char part[PATH_MAX];
+
+	for (const char *at = path + 1; (at = strchr(at, '/')); at++) {
+		snprintf(part, sizeof(part), "%.*s", (int)(at - path), path);
+		if (mkdir(part, 0755) < 0 && errno != EEXIST)
+			return errno;
+	}
+	return 0;
+}
+
+/* Follows the links at path's end until what is there is no link, or nothing is there: place
+ * (PATH_MAX) then holds that path. */
+static int resolve_end(const char *path, char *place)
+{
+	char target[PATH_MAX], joined[2 * PATH_MAX], *slash;
+	ssize_t n;
+
+	if (snprintf(place, PATH_MAX, "%s", path) >= PATH_MAX)
+		return ENAMETOOLONG;
+	for (int i = 0; i < LINKS_MAX; i++) {
+		n = readlink(place, target, sizeof(target) - 1);
+		if (n < 0)
+			return 0;
+		target[n] = '\0';
+		slash = strrchr(place, '/');
+		if (target[0] == '/')
+			snprintf(joined, sizeof(joined), "%s", target);
+		else
+			snprintf(joined, sizeof(joined), "%.*s/%s", (int)(slash - place), place,
+				 target);
+		if (snprintf(place, PATH_MAX, "%s", joined) >= PATH_MAX)
+			return ENAMETOOLONG;
+	}
+	return ELOOP;
+}
+
+/* Opens the directory of place and takes apart its last name. */
+static int open_place(char *place, struct write_job *w, struct im_file_done *d)
+{
+	char *slash = strrchr(place, '/');
+
+	if (!slash[1] || strcmp(slash + 1, ".") == 0 || strcmp(slash + 1, "..") == 0) {
+		d->not_a_file = 1;
+		return EISDIR;
+	}
+	if (snprintf(w->name, sizeof(w->name), "%s", slash + 1) >= (int)sizeof(w->name))
+		return ENAMETOOLONG;
+	slash[slash == place ? 1 : 0] = '\0';
+	w->dir = init_open_known(place, INIT_DIRECTORY, d);
+	return w->dir < 0 ? d->errnum : 0;
+}
+
+/* What is already there must be a regular file that may be written; its mode is kept. */
+static int check_existing(struct write_job *w, struct im_file_done *d)
+{
+	struct stat st;
+
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : errno;
+	if (!S_ISREG(st.st_mode)) {
+		d->not_a_file = 1;
+		return S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	}
+	if (faccessat(w->dir, w->name, W_OK, 0) < 0)
+		return errno;
+	w->mode = st.st_mode & 0777;
+	return 0;
+}
+
+/* Names may be taken by programs: then the next one is tried. */
+static bool next_temp(struct write_job *w, int tries)
+{
+	snprintf(w->temp, sizeof(w->temp), ".holt-%u.tmp", ++last_temp);
+	return tries < TEMPS_MAX;
+}
+
+static int open_temp(struct write_job *w)
+{
+	w->temp[0] = '\0';
+	w->fd = openat(w->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (w->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return w->fd < 0 ? errno : 0;
+	for (int i = 0; w->fd < 0 && next_temp(w, i); i++) {
+		w->fd = openat(w->dir, w->temp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (w->fd < 0 && errno != EEXIST)
+			return errno;
+	}
+	return w->fd < 0 ? EEXIST : 0;
+}
+
+static int name_temp(struct write_job *w)
+{
+	char self[64];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->fd);
+	for (int i = 0; next_temp(w, i); i++) {
+		if (linkat(AT_FDCWD, self, w->dir, w->temp, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	w->temp[0] = '\0';
+	return -1;
+}
+
+static int write_begin(const char *path, const struct im_file *m, struct write_job *w,
+		       struct im_file_done *d)
+{
+	char place[PATH_MAX];
+	int errnum = m->flags & FILE_FLAG_PARENTS ? make_parents(path) : 0;
+
+	if (!errnum)
+		errnum = resolve_end(path, place);
+	if (!errnum)
+		errnum = open_place(place, w, d);
+	if (errnum)
+		return errnum;
+	w->mode = m->mode & 0777;
+	errnum = check_existing(w, d);
+	if (errnum)
+		return errnum;
+	return open_temp(w);
+}
+
+static void write_end(struct write_job *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	if (w->dir >= 0)
+		close(w->dir);
+	w->token = 0;
+}
+
+static struct write_job *find_write(uint32_t token)
+{
+	for (int i = 0; i < WRITES_MAX; i++) {
+		if (writes[i].token == token)
+			return &writes[i];
+	}
+	return NULL;
+}
+
+static void file_write(const char *path, const struct im_file *m, struct im_file_done *d)
+{
+	struct write_job *w = find_write(0);
+	int errnum;
+
+	if (!w) {
+		reply(d, EMFILE, -1);
+		return;
+	}
+	w->dir = -1;
+	w->fd = -1;
+	errnum = write_begin(path, m, w, d);
+	if (errnum) {
+		write_end(w);
+		reply(d, errnum, -1);
+		return;
+	}
+	w->token = ++last_token;
+	d->token = w->token;
+	reply(d, 0, w->fd);
+}
+
+static void drop_temp(const struct write_job *w)
+{
+	if (w->temp[0])
+		unlinkat(w->dir, w->temp, 0);
+}
+
+static void file_commit(uint32_t token, bool keep, struct im_file_done *d)
+{
+	struct write_job *w = token ? find_write(token) : NULL;
+	int errnum = 0;
+
+	if (!w) {
+		reply(d, EINVAL, -1);
+		return;
+	}
+	if (keep && (fchmod(w->fd, w->mode) < 0 || (!w->temp[0] && name_temp(w) < 0) ||
+		     renameat(w->dir, w->temp, w->dir, w->name) < 0))
+		errnum = errno;
+	if (!keep || errnum)
+		drop_temp(w);
+	write_end(w);
+	reply(d, errnum, -1);
+}
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+static void file_stat(const char *path, struct im_file_done *d)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		reply(d, errno, -1);
+		return;
+	}
+	fill_stat(&d->st, &st);
+	reply(d, 0, -1);
+}
+
+/* With parents what is wanted may be there already, as with mkdir -p. */
+static void file_mkdir(const char *path, const struct im_file *m, struct im_file_done *d)
+{
+	bool parents = m->flags & FILE_FLAG_PARENTS;
+	struct stat st;
+	int errnum = parents ? make_parents(path) : 0;
+
+	if (!errnum && mkdir(path, m->mode ? m->mode & 0777 : 0755) < 0)
+		errnum = errno;
+	if (errnum == EEXIST && parents && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		errnum = 0;
+	reply(d, errnum, -1);
+}
+
+static void file_list(const char *path, struct im_file_done *d)
+{
+	static char out[WIRE_MAX] INIT_LARGE;
+	int known = init_open_known(path, INIT_DIRECTORY, d);
+	int fd = known < 0 ? -1 : init_reopen(known, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	size_t n = sizeof(*d);
+	struct dirent *e;
+	struct stat st;
+
+	if (known >= 0)
+		close(known);
+	if (!dir) {
+		reply(d, d->errnum ? d->errnum : errno, -1);
+		return;
+	}
+	while ((e = readdir(dir))) {
+		struct im_entry entry = { .name_len = (uint32_t)strlen(e->d_name) };
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (d->entries == FILE_LIST_MAX ||
+		    n + sizeof(entry) + entry.name_len > sizeof(out)) {
+			d->truncated = 1;
+			break;
+		}
+		if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue; /* gone meanwhile */
+		fill_stat(&entry.st, &st);
+		memcpy(out + n, &entry, sizeof(entry));
+		memcpy(out + n + sizeof(entry), e->d_name, entry.name_len);
+		n += sizeof(entry) + entry.name_len;
+		d->entries++;
+	}
+	closedir(dir);
+	d->h.type = IM_FILE_DONE;
+	d->errnum = 0;
+	memcpy(out, d, sizeof(*d));
+	init_send(out, n, -1);
+}
+
+/* Removes everything below dir; 0 or an errno. */
+static int remove_below(int dirfd_, int depth)
+{
+	DIR *dir = fdopendir(dirfd_);
+	struct dirent *e;
+	int errnum = 0;
+
+	if (!dir)
+		return errno;
+	while (!errnum && (errno = 0, e = readdir(dir))) {
+		int sub;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(dir), e->d_name, 0) == 0)
+			continue;
+		if (errno != EISDIR)
+			errnum = errno == EPERM ? EISDIR : errno;
+		if (errnum && errnum != EISDIR)
+			break;
+		errnum = 0;
+		if (depth == DEPTH_MAX) {
+			errnum = ENAMETOOLONG;
+			break;
+		}
+		sub = openat(dirfd(dir), e->d_name,
+			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub >= 0)
+			errnum = remove_below(sub, depth + 1);
+		else if (errno != EACCES) /* an empty one goes even when it can't be read */
+			errnum = errno;
+		if (!errnum && unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) < 0)
+			errnum = errno;
+	}
+	closedir(dir);
+	return errnum;
+}
+
+static int remove_tree(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int errnum;
+
+	if (fd < 0)
+		return errno == ENOTDIR || errno == ELOOP ? (unlink(path) < 0 ? errno : 0) : errno;
+	errnum = remove_below(fd, 0);
+	if (!errnum && rmdir(path) < 0)
+		errnum = errno;
+	return errnum;
+}
+
+/* As rm has it: what could be emptied but not removed is not touched. */
+static bool removable(const char *path)
+{
+	size_t n = strlen(path);
+	const char *name;
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	name = memrchr(path, '/', n);
+	name++;
+	n -= (size_t)(name - path);
+	return n > 0 && !(n == 1 && name[0] == '.') && !(n == 2 && strncmp(name, "..", 2) == 0);
+}
+
+/* A tree can be large, so a process of its own removes it while PID 1 goes on. */
+static void file_remove(const char *path, bool recursive, struct im_file_done *d)
+{
+	struct removal *r = NULL;
+	struct stat st;
+
+	if (!removable(path)) {
+		reply(d, EINVAL, -1);
+		return;
+	}
+	if (lstat(path, &st) < 0) {
+		reply(d, errno, -1);
+		return;
+	}
+	if (!recursive || !S_ISDIR(st.st_mode)) {
+		reply(d, (S_ISDIR(st.st_mode) ? rmdir(path) : unlink(path)) < 0 ? errno : 0, -1);
+		return;
+	}
+	for (int i = 0; i < REMOVALS_MAX && !r; i++) {
+		if (!removals[i].pid)
+			r = &removals[i];
+	}
+	if (!r) {
+		reply(d, EAGAIN, -1);
+		return;
+	}
+	r->id = d->h.id;
+	r->pid = fork();
+	if (r->pid == 0)
+		_exit(remove_tree(path) & 0xff);
+	if (r->pid < 0) {
+		r->pid = 0;
+		reply(d, errno, -1);
+	}
+}
+
+int init_file_reaped(pid_t pid, int status)
+{
+	for (int i = 0; i < REMOVALS_MAX; i++) {
+		struct im_file_done d = { .h = { .id = removals[i].id } };
+
+		if (removals[i].pid != pid)
+			continue;
+		removals[i].pid = 0;
+		if (d.h.id)
+			reply(&d, WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, -1);
+		return 1;
+	}
+	return 0;
+}
+
+bool init_file_helps(pid_t pid)
+{
+	for (int i = 0; i < REMOVALS_MAX; i++) {
+		if (removals[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+void init_file_reset(void)
+{
+	for (int i = 0; i < WRITES_MAX; i++) {
+		if (!writes[i].token)
+			continue;
+		drop_temp(&writes[i]);
+		write_end(&writes[i]);
+	}
+	for (int i = 0; i < REMOVALS_MAX; i++)
+		removals[i].id = 0;
+}
+
+void init_file(const struct im_file *m, size_t n, int fd)
+{
+	struct im_file_done d = { .h = { .id = m->h.id } };
+	const char *path = (const char *)(m + 1), *second;
+	const char *end = (const char *)m + n;
+
+	if (m->op == FILE_OP_COMMIT || m->op == FILE_OP_ABORT) {
+		file_commit(m->token, m->op == FILE_OP_COMMIT, &d);
+		return;
+	}
+	if (m->op == FILE_OP_STOP) {
+		init_helper_stop(m->token);
+		return;
+	}
+	if (path >= end || path[0] != '/' || strlen(path) >= PATH_MAX) {
+		reply(&d, EINVAL, -1);
+		return;
+	}
+	second = path + strlen(path) + 1;
+	switch ((enum file_op)m->op) {
+	case FILE_OP_READ:
+		file_read(path, &d);
+		return;
+	case FILE_OP_WRITE:
+		file_write(path, m, &d);
+		return;
+	case FILE_OP_STAT:
+		file_stat(path, &d);
+		return;
+	case FILE_OP_LIST:
+		file_list(path, &d);
+		return;
+	case FILE_OP_MKDIR:
+		file_mkdir(path, m, &d);
+		return;
+	case FILE_OP_REMOVE:
+		file_remove(path, m->flags & FILE_FLAG_RECURSIVE, &d);
+		return;
+	case FILE_OP_MOVE:
+		reply(&d, second >= end ? EINVAL : rename(path, second) < 0 ? errno : 0, -1);
+		return;
+	case FILE_OP_ARCHIVE:
+	case FILE_OP_UPLOAD:
+	case FILE_OP_WATCH:
+		init_tree(m, path, second, end, fd);
+		return;
+	default:
+		reply(&d, EINVAL, -1);
+	}
+}

@@ -1,0 +1,814 @@
+/*
+ * holt-init: PID 1 of a sandbox, and the only process in it that is ours.
+ *
+ * It is born with everything already taken away: no capability, no way to gain one, a seccomp
+ * filter, a Landlock domain, its own user id and namespaces. It reads requests from one socket,
+ * starts programs, hands out files, reaps what dies, and does nothing else. When the socket
+ * closes it exits, and the kernel ends the rest of the sandbox.
+ *
+ * Programs that it starts run under the same user id, so it defends itself: it is not dumpable
+ * (no ptrace, no /proc/1/mem or fd), signals from inside cannot reach a PID 1 that has no handler
+ * for them, and nothing waits for it without a limit of time (the hub kills from outside).
+ *
+ * Its hub may be killed and another one take over (IM_RESET). What the first had asked for and not
+ * yet got is then ended: its programs with all that they started, its half-written files. What runs
+ * on is what its programs left running behind them.
+ *
+ * A program's tree is found again at its timeout because each program is made a subreaper before
+ * it is executed: its orphans become its children, so as long as it lives all that it started are
+ * its descendants.
+ */
+#include "box/init/internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/sock.h"
+
+enum {
+	EXECS_MAX = 1024,
+	STRINGS_MAX = 8192, /* words and variables of one program */
+	PIDS_SEEN_MAX = 32768,
+	BURST_MAX = 32, /* messages that those that are to die wait for: each may start a program */
+	KILL_ROUNDS = 16,
+	KILL_PAUSE_US = 500, /* after the first round; doubled after each of the next five */
+	STOP_ROUNDS = 96,
+	STOP_PATIENCE = 16, /* rounds; then all go on for a moment, and pauses double */
+	STOP_PAUSE_US = 2000,
+	RESTING_MAX = 1024,
+};
+
+static const char shell_bash[] = "/bin/bash", shell_sh[] = "/bin/sh";
+
+struct running {
+	uint32_t id; /* 0: nobody waits for it any more */
+	pid_t pid; /* 0: free */
+	uint32_t oom_kills, pids_hits; /* counters when it started */
+	bool dying; /* kill_dying() takes it, and all that descends from it */
+};
+
+static struct {
+	int signals;
+	int null;
+	struct rlimit files; /* of programs */
+	int n_execs; /* slots of execs in use, from the first */
+	int dying_for; /* so many messages; 0: nothing dies */
+} self;
+
+static struct running execs[EXECS_MAX] INIT_LARGE;
+static char message[WIRE_MAX + 1] INIT_LARGE __attribute__((aligned(8)));
+static char *strings[STRINGS_MAX] INIT_LARGE;
+
+void init_send(const void *msg, size_t n, int fd)
+{
+	if (sock_send(INIT_FD, msg, n, &fd, fd >= 0, 0) < 0)
+		_exit(1);
+}
+
+/* ---- counters of the cgroup ------------------------------------------------------------------ */
+
+/* The number after `key ` in a cgroup file, 0 when it is not there. */
+static uint32_t counter(int fd, const char *key)
+{
+	char text[512];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *at;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	for (at = text; (at = strstr(at, key)); at++) {
+		if ((at == text || at[-1] == '\n') && at[strlen(key)] == ' ')
+			return (uint32_t)strtoul(at + strlen(key) + 1, NULL, 10);
+	}
+	return 0;
+}
+
+static uint32_t oom_kills(void)
+{
+	return counter(INIT_OOM_FD, "oom_kill");
+}
+
+static uint32_t pids_hits(void)
+{
+	return counter(INIT_PIDS_FD, "max");
+}
+
+/* Of the sandbox's own files, wherever they are: no byte or no name more can be had. */
+static uint32_t disk_full(void)
+{
+	struct statfs s;
+
+	return statfs("/", &s) == 0 && (s.f_bfree == 0 || (s.f_files > 0 && s.f_ffree == 0));
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* What the new process tells its parent; they share memory until it executes (vfork). */
+struct launch {
+	char *const *argv;
+	char *const *envp;
+	const char *cwd;
+	int fds[3];
+	bool terminal; /* they are one */
+	struct rlimit files; /* that it may have open */
+	bool limited; /* by who asked for it */
+	volatile uint32_t stage;
+	volatile int errnum;
+};
+
+static const char *env_get(char *const *envp, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *envp; envp++) {
+		if (strncmp(*envp, name, n) == 0 && (*envp)[n] == '=')
+			return *envp + n + 1;
+	}
+	return NULL;
+}
+
+/* execve with the search of execvp, but in the program's PATH, not in ours. Returns on failure,
+ * errno set to the most telling error. */
+static void exec_search(char *const *argv, char *const *envp)
+{
+	const char *path = env_get(envp, "PATH"), *end;
+	char file[4096];
+	int telling = ENOENT;
+
+	if (strchr(argv[0], '/')) {
+		execve(argv[0], argv, envp);
+		return;
+	}
+	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+		int len;
+
+		end = strchrnul(path, ':');
+		len = (int)(end - path);
+		if (snprintf(file, sizeof(file), "%.*s%s%s", len, path, len ? "/" : "", argv[0]) >=
+		    (int)sizeof(file))
+			continue;
+		execve(file, argv, envp);
+		if (errno != ENOENT && errno != ENOTDIR)
+			telling = errno;
+	}
+	errno = telling;
+}
+
+/* In the new process, in our memory: only its own stack and *l are written. */
+static _Noreturn void launch_child(struct launch *l)
+{
+	sigset_t none;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	if (l->terminal && ioctl(l->fds[0], TIOCSCTTY, 0) < 0)
+		goto fail;
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (setrlimit(RLIMIT_NOFILE, &l->files) < 0 && l->limited)
+		goto fail;
+	l->stage = IM_STAGE_CWD;
+	for (int i = 0; i < 3; i++) {
+		if (dup2(l->fds[i], i) < 0)
+			goto fail; /* every descriptor of ours is above 2, so none is lost */
+	}
+	if (chdir(l->cwd) < 0)
+		goto fail;
+	l->stage = IM_STAGE_EXEC;
+	exec_search(l->argv, l->envp);
+fail:
+	l->errnum = errno;
+	_exit(127);
+}
+
+static pid_t launch(struct launch *l)
+{
+	pid_t pid;
+
+	l->stage = IM_STAGE_FORK;
+	l->errnum = 0;
+	pid = vfork();
+	if (pid == 0)
+		launch_child(l);
+	if (pid < 0) {
+		l->errnum = errno;
+		return -1;
+	}
+	if (l->errnum) {
+		waitpid(pid, NULL, 0);
+		return -1;
+	}
+	return pid;
+}
+
+static struct running *find_exec(uint32_t id, pid_t pid)
+{
+	for (int i = 0; i < self.n_execs; i++) {
+		struct running *r = &execs[i];
+
+		if (r->pid && (pid ? r->pid == pid : r->id == id))
+			return r;
+	}
+	return NULL;
+}
+
+static struct running *free_slot(void)
+{
+	for (int i = 0; i < self.n_execs; i++) {
+		if (!execs[i].pid)
+			return &execs[i];
+	}
+	return self.n_execs < EXECS_MAX ? &execs[self.n_execs++] : NULL;
+}
+
+static void exec_failed(uint32_t id, uint32_t stage, int errnum)
+{
+	const struct im_exit out = {
+		.h = { IM_EXIT, id },
+		.stage = stage,
+		.errnum = errnum,
+	};
+
+	init_send(&out, sizeof(out), -1);
+}
+
+/* Splits the strings after *m into strings: the words, NULL, the variables, NULL. The
+ * message is terminated by a NUL of our own, so no string runs out of it. */
+static int split_strings(const struct im_exec *m, size_t n, char **ret_cwd)
+{
+	char *at = (char *)(m + 1), *end = (char *)m + n;
+	uint32_t total = m->argc + m->envc;
+	char **out = strings;
+
+	if (m->argc < 1 || m->argc > STRINGS_MAX || m->envc > STRINGS_MAX ||
+	    total + 8 > STRINGS_MAX || at >= end)
+		return -1;
+	*ret_cwd = at;
+	at += strlen(at) + 1;
+	out += 3; /* room for "sh -c line" before the line */
+	for (uint32_t i = 0; i < total; i++) {
+		if (at >= end)
+			return -1;
+		if (i == m->argc)
+			*out++ = NULL;
+		*out++ = at;
+		at += strlen(at) + 1;
+	}
+	if (m->envc == 0)
+		*out++ = NULL;
+	*out = NULL;
+	return 0;
+}
+
+static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
+{
+	struct launch l = { .fds = { fds[0], fds[1], fds[2] },
+			    .terminal = m->terminal,
+			    .files = self.files };
+	struct running *r = free_slot();
+	char *cwd = NULL;
+	pid_t pid;
+
+	if (!r || split_strings(m, n, &cwd) < 0) {
+		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EUSERS);
+		return;
+	}
+	l.limited = m->files && m->files < l.files.rlim_max;
+	if (l.limited)
+		l.files = (struct rlimit){ m->files, m->files };
+	l.cwd = cwd;
+	l.argv = strings + 3;
+	l.envp = strings + 3 + m->argc + 1;
+	if (m->shell) {
+		strings[1] = access(shell_bash, X_OK) == 0 ? (char *)shell_bash : (char *)shell_sh;
+		strings[2] = (char *)"-c";
+		l.argv = strings + 1;
+	}
+	r->id = m->h.id;
+	r->oom_kills = oom_kills();
+	r->pids_hits = pids_hits();
+	pid = launch(&l);
+	if (pid < 0) {
+		exec_failed(m->h.id, l.stage, l.errnum);
+		return;
+	}
+	r->pid = pid;
+}
+
+static void report_exit(struct running *r, int status, const struct rusage *u)
+{
+	const struct im_exit out = {
+		.h = { IM_EXIT, r->id },
+		.stage = IM_STAGE_RAN,
+		.status = status,
+		.oom_kills = oom_kills() - r->oom_kills,
+		.pids_hits = pids_hits() - r->pids_hits,
+		.disk_full = disk_full(),
+		.cpu_us = (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000 +
+			  (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec),
+		.peak_bytes = (uint64_t)u->ru_maxrss * 1024,
+	};
+
+	r->pid = 0;
+	r->dying = false;
+	while (self.n_execs > 0 && !execs[self.n_execs - 1].pid)
+		self.n_execs--;
+	if (out.h.id)
+		init_send(&out, sizeof(out), -1);
+}
+
+static void reap(void)
+{
+	struct signalfd_siginfo si;
+	struct rusage usage;
+	struct running *r;
+	int status;
+	pid_t pid;
+
+	while (read(self.signals, &si, sizeof(si)) > 0)
+		;
+	while ((pid = wait4(-1, &status, WNOHANG | __WALL, &usage)) > 0) {
+		r = find_exec(0, pid);
+		if (r)
+			report_exit(r, status, &usage);
+		else if (!init_file_reaped(pid, status) && !init_helper_reaped(pid, status))
+			init_process_reaped(pid, status);
+	}
+}
+
+/* ---- processes of the sandbox ---------------------------------------------------------------- */
+
+struct proc {
+	pid_t pid, parent;
+	bool alive; /* not a zombie; one whose first thread ended looks like one */
+	bool stopped;
+	bool deep; /* sleeps so that no signal but SIGKILL wakes it */
+	bool ours; /* descends from the one that is searched for */
+};
+
+/* Of a line of /proc/N/stat from its fourth field on: the twentieth. */
+static long threads_of(const char *at)
+{
+	for (int field = 4; field < 20 && at; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? atol(at) : 0;
+}
+
+static bool read_proc(const char *name, struct proc *p)
+{
+	char text[512], *at = init_proc_stat(name, text, sizeof(text));
+
+	if (!at)
+		return false;
+	p->pid = (pid_t)atol(name);
+	p->parent = (pid_t)atol(at + 4);
+	p->alive = (at[2] != 'Z' && at[2] != 'X') || threads_of(at + 4) > 1;
+	p->stopped = at[2] == 'T';
+	p->deep = at[2] == 'D';
+	p->ours = false;
+	return true;
+}
+
+static struct proc procs[PIDS_SEEN_MAX] INIT_LARGE;
+
+/* Fills procs with every process but this one; returns how many. */
+static size_t list_procs(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	size_t n = 0;
+
+	while (d && n < PIDS_SEEN_MAX && (e = readdir(d))) {
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_proc(e->d_name, &procs[n]) &&
+		    procs[n].pid != 1)
+			n++;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static bool is_dying(pid_t pid)
+{
+	const struct running *r = find_exec(0, pid);
+
+	return r && r->dying;
+}
+
+/* Marks the living descendants of those that are dying; returns how many. */
+static size_t mark_dying(size_t n)
+{
+	size_t found = 0;
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < n; i++) {
+			struct proc *p = &procs[i];
+			bool child = !p->ours && is_dying(p->parent);
+
+			for (size_t k = 0; !p->ours && !child && k < n; k++)
+				child = procs[k].ours && procs[k].pid == p->parent;
+			if (p->ours || !child)
+				continue;
+			p->ours = true;
+			more = true;
+			found += p->alive;
+		}
+	}
+	return found;
+}
+
+/* Those killed in the round before. None of them can fork any more. */
+static struct {
+	pid_t pids[PIDS_SEEN_MAX];
+	size_t n;
+} killed INIT_LARGE;
+
+static bool was_killed(pid_t pid)
+{
+	for (size_t i = 0; i < killed.n; i++) {
+		if (killed.pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Kills what is marked of n processes; tells whether there was anything new. */
+static bool kill_marked(size_t n)
+{
+	size_t n_killed = 0;
+	bool new = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!procs[i].ours || !procs[i].alive)
+			continue;
+		new = new || !was_killed(procs[i].pid);
+		kill(procs[i].pid, SIGKILL);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (procs[i].ours && procs[i].alive)
+			killed.pids[n_killed++] = procs[i].pid;
+	}
+	killed.n = n_killed;
+	return new;
+}
+
+/* For a program that is to die with all that descends from it: it is stopped now and dies last, so that
+ * orphans keep coming to it. Those of one burst die together: each look at all processes is dear. */
+static void let_die(struct running *r)
+{
+	kill(r->pid, SIGSTOP);
+	r->dying = true;
+	self.dying_for = self.dying_for ?: 1;
+}
+
+/* A tree that forks faster than it can be killed takes everything in the sandbox with it: kill(-1) can't be
+ * outrun. One that only takes its time to go, on a busy machine, does not. */
+static void kill_dying(void)
+{
+	bool new = true;
+	size_t left = 1;
+
+	if (!self.dying_for)
+		return;
+	killed.n = 0;
+	for (int round = 0; round < KILL_ROUNDS && left; round++) {
+		size_t n = list_procs();
+
+		left = mark_dying(n);
+		new = kill_marked(n);
+		if (left) /* the killed need a moment to go; what is new is only seen then */
+			usleep(KILL_PAUSE_US << (round < 5 ? round : 5));
+	}
+	if (new)
+		kill(-1, SIGKILL);
+	for (int i = 0; i < self.n_execs; i++) {
+		if (execs[i].dying)
+			kill(execs[i].pid, SIGKILL);
+		execs[i].dying = false;
+	}
+	self.dying_for = 0;
+}
+
+static void handle_signal(const struct im_signal *m)
+{
+	struct running *r = find_exec(m->h.id, 0);
+
+	if (!r)
+		return; /* it has just ended; its IM_EXIT is on the way */
+	if (m->flags & IM_SIGNAL_TREE)
+		let_die(r);
+	else if (m->signal > 0 && m->signal < NSIG)
+		kill(-r->pid, m->signal);
+}
+
+/* Where the kernel makes terminals for this sandbox alone; the hub opens them there by itself, since whoever
+ * opened a terminal has a say in how reading it behaves. */
+static void handle_terminal(const struct im_head *m)
+{
+	int fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct im_terminal_done out = {
+		.h = { IM_TERMINAL_DONE, m->id },
+		.errnum = fd < 0 ? errno : 0,
+	};
+
+	init_send(&out, sizeof(out), fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void say_quiet(enum im_type type, uint32_t id, size_t processes)
+{
+	const struct im_quiet out = { .h = { type, id }, .processes = (uint32_t)processes };
+
+	init_send(&out, sizeof(out), -1);
+}
+
+/* Those of System V's IPC: lines below a heading. What can't be read is taken for one. */
+static uint32_t count_objects(const char *list)
+{
+	char text[512];
+	uint32_t lines = 0;
+	ssize_t n;
+	int fd = open(list, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno != ENOENT; /* a kernel without */
+	while ((n = read(fd, text, sizeof(text))) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			lines += text[i] == '\n';
+	}
+	close(fd);
+	return n < 0 ? 1 : lines > 0 ? lines - 1 : 0;
+}
+
+/* By their names alone, so that nothing of them can fail to be read; what can't be listed is taken for one. */
+static uint32_t count_processes(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	uint32_t n = 0;
+
+	if (!d)
+		return 1;
+	for (errno = 0; (e = readdir(d)); errno = 0)
+		n += e->d_name[0] >= '1' && e->d_name[0] <= '9' && strcmp(e->d_name, "1") != 0;
+	n += errno != 0;
+	closedir(d);
+	return n;
+}
+
+static void handle_quiesce(const struct im_head *m)
+{
+	struct im_quiet out = { .h = { IM_QUIET, m->id } };
+
+	reap();
+	out.processes = count_processes();
+	out.objects = count_objects("/proc/sysvipc/shm") + count_objects("/proc/sysvipc/sem") +
+		      count_objects("/proc/sysvipc/msg");
+	init_send(&out, sizeof(out), -1);
+}
+
+static size_t count_running(size_t n)
+{
+	size_t running = 0;
+
+	for (size_t i = 0; i < n; i++)
+		running += procs[i].alive && !procs[i].stopped;
+	return running;
+}
+
+/* Those that somebody else had stopped before we did: they stay so. */
+static struct {
+	pid_t pids[RESTING_MAX];
+	size_t n;
+	bool others; /* all others are stopped by us */
+} resting INIT_LARGE;
+
+static void remember_resting(void)
+{
+	size_t n = list_procs();
+
+	resting.n = 0;
+	for (size_t i = 0; i < n && resting.n < RESTING_MAX; i++) {
+		if (procs[i].stopped)
+			resting.pids[resting.n++] = procs[i].pid;
+	}
+}
+
+static bool is_resting(pid_t pid)
+{
+	for (size_t i = 0; i < resting.n; i++) {
+		if (resting.pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static void continue_all(void)
+{
+	size_t n = list_procs();
+
+	resting.others = false;
+	for (size_t i = 0; i < n; i++) {
+		if (!is_resting(procs[i].pid))
+			kill(procs[i].pid, SIGCONT);
+	}
+}
+
+/* Lets those go on whose parents seem to wait for their vfork. */
+static void continue_vforked(size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; procs[i].deep && k < n; k++) {
+			if (procs[k].parent == procs[i].pid && procs[k].stopped &&
+			    !is_resting(procs[k].pid))
+				kill(procs[k].pid, SIGCONT);
+		}
+	}
+}
+
+/* Where no control group can freeze them: stop all by a signal that can't be refused. Forks do not
+ * escape it, since a fork is not finished while a signal waits for its parent. But whoever waits
+ * for its vfork can't be stopped before the child has executed a program, and that was stopped. */
+static void handle_stop(const struct im_head *m)
+{
+	useconds_t pause = STOP_PAUSE_US;
+	size_t running = 1;
+
+	remember_resting();
+	for (int i = 1; i <= STOP_ROUNDS; i++) {
+		size_t n;
+
+		resting.others = true;
+		kill(-1, SIGSTOP);
+		n = list_procs();
+		running = count_running(n);
+		if (!running)
+			break;
+		continue_vforked(n);
+		if (i % STOP_PATIENCE == 0) {
+			continue_all();
+			pause *= 2;
+		}
+		usleep(pause);
+	}
+	say_quiet(IM_QUIET, m->id, running);
+}
+
+/* Another hub begins: what the one before was still waiting for has nobody to go to. */
+static void handle_reset(const struct im_reset *m)
+{
+	if (resting.others && !m->stay_stopped)
+		continue_all();
+	for (int i = 0; i < self.n_execs; i++) {
+		struct running *r = &execs[i];
+
+		if (!r->pid || !r->id)
+			continue;
+		r->id = 0;
+		let_die(r);
+	}
+	kill_dying();
+	init_file_reset();
+	init_helper_reset();
+	init_process_reset();
+	reap();
+	say_quiet(IM_WAS_RESET, m->h.id, list_procs());
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void dispatch_exec(const struct im_exec *m, size_t n, const int fds[3], int n_fds)
+{
+	const int terminal[3] = { fds[0], fds[0], fds[0] };
+	const int with_null[3] = { self.null, fds[0], fds[1] };
+
+	if (n_fds == (m->terminal ? 1 : m->has_stdin ? 3 : 2))
+		handle_exec(m, n, m->terminal ? terminal : m->has_stdin ? fds : with_null);
+}
+
+static void dispatch(size_t n, int fds[3], int n_fds)
+{
+	const struct im_head *h = (const void *)message;
+
+	if (n < sizeof(*h))
+		return;
+	if (h->type != IM_SIGNAL && h->type != IM_EXEC)
+		kill_dying();
+	if (h->type == IM_EXEC && n >= sizeof(struct im_exec)) {
+		dispatch_exec((const void *)h, n, fds, n_fds);
+	} else if (h->type == IM_SIGNAL && n >= sizeof(struct im_signal)) {
+		handle_signal((const void *)h);
+	} else if (h->type == IM_QUIESCE) {
+		handle_quiesce(h);
+	} else if (h->type == IM_STOP) {
+		handle_stop(h);
+	} else if (h->type == IM_CONTINUE) {
+		continue_all();
+	} else if (h->type == IM_TERMINAL) {
+		handle_terminal(h);
+	} else if (h->type == IM_RESET && n >= sizeof(struct im_reset)) {
+		handle_reset((const void *)h);
+	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {
+		init_file((const void *)h, n, n_fds == 1 ? fds[0] : -1);
+	} else if (h->type == IM_PROCESS && n >= sizeof(struct im_process)) {
+		init_process((const void *)h);
+	}
+}
+
+static void serve_one(void)
+{
+	int fds[3] = { -1, -1, -1 };
+	size_t n_fds = 3;
+	ssize_t n = sock_recv(INIT_FD, message, WIRE_MAX, fds, &n_fds, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		_exit(0); /* the hub is gone, or has let go of this sandbox */
+	message[n] = '\0';
+	dispatch((size_t)n, fds, (int)n_fds);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+}
+
+/* We were given the soft limit for the programs and the hard one for ourselves. */
+static void take_file_limits(void)
+{
+	struct rlimit own;
+
+	getrlimit(RLIMIT_NOFILE, &own);
+	self.files = (struct rlimit){ own.rlim_cur, own.rlim_cur };
+	own.rlim_cur = own.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &own);
+}
+
+/* All of them: libraries keep some for themselves and refuse those to signal(), but who started us may have
+ * ignored them all the same. */
+static void reset_signals(void)
+{
+	static const unsigned long
+		at_default[4]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
+
+	for (long number = 1; number < _NSIG; number++)
+		syscall(SYS_rt_sigaction, number, at_default, NULL, 8L);
+}
+
+int main(void)
+{
+	const struct im_head ready = { IM_READY, 0 };
+	struct pollfd wait_for[2];
+	sigset_t chld;
+
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (int fd = INIT_FD; fd <= INIT_PIDS_FD; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	umask(022);
+	/* What those before us ignored, as nohup does, is no business of the programs. */
+	reset_signals();
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	self.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	take_file_limits();
+	self.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (self.signals < 0 || self.null < 0 || getpid() != 1)
+		return 1;
+	init_send(&ready, sizeof(ready), -1);
+	wait_for[0] = (struct pollfd){ .fd = INIT_FD, .events = POLLIN };
+	wait_for[1] = (struct pollfd){ .fd = self.signals, .events = POLLIN };
+	for (;;) {
+		if (poll(wait_for, 2, -1) < 0)
+			continue;
+		if (wait_for[1].revents)
+			reap();
+		if (wait_for[0].revents)
+			serve_one();
+		if (self.dying_for && (self.dying_for++ == BURST_MAX || poll(wait_for, 1, 0) == 0))
+			kill_dying();
+	}
+}

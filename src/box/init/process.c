@@ -1,0 +1,223 @@
+/*
+ * The processes of a sandbox, as its PID 1 tells of them.
+ *
+ * A command line is read through the memory of its process, which that process can make slow. So a
+ * process of its own reads those, for a time that is bounded, and answers the hub by itself. Where it can't be had,
+ * as when a fork bomb has used up what there is, or doesn't come to its end, PID 1 answers with what
+ * the kernel alone knows: names.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "box/wire/file_types.h"
+#include "box/init/internal.h"
+
+enum { HELPERS_MAX = 8, PATIENCE_S = 2 };
+
+static struct {
+	pid_t pid; /* 0: free */
+	uint32_t id;
+} helpers[HELPERS_MAX];
+
+static size_t read_proc_file(const char *pid, const char *name, char *to, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, to, size);
+		close(fd);
+	}
+	return n > 0 ? (size_t)n : 0;
+}
+
+char *init_proc_stat(const char *pid, char *text, size_t size)
+{
+	size_t n = read_proc_file(pid, "stat", text, size - 1);
+	char *at;
+
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	return at && strlen(at) >= 5 ? at : NULL;
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static uint64_t since_boot_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Its words with spaces between them, or where it has none its name in brackets, as ps(1) has it. */
+static size_t read_command(const char *pid, const char *stat, const char *name_end, bool words,
+			   char *to)
+{
+	size_t n = words ? read_proc_file(pid, "cmdline", to, PROCESS_COMMAND_MAX) : 0;
+	const char *name = strchr(stat, '(');
+
+	while (n > 0 && to[n - 1] == '\0')
+		n--;
+	for (size_t i = 0; i < n; i++)
+		to[i] = to[i] ? to[i] : ' ';
+	if (n == 0 && name && name < name_end)
+		n = (size_t)snprintf(to, PROCESS_COMMAND_MAX, "[%.*s]", (int)(name_end - name - 1),
+				     name + 1);
+	return n < PROCESS_COMMAND_MAX ? n : PROCESS_COMMAND_MAX - 1;
+}
+
+static bool read_entry(const char *pid, bool words, struct im_process_entry *ret, char *command)
+{
+	static const char format[] = "%c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu "
+				     "%*d %*d %*d %*d %*d %*d %llu %*u %ld";
+	char text[512], state, *at = init_proc_stat(pid, text, sizeof(text));
+	unsigned long user, system, tick = (unsigned long)sysconf(_SC_CLK_TCK);
+	unsigned long long start;
+	uint64_t now = since_boot_ms();
+	uint32_t parent;
+	long pages;
+
+	if (!at || sscanf(at + 2, format, &state, &parent, &user, &system, &start, &pages) != 6)
+		return false;
+	start = start * 1000 / tick;
+	*ret = (struct im_process_entry){
+		.pid = (uint32_t)atol(pid),
+		.parent = parent,
+		.state = (unsigned char)state,
+		.command_len = (uint32_t)read_command(pid, text, at, words, command),
+		.cpu_ms = (uint64_t)(user + system) * 1000 / tick,
+		.bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0,
+		.age_ms = now > start ? now - start : 0,
+	};
+	return true;
+}
+
+/* PID 1, and those that help it: the sandbox did not start them. */
+static bool is_ours(pid_t pid)
+{
+	for (int i = 0; i < HELPERS_MAX; i++) {
+		if (helpers[i].pid == pid)
+			return true;
+	}
+	return pid == 1 || pid == getpid() || init_file_helps(pid) || init_helps(pid);
+}
+
+static void send_list(uint32_t id, bool words)
+{
+	static char out[WIRE_MAX] INIT_LARGE;
+	struct im_process_done d = { .h = { IM_PROCESS_DONE, id } };
+	DIR *dir = opendir("/proc");
+	size_t n = sizeof(d);
+	struct dirent *e;
+
+	d.errnum = dir ? 0 : errno;
+	while (dir && (e = readdir(dir))) {
+		struct im_process_entry entry;
+		char command[PROCESS_COMMAND_MAX];
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9' || is_ours((pid_t)atol(e->d_name)))
+			continue;
+		if (d.entries == PROCESS_LIST_MAX) {
+			d.truncated = 1;
+			break;
+		}
+		if (!read_entry(e->d_name, words, &entry, command))
+			continue; /* gone meanwhile */
+		memcpy(out + n, &entry, sizeof(entry));
+		memcpy(out + n + sizeof(entry), command, entry.command_len);
+		n += sizeof(entry) + entry.command_len;
+		d.entries++;
+	}
+	if (dir)
+		closedir(dir);
+	memcpy(out, &d, sizeof(d));
+	init_send(out, n, -1);
+}
+_Static_assert(sizeof(struct im_process_done) +
+			       PROCESS_LIST_MAX *
+				       (sizeof(struct im_process_entry) + PROCESS_COMMAND_MAX) <=
+		       WIRE_MAX,
+	       "the longest list is one message");
+
+static void list(uint32_t id)
+{
+	int i = 0;
+	pid_t pid;
+
+	while (i < HELPERS_MAX && helpers[i].pid)
+		i++;
+	pid = i < HELPERS_MAX ? fork() : -1;
+	if (pid == 0) {
+		alarm(PATIENCE_S);
+		send_list(id, true);
+		_exit(0);
+	}
+	if (pid < 0) {
+		send_list(id, false);
+		return;
+	}
+	helpers[i].pid = pid;
+	helpers[i].id = id;
+}
+
+int init_process_reaped(pid_t pid, int status)
+{
+	for (int i = 0; i < HELPERS_MAX; i++) {
+		if (helpers[i].pid != pid)
+			continue;
+		helpers[i].pid = 0;
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			send_list(helpers[i].id, false);
+		return 1;
+	}
+	return 0;
+}
+
+void init_process_reset(void)
+{
+	for (int i = 0; i < HELPERS_MAX; i++) {
+		if (!helpers[i].pid)
+			continue;
+		kill(helpers[i].pid, SIGKILL);
+		waitpid(helpers[i].pid, NULL, 0);
+		helpers[i].pid = 0;
+	}
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------- */
+
+static int send_signal(pid_t pid, int signal)
+{
+	if (pid <= 1 || signal < 1 || signal >= _NSIG)
+		return EINVAL;
+	return kill(pid, signal) < 0 ? errno : 0;
+}
+
+void init_process(const struct im_process *m)
+{
+	struct im_process_done d = { .h = { IM_PROCESS_DONE, m->h.id }, .errnum = EINVAL };
+
+	switch ((enum process_op)m->op) {
+	case PROCESS_OP_LIST:
+		list(m->h.id);
+		return;
+	case PROCESS_OP_SIGNAL:
+		d.errnum = send_signal(m->pid, m->signal);
+		break;
+	}
+	init_send(&d, sizeof(d), -1);
+}

@@ -1,0 +1,332 @@
+/*
+ * What happens below a directory, by inotify(7), which tells of single directories: with `recursive` each one has a watch
+ * of its own, and one that comes later gets one, too. What was made in it before that is told as created, maybe twice.
+ *
+ * A hub that does not read holds this process, and then the kernel's queue, whose bound is the kernel's, runs over: that
+ * is told as such.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/wire/file_types.h"
+#include "box/init/internal.h"
+
+enum {
+	WATCHES_MAX = 8192,
+	SLOTS = 1024,
+	OUT_BYTES = 64 * 1024,
+	IN_BYTES = 64 * 1024,
+	LOOK_MS = 500
+};
+
+#define WANTED                                                                                     \
+	(IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |             \
+	 IN_EXCL_UNLINK | IN_ONLYDIR)
+
+struct watched {
+	struct watched *next;
+	int number;
+	char path[]; /* below the top; "" is that itself */
+};
+
+static struct {
+	int inotify, out;
+	bool recursive;
+	dev_t device;
+	int top;
+	struct tree_failure *f;
+	struct watched *slots[SLOTS];
+	size_t n_watched;
+	size_t n;
+	char buffer[OUT_BYTES];
+} w INIT_LARGE;
+
+static int fail(enum tree_what what, int errnum)
+{
+	*w.f = (struct tree_failure){ .what = what, .errnum = errnum };
+	return -1;
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static int flush(void)
+{
+	size_t n = w.n;
+
+	w.n = 0;
+	return fd_write(w.out, w.buffer, n) < 0 ? fail(TREE_GONE, 0) : 0;
+}
+
+static int tell(enum change_kind kind, uint32_t cookie, bool is_directory, const char *path)
+{
+	const struct im_change c = { kind, cookie, is_directory, (uint32_t)strlen(path) };
+
+	if (w.n + sizeof(c) + c.path_len > sizeof(w.buffer) && flush() < 0)
+		return -1;
+	memcpy(w.buffer + w.n, &c, sizeof(c));
+	memcpy(w.buffer + w.n + sizeof(c), path, c.path_len);
+	w.n += sizeof(c) + c.path_len;
+	return 0;
+}
+
+/* ---- watches --------------------------------------------------------------------------------- */
+
+static struct watched **find(int number)
+{
+	struct watched **at = &w.slots[(unsigned)number % SLOTS];
+
+	while (*at && (*at)->number != number)
+		at = &(*at)->next;
+	return at;
+}
+
+static void forget(struct watched **at)
+{
+	struct watched *old = *at;
+
+	*at = old->next;
+	free(old);
+	w.n_watched--;
+}
+
+/* A directory went away with all below it: those watches would tell wrong paths. */
+static void forget_below(const char *path)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < SLOTS; i++) {
+		struct watched **at = &w.slots[i];
+
+		while (*at) {
+			const char *p = (*at)->path;
+
+			if (strncmp(p, path, n) != 0 || (p[n] && p[n] != '/')) {
+				at = &(*at)->next;
+				continue;
+			}
+			inotify_rm_watch(w.inotify, (*at)->number);
+			forget(at);
+		}
+	}
+}
+
+static int add_watch(int dir, const char *path)
+{
+	size_t n = strlen(path) + 1;
+	struct watched **at, *new;
+	char self[64];
+	int number;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
+	number = w.n_watched < WATCHES_MAX ? inotify_add_watch(w.inotify, self, WANTED) : -1;
+	if (number < 0)
+		return w.n_watched == WATCHES_MAX || errno == ENOSPC ? fail(TREE_MANY, 0)
+								     : fail(TREE_SYSTEM, errno);
+	at = find(number);
+	if (*at)
+		forget(at); /* it was moved here */
+	at = find(number);
+	new = malloc(sizeof(*new) + n);
+	if (!new)
+		return fail(TREE_SYSTEM, ENOMEM);
+	*new = (struct watched){ NULL, number };
+	memcpy(new->path, path, n);
+	*at = new;
+	w.n_watched++;
+	return 0;
+}
+
+static int join(char to[TAR_PATH_MAX], const char *path, const char *name)
+{
+	return snprintf(to, TAR_PATH_MAX, "%s%s%s", path, *path ? "/" : "", name) < TAR_PATH_MAX
+		     ? 0
+		     : -1;
+}
+
+static int add_tree(int dir, const char *path, bool is_new, int depth);
+
+/* One entry of a directory: what is too deep or gone is left out. */
+static int add_entry(int dir, const char *path, const char *name, bool is_new, int depth)
+{
+	char below[TAR_PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (join(below, path, name) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (is_new && tell(CHANGE_CREATED, 0, S_ISDIR(st.st_mode), below) < 0)
+		return -1;
+	if (!w.recursive || !S_ISDIR(st.st_mode) || depth == TREE_DEPTH_MAX)
+		return 0;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) == 0 && st.st_dev == w.device)
+		return add_tree(fd, below, is_new, depth + 1);
+	close(fd);
+	return 0;
+}
+
+/* dir is taken. The watch is there before what is in it is read, so that nothing is missed. */
+static int add_tree(int dir, const char *path, bool is_new, int depth)
+{
+	DIR *d = fdopendir(dir);
+	struct dirent *e;
+	int rc;
+
+	if (!d) {
+		close(dir);
+		return fail(TREE_SYSTEM, errno);
+	}
+	rc = add_watch(dir, path);
+	while (rc == 0 && (w.recursive || is_new) && (e = readdir(d))) {
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			rc = add_entry(dirfd(d), path, e->d_name, is_new, depth);
+	}
+	closedir(d);
+	return rc;
+}
+
+/* A directory has come. It is opened from the top, part by part, without following links. */
+static int open_new(const char *path)
+{
+	int at = dup(w.top);
+	char part[TAR_PATH_MAX];
+	struct stat st;
+
+	while (at >= 0 && *path) {
+		size_t n = strcspn(path, "/");
+		int next;
+
+		snprintf(part, sizeof(part), "%.*s", (int)n, path);
+		next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close(at);
+		at = next;
+		path += n + (path[n] == '/');
+	}
+	if (at >= 0 && (fstat(at, &st) < 0 || st.st_dev != w.device)) {
+		close(at);
+		at = -1;
+	}
+	return at;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static const struct {
+	uint32_t bit;
+	enum change_kind kind;
+} kinds[] = {
+	{ IN_CREATE, CHANGE_CREATED },	      { IN_MODIFY, CHANGE_MODIFIED },
+	{ IN_ATTRIB, CHANGE_ATTRIBUTES },     { IN_DELETE, CHANGE_REMOVED },
+	{ IN_MOVED_FROM, CHANGE_MOVED_FROM }, { IN_MOVED_TO, CHANGE_MOVED_TO },
+};
+
+static int depth_of(const char *path)
+{
+	int n = 1;
+
+	for (; (path = strchr(path, '/')); path++)
+		n++;
+	return n;
+}
+
+/* What a directory that came or went means for the watches. */
+static int follow(uint32_t mask, const char *path)
+{
+	int dir;
+
+	if (!w.recursive || !(mask & IN_ISDIR))
+		return 0;
+	if (mask & IN_MOVED_FROM)
+		forget_below(path);
+	if (!(mask & (IN_CREATE | IN_MOVED_TO)))
+		return 0;
+	dir = open_new(path);
+	return dir < 0 ? 0 : add_tree(dir, path, true, depth_of(path));
+}
+
+static int take_event(const struct inotify_event *ev)
+{
+	struct watched **at;
+	char path[TAR_PATH_MAX];
+
+	if (ev->mask & IN_Q_OVERFLOW)
+		return tell(CHANGE_OVERFLOW, 0, false, "");
+	at = find(ev->wd);
+	if (!*at)
+		return 0;
+	if (ev->mask & IN_IGNORED) {
+		forget(at);
+		return 0;
+	}
+	if (join(path, (*at)->path, ev->len ? ev->name : "") < 0 || !ev->len)
+		return 0; /* of a directory itself, which its parent tells of */
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if ((ev->mask & kinds[i].bit) &&
+		    tell(kinds[i].kind, ev->cookie, ev->mask & IN_ISDIR, path) < 0)
+			return -1;
+	}
+	return follow(ev->mask, path);
+}
+
+static int take_events(void)
+{
+	static char bytes[IN_BYTES] INIT_LARGE __attribute__((aligned(8)));
+	ssize_t n = read(w.inotify, bytes, sizeof(bytes));
+	int rc = 0;
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : fail(TREE_SYSTEM, errno);
+	for (char *at = bytes; rc == 0 && at < bytes + n;) {
+		const struct inotify_event *ev = (const struct inotify_event *)at;
+
+		rc = take_event(ev);
+		at += sizeof(*ev) + ev->len;
+	}
+	return rc;
+}
+
+void init_watch(int dir, bool recursive, int out, struct tree_failure *f)
+{
+	struct pollfd wait_for[2];
+	struct stat st;
+	int rc, top = dup(dir);
+
+	w.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	w.out = out;
+	w.recursive = recursive;
+	w.top = dir;
+	w.f = f;
+	if (w.inotify < 0 || top < 0 || fstat(dir, &st) < 0) {
+		fail(TREE_SYSTEM, errno);
+		return;
+	}
+	w.device = st.st_dev;
+	rc = add_tree(top, "", false, 0) < 0 || tell(CHANGE_READY, 0, false, "") < 0 ? -1 : flush();
+	/* what is open is not gone for inotify, so that is looked for */
+	wait_for[0] = (struct pollfd){ .fd = w.inotify, .events = POLLIN };
+	wait_for[1] = (struct pollfd){ .fd = out }; /* an error, once nobody reads */
+	while (rc == 0) {
+		int n = poll(wait_for, 2, LOOK_MS);
+
+		if (n < 0)
+			continue;
+		rc = wait_for[1].revents ? fail(TREE_GONE, 0) : take_events();
+		if (rc == 0 && n == 0 && fstat(dir, &st) == 0 && st.st_nlink == 0)
+			rc = 1;
+		if (rc >= 0 && w.n > 0 && flush() < 0)
+			rc = -1;
+	}
+	if (rc > 0 && tell(CHANGE_ENDED, 0, true, "") == 0)
+		flush();
+}

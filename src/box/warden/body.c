@@ -1,0 +1,665 @@
+/*
+ * Bodies: a sandbox from the warden's side, from the first layer to the last control group. Its
+ * states are those of enum body_state. Pooled ones wait READY; a request's go LIVE all at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden/internal.h"
+
+enum { REFILL_RETRY_MS = 1000 };
+
+/* ---- bodies ----------------------------------------------------------------------------------- */
+
+uint32_t slot_of(const struct body *b)
+{
+	return (uint32_t)(b - w.bodies);
+}
+
+static void pool_add(struct body *b)
+{
+	w.ready[w.n_ready++] = b;
+	send_pool();
+}
+
+static void pool_remove(const struct body *b)
+{
+	for (uint32_t i = 0; i < w.n_ready; i++) {
+		if (w.ready[i] == b)
+			w.ready[i] = w.ready[--w.n_ready];
+	}
+	send_pool();
+}
+
+/* The only place where a state changes: what is counted by state is counted here. */
+static void set_state(struct body *b, enum body_state state)
+{
+	static const struct {
+		const char *name;
+		unsigned from; /* bit mask of states */
+	} states[] = {
+		[BODY_FREE] = { "free", 1 << BODY_FREE | 1 << BODY_STARTING | 1 << BODY_DYING |
+						1 << BODY_SWEEPING },
+		[BODY_STARTING] = { "starting", 1 << BODY_FREE },
+		[BODY_READY] = { "ready", 1 << BODY_STARTING },
+		[BODY_LIVE] = { "live", 1 << BODY_STARTING | 1 << BODY_READY },
+		[BODY_DYING] = { "dying", 1 << BODY_STARTING | 1 << BODY_READY | 1 << BODY_LIVE },
+		[BODY_SWEEPING] = { "sweeping", 1 << BODY_FREE | 1 << BODY_STARTING |
+							1 << BODY_DYING | 1 << BODY_SWEEPING },
+	};
+
+	log_debug("sandbox %llu: %s", (unsigned long long)b->key, states[state].name);
+	if (!(states[state].from & 1u << b->state))
+		log_error("sandbox %llu: %s can't become %s", (unsigned long long)b->key,
+			  states[b->state].name, states[state].name);
+	w.n_filling -= b->filling && b->state == BODY_STARTING;
+	w.n_filling += b->filling && state == BODY_STARTING;
+	w.n_sweeping -= b->state == BODY_SWEEPING;
+	w.n_sweeping += state == BODY_SWEEPING;
+	w.n_live -= b->state == BODY_LIVE;
+	w.n_live += state == BODY_LIVE;
+	if (b->state == BODY_READY)
+		pool_remove(b);
+	if (state == BODY_READY)
+		pool_add(b);
+	if (state == BODY_FREE)
+		w.free_slots[w.n_free++] = slot_of(b);
+	b->state = state;
+}
+
+struct body *new_body(struct err *e)
+{
+	struct body *b;
+	uint32_t slot;
+
+	if (w.n_bodies - w.n_free >= w.max_bodies) {
+		err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)", w.max_bodies);
+		return NULL;
+	}
+	slot = w.n_free ? w.free_slots[--w.n_free] : w.n_bodies++;
+	b = &w.bodies[slot];
+	/* a key is never used again, and tells its slot */
+	*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++w.last_key << 16 | slot };
+	return b;
+}
+
+struct body *find_body(uint64_t key)
+{
+	struct body *b = &w.bodies[key & 0xffff];
+
+	return (key & 0xffff) < w.n_bodies && b->key == key && b->state == BODY_LIVE ? b : NULL;
+}
+
+/* Each family of forks has a user id of its own, so that what the kernel counts per user is not
+ * shared with strangers. */
+static uint32_t take_uid(void)
+{
+	uint32_t i = 0;
+
+	if (w.host.one_uid)
+		return w.host.uid_base;
+	while (i + 1 < w.host.n_uids && w.uid_refs[i])
+		i++;
+	w.uid_refs[i]++;
+	return w.host.uid_base + i;
+}
+
+uint32_t share_uid(uint32_t uid)
+{
+	if (!w.host.one_uid)
+		w.uid_refs[uid - w.host.uid_base]++;
+	return uid;
+}
+
+static void drop_uid(uint32_t uid)
+{
+	if (!w.host.one_uid)
+		w.uid_refs[uid - w.host.uid_base]--;
+}
+
+static void free_mounts(struct body *b)
+{
+	for (uint32_t i = 0; i < b->n_mounts; i++) {
+		free(b->mounts[i].host);
+		free(b->mounts[i].guest);
+	}
+	b->n_mounts = 0;
+}
+
+void sweep_body(struct body *b)
+{
+	const struct wm_head done = { WM_DESTROYED, b->destroy_seq };
+
+	if (!cgroup_remove(&w.cgroups, slot_of(b))) {
+		set_state(b, BODY_SWEEPING);
+		return;
+	}
+	set_state(b, BODY_FREE);
+	if (b->answer_destroy)
+		send_hub(&done, sizeof(done), NULL, 0);
+}
+
+/* Its process is reaped: nothing of it runs. */
+static void end_body(struct body *b)
+{
+	unwatch(&b->pidfd);
+	unwatch(&b->socket);
+	set_yields(b, false); /* its groups may stay for the next one */
+	forget_source(b);
+	chain_fini(&b->chain);
+	free_mounts(b);
+	free(take_ptr(b->record));
+	drop_uid(b->uid);
+	sweep_body(b);
+}
+
+void kill_body(struct body *b)
+{
+	struct err e = ERR_INIT;
+
+	if (b->pidfd < 0) { /* asleep */
+		set_state(b, BODY_DYING);
+		end_body(b);
+		return;
+	}
+	set_yields(b, false); /* dying takes processor time, too */
+	/* In a v1 group what is frozen does not even die. */
+	if ((b->paused || is_copied(b)) && cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
+		log_error("a frozen sandbox could not be thawed to end it: %s", e.msg);
+	b->paused = false;
+	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+	if (b->state != BODY_DYING)
+		set_state(b, BODY_DYING);
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+void drop_request_bodies(struct request *r)
+{
+	for (uint32_t i = 0; i < r->wanted; i++) {
+		struct body *b = r->bodies[i];
+
+		if (!b)
+			continue;
+		b->request = NULL;
+		kill_body(b);
+	}
+}
+
+static void fail_request(struct request *r, const struct err *e)
+{
+	send_failed(r->seq, e);
+	drop_request_bodies(r);
+	free(r);
+}
+
+static void complete_request(struct request *r, bool from_pool)
+{
+	struct wm_created m = { .h = { WM_CREATED, r->seq },
+				.n = r->wanted,
+				.from_pool = from_pool };
+	int fds[WIRE_FORK_MAX];
+
+	for (uint32_t i = 0; i < r->wanted; i++) {
+		struct body *b = r->bodies[i];
+
+		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+		fds[i] = b->socket;
+		m.keys[i] = b->key;
+		b->request = NULL;
+		b->made_seq = r->seq;
+		set_state(b, BODY_LIVE);
+		yield_watch(b);
+	}
+	send_hub(&m, sizeof(m), fds, r->wanted);
+	for (uint32_t i = 0; i < r->wanted && !w.kept; i++)
+		close_fd(&r->bodies[i]->socket);
+	free(r);
+}
+
+static void body_ready(struct body *b)
+{
+	struct request *r = b->request;
+
+	if (b->state == BODY_LIVE) {
+		body_awake(b);
+	} else if (!r) {
+		set_state(b, BODY_READY);
+	} else if (++r->ready == r->wanted) {
+		complete_request(r, false);
+	}
+}
+
+static void body_failed(struct body *b, const struct err *e)
+{
+	struct request *r = b->request;
+
+	if (b->state == BODY_LIVE) {
+		wake_failed(b, e);
+		return;
+	}
+	kill_body(b);
+	if (r) {
+		fail_request(r, e);
+	} else {
+		log_warn("a sandbox for the pool could not be made: %s", e->msg);
+		w.refill_at = clock_ms() + REFILL_RETRY_MS;
+	}
+}
+
+/* ---- making a body ---------------------------------------------------------------------------- */
+
+static int open_binds(struct body *b, struct bind *binds, struct err *e)
+{
+	for (uint32_t i = 0; i < b->n_mounts; i++) {
+		const struct mount_spec *m = &b->mounts[i];
+
+		binds[i].tree = store_host_tree(
+			&w.host, &(struct host_tree){ m->host, m->writable, m->size, b->uid },
+			&binds[i].is_dir, e);
+		if (binds[i].tree < 0) {
+			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
+				e->code = ERR_INVALID; /* a mistake of who asked */
+			return err_wrap(e, IM_STAGE_MOUNT "%.160s", m->guest);
+		}
+		snprintf(binds[i].guest, sizeof(binds[i].guest), "%s", m->guest);
+	}
+	return 0;
+}
+
+static int spawn_body(struct body *b, int socket, struct err *e)
+{
+	static struct bind binds[WIRE_MOUNTS_MAX];
+	autoclose int birthplace = cgroup_birthplace(&w.cgroups, slot_of(b));
+	autoclose int net = net_take();
+	const struct spawn sp = {
+		.host = &w.host,
+		.store = &w.store,
+		.uid = b->uid,
+		.socket = socket,
+		.birthplace = birthplace,
+		.net = net,
+		.binds = binds,
+		.n_binds = b->n_mounts,
+		.of_host = chain_of_host(&b->chain),
+		.limits = &b->limits,
+		.driver = w.cgroups.driver,
+	};
+
+	for (uint32_t i = 0; i < b->n_mounts; i++)
+		binds[i].tree = -1;
+	b->pid = open_binds(b, binds, e) < 0 ? -1 : spawn_start(&sp, &b->pidfd, e);
+	for (uint32_t i = 0; i < b->n_mounts; i++)
+		close_fd(&binds[i].tree);
+	return b->pid < 0 ? -1 : 0;
+}
+
+/* Of its control groups, which are there. */
+static int find_parts(const struct body *b, struct spawn_parts *parts, struct err *e)
+{
+	int n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
+
+	if (n < 0)
+		return -1;
+	parts->n_tasks = (uint32_t)n;
+	cgroup_events(&w.cgroups, slot_of(b), &parts->oom_events, &parts->pids_events);
+	return 0;
+}
+
+static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, struct err *e)
+{
+	int old;
+
+	b->chain.upper = store_layer_new(&w.store, disk, e);
+	if (!b->chain.upper || (b->chain.n_frozen == (chain_image(&b->chain) ? 1u : 0u) &&
+				store_layer_own(&w.store, b->chain.upper, b->uid, e) < 0))
+		return -1;
+	parts->root = w.store.plain ? store_plain(&b->chain, &parts->fill, e)
+				    : store_overlay(&w.store, &b->chain, e);
+	if (parts->root < 0)
+		return -1;
+	old = cgroup_new(&w.cgroups, slot_of(b), &b->limits, e);
+	if (old < 0)
+		return -1;
+	if (old) /* and what it has taken itself so far, below a millisecond */
+		b->cpu_before_us = cpu_counted(slot_of(b));
+	return find_parts(b, parts, e);
+}
+
+/* Those that it went to sleep with. */
+static int find_kept(const struct body *b, struct spawn_parts *parts, struct err *e)
+{
+	parts->root = store_kept_root(b->chain.upper, e);
+	return parts->root < 0 ? -1 : find_parts(b, parts, e);
+}
+
+/* What the new process waits for. */
+static int give_parts(struct body *b, uint64_t disk, struct err *e)
+{
+	struct spawn_parts parts = SPAWN_PARTS_INIT;
+	int rc = b->state == BODY_LIVE ? find_kept(b, &parts, e) : make_parts(b, disk, &parts, e);
+
+	if (rc == 0)
+		rc = spawn_give(b->socket, &parts, e);
+	spawn_parts_fini(&parts);
+	return rc;
+}
+
+int abandon_body(struct body *b)
+{
+	if (b->pidfd >= 0) {
+		b->request = NULL;
+		kill_body(b);
+	} else {
+		end_body(b);
+	}
+	return -1;
+}
+
+/* Without being told of its end nobody would ever reap it. */
+static int watch_process(struct body *b, struct err *e)
+{
+	if (watch(b->pidfd, b, TAG_PIDFD) == 0)
+		return 0;
+	err_sys(e, errno, "watch a new sandbox");
+	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_fd(&b->pidfd);
+	return -1;
+}
+
+static int start_process(struct body *b, uint64_t disk, struct err *e)
+{
+	int sockets[2], failed;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return err_sys(e, errno, "socketpair");
+	b->socket = sockets[0];
+	failed = spawn_body(b, sockets[1], e) < 0;
+	close(sockets[1]);
+	if (failed || watch_process(b, e) < 0)
+		return -1;
+	if (watch(b->socket, b, TAG_SOCKET) < 0)
+		return err_sys(e, errno, "watch a new sandbox");
+	return give_parts(b, disk, e);
+}
+
+int start_body(struct body *b, uint64_t disk, struct err *e)
+{
+	set_state(b, BODY_STARTING);
+	return start_process(b, disk, e) < 0 ? abandon_body(b) : 0;
+}
+
+int restart_body(struct body *b, struct err *e)
+{
+	return start_process(b, 0, e);
+}
+
+static int make_body(struct request *r, const struct limits *l, const struct origin *from,
+		     struct body **ret_b, const struct mount_spec *mounts, uint32_t n_mounts,
+		     struct err *e)
+{
+	struct body *b = new_body(e);
+
+	if (!b)
+		return -1;
+	b->limits = *l;
+	b->request = r;
+	b->filling = !r;
+	b->uid = take_uid();
+	for (uint32_t i = 0; i < n_mounts; i++)
+		b->mounts[b->n_mounts++] = mounts[i];
+	if (from->image) {
+		b->chain.frozen[0] = store_layer_image(&w.store, &w.host, from, b->uid, e);
+		if (!b->chain.frozen[0])
+			return abandon_body(b);
+		b->chain.n_frozen = 1;
+	}
+	*ret_b = b;
+	return start_body(b, l->disk, e);
+}
+
+/* ---- the pool --------------------------------------------------------------------------------- */
+
+bool pool_full(void)
+{
+	return w.n_ready + w.n_filling >= w.pool_size;
+}
+
+void pool_refill(void)
+{
+	static const struct origin host = { NULL, true };
+	struct err e = ERR_INIT;
+	struct body *b;
+
+	if (make_body(NULL, &w.pool_limits, &host, &b, NULL, 0, &e) < 0) {
+		log_warn("a sandbox for the pool could not be made: %s", e.msg);
+		w.refill_at = clock_ms() + REFILL_RETRY_MS;
+	}
+}
+
+/* A ready body takes the limits that are asked for. */
+static int fit_body(struct body *b, const struct limits *l, struct err *e)
+{
+	if (l->disk != b->limits.disk &&
+	    store_layer_resize(&w.store, b->chain.upper, l->disk, e) < 0)
+		return -1;
+	if (cgroup_set(&w.cgroups, slot_of(b), l, &b->limits, e) < 0)
+		return -1;
+	b->limits = *l;
+	return 0;
+}
+
+/* Under rlimits a process's limits are fixed when it starts. */
+static bool pool_fits(const struct limits *l)
+{
+	return w.cgroups.driver != LIMIT_DRIVER_RLIMIT ||
+	       (l->memory == w.pool_limits.memory && l->pids == w.pool_limits.pids);
+}
+
+/* RLIMIT_NPROC was set for the pool's limit of processes, so a larger one needs a new body. */
+static bool pids_fit(const struct limits *l)
+{
+	return l->pids <= w.pool_limits.pids;
+}
+
+/* ---- create ----------------------------------------------------------------------------------- */
+
+static void free_specs(struct mount_spec *m, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		free(m[i].host);
+		free(m[i].guest);
+	}
+}
+
+/* Reads the mounts that follow a wm_create of n bytes. */
+static int read_mounts(const struct wm_create *m, size_t n, struct mount_spec *out, struct err *e)
+{
+	const char *at = (const char *)(m + 1), *end = (const char *)m + n;
+
+	for (uint32_t i = 0; i < m->n_mounts; i++) {
+		struct wm_mount wm;
+
+		if (i == WIRE_MOUNTS_MAX || (size_t)(end - at) < sizeof(wm))
+			return err_set(e, ERR_BUG, "mounts of a request");
+		memcpy(&wm, at, sizeof(wm));
+		at += sizeof(wm);
+		if (!wm.host_len || !wm.guest_len || wm.host_len > 4096 || wm.guest_len > 4096 ||
+		    (size_t)(end - at) < (size_t)wm.host_len + wm.guest_len ||
+		    at[wm.host_len - 1] || at[wm.host_len + wm.guest_len - 1])
+			return err_set(e, ERR_BUG, "mounts of a request");
+		out[i].host = strdup(at);
+		out[i].guest = strdup(at + wm.host_len);
+		out[i].writable = wm.writable;
+		out[i].size = wm.size;
+		if (!out[i].host || !out[i].guest)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		at += wm.host_len + wm.guest_len;
+	}
+	return 0;
+}
+
+struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	r->seq = seq;
+	r->wanted = wanted;
+	return r;
+}
+
+static int create_from_pool(struct request *r, const struct wm_create *m, struct err *e)
+{
+	struct body *b;
+
+	if (!w.n_ready || m->n_mounts || *m->image || !pool_fits(&m->limits) ||
+	    !pids_fit(&m->limits))
+		return 0;
+	b = w.ready[0];
+	if (fit_body(b, &m->limits, e) < 0) {
+		kill_body(b);
+		return -1;
+	}
+	r->bodies[0] = b;
+	complete_request(r, true);
+	return 1;
+}
+
+int create(const struct wm_create *m, size_t n, struct err *e)
+{
+	const struct origin from = { *m->image ? m->image : NULL, m->of_host != 0 };
+	struct mount_spec mounts[WIRE_MOUNTS_MAX] = { 0 };
+	struct request *r;
+	int done;
+
+	if (!memchr(m->image, 0, sizeof(m->image)))
+		return err_set(e, ERR_BUG, "image of a request");
+	if (cgroup_check(&w.cgroups, &m->limits, e) < 0)
+		return -1;
+	r = new_request(m->h.seq, 1, e);
+	done = r ? create_from_pool(r, m, e) : -1;
+	if (done > 0)
+		return 0;
+	if (done < 0 || read_mounts(m, n, mounts, e) < 0) {
+		free_specs(mounts, WIRE_MOUNTS_MAX);
+		free(r);
+		return -1;
+	}
+	if (make_body(r, &m->limits, &from, &r->bodies[0], mounts, m->n_mounts, e) < 0) {
+		free(r);
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- what a body says and how it dies -------------------------------------------------------- */
+
+/* A body that a request waits for has died: the request fails. */
+static void fail_request_of(struct body *b)
+{
+	struct request *r = b->request;
+	struct err e = ERR_INIT;
+
+	for (uint32_t i = 0; i < r->wanted; i++) {
+		if (r->bodies[i] == b)
+			r->bodies[i] = NULL;
+	}
+	b->request = NULL;
+	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
+	fail_request(r, &e);
+}
+
+void body_died(struct body *b)
+{
+	const struct wm_lost lost = { .h = { WM_LOST, 0 }, .key = b->key };
+	enum body_state was = b->state;
+
+	if (waitpid(b->pid, NULL, WNOHANG) != b->pid)
+		return;
+	if (was == BODY_LIVE && b->sleep != BODY_AWAKE) {
+		body_slept(b);
+		return;
+	}
+	if (b->request)
+		fail_request_of(b);
+	if (was == BODY_LIVE)
+		send_hub(&lost, sizeof(lost), NULL, 0);
+	if (was != BODY_DYING)
+		set_state(b, BODY_DYING);
+	end_body(b);
+}
+
+static void setup_error(struct im_setup_failed *m, struct err *e)
+{
+	m->stage[sizeof(m->stage) - 1] = '\0';
+	if (strncmp(m->stage, IM_STAGE_MOUNT, strlen(IM_STAGE_MOUNT)) == 0) {
+		err_sys(e, m->errnum, "%s", m->stage);
+		e->code = ERR_INVALID;
+	} else {
+		err_sys(e, m->errnum, "set up the sandbox (%s)", m->stage);
+		e->code = ERR_UNSUPPORTED;
+	}
+}
+
+/* It wants its ids; or has died since it said so, of what its last words tell. */
+static void map_body(struct body *b)
+{
+	const struct im_head go = { IM_MAP_ME, 0 };
+	struct im_setup_failed last = { 0 };
+	struct err e = ERR_INIT;
+
+	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
+	if (spawn_map(&w.host, b->pid, b->uid, &e) == 0 &&
+	    send(b->socket, &go, sizeof(go), MSG_NOSIGNAL) >= 0)
+		return;
+	if (recv(b->socket, &last, sizeof(last), MSG_DONTWAIT) == sizeof(last) &&
+	    last.h.type == IM_SETUP_FAILED)
+		setup_error(&last, &e);
+	body_failed(b, &e);
+}
+
+static bool sets_itself_up(const struct body *b)
+{
+	return b->state == BODY_STARTING || (b->state == BODY_LIVE && b->sleep == BODY_WAKING);
+}
+
+/* A body that does says how far it is. */
+void body_says(struct body *b)
+{
+	struct im_setup_failed m = { 0 };
+	ssize_t n = recv(b->socket, &m, sizeof(m), MSG_DONTWAIT);
+	struct err e = ERR_INIT;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (!sets_itself_up(b) || n < (ssize_t)sizeof(struct im_head)) {
+		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+		return; /* it is ending: its pidfd tells the rest */
+	}
+	if (m.h.type == IM_MAP_ME) {
+		map_body(b);
+	} else if (m.h.type == IM_READY) {
+		body_ready(b);
+	} else {
+		setup_error(&m, &e);
+		body_failed(b, &e);
+	}
+}

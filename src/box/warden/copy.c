@@ -1,0 +1,239 @@
+/*
+ * Copying a tree of a sandbox's files, for a fork of a busy one and for squashing layers. The
+ * files are hostile, the place is not: both directories are the store's own, every step goes
+ * through descriptors and follows no link, and what is copied stays within the limits of the
+ * layer that it is copied into.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "box/warden/warden.h"
+
+enum { DEPTH_MAX = 4096, XATTR_NAMES_MAX = 16384, XATTR_VALUE_MAX = 65536, LINKS_BUCKETS = 4096 };
+
+/* Where a file with several names was copied to first, as a path below the top. */
+struct link {
+	struct link *next;
+	ino_t inode;
+	char path[];
+};
+
+struct copy {
+	struct link *links[LINKS_BUCKETS];
+	int top; /* of the copy */
+	int depth;
+	int too_deep; /* levels that did not fit into path */
+	char path[PATH_MAX]; /* of the directory being copied; "" is the top */
+};
+
+static int copy_dir(struct copy *c, int from, int to);
+
+/* Copies data only, so that holes stay holes. */
+static int copy_data(int in, int out, off_t size)
+{
+	off_t at = 0, end;
+
+	if (ftruncate(out, size) < 0)
+		return errno;
+	while (at < size) {
+		at = lseek(in, at, SEEK_DATA);
+		if (at < 0)
+			return errno == ENXIO ? 0 : errno;
+		end = lseek(in, at, SEEK_HOLE);
+		if (end < 0 || lseek(in, at, SEEK_SET) < 0 || lseek(out, at, SEEK_SET) < 0)
+			return errno;
+		while (at < end) {
+			ssize_t n = sendfile(out, in, NULL, (size_t)(end - at));
+
+			if (n <= 0)
+				return n < 0 ? errno : 0;
+			at += n;
+		}
+	}
+	return 0;
+}
+
+static int copy_xattrs(int in, int out)
+{
+	static char names[XATTR_NAMES_MAX], value[XATTR_VALUE_MAX];
+	ssize_t n = flistxattr(in, names, sizeof(names));
+
+	for (char *name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
+		ssize_t len = fgetxattr(in, name, value, sizeof(value));
+
+		/* what the kernel sets by itself can't be set, and need not be */
+		if (len >= 0 && fsetxattr(out, name, value, (size_t)len, 0) < 0 &&
+		    errno != EOPNOTSUPP && errno != EPERM)
+			return errno;
+	}
+	return n < 0 && errno != EOPNOTSUPP ? errno : 0;
+}
+
+/* Owner before mode: changing the owner clears bits of the mode. */
+static int copy_owner(int dir, const char *name, const struct stat *st)
+{
+	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+
+	if (fchownat(dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno;
+	if (!S_ISLNK(st->st_mode) && fchmodat(dir, name, st->st_mode & 07777, 0) < 0)
+		return errno;
+	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
+}
+
+static int copy_regular(int from, int to, const char *name, const struct stat *st)
+{
+	autoclose int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int errnum;
+
+	if (in < 0 || out < 0)
+		return errno;
+	errnum = copy_data(in, out, st->st_size);
+	return errnum ? errnum : copy_xattrs(in, out);
+}
+
+static int copy_symlink(int from, int to, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return errno;
+	target[n] = '\0';
+	return symlinkat(target, to, name) < 0 ? errno : 0;
+}
+
+static int copy_subdir(struct copy *c, int from, int to, const char *name)
+{
+	int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), out;
+	int errnum;
+	size_t n;
+
+	if (in < 0)
+		return errno;
+	if (c->depth == DEPTH_MAX || mkdirat(to, name, 0700) < 0) {
+		errnum = c->depth == DEPTH_MAX ? ENAMETOOLONG : errno;
+		close(in);
+		return errnum;
+	}
+	out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	errnum = out < 0 ? errno : copy_xattrs(in, out);
+	if (errnum) {
+		close(in);
+		close(out);
+		return errnum;
+	}
+	n = strlen(c->path);
+	if (n + strlen(name) + 1 < sizeof(c->path))
+		sprintf(c->path + n, "%s/", name);
+	else
+		c->too_deep++;
+	c->depth++;
+	errnum = copy_dir(c, in, out);
+	c->depth--;
+	if (c->path[n])
+		c->path[n] = '\0';
+	else
+		c->too_deep--;
+	return errnum;
+}
+
+static struct link *find_link(const struct copy *c, ino_t inode)
+{
+	struct link *l = c->links[inode % LINKS_BUCKETS];
+
+	while (l && l->inode != inode)
+		l = l->next;
+	return l;
+}
+
+/* In a directory too deep for a path nothing is remembered: the file then becomes several. */
+static int remember_link(struct copy *c, ino_t inode, const char *name)
+{
+	size_t n = strlen(c->path) + strlen(name) + 1;
+	struct link *l;
+
+	if (n > PATH_MAX || c->too_deep)
+		return 0;
+	l = malloc(sizeof(*l) + n);
+	if (!l)
+		return ENOMEM;
+	stpcpy(stpcpy(l->path, c->path), name);
+	l->inode = inode;
+	l->next = c->links[inode % LINKS_BUCKETS];
+	c->links[inode % LINKS_BUCKETS] = l;
+	return 0;
+}
+
+static int copy_entry(struct copy *c, int from, int to, const char *name)
+{
+	struct link *first;
+	struct stat st;
+	int errnum = 0;
+
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno;
+	if (!S_ISDIR(st.st_mode) && st.st_nlink > 1) {
+		first = find_link(c, st.st_ino);
+		if (first)
+			return linkat(c->top, first->path, to, name, 0) < 0 ? errno : 0;
+		errnum = remember_link(c, st.st_ino, name);
+	}
+	if (errnum)
+		return errnum;
+	if (S_ISDIR(st.st_mode))
+		errnum = copy_subdir(c, from, to, name);
+	else if (S_ISREG(st.st_mode))
+		errnum = copy_regular(from, to, name, &st);
+	else if (S_ISLNK(st.st_mode))
+		errnum = copy_symlink(from, to, name);
+	else /* a pipe, a socket, or an overlay's mark of a removed file (device 0:0) */
+		errnum = mknodat(to, name, st.st_mode, st.st_rdev) < 0 ? errno : 0;
+	return errnum ? errnum : copy_owner(to, name, &st);
+}
+
+static int copy_dir(struct copy *c, int from, int to)
+{
+	DIR *d = fdopendir(from);
+	struct dirent *e;
+	int errnum = d ? 0 : errno;
+
+	while (!errnum && (e = readdir(d))) {
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			errnum = copy_entry(c, from, to, e->d_name);
+	}
+	if (d)
+		closedir(d);
+	else
+		close(from);
+	close(to);
+	return errnum;
+}
+
+int copy_tree(int from, int to)
+{
+	static struct copy c;
+	struct rlimit files;
+
+	/* two descriptors for each level of depth */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	c.top = fcntl(to, F_DUPFD_CLOEXEC, 0);
+	return copy_dir(&c, from, to);
+}

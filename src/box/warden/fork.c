@@ -1,0 +1,444 @@
+/*
+ * Forking: what an idle sandbox has written becomes a frozen layer that it and its children stand
+ * on; what a busy one has written is copied, in a process of its own. Chains of layers that grow
+ * long are squashed into one in the background.
+ *
+ * Where layers are plain (struct store), children copy: of an idle sandbox its layer as it is, since
+ * nothing is asked of its init until all children are ready; of a busy one the copy that was made
+ * while it was frozen. A chain then has no more than that one layer, until the child is started.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden/internal.h"
+
+/* Room that a squashed layer has beside the sandbox's own files: it holds the skeleton too. */
+#define SKELETON_ROOM (64 * MIB)
+
+/* ---- fork ------------------------------------------------------------------------------------- */
+
+static void chain_copy_frozen(struct chain *to, const struct chain *from)
+{
+	for (uint32_t i = 0; i < from->n_frozen; i++)
+		to->frozen[to->n_frozen++] = layer_ref(from->frozen[i]);
+}
+
+static void chain_push(struct chain *c, struct layer *l)
+{
+	memmove(c->frozen + 1, c->frozen, c->n_frozen * sizeof(c->frozen[0]));
+	c->frozen[0] = l;
+	c->n_frozen++;
+}
+
+static uint64_t chain_bytes(const struct chain *c)
+{
+	uint64_t used = 0;
+
+	for (uint32_t i = 0; i < c->n_frozen; i++)
+		used += c->frozen[i]->bytes;
+	return used;
+}
+
+/* What of the disk limit is not yet used by frozen layers; a little is always left, so that a full
+ * sandbox can still be forked and cleaned up. */
+static uint64_t disk_left(const struct chain *c, uint64_t disk)
+{
+	uint64_t used = w.store.plain ? 0 : chain_bytes(c);
+
+	return used + MIB < disk ? disk - used : MIB;
+}
+
+static int clone_mounts(struct body *to, const struct body *from, struct err *e)
+{
+	for (uint32_t i = 0; i < from->n_mounts; i++) {
+		struct mount_spec *m = &to->mounts[to->n_mounts++];
+
+		m->host = strdup(from->mounts[i].host);
+		m->guest = strdup(from->mounts[i].guest);
+		m->writable = from->mounts[i].writable;
+		m->size = from->mounts[i].size;
+		if (!m->host || !m->guest)
+			return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	return 0;
+}
+
+/* One child of a fork: the frozen layers of base, a writable one of its own. */
+static int make_child(struct request *r, const struct body *source, const struct chain *base,
+		      struct body **ret_b, struct err *e)
+{
+	struct body *b = new_body(e);
+
+	if (!b)
+		return -1;
+	b->limits = source->limits;
+	b->request = r;
+	b->uid = share_uid(source->uid);
+	chain_copy_frozen(&b->chain, base);
+	if (clone_mounts(b, source, e) < 0)
+		return abandon_body(b);
+	*ret_b = b;
+	return start_body(b, disk_left(base, b->limits.disk), e);
+}
+
+static int make_children(struct request *r, const struct body *source, const struct chain *base,
+			 struct err *e)
+{
+	for (uint32_t i = 0; i < r->wanted; i++) {
+		if (make_child(r, source, base, &r->bodies[i], e) < 0) {
+			r->bodies[i] = NULL;
+			drop_request_bodies(r);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Where something is mounted in a body besides its root and /proc, without what lies below
+ * another. */
+static size_t guest_mounts(const struct body *b, const char **out)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < w.store.n_binds; i++) {
+		if (!w.store.binds[i].of_host || chain_of_host(&b->chain))
+			out[n++] = w.store.binds[i].guest;
+	}
+	for (uint32_t i = 0; i < b->n_mounts; i++) {
+		const char *g = b->mounts[i].guest;
+		bool below = false;
+
+		for (size_t k = 0; k < n; k++)
+			below = below || (strncmp(g, out[k], strlen(out[k])) == 0 &&
+					  g[strlen(out[k])] == '/');
+		if (!below)
+			out[n++] = g;
+	}
+	return n;
+}
+
+/* Freezes the writable layer of an idle body and gives it a new one, in place. */
+static int freeze_layer(struct body *b, struct err *e)
+{
+	const char *guests[BINDS_MAX + WIRE_MOUNTS_MAX];
+	struct chain next = { 0 };
+	struct layer *frozen = b->chain.upper;
+	autoclose int root = -1;
+	size_t n;
+
+	if (b->chain.n_frozen + 1 >= CHAIN_MAX)
+		return err_set(e, ERR_LIMIT, "forked more often than its layers could be squashed");
+	frozen->bytes = store_layer_used(frozen);
+	chain_copy_frozen(&next, &b->chain);
+	chain_push(&next, layer_ref(frozen));
+	next.upper = store_layer_new(&w.store, disk_left(&next, b->limits.disk), e);
+	root = next.upper ? store_overlay(&w.store, &next, e) : -1;
+	n = guest_mounts(b, guests);
+	if (root < 0 || store_reroot(&w.store, b->pidfd, root, guests, n, e) < 0) {
+		chain_fini(&next);
+		return -1;
+	}
+	store_forget_root(frozen);
+	chain_fini(&b->chain);
+	b->chain = next;
+	return 0;
+}
+
+static int fork_idle(struct request *r, struct body *source, struct err *e)
+{
+	const struct chain own = { .frozen = { source->chain.upper },
+				   .n_frozen = 1 }; /* borrowed */
+
+	if (w.store.plain)
+		return make_children(r, source, &own, e);
+	return freeze_layer(source, e) < 0 ? -1 : make_children(r, source, &source->chain, e);
+}
+
+struct job *new_job(struct err *e)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (!w.jobs[i].pid) {
+			w.jobs[i] = (struct job){ .pidfd = -1 };
+			return &w.jobs[i];
+		}
+	}
+	err_set(e, ERR_LIMIT, "too many copies under way");
+	return NULL;
+}
+
+/* Starts a process that copies one open directory into another, both taken over. */
+static int start_copy(struct job *j, int from, int to, struct err *e)
+{
+	j->pid = from < 0 || to < 0 ? -1 : fork();
+	if (j->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(copy_tree(from, to) & 0xff);
+	}
+	if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
+	if (j->pid < 0) {
+		j->pid = 0;
+		return err_sys(e, errno, "start copying");
+	}
+	j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
+	return watch(j->pidfd, j, TAG_JOB) < 0 ? err_sys(e, errno, "watch the copy") : 0;
+}
+
+void thaw(const struct body *b)
+{
+	struct err e = ERR_INIT;
+
+	if (cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
+		log_error("a frozen sandbox could not be thawed: %s", e.msg);
+}
+
+int pause_body(const struct wm_pause *m, struct err *e)
+{
+	const struct wm_head done = { WM_PAUSED, m->h.seq };
+	struct body *b = find_awake(m->key, e);
+
+	if (!b || freeze_body(b, m->paused != 0, e) < 0)
+		return -1;
+	yield_paused(b, m->paused != 0);
+	b->paused = m->paused != 0;
+	send_hub(&done, sizeof(done), NULL, 0);
+	return 0;
+}
+
+/* A running body: freeze it (unless its init has stopped it), copy its changed files, let it go
+ * on; the children come after. */
+static int fork_busy(struct request *r, struct body *source, bool freeze, struct err *e)
+{
+	struct job *j = new_job(e);
+	int top;
+
+	if (!j)
+		return -1;
+	freeze = freeze && !source->paused;
+	j->out = store_layer_new(&w.store, source->limits.disk, e);
+	if (!j->out)
+		return -1;
+	if (freeze && freeze_body(source, true, e) < 0) {
+		layer_unref(j->out);
+		return -1;
+	}
+	j->frozen = freeze;
+	j->source = source;
+	j->request = r;
+	top = store_layer_open(source->chain.upper);
+	if (start_copy(j, top, store_layer_open(j->out), e) < 0) {
+		if (freeze)
+			thaw(source);
+		layer_unref(j->out);
+		return -1;
+	}
+	return 0;
+}
+
+static void copied_for_fork(struct job *j, int errnum)
+{
+	struct chain base = { 0 };
+	struct err e = ERR_INIT;
+	struct request *r = j->request;
+	int failed;
+
+	if (j->source && j->frozen && !j->source->paused)
+		thaw(j->source);
+	if (r->forsaken) {
+		layer_unref(j->out);
+		free(r);
+		return;
+	}
+	if (!j->source || j->source->state != BODY_LIVE) {
+		err_set(&e, ERR_SANDBOX_NOT_FOUND, "the source ended while it was forked");
+		failed = -1;
+	} else {
+		failed = errnum ? err_sys(&e, errnum, "copy the changed files") : 0;
+	}
+	if (!failed) {
+		chain_copy_frozen(&base, &j->source->chain);
+		j->out->bytes = store_layer_used(j->out);
+		chain_push(&base, layer_ref(j->out));
+		failed = make_children(r, j->source, &base, &e);
+		chain_fini(&base);
+	}
+	layer_unref(j->out);
+	if (failed) {
+		send_failed(r->seq, &e);
+		free(r);
+	}
+}
+
+/* ---- squashing -------------------------------------------------------------------------------- */
+
+static bool squash_running(const struct layer *newest)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		const struct job *j = &w.jobs[i];
+
+		if (j->pid && j->squashed.n_frozen && j->squashed.frozen[0] == newest)
+			return true;
+	}
+	return false;
+}
+
+/* Past CHAIN_SQUASH layers their merged view is copied into one. Sandboxes that stand on them go
+ * on as they are; their next fork, and all later children, stand on the one. */
+static void squash_if_deep(const struct body *b)
+{
+	struct err e = ERR_INIT;
+	struct job *j;
+	int root;
+
+	if (b->chain.n_frozen <= CHAIN_SQUASH || squash_running(b->chain.frozen[0]))
+		return;
+	if (chain_image(&b->chain))
+		return; /* the copy would hold all of the image, in memory */
+	j = new_job(&e);
+	if (!j)
+		return;
+	chain_copy_frozen(&j->squashed, &b->chain);
+	j->out = store_layer_new(&w.store, b->limits.disk + SKELETON_ROOM, &e);
+	root = j->out ? store_overlay(&w.store, &j->squashed, &e) : -1;
+	if (root < 0 || start_copy(j, openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+				   store_layer_open(j->out), &e) < 0) {
+		log_warn("layers could not be squashed: %s", e.msg);
+		layer_unref(j->out);
+		chain_fini(&j->squashed);
+	}
+	close_fd(&root);
+}
+
+/* True when the oldest layers of c are just those of `part`. */
+static bool stands_on(const struct chain *c, const struct chain *part)
+{
+	return c->n_frozen >= part->n_frozen &&
+	       memcmp(c->frozen + c->n_frozen - part->n_frozen, part->frozen,
+		      part->n_frozen * sizeof(part->frozen[0])) == 0;
+}
+
+static void replace_oldest(struct chain *c, uint32_t n, struct layer *by)
+{
+	for (uint32_t i = c->n_frozen - n; i < c->n_frozen; i++)
+		layer_unref(c->frozen[i]);
+	c->n_frozen -= n;
+	c->frozen[c->n_frozen++] = layer_ref(by);
+}
+
+static void squashed(struct job *j, int errnum)
+{
+	if (errnum) {
+		log_warn("layers could not be squashed: %s", strerror(errnum));
+	} else {
+		/* the skeleton that is in it now is not the sandbox's use of its disk */
+		j->out->bytes = store_layer_used(j->out);
+		if (j->out->bytes > chain_bytes(&j->squashed))
+			j->out->bytes = chain_bytes(&j->squashed);
+		j->out->complete = true;
+		for (uint32_t i = 0; i < w.n_bodies; i++) {
+			struct body *b = &w.bodies[i];
+
+			if (b->state != BODY_FREE && stands_on(&b->chain, &j->squashed))
+				replace_oldest(&b->chain, j->squashed.n_frozen, j->out);
+		}
+	}
+	layer_unref(j->out);
+	chain_fini(&j->squashed);
+}
+
+/* ---- entry points ------------------------------------------------------------------------------ */
+
+int fork_body(const struct wm_fork *m, struct err *e)
+{
+	struct body *source = find_awake(m->key, e);
+	struct request *r;
+	int failed;
+
+	if (!source)
+		return -1;
+	if (m->n < 1 || m->n > WIRE_FORK_MAX)
+		return err_set(e, ERR_INVALID, "replicas: from 1 to %d", WIRE_FORK_MAX);
+	r = new_request(m->h.seq, m->n, e);
+	if (!r)
+		return -1;
+	if (m->how == WM_FORK_IDLE)
+		failed = fork_idle(r, source, e) < 0;
+	else
+		failed = fork_busy(r, source, m->how == WM_FORK_BUSY, e) < 0;
+	if (failed) {
+		free(r);
+		return -1;
+	}
+	squash_if_deep(source);
+	return 0;
+}
+
+void job_ended(struct job *j)
+{
+	int status = 0, errnum;
+
+	if (waitpid(j->pid, &status, WNOHANG) != j->pid)
+		return;
+	errnum = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+	unwatch(&j->pidfd);
+	j->pid = 0;
+	if (j->request)
+		copied_for_fork(j, errnum);
+	else if (j->write_seq)
+		written(j, errnum);
+	else
+		squashed(j, errnum);
+}
+
+/* frozen: only a job that has frozen it counts. */
+static bool has_job(const struct body *b, bool frozen)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		const struct job *j = &w.jobs[i];
+
+		if (j->pid && j->source == b && (j->frozen || !frozen))
+			return true;
+	}
+	return false;
+}
+
+bool is_copied(const struct body *b)
+{
+	return has_job(b, true);
+}
+
+bool is_source(const struct body *b)
+{
+	return has_job(b, false);
+}
+
+void forget_source(const struct body *b)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (w.jobs[i].pid && w.jobs[i].source == b)
+			w.jobs[i].source = NULL;
+	}
+}
+
+void forsake_copies(void)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (!w.jobs[i].pid || (!w.jobs[i].request && !w.jobs[i].write_seq))
+			continue;
+		w.jobs[i].forsaken = true;
+		if (w.jobs[i].request)
+			w.jobs[i].request->forsaken = true;
+		kill(w.jobs[i].pid, SIGKILL); /* the rest when it has ended: job_ended() */
+	}
+}

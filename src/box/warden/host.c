@@ -1,0 +1,238 @@
+/* What the warden finds and makes at its start: who it may be, what this host can hold, and the
+ * things that every sandbox shares. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "box/warden/internal.h"
+
+enum {
+	BODIES_MAX = 8192,
+	UID_BASE = 1900000000, /* of the range that no known allocator of ids uses */
+	UID_BASE_SMALL = 20000, /* in a container that has only the usual 65536 ids */
+};
+
+/* holt-init, read while the host's files are in sight, for store.c to put where sandboxes are
+ * made from. */
+static int load_init(const char *path, struct err *e)
+{
+	autoclose int in = open(path, O_RDONLY | O_CLOEXEC);
+	autoclose int out = memfd_create("holt-init", MFD_CLOEXEC);
+	char block[65536];
+	ssize_t n;
+
+	if (in < 0 || out < 0)
+		return err_sys(e, errno, "open holt-init");
+	while ((n = read(in, block, sizeof(block))) > 0) {
+		if (write(out, block, (size_t)n) != n)
+			return err_sys(e, errno, "copy holt-init");
+	}
+	return take_fd(&out);
+}
+
+static int write_text(const char *path, const char *text)
+{
+	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+/* An unprivileged user becomes root of a user namespace of its own, with one id. */
+static int become_rootless(struct host *h, struct err *e)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	char map[64];
+
+	if (uid == 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "root without CAP_SYS_ADMIN: sandboxes would be root on the host");
+	if (unshare(CLONE_NEWUSER) < 0)
+		return err_sys(e, errno, "make a user namespace");
+	snprintf(map, sizeof(map), "0 %u 1\n", uid);
+	if (write_text("/proc/self/uid_map", map) < 0 ||
+	    write_text("/proc/self/setgroups", "deny") < 0)
+		return err_sys(e, errno, "map the user");
+	snprintf(map, sizeof(map), "0 %u 1\n", gid);
+	if (write_text("/proc/self/gid_map", map) < 0)
+		return err_sys(e, errno, "map the group");
+	h->rootless = true;
+	h->one_uid = true;
+	h->uid_base = 0; /* which is this user outside */
+	return 0;
+}
+
+/* Whether the ids from first on, n of them, are ours to give out. */
+static bool ids_mapped(uint64_t first, uint64_t n)
+{
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	unsigned long long inside, outside, count;
+	bool found = false;
+
+	while (f && !found && fscanf(f, "%llu %llu %llu", &inside, &outside, &count) == 3)
+		found = first >= inside && first + n <= inside + count;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool have_admin(void)
+{
+	/* the cheapest thing that takes CAP_SYS_ADMIN and changes nothing */
+	return unshare(CLONE_NEWUTS) == 0;
+}
+
+static bool take_ids(struct host *h, uint32_t n)
+{
+	h->n_uids = n;
+	h->uid_base = ids_mapped(UID_BASE, n) ? UID_BASE : UID_BASE_SMALL;
+	return ids_mapped(h->uid_base, n);
+}
+
+static int too_few_ids(struct err *e)
+{
+	return err_set(e, ERR_UNSUPPORTED,
+		       "this user namespace has too few ids to give sandboxes one each");
+}
+
+/* With as many as a later hub could wish for, if they are there. */
+static int choose_identity(struct host *h, uint32_t ids, struct err *e)
+{
+	if (geteuid() != 0 || !have_admin())
+		return become_rootless(h, e);
+	return take_ids(h, BODIES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
+}
+
+static bool allowed_missing(const char *allow, const char *feature)
+{
+	size_t n = strlen(feature);
+
+	for (const char *at = allow; (at = strstr(at, feature)); at += n) {
+		if ((at == allow || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return true;
+	}
+	return false;
+}
+
+/* One ruleset for all: everything below the base's root is allowed, except to make devices; no
+ * signals and no abstract sockets across its border. */
+static int make_landlock(struct store *s, struct err *e)
+{
+	struct {
+		uint64_t fs, net, scoped;
+	} attr = { .fs = (1ull << 13) - 1 };
+	struct landlock_path_beneath_attr all = { .parent_fd = s->base_root };
+	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */);
+	size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+	int fd;
+
+	if (abi < 1)
+		return err_sys(e, errno, "Landlock");
+	if (abi >= 2)
+		attr.fs |= 1ull << 13; /* rename and link across directories */
+	if (abi >= 3)
+		attr.fs |= 1ull << 14; /* truncate */
+	if (abi >= 6)
+		attr.scoped = 3;
+	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	if (fd < 0)
+		return err_sys(e, errno, "Landlock ruleset");
+	all.allowed_access = attr.fs &
+			     ~(LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK);
+	if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &all, 0) < 0) {
+		err_sys(e, errno, "Landlock rule");
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int last_capability(void)
+{
+	int cap = 0;
+
+	while (prctl(PR_CAPBSET_READ, cap + 1, 0, 0, 0) >= 0)
+		cap++;
+	return cap;
+}
+
+static int check_wishes(const struct wm_hello *m, struct err *e)
+{
+	if (m->pool > POOL_MAX || m->networks > NETS_MAX)
+		return err_set(e, ERR_INVALID, "at most %d ready sandboxes and %d networks",
+			       POOL_MAX, NETS_MAX);
+	if (m->max_sandboxes > BODIES_MAX - POOL_MAX)
+		return err_set(e, ERR_INVALID, "at most %d sandboxes", BODIES_MAX - POOL_MAX);
+	return 0;
+}
+
+/* What any hub may choose anew. */
+static int take_wishes(const struct wm_hello *m, struct err *e)
+{
+	const uint32_t bodies = m->max_sandboxes + m->pool;
+
+	if (!w.host.one_uid && bodies > w.host.n_uids)
+		return too_few_ids(e);
+	w.max_bodies = bodies;
+	w.pool_limits = m->limits;
+	w.pool_size = m->pool;
+	w.want_nets = m->networks;
+	w.host.files = m->files;
+	return 0;
+}
+
+int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
+{
+	w.net_maker = -1;
+	if (check_wishes(m, e) < 0)
+		return -1;
+	/* a later hub may wish for more; memory that is not used is none */
+	w.bodies = calloc(BODIES_MAX, sizeof(*w.bodies));
+	w.uid_refs = calloc(BODIES_MAX, sizeof(*w.uid_refs));
+	w.free_slots = calloc(BODIES_MAX, sizeof(*w.free_slots));
+	if (!w.bodies || !w.uid_refs || !w.free_slots)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (seccomp_build(&w.host.filter) < 0)
+		return err_set(e, ERR_BUG, "the system-call table is too large");
+	w.host.last_cap = last_capability();
+	w.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (w.host.warden < 0)
+		return err_sys(e, errno, "open a pidfd of the warden");
+	w.host.init = load_init(init, e);
+	if (w.host.init < 0 || cgroups_init(&w.cgroups, e) < 0)
+		return -1;
+	if (m->kept || w.cgroups.dirs[CG_MEMORY] >= 0 || w.cgroups.dirs[CG_FREEZER] >= 0) {
+		w.janitor = janitor_start(&w.cgroups, m->kept, e);
+		if (w.janitor < 0)
+			return -1;
+	}
+	if (choose_identity(&w.host, m->max_sandboxes + m->pool, e) < 0 || take_wishes(m, e) < 0)
+		return -1;
+	w.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w.host.proc < 0 || store_init(&w.store, &w.host, e) < 0 || broom_start(e) < 0)
+		return -1;
+	w.host.landlock = make_landlock(&w.store, e);
+	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
+		return err_wrap(e, "required and not allowed to be missing");
+	return 0;
+}
+
+int warden_set_anew(const struct wm_hello *m, struct err *e)
+{
+	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"the sandboxes that run are without Landlock, which is required and not "
+			"allowed to be missing");
+	return check_wishes(m, e) < 0 ? -1 : take_wishes(m, e);
+}

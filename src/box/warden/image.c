@@ -1,0 +1,151 @@
+/*
+ * Images as the lowest layer of a sandbox's overlay: the image's root/ in the host's tree, mounted on
+ * /l/N/u like the files of every other layer, read-only, and mapped so that whoever owns it on the host (who
+ * imported it) is the sandbox's user. Without privileges that is the same one anyway.
+ *
+ * Its folder is locked, shared, for as long as the layer is there: who removes images looks at that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <linux/openat2.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "box/archive/mount.h"
+#include "box/warden/warden.h"
+
+static int open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.resolve = resolve | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+static int check_place(int root, const char *guest, struct err *e)
+{
+	autoclose int fd = open_below(root, guest + 1, O_PATH | O_DIRECTORY,
+				      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	return fd < 0 ? err_sys(e, errno, "%s of the image", guest) : 0;
+}
+
+/* Where the sandbox's own mounts go must be directories: in a sandbox that is being made a link there would be
+ * followed outside of its root. */
+static int check_places(const struct store *s, int root, bool of_host, struct err *e)
+{
+	for (uint32_t i = 0; i < s->n_binds; i++) {
+		if ((of_host || !s->binds[i].of_host) &&
+		    check_place(root, s->binds[i].guest, e) < 0)
+			return -1;
+	}
+	return check_place(root, "/proc", e);
+}
+
+static int was_removed(struct err *e)
+{
+	return err_set(e, ERR_TEMPLATE_NOT_FOUND, "the image was removed");
+}
+
+/* The image's files, as a detached mount. */
+static int copy_root(const struct host *h, int folder, uint32_t uid, struct err *e)
+{
+	const uint64_t attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	autoclose int root = open_below(folder, "root", O_PATH | O_DIRECTORY,
+					RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	autoclose int userns = -1;
+	autoclose int tree = -1;
+	struct stat st;
+
+	if (root < 0 && errno == ENOENT)
+		return was_removed(e); /* between its opening and its lock */
+	if (root < 0 || fstat(root, &st) < 0)
+		return err_sys(e, errno, "open the image");
+	tree = mount_copy(root, "", false);
+	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
+		return err_sys(e, errno, "mount the image");
+	if (!h->one_uid) {
+		userns = store_idmap(h, &st, uid);
+		if (userns < 0 || mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0) {
+			err_sys(e, errno, "give the image to the sandbox's user");
+			e->code = ERR_UNSUPPORTED; /* of the file system that it is on */
+			return -1;
+		}
+	}
+	return take_fd(&tree);
+}
+
+static int open_folder(const char *path, struct err *e)
+{
+	autoclose int host = open("/h", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int fd = open_below(host, path, O_RDONLY | O_DIRECTORY, RESOLVE_IN_ROOT);
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return was_removed(e);
+	return take_fd(&fd);
+}
+
+/* Puts the files in place of the layer's. */
+static int attach(const struct layer *l, int tree)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/l/%u", l->id);
+	if (mkdir(path, 0755) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/l/%u/u", l->id);
+	return mkdir(path, 0755) < 0 ? -1 : mount_attach(tree, AT_FDCWD, path);
+}
+
+struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
+				uint32_t uid, struct err *e)
+{
+	autofree struct layer *l = calloc(1, sizeof(*l));
+	autoclose int folder = -1;
+	autoclose int tree = -1;
+
+	if (s->plain) {
+		err_set(e, ERR_UNSUPPORTED,
+			"images take overlays, which users without privileges have since Linux 6.6");
+		return NULL;
+	}
+	if (!l) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	folder = open_folder(from->image, e);
+	tree = folder < 0 ? -1 : copy_root(h, folder, uid, e);
+	if (tree < 0 || check_places(s, tree, from->of_host, e) < 0)
+		return NULL;
+	l->id = ++s->last_layer;
+	l->refs = 1;
+	l->complete = true;
+	l->of_host = from->of_host;
+	l->uid = uid;
+	l->image = take_fd(&folder);
+	if (attach(l, tree) == 0)
+		return take_ptr(l);
+	err_sys(e, errno, "mount the image");
+	layer_unref(take_ptr(l));
+	return NULL;
+}
+
+const struct layer *chain_image(const struct chain *c)
+{
+	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
+
+	return lowest && lowest->image >= 0 ? lowest : NULL;
+}
+
+bool chain_of_host(const struct chain *c)
+{
+	const struct layer *image = chain_image(c);
+
+	return !image || image->of_host;
+}

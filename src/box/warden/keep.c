@@ -1,0 +1,330 @@
+/*
+ * Outliving the hub. The warden keeps the hub's ends of all init sockets and a record of each
+ * sandbox, and listens in a folder of its user's for the next hub.
+ *
+ *	the hub goes	what it had not confirmed (WM_RECORD) is undone, of a fork all children; so are
+ *			requests under way and the pool. Inits end the programs that it ran (IM_RESET).
+ *	without a hub	sandboxes run on, at most for the time that the hub has set; those that reach
+ *			their own time to live end. With the last sandbox the warden ends, and where its
+ *			lock was removed from the folder, as no hub can find it any more.
+ *	another comes	it is told of all that is there, and gets their sockets.
+ *
+ * Who may connect is who the first hub ran as, outside of any sandbox: an unprivileged user's sandboxes
+ * have its uid, too, and somebody may have mounted the folder into one. Hubs come one at a time. One that
+ * says WM_END takes all with it when it goes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/sock.h"
+#include "box/wire/build_id.h"
+#include "box/wire/peer.h"
+#include "box/warden/internal.h"
+
+enum { BACKLOG = 8, HELLO_MS = 5000, LOOK_MS = 10000 };
+
+static struct {
+	int null;
+	uid_t owner;
+	bool ends; /* all ends with the hub that is there */
+	bool is_new; /* the hub has connected and said nothing yet */
+	uint64_t hello_until, alone_until; /* clock_ms() */
+	uint64_t linger_ms;
+	uint32_t epoch; /* of the last IM_RESET */
+} keep;
+
+/* ---- who may connect -------------------------------------------------------------------------- */
+
+static int peer_of(int socket, struct ucred *ret_peer)
+{
+	socklen_t n = sizeof(*ret_peer);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, ret_peer, &n);
+}
+
+static bool may_connect(int socket)
+{
+	struct ucred cred;
+	struct peer peer;
+	autoclose int pidfd = -1;
+
+	if (peer_of(socket, &cred) < 0 || cred.uid != keep.owner)
+		return false;
+	pidfd = peer_open(socket, cred.pid);
+	return pidfd >= 0 && peer_read(w.host.proc, cred.pid, &peer) == 0 &&
+	       !peer_has_ended(pidfd) && peer_is_beside_us(w.host.proc, &peer);
+}
+
+bool same_build(const struct wm_hello *m, size_t n)
+{
+	return n == sizeof(*m) && m->h.type == WM_HELLO && m->version == WIRE_VERSION &&
+	       strncmp(m->build, BUILD_ID, sizeof(m->build)) == 0;
+}
+
+int keep_start(const struct wm_hello *m, struct err *e)
+{
+	struct ucred hub;
+
+	keep.null = open("/h/dev/null", O_RDWR | O_CLOEXEC);
+	keep.linger_ms = m->linger_ms;
+	/* as this process sees it: in its own user namespace */
+	if (keep.null < 0 || peer_of(w.hub, &hub) < 0)
+		return err_sys(e, errno, "prepare for being without a hub");
+	keep.owner = hub.uid;
+	if (fcntl(WARDEN_LISTENER_FD, F_SETFL, O_NONBLOCK) < 0 ||
+	    listen(WARDEN_LISTENER_FD, BACKLOG) < 0 ||
+	    watch(WARDEN_LISTENER_FD, NULL, TAG_LISTENER) < 0)
+		return err_sys(e, errno, "listen for the next hub");
+	w.kept = true;
+	return 0;
+}
+
+/* ---- a hub comes ------------------------------------------------------------------------------ */
+
+/* One that has ended but is not yet known to have. */
+static bool hub_hung_up(void)
+{
+	struct pollfd p = { .fd = w.hub, .events = 0 };
+
+	return w.hub >= 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
+void hub_arrived(void)
+{
+	struct wm_greet m = { .h = { WM_GREET, 0 }, .version = WIRE_VERSION };
+	autoclose int socket = accept4(WARDEN_LISTENER_FD, NULL, NULL, SOCK_CLOEXEC);
+
+	if (socket < 0)
+		return;
+	if (!may_connect(socket)) {
+		log_warn("somebody who may not has connected to the warden");
+		return;
+	}
+	while (hub_hung_up())
+		hub_says();
+	m.state = w.closing ? WM_GREET_ENDING : w.hub >= 0 ? WM_GREET_BUSY : WM_GREET_FREE;
+	snprintf(m.build, sizeof(m.build), "%s", BUILD_ID);
+	if (send(socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
+	    m.state != WM_GREET_FREE || watch(socket, NULL, TAG_HUB) < 0)
+		return;
+	w.hub = take_fd(&socket);
+	keep.is_new = true;
+	keep.hello_until = clock_ms() + HELLO_MS;
+}
+
+bool hub_is_new(void)
+{
+	return keep.is_new;
+}
+
+static void hand_over(const struct body *b)
+{
+	static char message[WIRE_MAX];
+	const struct wm_adopt m = { .h = { WM_ADOPT, 0 },
+				    .key = b->key,
+				    .dies_at_ms = b->dies_at_ms,
+				    .paused = w.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused
+									      : b->still,
+				    .asleep = b->sleep != BODY_AWAKE };
+
+	memcpy(message, &m, sizeof(m));
+	memcpy(message + sizeof(m), b->record, b->record_n);
+	send_hub(message, sizeof(m) + b->record_n, &b->socket, !m.asleep);
+}
+
+static void hand_over_all(void)
+{
+	struct wm_ready ready = {
+		.h = { WM_READY, 0 },
+		.driver = w.cgroups.driver,
+		.rootless = w.host.rootless,
+		.can_freeze = w.cgroups.dirs[CG_FREEZER] >= 0,
+		.adopted = w.n_live,
+		.epoch = ++keep.epoch,
+	};
+
+	send_hub(&ready, sizeof(ready), NULL, 0);
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		if (w.bodies[i].state == BODY_LIVE)
+			hand_over(&w.bodies[i]);
+	}
+}
+
+static void end_overdue(uint64_t now)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct body *b = &w.bodies[i];
+
+		if (b->state != BODY_LIVE || !b->dies_at_ms || b->dies_at_ms > now)
+			continue;
+		log_info("a sandbox has reached its time to live");
+		kill_body(b);
+	}
+}
+
+void hub_begins(const struct wm_hello *m, size_t n, int log)
+{
+	struct wm_failed failed = { .h = { WM_FAILED, 0 } };
+	struct wm_hello hello;
+
+	if (!same_build(m, n)) {
+		hub_gone();
+		return;
+	}
+	hello = *m;
+	hello.allow[sizeof(hello.allow) - 1] = '\0';
+	if (warden_set_anew(&hello, &failed.err) < 0) {
+		if (send(w.hub, &failed, sizeof(failed), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			log_debug("the hub hears nothing: %s", strerror(errno));
+		hub_gone();
+		return;
+	}
+	keep.is_new = false;
+	keep.linger_ms = m->linger_ms;
+	if (log >= 0)
+		dup2(log, STDERR_FILENO);
+	end_overdue(clock_ms());
+	hand_over_all();
+	w.refill_at = clock_ms();
+}
+
+void keep_record(const struct wm_record *m, size_t n)
+{
+	struct body *b = find_body(m->key);
+	char *record = b ? mem_dup(m + 1, n - sizeof(*m)) : NULL;
+
+	if (!record) /* it has just ended; or, for want of memory, it is not confirmed */
+		return;
+	free(b->record);
+	b->record = record;
+	b->record_n = n - sizeof(*m);
+	b->dies_at_ms = m->dies_at_ms;
+	b->still = m->paused;
+}
+
+/* ---- a hub goes ------------------------------------------------------------------------------- */
+
+static void forsake_requests(void)
+{
+	forsake_copies();
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct request *r = w.bodies[i].request;
+
+		if (!r)
+			continue;
+		drop_request_bodies(r);
+		free(r);
+	}
+}
+
+static void kill_group(uint32_t made_seq)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		if (w.bodies[i].state == BODY_LIVE && w.bodies[i].made_seq == made_seq)
+			kill_body(&w.bodies[i]);
+	}
+}
+
+/* What nobody knows of must not stay: the pool, and what was not confirmed. */
+static void undo_unconfirmed(void)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct body *b = &w.bodies[i];
+
+		if (b->state == BODY_READY || (b->state == BODY_STARTING && b->filling))
+			kill_body(b);
+		else if (b->state == BODY_LIVE && !b->record)
+			kill_group(b->made_seq);
+	}
+}
+
+/* The programs that the hub ran have lost whom they spoke to, and who would have ended them in time. */
+static void reset_all(void)
+{
+	struct im_reset m = { .h = { IM_RESET, ++keep.epoch } };
+
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		struct body *b = &w.bodies[i];
+
+		b->made_seq = 0;
+		b->answer_destroy = false;
+		b->sleep_seq = b->wake_seq = 0;
+		m.stay_stopped = b->still;
+		if (b->state == BODY_LIVE && b->sleep == BODY_AWAKE &&
+		    send(b->socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			log_debug("an init hears nothing: %s", strerror(errno));
+	}
+}
+
+void hub_gone(void)
+{
+	bool was_new = keep.is_new;
+
+	unwatch(&w.hub);
+	keep.is_new = false;
+	if (!w.kept || keep.ends)
+		w.closing = true;
+	if (was_new || w.closing)
+		return;
+	log_info("the hub is gone; %u sandboxes wait for another one", w.n_live);
+	dup2(keep.null,
+	     STDERR_FILENO); /* it was the hub's, and may be a pipe that somebody reads */
+	forsake_requests();
+	undo_unconfirmed();
+	reset_all();
+	keep.alone_until = clock_ms() + keep.linger_ms;
+}
+
+void end_with_hub(void)
+{
+	keep.ends = true;
+}
+
+/* ---- without one ------------------------------------------------------------------------------ */
+
+static uint64_t next_deadline(void)
+{
+	uint64_t next = keep.is_new ? keep.hello_until : keep.alone_until;
+
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		const struct body *b = &w.bodies[i];
+
+		if (b->state == BODY_LIVE && b->dies_at_ms && b->dies_at_ms < next)
+			next = b->dies_at_ms;
+	}
+	return next;
+}
+
+static bool can_be_found(void)
+{
+	struct stat st;
+
+	return fstat(WARDEN_LOCK_FD, &st) == 0 && st.st_nlink > 0;
+}
+
+int keep_chores(uint64_t now)
+{
+	uint64_t wait;
+
+	if (keep.is_new && now >= keep.hello_until)
+		hub_gone();
+	if (w.closing || (w.hub >= 0 && !keep.is_new))
+		return -1;
+	end_overdue(now);
+	if (!keep.is_new && (!w.n_live || now >= keep.alone_until || !can_be_found())) {
+		w.closing = true;
+		return 0;
+	}
+	wait = next_deadline() - now;
+	return wait < LOOK_MS ? (int)wait : LOOK_MS;
+}

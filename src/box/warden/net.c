@@ -1,0 +1,94 @@
+/*
+ * A network namespace takes as long to make as all else of a sandbox, so a few are made in advance,
+ * by a process of their own: it makes one after another and sends each to the warden.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/sock.h"
+#include "box/warden/internal.h"
+
+enum { RETRY_MS = 1000 };
+
+static _Noreturn void maker_main(int socket, uint32_t n)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (uint32_t i = 0; i < n; i++) {
+		autoclose int net = -1;
+
+		if (spawn_make_net() == 0)
+			net = openat(w.host.proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
+		if (net < 0 || sock_send(socket, "", 1, &net, 1, 0) < 0)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void end_maker(void)
+{
+	unwatch(&w.net_maker); /* which ends it, should it still be at work */
+	if (w.net_maker_pid > 0)
+		waitpid(w.net_maker_pid, NULL, 0);
+}
+
+bool nets_full(void)
+{
+	return w.n_nets >= w.want_nets || w.net_maker >= 0;
+}
+
+void nets_refill(void)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return;
+	w.net_maker_pid = fork();
+	if (w.net_maker_pid == 0)
+		maker_main(sockets[1], w.want_nets - w.n_nets);
+	close(sockets[1]);
+	w.net_maker = sockets[0];
+	if (w.net_maker_pid < 0 || watch(w.net_maker, NULL, TAG_NET) < 0) {
+		log_warn("no network namespaces can be made in advance");
+		w.want_nets = 0;
+		end_maker();
+	}
+}
+
+void net_arrived(void)
+{
+	size_t n_fds = 1;
+	char byte;
+	int net;
+
+	if (sock_recv(w.net_maker, &byte, 1, &net, &n_fds, 0) == 1) {
+		if (n_fds && w.n_nets < NETS_MAX)
+			w.nets[w.n_nets++] = net;
+		return;
+	}
+	if (w.n_nets < w.want_nets) /* it failed: sandboxes make their own meanwhile */
+		w.refill_at = clock_ms() + RETRY_MS;
+	end_maker();
+}
+
+int net_take(void)
+{
+	return w.n_nets ? w.nets[--w.n_nets] : -1;
+}
+
+void nets_fini(void)
+{
+	if (w.net_maker >= 0)
+		end_maker();
+	while (w.n_nets)
+		close(w.nets[--w.n_nets]);
+}

@@ -1,0 +1,148 @@
+/*
+ * Sleep: a sandbox in which nothing runs keeps its files and its control groups, and lets go of its first process
+ * with all that the kernel holds for that (a network above all). When it is used again it gets another one, in
+ * new namespaces, on the same root.
+ *
+ * It stays BODY_LIVE throughout; what changes is enum body_sleep:
+ *
+ *	AWAKE ── WM_SLEEP ─→ FALLING ── its process is reaped ─→ ASLEEP ── WM_WAKE ─→ WAKING ── IM_READY ─→ AWAKE
+ *	                        ↑                                                        │
+ *	                        └─────────── its new process can't be set up ────────────┘
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden/internal.h"
+
+/* Of its memory, for the process that it wakes with: files alone may have taken all the rest. */
+#define WAKING_BYTES (8 * MIB)
+
+struct body *find_awake(uint64_t key, struct err *e)
+{
+	struct body *b = find_body(key);
+
+	if (!b)
+		err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
+	else if (b->sleep != BODY_AWAKE)
+		err_set(e, ERR_CONFLICT, "the sandbox is asleep");
+	else
+		return b;
+	return NULL;
+}
+
+/* Its first process is ended, and then it is asleep. */
+static void end_process(struct body *b)
+{
+	unwatch(&b->socket);
+	b->sleep = BODY_FALLING;
+	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+}
+
+int sleep_body(const struct wm_sleep *m, struct err *e)
+{
+	struct body *b = find_awake(m->key, e);
+
+	if (!b)
+		return -1;
+	if (b->n_mounts)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "what is mounted in it would have to be mounted anew");
+	if (b->paused || is_source(b))
+		return err_set(e, ERR_CONFLICT, "the sandbox is paused, or being copied");
+	if (memory_left(b) < WAKING_BYTES)
+		return err_set(e, ERR_LIMIT, "too little of its memory is left to wake with");
+	if (store_keep_root(&w.store, b->chain.upper, b->pidfd, e) < 0)
+		return -1;
+	b->sleep_seq = m->h.seq;
+	end_process(b);
+	return 0;
+}
+
+/* ---- waking ----------------------------------------------------------------------------------- */
+
+/* The socket stays here, too: a hub that could not take it will ask once more. */
+static void say_awake(struct body *b)
+{
+	const struct wm_head m = { WM_AWAKE, b->wake_seq };
+
+	b->wake_seq = 0;
+	send_hub(&m, sizeof(m), &b->socket, 1);
+}
+
+void body_awake(struct body *b)
+{
+	if (!b->wake_seq) { /* who asked is gone, and the hub after it has been told that it sleeps */
+		end_process(b);
+		return;
+	}
+	epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+	b->sleep = BODY_AWAKE;
+	yield_watch(b);
+	say_awake(b);
+}
+
+void wake_failed(struct body *b, const struct err *e)
+{
+	if (b->wake_seq)
+		send_failed(b->wake_seq, e);
+	else
+		log_warn("a sandbox could not be woken: %s", e->msg);
+	b->wake_seq = 0;
+	end_process(b);
+}
+
+static int start_waking(struct body *b, struct err *e)
+{
+	b->sleep = BODY_WAKING;
+	if (restart_body(b, e) == 0)
+		return 0;
+	b->wake_seq = 0;
+	if (b->pidfd >= 0) {
+		end_process(b);
+	} else {
+		unwatch(&b->socket);
+		b->sleep = BODY_ASLEEP;
+	}
+	return -1;
+}
+
+int wake_body(const struct wm_sleep *m, struct err *e)
+{
+	struct body *b = find_body(m->key);
+
+	if (!b)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
+	if (b->sleep == BODY_AWAKE && b->socket < 0)
+		return err_set(e, ERR_BUG, "the sandbox has not slept");
+	b->wake_seq = m->h.seq;
+	if (b->sleep == BODY_ASLEEP)
+		return start_waking(b, e);
+	if (b->sleep == BODY_AWAKE)
+		say_awake(b);
+	return 0; /* else when it has fallen asleep, or is awake */
+}
+
+void body_slept(struct body *b)
+{
+	const struct wm_head m = { WM_ASLEEP, b->sleep_seq };
+	uint32_t wake_seq = b->wake_seq;
+	struct err e = ERR_INIT;
+
+	if (b->sleep == BODY_WAKING) {
+		err_set(&e, ERR_GUEST, "the sandbox's new first process died");
+		wake_failed(b, &e);
+		wake_seq = 0;
+	}
+	unwatch(&b->pidfd);
+	b->sleep = BODY_ASLEEP;
+	if (b->sleep_seq)
+		send_hub(&m, sizeof(m), NULL, 0);
+	b->sleep_seq = 0;
+	if (wake_seq && start_waking(b, &e) < 0)
+		send_failed(wake_seq, &e);
+}

@@ -1,0 +1,590 @@
+/*
+ * How a process becomes PID 1 of a sandbox. The order matters:
+ *
+ *  1. It is cloned into new pid, mount, ipc and uts namespaces that belong to the warden's user
+ *     namespace, and takes a network namespace itself. So nobody inside will ever hold a
+ *     capability over its mounts or its network. Meanwhile the warden makes its layer, its
+ *     overlay and its control groups.
+ *  2. It builds its root while it still may.
+ *  3. Last comes the user namespace, in which it has no way to be anyone but GUEST_UID; then
+ *     capabilities, Landlock and the system-call filter close behind it.
+ *  4. It executes holt-init, from the read-only mount that the warden put it on.
+ *
+ * The mount namespace's own root is an empty read-only tmpfs; the sandbox's root is mounted on
+ * /r in it and entered by chroot. Landlock's rule stands on that tmpfs, so it goes on holding when
+ * a fork puts another root on /r. There is nothing above /r to reach, no descriptor that leads
+ * there, and chroot needs a capability that can't be had.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <grp.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/sock.h"
+#include "box/archive/mount.h"
+#include "box/warden/warden.h"
+
+/* Of the kernel, in /proc: of no use inside, or telling about the host. Hidden where present; the
+ * whole of /proc is read-only besides. */
+static const char *const hidden_dirs[] = { "acpi", "scsi", "sys" };
+static const char *const hidden_files[] = { "cmdline", "kallsyms",   "kcore",
+					    "keys",    "timer_list", "sysrq-trigger" };
+
+static _Noreturn void give_up(int socket, const char *stage, int errnum)
+{
+	struct im_setup_failed m = { .h = { IM_SETUP_FAILED, 0 }, .errnum = errnum };
+
+	snprintf(m.stage, sizeof(m.stage), "%s", stage);
+	send(socket, &m, sizeof(m), MSG_NOSIGNAL);
+	_exit(1);
+}
+
+/* In the child only: a step that fails ends it, with the step's name told to the warden. */
+#define STEP(call)                                                                                 \
+	do {                                                                                       \
+		if ((call) < 0)                                                                    \
+			give_up(sp->socket, #call, errno);                                         \
+	} while (0)
+
+static int loopback_up(void)
+{
+	autoclose int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq r = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	return s < 0 ? -1 : ioctl(s, SIOCSIFFLAGS, &r);
+}
+
+int spawn_make_net(void)
+{
+	return unshare(CLONE_NEWNET) < 0 ? -1 : loopback_up();
+}
+
+/* Shared memory that no process has attached would outlive whoever filled it, and then the sandbox's
+ * memory would be full with nobody left to kill but PID 1. Older kernels refuse it in a user
+ * namespace. */
+static void forget_unused_memory(int proc)
+{
+	autoclose int fd = openat(proc, "sys/kernel/shm_rmid_forced", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "1", 1) < 0)
+		log_debug("shm_rmid_forced: %s", strerror(errno));
+}
+
+/* Its own /proc, read-only but for the setting above: by the host's, the kernel would look for that file among those of
+ * all sandboxes, one after another. Where the host's is read-only for good, only such a one can be mounted. */
+static int mount_proc(bool rootless)
+{
+	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+	autoclose int tree = -1;
+	autoclose int fs = mount_fsopen("proc");
+
+	if (fs < 0 || mount_fsconfig_create(fs) < 0)
+		return -1;
+	tree = mount_fsmount(fs, attr);
+	if (tree < 0)
+		tree = mount_fsmount(fs, attr | MOUNT_ATTR_RDONLY);
+	if (tree < 0)
+		return -1;
+	forget_unused_memory(tree);
+	if (mount_setattr_tree(tree, MOUNT_ATTR_RDONLY, -1) < 0 ||
+	    mount_attach(tree, AT_FDCWD, "/r/proc") < 0)
+		return -1;
+	return rootless ? umount2("/t/proc", MNT_DETACH) : 0;
+}
+
+static int hide(const char *name, const char *with)
+{
+	autoclose int tree = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/r/proc/%s", name);
+	if (access(path, F_OK) < 0)
+		return 0;
+	tree = mount_copy(AT_FDCWD, with, false);
+	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, path);
+}
+
+static int hide_kernel(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(hidden_dirs); i++) {
+		if (hide(hidden_dirs[i], "/t/empty") < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hidden_files); i++) {
+		if (hide(hidden_files[i], "/t/dev/null") < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int attach_template(const struct store *s, bool of_host)
+{
+	char to[128];
+
+	for (uint32_t i = 0; i < s->n_binds; i++) {
+		if (s->binds[i].of_host && !of_host)
+			continue;
+		snprintf(to, sizeof(to), "/r%s", s->binds[i].guest);
+		if (mount_move(s->binds[i].base, to) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Terminals of its own, so that it sees nobody else's, with its user as their owner whoever opens them. Of a
+ * machine's 4096 the kernel leaves a quarter to the host alone. */
+static int mount_terminals(uint32_t uid)
+{
+	char options[96];
+
+	snprintf(options, sizeof(options), "newinstance,ptmxmode=666,mode=620,uid=%u,gid=%u,max=%d",
+		 uid, uid, TERMINALS_MAX);
+	return mount("devpts", "/r/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options);
+}
+
+/* Opens a path below /r without ever leaving it, whatever links the files there hold. */
+static int open_in_root(int root, const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.mode = flags & O_CREAT ? 0644 : 0,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+/* Makes the directories of path, and its last part as a directory or an empty file. */
+static int make_guest_path(int root, const char *path, bool is_dir)
+{
+	char part[4096];
+
+	for (const char *at = path + 1; *at; at++) {
+		const char *end = strchrnul(at, '/');
+		autoclose int parent = -1;
+		autoclose int there = -1;
+
+		snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+		there = open_in_root(root, part, O_PATH);
+		if (there < 0) {
+			snprintf(part, sizeof(part), "%.*s", (int)(at - path), path);
+			parent = open_in_root(root, part, O_PATH | O_DIRECTORY);
+			if (parent < 0)
+				return -1;
+			snprintf(part, sizeof(part), "%.*s", (int)(end - at), at);
+			if (*end || is_dir ? mkdirat(parent, part, 0755)
+					   : mknodat(parent, part, S_IFREG | 0644, 0))
+				return -1;
+		}
+		if (!*end)
+			return 0;
+		at = end;
+	}
+	return 0;
+}
+
+/* Gives up with a stage that the warden passes on as it is: the operator named these places. */
+static void attach_binds(const struct spawn *sp)
+{
+	autoclose int root = open("/r", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char stage[60];
+	int errnum;
+
+	for (uint32_t i = 0; i < sp->n_binds; i++) {
+		const struct bind *b = &sp->binds[i];
+		autoclose int place = -1;
+
+		if (make_guest_path(root, b->guest, b->is_dir) == 0)
+			place = open_in_root(root, b->guest, O_PATH);
+		if (place < 0 || mount_attach(b->tree, place, "") < 0) {
+			errnum = errno;
+			snprintf(stage, sizeof(stage), IM_STAGE_MOUNT "%.40s", b->guest);
+			give_up(sp->socket, stage, errnum);
+		}
+	}
+}
+
+static int set_limit(int resource, uint64_t value)
+{
+	const struct rlimit r = { value, value };
+
+	return setrlimit(resource, &r);
+}
+
+/* At most that: a small machine may give less, and only privileges could raise it. */
+static int lower_limit(int resource, uint64_t value)
+{
+	struct rlimit now;
+
+	if (getrlimit(resource, &now) < 0)
+		return -1;
+	return set_limit(resource, value < now.rlim_max ? value : now.rlim_max);
+}
+
+enum { FILES_MAX = 131072, FILES_MIN = 256, IN_FLIGHT_MORE = 320 };
+
+/* Descriptors in flight are counted for the user, who may send none while more of them are in flight than
+ * the sender's own limit (and one message of 253 more). What programs leave there must not keep init from
+ * sending one, so it gets at least twice as many; nor, without privileges, the user's programs outside. The soft
+ * limit is that of programs, the hard one init's. */
+static int limit_files(const struct host *h)
+{
+	struct rlimit files;
+	uint64_t theirs;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -1;
+	if (files.rlim_max > FILES_MAX)
+		files.rlim_max = FILES_MAX;
+	files.rlim_cur = files.rlim_max / 2;
+	if (h->rootless) {
+		theirs = h->files > FILES_MIN + IN_FLIGHT_MORE ? h->files - IN_FLIGHT_MORE
+							       : FILES_MIN;
+		if (theirs < files.rlim_cur)
+			files.rlim_cur = theirs;
+	}
+	return setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static int set_limits(const struct spawn *sp)
+{
+	/* Where a control group counts, it must be the first to refuse: only it tells of it. */
+	uint64_t processes = sp->limits->pids + (sp->driver == LIMIT_DRIVER_RLIMIT ? 0u : 1u);
+
+	/* A core of size 1 is no core, and unlike 0 also none for a host's core_pattern pipe. */
+	if (set_limit(RLIMIT_CORE, 1) < 0 || set_limit(RLIMIT_NPROC, processes) < 0)
+		return -1;
+	if (sp->driver == LIMIT_DRIVER_RLIMIT && set_limit(RLIMIT_DATA, sp->limits->memory) < 0)
+		return -1;
+	/* Without privileges these are counted for the user who also runs the hub: what one sandbox
+	 * can take must leave something. */
+	if (lower_limit(RLIMIT_SIGPENDING, 4096) < 0 || lower_limit(RLIMIT_MSGQUEUE, 65536) < 0)
+		return -1;
+	return limit_files(sp->host);
+}
+
+/* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */
+static int bound_capabilities(int last)
+{
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+					     SECBIT_NO_SETUID_FIXUP_LOCKED |
+					     SECBIT_NO_CAP_AMBIENT_RAISE |
+					     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
+		return -1;
+	for (int cap = 0; cap <= last; cap++) {
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	return (int)syscall(SYS_capset, &h, none);
+}
+
+/* Without privileges the kernel lets nobody drop groups, lest files that deny them open up. */
+static int become_guest(bool rootless)
+{
+	if ((!rootless && setgroups(0, NULL) < 0) || setresgid(GUEST_UID, GUEST_UID, GUEST_UID) < 0)
+		return -1;
+	return setresuid(GUEST_UID, GUEST_UID, GUEST_UID);
+}
+
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ull
+#endif
+
+enum { PARTS_MAX = 4 + CG_CONTROLLERS };
+
+/* Waits for what the warden makes meanwhile. */
+static int receive_parts(int socket, struct spawn_parts *ret_parts)
+{
+	int fds[PARTS_MAX], *at = fds;
+	size_t n_fds = PARTS_MAX;
+	struct im_parts m;
+	ssize_t n = sock_recv(socket, &m, sizeof(m), fds, &n_fds, 0);
+
+	if (n != (ssize_t)sizeof(m) || m.h.type != IM_PARTS ||
+	    n_fds != 1 + m.fill + m.oom + m.pids + m.n_tasks) {
+		errno = EPIPE;
+		return -1;
+	}
+	*ret_parts = SPAWN_PARTS_INIT;
+	ret_parts->root = *at++;
+	if (m.fill)
+		ret_parts->fill = *at++;
+	if (m.oom)
+		ret_parts->oom_events = *at++;
+	if (m.pids)
+		ret_parts->pids_events = *at++;
+	while (ret_parts->n_tasks < m.n_tasks)
+		ret_parts->tasks[ret_parts->n_tasks++] = *at++;
+	return 0;
+}
+
+int spawn_give(int socket, const struct spawn_parts *parts, struct err *e)
+{
+	const struct im_parts m = {
+		.h = { IM_PARTS, 0 },
+		.fill = parts->fill >= 0,
+		.oom = parts->oom_events >= 0,
+		.pids = parts->pids_events >= 0,
+		.n_tasks = parts->n_tasks,
+	};
+	int fds[PARTS_MAX];
+	size_t n = 0;
+
+	fds[n++] = parts->root;
+	if (m.fill)
+		fds[n++] = parts->fill;
+	if (m.oom)
+		fds[n++] = parts->oom_events;
+	if (m.pids)
+		fds[n++] = parts->pids_events;
+	for (uint32_t i = 0; i < parts->n_tasks; i++)
+		fds[n++] = parts->tasks[i];
+	if (sock_send(socket, &m, sizeof(m), fds, n, 0) != (ssize_t)sizeof(m))
+		return err_sys(e, errno, "hand its parts to a new sandbox");
+	return 0;
+}
+
+void spawn_parts_fini(struct spawn_parts *parts)
+{
+	close_fd(&parts->root);
+	close_fd(&parts->fill);
+	close_fd(&parts->oom_events);
+	close_fd(&parts->pids_events);
+	for (uint32_t i = 0; i < parts->n_tasks; i++)
+		close_fd(&parts->tasks[i]);
+}
+
+/* By the thread itself: see cgroup.c. Once. */
+static int enter_groups(struct spawn_parts *parts)
+{
+	while (parts->n_tasks) {
+		if (write(parts->tasks[--parts->n_tasks], "0", 1) != 1)
+			return -1;
+	}
+	return 0;
+}
+
+/* Where layers are plain, by the new process: what it takes in memory is its own sandbox's. */
+static int fill_root(struct spawn_parts *parts)
+{
+	int to, errnum;
+
+	if (parts->fill < 0)
+		return 0;
+	if (enter_groups(parts) < 0)
+		return -1;
+	to = openat(parts->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (to < 0)
+		return -1;
+	errnum = copy_tree(take_fd(&parts->fill), to);
+	errno = errnum;
+	return errnum ? -1 : 0;
+}
+
+/* Tells the warden that the user namespace is there. */
+static int ask_for_map(int socket)
+{
+	const struct im_head m = { IM_MAP_ME, 0 };
+
+	return send(socket, &m, sizeof(m), MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
+/* Waits until its map is written. */
+static int await_map(int socket)
+{
+	struct im_head answer;
+
+	if (recv(socket, &answer, sizeof(answer), 0) == (ssize_t)sizeof(answer))
+		return 0;
+	errno = EPIPE;
+	return -1;
+}
+
+static int place_fd(int from, int to)
+{
+	if (from < 0) {
+		close(to);
+		return 0;
+	}
+	return from == to ? fcntl(to, F_SETFD, 0) : dup2(from, to);
+}
+
+/* Leaves exactly: null on 0 to 2, the socket, the two counters. The sources are moved out of the
+ * way first, since they may lie where others go. */
+static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int from[] = {
+		null,
+		null,
+		null,
+		sp->socket,
+		parts->oom_events,
+		parts->pids_events,
+		sp->store->init,
+	};
+	int high[ARRAY_LEN(from)];
+
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+		if (from[i] >= 0 && high[i] < 0)
+			return -1;
+	}
+	for (int i = 0; i <= INIT_PIDS_FD; i++) {
+		if (place_fd(high[i], i) < 0)
+			return -1;
+	}
+	if (syscall(SYS_close_range, INIT_PIDS_FD + 1, ~0u, 1u << 2 /* CLOEXEC */) < 0)
+		return -1;
+	return high[ARRAY_LEN(from) - 1];
+}
+
+/* Ends with the warden from here on. No end of file would tell: this process and its siblings have
+ * copies of the warden's ends of their sockets until they execute holt-init. */
+static int die_with_warden(int warden)
+{
+	struct pollfd gone = { .fd = warden, .events = POLLIN };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -1;
+	if (poll(&gone, 1, 0) > 0)
+		_exit(1);
+	return 0;
+}
+
+/* The user namespace is made as the user that the sandbox is on the host: to whoever makes it the
+ * kernel charges what is counted for each user (inotify instances, queued signals, timers). */
+static int make_userns(const struct spawn *sp)
+{
+	autoclose int fd = -1;
+
+	if (!sp->host->rootless && (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0 ||
+				    setresuid((uid_t)-1, sp->uid, (uid_t)-1) < 0 ||
+				    die_with_warden(sp->host->warden) < 0)) /* that was undone */
+		return -1;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return -1;
+	/* not everywhere writable; without privileges it is what keeps a sandbox from taking all */
+	fd = openat(sp->host->proc, "sys/user/max_inotify_instances", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "32", 2) < 0)
+		return -1;
+	return 0;
+}
+
+static _Noreturn void child_main(const struct spawn *sp)
+{
+	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
+	struct spawn_parts parts;
+	int init;
+
+	STEP(die_with_warden(sp->host->warden));
+	STEP(setsid());
+	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
+	STEP(receive_parts(sp->socket, &parts));
+	STEP(fill_root(&parts));
+	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
+	STEP(mount_proc(sp->host->rootless));
+	STEP(hide_kernel());
+	STEP(attach_template(sp->store, sp->of_host));
+	STEP(mount_terminals(sp->uid));
+	attach_binds(sp);
+	STEP(sethostname("sandbox", 7));
+	/* After the mounts: for each of them the kernel would keep lists of what this group has in it. */
+	STEP(enter_groups(&parts));
+	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */
+	STEP(ask_for_map(sp->socket));
+	STEP(chdir("/r"));
+	STEP(chroot("."));
+	STEP(unshare(CLONE_NEWCGROUP));
+	STEP(set_limits(sp));
+	STEP(bound_capabilities(sp->host->last_cap));
+	STEP(await_map(sp->socket));
+	STEP(become_guest(sp->host->rootless));
+	STEP(drop_capabilities());
+	STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	STEP(die_with_warden(sp->host->warden)); /* other credentials had ended that */
+	STEP(init = arrange_fds(sp, &parts));
+	if (sp->host->landlock >= 0 &&
+	    syscall(SYS_landlock_restrict_self, sp->host->landlock, 0) < 0)
+		give_up(INIT_FD, "landlock", errno);
+	if (seccomp_load(&sp->host->filter) < 0)
+		give_up(INIT_FD, "seccomp", errno);
+	syscall(SYS_execveat, init, "", argv, envp, AT_EMPTY_PATH);
+	give_up(INIT_FD, "execute holt-init", errno);
+}
+
+struct clone_args_v2 {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	uint64_t set_tid, set_tid_size, cgroup;
+};
+
+pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e)
+{
+	int pidfd = -1;
+	struct clone_args_v2 args = {
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD |
+			 (sp->birthplace < 0 ? 0 : CLONE_INTO_CGROUP),
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+		.cgroup = sp->birthplace < 0 ? 0 : (uint64_t)sp->birthplace,
+	};
+	pid_t pid;
+
+	if (store_enter_base(sp->store) < 0)
+		return err_sys(e, errno, "enter the base namespace");
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		child_main(sp);
+	if (pid < 0)
+		err_sys(e, errno, "start a process in new namespaces");
+	if (store_leave_base(sp->store) < 0)
+		return err_sys(e, errno, "leave the base namespace");
+	*ret_pidfd = pidfd;
+	return pid;
+}
+
+static int write_map(const struct host *h, pid_t pid, const char *file, uint32_t uid, struct err *e)
+{
+	autoclose int fd = -1;
+	char path[64], map[64];
+	int n;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
+	n = snprintf(map, sizeof(map), "%d %u 1\n", GUEST_UID, uid);
+	if (fd < 0 || write(fd, map, (size_t)n) != n)
+		return err_sys(e, errno, "write the sandbox's %s", file);
+	return 0;
+}
+
+int spawn_map(const struct host *h, pid_t pid, uint32_t uid, struct err *e)
+{
+	if (write_map(h, pid, "uid_map", uid, e) < 0)
+		return -1;
+	return write_map(h, pid, "gid_map", uid, e);
+}

@@ -1,0 +1,714 @@
+/*
+ * Where sandboxes' files are. Two mount namespaces, neither of them the host's:
+ *
+ *	store	root tmpfs; /h the host's tree, /l/N the layers (images among them), /skel the template's skeleton, /many
+ *		where an overlay of many layers is mounted while it is made.
+ *		The warden lives here.
+ *	base	root tmpfs, read-only, of which each sandbox's mount namespace is a copy: /r where
+ *		its root goes, /t/... what its template binds.
+ *		Few mounts, so that the copy is cheap however many layers the store holds.
+ *
+ * A sandbox's root is an overlay: the skeleton, its frozen layers, its writable layer. Layers are
+ * tmpfs, so a size limit is exact and nothing is ever left on disk.
+ *
+ * An overlay made without privileges keeps its marks (of directories that were made anew or renamed)
+ * in user.* attributes, which tmpfs has since Linux 6.6. Before, such an overlay gives EIO and EXDEV
+ * where programs don't expect them, and there are none: layers are plain.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <linux/openat2.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "box/archive/mount.h"
+#include "box/warden/sized.h"
+#include "box/archive/template_host.h"
+#include "box/warden/warden.h"
+
+/* ---- small steps ------------------------------------------------------------------------------ */
+
+/* With just that mode: the warden's umask is 0. */
+static int make_dir(const char *path, mode_t mode)
+{
+	if (mkdir(path, mode) == 0)
+		return 0;
+	return errno == EEXIST ? chmod(path, mode) : -1;
+}
+
+static int new_tmpfs(const char *at, uint64_t size, uint64_t inodes, uint64_t attr)
+{
+	autoclose int fs = mount_fsopen("tmpfs");
+	autoclose int tree = -1;
+	char text[32];
+
+	if (fs < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)size);
+	if (mount_fsconfig(fs, "size", text) < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)inodes);
+	if (mount_fsconfig(fs, "nr_inodes", text) < 0 || mount_fsconfig(fs, "mode", "0755") < 0 ||
+	    mount_fsconfig_create(fs) < 0)
+		return -1;
+	tree = mount_fsmount(fs, attr);
+	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, at);
+}
+
+static int enter_mntns(int fd)
+{
+	return setns(fd, CLONE_NEWNS);
+}
+
+int store_enter_base(const struct store *s)
+{
+	return enter_mntns(s->ns_base);
+}
+
+int store_leave_base(const struct store *s)
+{
+	return enter_mntns(s->ns_store);
+}
+
+static int open_mntns(int proc)
+{
+	return openat(proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+}
+
+/* ---- the two namespaces ----------------------------------------------------------------------- */
+
+/* Replaces the root by an empty tmpfs, the old root at `old` in it. */
+static int swap_root(const char *old)
+{
+	char inside[64];
+
+	if (new_tmpfs("/tmp", 64 * MIB, 65536, MOUNT_ATTR_NOSUID) < 0)
+		return -1;
+	snprintf(inside, sizeof(inside), "/tmp%s", old);
+	if (make_dir(inside, 0755) < 0 || syscall(SYS_pivot_root, "/tmp", inside) < 0)
+		return -1;
+	return chdir("/");
+}
+
+static int make_store_ns(struct store *s, const struct host *h)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
+	    swap_root("/h") < 0)
+		return -1;
+	if (make_dir("/l", 0755) < 0 || make_dir("/skel", 0755) < 0 || make_dir("/many", 0755) < 0)
+		return -1;
+	s->ns_store = open_mntns(h->proc);
+	return s->ns_store < 0 ? -1 : 0;
+}
+
+/* A device node in the template's /dev: a real one where that is allowed, else the host's, bound. */
+static int add_device(const char *name, dev_t dev)
+{
+	char path[64], host[64];
+	autoclose int tree = -1;
+
+	snprintf(path, sizeof(path), "/t/dev/%s", name);
+	if (mknod(path, S_IFCHR | 0666, dev) == 0)
+		return chmod(path, 0666);
+	snprintf(host, sizeof(host), "/old/h/dev/%s", name);
+	if (mknod(path, S_IFREG | 0666, 0) < 0)
+		return -1;
+	tree = mount_copy(AT_FDCWD, host, false);
+	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, path);
+}
+
+static int make_dev(void)
+{
+	static const struct {
+		const char *name;
+		unsigned major, minor;
+	} devices[] = {
+		{ "null", 1, 3 }, { "zero", 1, 5 },   { "full", 1, 7 },
+		{ "tty", 5, 0 },  { "random", 1, 8 }, { "urandom", 1, 9 },
+	};
+	static const struct {
+		const char *name, *target;
+	} links[] = {
+		{ "fd", "/proc/self/fd" },	 { "stdin", "/proc/self/fd/0" },
+		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
+		{ "shm", "/run/shm" },		 { "ptmx", "pts/ptmx" },
+	};
+	char path[64];
+
+	/* not MOUNT_ATTR_NODEV, unlike everything else */
+	if (new_tmpfs("/t/dev", MIB, 256, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+		if (add_device(devices[i].name, makedev(devices[i].major, devices[i].minor)) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+		snprintf(path, sizeof(path), "/t/dev/%s", links[i].name);
+		if (symlink(links[i].target, path) < 0)
+			return -1;
+	}
+	return make_dir("/t/dev/pts", 0755); /* see spawn.c */
+}
+
+/* What a sandbox's first layer holds besides the skeleton: the directories of its user. */
+static int own_dirs(const char *top, uint32_t uid)
+{
+	char path[128];
+
+	for (size_t i = 0; i < template_host_n_owned; i++) {
+		const struct owned_dir *d = &template_host_owned[i];
+
+		snprintf(path, sizeof(path), "%s%s", top, d->path);
+		if (make_dir(path, d->mode) < 0 || (d->guest && lchown(path, uid, uid) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* Decides whether layers are plain, and prepares the skeleton for being copied as a whole. */
+static int choose_layers(struct store *s, const struct host *h)
+{
+	struct statvfs v;
+
+	if (!h->rootless || setxattr("/skel", "user.overlay.try", "y", 1, 0) == 0) {
+		removexattr("/skel", "user.overlay.try");
+		return 0;
+	}
+	if (errno != EOPNOTSUPP || own_dirs("/skel", h->uid_base) < 0 || statvfs("/skel", &v) < 0)
+		return -1;
+	s->plain = true;
+	s->skel_bytes = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
+	s->skel_inodes = v.f_files - v.f_ffree;
+	return 0;
+}
+
+static int add_bind(struct store *s, const char *base, const char *guest, bool of_host)
+{
+	if (s->n_binds == BINDS_MAX) {
+		errno = E2BIG;
+		return -1;
+	}
+	snprintf(s->binds[s->n_binds].base, sizeof(s->binds[0].base), "%s", base);
+	snprintf(s->binds[s->n_binds].guest, sizeof(s->binds[0].guest), "%s", guest);
+	s->binds[s->n_binds].of_host = of_host;
+	s->n_binds++;
+	return 0;
+}
+
+static int set_readonly(const char *path, uint64_t attr)
+{
+	autoclose int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -1 : mount_setattr_tree(fd, MOUNT_ATTR_RDONLY | attr, -1);
+}
+
+/* The host's directory dir, read-only, bound for every sandbox of the host template. */
+static int bind_host_dir(struct store *s, const char *dir)
+{
+	autoclose int tree = -1;
+	char from[64], to[32];
+
+	snprintf(from, sizeof(from), "/old/h%s", dir);
+	snprintf(to, sizeof(to), "/t%s", dir);
+	tree = mount_copy(AT_FDCWD, from, true);
+	if (tree < 0 || make_dir(to, 0755) < 0 ||
+	    mount_setattr_tree(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1) <
+		    0 ||
+	    mount_attach(tree, AT_FDCWD, to) < 0)
+		return -1;
+	return add_bind(s, to, dir, true);
+}
+
+/* /usr, and those of /bin, /lib … that are directories of their own, not links into /usr. */
+static int bind_host_dirs(struct store *s)
+{
+	struct stat st;
+	char path[64];
+
+	for (size_t i = 0; i < template_host_n_dirs; i++) {
+		snprintf(path, sizeof(path), "/old/h%s", template_host_dirs[i]);
+		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+		    bind_host_dir(s, template_host_dirs[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* In a user namespace a new /proc may be mounted only where a whole one is in sight. Each sandbox
+ * lets go of it once it has its own. */
+static int keep_proc(void)
+{
+	autoclose int tree = mount_copy(AT_FDCWD, "/old/h/proc", true);
+
+	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, "/t/proc");
+}
+
+/* What a sandbox executes first stands on a mount that is read-only for whoever finds the file by
+ * /proc/1/exe: without privileges it has the sandbox's own user as its owner. */
+static int put_init(int from, const char *to)
+{
+	autoclose int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
+	off_t at = 0;
+	ssize_t n = 1;
+
+	while (fd >= 0 && n > 0)
+		n = sendfile(fd, from, &at, 1 << 20);
+	return fd < 0 || n < 0 ? -1 : fchmod(fd, 0555);
+}
+
+static int make_base_ns(struct store *s, const struct host *h)
+{
+	static const char *const dirs[] = { "/r", "/n", "/t", "/t/dev", "/t/empty", "/t/proc" };
+
+	if (unshare(CLONE_NEWNS) < 0 || make_dir("/tmp", 0755) < 0 || swap_root("/old") < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		if (make_dir(dirs[i], 0755) < 0)
+			return -1;
+	}
+	if (make_dev() < 0 || bind_host_dirs(s) < 0 || add_bind(s, "/t/dev", "/dev", false) < 0)
+		return -1;
+	if ((h->rootless && keep_proc() < 0) || put_init(h->init, "/t/holt-init") < 0)
+		return -1;
+	if (umount2("/old", MNT_DETACH) < 0 || rmdir("/old") < 0)
+		return -1;
+	if (set_readonly("/", MOUNT_ATTR_NOSUID) < 0)
+		return -1;
+	s->init = open("/t/holt-init", O_PATH | O_CLOEXEC);
+	s->base_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	s->ns_base = open_mntns(h->proc);
+	return s->init < 0 || s->base_root < 0 || s->ns_base < 0 ? -1 : enter_mntns(s->ns_store);
+}
+
+int store_init(struct store *s, const struct host *h, struct err *e)
+{
+	const char *step = NULL;
+
+	s->userxattr = h->rootless;
+	if (make_store_ns(s, h) < 0)
+		step = "make the mount namespace of the store";
+	else if (template_host_skeleton("/skel", "/h") < 0)
+		step = "make the skeleton of the host template";
+	else if (choose_layers(s, h) < 0)
+		step = "prepare the skeleton for copying";
+	else if (make_base_ns(s, h) < 0)
+		step = "make the mount namespace that sandboxes start from";
+	if (!step)
+		return 0;
+	err_sys(e, errno, "%s", step);
+	e->code = ERR_UNSUPPORTED; /* whatever it was, this host does not let us */
+	return -1;
+}
+
+/* ---- layers ----------------------------------------------------------------------------------- */
+
+static void layer_path(char path[64], const struct layer *l, const char *below)
+{
+	snprintf(path, 64, "/l/%u%s", l->id, below);
+}
+
+void store_layer_remove(uint32_t id)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/l/%u", id);
+	umount2(path, MNT_DETACH);
+	rmdir(path);
+}
+
+static uint64_t inodes_for(uint64_t disk)
+{
+	/* one for every 4 KiB, as file systems on disk have it for every 16; at least enough for an
+	 * empty home */
+	return disk / 4096 + 1024;
+}
+
+struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e)
+{
+	autofree struct layer *l = calloc(1, sizeof(*l));
+	char path[64];
+
+	if (!l) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	l->id = ++s->last_layer;
+	l->refs = 1;
+	l->image = -1;
+	layer_path(path, l, "");
+	if (make_dir(path, 0755) < 0 ||
+	    new_tmpfs(path, disk + s->skel_bytes, inodes_for(disk) + s->skel_inodes,
+		      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV) < 0) {
+		err_sys(e, errno, "make a layer of files");
+		rmdir(path);
+		return NULL;
+	}
+	layer_path(path, l, "/u");
+	if (make_dir(path, 0755) == 0) {
+		layer_path(path, l, "/w");
+		if (make_dir(path, 0755) == 0)
+			return take_ptr(l);
+	}
+	err_sys(e, errno, "prepare a layer of files");
+	layer_unref(take_ptr(l));
+	return NULL;
+}
+
+int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid, struct err *e)
+{
+	char path[64];
+
+	layer_path(path, l, "/u");
+	if (!s->plain && own_dirs(path, uid) < 0)
+		return err_sys(e, errno, "make the home directory");
+	return 0;
+}
+
+int store_layer_open(const struct layer *l)
+{
+	char path[64];
+
+	layer_path(path, l, "/u");
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+struct layer *layer_ref(struct layer *l)
+{
+	l->refs++;
+	return l;
+}
+
+void layer_unref(struct layer *l)
+{
+	char path[64];
+
+	if (!l || --l->refs)
+		return;
+	if (l->image >= 0) { /* not by the broom: its lock may end only after that */
+		layer_path(path, l, "/u");
+		umount2(path, MNT_DETACH);
+		rmdir(path);
+		close_fd(&l->image); /* whose lock ends with it */
+	}
+	if (!broom_take(l->id))
+		store_layer_remove(l->id);
+	free(l);
+}
+
+void chain_fini(struct chain *c)
+{
+	layer_unref(c->upper);
+	for (uint32_t i = 0; i < c->n_frozen; i++)
+		layer_unref(c->frozen[i]);
+	*c = (struct chain){ 0 };
+}
+
+int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk, struct err *e)
+{
+	char path[64], text[32];
+
+	layer_path(path, l, "");
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(disk + s->skel_bytes));
+	if (mount_reconfigure(path, "size", text) < 0)
+		return err_sys(e, errno, "set the disk limit");
+	snprintf(text, sizeof(text), "%llu",
+		 (unsigned long long)(inodes_for(disk) + s->skel_inodes));
+	if (mount_reconfigure(path, "nr_inodes", text) < 0)
+		return err_sys(e, errno, "set the limit of files");
+	return 0;
+}
+
+uint64_t store_layer_used(const struct layer *l)
+{
+	struct statvfs v;
+	char path[64];
+
+	layer_path(path, l, "");
+	return statvfs(path, &v) < 0 ? 0 : (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
+}
+
+/* ---- overlays --------------------------------------------------------------------------------- */
+
+enum {
+	LOWER_MAX = CHAIN_MAX * 16 + 64,
+	FSCONFIG_MAX = 256, /* the kernel takes no longer value, NUL included */
+};
+
+static size_t list_lower(const struct chain *c, char lower[LOWER_MAX])
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->n_frozen; i++)
+		n += (size_t)snprintf(lower + n, LOWER_MAX - n, "/l/%u/u:", c->frozen[i]->id);
+	if (c->n_frozen && c->frozen[c->n_frozen - 1]->complete)
+		lower[--n] = '\0'; /* the colon */
+	else
+		n += (size_t)snprintf(lower + n, LOWER_MAX - n, "/skel");
+	return n;
+}
+
+/* A directory of a lower layer can be renamed only where the mark of it may be written, which takes
+ * privileges; without them programs get EXDEV and copy. */
+static const char *marks_option(const struct store *s, const char **ret_value)
+{
+	*ret_value = s->userxattr ? NULL : "on";
+	return s->userxattr ? "userxattr" : "redirect_dir";
+}
+
+/* The old way to mount takes a page of options. (The new one has "lowerdir+", a layer at a time, but
+ * not before Linux 6.5.) */
+static int overlay_of_many(const struct store *s, const struct chain *c, const char *lower,
+			   struct err *e)
+{
+	const char *value, *marks = marks_option(s, &value);
+	char options[LOWER_MAX + 256], dirs[160] = "";
+	int tree;
+
+	if (c->upper)
+		snprintf(dirs, sizeof(dirs), ",upperdir=/l/%u/u,workdir=/l/%u/w", c->upper->id,
+			 c->upper->id);
+	snprintf(options, sizeof(options), "lowerdir=%s%s,%s%s%s", lower, dirs, marks,
+		 value ? "=" : "", value ? value : "");
+	if (mount("overlay", "/many", "overlay", MS_NOSUID | MS_NODEV | (c->upper ? 0u : MS_RDONLY),
+		  options) < 0)
+		return err_sys(e, errno, "stack many layers");
+	tree = mount_copy(AT_FDCWD, "/many", false);
+	umount2("/many", MNT_DETACH);
+	return tree < 0 ? err_sys(e, errno, "copy the stack of layers") : tree;
+}
+
+/* All of an image is the sandbox's user's. Of the root itself that is told by the layer on top. */
+static int own_root(const struct chain *c)
+{
+	const struct layer *image = chain_image(c);
+	char path[64];
+
+	if (!image || !c->upper)
+		return 0;
+	layer_path(path, c->upper, "/u");
+	return lchown(path, image->uid, image->uid);
+}
+
+int store_overlay(const struct store *s, const struct chain *c, struct err *e)
+{
+	char lower[LOWER_MAX], path[64];
+	const char *value, *marks = marks_option(s, &value);
+	autoclose int fs = -1;
+	int tree;
+
+	if (own_root(c) < 0)
+		return err_sys(e, errno, "give the root to the sandbox's user");
+	if (list_lower(c, lower) >= FSCONFIG_MAX)
+		return overlay_of_many(s, c, lower, e);
+	fs = mount_fsopen("overlay");
+	if (fs < 0 || mount_fsconfig(fs, "lowerdir", lower) < 0)
+		return err_sys(e, errno, "stack the layers");
+	if (c->upper) {
+		layer_path(path, c->upper, "/u");
+		if (mount_fsconfig(fs, "upperdir", path) < 0)
+			return err_sys(e, errno, "stack the layers");
+		layer_path(path, c->upper, "/w");
+		if (mount_fsconfig(fs, "workdir", path) < 0)
+			return err_sys(e, errno, "stack the layers");
+	}
+	if (mount_fsconfig(fs, marks, value) < 0 || mount_fsconfig_create(fs) < 0)
+		return err_sys(e, errno, "stack the layers");
+	tree = mount_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					 (c->upper ? 0 : MOUNT_ATTR_RDONLY));
+	return tree < 0 ? err_sys(e, errno, "mount the stack of layers") : tree;
+}
+
+int store_plain(struct chain *c, int *ret_fill, struct err *e)
+{
+	autoclose int fill = c->n_frozen ? store_layer_open(c->frozen[0])
+					 : open("/skel", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char path[64];
+	int tree;
+
+	layer_path(path, c->upper, "/u");
+	tree = mount_copy(AT_FDCWD, path, false);
+	if (fill < 0 || tree < 0)
+		return err_sys(e, errno, "prepare a layer of files");
+	/* what is open stays, even when it is unmounted */
+	while (c->n_frozen)
+		layer_unref(c->frozen[--c->n_frozen]);
+	*ret_fill = take_fd(&fill);
+	return tree;
+}
+
+/* ---- roots that are kept ---------------------------------------------------------------------- */
+
+/* The same file system goes on, as a new one on the same layer might see another one's end late. It is mounted over the
+ * layer's w, where nobody but that file system itself looks any more, and ends with the layer. */
+int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struct err *e)
+{
+	autoclose int tree = -1;
+	int errnum = 0;
+	char path[64];
+
+	if (upper->rooted)
+		return 0;
+	if (setns(pidfd, CLONE_NEWNS) < 0 || (tree = mount_copy(AT_FDCWD, "/r", false)) < 0)
+		errnum = errno;
+	if (enter_mntns(s->ns_store) < 0)
+		return err_sys(e, errno, "return to the store");
+	if (errnum)
+		return err_sys(e, errnum, "find the root of the sandbox");
+	layer_path(path, upper, "/w");
+	if (mount_attach(tree, AT_FDCWD, path) < 0)
+		return err_sys(e, errno, "keep the root of the sandbox");
+	upper->rooted = true;
+	return 0;
+}
+
+int store_kept_root(const struct layer *upper, struct err *e)
+{
+	char path[64];
+	int tree;
+
+	layer_path(path, upper, "/w");
+	tree = mount_copy(AT_FDCWD, path, false);
+	return tree < 0 ? err_sys(e, errno, "take the root that was kept") : tree;
+}
+
+void store_forget_root(struct layer *upper)
+{
+	char path[64];
+
+	if (!upper->rooted)
+		return;
+	layer_path(path, upper, "/w");
+	umount2(path, MNT_DETACH);
+	upper->rooted = false;
+}
+
+/* ---- another root for one that runs ----------------------------------------------------------- */
+
+/*
+ * In the sandbox's mount namespace, with its old root as ours. pivot_root wants the new root
+ * somewhere below the old one; /proc is the place that is surely a directory, since it is mounted
+ * on, so what is there steps aside (to `aside`, outside) and comes back in the new root. PID 1's
+ * root and working directory, both "/", move along.
+ */
+static int swap_guest_root(int root, int aside, const char *const *guests, size_t n)
+{
+	int fds[BINDS_MAX + WIRE_MOUNTS_MAX];
+	autoclose int proc = open("/proc", O_PATH | O_CLOEXEC);
+	char to[4096 + 8];
+	int failed;
+
+	for (size_t i = 0; i < n; i++)
+		fds[i] = open(guests[i], O_PATH | O_CLOEXEC);
+	failed = mount_attach(proc, aside, "") < 0 || mount_attach(root, AT_FDCWD, "/proc") < 0;
+	for (size_t i = 0; i < n; i++) {
+		snprintf(to, sizeof(to), "/proc%s", guests[i]);
+		failed = failed || mount_attach(fds[i], AT_FDCWD, to) < 0;
+		close(fds[i]);
+	}
+	if (failed || mount_attach(proc, AT_FDCWD, "/proc/proc") < 0 ||
+	    syscall(SYS_pivot_root, "/proc", "/proc/proc") < 0)
+		return -1;
+	return umount2("/proc", MNT_DETACH);
+}
+
+int store_reroot(const struct store *s, int pidfd, int root, const char *const *guests, size_t n,
+		 struct err *e)
+{
+	autoclose int aside = -1;
+	int errnum = 0;
+
+	if (setns(pidfd, CLONE_NEWNS) < 0)
+		errnum = errno;
+	else if ((aside = open("/n", O_PATH | O_CLOEXEC)) < 0 || chroot("/r") < 0 ||
+		 chdir("/") < 0 || swap_guest_root(root, aside, guests, n) < 0)
+		errnum = errno;
+	if (enter_mntns(s->ns_store) < 0)
+		return err_sys(e, errno, "return to the store");
+	return errnum ? err_sys(e, errnum, "put a new root under the sandbox") : 0;
+}
+
+static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32_t on_disk,
+		       uint32_t id)
+{
+	autoclose int fd = -1;
+	char path[64], map[64];
+	int n;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
+	n = snprintf(map, sizeof(map), "%u %u 1\n", on_disk, id);
+	return fd < 0 || write(fd, map, (size_t)n) != n ? -1 : 0;
+}
+
+/* A process is born into it, mapped, and let go again once the namespace is held. */
+int store_idmap(const struct host *h, const struct stat *st, uint32_t uid)
+{
+	char path[64];
+	int ns = -1;
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	if (pid < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%d/ns/user", (int)pid);
+	if (write_idmap(h, pid, "uid_map", st->st_uid, uid) == 0 &&
+	    write_idmap(h, pid, "gid_map", st->st_gid, uid) == 0)
+		ns = openat(h->proc, path, O_RDONLY | O_CLOEXEC);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return ns;
+}
+
+int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
+		    struct err *e)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+			      (t->writable ? 0 : MOUNT_ATTR_RDONLY);
+	autoclose int root = open("/h", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int there = (int)syscall(SYS_openat2, root, t->path, &how, sizeof(how));
+	autoclose int tree = -1;
+	autoclose int userns = -1;
+	struct stat st;
+
+	if (there < 0 || fstat(there, &st) < 0)
+		return err_sys(e, errno, "open what is to be mounted");
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_NOT_A_FILE, "only directories and regular files are mounted");
+	tree = mount_copy(there, "", t->size == 0); /* what is mounted in it ends elsewhere */
+	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
+		return err_sys(e, errno, "copy the mount");
+	if (t->size && sized_check(tree, t->size, e) < 0)
+		return -1;
+	if (!h->one_uid) {
+		userns = store_idmap(h, &st, t->uid);
+		if (userns < 0)
+			return err_sys(e, errno, "map the owner of the mount");
+		/* a file system that can't: reading still works as for any stranger */
+		if (mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0 && t->writable)
+			return err_sys(e, errno,
+				       "this file system can't be mounted writable for a sandbox");
+	}
+	*ret_is_dir = S_ISDIR(st.st_mode);
+	return take_fd(&tree);
+}

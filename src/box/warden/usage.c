@@ -1,0 +1,195 @@
+/*
+ * What sandboxes use, as the kernel counts it: control groups of whichever version, and the layers of
+ * their files. It is read from outside, so that nothing inside can have a say in it, and a sandbox that
+ * stands still can be asked about. What a host does not count has no bit in the answer: under rlimits
+ * that is all but the files.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "box/warden/internal.h"
+
+/* ---- files of control groups ------------------------------------------------------------------- */
+
+enum { TEXT_MAX = 4096 };
+
+static bool read_text(int dir, const char *file, char text[TEXT_MAX])
+{
+	autoclose int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, TEXT_MAX - 1);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
+}
+
+static bool parse(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	*ret = strtoull(text, &end, 10);
+	return end != text;
+}
+
+static bool read_number(int dir, const char *file, uint64_t *ret)
+{
+	char text[TEXT_MAX];
+
+	return read_text(dir, file, text) && parse(text, ret);
+}
+
+/* Processor time in microseconds: in v2 each group has it, whatever its controllers. */
+static bool read_cpu(int dir, bool v2, uint64_t *ret)
+{
+	static const char key[] = "usage_usec ";
+	char text[TEXT_MAX], *at;
+
+	if (!v2) {
+		if (!read_number(dir, "cpuacct.usage", ret))
+			return false;
+		*ret /= 1000;
+		return true;
+	}
+	at = read_text(dir, "cpu.stat", text) ? strstr(text, key) : NULL;
+	return at && parse(at + sizeof(key) - 1, ret);
+}
+
+/* ---- one sandbox, or all ------------------------------------------------------------------------ */
+
+static void use_memory(uint32_t slot, struct wm_use *u)
+{
+	autoclose int dir = cgroup_open(&w.cgroups, CG_MEMORY, slot);
+	bool v2 = w.cgroups.v2[CG_MEMORY];
+
+	if (dir < 0)
+		return;
+	if (read_number(dir, v2 ? "memory.current" : "memory.usage_in_bytes", &u->memory))
+		u->has |= WM_USE_MEMORY;
+	if (read_number(dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes", &u->memory_peak))
+		u->has |= WM_USE_PEAK;
+}
+
+static void use_pids(uint32_t slot, struct wm_use *u)
+{
+	autoclose int dir = cgroup_open(&w.cgroups, CG_PIDS, slot);
+
+	if (dir >= 0 && read_number(dir, "pids.current", &u->pids))
+		u->has |= WM_USE_PIDS;
+}
+
+/* A v1 hierarchy need not have cpuacct beside cpu; a hybrid's v2 tree, where we freeze, counts too. */
+static const int counts_cpu[] = { CG_CPU, CG_MEMORY, CG_FREEZER };
+
+static void use_cpu(uint32_t slot, struct wm_use *u)
+{
+	for (size_t i = 0; i < ARRAY_LEN(counts_cpu) && !(u->has & WM_USE_CPU); i++) {
+		autoclose int dir = cgroup_open(&w.cgroups, counts_cpu[i], slot);
+
+		if (dir >= 0 && read_cpu(dir, w.cgroups.v2[counts_cpu[i]], &u->cpu_us))
+			u->has |= WM_USE_CPU;
+	}
+}
+
+uint64_t cpu_counted(uint32_t slot)
+{
+	struct wm_use u = { 0 };
+
+	use_cpu(slot, &u);
+	return u.cpu_us;
+}
+
+/* How long some task of the group waited. 0 where nobody tells: it is of v2, and can be switched off. */
+static uint64_t read_waited(int dir)
+{
+	static const char line[] = "some ", key[] = " total=";
+	char text[TEXT_MAX], *at;
+	uint64_t us = 0;
+
+	if (!read_text(dir, "cpu.pressure", text) || strncmp(text, line, sizeof(line) - 1) != 0)
+		return 0;
+	at = strstr(text, key);
+	return at && parse(at + sizeof(key) - 1, &us) ? us : 0;
+}
+
+static int open_v2(uint32_t slot)
+{
+	for (size_t i = 0; i < ARRAY_LEN(counts_cpu); i++) {
+		if (w.cgroups.v2[counts_cpu[i]])
+			return cgroup_open(&w.cgroups, counts_cpu[i], slot);
+	}
+	return -1;
+}
+
+bool cpu_time(uint32_t slot, struct cpu_time *ret)
+{
+	struct wm_use u = { 0 };
+	autoclose int dir = -1;
+
+	use_cpu(slot, &u);
+	*ret = (struct cpu_time){ .ran_us = u.cpu_us };
+	dir = open_v2(slot);
+	if (dir >= 0)
+		ret->waited_us = read_waited(dir);
+	return u.has & WM_USE_CPU;
+}
+
+uint64_t memory_left(const struct body *b)
+{
+	struct wm_use u = { 0 };
+
+	use_memory(slot_of(b), &u);
+	if (!(u.has & WM_USE_MEMORY))
+		return UINT64_MAX;
+	return u.memory < b->limits.memory ? b->limits.memory - u.memory : 0;
+}
+
+/* Its own and what it stands on, but for what came from the template. */
+static uint64_t disk_of(const struct body *b)
+{
+	const struct chain *c = &b->chain;
+	uint64_t used = c->upper ? store_layer_used(c->upper) : 0;
+
+	if (w.store.plain)
+		return used > w.store.skel_bytes ? used - w.store.skel_bytes : 0;
+	for (uint32_t i = 0; i < c->n_frozen; i++)
+		used += c->frozen[i]->bytes;
+	return used;
+}
+
+static void use_groups(uint32_t slot, struct wm_use *u)
+{
+	use_memory(slot, u);
+	use_pids(slot, u);
+	use_cpu(slot, u);
+}
+
+static void use_body(const struct body *b, struct wm_use *u)
+{
+	u->has = WM_USE_LIVES | WM_USE_DISK;
+	u->disk = disk_of(b);
+	use_groups(slot_of(b), u);
+	if (u->has & WM_USE_CPU)
+		u->cpu_us -= b->cpu_before_us;
+}
+
+void say_usage(const struct wm_usage *m)
+{
+	struct wm_used out = { .h = { WM_USED, m->h.seq } };
+
+	for (uint32_t i = 0; i < m->n && i < WIRE_USAGE_MAX; i++) {
+		const struct body *b = find_body(m->keys[i]);
+
+		if (b)
+			use_body(b, &out.of[i]);
+		out.n++;
+	}
+	if (m->n == 0) {
+		use_groups(CGROUP_ALL, &out.of[0]);
+		out.n = 1;
+	}
+	send_hub(&out, sizeof(out), NULL, 0);
+}

@@ -1,0 +1,298 @@
+/*
+ * holt-warden: makes sandboxes for the hub and ends them. It holds the privileges, so it is small,
+ * static, single-threaded, and speaks to nobody but the hub, over one socket, in fixed structs.
+ *
+ *	hub ── WM_CREATE ──→ a ready sandbox from the pool, or a new one
+ *	    ── WM_FORK ────→ freeze the source's layer (idle) or copy it (busy), n new ones on it
+ *	    ── WM_DESTROY ─→ kill PID 1; the kernel ends the rest; remove its layers and groups
+ *
+ * A sandbox ("body") goes through the states of enum body_state, changed only by set_state(). What
+ * takes long (copying files) runs in a process of its own. When the hub's socket closes, all
+ * bodies are ended and the warden exits, unless it is one that outlives its hub (keep.c);
+ * when the warden is killed, its bodies die with it (PR_SET_PDEATHSIG) and a janitor process removes
+ * the control groups, which are all that is left.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/sock.h"
+#include "box/warden/internal.h"
+
+enum {
+	REFILL_AFTER_MS = 2,
+	SWEEP_MS = 20, /* between tries to remove a control group that is still busy */
+	EVENTS = 64,
+};
+
+struct warden w;
+static char message[WIRE_MAX];
+
+/* ---- talking to the hub ----------------------------------------------------------------------- */
+
+void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds)
+{
+	if (w.hub < 0 || hub_is_new() || sock_send(w.hub, msg, n, fds, n_fds, 0) >= 0)
+		return;
+	/* of one that is gone the socket tells, too, after what it has said last */
+	if (!w.kept || (errno != EPIPE && errno != ECONNRESET))
+		w.closing = true;
+}
+
+void send_failed(uint32_t seq, const struct err *e)
+{
+	const struct wm_failed m = { .h = { WM_FAILED, seq }, .err = *e };
+
+	send_hub(&m, sizeof(m), NULL, 0);
+}
+
+void send_pool(void)
+{
+	struct wm_pool m = { .h = { WM_POOL, 0 } };
+
+	m.ready = w.n_ready;
+	send_hub(&m, sizeof(m), NULL, 0);
+}
+
+int watch(int fd, const void *what, enum tag tag)
+{
+	/* a tag in the low bits, since what is aligned: which of a body's descriptors it is */
+	struct epoll_event ev = { .events = EPOLLIN,
+				  .data.u64 = (uint64_t)(uintptr_t)what | (unsigned)tag };
+
+	return epoll_ctl(w.epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
+void unwatch(int *fd)
+{
+	if (*fd >= 0)
+		epoll_ctl(w.epoll, EPOLL_CTL_DEL, *fd, NULL);
+	close_fd(fd);
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+static void destroy(const struct wm_destroy *m)
+{
+	const struct wm_head gone = { WM_DESTROYED, m->h.seq };
+	struct body *b = find_body(m->key);
+
+	if (!b) {
+		send_hub(&gone, sizeof(gone), NULL, 0);
+		return;
+	}
+	b->destroy_seq = m->h.seq;
+	b->answer_destroy = true;
+	kill_body(b);
+}
+
+void hub_says(void)
+{
+	const struct wm_head *h = (const void *)message;
+	autoclose int fd = -1;
+	size_t n_fds = 1;
+	ssize_t n = sock_recv(w.hub, message, sizeof(message), &fd, &n_fds, MSG_DONTWAIT);
+	struct err e = ERR_INIT;
+	int failed = 0;
+
+	/* reset: it had not read all when it was killed; what it had said is still to come */
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+		return;
+	if (n < (ssize_t)sizeof(*h)) {
+		hub_gone();
+		return;
+	}
+	if (hub_is_new()) {
+		hub_begins((const void *)h, (size_t)n, fd);
+		return;
+	}
+	if (h->type == WM_CREATE && (size_t)n >= sizeof(struct wm_create))
+		failed = create((const void *)h, (size_t)n, &e);
+	else if (h->type == WM_FORK && (size_t)n >= sizeof(struct wm_fork))
+		failed = fork_body((const void *)h, &e);
+	else if (h->type == WM_WRITE && (size_t)n >= sizeof(struct wm_write))
+		failed = write_body((const void *)h, fd, &e);
+	else if (h->type == WM_PAUSE && (size_t)n >= sizeof(struct wm_pause))
+		failed = pause_body((const void *)h, &e);
+	else if (h->type == WM_DESTROY && (size_t)n >= sizeof(struct wm_destroy))
+		destroy((const void *)h);
+	else if (h->type == WM_USAGE && (size_t)n >= sizeof(struct wm_usage))
+		say_usage((const void *)h);
+	else if (h->type == WM_SOCKET && (size_t)n >= sizeof(struct wm_socket))
+		failed = give_socket((const void *)h, &e);
+	else if (h->type == WM_SLEEP && (size_t)n >= sizeof(struct wm_sleep))
+		failed = sleep_body((const void *)h, &e);
+	else if (h->type == WM_WAKE && (size_t)n >= sizeof(struct wm_sleep))
+		failed = wake_body((const void *)h, &e);
+	else if (h->type == WM_RECORD && (size_t)n >= sizeof(struct wm_record))
+		keep_record((const void *)h, (size_t)n);
+	else if (h->type == WM_END)
+		end_with_hub();
+	else
+		failed = err_set(&e, ERR_BUG, "a message that the warden does not know");
+	if (failed)
+		send_failed(h->seq, &e);
+	w.refill_at = clock_ms() + REFILL_AFTER_MS;
+}
+
+static void dispatch(const struct epoll_event *ev)
+{
+	void *what = (void *)(uintptr_t)(ev->data.u64 & ~(uint64_t)TAG_MASK);
+
+	switch (ev->data.u64 & TAG_MASK) {
+	case TAG_SOCKET:
+		body_says(what);
+		break;
+	case TAG_PIDFD:
+		body_died(what);
+		break;
+	case TAG_JOB:
+		job_ended(what);
+		break;
+	case TAG_NET:
+		net_arrived();
+		break;
+	case TAG_LISTENER:
+		hub_arrived();
+		break;
+	default:
+		if (w.hub >= 0) /* one of the events before may have ended it */
+			hub_says();
+	}
+}
+
+static int sooner(int a, int b)
+{
+	return b < 0 || (a >= 0 && a < b) ? a : b;
+}
+
+/* Tries again what could not be done at once; gives the time until the next such try, -1: none. */
+static int chores(void)
+{
+	uint64_t now = clock_ms();
+	int wait = w.kept ? keep_chores(now) : -1;
+
+	for (uint32_t i = 0; w.n_sweeping && i < w.n_bodies; i++) {
+		if (w.bodies[i].state == BODY_SWEEPING)
+			sweep_body(&w.bodies[i]);
+	}
+	if (w.n_sweeping)
+		wait = sooner(wait, SWEEP_MS);
+	wait = sooner(wait, yield_chores(now));
+	if (w.closing || w.hub < 0 || hub_is_new() || (pool_full() && nets_full()))
+		return wait;
+	if (now >= w.refill_at) {
+		if (!nets_full())
+			nets_refill();
+		if (!pool_full())
+			pool_refill();
+		if (pool_full() && nets_full())
+			return wait;
+	}
+	return sooner(wait, w.refill_at > now ? (int)(w.refill_at - now) : 0);
+}
+
+static bool anything_left(void)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		if (w.bodies[i].state != BODY_FREE)
+			return true;
+	}
+	return false;
+}
+
+static void kill_all(void)
+{
+	for (uint32_t i = 0; i < w.n_bodies; i++) {
+		enum body_state s = w.bodies[i].state;
+
+		if (s == BODY_STARTING || s == BODY_READY || s == BODY_LIVE)
+			kill_body(&w.bodies[i]);
+	}
+}
+
+static void run(void)
+{
+	struct epoll_event events[EVENTS];
+	uint64_t deadline = 0;
+
+	while (!w.closing || (anything_left() && clock_ms() < deadline)) {
+		int wait = chores();
+		int n;
+
+		if (w.closing && !deadline) {
+			if (w.hub >= 0)
+				epoll_ctl(w.epoll, EPOLL_CTL_DEL, w.hub, NULL);
+			kill_all();
+			deadline = clock_ms() + 5000;
+		}
+		n = epoll_wait(w.epoll, events, EVENTS, w.closing ? SWEEP_MS : wait);
+		for (int i = 0; i < n; i++)
+			dispatch(&events[i]);
+	}
+}
+
+static int receive_hello(struct wm_hello *m)
+{
+	ssize_t n = recv(w.hub, m, sizeof(*m), 0);
+
+	if (n < (ssize_t)sizeof(m->h) || !same_build(m, (size_t)n))
+		return -1;
+	m->allow[sizeof(m->allow) - 1] = '\0';
+	return 0;
+}
+
+/* argv[1]: the path of holt-init. */
+int main(int argc, char **argv)
+{
+	struct wm_ready ready = { .h = { WM_READY, 0 } };
+	struct rlimit files;
+	struct wm_hello m;
+	struct err e = ERR_INIT;
+
+	w.hub = WARDEN_FD;
+	log_init("holt-warden");
+	signal(SIGINT, SIG_IGN); /* of the hub's terminal: the hub decides */
+	signal(SIGPIPE, SIG_IGN);
+	for (int fd = WARDEN_FD; fd <= WARDEN_DIR_FD; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (argc != 2 || receive_hello(&m) < 0) {
+		fprintf(stderr, "holt-warden: started by holt of the same build only\n");
+		return 125;
+	}
+	umask(0);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (warden_setup(&m, argv[1], &e) < 0) {
+		send_failed(0, &e);
+		cgroups_fini(&w.cgroups);
+		return 125;
+	}
+	w.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (w.epoll < 0 || watch(w.hub, NULL, TAG_HUB) < 0)
+		return 125;
+	if (m.kept && keep_start(&m, &e) < 0) {
+		send_failed(0, &e);
+		return 125;
+	}
+	ready.driver = w.cgroups.driver;
+	ready.rootless = w.host.rootless;
+	ready.can_freeze = w.cgroups.dirs[CG_FREEZER] >= 0;
+	send_hub(&ready, sizeof(ready), NULL, 0);
+	run();
+	nets_fini();
+	cgroups_fini(&w.cgroups);
+	return 0;
+}

@@ -1,0 +1,145 @@
+/*
+ * Who computes without a pause gives way to who does not. Groups of equal weight get equal shares of the processors, but
+ * each in turns of milliseconds, and a small command wakes four or five processes, one after another, each of which
+ * waits for the turns of all others: beside three busy sandboxes that was tens of milliseconds. So a sandbox that has
+ * wanted a whole processor for a tenth of a second is scheduled as `cpu.idle` from then on, until it has been quieter
+ * for a second: who wakes beside it runs at once, and it has all that others leave. Those that give way share among
+ * themselves as before.
+ *
+ * What counts is the time in which it ran or waited to run (where the kernel tells of pressure), so that it is known for
+ * what it is on a busy machine, too; while it is paused no time passes. Who only waits is no longer taken for busy, so that
+ * nobody is kept off the processors for good.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden/internal.h"
+
+enum {
+	LOOK_MS = 100,
+	QUIET_MS = 1000, /* until it has its weight again */
+	/* Of one processor. Who runs one small command after another wants up to 86 where others make it wait. */
+	WANTS_PERCENT = 95,
+	RUNS_PERCENT = 2, /* less is to be kept off, not to compute */
+	/* A look is some tens of microseconds of system calls, so this many cost a fiftieth of a processor at most;
+	 * where more sandboxes are awake each is looked at less often. */
+	LOOKS_MAX = 25,
+	PASS_MS = LOOK_MS / 4,
+};
+
+static void begin(uint64_t now)
+{
+	if (!w.looks.next_ms && w.cgroups.can_yield)
+		w.looks.next_ms = now + LOOK_MS;
+}
+
+void yield_watch(struct body *b)
+{
+	b->looked_ms = 0;
+	begin(clock_ms());
+}
+
+void yield_paused(struct body *b, bool paused)
+{
+	uint64_t now = clock_ms();
+
+	if (paused && !b->paused) {
+		b->paused_ms = now;
+	} else if (!paused && b->paused) {
+		b->looked_ms += b->looked_ms ? now - b->paused_ms : 0;
+		b->loud_ms += now - b->paused_ms;
+		begin(now);
+	}
+}
+
+void set_yields(struct body *b, bool yields)
+{
+	static bool told;
+	struct err e = ERR_INIT;
+
+	if (b->yields == yields)
+		return;
+	if (cgroup_yield(&w.cgroups, slot_of(b), yields, &e) == 0) {
+		b->yields = yields;
+		log_debug("sandbox %llu %s", (unsigned long long)b->key,
+			  yields ? "gives way" : "gives way no longer");
+	} else if (!told) {
+		log_warn("sandboxes do not give way to each other: %s", e.msg);
+		told = true;
+	}
+}
+
+int freeze_body(struct body *b, bool frozen, struct err *e)
+{
+	bool yields = b->yields;
+	int rc;
+
+	if (frozen)
+		set_yields(b, false);
+	rc = cgroup_freeze(&w.cgroups, slot_of(b), frozen, e);
+	set_yields(b, yields);
+	return rc;
+}
+
+static bool computed(const struct cpu_time *was, const struct cpu_time *is, uint64_t ms)
+{
+	uint64_t ran_us = is->ran_us - was->ran_us, waited_us = is->waited_us - was->waited_us;
+
+	return (ran_us + waited_us) * 100 >= ms * 1000 * WANTS_PERCENT &&
+	       ran_us * 100 >= ms * 1000 * RUNS_PERCENT;
+}
+
+static void look_at(struct body *b, uint64_t now)
+{
+	struct cpu_time was = b->cpu;
+	uint64_t before_ms = b->looked_ms;
+
+	b->looked_ms = 0;
+	if (!cpu_time(slot_of(b), &b->cpu) || b->cpu.ran_us < was.ran_us ||
+	    b->cpu.waited_us < was.waited_us)
+		return; /* the next look begins anew */
+	b->looked_ms = now;
+	if (!before_ms)
+		return;
+	if (computed(&was, &b->cpu, now - before_ms)) {
+		b->loud_ms = now;
+		set_yields(b, true);
+	} else if (now - b->loud_ms >= QUIET_MS) {
+		set_yields(b, false);
+	}
+}
+
+static bool is_watched(const struct body *b)
+{
+	return b->state == BODY_LIVE && !b->paused && (b->sleep != BODY_ASLEEP || b->yields);
+}
+
+int yield_chores(uint64_t now)
+{
+	uint32_t i = w.looks.from, n = 0;
+
+	if (!w.looks.next_ms)
+		return -1;
+	if (now < w.looks.next_ms)
+		return (int)(w.looks.next_ms - now);
+	for (; i < w.n_bodies && n < LOOKS_MAX; i++) {
+		struct body *b = &w.bodies[i];
+
+		if (!is_watched(b))
+			continue;
+		w.looks.any = true;
+		if (now - b->looked_ms >= LOOK_MS) {
+			look_at(b, now);
+			n++;
+		}
+	}
+	if (i < w.n_bodies) {
+		w.looks.from = i;
+		w.looks.next_ms = now + PASS_MS;
+		return PASS_MS;
+	}
+	w.looks.next_ms = w.looks.any ? now + LOOK_MS : 0;
+	w.looks.any = false;
+	w.looks.from = 0;
+	return w.looks.next_ms ? LOOK_MS : -1;
+}

@@ -60,6 +60,8 @@ enum {
 	OF_METHOD = API_METHOD_NOT_ALLOWED,
 	OF_MEDIA_TYPE = API_UNSUPPORTED_MEDIA_TYPE,
 	OF_LOGIN = API_INTERNAL,
+	OF_UNTRUSTED = API_INTERNAL,
+	OF_NOT_PUBLIC = API_INTERNAL,
 };
 static const enum api_code of_err[ERR_CODES] = {
 #define ERR_ROW(code, ...) [ERR_##code] = (enum api_code)OF_##code,

@@ -138,3 +138,9 @@ ERR_ROW(LOGIN, "login_required", -32603, 502, 125, false,
 	"The server that was called lets nobody in without a log-in: have a person log in to it "
 	"(`holt mcp discover --url URL` at a terminal asks for it), or give it a token or client id "
 	"that it takes.")
+ERR_ROW(UNTRUSTED, "server_untrusted", -32603, 502, 125, false,
+	"What the server says could lead a log-in or its token to somebody else, so nothing secret was sent. Tell "
+	"whoever runs it what the cause says, and give it no token until that is mended.")
+ERR_ROW(NOT_PUBLIC, "address_not_public", -32603, 502, 125, false,
+	"Only public addresses are connected to here. Where the server is in a network of your own, allow that "
+	"(`holt mcp WORD --allow-private`).")

@@ -21,9 +21,16 @@ static const struct end {
 static const struct meaning {
 	enum err_code code;
 	enum peer_end early, late;
+	const char *remedy; /* NULL: that of the end */
 } meanings[] = {
 	{ ERR_LOGIN, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
-	{ ERR_DENIED, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
+	{ ERR_DENIED, PEER_AUTHORIZATION, PEER_AUTHORIZATION,
+	  "Ask whoever runs the server to allow it, or log in as somebody who may." },
+	{ ERR_UNTRUSTED, PEER_PROTOCOL, PEER_PROTOCOL,
+	  "It could lead a log-in or token to somebody else, so nothing secret was sent. Tell whoever "
+	  "runs the server, and give it no token until that is mended." },
+	{ ERR_NOT_PUBLIC, PEER_AUTHORIZATION, PEER_AUTHORIZATION,
+	  "Where the server is in a network of your own, allow it with --allow-private." },
 	{ ERR_CANCELLED, PEER_AUTHORIZATION, PEER_PROTOCOL },
 	{ ERR_TRANSPORT, PEER_UNREACHABLE, PEER_UNREACHABLE },
 	{ ERR_COMMAND_NOT_FOUND, PEER_UNREACHABLE, PEER_UNREACHABLE },
@@ -31,16 +38,33 @@ static const struct meaning {
 	{ ERR_TIMEOUT, PEER_UNREACHABLE, PEER_TIMEOUT },
 	{ ERR_UNSUPPORTED, PEER_PROTOCOL, PEER_PROTOCOL },
 	{ ERR_TOO_LARGE, PEER_PROTOCOL, PEER_PROTOCOL },
+	{ ERR_LIMIT, PEER_UNREACHABLE, PEER_PROTOCOL, "Wait, and try again." },
 	{ ERR_INVALID, PEER_PROTOCOL, PEER_PROTOCOL },
 };
 
-enum peer_end peer_meaning(const struct peer *p, const struct err *e)
+static const struct meaning *meaning_of(enum err_code code)
 {
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
-		if (meanings[i].code == e->code)
-			return p->spoke ? meanings[i].late : meanings[i].early;
+		if (meanings[i].code == code)
+			return &meanings[i];
 	}
-	return PEER_OWN;
+	return NULL;
+}
+
+enum peer_end peer_meaning(const struct peer *p, const struct err *e)
+{
+	const struct meaning *m = meaning_of(e->code);
+
+	return !m ? PEER_OWN : p->spoke ? m->late : m->early;
+}
+
+/* A failure of our own, such as a file that is there already, has none. */
+static const char *remedy_of(enum peer_end how, enum err_code code)
+{
+	const struct meaning *m = meaning_of(code);
+	bool meant = m && (m->early == how || m->late == how);
+
+	return meant && m->remedy ? m->remedy : ends[how].remedy;
 }
 
 void peer_end(struct peer *p, enum peer_end how)
@@ -78,8 +102,8 @@ static void print_json_failure(enum peer_end how, struct str message, const stru
 	fputc('\n', stderr);
 }
 
-static void print_failure(const struct peer *p, enum peer_end how, struct str message,
-			  const struct json_val *fault)
+static void print_failure(const struct peer *p, enum peer_end how, const char *remedy,
+			  struct str message, const struct json_val *fault)
 {
 	struct err e = ERR_INIT;
 
@@ -93,8 +117,8 @@ static void print_failure(const struct peer *p, enum peer_end how, struct str me
 	}
 	if (how == PEER_USAGE)
 		fprintf(stderr, "Try 'holt help %s'.\n", p->in->verb->name);
-	else if (ends[how].remedy)
-		fprintf(stderr, "  %s\n", ends[how].remedy);
+	else if (remedy)
+		fprintf(stderr, "  %s\n", remedy);
 }
 
 /* Its program may have said why. */
@@ -106,7 +130,7 @@ static void print_tail(struct peer *p)
 	safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
 }
 
-static void tell(struct peer *p, enum peer_end how, struct str message,
+static void tell(struct peer *p, enum peer_end how, const char *remedy, struct str message,
 		 const struct json_val *fault)
 {
 	if (p->o->quiet)
@@ -117,14 +141,14 @@ static void tell(struct peer *p, enum peer_end how, struct str message,
 		print_json_failure(how, message, fault);
 		return;
 	}
-	print_failure(p, how, message, fault);
+	print_failure(p, how, remedy, message, fault);
 	if (how == PEER_UNREACHABLE)
 		print_tail(p);
 }
 
 void peer_tell(struct peer *p, enum peer_end how, const struct err *e)
 {
-	tell(p, how, str_of(e->msg), NULL);
+	tell(p, how, remedy_of(how, e->code), str_of(e->msg), NULL);
 }
 
 void peer_fail(struct peer *p, enum peer_end how, const struct err *e)
@@ -160,7 +184,7 @@ static void fail_by(struct peer *p, const struct json_val *fault)
 		peer_fail(p, PEER_OWN, &e);
 		return;
 	}
-	tell(p, PEER_PROTOCOL, buf_str(&b), fault);
+	tell(p, PEER_PROTOCOL, NULL, buf_str(&b), fault);
 	peer_end(p, PEER_PROTOCOL);
 }
 

@@ -108,7 +108,7 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 		return err_set(e, ERR_TOO_LARGE, "headers of more than %zu bytes",
 			       x->client->header_max);
 	if (code == CURLE_COULDNT_CONNECT && x->refused)
-		return err_set(e, ERR_DENIED, "its address is not one of the public Internet");
+		return err_set(e, ERR_NOT_PUBLIC, "its address is not one of the public Internet");
 	if (code == CURLE_SEND_FAIL_REWIND)
 		return err_set(e, ERR_TRANSPORT, "the connection ended without an answer");
 	if (code == CURLE_OPERATION_TIMEDOUT)

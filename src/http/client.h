@@ -19,7 +19,7 @@ struct http_client_options {
 	unsigned connections; /* at once; requests over it wait; 0: 64 */
 	size_t header_max; /* bytes of all headers of an answer; 0: 64 KiB */
 	/* Only addresses of the public Internet are connected to (http/address.h), whatever a name stands
-	 * for at that moment: for URLs that came from outside. No proxy is used. ERR_DENIED else. */
+	 * for at that moment: for URLs that came from outside. No proxy is used. ERR_NOT_PUBLIC else. */
 	bool public_only;
 	bool loopback_too; /* beside public_only: these as well, where who configured it is there itself */
 };
@@ -50,7 +50,7 @@ struct http_exchange_events {
 	/* A piece of the body, borrowed until it returns. */
 	void (*on_bytes)(void *owner, struct http_exchange *x, struct str bytes);
 	/* The last callback; x is gone after it. e is NULL where the body came whole, else ERR_TRANSPORT,
-	 * ERR_TIMEOUT, ERR_DENIED (public_only), ERR_TOO_LARGE (headers), or ERR_LIMIT without memory. */
+	 * ERR_TIMEOUT, ERR_NOT_PUBLIC (public_only), ERR_TOO_LARGE (headers), or ERR_LIMIT without memory. */
 	void (*on_end)(void *owner, struct http_exchange *x, const struct err *e);
 };
 

@@ -72,7 +72,7 @@ struct mcp_oauth_handler {
 struct mcp_oauth_options {
 	const char *
 		server; /* the MCP server's URL; required. Of http it gets no token, unless it is on this
-			     * machine: a refusal is ERR_DENIED */
+			     * machine: a refusal is ERR_NOT_PUBLIC */
 	enum mcp_oauth_grant grant;
 	struct mcp_oauth_client client; /* registered beforehand; id NULL: not */
 	const char *client_id_url; /* https URL of our client id metadata document; NULL: none */

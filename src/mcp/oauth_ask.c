@@ -38,7 +38,7 @@ static int check_target(struct mcp_oauth *o, const char *url, struct err *e)
 	if (oauth_url_read(str_of(url), "the request's URL", &u, e) < 0)
 		return -1;
 	if (!oauth_url_same_origin(&u, &o->server))
-		return err_set(e, ERR_DENIED, "the token is for %.*s only",
+		return err_set(e, ERR_UNTRUSTED, "the token is for %.*s only",
 			       STR_ARG(o->server.base));
 	return 0;
 }
@@ -279,7 +279,7 @@ static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int sta
 	int rc;
 
 	if (o->plain)
-		return err_set(e, ERR_DENIED,
+		return err_set(e, ERR_UNTRUSTED,
 			       "it wants a log-in, but is not https: no token is sent there");
 	oauth_challenge_read(challenge, o->token.dpop, &c);
 	more = strcmp(c.error, "insufficient_scope") == 0;

@@ -89,7 +89,7 @@ static int check_issuer(struct mcp_oauth *o, const char *iss, struct err *e)
 		return 0;
 	if (iss[0] && strcmp(iss, o->issuer.issuer) == 0)
 		return 0;
-	return err_set(e, ERR_DENIED, "the login was answered by %s, not by %.120s",
+	return err_set(e, ERR_UNTRUSTED, "the login was answered by %s, not by %.120s",
 		       iss[0] ? "another issuer" : "nobody who says who it is", o->issuer.issuer);
 }
 

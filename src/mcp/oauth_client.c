@@ -166,7 +166,7 @@ static int check_given(struct mcp_oauth *o, struct err *e)
 	if (strcmp(o->given.issuer, o->issuer.issuer) == 0)
 		return 0;
 	return err_set(
-		e, ERR_DENIED,
+		e, ERR_UNTRUSTED,
 		"the client %s with %.90s, but the server's authorization server is now %.90s",
 		o->first_issuer ? "was used" : "is registered", o->given.issuer, o->issuer.issuer);
 }

@@ -155,7 +155,7 @@ static int pick_issuer(struct mcp_oauth *o, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "the server's metadata name no authorization server");
 	if (o->opt.issuer && r->issuers_n > 0 && !names(r, o->opt.issuer))
-		return err_set(e, ERR_DENIED,
+		return err_set(e, ERR_UNTRUSTED,
 			       "the server does not name the authorization server that is to be "
 			       "used, but %.120s",
 			       r->issuers[0]);

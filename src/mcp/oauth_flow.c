@@ -121,7 +121,7 @@ static int prepare_code(struct mcp_oauth *o, struct err *e)
 	if (!o->issuer.authorization_endpoint)
 		return err_set(e, ERR_INVALID, "the authorization server has no place to log in");
 	if (!o->issuer.s256)
-		return err_set(e, ERR_DENIED,
+		return err_set(e, ERR_UNTRUSTED,
 			       "the authorization server does not say that it has PKCE with S256, "
 			       "without which a login can be stolen");
 	if (prepare_redirect(o, e) < 0)

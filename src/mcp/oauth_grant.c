@@ -125,7 +125,7 @@ static int check_token(struct mcp_oauth *o, const struct oauth_token_answer *t, 
 		return err_set(e, ERR_INVALID, "token_type is not what was asked for");
 	if (!t->dpop && oauth_dpop_is_on(o) &&
 	    (o->opt.dpop == MCP_OAUTH_DPOP_ALWAYS || o->resource.dpop_required))
-		return err_set(e, ERR_DENIED, "the token is not bound by DPoP, and must be");
+		return err_set(e, ERR_UNTRUSTED, "the token is not bound by DPoP, and must be");
 	return 0;
 }
 

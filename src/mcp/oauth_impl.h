@@ -182,7 +182,7 @@ void oauth_token_not_kept(struct mcp_oauth *o, struct str record);
 bool oauth_token_is_old(const struct oauth_token *t);
 /* That the issuer found is the one of this server and client o->given; what fails is logged. */
 void oauth_token_keep_issuer(struct mcp_oauth *o);
-/* ERR_DENIED where this server had another issuer for a client, as far as the store knows. */
+/* ERR_UNTRUSTED where this server had another issuer for a client, as far as the store knows. */
 int oauth_token_check_issuer(struct mcp_oauth *o, const char *client_id, struct err *e) MUST_USE;
 
 /* --- all of it --- */

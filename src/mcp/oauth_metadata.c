@@ -183,8 +183,8 @@ static int check_resource(const char *text, const struct oauth_protected *of, st
 	    (of->by_origin && oauth_url_same_origin(&u, of->server) && oauth_url_is_root(&u) &&
 	     u.query.n == 0))
 		return 0;
-	return err_set(e, ERR_DENIED, "the server's metadata are those of another resource, %.150s",
-		       text);
+	return err_set(e, ERR_UNTRUSTED,
+		       "the server's metadata are those of another resource, %.150s", text);
 }
 
 static int read_dpop(const struct json_val *v, struct oauth_resource *r, struct err *e)
@@ -296,9 +296,9 @@ static int check_issuer(const char *is, const char *must, bool or_slash, struct 
 		return 0;
 	if (oauth_url_read(str_of(is), "issuer", &u, &unused) <
 	    0) /* any text, which is not for others */
-		return err_set(e, ERR_DENIED, "the metadata of %.90s are those of another issuer",
-			       must);
-	return err_set(e, ERR_DENIED, "the metadata of %.90s are those of another issuer, %.90s",
+		return err_set(e, ERR_UNTRUSTED,
+			       "the metadata of %.90s are those of another issuer", must);
+	return err_set(e, ERR_UNTRUSTED, "the metadata of %.90s are those of another issuer, %.90s",
 		       must, is);
 }
 

@@ -46,7 +46,7 @@ struct oauth_protected {
 	enum oauth_reach reach;
 };
 
-/* ERR_DENIED where it is another resource's; else ERR_INVALID. */
+/* ERR_UNTRUSTED where it is another resource's; else ERR_INVALID. */
 int oauth_resource_read(struct str text, const struct oauth_protected *of, struct arena *a,
 			struct oauth_resource *ret, struct err *e) MUST_USE;
 
@@ -65,7 +65,7 @@ struct oauth_issuer {
 };
 
 /* issuer: who it must be of, to the letter; or_slash: the same with a slash behind it will do, where nobody
- * told the issuer. ERR_DENIED for another's, and for endpoints that are not https; else ERR_INVALID. */
+ * told the issuer. ERR_UNTRUSTED for another's, and for endpoints that are not https; else ERR_INVALID. */
 int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, enum oauth_reach reach,
 		      struct arena *a, struct oauth_issuer *ret, struct err *e) MUST_USE;
 

@@ -250,7 +250,7 @@ int oauth_token_check_issuer(struct mcp_oauth *o, const char *client_id, struct 
 	    str_is(issuer, o->issuer.issuer))
 		return rc < 0 ? -1 : 0;
 	return err_set(
-		e, ERR_DENIED,
+		e, ERR_UNTRUSTED,
 		"the client was used with %.*s, but the server's authorization server is now "
 		"%.90s",
 		issuer.n < 90 ? (int)issuer.n : 90, issuer.p, o->issuer.issuer);

@@ -184,11 +184,12 @@ int oauth_url_check(const struct oauth_url *u, const char *what, enum oauth_reac
 	bool loopback = oauth_url_is_loopback(u);
 
 	if (loopback && reach == OAUTH_PUBLIC)
-		return err_set(e, ERR_DENIED, "%s is on this machine, and the server is not", what);
+		return err_set(e, ERR_NOT_PUBLIC, "%s is on this machine, and the server is not",
+			       what);
 	if (!u->tls && !loopback)
-		return err_set(e, ERR_DENIED, "%s is not https", what);
+		return err_set(e, ERR_UNTRUSTED, "%s is not https", what);
 	if (!loopback && reach != OAUTH_ANYWHERE && is_special(u->host))
-		return err_set(e, ERR_DENIED, "%s is at an address that is not public", what);
+		return err_set(e, ERR_NOT_PUBLIC, "%s is at an address that is not public", what);
 	return 0;
 }
 

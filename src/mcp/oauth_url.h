@@ -39,7 +39,7 @@ int oauth_url_read(struct str text, const char *what, struct oauth_url *ret,
 bool oauth_url_is_loopback(const struct oauth_url *u);
 
 /* https, or loopback where it may be, and no further than reach. An address that is written as only some readers
- * read it ("127.1", "0x7f000001") is none of the public Internet. ERR_DENIED. */
+ * read it ("127.1", "0x7f000001") is none of the public Internet. ERR_NOT_PUBLIC; ERR_UNTRUSTED where it is not https. */
 int oauth_url_check(const struct oauth_url *u, const char *what, enum oauth_reach reach,
 		    struct err *e) MUST_USE;
 

@@ -201,7 +201,7 @@ static int take_endpoint(struct mcp_events *v, struct str ref, struct err *e)
 	if (http_url_same_origin(v->o.url, v->endpoint))
 		return 0;
 	free(take_ptr(v->endpoint));
-	return err_set(e, ERR_DENIED, "the server names an endpoint of another origin");
+	return err_set(e, ERR_UNTRUSTED, "the server names an endpoint of another origin");
 }
 
 static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev)

@@ -729,6 +729,78 @@ def guarded():
         yield world
 
 
+def modern_rpc(q):
+    """One whose tool wants to know folders, and again, for ever."""
+    m = json.loads(q.body)
+    results = {'server/discover': {'supportedVersions': [MODERN], 'capabilities': {'tools': {}}, 'ttlMs': 0, 'cacheScope': 'public'},
+               'tools/list': {'tools': [{'name': 'secret', 'inputSchema': {'type': 'object'}}], 'ttlMs': 0, 'cacheScope': 'public'},
+               'tools/call': {'resultType': 'input_required', 'inputRequests': {'k': {'method': 'roots/list'}}, 'requestState': 's'}}
+    answer = {'jsonrpc': '2.0', 'id': m.get('id'), 'error': {'code': -32601, 'message': 'no such method'}}
+    if m['method'] in results:
+        answer = {'jsonrpc': '2.0', 'id': m['id'], 'result': {'resultType': 'complete', **results[m['method']]}}
+    return (200 if 'result' in answer else 404), {'Content-Type': 'application/json'}, answer
+
+
+def test_a_server_that_wants_too_much(me, guarded):
+    """Its fault, not one of Holt: the status says so."""
+    cli = Cli(me, to_url(guarded.server.mcp, '--login', 'never'))
+    serve = guarded.server.on['/mcp'] = lambda q: (429, {}, {})
+    error = cli.failure(4, 'tools')
+    assert error['kind'] == 'unreachable' and '429' in error['message']
+    assert b'Wait, and try again.' in cli.run('tools').stderr
+    guarded.server.on['/mcp'] = lambda q: serve(q) if b'tools/call' in q.body else rpc(q) if q.method == 'POST' else (405, {}, b'')
+    assert cli.failure(6, 'call', 'secret')['kind'] == 'protocol_error'
+    guarded.server.on['/mcp'] = modern_rpc
+    error = cli.failure(6, 'call', 'secret', '--root', '/tmp', '--era', 'modern')
+    assert error['kind'] == 'protocol_error' and '16' in error['message'], error
+
+    def pages(q):
+        m = json.loads(q.body)
+        if m.get('method') != 'tools/list':
+            return rpc(q)
+        return 200, {'Content-Type': 'application/json'}, {'jsonrpc': '2.0', 'id': m['id'], 'result': {'tools': [], 'nextCursor': str(m['id'])}}
+    guarded.server.on['/mcp'] = lambda q: pages(q) if q.method == 'POST' else (405, {}, b'')
+    error = cli.failure(6, 'tools', '--era', 'legacy')
+    assert error['kind'] == 'protocol_error' and '1000 pages' in error['message'], error
+
+
+def attack_issuer(world):
+    world.auth.meta['issuer'] = 'https://honest.example'
+
+
+def attack_resource(world):
+    world.server.meta['resource'] = 'https://honest.example/mcp'
+
+
+def attack_pkce(world):
+    del world.auth.meta['code_challenge_methods_supported']
+
+
+def attack_network(world):
+    world.server.meta['authorization_servers'] = ['https://10.0.0.1/']
+
+
+@pytest.mark.parametrize('attack, status, remedy', [
+    (attack_issuer, 6, 'give it no token'), (attack_resource, 6, 'give it no token'), (attack_pkce, 6, 'give it no token'),
+    (attack_network, 3, '--allow-private'),
+], ids=lambda v: getattr(v, '__name__', None))
+def test_what_to_do_about_an_attack(me, guarded, attack, status, remedy):
+    """To give the server a token would be the worst of all."""
+    attack(guarded)
+    done = Cli(me, to_url(guarded.server.mcp, '--login', 'browser')).run('tools')
+    assert done.returncode == status and remedy in done.stderr.decode() and b'--token-file' not in done.stderr, done
+
+
+def test_what_to_do_about_other_refusals(me, guarded):
+    guarded.server.on['/mcp'] = lambda q: (403, {}, {})
+    done = Cli(me, to_url(guarded.server.mcp)).run('tools')
+    assert done.returncode == 3 and b'Ask whoever runs the server' in done.stderr, done
+    guarded.server.on['/mcp'] = lambda q: (405, {}, b'') if q.method == 'POST' else (
+        200, {'Content-Type': 'text/event-stream'}, b'event: endpoint\ndata: http://honest.example/post\n\n')
+    done = Cli(me, to_url(guarded.server.mcp, '--transport', 'sse')).run('tools')
+    assert done.returncode == 6 and b'give it no token' in done.stderr, done
+
+
 class LogIn:
     """`holt mcp call secret` while it waits for somebody to log in."""
 

@@ -15,7 +15,7 @@ enum { ARENA_MAX = 1 << 18 };
 static void check_refusal(int rc, const struct err *e)
 {
 	MUST(rc == 0 || e->code == ERR_INVALID || e->code == ERR_DENIED ||
-	     e->code == ERR_TOO_LARGE);
+	     e->code == ERR_UNTRUSTED || e->code == ERR_NOT_PUBLIC || e->code == ERR_TOO_LARGE);
 }
 
 static struct oauth_url url_of(const char *text)

@@ -115,7 +115,7 @@ static void only_public(void **state)
 
 	open_place(&p, &(struct http_client_options){ .public_only = true });
 	ask(&p, p.url);
-	assert_int_equal(p.err.code, ERR_DENIED);
+	assert_int_equal(p.err.code, ERR_NOT_PUBLIC);
 }
 
 static void only_public_and_loopback(void **state)
@@ -150,7 +150,7 @@ static void other_ways_to_say_it(void **state)
 
 		open_place(&p, &(struct http_client_options){ .public_only = true });
 		ask(&p, urls[i]);
-		ROW_CHECK(p.err.code == ERR_DENIED, urls[i]);
+		ROW_CHECK(p.err.code == ERR_NOT_PUBLIC, urls[i]);
 	}
 }
 
@@ -163,7 +163,7 @@ static void no_proxy(void **state)
 	setenv("http_proxy", p.url, 1);
 	ask(&p, "http://10.0.0.1/");
 	unsetenv("http_proxy");
-	assert_int_equal(p.err.code, ERR_DENIED);
+	assert_int_equal(p.err.code, ERR_NOT_PUBLIC);
 }
 
 static void headers_have_a_bound(void **state)

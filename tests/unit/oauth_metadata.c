@@ -20,31 +20,31 @@ static struct oauth_url server_url(void)
 static const struct {
 	const char *text;
 	int code; /* 0: it is read */
-	int by_origin; /* the same for a document of the whole origin, where code is ERR_DENIED */
+	int by_origin; /* the same for a document of the whole origin, where it is refused */
 } resources[] = {
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"https://as\"]}", 0 },
 	{ "{\"resource\":\"https://rs/mcp/\"}", 0 },
-	{ "{\"resource\":\"https://rs\"}", ERR_DENIED, 0 },
-	{ "{\"resource\":\"https://rs/\"}", ERR_DENIED, 0 },
-	{ "{\"resource\":\"https://rs/?x\"}", ERR_DENIED, ERR_DENIED },
-	{ "{\"resource\":\"https://rs/m\"}", ERR_DENIED, ERR_DENIED },
+	{ "{\"resource\":\"https://rs\"}", ERR_UNTRUSTED, 0 },
+	{ "{\"resource\":\"https://rs/\"}", ERR_UNTRUSTED, 0 },
+	{ "{\"resource\":\"https://rs/?x\"}", ERR_UNTRUSTED, ERR_UNTRUSTED },
+	{ "{\"resource\":\"https://rs/m\"}", ERR_UNTRUSTED, ERR_UNTRUSTED },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"https://10.0.0.1\"]}",
-	  ERR_DENIED, ERR_DENIED },
+	  ERR_NOT_PUBLIC, ERR_NOT_PUBLIC },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[],\"x\":{\"y\":[1]}}", 0 },
 	{ "{\"resource\":\"https://rs/mcp\",\"scopes_supported\":null}", 0 },
-	{ "{\"resource\":\"https://evil/mcp\"}", ERR_DENIED, ERR_DENIED },
-	{ "{\"resource\":\"https://rs/mcp/deeper\"}", ERR_DENIED, ERR_DENIED },
-	{ "{\"resource\":\"https://rs.evil/mcp\"}", ERR_DENIED, ERR_DENIED },
+	{ "{\"resource\":\"https://evil/mcp\"}", ERR_UNTRUSTED, ERR_UNTRUSTED },
+	{ "{\"resource\":\"https://rs/mcp/deeper\"}", ERR_UNTRUSTED, ERR_UNTRUSTED },
+	{ "{\"resource\":\"https://rs.evil/mcp\"}", ERR_UNTRUSTED, ERR_UNTRUSTED },
 	{ "{\"resource\":\"https://rs@evil/mcp\"}", ERR_INVALID },
 	{ "{\"resource\":[\"https://rs/mcp\"]}", ERR_INVALID },
 	{ "{\"authorization_servers\":[\"https://as\"]}", ERR_INVALID },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":\"https://as\"}",
 	  ERR_INVALID },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[1]}", ERR_INVALID },
-	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"http://as\"]}", ERR_DENIED,
-	  ERR_DENIED },
+	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"http://as\"]}",
+	  ERR_UNTRUSTED, ERR_UNTRUSTED },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"http://127.0.0.1:1\"]}",
-	  ERR_DENIED, ERR_DENIED },
+	  ERR_NOT_PUBLIC, ERR_NOT_PUBLIC },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"https://as?x\"]}",
 	  ERR_INVALID },
 	{ "{\"resource\":\"https://rs/mcp\",\"authorization_servers\":[\"javascript:x\"]}",
@@ -60,6 +60,11 @@ static const struct {
 	{ "", ERR_INVALID },
 };
 
+static bool is_refused(int code)
+{
+	return code == ERR_UNTRUSTED || code == ERR_NOT_PUBLIC;
+}
+
 static void test_resources(void **state)
 {
 	struct oauth_url server = server_url();
@@ -74,7 +79,7 @@ static void test_resources(void **state)
 		ROW_CHECK((rc < 0 ? (int)e.code : 0) == resources[i].code, resources[i].text);
 		of.by_origin = true;
 		rc = oauth_resource_read(str_of(resources[i].text), &of, a, &r, &e);
-		ROW_CHECK((rc < 0 ? (int)e.code : 0) == (resources[i].code == ERR_DENIED
+		ROW_CHECK((rc < 0 ? (int)e.code : 0) == (is_refused(resources[i].code)
 								 ? resources[i].by_origin
 								 : resources[i].code),
 			  resources[i].text);
@@ -121,14 +126,14 @@ static const struct {
 	{ "{" ISSUER "," TOKEN ",\"token_endpoint_auth_methods_supported\":[]}", 0 },
 	{ "{" TOKEN "}", ERR_INVALID },
 	{ "{" ISSUER "}", ERR_INVALID },
-	{ "{\"issuer\":\"https://as/\"," TOKEN "}", ERR_DENIED },
-	{ "{\"issuer\":\"https://AS\"," TOKEN "}", ERR_DENIED },
-	{ "{\"issuer\":\"https://as:443\"," TOKEN "}", ERR_DENIED },
-	{ "{\"issuer\":\"https://attacker\"," TOKEN "}", ERR_DENIED },
+	{ "{\"issuer\":\"https://as/\"," TOKEN "}", ERR_UNTRUSTED },
+	{ "{\"issuer\":\"https://AS\"," TOKEN "}", ERR_UNTRUSTED },
+	{ "{\"issuer\":\"https://as:443\"," TOKEN "}", ERR_UNTRUSTED },
+	{ "{\"issuer\":\"https://attacker\"," TOKEN "}", ERR_UNTRUSTED },
 	{ "{\"issuer\":7," TOKEN "}", ERR_INVALID },
-	{ "{" ISSUER ",\"token_endpoint\":\"http://as/token\"}", ERR_DENIED },
-	{ "{" ISSUER ",\"token_endpoint\":\"http://localhost/token\"}", ERR_DENIED },
-	{ "{" ISSUER ",\"token_endpoint\":\"https://localhost/token\"}", ERR_DENIED },
+	{ "{" ISSUER ",\"token_endpoint\":\"http://as/token\"}", ERR_UNTRUSTED },
+	{ "{" ISSUER ",\"token_endpoint\":\"http://localhost/token\"}", ERR_NOT_PUBLIC },
+	{ "{" ISSUER ",\"token_endpoint\":\"https://localhost/token\"}", ERR_NOT_PUBLIC },
 	{ "{" ISSUER ",\"token_endpoint\":\"file:///etc/passwd\"}", ERR_INVALID },
 	{ "{" ISSUER "," TOKEN ",\"authorization_endpoint\":\"javascript:alert(1)\"}",
 	  ERR_INVALID },

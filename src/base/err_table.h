@@ -31,7 +31,7 @@ ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
 	"Look at what the step printed. Nothing in a build has a network: what a step would fetch goes into "
 	"files, or into the base.")
 ERR_ROW(PROGRAM, "program_missing", -32603, 501, 125, false,
-	"Install the program that the cause names, or do what it says instead.")
+	"Install what the cause names, or do what it says instead.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
 	"Check the path inside the sandbox, for example with sandbox_exec and ls; relative paths "
 	"start at the sandbox's working directory.")

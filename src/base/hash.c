@@ -2,15 +2,25 @@
 
 #include <gnutls/crypto.h>
 
+#include "base/library.h"
+
 /* GnuTLS has the processor's own instructions for it, which is several times as fast as without. */
 struct hash {
 	gnutls_hash_hd_t handle;
 };
 
+int hash_load(struct err *e)
+{
+	return library_load("gnutls", e);
+}
+
 struct hash *hash_new(struct err *e)
 {
-	struct hash *h = calloc(1, sizeof(*h));
+	struct hash *h;
 
+	if (hash_load(e) < 0)
+		return NULL;
+	h = calloc(1, sizeof(*h));
 	if (h && gnutls_hash_init(&h->handle, GNUTLS_DIG_SHA256) == 0)
 		return h;
 	free(h);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/base64.h"
+#include "base/library.h"
 
 enum { DIGEST_BYTES = 32, EC_BYTES = 32, RSA_BITS_MIN = 2048, RSA_BITS_MAX = 8192, JWK_MAX = 4096 };
 
@@ -39,11 +40,12 @@ static int failed(int rc, const char *what, struct err *e)
 		       gnutls_strerror(rc));
 }
 
+/* gnutls_free is no function but a variable, which has been free() since nobody can set it. */
 static void datum_fini(gnutls_datum_t *d)
 {
 	if (d->data)
 		explicit_bzero(d->data, d->size);
-	gnutls_free(d->data);
+	free(d->data);
 }
 #define autodatum __attribute__((cleanup(datum_fini)))
 
@@ -95,6 +97,8 @@ static struct sign_key *key_new(struct err *e)
 {
 	AUTO(sign_key_free) struct sign_key *k = calloc(1, sizeof(*k));
 
+	if (library_load("gnutls", e) < 0)
+		return NULL;
 	if (!k || gnutls_privkey_init(&k->key) < 0 || gnutls_pubkey_init(&k->pub) < 0) {
 		err_set(e, ERR_LIMIT, "no memory for a key");
 		return NULL;
@@ -292,8 +296,11 @@ int sign_bytes(const struct sign_key *k, enum sign_alg alg, struct str bytes, st
 int sign_digest(struct str bytes, struct buf *to, struct err *e)
 {
 	unsigned char out[DIGEST_BYTES];
-	int rc = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.p, bytes.n, out);
+	int rc;
 
+	if (library_load("gnutls", e) < 0)
+		return -1;
+	rc = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.p, bytes.n, out);
 	if (rc < 0)
 		return failed(rc, "SHA-256", e);
 	return base64url_encode(to, (struct str){ (char *)out, sizeof(out) }, e);

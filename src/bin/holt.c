@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "bin/libraries.h"
 #include "bin/serve_parts.h"
 #include "cli/verb.h"
 #include "tools/tools.h"
@@ -13,5 +14,6 @@ int main(int argc, char **argv)
 	};
 
 	log_init("holt");
+	libraries_init();
 	return cli_main(&cli, argc, argv);
 }

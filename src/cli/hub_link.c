@@ -18,6 +18,7 @@ enum { SOCKET_MESSAGE_MAX = 4 << 20 };
 struct hub_link {
 	uv_loop_t loop;
 	struct loop_await await;
+	/* from the first request on: a WebSocket does without */
 	struct http_client *http;
 	char socket[PATH_MAX];
 	char bearer[640]; /* of the header */
@@ -226,6 +227,7 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 		{ "Authorization", str_of(l->bearer) },
 		{ "Content-Type", str_of(l->give ? "application/x-tar" : "application/json") },
 	};
+	const struct http_client_options o = { .unix_socket = l->socket, .connections = 1 };
 	char url[URL_MAX];
 	const struct http_spec spec = { .method = method,
 					.url = url,
@@ -236,6 +238,10 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 
 	if (snprintf(url, sizeof(url), "http://localhost%s", path) >= (int)sizeof(url))
 		return err_set(e, ERR_INVALID, "a name of that length can't be asked for");
+	if (!l->http)
+		l->http = http_client_new(&l->loop, &o, e);
+	if (!l->http)
+		return -1;
 	l->done = false;
 	l->status = 0;
 	l->err = ERR_INIT;
@@ -394,7 +400,6 @@ static int find_token(struct hub_link *l, struct err *e)
 struct hub_link *hub_link_open(struct err *e)
 {
 	struct hub_link *l = calloc(1, sizeof(*l));
-	struct http_client_options o = { .connections = 1 };
 
 	if (!l || uv_loop_init(&l->loop) != 0) {
 		free(l);
@@ -403,10 +408,7 @@ struct hub_link *hub_link_open(struct err *e)
 	}
 	l->came = BUF_INIT(HUB_ANSWER_MAX);
 	loop_await_init(&l->await, &l->loop);
-	o.unix_socket = l->socket;
 	if (find_socket(l->socket, e) == 0 && find_token(l, e) == 0)
-		l->http = http_client_new(&l->loop, &o, e);
-	if (l->http)
 		return l;
 	hub_link_close(l);
 	return NULL;

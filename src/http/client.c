@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "http/address.h"
 #include "http/url.h"
 
@@ -301,10 +302,16 @@ static char *no_proxy(void)
 struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_options *o,
 				    struct err *e)
 {
-	struct http_client *c = calloc(1, sizeof(*c));
-	CURLM *multi = c && curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
-	char *path = o->unix_socket ? strdup(o->unix_socket) : NULL, *direct = no_proxy();
+	struct http_client *c;
+	CURLM *multi;
+	char *path, *direct;
 
+	if (library_load("curl", e) < 0)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	multi = c && curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
+	path = o->unix_socket ? strdup(o->unix_socket) : NULL;
+	direct = no_proxy();
 	if (!multi || !direct || (o->unix_socket && !path)) {
 		if (multi)
 			curl_multi_cleanup(multi);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/library.h"
 #include "base/mem.h"
 
 static void url_free(CURLU *u)
@@ -38,21 +39,25 @@ static bool is_web(CURLU *u)
 	return scheme && (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
 }
 
-/* NULL unless it is one of http or https. */
-static CURLU *parse(const char *url)
+static CURLU *parse(const char *url, struct err *e)
 {
-	AUTO(url_free) CURLU *u = curl_url();
+	AUTO(url_free) CURLU *u = NULL;
 
-	if (!u || curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK || !is_web(u))
+	if (library_load("curl", e) < 0)
 		return NULL;
+	u = curl_url();
+	if (!u || curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK || !is_web(u)) {
+		no_url(e);
+		return NULL;
+	}
 	return take_ptr(u);
 }
 
 int http_url_check(const char *url, struct err *e)
 {
-	AUTO(url_free) CURLU *u = parse(url);
+	AUTO(url_free) CURLU *u = parse(url, e);
 
-	return u ? 0 : no_url(e);
+	return u ? 0 : -1;
 }
 
 static bool is_plain(struct str s)
@@ -66,11 +71,13 @@ static bool is_plain(struct str s)
 
 int http_url_join(const char *base, struct str ref, char **ret, struct err *e)
 {
-	AUTO(url_free) CURLU *u = parse(base);
+	AUTO(url_free) CURLU *u = parse(base, e);
 	AUTO(part_free) char *whole = NULL, *user = NULL;
 	autofree char *text = is_plain(ref) ? strndup(ref.p, ref.n) : NULL;
 
-	if (!u || !text || curl_url_set(u, CURLUPART_URL, text, 0) != CURLUE_OK || !is_web(u))
+	if (!u)
+		return -1;
+	if (!text || curl_url_set(u, CURLUPART_URL, text, 0) != CURLUE_OK || !is_web(u))
 		return no_url(e);
 	whole = part(u, CURLUPART_URL, 0);
 	user = part(u, CURLUPART_USER, 0);
@@ -82,7 +89,8 @@ int http_url_join(const char *base, struct str ref, char **ret, struct err *e)
 
 char *http_url_origin(const char *url)
 {
-	AUTO(url_free) CURLU *u = parse(url);
+	struct err ignored = ERR_INIT;
+	AUTO(url_free) CURLU *u = parse(url, &ignored);
 	AUTO(part_free) char *scheme = NULL, *host = NULL, *port = NULL;
 	char *origin = NULL;
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/library.h"
 #include "box/archive/confine.h"
 #include "box/archive/internal.h"
 
@@ -366,7 +367,9 @@ int unpack_archive(const struct unpack *u, const struct tree_count *count, struc
 	struct job j = { u, *count };
 	struct unpacked got = { 0 };
 
-	if (confine_run(&c, unpack_here, &j, &got, sizeof(got), e) < 0 ||
+	/* the confined process may open no files */
+	if (library_load("archive", e) < 0 || hash_load(e) < 0 ||
+	    confine_run(&c, unpack_here, &j, &got, sizeof(got), e) < 0 ||
 	    check_result(&got, u, e) < 0)
 		return -1;
 	*ret = got;
@@ -402,7 +405,7 @@ int unpack_copied(const struct unpack *u, const struct tree_count *count, struct
 	if (fstat(u->from, &st) < 0)
 		return err_sys(e, errno, "look at what is copied");
 	*(S_ISDIR(st.st_mode) ? &c.read : &c.from) = u->from;
-	if (confine_run(&c, copy_here, &j, &got, sizeof(got), e) < 0 ||
+	if (hash_load(e) < 0 || confine_run(&c, copy_here, &j, &got, sizeof(got), e) < 0 ||
 	    check_result(&got, u, e) < 0)
 		return -1;
 	*ret = got;

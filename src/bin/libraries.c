@@ -1,0 +1,93 @@
+/*
+ * The libraries that `holt` loads when it first needs them (base/library.h), since most of what it is
+ * started for needs none: together they bring 40 others, and take longer to load than a sandbox to start.
+ *
+ * Each function here is a jump to the library's, under the same name, so that code which calls it is compiled
+ * against the library's header and linked as ever. What is called and not listed here is an undefined reference.
+ */
+#include "bin/libraries.h"
+
+#include <stdlib.h>
+
+#include "base/library.h"
+#include "base/mem.h"
+#include "bin/sonames.h" /* what this build would have been linked with */
+
+/* clang-format off */
+#define CURL(X) \
+	X(curl_easy_cleanup) X(curl_easy_getinfo) X(curl_easy_header) X(curl_easy_init) \
+	X(curl_easy_setopt) X(curl_easy_strerror) X(curl_free) X(curl_global_init) \
+	X(curl_multi_add_handle) X(curl_multi_assign) X(curl_multi_cleanup) \
+	X(curl_multi_info_read) X(curl_multi_init) X(curl_multi_remove_handle) \
+	X(curl_multi_setopt) X(curl_multi_socket_action) X(curl_slist_append) \
+	X(curl_slist_free_all) X(curl_url) X(curl_url_cleanup) X(curl_url_get) \
+	X(curl_url_set)
+
+#define GNUTLS(X) \
+	X(gnutls_decode_rs_value) X(gnutls_hash) X(gnutls_hash_deinit) X(gnutls_hash_fast) \
+	X(gnutls_hash_init) X(gnutls_hash_output) X(gnutls_privkey_deinit) \
+	X(gnutls_privkey_export_x509) X(gnutls_privkey_generate) \
+	X(gnutls_privkey_get_pk_algorithm) X(gnutls_privkey_import_x509_raw) \
+	X(gnutls_privkey_init) X(gnutls_privkey_sign_data2) X(gnutls_pubkey_deinit) \
+	X(gnutls_pubkey_export_ecc_raw2) X(gnutls_pubkey_export_rsa_raw2) \
+	X(gnutls_pubkey_import_privkey) X(gnutls_pubkey_init) X(gnutls_strerror) \
+	X(gnutls_x509_privkey_deinit) X(gnutls_x509_privkey_export2_pkcs8)
+
+#define MICROHTTPD(X) \
+	X(MHD_add_response_header) X(MHD_create_response_for_upgrade) \
+	X(MHD_create_response_from_buffer) X(MHD_create_response_from_callback) \
+	X(MHD_destroy_response) X(MHD_get_connection_info) X(MHD_get_connection_values_n) \
+	X(MHD_get_daemon_info) X(MHD_get_reason_phrase_for) X(MHD_get_timeout) \
+	X(MHD_is_feature_supported) X(MHD_lookup_connection_value_n) X(MHD_queue_response) \
+	X(MHD_quiesce_daemon) X(MHD_resume_connection) X(MHD_run) \
+	X(MHD_set_connection_option) X(MHD_start_daemon) X(MHD_stop_daemon) \
+	X(MHD_suspend_connection) X(MHD_upgrade_action)
+
+#define ARCHIVE(X) \
+	X(archive_entry_filetype) X(archive_entry_hardlink) X(archive_entry_mtime) \
+	X(archive_entry_pathname) X(archive_entry_perm) X(archive_entry_size) \
+	X(archive_entry_symlink) X(archive_errno) X(archive_error_string) \
+	X(archive_filter_count) X(archive_read_data) X(archive_read_data_block) \
+	X(archive_read_free) X(archive_read_new) X(archive_read_next_header) \
+	X(archive_read_open) X(archive_read_support_filter_gzip) \
+	X(archive_read_support_filter_zstd) X(archive_read_support_format_raw) \
+	X(archive_read_support_format_tar) X(archive_set_error)
+/* clang-format on */
+
+#if defined(__x86_64__)
+#define JUMP(address) "jmp *" address "(%rip)"
+#elif defined(__aarch64__)
+#define JUMP(address) "adrp x16, " address "\nldr x16, [x16, :lo12:" address "]\nbr x16"
+#else
+#error "no jump through an address is known for this processor"
+#endif
+
+/* Hidden, so that the library's own calls are not bound to ours; abort() until it is loaded. */
+#define STUB(f)                                                                                    \
+	__attribute__((used)) static void *address_##f = (void *)abort;                            \
+	__asm__(".pushsection .text\n"                                                             \
+		".globl " #f "\n.hidden " #f "\n.type " #f ", %function\n" #f                      \
+		":\n" JUMP("address_" #f) "\n.size " #f ", . - " #f "\n.popsection");
+#define ROW(f) { #f, &address_##f },
+
+CURL(STUB)
+GNUTLS(STUB)
+MICROHTTPD(STUB)
+ARCHIVE(STUB)
+
+static const struct library_function curl[] = { CURL(ROW) };
+static const struct library_function gnutls[] = { GNUTLS(ROW) };
+static const struct library_function microhttpd[] = { MICROHTTPD(ROW) };
+static const struct library_function archive[] = { ARCHIVE(ROW) };
+
+static struct library libraries[] = {
+	{ "curl", SONAME_curl, curl, ARRAY_LEN(curl) },
+	{ "gnutls", SONAME_gnutls, gnutls, ARRAY_LEN(gnutls) },
+	{ "microhttpd", SONAME_microhttpd, microhttpd, ARRAY_LEN(microhttpd) },
+	{ "archive", SONAME_archive, archive, ARRAY_LEN(archive) },
+};
+
+void libraries_init(void)
+{
+	library_rows(libraries, ARRAY_LEN(libraries));
+}

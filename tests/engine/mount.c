@@ -2,6 +2,8 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -326,16 +328,206 @@ static void test_thirty_two(void **state)
 	assert_string_equal(sh(make_with(m, 32), "cat /m/*/f | wc -l"), "32");
 }
 
+/* ---- folders of Holt's own ------------------------------------------------------------------- */
+
+/* A project that a sandbox may write, and a folder of Holt's own beside it, under an engine that knows of that. */
+struct beside {
+	const char *project, *own;
+};
+
+static struct beside start_beside(void)
+{
+	struct beside b;
+	const char *closed[1];
+
+	engine_stop();
+	b = (struct beside){ owned_dir(), host_dir() };
+	closed[0] = b.own;
+	host_file(in(b.own, "token"), "secret\n", 0644);
+	assert_int_equal(mkdir(in(b.project, "race"), 0755), 0);
+	host_file(in(b.project, "race/plain"), "plain\n", 0644);
+	engine_start(&(struct box_config){ .closed = closed, .n_closed = 1 });
+	return b;
+}
+
+static void test_own_folders(void **state)
+{
+	const struct beside b = start_beside();
+
+	assert_int_equal(mkdir(in(b.own, "deep"), 0755), 0);
+	assert_int_equal(symlink(b.own, in(b.project, "link")), 0);
+	assert_int_equal(error_with(b.own, "/mnt").code, ERR_DENIED);
+	assert_int_equal(error_with(in(b.own, "deep"), "/mnt").code, ERR_DENIED);
+	assert_int_equal(error_with(in(b.own, "token"), "/mnt/token").code, ERR_DENIED);
+	assert_int_equal(error_with(in(b.project, "link"), "/mnt").code, ERR_DENIED);
+	assert_int_equal(error_with(in(b.project, "link/token"), "/mnt/token").code, ERR_DENIED);
+	assert_int_equal(error_with("/", "/mnt").code, ERR_DENIED);
+	assert_int_equal(error_with("/tmp", "/mnt").code, ERR_DENIED);
+	assert_string_equal(sh(make_one(in(b.project, "race"), "/mnt", false), "ls /mnt"), "plain");
+	assert_string_equal(
+		sh(make_one(in(b.project, "race/plain"), "/mnt/f", false), "cat /mnt/f"), "plain");
+}
+
+/* One that is not there yet is closed where it will be. */
+static void test_own_folder_to_come(void **state)
+{
+	const char *project, *closed[1];
+
+	engine_stop();
+	project = owned_dir();
+	closed[0] = in(project, "holt/data");
+	engine_start(&(struct box_config){ .closed = closed, .n_closed = 1 });
+	assert_int_equal(error_with(project, "/mnt").code, ERR_DENIED);
+	assert_int_equal(mkdir(in(project, "holt"), 0755), 0);
+	assert_int_equal(mkdir(in(project, "holt/data"), 0755), 0);
+	assert_int_equal(error_with(in(project, "holt/data"), "/mnt").code, ERR_DENIED);
+}
+
+/* What stands at a name when a sandbox is forked is no longer what was asked for. */
+static void test_fork_after_swap(void **state)
+{
+	const struct beside b = start_beside();
+	struct sandbox *sb = make_one(in(b.project, "race"), "/mnt", false);
+	struct forked *f;
+
+	assert_int_equal(rename(in(b.project, "race"), in(b.project, "away")), 0);
+	assert_int_equal(symlink(b.own, in(b.project, "race")), 0);
+	f = fork_start(sb, 1);
+	wait_for(&f->done, "the fork");
+	assert_int_not_equal(f->err.code, ERR_NONE);
+	assert_string_equal(sh(sb, "ls /mnt"), "plain");
+}
+
+static struct {
+	const char *link, *dir;
+	_Atomic bool stop;
+	unsigned long fooled; /* who looks first and opens then */
+} swapping;
+
+static void *swap_names(void *arg)
+{
+	for (unsigned i = 0; !swapping.stop;
+	     i++) { /* neither so fast nor so slow that it is all one */
+		renameat2(AT_FDCWD, swapping.link, AT_FDCWD, swapping.dir, RENAME_EXCHANGE);
+		usleep(i * 37 % 400);
+	}
+	return NULL;
+}
+
+/* The control: looks by a path and opens by it, as one may not. */
+static void look_then_open(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0 && faccessat(fd, "token", F_OK, 0) == 0)
+		swapping.fooled++;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A sandbox that may write the project swaps a folder in it with a link while others are given that folder. */
+static void test_swapped_while_mounted(void **state)
+{
+	const struct beside b = start_beside();
+	const char *race = in(b.project, "race");
+	int given = 0, refused = 0;
+	pthread_t swapper;
+
+	swapping.link = in(b.project, "link");
+	swapping.dir = race;
+	swapping.stop = false;
+	swapping.fooled = 0;
+	assert_int_equal(symlink(b.own, swapping.link), 0);
+	assert_int_equal(pthread_create(&swapper, NULL, swap_names, NULL), 0);
+	for (int i = 0; i < 300; i++) {
+		const struct sandbox_mount m = { str_of(race), STR_LIT("/mnt"), false };
+		const struct sandbox_spec spec = { .mounts = &m, .n_mounts = 1 };
+		struct made *made = make_start(&spec);
+
+		for (int k = 0; k < 200; k++)
+			look_then_open(race);
+		wait_for(&made->done, "the sandbox");
+		given += made->sb != NULL;
+		refused += made->sb == NULL;
+		if (made->sb) {
+			assert_string_equal(sh(made->sb, "ls /mnt"), "plain");
+			destroy(made->sb);
+		}
+	}
+	swapping.stop = true;
+	pthread_join(swapper, NULL);
+	assert_true(given > 0);
+	assert_true(refused > 0);
+	assert_true(swapping.fooled > 0);
+}
+
+/* ---- forks of what was moved about ----------------------------------------------------------- */
+
+/* Programs may rename what a mount stands in, and put a link there. */
+static void test_forked_after_rename(void **state)
+{
+	struct sandbox *sb = make_one(owned_dir(), "/workspace/x/sys", true), *child;
+	const char *masked;
+
+	masked = sh(sb, "ls -A /proc/sys; mv x y && ln -s /proc x && ls y/sys");
+	assert_string_equal(masked, "f");
+	child = fork_of(sb, 1)->children[0];
+	assert_string_equal(sh(sb, "ls -A /proc/sys; cat y/sys/f"), "from the host");
+	assert_string_equal(sh(child, "ls -A /proc/sys; ls -d /proc/self /usr/bin"),
+			    "/proc/self\n/usr/bin");
+	child = fork_of(sb, 1)->children[0];
+	assert_string_equal(sh(sb, "ls -A /proc/sys; cat y/sys/f"), "from the host");
+}
+
+/* A fork that can't be leaves its source as it was. */
+static void test_forked_in_vain(void **state)
+{
+	struct sandbox *sb = make_one(owned_dir(), "/workspace/x/m", true);
+	struct forked *f;
+
+	if (!rootless() || !has_python(sb)) /* elsewhere what is made for a mount is root's */
+		return;
+	/* its place comes to have a name that no call takes */
+	sh(sb, "python3 -c '\n"
+	       "import os\n"
+	       "for i in range(20):\n"
+	       "    os.mkdir(\"t\")\n"
+	       "    os.rename(\"x\", \"t/\" + \"d\" * 250)\n"
+	       "    os.rename(\"t\", \"x\")'");
+	f = fork_start(sb, 1);
+	wait_for(&f->done, "the fork");
+	assert_string_equal(sh(sb, "ls -d /usr/bin /proc/self; ls -A /proc/sys; echo x > /dev/null;"
+				   "find . -name f -execdir cat {} +"),
+			    "/proc/self\n/usr/bin\nfrom the host");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		engine_test(test_readonly),	 engine_test(test_writable),
-		engine_test(test_others_files),	 engine_test(test_no_privileges),
-		engine_test(test_file),		 engine_test(test_nested),
-		engine_test(test_places),	 engine_test(test_link_on_the_way),
-		engine_test(test_host_links),	 engine_test(test_refused),
-		engine_test(test_messages),	 engine_test(test_forked),
-		engine_test(test_not_from_pool), engine_test(test_thirty_two),
+		engine_test(test_readonly),
+		engine_test(test_writable),
+		engine_test(test_others_files),
+		engine_test(test_no_privileges),
+		engine_test(test_file),
+		engine_test(test_nested),
+		engine_test(test_places),
+		engine_test(test_link_on_the_way),
+		engine_test(test_host_links),
+		engine_test(test_refused),
+		engine_test(test_messages),
+		engine_test(test_forked),
+		engine_test(test_not_from_pool),
+		engine_test(test_thirty_two),
+		engine_test(test_own_folders),
+		engine_test(test_own_folder_to_come),
+		engine_test(test_fork_after_swap),
+		engine_test(test_swapped_while_mounted),
+		engine_test(test_forked_after_rename),
+		engine_test(test_forked_in_vain),
 	};
 
 	return ENGINE_MAIN(argc, argv, "mount", tests);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <linux/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <asm/unistd.h>
@@ -75,6 +76,20 @@ int mount_attach(int tree, int dir, const char *path)
 int mount_move(const char *from, const char *to)
 {
 	return (int)syscall(__NR_move_mount, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int mount_id(int fd, uint64_t *ret_id)
+{
+	struct statx st;
+
+	if (syscall(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
+		return -1;
+	if (!(st.stx_mask & STATX_MNT_ID)) {
+		errno = ENOSYS;
+		return -1;
+	}
+	*ret_id = st.stx_mnt_id;
+	return 0;
 }
 
 int mount_reconfigure(const char *path, const char *key, const char *value)

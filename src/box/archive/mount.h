@@ -22,5 +22,8 @@ int mount_setattr_tree(int tree, uint64_t attr, int userns); /* recursive; usern
 int mount_attach(int tree, int dir, const char *path);
 int mount_move(const char *from, const char *to);
 
+/* The id of the mount that an open file is on, as /proc/self/mountinfo has it. */
+int mount_id(int fd, uint64_t *ret_id);
+
 /* Changes options of a mounted file system. */
 int mount_reconfigure(const char *path, const char *key, const char *value);

@@ -6,6 +6,7 @@
  */
 #include "box/host/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -175,7 +176,6 @@ static void finish_close(struct box *box)
 	box_close_handle(box->adopt_timer);
 	box_close_handle(box->sleep_timer);
 	free(box->warden_dir);
-	closed_fini(&box->closed);
 	free(box);
 	if (on_closed)
 		on_closed(arg);
@@ -203,6 +203,20 @@ void box_ended(struct box *box, int status, int signal)
 
 /* ---- the box ---------------------------------------------------------------------------------- */
 
+static_assert((int)CLOSED_MAX == (int)WIRE_CLOSED_MAX, "the warden knows of each folder");
+
+static int close_folders(struct box *box, const struct box_config *config, struct err *e)
+{
+	if (config->n_closed > CLOSED_MAX)
+		return err_set(e, ERR_BUG, "more than %d folders are closed", CLOSED_MAX);
+	for (size_t i = 0; i < config->n_closed; i++) {
+		if (strlen(config->closed[i]) >= sizeof(box->closed[i]))
+			return err_set(e, ERR_INVALID, "the path of a folder of Holt is too long");
+		strcpy(box->closed[i], config->closed[i]);
+	}
+	return 0;
+}
+
 struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err *e)
 {
 	autofree struct box *box = calloc(1, sizeof(*box));
@@ -213,7 +227,7 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	if (closed_init(&box->closed, config->closed, config->n_closed, e) < 0)
+	if (close_folders(box, config, e) < 0)
 		return NULL;
 	box->loop = loop;
 	box->socket = -1;
@@ -233,10 +247,8 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
 	box->stats.limits = "";
 	snprintf(box->allow, sizeof(box->allow), "%s", config->allow ? config->allow : "");
 	if (limits_complete(&box->config.limits, e) < 0 || box_warden_find(box, e) < 0 ||
-	    box_warden_start(box, e) < 0) {
-		closed_fini(&box->closed);
+	    box_warden_start(box, e) < 0)
 		return NULL;
-	}
 	box->warden_dir = take_ptr(warden_dir);
 	box->close_timer = take_ptr(close_timer);
 	return take_ptr(box);
@@ -696,22 +708,31 @@ static bool mountable(struct str guest)
 	return depth > 0;
 }
 
-static int check_host(const struct box *box, struct str host, struct err *e)
+/* Adds the host's path of a mount, with its links resolved: the warden follows none, so that what it
+ * mounts is what stood there when it was asked for, or nothing. One that can't be resolved goes as it
+ * is, and the warden says why it can't be had. */
+static int add_host(struct buf *b, struct wm_mount *wm, const struct sandbox_mount *m,
+		    struct err *e)
 {
-	autofree char *path = strndup(host.p, host.n);
+	autofree char *path = strndup(m->host.p, m->host.n);
+	char real[PATH_MAX];
+	struct str host = m->host;
 
 	if (!path)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return closed_check(&box->closed, path, e);
+	if (realpath(path, real))
+		host = str_of(real);
+	wm->host_len = (uint32_t)host.n + 1;
+	if (buf_add(b, wm, sizeof(*wm), e) < 0 || buf_add(b, host.p, host.n, e) < 0)
+		return -1;
+	return buf_add(b, "", 1, e);
 }
 
-static int add_mounts(const struct box *box, const struct sandbox_spec *spec, struct buf *b,
-		      struct err *e)
+static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err *e)
 {
 	for (size_t i = 0; i < spec->n_mounts; i++) {
 		const struct sandbox_mount *s = &spec->mounts[i];
-		const struct wm_mount wm = {
-			.host_len = (uint32_t)s->host.n + 1,
+		struct wm_mount wm = {
 			.guest_len = (uint32_t)s->guest.n + 1,
 			.writable = s->writable,
 			.size = s->size,
@@ -724,10 +745,7 @@ static int add_mounts(const struct box *box, const struct sandbox_spec *spec, st
 				e, ERR_INVALID,
 				"mount on %.*s: a place below / without \"..\", not in /proc",
 				STR_ARG(s->guest));
-		if (check_host(box, s->host, e) < 0)
-			return -1;
-		if (buf_add(b, &wm, sizeof(wm), e) < 0 || buf_add(b, s->host.p, s->host.n, e) < 0 ||
-		    buf_add(b, "", 1, e) < 0 || buf_add(b, s->guest.p, s->guest.n, e) < 0 ||
+		if (add_host(b, &wm, s, e) < 0 || buf_add(b, s->guest.p, s->guest.n, e) < 0 ||
 		    buf_add(b, "", 1, e) < 0)
 			return -1;
 	}
@@ -748,7 +766,7 @@ static int send_create(struct box *box, const struct sandbox_spec *spec, struct 
 	snprintf(m.image, sizeof(m.image), "%s", p->model->image ? p->model->image : "");
 	if (spec->n_mounts > WIRE_MOUNTS_MAX)
 		return err_set(e, ERR_INVALID, "at most %d mounts", WIRE_MOUNTS_MAX);
-	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(box, spec, &b, e) < 0)
+	if (buf_add(&b, &m, sizeof(m), e) < 0 || add_mounts(spec, &b, e) < 0)
 		return -1;
 	return box_send(box, b.p, b.n, e);
 }

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "box/host/box.h"
-#include "box/host/closed.h"
 #include "box/wire/wire.h"
 
 /* An unanswered request to a warden: the seq is its key. */
@@ -51,7 +50,7 @@ struct box {
 	struct box_config config;
 	char libexec[512], allow[256];
 	char *warden_dir; /* owned; NULL: all ends with this process */
-	struct closed closed;
+	char closed[WIRE_CLOSED_MAX][WIRE_PATH_MAX]; /* "": none */
 	uv_process_t *process; /* NULL: it was found alive, or there is none */
 	int pidfd; /* of one that was found, else -1 */
 	uv_poll_t *exit_poll; /* of that */

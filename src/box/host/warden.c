@@ -228,6 +228,7 @@ int box_warden_hello(struct box *box, int log, struct err *e)
 	};
 
 	snprintf(m.allow, sizeof(m.allow), "%s", box->allow);
+	memcpy(m.closed, box->closed, sizeof(m.closed));
 	if (sock_send(box->socket, &m, sizeof(m), &log, log >= 0, 0) < 0)
 		return err_sys(e, errno, "greet the warden");
 	return 0;

@@ -103,37 +103,12 @@ static int make_children(struct request *r, const struct body *source, const str
 	return 0;
 }
 
-/* Where something is mounted in a body besides its root and /proc, without what lies below
- * another. */
-static size_t guest_mounts(const struct body *b, const char **out)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < w.store.n_binds; i++) {
-		if (!w.store.binds[i].of_host || chain_of_host(&b->chain))
-			out[n++] = w.store.binds[i].guest;
-	}
-	for (uint32_t i = 0; i < b->n_mounts; i++) {
-		const char *g = b->mounts[i].guest;
-		bool below = false;
-
-		for (size_t k = 0; k < n; k++)
-			below = below || (strncmp(g, out[k], strlen(out[k])) == 0 &&
-					  g[strlen(out[k])] == '/');
-		if (!below)
-			out[n++] = g;
-	}
-	return n;
-}
-
 /* Freezes the writable layer of an idle body and gives it a new one, in place. */
 static int freeze_layer(struct body *b, struct err *e)
 {
-	const char *guests[BINDS_MAX + WIRE_MOUNTS_MAX];
 	struct chain next = { 0 };
 	struct layer *frozen = b->chain.upper;
 	autoclose int root = -1;
-	size_t n;
 
 	if (b->chain.n_frozen + 1 >= CHAIN_MAX)
 		return err_set(e, ERR_LIMIT, "forked more often than its layers could be squashed");
@@ -142,8 +117,7 @@ static int freeze_layer(struct body *b, struct err *e)
 	chain_push(&next, layer_ref(frozen));
 	next.upper = store_layer_new(&w.store, disk_left(&next, b->limits.disk), e);
 	root = next.upper ? store_overlay(&w.store, &next, e) : -1;
-	n = guest_mounts(b, guests);
-	if (root < 0 || store_reroot(&w.store, b->pidfd, root, guests, n, e) < 0) {
+	if (root < 0 || store_reroot(&w.store, &w.host, b->pidfd, root, e) < 0) {
 		chain_fini(&next);
 		return -1;
 	}

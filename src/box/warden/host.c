@@ -188,6 +188,9 @@ static int take_wishes(const struct wm_hello *m, struct err *e)
 	w.pool_size = m->pool;
 	w.want_nets = m->networks;
 	w.host.files = m->files;
+	memcpy(w.host.closed, m->closed, sizeof(w.host.closed));
+	for (int i = 0; i < WIRE_CLOSED_MAX; i++)
+		w.host.closed[i][WIRE_PATH_MAX - 1] = '\0';
 	return 0;
 }
 

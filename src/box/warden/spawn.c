@@ -130,7 +130,7 @@ static int hide_kernel(void)
 			return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(hidden_files); i++) {
-		if (hide(hidden_files[i], "/t/dev/null") < 0)
+		if (hide(hidden_files[i], "/r/dev/null") < 0)
 			return -1;
 	}
 	return 0;
@@ -508,11 +508,11 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(receive_parts(sp->socket, &parts));
 	STEP(fill_root(&parts));
 	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
-	STEP(mount_proc(sp->host->rootless));
-	STEP(hide_kernel());
 	STEP(attach_template(sp->store, sp->of_host));
 	STEP(mount_terminals(sp->uid));
 	attach_binds(sp);
+	STEP(mount_proc(sp->host->rootless)); /* over whatever a link in the files led there */
+	STEP(hide_kernel());
 	STEP(sethostname("sandbox", 7));
 	/* After the mounts: for each of them the kernel would keep lists of what this group has in it. */
 	STEP(enter_groups(&parts));

@@ -32,11 +32,11 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
-#include <linux/openat2.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "box/archive/mount.h"
+#include "box/warden/closed.h"
 #include "box/warden/sized.h"
 #include "box/archive/template_host.h"
 #include "box/warden/warden.h"
@@ -597,50 +597,7 @@ void store_forget_root(struct layer *upper)
 	upper->rooted = false;
 }
 
-/* ---- another root for one that runs ----------------------------------------------------------- */
-
-/*
- * In the sandbox's mount namespace, with its old root as ours. pivot_root wants the new root
- * somewhere below the old one; /proc is the place that is surely a directory, since it is mounted
- * on, so what is there steps aside (to `aside`, outside) and comes back in the new root. PID 1's
- * root and working directory, both "/", move along.
- */
-static int swap_guest_root(int root, int aside, const char *const *guests, size_t n)
-{
-	int fds[BINDS_MAX + WIRE_MOUNTS_MAX];
-	autoclose int proc = open("/proc", O_PATH | O_CLOEXEC);
-	char to[4096 + 8];
-	int failed;
-
-	for (size_t i = 0; i < n; i++)
-		fds[i] = open(guests[i], O_PATH | O_CLOEXEC);
-	failed = mount_attach(proc, aside, "") < 0 || mount_attach(root, AT_FDCWD, "/proc") < 0;
-	for (size_t i = 0; i < n; i++) {
-		snprintf(to, sizeof(to), "/proc%s", guests[i]);
-		failed = failed || mount_attach(fds[i], AT_FDCWD, to) < 0;
-		close(fds[i]);
-	}
-	if (failed || mount_attach(proc, AT_FDCWD, "/proc/proc") < 0 ||
-	    syscall(SYS_pivot_root, "/proc", "/proc/proc") < 0)
-		return -1;
-	return umount2("/proc", MNT_DETACH);
-}
-
-int store_reroot(const struct store *s, int pidfd, int root, const char *const *guests, size_t n,
-		 struct err *e)
-{
-	autoclose int aside = -1;
-	int errnum = 0;
-
-	if (setns(pidfd, CLONE_NEWNS) < 0)
-		errnum = errno;
-	else if ((aside = open("/n", O_PATH | O_CLOEXEC)) < 0 || chroot("/r") < 0 ||
-		 chdir("/") < 0 || swap_guest_root(root, aside, guests, n) < 0)
-		errnum = errno;
-	if (enter_mntns(s->ns_store) < 0)
-		return err_sys(e, errno, "return to the store");
-	return errnum ? err_sys(e, errnum, "put a new root under the sandbox") : 0;
-}
+/* ---- mounts of the host ------------------------------------------------------------------------ */
 
 static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32_t on_disk,
 		       uint32_t id)
@@ -681,18 +638,19 @@ int store_idmap(const struct host *h, const struct stat *st, uint32_t uid)
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
 		    struct err *e)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 			      (t->writable ? 0 : MOUNT_ATTR_RDONLY);
 	autoclose int root = open("/h", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	autoclose int there = (int)syscall(SYS_openat2, root, t->path, &how, sizeof(how));
+	autoclose int there = -1;
+	autoclose int parent = -1;
 	autoclose int tree = -1;
 	autoclose int userns = -1;
 	struct stat st;
 
-	if (there < 0 || fstat(there, &st) < 0)
+	if (closed_open(root, t->path, &there, &parent) < 0 || fstat(there, &st) < 0)
 		return err_sys(e, errno, "open what is to be mounted");
+	if (closed_check(h->closed, root, there, parent, e) < 0)
+		return -1;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_NOT_A_FILE, "only directories and regular files are mounted");
 	tree = mount_copy(there, "", t->size == 0); /* what is mounted in it ends elsewhere */

@@ -9,6 +9,8 @@
  *	keep.c	being without a hub, and the next one
  *	host.c	what is found and made at the start
  *	store.c	mount namespaces, templates, layers, overlays
+ *	closed.c	folders of the host that no sandbox is given
+ *	reroot.c	another root under a sandbox that runs
  *	broom.c	who removes layers
  *	image.c	images as the lowest layer
  *	copy.c	copying trees
@@ -52,6 +54,8 @@ struct host {
 	int last_cap; /* the kernel's highest capability */
 	uint64_t files; /* soft limit of descriptors that the user's other programs have */
 	int warden; /* pidfd of this warden */
+	/* folders that no sandbox is given; "": none */
+	char closed[WIRE_CLOSED_MAX][WIRE_PATH_MAX];
 };
 
 /* ---- store ------------------------------------------------------------------------------------ */
@@ -145,9 +149,9 @@ int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struc
 int store_kept_root(const struct layer *upper, struct err *e) MUST_USE;
 void store_forget_root(struct layer *upper); /* no longer writable */
 
-/* Puts a new root under a sandbox in which nothing runs but its PID 1. The old root's layers are
- * free when it returns. */
-int store_reroot(const struct store *s, int pidfd, int root, const char *const *guests, size_t n,
+/* Puts a new root under a sandbox in which nothing runs but its PID 1, with all that is mounted in the
+ * old one at the same place. The old root's layers are free when it returns; on failure all is as it was. */
+int store_reroot(const struct store *s, const struct host *h, int pidfd, int root,
 		 struct err *e) MUST_USE;
 
 /* A host directory or file, to be bound into a sandbox, in which its owner on the host appears as `uid`. */
@@ -157,7 +161,7 @@ struct host_tree {
 	uint64_t size; /* bytes that the host must end it at, else ERR_NO_QUOTA; 0: any */
 	uint32_t uid;
 };
-/* A detached copy of its mount. */
+/* A detached copy of its mount. ERR_DENIED for what is closed (closed.h); no link is followed. */
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
 		    struct err *e) MUST_USE;
 

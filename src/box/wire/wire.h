@@ -28,6 +28,8 @@ enum {
 	WIRE_MOUNTS_MAX = 32,
 	WIRE_BUILD_MAX = 40,
 	WIRE_IMAGE_MAX = 72,
+	WIRE_PATH_MAX = 4096, /* with the NUL */
+	WIRE_CLOSED_MAX = 4,
 	TERMINALS_MAX = 64, /* of one sandbox */
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
 	/* in one that outlives its hub, besides: */
@@ -101,6 +103,8 @@ struct wm_hello {
 	uint64_t files; /* soft limit of descriptors that the user's other programs have */
 	struct limits limits; /* of pooled sandboxes, complete */
 	char allow[256];
+	/* absolute paths of folders that no sandbox is given, see warden/closed.h; "": none */
+	char closed[WIRE_CLOSED_MAX][WIRE_PATH_MAX];
 };
 
 struct wm_ready {

@@ -1,0 +1,119 @@
+#include "box/warden/closed.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* More than any path has; a tree that is deeper is closed. */
+enum { LEVELS_MAX = 4096 };
+
+static int open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags,
+				.resolve = RESOLVE_NO_MAGICLINKS | resolve };
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+int closed_open(int root, const char *path, int *ret_fd, int *ret_dir)
+{
+	const char *name = strrchr(path, '/');
+	char above[WIRE_PATH_MAX];
+	autoclose int dir = -1;
+	autoclose int fd = -1;
+
+	if (!name || strlen(path) >= sizeof(above)) {
+		errno = name ? ENAMETOOLONG : EINVAL;
+		return -1;
+	}
+	memcpy(above, path, (size_t)(name - path) + 1);
+	above[name - path + 1] = '\0';
+	dir = open_below(root, above, O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	fd = dir < 0 ? -1
+		     : open_below(dir, name[1] ? name + 1 : ".", 0,
+				  RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	if (fd < 0)
+		return -1;
+	*ret_fd = take_fd(&fd);
+	*ret_dir = take_fd(&dir);
+	return 0;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the directory dir is `what`, or stands in it: by what they are, since a folder can have
+ * several names. Nobody who is given part of the way up can lead it off: it begins at what is open,
+ * and a folder that is moved meanwhile stays in what its mover was given. */
+static bool stands_in(int dir, const struct stat *what)
+{
+	autoclose int at = open_below(dir, ".", O_DIRECTORY, 0);
+	struct stat top, st;
+
+	if (stat("/", &top) < 0)
+		return true;
+	for (int level = 0; level < LEVELS_MAX; level++) {
+		int above;
+
+		if (at < 0 || fstat(at, &st) < 0 || is_same(&st, what))
+			return true;
+		if (is_same(&st, &top))
+			return false;
+		above = open_below(at, "..", O_DIRECTORY, 0);
+		close(at);
+		at = above;
+	}
+	return true;
+}
+
+/* Opens the nearest directory at or above a path; *ret_there: it is the path's own. */
+static int open_nearest(int root, const char *path, bool *ret_there)
+{
+	char at[WIRE_PATH_MAX];
+	int fd;
+
+	memcpy(at, path, sizeof(at));
+	*ret_there = true;
+	while ((fd = open_below(root, at, O_DIRECTORY, RESOLVE_IN_ROOT)) < 0 && at[0] && at[1]) {
+		char *slash = strrchr(at, '/');
+
+		*ret_there = false;
+		slash[slash == at] = '\0';
+	}
+	return fd;
+}
+
+/* asked: what fd is, which is given if `path` allows it; dir: where it stands. */
+static bool meets(const char *path, int root, int fd, int dir, const struct stat *asked)
+{
+	bool there;
+	autoclose int nearest = open_nearest(root, path, &there);
+	struct stat st;
+
+	if (nearest < 0 || fstat(nearest, &st) < 0 || stands_in(nearest, asked))
+		return true;
+	return there && stands_in(S_ISDIR(asked->st_mode) ? fd : dir, &st);
+}
+
+int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root, int fd, int dir,
+		 struct err *e)
+{
+	struct stat asked;
+
+	if (fstat(fd, &asked) < 0)
+		return err_sys(e, errno, "look at what is to be mounted");
+	for (int i = 0; i < WIRE_CLOSED_MAX; i++) {
+		if (paths[i][0] && meets(paths[i], root, fd, dir, &asked))
+			return err_set(e, ERR_DENIED,
+				       "it holds, or is held by, a folder of Holt itself (its "
+				       "token, registry, sockets), which no sandbox is given");
+	}
+	return 0;
+}

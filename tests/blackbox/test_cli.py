@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from who import HOLT
+
 
 
 def out(done):
@@ -222,6 +224,48 @@ def test_run_volume_of_a_file(holt, folder):
 def test_run_volumes_do_not_show_their_parents(holt, folder):
     done = holt('run', '-v', f'{folder}:/mnt/x', '--', 'sh', '-c', 'ls -A /mnt /mnt/x/..; ln -s ../../.. /tmp/up; ls /tmp/up')
     assert done.stdout.decode().split('\n')[1:2] == ['x']
+
+
+def root_elsewhere(argv, env, cwd):
+    """Runs a program as root of a user namespace with 65536 ids, as in a container without privileges."""
+    def enter():
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(0x10000000 | 0x00020000) < 0:  # CLONE_NEWUSER, CLONE_NEWNS
+            raise OSError(ctypes.get_errno(), 'unshare')
+        os.write(entered[1], b'x')
+        os.read(mapped[0], 1)
+        os.setgroups([])
+        os.setresgid(0, 0, 0)
+        os.setresuid(0, 0, 0)
+
+    entered, mapped = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            enter()
+            os.chdir(cwd)
+            os.execve(argv[0], argv, env)
+        finally:
+            os._exit(99)
+    os.read(entered[0], 1)
+    for name in ('uid_map', 'gid_map'):
+        with open(f'/proc/{pid}/{name}', 'w', encoding='ascii') as f:
+            f.write('0 100000 65536')
+    os.write(mapped[1], b'x')
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    for fd in (*entered, *mapped):
+        os.close(fd)
+    return status
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason='maps ids')
+def test_run_as_root_of_another_user_namespace():
+    """Such a root may neither write trusted.* attributes nor mount a new /proc where no whole one is in sight."""
+    script = 'test $(id -u) = 1000 && mkdir -p a/b && mv a c && ls c/b && test -z "$(ls -A /proc/sys)" && exit 7'
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o777)
+        env = {'PATH': os.environ['PATH'], 'HOME': home, 'HOLT_HOME': f'{home}/holt'}
+        assert root_elsewhere([HOLT, 'run', '--', 'sh', '-c', script], env, home) == 7
 
 
 # What goes over the end of a folder, each in an empty one: exit status 0 means that it fitted.

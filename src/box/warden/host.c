@@ -67,6 +67,7 @@ static int become_rootless(struct host *h, struct err *e)
 	if (write_text("/proc/self/gid_map", map) < 0)
 		return err_sys(e, errno, "map the group");
 	h->rootless = true;
+	h->nested = true;
 	h->one_uid = true;
 	h->uid_base = 0; /* which is this user outside */
 	return 0;
@@ -105,11 +106,20 @@ static int too_few_ids(struct err *e)
 		       "this user namespace has too few ids to give sandboxes one each");
 }
 
+/* The kernel gives the first one always the same number; where none can be read it counts as another. */
+static bool is_first_userns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/user", &st) == 0 && st.st_ino == 0xEFFFFFFD;
+}
+
 /* With as many as a later hub could wish for, if they are there. */
 static int choose_identity(struct host *h, uint32_t ids, struct err *e)
 {
 	if (geteuid() != 0 || !have_admin())
 		return become_rootless(h, e);
+	h->nested = !is_first_userns();
 	return take_ids(h, BODIES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
 }
 

@@ -91,7 +91,7 @@ static void forget_unused_memory(int proc)
 
 /* Its own /proc, read-only but for the setting above: by the host's, the kernel would look for that file among those of
  * all sandboxes, one after another. Where the host's is read-only for good, only such a one can be mounted. */
-static int mount_proc(bool rootless)
+static int mount_proc(bool nested)
 {
 	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 	autoclose int tree = -1;
@@ -108,7 +108,7 @@ static int mount_proc(bool rootless)
 	if (mount_setattr_tree(tree, MOUNT_ATTR_RDONLY, -1) < 0 ||
 	    mount_attach(tree, AT_FDCWD, "/r/proc") < 0)
 		return -1;
-	return rootless ? umount2("/t/proc", MNT_DETACH) : 0;
+	return nested ? umount2("/t/proc", MNT_DETACH) : 0;
 }
 
 static int hide(const char *name, const char *with)
@@ -511,7 +511,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(attach_template(sp->store, sp->of_host));
 	STEP(mount_terminals(sp->uid));
 	attach_binds(sp);
-	STEP(mount_proc(sp->host->rootless)); /* over whatever a link in the files led there */
+	STEP(mount_proc(sp->host->nested)); /* over whatever a link in the files led there */
 	STEP(hide_kernel());
 	STEP(sethostname("sandbox", 7));
 	/* After the mounts: for each of them the kernel would keep lists of what this group has in it. */

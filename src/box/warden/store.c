@@ -180,16 +180,20 @@ static int own_dirs(const char *top, uint32_t uid)
 	return 0;
 }
 
-/* Decides whether layers are plain, and prepares the skeleton for being copied as a whole. */
+/* Decides how overlays keep their marks and whether layers are plain; prepares the skeleton for being
+ * copied as a whole. */
 static int choose_layers(struct store *s, const struct host *h)
 {
 	struct statvfs v;
 
-	if (!h->rootless || setxattr("/skel", "user.overlay.try", "y", 1, 0) == 0) {
+	s->userxattr = h->nested;
+	if (!h->nested || setxattr("/skel", "user.overlay.try", "y", 1, 0) == 0) {
 		removexattr("/skel", "user.overlay.try");
 		return 0;
 	}
-	if (errno != EOPNOTSUPP || own_dirs("/skel", h->uid_base) < 0 || statvfs("/skel", &v) < 0)
+	/* Layers that are copied belong to one user. */
+	if (errno != EOPNOTSUPP || !h->one_uid || own_dirs("/skel", h->uid_base) < 0 ||
+	    statvfs("/skel", &v) < 0)
 		return -1;
 	s->plain = true;
 	s->skel_bytes = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
@@ -283,7 +287,7 @@ static int make_base_ns(struct store *s, const struct host *h)
 	}
 	if (make_dev() < 0 || bind_host_dirs(s) < 0 || add_bind(s, "/t/dev", "/dev", false) < 0)
 		return -1;
-	if ((h->rootless && keep_proc() < 0) || put_init(h->init, "/t/holt-init") < 0)
+	if ((h->nested && keep_proc() < 0) || put_init(h->init, "/t/holt-init") < 0)
 		return -1;
 	if (umount2("/old", MNT_DETACH) < 0 || rmdir("/old") < 0)
 		return -1;
@@ -299,7 +303,6 @@ int store_init(struct store *s, const struct host *h, struct err *e)
 {
 	const char *step = NULL;
 
-	s->userxattr = h->rootless;
 	if (make_store_ns(s, h) < 0)
 		step = "make the mount namespace of the store";
 	else if (template_host_skeleton("/skel", "/h") < 0)

@@ -45,6 +45,7 @@ enum {
 
 struct host {
 	bool rootless; /* root only in a user namespace of our own */
+	bool nested; /* root of another user namespace than the first, our own or a container's */
 	uint32_t uid_base, n_uids; /* host uids of sandboxes: each family of forks has one */
 	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
 	int proc; /* the host's /proc, O_PATH */
@@ -98,7 +99,7 @@ struct store {
 	int ns_store, ns_base;
 	int init; /* holt-init, O_PATH on the read-only base */
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
-	bool userxattr; /* overlay without privileges */
+	bool userxattr; /* marks of overlays are user.*: trusted.* takes the first user namespace */
 	bool plain; /* no overlays, since they can't be had whole: each sandbox has copies of its own,
 		       which it makes itself, of the skeleton or of the layer that it is forked from */
 	uint64_t skel_bytes, skel_inodes; /* of the copied skeleton, above the disk limit */

@@ -16,24 +16,15 @@
  * mcp_client_request() and the functions that start one: what fails at once fails in the transport's
  * next message or tick. In any callback everything may be called, but mcp_client_free() not in `send`.
  */
+#include "base/buf.h"
 #include "json/json.h"
-#include "mcp/server.h" /* enum mcp_era, mcp_level, mcp_ask_kind, mcp_list */
+#include "mcp/message.h"
 
 struct mcp_client;
 struct mcp_pending;
 struct mcp_question;
 struct budget; /* base/budget.h */
 struct rpc_sniff;
-
-/* What a client can do: a handler's `asked` answers it. */
-enum {
-	MCP_CAN_ROOTS = 1 << 0,
-	MCP_CAN_SAMPLING = 1 << 1,
-	MCP_CAN_FORM = 1 << 2, /* elicitation by form */
-	MCP_CAN_URL = 1 << 3, /* elicitation by URL */
-	MCP_CAN_TASKS = 1 << 4, /* results may come as tasks; they are followed to their end */
-	MCP_CAN_SAMPLING_TOOLS = 1 << 5,
-};
 
 struct mcp_log_message {
 	enum mcp_level level;

@@ -27,8 +27,9 @@
  */
 #include "base/budget.h"
 #include "mcp/client.h"
-#include "mcp/core.h"
+#include "mcp/protocol.h"
 #include "mcp/question.h"
+#include "rpc/inflight.h"
 
 enum {
 	MCP_PARAMS_BYTES_MAX = 64 << 20,

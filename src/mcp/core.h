@@ -26,36 +26,18 @@
  * message is begun, written and sent without a callback between.
  */
 #include "base/spare.h"
-#include "mcp/client.h" /* MCP_CAN_…: what a client declared */
 #include "mcp/profile.h"
+#include "mcp/protocol.h"
 #include "mcp/server.h"
 #include "rpc/inflight.h"
 #include "rpc/rpc.h"
-
-/* Codes of MCP beside those of JSON-RPC. */
-enum {
-	MCP_HEADER_MISMATCH = -32020,
-	MCP_MISSING_CAPABILITY = -32021,
-	MCP_UNSUPPORTED_VERSION = -32022,
-	MCP_RESOURCE_NOT_FOUND = -32002, /* legacy only */
-	MCP_URL_REQUIRED = -32042, /* legacy only */
-};
-
-#define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
-#define MCP_META_CLIENT "io.modelcontextprotocol/clientInfo"
-#define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
-#define MCP_META_LEVEL "io.modelcontextprotocol/logLevel"
-#define MCP_META_SERVER "io.modelcontextprotocol/serverInfo"
-#define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
-#define MCP_META_TASK "io.modelcontextprotocol/related-task"
-#define MCP_EXTENSION_TASKS "io.modelcontextprotocol/tasks"
 
 enum {
 	MCP_ROOM = 16 << 10, /* bytes for the document of a text of some KiB */
 	MCP_ROOMS = 8, /* when so many messages wait, others have memory of their own */
 };
 
-enum { MCP_CLIENT_MAX = 128, MCP_URI_VALUES = 8, MCP_LEVELS = 8, MCP_LEVEL_NONE = MCP_LEVELS };
+enum { MCP_CLIENT_MAX = 128, MCP_URI_VALUES = 8 };
 
 struct mcp_server {
 	struct mcp_server_options o; /* with the defaults filled in */
@@ -155,13 +137,11 @@ enum mcp_need {
 	MCP_NEEDS_TASKS,
 };
 
-struct mcp_method {
-	const char *name;
+/* How this server serves a method of mcp/protocol.h. */
+struct mcp_served {
 	mcp_method_fn *run;
-	const char *first, *last; /* revisions that have it; NULL: the oldest, the newest */
 	enum mcp_need needs;
 	bool always; /* before initialize too */
-	const char *named; /* the member of params that Mcp-Name repeats; NULL: none */
 };
 
 /* The handler of a call is on the stack. */
@@ -285,17 +265,9 @@ int mcp_header_check_params(const struct mcp_http_head *head, const struct mcp_t
 
 void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m);
 void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m);
-const struct mcp_method *mcp_method_find(struct str name);
-/* Row i of the table, for documents; NULL behind the last. */
-const struct mcp_method *mcp_method_at(size_t i);
-bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p);
 bool mcp_offers(const struct mcp_server *srv, enum mcp_need need);
 /* Answers with a result that says nothing; 0. */
 int mcp_answer_empty(const struct mcp_request *q);
-/* "WHAT of at most MAX", or just WHAT where that is 0: -1 with -32603, limit_exceeded. */
-int mcp_over_limit(struct rpc_fault *f, const char *what, unsigned max);
-/* "X takes Y, not Z": -1 with -32602. */
-int mcp_takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f);
 
 /* --- list.c --- */
 
@@ -351,8 +323,6 @@ void mcp_call_detach(struct mcp_call *c);
 /* --- log.c --- */
 
 void mcp_progress_flush(struct mcp_call *c); /* what is held back, before the answer */
-int mcp_level_find(struct str name); /* -1: none */
-const char *mcp_level_name(enum mcp_level level);
 
 /* --- row.c, result.c --- */
 
@@ -426,9 +396,7 @@ struct mcp_session *mcp_task_session(const struct mcp_call *c);
 void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c);
 /* c will be freed. */
 void mcp_task_forget(struct mcp_call *c);
-/* The methods of tasks; NULL for other names. Row i of them, NULL behind the last. */
-const struct mcp_method *mcp_task_method(struct str name);
-const struct mcp_method *mcp_task_method_at(size_t i);
+mcp_method_fn mcp_tasks_get, mcp_tasks_update, mcp_tasks_cancel, mcp_tasks_result, mcp_tasks_list;
 /* Over HTTP, where nobody is told apart, tasks of one must not be shown to another. */
 bool mcp_tasks_are_listed(const struct mcp_session *s);
 /* May that session's principal watch the task? */

@@ -7,26 +7,6 @@
 
 enum { PROGRESS_TEXT_MAX = 1024 };
 
-static const char *const levels[MCP_LEVELS] = {
-	[MCP_DEBUG] = "debug",	   [MCP_INFO] = "info",		  [MCP_NOTICE] = "notice",
-	[MCP_WARNING] = "warning", [MCP_ERROR] = "error",	  [MCP_CRITICAL] = "critical",
-	[MCP_ALERT] = "alert",	   [MCP_EMERGENCY] = "emergency",
-};
-
-int mcp_level_find(struct str name)
-{
-	for (int i = 0; i < MCP_LEVELS; i++) {
-		if (str_is(name, levels[i]))
-			return i;
-	}
-	return -1;
-}
-
-const char *mcp_level_name(enum mcp_level level)
-{
-	return levels[level];
-}
-
 /* Where its notifications go: NULL for nowhere. Those of a task of 2025-11-25 belong to no request. */
 static struct mcp_session *session_of(const struct mcp_call *c)
 {
@@ -132,7 +112,7 @@ void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, 
 	json_write_object(w);
 	mcp_task_write_related(w, c);
 	json_write_key(w, "level");
-	json_write_text(w, levels[level]);
+	json_write_text(w, mcp_level_name(level));
 	if (logger) {
 		json_write_key(w, "logger");
 		json_write_text(w, logger);

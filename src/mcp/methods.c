@@ -1,4 +1,4 @@
-/* The methods that answer at once, and the table of all. */
+/* The methods that answer at once, and how each is served. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -6,22 +6,6 @@
 #include "mcp/core.h"
 
 enum { NAME_SHOWN = 48, NOT_FOUND = 404, BAD_REQUEST = 400 };
-
-int mcp_takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f)
-{
-	return rpc_fault_set(f, RPC_INVALID_PARAMS, "%s takes %s, not %s", what, type,
-			     json_type_name(json_type(v)));
-}
-
-int mcp_over_limit(struct rpc_fault *f, const char *what, unsigned max)
-{
-	if (max > 0)
-		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s of at most %u", what, max);
-	else
-		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s", what);
-	f->reason = err_info(ERR_LIMIT)->name;
-	return -1;
-}
 
 /* --- who is who --- */
 
@@ -246,64 +230,28 @@ static int set_level(const struct mcp_request *q, struct rpc_fault *f)
 
 /* --- the table --- */
 
-/* What is called most stands first: the table is searched from the top. */
-static const struct mcp_method methods[] = {
-	{ .name = "tools/call", .run = mcp_tools_call, .needs = MCP_NEEDS_TOOLS, .named = "name" },
-	{ .name = "tools/list", .run = mcp_tools_list, .needs = MCP_NEEDS_TOOLS },
-	{ .name = "resources/read",
-	  .run = mcp_resources_read,
-	  .needs = MCP_NEEDS_RESOURCES,
-	  .named = "uri" },
-	{ .name = "resources/list", .run = mcp_resources_list, .needs = MCP_NEEDS_RESOURCES },
-	{ .name = "resources/templates/list",
-	  .run = mcp_templates_list,
-	  .needs = MCP_NEEDS_RESOURCES },
-	{ .name = "prompts/get",
-	  .run = mcp_prompts_get,
-	  .needs = MCP_NEEDS_PROMPTS,
-	  .named = "name" },
-	{ .name = "prompts/list", .run = mcp_prompts_list, .needs = MCP_NEEDS_PROMPTS },
-	{ .name = "completion/complete", .run = mcp_complete, .needs = MCP_NEEDS_COMPLETE },
-	{ .name = "server/discover", .run = discover, .first = "2026-07-28" },
-	{ .name = "subscriptions/listen", .run = mcp_listen_start, .first = "2026-07-28" },
-	{ .name = "resources/subscribe",
-	  .run = mcp_subscribe,
-	  .last = "2025-11-25",
-	  .needs = MCP_NEEDS_SUBSCRIBE },
-	{ .name = "resources/unsubscribe",
-	  .run = mcp_unsubscribe,
-	  .last = "2025-11-25",
-	  .needs = MCP_NEEDS_SUBSCRIBE },
-	{ .name = "logging/setLevel",
-	  .run = set_level,
-	  .last = "2025-11-25",
-	  .needs = MCP_NEEDS_LOGGING },
-	{ .name = "ping", .run = ping, .last = "2025-11-25", .always = true },
-	{ .name = "initialize", .run = initialize, .last = "2025-11-25", .always = true },
+static const struct mcp_served served[MCP_METHODS] = {
+	[MCP_METHOD_TOOLS_CALL] = { mcp_tools_call, MCP_NEEDS_TOOLS },
+	[MCP_METHOD_TOOLS_LIST] = { mcp_tools_list, MCP_NEEDS_TOOLS },
+	[MCP_METHOD_RESOURCES_READ] = { mcp_resources_read, MCP_NEEDS_RESOURCES },
+	[MCP_METHOD_RESOURCES_LIST] = { mcp_resources_list, MCP_NEEDS_RESOURCES },
+	[MCP_METHOD_TEMPLATES_LIST] = { mcp_templates_list, MCP_NEEDS_RESOURCES },
+	[MCP_METHOD_PROMPTS_GET] = { mcp_prompts_get, MCP_NEEDS_PROMPTS },
+	[MCP_METHOD_PROMPTS_LIST] = { mcp_prompts_list, MCP_NEEDS_PROMPTS },
+	[MCP_METHOD_COMPLETE] = { mcp_complete, MCP_NEEDS_COMPLETE },
+	[MCP_METHOD_DISCOVER] = { discover },
+	[MCP_METHOD_LISTEN] = { mcp_listen_start },
+	[MCP_METHOD_SUBSCRIBE] = { mcp_subscribe, MCP_NEEDS_SUBSCRIBE },
+	[MCP_METHOD_UNSUBSCRIBE] = { mcp_unsubscribe, MCP_NEEDS_SUBSCRIBE },
+	[MCP_METHOD_SET_LEVEL] = { set_level, MCP_NEEDS_LOGGING },
+	[MCP_METHOD_PING] = { ping, .always = true },
+	[MCP_METHOD_INITIALIZE] = { initialize, .always = true },
+	[MCP_METHOD_TASKS_GET] = { mcp_tasks_get, MCP_NEEDS_TASKS },
+	[MCP_METHOD_TASKS_UPDATE] = { mcp_tasks_update, MCP_NEEDS_TASKS },
+	[MCP_METHOD_TASKS_CANCEL] = { mcp_tasks_cancel, MCP_NEEDS_TASKS },
+	[MCP_METHOD_TASKS_RESULT] = { mcp_tasks_result, MCP_NEEDS_TASKS },
+	[MCP_METHOD_TASKS_LIST] = { mcp_tasks_list, MCP_NEEDS_TASKS },
 };
-
-const struct mcp_method *mcp_method_at(size_t i)
-{
-	return i < ARRAY_LEN(methods) ? &methods[i] : mcp_task_method_at(i - ARRAY_LEN(methods));
-}
-
-const struct mcp_method *mcp_method_find(struct str name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		if (str_is(name, methods[i].name))
-			return &methods[i];
-	}
-	return mcp_task_method(name);
-}
-
-/* Names of revisions sort as their dates. p NULL: before initialize, where any may come. */
-bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p)
-{
-	if (!p)
-		return !m->first || strcmp(m->first, mcp_profile_latest()->version) <= 0;
-	return (!m->first || strcmp(m->first, p->version) <= 0) &&
-	       (!m->last || strcmp(m->last, p->version) >= 0);
-}
 
 /* What the message is served as: its own revision, else the session's. */
 static int read_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m,
@@ -335,18 +283,19 @@ static int run(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_m
 	s->requests++;
 	if (inflight_find(&s->inflight, &m->id))
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "a request with this id is in flight");
-	if (!method || !mcp_method_in(method, p) || !mcp_offers(s->server, method->needs)) {
+	if (!method || !mcp_method_in(method, p) ||
+	    !mcp_offers(s->server, served[method->id].needs)) {
 		rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "unknown method \"%.*s\"",
 			      STR_ARG(utf8_cut(m->method, NAME_SHOWN)));
 		f->status = in->profile ? NOT_FOUND : 0;
 		return -1;
 	}
-	if (!p && !method->always)
+	if (!p && !served[method->id].always)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "send initialize before %s",
 				     method->name);
 	if (read_request(s, in, m, &q, f) < 0)
 		return -1;
-	return method->run(&q, f);
+	return served[method->id].run(&q, f);
 }
 
 void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m)

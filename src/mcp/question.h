@@ -5,7 +5,7 @@
  * mcp/ask.c. MCP 2025-11-25 and 2026-07-28, client/elicitation, client/sampling, client/roots.
  */
 #include "json/write.h"
-#include "mcp/core.h"
+#include "mcp/protocol.h"
 
 /* What a client may declare beside MCP_CAN_…. */
 struct mcp_can_more {

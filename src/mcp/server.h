@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "json/field.h"
 #include "json/json.h"
+#include "mcp/message.h"
 
 struct mcp_server;
 struct mcp_session;
@@ -54,10 +55,6 @@ struct mcp_annotations {
 };
 
 enum mcp_hint { MCP_UNSAID, MCP_NO, MCP_YES };
-
-/* May a call of the tool become a task (mcp_call_to_task())? Where it must, a client that has no
- * tasks is told so in place of a call. */
-enum mcp_tasking { MCP_TASK_NEVER, MCP_TASK_OPTIONAL, MCP_TASK_REQUIRED };
 
 /* server/tools */
 struct mcp_tool {
@@ -153,14 +150,6 @@ struct mcp_handler {
 	/* mcp_call_completion(); ends with mcp_call_values(). NULL: no such capability.
 	 * server/utilities/completion. */
 	void (*complete)(void *owner, struct mcp_call *c);
-};
-
-/* Lists of which mcp_server_changed() tells. */
-enum mcp_list { MCP_TOOLS = 1 << 0, MCP_RESOURCES = 1 << 1, MCP_PROMPTS = 1 << 2 };
-
-struct mcp_extension {
-	const char *name; /* "com.example/thing" */
-	const char *settings; /* JSON object */
 };
 
 enum { MCP_KEY_BYTES = 32 };
@@ -268,12 +257,6 @@ struct mcp_http_head {
 	void *data;
 };
 
-enum mcp_era {
-	MCP_BROKEN, /* no message, or it contradicts itself or its head: a session of any road answers */
-	MCP_LEGACY,
-	MCP_MODERN,
-};
-
 /* A message that came in, parsed once: a request, notification, response, or batch of them. */
 struct mcp_inbound;
 
@@ -295,8 +278,6 @@ bool mcp_inbound_is_answered(const struct mcp_inbound *in);
 bool mcp_inbound_is_listen(const struct mcp_inbound *in);
 /* The method of a single request or notification; STR_NONE for all else. Borrowed. */
 struct str mcp_inbound_method(const struct mcp_inbound *in);
-
-enum mcp_out_kind { MCP_OUT_RESPONSE, MCP_OUT_NOTIFICATION, MCP_OUT_REQUEST };
 
 struct mcp_out {
 	struct str text; /* one JSON text; a response may be a batch. May have line breaks between
@@ -456,18 +437,6 @@ bool mcp_call_wants_progress(const struct mcp_call *c);
  * always sent, before the answer. total 0: not known. message may be NULL; it is cut at 1 KiB. */
 void mcp_call_progress(struct mcp_call *c, double progress, double total, const char *message);
 
-/* RFC 5424's, mildest first. */
-enum mcp_level {
-	MCP_DEBUG,
-	MCP_INFO,
-	MCP_NOTICE,
-	MCP_WARNING,
-	MCP_ERROR,
-	MCP_CRITICAL,
-	MCP_ALERT,
-	MCP_EMERGENCY,
-};
-
 /* server/utilities/logging. A log message for the client, on the call's stream, if it wants that
  * level: legacy clients get MCP_INFO and above until they set another, modern ones nothing unless
  * the request names a level. logger may be NULL; data is JSON of any type. */
@@ -558,13 +527,6 @@ void mcp_call_values(struct mcp_call *c, const struct str *values, size_t n, uin
 
 /* --- asking the client: one handler for both eras ---
  * basic/patterns/mrtr, client/elicitation, client/sampling, client/roots */
-
-enum mcp_ask_kind {
-	MCP_ASK_FORM, /* elicitation/create, mode form */
-	MCP_ASK_URL, /* the same, mode url */
-	MCP_ASK_SAMPLING, /* sampling/createMessage */
-	MCP_ASK_ROOTS, /* roots/list */
-};
 
 struct mcp_ask {
 	const char *key; /* names the answer; 1 to 64 bytes; a call asks it once */

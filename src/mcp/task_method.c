@@ -40,7 +40,7 @@ static struct mcp_task *find(const struct mcp_request *q, struct rpc_fault *f)
 
 /* --- both eras --- */
 
-static int get(const struct mcp_request *q, struct rpc_fault *f)
+int mcp_tasks_get(const struct mcp_request *q, struct rpc_fault *f)
 {
 	const struct mcp_task *t = find(q, f);
 	struct json_writer *w;
@@ -54,7 +54,7 @@ static int get(const struct mcp_request *q, struct rpc_fault *f)
 
 /* The extension acknowledges whatever the task's state is; 2025-11-25 shows the task, and refuses
  * where it had ended. */
-static int cancel(const struct mcp_request *q, struct rpc_fault *f)
+int mcp_tasks_cancel(const struct mcp_request *q, struct rpc_fault *f)
 {
 	struct mcp_task *t = find(q, f);
 	struct json_writer *w;
@@ -72,7 +72,7 @@ static int cancel(const struct mcp_request *q, struct rpc_fault *f)
 
 /* --- the extension --- */
 
-static int update(const struct mcp_request *q, struct rpc_fault *f)
+int mcp_tasks_update(const struct mcp_request *q, struct rpc_fault *f)
 {
 	const struct json_val *answers = json_get(q->m->params, "inputResponses");
 	struct mcp_task *t = find(q, f);
@@ -174,7 +174,7 @@ static void stop_waiting(struct mcp_call *waiter)
 }
 
 /* Answered when the task has ended. Until then its questions are asked where this one waits. */
-static int result(const struct mcp_request *q, struct rpc_fault *f)
+int mcp_tasks_result(const struct mcp_request *q, struct rpc_fault *f)
 {
 	struct mcp_task *t = find(q, f);
 	struct mcp_call *waiter;
@@ -256,7 +256,7 @@ static const struct mcp_task *next_for(const struct mcp_request *q, const struct
 	return NULL;
 }
 
-static int list(const struct mcp_request *q, struct rpc_fault *f)
+int mcp_tasks_list(const struct mcp_request *q, struct rpc_fault *f)
 {
 	struct mcp_server *srv = q->s->server;
 	size_t page = srv->o.page;
@@ -285,47 +285,4 @@ static int list(const struct mcp_request *q, struct rpc_fault *f)
 	if (t)
 		put_cursor(w, last);
 	return end(q, w);
-}
-
-/* --- the table --- */
-
-#define OLD "2025-11-25"
-#define EXTENSION "2026-07-28"
-
-static const struct mcp_method methods[] = {
-	{ .name = "tasks/get",
-	  .run = get,
-	  .first = OLD,
-	  .needs = MCP_NEEDS_TASKS,
-	  .named = "taskId" },
-	{ .name = "tasks/update",
-	  .run = update,
-	  .first = EXTENSION,
-	  .needs = MCP_NEEDS_TASKS,
-	  .named = "taskId" },
-	{ .name = "tasks/cancel",
-	  .run = cancel,
-	  .first = OLD,
-	  .needs = MCP_NEEDS_TASKS,
-	  .named = "taskId" },
-	{ .name = "tasks/result",
-	  .run = result,
-	  .first = OLD,
-	  .last = OLD,
-	  .needs = MCP_NEEDS_TASKS },
-	{ .name = "tasks/list", .run = list, .first = OLD, .last = OLD, .needs = MCP_NEEDS_TASKS },
-};
-
-const struct mcp_method *mcp_task_method_at(size_t i)
-{
-	return i < ARRAY_LEN(methods) ? &methods[i] : NULL;
-}
-
-const struct mcp_method *mcp_task_method(struct str name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		if (str_is(name, methods[i].name))
-			return &methods[i];
-	}
-	return NULL;
 }

@@ -3,11 +3,13 @@
  * "<!-- end -->" is what the tables say, to the letter. Run with the document's path; with MCP_DOC_PRINT
  * set it prints the tables instead, to be put there.
  */
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "mcp/core.h"
+#include "mcp/protocol.h"
 #include "test.h"
 
 static const char *path;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "mcp/transport_connect.h"
+#include "mcp/connect/connect.h"
 
 enum { CALLS_MAX = 1 << 20, CONNECTIONS_MAX = 1000 };
 

@@ -1,8 +1,8 @@
 #pragma once
 /* What the parts of the example share: client.c connects and answers, work.c has what is done. */
 #include <json/write.h>
-#include <mcp/client.h>
-#include <mcp/transport_connect.h>
+#include <mcp/client/client.h>
+#include <mcp/connect/connect.h>
 
 struct job;
 struct login;

@@ -3,7 +3,7 @@
  * Logging in, as the conformance suite has it: what it says of clients and identities stands in
  * MCP_CONFORMANCE_CONTEXT, and there is no person, so a browser's part is played by one request.
  */
-#include <mcp/oauth.h>
+#include <mcp/oauth/oauth.h>
 
 #include "client.h"
 

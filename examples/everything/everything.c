@@ -4,7 +4,7 @@
  */
 #include "everything.h"
 
-#include <mcp/transport_stdio.h>
+#include <mcp/transport/stdio.h>
 #include <signal.h>
 #include <stdio.h>
 

@@ -14,7 +14,7 @@
  *	resources.c	resources, and a template
  *	prompts.c	prompts, and the completion of their arguments
  */
-#include <mcp/server.h>
+#include <mcp/server/server.h>
 #include <uv.h>
 
 struct everything {

@@ -1,7 +1,7 @@
 /* Over HTTP: /mcp for both eras, /sse and /message for clients of 2024-11-05. */
 #include <http/http.h>
-#include <mcp/transport_http.h>
-#include <mcp/transport_sse.h>
+#include <mcp/transport/http.h>
+#include <mcp/transport/sse.h>
 #include <signal.h>
 #include <stdio.h>
 

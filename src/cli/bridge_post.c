@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "json/utf8.h"
-#include "mcp/header_text.h"
+#include "mcp/message/header_text.h"
 
 enum {
 	HEADERS_MAX = 10,

@@ -5,7 +5,7 @@
 #include "cli/bridge.h"
 #include "cli/engine.h"
 #include "cli/home.h"
-#include "mcp/transport_stdio.h"
+#include "mcp/transport/stdio.h"
 
 /* How long calls may go on when the client has ended its input. */
 enum { DRAIN_MS = 5000 };

@@ -3,7 +3,7 @@
 
 #include "cli/peer.h"
 #include "cli/safe.h"
-#include "mcp/profile.h"
+#include "mcp/message/profile.h"
 
 enum { TRIAL_MS = 5000 /* what does not speak this revision may say nothing at all */ };
 

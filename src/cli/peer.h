@@ -20,7 +20,7 @@
  */
 #include "cli/verb.h"
 #include "json/write.h"
-#include "mcp/client.h"
+#include "mcp/client/client.h"
 
 struct args;
 struct peer;

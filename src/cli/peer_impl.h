@@ -6,8 +6,8 @@
 #include "base/secret.h"
 #include "cli/peer.h"
 #include "loop/reader.h"
-#include "mcp/oauth.h"
-#include "mcp/transport_connect.h"
+#include "mcp/oauth/oauth.h"
+#include "mcp/connect/connect.h"
 
 enum { PEER_SIGNALS = 3, PEER_TAIL = 4096, PEER_HEADERS_MAX = 64, PEER_QUESTIONS = 32 };
 

@@ -1,7 +1,7 @@
 /* MCP over HTTP as parts of `holt serve`: both transports offer the hub's server. */
 #include "cli/serve.h"
-#include "mcp/transport_http.h"
-#include "mcp/transport_sse.h"
+#include "mcp/transport/http.h"
+#include "mcp/transport/sse.h"
 
 static void *open_http(struct serving *s, struct http_routes *ret, struct err *e)
 {

@@ -9,7 +9,7 @@
 #include "hub/call.h"
 #include "hub/life.h"
 #include "hub/tool.h"
-#include "mcp/server.h"
+#include "mcp/server/server.h"
 
 struct hub;
 

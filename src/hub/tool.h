@@ -4,7 +4,7 @@
  * the function that runs it. The tables print the schemas, decode the call and encode the answer.
  */
 #include "json/field.h"
-#include "mcp/server.h"
+#include "mcp/server/server.h"
 
 struct call;
 

@@ -24,7 +24,7 @@
 #include "base/buf.h"
 #include "json/write.h"
 #include "loop/reader.h"
-#include "mcp/transport_connect.h"
+#include "mcp/connect/connect.h"
 #include "rpc/line.h"
 
 enum { LINE_MAX_BYTES = 64 << 20, LIST_MAX = 64, NAME_MAX_BYTES = 64 };

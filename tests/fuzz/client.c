@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "fuzz.h"
 #include "json/json.h"
-#include "mcp/client.h"
+#include "mcp/client/client.h"
 #include "rpc/sniff.h"
 
 enum { ASKED = 64, REQUESTS = 64, LINES_MAX = 256, MESSAGE_MAX = 1 << 16 };

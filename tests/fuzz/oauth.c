@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "mcp/oauth_challenge.h"
-#include "mcp/oauth_metadata.h"
-#include "mcp/oauth_scope.h"
+#include "mcp/oauth/challenge.h"
+#include "mcp/oauth/metadata.h"
+#include "mcp/oauth/scope.h"
 
 enum { ARENA_MAX = 1 << 18 };
 

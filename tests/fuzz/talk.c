@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "mcp/server.h"
+#include "mcp/server/server.h"
 
 enum { CLIENTS = 3, HELD = 16, SEEN = 8, TEXT = 4096, IDS = 4096 };
 

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "mcp/transport_http.h"
-#include "mcp/transport_sse.h"
+#include "mcp/transport/http.h"
+#include "mcp/transport/sse.h"
 
 enum { GRACE_MS = 10000, HELD_MAX = 4096 };
 

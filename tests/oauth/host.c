@@ -1,5 +1,5 @@
 /*
- * What tests/blackbox/test_oauth.py drives mcp/oauth.h with: asks a protected server as a transport would, and is
+ * What tests/blackbox/test_oauth.py drives mcp/oauth/oauth.h with: asks a protected server as a transport would, and is
  * the person with the browser.
  *
  *	mcp-oauth-host NAME=VALUE ...
@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "http/client.h"
-#include "mcp/oauth.h"
+#include "mcp/oauth/oauth.h"
 
 enum { BODY_MAX = 1 << 20, REQUESTS_MAX = 64 };
 

@@ -1,5 +1,5 @@
 /* The client's role against our server's, in one process, in every revision. */
-#include "mcp/profile.h"
+#include "mcp/message/profile.h"
 #include "mcp_pair.h"
 #include "test.h"
 

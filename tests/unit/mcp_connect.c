@@ -1,4 +1,4 @@
-/* mcp/transport_connect.h without memory: whatever allocation fails, there is an error, an end, and nothing
+/* mcp/connect/connect.h without memory: whatever allocation fails, there is an error, an end, and nothing
  * is left. The peers are programs that end, and an address at which nobody is. And what authorizes requests, and
  * closes the link while it is asked. */
 #include <arpa/inet.h>
@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "alloc_fail.h"
-#include "mcp/transport_blocking.h"
-#include "mcp/transport_connect.h"
+#include "mcp/connect/blocking.h"
+#include "mcp/connect/connect.h"
 #include "test.h"
 
 struct place {

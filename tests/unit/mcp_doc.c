@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "mcp/protocol.h"
+#include "mcp/message/protocol.h"
 #include "test.h"
 
 static const char *path;

@@ -10,7 +10,7 @@
  *	hold	ends when the test says so
  */
 #include "base/buf.h"
-#include "mcp/server.h"
+#include "mcp/server/server.h"
 
 enum { FIXTURE_HELD = 512, FIXTURE_SENT = 1024 };
 

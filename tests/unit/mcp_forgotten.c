@@ -1,5 +1,5 @@
-/* mcp/transport_forgotten.h: what servers say of sessions that they do not know, and what only sounds like it. */
-#include "mcp/transport_forgotten.h"
+/* mcp/connect/forgotten.h: what servers say of sessions that they do not know, and what only sounds like it. */
+#include "mcp/connect/forgotten.h"
 #include "test.h"
 
 #define RPC(message)                                                                               \

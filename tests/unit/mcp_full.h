@@ -7,7 +7,7 @@
  * (content of every kind), refuse. Resources: mem:///note, mem:///pixel, and mem:///user/{id}.
  * Prompts: plain, greet(name, tone).
  */
-#include "mcp/server.h"
+#include "mcp/server/server.h"
 
 /* Fills offer, handler and promises; leaves the limits. */
 void full_offer(struct mcp_server_options *o);

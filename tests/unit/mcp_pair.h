@@ -4,7 +4,7 @@
  * the other, over lines, or as Streamable HTTP has it, with a stream for each modern request. The clock is
  * peer_clock (mcp_peer.h).
  */
-#include "mcp/client.h"
+#include "mcp/client/client.h"
 #include "mcp_peer.h"
 
 enum { PAIR_KINDS = 4, PAIR_POSTS = 256, PAIR_TEXT = 256 };

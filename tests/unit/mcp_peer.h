@@ -4,7 +4,7 @@
  * message that is sent is kept parsed, and clocks that the test moves. The server is the test's own.
  */
 #include "json/json.h"
-#include "mcp/server.h"
+#include "mcp/server/server.h"
 
 enum { PEER_SENT = 512 };
 

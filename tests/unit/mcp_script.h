@@ -3,7 +3,7 @@
  * A server that the test speaks for, word by word, and the client that it speaks to: what the client sends is
  * gathered, and what its owner hears is counted.
  */
-#include "mcp/client.h"
+#include "mcp/client/client.h"
 #include "mcp_peer.h"
 
 enum { SENT = 2048, TEXT_MAX = 1 << 16 };

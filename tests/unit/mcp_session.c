@@ -1,4 +1,4 @@
-/* mcp/server.h: limits, streams, ends, and want of memory. Messages: see transcripts/. */
+/* mcp/server/server.h: limits, streams, ends, and want of memory. Messages: see transcripts/. */
 #include <stdlib.h>
 
 #include "alloc_fail.h"

@@ -1,4 +1,4 @@
-/* mcp/transport_stdio.h over real descriptors: pipes, sockets, files; ends, bounds, slow clients. */
+/* mcp/transport/stdio.h over real descriptors: pipes, sockets, files; ends, bounds, slow clients. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "mcp/transport_stdio.h"
+#include "mcp/transport/stdio.h"
 #include "mcp_fixture.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
-/* mcp/oauth_metadata.h: good documents, hostile ones, and every allocation that fails once. */
-#include "mcp/oauth_metadata.h"
+/* mcp/oauth/metadata.h: good documents, hostile ones, and every allocation that fails once. */
+#include "mcp/oauth/metadata.h"
 #include "alloc_fail.h"
 #include "test.h"
 

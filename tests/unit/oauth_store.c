@@ -1,5 +1,5 @@
-/* mcp/oauth_store.h: what is kept comes back; what is damaged, foreign or open to others is refused and stays. */
-#include "mcp/oauth_store.h"
+/* mcp/oauth/store.h: what is kept comes back; what is damaged, foreign or open to others is refused and stays. */
+#include "mcp/oauth/store.h"
 #include "alloc_fail.h"
 #include "test.h"
 

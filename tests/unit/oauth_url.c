@@ -1,5 +1,5 @@
-/* mcp/oauth_url.h, mcp/oauth_scope.h, mcp/oauth_challenge.h */
-#include "mcp/oauth_challenge.h"
+/* mcp/oauth/url.h, mcp/oauth/scope.h, mcp/oauth/challenge.h */
+#include "mcp/oauth/challenge.h"
 #include "test.h"
 
 static const struct {

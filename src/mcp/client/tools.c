@@ -1,0 +1,289 @@
+/*
+ * What is kept of tools that the server has listed: their x-mcp-header, whether they become tasks, and their
+ * output schema, which is compiled when the first result is held to it. A whole list takes the place of what was
+ * known; a page of one, which an owner has asked for by itself, is added to that.
+ */
+#include "mcp/client/internal.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "json/schema.h"
+#include "mcp/message/param.h"
+
+enum { SCHEMA_MAX = JSON_BYTES_MAX, SCHEMA_DEPTH = 1024 };
+
+struct mcp_known {
+	char *name;
+	size_t name_n;
+	enum mcp_tasking task;
+	struct json_doc *input; /* what params borrow from; NULL where there are none */
+	struct mcp_params params;
+	char *output; /* schema; NULL: none */
+	size_t output_n;
+	struct schema *compiled; /* NULL: not yet */
+	size_t held; /* of the client's memory */
+	bool stale; /* the list that is being learned has it anew */
+};
+
+static void release(struct mcp_client *c, struct mcp_known *t)
+{
+	budget_give(c->o.memory, t->held);
+	free(t->name);
+	mcp_params_fini(&t->params);
+	json_free(t->input);
+	free(t->output);
+	schema_free(t->compiled);
+}
+
+void mcp_tools_forget(struct mcp_client *c, struct mcp_known_tools *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		release(c, &all->p[i]);
+	free(all->p);
+	*all = (struct mcp_known_tools){ .n = 0 };
+}
+
+void mcp_tools_doubt(struct mcp_client *c)
+{
+	for (size_t i = 0; i < c->tools.n; i++) {
+		struct mcp_known *t = &c->tools.p[i];
+
+		budget_give(c->o.memory, t->output_n);
+		t->held -= t->output_n;
+		t->output_n = 0;
+		free(take_ptr(t->output));
+		schema_free(take_ptr(t->compiled));
+	}
+}
+
+/* --- learning --- */
+
+static char *text_of(const struct json_val *v, size_t *ret_n, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(SCHEMA_MAX);
+	struct json_writer w = json_writer(&b);
+
+	json_write_val(&w, v);
+	if (json_write_done(&w, e) < 0)
+		return NULL;
+	*ret_n = b.n;
+	return buf_take(&b);
+}
+
+static struct json_doc *copy_of(const struct json_val *v, struct err *e)
+{
+	const struct json_options o = { .bytes = SCHEMA_MAX, .depth = SCHEMA_DEPTH };
+	size_t n = 0;
+	autofree char *text = text_of(v, &n, e);
+
+	return text ? json_parse((struct str){ text, n }, &o, e) : NULL;
+}
+
+/* Only what HTTP repeats matters, and only there: elsewhere the annotation is a word like any other. */
+static int learn_params(struct mcp_known *t, const struct mcp_client *c,
+			const struct json_val *schema, struct err *e)
+{
+	int rc;
+
+	if (!c->profile->modern || !c->t->streams)
+		return 0;
+	rc = mcp_params_find(schema, &t->params, e);
+	if (t->params.n == 0 || rc < 0)
+		return rc;
+	mcp_params_fini(&t->params);
+	t->input = copy_of(schema, e);
+	return t->input ? mcp_params_find(json_root(t->input), &t->params, e) : -1;
+}
+
+static enum mcp_tasking read_tasking(const struct json_val *tool)
+{
+	struct str s = json_str(json_get(json_get(tool, "execution"), "taskSupport"));
+
+	return str_is(s, "required") ? MCP_TASK_REQUIRED
+	     : str_is(s, "optional") ? MCP_TASK_OPTIONAL
+				     : MCP_TASK_NEVER;
+}
+
+static size_t size_of(const struct mcp_known *t)
+{
+	return sizeof(*t) + t->name_n + t->output_n + (t->input ? json_footprint(t->input) : 0);
+}
+
+static int learn(struct mcp_known *t, const struct mcp_client *c, const struct json_val *tool,
+		 struct err *e)
+{
+	const struct json_val *output = json_get(tool, "outputSchema");
+	struct str name = json_str(json_get(tool, "name"));
+
+	t->name_n = name.n;
+	t->name = mem_dup(name.p, name.n);
+	if (!t->name)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	t->task = read_tasking(tool);
+	if (learn_params(t, c, json_get(tool, "inputSchema"), e) < 0)
+		return -1;
+	if (output && json_type(output) != JSON_NULL) {
+		t->output = text_of(output, &t->output_n, e);
+		if (!t->output)
+			return -1;
+	}
+	if (budget_take(c->o.memory, size_of(t), e) < 0)
+		return err_wrap(e, "of its tools");
+	t->held = size_of(t);
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct mcp_known *x = a, *y = b;
+
+	return str_cmp((struct str){ x->name, x->name_n }, (struct str){ y->name, y->name_n });
+}
+
+static struct mcp_known *find(const struct mcp_client *c, struct str name)
+{
+	size_t from = 0, to = name.p ? c->tools.n : 0;
+
+	while (from < to) {
+		size_t i = from + (to - from) / 2;
+		struct mcp_known *t = &c->tools.p[i];
+		int rc = str_cmp(name, (struct str){ t->name, t->name_n });
+
+		if (rc == 0)
+			return t;
+		*(rc < 0 ? &to : &from) = rc < 0 ? i : i + 1;
+	}
+	return NULL;
+}
+
+/* What of the known ones stays beside n new ones: all but those of the same names, and nothing where that would
+ * be more than a list may have. */
+static void mark_stale(struct mcp_client *c, const struct json_val *const *items, size_t n,
+		       bool whole)
+{
+	bool all = whole || n > c->o.list_max || c->tools.n > c->o.list_max - n;
+
+	for (size_t i = 0; i < c->tools.n; i++)
+		c->tools.p[i].stale = all;
+	for (size_t i = 0; i < n; i++) {
+		struct mcp_known *t = find(c, json_str(json_get(items[i], "name")));
+
+		if (t)
+			t->stale = true;
+	}
+}
+
+/* `all` has room for both. */
+static void replace(struct mcp_client *c, struct mcp_known_tools *all)
+{
+	for (size_t i = 0; i < c->tools.n; i++) {
+		if (c->tools.p[i].stale)
+			release(c, &c->tools.p[i]);
+		else
+			all->p[all->n++] = c->tools.p[i];
+	}
+	free(c->tools.p);
+	qsort(all->p, all->n, sizeof(all->p[0]), by_name);
+	c->tools = *all;
+}
+
+int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t n, bool whole,
+		    struct err *e)
+{
+	struct mcp_known_tools all = { .p = calloc(n + c->tools.n + 1, sizeof(*all.p)) };
+	char room[MCP_SAID_MAX];
+	int dropped = 0;
+
+	if (!all.p)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	mark_stale(c, items, n, whole);
+	for (size_t i = 0; i < n; i++) {
+		struct mcp_known *t = &all.p[all.n];
+
+		if (learn(t, c, items[i], e) == 0) {
+			all.n++;
+			continue;
+		}
+		release(c, t);
+		*t = (struct mcp_known){ .name = NULL };
+		if (e->code == ERR_LIMIT) {
+			mcp_tools_forget(c, &all);
+			return -1;
+		}
+		log_warn("mcp client: tool %.*s is left out: %s",
+			 STR_ARG(mcp_said(json_str(json_get(items[i], "name")), room)), e->msg);
+		items[i] = NULL;
+		dropped++;
+	}
+	replace(c, &all);
+	return dropped;
+}
+
+/* The owner has what it asked for in any case. */
+void mcp_tools_learn_page(struct mcp_pending *p, const struct json_val *result)
+{
+	const struct json_val *tools = json_get(result, "tools");
+	const struct json_val *asked = p->params ? json_get(json_root(p->params), "cursor") : NULL;
+	bool whole = !json_str(asked).p && json_str(json_get(result, "nextCursor")).n == 0;
+	struct json_iter it = json_iter(tools);
+	autofree const struct json_val **items = NULL;
+	size_t n = 0;
+	struct err e;
+
+	if (json_type(tools) != JSON_ARRAY || json_len(tools) > p->client->o.list_max)
+		return;
+	items = calloc(json_len(tools) + 1, sizeof(*items));
+	while (items && json_next(&it)) {
+		if (json_type(json_get(it.val, "name")) == JSON_STR)
+			items[n++] = it.val;
+	}
+	if (items && mcp_tools_learn(p->client, items, n, whole, &e) < 0)
+		log_warn("mcp client: tools are not kept: %s", e.msg);
+}
+
+/* --- what is known --- */
+
+const struct mcp_params *mcp_tool_params(const struct mcp_client *c, struct str name)
+{
+	const struct mcp_known *t = find(c, name);
+
+	return t ? &t->params : NULL;
+}
+
+int mcp_tool_tasking(const struct mcp_client *c, struct str name)
+{
+	const struct mcp_known *t = find(c, name);
+
+	return t ? (int)t->task : -1;
+}
+
+static int compile(struct mcp_known *t, struct err *e)
+{
+	if (t->compiled)
+		return 0;
+	t->compiled = schema_parse((struct str){ t->output, t->output_n }, NULL, e);
+	if (t->compiled)
+		return 0;
+	if (e->code != ERR_LIMIT)
+		e->code = ERR_INVALID;
+	return err_wrap(e, "the tool's output schema can't be used");
+}
+
+int mcp_tool_check_result(struct mcp_client *c, struct str name, const struct json_val *result,
+			  struct err *e)
+{
+	const struct json_val *v = json_get(result, "structuredContent");
+	struct mcp_known *t = find(c, name);
+
+	if (!t || !t->output || !c->profile->structured || json_bool(json_get(result, "isError")))
+		return 0;
+	if (!v)
+		return err_set(e, ERR_INVALID,
+			       "the tool has an output schema, and gave no structuredContent");
+	if (compile(t, e) < 0)
+		return -1;
+	return schema_check(t->compiled, v, NULL, e) < 0
+		     ? err_wrap(e, "the tool's output schema refuses its structuredContent")
+		     : 0;
+}

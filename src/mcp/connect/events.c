@@ -1,0 +1,309 @@
+#include "mcp/connect/events.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "http/url.h"
+
+enum {
+	NOTES_MAX = 512, /* under way; over it what is no request is dropped */
+	NOTE_IDLE_MS = 30000, /* for the server to take one */
+	NOTE_LINGER_MS = 1000, /* for it to end its answer to that */
+};
+
+/* One message on its way. */
+struct note {
+	struct mcp_events *v;
+	struct note *next, **at;
+	char *text;
+	struct mcp_pending *pending; /* NULL: none, or it is wanted no more */
+	struct mcp_trip *trip;
+	int status;
+	bool request, taken;
+	struct err why; /* it can't be sent; told later */
+	struct http_header headers[2];
+	uv_timer_t timer;
+};
+
+struct mcp_events {
+	struct mcp_events_options o;
+	uv_loop_t *loop;
+	struct mcp_trip *trip;
+	struct sse_reader sse;
+	char *endpoint; /* NULL: not named yet */
+	char *version; /* the session's; NULL before */
+	int status;
+	struct note *notes;
+	unsigned n_notes; /* that are no requests: those have the client's bound */
+	bool closing;
+	struct err why; /* it can't even be asked; told later */
+	uv_timer_t timer;
+	void (*on_closed)(void *owner);
+	void *closed_owner;
+};
+
+/* --- to the server --- */
+
+static void on_note_closed(uv_handle_t *handle)
+{
+	struct note *n = handle->data;
+
+	free(n->text);
+	free(n);
+}
+
+static void note_free(struct note *n)
+{
+	if (n->trip)
+		mcp_trip_cancel(take_ptr(n->trip));
+	*n->at = n->next;
+	if (n->next)
+		n->next->at = n->at;
+	n->v->n_notes -= !n->request;
+	uv_close((uv_handle_t *)&n->timer, on_note_closed);
+}
+
+/* The last of n: the client may do anything in it. */
+static void note_fail(struct note *n, const struct err *e)
+{
+	struct mcp_client *client = n->v->o.client;
+	struct mcp_pending *pending = n->pending;
+	struct err why = *e;
+
+	note_free(n);
+	if (pending)
+		mcp_client_failed(client, pending, &why);
+	else
+		log_info("mcp events: %s", why.msg);
+}
+
+static void on_note_timer(uv_timer_t *timer)
+{
+	struct note *n = timer->data;
+
+	if (n->taken)
+		note_free(n);
+	else
+		note_fail(n, &n->why);
+}
+
+/* It was taken; the rest of the answer is waited for only so that the connection can be used again. */
+static void on_note_head(void *owner, struct mcp_trip *t)
+{
+	struct note *n = owner;
+
+	n->status = mcp_trip_status(t);
+	n->taken = mcp_trip_took(n->status);
+	if (n->taken)
+		uv_timer_start(&n->timer, on_note_timer, NOTE_LINGER_MS, 0);
+}
+
+static void on_note_end(void *owner, struct mcp_trip *t, struct str text, const struct err *e)
+{
+	struct note *n = owner;
+	struct err why;
+
+	n->trip = NULL;
+	if (n->taken) {
+		note_free(n);
+		return;
+	}
+	if (!e)
+		mcp_trip_err(n->status, &why);
+	note_fail(n, e ? e : &why);
+}
+
+static const struct mcp_trip_events note_events = { .on_head = on_note_head,
+						    .on_end = on_note_end };
+
+static struct note *note_new(struct mcp_events *v, struct str text, bool request)
+{
+	struct note *n = calloc(1, sizeof(*n));
+	char *copy = n ? malloc(text.n + 1) : NULL;
+
+	if (!copy) {
+		free(n);
+		return NULL;
+	}
+	memcpy(copy, text.p, text.n);
+	*n = (struct note){
+		.v = v, .text = copy, .request = request, .next = v->notes, .at = &v->notes
+	};
+	if (n->next)
+		n->next->at = &n->next;
+	v->notes = n;
+	v->n_notes += !request;
+	uv_timer_init(v->loop, &n->timer);
+	n->timer.data = n;
+	return n;
+}
+
+static void keep_version(struct mcp_events *v, const char *version)
+{
+	if (!version || (v->version && strcmp(v->version, version) == 0))
+		return;
+	free(v->version);
+	v->version = strdup(version);
+}
+
+/* A request without memory for it ends by its time. */
+void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
+{
+	bool request = m->kind == MCP_OUT_REQUEST, fits = request || v->n_notes < NOTES_MAX;
+	struct note *n = v->endpoint && !v->closing && fits ? note_new(v, m->text, request) : NULL;
+	struct mcp_trip_spec spec = {
+		.method = "POST", .url = v->endpoint, .any_type = true, .idle_ms = NOTE_IDLE_MS
+	};
+
+	if (!n) {
+		log_warn("mcp events: a message is dropped: too many, or no memory");
+		return;
+	}
+	keep_version(v, m->version);
+	n->pending = m->pending;
+	n->headers[0] = (struct http_header){ "Content-Type", STR_LIT("application/json") };
+	n->headers[1] = (struct http_header){ "MCP-Protocol-Version", str_of(v->version) };
+	spec.headers = n->headers;
+	spec.headers_n = v->version ? 2 : 1;
+	spec.body = (struct str){ n->text, m->text.n };
+	n->trip = mcp_trip_start(v->o.base, &spec, &note_events, n, &n->why);
+	if (!n->trip)
+		uv_timer_start(&n->timer, on_note_timer, 0, 0);
+}
+
+/* Answered or not: nobody waits for it to be taken. */
+void mcp_events_let_go(struct mcp_events *v, struct mcp_pending *p)
+{
+	struct note *next;
+
+	for (struct note *n = v->notes; n; n = next) {
+		next = n->next;
+		if (n->pending != p)
+			continue;
+		n->pending = NULL;
+		if (!n->taken)
+			note_free(n);
+	}
+}
+
+/* --- from the server --- */
+
+static void lose(struct mcp_events *v, const struct err *e)
+{
+	if (!v->closing)
+		v->o.on_lost(v->o.owner, v->status, e);
+}
+
+static int take_endpoint(struct mcp_events *v, struct str ref, struct err *e)
+{
+	if (http_url_join(v->o.url, ref, &v->endpoint, e) < 0)
+		return err_wrap(e, "the server's endpoint");
+	if (http_url_same_origin(v->o.url, v->endpoint))
+		return 0;
+	free(take_ptr(v->endpoint));
+	return err_set(e, ERR_UNTRUSTED, "the server names an endpoint of another origin");
+}
+
+static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev)
+{
+	struct mcp_events *v = owner;
+	struct err e;
+
+	if (!v->endpoint && str_is(ev->type, "endpoint")) {
+		if (take_endpoint(v, ev->data, &e) == 0) {
+			v->o.on_open(v->o.owner);
+			return;
+		}
+		mcp_trip_cancel(take_ptr(v->trip));
+		lose(v, &e);
+	} else if (v->endpoint && str_is(ev->type, "message") && ev->data.n > 0) {
+		mcp_client_message(v->o.client, NULL, ev->data);
+	}
+}
+
+static void on_head(void *owner, struct mcp_trip *t)
+{
+	struct mcp_events *v = owner;
+	struct err e;
+
+	v->status = mcp_trip_status(t);
+	if (mcp_trip_is_events(t))
+		return;
+	if (v->status == 200)
+		err_set(&e, ERR_INVALID, "the server answered with something that is no events");
+	else
+		mcp_trip_err(v->status, &e);
+	mcp_trip_cancel(take_ptr(v->trip));
+	lose(v, &e);
+}
+
+static void on_end(void *owner, struct mcp_trip *t, struct str text, const struct err *e)
+{
+	struct mcp_events *v = owner;
+	struct err why;
+
+	v->trip = NULL;
+	if (!e)
+		err_set(&why, ERR_TRANSPORT, "the server has ended its events");
+	lose(v, e ? e : &why);
+}
+
+static const struct mcp_trip_events stream_events = { on_head, on_event, on_end };
+
+static void on_late_failure(uv_timer_t *timer)
+{
+	struct mcp_events *v = timer->data;
+
+	lose(v, &v->why);
+}
+
+/* --- its life --- */
+
+struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_options *o,
+				  struct err *e)
+{
+	static const struct http_header accept = { "Accept", STR_LIT("text/event-stream") };
+	struct mcp_events *v = calloc(1, sizeof(*v));
+	struct mcp_trip_spec spec = {
+		.method = "GET", .url = o->url, .headers = &accept, .headers_n = 1
+	};
+
+	if (!v) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*v = (struct mcp_events){ .o = *o, .loop = loop };
+	/* in no budget: the stream can't be read on behind an event that is refused, and is the session */
+	sse_init(&v->sse, o->base->text_max, NULL);
+	uv_timer_init(loop, &v->timer);
+	v->timer.data = v;
+	spec.sse = &v->sse;
+	v->trip = mcp_trip_start(o->base, &spec, &stream_events, v, &v->why);
+	if (!v->trip)
+		uv_timer_start(&v->timer, on_late_failure, 0, 0);
+	return v;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	struct mcp_events *v = handle->data;
+
+	sse_fini(&v->sse);
+	free(v->endpoint);
+	free(v->version);
+	if (v->on_closed)
+		v->on_closed(v->closed_owner);
+	free(v);
+}
+
+void mcp_events_close(struct mcp_events *v, void (*on_closed)(void *owner), void *owner)
+{
+	v->closing = true;
+	v->on_closed = on_closed;
+	v->closed_owner = owner;
+	if (v->trip)
+		mcp_trip_cancel(take_ptr(v->trip));
+	while (v->notes)
+		note_free(v->notes);
+	uv_close((uv_handle_t *)&v->timer, on_timer_closed);
+}

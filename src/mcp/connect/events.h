@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * A client's side of HTTP+SSE, the transport of 2024-11-05: one GET for all that the server says, whose
+ * first event names where messages are posted to. That place must be of the same origin. The connection
+ * is the session: it can't be taken up again.
+ */
+#include <uv.h>
+
+#include "mcp/client/client.h"
+#include "mcp/connect/trip.h"
+
+struct mcp_events;
+
+struct mcp_events_options {
+	struct mcp_trip_base *base; /* borrowed */
+	const char *url; /* borrowed */
+	struct mcp_client *client; /* borrowed */
+	void (*on_open)(void *owner); /* messages can be sent */
+	/* Once: it could not be opened, or has ended; it is still to be closed. status: HTTP's, 0 for
+	 * none. */
+	void (*on_lost)(void *owner, int status, const struct err *e);
+	void *owner;
+};
+
+struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_options *o,
+				  struct err *e) MUST_USE;
+
+/* As of struct mcp_client_transport. */
+void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m);
+void mcp_events_let_go(struct mcp_events *v, struct mcp_pending *p);
+
+/* The client hears nothing more. on_closed comes later, when v is gone. */
+void mcp_events_close(struct mcp_events *v, void (*on_closed)(void *owner), void *owner);

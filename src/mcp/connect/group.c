@@ -1,0 +1,69 @@
+#include "mcp/connect/group.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { TO_GROUP = 1 << 2 }; /* PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9 */
+
+/* 0: it is our child; info tells more where it has ended and `how` asks for that. -1: it is nobody's, or
+ * somebody else's. */
+static int wait_for(const struct mcp_group *g, siginfo_t *info, int how)
+{
+	int rc;
+
+	info->si_pid = 0;
+	do
+		rc = g->pidfd >= 0 ? waitid(P_PIDFD, (id_t)g->pidfd, info, WEXITED | how)
+				   : waitid(P_PID, (id_t)g->pid, info, WEXITED | how);
+	while (rc < 0 && errno == EINTR);
+	return rc;
+}
+
+static bool is_ours(const struct mcp_group *g)
+{
+	siginfo_t info;
+
+	return wait_for(g, &info, WNOHANG | WNOWAIT) == 0;
+}
+
+/* A number that no process has can only be that of a group whose first process has gone: it is given to no
+ * other as long as there is one of the group. */
+static bool is_only_group(pid_t pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+void mcp_group_kill(const struct mcp_group *g, int number)
+{
+	if (syscall(SYS_pidfd_send_signal, g->pidfd, number, NULL, TO_GROUP) == 0 || errno == ESRCH)
+		return;
+	/* an older kernel */
+	if (is_ours(g) || is_only_group(g->pid))
+		kill(-g->pid, number);
+}
+
+int mcp_group_wait(const struct mcp_group *g)
+{
+	siginfo_t info;
+
+	if (wait_for(g, &info, 0) < 0)
+		return -1;
+	if (info.si_code == CLD_EXITED)
+		return W_EXITCODE(info.si_status, 0);
+	return info.si_status | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
+int mcp_group_open(struct mcp_group *g, struct err *e)
+{
+	g->pidfd = (int)syscall(SYS_pidfd_open, g->pid, 0);
+	if (g->pidfd < 0)
+		return err_sys(e, errno, "watch the program");
+	return is_ours(g) ? 0
+			  : err_set(e, ERR_TRANSPORT,
+				    "the program has ended, and was waited for by somebody else");
+}

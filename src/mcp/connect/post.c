@@ -1,0 +1,480 @@
+/*
+ * A post is one message's way to the server and what comes of it, or the stream of what belongs to no
+ * request, or the end of the session. It has at most one trip at a time.
+ */
+#include "mcp/connect/fetch_impl.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "mcp/connect/forgotten.h"
+
+enum {
+	HEADERS_MAX = 80,
+	HEADS_MAX = 256 << 10,
+	SESSION_MAX = 1024, /* bytes of a session's name */
+	RETRY_MS = 1000, /* where a stream names no other time */
+	RETRY_MS_MIN = 10,
+	RETRY_STREAM_MIN = 100, /* a stream is taken up for as long as the link lasts */
+	RETRY_MS_MAX = 30000,
+	RETRY_NAMED_MAX = 10 * 60 * 1000,
+	TRIES_MAX = 5, /* to take up the events of a request, without anything new */
+	IDLE_MS = 30000, /* for the answer to what is no request */
+	LOSSES_MAX = 3, /* of sessions, in which nothing was ever taken */
+	LINGER_MS = 1000, /* for an answer to end when no more is wanted of it */
+};
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	struct post *p = handle->data;
+
+	free(p);
+}
+
+static void unlist(struct post *p)
+{
+	*p->at = p->next;
+	if (p->next)
+		p->next->at = p->at;
+	p->f->n_posts -= !p->request;
+	if (p->f->initialized == p)
+		p->f->initialized = NULL;
+}
+
+static void destroy(struct post *p)
+{
+	arena_free(p->arena);
+	arena_free(p->heads);
+	free(p->text);
+	sse_fini(&p->sse);
+	uv_close((uv_handle_t *)&p->timer, on_timer_closed);
+}
+
+void mcp_post_free(struct post *p)
+{
+	if (p->trip)
+		mcp_trip_cancel(take_ptr(p->trip));
+	unlist(p);
+	p->pending = NULL;
+	if (p->busy)
+		p->dead = true;
+	else
+		destroy(p);
+}
+
+struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind)
+{
+	struct post *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	*p = (struct post){ .f = f, .kind = kind };
+	sse_init(&p->sse, f->o.base->text_max, f->o.base->memory);
+	uv_timer_init(f->loop, &p->timer);
+	p->timer.data = p;
+	p->next = f->posts;
+	p->at = &f->posts;
+	if (p->next)
+		p->next->at = &p->next;
+	f->posts = p;
+	f->n_posts++; /* until it is known to be a request */
+	return p;
+}
+
+/* --- what the client is told --- */
+
+/* From here to leave() p stays, whatever the client does. */
+static void enter(struct post *p)
+{
+	p->busy = true;
+}
+
+/* False where p is gone. */
+static bool leave(struct post *p)
+{
+	p->busy = false;
+	if (p->dead)
+		destroy(p);
+	return !p->dead;
+}
+
+static void fail(struct post *p, const struct err *e)
+{
+	struct mcp_pending *pending = take_ptr(p->pending);
+
+	if (pending)
+		mcp_client_failed(p->f->o.client, pending, e);
+	else
+		log_info("mcp fetch: %s", e->msg);
+}
+
+/* True where it is the answer. */
+static bool take_message(struct post *p, struct str text)
+{
+	bool answer = mcp_client_message(p->f->o.client, p->pending, text);
+
+	p->tries = 0;
+	if (answer && p->request) {
+		p->pending = NULL;
+		p->state = DONE;
+	}
+	return answer;
+}
+
+/* --- sessions --- */
+
+static void take_session(struct post *p)
+{
+	struct mcp_fetch *f = p->f;
+	struct str name = mcp_trip_header(p->trip, "Mcp-Session-Id");
+
+	for (size_t i = 0; i < name.n; i++) {
+		if (name.p[i] < 0x21 || name.p[i] > 0x7e)
+			return;
+	}
+	if (name.n == 0 || name.n > SESSION_MAX)
+		return;
+	free(f->session);
+	f->session = strndup(name.p, name.n);
+	f->generation++;
+}
+
+static bool lost_its_session(const struct post *p, struct str text)
+{
+	return p->generation > 0 && mcp_is_forgotten(p->status, text);
+}
+
+static const struct err forgotten = {
+	ERR_TRANSPORT,
+	"the server has forgotten the session; the call may have been carried out",
+};
+
+/* Several may hear of it at once; f->session is there for the first of them. */
+static void lose_session(struct post *p)
+{
+	struct mcp_fetch *f = p->f;
+	struct err e;
+
+	if (f->session && ++f->losses > LOSSES_MAX) {
+		err_set(&e, ERR_TRANSPORT, "the server forgets every session at once");
+		mcp_client_lost(f->o.client, &e);
+		return;
+	}
+	log_info("mcp fetch: the server has forgotten the session");
+	mcp_client_session_lost(f->o.client, take_ptr(p->pending));
+}
+
+/* Was it begun in a session that is there no more, it goes into the next. Who asks for the rest of a call
+ * must not have it run a second time. */
+static void end_lost(struct post *p)
+{
+	struct mcp_fetch *f = p->f;
+	struct err e;
+
+	if (p->state == RESUMING)
+		fail(p, &forgotten);
+	if (p->dead)
+		return;
+	if (p->generation == f->generation) {
+		lose_session(p);
+	} else if (p->pending && !p->resent) {
+		p->resent = true;
+		mcp_post_start(p);
+	} else if (p->pending) {
+		err_set(&e, ERR_TRANSPORT, "the server forgets its sessions");
+		fail(p, &e);
+	}
+}
+
+/* --- the end of a trip --- */
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct post *p = timer->data;
+	struct mcp_fetch *f = p->f;
+	bool opens = p == f->initialized;
+
+	if (p->state == RESUMING && p->generation > 0 &&
+	    (!p->f->session || p->generation != p->f->generation)) {
+		p->why = forgotten;
+		p->state = FAILED;
+	}
+	enter(p);
+	if (p->state == FAILED)
+		fail(p, &p->why);
+	if (!leave(p))
+		return;
+	if (p->state == RESUMING) {
+		mcp_post_start(p);
+		return;
+	}
+	mcp_post_free(p);
+	if (opens && !f->closing)
+		mcp_fetch_initialized(f, true);
+}
+
+static uint64_t retry_ms(const struct post *p)
+{
+	bool named = p->sse.retry_ms >= 0;
+	uint64_t ms = named ? (uint64_t)p->sse.retry_ms : RETRY_MS;
+	uint64_t max = named && ms > RETRY_MS_MAX ? ms : RETRY_MS_MAX;
+	uint64_t min = p->kind == POST_STREAM ? RETRY_STREAM_MIN : RETRY_MS_MIN;
+
+	ms = ms > min ? ms : min;
+	max = max < RETRY_NAMED_MAX ? max : RETRY_NAMED_MAX;
+	ms = ms < max ? ms << (p->tries < 12 ? p->tries : 12) : max;
+	return ms < max ? ms : max;
+}
+
+/* True where the events are taken up again later. */
+static bool resume(struct post *p)
+{
+	bool may = p->kind == POST_STREAM || (p->pending && p->sse.id[0] && p->tries < TRIES_MAX);
+
+	if (!may || p->modern || p->f->closing)
+		return false;
+	uv_timer_start(&p->timer, on_timer, retry_ms(p), 0);
+	p->tries++;
+	p->state = RESUMING;
+	return true;
+}
+
+/* Rather than refused: there may be more to come. */
+static bool broke_off(const struct post *p, const struct err *e)
+{
+	if (e)
+		return e->code == ERR_TRANSPORT || e->code == ERR_TIMEOUT ||
+		       (e->code == ERR_LIMIT && p->kind == POST_STREAM);
+	return p->events || (p->state == RESUMING && p->status >= 500);
+}
+
+static void end_stream(struct post *p, struct str text, const struct err *e)
+{
+	if (broke_off(p, e) && resume(p))
+		return;
+	if (!e && p->worked && lost_its_session(p, text) && p->generation == p->f->generation)
+		lose_session(p);
+	p->state = DONE;
+}
+
+/* Whatever is said with these, it is not the server's answer to the message. */
+static bool is_of_the_door(int status)
+{
+	return status == 401 || status == 403 || status == 429 || (status >= 502 && status <= 504);
+}
+
+static void end_text(struct post *p, struct str text)
+{
+	bool failure = !mcp_trip_took(p->status);
+	bool taken = text.n > 0 && !is_of_the_door(p->status) &&
+		     (text.p[0] == '{' || (p->request && !failure));
+	struct err e;
+
+	if (taken && take_message(p, text))
+		return;
+	if (failure)
+		mcp_trip_err(p->status, &e);
+	else
+		err_set(&e, ERR_INVALID, "the server took the request and gave no answer to it");
+	if (p->pending || failure)
+		fail(p, &e);
+}
+
+static void end_message(struct post *p, struct str text, const struct err *e)
+{
+	static const struct err unanswered = { ERR_TRANSPORT,
+					       "the server's events ended without an answer" };
+	static const struct err unknown = {
+		ERR_TRANSPORT,
+		"the server no longer knows of the call; it may have been carried out",
+	};
+
+	if (!e && lost_its_session(p, text))
+		end_lost(p);
+	else if (p->state == DONE || (broke_off(p, e) && resume(p)))
+		return;
+	else if (e)
+		fail(p, e);
+	else if (p->events && p->request)
+		fail(p, &unanswered);
+	else if (p->state == RESUMING)
+		fail(p, &unknown);
+	else if (!p->events)
+		end_text(p, text);
+}
+
+static bool goes_on(const struct post *p)
+{
+	return p->trip || p->state == HELD || p->state == FAILED ||
+	       uv_is_active((const uv_handle_t *)&p->timer);
+}
+
+static void take_status(struct post *p, const struct mcp_trip *t)
+{
+	p->status = mcp_trip_status(t);
+	if (p->request)
+		p->f->status = p->status;
+	if (p->generation == p->f->generation && mcp_trip_took(p->status))
+		p->f->losses = 0;
+}
+
+static void on_end(void *owner, struct mcp_trip *t, struct str text, const struct err *e)
+{
+	struct post *p = owner;
+	struct mcp_fetch *f = p->f;
+	bool taken, opens;
+
+	take_status(p, t);
+	taken = !e && mcp_trip_took(p->status);
+	p->trip = NULL;
+	if (p->kind == POST_DELETE) {
+		mcp_fetch_deleted(f);
+		return;
+	}
+	uv_timer_stop(&p->timer);
+	enter(p);
+	if (p->kind == POST_STREAM)
+		end_stream(p, text, e);
+	else
+		end_message(p, text, e);
+	opens = p == f->initialized;
+	if (leave(p) && !goes_on(p))
+		mcp_post_free(p);
+	if (opens && !f->closing)
+		mcp_fetch_initialized(f, taken);
+}
+
+/* What needs no answer has all that it needs; the rest is waited for only so that its connection can be used
+ * again. What waits for notifications/initialized waits for that too where there should be no rest: the stream is
+ * to be opened before the first request, and finds a connection that stands. */
+static void be_taken(struct post *p)
+{
+	p->state = DONE;
+	uv_timer_start(&p->timer, on_timer, LINGER_MS, 0);
+	if (p == p->f->initialized && p->status == 200)
+		mcp_fetch_initialized(p->f, true);
+}
+
+static void on_head(void *owner, struct mcp_trip *t)
+{
+	struct post *p = owner;
+
+	take_status(p, t);
+	p->events = mcp_trip_is_events(t);
+	p->worked |= p->events;
+	if (p->is_initialize && p->status == 200)
+		take_session(p);
+	if (p->kind == POST_MESSAGE && !p->request && mcp_trip_took(p->status))
+		be_taken(p);
+}
+
+static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev)
+{
+	struct post *p = owner;
+
+	p->tries = 0;
+	if (ev->data.n == 0 || !str_is(ev->type, "message"))
+		return;
+	enter(p);
+	take_message(p, ev->data);
+	if (!leave(p))
+		return;
+	if (p->state == DONE && !uv_is_active((uv_handle_t *)&p->timer))
+		uv_timer_start(&p->timer, on_timer, LINGER_MS, 0);
+	else if (p->state == DONE)
+		return;
+	else if (p->request && !p->pending)
+		mcp_post_free(p); /* let go meanwhile */
+}
+
+static const struct mcp_trip_events events = { on_head, on_event, on_end };
+
+/* --- a trip --- */
+
+struct heads {
+	struct http_header p[HEADERS_MAX];
+	size_t n;
+};
+
+static void add(struct post *p, struct heads *h, const char *name, struct str value)
+{
+	struct err e;
+	char *text = value.p ? arena_dup(p->heads, value, &e) : NULL;
+
+	if (text && h->n < HEADERS_MAX)
+		h->p[h->n++] = (struct http_header){ name, { text, value.n } };
+}
+
+static void add_legacy(struct post *p, struct heads *h, bool get)
+{
+	struct mcp_fetch *f = p->f;
+
+	if (p->is_initialize && !get)
+		return;
+	add(p, h, "Mcp-Session-Id", str_of(f->session));
+	add(p, h, "MCP-Protocol-Version", p->version.p ? p->version : str_of(f->version));
+	if (p->state != RESUMING)
+		p->generation = f->session ? f->generation : 0;
+	if (get && p->sse.id[0])
+		add(p, h, "Last-Event-ID", str_of(p->sse.id));
+}
+
+static int set_headers(struct post *p, struct mcp_trip_spec *spec, bool get, struct err *e)
+{
+	struct heads h = { .n = 0 };
+	struct http_header *all;
+
+	arena_free(p->heads);
+	p->heads = arena_new(HEADS_MAX);
+	if (!p->heads)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	add(p, &h, "Accept",
+	    get ? STR_LIT("text/event-stream") : STR_LIT("application/json, text/event-stream"));
+	if (spec->body.p)
+		add(p, &h, "Content-Type", STR_LIT("application/json"));
+	if (p->modern) {
+		add(p, &h, "MCP-Protocol-Version", p->version);
+		add(p, &h, "Mcp-Method", p->method);
+		add(p, &h, "Mcp-Name", p->name);
+		for (size_t i = 0; i < p->params_n; i++)
+			add(p, &h, p->params[i].name, p->params[i].value);
+	} else {
+		add_legacy(p, &h, get);
+	}
+	all = arena_array(p->heads, h.n, sizeof(*all), e);
+	if (!all || h.n == HEADERS_MAX)
+		return err_set(e, ERR_LIMIT, "more headers than a request may have");
+	memcpy(all, h.p, h.n * sizeof(*all));
+	spec->headers = all;
+	spec->headers_n = h.n;
+	return 0;
+}
+
+void mcp_post_start(struct post *p)
+{
+	struct mcp_fetch *f = p->f;
+	bool get = p->state == RESUMING || p->kind == POST_STREAM;
+	struct mcp_trip_spec spec = {
+		.method = get			 ? "GET"
+			: p->kind == POST_DELETE ? "DELETE"
+						 : "POST",
+		.url = f->o.url,
+		.body = get || p->kind == POST_DELETE ? STR_NONE : (struct str){ p->text, p->n },
+		.sse = &p->sse,
+		.any_type = p->kind == POST_MESSAGE && !p->request,
+		.idle_ms = p->kind == POST_DELETE || (p->kind == POST_MESSAGE && !p->request)
+				 ? IDLE_MS
+				 : 0,
+	};
+
+	p->status = 0;
+	p->events = false;
+	if (set_headers(p, &spec, get, &p->why) == 0)
+		p->trip = mcp_trip_start(f->o.base, &spec, &events, p, &p->why);
+	if (p->state == HELD)
+		p->state = SENT;
+	if (p->trip)
+		return;
+	p->state = FAILED;
+	uv_timer_start(&p->timer, on_timer, 0, 0);
+}

@@ -1,0 +1,388 @@
+/*
+ *	headers of the auth -> exchange -> 401 or 403 -> the auth again -> headers …
+ *	                                -> head, events or text -> end
+ *
+ * Without an auth there is only the exchange. With one, its headers are asked for from the loop: it may call its
+ * owner, which may close the link, and whoever starts a trip is in the middle of something.
+ */
+#include "mcp/connect/trip.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+enum {
+	HEADERS_MAX = 128,
+	REFUSALS_MAX = 5, /* of one trip; the auth may give up before */
+	FAILURE_TEXT_MAX = 64 << 10,
+	CHALLENGE_MAX = 16 << 10,
+};
+
+struct mcp_trip {
+	struct mcp_trip_base *b;
+	const struct mcp_trip_events *ev;
+	void *owner;
+	struct mcp_trip_spec spec;
+	struct mcp_trip *next, **at; /* of those that wait; at NULL: it does not */
+	struct mcp_auth_ask ask;
+	bool asking; /* the ask is out */
+	bool dealing; /* … for what to do about a refusal */
+	struct http_exchange *x;
+	int status;
+	bool refused; /* the auth is to deal with it */
+	bool events;
+	struct buf text;
+	bool starting; /* a failure is mcp_trip_start()'s */
+	struct err err;
+	bool busy, dead; /* cancelled from inside of an event */
+};
+
+/* --- the end --- */
+
+static void trip_free(struct mcp_trip *t)
+{
+	if (!t)
+		return;
+	buf_fini(&t->text);
+	free(t);
+}
+AUTO_DEFINE(trip_free, struct mcp_trip)
+
+static void leave_queue(struct mcp_trip *t)
+{
+	struct mcp_trip_base *b = t->b;
+
+	if (!t->at)
+		return;
+	*t->at = t->next;
+	*(t->next ? &t->next->at : &b->end) = t->at;
+	t->at = NULL;
+	b->waiting--;
+}
+
+void mcp_trip_cancel(struct mcp_trip *t)
+{
+	leave_queue(t);
+	if (t->asking) {
+		t->b->asking--;
+		t->asking = false;
+		t->b->auth->ops->cancel(t->b->auth, &t->ask);
+	}
+	if (t->x)
+		http_exchange_cancel(take_ptr(t->x));
+	if (t->busy)
+		t->dead = true;
+	else
+		trip_free(t);
+}
+
+static void finish(struct mcp_trip *t, const struct err *e)
+{
+	if (t->x)
+		http_exchange_cancel(take_ptr(t->x));
+	if (t->starting) {
+		t->err = *e;
+		return;
+	}
+	t->ev->on_end(t->owner, t, e ? STR_NONE : buf_str(&t->text), e);
+	trip_free(t);
+}
+
+static const struct {
+	int from, to;
+	enum err_code code;
+	const char *why;
+} meanings[] = {
+	{ 300, 399, ERR_TRANSPORT, ": it is elsewhere, and redirects are not followed" },
+	{ 401, 401, ERR_LOGIN, ": it does not know who asks, or the token is wrong" },
+	{ 403, 403, ERR_DENIED, ": who asks may not do that" },
+	{ 404, 404, ERR_TRANSPORT, ": there is nothing at that address" },
+	{ 413, 413, ERR_TOO_LARGE, ": the message is too large for it" },
+	{ 429, 429, ERR_LIMIT, ": it is asked too much" },
+	{ 503, 503, ERR_LIMIT, ": it has no room" },
+	{ 0, 999, ERR_TRANSPORT, "" },
+};
+
+int mcp_trip_err(int status, struct err *e)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(meanings) - 1 &&
+	       (status < meanings[i].from || status > meanings[i].to))
+		i++;
+	return err_set(e, meanings[i].code, "the server answered with HTTP status %d%s", status,
+		       meanings[i].why);
+}
+
+/* --- what comes back --- */
+
+int mcp_trip_status(const struct mcp_trip *t)
+{
+	return t->status;
+}
+
+bool mcp_trip_is_events(const struct mcp_trip *t)
+{
+	return t->events;
+}
+
+struct str mcp_trip_header(const struct mcp_trip *t, const char *name)
+{
+	return t->x ? http_exchange_header(t->x, name) : STR_NONE;
+}
+
+static bool type_is(struct str type, const char *name)
+{
+	size_t n = strlen(name);
+
+	return type.n >= n && strncasecmp(type.p, name, n) == 0 &&
+	       (type.n == n || type.p[n] == ';' || type.p[n] == ' ');
+}
+
+bool mcp_trip_took(int status)
+{
+	return status == 200 || status == 202 || status == 204;
+}
+
+static bool is_failure(const struct mcp_trip *t)
+{
+	return !mcp_trip_took(t->status);
+}
+
+/* What says that it is JSON, or events, has to be. */
+static int check_type(struct mcp_trip *t, struct err *e)
+{
+	struct str encoding = mcp_trip_header(t, "Content-Encoding");
+	struct str type = mcp_trip_header(t, "Content-Type");
+
+	if (encoding.n > 0 && !type_is(encoding, "identity"))
+		return err_set(e, ERR_INVALID, "the answer has an encoding that was not asked for");
+	if (is_failure(t) || t->spec.any_type || t->status == 202 || t->status == 204)
+		return 0;
+	t->events = t->spec.sse && type_is(type, "text/event-stream");
+	if (t->events || type.n == 0 || type_is(type, "application/json"))
+		return 0;
+	return err_set(e, ERR_INVALID, "the answer is neither JSON nor events");
+}
+
+/* Did the server let the request in? What is between here and the server may say 200 to anything. */
+static bool is_let_in(const struct mcp_trip *t)
+{
+	if (t->spec.any_type)
+		return t->status == 202;
+	return t->status == 200 && mcp_trip_header(t, "Content-Type").n > 0;
+}
+
+/* False where its owner has cancelled t meanwhile, and it is gone. */
+static bool tell_auth(struct mcp_trip *t)
+{
+	struct mcp_auth *auth = t->b->auth;
+
+	if (!auth || !auth->ops->answered || !is_let_in(t))
+		return true;
+	t->busy = true;
+	auth->ops->answered(auth, mcp_trip_header(t, "DPoP-Nonce"));
+	t->busy = false;
+	if (!t->dead)
+		return true;
+	trip_free(t);
+	return false;
+}
+
+static void on_head(void *owner, struct http_exchange *x, int status)
+{
+	struct mcp_trip *t = owner;
+	struct mcp_auth *auth = t->b->auth;
+	struct err e;
+
+	t->status = status;
+	t->refused = (status == 401 || status == 403) && auth && t->ask.tries < REFUSALS_MAX;
+	if (t->refused)
+		return;
+	if (check_type(t, &e) < 0)
+		finish(t, &e);
+	else if (tell_auth(t) && t->ev->on_head)
+		t->ev->on_head(t->owner, t);
+}
+
+static int take_events(struct mcp_trip *t, struct str bytes, struct err *e)
+{
+	struct sse_event ev;
+	int rc = 0;
+
+	t->busy = true;
+	while (!t->dead && (rc = sse_next(t->spec.sse, &bytes, &ev, e)) > 0)
+		t->ev->on_event(t->owner, t, &ev);
+	t->busy = false;
+	return rc;
+}
+
+/* The status tells enough: of more than its beginning nothing is wanted. */
+static int take_text(struct mcp_trip *t, struct str bytes, struct err *e)
+{
+	if (!is_failure(t))
+		return t->spec.any_type ? 0 : buf_add(&t->text, bytes.p, bytes.n, e);
+	if (t->text.n + bytes.n > FAILURE_TEXT_MAX || buf_add(&t->text, bytes.p, bytes.n, e) < 0)
+		finish(t, NULL);
+	return 0;
+}
+
+static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
+{
+	struct mcp_trip *t = owner;
+	struct err e;
+
+	if (t->refused)
+		return;
+	if (!t->events) {
+		if (take_text(t, bytes, &e) < 0)
+			finish(t, &e);
+		return;
+	}
+	if (take_events(t, bytes, &e) < 0 && !t->dead)
+		finish(t, &e);
+	else if (t->dead)
+		trip_free(t);
+}
+
+static void deal(struct mcp_trip *t, struct str challenge, struct str nonce)
+{
+	t->asking = t->dealing = true;
+	t->b->asking++;
+	t->ask.tries++;
+	t->b->auth->ops->refused(t->b->auth, &t->ask, t->status, challenge, nonce);
+}
+
+static void on_end(void *owner, struct http_exchange *x, const struct err *e)
+{
+	struct mcp_trip *t = owner;
+	struct str nonce = mcp_trip_header(t, "DPoP-Nonce");
+	autobuf struct buf challenge = BUF_INIT(CHALLENGE_MAX);
+	struct err unused;
+
+	if (t->refused && http_exchange_headers(x, "WWW-Authenticate", &challenge, &unused) < 0)
+		buf_fini(&challenge); /* nobody has so much to say */
+	t->x = NULL;
+	if (t->refused && !e)
+		deal(t, buf_str(&challenge), nonce);
+	else
+		finish(t, e);
+}
+
+static const struct http_exchange_events exchange_events = { on_head, on_bytes, on_end };
+
+/* --- the way there --- */
+
+static size_t add(struct http_header *all, size_t n, const struct http_header *more, size_t more_n)
+{
+	for (size_t i = 0; i < more_n && n < HEADERS_MAX; i++)
+		all[n++] = more[i];
+	return n;
+}
+
+static void go(struct mcp_trip *t, const struct http_header *extra, size_t extra_n)
+{
+	struct http_header all[HEADERS_MAX];
+	struct http_spec spec = { .method = t->spec.method,
+				  .url = t->spec.url,
+				  .headers = all,
+				  .body = t->spec.body,
+				  .idle_ms = t->spec.idle_ms };
+	struct err e = ERR_INIT;
+
+	spec.n_headers = add(all, 0, t->spec.headers, t->spec.headers_n);
+	spec.n_headers = add(all, spec.n_headers, t->b->headers, t->b->headers_n);
+	spec.n_headers = add(all, spec.n_headers, extra, extra_n);
+	t->status = 0;
+	t->b->went_ms = uv_now(t->b->soon.loop);
+	if (spec.n_headers == HEADERS_MAX)
+		err_set(&e, ERR_INVALID, "more than %d headers", HEADERS_MAX - 1);
+	else
+		t->x = http_exchange_start(t->b->http, &spec, &exchange_events, t, &e);
+	if (!t->x)
+		finish(t, &e);
+}
+
+static void ask(struct mcp_trip *t)
+{
+	struct mcp_auth *auth = t->b->auth;
+
+	t->asking = true;
+	t->dealing = false;
+	t->b->asking++;
+	auth->ops->headers(auth, &t->ask, t->spec.method, t->spec.url);
+}
+
+static void on_asked(void *owner, const struct http_header *headers, size_t n, const struct err *e)
+{
+	struct mcp_trip *t = owner;
+
+	t->asking = false;
+	t->b->asking--;
+	if (e)
+		finish(t, e);
+	else if (t->dealing)
+		ask(t);
+	else
+		go(t, headers, n);
+}
+
+/* --- the beginning --- */
+
+/* Those that there are now: who is refused and comes again at once has the next turn. */
+static void on_soon(uv_timer_t *soon)
+{
+	struct mcp_trip_base *b = soon->data;
+
+	for (unsigned n = b->waiting; n > 0 && b->first; n--) {
+		struct mcp_trip *t = b->first;
+
+		leave_queue(t);
+		ask(t);
+	}
+}
+
+void mcp_trip_base_init(struct mcp_trip_base *b, uv_loop_t *loop)
+{
+	b->end = &b->first;
+	uv_timer_init(loop, &b->soon);
+	b->soon.data = b;
+}
+
+static void ask_soon(struct mcp_trip *t)
+{
+	struct mcp_trip_base *b = t->b;
+
+	t->at = b->end;
+	*t->at = t;
+	b->end = &t->next;
+	b->waiting++;
+	uv_timer_start(&b->soon, on_soon, 0, 0);
+}
+
+struct mcp_trip *mcp_trip_start(struct mcp_trip_base *b, const struct mcp_trip_spec *spec,
+				const struct mcp_trip_events *ev, void *owner, struct err *e)
+{
+	AUTO(trip_free) struct mcp_trip *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*t = (struct mcp_trip){ .b = b, .ev = ev, .owner = owner, .spec = *spec };
+	t->text = (struct buf){ .max = b->text_max, .of = b->memory };
+	t->ask = (struct mcp_auth_ask){ .done = on_asked, .owner = t };
+	if (spec->sse)
+		sse_restart(spec->sse);
+	if (b->auth) {
+		ask_soon(t);
+		return take_ptr(t);
+	}
+	t->starting = true;
+	go(t, NULL, 0);
+	t->starting = false;
+	if (t->err.code != ERR_NONE) {
+		*e = t->err;
+		return NULL;
+	}
+	return take_ptr(t);
+}

@@ -1,0 +1,70 @@
+#include "mcp/message/header_text.h"
+
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "json/utf8.h"
+
+static const struct str opening = { "=?base64?", 9 }, closing = { "?=", 2 };
+
+/* What a header may have anywhere in its value. */
+static bool is_plain(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if ((c < 0x20 && c != '\t') || c > 0x7e)
+			return false;
+	}
+	return true;
+}
+
+static bool is_encoded(struct str s)
+{
+	return s.n >= opening.n + closing.n && str_starts(s, opening.p) &&
+	       memcmp(s.p + s.n - closing.n, closing.p, closing.n) == 0;
+}
+
+/* True where it comes out as it went in, whoever reads it. White space at its ends would not, an empty header
+ * may be lost, a tab is more than some take, and what begins like an encoded one would be taken for that by
+ * who looks no further. */
+static bool is_safe(struct str s)
+{
+	return s.n > 0 && is_plain(s) && !memchr(s.p, '\t', s.n) && str_trim(s).n == s.n &&
+	       !str_starts(s, opening.p);
+}
+
+char *mcp_header_encode(struct str text, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(2 * MCP_HEADER_TEXT_MAX);
+
+	if (text.n > MCP_HEADER_TEXT_MAX) {
+		err_set(e, ERR_TOO_LARGE, "a header takes a text of at most %d bytes",
+			MCP_HEADER_TEXT_MAX);
+		return NULL;
+	}
+	if (is_safe(text))
+		return buf_add(&b, text.p, text.n, e) < 0 ? NULL : buf_take(&b);
+	if (buf_add(&b, opening.p, opening.n, e) < 0 || base64_encode(&b, text, e) < 0 ||
+	    buf_add(&b, closing.p, closing.n, e) < 0)
+		return NULL;
+	return buf_take(&b);
+}
+
+bool mcp_header_decode(struct str header, struct buf *room, struct str *ret)
+{
+	struct err e;
+
+	*ret = header;
+	if (!is_plain(header))
+		return false;
+	if (!is_encoded(header))
+		return true;
+	if (base64_decode(room,
+			  (struct str){ header.p + opening.n, header.n - opening.n - closing.n },
+			  &e) < 0 ||
+	    !utf8_valid(buf_str(room)))
+		return false;
+	*ret = buf_str(room);
+	return true;
+}

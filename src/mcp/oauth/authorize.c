@@ -1,0 +1,114 @@
+/*
+ * The browser's way: out with PKCE (RFC 7636), the resource (RFC 8707) and a state that is good for one answer;
+ * back with the same state and, where the server says that it sends one, its issuer (RFC 9207), compared to
+ * the letter. The verifier never leaves but to the token endpoint of the issuer that was asked.
+ */
+#include "mcp/oauth/internal.h"
+
+enum { QUERY_MAX = 32 << 10 };
+
+void oauth_authorize_end(struct mcp_oauth *o)
+{
+	secret_free(take_ptr(o->verifier));
+	secret_free(take_ptr(o->code));
+	explicit_bzero(o->consent, sizeof(o->consent));
+}
+
+static int make_secrets(struct mcp_oauth *o, struct err *e)
+{
+	AUTO(secret_free) struct secret *state = secret_random("", e);
+	struct str text;
+
+	oauth_authorize_end(o);
+	o->verifier = secret_random("", e); /* 64 characters: RFC 7636 wants 43 to 128 */
+	if (!o->verifier || !state)
+		return -1;
+	text = secret_expose(state, "state of a login");
+	memcpy(o->consent, text.p, text.n);
+	o->consent[text.n] = '\0';
+	return 0;
+}
+
+static int add_scope(struct mcp_oauth *o, struct buf *to, struct err *e)
+{
+	if (o->scope.n == 0)
+		return 0;
+	if (oauth_form_add(to, "scope", buf_str(&o->scope), e) < 0)
+		return -1;
+	/* OpenID Connect Core, section 11: without it offline_access may be ignored */
+	if (oauth_scope_has(buf_str(&o->scope), STR_LIT("offline_access")))
+		return oauth_form_add(to, "prompt", STR_LIT("consent"), e);
+	return 0;
+}
+
+static int add_dpop(struct mcp_oauth *o, struct buf *to, struct err *e)
+{
+	autobuf struct buf print = BUF_INIT(128);
+
+	if (!o->dpop)
+		return 0;
+	if (sign_key_thumbprint(o->dpop_key, &print, e) < 0)
+		return -1;
+	return oauth_form_add(to, "dpop_jkt", buf_str(&print), e);
+}
+
+static int write_url(struct mcp_oauth *o, struct buf *to, struct err *e)
+{
+	const char *endpoint = o->issuer.authorization_endpoint;
+	autobuf struct buf challenge = BUF_INIT(128);
+
+	if (sign_digest(secret_expose(o->verifier, "its digest for a login"), &challenge, e) < 0 ||
+	    buf_addf(to, e, "%s%s", endpoint, strchr(endpoint, '?') ? "" : "?") < 0 ||
+	    oauth_form_add(to, "response_type", STR_LIT("code"), e) < 0 ||
+	    oauth_form_add(to, "client_id", str_of(o->me->id), e) < 0 ||
+	    oauth_form_add(to, "redirect_uri", str_of(o->redirect), e) < 0 ||
+	    oauth_form_add(to, "code_challenge", buf_str(&challenge), e) < 0 ||
+	    oauth_form_add(to, "code_challenge_method", STR_LIT("S256"), e) < 0 ||
+	    oauth_form_add(to, "state", str_of(o->consent), e) < 0 ||
+	    oauth_form_add(to, "resource", str_of(o->resource.resource), e) < 0 ||
+	    add_scope(o, to, e) < 0)
+		return -1;
+	return add_dpop(o, to, e);
+}
+
+int oauth_authorize_start(struct mcp_oauth *o, struct err *e)
+{
+	autobuf struct buf url = BUF_INIT(QUERY_MAX);
+
+	if (make_secrets(o, e) < 0 || write_url(o, &url, e) < 0)
+		return -1;
+	oauth_set_state(o, OAUTH_CONSENT);
+	o->shown = true;
+	o->opt.handler->browse(o->opt.owner, url.p); /* may answer at once */
+	return 0;
+}
+
+static int check_issuer(struct mcp_oauth *o, const char *iss, struct err *e)
+{
+	if (!iss[0] && !o->issuer.sends_iss)
+		return 0;
+	if (iss[0] && strcmp(iss, o->issuer.issuer) == 0)
+		return 0;
+	return err_set(e, ERR_UNTRUSTED, "the login was answered by %s, not by %.120s",
+		       iss[0] ? "another issuer" : "nobody who says who it is", o->issuer.issuer);
+}
+
+int oauth_authorize_read(struct mcp_oauth *o, const struct oauth_redirect *r, bool *is_ours,
+			 struct err *e)
+{
+	AUTO(secret_free)
+	struct secret *state = o->consent[0] ? secret_new(str_of(o->consent), e) : NULL;
+
+	*is_ours = o->state == OAUTH_CONSENT && state && secret_is(state, str_of(r->state));
+	if (!*is_ours)
+		return err_set(e, ERR_INVALID, "this is no answer to the login that is waited for");
+	explicit_bzero(o->consent, sizeof(o->consent));
+	if (check_issuer(o, r->iss, e) < 0)
+		return -1;
+	if (r->error[0])
+		return err_set(e, ERR_LOGIN, "the login was refused: %s", r->error);
+	if (!oauth_is_opaque(str_of(r->code), OAUTH_CODE_MAX))
+		return err_set(e, ERR_INVALID, "the login brought no code");
+	o->code = secret_new(str_of(r->code), e);
+	return o->code ? 0 : -1;
+}

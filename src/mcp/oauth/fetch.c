@@ -1,0 +1,114 @@
+/*
+ * One request of OAuth: no redirect is followed, the answer has a bound in size and time, whatever it trickles
+ * in by. What ends it early is told from the timer, since libcurl is on the stack in a callback of its own.
+ */
+#include "mcp/oauth/internal.h"
+
+enum { HEADERS = 6 };
+
+static void settle(struct mcp_oauth *o, const struct err *e)
+{
+	struct oauth_fetch *f = &o->fetch;
+	struct oauth_answer a = { f->status, buf_str(&f->body), str_of(f->nonce) };
+	struct buf body = f->body;
+	struct err why = e ? *e : ERR_INIT;
+
+	uv_timer_stop(&f->timer);
+	f->exchange = NULL;
+	f->body = BUF_INIT(OAUTH_DOCUMENT_MAX); /* the next fetch has one of its own */
+	f->done(o, e ? NULL : &a, e ? &why : NULL);
+	buf_wipe(&body);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct mcp_oauth *o = timer->data;
+	struct oauth_fetch *f = &o->fetch;
+
+	if (f->exchange)
+		http_exchange_cancel(f->exchange);
+	settle(o, &f->why);
+}
+
+static void on_head(void *owner, struct http_exchange *x, int status)
+{
+	struct mcp_oauth *o = owner;
+
+	o->fetch.status = status;
+	oauth_dpop_nonce(o->fetch.nonce, http_exchange_header(x, "DPoP-Nonce"));
+}
+
+static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
+{
+	struct mcp_oauth *o = owner;
+	struct oauth_fetch *f = &o->fetch;
+
+	if (buf_add(&f->body, bytes.p, bytes.n, &f->why) == 0)
+		return;
+	http_exchange_cancel(take_ptr(f->exchange));
+	uv_timer_start(&f->timer, on_timer, 0, 0);
+}
+
+static void on_end(void *owner, struct http_exchange *x, const struct err *e)
+{
+	settle(owner, e);
+}
+
+static const struct http_exchange_events events = { on_head, on_bytes, on_end };
+
+static size_t list_headers(const struct oauth_request *q, struct http_header h[HEADERS])
+{
+	const struct {
+		const char *name, *value;
+	} all[] = {
+		{ "Accept", "application/json" },
+		{ "User-Agent", "libmcp/" HOLT_VERSION },
+		{ "Content-Type", q->type },
+		{ "Authorization", q->authorization },
+		{ "DPoP", q->proof },
+		{ "MCP-Protocol-Version", q->revision },
+	};
+	size_t n = 0;
+
+	_Static_assert(ARRAY_LEN(all) == HEADERS, "a place for each");
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (all[i].value)
+			h[n++] = (struct http_header){ all[i].name, str_of(all[i].value) };
+	}
+	return n;
+}
+
+/* The room for the whole body is there from the start, so that what is read is never moved. */
+int oauth_fetch_start(struct mcp_oauth *o, const struct oauth_request *q, oauth_fetched *done,
+		      struct err *e)
+{
+	struct oauth_fetch *f = &o->fetch;
+	struct http_header headers[HEADERS];
+	struct http_spec spec = { .method = q->type ? "POST" : "GET",
+				  .url = q->url,
+				  .headers = headers,
+				  .n_headers = list_headers(q, headers),
+				  .body = q->type ? q->body : STR_NONE };
+
+	if (!buf_reserve(&f->body, OAUTH_DOCUMENT_MAX, e))
+		return -1;
+	f->status = 0;
+	f->nonce[0] = '\0';
+	f->done = done;
+	f->exchange = http_exchange_start(o->http, &spec, &events, o, e);
+	if (!f->exchange)
+		return -1;
+	err_set(&f->why, ERR_TIMEOUT, "no answer within %u s", o->opt.step_ms / 1000);
+	uv_timer_start(&f->timer, on_timer, o->opt.step_ms, 0);
+	return 0;
+}
+
+void oauth_fetch_cancel(struct mcp_oauth *o)
+{
+	struct oauth_fetch *f = &o->fetch;
+
+	uv_timer_stop(&f->timer);
+	if (f->exchange)
+		http_exchange_cancel(take_ptr(f->exchange));
+	buf_wipe(&f->body);
+}

@@ -1,0 +1,174 @@
+/* The lists, in pages. A cursor is the name (or URI) of the last entry sent, so that it means the same
+ * when the list has changed between two pages; base64 keeps clients from building on that. */
+#include "base/base64.h"
+#include "mcp/server/internal.h"
+
+enum { CURSOR_MAX = 4096 };
+
+/* --- what is listed --- */
+
+/* The handler's list, else the offer's. */
+#define LIST_OF(what, type)                                                                        \
+	const struct type *const *mcp_##what##_of(struct mcp_session *s, size_t *ret_n)            \
+	{                                                                                          \
+		const struct mcp_server *srv = s->server;                                          \
+                                                                                                   \
+		*ret_n = 0;                                                                        \
+		if (srv->o.handler->what)                                                          \
+			return srv->o.handler->what(srv->o.owner, s, ret_n);                       \
+		*ret_n = srv->o.offer.what##_n;                                                    \
+		return srv->what;                                                                  \
+	}
+
+LIST_OF(tools, mcp_tool)
+LIST_OF(resources, mcp_resource)
+LIST_OF(templates, mcp_template)
+LIST_OF(prompts, mcp_prompt)
+
+/* --- pages --- */
+
+struct page {
+	size_t from, to, n;
+};
+
+/* Cuts a list of n entries, of which key(list, i) is what a cursor holds. */
+static int cut(const struct mcp_request *q, const void *list, size_t n,
+	       const char *(*key)(const void *list, size_t i), struct page *ret,
+	       struct rpc_fault *f)
+{
+	const struct json_val *cursor = json_get(q->m->params, "cursor");
+	autobuf struct buf last = BUF_INIT(CURSOR_MAX);
+	size_t page = q->s->server->o.page;
+	struct err e;
+
+	*ret = (struct page){ .n = n };
+	if (cursor && json_type(cursor) != JSON_STR)
+		return mcp_takes("cursor", "a string", cursor, f);
+	if (cursor) {
+		if (base64_decode(&last, json_str(cursor), &e) == 0) {
+			for (; ret->from < n; ret->from++) {
+				if (str_is(buf_str(&last), key(list, ret->from)))
+					break;
+			}
+		} else {
+			ret->from = n;
+		}
+		if (ret->from++ >= n)
+			return rpc_fault_set(f, RPC_INVALID_PARAMS,
+					     "cursor takes the nextCursor of an answer to %.*s",
+					     STR_ARG(q->m->method));
+	}
+	ret->to = n - ret->from > page ? ret->from + page : n;
+	return 0;
+}
+
+static struct json_writer *open_list(const struct mcp_request *q, const char *name)
+{
+	struct json_writer *w = mcp_out_begin(q->s->server);
+
+	rpc_write_result(w, &q->m->id);
+	mcp_result_open(w, q->profile);
+	json_write_key(w, name);
+	json_write_array(w);
+	return w;
+}
+
+static int close_list(const struct mcp_request *q, struct json_writer *w, const char *next)
+{
+	const struct mcp_server_options *o = &q->s->server->o;
+
+	json_write_array_end(w);
+	if (next) {
+		json_write_key(w, "nextCursor");
+		json_write_base64(w, str_of(next));
+	}
+	mcp_write_cache(w, q->profile, o->ttl_ms, o->cache_public);
+	mcp_result_close(w, q->s->server, q->profile, STR_NONE);
+	rpc_write_end(w);
+	mcp_out_answer(q->s, q->in, &q->m->id);
+	return 0;
+}
+
+/* --- tools --- */
+
+static const char *tool_key(const void *list, size_t i)
+{
+	return ((const struct mcp_tool *const *)list)[i]->name;
+}
+
+int mcp_tools_list(const struct mcp_request *q, struct rpc_fault *f)
+{
+	size_t n = 0;
+	const struct mcp_tool *const *tools = mcp_tools_of(q->s, &n);
+	struct json_writer *w;
+	struct page page;
+
+	if (cut(q, tools, n, tool_key, &page, f) < 0)
+		return -1;
+	w = open_list(q, "tools");
+	for (size_t i = page.from; i < page.to; i++)
+		mcp_write_tool(w, q->profile, tools[i]);
+	return close_list(q, w, page.to < n ? tools[page.to - 1]->name : NULL);
+}
+
+/* --- resources, templates, prompts --- */
+
+static const char *resource_key(const void *list, size_t i)
+{
+	return ((const struct mcp_resource *const *)list)[i]->uri;
+}
+
+int mcp_resources_list(const struct mcp_request *q, struct rpc_fault *f)
+{
+	size_t n = 0;
+	const struct mcp_resource *const *all = mcp_resources_of(q->s, &n);
+	struct json_writer *w;
+	struct page page;
+
+	if (cut(q, all, n, resource_key, &page, f) < 0)
+		return -1;
+	w = open_list(q, "resources");
+	for (size_t i = page.from; i < page.to; i++)
+		mcp_write_resource(w, q->profile, all[i]);
+	return close_list(q, w, page.to < n ? all[page.to - 1]->uri : NULL);
+}
+
+static const char *template_key(const void *list, size_t i)
+{
+	return ((const struct mcp_template *const *)list)[i]->uri_template;
+}
+
+int mcp_templates_list(const struct mcp_request *q, struct rpc_fault *f)
+{
+	size_t n = 0;
+	const struct mcp_template *const *all = mcp_templates_of(q->s, &n);
+	struct json_writer *w;
+	struct page page;
+
+	if (cut(q, all, n, template_key, &page, f) < 0)
+		return -1;
+	w = open_list(q, "resourceTemplates");
+	for (size_t i = page.from; i < page.to; i++)
+		mcp_write_template(w, q->profile, all[i]);
+	return close_list(q, w, page.to < n ? all[page.to - 1]->uri_template : NULL);
+}
+
+static const char *prompt_key(const void *list, size_t i)
+{
+	return ((const struct mcp_prompt *const *)list)[i]->name;
+}
+
+int mcp_prompts_list(const struct mcp_request *q, struct rpc_fault *f)
+{
+	size_t n = 0;
+	const struct mcp_prompt *const *all = mcp_prompts_of(q->s, &n);
+	struct json_writer *w;
+	struct page page;
+
+	if (cut(q, all, n, prompt_key, &page, f) < 0)
+		return -1;
+	w = open_list(q, "prompts");
+	for (size_t i = page.from; i < page.to; i++)
+		mcp_write_prompt(w, q->profile, all[i]);
+	return close_list(q, w, page.to < n ? all[page.to - 1]->name : NULL);
+}

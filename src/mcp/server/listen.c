@@ -1,0 +1,314 @@
+/*
+ * Who wants to hear of changes. A modern client opens subscriptions/listen, a call that lasts until one
+ * of the two ends it; what it listens to is read from its request again and again, as the call keeps it.
+ * A legacy client hears of lists by itself and names resources with resources/subscribe.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mcp/server/internal.h"
+
+enum {
+	FILTER_MAX = 1 << 20, /* bytes of a listen's request */
+	BAD_REQUEST = 400,
+};
+
+static const struct {
+	enum mcp_list list;
+	enum mcp_need needs;
+	const char *key, *method;
+} lists[] = {
+	{ MCP_TOOLS, MCP_NEEDS_TOOLS, "toolsListChanged", "notifications/tools/list_changed" },
+	{ MCP_PROMPTS, MCP_NEEDS_PROMPTS, "promptsListChanged",
+	  "notifications/prompts/list_changed" },
+	{ MCP_RESOURCES, MCP_NEEDS_RESOURCES, "resourcesListChanged",
+	  "notifications/resources/list_changed" },
+};
+
+struct mcp_listen {
+	struct mcp_listen *next; /* of the session */
+	struct mcp_call *call;
+	unsigned lists;
+	const struct json_val *uris, *tasks; /* arrays of strings; NULL: none */
+};
+
+/* --- what is sent --- */
+
+/* {"_meta":{subscriptionId} of a notification's params, left open. */
+static struct json_writer *open_params(const struct mcp_listen *l, const char *method)
+{
+	struct json_writer *w = mcp_out_begin(l->call->server);
+
+	rpc_write_notification(w, method);
+	json_write_object(w);
+	json_write_key(w, "_meta");
+	json_write_object(w);
+	json_write_key(w, MCP_META_SUBSCRIPTION);
+	json_write_raw(w, rpc_id_str(&l->call->entry.id));
+	json_write_object_end(w);
+	return w;
+}
+
+static void close_params(const struct mcp_listen *l, struct json_writer *w)
+{
+	json_write_object_end(w);
+	rpc_write_end(w);
+	mcp_out_notify(l->call->session, l->call->in->stream);
+}
+
+static void write_names(struct json_writer *w, const char *key, const struct json_val *names)
+{
+	if (!names)
+		return;
+	json_write_key(w, key);
+	json_write_val(w, names);
+}
+
+/* Tasks that the client has no part in are left out, as if there were none. */
+static void write_tasks(struct json_writer *w, const struct mcp_listen *l)
+{
+	struct json_iter it = json_iter(l->tasks);
+
+	if (!l->tasks)
+		return;
+	json_write_key(w, "taskIds");
+	json_write_array(w);
+	while (json_next(&it)) {
+		if (mcp_task_is_seen(l->call->session, json_str(it.val)))
+			json_write_val(w, it.val);
+	}
+	json_write_array_end(w);
+}
+
+static void acknowledge(const struct mcp_listen *l)
+{
+	struct json_writer *w = open_params(l, "notifications/subscriptions/acknowledged");
+
+	json_write_key(w, "notifications");
+	json_write_object(w);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (!(l->lists & lists[i].list))
+			continue;
+		json_write_key(w, lists[i].key);
+		json_write_bool(w, true);
+	}
+	write_names(w, "resourceSubscriptions", l->uris);
+	write_tasks(w, l);
+	json_write_object_end(w);
+	close_params(l, w);
+}
+
+/* --- subscriptions/listen --- */
+
+static void unlist(struct mcp_listen *l)
+{
+	struct mcp_session *s = l->call->session;
+	struct mcp_listen **at = &s->listens;
+
+	while (*at != l)
+		at = &(*at)->next;
+	*at = l->next;
+	s->listening--;
+	free(l);
+}
+
+static void cancelled(struct mcp_call *c)
+{
+	unlist(c->inner);
+	mcp_call_drop(c);
+}
+
+static void end(struct mcp_listen *l)
+{
+	struct mcp_call *c = l->call;
+	struct json_writer *w = mcp_call_result_begin(c);
+
+	mcp_result_open(w, c->profile);
+	json_write_key(w, "_meta");
+	json_write_object(w);
+	json_write_key(w, MCP_META_SUBSCRIPTION);
+	json_write_raw(w, rpc_id_str(&c->entry.id));
+	json_write_raw(w, str_of(c->server->info));
+	json_write_object_end(w);
+	json_write_object_end(w);
+	unlist(l);
+	mcp_call_result_end(c);
+}
+
+void mcp_listens_end(struct mcp_session *s)
+{
+	while (!s->closed && s->listens)
+		end(s->listens);
+}
+
+static int read_names(const struct json_val *filter, const char *key, size_t max,
+		      const struct json_val **ret, struct rpc_fault *f)
+{
+	const struct json_val *names = json_get(filter, key);
+	struct json_iter it = json_iter(names);
+
+	if (names && json_type(names) != JSON_ARRAY)
+		return mcp_takes(key, "an array of strings", names, f);
+	if (json_len(names) > max)
+		return rpc_fault_set(f, RPC_INVALID_PARAMS, "%s takes at most %zu", key, max);
+	while (json_next(&it)) {
+		if (json_type(it.val) != JSON_STR)
+			return mcp_takes(key, "an array of strings", it.val, f);
+	}
+	*ret = names;
+	return 0;
+}
+
+static int lacks_tasks(struct rpc_fault *f)
+{
+	rpc_fault_set(f, MCP_MISSING_CAPABILITY, "taskIds needs the extension %s of the client",
+		      MCP_EXTENSION_TASKS);
+	f->status = BAD_REQUEST;
+	snprintf(f->data, sizeof(f->data),
+		 "{\"requiredCapabilities\":{\"extensions\":{\"%s\":{}}}}", MCP_EXTENSION_TASKS);
+	return -1;
+}
+
+static int read_filter(const struct mcp_request *q, struct mcp_listen *l, struct rpc_fault *f)
+{
+	const struct json_val *filter = json_get(q->m->params, "notifications");
+	const struct mcp_server *srv = q->s->server;
+	size_t max = srv->o.subscriptions_max;
+
+	if (json_type(filter) != JSON_OBJECT)
+		return mcp_takes("notifications", "an object", filter, f);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		const struct json_val *wanted = json_get(filter, lists[i].key);
+
+		if (wanted && json_type(wanted) != JSON_BOOL)
+			return mcp_takes(lists[i].key, "a boolean", wanted, f);
+		if (json_bool(wanted) && (srv->o.changes & lists[i].list) &&
+		    mcp_offers(srv, lists[i].needs))
+			l->lists |= lists[i].list;
+	}
+	if (read_names(filter, "resourceSubscriptions", max, &l->uris, f) < 0 ||
+	    read_names(filter, "taskIds", max, &l->tasks, f) < 0)
+		return -1;
+	if (!mcp_offers(srv, MCP_NEEDS_SUBSCRIBE))
+		l->uris = NULL;
+	if (!mcp_offers(srv, MCP_NEEDS_TASKS))
+		l->tasks = NULL;
+	return l->tasks && !(q->can & MCP_CAN_TASKS) ? lacks_tasks(f) : 0;
+}
+
+int mcp_listen_start(const struct mcp_request *q, struct rpc_fault *f)
+{
+	struct mcp_session *s = q->s;
+	autofree struct mcp_listen *l = calloc(1, sizeof(*l));
+
+	if (s->listening >= s->server->o.listens_max)
+		return mcp_over_limit(f, "one listen too many", s->server->o.listens_max);
+	if (json_footprint(q->in->doc) > FILTER_MAX)
+		return mcp_over_limit(f, "bytes of a listen", FILTER_MAX);
+	if (!l)
+		return mcp_over_limit(f, "out of memory", 0);
+	if (read_filter(q, l, f) < 0)
+		return -1;
+	l->call = mcp_call_begin(q, MCP_CALL_INNER, f);
+	if (!l->call)
+		return -1;
+	l->call->inner = l;
+	l->call->inner_cancel = cancelled;
+	l->next = s->listens;
+	s->listens = l;
+	s->listening++;
+	acknowledge(take_ptr(l));
+	return 0;
+}
+
+/* --- changes --- */
+
+static void tell_changed(struct mcp_session *s, unsigned list, const char *method)
+{
+	struct json_writer *w;
+
+	if (s->profile) {
+		w = mcp_out_begin(s->server);
+		rpc_write_notification(w, method);
+		json_write_object(w);
+		json_write_object_end(w);
+		rpc_write_end(w);
+		mcp_out_notify(s, NULL);
+	}
+	for (struct mcp_listen *l = s->listens; l; l = l->next) {
+		if (l->lists & list)
+			close_params(l, open_params(l, method));
+	}
+}
+
+void mcp_server_changed(struct mcp_server *srv, unsigned changed)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (!(changed & srv->o.changes & lists[i].list) || !mcp_offers(srv, lists[i].needs))
+			continue;
+		for (struct mcp_session *s = srv->sessions; s; s = s->next)
+			tell_changed(s, lists[i].list, lists[i].method);
+	}
+}
+
+static bool names(const struct json_val *array, struct str name)
+{
+	struct json_iter it = json_iter(array);
+
+	while (json_next(&it)) {
+		if (str_eq(json_str(it.val), name))
+			return true;
+	}
+	return false;
+}
+
+static void write_uri(struct json_writer *w, struct str uri)
+{
+	json_write_key(w, "uri");
+	json_write_str(w, uri);
+}
+
+static void tell_updated(struct mcp_session *s, struct str uri)
+{
+	static const char method[] = "notifications/resources/updated";
+	struct json_writer *w;
+
+	if (mcp_watches(s, uri)) {
+		w = mcp_out_begin(s->server);
+		rpc_write_notification(w, method);
+		json_write_object(w);
+		write_uri(w, uri);
+		json_write_object_end(w);
+		rpc_write_end(w);
+		mcp_out_notify(s, NULL);
+	}
+	for (struct mcp_listen *l = s->listens; l; l = l->next) {
+		if (!names(l->uris, uri))
+			continue;
+		w = open_params(l, method);
+		write_uri(w, uri);
+		close_params(l, w);
+	}
+}
+
+void mcp_server_updated(struct mcp_server *srv, struct str uri)
+{
+	for (struct mcp_session *s = srv->sessions; s; s = s->next)
+		tell_updated(s, uri);
+}
+
+void mcp_listen_task(struct mcp_server *srv, struct str task_id, const char *method,
+		     void (*write)(struct json_writer *w, void *data), void *data)
+{
+	for (struct mcp_session *s = srv->sessions; s; s = s->next) {
+		for (struct mcp_listen *l = s->listens; l; l = l->next) {
+			struct json_writer *w;
+
+			if (!names(l->tasks, task_id) || !mcp_task_is_seen(s, task_id))
+				continue;
+			w = open_params(l, method);
+			write(w, data);
+			close_params(l, w);
+		}
+	}
+}

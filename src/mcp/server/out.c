@@ -1,0 +1,175 @@
+/*
+ * What is sent: answers on the stream of their message or into its batch, notifications and requests of
+ * ours. All of it is written into one buffer of the server, and faults into another that needs no
+ * memory. The last answer to a message ends its stream.
+ */
+#include <assert.h>
+
+#include "mcp/server/internal.h"
+#include "rpc/sniff.h"
+
+enum {
+	KEEP = 64 << 10, /* a larger buffer is given back after its message */
+	HTTP_OK = 200,
+};
+
+static void send(struct mcp_session *s, void *stream, struct str text, enum mcp_out_kind kind,
+		 int status)
+{
+	const struct mcp_out m = { .text = text, .kind = kind, .status = status };
+
+	if (!s->closed)
+		s->t->send(s->transport, stream, &m);
+}
+
+static void clear(struct buf *b)
+{
+	if (b->cap > KEEP)
+		buf_fini(b);
+	b->n = 0;
+}
+
+static void add_to_batch(struct mcp_inbound *in, struct str text)
+{
+	struct err e;
+
+	if (in->lost)
+		return;
+	if (buf_add(&in->answers, in->answers.n ? "," : "[", 1, &e) < 0 ||
+	    buf_add(&in->answers, text.p, text.n, &e) < 0) {
+		buf_fini(&in->answers);
+		in->lost = true;
+	}
+}
+
+static void send_answer(struct mcp_session *s, struct mcp_inbound *in, struct str text, int status)
+{
+	if (in->is_batch)
+		add_to_batch(in, text);
+	else
+		send(s, in->stream, text, MCP_OUT_RESPONSE, status);
+}
+
+struct json_writer *mcp_out_begin(struct mcp_server *srv)
+{
+	clear(&srv->out);
+	json_writer_init(&srv->w, &srv->out);
+	return &srv->w;
+}
+
+/* The text of a fault, which can't fail. */
+static struct str write_fault(struct mcp_server *srv, const struct rpc_id *id,
+			      const struct rpc_fault *f)
+{
+	struct json_writer w = json_writer(&srv->spare);
+	struct err e;
+	int rc;
+
+	srv->spare.n = 0;
+	rpc_write_fault(&w, id, f);
+	rc = json_write_done(&w, &e);
+	assert(rc == 0);
+	return buf_str(&srv->spare);
+}
+
+void mcp_send_fault(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id,
+		    const struct rpc_fault *f)
+{
+	send_answer(s, in, write_fault(s->server, id, f), f->status ? f->status : HTTP_OK);
+}
+
+void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id)
+{
+	struct mcp_server *srv = s->server;
+	struct rpc_fault f;
+	struct err e;
+
+	if (json_write_done(&srv->w, &e) == 0) {
+		send_answer(s, in, buf_str(&srv->out), HTTP_OK);
+	} else {
+		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answer can't be sent: %s", e.msg);
+		f.reason = err_info(e.code)->name;
+		mcp_send_fault(s, in, id, &f);
+	}
+	clear(&srv->out);
+}
+
+void mcp_out_notify(struct mcp_session *s, void *stream)
+{
+	struct mcp_server *srv = s->server;
+	struct err e;
+
+	if (json_write_done(&srv->w, &e) == 0)
+		send(s, stream, buf_str(&srv->out), MCP_OUT_NOTIFICATION, HTTP_OK);
+	clear(&srv->out);
+}
+
+int mcp_out_request(struct mcp_session *s, void *stream, struct err *e)
+{
+	struct mcp_server *srv = s->server;
+	int rc = json_write_done(&srv->w, e);
+
+	if (rc == 0)
+		send(s, stream, buf_str(&srv->out), MCP_OUT_REQUEST, HTTP_OK);
+	clear(&srv->out);
+	return rc;
+}
+
+void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct rpc_sniff *sniff,
+			void *stream)
+{
+	struct rpc_id id = { .n = 0 };
+	struct rpc_fault f;
+
+	rpc_fault_set(&f, e->code == ERR_LIMIT ? RPC_INTERNAL_ERROR : RPC_INVALID_REQUEST, "%s",
+		      e->msg);
+	f.reason = err_info(e->code)->name;
+	if (sniff)
+		rpc_sniff_id(sniff, &id);
+	send(s, stream, write_fault(s->server, &id, &f), MCP_OUT_RESPONSE, err_info(e->code)->http);
+}
+
+/* --- the ends of messages --- */
+
+static void send_batch(struct mcp_session *s, struct mcp_inbound *in)
+{
+	static const struct rpc_id none = { .n = 0 };
+	struct rpc_fault f;
+	struct err e;
+
+	if (in->answers.n > 0 && buf_add(&in->answers, "]", 1, &e) == 0) {
+		send(s, in->stream, buf_str(&in->answers), MCP_OUT_RESPONSE, HTTP_OK);
+	} else if (in->answers.n > 0 || in->lost) {
+		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answers of the batch are too large");
+		f.reason = err_info(ERR_TOO_LARGE)->name;
+		send(s, in->stream, write_fault(s->server, &none, &f), MCP_OUT_RESPONSE, HTTP_OK);
+	}
+	buf_fini(&in->answers);
+}
+
+void mcp_inbound_release(struct mcp_session *s, struct mcp_inbound *in)
+{
+	void *stream;
+
+	if (--in->awaited > 0)
+		return;
+	if (in->is_batch)
+		send_batch(s, in);
+	stream = in->gone ? NULL : take_ptr(in->stream);
+	if (stream && !s->closed)
+		mcp_ask_leave(s, stream);
+	if (stream && !s->closed && s->t->stream_done) {
+		s->entered++;
+		s->t->stream_done(s->transport, stream);
+		s->entered--;
+	}
+}
+
+void mcp_inbound_unref(struct mcp_session *s, struct mcp_inbound *in)
+{
+	if (--in->refs > 0)
+		return;
+	if (in->held > 0)
+		s->held -= in->held;
+	mcp_inbound_free(in);
+}

@@ -1,0 +1,456 @@
+/*
+ * Flows. The core sends here; what it sends becomes the answer of the POST, or an event on its
+ * stream, or, where the client is away, an event that is only stored.
+ *
+ * What a legacy client may come back for is stored before it is sent, and sent from the store as the
+ * door's queue has room, so a long replay overflows nothing. A modern client never comes back: its
+ * events go straight into the door's queue, and one that is too slow for it is gone, and with it the
+ * request.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "mcp/transport/internal.h"
+
+enum {
+	KEEP = 64 << 10, /* a larger buffer is given back after its event */
+	EVENT_ID_MAX = 32,
+};
+
+static const char *const state_names[] = { "asked", "open", "away" };
+
+static void set_state(struct mcp_flow *f, enum mcp_flow_state state)
+{
+	log_debug("mcp http: flow %u: %s -> %s", f->number, state_names[f->state],
+		  state_names[state]);
+	f->state = state;
+}
+
+/* --- the life of a flow --- */
+
+static struct mcp_flow **list_of(struct mcp_flow *f)
+{
+	return f->session ? &f->session->flows : &f->http->posts;
+}
+
+static void link_flow(struct mcp_flow *f)
+{
+	struct mcp_flow **list = list_of(f);
+
+	f->next = *list;
+	if (*list)
+		(*list)->prev = f;
+	*list = f;
+	f->http->posts_n += !f->session;
+}
+
+static void unlink_flow(struct mcp_flow *f)
+{
+	if (f->prev)
+		f->prev->next = f->next;
+	else
+		*list_of(f) = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+	f->http->posts_n -= !f->session;
+}
+
+/* A flow that no request has asked for; it is away. */
+static struct mcp_flow *make(struct mcp_http *h, struct mcp_http_session *s)
+{
+	struct mcp_flow *f = spare_take(&h->spare_flow, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->http = h;
+	f->session = s;
+	f->state = MCP_FLOW_AWAY;
+	if (s)
+		f->core = s->core;
+	link_flow(f);
+	return f;
+}
+
+void mcp_flow_free(struct mcp_flow *f)
+{
+	if (f->q)
+		mcp_wire_refuse(take_ptr(f->q), 404, "the session has ended");
+	mcp_wire_end(&f->wire);
+	if (f->session) {
+		mcp_store_drop(f, UINT64_MAX);
+		if (f->session->general == f)
+			f->session->general = NULL;
+	}
+	unlink_flow(f);
+	if (!f->session)
+		mcp_session_close(take_ptr(f->core));
+	spare_give(&f->http->spare_flow, f);
+}
+
+void mcp_flow_settle(struct mcp_flow *f)
+{
+	if (f->done && f->state == MCP_FLOW_AWAY && !f->first && !f->held)
+		mcp_flow_free(f);
+}
+
+/* --- connections --- */
+
+static void on_gone(void *data)
+{
+	struct mcp_flow *f = data;
+	const struct err gone = { ERR_CANCELLED, "the client has gone" };
+
+	http_reply_error(take_ptr(f->q), &gone);
+	set_state(f, MCP_FLOW_AWAY);
+	if (f->session)
+		mcp_flow_settle(f);
+	else
+		mcp_flow_free(f);
+}
+
+static void on_wire_closed(void *owner, const struct err *why)
+{
+	struct mcp_flow *f = owner;
+
+	log_debug("mcp http: flow %u: %s", f->number, why->msg);
+	set_state(f, MCP_FLOW_AWAY);
+	f->unsent = NULL;
+	if (f->session)
+		mcp_flow_settle(f);
+	else
+		mcp_flow_free(f);
+}
+
+void mcp_flow_disconnect(struct mcp_flow *f)
+{
+	if (f->state != MCP_FLOW_OPEN)
+		return;
+	mcp_wire_end(&f->wire);
+	f->unsent = NULL;
+	set_state(f, MCP_FLOW_AWAY);
+}
+
+/* Ends the connection when all was sent that ever will be. */
+static void finish(struct mcp_flow *f)
+{
+	if (f->done && !f->unsent)
+		mcp_flow_disconnect(f);
+}
+
+static void pump(struct mcp_flow *f)
+{
+	while (f->unsent && mcp_wire_waiting(&f->wire) <= f->http->o.queue / 2) {
+		mcp_wire_write(&f->wire, (struct str){ f->unsent->text, f->unsent->n });
+		f->unsent = f->unsent->next;
+	}
+}
+
+static void on_wire_drained(void *owner)
+{
+	struct mcp_flow *f = owner;
+
+	pump(f);
+	finish(f);
+	mcp_flow_settle(f);
+}
+
+static const struct mcp_wire_events wire_events = { on_wire_closed, on_wire_drained };
+
+/* The headers of an answer: the session's name comes with that to initialize, its first flow. */
+static size_t name_session(const struct mcp_flow *f, struct http_header *ret)
+{
+	if (f->number != 1 || !mcp_session_version(f->core))
+		return 0;
+	*ret = (struct http_header){ "Mcp-Session-Id", str_of(f->session->entry.id) };
+	return 1;
+}
+
+/* The client of an event stream knows where it is before anything happens, and when to come back. */
+static void send_first(struct mcp_flow *f, uint64_t seen)
+{
+	autobuf struct buf b = BUF_INIT(256);
+	char id[EVENT_ID_MAX];
+	struct err e;
+
+	if (!f->session || !mcp_http_session_polls(f->session))
+		return;
+	snprintf(id, sizeof(id), "%u-%" PRIu64, f->number, seen);
+	if (mcp_event_write(&b, NULL, id, f->http->o.retry_ms, STR_LIT(""), &e) == 0)
+		mcp_wire_write(&f->wire, buf_str(&b));
+}
+
+/* Answers f->q by a stream. -1 where there is none to be had: then it is still to be answered. */
+static int open_wire(struct mcp_flow *f, uint64_t seen, struct err *e)
+{
+	struct http_header name = { NULL, STR_NONE };
+	size_t n = name_session(f, &name);
+
+	if (mcp_wire_open(&f->wire, &f->http->wires, f->q, &name, n, &wire_events, f, e) < 0)
+		return -1;
+	f->q = NULL;
+	f->primed = f->session != NULL;
+	set_state(f, MCP_FLOW_OPEN);
+	send_first(f, seen);
+	return 0;
+}
+
+/* --- what is sent --- */
+
+static void answer(struct mcp_flow *f, int status, struct str text)
+{
+	struct http_header name = { NULL, STR_NONE };
+	size_t n = name_session(f, &name);
+
+	set_state(f, MCP_FLOW_AWAY);
+	http_reply(take_ptr(f->q), &(struct http_reply){ .status = status,
+							 .type = text.n ? "application/json" : NULL,
+							 .body = text,
+							 .headers = &name,
+							 .n_headers = n });
+}
+
+static int write_frame(struct mcp_flow *f, struct str text, struct err *e)
+{
+	struct buf *b = &f->http->frame;
+	char id[EVENT_ID_MAX];
+
+	b->n = 0;
+	snprintf(id, sizeof(id), "%u-%" PRIu64, f->number, f->events);
+	return mcp_event_write(b, "message", f->session ? id : NULL, 0, text, e);
+}
+
+/* The event in http->frame, to a client that may come back. */
+static void put_stored(struct mcp_flow *f)
+{
+	struct str text = buf_str(&f->http->frame);
+	struct mcp_stored *x = mcp_store_add(f, text);
+
+	if (f->state != MCP_FLOW_OPEN)
+		return;
+	if (!x && !f->unsent) {
+		mcp_wire_write(&f->wire, text);
+	} else if (!x) {
+		mcp_flow_disconnect(f);
+	} else {
+		if (!f->unsent)
+			f->unsent = x;
+		pump(f);
+	}
+}
+
+static void put_event(struct mcp_flow *f, struct str text)
+{
+	struct buf *b = &f->http->frame;
+	struct err e;
+
+	f->events++;
+	if (write_frame(f, text, &e) < 0) {
+		log_warn("mcp http: an event is lost: %s", e.msg);
+		mcp_flow_disconnect(f);
+	} else if (f->session) {
+		put_stored(f);
+	} else {
+		mcp_wire_write(&f->wire, buf_str(b));
+	}
+	if (b->cap > KEEP)
+		buf_fini(b);
+}
+
+/* Something comes before the answer, so it takes a stream. */
+static int want_wire(struct mcp_flow *f)
+{
+	struct err e;
+
+	if (open_wire(f, f->events, &e) == 0)
+		return 0;
+	http_reply_error(take_ptr(f->q), &e);
+	set_state(f, MCP_FLOW_AWAY);
+	f->lost = true;
+	return -1;
+}
+
+static void on_send(void *transport, void *stream, const struct mcp_out *m)
+{
+	struct mcp_flow *f = stream;
+
+	if (!f)
+		f = ((struct mcp_http_session *)transport)->general;
+	if (!f)
+		return; /* nobody has ever listened */
+	if (f->state == MCP_FLOW_ASKED) {
+		if (m->kind == MCP_OUT_RESPONSE) {
+			answer(f, m->status, m->text);
+			return;
+		}
+		if (want_wire(f) < 0)
+			return;
+	}
+	if (f->state == MCP_FLOW_OPEN || f->primed)
+		put_event(f, m->text);
+}
+
+static void answer_cancelled(struct mcp_flow *f)
+{
+	if (!f->http->draining) {
+		answer(f, 202, STR_NONE); /* by its client */
+		return;
+	}
+	set_state(f, MCP_FLOW_AWAY);
+	mcp_wire_refuse(take_ptr(f->q), 503, "the server goes down");
+}
+
+static void on_stream_done(void *transport, void *stream)
+{
+	struct mcp_flow *f = stream;
+
+	if (!f)
+		return;
+	f->done = true;
+	f->done_ms = clock_coarse_ms();
+	if (f->state == MCP_FLOW_ASKED)
+		answer_cancelled(f);
+	finish(f);
+	mcp_flow_settle(f);
+}
+
+static void on_stream_drop(void *transport, void *stream)
+{
+	struct mcp_flow *f = stream;
+
+	if (!f || !f->session || !mcp_http_session_polls(f->session))
+		return;
+	mcp_flow_prime(f);
+	mcp_flow_disconnect(f);
+}
+
+/* Nor is progress made for nobody: of a client that is away, it would take the room of answers. */
+static bool is_congested(void *transport, void *stream)
+{
+	const struct mcp_flow *f = stream;
+
+	return f && (f->state == MCP_FLOW_AWAY || f->unsent ||
+		     mcp_wire_waiting(&f->wire) > f->http->o.queue / 4);
+}
+
+const struct mcp_transport mcp_http_transport = {
+	.send = on_send,
+	.stream_done = on_stream_done,
+	.stream_drop = on_stream_drop,
+	.congested = is_congested,
+};
+
+/* --- what requests and the clock want --- */
+
+struct mcp_flow *mcp_flow_new(struct mcp_http *h, struct mcp_http_session *s,
+			      struct http_request *q)
+{
+	struct mcp_flow *f = make(h, s);
+	struct err e;
+
+	if (f && !s)
+		f->core = mcp_session_new(h->server, &mcp_http_transport, f, MCP_ROAD_POST,
+					  (void *)http_request_principal(q));
+	if (!f || !f->core) {
+		if (f)
+			mcp_flow_free(f);
+		err_set(&e, ERR_LIMIT, "out of memory");
+		http_reply_error(q, &e);
+		return NULL;
+	}
+	if (s)
+		f->number = ++s->flows_made;
+	f->q = q;
+	f->state = MCP_FLOW_ASKED;
+	http_request_on_gone(q, on_gone, f);
+	return f;
+}
+
+void mcp_flow_prime(struct mcp_flow *f)
+{
+	struct err e;
+
+	/* without a stream it stays a request that waits */
+	if (f->state == MCP_FLOW_ASKED && mcp_http_session_polls(f->session) &&
+	    open_wire(f, f->events, &e) < 0)
+		log_info("mcp http: %s", e.msg);
+}
+
+bool mcp_flow_tick(struct mcp_flow *f)
+{
+	struct err e;
+
+	if (f->lost && !f->session) {
+		mcp_flow_free(f);
+		return true;
+	}
+	if (f->lost && !f->done) {
+		mcp_session_cancel_stream(f->core, f);
+		f->done = true;
+		mcp_flow_settle(f);
+		return true;
+	}
+	if (f->state == MCP_FLOW_ASKED && f->waited && open_wire(f, f->events, &e) < 0)
+		log_info("mcp http: %s", e.msg);
+	f->waited = f->state == MCP_FLOW_ASKED;
+	return false;
+}
+
+void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen)
+{
+	struct err e;
+
+	mcp_flow_disconnect(f);
+	f->held = true;
+	mcp_store_drop(f, seen);
+	f->q = q;
+	if (open_wire(f, seen, &e) < 0) {
+		http_reply_error(take_ptr(f->q), &e);
+	} else {
+		f->unsent = f->first;
+		pump(f);
+		finish(f);
+	}
+	f->held = false;
+	mcp_flow_settle(f);
+}
+
+struct mcp_flow *mcp_flow_general(struct mcp_http_session *s)
+{
+	if (!s->general)
+		s->general = make(s->http, s);
+	return s->general;
+}
+
+/* "3-17"; at most 19 digits fit any number. */
+static bool read_number(struct str *text, uint64_t *ret)
+{
+	size_t i = 0;
+
+	*ret = 0;
+	for (; i < text->n && i < 19 && text->p[i] >= '0' && text->p[i] <= '9'; i++)
+		*ret = *ret * 10 + (uint64_t)(text->p[i] - '0');
+	text->p += i;
+	text->n -= i;
+	return i > 0;
+}
+
+struct mcp_flow *mcp_flow_by_event(struct mcp_http_session *s, struct str id, uint64_t *ret_seen)
+{
+	uint64_t number;
+
+	if (!read_number(&id, &number) || !str_starts(id, "-"))
+		return NULL;
+	id.p++;
+	id.n--;
+	if (!read_number(&id, ret_seen) || id.n > 0)
+		return NULL;
+	for (struct mcp_flow *f = s->flows; f; f = f->next) {
+		if (f->number == number)
+			return f->primed && *ret_seen <= f->events ? f : NULL;
+	}
+	return NULL;
+}

@@ -1,0 +1,105 @@
+/*
+ * The events of a session in the order in which they were sent, and of each flow among them. What
+ * is over a bound drops the session's oldest; a flow on a connection that loses an event which was
+ * not sent yet has a reader that is too slow, and is disconnected.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "mcp/transport/internal.h"
+
+/* Takes the flow's first event out. */
+static void drop_first(struct mcp_flow *f)
+{
+	struct mcp_http_session *s = f->session;
+	struct mcp_stored *x = f->first;
+
+	f->first = x->next;
+	if (!f->first)
+		f->last = NULL;
+	if (x->older)
+		x->older->newer = x->newer;
+	else
+		s->oldest = x->newer;
+	if (x->newer)
+		x->newer->older = x->older;
+	else
+		s->newest = x->older;
+	s->stored_n--;
+	s->stored_bytes -= x->n;
+	s->http->stored_bytes -= x->n;
+	free(x);
+}
+
+/* Makes room: the session's oldest event is the first of its flow. */
+static void drop_oldest(struct mcp_http_session *s)
+{
+	struct mcp_flow *f = s->oldest->flow;
+	bool unsent = f->unsent == f->first;
+
+	if (unsent) {
+		log_info("mcp http: %s reads too slowly", mcp_session_client(s->core));
+		f->unsent = NULL;
+		mcp_flow_disconnect(f);
+	}
+	drop_first(f);
+	mcp_flow_settle(f);
+}
+
+static bool is_full(const struct mcp_http_session *s, size_t more)
+{
+	const struct mcp_http_options *o = &s->http->o;
+
+	return s->stored_n >= o->events || s->stored_bytes + more > o->store_max ||
+	       s->http->stored_bytes + more > o->store_all;
+}
+
+static void append(struct mcp_flow *f, struct mcp_stored *x)
+{
+	struct mcp_http_session *s = f->session;
+
+	x->older = s->newest;
+	if (s->newest)
+		s->newest->newer = x;
+	else
+		s->oldest = x;
+	s->newest = x;
+	if (f->last)
+		f->last->next = x;
+	else
+		f->first = x;
+	f->last = x;
+	s->stored_n++;
+	s->stored_bytes += x->n;
+	s->http->stored_bytes += x->n;
+}
+
+struct mcp_stored *mcp_store_add(struct mcp_flow *f, struct str text)
+{
+	struct mcp_http_session *s = f->session;
+	struct mcp_stored *x = NULL;
+
+	while (s->oldest && is_full(s, text.n))
+		drop_oldest(s);
+	if (!is_full(s, text.n))
+		x = malloc(sizeof(*x) + text.n);
+	if (!x) {
+		log_info("mcp http: an event of %zu bytes is not stored", text.n);
+		return NULL;
+	}
+	*x = (struct mcp_stored){ .flow = f, .number = f->events, .n = text.n };
+	memcpy(x->text, text.p, text.n);
+	append(f, x);
+	return x;
+}
+
+void mcp_store_drop(struct mcp_flow *f, uint64_t n)
+{
+	while (f->first && f->first->number <= n) {
+		if (f->unsent == f->first)
+			f->unsent = f->first->next;
+		drop_first(f);
+	}
+}

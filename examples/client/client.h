@@ -1,6 +1,6 @@
 #pragma once
 /* What the parts of the example share: client.c connects and answers, work.c has what is done. */
-#include <json/write.h>
+#include <json/document/write.h>
 #include <mcp/client/client.h>
 #include <mcp/connect/connect.h>
 

@@ -1,5 +1,5 @@
 /* Over HTTP: /mcp for both eras, /sse and /message for clients of 2024-11-05. */
-#include <http/http.h>
+#include <http/server/server.h>
 #include <mcp/transport/http.h>
 #include <mcp/transport/sse.h>
 #include <signal.h>

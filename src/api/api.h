@@ -4,7 +4,7 @@
  * tables decode the request, print the document /v1/openapi.json, and encode the answer. A resource
  * is a file with its rows and the functions that run them; api/routes.c lists the files.
  */
-#include "http/http.h"
+#include "http/server/server.h"
 #include "hub/hub.h"
 
 struct api;

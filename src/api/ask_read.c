@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "http/head.h"
-#include "json/utf8.h"
+#include "http/message/head.h"
+#include "json/document/utf8.h"
 
 enum { TEXTS_MAX = 64 << 10 };
 

@@ -3,7 +3,7 @@
  * route's subprotocol gets no WebSocket, so that what each side says has a name and a version.
  */
 #include "api/ask_impl.h"
-#include "http/head.h"
+#include "http/message/head.h"
 
 enum {
 	MESSAGE_MAX = 256 << 10, /* of the client's */

@@ -7,7 +7,7 @@
 #include "api/frame.h"
 #include "api/talk.h"
 #include "base/base64.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum { BODY_MAX = 8 << 20, CHUNK_MAX = 4 << 20, TERM_MAX = 64, SIDE_MAX = 9999 };
 

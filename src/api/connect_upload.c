@@ -8,7 +8,7 @@
 #include "api/connect.h"
 #include "api/frame.h"
 #include "api/transfer.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum {
 	CHUNK_MAX = 4 << 20, /* bytes of the archive in one message */

@@ -3,8 +3,8 @@
  * Failures as clients of /v1 and of /sandbox.v1.Sandbox see them. One table (api/error_table.h) has
  * all codes; what fails below has a code of base/err.h, and api_code_of() says which of these it is.
  */
-#include "http/http.h"
-#include "json/field.h"
+#include "http/server/server.h"
+#include "json/field/field.h"
 
 enum api_code {
 #define API_ROW(code, ...) API_##code,

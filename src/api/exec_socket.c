@@ -4,7 +4,7 @@
  * of, all else is a text with one member; docs/rest.md has them.
  */
 #include "api/talk.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum {
 	CHUNK_MAX = 4 << 20,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "http/head.h"
+#include "http/message/head.h"
 
 enum { ARENA_MAX = 256 << 10 };
 

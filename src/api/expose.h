@@ -6,7 +6,7 @@
  *
  * which want the hub's token. See expose_head.h for what goes over, and docs/rest.md.
  */
-#include "http/http.h"
+#include "http/server/server.h"
 #include "hub/hub.h"
 #include "hub/preview.h"
 

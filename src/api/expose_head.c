@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "http/head.h"
+#include "http/message/head.h"
 
 enum { HEAD_MAX = 8 << 10 }; /* bytes of an answer's fields, where the door has room for them */
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * What goes over of the fields of a request to a server in a sandbox, and of its answer. Both are written anew: a request from what
- * the door has judged, an answer from what http/answer.h has. The server is hostile, and so may the pages be that it serves.
+ * the door has judged, an answer from what http/client/answer.h has. The server is hostile, and so may the pages be that it serves.
  *
  * Under a route of the hub's own (/v1/…/expose/) its answers have the hub's origin, so nothing may follow from them: a page is
  * closed in by a policy that makes it an origin of nobody's and lets it run nothing; cookies, policies and whatever else
@@ -11,8 +11,8 @@
  * Under a name of its own (a preview) it is an origin like others, but for what reaches beyond that name.
  */
 #include "base/arena.h"
-#include "http/answer.h"
-#include "http/http.h"
+#include "http/client/answer.h"
+#include "http/server/server.h"
 
 struct expose_as {
 	unsigned port;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "http/head.h"
+#include "http/message/head.h"
 
 enum {
 	REQUEST_MAX = 64 << 10, /* the head of a request */

@@ -3,8 +3,8 @@
 #include "api/expose.h"
 #include "api/expose_head.h"
 #include "api/error.h"
-#include "http/hop.h"
-#include "http/ws_client.h"
+#include "http/client/hop.h"
+#include "http/client/ws.h"
 #include "hub/call.h"
 #include "hub/forward.h"
 

@@ -9,7 +9,7 @@
 
 #include "api/expose_impl.h"
 #include "base/clock.h"
-#include "http/head.h"
+#include "http/message/head.h"
 
 #define COOKIE "holt_preview"
 

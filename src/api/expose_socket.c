@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "http/head.h"
+#include "http/message/head.h"
 
 enum {
 	MESSAGE_MAX = 1 << 20,
@@ -16,7 +16,7 @@ enum {
 	OPEN_MS = 30000,
 	GOODBYE_MS = 30000, /* for the server to take what waits, and to say goodbye as well */
 	OFFERS_MAX = 1 << 10,
-	REQUEST_MAX = 16 << 10, /* as ws_client.c has it */
+	REQUEST_MAX = 16 << 10, /* as http/client/ws.c has it */
 };
 
 /* Of RFC 6455 section 7.4.1; the third and the fourth are never sent. */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 
 enum { READ_MAX = 4 << 20, WRITE_MAX = 32 << 20, MODE_DEFAULT = 0644 };
 static_assert((int)READ_MAX < (int)FILE_READ_MAX, "one byte more is read, to see the end");

@@ -8,7 +8,7 @@
 
 #include "api/jobs.h"
 #include "api/talk.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum {
 	SCRATCH_MAX = 1 << 20,

@@ -1,6 +1,6 @@
 #include "api/talk.h"
 
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum {
 	SCRATCH_MAX = 4 << 20, /* what one message of the door's size can decode to */

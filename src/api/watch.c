@@ -2,7 +2,7 @@
 #include "api/watch.h"
 
 #include "base/base64.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 
 const char *const watch_kind_names[CHANGE_KINDS] = {
 	[CHANGE_READY] = "ready",	[CHANGE_CREATED] = "created",

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cli/option.h"
-#include "json/schema.h"
-#include "json/utf8.h"
-#include "json/write.h"
+#include "json/schema/schema.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
 
 enum { DEPTH_MAX = 16, STEPS_MAX = 1000, SHOWN = 60 };
 

@@ -13,7 +13,7 @@
  * the schema is known (args.c). What is wrong is found before anything is sent.
  */
 #include "base/buf.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum {
 	ARGS_MAX = 256,

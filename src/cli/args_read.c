@@ -4,7 +4,7 @@
 
 #include "cli/args.h"
 #include "cli/file.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 
 static int check_name(const struct args *a, const char *name, struct err *e)
 {

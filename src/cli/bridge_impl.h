@@ -2,8 +2,8 @@
 /* What the parts of the bridge share: bridge.c has the lines and the client, bridge_post.c the server. */
 #include "base/buf.h"
 #include "cli/bridge.h"
-#include "http/client.h"
-#include "http/sse.h"
+#include "http/client/client.h"
+#include "http/client/sse.h"
 #include "loop/reader.h"
 #include "loop/writer.h"
 #include "rpc/line.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "mcp/message/header_text.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "box/host/box.h"
 #include "box/probe/probe.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 /*
  * Tries what isolation needs, one by one, and then the whole: a sandbox is made, runs a program and

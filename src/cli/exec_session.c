@@ -10,7 +10,7 @@
 #include "cli/outlet.h"
 #include "cli/safe.h"
 #include "cli/tty.h"
-#include "http/ws_client.h"
+#include "http/client/ws.h"
 
 enum {
 	WAITING_MAX = 256 << 10, /* of our input, before we read no further */

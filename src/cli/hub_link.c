@@ -8,8 +8,8 @@
 #include "cli/hub_start.h"
 #include "cli/safe.h"
 #include "cli/verb.h"
-#include "http/client.h"
-#include "http/ws_client.h"
+#include "http/client/client.h"
+#include "http/client/ws.h"
 #include "loop/await.h"
 
 enum { URL_MAX = 16 << 10 }; /* a path inside, each byte of it escaped */

@@ -8,8 +8,8 @@
 #include <uv.h>
 
 #include "base/buf.h"
-#include "json/json.h"
-#include "json/write.h"
+#include "json/document/json.h"
+#include "json/document/write.h"
 
 struct hub_link;
 struct ws_client;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "json/near.h"
+#include "json/document/near.h"
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 

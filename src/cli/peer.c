@@ -6,7 +6,7 @@
 
 #include "cli/args.h"
 #include "cli/safe.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 
 enum { ARENA_MAX = 8 << 20, STOP_MS = 1000, SETTLE_MS = 500, SETTLED_MS = 100 };
 

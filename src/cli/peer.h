@@ -19,7 +19,7 @@
  * does one thing at a time: a request, and what follows from its result. What fails is told and ends it.
  */
 #include "cli/verb.h"
-#include "json/write.h"
+#include "json/document/write.h"
 #include "mcp/client/client.h"
 
 struct args;

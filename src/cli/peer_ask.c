@@ -11,7 +11,7 @@
 #include "cli/args.h"
 #include "cli/peer_impl.h"
 #include "cli/safe.h"
-#include "json/write.h"
+#include "json/document/write.h"
 
 enum { ANSWER_MAX = 32 << 20 };
 

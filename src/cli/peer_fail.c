@@ -3,8 +3,8 @@
 
 #include "cli/peer_impl.h"
 #include "cli/safe.h"
-#include "json/utf8.h"
-#include "json/write.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
 
 enum { JSON_MAX = 256 << 20, MESSAGE_MAX = 4096 };
 

@@ -9,8 +9,8 @@
 #include "cli/args.h"
 #include "cli/peer_impl.h"
 #include "cli/safe.h"
-#include "json/schema.h"
-#include "json/write.h"
+#include "json/schema/schema.h"
+#include "json/document/write.h"
 
 enum { CONTENT_MAX = 1 << 20 };
 

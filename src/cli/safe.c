@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-#include "json/utf8.h"
-#include "json/write.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
 
 enum { JSON_MAX = 256 << 20, TAB = '\t', STEP = 2 };
 

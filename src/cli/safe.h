@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "json/json.h"
+#include "json/document/json.h"
 
 /* Text of several lines, each behind `indent` spaces; CR before a line's end is dropped. Ends in a line break
  * unless it is empty. */
@@ -22,7 +22,7 @@ void safe_short(FILE *out, struct str text, size_t max);
  * -1 with ERR_LIMIT or ERR_TOO_LARGE. */
 int safe_json(FILE *out, const struct json_val *v, struct err *e) MUST_USE;
 
-/* The same of JSON that json/write.h has written. */
+/* The same of JSON that json/document/write.h has written. */
 void safe_json_text(FILE *out, struct str json);
 
 /* A value in many lines, each but the first behind `indent` spaces. */

@@ -5,7 +5,7 @@
  */
 #include <uv.h>
 
-#include "http/http.h"
+#include "http/server/server.h"
 #include "hub/hub.h"
 
 enum { SERVE_PARTS_MAX = 8 };

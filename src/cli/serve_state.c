@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "cli/serve.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 enum { METRICS_MAX = 64 << 10 };
 

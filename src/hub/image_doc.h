@@ -5,7 +5,7 @@
  * what is has to be of its type and within bounds, else ERR_IMAGE. No I/O.
  */
 #include "base/arena.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 enum {
 	IMAGE_DOC_MAX = 4 << 20, /* bytes of one document */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/regex.h"
-#include "json/utf8.h"
+#include "json/schema/regex.h"
+#include "json/document/utf8.h"
 
 enum { STREAMS = 2, UNKNOWN_BYTE = 0x1a };
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A pattern (json/regex.h) in what a program prints. It is looked for in each line for itself, so where the output was cut
+ * A pattern (json/schema/regex.h) in what a program prints. It is looked for in each line for itself, so where the output was cut
  * into pieces makes no difference: a line that has ended is searched without its end (\n or \r\n), one that has not as far
  * as it has come, and then $ does not match behind it. Of a line that is longer than JOB_LINE_MAX the last part is searched, of
  * half that length at least. Bytes that are no UTF-8 count as U+001A each.

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hub/life_impl.h"
-#include "json/write.h"
+#include "json/document/write.h"
 
 enum { SPEC_MAX = 256 * 1024 };
 

@@ -2,7 +2,7 @@
 /* A directory of a sandbox as agents see it: the tool that lists one and the resource that is one show the same. */
 #include "base/arena.h"
 #include "box/host/box.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 struct file_view {
 	struct str name;

@@ -8,8 +8,8 @@
 
 #include "hub/hub_impl.h"
 #include "hub/listing.h"
-#include "json/utf8.h"
-#include "json/write.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
 
 #define SCHEME "sandbox://"
 

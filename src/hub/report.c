@@ -1,8 +1,8 @@
 #include "hub/report.h"
 
 #include "base/base64.h"
-#include "json/utf8.h"
-#include "json/write.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
 
 static const struct field rows[] = {
 	FIELD(struct report, exit_code, .has = FIELD_HAS(struct report, has_exit_code),

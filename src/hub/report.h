@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "box/host/box.h"
 #include "hub/output.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 struct report {
 	bool has_exit_code; /* false: it runs on, and only exec is known */

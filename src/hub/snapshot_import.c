@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "hub/snapshots_impl.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 #define IMPORT_MAX (64ull << 30)
 

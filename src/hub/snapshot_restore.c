@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "hub/snapshots_impl.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum { RESTORE_MAX = 64, ENV_MAX = 256 };
 

@@ -13,7 +13,7 @@
 #include "box/pack/pack.h"
 #include "hub/life_impl.h"
 #include "hub/snapshots.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 struct snapshot {
 	struct lives *all;

@@ -3,7 +3,7 @@
  * One tool, as a const row: what clients see of it, the tables of its arguments and its result, and
  * the function that runs it. The tables print the schemas, decode the call and encode the answer.
  */
-#include "json/field.h"
+#include "json/field/field.h"
 #include "mcp/server/server.h"
 
 struct call;

@@ -4,7 +4,7 @@
  * looked at is no use of it: it goes on being idle.
  */
 #include "hub/life.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 struct usage_view {
 	struct str sandbox; /* borrowed from the life until its next change */

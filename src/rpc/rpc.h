@@ -6,8 +6,8 @@
  * ids of more than RPC_ID_MAX bytes are refused. Unknown members of a message are ignored, as the
  * specification of MCP wants.
  */
-#include "json/json.h"
-#include "json/write.h"
+#include "json/document/json.h"
+#include "json/document/write.h"
 
 enum rpc_code {
 	RPC_PARSE_ERROR = -32700,

@@ -3,7 +3,7 @@
 #include "box/host/box.h"
 #include "hub/call.h"
 #include "hub/life.h"
-#include "json/field.h"
+#include "json/field/field.h"
 
 /* The first argument of all but sandbox_create. */
 #define SANDBOX_ROW(S)                                                                             \

@@ -1,7 +1,7 @@
 #include "tools/tools.h"
 
 #include "base/clock.h"
-#include "json/write.h"
+#include "json/document/write.h"
 #include "tools/common.h"
 
 enum { REPLICAS_MAX = 64 };

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "tools/common.h"
 
 /* One answer holds the content twice, each character as up to six: far below what the protocol

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "json/write.h"
+#include "json/document/write.h"
 #include "loop/reader.h"
 #include "mcp/connect/connect.h"
 #include "rpc/line.h"

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "http/http.h"
+#include "http/server/server.h"
 
 static struct {
 	uv_loop_t loop;

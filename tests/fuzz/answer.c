@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "fuzz.h"
-#include "http/answer.h"
+#include "http/client/answer.h"
 
 static void check_head(struct str text)
 {

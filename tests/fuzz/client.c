@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "fuzz.h"
-#include "json/json.h"
+#include "json/document/json.h"
 #include "mcp/client/client.h"
 #include "rpc/sniff.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "http/head.h"
+#include "http/message/head.h"
 
 static bool has(struct str s, const char *any)
 {

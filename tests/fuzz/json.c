@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "json/field.h"
-#include "json/raw.h"
+#include "json/field/field.h"
+#include "json/document/raw.h"
 
 enum { WRITE_MAX = 1 << 22 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "json/schema.h"
+#include "json/schema/schema.h"
 
 enum { FAULTS = 4 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "http/sse.h"
+#include "http/client/sse.h"
 
 /* Writes down what is read; a stream that ends by an error is written down as far as it went. */
 static void read_all(struct str text, size_t step, size_t max, struct buf *out)

@@ -10,8 +10,8 @@
 
 #include "base/base64.h"
 #include "fuzz.h"
-#include "http/sha1.h"
-#include "http/ws_client.h"
+#include "http/message/sha1.h"
+#include "http/client/ws.h"
 
 enum { HOLDS = 1, RAW = 2, MESSAGE_MAX = 1024, SAID_MAX = 32 << 10 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "mcp/oauth/oauth.h"
 
 enum { BODY_MAX = 1 << 20, REQUESTS_MAX = 64 };

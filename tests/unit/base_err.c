@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "json/json.h"
+#include "json/document/json.h"
 #include "test.h"
 
 static void every_code_has_a_row(void **state)

@@ -1,7 +1,7 @@
-/* http/address.h: which addresses a URL from outside may lead to. */
+/* http/client/address.h: which addresses a URL from outside may lead to. */
 #include <arpa/inet.h>
 
-#include "http/address.h"
+#include "http/client/address.h"
 #include "test.h"
 
 static const struct {

@@ -1,5 +1,5 @@
-/* http/answer.h: what a hostile server can say, in tables, and chunks cut anywhere. */
-#include "http/answer.h"
+/* http/client/answer.h: what a hostile server can say, in tables, and chunks cut anywhere. */
+#include "http/client/answer.h"
 #include "test.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"

@@ -1,8 +1,8 @@
-/* http/client.h: what may be connected to, and how much comes back. The server is in the same loop and
+/* http/client/client.h: what may be connected to, and how much comes back. The server is in the same loop and
  * says one text to whoever connects. */
 #include <unistd.h>
 
-#include "http/client.h"
+#include "http/client/client.h"
 #include "test.h"
 
 struct place {

@@ -1,6 +1,6 @@
-/* http/head.h and http/sha1.h: what a stranger wrote, in tables. */
-#include "http/head.h"
-#include "http/sha1.h"
+/* http/message/head.h and http/message/sha1.h: what a stranger wrote, in tables. */
+#include "http/message/head.h"
+#include "http/message/sha1.h"
 #include "test.h"
 
 static void authorities(void **state)

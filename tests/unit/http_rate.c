@@ -1,6 +1,6 @@
-/* http/rate.h and base/secret.h: who asks too much, and who does not know. */
+/* http/server/rate.h and base/secret.h: who asks too much, and who does not know. */
 #include "base/secret.h"
-#include "http/rate.h"
+#include "http/server/rate.h"
 #include "test.h"
 
 static unsigned taken(struct rate *r, uint64_t key, uint64_t now_ms, unsigned tries)

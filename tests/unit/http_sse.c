@@ -1,6 +1,6 @@
-/* http/sse.h: events, however the bytes come. */
+/* http/client/sse.h: events, however the bytes come. */
 #include "base/budget.h"
-#include "http/sse.h"
+#include "http/client/sse.h"
 #include "test.h"
 
 #define TEXT(s)                                                                                    \

@@ -1,5 +1,5 @@
-/* http/url.h: what a URL from outside means. */
-#include "http/url.h"
+/* http/client/url.h: what a URL from outside means. */
+#include "http/client/url.h"
 #include "test.h"
 
 static const struct {

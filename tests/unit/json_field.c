@@ -1,9 +1,9 @@
-/* json/field.h: one table decodes, documents and encodes. */
+/* json/field/field.h: one table decodes, documents and encodes. */
 #include <limits.h>
 
 #include "alloc_fail.h"
-#include "json/field.h"
-#include "json/near.h"
+#include "json/field/field.h"
+#include "json/document/near.h"
 #include "test.h"
 
 enum mode { MODE_FAST, MODE_SAFE };

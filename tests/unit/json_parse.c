@@ -1,12 +1,12 @@
-/* json/json.h: what is JSON, what is not, and the bounds. */
+/* json/document/json.h: what is JSON, what is not, and the bounds. */
 #include <stdlib.h>
 
 #include "alloc_fail.h"
 #include "base/buf.h"
-#include "json/json.h"
-#include "json/raw.h"
-#include "json/utf8.h"
-#include "json/write.h"
+#include "json/document/json.h"
+#include "json/document/raw.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
 #include "test.h"
 
 #define TEXT(s)                                                                                    \

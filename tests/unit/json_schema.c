@@ -1,13 +1,13 @@
-/* json/schema.h, json/regex.h, json/schema_format.h: what tables of JSON can't say. The cases of
+/* json/schema/schema.h, json/schema/regex.h, json/schema/format.h: what tables of JSON can't say. The cases of
  * single keywords stand in schemas/, see json_schema_cases.c. */
 #include <stdlib.h>
 
 #include "alloc_fail.h"
 #include "base/buf.h"
-#include "json/regex.h"
-#include "json/schema.h"
-#include "json/schema_format.h"
-#include "json/write.h"
+#include "json/schema/regex.h"
+#include "json/schema/schema.h"
+#include "json/schema/format.h"
+#include "json/document/write.h"
 #include "test.h"
 
 static const char *const texts[] = {

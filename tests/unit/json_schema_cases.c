@@ -16,7 +16,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "json/schema.h"
+#include "json/schema/schema.h"
 #include "test.h"
 
 enum { FILE_MAX = 1 << 20, FAULTS = 8 };

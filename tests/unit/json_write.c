@@ -1,7 +1,7 @@
-/* json/write.h: what is written is JSON and UTF-8, whatever comes in. */
+/* json/document/write.h: what is written is JSON and UTF-8, whatever comes in. */
 #include <math.h>
 
-#include "json/write.h"
+#include "json/document/write.h"
 #include "test.h"
 
 #define TEXT(s)                                                                                    \

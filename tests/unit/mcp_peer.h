@@ -3,7 +3,7 @@
  * A client of an MCP server, to test with what the server asks: a session over lines, in which each
  * message that is sent is kept parsed, and clocks that the test moves. The server is the test's own.
  */
-#include "json/json.h"
+#include "json/document/json.h"
 #include "mcp/server/server.h"
 
 enum { PEER_SENT = 512 };

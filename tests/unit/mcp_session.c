@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "alloc_fail.h"
-#include "json/write.h"
+#include "json/document/write.h"
 #include "mcp_fixture.h"
 #include "test.h"
 

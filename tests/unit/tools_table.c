@@ -1,7 +1,7 @@
 /* tools/tools.h: every row is fit to be served, and keeps to the contract of the tools. */
 #include "tools/tools.h"
 #include "alloc_fail.h"
-#include "json/json.h"
+#include "json/document/json.h"
 #include "test.h"
 
 static void test_tables(void **state)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 
 enum {
 	QUESTIONS_MAX = 32,

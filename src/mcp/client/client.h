@@ -17,7 +17,7 @@
  * next message or tick. In any callback everything may be called, but mcp_client_free() not in `send`.
  */
 #include "base/buf.h"
-#include "json/json.h"
+#include "json/document/json.h"
 #include "mcp/message/message.h"
 
 struct mcp_client;

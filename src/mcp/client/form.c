@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "json/schema.h"
+#include "json/schema/schema.h"
 
 enum { URLS_MAX = 64, URL_ID_MAX = 1024, URL_MAX = 8192 };
 

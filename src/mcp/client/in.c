@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "json/raw.h"
+#include "json/document/raw.h"
 #include "rpc/sniff.h"
 
 /* --- messages that are kept --- */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "json/raw.h"
+#include "json/document/raw.h"
 
 enum { OUT_MAX = 128 << 20 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "json/schema.h"
+#include "json/schema/schema.h"
 #include "mcp/message/param.h"
 
 enum { SCHEMA_MAX = JSON_BYTES_MAX, SCHEMA_DEPTH = 1024 };

@@ -8,7 +8,7 @@
  * the ask is gone.
  */
 #include "base/err.h"
-#include "http/http.h"
+#include "http/message/header.h"
 
 struct mcp_auth;
 struct mcp_auth_ask; /* a question to it without an answer */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "json/write.h"
+#include "json/document/write.h"
 #include "loop/await.h"
 
 enum { ANSWER_MAX = 64 << 20 };

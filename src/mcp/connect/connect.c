@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "http/url.h"
+#include "http/client/url.h"
 #include "mcp/message/profile.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "http/url.h"
+#include "http/client/url.h"
 
 enum {
 	NOTES_MAX = 512, /* under way; over it what is no request is dropped */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum {
 	BODY_MAX = 4096,

@@ -7,8 +7,8 @@
  */
 #include <uv.h>
 
-#include "http/client.h"
-#include "http/sse.h"
+#include "http/client/client.h"
+#include "http/client/sse.h"
 #include "mcp/connect/auth.h"
 
 struct mcp_trip;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 
 static const struct str opening = { "=?base64?", 9 }, closing = { "?=", 2 };
 

@@ -1,7 +1,7 @@
 #pragma once
 /* Arguments of a tool that HTTP repeats as Mcp-Param-<name>: x-mcp-header of its input schema. MCP
  * 2026-07-28, server/tools. Inside the folder only. */
-#include "json/json.h"
+#include "json/document/json.h"
 
 enum { MCP_PARAMS_MAX = 32, MCP_PARAM_DEPTH = 8 };
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "json/schema.h"
+#include "json/schema/schema.h"
 
 static bool is_object(const struct json_val *v)
 {

@@ -4,7 +4,7 @@
  * what each needs of a client, how it is written, and what an answer to it must be; who asks when is
  * mcp/server/ask.c. MCP 2025-11-25 and 2026-07-28, client/elicitation, client/sampling, client/roots.
  */
-#include "json/write.h"
+#include "json/document/write.h"
 #include "mcp/message/protocol.h"
 
 /* What a client may declare beside MCP_CAN_…. */

@@ -23,8 +23,8 @@
  * Steps report to flow.c by the functions at the end of this header; a step that can't even start
  * gives -1. Between two steps nothing is on the stack.
  */
-#include "http/client.h"
-#include "json/write.h"
+#include "http/client/client.h"
+#include "json/document/write.h"
 #include "mcp/oauth/oauth.h"
 #include "mcp/oauth/challenge.h"
 #include "mcp/oauth/metadata.h"

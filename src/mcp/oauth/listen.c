@@ -3,6 +3,7 @@
  * is waited for. Anybody on the machine and any page in the browser can knock, so what does not know the state
  * changes nothing, and an answer is taken once.
  */
+#include "http/server/server.h"
 #include "mcp/oauth/internal.h"
 
 #include <stdio.h>

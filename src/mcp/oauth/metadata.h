@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/secret.h"
 #include "base/sign.h"
-#include "json/json.h"
+#include "json/document/json.h"
 #include "mcp/oauth/url.h"
 
 enum {

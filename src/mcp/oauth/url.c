@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "http/address.h"
+#include "http/client/address.h"
 
 static bool is_alnum(char c)
 {

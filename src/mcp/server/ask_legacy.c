@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/id.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "mcp/server/asking.h"
 #include "mcp/message/question.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
-#include "json/schema.h"
-#include "json/write.h"
+#include "json/schema/schema.h"
+#include "json/document/write.h"
 #include "mcp/message/question.h"
 
 /* --- questions --- */

@@ -5,7 +5,7 @@
  * for us between two of its requests (MCP 2026-07-28, basic/patterns/mrtr).
  */
 #include "base/seal.h"
-#include "json/json.h"
+#include "json/document/json.h"
 #include "mcp/server/internal.h"
 
 enum {

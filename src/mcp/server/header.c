@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 #include "mcp/message/header_text.h"
 #include "mcp/server/tool.h"

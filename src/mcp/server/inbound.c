@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 
 enum { SHOWN = 48, BAD_REQUEST = 400 };

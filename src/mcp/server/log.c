@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 
 enum { PROGRESS_TEXT_MAX = 1024 };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 
 enum { NAME_SHOWN = 48, NOT_FOUND = 404, BAD_REQUEST = 400 };

@@ -1,5 +1,5 @@
 /* Rows of lists as JSON, each with what the client's revision knows. */
-#include "json/schema_format.h"
+#include "json/schema/format.h"
 #include "mcp/server/internal.h"
 
 void mcp_put_text(struct json_writer *w, const char *key, const char *text)

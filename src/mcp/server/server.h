@@ -18,8 +18,8 @@
  * before them where only an older one has the page (2025-11-25: basic/lifecycle).
  */
 #include "base/arena.h"
-#include "json/field.h"
-#include "json/json.h"
+#include "json/field/field.h"
+#include "json/document/json.h"
 #include "mcp/message/message.h"
 
 struct mcp_server;

@@ -1,7 +1,7 @@
 /* Requests that a handler answers: tools/call, resources/read, prompts/get, completion/complete. */
 #include "base/log.h"
-#include "json/near.h"
-#include "json/utf8.h"
+#include "json/document/near.h"
+#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 
 enum { NAME_SHOWN = 64 };

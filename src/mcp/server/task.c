@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "json/utf8.h"
+#include "json/document/utf8.h"
 #include "mcp/server/asking.h"
 
 enum {

@@ -1,6 +1,6 @@
 #pragma once
 /* What a tool's schemas are compiled to; inside the folder only. */
-#include "json/schema.h"
+#include "json/schema/schema.h"
 #include "mcp/message/param.h"
 
 struct mcp_prepared {

@@ -1,6 +1,6 @@
 /* The fields of a request's head that Streamable HTTP looks at, read in one pass. */
 #include "base/mem.h"
-#include "http/head.h"
+#include "http/message/head.h"
 #include "mcp/transport/internal.h"
 
 static const struct {

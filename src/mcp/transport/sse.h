@@ -11,7 +11,7 @@
  */
 #include <uv.h>
 
-#include "http/http.h"
+#include "http/server/server.h"
 #include "mcp/server/server.h"
 
 struct mcp_sse;

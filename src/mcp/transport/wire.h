@@ -8,7 +8,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
-#include "http/http.h"
+#include "http/server/server.h"
 
 struct mcp_wire;
 

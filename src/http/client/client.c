@@ -1,0 +1,582 @@
+/*
+ * libcurl says which sockets it waits for and for how long; polls and a timer of the loop tell it when
+ * that comes. An easy handle must not be taken away while libcurl is inside of one of our callbacks, so
+ * whoever ends an exchange there only marks it: the callback's answer makes libcurl end it.
+ */
+#include "http/client/client.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/library.h"
+#include "http/client/address.h"
+#include "http/client/url.h"
+
+enum {
+	CONNECT_MS = 10000,
+	CONNECTIONS = 64,
+	HEADER_MAX = 64 << 10,
+	KEEPALIVE_S = 60,
+	GIVE_BYTES = 256 << 10,
+	IDLE_S =
+		4, /* many servers close what was idle for 5 s; a request that crosses that is lost */
+};
+
+struct http_client {
+	uv_loop_t *loop;
+	uv_timer_t timer;
+	uv_idle_t
+		soon; /* in place of a timer that is due: one after the other, they would starve the loop */
+	CURLM *multi;
+	char *unix_socket;
+	char *no_proxy;
+	unsigned connect_ms;
+	size_t header_max;
+	bool public_only, loopback_too;
+	struct http_exchange *exchanges;
+	unsigned handles; /* of the loop that are open */
+	bool inside; /* libcurl is on the stack */
+	void (*on_closed)(void *owner);
+	void *owner;
+};
+
+struct http_exchange {
+	struct http_client *client;
+	struct http_exchange *next, **at;
+	CURL *easy;
+	struct curl_slist *headers;
+	char *body;
+	size_t body_n, body_at; /* of it, what has gone out */
+	size_t (*give)(void *owner, char *to, size_t n);
+	const struct http_exchange_events *ev;
+	void *owner;
+	size_t header_bytes; /* that came */
+	bool headed; /* on_head was called */
+	bool refused; /* an address that may not be connected to */
+	bool cancelled;
+	bool listed;
+	bool added; /* libcurl has it */
+};
+
+/* One socket of libcurl's. */
+struct waiting {
+	uv_poll_t poll;
+	struct http_client *client;
+	curl_socket_t fd;
+};
+
+static int out_of_memory(struct err *e)
+{
+	return err_set(e, ERR_LIMIT, "out of memory");
+}
+
+/* --- the end of an exchange --- */
+
+static void unlist(struct http_exchange *x)
+{
+	if (!x->listed)
+		return;
+	x->listed = false;
+	*x->at = x->next;
+	if (x->next)
+		x->next->at = x->at;
+	if (x->added)
+		curl_multi_remove_handle(x->client->multi, x->easy);
+}
+
+/* Headers and bodies may be of those that let us in somewhere. */
+static void exchange_free(struct http_exchange *x)
+{
+	if (!x)
+		return;
+	unlist(x);
+	curl_easy_cleanup(x->easy);
+	for (struct curl_slist *l = x->headers; l; l = l->next)
+		explicit_bzero(l->data, strlen(l->data));
+	curl_slist_free_all(x->headers);
+	if (x->body)
+		explicit_bzero(x->body, x->body_n);
+	free(x->body);
+	free(x);
+}
+AUTO_DEFINE(exchange_free, struct http_exchange)
+
+static int read_code(const struct http_exchange *x, CURLcode code, struct err *e)
+{
+	if (x->header_bytes > x->client->header_max)
+		return err_set(e, ERR_TOO_LARGE, "headers of more than %zu bytes",
+			       x->client->header_max);
+	if (code == CURLE_COULDNT_CONNECT && x->refused)
+		return err_set(e, ERR_NOT_PUBLIC, "its address is not one of the public Internet");
+	if (code == CURLE_SEND_FAIL_REWIND)
+		return err_set(e, ERR_TRANSPORT, "the connection ended without an answer");
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		return err_set(e, ERR_TIMEOUT, "no answer in time");
+	if (code == CURLE_OUT_OF_MEMORY)
+		return out_of_memory(e);
+	return err_set(e, ERR_TRANSPORT, "%s", curl_easy_strerror(code));
+}
+
+static void tell_head(struct http_exchange *x)
+{
+	long status = 0;
+
+	if (x->headed)
+		return;
+	x->headed = true;
+	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (x->ev->on_head)
+		x->ev->on_head(x->owner, x, (int)status);
+}
+
+static void end(struct http_exchange *x, CURLcode code)
+{
+	struct err e = ERR_INIT;
+
+	if (code == CURLE_OK && !x->headed)
+		code = CURLE_WEIRD_SERVER_REPLY; /* it ended within its headers */
+	unlist(x); /* on_end may close the client */
+	if (!x->cancelled) {
+		if (code != CURLE_OK)
+			read_code(x, code, &e);
+		x->ev->on_end(x->owner, x, code != CURLE_OK ? &e : NULL);
+	}
+	exchange_free(x);
+}
+
+void http_exchange_cancel(struct http_exchange *x)
+{
+	x->cancelled = true;
+	if (!x->client->inside)
+		exchange_free(x);
+}
+
+/* --- libcurl and the loop --- */
+
+/* Its first step comes from the timer that libcurl sets here. */
+static bool add(struct http_exchange *x)
+{
+	x->added = curl_multi_add_handle(x->client->multi, x->easy) == CURLM_OK;
+	return x->added;
+}
+
+/* What ended, whether it was cancelled meanwhile or not; and what was started or cancelled while libcurl
+ * was on the stack. */
+static void reap(struct http_client *c)
+{
+	struct http_exchange *x, *next;
+	CURLMsg *m;
+	int left;
+
+	while (c->multi && (m = curl_multi_info_read(c->multi, &left))) {
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&x);
+		end(x, m->data.result);
+	}
+	for (x = c->exchanges; x; x = next) {
+		next = x->next;
+		if (x->cancelled) {
+			exchange_free(x);
+		} else if (!x->added && !add(x)) {
+			end(x, CURLE_OUT_OF_MEMORY);
+			next = c->exchanges; /* anything may have become of them */
+		}
+	}
+}
+
+static void act(struct http_client *c, curl_socket_t fd, int events)
+{
+	int running;
+
+	c->inside = true;
+	curl_multi_socket_action(c->multi, fd, events, &running);
+	c->inside = false;
+	reap(c);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct waiting *w = poll->data;
+	int bits = status < 0 ? CURL_CSELECT_ERR : 0;
+
+	bits |= events & UV_READABLE ? CURL_CSELECT_IN : 0;
+	bits |= events & UV_WRITABLE ? CURL_CSELECT_OUT : 0;
+	act(w->client, w->fd, bits);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	act(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_soon(uv_idle_t *soon)
+{
+	uv_idle_stop(soon);
+	act(soon->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int set_timer(CURLM *multi, long ms, void *data)
+{
+	struct http_client *c = data;
+
+	uv_timer_stop(&c->timer);
+	uv_idle_stop(&c->soon);
+	if (ms == 0)
+		uv_idle_start(&c->soon, on_soon);
+	else if (ms > 0)
+		uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
+	return 0;
+}
+
+static void handle_gone(struct http_client *c)
+{
+	if (--c->handles > 0)
+		return;
+	if (c->on_closed)
+		c->on_closed(c->owner);
+	free(c->unix_socket);
+	free(c->no_proxy);
+	free(c);
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+	struct waiting *w = handle->data;
+
+	handle_gone(w->client);
+	free(w);
+}
+
+static struct waiting *wait_new(struct http_client *c, curl_socket_t fd)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+
+	if (!w || uv_poll_init_socket(c->loop, &w->poll, fd) < 0) {
+		free(w);
+		return NULL;
+	}
+	w->client = c;
+	w->fd = fd;
+	w->poll.data = w;
+	c->handles++;
+	curl_multi_assign(c->multi, fd, w);
+	return w;
+}
+
+static int set_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *of_socket)
+{
+	struct http_client *c = data;
+	struct waiting *w = of_socket;
+	int events = (what & CURL_POLL_IN ? UV_READABLE : 0) |
+		     (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+
+	if (what == CURL_POLL_REMOVE) {
+		if (w) {
+			curl_multi_assign(c->multi, fd, NULL);
+			uv_close((uv_handle_t *)&w->poll, on_poll_closed);
+		}
+		return 0;
+	}
+	if (!w)
+		w = wait_new(c, fd);
+	if (!w)
+		return -1;
+	uv_poll_start(&w->poll, events, on_poll);
+	return 0;
+}
+
+/* Ours, beside what the environment excludes: the option replaces that. */
+static char *no_proxy(void)
+{
+	const char *theirs = getenv("no_proxy") ?: getenv("NO_PROXY") ?: "";
+	char *all;
+
+	if (strcmp(theirs, "*") == 0)
+		return strdup(theirs);
+	return asprintf(&all, "localhost,127.0.0.1,::1,%s", theirs) < 0 ? NULL : all;
+}
+
+struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_options *o,
+				    struct err *e)
+{
+	struct http_client *c;
+	CURLM *multi;
+	char *path, *direct;
+
+	if (library_load("curl", e) < 0)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	multi = c && curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
+	path = o->unix_socket ? strdup(o->unix_socket) : NULL;
+	direct = no_proxy();
+	if (!multi || !direct || (o->unix_socket && !path)) {
+		if (multi)
+			curl_multi_cleanup(multi);
+		free(direct);
+		free(path);
+		free(c);
+		out_of_memory(e);
+		return NULL;
+	}
+	*c = (struct http_client){ .loop = loop,
+				   .multi = multi,
+				   .unix_socket = path,
+				   .no_proxy = direct,
+				   .connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS,
+				   .header_max = o->header_max ? o->header_max : HEADER_MAX,
+				   .public_only = o->public_only,
+				   .loopback_too = o->loopback_too,
+				   .handles = 2 };
+	uv_timer_init(loop, &c->timer);
+	uv_idle_init(loop, &c->soon);
+	c->timer.data = c->soon.data = c;
+	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, c);
+	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
+	curl_multi_setopt(multi, CURLMOPT_TIMERDATA, c);
+	curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+			  (long)(o->connections ? o->connections : CONNECTIONS));
+	return c;
+}
+
+static void on_own_closed(uv_handle_t *handle)
+{
+	handle_gone(handle->data);
+}
+
+void http_client_close(struct http_client *c, void (*on_closed)(void *owner), void *owner)
+{
+	c->on_closed = on_closed;
+	c->owner = owner;
+	while (c->exchanges)
+		exchange_free(c->exchanges);
+	curl_multi_cleanup(take_ptr(c->multi));
+	uv_close((uv_handle_t *)&c->timer, on_own_closed);
+	uv_close((uv_handle_t *)&c->soon, on_own_closed);
+}
+
+/* --- one exchange --- */
+
+static bool may_connect(const struct http_client *c, const struct sockaddr *a)
+{
+	return !c->public_only || (a->sa_family == AF_UNIX && c->unix_socket) ||
+	       http_address_public(a) || (c->loopback_too && http_address_loopback(a));
+}
+
+/* What is looked at is what is connected to: no name can mean something else in between. Programs that
+ * we start do not inherit the socket. */
+static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	struct http_exchange *x = data;
+
+	if (!may_connect(x->client, &a->addr)) {
+		x->refused = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/* The end of the header of an answer; those of 1xx come before it. */
+static size_t on_header(char *p, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+	long status = 0;
+
+	x->header_bytes += n;
+	if (x->header_bytes > x->client->header_max)
+		return 0;
+	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (n <= 2 && status >= 200 && !x->cancelled)
+		tell_head(x);
+	return x->cancelled ? 0 : size * n;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+
+	if (!x->cancelled)
+		x->ev->on_bytes(x->owner, x, (struct str){ p, n });
+	return x->cancelled ? 0 : size * n;
+}
+
+struct str http_exchange_header(const struct http_exchange *x, const char *name)
+{
+	struct curl_header *h;
+
+	return curl_easy_header(x->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK
+		     ? str_of(h->value)
+		     : STR_NONE;
+}
+
+int http_exchange_headers(const struct http_exchange *x, const char *name, struct buf *to,
+			  struct err *e)
+{
+	struct curl_header *h;
+
+	for (size_t i = 0; curl_easy_header(x->easy, name, i, CURLH_HEADER, -1, &h) == CURLHE_OK;
+	     i++) {
+		if (buf_addf(to, e, "%s%s", i ? ", " : "", h->value) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_clean(struct str value)
+{
+	for (size_t i = 0; i < value.n; i++) {
+		if ((unsigned char)value.p[i] < ' ' || value.p[i] == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static int add_header(struct http_exchange *x, const struct http_header *f, struct err *e)
+{
+	autofree char *line = NULL;
+	struct curl_slist *list;
+
+	if (!is_clean(f->value))
+		return err_set(e, ERR_INVALID, "the header %s has a control character", f->name);
+	if (asprintf(&line, "%s: %.*s", f->name, STR_ARG(f->value)) < 0)
+		return out_of_memory(e);
+	list = curl_slist_append(x->headers, line);
+	explicit_bzero(line, strlen(line));
+	if (!list)
+		return out_of_memory(e);
+	x->headers = list;
+	return 0;
+}
+
+static size_t give_body(char *to, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+	size_t left = x->body_n - x->body_at, take = left < size * n ? left : size * n;
+
+	memcpy(to, x->body + x->body_at, take);
+	x->body_at += take;
+	return take;
+}
+
+/* A connection that was used before and ends without an answer makes libcurl send the request once more on
+ * another. What has gone out may have been carried out: that is not for us to repeat. */
+static int give_body_again(void *data, curl_off_t offset, int origin)
+{
+	struct http_exchange *x = data;
+
+	return x->body_at == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
+static int set_body(struct http_exchange *x, struct str body, struct err *e)
+{
+	x->body = malloc(body.n + 1);
+	if (!x->body)
+		return out_of_memory(e);
+	memcpy(x->body, body.p, body.n);
+	x->body_n = body.n;
+	curl_easy_setopt(x->easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(x->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
+	curl_easy_setopt(x->easy, CURLOPT_READFUNCTION, give_body);
+	curl_easy_setopt(x->easy, CURLOPT_READDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_SEEKFUNCTION, give_body_again);
+	curl_easy_setopt(x->easy, CURLOPT_SEEKDATA, x);
+	return 0;
+}
+
+static size_t give_piece(char *to, size_t size, size_t n, void *data)
+{
+	struct http_exchange *x = data;
+	size_t given = x->cancelled ? SIZE_MAX : x->give(x->owner, to, size * n);
+
+	return given == SIZE_MAX ? CURL_READFUNC_ABORT : given;
+}
+
+static void set_giver(struct http_exchange *x, const struct http_spec *spec)
+{
+	x->give = spec->give;
+	curl_easy_setopt(x->easy, CURLOPT_UPLOAD, 1L);
+	curl_easy_setopt(x->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)GIVE_BYTES);
+	curl_easy_setopt(x->easy, CURLOPT_READFUNCTION, give_piece);
+	curl_easy_setopt(x->easy, CURLOPT_READDATA, x);
+}
+
+static int set_up(struct http_exchange *x, const struct http_spec *spec, struct err *e)
+{
+	static const struct http_header no_expect = { "Expect", STR_LIT("") };
+	struct http_client *c = x->client;
+
+	for (size_t i = 0; i < spec->n_headers; i++) {
+		if (add_header(x, &spec->headers[i], e) < 0)
+			return -1;
+	}
+	if (add_header(x, &no_expect, e) < 0 || (spec->body.p && set_body(x, spec->body, e) < 0))
+		return -1;
+	if (spec->give)
+		set_giver(x, spec);
+	curl_easy_setopt(x->easy, CURLOPT_PRIVATE, x);
+	curl_easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, spec->method);
+	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
+	curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
+	/* no cancel waits for a silent name server */
+	curl_easy_setopt(x->easy, CURLOPT_QUICK_EXIT, 1L);
+	curl_easy_setopt(x->easy, CURLOPT_NOPROXY, c->no_proxy);
+	curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_ms);
+	curl_easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(x->easy, CURLOPT_HEADERDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(x->easy, CURLOPT_WRITEDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(x->easy, CURLOPT_OPENSOCKETDATA, x);
+	curl_easy_setopt(x->easy, CURLOPT_MAXAGE_CONN, (long)IDLE_S);
+	curl_easy_setopt(x->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(x->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
+	if (c->unix_socket)
+		curl_easy_setopt(x->easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
+	if (c->public_only)
+		curl_easy_setopt(x->easy, CURLOPT_PROXY, "");
+	if (spec->idle_ms) {
+		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_TIME,
+				 (long)(spec->idle_ms + 999) / 1000);
+	}
+	if (curl_easy_setopt(x->easy, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
+	    curl_easy_setopt(x->easy, CURLOPT_URL, spec->url) != CURLE_OK)
+		return err_set(e, ERR_INVALID, "not a URL of http or https");
+	return 0;
+}
+
+struct http_exchange *http_exchange_start(struct http_client *c, const struct http_spec *spec,
+					  const struct http_exchange_events *ev, void *owner,
+					  struct err *e)
+{
+	AUTO(exchange_free) struct http_exchange *x = calloc(1, sizeof(*x));
+
+	if (!x) {
+		out_of_memory(e);
+		return NULL;
+	}
+	*x = (struct http_exchange){
+		.client = c, .ev = ev, .owner = owner, .easy = curl_easy_init()
+	};
+	if (!x->easy) {
+		out_of_memory(e);
+		return NULL;
+	}
+	if (http_url_check(spec->url, e) < 0 || set_up(x, spec, e) < 0)
+		return NULL;
+	if (!c->inside && !add(x)) {
+		out_of_memory(e);
+		return NULL;
+	}
+	x->next = c->exchanges;
+	x->at = &c->exchanges;
+	if (x->next)
+		x->next->at = &x->next;
+	c->exchanges = x;
+	x->listed = true;
+	return take_ptr(x);
+}

@@ -1,0 +1,291 @@
+/*
+ * Connections. A connection has a deadline in every state in which its client is to act: for a
+ * request's head from the first byte that can come, for its body, for the next request. The daemon's
+ * own timeout, which every byte sets anew, only ends readers that take nothing: as it costs something at
+ * every step, it is set for replies that are still going out at a tick.
+ *
+ * A connection is ended by shutting its socket down: the daemon then finds it closed, in whatever
+ * state it has it. While a request is with its route the connection is suspended, and an epoll of
+ * ours watches it for the client's end.
+ */
+#include "http/server/internal.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000 };
+
+struct conn *conn_of(struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* ---- they come and go ---------------------------------------------------------------------- */
+
+static void name_peer(struct conn *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *a = info ? info->client_addr : NULL;
+	const struct sockaddr_in *in = (const void *)a;
+	const struct sockaddr_in6 *in6 = (const void *)a;
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (a && a->sa_family == AF_INET && inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)))
+		snprintf(c->peer, sizeof(c->peer), "%s:%u", text, ntohs(in->sin_port));
+	else if (a && a->sa_family == AF_INET6 &&
+		 inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text)))
+		snprintf(c->peer, sizeof(c->peer), "[%s]:%u", text, ntohs(in6->sin6_port));
+	else
+		snprintf(c->peer, sizeof(c->peer), "unix");
+}
+
+static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_context)
+{
+	struct http_server *srv = l->srv;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct conn *c = info ? calloc(1, sizeof(*c)) : NULL;
+
+	*socket_context = c;
+	if (!c) { /* nothing would end it */
+		if (info)
+			shutdown(info->connect_fd, SHUT_RDWR);
+		return;
+	}
+	c->srv = srv;
+	c->listener = l;
+	c->mhd = mhd;
+	c->fd = info->connect_fd;
+	name_peer(c);
+	c->prev = srv->conns.prev;
+	c->next = &srv->conns;
+	c->prev->next = c->next->prev = c;
+	c->idle_ms = server_now_ms(c->srv);
+	c->deadline_ms = c->idle_ms + srv->o.limits.header_ms;
+	server_tick(srv);
+	srv->stats.connections++;
+	srv->stats.connections_total++;
+}
+
+static void end(struct conn *c)
+{
+	c->prev->next = c->next;
+	c->next->prev = c->prev;
+	c->srv->stats.connections--;
+	if (c->srv->closing)
+		server_again(c->srv);
+	free(c);
+}
+
+void conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
+		 enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		begin(cls, mhd, socket_context);
+	else if (*socket_context)
+		end(take_ptr(*socket_context));
+}
+
+/* A server that is full has room again where somebody has been idle longest. */
+enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t n)
+{
+	struct http_server *srv = ((struct listener *)cls)->srv;
+	struct conn *oldest = NULL;
+
+	if (srv->closing)
+		return MHD_NO;
+	if (srv->stats.connections < srv->o.limits.connections)
+		return MHD_YES;
+	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (c->state == CONN_IDLE && (!oldest || c->idle_ms < oldest->idle_ms))
+			oldest = c;
+	}
+	log_warn("%u connections are open; %s", srv->stats.connections,
+		 oldest ? "the one that has been idle longest is closed" : "one more is refused");
+	if (!oldest)
+		return MHD_NO;
+	conn_kill(oldest);
+	oldest->state = CONN_REPLYING; /* not a second time */
+	return MHD_YES;
+}
+
+/* ---- states and deadlines ------------------------------------------------------------------ */
+
+void conn_set_state(struct conn *c, enum conn_state state)
+{
+	const struct http_limits *l = &c->srv->o.limits;
+
+	c->state = state;
+	c->deadline_ms = 0;
+	if (state == CONN_IDLE) {
+		c->idle_ms = server_now_ms(c->srv);
+		c->deadline_ms = c->idle_ms + l->idle_ms;
+	}
+	if (state == CONN_BODY)
+		c->deadline_ms = server_now_ms(c->srv) + l->body_ms;
+	else if (state == CONN_REPLYING && c->srv->given_up)
+		c->deadline_ms = server_now_ms(c->srv) + LAST_WORD_MS;
+}
+
+void conn_kill(struct conn *c)
+{
+	if (c->state != CONN_UPGRADED)
+		shutdown(c->fd, SHUT_RDWR);
+	if (c->state == CONN_BODY && c->q.body_events) {
+		c->q.drops = true; /* the daemon finds the end behind what has come */
+		conn_resume(c);
+	}
+}
+
+/* No time: 0. */
+static void set_timeout(struct conn *c, unsigned idle_ms)
+{
+	unsigned seconds = idle_ms ? idle_ms / 1000 + 1 : 0;
+
+	c->timed = MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, seconds) ==
+			   MHD_YES &&
+		   seconds > 0;
+}
+
+void conn_untime(struct conn *c)
+{
+	if (c->timed)
+		set_timeout(c, 0);
+}
+
+/* The daemon takes a read that is short for all there is, and does not see an end that came with it. Shutting that side
+ * down once more wakes it. */
+static void show_end(struct conn *c)
+{
+	char byte;
+
+	if (recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		shutdown(c->fd, SHUT_RD);
+}
+
+void conn_expire(struct http_server *srv, uint64_t now_ms)
+{
+	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (c->state == CONN_BODY && !c->suspended)
+			show_end(c);
+		if (!c->timed && !c->suspended &&
+		    (c->state == CONN_REPLYING || c->state == CONN_STREAMING))
+			set_timeout(c, srv->o.limits.idle_ms);
+		if (c->deadline_ms == 0 || now_ms < c->deadline_ms)
+			continue;
+		if (c->state != CONN_IDLE || c->q.conn)
+			srv->stats.slow++;
+		c->deadline_ms = 0;
+		conn_kill(c);
+	}
+}
+
+/* What has come already is still read and answered. */
+void conn_end_idle(struct http_server *srv)
+{
+	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (c->state == CONN_IDLE)
+			shutdown(c->fd, SHUT_RD);
+	}
+}
+
+/* ---- while a route has the request --------------------------------------------------------- */
+
+static void watch(struct conn *c)
+{
+	struct epoll_event event = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
+
+	c->watched = epoll_ctl(c->srv->watch, EPOLL_CTL_ADD, c->fd, &event) == 0;
+}
+
+static void unwatch(struct conn *c)
+{
+	if (c->watched)
+		epoll_ctl(c->srv->watch, EPOLL_CTL_DEL, c->fd, NULL);
+	c->watched = false;
+}
+
+void conn_suspend(struct conn *c)
+{
+	if (c->suspended)
+		return;
+	c->suspended = true;
+	MHD_suspend_connection(c->mhd);
+	watch(c);
+}
+
+void conn_resume(struct conn *c)
+{
+	if (!c->suspended)
+		return;
+	c->suspended = false;
+	unwatch(c);
+	MHD_resume_connection(c->mhd);
+	server_kick(c->srv, c->listener);
+}
+
+static void gone(struct conn *c, enum err_code code, const char *why)
+{
+	struct http_request *q = &c->q;
+	void (*on_gone)(void *) = take_ptr(q->on_gone);
+	struct err e;
+
+	if (c->state == CONN_STREAMING) {
+		err_set(&e, code, "%s", why);
+		stream_lost(c, &e);
+	} else if (c->state == CONN_ROUTED) {
+		q->gone = true;
+		if (on_gone)
+			on_gone(q->on_gone_data);
+	}
+}
+
+/* A client that is held has at least closed its side, maybe behind all of the body: what came of it may yet be taken. */
+static void half_gone(struct conn *c, uint32_t events)
+{
+	if (events & (EPOLLHUP | EPOLLERR))
+		conn_kill(c);
+	else
+		c->deadline_ms = server_now_ms(c->srv) + c->srv->o.limits.body_ms;
+}
+
+void conn_watch_ready(uv_poll_t *poll, int status, int events)
+{
+	struct http_server *srv = poll->data;
+	struct epoll_event ready[WATCHED_AT_ONCE];
+	int n = epoll_wait(srv->watch, ready, WATCHED_AT_ONCE, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct conn *c = ready[i].data.ptr;
+
+		/* What one of them did may have resumed another; freed is none before a daemon
+		 * runs. */
+		if (c->watched && c->state == CONN_BODY)
+			half_gone(c, ready[i].events);
+		else if (c->watched)
+			gone(c, ERR_TRANSPORT, "the client went away");
+	}
+}
+
+void conn_give_up(struct http_server *srv)
+{
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "the server ends");
+	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (c->state == CONN_UPGRADED && c->ws)
+			ws_lost(c->ws, 1001, &e);
+		else if (c->state == CONN_STREAMING || c->state == CONN_ROUTED)
+			gone(c, ERR_CANCELLED, "the server ends");
+		else
+			conn_kill(c);
+		/* The daemon sees that it is over when the client has taken what was sent before, if ever. */
+		if (c->state == CONN_STREAMING)
+			c->deadline_ms = server_now_ms(srv) + LAST_WORD_MS;
+	}
+}

@@ -1,0 +1,418 @@
+/*
+ * The daemons on the loop. Each has an epoll descriptor that stands for all of its connections; the
+ * loop polls that, and MHD_run() does what there is to do. What a daemon can't see for itself
+ * (a connection resumed, bytes that wait in its own buffers) kicks it: it runs in the next turn, from
+ * an idle handle, so never from inside a call of http.h and never within itself.
+ *
+ * A tick of a second, while there are connections, ends those whose time is over.
+ */
+#include "base/library.h"
+#include "http/server/internal.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TICK_MS = 1000, MEMORY_MIN = 8192 };
+
+static const struct http_limits defaults = {
+	.connections = 1024,
+	.headers = 100,
+	.header_bytes = 8 << 10,
+	.body = 4 << 20,
+	.bodies = 256 << 20,
+	.streams = 1024,
+	.stream_queue = 1 << 20,
+	.header_ms = 10000,
+	.body_ms = 60000,
+	.idle_ms = 75000,
+};
+
+/* Tokens that are wrong: enough for a client that tries a few, too few to guess. */
+enum { FAILURES_A_SECOND = 10, FAILURES_AT_ONCE = 50 };
+
+#define DEFAULT(field)                                                                             \
+	do {                                                                                       \
+		if (l->field == 0)                                                                 \
+			l->field = defaults.field;                                                 \
+	} while (0)
+
+static void fill_limits(struct http_limits *l)
+{
+	DEFAULT(connections);
+	DEFAULT(headers);
+	DEFAULT(header_bytes);
+	DEFAULT(body);
+	DEFAULT(bodies);
+	DEFAULT(streams);
+	DEFAULT(stream_queue);
+	DEFAULT(header_ms);
+	DEFAULT(body_ms);
+	DEFAULT(idle_ms);
+	if (l->burst == 0)
+		l->burst = l->rate > UINT32_MAX / 2 ? UINT32_MAX : 2 * l->rate;
+	if (l->header_bytes < MEMORY_MIN)
+		l->header_bytes = MEMORY_MIN;
+	if (l->header_bytes > 64 << 10)
+		l->header_bytes = 64 << 10;
+}
+
+/* ---- the daemons --------------------------------------------------------------------------- */
+
+static void on_again(uv_idle_t *idle);
+
+void server_again(struct http_server *srv)
+{
+	if (!srv->stopped)
+		uv_idle_start(&srv->again, on_again);
+}
+
+void server_kick(struct http_server *srv, struct listener *l)
+{
+	l->kicked = true;
+	server_again(srv);
+}
+
+static void run(struct listener *l)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+
+	l->kicked = false;
+	MHD_run(l->daemon);
+	if (MHD_get_timeout(l->daemon, &wait_ms) == MHD_YES && wait_ms == 0)
+		server_kick(l->srv, l);
+}
+
+static void settle(struct http_server *srv);
+
+static void on_daemon(uv_poll_t *poll, int status, int events)
+{
+	struct listener *l = poll->data;
+
+	run(l);
+	settle(l->srv);
+}
+
+static void on_again(uv_idle_t *idle)
+{
+	struct http_server *srv = idle->data;
+
+	uv_idle_stop(idle);
+	stream_tell(srv);
+	for (size_t i = 0; i < srv->n_listeners; i++) {
+		if (srv->listeners[i]->kicked)
+			run(srv->listeners[i]);
+	}
+	settle(srv);
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+	struct http_server *srv = tick->data;
+	uint64_t now_ms = server_now_ms(srv);
+
+	conn_expire(srv, now_ms);
+	ws_tick(srv, now_ms);
+	if (srv->closing && !srv->given_up && now_ms >= srv->close_ms) {
+		srv->given_up = true;
+		conn_give_up(srv);
+	}
+	if (srv->conns.next == &srv->conns && !srv->closing)
+		uv_timer_stop(tick);
+	/* A daemon looks for readers that take nothing only when it runs. */
+	for (size_t i = 0; i < srv->n_listeners; i++)
+		server_kick(srv, srv->listeners[i]);
+}
+
+void server_tick(struct http_server *srv)
+{
+	if (!uv_is_active((uv_handle_t *)&srv->tick))
+		uv_timer_start(&srv->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+__attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *format, va_list ap)
+{
+	char line[256];
+
+	if (!log_on(LOG_DEBUG))
+		return;
+	vsnprintf(line, sizeof(line), format, ap);
+	log_debug("http: %s", line);
+}
+
+/* Escapes are decoded where a value is asked for, and strictly. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
+{
+	return strlen(text);
+}
+
+#define FUNCTION(f) ((intptr_t)(f))
+
+static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tls *tls)
+{
+	const struct http_limits *m = &l->srv->o.limits;
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
+			 MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0);
+	struct MHD_OptionItem options[] = {
+		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
+		/* The head, and half as much for what the daemon keeps of it and for the reply's. An
+		 * idle connection has all of it. */
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(m->header_bytes * 3 / 2), NULL },
+		{ MHD_OPTION_CONNECTION_LIMIT, m->connections + 64,
+		  NULL }, /* conn_admit() counts */
+		{ MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path[0] ? 0 : m->connections_by_address,
+		  NULL },
+#if PARSES_IN_PLACE
+		{ MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL }, /* admit.c is stricter, and says why */
+#else
+		{ MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL },
+#endif
+		{ MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL },
+		{ MHD_OPTION_UNESCAPE_CALLBACK, FUNCTION(keep_escapes), NULL },
+		{ MHD_OPTION_URI_LOG_CALLBACK, FUNCTION(request_begin), l },
+		{ MHD_OPTION_NOTIFY_COMPLETED, FUNCTION(request_done), l },
+		{ MHD_OPTION_NOTIFY_CONNECTION, FUNCTION(conn_notify), l },
+		{ tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0,
+		  tls ? (void *)tls->certificate : NULL },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, tls ? (void *)tls->key : NULL },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+
+	return MHD_start_daemon(flags, 0, conn_admit, l, request_handle, l,
+				MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_ARRAY, options,
+				MHD_OPTION_END);
+}
+
+static int epoll_of(struct MHD_Daemon *daemon)
+{
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+	return info ? info->epoll_fd : -1;
+}
+
+int server_add(struct http_server *srv, int *fd, struct listener *l, const struct http_tls *tls,
+	       struct err *e)
+{
+	if (srv->closing)
+		return err_set(e, ERR_CANCELLED, "the server is closing");
+	if (srv->n_listeners == LISTENERS_MAX)
+		return err_set(e, ERR_LIMIT, "at most %d addresses", LISTENERS_MAX);
+	if (library_load("microhttpd", e) < 0)
+		return -1;
+	if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+		return err_set(e, ERR_UNSUPPORTED, "this libmicrohttpd has no TLS");
+	l->srv = srv;
+	l->tls = tls != NULL;
+	l->quiesced = -1;
+	l->daemon = start(l, *fd, tls);
+	if (!l->daemon)
+		return err_set(e, tls ? ERR_INVALID : ERR_IO,
+			       tls ? "the certificate and key can't be used"
+				   : "the HTTP daemon does not start");
+	take_fd(fd);
+	l->poll.data = l;
+	if (uv_poll_init(srv->loop, &l->poll, epoll_of(l->daemon)) < 0) {
+		MHD_stop_daemon(l->daemon);
+		return err_set(e, ERR_IO, "the loop can't watch the HTTP daemon");
+	}
+	uv_poll_start(&l->poll, UV_READABLE, on_daemon);
+	srv->listeners[srv->n_listeners++] = l;
+	srv->handles++;
+	server_kick(srv, l); /* it begins to listen when it first runs */
+	return 0;
+}
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+static const struct http_authority loopback[] = {
+	{ STR_LIT("localhost"), -1 },
+	{ STR_LIT("127.0.0.1"), -1 },
+	{ STR_LIT("[::1]"), -1 },
+};
+
+static bool parse_host(const char *text, struct http_authority *ret)
+{
+	bool below = strncmp(text, "*.", 2) == 0;
+
+	if (!http_authority_parse(str_of(below ? text + 2 : text), ret))
+		return false;
+	ret->below = below;
+	return true;
+}
+
+static int fill_hosts(struct http_server *srv, struct err *e)
+{
+	const struct http_options *o = &srv->o;
+
+	if (o->n_hosts > HOSTS_MAX - LISTENERS_MAX - ARRAY_LEN(loopback))
+		return err_set(e, ERR_LIMIT, "too many allowed hosts");
+	memcpy(srv->hosts, loopback, sizeof(loopback));
+	srv->n_hosts = ARRAY_LEN(loopback);
+	for (size_t i = 0; i < o->n_hosts; i++) {
+		if (!parse_host(o->hosts[i], &srv->hosts[srv->n_hosts++]))
+			return err_set(e, ERR_INVALID, "'%.80s' is no host name", o->hosts[i]);
+	}
+	return 0;
+}
+
+/* scheme://authority in small letters, as browsers write it. */
+static int check_origins(const struct http_options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->n_origins; i++) {
+		const char *origin = o->origins[i], *authority = strstr(origin, "://");
+		struct http_authority a;
+
+		if (!authority || authority == origin ||
+		    strpbrk(origin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ||
+		    !http_authority_parse(str_of(authority + 3), &a))
+			return err_set(e, ERR_INVALID,
+				       "'%.80s' is no origin, such as https://app.example", origin);
+	}
+	return 0;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct http_server *srv = handle->data;
+	void (*on_closed)(void *) = srv->on_closed;
+	void *arg = srv->on_closed_arg;
+
+	if (--srv->handles > 0)
+		return;
+	close_fd(&srv->watch);
+	rate_free(srv->rates);
+	rate_free(srv->failures);
+	buf_fini(&srv->body);
+	free(srv);
+	if (on_closed)
+		on_closed(arg);
+}
+
+static void close_own_handles(struct http_server *srv)
+{
+	srv->stopped = true;
+	uv_close((uv_handle_t *)&srv->tick, on_handle_closed);
+	uv_close((uv_handle_t *)&srv->again, on_handle_closed);
+	uv_close((uv_handle_t *)&srv->watch_poll, on_handle_closed);
+}
+
+static int open_handles(struct http_server *srv, struct err *e)
+{
+	srv->watch = epoll_create1(EPOLL_CLOEXEC);
+	if (srv->watch < 0)
+		return err_sys(e, errno, "epoll");
+	if (uv_poll_init(srv->loop, &srv->watch_poll, srv->watch) < 0)
+		return err_set(e, ERR_IO, "the loop takes no descriptor");
+	uv_timer_init(srv->loop, &srv->tick);
+	uv_idle_init(srv->loop, &srv->again);
+	srv->handles = 3;
+	srv->watch_poll.data = srv;
+	srv->tick.data = srv;
+	srv->again.data = srv;
+	uv_poll_start(&srv->watch_poll, UV_READABLE, conn_watch_ready);
+	return 0;
+}
+
+static int prepare(struct http_server *srv, struct err *e)
+{
+	struct http_limits *l = &srv->o.limits;
+
+	fill_limits(l);
+	srv->failures = rate_new(FAILURES_A_SECOND, FAILURES_AT_ONCE);
+	if (l->rate > 0)
+		srv->rates = rate_new(l->rate, l->burst);
+	if (!srv->failures || (l->rate > 0 && !srv->rates))
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (fill_hosts(srv, e) < 0 || check_origins(&srv->o, e) < 0)
+		return -1;
+	return open_handles(srv, e);
+}
+
+struct http_server *http_server_new(uv_loop_t *loop, const struct http_options *options,
+				    struct err *e)
+{
+	struct http_server *srv = calloc(1, sizeof(*srv));
+
+	if (!srv) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	srv->loop = loop;
+	srv->o = *options;
+	srv->watch = -1;
+	srv->conns.next = srv->conns.prev = &srv->conns;
+	if (prepare(srv, e) == 0)
+		return srv;
+	close_fd(&srv->watch);
+	rate_free(srv->rates);
+	rate_free(srv->failures);
+	buf_fini(&srv->body);
+	free(srv);
+	return NULL;
+}
+
+void http_server_stats(const struct http_server *srv, struct http_stats *ret)
+{
+	*ret = srv->stats;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void remove_path(const struct listener *l)
+{
+	struct stat st;
+
+	if (l->path[0] && lstat(l->path, &st) == 0 && st.st_ino == l->inode)
+		unlink(l->path);
+}
+
+/* The descriptor stays open until the daemon, which may still have it in its epoll, is stopped. */
+static void stop_listening(struct listener *l)
+{
+	l->quiesced = MHD_quiesce_daemon(l->daemon);
+	if (l->quiesced >= 0)
+		shutdown(l->quiesced, SHUT_RDWR);
+	remove_path(l);
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+	struct listener *l = handle->data;
+
+	handle->data = l->srv;
+	MHD_stop_daemon(l->daemon);
+	close_fd(&l->quiesced);
+	on_handle_closed(handle);
+	free(l);
+}
+
+/* Ends when the last connection has. */
+static void settle(struct http_server *srv)
+{
+	if (!srv->closing || srv->stopped || srv->conns.next != &srv->conns)
+		return;
+	for (size_t i = 0; i < srv->n_listeners; i++)
+		uv_close((uv_handle_t *)&srv->listeners[i]->poll, on_listener_closed);
+	srv->n_listeners = 0;
+	close_own_handles(srv);
+}
+
+void http_server_close(struct http_server *srv, unsigned grace_ms, void (*on_closed)(void *arg),
+		       void *arg)
+{
+	uint64_t until_ms = server_now_ms(srv) + grace_ms;
+
+	srv->on_closed = on_closed;
+	srv->on_closed_arg = arg;
+	if (!srv->closing || until_ms < srv->close_ms)
+		srv->close_ms = until_ms;
+	if (!srv->closing) {
+		srv->closing = true;
+		for (size_t i = 0; i < srv->n_listeners; i++)
+			stop_listening(srv->listeners[i]);
+		conn_end_idle(srv);
+	}
+	uv_timer_start(&srv->tick, on_tick, grace_ms < TICK_MS ? grace_ms : TICK_MS, TICK_MS);
+	server_again(srv);
+}

@@ -1,0 +1,75 @@
+#include "json/document/utf8.h"
+
+/* What may follow a first byte: the range of the second byte; all later ones are 80..BF. */
+static const struct lead {
+	unsigned char first, last; /* of the leading byte */
+	unsigned char len;
+	unsigned char low, high; /* of the second byte */
+} leads[] = {
+	{ 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf }, { 0xe1, 0xec, 3, 0x80, 0xbf },
+	{ 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf }, { 0xf0, 0xf0, 4, 0x90, 0xbf },
+	{ 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
+};
+
+static const struct lead *lead_of(unsigned char c)
+{
+	for (size_t i = 0; i < sizeof(leads) / sizeof(leads[0]); i++) {
+		if (c >= leads[i].first && c <= leads[i].last)
+			return &leads[i];
+	}
+	return NULL;
+}
+
+bool utf8_next(struct str s, size_t *ret_n)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	const struct lead *lead;
+	size_t i;
+
+	*ret_n = 1;
+	if (p[0] < 0x80)
+		return true;
+	lead = lead_of(p[0]);
+	if (!lead || s.n < 2 || p[1] < lead->low || p[1] > lead->high)
+		return false;
+	for (i = 2; i < lead->len; i++) {
+		if (i >= s.n || p[i] < 0x80 || p[i] > 0xbf)
+			break;
+	}
+	*ret_n = i;
+	return i == lead->len;
+}
+
+static bool continues(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+bool utf8_valid(struct str s)
+{
+	size_t n;
+
+	for (; s.n > 0; s.p += n, s.n -= n) {
+		if (!utf8_next(s, &n))
+			return false;
+	}
+	return true;
+}
+
+size_t utf8_count(struct str s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += !continues(s.p[i]);
+	return n;
+}
+
+struct str utf8_cut(struct str s, size_t n)
+{
+	if (s.n <= n)
+		return s;
+	while (n > 0 && continues(s.p[n]))
+		n--;
+	return (struct str){ s.p, n };
+}

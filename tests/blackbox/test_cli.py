@@ -226,6 +226,19 @@ def test_run_volumes_do_not_show_their_parents(holt, folder):
     assert done.stdout.decode().split('\n')[1:2] == ['x']
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason='an unprivileged user has one id for all')
+def test_ids_of_two_hubs():
+    """What the kernel counts for each user is shared with no sandbox of another hub."""
+    with tempfile.TemporaryDirectory() as home:
+        env = {'PATH': os.environ['PATH'], 'HOME': home, 'HOLT_HOME': f'{home}/holt'}
+        runs = [subprocess.Popen([HOLT, 'run', '--', 'sh', '-c', 'cat /proc/self/uid_map; read x'], env=env, cwd=home,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(8)]
+        ids = [run.stdout.readline().split()[1] for run in runs]
+        for run in runs:
+            run.communicate(b'x\n')
+        assert len(set(ids)) == len(ids) and all(int(i) >= 1900000000 for i in ids), ids
+
+
 def root_elsewhere(argv, env, cwd):
     """Runs a program as root of a user namespace with 65536 ids, as in a container without privileges."""
     def enter():

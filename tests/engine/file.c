@@ -1,7 +1,13 @@
 /* Files of a sandbox, as an honest client uses them. What is there to fool us is in file_trap.c. */
 #include "engine.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -479,6 +485,98 @@ static void test_no_leak(void **state)
 	assert_int_equal(fds_of_settled(sb, init), inits);
 }
 
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+/* The host's id of a sandbox's user. */
+static uid_t uid_of(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned uid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) && sscanf(line, "Uid: %u", &uid) != 1)
+		;
+	fclose(f);
+	return uid;
+}
+
+static bool send_many(int socket, int what)
+{
+	enum { AT_ONCE = 253 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(AT_ONCE * sizeof(int))] = { 0 };
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = (void *)control;
+
+	*c = (struct cmsghdr){ CMSG_LEN(AT_ONCE * sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+	for (int i = 0; i < AT_ONCE; i++)
+		memcpy(CMSG_DATA(c) + (size_t)i * sizeof(int), &what, sizeof(int));
+	return sendmsg(socket, &m, MSG_DONTWAIT) == 1;
+}
+
+/* Has as many descriptors of a user in flight as the kernel lets it, until it is killed: more than the
+ * limit of this process, which is at least that of a sandbox's init. */
+static pid_t put_in_flight(uid_t uid)
+{
+	struct rlimit own;
+	int ready[2], pair[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &own), 0);
+	own.rlim_cur = own.rlim_max;
+	pid = fork();
+	if (pid == 0) {
+		if (setrlimit(RLIMIT_NOFILE, &own) < 0 || setresuid(uid, uid, uid) < 0 ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+			_exit(1);
+		errno = 0;
+		while (errno != ETOOMANYREFS && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0) {
+			for (int i = 0; i < 100 && send_many(pair[0], ready[1]); i++)
+				;
+		}
+		if (errno == ETOOMANYREFS && write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(2);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* Whatever others of its user have in flight, the first process of a sandbox goes on. */
+static void test_others_in_flight(void **state)
+{
+	struct sandbox *sb = make(NULL);
+	pid_t init, other;
+
+	if (rootless()) /* whose programs outside have no larger limit than init */
+		return;
+	put(sb, "f", "x");
+	assert_int_equal(init_pids(&init, 1), 1);
+	other = put_in_flight(uid_of(init));
+	assert_int_equal(filed_code(get_start(sb, "f", 0, 10)), ERR_LIMIT);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(filed_code(put_start(sb, "g", STR_LIT("x"), NULL)), ERR_LIMIT);
+	assert_true(sandbox_live(sb));
+	assert_string_equal(sh(sb, "echo on"), "on");
+	kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	wait_ms(200); /* what was in flight is collected a little later */
+	put(sb, "g", "y");
+	assert_string_equal(get(sb, "f"), "x");
+	assert_string_equal(sh(sb, "ls -A"), "f\ng");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,7 +591,7 @@ int main(int argc, char **argv)
 		engine_test(test_disk_full),	  engine_test(test_write_max),
 		engine_test(test_many_writes),	  engine_test(test_many_writes_of_one),
 		engine_test(test_many_reads),	  engine_test(test_destroyed_meanwhile),
-		engine_test(test_no_leak),
+		engine_test(test_no_leak),	  engine_test(test_others_in_flight),
 	};
 
 	return ENGINE_MAIN(argc, argv, "file", tests);

@@ -41,11 +41,16 @@ static struct write_job writes[WRITES_MAX] INIT_LARGE;
 static struct removal removals[REMOVALS_MAX];
 static uint32_t last_token, last_temp;
 
-static void reply(struct im_file_done *d, int errnum, int fd)
+/* -1: fd could not be sent, and the hub is told that instead. */
+static int reply(struct im_file_done *d, int errnum, int fd)
 {
 	d->h.type = IM_FILE_DONE;
 	d->errnum = errnum;
-	init_send(d, sizeof(*d), fd);
+	if (init_send(d, sizeof(*d), fd) == 0)
+		return 0;
+	d->errnum = errno;
+	init_send(d, sizeof(*d), -1);
+	return -1;
 }
 
 /* The kernel's own file systems hold no files of the sandbox. */
@@ -278,6 +283,12 @@ static void write_end(struct write_job *w)
 	w->token = 0;
 }
 
+static void drop_temp(const struct write_job *w)
+{
+	if (w->temp[0])
+		unlinkat(w->dir, w->temp, 0);
+}
+
 static struct write_job *find_write(uint32_t token)
 {
 	for (int i = 0; i < WRITES_MAX; i++) {
@@ -306,13 +317,10 @@ static void file_write(const char *path, const struct im_file *m, struct im_file
 	}
 	w->token = ++last_token;
 	d->token = w->token;
-	reply(d, 0, w->fd);
-}
-
-static void drop_temp(const struct write_job *w)
-{
-	if (w->temp[0])
-		unlinkat(w->dir, w->temp, 0);
+	if (reply(d, 0, w->fd) < 0) {
+		drop_temp(w);
+		write_end(w);
+	}
 }
 
 static void file_commit(uint32_t token, bool keep, struct im_file_done *d)

@@ -53,6 +53,8 @@ enum {
 	STOP_PATIENCE = 16, /* rounds; then all go on for a moment, and pauses double */
 	STOP_PAUSE_US = 2000,
 	RESTING_MAX = 1024,
+	SEND_TRIES = 10, /* of a message with a descriptor */
+	SEND_PAUSE_US = 1000,
 };
 
 static const char shell_bash[] = "/bin/bash", shell_sh[] = "/bin/sh";
@@ -76,10 +78,18 @@ static struct running execs[EXECS_MAX] INIT_LARGE;
 static char message[WIRE_MAX + 1] INIT_LARGE __attribute__((aligned(8)));
 static char *strings[STRINGS_MAX] INIT_LARGE;
 
-void init_send(const void *msg, size_t n, int fd)
+/* What others of this user do, or a lack of memory, passes; the hub's own limits end a wait that is
+ * too long. */
+int init_send(const void *msg, size_t n, int fd)
 {
-	if (sock_send(INIT_FD, msg, n, &fd, fd >= 0, 0) < 0)
-		_exit(1);
+	for (int i = 0; sock_send(INIT_FD, msg, n, &fd, fd >= 0, 0) < 0; i++) {
+		if (errno != ETOOMANYREFS && errno != ENOBUFS && errno != ENOMEM)
+			_exit(1);
+		if (fd >= 0 && i == SEND_TRIES)
+			return -1;
+		usleep(SEND_PAUSE_US);
+	}
+	return 0;
 }
 
 /* ---- counters of the cgroup ------------------------------------------------------------------ */
@@ -529,12 +539,15 @@ static void handle_signal(const struct im_signal *m)
 static void handle_terminal(const struct im_head *m)
 {
 	int fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const struct im_terminal_done out = {
+	struct im_terminal_done out = {
 		.h = { IM_TERMINAL_DONE, m->id },
 		.errnum = fd < 0 ? errno : 0,
 	};
 
-	init_send(&out, sizeof(out), fd);
+	if (init_send(&out, sizeof(out), fd) < 0) {
+		out.errnum = errno;
+		init_send(&out, sizeof(out), -1);
+	}
 	if (fd >= 0)
 		close(fd);
 }

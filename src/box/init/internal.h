@@ -11,9 +11,10 @@
  * by these names), so that an idle init has touched few pages: there may be a thousand of them. */
 #define INIT_LARGE __attribute__((section(".bss.zz.large")))
 
-/* Sends one message, with a descriptor when fd >= 0. A hub that is gone ends this process, and
- * with it the sandbox. */
-void init_send(const void *msg, size_t n, int fd);
+/* Sends one message, with a descriptor when fd >= 0. -1 with errno if the descriptor can't be sent, as
+ * when too many of this user's are in flight: nothing is sent then. A hub that is gone ends this
+ * process, and with it the sandbox. */
+int init_send(const void *msg, size_t n, int fd);
 
 /* Handles one IM_FILE message of n bytes (NUL-terminated after its end); fd came with it, or is -1. */
 void init_file(const struct im_file *msg, size_t n, int fd);

@@ -9,18 +9,26 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "box/warden/internal.h"
 
 enum {
 	BODIES_MAX = 8192,
-	UID_BASE = 1900000000, /* of the range that no known allocator of ids uses */
-	UID_BASE_SMALL = 20000, /* in a container that has only the usual 65536 ids */
 };
+
+#define ID_LOCKS "/run/holt-ids"
+
+/* Ids that sandboxes may have: the range that no known allocator of ids uses; and in a container that
+ * has only the usual 65536 ids. */
+static const struct {
+	uint32_t first, end;
+} id_ranges[] = { { 1900000000, 2147352576 }, { 20000, 65534 } };
 
 /* holt-init, read while the host's files are in sight, for store.c to put where sandboxes are
  * made from. */
@@ -73,18 +81,18 @@ static int become_rootless(struct host *h, struct err *e)
 	return 0;
 }
 
-/* Whether the ids from first on, n of them, are ours to give out. */
-static bool ids_mapped(uint64_t first, uint64_t n)
+/* How many ids from first on are ours to give out. */
+static uint64_t ids_mapped(uint64_t first)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");
 	unsigned long long inside, outside, count;
-	bool found = false;
+	uint64_t n = 0;
 
-	while (f && !found && fscanf(f, "%llu %llu %llu", &inside, &outside, &count) == 3)
-		found = first >= inside && first + n <= inside + count;
+	while (f && !n && fscanf(f, "%llu %llu %llu", &inside, &outside, &count) == 3)
+		n = first >= inside && first < inside + count ? inside + count - first : 0;
 	if (f)
 		fclose(f);
-	return found;
+	return n;
 }
 
 static bool have_admin(void)
@@ -93,17 +101,58 @@ static bool have_admin(void)
 	return unshare(CLONE_NEWUTS) == 0;
 }
 
+/* Ids in use on this machine are locked here, the byte of an id's number for each. -1 where that can't be
+ * had: then they are only unlikely to be another warden's, as in containers that share no files. */
+static int open_id_locks(void)
+{
+	int fd = open(ID_LOCKS, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		log_info("%s: %s; ids of sandboxes are chosen without it", ID_LOCKS,
+			 strerror(errno));
+	return fd;
+}
+
+/* For as long as this process lives, and those that clean up behind it. */
+static bool lock_ids(int locks, uint64_t first, uint64_t n)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_start = (off_t)first, .l_len = (off_t)n };
+
+	return locks < 0 || fcntl(locks, F_OFD_SETLK, &l) == 0 ||
+	       (errno != EAGAIN && errno != EACCES); /* no locks on this file system */
+}
+
+/* Takes the first n in a row that no other warden of the machine has, from a random place on: what the
+ * kernel counts for each user is then shared with no sandbox of another hub. */
 static bool take_ids(struct host *h, uint32_t n)
 {
-	h->n_uids = n;
-	h->uid_base = ids_mapped(UID_BASE, n) ? UID_BASE : UID_BASE_SMALL;
-	return ids_mapped(h->uid_base, n);
+	uint32_t from = 0;
+
+	if (getrandom(&from, sizeof(from), GRND_NONBLOCK) < 0)
+		from = (uint32_t)getpid();
+	for (size_t i = 0; i < ARRAY_LEN(id_ranges); i++) {
+		uint64_t first = id_ranges[i].first, mapped = ids_mapped(first);
+		uint64_t room = id_ranges[i].end - first,
+			 parts = (mapped < room ? mapped : room) / n;
+
+		for (uint64_t k = 0; k < parts; k++) {
+			uint64_t at = first + (from + k) % parts * n;
+
+			if (!lock_ids(h->id_locks, at, n))
+				continue;
+			h->uid_base = (uint32_t)at;
+			h->n_uids = n;
+			return true;
+		}
+	}
+	return false;
 }
 
 static int too_few_ids(struct err *e)
 {
 	return err_set(e, ERR_UNSUPPORTED,
-		       "this user namespace has too few ids to give sandboxes one each");
+		       "this user namespace has too few ids that are free to give sandboxes one "
+		       "each");
 }
 
 /* The kernel gives the first one always the same number; where none can be read it counts as another. */
@@ -120,6 +169,7 @@ static int choose_identity(struct host *h, uint32_t ids, struct err *e)
 	if (geteuid() != 0 || !have_admin())
 		return become_rootless(h, e);
 	h->nested = !is_first_userns();
+	h->id_locks = open_id_locks();
 	return take_ids(h, BODIES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
 }
 

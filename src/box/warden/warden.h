@@ -47,6 +47,7 @@ struct host {
 	bool rootless; /* root only in a user namespace of our own */
 	bool nested; /* root of another user namespace than the first, our own or a container's */
 	uint32_t uid_base, n_uids; /* host uids of sandboxes: each family of forks has one */
+	int id_locks; /* those ids are locked as long as it is open; -1: they are not */
 	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
 	int proc; /* the host's /proc, O_PATH */
 	int init; /* memfd of holt-init */

@@ -2,9 +2,9 @@
 #include <string.h>
 #include <uv.h>
 
-#include "cli/bridge.h"
 #include "cli/engine.h"
 #include "cli/home.h"
+#include "mcp/connect/relay.h"
 #include "mcp/transport/stdio.h"
 
 /* How long calls may go on when the client has ended its input. */
@@ -32,7 +32,7 @@ struct stdio_serving {
 	uv_signal_t signals[ARRAY_LEN(signals)];
 	struct hub *hub;
 	struct mcp_stdio *stdio;
-	struct bridge *bridge; /* in place of both */
+	struct mcp_relay *relay; /* in place of both */
 	struct secret *token; /* that it sends */
 	bool stopping;
 };
@@ -45,12 +45,12 @@ static void on_hub_closed(void *arg)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
-static void on_bridge_closed(void *owner)
+static void on_relay_closed(void *owner)
 {
 	struct stdio_serving *s = owner;
 
 	s->stopping = true;
-	s->bridge = NULL;
+	s->relay = NULL;
 	on_hub_closed(s);
 }
 
@@ -71,8 +71,8 @@ static void on_signal(uv_signal_t *h, int number)
 	if (s->stopping)
 		_exit(128 + number);
 	s->stopping = true;
-	if (s->bridge)
-		bridge_stop(s->bridge);
+	if (s->relay)
+		mcp_relay_stop(s->relay);
 	else
 		mcp_stdio_stop(s->stdio);
 }
@@ -111,19 +111,19 @@ static int find_token(struct stdio_serving *s, const char *url, struct err *e)
 static int connect_to(struct stdio_serving *s, const char *where, struct err *e)
 {
 	bool local = strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
-	struct bridge_options o = {
+	struct mcp_relay_options o = {
 		.url = local ? "http://localhost" : where,
 		.unix_socket = local ? where + strlen(UNIX_PREFIX) : NULL,
 		.drain_ms = DRAIN_MS,
-		.on_closed = on_bridge_closed,
+		.on_closed = on_relay_closed,
 		.owner = s,
 	};
 
 	if (find_token(s, o.url, e) < 0 || mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
 		return -1;
 	o.token = s->token;
-	s->bridge = bridge_start(&s->loop, &o, e);
-	return s->bridge ? 0 : -1;
+	s->relay = mcp_relay_start(&s->loop, &o, e);
+	return s->relay ? 0 : -1;
 }
 
 static int start(struct stdio_serving *s, const struct verb_input *in, struct err *e)

@@ -1,15 +1,17 @@
 """`holt mcp --connect`: the stdio face of a hub that runs elsewhere."""
 
+import http.server
 import json
 import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 
 from client import LATEST, until
 from http_client import META, MODERN
-from mcp_cli import free_port
+from mcp_cli import EVERYTHING, Daemon, free_port
 
 
 def url(peer, path=''):
@@ -57,6 +59,25 @@ def test_a_name_that_no_header_can_hold(bridge):
     assert got['error']['code'] == -32602, got  # no such tool; the headers agreed with the body
 
 
+@pytest.fixture
+def everything(me):
+    port = free_port()
+    daemon = Daemon(me, [EVERYTHING, f'127.0.0.1:{port}'], port)
+    yield daemon
+    daemon.close()
+
+
+@pytest.mark.parametrize('listed', [True, False])
+def test_arguments_in_headers(start, everything, listed):
+    """A server of 2026-07-28 refuses a call whose Mcp-Param-* are missing. Who never listed the tools may call them, too."""
+    bridge = start('--connect', everything.url('/mcp'), version='none', env={'HOLT_TOKEN': 't'})
+    meta = modern('x')['_meta']
+    if listed:
+        assert 'tools' in bridge.request('tools/list', {'_meta': meta})['result']
+    for region in ('eu', 'ünï "q"', 'x'):
+        assert region in said(bridge.request('tools/call', modern('test_x_mcp_header', region=region, level=3)))
+
+
 def test_calls_do_not_wait_for_each_other(bridge, peer):
     bridge.initialize()
     held = bridge.start('tools/call', {'name': 'hold', 'arguments': {'key': 'k'}})
@@ -85,6 +106,19 @@ def test_cancel_of_a_legacy_call(bridge, peer):
     peer.until(held=1)
     bridge.notify('notifications/cancelled', {'requestId': held})
     peer.until(held=0, cancelled=1)
+
+
+@pytest.mark.parametrize('revision', ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])
+def test_a_cancelled_call_has_no_answer(bridge, peer, revision):
+    """The server ends its POST without one; that is no failure for the client to hear of."""
+    bridge.initialize(revision)
+    held = bridge.start('tools/call', {'name': 'hold', 'arguments': {'key': 'k'}})
+    peer.until(held=1)
+    bridge.notify('notifications/cancelled', {'requestId': held})
+    peer.until(held=0, cancelled=1)
+    assert call(bridge, 'echo', text='x') == 'x'
+    assert bridge.close() == 0
+    assert held not in bridge.arrived
 
 
 def test_cancel_of_a_modern_call_closes_its_connection(bridge, peer):
@@ -146,6 +180,75 @@ def test_a_hub_that_is_started_anew(serve, start, how):
     again = bridge.create()
     assert again.sh('echo well') == 'well\n'
     again.terminate()
+
+
+class Forgetful(http.server.ThreadingHTTPServer):
+    """A server of 2025-11-25 whose sessions a test ends, and that may open no others."""
+
+    def __init__(self):
+        self.sessions, self.refuses, self.opened = set(), False, 0
+        super().__init__(('127.0.0.1', 0), ForgetfulRequest)
+        self.url = f'http://127.0.0.1:{self.server_address[1]}/mcp'
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
+class ForgetfulRequest(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, status, body=b'', **headers):
+        self.send_response(status)
+        for name, value in {'Content-Type': 'application/json', 'Content-Length': str(len(body)), **headers}.items():
+            self.send_header(name.replace('_', '-'), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):  # noqa: N802
+        self.reply(405)
+
+    def do_DELETE(self):  # noqa: N802
+        self.reply(200)
+
+    def do_POST(self):  # noqa: N802
+        message = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+        opens, result, more = message['method'] == 'initialize', {}, {}
+        if opens and self.server.refuses:
+            self.reply(503)
+            return
+        if opens:
+            self.server.opened += 1
+            more = {'Mcp_Session_Id': f's{self.server.opened}'}
+            self.server.sessions.add(more['Mcp_Session_Id'])
+            result = {'protocolVersion': '2025-11-25', 'capabilities': {}, 'serverInfo': {'name': 'forgetful', 'version': '1'}}
+        elif self.headers['Mcp-Session-Id'] not in self.server.sessions:
+            self.reply(404)
+            return
+        if 'id' in message:
+            self.reply(200, json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}).encode(), **more)
+        else:
+            self.reply(202)
+
+
+def test_a_session_that_can_not_be_opened_again_yet(start):
+    """What waits for it fails; what comes later is tried in a new one again."""
+    with Forgetful() as server:
+        bridge = start('--connect', server.url, version='none', env={'HOLT_TOKEN': 't'})
+        bridge.initialize('2025-11-25')
+        assert bridge.request('ping')['result'] == {}
+        server.sessions.clear()
+        server.refuses = True
+        assert 'new session' in bridge.request('ping')['error']['message']
+        assert 'new session' in bridge.request('ping')['error']['message']
+        server.refuses = False
+        assert bridge.request('ping')['result'] == {}
+        assert len(server.sessions) == 1
+        assert bridge.close() == 0
 
 
 def test_a_call_that_went_down_with_its_hub_is_not_run_again(serve, start):

@@ -208,7 +208,7 @@ def test_pieces_of_every_size(bad):
 def test_an_address_that_is_not_public(host, hostile_http):
     server = hostile_http(modern)
     for url in (server.url, 'http://169.254.169.254/', 'http://[::ffff:10.0.0.1]/', 'http://localhost/mcp'):
-        assert host.connect(url, ready=False, url=url, public_only=True).over()['error'] == 'denied'
+        assert host.connect(url, ready=False, url=url, public_only=True).over()['error'] == 'address_not_public'
     assert server.requests == []
 
 

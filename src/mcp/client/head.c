@@ -1,11 +1,11 @@
 /* What Streamable HTTP says beside a modern message: Mcp-Name and Mcp-Param-*. MCP 2026-07-28,
  * basic/transports/streamable-http. */
-#include "mcp/client/internal.h"
+#include "mcp/client/head.h"
 
 #include <stdlib.h>
 
+#include "mcp/client/internal.h"
 #include "mcp/message/header_text.h"
-#include "mcp/message/param.h"
 
 enum { VALUE_MAX = MCP_HEADER_TEXT_MAX + 64 };
 
@@ -78,10 +78,9 @@ static int add_param(struct mcp_client_param *to, const struct mcp_param *p,
 	return err_set(e, ERR_LIMIT, "out of memory");
 }
 
-static int fill_params(struct mcp_client_out *m, const struct mcp_client *c,
-		       const struct json_val *params, struct err *e)
+int mcp_head_params(struct mcp_client_out *m, const struct mcp_params *known,
+		    const struct json_val *arguments, struct err *e)
 {
-	const struct mcp_params *known = mcp_tool_params(c, json_str(json_get(params, "name")));
 	struct mcp_client_param *to;
 
 	if (!known || known->n == 0)
@@ -91,8 +90,7 @@ static int fill_params(struct mcp_client_out *m, const struct mcp_client *c,
 		return err_set(e, ERR_LIMIT, "out of memory");
 	m->params = to;
 	for (size_t i = 0; i < known->n; i++) {
-		const struct json_val *v = mcp_param_value(&known->p[i],
-							   json_get(params, "arguments"));
+		const struct json_val *v = mcp_param_value(&known->p[i], arguments);
 
 		if (!v || json_type(v) == JSON_OBJECT || json_type(v) == JSON_ARRAY)
 			continue;
@@ -112,5 +110,8 @@ int mcp_head_fill(struct mcp_client_out *m, const struct mcp_client *c, const ch
 		return 0;
 	if (mcp_head_name(m, c, json_str(json_get(params, row->named)), e) < 0)
 		return -1;
-	return strcmp(method, "tools/call") == 0 ? fill_params(m, c, params, e) : 0;
+	if (strcmp(method, "tools/call") != 0)
+		return 0;
+	return mcp_head_params(m, mcp_tool_params(c, json_str(json_get(params, "name"))),
+			       json_get(params, "arguments"), e);
 }

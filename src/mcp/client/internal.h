@@ -307,13 +307,12 @@ void mcp_write_line(struct json_writer *w, struct str text, const struct json_va
 
 /* --- head.c --- */
 
-/* name, params and params_n of m, for the method with these params. To be released. */
+/* name, params and params_n of m, for the method with these params. To be released (mcp/client/head.h). */
 int mcp_head_fill(struct mcp_client_out *m, const struct mcp_client *c, const char *method,
 		  const struct json_val *params, struct err *e) MUST_USE;
 /* The same where the name is known. */
 int mcp_head_name(struct mcp_client_out *m, const struct mcp_client *c, struct str name,
 		  struct err *e) MUST_USE;
-void mcp_head_release(struct mcp_client_out *m);
 
 /* --- tools.c --- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "json/document/raw.h"
+#include "mcp/client/head.h"
 
 enum { OUT_MAX = 128 << 20 };
 

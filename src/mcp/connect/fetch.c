@@ -78,7 +78,7 @@ static void forget_session(struct mcp_fetch *f)
 	free(take_ptr(f->session));
 	free(take_ptr(f->version));
 	f->initialized = NULL;
-	f->holding = true;
+	f->holding |= !f->o.relays;
 	if (stream)
 		mcp_post_free(stream);
 }
@@ -127,7 +127,7 @@ static bool copy_params(struct post *p, const struct mcp_client_out *m)
 }
 
 /* False without memory. */
-static bool read_message(struct post *p, const struct mcp_client_out *m)
+static bool read_message(struct post *p, const struct mcp_client_out *m, void *request)
 {
 	bool ok = true;
 
@@ -139,7 +139,7 @@ static bool read_message(struct post *p, const struct mcp_client_out *m)
 	p->n = m->text.n;
 	p->request = m->kind == MCP_OUT_REQUEST;
 	p->f->n_posts -= p->request;
-	p->pending = m->pending;
+	p->pending = request;
 	p->modern = m->modern;
 	p->is_initialize = m->is_initialize;
 	p->opens_stream = m->opens_stream;
@@ -160,37 +160,39 @@ static void keep_version(struct mcp_fetch *f, const char *version)
 	f->version = strdup(version);
 }
 
-/* A request without memory for it ends by its time. */
-void mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m)
+bool mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m, void *request)
 {
 	struct post *p;
 	bool fits;
 
 	if (f->closing)
-		return;
+		return false;
 	if (m->is_initialize)
 		forget_session(f);
 	else if (!m->modern && m->version)
 		keep_version(f, m->version);
 	fits = m->kind == MCP_OUT_REQUEST || m->opens_stream || f->n_posts < POSTS_MAX;
 	p = fits ? mcp_post_new(f, POST_MESSAGE) : NULL;
-	if (!p || !read_message(p, m)) {
+	if (!p || !read_message(p, m, request)) {
 		log_warn("mcp fetch: a message is dropped: too many, or no memory");
 		if (p)
 			mcp_post_free(p);
-		return;
+		return false;
 	}
 	if (f->holding && !m->modern && !m->is_initialize && !m->opens_stream)
-		return; /* it is HELD */
-	if (m->opens_stream)
+		return true; /* it is HELD */
+	if (m->opens_stream) {
 		f->initialized = p;
+		f->holding = true;
+	}
 	if (m->kind == MCP_OUT_REQUEST)
 		f->status = 0;
 	mcp_post_start(p);
+	return true;
 }
 
 /* An answer that is just being taken in goes its way to the end. */
-void mcp_fetch_let_go(struct mcp_fetch *f, struct mcp_pending *pending)
+void mcp_fetch_let_go(struct mcp_fetch *f, void *pending)
 {
 	struct post *next;
 
@@ -201,6 +203,23 @@ void mcp_fetch_let_go(struct mcp_fetch *f, struct mcp_pending *pending)
 		p->pending = NULL;
 		if (!p->busy)
 			mcp_post_free(p);
+	}
+}
+
+unsigned mcp_fetch_under_way(const struct mcp_fetch *f)
+{
+	unsigned n = 0;
+
+	for (const struct post *p = f->posts; p; p = p->next)
+		n += p->kind == POST_MESSAGE && p->state != DONE;
+	return n;
+}
+
+void mcp_fetch_fail_held(struct mcp_fetch *f, const struct err *e)
+{
+	for (struct post *p = f->posts; p; p = p->next) {
+		if (p->state == HELD && p->kind == POST_MESSAGE && !p->trip)
+			mcp_post_fail(p, e);
 	}
 }
 

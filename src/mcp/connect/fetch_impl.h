@@ -24,7 +24,7 @@ struct post {
 	const struct http_header *params;
 	size_t params_n;
 
-	struct mcp_pending *pending; /* NULL: none, or it is wanted no more */
+	void *pending; /* the sender's request; NULL: none, or it is wanted no more */
 	struct mcp_trip *trip;
 	struct arena *heads; /* of the trip's headers */
 	int status;
@@ -48,7 +48,9 @@ struct mcp_fetch {
 	unsigned generation; /* of sessions */
 	unsigned losses; /* of them, one after the other */
 	struct post *initialized; /* notifications/initialized, while it is under way */
-	bool holding; /* from initialize to the end of that, nothing else is sent */
+	/* Nothing is sent but initialize and that: from initialize on, or, where it relays, from the loss of a
+	 * session on and while that is under way. */
+	bool holding;
 	int status;
 	bool closing;
 	uv_timer_t timer; /* how long its end may take */
@@ -62,6 +64,8 @@ struct mcp_fetch {
 struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind);
 /* Sends it; what goes wrong is told later. */
 void mcp_post_start(struct post *p);
+/* The same where it was not sent. */
+void mcp_post_fail(struct post *p, const struct err *e);
 /* Whatever it is at. */
 void mcp_post_free(struct post *p);
 

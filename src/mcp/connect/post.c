@@ -31,6 +31,12 @@ static void on_timer_closed(uv_handle_t *handle)
 	free(p);
 }
 
+static void settled(const struct post *p)
+{
+	if (p->kind == POST_MESSAGE && p->f->o.ev->settled)
+		p->f->o.ev->settled(p->f->o.owner);
+}
+
 static void unlist(struct post *p)
 {
 	*p->at = p->next;
@@ -39,6 +45,7 @@ static void unlist(struct post *p)
 	p->f->n_posts -= !p->request;
 	if (p->f->initialized == p)
 		p->f->initialized = NULL;
+	settled(p);
 }
 
 static void destroy(struct post *p)
@@ -100,10 +107,10 @@ static bool leave(struct post *p)
 
 static void fail(struct post *p, const struct err *e)
 {
-	struct mcp_pending *pending = take_ptr(p->pending);
+	void *pending = take_ptr(p->pending);
 
 	if (pending)
-		mcp_client_failed(p->f->o.client, pending, e);
+		p->f->o.ev->failed(p->f->o.owner, pending, e);
 	else
 		log_info("mcp fetch: %s", e->msg);
 }
@@ -111,12 +118,13 @@ static void fail(struct post *p, const struct err *e)
 /* True where it is the answer. */
 static bool take_message(struct post *p, struct str text)
 {
-	bool answer = mcp_client_message(p->f->o.client, p->pending, text);
+	bool answer = p->f->o.ev->message(p->f->o.owner, p->pending, text);
 
 	p->tries = 0;
 	if (answer && p->request) {
 		p->pending = NULL;
 		p->state = DONE;
+		settled(p);
 	}
 	return answer;
 }
@@ -149,6 +157,21 @@ static const struct err forgotten = {
 	"the server has forgotten the session; the call may have been carried out",
 };
 
+/* For the next session, once. */
+static void hold(struct post *p)
+{
+	static const struct err again = { ERR_TRANSPORT, "the server forgets its sessions" };
+
+	if (p->kind != POST_MESSAGE || p->opens_stream || p->state != SENT)
+		return;
+	if (p->resent) {
+		fail(p, &again);
+		return;
+	}
+	p->resent = true;
+	p->state = HELD;
+}
+
 /* Several may hear of it at once; f->session is there for the first of them. */
 static void lose_session(struct post *p)
 {
@@ -157,11 +180,17 @@ static void lose_session(struct post *p)
 
 	if (f->session && ++f->losses > LOSSES_MAX) {
 		err_set(&e, ERR_TRANSPORT, "the server forgets every session at once");
-		mcp_client_lost(f->o.client, &e);
+		if (f->o.relays)
+			fail(p, &e);
+		else
+			f->o.ev->lost(f->o.owner, &e);
 		return;
 	}
 	log_info("mcp fetch: the server has forgotten the session");
-	mcp_client_session_lost(f->o.client, take_ptr(p->pending));
+	if (f->o.relays)
+		hold(p);
+	f->holding |= f->o.relays;
+	f->o.ev->session_lost(f->o.owner, f->o.relays ? NULL : take_ptr(p->pending));
 }
 
 /* Was it begun in a session that is there no more, it goes into the next. Who asks for the rest of a call
@@ -169,7 +198,6 @@ static void lose_session(struct post *p)
 static void end_lost(struct post *p)
 {
 	struct mcp_fetch *f = p->f;
-	struct err e;
 
 	if (p->state == RESUMING)
 		fail(p, &forgotten);
@@ -177,12 +205,10 @@ static void end_lost(struct post *p)
 		return;
 	if (p->generation == f->generation) {
 		lose_session(p);
-	} else if (p->pending && !p->resent) {
-		p->resent = true;
-		mcp_post_start(p);
-	} else if (p->pending) {
-		err_set(&e, ERR_TRANSPORT, "the server forgets its sessions");
-		fail(p, &e);
+	} else if (p->pending || f->o.relays) {
+		hold(p);
+		if (p->state == HELD && !f->holding)
+			mcp_post_start(p);
 	}
 }
 
@@ -211,6 +237,13 @@ static void on_timer(uv_timer_t *timer)
 	mcp_post_free(p);
 	if (opens && !f->closing)
 		mcp_fetch_initialized(f, true);
+}
+
+void mcp_post_fail(struct post *p, const struct err *e)
+{
+	p->why = *e;
+	p->state = FAILED;
+	uv_timer_start(&p->timer, on_timer, 0, 0);
 }
 
 static uint64_t retry_ms(const struct post *p)
@@ -350,6 +383,7 @@ static void on_end(void *owner, struct mcp_trip *t, struct str text, const struc
 static void be_taken(struct post *p)
 {
 	p->state = DONE;
+	settled(p);
 	uv_timer_start(&p->timer, on_timer, LINGER_MS, 0);
 	if (p == p->f->initialized && p->status == 200)
 		mcp_fetch_initialized(p->f, true);
@@ -473,8 +507,6 @@ void mcp_post_start(struct post *p)
 		p->trip = mcp_trip_start(f->o.base, &spec, &events, p, &p->why);
 	if (p->state == HELD)
 		p->state = SENT;
-	if (p->trip)
-		return;
-	p->state = FAILED;
-	uv_timer_start(&p->timer, on_timer, 0, 0);
+	if (!p->trip)
+		mcp_post_fail(p, &p->why);
 }

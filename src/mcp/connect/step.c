@@ -237,7 +237,7 @@ static void on_send(void *transport, const struct mcp_client_out *m)
 	if (l->child)
 		mcp_child_send(l->child, m->text);
 	else if (l->fetch)
-		mcp_fetch_send(l->fetch, m);
+		mcp_fetch_send(l->fetch, m, m->pending); /* what is dropped ends by its time */
 	else if (l->events)
 		mcp_events_send(l->events, m);
 }
@@ -370,11 +370,44 @@ static int open_child(struct mcp_link *l, struct err *e)
 	return l->child ? 0 : -1;
 }
 
+static bool on_fetch_message(void *owner, void *request, struct str text)
+{
+	struct mcp_link *l = owner;
+
+	return mcp_client_message(l->client, request, text);
+}
+
+static void on_fetch_failed(void *owner, void *request, const struct err *e)
+{
+	struct mcp_link *l = owner;
+
+	mcp_client_failed(l->client, request, e);
+}
+
+static void on_session_lost(void *owner, void *request)
+{
+	struct mcp_link *l = owner;
+
+	mcp_client_session_lost(l->client, request);
+}
+
+static void on_fetch_lost(void *owner, const struct err *e)
+{
+	struct mcp_link *l = owner;
+
+	mcp_client_lost(l->client, e);
+}
+
+static const struct mcp_fetch_events fetch_events = { on_fetch_message, on_fetch_failed,
+						      on_session_lost, on_fetch_lost };
+
 static int open_fetch(struct mcp_link *l, struct err *e)
 {
-	const struct mcp_fetch_options o = {
-		.base = &l->base, .url = l->t.url, .client = l->client, .stop_ms = l->t.stop_ms
-	};
+	const struct mcp_fetch_options o = { .base = &l->base,
+					     .url = l->t.url,
+					     .ev = &fetch_events,
+					     .owner = l,
+					     .stop_ms = l->t.stop_ms };
 
 	l->fetch = mcp_fetch_new(l->loop, &o, e);
 	return l->fetch ? 0 : -1;

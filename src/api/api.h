@@ -5,7 +5,7 @@
  * is a file with its rows and the functions that run them; api/routes.c lists the files.
  */
 #include "http/server/server.h"
-#include "hub/hub.h"
+#include "hub/road/hub.h"
 
 struct api;
 

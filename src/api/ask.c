@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "hub/life.h"
+#include "hub/sandbox/life.h"
 
 /* A request's copies: its texts, and what is decoded of a body. */
 enum { ARENA_MAX = 64 << 20 };

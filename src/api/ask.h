@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A request to a route, as its resource sees it. It is a call of the hub (hub/call.h), so it takes
+ * A request to a route, as its resource sees it. It is a call of the hub (hub/road/call.h), so it takes
  * the one road; its asker is a `struct ask`, which decoded it and encodes what it is answered:
  *
  *	path, query, headers, body -> the route's input -> run() -> call_answer() or call_fail()
@@ -9,8 +9,8 @@
  */
 #include "api/api.h"
 #include "api/error.h"
-#include "hub/call.h"
-#include "hub/hub.h"
+#include "hub/road/call.h"
+#include "hub/road/hub.h"
 
 struct ask;
 struct life;

@@ -3,7 +3,7 @@
 #include "api/ask.h"
 #include "api/frame.h"
 #include "base/budget.h"
-#include "hub/idempotent.h"
+#include "hub/sandbox/idempotent.h"
 
 struct api {
 	uv_loop_t *loop;

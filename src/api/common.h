@@ -1,8 +1,8 @@
 #pragma once
 /* What several resources share: rows of their tables, and small conversions. */
 #include "api/routes.h"
-#include "hub/life.h"
-#include "hub/when.h"
+#include "hub/sandbox/life.h"
+#include "hub/road/when.h"
 
 /* The sandbox as a member of a body, as an answer's, and as a segment of the path. */
 #define API_SANDBOX_ROW(S)                                                                         \

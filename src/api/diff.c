@@ -1,6 +1,6 @@
 /* GET /v1/sandboxes/{id}/diff: what a sandbox has changed against its template. */
 #include "api/common.h"
-#include "hub/snapshots.h"
+#include "hub/sandbox/snapshots.h"
 
 static const char *const type_names[] = { [FILE_REGULAR] = "file",
 					  [FILE_DIRECTORY] = "directory",

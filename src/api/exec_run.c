@@ -1,8 +1,8 @@
 #include "api/exec_run.h"
 
-#include "hub/job.h"
-#include "hub/output.h"
-#include "hub/report.h"
+#include "hub/sandbox/job.h"
+#include "hub/road/output.h"
+#include "hub/road/report.h"
 
 /* A run; its memory is the call's, but for what is kept of output. */
 struct exec_run {

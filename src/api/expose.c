@@ -1,5 +1,5 @@
 /*
- * The beginning and the end of a request to a server in a sandbox. It is a call of the hub as every other (hub/call.h); what it
+ * The beginning and the end of a request to a server in a sandbox. It is a call of the hub as every other (hub/road/call.h); what it
  * answers is not the hub's, so the table of no route describes it, and a failure is the hub's own only until the answer begins.
  *
  *	request -> call -> a connection to the port -> expose_http.c or expose_socket.c -> exposed_end()

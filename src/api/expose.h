@@ -7,8 +7,8 @@
  * which want the hub's token. See expose_head.h for what goes over, and docs/rest.md.
  */
 #include "http/server/server.h"
-#include "hub/hub.h"
-#include "hub/preview.h"
+#include "hub/road/hub.h"
+#include "hub/road/preview.h"
 
 struct expose;
 

@@ -5,8 +5,8 @@
 #include "api/error.h"
 #include "http/client/hop.h"
 #include "http/client/ws.h"
-#include "hub/call.h"
-#include "hub/forward.h"
+#include "hub/road/call.h"
+#include "hub/sandbox/forward.h"
 
 struct expose {
 	uv_loop_t *loop;

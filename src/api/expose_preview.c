@@ -1,5 +1,5 @@
 /*
- * Previews: the same servers at a door of their own, under names of their own (hub/preview.h). A link's token is asked for once:
+ * Previews: the same servers at a door of their own, under names of their own (hub/road/preview.h). A link's token is asked for once:
  * it becomes a cookie of that name's, and the browser goes on without it, so that it stands in no history, no Referer and no
  * address that a page could read. That cookie is shown to nobody in the sandbox, nor can it be set from there.
  *

@@ -1,5 +1,5 @@
 /* /v1/sandboxes/{id}/forward: ports of a sandbox on this machine's loopback. */
-#include "hub/forward.h"
+#include "hub/sandbox/forward.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include "api/jobs.h"
 
 #include "base/base64.h"
-#include "hub/job_wait.h"
+#include "hub/sandbox/job_wait.h"
 
 enum {
 	LIMIT_DEFAULT = 1 << 20,

@@ -1,8 +1,8 @@
 #pragma once
-/* Execs as REST shows them (hub/job.h), and what their routes share. */
+/* Execs as REST shows them (hub/sandbox/job.h), and what their routes share. */
 #include "api/exec_run.h"
-#include "hub/job.h"
-#include "hub/when.h"
+#include "hub/sandbox/job.h"
+#include "hub/road/when.h"
 
 struct job_view {
 	struct str exec_id, sandbox, command;

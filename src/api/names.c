@@ -1,8 +1,8 @@
 #include "api/names.h"
 
 #include "base/id.h"
-#include "hub/idempotent.h"
-#include "hub/life.h"
+#include "hub/sandbox/idempotent.h"
+#include "hub/sandbox/life.h"
 
 int api_names(struct call *c, struct str id, const struct field_strs *ids, size_t n,
 	      struct api_names *ret, struct err *e)

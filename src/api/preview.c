@@ -1,5 +1,5 @@
 /* POST /v1/preview: a link for people to a server in a sandbox. */
-#include "hub/preview.h"
+#include "hub/road/preview.h"
 
 #include "api/common.h"
 

@@ -3,7 +3,7 @@
  * Processes and Signal over Connect, whose members have names of its own.
  */
 #include "api/connect.h"
-#include "hub/processes.h"
+#include "hub/road/processes.h"
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 /* A snapshot as the answers of several routes have it. */
 #include "api/common.h"
-#include "hub/snapshots.h"
+#include "hub/sandbox/snapshots.h"
 
 struct snapshot_view {
 	struct str id, name, source, template_id, digest, created_at, expires_at;

@@ -4,7 +4,7 @@
 #include "api/once.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "hub/when.h"
+#include "hub/road/when.h"
 
 /* ---- as it is shown ------------------------------------------------------------------------ */
 

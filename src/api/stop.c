@@ -1,6 +1,6 @@
 /* POST /v1/sandboxes/{id}/stop: the files are kept, the rest ends; /v1/resume starts it again. */
 #include "api/view.h"
-#include "hub/snapshots.h"
+#include "hub/sandbox/snapshots.h"
 
 struct stop_body {
 	bool cold;

@@ -1,6 +1,6 @@
 /* /v1/templates: what sandboxes are made from: "host", which is always ready, and the images that were imported. */
 #include "api/common.h"
-#include "hub/images.h"
+#include "hub/image/images.h"
 
 /* ---- as answers ---------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include "api/connect.h"
 #include "base/clock.h"
-#include "hub/usage.h"
+#include "hub/sandbox/usage.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 /* Building an image from a folder, as `holt build` does and `holt up` of a folder. */
 #include "cli/verb.h"
-#include "hub/build_doc.h"
-#include "hub/images.h"
+#include "hub/image/build_doc.h"
+#include "hub/image/images.h"
 
 struct build_how {
 	const char *name; /* NAME[:TAG]; NULL: that of the folder */
@@ -21,7 +21,7 @@ struct built {
 		      "lack.")
 
 /* Says on standard error what it does. A signal that ends this program leaves nothing of the build. Errors:
- * images_build() (hub/images.h), ERR_BUILD, ERR_PROGRAM, ERR_INVALID where the folder has nothing to build by. */
+ * images_build() (hub/image/images.h), ERR_BUILD, ERR_PROGRAM, ERR_INVALID where the folder has nothing to build by. */
 int build_folder(const char *path, const struct build_how *how, struct built *ret,
 		 struct err *e) MUST_USE;
 

@@ -3,9 +3,9 @@
 #include <uv.h>
 
 #include "box/host/box.h"
-#include "hub/build_cache.h"
-#include "hub/build_doc.h"
-#include "hub/images.h"
+#include "hub/image/cache.h"
+#include "hub/image/build_doc.h"
+#include "hub/image/images.h"
 #include "loop/reader.h"
 #include "loop/writer.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the steps of a build have made is kept behind each (hub/build_cache.h), and the next build begins with what was
+ * What the steps of a build have made is kept behind each (hub/image/cache.h), and the next build begins with what was
  * kept behind the last step that is still the same. Both are the sandbox's changes as one archive: out as for a
  * snapshot, and in by its own first process. Neither may fail a build: what can't be kept is not, and where something can't
  * be put back, the build begins again without it.

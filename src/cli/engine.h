@@ -5,7 +5,7 @@
 
 #include "cli/home.h"
 #include "cli/verb.h"
-#include "hub/hub.h"
+#include "hub/road/hub.h"
 
 struct engine_options {
 	uint64_t memory, disk;

@@ -1,7 +1,7 @@
 #pragma once
 /* What the words of `holt images` share. */
 #include "cli/verb.h"
-#include "hub/images.h"
+#include "hub/image/images.h"
 
 /* The store of the data folder. */
 struct images *image_cli_open(struct err *e) MUST_USE;

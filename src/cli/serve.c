@@ -15,7 +15,7 @@
 #include "cli/engine.h"
 #include "cli/home.h"
 #include "cli/verb.h"
-#include "hub/preview.h"
+#include "hub/road/preview.h"
 
 enum {
 	GRACE_MS = 10000,

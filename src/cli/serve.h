@@ -6,7 +6,7 @@
 #include <uv.h>
 
 #include "http/server/server.h"
-#include "hub/hub.h"
+#include "hub/road/hub.h"
 
 enum { SERVE_PARTS_MAX = 8 };
 

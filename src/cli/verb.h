@@ -6,7 +6,7 @@
  */
 #include "base/err.h"
 #include "cli/option.h"
-#include "hub/tool.h"
+#include "hub/road/tool.h"
 
 struct serve_part;
 

@@ -2,7 +2,7 @@
 /*
  * The registry of a hub: what must be known after its process has ended. Rows of sandboxes, keys of
  * requests that are done once, and what happened. It knows nothing of what they mean: states,
- * retentions and specs are texts of the lifecycle's (hub/life.h). What a power cut may take is in
+ * retentions and specs are texts of the lifecycle's (hub/sandbox/life.h). What a power cut may take is in
  * store/db.h.
  */
 #include "store/db.h"

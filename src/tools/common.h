@@ -1,8 +1,8 @@
 #pragma once
 /* What several tools share: rows of their tables, and small conversions. */
 #include "box/host/box.h"
-#include "hub/call.h"
-#include "hub/life.h"
+#include "hub/road/call.h"
+#include "hub/sandbox/life.h"
 #include "json/field/field.h"
 
 /* The first argument of all but sandbox_create. */

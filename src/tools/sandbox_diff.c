@@ -1,6 +1,6 @@
 #include "tools/tools.h"
 
-#include "hub/snapshots.h"
+#include "hub/sandbox/snapshots.h"
 #include "tools/common.h"
 
 enum { LIMIT_MAX = 5000, LIMIT_DEFAULT = 500 };

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "hub/job.h"
-#include "hub/output.h"
-#include "hub/report.h"
+#include "hub/sandbox/job.h"
+#include "hub/road/output.h"
+#include "hub/road/report.h"
 #include "tools/common.h"
 
 /* The answer holds each stream twice, the second time with escapes escaped; with this much of

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "hub/job_wait.h"
+#include "hub/sandbox/job_wait.h"
 #include "tools/common.h"
 
 enum {

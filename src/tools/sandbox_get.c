@@ -1,8 +1,8 @@
 #include "tools/tools.h"
 
 #include "base/clock.h"
-#include "hub/usage.h"
-#include "hub/when.h"
+#include "hub/sandbox/usage.h"
+#include "hub/road/when.h"
 #include "tools/common.h"
 
 struct get_result {

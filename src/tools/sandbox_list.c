@@ -1,6 +1,6 @@
 #include "tools/tools.h"
 
-#include "hub/when.h"
+#include "hub/road/when.h"
 #include "tools/common.h"
 
 enum { LIST_MAX = 200 };

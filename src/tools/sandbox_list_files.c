@@ -1,6 +1,6 @@
 #include "tools/tools.h"
 
-#include "hub/listing.h"
+#include "hub/road/listing.h"
 #include "tools/common.h"
 
 struct list_params {

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "hub/processes.h"
+#include "hub/road/processes.h"
 #include "tools/common.h"
 
 /* ---- what runs ----------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* sandbox_snapshot and sandbox_restore: files kept beyond their sandbox, and new sandboxes with them. */
 #include "tools/tools.h"
 
-#include "hub/snapshots.h"
+#include "hub/sandbox/snapshots.h"
 #include "tools/common.h"
 
 /* ---- take ---------------------------------------------------------------------------------- */

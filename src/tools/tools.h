@@ -1,6 +1,6 @@
 #pragma once
 /* The tools that Holt serves: a file and a row each. To add one: its file, its row in tools.c. */
-#include "hub/tool.h"
+#include "hub/road/tool.h"
 
 extern const struct tool sandbox_create_tool;
 extern const struct tool sandbox_exec_tool;

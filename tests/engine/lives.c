@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "hub/life_impl.h"
+#include "hub/sandbox/internal.h"
 
 static char dir[64], path[128];
 static struct store *store;

@@ -3,7 +3,7 @@
  * error of the kinds that are promised; what is accepted is within its bounds.
  */
 #include "fuzz.h"
-#include "hub/image_doc.h"
+#include "hub/image/doc.h"
 
 static void check_refusal(int rc, const struct err *e)
 {

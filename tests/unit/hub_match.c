@@ -1,7 +1,7 @@
-/* hub/job_match.h: what a pattern finds does not depend on where output is cut, and costs what it may. */
+/* hub/spool/match.h: what a pattern finds does not depend on where output is cut, and costs what it may. */
 #include <stdlib.h>
 
-#include "hub/job_match.h"
+#include "hub/spool/match.h"
 #include "test.h"
 
 enum { NEVER = -1, REFUSED = -2 };

@@ -1,7 +1,7 @@
-/* hub/output.h and hub/report.h: what is kept of an output, and how a result is shaped. */
-#include "hub/output.h"
+/* hub/road/output.h and hub/road/report.h: what is kept of an output, and how a result is shaped. */
+#include "hub/road/output.h"
 #include "alloc_fail.h"
-#include "hub/report.h"
+#include "hub/road/report.h"
 #include "test.h"
 
 enum { BUDGET = OUTPUT_MIN };

@@ -1,4 +1,4 @@
-/* hub/spool.h: any output, read from any offset on, is what was put in; what is over a bound is told; nobody waits but for the
+/* hub/spool/spool.h: any output, read from any offset on, is what was put in; what is over a bound is told; nobody waits but for the
  * disk, and nothing is left. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hub/spool.h"
+#include "hub/spool/spool.h"
 #include "test.h"
 
 enum { BLOCKS_BIG = 64, BIG = BLOCKS_BIG * SPOOL_BLOCK };

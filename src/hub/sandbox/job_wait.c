@@ -1,0 +1,379 @@
+/*
+ * The search for a text is that of Knuth, Morris and Pratt: it looks at each byte once and remembers nothing but how much of
+ * the text has just come, so that it does not matter in which pieces. Each stream has such a number of its own.
+ *
+ * For a pattern each piece is copied, and looked at by a thread while the wait stands still: then the next one is read.
+ */
+#include "hub/sandbox/job_wait.h"
+
+#include "hub/sandbox/internal.h"
+
+const char *const job_waited_names[3] = {
+	[JOB_MATCHED] = "matched",
+	[JOB_ENDED] = "ended",
+	[JOB_WAITED] = "timeout",
+};
+
+enum { LOOK_MAX = 8 << 10 }; /* bytes at once */
+
+/* What a thread does for a wait with a pattern. */
+struct look {
+	struct job_match *match;
+	struct job_wait *next; /* in line behind this one */
+	bool waiting, working, cancelled;
+	bool last; /* there is no more output */
+	struct spool_piece piece; /* else: of these bytes */
+	char bytes[LOOK_MAX];
+	int found;
+	size_t n;
+	struct err why;
+	uv_work_t work;
+};
+
+struct job_wait {
+	struct job *job;
+	struct spool_cursor *cursor;
+	uv_timer_t timer; /* begins it, then ends it */
+	bool begun;
+	uint64_t timeout_ms, left; /* left: bytes that it may still look at */
+	job_wait_done *on_done;
+	void *arg;
+	unsigned streams;
+	struct look *look; /* NULL: a text, or only the end */
+	uint16_t came[SPOOL_STREAMS]; /* how much of the text */
+	uint16_t n;
+	uint16_t back[JOB_TEXT_MAX + 1]; /* how much of it is left where the next byte is another */
+	char text[JOB_TEXT_MAX];
+};
+
+static void free_look(struct look *k)
+{
+	if (k)
+		job_match_free(k->match);
+	free(k);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+	struct job_wait *w = h->data;
+
+	free_look(w->look);
+	free(w);
+}
+
+static void leave_line(struct job_wait *w)
+{
+	struct job_wait **at = &w->job->all->jobs.looks;
+
+	while (*at != w)
+		at = &(*at)->look->next;
+	*at = w->look->next;
+	w->look->waiting = false;
+}
+
+static void let_go(struct job_wait *w)
+{
+	spool_cursor_close(w->cursor);
+	job_unref(w->job);
+	uv_close((uv_handle_t *)&w->timer, on_closed);
+}
+
+void job_wait_cancel(struct job_wait *w)
+{
+	if (w->look && w->look->working) {
+		w->look->cancelled = true;
+		uv_timer_stop(&w->timer);
+		return;
+	}
+	if (w->look && w->look->waiting)
+		leave_line(w);
+	let_go(w);
+}
+
+static void finish(struct job_wait *w, enum job_waited how, uint64_t offset, const struct err *err)
+{
+	job_wait_done *on_done = w->on_done;
+	void *arg = w->arg;
+
+	job_wait_cancel(w);
+	on_done(arg, how, offset, err);
+}
+
+/* ---- a text -------------------------------------------------------------------------------- */
+
+static void prepare(struct job_wait *w)
+{
+	uint16_t k = 0;
+
+	for (uint16_t i = 1; i < w->n; i++) {
+		while (k > 0 && w->text[i] != w->text[k])
+			k = w->back[k];
+		k = (uint16_t)(k + (w->text[i] == w->text[k]));
+		w->back[i + 1] = k;
+	}
+}
+
+/* How many bytes of the piece make the text whole; 0: it is not. */
+static size_t search(struct job_wait *w, const struct spool_piece *piece)
+{
+	uint16_t k = w->came[piece->stream];
+
+	for (size_t i = 0; i < piece->bytes.n; i++) {
+		while (k > 0 && w->text[k] != piece->bytes.p[i])
+			k = w->back[k];
+		k = (uint16_t)(k + (w->text[k] == piece->bytes.p[i]));
+		if (k == w->n)
+			return i + 1;
+	}
+	w->came[piece->stream] = k;
+	return 0;
+}
+
+/* ---- a pattern ----------------------------------------------------------------------------- */
+
+static void pump(void *arg);
+
+static void look(uv_work_t *work)
+{
+	struct look *k = ((struct job_wait *)work->data)->look;
+
+	k->found = k->last ? job_match_end(k->match, &k->why)
+			   : job_match_feed(k->match, k->piece.stream, k->piece.bytes, &k->n,
+					    &k->why);
+}
+
+static void look_on(struct job_wait *w)
+{
+	const struct look *k = w->look;
+	uint64_t end = spool_cursor_at(w->cursor);
+
+	if (k->found < 0)
+		finish(w, JOB_WAITED, k->piece.offset, &k->why);
+	else if (k->found)
+		finish(w, JOB_MATCHED, k->last ? end : k->piece.offset + k->n, NULL);
+	else if (k->last)
+		finish(w, JOB_ENDED, end, NULL);
+	else
+		pump(w);
+}
+
+static void serve_line(struct jobs *all);
+
+/* The house stays until all works have ended, and with it whom they are for. */
+static void on_looked(uv_work_t *work, int status)
+{
+	struct job_wait *w = work->data;
+	struct spool *s = w->job->output;
+	struct jobs *all = &w->job->all->jobs;
+
+	w->look->working = false;
+	all->looking = false;
+	if (w->look->cancelled)
+		let_go(w);
+	else
+		look_on(w);
+	serve_line(all);
+	spool_work_done(s);
+}
+
+static void serve_line(struct jobs *all)
+{
+	struct job_wait *w = all->looks;
+
+	if (!w || all->looking)
+		return;
+	leave_line(w);
+	all->looking = w->look->working = true;
+	spool_ref(w->job->output);
+	all->house.works++;
+	w->look->work.data = w;
+	if (uv_queue_work(all->house.loop, &w->look->work, look, on_looked) < 0)
+		abort(); /* libuv refuses nothing but a missing function */
+}
+
+static void join_line(struct job_wait *w)
+{
+	struct job_wait **at = &w->job->all->jobs.looks;
+
+	while (*at)
+		at = &(*at)->look->next;
+	*at = w;
+	w->look->next = NULL;
+	w->look->waiting = true;
+	serve_line(&w->job->all->jobs);
+}
+
+static void look_at(struct job_wait *w, const struct spool_piece *piece)
+{
+	struct look *k = w->look;
+
+	k->piece = *piece;
+	k->piece.bytes.p = memcpy(k->bytes, piece->bytes.p, piece->bytes.n);
+	join_line(w);
+}
+
+static bool is_looking(const struct job_wait *w)
+{
+	return w->look && (w->look->waiting || w->look->working);
+}
+
+/* ---- both ---------------------------------------------------------------------------------- */
+
+/* False: the wait stands still, or is gone. */
+static bool take_piece(struct job_wait *w, const struct spool_piece *piece)
+{
+	size_t found;
+
+	w->left -= piece->bytes.n;
+	if (w->look) {
+		look_at(w, piece);
+		return false;
+	}
+	found = w->n ? search(w, piece) : 0;
+	if (found)
+		finish(w, JOB_MATCHED, piece->offset + found, NULL);
+	return found == 0;
+}
+
+static void on_lost(struct job_wait *w)
+{
+	memset(w->came, 0, sizeof(w->came));
+	if (w->look)
+		job_match_gap(w->look->match);
+}
+
+static void on_end(struct job_wait *w)
+{
+	if (w->look) {
+		w->look->last = true;
+		join_line(w);
+	} else {
+		finish(w, JOB_ENDED, spool_cursor_at(w->cursor), NULL);
+	}
+}
+
+/* One step; false where the wait stands still, or is gone. */
+static bool step(struct job_wait *w)
+{
+	size_t max = w->left < LOOK_MAX ? (size_t)w->left : LOOK_MAX;
+	struct spool_piece piece;
+
+	if (max == 0) {
+		finish(w, JOB_WAITED, spool_cursor_at(w->cursor), NULL);
+		return false;
+	}
+	switch (spool_cursor_next(w->cursor, w->streams, max, &piece)) {
+	case SPOOL_PIECE:
+		return take_piece(w, &piece);
+	case SPOOL_LOST:
+		on_lost(w);
+		return true;
+	case SPOOL_LATER:
+		return false;
+	case SPOOL_END:
+		on_end(w);
+		return false;
+	}
+	return false;
+}
+
+static void pump(void *arg)
+{
+	struct job_wait *w = arg;
+
+	if (!w->begun || is_looking(w))
+		return;
+	while (step(w))
+		;
+}
+
+/* How far it has looked. */
+static uint64_t at(const struct job_wait *w)
+{
+	return is_looking(w) && !w->look->last ? w->look->piece.offset : spool_cursor_at(w->cursor);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+	struct job_wait *w = t->data;
+
+	if (w->begun) {
+		finish(w, JOB_WAITED, at(w), NULL);
+		return;
+	}
+	w->begun = true;
+	if (w->timeout_ms)
+		uv_timer_start(t, on_timer, w->timeout_ms, 0);
+	pump(w);
+}
+
+/* ---- the start ----------------------------------------------------------------------------- */
+
+static int check(const struct job_wait_options *o, struct err *e)
+{
+	if (o->text.n && o->pattern.n)
+		return err_set(e, ERR_INVALID, "text and pattern: give one of them, not both");
+	if (o->text.n > JOB_TEXT_MAX)
+		return err_set(e, ERR_INVALID, "text: at most %d bytes", JOB_TEXT_MAX);
+	if (o->pattern.n > JOB_PATTERN_MAX)
+		return err_set(e, ERR_INVALID, "pattern: at most %d bytes", JOB_PATTERN_MAX);
+	return 0;
+}
+
+static struct look *look_new(struct str pattern, struct err *e)
+{
+	struct look *k = calloc(1, sizeof(*k));
+
+	if (!k) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	k->match = job_match_new(pattern, e);
+	if (k->match)
+		return k;
+	free(k);
+	if (e->code == ERR_TOO_LARGE)
+		e->code = ERR_INVALID;
+	err_wrap(e, "pattern");
+	return NULL;
+}
+
+static void set_what(struct job_wait *w, const struct job_wait_options *o)
+{
+	/* for the end alone, nothing has to be read */
+	w->streams = o->text.n || o->pattern.n || o->most ? o->streams : 0;
+	w->left = o->most ? o->most : UINT64_MAX;
+	w->timeout_ms = o->timeout_ms;
+	w->n = (uint16_t)o->text.n;
+	memcpy(w->text, o->text.n ? o->text.p : "", o->text.n);
+	prepare(w);
+}
+
+struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
+				job_wait_done *on_done, void *arg, struct err *e)
+{
+	autofree struct job_wait *w = NULL;
+
+	if (check(o, e) < 0)
+		return NULL;
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	if (o->pattern.n && !(w->look = look_new(o->pattern, e)))
+		return NULL;
+	w->cursor = spool_cursor_new(j->output, o->offset, pump, w, e);
+	if (!w->cursor) {
+		free_look(w->look);
+		return NULL;
+	}
+	w->job = job_ref(j);
+	w->on_done = on_done;
+	w->arg = arg;
+	set_what(w, o);
+	uv_timer_init(j->all->loop, &w->timer);
+	w->timer.data = w;
+	uv_timer_start(&w->timer, on_timer, 0, 0);
+	return take_ptr(w);
+}

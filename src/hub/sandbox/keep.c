@@ -1,0 +1,180 @@
+/*
+ * Sandboxes that are kept without running. What retention says at a deadline, and what stopping is at any time:
+ *
+ *	pause it → take a snapshot → end it → stopped, cold, or terminated
+ *
+ * It stands still from the first step on, so that nothing is done to its files that the snapshot does not
+ * have. Where a step fails it goes on as before; one whose time is over stays paused instead, as nobody may run on
+ * by filling its disk with what can't be kept. The snapshot's row is written before it is ended: should the
+ * hub be killed between the two, its files are kept and it is found stopped, or it runs on.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hub/sandbox/snapshots_impl.h"
+
+struct keeping {
+	struct life_op *op; /* its err: why */
+	enum life_retention how;
+	bool paused; /* by this */
+	struct err failed;
+};
+
+static const struct {
+	enum life_state state;
+	uint64_t ms; /* how long it is kept */
+} ends[RETENTIONS] = {
+	[RETAIN_STOP] = { LIFE_STOPPED, SNAPSHOT_STOPPED_MS },
+	[RETAIN_COLD] = { LIFE_COLD, SNAPSHOT_COLD_MS },
+	[RETAIN_SNAPSHOT] = { LIFE_TERMINATED, SNAPSHOT_STOPPED_MS },
+};
+
+static void end(struct keeping *k, const struct err *err)
+{
+	struct life_op *op = k->op;
+
+	free(k);
+	life_op_end(op, err);
+}
+
+/* As before, whether it could be resumed or is gone. */
+static void go_on(struct keeping *k)
+{
+	struct life *l = k->op->life;
+	struct err failed = k->failed;
+
+	l->stopping = l->ending = false;
+	life_arm(l);
+	end(k, &failed);
+}
+
+static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct keeping *k = arg;
+	struct life *l = k->op->life;
+	struct err e = ERR_INIT;
+
+	if (err && l->box && sandbox_live(l->box))
+		life_set_state(l, LIFE_PAUSED, NULL, &e); /* as it is, so that it can be resumed */
+	go_on(k);
+}
+
+/* Nobody is told of the failure before it runs again. */
+static void give_up(struct keeping *k, const struct err *err)
+{
+	struct life *l = k->op->life;
+	bool at_deadline = k->op->err.code != ERR_NONE;
+	bool still = k->paused && l->box && sandbox_live(l->box);
+	struct err e = ERR_INIT;
+
+	k->failed = *err;
+	l->ending = false; /* its end is seen meanwhile */
+	if (still && !at_deadline) {
+		sandbox_resume_start(l->box, on_resumed, k);
+		return;
+	}
+	if (still)
+		life_set_state(l, LIFE_PAUSED, NULL, &e);
+	go_on(k);
+}
+
+static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct keeping *k = arg;
+	struct life *l = k->op->life;
+	const struct err *why = k->op->err.code ? &k->op->err : NULL;
+	struct err e = ERR_INIT;
+
+	if (err && l->box && sandbox_live(l->box)) {
+		give_up(k, err);
+		return;
+	}
+	l->stopping = l->ending = false;
+	life_let_go(l);
+	/* a row that can't be written now is written later */
+	life_set_state(l, ends[k->how].state, why, &e);
+	end(k, NULL);
+}
+
+static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
+{
+	struct keeping *k = arg;
+	struct life *l = k->op->life;
+	struct err e = ERR_INIT;
+
+	if (!err && (!l->box || !sandbox_live(l->box)))
+		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s ended meanwhile", l->id);
+	if (err || e.code) {
+		give_up(k, err ? err : &e);
+		return;
+	}
+	l->ending = true;
+	sandbox_destroy_start(l->box, on_ended, k);
+}
+
+static void take(struct keeping *k)
+{
+	struct life *l = k->op->life;
+	const struct snapshot_spec spec = { .ttl_ms = ends[k->how].ms };
+
+	snapshot_drop_kept(l); /* of a time when it could not be ended */
+	snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
+}
+
+static void on_still(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct keeping *k = arg;
+
+	if (err) {
+		give_up(k, err);
+		return;
+	}
+	k->paused = true;
+	take(k);
+}
+
+static void on_refused(void *arg)
+{
+	struct keeping *k = arg;
+	struct err e = k->op->err;
+
+	end(k, &e);
+}
+
+void life_keep_start(struct life *l, enum life_retention how, const struct err *why,
+		     life_cb on_done, void *arg)
+{
+	struct keeping *k = calloc(1, sizeof(*k));
+	struct err e = ERR_INIT;
+
+	if (!k)
+		abort(); /* without memory for an answer no promise can be kept */
+	k->op = life_op_new(l->all, l, on_done, arg);
+	k->how = how;
+	if (why)
+		k->op->err = *why;
+	if (snapshots_check(l->all, &e) < 0) {
+		k->op->err = e;
+		lives_later(l->all, on_refused, k);
+		return;
+	}
+	l->stopping = true;
+	if (l->state == LIFE_PAUSED)
+		take(k);
+	else
+		sandbox_pause_start(l->box, on_still, k);
+}
+
+void life_stop_start(struct life *l, bool cold, life_cb on_done, void *arg)
+{
+	struct err e = ERR_INIT;
+
+	if (l->state == LIFE_STOPPED || l->state == LIFE_COLD)
+		life_later(l->all, l, on_done, arg, NULL);
+	else if ((l->state != LIFE_PAUSED || l->ending || l->stopping) &&
+		 life_check_runs(l, &e) < 0)
+		life_later(l->all, l, on_done, arg, &e);
+	else
+		life_keep_start(l, cold ? RETAIN_COLD : RETAIN_STOP, NULL, on_done, arg);
+}

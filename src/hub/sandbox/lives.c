@@ -1,0 +1,365 @@
+/*
+ * All sandboxes of a hub, from its start to its end: what the registry remembers, what has outlived
+ * an earlier hub, and the chores of the registry, which wait for the disk in the loop's work pool.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hub/sandbox/forward_impl.h"
+#include "hub/sandbox/snapshots_impl.h"
+
+enum { SAVE_AGAIN_MS = 2000, KEYS_MS = 10 * 60 * 1000 };
+
+static void close_handle(uv_handle_t *h)
+{
+	free(h);
+}
+
+/* ---- later --------------------------------------------------------------------------------- */
+
+struct later {
+	uv_timer_t timer;
+	struct lives *all;
+	void (*f)(void *arg);
+	void *arg;
+};
+
+static void on_later(uv_timer_t *t)
+{
+	struct later *l = (struct later *)t;
+
+	l->f(l->arg);
+	l->all->later--;
+	lives_try_close(l->all);
+	uv_close((uv_handle_t *)t, close_handle);
+}
+
+void lives_later(struct lives *all, void (*f)(void *arg), void *arg)
+{
+	struct later *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		abort(); /* without memory for an answer no promise can be kept */
+	l->all = all;
+	l->f = f;
+	l->arg = arg;
+	all->later++;
+	uv_timer_init(all->loop, &l->timer);
+	uv_timer_start(&l->timer, on_later, 0, 0);
+}
+
+struct life_op *life_op_new(struct lives *all, struct life *l, life_cb on_done, void *arg)
+{
+	struct life_op *op = calloc(1, sizeof(*op));
+
+	if (!op)
+		abort(); /* see lives_later() */
+	op->all = all;
+	op->life = l ? life_ref(l) : NULL;
+	op->on_done = on_done;
+	op->arg = arg;
+	return op;
+}
+
+void life_op_end(struct life_op *op, const struct err *err)
+{
+	op->on_done(op->arg, err ? NULL : op->life, err);
+	life_unref(op->life);
+	free(op);
+}
+
+static void end_op(void *arg)
+{
+	struct life_op *op = arg;
+
+	life_op_end(op, op->err.code ? &op->err : NULL);
+}
+
+void life_later(struct lives *all, struct life *l, life_cb on_done, void *arg,
+		const struct err *err)
+{
+	struct life_op *op = life_op_new(all, l, on_done, arg);
+
+	if (err)
+		op->err = *err;
+	lives_later(all, end_op, op);
+}
+
+/* ---- chores -------------------------------------------------------------------------------- */
+
+static void work_checkpoint(uv_work_t *w)
+{
+	struct lives *all = w->data;
+
+	all->checkpoint_err = ERR_INIT;
+	if (store_checkpoint(all->store, &all->checkpoint_err) == 0)
+		all->checkpoint_err.code = ERR_NONE;
+}
+
+static void on_checkpoint(uv_work_t *w, int status)
+{
+	struct lives *all = w->data;
+
+	all->checkpointing = false;
+	if (all->checkpoint_err.code)
+		log_warn("the registry's log: %s", all->checkpoint_err.msg);
+	lives_try_close(all);
+}
+
+/* What the registry did not take is written when it can be; the first that fails ends the try. */
+static void save_again(struct lives *all)
+{
+	struct err e = ERR_INIT;
+
+	for (struct life *l = all->oldest; l && all->stats.unsaved; l = l->newer) {
+		if (l->unsaved && life_save(l, life_state_names[l->state],
+					    l->why ? str_of(l->why->msg) : STR_NONE, &e) < 0)
+			return;
+	}
+}
+
+static void on_saver(uv_timer_t *t)
+{
+	struct lives *all = t->data;
+	struct err e = ERR_INIT;
+
+	if (all->stats.unsaved)
+		save_again(all);
+	if (store_keys_expire(all->store, clock_unix_ms() - KEYS_LIVE_MS, &e) < 0)
+		log_warn("old keys of requests stay: %s", e.msg);
+	uv_timer_start(t, on_saver, all->stats.unsaved ? SAVE_AGAIN_MS : KEYS_MS, 0);
+}
+
+static int start_saver(struct lives *all, struct err *e)
+{
+	if (!all->store)
+		return 0;
+	all->saver = calloc(1, sizeof(*all->saver));
+	if (!all->saver)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	uv_timer_init(all->loop, all->saver);
+	all->saver->data = all;
+	uv_timer_start(all->saver, on_saver, SAVE_AGAIN_MS, 0);
+	return 0;
+}
+
+static void tell_watches(void *arg)
+{
+	struct lives *all = arg;
+
+	all->telling = false;
+	for (struct lives_watch *w = all->watches, *next; w; w = next) {
+		next = w->next;
+		w->on_events(w->arg);
+	}
+}
+
+void lives_tell_watches(struct lives *all)
+{
+	if (all->telling || !all->watches || all->on_closed)
+		return;
+	all->telling = true;
+	lives_later(all, tell_watches, all);
+}
+
+void lives_watch_add(struct lives *all, struct lives_watch *w)
+{
+	w->next = all->watches;
+	all->watches = w;
+}
+
+void lives_watch_remove(struct lives *all, struct lives_watch *w)
+{
+	for (struct lives_watch **at = &all->watches; *at; at = &(*at)->next) {
+		if (*at == w) {
+			*at = w->next;
+			return;
+		}
+	}
+}
+
+void lives_written(struct lives *all)
+{
+	lives_tell_watches(all);
+	if (!all->store || all->on_closed)
+		return;
+	if (all->stats.unsaved && uv_timer_get_due_in(all->saver) > SAVE_AGAIN_MS)
+		uv_timer_start(all->saver, on_saver, SAVE_AGAIN_MS, 0);
+	if (all->checkpointing || !store_wants_checkpoint(all->store))
+		return;
+	all->checkpoint.data = all;
+	all->checkpointing = uv_queue_work(all->loop, &all->checkpoint, work_checkpoint,
+					   on_checkpoint) == 0;
+}
+
+/* ---- from its start to its end ----------------------------------------------------------------- */
+
+void lives_free(struct lives *all)
+{
+	if (!all)
+		return;
+	if (all->saver)
+		uv_close((uv_handle_t *)all->saver, close_handle);
+	jobs_fini(all);
+	snapshots_free(all->snapshots);
+	while (all->oldest) {
+		struct life *l = all->oldest;
+
+		all->oldest = l->newer;
+		life_unref(l);
+	}
+	free(all);
+}
+AUTO_DEFINE(lives_free, struct lives)
+
+struct lives *lives_new(uv_loop_t *loop, struct store *store, struct err *e)
+{
+	AUTO(lives_free) struct lives *all = calloc(1, sizeof(*all));
+
+	if (!all) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	all->loop = loop;
+	all->store = store;
+	all->terminated.max = TERMINATED_MAX;
+	all->mourned.max = MOURNED_MAX;
+	id_make(all->run, "run");
+	if (jobs_init(all, loop, e) < 0 || lives_load(all, e) < 0 || start_saver(all, e) < 0)
+		return NULL;
+	return take_ptr(all);
+}
+
+static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *err)
+{
+	if (err)
+		log_warn("a sandbox of an earlier hub could not be ended: %s", err->msg);
+}
+
+/* The name alone does not tell: the row may be of a registry that was put back from an older copy. */
+static bool is_own(const struct life *l, const struct sandbox *sb)
+{
+	char mark[LIFE_MARK_MAX];
+
+	life_mark(l, mark);
+	return !l->box && (l->state == LIFE_RUNNING || l->state == LIFE_PAUSED) &&
+	       str_is(sandbox_record(sb), mark);
+}
+
+/* The registry knows of it, or it ends: whoever made it was never told that it was made. */
+static void adopt(struct lives *all, struct sandbox *sb)
+{
+	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
+	struct err e = ERR_INIT;
+
+	if (!l || !is_own(l, sb)) {
+		log_warn("sandbox %s is not in the registry; ending it", sandbox_id(sb));
+		sandbox_destroy_start(sb, on_stranger_ended, NULL);
+		return;
+	}
+	/* Its hub may have ended between doing it and writing it down. */
+	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
+		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
+	life_begin(l, sb);
+	life_arm(l);
+}
+
+static void settle_loaded(struct lives *all, struct life *l)
+{
+	struct err why = ERR_INIT, e = ERR_INIT;
+
+	if (life_is_gone(l)) {
+		life_mourn(l);
+	} else if (l->box) {
+		snapshot_drop_kept(l); /* it was to be stopped, and was not */
+	} else if (snapshot_kept(all, l)) {
+		if (l->state != LIFE_COLD && l->state != LIFE_STOPPED)
+			life_set_state(l, l->retention == RETAIN_COLD ? LIFE_COLD : LIFE_STOPPED,
+				       NULL, &e);
+	} else if (l->state == LIFE_COLD || l->state == LIFE_STOPPED) {
+		err_set(&why, ERR_GUEST, "what was kept of its files is gone");
+		life_set_state(l, LIFE_LOST, &why, &e);
+	} else if (l->deadline_ms && l->deadline_ms <= clock_unix_ms() &&
+		   l->retention == RETAIN_DESTROY) {
+		life_say_over(l, &why);
+		life_set_state(l, LIFE_TERMINATED, &why, &e);
+	} else {
+		err_set(&why, ERR_GUEST, "the hub that ran it ended, and it with it");
+		life_set_state(l, LIFE_LOST, &why, &e);
+	}
+}
+
+void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sandboxes, size_t n)
+{
+	struct err e = ERR_INIT;
+	struct life *newer;
+
+	all->box = box;
+	if (lives_batch(all, &e) < 0)
+		log_error("%s", e.msg);
+	for (size_t i = 0; i < n; i++)
+		adopt(all, sandboxes[i]);
+	for (struct life *l = all->oldest; l; l = newer) {
+		newer = l->newer;
+		settle_loaded(all, l);
+	}
+	jobs_settle(all);
+	if (all->batch && lives_batch_end(all, true, &e) < 0)
+		log_error("%s", e.msg);
+}
+
+static void end_forwards(struct lives *all)
+{
+	for (struct life *l = all->oldest; l; l = l->newer)
+		forwards_end(l);
+}
+
+void lives_stop(struct lives *all)
+{
+	struct err e = ERR_INIT;
+
+	all->stopping = true;
+	end_forwards(all);
+	snapshots_stop(all);
+	/* The end of thousands is one transaction; without it each is its own. */
+	if (all->box && lives_batch(all, &e) < 0)
+		log_warn("%s", e.msg);
+}
+
+void lives_leave(struct lives *all)
+{
+	all->stopping = true;
+	end_forwards(all);
+	snapshots_stop(all);
+}
+
+void lives_try_close(struct lives *all)
+{
+	void (*on_closed)(void *arg) = all->on_closed;
+	void *arg = all->on_closed_arg;
+
+	if (!on_closed || all->later || all->checkpointing || all->jobs.house.works ||
+	    snapshots_busy(all))
+		return;
+	lives_free(all);
+	on_closed(arg);
+}
+
+static void on_close(void *arg)
+{
+}
+
+void lives_close(struct lives *all, void (*on_closed)(void *arg), void *arg)
+{
+	struct err e = ERR_INIT;
+
+	if (all->batch && lives_batch_end(all, true, &e) < 0)
+		log_error("the end of the sandboxes is not in the registry: %s", e.msg);
+	if (all->stats.unsaved)
+		save_again(all);
+	all->on_closed = on_closed;
+	all->on_closed_arg = arg;
+	lives_later(all, on_close, NULL); /* so that it never ends inside this call */
+}

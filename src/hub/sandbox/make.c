@@ -1,0 +1,328 @@
+/*
+ * Create and fork. A new life is in the table from the start, so that nobody else takes its id, and
+ * in the registry before anybody is told of it: where that can't be, its sandbox is destroyed again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hub/sandbox/internal.h"
+
+enum { FORK_MAX = 64 };
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+static int check_open(const struct lives *all, struct err *e)
+{
+	return all->stopping || !all->box ? err_set(e, ERR_CANCELLED, "Holt is shutting down") : 0;
+}
+
+static int check_id(const struct lives *all, struct str id, struct err *e)
+{
+	const struct life *l;
+
+	if (sandbox_id_check(id, e) < 0)
+		return -1;
+	l = lives_get(all, id);
+	if (l && l->state != LIFE_TERMINATED)
+		return err_set(e, ERR_CONFLICT, "there is a sandbox %s already, and it is %s",
+			       l->id, life_state_names[l->state]);
+	return 0;
+}
+
+static int check_spec(const struct lives *all, const struct life_spec *spec, struct err *e)
+{
+	if (spec->retention != RETAIN_DESTROY && !all->snapshots)
+		return err_set(
+			e, ERR_INVALID,
+			"retention: this hub keeps no files, so it carries out \"destroy\" only, "
+			"not \"%s\"",
+			life_retention_names[spec->retention]);
+	if (spec->box.ttl_ms > LIFE_TIMEOUT_MAX_MS || spec->idle_ms > LIFE_TIMEOUT_MAX_MS)
+		return err_set(e, ERR_INVALID, "a deadline: at most %d days",
+			       (int)(LIFE_TIMEOUT_MAX_MS / 86400000));
+	return 0;
+}
+
+struct life *life_new_named(struct lives *all, struct str id, struct err *e)
+{
+	char made[ID_MAX];
+	struct life *l;
+
+	if (id.p)
+		return check_id(all, id, e) < 0 ? NULL : life_new(all, id, e);
+	id_make(made, "sbx");
+	l = life_new(all, str_of(made), e);
+	if (l)
+		l->generation = 1; /* nobody ever had such a name */
+	return l;
+}
+
+/* ---- one that is born ---------------------------------------------------------------------- */
+
+void life_replace_old(struct life *l)
+{
+	struct life *old = l->chain;
+
+	while (old && strcmp(old->id, l->id) != 0)
+		old = old->chain;
+	if (old)
+		life_forget(old);
+}
+
+int life_bear(struct life *l, struct sandbox *sb, struct err *e)
+{
+	char mark[LIFE_MARK_MAX];
+	int result;
+
+	life_begin(l, sb);
+	life_mark(l, mark);
+	if (sandbox_set_record(sb, str_of(mark), e) < 0)
+		return -1;
+	result = life_set_state(l, LIFE_RUNNING, NULL, e);
+	life_arm(l);
+	return result;
+}
+
+void life_stillborn(struct life *l)
+{
+	struct err ignored;
+
+	life_let_go(l);
+	l->stored = false;
+	if (life_set_state(l, LIFE_TERMINATED, NULL, &ignored) == 0)
+		life_forget(l);
+}
+
+/* ---- create -------------------------------------------------------------------------------- */
+
+static void on_undone(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct life_op *op = arg;
+
+	life_op_end(op, &op->err);
+}
+
+static void on_created(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct life_op *op = arg;
+
+	if (err) {
+		life_stillborn(op->life);
+		life_op_end(op, err);
+	} else if (life_bear(op->life, sb, &op->err) < 0) {
+		life_stillborn(op->life);
+		sandbox_destroy_start(sb, on_undone, op);
+	} else {
+		life_replace_old(op->life);
+		life_op_end(op, NULL);
+	}
+}
+
+static struct life *prepare(struct lives *all, const struct life_spec *spec, struct err *e)
+{
+	autofree char *text = NULL;
+	struct life *l;
+
+	if (check_open(all, e) < 0 || check_spec(all, spec, e) < 0)
+		return NULL;
+	text = all->store ? life_spec_text(&spec->box, e) : NULL;
+	if (all->store && !text)
+		return NULL;
+	l = life_new_named(all, spec->id, e);
+	if (!l)
+		return NULL;
+	l->spec = take_ptr(text);
+	snprintf(l->template, sizeof(l->template), "%.*s",
+		 STR_ARG(spec->box.template.p ? spec->box.template : STR_LIT("host")));
+	l->limits = spec->box.limits;
+	l->ttl_ms = spec->box.ttl_ms;
+	l->idle_ms = spec->idle_ms;
+	l->retention = spec->retention;
+	return l;
+}
+
+void life_create_start(struct lives *all, const struct life_spec *spec, life_cb on_done, void *arg)
+{
+	struct err e = ERR_INIT;
+	struct sandbox_spec box = spec->box;
+	struct life *l = prepare(all, spec, &e);
+
+	if (!l) {
+		life_later(all, NULL, on_done, arg, &e);
+		return;
+	}
+	box.id = str_of(l->id);
+	/* Its ttl_ms is for when there is no hub, and so nobody who could keep anything. */
+	if (spec->retention != RETAIN_DESTROY)
+		box.ttl_ms = 0;
+	sandbox_create_start(all->box, &box, on_created, life_op_new(all, l, on_done, arg));
+}
+
+/* ---- fork ---------------------------------------------------------------------------------- */
+
+struct forking {
+	struct lives *all;
+	struct life *source; /* busy until the end */
+	struct life *children[FORK_MAX]; /* references */
+	size_t n;
+	life_fork_cb on_done;
+	void *arg;
+	bool paused; /* the source, for this */
+	size_t undoing;
+	struct err err;
+};
+
+static void nobody(void *arg, struct life *l, const struct err *err)
+{
+}
+
+static void end_fork(struct forking *f, const struct err *err)
+{
+	if (err && f->paused && f->source->state == LIFE_PAUSED)
+		life_resume_start(f->source, nobody, NULL);
+	if (err)
+		f->on_done(f->arg, NULL, 0, err);
+	else
+		f->on_done(f->arg, f->children, f->n, NULL);
+	for (size_t i = 0; i < f->n; i++)
+		life_unref(f->children[i]);
+	life_busy(f->source, -1);
+	free(f);
+}
+
+static void drop_children(struct forking *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		life_stillborn(f->children[i]);
+}
+
+static void on_child_undone(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct forking *f = arg;
+
+	if (--f->undoing == 0)
+		end_fork(f, &f->err);
+}
+
+static void undo_fork(struct forking *f, struct sandbox *const *children)
+{
+	f->undoing = f->n;
+	drop_children(f);
+	for (size_t i = 0; i < f->n; i++)
+		sandbox_destroy_start(children[i], on_child_undone, f);
+}
+
+static int bear_all(struct forking *f, struct sandbox *const *children, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	int result = 0;
+
+	if (lives_batch(f->all, e) < 0)
+		return -1;
+	for (size_t i = 0; result == 0 && i < f->n; i++)
+		result = life_bear(f->children[i], children[i], e);
+	if (lives_batch_end(f->all, result == 0, result == 0 ? e : &ignored) < 0)
+		result = -1;
+	return result;
+}
+
+static void on_forked(void *arg, struct sandbox *const *children, size_t n, const struct err *err)
+{
+	struct forking *f = arg;
+
+	if (err) {
+		drop_children(f);
+		end_fork(f, err);
+	} else if (bear_all(f, children, &f->err) < 0) {
+		undo_fork(f, children);
+	} else {
+		for (size_t i = 0; i < f->n; i++)
+			life_replace_old(f->children[i]);
+		end_fork(f, NULL);
+	}
+}
+
+static int name_children(struct forking *f, const struct life_fork_spec *spec, struct err *e)
+{
+	for (size_t i = 0; i < spec->n; i++) {
+		struct life *l = life_new_named(f->all, spec->ids ? spec->ids[i] : STR_NONE, e);
+
+		if (!l)
+			return -1;
+		f->children[f->n++] = life_ref(l);
+		snprintf(l->source, sizeof(l->source), "%s", f->source->id);
+		snprintf(l->template, sizeof(l->template), "%s", f->source->template);
+		l->limits = f->source->limits;
+		l->spec_of = f->source->seq;
+		l->ttl_ms = f->source->ttl_ms;
+		l->idle_ms = f->source->idle_ms;
+		l->retention = f->source->retention;
+	}
+	return 0;
+}
+
+static int check_source(const struct life *source, struct err *e)
+{
+	return source->state == LIFE_PAUSED && !source->ending && !source->stopping
+		     ? 0
+		     : life_check_runs(source, e);
+}
+
+static void on_refused(void *arg)
+{
+	struct forking *f = arg;
+
+	drop_children(f);
+	end_fork(f, &f->err);
+}
+
+static void split(struct forking *f)
+{
+	struct str ids[FORK_MAX];
+
+	for (size_t i = 0; i < f->n; i++)
+		ids[i] = str_of(f->children[i]->id);
+	sandbox_fork_start(f->source->box, (uint32_t)f->n, ids, on_forked, f);
+}
+
+static void on_source_paused(void *arg, struct life *l, const struct err *err)
+{
+	struct forking *f = arg;
+
+	f->paused = !err;
+	if (err)
+		f->err = *err;
+	if (err || check_source(f->source, &f->err) < 0)
+		on_refused(f);
+	else
+		split(f);
+}
+
+static int check_fork(const struct forking *f, size_t n, struct err *e)
+{
+	if (check_open(f->all, e) < 0)
+		return -1;
+	if (n < 1 || n > FORK_MAX)
+		return err_set(e, ERR_INVALID, "replicas: from 1 to %d", FORK_MAX);
+	return check_source(f->source, e);
+}
+
+void life_fork_start(struct life *source, const struct life_fork_spec *spec, life_fork_cb on_done,
+		     void *arg)
+{
+	struct forking *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		abort(); /* without memory for an answer no promise can be kept */
+	f->all = source->all;
+	f->source = source;
+	life_busy(source, 1);
+	f->on_done = on_done;
+	f->arg = arg;
+	if (check_fork(f, spec->n, &f->err) < 0 || name_children(f, spec, &f->err) < 0)
+		lives_later(f->all, on_refused, f);
+	else if (spec->pause_source && source->state == LIFE_RUNNING)
+		life_pause_start(source, on_source_paused, f);
+	else
+		split(f);
+}

@@ -1,0 +1,303 @@
+/* A life as a row of the registry, and back. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hub/sandbox/internal.h"
+#include "json/document/write.h"
+
+enum { SPEC_MAX = 256 * 1024 };
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+char *life_spec_text(const struct sandbox_spec *spec, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(SPEC_MAX);
+	struct json_writer w = json_writer(&b);
+
+	json_write_object(&w);
+	if (spec->cwd.p) {
+		json_write_key(&w, "cwd");
+		json_write_str(&w, spec->cwd);
+	}
+	json_write_key(&w, "env");
+	json_write_object(&w);
+	for (size_t i = 0; i < spec->n_env; i++) {
+		json_write_key_str(&w, spec->env[i].name);
+		json_write_str(&w, spec->env[i].value);
+	}
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
+}
+
+static struct store_sandbox row_of(const struct life *l)
+{
+	return (struct store_sandbox){
+		.seq = l->seq,
+		.id = str_of(l->id),
+		.template = str_of(l->template),
+		.spec = str_of(l->spec),
+		.source = l->source[0] ? str_of(l->source) : STR_NONE,
+		.state = str_of(life_state_names[l->state]),
+		.retention = str_of(life_retention_names[l->retention]),
+		.generation = l->generation,
+		.created_ms = l->created_ms,
+		.changed_ms = l->changed_ms,
+		.deadline_ms = l->deadline_ms,
+		.ttl_ms = l->ttl_ms,
+		.idle_ms = l->idle_ms,
+		.code = l->why ? str_of(err_info(l->why->code)->name) : STR_NONE,
+		.why = l->why ? str_of(l->why->msg) : STR_NONE,
+		.memory = l->limits.memory,
+		.disk = l->limits.disk,
+		.pids = l->limits.pids,
+		.cpu_milli = l->limits.cpu_milli,
+		.files = l->limits.files,
+	};
+}
+
+static int add_event(const struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	const struct store_event v = {
+		.at_ms = clock_unix_ms(),
+		.sandbox = str_of(l->id),
+		.kind = str_of(kind),
+		.detail = detail,
+	};
+
+	return store_event_add(l->all->store, &v, e);
+}
+
+static int write_row(const struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	const struct store_sandbox r = row_of(l);
+	int result = l->stored ? store_sandbox_change(l->all->store, &r, e)
+			       : store_sandbox_add(l->all->store, &r, l->spec_of, e);
+
+	return result == 0 && kind ? add_event(l, kind, detail, e) : result;
+}
+
+int lives_batch(struct lives *all, struct err *e)
+{
+	if (all->batch)
+		return err_set(e, ERR_CONFLICT, "the registry is writing several changes already");
+	if (all->store && store_begin(all->store, e) < 0)
+		return -1;
+	all->batch = true;
+	return 0;
+}
+
+static void set_unsaved(struct life *l, bool unsaved)
+{
+	l->all->stats.unsaved -= l->unsaved;
+	l->unsaved = unsaved;
+	l->all->stats.unsaved += l->unsaved;
+}
+
+static void set_in_batch(struct life *l, bool in_batch)
+{
+	l->all->n_in_batch -= l->in_batch;
+	l->in_batch = in_batch;
+	l->all->n_in_batch += l->in_batch;
+}
+
+/* What this transaction had written of others is undone with it. The children of a fork are the newest of all. */
+static void settle_batch(struct lives *all, bool undone)
+{
+	if (undone)
+		all->forgotten_stored = 0;
+	for (struct life *l = all->newest; l && all->n_in_batch; l = l->older) {
+		if (l->in_batch && undone)
+			set_unsaved(l, true);
+		set_in_batch(l, false);
+	}
+}
+
+int lives_batch_end(struct lives *all, bool keep, struct err *e)
+{
+	int result = 0;
+
+	all->batch = false;
+	if (all->store && keep)
+		result = store_commit(all->store, e);
+	else if (all->store)
+		store_rollback(all->store);
+	settle_batch(all, !keep || result < 0);
+	lives_written(all);
+	return result;
+}
+
+/* Some failures take the whole transaction with them: the rest goes into a new one, or each is its own. */
+static void mend_batch(struct lives *all)
+{
+	struct err e = ERR_INIT;
+
+	if (store_is_open(all->store))
+		return;
+	settle_batch(all, true);
+	all->batch = store_begin(all->store, &e) == 0;
+}
+
+static int write_whole(struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	struct store *store = l->all->store;
+
+	if (store_begin(store, e) < 0)
+		return -1;
+	if (write_row(l, kind, detail, e) == 0)
+		return store_commit(store, e);
+	store_rollback(store);
+	return -1;
+}
+
+static int write_in_batch(struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	int result = write_row(l, kind, detail, e);
+
+	set_in_batch(l, result == 0);
+	if (result < 0)
+		mend_batch(l->all);
+	return result;
+}
+
+static int write_it(struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	if (!l->all->store)
+		return 0;
+	return l->all->batch ? write_in_batch(l, kind, detail, e) : write_whole(l, kind, detail, e);
+}
+
+int life_save(struct life *l, const char *kind, struct str detail, struct err *e)
+{
+	struct lives *all = l->all;
+	bool first = all->stats.unsaved == 0; /* of a trouble that may last */
+	int result = write_it(l, kind, detail, e);
+
+	set_unsaved(l, result < 0);
+	if (result < 0) {
+		all->stats.store_failures++;
+		if (first || log_on(LOG_DEBUG))
+			log_error("sandbox %s: %s", l->id, e->msg);
+	} else {
+		l->stored = true;
+		free(take_ptr(l->spec));
+	}
+	if (!all->batch)
+		lives_written(all);
+	return result;
+}
+
+void life_tell(struct life *l, const char *kind, struct str detail)
+{
+	struct err e = ERR_INIT;
+
+	if (l->all->store && add_event(l, kind, detail, &e) < 0)
+		log_warn("sandbox %s: %s is not among the events: %s", l->id, kind, e.msg);
+	lives_tell_watches(l->all);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* The place of a name in a table; n: it is not there. */
+static size_t place(struct str name, const char *const *names, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !str_is(name, names[i]))
+		i++;
+	return i;
+}
+
+enum err_code life_code_of(struct str name)
+{
+	for (int code = ERR_NONE + 1; code < ERR_CODES; code++) {
+		if (str_is(name, err_info((enum err_code)code)->name))
+			return (enum err_code)code;
+	}
+	return ERR_BUG;
+}
+
+static int read_why(struct life *l, const struct store_sandbox *r, struct err *e)
+{
+	if (!r->code.p)
+		return 0;
+	l->why = calloc(1, sizeof(*l->why));
+	if (!l->why)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	l->why->code = life_code_of(r->code);
+	snprintf(l->why->msg, sizeof(l->why->msg), "%.*s", STR_ARG(r->why));
+	return 0;
+}
+
+static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
+{
+	struct lives *all = arg;
+	size_t state = place(r->state, life_state_names, LIFE_STATES);
+	size_t retention = place(r->retention, life_retention_names, RETENTIONS);
+	struct life *l;
+
+	if (state == LIFE_STATES || retention == RETENTIONS ||
+	    r->template.n >= sizeof(l->template) || r->source.n >= sizeof(l->source) ||
+	    sandbox_id_check(r->id, e) < 0)
+		return err_set(e, ERR_STORE_CORRUPT, "the registry has a sandbox that can't be");
+	all->last_seq = r->seq - 1;
+	l = life_new(all, r->id, e);
+	if (!l)
+		return -1;
+	snprintf(l->template, sizeof(l->template), "%.*s", STR_ARG(r->template));
+	snprintf(l->source, sizeof(l->source), "%.*s", STR_ARG(r->source));
+	all->stats.by_state[l->state]--;
+	l->state = (enum life_state)state;
+	all->stats.by_state[l->state]++;
+	l->stored = true;
+	l->generation = r->generation;
+	l->retention = (enum life_retention)retention;
+	l->created_ms = r->created_ms;
+	l->changed_ms = r->changed_ms;
+	l->deadline_ms = r->deadline_ms;
+	l->ttl_ms = r->ttl_ms;
+	l->idle_ms = r->idle_ms;
+	l->limits = (struct limits){ r->memory, r->disk, r->pids, r->cpu_milli, r->files };
+	return read_why(l, r, e);
+}
+
+int lives_load(struct lives *all, struct err *e)
+{
+	if (!all->store)
+		return 0;
+	if (store_forgotten(all->store, &all->forgotten, e) < 0 ||
+	    store_sandboxes(all->store, load_one, all, e) < 0 ||
+	    store_sandbox_last(all->store, &all->last_seq, e) < 0 || jobs_load(all, e) < 0)
+		return -1;
+	all->forgotten_stored = all->forgotten;
+	return 0;
+}
+
+struct reader {
+	void (*each)(void *arg, const struct life_event *v);
+	void *arg;
+};
+
+static int on_event(void *arg, const struct store_event *v, struct err *e)
+{
+	const struct reader *r = arg;
+
+	r->each(r->arg, &(struct life_event){ v->seq, v->at_ms, v->sandbox, v->kind, v->detail });
+	return 0;
+}
+
+int lives_events_kept(struct lives *all, uint64_t *ret_oldest, uint64_t *ret_newest, struct err *e)
+{
+	*ret_oldest = *ret_newest = 0;
+	return all->store ? store_events_kept(all->store, ret_oldest, ret_newest, e) : 0;
+}
+
+int lives_events(struct lives *all, uint64_t after, struct str id, unsigned max,
+		 void (*each)(void *arg, const struct life_event *v), void *arg, struct err *e)
+{
+	struct reader r = { each, arg };
+
+	return all->store ? store_events(all->store, after, id, max, on_event, &r, e) : 0;
+}

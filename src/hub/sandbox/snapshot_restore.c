@@ -1,0 +1,364 @@
+/*
+ * An archive into sandboxes, one after another: each is made from the snapshot's template, and its own first
+ * process unpacks the archive with the sandbox's rights. Only when all are whole they are anybody's; until then
+ * they are in the state restoring, and where one fails none stays.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hub/sandbox/snapshots_impl.h"
+#include "json/document/json.h"
+
+enum { RESTORE_MAX = 64, ENV_MAX = 256 };
+
+struct restoring {
+	struct lives *all;
+	int file; /* the archive: stays readable when the snapshot is deleted */
+	char template[256], digest[HASH_HEX + 1];
+	uint64_t max;
+	struct limits limits;
+	char *spec; /* JSON */
+	struct json_doc *doc; /* of that */
+	struct env_var env[ENV_MAX];
+	size_t n_env;
+	struct str cwd;
+	struct life *children[RESTORE_MAX]; /* references */
+	size_t n, done; /* done: that have their files */
+	struct sandbox *made[RESTORE_MAX]; /* references; done of them, or one more */
+	bool again; /* a stopped one starts */
+	enum life_state was; /* of that */
+	bool unpacking, uploading; /* under way */
+	struct err unpacked, uploaded; /* how that ended */
+	size_t undoing;
+	struct err err;
+	life_fork_cb on_done;
+	void *arg;
+};
+
+static void next_child(struct restoring *r);
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void end(struct restoring *r, const struct err *err)
+{
+	if (err)
+		r->on_done(r->arg, NULL, 0, err);
+	else
+		r->on_done(r->arg, r->children, r->n, NULL);
+	for (size_t i = 0; i < RESTORE_MAX; i++)
+		sandbox_unref(r->made[i]);
+	for (size_t i = 0; i < r->n; i++)
+		life_unref(r->children[i]);
+	json_free(r->doc);
+	free(r->spec);
+	close_fd(&r->file);
+	free(r);
+}
+
+/* Those that were never told to anybody are forgotten; a stopped one stays what it was. */
+static void drop_children(struct restoring *r)
+{
+	struct err ignored = ERR_INIT;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->again)
+			life_set_state(r->children[i], r->was, NULL, &ignored);
+		else
+			life_stillborn(r->children[i]);
+	}
+}
+
+static void on_undone(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct restoring *r = arg;
+
+	if (--r->undoing == 0)
+		end(r, &r->err);
+}
+
+static void undo(struct restoring *r, const struct err *err)
+{
+	size_t n = 0;
+
+	r->err = *err;
+	drop_children(r);
+	while (n < RESTORE_MAX && r->made[n])
+		n++;
+	r->undoing = n + 1;
+	for (size_t i = 0; i < n; i++)
+		sandbox_destroy_start(r->made[i], on_undone, r);
+	on_undone(r, NULL, NULL);
+}
+
+/* All of them in one transaction. */
+static int bear_all(struct restoring *r, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	int result = 0;
+
+	if (lives_batch(r->all, e) < 0)
+		return -1;
+	for (size_t i = 0; result == 0 && i < r->n; i++)
+		result = life_bear(r->children[i], r->made[i], e);
+	if (lives_batch_end(r->all, result == 0, result == 0 ? e : &ignored) < 0)
+		result = -1;
+	return result;
+}
+
+static void finish(struct restoring *r)
+{
+	struct err e = ERR_INIT;
+
+	r->children[0]->generation += r->again;
+	if (bear_all(r, &e) < 0) {
+		r->children[0]->generation -= r->again;
+		if (r->again)
+			life_let_go(r->children[0]);
+		undo(r, &e);
+		return;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->again)
+			snapshot_drop_kept(r->children[i]);
+		else
+			life_replace_old(r->children[i]);
+	}
+	end(r, NULL);
+}
+
+/* ---- the files of one ------------------------------------------------------------------------- */
+
+/* Where one ends early, so does the other: the one that tells why counts. */
+static void settle(struct restoring *r)
+{
+	if (r->unpacking || r->uploading)
+		return;
+	if (r->unpacked.code && r->unpacked.code != ERR_CANCELLED) {
+		undo(r, &r->unpacked);
+	} else if (r->uploaded.code || r->unpacked.code) {
+		undo(r, r->uploaded.code ? &r->uploaded : &r->unpacked);
+	} else {
+		r->done++;
+		next_child(r);
+	}
+}
+
+static void on_unpacked(void *arg, const struct pack_answer *a, const struct err *err)
+{
+	struct restoring *r = arg;
+
+	r->unpacking = false;
+	if (err)
+		r->unpacked = *err;
+	settle(r);
+}
+
+static void on_uploaded(void *arg, const struct err *err)
+{
+	struct restoring *r = arg;
+
+	r->uploading = false;
+	if (err)
+		r->uploaded = *err;
+	settle(r);
+}
+
+/* Each reads from the beginning. */
+static int open_again(int file, struct err *e)
+{
+	char self[64];
+	int fd;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", file);
+	fd = open(self, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "open the snapshot") : fd;
+}
+
+static int start_files(struct restoring *r, struct sandbox *sb, struct err *e)
+{
+	autoclose int file = open_again(r->file, e);
+	struct pack_spec spec = { .mode = "unpack", .max = r->max, .with = r->digest, .in = file };
+	int ends[2];
+
+	if (file < 0)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "make a pipe");
+	spec.out = ends[1];
+	r->unpacking = pack_start(r->all, &spec, on_unpacked, r, e) != NULL;
+	close(ends[1]);
+	if (!r->unpacking) {
+		close(ends[0]);
+		return -1;
+	}
+	r->uploading = true;
+	file_upload_start(sb, STR_LIT("/"), &(struct file_upload_opts){ .changes = true }, ends[0],
+			  on_uploaded, r);
+	return 0;
+}
+
+static void on_made(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct restoring *r = arg;
+	struct err e = ERR_INIT;
+
+	if (err) {
+		undo(r, err);
+		return;
+	}
+	r->made[r->done] = sandbox_ref(sb);
+	if (start_files(r, sb, &e) < 0)
+		undo(r, &e);
+}
+
+static void next_child(struct restoring *r)
+{
+	struct sandbox_spec spec = {
+		.template = str_of(r->template),
+		.limits = r->limits,
+		.env = r->env,
+		.n_env = r->n_env,
+		.cwd = r->cwd,
+	};
+	struct err e = ERR_INIT;
+
+	if (r->all->stopping) {
+		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
+		undo(r, &e);
+	} else if (r->done == r->n) {
+		finish(r);
+	} else {
+		spec.id = str_of(r->children[r->done]->id);
+		sandbox_create_start(r->all->box, &spec, on_made, r);
+	}
+}
+
+/* ---- the beginning ---------------------------------------------------------------------------- */
+
+static int read_spec(struct restoring *r, const struct snapshot *s, struct err *e)
+{
+	struct json_iter it;
+
+	r->spec = snapshot_spec_text(s, e);
+	r->doc = r->spec ? json_parse(str_of(r->spec), NULL, e) : NULL;
+	if (!r->doc)
+		return -1;
+	r->cwd = json_str(json_get(json_root(r->doc), "cwd"));
+	it = json_iter(json_get(json_root(r->doc), "env"));
+	while (json_next(&it)) {
+		if (r->n_env == ENV_MAX || json_type(it.val) != JSON_STR)
+			return err_set(e, ERR_STORE_CORRUPT, "the environment of a snapshot");
+		r->env[r->n_env++] = (struct env_var){ it.key, json_str(it.val) };
+	}
+	return 0;
+}
+
+/* By its name where that still means the same image, else by its digest. */
+static void find_template(struct restoring *r, const struct snapshot *s)
+{
+	char base[SANDBOX_BASE_MAX];
+	struct err ignored = ERR_INIT;
+
+	if (!s->base[0] || (box_base(r->all->box, str_of(s->template), base, &ignored) == 0 &&
+			    strcmp(base, s->base) == 0))
+		snprintf(r->template, sizeof(r->template), "%s", s->template);
+	else
+		snprintf(r->template, sizeof(r->template), "sha256:%s", s->base);
+}
+
+static struct restoring *begin(struct lives *all, life_fork_cb on_done, void *arg)
+{
+	struct restoring *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		abort(); /* without memory for an answer no promise can be kept */
+	r->all = all;
+	r->file = -1;
+	r->on_done = on_done;
+	r->arg = arg;
+	return r;
+}
+
+static int prepare(struct restoring *r, const struct snapshot *s, struct err *e)
+{
+	if (r->all->stopping || !r->all->box)
+		return err_set(e, ERR_CANCELLED, "Holt is shutting down");
+	r->limits = s->limits;
+	r->max = snapshot_max(&s->limits);
+	snprintf(r->digest, sizeof(r->digest), "%s", s->digest);
+	find_template(r, s);
+	r->file = snapshot_open(s, e);
+	return r->file < 0 ? -1 : read_spec(r, s, e);
+}
+
+static int name_child(struct restoring *r, const struct snapshot *s, struct str id, struct err *e)
+{
+	struct life *l = life_new_named(r->all, id, e);
+
+	if (!l)
+		return -1;
+	r->children[r->n++] = life_ref(l);
+	snprintf(l->source, sizeof(l->source), "%s", s->id);
+	snprintf(l->template, sizeof(l->template), "%s", s->template);
+	l->limits = s->limits;
+	l->spec = strdup(r->spec);
+	if (!l->spec)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return life_set_state(l, LIFE_RESTORING, NULL, e);
+}
+
+static void on_refused(void *arg)
+{
+	struct restoring *r = arg;
+
+	drop_children(r);
+	end(r, &r->err);
+}
+
+static void on_begin(void *arg)
+{
+	next_child(arg);
+}
+
+void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *spec,
+			    life_fork_cb on_done, void *arg)
+{
+	struct restoring *r = begin(s->all, on_done, arg);
+	int failed = prepare(r, s, &r->err) < 0;
+
+	if (!failed && (spec->n < 1 || spec->n > RESTORE_MAX))
+		failed = err_set(&r->err, ERR_INVALID, "count: from 1 to %d", RESTORE_MAX) < 0;
+	for (size_t i = 0; !failed && i < spec->n; i++)
+		failed = name_child(r, s, spec->ids ? spec->ids[i] : STR_NONE, &r->err) < 0;
+	lives_later(r->all, failed ? on_refused : on_begin, r);
+}
+
+/* ---- a stopped one ----------------------------------------------------------------------------- */
+
+static void on_again(void *arg, struct life *const *children, size_t n, const struct err *err)
+{
+	life_op_end(arg, err);
+}
+
+void life_start_again(struct life *l, life_cb on_done, void *arg)
+{
+	const struct snapshot *s = snapshot_kept(l->all, l);
+	struct life_op *op = life_op_new(l->all, l, on_done, arg);
+	struct restoring *r = begin(l->all, on_again, op);
+	int failed = 0;
+
+	r->again = true;
+	r->was = l->state;
+	if (!s)
+		failed = err_set(&r->err, ERR_GUEST, "what was kept of sandbox %s is gone", l->id);
+	if (failed < 0 || prepare(r, s, &r->err) < 0 ||
+	    life_set_state(l, LIFE_RESTORING, NULL, &r->err) < 0) {
+		lives_later(r->all, on_refused, r);
+		return;
+	}
+	r->children[r->n++] = life_ref(l);
+	lives_later(r->all, on_begin, r);
+}

@@ -1,0 +1,212 @@
+/* A sandbox's files into an archive: the warden writes what was changed into a pipe, holt-pack reads that and
+ * writes the file. Both have to be done, and well, before anything is known of the snapshot. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hub/sandbox/snapshots_impl.h"
+
+struct taking {
+	struct life *life; /* busy until the end */
+	struct snapshot *s;
+	bool writing, packing; /* under way */
+	bool again; /* what the archive says of its image is not so */
+	struct err wrote, packed; /* how that ended */
+	snapshot_cb on_done;
+	void *arg;
+};
+
+static void end(struct taking *t, const struct snapshot *s, const struct err *err)
+{
+	struct life *l = t->life;
+
+	if (s && !s->of)
+		life_tell(l, "snapshot", str_of(s->id));
+	t->on_done(t->arg, s, err);
+	life_busy(l, -1);
+	free(t);
+}
+
+static void on_published(void *arg, const struct snapshot *s, const struct err *err)
+{
+	end(arg, s, err);
+}
+
+static int start(struct taking *t, struct err *e);
+
+static void fail(struct taking *t, const struct err *err)
+{
+	snapshot_drop_file(t->s);
+	snapshot_free(t->s);
+	end(t, NULL, err);
+}
+
+static void take_again(struct taking *t)
+{
+	t->again = false;
+	if (start(t, &t->wrote) < 0)
+		fail(t, &t->wrote);
+}
+
+/* Where one ends early, so does the other: the one that tells why counts. */
+static void settle(struct taking *t)
+{
+	if (t->writing || t->packing)
+		return;
+	if (t->packed.code && (!t->wrote.code || t->wrote.code == ERR_CANCELLED))
+		fail(t, &t->packed);
+	else if (t->wrote.code)
+		fail(t, &t->wrote);
+	else if (t->again)
+		take_again(t);
+	else
+		snapshot_publish(t->s, t->life->seq, STR_NONE, on_published, t);
+}
+
+static void on_written(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct taking *t = arg;
+
+	t->writing = false;
+	if (err)
+		t->wrote = *err;
+	else
+		t->again = strcmp(t->s->base, sandbox_base(sb)) != 0;
+	if (t->again)
+		snprintf(t->s->base, sizeof(t->s->base), "%s", sandbox_base(sb));
+	settle(t);
+}
+
+static void on_packed(void *arg, const struct pack_answer *a, const struct err *err)
+{
+	struct taking *t = arg;
+
+	t->packing = false;
+	if (err) {
+		t->packed = *err;
+	} else {
+		t->s->bytes = a->bytes;
+		t->s->unpacked = a->unpacked;
+		snprintf(t->s->digest, sizeof(t->s->digest), "%s", a->digest);
+	}
+	settle(t);
+}
+
+static char *meta_of(const struct snapshot *s, struct err *e)
+{
+	const struct snapshot_meta m = {
+		.version = 1,
+		.template = str_of(s->template),
+		.base = str_of(s->base),
+		.memory = s->limits.memory,
+		.disk = s->limits.disk,
+		.pids = s->limits.pids,
+		.cpu_milli = s->limits.cpu_milli,
+		.has_open_files = s->limits.files > 0,
+		.open_files = s->limits.files,
+	};
+
+	return field_encode_text(&snapshot_meta_table, &m, PACK_META_MAX, e);
+}
+
+static int start(struct taking *t, struct err *e)
+{
+	autoclose int file = snapshot_create_file(t->s, e);
+	autofree char *meta = file < 0 ? NULL : meta_of(t->s, e);
+	struct pack_spec spec = { .mode = "pack", .with = meta, .out = file };
+	int ends[2];
+
+	if (!meta)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "make a pipe");
+	spec.in = ends[0];
+	spec.max = snapshot_max(&t->s->limits);
+	t->packing = pack_start(t->life->all, &spec, on_packed, t, e) != NULL;
+	close(ends[0]);
+	if (!t->packing) {
+		close(ends[1]);
+		return -1;
+	}
+	t->writing = true;
+	sandbox_write_start(t->life->box, SANDBOX_WRITE_TAR, ends[1], on_written, t);
+	return 0;
+}
+
+static void on_refused(void *arg)
+{
+	struct taking *t = arg;
+
+	if (t->s)
+		fail(t, &t->wrote);
+	else
+		end(t, NULL, &t->wrote);
+}
+
+/* As far as it is known now. An image's name may mean another one than when the sandbox was made: the warden
+ * tells the digest at the end, and where it is another one all is done once more. */
+static void describe(struct snapshot *s, const struct life *l, bool kept)
+{
+	struct err ignored = ERR_INIT;
+
+	s->of = kept ? l->seq : 0;
+	s->limits = l->limits;
+	snprintf(s->source, sizeof(s->source), "%s", l->id);
+	snprintf(s->template, sizeof(s->template), "%s", l->template);
+	if (box_base(l->all->box, str_of(s->template), s->base, &ignored) < 0)
+		s->base[0] = '\0';
+}
+
+void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, snapshot_cb on_done,
+		   void *arg)
+{
+	struct taking *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		abort(); /* without memory for an answer no promise can be kept */
+	t->life = l;
+	life_busy(l, 1);
+	t->on_done = on_done;
+	t->arg = arg;
+	t->s = snapshot_new(l->all, spec, &t->wrote);
+	if (t->s)
+		describe(t->s, l, kept);
+	if (!t->s || start(t, &t->wrote) < 0)
+		lives_later(l->all, on_refused, t);
+}
+
+/* ---- for clients ------------------------------------------------------------------------------- */
+
+struct refusal {
+	snapshot_cb on_done;
+	void *arg;
+	struct err err;
+};
+
+static void on_not_taken(void *arg)
+{
+	struct refusal *r = arg;
+
+	r->on_done(r->arg, NULL, &r->err);
+	free(r);
+}
+
+void snapshot_take_start(struct life *l, const struct snapshot_spec *spec, snapshot_cb on_done,
+			 void *arg)
+{
+	struct err e = ERR_INIT;
+	struct refusal *r;
+
+	if ((l->state == LIFE_PAUSED && !l->ending && !l->stopping) ||
+	    life_check_runs(l, &e) == 0) {
+		snapshot_take(l, spec, false, on_done, arg);
+		return;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		abort();
+	*r = (struct refusal){ on_done, arg, e };
+	lives_later(l->all, on_not_taken, r);
+}

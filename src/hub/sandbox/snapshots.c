@@ -1,0 +1,618 @@
+#include "hub/sandbox/snapshots.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hub/sandbox/snapshots_impl.h"
+
+enum { REAP_MS = 60 * 1000, FILE_MAX = LIFE_ID_MAX + 16 };
+
+#define SUFFIX ".tar.zst"
+
+/* ---- what an archive says of itself ---------------------------------------------------------- */
+
+static const struct field meta_fields[] = {
+	FIELD(struct snapshot_meta, version, .flags = FIELD_REQUIRED, .min = 1, .max = 1,
+	      .doc = "Of this form."),
+	FIELD(struct snapshot_meta, template, .flags = FIELD_REQUIRED, .min = 1, .max = 255,
+	      .doc = "What the sandbox was made from."),
+	FIELD(struct snapshot_meta, base, .flags = FIELD_REQUIRED, .max = HASH_HEX,
+	      .doc = "The image's digest."),
+	FIELD(struct snapshot_meta, memory, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD(struct snapshot_meta, disk, .flags = FIELD_REQUIRED, .doc = "Bytes of it for files."),
+	FIELD(struct snapshot_meta, pids, .flags = FIELD_REQUIRED, .doc = "Processes."),
+	FIELD(struct snapshot_meta, cpu_milli, .flags = FIELD_REQUIRED,
+	      .doc = "Thousandths of a processor; 0: all."),
+	FIELD(struct snapshot_meta, open_files,
+	      .has = FIELD_HAS(struct snapshot_meta, has_open_files),
+	      .doc = "Of each program; absent: what the host gives."),
+};
+const struct field_table snapshot_meta_table = FIELD_TABLE(struct snapshot_meta, meta_fields);
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void file_name(char ret[FILE_MAX], const char *id)
+{
+	snprintf(ret, FILE_MAX, "%.*s" SUFFIX, LIFE_ID_MAX, id);
+}
+
+int snapshot_create_file(const struct snapshot *s, struct err *e)
+{
+	char name[FILE_MAX];
+	int fd;
+
+	file_name(name, s->id);
+	fd = openat(s->all->snapshots->new, name,
+		    O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? err_sys(e, errno, "make the snapshot's file") : fd;
+}
+
+void snapshot_drop_file(const struct snapshot *s)
+{
+	char name[FILE_MAX];
+
+	file_name(name, s->id);
+	unlinkat(s->all->snapshots->new, name, 0);
+}
+
+int snapshot_open(const struct snapshot *s, struct err *e)
+{
+	char name[FILE_MAX];
+	struct stat st;
+	autoclose int fd = -1;
+
+	file_name(name, s->id);
+	fd = openat(s->all->snapshots->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "open the snapshot");
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != s->bytes)
+		return err_set(e, ERR_SNAPSHOT, "the file of snapshot %s was changed", s->id);
+	return take_fd(&fd);
+}
+
+static int open_folder(int at, const char *path, struct err *e)
+{
+	autoclose int fd = -1;
+	struct stat st;
+
+	if (mkdirat(at, path, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make the folder of snapshots");
+	fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "open the folder of snapshots");
+	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		return err_set(e, ERR_DENIED,
+			       "the folder of snapshots must be yours, and nobody else may read or "
+			       "write it (chmod 700)");
+	return take_fd(&fd);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+int snapshots_check(const struct lives *all, struct err *e)
+{
+	if (!all->snapshots)
+		return err_set(e, ERR_UNSUPPORTED, "only a hub with a data folder keeps snapshots");
+	if (all->stopping || !all->box)
+		return err_set(e, ERR_CANCELLED, "Holt is shutting down");
+	if (all->snapshots->n + all->snapshots->taking >= SNAPSHOTS_MAX)
+		return err_set(e, ERR_LIMIT, "there are %d snapshots", SNAPSHOTS_MAX);
+	return 0;
+}
+
+static struct snapshot *get(const struct lives *all, struct str id)
+{
+	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
+
+	while (s && !str_is(id, s->id))
+		s = s->newer;
+	return s;
+}
+
+static void link_snapshot(struct snapshot *s)
+{
+	struct snapshots *set = s->all->snapshots;
+
+	s->older = set->newest;
+	if (set->newest)
+		set->newest->newer = s;
+	else
+		set->oldest = s;
+	set->newest = s;
+	set->n++;
+}
+
+static void unlink_snapshot(struct snapshot *s)
+{
+	struct snapshots *set = s->all->snapshots;
+
+	if (s->older)
+		s->older->newer = s->newer;
+	else
+		set->oldest = s->newer;
+	if (s->newer)
+		s->newer->older = s->older;
+	else
+		set->newest = s->older;
+	set->n--;
+}
+
+struct snapshot *snapshot_new(struct lives *all, const struct snapshot_spec *spec, struct err *e)
+{
+	AUTO(snapshot_free) struct snapshot *s = NULL;
+	char made[ID_MAX];
+	struct str id = spec->id;
+
+	if (!id.p) {
+		id_make(made, "snap");
+		id = str_of(made);
+	}
+	if (snapshots_check(all, e) < 0 || sandbox_id_check(id, e) < 0)
+		return NULL;
+	if (spec->name.n > SNAPSHOT_NAME_MAX || spec->ttl_ms > LIFE_TIMEOUT_MAX_MS) {
+		err_set(e, ERR_INVALID, "a snapshot: its name or its time is too long");
+		return NULL;
+	}
+	if (get(all, id)) {
+		err_set(e, ERR_CONFLICT, "there is a snapshot %.*s already", STR_ARG(id));
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	s->all = all;
+	all->snapshots->taking++;
+	s->created_ms = clock_unix_ms();
+	s->expires_ms = spec->ttl_ms ? s->created_ms + (int64_t)spec->ttl_ms : 0;
+	snprintf(s->id, sizeof(s->id), "%.*s", STR_ARG(id));
+	snprintf(s->name, sizeof(s->name), "%.*s", (int)spec->name.n,
+		 spec->name.p ? spec->name.p : "");
+	return take_ptr(s);
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	s->all->snapshots->taking--;
+	free(s);
+}
+
+/* ---- becoming known -------------------------------------------------------------------------- */
+
+static struct store_snapshot row_of(const struct snapshot *s)
+{
+	return (struct store_snapshot){
+		.seq = s->seq,
+		.id = str_of(s->id),
+		.name = str_of(s->name),
+		.of = s->of,
+		.source = str_of(s->source),
+		.template = str_of(s->template),
+		.base = str_of(s->base),
+		.digest = str_of(s->digest),
+		.created_ms = s->created_ms,
+		.expires_ms = s->expires_ms,
+		.bytes = s->bytes,
+		.unpacked = s->unpacked,
+		.memory = s->limits.memory,
+		.disk = s->limits.disk,
+		.pids = s->limits.pids,
+		.cpu_milli = s->limits.cpu_milli,
+		.files = s->limits.files,
+	};
+}
+
+struct publishing {
+	uv_work_t work;
+	struct snapshot *s;
+	uint64_t spec_of;
+	char *spec;
+	snapshot_cb on_done;
+	void *arg;
+	struct err err;
+};
+
+/* Waits for the disk: the file's bytes are on it, its name is not. */
+static void work_rename(uv_work_t *w)
+{
+	struct publishing *p = w->data;
+	const struct snapshots *set = p->s->all->snapshots;
+	char name[FILE_MAX];
+
+	file_name(name, p->s->id);
+	if (renameat(set->new, name, set->dir, name) < 0 || fsync(set->dir) < 0)
+		err_sys(&p->err, errno, "keep the snapshot");
+}
+
+static int add_row(struct publishing *p)
+{
+	struct lives *all = p->s->all;
+	struct store_snapshot r = row_of(p->s);
+	int result;
+
+	r.seq = p->s->seq = ++all->snapshots->last_seq;
+	r.spec = str_of(p->spec);
+	result = store_snapshot_add(all->store, &r, p->spec_of, &p->err);
+	lives_written(all);
+	return result;
+}
+
+static void end_work(struct lives *all)
+{
+	all->snapshots->works--;
+	lives_try_close(all);
+}
+
+static void on_renamed(uv_work_t *w, int status)
+{
+	struct publishing *p = w->data;
+	struct snapshot *s = p->s;
+	struct lives *all = s->all;
+	char name[FILE_MAX];
+
+	file_name(name, s->id);
+	if (!p->err.code && get(all, str_of(s->id)))
+		err_set(&p->err, ERR_CONFLICT, "there is a snapshot %s already", s->id);
+	else if (!p->err.code && add_row(p) < 0)
+		unlinkat(all->snapshots->dir, name, 0);
+	if (p->err.code) {
+		snapshot_drop_file(s);
+		snapshot_free(s);
+		p->on_done(p->arg, NULL, &p->err);
+	} else {
+		all->snapshots->taking--;
+		link_snapshot(s);
+		p->on_done(p->arg, s, NULL);
+	}
+	free(p->spec);
+	free(p);
+	end_work(all);
+}
+
+void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, snapshot_cb on_done,
+		      void *arg)
+{
+	struct publishing *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		abort(); /* without memory for an answer no promise can be kept */
+	*p = (struct publishing){ .s = s, .spec_of = spec_of, .on_done = on_done, .arg = arg };
+	if (spec.p && !(p->spec = mem_dup(spec.p, spec.n)))
+		abort();
+	p->work.data = p;
+	s->all->snapshots->works++;
+	if (uv_queue_work(s->all->loop, &p->work, work_rename, on_renamed) < 0)
+		abort();
+}
+
+/* ---- for others ------------------------------------------------------------------------------ */
+
+struct snapshot *snapshots_find(struct lives *all, struct str id, struct err *e)
+{
+	struct snapshot *s = get(all, id);
+
+	if (s && !s->of)
+		return s;
+	err_set(e, ERR_SNAPSHOT_NOT_FOUND, "there is no snapshot '%.*s'",
+		id.n > LIFE_ID_MAX ? LIFE_ID_MAX : (int)id.n, id.p ? id.p : "");
+	return NULL;
+}
+
+size_t snapshots_list(struct lives *all, uint64_t after, struct snapshot **ret, size_t max)
+{
+	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
+	size_t n = 0;
+
+	for (; s && n < max; s = s->newer) {
+		if (s->seq > after && !s->of)
+			ret[n++] = s;
+	}
+	return n;
+}
+
+void snapshot_info(const struct snapshot *s, struct snapshot_info *ret)
+{
+	*ret = (struct snapshot_info){
+		.seq = s->seq,
+		.id = str_of(s->id),
+		.name = str_of(s->name),
+		.source = str_of(s->source),
+		.template = str_of(s->template),
+		.digest = str_of(s->digest),
+		.created_ms = s->created_ms,
+		.expires_ms = s->expires_ms,
+		.bytes = s->bytes,
+		.unpacked = s->unpacked,
+		.limits = s->limits,
+	};
+}
+
+struct keeper {
+	char *text;
+};
+
+static int copy_spec(void *arg, const struct store_snapshot *r, struct err *e)
+{
+	struct keeper *k = arg;
+
+	k->text = mem_dup(r->spec.p, r->spec.n);
+	return k->text ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+char *snapshot_spec_text(const struct snapshot *s, struct err *e)
+{
+	struct keeper k = { NULL };
+
+	if (store_snapshots(s->all->store, s->seq, copy_spec, &k, e) == 0 && !k.text)
+		err_set(e, ERR_SNAPSHOT_NOT_FOUND, "the registry has no snapshot %s", s->id);
+	return k.text;
+}
+
+struct snapshot *snapshot_kept(const struct lives *all, const struct life *l)
+{
+	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
+
+	while (s && s->of != l->seq)
+		s = s->newer;
+	return s;
+}
+
+/* ---- deleting -------------------------------------------------------------------------------- */
+
+struct removal {
+	uv_work_t work;
+	struct lives *all;
+	char name[FILE_MAX];
+};
+
+/* A file of many gigabytes is not gone at once. */
+static void work_unlink(uv_work_t *w)
+{
+	const struct removal *r = w->data;
+
+	unlinkat(r->all->snapshots->dir, r->name, 0);
+}
+
+static void on_unlinked(uv_work_t *w, int status)
+{
+	struct removal *r = w->data;
+	struct lives *all = r->all;
+
+	free(r);
+	end_work(all);
+}
+
+/* What stays of it, should this end now, goes at the next start. */
+static void remove_file(const struct snapshot *s)
+{
+	struct removal *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return;
+	r->all = s->all;
+	r->work.data = r;
+	file_name(r->name, s->id);
+	s->all->snapshots->works++;
+	if (uv_queue_work(s->all->loop, &r->work, work_unlink, on_unlinked) < 0)
+		abort();
+}
+
+int snapshot_delete(struct snapshot *s, struct err *e)
+{
+	struct lives *all = s->all;
+	int result = store_snapshot_drop(all->store, s->seq, e);
+
+	lives_written(all);
+	if (result < 0)
+		return -1;
+	remove_file(s);
+	unlink_snapshot(s);
+	free(s);
+	return 0;
+}
+
+void snapshot_drop_kept(struct life *l)
+{
+	struct snapshot *s = snapshot_kept(l->all, l);
+	struct err e = ERR_INIT;
+
+	if (s && snapshot_delete(s, &e) < 0)
+		log_warn("sandbox %s: what was kept of it stays: %s", l->id, e.msg);
+}
+
+/* ---- what time ends -------------------------------------------------------------------------- */
+
+static struct life *life_of(const struct lives *all, uint64_t seq)
+{
+	struct life *l = all->oldest;
+
+	while (l && l->seq != seq)
+		l = l->newer;
+	return l;
+}
+
+/* One that is kept ends its sandbox, which has no other files. One that is being started again stays. */
+static int expire(struct snapshot *s, struct err *e)
+{
+	struct life *l = s->of ? life_of(s->all, s->of) : NULL;
+	struct err why = ERR_INIT;
+
+	if (l && l->state == LIFE_RESTORING)
+		return 0;
+	if (snapshot_delete(s, e) < 0)
+		return -1;
+	if (!l || (l->state != LIFE_STOPPED && l->state != LIFE_COLD))
+		return 0;
+	err_set(&why, ERR_TIMEOUT, "the time for which its files were kept is over");
+	return life_set_state(l, LIFE_TERMINATED, &why, e);
+}
+
+static void on_reap(uv_timer_t *t)
+{
+	struct lives *all = t->data;
+	struct snapshot *s = all->snapshots->oldest, *newer;
+	int64_t now = clock_unix_ms();
+	struct err e = ERR_INIT;
+
+	for (; s && !all->stopping; s = newer) {
+		newer = s->newer;
+		if (s->expires_ms && s->expires_ms <= now && expire(s, &e) < 0) {
+			all->stats.reap_failures++;
+			log_warn("a snapshot whose time is over stays: %s", e.msg);
+		}
+	}
+}
+
+/* ---- the start ------------------------------------------------------------------------------- */
+
+static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
+{
+	struct lives *all = arg;
+	struct snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	*s = (struct snapshot){
+		.all = all,
+		.seq = r->seq,
+		.of = r->of,
+		.created_ms = r->created_ms,
+		.expires_ms = r->expires_ms,
+		.bytes = r->bytes,
+		.unpacked = r->unpacked,
+		.limits = { r->memory, r->disk, r->pids, r->cpu_milli, r->files },
+	};
+	snprintf(s->id, sizeof(s->id), "%.*s", STR_ARG(r->id));
+	snprintf(s->name, sizeof(s->name), "%.*s", STR_ARG(r->name));
+	snprintf(s->source, sizeof(s->source), "%.*s", STR_ARG(r->source));
+	snprintf(s->template, sizeof(s->template), "%.*s", STR_ARG(r->template));
+	snprintf(s->base, sizeof(s->base), "%.*s", STR_ARG(r->base));
+	snprintf(s->digest, sizeof(s->digest), "%.*s", STR_ARG(r->digest));
+	link_snapshot(s);
+	if (sandbox_id_check(r->id, e) < 0 || !hash_is_hex(r->digest))
+		return err_set(e, ERR_STORE_CORRUPT, "the registry has a snapshot that can't be");
+	return 0;
+}
+
+/* Rows whose archive is gone or has another length tell of nothing that could be restored. */
+static int forget_missing(struct lives *all, struct err *e)
+{
+	for (struct snapshot *s = all->snapshots->oldest, *newer; s; s = newer) {
+		struct err why = ERR_INIT;
+		int fd = snapshot_open(s, &why);
+
+		newer = s->newer;
+		if (fd >= 0) {
+			close(fd);
+			continue;
+		}
+		log_warn("snapshot %s is lost: %s", s->id, why.msg);
+		if (store_snapshot_drop(all->store, s->seq, e) < 0)
+			return -1;
+		unlink_snapshot(s);
+		free(s);
+	}
+	return 0;
+}
+
+static bool is_known(const struct lives *all, const char *file)
+{
+	size_t n = strlen(file), suffix = strlen(SUFFIX);
+
+	return n > suffix && strcmp(file + n - suffix, SUFFIX) == 0 &&
+	       get(all, (struct str){ file, n - suffix });
+}
+
+/* Removes files that no row tells of: those of a hub that was killed before it had acknowledged them. */
+static int sweep(const struct lives *all, int dir, bool known, struct err *e)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *at;
+
+	if (!d) {
+		err_sys(e, errno, "look into the folder of snapshots");
+		close_fd(&fd);
+		return -1;
+	}
+	while ((at = readdir(d))) {
+		if (at->d_type == DT_DIR || (known && is_known(all, at->d_name)))
+			continue;
+		if (unlinkat(dir, at->d_name, 0) == 0)
+			log_info("removed what was left of a snapshot");
+	}
+	closedir(d);
+	return 0;
+}
+
+static int start_reaper(struct lives *all, struct err *e)
+{
+	all->snapshots->reaper = calloc(1, sizeof(uv_timer_t));
+	if (!all->snapshots->reaper)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	uv_timer_init(all->loop, all->snapshots->reaper);
+	all->snapshots->reaper->data = all;
+	uv_timer_start(all->snapshots->reaper, on_reap, 1000, REAP_MS);
+	return 0;
+}
+
+int lives_keep_snapshots(struct lives *all, const char *folder, struct err *e)
+{
+	struct snapshots *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	*set = (struct snapshots){ .all = all, .new = -1 };
+	all->snapshots = set; /* freed with all */
+	set->dir = open_folder(AT_FDCWD, folder, e);
+	set->new = set->dir < 0 ? -1 : open_folder(set->dir, "new", e);
+	if (set->new < 0 || store_snapshots(all->store, 0, load_one, all, e) < 0 ||
+	    store_snapshot_last(all->store, &set->last_seq, e) < 0 || forget_missing(all, e) < 0 ||
+	    sweep(all, set->new, false, e) < 0 || sweep(all, set->dir, true, e) < 0)
+		return -1;
+	return start_reaper(all, e);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+void snapshots_stop(struct lives *all)
+{
+	packs_kill(all);
+}
+
+bool snapshots_busy(const struct lives *all)
+{
+	return all->snapshots && (all->snapshots->packs || all->snapshots->works);
+}
+
+static void close_reaper(uv_handle_t *h)
+{
+	free(h);
+}
+
+void snapshots_free(struct snapshots *s)
+{
+	if (!s)
+		return;
+	if (s->reaper)
+		uv_close((uv_handle_t *)s->reaper, close_reaper);
+	while (s->oldest) {
+		struct snapshot *at = s->oldest;
+
+		s->oldest = at->newer;
+		free(at);
+	}
+	close_fd(&s->new);
+	close_fd(&s->dir);
+	free(s);
+}

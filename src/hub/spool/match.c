@@ -1,0 +1,135 @@
+#include "hub/spool/match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/schema/regex.h"
+#include "json/document/utf8.h"
+
+enum { STREAMS = 2, UNKNOWN_BYTE = 0x1a };
+
+struct line {
+	bool cut; /* something stood before it that is not here any more */
+	size_t n;
+	char p[JOB_LINE_MAX];
+};
+
+struct job_match {
+	struct regex *regex;
+	struct line lines[STREAMS];
+	char text[JOB_LINE_MAX]; /* of a line as it is searched */
+};
+
+struct job_match *job_match_new(struct str pattern, struct err *e)
+{
+	AUTO(job_match_free) struct job_match *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	m->regex = regex_new(pattern, e);
+	return m->regex ? take_ptr(m) : NULL;
+}
+
+void job_match_free(struct job_match *m)
+{
+	if (!m)
+		return;
+	regex_free(m->regex);
+	free(m);
+}
+
+void job_match_gap(struct job_match *m)
+{
+	for (size_t i = 0; i < STREAMS; i++) {
+		m->lines[i].n = 0;
+		m->lines[i].cut = true;
+	}
+}
+
+/* As valid UTF-8 of the same length, so that a place in it is one in the line. */
+static struct str clean(struct job_match *m, struct str line)
+{
+	size_t n;
+
+	for (size_t at = 0; at < line.n; at += n) {
+		if (utf8_next((struct str){ line.p + at, line.n - at }, &n))
+			memcpy(m->text + at, line.p + at, n);
+		else
+			memset(m->text + at, UNKNOWN_BYTE, n);
+	}
+	return (struct str){ m->text, line.n };
+}
+
+/* *ret_left: bytes of the line behind the match. */
+static int search(struct job_match *m, const struct line *l, bool ended, uint64_t *steps,
+		  size_t *ret_left, struct err *e)
+{
+	unsigned part = (l->cut ? REGEX_PART_BEHIND : 0u) | (ended ? 0u : REGEX_PART_BEFORE);
+	struct str line = { l->p, l->n };
+	size_t end = 0;
+	int found;
+
+	if (ended && line.n > 0 && line.p[line.n - 1] == '\r')
+		line.n--;
+	found = regex_find(m->regex, clean(m, line), part, steps, &end, e);
+	*ret_left = l->n - end;
+	if (found < 0 && e->code == ERR_TOO_LARGE)
+		err_set(e, ERR_INVALID, "pattern: it takes too long for what was printed");
+	return found;
+}
+
+/* The second half goes on as a line that has lost its beginning. */
+static void slide(struct line *l)
+{
+	memmove(l->p, l->p + JOB_LINE_MAX / 2, JOB_LINE_MAX / 2);
+	l->n = JOB_LINE_MAX / 2;
+	l->cut = true;
+}
+
+int job_match_feed(struct job_match *m, unsigned stream, struct str bytes, size_t *ret_n,
+		   struct err *e)
+{
+	struct line *l = &m->lines[stream];
+	uint64_t steps = JOB_MATCH_STEPS;
+	size_t done = 0, left;
+	int found = 0;
+
+	while (done < bytes.n && !found) {
+		const char *p = bytes.p + done, *end = memchr(p, '\n', bytes.n - done);
+		size_t n = end ? (size_t)(end - p) : bytes.n - done;
+		bool full = n > JOB_LINE_MAX - l->n;
+
+		if (full)
+			n = JOB_LINE_MAX - l->n;
+		memcpy(l->p + l->n, p, n);
+		l->n += n;
+		done += n;
+		found = search(m, l, end && !full, &steps, &left, e);
+		/* One that only a later byte has made a match may end before all of these. */
+		if (found > 0)
+			*ret_n = done > left ? done - left : 0;
+		if (full) {
+			slide(l);
+		} else if (end) {
+			done++;
+			l->n = 0;
+			l->cut = false;
+		}
+	}
+	return found;
+}
+
+int job_match_end(struct job_match *m, struct err *e)
+{
+	uint64_t steps = JOB_MATCH_STEPS;
+	size_t left;
+	int found = 0;
+
+	for (size_t i = 0; i < STREAMS && !found; i++) {
+		if (m->lines[i].n > 0)
+			found = search(m, &m->lines[i], true, &steps, &left, e);
+	}
+	return found;
+}

@@ -5,7 +5,7 @@
 
 #include "cli/home.h"
 #include "cli/verb.h"
-#include "hub/road/hub.h"
+#include "hub/core/hub.h"
 
 struct engine_options {
 	uint64_t memory, disk;
@@ -92,8 +92,8 @@ enum {
 /* registry: see struct hub_config. warden_dir: NULL, or where the sandboxes outlive a hub that is
  * killed. */
 static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o,
-					 const struct cli *cli, const char *registry,
-					 const char *warden_dir, struct err *e)
+					 const char *registry, const char *warden_dir,
+					 struct err *e)
 {
 	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX];
 	struct engine_closed own;
@@ -114,8 +114,6 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 				   ? snapshots
 				   : NULL,
 		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
-		.tools = cli->tools,
-		.n_tools = cli->n_tools,
 	};
 
 	engine_close_own(&own);

@@ -4,6 +4,7 @@
 
 #include "cli/engine.h"
 #include "cli/home.h"
+#include "door/mcp/door.h"
 #include "mcp/connect/relay.h"
 #include "mcp/transport/stdio.h"
 
@@ -31,6 +32,8 @@ struct stdio_serving {
 	uv_loop_t loop;
 	uv_signal_t signals[ARRAY_LEN(signals)];
 	struct hub *hub;
+	struct ops *ops;
+	struct mcp_door *door;
 	struct mcp_stdio *stdio;
 	struct mcp_relay *relay; /* in place of both */
 	struct secret *token; /* that it sends */
@@ -41,6 +44,8 @@ static void on_hub_closed(void *arg)
 {
 	struct stdio_serving *s = arg;
 
+	mcp_door_free(s->door);
+	ops_free(s->ops);
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
@@ -140,10 +145,13 @@ static int start(struct stdio_serving *s, const struct verb_input *in, struct er
 		return connect_to(s, o->connect, e);
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
-	s->hub = hub_of_options(&s->loop, &o->hub, in->cli, NULL, NULL, e);
-	if (!s->hub)
+	s->hub = hub_of_options(&s->loop, &o->hub, NULL, NULL, e);
+	s->ops = s->hub ? ops_new(s->hub, &(struct ops_options){ .hooks = in->cli->hooks }, e)
+			: NULL;
+	s->door = s->ops ? mcp_door_new(s->ops, e) : NULL;
+	if (!s->door)
 		return -1;
-	s->stdio = mcp_stdio_start(&s->loop, hub_mcp(s->hub), &stdio, e);
+	s->stdio = mcp_stdio_start(&s->loop, mcp_door_server(s->door), &stdio, e);
 	return s->stdio ? 0 : -1;
 }
 

@@ -13,8 +13,8 @@
 #include "cli/image_cli.h"
 #include "cli/feed.h"
 #include "cli/outlet.h"
-#include "hub/road/output.h"
-#include "hub/road/report.h"
+#include "hub/core/output.h"
+#include "hub/core/report.h"
 
 /*
  * One command in a sandbox of its own: create, exec, end. Its streams are ours: one that its reader

@@ -15,7 +15,7 @@
 #include "cli/engine.h"
 #include "cli/home.h"
 #include "cli/verb.h"
-#include "hub/road/preview.h"
+#include "hub/core/preview.h"
 
 enum {
 	GRACE_MS = 10000,
@@ -97,6 +97,8 @@ static void on_hub_closed(void *arg)
 {
 	struct serve *v = arg;
 
+	mcp_door_free(v->s.mcp);
+	ops_free(v->s.ops);
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
 	uv_close((uv_handle_t *)&v->idle, NULL);
@@ -106,8 +108,8 @@ static void on_part_closed(void *arg);
 
 static void close_next(struct serve *v)
 {
-	while (v->closed < v->s.n_rows) {
-		const struct serve_part *part = v->s.rows[v->closed];
+	while (v->closed < serve_parts_n) {
+		const struct serve_part *part = serve_parts[v->closed];
 		void *of = v->s.parts[v->closed++];
 
 		if (of && part->close) {
@@ -151,9 +153,9 @@ static void on_previews_closed(void *arg)
 static void stop(struct serve *v)
 {
 	v->s.stopping = true;
-	for (size_t i = 0; i < v->s.n_rows; i++) {
-		if (v->s.parts[i] && v->s.rows[i]->drain)
-			v->s.rows[i]->drain(v->s.parts[i]);
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (v->s.parts[i] && serve_parts[i]->drain)
+			serve_parts[i]->drain(v->s.parts[i]);
 	}
 	if (v->previews)
 		http_server_close(v->previews, GRACE_MS, on_previews_closed, v);
@@ -233,13 +235,15 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	struct box_stats stats;
 	char registry[PATH_MAX], warden[PATH_MAX];
 
-	v->s.rows = in->cli->parts;
-	v->s.n_rows = in->cli->n_parts;
 	/* side by side: who has another registry would end the sandboxes as strangers */
 	if (home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
 		return -1;
-	v->s.hub = hub_of_options(&v->s.loop, &o->hub, in->cli, registry, warden, e);
+	v->s.hub = hub_of_options(&v->s.loop, &o->hub, registry, warden, e);
 	if (!v->s.hub)
+		return -1;
+	v->s.ops = ops_new(v->s.hub, &(struct ops_options){ .hooks = in->cli->hooks }, e);
+	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, e) : NULL;
+	if (!v->s.mcp)
 		return -1;
 	box_stats(hub_box(v->s.hub), &stats);
 	if (stats.live)
@@ -250,10 +254,10 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 static int open_parts(struct serve *v, struct err *e)
 {
 	v->routes[v->n_routes++] = serve_state_routes(&v->s);
-	for (size_t i = 0; i < v->s.n_rows; i++) {
-		v->s.parts[i] = v->s.rows[i]->open(&v->s, &v->routes[v->n_routes++], e);
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[v->n_routes++], e);
 		if (!v->s.parts[i])
-			return err_wrap(e, "%s", v->s.rows[i]->name);
+			return err_wrap(e, "%s", serve_parts[i]->name);
 	}
 	return 0;
 }
@@ -332,10 +336,10 @@ static int listen_all(struct serve *v, const struct serve_options *o, const stru
 
 static int find_preview_routes(struct serve *v, struct err *e)
 {
-	for (size_t i = 0; i < v->s.n_rows; i++) {
-		if (!v->s.rows[i]->previews)
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (!serve_parts[i]->previews)
 			continue;
-		v->preview_routes = v->s.rows[i]->previews(v->s.parts[i]);
+		v->preview_routes = serve_parts[i]->previews(v->s.parts[i]);
 		return 0;
 	}
 	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");

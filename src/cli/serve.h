@@ -1,12 +1,13 @@
 #pragma once
 /*
  * Between the files of `holt serve`. What is served besides the routes of the hub's own state is a
- * row of the table of parts that main() joins; a part is opened before the door, and closed behind it.
+ * row of serve_parts; a part is opened before the door, and closed behind it.
  */
 #include <uv.h>
 
+#include "door/mcp/door.h"
 #include "http/server/server.h"
-#include "hub/road/hub.h"
+#include "hub/core/hub.h"
 
 enum { SERVE_PARTS_MAX = 8 };
 
@@ -15,10 +16,10 @@ struct serve_part;
 struct serving {
 	uv_loop_t loop;
 	struct hub *hub;
+	struct ops *ops;
+	struct mcp_door *mcp;
 	struct http_server *door;
 	bool stopping;
-	const struct serve_part *const *rows;
-	size_t n_rows;
 	void *parts[SERVE_PARTS_MAX]; /* by the row; what open() gave */
 };
 
@@ -40,6 +41,10 @@ struct serve_part {
 
 /* serve_mcp.c */
 extern const struct serve_part serve_http, serve_sse;
+
+/* serve_doors.c */
+extern const struct serve_part *const serve_parts[];
+extern const size_t serve_parts_n;
 
 /* serve_state.c: /healthz, /readyz, /version, /metrics. */
 struct http_routes serve_state_routes(struct serving *s);

@@ -6,7 +6,7 @@
 static void *open_http(struct serving *s, struct http_routes *ret, struct err *e)
 {
 	const struct mcp_http_options o = { 0 };
-	struct mcp_http *h = mcp_http_new(&s->loop, hub_mcp(s->hub), &o, e);
+	struct mcp_http *h = mcp_http_new(&s->loop, mcp_door_server(s->mcp), &o, e);
 
 	if (h)
 		*ret = mcp_http_routes(h);
@@ -42,7 +42,7 @@ const struct serve_part serve_http = {
 static void *open_sse(struct serving *s, struct http_routes *ret, struct err *e)
 {
 	const struct mcp_sse_options o = { 0 };
-	struct mcp_sse *t = mcp_sse_new(&s->loop, hub_mcp(s->hub), &o, e);
+	struct mcp_sse *t = mcp_sse_new(&s->loop, mcp_door_server(s->mcp), &o, e);
 
 	if (t)
 		*ret = mcp_sse_routes(t);

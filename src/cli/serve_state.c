@@ -169,8 +169,8 @@ static int put_sessions(struct buf *b, const struct serving *s, struct err *e)
 {
 	if (put_head(b, "holt_sessions", "gauge", "Sessions of clients by transport.", e) < 0)
 		return -1;
-	for (size_t i = 0; i < s->n_rows; i++) {
-		const struct serve_part *part = s->rows[i];
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		const struct serve_part *part = serve_parts[i];
 
 		if (part->sessions && buf_addf(b, e, "holt_sessions{transport=\"%s\"} %u\n",
 					       part->name, part->sessions(s->parts[i])) < 0)

@@ -6,16 +6,12 @@
  */
 #include "base/err.h"
 #include "cli/option.h"
-#include "hub/road/tool.h"
 
-struct serve_part;
+struct op_hooks;
 
-/* What main() joins. */
+/* What main() decides. */
 struct cli {
-	const struct tool *const *tools; /* that `holt mcp` serves */
-	size_t n_tools;
-	const struct serve_part *const *parts; /* of `holt serve`, beside the hub's own state */
-	size_t n_parts;
+	const struct op_hooks *hooks; /* on the road of every call (op/call.h); NULL: none */
 };
 
 /* First member of every verb's options. */

@@ -2,7 +2,7 @@
  * first byte is the size of the pieces. */
 #include <string.h>
 
-#include "api/frame.h"
+#include "door/http/frame.h"
 #include "fuzz.h"
 
 enum { MESSAGE_MAX = 256 };

@@ -1,5 +1,5 @@
 /* api/frame.h: what a stranger wrote, cut into messages. */
-#include "api/frame.h"
+#include "door/http/frame.h"
 #include "base/budget.h"
 #include "test.h"
 

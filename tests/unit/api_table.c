@@ -1,15 +1,6 @@
-/* api/routes.h: every row is fit to be served, and its path and its input name the same segments. */
-#include "api/routes.h"
+/* door/http/routes.h: every row is fit to be served, and its path and its input name the same segments. */
+#include "door/http/routes.h"
 #include "test.h"
-
-static const struct field_table *part_of(const struct api_route *r, const char *name)
-{
-	for (size_t i = 0; i < r->tool.input->n; i++) {
-		if (strcmp(r->tool.input->rows[i].name, name) == 0)
-			return r->tool.input->rows[i].table;
-	}
-	return NULL;
-}
 
 static void test_tables(void **state)
 {
@@ -17,22 +8,28 @@ static void test_tables(void **state)
 
 	for (size_t i = 0; (r = api_route_at(i)); i++) {
 		struct err e = ERR_INIT;
+		struct api_parts parts;
 
-		ROW_CHECK(field_check(r->tool.input, &e) == 0, r->tool.name);
-		ROW_CHECK(field_check(r->tool.output, &e) == 0, r->tool.name);
-		ROW_CHECK(!r->page || field_check(r->page, &e) == 0, r->tool.name);
+		ROW_CHECK(api_parts_init(&parts, r, &e) == 0, r->id);
+		for (int k = 0; k < OP_PLACES; k++)
+			ROW_CHECK(field_check(&parts.places[k], &e) == 0, r->id);
+		api_parts_fini(&parts);
+		ROW_CHECK(field_check(r->op->request, &e) == 0, r->id);
+		ROW_CHECK(!r->op->result || field_check(r->op->result, &e) == 0, r->id);
+		ROW_CHECK(!r->answer || field_check(r->answer, &e) == 0, r->id);
+		ROW_CHECK(!r->page || field_check(r->page, &e) == 0, r->id);
 		ROW_CHECK(!r->heard == !(r->socket || (r->streams && r->shape == API_FRAMES)),
-			  r->tool.name);
-		ROW_CHECK(!r->heard || field_check(r->heard, &e) == 0, r->tool.name);
-		ROW_CHECK(!r->socket || r->method == HTTP_GET, r->tool.name);
-		ROW_CHECK(r->tool.run && r->tool.doc && r->method, r->tool.name);
-		ROW_CHECK(!r->open || strcmp(r->path, "/v1/health") == 0, r->tool.name);
+			  r->id);
+		ROW_CHECK(!r->heard || field_check(r->heard, &e) == 0, r->id);
+		ROW_CHECK(!r->socket || r->method == HTTP_GET, r->id);
+		ROW_CHECK(r->op->run && r->op->doc && r->method, r->id);
+		ROW_CHECK(!r->open || strcmp(r->path, "/v1/health") == 0, r->id);
 		for (size_t k = 0; k < i; k++) {
 			const struct api_route *other = api_route_at(k);
 
-			ROW_CHECK(strcmp(other->tool.name, r->tool.name) != 0, r->tool.name);
+			ROW_CHECK(strcmp(other->id, r->id) != 0, r->id);
 			ROW_CHECK(strcmp(other->path, r->path) != 0 || other->method != r->method,
-				  r->tool.name);
+				  r->id);
 		}
 	}
 }
@@ -43,20 +40,25 @@ static void test_segments(void **state)
 	const struct api_route *r;
 
 	for (size_t i = 0; (r = api_route_at(i)); i++) {
-		const struct field_table *path = part_of(r, "path");
+		const struct field_table *path;
+		struct api_parts parts;
 		size_t braces = 0;
+		struct err e;
 
+		ROW_CHECK(api_parts_init(&parts, r, &e) == 0, r->id);
+		path = &parts.places[OP_PATH];
 		for (const char *p = r->path; *p; p++)
 			braces += *p == '{';
-		ROW_CHECK(braces == (path ? path->n : 0), r->path);
-		for (size_t k = 0; path && k < path->n; k++) {
+		ROW_CHECK(braces == path->n, r->path);
+		for (size_t k = 0; k < path->n; k++) {
 			char segment[64];
 
 			snprintf(segment, sizeof(segment), "{%s}", path->rows[k].name);
 			ROW_CHECK(strstr(r->path, segment), r->path);
 		}
-		ROW_CHECK(r->method == HTTP_POST || !part_of(r, "body"), r->path);
-		ROW_CHECK(r->kind != API_CONNECT || part_of(r, "header"), r->path);
+		ROW_CHECK(r->method == HTTP_POST || !parts.body_doc, r->path);
+		ROW_CHECK(r->kind != API_CONNECT || parts.places[OP_HEADER].n, r->path);
+		api_parts_fini(&parts);
 	}
 }
 

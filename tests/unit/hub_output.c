@@ -1,7 +1,7 @@
-/* hub/road/output.h and hub/road/report.h: what is kept of an output, and how a result is shaped. */
-#include "hub/road/output.h"
+/* hub/core/output.h and hub/core/report.h: what is kept of an output, and how a result is shaped. */
+#include "hub/core/output.h"
 #include "alloc_fail.h"
-#include "hub/road/report.h"
+#include "hub/core/report.h"
 #include "test.h"
 
 enum { BUDGET = OUTPUT_MIN };

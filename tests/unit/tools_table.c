@@ -1,5 +1,5 @@
-/* tools/tools.h: every row is fit to be served, and keeps to the contract of the tools. */
-#include "tools/tools.h"
+/* door/mcp/tools.h: every row is fit to be served, and keeps to the contract of the tools. */
+#include "door/mcp/tools.h"
 #include "alloc_fail.h"
 #include "json/document/json.h"
 #include "test.h"
@@ -9,12 +9,17 @@ static void test_tables(void **state)
 	for (size_t i = 0; i < tools_n; i++) {
 		struct err e = ERR_INIT;
 
-		ROW_CHECK(field_check(tools[i]->input, &e) == 0, tools[i]->name);
-		ROW_CHECK(field_check(tools[i]->output, &e) == 0, tools[i]->name);
-		ROW_CHECK(tools[i]->run && tools[i]->title && tools[i]->doc, tools[i]->name);
-		ROW_CHECK(tools[i]->read_only && tools[i]->destructive && tools[i]->idempotent &&
-				  tools[i]->open_world,
+		const struct field_table *output = tools[i]->output ? tools[i]->output
+								    : tools[i]->op->result;
+		struct op_shape shape;
+
+		ROW_CHECK(op_shape_init(&shape, tools[i]->op, tools[i]->members, &e) == 0,
 			  tools[i]->name);
+		ROW_CHECK(field_check(&shape.places[OP_BODY], &e) == 0, tools[i]->name);
+		ROW_CHECK(field_check(tools[i]->op->request, &e) == 0, tools[i]->name);
+		ROW_CHECK(field_check(output, &e) == 0, tools[i]->name);
+		ROW_CHECK(tools[i]->op->run && tools[i]->title && tools[i]->doc, tools[i]->name);
+		op_shape_fini(&shape);
 		for (size_t k = 0; k < i; k++)
 			ROW_CHECK(strcmp(tools[k]->name, tools[i]->name) != 0, tools[i]->name);
 	}
@@ -52,16 +57,20 @@ static void test_contract(void **state)
 	assert_true(tools_n <= 20);
 	for (size_t i = 0; i < tools_n; i++) {
 		struct err e = ERR_INIT;
-		autofree char *schema = field_schema_text(tools[i]->input, &e);
+		struct op_shape shape;
+		int rc = op_shape_init(&shape, tools[i]->op, tools[i]->members, &e);
+		autofree char *schema = field_schema_text(&shape.places[OP_BODY], &e);
 		AUTO(json_free) struct json_doc *doc = json_parse(str_of(schema), NULL, &e);
 		autobuf struct buf required = BUF_INIT(1024);
 		struct json_writer w = json_writer(&required);
 
+		assert_int_equal(rc, 0);
 		assert_string_equal(tools[i]->name, contract[i].name);
 		json_write_val(&w, json_get(json_root(doc), "required"));
 		assert_int_equal(json_write_done(&w, &e), 0);
 		assert_string_equal(required.p, contract[i].required);
 		assert_non_null(json_get(json_get(json_root(doc), "properties"), contract[i].also));
+		op_shape_fini(&shape);
 	}
 }
 

@@ -275,13 +275,18 @@ void life_mourn(struct life *l)
 
 /* ---- for others ---------------------------------------------------------------------------- */
 
+int lives_unknown(struct str id, struct err *e)
+{
+	return err_set(e, ERR_SANDBOX_NOT_FOUND, "there is no sandbox '%.*s'",
+		       id.n > LIFE_ID_MAX ? LIFE_ID_MAX : (int)id.n, id.p ? id.p : "");
+}
+
 struct life *lives_find(struct lives *all, struct str id, struct err *e)
 {
 	struct life *l = lives_get(all, id);
 
 	if (!l)
-		err_set(e, ERR_SANDBOX_NOT_FOUND, "there is no sandbox '%.*s'",
-			id.n > LIFE_ID_MAX ? LIFE_ID_MAX : (int)id.n, id.p ? id.p : "");
+		lives_unknown(id, e);
 	return l;
 }
 

@@ -123,6 +123,9 @@ void life_resume_start(struct life *l, life_cb on_done, void *arg);
  * error. */
 int life_set_timeout(struct life *l, uint64_t ms, struct err *e) MUST_USE;
 
+/* -1 with ERR_SANDBOX_NOT_FOUND. */
+int lives_unknown(struct str id, struct err *e);
+
 /* NULL with ERR_SANDBOX_NOT_FOUND. Those that are gone are found for a while, with their state. */
 struct life *lives_find(struct lives *all, struct str id, struct err *e) MUST_USE;
 

@@ -467,14 +467,13 @@ static int decode_member(struct decoder *d, const struct place *at, const struct
 	return decode_value(d, &member, f, it->val, ret);
 }
 
-static int decode_object(struct decoder *d, const struct place *at, const struct field_table *t,
-			 const struct json_val *v, void *ret)
+static int decode_members(struct decoder *d, const struct place *at, const struct field_table *t,
+			  const struct json_val *v, void *ret)
 {
 	struct json_iter it = json_iter(v);
 	char path[PATH_MAX_];
 	uint64_t seen = 0;
 
-	memset(ret, 0, t->size);
 	if (v && json_type(v) != JSON_OBJECT) {
 		put_place(path, at);
 		return err_set(d->e, ERR_INVALID, "%s takes an object, not %s",
@@ -494,10 +493,31 @@ static int decode_object(struct decoder *d, const struct place *at, const struct
 	return 0;
 }
 
+static int decode_object(struct decoder *d, const struct place *at, const struct field_table *t,
+			 const struct json_val *v, void *ret)
+{
+	memset(ret, 0, t->size);
+	return decode_members(d, at, t, v, ret);
+}
+
 int field_decode(const struct field_table *t, const struct json_val *v, struct arena *a, void *ret,
 		 struct err *e)
 {
 	struct decoder d = { .arena = a, .e = e };
 
 	return decode_object(&d, NULL, t, v, ret);
+}
+
+void field_defaults(const struct field_table *t, void *ret)
+{
+	memset(ret, 0, t->size);
+	apply_defaults(t, ret);
+}
+
+int field_decode_members(const struct field_table *t, const struct json_val *v, struct arena *a,
+			 void *ret, struct err *e)
+{
+	struct decoder d = { .arena = a, .e = e };
+
+	return decode_members(&d, NULL, t, v, ret);
 }

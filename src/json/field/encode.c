@@ -1,6 +1,8 @@
 /* A struct to JSON, by its rows. */
 #include "json/field/internal.h"
 
+#include <stdlib.h>
+
 static bool is_absent(const struct field *f, const void *from)
 {
 	if (f->has)
@@ -16,14 +18,31 @@ static void put_strs(const struct field_strs *list, struct json_writer *w)
 	json_write_array_end(w);
 }
 
+static int by_key(const void *a, const void *b)
+{
+	struct str x = ((const struct field_pair *)a)->key, y = ((const struct field_pair *)b)->key;
+	int order = x.n && y.n ? memcmp(x.p, y.p, x.n < y.n ? x.n : y.n) : 0;
+
+	return order ? order : (x.n > y.n) - (x.n < y.n);
+}
+
 static void put_map(const struct field_map *map, struct json_writer *w)
 {
+	size_t bytes = map->n * sizeof(struct field_pair);
+	struct field_pair *p = (struct field_pair *)(void *)mem_dup(map->p, bytes);
+	struct err e;
+
 	json_write_object(w);
-	for (size_t i = 0; i < map->n; i++) {
-		json_write_key_str(w, map->p[i].key);
-		json_write_str(w, map->p[i].value);
+	if (p)
+		qsort(p, map->n, sizeof(*p), by_key);
+	else if (err_set(&e, ERR_LIMIT, "out of memory"))
+		json_write_fail(w, &e);
+	for (size_t i = 0; p && i < map->n; i++) {
+		json_write_key_str(w, p[i].key);
+		json_write_str(w, p[i].value);
 	}
 	json_write_object_end(w);
+	free(p);
 }
 
 static void put_enum(const struct field *f, const void *at, struct json_writer *w)
@@ -76,7 +95,10 @@ static void put_value(const struct field *f, const void *from, struct json_write
 		json_write_real(w, *(const double *)at);
 		break;
 	case FIELD_IS_STR:
-		json_write_str(w, *(const struct str *)at);
+		if (f->flags & FIELD_BYTES)
+			json_write_base64(w, *(const struct str *)at);
+		else
+			json_write_str(w, *(const struct str *)at);
 		break;
 	case FIELD_IS_STRS:
 		put_strs(at, w);

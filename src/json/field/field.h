@@ -52,6 +52,12 @@ struct field_map {
 	size_t n;
 };
 
+/* Objects that stand in a row: what a member of FIELD_OBJECTS() begins with. */
+struct field_list {
+	const void *p;
+	size_t n;
+};
+
 enum { FIELD_ROWS_MAX = 64 };
 
 enum field_kind {
@@ -74,6 +80,7 @@ enum field_flag {
 	FIELD_REQUIRED = 1 << 0,
 	FIELD_NULLABLE = 1 << 1, /* null is accepted and means absent; the schema says so */
 	FIELD_NUL_OK = 1 << 2, /* strings may contain U+0000; else it is refused */
+	FIELD_BYTES = 1 << 3, /* a string of any bytes: written as base64 */
 };
 
 struct field_default {
@@ -203,7 +210,19 @@ struct field_table {
 int field_decode(const struct field_table *t, const struct json_val *v, struct arena *a, void *ret,
 		 struct err *e) MUST_USE;
 
-/* Writes the struct as one object. Failures stick to the writer. */
+/* The same for some of a struct's members: a table of its rows fills them in a struct that field_defaults() has
+ * prepared by the whole table. */
+void field_defaults(const struct field_table *t, void *ret);
+int field_decode_members(const struct field_table *t, const struct json_val *v, struct arena *a,
+			 void *ret, struct err *e) MUST_USE;
+
+/* A struct with all that it points to, in a; every string is replaced by what text() makes of it. NULL from the
+ * arena's failure. */
+typedef struct str (*field_text_fn)(void *data, const struct field *row, struct str s);
+void *field_copy(const struct field_table *t, const void *from, struct arena *a, field_text_fn text,
+		 void *data, struct err *e) MUST_USE;
+
+/* Writes the struct as one object, the members of maps in order of their names. Failures stick to the writer. */
 void field_encode(const struct field_table *t, const void *from, struct json_writer *w);
 
 /* The same as an owned, NUL-terminated text of at most max bytes. */

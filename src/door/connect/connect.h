@@ -1,0 +1,64 @@
+#pragma once
+/*
+ * The service sandbox.v1.Sandbox as Connect-JSON: a unary method is a POST of application/json, one
+ * that streams has application/connect+json, whose messages are frames (api/frame.h). Names of members
+ * are those of protocol buffers in JSON: in camel case, bytes in base64.
+ */
+#include "door/http/common.h"
+
+#define CONNECT_PATH "/sandbox.v1.Sandbox/"
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+/* The request's header: which sandbox. */
+struct connect_header {
+	struct str sandbox;
+};
+extern const struct field_table connect_header_table;
+#define CONNECT_HEADER(S)                                                                          \
+	FIELD_OBJECT(S, header, connect_header_table, .flags = FIELD_REQUIRED,                     \
+		     .doc = "The sandbox that is meant.")
+#define CONNECT_BODY(S, table_, doc_) FIELD_OBJECT(S, body, table_, .doc = doc_)
+
+/* Appends the bytes that base64 stands for; name is the member's. */
+int connect_bytes(struct buf *to, const char *name, struct str base64, struct err *e) MUST_USE;
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+/* Of a method that has nothing to say: ends the call, which is arg. */
+void connect_done(void *arg, const struct err *err);
+extern const struct field_table connect_empty_table;
+
+/* Of API_FRAMES, with one message: ends the call. */
+void connect_answer(struct call *c, const struct field_table *t, const void *from);
+
+/* Bytes of a file or an archive, at most so many in one message. */
+enum { CONNECT_CHUNK = 256 << 10 };
+void connect_send_chunk(struct call *c, struct str bytes, bool eof);
+extern const struct field_table connect_chunk_table;
+
+struct connect_written {
+	uint64_t bytes_written;
+};
+extern const struct field_table connect_written_table;
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+/* A row of a method about a path, whose request begins with the header. */
+#define CONNECT_METHOD(name_, action_, effect_, shape_, run_, doc_, input_, output_, ...)          \
+	{                                                                                          \
+		.id = name_,                                                                       \
+		.op = &(const struct op){ .action = action_,                                       \
+					  .doc = doc_,                                             \
+					  .effect = effect_,                                       \
+					  .request = &(input_),                                    \
+					  .target = 1 + offsetof(struct connect_header, sandbox),  \
+					  .result = &(output_),                                    \
+					  .run = run_ },                                           \
+		.kind = API_CONNECT, .method = HTTP_POST, .path = CONNECT_PATH name_,              \
+		.shape = shape_,                                                                   \
+		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |            \
+			  API_MAY(EXEC_TIMEOUT) |                                                  \
+			  ((shape_) == API_FRAMES ? API_MAY(TOO_MANY_STREAMS) : 0),                \
+		__VA_ARGS__                                                                        \
+	}

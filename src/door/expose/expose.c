@@ -1,0 +1,350 @@
+/*
+ * The beginning and the end of a request to a server in a sandbox. It is a call as every other (op/call.h); what it
+ * answers is not the hub's, so the table of no route describes it, and a failure is the hub's own only until the answer begins.
+ *
+ *	request -> call -> a connection to the port -> expose_http.c or expose_socket.c -> exposed_end()
+ */
+#include "door/expose/expose_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "http/message/head.h"
+
+enum { ARENA_MAX = 256 << 10 };
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void stop(struct exposed *x)
+{
+	if (x->dial)
+		sandbox_dial_cancel(take_ptr(x->dial));
+	expose_http_stop(x);
+	expose_socket_stop(x);
+}
+
+static void free_exposed(struct exposed *x)
+{
+	if (x->prev)
+		x->prev->next = x->next;
+	else
+		x->x->open = x->next;
+	if (x->next)
+		x->next->prev = x->prev;
+	if (x->sandbox)
+		sandbox_carried(x->sandbox, x->in, x->out);
+	sandbox_unref(x->sandbox);
+	life_port_give(&x->port);
+	arena_free(x->arena);
+	free(x);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	free_exposed(h->data);
+}
+
+static void finish(struct exposed *x)
+{
+	x->call = NULL;
+	if (x->timing)
+		uv_close((uv_handle_t *)&x->timer, on_timer_closed);
+	else
+		free_exposed(x);
+}
+
+void exposed_end(struct exposed *x, const struct err *e)
+{
+	struct err err = e ? *e : ERR_INIT;
+
+	stop(x);
+	if (e)
+		call_fail(x->call, &err);
+	else
+		call_answer(x->call, NULL);
+}
+
+static void on_answer(void *asker, const struct field_table *t, const void *result)
+{
+	finish(asker);
+}
+
+static void on_fail(void *asker, const struct err *e)
+{
+	struct exposed *x = asker;
+
+	if (x->q)
+		http_reply_error(take_ptr(x->q), e);
+	finish(x);
+}
+
+static void on_cancel(void *data)
+{
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "the client went away");
+	exposed_end(data, &e);
+}
+
+void expose_drain(struct expose *x)
+{
+	struct exposed *next;
+	struct err e;
+
+	x->ending = true;
+	err_set(&e, ERR_CANCELLED, "Holt is ending");
+	for (struct exposed *one = x->open; one; one = next) {
+		next = one->next;
+		/* All others have the door's time for their end. */
+		if (one->call && (one->accepted || one->news))
+			exposed_end(one, &e);
+	}
+}
+
+/* ---- what is asked for --------------------------------------------------------------------- */
+
+struct expose_path {
+	struct str id;
+	uint32_t port;
+};
+static const struct field path_fields[] = {
+	FIELD(struct expose_path, id, .flags = FIELD_REQUIRED, .doc = "The sandbox."),
+	FIELD(struct expose_path, port, .flags = FIELD_REQUIRED, .doc = "The port in it."),
+};
+static const struct field_table path_table = FIELD_TABLE(struct expose_path, path_fields);
+
+/* Path and port are texts of the path; all else goes over as it is. */
+static int read_path(struct exposed *x, struct expose_path *p, struct err *e)
+{
+	struct str port = http_request_segment(x->q, "port"), path = http_request_path(x->q);
+	unsigned long long number;
+	int n;
+
+	if (port.n > 5 || !http_length_parse(port, &number) || number < 1 || number > 65535 ||
+	    port.p[0] == '0')
+		return err_set(e, ERR_INVALID, "path: port is a number from 1 to 65535");
+	p->id = http_request_segment(x->q, "id");
+	p->port = (uint32_t)number;
+	n = snprintf(x->prefix, sizeof(x->prefix), "%.*s", (int)(port.p + port.n - path.p), path.p);
+	if (n >= (int)sizeof(x->prefix))
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "there is no sandbox of such a name");
+	x->as = (struct expose_as){ .port = p->port, .prefix = { x->prefix, (size_t)n } };
+	return 0;
+}
+
+static int on_decode(void *asker, void *request, struct err *e)
+{
+	struct exposed *x = asker;
+	struct expose_path *p = request;
+
+	if (!x->right.port)
+		return read_path(x, p, e);
+	*p = (struct expose_path){ str_of(x->right.id), x->right.port };
+	x->as = expose_as_preview(x->right.port);
+	return 0;
+}
+
+static const struct op_sink sink = { .answer = on_answer, .fail = on_fail };
+
+static void on_dialed(void *arg, int fd, const struct err *err)
+{
+	struct exposed *x = arg;
+
+	x->dial = NULL;
+	if (err)
+		exposed_end(x, err);
+	else if (x->upgrades)
+		expose_socket_start(x, fd);
+	else
+		expose_http_start(x, fd);
+}
+
+/* A link is to the sandbox that there was, and to none that took its name or came after it. */
+static int check_right(const struct exposed *x, const struct life *l, struct err *e)
+{
+	struct life_info i;
+
+	life_info(l, &i);
+	if (x->as.own_name && i.generation != x->right.generation)
+		return err_set(e, ERR_UNAUTHORIZED, "the link is to a sandbox that has ended");
+	return 0;
+}
+
+static void on_life_end(void *arg)
+{
+	struct exposed *x = arg;
+	struct err e;
+
+	err_set(&e, ERR_GUEST, "the sandbox has ended");
+	if (x->call) /* else it has just ended by itself */
+		exposed_end(x, &e);
+}
+
+static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
+{
+	struct sandbox *sb = call_sandbox(x->call, p->id, e);
+	struct life *l = sb ? call_life(x->call, p->id, e) : NULL;
+
+	if (!l || check_right(x, l, e) < 0)
+		return -1;
+	x->port = (struct life_port){ .on_end = on_life_end, .arg = x };
+	if (life_port_take(l, &x->port, e) < 0)
+		return -1;
+	x->sandbox = sandbox_ref(sb);
+	x->upgrades = expose_socket_asked(x->q);
+	x->chunked = http_request_header(x->q, STR_LIT("Transfer-Encoding")).p != NULL;
+	x->dial = sandbox_dial_start(sb, (uint16_t)p->port, on_dialed, x);
+	return 0;
+}
+
+static void run(struct call *c, const void *params)
+{
+	struct exposed *x = call_asker(c);
+	struct err e = ERR_INIT;
+
+	if (begin(x, params, &e) == 0)
+		call_on_cancel(c, on_cancel, x);
+	else
+		call_fail(c, &e);
+}
+
+static const struct op expose_op = {
+	.action = "port.expose",
+	.doc = "Asks a server in a sandbox.",
+	.effect = OP_EXECUTE,
+	.flags = OP_WAITS,
+	.request = &path_table,
+	.target = OP_TARGET(struct expose_path, id),
+	.run = run,
+};
+
+/* ---- the request --------------------------------------------------------------------------- */
+
+static size_t on_body_bytes(void *owner, struct str bytes)
+{
+	return expose_http_bytes(owner, bytes);
+}
+
+static void on_body_end(void *owner)
+{
+	expose_http_body_end(owner);
+}
+
+static void on_body_lost(void *owner)
+{
+	struct exposed *x = owner;
+
+	x->q = NULL;
+	call_cancel(x->call);
+}
+
+static const struct http_body_events body_events = { on_body_bytes, on_body_end, on_body_lost };
+
+static void on_gone(void *data)
+{
+	struct exposed *x = data;
+
+	call_cancel(x->call);
+}
+
+/* Who has a link. */
+static const struct principal viewer = { .name = "preview" };
+
+static struct exposed *new_exposed(struct expose *all, struct http_request *q,
+				   const struct preview_right *right, struct err *e)
+{
+	struct exposed *x = calloc(1, sizeof(*x));
+	struct op_start start = { .who = right ? &viewer : http_request_principal(q),
+				  .op = &expose_op,
+				  .decode = on_decode,
+				  .label = x ? x->label : NULL,
+				  .sink = &sink,
+				  .asker = x };
+
+	if (x)
+		start.arena = x->arena = arena_new(ARENA_MAX);
+	if (x && x->arena)
+		x->call = op_new(all->ops, &start, e);
+	else
+		err_set(e, ERR_LIMIT, "out of memory");
+	if (!x || !x->call) {
+		arena_free(x ? x->arena : NULL);
+		free(x);
+		return NULL;
+	}
+	x->x = all;
+	x->q = q;
+	if (right)
+		x->right = *right;
+	snprintf(x->label, sizeof(x->label), "%.*s", STR_CUT(http_request_path(q), 63));
+	x->next = all->open;
+	if (x->next)
+		x->next->prev = x;
+	all->open = x;
+	return x;
+}
+
+void expose_start(struct expose *all, struct http_request *q, const struct preview_right *right)
+{
+	struct err e;
+	struct exposed *x = new_exposed(all, q, right, &e);
+
+	if (!x) {
+		http_reply_error(q, &e);
+		return;
+	}
+	http_request_on_gone(q, on_gone, x);
+	http_body_start(q, &body_events, x);
+	op_start(x->call);
+}
+
+static void on_request(void *owner, struct http_request *q)
+{
+	expose_start(owner, q, NULL);
+}
+
+/* ---- the routes ---------------------------------------------------------------------------- */
+
+#define DOC "What a server answers that listens on this port in the sandbox."
+
+static const struct http_route rows[] = {
+	{ .path = "/v1/sandboxes/{id}/expose/{port}",
+	  .methods = EXPOSE_METHODS,
+	  .any_type = true,
+	  .streams = true,
+	  .run = on_request,
+	  .doc = DOC },
+	{ .path = "/v1/sandboxes/{id}/expose/{port}/",
+	  .methods = EXPOSE_METHODS,
+	  .any_type = true,
+	  .streams = true,
+	  .run = on_request,
+	  .doc = DOC },
+};
+
+struct expose *expose_new(uv_loop_t *loop, struct ops *ops, struct err *e)
+{
+	struct expose *x = calloc(1, sizeof(*x));
+
+	if (!x) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	x->loop = loop;
+	x->ops = ops;
+	return x;
+}
+
+void expose_free(struct expose *x)
+{
+	free(x);
+}
+
+struct http_routes expose_routes(const struct expose *x)
+{
+	return (struct http_routes){ .p = rows,
+				     .n = ARRAY_LEN(rows),
+				     .owner = (void *)x,
+				     .below = "/v1/",
+				     .explain = api_explain };
+}

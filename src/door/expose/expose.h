@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * Servers in sandboxes, over HTTP: a reverse proxy to a port. Its routes are those of
+ *
+ *	ANY /v1/sandboxes/{id}/expose/{port}[/…]
+ *
+ * which want the hub's token. See expose_head.h for what goes over, and docs/rest.md.
+ */
+#include "http/server/server.h"
+#include "hub/core/preview.h"
+#include "op/call.h"
+
+struct expose;
+
+/* Borrows ops until expose_free(). */
+struct expose *expose_new(uv_loop_t *loop, struct ops *ops, struct err *e) MUST_USE;
+/* The server goes down: what is open ends. */
+void expose_drain(struct expose *x);
+void expose_free(struct expose *x); /* NULL-safe; no request is in flight */
+struct http_routes expose_routes(const struct expose *x);
+
+/* The routes of a door for previews alone, whose hosts are preview_names(). */
+struct http_routes expose_previews(struct expose *x);

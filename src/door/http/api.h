@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * REST under /v1 and Connect-JSON under /sandbox.v1.Sandbox, over operations. A route is a row: its
+ * tables decode the request, print the document /v1/openapi.json, and encode the answer. A resource
+ * is a file with its rows and the functions that run them; door/rest/routes.c lists the files.
+ */
+#include "http/server/server.h"
+#include "op/call.h"
+
+struct api;
+
+enum api_kind { API_REST, API_CONNECT };
+
+/* Borrows ops until api_free(). */
+struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct err *e) MUST_USE;
+
+/* The server goes down: streams that wait for nothing but news end. */
+void api_drain(struct api *a);
+
+/* After the door is closed: no request is in flight. NULL-safe. */
+void api_free(struct api *a);
+
+/* Borrowed from a. */
+struct http_routes api_routes(const struct api *a);

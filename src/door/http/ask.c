@@ -1,0 +1,333 @@
+/*
+ * The beginning and the end of a request. It ends in this order: the call has its answer or failure,
+ * the reply is sent (or dropped, where the client went away or Connect's deadline passed before),
+ * the timer is closed, all is freed.
+ */
+#include "door/http/ask_impl.h"
+
+#include <stdio.h>
+
+/* A request's copies: its texts, and what is decoded of a body. */
+enum { ARENA_MAX = 64 << 20 };
+
+/* Who asks an open route. */
+static const struct principal anyone = { .name = "anyone" };
+
+static void ask_free(struct ask *a)
+{
+	for (size_t i = 0; i < ASK_DOCS; i++)
+		json_free(a->docs[i]);
+	for (size_t i = 0; i < a->n_messages; i++)
+		json_free(a->messages[i]);
+	free(a->messages);
+	free(a->document);
+	arena_free(a->arena);
+	free(a);
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	ask_free(h->data);
+}
+
+static void drain_no_more(struct ask *a)
+{
+	if (!take_ptr(a->on_drain))
+		return;
+	if (a->drained_before)
+		a->drained_before->drained_next = a->drained_next;
+	else
+		a->api->drained = a->drained_next;
+	if (a->drained_next)
+		a->drained_next->drained_before = a->drained_before;
+}
+
+static void finish(struct ask *a)
+{
+	drain_no_more(a);
+	a->call = NULL;
+	if (a->timing)
+		uv_close((uv_handle_t *)&a->timer, on_timer_closed);
+	else
+		ask_free(a);
+}
+
+static void on_answer(void *asker, const struct field_table *t, const void *result)
+{
+	struct ask *a = asker;
+
+	ask_write_answer(a, t, result);
+	finish(a);
+}
+
+static void on_fail(void *asker, const struct err *e)
+{
+	struct ask *a = asker;
+
+	if (a->keyed)
+		idempotent_drop(call_lives(a->call), &a->key);
+	ask_write_problem(a, e);
+	finish(a);
+}
+
+static int on_decode(void *asker, void *request, struct err *e)
+{
+	return ask_read(asker, request, e);
+}
+
+static int on_open(void *asker, struct err *e)
+{
+	return ask_stream_begin(asker, e);
+}
+
+static void on_event(void *asker, const void *event)
+{
+	struct ask *a = asker;
+
+	a->route->tell(a->call, event);
+}
+
+static bool on_full(void *asker)
+{
+	struct ask *a = asker;
+
+	return ask_stream_full(a->call);
+}
+
+static const struct op_sink document = { .answer = on_answer, .fail = on_fail };
+static const struct op_sink streaming = {
+	.answer = on_answer, .fail = on_fail, .open = on_open, .event = on_event, .full = on_full
+};
+
+/* The request must still be ended, when the call ends. */
+static void on_gone(void *data)
+{
+	struct ask *a = data;
+
+	call_cancel(a->call);
+}
+
+/* ---- a body that streams ------------------------------------------------------------------- */
+
+static size_t on_body_bytes(void *owner, struct str bytes)
+{
+	struct ask *a = owner;
+
+	return a->body ? a->body->on_bytes(a->body_data, bytes) : 0;
+}
+
+static void on_body_end(void *owner)
+{
+	struct ask *a = owner;
+
+	a->body_ended = true;
+	if (a->body)
+		a->body->on_end(a->body_data);
+}
+
+static void on_body_lost(void *owner)
+{
+	struct ask *a = owner;
+
+	a->q = NULL;
+	call_cancel(a->call);
+}
+
+static const struct http_body_events body_events = { on_body_bytes, on_body_end, on_body_lost };
+
+void ask_body_start(struct call *c, const struct ask_body_events *events, void *data)
+{
+	struct ask *a = ask_of(c);
+
+	a->body = events;
+	a->body_data = data;
+	if (a->body_ended)
+		events->on_end(data);
+	else
+		ask_body_resume(c);
+}
+
+void ask_body_resume(struct call *c)
+{
+	struct ask *a = ask_of(c);
+
+	if (a->q)
+		http_body_resume(a->q);
+}
+
+struct budget *ask_bodies(struct call *c)
+{
+	return &ask_of(c)->api->bodies;
+}
+
+/* ---- deadlines ----------------------------------------------------------------------------- */
+
+static void on_deadline(uv_timer_t *t)
+{
+	struct ask *a = t->data;
+	struct err e;
+
+	if (!a->call || (!a->q && !a->stream && !a->ws))
+		return;
+	if (a->silent)
+		err_set(&e, ERR_TIMEOUT, "nothing was said on the WebSocket");
+	else
+		err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
+	ask_write_problem(a, &e);
+	call_cancel(a->call);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+static struct ask *ask_new(struct api *api, size_t route, struct http_request *q, struct err *e)
+{
+	struct ask *a = calloc(1, sizeof(*a));
+	const struct principal *who = http_request_principal(q);
+	struct op_start start = { .who = who ? who : &anyone,
+				  .op = api->routes[route]->op,
+				  .decode = on_decode,
+				  .sink = api->routes[route]->tell ? &streaming : &document,
+				  .asker = a };
+
+	if (a)
+		start.arena = a->arena = arena_new(ARENA_MAX);
+	if (!a || !a->arena) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		free(a);
+		return NULL;
+	}
+	a->api = api;
+	a->route = api->routes[route];
+	a->parts = &api->parts[route];
+	a->q = q;
+	a->code = API_CODES;
+	snprintf(a->label, sizeof(a->label), "%.*s", STR_ARG(http_request_path(q)));
+	start.label = a->label;
+	a->call = op_new(api->ops, &start, e);
+	if (a->call)
+		return a;
+	arena_free(a->arena);
+	free(a);
+	return NULL;
+}
+
+void ask_start(struct api *api, size_t route, struct http_request *q)
+{
+	struct err e;
+	struct ask *a = ask_new(api, route, q, &e);
+
+	if (!a) {
+		http_reply_error(q, &e);
+		return;
+	}
+	http_request_on_gone(q, on_gone, a);
+	if (a->route->streams)
+		http_body_start(q, &body_events, a);
+	op_start(a->call);
+}
+
+/* ---- for resources ------------------------------------------------------------------------- */
+
+struct ask *ask_of(struct call *c)
+{
+	return call_asker(c);
+}
+
+struct http_request *ask_request(struct call *c)
+{
+	return ask_of(c)->q;
+}
+
+void ask_on_drain(struct call *c, void (*f)(void *data), void *data)
+{
+	struct ask *a = ask_of(c), *first = a->api->drained;
+
+	drain_no_more(a);
+	a->on_drain = f;
+	a->on_drain_data = data;
+	a->drained_before = NULL;
+	a->drained_next = first;
+	if (first)
+		first->drained_before = a;
+	a->api->drained = a;
+}
+
+void api_drain(struct api *api)
+{
+	while (api->drained) {
+		struct ask *a = api->drained;
+		void (*f)(void *data) = a->on_drain;
+
+		drain_no_more(a);
+		f(a->on_drain_data);
+	}
+}
+
+void ask_time(struct ask *a, uint64_t ms)
+{
+	if (!a->timing && uv_timer_init(a->api->loop, &a->timer) < 0)
+		return;
+	a->timing = true;
+	a->timer.data = a;
+	uv_timer_start(&a->timer, on_deadline, ms, 0);
+}
+
+void ask_wait(struct call *c)
+{
+	struct ask *a = ask_of(c);
+
+	if (!a->timing && a->timeout_ms > 0)
+		ask_time(a, a->timeout_ms);
+}
+
+struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e)
+{
+	struct sandbox *sb = call_sandbox(c, id, e);
+
+	if (sb)
+		ask_wait(c);
+	return sb;
+}
+
+void ask_fail_as(struct call *c, enum api_code code, const struct err *e)
+{
+	ask_of(c)->code = code;
+	call_fail(c, e);
+}
+
+void ask_fail_gone(struct call *c)
+{
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "the client went away");
+	call_fail(c, &e);
+}
+
+void ask_answer_by(struct call *c, const struct field_table *t, const void *from)
+{
+	call_answer_by(c, t, from);
+}
+
+void ask_answer_array(struct call *c, const void *p, size_t n)
+{
+	struct ask *a = ask_of(c);
+	const struct field_table *t = a->route->op->result;
+	const struct field_list list = { p, n };
+
+	a->list_row = (struct field){ .name = "list",
+				      .kind = FIELD_IS_OBJECTS,
+				      .in = sizeof(list),
+				      .count_at = offsetof(struct field_list, n),
+				      .table = t,
+				      .elem = t->size };
+	a->list = (struct field_table){ .rows = &a->list_row, .n = 1, .size = sizeof(list) };
+	call_answer_by(c, &a->list, &list);
+}
+
+void ask_answer_document(struct call *c, char *text)
+{
+	ask_of(c)->document = text;
+	call_answer(c, NULL);
+}

@@ -1,0 +1,147 @@
+#pragma once
+/*
+ * A request to a route, as its resource sees it. It is a call of the hub (op/call.h), so it takes
+ * the one road; its asker is a `struct ask`, which decoded it and encodes what it is answered:
+ *
+ *	path, query, headers, body -> the route's input -> run() -> call_answer() or call_fail()
+ *
+ * A route that streams starts with ask_stream_start(), sends messages, and ends with the same two.
+ */
+#include "door/http/api.h"
+#include "door/http/error.h"
+#include "op/call.h"
+#include "op/project.h"
+
+struct ask;
+struct life;
+
+enum api_shape {
+	API_OBJECT, /* of the output table */
+	API_ARRAY, /* of such objects */
+	API_LINES, /* a stream: an object a line (application/x-ndjson) */
+	API_FRAMES, /* a stream of Connect, which has also several messages as its request */
+	API_DOCUMENT, /* JSON that no table describes */
+	API_TAR, /* a stream: a tar archive */
+};
+
+/*
+ * How clients of HTTP see an operation. A projected route shows the operation's request, as its members say
+ * (op/project.h). Of one that is not, the request has the rows "path", "query", "header" and "body" as far as there are
+ * such, each an object with a table of its own. Of API_FRAMES the body is the first message.
+ */
+struct api_route {
+	/* The operationId of OpenAPI, or Connect's name. */
+	const char *id;
+	const struct op *op;
+	/* NULL: the operation's. */
+	const char *doc;
+	bool projected;
+	struct op_members members;
+	/* What is shown of the result; NULL: all. */
+	const struct field_table *answer;
+	/* Of a projected route that streams: sends an event, by ask_write(). */
+	void (*tell)(struct call *c, const void *event);
+	enum api_kind kind;
+	enum http_method method;
+	const char *path;
+	bool open; /* needs no token */
+	size_t body_max; /* bytes; 0: API_BODY_MAX */
+	enum api_shape shape;
+	bool messages; /* of API_FRAMES: its request can have several */
+	const char *bytes_type; /* of API_TAR and of what streams: its Content-Type; NULL: of tar */
+	/* Its request's body is taken by run() with ask_body_start(): an archive, or of API_FRAMES messages. */
+	bool streams;
+	/* The subprotocol of a WebSocket: its request is a GET that upgrades, and both sides speak as they like; what the
+	 * server says is of API_LINES a text, of API_FRAMES a frame, each a message. NULL: none. */
+	const char *socket;
+	/* With it, and of messages that stream: what the client says. */
+	const struct field_table *heard;
+	const struct field_table *page; /* an object that it can answer with as well; or NULL */
+	const struct field_table
+		*lines; /* likewise a stream of such objects, a line each; or NULL */
+	uint32_t errors; /* of API_MAY(): beside those that any route has */
+};
+
+#define API_MAY(code) (1u << API_##code)
+/* Of all that names a sandbox. */
+#define API_MAY_SANDBOX                                                                            \
+	(API_MAY(NOT_FOUND) | API_MAY(SANDBOX_LOST) | API_MAY(IDLE_TIMEOUT) | API_MAY(CONFLICT) |  \
+	 API_MAY(QUOTA_EXCEEDED) | API_MAY(CANCELED))
+
+enum {
+	API_BODY_MAX = 1 << 20,
+	API_PATH_MAX = 4095,
+	API_ID_MAX = 64,
+	API_TEMPLATE_MAX = 255,
+	API_ENV_MAX = 256
+};
+
+/* ---- for resources ------------------------------------------------------------------------- */
+
+struct ask *ask_of(struct call *c);
+struct http_request *ask_request(struct call *c); /* NULL once it is answered, or streams */
+
+/* The sandbox of a request, running, as call_sandbox() has it. A failure is then about it. */
+struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
+
+/* A failure that has a code of its own. */
+void ask_fail_as(struct call *c, enum api_code code, const struct err *e);
+
+/* The client went away, and nobody hears of it. */
+void ask_fail_gone(struct call *c);
+
+/* An answer by another table than the output's, and one of n such objects that stand in a row. */
+void ask_answer_by(struct call *c, const struct field_table *t, const void *from);
+void ask_answer_array(struct call *c, const void *p, size_t n);
+/* Takes text, which was malloc'ed. */
+void ask_answer_document(struct call *c, char *text);
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+/* Starts the answer; from here on a failure is its last message. on_room is called when the client
+ * has taken half of what waits, after ask_stream_full() was true. */
+int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data,
+		     struct err *e) MUST_USE;
+
+struct ask_socket {
+	/* A message, borrowed for the call. */
+	void (*on_message)(void *data, bool is_text, struct str message);
+	void (*on_room)(void *data); /* as of ask_stream_start() */
+	bool listens; /* a client need not say anything */
+};
+/* The same of a route that is a WebSocket. A client that says nothing for some seconds where it has to, or goes away, has the call
+ * cancelled. */
+int ask_socket_start(struct call *c, const struct ask_socket *events, void *data,
+		     struct err *e) MUST_USE;
+void ask_socket_hold(struct call *c, bool hold); /* http_ws_hold() */
+void ask_socket_bytes(struct call *c, struct str message); /* a binary message */
+
+/* A message, as redaction lets it; for tell(), which is given what was redacted, ask_write(). */
+void ask_send(struct call *c, const struct field_table *t, const void *from);
+void ask_write(struct call *c, const struct field_table *t, const void *from);
+void ask_send_bytes(struct call *c, struct str bytes); /* of API_TAR */
+bool ask_stream_full(struct call *c);
+
+/* The body of a route that streams, from here on; as struct http_body_events. Where the client goes away the call is
+ * cancelled. */
+struct ask_body_events {
+	size_t (*on_bytes)(void *data, struct str bytes);
+	void (*on_end)(void *data); /* may come from inside of ask_body_start() */
+};
+void ask_body_start(struct call *c, const struct ask_body_events *events, void *data);
+void ask_body_resume(struct call *c);
+/* A message of such a body, owned; NULL with *e, with which the call is to fail. */
+struct json_doc *ask_parse(struct call *c, struct str text, struct err *e) MUST_USE;
+/* What is kept of all such bodies counts there. */
+struct budget *ask_bodies(struct call *c);
+
+/* The next message of the request behind the first (API_FRAMES); NULL at the end, or with *e->code.
+ * It lives as long as the call. Before ask_stream_start(). */
+const struct json_val *ask_next_message(struct call *c, struct err *e);
+
+/* Of what waits for nothing but news: f is called once when the server goes down, and ends the call. Not after
+ * its end. */
+void ask_on_drain(struct call *c, void (*f)(void *data), void *data);
+
+/* From here on somebody waits whom Connect's deadline can concern; ask_sandbox() does that, too. */
+void ask_wait(struct call *c);

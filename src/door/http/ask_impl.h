@@ -1,0 +1,82 @@
+#pragma once
+/* Between ask.c, which has the beginning and the end, and what reads and writes for it. */
+#include "door/http/ask.h"
+#include "door/http/frame.h"
+#include "door/http/routes.h"
+#include "base/budget.h"
+#include "hub/sandbox/idempotent.h"
+
+struct api {
+	uv_loop_t *loop;
+	struct ops *ops;
+	enum api_kind kind;
+	struct http_route *rows; /* one for each of its routes, in their order */
+	const struct api_route **routes;
+	struct api_parts *parts; /* of each */
+	size_t n;
+	struct budget bodies; /* what is kept of those that stream */
+	struct ask *drained; /* that are told when the server goes down */
+};
+
+enum { ASK_DOCS = 2 };
+
+struct ask {
+	struct api *api;
+	const struct api_route *route;
+	const struct api_parts *parts; /* of the route */
+	struct http_request *q; /* until it is answered */
+	struct http_stream *stream; /* while it streams */
+	struct http_ws *ws; /* or speaks */
+	const struct ask_socket *socket;
+	void *socket_data;
+	bool silent; /* nothing was heard yet */
+	struct call *call;
+	struct arena *arena;
+	struct json_doc *docs[ASK_DOCS]; /* of the request: what the strings of the input borrow */
+	struct json_doc **messages; /* of API_FRAMES: those behind the first */
+	size_t n_messages;
+	struct frames frames; /* what is left of the body */
+	bool keyed; /* the answer is stored under the key */
+	struct idempotent_key key;
+	enum api_code code; /* API_CODES: as the failure's own says */
+	/* The table of a list, if that is the answer. */
+	struct field_table list;
+	struct field list_row;
+	char *document;
+	const struct ask_body_events *body; /* NULL: nobody takes it yet */
+	void *body_data;
+	bool body_ended;
+	void (*on_room)(void *data);
+	void *on_room_data;
+	uint64_t timeout_ms;
+	uv_timer_t timer;
+	bool timing;
+	char label[64];
+	void (*on_drain)(void *data); /* NULL: not on the list */
+	void *on_drain_data;
+	struct ask *drained_before, *drained_next;
+};
+
+/* ask.c */
+void ask_start(struct api *api, size_t route, struct http_request *q);
+
+/* ask_read.c: the operation's request. */
+int ask_read(struct ask *a, void *request, struct err *e) MUST_USE;
+
+/* ask.c: from now on the call has so long. */
+void ask_time(struct ask *a, uint64_t ms);
+
+/* ask_write.c */
+int ask_stream_begin(struct ask *a, struct err *e) MUST_USE;
+void ask_write_answer(struct ask *a, const struct field_table *t, const void *from);
+void ask_write_problem(struct ask *a, const struct err *e);
+/* The text of a problem, in the form of the route's kind. */
+int ask_problem_text(const struct ask *a, const struct api_problem *p, struct buf *to,
+		     struct err *e) MUST_USE;
+/* A message of the route's shape. */
+void ask_write_frame(struct ask *a, unsigned flags, struct str text);
+
+/* ask_socket.c: a binary message of two parts. */
+void ask_socket_frame(struct ask *a, struct str head, struct str rest);
+/* Says goodbye, and in a text what failed; p: NULL if nothing did. */
+void ask_socket_end(struct ask *a, const struct api_problem *p);

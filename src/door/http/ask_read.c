@@ -1,0 +1,281 @@
+/*
+ * A request as its route's input: one object of path, query, header and body. Path, query and header
+ * are texts; they become a JSON document in which a number's text is a number where the table wants
+ * one, so that the same strict decoder judges them.
+ */
+#include "door/http/ask_impl.h"
+
+#include <stdio.h>
+
+#include "http/message/head.h"
+#include "json/document/utf8.h"
+
+enum { TEXTS_MAX = 64 << 10 };
+
+/* ---- texts --------------------------------------------------------------------------------- */
+
+static bool is_number(struct str s)
+{
+	size_t i = s.n > 1 && s.p[0] == '-';
+
+	if (s.n - i == 0 || s.n > 20 || (s.p[i] == '0' && s.n - i > 1))
+		return false;
+	for (; i < s.n; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	}
+	return true;
+}
+
+static const struct field *row_of(const struct field_table *t, struct str name)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (str_is(name, t->rows[i].name))
+			return &t->rows[i];
+	}
+	return NULL;
+}
+
+static void put_text(struct json_writer *w, const struct field *f, struct str text)
+{
+	bool integer = f && f->kind >= FIELD_IS_INT32 && f->kind <= FIELD_IS_UINT64;
+
+	if (integer && is_number(text))
+		json_write_raw(w, text);
+	else if (f && f->kind == FIELD_IS_BOOL && (str_is(text, "true") || str_is(text, "false")))
+		json_write_raw(w, text);
+	else
+		json_write_str(w, text);
+}
+
+struct texts {
+	struct json_writer *w;
+	const struct field_table *t;
+};
+
+static void put_parameter(void *data, struct str name, struct str value)
+{
+	struct texts *x = data;
+
+	json_write_key_str(x->w, name);
+	put_text(x->w, row_of(x->t, name), value);
+}
+
+static int put_query(struct ask *a, const struct field_table *t, struct json_writer *w,
+		     struct err *e)
+{
+	struct texts x = { w, t };
+
+	if (!http_request_each_query(a->q, put_parameter, &x))
+		return err_set(e, ERR_INVALID, "a parameter of the query is not UTF-8 text");
+	return 0;
+}
+
+static int put_header(struct ask *a, const struct field_table *t, struct json_writer *w,
+		      struct err *e)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct str name = str_of(t->rows[i].name);
+		unsigned n = http_request_header_count(a->q, name);
+		struct str value = http_request_header(a->q, name);
+
+		if (n > 1)
+			return err_set(e, ERR_INVALID, "%s stands %u times", t->rows[i].name, n);
+		if (n == 1 && !utf8_valid(value))
+			return err_set(e, ERR_INVALID, "%s is not UTF-8 text", t->rows[i].name);
+		if (n == 1)
+			put_parameter(&(struct texts){ w, t }, name, value);
+	}
+	return 0;
+}
+
+static int put_path(struct ask *a, const struct field_table *t, struct json_writer *w,
+		    struct err *e)
+{
+	for (size_t i = 0; i < t->n; i++)
+		put_parameter(&(struct texts){ w, t }, str_of(t->rows[i].name),
+			      http_request_segment(a->q, t->rows[i].name));
+	return 0;
+}
+
+typedef int (*put_fn)(struct ask *a, const struct field_table *t, struct json_writer *w,
+		      struct err *e);
+
+/* The part's object; empty where the route has no such part. */
+static int put_part(struct ask *a, enum op_place place, put_fn put, struct json_writer *w,
+		    struct err *e)
+{
+	json_write_key(w, op_place_names[place]);
+	json_write_object(w);
+	if (put(a, &a->parts->places[place], w, e) < 0)
+		return -1;
+	json_write_object_end(w);
+	return 0;
+}
+
+static int parse_texts(struct ask *a, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(TEXTS_MAX);
+	struct json_writer w = json_writer(&b);
+
+	json_write_object(&w);
+	if (put_part(a, OP_PATH, put_path, &w, e) < 0 ||
+	    put_part(a, OP_QUERY, put_query, &w, e) < 0 ||
+	    put_part(a, OP_HEADER, put_header, &w, e) < 0)
+		return -1;
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	a->docs[0] = json_parse(buf_str(&b), NULL, e);
+	return a->docs[0] ? 0 : -1;
+}
+
+/* ---- the body ------------------------------------------------------------------------------ */
+
+/* Of a body that streams, whoever cut it into messages has bounded them. */
+static struct json_doc *parse_json(struct ask *a, struct str text, struct err *e)
+{
+	const struct json_options o = { .bytes = a->route->streams  ? text.n
+					       : a->route->body_max ? a->route->body_max
+								    : API_BODY_MAX };
+	struct json_doc *d = json_parse(text, &o, e);
+
+	if (!d && e->code == ERR_INVALID)
+		a->code = API_INVALID_JSON;
+	return d;
+}
+
+struct json_doc *ask_parse(struct call *c, struct str text, struct err *e)
+{
+	return parse_json(ask_of(c), text, e);
+}
+
+static int first_message(struct ask *a, struct str *ret, struct err *e)
+{
+	a->frames.left = *ret;
+	switch (frame_next(&a->frames, ret, e)) {
+	case 0:
+		return err_set(e, ERR_INVALID, "the request has no message");
+	case 1:
+		if (a->frames.left.n == 0 || a->route->messages)
+			return 0;
+		return err_set(e, ERR_INVALID, "this method takes one message");
+	default:
+		return -1;
+	}
+}
+
+static int parse_body(struct ask *a, struct err *e)
+{
+	struct str body = http_request_body(a->q);
+
+	if (a->route->socket || a->route->streams)
+		return 0;
+	if (a->route->shape == API_FRAMES && first_message(a, &body, e) < 0)
+		return -1;
+	if (body.n == 0)
+		return 0;
+	a->docs[1] = parse_json(a, body, e);
+	return a->docs[1] ? 0 : -1;
+}
+
+const struct json_val *ask_next_message(struct call *c, struct err *e)
+{
+	struct ask *a = ask_of(c);
+	struct str text;
+	struct json_doc **more;
+
+	e->code = ERR_NONE;
+	if (!a->q || frame_next(&a->frames, &text, e) <= 0)
+		return NULL;
+	more = reallocarray(a->messages, a->n_messages + 1, sizeof(struct json_doc *));
+	if (!more) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	a->messages = more;
+	a->messages[a->n_messages] = parse_json(a, text, e);
+	return a->messages[a->n_messages] ? json_root(a->messages[a->n_messages++]) : NULL;
+}
+
+/* ---- what only Connect has ----------------------------------------------------------------- */
+
+static int check_type(struct ask *a, struct err *e)
+{
+	struct str type = http_request_header(a->q, STR_LIT("Content-Type"));
+	bool ok = a->route->shape == API_FRAMES
+			? http_same(type, STR_LIT("application/connect+json"))
+			: http_type_is_json(type);
+
+	if (ok)
+		return 0;
+	return err_set(e, ERR_MEDIA_TYPE, "this method takes %s",
+		       a->route->shape == API_FRAMES ? "application/connect+json"
+						     : "application/json");
+}
+
+/* The value of a field that can only be this; absent is well. */
+static int check_is(struct ask *a, const char *name, const char *only, struct err *e)
+{
+	struct str value = http_request_header(a->q, str_of(name));
+
+	if (!value.p || str_is(value, only))
+		return 0;
+	return err_set(e, ERR_INVALID, "%s can only be %s", name, only);
+}
+
+static int read_timeout(struct ask *a, struct err *e)
+{
+	struct str text = http_request_header(a->q, STR_LIT("Connect-Timeout-Ms"));
+	unsigned long long ms;
+
+	if (!text.p)
+		return 0;
+	if (text.n > 10 || !http_length_parse(text, &ms) || ms == 0)
+		return err_set(e, ERR_INVALID,
+			       "Connect-Timeout-Ms takes a positive number of at most 10 digits");
+	a->timeout_ms = ms;
+	return 0;
+}
+
+static int check_connect(struct ask *a, struct err *e)
+{
+	if ((!a->route->socket && check_type(a, e) < 0) ||
+	    check_is(a, "Connect-Protocol-Version", "1", e) < 0 ||
+	    check_is(a, "Content-Encoding", "identity", e) < 0 ||
+	    check_is(a, "Connect-Content-Encoding", "identity", e) < 0)
+		return -1;
+	return read_timeout(a, e);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+/* Each part into its place of the request. A body that no row takes has no members. */
+static int decode(struct ask *a, void *request, struct err *e)
+{
+	static const enum op_place order[] = { OP_PATH, OP_QUERY, OP_HEADER, OP_BODY };
+	const struct json_val *texts = json_root(a->docs[0]), *v;
+
+	if (a->route->projected)
+		field_defaults(a->route->op->request, request);
+	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+		enum op_place place = order[i];
+		void *to = (char *)request + a->parts->at[place];
+
+		v = place != OP_BODY ? json_get(texts, op_place_names[place])
+		  : a->docs[1]	     ? json_root(a->docs[1])
+				     : NULL;
+		if (field_decode_members(&a->parts->places[place], v, a->arena, to, e) < 0)
+			return err_wrap(e, "%s", op_place_names[place]);
+	}
+	return 0;
+}
+
+int ask_read(struct ask *a, void *request, struct err *e)
+{
+	if ((a->route->kind == API_CONNECT && check_connect(a, e) < 0) || parse_texts(a, e) < 0 ||
+	    parse_body(a, e) < 0 || decode(a, request, e) < 0)
+		return -1;
+	call_set_timeout(a->call, a->timeout_ms);
+	return 0;
+}

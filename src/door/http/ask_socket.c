@@ -1,0 +1,139 @@
+/*
+ * WebSockets: the request upgrades, and from then on both sides speak until the call ends. Who has not offered the
+ * route's subprotocol gets no WebSocket, so that what each side says has a name and a version.
+ */
+#include "door/http/ask_impl.h"
+#include "http/message/head.h"
+
+enum {
+	MESSAGE_MAX = 256 << 10, /* of the client's */
+	SPEECH_MAX = 64 << 20, /* of ours; the door's queue is smaller */
+	PROBLEM_MAX = 16 << 10,
+	SILENCE_MS = 10000, /* before the first message */
+};
+
+/* Status codes of RFC 6455 section 7.4.1. */
+enum { CLOSE_NORMAL = 1000, CLOSE_GOING = 1001, CLOSE_POLICY = 1008, CLOSE_FAILED = 1011 };
+
+static void on_message(void *owner, bool is_text, struct str message)
+{
+	struct ask *a = owner;
+
+	if (a->silent && a->timeout_ms > 0)
+		ask_time(a, a->timeout_ms);
+	else if (a->silent && a->timing)
+		uv_timer_stop(&a->timer);
+	a->silent = false;
+	a->socket->on_message(a->socket_data, is_text, message);
+}
+
+static void on_closed(void *owner, unsigned code, const struct err *why)
+{
+	struct ask *a = owner;
+
+	a->ws = NULL;
+	call_cancel(a->call);
+}
+
+static void on_drained(void *owner)
+{
+	struct ask *a = owner;
+
+	a->socket->on_room(a->socket_data);
+}
+
+static const struct http_ws_events events = { on_message, on_closed, on_drained };
+
+struct offer {
+	const char *protocol;
+	bool made;
+};
+
+static void look_for_offer(void *data, struct str name, struct str value)
+{
+	struct offer *o = data;
+
+	if (http_same(name, STR_LIT("Sec-WebSocket-Protocol")))
+		o->made |= http_list_has(value, o->protocol);
+}
+
+static int check(struct ask *a, struct err *e)
+{
+	struct offer offer = { .protocol = a->route->socket };
+
+	if (!http_list_has(http_request_header(a->q, STR_LIT("Upgrade")), "websocket")) {
+		a->code = API_UPGRADE_REQUIRED;
+		return err_set(e, ERR_INVALID, "this is a WebSocket of the subprotocol %s",
+			       a->route->socket);
+	}
+	http_request_each_header(a->q, look_for_offer, &offer);
+	if (!offer.made)
+		return err_set(e, ERR_INVALID, "Sec-WebSocket-Protocol does not offer %s",
+			       a->route->socket);
+	return 0;
+}
+
+int ask_socket_start(struct call *c, const struct ask_socket *socket, void *data, struct err *e)
+{
+	struct ask *a = ask_of(c);
+	const struct http_ws_options o = { .message_max = MESSAGE_MAX,
+					   .protocol = a->route->socket };
+
+	if (!a->q)
+		return err_set(e, ERR_CANCELLED, "the client is gone");
+	if (check(a, e) < 0)
+		return -1;
+	a->socket = socket;
+	a->socket_data = data;
+	a->ws = http_ws_accept(a->q, &o, &events, a, e);
+	if (!a->ws) {
+		if (e->code == ERR_LIMIT)
+			a->code = API_TOO_MANY_STREAMS;
+		return -1;
+	}
+	a->q = NULL;
+	a->silent = !socket->listens;
+	if (a->silent)
+		ask_time(a, SILENCE_MS);
+	return 0;
+}
+
+void ask_socket_hold(struct call *c, bool hold)
+{
+	struct ask *a = ask_of(c);
+
+	if (a->ws)
+		http_ws_hold(a->ws, hold);
+}
+
+void ask_socket_bytes(struct call *c, struct str message)
+{
+	struct ask *a = ask_of(c);
+
+	if (a->ws)
+		http_ws_send(a->ws, false, call_redact(c, message));
+}
+
+void ask_socket_frame(struct ask *a, struct str head, struct str rest)
+{
+	autobuf struct buf b = BUF_INIT(SPEECH_MAX);
+	struct err e;
+
+	if (buf_add(&b, head.p, head.n, &e) == 0 && buf_add(&b, rest.p, rest.n, &e) == 0)
+		http_ws_send(a->ws, false, buf_str(&b));
+}
+
+void ask_socket_end(struct ask *a, const struct api_problem *p)
+{
+	struct str reason = p ? str_of(api_codes[p->code].name) : STR_LIT("");
+	unsigned code = !p			      ? CLOSE_NORMAL
+		      : p->code == API_CANCELED	      ? CLOSE_GOING
+		      : api_codes[p->code].http < 500 ? CLOSE_POLICY
+						      : CLOSE_FAILED;
+	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
+	struct err e;
+
+	if (p && a->route->shape == API_LINES && ask_problem_text(a, p, &b, &e) == 0)
+		http_ws_send(a->ws, true, buf_str(&b));
+	http_ws_close(take_ptr(a->ws), code, reason);
+}

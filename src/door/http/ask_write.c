@@ -1,0 +1,297 @@
+/* Answers: one JSON document, or a stream of them as lines or as frames of Connect. */
+#include "door/http/ask_impl.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+
+/* ---- failures ------------------------------------------------------------------------------ */
+
+enum { PROBLEM_MAX = 16 << 10, RETRY_SECONDS = 1 };
+
+static struct api_problem problem_of(const struct ask *a, const struct err *e)
+{
+	struct api_problem p = {
+		.code = a->code != API_CODES ? a->code : api_code_of(e->code),
+		.cause = e->msg,
+		.context = *call_about(a->call),
+	};
+
+	if (p.code == API_QUOTA_EXCEEDED && !p.context.op.p)
+		p.context.op = str_of(a->route->id);
+	if (p.code == API_QUOTA_EXCEEDED && !p.context.dimension.p)
+		p.context.dimension = api_dimension_of(e->code);
+	if (p.code == API_UNAVAILABLE) {
+		p.context.has_retry_after_ms = true;
+		p.context.retry_after_ms = RETRY_SECONDS * 1000;
+	}
+	return p;
+}
+
+int ask_problem_text(const struct ask *a, const struct api_problem *p, struct buf *to,
+		     struct err *e)
+{
+	return a->route->kind == API_CONNECT ? api_connect_text(p, to, e)
+					     : api_problem_text(p, to, e);
+}
+
+/* Fields that go with some statuses. */
+static size_t problem_headers(int status, char *seconds, size_t size, struct http_header to[2])
+{
+	int n = snprintf(seconds, size, "%d", RETRY_SECONDS);
+
+	if (status == 426) {
+		to[0] = (struct http_header){ "Upgrade", STR_LIT("websocket") };
+		to[1] = (struct http_header){ "Sec-WebSocket-Version", STR_LIT("13") };
+		return 2;
+	}
+	to[0] = (struct http_header){ "Retry-After", { seconds, (size_t)n } };
+	return status == 429 || status == 503 ? 1 : 0;
+}
+
+static void reply_problem(struct ask *a, const struct api_problem *p)
+{
+	const struct api_code_row *row = &api_codes[p->code];
+	bool connect = a->route->kind == API_CONNECT;
+	char seconds[16];
+	struct http_header headers[2];
+	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
+	int status = connect ? api_connect_status(row->connect) : row->http;
+	struct err e = ERR_INIT;
+
+	if (p->code == API_UNSUPPORTED_MEDIA_TYPE || p->code == API_BODY_TOO_LARGE ||
+	    p->code == API_UPGRADE_REQUIRED)
+		status = row->http;
+	if (ask_problem_text(a, p, &b, &e) < 0)
+		b.n = 0;
+	http_reply(take_ptr(a->q),
+		   &(struct http_reply){
+			   .status = status,
+			   .type = "application/json",
+			   .body = buf_str(&b),
+			   .headers = headers,
+			   .n_headers = problem_headers(status, seconds, sizeof(seconds), headers),
+		   });
+}
+
+void ask_write_frame(struct ask *a, unsigned flags, struct str text)
+{
+	char head[FRAME_HEAD];
+
+	frame_head(head, flags, text.n);
+	if (a->ws) {
+		ask_socket_frame(a, (struct str){ head, sizeof(head) }, text);
+		return;
+	}
+	http_stream_write(a->stream, (struct str){ head, sizeof(head) });
+	http_stream_write(a->stream, text);
+}
+
+/* The last frame says how it ended; lines say it themselves. */
+static void end_stream(struct ask *a, const struct api_problem *p)
+{
+	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
+	struct err e;
+
+	if (a->route->shape == API_TAR && p) {
+		http_stream_break(take_ptr(a->stream)); /* else it would seem to be whole */
+		return;
+	}
+	if (a->route->shape == API_FRAMES) {
+		if (p && (buf_addf(&b, &e, "{\"error\":") < 0 || api_connect_text(p, &b, &e) < 0 ||
+			  buf_addf(&b, &e, "}") < 0))
+			b.n = 0;
+		ask_write_frame(a, FRAME_END, b.n > 0 ? buf_str(&b) : STR_LIT("{}"));
+	}
+	if (a->ws)
+		ask_socket_end(a, p);
+	else
+		http_stream_end(take_ptr(a->stream));
+}
+
+void ask_write_problem(struct ask *a, const struct err *e)
+{
+	struct api_problem p = problem_of(a, e);
+
+	if (a->stream || a->ws)
+		end_stream(a, &p);
+	else if (a->q)
+		reply_problem(a, &p);
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+/* Room for a file's content with every byte escaped. */
+enum { ANSWER_MAX = 64 << 20 };
+
+/* Of a list its array. */
+static void encode(struct ask *a, const struct field_table *t, const void *from,
+		   struct json_writer *w)
+{
+	const struct field_list *list = from;
+
+	if (t != &a->list) {
+		field_encode(a->route->answer && t == a->route->op->result ? a->route->answer : t,
+			     from, w);
+		return;
+	}
+	json_write_array(w);
+	for (size_t i = 0; i < list->n; i++)
+		field_encode(t->rows->table, (const char *)list->p + i * t->rows->elem, w);
+	json_write_array_end(w);
+}
+
+static char *answer_text(struct ask *a, const struct field_table *t, const void *from,
+			 size_t *ret_n, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(ANSWER_MAX);
+	struct json_writer w = json_writer(&b);
+
+	if (a->document) {
+		*ret_n = strlen(a->document);
+		return take_ptr(a->document);
+	}
+	encode(a, t, from, &w);
+	if (json_write_done(&w, e) < 0)
+		return NULL;
+	*ret_n = b.n;
+	return buf_take(&b);
+}
+
+/* Before it is sent. Where that fails, the answer holds all the same. */
+static void store(struct ask *a, const char *text, size_t n)
+{
+	struct lives *all = call_lives(a->call);
+	struct err e;
+
+	if (!text)
+		idempotent_drop(all, &a->key);
+	else if (idempotent_end(all, &a->key, 200, (struct str){ text, n }, &e) < 0)
+		log_warn("an answer could not be stored: %s", e.msg);
+}
+
+void ask_write_answer(struct ask *a, const struct field_table *t, const void *from)
+{
+	struct err e = ERR_INIT;
+	size_t n = 0;
+	char *text;
+
+	if (a->stream || a->ws) {
+		end_stream(a, NULL);
+		return;
+	}
+	if (!a->q && !a->keyed)
+		return;
+	text = answer_text(a, t, from, &n, &e);
+	if (a->keyed)
+		store(a, text, n);
+	if (!text)
+		ask_write_problem(a, &e);
+	else if (!a->q)
+		free(text);
+	else
+		http_reply(take_ptr(a->q), &(struct http_reply){ .status = 200,
+								 .type = "application/json",
+								 .body = { text, n },
+								 .owned = text });
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+/* Half of the door's queue: whoever stops when so much waits is never too slow. */
+enum { FULL = 512 << 10 };
+
+static void on_stream_closed(void *owner, const struct err *why)
+{
+	struct ask *a = owner;
+
+	a->stream = NULL;
+	call_cancel(a->call);
+}
+
+static void on_stream_drained(void *owner)
+{
+	struct ask *a = owner;
+
+	if (a->on_room)
+		a->on_room(a->on_room_data);
+	else
+		call_room(a->call);
+}
+
+static const struct http_stream_events stream_events = { on_stream_closed, on_stream_drained };
+
+/* An object or an array has lines instead (api_route.lines). */
+static const char *const stream_types[] = {
+	[API_OBJECT] = "application/x-ndjson",	   [API_ARRAY] = "application/x-ndjson",
+	[API_FRAMES] = "application/connect+json", [API_LINES] = "application/x-ndjson",
+	[API_TAR] = "application/x-tar",
+};
+
+int ask_stream_begin(struct ask *a, struct err *e)
+{
+	const char *own = a->route->shape == API_TAR ? a->route->bytes_type : NULL;
+	const struct http_reply head = { .status = 200,
+					 .type = own ? own : stream_types[a->route->shape] };
+
+	if (!a->q)
+		return err_set(e, ERR_CANCELLED, "the client is gone");
+	a->stream = http_stream_start(a->q, &head, &stream_events, a, e);
+	if (a->stream)
+		a->q = NULL;
+	else if (e->code == ERR_LIMIT)
+		a->code = API_TOO_MANY_STREAMS;
+	return a->stream ? 0 : -1;
+}
+
+int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data, struct err *e)
+{
+	struct ask *a = ask_of(c);
+
+	a->on_room = on_room;
+	a->on_room_data = data;
+	return ask_stream_begin(a, e);
+}
+
+void ask_send_bytes(struct call *c, struct str bytes)
+{
+	struct ask *a = ask_of(c);
+
+	if (a->stream)
+		http_stream_write(a->stream, call_redact(c, bytes));
+}
+
+bool ask_stream_full(struct call *c)
+{
+	struct ask *a = ask_of(c);
+
+	return (a->stream && http_stream_waiting(a->stream) > FULL) ||
+	       (a->ws && http_ws_full(a->ws)); /* many small ones are much, too */
+}
+
+void ask_send(struct call *c, const struct field_table *t, const void *from)
+{
+	from = call_redact_by(c, t, from);
+	if (from)
+		ask_write(c, t, from);
+}
+
+void ask_write(struct call *c, const struct field_table *t, const void *from)
+{
+	struct ask *a = ask_of(c);
+	autobuf struct buf b = BUF_INIT(ANSWER_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e;
+
+	if (!a->stream && !a->ws)
+		return;
+	field_encode(t, from, &w);
+	if (json_write_done(&w, &e) < 0)
+		return;
+	if (a->route->shape == API_FRAMES)
+		ask_write_frame(a, 0, buf_str(&b));
+	else if (a->ws)
+		http_ws_send(a->ws, true, buf_str(&b));
+	else if (buf_add(&b, "\n", 1, &e) == 0)
+		http_stream_write(a->stream, buf_str(&b));
+}

@@ -1,0 +1,70 @@
+#pragma once
+/* What several resources share: rows of their tables, and small conversions. */
+#include "door/http/routes.h"
+#include "hub/sandbox/life.h"
+#include "hub/core/when.h"
+
+/* The sandbox as a member of a body, as an answer's, and as a segment of the path. */
+#define API_SANDBOX_ROW(S)                                                                         \
+	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,                    \
+	      .doc = "Id of the sandbox.")
+
+struct id_path {
+	struct str id;
+};
+extern const struct field_table id_path_table;
+#define API_ID_PATH(S)                                                                             \
+	FIELD_OBJECT(S, path, id_path_table, .flags = FIELD_REQUIRED, .doc = "The sandbox.")
+
+/* The sandbox of a request about this path in it; NULL where the call has failed. */
+struct sandbox *api_enter(struct call *c, struct str sandbox, struct str path);
+
+/* An answer that says only that it is done. */
+struct api_status {
+	struct str status;
+};
+extern const struct field_table api_status_table;
+/* Ends the call, which is arg, with "ok" or its failure. */
+void api_done(void *arg, const struct err *err);
+
+/* Of no part at all: the input of routes that take nothing. */
+struct api_nothing {
+	bool unused;
+};
+extern const struct field_table api_nothing_table;
+
+/* Ends a sandbox that was made for somebody who has gone. */
+void api_discard(struct life *l);
+
+/* How many GET /v1/templates has. */
+size_t api_templates_count(struct call *c);
+
+/* The network of a sandbox: none, until grants are served. */
+struct api_network {
+	bool block;
+	enum api_egress { EGRESS_DENY, EGRESS_ALLOW } egress;
+};
+extern const struct field_table api_network_table;
+#define API_NETWORK_NONE ((struct api_network){ true, EGRESS_DENY })
+
+struct api_network_wish {
+	bool block;
+	enum api_egress egress, inbound;
+	struct field_strs allow_domains, allow_cidrs, inbound_cidrs;
+};
+extern const struct field_table api_network_wish_table;
+/* ERR_INVALID that names the member which wants a network. */
+int api_network_refuse(const struct api_network_wish *w, struct err *e) MUST_USE;
+
+/* An environment in the arena. */
+int api_env(struct arena *a, const struct field_map *map, const struct env_var **ret,
+	    struct err *e) MUST_USE;
+
+/* A place between two things that count up, as the cursor of a page: the number of the one before. */
+enum { API_CURSOR_MAX = 17 };
+#define API_CURSOR_ROW(S)                                                                          \
+	FIELD(S, cursor, .min = 1, .max = API_CURSOR_MAX, .doc = "next_cursor of the page before.")
+#define API_NEXT_ROW(S)                                                                            \
+	FIELD(S, next_cursor, .doc = "Where the next page begins; absent: this is the last.")
+void api_cursor_text(char to[API_CURSOR_MAX], uint64_t seq);
+int api_cursor_read(struct str text, uint64_t *ret, struct err *e) MUST_USE;

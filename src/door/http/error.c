@@ -1,0 +1,252 @@
+#include "door/http/error.h"
+
+#include "base/base64.h"
+
+const struct api_code_row api_codes[API_CODES] = {
+#define API_ROW(code, ...) [API_##code] = { __VA_ARGS__ },
+#include "door/http/error_table.h"
+#undef API_ROW
+};
+
+/* What each code of base/err_table.h is here; one that is missing does not compile. */
+enum {
+	OF_INVALID = API_INVALID_INPUT,
+	OF_SANDBOX_NOT_FOUND = API_NOT_FOUND,
+	OF_TEMPLATE_NOT_FOUND = API_NOT_FOUND,
+	OF_IMAGE = API_INTERNAL,
+	OF_SNAPSHOT_NOT_FOUND = API_NOT_FOUND,
+	OF_SNAPSHOT = API_INVALID_INPUT,
+	OF_IMAGE_LARGE = API_INTERNAL,
+	OF_IMAGE_DISK = API_INTERNAL,
+	OF_BUILD = API_INTERNAL,
+	OF_PROGRAM = API_UNSUPPORTED,
+	OF_PATH_NOT_FOUND = API_NOT_FOUND,
+	OF_PROCESS_NOT_FOUND = API_NOT_FOUND,
+	OF_PATH_DENIED = API_FORBIDDEN,
+	OF_NOT_A_FILE = API_FILE_FAILED,
+	OF_COMMAND_NOT_FOUND = API_EXEC_FAILED,
+	OF_COMMAND_NOT_RUN = API_EXEC_FAILED,
+	OF_DENIED = API_FORBIDDEN,
+	OF_CONFLICT = API_CONFLICT,
+	OF_OTHER_BUILD = API_UNAVAILABLE,
+	OF_TOO_LARGE = API_BODY_TOO_LARGE,
+	OF_LIMIT = API_QUOTA_EXCEEDED,
+	OF_DISK_FULL = API_QUOTA_EXCEEDED,
+	OF_PIDS_FULL = API_QUOTA_EXCEEDED,
+	OF_MEMORY_FULL = API_QUOTA_EXCEEDED,
+	OF_TIMEOUT = API_EXEC_TIMEOUT,
+	OF_CANCELLED = API_CANCELED,
+	OF_GUEST = API_SANDBOX_LOST,
+	OF_IDLE = API_IDLE_TIMEOUT,
+	OF_PORT = API_PORT_FAILED,
+	OF_UNSUPPORTED = API_UNSUPPORTED,
+	OF_NO_QUOTA = API_UNSUPPORTED,
+	OF_TRANSPORT = API_UNAVAILABLE,
+	OF_CLIENT_CANT = API_UNSUPPORTED,
+	OF_CLIENT_FAILED = API_UNAVAILABLE,
+	OF_CLEANUP = API_INTERNAL,
+	OF_IO = API_INTERNAL,
+	OF_BUG = API_INTERNAL,
+	OF_PAUSED = API_CONFLICT,
+	OF_STORE_FULL = API_INTERNAL,
+	OF_STORE_CORRUPT = API_INTERNAL,
+	OF_STORE_LOCKED = API_UNAVAILABLE,
+	OF_STORE_READONLY = API_INTERNAL,
+	OF_STORE_NEWER = API_INTERNAL,
+	OF_UNAUTHORIZED = API_UNAUTHORIZED,
+	OF_HOST = API_FORBIDDEN,
+	OF_ORIGIN = API_FORBIDDEN,
+	OF_ROUTE = API_NOT_FOUND,
+	OF_METHOD = API_METHOD_NOT_ALLOWED,
+	OF_MEDIA_TYPE = API_UNSUPPORTED_MEDIA_TYPE,
+	OF_LOGIN = API_INTERNAL,
+	OF_UNTRUSTED = API_INTERNAL,
+	OF_NOT_PUBLIC = API_INTERNAL,
+};
+static const enum api_code of_err[ERR_CODES] = {
+#define ERR_ROW(code, ...) [ERR_##code] = (enum api_code)OF_##code,
+#include "base/err_table.h"
+#undef ERR_ROW
+};
+
+enum api_code api_code_of(enum err_code code)
+{
+	return code > ERR_NONE && code < ERR_CODES ? of_err[code] : API_INTERNAL;
+}
+
+struct str api_dimension_of(enum err_code code)
+{
+	switch (code) {
+	case ERR_DISK_FULL:
+		return STR_LIT("disk");
+	case ERR_PIDS_FULL:
+		return STR_LIT("pids");
+	case ERR_MEMORY_FULL:
+		return STR_LIT("memory");
+	default:
+		return STR_NONE;
+	}
+}
+
+/* ---- the envelope of /v1 ------------------------------------------------------------------- */
+
+#define ABOUT(m, doc_) FIELD(struct call_about, m, .doc = doc_)
+#define ABOUT_NUMBER(m, doc_)                                                                      \
+	FIELD(struct call_about, m, .has = FIELD_HAS(struct call_about, has_##m), .doc = doc_)
+
+static const struct field context_fields[] = {
+	ABOUT(sandbox, "The sandbox."),
+	ABOUT(snapshot, "The snapshot."),
+	ABOUT(path, "The path in it."),
+	ABOUT(op, "What was asked for."),
+	ABOUT(dimension, "Of what there is not enough, such as disk or streams."),
+	ABOUT_NUMBER(timeout_s, "The seconds that it had."),
+	ABOUT_NUMBER(requested_s, "The seconds that were asked for."),
+	ABOUT_NUMBER(max_timeout_s, "The most seconds that can be asked for."),
+	ABOUT_NUMBER(retry_after_ms, "When to try again."),
+};
+static const struct field_table context_table = FIELD_TABLE(struct call_about, context_fields);
+
+struct problem {
+	struct str code, message, cause, remediation;
+	struct call_about context;
+};
+static const struct field problem_fields[] = {
+	FIELD(struct problem, code, .flags = FIELD_REQUIRED, .doc = "For programs; never changes."),
+	FIELD(struct problem, message, .flags = FIELD_REQUIRED,
+	      .doc = "What kind of failure it is."),
+	FIELD(struct problem, cause, .flags = FIELD_REQUIRED, .doc = "What it was this time."),
+	FIELD(struct problem, remediation, .flags = FIELD_REQUIRED, .doc = "What can be done."),
+	FIELD_OBJECT(struct problem, context, context_table, .flags = FIELD_REQUIRED,
+		     .doc = "What it is about."),
+};
+static const struct field_table problem_table = FIELD_TABLE(struct problem, problem_fields);
+
+struct envelope {
+	struct problem error;
+};
+static const struct field envelope_fields[] = {
+	FIELD_OBJECT(struct envelope, error, problem_table, .flags = FIELD_REQUIRED,
+		     .doc = "What failed."),
+};
+const struct field_table api_problem_table = FIELD_TABLE(struct envelope, envelope_fields);
+
+static struct problem problem_of(const struct api_problem *p)
+{
+	const struct api_code_row *row = &api_codes[p->code];
+
+	return (struct problem){ str_of(row->name), str_of(row->message), str_of(p->cause),
+				 str_of(row->remediation), p->context };
+}
+
+int api_problem_text(const struct api_problem *p, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	field_encode(&api_problem_table, &(struct envelope){ problem_of(p) }, &w);
+	return json_write_done(&w, e);
+}
+
+/* ---- the envelope of Connect --------------------------------------------------------------- */
+
+/* A string of a protocol buffer's message; 127 bytes at most. */
+static int put_string(struct buf *to, unsigned field, struct str s, struct err *e)
+{
+	char head[2] = { (char)(field << 3 | 2), (char)s.n };
+
+	return buf_add(to, head, sizeof(head), e) < 0 ? -1 : buf_add(to, s.p, s.n, e);
+}
+
+/* google.rpc.ErrorInfo: reason and domain, in base64 as a string of JSON. */
+static void write_info(struct json_writer *w, const struct api_problem *p)
+{
+	autobuf struct buf info = BUF_INIT(256);
+	struct err e;
+
+	if (put_string(&info, 1, str_of(api_codes[p->code].name), &e) < 0 ||
+	    put_string(&info, 2, STR_LIT("holt"), &e) < 0)
+		json_write_fail(w, &e);
+	else
+		json_write_base64(w, buf_str(&info));
+}
+
+int api_connect_text(const struct api_problem *p, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+	struct problem problem = problem_of(p);
+
+	json_write_object(&w);
+	json_write_key(&w, "code");
+	json_write_text(&w, api_codes[p->code].connect);
+	json_write_key(&w, "message");
+	json_write_text(&w, p->cause);
+	json_write_key(&w, "details");
+	json_write_array(&w);
+	json_write_object(&w);
+	json_write_key(&w, "type");
+	json_write_text(&w, "google.rpc.ErrorInfo");
+	json_write_key(&w, "value");
+	write_info(&w, p);
+	json_write_key(&w, "debug");
+	field_encode(&problem_table, &problem, &w);
+	json_write_object_end(&w);
+	json_write_array_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+int api_connect_status(const char *code)
+{
+	static const struct {
+		const char *code;
+		int status;
+	} rows[] = {
+		{ "canceled", 499 },
+		{ "invalid_argument", 400 },
+		{ "deadline_exceeded", 504 },
+		{ "not_found", 404 },
+		{ "permission_denied", 403 },
+		{ "resource_exhausted", 429 },
+		{ "failed_precondition", 400 },
+		{ "aborted", 409 },
+		{ "unimplemented", 501 },
+		{ "unavailable", 503 },
+		{ "unauthenticated", 401 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (strcmp(rows[i].code, code) == 0)
+			return rows[i].status;
+	}
+	return 500;
+}
+
+/* ---- what the door refuses ----------------------------------------------------------------- */
+
+static struct api_problem of_door(const struct http_problem *problem)
+{
+	struct api_problem p = {
+		.code = problem->status == 429 ? API_RATE_LIMITED
+		      : problem->status == 503 ? API_UNAVAILABLE
+					       : api_code_of(problem->e->code),
+		.cause = problem->e->msg,
+		.context = { .has_retry_after_ms = problem->retry_after > 0,
+			     .retry_after_ms = problem->retry_after * 1000ull },
+	};
+
+	return p;
+}
+
+int api_explain(const struct http_problem *problem, struct buf *to, struct err *e)
+{
+	struct api_problem p = of_door(problem);
+
+	return api_problem_text(&p, to, e);
+}
+
+int api_connect_explain(const struct http_problem *problem, struct buf *to, struct err *e)
+{
+	struct api_problem p = of_door(problem);
+
+	return api_connect_text(&p, to, e);
+}

@@ -1,0 +1,33 @@
+#pragma once
+/* The resources, a file and a list of rows each. To add one: its file, its row in routes.c. */
+#include "door/http/ask.h"
+
+struct api_resource {
+	const struct api_route *rows;
+	size_t n;
+};
+
+#define API_RESOURCE(rows_)                                                                        \
+	{                                                                                          \
+		.rows = (rows_), .n = ARRAY_LEN(rows_)                                             \
+	}
+
+extern const struct api_resource api_health, api_openapi, api_templates, api_create, api_sandboxes,
+	api_fork, api_lifecycle, api_exec, api_files, api_connect_exec, api_connect_files,
+	api_processes, api_usage, api_events, api_archive, api_watch, api_connect_trees, api_jobs,
+	api_job_output, api_exec_socket, api_snapshots, api_restore, api_diff, api_export, api_stop,
+	api_connect_upload, api_job_attach, api_forward, api_preview;
+
+/* All routes, in the order of the files; NULL behind the last. */
+const struct api_route *api_route_at(size_t i);
+
+/* The tables of a route's parts, and where the struct of each begins in the request. */
+struct api_parts {
+	struct field_table places[OP_PLACES];
+	size_t at[OP_PLACES];
+	const char *body_doc; /* NULL: it has none */
+	bool body_required;
+	struct op_shape shape; /* what a projected route's borrow */
+};
+int api_parts_init(struct api_parts *p, const struct api_route *r, struct err *e) MUST_USE;
+void api_parts_fini(struct api_parts *p);

@@ -1,0 +1,149 @@
+/*
+ * tools/call as an operation. One that takes long, of a tool that says it may, becomes a task where its client
+ * can have that: the client has its request answered, and comes back for the result. 2025-11-25's clients say
+ * themselves what is to be a task.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "door/mcp/internal.h"
+
+enum { TASK_AFTER_MS = 3000 };
+
+/* Two copies of what an exec printed, with every byte escaped. */
+enum { TEXT_MAX = 32 << 20 };
+
+struct mcp_run {
+	struct mcp_door *door;
+	const struct tool *tool;
+	struct mcp_call *mc;
+	struct call *call;
+	bool timing;
+	uv_timer_t timer; /* until it is a task */
+};
+
+static void timer_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static void run_end(struct mcp_run *r)
+{
+	if (r->timing)
+		uv_close((uv_handle_t *)&r->timer, timer_closed);
+	else
+		free(r);
+}
+
+static void on_fail(void *asker, const struct err *e)
+{
+	struct mcp_run *r = asker;
+
+	mcp_call_fail(r->mc, e);
+	run_end(r);
+}
+
+static void on_answer(void *asker, const struct field_table *t, const void *result)
+{
+	struct mcp_run *r = asker;
+	bool speaks = r->tool->says || r->tool->text;
+	autobuf struct buf b = BUF_INIT(TEXT_MAX);
+	struct mcp_content text = { .type = MCP_TEXT };
+	struct err e;
+
+	if (speaks && tool_text(r->tool, call_request(r->call), result, &b, &e) < 0) {
+		on_fail(asker, &e);
+		return;
+	}
+	text.text = b.n ? call_redact(r->call, buf_str(&b)) : STR_LIT("");
+	mcp_call_done(r->mc, &(struct mcp_result){
+				     .content = &text,
+				     .content_n = speaks ? 1 : 0,
+				     .table = r->tool->output ? r->tool->output : t,
+				     .from = result,
+			     });
+	run_end(r);
+}
+
+static void on_progress(void *asker, double progress, double total, const char *message)
+{
+	struct mcp_run *r = asker;
+
+	mcp_call_progress(r->mc, progress, total, message);
+	mcp_call_task_status(r->mc, message);
+}
+
+static int on_decode(void *asker, void *request, struct err *e)
+{
+	struct mcp_run *r = asker;
+	const struct op_shape *shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
+
+	field_defaults(r->tool->op->request, request);
+	return field_decode_members(&shape->places[OP_BODY], mcp_call_args(r->mc),
+				    mcp_call_arena(r->mc), request, e);
+}
+
+static const struct op_sink quiet = { .answer = on_answer, .fail = on_fail };
+static const struct op_sink watching = { .answer = on_answer,
+					 .fail = on_fail,
+					 .progress = on_progress };
+
+static void on_cancel(struct mcp_call *mc, void *data)
+{
+	struct mcp_run *r = data;
+
+	call_cancel(r->call);
+}
+
+/* Where it can't be one, it stays a call. */
+static void on_timer(uv_timer_t *t)
+{
+	struct mcp_run *r = t->data;
+	struct err e;
+
+	if (mcp_call_to_task(r->mc, NULL, &e) < 0)
+		log_debug("mcp: no task: %s", e.msg);
+}
+
+static void start_timer(struct mcp_run *r)
+{
+	if (!mcp_call_can_task(r->mc) || mcp_call_is_task(r->mc) ||
+	    uv_timer_init(hub_loop(ops_hub(r->door->ops)), &r->timer) < 0)
+		return;
+	r->timing = true;
+	r->timer.data = r;
+	uv_timer_start(&r->timer, on_timer, TASK_AFTER_MS, 0);
+}
+
+void door_call(void *owner, struct mcp_call *mc)
+{
+	struct mcp_door *d = owner;
+	struct mcp_run *r = calloc(1, sizeof(*r));
+	bool watched = mcp_call_wants_progress(mc) || mcp_call_can_task(mc);
+	const struct tool *tool = mcp_call_tool(mc)->row;
+	struct op_start start = {
+		.who = mcp_call_principal(mc),
+		.op = tool->op,
+		.decode = on_decode,
+		.sink = watched ? &watching : &quiet,
+		.asker = r,
+		.arena = mcp_call_arena(mc),
+		.label = mcp_call_label(mc),
+	};
+	struct err e = ERR_INIT;
+
+	if (r) {
+		*r = (struct mcp_run){ .door = d, .tool = tool, .mc = mc };
+		r->call = op_new(d->ops, &start, &e);
+	} else {
+		err_set(&e, ERR_LIMIT, "out of memory");
+	}
+	if (!r || !r->call) {
+		free(r);
+		mcp_call_fail(mc, &e);
+		return;
+	}
+	start_timer(r);
+	mcp_call_on_cancel(mc, on_cancel, r);
+	op_start(r->call);
+}

@@ -1,0 +1,131 @@
+#include "door/mcp/internal.h"
+
+#include <stdlib.h>
+
+static const char tool_meta[] = "{\"holt/schemaVersion\":\"" TOOL_SCHEMA_VERSION "\"}";
+
+static const char instructions[] =
+	"Sandboxes: small Linux systems without a network, made in milliseconds. sandbox_create gives "
+	"an id that the other tools take. Files persist between calls until sandbox_terminate; "
+	"processes that a command leaves behind go on. sandbox_fork copies files, so try risky steps "
+	"in a fork. A file is the resource sandbox://ID/PATH, too. A failure has a cause and a remediation; "
+	"read them before trying again.";
+
+static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
+{
+	struct mcp_door *d = owner;
+
+	*ret_n = tools_n;
+	return d->list;
+}
+
+static struct str principal_name(void *owner, void *data)
+{
+	const struct principal *p = data;
+
+	return p ? str_of(p->name) : STR_NONE;
+}
+
+static const struct mcp_handler handler = { .tools = list_tools,
+					    .resources = files_roots,
+					    .templates = files_templates,
+					    .call = door_call,
+					    .read = files_read,
+					    .complete = files_complete };
+
+static enum mcp_hint hint(bool yes)
+{
+	return yes ? MCP_YES : MCP_NO;
+}
+
+static int print_tool(const struct tool *t, const struct op_shape *shape, struct mcp_tool *ret,
+		      struct err *e)
+{
+	const struct field_table *output = t->output ? t->output : t->op->result;
+	enum op_effect effect = t->op->effect;
+
+	*ret = (struct mcp_tool){
+		.name = t->name,
+		.title = t->title,
+		.description = t->doc,
+		.input_schema = field_schema_text(&shape->places[OP_BODY], e),
+		.output_schema = output ? field_schema_text(output, e) : NULL,
+		.meta = tool_meta,
+		.read_only = hint(effect == OP_READ),
+		.destructive = hint(effect == OP_EXECUTE || effect == OP_DESTROY ||
+				    t->op->flags & OP_REPLACES),
+		.idempotent = hint(effect == OP_READ || t->op->flags & OP_IDEMPOTENT),
+		.open_world = MCP_NO,
+		.task = t->task,
+		.row = t,
+	};
+	if (!ret->input_schema || (output && !ret->output_schema))
+		return -1;
+	return mcp_tool_prepare(ret, e);
+}
+
+static int print_tools(struct mcp_door *d, struct err *e)
+{
+	d->shapes = calloc(tools_n, sizeof(*d->shapes));
+	d->tools = calloc(tools_n, sizeof(*d->tools));
+	d->list = calloc(tools_n, sizeof(struct mcp_tool *));
+	if (!d->shapes || !d->tools || !d->list)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < tools_n; i++) {
+		if (op_shape_init(&d->shapes[i], tools[i]->op, tools[i]->members, e) < 0 ||
+		    print_tool(tools[i], &d->shapes[i], &d->tools[i], e) < 0)
+			return err_wrap(e, "tool %s", tools[i]->name);
+		d->list[i] = &d->tools[i];
+	}
+	return 0;
+}
+
+struct mcp_door *mcp_door_new(struct ops *ops, struct err *e)
+{
+	AUTO(mcp_door_free) struct mcp_door *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	d->ops = ops;
+	if (print_tools(d, e) < 0)
+		return NULL;
+	d->server = mcp_server_new(
+		&(struct mcp_server_options){
+			.name = "holt",
+			.title = "Holt",
+			.version = HOLT_VERSION,
+			.instructions = instructions,
+			.meta = tool_meta,
+			.handler = &handler,
+			.owner = d,
+			.tasks = true,
+			.principal = principal_name,
+		},
+		e);
+	return d->server ? take_ptr(d) : NULL;
+}
+
+void mcp_door_free(struct mcp_door *d)
+{
+	if (!d)
+		return;
+	mcp_server_free(d->server);
+	for (size_t i = 0; d->shapes && d->tools && i < tools_n; i++) {
+		op_shape_fini(&d->shapes[i]);
+		mcp_tool_release(&d->tools[i]);
+		free((char *)d->tools[i].input_schema);
+		free((char *)d->tools[i].output_schema);
+	}
+	free(d->shapes);
+	free(d->tools);
+	free(d->list);
+	files_roots_free(d);
+	free(d);
+}
+
+struct mcp_server *mcp_door_server(struct mcp_door *d)
+{
+	return d->server;
+}

@@ -1,0 +1,14 @@
+#pragma once
+/* Operations as MCP tools, and files of sandboxes as MCP resources: a server for any of the transports. The data of
+ * its sessions is the principal, a const struct principal *, set by who opened the transport. */
+#include "op/call.h"
+
+struct mcp_door;
+
+/* Borrows ops until mcp_door_free(). */
+struct mcp_door *mcp_door_new(struct ops *ops, struct err *e) MUST_USE;
+/* No session is left. NULL-safe. */
+void mcp_door_free(struct mcp_door *d);
+AUTO_DEFINE(mcp_door_free, struct mcp_door)
+
+struct mcp_server *mcp_door_server(struct mcp_door *d);

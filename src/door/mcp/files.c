@@ -1,0 +1,375 @@
+/*
+ * The files of sandboxes as resources: sandbox://ID/PATH, where PATH is absolute inside without its first slash and
+ * percent-encoded as in any URI. The roots of those that run are listed, and what is below is found by reading: a
+ * directory is the JSON that sandbox_list_files gives. A read takes the road of any call.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "door/mcp/internal.h"
+#include "hub/core/listing.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
+
+#define SCHEME "sandbox://"
+
+enum { READ_MAX = 4 * 1024 * 1024, LISTING_MAX = 4 << 20, PATH_MAX_ = 4095, VALUES_MAX = 100 };
+
+static const char directory[] = "inode/directory";
+
+static const struct mcp_template file = {
+	.uri_template = SCHEME "{sandbox}/{+path}",
+	.name = "sandbox-file",
+	.title = "File of a sandbox",
+	.description =
+		"A file of a running sandbox by its absolute path without the first slash, at most 4 "
+		"MiB; of a directory its entries as JSON.",
+};
+static const struct mcp_template *const templates[] = { &file };
+
+const struct mcp_template *const *files_templates(void *owner, struct mcp_session *s, size_t *ret_n)
+{
+	*ret_n = ARRAY_LEN(templates);
+	return templates;
+}
+
+/* ---- the roots ----------------------------------------------------------------------------- */
+
+struct root {
+	char uri[sizeof(SCHEME) + LIFE_ID_MAX + 1], id[LIFE_ID_MAX + 1];
+	struct mcp_resource resource;
+};
+
+struct mcp_roots {
+	struct root *p;
+	const struct mcp_resource **list;
+	size_t n;
+	uint64_t changes; /* of the lives, when it was made */
+};
+
+static void roots_free(struct mcp_roots *r)
+{
+	if (!r)
+		return;
+	free(r->p);
+	free(r->list);
+	free(r);
+}
+AUTO_DEFINE(roots_free, struct mcp_roots)
+
+void files_roots_free(struct mcp_door *d)
+{
+	roots_free(take_ptr(d->roots));
+}
+
+static size_t count_machines(struct lives *all)
+{
+	struct lives_stats stats;
+
+	lives_stats(all, &stats);
+	return stats.by_state[LIFE_RUNNING] + stats.by_state[LIFE_PAUSED];
+}
+
+static void add_root(struct mcp_roots *r, struct life *l)
+{
+	struct root *root = &r->p[r->n];
+	struct life_info i;
+	struct err e;
+
+	if (!life_machine(l, &e))
+		return;
+	life_info(l, &i);
+	snprintf(root->id, sizeof(root->id), "%.*s", STR_ARG(i.id));
+	snprintf(root->uri, sizeof(root->uri), SCHEME "%s/", root->id);
+	root->resource =
+		(struct mcp_resource){ .uri = root->uri, .name = root->id, .mime = directory };
+	r->list[r->n++] = &root->resource;
+}
+
+static struct mcp_roots *roots_new(struct lives *all)
+{
+	enum { STEP = 256 };
+	AUTO(roots_free) struct mcp_roots *r = calloc(1, sizeof(*r));
+	struct life *step[STEP];
+	size_t got = STEP, max = count_machines(all);
+	uint64_t after = 0;
+
+	if (r) {
+		r->p = calloc(max + 1, sizeof(*r->p));
+		r->list = calloc(max + 1, sizeof(struct mcp_resource *));
+	}
+	if (!r || !r->p || !r->list)
+		return NULL;
+	while (got == STEP && r->n < max) {
+		got = lives_list(all, after, step, STEP);
+		for (size_t i = 0; i < got && r->n < max; i++) {
+			struct life_info info;
+
+			add_root(r, step[i]);
+			life_info(step[i], &info);
+			after = info.seq;
+		}
+	}
+	r->changes = lives_changes(all);
+	return take_ptr(r);
+}
+
+/* Without memory there are none. */
+const struct mcp_resource *const *files_roots(void *owner, struct mcp_session *s, size_t *ret_n)
+{
+	struct mcp_door *d = owner;
+	struct lives *all = hub_lives(ops_hub(d->ops));
+
+	if (!d->roots || d->roots->changes != lives_changes(all)) {
+		files_roots_free(d);
+		d->roots = roots_new(all);
+	}
+	*ret_n = d->roots ? d->roots->n : 0;
+	return d->roots ? d->roots->list : NULL;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+struct read_params {
+	struct str sandbox, path;
+};
+static const struct field read_fields[] = {
+	FIELD(struct read_params, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct read_params, path, .flags = FIELD_REQUIRED, .doc = "Absolute, inside."),
+};
+static const struct field_table read_table = FIELD_TABLE(struct read_params, read_fields);
+
+/* A resource as it is read: text, or bytes. */
+struct read_result {
+	const char *mime;
+	struct str text, data;
+};
+static const struct field result_fields[] = {
+	FIELD(struct read_result, text, .flags = FIELD_NUL_OK, .doc = "What is in it, as text."),
+	FIELD(struct read_result, data, .flags = FIELD_BYTES,
+	      .doc = "What is in it, if that is no text."),
+};
+static const struct field_table result_table = FIELD_TABLE(struct read_result, result_fields);
+
+struct read_run {
+	struct call *call;
+	const struct read_params *params;
+};
+
+static void on_listed(void *arg, const struct file_entry *entries, size_t n, bool truncated,
+		      const struct err *err)
+{
+	struct read_run *r = arg;
+	struct err e = ERR_INIT;
+	struct listing listing;
+	autofree char *text = NULL;
+
+	if (!err && listing_fill(call_arena(r->call), entries, n, truncated, &listing, &e) == 0)
+		text = field_encode_text(&listing_table, &listing, LISTING_MAX, &e);
+	if (text)
+		call_answer(r->call, &(struct read_result){ directory, .text = str_of(text) });
+	else
+		call_fail(r->call, err ? err : &e);
+}
+
+static bool is_text(struct str bytes)
+{
+	return utf8_valid(bytes) && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
+}
+
+static void on_read(void *arg, struct str bytes, const struct file_stat *st, const struct err *err)
+{
+	struct read_run *r = arg;
+	struct call *c = r->call;
+	struct err e;
+
+	if (err && err->code == ERR_NOT_A_FILE) {
+		struct sandbox *sb = call_sandbox(c, r->params->sandbox, &e);
+
+		if (sb)
+			file_list_start(sb, r->params->path, on_listed, r);
+		else
+			call_fail(c, &e);
+	} else if (err) {
+		call_fail(c, err);
+	} else if (bytes.n > READ_MAX) {
+		err_set(&e, ERR_TOO_LARGE,
+			"the file has more than %d bytes; sandbox_read_file reads ranges of it",
+			READ_MAX);
+		call_fail(c, &e);
+	} else if (is_text(bytes)) {
+		call_answer(c, &(struct read_result){ "text/plain",
+						      .text = bytes.p ? bytes : STR_LIT("") });
+	} else {
+		call_answer(c, &(struct read_result){ "application/octet-stream", .data = bytes });
+	}
+}
+
+static void run_read(struct call *c, const void *params)
+{
+	const struct read_params *p = params;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
+	struct read_run *r = sb ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
+
+	if (!r || call_reserve(c, READ_MAX + 1, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	*r = (struct read_run){ c, p };
+	file_read_start(sb, p->path, 0, READ_MAX + 1, on_read, r);
+}
+
+static const struct op read_op = {
+	.action = "resource.read",
+	.doc = "Reads a file of a sandbox as a resource.",
+	.effect = OP_READ,
+	.request = &read_table,
+	.target = OP_TARGET(struct read_params, sandbox),
+	.result = &result_table,
+	.run = run_read,
+};
+
+/* ---- the URI ------------------------------------------------------------------------------- */
+
+static int digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* What is percent-encoded is a byte. */
+static int decode(struct str from, char *to, size_t *ret_n, struct err *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < from.n; i++) {
+		int high = -1, low = -1;
+
+		if (from.p[i] != '%') {
+			to[n++] = from.p[i];
+			continue;
+		}
+		if (i + 2 < from.n) {
+			high = digit(from.p[i + 1]);
+			low = digit(from.p[i + 2]);
+		}
+		if (high < 0 || low < 0 || high + low == 0)
+			return err_set(e, ERR_INVALID,
+				       "uri: %% stands before two hexadecimal digits, not 00");
+		to[n++] = (char)(high << 4 | low);
+		i += 2;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+/* 1, or 0 where it is no URI of ours. */
+static int parse(struct mcp_call *mc, struct read_params *ret, struct err *e)
+{
+	struct str uri = mcp_call_uri(mc);
+	const char *id = uri.p + sizeof(SCHEME) - 1, *slash;
+	char *path;
+
+	if (!str_starts(uri, SCHEME))
+		return 0;
+	slash = memchr(id, '/', uri.n - (sizeof(SCHEME) - 1));
+	if (!slash || slash == id)
+		return 0;
+	ret->sandbox = (struct str){ id, (size_t)(slash - id) };
+	path = arena_alloc(mcp_call_arena(mc), uri.n, e);
+	if (!path || decode((struct str){ slash, (size_t)(uri.p + uri.n - slash) }, path,
+			    &ret->path.n, e) < 0)
+		return -1;
+	ret->path.p = path;
+	if (ret->path.n > PATH_MAX_)
+		return err_set(e, ERR_INVALID, "uri: a path has at most %d bytes", PATH_MAX_);
+	return 1;
+}
+
+/* ---- the road ------------------------------------------------------------------------------ */
+
+static void on_answer(void *asker, const struct field_table *t, const void *result)
+{
+	const struct read_result *r = result;
+	const struct mcp_contents contents = { .mime = r->mime, .text = r->text, .data = r->data };
+
+	mcp_call_contents(asker, &contents, 1);
+}
+
+static void on_fail(void *asker, const struct err *e)
+{
+	if (e->code == ERR_SANDBOX_NOT_FOUND || e->code == ERR_GUEST || e->code == ERR_IDLE ||
+	    e->code == ERR_PATH_NOT_FOUND)
+		mcp_call_not_found(asker);
+	else
+		mcp_call_fail(asker, e);
+}
+
+static int on_decode(void *asker, void *request, struct err *e)
+{
+	*(struct read_params *)request = *(const struct read_params *)mcp_call_data(asker);
+	return 0;
+}
+
+static const struct op_sink sink = { .answer = on_answer, .fail = on_fail };
+
+static void on_cancel(struct mcp_call *mc, void *data)
+{
+	call_cancel(data);
+}
+
+void files_read(void *owner, struct mcp_call *mc)
+{
+	struct mcp_door *d = owner;
+	struct err e = ERR_INIT;
+	struct read_params *p = arena_alloc(mcp_call_arena(mc), sizeof(*p), &e);
+	const struct op_start start = { .who = mcp_call_principal(mc),
+					.op = &read_op,
+					.decode = on_decode,
+					.sink = &sink,
+					.asker = mc,
+					.arena = mcp_call_arena(mc),
+					.label = mcp_call_label(mc) };
+	int ours = p ? parse(mc, p, &e) : -1;
+	struct call *c;
+
+	if (ours == 0) {
+		mcp_call_not_found(mc);
+		return;
+	}
+	mcp_call_set_data(mc, p);
+	if (ours < 0 || !(c = op_new(d->ops, &start, &e))) {
+		mcp_call_fail(mc, &e);
+		return;
+	}
+	mcp_call_on_cancel(mc, on_cancel, c);
+	op_start(c);
+}
+
+/* ---- completion ---------------------------------------------------------------------------- */
+
+void files_complete(void *owner, struct mcp_call *mc)
+{
+	const struct mcp_completion m = mcp_call_completion(mc);
+	bool ours = !m.is_prompt && str_is(m.ref, file.uri_template) &&
+		    str_is(m.argument, "sandbox");
+	const struct mcp_resource *const *roots;
+	struct str values[VALUES_MAX];
+	size_t n, found = 0;
+
+	roots = files_roots(owner, NULL, &n);
+	for (size_t i = 0; ours && i < n; i++) {
+		struct str id = str_of(roots[i]->name);
+
+		if (id.n < m.value.n || (m.value.n && memcmp(id.p, m.value.p, m.value.n) != 0))
+			continue;
+		if (found < VALUES_MAX)
+			values[found] = id;
+		found++;
+	}
+	mcp_call_values(mc, values, found < VALUES_MAX ? found : VALUES_MAX, found,
+			found > VALUES_MAX);
+}

@@ -1,0 +1,29 @@
+#pragma once
+/* Between the files of the MCP door. */
+#include "door/mcp/door.h"
+#include "door/mcp/tools.h"
+#include "hub/core/hub.h"
+#include "op/call.h"
+
+struct mcp_door {
+	struct ops *ops;
+	struct mcp_server *server;
+	struct op_shape *shapes; /* one for each of tools */
+	struct mcp_tool *tools; /* likewise, with the schemas printed */
+	const struct mcp_tool **list;
+	struct mcp_roots *roots; /* as they were listed last; NULL: never */
+};
+
+/* call.c: makes a call of a tools/call. */
+void door_call(void *door, struct mcp_call *mc);
+
+/* files.c: the files of sandboxes as resources. */
+const struct mcp_resource *const *files_roots(void *door, struct mcp_session *s, size_t *ret_n);
+const struct mcp_template *const *files_templates(void *door, struct mcp_session *s, size_t *ret_n);
+void files_read(void *door, struct mcp_call *mc);
+void files_complete(void *door, struct mcp_call *mc);
+void files_roots_free(struct mcp_door *d);
+
+/* says.c: the text of an answer, by its tool's row. */
+int tool_text(const struct tool *t, const void *request, const void *result, struct buf *to,
+	      struct err *e) MUST_USE;

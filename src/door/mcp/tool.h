@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * An MCP tool, as a const row: how clients see an operation (op/op.h). Its arguments are the operation's request, its
+ * structured content the result; hints are made from the effect.
+ */
+#include "mcp/server/server.h"
+#include "op/project.h"
+
+/* The version of the tools' contract on the wire: raised whenever a name, a required argument or
+ * a meaning changes in a way that clients must see. */
+#define TOOL_SCHEMA_VERSION "1.0.0"
+
+struct tool {
+	const struct op *op;
+	const char *name, *title;
+	const char *doc; /* for the model that chooses among tools */
+	/* How its arguments differ from the operation's request. */
+	struct op_members members;
+	/* What is shown of the operation's result; NULL: all. */
+	const struct field_table *output;
+	/* Whether a call may outlive its request. */
+	enum mcp_tasking task;
+	/* The text for who reads: "{name}" stands for a member of the result or, if it has none, of the request; or
+	 * text() writes it. Neither: the text is the structured content. */
+	const char *says;
+	int (*text)(const void *result, struct buf *to, struct err *e);
+};

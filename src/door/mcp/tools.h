@@ -1,0 +1,28 @@
+#pragma once
+/* The tools that Holt serves: a file and a row each. To add one: its file, its row in tools.c. */
+#include "door/mcp/tool.h"
+
+extern const struct tool sandbox_create_tool;
+extern const struct tool sandbox_exec_tool;
+extern const struct tool sandbox_read_file_tool;
+extern const struct tool sandbox_write_file_tool;
+extern const struct tool sandbox_fork_tool;
+extern const struct tool sandbox_terminate_tool;
+extern const struct tool sandbox_list_tool;
+extern const struct tool sandbox_get_tool;
+extern const struct tool sandbox_list_files_tool;
+extern const struct tool sandbox_move_file_tool;
+extern const struct tool sandbox_remove_file_tool;
+extern const struct tool sandbox_pause_tool;
+extern const struct tool sandbox_resume_tool;
+extern const struct tool sandbox_set_timeout_tool;
+extern const struct tool sandbox_processes_tool;
+extern const struct tool sandbox_signal_tool;
+extern const struct tool sandbox_exec_output_tool;
+extern const struct tool sandbox_snapshot_tool;
+extern const struct tool sandbox_restore_tool;
+extern const struct tool sandbox_diff_tool;
+
+/* All of them, in the order in which clients list them. */
+extern const struct tool *const tools[];
+extern const size_t tools_n;

@@ -1,0 +1,111 @@
+/* /v1/sandboxes/{id}/archive: a tree of files as a tar archive, down and up. */
+#include "door/http/transfer.h"
+
+struct archive_query {
+	struct str path;
+};
+static const struct field down_fields[] = {
+	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
+	      .doc = "A directory, whose names in the archive are those below it, or a file. Absent: the "
+		     "sandbox's working directory."),
+};
+static const struct field_table down_query = FIELD_TABLE(struct archive_query, down_fields);
+static const struct field up_fields[] = {
+	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
+	      .doc = "A directory that is there. Absent: the sandbox's working directory."),
+};
+static const struct field_table up_query = FIELD_TABLE(struct archive_query, up_fields);
+
+struct archive_params {
+	struct id_path path;
+	struct archive_query query;
+};
+static const struct field down_parts[] = {
+	API_ID_PATH(struct archive_params),
+	FIELD_OBJECT(struct archive_params, query, down_query, .doc = "What."),
+};
+static const struct field_table down_input = FIELD_TABLE(struct archive_params, down_parts);
+static const struct field up_parts[] = {
+	API_ID_PATH(struct archive_params),
+	FIELD_OBJECT(struct archive_params, query, up_query, .doc = "Where."),
+};
+static const struct field_table up_input = FIELD_TABLE(struct archive_params, up_parts);
+
+static struct str or_here(struct str path)
+{
+	return path.p ? path : STR_LIT(".");
+}
+
+static void run_download(struct call *c, const void *params)
+{
+	const struct archive_params *p = params;
+	struct sandbox *sb = api_enter(c, p->path.id, p->query.path);
+
+	if (sb)
+		transfer_download(c, sb, or_here(p->query.path), ask_send_bytes);
+}
+
+static void on_unpacked(struct transfer_upload *u, const struct err *e)
+{
+	api_done(u->call, e);
+}
+
+static void on_upload_cancel(void *data)
+{
+	struct transfer_upload *u = data;
+
+	transfer_upload_stop(u);
+	ask_fail_gone(u->call);
+}
+
+static void run_upload(struct call *c, const void *params)
+{
+	const struct archive_params *p = params;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = api_enter(c, p->path.id, p->query.path);
+	struct transfer_upload *u = sb ? arena_alloc(call_arena(c), sizeof(*u), &e) : NULL;
+
+	if (!sb)
+		return;
+	if (!u || transfer_upload_start(u, c, sb, or_here(p->query.path), on_unpacked, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	call_on_cancel(c, on_upload_cancel, u);
+	body_pipe_start(&u->pipe);
+}
+
+#define MAY (API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) | API_MAY(BODY_TOO_LARGE))
+
+static const struct api_route rows[] = {
+	{ .id = "archive.download",
+	  .op = &(const struct
+		  op){ .action = "files.download",
+		       .doc = "A directory with all that is in it, or a file, as a tar archive. One that fails in "
+			      "the middle has no end, and the connection is cut.",
+		       .effect = OP_READ,
+		       .request = &down_input,
+		       .target = OP_TARGET(struct archive_params, path.id),
+		       .result = &api_nothing_table,
+		       .run = run_download },
+	  .method = HTTP_GET,
+	  .path = "/v1/sandboxes/{id}/archive",
+	  .shape = API_TAR,
+	  .errors = MAY | API_MAY(TOO_MANY_STREAMS) },
+	{ .id = "archive.upload",
+	  .op = &(const struct
+		  op){ .action = "files.upload",
+		       .doc = "Unpacks a tar archive, which is not compressed, in a directory as it comes. Links are "
+			      "not followed; what was unpacked before a failure stays.",
+		       .effect = OP_WRITE,
+		       .flags = OP_REPLACES,
+		       .request = &up_input,
+		       .target = OP_TARGET(struct archive_params, path.id),
+		       .result = &api_status_table,
+		       .run = run_upload },
+	  .method = HTTP_PUT,
+	  .path = "/v1/sandboxes/{id}/archive",
+	  .streams = true,
+	  .errors = MAY },
+};
+const struct api_resource api_archive = API_RESOURCE(rows);

@@ -1,0 +1,154 @@
+/* The archive of a snapshot, down and up: GET /v1/snapshots/{id}/export, POST /v1/snapshots. */
+#include "door/http/answer_pipe.h"
+#include "door/http/body_pipe.h"
+#include "door/rest/snapshot_view.h"
+#include "base/hash.h"
+
+#define PACKED "application/zstd"
+
+/* ---- down ---------------------------------------------------------------------------------- */
+
+struct export_params {
+	struct id_path path;
+};
+static const struct field export_parts[] = { API_SNAPSHOT_PATH(struct export_params) };
+static const struct field_table export_input = FIELD_TABLE(struct export_params, export_parts);
+
+static void on_exported(struct answer_pipe *p, const struct err *err)
+{
+	if (err)
+		call_fail(p->call, err);
+	else
+		call_answer(p->call, NULL);
+}
+
+static void on_export_cancel(void *data)
+{
+	struct answer_pipe *p = data;
+
+	answer_pipe_close(p);
+	ask_fail_gone(p->call);
+}
+
+static void run_export(struct call *c, const void *params)
+{
+	const struct export_params *p = params;
+	struct err e = ERR_INIT;
+	const struct snapshot *s = ask_snapshot(c, p->path.id, &e);
+	struct answer_pipe *d = s ? arena_alloc(call_arena(c), sizeof(*d), &e) : NULL;
+	int fd = d ? snapshot_open(s, &e) : -1;
+
+	if (fd >= 0)
+		*d = (struct answer_pipe){ .call = c,
+					   .send = ask_send_bytes,
+					   .on_end = on_exported };
+	if (fd < 0 || answer_pipe_start(d, fd, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_on_cancel(c, on_export_cancel, d);
+}
+
+/* ---- up ------------------------------------------------------------------------------------ */
+
+struct import_query {
+	struct str name, digest;
+	uint32_t ttl_seconds;
+};
+static const struct field query_fields[] = {
+	FIELD(struct import_query, name, .max = SNAPSHOT_NAME_MAX / 4, .doc = "For people."),
+	FIELD(struct import_query, digest, .min = HASH_HEX, .max = HASH_HEX,
+	      .doc = "SHA-256 that the archive must have, in hex. Absent: any."),
+	FIELD(struct import_query, ttl_seconds, .max = API_SNAPSHOT_TTL_MAX,
+	      .doc = "It is deleted so long after; absent or 0: never."),
+};
+static const struct field_table query_table = FIELD_TABLE(struct import_query, query_fields);
+
+struct import_params {
+	struct import_query query;
+};
+static const struct field import_parts[] = {
+	FIELD_OBJECT(struct import_params, query, query_table, .doc = "What to call it."),
+};
+static const struct field_table import_input = FIELD_TABLE(struct import_params, import_parts);
+
+/* Its memory is the call's. */
+struct upload {
+	struct call *call;
+	struct body_pipe body;
+};
+
+static void on_imported(void *arg, const struct snapshot *s, const struct err *err)
+{
+	struct upload *u = arg;
+	struct snapshot_view view;
+	struct err e = ERR_INIT;
+
+	body_pipe_close(&u->body);
+	if (!err && call_cancelled(u->call))
+		ask_discard_snapshot(u->call, s);
+	else if (err || snapshot_view(u->call, s, &view, &e) < 0)
+		call_fail(u->call, err ? err : &e);
+	else
+		call_answer(u->call, &view);
+}
+
+/* Who reads it sees the end of what came so far, and then the call ends. */
+static void on_upload_cancel(void *data)
+{
+	struct upload *u = data;
+
+	body_pipe_close(&u->body);
+}
+
+static void run_import(struct call *c, const void *params)
+{
+	const struct import_query *q = &((const struct import_params *)params)->query;
+	const struct snapshot_spec spec = { .name = q->name, .ttl_ms = q->ttl_seconds * 1000ull };
+	struct err e = ERR_INIT;
+	struct upload *u = arena_alloc(call_arena(c), sizeof(*u), &e);
+	int from;
+
+	if (u)
+		*u = (struct upload){ .call = c };
+	from = u ? body_pipe_open(&u->body, c, &e) : -1;
+	if (from < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	snapshot_import_start(call_lives(c), from, q->digest, &spec, on_imported, u);
+	call_on_cancel(c, on_upload_cancel, u);
+	body_pipe_start(&u->body);
+}
+
+static const struct api_route rows[] = {
+	{ .id = "snapshots.export",
+	  .op = &(const struct
+		  op){ .action = "snapshot.export",
+		       .doc = "The archive of a snapshot (tar with zstd), which can be imported anywhere. One that "
+			      "fails in the middle has no end, and the connection is cut.",
+		       .effect = OP_READ,
+		       .request = &export_input,
+		       .result = &api_nothing_table,
+		       .run = run_export },
+	  .method = HTTP_GET,
+	  .path = "/v1/snapshots/{id}/export",
+	  .shape = API_TAR,
+	  .bytes_type = PACKED,
+	  .errors = API_MAY(NOT_FOUND) | API_MAY(CANCELED) | API_MAY(TOO_MANY_STREAMS) },
+	{ .id = "snapshots.import",
+	  .op = &(const struct
+		  op){ .action = "snapshot.import",
+		       .doc = "A snapshot of an archive that was exported, which is read to its end and checked "
+			      "before anything of it is kept.",
+		       .effect = OP_WRITE,
+		       .request = &import_input,
+		       .result = &snapshot_view_table,
+		       .run = run_import },
+	  .method = HTTP_POST,
+	  .path = "/v1/snapshots",
+	  .streams = true,
+	  .bytes_type = PACKED,
+	  .errors = API_MAY(CANCELED) | API_MAY(BODY_TOO_LARGE) | API_MAY(UNSUPPORTED) |
+		    API_MAY(QUOTA_EXCEEDED) },
+};
+const struct api_resource api_export = API_RESOURCE(rows);

@@ -1,0 +1,392 @@
+/* GET /v1/openapi.json: all routes as an OpenAPI 3.1 document, printed from their rows. */
+#include <stdio.h>
+
+#include "door/http/common.h"
+#include "door/connect/connect.h"
+
+enum { DOCUMENT_MAX = 4 << 20 };
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* What any route can answer: host and origin, the token, the rate, defects, the end of the server. */
+#define ANY                                                                                        \
+	(API_MAY(INVALID_INPUT) | API_MAY(FORBIDDEN) | API_MAY(RATE_LIMITED) | API_MAY(INTERNAL) | \
+	 API_MAY(UNAVAILABLE))
+#define WITH_BODY                                                                                  \
+	(API_MAY(INVALID_JSON) | API_MAY(BODY_TOO_LARGE) | API_MAY(UNSUPPORTED_MEDIA_TYPE))
+
+static uint32_t errors_of(const struct api_route *r)
+{
+	uint32_t all = r->errors | ANY;
+
+	if (!r->open)
+		all |= API_MAY(UNAUTHORIZED);
+	if (r->method == HTTP_POST)
+		all |= WITH_BODY;
+	return all;
+}
+
+/* As the reply has it. */
+static int status_of(const struct api_route *r, enum api_code code)
+{
+	/* The door has looked at these before it was Connect's turn. */
+	if (code == API_BODY_TOO_LARGE || code == API_UNSUPPORTED_MEDIA_TYPE ||
+	    code == API_UPGRADE_REQUIRED)
+		return api_codes[code].http;
+	return r->kind == API_CONNECT ? api_connect_status(api_codes[code].connect)
+				      : api_codes[code].http;
+}
+
+static void put_error(const struct api_route *r, int status, struct json_writer *w)
+{
+	char key[8], text[512] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < API_CODES; i++) {
+		if ((errors_of(r) >> i & 1) && status_of(r, (enum api_code)i) == status)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? ", " : "",
+					      api_codes[i].name);
+	}
+	if (n == 0)
+		return;
+	snprintf(key, sizeof(key), "%d", status);
+	json_write_key(w, key);
+	json_write_object(w);
+	json_write_key(w, "description");
+	json_write_text(w, text);
+	json_write_key(w, "content");
+	json_write_raw(w, r->kind == API_CONNECT
+				  ? STR_LIT("{\"application/json\":{\"schema\":{\"$ref\":"
+					    "\"#/components/schemas/ConnectError\"}}}")
+				  : STR_LIT("{\"application/json\":{\"schema\":{\"$ref\":"
+					    "\"#/components/schemas/Error\"}}}"));
+	json_write_object_end(w);
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+static void put_array(const struct field_table *t, struct json_writer *w)
+{
+	json_write_object(w);
+	json_write_key(w, "type");
+	json_write_text(w, "array");
+	json_write_key(w, "items");
+	field_schema(t, w);
+	json_write_object_end(w);
+}
+
+static const struct str bytes_schema = STR_LIT("{\"type\":\"string\",\"format\":\"binary\"}");
+
+static void put_answer_schema(const struct api_route *r, struct json_writer *w)
+{
+	if (r->page) {
+		json_write_object(w);
+		json_write_key(w, "oneOf");
+		json_write_array(w);
+	}
+	if (r->shape == API_TAR)
+		json_write_raw(w, bytes_schema);
+	else if (r->shape == API_DOCUMENT)
+		json_write_raw(w, STR_LIT("{\"type\":\"object\"}"));
+	else if (r->shape == API_ARRAY)
+		put_array(r->answer ? r->answer : r->op->result, w);
+	else
+		field_schema(r->answer ? r->answer : r->op->result, w);
+	if (r->page) {
+		field_schema(r->page, w);
+		json_write_array_end(w);
+		json_write_object_end(w);
+	}
+}
+
+static const char *bytes_type(const struct api_route *r)
+{
+	return r->bytes_type ? r->bytes_type : "application/x-tar";
+}
+
+static const char *answer_type(const struct api_route *r)
+{
+	return r->shape == API_LINES  ? "application/x-ndjson"
+	     : r->shape == API_FRAMES ? "application/connect+json"
+	     : r->shape == API_TAR    ? bytes_type(r)
+				      : "application/json";
+}
+
+static void put_answer(const struct api_route *r, struct json_writer *w)
+{
+	static const char *const texts[] = {
+		[API_OBJECT] = "Done.",
+		[API_ARRAY] = "Done.",
+		[API_DOCUMENT] = "Done.",
+		[API_LINES] = "A stream: the schema is of each line.",
+		[API_TAR] = "A tar archive, as it is made; one without an end failed.",
+		[API_FRAMES] = ("A stream: the schema is of each frame's message but the last, "
+				"which has flag 2 and holds error if the call failed."),
+	};
+
+	json_write_key(w, "200");
+	json_write_object(w);
+	json_write_key(w, "description");
+	json_write_text(w, texts[r->shape]);
+	json_write_key(w, "content");
+	json_write_object(w);
+	json_write_key(w, answer_type(r));
+	json_write_object(w);
+	json_write_key(w, "schema");
+	put_answer_schema(r, w);
+	json_write_object_end(w);
+	if (r->lines) {
+		json_write_key(w, "application/x-ndjson");
+		json_write_object(w);
+		json_write_key(w, "schema");
+		field_schema(r->lines, w);
+		json_write_object_end(w);
+	}
+	json_write_object_end(w);
+	json_write_object_end(w);
+}
+
+/* OpenAPI has no words for what is said after an upgrade. */
+static void put_socket(const struct api_route *r, struct json_writer *w)
+{
+	json_write_key(w, "x-websocket");
+	json_write_object(w);
+	json_write_key(w, "subprotocol");
+	json_write_text(w, r->socket);
+	json_write_key(w, "client");
+	field_schema(r->heard, w);
+	json_write_key(w, "server");
+	field_schema(r->answer ? r->answer : r->op->result, w);
+	json_write_object_end(w);
+}
+
+static void put_upgrade(struct json_writer *w)
+{
+	json_write_key(w, "101");
+	json_write_object(w);
+	json_write_key(w, "description");
+	json_write_text(w,
+			"A WebSocket; x-websocket has the schemas of what each side says in JSON.");
+	json_write_object_end(w);
+}
+
+/* In the order of their statuses, each once. */
+static void put_responses(const struct api_route *r, struct json_writer *w)
+{
+	json_write_key(w, "responses");
+	json_write_object(w);
+	if (r->socket)
+		put_upgrade(w);
+	else
+		put_answer(r, w);
+	for (int status = 400; status < 600; status++)
+		put_error(r, status, w);
+	json_write_object_end(w);
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static void put_parameter(const struct field *f, enum op_place place, struct json_writer *w)
+{
+	json_write_object(w);
+	json_write_key(w, "name");
+	json_write_text(w, f->name);
+	json_write_key(w, "in");
+	json_write_text(w, op_place_names[place]);
+	json_write_key(w, "required");
+	json_write_bool(w, place == OP_PATH || (f->flags & FIELD_REQUIRED));
+	json_write_key(w, "description");
+	json_write_text(w, f->doc);
+	json_write_key(w, "schema");
+	field_schema_row(f, w);
+	json_write_object_end(w);
+}
+
+static void put_parameters(const struct api_parts *parts, struct json_writer *w)
+{
+	static const enum op_place order[] = { OP_PATH, OP_QUERY, OP_HEADER };
+
+	json_write_key(w, "parameters");
+	json_write_array(w);
+	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+		const struct field_table *t = &parts->places[order[i]];
+
+		for (size_t k = 0; k < t->n; k++)
+			put_parameter(&t->rows[k], order[i], w);
+	}
+	json_write_array_end(w);
+}
+
+struct content {
+	const char *type, *doc;
+	bool required;
+	const struct field_table *t; /* NULL: bytes */
+};
+
+static void put_request(const struct content *c, struct json_writer *w)
+{
+	json_write_key(w, "requestBody");
+	json_write_object(w);
+	json_write_key(w, "description");
+	json_write_text(w, c->doc);
+	json_write_key(w, "required");
+	json_write_bool(w, c->required);
+	json_write_key(w, "content");
+	json_write_object(w);
+	json_write_key(w, c->type);
+	json_write_object(w);
+	json_write_key(w, "schema");
+	if (c->t)
+		field_schema(c->t, w);
+	else
+		json_write_raw(w, bytes_schema);
+	json_write_object_end(w);
+	json_write_object_end(w);
+	json_write_object_end(w);
+}
+
+static struct content streamed(const struct api_route *r)
+{
+	if (r->heard)
+		return (struct content){ answer_type(r), r->heard->doc, true, r->heard };
+	return (struct content){ bytes_type(r),
+				 r->bytes_type ? "An archive that was exported."
+					       : "A tar archive: ustar, PAX or GNU's.",
+				 true, NULL };
+}
+
+static void put_body(const struct api_route *r, const struct api_parts *parts,
+		     struct json_writer *w)
+{
+	struct content c;
+
+	if (r->streams) {
+		c = streamed(r);
+		put_request(&c, w);
+	}
+	if (!parts->body_doc)
+		return;
+	c = (struct content){ r->shape == API_FRAMES ? answer_type(r) : "application/json",
+			      parts->body_doc, parts->body_required, &parts->places[OP_BODY] };
+	put_request(&c, w);
+}
+
+/* ---- the document -------------------------------------------------------------------------- */
+
+static void put_operation(const struct api_route *r, struct json_writer *w)
+{
+	struct api_parts parts;
+	struct err e;
+
+	if (api_parts_init(&parts, r, &e) < 0)
+		json_write_fail(w, &e);
+	json_write_key(w, r->method == HTTP_GET	     ? "get"
+			  : r->method == HTTP_DELETE ? "delete"
+			  : r->method == HTTP_PUT    ? "put"
+						     : "post");
+	json_write_object(w);
+	json_write_key(w, "operationId");
+	json_write_text(w, r->id);
+	json_write_key(w, "summary");
+	json_write_text(w, r->doc ? r->doc : r->op->doc);
+	if (r->open) {
+		json_write_key(w, "security");
+		json_write_raw(w, STR_LIT("[]"));
+	}
+	put_parameters(&parts, w);
+	put_body(r, &parts, w);
+	put_responses(r, w);
+	if (r->socket)
+		put_socket(r, w);
+	json_write_object_end(w);
+	api_parts_fini(&parts);
+}
+
+/* All methods of a path stand together, where the first of them stands. */
+static void put_path(size_t at, struct json_writer *w)
+{
+	const struct api_route *r, *first = api_route_at(at);
+
+	for (size_t i = 0; i < at; i++) {
+		if (strcmp(api_route_at(i)->path, first->path) == 0)
+			return;
+	}
+	json_write_key(w, first->path);
+	json_write_object(w);
+	for (size_t i = at; (r = api_route_at(i)); i++) {
+		if (strcmp(r->path, first->path) == 0)
+			put_operation(r, w);
+	}
+	json_write_object_end(w);
+}
+
+static const struct str connect_error = STR_LIT(
+	"{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{\"code\":{\"type\":"
+	"\"string\"},\"message\":{\"type\":\"string\"},\"details\":{\"type\":\"array\",\"items\":{"
+	"\"type\":\"object\"}}}}");
+
+static void put_components(struct json_writer *w)
+{
+	json_write_key(w, "components");
+	json_write_object(w);
+	json_write_key(w, "schemas");
+	json_write_object(w);
+	json_write_key(w, "Error");
+	field_schema(&api_problem_table, w);
+	json_write_key(w, "ConnectError");
+	json_write_raw(w, connect_error);
+	json_write_object_end(w);
+	json_write_key(w, "securitySchemes");
+	json_write_raw(w, STR_LIT("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
+	json_write_object_end(w);
+}
+
+static void put_document(struct json_writer *w)
+{
+	json_write_object(w);
+	json_write_key(w, "openapi");
+	json_write_text(w, "3.1.0");
+	json_write_key(w, "info");
+	json_write_object(w);
+	json_write_key(w, "title");
+	json_write_text(w, "Holt");
+	json_write_key(w, "version");
+	json_write_text(w, HOLT_VERSION);
+	json_write_object_end(w);
+	json_write_key(w, "security");
+	json_write_raw(w, STR_LIT("[{\"bearer\":[]}]"));
+	json_write_key(w, "paths");
+	json_write_object(w);
+	for (size_t i = 0; api_route_at(i); i++)
+		put_path(i, w);
+	json_write_object_end(w);
+	put_components(w);
+	json_write_object_end(w);
+}
+
+static void run(struct call *c, const void *params)
+{
+	autobuf struct buf b = BUF_INIT(DOCUMENT_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e = ERR_INIT;
+
+	put_document(&w);
+	if (json_write_done(&w, &e) < 0)
+		call_fail(c, &e);
+	else
+		ask_answer_document(c, buf_take(&b));
+}
+
+static const struct api_route rows[] = {
+	{ .id = "openapi",
+	  .op = &(const struct op){ .action = "hub.openapi",
+				    .doc = "This document.",
+				    .effect = OP_READ,
+				    .request = &api_nothing_table,
+				    .result = &api_nothing_table,
+				    .run = run },
+	  .method = HTTP_GET,
+	  .path = "/v1/openapi.json",
+	  .shape = API_DOCUMENT },
+};
+const struct api_resource api_openapi = API_RESOURCE(rows);

@@ -1,0 +1,198 @@
+#include "hub/core/hub.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "hub/image/images.h"
+#include "hub/sandbox/job.h"
+#include "hub/core/preview.h"
+#include "hub/sandbox/snapshots.h"
+#include "store/store.h"
+
+struct hub {
+	uv_loop_t *loop;
+	struct box *box;
+	struct store *store; /* NULL: none */
+	struct lives *lives;
+	struct previews *previews; /* owned, NULL: there are none */
+	char *images; /* path of their store; NULL: none */
+
+	bool closing;
+	void (*on_closed)(void *arg);
+	void *on_closed_arg;
+};
+
+static void hub_free(struct hub *hub)
+{
+	if (!hub)
+		return;
+	store_close(hub->store);
+	previews_free(hub->previews);
+	free(hub->images);
+	free(hub);
+}
+AUTO_DEFINE(hub_free, struct hub)
+
+struct found {
+	struct sandbox **sandboxes;
+	size_t n;
+};
+
+static void find(void *arg, struct sandbox *sb)
+{
+	struct found *f = arg;
+
+	f->sandboxes[f->n++] = sb;
+}
+
+/* Tells the lives what the box has of an earlier hub. */
+static int adopt(struct hub *hub, struct err *e)
+{
+	struct found f = { .n = 0 };
+	struct box_stats stats;
+
+	box_stats(hub->box, &stats);
+	f.sandboxes = calloc(stats.live + 1u, sizeof(*f.sandboxes));
+	if (!f.sandboxes)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	box_each(hub->box, find, &f);
+	lives_adopt(hub->lives, hub->box, f.sandboxes, f.n);
+	free(f.sandboxes);
+	return 0;
+}
+
+/* The registry first: who may not have it starts nothing. */
+static int start(struct hub *hub, const struct hub_config *config, struct err *e)
+{
+	struct box_config box = config->box;
+
+	if (config->registry) {
+		hub->store = store_open(config->registry, e);
+		if (!hub->store)
+			return -1;
+	}
+	hub->lives = lives_new(hub->loop, hub->store, e);
+	if (!hub->lives ||
+	    (config->outputs && lives_set_folder(hub->lives, config->outputs, e) < 0))
+		return -1;
+	if (hub->store && config->snapshots &&
+	    lives_keep_snapshots(hub->lives, config->snapshots, e) < 0)
+		return -1;
+	box.on_end = lives_on_end;
+	box.on_end_arg = hub->lives;
+	box.ttl_by_caller = true;
+	if (hub->images) {
+		box.find_template = images_template;
+		box.find_arg = hub->images;
+	}
+	hub->box = box_new(hub->loop, &box, e);
+	if (!hub->box)
+		return -1;
+	return adopt(hub, e);
+}
+
+struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err *e)
+{
+	AUTO(hub_free) struct hub *hub = calloc(1, sizeof(*hub));
+
+	if (!hub) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	hub->loop = loop;
+	if (config->images && !(hub->images = strdup(config->images))) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	if (start(hub, config, e) == 0)
+		return take_ptr(hub);
+	lives_free(hub->lives);
+	return NULL;
+}
+
+static void on_lives_closed(void *arg)
+{
+	struct hub *hub = arg;
+	void (*on_closed)(void *) = hub->on_closed;
+	void *on_closed_arg = hub->on_closed_arg;
+
+	hub_free(hub);
+	on_closed(on_closed_arg);
+}
+
+static void on_box_closed(void *arg)
+{
+	struct hub *hub = arg;
+
+	lives_close(hub->lives, on_lives_closed, hub);
+}
+
+/* How well the pool served; HOLT_LOG=info shows it. */
+static void log_use(const struct hub *hub)
+{
+	struct box_stats s;
+
+	box_stats(hub->box, &s);
+	log_info("%llu sandboxes created, %llu of them from the pool of %u; %llu forked, %llu lost",
+		 (unsigned long long)s.created, (unsigned long long)s.pool_hits, s.pool_size,
+		 (unsigned long long)s.forked, (unsigned long long)s.lost);
+}
+
+static void begin_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+{
+	hub->closing = true;
+	hub->on_closed = on_closed;
+	hub->on_closed_arg = arg;
+	log_use(hub);
+}
+
+void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+{
+	begin_close(hub, on_closed, arg);
+	lives_stop(hub->lives);
+	box_close(hub->box, on_box_closed, hub);
+}
+
+void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+{
+	begin_close(hub, on_closed, arg);
+	lives_leave(hub->lives);
+	box_leave(hub->box, on_box_closed, hub);
+}
+
+int hub_show_previews(struct hub *hub, const struct preview_site *site, struct err *e)
+{
+	previews_free(hub->previews);
+	hub->previews = previews_new(site, e);
+	return hub->previews ? 0 : -1;
+}
+
+const struct previews *hub_previews(const struct hub *hub)
+{
+	return hub->previews;
+}
+
+struct box *hub_box(struct hub *hub)
+{
+	return hub->box;
+}
+
+struct lives *hub_lives(struct hub *hub)
+{
+	return hub->lives;
+}
+
+const char *hub_images(const struct hub *hub)
+{
+	return hub->images;
+}
+
+bool hub_closing(const struct hub *hub)
+{
+	return hub->closing;
+}
+
+uv_loop_t *hub_loop(struct hub *hub)
+{
+	return hub->loop;
+}

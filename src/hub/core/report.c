@@ -1,0 +1,110 @@
+#include "hub/core/report.h"
+
+#include "base/base64.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
+
+static const struct field rows[] = {
+	FIELD(struct report, exit_code, .has = FIELD_HAS(struct report, has_exit_code),
+	      .doc = "The program's exit status; 128 and the signal's number where a signal ended it, "
+		     "124 where its timeout did."),
+	FIELD_NAMED(struct report, out, "stdout", .flags = FIELD_REQUIRED | FIELD_NUL_OK,
+		    .doc = "Standard output; bytes that are not UTF-8 are shown as U+FFFD."),
+	FIELD_NAMED(struct report, err, "stderr", .flags = FIELD_REQUIRED | FIELD_NUL_OK,
+		    .doc = "Standard error; bytes that are not UTF-8 are shown as U+FFFD."),
+	FIELD(struct report, signal, .has = FIELD_HAS(struct report, has_signal),
+	      .doc = "The number of the signal that ended the program."),
+	FIELD(struct report, timed_out,
+	      .doc = "It ran into its timeout and was killed, descendants too."),
+	FIELD(struct report, hit_memory,
+	      .doc = "The kernel killed a process of it because the sandbox's memory was used up."),
+	FIELD(struct report, hit_pids,
+	      .doc = "A process could not be started because the sandbox has no more of them."),
+	FIELD(struct report, hit_disk, .doc = "The sandbox's disk was full when it ended."),
+	FIELD_NAMED(struct report, out_elided, "stdout_elided_bytes",
+		    .has = FIELD_HAS(struct report, has_out_elided),
+		    .doc = "Bytes left out in the middle of stdout; a line stands in their place."),
+	FIELD_NAMED(struct report, err_elided, "stderr_elided_bytes",
+		    .has = FIELD_HAS(struct report, has_err_elided),
+		    .doc = "Bytes left out in the middle of stderr; a line stands in their place."),
+	FIELD_NAMED(struct report, out_base64, "stdout_base64",
+		    .doc = "The bytes of stdout in base64, only where they are not UTF-8."),
+	FIELD_NAMED(struct report, err_base64, "stderr_base64",
+		    .doc = "The bytes of stderr in base64, only where they are not UTF-8."),
+	FIELD(struct report, exec,
+	      .doc = "Of a command in the background: its id for sandbox_exec_output."),
+	FIELD(struct report, wall_ms, .doc = "How long it ran."),
+	FIELD(struct report, cpu_ms, .doc = "Processor time of it and its children."),
+	FIELD(struct report, peak_memory_bytes,
+	      .doc = "The largest resident size of one of its processes."),
+};
+const struct field_table report_table = FIELD_TABLE(struct report, rows);
+
+/* The text of one stream, and its base64 where it needs one. */
+static int stream(const struct output *o, struct buf *text, struct buf *base64,
+		  uint64_t *ret_elided, struct err *e)
+{
+	size_t budget = o->head.max + o->tail.max;
+
+	*text = BUF_INIT(output_text_max(budget));
+	if (output_text(o, text, ret_elided, e) < 0)
+		return -1;
+	*base64 = BUF_INIT((text->n + 2) / 3 * 4);
+	return utf8_valid(buf_str(text)) ? 0 : base64_encode(base64, buf_str(text), e);
+}
+
+static struct str unless_empty(const struct buf *b)
+{
+	return b->n > 0 ? buf_str(b) : STR_NONE;
+}
+
+int report_init(struct report *r, const struct exec_result *result, const struct output *out,
+		const struct output *err, struct err *e)
+{
+	*r = (struct report){
+		.has_exit_code = true,
+		.exit_code = result->exit_code,
+		.has_signal = result->signal != 0,
+		.signal = result->signal,
+		.timed_out = result->end == EXEC_TIMED_OUT,
+		.hit_memory = result->hit_memory,
+		.hit_pids = result->hit_pids,
+		.hit_disk = result->hit_disk,
+		.wall_ms = (double)result->wall_us / 1000,
+		.cpu_ms = (double)result->cpu_us / 1000,
+		.peak_memory_bytes = result->peak_bytes,
+	};
+	if (stream(out, &r->out_buf, &r->out_base64_buf, &r->out_elided, e) < 0 ||
+	    stream(err, &r->err_buf, &r->err_base64_buf, &r->err_elided, e) < 0)
+		return -1;
+	r->out = buf_str(&r->out_buf);
+	r->err = buf_str(&r->err_buf);
+	r->has_out_elided = r->out_elided > 0;
+	r->has_err_elided = r->err_elided > 0;
+	r->out_base64 = unless_empty(&r->out_base64_buf);
+	r->err_base64 = unless_empty(&r->err_base64_buf);
+	return 0;
+}
+
+void report_fini(struct report *r)
+{
+	buf_fini(&r->out_buf);
+	buf_fini(&r->err_buf);
+	buf_fini(&r->out_base64_buf);
+	buf_fini(&r->err_base64_buf);
+}
+
+int report_text(const struct report *r, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	json_write_object(&w);
+	json_write_key(&w, "exit_code");
+	json_write_int(&w, r->exit_code);
+	json_write_key(&w, "stdout");
+	json_write_str(&w, r->out);
+	json_write_key(&w, "stderr");
+	json_write_str(&w, r->err);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}

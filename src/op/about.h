@@ -1,0 +1,13 @@
+#pragma once
+/* What a failure is about, beside its cause: doors show of it what their clients understand. Strings are borrowed, and
+ * absent where STR_NONE. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct call_about {
+	struct str sandbox, snapshot, path, op, dimension;
+	bool has_timeout_s, has_requested_s, has_max_timeout_s, has_retry_after_ms;
+	uint64_t timeout_s, requested_s, max_timeout_s, retry_after_ms;
+};

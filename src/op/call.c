@@ -1,0 +1,578 @@
+#include "op/call.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hub/core/hub.h"
+#include "hub/sandbox/life.h"
+
+const struct principal principal_local = { .name = "local" };
+
+enum {
+	TICK_MS = 1000,
+	/* Together as many as the hub's door has connections; that of previews has 128 more. Who waits can't have
+	 * those that work. */
+	MAX_CALLS = 256,
+	MAX_URGENT = 64,
+	MAX_WAITING = 768,
+};
+#define MAX_OUTPUT ((size_t)512 << 20)
+
+struct ops {
+	struct hub *hub;
+	struct op_hooks hooks;
+	/* Those that work, and those that only wait. */
+	unsigned calls, max_calls, max_urgent;
+	unsigned waiting, max_waiting;
+	/* Bytes that calls have reserved. */
+	size_t output, max_output;
+};
+
+enum call_state { CALL_ARRIVES, CALL_POLICY, CALL_APPROVAL, CALL_RUNS, CALL_AUDIT, CALL_STATES };
+static const char *const state_names[CALL_STATES] = {
+	[CALL_ARRIVES] = "arrives", [CALL_POLICY] = "policy", [CALL_APPROVAL] = "approval",
+	[CALL_RUNS] = "runs",	    [CALL_AUDIT] = "audit",
+};
+
+struct call {
+	struct ops *ops;
+	struct op_start start;
+	enum call_state state;
+	void *request;
+	bool decoded;
+	struct call_about about;
+	uint64_t begun_ms, timeout_ms;
+	size_t reserved;
+	/* Among those of the ops' calls that work, or that wait; NULL: not yet. */
+	unsigned *counted;
+	bool cancelled;
+	/* What it uses, busy until its end, and the machine of it, which may end before. */
+	struct life *life;
+	struct sandbox *sandbox;
+
+	void (*on_cancel)(void *data);
+	void *on_cancel_data;
+	void (*on_room)(void *data);
+	void *on_room_data;
+	int (*on_message)(void *data, const void *message, struct err *e);
+	void *on_message_data;
+
+	/* While the audit writes it down. */
+	struct op_outcome outcome;
+	struct err failed;
+
+	bool ticking;
+	uv_timer_t tick;
+	void (*on_tick)(void *data);
+	void *on_tick_data;
+};
+
+/* ---- all calls ----------------------------------------------------------------------------- */
+
+struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
+{
+	struct ops *ops = calloc(1, sizeof(*ops));
+
+	if (!ops) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	ops->hub = hub;
+	if (o->hooks)
+		ops->hooks = *o->hooks;
+	ops->max_calls = o->max_calls ? o->max_calls : MAX_CALLS;
+	ops->max_urgent = o->max_urgent ? o->max_urgent : MAX_URGENT;
+	ops->max_waiting = o->max_waiting ? o->max_waiting : MAX_WAITING;
+	ops->max_output = o->max_output ? o->max_output : MAX_OUTPUT;
+	return ops;
+}
+
+void ops_free(struct ops *ops)
+{
+	free(ops);
+}
+
+struct hub *ops_hub(struct ops *ops)
+{
+	return ops->hub;
+}
+
+/* ---- the road ------------------------------------------------------------------------------ */
+
+static void call_enter(struct call *c, enum call_state state)
+{
+	log_debug("%s: %s", c->start.op->action, state_names[state]);
+	c->state = state;
+}
+
+/* Looking and ending have room of their own: they are what helps where there is none. */
+static unsigned call_room_of(const struct call *c)
+{
+	enum op_effect effect = c->start.op->effect;
+	bool urgent = effect == OP_READ || effect == OP_DESTROY || effect == OP_ADMINISTER;
+
+	return c->ops->max_calls + (urgent ? c->ops->max_urgent : 0);
+}
+
+/* Who asks, and is there room for one more. */
+static int call_identify(struct call *c, struct err *e)
+{
+	const char *action = c->start.op->action;
+	struct ops *ops = c->ops;
+
+	if (!c->start.who)
+		return err_set(e, ERR_DENIED, "nobody is known to ask for %s", action);
+	if (c->cancelled)
+		return err_set(e, ERR_CANCELLED, "%s was cancelled", action);
+	if (hub_closing(ops->hub))
+		return err_set(e, ERR_CANCELLED, "Holt is ending");
+	if (ops->calls >= call_room_of(c))
+		return err_set(e, ERR_LIMIT, "%u calls are under way", ops->calls);
+	c->counted = &ops->calls;
+	++*c->counted;
+	return 0;
+}
+
+static int call_decode(struct call *c, struct err *e)
+{
+	const struct op *op = c->start.op;
+
+	c->request = arena_alloc(c->start.arena, op->request->size, e);
+	if (!c->request)
+		return -1;
+	memset(c->request, 0, op->request->size);
+	if (c->start.decode(c->start.asker, c->request, e) < 0 ||
+	    (op->normalize && op->normalize(c->request, c->start.arena, e) < 0))
+		return -1;
+	c->decoded = true;
+	c->about.sandbox = op_target(op, c->request);
+	return 0;
+}
+
+static bool call_sees(const struct call *c, const struct life *l)
+{
+	const struct op_hooks *h = &c->ops->hooks;
+
+	return !h->sees || h->sees(h->data, c->start.who, l);
+}
+
+/* A sandbox that is not there is the operation's to tell: what was done under a key before is answered again. */
+static int call_check_target(struct call *c, struct err *e)
+{
+	struct str id = op_target(c->start.op, c->request);
+	struct err none;
+	struct life *l = id.n ? lives_find(call_lives(c), id, &none) : NULL;
+
+	if (!l || call_sees(c, l))
+		return 0;
+	return lives_unknown(id, e);
+}
+
+static void call_run(struct call *c)
+{
+	call_enter(c, CALL_RUNS);
+	log_debug("%s asked for by %s", c->start.op->action, c->start.who->name);
+	c->start.op->run(c, c->request);
+}
+
+static void call_ask_approval(struct call *c)
+{
+	const struct op_hooks *h = &c->ops->hooks;
+
+	call_enter(c, CALL_APPROVAL);
+	if (h->approval)
+		h->approval(h->data, c);
+	else
+		call_run(c);
+}
+
+static void call_ask_policy(struct call *c)
+{
+	const struct op_hooks *h = &c->ops->hooks;
+
+	call_enter(c, CALL_POLICY);
+	if (h->policy)
+		h->policy(h->data, c);
+	else
+		call_ask_approval(c);
+}
+
+void call_allow(struct call *c)
+{
+	struct err e;
+
+	log_request(c->start.label);
+	c->on_cancel = NULL;
+	if (c->cancelled) {
+		err_set(&e, ERR_CANCELLED, "%s was cancelled", c->start.op->action);
+		call_fail(c, &e);
+	} else if (c->state == CALL_POLICY) {
+		call_ask_approval(c);
+	} else {
+		call_run(c);
+	}
+}
+
+void call_deny(struct call *c, const struct err *e)
+{
+	log_request(c->start.label);
+	c->on_cancel = NULL;
+	call_fail(c, e);
+}
+
+struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e)
+{
+	struct call *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	c->ops = ops;
+	c->start = *s;
+	c->begun_ms = clock_ms();
+	return c;
+}
+
+void op_start(struct call *c)
+{
+	struct err e = ERR_INIT;
+
+	if (call_identify(c, &e) < 0 || call_decode(c, &e) < 0 || call_check_target(c, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_ask_policy(c);
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void call_tick_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static void call_free(struct call *c)
+{
+	if (c->counted)
+		--*c->counted;
+	c->ops->output -= c->reserved;
+	sandbox_unref(take_ptr(c->sandbox));
+	if (c->life)
+		life_busy(take_ptr(c->life), -1);
+	if (c->ticking)
+		uv_close((uv_handle_t *)&c->tick, call_tick_closed);
+	else
+		free(c);
+	log_request(NULL);
+}
+
+static void call_deliver(struct call *c)
+{
+	const struct op_start *s = &c->start;
+
+	log_info("%s: %s, %llu ms", s->op->action,
+		 c->outcome.err ? err_info(c->outcome.err->code)->name : "ok",
+		 (unsigned long long)c->outcome.taken_ms);
+	if (c->outcome.err)
+		s->sink->fail(s->asker, c->outcome.err);
+	else
+		s->sink->answer(s->asker, c->outcome.table, c->outcome.result);
+	call_free(c);
+}
+
+void call_audited(struct call *c)
+{
+	log_request(c->start.label);
+	call_deliver(c);
+}
+
+static void call_end(struct call *c, const struct op_outcome *o)
+{
+	const struct op_hooks *h = &c->ops->hooks;
+
+	log_request(c->start.label);
+	call_enter(c, CALL_AUDIT);
+	c->on_cancel = NULL;
+	c->on_message = NULL;
+	c->outcome = *o;
+	c->outcome.taken_ms = clock_ms() - c->begun_ms;
+	if (h->audit)
+		h->audit(h->data, c, &c->outcome);
+	else
+		call_deliver(c);
+}
+
+void call_fail(struct call *c, const struct err *e)
+{
+	c->failed = *e;
+	call_end(c, &(struct op_outcome){ .err = &c->failed });
+}
+
+void call_answer_by(struct call *c, const struct field_table *t, const void *result)
+{
+	const struct op_hooks *h = &c->ops->hooks;
+
+	/* An audit may take its time: the operation's own struct is gone by then. */
+	if (t && result && (h->redact || h->audit))
+		result = call_redact_by(c, t, result);
+	if (t && !result) {
+		struct err e;
+
+		err_set(&e, ERR_LIMIT, "out of memory");
+		call_fail(c, &e);
+		return;
+	}
+	call_end(c, &(struct op_outcome){ .table = t, .result = result });
+}
+
+void call_answer(struct call *c, const void *result)
+{
+	call_answer_by(c, result ? c->start.op->result : NULL, result);
+}
+
+/* ---- what leaves --------------------------------------------------------------------------- */
+
+static struct str call_redact_row(void *data, const struct field *row, struct str text)
+{
+	struct call *c = data;
+	const struct op_hooks *h = &c->ops->hooks;
+
+	return h->redact ? h->redact(h->data, c, row, text) : text;
+}
+
+const void *call_redact_by(struct call *c, const struct field_table *t, const void *from)
+{
+	const struct op_hooks *h = &c->ops->hooks;
+	struct err e;
+
+	if (!h->redact && !h->audit)
+		return from;
+	return field_copy(t, from, c->start.arena, call_redact_row, c, &e);
+}
+
+struct str call_redact(struct call *c, struct str bytes)
+{
+	return call_redact_row(c, NULL, bytes);
+}
+
+bool call_streams(const struct call *c)
+{
+	return c->start.sink->event != NULL;
+}
+
+int call_open(struct call *c, void (*on_room)(void *data), void *data, struct err *e)
+{
+	c->on_room = on_room;
+	c->on_room_data = data;
+	return c->start.sink->open(c->start.asker, e);
+}
+
+void call_send(struct call *c, const void *event)
+{
+	const struct op *op = c->start.op;
+
+	event = c->ops->hooks.redact ? call_redact_by(c, op->event, event) : event;
+	if (event)
+		c->start.sink->event(c->start.asker, event);
+}
+
+bool call_full(struct call *c)
+{
+	return c->start.sink->full(c->start.asker);
+}
+
+void call_room(struct call *c)
+{
+	if (c->on_room)
+		c->on_room(c->on_room_data);
+}
+
+void call_progress(struct call *c, double progress, double total, const char *message)
+{
+	if (c->start.sink->progress)
+		c->start.sink->progress(c->start.asker, progress, total, message);
+}
+
+/* ---- what is said to it -------------------------------------------------------------------- */
+
+void call_listen(struct call *c, int (*on_message)(void *data, const void *message, struct err *e),
+		 void *data)
+{
+	c->on_message = on_message;
+	c->on_message_data = data;
+}
+
+int call_hear(struct call *c, const void *message, struct err *e)
+{
+	return c->on_message ? c->on_message(c->on_message_data, message, e) : 0;
+}
+
+void call_hold(struct call *c, bool hold)
+{
+	if (c->start.sink->hold)
+		c->start.sink->hold(c->start.asker, hold);
+}
+
+void call_cancel(struct call *c)
+{
+	void (*on_cancel)(void *data) = take_ptr(c->on_cancel);
+
+	if (c->cancelled)
+		return;
+	c->cancelled = true;
+	if (on_cancel)
+		on_cancel(c->on_cancel_data);
+}
+
+void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data)
+{
+	c->on_cancel = on_cancel;
+	c->on_cancel_data = data;
+}
+
+bool call_cancelled(const struct call *c)
+{
+	return c->cancelled;
+}
+
+/* ---- while it runs ------------------------------------------------------------------------- */
+
+const struct op *call_op(const struct call *c)
+{
+	return c->start.op;
+}
+
+const struct principal *call_principal(const struct call *c)
+{
+	return c->start.who;
+}
+
+const void *call_request(const struct call *c)
+{
+	return c->decoded ? c->request : NULL;
+}
+
+void *call_asker(struct call *c)
+{
+	return c->start.asker;
+}
+
+struct hub *call_hub(struct call *c)
+{
+	return c->ops->hub;
+}
+
+struct box *call_box(struct call *c)
+{
+	return hub_box(c->ops->hub);
+}
+
+struct arena *call_arena(struct call *c)
+{
+	return c->start.arena;
+}
+
+uv_loop_t *call_loop(struct call *c)
+{
+	return hub_loop(c->ops->hub);
+}
+
+struct lives *call_lives(struct call *c)
+{
+	return hub_lives(c->ops->hub);
+}
+
+const char *call_images(struct call *c)
+{
+	return hub_images(c->ops->hub);
+}
+
+const struct previews *call_previews(struct call *c)
+{
+	return hub_previews(c->ops->hub);
+}
+
+void call_set_timeout(struct call *c, uint64_t ms)
+{
+	c->timeout_ms = ms;
+}
+
+uint64_t call_timeout_ms(const struct call *c)
+{
+	return c->timeout_ms;
+}
+
+struct call_about *call_about(struct call *c)
+{
+	return &c->about;
+}
+
+struct life *call_life(struct call *c, struct str id, struct err *e)
+{
+	struct life *l = lives_find(call_lives(c), id, e);
+
+	c->about.sandbox = id;
+	if (!l || call_sees(c, l))
+		return l;
+	lives_unknown(id, e);
+	return NULL;
+}
+
+struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
+{
+	struct life *l = call_life(c, id, e);
+	struct sandbox *sb = l ? life_sandbox(l, e) : NULL;
+
+	if (sb && !c->life) {
+		c->life = l;
+		c->sandbox = sandbox_ref(sb);
+		life_busy(l, 1);
+	}
+	return sb;
+}
+
+int call_reserve(struct call *c, size_t n, struct err *e)
+{
+	struct ops *ops = c->ops;
+
+	if (n > ops->max_output - ops->output)
+		return err_set(e, ERR_LIMIT,
+			       "other calls keep %zu MiB of output; ask for less, or later",
+			       ops->output >> 20);
+	ops->output += n;
+	c->reserved += n;
+	return 0;
+}
+
+int call_waits(struct call *c, struct err *e)
+{
+	if (c->ops->waiting >= c->ops->max_waiting)
+		return err_set(e, ERR_LIMIT, "%u calls wait", c->ops->waiting);
+	--*c->counted;
+	c->counted = &c->ops->waiting;
+	++*c->counted;
+	return 0;
+}
+
+static void call_on_timer(uv_timer_t *t)
+{
+	struct call *c = t->data;
+
+	log_request(c->start.label);
+	c->on_tick(c->on_tick_data);
+	log_request(NULL);
+}
+
+void call_on_tick(struct call *c, void (*tick)(void *data), void *data)
+{
+	if (!c->start.sink->progress || c->ticking)
+		return;
+	c->on_tick = tick;
+	c->on_tick_data = data;
+	if (uv_timer_init(call_loop(c), &c->tick) < 0)
+		return;
+	c->ticking = true;
+	c->tick.data = c;
+	uv_timer_start(&c->tick, call_on_timer, TICK_MS, TICK_MS);
+}

@@ -1,0 +1,193 @@
+#pragma once
+/*
+ * The road of every call. A principal asks for an operation; whatever door it came through, it goes
+ *
+ *	identify -> decode -> target -> policy -> approval -> run -> redaction -> audit -> answer
+ *
+ * Policy, approval, redaction and audit are hooks (struct op_hooks). A door makes a call with op_new(), lets it go with op_start(), and hears of
+ * it by its struct op_sink; an operation sees the rest of this header. One loop, callbacks.
+ */
+#include <uv.h>
+
+#include "base/arena.h"
+#include "op/about.h"
+#include "op/op.h"
+
+struct hub;
+struct box;
+struct lives;
+struct life;
+struct sandbox;
+struct previews;
+struct ops;
+
+/* Who asks. Static or as long-lived as the hub; never taken from an argument. */
+struct principal {
+	const char *name; /* in log records */
+};
+
+/* The user who started this program and holds its standard input. */
+extern const struct principal principal_local;
+
+/* ---- the hooks ----------------------------------------------------------------------------- */
+
+/* How a call ended, for the audit. Borrowed until call_audited(). */
+struct op_outcome {
+	const struct err *err; /* NULL: it was answered */
+	const struct field_table *table; /* of the result, after redaction; NULL: there is none */
+	const void *result;
+	uint64_t taken_ms;
+};
+
+/* Any may be NULL. Each is called once for each call, but redact. */
+struct op_hooks {
+	/* Whether the principal may know of a sandbox: else there is no such thing. */
+	bool (*sees)(void *data, const struct principal *who, const struct life *l);
+	/* Then one call_allow() or call_deny(), now or later. */
+	void (*policy)(void *data, struct call *c);
+	/* Likewise: asks a person where the policy wants that. */
+	void (*approval)(void *data, struct call *c);
+	/* What stands for a text that leaves: of the result and of each event, every string with its row; of bytes
+	 * without a table, row is NULL. Owned by the call's arena, or text itself. */
+	struct str (*redact)(void *data, struct call *c, const struct field *row, struct str text);
+	/* Then one call_audited(), now or later; the answer waits for it. */
+	void (*audit)(void *data, struct call *c, const struct op_outcome *o);
+	void *data;
+};
+void call_allow(struct call *c);
+void call_deny(struct call *c, const struct err *e);
+void call_audited(struct call *c);
+
+/* What hooks may know of a call. */
+const struct op *call_op(const struct call *c);
+const struct principal *call_principal(const struct call *c);
+const void *call_request(const struct call *c); /* normalized; NULL: it did not get so far */
+
+/* ---- all calls of a hub -------------------------------------------------------------------- */
+
+struct ops_options {
+	/* Calls at once, of all askers [0: 256]; and, of them, those that read, end or administer may go beyond it by
+	 * this [0: 64], so that who is locked out can still look and end. */
+	unsigned max_calls, max_urgent;
+	/* Calls that only wait, which do not count among those [0: 768]. */
+	unsigned max_waiting;
+	/* Bytes of output that all calls may keep [0: 512 MiB]. */
+	size_t max_output;
+	/* Borrowed until ops_free(); NULL: none. */
+	const struct op_hooks *hooks;
+};
+/* Borrows the hub until ops_free(). */
+struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e) MUST_USE;
+/* No call is under way. NULL-safe. */
+void ops_free(struct ops *ops);
+struct hub *ops_hub(struct ops *ops);
+
+/* ---- for doors ----------------------------------------------------------------------------- */
+
+/* What a door does with what leaves. Exactly one of answer and fail is called, and is the last call. */
+struct op_sink {
+	/* result: of the operation's table, or of the one that call_answer_by() named; borrowed. */
+	void (*answer)(void *asker, const struct field_table *t, const void *result);
+	void (*fail)(void *asker, const struct err *e);
+	/* NULL, or how far it has come; total 0 is unknown. */
+	void (*progress)(void *asker, double progress, double total, const char *message);
+	/* Of doors that take a stream, all three; else NULL. open: it begins, and from here on a failure is its last
+	 * message. event: of the operation's table. full: whoever sends more now is too slow. */
+	int (*open)(void *asker, struct err *e);
+	void (*event)(void *asker, const void *event);
+	bool (*full)(void *asker);
+	/* The door's asker may not be heard for now (call_hold()); NULL: it says nothing. */
+	void (*hold)(void *asker, bool hold);
+};
+
+/* Borrowed until the call ends, all but the struct itself. */
+struct op_start {
+	const struct principal *who;
+	const struct op *op;
+	/* Writes the request's struct, which is zeroed, with defaults where the door hides members. */
+	int (*decode)(void *asker, void *request, struct err *e);
+	const struct op_sink *sink;
+	void *asker;
+	struct arena *arena; /* for what lives as long as the call */
+	const char *label; /* names it in log records */
+};
+/* NULL without memory. */
+struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e) MUST_USE;
+/* Sends it down the road. It may have ended when this returns. */
+void op_start(struct call *c);
+
+/* How long the asker waits at most, where that is known only when its request is decoded. */
+void call_set_timeout(struct call *c, uint64_t ms);
+
+/* The asker wants it no more: what runs for it is ended, and its end still follows. */
+void call_cancel(struct call *c);
+/* The stream is no longer full. */
+void call_room(struct call *c);
+/* What the asker says after its request. -1: the message is refused, and the call goes on. */
+int call_hear(struct call *c, const void *message, struct err *e) MUST_USE;
+
+/* ---- for operations ------------------------------------------------------------------------ */
+
+struct hub *call_hub(struct call *c);
+struct box *call_box(struct call *c);
+struct arena *call_arena(struct call *c);
+uv_loop_t *call_loop(struct call *c);
+/* All sandboxes of the hub. Those that a request names are found by call_life(). */
+struct lives *call_lives(struct call *c);
+/* Path of the store of images (hub/images.h); NULL: none. */
+const char *call_images(struct call *c);
+/* What makes links to servers in sandboxes (hub/preview.h); NULL: nothing does. */
+const struct previews *call_previews(struct call *c);
+/* For who both asks and runs. */
+void *call_asker(struct call *c);
+/* How long its asker waits at most, in ms; 0: it did not say. */
+uint64_t call_timeout_ms(const struct call *c);
+
+/* The sandbox of this id, in whatever state, where the principal may know of it: else ERR_SANDBOX_NOT_FOUND. A failure is
+ * then about it. */
+struct life *call_life(struct call *c, struct str id, struct err *e) MUST_USE;
+/* The same, running: it is busy until the end of the call, and valid so long also where it ends before; else NULL with
+ * what life_sandbox() says. One for each call. */
+struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
+
+/* What a failure would be about: to be filled as it becomes known. Texts live as long as the call. */
+struct call_about *call_about(struct call *c);
+
+/* Takes n bytes of what all calls together may keep of output; given back at the call's end.
+ * ERR_LIMIT when it is used up. */
+int call_reserve(struct call *c, size_t n, struct err *e) MUST_USE;
+
+/* From here on the call only waits, for news or an end: it makes room for one that works, and counts among those that
+ * wait instead. ERR_LIMIT where too many do. At most once. */
+int call_waits(struct call *c, struct err *e) MUST_USE;
+
+/* on_cancel is called at most once, and never after the call's end. NULL: nobody wants to know. */
+void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data);
+bool call_cancelled(const struct call *c);
+
+/* Where the asker wants progress: calls on_tick every second until the end of the call. */
+void call_on_tick(struct call *c, void (*on_tick)(void *data), void *data);
+void call_progress(struct call *c, double progress, double total, const char *message);
+
+/* Whether what it has to tell can go out as it comes: else it is kept for the answer. */
+bool call_streams(const struct call *c);
+/* Begins the stream. on_room is called when there is room again after call_full() was true. */
+int call_open(struct call *c, void (*on_room)(void *data), void *data, struct err *e) MUST_USE;
+void call_send(struct call *c, const void *event);
+bool call_full(struct call *c);
+
+/* Hears what the asker says from here on (call_hear()). on_message: -1 refuses it. */
+void call_listen(struct call *c, int (*on_message)(void *data, const void *message, struct err *e),
+		 void *data);
+void call_hold(struct call *c, bool hold);
+
+/* What leaves in bytes, without a table: as redaction lets it. */
+struct str call_redact(struct call *c, struct str bytes);
+/* A struct that leaves by a door of its own making: a copy in the arena, or from itself. */
+const void *call_redact_by(struct call *c, const struct field_table *t, const void *from);
+
+/* Each ends the call; c is gone. */
+void call_answer(struct call *c, const void *result);
+/* By another table than the operation's; NULL: no document. */
+void call_answer_by(struct call *c, const struct field_table *t, const void *result);
+void call_fail(struct call *c, const struct err *e);

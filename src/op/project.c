@@ -1,0 +1,86 @@
+#include "op/project.h"
+
+#include <stdlib.h>
+
+const char *const op_place_names[OP_PLACES] = {
+	[OP_BODY] = "body",
+	[OP_PATH] = "path",
+	[OP_QUERY] = "query",
+	[OP_HEADER] = "header",
+};
+
+static const struct op_member *member_of(struct op_members members, const char *name)
+{
+	for (size_t i = 0; i < members.n; i++) {
+		if (strcmp(members.p[i].name, name) == 0)
+			return &members.p[i];
+	}
+	return NULL;
+}
+
+static int check_names(const struct op *op, struct op_members members, struct err *e)
+{
+	for (size_t i = 0; i < members.n; i++) {
+		size_t k = 0;
+
+		while (k < op->request->n &&
+		       strcmp(op->request->rows[k].name, members.p[i].name) != 0)
+			k++;
+		if (k == op->request->n)
+			return err_set(e, ERR_BUG, "%s has no member %s", op->action,
+				       members.p[i].name);
+	}
+	return 0;
+}
+
+static struct field row_of(const struct field *f, const struct op_member *m)
+{
+	struct field row = *f;
+
+	if (!m)
+		return row;
+	if (m->as)
+		row.name = m->as;
+	if (m->doc)
+		row.doc = m->doc;
+	if (m->def.is != FIELD_NO_DEFAULT)
+		row.def = m->def;
+	if (m->presence == OP_REQUIRED || m->in == OP_PATH) {
+		row.flags |= FIELD_REQUIRED;
+		row.def.is = FIELD_NO_DEFAULT;
+	} else if (m->presence == OP_OPTIONAL) {
+		row.flags &= ~(unsigned)FIELD_REQUIRED;
+	}
+	if (m->max)
+		row.max = m->max;
+	return row;
+}
+
+int op_shape_init(struct op_shape *s, const struct op *op, struct op_members members, struct err *e)
+{
+	struct field *next = calloc(op->request->n + 1, sizeof(*next));
+
+	*s = (struct op_shape){ .rows = next };
+	if (!next)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t place = 0; place < OP_PLACES; place++) {
+		struct field_table *t = &s->places[place];
+
+		*t = (struct field_table){ .rows = next, .size = op->request->size };
+		for (size_t i = 0; i < op->request->n; i++) {
+			const struct field *f = &op->request->rows[i];
+			const struct op_member *m = member_of(members, f->name);
+
+			if ((m ? m->in : OP_BODY) == (enum op_place)place)
+				next[t->n++] = row_of(f, m);
+		}
+		next += t->n;
+	}
+	return check_names(op, members, e);
+}
+
+void op_shape_fini(struct op_shape *s)
+{
+	free(s->rows);
+	s->rows = NULL;
+}

@@ -1,0 +1,45 @@
+#pragma once
+/*
+ * How a door shows an operation's request: the members that are not listed are as the operation has them, in the
+ * body. From the list and the operation's table come the tables by which the door decodes a request and prints its
+ * schema, so that types, bounds and texts are said once.
+ *
+ *	static const struct op_member members[] = {
+ *		{ "cwd", .as = "working_dir" },
+ *		{ "sandbox", .as = "id", .in = OP_PATH },
+ *		{ "background", .in = OP_HIDDEN },
+ *	};
+ */
+#include "op/op.h"
+
+enum op_place { OP_BODY, OP_PATH, OP_QUERY, OP_HEADER, OP_PLACES, OP_HIDDEN = OP_PLACES };
+extern const char *const op_place_names[OP_PLACES]; /* "body", "path", "query", "header" */
+
+struct op_member {
+	const char *name; /* in the operation's table */
+	const char *as; /* NULL: the same */
+	enum op_place in;
+	const char *doc; /* NULL: the operation's */
+	struct field_default def; /* instead of the operation's, if it is one */
+	/* Whether it must be there: as the operation says, or otherwise. */
+	enum { OP_AS_IS, OP_REQUIRED, OP_OPTIONAL } presence;
+	/* What a text of it takes is narrower here; 0: as the operation says. */
+	int64_t max;
+};
+
+struct op_members {
+	const struct op_member *p;
+	size_t n;
+};
+#define OP_MEMBERS(rows_) ((struct op_members){ (rows_), ARRAY_LEN(rows_) })
+
+/* The tables of a door's places, over the operation's struct. */
+struct op_shape {
+	struct field_table places[OP_PLACES]; /* n 0: nothing stands there */
+	struct field *rows; /* owned */
+};
+
+/* ERR_BUG where a member is named that the operation has not. */
+int op_shape_init(struct op_shape *s, const struct op *op, struct op_members members,
+		  struct err *e) MUST_USE;
+void op_shape_fini(struct op_shape *s);

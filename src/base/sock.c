@@ -30,8 +30,10 @@ ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t 
 	return sent;
 }
 
-ssize_t sock_recv(int socket, void *msg, size_t max, int *fds, size_t *n_fds, int flags)
+ssize_t sock_recv_short(int socket, void *msg, size_t max, int *fds, size_t *n_fds, int flags,
+			bool *ret_short)
 {
+	size_t room = *n_fds;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))];
 	struct iovec iov = { .iov_base = msg, .iov_len = max };
 	struct msghdr mh = { .msg_iov = &iov,
@@ -47,5 +49,13 @@ ssize_t sock_recv(int socket, void *msg, size_t max, int *fds, size_t *n_fds, in
 		*n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(fds, CMSG_DATA(c), *n_fds * sizeof(int));
 	}
+	*ret_short = n >= 0 && (mh.msg_flags & MSG_CTRUNC) && *n_fds < room;
 	return n;
+}
+
+ssize_t sock_recv(int socket, void *msg, size_t max, int *fds, size_t *n_fds, int flags)
+{
+	bool is_short;
+
+	return sock_recv_short(socket, msg, max, fds, n_fds, flags, &is_short);
 }

@@ -273,9 +273,10 @@ def files(*trees):
 def named_files():
     """What bears Holt's name in the places where programs leave things."""
     found = set()
+    # /run/holt-ids stays: an empty file whose locks say which ids are in use.
     for place in ('/tmp', '/var/tmp', '/run', '/dev/shm', f'/run/user/{os.getuid()}'):
         try:
-            found.update(os.path.join(place, n) for n in os.listdir(place) if re.search('holt-(?!test)|sbx-', n))
+            found.update(os.path.join(place, n) for n in os.listdir(place) if re.search('holt-(?!test|ids)|sbx-', n))
         except OSError:
             pass
     return found

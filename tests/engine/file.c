@@ -577,6 +577,43 @@ static void test_others_in_flight(void **state)
 	assert_string_equal(sh(sb, "ls -A"), "f\ng");
 }
 
+/* The hub has room for so many descriptors more. */
+static struct rlimit leave_room(rlim_t more)
+{
+	struct rlimit was, now;
+	int next = dup(STDIN_FILENO); /* the lowest that is free */
+
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	now = (struct rlimit){ (rlim_t)next + more, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	return was;
+}
+
+/* A hub that has no more descriptors refuses, and nothing is lost or held for it. */
+static void test_no_descriptors(void **state)
+{
+	enum { MORE_THAN_INIT_HOLDS = 520 };
+	struct sandbox *sb = make(NULL);
+	struct rlimit was;
+
+	put(sb, "f", "before");
+	was = leave_room(0);
+	for (int i = 0; i < MORE_THAN_INIT_HOLDS; i++) {
+		ROW_CHECK(filed_code(put_start(sb, "f", STR_LIT("after"), NULL)) == ERR_LIMIT,
+			  "write");
+		ROW_CHECK(filed_code(get_start(sb, "f", 0, 10)) == ERR_LIMIT, "read");
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_string_equal(get(sb, "f"), "before");
+	was = leave_room(1);
+	put(sb, "f", "after");
+	assert_string_equal(get(sb, "f"), "after");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_string_equal(sh(sb, "cat f"), "after");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -592,6 +629,7 @@ int main(int argc, char **argv)
 		engine_test(test_many_writes),	  engine_test(test_many_writes_of_one),
 		engine_test(test_many_reads),	  engine_test(test_destroyed_meanwhile),
 		engine_test(test_no_leak),	  engine_test(test_others_in_flight),
+		engine_test(test_no_descriptors),
 	};
 
 	return ENGINE_MAIN(argc, argv, "file", tests);

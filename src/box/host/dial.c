@@ -152,7 +152,7 @@ static void on_socket(void *arg, int fd, const struct err *err)
 	else if (err)
 		finish(d, err);
 	else if (fd < 0)
-		fail(d, ERR_BUG, "the warden gave no socket");
+		fail(d, ERR_LIMIT, "too many files are open"); /* it came, and found no room */
 	else
 		begin(d);
 }

@@ -166,13 +166,13 @@ static void on_plain_reply(struct init_call *c, const void *answer, size_t n, in
 		finish_plain(j);
 }
 
-/* Success without the descriptor that belongs to it is a lie. */
-static const struct err *check_fd(const struct im_file_done *d, int fd, const struct err *err,
-				  struct err *e)
+/* Success without the descriptor that belongs to it is a lie, or we had no room for it. */
+static const struct err *check_fd(const struct file_job *j, const struct im_file_done *d, int fd,
+				  const struct err *err, struct err *e)
 {
 	if (err || d->errnum || fd >= 0)
 		return err;
-	err_set(e, ERR_GUEST, "the sandbox's first process gave no file");
+	init_call_no_fd(&j->call, e);
 	return e;
 }
 
@@ -235,7 +235,7 @@ static void on_read_reply(struct init_call *c, const void *answer, size_t n, int
 	struct file_job *j = (struct file_job *)c;
 	struct err e = ERR_INIT;
 
-	err = check_fd(d, fd, err, &e);
+	err = check_fd(j, d, fd, err, &e);
 	if (err || d->errnum) {
 		on_plain_reply(c, answer, n, fd, err);
 		return;
@@ -286,24 +286,30 @@ static void write_work(uv_work_t *w)
 	}
 }
 
-/* The bytes are there: init puts the file in its place, or lets go of it. */
-static void write_done(uv_work_t *w, int status)
+/* The bytes are there: init puts the file in its place, or lets go of it (j->err says why). */
+static void write_end(struct file_job *j)
 {
-	struct file_job *j = w->data;
 	struct im_file m = {
-		.op = j->errnum ? FILE_OP_ABORT : FILE_OP_COMMIT,
+		.op = j->err.code ? FILE_OP_ABORT : FILE_OP_COMMIT,
 		.token = j->token,
 	};
 	struct err e = ERR_INIT;
 
 	close_fd(&j->fd);
+	j->call.on_reply = on_write_ended;
+	if (send_call(j, &m, NULL, &e) < 0)
+		finish_error(j, &e);
+}
+
+static void write_done(uv_work_t *w, int status)
+{
+	struct file_job *j = w->data;
+
 	if (j->errnum)
 		err_sys(&j->err, j->errnum, "write %.160s", j->path);
 	else
 		sandbox_count(j->call.sb, j->n, 0);
-	j->call.on_reply = on_write_ended;
-	if (send_call(j, &m, NULL, &e) < 0)
-		finish_error(j, &e);
+	write_end(j);
 }
 
 static void on_write_reply(struct init_call *c, const void *answer, size_t n, int fd,
@@ -311,15 +317,17 @@ static void on_write_reply(struct init_call *c, const void *answer, size_t n, in
 {
 	const struct im_file_done *d = answer;
 	struct file_job *j = (struct file_job *)c;
-	struct err e = ERR_INIT;
 
-	err = check_fd(d, fd, err, &e);
 	if (err || d->errnum) {
 		on_plain_reply(c, answer, n, fd, err);
 		return;
 	}
 	j->fd = fd;
 	j->token = d->token;
+	if (check_fd(j, d, fd, NULL, &j->err)) { /* init holds the file until it is told */
+		write_end(j);
+		return;
+	}
 	j->work.data = j;
 	uv_queue_work(j->call.sb->box->loop, &j->work, write_work, write_done);
 }

@@ -20,7 +20,8 @@ int init_call_send_fd(struct init_call *c, struct im_head *h, size_t n, int fd, 
 	return 0;
 }
 
-void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t n, int fd)
+void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t n, int *fd,
+			bool fd_lost)
 {
 	struct init_call **at = &sb->calls, *c;
 
@@ -36,7 +37,15 @@ void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t
 		return;
 	}
 	*at = c->next;
-	c->on_reply(c, answer, n, fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), NULL);
+	c->fd_lost = fd_lost;
+	c->on_reply(c, answer, n, take_fd(fd), NULL);
+}
+
+int init_call_no_fd(const struct init_call *c, struct err *e)
+{
+	if (c->fd_lost)
+		return err_set(e, ERR_LIMIT, "too many files are open");
+	return err_set(e, ERR_GUEST, "the sandbox's first process gave no file");
 }
 
 void init_call_end_all(struct sandbox *sb, const struct err *err)

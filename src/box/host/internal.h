@@ -79,6 +79,8 @@ struct init_call {
 	struct sandbox *sb;
 	enum im_type answer; /* what it must be, of so many bytes at least */
 	size_t answer_size;
+	/* a descriptor came with the answer, for which this process had no room */
+	bool fd_lost;
 	/* err: the sandbox ended; else the answer and what follows it, n bytes in all; fd taken over */
 	void (*on_reply)(struct init_call *c, const void *answer, size_t n, int fd,
 			 const struct err *err);
@@ -306,8 +308,11 @@ int init_call_send(struct init_call *c, struct im_head *h, size_t n, struct err 
 /* With a descriptor, which stays the caller's. */
 int init_call_send_fd(struct init_call *c, struct im_head *h, size_t n, int fd,
 		      struct err *e) MUST_USE;
-/* Another answer than is asked for is what no init of ours says. */
-void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t n, int fd);
+/* Another answer than is asked for is what no init of ours says. *fd is taken where it is wanted. */
+void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t n, int *fd,
+			bool fd_lost);
+/* The error for a descriptor that belongs to an answer and is not there. */
+int init_call_no_fd(const struct init_call *c, struct err *e);
 void init_call_end_all(struct sandbox *sb, const struct err *err);
 
 /* ---- exec.c --------------------------------------------------------------------------------- */

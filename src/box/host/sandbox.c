@@ -375,7 +375,7 @@ static void was_reset(struct sandbox *sb, const struct im_head *h, size_t n)
 		 ((const struct im_quiet *)h)->processes);
 }
 
-static void dispatch(struct sandbox *sb, size_t n, int fd)
+static void dispatch(struct sandbox *sb, size_t n, int *fd, bool fd_lost)
 {
 	const struct im_head *h = (const void *)sb->box->message;
 
@@ -385,7 +385,7 @@ static void dispatch(struct sandbox *sb, size_t n, int fd)
 		exec_exited(sb, (const void *)h);
 	} else if (h->type == IM_FILE_DONE || h->type == IM_PROCESS_DONE ||
 		   h->type == IM_TERMINAL_DONE) {
-		init_call_answered(sb, h, n, fd);
+		init_call_answered(sb, h, n, fd, fd_lost);
 	} else if (h->type == IM_QUIET && n >= sizeof(struct im_quiet)) {
 		quiet(sb, (const void *)h);
 	} else {
@@ -398,7 +398,9 @@ static void read_one(struct sandbox *sb)
 {
 	autoclose int fd = -1;
 	size_t n_fds = 1;
-	ssize_t n = sock_recv(sb->socket, sb->box->message, WIRE_MAX, &fd, &n_fds, MSG_DONTWAIT);
+	bool fd_lost;
+	ssize_t n = sock_recv_short(sb->socket, sb->box->message, WIRE_MAX, &fd, &n_fds,
+				    MSG_DONTWAIT, &fd_lost);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -408,7 +410,7 @@ static void read_one(struct sandbox *sb)
 	}
 	sb->heard_ms = clock_ms();
 	box_watch_sleep(sb->box);
-	dispatch(sb, (size_t)n, fd);
+	dispatch(sb, (size_t)n, &fd, fd_lost);
 }
 
 static void send_reset(struct sandbox *sb);

@@ -111,6 +111,8 @@ static void on_reply(struct init_call *call, const void *answer, size_t n, int f
 		e = *err;
 	else if (d->errnum)
 		err_sys(&e, d->errnum, "the terminals of sandbox %s", call->sb->id);
+	else if (dir < 0)
+		init_call_no_fd(call, &e);
 	else if (c->on_done)
 		open_pair(dir, &c->size, &master, &slave, &e);
 	if (c->on_done)

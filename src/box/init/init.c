@@ -719,7 +719,9 @@ static void dispatch_exec(const struct im_exec *m, size_t n, const int fds[3], i
 	const int terminal[3] = { fds[0], fds[0], fds[0] };
 	const int with_null[3] = { self.null, fds[0], fds[1] };
 
-	if (n_fds == (m->terminal ? 1 : m->has_stdin ? 3 : 2))
+	if (n_fds != (m->terminal ? 1 : m->has_stdin ? 3 : 2))
+		exec_failed(m->h.id, IM_STAGE_FORK, EMFILE); /* we had no room for them */
+	else
 		handle_exec(m, n, m->terminal ? terminal : m->has_stdin ? fds : with_null);
 }
 

@@ -103,5 +103,5 @@ void init_tree(const struct im_file *m, const char *path, const char *names, con
 	if (pid == 0)
 		help(m, path, names, end, fd);
 	if (pid < 0)
-		answer(m->h.id, fd < 0 ? EINVAL : EAGAIN, NULL);
+		answer(m->h.id, fd < 0 ? EMFILE : EAGAIN, NULL);
 }

@@ -351,7 +351,12 @@ def test_the_end_fails_what_does_not_finish(http_host):
     sse.send(rpc('tools/call', params, 5))
     peer.until(held=4)
     peer.proc.terminate()
+    ended = {'code': -32603, 'message': 'the server ended before the request did', 'data': {'code': 'transport_failed'}}
+    last = stream.real_event().message()
+    assert (last['id'], last['error']) == (streaming.last_id, ended)
     assert stream.real_event() is None  # a stream that ends in order, with its last chunk
+    assert sse.next() == {'jsonrpc': '2.0', 'id': 5, 'error': ended}
     assert sse.next() is None
-    assert (old.reply().status, new.reply().status) == (503, 503)
+    for reply, number in (old.reply(), 5), (new.reply(), 1):
+        assert (reply.status, reply.json()) == (503, {'jsonrpc': '2.0', 'id': number, 'error': ended})
     assert peer.proc.wait(8) == 0  # before the door would have ended it

@@ -68,6 +68,8 @@ def bad(host, hostile_http, everything, request):
     ('a redirect', lambda r: reply('302 Found', Location='http://169.254.169.254/latest/meta-data/'), 'transport_failed'),
     ('a redirect that keeps the method', lambda r: reply('307 x', Location='http://169.254.169.254/'), 'transport_failed'),
     ('headers without end', lambda r: b'HTTP/1.1 200 OK\r\n' + b'X: y\r\n' * 100000, 'too_large'),
+    ('a header without end', lambda r: b'HTTP/1.1 200 OK\r\nX: ' + b'y' * 300000, 'too_large'),
+    ('a status line without end', lambda r: b'HTTP/1.1 200 ' + b'y' * 300000, 'too_large'),
     ('headers that end in their middle', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n', 'transport_failed'),
     ('a wrong length', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: -1\r\n\r\n', None),
     ('gzip', lambda r: reply(body=gzip.compress(b'x' * 100 * MIB), Content_Encoding='gzip'), 'invalid_arguments'),

@@ -31,7 +31,7 @@ static void act(struct fixture *f, char what)
 	else if (what == 't')
 		f->now_ms += 60;
 	else if (what == 'c')
-		mcp_session_cancel_all(f->session);
+		mcp_session_fail_all(f->session);
 	else if (what == 'g')
 		f->congested = !f->congested;
 }

@@ -357,7 +357,7 @@ static void happen(unsigned char what, unsigned char arg)
 		mcp_server_tick(server);
 		break;
 	case 12:
-		mcp_session_cancel_all(c->session);
+		mcp_session_fail_all(c->session);
 		break;
 	case 13:
 		mcp_session_drain(c->session);

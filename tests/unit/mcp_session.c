@@ -62,7 +62,8 @@ static void counts_cancelled_calls(void **state)
 
 	start(&f, &o);
 	say_call(&f, 1, "hold", "");
-	mcp_session_cancel_all(f.session);
+	fixture_say(&f, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+			"\"params\":{\"requestId\":1}}");
 	assert_int_equal(f.cancels, 1);
 	say_call(&f, 2, "hold", "");
 	assert_non_null(strstr(f.sent[0], "limit_exceeded"));
@@ -217,10 +218,12 @@ static void ends_calls_from_inside_on_cancel(void **state)
 	f.end_on_cancel = true;
 	for (int i = 0; i < 5; i++)
 		say_call(&f, i, "hold", "");
-	mcp_session_cancel_all(f.session);
+	mcp_session_fail_all(f.session);
 	assert_int_equal(f.cancels, 5);
 	assert_int_equal(mcp_session_open(f.session), 0);
-	assert_int_equal(f.sent_n, 0);
+	assert_int_equal(f.sent_n, 5); /* each was answered once */
+	for (unsigned i = 0; i < 5; i++)
+		assert_non_null(strstr(f.sent[i], "the server ended"));
 	assert_int_equal(f.idles, 0); /* whoever cancelled asks mcp_session_open() */
 	fixture_fini(&f);
 }

@@ -103,9 +103,21 @@ static void exchange_free(struct http_exchange *x)
 }
 AUTO_DEFINE(exchange_free, struct http_exchange)
 
+/* libcurl has a bound of its own for one line, which is more than ours for all; what goes over it is no memory
+ * to it. */
+static bool is_long_line(const struct http_exchange *x, CURLcode code)
+{
+	curl_off_t us = 0;
+
+	if (code != CURLE_OUT_OF_MEMORY || x->headed)
+		return false;
+	curl_easy_getinfo(x->easy, CURLINFO_STARTTRANSFER_TIME_T, &us);
+	return us > 0;
+}
+
 static int read_code(const struct http_exchange *x, CURLcode code, struct err *e)
 {
-	if (x->header_bytes > x->client->header_max)
+	if (x->header_bytes > x->client->header_max || is_long_line(x, code))
 		return err_set(e, ERR_TOO_LARGE, "headers of more than %zu bytes",
 			       x->client->header_max);
 	if (code == CURLE_COULDNT_CONNECT && x->refused)
@@ -116,6 +128,8 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 		return err_set(e, ERR_TIMEOUT, "no answer in time");
 	if (code == CURLE_OUT_OF_MEMORY)
 		return out_of_memory(e);
+	if (code == CURLE_UNSUPPORTED_PROTOCOL) /* the URL's scheme was looked at before */
+		return err_set(e, ERR_TRANSPORT, "what answers there does not speak HTTP");
 	return err_set(e, ERR_TRANSPORT, "%s", curl_easy_strerror(code));
 }
 

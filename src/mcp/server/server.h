@@ -338,8 +338,9 @@ void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct
  * follows for it. */
 void mcp_session_cancel_stream(struct mcp_session *s, void *stream);
 
-/* Cancels all open calls as if the client had cancelled each. */
-void mcp_session_cancel_all(struct mcp_session *s);
+/* The server ends: answers all open requests with an error, over HTTP with status 503 where nothing was sent
+ * before, and cancels what works for them. */
+void mcp_session_fail_all(struct mcp_session *s);
 
 /* Ends what the client listens to (subscriptions/listen), each with its result: the server goes
  * down. Other calls go on. */

@@ -12,6 +12,8 @@
 #include "mcp/server/asking.h"
 #include "mcp/server/internal.h"
 
+enum { UNAVAILABLE = 503 };
+
 static const struct err no_memory = { ERR_LIMIT, "out of memory" };
 
 struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_transport *t,
@@ -225,15 +227,28 @@ void mcp_session_cancel_stream(struct mcp_session *s, void *stream)
 	mcp_session_settle(s);
 }
 
-void mcp_session_cancel_all(struct mcp_session *s)
+static void cancel_all(struct mcp_session *s, const struct rpc_fault *answer)
 {
 	struct mcp_call *c;
 
 	s->entered++;
-	while ((c = next_to_cancel(s, NULL)))
+	while ((c = next_to_cancel(s, NULL))) {
+		if (answer)
+			mcp_send_fault(s, c->in, &c->entry.id, answer);
 		mcp_call_cancel(c);
+	}
 	s->entered--;
 	mcp_session_settle(s);
+}
+
+void mcp_session_fail_all(struct mcp_session *s)
+{
+	struct rpc_fault f;
+
+	rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the server ended before the request did");
+	f.reason = err_info(ERR_TRANSPORT)->name;
+	f.status = UNAVAILABLE;
+	cancel_all(s, &f);
 }
 
 void mcp_session_drain(struct mcp_session *s)
@@ -258,7 +273,7 @@ void mcp_session_close(struct mcp_session *s)
 	s->closed = true;
 	s->entered++;
 	unlist(s);
-	mcp_session_cancel_all(s);
+	cancel_all(s, NULL);
 	while ((r = s->reaches)) {
 		mcp_reach_drop(r);
 		r->done(r, NULL);

@@ -258,15 +258,15 @@ static void run(void *owner, struct http_request *q)
 /* --- the whole --- */
 
 /* The time of what is in progress is over. */
-static void cancel_all(struct mcp_http *h)
+static void fail_all(struct mcp_http *h)
 {
 	struct mcp_flow *f, *next;
 
 	for (struct mcp_http_session *s = h->oldest; s; s = s->newer)
-		mcp_session_cancel_all(s->core);
+		mcp_session_fail_all(s->core);
 	for (f = h->posts; f; f = next) {
 		next = f->next;
-		mcp_session_cancel_all(f->core);
+		mcp_session_fail_all(f->core);
 	}
 }
 
@@ -276,7 +276,7 @@ static void on_tick(void *owner)
 	struct mcp_flow *f = h->posts;
 
 	if (h->draining) {
-		cancel_all(h);
+		fail_all(h);
 		return;
 	}
 	while (f)

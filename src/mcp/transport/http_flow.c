@@ -293,16 +293,6 @@ static void on_send(void *transport, void *stream, const struct mcp_out *m)
 		put_event(f, m->text);
 }
 
-static void answer_cancelled(struct mcp_flow *f)
-{
-	if (!f->http->draining) {
-		answer(f, 202, STR_NONE); /* by its client */
-		return;
-	}
-	set_state(f, MCP_FLOW_AWAY);
-	mcp_wire_refuse(take_ptr(f->q), 503, "the server goes down");
-}
-
 static void on_stream_done(void *transport, void *stream)
 {
 	struct mcp_flow *f = stream;
@@ -312,7 +302,7 @@ static void on_stream_done(void *transport, void *stream)
 	f->done = true;
 	f->done_ms = clock_coarse_ms();
 	if (f->state == MCP_FLOW_ASKED)
-		answer_cancelled(f);
+		answer(f, 202, STR_NONE); /* cancelled by its client */
 	finish(f);
 	mcp_flow_settle(f);
 }

@@ -212,8 +212,10 @@ static void on_tick(void *owner)
 
 	mcp_server_tick(t->server);
 	/* the time of what is in progress is over */
-	while (t->draining && t->sessions)
+	while (t->draining && t->sessions) {
+		mcp_session_fail_all(t->sessions->core);
 		end_session(t->sessions);
+	}
 }
 
 struct mcp_sse *mcp_sse_new(uv_loop_t *loop, struct mcp_server *srv,

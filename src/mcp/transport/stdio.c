@@ -100,9 +100,8 @@ static void on_drain_timeout(uv_timer_t *timer)
 {
 	struct mcp_stdio *t = timer->data;
 
-	log_warn("mcp stdio: %u calls are cancelled, the client has gone",
-		 mcp_session_open(t->session));
-	mcp_session_cancel_all(t->session);
+	log_warn("mcp stdio: %u calls are cancelled, since it ends", mcp_session_open(t->session));
+	mcp_session_fail_all(t->session);
 	if (t->state == DRAINING)
 		start_flushing(t);
 }

@@ -1,6 +1,6 @@
 #include "base/log.h"
 #include "bin/libraries.h"
-#include "cli/verb.h"
+#include "cli/common/verb.h"
 
 int main(int argc, char **argv)
 {

@@ -679,7 +679,7 @@ def test_help(me):
         assert re.search(rf'\*holt mcp {word}\*', man), word
         known |= set(re.findall(r'^ .*?(--[\w-]+)', own, re.M))
     assert told == known
-    for status in re.findall(r'PEER_END\(\w+, (\d+)', open(os.path.join(os.path.dirname(__file__), '../../src/cli/peer_end.h'), encoding='utf-8').read()):
+    for status in re.findall(r'PEER_END\(\w+, (\d+)', open(os.path.join(os.path.dirname(__file__), '../../src/cli/peer/end.h'), encoding='utf-8').read()):
         assert f'*{status}*' in man
 
 

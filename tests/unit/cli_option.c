@@ -1,6 +1,6 @@
-/* cli/option.h: one table parses and prints. */
+/* cli/common/option.h: one table parses and prints. */
 #include "alloc_fail.h"
-#include "cli/option.h"
+#include "cli/common/option.h"
 #include "test.h"
 
 struct sample {

@@ -1,0 +1,183 @@
+/* `holt build`: an image from a folder. */
+#include "cli/build/build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/images/store.h"
+#include "cli/common/worker.h"
+
+/* What a folder may be built by; the first that is there is taken. */
+static const char *const containerfiles[] = { "Containerfile", "Dockerfile" };
+
+struct job {
+	const struct build_how *how;
+	int dir;
+	char name[IMAGE_NAME_MAX + 1];
+	const char *container; /* NULL: holt.json */
+};
+
+/* ---- what to build --------------------------------------------------------------------------- */
+
+/* The folder's own name, as images may be called: small letters, and - for what they may not have. */
+static int name_of_folder(int dir, char ret[IMAGE_NAME_MAX + 1], struct err *e)
+{
+	char link[32], path[PATH_MAX], name[IMAGE_NAME_MAX + 1];
+	const char *from;
+	size_t n = 0;
+	ssize_t got;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	got = readlink(link, path, sizeof(path) - 1);
+	if (got < 0)
+		return err_sys(e, errno, "find the folder's name");
+	path[got] = '\0';
+	from = strrchr(path, '/');
+	for (from = from ? from + 1 : path; *from && n < 128; from++) {
+		char c = *from >= 'A' && *from <= 'Z' ? (char)(*from - 'A' + 'a') : *from;
+		bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+		if (letter || (n > 0 && name[n - 1] != '-'))
+			name[n++] = letter ? c : '-';
+	}
+	while (n > 0 && name[n - 1] == '-')
+		n--;
+	if (n > 0 && image_name((struct str){ name, n }, ret, e) == 0)
+		return 0;
+	return err_set(e, ERR_INVALID, "the folder has no name that an image can have: say --tag");
+}
+
+/* Whether it is there; that it is no file is found out when it is read. */
+static bool has(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int choose_file(struct job *j, struct err *e)
+{
+	if (has(j->dir, "holt.json"))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(containerfiles) && !j->container; i++)
+		j->container = has(j->dir, containerfiles[i]) ? containerfiles[i] : NULL;
+	return j->container ? 0
+			    : err_set(e, ERR_INVALID,
+				      "nothing to build by: the folder has neither holt.json nor "
+				      "Containerfile");
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+static int work(void *arg, void *out, struct err *e)
+{
+	struct job *j = arg;
+	struct built *ret = out;
+	const struct image_build b = {
+		.dir = j->dir,
+		.name = j->name,
+		.no_cache = j->how->no_cache,
+		.run = build_steps,
+		.arg = (void *)(uintptr_t)j->how->allow,
+	};
+	AUTO(images_close) struct images *s = image_cli_open(e);
+	autoimage struct image i = { .record = { .bytes = 0 } };
+	int rc = -1;
+
+	if (s && j->container)
+		rc = build_container(s, j->dir, j->container, j->name, &i, e);
+	else if (s)
+		rc = images_build(s, &b, &i, &ret->cached, e);
+	if (rc < 0)
+		return -1;
+	memcpy(ret->name, j->name, sizeof(ret->name));
+	snprintf(ret->digest, sizeof(ret->digest), "%.*s", STR_ARG(i.record.digest));
+	return 0;
+}
+
+int build_folder(const char *path, const struct build_how *how, struct built *ret, struct err *e)
+{
+	autoclose int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct job j = { .how = how, .dir = dir };
+	const struct worker w = { .clean = image_cli_tidy };
+
+	if (dir < 0)
+		return err_set(e, ERR_INVALID, "%.120s: %s", path, strerror(errno));
+	if ((how->name ? image_name(str_of(how->name), j.name, e)
+		       : name_of_folder(dir, j.name, e)) < 0)
+		return -1;
+	*ret = (struct built){ .cached = false };
+	return choose_file(&j, e) < 0 ? -1 : worker_run(&w, work, &j, ret, sizeof(*ret), e);
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+struct build_options {
+	struct verb_options common;
+	const char *tag, *allow;
+	bool no_cache;
+	uint32_t output;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct build_options, tag, OPTION_TEXT, "tag", .letter = 't', .arg = "NAME[:TAG]",
+	       .doc = "What to call the image; as the folder if not said."),
+	OPTION(struct build_options, no_cache, OPTION_FLAG, "no-cache",
+	       .doc = "Build it although the same was built before."),
+	BUILD_ALLOW_ROW(struct build_options),
+	OUTPUT_ROW(struct build_options),
+	HELP_ROW(struct build_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static const struct field built_fields[] = {
+	FIELD(struct image_name, name, .flags = FIELD_REQUIRED, .doc = "The image's name."),
+	FIELD(struct image_name, digest, .flags = FIELD_REQUIRED, .doc = "The image's digest."),
+};
+static const struct field_table built_table = FIELD_TABLE(struct image_name, built_fields);
+
+enum { JSON_MAX = 4096 };
+
+static int print(const struct built *b, bool json, struct err *e)
+{
+	const struct image_name about = { str_of(b->name), str_of(b->digest) };
+	autofree char *text = NULL;
+
+	if (!json) {
+		printf("%s  %.12s%s\n", b->name, b->digest, b->cached ? "  (built before)" : "");
+		return 0;
+	}
+	text = field_encode_text(&built_table, &about, JSON_MAX, e);
+	if (text)
+		puts(text);
+	return text ? 0 : -1;
+}
+
+static int run(const struct verb_input *in)
+{
+	const struct build_options *o = in->options;
+	const struct build_how how = { o->tag, o->allow, o->no_cache };
+	struct err e = ERR_INIT;
+	struct built built;
+
+	if (build_folder(in->operands[0], &how, &built, &e) < 0 ||
+	    print(&built, o->output == OUTPUT_JSON, &e) < 0)
+		return cli_fail(&e);
+	return 0;
+}
+
+const struct verb build_verb = {
+	.name = "build",
+	.usage = "[OPTION...] FOLDER",
+	.doc = "Build an image that sandboxes can be made from.",
+	.more = "By holt.json in the folder: a base, files, environment, and lines that are run\n"
+		"in a sandbox. Where that is not there, by Containerfile or Dockerfile, with\n"
+		"buildah: that is a program of its own, and no sandbox.",
+	.page = "holt-build",
+	.options = &options,
+	.size = sizeof(struct build_options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = run,
+};

@@ -1,0 +1,33 @@
+#pragma once
+/* Building an image from a folder, as `holt build` does and `holt up` of a folder. */
+#include "cli/common/verb.h"
+#include "hub/image/build_doc.h"
+#include "hub/image/images.h"
+
+struct build_how {
+	const char *name; /* NAME[:TAG]; NULL: that of the folder */
+	const char *allow; /* box_config.allow, for the sandbox of the steps */
+	bool no_cache;
+};
+
+struct built {
+	char name[IMAGE_NAME_MAX + 1], digest[HASH_HEX + 1];
+	bool cached; /* the same was built before */
+};
+
+#define BUILD_ALLOW_ROW(S)                                                                         \
+	OPTION(S, allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",                 \
+	       .doc = "Isolation features, as holt doctor names them, that a build's sandbox may " \
+		      "lack.")
+
+/* Says on standard error what it does. A signal that ends this program leaves nothing of the build. Errors:
+ * images_build() (hub/image/images.h), ERR_BUILD, ERR_PROGRAM, ERR_INVALID where the folder has nothing to build by. */
+int build_folder(const char *path, const struct build_how *how, struct built *ret,
+		 struct err *e) MUST_USE;
+
+/* What image_build.run is for a build here; arg: its `allow`, or NULL. */
+int build_steps(void *allow, const struct image_steps *steps, struct err *e) MUST_USE;
+
+/* By buildah, with the file of that name in the folder, into the store. dir: the open folder. */
+int build_container(struct images *s, int dir, const char *file, const char *name,
+		    struct image *ret, struct err *e) MUST_USE;

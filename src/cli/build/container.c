@@ -1,0 +1,74 @@
+/*
+ * A Containerfile is built by buildah: a program of its own with its own store of layers, which runs what the file
+ * says with the rights of whoever builds, and with a network. What comes of it is imported as a stranger's.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "cli/build/build.h"
+#include "cli/common/worker.h"
+
+struct job {
+	int context; /* the folder, open */
+	const char *file;
+};
+
+static int run_buildah(int dir, const char *const *argv, struct err *e)
+{
+	const struct worker_program p = {
+		.argv = argv,
+		.dir = dir,
+		.without = "install the package buildah, or write a holt.json (man holt-build)",
+	};
+	int status = worker_exec(&p, e);
+
+	if (status > 0)
+		return err_set(e, ERR_BUILD, "buildah %s ended with status %d", argv[1], status);
+	return status;
+}
+
+/* The id of the image, from the file that it was written to. */
+static int read_id(int dir, char ret[HASH_HEX + 1], struct err *e)
+{
+	autoclose int fd = openat(dir, "id", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char text[HASH_HEX + 16] = "";
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	struct str hex = { text, n < 0 ? 0 : (size_t)n };
+
+	if (str_starts(hex, "sha256:")) {
+		hex.p += 7;
+		hex.n -= 7;
+	}
+	if (!hash_is_hex(hex))
+		return err_set(e, ERR_BUILD, "buildah did not say what it built");
+	memcpy(ret, hex.p, HASH_HEX);
+	ret[HASH_HEX] = '\0';
+	return 0;
+}
+
+static int fetch(void *arg, int dir, const char *path, struct err *e)
+{
+	const struct job *j = arg;
+	char id_file[PATH_MAX], id[HASH_HEX + 1];
+	const char *const build[] = { "buildah", "build",     "--layers", "--format",
+				      "oci",	 "--iidfile", id_file,	  "--file",
+				      j->file,	 ".",	      NULL };
+	const char *const push[] = { "buildah", "push", id, "oci:layout:holt", NULL };
+
+	if (snprintf(id_file, sizeof(id_file), "%s/id", path) >= (int)sizeof(id_file))
+		return err_set(e, ERR_INVALID, "the path of the store of images is too long");
+	if (run_buildah(j->context, build, e) < 0 || read_id(dir, id, e) < 0)
+		return -1;
+	return run_buildah(dir, push, e);
+}
+
+int build_container(struct images *s, int dir, const char *file, const char *name,
+		    struct image *ret, struct err *e)
+{
+	const struct image_import spec = { .name = str_of(name) };
+	struct job j = { dir, file };
+	char given[IMAGE_NAME_MAX + 1];
+
+	return images_fetch(s, fetch, &j, &spec, ret, given, e);
+}

@@ -1,0 +1,247 @@
+#include "cli/common/safe.h"
+#include "cli/common/verb.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio_ext.h>
+#include <string.h>
+
+/* Holt's own failure, told apart from what a command that it runs may exit with. */
+enum { EXIT_HOLT = 125 };
+
+int cli_fail(const struct err *e)
+{
+	const struct err_info *info = err_info(e->code);
+
+	fputs("holt: ", stderr);
+	safe_line(stderr, str_of(e->msg)); /* names out of archives, words of servers */
+	fputc('\n', stderr);
+	if (e->code != ERR_INVALID)
+		fprintf(stderr, "      %s\n", info->remediation);
+	return info->exit;
+}
+
+static bool has_reader(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) < 1 || !(p.revents & POLLERR);
+}
+
+int cli_flush(struct err *e)
+{
+	int failed = fflush(stdout) != 0 ? errno : 0;
+
+	if (!failed && !ferror(stdout))
+		return 0;
+	/* once */
+	__fpurge(stdout);
+	clearerr(stdout);
+	if (!has_reader())
+		return 128 + SIGPIPE;
+	err_set(e, ERR_IO, "standard output: %s",
+		failed ? strerror(failed) : "not all could be written");
+	return EXIT_HOLT;
+}
+
+void cli_help(const struct verb *v, FILE *out)
+{
+	fprintf(out, "Usage: holt %s%s%s\n\n%s\n", v->name, *v->usage ? " " : "", v->usage, v->doc);
+	if (v->more)
+		fprintf(out, "\n%s\n", v->more);
+	if (v->words) {
+		fprintf(out, "\nWith a word behind it:\n");
+		for (const struct verb *const *w = v->words; *w; w++)
+			fprintf(out, "  %-15s %s\n", (*w)->name, (*w)->doc);
+	}
+	fprintf(out, "\nOptions:\n");
+	option_help(v->options, out);
+	fprintf(out, "\nMore: man %s\n", v->page ? v->page : "holt");
+}
+
+void cli_help_all(FILE *out)
+{
+	fprintf(out, "Usage: holt VERB [OPTION...] [ARGUMENT...]\n\n"
+		     "A computer for an AI agent, safely, on your own machine.\n\nVerbs:\n");
+	for (size_t i = 0; i < verbs_n; i++)
+		fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->doc);
+	fprintf(out, "\nholt help VERB tells the rest.\n");
+}
+
+static const char *verb_name(const void *of, size_t i)
+{
+	return verbs[i]->name;
+}
+
+const struct verb *cli_find(const char *name, struct err *e)
+{
+	const char *meant;
+
+	for (size_t i = 0; i < verbs_n; i++) {
+		if (strcmp(verbs[i]->name, name) == 0)
+			return verbs[i];
+	}
+	meant = option_nearest(name, verb_name, NULL, verbs_n);
+	if (meant)
+		err_set(e, ERR_INVALID, "there is no verb '%.40s'; did you mean '%s'?", name,
+			meant);
+	else
+		err_set(e, ERR_INVALID, "there is no verb '%.40s'; 'holt help' lists them", name);
+	return NULL;
+}
+
+static const char *own_name(const struct verb *word)
+{
+	return strrchr(word->name, ' ') + 1;
+}
+
+static const char *word_name(const void *of, size_t i)
+{
+	const struct verb *const *words = of;
+
+	return own_name(words[i]);
+}
+
+const struct verb *cli_find_word(const struct verb *v, const char *word, struct err *e)
+{
+	const char *meant;
+	size_t n = 0;
+
+	for (; v->words && v->words[n]; n++) {
+		if (strcmp(own_name(v->words[n]), word) == 0)
+			return v->words[n];
+	}
+	meant = option_nearest(word, word_name, v->words, n);
+	if (meant)
+		err_set(e, ERR_INVALID, "there is no '%s %.40s'; did you mean '%s %s'?", v->name,
+			word, v->name, meant);
+	else
+		err_set(e, ERR_INVALID,
+			"there is no '%s %.40s'; 'holt help %s' lists what there is", v->name, word,
+			v->name);
+	return NULL;
+}
+
+int cli_wrong_usage(const struct verb *v, const struct err *e)
+{
+	fprintf(stderr, "holt %s: %s\nTry 'holt help %s'.\n", v->name, e->msg, v->name);
+	return v->usage_exit;
+}
+
+static int check_operands(const struct verb *v, int n, char **operands, struct err *e)
+{
+	if (n < v->min_operands)
+		return err_set(e, ERR_INVALID, "something is missing: holt %s %s", v->name,
+			       v->usage);
+	if (n > v->max_operands)
+		return err_set(e, ERR_INVALID, "too much: '%.40s'", operands[v->max_operands]);
+	return 0;
+}
+
+/* What stands behind "--" is apart from the operands, where options are mixed with them. */
+static char **split_rest(const struct verb *v, char **operands, int *n)
+{
+	if (!v->options->mixed)
+		return NULL;
+	for (int i = 0; i < *n; i++) {
+		if (strcmp(operands[i], "--") == 0) {
+			operands[i] = NULL;
+			*n = i;
+			return &operands[i + 1];
+		}
+	}
+	return NULL;
+}
+
+static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv);
+
+/* argv[0] is the verb. */
+static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, char **argv)
+{
+	autofree void *options = calloc(1, v->size);
+	struct err e = ERR_INIT;
+	char **rest;
+	int at, n;
+
+	if (v->words && argc > 1 && argv[1][0] != '-')
+		return run_word(cli, v, argc - 1, argv + 1);
+	if (!options) {
+		err_set(&e, ERR_LIMIT, "out of memory");
+		return cli_fail(&e);
+	}
+	if (v->defaults)
+		memcpy(options, v->defaults, v->size);
+	at = option_parse(v->options, argc, argv, options, &e);
+	if (at < 0)
+		return cli_wrong_usage(v, &e);
+	if (((const struct verb_options *)options)->help) {
+		cli_help(v, stdout);
+		return 0;
+	}
+	n = argc - at;
+	rest = split_rest(v, argv + at, &n);
+	if (check_operands(v, n, argv + at, &e) < 0)
+		return cli_wrong_usage(v, &e);
+	return v->run(&(struct verb_input){
+		.cli = cli,
+		.verb = v,
+		.options = options,
+		.operands = argv + at,
+		.n_operands = n,
+		.rest = rest,
+	});
+}
+
+static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	const struct verb *word = cli_find_word(v, argv[0], &e);
+
+	return word ? run_verb_with(cli, word, argc, argv) : cli_wrong_usage(v, &e);
+}
+
+/* A program may be started with standard descriptors closed; the next file opened would then be
+ * taken for one of them. */
+static void fill_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			_exit(EXIT_HOLT);
+	}
+}
+
+/* The spellings that people try first. */
+static const struct {
+	const char *option, *verb;
+} spelled[] = {
+	{ "--help", "help" },
+	{ "-h", "help" },
+	{ "--version", "version" },
+	{ "-V", "version" },
+};
+
+int cli_main(const struct cli *cli, int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	const struct verb *v;
+	int status, lost;
+
+	fill_descriptors();
+	if (argc < 2) {
+		cli_help_all(stderr);
+		return EXIT_HOLT;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(spelled); i++) {
+		if (strcmp(argv[1], spelled[i].option) == 0)
+			argv[1] = (char *)spelled[i].verb;
+	}
+	v = cli_find(argv[1], &e);
+	if (!v)
+		return cli_fail(&e);
+	status = run_verb_with(cli, v, argc - 1, argv + 1);
+	lost = cli_flush(&e);
+	if (lost && e.code)
+		cli_fail(&e);
+	return lost ? lost : status;
+}

@@ -1,0 +1,226 @@
+#include "cli/common/home.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/id.h"
+
+enum { TOKEN_MIN = 16, TOKEN_MAX = 512 };
+
+/* ---- folders ------------------------------------------------------------------------------- */
+
+/* An absolute folder of the environment, or NULL; XDG says to ignore relative ones. */
+static const char *folder(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+/* Makes the folder and those above it. */
+static int make_folder(char *path, struct err *e)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST) {
+			err_sys(e, errno, "make %.120s", path);
+			*slash = '/';
+			return -1;
+		}
+		*slash = '/';
+	}
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make %.120s", path);
+	return 0;
+}
+
+/* The path alone. */
+static int place(const char *base, const char *below, const char *name, char ret[PATH_MAX],
+		 struct err *e)
+{
+	int n = snprintf(ret, PATH_MAX, "%s%s/%s", base, below, name);
+
+	return n < 0 || n >= PATH_MAX
+		     ? err_set(e, ERR_INVALID, "the path of Holt's folder is too long")
+		     : 0;
+}
+
+/* With the folder made. */
+static int join(const char *base, const char *below, const char *name, char ret[PATH_MAX],
+		struct err *e)
+{
+	char *slash;
+	int rc;
+
+	if (place(base, below, name, ret, e) < 0)
+		return -1;
+	slash = ret + strlen(ret) - strlen(name) - 1;
+	*slash = '\0';
+	rc = make_folder(ret, e);
+	*slash = '/';
+	return rc;
+}
+
+typedef int (*join_fn)(const char *base, const char *below, const char *name, char ret[PATH_MAX],
+		       struct err *e);
+
+static int in_data(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
+{
+	const char *set = getenv("HOLT_HOME");
+
+	if (set && *set && *set != '/')
+		return err_set(e, ERR_INVALID, "HOLT_HOME is not an absolute path");
+	if (folder("HOLT_HOME"))
+		return to(folder("HOLT_HOME"), "", name, ret, e);
+	if (folder("XDG_DATA_HOME"))
+		return to(folder("XDG_DATA_HOME"), "/holt", name, ret, e);
+	if (folder("HOME"))
+		return to(folder("HOME"), "/.local/share/holt", name, ret, e);
+	if (geteuid() == 0)
+		return to("/var/lib/holt", "", name, ret, e);
+	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
+}
+
+int home_file(const char *name, char ret[PATH_MAX], struct err *e)
+{
+	return in_data(name, join, ret, e);
+}
+
+int home_where(const char *name, char ret[PATH_MAX], struct err *e)
+{
+	return in_data(name, place, ret, e);
+}
+
+static int in_runtime(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
+{
+	if (!folder("HOLT_HOME") && folder("XDG_RUNTIME_DIR"))
+		return to(folder("XDG_RUNTIME_DIR"), "/holt", name, ret, e);
+	return in_data(name, to, ret, e);
+}
+
+static int in_cache(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
+{
+	if (folder("HOLT_HOME"))
+		return to(folder("HOLT_HOME"), "", name, ret, e);
+	if (folder("XDG_CACHE_HOME"))
+		return to(folder("XDG_CACHE_HOME"), "/holt", name, ret, e);
+	if (folder("HOME"))
+		return to(folder("HOME"), "/.cache/holt", name, ret, e);
+	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
+}
+
+int home_socket(char ret[PATH_MAX], struct err *e)
+{
+	return in_runtime("holt.sock", join, ret, e);
+}
+
+int home_cache(const char *name, char ret[PATH_MAX], struct err *e)
+{
+	return in_cache(name, join, ret, e);
+}
+
+size_t home_folders(char ret[HOME_FOLDERS][PATH_MAX])
+{
+	int (*const in[HOME_FOLDERS])(const char *name, join_fn to, char ret[PATH_MAX],
+				      struct err *e) = { in_data, in_runtime, in_cache };
+	struct err homeless = ERR_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < HOME_FOLDERS; i++) {
+		if (in[i]("", place, ret[n], &homeless) < 0)
+			continue;
+		ret[n][strlen(ret[n]) - 1] = '\0'; /* the slash before no name */
+		n++;
+	}
+	return n;
+}
+
+/* ---- the token ----------------------------------------------------------------------------- */
+
+/* A new file of this name, with the token in it; one that has come meanwhile stays. */
+static int write_token(const char *path, struct err *e)
+{
+	AUTO(secret_free) struct secret *token = secret_random("holt_", e);
+	char temporary[PATH_MAX + ID_MAX], id[ID_MAX];
+	autoclose int fd = -1;
+	struct str text;
+	int failed = 0;
+
+	if (!token)
+		return -1;
+	id_make(id, "new");
+	snprintf(temporary, sizeof(temporary), "%s.%s", path, id);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_sys(e, errno, "make %.120s", path);
+	text = secret_expose(token, "written to its file");
+	if (dprintf(fd, "%.*s\n", STR_ARG(text)) != (int)text.n + 1 || fsync(fd) < 0 ||
+	    (link(temporary, path) < 0 && errno != EEXIST))
+		failed = errno ? errno : EIO;
+	unlink(temporary);
+	return failed ? err_sys(e, failed, "write %.120s", path) : 0;
+}
+
+static int open_token(const char *path, struct err *e)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return err_sys(e, errno, "open %.120s", path);
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "look at %.120s", path);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		return err_set(e, ERR_DENIED,
+			       "%.120s must be a file of yours that nobody else may read or write "
+			       "(chmod 600), or be removed",
+			       path);
+	return take_fd(&fd);
+}
+
+static bool is_token(struct str text)
+{
+	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~+/=";
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (!text.p[i] || !strchr(chars, text.p[i]))
+			return false;
+	}
+	return text.n >= TOKEN_MIN && text.n <= TOKEN_MAX;
+}
+
+static struct secret *read_token(const char *path, struct err *e)
+{
+	autoclose int fd = open_token(path, e);
+	struct secret *token = NULL;
+	char text[TOKEN_MAX + 2];
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	n = read(fd, text, sizeof(text));
+	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+		n--;
+	if (n < 0 || !is_token((struct str){ text, (size_t)n }))
+		err_set(e, ERR_INVALID,
+			"%.120s holds no token: a line of %d to %d letters, digits and -._~+/=; "
+			"remove it, and a new one is made",
+			path, TOKEN_MIN, TOKEN_MAX);
+	else
+		token = secret_new((struct str){ text, (size_t)n }, e);
+	explicit_bzero(text, sizeof(text));
+	return token;
+}
+
+struct secret *home_token(struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (home_file("token", path, e) < 0)
+		return NULL;
+	if (access(path, F_OK) < 0 && errno == ENOENT && write_token(path, e) < 0)
+		return NULL;
+	return read_token(path, e);
+}

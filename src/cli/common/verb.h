@@ -1,0 +1,112 @@
+#pragma once
+/*
+ * The command line: `holt VERB [OPTION...] [OPERAND...]`. A verb is a file and a const row in
+ * verbs.c; the dispatcher parses its options, prints its help, and calls it. A verb may have words, each
+ * a verb by itself (`holt mcp call`): a file, and a row in the table of that verb.
+ */
+#include "base/err.h"
+#include "cli/common/option.h"
+
+struct op_hooks;
+
+/* What main() decides. */
+struct cli {
+	const struct op_hooks *hooks; /* on the road of every call (op/call.h); NULL: none */
+};
+
+/* First member of every verb's options. */
+struct verb_options {
+	bool help;
+};
+
+#define HELP_ROW(S)                                                                                \
+	OPTION(S, common.help, OPTION_FLAG, "help", .letter = 'h', .doc = "Print this help.")
+
+/* Of verbs that print tables: a member uint32_t output. */
+enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
+
+#define OUTPUT_ROW(S)                                                                              \
+	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
+	       .doc = "A table for people, or one JSON value.")
+
+struct verb;
+
+struct verb_input {
+	const struct cli *cli;
+	const struct verb *verb;
+	const void *options; /* the verb's struct */
+	char **operands; /* NULL-terminated */
+	int n_operands;
+	char **rest; /* behind "--", where options are mixed; NULL-terminated; NULL: there was none */
+};
+
+struct verb {
+	const char *name; /* a word has that of its verb before its own: "mcp call" */
+	const char *usage; /* behind the name */
+	const char *doc; /* one line */
+	const char *more; /* paragraphs below the usage, or NULL */
+	const char *page; /* the manual page, "holt-run"; NULL: "holt" */
+	const struct option_table *options;
+	const void *defaults; /* of the options' struct; NULL: zeros */
+	size_t size; /* of that struct */
+	int min_operands, max_operands;
+	int usage_exit; /* status when the command line is wrong */
+	const struct verb *const *words; /* NULL-terminated; may be NULL */
+	int (*run)(const struct verb_input *in); /* gives the exit status */
+};
+
+extern const struct verb run_verb;
+extern const struct verb build_verb;
+extern const struct verb images_verb;
+extern const struct verb up_verb;
+extern const struct verb ls_verb;
+extern const struct verb ps_verb;
+extern const struct verb top_verb;
+extern const struct verb events_verb;
+extern const struct verb exec_verb;
+extern const struct verb execs_verb;
+extern const struct verb logs_verb;
+extern const struct verb attach_verb;
+extern const struct verb wait_verb;
+extern const struct verb kill_verb;
+extern const struct verb fs_verb;
+extern const struct verb cp_verb;
+extern const struct verb fork_verb;
+extern const struct verb pause_verb;
+extern const struct verb resume_verb;
+extern const struct verb stop_verb, forward_verb;
+extern const struct verb down_verb;
+extern const struct verb snapshot_verb;
+extern const struct verb diff_verb;
+extern const struct verb mcp_verb;
+extern const struct verb serve_verb;
+extern const struct verb auth_verb;
+extern const struct verb doctor_verb;
+extern const struct verb version_verb;
+extern const struct verb help_verb;
+
+/* What `holt mcp` is with a word behind it: a client. */
+extern const struct verb *const mcp_words[];
+
+extern const struct verb *const verbs[];
+extern const size_t verbs_n;
+
+/* Prints on stderr what went wrong and what helps; the error's exit status. */
+int cli_fail(const struct err *e);
+
+/* Prints what is wrong with the command line and where it stands how it is right; the verb's exit status for it. */
+int cli_wrong_usage(const struct verb *v, const struct err *e);
+
+/* 0 where all of standard output is written. Else the exit status, once, with *e; or 128 + SIGPIPE where nobody
+ * reads any more, and then there is nobody to be told and *e is as it was. */
+int cli_flush(struct err *e);
+
+void cli_help(const struct verb *v, FILE *out);
+void cli_help_all(FILE *out);
+
+/* NULL with ERR_INVALID, which names the nearest. */
+const struct verb *cli_find(const char *name, struct err *e) MUST_USE;
+const struct verb *cli_find_word(const struct verb *v, const char *word, struct err *e) MUST_USE;
+
+/* The whole program. */
+int cli_main(const struct cli *cli, int argc, char **argv);

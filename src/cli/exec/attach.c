@@ -1,0 +1,90 @@
+/* `holt attach`: an exec of the hub that runs already, as session.h has it. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/exec/detach.h"
+#include "cli/exec/session.h"
+#include "cli/exec/job.h"
+#include "cli/common/verb.h"
+
+enum { EXIT_HOLT = 125 };
+
+struct attach_options {
+	struct verb_options common;
+	const char *since, *leave;
+	bool no_stdin;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct attach_options, since, OPTION_TEXT, "since-offset", .arg = "N",
+	       .doc = "Print what came behind so many bytes, too; only what comes if not said."),
+	OPTION(struct attach_options, no_stdin, OPTION_FLAG, "no-stdin",
+	       .doc = "Send it no input."),
+	OPTION(struct attach_options, leave, OPTION_TEXT, "detach-keys", .arg = "KEYS",
+	       .doc = "What leaves its terminal and lets it run on; " DETACH_KEYS_DEFAULT
+		      " if not said."),
+	HELP_ROW(struct attach_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static int write_path(char ret[JOB_WORDS_MAX], const struct verb_input *in, const char *exec,
+		      struct err *e)
+{
+	const struct attach_options *o = in->options;
+	char more[64];
+	uint64_t offset;
+
+	if (job_offset(o->since, &offset, e) < 0)
+		return -1;
+	snprintf(more, sizeof(more), "/attach");
+	if (o->since)
+		snprintf(more, sizeof(more), "/attach?offset=%" PRIu64, offset);
+	return job_path(ret, in->operands[0], exec, more, e);
+}
+
+static int attach(const struct verb_input *in, const struct detach *leave, struct err *e)
+{
+	const struct attach_options *o = in->options;
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
+	char exec[JOB_ID_MAX + 1], path[JOB_WORDS_MAX];
+	const struct exec_session_spec spec = { .path = path,
+						.input = !o->no_stdin,
+						.leave = leave };
+
+	if (!l ||
+	    job_choose(l, in->operands[0], in->n_operands > 1 ? in->operands[1] : NULL, exec, e) <
+		    0 ||
+	    write_path(path, in, exec, e) < 0)
+		return -1;
+	return exec_session(l, &spec, e);
+}
+
+static int run(const struct verb_input *in)
+{
+	const struct attach_options *o = in->options;
+	struct detach leave;
+	struct err e = ERR_INIT;
+	int status;
+
+	if (detach_parse(o->leave ? o->leave : DETACH_KEYS_DEFAULT, &leave, &e) < 0)
+		return cli_wrong_usage(in->verb, &e);
+	status = attach(in, &leave, &e);
+	return status < 0 ? hub_link_fail(&e) : status;
+}
+
+const struct verb attach_verb = {
+	.name = "attach",
+	.usage = "[OPTION...] NAME [EXEC]",
+	.doc = "Connect to an exec of a sandbox that runs.",
+	.more = "What it prints comes here, and input goes to it, if it was started with -i or\n"
+		"-t. On a terminal of its own it has this one, until ctrl-p ctrl-q goes away and\n"
+		"leaves it running; else Ctrl-C sends it SIGINT, and Ctrl-\\ goes away. The exit\n"
+		"status is the command's.",
+	.page = "holt-sandbox",
+	.options = &options,
+	.size = sizeof(struct attach_options),
+	.min_operands = 1,
+	.max_operands = 2,
+	.usage_exit = EXIT_HOLT,
+	.run = run,
+};

@@ -1,0 +1,202 @@
+/* `holt exec`: a command in a sandbox of the hub, which we follow to its end (session.h), or leave running (-d). */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/exec/session.h"
+#include "cli/common/safe.h"
+#include "cli/common/tty.h"
+#include "cli/common/verb.h"
+
+enum { EXIT_HOLT = 125, DAY_S = 86400 };
+
+struct exec_options {
+	struct verb_options common;
+	struct option_list env;
+	const char *cwd;
+	uint64_t timeout_ms;
+	bool interactive, tty, detach;
+	const char *id;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct exec_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
+	       .doc = "Hand standard input on, also where that is a terminal; with -d, leave it open."),
+	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
+	       .doc = "Run it on a terminal, which this one becomes; with -d, which holt attach has."),
+	OPTION(struct exec_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
+	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
+	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
+	       .doc = "Where to start inside; the sandbox's own if not said."),
+	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
+	       .max = 86400000,
+	       .doc = "Kill it and its descendants after this long, a day if not said; never with -d."),
+	OPTION(struct exec_options, detach, OPTION_FLAG, "detach", .letter = 'd',
+	       .doc = "Leave it running, and print its id for holt logs, attach, wait and kill."),
+	OPTION(struct exec_options, id, OPTION_TEXT, "id", .arg = "ID",
+	       .doc = "With -d: this id, instead of one that is made."),
+	HELP_ROW(struct exec_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static void write_flag(struct json_writer *w, const char *name, bool value)
+{
+	json_write_key(w, name);
+	json_write_bool(w, value);
+}
+
+/* What both ways are told of it: members of the object that is being written. */
+static int write_command(const struct verb_input *in, struct json_writer *w, struct err *e)
+{
+	const struct exec_options *o = in->options;
+
+	if (in->rest && in->rest[0]) {
+		hub_link_text(w, "command", in->rest[0]);
+		json_write_key(w, "args");
+		json_write_array(w);
+		for (char **arg = in->rest + 1; *arg; arg++)
+			json_write_text(w, *arg);
+		json_write_array_end(w);
+	} else if (o->detach) {
+		hub_link_text(w, "command", "exec \"$0\" -i"); /* the shell that runs this */
+	}
+	hub_link_text(w, "working_dir", o->cwd);
+	json_write_key(w, "timeout");
+	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
+	return hub_link_env(w, &o->env, e);
+}
+
+/* A terminal as large as ours. */
+static void write_tty(struct json_writer *w)
+{
+	unsigned columns, rows_;
+
+	json_write_key(w, "tty");
+	json_write_object(w);
+	if (tty_size(&columns, &rows_)) {
+		json_write_key(w, "cols");
+		json_write_uint(w, columns);
+		json_write_key(w, "rows");
+		json_write_uint(w, rows_);
+	}
+	hub_link_text(w, "term", getenv("TERM"));
+	json_write_object_end(w);
+}
+
+/* ---- left running -------------------------------------------------------------------------- */
+
+static int write_detached(const struct verb_input *in, struct json_writer *w, struct err *e)
+{
+	const struct exec_options *o = in->options;
+
+	json_write_object(w);
+	hub_link_text(w, "sandbox", in->operands[0]);
+	if (write_command(in, w, e) < 0)
+		return -1;
+	write_flag(w, "background", true);
+	hub_link_text(w, "exec_id", o->id);
+	if (o->tty)
+		write_tty(w);
+	else if (o->interactive)
+		write_flag(w, "stdin_open", true);
+	json_write_object_end(w);
+	return json_write_done(w, e);
+}
+
+static int detach(const struct verb_input *in, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
+	struct json_writer w = json_writer(&text);
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *doc = NULL;
+
+	if (write_detached(in, &w, e) == 0)
+		l = hub_link_open(e);
+	if (!l || hub_link_ask(l, "POST", "/v1/exec", buf_str(&text), &doc, e) < 0)
+		return -1;
+	safe_line(stdout, json_str(json_get(json_root(doc), "exec_id")));
+	putchar('\n');
+	return 0;
+}
+
+/* ---- followed ------------------------------------------------------------------------------ */
+
+static bool wants_input(const struct exec_options *o)
+{
+	return o->interactive || o->tty || !isatty(STDIN_FILENO);
+}
+
+static int write_open(const struct verb_input *in, struct json_writer *w, struct err *e)
+{
+	const struct exec_options *o = in->options;
+
+	json_write_object(w);
+	json_write_key(w, "open");
+	json_write_object(w);
+	if (write_command(in, w, e) < 0)
+		return -1;
+	write_flag(w, "stdin", wants_input(o));
+	if (o->tty)
+		write_tty(w);
+	json_write_object_end(w);
+	json_write_object_end(w);
+	return json_write_done(w, e);
+}
+
+static int follow(const struct verb_input *in, struct err *e)
+{
+	const struct exec_options *o = in->options;
+	autobuf struct buf open = BUF_INIT(HUB_BODY_MAX);
+	struct json_writer w = json_writer(&open);
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	char path[512];
+
+	if (write_open(in, &w, e) == 0 &&
+	    hub_link_path(path, sizeof(path), in->operands[0], "/exec", e) == 0)
+		l = hub_link_open(e);
+	return l ? exec_session(l,
+				&(struct exec_session_spec){ path, buf_str(&open), wants_input(o),
+							     o->tty },
+				e)
+		 : -1;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
+static int check(const struct verb_input *in, struct err *e)
+{
+	const struct exec_options *o = in->options;
+
+	if (o->id && !o->detach)
+		return err_set(e, ERR_INVALID, "--id is for -d");
+	if (!(in->rest && in->rest[0]) && !o->tty)
+		return err_set(e, ERR_INVALID, "something is missing: -- and a program to run");
+	return 0;
+}
+
+static int run(const struct verb_input *in)
+{
+	const struct exec_options *o = in->options;
+	struct err e = ERR_INIT;
+	int rc;
+
+	if (check(in, &e) < 0)
+		return cli_wrong_usage(in->verb, &e);
+	rc = o->detach ? detach(in, &e) : follow(in, &e);
+	return rc < 0 ? hub_link_fail(&e) : rc;
+}
+
+const struct verb exec_verb = {
+	.name = "exec",
+	.usage = "NAME [OPTION...] [-- PROGRAM [ARGUMENT...]]",
+	.doc = "Run a command in a sandbox of the hub.",
+	.more = "Its exit status is the command's, 124 where its time was over, 126 where it\n"
+		"could not be run. Standard input is handed on where it is no terminal, or by -i.\n"
+		"With -t and without a PROGRAM it is a shell.",
+	.page = "holt-sandbox",
+	.options = &options,
+	.size = sizeof(struct exec_options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.usage_exit = EXIT_HOLT,
+	.run = run,
+};

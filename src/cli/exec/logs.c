@@ -1,0 +1,65 @@
+/* `holt logs`: what an exec has printed, and what it prints. */
+#include "cli/exec/job.h"
+#include "cli/common/verb.h"
+
+struct logs_options {
+	struct verb_options common;
+	bool follow;
+	const char *since;
+	uint32_t stream;
+};
+
+static const char *const streams[] = { NULL, "stdout", "stderr" };
+
+static const struct option_row rows[] = {
+	OPTION(struct logs_options, follow, OPTION_FLAG, "follow", .letter = 'f',
+	       .doc = "Go on until it ends."),
+	OPTION(struct logs_options, since, OPTION_TEXT, "since-offset", .arg = "N",
+	       .doc = "Begin behind so many bytes of both streams; 0 if not said."),
+	OPTION(struct logs_options, stream, OPTION_CHOICE, "stream", .arg = "stdout|stderr",
+	       .doc = "Only this one; both if not said."),
+	HELP_ROW(struct logs_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static int show(const struct verb_input *in, struct hub_link *l, struct err *e)
+{
+	const struct logs_options *o = in->options;
+	char exec[JOB_ID_MAX + 1];
+	struct job_look k = { .name = in->operands[0], .exec = exec, .stream = streams[o->stream] };
+	int64_t ignored;
+
+	if (job_offset(o->since, &k.offset, e) < 0 ||
+	    job_choose(l, in->operands[0], in->n_operands > 1 ? in->operands[1] : NULL, exec, e) <
+		    0)
+		return -1;
+	if (!o->follow)
+		return job_print(l, &k, e);
+	if (job_follow(l, &k, &ignored, e) == 0)
+		return 0;
+	/* How it ended is not what was asked for. */
+	return e->code == ERR_COMMAND_NOT_RUN ? 0 : -1;
+}
+
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
+
+	return !l || show(in, l, &e) < 0 ? hub_link_fail(&e) : 0;
+}
+
+const struct verb logs_verb = {
+	.name = "logs",
+	.usage = "[OPTION...] NAME [EXEC]",
+	.doc = "Print what an exec of a sandbox has printed.",
+	.more = "EXEC is what holt exec -d printed or holt execs lists; the last one if not\n"
+		"said. Of one that was not in the background only the end is kept.",
+	.page = "holt-sandbox",
+	.options = &options,
+	.size = sizeof(struct logs_options),
+	.min_operands = 1,
+	.max_operands = 2,
+	.usage_exit = 2,
+	.run = run,
+};

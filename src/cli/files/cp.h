@@ -1,0 +1,29 @@
+#pragma once
+/* The two ways of `holt cp`. Paths are as they were typed. */
+#include "cli/link/link.h"
+
+enum { CP_PATH_MAX = 4096, CP_URL_MAX = 16 << 10 };
+
+/* One side of it: in a sandbox where it has a name. */
+struct cp_end {
+	char name[128]; /* "": here */
+	const char *path;
+};
+
+int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struct err *e) MUST_USE;
+int cp_up(struct hub_link *l, const char *from, const struct cp_end *to, struct err *e) MUST_USE;
+
+/* What a path is in the sandbox. */
+enum cp_kind { CP_NOTHING, CP_FILE, CP_DIRECTORY };
+int cp_look(struct hub_link *l, const struct cp_end *at, enum cp_kind *ret, struct err *e) MUST_USE;
+
+/* "/v1/sandboxes/NAME/archive?path=…" */
+int cp_url(char ret[CP_URL_MAX], const char *name, const char *path, struct err *e) MUST_USE;
+
+/* Where a thing goes that is copied to `path`: the directory, and its name there; "." for what is in it. What `path` is decides
+ * between path/own and path itself. Both CP_PATH_MAX. */
+int cp_place(const char *path, enum cp_kind is, const char *own, bool of_directory, char *ret_dir,
+	     char *ret_name, struct err *e) MUST_USE;
+
+/* The last part of a path; "." where that says "what is in it": "/", and what ends in "/." or "..". */
+void cp_own_name(const char *path, char ret[CP_PATH_MAX]);

@@ -1,0 +1,111 @@
+/* `holt images`: what sandboxes can be made from; with a word, what is done to them. */
+#include <stdio.h>
+#include <time.h>
+
+#include "cli/images/store.h"
+#include "cli/common/safe.h"
+
+struct images_options {
+	struct verb_options common;
+	uint32_t output;
+};
+
+static const struct option_row rows[] = {
+	OUTPUT_ROW(struct images_options),
+	HELP_ROW(struct images_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+enum { JSON_MAX = 64 << 20, NAME_WIDTH = 40 };
+
+static void print_row(struct str name, const struct image *i)
+{
+	time_t created = (time_t)(i->record.created_ms / 1000);
+	int pad = name.n < NAME_WIDTH ? NAME_WIDTH - (int)name.n : 0;
+	char size[16], when[64];
+
+	image_cli_size(i->record.bytes, size);
+	strftime(when, sizeof(when), "%F %H:%M", localtime(&created));
+	safe_line(stdout, name);
+	printf("%*s  %.12s  %10s  %s\n", pad, "", i->record.digest.p, size, when);
+}
+
+/* A row for each name of the image. */
+static void print_rows(const struct image *i, const struct image_names *names)
+{
+	bool named = false;
+
+	for (size_t k = 0; k < names->n; k++) {
+		if (!str_eq(names->p[k].digest, i->record.digest))
+			continue;
+		print_row(names->p[k].name, i);
+		named = true;
+	}
+	if (!named)
+		print_row(STR_LIT("-"), i);
+}
+
+static int list(bool json, struct err *e)
+{
+	AUTO(images_close) struct images *s = image_cli_open(e);
+	autofree char(*all)[HASH_HEX + 1] = NULL;
+	autodoc struct image_doc doc = { NULL, NULL };
+	autobuf struct buf text = BUF_INIT(JSON_MAX);
+	struct json_writer w = json_writer(&text);
+	struct image_names names;
+	ssize_t n;
+
+	if (!s || images_names(s, &doc, &names, e) < 0)
+		return -1;
+	n = images_list(s, &all, e);
+	if (n < 0)
+		return -1;
+	if (!json)
+		printf("%-*s  %-12s  %10s  %s\n", NAME_WIDTH, "NAME", "DIGEST", "SIZE", "IMPORTED");
+	json_write_array(&w);
+	for (ssize_t k = 0; k < n; k++) {
+		autoimage struct image i = { .record = { .bytes = 0 } };
+
+		if (images_find(s, str_of(all[k]), &i, e) < 0) {
+			if (e->code != ERR_TEMPLATE_NOT_FOUND)
+				return -1;
+			continue; /* removed meanwhile */
+		}
+		if (!json)
+			print_rows(&i, &names);
+		else if (image_cli_json(&i, &names, &w, e) < 0)
+			return -1;
+	}
+	json_write_array_end(&w);
+	return json ? image_cli_print(&w, e) : 0;
+}
+
+static int run_list(const struct verb_input *in)
+{
+	const struct images_options *o = in->options;
+	struct err e = ERR_INIT;
+
+	return list(o->output == OUTPUT_JSON, &e) < 0 ? cli_fail(&e) : 0;
+}
+
+#define LIST                                                                                       \
+	.usage = "[OPTION...]", .doc = "List the images that sandboxes can be made from.",         \
+	.page = "holt-images", .options = &options, .size = sizeof(struct images_options),         \
+	.usage_exit = 2, .run = run_list
+
+extern const struct verb images_import_verb, images_inspect_verb, images_rm_verb, images_prune_verb,
+	images_pull_verb;
+static const struct verb images_ls_verb = { .name = "images ls", LIST };
+
+/* A file and a row each. */
+static const struct verb *const words[] = {
+	&images_ls_verb,
+	&images_import_verb,
+	&images_pull_verb,
+	&images_inspect_verb,
+	&images_rm_verb,
+	&images_prune_verb,
+	NULL,
+};
+
+const struct verb images_verb = { .name = "images", LIST, .words = words };

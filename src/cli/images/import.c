@@ -1,0 +1,77 @@
+#include <stdio.h>
+
+#include "cli/images/store.h"
+
+struct import_options {
+	struct verb_options common;
+	uint32_t output;
+	const char *ref;
+	uint64_t bytes;
+	uint32_t entries;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct import_options, ref, OPTION_TEXT, "ref", .arg = "NAME",
+	       .doc = "Which image of several: its name or digest in the archive."),
+	OPTION(struct import_options, bytes, OPTION_SIZE, "max-size", .arg = "SIZE", .min = 1,
+	       .max = 1ull << 44, .doc = "How much it may unpack to; 16G if not said."),
+	OPTION(struct import_options, entries, OPTION_COUNT, "max-files", .arg = "N", .min = 1,
+	       .max = 100000000,
+	       .doc = "How many files and directories it may have; 2000000 if not said."),
+	OUTPUT_ROW(struct import_options),
+	HELP_ROW(struct import_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+enum { JSON_MAX = 16 << 20 };
+
+static int import(const struct verb_input *in, struct err *e)
+{
+	const struct import_options *o = in->options;
+	const struct image_import spec = {
+		.source = in->operands[0],
+		.name = str_of(in->operands[1]),
+		.ref = str_of(o->ref),
+		.limits = { .bytes = o->bytes, .entries = o->entries },
+	};
+	AUTO(images_close) struct images *s = image_cli_open(e);
+	autobuf struct buf text = BUF_INIT(JSON_MAX);
+	autodoc struct image_doc doc = { NULL, NULL };
+	autoimage struct image i = { .record = { .bytes = 0 } };
+	struct json_writer w = json_writer(&text);
+	char name[IMAGE_NAME_MAX + 1];
+	struct image_names names;
+
+	if (!s || images_import(s, &spec, &i, name, e) < 0)
+		return -1;
+	if (o->output != OUTPUT_JSON) {
+		printf("%s  %.12s\n", name, i.record.digest.p);
+		return 0;
+	}
+	if (images_names(s, &doc, &names, e) < 0 || image_cli_json(&i, &names, &w, e) < 0)
+		return -1;
+	return image_cli_print(&w, e);
+}
+
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+
+	return import(in, &e) < 0 ? cli_fail(&e) : 0;
+}
+
+const struct verb images_import_verb = {
+	.name = "images import",
+	.usage = "[OPTION...] SOURCE [NAME[:TAG]]",
+	.doc = "Make an image of an archive or a directory.",
+	.more = "SOURCE is a directory (an OCI layout, or else the root of an image), an archive\n"
+		"of an OCI layout, what docker save writes, or - for an archive on standard\n"
+		"input.",
+	.page = "holt-images",
+	.options = &options,
+	.size = sizeof(struct import_options),
+	.min_operands = 1,
+	.max_operands = 2,
+	.usage_exit = 2,
+	.run = run,
+};

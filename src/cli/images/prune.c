@@ -1,0 +1,69 @@
+#include <stdio.h>
+
+#include "cli/images/store.h"
+
+struct prune_options {
+	struct verb_options common;
+	uint32_t output;
+	bool all;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct prune_options, all, OPTION_FLAG, "all",
+	       .doc = "All that builds have kept of their lines, however new."),
+	OUTPUT_ROW(struct prune_options),
+	HELP_ROW(struct prune_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static const struct field pruned_fields[] = {
+	FIELD(struct images_pruned, images, .doc = "Images that had no name, removed."),
+	FIELD(struct images_pruned, leftovers,
+	      .doc = "Remains of imports that were killed, removed."),
+	FIELD(struct images_pruned, steps,
+	      .doc = "Lines of builds whose result was kept, removed."),
+	FIELD(struct images_pruned, in_use, .doc = "Images that sandboxes stand on, not removed."),
+};
+static const struct field_table pruned_table = FIELD_TABLE(struct images_pruned, pruned_fields);
+
+enum { JSON_MAX = 4096 };
+
+static int prune(const struct verb_input *in, struct err *e)
+{
+	const struct prune_options *o = in->options;
+	AUTO(images_close) struct images *s = image_cli_open(e);
+	autofree char *text = NULL;
+	struct images_pruned pruned;
+
+	if (!s || images_prune(s, o->all, &pruned, e) < 0)
+		return -1;
+	if (o->output != OUTPUT_JSON) {
+		printf("removed: %u images without a name, %u leftovers, %u kept lines of builds; "
+		       "in use: %u\n",
+		       pruned.images, pruned.leftovers, pruned.steps, pruned.in_use);
+		return 0;
+	}
+	text = field_encode_text(&pruned_table, &pruned, JSON_MAX, e);
+	if (!text)
+		return -1;
+	puts(text);
+	return 0;
+}
+
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+
+	return prune(in, &e) < 0 ? cli_fail(&e) : 0;
+}
+
+const struct verb images_prune_verb = {
+	.name = "images prune",
+	.usage = "[OPTION...]",
+	.doc = "Remove unnamed images, remains of imports, old build lines.",
+	.page = "holt-images",
+	.options = &options,
+	.size = sizeof(struct prune_options),
+	.usage_exit = 2,
+	.run = run,
+};

@@ -1,0 +1,40 @@
+#include "cli/images/store.h"
+
+struct rm_options {
+	struct verb_options common;
+};
+
+static const struct option_row rows[] = { HELP_ROW(struct rm_options) };
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+enum { NAMES_MAX = 256 };
+
+/* Goes on past what could not be removed; its exit status is the first such one's. */
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+	AUTO(images_close) struct images *s = image_cli_open(&e);
+	int status = s ? 0 : cli_fail(&e);
+
+	for (int i = 0; s && i < in->n_operands; i++) {
+		int failed = images_remove(s, str_of(in->operands[i]), &e) < 0 ? cli_fail(&e) : 0;
+
+		status = status ? status : failed;
+	}
+	return status;
+}
+
+const struct verb images_rm_verb = {
+	.name = "images rm",
+	.usage = "NAME...",
+	.doc = "Remove names, and images that have no other name.",
+	.more = "By its digest an image is removed with all its names. One that sandboxes stand\n"
+		"on stays.",
+	.page = "holt-images",
+	.options = &options,
+	.size = sizeof(struct rm_options),
+	.min_operands = 1,
+	.max_operands = NAMES_MAX,
+	.usage_exit = 2,
+	.run = run,
+};

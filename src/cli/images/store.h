@@ -1,0 +1,25 @@
+#pragma once
+/* What the words of `holt images` share. */
+#include "cli/common/verb.h"
+#include "hub/image/images.h"
+
+/* The store of the data folder. */
+struct images *image_cli_open(struct err *e) MUST_USE;
+
+/* box_template_find (box/host/box.h) in that store, which is not made for it. */
+int image_cli_find(void *unused, struct str name, box_template_use use, void *to,
+		   struct err *e) MUST_USE;
+
+/* worker.clean (cli/common/worker.h): removes what an import or build has left. */
+void image_cli_tidy(void *unused);
+
+/* Writes an image, with its names, as an object. */
+int image_cli_json(const struct image *i, const struct image_names *names, struct json_writer *w,
+		   struct err *e) MUST_USE;
+/* Prints what was written to the buffer, and a line break. */
+int image_cli_print(struct json_writer *w, struct err *e) MUST_USE;
+
+/* "1.5 GB": bytes for people, at `ret`. */
+void image_cli_size(uint64_t bytes, char ret[16]);
+/* Prints the image as lines of a name and a value. */
+void image_cli_show(const struct image *i, const struct image_names *names);

@@ -1,0 +1,509 @@
+#include "cli/link/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/common/home.h"
+#include "cli/link/start.h"
+#include "cli/common/safe.h"
+#include "cli/common/verb.h"
+#include "http/client/client.h"
+#include "http/client/ws.h"
+#include "loop/await.h"
+
+enum { URL_MAX = 16 << 10 }; /* a path inside, each byte of it escaped */
+enum { SOCKET_MESSAGE_MAX = 4 << 20 };
+
+struct hub_link {
+	uv_loop_t loop;
+	struct loop_await await;
+	/* from the first request on: a WebSocket does without */
+	struct http_client *http;
+	char socket[PATH_MAX];
+	char bearer[640]; /* of the header */
+
+	/* of the request: */
+	struct http_exchange *exchange;
+	int status;
+	bool done;
+	struct buf came; /* the answer, or what there is of a line */
+	hub_link_take *take; /* NULL: no lines */
+	hub_link_bytes *take_bytes; /* NULL: they are kept */
+	hub_link_give *give; /* NULL: the body is there */
+	void *arg;
+	struct err err; /* what ended it early */
+};
+
+/* ---- what a hub says that it can't do ------------------------------------------------------- */
+
+static const struct {
+	const char *name; /* of docs/rest.md */
+	enum err_code code;
+} refusals[] = {
+	{ "invalid_input", ERR_INVALID },
+	{ "timeout_too_large", ERR_INVALID },
+	{ "unauthorized", ERR_UNAUTHORIZED },
+	{ "forbidden", ERR_PATH_DENIED },
+	{ "not_found", ERR_SANDBOX_NOT_FOUND },
+	{ "conflict", ERR_CONFLICT },
+	{ "sandbox_lost", ERR_GUEST },
+	{ "idle_timeout", ERR_IDLE },
+	{ "body_too_large", ERR_TOO_LARGE },
+	{ "rate_limited", ERR_LIMIT },
+	{ "quota_exceeded", ERR_LIMIT },
+	{ "too_many_streams", ERR_LIMIT },
+	{ "canceled", ERR_CANCELLED },
+	{ "exec_failed", ERR_COMMAND_NOT_RUN },
+	{ "file_failed", ERR_NOT_A_FILE },
+	{ "unsupported", ERR_UNSUPPORTED },
+	{ "port_failed", ERR_PORT },
+	{ "unavailable", ERR_TRANSPORT },
+	{ "exec_timeout", ERR_TIMEOUT },
+};
+
+/* What helps, where the table of failures speaks to an agent or of another door. */
+static const char *const helps[ERR_CODES] = {
+	[ERR_SANDBOX_NOT_FOUND] =
+		"Check the name: holt ls lists the sandboxes, holt images the "
+		"templates, holt snapshot the snapshots, holt fs ls the files of a "
+		"sandbox.",
+	[ERR_PATH_NOT_FOUND] = "Check the path: it is one of this machine, unless a sandbox's name "
+			       "and a colon are in front of it.",
+	[ERR_NOT_A_FILE] = "Check the path inside the sandbox with holt fs stat.",
+	[ERR_TOO_LARGE] = "Do it in parts, or keep the data in the sandbox.",
+	[ERR_UNAUTHORIZED] = "The hub at that socket has another token than this data folder "
+			     "(HOLT_HOME).",
+	[ERR_CONFLICT] = "Take another name, or wait until what is in the way has ended; a paused "
+			 "sandbox continues with holt resume.",
+	[ERR_DISK_FULL] = "Remove files in the sandbox (holt fs rm), or make one with more --disk.",
+	[ERR_PIDS_FULL] =
+		"End programs in the sandbox (holt ps lists them), or make one with more --pids.",
+	[ERR_MEMORY_FULL] =
+		"End programs or remove files in the sandbox, or make one with more --memory.",
+	[ERR_GUEST] =
+		"Its processes and files are gone; remove it with holt down, and make a new one.",
+	[ERR_TRANSPORT] = "holt serve starts a hub and says what is in its way.",
+};
+
+int hub_link_fail(const struct err *e)
+{
+	const char *help = e->code < ERR_CODES ? helps[e->code] : NULL;
+
+	if (!help)
+		return cli_fail(e);
+	fputs("holt: ", stderr);
+	safe_line(stderr, str_of(e->msg));
+	fprintf(stderr, "\n      %s\n", help);
+	return err_info(e->code)->exit;
+}
+
+/* Which limit of a sandbox it was. */
+static enum err_code limit_of(struct str dimension)
+{
+	static const struct {
+		const char *name;
+		enum err_code code;
+	} dimensions[] = {
+		{ "disk", ERR_DISK_FULL },
+		{ "pids", ERR_PIDS_FULL },
+		{ "memory", ERR_MEMORY_FULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(dimensions); i++) {
+		if (str_is(dimension, dimensions[i].name))
+			return dimensions[i].code;
+	}
+	return ERR_LIMIT;
+}
+
+static enum err_code code_of(const struct json_val *error)
+{
+	struct str code = json_str(json_get(error, "code"));
+
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		if (!str_is(code, refusals[i].name))
+			continue;
+		return refusals[i].code != ERR_LIMIT
+			     ? refusals[i].code
+			     : limit_of(
+				       json_str(json_get(json_get(error, "context"), "dimension")));
+	}
+	return ERR_IO;
+}
+
+int hub_link_refusal(const struct json_val *answer, struct err *e)
+{
+	const struct json_val *error = json_get(answer, "error");
+	struct str cause = json_str(json_get(error, "cause"));
+
+	if (!cause.n)
+		cause = json_str(json_get(error, "message"));
+	return err_set(e, code_of(error), "%.*s", STR_CUT(cause, 240));
+}
+
+/* ---- one request ---------------------------------------------------------------------------- */
+
+static void end_early(struct hub_link *l, struct http_exchange *x)
+{
+	http_exchange_cancel(x);
+	l->done = true;
+}
+
+static int take_line(struct hub_link *l, struct str text)
+{
+	AUTO(json_free)
+	struct json_doc *doc = json_parse(text, &(struct json_options){ .bytes = HUB_ANSWER_MAX },
+					  &l->err);
+	const struct json_val *error = json_get(json_root(doc), "error");
+
+	if (!doc)
+		return -1;
+	if (json_type(error) == JSON_OBJECT)
+		return hub_link_refusal(json_root(doc), &l->err);
+	return l->take(l->arg, json_root(doc), &l->err);
+}
+
+static int take_lines(struct hub_link *l)
+{
+	char *end;
+
+	while (l->came.n && (end = memchr(l->came.p, '\n', l->came.n))) {
+		size_t n = (size_t)(end - l->came.p);
+
+		if (take_line(l, (struct str){ l->came.p, n }) < 0)
+			return -1;
+		buf_drop(&l->came, n + 1);
+	}
+	return 0;
+}
+
+static void on_head(void *owner, struct http_exchange *x, int status)
+{
+	struct hub_link *l = owner;
+
+	l->status = status;
+}
+
+static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
+{
+	struct hub_link *l = owner;
+
+	if (l->take_bytes && l->status == 200) {
+		if (l->take_bytes(l->arg, bytes, &l->err) < 0)
+			end_early(l, x);
+		return;
+	}
+	if (buf_add(&l->came, bytes.p, bytes.n, &l->err) < 0 ||
+	    (l->take && l->status == 200 && take_lines(l) < 0))
+		end_early(l, x);
+}
+
+static size_t on_give(void *owner, char *to, size_t n)
+{
+	struct hub_link *l = owner;
+
+	return l->give(l->arg, to, n, &l->err);
+}
+
+static void on_end(void *owner, struct http_exchange *x, const struct err *e)
+{
+	struct hub_link *l = owner;
+
+	if (e && l->err.code == ERR_NONE) {
+		l->err = *e;
+		err_wrap(&l->err, "the hub at %.100s", l->socket);
+	}
+	l->done = true;
+}
+
+static const struct http_exchange_events events = { on_head, on_bytes, on_end };
+
+/* Until its end: -1 where there is no whole answer. */
+static int request(struct hub_link *l, const char *method, const char *path, struct str body,
+		   struct err *e)
+{
+	const struct http_header headers[] = {
+		{ "Authorization", str_of(l->bearer) },
+		{ "Content-Type", str_of(l->give ? "application/x-tar" : "application/json") },
+	};
+	const struct http_client_options o = { .unix_socket = l->socket, .connections = 1 };
+	char url[URL_MAX];
+	const struct http_spec spec = { .method = method,
+					.url = url,
+					.headers = headers,
+					.n_headers = body.p || l->give ? 2 : 1,
+					.body = body,
+					.give = l->give ? on_give : NULL };
+
+	if (snprintf(url, sizeof(url), "http://localhost%s", path) >= (int)sizeof(url))
+		return err_set(e, ERR_INVALID, "a name of that length can't be asked for");
+	if (!l->http)
+		l->http = http_client_new(&l->loop, &o, e);
+	if (!l->http)
+		return -1;
+	l->done = false;
+	l->status = 0;
+	l->err = ERR_INIT;
+	buf_fini(&l->came);
+	if (!http_exchange_start(l->http, &spec, &events, l, e))
+		return -1;
+	loop_await(&l->await, &l->done);
+	/* what is refused in the middle of a body is known before that has gone out */
+	if (l->err.code == ERR_NONE || (l->give && l->status >= 400))
+		return 0;
+	*e = l->err;
+	return -1;
+}
+
+static struct json_doc *answer(struct hub_link *l, struct err *e)
+{
+	AUTO(json_free)
+	struct json_doc *doc = json_parse(buf_str(&l->came),
+					  &(struct json_options){ .bytes = HUB_ANSWER_MAX }, e);
+
+	if (!doc) {
+		err_set(e, ERR_TRANSPORT, "what serves %.100s is no hub", l->socket);
+		return NULL;
+	}
+	if (l->status != 200) {
+		hub_link_refusal(json_root(doc), e);
+		return NULL;
+	}
+	return take_ptr(doc);
+}
+
+static void reset(struct hub_link *l)
+{
+	l->take = NULL;
+	l->take_bytes = NULL;
+	l->give = NULL;
+}
+
+int hub_link_ask(struct hub_link *l, const char *method, const char *path, struct str body,
+		 struct json_doc **ret, struct err *e)
+{
+	struct json_doc *doc;
+
+	reset(l);
+	if (request(l, method, path, body, e) < 0)
+		return -1;
+	doc = answer(l, e);
+	if (!doc)
+		return -1;
+	if (ret)
+		*ret = doc;
+	else
+		json_free(doc);
+	return 0;
+}
+
+/* The answer was handed on, or is what the hub refuses it with. */
+static int check_status(struct hub_link *l, struct err *e)
+{
+	if (l->status == 200)
+		return 0;
+	json_free(answer(l, e));
+	return -1;
+}
+
+int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, void *arg,
+		    struct err *e)
+{
+	reset(l);
+	l->take = take;
+	l->arg = arg;
+	return request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
+}
+
+struct ws_client *hub_link_socket(struct hub_link *l, const char *path, const char *protocol,
+				  const struct ws_client_events *ev, void *owner, struct err *e)
+{
+	const struct http_header header = { "Authorization", str_of(l->bearer) };
+	const struct ws_client_options o = {
+		.unix_socket = l->socket,
+		.path = path,
+		.protocol = protocol,
+		.headers = &header,
+		.n_headers = 1,
+		.message_max = SOCKET_MESSAGE_MAX,
+	};
+
+	return ws_client_open(&l->loop, &o, ev, owner, e);
+}
+
+uv_loop_t *hub_link_loop(struct hub_link *l)
+{
+	return &l->loop;
+}
+
+void hub_link_await(struct hub_link *l, const bool *done)
+{
+	loop_await(&l->await, done);
+}
+
+int hub_link_download(struct hub_link *l, const char *path, hub_link_bytes *take, void *arg,
+		      struct err *e)
+{
+	reset(l);
+	l->take_bytes = take;
+	l->arg = arg;
+	return request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
+}
+
+int hub_link_upload(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
+		    struct err *e)
+{
+	reset(l);
+	l->give = give;
+	l->arg = arg;
+	return request(l, "PUT", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
+}
+
+int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
+		  struct json_doc **ret, struct err *e)
+{
+	reset(l);
+	l->give = give;
+	l->arg = arg;
+	if (request(l, "POST", path, STR_NONE, e) < 0)
+		return -1;
+	*ret = answer(l, e);
+	return *ret ? 0 : -1;
+}
+
+/* ---- the link ------------------------------------------------------------------------------- */
+
+static int find_socket(char ret[PATH_MAX], struct err *e)
+{
+	const char *said = getenv("HOLT_SOCKET");
+
+	if (!said || !*said)
+		return home_socket(ret, e) < 0 ? -1 : hub_start(ret, e);
+	if (snprintf(ret, PATH_MAX, "%s", said) >= PATH_MAX)
+		return err_set(e, ERR_INVALID, "HOLT_SOCKET is too long");
+	return access(ret, F_OK) < 0 ? err_set(e, ERR_TRANSPORT, "no hub serves %.200s", ret) : 0;
+}
+
+static int find_token(struct hub_link *l, struct err *e)
+{
+	AUTO(secret_free) struct secret *token = home_token(e);
+	struct str text;
+
+	if (!token)
+		return -1;
+	text = secret_expose(token, "sent to the hub of the data folder");
+	snprintf(l->bearer, sizeof(l->bearer), "Bearer %.*s", STR_ARG(text));
+	return 0;
+}
+
+struct hub_link *hub_link_open(struct err *e)
+{
+	struct hub_link *l = calloc(1, sizeof(*l));
+
+	if (!l || uv_loop_init(&l->loop) != 0) {
+		free(l);
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	l->came = BUF_INIT(HUB_ANSWER_MAX);
+	loop_await_init(&l->await, &l->loop);
+	if (find_socket(l->socket, e) == 0 && find_token(l, e) == 0)
+		return l;
+	hub_link_close(l);
+	return NULL;
+}
+
+void hub_link_close(struct hub_link *l)
+{
+	if (!l)
+		return;
+	if (l->http)
+		http_client_close(l->http, NULL, NULL);
+	uv_close((uv_handle_t *)&l->await.prepare, NULL);
+	uv_run(&l->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&l->loop);
+	buf_fini(&l->came);
+	explicit_bzero(l->bearer, sizeof(l->bearer));
+	free(l);
+}
+
+int hub_link_path(char *ret, size_t size, const char *id, const char *more, struct err *e)
+{
+	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_-";
+
+	if (!*id || id[strspn(id, chars)] ||
+	    snprintf(ret, size, "/v1/sandboxes/%s%s", id, more) >= (int)size)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "no sandbox can be called \"%.80s\"", id);
+	return 0;
+}
+
+int hub_link_query(char *at, size_t size, const char *path, struct err *e)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./";
+	size_t n = strlen(at) + strlen("?path=");
+
+	if (n + 3 * strlen(path) >= size)
+		return err_set(e, ERR_INVALID, "a path of that length can't be asked for");
+	strcat(at, "?path=");
+	for (; *path; path++) {
+		if (strchr(plain, *path))
+			at[n++] = *path;
+		else
+			n += (size_t)sprintf(at + n, "%%%02X", (unsigned char)*path);
+	}
+	at[n] = '\0';
+	return 0;
+}
+
+/* ---- what verbs write and print -------------------------------------------------------------- */
+
+void hub_link_text(struct json_writer *w, const char *name, const char *text)
+{
+	if (!text)
+		return;
+	json_write_key(w, name);
+	json_write_text(w, text);
+}
+
+/* Of a name that is there twice the last one counts, as in a shell. */
+static bool is_said_again(const struct option_list *env, size_t i, size_t n)
+{
+	for (size_t k = i + 1; k < env->n; k++) {
+		if (strcspn(env->p[k], "=") == n && memcmp(env->p[k], env->p[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+int hub_link_env(struct json_writer *w, const struct option_list *env, struct err *e)
+{
+	json_write_key(w, "env");
+	json_write_object(w);
+	for (size_t i = 0; i < env->n; i++) {
+		const char *text = env->p[i];
+		size_t n = strcspn(text, "=");
+		autofree char *name = strndup(text, n);
+		const char *value = text[n] ? text + n + 1 : name ? getenv(name) : NULL;
+
+		if (!name)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		if (n == 0)
+			return err_set(e, ERR_INVALID, "-e takes NAME=VALUE or NAME, not '%.80s'",
+				       text);
+		if (value && !is_said_again(env, i, n))
+			hub_link_text(w, name, value);
+	}
+	json_write_object_end(w);
+	return 0;
+}
+
+int hub_link_print(const struct json_val *v, struct err *e)
+{
+	if (safe_json(stdout, v, e) < 0)
+		return -1;
+	putchar('\n');
+	return 0;
+}

@@ -1,0 +1,100 @@
+#include "cli/link/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/common/home.h"
+
+enum { START_MS = 30000 };
+
+static bool serves(const char *path)
+{
+	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	size_t n = strlen(path);
+
+	if (fd < 0 || n >= sizeof(at.sun_path))
+		return false;
+	memcpy(at.sun_path, path, n + 1);
+	return connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0;
+}
+
+/* It has a session of its own, so that no terminal's signal reaches it. */
+static int spawn_hub(const char *log, int said, struct err *e)
+{
+	static char *const argv[] = { "holt",	     "serve", "--listen", "none",
+				      "--exit-idle", "10m",   NULL };
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	pid_t pid;
+	int failed;
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID);
+	failed = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	failed = failed ? failed : posix_spawn_file_actions_adddup2(&files, said, STDOUT_FILENO);
+	failed = failed ? failed
+			: posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log,
+							   O_WRONLY | O_CREAT | O_APPEND, 0600);
+	failed = failed ? failed : posix_spawn_file_actions_addchdir_np(&files, "/");
+	failed = failed ? failed : posix_spawn(&pid, "/proc/self/exe", &files, &how, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	return failed ? err_sys(e, failed, "start a hub") : 0;
+}
+
+/* Until it has said all that it says at its start, or has failed, or takes too long. */
+static void await_words(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char text[4096];
+	size_t n = 0;
+
+	while (n < sizeof(text) && poll(&p, 1, START_MS) > 0) {
+		ssize_t got = read(fd, text + n, sizeof(text) - n);
+
+		if (got <= 0)
+			return;
+		n += (size_t)got;
+		if (memmem(text, n, "auth token", 10))
+			return;
+	}
+}
+
+int hub_start(const char *socket, struct err *e)
+{
+	autoclose int lock = -1, in = -1, out = -1;
+	char log[PATH_MAX];
+	int ends[2];
+
+	if (serves(socket))
+		return 0;
+	if (home_file("hub.log", log, e) < 0)
+		return -1;
+	lock = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		return err_sys(e, errno, "open %.120s", log);
+	if (serves(socket))
+		return 0; /* another's, meanwhile */
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "make a pipe");
+	in = ends[0];
+	out = ends[1];
+	if (spawn_hub(log, out, e) < 0)
+		return -1;
+	close_fd(&out);
+	await_words(in);
+	return serves(socket)
+		     ? 0
+		     : err_set(e, ERR_TRANSPORT, "no hub could be started: see %.160s", log);
+}

@@ -1,0 +1,32 @@
+/* Forgets the tokens of a server, here; it is told nothing. */
+#include "cli/peer/peer.h"
+
+struct logout_options {
+	struct verb_options common;
+	struct peer_options peer;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct logout_options, peer.url, OPTION_TEXT, "url", .arg = "URL",
+	       .doc = "The server's address, as it was at log-in."),
+	HELP_ROW(struct logout_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static int run(const struct verb_input *in)
+{
+	const struct logout_options *o = in->options;
+
+	return peer_logout(in, &o->peer);
+}
+
+const struct verb mcp_logout_verb = {
+	.name = "mcp logout",
+	.usage = "--url URL",
+	.doc = "Forget the log-in to an MCP server.",
+	.page = "holt-mcp-client",
+	.options = &options,
+	.size = sizeof(struct logout_options),
+	.usage_exit = 2,
+	.run = run,
+};

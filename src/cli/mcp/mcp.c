@@ -1,0 +1,203 @@
+#include <signal.h>
+#include <string.h>
+#include <uv.h>
+
+#include "cli/serve/engine.h"
+#include "cli/common/home.h"
+#include "door/mcp/door.h"
+#include "mcp/connect/relay.h"
+#include "mcp/transport/stdio.h"
+
+/* How long calls may go on when the client has ended its input. */
+enum { DRAIN_MS = 5000 };
+
+struct mcp_options {
+	struct verb_options common;
+	struct hub_options hub;
+	const char *connect;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
+	       .doc = "Serve what a running hub serves, at http://HOST:PORT or unix:PATH."),
+	HUB_ROWS(struct mcp_options),
+	HELP_ROW(struct mcp_options),
+};
+static const struct option_table options = OPTION_TABLE(rows);
+static const struct mcp_options defaults = { .hub = HUB_DEFAULTS };
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+struct stdio_serving {
+	uv_loop_t loop;
+	uv_signal_t signals[ARRAY_LEN(signals)];
+	struct hub *hub;
+	struct ops *ops;
+	struct mcp_door *door;
+	struct mcp_stdio *stdio;
+	struct mcp_relay *relay; /* in place of both */
+	struct secret *token; /* that it sends */
+	bool stopping;
+};
+
+static void on_hub_closed(void *arg)
+{
+	struct stdio_serving *s = arg;
+
+	mcp_door_free(s->door);
+	ops_free(s->ops);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		uv_close((uv_handle_t *)&s->signals[i], NULL);
+}
+
+static void on_relay_closed(void *owner)
+{
+	struct stdio_serving *s = owner;
+
+	s->stopping = true;
+	s->relay = NULL;
+	on_hub_closed(s);
+}
+
+static void on_stdio_closed(void *owner)
+{
+	struct stdio_serving *s = owner;
+
+	s->stopping = true;
+	mcp_stdio_free(take_ptr(s->stdio));
+	hub_close(s->hub, on_hub_closed, s);
+}
+
+/* The first ends it in order; the second at once, and the warden clears up behind us. */
+static void on_signal(uv_signal_t *h, int number)
+{
+	struct stdio_serving *s = h->data;
+
+	if (s->stopping)
+		_exit(128 + number);
+	s->stopping = true;
+	if (s->relay)
+		mcp_relay_stop(s->relay);
+	else
+		mcp_stdio_stop(s->stdio);
+}
+
+#define UNIX_PREFIX "unix:"
+
+static bool is_loopback(const char *url)
+{
+	static const char *const ours[] = { "http://127.0.0.1",	 "http://localhost",
+					    "http://[::1]",	 "https://127.0.0.1",
+					    "https://localhost", "https://[::1]" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		size_t n = strlen(ours[i]);
+
+		if (strncmp(url, ours[i], n) == 0 && strchr(":/", url[n]))
+			return true;
+	}
+	return false;
+}
+
+/* What the environment says; else our own hub's, which goes to no other machine. */
+static int find_token(struct stdio_serving *s, const char *url, struct err *e)
+{
+	const char *said = getenv("HOLT_TOKEN");
+
+	if (said && said[0])
+		s->token = secret_new(str_of(said), e);
+	else if (is_loopback(url))
+		s->token = home_token(e);
+	else
+		return 0;
+	return s->token ? 0 : -1;
+}
+
+static int connect_to(struct stdio_serving *s, const char *where, struct err *e)
+{
+	bool local = strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+	struct mcp_relay_options o = {
+		.url = local ? "http://localhost" : where,
+		.unix_socket = local ? where + strlen(UNIX_PREFIX) : NULL,
+		.drain_ms = DRAIN_MS,
+		.on_closed = on_relay_closed,
+		.owner = s,
+	};
+
+	if (find_token(s, o.url, e) < 0 || mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
+		return -1;
+	o.token = s->token;
+	s->relay = mcp_relay_start(&s->loop, &o, e);
+	return s->relay ? 0 : -1;
+}
+
+static int start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
+{
+	const struct mcp_options *o = in->options;
+	struct mcp_stdio_options stdio = {
+		.drain_ms = DRAIN_MS,
+		.data = (void *)&principal_local,
+		.on_closed = on_stdio_closed,
+		.owner = s,
+	};
+
+	if (o->connect)
+		return connect_to(s, o->connect, e);
+	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
+		return -1;
+	s->hub = hub_of_options(&s->loop, &o->hub, NULL, NULL, e);
+	s->ops = s->hub ? ops_new(s->hub, &(struct ops_options){ .hooks = in->cli->hooks }, e)
+			: NULL;
+	s->door = s->ops ? mcp_door_new(s->ops, e) : NULL;
+	if (!s->door)
+		return -1;
+	s->stdio = mcp_stdio_start(&s->loop, mcp_door_server(s->door), &stdio, e);
+	return s->stdio ? 0 : -1;
+}
+
+static int run(const struct verb_input *in)
+{
+	struct stdio_serving s = { .hub = NULL };
+	struct err e = ERR_INIT;
+	int status = 0;
+
+	if (uv_loop_init(&s.loop) < 0) {
+		err_set(&e, ERR_LIMIT, "no event loop");
+		return cli_fail(&e);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		uv_signal_init(&s.loop, &s.signals[i]);
+		s.signals[i].data = &s;
+	}
+	if (start(&s, in, &e) < 0) {
+		status = cli_fail(&e);
+		if (s.hub)
+			hub_close(s.hub, on_hub_closed, &s);
+		else
+			on_hub_closed(&s);
+	} else {
+		for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+			uv_signal_start(&s.signals[i], on_signal, signals[i]);
+	}
+	uv_run(&s.loop, UV_RUN_DEFAULT);
+	uv_loop_close(&s.loop);
+	secret_free(s.token);
+	return status;
+}
+
+const struct verb mcp_verb = {
+	.name = "mcp",
+	.usage = "[OPTION...]",
+	.doc = "Serve sandboxes over MCP on standard input and output.",
+	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }.\n"
+		"The sandboxes end with it. The limits are those of a sandbox that asks for none.\n"
+		"With --connect it has none of its own. HOLT_TOKEN is then the token for the hub;\n"
+		"for one on this machine, that of holt auth token is taken.",
+	.page = "holt-mcp",
+	.options = &options,
+	.defaults = &defaults,
+	.size = sizeof(struct mcp_options),
+	.usage_exit = 2,
+	.words = mcp_words,
+	.run = run,
+};

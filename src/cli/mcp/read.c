@@ -1,0 +1,72 @@
+/* Reads a resource. */
+#include <stdio.h>
+
+#include "cli/peer/peer.h"
+
+struct read_options {
+	struct verb_options common;
+	struct peer_options peer;
+};
+
+static const struct option_row rows[] = {
+	PEER_ROWS(struct read_options),
+	PEER_OUT_ROW(struct read_options),
+	HELP_ROW(struct read_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static void on_result(struct peer *p, const struct json_val *result)
+{
+	struct json_iter it = json_iter(json_get(result, "contents"));
+	struct err e = ERR_INIT;
+
+	if (peer_options(p)->json) {
+		peer_print_json(p, result, PEER_OK);
+		return;
+	}
+	while (json_next(&it)) {
+		if (peer_show_resource(p, it.val, &e) < 0) {
+			peer_fail(p, PEER_OWN, &e);
+			return;
+		}
+	}
+	peer_end(p, PEER_OK);
+}
+
+static void on_ready(struct peer *p)
+{
+	autobuf struct buf b = BUF_INIT(1 << 20);
+	struct json_writer w = json_writer(&b);
+	struct err e = ERR_INIT;
+
+	json_write_object(&w);
+	json_write_key(&w, "uri");
+	json_write_text(&w, peer_input(p)->operands[0]);
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) < 0)
+		peer_fail(p, PEER_OWN, &e);
+	else
+		peer_request(p, "resources/read", buf_str(&b), on_result);
+}
+
+static int run(const struct verb_input *in)
+{
+	const struct read_options *o = in->options;
+
+	return peer_run(in, &o->peer, on_ready, NULL);
+}
+
+const struct verb mcp_read_verb = {
+	.name = "mcp read",
+	.usage = "[OPTION...] URI",
+	.doc = "Read a resource of an MCP server.",
+	.more = "What could be a command to a terminal is shown as an escape; --out saves it\n"
+		"unchanged.\n\n" PEER_MORE,
+	.page = "holt-mcp-client",
+	.options = &options,
+	.size = sizeof(struct read_options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = run,
+};

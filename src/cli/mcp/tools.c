@@ -1,0 +1,163 @@
+/* Lists the tools, or shows one with its schemas. */
+#include <stdio.h>
+
+#include "cli/common/args.h"
+#include "cli/peer/peer.h"
+#include "cli/common/safe.h"
+
+/* Of one tool that are shown; more were not meant for people. */
+enum { ARGUMENTS_MAX = 200 };
+
+struct tools_options {
+	struct verb_options common;
+	struct peer_options peer;
+};
+
+static const struct option_row rows[] = {
+	PEER_ROWS(struct tools_options),
+	HELP_ROW(struct tools_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static const struct {
+	const char *key, *yes;
+} hints[] = {
+	{ "readOnlyHint", "reads only" },
+	{ "destructiveHint", "may destroy" },
+	{ "idempotentHint", "repeatable" },
+	{ "openWorldHint", "reaches out" },
+};
+
+/* What the server says that it does: nobody has checked it. */
+static void write_hints(const struct json_val *tool, char *ret, size_t size)
+{
+	const struct json_val *says = json_get(tool, "annotations");
+	size_t n = 0;
+
+	*ret = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(hints); i++) {
+		if (json_bool(json_get(says, hints[i].key)) && n < size)
+			n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "  [",
+					      hints[i].yes);
+	}
+	if (n > 0 && n < size)
+		snprintf(ret + n, size - n, "]");
+}
+
+static bool is_required(const struct json_val *schema, struct str name)
+{
+	struct json_iter it = json_iter(json_get(schema, "required"));
+
+	while (json_next(&it)) {
+		if (str_eq(json_str(it.val), name))
+			return true;
+	}
+	return false;
+}
+
+static void show_tool(const struct json_val *tool)
+{
+	const struct json_val *schema = json_get(tool, "inputSchema");
+	struct json_iter it = json_iter(json_get(schema, "properties"));
+	size_t n = json_len(json_get(schema, "properties"));
+	char notes[128], type[80];
+
+	write_hints(tool, notes, sizeof(notes));
+	peer_show_head(json_str(json_get(tool, "name")), tool, notes);
+	for (size_t i = 0; i < ARGUMENTS_MAX && json_next(&it); i++) {
+		args_type_name(it.val, schema, type, sizeof(type));
+		peer_show_argument(it.key, type, is_required(schema, it.key),
+				   json_str(json_get(it.val, "description")),
+				   json_get(it.val, "enum"));
+	}
+	if (n > ARGUMENTS_MAX)
+		printf("      … %zu more\n", n - ARGUMENTS_MAX);
+}
+
+static int show_schema(const struct json_val *tool, const char *key, const char *title,
+		       struct err *e)
+{
+	const struct json_val *schema = json_get(tool, key);
+
+	if (!schema)
+		return 0;
+	printf("\n%s: ", title);
+	if (safe_json_lines(stdout, schema, 0, e) < 0)
+		return -1;
+	putchar('\n');
+	return 0;
+}
+
+static void show_one(struct peer *p, const struct mcp_listed *l, const char *name)
+{
+	struct err e = ERR_INIT;
+	const struct json_val *tool = peer_find(l, "tool", name, &e);
+
+	if (!tool) {
+		peer_fail(p, PEER_USAGE, &e);
+		return;
+	}
+	if (peer_options(p)->json) {
+		peer_print_json(p, tool, PEER_OK);
+		return;
+	}
+	show_tool(tool);
+	if (show_schema(tool, "inputSchema", "Input schema", &e) < 0 ||
+	    show_schema(tool, "outputSchema", "Output schema", &e) < 0)
+		peer_fail(p, PEER_OWN, &e);
+	else
+		peer_end(p, PEER_OK);
+}
+
+static void print_json(struct peer *p, const struct mcp_listed *l)
+{
+	autobuf struct buf b = BUF_INIT(256 << 20);
+	struct json_writer w = json_writer(&b);
+
+	json_write_object(&w);
+	peer_write_list(&w, "tools", l);
+	json_write_object_end(&w);
+	peer_print_written(p, &w);
+}
+
+static void on_tools(struct peer *p, const struct mcp_listed *l)
+{
+	const struct verb_input *in = peer_input(p);
+
+	if (in->n_operands > 0) {
+		show_one(p, l, in->operands[0]);
+	} else if (peer_options(p)->json) {
+		print_json(p, l);
+	} else {
+		for (size_t i = 0; i < l->n; i++)
+			show_tool(l->items[i]);
+		if (l->n == 0)
+			puts("The server has no tools.");
+		peer_end(p, PEER_OK);
+	}
+}
+
+static void on_ready(struct peer *p)
+{
+	peer_list(p, "tools", on_tools);
+}
+
+static int run(const struct verb_input *in)
+{
+	const struct tools_options *o = in->options;
+
+	return peer_run(in, &o->peer, on_ready, NULL);
+}
+
+const struct verb mcp_tools_verb = {
+	.name = "mcp tools",
+	.usage = "[OPTION...] [TOOL]",
+	.doc = "List the tools of an MCP server, or show one.",
+	.more = PEER_MORE,
+	.page = "holt-mcp-client",
+	.options = &options,
+	.size = sizeof(struct tools_options),
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = run,
+};

@@ -1,0 +1,197 @@
+/* How a conversation ends that failed: in which status, and what is said of it, to people or as JSON. */
+#include <stdio.h>
+
+#include "cli/peer/internal.h"
+#include "cli/common/safe.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
+
+enum { JSON_MAX = 256 << 20, MESSAGE_MAX = 4096 };
+
+static const struct end {
+	int exit;
+	const char *name, *remedy;
+} ends[] = {
+#define PEER_END(name_, exit_, word_, remedy_) [PEER_##name_] = { exit_, word_, remedy_ },
+#include "cli/peer/end.h"
+#undef PEER_END
+};
+
+/* What an error is to who asked, before the server could be asked and after. */
+static const struct meaning {
+	enum err_code code;
+	enum peer_end early, late;
+	const char *remedy; /* NULL: that of the end */
+} meanings[] = {
+	{ ERR_LOGIN, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
+	{ ERR_DENIED, PEER_AUTHORIZATION, PEER_AUTHORIZATION,
+	  "Ask whoever runs the server to allow it, or log in as somebody who may." },
+	{ ERR_UNTRUSTED, PEER_PROTOCOL, PEER_PROTOCOL,
+	  "It could lead a log-in or token to somebody else, so nothing secret was sent. Tell whoever "
+	  "runs the server, and give it no token until that is mended." },
+	{ ERR_NOT_PUBLIC, PEER_AUTHORIZATION, PEER_AUTHORIZATION,
+	  "Where the server is in a network of your own, allow it with --allow-private." },
+	{ ERR_CANCELLED, PEER_AUTHORIZATION, PEER_PROTOCOL },
+	{ ERR_TRANSPORT, PEER_UNREACHABLE, PEER_UNREACHABLE },
+	{ ERR_COMMAND_NOT_FOUND, PEER_UNREACHABLE, PEER_UNREACHABLE },
+	{ ERR_COMMAND_NOT_RUN, PEER_UNREACHABLE, PEER_UNREACHABLE },
+	{ ERR_TIMEOUT, PEER_UNREACHABLE, PEER_TIMEOUT },
+	{ ERR_UNSUPPORTED, PEER_PROTOCOL, PEER_PROTOCOL },
+	{ ERR_TOO_LARGE, PEER_PROTOCOL, PEER_PROTOCOL },
+	{ ERR_LIMIT, PEER_UNREACHABLE, PEER_PROTOCOL, "Wait, and try again." },
+	{ ERR_INVALID, PEER_PROTOCOL, PEER_PROTOCOL },
+};
+
+static const struct meaning *meaning_of(enum err_code code)
+{
+	for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
+		if (meanings[i].code == code)
+			return &meanings[i];
+	}
+	return NULL;
+}
+
+enum peer_end peer_meaning(const struct peer *p, const struct err *e)
+{
+	const struct meaning *m = meaning_of(e->code);
+
+	return !m ? PEER_OWN : p->spoke ? m->late : m->early;
+}
+
+/* A failure of our own, such as a file that is there already, has none. */
+static const char *remedy_of(enum peer_end how, enum err_code code)
+{
+	const struct meaning *m = meaning_of(code);
+	bool meant = m && (m->early == how || m->late == how);
+
+	return meant && m->remedy ? m->remedy : ends[how].remedy;
+}
+
+void peer_end(struct peer *p, enum peer_end how)
+{
+	peer_finish(p, ends[how].exit);
+}
+
+/* {"error":{"kind","message","code","data"}}: what --json says on standard error. */
+static void print_json_failure(enum peer_end how, struct str message, const struct json_val *fault)
+{
+	autobuf struct buf b = BUF_INIT(JSON_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e = ERR_INIT;
+
+	json_write_object(&w);
+	json_write_key(&w, "error");
+	json_write_object(&w);
+	json_write_key(&w, "kind");
+	json_write_text(&w, ends[how].name);
+	json_write_key(&w, "message");
+	json_write_str(&w, message);
+	if (fault) {
+		json_write_key(&w, "code");
+		json_write_val(&w, json_get(fault, "code"));
+	}
+	if (json_get(fault, "data")) {
+		json_write_key(&w, "data");
+		json_write_val(&w, json_get(fault, "data"));
+	}
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) < 0)
+		return;
+	safe_json_text(stderr, buf_str(&b));
+	fputc('\n', stderr);
+}
+
+static void print_failure(const struct peer *p, enum peer_end how, const char *remedy,
+			  struct str message, const struct json_val *fault)
+{
+	struct err e = ERR_INIT;
+
+	fprintf(stderr, "holt %s: ", p->in->verb->name);
+	safe_line(stderr, message);
+	fputc('\n', stderr);
+	if (json_get(fault, "data")) {
+		fputs("  ", stderr);
+		if (safe_json_lines(stderr, json_get(fault, "data"), 2, &e) == 0)
+			fputc('\n', stderr);
+	}
+	if (how == PEER_USAGE)
+		fprintf(stderr, "Try 'holt help %s'.\n", p->in->verb->name);
+	else if (remedy)
+		fprintf(stderr, "  %s\n", remedy);
+}
+
+/* Its program may have said why. */
+static void print_tail(struct peer *p)
+{
+	if (p->o->verbose || p->tail_n == 0)
+		return;
+	fputs("  The server's program wrote:\n", stderr);
+	safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
+}
+
+static void tell(struct peer *p, enum peer_end how, const char *remedy, struct str message,
+		 const struct json_val *fault)
+{
+	if (p->o->quiet)
+		return;
+	peer_err(p);
+	fflush(stdout);
+	if (p->o->json) {
+		print_json_failure(how, message, fault);
+		return;
+	}
+	print_failure(p, how, remedy, message, fault);
+	if (how == PEER_UNREACHABLE)
+		print_tail(p);
+}
+
+void peer_tell(struct peer *p, enum peer_end how, const struct err *e)
+{
+	tell(p, how, remedy_of(how, e->code), str_of(e->msg), NULL);
+}
+
+void peer_fail(struct peer *p, enum peer_end how, const struct err *e)
+{
+	if (p->ending)
+		return;
+	peer_tell(p, how, e);
+	peer_end(p, how);
+}
+
+/* A capability that is missing is named in the error's data. */
+static const char *lack_of(const struct json_val *fault)
+{
+	const struct json_val *needs = json_get(json_get(fault, "data"), "requiredCapabilities");
+
+	if (json_get(needs, "sampling"))
+		return "; it wants to use a model of ours (sampling), and there is none here";
+	if (json_get(needs, "roots"))
+		return "; it wants to know folders: name them with --root";
+	return "";
+}
+
+static void fail_by(struct peer *p, const struct json_val *fault)
+{
+	autobuf struct buf b = BUF_INIT(2 * MESSAGE_MAX);
+	struct str says = utf8_cut(json_str(json_get(fault, "message")), MESSAGE_MAX);
+	struct err e = ERR_INIT;
+	int64_t code = 0;
+
+	json_int64(json_get(fault, "code"), &code);
+	if (buf_addf(&b, &e, "the server refused: %.*s (%lld)%s", STR_ARG(says), (long long)code,
+		     lack_of(fault)) < 0) {
+		peer_fail(p, PEER_OWN, &e);
+		return;
+	}
+	tell(p, PEER_PROTOCOL, NULL, buf_str(&b), fault);
+	peer_end(p, PEER_PROTOCOL);
+}
+
+void peer_fail_answer(struct peer *p, const struct mcp_answer *a)
+{
+	if (a->fault)
+		fail_by(p, a->fault);
+	else
+		peer_fail(p, peer_meaning(p, a->e), a->e);
+}

@@ -1,0 +1,140 @@
+/* What is asked of the server, one thing at a time, and what it says until it has answered. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/peer/internal.h"
+#include "cli/common/safe.h"
+
+enum { TASK_MS = 600000, NO_METHOD = -32601 };
+
+static void on_done(void *owner, const struct mcp_answer *a)
+{
+	struct peer *p = owner;
+
+	p->pending = NULL;
+	if (p->ending)
+		return;
+	peer_err(p);
+	if (a->result)
+		p->then(p, a->result);
+	else
+		peer_fail_answer(p, a);
+}
+
+static const struct peer_list {
+	const char *what, *capability;
+	bool often_missing; /* from servers that have the capability */
+} lists[] = {
+	{ "tools", "tools" },
+	{ "resources", "resources" },
+	{ "resourceTemplates", "resources", .often_missing = true },
+	{ "prompts", "prompts" },
+};
+
+static void on_listed(void *owner, const struct mcp_listed *l)
+{
+	struct peer *p = owner;
+
+	p->pending = NULL;
+	if (p->ending)
+		return;
+	if (l->dropped > 0)
+		fprintf(peer_err(p),
+			"holt mcp: %zu of the list %s left out: without a name, or with an "
+			"x-mcp-header that is not as it must be\n",
+			l->dropped, l->dropped > 1 ? "are" : "is");
+	if (!l->failed)
+		p->then_list(p, l);
+	else if (l->failed->fault && l->failed->code == NO_METHOD && p->list->often_missing)
+		p->then_list(p, &(struct mcp_listed){ .n = 0 });
+	else
+		peer_fail_answer(p, l->failed);
+}
+
+static void on_progress(void *owner, const struct mcp_progress *g)
+{
+	struct peer *p = owner;
+	bool terminal = isatty(STDERR_FILENO);
+
+	if (p->ending || (!terminal && !p->o->progress))
+		return;
+	fprintf(stderr, terminal ? "\r\033[K" : "");
+	if (g->total > 0)
+		fprintf(stderr, "%.15g of %.15g", g->progress, g->total);
+	else
+		fprintf(stderr, "%.15g", g->progress);
+	fputs(g->message.n ? ": " : "", stderr);
+	safe_short(stderr, g->message, 200);
+	p->line_open = terminal;
+	if (!terminal)
+		fputc('\n', stderr);
+}
+
+static void on_task(void *owner, struct str id)
+{
+	struct peer *p = owner;
+
+	if (p->ending || (!isatty(STDERR_FILENO) && !p->o->progress))
+		return;
+	fputs("It has become the task ", peer_err(p));
+	safe_short(stderr, id, 200);
+	fputc('\n', stderr);
+}
+
+static struct mcp_request_spec spec_of(struct peer *p)
+{
+	return (struct mcp_request_spec){
+		.on_progress = isatty(STDERR_FILENO) || p->o->progress ? on_progress : NULL,
+		.log_level = (int)p->o->log,
+		.on_task = on_task,
+		.on_done = on_done,
+		.owner = p,
+	};
+}
+
+/* What can't be asked was not meant to be: the server has not heard of it. */
+static void started(struct peer *p, struct mcp_pending *pending, const struct err *e)
+{
+	p->pending = pending;
+	if (!pending)
+		peer_fail(p, e->code == ERR_INVALID ? PEER_USAGE : peer_meaning(p, e), e);
+}
+
+void peer_request(struct peer *p, const char *method, struct str params, peer_then *then)
+{
+	struct mcp_request_spec s = spec_of(p);
+	struct err e = ERR_INIT;
+
+	s.method = method;
+	s.params = params;
+	p->then = then;
+	started(p, mcp_client_request(peer_client(p), &s, &e), &e);
+}
+
+void peer_call(struct peer *p, const char *tool, struct str arguments, bool task, peer_then *then)
+{
+	struct mcp_request_spec s = spec_of(p);
+	struct err e = ERR_INIT;
+
+	s.task_ttl_ms = task ? TASK_MS : 0;
+	p->then = then;
+	started(p, mcp_client_call(peer_client(p), tool, arguments, &s, &e), &e);
+}
+
+void peer_list(struct peer *p, const char *what,
+	       void (*then)(struct peer *p, const struct mcp_listed *l))
+{
+	const struct json_val *can = json_get(mcp_client_about(peer_client(p)), "capabilities");
+	const struct peer_list *l = lists;
+	struct err e = ERR_INIT;
+
+	while (strcmp(l->what, what) != 0)
+		l++;
+	p->list = l;
+	p->then_list = then;
+	/* a server that does not say that it has a list is not asked for it */
+	if (json_get(can, l->capability))
+		started(p, mcp_client_list(peer_client(p), what, on_listed, p, &e), &e);
+	else
+		then(p, &(struct mcp_listed){ .n = 0 });
+}

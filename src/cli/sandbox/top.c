@@ -1,0 +1,305 @@
+/* `holt top`: what the sandboxes of the hub use, again and again on a terminal, else once. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/link/link.h"
+#include "cli/common/safe.h"
+#include "cli/common/verb.h"
+
+struct top_options {
+	struct verb_options common;
+	uint32_t output;
+	uint64_t every_ms;
+	bool once;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct top_options, every_ms, OPTION_SECONDS, "every", .letter = 'n', .arg = "TIME",
+	       .min = 100, .max = 3600000, .doc = "How often, on a terminal; 2 by default."),
+	OPTION(struct top_options, once, OPTION_FLAG, "once", .letter = '1',
+	       .doc = "Once, also on a terminal."),
+	OUTPUT_ROW(struct top_options),
+	HELP_ROW(struct top_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+static const struct top_options defaults = { .every_ms = 2000 };
+
+/* ---- what the hub says ------------------------------------------------------------------------- */
+
+enum { PAGES_MAX = 4096 };
+
+/* All pages, as they came. */
+struct pages {
+	struct json_doc *docs[PAGES_MAX];
+	size_t n;
+	uint64_t at_ns;
+};
+
+static void pages_free(struct pages *p)
+{
+	for (size_t i = 0; p && i < p->n; i++)
+		json_free(p->docs[i]);
+	free(p);
+}
+AUTO_DEFINE(pages_free, struct pages)
+
+/* One sandbox, or with NULL all. */
+static struct pages *ask(struct hub_link *l, const char *name, struct err *e)
+{
+	AUTO(pages_free) struct pages *p = calloc(1, sizeof(*p));
+	char path[256] = "/v1/usage";
+	struct str next = STR_NONE;
+
+	if (!p) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	if (name && hub_link_path(path, sizeof(path), name, "/usage", e) < 0)
+		return NULL;
+	do {
+		if (next.n)
+			snprintf(path, sizeof(path), "/v1/usage?cursor=%.*s", STR_CUT(next, 64));
+		if (hub_link_ask(l, "GET", path, STR_NONE, &p->docs[p->n], e) < 0)
+			return NULL;
+		next = json_str(json_get(json_root(p->docs[p->n++]), "next_cursor"));
+	} while (next.n && p->n < PAGES_MAX);
+	p->at_ns = clock_ns();
+	return take_ptr(p);
+}
+
+/* Each sandbox of the pages; of one page about one sandbox, that. */
+static void each(const struct pages *p, void (*f)(void *arg, const struct json_val *v), void *arg)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct json_val *all = json_get(json_root(p->docs[i]), "sandboxes");
+		struct json_iter it = json_iter(all);
+
+		if (!all)
+			f(arg, json_root(p->docs[i]));
+		while (all && json_next(&it))
+			f(arg, it.val);
+	}
+}
+
+/* ---- as a table -------------------------------------------------------------------------------- */
+
+static bool has_number(const struct json_val *v, const char *name, double *ret)
+{
+	const struct json_val *n = json_get(v, name);
+
+	*ret = json_real(n);
+	return n != NULL;
+}
+
+static void print_mib(const struct json_val *v, const char *name)
+{
+	double bytes;
+
+	if (has_number(v, name, &bytes))
+		printf(" %8.1f", bytes / (1 << 20));
+	else
+		printf(" %8s", "-");
+}
+
+static void print_count(const struct json_val *v, const char *name)
+{
+	double n;
+
+	if (has_number(v, name, &n))
+		printf(" %6.0f", n);
+	else
+		printf(" %6s", "-");
+}
+
+/* What was there when the table before was made: in order of creation, as all pages are. */
+struct seen {
+	struct {
+		char id[65];
+		double cpu_ms;
+	} * p;
+	size_t n, room;
+	uint64_t at_ns;
+};
+
+static void see(void *arg, const struct json_val *v)
+{
+	struct seen *s = arg;
+	struct str id = json_str(json_get(v, "sandbox"));
+
+	if (s->n == s->room || !has_number(v, "cpu_ms", &s->p[s->n].cpu_ms))
+		return;
+	snprintf(s->p[s->n++].id, sizeof(s->p->id), "%.*s", STR_CUT(id, 64));
+}
+
+static void count(void *arg, const struct json_val *v)
+{
+	++*(size_t *)arg;
+}
+
+/* Without memory nothing was seen. */
+static void seen_fill(struct seen *s, const struct pages *p)
+{
+	size_t n = 0;
+
+	each(p, count, &n);
+	free(s->p);
+	*s = (struct seen){ .p = calloc(n + 1, sizeof(*s->p)), .room = n, .at_ns = p->at_ns };
+	if (!s->p)
+		s->room = 0;
+	each(p, see, s);
+}
+
+struct table {
+	const struct seen *before; /* NULL: nothing */
+	size_t at; /* the first in it that may still be asked for */
+	double ns; /* since then */
+};
+
+/* Of one processor, since the table before. */
+static void print_percent(struct table *t, const struct json_val *v)
+{
+	struct str id = json_str(json_get(v, "sandbox"));
+	size_t i = t->at, n = t->before ? t->before->n : 0;
+	double now;
+
+	while (i < n && !str_is(id, t->before->p[i].id))
+		i++;
+	if (i == n || !has_number(v, "cpu_ms", &now)) {
+		printf(" %6s", "-");
+		return;
+	}
+	t->at = i + 1;
+	now -= t->before->p[i].cpu_ms;
+	printf(" %6.1f", now < 0 ? 0 : now * 1e8 / t->ns);
+}
+
+static void print_row(void *arg, const struct json_val *v)
+{
+	enum { NAME_WIDTH = 24 };
+	struct table *t = arg;
+	struct str name = json_str(json_get(v, "sandbox"));
+	double cpu_ms;
+
+	safe_line(stdout, name);
+	printf("%*s  ", name.n < NAME_WIDTH ? (int)(NAME_WIDTH - name.n) : 0, "");
+	safe_line(stdout, json_str(json_get(v, "state")));
+	print_percent(t, v);
+	if (has_number(v, "cpu_ms", &cpu_ms))
+		printf(" %9.2f", cpu_ms / 1000);
+	else
+		printf(" %9s", "-");
+	print_mib(v, "memory_bytes");
+	print_mib(v, "memory_limit_bytes");
+	print_mib(v, "disk_bytes");
+	print_mib(v, "disk_limit_bytes");
+	print_count(v, "processes");
+	print_count(v, "processes_limit");
+	print_count(v, "execs_running");
+	putchar('\n');
+}
+
+static void print_table(const struct pages *p, const struct seen *before)
+{
+	struct table t = { .before = before };
+
+	if (before)
+		t.ns = (double)(p->at_ns - before->at_ns) + 1;
+	printf("%-24s  %-7s %6s %9s %8s %8s %8s %8s %6s %6s %6s\n", "NAME", "STATE", "CPU %",
+	       "CPU s", "MEM MiB", "OF", "DISK MiB", "OF", "PROCS", "OF", "EXECS");
+	each(p, print_row, &t);
+}
+
+static void print_one(void *arg, const struct json_val *v)
+{
+	struct json_writer *w = arg;
+
+	json_write_val(w, v);
+}
+
+static int print_json(const struct pages *p, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(HUB_ANSWER_MAX);
+	struct json_writer w = json_writer(&text);
+	AUTO(json_free) struct json_doc *doc = NULL;
+
+	json_write_array(&w);
+	each(p, print_one, &w);
+	json_write_array_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	doc = json_parse(buf_str(&text), &(struct json_options){ .bytes = HUB_ANSWER_MAX }, e);
+	return doc ? hub_link_print(json_root(doc), e) : -1;
+}
+
+/* ---- the verb ---------------------------------------------------------------------------------- */
+
+static void wait_ms(uint64_t ms)
+{
+	const struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* Until it is interrupted, or nobody reads any more. */
+static int again_and_again(struct hub_link *l, const char *name, uint64_t every_ms, struct err *e)
+{
+	struct seen seen = { .p = NULL };
+	int result = -1;
+
+	for (;;) {
+		AUTO(pages_free) struct pages *p = ask(l, name, e);
+
+		if (!p)
+			break;
+		fputs("\033[H\033[J", stdout);
+		print_table(p, seen.p ? &seen : NULL);
+		result = fflush(stdout) == 0 ? -1 : 0;
+		if (result == 0)
+			break;
+		seen_fill(&seen, p);
+		wait_ms(every_ms);
+	}
+	free(seen.p);
+	return result;
+}
+
+static int top(const struct top_options *o, const char *name, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
+	AUTO(pages_free) struct pages *p = NULL;
+
+	if (!l)
+		return -1;
+	if (o->output != OUTPUT_JSON && !o->once && isatty(STDOUT_FILENO))
+		return again_and_again(l, name, o->every_ms, e);
+	p = ask(l, name, e);
+	if (!p)
+		return -1;
+	if (o->output == OUTPUT_JSON)
+		return print_json(p, e);
+	print_table(p, NULL);
+	return 0;
+}
+
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+
+	return top(in->options, in->operands[0], &e) < 0 ? hub_link_fail(&e) : 0;
+}
+
+const struct verb top_verb = {
+	.name = "top",
+	.usage = "[OPTION...] [NAME]",
+	.doc = "Show what the sandboxes of the hub use.",
+	.page = "holt-sandbox",
+	.options = &options,
+	.defaults = &defaults,
+	.size = sizeof(struct top_options),
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = run,
+};

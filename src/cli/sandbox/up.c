@@ -1,0 +1,200 @@
+/* `holt up`: a sandbox of the hub, that stays until it is removed or its time is over. */
+#include "box/host/box.h"
+#include "cli/build/build.h"
+#include "cli/link/ports.h"
+#include "cli/common/safe.h"
+#include "cli/common/verb.h"
+
+enum { PORTS_MAX = 16 };
+
+struct up_options {
+	struct verb_options common;
+	const char *name, *cwd, *allow;
+	struct option_list env, ports;
+	uint64_t memory, disk, ttl_ms, idle_ms;
+	uint32_t pids, cpu_milli, files, retention, output;
+};
+
+/* As the choices of the option are. */
+static const char *const retentions[] = { "destroy", "stop", "cold", "snapshot" };
+
+static const struct option_row rows[] = {
+	OPTION(struct up_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
+	       .doc = "What to call it: letters, digits, _ and -; one is made if not said."),
+	OPTION(struct up_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
+	       .doc = "Set a variable for all that runs in it; without a value, to the one it has "
+		      "here. May be repeated."),
+	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
+	       .arg = "[HOST:]PORT",
+	       .doc = "Make this port of it one of 127.0.0.1, as holt forward does. May be repeated."),
+	OPTION(struct up_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
+	       .doc = "Where programs start inside; /workspace, or what the template says."),
+	OPTION(struct up_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
+	       .doc = "When it ends by itself: 30, 5m, 2h; never if not said."),
+	OPTION(struct up_options, idle_ms, OPTION_SECONDS, "idle", .arg = "TIME", .min = 1000,
+	       .doc = "How long it may be unused; for ever if not said."),
+	OPTION(struct up_options, retention, OPTION_CHOICE, "retention",
+	       .arg = "destroy|stop|cold|snapshot",
+	       .doc = "What becomes of its files at such a time; they go if not said."),
+	OPTION(struct up_options, memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",
+	       .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,
+	       .doc = "Memory, files included, such as 512M or 2G; the hub's default if not said."),
+	OPTION(struct up_options, disk, OPTION_SIZE, "disk", .arg = "SIZE", .min = LIMIT_DISK_MIN,
+	       .max = LIMIT_MEMORY_MAX, .doc = "How much of it its files may take."),
+	OPTION(struct up_options, pids, OPTION_COUNT, "pids", .arg = "N", .min = LIMIT_PIDS_MIN,
+	       .max = LIMIT_PIDS_MAX, .doc = "Processes and threads at once."),
+	OPTION(struct up_options, cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .min = LIMIT_CPU_MIN,
+	       .max = LIMIT_CPU_MAX, .doc = "Share of processors, such as 0.5 or 2."),
+	OPTION(struct up_options, files, OPTION_COUNT, "open-files", .arg = "N",
+	       .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,
+	       .doc = "Open files of each program."),
+	BUILD_ALLOW_ROW(struct up_options),
+	OUTPUT_ROW(struct up_options),
+	HELP_ROW(struct up_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static void write_limits(const struct up_options *o, struct json_writer *w)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} all[] = {
+		{ "memory_mb", (o->memory + MIB - 1) / MIB },
+		{ "disk_mb", (o->disk + MIB - 1) / MIB },
+		{ "pids", o->pids },
+		{ "open_files", o->files },
+	};
+
+	json_write_key(w, "limits");
+	json_write_object(w);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		json_write_key(w, all[i].name);
+		json_write_uint(w, all[i].n);
+	}
+	if (o->cpu_milli) {
+		json_write_key(w, "cpus");
+		json_write_real(w, o->cpu_milli / 1000.0);
+	}
+	json_write_object_end(w);
+}
+
+/* A path is a folder, whatever the names of images: ".", and all with "./", "../" or "/" in front. */
+static bool is_path(const char *text)
+{
+	const char *slash = strchrnul(text, '/');
+	size_t first = (size_t)(slash - text);
+
+	return first == 0 ? *slash : first <= 2 && strspn(text, ".") == first;
+}
+
+/* What a folder has in it now is what comes up: it is built, which is nothing to do where that was done before. */
+static int find_template(const struct verb_input *in, struct built *built, const char **ret,
+			 struct err *e)
+{
+	const struct up_options *o = in->options;
+	const struct build_how how = { .allow = o->allow };
+
+	*ret = in->n_operands ? in->operands[0] : NULL;
+	if (!*ret || !is_path(*ret))
+		return 0;
+	if (build_folder(*ret, &how, built, e) < 0)
+		return -1;
+	*ret = built->name;
+	return 0;
+}
+
+static int read_ports(const struct option_list *from, struct port_words to[PORTS_MAX],
+		      struct err *e)
+{
+	if (from->n > PORTS_MAX)
+		return err_set(e, ERR_INVALID, "--publish: at most %d ports", PORTS_MAX);
+	for (size_t i = 0; i < from->n; i++) {
+		if (ports_read(from->p[i], &to[i], e) < 0)
+			return err_wrap(e, "--publish");
+	}
+	return 0;
+}
+
+/* With all of them, or it does not stay. */
+static int publish(struct hub_link *l, const struct json_val *made, const struct port_words *ports,
+		   size_t n, struct err *e)
+{
+	struct str id = json_str(json_get(made, "id"));
+	char name[SANDBOX_ID_MAX + 1], path[256];
+	struct err ignored;
+
+	snprintf(name, sizeof(name), "%.*s", STR_CUT(id, SANDBOX_ID_MAX));
+	for (size_t i = 0; i < n; i++) {
+		if (ports_forward(l, name, &ports[i], NULL, e) == 0)
+			continue;
+		if (hub_link_path(path, sizeof(path), name, "", &ignored) < 0 ||
+		    hub_link_ask(l, "DELETE", path, STR_NONE, NULL, &ignored) < 0)
+			return err_wrap(e, "sandbox %s is there, but without its ports", name);
+		return -1;
+	}
+	return 0;
+}
+
+static int make(const struct verb_input *in, struct err *e)
+{
+	const struct up_options *o = in->options;
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *doc = NULL;
+	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
+	struct json_writer w = json_writer(&text);
+	struct port_words ports[PORTS_MAX];
+	const char *template;
+	struct built built;
+
+	if (read_ports(&o->ports, ports, e) < 0)
+		return -1;
+	if (find_template(in, &built, &template, e) < 0)
+		return -1;
+	json_write_object(&w);
+	hub_link_text(&w, "template", template);
+	hub_link_text(&w, "id", o->name);
+	hub_link_text(&w, "cwd", o->cwd);
+	json_write_key(&w, "timeout_seconds");
+	json_write_uint(&w, (o->ttl_ms + 999) / 1000);
+	json_write_key(&w, "idle_seconds");
+	json_write_uint(&w, (o->idle_ms + 999) / 1000);
+	if (o->retention)
+		hub_link_text(&w, "retention", retentions[o->retention - 1]);
+	write_limits(o, &w);
+	if (hub_link_env(&w, &o->env, e) < 0)
+		return -1;
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	l = hub_link_open(e);
+	if (!l || hub_link_ask(l, "POST", "/v1/sandboxes", buf_str(&text), &doc, e) < 0 ||
+	    publish(l, json_root(doc), ports, o->ports.n, e) < 0)
+		return -1;
+	if (o->output == OUTPUT_JSON)
+		return hub_link_print(json_root(doc), e);
+	safe_line(stdout, json_str(json_get(json_root(doc), "id")));
+	putchar('\n');
+	return 0;
+}
+
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+
+	return make(in, &e) < 0 ? hub_link_fail(&e) : 0;
+}
+
+const struct verb up_verb = {
+	.name = "up",
+	.usage = "[OPTION...] [TEMPLATE|FOLDER]",
+	.doc = "Make a sandbox that stays, and print its name.",
+	.more = "TEMPLATE is a name that holt images lists; host, this machine's programs, if not\n"
+		"said. A FOLDER, ./NAME or /PATH, is built as by holt build.",
+	.page = "holt-sandbox",
+	.options = &options,
+	.size = sizeof(struct up_options),
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = run,
+};

@@ -1,0 +1,83 @@
+/* REST, Connect and servers in sandboxes as parts of `holt serve`, and the table of all parts. */
+#include "cli/serve/serve.h"
+#include "door/expose/expose.h"
+#include "door/http/api.h"
+
+static void *open_api(struct serving *s, enum api_kind kind, struct http_routes *ret, struct err *e)
+{
+	struct api *a = api_new(&s->loop, s->ops, kind, e);
+
+	if (a)
+		*ret = api_routes(a);
+	return a;
+}
+
+static void *open_rest(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	return open_api(s, API_REST, ret, e);
+}
+
+static void *open_connect(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	return open_api(s, API_CONNECT, ret, e);
+}
+
+static void drain_api(void *part)
+{
+	api_drain(part);
+}
+
+static void free_api(void *part)
+{
+	api_free(part);
+}
+
+static const struct serve_part serve_rest = {
+	.name = "rest",
+	.open = open_rest,
+	.drain = drain_api,
+	.free = free_api,
+};
+
+static const struct serve_part serve_connect = {
+	.name = "connect",
+	.open = open_connect,
+	.drain = drain_api,
+	.free = free_api,
+};
+
+static void *open_expose(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	struct expose *x = expose_new(&s->loop, s->ops, e);
+
+	if (x)
+		*ret = expose_routes(x);
+	return x;
+}
+
+static void drain_expose(void *part)
+{
+	expose_drain(part);
+}
+
+static void free_expose(void *part)
+{
+	expose_free(part);
+}
+
+static struct http_routes previews(void *part)
+{
+	return expose_previews(part);
+}
+
+static const struct serve_part serve_expose = {
+	.name = "expose",
+	.open = open_expose,
+	.previews = previews,
+	.drain = drain_expose,
+	.free = free_expose,
+};
+
+const struct serve_part *const serve_parts[] = { &serve_http, &serve_sse, &serve_rest,
+						 &serve_connect, &serve_expose };
+const size_t serve_parts_n = ARRAY_LEN(serve_parts);

@@ -1,0 +1,123 @@
+#pragma once
+/* Options of the verbs that make sandboxes, and what they mean to the engine and to a hub. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/common/home.h"
+#include "cli/common/verb.h"
+#include "hub/core/hub.h"
+
+struct engine_options {
+	uint64_t memory, disk;
+	uint32_t pids, cpu_milli, files;
+	const char *allow;
+};
+
+/* The rows of a struct S with a member m, a struct engine_options. */
+#define ENGINE_ROWS(S, m)                                                                             \
+	OPTION(S, m.memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",                      \
+	       .env = "HOLT_MEMORY", .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,                \
+	       .doc = "Memory of a sandbox, files included, such as 512M or 2G; 1G if not said."),    \
+		OPTION(S, m.disk, OPTION_SIZE, "disk", .arg = "SIZE", .env = "HOLT_DISK",             \
+		       .min = LIMIT_DISK_MIN, .max = LIMIT_MEMORY_MAX,                                \
+		       .doc = "How much of it its files may take; 512M, or half of a small memory."), \
+		OPTION(S, m.pids, OPTION_COUNT, "pids", .arg = "N", .env = "HOLT_PIDS",               \
+		       .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX,                                  \
+		       .doc = "Processes and threads at once; 512 if not said."),                     \
+		OPTION(S, m.cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .env = "HOLT_CPUS",          \
+		       .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX,                                    \
+		       .doc = "Share of processors, such as 0.5 or 2; all if not said."),             \
+		OPTION(S, m.files, OPTION_COUNT, "open-files", .arg = "N",                            \
+		       .env = "HOLT_OPEN_FILES", .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,      \
+		       .doc = "Open files of each program; as many as the host gives if not said."),  \
+		OPTION(S, m.allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",          \
+		       .doc = "Isolation features, as holt doctor names them, that may be missing.")
+
+static inline struct limits engine_limits(const struct engine_options *o)
+{
+	return (struct limits){
+		.memory = o->memory,
+		.disk = o->disk,
+		.pids = o->pids,
+		.cpu_milli = o->cpu_milli,
+		.files = o->files,
+	};
+}
+
+/* What of the host is Holt's own, and no sandbox's. */
+struct engine_closed {
+	char folders[HOME_FOLDERS][PATH_MAX];
+	const char *paths[HOME_FOLDERS];
+	size_t n;
+};
+
+static inline void engine_close_own(struct engine_closed *c)
+{
+	c->n = home_folders(c->folders);
+	for (size_t i = 0; i < c->n; i++)
+		c->paths[i] = c->folders[i];
+}
+
+/* Of the verbs that have a hub. */
+struct hub_options {
+	struct engine_options engine;
+	uint32_t pool, max_sandboxes;
+	uint64_t sleep_after_ms;
+};
+
+enum {
+	HUB_POOL_DEFAULT = 4,
+	HUB_POOL_MAX = 64,
+	HUB_NETWORKS_READY = 4,
+	HUB_SLEEP_DEFAULT_MS = 10000,
+	HUB_SLEEP_MAX_MS = 86400000,
+};
+
+/* The rows of a struct S with a member `struct hub_options hub`. */
+#define HUB_ROWS(S)                                                                                \
+	OPTION(S, hub.pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",                  \
+	       .max = HUB_POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),     \
+		OPTION(S, hub.max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",            \
+		       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 8000,                         \
+		       .doc = "Sandboxes at once; 4096 by default."),                              \
+		OPTION(S, hub.sleep_after_ms, OPTION_SECONDS, "sleep-after", .arg = "TIME",        \
+		       .env = "HOLT_SLEEP_AFTER", .max = HUB_SLEEP_MAX_MS,                         \
+		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
+		ENGINE_ROWS(S, hub.engine)
+
+/* Those of the engine are zeros. */
+#define HUB_DEFAULTS                                                                               \
+	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
+
+/* registry: see struct hub_config. warden_dir: NULL, or where the sandboxes outlive a hub that is
+ * killed. */
+static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o,
+					 const char *registry, const char *warden_dir,
+					 struct err *e)
+{
+	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX];
+	struct engine_closed own;
+	struct err homeless;
+	/* Files without a name, for which any folder will do where there is no data folder yet. */
+	bool at_home = home_where(".", data, &homeless) == 0 && access(data, W_OK) == 0;
+	struct hub_config config = {
+		.box = { .pool = o->pool,
+			 .networks = HUB_NETWORKS_READY,
+			 .max_sandboxes = o->max_sandboxes,
+			 .sleep_after_ms = o->sleep_after_ms,
+			 .limits = engine_limits(&o->engine),
+			 .allow = o->engine.allow,
+			 .warden_dir = warden_dir },
+		.registry = registry,
+		.outputs = at_home ? data : P_tmpdir,
+		.snapshots = registry && home_where("snapshots", snapshots, &homeless) == 0
+				   ? snapshots
+				   : NULL,
+		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
+	};
+
+	engine_close_own(&own);
+	config.box.closed = own.paths;
+	config.box.n_closed = own.n;
+	return hub_new(loop, &config, e);
+}

@@ -1,0 +1,480 @@
+#include "cli/common/verb.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "cli/serve/engine.h"
+#include "cli/images/store.h"
+#include "cli/common/feed.h"
+#include "cli/common/outlet.h"
+#include "hub/core/output.h"
+#include "hub/core/report.h"
+
+/*
+ * One command in a sandbox of its own: create, exec, end. Its streams are ours: one that its reader
+ * leaves full holds the command back as a pipe would, while signals and timeouts go on.
+ */
+
+enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32, FULL = 128 << 10 };
+
+struct run_options {
+	struct verb_options common;
+	struct engine_options engine;
+	struct option_list mounts, env;
+	const char *cwd, *image;
+	uint64_t timeout_ms;
+	bool json;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
+	       .arg = "HOST:GUEST[:ro|rw[,size=N]]",
+	       .doc = "Show a directory or file of the host inside; read-only unless rw. With size= only "
+		      "if the host ends it there. May be repeated."),
+	OPTION(struct run_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
+	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
+	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
+	       .doc = "Where to start inside; /workspace by default."),
+	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
+	       .arg = "TIME", .min = 1, .max = 31536000000,
+	       .doc = "Kill it and its descendants after this long: 30, 1.5, 5m."),
+	ENGINE_ROWS(struct run_options, engine),
+	OPTION(struct run_options, image, OPTION_TEXT, "template", .arg = "NAME",
+	       .doc = "What the sandbox is made from: an image, or host, the default."),
+	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "NAME", .doc = "The same."),
+	OPTION(struct run_options, json, OPTION_FLAG, "json",
+	       .doc = "Print one JSON object with result, output and usage."),
+	HELP_ROW(struct run_options),
+};
+static const struct option_table options = OPTION_TABLE(rows);
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
+
+struct run {
+	const struct verb_input *in;
+	const struct run_options *o;
+	uv_loop_t loop;
+	uv_signal_t signals[ARRAY_LEN(forwarded)];
+	struct box *box;
+	struct sandbox *sandbox;
+	struct exec *exec; /* while it runs */
+	struct feed feed;
+	struct outlet to_out, to_err;
+	struct output out, err; /* --json */
+	bool signalled; /* the command had one from us */
+	int lost; /* the exit status when our output can't be written any more; 0: it can */
+	bool exited, folder_full;
+	struct exec_result result;
+	int status;
+	bool ending;
+
+	char hosts[MOUNTS_MAX][PATH_MAX];
+	struct sandbox_mount mounts[MOUNTS_MAX];
+	struct env_var env[OPTION_LIST_MAX];
+	struct str argv[EXEC_ARGS_MAX];
+	size_t n_env, n_argv;
+};
+
+/* ---- what the options say ------------------------------------------------------------------ */
+
+/* What stands behind the second colon. */
+static bool read_mode(const char *mode, bool *ret_writable, uint64_t *ret_size)
+{
+	static const char sized[] = "rw,size=";
+
+	*ret_size = 0;
+	*ret_writable = strncmp(mode, "rw", 2) == 0;
+	if (strcmp(mode, "ro") == 0 || strcmp(mode, "rw") == 0)
+		return true;
+	return strncmp(mode, sized, strlen(sized)) == 0 &&
+	       option_size(mode + strlen(sized), ret_size) && *ret_size > 0;
+}
+
+static int fill_mount(struct run *r, size_t i, struct err *e)
+{
+	const char *text = r->o->mounts.p[i];
+	const char *guest = strstr(text, ":/"), *mode = guest ? strchr(guest + 1, ':') : NULL;
+	char host[PATH_MAX];
+	bool writable;
+	uint64_t size;
+
+	if (!guest || guest == text || (size_t)(guest - text) >= sizeof(host) ||
+	    !read_mode(mode ? mode + 1 : "ro", &writable, &size))
+		return err_set(
+			e, ERR_INVALID,
+			"-v takes HOST:GUEST, HOST:GUEST:ro, HOST:GUEST:rw or HOST:GUEST:rw,size=N "
+			"with an absolute GUEST, not '%.80s'",
+			text);
+	snprintf(host, sizeof(host), "%.*s", (int)(guest - text), text);
+	if (!realpath(host, r->hosts[i]))
+		return err_set(e, ERR_INVALID, "-v %.120s: %s", host, strerror(errno));
+	guest++;
+	r->mounts[i] = (struct sandbox_mount){
+		.host = str_of(r->hosts[i]),
+		.guest = { guest, mode ? (size_t)(mode - guest) : strlen(guest) },
+		.writable = writable,
+		.size = size,
+	};
+	return 0;
+}
+
+static int fill_env(struct run *r, const char *text, struct err *e)
+{
+	size_t n = strcspn(text, "=");
+	const char *value = text[n] ? text + n + 1 : getenv(text);
+
+	if (n == 0)
+		return err_set(e, ERR_INVALID, "-e takes NAME=VALUE or NAME, not '%.80s'", text);
+	if (value)
+		r->env[r->n_env++] = (struct env_var){ .name = { text, n },
+						       .value = str_of(value) };
+	return 0;
+}
+
+static int fill(struct run *r, struct err *e)
+{
+	if (r->in->n_operands == 0 && (!r->o->image || strcmp(r->o->image, "host") == 0))
+		return err_set(e, ERR_INVALID, "something is missing: a program to run");
+	if (r->o->mounts.n > MOUNTS_MAX)
+		return err_set(e, ERR_INVALID, "-v: at most %d times", MOUNTS_MAX);
+	for (size_t i = 0; i < r->o->mounts.n; i++) {
+		if (fill_mount(r, i, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < r->o->env.n; i++) {
+		if (fill_env(r, r->o->env.p[i], e) < 0)
+			return -1;
+	}
+	for (int i = 0; i < r->in->n_operands; i++)
+		r->argv[r->n_argv++] = str_of(r->in->operands[i]);
+	return 0;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void on_box_closed(void *arg)
+{
+	struct run *r = arg;
+
+	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++)
+		uv_close((uv_handle_t *)&r->signals[i], NULL);
+}
+
+static void finish(struct run *r, int status)
+{
+	if (r->ending)
+		return;
+	r->ending = true;
+	r->status = status;
+	r->exec = NULL;
+	feed_stop(&r->feed);
+	outlet_close(&r->to_out);
+	outlet_close(&r->to_err);
+	sandbox_unref(take_ptr(r->sandbox));
+	box_close(r->box, on_box_closed, r);
+}
+
+static void finish_error(struct run *r, const struct err *e)
+{
+	if (!r->ending)
+		finish(r, cli_fail(e));
+}
+
+/* ---- streams and signals ------------------------------------------------------------------- */
+
+/* The first signal is the command's; the second is ours. */
+static void on_signal(uv_signal_t *h, int number)
+{
+	struct run *r = h->data;
+
+	if (!r->exec)
+		finish(r, 128 + number);
+	else if (!r->signalled)
+		exec_signal(r->exec, number);
+	else
+		exec_kill(r->exec);
+	r->signalled = true;
+}
+
+/* Says what a bare exit status would leave to guess. */
+static int explain(const struct run *r)
+{
+	if (!r->o->json && r->result.hit_memory)
+		fprintf(stderr, "holt: a process was killed: the sandbox's memory is used up "
+				"(--memory)\n");
+	if (!r->o->json && r->result.hit_pids)
+		fprintf(stderr, "holt: the sandbox had no more processes to give (--pids)\n");
+	if (!r->o->json && r->folder_full && r->result.exit_code != 0)
+		fprintf(stderr, "holt: a folder of -v is full (size=)\n");
+	return r->result.exit_code;
+}
+
+/* Ends once the command has and all that it said is written. */
+static void settle(struct run *r)
+{
+	if (r->exited && r->lost)
+		finish(r, r->lost);
+	else if (r->exited && outlet_empty(&r->to_out) && outlet_empty(&r->to_err))
+		finish(r, explain(r));
+}
+
+/* Nobody reads our output any more: the command ends as one that wrote there would. */
+static void lose_output(struct run *r, int errnum)
+{
+	struct err e = ERR_INIT;
+
+	if (r->lost)
+		return;
+	r->lost = 128 + SIGPIPE;
+	if (errnum != EPIPE) {
+		err_set(&e, ERR_IO, "standard output: %s", strerror(errnum));
+		r->lost = cli_fail(&e);
+	}
+	if (r->exec)
+		exec_kill(r->exec);
+}
+
+static void on_written(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->to_out.errnum)
+		lose_output(r, r->to_out.errnum);
+	else if (r->to_err.errnum)
+		lose_output(r, r->to_err.errnum);
+	settle(r);
+}
+
+static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+{
+	struct run *r = arg;
+
+	if (r->o->json)
+		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
+	else
+		outlet_write(stream == EXEC_STDOUT ? &r->to_out : &r->to_err, p, n);
+}
+
+static int print_json(const struct run *r, const struct exec_result *result, struct err *e)
+{
+	struct report report;
+	autofree char *text = NULL;
+	int status = report_init(&report, result, &r->out, &r->err, e);
+
+	if (status == 0)
+		text = field_encode_text(&report_table, &report, (size_t)64 << 20, e);
+	report_fini(&report);
+	if (!text)
+		return -1;
+	puts(text);
+	return 0;
+}
+
+/* A write that does not fit leaves what is too little for it. */
+static bool is_full(const struct statvfs *s)
+{
+	return s->f_bavail * s->f_frsize < FULL || (s->f_files > 0 && s->f_favail == 0);
+}
+
+/* One whose end was asked for. */
+static bool has_full_folder(const struct run *r)
+{
+	struct statvfs s;
+
+	for (size_t i = 0; i < r->o->mounts.n; i++) {
+		if (r->mounts[i].size && statvfs(r->hosts[i], &s) == 0 && is_full(&s))
+			return true;
+	}
+	return false;
+}
+
+static void take_result(struct run *r, const struct exec_result *result)
+{
+	r->result = *result;
+	r->folder_full = has_full_folder(r);
+	r->result.hit_disk |= r->folder_full;
+}
+
+static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	r->exec = NULL;
+	if (r->ending)
+		return;
+	if (result)
+		take_result(r, result);
+	if (err && !r->lost) {
+		finish_error(r, err);
+	} else if (!err && r->o->json && print_json(r, &r->result, &e) < 0) {
+		finish_error(r, &e);
+	} else {
+		r->exited = true;
+		settle(r);
+	}
+}
+
+static const struct exec_events events = { .on_output = on_output, .on_exit = on_exit_ };
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+static void on_drain(void *arg)
+{
+	struct run *r = arg;
+
+	feed_resume(&r->feed);
+}
+
+static bool reads(void *arg)
+{
+	const struct run *r = arg;
+
+	return exec_reads(r->exec);
+}
+
+static bool take_input(void *arg, const char *p, size_t n)
+{
+	struct run *r = arg;
+	struct err e;
+
+	if (exec_write(r->exec, p, n, &e) == 0)
+		return true;
+	exec_on_drain(r->exec, on_drain, r);
+	return false;
+}
+
+static void end_input(void *arg)
+{
+	struct run *r = arg;
+
+	exec_close_stdin(r->exec);
+}
+
+static const struct feed_to command = { reads, take_input, end_input };
+
+static void hold(void *arg, int fd, bool on)
+{
+	struct run *r = arg;
+
+	if (r->exec)
+		exec_hold(r->exec, fd == STDOUT_FILENO ? EXEC_STDOUT : EXEC_STDERR, on);
+}
+
+static int start_command(struct run *r, struct err *e)
+{
+	struct stat st;
+	struct exec_spec spec = {
+		.argv = r->argv,
+		.n_argv = r->n_argv,
+		.timeout_ms = r->o->timeout_ms,
+		.stdin_open = fstat(STDIN_FILENO, &st) == 0,
+	};
+
+	r->exec = exec_start(r->sandbox, &spec, &events, r, e);
+	if (!r->exec)
+		return -1;
+	return spec.stdin_open ? feed_start(&r->feed, &r->loop, &command, r, e) : 0;
+}
+
+static void on_created(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	if (r->ending)
+		return;
+	if (err) {
+		finish_error(r, err);
+		return;
+	}
+	r->sandbox = sandbox_ref(sb);
+	if (start_command(r, &e) < 0)
+		finish_error(r, &e);
+}
+
+static int prepare(struct run *r, struct err *e)
+{
+	r->to_out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = r };
+	r->to_err = r->to_out;
+	signal(SIGPIPE, SIG_IGN);
+	if (fill(r, e) < 0 || outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
+		return -1;
+	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
+}
+
+static int start(struct run *r, struct err *e)
+{
+	struct engine_closed own;
+	struct box_config config = { .allow = r->o->engine.allow, .find_template = image_cli_find };
+	struct sandbox_spec spec = {
+		.template = str_of(r->o->image),
+		.limits = engine_limits(&r->o->engine),
+		.env = r->env,
+		.n_env = r->n_env,
+		.cwd = str_of(r->o->cwd),
+		.mounts = r->mounts,
+		.n_mounts = r->o->mounts.n,
+	};
+
+	engine_close_own(&own);
+	config.closed = own.paths;
+	config.n_closed = own.n;
+	r->box = box_new(&r->loop, &config, e);
+	if (!r->box)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++) {
+		uv_signal_init(&r->loop, &r->signals[i]);
+		r->signals[i].data = r;
+		uv_signal_start(&r->signals[i], on_signal, forwarded[i]);
+	}
+	sandbox_create_start(r->box, &spec, on_created, r);
+	return 0;
+}
+
+static int run(const struct verb_input *in)
+{
+	autofree struct run *r = calloc(1, sizeof(*r));
+	struct err e = ERR_INIT;
+
+	if (!r || uv_loop_init(&r->loop) < 0) {
+		err_set(&e, ERR_LIMIT, "out of memory");
+		return cli_fail(&e);
+	}
+	r->in = in;
+	r->o = in->options;
+	output_init(&r->out, JSON_OUTPUT);
+	output_init(&r->err, JSON_OUTPUT);
+	if (prepare(r, &e) < 0 || start(r, &e) < 0) {
+		r->status = cli_fail(&e);
+		outlet_close(&r->to_out);
+		outlet_close(&r->to_err);
+	}
+	uv_run(&r->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&r->loop);
+	output_fini(&r->out);
+	output_fini(&r->err);
+	return r->status;
+}
+
+const struct verb run_verb = {
+	.name = "run",
+	.usage = "[OPTION...] [--] [PROGRAM [ARGUMENT...]]",
+	.doc = "Run a command in a sandbox of its own, and end it.",
+	.more = "Without a PROGRAM it is the one that the image names (--template).\n"
+		"The exit status is the command's; 124 when it ran into --timeout, 125 when Holt\n"
+		"itself failed, 126 or 127 when it can't be run or is not there, 128+N when\n"
+		"signal N ended it.",
+	.page = "holt-run",
+	.options = &options,
+	.size = sizeof(struct run_options),
+	.max_operands = EXEC_ARGS_MAX,
+	.usage_exit = EXIT_HOLT,
+	.run = run,
+};

@@ -1,0 +1,482 @@
+/*
+ * `holt serve`: the hub behind the HTTP door. It begins from the inside (hub, parts, door) and ends
+ * from the outside: the door takes nothing new and lets what is in flight finish, then the parts
+ * close, then the hub. Each step follows the one before it in a callback.
+ *
+ * Sandboxes outlive a hub that is killed or crashes, and the next one has them again. One that is told
+ * to end takes them along, as nothing would tell of them.
+ */
+#include "cli/serve/serve.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include "base/log.h"
+#include "cli/serve/engine.h"
+#include "cli/common/home.h"
+#include "cli/common/verb.h"
+#include "hub/core/preview.h"
+
+enum {
+	GRACE_MS = 10000,
+	RATE_DEFAULT = 20000,
+	/* Connections of browsers to previews: each is a call while it lasts, and pages that hostile code wrote open
+	 * as many as they like. The other half of the hub's calls is for its clients. */
+	PREVIEWS_MAX = 128,
+	PREVIEW_HEAD_MAX = 32 << 10, /* pages have cookies, on both ways */
+};
+
+static const char address_default[] = "127.0.0.1:5757";
+
+struct serve_options {
+	struct verb_options common;
+	struct hub_options hub;
+	struct option_list listen, hosts, origins;
+	const char *socket, *certificate, *key, *preview, *domain;
+	uint32_t rate;
+	uint64_t exit_idle_ms;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct serve_options, listen, OPTION_LIST, "listen", .arg = "ADDR:PORT",
+	       .doc = "Where to listen, or none; 127.0.0.1:5757 by default. May be repeated."),
+	OPTION(struct serve_options, socket, OPTION_TEXT, "socket", .arg = "PATH",
+	       .env = "HOLT_SOCKET",
+	       .doc = "The Unix socket, or none; in the runtime folder by default."),
+	OPTION(struct serve_options, certificate, OPTION_TEXT, "tls-cert", .arg = "FILE",
+	       .doc = "Certificate chain in PEM: the addresses then speak TLS."),
+	OPTION(struct serve_options, key, OPTION_TEXT, "tls-key", .arg = "FILE",
+	       .doc = "Its private key in PEM."),
+	OPTION(struct serve_options, hosts, OPTION_LIST, "allow-host", .arg = "NAME[:PORT]",
+	       .doc = "A name by which clients may call this server. May be repeated."),
+	OPTION(struct serve_options, origins, OPTION_LIST, "allow-origin", .arg = "ORIGIN",
+	       .doc = "Whose pages may ask, such as https://app.example. May be repeated."),
+	OPTION(struct serve_options, preview, OPTION_TEXT, "preview", .arg = "ADDR:PORT",
+	       .doc = "Where browsers see what servers in sandboxes show; nowhere if not said."),
+	OPTION(struct serve_options, domain, OPTION_TEXT, "preview-domain", .arg = "DOMAIN",
+	       .doc = "Below which each of them has a name of its own; localhost by default."),
+	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
+	       .max = 10000000,
+	       .doc = "Requests a second of one client; 20000 by default, 0 for any."),
+	OPTION(struct serve_options, exit_idle_ms, OPTION_SECONDS, "exit-idle", .arg = "TIME",
+	       .min = 100, .max = 86400000,
+	       .doc = "End when for so long there was neither a sandbox nor a connection."),
+	HUB_ROWS(struct serve_options),
+	HELP_ROW(struct serve_options),
+};
+static const struct option_table options = OPTION_TABLE(rows);
+static const struct serve_options defaults = { .hub = HUB_DEFAULTS,
+					       .domain = "localhost",
+					       .rate = RATE_DEFAULT };
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+struct serve {
+	struct serving s; /* first: the parts see this */
+	uv_signal_t signals[ARRAY_LEN(signals)];
+	uv_timer_t idle; /* looks whether it is */
+	uint64_t exit_idle_ms, used_ms; /* when it was seen in use */
+	uint64_t requests; /* so far, then */
+	struct secret *token;
+	struct http_routes routes[SERVE_PARTS_MAX + 1];
+	size_t n_routes;
+	struct http_server *previews; /* a door of their own; NULL: there are none */
+	struct http_routes preview_routes;
+	char names[256]; /* that they have */
+	const char *preview_hosts[1];
+	size_t closed; /* parts */
+	bool failed; /* it could not start, so what it has adopted is not its to end */
+};
+
+/* The user to whom the token file belongs. */
+static const struct principal owner = { .name = "owner" };
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void on_hub_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	mcp_door_free(v->s.mcp);
+	ops_free(v->s.ops);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		uv_close((uv_handle_t *)&v->signals[i], NULL);
+	uv_close((uv_handle_t *)&v->idle, NULL);
+}
+
+static void on_part_closed(void *arg);
+
+static void close_next(struct serve *v)
+{
+	while (v->closed < serve_parts_n) {
+		const struct serve_part *part = serve_parts[v->closed];
+		void *of = v->s.parts[v->closed++];
+
+		if (of && part->close) {
+			part->close(of, on_part_closed, v);
+			return;
+		}
+		if (of && part->free)
+			part->free(of);
+	}
+	if (v->s.hub && v->failed)
+		hub_leave(v->s.hub, on_hub_closed, v);
+	else if (v->s.hub)
+		hub_close(v->s.hub, on_hub_closed, v);
+	else
+		on_hub_closed(v);
+}
+
+static void on_part_closed(void *arg)
+{
+	close_next(arg);
+}
+
+static void on_door_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	v->s.door = NULL;
+	if (!v->previews)
+		close_next(v);
+}
+
+static void on_previews_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	v->previews = NULL;
+	if (!v->s.door)
+		close_next(v);
+}
+
+static void stop(struct serve *v)
+{
+	v->s.stopping = true;
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (v->s.parts[i] && serve_parts[i]->drain)
+			serve_parts[i]->drain(v->s.parts[i]);
+	}
+	if (v->previews)
+		http_server_close(v->previews, GRACE_MS, on_previews_closed, v);
+	if (v->s.door)
+		http_server_close(v->s.door, GRACE_MS, on_door_closed, v);
+	else
+		on_door_closed(v);
+}
+
+/* The first ends it in order; the second at once, and the warden clears up behind us. */
+static void on_signal(uv_signal_t *h, int number)
+{
+	struct serve *v = h->data;
+
+	if (v->s.stopping)
+		_exit(128 + number);
+	log_info("signal %d: finishing what is in flight", number);
+	box_end_with_process(hub_box(v->s.hub));
+	stop(v);
+}
+
+static bool is_in_use(struct serve *v)
+{
+	struct http_stats http, shown = { .connections = 0 };
+	struct box_stats box;
+	bool asked;
+
+	http_server_stats(v->s.door, &http);
+	if (v->previews)
+		http_server_stats(v->previews, &shown);
+	box_stats(hub_box(v->s.hub), &box);
+	asked = http.requests_total != v->requests;
+	v->requests = http.requests_total;
+	return asked || http.connections > 0 || shown.connections > 0 || box.live > 0;
+}
+
+static void on_idle(uv_timer_t *timer)
+{
+	struct serve *v = timer->data;
+	uint64_t now = uv_now(&v->s.loop);
+
+	if (v->s.stopping)
+		return;
+	if (is_in_use(v))
+		v->used_ms = now;
+	if (now - v->used_ms < v->exit_idle_ms)
+		return;
+	log_info("nobody uses it");
+	box_end_with_process(hub_box(v->s.hub));
+	stop(v);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+/* Tokens pass through buffers of libraries, so that nothing of this process's memory stands in a core
+ * dump of it. */
+static void harden(void)
+{
+	autoclose int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a registry that can't grow is an error like others */
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		log_warn("a core dump of this process could show tokens");
+}
+
+static const void *identify(void *of, struct str token)
+{
+	const struct serve *v = of;
+
+	return secret_is(v->token, token) ? &owner : NULL;
+}
+
+static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
+{
+	const struct serve_options *o = in->options;
+	struct box_stats stats;
+	char registry[PATH_MAX], warden[PATH_MAX];
+
+	/* side by side: who has another registry would end the sandboxes as strangers */
+	if (home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
+		return -1;
+	v->s.hub = hub_of_options(&v->s.loop, &o->hub, registry, warden, e);
+	if (!v->s.hub)
+		return -1;
+	v->s.ops = ops_new(v->s.hub, &(struct ops_options){ .hooks = in->cli->hooks }, e);
+	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, e) : NULL;
+	if (!v->s.mcp)
+		return -1;
+	box_stats(hub_box(v->s.hub), &stats);
+	if (stats.live)
+		printf("Sandboxes of the hub before: %u\n", stats.live);
+	return 0;
+}
+
+static int open_parts(struct serve *v, struct err *e)
+{
+	v->routes[v->n_routes++] = serve_state_routes(&v->s);
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[v->n_routes++], e);
+		if (!v->s.parts[i])
+			return err_wrap(e, "%s", serve_parts[i]->name);
+	}
+	return 0;
+}
+
+static int open_door(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	struct http_options http = {
+		.limits = { .rate = o->rate },
+		.identify = identify,
+		.owner = v,
+		.routes = v->routes,
+		.n_routes = v->n_routes,
+		.hosts = o->hosts.p,
+		.n_hosts = o->hosts.n,
+		.origins = o->origins.p,
+		.n_origins = o->origins.n,
+		.expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+	};
+
+	v->s.door = http_server_new(&v->s.loop, &http, e);
+	return v->s.door ? 0 : -1;
+}
+
+/* The text of a PEM file. */
+static int read_pem(const char *path, struct buf *to, struct err *e)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return err_sys(e, errno, "open %.120s", path);
+	while (n > 0) {
+		char *at = buf_reserve(to, 4096, e);
+
+		n = at ? read(fd, at, 4096) : -2;
+		if (n > 0)
+			buf_advance(to, (size_t)n);
+	}
+	if (n == -1)
+		return err_sys(e, errno, "read %.120s", path);
+	return n < 0 ? err_wrap(e, "read %.120s", path) : 0;
+}
+
+static bool is_none(const char *text)
+{
+	return strcmp(text, "none") == 0;
+}
+
+static int listen_tcp(struct serve *v, const char *address, const struct http_tls *tls,
+		      struct err *e)
+{
+	const char *colon = strrchr(address, ':');
+	int port;
+
+	if (is_none(address))
+		return 0;
+	port = http_server_listen(v->s.door, address, tls, e);
+	if (port < 0)
+		return -1;
+	printf("Listening on %s://%.*s:%d\n", tls ? "https" : "http", (int)(colon - address),
+	       address, port);
+	return 0;
+}
+
+static int listen_all(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
+		      struct err *e)
+{
+	if (o->listen.n == 0 && listen_tcp(v, address_default, tls, e) < 0)
+		return -1;
+	for (size_t i = 0; i < o->listen.n; i++) {
+		if (listen_tcp(v, o->listen.p[i], tls, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int find_preview_routes(struct serve *v, struct err *e)
+{
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (!serve_parts[i]->previews)
+			continue;
+		v->preview_routes = serve_parts[i]->previews(v->s.parts[i]);
+		return 0;
+	}
+	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");
+}
+
+/* Names below it are secure contexts without TLS, too. */
+static bool is_localhost(struct str domain)
+{
+	return str_is(domain, "localhost") || str_ends(domain, ".localhost");
+}
+
+/* A door that knows no token of the hub's, which is why it is one of loopback only: links open it. */
+static int open_previews(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
+			 struct err *e)
+{
+	const struct http_options http = { .routes = &v->preview_routes,
+					   .n_routes = 1,
+					   .hosts = v->preview_hosts,
+					   .n_hosts = 1,
+					   .limits = { .connections = PREVIEWS_MAX,
+						       .header_bytes = PREVIEW_HEAD_MAX } };
+	struct preview_site site = { .domain = o->domain, .tls = tls != NULL };
+
+	v->preview_hosts[0] = v->names;
+	if (preview_names(o->domain, v->names, sizeof(v->names), e) < 0 ||
+	    find_preview_routes(v, e) < 0)
+		return err_wrap(e, "--preview");
+	if (!tls && !is_localhost(str_of(o->domain)))
+		return err_set(
+			e, ERR_INVALID,
+			"--preview-domain: below '%.80s' browsers tell whose page asks only over TLS: "
+			"it needs --tls-cert and --tls-key",
+			o->domain);
+	v->previews = http_server_new(&v->s.loop, &http, e);
+	if (!v->previews)
+		return -1;
+	site.port = http_server_listen(v->previews, o->preview, tls, e);
+	if (site.port < 0 || hub_show_previews(v->s.hub, &site, e) < 0)
+		return -1;
+	printf("Previews at %s://%s:%d\n", tls ? "https" : "http", v->names, site.port);
+	return 0;
+}
+
+static int listen_socket(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (o->socket && is_none(o->socket))
+		return 0;
+	if (o->socket)
+		snprintf(path, sizeof(path), "%s", o->socket);
+	else if (home_socket(path, e) < 0)
+		return -1;
+	if (http_server_listen_unix(v->s.door, path, e) < 0)
+		return err_wrap(e, "%.120s", path);
+	printf("Listening on %s\n", path);
+	return 0;
+}
+
+static int listen_everywhere(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	autobuf struct buf certificate = BUF_INIT(1 << 20), key = BUF_INIT(1 << 20);
+	struct http_tls tls;
+	int result;
+
+	if (o->listen.n == 1 && is_none(o->listen.p[0]) && o->socket && is_none(o->socket))
+		return err_set(e, ERR_INVALID, "there is nowhere to listen");
+	if (!o->certificate != !o->key)
+		return err_set(e, ERR_INVALID, "--tls-cert and --tls-key belong together");
+	if (o->certificate &&
+	    (read_pem(o->certificate, &certificate, e) < 0 || read_pem(o->key, &key, e) < 0))
+		return -1;
+	tls = (struct http_tls){ certificate.p, key.p };
+	result = listen_all(v, o, o->certificate ? &tls : NULL, e);
+	if (result == 0 && o->preview)
+		result = open_previews(v, o, o->certificate ? &tls : NULL, e);
+	if (key.p)
+		explicit_bzero(key.p, key.n);
+	return result < 0 ? -1 : listen_socket(v, o, e);
+}
+
+static int start(struct serve *v, const struct verb_input *in, struct err *e)
+{
+	const struct serve_options *o = in->options;
+
+	harden();
+	v->token = home_token(e);
+	if (!v->token || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 || open_door(v, o, e) < 0 ||
+	    listen_everywhere(v, o, e) < 0)
+		return -1;
+	v->exit_idle_ms = o->exit_idle_ms;
+	v->used_ms = uv_now(&v->s.loop);
+	if (v->exit_idle_ms)
+		uv_timer_start(&v->idle, on_idle, v->exit_idle_ms / 4, v->exit_idle_ms / 4);
+	printf("Clients send the token that 'holt auth token' prints.\n");
+	return fflush(stdout) == 0 ? 0 : err_sys(e, errno, "standard output");
+}
+
+static int run(const struct verb_input *in)
+{
+	struct serve v = { .token = NULL };
+	struct err e = ERR_INIT;
+	int status = 0;
+
+	if (uv_loop_init(&v.s.loop) < 0) {
+		err_set(&e, ERR_LIMIT, "no event loop");
+		return cli_fail(&e);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		uv_signal_init(&v.s.loop, &v.signals[i]);
+		v.signals[i].data = &v;
+		uv_signal_start(&v.signals[i], on_signal, signals[i]);
+	}
+	uv_timer_init(&v.s.loop, &v.idle);
+	v.idle.data = &v;
+	if (start(&v, in, &e) < 0) {
+		status = cli_fail(&e);
+		v.failed = true;
+		stop(&v);
+	}
+	uv_run(&v.s.loop, UV_RUN_DEFAULT);
+	uv_loop_close(&v.s.loop);
+	secret_free(v.token);
+	return status;
+}
+
+const struct verb serve_verb = {
+	.name = "serve",
+	.usage = "[OPTION...]",
+	.doc = "Serve sandboxes over HTTP: MCP at /mcp and /sse.",
+	.more = "Every route but /healthz wants the token of `holt auth token`. The sandboxes end\n"
+		"with it, unless it is killed: then the next one has them. The limits are those\n"
+		"of a sandbox that asks for none.",
+	.page = "holt-serve",
+	.options = &options,
+	.defaults = &defaults,
+	.size = sizeof(struct serve_options),
+	.usage_exit = 2,
+	.run = run,
+};

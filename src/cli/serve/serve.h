@@ -1,0 +1,50 @@
+#pragma once
+/*
+ * Between the files of `holt serve`. What is served besides the routes of the hub's own state is a
+ * row of serve_parts; a part is opened before the door, and closed behind it.
+ */
+#include <uv.h>
+
+#include "door/mcp/door.h"
+#include "http/server/server.h"
+#include "hub/core/hub.h"
+
+enum { SERVE_PARTS_MAX = 8 };
+
+struct serve_part;
+
+struct serving {
+	uv_loop_t loop;
+	struct hub *hub;
+	struct ops *ops;
+	struct mcp_door *mcp;
+	struct http_server *door;
+	bool stopping;
+	void *parts[SERVE_PARTS_MAX]; /* by the row; what open() gave */
+};
+
+struct serve_part {
+	const char *name;
+	/* Its routes; NULL with *e. */
+	void *(*open)(struct serving *s, struct http_routes *ret, struct err *e);
+	/* The server goes down: what waits for nothing ends now. May be NULL. */
+	void (*drain)(void *part);
+	/* No connection is left; on_closed is called later. NULL: there is nothing to close. */
+	void (*close)(void *part, void (*on_closed)(void *arg), void *arg);
+	/* Instead of close, where that takes no time. */
+	void (*free)(void *part);
+	/* Its routes of a door of their own, for previews. May be NULL. */
+	struct http_routes (*previews)(void *part);
+	/* Adds to the sessions that /metrics shows by the part's name. May be NULL. */
+	unsigned (*sessions)(const void *part);
+};
+
+/* mcp.c */
+extern const struct serve_part serve_http, serve_sse;
+
+/* doors.c */
+extern const struct serve_part *const serve_parts[];
+extern const size_t serve_parts_n;
+
+/* state.c: /healthz, /readyz, /version, /metrics. */
+struct http_routes serve_state_routes(struct serving *s);

@@ -1,7 +1,0 @@
-#pragma once
-/* What the words of `holt snapshot` share. */
-#include "cli/hub_link.h"
-#include "cli/verb.h"
-
-/* "/v1/snapshots/ID" and `more`, where the id is one: ERR_SNAPSHOT_NOT_FOUND else. */
-int snapshot_path(char *ret, size_t size, const char *id, const char *more, struct err *e) MUST_USE;

@@ -1,0 +1,37 @@
+#include "cli/common/verb.h"
+
+struct help_options {
+	struct verb_options common;
+};
+
+static const struct option_row rows[] = { HELP_ROW(struct help_options) };
+static const struct option_table options = OPTION_TABLE(rows);
+
+static int run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+	const struct verb *v;
+
+	if (in->n_operands == 0) {
+		cli_help_all(stdout);
+		return 0;
+	}
+	v = cli_find(in->operands[0], &e);
+	if (v && in->n_operands > 1)
+		v = cli_find_word(v, in->operands[1], &e);
+	if (!v)
+		return cli_fail(&e);
+	cli_help(v, stdout);
+	return 0;
+}
+
+const struct verb help_verb = {
+	.name = "help",
+	.usage = "[VERB [WORD]]",
+	.doc = "Print this list, or the help of a verb.",
+	.options = &options,
+	.size = sizeof(struct help_options),
+	.max_operands = 2,
+	.usage_exit = 2,
+	.run = run,
+};

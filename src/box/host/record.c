@@ -1,8 +1,5 @@
-/*
- * What a later process has to know of a sandbox, as the warden keeps it: a head of fixed size, then
- * the working directory, the variables and the template's arguments, each with its NUL, then the caller's own bytes. Hubs and
- * wardens that speak to each other are of one build, and no sandbox gets to write any of this.
- */
+/* What a later process has to know of a sandbox, as the warden keeps it (struct kept_sandbox). No sandbox gets to
+ * write any of this. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,14 +15,10 @@ enum {
 
 static_assert(RECORD_MAX + 64 <= WIRE_MAX, "a record fits into a message");
 
-struct head {
-	struct limits limits;
-	uint64_t ttl_ms;
-	uint32_t n_env, n_argv, record_n;
-	uint32_t from_pool;
-	char id[sizeof(((struct sandbox *)0)->id)];
-	char template[sizeof(((struct sandbox *)0)->template)];
-};
+static_assert(sizeof(((struct kept_sandbox *)0)->id) == sizeof(((struct sandbox *)0)->id) &&
+		      sizeof(((struct kept_sandbox *)0)->template) ==
+			      sizeof(((struct sandbox *)0)->template),
+	      "a record has room for what names a sandbox");
 
 /* ---- the caller's ----------------------------------------------------------------------------- */
 
@@ -76,7 +69,7 @@ static int add_texts(struct buf *b, char *const *texts, size_t n, struct err *e)
 
 static int write_record(const struct sandbox *sb, struct buf *b, struct err *e)
 {
-	struct head h = {
+	struct kept_sandbox h = {
 		.limits = sb->limits,
 		.ttl_ms = sb->ttl_ms,
 		.n_env = (uint32_t)sb->n_env,
@@ -131,7 +124,8 @@ static char **read_texts(const char **at, const char *end, uint32_t n, size_t *r
 	return texts;
 }
 
-static bool read_strings(struct sandbox *sb, const struct head *h, const char **at, const char *end)
+static bool read_strings(struct sandbox *sb, const struct kept_sandbox *h, const char **at,
+			 const char *end)
 {
 	sb->cwd = read_string(at, end);
 	sb->env = read_texts(at, end, h->n_env, &sb->n_env);
@@ -141,9 +135,9 @@ static bool read_strings(struct sandbox *sb, const struct head *h, const char **
 
 struct sandbox *record_read(struct box *box, const char *p, size_t n, struct err *e)
 {
-	const char *at = p + sizeof(struct head), *end = p + n;
+	const char *at = p + sizeof(struct kept_sandbox), *end = p + n;
 	struct sandbox *sb = sandbox_alloc(box);
-	struct head h;
+	struct kept_sandbox h;
 
 	if (!sb || n < sizeof(h)) {
 		err_set(e, sb ? ERR_BUG : ERR_LIMIT, "the record of a sandbox can't be read");

@@ -207,6 +207,18 @@ struct wm_record {
 	uint32_t pad;
 };
 
+/* What the record itself begins with. Then come the working directory, n_env variables and n_argv arguments of the
+ * template, each with its NUL, and record_n bytes of the hub's own. The warden only keeps it: a later hub reads what
+ * an earlier one wrote, which may be of another version, so its form belongs to what both must agree on. */
+struct kept_sandbox {
+	struct limits limits;
+	uint64_t ttl_ms;
+	uint32_t n_env, n_argv, record_n;
+	uint32_t from_pool;
+	char id[65];
+	char template[256];
+};
+
 struct wm_adopt {
 	struct wm_head h;
 	uint64_t key;

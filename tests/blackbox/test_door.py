@@ -719,8 +719,8 @@ def test_a_thousand_slow_ones_leave_room(start):
         wire.close()
 
 
-def test_connections_are_bounded(start):
-    """Who has been idle longest gives way; those with a request do not."""
+def test_connections_are_bounded(start, capfd):
+    """Who has been idle longest gives way; those with a request do not. The log can't be flooded by connecting."""
     door = start(connections=8)
     busy = [door.wire() for _ in range(4)]
     for wire in busy:
@@ -736,6 +736,7 @@ def test_connections_are_bounded(start):
         assert wire not in busy or not readable(wire.sock)
         wire.close()
     door.heard('gone', 4)
+    assert capfd.readouterr().err.count('connections are open') == 1
 
 
 def test_connections_of_an_address_are_bounded(start):

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000 };
+enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000, FULL_SAID_MS = 10000 };
 
 struct conn *conn_of(struct MHD_Connection *mhd)
 {
@@ -91,6 +91,23 @@ void conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
 		end(take_ptr(*socket_context));
 }
 
+/* Whoever connects over and over needs no token for it, so it is not said each time. */
+static void say_full(struct http_server *srv, bool refused)
+{
+	uint64_t now = server_now_ms(srv);
+
+	if (srv->full_logged_ms && now - srv->full_logged_ms < FULL_SAID_MS) {
+		srv->full_unsaid++;
+		return;
+	}
+	log_warn("%u connections are open; %s (%u times since this was last said)",
+		 srv->stats.connections,
+		 refused ? "one more is refused" : "the one that has been idle longest is closed",
+		 srv->full_unsaid + 1);
+	srv->full_unsaid = 0;
+	srv->full_logged_ms = now;
+}
+
 /* A server that is full has room again where somebody has been idle longest. */
 enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t n)
 {
@@ -105,8 +122,7 @@ enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t 
 		if (c->state == CONN_IDLE && (!oldest || c->idle_ms < oldest->idle_ms))
 			oldest = c;
 	}
-	log_warn("%u connections are open; %s", srv->stats.connections,
-		 oldest ? "the one that has been idle longest is closed" : "one more is refused");
+	say_full(srv, !oldest);
 	if (!oldest)
 		return MHD_NO;
 	conn_kill(oldest);

@@ -139,6 +139,8 @@ struct http_server {
 	size_t n_listeners;
 	struct conn conns; /* ring */
 	struct http_stats stats;
+	uint64_t full_logged_ms; /* when it was last said that it is full; 0: never */
+	unsigned full_unsaid; /* times since */
 	struct rate *rates, *failures; /* of principals; of addresses whose tokens are wrong */
 
 	int watch; /* epoll of suspended connections */

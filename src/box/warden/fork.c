@@ -149,6 +149,16 @@ struct job *new_job(struct err *e)
 	return NULL;
 }
 
+/* Without being told of its end nobody would ever come back to the job and to what it holds. */
+static void stop_unwatched(struct job *j)
+{
+	kill(j->pid, SIGKILL);
+	while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_fd(&j->pidfd);
+	j->pid = 0;
+}
+
 /* Starts a process that copies one open directory into another, both taken over. */
 static int start_copy(struct job *j, int from, int to, struct err *e)
 {
@@ -166,7 +176,11 @@ static int start_copy(struct job *j, int from, int to, struct err *e)
 		return err_sys(e, errno, "start copying");
 	}
 	j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
-	return watch(j->pidfd, j, TAG_JOB) < 0 ? err_sys(e, errno, "watch the copy") : 0;
+	if (j->pidfd >= 0 && watch(j->pidfd, j, TAG_JOB) == 0)
+		return 0;
+	err_sys(e, errno, "watch the copy");
+	stop_unwatched(j);
+	return -1;
 }
 
 void thaw(const struct body *b)

@@ -10,6 +10,7 @@
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -326,6 +327,30 @@ static const struct {
 	{ "socket: unix", __NR_socket, { AF_UNIX, SOCK_STREAM }, ALLOW },
 	{ "socket: inet", __NR_socket, { AF_INET, SOCK_STREAM }, ALLOW },
 	{ "socket: inet6", __NR_socket, { AF_INET6, SOCK_DGRAM }, ALLOW },
+	{ "socket: tcp", __NR_socket, { AF_INET, SOCK_STREAM, IPPROTO_TCP }, ALLOW },
+	{ "socket: udp", __NR_socket, { AF_INET6, SOCK_DGRAM, IPPROTO_UDP }, ALLOW },
+	{ "socket: ping", __NR_socket, { AF_INET, SOCK_DGRAM, IPPROTO_ICMP }, ALLOW },
+	{ "socket: ping6", __NR_socket, { AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6 }, ALLOW },
+	{ "socket: sctp",
+	  __NR_socket,
+	  { AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP },
+	  FAIL(EPROTONOSUPPORT) },
+	{ "socket: dccp", __NR_socket, { AF_INET6, 6, IPPROTO_DCCP }, FAIL(EPROTONOSUPPORT) },
+	{ "socket: udplite",
+	  __NR_socket,
+	  { AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE },
+	  FAIL(EPROTONOSUPPORT) },
+	{ "socket: l2tp", __NR_socket, { AF_INET, SOCK_DGRAM, 115 }, FAIL(EPROTONOSUPPORT) },
+	{ "socket: mptcp",
+	  __NR_socket,
+	  { AF_INET, SOCK_STREAM, IPPROTO_MPTCP },
+	  FAIL(EPROTONOSUPPORT) },
+	{ "socket: smc", __NR_socket, { AF_INET, SOCK_STREAM, 256 }, FAIL(EPROTONOSUPPORT) },
+	{ "socket: protocol, high bits",
+	  __NR_socket,
+	  { AF_INET, SOCK_SEQPACKET, HIGH | IPPROTO_SCTP },
+	  FAIL(EPROTONOSUPPORT) },
+	{ "socket: raw", __NR_socket, { AF_INET, SOCK_RAW, IPPROTO_RAW }, FAIL(EPROTONOSUPPORT) },
 	{ "socket: route", __NR_socket, { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE }, ALLOW },
 	{ "socket: netfilter",
 	  __NR_socket,

@@ -46,6 +46,25 @@ SOCKET(try_inet, AF_INET, SOCK_STREAM, 0)
 SOCKET(try_unix, AF_UNIX, SOCK_STREAM, 0)
 SOCKET(try_mptcp, AF_INET, SOCK_STREAM, IPPROTO_MPTCP)
 
+/* Datagrams of UDP-Lite are what every kernel has; the others would be loaded. */
+static enum result try_protocols(struct found *f)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+	enum result r = DENIED;
+
+	for (int protocol = 2; protocol < 300; protocol++) {
+		if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP ||
+		    protocol == IPPROTO_ICMPV6)
+			continue;
+		for (size_t i = 0; i < PROBE_LEN(types); i++) {
+			r = tried(f, socket(AF_INET, types[i] | SOCK_CLOEXEC, protocol));
+			if (r != DENIED)
+				return r;
+		}
+	}
+	return r;
+}
+
 /* Every family but unix, inet, inet6 and netlink. */
 static enum result try_families(struct found *f)
 {
@@ -268,7 +287,10 @@ static const struct attempt rows[] = {
 	{ "net_alg", "a socket of the kernel's cryptography (AF_ALG)", "seccomp", try_alg, PLAIN },
 	{ "net_families", "any family but unix, inet and netlink", "seccomp", try_families, PLAIN },
 	{ "net_raw_icmp", "a raw socket", "no capability", try_raw_icmp, JAIL },
-	{ "net_raw_ip6", "a raw socket of IPv6", "no capability", try_raw_ip6, JAIL },
+	{ "net_raw_ip6", "a raw socket of IPv6", "seccomp, no capability", try_raw_ip6, JAIL },
+	{ "net_mptcp", "a socket of multipath TCP", "seccomp", try_mptcp, PLAIN },
+	{ "net_protocols", "any protocol of inet but TCP, UDP and ICMP", "seccomp", try_protocols,
+	  PLAIN },
 	{ "net_new_link", "make a network interface", "no capability", try_new_link, JAIL, true },
 	{ "net_set_address", "change the address of the loopback interface", "no capability",
 	  try_address, JAIL, true },
@@ -292,7 +314,6 @@ static const struct attempt rows[] = {
 	  "mount namespace", try_unix_paths, PLAIN },
 	{ "net_inet", "an internet socket", "its network namespace has a loopback and nothing else",
 	  try_inet, PLAIN, .policy = true },
-	{ "net_mptcp", "a socket of multipath TCP", "as above", try_mptcp, PLAIN, .policy = true },
 	{ "net_route_read", "netlink: read the interfaces and routes",
 	  "its network namespace has a loopback and nothing else", try_route_read, PLAIN,
 	  .policy = true },

@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -305,7 +306,9 @@ static const int allowed[] = {
 enum check {
 	NO_CHECK,
 	CHECK_CLONE, /* no new namespaces */
-	CHECK_SOCKET, /* unix, inet, and netlink for routes only */
+	/* unix; inet with the protocols that everybody uses, since the kernel loads what it has for
+	 * others; and netlink for routes only */
+	CHECK_SOCKET,
 	CHECK_SOCKETPAIR, /* unix */
 	/* No characters pushed into a terminal, no console taken, and no other line discipline: to choose one loads
 	 * drivers into the kernel. */
@@ -490,16 +493,19 @@ struct build {
 /* Arguments are 64 bits wide, low word first on these machines. The kernel itself looks at the
  * low 32 bits of each argument checked here, so high bits can't smuggle anything. */
 static const struct {
-	struct sock_filter insns[10];
+	struct sock_filter insns[16];
 	unsigned n;
 } checks[] = {
 	[CHECK_CLONE] = { { LOAD(args[0]), IF_SET(NEW_NAMESPACES, 0, 1), RET(FAIL(EPERM)),
 			    RET(ALLOW) },
 			  4 },
-	[CHECK_SOCKET] = { { LOAD(args[0]), IF_EQ(AF_UNIX, 5, 0), IF_EQ(AF_INET, 4, 0),
-			     IF_EQ(AF_INET6, 3, 0), IF_EQ(AF_NETLINK, 0, 3), LOAD(args[2]),
-			     IF_EQ(NETLINK_ROUTE, 0, 1), RET(ALLOW), RET(FAIL(EAFNOSUPPORT)) },
-			   9 },
+	[CHECK_SOCKET] = { { LOAD(args[0]), IF_EQ(AF_UNIX, 12, 0), IF_EQ(AF_INET, 4, 0),
+			     IF_EQ(AF_INET6, 3, 0), IF_EQ(AF_NETLINK, 0, 10), LOAD(args[2]),
+			     IF_EQ(NETLINK_ROUTE, 7, 8), LOAD(args[2]), IF_EQ(0, 5, 0),
+			     IF_EQ(IPPROTO_TCP, 4, 0), IF_EQ(IPPROTO_UDP, 3, 0),
+			     IF_EQ(IPPROTO_ICMP, 2, 0), IF_EQ(IPPROTO_ICMPV6, 1, 0),
+			     RET(FAIL(EPROTONOSUPPORT)), RET(ALLOW), RET(FAIL(EAFNOSUPPORT)) },
+			   16 },
 	[CHECK_SOCKETPAIR] = { { LOAD(args[0]), IF_EQ(AF_UNIX, 0, 1), RET(ALLOW),
 				 RET(FAIL(EAFNOSUPPORT)) },
 			       4 },

@@ -226,6 +226,18 @@ def test_run_volumes_do_not_show_their_parents(holt, folder):
     assert done.stdout.decode().split('\n')[1:2] == ['x']
 
 
+@pytest.mark.parametrize('files', [64, 96, 256])
+def test_run_with_few_files(who, files):
+    """A small ulimit -n is enough, and one that is too small is said to be."""
+    def run(n):
+        return subprocess.run(['sh', '-c', f'ulimit -n {n}; exec "$@"', 'sh', *who.argv('run', '--', 'sh', '-c', 'ulimit -n')],
+                              env=who.env, cwd='/', stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+
+    assert int(out(run(files))) >= files // 2
+    few = run(40)
+    assert few.returncode == 125 and b'ulimit -n' in few.stderr and b'40' in few.stderr, few
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason='an unprivileged user has one id for all')
 def test_ids_of_two_hubs():
     """What the kernel counts for each user is shared with no sandbox of another hub."""

@@ -31,7 +31,9 @@ static int send_now(struct box *box, const void *msg, size_t n, int fd, struct e
 		return 1;
 	if (errno == EAGAIN || errno == ENOBUFS)
 		return 0;
-	if (errno == EPIPE || errno == ECONNRESET) /* box_ended() follows */
+	if ((errno == EPIPE || errno == ECONNRESET) && box->state == BOX_STARTING)
+		return 1; /* box_ended() follows, which knows why it could not start */
+	if (errno == EPIPE || errno == ECONNRESET)
 		return err_set(e, ERR_GUEST, "the process that holds all sandboxes ended");
 	return err_sys(e, errno, "ask the warden");
 }

@@ -615,7 +615,8 @@ static void setup_error(struct im_setup_failed *m, struct err *e)
 		e->code = ERR_INVALID;
 	} else {
 		err_sys(e, m->errnum, "set up the sandbox (%s)", m->stage);
-		e->code = ERR_UNSUPPORTED;
+		if (e->code != ERR_LIMIT) /* of descriptors, memory or processes */
+			e->code = ERR_UNSUPPORTED;
 	}
 }
 

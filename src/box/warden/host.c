@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 
 enum {
 	BODIES_MAX = 8192,
+	FILES_LEAST = 64,
 };
 
 #define ID_LOCKS "/run/holt-ids"
@@ -254,10 +256,21 @@ static int take_wishes(const struct wm_hello *m, struct err *e)
 	return 0;
 }
 
+/* With fewer it can't even be told which step lacked one. */
+static int check_files(struct err *e)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= FILES_LEAST)
+		return 0;
+	return err_set(e, ERR_LIMIT, "only %llu files may be open here (ulimit -n), %d are needed",
+		       (unsigned long long)files.rlim_max, FILES_LEAST);
+}
+
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 {
 	w.net_maker = -1;
-	if (check_wishes(m, e) < 0)
+	if (check_wishes(m, e) < 0 || check_files(e) < 0)
 		return -1;
 	/* a later hub may wish for more; memory that is not used is none */
 	w.bodies = calloc(BODIES_MAX, sizeof(*w.bodies));

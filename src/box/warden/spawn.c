@@ -268,6 +268,10 @@ static int set_limits(const struct spawn *sp)
 	/* Where a control group counts, it must be the first to refuse: only it tells of it. */
 	uint64_t processes = sp->limits->pids + (sp->driver == LIMIT_DRIVER_RLIMIT ? 0u : 1u);
 
+	/* What whoever started Holt may do at real time is no business of a sandbox. */
+	if (set_limit(RLIMIT_RTPRIO, 0) < 0 || set_limit(RLIMIT_NICE, 0) < 0 ||
+	    set_limit(RLIMIT_RTTIME, 0) < 0)
+		return -1;
 	/* A core of size 1 is no core, and unlike 0 also none for a host's core_pattern pipe. */
 	if (set_limit(RLIMIT_CORE, 1) < 0 || set_limit(RLIMIT_NPROC, processes) < 0)
 		return -1;
@@ -275,9 +279,7 @@ static int set_limits(const struct spawn *sp)
 		return -1;
 	/* Without privileges these are counted for the user who also runs the hub: what one sandbox
 	 * can take must leave something. */
-	if (lower_limit(RLIMIT_SIGPENDING, 4096) < 0 || lower_limit(RLIMIT_MSGQUEUE, 65536) < 0)
-		return -1;
-	return limit_files(sp->host);
+	return lower_limit(RLIMIT_SIGPENDING, 4096) < 0 ? -1 : lower_limit(RLIMIT_MSGQUEUE, 65536);
 }
 
 /* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */
@@ -451,7 +453,7 @@ static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 	int high[ARRAY_LEN(from)];
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, INIT_PIDS_FD + 1);
 		if (from[i] >= 0 && high[i] < 0)
 			return -1;
 	}
@@ -529,6 +531,8 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	STEP(die_with_warden(sp->host->warden)); /* other credentials had ended that */
 	STEP(init = arrange_fds(sp, &parts));
+	if (limit_files(sp->host) < 0)
+		give_up(INIT_FD, "limit its files", errno);
 	if (sp->host->landlock >= 0 &&
 	    syscall(SYS_landlock_restrict_self, sp->host->landlock, 0) < 0)
 		give_up(INIT_FD, "landlock", errno);

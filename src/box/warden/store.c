@@ -314,7 +314,8 @@ int store_init(struct store *s, const struct host *h, struct err *e)
 	if (!step)
 		return 0;
 	err_sys(e, errno, "%s", step);
-	e->code = ERR_UNSUPPORTED; /* whatever it was, this host does not let us */
+	if (e->code != ERR_LIMIT)
+		e->code = ERR_UNSUPPORTED; /* whatever it was, this host does not let us */
 	return -1;
 }
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 
 import pytest
 
@@ -55,6 +56,69 @@ def test_a_result_of_very_many_texts(planned):
     result = {'structuredContent': {'x': ['y' * 100] * 60000}, 'content': [{'type': 'text', 'text': '1'}] * 20000}
     cli = planned(answers={**tool({}), 'tools/call': {'result': result}})
     assert cli.text('call', 't').startswith('1\n1\n')
+
+
+# ---- servers that never come to an end ----------------------------------------------------------
+
+ENDLESS = """
+import json, sys, time
+def put(**m):
+    sys.stdout.write(json.dumps({'jsonrpc': '2.0', **m}) + chr(10)); sys.stdout.flush()
+for line in sys.stdin:
+    m = json.loads(line)
+    if m.get('method') == 'initialize':
+        put(id=m['id'], result={'protocolVersion': m['params']['protocolVersion'], 'capabilities': {'tools': {}},
+                                'serverInfo': {'name': 'endless', 'version': '1'}})
+    elif m.get('method') == 'tools/list':
+        put(id=m['id'], result={'tools': [{'name': 't', 'inputSchema': {'type': 'object'}}]})
+    elif m.get('method') == 'tools/call':
+        n = 0
+        while True:
+            n += 1
+            if sys.argv[1] == 'progress':
+                put(method='notifications/progress', params={'progressToken': m['params']['_meta']['progressToken'], 'progress': n})
+                time.sleep(0.05)
+            elif sys.argv[1] == 'ping':
+                put(id=n, method='ping')
+            else:
+                put(id=n, method='elicitation/create', params={'message': 'x', 'requestedSchema': {'type': 'object', 'properties': {}}})
+"""
+
+
+def ended_by(me, kind, *options):
+    """Status, what was said, seconds, and MiB of memory at most."""
+    argv = me.argv('mcp', 'call', 't', '--json', '--progress', *options, *to_program([sys.executable, '-c', ENDLESS, kind], '--era', 'legacy'))
+    begun = time.monotonic()
+    with subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as proc:
+        said = proc.stderr.read()
+        _, status, used = os.wait4(proc.pid, 0)
+        proc.returncode = os.waitstatus_to_exitcode(status)
+    return proc.returncode, json.loads(said.splitlines()[-1])['error'], time.monotonic() - begun, used.ru_maxrss >> 10
+
+
+def test_the_timeout_is_for_all_of_it(me):
+    status, error, seconds, _ = ended_by(me, 'progress', '--timeout', '2')
+    assert (status, error['kind']) == (124, 'timeout') and 2 <= seconds < 8, (error, seconds)
+
+
+@pytest.mark.parametrize('kind', ['ping', 'elicit'])
+def test_a_server_that_asks_and_does_not_read(me, kind):
+    """What waits for it does not grow until it is out of time."""
+    status, error, _, mib = ended_by(me, kind, '--timeout', '60')
+    assert (status, error['kind']) == (4, 'unreachable') and 'reads no answers' in error['message'], error
+    assert mib < 80, mib
+
+
+def test_what_a_server_has_started_in_a_session_of_its_own(planned, me, tmp_path):
+    """Nothing is left behind: not what has left its process group, and not what has no parent any more."""
+    script = f'setsid sh -c "echo \\$\\$ >>{tmp_path}/pids; setsid sleep 600 & echo \\$! >>{tmp_path}/pids; wait" >/dev/null 2>&1 &\n'
+    plan = tmp_path / 'plan.json'
+    plan.write_text(json.dumps({'answers': tool({})}))
+    cli = Cli(me, to_program(['sh', '-c', f'{script}while [ "$(wc -l <{tmp_path}/pids)" != 2 ]; do sleep 0.01; done; exec "$@"', 'sh',
+                              sys.executable, PLANNED, str(plan)], '--era', 'legacy'))
+    assert cli.text('tools').startswith('t')
+    pids = (tmp_path / 'pids').read_text().split()
+    assert len(pids) == 2 and not [p for p in pids if os.path.exists(f'/proc/{p}')]
 
 
 # ---- what is told of failures -------------------------------------------------------------------

@@ -46,10 +46,17 @@ def test_its_environment_is_what_is_said(host):
     link.close()
 
 
-@pytest.mark.parametrize('how', ['garbage', 'partial-utf8'])
-def test_lines_that_are_no_messages(hostile, how):
-    link = hostile(how)
+def test_lines_that_are_no_messages(hostile):
+    link = hostile('garbage')
     assert link.text('now') == 'well'
+    assert link.about()['garbage'] >= 1
+    assert link.text('x') == 'x'
+
+
+def test_an_answer_that_is_not_quite_json(hostile):
+    """The request whose id it has will get no other, so it does not wait until its time is over."""
+    link = hostile('partial-utf8')
+    assert link.call('now')['error'] == 'invalid_arguments'
     assert link.about()['garbage'] >= 1
     assert link.text('x') == 'x'
 

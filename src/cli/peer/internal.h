@@ -24,6 +24,9 @@ struct peer {
 	uv_loop_t loop;
 	uv_signal_t signals[PEER_SIGNALS];
 	uv_timer_t settling; /* before ready(), see peer_settle() */
+	uv_timer_t whole; /* looks at how long all of it has taken */
+	uint64_t looked_ms, taken_ms;
+	bool logging_in; /* a person is to log in */
 
 	/* which server */
 	struct arena *arena;

@@ -42,6 +42,7 @@ static void on_browse(void *owner, const char *url)
 		mcp_oauth_give_up(p->oauth);
 		return;
 	}
+	p->logging_in = true;
 	tell_store(p);
 	fputs("To log in, open this address in a browser on this machine:\n\n  ", peer_err(p));
 	safe_line(stderr, str_of(url));
@@ -57,6 +58,7 @@ static void on_device(void *owner, const char *url, const char *code, const char
 		mcp_oauth_give_up(p->oauth);
 		return;
 	}
+	p->logging_in = true;
 	tell_store(p);
 	fputs("To log in, open this address in any browser:\n\n  ", peer_err(p));
 	safe_line(stderr, str_of(url));
@@ -73,6 +75,7 @@ static void on_settled(void *owner, const struct err *e)
 {
 	struct peer *p = owner;
 
+	p->logging_in = false;
 	if (!e && may_ask(p))
 		fputs("Logged in.\n", peer_err(p));
 }

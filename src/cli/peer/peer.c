@@ -6,9 +6,10 @@
 
 #include "cli/common/args.h"
 #include "cli/common/safe.h"
+#include "cli/peer/orphans.h"
 #include "json/document/utf8.h"
 
-enum { ARENA_MAX = 8 << 20, STOP_MS = 1000, SETTLE_MS = 500, SETTLED_MS = 100 };
+enum { ARENA_MAX = 8 << 20, STOP_MS = 1000, SETTLE_MS = 500, SETTLED_MS = 100, LOOK_MS = 50 };
 
 static const int signals[PEER_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -21,6 +22,7 @@ static void on_oauth_closed(void *owner)
 	for (size_t i = 0; i < PEER_SIGNALS; i++)
 		uv_close((uv_handle_t *)&p->signals[i], NULL);
 	uv_close((uv_handle_t *)&p->settling, NULL);
+	uv_close((uv_handle_t *)&p->whole, NULL);
 }
 
 static void on_link_closed(void *owner)
@@ -188,9 +190,35 @@ static void on_signal(uv_signal_t *h, int number)
 	if (p->ending) {
 		if (p->link)
 			mcp_link_kill(p->link);
+		orphans_kill();
 		_exit(128 + number);
 	}
 	peer_finish(p, 128 + number);
+}
+
+/* The clock stands while a person is asked. */
+static void on_look(uv_timer_t *timer)
+{
+	struct peer *p = timer->data;
+	uint64_t now = uv_now(&p->loop);
+	struct err e;
+
+	if (!p->form && !p->logging_in)
+		p->taken_ms += now - p->looked_ms;
+	p->looked_ms = now;
+	if (p->ending || p->taken_ms < p->o->timeout_ms)
+		return;
+	err_set(&e, ERR_TIMEOUT, "it was not done within %.10g s", (double)p->o->timeout_ms / 1e3);
+	peer_fail(p, peer_meaning(p, &e), &e);
+}
+
+static void start_clock(struct peer *p)
+{
+	if (p->o->timeout_ms == 0)
+		return;
+	uv_update_time(&p->loop); /* arguments may have come from a slow standard input */
+	p->looked_ms = uv_now(&p->loop);
+	uv_timer_start(&p->whole, on_look, LOOK_MS, LOOK_MS);
 }
 
 static int connect_to(struct peer *p, struct err *e)
@@ -247,7 +275,8 @@ static void start(struct peer *p)
 	struct err e = ERR_INIT;
 
 	uv_timer_init(&p->loop, &p->settling);
-	p->settling.data = p;
+	uv_timer_init(&p->loop, &p->whole);
+	p->settling.data = p->whole.data = p;
 	for (size_t i = 0; i < PEER_SIGNALS; i++) {
 		uv_signal_init(&p->loop, &p->signals[i]);
 		p->signals[i].data = p;
@@ -255,6 +284,7 @@ static void start(struct peer *p)
 	if (prepare(p, &e) == 0) {
 		for (size_t i = 0; i < PEER_SIGNALS; i++)
 			uv_signal_start(&p->signals[i], on_signal, signals[i]);
+		start_clock(p);
 		if (connect_to(p, &e) == 0)
 			return;
 	}
@@ -278,8 +308,10 @@ static int converse(const struct verb_input *in, const struct peer_options *o, i
 	p->state = state;
 	p->first = first;
 	p->arena = arena;
+	orphans_adopt();
 	start(p);
 	uv_run(&p->loop, UV_RUN_DEFAULT);
+	orphans_kill();
 	uv_loop_close(&p->loop);
 	mcp_oauth_store_free(p->store);
 	secret_free(p->token);

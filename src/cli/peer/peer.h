@@ -83,8 +83,8 @@ enum peer_login { PEER_LOGIN_AUTO, PEER_LOGIN_BROWSER, PEER_LOGIN_DEVICE, PEER_L
 		       .doc = "Nothing but this revision of MCP."),                                      \
 		OPTION(S, peer.timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',                     \
 		       .arg = "TIME", .min = 1, .max = 86400000,                                         \
-		       .doc = "How long to wait for each answer; 60 by default, and progress begins it " \
-			      "anew. Of the start too, 30 by default."),                                 \
+		       .doc = "How long all of it may take, without the time that people take. "         \
+			      "Without it, the start 30 seconds and each answer 60."),                   \
 		OPTION(S, peer.answers, OPTION_LIST, "answer", .arg = "NAME=VALUE|JSON",                 \
 		       .doc = "Answer the server's forms with it. May be repeated."),                    \
 		OPTION(S, peer.roots, OPTION_LIST, "root", .arg = "DIR",                                 \

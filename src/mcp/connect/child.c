@@ -29,6 +29,7 @@
 
 enum {
 	QUEUE_MAX = 128 << 20, /* for a program that reads nothing */
+	ANSWERS_MAX = 4 << 20, /* of that, to what it has asked */
 	DRAIN_MS = 1000, /* for its last words, which others may hold the pipe of */
 	ENV_MAX = 1024,
 };
@@ -49,6 +50,7 @@ struct mcp_child {
 	struct line_reader lines;
 	struct loop_reader *out, *err;
 	struct loop_writer *in; /* NULL once its input has ended */
+	size_t answers; /* bytes that were queued since the queue was empty */
 	uv_poll_t exit;
 	uv_timer_t timer; /* how long the state may last */
 	unsigned handles; /* that are not closed yet */
@@ -273,10 +275,17 @@ static const struct loop_reader_events err_events = { on_err, on_err_end };
 
 /* --- what it is told --- */
 
-void mcp_child_send(struct mcp_child *c, struct str text)
+void mcp_child_send(struct mcp_child *c, struct str text, bool answer)
 {
 	if (!c->in || c->state != RUNNING)
 		return;
+	if (loop_writer_queued(c->in) == 0)
+		c->answers = 0;
+	c->answers += answer ? text.n : 0;
+	if (c->answers > ANSWERS_MAX) {
+		lose(c, "the server's program asks and asks, and reads no answers");
+		return;
+	}
 	loop_writer_put(c->in, text);
 	loop_writer_put(c->in, STR_LIT("\n"));
 }

@@ -43,8 +43,9 @@ struct mcp_child *mcp_child_start(uv_loop_t *loop, const struct mcp_child_option
 				  const struct mcp_child_events *ev, void *owner,
 				  struct err *e) MUST_USE;
 
-/* text without line breaks. */
-void mcp_child_send(struct mcp_child *c, struct str text);
+/* text without line breaks. answer: to what the program has asked, of which only so much waits for it as it
+ * may ask before it reads: 4 MiB; over that it has ended. */
+void mcp_child_send(struct mcp_child *c, struct str text, bool answer);
 
 /* SIGKILL to its group, now. */
 void mcp_child_kill(struct mcp_child *c);

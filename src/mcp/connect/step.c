@@ -235,7 +235,7 @@ static void on_send(void *transport, const struct mcp_client_out *m)
 	if (l->state == STARTING && m->kind == MCP_OUT_REQUEST && !mcp_link_is_ready(l))
 		l->first = m->pending;
 	if (l->child)
-		mcp_child_send(l->child, m->text);
+		mcp_child_send(l->child, m->text, m->kind == MCP_OUT_RESPONSE);
 	else if (l->fetch)
 		mcp_fetch_send(l->fetch, m, m->pending); /* what is dropped ends by its time */
 	else if (l->events)

@@ -1,5 +1,5 @@
 /* What happened, in order; the oldest go, many at a time. */
-#include "store/store_impl.h"
+#include "store/internal.h"
 
 enum { TRIM_EVERY = 256 };
 

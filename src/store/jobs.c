@@ -1,5 +1,5 @@
 /* Rows of programs of sandboxes. */
-#include "store/store_impl.h"
+#include "store/internal.h"
 
 int store_job_put(struct store *s, const struct store_job *j, struct err *e)
 {

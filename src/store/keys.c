@@ -1,7 +1,7 @@
 /* Keys of requests that are done once, with their answers, within bounds of number and bytes. */
 #include <sodium.h>
 
-#include "store/store_impl.h"
+#include "store/internal.h"
 
 enum { ROW_BYTES = 512 }; /* what a row takes besides plan and body */
 

@@ -1,5 +1,5 @@
 /* Rows of sandboxes. */
-#include "store/store_impl.h"
+#include "store/internal.h"
 
 int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t spec_of,
 		      struct err *e)

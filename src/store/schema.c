@@ -1,5 +1,5 @@
 /* The registry's tables and statements. */
-#include "store/store_impl.h"
+#include "store/internal.h"
 
 static const char *const migrations[] = {
 	"CREATE TABLE sandboxes ("

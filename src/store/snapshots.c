@@ -1,5 +1,5 @@
 /* Rows of snapshots. */
-#include "store/store_impl.h"
+#include "store/internal.h"
 
 int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t spec_of,
 		       struct err *e)

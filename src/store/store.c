@@ -1,4 +1,4 @@
-#include "store/store_impl.h"
+#include "store/internal.h"
 
 struct store *store_open(const char *path, struct err *e)
 {

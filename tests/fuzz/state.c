@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "../../src/mcp/server/asking.h"
+#include "mcp/server/internal.h"
 #include "base/seal.h"
 #include "fuzz.h"
 

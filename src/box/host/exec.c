@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/host/internal.h"
-#include "box/host/terminal.h"
 
 enum {
 	READ_BYTES = 64 * 1024,

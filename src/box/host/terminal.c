@@ -1,4 +1,4 @@
-#include "box/host/terminal.h"
+#include "box/host/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -25,7 +25,7 @@
 #include "box/archive/unpack.h"
 #include "hub/image/cache.h"
 #include "hub/image/build_doc.h"
-#include "hub/image/make.h"
+#include "hub/image/internal.h"
 
 /* Counts up when the same recipe would give something else. */
 #define RECIPE "holt build 1"

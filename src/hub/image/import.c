@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "box/archive/unpack.h"
-#include "hub/image/make.h"
+#include "hub/image/internal.h"
 
 struct importing {
 	struct image_make make;

@@ -1,4 +1,4 @@
-#include "hub/image/make.h"
+#include "hub/image/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,8 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hub/sandbox/forward_impl.h"
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 
 enum { REAP_AGAIN_MS = 1000, REAP_AGAIN_MAX_MS = 60000 };
 

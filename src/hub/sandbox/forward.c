@@ -1,4 +1,4 @@
-#include "hub/sandbox/forward_impl.h"
+#include "hub/sandbox/internal.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -1,23 +1,120 @@
 #pragma once
+/* The inside of sandboxes, shared by the files of this folder: their programs, their lives, their ports, their snapshots. */
+#include <uv.h>
+
+#include "base/id.h"
+#include "box/pack/pack.h"
+#include "hub/sandbox/forward.h"
+#include "hub/sandbox/idempotent.h"
+#include "hub/sandbox/job.h"
+#include "hub/sandbox/life.h"
+#include "hub/sandbox/snapshots.h"
+#include "json/field/field.h"
+#include "store/store.h"
+
+/*
+ * Between the files of jobs:
+ *
+ *	job.c		one: from its start to its end, and what it prints
+ *	job_row.c	one as a row of the registry, and back
+ *	jobs.c		all of a hub: which are remembered, and for how long
+ *	job_wait.c	who waits for what one prints; hub/spool/match.c for a pattern
+ */
+struct job_wait;
+
+struct job {
+	unsigned refs; /* of who found it; of the list it is in; of its exec */
+	struct lives *all;
+	struct life *life; /* while it runs or is listed; NULL else */
+	bool listed; /* its life finds it */
+	struct job *older; /* of its life */
+	bool queued; /* among all that have ended: */
+	struct job *ended_before, *ended_after;
+	char id[SANDBOX_ID_MAX + 1], sandbox[SANDBOX_ID_MAX + 1];
+	char command[JOB_COMMAND_MAX + 1];
+	enum job_state state;
+	bool background, terminal;
+	bool stored; /* a row of it is in the registry, */
+	uint64_t row_of; /* with this seq of its sandbox */
+	struct exec *exec; /* NULL: it has ended */
+	const struct exec_events *also; /* the foreground's; may be NULL */
+	void *also_arg;
+	struct spool *output;
+	int64_t started_ms, ended_ms;
+	uint64_t ended_at; /* clock_ms() */
+	struct exec_result result;
+	struct err why;
+};
+
+/* Those that have ended, the first to end first. */
+struct job_queue {
+	struct job *first, *last;
+	size_t n;
+};
+
+/* A life's. */
+struct jobs_of {
+	struct job *newest;
+	unsigned running; /* in the background */
+	unsigned ended[2]; /* in the foreground, in the background */
+};
+
+/* All of a hub. */
+struct jobs {
+	struct lives *lives;
+	char *folder;
+	struct spool_house house;
+	unsigned running; /* in the background */
+	struct job_queue ended[2];
+	uv_timer_t *timer; /* lets the oldest go */
+	struct job_wait *looks; /* that stand in line for a thread (job_wait.c), */
+	bool looking; /* and whether it is at work */
+};
+
+/* ---- job.c --------------------------------------------------------------------------------- */
+
+/* One without an exec. NULL without memory. */
+struct job *job_new(struct life *l, struct str id, struct str command, bool background,
+		    uint64_t keep, struct err *e) MUST_USE;
+
+/* ---- job_row.c ----------------------------------------------------------------------------- */
+
+int job_save(struct job *j, struct err *e) MUST_USE;
+/* A failure is logged. */
+void job_drop_row(struct job *j);
+/* Those of the registry: what ran in an earlier hub is lost. */
+int jobs_load(struct lives *all, struct err *e) MUST_USE;
+/* The registry says so, too. */
+void jobs_settle(struct lives *all);
+
+/* ---- jobs.c -------------------------------------------------------------------------------- */
+
+int jobs_init(struct lives *all, uv_loop_t *loop, struct err *e) MUST_USE;
+/* No exec runs any more. */
+void jobs_fini(struct lives *all);
+
+/* Into the list of its life, which takes over a reference. */
+void jobs_list(struct job *j);
+/* It has ended, and is remembered for a while, */
+void jobs_remember(struct job *j);
+/* as far as there is room: of this life and of all the first go that are over a bound. */
+void jobs_trim(struct life *l);
+/* All of a life, which has ended; those that run hear of that. */
+void jobs_forget_of(struct life *l);
+
 /*
  * Between the files of the lifecycle:
  *
  *	life.c		the states and their setter; finding, listing, forgetting
- *	row.c	a life as a row of the registry, and back
- *	make.c	create and fork
- *	end.c	terminate, deadlines and their reaper, what ended by accident
- *	pause.c	pause and resume
- *	snapshots_impl.h	and those that it lists
+ *	row.c		a life as a row of the registry, and back
+ *	make.c		create and fork
+ *	end.c		terminate, deadlines and their reaper, what ended by accident
+ *	pause.c		pause and resume
  *	lives.c		all of a hub: from its start to its end
- *	job*.c		its programs, see hub/sandbox/job_impl.h
- *	forward.c relay.c	its ports on the host, see hub/sandbox/forward_impl.h
+ *	job*.c		its programs
+ *	forward.c relay.c	its ports on the host
  *	idempotent.c	requests that are done once
  */
-#include "base/id.h"
-#include "hub/sandbox/idempotent.h"
-#include "hub/sandbox/job_impl.h"
-#include "hub/sandbox/life.h"
-#include "store/store.h"
 
 enum {
 	LIVES_BUCKETS = 4096,
@@ -203,3 +300,134 @@ int life_bear(struct life *l, struct sandbox *sb, struct err *e) MUST_USE;
 void life_replace_old(struct life *l);
 /* It was never told to anybody. */
 void life_stillborn(struct life *l);
+
+/* Between forward.c, which has the ports, and relay.c, which has their connections. */
+
+struct relay;
+
+struct forward {
+	struct forward *next;
+	struct life *life; /* as long as it listens */
+	uint16_t guest_port, host_port;
+	uv_tcp_t listener;
+	struct relay *relays; /* open ones */
+	uint32_t n_relays;
+	uint64_t relays_total;
+};
+
+/* Ends all that its life has, and all other connections to its ports. */
+void forwards_end(struct life *l);
+
+/* A client waits at the listener: it is accepted, and ended at once where there is no room. */
+void relay_start(struct forward *f);
+void relays_end(struct forward *f);
+
+/*
+ * Between the files of snapshots:
+ *
+ *	snapshots.c		the folder, the rows and the table of them; what time ends
+ *	snapshot_pack.c		holt-pack as a process of the hub's
+ *	snapshot_take.c		a sandbox's files into an archive
+ *	snapshot_restore.c	an archive into sandboxes
+ *	snapshot_import.c	an archive of elsewhere
+ *	snapshot_diff.c		what a sandbox has changed
+ *	keep.c		sandboxes that are kept without running; what retention says
+ */
+
+struct snapshot {
+	struct lives *all;
+	struct snapshot *older, *newer; /* in order of creation */
+	uint64_t seq, of; /* of: the sandbox that it is kept for; 0: it is a client's */
+	char id[LIFE_ID_MAX + 1], name[SNAPSHOT_NAME_MAX + 1], source[LIFE_ID_MAX + 1];
+	char template[256], base[SANDBOX_BASE_MAX], digest[HASH_HEX + 1];
+	int64_t created_ms, expires_ms;
+	uint64_t bytes, unpacked;
+	struct limits limits;
+};
+
+struct snapshots {
+	struct lives *all;
+	int dir, new; /* the folder; what is not whole yet */
+	struct snapshot *oldest, *newest;
+	size_t n;
+	uint64_t last_seq;
+	unsigned taking; /* that will be there */
+	uv_timer_t *reaper;
+	struct packing *packs; /* that run */
+	unsigned works; /* of the loop's pool, that are to end before all of this does */
+};
+
+/* What an archive says of itself. */
+struct snapshot_meta {
+	uint32_t version;
+	struct str template, base;
+	uint64_t memory, disk;
+	uint32_t pids, cpu_milli, open_files;
+	bool has_open_files;
+};
+extern const struct field_table snapshot_meta_table;
+
+/* ---- snapshots.c --------------------------------------------------------------------------- */
+
+/* ERR_UNSUPPORTED where none are kept, ERR_LIMIT where there are too many. */
+int snapshots_check(const struct lives *all, struct err *e) MUST_USE;
+/* A new one that nobody knows yet, as spec says; owned. */
+struct snapshot *snapshot_new(struct lives *all, const struct snapshot_spec *spec,
+			      struct err *e) MUST_USE;
+void snapshot_free(struct snapshot *s); /* of one that nobody knows; NULL-safe */
+AUTO_DEFINE(snapshot_free, struct snapshot)
+/* The file that its archive is written to. */
+int snapshot_create_file(const struct snapshot *s, struct err *e) MUST_USE;
+void snapshot_drop_file(const struct snapshot *s); /* of one that did not come to be */
+/* The archive is whole and on the disk: has it known, then calls on_done; takes s, which it frees where that
+ * fails. spec: JSON, or STR_NONE: as that of the sandbox of row spec_of. */
+void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, snapshot_cb on_done,
+		      void *arg);
+/* The one that is kept for a sandbox; NULL: none. */
+struct snapshot *snapshot_kept(const struct lives *all, const struct life *l);
+/* Removes that, too. */
+void snapshot_drop_kept(struct life *l);
+/* JSON of what its source had besides limits; owned. */
+char *snapshot_spec_text(const struct snapshot *s, struct err *e) MUST_USE;
+/* The hub ends: what runs for snapshots ends soon. */
+void snapshots_stop(struct lives *all);
+bool snapshots_busy(const struct lives *all);
+void snapshots_free(struct snapshots *s); /* NULL-safe */
+
+/* ---- snapshot_pack.c ----------------------------------------------------------------------- */
+
+/* a is good where err is NULL. */
+typedef void (*pack_cb)(void *arg, const struct pack_answer *a, const struct err *err);
+
+struct pack_spec {
+	const char *mode; /* of holt-pack */
+	uint64_t max;
+	const char *with; /* its last argument, or NULL */
+	int in, out; /* borrowed; out -1: nowhere */
+};
+
+struct packing;
+struct packing *pack_start(struct lives *all, const struct pack_spec *spec, pack_cb on_done,
+			   void *arg, struct err *e) MUST_USE;
+void packs_kill(struct lives *all);
+
+/* How much there may be in a snapshot of a sandbox with this disk: files, and what says of them. */
+uint64_t snapshot_max(const struct limits *l);
+
+/* ---- snapshot_take.c ----------------------------------------------------------------------- */
+
+/* The same as snapshot_take_start() for a sandbox whose life sees to it that it may be; of: it is kept for that. */
+void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, snapshot_cb on_done,
+		   void *arg);
+
+/* ---- snapshot_restore.c -------------------------------------------------------------------- */
+
+/* A stopped or cold one, from what is kept for it. */
+void life_start_again(struct life *l, life_cb on_done, void *arg);
+
+/* ---- keep.c --------------------------------------------------------------------------- */
+
+/* Carries out a retention other than RETAIN_DESTROY: what it says is kept, then l has ended for that reason.
+ * on_done's err: nothing is, and it goes on. */
+void life_keep_start(struct life *l, enum life_retention how, const struct err *why,
+		     life_cb on_done, void *arg);

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 
 struct keeping {
 	struct life_op *op; /* its err: why */

@@ -7,8 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hub/sandbox/forward_impl.h"
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 
 enum { SAVE_AGAIN_MS = 2000, KEYS_MS = 10 * 60 * 1000 };
 

@@ -1,7 +1,7 @@
 /* Pause and resume: what runs in it stands still, and nothing of it is lost. Its time to live goes
  * on; it is not idle meanwhile. */
 #include "base/clock.h"
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 
 /* It may have ended meanwhile, which is not undone. */
 static void settle(struct life_op *op, enum life_state from, enum life_state to,

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "hub/sandbox/forward_impl.h"
+#include "hub/sandbox/internal.h"
 
 enum {
 	PIECE = 16 << 10,

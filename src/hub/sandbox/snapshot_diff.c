@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 #include "loop/reader.h"
 
 enum { DIFF_BYTES_MAX = 8 << 20, RECORD_MIN = 3 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 #include "json/document/json.h"
 
 #define IMPORT_MAX (64ull << 30)

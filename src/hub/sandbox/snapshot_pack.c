@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 
 enum { PACK_MS = 15 * 60 * 1000, PACKS_MAX = 16 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 #include "json/document/json.h"
 
 enum { RESTORE_MAX = 64, ENV_MAX = 256 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 
 struct taking {
 	struct life *life; /* busy until the end */

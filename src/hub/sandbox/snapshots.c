@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hub/sandbox/snapshots_impl.h"
+#include "hub/sandbox/internal.h"
 
 enum { REAP_MS = 60 * 1000, FILE_MAX = LIFE_ID_MAX + 16 };
 

@@ -1,4 +1,4 @@
-#include "mcp/connect/fetch_impl.h"
+#include "mcp/connect/internal.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * A post is one message's way to the server and what comes of it, or the stream of what belongs to no
  * request, or the end of the session. It has at most one trip at a time.
  */
-#include "mcp/connect/fetch_impl.h"
+#include "mcp/connect/internal.h"
 
 #include <stdlib.h>
 

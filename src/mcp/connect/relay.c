@@ -1,5 +1,5 @@
 /* Until an initialize is answered no other line is read, since only the answer has the session's id. */
-#include "mcp/connect/relay_impl.h"
+#include "mcp/connect/internal.h"
 
 #include <signal.h>
 #include <stdio.h>

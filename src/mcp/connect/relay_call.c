@@ -8,7 +8,7 @@
 #include "json/document/write.h"
 #include "mcp/message/protocol.h"
 #include "mcp/message/header_text.h"
-#include "mcp/connect/relay_impl.h"
+#include "mcp/connect/internal.h"
 
 enum { ANSWER_MAX = 64 << 20, OWN_MAX = 1 << 20, PAGES_MAX = 100 };
 

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "json/document/write.h"
-#include "mcp/connect/relay_impl.h"
+#include "mcp/connect/internal.h"
 
 enum { TOOLS_MAX = 10000, SCHEMA_MAX = 1 << 20 };
 

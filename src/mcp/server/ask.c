@@ -14,7 +14,7 @@
  */
 #include <stdlib.h>
 
-#include "mcp/server/asking.h"
+#include "mcp/server/internal.h"
 #include "mcp/message/question.h"
 
 /* --- what is waited for --- */

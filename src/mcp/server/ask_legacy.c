@@ -9,7 +9,7 @@
 
 #include "base/id.h"
 #include "json/document/utf8.h"
-#include "mcp/server/asking.h"
+#include "mcp/server/internal.h"
 #include "mcp/message/question.h"
 
 enum {

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "mcp/server/asking.h"
+#include "mcp/server/internal.h"
 #include "mcp/message/question.h"
 
 enum { STATE_MAX = 2 * SEAL_PLAIN_MAX }; /* bytes of requestState */

@@ -4,7 +4,7 @@
  * it was us who wrote it, since it was sealed; but it is read like any other text, as the keys may
  * be shared with a server of another version.
  */
-#include "mcp/server/asking.h"
+#include "mcp/server/internal.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,6 @@
 #include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 #include "mcp/message/header_text.h"
-#include "mcp/server/tool.h"
 
 enum { SHOWN = 64, VALUE_MAX = 64 << 10, NUMBER_MAX = 40, BAD_REQUEST = 400 };
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "mcp/server/asking.h"
 #include "mcp/server/internal.h"
 
 enum { UNAVAILABLE = 503 };

@@ -10,14 +10,13 @@
  *
  * A cancelled or expired task whose handler goes on is kept, off the table, until that ends.
  */
-#include "mcp/server/task.h"
+#include "mcp/server/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "json/document/utf8.h"
-#include "mcp/server/asking.h"
 
 enum {
 	BYTES_MAX = 256 << 20, /* of all results, and of the requests of those that run */

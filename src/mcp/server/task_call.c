@@ -3,7 +3,7 @@
  * with the task, which is in the store by then.
  */
 #include "mcp/message/question.h"
-#include "mcp/server/task.h"
+#include "mcp/server/internal.h"
 
 static void answer_created(const struct mcp_task *t)
 {

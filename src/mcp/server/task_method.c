@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
-#include "mcp/server/asking.h"
+#include "mcp/server/internal.h"
 #include "mcp/message/question.h"
-#include "mcp/server/task.h"
 
 enum { CURSOR_MAX = 32 };
 

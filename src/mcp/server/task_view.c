@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "mcp/server/asking.h"
-#include "mcp/server/task.h"
+#include "mcp/server/internal.h"
 
 enum { MS = 1000 };
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "mcp/server/internal.h"
-#include "mcp/server/tool.h"
 
 enum { OUTPUT_DEPTH = 512 };
 

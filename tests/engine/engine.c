@@ -687,6 +687,25 @@ struct str pattern(size_t n)
 	return (struct str){ *p, n };
 }
 
+/* ---- usage ------------------------------------------------------------------------------------ */
+
+static void on_usage(void *arg, const struct usage *u, size_t n, const struct err *err)
+{
+	assert_null(err);
+	assert_int_equal(n, 1);
+	assert_true(u[0].lives);
+	*(struct usage *)arg = u[0];
+}
+
+struct usage usage_of(struct sandbox *sb)
+{
+	struct usage u = { .lives = false };
+
+	usage_start(box, &sb, 1, on_usage, &u);
+	wait_for(&u.lives, "usage");
+	return u;
+}
+
 /* ---- the host --------------------------------------------------------------------------------- */
 
 pid_t warden_pid(void)

@@ -132,6 +132,9 @@ const char *get(struct sandbox *sb, const char *path);
 /* n bytes that tell where they are from, kept by the fixture. */
 struct str pattern(size_t n);
 
+/* What a live one uses. */
+struct usage usage_of(struct sandbox *sb);
+
 /* ---- the host --------------------------------------------------------------------------------- */
 
 pid_t warden_pid(void);

@@ -74,6 +74,43 @@ static void test_memory_and_files(void **state)
 	assert_string_equal(buf_str(&r->out).p, "30000000\n");
 }
 
+/* So are those that are written from outside, whose memory is the sandbox's and not the hub's. */
+static void test_files_from_outside(void **state)
+{
+	enum { FILE_BYTES = 40 << 20 };
+	struct sandbox *sb = make_limited(96 * MIB, 80 * MIB, 0);
+	struct usage before, after;
+	enum err_code code;
+
+	if (limits_by("rlimit"))
+		return;
+	before = usage_of(sb);
+	assert_int_equal(filed_code(put_start(sb, "f", pattern(FILE_BYTES), NULL)), 0);
+	after = usage_of(sb);
+	assert_true(after.memory >= before.memory + FILE_BYTES);
+	assert_int_equal(filed_code(remove_start(sb, "f", false)), 0);
+	/* what does not fit beside a program ends the program, or is refused; the sandbox goes on */
+	sh(sb, "(x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 100) > /dev/null 2>&1 &");
+	for (int i = 0; i < 500 && usage_of(sb).memory < before.memory + 18000000; i++)
+		wait_ms(10);
+	code = filed_code(put_start(sb, "f", pattern(60 << 20), NULL));
+	assert_true(code == 0 || code == ERR_MEMORY_FULL);
+	code = filed_code(put_start(sb, "g", pattern(60 << 20), NULL));
+	assert_true(code == ERR_DISK_FULL || code == ERR_MEMORY_FULL);
+	assert_true(usage_of(sb).memory <= 96 * MIB);
+	assert_true(sandbox_live(sb));
+	assert_string_equal(sh(sb, "ls -A | grep -v '^f$' | wc -l; echo on"), "0\non");
+}
+
+/* When the machine has no more memory, sandboxes end before the hub. */
+static void test_order_of_the_end(void **state)
+{
+	assert_string_equal(sh(make(NULL),
+			       "cat /proc/self/oom_score_adj;"
+			       "echo 0 > /proc/self/oom_score_adj || cat /proc/1/oom_score_adj"),
+			    "300\n300");
+}
+
 static void test_peak(void **state)
 {
 	struct sandbox *sb = make(NULL);
@@ -382,6 +419,8 @@ int main(int argc, char **argv)
 		engine_test(test_open_files),
 		engine_test(test_limited_open_files),
 		engine_test(test_sharing_of_cpu),
+		engine_test(test_files_from_outside),
+		engine_test(test_order_of_the_end),
 		engine_test(test_neighbours),
 		engine_test(test_forks),
 		engine_test(test_limits_of_the_one_before),

@@ -35,7 +35,9 @@ static void test_specials_are_not_read(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
 		ROW_CHECK(filed_code(get_start(sb, lies[i], 0, 100)) != 0, lies[i]);
-		ROW_CHECK(filed_code(put_start(sb, lies[i], STR_LIT("x"), NULL)) != 0, lies[i]);
+		if (strcmp(lies[i], "no-fd") != 0) /* to say that it has written is its right */
+			ROW_CHECK(filed_code(put_start(sb, lies[i], STR_LIT("x"), NULL)) != 0,
+				  lies[i]);
 	}
 }
 

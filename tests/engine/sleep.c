@@ -282,23 +282,6 @@ static void test_pause(void **state)
 	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
-static void on_usage(void *arg, const struct usage *u, size_t n, const struct err *err)
-{
-	assert_null(err);
-	assert_int_equal(n, 1);
-	assert_true(u[0].lives);
-	*(struct usage *)arg = u[0];
-}
-
-static struct usage usage_of(struct sandbox *sb)
-{
-	struct usage u = { .lives = false };
-
-	usage_start(box, &sb, 1, on_usage, &u);
-	wait_for(&u.lives, "usage");
-	return u;
-}
-
 static void on_dialed(void *arg, int fd, const struct err *err)
 {
 	assert_int_equal(fd, -1);

@@ -1,6 +1,7 @@
 /*
- * Files of a sandbox: its init opens them and hands out descriptors; the bytes are read and
- * written here, on the work pool, since a mounted host directory may be slow. A descriptor is
+ * Files of a sandbox: its init opens them and hands out descriptors; the bytes are read here, on the
+ * work pool, since a mounted host directory may be slow. What is written is sent to init in pieces,
+ * so that the memory is the sandbox's; into such a directory it is written here. A descriptor is
  * checked again before it is touched: init is not trusted.
  */
 #include <errno.h>
@@ -33,7 +34,7 @@ struct file_job {
 	uint64_t offset;
 	char *bytes; /* owned, reading */
 	const char *source; /* borrowed, writing */
-	size_t n;
+	size_t n, sent;
 	int errnum;
 	struct file_stat st;
 	struct err err; /* kept over the last step of a write */
@@ -81,6 +82,8 @@ static void finish_plain(struct file_job *j)
 static void reply_error(const struct file_job *j, const struct im_file_done *d, struct err *e)
 {
 	err_sys(e, d->errnum, "%.160s", j->path);
+	if (d->errnum == ENOMEM && j->op == FILE_OP_WRITE)
+		e->code = ERR_MEMORY_FULL;
 	if (d->not_a_file)
 		err_set(e, ERR_NOT_A_FILE, "%.160s is not a %s of the sandbox's own", j->path,
 			j->op == FILE_OP_LIST ? "directory" : "regular file");
@@ -96,13 +99,30 @@ static void convert_stat(const struct im_stat *from, struct file_stat *to)
 
 /* ---- calls to init ---------------------------------------------------------------------------- */
 
+/* The next piece of what is written, behind the message. */
+static int add_piece(struct file_job *j, struct buf *b, struct err *e)
+{
+	struct im_file *m = (struct im_file *)b->p;
+	size_t n = j->n - j->sent < WIRE_PIECE_MAX ? j->n - j->sent : WIRE_PIECE_MAX;
+
+	if (j->sent + n == j->n)
+		m->flags |= FILE_FLAG_LAST;
+	if (buf_add(b, j->source + j->sent, n, e) < 0)
+		return -1;
+	j->sent += n;
+	return 0;
+}
+
 static int send_call(struct file_job *j, struct im_file *m, const char *second, struct err *e)
 {
-	autobuf struct buf b = BUF_INIT(sizeof(*m) + 2 * PATH_MAX);
+	autobuf struct buf b = BUF_INIT(sizeof(*m) + 2 * PATH_MAX + WIRE_PIECE_MAX);
+	bool has_piece = m->op == FILE_OP_WRITE || m->op == FILE_OP_APPEND;
 
 	m->h.type = IM_FILE;
-	if (buf_add(&b, m, sizeof(*m), e) < 0 || buf_add(&b, j->path, strlen(j->path) + 1, e) < 0 ||
-	    (second && buf_add(&b, second, strlen(second) + 1, e) < 0))
+	if (buf_add(&b, m, sizeof(*m), e) < 0 ||
+	    (m->op != FILE_OP_APPEND && buf_add(&b, j->path, strlen(j->path) + 1, e) < 0) ||
+	    (second && buf_add(&b, second, strlen(second) + 1, e) < 0) ||
+	    (has_piece && add_piece(j, &b, e) < 0))
 		return -1;
 	return init_call_send(&j->call, (struct im_head *)b.p, b.n, e);
 }
@@ -312,6 +332,24 @@ static void write_done(uv_work_t *w, int status)
 	write_end(j);
 }
 
+/* Init has written what it was sent; or it has sent a descriptor, holds the file until it is told, and
+ * we had no room for that. */
+static void write_next(struct file_job *j)
+{
+	struct im_file m = { .op = FILE_OP_APPEND, .token = j->token };
+	struct err e = ERR_INIT;
+
+	if (j->call.fd_lost) {
+		init_call_no_fd(&j->call, &j->err);
+		write_end(j);
+	} else if (j->sent == j->n) {
+		sandbox_count(j->call.sb, j->n, 0);
+		finish_plain(j);
+	} else if (send_call(j, &m, NULL, &e) < 0) {
+		finish_error(j, &e);
+	}
+}
+
 static void on_write_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			   const struct err *err)
 {
@@ -324,8 +362,8 @@ static void on_write_reply(struct init_call *c, const void *answer, size_t n, in
 	}
 	j->fd = fd;
 	j->token = d->token;
-	if (check_fd(j, d, fd, NULL, &j->err)) { /* init holds the file until it is told */
-		write_end(j);
+	if (fd < 0) {
+		write_next(j);
 		return;
 	}
 	j->work.data = j;

@@ -466,8 +466,8 @@ static bool begins(const void *msg)
 	const struct im_file *m = msg;
 
 	return m->h.type == IM_EXEC || m->h.type == IM_PROCESS ||
-	       (m->h.type == IM_FILE && m->op != FILE_OP_COMMIT && m->op != FILE_OP_ABORT &&
-		m->op != FILE_OP_STOP);
+	       (m->h.type == IM_FILE && m->op != FILE_OP_APPEND && m->op != FILE_OP_COMMIT &&
+		m->op != FILE_OP_ABORT && m->op != FILE_OP_STOP);
 }
 
 int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
@@ -479,8 +479,15 @@ int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, 
 		return err_set(e, ERR_PAUSED, "sandbox %s is paused", sb->id);
 	if (sb->sleep && sandbox_wake(sb, e) < 0)
 		return -1;
-	return sandbox_held(sb) ? hold_back(sb, msg, n, fds, n_fds, e)
-				: send_now(sb, msg, n, fds, n_fds, e);
+	if (sandbox_held(sb))
+		return hold_back(sb, msg, n, fds, n_fds, e);
+	if (send_now(sb, msg, n, fds, n_fds, e) == 0)
+		return 0;
+	/* init holds something until it has heard a later step */
+	if (e->code != ERR_LIMIT || begins(msg) || hold_back(sb, msg, n, fds, n_fds, e) < 0)
+		return -1;
+	uv_poll_start(sb->poll, UV_READABLE | UV_WRITABLE, on_event);
+	return 0;
 }
 
 static void drop_queued(struct sandbox *sb)

@@ -238,6 +238,8 @@ static int lower_limit(int resource, uint64_t value)
 	return set_limit(resource, value < now.rlim_max ? value : now.rlim_max);
 }
 
+#define OOM_SCORE "300"
+
 enum { FILES_MAX = 131072, FILES_MIN = 256, IN_FLIGHT_MORE = 320 };
 
 /* Descriptors in flight are counted for the user, who may send none while more of them are in flight than
@@ -498,6 +500,15 @@ static int make_userns(const struct spawn *sp)
 	return 0;
 }
 
+/* Where all of the machine's memory is used up, sandboxes end before the hub and others do. /proc is
+ * read-only for them, so it stays. */
+static int end_before_others(int proc)
+{
+	autoclose int fd = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, OOM_SCORE, sizeof(OOM_SCORE) - 1) < 0 ? -1 : 0;
+}
+
 static _Noreturn void child_main(const struct spawn *sp)
 {
 	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
@@ -506,6 +517,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 
 	STEP(die_with_warden(sp->host->warden));
 	STEP(setsid());
+	STEP(end_before_others(sp->host->proc));
 	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
 	STEP(receive_parts(sp->socket, &parts));
 	STEP(fill_root(&parts));

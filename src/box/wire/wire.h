@@ -30,6 +30,7 @@ enum {
 	WIRE_IMAGE_MAX = 72,
 	WIRE_PATH_MAX = 4096, /* with the NUL */
 	WIRE_CLOSED_MAX = 4,
+	WIRE_PIECE_MAX = 64 * 1024, /* of a file; init keeps the memory that it came in */
 	TERMINALS_MAX = 64, /* of one sandbox */
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
 	/* in one that outlives its hub, besides: */
@@ -368,7 +369,10 @@ struct im_quiet {
 
 enum file_op {
 	FILE_OP_READ, /* path; gives a descriptor of a regular file */
-	FILE_OP_WRITE, /* path, mode; gives a descriptor of an empty new file beside it */
+	/* path, mode, then the first piece of its bytes; gives a token, unless that was all. Of a folder of
+	 * the host, which may be slow, a descriptor of an empty new file beside it: the piece is not used. */
+	FILE_OP_WRITE,
+	FILE_OP_APPEND, /* token, then another piece */
 	FILE_OP_COMMIT, /* token: the new file takes the place of path */
 	FILE_OP_ABORT, /* token */
 	FILE_OP_STAT,
@@ -383,7 +387,12 @@ enum file_op {
 	FILE_OP_STOP, /* token: the id of one of those, which is killed, and answered so; it has no answer itself */
 };
 
-enum { FILE_FLAG_PARENTS = 1, FILE_FLAG_RECURSIVE = 2, FILE_FLAG_CHANGES = 4 };
+enum {
+	FILE_FLAG_PARENTS = 1,
+	FILE_FLAG_RECURSIVE = 2,
+	FILE_FLAG_CHANGES = 4,
+	FILE_FLAG_LAST = 8 /* piece */
+};
 
 /* One or two absolute paths with their NULs follow. */
 struct im_file {

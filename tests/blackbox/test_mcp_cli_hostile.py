@@ -15,8 +15,9 @@ import pytest
 
 from client import until
 from mcp_cli import Cli, Terminal, to_program
-from who import HERE
+from who import BUILD, HERE
 
+SANITIZED = 'asan' in BUILD  # it keeps what is freed for a while
 PLANNED = os.path.join(HERE, 'peers/planned.py')
 
 
@@ -106,7 +107,7 @@ def test_a_server_that_asks_and_does_not_read(me, kind):
     """What waits for it does not grow until it is out of time."""
     status, error, _, mib = ended_by(me, kind, '--timeout', '60')
     assert (status, error['kind']) == (4, 'unreachable') and 'reads no answers' in error['message'], error
-    assert mib < 80, mib
+    assert mib < 80 or SANITIZED, mib
 
 
 def test_what_a_server_has_started_in_a_session_of_its_own(planned, me, tmp_path):

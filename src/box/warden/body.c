@@ -25,20 +25,20 @@ enum { REFILL_RETRY_MS = 1000 };
 
 uint32_t slot_of(const struct body *b)
 {
-	return (uint32_t)(b - w.bodies);
+	return (uint32_t)(b - warden.bodies);
 }
 
 static void pool_add(struct body *b)
 {
-	w.ready[w.n_ready++] = b;
+	warden.ready[warden.n_ready++] = b;
 	send_pool();
 }
 
 static void pool_remove(const struct body *b)
 {
-	for (uint32_t i = 0; i < w.n_ready; i++) {
-		if (w.ready[i] == b)
-			w.ready[i] = w.ready[--w.n_ready];
+	for (uint32_t i = 0; i < warden.n_ready; i++) {
+		if (warden.ready[i] == b)
+			warden.ready[i] = warden.ready[--warden.n_ready];
 	}
 	send_pool();
 }
@@ -64,18 +64,18 @@ static void set_state(struct body *b, enum body_state state)
 	if (!(states[state].from & 1u << b->state))
 		log_error("sandbox %llu: %s can't become %s", (unsigned long long)b->key,
 			  states[b->state].name, states[state].name);
-	w.n_filling -= b->filling && b->state == BODY_STARTING;
-	w.n_filling += b->filling && state == BODY_STARTING;
-	w.n_sweeping -= b->state == BODY_SWEEPING;
-	w.n_sweeping += state == BODY_SWEEPING;
-	w.n_live -= b->state == BODY_LIVE;
-	w.n_live += state == BODY_LIVE;
+	warden.n_filling -= b->filling && b->state == BODY_STARTING;
+	warden.n_filling += b->filling && state == BODY_STARTING;
+	warden.n_sweeping -= b->state == BODY_SWEEPING;
+	warden.n_sweeping += state == BODY_SWEEPING;
+	warden.n_live -= b->state == BODY_LIVE;
+	warden.n_live += state == BODY_LIVE;
 	if (b->state == BODY_READY)
 		pool_remove(b);
 	if (state == BODY_READY)
 		pool_add(b);
 	if (state == BODY_FREE)
-		w.free_slots[w.n_free++] = slot_of(b);
+		warden.free_slots[warden.n_free++] = slot_of(b);
 	b->state = state;
 }
 
@@ -84,22 +84,24 @@ struct body *new_body(struct err *e)
 	struct body *b;
 	uint32_t slot;
 
-	if (w.n_bodies - w.n_free >= w.max_bodies) {
-		err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)", w.max_bodies);
+	if (warden.n_bodies - warden.n_free >= warden.max_bodies) {
+		err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)",
+			warden.max_bodies);
 		return NULL;
 	}
-	slot = w.n_free ? w.free_slots[--w.n_free] : w.n_bodies++;
-	b = &w.bodies[slot];
+	slot = warden.n_free ? warden.free_slots[--warden.n_free] : warden.n_bodies++;
+	b = &warden.bodies[slot];
 	/* a key is never used again, and tells its slot */
-	*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++w.last_key << 16 | slot };
+	*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++warden.last_key << 16 | slot };
 	return b;
 }
 
 struct body *find_body(uint64_t key)
 {
-	struct body *b = &w.bodies[key & 0xffff];
+	struct body *b = &warden.bodies[key & 0xffff];
 
-	return (key & 0xffff) < w.n_bodies && b->key == key && b->state == BODY_LIVE ? b : NULL;
+	return (key & 0xffff) < warden.n_bodies && b->key == key && b->state == BODY_LIVE ? b
+											  : NULL;
 }
 
 /* Each family of forks has a user id of its own, so that what the kernel counts per user is not
@@ -108,25 +110,25 @@ static uint32_t take_uid(void)
 {
 	uint32_t i = 0;
 
-	if (w.host.one_uid)
-		return w.host.uid_base;
-	while (i + 1 < w.host.n_uids && w.uid_refs[i])
+	if (warden.host.one_uid)
+		return warden.host.uid_base;
+	while (i + 1 < warden.host.n_uids && warden.uid_refs[i])
 		i++;
-	w.uid_refs[i]++;
-	return w.host.uid_base + i;
+	warden.uid_refs[i]++;
+	return warden.host.uid_base + i;
 }
 
 uint32_t share_uid(uint32_t uid)
 {
-	if (!w.host.one_uid)
-		w.uid_refs[uid - w.host.uid_base]++;
+	if (!warden.host.one_uid)
+		warden.uid_refs[uid - warden.host.uid_base]++;
 	return uid;
 }
 
 static void drop_uid(uint32_t uid)
 {
-	if (!w.host.one_uid)
-		w.uid_refs[uid - w.host.uid_base]--;
+	if (!warden.host.one_uid)
+		warden.uid_refs[uid - warden.host.uid_base]--;
 }
 
 static void free_mounts(struct body *b)
@@ -142,7 +144,7 @@ void sweep_body(struct body *b)
 {
 	const struct wm_head done = { WM_DESTROYED, b->destroy_seq };
 
-	if (!cgroup_remove(&w.cgroups, slot_of(b))) {
+	if (!cgroup_remove(&warden.cgroups, slot_of(b))) {
 		set_state(b, BODY_SWEEPING);
 		return;
 	}
@@ -176,7 +178,8 @@ void kill_body(struct body *b)
 	}
 	set_yields(b, false); /* dying takes processor time, too */
 	/* In a v1 group what is frozen does not even die. */
-	if ((b->paused || is_copied(b)) && cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
+	if ((b->paused || is_copied(b)) &&
+	    cgroup_freeze(&warden.cgroups, slot_of(b), false, &e) < 0)
 		log_error("a frozen sandbox could not be thawed to end it: %s", e.msg);
 	b->paused = false;
 	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
@@ -215,7 +218,7 @@ static void complete_request(struct request *r, bool from_pool)
 	for (uint32_t i = 0; i < r->wanted; i++) {
 		struct body *b = r->bodies[i];
 
-		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 		fds[i] = b->socket;
 		m.keys[i] = b->key;
 		b->request = NULL;
@@ -224,7 +227,7 @@ static void complete_request(struct request *r, bool from_pool)
 		yield_watch(b);
 	}
 	send_hub(&m, sizeof(m), fds, r->wanted);
-	for (uint32_t i = 0; i < r->wanted && !w.kept; i++)
+	for (uint32_t i = 0; i < r->wanted && !warden.kept; i++)
 		close_fd(&r->bodies[i]->socket);
 	free(r);
 }
@@ -255,7 +258,7 @@ static void body_failed(struct body *b, const struct err *e)
 		fail_request(r, e);
 	} else {
 		log_warn("a sandbox for the pool could not be made: %s", e->msg);
-		w.refill_at = clock_ms() + REFILL_RETRY_MS;
+		warden.refill_at = clock_ms() + REFILL_RETRY_MS;
 	}
 }
 
@@ -267,7 +270,7 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 		const struct mount_spec *m = &b->mounts[i];
 
 		binds[i].tree = store_host_tree(
-			&w.host, &(struct host_tree){ m->host, m->writable, m->size, b->uid },
+			&warden.host, &(struct host_tree){ m->host, m->writable, m->size, b->uid },
 			&binds[i].is_dir, e);
 		if (binds[i].tree < 0) {
 			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
@@ -282,11 +285,11 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 static int spawn_body(struct body *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
-	autoclose int birthplace = cgroup_birthplace(&w.cgroups, slot_of(b));
+	autoclose int birthplace = cgroup_birthplace(&warden.cgroups, slot_of(b));
 	autoclose int net = net_take();
 	const struct spawn sp = {
-		.host = &w.host,
-		.store = &w.store,
+		.host = &warden.host,
+		.store = &warden.store,
 		.uid = b->uid,
 		.socket = socket,
 		.birthplace = birthplace,
@@ -295,7 +298,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 		.n_binds = b->n_mounts,
 		.of_host = chain_of_host(&b->chain),
 		.limits = &b->limits,
-		.driver = w.cgroups.driver,
+		.driver = warden.cgroups.driver,
 	};
 
 	for (uint32_t i = 0; i < b->n_mounts; i++)
@@ -309,12 +312,12 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 /* Of its control groups, which are there. */
 static int find_parts(const struct body *b, struct spawn_parts *parts, struct err *e)
 {
-	int n = cgroup_tasks(&w.cgroups, slot_of(b), parts->tasks, e);
+	int n = cgroup_tasks(&warden.cgroups, slot_of(b), parts->tasks, e);
 
 	if (n < 0)
 		return -1;
 	parts->n_tasks = (uint32_t)n;
-	cgroup_events(&w.cgroups, slot_of(b), &parts->oom_events, &parts->pids_events);
+	cgroup_events(&warden.cgroups, slot_of(b), &parts->oom_events, &parts->pids_events);
 	return 0;
 }
 
@@ -322,15 +325,15 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 {
 	int old;
 
-	b->chain.upper = store_layer_new(&w.store, disk, e);
+	b->chain.upper = store_layer_new(&warden.store, disk, e);
 	if (!b->chain.upper || (b->chain.n_frozen == (chain_image(&b->chain) ? 1u : 0u) &&
-				store_layer_own(&w.store, b->chain.upper, b->uid, e) < 0))
+				store_layer_own(&warden.store, b->chain.upper, b->uid, e) < 0))
 		return -1;
-	parts->root = w.store.plain ? store_plain(&b->chain, &parts->fill, e)
-				    : store_overlay(&w.store, &b->chain, e);
+	parts->root = warden.store.plain ? store_plain(&b->chain, &parts->fill, e)
+					 : store_overlay(&warden.store, &b->chain, e);
 	if (parts->root < 0)
 		return -1;
-	old = cgroup_new(&w.cgroups, slot_of(b), &b->limits, e);
+	old = cgroup_new(&warden.cgroups, slot_of(b), &b->limits, e);
 	if (old < 0)
 		return -1;
 	if (old) /* and what it has taken itself so far, below a millisecond */
@@ -423,7 +426,8 @@ static int make_body(struct request *r, const struct limits *l, const struct ori
 	for (uint32_t i = 0; i < n_mounts; i++)
 		b->mounts[b->n_mounts++] = mounts[i];
 	if (from->image) {
-		b->chain.frozen[0] = store_layer_image(&w.store, &w.host, from, b->uid, e);
+		b->chain.frozen[0] = store_layer_image(&warden.store, &warden.host, from, b->uid,
+						       e);
 		if (!b->chain.frozen[0])
 			return abandon_body(b);
 		b->chain.n_frozen = 1;
@@ -436,7 +440,7 @@ static int make_body(struct request *r, const struct limits *l, const struct ori
 
 bool pool_full(void)
 {
-	return w.n_ready + w.n_filling >= w.pool_size;
+	return warden.n_ready + warden.n_filling >= warden.pool_size;
 }
 
 void pool_refill(void)
@@ -445,9 +449,9 @@ void pool_refill(void)
 	struct err e = ERR_INIT;
 	struct body *b;
 
-	if (make_body(NULL, &w.pool_limits, &host, &b, NULL, 0, &e) < 0) {
+	if (make_body(NULL, &warden.pool_limits, &host, &b, NULL, 0, &e) < 0) {
 		log_warn("a sandbox for the pool could not be made: %s", e.msg);
-		w.refill_at = clock_ms() + REFILL_RETRY_MS;
+		warden.refill_at = clock_ms() + REFILL_RETRY_MS;
 	}
 }
 
@@ -455,9 +459,9 @@ void pool_refill(void)
 static int fit_body(struct body *b, const struct limits *l, struct err *e)
 {
 	if (l->disk != b->limits.disk &&
-	    store_layer_resize(&w.store, b->chain.upper, l->disk, e) < 0)
+	    store_layer_resize(&warden.store, b->chain.upper, l->disk, e) < 0)
 		return -1;
-	if (cgroup_set(&w.cgroups, slot_of(b), l, &b->limits, e) < 0)
+	if (cgroup_set(&warden.cgroups, slot_of(b), l, &b->limits, e) < 0)
 		return -1;
 	b->limits = *l;
 	return 0;
@@ -466,14 +470,14 @@ static int fit_body(struct body *b, const struct limits *l, struct err *e)
 /* Under rlimits a process's limits are fixed when it starts. */
 static bool pool_fits(const struct limits *l)
 {
-	return w.cgroups.driver != LIMIT_DRIVER_RLIMIT ||
-	       (l->memory == w.pool_limits.memory && l->pids == w.pool_limits.pids);
+	return warden.cgroups.driver != LIMIT_DRIVER_RLIMIT ||
+	       (l->memory == warden.pool_limits.memory && l->pids == warden.pool_limits.pids);
 }
 
 /* RLIMIT_NPROC was set for the pool's limit of processes, so a larger one needs a new body. */
 static bool pids_fit(const struct limits *l)
 {
-	return l->pids <= w.pool_limits.pids;
+	return l->pids <= warden.pool_limits.pids;
 }
 
 /* ---- create ----------------------------------------------------------------------------------- */
@@ -530,10 +534,10 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 {
 	struct body *b;
 
-	if (!w.n_ready || m->n_mounts || *m->image || !pool_fits(&m->limits) ||
+	if (!warden.n_ready || m->n_mounts || *m->image || !pool_fits(&m->limits) ||
 	    !pids_fit(&m->limits))
 		return 0;
-	b = w.ready[0];
+	b = warden.ready[0];
 	if (fit_body(b, &m->limits, e) < 0) {
 		kill_body(b);
 		return -1;
@@ -543,8 +547,9 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 	return 1;
 }
 
-int create(const struct wm_create *m, size_t n, struct err *e)
+int create(const struct hub_message *in, struct err *e)
 {
+	const struct wm_create *m = in->p;
 	const struct origin from = { *m->image ? m->image : NULL, m->of_host != 0 };
 	struct mount_spec mounts[WIRE_MOUNTS_MAX] = { 0 };
 	struct request *r;
@@ -552,13 +557,13 @@ int create(const struct wm_create *m, size_t n, struct err *e)
 
 	if (!memchr(m->image, 0, sizeof(m->image)))
 		return err_set(e, ERR_BUG, "image of a request");
-	if (cgroup_check(&w.cgroups, &m->limits, e) < 0)
+	if (cgroup_check(&warden.cgroups, &m->limits, e) < 0)
 		return -1;
 	r = new_request(m->h.seq, 1, e);
 	done = r ? create_from_pool(r, m, e) : -1;
 	if (done > 0)
 		return 0;
-	if (done < 0 || read_mounts(m, n, mounts, e) < 0) {
+	if (done < 0 || read_mounts(m, in->n, mounts, e) < 0) {
 		free_specs(mounts, WIRE_MOUNTS_MAX);
 		free(r);
 		return -1;
@@ -628,7 +633,7 @@ static void map_body(struct body *b)
 	struct err e = ERR_INIT;
 
 	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
-	if (spawn_map(&w.host, b->pid, b->uid, &e) == 0 &&
+	if (spawn_map(&warden.host, b->pid, b->uid, &e) == 0 &&
 	    send(b->socket, &go, sizeof(go), MSG_NOSIGNAL) >= 0)
 		return;
 	if (recv(b->socket, &last, sizeof(last), MSG_DONTWAIT) == sizeof(last) &&
@@ -652,7 +657,7 @@ void body_says(struct body *b)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (!sets_itself_up(b) || n < (ssize_t)sizeof(struct im_head)) {
-		epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 		return; /* it is ending: its pidfd tells the rest */
 	}
 	if (m.h.type == IM_MAP_ME) {

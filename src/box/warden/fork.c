@@ -52,7 +52,7 @@ static uint64_t chain_bytes(const struct chain *c)
  * sandbox can still be forked and cleaned up. */
 static uint64_t disk_left(const struct chain *c, uint64_t disk)
 {
-	uint64_t used = w.store.plain ? 0 : chain_bytes(c);
+	uint64_t used = warden.store.plain ? 0 : chain_bytes(c);
 
 	return used + MIB < disk ? disk - used : MIB;
 }
@@ -115,9 +115,9 @@ static int freeze_layer(struct body *b, struct err *e)
 	frozen->bytes = store_layer_used(frozen);
 	chain_copy_frozen(&next, &b->chain);
 	chain_push(&next, layer_ref(frozen));
-	next.upper = store_layer_new(&w.store, disk_left(&next, b->limits.disk), e);
-	root = next.upper ? store_overlay(&w.store, &next, e) : -1;
-	if (root < 0 || store_reroot(&w.store, &w.host, b->pidfd, root, e) < 0) {
+	next.upper = store_layer_new(&warden.store, disk_left(&next, b->limits.disk), e);
+	root = next.upper ? store_overlay(&warden.store, &next, e) : -1;
+	if (root < 0 || store_reroot(&warden.store, &warden.host, b->pidfd, root, e) < 0) {
 		chain_fini(&next);
 		return -1;
 	}
@@ -132,7 +132,7 @@ static int fork_idle(struct request *r, struct body *source, struct err *e)
 	const struct chain own = { .frozen = { source->chain.upper },
 				   .n_frozen = 1 }; /* borrowed */
 
-	if (w.store.plain)
+	if (warden.store.plain)
 		return make_children(r, source, &own, e);
 	return freeze_layer(source, e) < 0 ? -1 : make_children(r, source, &source->chain, e);
 }
@@ -140,9 +140,9 @@ static int fork_idle(struct request *r, struct body *source, struct err *e)
 struct job *new_job(struct err *e)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
-		if (!w.jobs[i].pid) {
-			w.jobs[i] = (struct job){ .pidfd = -1 };
-			return &w.jobs[i];
+		if (!warden.jobs[i].pid) {
+			warden.jobs[i] = (struct job){ .pidfd = -1 };
+			return &warden.jobs[i];
 		}
 	}
 	err_set(e, ERR_LIMIT, "too many copies under way");
@@ -187,12 +187,13 @@ void thaw(const struct body *b)
 {
 	struct err e = ERR_INIT;
 
-	if (cgroup_freeze(&w.cgroups, slot_of(b), false, &e) < 0)
+	if (cgroup_freeze(&warden.cgroups, slot_of(b), false, &e) < 0)
 		log_error("a frozen sandbox could not be thawed: %s", e.msg);
 }
 
-int pause_body(const struct wm_pause *m, struct err *e)
+int pause_body(const struct hub_message *in, struct err *e)
 {
+	const struct wm_pause *m = in->p;
 	const struct wm_head done = { WM_PAUSED, m->h.seq };
 	struct body *b = find_awake(m->key, e);
 
@@ -214,7 +215,7 @@ static int fork_busy(struct request *r, struct body *source, bool freeze, struct
 	if (!j)
 		return -1;
 	freeze = freeze && !source->paused;
-	j->out = store_layer_new(&w.store, source->limits.disk, e);
+	j->out = store_layer_new(&warden.store, source->limits.disk, e);
 	if (!j->out)
 		return -1;
 	if (freeze && freeze_body(source, true, e) < 0) {
@@ -273,7 +274,7 @@ static void copied_for_fork(struct job *j, int errnum)
 static bool squash_running(const struct layer *newest)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
-		const struct job *j = &w.jobs[i];
+		const struct job *j = &warden.jobs[i];
 
 		if (j->pid && j->squashed.n_frozen && j->squashed.frozen[0] == newest)
 			return true;
@@ -297,8 +298,8 @@ static void squash_if_deep(const struct body *b)
 	if (!j)
 		return;
 	chain_copy_frozen(&j->squashed, &b->chain);
-	j->out = store_layer_new(&w.store, b->limits.disk + SKELETON_ROOM, &e);
-	root = j->out ? store_overlay(&w.store, &j->squashed, &e) : -1;
+	j->out = store_layer_new(&warden.store, b->limits.disk + SKELETON_ROOM, &e);
+	root = j->out ? store_overlay(&warden.store, &j->squashed, &e) : -1;
 	if (root < 0 || start_copy(j, openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 				   store_layer_open(j->out), &e) < 0) {
 		log_warn("layers could not be squashed: %s", e.msg);
@@ -334,8 +335,8 @@ static void squashed(struct job *j, int errnum)
 		if (j->out->bytes > chain_bytes(&j->squashed))
 			j->out->bytes = chain_bytes(&j->squashed);
 		j->out->complete = true;
-		for (uint32_t i = 0; i < w.n_bodies; i++) {
-			struct body *b = &w.bodies[i];
+		for (uint32_t i = 0; i < warden.n_bodies; i++) {
+			struct body *b = &warden.bodies[i];
 
 			if (b->state != BODY_FREE && stands_on(&b->chain, &j->squashed))
 				replace_oldest(&b->chain, j->squashed.n_frozen, j->out);
@@ -347,8 +348,9 @@ static void squashed(struct job *j, int errnum)
 
 /* ---- entry points ------------------------------------------------------------------------------ */
 
-int fork_body(const struct wm_fork *m, struct err *e)
+int fork_body(const struct hub_message *in, struct err *e)
 {
+	const struct wm_fork *m = in->p;
 	struct body *source = find_awake(m->key, e);
 	struct request *r;
 	int failed;
@@ -393,7 +395,7 @@ void job_ended(struct job *j)
 static bool has_job(const struct body *b, bool frozen)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
-		const struct job *j = &w.jobs[i];
+		const struct job *j = &warden.jobs[i];
 
 		if (j->pid && j->source == b && (j->frozen || !frozen))
 			return true;
@@ -414,19 +416,19 @@ bool is_source(const struct body *b)
 void forget_source(const struct body *b)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
-		if (w.jobs[i].pid && w.jobs[i].source == b)
-			w.jobs[i].source = NULL;
+		if (warden.jobs[i].pid && warden.jobs[i].source == b)
+			warden.jobs[i].source = NULL;
 	}
 }
 
 void forsake_copies(void)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
-		if (!w.jobs[i].pid || (!w.jobs[i].request && !w.jobs[i].write_seq))
+		if (!warden.jobs[i].pid || (!warden.jobs[i].request && !warden.jobs[i].write_seq))
 			continue;
-		w.jobs[i].forsaken = true;
-		if (w.jobs[i].request)
-			w.jobs[i].request->forsaken = true;
-		kill(w.jobs[i].pid, SIGKILL); /* the rest when it has ended: job_ended() */
+		warden.jobs[i].forsaken = true;
+		if (warden.jobs[i].request)
+			warden.jobs[i].request->forsaken = true;
+		kill(warden.jobs[i].pid, SIGKILL); /* the rest when it has ended: job_ended() */
 	}
 }

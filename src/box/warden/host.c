@@ -243,16 +243,16 @@ static int take_wishes(const struct wm_hello *m, struct err *e)
 {
 	const uint32_t bodies = m->max_sandboxes + m->pool;
 
-	if (!w.host.one_uid && bodies > w.host.n_uids)
+	if (!warden.host.one_uid && bodies > warden.host.n_uids)
 		return too_few_ids(e);
-	w.max_bodies = bodies;
-	w.pool_limits = m->limits;
-	w.pool_size = m->pool;
-	w.want_nets = m->networks;
-	w.host.files = m->files;
-	memcpy(w.host.closed, m->closed, sizeof(w.host.closed));
+	warden.max_bodies = bodies;
+	warden.pool_limits = m->limits;
+	warden.pool_size = m->pool;
+	warden.want_nets = m->networks;
+	warden.host.files = m->files;
+	memcpy(warden.host.closed, m->closed, sizeof(warden.host.closed));
 	for (int i = 0; i < WIRE_CLOSED_MAX; i++)
-		w.host.closed[i][WIRE_PATH_MAX - 1] = '\0';
+		warden.host.closed[i][WIRE_PATH_MAX - 1] = '\0';
 	return 0;
 }
 
@@ -269,43 +269,46 @@ static int check_files(struct err *e)
 
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 {
-	w.net_maker = -1;
+	warden.net_maker = -1;
 	if (check_wishes(m, e) < 0 || check_files(e) < 0)
 		return -1;
 	/* a later hub may wish for more; memory that is not used is none */
-	w.bodies = calloc(BODIES_MAX, sizeof(*w.bodies));
-	w.uid_refs = calloc(BODIES_MAX, sizeof(*w.uid_refs));
-	w.free_slots = calloc(BODIES_MAX, sizeof(*w.free_slots));
-	if (!w.bodies || !w.uid_refs || !w.free_slots)
+	warden.bodies = calloc(BODIES_MAX, sizeof(*warden.bodies));
+	warden.uid_refs = calloc(BODIES_MAX, sizeof(*warden.uid_refs));
+	warden.free_slots = calloc(BODIES_MAX, sizeof(*warden.free_slots));
+	if (!warden.bodies || !warden.uid_refs || !warden.free_slots)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (seccomp_build(&w.host.filter) < 0)
+	if (seccomp_build(&warden.host.filter) < 0)
 		return err_set(e, ERR_BUG, "the system-call table is too large");
-	w.host.last_cap = last_capability();
-	w.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (w.host.warden < 0)
+	warden.host.last_cap = last_capability();
+	warden.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (warden.host.warden < 0)
 		return err_sys(e, errno, "open a pidfd of the warden");
-	w.host.init = load_init(init, e);
-	if (w.host.init < 0 || cgroups_init(&w.cgroups, e) < 0)
+	warden.host.init = load_init(init, e);
+	if (warden.host.init < 0 || cgroups_init(&warden.cgroups, e) < 0)
 		return -1;
-	if (m->kept || w.cgroups.dirs[CG_MEMORY] >= 0 || w.cgroups.dirs[CG_FREEZER] >= 0) {
-		w.janitor = janitor_start(&w.cgroups, m->kept, e);
-		if (w.janitor < 0)
+	if (m->kept || warden.cgroups.dirs[CG_MEMORY] >= 0 ||
+	    warden.cgroups.dirs[CG_FREEZER] >= 0) {
+		warden.janitor = janitor_start(&warden.cgroups, m->kept, e);
+		if (warden.janitor < 0)
 			return -1;
 	}
-	if (choose_identity(&w.host, m->max_sandboxes + m->pool, e) < 0 || take_wishes(m, e) < 0)
+	if (choose_identity(&warden.host, m->max_sandboxes + m->pool, e) < 0 ||
+	    take_wishes(m, e) < 0)
 		return -1;
-	w.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (w.host.proc < 0 || store_init(&w.store, &w.host, e) < 0 || broom_start(e) < 0)
+	warden.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, e) < 0 ||
+	    broom_start(e) < 0)
 		return -1;
-	w.host.landlock = make_landlock(&w.store, e);
-	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
+	warden.host.landlock = make_landlock(&warden.store, e);
+	if (warden.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
 		return err_wrap(e, "required and not allowed to be missing");
 	return 0;
 }
 
 int warden_set_anew(const struct wm_hello *m, struct err *e)
 {
-	if (w.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
+	if (warden.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
 		return err_set(
 			e, ERR_UNSUPPORTED,
 			"the sandboxes that run are without Landlock, which is required and not "

@@ -127,7 +127,17 @@ struct warden {
 	bool kept; /* outlives its hub: see keep.c */
 };
 
-extern struct warden w;
+extern struct warden warden;
+
+/* A message of the hub's: at least as long as the table in warden.c says. */
+struct hub_message {
+	const void *p; /* a struct wm_… that begins with wm_head */
+	size_t n;
+	int fd; /* came with it; -1: none. Borrowed */
+};
+
+/* Carries it out, and answers it now or later; -1: the error is the answer. */
+typedef int hub_message_fn(const struct hub_message *in, struct err *e);
 
 /* ---- warden.c: the hub and the loop ---- */
 
@@ -154,8 +164,8 @@ void hub_arrived(void); /* one wants to connect */
 void hub_begins(const struct wm_hello *m, size_t n, int log);
 bool hub_is_new(void); /* it has not said it yet */
 void hub_gone(void);
-void end_with_hub(void);
-void keep_record(const struct wm_record *m, size_t n);
+hub_message_fn end_with_hub;
+hub_message_fn keep_record;
 /* Whether m is of the build that this is. */
 bool same_build(const struct wm_hello *m, size_t n);
 /* Does what is due while no hub does it; gives the time until there is more, -1: none. */
@@ -183,14 +193,14 @@ int abandon_body(struct body *b); /* undoes what there is of it; -1 */
 /* Starts another process of one that is asleep; likewise. On failure its pidfd tells whether there is one. */
 int restart_body(struct body *b, struct err *e);
 
-int create(const struct wm_create *m, size_t n, struct err *e);
+hub_message_fn create;
 bool pool_full(void); /* with those on the way */
 void pool_refill(void); /* one more */
 
 /* ---- sleep.c ---- */
 
-int sleep_body(const struct wm_sleep *m, struct err *e); /* answers, unless it fails */
-int wake_body(const struct wm_sleep *m, struct err *e); /* likewise */
+hub_message_fn sleep_body; /* answers, unless it fails */
+hub_message_fn wake_body; /* likewise */
 void body_slept(
 	struct body *b); /* its process is reaped, which was told to end, or to set itself up */
 void body_awake(struct body *b); /* it has set itself up */
@@ -198,7 +208,7 @@ void wake_failed(struct body *b, const struct err *e); /* or could not */
 
 /* ---- usage.c ---- */
 
-void say_usage(const struct wm_usage *m);
+hub_message_fn say_usage;
 /* Processor time in the groups of a slot, in microseconds; 0 where nobody counts. */
 uint64_t cpu_counted(uint32_t slot);
 bool cpu_time(uint32_t slot, struct cpu_time *ret); /* false: it can't be read */
@@ -216,12 +226,12 @@ int yield_chores(uint64_t now); /* gives the time until there is more, -1: none 
 
 /* ---- socket.c ---- */
 
-int give_socket(const struct wm_socket *m, struct err *e); /* answers, unless it fails */
+hub_message_fn give_socket; /* answers, unless it fails */
 
 /* ---- fork.c ---- */
 
-int fork_body(const struct wm_fork *m, struct err *e);
-int pause_body(const struct wm_pause *m, struct err *e); /* answers, unless it fails */
+hub_message_fn fork_body;
+hub_message_fn pause_body; /* answers, unless it fails */
 void job_ended(struct job *j);
 bool is_copied(const struct body *b); /* and frozen for that */
 bool is_source(const struct body *b); /* some job reads its files */
@@ -234,7 +244,7 @@ void thaw(const struct body *b);
 /* ---- write.c ---- */
 
 /* fd is borrowed. Answers when all is written. */
-int write_body(const struct wm_write *m, int fd, struct err *e);
+hub_message_fn write_body;
 void written(struct job *j, int errnum);
 
 /* ---- net.c ---- */

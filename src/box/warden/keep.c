@@ -61,8 +61,8 @@ static bool may_connect(int socket)
 	if (peer_of(socket, &cred) < 0 || cred.uid != keep.owner)
 		return false;
 	pidfd = peer_open(socket, cred.pid);
-	return pidfd >= 0 && peer_read(w.host.proc, cred.pid, &peer) == 0 &&
-	       !peer_has_ended(pidfd) && peer_is_beside_us(w.host.proc, &peer);
+	return pidfd >= 0 && peer_read(warden.host.proc, cred.pid, &peer) == 0 &&
+	       !peer_has_ended(pidfd) && peer_is_beside_us(warden.host.proc, &peer);
 }
 
 bool same_build(const struct wm_hello *m, size_t n)
@@ -78,14 +78,14 @@ int keep_start(const struct wm_hello *m, struct err *e)
 	keep.null = open("/h/dev/null", O_RDWR | O_CLOEXEC);
 	keep.linger_ms = m->linger_ms;
 	/* as this process sees it: in its own user namespace */
-	if (keep.null < 0 || peer_of(w.hub, &hub) < 0)
+	if (keep.null < 0 || peer_of(warden.hub, &hub) < 0)
 		return err_sys(e, errno, "prepare for being without a hub");
 	keep.owner = hub.uid;
 	if (fcntl(WARDEN_LISTENER_FD, F_SETFL, O_NONBLOCK) < 0 ||
 	    listen(WARDEN_LISTENER_FD, BACKLOG) < 0 ||
 	    watch(WARDEN_LISTENER_FD, NULL, TAG_LISTENER) < 0)
 		return err_sys(e, errno, "listen for the next hub");
-	w.kept = true;
+	warden.kept = true;
 	return 0;
 }
 
@@ -94,9 +94,9 @@ int keep_start(const struct wm_hello *m, struct err *e)
 /* One that has ended but is not yet known to have. */
 static bool hub_hung_up(void)
 {
-	struct pollfd p = { .fd = w.hub, .events = 0 };
+	struct pollfd p = { .fd = warden.hub, .events = 0 };
 
-	return w.hub >= 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+	return warden.hub >= 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
 }
 
 void hub_arrived(void)
@@ -112,12 +112,14 @@ void hub_arrived(void)
 	}
 	while (hub_hung_up())
 		hub_says();
-	m.state = w.closing ? WM_GREET_ENDING : w.hub >= 0 ? WM_GREET_BUSY : WM_GREET_FREE;
+	m.state = warden.closing  ? WM_GREET_ENDING
+		: warden.hub >= 0 ? WM_GREET_BUSY
+				  : WM_GREET_FREE;
 	snprintf(m.build, sizeof(m.build), "%s", BUILD_ID);
 	if (send(socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
 	    m.state != WM_GREET_FREE || watch(socket, NULL, TAG_HUB) < 0)
 		return;
-	w.hub = take_fd(&socket);
+	warden.hub = take_fd(&socket);
 	keep.is_new = true;
 	keep.hello_until = clock_ms() + HELLO_MS;
 }
@@ -133,8 +135,8 @@ static void hand_over(const struct body *b)
 	const struct wm_adopt m = { .h = { WM_ADOPT, 0 },
 				    .key = b->key,
 				    .dies_at_ms = b->dies_at_ms,
-				    .paused = w.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused
-									      : b->still,
+				    .paused = warden.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused
+										   : b->still,
 				    .asleep = b->sleep != BODY_AWAKE };
 
 	memcpy(message, &m, sizeof(m));
@@ -146,24 +148,24 @@ static void hand_over_all(void)
 {
 	struct wm_ready ready = {
 		.h = { WM_READY, 0 },
-		.driver = w.cgroups.driver,
-		.rootless = w.host.rootless,
-		.can_freeze = w.cgroups.dirs[CG_FREEZER] >= 0,
-		.adopted = w.n_live,
+		.driver = warden.cgroups.driver,
+		.rootless = warden.host.rootless,
+		.can_freeze = warden.cgroups.dirs[CG_FREEZER] >= 0,
+		.adopted = warden.n_live,
 		.epoch = ++keep.epoch,
 	};
 
 	send_hub(&ready, sizeof(ready), NULL, 0);
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		if (w.bodies[i].state == BODY_LIVE)
-			hand_over(&w.bodies[i]);
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		if (warden.bodies[i].state == BODY_LIVE)
+			hand_over(&warden.bodies[i]);
 	}
 }
 
 static void end_overdue(uint64_t now)
 {
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		struct body *b = &w.bodies[i];
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		struct body *b = &warden.bodies[i];
 
 		if (b->state != BODY_LIVE || !b->dies_at_ms || b->dies_at_ms > now)
 			continue;
@@ -184,7 +186,7 @@ void hub_begins(const struct wm_hello *m, size_t n, int log)
 	hello = *m;
 	hello.allow[sizeof(hello.allow) - 1] = '\0';
 	if (warden_set_anew(&hello, &failed.err) < 0) {
-		if (send(w.hub, &failed, sizeof(failed), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		if (send(warden.hub, &failed, sizeof(failed), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			log_debug("the hub hears nothing: %s", strerror(errno));
 		hub_gone();
 		return;
@@ -195,21 +197,25 @@ void hub_begins(const struct wm_hello *m, size_t n, int log)
 		dup2(log, STDERR_FILENO);
 	end_overdue(clock_ms());
 	hand_over_all();
-	w.refill_at = clock_ms();
+	warden.refill_at = clock_ms();
 }
 
-void keep_record(const struct wm_record *m, size_t n)
+int keep_record(const struct hub_message *in, struct err *e)
 {
+	const struct wm_record *m = in->p;
+	size_t n = in->n - sizeof(*m);
 	struct body *b = find_body(m->key);
-	char *record = b ? mem_dup(m + 1, n - sizeof(*m)) : NULL;
+	char *record = b ? mem_dup(m + 1, n) : NULL;
 
+	(void)e;
 	if (!record) /* it has just ended; or, for want of memory, it is not confirmed */
-		return;
+		return 0;
 	free(b->record);
 	b->record = record;
-	b->record_n = n - sizeof(*m);
+	b->record_n = n;
 	b->dies_at_ms = m->dies_at_ms;
 	b->still = m->paused;
+	return 0;
 }
 
 /* ---- a hub goes ------------------------------------------------------------------------------- */
@@ -217,8 +223,8 @@ void keep_record(const struct wm_record *m, size_t n)
 static void forsake_requests(void)
 {
 	forsake_copies();
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		struct request *r = w.bodies[i].request;
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		struct request *r = warden.bodies[i].request;
 
 		if (!r)
 			continue;
@@ -229,17 +235,17 @@ static void forsake_requests(void)
 
 static void kill_group(uint32_t made_seq)
 {
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		if (w.bodies[i].state == BODY_LIVE && w.bodies[i].made_seq == made_seq)
-			kill_body(&w.bodies[i]);
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		if (warden.bodies[i].state == BODY_LIVE && warden.bodies[i].made_seq == made_seq)
+			kill_body(&warden.bodies[i]);
 	}
 }
 
 /* What nobody knows of must not stay: the pool, and what was not confirmed. */
 static void undo_unconfirmed(void)
 {
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		struct body *b = &w.bodies[i];
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		struct body *b = &warden.bodies[i];
 
 		if (b->state == BODY_READY || (b->state == BODY_STARTING && b->filling))
 			kill_body(b);
@@ -253,8 +259,8 @@ static void reset_all(void)
 {
 	struct im_reset m = { .h = { IM_RESET, ++keep.epoch } };
 
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		struct body *b = &w.bodies[i];
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		struct body *b = &warden.bodies[i];
 
 		b->made_seq = 0;
 		b->answer_destroy = false;
@@ -270,13 +276,13 @@ void hub_gone(void)
 {
 	bool was_new = keep.is_new;
 
-	unwatch(&w.hub);
+	unwatch(&warden.hub);
 	keep.is_new = false;
-	if (!w.kept || keep.ends)
-		w.closing = true;
-	if (was_new || w.closing)
+	if (!warden.kept || keep.ends)
+		warden.closing = true;
+	if (was_new || warden.closing)
 		return;
-	log_info("the hub is gone; %u sandboxes wait for another one", w.n_live);
+	log_info("the hub is gone; %u sandboxes wait for another one", warden.n_live);
 	dup2(keep.null,
 	     STDERR_FILENO); /* it was the hub's, and may be a pipe that somebody reads */
 	forsake_requests();
@@ -285,9 +291,12 @@ void hub_gone(void)
 	keep.alone_until = clock_ms() + keep.linger_ms;
 }
 
-void end_with_hub(void)
+int end_with_hub(const struct hub_message *in, struct err *e)
 {
+	(void)in;
+	(void)e;
 	keep.ends = true;
+	return 0;
 }
 
 /* ---- without one ------------------------------------------------------------------------------ */
@@ -296,8 +305,8 @@ static uint64_t next_deadline(void)
 {
 	uint64_t next = keep.is_new ? keep.hello_until : keep.alone_until;
 
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		const struct body *b = &w.bodies[i];
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		const struct body *b = &warden.bodies[i];
 
 		if (b->state == BODY_LIVE && b->dies_at_ms && b->dies_at_ms < next)
 			next = b->dies_at_ms;
@@ -318,11 +327,11 @@ int keep_chores(uint64_t now)
 
 	if (keep.is_new && now >= keep.hello_until)
 		hub_gone();
-	if (w.closing || (w.hub >= 0 && !keep.is_new))
+	if (warden.closing || (warden.hub >= 0 && !keep.is_new))
 		return -1;
 	end_overdue(now);
-	if (!keep.is_new && (!w.n_live || now >= keep.alone_until || !can_be_found())) {
-		w.closing = true;
+	if (!keep.is_new && (!warden.n_live || now >= keep.alone_until || !can_be_found())) {
+		warden.closing = true;
 		return 0;
 	}
 	wait = next_deadline() - now;

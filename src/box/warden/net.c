@@ -27,7 +27,7 @@ static _Noreturn void maker_main(int socket, uint32_t n)
 		autoclose int net = -1;
 
 		if (spawn_make_net() == 0)
-			net = openat(w.host.proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
+			net = openat(warden.host.proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
 		if (net < 0 || sock_send(socket, "", 1, &net, 1, 0) < 0)
 			_exit(1);
 	}
@@ -36,14 +36,14 @@ static _Noreturn void maker_main(int socket, uint32_t n)
 
 static void end_maker(void)
 {
-	unwatch(&w.net_maker); /* which ends it, should it still be at work */
-	if (w.net_maker_pid > 0)
-		waitpid(w.net_maker_pid, NULL, 0);
+	unwatch(&warden.net_maker); /* which ends it, should it still be at work */
+	if (warden.net_maker_pid > 0)
+		waitpid(warden.net_maker_pid, NULL, 0);
 }
 
 bool nets_full(void)
 {
-	return w.n_nets >= w.want_nets || w.net_maker >= 0;
+	return warden.n_nets >= warden.want_nets || warden.net_maker >= 0;
 }
 
 void nets_refill(void)
@@ -52,14 +52,14 @@ void nets_refill(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return;
-	w.net_maker_pid = fork();
-	if (w.net_maker_pid == 0)
-		maker_main(sockets[1], w.want_nets - w.n_nets);
+	warden.net_maker_pid = fork();
+	if (warden.net_maker_pid == 0)
+		maker_main(sockets[1], warden.want_nets - warden.n_nets);
 	close(sockets[1]);
-	w.net_maker = sockets[0];
-	if (w.net_maker_pid < 0 || watch(w.net_maker, NULL, TAG_NET) < 0) {
+	warden.net_maker = sockets[0];
+	if (warden.net_maker_pid < 0 || watch(warden.net_maker, NULL, TAG_NET) < 0) {
 		log_warn("no network namespaces can be made in advance");
-		w.want_nets = 0;
+		warden.want_nets = 0;
 		end_maker();
 	}
 }
@@ -70,25 +70,25 @@ void net_arrived(void)
 	char byte;
 	int net;
 
-	if (sock_recv(w.net_maker, &byte, 1, &net, &n_fds, 0) == 1) {
-		if (n_fds && w.n_nets < NETS_MAX)
-			w.nets[w.n_nets++] = net;
+	if (sock_recv(warden.net_maker, &byte, 1, &net, &n_fds, 0) == 1) {
+		if (n_fds && warden.n_nets < NETS_MAX)
+			warden.nets[warden.n_nets++] = net;
 		return;
 	}
-	if (w.n_nets < w.want_nets) /* it failed: sandboxes make their own meanwhile */
-		w.refill_at = clock_ms() + RETRY_MS;
+	if (warden.n_nets < warden.want_nets) /* it failed: sandboxes make their own meanwhile */
+		warden.refill_at = clock_ms() + RETRY_MS;
 	end_maker();
 }
 
 int net_take(void)
 {
-	return w.n_nets ? w.nets[--w.n_nets] : -1;
+	return warden.n_nets ? warden.nets[--warden.n_nets] : -1;
 }
 
 void nets_fini(void)
 {
-	if (w.net_maker >= 0)
+	if (warden.net_maker >= 0)
 		end_maker();
-	while (w.n_nets)
-		close(w.nets[--w.n_nets]);
+	while (warden.n_nets)
+		close(warden.nets[--warden.n_nets]);
 }

@@ -43,8 +43,9 @@ static void end_process(struct body *b)
 	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
 }
 
-int sleep_body(const struct wm_sleep *m, struct err *e)
+int sleep_body(const struct hub_message *in, struct err *e)
 {
+	const struct wm_sleep *m = in->p;
 	struct body *b = find_awake(m->key, e);
 
 	if (!b)
@@ -56,7 +57,7 @@ int sleep_body(const struct wm_sleep *m, struct err *e)
 		return err_set(e, ERR_CONFLICT, "the sandbox is paused, or being copied");
 	if (memory_left(b) < WAKING_BYTES)
 		return err_set(e, ERR_LIMIT, "too little of its memory is left to wake with");
-	if (store_keep_root(&w.store, b->chain.upper, b->pidfd, e) < 0)
+	if (store_keep_root(&warden.store, b->chain.upper, b->pidfd, e) < 0)
 		return -1;
 	b->sleep_seq = m->h.seq;
 	end_process(b);
@@ -80,7 +81,7 @@ void body_awake(struct body *b)
 		end_process(b);
 		return;
 	}
-	epoll_ctl(w.epoll, EPOLL_CTL_DEL, b->socket, NULL);
+	epoll_ctl(warden.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 	b->sleep = BODY_AWAKE;
 	yield_watch(b);
 	say_awake(b);
@@ -111,8 +112,9 @@ static int start_waking(struct body *b, struct err *e)
 	return -1;
 }
 
-int wake_body(const struct wm_sleep *m, struct err *e)
+int wake_body(const struct hub_message *in, struct err *e)
 {
+	const struct wm_sleep *m = in->p;
 	struct body *b = find_body(m->key);
 
 	if (!b)

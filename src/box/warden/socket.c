@@ -33,8 +33,9 @@ static int in_its_network(void *arg)
 	return 0;
 }
 
-int give_socket(const struct wm_socket *m, struct err *e)
+int give_socket(const struct hub_message *in, struct err *e)
 {
+	const struct wm_socket *m = in->p;
 	static char stack[STACK_BYTES] __attribute__((aligned(16)));
 	const struct wm_head made = { WM_SOCKET_MADE, m->h.seq };
 	const struct body *b = find_body(m->key);

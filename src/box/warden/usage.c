@@ -62,8 +62,8 @@ static bool read_cpu(int dir, bool v2, uint64_t *ret)
 
 static void use_memory(uint32_t slot, struct wm_use *u)
 {
-	autoclose int dir = cgroup_open(&w.cgroups, CG_MEMORY, slot);
-	bool v2 = w.cgroups.v2[CG_MEMORY];
+	autoclose int dir = cgroup_open(&warden.cgroups, CG_MEMORY, slot);
+	bool v2 = warden.cgroups.v2[CG_MEMORY];
 
 	if (dir < 0)
 		return;
@@ -75,7 +75,7 @@ static void use_memory(uint32_t slot, struct wm_use *u)
 
 static void use_pids(uint32_t slot, struct wm_use *u)
 {
-	autoclose int dir = cgroup_open(&w.cgroups, CG_PIDS, slot);
+	autoclose int dir = cgroup_open(&warden.cgroups, CG_PIDS, slot);
 
 	if (dir >= 0 && read_number(dir, "pids.current", &u->pids))
 		u->has |= WM_USE_PIDS;
@@ -87,9 +87,9 @@ static const int counts_cpu[] = { CG_CPU, CG_MEMORY, CG_FREEZER };
 static void use_cpu(uint32_t slot, struct wm_use *u)
 {
 	for (size_t i = 0; i < ARRAY_LEN(counts_cpu) && !(u->has & WM_USE_CPU); i++) {
-		autoclose int dir = cgroup_open(&w.cgroups, counts_cpu[i], slot);
+		autoclose int dir = cgroup_open(&warden.cgroups, counts_cpu[i], slot);
 
-		if (dir >= 0 && read_cpu(dir, w.cgroups.v2[counts_cpu[i]], &u->cpu_us))
+		if (dir >= 0 && read_cpu(dir, warden.cgroups.v2[counts_cpu[i]], &u->cpu_us))
 			u->has |= WM_USE_CPU;
 	}
 }
@@ -118,8 +118,8 @@ static uint64_t read_waited(int dir)
 static int open_v2(uint32_t slot)
 {
 	for (size_t i = 0; i < ARRAY_LEN(counts_cpu); i++) {
-		if (w.cgroups.v2[counts_cpu[i]])
-			return cgroup_open(&w.cgroups, counts_cpu[i], slot);
+		if (warden.cgroups.v2[counts_cpu[i]])
+			return cgroup_open(&warden.cgroups, counts_cpu[i], slot);
 	}
 	return -1;
 }
@@ -153,8 +153,8 @@ static uint64_t disk_of(const struct body *b)
 	const struct chain *c = &b->chain;
 	uint64_t used = c->upper ? store_layer_used(c->upper) : 0;
 
-	if (w.store.plain)
-		return used > w.store.skel_bytes ? used - w.store.skel_bytes : 0;
+	if (warden.store.plain)
+		return used > warden.store.skel_bytes ? used - warden.store.skel_bytes : 0;
 	for (uint32_t i = 0; i < c->n_frozen; i++)
 		used += c->frozen[i]->bytes;
 	return used;
@@ -176,10 +176,12 @@ static void use_body(const struct body *b, struct wm_use *u)
 		u->cpu_us -= b->cpu_before_us;
 }
 
-void say_usage(const struct wm_usage *m)
+int say_usage(const struct hub_message *in, struct err *e)
 {
+	const struct wm_usage *m = in->p;
 	struct wm_used out = { .h = { WM_USED, m->h.seq } };
 
+	(void)e;
 	for (uint32_t i = 0; i < m->n && i < WIRE_USAGE_MAX; i++) {
 		const struct body *b = find_body(m->keys[i]);
 
@@ -192,4 +194,5 @@ void say_usage(const struct wm_usage *m)
 		out.n = 1;
 	}
 	send_hub(&out, sizeof(out), NULL, 0);
+	return 0;
 }

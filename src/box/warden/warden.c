@@ -35,18 +35,18 @@ enum {
 	EVENTS = 64,
 };
 
-struct warden w;
+struct warden warden;
 static char message[WIRE_MAX];
 
 /* ---- talking to the hub ----------------------------------------------------------------------- */
 
 void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds)
 {
-	if (w.hub < 0 || hub_is_new() || sock_send(w.hub, msg, n, fds, n_fds, 0) >= 0)
+	if (warden.hub < 0 || hub_is_new() || sock_send(warden.hub, msg, n, fds, n_fds, 0) >= 0)
 		return;
 	/* of one that is gone the socket tells, too, after what it has said last */
-	if (!w.kept || (errno != EPIPE && errno != ECONNRESET))
-		w.closing = true;
+	if (!warden.kept || (errno != EPIPE && errno != ECONNRESET))
+		warden.closing = true;
 }
 
 void send_failed(uint32_t seq, const struct err *e)
@@ -60,7 +60,7 @@ void send_pool(void)
 {
 	struct wm_pool m = { .h = { WM_POOL, 0 } };
 
-	m.ready = w.n_ready;
+	m.ready = warden.n_ready;
 	send_hub(&m, sizeof(m), NULL, 0);
 }
 
@@ -70,30 +70,61 @@ int watch(int fd, const void *what, enum tag tag)
 	struct epoll_event ev = { .events = EPOLLIN,
 				  .data.u64 = (uint64_t)(uintptr_t)what | (unsigned)tag };
 
-	return epoll_ctl(w.epoll, EPOLL_CTL_ADD, fd, &ev);
+	return epoll_ctl(warden.epoll, EPOLL_CTL_ADD, fd, &ev);
 }
 
 void unwatch(int *fd)
 {
 	if (*fd >= 0)
-		epoll_ctl(w.epoll, EPOLL_CTL_DEL, *fd, NULL);
+		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, *fd, NULL);
 	close_fd(fd);
 }
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-static void destroy(const struct wm_destroy *m)
+static int destroy(const struct hub_message *in, struct err *e)
 {
+	const struct wm_destroy *m = in->p;
 	const struct wm_head gone = { WM_DESTROYED, m->h.seq };
 	struct body *b = find_body(m->key);
 
+	(void)e;
 	if (!b) {
 		send_hub(&gone, sizeof(gone), NULL, 0);
-		return;
+		return 0;
 	}
 	b->destroy_seq = m->h.seq;
 	b->answer_destroy = true;
 	kill_body(b);
+	return 0;
+}
+
+/* What the hub may say once it has begun. */
+static const struct {
+	hub_message_fn *run;
+	size_t least; /* bytes */
+} messages[] = {
+	[WM_CREATE] = { create, sizeof(struct wm_create) },
+	[WM_FORK] = { fork_body, sizeof(struct wm_fork) },
+	[WM_DESTROY] = { destroy, sizeof(struct wm_destroy) },
+	[WM_PAUSE] = { pause_body, sizeof(struct wm_pause) },
+	[WM_RECORD] = { keep_record, sizeof(struct wm_record) },
+	[WM_END] = { end_with_hub, sizeof(struct wm_head) },
+	[WM_USAGE] = { say_usage, sizeof(struct wm_usage) },
+	[WM_WRITE] = { write_body, sizeof(struct wm_write) },
+	[WM_SOCKET] = { give_socket, sizeof(struct wm_socket) },
+	[WM_SLEEP] = { sleep_body, sizeof(struct wm_sleep) },
+	[WM_WAKE] = { wake_body, sizeof(struct wm_sleep) },
+};
+
+static int carry_out(const struct hub_message *in, struct err *e)
+{
+	const struct wm_head *h = in->p;
+
+	if (h->type >= ARRAY_LEN(messages) || !messages[h->type].run ||
+	    in->n < messages[h->type].least)
+		return err_set(e, ERR_BUG, "a message that the warden does not know");
+	return messages[h->type].run(in, e);
 }
 
 void hub_says(void)
@@ -101,9 +132,9 @@ void hub_says(void)
 	const struct wm_head *h = (const void *)message;
 	autoclose int fd = -1;
 	size_t n_fds = 1;
-	ssize_t n = sock_recv(w.hub, message, sizeof(message), &fd, &n_fds, MSG_DONTWAIT);
+	ssize_t n = sock_recv(warden.hub, message, sizeof(message), &fd, &n_fds, MSG_DONTWAIT);
+	struct hub_message in = { .p = message, .n = (size_t)n, .fd = fd };
 	struct err e = ERR_INIT;
-	int failed = 0;
 
 	/* reset: it had not read all when it was killed; what it had said is still to come */
 	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
@@ -116,33 +147,9 @@ void hub_says(void)
 		hub_begins((const void *)h, (size_t)n, fd);
 		return;
 	}
-	if (h->type == WM_CREATE && (size_t)n >= sizeof(struct wm_create))
-		failed = create((const void *)h, (size_t)n, &e);
-	else if (h->type == WM_FORK && (size_t)n >= sizeof(struct wm_fork))
-		failed = fork_body((const void *)h, &e);
-	else if (h->type == WM_WRITE && (size_t)n >= sizeof(struct wm_write))
-		failed = write_body((const void *)h, fd, &e);
-	else if (h->type == WM_PAUSE && (size_t)n >= sizeof(struct wm_pause))
-		failed = pause_body((const void *)h, &e);
-	else if (h->type == WM_DESTROY && (size_t)n >= sizeof(struct wm_destroy))
-		destroy((const void *)h);
-	else if (h->type == WM_USAGE && (size_t)n >= sizeof(struct wm_usage))
-		say_usage((const void *)h);
-	else if (h->type == WM_SOCKET && (size_t)n >= sizeof(struct wm_socket))
-		failed = give_socket((const void *)h, &e);
-	else if (h->type == WM_SLEEP && (size_t)n >= sizeof(struct wm_sleep))
-		failed = sleep_body((const void *)h, &e);
-	else if (h->type == WM_WAKE && (size_t)n >= sizeof(struct wm_sleep))
-		failed = wake_body((const void *)h, &e);
-	else if (h->type == WM_RECORD && (size_t)n >= sizeof(struct wm_record))
-		keep_record((const void *)h, (size_t)n);
-	else if (h->type == WM_END)
-		end_with_hub();
-	else
-		failed = err_set(&e, ERR_BUG, "a message that the warden does not know");
-	if (failed)
+	if (carry_out(&in, &e) < 0)
 		send_failed(h->seq, &e);
-	w.refill_at = clock_ms() + REFILL_AFTER_MS;
+	warden.refill_at = clock_ms() + REFILL_AFTER_MS;
 }
 
 static void dispatch(const struct epoll_event *ev)
@@ -166,7 +173,7 @@ static void dispatch(const struct epoll_event *ev)
 		hub_arrived();
 		break;
 	default:
-		if (w.hub >= 0) /* one of the events before may have ended it */
+		if (warden.hub >= 0) /* one of the events before may have ended it */
 			hub_says();
 	}
 }
@@ -180,18 +187,18 @@ static int sooner(int a, int b)
 static int chores(void)
 {
 	uint64_t now = clock_ms();
-	int wait = w.kept ? keep_chores(now) : -1;
+	int wait = warden.kept ? keep_chores(now) : -1;
 
-	for (uint32_t i = 0; w.n_sweeping && i < w.n_bodies; i++) {
-		if (w.bodies[i].state == BODY_SWEEPING)
-			sweep_body(&w.bodies[i]);
+	for (uint32_t i = 0; warden.n_sweeping && i < warden.n_bodies; i++) {
+		if (warden.bodies[i].state == BODY_SWEEPING)
+			sweep_body(&warden.bodies[i]);
 	}
-	if (w.n_sweeping)
+	if (warden.n_sweeping)
 		wait = sooner(wait, SWEEP_MS);
 	wait = sooner(wait, yield_chores(now));
-	if (w.closing || w.hub < 0 || hub_is_new() || (pool_full() && nets_full()))
+	if (warden.closing || warden.hub < 0 || hub_is_new() || (pool_full() && nets_full()))
 		return wait;
-	if (now >= w.refill_at) {
+	if (now >= warden.refill_at) {
 		if (!nets_full())
 			nets_refill();
 		if (!pool_full())
@@ -199,13 +206,13 @@ static int chores(void)
 		if (pool_full() && nets_full())
 			return wait;
 	}
-	return sooner(wait, w.refill_at > now ? (int)(w.refill_at - now) : 0);
+	return sooner(wait, warden.refill_at > now ? (int)(warden.refill_at - now) : 0);
 }
 
 static bool anything_left(void)
 {
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		if (w.bodies[i].state != BODY_FREE)
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		if (warden.bodies[i].state != BODY_FREE)
 			return true;
 	}
 	return false;
@@ -213,11 +220,11 @@ static bool anything_left(void)
 
 static void kill_all(void)
 {
-	for (uint32_t i = 0; i < w.n_bodies; i++) {
-		enum body_state s = w.bodies[i].state;
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		enum body_state s = warden.bodies[i].state;
 
 		if (s == BODY_STARTING || s == BODY_READY || s == BODY_LIVE)
-			kill_body(&w.bodies[i]);
+			kill_body(&warden.bodies[i]);
 	}
 }
 
@@ -226,17 +233,17 @@ static void run(void)
 	struct epoll_event events[EVENTS];
 	uint64_t deadline = 0;
 
-	while (!w.closing || (anything_left() && clock_ms() < deadline)) {
+	while (!warden.closing || (anything_left() && clock_ms() < deadline)) {
 		int wait = chores();
 		int n;
 
-		if (w.closing && !deadline) {
-			if (w.hub >= 0)
-				epoll_ctl(w.epoll, EPOLL_CTL_DEL, w.hub, NULL);
+		if (warden.closing && !deadline) {
+			if (warden.hub >= 0)
+				epoll_ctl(warden.epoll, EPOLL_CTL_DEL, warden.hub, NULL);
 			kill_all();
 			deadline = clock_ms() + 5000;
 		}
-		n = epoll_wait(w.epoll, events, EVENTS, w.closing ? SWEEP_MS : wait);
+		n = epoll_wait(warden.epoll, events, EVENTS, warden.closing ? SWEEP_MS : wait);
 		for (int i = 0; i < n; i++)
 			dispatch(&events[i]);
 	}
@@ -244,7 +251,7 @@ static void run(void)
 
 static int receive_hello(struct wm_hello *m)
 {
-	ssize_t n = recv(w.hub, m, sizeof(*m), 0);
+	ssize_t n = recv(warden.hub, m, sizeof(*m), 0);
 
 	if (n < (ssize_t)sizeof(m->h) || !same_build(m, (size_t)n))
 		return -1;
@@ -260,7 +267,7 @@ int main(int argc, char **argv)
 	struct wm_hello m;
 	struct err e = ERR_INIT;
 
-	w.hub = WARDEN_FD;
+	warden.hub = WARDEN_FD;
 	log_init("holt-warden");
 	signal(SIGINT, SIG_IGN); /* of the hub's terminal: the hub decides */
 	signal(SIGPIPE, SIG_IGN);
@@ -277,22 +284,22 @@ int main(int argc, char **argv)
 	}
 	if (warden_setup(&m, argv[1], &e) < 0) {
 		send_failed(0, &e);
-		cgroups_fini(&w.cgroups);
+		cgroups_fini(&warden.cgroups);
 		return 125;
 	}
-	w.epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (w.epoll < 0 || watch(w.hub, NULL, TAG_HUB) < 0)
+	warden.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (warden.epoll < 0 || watch(warden.hub, NULL, TAG_HUB) < 0)
 		return 125;
 	if (m.kept && keep_start(&m, &e) < 0) {
 		send_failed(0, &e);
 		return 125;
 	}
-	ready.driver = w.cgroups.driver;
-	ready.rootless = w.host.rootless;
-	ready.can_freeze = w.cgroups.dirs[CG_FREEZER] >= 0;
+	ready.driver = warden.cgroups.driver;
+	ready.rootless = warden.host.rootless;
+	ready.can_freeze = warden.cgroups.dirs[CG_FREEZER] >= 0;
 	send_hub(&ready, sizeof(ready), NULL, 0);
 	run();
 	nets_fini();
-	cgroups_fini(&w.cgroups);
+	cgroups_fini(&warden.cgroups);
 	return 0;
 }

@@ -52,7 +52,7 @@ static bool layers_tell(const struct chain *c)
 {
 	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
 
-	return !w.store.plain && (!lowest || !lowest->complete || lowest->image >= 0);
+	return !warden.store.plain && (!lowest || !lowest->complete || lowest->image >= 0);
 }
 
 static int open_views(struct views *v, const struct body *b, struct err *e)
@@ -140,7 +140,7 @@ static void name_image(const struct body *b, char ret[WIRE_IMAGE_MAX])
 	if (!image)
 		return;
 	snprintf(self, sizeof(self), "self/fd/%d", image->image);
-	n = readlinkat(w.host.proc, self, path, sizeof(path) - 1);
+	n = readlinkat(warden.host.proc, self, path, sizeof(path) - 1);
 	if (n <= 0)
 		return;
 	path[n] = '\0';
@@ -149,14 +149,15 @@ static void name_image(const struct body *b, char ret[WIRE_IMAGE_MAX])
 		strcpy(ret, slash + 1);
 }
 
-int write_body(const struct wm_write *m, int fd, struct err *e)
+int write_body(const struct hub_message *in, struct err *e)
 {
+	const struct wm_write *m = in->p;
 	struct body *source = find_awake(m->key, e);
 	struct job *j;
 
 	if (!source)
 		return -1;
-	if (fd < 0 || !m->h.seq)
+	if (in->fd < 0 || !m->h.seq)
 		return err_set(e, ERR_BUG, "nowhere to write to");
 	j = new_job(e);
 	if (!j)
@@ -167,7 +168,7 @@ int write_body(const struct wm_write *m, int fd, struct err *e)
 	name_image(source, j->image);
 	if (j->frozen && freeze_body(source, true, e) < 0)
 		return -1;
-	if (start_writing(j, m, fd, e) == 0)
+	if (start_writing(j, m, in->fd, e) == 0)
 		return 0;
 	if (j->frozen)
 		thaw(source);

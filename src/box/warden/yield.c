@@ -29,8 +29,8 @@ enum {
 
 static void begin(uint64_t now)
 {
-	if (!w.looks.next_ms && w.cgroups.can_yield)
-		w.looks.next_ms = now + LOOK_MS;
+	if (!warden.looks.next_ms && warden.cgroups.can_yield)
+		warden.looks.next_ms = now + LOOK_MS;
 }
 
 void yield_watch(struct body *b)
@@ -59,7 +59,7 @@ void set_yields(struct body *b, bool yields)
 
 	if (b->yields == yields)
 		return;
-	if (cgroup_yield(&w.cgroups, slot_of(b), yields, &e) == 0) {
+	if (cgroup_yield(&warden.cgroups, slot_of(b), yields, &e) == 0) {
 		b->yields = yields;
 		log_debug("sandbox %llu %s", (unsigned long long)b->key,
 			  yields ? "gives way" : "gives way no longer");
@@ -76,7 +76,7 @@ int freeze_body(struct body *b, bool frozen, struct err *e)
 
 	if (frozen)
 		set_yields(b, false);
-	rc = cgroup_freeze(&w.cgroups, slot_of(b), frozen, e);
+	rc = cgroup_freeze(&warden.cgroups, slot_of(b), frozen, e);
 	set_yields(b, yields);
 	return rc;
 }
@@ -116,30 +116,30 @@ static bool is_watched(const struct body *b)
 
 int yield_chores(uint64_t now)
 {
-	uint32_t i = w.looks.from, n = 0;
+	uint32_t i = warden.looks.from, n = 0;
 
-	if (!w.looks.next_ms)
+	if (!warden.looks.next_ms)
 		return -1;
-	if (now < w.looks.next_ms)
-		return (int)(w.looks.next_ms - now);
-	for (; i < w.n_bodies && n < LOOKS_MAX; i++) {
-		struct body *b = &w.bodies[i];
+	if (now < warden.looks.next_ms)
+		return (int)(warden.looks.next_ms - now);
+	for (; i < warden.n_bodies && n < LOOKS_MAX; i++) {
+		struct body *b = &warden.bodies[i];
 
 		if (!is_watched(b))
 			continue;
-		w.looks.any = true;
+		warden.looks.any = true;
 		if (now - b->looked_ms >= LOOK_MS) {
 			look_at(b, now);
 			n++;
 		}
 	}
-	if (i < w.n_bodies) {
-		w.looks.from = i;
-		w.looks.next_ms = now + PASS_MS;
+	if (i < warden.n_bodies) {
+		warden.looks.from = i;
+		warden.looks.next_ms = now + PASS_MS;
 		return PASS_MS;
 	}
-	w.looks.next_ms = w.looks.any ? now + LOOK_MS : 0;
-	w.looks.any = false;
-	w.looks.from = 0;
-	return w.looks.next_ms ? LOOK_MS : -1;
+	warden.looks.next_ms = warden.looks.any ? now + LOOK_MS : 0;
+	warden.looks.any = false;
+	warden.looks.from = 0;
+	return warden.looks.next_ms ? LOOK_MS : -1;
 }

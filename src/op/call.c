@@ -21,6 +21,7 @@ enum {
 
 struct ops {
 	struct hub *hub;
+	uv_loop_t *loop;
 	struct op_hooks hooks;
 	/* Those that work, and those that only wait. */
 	unsigned calls, max_calls, max_urgent;
@@ -79,6 +80,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 		return NULL;
 	}
 	ops->hub = hub;
+	ops->loop = hub ? hub_loop(hub) : o->loop;
 	if (o->hooks)
 		ops->hooks = *o->hooks;
 	ops->max_calls = o->max_calls ? o->max_calls : MAX_CALLS;
@@ -125,7 +127,7 @@ static int call_identify(struct call *c, struct err *e)
 		return err_set(e, ERR_DENIED, "nobody is known to ask for %s", action);
 	if (c->cancelled)
 		return err_set(e, ERR_CANCELLED, "%s was cancelled", action);
-	if (hub_closing(ops->hub))
+	if (ops->hub && hub_closing(ops->hub))
 		return err_set(e, ERR_CANCELLED, "Holt is ending");
 	if (ops->calls >= call_room_of(c))
 		return err_set(e, ERR_LIMIT, "%u calls are under way", ops->calls);
@@ -475,7 +477,7 @@ struct arena *call_arena(struct call *c)
 
 uv_loop_t *call_loop(struct call *c)
 {
-	return hub_loop(c->ops->hub);
+	return c->ops->loop;
 }
 
 struct lives *call_lives(struct call *c)

@@ -75,8 +75,10 @@ struct ops_options {
 	size_t max_output;
 	/* Borrowed until ops_free(); NULL: none. */
 	const struct op_hooks *hooks;
+	/* Without a hub, the loop that hooks wait on. */
+	uv_loop_t *loop;
 };
-/* Borrows the hub until ops_free(). */
+/* Borrows the hub until ops_free(). NULL: for operations that need none (op/local.h). */
 struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e) MUST_USE;
 /* No call is under way. NULL-safe. */
 void ops_free(struct ops *ops);

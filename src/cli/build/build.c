@@ -8,6 +8,7 @@
 
 #include "cli/images/store.h"
 #include "cli/common/worker.h"
+#include "op/local.h"
 
 /* What a folder may be built by; the first that is there is taken. */
 static const char *const containerfiles[] = { "Containerfile", "Dockerfile" };
@@ -95,11 +96,48 @@ static int work(void *arg, void *out, struct err *e)
 	return 0;
 }
 
+/* ---- the call -------------------------------------------------------------------------------- */
+
+struct build_request {
+	struct str folder, name, file;
+	bool no_cache;
+};
+static const struct field request_fields[] = {
+	FIELD(struct build_request, folder, .flags = FIELD_REQUIRED, .doc = "Where the files are."),
+	FIELD(struct build_request, name, .flags = FIELD_REQUIRED, .doc = "The image's name."),
+	FIELD(struct build_request, file, .flags = FIELD_REQUIRED, .doc = "What it is built by."),
+	FIELD(struct build_request, no_cache, .doc = "Nothing that was built before is used."),
+};
+static const struct field_table request_table = FIELD_TABLE(struct build_request, request_fields);
+
+static const struct op build_op = {
+	.action = "image.build",
+	.doc = "Builds an image from a folder.",
+	.effect = OP_EXECUTE,
+	.request = &request_table,
+	.run = local_run,
+};
+
+static int build_on_road(const char *path, struct job *j, struct built *ret, struct err *e)
+{
+	const struct worker w = { .clean = image_cli_tidy };
+	const struct build_request request = {
+		.folder = str_of(path),
+		.name = str_of(j->name),
+		.file = str_of(j->container ? j->container : "holt.json"),
+		.no_cache = j->how->no_cache,
+	};
+	struct local *call = local_begin(j->how->hooks, &build_op, &request, e);
+	int rc = call ? worker_run(&w, work, j, ret, sizeof(*ret), e) : -1;
+
+	local_end(call, rc < 0 ? e : NULL);
+	return rc;
+}
+
 int build_folder(const char *path, const struct build_how *how, struct built *ret, struct err *e)
 {
 	autoclose int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct job j = { .how = how, .dir = dir };
-	const struct worker w = { .clean = image_cli_tidy };
 
 	if (dir < 0)
 		return err_set(e, ERR_INVALID, "%.120s: %s", path, strerror(errno));
@@ -107,7 +145,7 @@ int build_folder(const char *path, const struct build_how *how, struct built *re
 		       : name_of_folder(dir, j.name, e)) < 0)
 		return -1;
 	*ret = (struct built){ .cached = false };
-	return choose_file(&j, e) < 0 ? -1 : worker_run(&w, work, &j, ret, sizeof(*ret), e);
+	return choose_file(&j, e) < 0 ? -1 : build_on_road(path, &j, ret, e);
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */
@@ -156,7 +194,7 @@ static int print(const struct built *b, bool json, struct err *e)
 static int run(const struct verb_input *in)
 {
 	const struct build_options *o = in->options;
-	const struct build_how how = { o->tag, o->allow, o->no_cache };
+	const struct build_how how = { o->tag, o->allow, o->no_cache, in->cli->hooks };
 	struct err e = ERR_INIT;
 	struct built built;
 

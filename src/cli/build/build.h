@@ -8,6 +8,7 @@ struct build_how {
 	const char *name; /* NAME[:TAG]; NULL: that of the folder */
 	const char *allow; /* box_config.allow, for the sandbox of the steps */
 	bool no_cache;
+	const struct op_hooks *hooks; /* on the road of the build; NULL: none */
 };
 
 struct built {

@@ -15,6 +15,7 @@
 #include "cli/common/outlet.h"
 #include "hub/core/output.h"
 #include "hub/core/report.h"
+#include "op/local.h"
 
 /*
  * One command in a sandbox of its own: create, exec, end. Its streams are ours: one that its reader
@@ -56,11 +57,19 @@ static const struct option_table options = OPTION_TABLE(rows);
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
 
+/* What is asked for, as policy and audit see it. */
+struct run_request {
+	struct str image, cwd;
+	struct field_strs command, volumes, env;
+	uint64_t timeout_ms;
+};
+
 struct run {
 	const struct verb_input *in;
 	const struct run_options *o;
 	uv_loop_t loop;
 	uv_signal_t signals[ARRAY_LEN(forwarded)];
+	struct local *call;
 	struct box *box;
 	struct sandbox *sandbox;
 	struct exec *exec; /* while it runs */
@@ -79,6 +88,10 @@ struct run {
 	struct env_var env[OPTION_LIST_MAX];
 	struct str argv[EXEC_ARGS_MAX];
 	size_t n_env, n_argv;
+
+	struct run_request request;
+	struct str texts[2 * OPTION_LIST_MAX];
+	struct err failed;
 };
 
 /* ---- what the options say ------------------------------------------------------------------ */
@@ -182,8 +195,10 @@ static void finish(struct run *r, int status)
 
 static void finish_error(struct run *r, const struct err *e)
 {
-	if (!r->ending)
-		finish(r, cli_fail(e));
+	if (r->ending)
+		return;
+	r->failed = *e;
+	finish(r, cli_fail(e));
 }
 
 /* ---- streams and signals ------------------------------------------------------------------- */
@@ -254,11 +269,12 @@ static void on_written(void *arg)
 static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
 	struct run *r = arg;
+	struct str bytes = local_redact(r->call, (struct str){ p, n });
 
 	if (r->o->json)
-		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
+		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, bytes.p, bytes.n);
 	else
-		outlet_write(stream == EXEC_STDOUT ? &r->to_out : &r->to_err, p, n);
+		outlet_write(stream == EXEC_STDOUT ? &r->to_out : &r->to_err, bytes.p, bytes.n);
 }
 
 static int print_json(const struct run *r, const struct exec_result *result, struct err *e)
@@ -409,6 +425,50 @@ static int prepare(struct run *r, struct err *e)
 	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
 }
 
+/* ---- the call ------------------------------------------------------------------------------ */
+
+static const struct field request_fields[] = {
+	FIELD(struct run_request, image, .doc = "What the sandbox is made from; host if absent."),
+	FIELD(struct run_request, command, .doc = "The program and its arguments."),
+	FIELD(struct run_request, volumes, .doc = "Folders of the host inside, as -v has them."),
+	FIELD(struct run_request, env, .doc = "Variables, as -e has them."),
+	FIELD(struct run_request, cwd, .doc = "Where it starts."),
+	FIELD(struct run_request, timeout_ms, .doc = "Killed after this long; 0: never."),
+};
+static const struct field_table request_table = FIELD_TABLE(struct run_request, request_fields);
+
+static const struct op run_op = {
+	.action = "sandbox.run",
+	.doc = "Runs a command in a sandbox of its own, and ends it.",
+	.effect = OP_EXECUTE,
+	.flags = OP_WAITS,
+	.request = &request_table,
+	.run = local_run,
+};
+
+static struct str text_of(const char *text)
+{
+	return text ? str_of(text) : STR_NONE;
+}
+
+static int ask_for(struct run *r, struct err *e)
+{
+	struct run_request *q = &r->request;
+
+	*q = (struct run_request){ .image = text_of(r->o->image),
+				   .cwd = text_of(r->o->cwd),
+				   .command = { r->argv, r->n_argv },
+				   .volumes = { r->texts, r->o->mounts.n },
+				   .env = { r->texts + r->o->mounts.n, r->o->env.n },
+				   .timeout_ms = r->o->timeout_ms };
+	for (size_t i = 0; i < r->o->mounts.n; i++)
+		r->texts[i] = str_of(r->o->mounts.p[i]);
+	for (size_t i = 0; i < r->o->env.n; i++)
+		r->texts[r->o->mounts.n + i] = str_of(r->o->env.p[i]);
+	r->call = local_begin(r->in->cli->hooks, &run_op, q, e);
+	return r->call ? 0 : -1;
+}
+
 static int start(struct run *r, struct err *e)
 {
 	struct engine_closed own;
@@ -426,6 +486,8 @@ static int start(struct run *r, struct err *e)
 	engine_close_own(&own);
 	config.closed = own.paths;
 	config.n_closed = own.n;
+	if (ask_for(r, e) < 0)
+		return -1;
 	r->box = box_new(&r->loop, &config, e);
 	if (!r->box)
 		return -1;
@@ -452,12 +514,14 @@ static int run(const struct verb_input *in)
 	output_init(&r->out, JSON_OUTPUT);
 	output_init(&r->err, JSON_OUTPUT);
 	if (prepare(r, &e) < 0 || start(r, &e) < 0) {
+		r->failed = e;
 		r->status = cli_fail(&e);
 		outlet_close(&r->to_out);
 		outlet_close(&r->to_err);
 	}
 	uv_run(&r->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&r->loop);
+	local_end(r->call, r->failed.code ? &r->failed : NULL);
 	output_fini(&r->out);
 	output_fini(&r->err);
 	return r->status;

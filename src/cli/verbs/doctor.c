@@ -9,6 +9,7 @@
 #include "box/host/box.h"
 #include "box/probe/probe.h"
 #include "json/field/field.h"
+#include "op/local.h"
 
 /*
  * Tries what isolation needs, one by one, and then the whole: a sandbox is made, runs a program and
@@ -246,6 +247,36 @@ static void print_table(const struct diagnosis *d)
 		printf("\n%s No sandbox can be made here: %.*s\n", m.no, STR_ARG(d->cause));
 }
 
+/* ---- the call ------------------------------------------------------------------------------ */
+
+struct doctor_request {
+	struct str allow;
+};
+static const struct field request_fields[] = {
+	FIELD(struct doctor_request, allow, .doc = "Features that may be missing."),
+};
+static const struct field_table request_table = FIELD_TABLE(struct doctor_request, request_fields);
+
+static const struct op doctor_op = {
+	.action = "host.doctor",
+	.doc = "Makes a sandbox, runs a program in it, and ends it.",
+	.effect = OP_EXECUTE,
+	.request = &request_table,
+	.run = local_run,
+};
+
+static void try_on_road(struct trial *t, const struct verb_input *in)
+{
+	const struct doctor_options *o = in->options;
+	const struct doctor_request request = { o->allow ? str_of(o->allow) : STR_NONE };
+	struct local *call = local_begin(in->cli->hooks, &doctor_op, &request, &t->err);
+
+	if (!call)
+		return;
+	try_whole(t, o->allow);
+	local_end(call, t->ok ? NULL : &t->err);
+}
+
 static int run(const struct verb_input *in)
 {
 	const struct doctor_options *o = in->options;
@@ -259,7 +290,7 @@ static int run(const struct verb_input *in)
 	if (blocker)
 		err_set(&t.err, ERR_UNSUPPORTED, "%s: %s", blocker->feature, blocker->detail);
 	else
-		try_whole(&t, o->allow);
+		try_on_road(&t, in);
 	d = (struct diagnosis){
 		.ready = t.ok,
 		.version = STR_LIT(HOLT_VERSION),

@@ -1,0 +1,281 @@
+"""Every call takes one road, whatever door it came through: hooks of the test's own (tests/road/hooked.c) deny, delay,
+count and rewrite. The rows of the routes are those of test_surface.py, each with a right request."""
+
+import copy
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import host
+from client import Failed, until
+from described import Described, code_of
+from rest import b64
+from talk import Exec
+from test_surface import ROWS, Stage, clear, outcome, start
+from who import BUILD
+
+
+class Road:
+    """The folder that hooks read and write, and Holt with these hooks."""
+
+    def __init__(self, me, folder):
+        self.folder = str(folder)
+        program = os.path.join(BUILD, 'tests/road/road-holt')
+        if not os.path.lexists(beside := os.path.join(BUILD, 'tests/box')):
+            os.symlink('../src/box', beside)  # where a program looks for its warden
+        os.chmod(self.folder, 0o777)
+        self.me = copy.copy(me)
+        self.me.argv = lambda *arguments: [*me.prefix, program, *arguments]
+        self.me.env = {**me.env, 'HOLT_ROAD': self.folder}
+
+    def set(self, name, text=''):
+        with open(os.path.join(self.folder, name), 'w', encoding='utf-8') as f:
+            f.write(text)
+
+    def unset(self, name):
+        os.unlink(os.path.join(self.folder, name))
+
+    def taken(self):
+        """What hooks have noted since the last time."""
+        path = os.path.join(self.folder, 'log')
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding='utf-8') as f:
+            lines = [json.loads(line) for line in f]
+        os.unlink(path)
+        return lines
+
+    def notes(self, n):
+        """The same, once there are so many."""
+        found = []
+        until(lambda: found.extend(self.taken()) or len(found) >= n, what=f'{n} notes')
+        return found
+
+
+@pytest.fixture(scope='module')
+def road(me, tmp_path_factory):
+    return Road(me, tmp_path_factory.mktemp('road'))
+
+
+@pytest.fixture(scope='module')
+def hub(me, road, tmp_path_factory):
+    before = host.Residue(me.trees)
+    shared = Described(road.me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0', '--pool', '0')
+    yield shared
+    shared.works()
+    assert shared.end() == 0, shared.said()
+    shared.kill()
+    before.check()
+
+
+@pytest.fixture
+def mcp(road):
+    client = road.me.mcp('--pool', '0')
+    client.initialize()
+    yield client
+    assert client.close() == 0
+
+
+def inside(hub, box):
+    """What there is of programs and files in a sandbox."""
+    programs = sorted(p['command'].strip('[]') for p in hub.call('GET', f'/v1/sandboxes/{box}/processes')['processes'])
+    return programs, hub.exec(box, 'ls -lR --time-style=+')['stdout']
+
+
+def denied(one):
+    """A request of a row that policy denies, over HTTP or a WebSocket."""
+    try:
+        reply = one.reply()
+    except AssertionError:
+        return code_of(one.talk.error)
+    if reply.get('Content-Type') == 'application/json':
+        return code_of(json.loads(reply.body))
+    return reply
+
+
+@pytest.mark.parametrize('name', ROWS)
+def test_policy_denies_each(hub, road, name):
+    """None of them runs a program, opens a file, or says anything of what there is."""
+    stage = Stage(hub, ROWS[name].needs)
+    before = inside(hub, stage.id)
+    road.set('deny')
+    road.taken()
+    try:
+        said = denied(start(hub, name, stage))
+    except Exception as e:  # the upgrade itself is refused
+        said = 'forbidden' if '403' in str(e) else e
+    finally:
+        road.unset('deny')
+    notes = road.taken()
+    assert said in ('forbidden', 'permission_denied'), said
+    assert [n['hook'] for n in notes] == ['policy', 'audit'] and notes[-1]['end'] == 'denied', notes
+    assert inside(hub, stage.id) == before
+    clear(hub)
+
+
+@pytest.mark.parametrize('name', ROWS)
+def test_each_hook_sees_each_call_once(hub, road, name):
+    stage = Stage(hub, ROWS[name].needs)
+    road.taken()
+    assert outcome(start(hub, name, stage).reply()) == (200, None)
+    notes = road.notes(2 if ROWS[name].first else 3)
+    assert [n['hook'] for n in notes][:3] == ['policy', 'approval', 'audit'][:len(notes)], notes
+    assert len({n['digest'] for n in notes}) == 1 and len(notes[0]['digest']) == 64
+    assert len({n['action'] for n in notes}) == 1
+    clear(hub)
+
+
+def arguments(stage):
+    """Right ones of each tool, in an order in which each can be called."""
+    return {
+        'sandbox_create': {'pool': 'host'},
+        'sandbox_list': {}, 'sandbox_get': {}, 'sandbox_list_files': {}, 'sandbox_processes': {}, 'sandbox_diff': {},
+        'sandbox_write_file': {'path': 'f', 'content': 'x'}, 'sandbox_read_file': {'path': 'f'},
+        'sandbox_move_file': {'path': 'f', 'to': 'g'}, 'sandbox_remove_file': {'path': 'g'},
+        'sandbox_exec': {'command': 'sleep 1000', 'background': True},
+        'sandbox_exec_output': {'exec': stage.get('exec')},
+        'sandbox_signal': {'pid': stage.get('pid'), 'signal': 18},
+        'sandbox_set_timeout': {'seconds': 600},
+        'sandbox_fork': {}, 'sandbox_snapshot': {}, 'sandbox_restore': {'snapshot': stage.get('snapshot', 'none')},
+        'sandbox_pause': {}, 'sandbox_resume': {}, 'sandbox_terminate': {},
+    }
+
+
+def test_tools(mcp, road):
+    """Each is denied, and each is seen once by each hook; stdio has the same road."""
+    stage = {}
+    names = {tool['name'] for tool in mcp.request('tools/list')['result']['tools']}
+    assert names == set(arguments(stage))
+    box = mcp.call('sandbox_create', pool='host')['sandbox']
+    for name in arguments(stage):
+        given = arguments(stage)[name]
+        if name not in ('sandbox_create', 'sandbox_list', 'sandbox_restore'):
+            given['sandbox'] = box
+        if name == 'sandbox_restore' and not stage.get('snapshot'):
+            continue  # without a registry nothing is kept
+        road.set('deny')
+        road.taken()
+        with pytest.raises(Failed) as e:
+            mcp.call(name, **{k: v if v is not None else 2 for k, v in given.items()})
+        road.unset('deny')
+        assert e.value.code == 'denied', (name, e.value)
+        assert [n['hook'] for n in road.taken()] == ['policy', 'audit']
+        try:
+            got = mcp.call(name, **given)
+        except Failed as e:
+            assert name == 'sandbox_snapshot' and e.code != 'denied', (name, e)
+            got = {}
+        notes = road.taken()
+        assert [n['hook'] for n in notes] == ['policy', 'approval', 'audit'], (name, notes)
+        if name == 'sandbox_exec':
+            stage['exec'] = got['exec']
+            stage['pid'] = next(p['pid'] for p in mcp.call('sandbox_processes', sandbox=box)['processes'] if 'sleep' in p['command'])
+            road.taken()
+
+
+def test_nobody_sees(hub, road):
+    """A sandbox that a principal may not know of is no sandbox, whatever is asked of it; what waits is told nothing else."""
+    stage = Stage(hub, 'program')
+    road.set('hide')
+    try:
+        for name in ('sandboxes.get', 'exec', 'files.read', 'execs.list', 'sandboxes.fork', 'Stat', 'archive.download', 'set_timeout'):
+            assert denied(start(hub, name, stage)) == 'not_found', name
+    finally:
+        road.unset('hide')
+    assert outcome(start(hub, 'sandboxes.get', stage).reply()) == (200, None)
+    clear(hub)
+
+
+def test_policy_takes_its_time(hub, road):
+    """Who waits for it holds nobody up, and may leave: then nothing runs, and the audit is told."""
+    stage = Stage(hub)
+    road.set('delay', '400')
+    try:
+        asked = [start(hub, 'exec', stage) for _ in range(8)]
+        for one in asked:
+            assert outcome(one.reply()) == (200, None)
+        road.set('delay', '1500')
+        road.taken()
+        left = start(hub, 'files.remove', stage)
+        road.notes(1)
+        left.wire.__exit__()
+        assert road.notes(1)[-1]['end'] == 'cancelled'
+    finally:
+        road.unset('delay')
+    assert hub.post('/v1/files/stat', sandbox=stage.id, path='f')['type'] == 'file'
+    clear(hub)
+
+
+# ---- what leaves
+
+def test_redaction(hub, road):
+    """No door lets it out: answers, lines, frames, sockets, output that is read later, files, archives, names."""
+    stage = Stage(hub, 'program')
+    box, word = stage.id, 'hunter2'
+    hub.post('/v1/files/write', sandbox=box, path='f', content=f'a {word} b\n')
+    hub.post('/v1/files/write', sandbox=box, path=word, content='')
+    road.set('secret', word)
+    try:
+        for name in ('exec', 'files.read', 'files.list', 'List', 'sandboxes.diff', 'execs.list', 'execs.output'):
+            reply = start(hub, name, stage).reply()
+            assert outcome(reply) == (200, None)
+            for shape in (word, b64(word.encode()), b64(b'a ' + word.encode())[:8]):
+                assert shape.encode() not in reply.body, (name, reply)
+        with Exec(hub, box, 'cat f >&2; cat f') as x:
+            x.end()
+            assert x.out == x.err == b'a [gone] b\n'
+    finally:
+        road.unset('secret')
+    assert hub.exec(box, 'cat f')['stdout'] == f'a {word} b\n'
+    clear(hub)
+
+
+# ---- without a hub
+
+def test_programs_of_this_user(me, road, tmp_path):
+    """`holt run`, builds and doctor: the same road, as the local user."""
+    run = road.me.run
+    road.taken()
+    done = run('run', '--', 'sh', '-c', 'echo hunter2', text=True)
+    assert (done.returncode, done.stdout) == (0, 'hunter2\n')
+    notes = road.taken()
+    assert [(n['hook'], n['action'], n['who']) for n in notes] == [(h, 'sandbox.run', 'local') for h in ('policy', 'approval', 'audit')]
+    road.set('secret', 'hunter2')
+    road.set('delay', '100')
+    try:
+        assert run('run', '--', 'sh', '-c', 'echo hunter2; echo hunter2 >&2', text=True).stdout == '[gone]\n'
+    finally:
+        road.unset('secret')
+        road.unset('delay')
+    assert run('run', '--', 'false').returncode == 1
+    assert [n['end'] for n in road.taken()][-1] == 'ok'  # what a command ends with is a result
+
+    folder = tmp_path / 'app'
+    folder.mkdir()
+    (folder / 'holt.json').write_text(json.dumps({'base': 'host', 'run': ['touch /made']}))
+    os.chmod(tmp_path, 0o755)
+    road.set('deny')
+    try:
+        for words in (('run', '--', 'true'), ('build', str(folder)), ('doctor',)):
+            road.taken()
+            done = run(*words, text=True)
+            assert done.returncode != 0 and "policy denies" in done.stderr + done.stdout, (words, done)
+            assert [n['hook'] for n in road.taken()] == ['policy', 'audit'], words
+    finally:
+        road.unset('deny')
+
+
+def test_a_signal_while_policy_waits(road):
+    """A person who leaves before policy has said its word starts nothing."""
+    road.set('delay', '60000')
+    road.taken()
+    try:
+        left = subprocess.Popen(road.me.argv('run', '--', 'true'), env=road.me.env, cwd='/', stdin=subprocess.DEVNULL)
+        road.notes(1)
+        left.send_signal(signal.SIGTERM)
+        assert left.wait(20) == -signal.SIGTERM
+    finally:
+        road.unset('delay')

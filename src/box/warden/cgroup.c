@@ -29,7 +29,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "box/warden/warden.h"
+#include "box/warden/internal.h"
 
 enum {
 	CPU_PERIOD_US = 100000,

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "box/warden/warden.h"
+#include "box/warden/internal.h"
 
 enum { DEPTH_MAX = 4096, XATTR_NAMES_MAX = 16384, XATTR_VALUE_MAX = 65536, LINKS_BUCKETS = 4096 };
 

@@ -18,7 +18,7 @@
 
 #include "base/mem.h"
 #include "box/archive/mount.h"
-#include "box/warden/warden.h"
+#include "box/warden/internal.h"
 
 static int open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
 {

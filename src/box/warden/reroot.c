@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/archive/mount.h"
-#include "box/warden/warden.h"
+#include "box/warden/internal.h"
 
 enum { MOVED_MAX = BINDS_MAX + WIRE_MOUNTS_MAX };
 

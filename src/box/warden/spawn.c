@@ -41,7 +41,7 @@
 #include "base/mem.h"
 #include "base/sock.h"
 #include "box/archive/mount.h"
-#include "box/warden/warden.h"
+#include "box/warden/internal.h"
 
 /* Of the kernel, in /proc: of no use inside, or telling about the host. Hidden where present; the
  * whole of /proc is read-only besides. */
@@ -470,9 +470,9 @@ static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 
 /* Ends with the warden from here on. No end of file would tell: this process and its siblings have
  * copies of the warden's ends of their sockets until they execute holt-init. */
-static int die_with_warden(int warden)
+static int die_with_warden(int pidfd)
 {
-	struct pollfd gone = { .fd = warden, .events = POLLIN };
+	struct pollfd gone = { .fd = pidfd, .events = POLLIN };
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return -1;

@@ -39,7 +39,7 @@
 #include "box/warden/closed.h"
 #include "box/warden/sized.h"
 #include "box/archive/template_host.h"
-#include "box/warden/warden.h"
+#include "box/warden/internal.h"
 
 /* ---- small steps ------------------------------------------------------------------------------ */
 

@@ -26,7 +26,7 @@
 #include "box/wire/file_types.h"
 #include "box/archive/tar.h"
 #include "box/archive/template_host.h"
-#include "box/warden/warden.h"
+#include "box/warden/internal.h"
 
 enum { BUFFER = 128 * 1024, LINKS_BUCKETS = 4096 };
 

@@ -1,0 +1,157 @@
+/*
+ * Helpers of the warden. The broom removes layers that nobody needs any more: whoever unmounts one waits for a
+ * grace period of the kernel and frees all that was in it, which may be gigabytes; in the warden every other
+ * sandbox would wait for that. The janitor outlives the warden, to remove what no process's end removes: its
+ * control groups, and the socket and the lock of one that outlives its hub. It learns of the warden's end by the
+ * closing of a pipe. The lock is held by both of them, so that nobody starts another warden in that folder before
+ * the names in it are gone.
+ *
+ * Neither keeps open what it does not need: the hub's standard error is a pipe that somebody may read to its end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden/internal.h"
+
+/* ---- the broom -------------------------------------------------------------------------------- */
+
+/* Of the socket's buffer, which is that of some thirty layers. While it is full the warden removes them itself, so that what
+ * has ended never holds much more memory than what lives. */
+enum { QUEUE_BYTES = 12 * 1024 };
+
+static int broom = -1; /* its socket */
+
+static _Noreturn void broom_main(int from)
+{
+	enum { SOCKET = STDERR_FILENO + 1 };
+	int null = open("/h/dev/null", O_RDWR | O_CLOEXEC);
+	uint32_t layer;
+
+	prctl(PR_SET_NAME, "holt-broom");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(null, STDERR_FILENO) < 0 || dup2(from, SOCKET) < 0)
+		_exit(1);
+	syscall(SYS_close_range, SOCKET + 1, ~0u, 0);
+	while (recv(SOCKET, &layer, sizeof(layer), 0) == (ssize_t)sizeof(layer))
+		store_layer_remove(layer);
+	_exit(0);
+}
+
+int broom_start(struct err *e)
+{
+	const int bytes = QUEUE_BYTES;
+	int sockets[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return err_sys(e, errno, "socketpair");
+	setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	pid = fork();
+	if (pid == 0)
+		broom_main(sockets[1]);
+	close(sockets[1]);
+	if (pid < 0) {
+		close(sockets[0]);
+		return err_sys(e, errno, "start the broom");
+	}
+	broom = sockets[0];
+	return 0;
+}
+
+bool broom_take(uint32_t layer)
+{
+	if (broom < 0)
+		return false;
+	if (send(broom, &layer, sizeof(layer), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	if (errno != EAGAIN) {
+		log_warn("the broom has ended: %s", strerror(errno));
+		close(broom);
+		broom = -1;
+	}
+	return false;
+}
+
+/* ---- the janitor ------------------------------------------------------------------------------ */
+
+enum { TRIES = 500, PAUSE_US = 20000, FDS_MAX = 256 };
+
+static bool is_kept_file(int fd)
+{
+	return fd == WARDEN_LOCK_FD || fd == WARDEN_DIR_FD;
+}
+
+static void close_others(const struct cgroups *c, int pipe, bool kept)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDERR_FILENO);
+	for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++) {
+		bool keep = fd == pipe || (kept && is_kept_file(fd));
+
+		for (int i = 0; i < CG_CONTROLLERS; i++)
+			keep = keep || fd == c->dirs[i] || fd == c->parents[i];
+		if (!keep)
+			close(fd);
+	}
+}
+
+/* Where somebody has removed the lock, the names in the folder may be another warden's. */
+static void remove_names(void)
+{
+	struct stat st;
+
+	if (fstat(WARDEN_LOCK_FD, &st) < 0 || !st.st_nlink)
+		return;
+	unlinkat(WARDEN_DIR_FD, WARDEN_SOCKET, 0);
+	unlinkat(WARDEN_DIR_FD, WARDEN_LOCK, 0);
+}
+
+static _Noreturn void janitor_main(const struct cgroups *c, int warden_end, bool kept)
+{
+	char byte;
+
+	prctl(PR_SET_NAME, "holt-janitor");
+	setsid();
+	close_others(c, warden_end, kept);
+	while (read(warden_end, &byte, 1) < 0 && errno == EINTR)
+		;
+	if (kept) {
+		remove_names();
+		close(WARDEN_LOCK_FD);
+	}
+	/* the sandboxes die with the warden by themselves; their groups empty as they do */
+	for (int i = 0; i < TRIES && !cgroups_remove(c); i++)
+		usleep(PAUSE_US);
+	cgroups_step_back(c);
+	_exit(0);
+}
+
+int janitor_start(const struct cgroups *c, bool kept, struct err *e)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(ends[1]);
+		janitor_main(c, ends[0], kept);
+	}
+	close(ends[0]);
+	if (pid < 0) {
+		close(ends[1]);
+		return err_sys(e, errno, "start the janitor");
+	}
+	return ends[1];
+}

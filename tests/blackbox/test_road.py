@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import host
+import rest
 from client import Failed, until
 from described import Described, code_of
 from rest import b64
@@ -206,6 +207,30 @@ def test_policy_takes_its_time(hub, road):
     finally:
         road.unset('delay')
     assert hub.post('/v1/files/stat', sandbox=stage.id, path='f')['type'] == 'file'
+    clear(hub)
+
+
+# ---- room
+
+def test_who_fills_all_room_locks_nobody_out(hub, road):
+    """256 calls that work: one more that works is refused, and looking and ending have room of their own."""
+    stage = Stage(hub)
+    road.taken()
+    busy = [hub.wire() for _ in range(256)]
+    for wire in busy:
+        wire.send(hub.request('POST', '/v1/exec', body=json.dumps({'sandbox': stage.id, 'command': 'sleep 1000', 'timeout': 600,
+                                                                     'max_output_bytes': 1024})))
+    road.notes(512)
+    with pytest.raises(rest.Failed) as e:
+        hub.exec(stage.id, 'true', max_output_bytes=1024)
+    assert e.value.code == 'quota_exceeded' and 'calls are under way' in e.value.error['cause']
+    assert [s['id'] for s in hub.call('GET', '/v1/sandboxes')] == [stage.id]
+    assert len(hub.call('GET', f'/v1/sandboxes/{stage.id}/execs')) >= 256
+    hub.delete(stage.id)
+    for wire in busy:
+        with wire:
+            assert wire.reply('POST').status in (404, 410, 499)
+    assert hub.call('GET', '/v1/health')['sandboxes'] == 0
     clear(hub)
 
 

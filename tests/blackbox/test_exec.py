@@ -1,6 +1,7 @@
 """sandbox_exec: what goes in, what comes out, how it ends."""
 
 import base64
+import json
 import os
 import random
 import re
@@ -252,6 +253,18 @@ def test_timeout_of_one_command_spares_the_others(sb):
 def test_output_before_the_timeout_is_kept(sb):
     got = sb.exec('echo early; echo err >&2; sleep 1000', timeout_seconds=1)
     assert (got['stdout'], got['stderr'], got['timed_out']) == ('early\n', 'err\n', True)
+
+
+def test_the_text_tells_a_timeout_from_an_own_124(sb):
+    def text(command, **more):
+        return json.loads(sb.client.text('sandbox_exec', sandbox=sb.id, command=command, **more))
+    own = text('exit 124')
+    assert list(own) == ['exit_code', 'stdout', 'stderr'] and own['exit_code'] == 124
+    late = text('echo early; sleep 1000', timeout_seconds=1)
+    assert list(late) == ['exit_code', 'stdout', 'stderr', 'timed_out']
+    assert (late['exit_code'], late['stdout'], late['timed_out']) == (124, 'early\n', True)
+    assert text('kill -9 $$')['signal'] == 9
+    assert text('head -c 5000 /dev/zero | tr "\\0" x', max_output_bytes=1024)['stdout_elided_bytes'] == 5000 - 1024
 
 
 def test_a_fork_bomb_ends_at_its_timeout(box):

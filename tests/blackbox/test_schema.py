@@ -149,7 +149,8 @@ def test_text_of_create(hub):
 ])
 def test_text_of_exec(hub, sb, command, exit_code, out, err):
     text = hub.text('sandbox_exec', sandbox=sb.id, command=command)
-    assert list(json.loads(text).items()) == [('exit_code', exit_code), ('stdout', out), ('stderr', err)]
+    signal = [('signal', exit_code - 128)] if exit_code > 128 else []
+    assert list(json.loads(text).items()) == [('exit_code', exit_code), ('stdout', out), ('stderr', err), *signal]
     assert text.startswith(f'{{"exit_code":{exit_code},"stdout":"')
 
 

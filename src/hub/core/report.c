@@ -94,6 +94,42 @@ void report_fini(struct report *r)
 	buf_fini(&r->err_base64_buf);
 }
 
+/* What a reader must know of to understand the three. */
+static void put_oddities(const struct report *r, struct json_writer *w)
+{
+	const struct {
+		const char *name;
+		bool is;
+	} flags[] = {
+		{ "timed_out", r->timed_out },
+		{ "hit_memory", r->hit_memory },
+		{ "hit_pids", r->hit_pids },
+		{ "hit_disk", r->hit_disk },
+	};
+	const struct {
+		const char *name;
+		bool is;
+		uint64_t n;
+	} numbers[] = {
+		{ "signal", r->has_signal && !r->timed_out, (uint64_t)r->signal },
+		{ "stdout_elided_bytes", r->has_out_elided, r->out_elided },
+		{ "stderr_elided_bytes", r->has_err_elided, r->err_elided },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		if (!flags[i].is)
+			continue;
+		json_write_key(w, flags[i].name);
+		json_write_bool(w, true);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		if (!numbers[i].is)
+			continue;
+		json_write_key(w, numbers[i].name);
+		json_write_uint(w, numbers[i].n);
+	}
+}
+
 int report_text(const struct report *r, struct buf *to, struct err *e)
 {
 	struct json_writer w = json_writer(to);
@@ -105,6 +141,7 @@ int report_text(const struct report *r, struct buf *to, struct err *e)
 	json_write_str(&w, r->out);
 	json_write_key(&w, "stderr");
 	json_write_str(&w, r->err);
+	put_oddities(r, &w);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

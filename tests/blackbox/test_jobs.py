@@ -17,6 +17,7 @@ import host
 from client import until
 from rest import Failed, lines
 from test_hub_cli import Hub
+from test_serve import Session
 from who import BUILD
 
 SANITIZED = 'asan' in BUILD
@@ -731,3 +732,16 @@ def test_who_waits_holds_nobody_up(hub, sb):
     finally:
         for one in sockets:
             one.close()
+
+
+def test_a_command_of_mcp_is_found_while_it_runs(hub, sb):
+    session = Session(hub)
+    with hub.wire() as wire:
+        session.call(wire, 'sandbox_exec', sandbox=sb, command='echo from mcp; exec sleep 1234')
+        [job] = until(lambda: [e for e in hub.call('GET', f'/v1/sandboxes/{sb}/execs') if 'sleep 1234' in e['command']],
+                      what='the exec')
+        assert job['state'] == 'running' and not job['background']
+        until(lambda: hub.output(sb, job['exec_id']) == b'from mcp\n', what='its output')
+        hub.call('POST', hub.at(sb, job['exec_id'], '/signal'), {'signal': 15})
+        assert session.result(wire)['structuredContent']['signal'] == 15
+    assert hub.look(sb, job['exec_id'])['state'] == 'signaled'

@@ -178,16 +178,21 @@ static int check(const struct exec_params *p, struct err *e)
 	return 0;
 }
 
-static int start(struct call *c, const struct exec_params *p, struct sandbox *sb, struct err *e)
+static int start(struct call *c, const struct exec_params *p, struct err *e)
 {
 	AUTO(run_free) struct exec_run *r = calloc(1, sizeof(*r));
 	bool binary = p->has_input_base64;
-	struct exec_spec spec = {
-		.n_env = p->env.n,
-		.cwd = p->cwd,
-		.timeout_ms = p->timeout_seconds * 1000ull,
-		.stdin_open = p->has_input || binary,
+	struct life *l = call_life(c, p->sandbox, e);
+	struct job_spec spec = {
+		.command = p->command,
+		.exec = { .n_env = p->env.n,
+			  .cwd = p->cwd,
+			  .timeout_ms = p->timeout_seconds * 1000ull,
+			  .stdin_open = p->has_input || binary },
+		.events = &events,
+		.arg = r,
 	};
+	struct job *j;
 
 	if (!r)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -196,17 +201,19 @@ static int start(struct call *c, const struct exec_params *p, struct sandbox *sb
 	r->timeout_seconds = p->timeout_seconds;
 	output_init(&r->out, p->max_output_bytes);
 	output_init(&r->err, p->max_output_bytes);
-	if (words(c, p, &spec, e) < 0 || call_reserve(c, 2 * (size_t)p->max_output_bytes, e) < 0 ||
-	    tool_env(c, &p->env, &spec.env, e) < 0 ||
+	if (!l || words(c, p, &spec.exec, e) < 0 ||
+	    call_reserve(c, 2 * (size_t)p->max_output_bytes, e) < 0 ||
+	    tool_env(c, &p->env, &spec.exec.env, e) < 0 ||
 	    tool_bytes(c, "stdin_base64", binary ? p->input_base64 : p->input,
 		       binary ? ENCODING_BASE64 : ENCODING_UTF8, &r->input, e) < 0)
 		return -1;
-	r->exec = exec_start(sb, &spec, &events, r, e);
-	if (!r->exec)
+	j = job_start(l, &spec, e);
+	if (!j)
 		return -1;
+	r->exec = job_exec(j);
 	call_on_cancel(c, on_cancel, r);
 	call_on_tick(c, on_tick, r);
-	if (spec.stdin_open)
+	if (spec.exec.stdin_open)
 		feed(r);
 	take_ptr(r);
 	return 0;
@@ -277,15 +284,12 @@ static void run(struct call *c, const void *params)
 {
 	const struct exec_params *p = params;
 	struct err e = ERR_INIT;
-	struct sandbox *sb;
 
 	if (p->background && check(p, &e) == 0) {
 		run_background(c, p);
 		return;
 	}
-	sb = e.code || check(p, &e) < 0 ? NULL : call_sandbox(c, p->sandbox, &e);
-
-	if (!sb || start(c, p, sb, &e) < 0)
+	if (e.code || check(p, &e) < 0 || !call_sandbox(c, p->sandbox, &e) || start(c, p, &e) < 0)
 		call_fail(c, &e);
 }
 

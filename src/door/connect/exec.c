@@ -196,7 +196,7 @@ static void say_end(struct call *c, const struct exec_end_view *end)
 	ask_send(c, &said_table, &s);
 }
 
-static const struct exec_voice voice = { say_chunk, say_end };
+static const struct exec_voice voice = { say_chunk, say_end, .timeout_is_end = true };
 
 /* ---- the methods --------------------------------------------------------------------------- */
 
@@ -354,7 +354,8 @@ static int read_message(struct arena *scratch, bool is_text, struct str message,
 	return take_heard(scratch, h, ret, e);
 }
 
-static const struct talk_form form = { read_message, { say_chunk, say_end } };
+static const struct talk_form form = { read_message,
+				       { say_chunk, say_end, .timeout_is_end = true } };
 
 /* Clients of Connect name the sandbox in a header, those of mitos in the query. */
 struct socket_name {

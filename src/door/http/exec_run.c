@@ -130,6 +130,14 @@ void exec_end_of(const struct exec_result *result, const struct err *err, struct
 	}
 }
 
+/* The command's own time was over, and not that of the call. */
+static bool ends_well(const struct exec_run *r)
+{
+	uint64_t waits_ms = call_timeout_ms(r->call);
+
+	return r->voice->timeout_is_end && (waits_ms == 0 || waits_ms > r->timeout_s * 1000ull);
+}
+
 /* The client hears of the end as a message, and again as the stream's own end if it is no good one. */
 static void end_spoken(struct exec_run *r, const struct exec_result *result, const struct err *err)
 {
@@ -139,7 +147,7 @@ static void end_spoken(struct exec_run *r, const struct exec_result *result, con
 	r->voice->end(r->call, &end);
 	if (err)
 		call_fail(r->call, err);
-	else if (result->end == EXEC_TIMED_OUT)
+	else if (result->end == EXEC_TIMED_OUT && !ends_well(r))
 		fail_timeout(r);
 	else
 		call_answer(r->call, NULL);

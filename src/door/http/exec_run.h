@@ -39,6 +39,8 @@ void exec_end_of(const struct exec_result *result, const struct err *err,
 struct exec_voice {
 	void (*chunk)(struct call *c, enum exec_stream stream, struct str bytes);
 	void (*end)(struct call *c, const struct exec_end_view *end);
+	/* A command that its timeout ended is a good end of the call, and no failure behind it. */
+	bool timeout_is_end;
 };
 
 /* Refuses a timeout that is too large, having failed the call; true if it did. */

@@ -42,7 +42,8 @@ static void check_message(const struct json_val *v)
 	if (json_get(v, "method"))
 		MUST(json_get(v, "params") && !json_get(v, "id"));
 	else
-		MUST(json_get(v, "id") && !json_get(v, "result") != !json_get(v, "error"));
+		MUST(!json_get(v, "result") != !json_get(v, "error") &&
+		     (json_get(v, "id") || json_get(v, "error")));
 }
 
 static void check_sent(struct fixture *f)

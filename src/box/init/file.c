@@ -20,6 +20,7 @@
 
 #include "box/wire/file_types.h"
 #include "box/init/internal.h"
+#include "box/init/message.h"
 
 enum { WRITES_MAX = 512, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 8192, TEMPS_MAX = 1000 };
 
@@ -601,22 +602,20 @@ void init_file_reset(void)
 void init_file(const struct im_file *m, size_t n, int fd)
 {
 	struct im_file_done d = { .h = { .id = m->h.id } };
-	const char *path = (const char *)(m + 1), *second;
-	const char *end = (const char *)m + n;
+	const char *path, *second, *end;
 
 	if (m->op == FILE_OP_APPEND || m->op == FILE_OP_COMMIT || m->op == FILE_OP_ABORT) {
-		file_go_on(m, path, (size_t)(end - path), &d);
+		file_go_on(m, (const char *)(m + 1), n - sizeof(*m), &d);
 		return;
 	}
 	if (m->op == FILE_OP_STOP) {
 		init_helper_stop(m->token);
 		return;
 	}
-	if (path >= end || path[0] != '/' || strlen(path) >= PATH_MAX) {
+	if (message_file(m, n, &path, &second, &end) < 0) {
 		reply(&d, EINVAL, -1);
 		return;
 	}
-	second = path + strlen(path) + 1;
 	switch ((enum file_op)m->op) {
 	case FILE_OP_READ:
 		file_read(path, &d);

@@ -19,6 +19,7 @@
  * its descendants.
  */
 #include "box/init/internal.h"
+#include "box/init/message.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -44,7 +45,6 @@
 
 enum {
 	EXECS_MAX = 1024,
-	STRINGS_MAX = 8192, /* words and variables of one program */
 	PIDS_SEEN_MAX = 32768,
 	BURST_MAX = 32, /* messages that those that are to die wait for: each may start a program */
 	KILL_ROUNDS = 16,
@@ -261,35 +261,7 @@ static void exec_failed(uint32_t id, uint32_t stage, int errnum)
 	init_send(&out, sizeof(out), -1);
 }
 
-/* Splits the strings after *m into strings: the words, NULL, the variables, NULL. The
- * message is terminated by a NUL of our own, so no string runs out of it. */
-static int split_strings(const struct im_exec *m, size_t n, char **ret_cwd)
-{
-	char *at = (char *)(m + 1), *end = (char *)m + n;
-	uint32_t total = m->argc + m->envc;
-	char **out = strings;
-
-	if (m->argc < 1 || m->argc > STRINGS_MAX || m->envc > STRINGS_MAX ||
-	    total + 8 > STRINGS_MAX || at >= end)
-		return -1;
-	*ret_cwd = at;
-	at += strlen(at) + 1;
-	out += 3; /* room for "sh -c line" before the line */
-	for (uint32_t i = 0; i < total; i++) {
-		if (at >= end)
-			return -1;
-		if (i == m->argc)
-			*out++ = NULL;
-		*out++ = at;
-		at += strlen(at) + 1;
-	}
-	if (m->envc == 0)
-		*out++ = NULL;
-	*out = NULL;
-	return 0;
-}
-
-static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
+static void handle_exec(struct im_exec *m, size_t n, const int fds[3])
 {
 	struct launch l = { .fds = { fds[0], fds[1], fds[2] },
 			    .terminal = m->terminal,
@@ -298,7 +270,7 @@ static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 	char *cwd = NULL;
 	pid_t pid;
 
-	if (!r || split_strings(m, n, &cwd) < 0) {
+	if (!r || message_exec(m, n, strings, &cwd) < 0) {
 		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EUSERS);
 		return;
 	}
@@ -306,8 +278,8 @@ static void handle_exec(const struct im_exec *m, size_t n, const int fds[3])
 	if (l.limited)
 		l.files = (struct rlimit){ m->files, m->files };
 	l.cwd = cwd;
-	l.argv = strings + 3;
-	l.envp = strings + 3 + m->argc + 1;
+	l.argv = strings + STRINGS_BEFORE;
+	l.envp = l.argv + m->argc + 1;
 	if (m->shell) {
 		strings[1] = access(shell_bash, X_OK) == 0 ? (char *)shell_bash : (char *)shell_sh;
 		strings[2] = (char *)"-c";
@@ -375,27 +347,17 @@ struct proc {
 	bool ours; /* descends from the one that is searched for */
 };
 
-/* Of a line of /proc/N/stat from its fourth field on: the twentieth. */
-static long threads_of(const char *at)
-{
-	for (int field = 4; field < 20 && at; field++) {
-		at = strchr(at, ' ');
-		at = at ? at + 1 : NULL;
-	}
-	return at ? atol(at) : 0;
-}
-
 static bool read_proc(const char *name, struct proc *p)
 {
-	char text[512], *at = init_proc_stat(name, text, sizeof(text));
+	struct stat_line line;
 
-	if (!at)
+	if (!init_proc_stat(name, &line))
 		return false;
 	p->pid = (pid_t)atol(name);
-	p->parent = (pid_t)atol(at + 4);
-	p->alive = (at[2] != 'Z' && at[2] != 'X') || threads_of(at + 4) > 1;
-	p->stopped = at[2] == 'T';
-	p->deep = at[2] == 'D';
+	p->parent = line.parent;
+	p->alive = (line.state != 'Z' && line.state != 'X') || line.threads > 1;
+	p->stopped = line.state == 'T';
+	p->deep = line.state == 'D';
 	p->ours = false;
 	return true;
 }
@@ -714,7 +676,7 @@ static void handle_reset(const struct im_reset *m)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static void dispatch_exec(const struct im_exec *m, size_t n, const int fds[3], int n_fds)
+static void dispatch_exec(struct im_exec *m, size_t n, const int fds[3], int n_fds)
 {
 	const int terminal[3] = { fds[0], fds[0], fds[0] };
 	const int with_null[3] = { self.null, fds[0], fds[1] };
@@ -727,30 +689,42 @@ static void dispatch_exec(const struct im_exec *m, size_t n, const int fds[3], i
 
 static void dispatch(size_t n, int fds[3], int n_fds)
 {
-	const struct im_head *h = (const void *)message;
+	struct im_head *h = (void *)message;
 
-	if (n < sizeof(*h))
+	if (!message_check(message, n))
 		return;
 	if (h->type != IM_SIGNAL && h->type != IM_EXEC)
 		kill_dying();
-	if (h->type == IM_EXEC && n >= sizeof(struct im_exec)) {
-		dispatch_exec((const void *)h, n, fds, n_fds);
-	} else if (h->type == IM_SIGNAL && n >= sizeof(struct im_signal)) {
+	switch ((enum im_type)h->type) {
+	case IM_EXEC:
+		dispatch_exec((void *)h, n, fds, n_fds);
+		break;
+	case IM_SIGNAL:
 		handle_signal((const void *)h);
-	} else if (h->type == IM_QUIESCE) {
+		break;
+	case IM_QUIESCE:
 		handle_quiesce(h);
-	} else if (h->type == IM_STOP) {
+		break;
+	case IM_STOP:
 		handle_stop(h);
-	} else if (h->type == IM_CONTINUE) {
+		break;
+	case IM_CONTINUE:
 		continue_all();
-	} else if (h->type == IM_TERMINAL) {
+		break;
+	case IM_TERMINAL:
 		handle_terminal(h);
-	} else if (h->type == IM_RESET && n >= sizeof(struct im_reset)) {
+		break;
+	case IM_RESET:
 		handle_reset((const void *)h);
-	} else if (h->type == IM_FILE && n >= sizeof(struct im_file)) {
+		break;
+	case IM_FILE:
 		init_file((const void *)h, n, n_fds == 1 ? fds[0] : -1);
-	} else if (h->type == IM_PROCESS && n >= sizeof(struct im_process)) {
+		break;
+	case IM_PROCESS:
 		init_process((const void *)h);
+		break;
+	default: /* message_check() knows no other */
+		break;
 	}
 }
 

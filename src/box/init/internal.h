@@ -63,6 +63,6 @@ int init_process_reaped(pid_t pid, int status);
 /* Ends what was listed for the hub before: nothing of it is sent any more. */
 void init_process_reset(void);
 
-/* Reads /proc/PID/stat into text. The parenthesis behind the name of the process, which is its own choice;
- * NULL where there is no such process. */
-char *init_proc_stat(const char *pid, char *text, size_t size);
+/* Reads /proc/PID/stat; the name in *ret is good until the next call. False: there is no such process. */
+struct stat_line;
+bool init_proc_stat(const char *pid, struct stat_line *ret);

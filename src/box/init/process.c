@@ -20,6 +20,7 @@
 
 #include "box/wire/file_types.h"
 #include "box/init/internal.h"
+#include "box/init/message.h"
 
 enum { HELPERS_MAX = 8, PATIENCE_S = 2 };
 
@@ -43,14 +44,13 @@ static size_t read_proc_file(const char *pid, const char *name, char *to, size_t
 	return n > 0 ? (size_t)n : 0;
 }
 
-char *init_proc_stat(const char *pid, char *text, size_t size)
+bool init_proc_stat(const char *pid, struct stat_line *ret)
 {
-	size_t n = read_proc_file(pid, "stat", text, size - 1);
-	char *at;
+	static char text[512];
+	size_t n = read_proc_file(pid, "stat", text, sizeof(text) - 1);
 
 	text[n] = '\0';
-	at = strrchr(text, ')');
-	return at && strlen(at) >= 5 ? at : NULL;
+	return stat_line_read(text, ret);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -64,43 +64,37 @@ static uint64_t since_boot_ms(void)
 }
 
 /* Its words with spaces between them, or where it has none its name in brackets, as ps(1) has it. */
-static size_t read_command(const char *pid, const char *stat, const char *name_end, bool words,
-			   char *to)
+static size_t read_command(const char *pid, const struct stat_line *line, bool words, char *to)
 {
 	size_t n = words ? read_proc_file(pid, "cmdline", to, PROCESS_COMMAND_MAX) : 0;
-	const char *name = strchr(stat, '(');
 
 	while (n > 0 && to[n - 1] == '\0')
 		n--;
 	for (size_t i = 0; i < n; i++)
 		to[i] = to[i] ? to[i] : ' ';
-	if (n == 0 && name && name < name_end)
-		n = (size_t)snprintf(to, PROCESS_COMMAND_MAX, "[%.*s]", (int)(name_end - name - 1),
-				     name + 1);
+	if (n == 0)
+		n = (size_t)snprintf(to, PROCESS_COMMAND_MAX, "[%.*s]", (int)line->name_n,
+				     line->name);
 	return n < PROCESS_COMMAND_MAX ? n : PROCESS_COMMAND_MAX - 1;
 }
 
 static bool read_entry(const char *pid, bool words, struct im_process_entry *ret, char *command)
 {
-	static const char format[] = "%c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu "
-				     "%*d %*d %*d %*d %*d %*d %llu %*u %ld";
-	char text[512], state, *at = init_proc_stat(pid, text, sizeof(text));
-	unsigned long user, system, tick = (unsigned long)sysconf(_SC_CLK_TCK);
-	unsigned long long start;
-	uint64_t now = since_boot_ms();
-	uint32_t parent;
-	long pages;
+	unsigned long tick = (unsigned long)sysconf(_SC_CLK_TCK);
+	uint64_t now = since_boot_ms(), start;
+	struct stat_line line;
 
-	if (!at || sscanf(at + 2, format, &state, &parent, &user, &system, &start, &pages) != 6)
+	if (!init_proc_stat(pid, &line))
 		return false;
-	start = start * 1000 / tick;
+	start = line.start * 1000 / tick;
 	*ret = (struct im_process_entry){
 		.pid = (uint32_t)atol(pid),
-		.parent = parent,
-		.state = (unsigned char)state,
-		.command_len = (uint32_t)read_command(pid, text, at, words, command),
-		.cpu_ms = (uint64_t)(user + system) * 1000 / tick,
-		.bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0,
+		.parent = (uint32_t)line.parent,
+		.state = (unsigned char)line.state,
+		.command_len = (uint32_t)read_command(pid, &line, words, command),
+		.cpu_ms = (line.user + line.system) * 1000 / tick,
+		.bytes = line.pages > 0 ? (uint64_t)line.pages * (uint64_t)sysconf(_SC_PAGESIZE)
+					: 0,
 		.age_ms = now > start ? now - start : 0,
 	};
 	return true;

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/warden/internal.h"
+#include "box/warden/message.h"
 
 enum { REFILL_RETRY_MS = 1000 };
 
@@ -491,28 +492,23 @@ static void free_specs(struct mount_spec *m, uint32_t n)
 }
 
 /* Reads the mounts that follow a wm_create of n bytes. */
-static int read_mounts(const struct wm_create *m, size_t n, struct mount_spec *out, struct err *e)
+static int copy_mounts(const struct wm_create *m, size_t n, struct mount_spec *out, struct err *e)
 {
 	const char *at = (const char *)(m + 1), *end = (const char *)m + n;
 
 	for (uint32_t i = 0; i < m->n_mounts; i++) {
+		const char *host, *guest;
 		struct wm_mount wm;
 
-		if (i == WIRE_MOUNTS_MAX || (size_t)(end - at) < sizeof(wm))
+		at = message_mount(at, end, &wm, &host, &guest);
+		if (!at)
 			return err_set(e, ERR_BUG, "mounts of a request");
-		memcpy(&wm, at, sizeof(wm));
-		at += sizeof(wm);
-		if (!wm.host_len || !wm.guest_len || wm.host_len > 4096 || wm.guest_len > 4096 ||
-		    (size_t)(end - at) < (size_t)wm.host_len + wm.guest_len ||
-		    at[wm.host_len - 1] || at[wm.host_len + wm.guest_len - 1])
-			return err_set(e, ERR_BUG, "mounts of a request");
-		out[i].host = strdup(at);
-		out[i].guest = strdup(at + wm.host_len);
+		out[i].host = strdup(host);
+		out[i].guest = strdup(guest);
 		out[i].writable = wm.writable;
 		out[i].size = wm.size;
 		if (!out[i].host || !out[i].guest)
 			return err_set(e, ERR_LIMIT, "out of memory");
-		at += wm.host_len + wm.guest_len;
 	}
 	return 0;
 }
@@ -555,15 +551,13 @@ int create(const struct hub_message *in, struct err *e)
 	struct request *r;
 	int done;
 
-	if (!memchr(m->image, 0, sizeof(m->image)))
-		return err_set(e, ERR_BUG, "image of a request");
 	if (cgroup_check(&warden.cgroups, &m->limits, e) < 0)
 		return -1;
 	r = new_request(m->h.seq, 1, e);
 	done = r ? create_from_pool(r, m, e) : -1;
 	if (done > 0)
 		return 0;
-	if (done < 0 || read_mounts(m, in->n, mounts, e) < 0) {
+	if (done < 0 || copy_mounts(m, in->n, mounts, e) < 0) {
 		free_specs(mounts, WIRE_MOUNTS_MAX);
 		free(r);
 		return -1;

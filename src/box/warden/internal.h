@@ -4,6 +4,7 @@
  *
  *	warden.c	the loop, the protocol with the hub
  *	body.c	sandboxes from making to end, the pool
+ *	message.c	what the hub says, checked
  *	sleep.c	sandboxes without a process
  *	fork.c	forks, squashed layers
  *	keep.c	being without a hub, and the next one
@@ -462,8 +463,6 @@ bool hub_is_new(void); /* it has not said it yet */
 void hub_gone(void);
 hub_message_fn end_with_hub;
 hub_message_fn keep_record;
-/* Whether m is of the build that this is. */
-bool same_build(const struct wm_hello *m, size_t n);
 /* Does what is due while no hub does it; gives the time until there is more, -1: none. */
 int keep_chores(uint64_t now);
 

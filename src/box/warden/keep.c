@@ -30,6 +30,7 @@
 #include "box/wire/build_id.h"
 #include "box/wire/peer.h"
 #include "box/warden/internal.h"
+#include "box/warden/message.h"
 
 enum { BACKLOG = 8, HELLO_MS = 5000, LOOK_MS = 10000 };
 
@@ -63,12 +64,6 @@ static bool may_connect(int socket)
 	pidfd = peer_open(socket, cred.pid);
 	return pidfd >= 0 && peer_read(warden.host.proc, cred.pid, &peer) == 0 &&
 	       !peer_has_ended(pidfd) && peer_is_beside_us(warden.host.proc, &peer);
-}
-
-bool same_build(const struct wm_hello *m, size_t n)
-{
-	return n == sizeof(*m) && m->h.type == WM_HELLO && m->version == WIRE_VERSION &&
-	       strncmp(m->build, BUILD_ID, sizeof(m->build)) == 0;
 }
 
 int keep_start(const struct wm_hello *m, struct err *e)
@@ -177,15 +172,12 @@ static void end_overdue(uint64_t now)
 void hub_begins(const struct wm_hello *m, size_t n, int log)
 {
 	struct wm_failed failed = { .h = { WM_FAILED, 0 } };
-	struct wm_hello hello;
 
-	if (!same_build(m, n)) {
+	if (!message_is_hello(m, n, BUILD_ID)) {
 		hub_gone();
 		return;
 	}
-	hello = *m;
-	hello.allow[sizeof(hello.allow) - 1] = '\0';
-	if (warden_set_anew(&hello, &failed.err) < 0) {
+	if (warden_set_anew(m, &failed.err) < 0) {
 		if (send(warden.hub, &failed, sizeof(failed), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			log_debug("the hub hears nothing: %s", strerror(errno));
 		hub_gone();

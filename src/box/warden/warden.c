@@ -28,6 +28,8 @@
 #include "base/mem.h"
 #include "base/sock.h"
 #include "box/warden/internal.h"
+#include "box/warden/message.h"
+#include "box/wire/build_id.h"
 
 enum {
 	REFILL_AFTER_MS = 2,
@@ -36,7 +38,7 @@ enum {
 };
 
 struct warden warden;
-static char message[WIRE_MAX];
+static char message[WIRE_MAX] __attribute__((aligned(8)));
 
 /* ---- talking to the hub ----------------------------------------------------------------------- */
 
@@ -99,32 +101,19 @@ static int destroy(const struct hub_message *in, struct err *e)
 	return 0;
 }
 
-/* What the hub may say once it has begun. */
-static const struct {
-	hub_message_fn *run;
-	size_t least; /* bytes */
-} messages[] = {
-	[WM_CREATE] = { create, sizeof(struct wm_create) },
-	[WM_FORK] = { fork_body, sizeof(struct wm_fork) },
-	[WM_DESTROY] = { destroy, sizeof(struct wm_destroy) },
-	[WM_PAUSE] = { pause_body, sizeof(struct wm_pause) },
-	[WM_RECORD] = { keep_record, sizeof(struct wm_record) },
-	[WM_END] = { end_with_hub, sizeof(struct wm_head) },
-	[WM_USAGE] = { say_usage, sizeof(struct wm_usage) },
-	[WM_WRITE] = { write_body, sizeof(struct wm_write) },
-	[WM_SOCKET] = { give_socket, sizeof(struct wm_socket) },
-	[WM_SLEEP] = { sleep_body, sizeof(struct wm_sleep) },
-	[WM_WAKE] = { wake_body, sizeof(struct wm_sleep) },
+/* What is done with a message that message_check() has found well. */
+static hub_message_fn *const messages[] = {
+	[WM_CREATE] = create,	 [WM_FORK] = fork_body,	    [WM_DESTROY] = destroy,
+	[WM_PAUSE] = pause_body, [WM_RECORD] = keep_record, [WM_END] = end_with_hub,
+	[WM_USAGE] = say_usage,	 [WM_WRITE] = write_body,   [WM_SOCKET] = give_socket,
+	[WM_SLEEP] = sleep_body, [WM_WAKE] = wake_body,
 };
 
 static int carry_out(const struct hub_message *in, struct err *e)
 {
 	const struct wm_head *h = in->p;
 
-	if (h->type >= ARRAY_LEN(messages) || !messages[h->type].run ||
-	    in->n < messages[h->type].least)
-		return err_set(e, ERR_BUG, "a message that the warden does not know");
-	return messages[h->type].run(in, e);
+	return message_check(in->p, in->n, e) < 0 ? -1 : messages[h->type](in, e);
 }
 
 void hub_says(void)
@@ -253,10 +242,7 @@ static int receive_hello(struct wm_hello *m)
 {
 	ssize_t n = recv(warden.hub, m, sizeof(*m), 0);
 
-	if (n < (ssize_t)sizeof(m->h) || !same_build(m, (size_t)n))
-		return -1;
-	m->allow[sizeof(m->allow) - 1] = '\0';
-	return 0;
+	return n > 0 && message_is_hello(m, (size_t)n, BUILD_ID) ? 0 : -1;
 }
 
 /* argv[1]: the path of holt-init. */

@@ -18,6 +18,10 @@ test: ## all tests: gcc, clang, sanitizers, unit, black box, escapes, layers, fo
 	@scripts/deps build test
 	@scripts/test
 
+soak: ## the same, and what is repeated many times all the way
+	@scripts/deps build test
+	@HOLT_SOAK=full scripts/test
+
 conformance: ## the official MCP suite, against our server and our client; counts last
 	@scripts/deps --check
 	@$(MAKE) -s all
@@ -64,4 +68,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test conformance bench bench-mcp install asan clang check format fuzz clean help
+.PHONY: all demo test soak conformance bench bench-mcp install asan clang check format fuzz clean help

@@ -53,9 +53,9 @@ def processes():
     return found
 
 
-def below(root=ME, except_for=()):
-    """The living processes below one, in a dict by pid, without the trees of some."""
-    everything = processes()
+def below(root=ME, except_for=(), everything=None):
+    """The living processes below one, in a dict by pid, without the trees of some. everything: what processes() has given."""
+    everything = everything or processes()
     children = {}
     for p in everything.values():
         children.setdefault(p.parent, []).append(p)
@@ -72,13 +72,14 @@ def below(root=ME, except_for=()):
 
 def zombies(root=ME):
     """The ended processes below one that their parent has not noticed."""
-    parents = {root, *below(root)}
-    return [p for p in processes().values() if p.state == 'Z' and p.parent in parents]
+    everything = processes()
+    parents = {root, *below(root, everything=everything)}
+    return [p for p in everything.values() if p.state == 'Z' and p.parent in parents]
 
 
-def reap():
+def reap(everything=None):
     """Collects the orphans of killed programs, as the machine's first process would."""
-    for p in processes().values():
+    for p in (everything or processes()).values():
         if p.parent == ME and p.state == 'Z' and p.comm.startswith('holt-'):
             os.waitpid(p.pid, os.WNOHANG)
 
@@ -240,14 +241,14 @@ class OwnCgroups:
 OWN = OwnCgroups()
 
 
-def cgroups():
-    """Directories of control groups that are Holt's; not those of wardens that others started."""
-    found = set()
+def cgroups(except_for=(), everything=None):
+    """Directories of control groups that are Holt's; not those of wardens that others started, nor of those below some
+    of our processes."""
+    everything, found = everything or processes(), set()
     for root in [mine for _, mine in OWN.made] or cgroup_roots():
         for path, names, _ in os.walk(root):
             found.update(os.path.join(path, n) for n in names if n.startswith('holt-') or '/holt-' in path)
-    mine, alive = below(), processes()
-    theirs = [pid for pid in alive if pid not in mine]
+    theirs = everything.keys() - below(except_for=except_for, everything=everything)
     return {c for c in found if int(re.search(r'/holt-(\d+)', c).group(1)) not in theirs}
 
 
@@ -304,17 +305,16 @@ class Residue:
         self.before = self.look()
 
     def look(self):
-        mine = below(except_for=self.except_for)
+        everything = processes()  # once: it is what takes time
+        reap(everything)
+        mine = below(except_for=self.except_for, everything=everything)
         return {
             'processes': {p.key(): p for p in mine.values()},
             'namespaces': namespaces(mine) | namespaces([ME]),
             'mounts': mounts(),
-            'cgroups': {c for c in cgroups() if not any(f'/holt-{w}' in c for w in self.wardens())},
+            'cgroups': cgroups(self.except_for, everything),
             'files': files(*self.trees) | named_files(),
         }
-
-    def wardens(self):
-        return [p.pid for root in self.except_for for p in below(root).values() if p.comm == 'holt-warden']
 
     def left(self):
         now = self.look()
@@ -329,7 +329,6 @@ class Residue:
         """Fails unless all that came since is gone within the time."""
         deadline = time.monotonic() + timeout
         while True:
-            reap()
             left = self.left()
             if not left:
                 return

@@ -5,8 +5,9 @@ import selectors
 import time
 
 from http_client import BOTH, META, MODERN, Session, Sse
+from soak import soak
 
-CALLS = 100_000
+CALLS = soak(100_000)
 CLIENTS = 16
 LANES = 6  # connections of one client
 SECONDS = 100
@@ -126,7 +127,7 @@ def lanes_of(peer, number, caller):
     return [Lane(peer, caller, head, meta) for _ in range(LANES)], None
 
 
-def test_a_hundred_thousand_calls_of_sixteen_clients_with_equal_ids(peer):
+def test_very_many_calls_of_sixteen_clients_with_equal_ids(peer):
     callers = [Caller(f'client-{i}', CALLS // CLIENTS) for i in range(CLIENTS)]
     select, kept = selectors.DefaultSelector(), []
     for i, caller in enumerate(callers):

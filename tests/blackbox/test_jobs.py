@@ -16,12 +16,13 @@ import pytest
 import host
 from client import until
 from rest import Failed, lines
+from soak import soak
 from test_hub_cli import Hub
 from test_serve import Session
 from who import BUILD
 
 SANITIZED = 'asan' in BUILD
-LARGE = int(os.environ.get('HOLT_JOB_MIB', '24' if SANITIZED else '160')) << 20
+LARGE = (24 if SANITIZED else soak(160)) << 20
 LINE = 11  # bytes of a line of numbers of ten digits, so that each offset tells what stands there
 FIRST = 1000000000
 

@@ -1,4 +1,4 @@
-"""Hubs and wardens that are killed at any moment of their work, two hundred times in all. What was acknowledged is there
+"""Hubs and wardens that are killed at any moment of their work, two hundred times in all (soak.py). What was acknowledged is there
 afterwards, or lost by name where its warden was killed: sandboxes, their forks and files, programs in the background, snapshots.
 Nothing stands behind an id but what was put there; and nothing of any of it is left at the end.
 
@@ -19,8 +19,9 @@ import host
 from client import until
 from door import Closed
 from rest import Failed, Rest
+from soak import soak
 
-LANES, ROUNDS, BATCHES = 4, 5, 5  # of each of two users: 200 in all
+LANES, ROUNDS, BATCHES = 4, 5, soak(5)  # of each of two users: 200 in all
 WORKERS, KEPT = 2, 5
 LATEST = 0.15  # seconds of work before the kill
 SEED = int(os.environ.get('HOLT_SEED', random.randrange(1 << 30)))

@@ -1,7 +1,7 @@
 """Programs that write without end, in lines without end, to clients that read slowly: the hub's memory stays what it was.
 
-What each door is given here is smaller than what it was proven with, so that it takes seconds on a slow machine, too;
-HOLT_TEST_OUTPUT says how many bytes: 10737418240 for 10 GB.
+What each door is given here is smaller than what it was proven with, so that it takes seconds on a slow machine, too
+(soak.py); HOLT_TEST_OUTPUT says how many bytes: 10737418240 for 10 GB.
 """
 
 import base64
@@ -13,9 +13,10 @@ import pytest
 
 from client import until
 from rest import Rest, frame
+from soak import soak
 from test_serve import Session
 
-SIZE = int(os.environ.get('HOLT_TEST_OUTPUT', 1 << 30))
+SIZE = int(os.environ.get('HOLT_TEST_OUTPUT') or soak(1 << 30))
 SMALL = 8 << 20  # more than any answer keeps
 MORE = 16 << 20  # bytes by which the hub may grow for what is larger than that
 

@@ -1,4 +1,4 @@
-"""A program that speaks MCP on its standard input and output as badly as its argument says: hostile.py HOW [ERA]
+"""A program that speaks MCP on its standard input and output as badly as its argument says: hostile.py HOW[=MIB] [ERA]
 
 It is a good server until a call of the tool `now`, or from its first line where HOW begins with `at-once-`.
 """
@@ -9,7 +9,8 @@ import signal
 import sys
 import time
 
-HOW, ERA = sys.argv[1], (sys.argv[2:] or ['legacy'])[0]
+HOW, _, MIB = sys.argv[1].partition('=')
+ERA = (sys.argv[2:] or ['legacy'])[0]
 out = os.fdopen(1, 'wb', buffering=0)
 
 
@@ -36,7 +37,7 @@ def stream(piece):
 
 def large(request):
     put(b'{"jsonrpc":"2.0","id":' + json.dumps(request['id']).encode() + b',"result":{"content":[{"type":"text","text":"')
-    for _ in range(1024):
+    for _ in range(int(MIB)):
         put(b'x' * (1 << 20))
     put(b'"}]}}\n')
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from links import EVERYTHING, HERE, Host, Link, is_gone, until
+from soak import soak
 
 HOSTILE = [sys.executable, f'{HERE}/hostile.py']
 KNOWN = {'legacy': {'wire': 'stdio', 'era': 'legacy'}, 'modern': {'wire': 'stdio', 'era': 'modern'}}
@@ -69,9 +70,9 @@ def test_ids_that_nobody_gave(hostile):
     assert about['strays'] + about['garbage'] >= 8, about
 
 
-def test_a_line_of_a_gibibyte(hostile, host):
-    """The request that it answers fails, the next one does not."""
-    link = hostile('large', message_max=4 * MIB)
+def test_a_very_long_line(hostile, host):
+    """Of a gibibyte (soak.py). The request that it answers fails, the next one does not."""
+    link = hostile(f'large={soak(1024)}', message_max=4 * MIB)
     assert link.call('now', timeout=60)['error'] == 'too_large'
     assert link.text('x') == 'x'
     assert host.peak() < 64 * MIB

@@ -120,6 +120,15 @@ static bool spin(const bool *done, unsigned ms)
 	return done && *done;
 }
 
+unsigned soak(unsigned full)
+{
+	const char *how = getenv("HOLT_SOAK");
+
+	if (how && strcmp(how, "full") == 0)
+		return full;
+	return full < 20 ? 2 : full / 10;
+}
+
 void wait_for(const bool *done, const char *what)
 {
 	if (!spin(done, GUARD_MS))

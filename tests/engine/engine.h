@@ -45,6 +45,9 @@ void wait_for(const bool *done, const char *what);
 /* Runs the loop for that long. */
 void wait_ms(unsigned ms);
 
+/* How often what is repeated many times is: a tenth, or all with HOLT_SOAK=full (tests/soak.py). */
+unsigned soak(unsigned full);
+
 /* ---- sandboxes -------------------------------------------------------------------------------- */
 
 struct made {

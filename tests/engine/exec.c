@@ -523,7 +523,7 @@ static void test_no_leak(void **state)
 	ours = fds_of(getpid());
 	wardens = fds_of(warden_pid());
 	inits = fds_of(init);
-	for (int i = 0; i < 1000; i++) {
+	for (unsigned i = 0; i < soak(1000); i++) {
 		const struct exec_spec *x = i % 10 ? &good : &bad;
 		struct ran *r = ran_until(sb, x);
 

@@ -17,14 +17,7 @@
 #include "base/clock.h"
 #include "host.h"
 
-enum {
-	ROUNDS = 50,
-	KNOWN_MAX = 4096,
-	LIVE_MAX = 6,
-	LINES_FD = 3,
-	KILL_WITHIN_MS = 60,
-	LINGER_MS = 60000
-};
+enum { KNOWN_MAX = 4096, LIVE_MAX = 6, LINES_FD = 3, KILL_WITHIN_MS = 60, LINGER_MS = 60000 };
 
 static char dir[64], kept_dir[80];
 static unsigned seed;
@@ -269,7 +262,7 @@ static void test_killed_hubs(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(kept_dir, sizeof(kept_dir), "%s/warden", dir);
 	seed = (unsigned)clock_ns();
-	for (int i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < soak(50); i++) {
 		run_hub();
 		if (i % 3 == 2) /* now and then the next one is killed, too, before anybody looks */
 			run_hub();

@@ -284,7 +284,7 @@ static void test_thousand(void **state)
 	destroy(make(NULL));
 	ours = fds_of(getpid());
 	wardens = fds_of(warden_pid());
-	for (int i = 0; i < 125; i++) {
+	for (unsigned i = 0; i < soak(125); i++) {
 		for (size_t k = 0; k < ARRAY_LEN(m); k++)
 			m[k] = make_start(NULL);
 		for (size_t k = 0; k < ARRAY_LEN(m); k++) {

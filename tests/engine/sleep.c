@@ -530,35 +530,36 @@ static void test_no_descriptors(void **state)
 static void test_cycles(void **state)
 {
 	struct sandbox *sb = asleep(NULL);
+	unsigned n = soak(100);
 	size_t fds, own;
 
 	sh(sb, "true");
 	wait_asleep(1);
 	fds = fds_of(warden_pid());
 	own = fds_of(getpid());
-	for (int i = 0; i < 50; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		sh(sb, "echo x >> f");
 		wait_asleep(1);
 	}
 	assert_fds(warden_pid(), fds);
 	assert_int_equal(fds_of(getpid()), own);
-	assert_string_equal(sh(sb, "wc -l < f"), "50");
+	assert_int_equal(atoi(sh(sb, "wc -l < f")), n);
 }
 
 /* Used at every moment of falling asleep and waking, by whatever there is. */
 static void test_every_moment(void **state)
 {
-	enum { MANY = 6, ROUNDS = 100 };
+	enum { MANY = 6 };
 	struct sandbox *sb[MANY];
 	struct ran *r[MANY];
 	struct forked *f[MANY];
-	unsigned forked = 0;
+	unsigned forked = 0, rounds = soak(200);
 
 	engine_stop();
 	engine_start(&(struct box_config){ .sleep_after_ms = 1 });
 	for (size_t i = 0; i < MANY; i++)
 		sb[i] = make(NULL);
-	for (int round = 0; round < ROUNDS; round++) {
+	for (unsigned round = 0; round < rounds; round++) {
 		for (size_t i = 0; i < MANY; i++) {
 			wait_ms((unsigned)random() % 3);
 			f[i] = random() % 8 ? NULL : fork_start(sb[i], 1);
@@ -578,7 +579,7 @@ static void test_every_moment(void **state)
 	}
 	assert_true(forked > 0);
 	for (size_t i = 0; i < MANY; i++)
-		assert_string_equal(sh(sb[i], "wc -l < f"), "100");
+		assert_int_equal(atoi(sh(sb[i], "wc -l < f")), rounds);
 }
 
 /* ---- with another hub --------------------------------------------------------------------------- */
@@ -642,11 +643,10 @@ static void test_adopted(void **state)
 /* A hub that goes at every moment of falling asleep and waking: the next one has all that was acknowledged. */
 static void test_left_at_every_moment(void **state)
 {
-	enum { ROUNDS = 45 };
-	int lines = 0;
+	int rounds = (int)soak(150), lines = 0;
 
 	make(&(struct sandbox_spec){ .id = STR_LIT("one") });
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		sh(one(), "echo x >> f");
 		lines++;
 		if (i % 3 == 0) { /* about to fall asleep */

@@ -254,20 +254,19 @@ class Unchanged:
         self.before = self.look()
 
     def look(self):
-        mine = host.below(except_for=self.except_for)
+        everything = host.processes()
+        host.reap(everything)
+        mine = host.below(except_for=self.except_for, everything=everything)
         with open('/proc/sysvipc/shm', encoding='utf-8') as f:
             shared = f.read().count('\n')
         return {
             'processes': {p.key(): repr(p) for p in mine.values()},
             'mounts': {m: m for m in host.mounts()},
-            'groups': {g: g for g in host.cgroups() if not any(f'/holt-{w}' in g for w in self.wardens())},
+            'groups': {g: g for g in host.cgroups(self.except_for, everything)},
             'settings': {f'{k}={v!r}': k for k, v in settings().items() if not MOVING.match(k)},
             'names': {n: n for n in os.uname()},
             'memory': {f'{shared} segments': 'segments'},
         }
-
-    def wardens(self):
-        return [p.pid for root in self.except_for for p in host.below(root).values() if p.comm == 'holt-warden']
 
     def differences(self):
         now = self.look()
@@ -277,7 +276,6 @@ class Unchanged:
     def check(self, timeout=15):
         deadline = time.monotonic() + timeout
         while True:
-            host.reap()
             found = self.differences()
             if not found:
                 return

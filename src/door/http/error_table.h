@@ -48,9 +48,8 @@ API_ROW(INTERNAL, "internal", 500, "internal", "The server failed.",
 API_ROW(EXEC_FAILED, "exec_failed", 500, "internal", "The program could not be run.",
 	"Check that the sandbox's template has the program, that it is executable, and that the "
 	"working directory exists.")
-API_ROW(FILE_FAILED, "file_failed", 400, "failed_precondition",
-	"The path is not of the kind that this takes.",
-	"Name a regular file, or a directory where one is asked for; /v1/files/stat says what a path is.")
+API_ROW(FILE_FAILED, "file_failed", 500, "internal", "The file could not be worked on.",
+	"Check the path inside the sandbox with /v1/files/stat.")
 API_ROW(UNSUPPORTED, "unsupported", 501, "unimplemented", "This server can't do that.",
 	"Do without; `holt doctor` on the host names what it lacks.")
 API_ROW(PORT_FAILED, "port_failed", 502, "unavailable", "The server in the sandbox did not answer.",

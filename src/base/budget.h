@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Bytes that many may keep together: each takes before it keeps, and gives back what it keeps no more. Who would
- * pass the maximum is refused, and the others go on.
+ * Bytes that many may keep together: each takes before it keeps, and gives back what it keeps no
+ * more. Who would pass the maximum is refused, and the others go on.
  */
 #include <stddef.h>
 

@@ -12,7 +12,8 @@
 
 struct budget;
 
-/* A buffer of no more than this counts in no budget: however full that is, small ones can be had. */
+/* A buffer of no more than this counts in no budget: however full that is, small ones can be
+ * had. */
 enum { BUF_SMALL = 16 << 10 };
 
 struct buf {
@@ -20,8 +21,9 @@ struct buf {
 	size_t n; /* bytes in use */
 	size_t cap; /* bytes allocated, without the NUL */
 	size_t max;
-	struct budget *of; /* what it takes counts there (base/budget.h), and may be refused with
-			    * ERR_LIMIT; NULL: nowhere */
+	/* what it takes counts there (base/budget.h), and may be refused with ERR_LIMIT; NULL:
+	 * nowhere */
+	struct budget *of;
 };
 
 #define BUF_INIT(max_) ((struct buf){ .max = (max_) })
@@ -29,8 +31,8 @@ struct buf {
 /* Frees the bytes; the buffer is empty and usable afterwards, with the same maximum. */
 void buf_fini(struct buf *b);
 
-/* The same for a secret: its bytes are overwritten first. A buffer that grows leaves copies behind, so
- * room for all of it is reserved before the secret comes in. */
+/* The same for a secret: its bytes are overwritten first. A buffer that grows leaves copies behind,
+ * so room for all of it is reserved before the secret comes in. */
 void buf_wipe(struct buf *b);
 
 /* Makes room for n more bytes and returns where they go, without counting them: write there, then

@@ -25,7 +25,8 @@ static inline uint64_t clock_ms(void)
 	return clock_ns() / 1000000u;
 }
 
-/* The same as it was at the kernel's last tick, some milliseconds ago, for a fraction of the price. */
+/* The same as it was at the kernel's last tick, some milliseconds ago, for a fraction of the
+ * price. */
 static inline uint64_t clock_coarse_ms(void)
 {
 	struct timespec t;

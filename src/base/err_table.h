@@ -15,21 +15,21 @@ ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false,
 ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
 	"Name an existing template; \"host\" is always there.")
 ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false,
-	"The image is broken, hostile or of a kind that is not known; nothing of it was kept. Get it "
-	"anew from who made it.")
+	"The image is broken, hostile or of a kind that is not known; nothing of it was kept. Get "
+	"it anew from who made it.")
 ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false,
 	"List the snapshots; one whose time is over, or that was deleted, can't come back.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false,
 	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot anew.")
 ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false,
-	"Take a smaller image, or allow more by --max-size and --max-files; what unpacks to hundreds of times "
-	"its size is refused in any case.")
+	"Take a smaller image, or allow more by --max-size and --max-files; what unpacks to "
+	"hundreds of times its size is refused in any case.")
 ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
-	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` and "
-	"`holt images rm`, then import again.")
+	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
+	"and `holt images rm`, then import again.")
 ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
-	"Look at what the step printed. Nothing in a build has a network: what a step would fetch goes into "
-	"files, or into the base.")
+	"Look at what the step printed. Nothing in a build has a network: what a step would fetch "
+	"goes into files, or into the base.")
 ERR_ROW(PROGRAM, "program_missing", -32603, 501, 125, false,
 	"Install what the cause names, or do what it says instead.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
@@ -53,8 +53,8 @@ ERR_ROW(DENIED, "denied", -32602, 403, 125, false,
 ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true,
 	"Something else is using it; wait for that to end and try again.")
 ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,
-	"Sandboxes of another version of Holt still run here: stop them with that version, or end its "
-	"holt-warden, with which they end, and start again.")
+	"Sandboxes of another version of Holt still run here: stop them with that version, or end "
+	"its holt-warden, with which they end, and start again.")
 ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false,
 	"Send or ask for less at once: read a range, write in parts, or keep the data in the "
 	"sandbox.")
@@ -63,8 +63,8 @@ ERR_ROW(LIMIT, "limit_exceeded", -32603, 429, 125, true,
 ERR_ROW(DISK_FULL, "disk_full", -32603, 507, 125, false,
 	"Remove files inside the sandbox, or create one with a larger disk_mb.")
 ERR_ROW(PIDS_FULL, "pids_exhausted", -32603, 429, 125, true,
-	"End processes inside the sandbox (sandbox_processes, sandbox_signal), or create one with more "
-	"pids.")
+	"End processes inside the sandbox (sandbox_processes, sandbox_signal), or create one with "
+	"more pids.")
 ERR_ROW(MEMORY_FULL, "memory_exhausted", -32603, 507, 125, true,
 	"End processes or remove files inside the sandbox, or create one with a larger memory_mb.")
 ERR_ROW(TIMEOUT, "timeout", -32603, 504, 124, true,
@@ -74,15 +74,16 @@ ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,
 ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
 	"The sandbox's first process is gone and its files with it; create a new sandbox.")
 ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
-	"It was ended since nothing used it for its idle time; create a new sandbox, with more of it.")
+	"It was ended since nothing used it for its idle time; create a new sandbox, with more of "
+	"it.")
 ERR_ROW(PORT, "port_failed", -32603, 502, 125, true,
-	"Start the server in the sandbox on that port, at 127.0.0.1 or at all addresses, wait until it listens, "
-	"and try again.")
+	"Start the server in the sandbox on that port, at 127.0.0.1 or at all addresses, wait "
+	"until it listens, and try again.")
 ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
 	"Run `holt doctor` on the host: it names what is missing and how to get it.")
 ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,
-	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no larger than "
-	"the size; or leave the size out.")
+	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no "
+	"larger than the size; or leave the size out.")
 ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
 	"The connection broke; connect again and repeat the call.")
 ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false,
@@ -104,12 +105,14 @@ ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false,
 /* ---- of the registry ----------------------------------------------------------------------- */
 
 ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true,
-	"Free some of the disk that holds Holt's data folder, then try again; sandboxes that run go on.")
+	"Free some of the disk that holds Holt's data folder, then try again; sandboxes that run "
+	"go on.")
 ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false,
-	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data folder; what "
-	"they knew of sandboxes is then forgotten.")
+	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data "
+	"folder; what they knew of sandboxes is then forgotten.")
 ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true,
-	"Use the hub that runs already, end it, or give this one a data folder of its own (HOLT_HOME).")
+	"Use the hub that runs already, end it, or give this one a data folder of its own "
+	"(HOLT_HOME).")
 ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false,
 	"Make Holt's data folder and the files in it writable for the user who runs it.")
 ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false,
@@ -118,8 +121,8 @@ ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false,
 /* ---- of the HTTP door only ----------------------------------------------------------------- */
 
 ERR_ROW(UNAUTHORIZED, "unauthorized", -32603, 401, 125, false,
-	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token of a hub "
-	"to its owner.")
+	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token of a "
+	"hub to its owner.")
 ERR_ROW(HOST, "host_not_allowed", -32603, 403, 125, false,
 	"Use the address that the server printed at its start, or have its operator name this host "
 	"with --allow-host.")
@@ -136,11 +139,12 @@ ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32603, 415, 125, false,
 
 ERR_ROW(LOGIN, "login_required", -32603, 502, 125, false,
 	"The server that was called lets nobody in without a log-in: have a person log in to it "
-	"(`holt mcp discover --url URL` at a terminal asks for it), or give it a token or client id "
-	"that it takes.")
+	"(`holt mcp discover --url URL` at a terminal asks for it), or give it a token or client "
+	"id that it takes.")
 ERR_ROW(UNTRUSTED, "server_untrusted", -32603, 502, 125, false,
-	"What the server says could lead a log-in or its token to somebody else, so nothing secret was sent. Tell "
-	"whoever runs it what the cause says, and give it no token until that is mended.")
+	"What the server says could lead a log-in or its token to somebody else, so nothing secret "
+	"was sent. Tell whoever runs it what the cause says, and give it no token until that is "
+	"mended.")
 ERR_ROW(NOT_PUBLIC, "address_not_public", -32603, 502, 125, false,
-	"Only public addresses are connected to here. Where the server is in a network of your own, allow that "
-	"(`holt mcp WORD --allow-private`).")
+	"Only public addresses are connected to here. Where the server is in a network of your "
+	"own, allow that (`holt mcp WORD --allow-private`).")

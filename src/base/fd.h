@@ -1,5 +1,6 @@
 #pragma once
-/* Bytes to and from descriptors that the caller waits for, all of them; and the room on a file's disk. */
+/* Bytes to and from descriptors that the caller waits for, all of them; and the room on a file's
+ * disk. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -8,8 +9,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* -1 with errno. On a disk that gets full a write is short first, and only the next one fails; and others who have a
- * terminal or pipe may have made it one that does not block. */
+/* -1 with errno. On a disk that gets full a write is short first, and only the next one fails; and
+ * others who have a terminal or pipe may have made it one that does not block. */
 static inline int fd_write(int fd, const void *p, size_t n)
 {
 	for (const char *at = p; n > 0;) {

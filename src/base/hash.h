@@ -8,7 +8,8 @@ enum { HASH_HEX = 64 };
 
 struct hash;
 
-/* Loads the library that hash_new() needs: for a process that is going to lose the right to open files. */
+/* Loads the library that hash_new() needs: for a process that is going to lose the right to open
+ * files. */
 int hash_load(struct err *e) MUST_USE;
 
 struct hash *hash_new(struct err *e) MUST_USE;

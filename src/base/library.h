@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Shared libraries that are loaded when they are first needed. The folder that may include a library's
- * headers calls library_load() before its first call into it. A program that is linked with the library
- * has no row for it, and library_load() has nothing to do; `holt` has rows (bin/libraries.c).
+ * Shared libraries that are loaded when they are first needed. The folder that may include a
+ * library's headers calls library_load() before its first call into it. A program that is linked
+ * with the library has no row for it, and library_load() has nothing to do; `holt` has rows
+ * (bin/libraries.c).
  */
 #include "base/err.h"
 

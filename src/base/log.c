@@ -91,7 +91,8 @@ void log_at(enum log_level level, const char *fmt, ...)
 	n += (size_t)snprintf(line + n, sizeof(line) - n, "%s", state.json ? ",\"msg\":\"" : ": ");
 	put_escaped(line, &n, msg);
 	n += (size_t)snprintf(line + n, sizeof(line) - n, "%s\n", state.json ? "\"}" : "");
-	/* one write, so that records of several processes don't mix; a failure has no one to tell */
+	/* one write, so that records of several processes don't mix; a failure has no one to
+	 * tell */
 	if (write(STDERR_FILENO, line, n) < 0)
 		return;
 }

@@ -49,8 +49,8 @@ static inline void mem_close_at(int *fd)
 		taken_;                                                                            \
 	})
 
-/* calloc(1, n) for what every request needs: calloc() of glibc before 2.41 finds nothing in its cache
- * of pieces that were freed last. */
+/* calloc(1, n) for what every request needs: calloc() of glibc before 2.41 finds nothing in its
+ * cache of pieces that were freed last. */
 static inline void *mem_zalloc(size_t n)
 {
 	void *p = malloc(n);

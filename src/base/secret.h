@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Secrets: bytes that no log record, error, listing or core dump may show. They stand in memory of
- * their own, which is locked where the limits allow it, left out of core dumps and wiped at the end.
- * A struct is no printf argument, and its bytes come out of one function only.
+ * their own, which is locked where the limits allow it, left out of core dumps and wiped at the
+ * end. A struct is no printf argument, and its bytes come out of one function only.
  */
 #include <stdbool.h>
 

@@ -1,6 +1,7 @@
 /*
- * GnuTLS signs with ECDSA as DER, while JSON Web Signatures want both numbers side by side, 32 bytes
- * each; numbers of keys come with or without zeros before them, and are brought to their length here.
+ * GnuTLS signs with ECDSA as DER, while JSON Web Signatures want both numbers side by side, 32
+ * bytes each; numbers of keys come with or without zeros before them, and are brought to their
+ * length here.
  */
 #include "base/sign.h"
 

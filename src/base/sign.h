@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Signatures of JSON Web Tokens (RFC 7518): private keys, their public half as a JSON Web Key (RFC 7517)
- * and its thumbprint (RFC 7638). Keys come from PEM or are made, and are wiped at the end. GnuTLS does
- * it, and is known here only.
+ * Signatures of JSON Web Tokens (RFC 7518): private keys, their public half as a JSON Web Key (RFC
+ * 7517) and its thumbprint (RFC 7638). Keys come from PEM or are made, and are wiped at the end.
+ * GnuTLS does it, and is known here only.
  */
 #include "base/buf.h"
 #include "base/secret.h"
@@ -26,8 +26,8 @@ enum sign_alg sign_alg_of(struct str name);
 /* A new key, for SIGN_ES256 and SIGN_EDDSA; ERR_INVALID for the others. */
 struct sign_key *sign_key_new(enum sign_alg alg, struct err *e) MUST_USE;
 
-/* An unencrypted private key in PEM: PKCS #8, or PKCS #1 and SEC 1. ERR_INVALID where it is none, or
- * one that can't sign with any of the algorithms. */
+/* An unencrypted private key in PEM: PKCS #8, or PKCS #1 and SEC 1. ERR_INVALID where it is none,
+ * or one that can't sign with any of the algorithms. */
 struct sign_key *sign_key_read(struct str pem, struct err *e) MUST_USE;
 
 void sign_key_free(struct sign_key *k); /* NULL-safe */
@@ -38,7 +38,8 @@ struct secret *sign_key_pem(const struct sign_key *k, struct err *e) MUST_USE;
 
 bool sign_key_can(const struct sign_key *k, enum sign_alg alg);
 
-/* Appends the public half: a JSON object with the required members alone, in the order of the alphabet. */
+/* Appends the public half: a JSON object with the required members alone, in the order of the
+ * alphabet. */
 int sign_key_jwk(const struct sign_key *k, struct buf *to, struct err *e) MUST_USE;
 
 /* Appends base64url of the SHA-256 of that. */

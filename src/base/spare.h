@@ -1,12 +1,13 @@
 #pragma once
 /*
- * The memory of a structure that was freed, kept for the next of its kind: most requests have ended when
- * the next one begins, and then nothing is allocated. One of each kind is kept, by whoever owns them all.
+ * The memory of a structure that was freed, kept for the next of its kind: most requests have ended
+ * when the next one begins, and then nothing is allocated. One of each kind is kept, by whoever
+ * owns them all.
  *
- *	struct spare spare_thing;
- *	t = spare_take(&owner->spare_thing, sizeof(*t));
- *	spare_give(&owner->spare_thing, t);
- *	spare_fini(&owner->spare_thing);	with the owner
+ * 	struct spare spare_thing;
+ * 	t = spare_take(&owner->spare_thing, sizeof(*t));
+ * 	spare_give(&owner->spare_thing, t);
+ * 	spare_fini(&owner->spare_thing);	with the owner
  *
  * None is kept where AddressSanitizer is to find who uses what was freed.
  */

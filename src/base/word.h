@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Eight bytes of a text at once, for who looks at every byte of it. An answer is 0 exactly if it holds
- * for none of the eight; which one it holds for is for a slower look to tell.
+ * Eight bytes of a text at once, for who looks at every byte of it. An answer is 0 exactly if it
+ * holds for none of the eight; which one it holds for is for a slower look to tell.
  */
 #include <stdbool.h>
 #include <stdint.h>

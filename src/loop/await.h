@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Runs a loop until something is so, for who has nothing else to do meanwhile. uv_run(UV_RUN_ONCE) in
- * a while won't do: before libuv 1.45 it runs the timers that are due and then waits for the next
- * event, without end if none comes, although one of the timers was what was waited for.
+ * Runs a loop until something is so, for who has nothing else to do meanwhile. uv_run(UV_RUN_ONCE)
+ * in a while won't do: before libuv 1.45 it runs the timers that are due and then waits for the
+ * next event, without end if none comes, although one of the timers was what was waited for.
  */
 #include <stdbool.h>
 #include <uv.h>

@@ -14,7 +14,8 @@ struct loop_reader;
 struct loop_reader_events {
 	/* A piece, borrowed until loop_reader_next(), which may be called from inside. */
 	void (*on_bytes)(void *owner, struct str bytes);
-	/* The end: e is NULL at the end of input. Once, and after it there is nothing to ask for. */
+	/* The end: e is NULL at the end of input. Once, and after it there is nothing to ask
+	 * for. */
 	void (*on_end)(void *owner, const struct err *e);
 };
 
@@ -25,6 +26,6 @@ struct loop_reader *loop_reader_new(uv_loop_t *loop, int fd, const struct loop_r
 /* Asks for one piece; on_bytes or on_end follows, never from inside of it. */
 void loop_reader_next(struct loop_reader *r);
 
-/* No callback comes after it but on_closed (may be NULL), later, when the descriptor is closed and r
- * is gone. */
+/* No callback comes after it but on_closed (may be NULL), later, when the descriptor is closed and
+ * r is gone. */
 void loop_reader_close(struct loop_reader *r, void (*on_closed)(void *owner));

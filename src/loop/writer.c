@@ -1,6 +1,6 @@
 /*
- * A turn of the loop puts bytes; the idle handle, which runs in the next turn before the loop waits,
- * writes them all at once. What the descriptor does not take waits for poll.
+ * A turn of the loop puts bytes; the idle handle, which runs in the next turn before the loop
+ * waits, writes them all at once. What the descriptor does not take waits for poll.
  */
 #include "loop/writer.h"
 

@@ -80,7 +80,7 @@ void db_rows_end(struct db_rows *rows);
 int64_t db_int(const struct db_rows *rows, int column);
 struct str db_text(const struct db_rows *rows, int column); /* STR_NONE for NULL; blobs too */
 
-/* ---- the file behind the log ------------------------------------------------------------------ */
+/* ---- the file behind the log ----------------------------------------------------------------- */
 
 /* The log has grown so far that it should be copied into the file. */
 bool db_wants_checkpoint(const struct db *db);

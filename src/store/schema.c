@@ -5,7 +5,8 @@ static const char *const migrations[] = {
 	"CREATE TABLE sandboxes ("
 	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
 	"  generation INTEGER NOT NULL, template TEXT NOT NULL, spec TEXT NOT NULL, source TEXT,"
-	"  memory INTEGER NOT NULL, disk INTEGER NOT NULL, pids INTEGER NOT NULL, cpu INTEGER NOT NULL,"
+	"  memory INTEGER NOT NULL, disk INTEGER NOT NULL, pids INTEGER NOT NULL,"
+	" cpu INTEGER NOT NULL,"
 	"  state TEXT NOT NULL, retention TEXT NOT NULL, created INTEGER NOT NULL,"
 	"  changed INTEGER NOT NULL, deadline INTEGER NOT NULL, ttl INTEGER NOT NULL,"
 	"  idle INTEGER NOT NULL, code TEXT, why TEXT) STRICT;"
@@ -40,18 +41,23 @@ static const char *const migrations[] = {
 
 static const char *const statements[STATEMENTS] = {
 	[SANDBOX_ADD] =
-		"INSERT OR REPLACE INTO sandboxes (seq, id, generation, template, spec, source, state,"
-		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
+		"INSERT OR REPLACE INTO sandboxes (seq, id, generation, template, spec, source,"
+		" state,"
+		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
+		" cpu,"
 		" files)"
-		" VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT spec FROM sandboxes WHERE seq = ?20)),"
+		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
+		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
 		" ?21)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
 			   " code = ?6, why = ?7, generation = ?8 WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
 	[SANDBOX_ALL] =
-		"SELECT seq, id, generation, template, spec, source, state, retention, created, changed,"
-		" deadline, ttl, idle, code, why, memory, disk, pids, cpu, files FROM sandboxes ORDER BY seq",
+		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
+		" changed,"
+		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
+		" files FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
 	[JOB_PUT] =
@@ -59,24 +65,29 @@ static const char *const statements[STATEMENTS] = {
 		" signal, hit_memory, hit_pids, wall, out, err, code, why)"
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
 	[JOB_DROP] = "DELETE FROM jobs WHERE sandbox = ?1 AND id = ?2",
-	[JOB_ALL] =
-		"SELECT j.sandbox, s.id, j.id, j.command, j.state, j.started, j.ended, j.exit, j.signal,"
-		" j.hit_memory, j.hit_pids, j.wall, j.out, j.err, j.code, j.why FROM jobs j"
-		" JOIN sandboxes s ON s.seq = j.sandbox WHERE s.state <> 'terminated'"
-		" ORDER BY j.started, j.id",
+	[JOB_ALL] = "SELECT j.sandbox, s.id, j.id, j.command, j.state, j.started, j.ended, j.exit,"
+		    " j.signal,"
+		    " j.hit_memory, j.hit_pids, j.wall, j.out, j.err, j.code, j.why FROM jobs j"
+		    " JOIN sandboxes s ON s.seq = j.sandbox WHERE s.state <> 'terminated'"
+		    " ORDER BY j.started, j.id",
 	[JOB_CLEAR] = "DELETE FROM jobs WHERE sandbox NOT IN"
 		      " (SELECT seq FROM sandboxes WHERE state <> 'terminated')",
 	[FORGOTTEN] = "SELECT generation FROM forgotten",
 	[FORGOTTEN_SET] = "UPDATE forgotten SET generation = max(generation, ?1)",
 	[SNAPSHOT_ADD] =
-		"INSERT INTO snapshots (seq, id, name, of, source, template, base, spec, created, expires,"
-		" bytes, unpacked, digest, memory, disk, pids, cpu, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-		" coalesce(?8, (SELECT spec FROM sandboxes WHERE seq = ?9)), ?10, ?11, ?12, ?13, ?14,"
+		"INSERT INTO snapshots (seq, id, name, of, source, template, base, spec, created,"
+		" expires,"
+		" bytes, unpacked, digest, memory, disk, pids, cpu, files) VALUES (?1, ?2, ?3, ?4,"
+		" ?5, ?6, ?7,"
+		" coalesce(?8, (SELECT spec FROM sandboxes WHERE seq = ?9)), ?10, ?11, ?12, ?13,"
+		" ?14,"
 		" ?15, ?16, ?17, ?18, ?19)",
 	[SNAPSHOT_DROP] = "DELETE FROM snapshots WHERE seq = ?1",
 	[SNAPSHOT_ALL] =
-		"SELECT seq, id, name, of, source, template, base, spec, created, expires, bytes, unpacked,"
-		" digest, memory, disk, pids, cpu, files FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
+		"SELECT seq, id, name, of, source, template, base, spec, created, expires, bytes,"
+		" unpacked,"
+		" digest, memory, disk, pids, cpu,"
+		" files FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
 	[SNAPSHOT_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'snapshots'",
 	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"
@@ -89,9 +100,9 @@ static const char *const statements[STATEMENTS] = {
 	[EVENT_KEPT] = "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM events",
 	[KEY_FIND] = "SELECT digest, run, at, plan, done, status, body FROM keys"
 		     " WHERE scope = ?1 AND key = ?2",
-	[KEY_PUT] =
-		"INSERT OR REPLACE INTO keys (scope, key, digest, run, at, plan, done, status, body,"
-		" bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+	[KEY_PUT] = "INSERT OR REPLACE INTO keys (scope, key, digest, run, at, plan, done, status,"
+		    " body,"
+		    " bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 	[KEY_DROP] = "DELETE FROM keys WHERE scope = ?1 AND key = ?2 RETURNING bytes",
 	[KEY_DROP_OLDEST] = "DELETE FROM keys WHERE rowid = (SELECT rowid FROM keys WHERE done = 1"
 			    " ORDER BY at LIMIT 1) RETURNING bytes",

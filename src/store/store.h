@@ -2,8 +2,8 @@
 /*
  * The registry of a hub: what must be known after its process has ended. Rows of sandboxes, keys of
  * requests that are done once, and what happened. It knows nothing of what they mean: states,
- * retentions and specs are texts of the lifecycle's (hub/sandbox/life.h). What a power cut may take is in
- * store/db.h.
+ * retentions and specs are texts of the lifecycle's (hub/sandbox/life.h). What a power cut may take
+ * is in store/db.h.
  */
 #include "store/db.h"
 
@@ -70,8 +70,8 @@ int store_job_put(struct store *s, const struct store_job *j, struct err *e) MUS
 int store_job_drop(struct store *s, uint64_t sandbox, struct str id, struct err *e) MUST_USE;
 /* All but those that store_jobs() has. */
 int store_jobs_clear(struct store *s, struct err *e) MUST_USE;
-/* Those of the sandboxes that there are, but terminated ones, in the order in which they were started. As of
- * sandboxes. */
+/* Those of the sandboxes that there are, but terminated ones, in the order in which they were
+ * started. As of sandboxes. */
 int store_jobs(struct store *s, int (*each)(void *arg, const struct store_job *j, struct err *e),
 	       void *arg, struct err *e) MUST_USE;
 /* The highest generation of a sandbox that was dropped, as far as it was said. */
@@ -95,7 +95,8 @@ struct store_snapshot { /* strings borrowed */
 int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t spec_of,
 		       struct err *e) MUST_USE;
 int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
-/* All, in order of seq, or with a seq that one. each: 0, or -1 with *e to end it; it writes nothing. */
+/* All, in order of seq, or with a seq that one. each: 0, or -1 with *e to end it; it writes
+ * nothing. */
 int store_snapshots(struct store *s, uint64_t seq,
 		    int (*each)(void *arg, const struct store_snapshot *r, struct err *e),
 		    void *arg, struct err *e) MUST_USE;

@@ -39,8 +39,8 @@ enum {
 	FILES = 512,
 };
 
-/* What unpacking takes, and the allocator, and what ends a process. All else fails with EPERM: signals too, since it
- * runs as its caller does, and could end all that this one runs. */
+/* What unpacking takes, and the allocator, and what ends a process. All else fails with EPERM:
+ * signals too, since it runs as its caller does, and could end all that this one runs. */
 static const int allowed[] = {
 	__NR_brk,	   __NR_clock_gettime, __NR_close,	  __NR_copy_file_range,
 	__NR_exit,	   __NR_exit_group,    __NR_fchmod,	  __NR_fstat,
@@ -58,7 +58,8 @@ static const int allowed[] = {
 #endif
 };
 
-/* fcntl() could ask for signals, to whomever, when a descriptor is ready: it may do what directories are read with. */
+/* fcntl() could ask for signals, to whomever, when a descriptor is ready: it may do what
+ * directories are read with. */
 static int filter_calls(void)
 {
 	enum { HEAD = 4, CALLS = ARRAY_LEN(allowed), TAIL = 8 };
@@ -131,8 +132,8 @@ static int limit_files(const struct confine *c)
 	return (int)syscall(SYS_landlock_restrict_self, rules, 0);
 }
 
-/* The descriptor of a directory becomes one of a copy of its mount that is mounted nowhere and begins at that
- * directory, so that nothing is above it. */
+/* The descriptor of a directory becomes one of a copy of its mount that is mounted nowhere and
+ * begins at that directory, so that nothing is above it. */
 static int cut_off(int dir, uint64_t attr)
 {
 	autoclose int tree = dir < 0 ? -1 : mount_copy(dir, "", true);
@@ -146,8 +147,8 @@ static int cut_off(int dir, uint64_t attr)
 	return copy < 0 || dup3(copy, dir, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-/* In place of Landlock: where no privileges are left, root would still own most files of the host. Takes privileges
- * itself, so that a user without them, whose own files are as open, is refused. */
+/* In place of Landlock: where no privileges are left, root would still own most files of the host.
+ * Takes privileges itself, so that a user without them, whose own files are as open, is refused. */
 static int leave_the_host(const struct confine *c)
 {
 	int root = c->write >= 0 ? c->write : c->read;
@@ -211,7 +212,8 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* All but those of the caller's choice, the one for the answer, and standard error, which a sanitizer writes to. */
+/* All but those of the caller's choice, the one for the answer, and standard error, which a
+ * sanitizer writes to. */
 static int close_others(const struct confine *c, int answer)
 {
 	int keep[] = { 2, c->write, c->read, c->from, c->to, answer };

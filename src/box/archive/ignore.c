@@ -1,6 +1,7 @@
 /*
- * A pattern is compiled into steps, and all ways through them are followed at once, a character of the path at a time.
- * A pattern that has come to its end where a folder's name ends means all that is below it, too.
+ * A pattern is compiled into steps, and all ways through them are followed at once, a character of
+ * the path at a time. A pattern that has come to its end where a folder's name ends means all that
+ * is below it, too.
  */
 #include "box/archive/ignore.h"
 
@@ -41,7 +42,7 @@ struct ignore {
 	struct pattern patterns[IGNORE_PATTERNS_MAX];
 };
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* The next character; bytes that are no UTF-8 are characters of their own, beyond all others. */
 static uint32_t next_char(struct str *text)
@@ -122,7 +123,7 @@ size_t ignore_clean(char *path)
 	return n;
 }
 
-/* ---- compiling --------------------------------------------------------------------------------- */
+/* ---- compiling ------------------------------------------------------------------------------- */
 
 /* A character of a class: 0 where there is none. */
 static bool class_char(struct str *text, uint32_t *ret)
@@ -223,7 +224,7 @@ static bool compile(struct pattern *p, struct str text)
 	return true;
 }
 
-/* ---- the list ---------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static int add_pattern(struct ignore *g, struct str text, struct err *e)
 {
@@ -294,7 +295,7 @@ void ignore_free(struct ignore *g)
 	free(g);
 }
 
-/* ---- matching ---------------------------------------------------------------------------------- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 /* at[i]: a way has come to before the step i; at[n_steps]: to the end. */
 struct ways {
@@ -363,7 +364,8 @@ static void go_on(const struct pattern *p, const struct ways *now, struct ways *
 	}
 }
 
-/* The ways that are left behind the path, or one that is at its end where a folder above it matches. */
+/* The ways that are left behind the path, or one that is at its end where a folder above it
+ * matches. */
 static void follow(const struct pattern *p, struct str path, struct ways *ret)
 {
 	struct ways other;

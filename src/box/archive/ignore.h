@@ -1,15 +1,18 @@
 #pragma once
 /*
- * Which files of a folder are left out, as .dockerignore files say it: a pattern a line, of paths below the folder.
+ * Patterns of files to leave out, in the syntax of .dockerignore: one pattern a line, matched
+ * against paths below the folder.
  *
- *	# …		at the begin of a line: a comment
- *	a/b		the file or folder a/b, and all that is below it; so are /a/b, ./a/b/ and a/c/../b
- *	* ? [a-z] [^a]	any characters, one, one of these, one of the others; none of them is a slash
- *	**		any number of folders, none too; all that is there at the end of a pattern
- *	\*		the character itself
- *	!a/b/c		but not that one: the last line that means a path decides
+ * 	# …		at the start of a line: a comment
+ * 	a/b		the file or folder a/b, and all that is below it;
+ * 			/a/b, ./a/b/ and a/c/../b mean the same
+ * 	* ? [a-z] [^a]	any characters, one, one of these, one of the others; never a slash
+ * 	**		any number of folders, or none; at the end of a pattern, everything below
+ * 	\*		the character itself
+ * 	!a/b/c		except this one; the last line that matches a path decides
  *
- * No I/O. Time is bounded by the length of a pattern times that of a path, for each pattern, whatever is in them.
+ * No I/O. Matching one pattern takes at most the product of its length and the path's length,
+ * whatever they contain.
  */
 #include <stdbool.h>
 
@@ -21,8 +24,8 @@ enum { IGNORE_BYTES_MAX = 64 * 1024, IGNORE_PATTERNS_MAX = 512, IGNORE_PATTERN_M
 
 struct ignore;
 
-/* ERR_INVALID names the line that is no pattern: with an open or empty bracket, a backslash at its end, "!" alone;
- * or where there is more of it than allowed. */
+/* ERR_INVALID names the line that is no pattern: with an open or empty bracket, a backslash at its
+ * end, "!" alone; or where there is more of it than allowed. */
 struct ignore *ignore_new(struct str text, struct err *e) MUST_USE;
 void ignore_free(struct ignore *g); /* NULL-safe */
 AUTO_DEFINE(ignore_free, struct ignore)
@@ -33,6 +36,6 @@ bool ignore_has(const struct ignore *g, struct str path);
 /* Whether something below that folder, which is left out, may not be. */
 bool ignore_has_exceptions(const struct ignore *g, struct str path);
 
-/* The shortest path that means the same, by its letters alone: "." for the folder itself; it begins with a slash
- * only where it did before. Gives its length; path has room for 2 bytes at least. */
+/* The shortest path that means the same, by its letters alone: "." for the folder itself; it begins
+ * with a slash only where it did before. Gives its length; path has room for 2 bytes at least. */
 size_t ignore_clean(char *path);

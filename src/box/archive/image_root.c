@@ -65,7 +65,7 @@ static int put_places(struct tree *t, struct err *e)
 	return 0;
 }
 
-/* ---- who is who -------------------------------------------------------------------------------- */
+/* ---- who is who ------------------------------------------------------------------------------ */
 
 /* The file as a text, empty where there is none that can be read. */
 static int read_text(int root, const char *path, struct buf *ret, struct err *e)
@@ -199,7 +199,7 @@ static int put_user(struct tree *t, const struct job *j, struct image_user *u, s
 			 buf_str(&group), e);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int put_workdir(struct tree *t, const struct job *j, struct err *e)
 {

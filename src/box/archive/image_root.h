@@ -1,7 +1,8 @@
 #pragma once
 /*
- * What an unpacked image lacks to be the root of a sandbox: places for what is mounted there, a /tmp,
- * the names of the sandbox and of its user, the working directory. Done in a confined process, like the unpacking.
+ * What an unpacked image lacks to be the root of a sandbox: places for what is mounted there, a
+ * /tmp, the names of the sandbox and of its user, the working directory. Done in a confined
+ * process, like the unpacking.
  */
 #include "box/archive/tree.h"
 
@@ -12,10 +13,11 @@ struct image_user {
 };
 
 /*
- * user: what the image says (USER: a name or number, with a group or without; STR_NONE: root).
- * Who it becomes is the sandbox's user, who owns all of the image and has the number 1000. It is called as the
- * image says, with that one's home; "agent" where that is root or nobody that /etc/passwd knows, with root's home or
- * /home/agent. workdir: STR_NONE or an absolute path, made if it is missing.
+ * user: what the image says (USER: a name or number, with a group or without; STR_NONE: root). Who
+ * it becomes is the sandbox's user, who owns all of the image and has the number 1000. It is called
+ * as the image says, with that one's home; "agent" where that is root or nobody that /etc/passwd
+ * knows, with root's home or /home/agent. workdir: STR_NONE or an absolute path, made if it is
+ * missing.
  */
 int image_root_finish(int root, struct str user, struct str workdir, struct image_user *ret,
 		      struct err *e) MUST_USE;

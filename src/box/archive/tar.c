@@ -1,15 +1,16 @@
 /*
  * Tar: the contract is in tar.h.
  *
- * The reader is a machine that takes its input in pieces of any size. A header is collected into a block; an
- * extended header (PAX "x" and "g", GNU "L" and "K") is taken byte by byte to where its values belong, so that none of
- * it is ever held whole; content is handed on where it lies. Each state says what the next byte is:
+ * The reader is a machine that takes its input in pieces of any size. A header is collected into a
+ * block; an extended header (PAX "x" and "g", GNU "L" and "K") is taken byte by byte to where its
+ * values belong, so that none of it is ever held whole; content is handed on where it lies. Each
+ * state says what the next byte is:
  *
- *	HEADER -> (a file)     CONTENT -> PADDING -> HEADER
- *	       -> (extended)   META    -> PADDING -> HEADER
- *	       -> (no file)    PASSED  -> PADDING -> HEADER
- *	       -> (two blocks of zeros) ENDED, where it stays
- *	       -> (what is wrong) BROKEN, where it stays
+ * 	HEADER -> (a file)     CONTENT -> PADDING -> HEADER
+ * 	       -> (extended)   META    -> PADDING -> HEADER
+ * 	       -> (no file)    PASSED  -> PADDING -> HEADER
+ * 	       -> (two blocks of zeros) ENDED, where it stays
+ * 	       -> (what is wrong) BROKEN, where it stays
  */
 #include "box/archive/tar.h"
 
@@ -59,8 +60,8 @@ static void put_octal(char *field, size_t n, uint64_t value)
 	}
 }
 
-/* Where a path is cut in two for a header: 0 for one that is a name alone, else the place of the '/' between
- * its prefix and its name; -1: it doesn't fit. */
+/* Where a path is cut in two for a header: 0 for one that is a name alone, else the place of the
+ * '/' between its prefix and its name; -1: it doesn't fit. */
 static long split_path(const char *path, size_t n)
 {
 	const struct header *h = NULL;
@@ -201,7 +202,8 @@ const char *tar_why_text(enum tar_why why)
 	return why_texts[why < TAR_WHYS ? why : TAR_WHY_RECORD];
 }
 
-/* GNU's numbers that are too large for octal: big-endian, two's complement, the first bit a mark. */
+/* GNU's numbers that are too large for octal: big-endian, two's complement, the first bit a
+ * mark. */
 static bool get_base256(const char *field, size_t n, int64_t *ret)
 {
 	const unsigned char *p = (const unsigned char *)field;

@@ -1,12 +1,13 @@
 #pragma once
 /*
- * Tar archives, without I/O, libraries or memory of their own: bytes in, bytes out, for whoever has them,
- * the first process of a sandbox, the warden and the hub alike. What is written is ustar (POSIX.1-2008)
- * with PAX records where ustar can't say it; what is read is that, GNU's long names and sizes, and v7.
+ * Tar archives, without I/O, libraries or memory of their own: bytes in, bytes out, for whoever has
+ * them, the first process of a sandbox, the warden and the hub alike. What is written is ustar
+ * (POSIX.1-2008) with PAX records where ustar can't say it; what is read is that, GNU's long names
+ * and sizes, and v7.
  *
- * What is read is hostile. Lengths are bounded, checksums are checked, and what could be read in two ways is
- * refused. But a path is what the archive says: whoever makes a file of it uses tar_path_clean(), and opens
- * it below one directory without following links.
+ * What is read is hostile. Lengths are bounded, checksums are checked, and what could be read in
+ * two ways is refused. But a path is what the archive says: whoever makes a file of it uses
+ * tar_path_clean(), and opens it below one directory without following links.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,15 +30,17 @@ struct tar_entry {
 	int64_t mtime; /* seconds since the epoch */
 	uint32_t mtime_ns;
 	const char *path; /* never empty; a directory's may end in '/' */
-	const char *
-		link; /* what a symbolic link holds, or the path of the entry that a hard link is; "" else */
+	/* the target of a symbolic link, or the path of the entry that a hard link names; else
+	 * "" */
+	const char *link;
 };
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* What stands before the content of an entry, at most TAR_HEAD_MAX bytes; 0: its path or link is empty or
- * longer than TAR_PATH_MAX - 1, with the '/' of a directory. The content follows, then tar_padding() zeros; after the last entry
- * TAR_END_BYTES zeros. Owners are not written: root is, by number. */
+/* What stands before the content of an entry, at most TAR_HEAD_MAX bytes; 0: its path or link is
+ * empty or longer than TAR_PATH_MAX - 1, with the '/' of a directory. The content follows, then
+ * tar_padding() zeros; after the last entry TAR_END_BYTES zeros. Owners are not written: root is,
+ * by number. */
 size_t tar_head(const struct tar_entry *entry, char out[TAR_HEAD_MAX]);
 
 static inline size_t tar_padding(uint64_t size)
@@ -72,7 +75,9 @@ enum tar_event {
 	TAR_ENTRY, /* reader->entry is the next one, until the next call after its content */
 	TAR_CONTENT, /* content_n bytes at content: of the last entry, borrowed from the input */
 	TAR_ENTRY_END, /* of a file: all of its content was there */
-	TAR_PASSED, /* an entry of no kind above, such as a device: reader->entry has its path; its content is passed over */
+	/* an entry of no kind above, such as a device: reader->entry has its path; its content is
+	 * passed over */
+	TAR_PASSED,
 	TAR_END, /* of the archive; what follows may only be zeros */
 	TAR_BAD, /* reader->why; no further call gives anything else */
 };
@@ -109,12 +114,13 @@ struct tar_reader {
 
 void tar_reader_init(struct tar_reader *r);
 
-/* Goes on at *p, which has *n bytes, and steps over what it takes. Called again until it says TAR_MORE. */
+/* Goes on at *p, which has *n bytes, and steps over what it takes. Called again until it says
+ * TAR_MORE. */
 enum tar_event tar_read(struct tar_reader *r, const char **p, size_t *n);
 
 /* There are no more bytes: TAR_FINE when that was a whole archive. */
 enum tar_why tar_reader_end(struct tar_reader *r);
 
-/* Makes a path, which is not empty, relative and without parts that are empty or "."; the top itself is ".". False, and the path
- * undefined: it leads upwards by "..". */
+/* Makes a path, which is not empty, relative and without parts that are empty or "."; the top
+ * itself is ".". False, and the path undefined: it leads upwards by "..". */
 bool tar_path_clean(char *path);

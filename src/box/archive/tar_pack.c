@@ -1,7 +1,7 @@
 /*
- * Packing: see tar_tree.h. Directories are open from the top down to where it reads, so that nobody can swap a link in
- * above. Of files that have several names the first is packed whole, and the others as links to it, as far as the table
- * of such files goes.
+ * Packing: see tar_tree.h. Directories are open from the top down to where it reads, so that nobody
+ * can swap a link in above. Of files that have several names the first is packed whole, and the
+ * others as links to it, as far as the table of such files goes.
  */
 #include <dirent.h>
 #include <errno.h>

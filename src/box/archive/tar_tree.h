@@ -1,15 +1,18 @@
 #pragma once
 /*
- * Trees of files as tar archives and back, for blocking programs: the helpers of a sandbox's first process, and
- * `holt cp`. Both ends are hostile. The archive may say anything, and somebody may be changing the tree meanwhile, so:
+ * Trees of files as tar archives and back, for blocking programs: the helpers of a sandbox's first
+ * process, and `holt cp`. Neither end is trusted: the archive may contain anything, and the tree
+ * may change meanwhile. Therefore:
  *
- * - All of it stays below one directory. A path is walked part by part from there; links are never followed, and
- *   a directory on another file system (a mount, /proc) is neither entered nor written to.
- * - What is opened is looked at again before it is used.
+ * - Everything stays below one directory. Paths are resolved component by component from there.
+ *   Links are never followed, and a directory on another file system (a mount, /proc) is neither
+ *   entered nor written to.
+ * - What was opened is checked again before it is used.
  * - Entries, bytes and depth are bounded.
  *
- * Only files, directories and links are packed and unpacked. Owners are those of who runs; set-id bits are dropped.
- * No message is made here, since the static programs have none: a failure is data.
+ * Only files, directories and links are packed and unpacked. Unpacked files belong to the caller;
+ * set-id bits are dropped. Failures are data (struct tree_failure), since the static programs have
+ * no messages.
  */
 #include "box/archive/tar.h"
 
@@ -26,8 +29,11 @@ enum tree_what {
 	TREE_SYSTEM, /* errnum says */
 	TREE_ARCHIVE, /* why says */
 	TREE_KIND, /* an entry of another kind, such as a device */
-	TREE_OUTSIDE, /* it would lie outside of the directory: by "..", through a link or on another file system */
-	TREE_OCCUPIED, /* a directory is where a file is to be, or something else where a directory is to be */
+	/* it would lie outside of the directory: by "..", through a link or on another file
+	 * system */
+	TREE_OUTSIDE,
+	/* a directory is where a file is to be, or something else where a directory is to be */
+	TREE_OCCUPIED,
 	TREE_MANY, /* entries */
 	TREE_LARGE, /* bytes */
 	TREE_DEEP,
@@ -47,26 +53,28 @@ struct tree_failure {
 /* ---- packing ------------------------------------------------------------------------------- */
 
 struct tar_pack_opts {
-	const char *
-		name; /* of the top in the archive; what is below it follows behind a '/'. ".": names without it */
-	const char *const *leave_out; /* names of what is directly in the top */
+	/* name of the top entry in the archive, and the prefix of all below it; ".": no prefix */
+	const char *name;
+	const char *const *leave_out; /* names of entries directly below the top */
 	size_t n_leave_out;
-	bool own; /* what is another user's and can't be read is left out */
+	bool own; /* leave out what belongs to another user and can't be read */
 };
 
-/* Writes the directory or file at dir/name (AT_FDCWD and an absolute path will do) as an archive to out. That itself
- * may be a link. A file that changes meanwhile has the length in the archive that it had at first. */
+/* Writes the directory or file at dir/name (AT_FDCWD and an absolute path will do) as an archive to
+ * out. That itself may be a link. A file that changes meanwhile has the length in the archive that
+ * it had at first. */
 int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,
 	     struct tree_failure *f);
 
 /* ---- unpacking ----------------------------------------------------------------------------- */
 
 struct tar_unpack_opts {
-	bool changes; /* ".wh.NAME" removes NAME, ".wh..wh..opq" all that is in its directory, other names that begin
-			 so are passed over; and a directory takes the place of what is none */
+	/* ".wh.NAME" removes NAME, ".wh..wh..opq" all that is in its directory, other names that
+	 * begin so are passed over; and a directory takes the place of what is none */
+	bool changes;
 	bool keep_top; /* the top keeps its mode and time */
-	const char
-		*as; /* the archive is to have one file, which gets this name in the top; or NULL */
+	/* the archive is to have one file, which gets this name in the top; or NULL */
+	const char *as;
 	bool skip_zeros; /* zeros take no room in a file where they needn't */
 };
 

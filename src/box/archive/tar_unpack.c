@@ -1,12 +1,14 @@
 /*
  * Unpacking: see tar_tree.h.
  *
- * Each entry is made in its directory, which is opened part by part from the top down without following links. The
- * directory of the last entry stays open, since the next one is mostly in it, too. An entry takes the place of
- * what has its name, never its content: what is there is unlinked, and what is made must be new.
+ * Each entry is made in its directory, which is opened part by part from the top down without
+ * following links. The directory of the last entry stays open, since the next one is mostly in it,
+ * too. An entry takes the place of what has its name, never its content: what is there is unlinked,
+ * and what is made must be new.
  *
- * What is done in a directory changes its time, and a mode may forbid to do anything in it, so both are set when the
- * archive leaves it: the directories that it is in are a path and the lengths of its beginnings.
+ * What is done in a directory changes its time, and a mode may forbid to do anything in it, so both
+ * are set when the archive leaves it: the directories that it is in are a path and the lengths of
+ * its beginnings.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -211,7 +213,8 @@ static int unlink_old(struct tar_unpack *u, int dir, const char *name)
 	return u->o.changes ? remove_all(u, dir, name, 0) : fail(u, TREE_OCCUPIED, 0);
 }
 
-/* ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are for others. True: it was one of them. */
+/* ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are for others. True: it was one of
+ * them. */
 static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *ret)
 {
 	int fd;
@@ -289,7 +292,8 @@ static int make_hardlink(struct tar_unpack *u, int dir, const char *name)
 	return rc;
 }
 
-/* A directory that was there may forbid what is to be done in it: it gets its mode when it is left. */
+/* A directory that was there may forbid what is to be done in it: it gets its mode when it is
+ * left. */
 static void open_up(int dir, const char *name, const struct stat *st)
 {
 	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -404,7 +408,8 @@ static bool is_zero(const char *p, size_t n)
 	return p[0] == '\0' && memcmp(p, p + 1, n - 1) == 0;
 }
 
-/* Pieces come as they come, so what is skipped depends on them; what is in the file then doesn't. */
+/* Pieces come as they come, so what is skipped depends on them; what is in the file then
+ * doesn't. */
 static int write_content(struct tar_unpack *u, const char *p, size_t n)
 {
 	while (n > 0 && u->file >= 0) {

@@ -62,8 +62,9 @@ static const struct {
 };
 
 /*
- * What programs are called elsewhere, where the host has them by another name only: agents say "python", and
- * Debian has it as "python3". The folder is the last of PATH (box/host/exec.c), so that any real one comes first.
+ * What programs are called elsewhere, where the host has them by another name only: agents say
+ * "python", and Debian has it as "python3". The folder is the last of PATH (box/host/exec.c), so
+ * that any real one comes first.
  */
 static const struct {
 	const char *name, *target;

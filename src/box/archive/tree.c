@@ -1,8 +1,8 @@
 /*
- * The directory that the last entry was put in stays open, since an archive has its entries sorted by
- * directory; whatever is removed closes it. What this layer has made or whited out is remembered as 64-bit
- * hashes of (inode of the directory, name) under a secret key: a collision by chance is as likely as
- * none, and one on purpose would only have the layer refused.
+ * The directory that the last entry was put in stays open, since an archive has its entries sorted
+ * by directory; whatever is removed closes it. What this layer has made or whited out is remembered
+ * as 64-bit hashes of (inode of the directory, name) under a secret key: a collision by chance is
+ * as likely as none, and one on purpose would only have the layer refused.
  */
 #include "box/archive/tree.h"
 
@@ -39,7 +39,7 @@ struct place {
 	const char *name;
 };
 
-/* ---- what this layer has made -------------------------------------------------------------------- */
+/* ---- what this layer has made ---------------------------------------------------------------- */
 
 static uint64_t hash_of(const struct tree *t, uint64_t ino, const char *name)
 {
@@ -100,7 +100,7 @@ static int add_entry(struct tree *t, uint64_t ino, const char *name, struct err 
 	return 0;
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 int tree_open(int root, const char *path, int flags)
 {
@@ -169,7 +169,7 @@ const struct tree_count *tree_count(const struct tree *t)
 	return &t->count;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* The path without "." and doubled slashes, "" for the root; -1 where it is none for a tree. */
 static int clean(struct str path, char ret[PATH_BYTES + 1], struct err *e)
@@ -235,8 +235,9 @@ static int inode_of(int fd, uint64_t *ret_ino)
 	return 0;
 }
 
-/* Makes those directories of the path that are missing. Each is looked at before it is made: what is deeper than
- * allowed could not be removed either, by somebody who opens one directory below the other. */
+/* Makes those directories of the path that are missing. Each is looked at before it is made: what
+ * is deeper than allowed could not be removed either, by somebody who opens one directory below the
+ * other. */
 static int make_way(struct tree *t, const char *path, struct err *e)
 {
 	autoclose int above = tree_open(t->root, ".", O_PATH | O_DIRECTORY);
@@ -305,7 +306,7 @@ static int find_place(struct tree *t, char *path, bool make, struct place *ret, 
 	return 0;
 }
 
-/* ---- taking away ------------------------------------------------------------------------------- */
+/* ---- taking away ----------------------------------------------------------------------------- */
 
 static bool is_dots(const char *name)
 {
@@ -344,7 +345,8 @@ static int prune_below(struct tree *t, int dir, const char *name)
 	return left;
 }
 
-/* Removes an entry as far as this layer has not made it. 1: something of it is left; -1 with errno. */
+/* Removes an entry as far as this layer has not made it. 1: something of it is left; -1 with
+ * errno. */
 static int prune(struct tree *t, int dir, uint64_t ino, const char *name)
 {
 	bool ours = is_ours(t, ino, name);
@@ -378,7 +380,7 @@ int tree_remove(int dir, const char *name)
 	return failed ? -1 : unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static int twice(const char *name, struct err *e)
 {
@@ -511,8 +513,9 @@ static int forgive(struct err *e)
 	return 0;
 }
 
-/* Whether it is the first time in this layer, which counts as an entry: every whiteout looks through what it
- * removes, and after the first one there is nothing left. `what` is no name that a file could have. -1 with *e. */
+/* Whether it is the first time in this layer, which counts as an entry: every whiteout looks
+ * through what it removes, and after the first one there is nothing left. `what` is no name that a
+ * file could have. -1 with *e. */
 static int first_time(struct tree *t, uint64_t ino, const char *what, struct err *e)
 {
 	if (is_ours(t, ino, what))

@@ -1,10 +1,11 @@
 /*
  * Two readers of libarchive, one on top of the other:
  *
- *	file ── digest ──→ raw: decompress ── digest, bounds ──→ tar: entries ──→ tree
+ * 	file ── digest ──→ raw: decompress ── digest, bounds ──→ tar: entries ──→ tree
  *
- * so that the digests are of the very bytes that were unpacked, and the bounds hold for every byte that
- * the tar reader is given, headers and padding too. Both are read to their ends behind the last entry.
+ * so that the digests are of the very bytes that were unpacked, and the bounds hold for every byte
+ * that the tar reader is given, headers and padding too. Both are read to their ends behind the
+ * last entry.
  */
 #include "box/archive/unpack.h"
 
@@ -42,7 +43,7 @@ struct unpacking {
 	char in[BLOCK], out[BLOCK];
 };
 
-/* ---- the two readers --------------------------------------------------------------------------- */
+/* ---- the two readers ------------------------------------------------------------------------- */
 
 static la_ssize_t read_file(struct archive *a, void *arg, const void **ret)
 {
@@ -73,8 +74,8 @@ static int check_bounds(struct unpacking *x)
 	return 0;
 }
 
-/* Some programs leave out what fills up the last record of the last file. What else is missing is told by the
- * digests. */
+/* Some programs leave out what fills up the last record of the last file. What else is missing is
+ * told by the digests. */
 static la_ssize_t pad(struct unpacking *x)
 {
 	size_t missing = x->padded ? 0 : (RECORD - x->stream_n % RECORD) % RECORD;
@@ -140,7 +141,8 @@ static int open_readers(struct unpacking *x)
 	return 0;
 }
 
-/* Reads what stands behind the archive's end, for the digests. It may come from a pipe that never ends. */
+/* Reads what stands behind the archive's end, for the digests. It may come from a pipe that never
+ * ends. */
 static int drain(struct unpacking *x)
 {
 	const void *at;
@@ -160,7 +162,7 @@ static int drain(struct unpacking *x)
 	return (int)n;
 }
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static int copy_data(struct unpacking *x, int fd, uint64_t size)
 {
@@ -302,7 +304,7 @@ static int read_entries(struct unpacking *x)
 	return rc == ARCHIVE_EOF ? drain(x) : reader_failed(x, x->tar);
 }
 
-/* ---- in the confined process ------------------------------------------------------------------- */
+/* ---- in the confined process ----------------------------------------------------------------- */
 
 int unpack_archive_here(const struct unpack *u, const struct tree_count *count,
 			struct unpacked *ret, struct err *e)

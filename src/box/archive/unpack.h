@@ -1,16 +1,17 @@
 #pragma once
 /*
- * Archives (tar, plain or with gzip or zstd) and directories become trees of files (box/archive/tree.h), read
- * in a confined process (box/archive/confine.h).
+ * Archives (tar, plain or with gzip or zstd) and directories become trees of files
+ * (box/archive/tree.h), read in a confined process (box/archive/confine.h).
  *
  * ERR_IMAGE: what is no such archive, is cut off or broken, or says what no image may: see tree.h;
- * devices, pipes and sockets (in /dev of a layer they are left out: sandboxes have their own). ERR_TOO_LARGE: over
- * the limits, or a stream that is over 250 times as long as what it is unpacked from.
+ * devices, pipes and sockets (in /dev of a layer they are left out: sandboxes have their own).
+ * ERR_TOO_LARGE: over the limits, or a stream that is over 250 times as long as what it is unpacked
+ * from.
  *
  * Not taken over: owners, since all of an image belongs to the sandbox's user; set-user-id and
  * set-group-id bits and file capabilities, since nobody in a sandbox gains privileges while on the
- * host's disk they would give some; other attributes, since user.overlay.* and trusted.overlay.* are
- * commands to the kernel's overlays.
+ * host's disk they would give some; other attributes, since user.overlay.* and trusted.overlay.*
+ * are commands to the kernel's overlays.
  */
 #include "base/hash.h"
 #include "box/archive/ignore.h"
@@ -47,6 +48,7 @@ int unpack_archive(const struct unpack *u, const struct tree_count *count, struc
 int unpack_archive_here(const struct unpack *u, const struct tree_count *count,
 			struct unpacked *ret, struct err *e) MUST_USE;
 
-/* Copies a directory or a file. Names are sorted, so that the same contents at the same place have the same digest. */
+/* Copies a directory or a file. Names are sorted, so that the same contents at the same place have
+ * the same digest. */
 int unpack_copied(const struct unpack *u, const struct tree_count *count, struct unpacked *ret,
 		  struct err *e) MUST_USE;

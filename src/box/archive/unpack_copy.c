@@ -1,6 +1,6 @@
-/* A directory becomes a tree. Names are sorted, and the digest is over lines of kind, mode, size and
- * path, each with a NUL behind it, and the contents or the link's target. Files that are one by hard links stay one: the
- * first name of it is the file. */
+/* A directory becomes a tree. Names are sorted, and the digest is over lines of kind, mode, size
+ * and path, each with a NUL behind it, and the contents or the link's target. Files that are one by
+ * hard links stay one: the first name of it is the file. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,9 @@
 
 enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
 
-/* Names of files that have more than one: past so many, which take some megabytes, each is a file of its own. And of one
- * file: where this tree comes from there may be more of them than where it goes (ext4: 65000), so there it is several. */
+/* Names of files that have more than one: past so many, which take some megabytes, each is a file
+ * of its own. And of one file: where this tree comes from there may be more of them than where it
+ * goes (ext4: 65000), so there it is several. */
 enum { LINKS_MAX = 1 << 15, LINK_SLOTS = 2 * LINKS_MAX, NAMES_OF_ONE = 32000 };
 
 struct first_name {
@@ -144,7 +145,8 @@ static int copy_link(struct copying *c, int dir, const char *name)
 
 static int copy_below(struct copying *c, int dir, const char *name);
 
-/* Whether a directory stays as it is: the links on the way to it, the last one too, are followed. */
+/* Whether a directory stays as it is: the links on the way to it, the last one too, are
+ * followed. */
 static bool is_kept(const struct copying *c)
 {
 	autoclose int there = c->root < 0 ? -1 : tree_open(c->root, c->path, O_PATH | O_DIRECTORY);
@@ -171,7 +173,8 @@ static bool ask_ignore(const struct copying *c,
 	return ask(c->u->ignore, (struct str){ path, (size_t)n });
 }
 
-/* One that is left out is made all the same where something in it is not: by that, as all that is missing above a file. */
+/* One that is left out is made all the same where something in it is not: by that, as all that is
+ * missing above a file. */
 static int copy_folder(struct copying *c, int dir, const char *name, uint32_t mode, bool left_out)
 {
 	if (left_out && !ask_ignore(c, ignore_has_exceptions))

@@ -21,7 +21,7 @@
 enum { SANDBOXES_DEFAULT = 4096, POOL_MAX = 64, NETS_MAX = 16, CLOSE_MS = 6000, ASK_MS = 3000 };
 #define LINGER_DEFAULT_MS (24ull * 3600 * 1000)
 
-/* ---- small loop things ------------------------------------------------------------------------ */
+/* ---- small loop things ----------------------------------------------------------------------- */
 
 static void free_handle(uv_handle_t *h)
 {
@@ -61,7 +61,7 @@ int box_later(struct box *box, void (*f)(void *arg), void *arg, struct err *e)
 	return 0;
 }
 
-/* ---- pending requests ------------------------------------------------------------------------- */
+/* ---- pending requests ------------------------------------------------------------------------ */
 
 static struct pending *new_pending(struct box *box, void *arg)
 {
@@ -156,7 +156,7 @@ static void fail_all(struct box *box, const struct err *err)
 	}
 }
 
-/* ---- the warden's end ------------------------------------------------------------------------- */
+/* ---- the warden's end ------------------------------------------------------------------------ */
 
 static void lose_all(struct box *box, const struct err *err)
 {
@@ -201,7 +201,7 @@ void box_ended(struct box *box, int status, int signal)
 	lose_all(box, &err);
 }
 
-/* ---- the box ---------------------------------------------------------------------------------- */
+/* ---- the box --------------------------------------------------------------------------------- */
 
 static_assert((int)CLOSED_MAX == (int)WIRE_CLOSED_MAX, "the warden knows of each folder");
 
@@ -351,7 +351,7 @@ void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *a
 	}
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* Live, and kept by the warden where sandboxes outlive this process; else discarded. */
 static int go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e)
@@ -512,8 +512,9 @@ static void failed(struct box *box, const struct wm_failed *m)
 		answer_error(p, &err);
 	else if (m->h.seq)
 		box_sleep_failed(box, m->h.seq, &err);
+	/* the warden could not start; it exits now */
 	else
-		box->start_error = err; /* the warden could not start; it exits now */
+		box->start_error = err;
 }
 
 static void destroyed(struct box *box, uint32_t seq)
@@ -630,7 +631,7 @@ void box_heard(struct box *box, int *fds)
 	}
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* A request that fails before it is sent is answered on the loop's next turn. */
 struct refusal {
@@ -708,9 +709,9 @@ static bool mountable(struct str guest)
 	return depth > 0;
 }
 
-/* Adds the host's path of a mount, with its links resolved: the warden follows none, so that what it
- * mounts is what stood there when it was asked for, or nothing. One that can't be resolved goes as it
- * is, and the warden says why it can't be had. */
+/* Adds the host's path of a mount, with its links resolved: the warden follows none, so that what
+ * it mounts is what stood there when it was asked for, or nothing. One that can't be resolved goes
+ * as it is, and the warden says why it can't be had. */
 static int add_host(struct buf *b, struct wm_mount *wm, const struct sandbox_mount *m,
 		    struct err *e)
 {
@@ -857,7 +858,7 @@ static int check_still(const struct sandbox *sb, struct err *e)
 /* What begins once its source is awake: a pause or resume, or what copies files. */
 static int begin(struct pending *p, struct err *e);
 
-/* ---- fork ------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
 {
@@ -913,8 +914,8 @@ static int start_ask_timer(struct box *box, struct pending *p, struct err *e)
 }
 
 /* Asks the source's init whether anything runs; where the hub knows that something does, only when
- * the init has to stop it, or is at work for us itself: its answer comes when that is done, so that it
- * is not frozen in the middle of it. */
+ * the init has to stop it, or is at work for us itself: its answer comes when that is done, so that
+ * it is not frozen in the middle of it. */
 static int ask_source(struct box *box, struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;
@@ -1009,7 +1010,7 @@ int box_program(const struct box *box, const char *name, char *ret, size_t size,
 	return err_set(e, ERR_UNSUPPORTED, "the path of %s is too long", name);
 }
 
-/* ---- what was changed -------------------------------------------------------------------------- */
+/* ---- what was changed ------------------------------------------------------------------------ */
 
 void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
 			 void *arg)
@@ -1041,7 +1042,7 @@ void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sa
 	sb->forking = p;
 }
 
-/* ---- pause --------------------------------------------------------------------------------------- */
+/* ---- pause ----------------------------------------------------------------------------------- */
 
 /* By the freezer; where there is none its init stops all that runs. What it says to a resume only
  * tells that it has come to it. */
@@ -1109,7 +1110,7 @@ void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 	start_pause(sb, false, on_done, arg);
 }
 
-/* ---- of one that may be asleep ------------------------------------------------------------------- */
+/* ---- of one that may be asleep --------------------------------------------------------------- */
 
 static bool copies_files(const struct pending *p)
 {

@@ -35,9 +35,9 @@ struct env_var {
 
 /* A template that is an image, and what it says of the programs in it. */
 struct box_template {
-	const char *
-		folder; /* absolute: root/ in it are the files, owned by whoever runs the hub; the folder is locked
-			       (flock(2), shared) while sandboxes stand on it */
+	/* absolute path. root/ below it holds the files, owned by the user who runs the hub. The
+	 * folder is locked (flock(2), shared) while sandboxes use it. */
+	const char *folder;
 	bool of_host; /* the host's /usr stands over it, as over the template "host" */
 	const struct env_var *env; /* below a spec's own */
 	size_t n_env;
@@ -46,22 +46,25 @@ struct box_template {
 	size_t n_argv;
 };
 
-/* Finds a template and has it used: use(to, t, e), whose answer is its own; t is good for that call. -1 with
- * ERR_TEMPLATE_NOT_FOUND. */
+/* Finds a template and has it used: use(to, t, e), whose answer is its own; t is good for that
+ * call. -1 with ERR_TEMPLATE_NOT_FOUND. */
 typedef int (*box_template_use)(void *to, const struct box_template *t, struct err *e);
 typedef int (*box_template_find)(void *arg, struct str name, box_template_use use, void *to,
 				 struct err *e);
 
 struct box_config {
-	const char *libexec_dir; /* where holt-warden and holt-init are; NULL: found beside the
-				    running program or in the installed place */
+	/* where holt-warden and holt-init are; NULL: found beside the running program or in the
+	 * installed place */
+	const char *libexec_dir;
 	uint32_t pool; /* ready sandboxes to keep, 0 to 64 */
-	uint32_t networks; /* network namespaces to keep ready for others, 0 to 16: for whom
-			      makes many sandboxes beyond the pool */
+	/* network namespaces to keep ready for others, 0 to 16: for whom makes many sandboxes
+	 * beyond the pool */
+	uint32_t networks;
 	uint32_t max_sandboxes; /* 0: 4096 */
 	struct limits limits; /* defaults for what a spec leaves 0; zeros: LIMITS_DEFAULT */
-	const char *allow; /* comma list of isolation features (box/probe/probe.h) whose absence the
-			      operator accepts; NULL or "": none, creation fails closed */
+	/* comma list of isolation features (box/probe/probe.h) whose absence the operator accepts;
+	 * NULL or "": none, creation fails closed */
+	const char *allow;
 	box_template_find find_template; /* other than "host"; NULL: there are none */
 	void *find_arg;
 
@@ -69,19 +72,21 @@ struct box_config {
 	 * why, before the callback of what ended it. Nothing of it answers any more. */
 	void (*on_end)(void *arg, struct sandbox *sb, const struct err *why);
 	void *on_end_arg;
-	bool ttl_by_caller; /* who ends sandboxes at their time to live; here only the warden does, while
-			       there is no process */
-	const char *warden_dir; /* NULL: all ends with this process. Else an absolute path, made if
-				   missing, of a folder that nobody else may enter: the sandboxes
-				   then outlive a process that is killed, and box_new() adopts those
-				   that it finds there */
+	/* who ends sandboxes at their time to live; here only the warden does, while there is no
+	 * process */
+	bool ttl_by_caller;
+	/* NULL: all ends with this process. Else an absolute path, made if missing, of a folder
+	 * that nobody else may enter: the sandboxes then outlive a process that is killed, and
+	 * box_new() adopts those that it finds there */
+	const char *warden_dir;
 	uint64_t linger_ms; /* how long they wait for the next process; 0: a day */
-	/* A sandbox that nothing was asked of for so long, and in which nothing runs, falls asleep: it keeps its
-	 * files and limits, and no process until it is used again, which then takes as long as making one. 0: never. */
+	/* A sandbox that nothing was asked of for so long, and in which nothing runs, falls asleep:
+	 * it keeps its files and limits, and no process until it is used again, which then takes as
+	 * long as making one. 0: never. */
 	uint64_t sleep_after_ms;
-	const char *const *
-		closed; /* absolute paths of folders of the host that no sandbox is given (mounts), nor
-				      what is in them, nor what they are in; at most CLOSED_MAX */
+	/* absolute paths of host folders that must never be mounted, nor anything in them, nor any
+	 * folder that contains them; at most CLOSED_MAX */
+	const char *const *closed;
 	size_t n_closed;
 };
 enum { CLOSED_MAX = 4 };
@@ -90,9 +95,9 @@ enum { CLOSED_MAX = 4 };
  * started at all. config is borrowed for this call only.
  *
  * With a warden_dir, a warden that is alive there is taken over instead, with its sandboxes: at the
- * return they are live, and whatever is asked of them waits until their inits have let go of what was
- * before. ERR_CONFLICT: another process has them; ERR_OTHER_BUILD: the warden there is of another
- * build, and is not spoken to; ERR_DENIED: the folder is not only ours; ERR_TIMEOUT. */
+ * return they are live, and whatever is asked of them waits until their inits have let go of what
+ * was before. ERR_CONFLICT: another process has them; ERR_OTHER_BUILD: the warden there is of
+ * another build, and is not spoken to; ERR_DENIED: the folder is not only ours; ERR_TIMEOUT. */
 struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err *e) MUST_USE;
 
 /* Ends every sandbox and the warden, waits until nothing of them is left (2 s at most, then the
@@ -100,8 +105,8 @@ struct box *box_new(uv_loop_t *loop, const struct box_config *config, struct err
  * Operations under way end with ERR_CANCELLED first. */
 void box_close(struct box *box, void (*on_closed)(void *arg), void *arg);
 
-/* The same, but with a warden_dir its sandboxes, where there are any, stay for the next process, as if
- * this one had been killed. */
+/* The same, but with a warden_dir its sandboxes, where there are any, stay for the next process, as
+ * if this one had been killed. */
 void box_leave(struct box *box, void (*on_closed)(void *arg), void *arg);
 
 /* From now on all ends with this process, however it ends. */
@@ -129,12 +134,12 @@ void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *a
 /* ---- life ---------------------------------------------------------------------------------- */
 
 struct sandbox_mount {
-	struct str
-		host; /* absolute path of a directory or regular file on the host; ERR_DENIED for a closed one */
+	/* absolute path of a directory or regular file on the host; ERR_DENIED for a closed one */
+	struct str host;
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;
-	/* Bytes that it may hold; 0: any. ERR_NO_QUOTA: the host does not see to that. What else is mounted in
-	 * it is not shown then, but what lies below that. */
+	/* Bytes that it may hold; 0: any. ERR_NO_QUOTA: the host does not see to that. What else is
+	 * mounted in it is not shown then, but what lies below that. */
 	uint64_t size;
 };
 
@@ -146,13 +151,14 @@ int sandbox_id_check(struct str id, struct err *e) MUST_USE;
 /* What a sandbox is made from; all borrowed for the call only. */
 struct sandbox_spec {
 	struct str id; /* {NULL}: one is made. The caller sees to it that no two have the same. */
-	struct str template; /* "host" ({NULL} means that too), or one that box_config.find_template finds */
+	/* "host" ({NULL} means that too), or one that box_config.find_template finds */
+	struct str template;
 	struct limits limits;
 	uint64_t ttl_ms; /* destroyed this long after creation; 0: never */
 	const struct env_var *env; /* defaults of every exec, at most 256 */
 	size_t n_env;
-	struct str cwd; /* default of every exec and of relative paths; {NULL}: the template's, else
-			   /workspace */
+	/* default of every exec and of relative paths; {NULL}: the template's, else /workspace */
+	struct str cwd;
 	const struct sandbox_mount *mounts; /* operator's only: never from an agent; at most 32 */
 	size_t n_mounts;
 	struct str record; /* the caller's own, at most RECORD_BYTES_MAX: sandbox_record() */
@@ -189,19 +195,22 @@ void sandbox_pause_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
 void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg);
 bool sandbox_paused(const struct sandbox *sb);
 
-/* Writes what it has changed against what it was made from to fd, which is taken over and closed; it stands
- * still until that is done, so somebody else reads as fast as can be. Done: all of it is written. Neither
- * sockets, pipes nor devices are in it, nor what is mounted. */
+/* Writes what it has changed against what it was made from to fd, which is taken over and closed;
+ * it stands still until that is done, so somebody else reads as fast as can be. Done: all of it is
+ * written. Neither sockets, pipes nor devices are in it, nor what is mounted. */
 enum sandbox_write {
-	SANDBOX_WRITE_TAR, /* a layer of OCI's (whiteouts), of which names that begin with ".wh." are left out; the
-			      zeros at the end of an archive are the caller's to add. ERR_TOO_LARGE: it can't be
-			      in one. */
-	SANDBOX_WRITE_NAMES, /* for each path: a byte of enum diff, one of enum file_type, the path with a NUL */
+	/* a layer of OCI's (whiteouts), of which names that begin with ".wh." are left out; the
+	 * zeros at the end of an archive are the caller's to add. ERR_TOO_LARGE: it can't be in
+	 * one. */
+	SANDBOX_WRITE_TAR,
+	/* for each path: a byte of enum diff, one of enum file_type, the path with a NUL */
+	SANDBOX_WRITE_NAMES,
 };
 void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
 			 void *arg);
 
-/* The name of the folder of the image that it stands on, once sandbox_write_start() is done; "" for the host. */
+/* The name of the folder of the image that it stands on, once sandbox_write_start() is done; "" for
+ * the host. */
 const char *sandbox_base(const struct sandbox *sb);
 
 /* The name of the folder of what is called so: as above. */
@@ -243,23 +252,24 @@ struct usage {
 	uint64_t disk; /* bytes */
 	/* since this process has it: */
 	uint64_t execs, execs_running;
-	uint64_t bytes_in,
-		bytes_out; /* standard input, files written and what came to its ports; what programs
-			      printed, files read and what its ports said */
+	/* in: standard input, files written, data received by its ports; out: output of programs,
+	 * files read, data sent by its ports */
+	uint64_t bytes_in, bytes_out;
 };
 
 enum { USAGE_MAX = 64 };
 
-/* Of 1 to USAGE_MAX sandboxes, in their order; or with n 0 one of all, the pool's among them, of which nothing is known
- * but memory, pids and cpu. Within 3 s. u is borrowed until it returns. */
+/* Of 1 to USAGE_MAX sandboxes, in their order; or with n 0 one of all, the pool's among them, of
+ * which nothing is known but memory, pids and cpu. Within 3 s. u is borrowed until it returns. */
 typedef void (*usage_cb)(void *arg, const struct usage *u, size_t n, const struct err *err);
 void usage_start(struct box *box, struct sandbox *const *of, size_t n, usage_cb on_done, void *arg);
 
 /* ---- its ports ----------------------------------------------------------------------------- */
 
-/* A connection to a TCP port of a sandbox: to whoever listens on it at 127.0.0.1, else at [::1]. Nobody does: ERR_PORT,
- * which is also what one is that does not accept within 10 s. fd does not block, and is taken over; nobody in the sandbox has it.
- * A paused sandbox: ERR_PAUSED. One that ends with the connection open ends that too, as any peer does. */
+/* A connection to a TCP port of a sandbox: to whoever listens on it at 127.0.0.1, else at [::1].
+ * Nobody does: ERR_PORT, which is also what one is that does not accept within 10 s. fd does not
+ * block, and is taken over; nobody in the sandbox has it. A paused sandbox: ERR_PAUSED. One that
+ * ends with the connection open ends that too, as any peer does. */
 struct dial;
 typedef void (*dial_cb)(void *arg, int fd, const struct err *err);
 struct dial *sandbox_dial_start(struct sandbox *sb, uint16_t port, dial_cb on_done, void *arg);
@@ -288,8 +298,8 @@ struct exec_spec {
 	struct str cwd; /* {NULL}: the sandbox's */
 	uint64_t timeout_ms; /* 0: none; at its end the whole process tree is killed */
 	bool stdin_open; /* exec_write() will follow; else stdin is /dev/null */
-	const struct exec_terminal
-		*terminal; /* instead of pipes: see there; stdin is open, too. NULL: none */
+	/* instead of pipes: see there; stdin is open, too. NULL: none */
+	const struct exec_terminal *terminal;
 };
 
 enum exec_stream { EXEC_STDOUT = 1, EXEC_STDERR = 2 };
@@ -336,14 +346,15 @@ size_t exec_waiting(const struct exec *x); /* bytes that wait for it */
 /* Whether anybody will read what is written: false once the program has closed its stdin. */
 bool exec_reads(const struct exec *x);
 void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg);
-/* After what is queued. Of a terminal only who reads lines can be told: its end-of-file character is typed. */
+/* After what is queued. Of a terminal only who reads lines can be told: its end-of-file character
+ * is typed. */
 void exec_close_stdin(struct exec *x);
 
 /* The new size of its terminal; ERR_INVALID for one that can't be, or where there is none. */
 int exec_resize(struct exec *x, unsigned columns, unsigned rows, struct err *e) MUST_USE;
 
-/* Takes no more of a stream, so that the program waits once its pipe or terminal is full; or goes on. What is
- * in the pipe when the program ends comes all the same. */
+/* Takes no more of a stream, so that the program waits once its pipe or terminal is full; or goes
+ * on. What is in the pipe when the program ends comes all the same. */
 void exec_hold(struct exec *x, enum exec_stream stream, bool hold);
 
 /* Sends a signal to the program's process group. */
@@ -405,8 +416,9 @@ void file_move_start(struct sandbox *sb, struct str from, struct str to, file_cb
 
 /* ---- trees of files ------------------------------------------------------------------------ */
 /*
- * A transfer is a stream between the sandbox and a descriptor of the caller's, of which the sandbox gets the one end: it
- * waits where the other end does. It ends when on_done is called, or nobody is told after file_transfer_stop().
+ * A transfer is a stream between the sandbox and a descriptor of the caller's, of which the sandbox
+ * gets the one end: it waits where the other end does. It ends when on_done is called, or nobody is
+ * told after file_transfer_stop().
  */
 struct file_transfer;
 
@@ -415,22 +427,23 @@ struct file_archive_opts {
 	size_t n_leave_out;
 };
 
-/* A tar archive of a directory, or of one file by its own name, is written to `to`, which is taken. Only files, directories and
- * links are in it, and of other file systems below the directory only the place; so it is with directories of another user that
- * can't be read. Where it fails in the middle, the archive
- * has no end. */
+/* A tar archive of a directory, or of one file by its own name, is written to `to`, which is taken.
+ * Only files, directories and links are in it, and of other file systems below the directory only
+ * the place; so it is with directories of another user that can't be read. Where it fails in the
+ * middle, the archive has no end. */
 struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 					 const struct file_archive_opts *opts, int to,
 					 file_cb on_done, void *arg);
 
 struct file_upload_opts {
-	bool changes; /* it is the difference to what is there: ".wh.NAME" removes NAME, ".wh..wh..opq" all that
-			 was in the directory; other names that begin with ".wh..wh." are passed over */
+	/* it is the difference to what is there: ".wh.NAME" removes NAME, ".wh..wh..opq" all that
+	 * was in the directory; other names that begin with ".wh..wh." are passed over */
+	bool changes;
 };
 
-/* A tar archive is read from `from`, which is taken, and unpacked in a directory. Links are not followed, and nothing gets
- * outside: ERR_PATH_DENIED. ERR_INVALID: it is no archive, or has what is no file, directory or link. What was unpacked
- * before a failure stays. */
+/* A tar archive is read from `from`, which is taken, and unpacked in a directory. Links are not
+ * followed, and nothing gets outside: ERR_PATH_DENIED. ERR_INVALID: it is no archive, or has what
+ * is no file, directory or link. What was unpacked before a failure stays. */
 struct file_transfer *file_upload_start(struct sandbox *sb, struct str path,
 					const struct file_upload_opts *opts, int from,
 					file_cb on_done, void *arg);
@@ -442,8 +455,9 @@ struct file_change {
 	struct str path; /* below the directory */
 };
 
-/* Tells of what happens in a directory, and with recursive in all below it, from CHANGE_READY on. More than can be told
- * of is CHANGE_OVERFLOW. on_done follows CHANGE_ENDED, or a failure. ERR_TOO_LARGE: of more than 8192 directories. */
+/* Tells of what happens in a directory, and with recursive in all below it, from CHANGE_READY on.
+ * More than can be told of is CHANGE_OVERFLOW. on_done follows CHANGE_ENDED, or a failure.
+ * ERR_TOO_LARGE: of more than 8192 directories. */
 struct file_transfer *file_watch_start(struct sandbox *sb, struct str path, bool recursive,
 				       void (*on_change)(void *arg, const struct file_change *c),
 				       file_cb on_done, void *arg);
@@ -463,11 +477,13 @@ struct process {
 	uint64_t cpu_ms; /* user and system */
 	uint64_t bytes; /* resident */
 	uint64_t age_ms;
-	struct str command; /* its words, with spaces between them, or its name in brackets; cut at
-			       PROCESS_COMMAND_MAX */
+	/* its words, with spaces between them, or its name in brackets; cut at
+	 * PROCESS_COMMAND_MAX */
+	struct str command;
 };
 
-/* All but the first one. truncated: there were more than PROCESS_LIST_MAX. By number; borrowed until it returns. */
+/* All but the first one. truncated: there were more than PROCESS_LIST_MAX. By number; borrowed
+ * until it returns. */
 typedef void (*process_list_cb)(void *arg, const struct process *p, size_t n, bool truncated,
 				const struct err *err);
 void process_list_start(struct sandbox *sb, process_list_cb on_done, void *arg);

@@ -1,6 +1,7 @@
 /*
- * Connections into a sandbox. The warden makes a socket of its network (box/warden/socket.c), which is connected here: first over
- * IPv4, and where nobody listens there, over IPv6. What runs inside is the server, so all of this has a limit of time.
+ * Connections into a sandbox. The warden makes a socket of its network (box/warden/socket.c), which
+ * is connected here: first over IPv4, and where nobody listens there, over IPv6. What runs inside
+ * is the server, so all of this has a limit of time.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -62,11 +63,12 @@ static void fail(struct dial *d, enum err_code code, const char *why)
 	finish(d, &e);
 }
 
-/* ---- connecting ------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 static void ask(struct dial *d, int family);
 
-/* Where nobody listens on a port that the kernel gives out as well, it may connect a socket to itself. */
+/* Where nobody listens on a port that the kernel gives out as well, it may connect a socket to
+ * itself. */
 static bool met_itself(const struct dial *d)
 {
 	struct sockaddr_storage own = { 0 }, peer = { 0 };
@@ -137,7 +139,7 @@ static void begin(struct dial *d)
 	uv_poll_start(d->poll, UV_WRITABLE, on_poll);
 }
 
-/* ---- a socket --------------------------------------------------------------------------------- */
+/* ---- a socket -------------------------------------------------------------------------------- */
 
 static void on_socket(void *arg, int fd, const struct err *err)
 {
@@ -199,7 +201,7 @@ static void ask(struct dial *d, int family)
 		abort(); /* without memory for an answer no promise can be kept */
 }
 
-/* ---- for the hub ------------------------------------------------------------------------------ */
+/* ---- for the hub ----------------------------------------------------------------------------- */
 
 static void on_timeout(uv_timer_t *t)
 {

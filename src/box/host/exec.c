@@ -1,8 +1,9 @@
 /*
  * Programs in a sandbox: two pipes for what they say, one for what they are told, and the message
- * to init that starts them; or one terminal for all of it, which is waited for before that message can be sent,
- * and hung up as soon as we are done with it: what still runs in its session hears SIGHUP. A program whose timeout passes has its tree killed by init; should
- * init be silent for seconds, the whole sandbox is ended from outside.
+ * to init that starts them; or one terminal for all of it, which is waited for before that message
+ * can be sent, and hung up as soon as we are done with it: what still runs in its session hears
+ * SIGHUP. A program whose timeout passes has its tree killed by init; should init be silent for
+ * seconds, the whole sandbox is ended from outside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,8 @@ struct exec {
 	struct terminal_call *opening; /* until that is there */
 	struct buf message; /* to init, until then */
 	int early_signal; /* what came until then; 0: none */
-	int slave; /* its end of the terminal, that it may let go of without anything being hung up; or -1 */
+	/* its end of the terminal, that it may let go of without anything being hung up; or -1 */
+	int slave;
 	struct output out[2];
 	int in; /* our end of stdin; -1: closed */
 	uv_poll_t *in_poll;
@@ -67,7 +69,8 @@ struct exec {
 
 /* What every program starts with; the sandbox's and the call's own variables go over it. */
 static const char *const base_env[] = {
-	/* the last has names for programs that the host has by others: box/archive/template_host.c */
+	/* the last has names for programs that the host has by others:
+	 * box/archive/template_host.c */
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/holt/bin",
 	"HOME=/home/agent",
 	"USER=agent",
@@ -76,7 +79,7 @@ static const char *const base_env[] = {
 	"TERM=dumb",
 };
 
-/* ---- ending ----------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void close_output(struct output *o)
 {
@@ -134,7 +137,7 @@ static void finish(struct exec *x, const struct exec_result *result, const struc
 	events->on_exit(arg, result, err);
 }
 
-/* ---- output ----------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 /* Hands on what is there, once; 1: more may follow, 0: nothing now, -1: the end. */
 static int read_output(struct output *o)
@@ -186,7 +189,7 @@ static void drain(struct output *o)
 	}
 }
 
-/* ---- the answer of init ------------------------------------------------------------------------ */
+/* ---- the answer of init ---------------------------------------------------------------------- */
 
 static void start_error(const struct exec *x, const struct im_exit *m, struct err *e)
 {
@@ -277,7 +280,7 @@ void exec_end_all(struct sandbox *sb, const struct err *err)
 	}
 }
 
-/* ---- killing ---------------------------------------------------------------------------------- */
+/* ---- killing --------------------------------------------------------------------------------- */
 
 static void send_signal(struct exec *x, int signal, uint32_t flags)
 {
@@ -304,8 +307,9 @@ static int bytes_unread(const struct sandbox *sb)
 	return ioctl(sb->socket, SIOCOUTQ, &n) < 0 ? 0 : n;
 }
 
-/* Init is judged by its silence: one that has many programs to start and trees to kill, or is held back by
- * a fork, may need longer than the grace for one, but not for ever. To read on is no silence. */
+/* Init is judged by its silence: one that has many programs to start and trees to kill, or is held
+ * back by a fork, may need longer than the grace for one, but not for ever. To read on is no
+ * silence. */
 static bool wait_on(struct exec *x)
 {
 	uint64_t now = clock_ms(), silent_ms = now - x->sb->heard_ms;
@@ -384,7 +388,7 @@ void exec_signal(struct exec *x, int signal)
 	send_signal(x, signal, 0);
 }
 
-/* ---- stdin ------------------------------------------------------------------------------------ */
+/* ---- stdin ----------------------------------------------------------------------------------- */
 
 static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 {
@@ -444,7 +448,8 @@ void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg)
 	x->drain_arg = arg;
 }
 
-/* Behind a line that has no end yet the first one only hands that on; the second is the end of input. */
+/* Behind a line that has no end yet the first one only hands that on; the second is the end of
+ * input. */
 static void type_end(struct exec *x)
 {
 	char end = terminal_end_of_file(x->in);
@@ -483,7 +488,7 @@ int exec_resize(struct exec *x, unsigned columns, unsigned rows, struct err *e)
 	return x->in < 0 ? 0 : terminal_resize(x->in, columns, rows, e);
 }
 
-/* ---- starting --------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* "NAME=value" strings, each name once: later ones go over earlier ones. */
 struct env_list {

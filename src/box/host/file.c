@@ -1,8 +1,8 @@
 /*
- * Files of a sandbox: its init opens them and hands out descriptors; the bytes are read here, on the
- * work pool, since a mounted host directory may be slow. What is written is sent to init in pieces,
- * so that the memory is the sandbox's; into such a directory it is written here. A descriptor is
- * checked again before it is touched: init is not trusted.
+ * Files of a sandbox: its init opens them and hands out descriptors; the bytes are read here, on
+ * the work pool, since a mounted host directory may be slow. What is written is sent to init in
+ * pieces, so that the memory is the sandbox's; into such a directory it is written here. A
+ * descriptor is checked again before it is touched: init is not trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +97,7 @@ static void convert_stat(const struct im_stat *from, struct file_stat *to)
 	to->mtime_ms = from->mtime_ms;
 }
 
-/* ---- calls to init ---------------------------------------------------------------------------- */
+/* ---- calls to init --------------------------------------------------------------------------- */
 
 /* The next piece of what is written, behind the message. */
 static int add_piece(struct file_job *j, struct buf *b, struct err *e)
@@ -196,7 +196,7 @@ static const struct err *check_fd(const struct file_job *j, const struct im_file
 	return e;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int check_regular(int fd, struct stat *st)
 {
@@ -278,7 +278,7 @@ void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_
 	start_job(j, path, &(struct im_file){ 0 }, STR_NONE);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void on_write_ended(struct init_call *c, const void *answer, size_t n, int fd,
 			   const struct err *err)
@@ -332,8 +332,8 @@ static void write_done(uv_work_t *w, int status)
 	write_end(j);
 }
 
-/* Init has written what it was sent; or it has sent a descriptor, holds the file until it is told, and
- * we had no room for that. */
+/* Init has written what it was sent; or it has sent a descriptor, holds the file until it is told,
+ * and we had no room for that. */
 static void write_next(struct file_job *j)
 {
 	struct im_file m = { .op = FILE_OP_APPEND, .token = j->token };
@@ -392,7 +392,7 @@ void file_write_start(struct sandbox *sb, struct str path, struct str bytes,
 		abort();
 }
 
-/* ---- the rest --------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void on_stat_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			  const struct err *err)

@@ -1,8 +1,9 @@
 #pragma once
 /* What the hub's side of the engine shares: box.c (requests to the warden), send.c (how they get
- * there), warden.c (its process), keep.c (finding one that lives), sandbox.c (one sandbox and its init),
- * record.c (what a later process has to know of it), sleep.c (being without an init), init_call.c (questions to its init), exec.c, file.c,
- * transfer.c, process.c, usage.c, dial.c. The contract is in box.h. */
+ * there), warden.c (its process), keep.c (finding one that lives), sandbox.c (one sandbox and its
+ * init), record.c (what a later process has to know of it), sleep.c (being without an init),
+ * init_call.c (questions to its init), exec.c, file.c, transfer.c, process.c, usage.c, dial.c. The
+ * contract is in box.h. */
 #include <stdbool.h>
 #include <uv.h>
 
@@ -21,13 +22,13 @@ struct pending {
 	uv_timer_t *timer; /* until the source's init has answered */
 	int to; /* what it has changed is written there; -1: it is not for that */
 	enum wm_write_what what;
-	bool copies; /* a fork whose source had something under way: no layer can be frozen in place */
+	/* a fork whose source had something under way: no layer can be frozen in place */
+	bool copies;
 	struct sandbox *model; /* not yet live: what a created or forked sandbox is filled from */
 	uint32_t n;
 	char (*ids)[SANDBOX_ID_MAX + 1]; /* of a fork's n children; NULL: made */
-	struct sandbox *children
-		[WIRE_FORK_MAX]; /* of a fork, once they are there; those whose usage is asked for;
-						    references */
+	/* references: the children of a fork, once made; or the sandboxes of a usage request */
+	struct sandbox *children[WIRE_FORK_MAX];
 	struct unsent *last; /* of its messages, which is waited for; NULL: none */
 	sandbox_cb on_sandbox; /* create, destroy */
 	fork_cb on_fork;
@@ -81,7 +82,8 @@ struct init_call {
 	size_t answer_size;
 	/* a descriptor came with the answer, for which this process had no room */
 	bool fd_lost;
-	/* err: the sandbox ended; else the answer and what follows it, n bytes in all; fd taken over */
+	/* err: the sandbox ended; else the answer and what follows it, n bytes in all; fd taken
+	 * over */
 	void (*on_reply)(struct init_call *c, const void *answer, size_t n, int fd,
 			 const struct err *err);
 };
@@ -104,7 +106,8 @@ struct sandbox {
 	bool announced; /* its maker has been told of it */
 	char id[SANDBOX_ID_MAX + 1];
 	char template[256];
-	char *image; /* the folder of the template's image, until the sandbox is made; NULL: of the host */
+	/* the folder of the template's image, until the sandbox is made; NULL: of the host */
+	char *image;
 	bool of_host; /* likewise: the host's directories stand over that image */
 	uint64_t key;
 	struct limits limits;
@@ -118,8 +121,9 @@ struct sandbox {
 	int socket; /* to its init; -1: it is asleep */
 	uv_poll_t *poll; /* of that */
 	enum sandbox_sleep sleep;
-	uint32_t
-		sleep_seq; /* AWAKE: of the question whether it may sleep; else of what the warden was asked for; 0: none */
+	/* AWAKE: of the question whether it may sleep; else of what the warden was asked for; 0:
+	 * none */
+	uint32_t sleep_seq;
 	uint64_t asked_ms; /* that question */
 	bool sleepless; /* the warden can't let it sleep */
 	uv_timer_t *ttl_timer;
@@ -166,7 +170,8 @@ int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_
 		    struct err *e) MUST_USE;
 /* Tells the init of an adopted one that another hub begins. */
 void sandbox_reset(struct sandbox *sb, uint32_t epoch);
-/* Hears what an init says: of the socket, which is taken over, with sb->poll allocated; or again of the same. */
+/* Hears what an init says: of the socket, which is taken over, with sb->poll allocated; or again of
+ * the same. */
 void sandbox_listen(struct sandbox *sb, int socket);
 void sandbox_listen_on(struct sandbox *sb);
 /* Ends all that waits or is under way in it with err. */
@@ -265,8 +270,8 @@ static inline void sandbox_count(struct sandbox *sb, uint64_t in, uint64_t out)
 int box_send(struct box *box, const void *msg, size_t n, struct err *e) MUST_USE;
 /* The same with a descriptor, which is borrowed. */
 int box_send_fd(struct box *box, const void *msg, size_t n, int fd, struct err *e) MUST_USE;
-/* Has p, which is on the list, answered by box_confirmed() when all of that is sent. False: it is, or
- * the last of it is not p's. */
+/* Has p, which is on the list, answered by box_confirmed() when all of that is sent. False: it is,
+ * or the last of it is not p's. */
 bool box_wait_sent(struct box *box, struct pending *p);
 void box_wait_no_more(struct pending *p);
 /* There may be room again. */
@@ -298,7 +303,8 @@ void box_warden_kill(struct box *box);
 
 /* Finds the warden of box->warden_dir and adopts its sandboxes, or starts one. */
 int box_keep_start(struct box *box, struct err *e) MUST_USE;
-/* It was paused or resumed: a later process has to know, and the init of an adopted one may answer now. */
+/* It was paused or resumed: a later process has to know, and the init of an adopted one may answer
+ * now. */
 void box_keep_pause(struct sandbox *sb);
 
 /* ---- init_call.c ---------------------------------------------------------------------------- */
@@ -308,7 +314,8 @@ int init_call_send(struct init_call *c, struct im_head *h, size_t n, struct err 
 /* With a descriptor, which stays the caller's. */
 int init_call_send_fd(struct init_call *c, struct im_head *h, size_t n, int fd,
 		      struct err *e) MUST_USE;
-/* Another answer than is asked for is what no init of ours says. *fd is taken where it is wanted. */
+/* Another answer than is asked for is what no init of ours says. *fd is taken where it is
+ * wanted. */
 void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t n, int *fd,
 			bool fd_lost);
 /* The error for a descriptor that belongs to an answer and is not there. */
@@ -329,9 +336,9 @@ int box_later(struct box *box, void (*f)(void *arg), void *arg, struct err *e) M
 void box_close_handle(void *handle);
 
 /*
- * Terminals in sandboxes. The hub opens both ends by itself, in a directory of the kernel's that the sandbox's
- * init has shown it: a master that init had opened would be shared with it, and whoever shares it can have
- * reading it wait.
+ * Terminals in sandboxes. The hub opens both ends by itself, in a directory of the kernel's that
+ * the sandbox's init has shown it: a master that init had opened would be shared with it, and
+ * whoever shares it can have reading it wait.
  */
 
 struct terminal_call;
@@ -353,6 +360,6 @@ int terminal_resize(int master, unsigned columns, unsigned rows, struct err *e) 
 /* The same of one that is still waited for. */
 void terminal_open_resize(struct terminal_call *c, unsigned columns, unsigned rows);
 
-/* The character that ends input for who reads lines; 0: there is none, bytes are read as they come. master -1: of one
- * that nobody has used yet. */
+/* The character that ends input for who reads lines; 0: there is none, bytes are read as they come.
+ * master -1: of one that nobody has used yet. */
 char terminal_end_of_file(int master);

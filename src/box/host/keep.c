@@ -36,7 +36,7 @@ enum {
 };
 #define WARDEN_NAME "holt-warden"
 
-/* ---- the folder ------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 static int open_folder(const char *path, struct err *e)
 {
@@ -77,7 +77,7 @@ static struct sockaddr_un socket_address(int dir)
 	return a;
 }
 
-/* ---- a new warden ----------------------------------------------------------------------------- */
+/* ---- a new warden ---------------------------------------------------------------------------- */
 
 static int bind_socket(int dir, struct err *e)
 {
@@ -103,7 +103,7 @@ static int start_new(struct box *box, int dir, int lock, struct err *e)
 	return -1;
 }
 
-/* ---- one that lives --------------------------------------------------------------------------- */
+/* ---- one that lives -------------------------------------------------------------------------- */
 
 /* Receives one message, which the warden owes, with a descriptor if there is one. */
 static ssize_t receive(struct box *box, int *ret_fd)
@@ -126,8 +126,8 @@ static int no_answer(struct err *e)
 	return err_set(e, ERR_TRANSPORT, "the warden has ended");
 }
 
-/* A sandbox of an unprivileged user has the user's uid, and if it were given this folder it could pose as a
- * warden: so the name and the namespaces count too. */
+/* A sandbox of an unprivileged user has the user's uid, and if it were given this folder it could
+ * pose as a warden: so the name and the namespaces count too. */
 static bool is_warden(pid_t pid)
 {
 	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -137,7 +137,8 @@ static bool is_warden(pid_t pid)
 	       strcmp(peer.name, WARDEN_NAME) == 0 && peer_is_beside_us(proc, &peer);
 }
 
-/* Whoever listens there is a warden of this user's, outside of any sandbox, and its process is known. */
+/* Whoever listens there is a warden of this user's, outside of any sandbox, and its process is
+ * known. */
 static int know_peer(struct box *box, struct err *e)
 {
 	struct ucred peer;
@@ -205,7 +206,7 @@ static int connect_to(struct box *box, int dir, struct err *e)
 	return -1;
 }
 
-/* ---- adoption --------------------------------------------------------------------------------- */
+/* ---- adoption -------------------------------------------------------------------------------- */
 
 static struct sandbox *find_unanswering(const struct box *box)
 {
@@ -335,7 +336,7 @@ static int take_over(struct box *box, struct err *e)
 	return -1;
 }
 
-/* ---- all together ----------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 /* ERR_CONFLICT and ERR_TRANSPORT: it may be otherwise in a moment. */
 static int try_to_start(struct box *box, struct err *e)

@@ -1,4 +1,5 @@
-/* Processes of a sandbox, of which its init tells and which it signals for us. What it says is hostile. */
+/* Processes of a sandbox, of which its init tells and which it signals for us. What it says is
+ * hostile. */
 #include <errno.h>
 #include <stdlib.h>
 

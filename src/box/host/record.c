@@ -1,5 +1,5 @@
-/* What a later process has to know of a sandbox, as the warden keeps it (struct kept_sandbox). No sandbox gets to
- * write any of this. */
+/* What a later process has to know of a sandbox, as the warden keeps it (struct kept_sandbox). No
+ * sandbox gets to write any of this. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static_assert(sizeof(((struct kept_sandbox *)0)->id) == sizeof(((struct sandbox 
 			      sizeof(((struct sandbox *)0)->template),
 	      "a record has room for what names a sandbox");
 
-/* ---- the caller's ----------------------------------------------------------------------------- */
+/* ---- the caller's ---------------------------------------------------------------------------- */
 
 int record_set(struct sandbox *sb, struct str record, struct err *e)
 {
@@ -56,7 +56,7 @@ bool sandbox_adopted(const struct sandbox *sb)
 	return sb->adopted;
 }
 
-/* ---- to the warden ---------------------------------------------------------------------------- */
+/* ---- to the warden --------------------------------------------------------------------------- */
 
 static int add_texts(struct buf *b, char *const *texts, size_t n, struct err *e)
 {
@@ -101,7 +101,7 @@ int record_send(struct sandbox *sb, struct err *e)
 	return box_send(sb->box, b.p, b.n, e);
 }
 
-/* ---- from the warden -------------------------------------------------------------------------- */
+/* ---- from the warden ------------------------------------------------------------------------- */
 
 /* The string at *at, which is moved behind it; NULL: there is none. */
 static char *read_string(const char **at, const char *end)

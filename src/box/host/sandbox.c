@@ -27,7 +27,7 @@ struct queued {
 	char bytes[];
 };
 
-/* ---- what it is made of ----------------------------------------------------------------------- */
+/* ---- what it is made of ---------------------------------------------------------------------- */
 
 static bool env_valid(const struct env_var *v)
 {
@@ -287,7 +287,7 @@ int64_t sandbox_ttl_left_ms(const struct sandbox *sb)
 	return sb->dies_at_ms > now ? (int64_t)(sb->dies_at_ms - now) : 0;
 }
 
-/* ---- its socket ------------------------------------------------------------------------------- */
+/* ---- its socket ------------------------------------------------------------------------------ */
 
 static int send_now(struct sandbox *sb, const void *msg, size_t n, const int *fds, size_t n_fds,
 		    struct err *e)
@@ -499,7 +499,8 @@ static void drop_queued(struct sandbox *sb)
 	free_queued(q);
 }
 
-/* Sends what was held back, as much as there is room for. Of an init that has ended its socket tells. */
+/* Sends what was held back, as much as there is room for. Of an init that has ended its socket
+ * tells. */
 static void send_queue(struct sandbox *sb)
 {
 	struct err e = ERR_INIT;
@@ -544,7 +545,7 @@ void sandbox_reset(struct sandbox *sb, uint32_t epoch)
 	send_reset(sb);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void on_ttl(uv_timer_t *t)
 {
@@ -585,8 +586,8 @@ int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e)
 	return sb->box->warden_dir ? record_send(sb, e) : 0;
 }
 
-/* Requests wait in the socket while init is at one. The kernel gives as much as it lets anybody have, which is
- * twice what a socket begins with: some hundred requests. */
+/* Requests wait in the socket while init is at one. The kernel gives as much as it lets anybody
+ * have, which is twice what a socket begins with: some hundred requests. */
 static void make_room(int socket)
 {
 	const int room = SEND_ROOM;

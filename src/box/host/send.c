@@ -1,8 +1,8 @@
 /*
  * What the hub says to the warden, in order. The kernel holds some 200 KiB of it, which a burst of
- * requests or the records of one fork can exceed, so what has no room waits here. It is not with the
- * warden then, and nothing that a later process has to know may be acknowledged before it is: who
- * waits for that is answered when the last of its messages is sent.
+ * requests or the records of one fork can exceed, so what has no room waits here. It is not with
+ * the warden then, and nothing that a later process has to know may be acknowledged before it is:
+ * who waits for that is answered when the last of its messages is sent.
  */
 #include <errno.h>
 #include <fcntl.h>

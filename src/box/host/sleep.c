@@ -1,11 +1,14 @@
 /*
- * Sleep, from the hub's side. A sandbox that nothing was asked of for box_config.sleep_after_ms is asked whether
- * anything runs in it (IM_QUIESCE); if nothing does, the warden ends its init (box/warden/sleep.c), and what is
- * asked of it next waits until there is another one. Nobody who uses it has to know.
+ * Sleep, from the hub's side. When a sandbox got no request for box_config.sleep_after_ms, its init
+ * is asked whether anything runs in it (IM_QUIESCE). If nothing does, the warden ends the init
+ * (box/warden/sleep.c). The next request wakes the sandbox and waits for a new init. Callers need
+ * not know.
  *
- *	AWAKE ── nothing runs, WM_SLEEP ─→ FALLING_ASLEEP ── WM_ASLEEP ─→ ASLEEP ── WM_WAKE ─→ WAKING ── WM_AWAKE ─→ AWAKE
+ * 	AWAKE ── nothing runs, WM_SLEEP ─→ FALLING_ASLEEP ── WM_ASLEEP ─→ ASLEEP
+ * 	ASLEEP ── WM_WAKE ─→ WAKING ── WM_AWAKE ─→ AWAKE
  *
- * What the warden can't do leaves it as it was: awake, or asleep, and who waited is told why.
+ * When the warden fails, the sandbox stays as it was, awake or asleep, and waiting requests get the
+ * error.
  */
 #include <stdlib.h>
 
@@ -14,13 +17,14 @@
 #include "box/host/internal.h"
 
 enum {
-	AT_ONCE = 16, /* the warden has others to serve */
-	ANSWER_MS = 3000, /* then others have their turn; who never answers is never asked again */
+	AT_ONCE = 16, /* concurrent requests, so that the warden can serve others */
+	ANSWER_MS =
+		3000, /* then others get a turn; an init that never answers is not asked again */
 };
 
 static void put_to_sleep(struct box *box);
 
-/* ---- falling asleep ---------------------------------------------------------------------------- */
+/* ---- falling asleep -------------------------------------------------------------------------- */
 
 /* Nothing of ours is under way in it. */
 static bool is_idle(const struct sandbox *sb)
@@ -127,7 +131,7 @@ void box_watch_sleep(struct box *box)
 		uv_timer_start(box->sleep_timer, on_timer, after, 0);
 }
 
-/* ---- waking ------------------------------------------------------------------------------------ */
+/* ---- waking ---------------------------------------------------------------------------------- */
 
 int sandbox_wake(struct sandbox *sb, struct err *e)
 {
@@ -148,8 +152,8 @@ int sandbox_wake(struct sandbox *sb, struct err *e)
 	return 0;
 }
 
-/* It stays asleep: who waited for it is told, and the next who uses it tries again. What those who are told
- * ask of it at once is refused likewise. */
+/* It stays asleep: who waited for it is told, and the next who uses it tries again. What those who
+ * are told ask of it at once is refused likewise. */
 static void stay_asleep(struct sandbox *sb, const struct err *err)
 {
 	sandbox_ref(sb);
@@ -174,7 +178,7 @@ static void go_on(struct sandbox *sb)
 		box_source_awake(waiting);
 }
 
-/* ---- what the warden says ---------------------------------------------------------------------- */
+/* ---- what the warden says -------------------------------------------------------------------- */
 
 static struct sandbox *find(const struct box *box, uint32_t seq)
 {

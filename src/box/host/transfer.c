@@ -1,9 +1,9 @@
 /*
- * Transfers: a process inside, which init starts, has one end of a pipe until it is done, and says then how it went.
- * What it says is hostile.
+ * Transfers: a process inside, which init starts, has one end of a pipe until it is done, and says
+ * then how it went. What it says is hostile.
  *
- * A transfer that nobody waits for any more is killed and lives on here until init has answered, since the number of
- * its question must not become another's.
+ * A transfer that nobody waits for any more is killed and lives on here until init has answered,
+ * since the number of its question must not become another's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static void finish(struct file_transfer *t, const struct err *err)
 	free_transfer(t);
 }
 
-/* ---- how it went ------------------------------------------------------------------------------ */
+/* ---- how it went ----------------------------------------------------------------------------- */
 
 static int answer_error(const struct file_transfer *t, const struct im_tree_done *m, size_t n,
 			struct err *e)
@@ -91,7 +91,7 @@ static void on_answer(struct init_call *c, const void *answer, size_t n, int fd,
 		finish(t, t->failed ? &t->err : NULL);
 }
 
-/* ---- the beginning ---------------------------------------------------------------------------- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 static void on_late_error(void *arg)
 {
@@ -188,9 +188,10 @@ void file_transfer_stop(struct file_transfer *t)
 		t->err = e; /* then its end is near, or its pipe's is */
 }
 
-/* ---- watches ---------------------------------------------------------------------------------- */
+/* ---- watches --------------------------------------------------------------------------------- */
 
-/* One change at the front of what came: its length, or 0 where there is no whole one; -1: it is none. */
+/* One change at the front of what came: its length, or 0 where there is no whole one; -1: it is
+ * none. */
 static ssize_t take_change(struct file_transfer *t)
 {
 	struct im_change c;

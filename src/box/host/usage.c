@@ -1,4 +1,5 @@
-/* What sandboxes use: the warden reads what the kernel counts, and this process adds what went through it. */
+/* What sandboxes use: the warden reads what the kernel counts, and this process adds what went
+ * through it. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@ void sandbox_carried(struct sandbox *sb, uint64_t in, uint64_t out)
 	sandbox_count(sb, in, out);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static struct usage read_use(const struct wm_use *u)
 {
@@ -68,7 +69,7 @@ static void on_timeout(uv_timer_t *t)
 	fail(box_expected(p->box, p->seq), &e);
 }
 
-/* ---- the question ----------------------------------------------------------------------------- */
+/* ---- the question ---------------------------------------------------------------------------- */
 
 /* Not on the list any more: the box may be gone by now. */
 static void on_refused(void *arg)

@@ -43,7 +43,7 @@ int box_warden_find(struct box *box, struct err *e)
 	return err_set(e, ERR_UNSUPPORTED, "holt-warden is not installed beside holt");
 }
 
-/* ---- its socket ------------------------------------------------------------------------------- */
+/* ---- its socket ------------------------------------------------------------------------------ */
 
 /* 1: there was one, 0: there is none now, -1: there will be none. */
 static int read_message(struct box *box)
@@ -156,7 +156,7 @@ int box_warden_watch(struct box *box, struct err *e)
 	return 0;
 }
 
-/* ---- its start -------------------------------------------------------------------------------- */
+/* ---- its start ------------------------------------------------------------------------------- */
 
 static int spawn(struct box *box, int socket, const int *kept, struct err *e)
 {
@@ -197,8 +197,8 @@ static int spawn(struct box *box, int socket, const int *kept, struct err *e)
 	return 0;
 }
 
-/* Sandboxes and connections want descriptors, and the soft limit is low where select() is feared. The process has one
- * limit, whatever number of boxes: this is the one that it was started with. */
+/* Sandboxes and connections want descriptors, and the soft limit is low where select() is feared.
+ * The process has one limit, whatever number of boxes: this is the one that it was started with. */
 static uint64_t raise_files(void)
 {
 	static uint64_t before;

@@ -447,8 +447,9 @@ static bool kill_marked(size_t n)
 	return new;
 }
 
-/* For a program that is to die with all that descends from it: it is stopped now and dies last, so that
- * orphans keep coming to it. Those of one burst die together: each look at all processes is dear. */
+/* For a program that is to die with all that descends from it: it is stopped now and dies last, so
+ * that orphans keep coming to it. Those of one burst die together: each look at all processes is
+ * dear. */
 static void let_die(struct running *r)
 {
 	kill(r->pid, SIGSTOP);
@@ -456,8 +457,8 @@ static void let_die(struct running *r)
 	self.dying_for = self.dying_for ?: 1;
 }
 
-/* A tree that forks faster than it can be killed takes everything in the sandbox with it: kill(-1) can't be
- * outrun. One that only takes its time to go, on a busy machine, does not. */
+/* A tree that forks faster than it can be killed takes everything in the sandbox with it: kill(-1)
+ * can't be outrun. One that only takes its time to go, on a busy machine, does not. */
 static void kill_dying(void)
 {
 	bool new = true;
@@ -496,8 +497,8 @@ static void handle_signal(const struct im_signal *m)
 		kill(-r->pid, m->signal);
 }
 
-/* Where the kernel makes terminals for this sandbox alone; the hub opens them there by itself, since whoever
- * opened a terminal has a say in how reading it behaves. */
+/* Where the kernel makes terminals for this sandbox alone; the hub opens them there by itself,
+ * since whoever opened a terminal has a say in how reading it behaves. */
 static void handle_terminal(const struct im_head *m)
 {
 	int fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -539,7 +540,8 @@ static uint32_t count_objects(const char *list)
 	return n < 0 ? 1 : lines > 0 ? lines - 1 : 0;
 }
 
-/* By their names alone, so that nothing of them can fail to be read; what can't be listed is taken for one. */
+/* By their names alone, so that nothing of them can fail to be read; what can't be listed is taken
+ * for one. */
 static uint32_t count_processes(void)
 {
 	DIR *d = opendir("/proc");
@@ -755,8 +757,8 @@ static void take_file_limits(void)
 	setrlimit(RLIMIT_NOFILE, &own);
 }
 
-/* All of them: libraries keep some for themselves and refuse those to signal(), but who started us may have
- * ignored them all the same. */
+/* All of them: libraries keep some for themselves and refuse those to signal(), but who started us
+ * may have ignored them all the same. */
 static void reset_signals(void)
 {
 	static const unsigned long

@@ -7,20 +7,22 @@
 
 #include "box/wire/wire.h"
 
-/* What is large and seldom used lies behind all else that is zero at the start (meson.build has the linker sort
- * by these names), so that an idle init has touched few pages: there may be a thousand of them. */
+/* What is large and seldom used lies behind all else that is zero at the start (meson.build has the
+ * linker sort by these names), so that an idle init has touched few pages: there may be a thousand
+ * of them. */
 #define INIT_LARGE __attribute__((section(".bss.zz.large")))
 
-/* Sends one message, with a descriptor when fd >= 0. -1 with errno if the descriptor can't be sent, as
- * when too many of this user's are in flight: nothing is sent then. A hub that is gone ends this
+/* Sends one message, with a descriptor when fd >= 0. -1 with errno if the descriptor can't be sent,
+ * as when too many of this user's are in flight: nothing is sent then. A hub that is gone ends this
  * process, and with it the sandbox. */
 int init_send(const void *msg, size_t n, int fd);
 
-/* Handles one IM_FILE message of n bytes (NUL-terminated after its end); fd came with it, or is -1. */
+/* Handles one IM_FILE message of n bytes (NUL-terminated after its end); fd came with it, or is
+ * -1. */
 void init_file(const struct im_file *msg, size_t n, int fd);
 
-/* An O_PATH descriptor of what path leads to, when that is one of the sandbox's own: a regular file, a directory,
- * or either; -1 with *d telling why. */
+/* An O_PATH descriptor of what path leads to, when that is one of the sandbox's own: a regular
+ * file, a directory, or either; -1 with *d telling why. */
 enum init_want { INIT_FILE = 1, INIT_DIRECTORY = 2 };
 int init_open_known(const char *path, unsigned want, struct im_file_done *d);
 
@@ -36,15 +38,16 @@ bool init_file_helps(pid_t pid);
 /* Lets go of what the hub before was writing; no removal of its tells of its end. */
 void init_file_reset(void);
 
-/* Handles FILE_OP_ARCHIVE, FILE_OP_UPLOAD and FILE_OP_WATCH; names: what follows the path, up to end. */
+/* Handles FILE_OP_ARCHIVE, FILE_OP_UPLOAD and FILE_OP_WATCH; names: what follows the path, up to
+ * end. */
 void init_tree(const struct im_file *msg, const char *path, const char *names, const char *end,
 	       int fd);
 
 /* What the helper of FILE_OP_WATCH does until it fails or nobody reads; dir is a directory. */
 void init_watch(int dir, bool recursive, int out, struct tree_failure *f);
 
-/* Starts a process of its own for what takes long: 0 in that process, which ends by _exit(). -1: there
- * can't be another one. When it ends with another status than 0, on_death is called here. */
+/* Starts a process of its own for what takes long: 0 in that process, which ends by _exit(). -1:
+ * there can't be another one. When it ends with another status than 0, on_death is called here. */
 pid_t init_helper_start(uint32_t id, void (*on_death)(uint32_t id));
 /* Kills the helper of that id, where it has not ended; on_death follows. */
 void init_helper_stop(uint32_t id);
@@ -63,6 +66,7 @@ int init_process_reaped(pid_t pid, int status);
 /* Ends what was listed for the hub before: nothing of it is sent any more. */
 void init_process_reset(void);
 
-/* Reads /proc/PID/stat; the name in *ret is good until the next call. False: there is no such process. */
+/* Reads /proc/PID/stat; the name in *ret is good until the next call. False: there is no such
+ * process. */
 struct stat_line;
 bool init_proc_stat(const char *pid, struct stat_line *ret);

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * What PID 1 of a sandbox reads, taken apart: the hub's messages, and the kernel's lines about processes, whose names
- * are the sandbox's own choice. Pure, so that it is fuzzed (tests/fuzz/init.c).
+ * What PID 1 of a sandbox reads, taken apart: the hub's messages, and the kernel's lines about
+ * processes, whose names are the sandbox's own choice. Pure, so that it is fuzzed
+ * (tests/fuzz/init.c).
  *
  * A NUL stands behind each message, so that no string runs out of it.
  */
@@ -20,12 +21,12 @@ enum {
 /* Whether a message of n bytes is as long as its type wants. */
 bool message_check(const void *msg, size_t n);
 
-/* The strings of a program: from strings[STRINGS_BEFORE] its words and a NULL, then its variables and a NULL. All is
- * borrowed from the message. -1: there are too many, or fewer than it says. */
+/* The strings of a program: from strings[STRINGS_BEFORE] its words and a NULL, then its variables
+ * and a NULL. All is borrowed from the message. -1: there are too many, or fewer than it says. */
 int message_exec(struct im_exec *m, size_t n, char *strings[STRINGS_MAX], char **ret_cwd);
 
-/* The first path of an im_file, absolute and shorter than PATH_MAX, and what follows it, which is ret_end where there
- * is nothing more. -1: there is no such path. */
+/* The first path of an im_file, absolute and shorter than PATH_MAX, and what follows it, which is
+ * ret_end where there is nothing more. -1: there is no such path. */
 int message_file(const struct im_file *m, size_t n, const char **ret_path, const char **ret_second,
 		 const char **ret_end);
 

@@ -2,9 +2,9 @@
  * The processes of a sandbox, as its PID 1 tells of them.
  *
  * A command line is read through the memory of its process, which that process can make slow. So a
- * process of its own reads those, for a time that is bounded, and answers the hub by itself. Where it can't be had,
- * as when a fork bomb has used up what there is, or doesn't come to its end, PID 1 answers with what
- * the kernel alone knows: names.
+ * process of its own reads those, for a time that is bounded, and answers the hub by itself. Where
+ * it can't be had, as when a fork bomb has used up what there is, or doesn't come to its end, PID 1
+ * answers with what the kernel alone knows: names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -63,7 +63,8 @@ static uint64_t since_boot_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Its words with spaces between them, or where it has none its name in brackets, as ps(1) has it. */
+/* Its words with spaces between them, or where it has none its name in brackets, as ps(1) has
+ * it. */
 static size_t read_command(const char *pid, const struct stat_line *line, bool words, char *to)
 {
 	size_t n = words ? read_proc_file(pid, "cmdline", to, PROCESS_COMMAND_MAX) : 0;

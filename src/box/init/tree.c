@@ -1,6 +1,7 @@
 /*
- * Archives of the sandbox's files, archives into them, and what happens to them: each is a stream of bytes over a
- * descriptor of the hub's, and a process of its own has the other end until one of them ends it.
+ * Archives of the sandbox's files, archives into them, and what happens to them: each is a stream
+ * of bytes over a descriptor of the hub's, and a process of its own has the other end until one of
+ * them ends it.
  */
 #include <errno.h>
 #include <fcntl.h>

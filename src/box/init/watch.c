@@ -1,9 +1,10 @@
 /*
- * What happens below a directory, by inotify(7), which tells of single directories: with `recursive` each one has a watch
- * of its own, and one that comes later gets one, too. What was made in it before that is told as created, maybe twice.
+ * What happens below a directory, by inotify(7), which tells of single directories: with
+ * `recursive` each one has a watch of its own, and one that comes later gets one, too. What was
+ * made in it before that is told as created, maybe twice.
  *
- * A hub that does not read holds this process, and then the kernel's queue, whose bound is the kernel's, runs over: that
- * is told as such.
+ * A hub that does not read holds this process, and then the kernel's queue, whose bound is the
+ * kernel's, runs over: that is told as such.
  */
 #include <dirent.h>
 #include <errno.h>

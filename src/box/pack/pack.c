@@ -64,7 +64,7 @@ static int count(struct pack *p, size_t n)
 			       p->max);
 }
 
-/* ---- packing ----------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------- */
 
 static la_ssize_t put(struct archive *a, void *arg, const void *bytes, size_t n)
 {
@@ -149,7 +149,7 @@ static int pack(struct pack *p)
 	return p->e->code ? -1 : err_set(p->e, ERR_UNSUPPORTED, "libarchive is without zstd");
 }
 
-/* ---- unpacking --------------------------------------------------------------------------------- */
+/* ---- unpacking ------------------------------------------------------------------------------- */
 
 struct input {
 	struct pack *p;
@@ -210,8 +210,8 @@ static void on_entry(struct pack *p)
 		     p->tar.entry.size <= PACK_META_MAX;
 }
 
-/* What could never be restored is not read to its end. Whether that is what it says the hub finds out, which reads it
- * properly; who writes it in another way than we do is only found out later. */
+/* What could never be restored is not read to its end. Whether that is what it says the hub finds
+ * out, which reads it properly; who writes it in another way than we do is only found out later. */
 static void bound(struct pack *p)
 {
 	static const char key[] = "\"disk\":";
@@ -311,7 +311,7 @@ static int unpack(struct pack *p)
 	return 0;
 }
 
-/* ---- the program ------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 struct task {
 	int (*run)(struct pack *p);

@@ -1,14 +1,18 @@
 #pragma once
 /*
- * holt-pack: archives of snapshots, between tar and tar.zst. The hub starts one for each; what it reads is
- * hostile, so the work is done in a confined process (box/archive/confine.h) with two descriptors and nothing else.
+ * holt-pack: converts archives of snapshots between tar and tar.zst. The hub starts one process for
+ * each. Its input is untrusted, so it is confined (box/archive/confine.h) and holds only the
+ * descriptors it needs.
  *
- *	holt-pack pack MAX META		a tar without its end from 0, at most MAX bytes, into the file 1, on the disk
- *	holt-pack unpack MAX DIGEST	the file 0 to 1 as tar; it was damaged if the answer says so, at the end
- *	holt-pack check MAX		copies 0 into the file 1, on the disk: is it a whole archive, and what does it
- *					say of itself; ERR_TOO_LARGE where that allows less than is in it
+ * 	holt-pack pack MAX META		packs a tar of at most MAX bytes without end marker from
+ * 					fd 0 into the file fd 1, and syncs it
+ * 	holt-pack unpack MAX DIGEST	unpacks the file fd 0 as tar to fd 1; the answer, sent at
+ * 					the end, tells whether it was damaged
+ * 	holt-pack check MAX		copies fd 0 into the file fd 1, syncs it, and reports its
+ * 					description if it is a whole archive; ERR_TOO_LARGE: its
+ * 					content exceeds the limit it declares
  *
- * The answer goes to 3, and no answer is a failure.
+ * The answer goes to fd 3. No answer means failure.
  */
 #include <stdint.h>
 
@@ -17,7 +21,8 @@
 
 enum { PACK_ANSWER_FD = 3, PACK_META_MAX = 2048 };
 
-/* How much tar there may be of a sandbox with this disk: files, with heads of entries and what fills them up. */
+/* How much tar there may be of a sandbox with this disk: files, with heads of entries and what
+ * fills them up. */
 static inline uint64_t pack_max(uint64_t disk)
 {
 	return disk + disk / 2 + (1ull << 30);
@@ -27,8 +32,8 @@ static inline uint64_t pack_max(uint64_t disk)
 #define PACK_META ".wh..wh.holt"
 
 struct pack_answer {
-	struct err
-		err; /* the rest is good where its code is ERR_NONE. ERR_SNAPSHOT: it is damaged */
+	/* the rest is good where its code is ERR_NONE. ERR_SNAPSHOT: it is damaged */
+	struct err err;
 	uint64_t bytes; /* of tar.zst */
 	uint64_t unpacked; /* of tar */
 	char digest[HASH_HEX + 1]; /* SHA-256 of tar.zst */

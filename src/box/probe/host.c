@@ -164,26 +164,27 @@ static const char *userns_remedy(const struct probe_host *host, int errnum)
 	if (host->filtered)
 		return open_container;
 	if (errnum == EPERM)
-		return "Nothing else forbids it, so this is most likely a chroot: run outside it, or "
-		       "enter its tree with pivot_root in a mount namespace of its own.";
+		return "Nothing else forbids it, so this is most likely a chroot: run outside it, "
+		       "or enter its tree with pivot_root in a mount namespace of its own.";
 	return NULL;
 }
 
 static const char *cgroup_remedy(const struct probe_host *host, int errnum)
 {
 	if (errnum == EINVAL)
-		return "Boot without cgroup_disable= for it (a Raspberry Pi: with cgroup_enable=memory "
-		       "in cmdline.txt); else resource limits hold what they can.";
+		return "Boot without cgroup_disable= for it (a Raspberry Pi: with "
+		       "cgroup_enable=memory in cmdline.txt); else resource limits hold what they "
+		       "can.";
 	if (!host->root)
 		return "Start Holt as root, or where systemd runs in a cgroup of your own: "
-		       "systemd-run --user --scope -p Delegate=yes holt ...; else resource limits hold "
-		       "what they can.";
+		       "systemd-run --user --scope -p Delegate=yes holt ...; else resource limits "
+		       "hold what they can.";
 	if (host->container)
-		return "Give the container a writable cgroup tree: --privileged, or --cgroupns=private "
-		       "with /sys/fs/cgroup mounted read-write; else resource limits hold what they "
-		       "can.";
-	return "Mount the control group file system read-write with this controller enabled: mount -t "
-	       "cgroup2 none /sys/fs/cgroup; else resource limits hold what they can.";
+		return "Give the container a writable cgroup tree: --privileged, or "
+		       "--cgroupns=private with /sys/fs/cgroup mounted read-write; else resource "
+		       "limits hold what they can.";
+	return "Mount the control group file system read-write with this controller enabled: mount "
+	       "-t cgroup2 none /sys/fs/cgroup; else resource limits hold what they can.";
 }
 
 static const char *named_remedy(const struct probe_host *host, const char *feature, int errnum)

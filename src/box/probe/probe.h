@@ -12,8 +12,9 @@ enum probe_status { PROBE_OK, PROBE_MISSING };
 enum { PROBE_MAX = 32 }; /* results that probe_run() gives at most */
 
 struct probe_result {
-	const char *feature; /* "userns", "mountns", "pidns", "netns", "overlay", "seccomp",
-				"landlock", "cgroup-memory", "cgroup-pids", "cgroup-cpu" … */
+	/* "userns", "mountns", "pidns", "netns", "overlay", "seccomp", "landlock", "cgroup-memory",
+	 * "cgroup-pids", "cgroup-cpu" … */
+	const char *feature;
 	bool required; /* creation fails closed without it */
 	enum probe_status status;
 	char detail[160]; /* what was found: "ABI 7", "v1 (hybrid)", "EPERM from unshare" */

@@ -22,7 +22,7 @@
 
 enum { REFILL_RETRY_MS = 1000 };
 
-/* ---- bodies ----------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 uint32_t slot_of(const struct body *b)
 {
@@ -188,7 +188,7 @@ void kill_body(struct body *b)
 		set_state(b, BODY_DYING);
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 void drop_request_bodies(struct request *r)
 {
@@ -263,7 +263,7 @@ static void body_failed(struct body *b, const struct err *e)
 	}
 }
 
-/* ---- making a body ---------------------------------------------------------------------------- */
+/* ---- making a body --------------------------------------------------------------------------- */
 
 static int open_binds(struct body *b, struct bind *binds, struct err *e)
 {
@@ -437,7 +437,7 @@ static int make_body(struct request *r, const struct limits *l, const struct ori
 	return start_body(b, l->disk, e);
 }
 
-/* ---- the pool --------------------------------------------------------------------------------- */
+/* ---- the pool -------------------------------------------------------------------------------- */
 
 bool pool_full(void)
 {
@@ -481,7 +481,7 @@ static bool pids_fit(const struct limits *l)
 	return l->pids <= warden.pool_limits.pids;
 }
 
-/* ---- create ----------------------------------------------------------------------------------- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 static void free_specs(struct mount_spec *m, uint32_t n)
 {

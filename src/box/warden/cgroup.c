@@ -439,7 +439,7 @@ void cgroups_fini(struct cgroups *c)
 	}
 }
 
-/* ---- one sandbox ------------------------------------------------------------------------------ */
+/* ---- one sandbox ----------------------------------------------------------------------------- */
 
 int cgroup_open(const struct cgroups *c, int controller, uint32_t slot)
 {
@@ -643,8 +643,8 @@ static bool frozen_now(int dir, bool v2)
 	return strstr(text, v2 ? "frozen 1" : "FROZEN") != NULL;
 }
 
-/* v1 looks at each process once a write, and passes over those that then fall asleep in a vfork, so it is told
- * until all of them stand still. */
+/* v1 looks at each process once a write, and passes over those that then fall asleep in a vfork, so
+ * it is told until all of them stand still. */
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 {
 	autoclose int dir = cgroup_open(c, CG_FREEZER, slot);

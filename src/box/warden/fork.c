@@ -3,9 +3,10 @@
  * on; what a busy one has written is copied, in a process of its own. Chains of layers that grow
  * long are squashed into one in the background.
  *
- * Where layers are plain (struct store), children copy: of an idle sandbox its layer as it is, since
- * nothing is asked of its init until all children are ready; of a busy one the copy that was made
- * while it was frozen. A chain then has no more than that one layer, until the child is started.
+ * Where layers are plain (struct store), children copy: of an idle sandbox its layer as it is,
+ * since nothing is asked of its init until all children are ready; of a busy one the copy that was
+ * made while it was frozen. A chain then has no more than that one layer, until the child is
+ * started.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 /* Room that a squashed layer has beside the sandbox's own files: it holds the skeleton too. */
 #define SKELETON_ROOM (64 * MIB)
 
-/* ---- fork ------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 static void chain_copy_frozen(struct chain *to, const struct chain *from)
 {
@@ -269,7 +270,7 @@ static void copied_for_fork(struct job *j, int errnum)
 	}
 }
 
-/* ---- squashing -------------------------------------------------------------------------------- */
+/* ---- squashing ------------------------------------------------------------------------------- */
 
 static bool squash_running(const struct layer *newest)
 {
@@ -346,7 +347,7 @@ static void squashed(struct job *j, int errnum)
 	chain_fini(&j->squashed);
 }
 
-/* ---- entry points ------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 int fork_body(const struct hub_message *in, struct err *e)
 {

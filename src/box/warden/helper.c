@@ -1,12 +1,14 @@
 /*
- * Helpers of the warden. The broom removes layers that nobody needs any more: whoever unmounts one waits for a
- * grace period of the kernel and frees all that was in it, which may be gigabytes; in the warden every other
- * sandbox would wait for that. The janitor outlives the warden, to remove what no process's end removes: its
- * control groups, and the socket and the lock of one that outlives its hub. It learns of the warden's end by the
- * closing of a pipe. The lock is held by both of them, so that nobody starts another warden in that folder before
- * the names in it are gone.
+ * Helpers of the warden. The broom removes layers that nobody needs any more: whoever unmounts one
+ * waits for a grace period of the kernel and frees all that was in it, which may be gigabytes; in
+ * the warden every other sandbox would wait for that. The janitor outlives the warden, to remove
+ * what no process's end removes: its control groups, and the socket and the lock of one that
+ * outlives its hub. It learns of the warden's end by the closing of a pipe. The lock is held by
+ * both of them, so that nobody starts another warden in that folder before the names in it are
+ * gone.
  *
- * Neither keeps open what it does not need: the hub's standard error is a pipe that somebody may read to its end.
+ * Neither keeps open what it does not need: the hub's standard error is a pipe that somebody may
+ * read to its end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +24,10 @@
 #include "base/mem.h"
 #include "box/warden/internal.h"
 
-/* ---- the broom -------------------------------------------------------------------------------- */
+/* ---- the broom ------------------------------------------------------------------------------- */
 
-/* Of the socket's buffer, which is that of some thirty layers. While it is full the warden removes them itself, so that what
- * has ended never holds much more memory than what lives. */
+/* Of the socket's buffer, which is that of some thirty layers. While it is full the warden removes
+ * them itself, so that what has ended never holds much more memory than what lives. */
 enum { QUEUE_BYTES = 12 * 1024 };
 
 static int broom = -1; /* its socket */
@@ -81,7 +83,7 @@ bool broom_take(uint32_t layer)
 	return false;
 }
 
-/* ---- the janitor ------------------------------------------------------------------------------ */
+/* ---- the janitor ----------------------------------------------------------------------------- */
 
 enum { TRIES = 500, PAUSE_US = 20000, FDS_MAX = 256 };
 

@@ -26,8 +26,8 @@ enum {
 
 #define ID_LOCKS "/run/holt-ids"
 
-/* Ids that sandboxes may have: the range that no known allocator of ids uses; and in a container that
- * has only the usual 65536 ids. */
+/* Ids that sandboxes may have: the range that no known allocator of ids uses; and in a container
+ * that has only the usual 65536 ids. */
 static const struct {
 	uint32_t first, end;
 } id_ranges[] = { { 1900000000, 2147352576 }, { 20000, 65534 } };
@@ -103,8 +103,9 @@ static bool have_admin(void)
 	return unshare(CLONE_NEWUTS) == 0;
 }
 
-/* Ids in use on this machine are locked here, the byte of an id's number for each. -1 where that can't be
- * had: then they are only unlikely to be another warden's, as in containers that share no files. */
+/* Ids in use on this machine are locked here, the byte of an id's number for each. -1 where that
+ * can't be had: then they are only unlikely to be another warden's, as in containers that share no
+ * files. */
 static int open_id_locks(void)
 {
 	int fd = open(ID_LOCKS, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -124,8 +125,8 @@ static bool lock_ids(int locks, uint64_t first, uint64_t n)
 	       (errno != EAGAIN && errno != EACCES); /* no locks on this file system */
 }
 
-/* Takes the first n in a row that no other warden of the machine has, from a random place on: what the
- * kernel counts for each user is then shared with no sandbox of another hub. */
+/* Takes the first n in a row that no other warden of the machine has, from a random place on: what
+ * the kernel counts for each user is then shared with no sandbox of another hub. */
 static bool take_ids(struct host *h, uint32_t n)
 {
 	uint32_t from = 0;
@@ -157,7 +158,8 @@ static int too_few_ids(struct err *e)
 		       "each");
 }
 
-/* The kernel gives the first one always the same number; where none can be read it counts as another. */
+/* The kernel gives the first one always the same number; where none can be read it counts as
+ * another. */
 static bool is_first_userns(void)
 {
 	struct stat st;

@@ -1,9 +1,10 @@
 /*
- * Images as the lowest layer of a sandbox's overlay: the image's root/ in the host's tree, mounted on
- * /l/N/u like the files of every other layer, read-only, and mapped so that whoever owns it on the host (who
- * imported it) is the sandbox's user. Without privileges that is the same one anyway.
+ * Images as the lowest layer of a sandbox's overlay: the image's root/ in the host's tree, mounted
+ * on /l/N/u like the files of every other layer, read-only, and mapped so that whoever owns it on
+ * the host (who imported it) is the sandbox's user. Without privileges that is the same one anyway.
  *
- * Its folder is locked, shared, for as long as the layer is there: who removes images looks at that.
+ * Its folder is locked, shared, for as long as the layer is there: who removes images looks at
+ * that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +37,8 @@ static int check_place(int root, const char *guest, struct err *e)
 	return fd < 0 ? err_sys(e, errno, "%s of the image", guest) : 0;
 }
 
-/* Where the sandbox's own mounts go must be directories: in a sandbox that is being made a link there would be
- * followed outside of its root. */
+/* Where the sandbox's own mounts go must be directories: in a sandbox that is being made a link
+ * there would be followed outside of its root. */
 static int check_places(const struct store *s, int root, bool of_host, struct err *e)
 {
 	for (uint32_t i = 0; i < s->n_binds; i++) {
@@ -112,7 +113,8 @@ struct layer *store_layer_image(struct store *s, const struct host *h, const str
 
 	if (s->plain) {
 		err_set(e, ERR_UNSUPPORTED,
-			"images take overlays, which users without privileges have since Linux 6.6");
+			"images take overlays, which users without privileges have since Linux "
+			"6.6");
 		return NULL;
 	}
 	if (!l) {

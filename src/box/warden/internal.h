@@ -41,7 +41,7 @@ enum {
 	BINDS_MAX = 16,
 };
 
-/* ---- identity of the host --------------------------------------------------------------------- */
+/* ---- identity of the host -------------------------------------------------------------------- */
 
 struct host {
 	bool rootless; /* root only in a user namespace of our own */
@@ -60,10 +60,10 @@ struct host {
 	char closed[WIRE_CLOSED_MAX][WIRE_PATH_MAX];
 };
 
-/* ---- store ------------------------------------------------------------------------------------ */
+/* ---- store ----------------------------------------------------------------------------------- */
 
-/* One writable or frozen layer of files: a tmpfs of its own with the directories u and w; or an image, on u,
- * which is the lowest layer of a chain. */
+/* One writable or frozen layer of files: a tmpfs of its own with the directories u and w; or an
+ * image, on u, which is the lowest layer of a chain. */
 struct layer {
 	uint32_t id;
 	uint32_t refs;
@@ -94,15 +94,16 @@ struct origin {
 	bool of_host; /* with an image: the host's directories stand over it */
 };
 
-/* Binds that sandboxes get: paths in the base namespace and inside. Of the host's directories those of images that are
- * not of the host get none. */
+/* Binds that sandboxes get: paths in the base namespace and inside. Of the host's directories those
+ * of images that are not of the host get none. */
 struct store {
 	int ns_store, ns_base;
 	int init; /* holt-init, O_PATH on the read-only base */
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
 	bool userxattr; /* marks of overlays are user.*: trusted.* takes the first user namespace */
-	bool plain; /* no overlays, since they can't be had whole: each sandbox has copies of its own,
-		       which it makes itself, of the skeleton or of the layer that it is forked from */
+	/* no overlays, since they can't be had whole: each sandbox has copies of its own, which it
+	 * makes itself, of the skeleton or of the layer that it is forked from */
+	bool plain;
 	uint64_t skel_bytes, skel_inodes; /* of the copied skeleton, above the disk limit */
 	uint32_t last_layer;
 	struct {
@@ -122,7 +123,8 @@ struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUS
 int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid,
 		    struct err *e) MUST_USE;
 /* The image of that origin as a frozen layer: its root/ read-only, all in it belonging to `uid`.
- * ERR_TEMPLATE_NOT_FOUND where it is not there (any more), ERR_UNSUPPORTED where layers are plain. */
+ * ERR_TEMPLATE_NOT_FOUND where it is not there (any more), ERR_UNSUPPORTED where layers are
+ * plain. */
 struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
 				uint32_t uid, struct err *e) MUST_USE;
 struct layer *layer_ref(struct layer *l);
@@ -151,12 +153,14 @@ int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struc
 int store_kept_root(const struct layer *upper, struct err *e) MUST_USE;
 void store_forget_root(struct layer *upper); /* no longer writable */
 
-/* Puts a new root under a sandbox in which nothing runs but its PID 1, with all that is mounted in the
- * old one at the same place. The old root's layers are free when it returns; on failure all is as it was. */
+/* Puts a new root under a sandbox in which nothing runs but its PID 1, with all that is mounted in
+ * the old one at the same place. The old root's layers are free when it returns; on failure all is
+ * as it was. */
 int store_reroot(const struct store *s, const struct host *h, int pidfd, int root,
 		 struct err *e) MUST_USE;
 
-/* A host directory or file, to be bound into a sandbox, in which its owner on the host appears as `uid`. */
+/* A host directory or file, to be bound into a sandbox, in which its owner on the host appears as
+ * `uid`. */
 struct host_tree {
 	const char *path;
 	bool writable;
@@ -167,7 +171,8 @@ struct host_tree {
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
 		    struct err *e) MUST_USE;
 
-/* A user namespace in which the owner and the group of st are `uid`, for an idmapped mount. -1 with errno. */
+/* A user namespace in which the owner and the group of st are `uid`, for an idmapped mount. -1 with
+ * errno. */
 int store_idmap(const struct host *h, const struct stat *st, uint32_t uid);
 
 /* Enter and leave the base namespace, whose few mounts a new sandbox starts from. */
@@ -186,26 +191,27 @@ int copy_tree(int from, int to);
 struct walk_from {
 	int merged; /* all that the sandbox sees of its files */
 	int template; /* what it was made from */
-	const int *
-		layers; /* of what it wrote, the topmost first; none: merged is compared with template */
+	/* its writable layers, the topmost first; none: compare merged with template */
+	const int *layers;
 	size_t n_layers;
 	uint32_t uid; /* of its files */
 	uint64_t bytes_max; /* of the contents of files, holes included */
 };
 
-/* Writes to `out` what a sandbox that stands still has changed, as enum wm_write_what says. For a process of
- * its own. 0 or an errno: EFBIG over bytes_max, ENAMETOOLONG for a path that no archive can have. */
+/* Writes to `out` what a sandbox that stands still has changed, as enum wm_write_what says. For a
+ * process of its own. 0 or an errno: EFBIG over bytes_max, ENAMETOOLONG for a path that no archive
+ * can have. */
 int walk_changes(const struct walk_from *from, enum wm_write_what what, int out);
 
-/* ---- the broom --------------------------------------------------------------------------------- */
+/* ---- the broom ------------------------------------------------------------------------------- */
 
-/* Starts it, in the store's mount namespace; it ends with the warden, and the layers with both. Should it end before, what
- * it had not yet removed stays until then. */
+/* Starts it, in the store's mount namespace; it ends with the warden, and the layers with both.
+ * Should it end before, what it had not yet removed stays until then. */
 int broom_start(struct err *e) MUST_USE;
 /* Has it remove a layer; false: it has enough to do, or has ended, so the caller has to. */
 bool broom_take(uint32_t layer);
 
-/* ---- control groups ---------------------------------------------------------------------------- */
+/* ---- control groups -------------------------------------------------------------------------- */
 
 enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_FREEZER, CG_CONTROLLERS };
 
@@ -246,7 +252,8 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e) 
 int cgroup_yield(struct cgroups *c, uint32_t slot, bool yields, struct err *e) MUST_USE;
 /* Readable counters for init: the file with oom_kill and the one with max; -1: none. */
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids);
-/* The directory of its group for a controller, or with CGROUP_ALL that of all groups of ours; -1: there is none. */
+/* The directory of its group for a controller, or with CGROUP_ALL that of all groups of ours; -1:
+ * there is none. */
 #define CGROUP_ALL UINT32_MAX
 int cgroup_open(const struct cgroups *c, int controller, uint32_t slot);
 /* true when nothing is left of it. */
@@ -257,13 +264,13 @@ bool cgroups_remove(const struct cgroups *c);
 /* Undoes it that hub and warden have stepped aside, when none of it is needed any more. */
 void cgroups_step_back(const struct cgroups *c);
 
-/* ---- the janitor ------------------------------------------------------------------------------- */
+/* ---- the janitor ----------------------------------------------------------------------------- */
 
-/* Starts it; the warden is alive for it as long as the descriptor that is returned is open. kept: there
- * are a socket and a lock to remove, too. */
+/* Starts it; the warden is alive for it as long as the descriptor that is returned is open. kept:
+ * there are a socket and a lock to remove, too. */
 int janitor_start(const struct cgroups *c, bool kept, struct err *e) MUST_USE;
 
-/* ---- a new sandbox ------------------------------------------------------------------------------ */
+/* ---- a new sandbox --------------------------------------------------------------------------- */
 
 struct spawn {
 	const struct host *host;
@@ -301,7 +308,8 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e) MUST_
 /* Answers IM_MAP_ME: guest uid 1000 is host uid `uid`. */
 int spawn_map(const struct host *h, pid_t pid, uint32_t uid, struct err *e) MUST_USE;
 
-/* The warden's state and the bodies in it, shared by those of its files that change them; warden.h lists all. */
+/* The warden's state and the bodies in it, shared by those of its files that change them; warden.h
+ * lists all. */
 
 enum body_state {
 	BODY_FREE,
@@ -347,7 +355,8 @@ struct body {
 	uint64_t key;
 	pid_t pid;
 	int pidfd;
-	/* The hub's end of it; given away when it goes live, unless the warden outlives the hub or it has slept. */
+	/* The hub's end of it; given away when it goes live, unless the warden outlives the hub or
+	 * it has slept. */
 	int socket;
 	uint32_t uid;
 	struct chain chain;
@@ -367,8 +376,8 @@ struct body {
 	uint64_t paused_ms; /* since when */
 	enum body_sleep sleep;
 	uint32_t sleep_seq, wake_seq; /* to be answered when it is asleep, awake; 0: nobody asks */
-	uint32_t
-		made_seq; /* LIVE: of the WM_CREATED of this hub that told of it; 0: of an earlier one's */
+	/* LIVE: of the WM_CREATED of this hub that told of it; 0: of an earlier one's */
+	uint32_t made_seq;
 	uint64_t dies_at_ms; /* carried out by the warden when there is no hub; 0: never */
 	char *record; /* owned, NULL: the hub has not confirmed it */
 	size_t record_n;
@@ -485,7 +494,8 @@ void drop_request_bodies(struct request *r);
  * writable layer of `disk` bytes; it answers later, on its socket. On failure the body is gone. */
 int start_body(struct body *b, uint64_t disk, struct err *e);
 int abandon_body(struct body *b); /* undoes what there is of it; -1 */
-/* Starts another process of one that is asleep; likewise. On failure its pidfd tells whether there is one. */
+/* Starts another process of one that is asleep; likewise. On failure its pidfd tells whether there
+ * is one. */
 int restart_body(struct body *b, struct err *e);
 
 hub_message_fn create;

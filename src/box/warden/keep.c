@@ -2,16 +2,17 @@
  * Outliving the hub. The warden keeps the hub's ends of all init sockets and a record of each
  * sandbox, and listens in a folder of its user's for the next hub.
  *
- *	the hub goes	what it had not confirmed (WM_RECORD) is undone, of a fork all children; so are
- *			requests under way and the pool. Inits end the programs that it ran (IM_RESET).
- *	without a hub	sandboxes run on, at most for the time that the hub has set; those that reach
- *			their own time to live end. With the last sandbox the warden ends, and where its
- *			lock was removed from the folder, as no hub can find it any more.
- *	another comes	it is told of all that is there, and gets their sockets.
+ * 	hub gone	Sandboxes that it had not confirmed (WM_RECORD) are removed, the
+ * 			children of a fork all together; so are pending requests and the pool.
+ * 			Inits end the programs that the hub ran (IM_RESET).
+ * 	no hub		Sandboxes run on, at most for the time that the hub has set, and end at
+ * 			their own time to live. The warden ends with the last sandbox, or when
+ * 			its lock was removed from the folder, since no hub can find it any more.
+ * 	new hub		It receives the records of all sandboxes, and their sockets.
  *
- * Who may connect is who the first hub ran as, outside of any sandbox: an unprivileged user's sandboxes
- * have its uid, too, and somebody may have mounted the folder into one. Hubs come one at a time. One that
- * says WM_END takes all with it when it goes.
+ * Only the user of the first hub may connect, and only from outside every sandbox: the sandboxes of
+ * an unprivileged user have the same uid, and the folder may be mounted into one. One hub is
+ * connected at a time. After WM_END everything ends with the hub.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +45,7 @@ static struct {
 	uint32_t epoch; /* of the last IM_RESET */
 } keep;
 
-/* ---- who may connect -------------------------------------------------------------------------- */
+/* ---- who may connect ------------------------------------------------------------------------- */
 
 static int peer_of(int socket, struct ucred *ret_peer)
 {
@@ -84,7 +85,7 @@ int keep_start(const struct wm_hello *m, struct err *e)
 	return 0;
 }
 
-/* ---- a hub comes ------------------------------------------------------------------------------ */
+/* ---- a hub comes ----------------------------------------------------------------------------- */
 
 /* One that has ended but is not yet known to have. */
 static bool hub_hung_up(void)
@@ -210,7 +211,7 @@ int keep_record(const struct hub_message *in, struct err *e)
 	return 0;
 }
 
-/* ---- a hub goes ------------------------------------------------------------------------------- */
+/* ---- a hub goes ------------------------------------------------------------------------------ */
 
 static void forsake_requests(void)
 {
@@ -246,7 +247,8 @@ static void undo_unconfirmed(void)
 	}
 }
 
-/* The programs that the hub ran have lost whom they spoke to, and who would have ended them in time. */
+/* The programs that the hub ran have lost whom they spoke to, and who would have ended them in
+ * time. */
 static void reset_all(void)
 {
 	struct im_reset m = { .h = { IM_RESET, ++keep.epoch } };
@@ -291,7 +293,7 @@ int end_with_hub(const struct hub_message *in, struct err *e)
 	return 0;
 }
 
-/* ---- without one ------------------------------------------------------------------------------ */
+/* ---- without one ----------------------------------------------------------------------------- */
 
 static uint64_t next_deadline(void)
 {

@@ -1,8 +1,9 @@
 /*
- * Another root under a sandbox that runs: the kernel keeps what is mounted, wherever the programs have
- * moved what it stands in, so nothing here goes by the names that were once asked for. All mounts are
- * found by their ids, and each is opened, in the old root and in the new one, before the first is
- * moved. A name that leads elsewhere meanwhile, through a link or to another mount, is refused.
+ * Another root under a sandbox that runs: the kernel keeps what is mounted, wherever the programs
+ * have moved what it stands in, so nothing here goes by the names that were once asked for. All
+ * mounts are found by their ids, and each is opened, in the old root and in the new one, before the
+ * first is moved. A name that leads elsewhere meanwhile, through a link or to another mount, is
+ * refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,8 @@ static bool read_line(char *line, uint64_t *ret_id, uint64_t *ret_parent, char *
 	return true;
 }
 
-/* A mount that another one hides can't be reached by its name, and is let go of with the old root. */
+/* A mount that another one hides can't be reached by its name, and is let go of with the old
+ * root. */
 static int add_moved(struct reroot *r, uint64_t id, const char *path)
 {
 	struct moved *m = &r->moved[r->n];
@@ -134,8 +136,9 @@ static int find_moved(struct reroot *r, int host_proc)
 	return rc;
 }
 
-/* /proc being aside. pivot_root wants the new root somewhere below the old one; /proc is the place that is surely a
- * directory, since it was mounted on. PID 1's root and working directory, both "/", move along. */
+/* /proc being aside. pivot_root wants the new root somewhere below the old one; /proc is the place
+ * that is surely a directory, since it was mounted on. PID 1's root and working directory, both
+ * "/", move along. */
 static int swap_roots(struct reroot *r)
 {
 	autoclose int new_proc = open_in(r->new_root, "/proc", RESOLVE_NO_XDEV);

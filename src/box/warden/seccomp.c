@@ -310,8 +310,8 @@ enum check {
 	 * others; and netlink for routes only */
 	CHECK_SOCKET,
 	CHECK_SOCKETPAIR, /* unix */
-	/* No characters pushed into a terminal, no console taken, and no other line discipline: to choose one loads
-	 * drivers into the kernel. */
+	/* No characters pushed into a terminal, no console taken, and no other line discipline: to
+	 * choose one loads drivers into the kernel. */
 	CHECK_IOCTL,
 	CHECK_MODE_1, /* no set-user-id or set-group-id bits in argument 1, 2 … */
 	CHECK_MODE_2,
@@ -465,8 +465,9 @@ struct leaf {
 };
 
 /*
- * The program is put together from its end to its beginning, since jumps only go forward: whoever jumps
- * finds there what is jumped to. A place is counted from the end; the whole is turned around at last.
+ * The program is put together from its end to its beginning, since jumps only go forward: whoever
+ * jumps finds there what is jumped to. A place is counted from the end; the whole is turned around
+ * at last.
  */
 struct build {
 	struct seccomp_filter *f;

@@ -10,7 +10,8 @@
 
 #include "base/mem.h"
 
-/* File systems whose size is their own: others say what is free at the moment, or what a server says. */
+/* File systems whose size is their own: others say what is free at the moment, or what a server
+ * says. */
 static bool is_known(const struct statfs *s)
 {
 	static const uint32_t known[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
@@ -23,8 +24,9 @@ static bool is_known(const struct statfs *s)
 	return false;
 }
 
-/* A directory under a project quota: statfs(2) tells the quota there, the soft limit where it has one, which ends nothing;
- * and what came into the folder from elsewhere may be in another project. */
+/* A directory under a project quota: statfs(2) tells the quota there, the soft limit where it has
+ * one, which ends nothing; and what came into the folder from elsewhere may be in another
+ * project. */
 static bool is_in_project(int tree)
 {
 	autoclose int dir = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,13 +1,13 @@
 /*
- * Sleep: a sandbox in which nothing runs keeps its files and its control groups, and lets go of its first process
- * with all that the kernel holds for that (a network above all). When it is used again it gets another one, in
- * new namespaces, on the same root.
+ * Sleep: a sandbox in which nothing runs keeps its files and control groups, and gives up its first
+ * process with all that the kernel holds for it, above all the network namespace. When it is used
+ * again, it gets a new first process in new namespaces on the same root.
  *
  * It stays BODY_LIVE throughout; what changes is enum body_sleep:
  *
- *	AWAKE ── WM_SLEEP ─→ FALLING ── its process is reaped ─→ ASLEEP ── WM_WAKE ─→ WAKING ── IM_READY ─→ AWAKE
- *	                        ↑                                                        │
- *	                        └─────────── its new process can't be set up ────────────┘
+ * 	AWAKE ── WM_SLEEP ─→ FALLING ── its process is reaped ─→ ASLEEP
+ * 	ASLEEP ── WM_WAKE ─→ WAKING ── IM_READY ─→ AWAKE
+ * 	WAKING ── its new process can't be set up ─→ FALLING
  */
 #include <errno.h>
 #include <signal.h>
@@ -64,7 +64,7 @@ int sleep_body(const struct hub_message *in, struct err *e)
 	return 0;
 }
 
-/* ---- waking ----------------------------------------------------------------------------------- */
+/* ---- waking ---------------------------------------------------------------------------------- */
 
 /* The socket stays here, too: a hub that could not take it will ask once more. */
 static void say_awake(struct body *b)
@@ -77,7 +77,8 @@ static void say_awake(struct body *b)
 
 void body_awake(struct body *b)
 {
-	if (!b->wake_seq) { /* who asked is gone, and the hub after it has been told that it sleeps */
+	/* The hub that asked is gone, and its successor was told that the sandbox sleeps. */
+	if (!b->wake_seq) {
 		end_process(b);
 		return;
 	}

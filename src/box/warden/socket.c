@@ -1,11 +1,13 @@
 /*
- * Sockets of a sandbox's own network, for the hub to connect from. Init could make them just as well, but whoever has taken
- * it over would keep a copy, and what is set on a socket holds for all who have it: that it blocks, that its end lingers.
- * So they are made from outside, and nobody inside ever has them.
+ * Sockets of a sandbox's own network, for the hub to connect from. Init could make them just as
+ * well, but whoever has taken it over would keep a copy, and what is set on a socket holds for all
+ * who have it: that it blocks, that its end lingers. So they are made from outside, and nobody
+ * inside ever has them.
  *
- * A process that entered another's network could not always come back, since the network of the host belongs to a user
- * namespace that an unprivileged warden is no part of. So a child enters, which shares our memory and our descriptors, and
- * we stand still until it has ended: some tens of microseconds.
+ * A process that entered another's network could not always come back, since the network of the
+ * host belongs to a user namespace that an unprivileged warden is no part of. So a child enters,
+ * which shares our memory and our descriptors, and we stand still until it has ended: some tens of
+ * microseconds.
  */
 #include <errno.h>
 #include <sched.h>

@@ -78,9 +78,9 @@ int spawn_make_net(void)
 	return unshare(CLONE_NEWNET) < 0 ? -1 : loopback_up();
 }
 
-/* Shared memory that no process has attached would outlive whoever filled it, and then the sandbox's
- * memory would be full with nobody left to kill but PID 1. Older kernels refuse it in a user
- * namespace. */
+/* Shared memory that no process has attached would outlive whoever filled it, and then the
+ * sandbox's memory would be full with nobody left to kill but PID 1. Older kernels refuse it in a
+ * user namespace. */
 static void forget_unused_memory(int proc)
 {
 	autoclose int fd = openat(proc, "sys/kernel/shm_rmid_forced", O_WRONLY | O_CLOEXEC);
@@ -89,8 +89,9 @@ static void forget_unused_memory(int proc)
 		log_debug("shm_rmid_forced: %s", strerror(errno));
 }
 
-/* Its own /proc, read-only but for the setting above: by the host's, the kernel would look for that file among those of
- * all sandboxes, one after another. Where the host's is read-only for good, only such a one can be mounted. */
+/* Its own /proc, read-only but for the setting above: by the host's, the kernel would look for that
+ * file among those of all sandboxes, one after another. Where the host's is read-only for good,
+ * only such a one can be mounted. */
 static int mount_proc(bool nested)
 {
 	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
@@ -150,8 +151,8 @@ static int attach_template(const struct store *s, bool of_host)
 	return 0;
 }
 
-/* Terminals of its own, so that it sees nobody else's, with its user as their owner whoever opens them. Of a
- * machine's 4096 the kernel leaves a quarter to the host alone. */
+/* Terminals of its own, so that it sees nobody else's, with its user as their owner whoever opens
+ * them. Of a machine's 4096 the kernel leaves a quarter to the host alone. */
 static int mount_terminals(uint32_t uid)
 {
 	char options[96];
@@ -242,10 +243,10 @@ static int lower_limit(int resource, uint64_t value)
 
 enum { FILES_MAX = 131072, FILES_MIN = 256, IN_FLIGHT_MORE = 320 };
 
-/* Descriptors in flight are counted for the user, who may send none while more of them are in flight than
- * the sender's own limit (and one message of 253 more). What programs leave there must not keep init from
- * sending one, so it gets at least twice as many; nor, without privileges, the user's programs outside. The soft
- * limit is that of programs, the hard one init's. */
+/* Descriptors in flight are counted for the user, who may send none while more of them are in
+ * flight than the sender's own limit (and one message of 253 more). What programs leave there must
+ * not keep init from sending one, so it gets at least twice as many; nor, without privileges, the
+ * user's programs outside. The soft limit is that of programs, the hard one init's. */
 static int limit_files(const struct host *h)
 {
 	struct rlimit files;
@@ -500,8 +501,8 @@ static int make_userns(const struct spawn *sp)
 	return 0;
 }
 
-/* Where all of the machine's memory is used up, sandboxes end before the hub and others do. /proc is
- * read-only for them, so it stays. */
+/* Where all of the machine's memory is used up, sandboxes end before the hub and others do. /proc
+ * is read-only for them, so it stays. */
 static int end_before_others(int proc)
 {
 	autoclose int fd = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -528,7 +529,8 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(mount_proc(sp->host->nested)); /* over whatever a link in the files led there */
 	STEP(hide_kernel());
 	STEP(sethostname("sandbox", 7));
-	/* After the mounts: for each of them the kernel would keep lists of what this group has in it. */
+	/* After the mounts: for each of them the kernel would keep lists of what this group has in
+	 * it. */
 	STEP(enter_groups(&parts));
 	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */
 	STEP(ask_for_map(sp->socket));

@@ -1,19 +1,19 @@
 /*
- * Where sandboxes' files are. Two mount namespaces, neither of them the host's:
+ * The files of sandboxes. There are two mount namespaces, neither of them the host's:
  *
- *	store	root tmpfs; /h the host's tree, /l/N the layers (images among them), /skel the template's skeleton, /many
- *		where an overlay of many layers is mounted while it is made.
- *		The warden lives here.
- *	base	root tmpfs, read-only, of which each sandbox's mount namespace is a copy: /r where
- *		its root goes, /t/... what its template binds.
- *		Few mounts, so that the copy is cheap however many layers the store holds.
+ * 	store	The warden runs in it. Root tmpfs; /h is the host's tree, /l/N are the layers
+ * 		(images among them), /skel is the template's skeleton, and an overlay of many
+ * 		layers is mounted at /many while it is made.
+ * 	base	Every sandbox's mount namespace is a copy of it. Root tmpfs, read-only; the
+ * 		sandbox's root goes to /r, and /t/... is what its template binds. It has few
+ * 		mounts, so that the copy is cheap however many layers the store holds.
  *
  * A sandbox's root is an overlay: the skeleton, its frozen layers, its writable layer. Layers are
  * tmpfs, so a size limit is exact and nothing is ever left on disk.
  *
- * An overlay made without privileges keeps its marks (of directories that were made anew or renamed)
- * in user.* attributes, which tmpfs has since Linux 6.6. Before, such an overlay gives EIO and EXDEV
- * where programs don't expect them, and there are none: layers are plain.
+ * An overlay made without privileges keeps its marks (of directories that were made anew or
+ * renamed) in user.* attributes, which tmpfs has since Linux 6.6. Before, such an overlay gives EIO
+ * and EXDEV where programs don't expect them, and there are none: layers are plain.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +41,7 @@
 #include "box/archive/template_host.h"
 #include "box/warden/internal.h"
 
-/* ---- small steps ------------------------------------------------------------------------------ */
+/* ---- small steps ----------------------------------------------------------------------------- */
 
 /* With just that mode: the warden's umask is 0. */
 static int make_dir(const char *path, mode_t mode)
@@ -90,7 +90,7 @@ static int open_mntns(int proc)
 	return openat(proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 }
 
-/* ---- the two namespaces ----------------------------------------------------------------------- */
+/* ---- the two namespaces ---------------------------------------------------------------------- */
 
 /* Replaces the root by an empty tmpfs, the old root at `old` in it. */
 static int swap_root(const char *old)
@@ -116,7 +116,8 @@ static int make_store_ns(struct store *s, const struct host *h)
 	return s->ns_store < 0 ? -1 : 0;
 }
 
-/* A device node in the template's /dev: a real one where that is allowed, else the host's, bound. */
+/* A device node in the template's /dev: a real one where that is allowed, else the host's,
+ * bound. */
 static int add_device(const char *name, dev_t dev)
 {
 	char path[64], host[64];
@@ -180,8 +181,8 @@ static int own_dirs(const char *top, uint32_t uid)
 	return 0;
 }
 
-/* Decides how overlays keep their marks and whether layers are plain; prepares the skeleton for being
- * copied as a whole. */
+/* Decides how overlays keep their marks and whether layers are plain; prepares the skeleton for
+ * being copied as a whole. */
 static int choose_layers(struct store *s, const struct host *h)
 {
 	struct statvfs v;
@@ -319,7 +320,7 @@ int store_init(struct store *s, const struct host *h, struct err *e)
 	return -1;
 }
 
-/* ---- layers ----------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 static void layer_path(char path[64], const struct layer *l, const char *below)
 {
@@ -446,7 +447,7 @@ uint64_t store_layer_used(const struct layer *l)
 	return statvfs(path, &v) < 0 ? 0 : (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
 }
 
-/* ---- overlays --------------------------------------------------------------------------------- */
+/* ---- overlays -------------------------------------------------------------------------------- */
 
 enum {
 	LOWER_MAX = CHAIN_MAX * 16 + 64,
@@ -474,8 +475,8 @@ static const char *marks_option(const struct store *s, const char **ret_value)
 	return s->userxattr ? "userxattr" : "redirect_dir";
 }
 
-/* The old way to mount takes a page of options. (The new one has "lowerdir+", a layer at a time, but
- * not before Linux 6.5.) */
+/* The old way to mount takes a page of options. (The new one has "lowerdir+", a layer at a time,
+ * but not before Linux 6.5.) */
 static int overlay_of_many(const struct store *s, const struct chain *c, const char *lower,
 			   struct err *e)
 {
@@ -555,10 +556,11 @@ int store_plain(struct chain *c, int *ret_fill, struct err *e)
 	return tree;
 }
 
-/* ---- roots that are kept ---------------------------------------------------------------------- */
+/* ---- roots that are kept --------------------------------------------------------------------- */
 
-/* The same file system goes on, as a new one on the same layer might see another one's end late. It is mounted over the
- * layer's w, where nobody but that file system itself looks any more, and ends with the layer. */
+/* The same file system goes on, as a new one on the same layer might see another one's end late. It
+ * is mounted over the layer's w, where nobody but that file system itself looks any more, and ends
+ * with the layer. */
 int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struct err *e)
 {
 	autoclose int tree = -1;
@@ -601,7 +603,7 @@ void store_forget_root(struct layer *upper)
 	upper->rooted = false;
 }
 
-/* ---- mounts of the host ------------------------------------------------------------------------ */
+/* ---- mounts of the host ---------------------------------------------------------------------- */
 
 static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32_t on_disk,
 		       uint32_t id)

@@ -1,8 +1,8 @@
 /*
- * What sandboxes use, as the kernel counts it: control groups of whichever version, and the layers of
- * their files. It is read from outside, so that nothing inside can have a say in it, and a sandbox that
- * stands still can be asked about. What a host does not count has no bit in the answer: under rlimits
- * that is all but the files.
+ * What sandboxes use, as the kernel counts it: control groups of whichever version, and the layers
+ * of their files. It is read from outside, so that nothing inside can have a say in it, and a
+ * sandbox that stands still can be asked about. What a host does not count has no bit in the
+ * answer: under rlimits that is all but the files.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "box/warden/internal.h"
 
-/* ---- files of control groups ------------------------------------------------------------------- */
+/* ---- files of control groups ----------------------------------------------------------------- */
 
 enum { TEXT_MAX = 4096 };
 
@@ -58,7 +58,7 @@ static bool read_cpu(int dir, bool v2, uint64_t *ret)
 	return at && parse(at + sizeof(key) - 1, ret);
 }
 
-/* ---- one sandbox, or all ------------------------------------------------------------------------ */
+/* ---- one sandbox, or all --------------------------------------------------------------------- */
 
 static void use_memory(uint32_t slot, struct wm_use *u)
 {
@@ -81,7 +81,8 @@ static void use_pids(uint32_t slot, struct wm_use *u)
 		u->has |= WM_USE_PIDS;
 }
 
-/* A v1 hierarchy need not have cpuacct beside cpu; a hybrid's v2 tree, where we freeze, counts too. */
+/* A v1 hierarchy need not have cpuacct beside cpu; a hybrid's v2 tree, where we freeze, counts
+ * too. */
 static const int counts_cpu[] = { CG_CPU, CG_MEMORY, CG_FREEZER };
 
 static void use_cpu(uint32_t slot, struct wm_use *u)
@@ -102,7 +103,8 @@ uint64_t cpu_counted(uint32_t slot)
 	return u.cpu_us;
 }
 
-/* How long some task of the group waited. 0 where nobody tells: it is of v2, and can be switched off. */
+/* How long some task of the group waited. 0 where nobody tells: it is of v2, and can be switched
+ * off. */
 static uint64_t read_waited(int dir)
 {
 	static const char line[] = "some ", key[] = " total=";

@@ -1,15 +1,15 @@
 /*
- * What a sandbox has changed against its template, as a stream. Two things are looked at side by side:
- * the layers, which tell what was touched, so that a large template costs nothing; and the merged view,
- * which tells what that means, so that no mark of the kernel's overlays (whiteouts, opaque and renamed
- * directories, in either form) has to be understood here but one: a directory that has any is taken
- * whole.
+ * What a sandbox has changed against its template, as a stream. Two things are looked at side by
+ * side: the layers, which tell what was touched, so that a large template costs nothing; and the
+ * merged view, which tells what that means, so that no mark of the kernel's overlays (whiteouts,
+ * opaque and renamed directories, in either form) has to be understood here but one: a directory
+ * that has any is taken whole.
  *
- *	walk_level	the names that a layer has, each once; or, without layers, all names
- *	visit		what became of one name: removed, a file, a directory
+ * 	walk_level	the names that a layer has, each once; or, without layers, all names
+ * 	visit		what became of one name: removed, a file, a directory
  *
- * The tree is hostile, the place is not: every step goes through descriptors and follows no link, depth
- * is bounded by the length of a path, memory by the number of files that have several names.
+ * The tree is hostile, the place is not: every step goes through descriptors and follows no link,
+ * depth is bounded by the length of a path, memory by the number of files that have several names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -59,7 +59,7 @@ struct level {
 
 static int walk_level(struct walk *k, const struct level *l);
 
-/* ---- the stream -------------------------------------------------------------------------------- */
+/* ---- the stream ------------------------------------------------------------------------------ */
 
 static int flush(struct walk *k)
 {
@@ -125,7 +125,7 @@ static int put_mark(struct walk *k, const char *mark, const char *name, size_t d
 	return n < TAR_PATH_MAX ? put_entry(k, &e) : ENAMETOOLONG;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* How long the path is without its last name. */
 static size_t dir_length(const struct walk *k)
@@ -154,7 +154,7 @@ static void pop(struct walk *k, size_t n)
 	k->path[n] = '\0';
 }
 
-/* ---- what is there ----------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
 static enum file_type type_of(const struct stat *st)
 {
@@ -212,7 +212,7 @@ static bool has_mark(int dir)
 	return false;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* 1: this is not the first, and *ret is; 0: it is the first; negative: an errno. */
 static int find_link(struct walk *k, const struct stat *st, const struct link **ret)
@@ -334,7 +334,7 @@ static int removed(struct walk *k, const char *name, const struct stat *was)
 	return put_name(k, DIFF_REMOVED, type_of(was));
 }
 
-/* ---- directories ------------------------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 /* The directory in those layers that have it, down to where something hides the rest: then *cut. */
 static int open_layers(const struct level *l, const char *name, int *layers, size_t *n, bool *cut)
@@ -415,7 +415,7 @@ static int visit_dir(struct walk *k, const struct level *l, const char *name, co
 	return errnum;
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static int judge(struct walk *k, const struct level *l, const char *name)
 {
@@ -466,7 +466,8 @@ static bool in_layers(const struct level *l, size_t n, const char *name)
 	return false;
 }
 
-/* Each name of the open directory `of`, but those that are in the first n layers, or with skip >= 0 in that. */
+/* Each name of the open directory `of`, but those that are in the first n layers, or with skip >= 0
+ * in that. */
 static int visit_all(struct walk *k, const struct level *l, int of, size_t n, int skip)
 {
 	int fd = open_dir(of, ".");

@@ -2,15 +2,15 @@
  * holt-warden: makes sandboxes for the hub and ends them. It holds the privileges, so it is small,
  * static, single-threaded, and speaks to nobody but the hub, over one socket, in fixed structs.
  *
- *	hub ── WM_CREATE ──→ a ready sandbox from the pool, or a new one
- *	    ── WM_FORK ────→ freeze the source's layer (idle) or copy it (busy), n new ones on it
- *	    ── WM_DESTROY ─→ kill PID 1; the kernel ends the rest; remove its layers and groups
+ * 	hub ── WM_CREATE ──→ a ready sandbox from the pool, or a new one
+ * 	    ── WM_FORK ────→ freeze the source's layer (idle) or copy it (busy), n new ones on it
+ * 	    ── WM_DESTROY ─→ kill PID 1; the kernel ends the rest; remove its layers and groups
  *
  * A sandbox ("body") goes through the states of enum body_state, changed only by set_state(). What
- * takes long (copying files) runs in a process of its own. When the hub's socket closes, all
- * bodies are ended and the warden exits, unless it is one that outlives its hub (keep.c);
- * when the warden is killed, its bodies die with it (PR_SET_PDEATHSIG) and a janitor process removes
- * the control groups, which are all that is left.
+ * takes long (copying files) runs in a process of its own. When the hub's socket closes, all bodies
+ * are ended and the warden exits, unless it is one that outlives its hub (keep.c); when the warden
+ * is killed, its bodies die with it (PR_SET_PDEATHSIG) and a janitor process removes the control
+ * groups, which are all that is left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ enum {
 struct warden warden;
 static char message[WIRE_MAX] __attribute__((aligned(8)));
 
-/* ---- talking to the hub ----------------------------------------------------------------------- */
+/* ---- talking to the hub ---------------------------------------------------------------------- */
 
 void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds)
 {
@@ -82,7 +82,7 @@ void unwatch(int *fd)
 	close_fd(fd);
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int destroy(const struct hub_message *in, struct err *e)
 {

@@ -1,14 +1,15 @@
 /*
- * Who computes without a pause gives way to who does not. Groups of equal weight get equal shares of the processors, but
- * each in turns of milliseconds, and a small command wakes four or five processes, one after another, each of which
- * waits for the turns of all others: beside three busy sandboxes that was tens of milliseconds. So a sandbox that has
- * wanted a whole processor for a tenth of a second is scheduled as `cpu.idle` from then on, until it has been quieter
- * for a second: who wakes beside it runs at once, and it has all that others leave. Those that give way share among
- * themselves as before.
+ * Who computes without a pause gives way to who does not. Groups of equal weight get equal shares
+ * of the processors, but each in turns of milliseconds, and a small command wakes four or five
+ * processes, one after another, each of which waits for the turns of all others: beside three busy
+ * sandboxes that was tens of milliseconds. So a sandbox that has wanted a whole processor for a
+ * tenth of a second is scheduled as `cpu.idle` from then on, until it has been quieter for a
+ * second: who wakes beside it runs at once, and it has all that others leave. Those that give way
+ * share among themselves as before.
  *
- * What counts is the time in which it ran or waited to run (where the kernel tells of pressure), so that it is known for
- * what it is on a busy machine, too; while it is paused no time passes. Who only waits is no longer taken for busy, so that
- * nobody is kept off the processors for good.
+ * What counts is the time in which it ran or waited to run (where the kernel tells of pressure), so
+ * that it is known for what it is on a busy machine, too; while it is paused no time passes. Who
+ * only waits is no longer taken for busy, so that nobody is kept off the processors for good.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,11 +19,12 @@
 enum {
 	LOOK_MS = 100,
 	QUIET_MS = 1000, /* until it has its weight again */
-	/* Of one processor. Who runs one small command after another wants up to 86 where others make it wait. */
+	/* Of one processor. Who runs one small command after another wants up to 86 where others
+	 * make it wait. */
 	WANTS_PERCENT = 95,
 	RUNS_PERCENT = 2, /* less is to be kept off, not to compute */
-	/* A look is some tens of microseconds of system calls, so this many cost a fiftieth of a processor at most;
-	 * where more sandboxes are awake each is looked at less often. */
+	/* A look is some tens of microseconds of system calls, so this many cost a fiftieth of a
+	 * processor at most; where more sandboxes are awake each is looked at less often. */
 	LOOKS_MAX = 25,
 	PASS_MS = LOOK_MS / 4,
 };

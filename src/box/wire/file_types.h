@@ -10,9 +10,9 @@ enum file_type { FILE_REGULAR, FILE_DIRECTORY, FILE_SYMLINK, FILE_OTHER };
 /* What became of a path of the template, or came beside it. */
 enum diff { DIFF_ADDED, DIFF_CHANGED, DIFF_REMOVED, DIFFS };
 
-/* Names in an archive of changes that are about other names (OCI image specification, "Layer Filesystem
- * Changeset"): what begins with the first was removed; of the directory that has the second nothing of the
- * template's shows through. */
+/* Names in an archive of changes that are about other names (OCI image specification, "Layer
+ * Filesystem Changeset"): what begins with the first was removed; of the directory that has the
+ * second nothing of the template's shows through. */
 #define DIFF_GONE ".wh."
 #define DIFF_OPAQUE ".wh..wh..opq"
 
@@ -25,7 +25,8 @@ enum change_kind {
 	CHANGE_REMOVED,
 	CHANGE_MOVED_FROM, /* within or out of what is watched */
 	CHANGE_MOVED_TO, /* with the cookie of where it was moved from, if that is watched */
-	CHANGE_OVERFLOW, /* more happened than was read in time, and some of it is not told; no path */
+	/* more happened than was read in time, and some of it is not told; no path */
+	CHANGE_OVERFLOW,
 	CHANGE_ENDED, /* the directory itself is gone; no path */
 	CHANGE_KINDS
 };

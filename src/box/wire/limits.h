@@ -16,8 +16,8 @@ struct limits {
 	uint64_t disk; /* bytes, at most `memory` */
 	uint32_t pids; /* processes and threads, the first process counted */
 	uint32_t cpu_milli; /* thousandths of a CPU; 0 in a live sandbox: as many as there are */
-	/* Open files of each program; 0 in a live sandbox: as many as the host gives, which no limit raises.
-	 * The program hears of it (EMFILE), nobody else. */
+	/* Open files of each program; 0 in a live sandbox: as many as the host gives, which no
+	 * limit raises. The program hears of it (EMFILE), nobody else. */
 	uint32_t files;
 };
 

@@ -1,13 +1,14 @@
 #pragma once
 /*
- * The process at the other end of a socket: who connected, or began to listen. Its number (SO_PEERCRED) may be
- * another's by now, so a pidfd comes first; what /proc says of the number is of that process if it lives
- * afterwards. Part of hub and warden.
+ * The process at the other end of a socket: who connected, or began to listen. Its number
+ * (SO_PEERCRED) may be another's by now, so a pidfd comes first; what /proc says of the number is
+ * of that process if it lives afterwards. Part of hub and warden.
  */
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A pidfd of it; -1: it has ended. Before Linux 6.5 the kernel can't say that, and it is one of the number. */
+/* A pidfd of it; -1: it has ended. Before Linux 6.5 the kernel can't say that, and it is one of the
+ * number. */
 int peer_open(int socket, pid_t pid);
 bool peer_has_ended(int pidfd);
 

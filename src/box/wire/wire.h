@@ -3,13 +3,13 @@
  * The two private protocols of the engine, both over SOCK_SEQPACKET pairs between processes of one
  * build, so plain structs in host order:
  *
- *	hub <-> warden	sandboxes are made, forked, ended (WM_*)
- *	hub <-> init	programs and files of one sandbox (IM_*)
+ * 	hub <-> warden	sandboxes are made, forked, ended (WM_*)
+ * 	hub <-> init	programs and files of one sandbox (IM_*)
  *
- * A warden that outlives its hub (box/warden/keep.c) listens for the next one, over WARDEN_SOCKET in a
- * folder of theirs. It says WM_GREET, the one message that no build may change; a hub of another
- * build hangs up then, one of the same says WM_HELLO, and gets what the warden has: WM_READY, then
- * WM_ADOPT for each sandbox.
+ * A warden that outlives its hub (box/warden/keep.c) listens for the next one, over WARDEN_SOCKET
+ * in a folder of theirs. It says WM_GREET, the one message that no build may change; a hub of
+ * another build hangs up then, one of the same says WM_HELLO, and gets what the warden has:
+ * WM_READY, then WM_ADOPT for each sandbox.
  *
  * The warden trusts nothing it reads but its shape is fixed; the hub treats what an init says as
  * hostile, since the sandbox's code might have taken it over: lengths are checked, descriptors
@@ -81,7 +81,8 @@ struct wm_head {
 	uint32_t seq; /* of the request; the answer repeats it; 0 when unasked */
 };
 
-/* Never changes: what builds that differ say to each other. Unless it is free, the warden hangs up. */
+/* Never changes: what builds that differ say to each other. Unless it is free, the warden hangs
+ * up. */
 enum wm_greet_state { WM_GREET_FREE, WM_GREET_BUSY, WM_GREET_ENDING };
 
 struct wm_greet {
@@ -131,7 +132,8 @@ struct wm_mount {
 	uint64_t size; /* bytes that the host must end it at; 0: none */
 };
 
-/* What the source's init said of it. The hub asks nothing of the init until the fork is answered. */
+/* What the source's init said of it. The hub asks nothing of the init until the fork is
+ * answered. */
 enum wm_fork_how {
 	WM_FORK_IDLE, /* nothing runs but init: its layer can be frozen in place */
 	WM_FORK_BUSY, /* something runs: freeze it, copy */
@@ -150,8 +152,8 @@ enum wm_write_what {
 	WM_WRITE_NAMES, /* for each: enum diff, enum file_type, its path from / with a NUL */
 };
 
-/* What a sandbox has changed against its template. It stands still until that is written; the hub asks
- * nothing of its init meanwhile. */
+/* What a sandbox has changed against its template. It stands still until that is written; the hub
+ * asks nothing of its init meanwhile. */
 struct wm_write {
 	struct wm_head h;
 	uint64_t key;
@@ -208,9 +210,10 @@ struct wm_record {
 	uint32_t pad;
 };
 
-/* What the record itself begins with. Then come the working directory, n_env variables and n_argv arguments of the
- * template, each with its NUL, and record_n bytes of the hub's own. The warden only keeps it: a later hub reads what
- * an earlier one wrote, which may be of another version, so its form belongs to what both must agree on. */
+/* What the record itself begins with. Then come the working directory, n_env variables and n_argv
+ * arguments of the template, each with its NUL, and record_n bytes of the hub's own. The warden
+ * only keeps it: a later hub reads what an earlier one wrote, which may be of another version, so
+ * its form belongs to what both must agree on. */
 struct kept_sandbox {
 	struct limits limits;
 	uint64_t ttl_ms;
@@ -257,8 +260,8 @@ struct wm_used {
 	struct wm_use of[WIRE_USAGE_MAX];
 };
 
-/* A sandbox in which nothing runs, as its init has said, needs no init: its files and limits stay. Whatever the
- * warden can't do, the sandbox is as it was. */
+/* A sandbox in which nothing runs, as its init has said, needs no init: its files and limits stay.
+ * Whatever the warden can't do, the sandbox is as it was. */
 struct wm_sleep {
 	struct wm_head h;
 	uint64_t key;
@@ -294,7 +297,8 @@ enum im_type {
 	/* init to hub */
 	IM_EXIT, /* im_exit */
 	IM_QUIET, /* im_quiet */
-	IM_FILE_DONE, /* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE; of trees im_tree_done */
+	/* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE; of trees im_tree_done */
+	IM_FILE_DONE,
 	IM_PROCESS_DONE, /* im_process_done, and with PROCESS_OP_LIST its entries */
 	IM_TERMINAL_DONE, /* im_terminal_done; one descriptor: the directory of terminals */
 	IM_WAS_RESET, /* im_quiet; nothing of the hubs before comes after it */
@@ -362,15 +366,16 @@ struct im_reset {
 struct im_quiet {
 	struct im_head h;
 	uint32_t processes; /* other than init; in answer to IM_STOP: those that would not stop */
-	uint32_t
-		objects; /* of System V's IPC, which last without a process; in answer to IM_QUIESCE */
+	/* of System V's IPC, which last without a process; in answer to IM_QUIESCE */
+	uint32_t objects;
 	uint32_t pad;
 };
 
 enum file_op {
 	FILE_OP_READ, /* path; gives a descriptor of a regular file */
-	/* path, mode, then the first piece of its bytes; gives a token, unless that was all. Of a folder of
-	 * the host, which may be slow, a descriptor of an empty new file beside it: the piece is not used. */
+	/* path, mode, then the first piece of its bytes; gives a token, unless that was all. Of a
+	 * folder of the host, which may be slow, a descriptor of an empty new file beside it: the
+	 * piece is not used. */
 	FILE_OP_WRITE,
 	FILE_OP_APPEND, /* token, then another piece */
 	FILE_OP_COMMIT, /* token: the new file takes the place of path */
@@ -380,11 +385,14 @@ enum file_op {
 	FILE_OP_MKDIR,
 	FILE_OP_REMOVE,
 	FILE_OP_MOVE, /* two paths */
-	/* Each done by a process of its own, which answers with im_tree_done; a descriptor goes with the message: */
+	/* Each done by a process of its own, which answers with im_tree_done; a descriptor goes
+	 * with the message: */
 	FILE_OP_ARCHIVE, /* path, then names to leave out; it is written to */
 	FILE_OP_UPLOAD, /* path of a directory; it is read from */
 	FILE_OP_WATCH, /* path of a directory; it is written to, im_change by im_change */
-	FILE_OP_STOP, /* token: the id of one of those, which is killed, and answered so; it has no answer itself */
+	/* token: the id of one of those, which is killed, and answered so; it has no answer
+	 * itself */
+	FILE_OP_STOP,
 };
 
 enum {
@@ -427,8 +435,8 @@ struct im_change {
 	uint32_t kind; /* enum change_kind */
 	uint32_t cookie;
 	uint32_t is_directory;
-	uint32_t
-		path_len; /* without NUL; the path below the directory follows, no NUL, no padding */
+	/* without NUL; the path below the directory follows, no NUL, no padding */
+	uint32_t path_len;
 };
 
 struct im_entry {

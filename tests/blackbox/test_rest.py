@@ -149,6 +149,21 @@ def test_forks(rest, sb):
     fails(404, 'not_found', rest.call, 'POST', '/v1/sandboxes/nobody/fork', {})
 
 
+def test_a_fork_leaves_its_source_as_it_was(rest, sb):
+    """pause_source: it stands still for the copy, and runs on, as clients that always ask for it expect."""
+    rest.exec(sb, 'while :; do date +%s%N > t; sleep 0.01; done >/dev/null 2>&1 & echo')
+    child = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'pause_source': True})
+    assert child['state'] == 'running' == rest.call('GET', f'/v1/sandboxes/{sb}')['state']
+    before = rest.exec(sb, 'cat t')['stdout']
+    until(lambda: rest.exec(sb, 'cat t')['stdout'] != before, what='the loop goes on')
+    rest.post('/v1/pause', sandbox=sb)
+    other = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'pause_source': True})
+    assert rest.call('GET', f'/v1/sandboxes/{sb}')['state'] == 'paused'
+    rest.post('/v1/resume', sandbox=sb)
+    for one in (child, other):
+        rest.delete(one['id'])
+
+
 def test_pages(rest):
     mine = [rest.create() for _ in range(5)]
     seen, cursor = [], None

@@ -403,9 +403,6 @@ static void test_pause(void **state)
 	assert_int_equal(did(life_resume_start, l), ERR_NONE);
 	assert_int_equal(did(life_resume_start, l), ERR_NONE);
 	assert_string_equal(sh(l->box, "echo well"), "well");
-	f = forked(l, &(struct life_fork_spec){ .n = 1, .pause_source = true });
-	assert_int_equal(f.err.code, ERR_NONE);
-	assert_int_equal(state_of("a"), LIFE_PAUSED);
 	assert_int_equal(did(life_terminate_start, l), ERR_NONE);
 	assert_int_equal(did(life_resume_start, l), ERR_SANDBOX_NOT_FOUND);
 }

@@ -9,7 +9,8 @@ struct fork_body {
 static const struct field body_fields[] = {
 	COPIES_ROWS(struct fork_body, wish),
 	FIELD(struct fork_body, pause_source,
-	      .doc = "The source is paused before, and stays so until /v1/resume."),
+	      .doc = "The source stands still while it is copied and then goes on, with "
+		     "or without this."),
 	FIELD(struct fork_body, template, .max = API_TEMPLATE_MAX,
 	      .doc = "Ignored: it is the source's."),
 };
@@ -31,7 +32,7 @@ static const struct field_table fork_input = FIELD_TABLE(struct fork_params, for
 static void run(struct call *c, const void *params)
 {
 	const struct fork_params *p = params;
-	struct life_fork_spec spec = { .pause_source = p->body.pause_source };
+	struct life_fork_spec spec = { .ids = NULL };
 	struct err e = ERR_INIT;
 	struct copies *k;
 	struct life *l;

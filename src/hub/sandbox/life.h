@@ -105,9 +105,9 @@ void life_create_start(struct lives *all, const struct life_spec *spec, life_cb 
 struct life_fork_spec { /* borrowed for the call */
 	size_t n; /* 1 to 64 */
 	const struct str *ids; /* n of them, or NULL; as in life_spec */
-	bool pause_source; /* the source is paused before, and stays so */
 };
-/* All or none. The children have the source's deadlines, counted from now, and run. */
+/* All or none. The children have the source's deadlines, counted from now, and run. The source
+ * stands still while it is copied, and is then as it was: running or paused. */
 void life_fork_start(struct life *source, const struct life_fork_spec *spec, life_fork_cb on_done,
 		     void *arg);
 

@@ -167,19 +167,12 @@ struct forking {
 	size_t n;
 	life_fork_cb on_done;
 	void *arg;
-	bool paused; /* the source, for this */
 	size_t undoing;
 	struct err err;
 };
 
-static void nobody(void *arg, struct life *l, const struct err *err)
-{
-}
-
 static void end_fork(struct forking *f, const struct err *err)
 {
-	if (err && f->paused && f->source->state == LIFE_PAUSED)
-		life_resume_start(f->source, nobody, NULL);
 	if (err)
 		f->on_done(f->arg, NULL, 0, err);
 	else
@@ -285,19 +278,6 @@ static void split(struct forking *f)
 	sandbox_fork_start(f->source->box, (uint32_t)f->n, ids, on_forked, f);
 }
 
-static void on_source_paused(void *arg, struct life *l, const struct err *err)
-{
-	struct forking *f = arg;
-
-	f->paused = !err;
-	if (err)
-		f->err = *err;
-	if (err || check_source(f->source, &f->err) < 0)
-		on_refused(f);
-	else
-		split(f);
-}
-
 static int check_fork(const struct forking *f, size_t n, struct err *e)
 {
 	if (check_open(f->all, e) < 0)
@@ -321,8 +301,6 @@ void life_fork_start(struct life *source, const struct life_fork_spec *spec, lif
 	f->arg = arg;
 	if (check_fork(f, spec->n, &f->err) < 0 || name_children(f, spec, &f->err) < 0)
 		lives_later(f->all, on_refused, f);
-	else if (spec->pause_source && source->state == LIFE_RUNNING)
-		life_pause_start(source, on_source_paused, f);
 	else
 		split(f);
 }

@@ -1,9 +1,11 @@
 /*
- * The libraries that `holt` loads when it first needs them (base/library.h), since most of what it is
- * started for needs none: together they bring 40 others, and take longer to load than a sandbox to start.
+ * The libraries that `holt` loads when it first needs them (base/library.h), since most of what it
+ * is started for needs none: together they bring 40 others, and take longer to load than a sandbox
+ * to start.
  *
- * Each function here is a jump to the library's, under the same name, so that code which calls it is compiled
- * against the library's header and linked as ever. What is called and not listed here is an undefined reference.
+ * Each function here is a jump to the library's, under the same name, so that code which calls it
+ * is compiled against the library's header and linked as ever. What is called and not listed here
+ * is an undefined reference.
  */
 #include "bin/libraries.h"
 

@@ -15,8 +15,8 @@ struct inflight_entry {
 	bool listed;
 };
 
-/* Private. Slots are made when there are more than a few entries, doubled while there are more entries
- * than slots, and given back with the last: most connections never have any. */
+/* Private. Slots are made when there are more than a few entries, doubled while there are more
+ * entries than slots, and given back with the last: most connections never have any. */
 struct inflight {
 	struct inflight_entry *first, *last; /* oldest, newest */
 	unsigned count, max, mask;

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Newline-delimited messages, as on MCP's stdio: bytes in, whole lines out, no I/O. A line ends in
- * LF; a CR before it is dropped. A line over the maximum is not kept: at its end it is reported, with
- * the id of the request that it was, if that can be told. What a line contains (NUL, broken UTF-8)
- * is the parser's business.
+ * LF; a CR before it is dropped. A line over the maximum is not kept: at its end it is reported,
+ * with the id of the request that it was, if that can be told. What a line contains (NUL, broken
+ * UTF-8) is the parser's business.
  */
 #include "base/buf.h"
 #include "rpc/sniff.h"

@@ -67,7 +67,8 @@ struct rpc_fault {
 
 /* Parses a text for JSON-RPC: 0, or -1 with the fault (-32700 where it is no JSON, -32600 where it
  * goes over a bound of o, -32603 without memory) and the id of the request, if one can be found by
- * its brackets and quotes alone (rpc/sniff.h). Duplicate keys are left to rpc_read(), so that the id can be named. o may be NULL. */
+ * its brackets and quotes alone (rpc/sniff.h). Duplicate keys are left to rpc_read(), so that the
+ * id can be named. o may be NULL. */
 int rpc_parse(struct str text, const struct json_options *o, struct json_doc **ret,
 	      struct rpc_fault *ret_fault, struct rpc_id *ret_id) MUST_USE;
 

@@ -2,8 +2,8 @@
 /*
  * The id of a request that can't be parsed, or is too large for it, so that its error can say which
  * request it is for: clients would wait for ever otherwise. Reads a text in pieces and keeps a few
- * bytes of it. Nothing is validated but that brackets match; where the text is not one object, or has
- * no method (it answers a request of ours then), or has two ids, there is no id.
+ * bytes of it. Nothing is validated but that brackets match; where the text is not one object, or
+ * has no method (it answers a request of ours then), or has two ids, there is no id.
  */
 #include "rpc/rpc.h"
 

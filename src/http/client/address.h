@@ -9,10 +9,10 @@
 
 /*
  * True for a unicast address of the public Internet. Everything else is none: private, loopback,
- * link-local, unique local, shared (carrier-grade NAT), multicast, documentation, benchmarks, reserved;
- * what carries another address in it, since that one may be any of these (6to4, Teredo, NAT64, ISATAP,
- * IPv4-mapped, IPv4-compatible); the addresses at which clouds keep a machine's metadata; and any
- * family but AF_INET and AF_INET6.
+ * link-local, unique local, shared (carrier-grade NAT), multicast, documentation, benchmarks,
+ * reserved; what carries another address in it, since that one may be any of these (6to4, Teredo,
+ * NAT64, ISATAP, IPv4-mapped, IPv4-compatible); the addresses at which clouds keep a machine's
+ * metadata; and any family but AF_INET and AF_INET6.
  */
 bool http_address_public(const struct sockaddr *a);
 

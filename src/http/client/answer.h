@@ -1,8 +1,9 @@
 #pragma once
 /*
- * The answer of a server that nobody trusts (RFC 9112): its head, and its body in chunks. Pure functions over bytes; whatever
- * is not plainly right is ERR_PORT. What two readers could take for two things is not right: lengths that are repeated or stand
- * beside an encoding, folded lines, line feeds alone, control characters.
+ * The answer of a server that nobody trusts (RFC 9112): its head, and its body in chunks. Pure
+ * functions over bytes; whatever is not plainly right is ERR_PORT. What two readers could take for
+ * two things is not right: lengths that are repeated or stand beside an encoding, folded lines,
+ * line feeds alone, control characters.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ struct http_chunks {
 	size_t extra; /* bytes that are no data: extensions and trailers */
 };
 
-/* Takes what is at the front of *in. 1: *ret is the next piece of the body, which is empty when more has to come; 0: the end
- * of it is taken. */
+/* Takes what is at the front of *in. 1: *ret is the next piece of the body, which is empty when
+ * more has to come; 0: the end of it is taken. */
 int http_chunks_next(struct http_chunks *c, struct str *in, struct str *ret,
 		     struct err *e) MUST_USE;

@@ -1,7 +1,8 @@
 /*
- * libcurl says which sockets it waits for and for how long; polls and a timer of the loop tell it when
- * that comes. An easy handle must not be taken away while libcurl is inside of one of our callbacks, so
- * whoever ends an exchange there only marks it: the callback's answer makes libcurl end it.
+ * libcurl says which sockets it waits for and for how long; polls and a timer of the loop tell it
+ * when that comes. An easy handle must not be taken away while libcurl is inside of one of our
+ * callbacks, so whoever ends an exchange there only marks it: the callback's answer makes libcurl
+ * end it.
  */
 #include "http/client/client.h"
 
@@ -20,15 +21,15 @@ enum {
 	HEADER_MAX = 64 << 10,
 	KEEPALIVE_S = 60,
 	GIVE_BYTES = 256 << 10,
-	IDLE_S =
-		4, /* many servers close what was idle for 5 s; a request that crosses that is lost */
+	/* Many servers close a connection after 5 s idle; a request sent at that moment is lost. */
+	IDLE_S = 4,
 };
 
 struct http_client {
 	uv_loop_t *loop;
 	uv_timer_t timer;
-	uv_idle_t
-		soon; /* in place of a timer that is due: one after the other, they would starve the loop */
+	/* in place of a timer that is due: one after the other, they would starve the loop */
+	uv_idle_t soon;
 	CURLM *multi;
 	char *unix_socket;
 	char *no_proxy;
@@ -103,8 +104,8 @@ static void exchange_free(struct http_exchange *x)
 }
 AUTO_DEFINE(exchange_free, struct http_exchange)
 
-/* libcurl has a bound of its own for one line, which is more than ours for all; what goes over it is no memory
- * to it. */
+/* libcurl has a bound of its own for one line, which is more than ours for all; what goes over it
+ * is no memory to it. */
 static bool is_long_line(const struct http_exchange *x, CURLcode code)
 {
 	curl_off_t us = 0;
@@ -176,8 +177,8 @@ static bool add(struct http_exchange *x)
 	return x->added;
 }
 
-/* What ended, whether it was cancelled meanwhile or not; and what was started or cancelled while libcurl
- * was on the stack. */
+/* What ended, whether it was cancelled meanwhile or not; and what was started or cancelled while
+ * libcurl was on the stack. */
 static void reap(struct http_client *c)
 {
 	struct http_exchange *x, *next;
@@ -380,8 +381,8 @@ static bool may_connect(const struct http_client *c, const struct sockaddr *a)
 	       http_address_public(a) || (c->loopback_too && http_address_loopback(a));
 }
 
-/* What is looked at is what is connected to: no name can mean something else in between. Programs that
- * we start do not inherit the socket. */
+/* What is looked at is what is connected to: no name can mean something else in between. Programs
+ * that we start do not inherit the socket. */
 static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct http_exchange *x = data;
@@ -475,8 +476,8 @@ static size_t give_body(char *to, size_t size, size_t n, void *data)
 	return take;
 }
 
-/* A connection that was used before and ends without an answer makes libcurl send the request once more on
- * another. What has gone out may have been carried out: that is not for us to repeat. */
+/* A connection that was used before and ends without an answer makes libcurl send the request once
+ * more on another. What has gone out may have been carried out: that is not for us to repeat. */
 static int give_body_again(void *data, curl_off_t offset, int origin)
 {
 	struct http_exchange *x = data;

@@ -268,8 +268,9 @@ static void watch(struct http_hop *h)
 		return;
 	if (events)
 		uv_poll_start(&h->poll, events, on_poll);
+	/* held, as one that is gone is told soon enough */
 	else
-		uv_poll_stop(&h->poll); /* held, as one that is gone is told soon enough */
+		uv_poll_stop(&h->poll);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * One request to a server over a connection that is there already, and its answer: the far side of a reverse proxy. The server is
- * hostile: what it says is held to http/client/answer.h, it has to go on within a time until its head is there and what waits for it is
- * taken, and what it says behind its answer is heard by nobody, since the connection ends with it.
+ * One request to a server over a connection that is there already, and its answer: the far side of
+ * a reverse proxy. The server is hostile: what it says is held to http/client/answer.h, it has to
+ * go on within a time until its head is there and what waits for it is taken, and what it says
+ * behind its answer is heard by nobody, since the connection ends with it.
  *
- * Whoever writes the request has it say "Connection: close". On the loop; a callback never comes from inside of a call of this
- * header.
+ * Whoever writes the request has it say "Connection: close". On the loop; a callback never comes
+ * from inside of a call of this header.
  */
 #include <uv.h>
 
@@ -35,8 +36,9 @@ struct http_hop *http_hop_new(uv_loop_t *loop, const struct http_hop_options *o,
 			      const struct http_hop_events *events, void *owner,
 			      struct err *e) MUST_USE;
 
-/* Copied. Of a server that takes nothing more it is dropped, since that may have answered. Who has more to send looks at
- * http_hop_waiting() before: the queue holds that many, and a piece of 64 KiB. */
+/* Copied. Of a server that takes nothing more it is dropped, since that may have answered. Who has
+ * more to send looks at http_hop_waiting() before: the queue holds that many, and a piece of 64
+ * KiB. */
 void http_hop_send(struct http_hop *h, struct str bytes);
 size_t http_hop_waiting(const struct http_hop *h);
 

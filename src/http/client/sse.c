@@ -123,7 +123,8 @@ static int take_line(struct sse_reader *r, struct str line, struct sse_event *re
 	return take_field(r, name, value, e);
 }
 
-/* The first of either: not one after the other, or a text of many of one is searched for the other at each. */
+/* The first of either: not one after the other, or a text of many of one is searched for the other
+ * at each. */
 static const char *line_end(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

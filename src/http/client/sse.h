@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Server-sent events, the reader's side, without I/O: bytes in, events out (HTML standard, "Server-sent
- * events", 9.2.6). Lines end in CR, LF or CRLF, wherever the pieces are cut; a byte order mark is
- * skipped; comments and unknown fields are ignored; data of many lines is joined by LF. An event
- * without data is none, but its id counts. What is unfinished at the end of a stream is dropped, its id
- * too.
+ * Server-sent events, the reader's side, without I/O: bytes in, events out (HTML standard,
+ * "Server-sent events", 9.2.6). Lines end in CR, LF or CRLF, wherever the pieces are cut; a byte
+ * order mark is skipped; comments and unknown fields are ignored; data of many lines is joined by
+ * LF. An event without data is none, but its id counts. What is unfinished at the end of a stream
+ * is dropped, its id too.
  */
 #include <stdint.h>
 
@@ -36,15 +36,15 @@ struct sse_event {
 	struct str id; /* for Last-Event-ID; empty: none was ever sent */
 };
 
-/* max: bytes of one event's data and of one line; 0 takes the default. of: what is kept counts there; may be
- * NULL. */
+/* max: bytes of one event's data and of one line; 0 takes the default. of: what is kept counts
+ * there; may be NULL. */
 void sse_init(struct sse_reader *r, size_t max, struct budget *of);
 void sse_fini(struct sse_reader *r);
 
 /* The stream broke off and begins anew: what was unfinished is dropped, id and retry stay. */
 void sse_restart(struct sse_reader *r);
 
-/* Takes bytes off the front of *input: 1 with an event, 0 when all is used up, -1 with ERR_TOO_LARGE or
- * ERR_LIMIT, after which the stream can't be read on. */
+/* Takes bytes off the front of *input: 1 with an event, 0 when all is used up, -1 with
+ * ERR_TOO_LARGE or ERR_LIMIT, after which the stream can't be read on. */
 int sse_next(struct sse_reader *r, struct str *input, struct sse_event *ret,
 	     struct err *e) MUST_USE;

@@ -203,8 +203,8 @@ static void pump(struct ws_client *ws)
 		lose(ws, ERR_LIMIT, "the server asks more than it reads");
 		return;
 	}
-	if (!wslay_event_want_read(
-		    ws->context)) { /* what waits is for nobody, and what comes would wake us for nothing */
+	/* Nobody reads queued messages any more, and further input would only wake the loop. */
+	if (!wslay_event_want_read(ws->context)) {
 		lose(ws, ERR_TRANSPORT, "the WebSocket was closed");
 		return;
 	}

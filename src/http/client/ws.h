@@ -1,8 +1,9 @@
 #pragma once
 /*
- * The other side of a WebSocket (RFC 6455), on the loop, over a Unix socket: for programs of our own that speak to a
- * server of ours; or over a connection that is there, to a server that may be hostile. One thread; every callback comes
- * from the loop, never from inside of a call of this header.
+ * The other side of a WebSocket (RFC 6455), on the loop, over a Unix socket: for programs of our
+ * own that speak to a server of ours; or over a connection that is there, to a server that may be
+ * hostile. One thread; every callback comes from the loop, never from inside of a call of this
+ * header.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +32,8 @@ struct ws_client_events {
 	/* A whole message, borrowed for the call. */
 	void (*on_message)(void *owner, bool is_text, struct str message);
 	void (*on_drained)(void *owner); /* nothing waits to be sent any more; may be NULL */
-	/* The last callback is one of these two; ws is gone. The server has answered the request otherwise: */
+	/* The last callback is one of these two; ws is gone. The server has answered the request
+	 * otherwise: */
 	void (*on_refused)(void *owner, int status, struct str body);
 	/* or it is over. code: of the server's close frame, 1006 without one. */
 	void (*on_closed)(void *owner, unsigned code, const struct err *why);
@@ -45,18 +47,19 @@ struct ws_client *ws_client_open(uv_loop_t *loop, const struct ws_client_options
 /* Once it is open: the subprotocol; "" for none. */
 const char *ws_client_protocol(const struct ws_client *ws);
 
-/* Copies the message. Whoever sends more than the server takes looks at full() before: with four times as many messages
- * it is over. */
+/* Copies the message. Whoever sends more than the server takes looks at full() before: with four
+ * times as many messages it is over. */
 void ws_client_send(struct ws_client *ws, bool is_text, struct str message);
 size_t ws_client_waiting(const struct ws_client *ws); /* bytes */
 /* More than 1 MiB or 1024 messages wait: on_drained will tell when none does. */
 bool ws_client_full(const struct ws_client *ws);
 
-/* Reads no further, so that the server has to wait; or goes on, also with what it said before it went away. A few messages
- * may still come. */
+/* Reads no further, so that the server has to wait; or goes on, also with what it said before it
+ * went away. A few messages may still come. */
 void ws_client_hold(struct ws_client *ws, bool hold);
 
-/* Says goodbye behind what waits, and reads on; on_closed tells when the server has said it as well, or went away. */
+/* Says goodbye behind what waits, and reads on; on_closed tells when the server has said it as
+ * well, or went away. */
 void ws_client_end(struct ws_client *ws, unsigned code);
 
 /* At once, without a goodbye; no callback comes. NULL-safe. */

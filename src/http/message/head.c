@@ -212,7 +212,8 @@ static bool all_of(struct str s, unsigned char what)
 	return common & what;
 }
 
-/* Bytes that are letters or hyphens, as in nearly all names: 0x80 for each, where none is 0x80 or more. */
+/* Bytes that are letters or hyphens, as in nearly all names: 0x80 for each, where none is 0x80 or
+ * more. */
 static uint64_t letters(uint64_t x)
 {
 	uint64_t low = x | WORD_OF(0x20);

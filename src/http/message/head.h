@@ -17,7 +17,8 @@ struct http_authority {
 };
 
 /* host[:port] of RFC 3986 section 3.2 without userinfo: letters, digits, dots and hyphens, or an
- * IPv6 literal; no empty label, so no dot at the end; a port from 1 to 65535 without zeros before. */
+ * IPv6 literal; no empty label, so no dot at the end; a port from 1 to 65535 without zeros
+ * before. */
 bool http_authority_parse(struct str text, struct http_authority *ret);
 
 /* text is an authority whose host is one of the n allowed, in any case; one with a port wants that
@@ -33,7 +34,8 @@ bool http_type_is_json(struct str type);
 /* The token of "Bearer TOKEN" (RFC 6750 section 2.1); STR_NONE if it is none. */
 struct str http_bearer(struct str authorization);
 
-/* A field's name is a token (RFC 9110 section 5.6.2); its value has no control characters but tabs. */
+/* A field's name is a token (RFC 9110 section 5.6.2); its value has no control characters but
+ * tabs. */
 bool http_name_ok(struct str name);
 bool http_value_ok(struct str value);
 
@@ -50,8 +52,8 @@ struct str http_path_segment(const char *pattern, struct str path, const char *n
 /* Decimal digits and nothing else, not too large. */
 bool http_length_parse(struct str text, unsigned long long *ret);
 
-/* Decodes %XX and '+' of a query's value; STR_NONE where an escape is bad or the result is not UTF-8,
- * has a NUL, or there is no memory. */
+/* Decodes %XX and '+' of a query's value; STR_NONE where an escape is bad or the result is not
+ * UTF-8, has a NUL, or there is no memory. */
 struct str http_query_decode(struct str text, struct arena *arena);
 
 /* Whether a comma-separated list of tokens has this one, in any case. */

@@ -1,5 +1,6 @@
 #pragma once
-/* SHA-1 (RFC 3174), for the one place that wants it: the handshake of RFC 6455. It protects nothing. */
+/* SHA-1 (RFC 3174), for the one place that wants it: the handshake of RFC 6455. It protects
+ * nothing. */
 #include "base/str.h"
 
 enum { SHA1_BYTES = 20, SHA1_TEXT_MAX = 119 };

@@ -1,14 +1,15 @@
 #pragma once
 
 /*
- * Frames that one WebSocket message comes in. wslay keeps each of them by itself until the last one is there, with some 100
- * bytes beside what it carries: bytes alone would be no bound.
+ * Frames that one WebSocket message comes in. wslay keeps each of them by itself until the last one
+ * is there, with some 100 bytes beside what it carries: bytes alone would be no bound.
  */
 #include <wslay/wslay.h>
 
 enum { WS_PIECES_MAX = 1024 };
 
-/* To be called as a frame begins; *pieces counts. More are answered by a close frame (1009), and nothing more is read. */
+/* To be called as a frame begins; *pieces counts. More are answered by a close frame (1009), and
+ * nothing more is read. */
 static inline void ws_count_piece(wslay_event_context_ptr context, uint8_t opcode, unsigned *pieces)
 {
 	if (opcode >= WSLAY_CONNECTION_CLOSE)

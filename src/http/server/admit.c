@@ -1,12 +1,12 @@
 /*
- * The checks of http.h, in their order. Of what the daemon has parsed nothing is taken on trust that
- * another reader of the same bytes could see differently: lengths and encodings are counted again,
- * and names and values looked through.
+ * The checks of http.h, in their order. Of what the daemon has parsed nothing is taken on trust
+ * that another reader of the same bytes could see differently: lengths and encodings are counted
+ * again, and names and values looked through.
  *
  * libmicrohttpd before 1.0 also takes line feeds without their carriage return, folded lines and
- * bytes after a NUL, and has no option against it. But it parses in place: every name and value that
- * it gives stands where it came, and what ended them is made NULs. So a head is as it should be
- * exactly if all parts follow each other with one space or two such bytes between them. Later
+ * bytes after a NUL, and has no option against it. But it parses in place: every name and value
+ * that it gives stands where it came, and what ended them is made NULs. So a head is as it should
+ * be exactly if all parts follow each other with one space or two such bytes between them. Later
  * versions are told to be strict themselves.
  */
 #include "http/server/internal.h"

@@ -1,8 +1,8 @@
 /*
  * Connections. A connection has a deadline in every state in which its client is to act: for a
- * request's head from the first byte that can come, for its body, for the next request. The daemon's
- * own timeout, which every byte sets anew, only ends readers that take nothing: as it costs something at
- * every step, it is set for replies that are still going out at a tick.
+ * request's head from the first byte that can come, for its body, for the next request. The
+ * daemon's own timeout, which every byte sets anew, only ends readers that take nothing: as it
+ * costs something at every step, it is set for replies that are still going out at a tick.
  *
  * A connection is ended by shutting its socket down: the daemon then finds it closed, in whatever
  * state it has it. While a request is with its route the connection is suspended, and an epoll of
@@ -174,8 +174,8 @@ void conn_untime(struct conn *c)
 		set_timeout(c, 0);
 }
 
-/* The daemon takes a read that is short for all there is, and does not see an end that came with it. Shutting that side
- * down once more wakes it. */
+/* The daemon takes a read that is short for all there is, and does not see an end that came with
+ * it. Shutting that side down once more wakes it. */
 static void show_end(struct conn *c)
 {
 	char byte;
@@ -261,7 +261,8 @@ static void gone(struct conn *c, enum err_code code, const char *why)
 	}
 }
 
-/* A client that is held has at least closed its side, maybe behind all of the body: what came of it may yet be taken. */
+/* A client that is held has at least closed its side, maybe behind all of the body: what came of it
+ * may yet be taken. */
 static void half_gone(struct conn *c, uint32_t events)
 {
 	if (events & (EPOLLHUP | EPOLLERR))
@@ -300,7 +301,8 @@ void conn_give_up(struct http_server *srv)
 			gone(c, ERR_CANCELLED, "the server ends");
 		else
 			conn_kill(c);
-		/* The daemon sees that it is over when the client has taken what was sent before, if ever. */
+		/* The daemon sees that it is over when the client has taken what was sent before,
+		 * if ever. */
 		if (c->state == CONN_STREAMING)
 			c->deadline_ms = server_now_ms(srv) + LAST_WORD_MS;
 	}

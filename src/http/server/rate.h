@@ -1,8 +1,8 @@
 #pragma once
 /*
- * How many requests a second: a bucket of tokens for each key, in a table of fixed size. A bucket that
- * is full again says nothing, so it gives its place to the next key; when none is, the newcomers share
- * one bucket, so that many keys are no way around the limit.
+ * How many requests a second: a bucket of tokens for each key, in a table of fixed size. A bucket
+ * that is full again says nothing, so it gives its place to the next key; when none is, the
+ * newcomers share one bucket, so that many keys are no way around the limit.
  */
 #include <stdbool.h>
 #include <stddef.h>

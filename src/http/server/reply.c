@@ -65,7 +65,8 @@ static void count(struct http_server *srv, unsigned status)
 		srv->stats.by_class[status / 100]++;
 }
 
-/* The daemon can't be answered in the middle of a body. Whoever waits for a word before sending it can. */
+/* The daemon can't be answered in the middle of a body. Whoever waits for a word before sending it
+ * can. */
 static bool must_wait(const struct http_request *q)
 {
 	return q->body_events && q->conn->state == CONN_BODY && !(q->running && q->head.expects);

@@ -1,8 +1,8 @@
 /*
  * A request as its route sees it. The daemon calls request_handle() several times for one request:
- * with its head, with each piece of its body, at its end, and once more after it was resumed. A reply
- * to the head alone makes the daemon close the connection, so all but refusals wait for the end; and
- * so do these where the body is small, which is read and dropped.
+ * with its head, with each piece of its body, at its end, and once more after it was resumed. A
+ * reply to the head alone makes the daemon close the connection, so all but refusals wait for the
+ * end; and so do these where the body is small, which is read and dropped.
  */
 #include "http/server/internal.h"
 
@@ -466,8 +466,8 @@ int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e
 	return r.failed ? -1 : 0;
 }
 
-/* Of the connection's memory the daemon has the head, its cookies once more, and a record of each part; what is left has to do for
- * the reply's. */
+/* Of the connection's memory the daemon has the head, its cookies once more, and a record of each
+ * part; what is left has to do for the reply's. */
 size_t http_request_room(struct http_request *q)
 {
 	enum { RECORD = 64, OWN_FIELDS = 1024 };

@@ -1,7 +1,7 @@
 /*
  * The daemons on the loop. Each has an epoll descriptor that stands for all of its connections; the
- * loop polls that, and MHD_run() does what there is to do. What a daemon can't see for itself
- * (a connection resumed, bytes that wait in its own buffers) kicks it: it runs in the next turn, from
+ * loop polls that, and MHD_run() does what there is to do. What a daemon can't see for itself (a
+ * connection resumed, bytes that wait in its own buffers) kicks it: it runs in the next turn, from
  * an idle handle, so never from inside a call of http.h and never within itself.
  *
  * A tick of a second, while there are connections, ends those whose time is over.
@@ -156,8 +156,8 @@ static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tl
 			 MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0);
 	struct MHD_OptionItem options[] = {
 		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
-		/* The head, and half as much for what the daemon keeps of it and for the reply's. An
-		 * idle connection has all of it. */
+		/* The head, and half as much for what the daemon keeps of it and for the reply's.
+		 * An idle connection has all of it. */
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(m->header_bytes * 3 / 2), NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, m->connections + 64,
 		  NULL }, /* conn_admit() counts */

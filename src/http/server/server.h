@@ -1,25 +1,28 @@
 #pragma once
 /*
- * The HTTP door: HTTP/1.1 on the loop (RFC 9110, RFC 9112), over TCP and Unix sockets, with or
- * without TLS; answers at once or later, streams (such as Server-Sent Events) and WebSockets.
+ * An HTTP/1.1 server on the loop (RFC 9110, RFC 9112), over TCP and Unix sockets, with or without
+ * TLS. It answers at once or later, with streams (such as Server-Sent Events) and WebSockets.
  *
- * A request reaches its route only when it has passed, in this order and each with its status:
+ * A request reaches its route only after these checks, in this order. Each has its own status:
  *
- *	framing		400  no Host, a bad or repeated Content-Length, one beside Transfer-Encoding,
- *			     folded lines, bare line feeds, control characters; 431, 505
- *	Host		403  not in the allow-list, or several
- *	Origin		403  there and neither the door's own nor in the allow-list
- *	route, method	404, 405
- *	token		401  unless the route is open
- *	rate		429  of the principal, with Retry-After
- *	type		415  a body, or a method that has one, without application/json
- *	size		413
- *	draining	503
+ * 	framing		400  no Host, a bad or repeated Content-Length, Content-Length beside
+ * 			     Transfer-Encoding, folded lines, bare line feeds, control
+ * 			     characters; 431, 505
+ * 	Host		403  not in the allow-list, or repeated
+ * 	Origin		403  present, and neither the server's own nor in the allow-list
+ * 	route, method	404, 405
+ * 	token		401  missing or wrong, unless the route is open
+ * 	rate		429  over the principal's rate, with Retry-After
+ * 	type		415  a body, or a method that has one, without application/json
+ * 	size		413
+ * 	draining	503
  *
- * A refusal is {"error":{"code","message","cause","remediation"}} by base/err_table.h.
+ * The body of a refusal is {"error":{"code","message","cause","remediation"}}, with texts from
+ * base/err_table.h.
  *
- * One thread: all is called on the loop's, and every callback comes from it. A callback named
- * "later" never comes from inside a call of this header. SIGPIPE is ignored by the program.
+ * All functions must be called on the loop's thread, and all callbacks come from it. A callback
+ * described as "later" never comes from inside a call of this header. The program must ignore
+ * SIGPIPE.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,8 +51,9 @@ enum http_method {
 /* ---- routes -------------------------------------------------------------------------------- */
 
 struct http_route {
-	/* "/mcp"; "/v1/files/" with a slash at the end: all that is below it; "/things/{id}/parts": any
-	 * one segment that is not empty. Of several rows that match, the first with the method. */
+	/* "/mcp"; "/v1/files/" with a slash at the end: all that is below it; "/things/{id}/parts":
+	 * any one segment that is not empty. Of several rows that match, the first with the
+	 * method. */
 	const char *path;
 	unsigned methods; /* of enum http_method; HEAD is not implied by GET */
 	bool open; /* no token needed */
@@ -59,8 +63,8 @@ struct http_route {
 	 * http_stream_start and http_ws_accept. */
 	void (*run)(void *owner, struct http_request *q);
 	const char *doc; /* one line */
-	/* run() is called before the body has come, which http_body_start() is for; body_max, where there is one,
-	 * bounds a Content-Length only. */
+	/* run() is called before the body has come, which http_body_start() is for; body_max, where
+	 * there is one, bounds a Content-Length only. */
 	bool streams;
 };
 
@@ -76,8 +80,8 @@ struct http_routes {
 	const struct http_route *p; /* borrowed until on_closed */
 	size_t n;
 	void *owner; /* of their run() */
-	/* Where clients expect errors of another form: the front of all such paths, and what writes the
-	 * body of one, which is JSON. NULL for the form above. */
+	/* Where clients expect errors of another form: the front of all such paths, and what writes
+	 * the body of one, which is JSON. NULL for the form above. */
 	const char *below;
 	int (*explain)(const struct http_problem *problem, struct buf *to, struct err *e);
 };
@@ -97,8 +101,8 @@ struct http_limits {
 	unsigned rate; /* requests a second of one principal [0: any] */
 	unsigned burst; /* [2 * rate] */
 	unsigned header_ms; /* from the first byte that can be to the end of the fields [10 s] */
-	unsigned
-		body_ms; /* from there to the end of the body, or between pieces of one that streams [60 s] */
+	/* from there to the end of the body, or between pieces of one that streams [60 s] */
+	unsigned body_ms;
 	unsigned idle_ms; /* between requests, and of a reader that takes nothing [75 s] */
 };
 
@@ -111,15 +115,17 @@ struct http_options {
 	void *owner;
 	const struct http_routes *routes; /* several tables; borrowed until on_closed */
 	size_t n_routes;
-	/* "name" or "name:port", lower case, or "*.name" for all that are one label below it; beside the names of loopback and the address that is
-	 * listened on; borrowed until on_closed. */
+	/* "name" or "name:port", lower case, or "*.name" for all that are one label below it;
+	 * beside the names of loopback and the address that is listened on; borrowed until
+	 * on_closed. */
 	const char *const *hosts;
 	size_t n_hosts;
 	/* "https://app.example", exact, beside the door's own; these get CORS headers. */
 	const char *const *origins;
 	size_t n_origins;
-	/* Where a resource's metadata stand (RFC 9728), such as "/.well-known/oauth-protected-resource":
-	 * a 401 names it with the request's path behind it. NULL: none. */
+	/* Where a resource's metadata stand (RFC 9728), such as
+	 * "/.well-known/oauth-protected-resource": a 401 names it with the request's path behind
+	 * it. NULL: none. */
 	const char *metadata;
 	const char *expose; /* Access-Control-Expose-Headers for those origins, or NULL */
 };
@@ -155,8 +161,8 @@ struct http_stats {
 	uint64_t connections_total, requests_total;
 	uint64_t by_class[6]; /* replies by the first digit of the status */
 	uint64_t refused; /* of them by the door itself */
-	uint64_t
-		slow; /* streams and WebSockets closed for a full queue, connections past a deadline */
+	/* streams and WebSockets closed for a full queue, connections past a deadline */
+	uint64_t slow;
 	unsigned connections, requests, streams, websockets; /* now */
 	size_t body_bytes; /* kept of bodies now */
 };
@@ -172,7 +178,8 @@ const struct http_route *http_request_route(const struct http_request *q);
 struct str http_request_path(const struct http_request *q);
 struct str http_request_rest(const struct http_request *q);
 
-/* What stands for {name} of the route's path, not decoded; STR_NONE if its path has no such segment. */
+/* What stands for {name} of the route's path, not decoded; STR_NONE if its path has no such
+ * segment. */
 struct str http_request_segment(const struct http_request *q, const char *name);
 
 /* A field by name, in any case; STR_NONE if absent. Of several the first; count says how many. */
@@ -192,19 +199,23 @@ bool http_request_each_query(struct http_request *q,
 			     void (*each)(void *data, struct str name, struct str value),
 			     void *data) MUST_USE;
 
-/* Appends the query as it was sent, without the question mark; what would need an escape is escaped. */
+/* Appends the query as it was sent, without the question mark; what would need an escape is
+ * escaped. */
 int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e) MUST_USE;
 
-/* Bytes of fields that a reply can have: names, values, and four for each. With more the connection ends instead. */
+/* Bytes of fields that a reply can have: names, values, and four for each. With more the connection
+ * ends instead. */
 size_t http_request_room(struct http_request *q);
 
 struct str http_request_body(const struct http_request *q);
 
-/* A body in pieces, of a route that streams; its run() calls http_body_start() or ends q. Until on_end or on_lost the
- * client is heard of by these alone. A reply may be given at any time, and is sent when the body has ended: what
- * still comes of that is dropped, for as long as a body may take. Streams and WebSockets begin after on_end. */
+/* A body in pieces, of a route that streams; its run() calls http_body_start() or ends q. Until
+ * on_end or on_lost the client is heard of by these alone. A reply may be given at any time, and is
+ * sent when the body has ended: what still comes of that is dropped, for as long as a body may
+ * take. Streams and WebSockets begin after on_end. */
 struct http_body_events {
-	/* How many of the bytes it took; if not all, the client is held until http_body_resume(). */
+	/* How many of the bytes it took; if not all, the client is held until
+	 * http_body_resume(). */
 	size_t (*on_bytes)(void *owner, struct str bytes);
 	/* All of it came. */
 	void (*on_end)(void *owner);
@@ -248,7 +259,8 @@ struct http_stream_events {
 	/* Later, once, and s is gone: the client went away (ERR_TRANSPORT), took too little until
 	 * the queue was full (ERR_LIMIT), or the server closes (ERR_CANCELLED). */
 	void (*on_closed)(void *owner, const struct err *why);
-	/* Later: what waits has become half of the queue or less, after it was more. May be NULL. */
+	/* Later: what waits has become half of the queue or less, after it was more. May be
+	 * NULL. */
 	void (*on_drained)(void *owner);
 };
 
@@ -259,9 +271,9 @@ struct http_stream *http_stream_start(struct http_request *q, const struct http_
 				      const struct http_stream_events *events, void *owner,
 				      struct err *e) MUST_USE;
 
-/* Copies the bytes into the queue; what one turn of the loop writes goes out together. A queue that is
- * not full takes a text of any size, as one message may be larger than the whole of it; who writes
- * when it is full is too late, and the stream ends. */
+/* Copies the bytes into the queue; what one turn of the loop writes goes out together. A queue that
+ * is not full takes a text of any size, as one message may be larger than the whole of it; who
+ * writes when it is full is too late, and the stream ends. */
 void http_stream_write(struct http_stream *s, struct str bytes);
 
 /* The bytes that no socket has taken yet. */
@@ -302,10 +314,11 @@ size_t http_ws_waiting(const struct http_ws *ws);
 /* So much waits, in bytes or in messages, that on_drained will tell when it has become less. */
 bool http_ws_full(const struct http_ws *ws);
 
-/* Reads no further: the client waits once the socket is full, and a few messages that were read already may still
- * come; or goes on. Meanwhile it is not asked whether it is there, but where it goes away, on_closed tells. */
+/* Reads no further: the client waits once the socket is full, and a few messages that were read
+ * already may still come; or goes on. Meanwhile it is not asked whether it is there, but where it
+ * goes away, on_closed tells. */
 void http_ws_hold(struct http_ws *ws, bool hold);
 
-/* Says goodbye behind what waits, and ends when the client has answered, or did not for some seconds, or takes
- * nothing more. ws is gone for the caller, and no callback comes. */
+/* Says goodbye behind what waits, and ends when the client has answered, or did not for some
+ * seconds, or takes nothing more. ws is gone for the caller, and no callback comes. */
 void http_ws_close(struct http_ws *ws, unsigned code, struct str reason);

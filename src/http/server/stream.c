@@ -1,10 +1,10 @@
 /*
  * Bodies of unknown length. What is written waits in the stream's queue until the daemon asks for
- * it; when it asks and there is nothing, the connection is suspended until there is. A stream has two
- * sides, its owner and the daemon's response, and is freed when both have left it.
+ * it; when it asks and there is nothing, the connection is suspended until there is. A stream has
+ * two sides, its owner and the daemon's response, and is freed when both have left it.
  *
- * What its owner is to hear comes from the idle handle (stream_tell), or from the loop directly where
- * no call of the owner's can be on the stack.
+ * What its owner is to hear comes from the idle handle (stream_tell), or from the loop directly
+ * where no call of the owner's can be on the stack.
  */
 #include "http/server/internal.h"
 

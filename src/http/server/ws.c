@@ -1,10 +1,11 @@
 /*
- * WebSockets: RFC 6455 by wslay, on the descriptor that the daemon hands over after its 101. From then
- * on the loop polls the descriptor here; the daemon keeps it open until it is told that we are done.
+ * WebSockets: RFC 6455 by wslay, on the descriptor that the daemon hands over after its 101. From
+ * then on the loop polls the descriptor here; the daemon keeps it open until it is told that we are
+ * done.
  *
  * A WebSocket ends when both have said goodbye, when its client goes silent, or when a bound is
- * broken. Its owner may have left before. One that is held is read no further, so that its client has to wait;
- * all that is heard of it meanwhile is that it went away.
+ * broken. Its owner may have left before. One that is held is read no further, so that its client
+ * has to wait; all that is heard of it meanwhile is that it went away.
  */
 #include "http/server/internal.h"
 
@@ -45,12 +46,12 @@ struct http_ws {
 	bool held; /* by its owner */
 	bool resumed; /* what was read before that waits to be looked at */
 	bool answered; /* the last ping, or there was none */
-	unsigned
-		close_code; /* of the goodbye that waits for what is to be sent before it; 0: none */
+	/* of the goodbye that waits for what is to be sent before it; 0: none */
+	unsigned close_code;
 	char close_reason[124]; /* RFC 6455 allows 123 bytes */
 	uint64_t ping_ms; /* when */
-	uint64_t
-		taken_ms; /* when the client took something last, once the owner has left; 0: it has not */
+	/* when the client took something last, once the owner has left; 0: it has not */
+	uint64_t taken_ms;
 };
 
 /* ---- its end ------------------------------------------------------------------------------- */
@@ -273,8 +274,8 @@ static void say(struct http_ws *ws, uint8_t opcode, struct str message)
 		ws->over = true;
 }
 
-/* After its owner has left: what still waits may go out as long as the client takes some of it. Before the 101 is out
- * the daemon has it, and a time of its own for that. */
+/* After its owner has left: what still waits may go out as long as the client takes some of it.
+ * Before the 101 is out the daemon has it, and a time of its own for that. */
 static bool is_overdue(const struct http_ws *ws, uint64_t now_ms)
 {
 	unsigned ms = wslay_event_get_queued_msg_count(ws->context) ? ws->srv->o.limits.idle_ms

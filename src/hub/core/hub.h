@@ -1,6 +1,6 @@
 #pragma once
-/* The hub owns the sandboxes: it lives on one loop and joins the engine (box/) and the registry (store/). What can be
- * asked of it is an operation (op/). */
+/* The hub owns the sandboxes. It runs on one loop and joins the engine (box/) with the registry
+ * (store/). Clients reach it through operations (op/). */
 #include <uv.h>
 
 #include "box/host/box.h"
@@ -10,27 +10,27 @@ struct hub;
 
 struct hub_config {
 	struct box_config box; /* its on_end and find_template are the hub's */
-	const char
-		*registry; /* file of what is remembered (store/); NULL: nothing outlives the hub */
-	const char *
-		outputs; /* folder for what programs in the background print; NULL: in memory only */
-	const char *
-		images; /* path of the store of images (hub/images.h), which may not be there yet; NULL: none */
-	const char *
-		snapshots; /* path of their folder, made if missing; with a registry only; NULL: none */
+	/* path of the registry's database (store/); NULL: nothing outlives the hub */
+	const char *registry;
+	/* folder for the output of background programs; NULL: in memory only */
+	const char *outputs;
+	/* path of the image store (hub/image/images.h), which need not exist yet; NULL: none */
+	const char *images;
+	/* path of the snapshots' folder, made if missing; needs a registry; NULL: none */
+	const char *snapshots;
 };
 
 /* Starts the engine. config is borrowed for this call. */
 struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err *e) MUST_USE;
 
-/* Ends the engine with all sandboxes and calls, then calls on_closed, after which the hub is gone.
- * No call is started any more. */
+/* Ends the engine with all sandboxes and calls, then calls on_closed and frees the hub. No call
+ * starts after it. */
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
-/* The same, but leaves sandboxes that outlive the hub to the next one: box_leave(). */
+/* Like hub_close(), but sandboxes that outlive the hub stay for the next one: box_leave(). */
 void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
-/* From now on there are links to servers in sandboxes (hub/preview.h), at this site. */
+/* Enables preview links to servers in sandboxes, below this site (hub/core/preview.h). */
 struct preview_site;
 int hub_show_previews(struct hub *hub, const struct preview_site *site, struct err *e) MUST_USE;
 struct previews;

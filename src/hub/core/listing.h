@@ -1,5 +1,6 @@
 #pragma once
-/* A directory of a sandbox as agents see it: the tool that lists one and the resource that is one show the same. */
+/* A directory of a sandbox as agents see it: the tool that lists one and the resource that is one
+ * show the same. */
 #include "base/arena.h"
 #include "box/host/box.h"
 #include "json/field/field.h"

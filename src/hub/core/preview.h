@@ -1,9 +1,10 @@
 #pragma once
 /*
- * Links to servers in sandboxes, for people: a name of its own below a domain, and a token in the link. The name makes a page an
- * origin of its own, apart from the hub and from every other sandbox; the token says which port of which sandbox, and until when.
- * It is sealed, so nothing about it is kept, and who has it can do nothing else with it. The name belongs to one generation of a
- * sandbox: what a browser keeps of it is shown to no later one. With the hub both end.
+ * Links to servers in sandboxes, for people: a name of its own below a domain, and a token in the
+ * link. The name makes a page an origin of its own, apart from the hub and from every other
+ * sandbox; the token says which port of which sandbox, and until when. It is sealed, so nothing
+ * about it is kept, and who has it can do nothing else with it. The name belongs to one generation
+ * of a sandbox: what a browser keeps of it is shown to no later one. With the hub both end.
  */
 #include "hub/sandbox/life.h"
 
@@ -37,7 +38,7 @@ struct preview_right {
 	uint32_t generation;
 	int64_t expires_s; /* Unix time */
 };
-/* What a token gives that came under this name (a request's Host). ERR_UNAUTHORIZED where it is none, is over, or is another
- * name's. Whether there is such a sandbox is not looked at. */
+/* What a token gives that came under this name (a request's Host). ERR_UNAUTHORIZED where it is
+ * none, is over, or is another name's. Whether there is such a sandbox is not looked at. */
 int preview_open(const struct previews *p, struct str token, struct str host,
 		 struct preview_right *ret, struct err *e) MUST_USE;

@@ -6,8 +6,8 @@
 
 static const struct field rows[] = {
 	FIELD(struct report, exit_code, .has = FIELD_HAS(struct report, has_exit_code),
-	      .doc = "The program's exit status; 128 and the signal's number where a signal ended it, "
-		     "124 where its timeout did."),
+	      .doc = "The program's exit status; 128 and the signal's number where a signal ended "
+		     "it, 124 where its timeout did."),
 	FIELD_NAMED(struct report, out, "stdout", .flags = FIELD_REQUIRED | FIELD_NUL_OK,
 		    .doc = "Standard output; bytes that are not UTF-8 are shown as U+FFFD."),
 	FIELD_NAMED(struct report, err, "stderr", .flags = FIELD_REQUIRED | FIELD_NUL_OK,

@@ -34,7 +34,7 @@ int report_init(struct report *r, const struct exec_result *result, const struct
 		const struct output *err, struct err *e) MUST_USE;
 void report_fini(struct report *r);
 
-/* {"exit_code":…,"stdout":…,"stderr":…}: these three keys, in this order. Behind them timed_out, hit_memory, hit_pids,
- * hit_disk, signal and the counts of elided bytes, each only where it says something: a timeout is told from a
- * program's own 124. */
+/* {"exit_code":…,"stdout":…,"stderr":…}: these three keys, in this order. Behind them timed_out,
+ * hit_memory, hit_pids, hit_disk, signal and the counts of elided bytes, each only where it says
+ * something: a timeout is told from a program's own 124. */
 int report_text(const struct report *r, struct buf *to, struct err *e) MUST_USE;

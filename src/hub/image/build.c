@@ -1,16 +1,17 @@
 /*
- * From a folder with holt.json to an image:
+ * Builds an image from a folder with holt.json:
  *
- *	the folder's files ──→ new/ID/files ─┐
- *	host: a skeleton ────→ new/ID/base ──┤ their digests and holt.json: the recipe ─→ built before? named
- *	image: its digest ───────────────────┘                                         └→ new/ID/root: base, then files
+ * 	the folder's files ──→ new/ID/files ─┐
+ * 	host: a skeleton ────→ new/ID/base ──┤ their digests and holt.json make the recipe:
+ * 	image: its digest ───────────────────┘ built before ─→ name that image
+ * 	                                       else ─→ new/ID/root: the base, then the files
  *
- *	no steps: root is the image. Steps: a sandbox is made from new/ID, as from any image, gets what was kept of
- *	those that are the same as before (cache.h), and runs the others; a tar of what its root is then,
- *	unpacked as every stranger's, is the image.
+ * Without steps, root is the image. With steps, a sandbox is made from new/ID, as from any image.
+ * It takes the cached results of unchanged steps (cache.h) and runs the others. Its root is then
+ * packed as a tar, and unpacked as any untrusted archive: that is the image.
  *
- * What is copied from the folder is copied by its own contents: `from` is resolved below it, links in it are
- * copied as links, and nothing follows them out of it.
+ * Files are copied only from inside the folder: `from` is resolved below it, links are copied as
+ * links, and none is followed out of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,7 @@ static int read_ignore(struct building *m, struct err *e)
 	return m->ignore ? 0 : err_wrap(e, IGNORE_FILE);
 }
 
-/* ---- the folder's files -------------------------------------------------------------------------- */
+/* ---- the folder's files ---------------------------------------------------------------------- */
 
 /* What a row says, open; it is neither outside of the folder nor a pipe that would wait. */
 static int open_from(const struct building *m, const char *path, struct stat *ret, struct err *e)
@@ -156,7 +157,7 @@ static int stage_files(struct building *m, struct err *e)
 	return 0;
 }
 
-/* ---- the base ------------------------------------------------------------------------------------ */
+/* ---- the base -------------------------------------------------------------------------------- */
 
 static int copy_into_root(struct building *m, int from, bool merge, char ret_digest[HASH_HEX + 1],
 			  struct err *e)
@@ -215,7 +216,7 @@ static int add_image(struct building *m, struct err *e)
 	return copy_into_root(m, root, false, NULL, e);
 }
 
-/* ---- what was built before ----------------------------------------------------------------------- */
+/* ---- what was built before ------------------------------------------------------------------- */
 
 static int make_recipe(struct building *m, struct err *e)
 {
@@ -260,7 +261,7 @@ static int find_built(struct building *m, struct err *e)
 	return n < 0 ? -1 : 0;
 }
 
-/* ---- how programs are run in it ------------------------------------------------------------------ */
+/* ---- how programs are run in it -------------------------------------------------------------- */
 
 static bool is_set_by(const struct build_spec *spec, struct str variable)
 {
@@ -321,9 +322,10 @@ static int fill_record(struct building *m, struct err *e)
 	return join_env(m, &r->env, e);
 }
 
-/* ---- the root ------------------------------------------------------------------------------------ */
+/* ---- the root -------------------------------------------------------------------------------- */
 
-/* Where the host's directories stand there must be empty ones: a file in them would never be seen. */
+/* Where the host's directories stand there must be empty ones: a file in them would never be
+ * seen. */
 static int check_host_dir(int root, const char *name, struct err *e)
 {
 	struct stat st;
@@ -375,7 +377,7 @@ static int make_root(struct building *m, struct err *e)
 	return 0;
 }
 
-/* ---- the steps ----------------------------------------------------------------------------------- */
+/* ---- the steps ------------------------------------------------------------------------------- */
 
 static int find_self(void *arg, struct str name, box_template_use use, void *to, struct err *e)
 {
@@ -386,7 +388,8 @@ static int find_self(void *arg, struct str name, box_template_use use, void *to,
 	return images_use(&m->make.record, folder, use, to, e);
 }
 
-/* So that a sandbox can stand on it. Who sweeps holds the store's lock, and sees this one or the other. */
+/* So that a sandbox can stand on it. Who sweeps holds the store's lock, and sees this one or the
+ * other. */
 static int share_lock(const struct building *m, struct err *e)
 {
 	autoclose int lock = images_lock(m->make.s, e);
@@ -463,7 +466,7 @@ static int run_steps(struct building *m, struct err *e)
 	return finish_root(m, str_of(user.name), e);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int build(struct building *m, bool *ret_cached, struct err *e)
 {

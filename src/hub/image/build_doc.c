@@ -6,8 +6,8 @@ static const struct field file_fields[] = {
 	FIELD(struct build_file, from, .flags = FIELD_REQUIRED, .min = 1, .max = PATH_BYTES,
 	      .doc = "A file or folder below the folder of holt.json; \".\" is all of it."),
 	FIELD(struct build_file, to, .flags = FIELD_REQUIRED, .min = 1, .max = PATH_BYTES,
-	      .doc = "Where it is in the image, an absolute path. Of a folder its contents are there; "
-		     "a file goes into it where it ends in a slash."),
+	      .doc = "Where it is in the image, an absolute path. Of a folder its contents are "
+		     "there; a file goes into it where it ends in a slash."),
 	FIELD(struct build_file, mode, .min = 3, .max = 4,
 	      .doc = "Its permissions, octal, such as 755; its own if absent."),
 };

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * holt.json of a folder that an image is built from. Strict: what is not named here is refused, so that a
- * misspelt member is not a silent one. No I/O.
+ * holt.json of a folder that an image is built from. Strict: what is not named here is refused, so
+ * that a misspelt member is not a silent one. No I/O.
  */
 #include "box/wire/limits.h"
 #include "hub/image/doc.h"
@@ -43,7 +43,8 @@ struct build_spec {
 };
 extern const struct field_table build_spec_table;
 
-/* ERR_INVALID names the member that is wrong. What ret points to lives as long as *d, which is zeros before. */
+/* ERR_INVALID names the member that is wrong. What ret points to lives as long as *d, which is
+ * zeros before. */
 int build_read(struct image_doc *d, struct str text, struct build_spec *ret,
 	       struct err *e) MUST_USE;
 

@@ -18,7 +18,7 @@
 /* LISTED: what is looked at of a folder that may have more than this program would leave there. */
 enum { BLOCK = 128 * 1024, LISTED = 4 * BUILD_CACHE_MAX };
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 int build_cache_init(struct build_cache *c, const char *begin, struct err *e)
 {
@@ -48,7 +48,7 @@ static int open_folder(const struct images *s)
 	return openat(s->dir, "step", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* ---- finding ----------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 /* The digest of the n bytes that come next. */
 static int digest_next(int fd, uint64_t n, char ret[HASH_HEX + 1])
@@ -115,7 +115,7 @@ void build_cache_forget(const struct build_cache *c, size_t done)
 		unlinkat(folder, c->keys[done - 1], 0);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 struct row {
 	char key[HASH_HEX + 1];
@@ -197,7 +197,7 @@ int build_cache_prune(const struct images *s, bool all, uint32_t *ret_n, struct 
 	return 0;
 }
 
-/* ---- keeping ----------------------------------------------------------------------------------- */
+/* ---- keeping --------------------------------------------------------------------------------- */
 
 #define ASIDE "step"
 

@@ -10,7 +10,7 @@ enum {
 	ARENA_MAX = 16 << 20
 };
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 #define TEXT(S, m, ...) FIELD(S, m, .max = STRING_MAX, .flags = FIELD_NULLABLE, __VA_ARGS__)
 #define TEXTS(S, m, ...)                                                                           \
@@ -92,7 +92,7 @@ static const struct field docker_fields[] = {
 static const struct field_table docker_table = FIELD_TABLE(struct docker_image, docker_fields,
 							   .open = true);
 
-/* ---- documents --------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 void image_doc_fini(struct image_doc *d)
 {
@@ -176,7 +176,7 @@ int image_read_docker(struct image_doc *d, struct str text, struct docker_images
 	return 0;
 }
 
-/* ---- what they say ----------------------------------------------------------------------------- */
+/* ---- what they say --------------------------------------------------------------------------- */
 
 int image_digest(struct str text, struct str *ret_hex, struct err *e)
 {

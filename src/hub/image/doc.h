@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The JSON documents around images, as strangers write them: of the OCI image specification 1.1 (index,
- * manifest, configuration) and of `docker save` (manifest.json). What is not named here is passed over;
- * what is has to be of its type and within bounds, else ERR_IMAGE. No I/O.
+ * The JSON documents around images, as strangers write them: of the OCI image specification 1.1
+ * (index, manifest, configuration) and of `docker save` (manifest.json). What is not named here is
+ * passed over; what is has to be of its type and within bounds, else ERR_IMAGE. No I/O.
  */
 #include "base/arena.h"
 #include "json/field/field.h"

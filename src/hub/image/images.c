@@ -15,7 +15,7 @@
 
 enum { NAMES_MAX_BYTES = 4 << 20, DIGITS_MIN = 12 };
 
-/* ---- documents of the store ---------------------------------------------------------------------- */
+/* ---- documents of the store ------------------------------------------------------------------ */
 
 #define SHORT(S, m, ...) FIELD(S, m, .max = 4096, __VA_ARGS__)
 #define WORDS(S, m, ...) FIELD(S, m, .max = 1024, .item_max = 65536, __VA_ARGS__)
@@ -72,7 +72,7 @@ static int decode(struct image_doc *doc, struct str text, const struct field_tab
 	return doc->json ? field_decode(t, json_root(doc->json), doc->arena, ret, e) : -1;
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 int images_read(int dir, const char *name, size_t max, struct buf *ret, struct err *e)
 {
@@ -95,7 +95,8 @@ int images_read(int dir, const char *name, size_t max, struct buf *ret, struct e
 	return 0;
 }
 
-/* Beside it first, always under the same name: the next one takes the place of what a killed one has left. */
+/* Beside it first, always under the same name: the next one takes the place of what a killed one
+ * has left. */
 int images_write(int dir, const char *name, struct str text, struct err *e)
 {
 	char temporary[64];
@@ -114,7 +115,7 @@ int images_write(int dir, const char *name, struct str text, struct err *e)
 	return failed ? err_sys(e, failed, "write %s", name) : 0;
 }
 
-/* ---- the folder ---------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 static int open_folder(int dir, const char *name, struct err *e)
 {
@@ -183,7 +184,7 @@ int images_lock(const struct images *s, struct err *e)
 	return rc < 0 ? err_sys(e, errno, "lock the store of images") : take_fd(&fd);
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool among(char c, bool capitals, const char *more)
 {
@@ -282,7 +283,7 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 	return rc;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 /* The folder from its beginning; NULL with errno. */
 static DIR *read_folder(int dir)
@@ -403,7 +404,7 @@ int images_find(const struct images *s, struct str name, struct image *ret, stru
 	return find_digest(s, name, full, digest, e) < 0 ? -1 : read_record(s, digest, ret, e);
 }
 
-/* ---- what sandboxes are made from ---------------------------------------------------------------- */
+/* ---- what sandboxes are made from ------------------------------------------------------------ */
 
 static struct env_var env_of(struct str text)
 {
@@ -460,9 +461,10 @@ int images_template(void *arg, struct str name, box_template_use use, void *to, 
 	return images_use(&i.record, folder, use, to, e);
 }
 
-/* ---- removing ------------------------------------------------------------------------------------ */
+/* ---- removing -------------------------------------------------------------------------------- */
 
-/* Holds the image for whoever wants to remove it, in *ret_fd; -1 where it is not there. 1: sandboxes stand on it. */
+/* Holds the image for whoever wants to remove it, in *ret_fd; -1 where it is not there. 1:
+ * sandboxes stand on it. */
 static int hold_image(const struct images *s, const char *digest, int *ret_fd, struct err *e)
 {
 	autoclose int fd = openat(s->image, digest,
@@ -522,8 +524,8 @@ static int forget_name(const struct images *s, struct image_names *names, const 
 	return write_names(s, names, e);
 }
 
-/* The name goes first: who is killed in between leaves an image without a name, which prune removes, and no name
- * that leads nowhere. */
+/* The name goes first: who is killed in between leaves an image without a name, which prune
+ * removes, and no name that leads nowhere. */
 int images_remove(struct images *s, struct str name, struct err *e)
 {
 	autoclose int lock = images_lock(s, e);

@@ -1,23 +1,25 @@
 #pragma once
 /*
- * The store of images: what sandboxes can be made from besides the host. A folder of its owner's alone:
+ * The image store: sandboxes are made from its images, or from the host. Only its owner may enter
+ * the folder:
  *
- *	lock			held by whoever changes what follows
- *	names.json		NAME:TAG, and the digest that it means
- *	image/DIGEST/		one image, never changed: image.json (struct image), root/ (its files)
- *	new/ID/			what is being imported or removed; its importer holds a lock on it
- *	step/KEY		what lines of builds have made: hub/image/cache.h
+ * 	lock			held during changes of the entries below
+ * 	names.json		maps NAME:TAG to a digest
+ * 	image/DIGEST/		one image, immutable: image.json (struct image), root/ (files)
+ * 	new/ID/			an image being imported or removed, locked by that process
+ * 	step/KEY		results of build steps: hub/image/cache.h
  *
- * An image's files are one tree, all layers applied: sandboxes share it read-only as the lowest layer of
- * their overlays, so it costs a lookup the same whatever the number of its layers, takes no rights to unpack (whiteouts
- * of overlays do), and nobody has to trust an order of layers twice. It is named by what it was made from: an image's
- * manifest (an archive of docker save: its configuration), or the contents of a directory.
+ * An image's files are one tree with all layers applied, which sandboxes share read-only as the
+ * lowest layer of their overlays. Lookups cost the same whatever the number of layers, unpacking
+ * needs no privileges (whiteouts of overlays would), and the order of layers is applied only once.
+ * The digest is that of the source: an image's manifest (for an archive of docker save, its
+ * configuration), or the contents of a directory.
  *
- * An image comes into being whole: unpacked in new/, written through to the disk, then renamed. While a
- * sandbox stands on it, its folder is locked by the warden that made the sandbox, and it is not removed.
+ * An image appears atomically: unpacked in new/, synced to the disk, then renamed. While a sandbox
+ * uses it, the sandbox's warden holds a lock on its folder, and the image is not removed.
  *
- * All functions block, those that change something also for others that do, so an event loop calls them
- * only for the reading ones, which open a few small files.
+ * All functions block, and those that change the store also wait for each other. An event loop may
+ * call only those that read: they open a few small files.
  */
 #include "base/hash.h"
 #include "box/host/box.h"
@@ -66,12 +68,13 @@ struct images *images_look(const char *path, struct err *e) MUST_USE;
 void images_close(struct images *s); /* NULL-safe */
 AUTO_DEFINE(images_close, struct images)
 
-/* NAME with ":latest" where it has no tag, in ret. ERR_INVALID for what is no name: lower-case letters, digits
- * and ._-/: in NAME, letters, digits and ._- in the tag. "host" is not for images. */
+/* NAME with ":latest" where it has no tag, in ret. ERR_INVALID for what is no name: lower-case
+ * letters, digits and ._-/: in NAME, letters, digits and ._- in the tag. "host" is not for
+ * images. */
 int image_name(struct str text, char ret[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
-/* By name, or by at least 12 digits of its digest, with or without "sha256:". ERR_TEMPLATE_NOT_FOUND. *ret is
- * zeros before. */
+/* By name, or by at least 12 digits of its digest, with or without "sha256:".
+ * ERR_TEMPLATE_NOT_FOUND. *ret is zeros before. */
 int images_find(const struct images *s, struct str name, struct image *ret, struct err *e) MUST_USE;
 
 /* All names, by name; they live as long as *doc. */
@@ -80,26 +83,26 @@ int images_names(const struct images *s, struct image_doc *doc, struct image_nam
 /* The digests of all images, sorted; *ret is the caller's to free. Gives how many. */
 ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct err *e) MUST_USE;
 
-/* box_template_find (box/host/box.h): arg is the path of a store. With HOME, USER and LOGNAME of the image's user below its
- * environment. */
+/* box_template_find (box/host/box.h): arg is the path of a store. With HOME, USER and LOGNAME of
+ * the image's user below its environment. */
 int images_template(void *arg, struct str name, box_template_use use, void *to,
 		    struct err *e) MUST_USE;
 
 struct image_import {
 	const char *source; /* a path; "-": standard input */
 	struct str name; /* STR_NONE: what the archive says */
-	struct str
-		ref; /* which one of several in it: a name or digest; STR_NONE: there is only one */
+	/* which one of several in it: a name or digest; STR_NONE: there is only one */
+	struct str ref;
 	struct tree_limits limits; /* zeros: IMAGE_LIMITS */
 };
 #define IMAGE_LIMITS ((struct tree_limits){ .bytes = 16ull << 30, .entries = 2000000 })
 
-/* Imports, and names. *ret_name has the name that was given. Errors: box/archive/unpack.h, hub/image/doc.h, ERR_INVALID where
- * a name or a choice is missing. Nothing is left behind then. */
+/* Imports, and names. *ret_name has the name that was given. Errors: box/archive/unpack.h,
+ * hub/image/doc.h, ERR_INVALID where a name or a choice is missing. Nothing is left behind then. */
 int images_import(struct images *s, const struct image_import *spec, struct image *ret,
 		  char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
-/* ---- builds: build.c -------------------------------------------------------------------------- */
+/* ---- builds: build.c ------------------------------------------------------------------------- */
 
 struct build_spec;
 struct build_cache;
@@ -122,24 +125,26 @@ struct image_build {
 	void *arg;
 };
 
-/* Builds an image by the folder's holt.json (hub/image/build_doc.h), and names it; if the same was built before, by its
- * contents, that one is named, and *ret_cached. Errors: of build_read(), ERR_INVALID for files that are not in the
- * folder, ERR_TEMPLATE_NOT_FOUND for the base, those of run. Nothing is left behind then. */
+/* Builds an image by the folder's holt.json (hub/image/build_doc.h), and names it; if the same was
+ * built before, by its contents, that one is named, and *ret_cached. Errors: of build_read(),
+ * ERR_INVALID for files that are not in the folder, ERR_TEMPLATE_NOT_FOUND for the base, those of
+ * run. Nothing is left behind then. */
 int images_build(struct images *s, const struct image_build *b, struct image *ret, bool *ret_cached,
 		 struct err *e) MUST_USE;
 
 /* What imports and builds have left that were killed is removed, as whoever makes an image does. */
 int images_tidy(struct images *s, struct err *e) MUST_USE;
 
-/* Has an OCI layout fetched into a folder of the store's, as `layout` in it, and imports that; spec->source is not
- * read. fetch() is told that folder, open and by its path, and may leave there what it likes. */
+/* Has an OCI layout fetched into a folder of the store's, as `layout` in it, and imports that;
+ * spec->source is not read. fetch() is told that folder, open and by its path, and may leave there
+ * what it likes. */
 int images_fetch(struct images *s,
 		 int (*fetch)(void *arg, int dir, const char *path, struct err *e), void *arg,
 		 const struct image_import *spec, struct image *ret,
 		 char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
-/* Removes a name, and the image with its last name; by digest the image with all of them. ERR_CONFLICT while
- * sandboxes stand on the image: then nothing is removed. */
+/* Removes a name, and the image with its last name; by digest the image with all of them.
+ * ERR_CONFLICT while sandboxes stand on the image: then nothing is removed. */
 int images_remove(struct images *s, struct str name, struct err *e) MUST_USE;
 
 struct images_pruned {

@@ -1,10 +1,12 @@
 /*
- * From a source to an image in the store:
+ * Imports an image into the store:
  *
- *	archive ─ unpack ─→ new/ID/source ┐
- *	folder ───────────────────────────┴─ documents ─→ layers ─ unpack ─→ new/ID/root ─→ image/DIGEST
+ * 	archive ─ unpack ─→ new/ID/source ┐
+ * 	folder ───────────────────────────┴─ documents ─→ layers
+ * 	layers ─ unpack ─→ new/ID/root ─→ image/DIGEST
  *
- * What unpacks is in processes of its own (box/archive/confine.h); here documents are read, and digests compared.
+ * Confined processes unpack (box/archive/confine.h). This file reads the documents and compares
+ * digests.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +23,7 @@ struct importing {
 	struct str layers[IMAGE_LAYERS_MAX];
 };
 
-/* ---- layers -------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 static int check_layer(const struct source_layer *l, const struct unpacked *got, struct err *e)
 {
@@ -113,7 +115,7 @@ static int add_directory(struct importing *m, int from, struct err *e)
 	return 0;
 }
 
-/* ---- sources ------------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 static int add_archive(struct importing *m, int from, struct err *e)
 {
@@ -153,7 +155,7 @@ static int add_source(struct importing *m, struct err *e)
 	return found ? add_image(m, e) : add_directory(m, fd, e);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int choose_name(const struct importing *m, char ret[IMAGE_NAME_MAX + 1], struct err *e)
 {

@@ -1,9 +1,11 @@
 /*
- * An OCI layout (image specification 1.1, "Image Layout"), or what `docker save` writes: its older form
- * has manifest.json alone, its newer one is both, and read as a layout.
+ * Reads an OCI layout (image specification 1.1, "Image Layout") or the output of `docker save`. The
+ * older form of the latter has only manifest.json; the newer one has both, and is read as a layout.
  *
- *	index.json ─→ (index ─→) manifest ─→ configuration, layers	all by digest and size
- *	manifest.json ─→ configuration, layers				layers by the configuration's digests
+ * 	index.json ─→ (index ─→) manifest ─→ configuration, layers
+ * 		all checked by digest and size
+ * 	manifest.json ─→ configuration, layers
+ * 		layers checked by the configuration's digests
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +58,7 @@ static int read_blob(int dir, const struct image_desc *d, struct buf *ret, struc
 	return 0;
 }
 
-/* ---- OCI --------------------------------------------------------------------------------------- */
+/* ---- OCI ------------------------------------------------------------------------------------- */
 
 static struct str annotation(const struct image_desc *d, const char *key)
 {
@@ -190,7 +192,7 @@ static int read_oci(struct source *s, struct str index_text, struct str ref, str
 	return read_nested(s, d, e);
 }
 
-/* ---- docker save ------------------------------------------------------------------------------- */
+/* ---- docker save ----------------------------------------------------------------------------- */
 
 static int set_path(struct source_layer *l, struct str path, struct err *e)
 {
@@ -260,7 +262,7 @@ static int read_docker(struct source *s, struct str text, struct str ref, struct
 	return read_config(s, buf_str(&config), e) < 0 ? -1 : add_docker_layers(s, image, e);
 }
 
-/* ---- either ------------------------------------------------------------------------------------ */
+/* ---- either ---------------------------------------------------------------------------------- */
 
 void source_fini(struct source *s)
 {

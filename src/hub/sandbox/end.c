@@ -2,8 +2,8 @@
  * How sandboxes end: asked for, at a deadline, or by accident. A deadline is the time to live or so
  * long without a use; one timer of a life wakes at the next of them and looks whether it is really
  * due, so that a use moves nothing but a number. What a retention says is carried out by the reaper
- * here, who tries again until it has worked or nothing is left to try. Where there is no hub to do it, the
- * warden ends what is overdue (ttl_by_caller, box/host/box.h).
+ * here, who tries again until it has worked or nothing is left to try. Where there is no hub to do
+ * it, the warden ends what is overdue (ttl_by_caller, box/host/box.h).
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -21,9 +21,9 @@ enum { IDEMPOTENT_KEY_MAX = 255, IDEMPOTENT_PLAN_MAX = 8192, IDEMPOTENT_BODY_MAX
 
 /* Borrowed for the call. */
 struct idempotent_key {
-	struct str
-		scope; /* keys of different scopes have nothing to do with each other: who asks, and
-			     what for; at most 255 bytes */
+	/* keys of different scopes have nothing to do with each other: who asks, and what for; at
+	 * most 255 bytes */
+	struct str scope;
 	struct str key; /* 1 to 255 printable ASCII characters, else ERR_INVALID */
 	struct str request; /* method, path and body, of which a digest is kept */
 };
@@ -42,14 +42,14 @@ struct idempotent_answer { /* borrowed until the next call of any of these */
 	struct str plan; /* RESUMED: that of the first time */
 };
 
-/* plan: what the request is going to make, such as the ids of sandboxes, decided before it begins; of
- * a RESUMED one the stored plan counts. */
+/* plan: what the request is going to make, such as the ids of sandboxes, decided before it begins;
+ * of a RESUMED one the stored plan counts. */
 enum idempotent idempotent_begin(struct lives *all, const struct idempotent_key *key,
 				 struct str plan, struct idempotent_answer *ret,
 				 struct err *e) MUST_USE;
 
-/* The answer, before it is sent. On failure the answer is sent all the same, and the key is as if it
- * had been dropped. */
+/* The answer, before it is sent. On failure the answer is sent all the same, and the key is as if
+ * it had been dropped. */
 int idempotent_end(struct lives *all, const struct idempotent_key *key, int status, struct str body,
 		   struct err *e) MUST_USE;
 

@@ -1,5 +1,6 @@
 #pragma once
-/* The inside of sandboxes, shared by the files of this folder: their programs, their lives, their ports, their snapshots. */
+/* The inside of sandboxes, shared by the files of this folder: their programs, their lives, their
+ * ports, their snapshots. */
 #include <uv.h>
 
 #include "base/id.h"
@@ -185,8 +186,8 @@ struct lives {
 	struct jobs jobs;
 	unsigned n_forwards, n_ports; /* ports of sandboxes on the host, connections to them */
 	/* The highest generation of those that are not found any more, and what the registry has of
-	 * it: who takes an id that is not known begins above it, so that no generation of an id comes
-	 * twice, without a list of all ids that there ever were. */
+	 * it: who takes an id that is not known begins above it, so that no generation of an id
+	 * comes twice, without a list of all ids that there ever were. */
 	uint32_t forgotten, forgotten_stored;
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
@@ -203,8 +204,8 @@ struct lives {
 	uv_work_t checkpoint;
 	bool checkpointing;
 	struct err checkpoint_err;
-	unsigned
-		later; /* callbacks of lives_later(), and of sorted diffs, that are still to come */
+	/* callbacks of lives_later(), and of sorted diffs, that are still to come */
+	unsigned later;
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 };
@@ -232,7 +233,8 @@ bool life_may_follow(enum life_state from, enum life_state to);
  * registry did not take it, or with ERR_BUG where it may not follow; only in the second case the
  * state is the old one. */
 int life_set_state(struct life *l, enum life_state to, const struct err *why, struct err *e);
-/* It is not found any more, and its row goes; who takes its id again begins at the first generation. */
+/* It is not found any more, and its row goes; who takes its id again begins at the first
+ * generation. */
 void life_forget(struct life *l);
 /* It has one of the states in which nothing of it runs: the oldest such are forgotten. */
 void life_mourn(struct life *l);
@@ -242,7 +244,8 @@ int life_check_runs(const struct life *l, struct err *e) MUST_USE;
 
 /* ---- row.c ---------------------------------------------------------------------------- */
 
-/* Writes it as it is, with an event (kind NULL: none). A failure is counted; the saver tries again. */
+/* Writes it as it is, with an event (kind NULL: none). A failure is counted; the saver tries
+ * again. */
 int life_save(struct life *l, const char *kind, struct str detail, struct err *e) MUST_USE;
 /* Only an event; a failure is logged. */
 void life_tell(struct life *l, const char *kind, struct str detail);
@@ -252,14 +255,15 @@ enum err_code life_code_of(struct str name);
 int lives_load(struct lives *all, struct err *e) MUST_USE;
 /* JSON of what a spec has besides the row's columns; owned. */
 char *life_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
-/* Several changes as one, which do not nest. Where that fails, or is not to be kept, all of them are
- * undone in the registry, and unsaved. */
+/* Several changes as one, which do not nest. Where that fails, or is not to be kept, all of them
+ * are undone in the registry, and unsaved. */
 int lives_batch(struct lives *all, struct err *e) MUST_USE;
 int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
 
 /* ---- end.c ---------------------------------------------------------------------------- */
 
-/* It runs: sb becomes its own, and its deadlines begin, but for life_arm() when it has its state. */
+/* It runs: sb becomes its own, and its deadlines begin, but for life_arm() when it has its
+ * state. */
 void life_begin(struct life *l, struct sandbox *sb);
 /* What its box keeps of it (sandbox_record): a row takes no sandbox again but its own. */
 enum { LIFE_MARK_MAX = 48 };
@@ -379,8 +383,8 @@ AUTO_DEFINE(snapshot_free, struct snapshot)
 /* The file that its archive is written to. */
 int snapshot_create_file(const struct snapshot *s, struct err *e) MUST_USE;
 void snapshot_drop_file(const struct snapshot *s); /* of one that did not come to be */
-/* The archive is whole and on the disk: has it known, then calls on_done; takes s, which it frees where that
- * fails. spec: JSON, or STR_NONE: as that of the sandbox of row spec_of. */
+/* The archive is whole and on the disk: has it known, then calls on_done; takes s, which it frees
+ * where that fails. spec: JSON, or STR_NONE: as that of the sandbox of row spec_of. */
 void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, snapshot_cb on_done,
 		      void *arg);
 /* The one that is kept for a sandbox; NULL: none. */
@@ -416,7 +420,8 @@ uint64_t snapshot_max(const struct limits *l);
 
 /* ---- snapshot_take.c ----------------------------------------------------------------------- */
 
-/* The same as snapshot_take_start() for a sandbox whose life sees to it that it may be; of: it is kept for that. */
+/* The same as snapshot_take_start() for a sandbox whose life sees to it that it may be; of: it is
+ * kept for that. */
 void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, snapshot_cb on_done,
 		   void *arg);
 
@@ -427,7 +432,7 @@ void life_start_again(struct life *l, life_cb on_done, void *arg);
 
 /* ---- keep.c --------------------------------------------------------------------------- */
 
-/* Carries out a retention other than RETAIN_DESTROY: what it says is kept, then l has ended for that reason.
- * on_done's err: nothing is, and it goes on. */
+/* Carries out a retention other than RETAIN_DESTROY: what it says is kept, then l has ended for
+ * that reason. on_done's err: nothing is, and it goes on. */
 void life_keep_start(struct life *l, enum life_retention how, const struct err *why,
 		     life_cb on_done, void *arg);

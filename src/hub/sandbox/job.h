@@ -1,21 +1,23 @@
 #pragma once
 /*
- * Programs of a sandbox, as they are found again by an id: what runs, how it ended, and what it printed. A job in
- * the background outlives the request that started it; one in the foreground is the exec of a call, which hears
- * of all that happens as exec_start() would tell it, and leaves the end of its output behind.
+ * Jobs: the programs of a sandbox, each with an id, a state, a result and its output. A background
+ * job outlives the request that started it. A foreground job is the exec of one call: the call gets
+ * the events of exec_start(), and the end of the output is kept afterwards.
  *
- *	job_start() ── running ──┬── exited, signaled, timed_out
- *	                         ├── failed	it never ran
- *	                         └── lost	its sandbox ended under it, or the hub was killed, and it with it
+ * 	job_start() ── running ──┬── exited, signaled, timed_out
+ * 	                         ├── failed	it never ran
+ * 	                         └── lost	its sandbox ended, or the hub was killed
  *
- * A job belongs to the life of its sandbox. Those that run are bounded in number; those that have ended stay for a while (of
- * each sandbox the last JOBS_ENDED_MAX, of all together JOBS_ENDED_ALL_MAX, for JOB_KEEP_MS), and go with the life when that
- * is terminated. Of jobs in the background a row is in the registry before anybody is told of them,
- * so that a hub which finds the sandbox again knows what it had run: as lost, with nothing of its output.
+ * A job belongs to its sandbox and is freed when that is terminated. The number of running jobs is
+ * bounded. Ended jobs stay for JOB_KEEP_MS, the last JOBS_ENDED_MAX of each sandbox and
+ * JOBS_ENDED_ALL_MAX in all. A background job has its row in the registry before any client learns
+ * of it, so a hub that adopts the sandbox later lists it: as lost, without output.
  *
- * Output is a spool (hub/spool/spool.h): both streams by one offset. Nobody who reads can hold the program.
+ * Output is a spool (hub/spool/spool.h) with one offset for both streams. Readers never block the
+ * program.
  *
- * One loop, as in hub/sandbox/life.h. A `struct job *` is borrowed until the loop's next turn: job_ref() to keep it.
+ * One loop, as in hub/sandbox/life.h. A `struct job *` is borrowed until the loop's next turn:
+ * job_ref() to keep it.
  */
 #include "hub/sandbox/life.h"
 #include "hub/spool/spool.h"
@@ -49,19 +51,20 @@ enum {
 
 /* Borrowed for the call, but for events: for the life of the exec. */
 struct job_spec {
-	struct str
-		id; /* as of a sandbox; STR_NONE: "exec-" and 32 hex digits. One that this sandbox has: ERR_CONFLICT */
+	/* as of a sandbox; STR_NONE: "exec-" and 32 hex digits. One that this sandbox has:
+	 * ERR_CONFLICT */
+	struct str id;
 	struct str command; /* what is shown as such; what is over JOB_COMMAND_MAX is cut */
 	struct exec_spec exec;
 	bool background;
 	uint64_t keep; /* background: bytes of output to keep, 0: JOB_OUTPUT_DEFAULT */
-	const struct exec_events *
-		events; /* foreground: after the job's own part; the job may be gone after on_exit */
+	/* foreground: called after the job's own handling; on_exit may free the job */
+	const struct exec_events *events;
 	void *arg;
 };
 
-/* In a running sandbox: else NULL, as life_sandbox() says. ERR_LIMIT: too many run. It is a use of the
- * sandbox until its end. */
+/* In a running sandbox: else NULL, as life_sandbox() says. ERR_LIMIT: too many run. It is a use of
+ * the sandbox until its end. */
 struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e) MUST_USE;
 
 struct job *job_ref(struct job *j);
@@ -90,11 +93,14 @@ void job_info(const struct job *j, struct job_info *ret);
 /* While it runs, for exec_write(), exec_kill() and the like; NULL after its end. */
 struct exec *job_exec(const struct job *j);
 
-/* Its output: spool_cursor_new() reads it, and SPOOL_END means that the job has ended. Borrowed from j. */
+/* Its output: spool_cursor_new() reads it, and SPOOL_END means that the job has ended. Borrowed
+ * from j. */
 struct spool *job_output(const struct job *j);
 
-/* Where the files of outputs are made: an absolute path. Without it outputs are kept in memory only. Before any job. */
+/* Where the files of outputs are made: an absolute path. Without it outputs are kept in memory
+ * only. Before any job. */
 int lives_set_folder(struct lives *all, const char *folder, struct err *e) MUST_USE;
 
-/* Is found no more: by its sandbox, or by the registry. One that runs is killed with all that it started. */
+/* Is found no more: by its sandbox, or by the registry. One that runs is killed with all that it
+ * started. */
 void job_forget(struct job *j);

@@ -1,8 +1,10 @@
 /*
- * The search for a text is that of Knuth, Morris and Pratt: it looks at each byte once and remembers nothing but how much of
- * the text has just come, so that it does not matter in which pieces. Each stream has such a number of its own.
+ * The search for a text is that of Knuth, Morris and Pratt: it looks at each byte once and
+ * remembers nothing but how much of the text has just come, so that it does not matter in which
+ * pieces. Each stream has such a number of its own.
  *
- * For a pattern each piece is copied, and looked at by a thread while the wait stands still: then the next one is read.
+ * For a pattern each piece is copied, and looked at by a thread while the wait stands still: then
+ * the next one is read.
  */
 #include "hub/sandbox/job_wait.h"
 

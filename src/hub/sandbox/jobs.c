@@ -1,7 +1,8 @@
 /*
- * Which jobs are remembered. Those that run are in the list of their life. Those that have ended are also in a queue of
- * all, one for the foreground and one for the background, since what a foreground leaves behind is in memory: the bounds
- * below times two blocks are the most of that. Whatever is over a bound goes, the first to end first.
+ * Which jobs are remembered. Those that run are in the list of their life. Those that have ended
+ * are also in a queue of all, one for the foreground and one for the background, since what a
+ * foreground leaves behind is in memory: the bounds below times two blocks are the most of that.
+ * Whatever is over a bound goes, the first to end first.
  */
 #include <stdlib.h>
 

@@ -1,12 +1,14 @@
 /*
- * Sandboxes that are kept without running. What retention says at a deadline, and what stopping is at any time:
+ * Sandboxes that are kept without running. What retention says at a deadline, and what stopping is
+ * at any time:
  *
- *	pause it → take a snapshot → end it → stopped, cold, or terminated
+ * 	pause it → take a snapshot → end it → stopped, cold, or terminated
  *
- * It stands still from the first step on, so that nothing is done to its files that the snapshot does not
- * have. Where a step fails it goes on as before; one whose time is over stays paused instead, as nobody may run on
- * by filling its disk with what can't be kept. The snapshot's row is written before it is ended: should the
- * hub be killed between the two, its files are kept and it is found stopped, or it runs on.
+ * It stands still from the first step on, so that nothing is done to its files that the snapshot
+ * does not have. Where a step fails it goes on as before; one whose time is over stays paused
+ * instead, as nobody may run on by filling its disk with what can't be kept. The snapshot's row is
+ * written before it is ended: should the hub be killed between the two, its files are kept and it
+ * is found stopped, or it runs on.
  */
 #include <stdlib.h>
 

@@ -61,8 +61,8 @@ static void set_why(struct life *l, const struct err *why)
 		*l->why = *why;
 }
 
-/* What never was anybody's is in no registry; and for that a stopped one stays stopped until it runs again,
- * so that a hub which ends in between leaves it as it was. */
+/* What never was anybody's is in no registry; and for that a stopped one stays stopped until it
+ * runs again, so that a hub which ends in between leaves it as it was. */
 static bool is_told(const struct life *l, enum life_state from, enum life_state to)
 {
 	if (to == LIFE_RESTORING)

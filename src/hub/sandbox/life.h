@@ -49,10 +49,10 @@ enum { LIFE_ID_MAX = SANDBOX_ID_MAX };
 /* Borrowed for the call. */
 struct life_spec {
 	struct sandbox_spec box; /* its id is not read; its ttl_ms is the lifecycle's */
-	struct str
-		id; /* ^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$; STR_NONE: "sbx-" and 32 hex digits. One that
-			  is taken: ERR_CONFLICT; that of a terminated sandbox is free again, and
-			  the new one has a higher generation. */
+	/* ^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$; STR_NONE: "sbx-" and 32 hex digits. One that is taken:
+	 * ERR_CONFLICT; that of a terminated sandbox is free again, and the new one has a higher
+	 * generation. */
+	struct str id;
 	uint64_t idle_ms; /* ended so long after its last use; 0: never */
 	enum life_retention retention; /* what can't be carried out is refused: ERR_INVALID */
 };
@@ -61,8 +61,8 @@ struct life_info { /* borrowed until the next change */
 	uint64_t seq; /* counts up in order of creation, for ever */
 	struct str id, template, source; /* source: id of what it was forked from, else STR_NONE */
 	enum life_state state;
-	uint32_t
-		generation; /* from 1; counts up each time that what is behind the id was replaced */
+	/* from 1; counts up each time that what is behind the id was replaced */
+	uint32_t generation;
 	int64_t created_ms, changed_ms; /* Unix time; changed: into its state */
 	int64_t deadline_ms; /* Unix time; 0: none */
 	uint64_t ttl_ms, idle_ms; /* as asked for, by set_timeout too; 0: none */
@@ -70,8 +70,8 @@ struct life_info { /* borrowed until the next change */
 	const struct limits *limits;
 	bool from_pool;
 	bool adopted; /* it runs, and was made by an earlier hub */
-	const struct err
-		*why; /* lost, failed, and terminated by a deadline: what happened; else NULL */
+	/* lost, failed, and terminated by a deadline: what happened; else NULL */
+	const struct err *why;
 };
 
 /* Reads the registry. store: borrowed; NULL: nothing outlives this process. Then lives_adopt() is
@@ -82,11 +82,12 @@ struct lives *lives_new(uv_loop_t *loop, struct store *store, struct err *e) MUS
 void lives_on_end(void *lives, struct sandbox *sb, const struct err *why);
 
 /* Told the sandboxes that have outlived an earlier hub, by their ids: those that the registry knows
- * as alive go on with their generation, what it does not know is destroyed, and what it knows and is
- * not among them is lost. The box is borrowed until it is closed. */
+ * as alive go on with their generation, what it does not know is destroyed, and what it knows and
+ * is not among them is lost. The box is borrowed until it is closed. */
 void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sandboxes, size_t n);
 
-/* The hub is ending: nothing new begins, and what the box ends from now on is terminated, not lost. */
+/* The hub is ending: nothing new begins, and what the box ends from now on is terminated, not
+ * lost. */
 void lives_stop(struct lives *all);
 /* The hub goes, and its sandboxes stay for the next one: the registry keeps them as they are. */
 void lives_leave(struct lives *all);
@@ -141,23 +142,25 @@ struct lives_stats {
 };
 void lives_stats(const struct lives *all, struct lives_stats *ret);
 
-/* What happened, from the registry, in order: up to max with a seq above `after`, of the sandbox of an
- * id, or with STR_NONE of all. Strings are borrowed until each() returns; without a registry there
- * are none. */
+/* What happened, from the registry, in order: up to max with a seq above `after`, of the sandbox of
+ * an id, or with STR_NONE of all. Strings are borrowed until each() returns; without a registry
+ * there are none. */
 struct life_event {
 	uint64_t seq;
 	int64_t at_ms; /* Unix time */
-	struct str sandbox, kind,
-		detail; /* kind: created, resumed, restored, snapshot, deadline, reap_failed, or a state */
+	/* kind: created, resumed, restored, snapshot, deadline, reap_failed, or a state */
+	struct str sandbox, kind, detail;
 };
-/* The oldest and the newest that are still there; 0: there is none. What was before the oldest is gone. */
+/* The oldest and the newest that are still there; 0: there is none. What was before the oldest is
+ * gone. */
 int lives_events_kept(struct lives *all, uint64_t *ret_oldest, uint64_t *ret_newest,
 		      struct err *e) MUST_USE;
 int lives_events(struct lives *all, uint64_t after, struct str id, unsigned max,
 		 void (*each)(void *arg, const struct life_event *v), void *arg,
 		 struct err *e) MUST_USE;
 
-/* Told, later and once for many, that there may be more of them. The owner's, on the list from add to remove. */
+/* Told, later and once for many, that there may be more of them. The owner's, on the list from add
+ * to remove. */
 struct lives_watch {
 	struct lives_watch *next;
 	void (*on_events)(void *arg);
@@ -173,8 +176,8 @@ uint64_t lives_changes(const struct lives *all);
 struct sandbox *life_machine(struct life *l, struct err *e) MUST_USE;
 
 /* For exec and files: that of a running one, else NULL with a typed error that names the state
- * (ERR_PAUSED, ERR_GUEST for lost, ERR_IDLE or ERR_SANDBOX_NOT_FOUND for terminated, ERR_CONFLICT while it
- * changes). Counts as a use. */
+ * (ERR_PAUSED, ERR_GUEST for lost, ERR_IDLE or ERR_SANDBOX_NOT_FOUND for terminated, ERR_CONFLICT
+ * while it changes). Counts as a use. */
 struct sandbox *life_sandbox(struct life *l, struct err *e) MUST_USE;
 
 /* +1 while an exec, an operation on files or a stream is open, -1 at its end: while it is busy it

@@ -193,7 +193,7 @@ void lives_written(struct lives *all)
 					   on_checkpoint) == 0;
 }
 
-/* ---- from its start to its end ----------------------------------------------------------------- */
+/* ---- from its start to its end --------------------------------------------------------------- */
 
 void lives_free(struct lives *all)
 {
@@ -237,7 +237,8 @@ static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *e
 		log_warn("a sandbox of an earlier hub could not be ended: %s", err->msg);
 }
 
-/* The name alone does not tell: the row may be of a registry that was put back from an older copy. */
+/* The name alone does not tell: the row may be of a registry that was put back from an older
+ * copy. */
 static bool is_own(const struct life *l, const struct sandbox *sb)
 {
 	char mark[LIFE_MARK_MAX];

@@ -1,6 +1,7 @@
 /*
  * Create and fork. A new life is in the table from the start, so that nobody else takes its id, and
- * in the registry before anybody is told of it: where that can't be, its sandbox is destroyed again.
+ * in the registry before anybody is told of it: where that can't be, its sandbox is destroyed
+ * again.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 /*
- * A connection to a forwarded port and the one inside that belongs to it. Each side is read when what came of it last is
- * written to the other, so a slow reader holds whoever writes to it, and a relay never keeps more than a piece of each. The end
- * of one side's bytes is passed on by itself; the relay ends when both have come, or one side breaks. Who has ended may be gone
- * altogether, and then nobody would hear of it whose server says nothing more: so the other side has a time from there on.
+ * A connection to a forwarded port and the one inside that belongs to it. Each side is read when
+ * what came of it last is written to the other, so a slow reader holds whoever writes to it, and a
+ * relay never keeps more than a piece of each. The end of one side's bytes is passed on by itself;
+ * the relay ends when both have come, or one side breaks. Who has ended may be gone altogether, and
+ * then nobody would hear of it whose server says nothing more: so the other side has a time from
+ * there on.
  */
 #include <stdlib.h>
 

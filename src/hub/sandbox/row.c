@@ -103,7 +103,8 @@ static void set_in_batch(struct life *l, bool in_batch)
 	l->all->n_in_batch += l->in_batch;
 }
 
-/* What this transaction had written of others is undone with it. The children of a fork are the newest of all. */
+/* What this transaction had written of others is undone with it. The children of a fork are the
+ * newest of all. */
 static void settle_batch(struct lives *all, bool undone)
 {
 	if (undone)
@@ -129,7 +130,8 @@ int lives_batch_end(struct lives *all, bool keep, struct err *e)
 	return result;
 }
 
-/* Some failures take the whole transaction with them: the rest goes into a new one, or each is its own. */
+/* Some failures take the whole transaction with them: the rest goes into a new one, or each is its
+ * own. */
 static void mend_batch(struct lives *all)
 {
 	struct err e = ERR_INIT;

@@ -1,9 +1,11 @@
 /*
- * What a sandbox has changed: names that the warden writes into a pipe, read within bounds. What is over them
- * is not read, and the warden stops. They are sorted in the work pool, since there can be very many.
+ * What a sandbox has changed: names that the warden writes into a pipe, read within bounds. What is
+ * over them is not read, and the warden stops. They are sorted in the work pool, since there can be
+ * very many.
  *
- * One walk of a sandbox is under way at a time. Who asks meanwhile is answered by the next one, all of them together, and
- * never by the one that began before he asked, which may not have seen what he did.
+ * One walk of a sandbox is under way at a time. Who asks meanwhile is answered by the next one, all
+ * of them together, and never by the one that began before he asked, which may not have seen what
+ * he did.
  */
 #include <errno.h>
 #include <fcntl.h>

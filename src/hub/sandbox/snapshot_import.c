@@ -1,6 +1,6 @@
-/* An archive of elsewhere: copied, read to its end and found whole by a confined process before anything of it
- * is known. What it says of itself is checked like any other argument; what its files are is checked by the
- * first process of whatever sandbox it is restored into. */
+/* An archive of elsewhere: copied, read to its end and found whole by a confined process before
+ * anything of it is known. What it says of itself is checked like any other argument; what its
+ * files are is checked by the first process of whatever sandbox it is restored into. */
 #include <stdio.h>
 #include <stdlib.h>
 

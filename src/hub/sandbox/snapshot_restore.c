@@ -1,7 +1,7 @@
 /*
- * An archive into sandboxes, one after another: each is made from the snapshot's template, and its own first
- * process unpacks the archive with the sandbox's rights. Only when all are whole they are anybody's; until then
- * they are in the state restoring, and where one fails none stays.
+ * An archive into sandboxes, one after another: each is made from the snapshot's template, and its
+ * own first process unpacks the archive with the sandbox's rights. Only when all are whole they are
+ * anybody's; until then they are in the state restoring, and where one fails none stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -129,7 +129,7 @@ static void finish(struct restoring *r)
 	end(r, NULL);
 }
 
-/* ---- the files of one ------------------------------------------------------------------------- */
+/* ---- the files of one ------------------------------------------------------------------------ */
 
 /* Where one ends early, so does the other: the one that tells why counts. */
 static void settle(struct restoring *r)
@@ -236,7 +236,7 @@ static void next_child(struct restoring *r)
 	}
 }
 
-/* ---- the beginning ---------------------------------------------------------------------------- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 static int read_spec(struct restoring *r, const struct snapshot *s, struct err *e)
 {
@@ -336,7 +336,7 @@ void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *s
 	lives_later(r->all, failed ? on_refused : on_begin, r);
 }
 
-/* ---- a stopped one ----------------------------------------------------------------------------- */
+/* ---- a stopped one --------------------------------------------------------------------------- */
 
 static void on_again(void *arg, struct life *const *children, size_t n, const struct err *err)
 {

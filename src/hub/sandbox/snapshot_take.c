@@ -1,5 +1,6 @@
-/* A sandbox's files into an archive: the warden writes what was changed into a pipe, holt-pack reads that and
- * writes the file. Both have to be done, and well, before anything is known of the snapshot. */
+/* A sandbox's files into an archive: the warden writes what was changed into a pipe, holt-pack
+ * reads that and writes the file. Both have to be done, and well, before anything is known of the
+ * snapshot. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -145,8 +146,8 @@ static void on_refused(void *arg)
 		end(t, NULL, &t->wrote);
 }
 
-/* As far as it is known now. An image's name may mean another one than when the sandbox was made: the warden
- * tells the digest at the end, and where it is another one all is done once more. */
+/* As far as it is known now. An image's name may mean another one than when the sandbox was made:
+ * the warden tells the digest at the end, and where it is another one all is done once more. */
 static void describe(struct snapshot *s, const struct life *l, bool kept)
 {
 	struct err ignored = ERR_INIT;
@@ -177,7 +178,7 @@ void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, 
 		lives_later(l->all, on_refused, t);
 }
 
-/* ---- for clients ------------------------------------------------------------------------------- */
+/* ---- for clients ----------------------------------------------------------------------------- */
 
 struct refusal {
 	snapshot_cb on_done;

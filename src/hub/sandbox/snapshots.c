@@ -441,7 +441,8 @@ static struct life *life_of(const struct lives *all, uint64_t seq)
 	return l;
 }
 
-/* One that is kept ends its sandbox, which has no other files. One that is being started again stays. */
+/* One that is kept ends its sandbox, which has no other files. One that is being started again
+ * stays. */
 static int expire(struct snapshot *s, struct err *e)
 {
 	struct life *l = s->of ? life_of(s->all, s->of) : NULL;
@@ -533,7 +534,8 @@ static bool is_known(const struct lives *all, const char *file)
 	       get(all, (struct str){ file, n - suffix });
 }
 
-/* Removes files that no row tells of: those of a hub that was killed before it had acknowledged them. */
+/* Removes files that no row tells of: those of a hub that was killed before it had acknowledged
+ * them. */
 static int sweep(const struct lives *all, int dir, bool known, struct err *e)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

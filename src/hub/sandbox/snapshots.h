@@ -1,15 +1,16 @@
 #pragma once
 /*
- * Snapshots: the files that a sandbox has changed, kept as an archive (tar with zstd) of their own in a
- * folder of the hub's, and as a row of the registry. A snapshot is there when both are: the archive is
- * written aside, through to the disk, and renamed; then comes the row, and then it is acknowledged. What
- * was cut off before that is removed at the next start, which also forgets rows without an archive.
+ * Snapshots: the files that a sandbox has changed, kept as an archive (tar with zstd) of their own
+ * in a folder of the hub's, and as a row of the registry. A snapshot is there when both are: the
+ * archive is written aside, through to the disk, and renamed; then comes the row, and then it is
+ * acknowledged. What was cut off before that is removed at the next start, which also forgets rows
+ * without an archive.
  *
- * Not kept are processes and memory, mounts, and the environment of single programs. A restored sandbox is
- * a new one: names, randomness and whatever else belongs to one sandbox are its own.
+ * Not kept are processes and memory, mounts, and the environment of single programs. A restored
+ * sandbox is a new one: names, randomness and whatever else belongs to one sandbox are its own.
  *
- * All is as in hub/sandbox/life.h: one callback each, never from inside the starting call; a `struct snapshot *`
- * is borrowed until the loop's next turn.
+ * All is as in hub/sandbox/life.h: one callback each, never from inside the starting call; a
+ * `struct snapshot *` is borrowed until the loop's next turn.
  */
 #include "hub/sandbox/life.h"
 
@@ -28,8 +29,8 @@ struct snapshot_info { /* borrowed until the loop's next turn */
 	struct limits limits; /* of the source */
 };
 
-/* Keeps snapshots in the folder, which is made if missing; before lives_adopt(), with a registry. Without it
- * all of this fails with ERR_UNSUPPORTED. */
+/* Keeps snapshots in the folder, which is made if missing; before lives_adopt(), with a registry.
+ * Without it all of this fails with ERR_UNSUPPORTED. */
 int lives_keep_snapshots(struct lives *all, const char *folder, struct err *e) MUST_USE;
 
 typedef void (*snapshot_cb)(void *arg, const struct snapshot *s, const struct err *err);
@@ -64,13 +65,14 @@ void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *s
 /* Its archive, open for reading. */
 int snapshot_open(const struct snapshot *s, struct err *e) MUST_USE;
 
-/* A new one of an archive that was exported here or elsewhere; reads fd from where it stands to its end, and
- * takes it over. digest: that the archive must have, or STR_NONE. ERR_SNAPSHOT: it is damaged, or none. */
+/* A new one of an archive that was exported here or elsewhere; reads fd from where it stands to its
+ * end, and takes it over. digest: that the archive must have, or STR_NONE. ERR_SNAPSHOT: it is
+ * damaged, or none. */
 void snapshot_import_start(struct lives *all, int fd, struct str digest,
 			   const struct snapshot_spec *spec, snapshot_cb on_done, void *arg);
 
-/* What a sandbox has changed against its template: by path; truncated: there are more, anywhere. All is
- * borrowed until it returns. */
+/* What a sandbox has changed against its template: by path; truncated: there are more, anywhere.
+ * All is borrowed until it returns. */
 struct snapshot_change {
 	enum diff change;
 	enum file_type type;
@@ -82,11 +84,12 @@ typedef void (*snapshot_diff_cb)(void *arg, const struct snapshot_change *change
 				 bool truncated, const struct err *err);
 void snapshot_diff_start(struct life *l, snapshot_diff_cb on_done, void *arg);
 
-/* ---- sandboxes that are kept without running --------------------------------------------------- */
+/* ---- sandboxes that are kept without running ------------------------------------------------- */
 
-/* Its files are kept as a snapshot of its own, then it ends: its state is stopped, or cold with cold. It starts
- * again by life_resume_start(), as the next generation, with the same id and files, without its
- * processes. Terminating it removes what is kept, and so does time (SNAPSHOT_STOPPED_MS, SNAPSHOT_COLD_MS). */
+/* Its files are kept as a snapshot of its own, then it ends: its state is stopped, or cold with
+ * cold. It starts again by life_resume_start(), as the next generation, with the same id and files,
+ * without its processes. Terminating it removes what is kept, and so does time
+ * (SNAPSHOT_STOPPED_MS, SNAPSHOT_COLD_MS). */
 void life_stop_start(struct life *l, bool cold, life_cb on_done, void *arg);
 
 #define SNAPSHOT_STOPPED_MS (30ull * 86400 * 1000)

@@ -12,8 +12,8 @@ static const struct field rows[] = {
 	FIELD_ENUM(struct usage_view, state, life_state_names, .flags = FIELD_REQUIRED,
 		   .doc = "Whether it runs."),
 	FIELD(struct usage_view, memory_bytes, .has = FIELD_HAS(struct usage_view, has_memory),
-	      .doc = "Memory of its processes and files now; absent where the host can't tell, as all "
-		     "that may be absent here."),
+	      .doc = "Memory of its processes and files now; absent where the host can't tell, as "
+		     "all that may be absent here."),
 	FIELD(struct usage_view, memory_peak_bytes,
 	      .has = FIELD_HAS(struct usage_view, has_memory_peak), .doc = "The most it ever was."),
 	FIELD(struct usage_view, memory_limit_bytes, .flags = FIELD_REQUIRED,

@@ -1,7 +1,7 @@
 /*
- * Reading a spool from any offset on: a block at a time, from memory or by way of the work pool, and in it from
- * record to record. Nothing that a file holds is believed: a record that does not fit its block makes the
- * rest of that block lost.
+ * Reading a spool from any offset on: a block at a time, from memory or by way of the work pool,
+ * and in it from record to record. Nothing that a file holds is believed: a record that does not
+ * fit its block makes the rest of that block lost.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -132,7 +132,8 @@ static void place_in(struct spool_cursor *c, uint64_t no)
 	c->record_offset = spool_block(c->spool, no)->offset;
 }
 
-/* The piece at the cursor, of the record in which that is; 1: it is found, 0: the block has none, -1: it is no block. */
+/* The piece at the cursor, of the record in which that is; 1: it is found, 0: the block has none,
+ * -1: it is no block. */
 static int find_piece(struct spool_cursor *c, struct str bytes, unsigned streams, size_t max,
 		      struct spool_piece *ret)
 {
@@ -175,7 +176,8 @@ static enum spool_step lose(struct spool_cursor *c, uint64_t to, struct spool_pi
 	return SPOOL_LOST;
 }
 
-/* Where the block's bytes are; false where they are being read, and STR_NONE where they can't be. */
+/* Where the block's bytes are; false where they are being read, and STR_NONE where they can't
+ * be. */
 static bool bytes_of(struct spool_cursor *c, uint64_t no, struct str *ret)
 {
 	const struct block *b = spool_block(c->spool, no);

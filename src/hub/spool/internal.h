@@ -1,17 +1,18 @@
 #pragma once
 /*
- * Between spool.c, which fills, writes and drops blocks, and cursor.c, which reads them.
+ * Shared by spool.c, which fills, writes and drops blocks, and cursor.c, which reads them.
  *
- * Bytes come into the last block as records: a word (the stream in its top bit, a length below), then so many bytes. What
- * comes of the same stream lengthens the last record. A block that is full is sealed, which is the unit of all else:
- * it is written to a slot of the file, leaves memory, is read back, and is thrown away as a whole.
+ * Output is appended to the last block as records: a word (the stream in its top bit, a length
+ * below), then that many bytes. More output of the same stream extends the last record. A full block
+ * is sealed. Sealed blocks are written to a slot of the file, leave memory, are read back and are
+ * dropped as a whole.
  *
- *	the blocks, by number	first ...... written | ...... last
- *	where their bytes are	     file            |  memory (those next to `written` perhaps in both)
+ * 	the blocks, by number	first ...... written | ...... last
+ * 	where their bytes are	     file            |  memory (just before `written`: maybe both)
  *
- * There are no more blocks than slots, so that what is kept does not become less when the last blocks are written. A
- * slot is used again when its block is thrown away. A reader who was reading it then has found nonsense, and
- * knows that, since the block is gone when its reading ends.
+ * There are never more blocks than slots, so that writing the last blocks drops nothing. A slot is
+ * reused once its block is dropped. A reader of that slot then gets garbage, and discards it, since
+ * it finds the block gone when its read ends.
  */
 #include "base/buf.h"
 #include "hub/spool/spool.h"

@@ -157,7 +157,8 @@ static off_t place(uint32_t slot)
 	return (off_t)slot * SPOOL_BLOCK;
 }
 
-/* In the work pool. The bytes stay where they are meanwhile: their block is sealed, and is not dropped. */
+/* In the work pool. The bytes stay where they are meanwhile: their block is sealed, and is not
+ * dropped. */
 static void write_block(uv_work_t *w)
 {
 	struct spool *s = w->data;
@@ -192,8 +193,8 @@ static bool take_disk(struct spool *s)
 	return budget_take(&s->house->disk, SPOOL_BLOCK, &e) == 0;
 }
 
-/* A slot for one block more: a spare one, a new one, or that of the oldest block, which goes. False: there is none to
- * be had. */
+/* A slot for one block more: a spare one, a new one, or that of the oldest block, which goes.
+ * False: there is none to be had. */
 static bool take_slot(struct spool *s)
 {
 	if (s->n_spare > 0) {
@@ -253,7 +254,8 @@ static void thin_out(struct spool *s)
 	drop_oldest(s);
 }
 
-/* What is written leaves memory, but for the newest while more comes; what can't be written goes. */
+/* What is written leaves memory, but for the newest while more comes; what can't be written
+ * goes. */
 static void trim(struct spool *s)
 {
 	size_t most = s->ended && s->o.keep ? 1 : s->o.memory + 1u;

@@ -1,7 +1,8 @@
 /*
- * Reading. A scan over the bytes counts values and depth first, where they could be too many, so that a
- * hostile text costs no memory; then yyjson parses; then objects are checked for repeated keys (json/document/keys.c).
- * `struct json_doc` and `struct json_val` are yyjson's types under names of our own.
+ * Reading. A scan over the bytes counts values and depth first, where they could be too many, so
+ * that a hostile text costs no memory; then yyjson parses; then objects are checked for repeated
+ * keys (json/document/keys.c). `struct json_doc` and `struct json_val` are yyjson's types under
+ * names of our own.
  */
 #include "json/document/json.h"
 
@@ -32,8 +33,8 @@ static yyjson_doc *raw_doc(const struct json_doc *d)
 	return (yyjson_doc *)(uintptr_t)d;
 }
 
-/* How many bytes open an object or an array, those in strings too. Counted in blocks of which a byte can
- * tell the number, so that the compiler takes many bytes at a time. */
+/* How many bytes open an object or an array, those in strings too. Counted in blocks of which a
+ * byte can tell the number, so that the compiler takes many bytes at a time. */
 static size_t openers(struct str s)
 {
 	enum { BLOCK = 240 };
@@ -144,8 +145,8 @@ static void *alc_move(void *ctx, void *p, size_t was, size_t n)
 
 static const yyjson_alc alc_secret = { alc_malloc, alc_move, alc_wipe, NULL };
 
-/* The same in the room that the caller has, and elsewhere once that is full. What it says of itself stands
- * at its beginning. */
+/* The same in the room that the caller has, and elsewhere once that is full. What it says of itself
+ * stands at its beginning. */
 struct room {
 	char *at, *end;
 };

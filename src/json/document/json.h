@@ -32,8 +32,9 @@ struct json_options {
 	unsigned depth; /* 0: JSON_DEPTH_MAX; at most 1024 */
 	bool keys_unchecked; /* leave duplicate keys to a later json_check_keys() */
 	bool secret; /* the document's memory is overwritten before it is freed */
-	/* Memory that the document is put in, as far as there is room; it is the caller's, aligned for any
-	 * type, and must stay until json_free(). NULL, or where `secret` is said: of its own. */
+	/* Memory that the document is put in, as far as there is room; it is the caller's, aligned
+	 * for any type, and must stay until json_free(). NULL, or where `secret` is said: of its
+	 * own. */
 	void *room;
 	size_t room_n; /* bytes */
 };
@@ -88,7 +89,8 @@ static inline const struct json_val *json_get(const struct json_val *v, const ch
 	return json_get_str(v, str_of(key));
 }
 
-/* Several members in one pass: ret[i] is what json_get_str() gives for keys[i]. No key stands twice. */
+/* Several members in one pass: ret[i] is what json_get_str() gives for keys[i]. No key stands
+ * twice. */
 void json_get_all(const struct json_val *v, const struct str *keys, size_t n,
 		  const struct json_val **ret);
 

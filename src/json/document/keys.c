@@ -1,6 +1,6 @@
 /*
- * Repeated keys. Objects are mostly small: of up to SMALL keys, those that may be the same are compared
- * pair by pair; larger ones are sorted, so that no choice of keys makes it quadratic.
+ * Repeated keys. Objects are mostly small: of up to SMALL keys, those that may be the same are
+ * compared pair by pair; larger ones are sorted, so that no choice of keys makes it quadratic.
  */
 #include <stdlib.h>
 #include <yyjson.h>

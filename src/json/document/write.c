@@ -40,8 +40,8 @@ static char *more_room(struct json_writer *w, size_t n)
 	return to;
 }
 
-/* Where n bytes go, to be counted when they are there; NULL where there is no room or was a failure.
- * A function of its own only in name, as every byte is written through it. */
+/* Where n bytes go, to be counted when they are there; NULL where there is no room or was a
+ * failure. A function of its own only in name, as every byte is written through it. */
 static inline __attribute__((always_inline)) char *room(struct json_writer *w, size_t n)
 {
 	const struct buf *b = w->buf;

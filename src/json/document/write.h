@@ -51,8 +51,8 @@ void json_write_str(struct json_writer *w, struct str s); /* STR_NONE is "" */
 void json_write_text(struct json_writer *w, const char *z); /* the same for a C string */
 void json_write_base64(struct json_writer *w, struct str bytes); /* as a string, RFC 4648 §4 */
 
-/* A whole value that is JSON already, or members with their keys, valid and on one line: trusted, copied
- * as it is. */
+/* A whole value that is JSON already, or members with their keys, valid and on one line: trusted,
+ * copied as it is. */
 void json_write_raw(struct json_writer *w, struct str json);
 
 /* A parsed value; NULL writes null. */

@@ -4,25 +4,26 @@
  * into the struct, print its JSON Schema (valid under draft 2020-12 and draft-07), and encode the
  * struct back into JSON, so that what is documented, accepted and sent can't drift apart.
  *
- *	static const struct field exec_fields[] = {
- *		FIELD(struct exec_params, command, .flags = FIELD_REQUIRED, .min = 1, .doc = "Shell line."),
- *		FIELD(struct exec_params, timeout_ms, .min = 1, .max = 600000,
- *		      .def = DEFAULT_INT(30000), .doc = "Kill after this long."),
- *		FIELD_ENUM(struct exec_params, mode, mode_names, .doc = "…"),
- *	};
- *	static const struct field_table exec_table = FIELD_TABLE(struct exec_params, exec_fields);
+ * 	static const struct field exec_fields[] = {
+ * 		FIELD(struct exec_params, command, .flags = FIELD_REQUIRED, .min = 1,
+ * 		      .doc = "Shell line."),
+ * 		FIELD(struct exec_params, timeout_ms, .min = 1, .max = 600000,
+ * 		      .def = DEFAULT_INT(30000), .doc = "Kill after this long."),
+ * 		FIELD_ENUM(struct exec_params, mode, mode_names, .doc = "…"),
+ * 	};
+ * 	static const struct field_table exec_table = FIELD_TABLE(struct exec_params, exec_fields);
  *
  * The C type picks the JSON type:
  *
- *	bool					boolean
- *	int32_t int64_t uint32_t uint64_t	integer; min, max: value
- *	double					number; min, max: value
- *	struct str				string; min, max: characters (Unicode scalar values)
- *	struct field_strs			array of strings; min, max: elements
- *	struct field_map			object of strings (env); min, max: members
- *	an enum, by FIELD_ENUM			string, one of a list of names indexed by the enum
- *	a struct, by FIELD_OBJECT		object with a table of its own
- *	{ T *p; size_t n; }, by FIELD_OBJECTS	array of objects; min, max: elements
+ * 	bool					boolean
+ * 	int32_t int64_t uint32_t uint64_t	integer; min, max: value
+ * 	double					number; min, max: value
+ * 	struct str				string; min, max: characters (Unicode scalar values)
+ * 	struct field_strs			array of strings; min, max: elements
+ * 	struct field_map			object of strings (env); min, max: members
+ * 	an enum, by FIELD_ENUM			string, one of a list of names indexed by the enum
+ * 	a struct, by FIELD_OBJECT		object with a table of its own
+ * 	{ T *p; size_t n; }, by FIELD_OBJECTS	array of objects; min, max: elements
  *
  * Bounds: max 0 means none beyond the type's own. A signed number with both 0 has no bounds; with
  * either given, both hold ({.max = 9} is 0 to 9).
@@ -210,27 +211,28 @@ struct field_table {
 int field_decode(const struct field_table *t, const struct json_val *v, struct arena *a, void *ret,
 		 struct err *e) MUST_USE;
 
-/* The same for some of a struct's members: a table of its rows fills them in a struct that field_defaults() has
- * prepared by the whole table. */
+/* The same for some of a struct's members: a table of its rows fills them in a struct that
+ * field_defaults() has prepared by the whole table. */
 void field_defaults(const struct field_table *t, void *ret);
 int field_decode_members(const struct field_table *t, const struct json_val *v, struct arena *a,
 			 void *ret, struct err *e) MUST_USE;
 
-/* A struct with all that it points to, in a; every string is replaced by what text() makes of it. NULL from the
- * arena's failure. */
+/* A struct with all that it points to, in a; every string is replaced by what text() makes of it.
+ * NULL from the arena's failure. */
 typedef struct str (*field_text_fn)(void *data, const struct field *row, struct str s);
 void *field_copy(const struct field_table *t, const void *from, struct arena *a, field_text_fn text,
 		 void *data, struct err *e) MUST_USE;
 
-/* Writes the struct as one object, the members of maps in order of their names. Failures stick to the writer. */
+/* Writes the struct as one object, the members of maps in order of their names. Failures stick to
+ * the writer. */
 void field_encode(const struct field_table *t, const void *from, struct json_writer *w);
 
 /* The same as an owned, NUL-terminated text of at most max bytes. */
 char *field_encode_text(const struct field_table *t, const void *from, size_t max,
 			struct err *e) MUST_USE;
 
-/* The JSON Schema of the object: type, properties, required, additionalProperties (of open tables true). The text
- * form is owned and NUL-terminated. */
+/* The JSON Schema of the object: type, properties, required, additionalProperties (of open tables
+ * true). The text form is owned and NUL-terminated. */
 void field_schema(const struct field_table *t, struct json_writer *w);
 /* That of one row's value. */
 void field_schema_row(const struct field *f, struct json_writer *w);

@@ -3,9 +3,9 @@
  * the stack, written out only for a fault. Two more chains go along:
  *
  * - the dynamic scope: the resources that the check came through, for $dynamicRef;
- * - marks: which members or elements of the value some subschema has looked at, kept only where an
- *   unevaluated* will ask. A subschema that may fail without harm (anyOf, if…) gets marks of its own,
- *   which count when it did not fail.
+ * - marks: which members or elements of the value some subschema has evaluated, kept only where an
+ *   unevaluated* keyword needs them. A subschema that may fail without failing its parent (anyOf,
+ *   if…) gets marks of its own, which are merged when it succeeds.
  *
  * A failure is noted unless it is harmless there; the check goes on after it as long as the caller
  * wants more faults.

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * What the files behind json/schema/schema.h share: the compiled form. A node is one subschema, with a
- * member for each keyword; NULL, or an empty list, where the keyword is not there.
+ * What the files behind json/schema/schema.h share: the compiled form. A node is one subschema,
+ * with a member for each keyword; NULL, or an empty list, where the keyword is not there.
  *
- *	schema.c	bounds, compiling in three passes, freeing
- *	read.c	pass 1: the keyword table, from JSON to nodes
- *	ref.c	passes 2 and 3: references to nodes, and their loops
- *	uri.c	URI references
- *	check.c	a value against a node: applicators and what was evaluated
- *	assert.c	a value against a node: assertions
- *	number.c	multipleOf
- *	equal.c	equality, hashes, uniqueItems
- *	format.c	formats
+ * 	schema.c	bounds, compiling in three passes, freeing
+ * 	read.c	pass 1: the keyword table, from JSON to nodes
+ * 	ref.c	passes 2 and 3: references to nodes, and their loops
+ * 	uri.c	URI references
+ * 	check.c	a value against a node: applicators and what was evaluated
+ * 	assert.c	a value against a node: assertions
+ * 	number.c	multipleOf
+ * 	equal.c	equality, hashes, uniqueItems
+ * 	format.c	formats
  */
 #include "base/arena.h"
 #include "json/document/pointer.h"

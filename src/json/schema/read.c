@@ -1,7 +1,7 @@
 /*
- * Pass 1: from JSON to nodes. One table has every keyword: what its value must be, and where it goes
- * in a node. What a schema is called, its $id and anchors, is read before its other keywords, for
- * those below belong to it.
+ * Pass 1: from JSON to nodes. One table has every keyword: what its value must be, and where it
+ * goes in a node. What a schema is called, its $id and anchors, is read before its other keywords,
+ * for those below belong to it.
  */
 #include <math.h>
 #include <stdio.h>

@@ -22,7 +22,8 @@ struct regex {
 
 /* White space of ECMA-262 (\s), in the syntax of a class. */
 #define SPACES                                                                                     \
-	"\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}"
+	"\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}"                            \
+	"\\x{202f}\\x{205f}\\x{3000}\\x{feff}"
 
 /* Long names of general categories, which PCRE2 lacks. */
 static const struct {

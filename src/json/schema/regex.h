@@ -35,12 +35,12 @@ size_t regex_footprint(const struct regex *r); /* bytes of memory */
 
 /* Whether it matches somewhere in text, which is valid UTF-8: 1 or 0. *steps is what the search may
  * cost, and is lowered by what it did cost: about one for each item of the expression that is tried
- * at a place, and for each REGEX_STRIDE of the text, as each may have run over all of it. -1 with ERR_TOO_LARGE where that, or the
- * memory, does not suffice. */
+ * at a place, and for each REGEX_STRIDE of the text, as each may have run over all of it. -1 with
+ * ERR_TOO_LARGE where that, or the memory, does not suffice. */
 int regex_search(const struct regex *r, struct str text, uint64_t *steps, struct err *e) MUST_USE;
 
-/* The same in what may be a part of a text, where its ends are not those of the whole: ^ and $ do not match there.
- * *ret_end: behind the first match. */
+/* The same in what may be a part of a text, where its ends are not those of the whole: ^ and $ do
+ * not match there. *ret_end: behind the first match. */
 enum {
 	REGEX_PART_BEHIND = 1 /* something stands before it */,
 	REGEX_PART_BEFORE = 2 /* or follows */

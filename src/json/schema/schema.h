@@ -1,7 +1,7 @@
 #pragma once
 /*
- * JSON Schema: draft 2020-12, and draft-07 where $schema says so. A schema is compiled once and then
- * checks any number of values; it never changes, so it may be used by several at once.
+ * JSON Schema: draft 2020-12, and draft-07 where $schema says so. A schema is compiled once and
+ * then checks any number of values; it never changes, so it may be used by several at once.
  *
  * Nothing is ever fetched. $ref and $dynamicRef reach what stands in the same document: by JSON
  * pointer, by $anchor, by the $id of an embedded schema. A reference that leaves the document, an
@@ -29,8 +29,8 @@ struct schema_options {
 	uint64_t steps; /* of one check, some 50 ns each: 4 million */
 };
 
-/* v is borrowed until schema_free(); o may be NULL. NULL with ERR_INVALID and a message that has the
- * JSON pointer of the place in the schema, ERR_UNSUPPORTED for a dialect that is not served,
+/* v is borrowed until schema_free(); o may be NULL. NULL with ERR_INVALID and a message that has
+ * the JSON pointer of the place in the schema, ERR_UNSUPPORTED for a dialect that is not served,
  * ERR_TOO_LARGE over a bound, ERR_LIMIT without memory. */
 struct schema *schema_new(const struct json_val *v, const struct schema_options *o,
 			  struct err *e) MUST_USE;

@@ -27,7 +27,8 @@ static void refreshed(void *owner, const struct mcp_listed *l)
 	struct mcp_pending *p = c->pendings;
 
 	c->refresh = NULL;
-	/* with what is known now, even if that is not news: the server's word is what the owner hears */
+	/* with what is known now, even if that is not news: the server's word is what the owner
+	 * hears */
 	while (mcp_client_lives(c) && p) {
 		if (!p->refreshing) {
 			p = p->next;

@@ -1,5 +1,5 @@
-/* Questions of modern servers: they stand in the answer to a request, or in the state of a task. MCP
- * 2026-07-28, basic/patterns/mrtr. */
+/* Questions of modern servers: they stand in the answer to a request, or in the state of a task.
+ * MCP 2026-07-28, basic/patterns/mrtr. */
 #include "mcp/client/internal.h"
 
 #include <stdlib.h>

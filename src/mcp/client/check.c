@@ -1,6 +1,7 @@
 /*
- * What a result must be to be handed on: of a kind that its request can have, with the members that its
- * method promises, and as the tool's output schema wants it. Members that are not known stay as they are.
+ * What a result must be to be handed on: of a kind that its request can have, with the members that
+ * its method promises, and as the tool's output schema wants it. Members that are not known stay as
+ * they are.
  */
 #include "mcp/client/internal.h"
 

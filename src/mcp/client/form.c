@@ -1,5 +1,5 @@
-/* What a server asks people: forms, whose schema must be one that can be read, and addresses, which are shown
- * whole and opened by nobody else. MCP 2026-07-28, client/elicitation. */
+/* What a server asks people: forms, whose schema must be one that can be read, and addresses, which
+ * are shown whole and opened by nobody else. MCP 2026-07-28, client/elicitation. */
 #include "mcp/client/internal.h"
 
 #include <stdlib.h>

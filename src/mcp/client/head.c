@@ -41,8 +41,8 @@ int mcp_head_name(struct mcp_client_out *m, const struct mcp_client *c, struct s
 	return m->name ? 0 : err_wrap(e, "Mcp-Name");
 }
 
-/* The value as text; what is neither a string, a number nor a boolean has no form, and is for the server to
- * refuse. */
+/* The value as text; what is neither a string, a number nor a boolean has no form, and is for the
+ * server to refuse. */
 static int write_value(struct buf *to, const struct json_val *v, struct err *e)
 {
 	struct str s = json_str(v);

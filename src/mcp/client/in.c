@@ -1,6 +1,6 @@
 /*
- * What comes in. A message is parsed once; answers go to the request that waits for them, requests to
- * ask.c, notifications to whom they concern. What fits nowhere is counted and dropped, since a
+ * What comes in. A message is parsed once; answers go to the request that waits for them, requests
+ * to ask.c, notifications to whom they concern. What fits nowhere is counted and dropped, since a
  * server that is wrong, or late, must not disturb what else goes on.
  */
 #include "mcp/client/internal.h"
@@ -62,8 +62,9 @@ static struct mcp_pending *find(const struct mcp_client *c, const struct rpc_id 
 	return id->n > 0 ? (struct mcp_pending *)inflight_find(c->inflight, id) : NULL;
 }
 
-/* Whose answer it is. An error may have no id, where the server could not read the request, and some
- * servers put a name there, which no id of ours is: then it is for the request on whose stream it came. */
+/* Whose answer it is. An error may have no id, where the server could not read the request, and
+ * some servers put a name there, which no id of ours is: then it is for the request on whose stream
+ * it came. */
 static struct mcp_pending *find_answered(const struct mcp_client *c, struct mcp_pending *p,
 					 const struct rpc_msg *m)
 {
@@ -270,8 +271,9 @@ static bool take_one(struct mcp_client *c, struct mcp_pending *p, struct mcp_in 
 	case RPC_REQUEST:
 		if (c->era == MCP_LEGACY)
 			mcp_ask_legacy(c, p, in, &m);
+		/* a modern server asks in its answers */
 		else
-			c->garbage++; /* a modern server asks in its answers */
+			c->garbage++;
 		return false;
 	}
 	return false;
@@ -295,7 +297,8 @@ static bool take_batch(struct mcp_client *c, struct mcp_pending *p, struct mcp_i
 	return answered;
 }
 
-/* Why a text is no message that can be read; the request that it would have answered hears of it. */
+/* Why a text is no message that can be read; the request that it would have answered hears of
+ * it. */
 static bool take_unread(struct mcp_client *c, struct str text, const struct rpc_fault *f)
 {
 	struct rpc_sniff sniff = { 0 };

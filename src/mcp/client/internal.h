@@ -2,28 +2,29 @@
 /*
  * The inside of the client's role, shared by the files of this folder:
  *
- *	client.c	life
- *	in.c		messages that came in, to what they are for
- *	start.c		initialize, server/discover, and sessions that are begun anew
- *	request.c		what owners ask for
- *	pending.c		requests, from their start to their one end; time
- *	answer.c		what an answer to a request leads to
- *	check.c		what a result must be
- *	send.c		messages as the revision wants them
- *	head.c		what HTTP says beside them
- *	tools.c		what is kept of tools
- *	list.c		lists, over all their pages
- *	question.c		questions of the server, and their answers
- *	ask*.c		how each era asks them
- *	form.c		what is asked: forms and addresses
- *	task.c		tasks, followed to their end
- *	watch.c		what the server is to tell of
+ * 	client.c	life
+ * 	in.c		messages that came in, to what they are for
+ * 	start.c		initialize, server/discover, and sessions that are begun anew
+ * 	request.c		what owners ask for
+ * 	pending.c		requests, from their start to their one end; time
+ * 	answer.c		what an answer to a request leads to
+ * 	check.c		what a result must be
+ * 	send.c		messages as the revision wants them
+ * 	head.c		what HTTP says beside them
+ * 	tools.c		what is kept of tools
+ * 	list.c		lists, over all their pages
+ * 	question.c		questions of the server, and their answers
+ * 	ask*.c		how each era asks them
+ * 	form.c		what is asked: forms and addresses
+ * 	task.c		tasks, followed to their end
+ * 	watch.c		what the server is to tell of
  *
- * A pending is one request of the owner, or of our own, and has at most one message that waits for an
- * answer at a time: the request, its retry, the next page, a poll of the task that it became.
+ * A pending is one request of the owner, or of our own, and has at most one message that waits for
+ * an answer at a time: the request, its retry, the next page, a poll of the task that it became.
  *
- * Functions that are called from outside keep what ends in them (mcp_client_enter): a pointer to a pending
- * or a question is good as long as one of them is on the stack, and `ended` or `gone` tells.
+ * Functions that are called from outside keep what ends in them (mcp_client_enter): a pointer to a
+ * pending or a question is good as long as one of them is on the stack, and `ended` or `gone`
+ * tells.
  */
 #include "base/budget.h"
 #include "mcp/client/client.h"
@@ -81,8 +82,8 @@ struct mcp_pending {
 	void *owner;
 	void *data; /* the transport's */
 
-	/* Whose it is, where that is not the owner: an answer came, which it goes on with or ends by;
-	 * it has ended, in whatever way. */
+	/* Whose it is, where that is not the owner: an answer came, which it goes on with or ends
+	 * by; it has ended, in whatever way. */
 	void (*answered)(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a);
 	void (*done)(struct mcp_pending *p, const struct mcp_answer *a);
 	struct mcp_listing *listing;
@@ -307,7 +308,8 @@ void mcp_write_line(struct json_writer *w, struct str text, const struct json_va
 
 /* --- head.c --- */
 
-/* name, params and params_n of m, for the method with these params. To be released (mcp/client/head.h). */
+/* name, params and params_n of m, for the method with these params. To be released
+ * (mcp/client/head.h). */
 int mcp_head_fill(struct mcp_client_out *m, const struct mcp_client *c, const char *method,
 		  const struct json_val *params, struct err *e) MUST_USE;
 /* The same where the name is known. */
@@ -316,15 +318,16 @@ int mcp_head_name(struct mcp_client_out *m, const struct mcp_client *c, struct s
 
 /* --- tools.c --- */
 
-/* Takes the place of what was known; not whole: of the tools of those names only. Tools with bad headers are
- * NULL in `items` after it; how many those are. -1 without memory, and nothing has changed. */
+/* Takes the place of what was known; not whole: of the tools of those names only. Tools with bad
+ * headers are NULL in `items` after it; how many those are. -1 without memory, and nothing has
+ * changed. */
 int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t n, bool whole,
 		    struct err *e);
 /* The result of a tools/list of the owner's own. */
 void mcp_tools_learn_page(struct mcp_pending *p, const struct json_val *result);
 void mcp_tools_forget(struct mcp_client *c, struct mcp_known_tools *all);
-/* They are not what they were: no result is held to a schema of before. What else is wrong by now, the
- * server will say. */
+/* They are not what they were: no result is held to a schema of before. What else is wrong by now,
+ * the server will say. */
 void mcp_tools_doubt(struct mcp_client *c);
 const struct mcp_params *mcp_tool_params(const struct mcp_client *c, struct str name); /* or NULL */
 /* -1: not known. */
@@ -354,8 +357,8 @@ void mcp_question_withdraw(struct mcp_question *q); /* an open one */
 
 /* --- ask.c --- */
 
-/* The questions of a map of InputRequests that p was not asked before. How many; -1 with why they can't
- * be asked. */
+/* The questions of a map of InputRequests that p was not asked before. How many; -1 with why they
+ * can't be asked. */
 int mcp_ask_take_map(struct mcp_pending *p, struct mcp_in *in, const struct json_val *map,
 		     struct err *e) MUST_USE;
 void mcp_ask_hand_out(struct mcp_pending *p); /* those that are open */

@@ -1,7 +1,7 @@
 /*
- * Lists, over all their pages. Pages are kept until the last is there, so the owner sees one list; how
- * many, and how much they take, is bounded, and a server that hands out a cursor twice would go on for
- * ever. MCP 2026-07-28, server/utilities/pagination.
+ * Lists, over all their pages. Pages are kept until the last is there, so the owner sees one list;
+ * how many, and how much they take, is bounded, and a server that hands out a cursor twice would go
+ * on for ever. MCP 2026-07-28, server/utilities/pagination.
  */
 #include "mcp/client/internal.h"
 

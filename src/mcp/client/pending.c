@@ -1,9 +1,9 @@
 /*
- * Requests. What is on the wire for one is its entry in the table of ids; how long it may take is said by
- * two times: the deadline, which begins anew with each sign of life, and the end, which does not. Both
- * stand still while the server waits for an answer of ours that is for this request. While it waits for one
- * of which that can't be told (ask_legacy.c), those of all requests do, but for each only so long in all,
- * or a server could have nothing end any more.
+ * Requests. What is on the wire for one is its entry in the table of ids; how long it may take is
+ * said by two times: the deadline, which begins anew with each sign of life, and the end, which
+ * does not. Both stand still while the server waits for an answer of ours that is for this request.
+ * While it waits for one of which that can't be told (ask_legacy.c), those of all requests do, but
+ * for each only so long in all, or a server could have nothing end any more.
  */
 #include "mcp/client/internal.h"
 
@@ -273,8 +273,8 @@ void mcp_pending_go_on(struct mcp_pending *p)
 		mcp_pending_fail(p, &e);
 }
 
-/* Closing its stream is how a modern request over HTTP is cancelled, and the first message of all is
- * none that may be. */
+/* Closing its stream is how a modern request over HTTP is cancelled, and the first message of all
+ * is none that may be. */
 void mcp_pending_take_back(struct mcp_pending *p, const char *reason)
 {
 	struct mcp_client *c = p->client;

@@ -1,10 +1,11 @@
 /*
- * Questions of the server, in both eras. A modern one stands in the answer to a request (input_required), or
- * in the state of a task: what is asked is answered all at once, with the request sent anew or by
- * tasks/update. A legacy one is a request of the server, answered by itself.
+ * Questions of the server, in both eras. A modern one stands in the answer to a request
+ * (input_required), or in the state of a task: what is asked is answered all at once, with the
+ * request sent anew or by tasks/update. A legacy one is a request of the server, answered by
+ * itself.
  *
- *	OPEN -> ANSWERED -> SENT	modern
- *	OPEN -> gone			legacy; or withdrawn
+ * 	OPEN -> ANSWERED -> SENT	modern
+ * 	OPEN -> gone			legacy; or withdrawn
  */
 #include "mcp/client/internal.h"
 

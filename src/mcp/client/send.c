@@ -1,5 +1,5 @@
-/* Messages as the revision wants them: what an owner asked for, and beside it _meta, the answers to what
- * the server asked, the next cursor. */
+/* Messages as the revision wants them: what an owner asked for, and beside it _meta, the answers to
+ * what the server asked, the next cursor. */
 #include "mcp/client/internal.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
- * How a conversation begins: initialize, whose answer names the revision, or server/discover, whose answer
- * names all that the server has. A server that refuses the revision and says which it has is asked once
- * more. MCP 2025-11-25, basic/lifecycle; 2026-07-28, server/discover, basic/versioning.
+ * How a conversation begins: initialize, whose answer names the revision, or server/discover, whose
+ * answer names all that the server has. A server that refuses the revision and says which it has is
+ * asked once more. MCP 2025-11-25, basic/lifecycle; 2026-07-28, server/discover, basic/versioning.
  *
- *	NEW -> BEGINS -> READY <-> REOPENS
- *	 ^        |
- *	 +--------+	unfit: the transport tries another era
+ * 	NEW -> BEGINS -> READY <-> REOPENS
+ * 	 ^        |
+ * 	 +--------+	unfit: the transport tries another era
  */
 #include "mcp/client/internal.h"
 

@@ -1,11 +1,11 @@
 /*
- * A request that became a task, followed to its end: asked for until it has ended, its questions answered.
- * The extension io.modelcontextprotocol/tasks has all of it in tasks/get; 2025-11-25 has the result, and
- * the questions, in tasks/result, which is sent when there is one or some.
+ * A request that became a task, followed to its end: asked for until it has ended, its questions
+ * answered. The extension io.modelcontextprotocol/tasks has all of it in tasks/get; 2025-11-25 has
+ * the result, and the questions, in tasks/result, which is sent when there is one or some.
  *
- *	GET -> (later) GET …	working
- *	GET -> UPDATE -> GET	the extension: it had questions, and has the answers
- *	GET -> RESULT		2025-11-25: it has questions, or has ended
+ * 	GET -> (later) GET …	working
+ * 	GET -> UPDATE -> GET	the extension: it had questions, and has the answers
+ * 	GET -> RESULT		2025-11-25: it has questions, or has ended
  */
 #include "mcp/client/internal.h"
 
@@ -248,7 +248,8 @@ void mcp_follow_begin(struct mcp_pending *p, struct mcp_in *in, const struct jso
 		mcp_pending_fail(p, &e);
 		return;
 	}
-	/* what was asked before it was a task has its answer, and its keys are of another request */
+	/* what was asked before it was a task has its answer, and its keys are of another
+	 * request */
 	mcp_ask_forget(p);
 	read_times(p, task);
 	poll_in(p, str_is(status, "working") ? p->task->poll_ms : 0);

@@ -1,7 +1,8 @@
 /*
- * What is kept of tools that the server has listed: their x-mcp-header, whether they become tasks, and their
- * output schema, which is compiled when the first result is held to it. A whole list takes the place of what was
- * known; a page of one, which an owner has asked for by itself, is added to that.
+ * What is kept of tools that the server has listed: their x-mcp-header, whether they become tasks,
+ * and their output schema, which is compiled when the first result is held to it. A whole list
+ * takes the place of what was known; a page of one, which an owner has asked for by itself, is
+ * added to that.
  */
 #include "mcp/client/internal.h"
 
@@ -80,7 +81,8 @@ static struct json_doc *copy_of(const struct json_val *v, struct err *e)
 	return text ? json_parse((struct str){ text, n }, &o, e) : NULL;
 }
 
-/* Only what HTTP repeats matters, and only there: elsewhere the annotation is a word like any other. */
+/* Only what HTTP repeats matters, and only there: elsewhere the annotation is a word like any
+ * other. */
 static int learn_params(struct mcp_known *t, const struct mcp_client *c,
 			const struct json_val *schema, struct err *e)
 {
@@ -157,8 +159,8 @@ static struct mcp_known *find(const struct mcp_client *c, struct str name)
 	return NULL;
 }
 
-/* What of the known ones stays beside n new ones: all but those of the same names, and nothing where that would
- * be more than a list may have. */
+/* What of the known ones stays beside n new ones: all but those of the same names, and nothing
+ * where that would be more than a list may have. */
 static void mark_stale(struct mcp_client *c, const struct json_val *const *items, size_t n,
 		       bool whole)
 {

@@ -1,7 +1,8 @@
 /*
- * What the server is to tell of. Modern: one subscriptions/listen, which stands until another has taken its
- * place, and is opened again when it ends. Legacy: resources are subscribed one by one, lists are told of
- * anyway. MCP 2026-07-28, basic/patterns/subscriptions; 2025-11-25, server/resources.
+ * What the server is to tell of. Modern: one subscriptions/listen, which stands until another has
+ * taken its place, and is opened again when it ends. Legacy: resources are subscribed one by one,
+ * lists are told of anyway. MCP 2026-07-28, basic/patterns/subscriptions; 2025-11-25,
+ * server/resources.
  */
 #include "mcp/client/internal.h"
 

@@ -4,8 +4,9 @@
  * mcp/connect/connect.h, with a loop of its own; what servers ask and tell meanwhile reaches the
  * options' handler from inside of these functions, and only then.
  *
- * One thread uses a connection at a time. A handler's `ready` and `over` are not called. In a callback
- * of a connection its own functions can't be called, but mcp_sync_client() and what that is good for.
+ * One thread uses a connection at a time. A handler's `ready` and `over` are not called. In a
+ * callback of a connection its own functions can't be called, but mcp_sync_client() and what that
+ * is good for.
  */
 #include "mcp/connect/connect.h"
 
@@ -15,7 +16,8 @@ struct mcp_sync;
 struct mcp_sync *mcp_sync_connect(const struct mcp_target *t, const struct mcp_client_options *o,
 				  struct err *e) MUST_USE;
 
-/* Ends the session, and the process where there is one; at most twice the target's stop_ms. NULL-safe. */
+/* Ends the session, and the process where there is one; at most twice the target's stop_ms.
+ * NULL-safe. */
 void mcp_sync_close(struct mcp_sync *s);
 AUTO_DEFINE(mcp_sync_close, struct mcp_sync)
 
@@ -30,8 +32,8 @@ struct mcp_sync_answer {
 };
 void mcp_sync_answer_fini(struct mcp_sync_answer *a);
 
-/* One request; on_done of spec is ignored, its owner is that of on_progress and on_task. 0 where the
- * server has answered, which may be by an error; -1 with *e as mcp_answer has it. */
+/* One request; on_done of spec is ignored, its owner is that of on_progress and on_task. 0 where
+ * the server has answered, which may be by an error; -1 with *e as mcp_answer has it. */
 int mcp_sync_request(struct mcp_sync *s, const struct mcp_request_spec *spec,
 		     struct mcp_sync_answer *ret, struct err *e) MUST_USE;
 

@@ -167,7 +167,8 @@ static void start_ending(struct mcp_child *c)
 	uv_timer_start(&c->timer, on_late, c->stop_ms, 0);
 }
 
-/* The program has begun to end, or might as well be gone: its status may tell more than we know now. */
+/* The program has begun to end, or might as well be gone: its status may tell more than we know
+ * now. */
 static void lose(struct mcp_child *c, const char *why)
 {
 	if (c->state != RUNNING)

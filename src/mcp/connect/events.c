@@ -87,7 +87,8 @@ static void on_note_timer(uv_timer_t *timer)
 		note_fail(n, &n->why);
 }
 
-/* It was taken; the rest of the answer is waited for only so that the connection can be used again. */
+/* It was taken; the rest of the answer is waited for only so that the connection can be used
+ * again. */
 static void on_note_head(void *owner, struct mcp_trip *t)
 {
 	struct note *n = owner;
@@ -273,7 +274,8 @@ struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_optio
 		return NULL;
 	}
 	*v = (struct mcp_events){ .o = *o, .loop = loop };
-	/* in no budget: the stream can't be read on behind an event that is refused, and is the session */
+	/* in no budget: the stream can't be read on behind an event that is refused, and is the
+	 * session */
 	sse_init(&v->sse, o->base->text_max, NULL);
 	uv_timer_init(loop, &v->timer);
 	v->timer.data = v;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A client's side of HTTP+SSE, the transport of 2024-11-05: one GET for all that the server says, whose
- * first event names where messages are posted to. That place must be of the same origin. The connection
- * is the session: it can't be taken up again.
+ * A client's side of HTTP+SSE, the transport of 2024-11-05: one GET for all that the server says,
+ * whose first event names where messages are posted to. That place must be of the same origin. The
+ * connection is the session: it can't be taken up again.
  */
 #include <uv.h>
 
@@ -16,8 +16,8 @@ struct mcp_events_options {
 	const char *url; /* borrowed */
 	struct mcp_client *client; /* borrowed */
 	void (*on_open)(void *owner); /* messages can be sent */
-	/* Once: it could not be opened, or has ended; it is still to be closed. status: HTTP's, 0 for
-	 * none. */
+	/* Once: it could not be opened, or has ended; it is still to be closed. status: HTTP's, 0
+	 * for none. */
 	void (*on_lost)(void *owner, int status, const struct err *e);
 	void *owner;
 };

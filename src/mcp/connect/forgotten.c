@@ -62,8 +62,8 @@ static bool denies(const struct sentence *s, size_t i)
 	return false;
 }
 
-/* "No valid session ID provided", "Session not found", …; "Server not initialized" is said by one that was
- * started anew. */
+/* "No valid session ID provided", "Session not found", …; "Server not initialized" is said by one
+ * that was started anew. */
 static bool is_said(struct str text)
 {
 	struct sentence s;

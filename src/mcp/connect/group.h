@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A program that was started in a process group of its own: signals to all of the group, and how the program
- * ended. Never a number of another's: whoever else in this process waits for children, or has their ends ignored
- * (SIGCHLD), may have freed it. So both go by a pidfd.
+ * A program that was started in a process group of its own: signals to all of the group, and how
+ * the program ended. Never a number of another's: whoever else in this process waits for children,
+ * or has their ends ignored (SIGCHLD), may have freed it. So both go by a pidfd.
  */
 #include <sys/types.h>
 

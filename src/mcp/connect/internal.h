@@ -81,9 +81,9 @@ void mcp_link_go_on_closing(struct mcp_link *l);
 
 enum post_kind { POST_MESSAGE, POST_STREAM, POST_DELETE };
 
-/* HELD: until notifications/initialized has been taken. SENT: its POST or GET is under way. RESUMING: its
- * events broke off; a GET takes them up again. FAILED: it is told later that it can't be sent. DONE: what
- * was wanted has come; its connection may be used again if it ends soon. */
+/* HELD: until notifications/initialized has been taken. SENT: its POST or GET is under way.
+ * RESUMING: its events broke off; a GET takes them up again. FAILED: it is told later that it can't
+ * be sent. DONE: what was wanted has come; its connection may be used again if it ends soon. */
 enum post_state { HELD, SENT, RESUMING, FAILED, DONE };
 
 struct post {
@@ -123,8 +123,8 @@ struct mcp_fetch {
 	unsigned generation; /* of sessions */
 	unsigned losses; /* of them, one after the other */
 	struct post *initialized; /* notifications/initialized, while it is under way */
-	/* Nothing is sent but initialize and that: from initialize on, or, where it relays, from the loss of a
-	 * session on and while that is under way. */
+	/* Nothing is sent but initialize and that: from initialize on, or, where it relays, from
+	 * the loss of a session on and while that is under way. */
 	bool holding;
 	int status;
 	bool closing;
@@ -146,7 +146,8 @@ void mcp_post_free(struct post *p);
 
 /* --- fetch.c --- */
 
-/* notifications/initialized was taken, or not: what waited for it goes, and the stream is opened. */
+/* notifications/initialized was taken, or not: what waited for it goes, and the stream is
+ * opened. */
 void mcp_fetch_initialized(struct mcp_fetch *f, bool taken);
 /* The DELETE is over. */
 void mcp_fetch_deleted(struct mcp_fetch *f);
@@ -157,8 +158,8 @@ void mcp_fetch_deleted(struct mcp_fetch *f);
 
 enum { RELAY_MESSAGES_MAX = 256 }; /* under way; then no line is read */
 
-/* SERVING: lines are read; DRAINING: what is under way gets its time; ENDING: the session's end is being told;
- * FLUSHING: the client gets time to take what waits; CLOSING: handles are closed. */
+/* SERVING: lines are read; DRAINING: what is under way gets its time; ENDING: the session's end is
+ * being told; FLUSHING: the client gets time to take what waits; CLOSING: handles are closed. */
 enum relay_state {
 	RELAY_SERVING,
 	RELAY_DRAINING,

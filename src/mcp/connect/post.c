@@ -1,6 +1,6 @@
 /*
- * A post is one message's way to the server and what comes of it, or the stream of what belongs to no
- * request, or the end of the session. It has at most one trip at a time.
+ * A post is one message's way to the server and what comes of it, or the stream of what belongs to
+ * no request, or the end of the session. It has at most one trip at a time.
  */
 #include "mcp/connect/internal.h"
 
@@ -193,8 +193,8 @@ static void lose_session(struct post *p)
 	f->o.ev->session_lost(f->o.owner, f->o.relays ? NULL : take_ptr(p->pending));
 }
 
-/* Was it begun in a session that is there no more, it goes into the next. Who asks for the rest of a call
- * must not have it run a second time. */
+/* Was it begun in a session that is there no more, it goes into the next. Who asks for the rest of
+ * a call must not have it run a second time. */
 static void end_lost(struct post *p)
 {
 	struct mcp_fetch *f = p->f;
@@ -377,9 +377,10 @@ static void on_end(void *owner, struct mcp_trip *t, struct str text, const struc
 		mcp_fetch_initialized(f, taken);
 }
 
-/* What needs no answer has all that it needs; the rest is waited for only so that its connection can be used
- * again. What waits for notifications/initialized waits for that too where there should be no rest: the stream is
- * to be opened before the first request, and finds a connection that stands. */
+/* What needs no answer has all that it needs; the rest is waited for only so that its connection
+ * can be used again. What waits for notifications/initialized waits for that too where there should
+ * be no rest: the stream is to be opened before the first request, and finds a connection that
+ * stands. */
 static void be_taken(struct post *p)
 {
 	p->state = DONE;

@@ -1,4 +1,5 @@
-/* Until an initialize is answered no other line is read, since only the answer has the session's id. */
+/* Until an initialize is answered no other line is read, since only the answer has the session's
+ * id. */
 #include "mcp/connect/internal.h"
 
 #include <signal.h>

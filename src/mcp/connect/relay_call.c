@@ -1,6 +1,7 @@
 /*
- * A line becomes a message and, where it wants an answer, a call, which is what the transport calls its request.
- * A call ends by its answer, its failure, or its cancellation, and the client hears of the first two only.
+ * A line becomes a message and, where it wants an answer, a call, which is what the transport calls
+ * its request. A call ends by its answer, its failure, or its cancellation, and the client hears of
+ * the first two only.
  */
 #include <stdlib.h>
 
@@ -81,7 +82,8 @@ static struct str version_of(const struct rpc_msg *m)
 	return json_str(json_get(json_get(m->params, "_meta"), MCP_META_VERSION));
 }
 
-/* What HTTP says beside a modern message; a value that no header can hold is the server's to miss. */
+/* What HTTP says beside a modern message; a value that no header can hold is the server's to
+ * miss. */
 static void set_modern(const struct mcp_relay *r, struct mcp_client_out *out,
 		       const struct rpc_msg *m, struct str version)
 {
@@ -435,7 +437,8 @@ const struct mcp_fetch_events relay_events = {
 
 /* --- from the client --- */
 
-/* No answer is wanted from here on. True where the server hears of it by the end of the connection. */
+/* No answer is wanted from here on. True where the server hears of it by the end of the
+ * connection. */
 static bool take_cancel(struct mcp_relay *r, const struct rpc_msg *m)
 {
 	struct relay_call *c;

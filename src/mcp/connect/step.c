@@ -1,8 +1,9 @@
 /*
- * What a server may be is tried in the order of a ladder. A step is a wire and an era: the wire is opened,
- * the client sends its first message on it, and either becomes ready or says that the server is unfit
- * (mcp/client/client.h). What that means for the step is may_step_on(); the next step begins in a later turn of
- * the loop, on the same wire where it can, else when the old one is gone.
+ * What a server may be is tried in the order of a ladder. A step is a wire and an era: the wire is
+ * opened, the client sends its first message on it, and either becomes ready or says that the
+ * server is unfit (mcp/client/client.h). What that means for the step is may_step_on(); the next
+ * step begins in a later turn of the loop, on the same wire where it can, else when the old one is
+ * gone.
  */
 #include "mcp/connect/internal.h"
 

@@ -1,9 +1,10 @@
 /*
- *	headers of the auth -> exchange -> 401 or 403 -> the auth again -> headers …
- *	                                -> head, events or text -> end
+ * 	headers of the auth -> exchange -> 401 or 403 -> the auth again -> headers …
+ * 	                                -> head, events or text -> end
  *
- * Without an auth there is only the exchange. With one, its headers are asked for from the loop: it may call its
- * owner, which may close the link, and whoever starts a trip is in the middle of something.
+ * Without an auth there is only the exchange. With one, its headers are asked for from the loop: it
+ * may call its owner, which may close the link, and whoever starts a trip is in the middle of
+ * something.
  */
 #include "mcp/connect/trip.h"
 
@@ -164,7 +165,8 @@ static int check_type(struct mcp_trip *t, struct err *e)
 	return err_set(e, ERR_INVALID, "the answer is neither JSON nor events");
 }
 
-/* Did the server let the request in? What is between here and the server may say 200 to anything. */
+/* Did the server let the request in? What is between here and the server may say 200 to
+ * anything. */
 static bool is_let_in(const struct mcp_trip *t)
 {
 	if (t->spec.any_type)

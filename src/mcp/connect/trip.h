@@ -1,9 +1,9 @@
 #pragma once
 /*
  * One way to a server and back, as all clients' transports over HTTP go it: with the headers of the
- * target and of what authorizes it, again where the server refuses (401, 403) and mcp/connect/auth.h
- * knows what to do about it; and with an answer that is events or one text. No redirect is followed, no
- * encoding taken, and what comes has a bound.
+ * target and of what authorizes it, again where the server refuses (401, 403) and
+ * mcp/connect/auth.h knows what to do about it; and with an answer that is events or one text. No
+ * redirect is followed, no encoding taken, and what comes has a bound.
  */
 #include <uv.h>
 
@@ -49,8 +49,8 @@ struct mcp_trip_events {
 	/* A status that is the answer, and the headers. May be NULL. */
 	void (*on_head)(void *owner, struct mcp_trip *t);
 	void (*on_event)(void *owner, struct mcp_trip *t, const struct sse_event *ev);
-	/* The last; t is gone after it. text: all of an answer that was no events. Of an answer with a
-	 * status of failure its beginning at least. */
+	/* The last; t is gone after it. text: all of an answer that was no events. Of an answer
+	 * with a status of failure its beginning at least. */
 	void (*on_end)(void *owner, struct mcp_trip *t, struct str text, const struct err *e);
 };
 

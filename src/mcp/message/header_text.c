@@ -25,9 +25,9 @@ static bool is_encoded(struct str s)
 	       memcmp(s.p + s.n - closing.n, closing.p, closing.n) == 0;
 }
 
-/* True where it comes out as it went in, whoever reads it. White space at its ends would not, an empty header
- * may be lost, a tab is more than some take, and what begins like an encoded one would be taken for that by
- * who looks no further. */
+/* True where it comes out as it went in, whoever reads it. White space at its ends would not, an
+ * empty header may be lost, a tab is more than some take, and what begins like an encoded one would
+ * be taken for that by who looks no further. */
 static bool is_safe(struct str s)
 {
 	return s.n > 0 && is_plain(s) && !memchr(s.p, '\t', s.n) && str_trim(s).n == s.n &&

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The form in which an HTTP header holds any text: as it is where that is plain ASCII, else in base64
- * between marks. MCP 2026-07-28, basic/transports/streamable-http, "Value Encoding".
+ * The form in which an HTTP header holds any text: as it is where that is plain ASCII, else in
+ * base64 between marks. MCP 2026-07-28, basic/transports/streamable-http, "Value Encoding".
  */
 #include "base/buf.h"
 

@@ -22,7 +22,8 @@ struct mcp_extension {
 enum mcp_out_kind { MCP_OUT_RESPONSE, MCP_OUT_NOTIFICATION, MCP_OUT_REQUEST };
 
 enum mcp_era {
-	MCP_BROKEN, /* no message, or it contradicts itself or its head: a session of any road answers */
+	/* no message, or it contradicts itself or its head: a session of any road answers */
+	MCP_BROKEN,
 	MCP_LEGACY,
 	MCP_MODERN,
 };

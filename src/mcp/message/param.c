@@ -89,8 +89,8 @@ static bool is_data(struct str key)
 	return false;
 }
 
-/* An annotation may stand on a property of a property of … the root. Anywhere else it makes the tool
- * unfit; `reachable` says which of the two a place is. */
+/* An annotation may stand on a property of a property of … the root. Anywhere else it makes the
+ * tool unfit; `reachable` says which of the two a place is. */
 static int find(struct mcp_params *all, const struct path *at, const struct json_val *schema,
 		bool reachable, struct err *e)
 {

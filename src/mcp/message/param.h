@@ -16,8 +16,8 @@ struct mcp_params {
 	size_t n;
 };
 
-/* Those of the schema, borrowed from it. ERR_BUG where one stands where none may, or is none; what was
- * found is to be released then, too. */
+/* Those of the schema, borrowed from it. ERR_BUG where one stands where none may, or is none; what
+ * was found is to be released then, too. */
 int mcp_params_find(const struct json_val *schema, struct mcp_params *ret, struct err *e) MUST_USE;
 void mcp_params_fini(struct mcp_params *p);
 

@@ -1,8 +1,9 @@
 #pragma once
 /*
  * What a server asks its client: elicitation/create, sampling/createMessage and roots/list. Here is
- * what each needs of a client, how it is written, and what an answer to it must be; who asks when is
- * mcp/server/ask.c. MCP 2025-11-25 and 2026-07-28, client/elicitation, client/sampling, client/roots.
+ * what each needs of a client, how it is written, and what an answer to it must be; who asks when
+ * is mcp/server/ask.c. MCP 2025-11-25 and 2026-07-28, client/elicitation, client/sampling,
+ * client/roots.
  */
 #include "json/document/write.h"
 #include "mcp/message/protocol.h"
@@ -32,8 +33,8 @@ int mcp_question_check(enum mcp_ask_kind kind, const struct json_val *params,
 void mcp_question_write(struct json_writer *w, enum mcp_ask_kind kind, const struct mcp_profile *p,
 			const struct json_val *params, const char *id);
 
-/* ERR_INVALID where v is no result of that request, with a JSON pointer; so too where the content of
- * a form is not as its requestedSchema wants it. ERR_LIMIT without memory. */
+/* ERR_INVALID where v is no result of that request, with a JSON pointer; so too where the content
+ * of a form is not as its requestedSchema wants it. ERR_LIMIT without memory. */
 int mcp_answer_check(enum mcp_ask_kind kind, const struct json_val *params,
 		     const struct json_val *v, struct err *e) MUST_USE;
 

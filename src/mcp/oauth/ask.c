@@ -1,7 +1,7 @@
 /*
- * What transports ask, and who waits for an answer. A flow (flow.c) has a number; who comes while it runs
- * waits for that one. A token has a number too, which an ask carries: a refusal of an older one than ours is
- * answered by sending again.
+ * What transports ask, and who waits for an answer. A flow (flow.c) has a number; who comes while
+ * it runs waits for that one. A token has a number too, which an ask carries: a refusal of an older
+ * one than ours is answered by sending again.
  */
 #include "base/clock.h"
 #include "mcp/oauth/internal.h"
@@ -213,8 +213,8 @@ static void headers(struct mcp_auth *a, struct mcp_auth_ask *ask, const char *me
 		fail(ask, &e);
 }
 
-/* 1: send again. The nonce may be the one that we have: others may have brought it since this request went out.
- * One that is never taken, TRIES_MAX ends. */
+/* 1: send again. The nonce may be the one that we have: others may have brought it since this
+ * request went out. One that is never taken, TRIES_MAX ends. */
 static int take_nonce(struct mcp_oauth *o, const struct oauth_challenge *c, struct str nonce,
 		      struct err *e)
 {
@@ -237,7 +237,8 @@ static bool is_hopeless(const struct mcp_oauth *o)
 	       clock_ms() - o->token.since < AGAIN_MS;
 }
 
-/* All of it was asked for not long ago, by whatever process: the token may have been renewed since. */
+/* All of it was asked for not long ago, by whatever process: the token may have been renewed
+ * since. */
 static bool was_asked(const struct mcp_oauth *o, const char *scope)
 {
 	int64_t since = time(NULL) - o->token.asked;

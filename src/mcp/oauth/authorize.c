@@ -1,7 +1,8 @@
 /*
- * The browser's way: out with PKCE (RFC 7636), the resource (RFC 8707) and a state that is good for one answer;
- * back with the same state and, where the server says that it sends one, its issuer (RFC 9207), compared to
- * the letter. The verifier never leaves but to the token endpoint of the issuer that was asked.
+ * The browser's way: out with PKCE (RFC 7636), the resource (RFC 8707) and a state that is good for
+ * one answer; back with the same state and, where the server says that it sends one, its issuer
+ * (RFC 9207), compared to the letter. The verifier never leaves but to the token endpoint of the
+ * issuer that was asked.
  */
 #include "mcp/oauth/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * A comma stands between challenges and between the parameters of one: a word that is followed by = is a
- * parameter, one that is followed by a space or nothing begins the next challenge.
+ * A comma stands between challenges and between the parameters of one: a word that is followed by =
+ * is a parameter, one that is followed by a space or nothing begins the next challenge.
  */
 #include "mcp/oauth/challenge.h"
 

@@ -1,6 +1,7 @@
 /*
- * Who we are to an authorization server. What was given to us for one is shown to no other: credentials are
- * bound to the issuer that is named with them, or to the first that the server named.
+ * Who we are to an authorization server. What was given to us for one is shown to no other:
+ * credentials are bound to the issuer that is named with them, or to the first that the server
+ * named.
  */
 #include "base/base64.h"
 #include "mcp/oauth/internal.h"

@@ -1,4 +1,5 @@
-/* Device authorization, RFC 8628: a code for the person, who types it in elsewhere, and questions meanwhile. */
+/* Device authorization, RFC 8628: a code for the person, who types it in elsewhere, and questions
+ * meanwhile. */
 #include "base/clock.h"
 #include "mcp/oauth/internal.h"
 

@@ -1,12 +1,12 @@
 /*
- * Whose server it is (protected resource metadata, RFC 9728), then who lets us in (authorization server
- * metadata, RFC 8414 and OpenID Connect Discovery). Each has a list of URLs that are tried in order: one that
- * has no document leads to the next, one whose document is wrong ends it, since a wrong document is either a
- * broken server's or an attacker's; so does a server that can't answer now. A page of HTML where a document should
- * be is none.
+ * Whose server it is (protected resource metadata, RFC 9728), then who lets us in (authorization
+ * server metadata, RFC 8414 and OpenID Connect Discovery). Each has a list of URLs that are tried
+ * in order: one that has no document leads to the next, one whose document is wrong ends it, since
+ * a wrong document is either a broken server's or an attacker's; so does a server that can't answer
+ * now. A page of HTML where a document should be is none.
  *
- * A server of 2025-03-26 has no metadata of a resource: it is its own authorization server, whose metadata, or
- * endpoints of fixed names, are below its host.
+ * A server of 2025-03-26 has no metadata of a resource: it is its own authorization server, whose
+ * metadata, or endpoints of fixed names, are below its host.
  */
 #include "mcp/oauth/internal.h"
 
@@ -83,8 +83,8 @@ static int no_issuer(struct mcp_oauth *o, struct err *e)
 	return take_defaults(o, e);
 }
 
-/* Whether it is a document: 1, or 0 where there is none. A server in trouble does not say which: what it has
- * may be anywhere but where the next URL, or an older revision, would have it. */
+/* Whether it is a document: 1, or 0 where there is none. A server in trouble does not say which:
+ * what it has may be anywhere but where the next URL, or an older revision, would have it. */
 static int look(const struct oauth_answer *a, struct err *e)
 {
 	size_t i = 0;
@@ -194,8 +194,9 @@ static int go_on(struct mcp_oauth *o, struct err *e)
 
 /* --- the resource --- */
 
-/* Whether the document that is read now stands at a well-known URL of the server's origin, where one tenant of
- * several has nothing to say. Elsewhere it is named by the server, and speaks for that alone. */
+/* Whether the document that is read now stands at a well-known URL of the server's origin, where
+ * one tenant of several has nothing to say. Elsewhere it is named by the server, and speaks for
+ * that alone. */
 static int is_by_origin(struct mcp_oauth *o, bool *ret, struct err *e)
 {
 	autobuf struct buf url = BUF_INIT(2 * OAUTH_URL_MAX);

@@ -1,6 +1,6 @@
 /*
- * Proofs of possession, RFC 9449. The key is made for a server's tokens and kept with them, since a refresh
- * token may be bound to it too.
+ * Proofs of possession, RFC 9449. The key is made for a server's tokens and kept with them, since a
+ * refresh token may be bound to it too.
  */
 #include "base/id.h"
 #include "mcp/oauth/internal.h"
@@ -57,7 +57,8 @@ bool oauth_dpop_is_on(const struct mcp_oauth *o)
 	return o->state == OAUTH_REFRESH ? o->token.dpop : o->dpop;
 }
 
-/* A server that can't read proofs would be lost to us with bound tokens, so both have to be for it. */
+/* A server that can't read proofs would be lost to us with bound tokens, so both have to be for
+ * it. */
 int oauth_dpop_decide(struct mcp_oauth *o, struct err *e)
 {
 	enum sign_alg alg = choose(o);

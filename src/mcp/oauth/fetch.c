@@ -1,6 +1,7 @@
 /*
- * One request of OAuth: no redirect is followed, the answer has a bound in size and time, whatever it trickles
- * in by. What ends it early is told from the timer, since libcurl is on the stack in a callback of its own.
+ * One request of OAuth: no redirect is followed, the answer has a bound in size and time, whatever
+ * it trickles in by. What ends it early is told from the timer, since libcurl is on the stack in a
+ * callback of its own.
  */
 #include "mcp/oauth/internal.h"
 

@@ -1,15 +1,15 @@
 /*
- * What follows what. A flow begins with a refusal, or with a token that is old, and ends with a token or an error
- * for all who wait:
+ * What follows what. A flow begins with a refusal, or with a token that is old, and ends with a
+ * token or an error for all who wait:
  *
- *	IDLE -> DISCOVER -> (a kept token: done) -> REFRESH
- *	                 -> REGISTER | ASK_CLIENT -> CONSENT -> TOKEN
- *	                                          -> DEVICE
- *	                                          -> EXCHANGE -> TOKEN
+ * 	IDLE -> DISCOVER -> (a kept token: done) -> REFRESH
+ * 	                 -> REGISTER | ASK_CLIENT -> CONSENT -> TOKEN
+ * 	                                          -> DEVICE
+ * 	                                          -> EXCHANGE -> TOKEN
  *
- * A token that was refused without ever having been of use is not asked for again at once: a server that
- * refuses everything would have the person log in for ever. One that takes every token for a moment has only a
- * few logins in some time.
+ * A token that was refused without ever having been of use is not asked for again at once: a server
+ * that refuses everything would have the person log in for ever. One that takes every token for a
+ * moment has only a few logins in some time.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -132,8 +132,8 @@ static int prepare_code(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
-/* Whether another login may be begun. Where no person has to do anything, the end of a token that was told is no
- * reason to count it: some platforms have tokens for seconds. */
+/* Whether another login may be begun. Where no person has to do anything, the end of a token that
+ * was told is no reason to count it: some platforms have tokens for seconds. */
 static int check_logins(struct mcp_oauth *o, struct err *e)
 {
 	uint64_t first = o->logins[o->logins_n % OAUTH_LOGINS_MAX];
@@ -163,7 +163,8 @@ static int acquire(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
-/* The word of somebody else that the grant needs. 1 where who was asked for it has ended the flow. */
+/* The word of somebody else that the grant needs. 1 where who was asked for it has ended the
+ * flow. */
 static int get_assertion(struct mcp_oauth *o, struct err *e)
 {
 	enum oauth_state state = o->state;
@@ -362,8 +363,9 @@ static bool is_passing(const char *word)
 	return is_one_of(word, words, ARRAY_LEN(words));
 }
 
-/* Whether another process has a token in place of what could not be refreshed: 0, or 1 and it goes on with
- * that. Of two that refresh at once one is refused, and must not undo what the other has kept. */
+/* Whether another process has a token in place of what could not be refreshed: 0, or 1 and it goes
+ * on with that. Of two that refresh at once one is refused, and must not undo what the other has
+ * kept. */
 static int take_another(struct mcp_oauth *o, struct err *e)
 {
 	int rc = oauth_token_load(o, e);
@@ -377,8 +379,9 @@ static int take_another(struct mcp_oauth *o, struct err *e)
 	return may_refresh(o) ? refresh(o, e) < 0 ? -1 : 1 : 0;
 }
 
-/* The refresh token is of no use now: log in again, if a refusal is what began it. It is kept unless the word
- * is final: a server may dislike something else, and a person's login is lost easily. */
+/* The refresh token is of no use now: log in again, if a refusal is what began it. It is kept
+ * unless the word is final: a server may dislike something else, and a person's login is lost
+ * easily. */
 static int without_refresh(struct mcp_oauth *o, const char *word, struct err *e)
 {
 	struct oauth_token none = { .access = NULL };

@@ -1,6 +1,6 @@
 /*
- * Requests to token endpoints: a form of what the grant wants, who we are, and a proof where tokens are bound.
- * A nonce that is asked for is taken, and the request sent again, a few times.
+ * Requests to token endpoints: a form of what the grant wants, who we are, and a proof where tokens
+ * are bound. A nonce that is asked for is taken, and the request sent again, a few times.
  */
 #include "mcp/oauth/internal.h"
 

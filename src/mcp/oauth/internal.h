@@ -107,13 +107,14 @@ int oauth_client_copy(struct oauth_client *to, const struct mcp_oauth_client *fr
 		      struct err *e) MUST_USE;
 void oauth_client_fini(struct oauth_client *c);
 
-/* Adds client authentication to a form; of Basic, the header's value to `authorization`. methods, algs: what
- * the endpoint takes, 0 for not said; audience: whom an assertion is for. */
+/* Adds client authentication to a form; of Basic, the header's value to `authorization`. methods,
+ * algs: what the endpoint takes, 0 for not said; audience: whom an assertion is for. */
 int oauth_client_prove(const struct oauth_client *c, unsigned methods, unsigned algs,
 		       const char *audience, struct buf *form, struct buf *authorization,
 		       struct err *e) MUST_USE;
 
-/* Finds who we are at the issuer, from what is known, for o->me: NULL where we have to register or ask. */
+/* Finds who we are at the issuer, from what is known, for o->me: NULL where we have to register or
+ * ask. */
 int oauth_client_find(struct mcp_oauth *o, struct err *e) MUST_USE;
 
 /* Asks for a client id, of the issuer or of the person. */
@@ -127,8 +128,9 @@ int oauth_register_forget(struct mcp_oauth *o, struct err *e) MUST_USE;
 
 /* --- what is kept (keep.c) --- */
 
-/* Has the store changed, in the order of the calls. Copied; done (may be NULL) comes now or later, before o is gone,
- * with e where it could not be written. -1: it is not even tried, and done does not come. */
+/* Has the store changed, in the order of the calls. Copied; done (may be NULL) comes now or later,
+ * before o is gone, with e where it could not be written. -1: it is not even tried, and done does
+ * not come. */
 int oauth_keep(struct mcp_oauth *o, const struct oauth_store_change *change,
 	       void (*done)(void *owner, const struct err *e), void *owner, struct err *e) MUST_USE;
 
@@ -166,7 +168,8 @@ void oauth_token_fini(struct oauth_token *t);
 /* Takes what the endpoint said as the token, and keeps it. */
 int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oauth_origin origin,
 		     struct err *e) MUST_USE;
-/* The one of the store for issuer, resource and client as found: 1 where it is another than ours. */
+/* The one of the store for issuer, resource and client as found: 1 where it is another than
+ * ours. */
 int oauth_token_load(struct mcp_oauth *o, struct err *e) MUST_USE;
 /* The last one of this server, whoever issued it. */
 int oauth_token_recall(struct mcp_oauth *o, struct err *e) MUST_USE;
@@ -303,8 +306,8 @@ int oauth_grant_start(struct mcp_oauth *o, struct err *e) MUST_USE;
 /* Appends a proof for a request; token: what it is sent with, or STR_NONE. */
 int oauth_dpop_proof(struct mcp_oauth *o, const char *method, const char *url, struct str token,
 		     const char *nonce, struct buf *to, struct err *e) MUST_USE;
-/* Whether a new token is to be bound, by what was found; makes the key. A token that is bound to a key that is
- * of no use for that is gone. */
+/* Whether a new token is to be bound, by what was found; makes the key. A token that is bound to a
+ * key that is of no use for that is gone. */
 int oauth_dpop_decide(struct mcp_oauth *o, struct err *e) MUST_USE;
 /* Whether what is asked for now is bound. */
 bool oauth_dpop_is_on(const struct mcp_oauth *o);

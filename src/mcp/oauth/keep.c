@@ -1,8 +1,9 @@
 /*
- * What is kept, from the loop's side. The store is read at once: that is one look into a file that is replaced as a
- * whole. What is written waits for a lock and for the disk, so it is done in the pool of threads, one change
- * after the other in their order; until one is written, readers here see it as if it were. A change that can't
- * be written is told in the log: a token is good all the same.
+ * What is kept, from the loop's side. The store is read at once: that is one look into a file that
+ * is replaced as a whole. What is written waits for a lock and for the disk, so it is done in the
+ * pool of threads, one change after the other in their order; until one is written, readers here
+ * see it as if it were. A change that can't be written is told in the log: a token is good all the
+ * same.
  */
 #include "base/log.h"
 #include "mcp/oauth/internal.h"
@@ -147,8 +148,8 @@ int oauth_keep(struct mcp_oauth *o, const struct oauth_store_change *change,
 
 /* --- reading --- */
 
-/* The last change of that name which is still to be written. One that compares is taken for done: if it is not,
- * the next look tells. */
+/* The last change of that name which is still to be written. One that compares is taken for done:
+ * if it is not, the next look tells. */
 static const struct oauth_change *find(const struct mcp_oauth *o, struct str name)
 {
 	const struct oauth_change *last = NULL;

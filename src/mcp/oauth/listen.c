@@ -1,7 +1,7 @@
 /*
- * Where the browser comes back to, RFC 8252 section 7.3: a door on 127.0.0.1 that is open only while a login
- * is waited for. Anybody on the machine and any page in the browser can knock, so what does not know the state
- * changes nothing, and an answer is taken once.
+ * Where the browser comes back to, RFC 8252 section 7.3: a door on 127.0.0.1 that is open only
+ * while a login is waited for. Anybody on the machine and any page in the browser can knock, so
+ * what does not know the state changes nothing, and an answer is taken once.
  */
 #include "http/server/server.h"
 #include "mcp/oauth/internal.h"

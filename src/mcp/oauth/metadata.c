@@ -170,7 +170,8 @@ static int read_scopes(const struct json_val *v, struct arena *a, struct oauth_r
 	return r->scope ? 0 : -1;
 }
 
-/* RFC 9728 section 3.3: the identifier is what the document's URL was made of, the server's URL or its origin. */
+/* RFC 9728 section 3.3: the identifier is what the document's URL was made of, the server's URL or
+ * its origin. */
 static int check_resource(const char *text, const struct oauth_protected *of, struct err *e)
 {
 	struct oauth_url u;

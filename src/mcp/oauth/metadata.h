@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Documents of OAuth, read and checked; what they say is copied into an arena. Nothing is fetched here and
- * nothing is believed: a member of a wrong type is an error, a URL is one that url.h reads and checks
- * by `reach`. What nobody needs is not looked at. Pure.
+ * Documents of OAuth, read and checked; what they say is copied into an arena. Nothing is fetched
+ * here and nothing is believed: a member of a wrong type is an error, a URL is one that url.h reads
+ * and checks by `reach`. What nobody needs is not looked at. Pure.
  */
 #include "base/arena.h"
 #include "base/secret.h"
@@ -64,8 +64,9 @@ struct oauth_issuer {
 	unsigned dpop_algs; /* the same; 0: no DPoP */
 };
 
-/* issuer: who it must be of, to the letter; or_slash: the same with a slash behind it will do, where nobody
- * told the issuer. ERR_UNTRUSTED for another's, and for endpoints that are not https; else ERR_INVALID. */
+/* issuer: who it must be of, to the letter; or_slash: the same with a slash behind it will do,
+ * where nobody told the issuer. ERR_UNTRUSTED for another's, and for endpoints that are not https;
+ * else ERR_INVALID. */
 int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, enum oauth_reach reach,
 		      struct arena *a, struct oauth_issuer *ret, struct err *e) MUST_USE;
 

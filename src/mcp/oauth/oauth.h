@@ -1,17 +1,18 @@
 #pragma once
 /*
- * OAuth 2.1 for a client of an MCP server, behind mcp/connect/auth.h: discovery, registration, grants,
- * refresh, more scopes when they are asked for, DPoP. docs/oauth.md says what is done in which order,
- * what is refused and why. Specification: basic/authorization of 2026-07-28 and the revisions before it,
- * and the ext-auth extensions.
+ * OAuth 2.1 for a client of an MCP server, behind mcp/connect/auth.h: discovery, registration,
+ * grants, refresh, more scopes when they are asked for, DPoP. docs/oauth.md says what is done in
+ * which order, what is refused and why. Specification: basic/authorization of 2026-07-28 and the
+ * revisions before it, and the ext-auth extensions.
  *
- * One mcp_oauth is for one server. Requests that come while it is at work wait for it; one login serves
- * all of them, and goes on when they have given up. Everything that servers say is bounded and checked:
- * their URLs are https (http for what is on this machine, where the server is too), lead to public
- * addresses only, and redirects are not followed. No token, code or secret is in an error or a log record.
+ * One mcp_oauth is for one server. Requests that come while it is at work wait for it; one login
+ * serves all of them, and goes on when they have given up. Everything that servers say is bounded
+ * and checked: their URLs are https (http for what is on this machine, where the server is too),
+ * lead to public addresses only, and redirects are not followed. No token, code or secret is in an
+ * error or a log record.
  *
- * One thread. Callbacks of the handler come from the loop or from inside of a function here; all may be
- * called in them, mcp_oauth_close() too.
+ * One thread. Callbacks of the handler come from the loop or from inside of a function here; all
+ * may be called in them, mcp_oauth_close() too.
  */
 #include <uv.h>
 
@@ -35,14 +36,13 @@ struct mcp_oauth_client {
 	const char *secret; /* NULL: none */
 	const char *private_key; /* PEM, for private_key_jwt; NULL: none */
 	const char *key_id; /* "kid" of it; may be NULL */
-	const char
-		*algorithm; /* "ES256", "RS256", "PS256", "EdDSA"; NULL: what fits key and server */
-	const char
-		*method; /* "none", "client_secret_basic", "client_secret_post", "private_key_jwt";
-			     * NULL: what fits the server */
-	const char *
-		issuer; /* the only one that it is for; NULL: the first that the server names, then that,
-			 * until it is forgotten */
+	/* "ES256", "RS256", "PS256", "EdDSA"; NULL: what fits key and server */
+	const char *algorithm;
+	/* "none", "client_secret_basic", "client_secret_post", "private_key_jwt"; NULL: what fits
+	 * the server */
+	const char *method;
+	/* the only issuer that it is for; NULL: the first that the server names, from then on */
+	const char *issuer;
 };
 
 enum mcp_oauth_dpop {
@@ -51,48 +51,50 @@ enum mcp_oauth_dpop {
 	MCP_OAUTH_DPOP_ALWAYS, /* a token that is not bound is refused */
 };
 
-/* What a person sees and is asked. Members may be NULL where a grant has no use for them. */
+/* Callbacks that involve the user. Members that the grant does not use may be NULL. */
 struct mcp_oauth_handler {
-	/* Show the URL in full and open it in a browser; nothing of it is for a shell. The answer comes back
-	 * by itself where `redirect` is NULL, else by mcp_oauth_redirected(). */
+	/* Show the URL in full and open it in a browser; never pass it to a shell. With `redirect`
+	 * NULL the answer arrives by itself, else pass it to mcp_oauth_redirected(). */
 	void (*browse)(void *owner, const char *url);
-	/* Show both: the code is typed in at the URL. complete: a URL with the code in it, or NULL. expires_s: for
-	 * how long it is waited for. */
+	/* Show the URL and the code that the user types in there. complete: a URL that contains
+	 * the code, or NULL. expires_s: how long the log-in waits. */
 	void (*device)(void *owner, const char *url, const char *code, const char *complete,
 		       unsigned expires_s);
-	/* Nobody knows us there: ask the person for a client id, then mcp_oauth_client_given(). NULL: fail. */
+	/* The authorization server knows no client of ours: ask the user for a client id, then
+	 * call mcp_oauth_client_given(). NULL: the log-in fails. */
 	void (*want_client)(void *owner, const char *issuer);
-	/* What was shown is of no use any more: it is done, or failed with e. */
+	/* The log-in is done, or failed with e: stop showing the URL or code. */
 	void (*settled)(void *owner, const struct err *e);
-	/* ENTERPRISE: the user's ID token of the identity provider. WORKLOAD: the JWT of the workload.
-	 * audience: the authorization server's issuer. Borrowed until it is called again; NULL: fails. */
+	/* ENTERPRISE: the user's ID token of the identity provider. WORKLOAD: the JWT of the
+	 * workload. audience: the authorization server's issuer. Borrowed until it is called again;
+	 * NULL: fails. */
 	const char *(*assertion)(void *owner, const char *audience);
 };
 
 struct mcp_oauth_options {
-	const char *
-		server; /* the MCP server's URL; required. Of http it gets no token, unless it is on this
-			     * machine: a refusal is ERR_NOT_PUBLIC */
+	/* the MCP server's URL; required. No token is sent over http, except to this machine:
+	 * ERR_NOT_PUBLIC. */
+	const char *server;
 	enum mcp_oauth_grant grant;
 	struct mcp_oauth_client client; /* registered beforehand; id NULL: not */
 	const char *client_id_url; /* https URL of our client id metadata document; NULL: none */
 	const char *client_name; /* of registrations; NULL: "libmcp" */
 	bool web; /* of registrations: application_type web, else native */
-	const char *
-		redirect; /* redirect URI; NULL: a listener of ours on 127.0.0.1, while it is needed */
+	/* redirect URI; NULL: libmcp listens on 127.0.0.1 while it waits for the answer */
+	const char *redirect;
 	const char *scope; /* NULL: what the server says */
-	const char *
-		issuer; /* of the authorization server that is to be used; NULL: the first that is named */
-	bool online; /* no offline_access is asked for, where the authorization server has it */
-	bool private_ok; /* addresses that are not public are the operator's own: they may be connected to,
-			  * and a proxy of the environment is used */
+	/* issuer of the authorization server to use; NULL: the first that the server names */
+	const char *issuer;
+	bool online; /* do not request offline_access, even where it is supported */
+	/* allow connections to addresses that are not public, and use the environment's proxy */
+	bool private_ok;
 	enum mcp_oauth_dpop dpop;
 	struct {
 		const char *token_endpoint; /* of the identity provider */
 		struct mcp_oauth_client client; /* there; issuer is not used */
 	} enterprise;
-	struct mcp_oauth_store
-		*store; /* borrowed until on_closed; NULL: kept in memory, by it alone */
+	/* borrowed until on_closed; NULL: kept in memory, by it alone */
+	struct mcp_oauth_store *store;
 	const struct mcp_oauth_handler *handler; /* borrowed likewise */
 	void *owner;
 
@@ -101,33 +103,34 @@ struct mcp_oauth_options {
 	unsigned person_ms; /* to log in: 5 minutes */
 };
 
-/* Copies the options, secrets into memory of their own. ERR_INVALID for a URL or key that is none, ERR_BUG
- * for a grant that lacks what it needs, ERR_LIMIT without memory. */
+/* Copies the options, secrets into memory of their own. ERR_INVALID for a URL or key that is none,
+ * ERR_BUG for a grant that lacks what it needs, ERR_LIMIT without memory. */
 struct mcp_oauth *mcp_oauth_new(uv_loop_t *loop, const struct mcp_oauth_options *o,
 				struct err *e) MUST_USE;
 
 /* For a transport; lives as long as o. */
 struct mcp_auth *mcp_oauth_auth(struct mcp_oauth *o);
 
-/* The URL that the browser was sent to, whole. ERR_INVALID where it is no answer to what was asked, and
- * the login goes on waiting; everything else ends it, for better or worse, later. */
+/* The URL that the browser was sent to, whole. ERR_INVALID where it is no answer to what was asked,
+ * and the login goes on waiting; everything else ends it, for better or worse, later. */
 int mcp_oauth_redirected(struct mcp_oauth *o, const char *url, struct err *e) MUST_USE;
 
-/* Answers want_client; copied. ERR_INVALID where it was not asked, or is of no use (still to be answered). */
+/* Answers want_client; copied. ERR_INVALID where it was not asked, or is of no use (still to be
+ * answered). */
 int mcp_oauth_client_given(struct mcp_oauth *o, const struct mcp_oauth_client *c,
 			   struct err *e) MUST_USE;
 
 /* The person will not: a login in progress ends with ERR_CANCELLED. */
 void mcp_oauth_give_up(struct mcp_oauth *o);
 
-/* Forgets the tokens of this server, here and in the store; a login in progress is given up. done (may be NULL) comes
- * now or later, before o is gone, when the store has forgotten them too; with e: it could not. -1: it
- * can't even be tried, and done does not come. */
+/* Forgets the tokens of this server, here and in the store; a login in progress is given up. done
+ * (may be NULL) comes now or later, before o is gone, when the store has forgotten them too; with
+ * e: it could not. -1: it can't even be tried, and done does not come. */
 int mcp_oauth_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct err *e),
 		     void *owner, struct err *e) MUST_USE;
 
-/* Ends it; asks end without an answer, and what is to be written is written. on_closed (may be NULL) comes later, when
- * o is gone. */
+/* Ends it; asks end without an answer, and what is to be written is written. on_closed (may be
+ * NULL) comes later, when o is gone. */
 void mcp_oauth_close(struct mcp_oauth *o, void (*on_closed)(void *owner), void *owner);
 
 /* --- where tokens are kept --- */
@@ -135,10 +138,11 @@ void mcp_oauth_close(struct mcp_oauth *o, void (*on_closed)(void *owner), void *
 /* In memory. */
 struct mcp_oauth_store *mcp_oauth_store_new(struct err *e) MUST_USE;
 
-/* In a folder of its own: absolute, made with mode 0700 unless it is there. Sealed in one file, whose key
- * stands beside it; both of mode 0600. ERR_DENIED where folder or files are open to others or another's,
- * ERR_INVALID where they are damaged, or one is without the other: nothing is overwritten then. Several
- * processes may have it open. Writing a new key waits for the disk; later on only libuv's threads do. */
+/* In a folder of its own: absolute, made with mode 0700 unless it is there. Sealed in one file,
+ * whose key stands beside it; both of mode 0600. ERR_DENIED where folder or files are open to
+ * others or another's, ERR_INVALID where they are damaged, or one is without the other: nothing is
+ * overwritten then. Several processes may have it open. Writing a new key waits for the disk; later
+ * on only libuv's threads do. */
 struct mcp_oauth_store *mcp_oauth_store_open(const char *folder, struct err *e) MUST_USE;
 
 void mcp_oauth_store_free(struct mcp_oauth_store *s); /* NULL-safe; what is in memory is wiped */

@@ -1,6 +1,7 @@
 /*
- * Dynamic client registration, RFC 7591; where there is none, or it refuses, the person is asked for a client
- * id. What comes of it is kept by issuer and grant, with the redirect URI that it is for.
+ * Dynamic client registration, RFC 7591; where there is none, or it refuses, the person is asked
+ * for a client id. What comes of it is kept by issuer and grant, with the redirect URI that it is
+ * for.
  */
 #include "base/log.h"
 #include "mcp/oauth/internal.h"
@@ -104,7 +105,8 @@ static int put(struct mcp_oauth *o, struct err *e)
 		NULL, NULL, e);
 }
 
-/* c is ours in place of another, whose secret has expired or who was of no use: there may be tokens of that one. */
+/* c is ours in place of another, whose secret has expired or who was of no use: there may be tokens
+ * of that one. */
 void oauth_register_take(struct mcp_oauth *o, struct oauth_client *c)
 {
 	struct err e;
@@ -139,12 +141,11 @@ int oauth_register_forget(struct mcp_oauth *o, struct err *e)
 static int ask_person(struct mcp_oauth *o, struct err *e)
 {
 	if (!o->opt.handler || !o->opt.handler->want_client)
-		return e->code
-			     ? -1
-			     : err_set(e, ERR_LOGIN,
-				       "the authorization server %.120s registers nobody by itself: a "
-				       "client id of it is needed",
-				       o->issuer.issuer);
+		return e->code ? -1
+			       : err_set(e, ERR_LOGIN,
+					 "the authorization server %.120s registers nobody by "
+					 "itself: a client id of it is needed",
+					 o->issuer.issuer);
 	oauth_set_state(o, OAUTH_ASK_CLIENT);
 	o->shown = true;
 	o->opt.handler->want_client(o->opt.owner, o->issuer.issuer);

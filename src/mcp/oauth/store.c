@@ -1,11 +1,12 @@
 /*
- * All entries are one run of bytes: for each one the lengths of name and text, four bytes, little-endian,
- * then both; the last one was written last. In memory it is that; a file has it sealed (base/seal.h), and every
- * operation reads it, so that several processes see each other's entries. What writes holds a lock on the key's
- * file meanwhile; what reads needs none, since a file is never changed in its place.
+ * All entries are one run of bytes: for each one the lengths of name and text, four bytes,
+ * little-endian, then both; the last one was written last. In memory it is that; a file has it
+ * sealed (base/seal.h), and every operation reads it, so that several processes see each other's
+ * entries. What writes holds a lock on the key's file meanwhile; what reads needs none, since a
+ * file is never changed in its place.
  *
- *	FOLDER/key	32 random bytes
- *	FOLDER/tokens	the sealed text; a new one is renamed over the old one
+ * 	FOLDER/key	32 random bytes
+ * 	FOLDER/tokens	the sealed text; a new one is renamed over the old one
  */
 #include "mcp/oauth/store.h"
 
@@ -450,7 +451,8 @@ static int cut_all(struct buf *all, const struct oauth_store_change *c)
 	return found;
 }
 
-/* 1 where something is not what it was. A run that grows in memory leaves copies behind unless it is moved by hand. */
+/* 1 where something is not what it was. A run that grows in memory leaves copies behind unless it
+ * is moved by hand. */
 static int change(struct buf *all, const struct oauth_store_change *c, struct err *e)
 {
 	autowipe struct buf made = BUF_INIT(RUN_MAX);

@@ -1,6 +1,7 @@
 /*
- * The token that we have. In the store it stands under issuer, resource and client; beside it, under the server's
- * URL, stands which of them the server had last, so that a new process need not ask to begin.
+ * The token that we have. In the store it stands under issuer, resource and client; beside it,
+ * under the server's URL, stands which of them the server had last, so that a new process need not
+ * ask to begin.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -83,8 +84,8 @@ static int write_token(struct mcp_oauth *o, struct buf *to, struct err *e)
 	return json_write_done(&w, e);
 }
 
-/* was: only where that is what the store has; NULL: in any case. Another process may have a newer token there, or
- * none any more: neither is undone. */
+/* was: only where that is what the store has; NULL: in any case. Another process may have a newer
+ * token there, or none any more: neither is undone. */
 static int put_token(struct mcp_oauth *o, const struct secret *was, struct err *e)
 {
 	struct oauth_token *t = &o->token;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * URLs of OAuth, which are data of strangers: read by a grammar so narrow that no other reader of them
- * can see another host in it. What comes back by a redirect, and forms. Pure.
+ * URLs of OAuth, which are data of strangers: read by a grammar so narrow that no other reader of
+ * them can see another host in it. What comes back by a redirect, and forms. Pure.
  */
 #include "base/buf.h"
 
@@ -12,7 +12,8 @@ enum {
 	OAUTH_STATE_MAX = 128,
 };
 
-/* Where a URL of theirs may lead, by its text: what a name stands for is looked at when it is connected to. */
+/* Where a URL of theirs may lead, by its text: what a name stands for is looked at when it is
+ * connected to. */
 enum oauth_reach {
 	OAUTH_PUBLIC, /* a name, or an address of the public Internet */
 	OAUTH_LOOPBACK, /* or this machine */
@@ -30,23 +31,25 @@ struct oauth_url {
 	struct str query; /* from its question mark on; "" likewise */
 };
 
-/* An absolute URL, http or https, of printable ASCII, with a host of letters, digits, dots and dashes or
- * an IPv6 literal; no credentials, no fragment. ERR_INVALID, naming it as what ("the token endpoint"). */
+/* An absolute URL, http or https, of printable ASCII, with a host of letters, digits, dots and
+ * dashes or an IPv6 literal; no credentials, no fragment. ERR_INVALID, naming it as what ("the
+ * token endpoint"). */
 int oauth_url_read(struct str text, const char *what, struct oauth_url *ret,
 		   struct err *e) MUST_USE;
 
 /* localhost, 127.0.0.0/8 and ::1 as literals: they lead nowhere else, so http will do. */
 bool oauth_url_is_loopback(const struct oauth_url *u);
 
-/* https, or loopback where it may be, and no further than reach. An address that is written as only some readers
- * read it ("127.1", "0x7f000001") is none of the public Internet. ERR_NOT_PUBLIC; ERR_UNTRUSTED where it is not https. */
+/* https, or loopback where it may be, and no further than reach. An address that is written as only
+ * some readers read it ("127.1", "0x7f000001") is none of the public Internet. ERR_NOT_PUBLIC;
+ * ERR_UNTRUSTED where it is not https. */
 int oauth_url_check(const struct oauth_url *u, const char *what, enum oauth_reach reach,
 		    struct err *e) MUST_USE;
 
 bool oauth_url_same_origin(const struct oauth_url *a, const struct oauth_url *b);
 
-/* Whether a resource's identifier is the server's URL: the same origin and path, but for a slash at the end; if it
- * has a query, the same one. */
+/* Whether a resource's identifier is the server's URL: the same origin and path, but for a slash at
+ * the end; if it has a query, the same one. */
 bool oauth_url_names(const struct oauth_url *resource, const struct oauth_url *server);
 
 enum oauth_place {
@@ -62,8 +65,8 @@ int oauth_url_well_known(const struct oauth_url *u, enum oauth_place place, cons
 /* No path but a single slash. */
 bool oauth_url_is_root(const struct oauth_url *u);
 
-/* Appends a parameter to a form or query, with & before it unless it is the first (or the last byte is
- * a question mark). */
+/* Appends a parameter to a form or query, with & before it unless it is the first (or the last byte
+ * is a question mark). */
 int oauth_form_add(struct buf *to, const char *name, struct str value, struct err *e) MUST_USE;
 
 /* The bytes of value, encoded as above. */
@@ -78,8 +81,8 @@ struct oauth_redirect {
 	char error[OAUTH_WORD_MAX + 1]; /* of letters, digits and _.- */
 };
 
-/* Reads the query of a URL, or a query alone. ERR_INVALID: too long, a parameter twice, a broken escape,
- * a control character. What it holds is not checked against anything. */
+/* Reads the query of a URL, or a query alone. ERR_INVALID: too long, a parameter twice, a broken
+ * escape, a control character. What it holds is not checked against anything. */
 int oauth_redirect_read(struct str url, struct oauth_redirect *ret, struct err *e) MUST_USE;
 
 /* The same for one decoded parameter after the other; r is zeroed at first. */

@@ -1,16 +1,16 @@
 /*
- * Asking the client. The handler says what it wants to know and returns; here its questions go on
- * their way, by the era of the call:
+ * Questions to the client. The handler lists its questions and returns; this file sends them, as
+ * the call's era requires:
  *
- *	modern	the request is answered with input_required; the questions and answers so far travel,
- *		sealed, in requestState. mcp_ask_resume() opens it in the call of the client's next
- *		request, and nothing was kept in between. Answers that come without a state (a client
- *		that knows what it will be asked) wait in c->params until their question is asked.
- *	legacy	each question is a request of ours on the call's stream
- *	task	they stand in the task until tasks/update or, in 2025-11-25, tasks/result (task.c)
+ * 	modern	The request is answered with input_required; requestState carries the questions and
+ * 		answers so far, sealed. mcp_ask_resume() opens it in the call of the client's next
+ * 		request; the server keeps nothing in between. Answers without a state (from a
+ * 		client that knows the questions) wait in c->params until their question is asked.
+ * 	legacy	Each question is a request of the server on the call's stream.
+ * 	task	They wait in the task for tasks/update or, in 2025-11-25, tasks/result (task.c).
  *
- * When no question is open, the handler runs again. A question that has its answer, or that the
- * client refused, is never asked again in the same call.
+ * The handler runs again when no question is open. A question that was answered or refused is not
+ * asked again in the same call.
  */
 #include <stdlib.h>
 

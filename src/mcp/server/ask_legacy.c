@@ -1,7 +1,7 @@
 /*
- * Asking a legacy client: each question is a request of ours, on the stream of the call that asks, or
- * for a task where somebody waits for its result. An answer that is none, an error and silence for
- * ask_ms fail the question; with the call it ends, and the client is told so. MCP 2025-11-25,
+ * Asking a legacy client: each question is a request of ours, on the stream of the call that asks,
+ * or for a task where somebody waits for its result. An answer that is none, an error and silence
+ * for ask_ms fail the question; with the call it ends, and the client is told so. MCP 2025-11-25,
  * client/elicitation, client/sampling, client/roots.
  */
 #include <stdio.h>

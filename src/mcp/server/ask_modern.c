@@ -1,7 +1,7 @@
 /*
- * Asking a modern client: its request is answered with input_required, and what was asked and answered
- * so far goes with it, sealed, as requestState. The client's next request brings it back; nothing is
- * kept in between. MCP 2026-07-28, basic/patterns/mrtr.
+ * Asking a modern client: its request is answered with input_required, and what was asked and
+ * answered so far goes with it, sealed, as requestState. The client's next request brings it back;
+ * nothing is kept in between. MCP 2026-07-28, basic/patterns/mrtr.
  */
 #include <stdlib.h>
 

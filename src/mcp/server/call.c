@@ -3,8 +3,8 @@
  * between: it still costs what it costs, and counts. Its answer is sent unless it was cancelled or
  * its session is closed. A call that became a task is in flight no more; its answer goes to task.c.
  *
- * Who ends a call: the handler. But while it has asked the client and returned (ask.c), nobody does,
- * so that a cancelled one is ended here.
+ * Who ends a call: the handler. But while it has asked the client and returned (ask.c), nobody
+ * does, so that a cancelled one is ended here.
  */
 #include <stdlib.h>
 
@@ -111,8 +111,8 @@ struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind 
 
 /* --- from the call to its handler --- */
 
-/* The handler may end the call, so that c is gone when it returns. One that was cancelled between its
- * question and its return is ended by nobody else. */
+/* The handler may end the call, so that c is gone when it returns. One that was cancelled between
+ * its question and its return is ended by nobody else. */
 void mcp_call_run(struct mcp_call *c)
 {
 	struct mcp_run run = { .again = true };

@@ -1,5 +1,5 @@
-/* How handlers end calls. Each function writes its answer, if anybody still wants it, and the call is
- * gone. */
+/* How handlers end calls. Each function writes its answer, if anybody still wants it, and the call
+ * is gone. */
 #include <assert.h>
 
 #include "base/log.h"
@@ -112,7 +112,8 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e)
 
 /* --- errors of the protocol --- */
 
-/* What a capability lacks is HTTP's matter too; all else that a handler refuses is in the message. */
+/* What a capability lacks is HTTP's matter too; all else that a handler refuses is in the
+ * message. */
 static int status_of(int code)
 {
 	return code == MCP_MISSING_CAPABILITY ? 400 : 0;

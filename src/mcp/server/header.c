@@ -1,6 +1,7 @@
 /*
- * What HTTP's headers say beside a modern message: Mcp-Method, Mcp-Name, Mcp-Param-*. Each repeats a
- * value of the body, so that what is routed by headers is what is run. Integers are compared as numbers.
+ * What HTTP's headers say beside a modern message: Mcp-Method, Mcp-Name, Mcp-Param-*. Each repeats
+ * a value of the body, so that what is routed by headers is what is run. Integers are compared as
+ * numbers.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /*
- * Messages that came in, and the ladder that tells the eras apart. The body decides: a request whose
- * _meta claims a protocol version is modern, one without is legacy. What HTTP's head says is only held
- * to that. The rungs, of which the first that fails answers:
+ * Messages that came in, and the ladder that tells the eras apart. The body decides: a request
+ * whose _meta claims a protocol version is modern, one without is legacy. What HTTP's head says is
+ * only held to that. The rungs, of which the first that fails answers:
  *
- *	1	it is JSON, and JSON-RPC; no batch has a modern element, or nothing
- *	2	head and claim name the same version and method; no initialize under a modern head
- *	3	the envelope in _meta is whole
- *	4	the version is served
- *	5	head has version, method and name
+ * 	1	it is JSON, and JSON-RPC; no batch has a modern element, or nothing
+ * 	2	head and claim name the same version and method; no initialize under a modern head
+ * 	3	the envelope in _meta is whole
+ * 	4	the version is served
+ * 	5	head has version, method and name
  *
  * Capabilities, Mcp-Param-*, the method and its params are looked at when it is served.
  */

@@ -2,27 +2,28 @@
 /*
  * The inside of the server's role, shared by the files of this folder:
  *
- *	inbound.c	texts to messages, and the ladder that tells the eras apart
- *	header.c	what HTTP's headers say beside the message
- *	session.c	sessions: messages to methods, requests of ours, ends
- *	out.c		what is sent: answers, batches, faults; the end of a stream
- *	methods.c	how each method is served; initialize, discover, ping, levels, notifications
- *	list.c		the four lists, in pages
- *	listen.c	who hears of changes: subscriptions/listen, and what is sent
- *	watch.c		resources/subscribe
- *	start.c		requests that become calls
- *	call.c		calls: from the request to its one answer
- *	done.c		how handlers end calls
- *	log.c		progress and log messages of calls
- *	tool.c		tools: checked and compiled
- *	row.c		rows of lists as JSON
- *	result.c	results and contents as JSON
- *	ask*.c		questions to the client: asking.c holds them, mcp/message/question.h says what each is
- *	task*.c		tasks
+ * 	inbound.c	texts to messages, and the ladder that tells the eras apart
+ * 	header.c	what HTTP's headers say beside the message
+ * 	session.c	sessions: messages to methods, requests of ours, ends
+ * 	out.c		what is sent: answers, batches, faults; the end of a stream
+ * 	methods.c	how each method is served; initialize, discover, ping, levels, notifications
+ * 	list.c		the four lists, in pages
+ * 	listen.c	who hears of changes: subscriptions/listen, and what is sent
+ * 	watch.c		resources/subscribe
+ * 	start.c		requests that become calls
+ * 	call.c		calls: from the request to its one answer
+ * 	done.c		how handlers end calls
+ * 	log.c		progress and log messages of calls
+ * 	tool.c		tools: checked and compiled
+ * 	row.c		rows of lists as JSON
+ * 	result.c	results and contents as JSON
+ * 	ask*.c		questions to the client: asking.c holds them; mcp/message/question.h
+ * 			describes each kind
+ * 	task*.c		tasks
  *
- * Two counts keep a message that came in: `refs`, as calls borrow their arguments, and `awaited`, the
- * answers that its stream still waits for. What is written goes through one buffer of the server: a
- * message is begun, written and sent without a callback between.
+ * Two counts keep a message that came in: `refs`, as calls borrow their arguments, and `awaited`,
+ * the answers that its stream still waits for. What is written goes through one buffer of the
+ * server: a message is begun, written and sent without a callback between.
  */
 #include "base/id.h"
 #include "base/seal.h"
@@ -201,7 +202,8 @@ struct mcp_call {
 
 /* Starts a message; one at a time. */
 struct json_writer *mcp_out_begin(struct mcp_server *srv);
-/* Sends what was written as the answer to request id of `in`; if it failed, a fault in its place. */
+/* Sends what was written as the answer to request id of `in`; if it failed, a fault in its
+ * place. */
 void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id);
 /* Sends it as a notification, or a request of ours; dropped if it failed, or there is a batch. */
 void mcp_out_notify(struct mcp_session *s, void *stream);
@@ -223,8 +225,8 @@ void mcp_session_settle(struct mcp_session *s);
 struct str mcp_principal(const struct mcp_server *srv, void *data);
 
 /*
- * A request of ours to a legacy client, embedded in what waits for it. mcp_reach_start() lists it and
- * begins a message with jsonrpc, id, method and the key params; the caller writes one value and
+ * A request of ours to a legacy client, embedded in what waits for it. mcp_reach_start() lists it
+ * and begins a message with jsonrpc, id, method and the key params; the caller writes one value and
  * rpc_write_end(), then mcp_out_request(). `done` is called once, after r is no longer listed: with
  * the response, or with NULL when the session ends; not after mcp_reach_drop().
  */
@@ -330,7 +332,8 @@ void mcp_progress_flush(struct mcp_call *c); /* what is held back, before the an
 
 /* --- row.c, result.c --- */
 
-/* ERR_BUG where it is not fit to be sent: a peer that checks formats would refuse the whole list. */
+/* ERR_BUG where it is not fit to be sent: a peer that checks formats would refuse the whole
+ * list. */
 int mcp_uri_check(const char *what, const char *uri, struct err *e) MUST_USE;
 int mcp_icons_check(const struct mcp_icons *icons, struct err *e) MUST_USE;
 
@@ -373,11 +376,12 @@ void mcp_write_result(struct json_writer *w, const struct mcp_profile *p,
 
 /* --- ask.c --- */
 
-/* Before the first run of a modern call that may ask: opens requestState and takes inputResponses of
- * c->params. 1 where something was left out and asked for again: c is gone. -1 with a fault
+/* Before the first run of a modern call that may ask: opens requestState and takes inputResponses
+ * of c->params. 1 where something was left out and asked for again: c is gone. -1 with a fault
  * (in-band: its status stays 0). */
 int mcp_ask_resume(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
-/* Its handler has returned after mcp_call_ask() and is not running: nobody else will end the call. */
+/* Its handler has returned after mcp_call_ask() and is not running: nobody else will end the
+ * call. */
 bool mcp_ask_waits(const struct mcp_call *c);
 /* The call is over, cancelled or not: drops requests of ours, frees c->asking. NULL-safe in it. */
 void mcp_ask_end(struct mcp_call *c);
@@ -388,8 +392,8 @@ void mcp_seal_free(struct mcp_seal *seal); /* NULL-safe */
 
 /* --- task.c --- */
 
-/* Before the first run of a tool's call: refuses where tool and client don't agree on tasks, or makes
- * it one where 2025-11-25's client asked so. 1 where it was answered and c is gone. */
+/* Before the first run of a tool's call: refuses where tool and client don't agree on tasks, or
+ * makes it one where 2025-11-25's client asked so. 1 where it was answered and c is gone. */
 int mcp_task_before(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
 /* The task's call ended: with a result (JSON object) or a fault. */
 void mcp_task_result(struct mcp_call *c, struct str result);
@@ -411,8 +415,8 @@ void mcp_tasks_free(struct mcp_tasks *tasks); /* NULL-safe; cancels those that r
 
 /*
  * The questions that one call has asked its client, and the answers so far: plain data, without
- * anybody asking. mcp/server/ask.c asks. Sealed as text, it is the requestState that a modern client keeps
- * for us between two of its requests (MCP 2026-07-28, basic/patterns/mrtr).
+ * anybody asking. mcp/server/ask.c asks. Sealed as text, it is the requestState that a modern
+ * client keeps for us between two of its requests (MCP 2026-07-28, basic/patterns/mrtr).
  */
 
 enum {
@@ -422,8 +426,8 @@ enum {
 };
 
 struct mcp_asked {
-	struct mcp_reach
-		reach; /* first: found by it. Listed while a legacy client has the question */
+	/* first: found by it. Listed while a legacy client has the question */
+	struct mcp_reach reach;
 	uint64_t sent_ms; /* since when */
 	void *stream; /* where it was sent */
 	struct mcp_asked *next; /* of the same call, as they were asked */
@@ -454,13 +458,13 @@ struct mcp_asked *mcp_asking_find(const struct mcp_asking *a, struct str key);
 /* The handler's state is this from now on; copied. */
 int mcp_asking_set_state(struct mcp_asking *a, struct str state, struct err *e) MUST_USE;
 
-/* A further open question. ERR_BUG where the key or the parameters are not fit for one, ERR_TOO_LARGE
- * over MCP_ASK_BYTES_MAX, ERR_LIMIT. */
+/* A further open question. ERR_BUG where the key or the parameters are not fit for one,
+ * ERR_TOO_LARGE over MCP_ASK_BYTES_MAX, ERR_LIMIT. */
 struct mcp_asked *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
 				 struct str params, struct err *e) MUST_USE;
 
-/* Moves the questions of `from` behind those of a; from is empty then. ERR_TOO_LARGE, and nothing is
- * moved, over MCP_ASK_BYTES_MAX. */
+/* Moves the questions of `from` behind those of a; from is empty then. ERR_TOO_LARGE, and nothing
+ * is moved, over MCP_ASK_BYTES_MAX. */
 int mcp_asking_append(struct mcp_asking *a, struct mcp_asking *from, struct err *e) MUST_USE;
 
 /* Gives an open question its answer, a copy of v. ERR_INVALID where v is no answer to it, with the
@@ -495,8 +499,8 @@ int mcp_ask_take(struct mcp_call *c, const struct json_val *answers, struct rpc_
 
 /* --- ask_modern.c --- */
 
-/* Answers the call with its questions, unless answers came with it. asked: there are new ones. c may
- * be gone then. */
+/* Answers the call with its questions, unless answers came with it. asked: there are new ones. c
+ * may be gone then. */
 int mcp_ask_modern(struct mcp_call *c, bool asked, struct err *e) MUST_USE;
 
 /* --- ask_legacy.c --- */
@@ -515,9 +519,10 @@ void mcp_task_goes_on(struct mcp_call *c); /* none is any more */
 
 /*
  * Tasks: calls of tools that outlive their request. task_call.c makes them of calls, task.c keeps
- * them, task_view.c is what clients see of them, task_method.c what they say about them. Two protocols, one store: the extension io.modelcontextprotocol/tasks for modern
- * clients, and what was in the core of 2025-11-25 (basic/utilities/tasks). A task is seen by the
- * principal that it was made for, in the era in which it was made; for all others it is not there.
+ * them, task_view.c is what clients see of them, task_method.c what they say about them. Two
+ * protocols, one store: the extension io.modelcontextprotocol/tasks for modern clients, and what
+ * was in the core of 2025-11-25 (basic/utilities/tasks). A task is seen by the principal that it
+ * was made for, in the era in which it was made; for all others it is not there.
  */
 
 enum {

@@ -1,5 +1,5 @@
-/* The lists, in pages. A cursor is the name (or URI) of the last entry sent, so that it means the same
- * when the list has changed between two pages; base64 keeps clients from building on that. */
+/* The lists, in pages. A cursor is the name (or URI) of the last entry sent, so that it means the
+ * same when the list has changed between two pages; base64 keeps clients from building on that. */
 #include "base/base64.h"
 #include "mcp/server/internal.h"
 

@@ -1,7 +1,7 @@
 /*
- * Who wants to hear of changes. A modern client opens subscriptions/listen, a call that lasts until one
- * of the two ends it; what it listens to is read from its request again and again, as the call keeps it.
- * A legacy client hears of lists by itself and names resources with resources/subscribe.
+ * Who wants to hear of changes. A modern client opens subscriptions/listen, a call that lasts until
+ * one of the two ends it; what it listens to is read from its request again and again, as the call
+ * keeps it. A legacy client hears of lists by itself and names resources with resources/subscribe.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,8 @@
 
 enum { PROGRESS_TEXT_MAX = 1024 };
 
-/* Where its notifications go: NULL for nowhere. Those of a task of 2025-11-25 belong to no request. */
+/* Where its notifications go: NULL for nowhere. Those of a task of 2025-11-25 belong to no
+ * request. */
 static struct mcp_session *session_of(const struct mcp_call *c)
 {
 	return c->session ? c->session : mcp_task_session(c);

@@ -1,7 +1,7 @@
 /*
- * What is sent: answers on the stream of their message or into its batch, notifications and requests of
- * ours. All of it is written into one buffer of the server, and faults into another that needs no
- * memory. The last answer to a message ends its stream.
+ * What is sent: answers on the stream of their message or into its batch, notifications and
+ * requests of ours. All of it is written into one buffer of the server, and faults into another
+ * that needs no memory. The last answer to a message ends its stream.
  */
 #include <assert.h>
 

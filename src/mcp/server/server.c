@@ -62,8 +62,8 @@ static void fill_options(struct mcp_server_options *o)
 	o->wall_ms = o->wall_ms ? o->wall_ms : wall_ms;
 }
 
-/* serverInfo as the _meta of every modern result has it: what names the server. The rest of it stands
- * in the answer to server/discover. */
+/* serverInfo as the _meta of every modern result has it: what names the server. The rest of it
+ * stands in the answer to server/discover. */
 static int write_info(struct mcp_server *srv, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(INFO_MAX);

@@ -2,17 +2,17 @@
 /*
  * MCP, the server's role, as a core without I/O: a transport feeds whole messages in and gets whole
  * messages out through a callback. Revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 (the
- * legacy ones: initialize and a session) and 2026-07-28 (modern: each request says by itself what it
- * needs). A message has only what its revision knows (mcp/message/profile.h).
+ * legacy ones: initialize and a session) and 2026-07-28 (modern: each request says by itself what
+ * it needs). A message has only what its revision knows (mcp/message/profile.h).
  *
  * A server is what is offered: a name, tools, resources, prompts, and the handler that runs them. A
- * session is one client's conversation, made by a transport; for a modern request over HTTP it lives
- * as long as that request. A call is one request in progress that a handler answers; it may end at
- * any later time, so that a slow call delays no other message.
+ * session is one client's conversation, made by a transport; for a modern request over HTTP it
+ * lives as long as that request. A call is one request in progress that a handler answers; it may
+ * end at any later time, so that a slow call delays no other message.
  *
  * One thread. Every callback comes from inside a function of this header; handlers may call
- * mcp_call_*, mcp_session_* and mcp_server_changed() back at any point, except that nothing closes a
- * session from inside `send`. Texts that are called JSON are valid, and on one line.
+ * mcp_call_*, mcp_session_* and mcp_server_changed() back at any point, except that nothing closes
+ * a session from inside `send`. Texts that are called JSON are valid, and on one line.
  *
  * Pages of the specification are named as they are of 2026-07-28 (server/tools), with the revision
  * before them where only an older one has the page (2025-11-25: basic/lifecycle).
@@ -62,8 +62,9 @@ struct mcp_tool {
 	const char *title;
 	const char *description; /* required */
 	const char *input_schema; /* JSON Schema of type object; may have x-mcp-header */
-	const char *output_schema; /* of any type; legacy clients see only those of type object.
-				    * Success then needs structured content that it takes. */
+	/* of any type; legacy clients see only those of type object. Success then needs structured
+	 * content that it takes. */
+	const char *output_schema;
 	const char *meta; /* JSON object for the tool's _meta */
 	enum mcp_hint read_only, destructive, idempotent, open_world;
 	enum mcp_tasking task;
@@ -123,10 +124,10 @@ struct mcp_offer {
 };
 
 /*
- * Lists that depend on the session, and what runs calls. A list function gives what this session may
- * see and use, in the order in which it is listed: what is not in it does not exist for the session.
- * The array is borrowed until the next call of it, its elements as long as calls of them. NULL: the
- * list of the offer; where that is empty too, the server has no such capability.
+ * Lists that depend on the session, and what runs calls. A list function gives what this session
+ * may see and use, in the order in which it is listed: what is not in it does not exist for the
+ * session. The array is borrowed until the next call of it, its elements as long as calls of them.
+ * NULL: the list of the offer; where that is empty too, the server has no such capability.
  *
  * A function that starts a call must lead to exactly one ending (mcp_call_done() and the other
  * functions that say "ends the call"), now or later, also when the call is cancelled.
@@ -172,18 +173,18 @@ struct mcp_server_options {
 	const struct mcp_extension *extensions;
 	size_t extensions_n;
 
-	/* How long a modern client may keep a list or the answer to discover, and whether others may
-	 * see it. A read resource: mcp_call_cache(). server/utilities/caching. */
+	/* How long a modern client may keep a list or the answer to discover, and whether others
+	 * may see it. A read resource: mcp_call_cache(). server/utilities/caching. */
 	uint64_t ttl_ms;
 	bool cache_public;
 
 	/* The name of a principal, by a session's data: what is sealed or kept for one is of no use
-	 * to another. Borrowed until it is called again. NULL: all are the same; a task is then known
-	 * over HTTP to who knows its id, and listed for nobody. */
+	 * to another. Borrowed until it is called again. NULL: all are the same; a task is then
+	 * known over HTTP to who knows its id, and listed for nobody. */
 	struct str (*principal)(void *owner, void *data);
 
-	/* Keys of requestState: the first seals, all open. n 0: a random one, so that nothing sealed
-	 * outlives the server. */
+	/* Keys of requestState: the first seals, all open. n 0: a random one, so that nothing
+	 * sealed outlives the server. */
 	const unsigned char (*keys)[MCP_KEY_BYTES];
 	size_t keys_n;
 
@@ -198,8 +199,9 @@ struct mcp_server_options {
 	unsigned progress_ms; /* at least this long between two progress messages of a call: 100 */
 	unsigned ask_ms; /* how long a legacy client may take for an answer: 10 minutes */
 	unsigned state_ms; /* how long a requestState opens: 30 minutes */
-	unsigned tasks_max; /* tasks that are kept: 1000 of the server, a tenth of it a principal;
-			     * and 256 MiB of requests and results */
+	/* tasks that are kept: 1000 of the server, a tenth of it a principal; and 256 MiB of
+	 * requests and results */
+	unsigned tasks_max;
 	unsigned task_ttl_ms; /* how long a task is kept after it was made: 1 hour; at most a day */
 	unsigned task_poll_ms; /* how often a client is told to ask: 1000 */
 	struct json_options json; /* of incoming messages */
@@ -210,8 +212,8 @@ struct mcp_server_options {
 /* Copies the options, not what they point to: that is borrowed until mcp_server_free(). NULL with
  * ERR_BUG where something required is missing or unfit to be sent, ERR_LIMIT without memory. */
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e) MUST_USE;
-/* Cancels the tasks that run: the server goes down, and their handlers still have a loop to end them
- * with. */
+/* Cancels the tasks that run: the server goes down, and their handlers still have a loop to end
+ * them with. */
 void mcp_server_end_tasks(struct mcp_server *srv);
 
 /* NULL-safe. All sessions are closed and all calls ended; tasks that still run are cancelled, and
@@ -219,9 +221,9 @@ void mcp_server_end_tasks(struct mcp_server *srv);
 void mcp_server_free(struct mcp_server *srv);
 AUTO_DEFINE(mcp_server_free, struct mcp_server)
 
-/* Checks a tool and compiles its schemas; every tool that a list function gives was prepared. ERR_BUG
- * with the reason where it is not fit to be sent: its name, a schema or meta that is not JSON of its
- * kind, an x-mcp-header where none may stand, no description. */
+/* Checks a tool and compiles its schemas; every tool that a list function gives was prepared.
+ * ERR_BUG with the reason where it is not fit to be sent: its name, a schema or meta that is not
+ * JSON of its kind, an x-mcp-header where none may stand, no description. */
 int mcp_tool_prepare(struct mcp_tool *t, struct err *e) MUST_USE;
 void mcp_tool_release(struct mcp_tool *t); /* also if it was never prepared */
 
@@ -280,15 +282,16 @@ bool mcp_inbound_is_listen(const struct mcp_inbound *in);
 struct str mcp_inbound_method(const struct mcp_inbound *in);
 
 struct mcp_out {
-	struct str text; /* one JSON text; a response may be a batch. May have line breaks between
-			  * tokens, from what a tool gave as JSON. Borrowed until `send` returns. */
+	/* one JSON text; a response may be a batch. May have line breaks between tokens, from what
+	 * a tool gave as JSON. Borrowed until `send` returns. */
+	struct str text;
 	enum mcp_out_kind kind;
 	int status; /* HTTP's, where this is all that is sent for its message: 200, 400, 404, … */
 };
 
 struct mcp_transport {
-	/* stream is what came with the message that m belongs to; NULL where it belongs to none: the
-	 * GET stream of a legacy HTTP session. The transport queues or, broken, drops it. */
+	/* stream is what came with the message that m belongs to; NULL where it belongs to none:
+	 * the GET stream of a legacy HTTP session. The transport queues or, broken, drops it. */
 	void (*send)(void *transport, void *stream, const struct mcp_out *m);
 
 	/* All that belongs to the stream's message was sent. The last use of stream. May close the
@@ -338,16 +341,16 @@ void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct
  * follows for it. */
 void mcp_session_cancel_stream(struct mcp_session *s, void *stream);
 
-/* The server ends: answers all open requests with an error, over HTTP with status 503 where nothing was sent
- * before, and cancels what works for them. */
+/* The server ends: answers all open requests with an error, over HTTP with status 503 where nothing
+ * was sent before, and cancels what works for them. */
 void mcp_session_fail_all(struct mcp_session *s);
 
 /* Ends what the client listens to (subscriptions/listen), each with its result: the server goes
  * down. Other calls go on. */
 void mcp_session_drain(struct mcp_session *s);
 
-/* Requests that will still be answered, without those that listen. Cancelled calls are none of them,
- * though they count against inflight_max until they are done. */
+/* Requests that will still be answered, without those that listen. Cancelled calls are none of
+ * them, though they count against inflight_max until they are done. */
 unsigned mcp_session_open(const struct mcp_session *s);
 
 /* Ends the session: cancels its calls, sends nothing more, and s is no longer the caller's. The
@@ -493,8 +496,8 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e);
 /* That text; owned, NUL-terminated. */
 char *mcp_error_text(const struct err *e) MUST_USE;
 
-/* Ends any call with a protocol error in place of a result. data is JSON, STR_NONE for none; what has
- * more than 511 bytes is left out. */
+/* Ends any call with a protocol error in place of a result. data is JSON, STR_NONE for none; what
+ * has more than 511 bytes is left out. */
 void mcp_call_refuse(struct mcp_call *c, int code, const char *message, struct str data);
 
 struct mcp_contents {
@@ -536,15 +539,16 @@ struct mcp_ask {
 };
 
 /*
- * Asks, and ends this run of the handler: it returns then (c may be gone), and is run again from its
- * start for the same call when all answers are there. Keys that have an answer are not asked again.
- * Only calls of tools, reads and prompts can ask. asks and state are copied; n 0 comes back at once.
+ * Asks, and ends this run of the handler: it returns then (c may be gone), and is run again from
+ * its start for the same call when all answers are there. Keys that have an answer are not asked
+ * again. Only calls of tools, reads and prompts can ask. asks and state are copied; n 0 comes back
+ * at once.
  *
  * Modern clients get input_required with a sealed requestState and the handler runs in the call of
- * their retry, legacy clients get requests of ours on the call's stream, tasks wait for tasks/update.
- * So between the runs only mcp_call_state() is certain to be kept: mcp_call_data() is not. A client
- * may send a requestState more than once while it is valid: what must happen once is the handler's
- * affair.
+ * their retry, legacy clients get requests of ours on the call's stream, tasks wait for
+ * tasks/update. So between the runs only mcp_call_state() is certain to be kept: mcp_call_data() is
+ * not. A client may send a requestState more than once while it is valid: what must happen once is
+ * the handler's affair.
  *
  * -1 where it can't be asked: ERR_CLIENT_CANT where the client did not declare the capability (what
  * the handler then ends the call with is its own affair: mcp_call_cant_ask() is the usual way),
@@ -555,16 +559,17 @@ struct mcp_ask {
 int mcp_call_ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, struct str state,
 		 struct err *e) MUST_USE;
 
-/* The client's result for that key, an object; NULL where there is none. It is as the question wants
- * it: the content of a form as its requestedSchema does. Legacy: an error, an answer to something
- * else or none in time is no answer; mcp_call_ask_error() then says what it was. */
+/* The client's result for that key, an object; NULL where there is none. It is as the question
+ * wants it: the content of a form as its requestedSchema does. Legacy: an error, an answer to
+ * something else or none in time is no answer; mcp_call_ask_error() then says what it was. */
 const struct json_val *mcp_call_answer(const struct mcp_call *c, const char *key);
 struct str mcp_call_ask_error(const struct mcp_call *c, const char *key);
 /* What the last mcp_call_ask() of this call was given; STR_NONE in the first run. */
 struct str mcp_call_state(const struct mcp_call *c);
 
 bool mcp_call_can_ask(const struct mcp_call *c, enum mcp_ask_kind kind);
-/* Ends the call: -32021 with the capability for modern clients, a failure of the tool for others. */
+/* Ends the call: -32021 with the capability for modern clients, a failure of the tool for
+ * others. */
 void mcp_call_cant_ask(struct mcp_call *c, enum mcp_ask_kind kind);
 
 /* --- tasks: calls of tools that outlive their request ---
@@ -579,9 +584,9 @@ struct mcp_task_options {
  * io.modelcontextprotocol/tasks, or asked for a task (2025-11-25). */
 bool mcp_call_can_task(const struct mcp_call *c);
 /* From here on the call is a task: its request is answered at once, cancelling is by tasks/cancel,
- * and the functions that end calls end the task. -1, and the call stays a call: ERR_CLIENT_CANT where
- * the client can't, ERR_LIMIT where there are too many. A call that 2025-11-25's client wanted as a
- * task is one before its handler starts. */
+ * and the functions that end calls end the task. -1, and the call stays a call: ERR_CLIENT_CANT
+ * where the client can't, ERR_LIMIT where there are too many. A call that 2025-11-25's client
+ * wanted as a task is one before its handler starts. */
 int mcp_call_to_task(struct mcp_call *c, const struct mcp_task_options *o, struct err *e) MUST_USE;
 bool mcp_call_is_task(const struct mcp_call *c);
 /* What a client sees of a running task; no effect on other calls. */

@@ -1,5 +1,6 @@
 /*
- * Sessions. A message comes in parsed, and goes to a method (methods.c); answers leave through out.c.
+ * Sessions. A message comes in parsed, and goes to a method (methods.c); answers leave through
+ * out.c.
  *
  * Handlers may end calls, cancel and close from inside any callback. So every function that
  * touches the session after a callback counts itself in `entered`, and a closed session is freed

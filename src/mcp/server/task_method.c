@@ -1,5 +1,5 @@
-/* What clients say about tasks: tasks/get, update, cancel of the extension; get, result, list, cancel
- * of 2025-11-25. */
+/* What clients say about tasks: tasks/get, update, cancel of the extension; get, result, list,
+ * cancel of 2025-11-25. */
 #include <stdlib.h>
 
 #include "base/base64.h"

@@ -1,6 +1,7 @@
 /*
- * URI templates, RFC 6570 level 1 and {+name}: is a URI an expansion of one? There is no backtracking:
- * each variable takes as little as it can, and the last one all up to the literal at the end.
+ * URI templates, RFC 6570 level 1 and {+name}: is a URI an expansion of one? There is no
+ * backtracking: each variable takes as little as it can, and the last one all up to the literal at
+ * the end.
  */
 #include "mcp/server/server.h"
 

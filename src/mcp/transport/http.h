@@ -3,17 +3,17 @@
  * MCP over Streamable HTTP (basic/transports of revisions 2025-03-26 to 2026-07-28), served at one
  * path of the HTTP door, /mcp, for clients of both eras.
  *
- * Modern (2026-07-28): every POST is for itself. One that is answered at once, or only by its answer,
- * gets JSON; one that has something to say before gets an event stream. A client that goes away has
- * cancelled its request.
+ * Modern (2026-07-28): every POST is for itself. One that is answered at once, or only by its
+ * answer, gets JSON; one that has something to say before gets an event stream. A client that goes
+ * away has cancelled its request.
  *
  * Legacy: initialize makes a session, named by Mcp-Session-Id, which belongs to its principal and
- * ends by DELETE, by being unused for idle_ms, or when its principal needs room for another. A client
- * that goes away has cancelled nothing: what is sent for its requests is stored, and a GET with
- * Last-Event-ID gives it the rest. A GET without it opens the stream for what belongs to no request;
- * there is one, and the newest connection has it. From 2025-11-25 on, a request that is not answered
- * at once gets a stream whose first event has an id and no data, so that any stream can be resumed,
- * and a handler may have the connection closed for a while.
+ * ends by DELETE, by being unused for idle_ms, or when its principal needs room for another. A
+ * client that goes away has cancelled nothing: what is sent for its requests is stored, and a GET
+ * with Last-Event-ID gives it the rest. A GET without it opens the stream for what belongs to no
+ * request; there is one, and the newest connection has it. From 2025-11-25 on, a request that is
+ * not answered at once gets a stream whose first event has an id and no data, so that any stream
+ * can be resumed, and a handler may have the connection closed for a while.
  */
 #include <uv.h>
 
@@ -26,8 +26,8 @@ struct mcp_http;
 struct mcp_http_options {
 	size_t body_max; /* bytes of a message [16 MiB] */
 	unsigned sessions; /* at once [4096] */
-	unsigned
-		sessions_each; /* of one principal [2048]; one too many ends the one longest unused */
+	/* of one principal [2048]; one too many ends the one longest unused */
+	unsigned sessions_each;
 	unsigned idle_ms; /* an unused session lives this long [30 min] */
 	unsigned pulse_ms; /* a stream is silent for no longer than twice this [15 s] */
 	unsigned retry_ms; /* after which a client comes back to a stream [1 s] */
@@ -56,10 +56,10 @@ struct mcp_http_stats {
 void mcp_http_stats(const struct mcp_http *h, struct mcp_http_stats *ret);
 
 /* The server goes down: ends all streams that wait for nothing, those that modern clients listen on
- * with their result. Requests in progress get drain_ms; then they are cancelled, and their streams end
- * too. */
+ * with their result. Requests in progress get drain_ms; then they are cancelled, and their streams
+ * end too. */
 void mcp_http_drain(struct mcp_http *h);
 
-/* Ends all sessions. The door is closed: no connection is left. on_closed comes later, and h is gone
- * then. */
+/* Ends all sessions. The door is closed: no connection is left. on_closed comes later, and h is
+ * gone then. */
 void mcp_http_close(struct mcp_http *h, void (*on_closed)(void *arg), void *arg);

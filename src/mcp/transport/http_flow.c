@@ -2,10 +2,10 @@
  * Flows. The core sends here; what it sends becomes the answer of the POST, or an event on its
  * stream, or, where the client is away, an event that is only stored.
  *
- * What a legacy client may come back for is stored before it is sent, and sent from the store as the
- * door's queue has room, so a long replay overflows nothing. A modern client never comes back: its
- * events go straight into the door's queue, and one that is too slow for it is gone, and with it the
- * request.
+ * What a legacy client may come back for is stored before it is sent, and sent from the store as
+ * the door's queue has room, so a long replay overflows nothing. A modern client never comes back:
+ * its events go straight into the door's queue, and one that is too slow for it is gone, and with
+ * it the request.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -169,7 +169,8 @@ static size_t name_session(const struct mcp_flow *f, struct http_header *ret)
 	return 1;
 }
 
-/* The client of an event stream knows where it is before anything happens, and when to come back. */
+/* The client of an event stream knows where it is before anything happens, and when to come
+ * back. */
 static void send_first(struct mcp_flow *f, uint64_t seen)
 {
 	autobuf struct buf b = BUF_INIT(256);

@@ -1,8 +1,8 @@
 /*
  * Legacy sessions, in a table by id and in a list by last use. One is busy while a request has no
- * answer or is being answered, and in use while it is busy or a client is on its GET stream. What is
- * not in use for long enough ends; and when a principal has too many, what was not used for longest,
- * if need be with its GET stream, but never a busy one.
+ * answer or is being answered, and in use while it is busy or a client is on its GET stream. What
+ * is not in use for long enough ends; and when a principal has too many, what was not used for
+ * longest, if need be with its GET stream, but never a busy one.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,19 +2,19 @@
 /*
  * The inside of Streamable HTTP; not to be included elsewhere.
  *
- *	http.c	requests: what a method and its headers ask for
- *	http_head.c	those headers
- *	http_session.c	legacy sessions, from initialize to their end
- *	http_flow.c	flows: what is sent for one POST, over however many connections
- *	http_store.c	the events that a client may come back for
+ * 	http.c	requests: what a method and its headers ask for
+ * 	http_head.c	those headers
+ * 	http_session.c	legacy sessions, from initialize to their end
+ * 	http_flow.c	flows: what is sent for one POST, over however many connections
+ * 	http_store.c	the events that a client may come back for
  *
  * A flow is the "stream" of the specification: what goes to a client for one POST, or for none (the
- * GET stream, number 0 of its session). It outlives connections, so it is told apart from the door's
- * http_stream. Its states, and what may come next:
+ * GET stream, number 0 of its session). It outlives connections, so it is told apart from the
+ * door's http_stream. Its states, and what may come next:
  *
- *	ASKED	the request waits; nothing was sent. An answer ends it, all else opens a stream.
- *	OPEN	on a stream
- *	AWAY	no connection. Legacy: the client may come back, what is sent is stored.
+ * 	ASKED	the request waits; nothing was sent. An answer ends it, all else opens a stream.
+ * 	OPEN	on a stream
+ * 	AWAY	no connection. Legacy: the client may come back, what is sent is stored.
  *
  * and beside them `done`: nothing more will come. A flow that is done is freed when it is AWAY and
  * nothing of it is stored.
@@ -29,8 +29,9 @@
 struct mcp_head {
 	struct http_request *q;
 	struct str session, version, method, name, last;
-	bool repeated; /* one of these: who reads the first and who reads the last would read two
-			* different requests */
+	/* one of these: who reads the first and who reads the last would read two different
+	 * requests */
+	bool repeated;
 	struct str accept; /* the first */
 	unsigned accepts; /* fields; several mean the same as one */
 };
@@ -133,8 +134,8 @@ void mcp_flow_prime(struct mcp_flow *f);
 bool mcp_flow_tick(struct mcp_flow *f);
 /* f is gone if it is done, away and nothing is stored. */
 void mcp_flow_settle(struct mcp_flow *f);
-/* Whatever it is in the middle of; q is answered by 404, if there is one. A modern one takes its core
- * session with it, the calls of a legacy one know nothing of it. */
+/* Whatever it is in the middle of; q is answered by 404, if there is one. A modern one takes its
+ * core session with it, the calls of a legacy one know nothing of it. */
 void mcp_flow_free(struct mcp_flow *f);
 /* Answers a GET: all that was sent after event `seen`, and then what comes. */
 void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen);

@@ -1,13 +1,13 @@
 #pragma once
 /*
  * MCP over HTTP with SSE, the transport of revision 2024-11-05 (basic/transports, "HTTP with SSE"):
- * GET /sse opens a stream, whose first event, `endpoint`, is the URI to send messages to:
- * POST /message?sessionId=…, each answered by 202. All that the server has to say comes as `message`
+ * GET /sse opens a stream, whose first event, `endpoint`, is the URI to send messages to: POST
+ * /message?sessionId=…, each answered by 202. All that the server has to say comes as `message`
  * events on the stream. The session is the stream: it ends with it, and its calls are cancelled.
  *
- * The stream's queue is the door's and bounded: progress is held back while much waits, and a client
- * that is too slow for the rest is disconnected. The session's id can't be guessed and is of use to
- * the principal that opened the stream alone; to all others there is no such session.
+ * The stream's queue is the door's and bounded: progress is held back while much waits, and a
+ * client that is too slow for the rest is disconnected. The session's id can't be guessed and is of
+ * use to the principal that opened the stream alone; to all others there is no such session.
  */
 #include <uv.h>
 

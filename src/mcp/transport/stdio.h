@@ -35,7 +35,8 @@ int mcp_stdio_claim(int *ret_in_fd, int *ret_out_fd, struct err *e) MUST_USE;
 struct mcp_stdio *mcp_stdio_start(uv_loop_t *loop, struct mcp_server *srv,
 				  const struct mcp_stdio_options *o, struct err *e) MUST_USE;
 
-/* Ends it as the end of input does, with drain_ms for open calls; on_closed follows. For SIGTERM. */
+/* Ends it as the end of input does, with drain_ms for open calls; on_closed follows. For
+ * SIGTERM. */
 void mcp_stdio_stop(struct mcp_stdio *t);
 
 /* NULL-safe. Only after on_closed. */

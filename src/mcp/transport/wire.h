@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Event streams of the HTTP door (HTML standard, "Server-sent events", 9.2), for the two transports
- * that send messages on them, and the one timer that keeps all streams of a transport alive: a stream
- * on which nothing was sent for a period gets a comment, so that nothing between here and the client
- * takes it for dead, and a client that is gone is noticed.
+ * that send messages on them, and the one timer that keeps all streams of a transport alive: a
+ * stream on which nothing was sent for a period gets a comment, so that nothing between here and
+ * the client takes it for dead, and a client that is gone is noticed.
  */
 #include <uv.h>
 
@@ -62,7 +62,7 @@ void mcp_wire_end(struct mcp_wire *w);
 /* Answers with a JSON-RPC error that has no id: clients look for one in the body of a failure. */
 void mcp_wire_refuse(struct http_request *q, int status, const char *why);
 
-/* Appends one event. id and retry_ms (0: none) may be absent; data is one JSON text or a URI: a line
- * break in it, which can only stand between tokens, becomes a space. */
+/* Appends one event. id and retry_ms (0: none) may be absent; data is one JSON text or a URI: a
+ * line break in it, which can only stand between tokens, becomes a space. */
 int mcp_event_write(struct buf *b, const char *event, const char *id, unsigned retry_ms,
 		    struct str data, struct err *e) MUST_USE;

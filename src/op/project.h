@@ -23,8 +23,8 @@ struct op_member {
 	struct field_default def; /* instead of the operation's, if it is one */
 	/* Whether it must be there: as the operation says, or otherwise. */
 	enum { OP_AS_IS, OP_REQUIRED, OP_OPTIONAL } presence;
-	/* What a text of it takes is narrower here; 0: as the operation says. */
-	int64_t max;
+	/* Narrower bounds than the operation's; 0: as that says. */
+	int64_t min, max;
 };
 
 struct op_members {

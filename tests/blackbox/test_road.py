@@ -49,10 +49,10 @@ class Road:
         os.unlink(path)
         return lines
 
-    def notes(self, n):
+    def notes(self, n, timeout=30):
         """The same, once there are so many."""
         found = []
-        until(lambda: found.extend(self.taken()) or len(found) >= n, what=f'{n} notes')
+        until(lambda: found.extend(self.taken()) or len(found) >= n, timeout, f'{n} notes')
         return found
 
 
@@ -82,8 +82,8 @@ def mcp(road):
 
 def inside(hub, box):
     """What there is of programs and files in a sandbox."""
-    programs = sorted(p['command'].strip('[]') for p in hub.call('GET', f'/v1/sandboxes/{box}/processes')['processes'])
-    return programs, hub.exec(box, 'ls -lR --time-style=+')['stdout']
+    programs = hub.call('GET', f'/v1/sandboxes/{box}/processes')['processes']
+    return len(programs), hub.exec(box, 'ls -lR --time-style=+')['stdout']
 
 
 def denied(one):
@@ -210,6 +210,44 @@ def test_policy_takes_its_time(hub, road):
     clear(hub)
 
 
+# ---- one wish, whatever its door
+
+NOBODY = 'nobody'  # its requests are decoded, and go no further than that
+
+# An operation, and how each door asks for the same of it: a tool's arguments, a route's body, a procedure's.
+WISHES = {
+    'process.list': {'sandbox_processes': {}, 'sandboxes.processes': None, 'Processes': {}},
+    'process.signal': {'sandbox_signal': {'pid': 7}, 'sandboxes.signal': {'pid': 7, 'signal': 15}, 'Signal': {'pid': 7}},
+    'sandbox.pause': {'sandbox_pause': {}, 'pause': {}},
+    'sandbox.resume': {'sandbox_resume': {}, 'resume': {}},
+    'sandbox.set_timeout': {'sandbox_set_timeout': {'seconds': 60}, 'set_timeout': {'timeout_seconds': 60}},
+    'sandbox.terminate': {'sandbox_terminate': {}, 'sandboxes.delete': None},
+}
+
+
+@pytest.mark.parametrize('action', WISHES)
+def test_one_digest_through_every_door(hub, mcp, road, action):
+    """What an approval would be bound to: the same for the same wish, another one for another target."""
+    found = set()
+    for name, wish in WISHES[action].items():
+        road.taken()
+        if name.startswith('sandbox_'):
+            with pytest.raises(Failed) as e:
+                mcp.call(name, sandbox=NOBODY, **wish)
+            assert e.value.code == 'sandbox_not_found'
+        else:
+            path, method, operation = hub.by_name[name]
+            header = path.startswith('/sandbox.v1.')
+            body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
+            reply = hub.raw(method, path.replace('{id}', NOBODY), body,
+                            fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header else ())
+            assert code_of(json.loads(reply.body)) == 'not_found', reply
+        notes = road.notes(3)
+        found |= {(n['action'], n['target'], n['digest']) for n in notes}
+        assert notes[-1]['end'] == 'sandbox_not_found'
+    assert len(found) == 1 and found.pop()[:2] == (action, NOBODY)
+
+
 # ---- room
 
 def test_who_fills_all_room_locks_nobody_out(hub, road):
@@ -220,7 +258,7 @@ def test_who_fills_all_room_locks_nobody_out(hub, road):
     for wire in busy:
         wire.send(hub.request('POST', '/v1/exec', body=json.dumps({'sandbox': stage.id, 'command': 'sleep 1000', 'timeout': 600,
                                                                      'max_output_bytes': 1024})))
-    road.notes(512)
+    road.notes(512, timeout=120)
     with pytest.raises(rest.Failed) as e:
         hub.exec(stage.id, 'true', max_output_bytes=1024)
     assert e.value.code == 'quota_exceeded' and 'calls are under way' in e.value.error['cause']

@@ -18,6 +18,11 @@ extern const struct field_table connect_header_table;
 #define CONNECT_HEADER(S)                                                                          \
 	FIELD_OBJECT(S, header, connect_header_table, .flags = FIELD_REQUIRED,                     \
 		     .doc = "The sandbox that is meant.")
+/* The same of a projected one. */
+#define CONNECT_BY_HEADER                                                                          \
+	{                                                                                          \
+		"sandbox", .as = "X-Sandbox-Id", .in = OP_HEADER                                   \
+	}
 #define CONNECT_BODY(S, table_, doc_) FIELD_OBJECT(S, body, table_, .doc = doc_)
 
 /* Appends the bytes that base64 stands for; name is the member's. */

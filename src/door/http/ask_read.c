@@ -277,5 +277,7 @@ int ask_read(struct ask *a, void *request, struct err *e)
 	    parse_body(a, e) < 0 || decode(a, request, e) < 0)
 		return -1;
 	call_set_timeout(a->call, a->timeout_ms);
+	if (a->route->projected)
+		ask_wait(a->call);
 	return 0;
 }

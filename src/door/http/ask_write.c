@@ -17,6 +17,8 @@ static struct api_problem problem_of(const struct ask *a, const struct err *e)
 		.context = *call_about(a->call),
 	};
 
+	if (p.code == API_INVALID_INPUT && p.context.has_max_timeout_s)
+		p.code = API_TIMEOUT_TOO_LARGE;
 	if (p.code == API_QUOTA_EXCEEDED && !p.context.op.p)
 		p.context.op = str_of(a->route->id);
 	if (p.code == API_QUOTA_EXCEEDED && !p.context.dimension.p)

@@ -16,6 +16,12 @@ extern const struct field_table id_path_table;
 #define API_ID_PATH(S)                                                                             \
 	FIELD_OBJECT(S, path, id_path_table, .flags = FIELD_REQUIRED, .doc = "The sandbox.")
 
+/* Of a projected route whose path names the sandbox. */
+#define API_BY_PATH                                                                                \
+	{                                                                                          \
+		"sandbox", .as = "id", .in = OP_PATH                                               \
+	}
+
 /* The sandbox of a request about this path in it; NULL where the call has failed. */
 struct sandbox *api_enter(struct call *c, struct str sandbox, struct str path);
 

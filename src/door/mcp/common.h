@@ -10,6 +10,13 @@
 	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = 64,                            \
 	      .doc = "Id of the sandbox, as sandbox_create or sandbox_fork returned it.")
 
+/* The same of a projected tool. */
+#define TOOL_SANDBOX                                                                               \
+	{                                                                                          \
+		"sandbox",                                                                         \
+			.doc = "Id of the sandbox, as sandbox_create or sandbox_fork returned it." \
+	}
+
 enum { TOOL_PATH_MAX = 4095, TOOL_ENV_MAX = 256 };
 
 enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODINGS };

@@ -1,5 +1,6 @@
 /* Sandboxes that are there: list, look at, end. */
 #include "door/rest/view.h"
+#include "op/sandbox.h"
 
 /* ---- list ---------------------------------------------------------------------------------- */
 
@@ -153,38 +154,15 @@ static void run_get(struct call *c, const void *params)
 		call_answer(c, &view);
 }
 
-struct terminated {
-	struct str status, id;
-};
 static const struct field terminated_fields[] = {
-	FIELD(struct terminated, status, .flags = FIELD_REQUIRED, .doc = "terminated"),
-	FIELD(struct terminated, id, .flags = FIELD_REQUIRED, .doc = "The sandbox."),
+	FIELD(struct sandbox_ended, status, .flags = FIELD_REQUIRED, .doc = "terminated"),
+	FIELD_NAMED(struct sandbox_ended, sandbox, "id", .flags = FIELD_REQUIRED,
+		    .doc = "The sandbox."),
 };
-static const struct field_table terminated_table = FIELD_TABLE(struct terminated,
+static const struct field_table terminated_table = FIELD_TABLE(struct sandbox_ended,
 							       terminated_fields);
 
-static void on_terminated(void *arg, struct life *l, const struct err *err)
-{
-	struct call *c = arg;
-	const struct terminated done = { STR_LIT("terminated"), call_about(c)->sandbox };
-
-	if (err)
-		call_fail(c, err);
-	else
-		call_answer(c, &done);
-}
-
-static void run_delete(struct call *c, const void *params)
-{
-	const struct one_params *p = params;
-	struct err e = ERR_INIT;
-	struct life *l = call_life(c, p->path.id, &e);
-
-	if (!l)
-		call_fail(c, &e);
-	else
-		life_terminate_start(l, on_terminated, c);
-}
+static const struct op_member by_path[] = { API_BY_PATH };
 
 static const struct api_route rows[] = {
 	{ .id = "sandboxes.list",
@@ -212,15 +190,10 @@ static const struct api_route rows[] = {
 	  .path = "/v1/sandboxes/{id}",
 	  .errors = API_MAY(NOT_FOUND) },
 	{ .id = "sandboxes.delete",
-	  .op =
-		  &(const struct op){
-			  .action = "sandbox.terminate",
-			  .doc = "Ends a sandbox with all that runs in it; its files are gone.",
-			  .effect = OP_DESTROY,
-			  .request = &one_input,
-			  .target = OP_TARGET(struct one_params, path.id),
-			  .result = &terminated_table,
-			  .run = run_delete },
+	  .op = &sandbox_terminate_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(by_path),
+	  .answer = &terminated_table,
 	  .method = HTTP_DELETE,
 	  .path = "/v1/sandboxes/{id}",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(CONFLICT) },

@@ -177,6 +177,15 @@ struct field_table {
 		.names = (names_), .names_n = ARRAY_LEN(names_), __VA_ARGS__                       \
 	}
 
+/* The same under another name. */
+#define FIELD_NAMED_ENUM(S, m, name_, names_, ...)                                                 \
+	{                                                                                          \
+		.name = (name_), .kind = FIELD_IS_ENUM, .in = sizeof(S),                           \
+		.at = offsetof(S, m) +                                                             \
+		      FIELD_MUST(sizeof(FIELD_MEMBER(S, m)) == sizeof(int), "an enum"),            \
+		.names = (names_), .names_n = ARRAY_LEN(names_), __VA_ARGS__                       \
+	}
+
 /* table: a struct field_table of the member's struct type. */
 #define FIELD_OBJECT(S, m, table_, ...)                                                            \
 	{                                                                                          \

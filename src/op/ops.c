@@ -1,0 +1,10 @@
+#include "op/ops.h"
+
+const struct op *const all_ops[] = {
+	&process_list_op,   &process_signal_op,	     &sandbox_pause_op,
+	&sandbox_resume_op, &sandbox_set_timeout_op, &sandbox_terminate_op,
+};
+const size_t all_ops_n = ARRAY_LEN(all_ops);
+
+static const struct field sandbox_fields[] = { OP_SANDBOX_ROW(struct op_sandbox) };
+const struct field_table op_sandbox_table = FIELD_TABLE(struct op_sandbox, sandbox_fields);

@@ -1,0 +1,24 @@
+#pragma once
+/* All operations that more than one door shows, by action. To add one: its row in the file of its noun, and a line here
+ * and in ops.c. */
+#include "op/op.h"
+
+extern const struct op process_list_op;
+extern const struct op process_signal_op;
+extern const struct op sandbox_pause_op;
+extern const struct op sandbox_resume_op;
+extern const struct op sandbox_set_timeout_op;
+extern const struct op sandbox_terminate_op;
+
+extern const struct op *const all_ops[];
+extern const size_t all_ops_n;
+
+/* The sandbox that a request is about. */
+#define OP_SANDBOX_ROW(S)                                                                          \
+	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = 64, .doc = "Id of the sandbox.")
+
+/* A request that names a sandbox and nothing else. */
+struct op_sandbox {
+	struct str sandbox;
+};
+extern const struct field_table op_sandbox_table;

@@ -1,0 +1,112 @@
+#include "op/process.h"
+
+#include <signal.h>
+
+#include "box/host/box.h"
+#include "op/call.h"
+
+/* ---- process.list -------------------------------------------------------------------------- */
+
+static const struct field view_fields[] = { PROCESS_ROWS("parent", "cpu_ms", "memory_bytes",
+							 "age_ms") };
+static const struct field_table view_table = FIELD_TABLE(struct process_view, view_fields);
+static const struct field list_fields[] = { PROCESSES_ROWS(view_table) };
+static const struct field_table list_table = FIELD_TABLE(struct processes_view, list_fields);
+
+static void process_on_list(void *arg, const struct process *p, size_t n, bool truncated,
+			    const struct err *err)
+{
+	struct call *c = arg;
+	struct err e = ERR_INIT;
+	struct process_view *views = err ? NULL : arena_array(call_arena(c), n, sizeof(*views), &e);
+	const struct processes_view list = { { views, n }, truncated };
+
+	if (!views) {
+		call_fail(c, err ? err : &e);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		views[i] = (struct process_view){ p[i].pid,    p[i].parent, { &p[i].state, 1 },
+						  p[i].cpu_ms, p[i].bytes,  p[i].age_ms,
+						  p[i].command };
+	call_answer(c, &list);
+}
+
+static void process_list_run(struct call *c, const void *request)
+{
+	struct err e = ERR_INIT;
+	struct sandbox *sb = call_sandbox(c, ((const struct op_sandbox *)request)->sandbox, &e);
+
+	if (sb)
+		process_list_start(sb, process_on_list, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op process_list_op = {
+	.action = "process.list",
+	.doc = "Lists the processes that run in a sandbox, without its first.",
+	.effect = OP_READ,
+	.request = &op_sandbox_table,
+	.target = OP_TARGET(struct op_sandbox, sandbox),
+	.result = &list_table,
+	.run = process_list_run,
+};
+
+/* ---- process.signal ------------------------------------------------------------------------ */
+
+struct signal_request {
+	struct str sandbox;
+	uint32_t pid, signal;
+};
+static const struct field signal_fields[] = {
+	OP_SANDBOX_ROW(struct signal_request),
+	FIELD(struct signal_request, pid, .flags = FIELD_REQUIRED, .min = 2, .max = INT32_MAX,
+	      .doc = "The process, by its number inside of the sandbox."),
+	FIELD(struct signal_request, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
+	      .def = DEFAULT_INT(SIGTERM),
+	      .doc = "The number of the signal, as in signal(7): 15 asks it to end, 9 ends it."),
+};
+static const struct field_table signal_request = FIELD_TABLE(struct signal_request, signal_fields);
+
+static const struct field signalled_fields[] = {
+	FIELD(struct process_signalled, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct process_signalled, pid, .flags = FIELD_REQUIRED, .doc = "Which got it."),
+	FIELD(struct process_signalled, signal, .flags = FIELD_REQUIRED, .doc = "What was sent."),
+};
+static const struct field_table signalled_table = FIELD_TABLE(struct process_signalled,
+							      signalled_fields);
+
+static void process_on_signalled(void *arg, const struct err *err)
+{
+	struct call *c = arg;
+	const struct signal_request *q = call_request(c);
+
+	if (err)
+		call_fail(c, err);
+	else
+		call_answer(c, &(struct process_signalled){ q->sandbox, q->pid, q->signal,
+							    STR_LIT("ok") });
+}
+
+static void process_signal_run(struct call *c, const void *request)
+{
+	const struct signal_request *q = request;
+	struct err e = ERR_INIT;
+	struct sandbox *sb = call_sandbox(c, q->sandbox, &e);
+
+	if (sb)
+		process_signal_start(sb, q->pid, (int)q->signal, process_on_signalled, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op process_signal_op = {
+	.action = "process.signal",
+	.doc = "Sends a signal to a process of a sandbox.",
+	.effect = OP_EXECUTE,
+	.request = &signal_request,
+	.target = OP_TARGET(struct signal_request, sandbox),
+	.result = &signalled_table,
+	.run = process_signal_run,
+};

@@ -1,0 +1,173 @@
+#include "op/sandbox.h"
+
+#include "op/call.h"
+
+/* ---- sandbox.terminate --------------------------------------------------------------------- */
+
+static const struct field ended_fields[] = {
+	FIELD(struct sandbox_ended, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct sandbox_ended, terminated, .flags = FIELD_REQUIRED,
+	      .doc = "True: nothing of it is left."),
+};
+static const struct field_table ended_table = FIELD_TABLE(struct sandbox_ended, ended_fields);
+
+static void sandbox_on_ended(void *arg, struct life *l, const struct err *err)
+{
+	struct call *c = arg;
+	const struct op_sandbox *q = call_request(c);
+
+	if (err)
+		call_fail(c, err);
+	else
+		call_answer(c, &(struct sandbox_ended){ q->sandbox, true, STR_LIT("terminated") });
+}
+
+static void sandbox_terminate_run(struct call *c, const void *request)
+{
+	struct err e = ERR_INIT;
+	struct life *l = call_life(c, ((const struct op_sandbox *)request)->sandbox, &e);
+
+	if (l)
+		life_terminate_start(l, sandbox_on_ended, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op sandbox_terminate_op = {
+	.action = "sandbox.terminate",
+	.doc = "Ends a sandbox with all that runs in it; its files are gone.",
+	.effect = OP_DESTROY,
+	.request = &op_sandbox_table,
+	.target = OP_TARGET(struct op_sandbox, sandbox),
+	.result = &ended_table,
+	.run = sandbox_terminate_run,
+};
+
+/* ---- sandbox.pause and sandbox.resume ------------------------------------------------------ */
+
+static const struct field state_fields[] = {
+	FIELD(struct sandbox_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD_ENUM(struct sandbox_state, state, life_state_names, .flags = FIELD_REQUIRED,
+		   .doc = "What it is now."),
+};
+static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
+
+static void sandbox_on_state(void *arg, struct life *l, const struct err *err)
+{
+	struct call *c = arg;
+	struct life_info i;
+
+	if (err) {
+		call_fail(c, err);
+		return;
+	}
+	life_info(l, &i);
+	call_answer(c, &(struct sandbox_state){ i.id, i.state });
+}
+
+static void sandbox_change(struct call *c, const struct op_sandbox *q,
+			   void (*start)(struct life *l, life_cb on_done, void *arg))
+{
+	struct err e = ERR_INIT;
+	struct life *l = call_life(c, q->sandbox, &e);
+
+	if (l)
+		start(l, sandbox_on_state, c);
+	else
+		call_fail(c, &e);
+}
+
+static void sandbox_pause_run(struct call *c, const void *request)
+{
+	sandbox_change(c, request, life_pause_start);
+}
+
+static void sandbox_resume_run(struct call *c, const void *request)
+{
+	sandbox_change(c, request, life_resume_start);
+}
+
+const struct op sandbox_pause_op = {
+	.action = "sandbox.pause",
+	.doc = "Stops all that runs in a sandbox; it uses no processor until it is resumed.",
+	.effect = OP_WRITE,
+	.flags = OP_IDEMPOTENT,
+	.request = &op_sandbox_table,
+	.target = OP_TARGET(struct op_sandbox, sandbox),
+	.result = &state_table,
+	.run = sandbox_pause_run,
+};
+
+const struct op sandbox_resume_op = {
+	.action = "sandbox.resume",
+	.doc = "Lets all that runs in a paused sandbox go on.",
+	.effect = OP_WRITE,
+	.flags = OP_IDEMPOTENT,
+	.request = &op_sandbox_table,
+	.target = OP_TARGET(struct op_sandbox, sandbox),
+	.result = &state_table,
+	.run = sandbox_resume_run,
+};
+
+/* ---- sandbox.set_timeout ------------------------------------------------------------------- */
+
+struct timeout_request {
+	struct str sandbox;
+	uint32_t seconds;
+};
+static const struct field timeout_fields[] = {
+	OP_SANDBOX_ROW(struct timeout_request),
+	FIELD(struct timeout_request, seconds, .flags = FIELD_REQUIRED,
+	      .doc = "Its time to live, from now; at most 2592000. 0: it never ends by itself."),
+};
+static const struct field_table timeout_table = FIELD_TABLE(struct timeout_request, timeout_fields);
+
+static const struct field set_fields[] = {
+	FIELD(struct sandbox_timeout, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct sandbox_timeout, seconds, .flags = FIELD_REQUIRED, .doc = "As asked for."),
+};
+static const struct field_table set_table = FIELD_TABLE(struct sandbox_timeout, set_fields);
+
+static int sandbox_check_timeout(struct call *c, uint32_t seconds, struct err *e)
+{
+	struct call_about *about = call_about(c);
+
+	if (seconds <= SANDBOX_TIMEOUT_MAX)
+		return 0;
+	about->has_requested_s = about->has_max_timeout_s = true;
+	about->requested_s = seconds;
+	about->max_timeout_s = SANDBOX_TIMEOUT_MAX;
+	return err_set(e, ERR_INVALID, "a sandbox can be given %d seconds, not %u",
+		       SANDBOX_TIMEOUT_MAX, seconds);
+}
+
+static void sandbox_set_timeout_run(struct call *c, const void *request)
+{
+	const struct timeout_request *q = request;
+	struct sandbox_timeout r = { .sandbox = q->sandbox,
+				     .status = STR_LIT("ok"),
+				     .seconds = q->seconds };
+	struct err e = ERR_INIT;
+	struct life *l = call_life(c, q->sandbox, &e);
+	struct life_info i;
+
+	if (!l || sandbox_check_timeout(c, q->seconds, &e) < 0 ||
+	    life_set_timeout(l, q->seconds * 1000ull, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	life_info(l, &i);
+	r.deadline_unix = (i.deadline_ms + 999) / 1000;
+	call_answer(c, &r);
+}
+
+const struct op sandbox_set_timeout_op = {
+	.action = "sandbox.set_timeout",
+	.doc = "Gives a sandbox its time to live anew.",
+	.effect = OP_WRITE,
+	.flags = OP_IDEMPOTENT,
+	.request = &timeout_table,
+	.target = OP_TARGET(struct timeout_request, sandbox),
+	.result = &set_table,
+	.run = sandbox_set_timeout_run,
+};

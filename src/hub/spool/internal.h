@@ -3,9 +3,9 @@
  * Shared by spool.c, which fills, writes and drops blocks, and cursor.c, which reads them.
  *
  * Output is appended to the last block as records: a word (the stream in its top bit, a length
- * below), then that many bytes. More output of the same stream extends the last record. A full block
- * is sealed. Sealed blocks are written to a slot of the file, leave memory, are read back and are
- * dropped as a whole.
+ * below), then that many bytes. More output of the same stream extends the last record. A full
+ * block is sealed. Sealed blocks are written to a slot of the file, leave memory, are read back and
+ * are dropped as a whole.
  *
  * 	the blocks, by number	first ...... written | ...... last
  * 	where their bytes are	     file            |  memory (just before `written`: maybe both)

@@ -37,24 +37,24 @@ extern const char *const job_state_names[JOB_STATES];
 extern const char *const job_stream_names[SPOOL_STREAMS]; /* "stdout", "stderr" */
 
 enum {
-	JOB_COMMAND_MAX = 512, /* bytes of it that are remembered */
-	JOBS_RUNNING_MAX = 64, /* in the background, of a sandbox */
+	JOB_COMMAND_MAX = 512, /* bytes of the command that are kept */
+	JOBS_RUNNING_MAX = 64, /* background jobs of a sandbox */
 	JOBS_RUNNING_ALL_MAX = 1024,
 	JOBS_ENDED_MAX = 32,
 	JOBS_ENDED_ALL_MAX = 1024,
 	JOB_KEEP_MS = 3600 * 1000,
-	JOB_OUTPUT_DEFAULT = 64 << 20, /* bytes in its file */
+	JOB_OUTPUT_DEFAULT = 64 << 20, /* bytes of output kept in the file of a background job */
 	JOB_OUTPUT_LEAST = 1 << 20,
 };
 #define JOB_OUTPUT_MAX (2ull << 30)
-#define JOBS_DISK_MAX (8ull << 30) /* of all files */
+#define JOBS_DISK_MAX (8ull << 30) /* bytes of all output files together */
 
-/* Borrowed for the call, but for events: for the life of the exec. */
+/* Borrowed for the call, but events until on_exit. */
 struct job_spec {
-	/* as of a sandbox; STR_NONE: "exec-" and 32 hex digits. One that this sandbox has:
-	 * ERR_CONFLICT */
+	/* same syntax as a sandbox's id; STR_NONE: "exec-" and 32 hex digits. ERR_CONFLICT: this
+	 * sandbox has a job with that id. */
 	struct str id;
-	struct str command; /* what is shown as such; what is over JOB_COMMAND_MAX is cut */
+	struct str command; /* for display; cut at JOB_COMMAND_MAX */
 	struct exec_spec exec;
 	bool background;
 	uint64_t keep; /* background: bytes of output to keep, 0: JOB_OUTPUT_DEFAULT */
@@ -63,8 +63,8 @@ struct job_spec {
 	void *arg;
 };
 
-/* In a running sandbox: else NULL, as life_sandbox() says. ERR_LIMIT: too many run. It is a use of
- * the sandbox until its end. */
+/* Starts a job in a running sandbox; else NULL with the errors of life_sandbox(). ERR_LIMIT: too
+ * many jobs run. A running job keeps the sandbox in use. */
 struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e) MUST_USE;
 
 struct job *job_ref(struct job *j);
@@ -73,34 +73,35 @@ AUTO_DEFINE(job_unref, struct job)
 
 /* NULL with ERR_PROCESS_NOT_FOUND. */
 struct job *job_find(struct life *l, struct str id, struct err *e) MUST_USE;
-/* Up to max, the newest first. */
+/* Returns up to max jobs, the newest first. */
 size_t job_list(struct life *l, struct job **ret, size_t max);
 
-struct job_info { /* borrowed until the next change */
+/* Borrowed until the next change. */
+struct job_info {
 	struct str id, sandbox, command;
 	enum job_state state;
 	bool background;
-	bool terminal; /* it was started on one */
-	bool reads; /* its standard input is open */
+	bool terminal; /* runs on a terminal */
+	bool reads; /* its stdin is open */
 	int64_t started_ms, ended_ms; /* Unix time; 0: not yet */
 	bool has_result; /* exited, signaled, timed_out */
 	struct exec_result result;
 	struct spool_stats output;
-	const struct err *why; /* failed, lost: what happened; else NULL */
+	const struct err *why; /* the reason if it failed or is lost; else NULL */
 };
 void job_info(const struct job *j, struct job_info *ret);
 
-/* While it runs, for exec_write(), exec_kill() and the like; NULL after its end. */
+/* The exec of a running job, for exec_write(), exec_kill() and the like; NULL after its end. */
 struct exec *job_exec(const struct job *j);
 
-/* Its output: spool_cursor_new() reads it, and SPOOL_END means that the job has ended. Borrowed
- * from j. */
+/* Its output, read by spool_cursor_new(); SPOOL_END means that the job has ended. Borrowed from j.
+ */
 struct spool *job_output(const struct job *j);
 
-/* Where the files of outputs are made: an absolute path. Without it outputs are kept in memory
- * only. Before any job. */
+/* Sets the folder of output files, an absolute path, before any job starts. Without it output is
+ * kept in memory only. */
 int lives_set_folder(struct lives *all, const char *folder, struct err *e) MUST_USE;
 
-/* Is found no more: by its sandbox, or by the registry. One that runs is killed with all that it
+/* Removes a job from its sandbox and from the registry. A running job is killed with all that it
  * started. */
 void job_forget(struct job *j);

@@ -161,7 +161,8 @@ static void end_body(struct body *b)
 	unwatch(&b->socket);
 	set_yields(b, false); /* its groups may stay for the next one */
 	forget_source(b);
-	chain_fini(&b->chain);
+	if (!warden.closing) /* else all layers end with the warden, by the end of its mount namespace */
+		chain_fini(&b->chain);
 	free_mounts(b);
 	free(take_ptr(b->record));
 	drop_uid(b->uid);
@@ -330,16 +331,15 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 	if (!b->chain.upper || (b->chain.n_frozen == (chain_image(&b->chain) ? 1u : 0u) &&
 				store_layer_own(&warden.store, b->chain.upper, b->uid, e) < 0))
 		return -1;
-	parts->root = warden.store.plain ? store_plain(&b->chain, &parts->fill, e)
-					 : store_overlay(&warden.store, &b->chain, e);
-	if (parts->root < 0)
-		return -1;
 	old = cgroup_new(&warden.cgroups, slot_of(b), &b->limits, e);
 	if (old < 0)
 		return -1;
 	if (old) /* and what it has taken itself so far, below a millisecond */
 		b->cpu_before_us = cpu_counted(slot_of(b));
-	return find_parts(b, parts, e);
+	/* last, as the first one has to wait until the skeleton is there */
+	parts->root = warden.store.plain ? store_plain(&b->chain, &parts->fill, e)
+					 : store_overlay(&warden.store, &b->chain, e);
+	return parts->root < 0 ? -1 : find_parts(b, parts, e);
 }
 
 /* Those that it went to sleep with. */

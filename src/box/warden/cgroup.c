@@ -74,7 +74,7 @@ static bool find_mount(const char *controller, struct hierarchy *ret_h)
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		char *dash = strstr(line, " - ");
 
-		if (!dash ||
+		if (!dash || strncmp(dash, " - cgroup", strlen(" - cgroup")) != 0 ||
 		    sscanf(line, "%*d %*d %*s %511s %511s", ret_h->root, ret_h->mount) != 2 ||
 		    sscanf(dash, " - %31s %*s %1023s", type, options) != 2)
 			continue;

@@ -31,6 +31,7 @@
 enum { QUEUE_BYTES = 12 * 1024 };
 
 static int broom = -1; /* its socket */
+static bool broom_tried; /* to start it, once */
 
 static _Noreturn void broom_main(int from)
 {
@@ -48,29 +49,34 @@ static _Noreturn void broom_main(int from)
 	_exit(0);
 }
 
-int broom_start(struct err *e)
+/* Not before there is a layer to remove: a hub that runs one command never waits for it. */
+static void broom_start(void)
 {
 	const int bytes = QUEUE_BYTES;
 	int sockets[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-		return err_sys(e, errno, "socketpair");
+	broom_tried = true;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
+		log_warn("the broom could not be started: %s", strerror(errno));
+		return;
+	}
 	setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	pid = fork();
 	if (pid == 0)
 		broom_main(sockets[1]);
-	close(sockets[1]);
-	if (pid < 0) {
-		close(sockets[0]);
-		return err_sys(e, errno, "start the broom");
-	}
-	broom = sockets[0];
-	return 0;
+	if (pid > 0)
+		broom = take_fd(&sockets[0]);
+	else
+		log_warn("the broom could not be started: %s", strerror(errno));
+	close_fd(&sockets[0]);
+	close_fd(&sockets[1]);
 }
 
 bool broom_take(uint32_t layer)
 {
+	if (!broom_tried)
+		broom_start();
 	if (broom < 0)
 		return false;
 	if (send(broom, &layer, sizeof(layer), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -31,24 +30,6 @@ enum {
 static const struct {
 	uint32_t first, end;
 } id_ranges[] = { { 1900000000, 2147352576 }, { 20000, 65534 } };
-
-/* holt-init, read while the host's files are in sight, for store.c to put where sandboxes are
- * made from. */
-static int load_init(const char *path, struct err *e)
-{
-	autoclose int in = open(path, O_RDONLY | O_CLOEXEC);
-	autoclose int out = memfd_create("holt-init", MFD_CLOEXEC);
-	char block[65536];
-	ssize_t n;
-
-	if (in < 0 || out < 0)
-		return err_sys(e, errno, "open holt-init");
-	while ((n = read(in, block, sizeof(block))) > 0) {
-		if (write(out, block, (size_t)n) != n)
-			return err_sys(e, errno, "copy holt-init");
-	}
-	return take_fd(&out);
-}
 
 static int write_text(const char *path, const char *text)
 {
@@ -280,14 +261,14 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	warden.free_slots = calloc(BODIES_MAX, sizeof(*warden.free_slots));
 	if (!warden.bodies || !warden.uid_refs || !warden.free_slots)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (seccomp_build(&warden.host.filter) < 0)
-		return err_set(e, ERR_BUG, "the system-call table is too large");
-	warden.host.last_cap = last_capability();
 	warden.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (warden.host.warden < 0)
 		return err_sys(e, errno, "open a pidfd of the warden");
-	warden.host.init = load_init(init, e);
-	if (warden.host.init < 0 || cgroups_init(&warden.cgroups, e) < 0)
+	/* while the host's files are in sight; store.c copies it to where sandboxes are made from */
+	warden.host.init = open(init, O_RDONLY | O_CLOEXEC);
+	if (warden.host.init < 0)
+		return err_sys(e, errno, "open holt-init");
+	if (cgroups_init(&warden.cgroups, e) < 0)
 		return -1;
 	if (m->kept || warden.cgroups.dirs[CG_MEMORY] >= 0 ||
 	    warden.cgroups.dirs[CG_FREEZER] >= 0) {
@@ -299,9 +280,12 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	    take_wishes(m, e) < 0)
 		return -1;
 	warden.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, e) < 0 ||
-	    broom_start(e) < 0)
+	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, e) < 0)
 		return -1;
+	/* while another process copies the skeleton */
+	if (seccomp_build(&warden.host.filter) < 0)
+		return err_set(e, ERR_BUG, "the system-call table is too large");
+	warden.host.last_cap = last_capability();
 	warden.host.landlock = make_landlock(&warden.store, e);
 	if (warden.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
 		return err_wrap(e, "required and not allowed to be missing");

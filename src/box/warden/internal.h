@@ -50,7 +50,7 @@ struct host {
 	int id_locks; /* those ids are locked as long as it is open; -1: they are not */
 	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
 	int proc; /* the host's /proc, O_PATH */
-	int init; /* memfd of holt-init */
+	int init; /* holt-init, as the host has it */
 	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
 	struct seccomp_filter filter;
 	int last_cap; /* the kernel's highest capability */
@@ -115,6 +115,9 @@ struct store {
 
 /* Makes the two mount namespaces and the host template, and leaves the process in the store's. */
 int store_init(struct store *s, const struct host *h, struct err *e) MUST_USE;
+
+/* Whether the process that copies the skeleton has ended; reaps it. Waits for its end if told to. */
+bool store_settled(bool wait);
 
 /* A new empty layer that holds at most `disk` bytes. */
 struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUST_USE;
@@ -205,10 +208,9 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 
 /* ---- the broom ------------------------------------------------------------------------------- */
 
-/* Starts it, in the store's mount namespace; it ends with the warden, and the layers with both.
+/* Has it remove a layer; false: it has enough to do, or has ended, so the caller has to. The first
+ * layer starts it, in the store's mount namespace; it ends with the warden, and the layers with both.
  * Should it end before, what it had not yet removed stays until then. */
-int broom_start(struct err *e) MUST_USE;
-/* Has it remove a layer; false: it has enough to do, or has ended, so the caller has to. */
 bool broom_take(uint32_t layer);
 
 /* ---- control groups -------------------------------------------------------------------------- */

@@ -181,6 +181,52 @@ static int own_dirs(const char *top, uint32_t uid)
 	return 0;
 }
 
+/* ---- the skeleton ---------------------------------------------------------------------------- */
+
+static struct {
+	/* the process that copies it; 0: none does */
+	pid_t maker;
+	/* why it could not be made */
+	int errnum;
+} skeleton;
+
+/* Copying hundreds of small files takes longer than all else that the warden does before its first
+ * sandbox, so a process of its own does it meanwhile. */
+static int skeleton_start(void)
+{
+	skeleton.maker = fork();
+	if (skeleton.maker != 0)
+		return skeleton.maker;
+	prctl(PR_SET_NAME, "holt-skeleton");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	_exit(template_host_skeleton("/skel", "/h") < 0 ? errno : 0);
+}
+
+bool store_settled(bool wait)
+{
+	int status = 0;
+	pid_t pid = 0;
+
+	if (skeleton.maker > 0) {
+		do {
+			pid = waitpid(skeleton.maker, &status, wait ? 0 : WNOHANG);
+		} while (pid < 0 && errno == EINTR);
+		if (pid == 0)
+			return false;
+		skeleton.maker = 0;
+		skeleton.errnum = WIFEXITED(status) ? WEXITSTATUS(status) : ECANCELED;
+	}
+	return true;
+}
+
+/* Before it is whole no overlay may stand on it. */
+static int skeleton_await(void)
+{
+	store_settled(true);
+	errno = skeleton.errnum;
+	return errno ? -1 : 0;
+}
+
 /* Decides how overlays keep their marks and whether layers are plain; prepares the skeleton for
  * being copied as a whole. */
 static int choose_layers(struct store *s, const struct host *h)
@@ -193,8 +239,8 @@ static int choose_layers(struct store *s, const struct host *h)
 		return 0;
 	}
 	/* Layers that are copied belong to one user. */
-	if (errno != EOPNOTSUPP || !h->one_uid || own_dirs("/skel", h->uid_base) < 0 ||
-	    statvfs("/skel", &v) < 0)
+	if (errno != EOPNOTSUPP || !h->one_uid || skeleton_await() < 0 ||
+	    own_dirs("/skel", h->uid_base) < 0 || statvfs("/skel", &v) < 0)
 		return -1;
 	s->plain = true;
 	s->skel_bytes = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
@@ -306,8 +352,8 @@ int store_init(struct store *s, const struct host *h, struct err *e)
 
 	if (make_store_ns(s, h) < 0)
 		step = "make the mount namespace of the store";
-	else if (template_host_skeleton("/skel", "/h") < 0)
-		step = "make the skeleton of the host template";
+	else if (skeleton_start() < 0)
+		step = "start to make the skeleton of the host template";
 	else if (choose_layers(s, h) < 0)
 		step = "prepare the skeleton for copying";
 	else if (make_base_ns(s, h) < 0)
@@ -516,6 +562,8 @@ int store_overlay(const struct store *s, const struct chain *c, struct err *e)
 	autoclose int fs = -1;
 	int tree;
 
+	if (skeleton_await() < 0)
+		return err_sys(e, errno, "make the skeleton of the host template");
 	if (own_root(c) < 0)
 		return err_sys(e, errno, "give the root to the sandbox's user");
 	if (list_lower(c, lower) >= FSCONFIG_MAX)

@@ -33,7 +33,8 @@
 
 enum {
 	REFILL_AFTER_MS = 2,
-	SWEEP_MS = 20, /* between tries to remove a control group that is still busy */
+	SWEEP_MS =
+		20, /* between looks at what ends soon: a busy control group, the skeleton's maker */
 	EVENTS = 64,
 };
 
@@ -182,7 +183,7 @@ static int chores(void)
 		if (warden.bodies[i].state == BODY_SWEEPING)
 			sweep_body(&warden.bodies[i]);
 	}
-	if (warden.n_sweeping)
+	if (warden.n_sweeping || !store_settled(false))
 		wait = sooner(wait, SWEEP_MS);
 	wait = sooner(wait, yield_chores(now));
 	if (warden.closing || warden.hub < 0 || hub_is_new() || (pool_full() && nets_full()))

@@ -16,11 +16,11 @@ struct arena {
 	size_t total, max;
 };
 
-/* max: the most bytes that it hands out in all. arena_fini() frees all of that. */
+/* max: limit of all allocations together, in bytes. arena_fini() frees them all. */
 void arena_init(struct arena *a, size_t max);
 void arena_fini(struct arena *a);
 
-/* max: the most bytes that it hands out in all. NULL when out of memory. */
+/* The same on the heap. NULL when out of memory. */
 struct arena *arena_new(size_t max);
 void arena_free(struct arena *a); /* NULL-safe */
 AUTO_DEFINE(arena_free, struct arena)

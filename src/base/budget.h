@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Bytes that many may keep together: each takes before it keeps, and gives back what it keeps no
- * more. Who would pass the maximum is refused, and the others go on.
+ * A common limit on the bytes that several owners keep. An owner takes bytes before it keeps them
+ * and gives them back afterwards. An owner that would exceed the maximum is refused; the others are
+ * not affected.
  */
 #include <stddef.h>
 
@@ -12,6 +13,6 @@ struct budget {
 	size_t used, max;
 };
 
-/* ERR_LIMIT where n more would pass the maximum; b may be NULL: there is none. */
+/* ERR_LIMIT: n more bytes would exceed the maximum. b may be NULL: no limit. */
 int budget_take(struct budget *b, size_t n, struct err *e) MUST_USE;
 void budget_give(struct budget *b, size_t n);

@@ -1,18 +1,16 @@
 #pragma once
 /*
- * Connections to MCP servers on a libuv loop, whatever they speak: a program over stdio, Streamable
- * HTTP of either era, or HTTP+SSE. Which it is is found out, and told, so that it need not be found
- * out again.
+ * Connections to MCP servers on a libuv loop: a program over stdio, Streamable HTTP of either era,
+ * or HTTP+SSE. The library detects which one a server speaks and reports it (struct mcp_found), so
+ * that the next connection can skip the detection.
  *
- * stdio: server/discover is asked of a process of its own first, since some servers exit and some
- * are silent at it; where that is no modern server, the one that is asked to initialize is started
- * anew, and has seen nothing else. HTTP: a modern request, then initialize, then GET for the
- * `endpoint` event; what was silent at the first is asked it again at the end. basic/versioning,
- * basic/transports.
+ * stdio: server/discover is sent to a process of its own first, since some servers exit or stay
+ * silent on it. If that is no modern server, a new process is started for initialize. HTTP: a
+ * modern request is tried, then initialize, then GET for the `endpoint` event. A server that was
+ * silent at the first request is sent it again at the end. basic/versioning, basic/transports.
  *
- * A link keeps its loop alive until it is closed. SIGPIPE is set to be ignored for the process. A
- * server whose conversation is over is not started again: that is for the link's owner, with
- * another link.
+ * A link keeps its loop alive until it is closed. The process ignores SIGPIPE from then on. A
+ * server that has ended is not restarted: the owner opens another link for that.
  */
 #include <uv.h>
 
@@ -23,7 +21,7 @@ struct mcp_link;
 
 enum mcp_wire { MCP_WIRE_FIND, MCP_WIRE_STDIO, MCP_WIRE_HTTP, MCP_WIRE_SSE };
 
-/* What was found out about a server; may be kept and given for the next connection. */
+/* What was detected about a server; may be kept for the next connection. */
 struct mcp_found {
 	enum mcp_wire wire;
 	enum mcp_era era; /* MCP_BROKEN: not known */
@@ -32,11 +30,12 @@ struct mcp_found {
 struct mcp_target {
 	/* Either a program: an argument vector, never a command line. */
 	const char *const *argv; /* NULL-terminated; argv[0] by PATH */
-	const char *const *
-		env; /* NULL-terminated, all of it; NULL: PATH, HOME, LANG, … of ours, no secrets */
-	const char *const
-		*env_more; /* NULL-terminated; over what is there where env is NULL; may be NULL */
-	const char *cwd; /* NULL: ours */
+	/* the whole environment, NULL-terminated; NULL: PATH, HOME, LANG, … of this process, no
+	 * secrets */
+	const char *const *env;
+	/* added to that default when env is NULL, NULL-terminated; may be NULL */
+	const char *const *env_more;
+	const char *cwd; /* NULL: that of this process */
 	void (*on_stderr)(void *owner, struct str bytes); /* NULL: dropped */
 	/* or an address, http: or https: */
 	const char *url;
@@ -44,41 +43,41 @@ struct mcp_target {
 	const struct http_header *headers; /* sent with each request */
 	size_t headers_n;
 	struct mcp_auth *auth; /* may be NULL; borrowed until the link is gone */
-	/* no private, loopback, link-local … address is connected to, and no proxy used */
+	/* refuse private, loopback, link-local … addresses, and use no proxy */
 	bool public_only;
 
-	struct mcp_found only; /* nothing else is tried; zeroes: everything */
-	struct mcp_found known; /* zeroes: find out. What does not hold is found out anew */
+	struct mcp_found only; /* try only this; zeroes: everything */
+	/* from an earlier connection, detected anew if wrong; zeroes: detect */
+	struct mcp_found known;
 	const char *version; /* only this revision; NULL: the newest that both have */
-	/* What else a server may be is tried when it has been silent for so long: 0: 3 s, 10 s for
-	 * an address. One that is only slow is asked once more after all that, for as long as
-	 * start_ms allows. */
+	/* Time until a silent server is tried with the next protocol; 0: 3 s, 10 s for an address.
+	 * A slow server is asked once more at the end, until start_ms. */
 	unsigned probe_ms;
-	/* for all of the beginning, without what its auth asks people: 0: 30 s */
+	/* limit of the whole start, without the time that log-ins take; 0: 30 s */
 	unsigned start_ms;
-	/* after the end of its input, and again after SIGTERM; for the end of a session: 0: 2 s */
+	/* wait after closing its input, again after SIGTERM, and for the end of a session; 0: 2
+	 * s */
 	unsigned stop_ms;
 	void *owner; /* of on_stderr */
 };
 
-/* Copies target. The client's handler hears `ready` or `over` later, never from inside. NULL with
- * ERR_INVALID (no program and no address, or both; a URL or revision that is none; nothing left to
- * try), ERR_COMMAND_NOT_FOUND, ERR_COMMAND_NOT_RUN, ERR_LIMIT. */
+/* Copies target. The client's handler gets `ready` or `over` later, never from inside. NULL with
+ * ERR_INVALID (not exactly one of program and address; a bad URL or revision; nothing left to try),
+ * ERR_COMMAND_NOT_FOUND, ERR_COMMAND_NOT_RUN, ERR_LIMIT. */
 struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 			     const struct mcp_client_options *o, struct err *e) MUST_USE;
 
-/* For requests; there from the start, until the link is closed. */
+/* For requests; valid until the link is closed. */
 struct mcp_client *mcp_link_client(struct mcp_link *l);
-/* From `ready` on. */
+/* Valid from `ready` on. */
 struct mcp_found mcp_link_found(const struct mcp_link *l);
-/* Of a program that has ended: its wait status; -1 while it runs, or where there is none. */
+/* The wait status of a program that has ended; -1 while it runs, or without a program. */
 int mcp_link_status(const struct mcp_link *l);
 
-/* SIGKILL to the process and its group, where there is one: for who can't wait for
+/* Sends SIGKILL to the process and its group, if there is one: for a caller that can't wait for
  * mcp_link_close(), such as a program that is about to end. */
 void mcp_link_kill(struct mcp_link *l);
 
-/* Ends the session and the process (all of its group): its input ends, then SIGTERM, then SIGKILL.
- * Its client is gone, and no handler is called after it but on_closed (may be NULL), later, when l
- * is gone. */
+/* Ends the session and the process with its group: closes its input, then SIGTERM, then SIGKILL.
+ * The client is freed. The only later callback is on_closed (may be NULL), once l is freed. */
 void mcp_link_close(struct mcp_link *l, void (*on_closed)(void *owner), void *owner);

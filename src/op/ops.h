@@ -3,6 +3,10 @@
  * and in ops.c. */
 #include "op/op.h"
 
+extern const struct op files_mkdir_op;
+extern const struct op files_move_op;
+extern const struct op files_remove_op;
+extern const struct op files_stat_op;
 extern const struct op process_list_op;
 extern const struct op process_signal_op;
 extern const struct op sandbox_pause_op;

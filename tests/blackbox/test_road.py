@@ -216,6 +216,11 @@ NOBODY = 'nobody'  # its requests are decoded, and go no further than that
 
 # An operation, and how each door asks for the same of it: a tool's arguments, a route's body, a procedure's.
 WISHES = {
+    'files.mkdir': {'files.mkdir': {'path': 'd'}, 'Mkdir': {'path': 'd'}},
+    'files.move': {'sandbox_move_file': {'path': 'a', 'to': 'b'}, 'files.move': {'path': 'a', 'to': 'b'}},
+    'files.remove': {'sandbox_remove_file': {'path': 'a'}, 'files.remove': {'path': 'a', 'recursive': False},
+                     'Remove': {'path': 'a', 'recursive': False}},
+    'files.stat': {'files.stat': {'path': 'a'}, 'Stat': {'path': 'a'}},
     'process.list': {'sandbox_processes': {}, 'sandboxes.processes': None, 'Processes': {}},
     'process.signal': {'sandbox_signal': {'pid': 7}, 'sandboxes.signal': {'pid': 7, 'signal': 15}, 'Signal': {'pid': 7}},
     'sandbox.pause': {'sandbox_pause': {}, 'pause': {}},

@@ -67,3 +67,13 @@ extern const struct field_table connect_written_table;
 			  ((shape_) == API_FRAMES ? API_MAY(TOO_MANY_STREAMS) : 0),                \
 		__VA_ARGS__                                                                        \
 	}
+
+/* The same of a projection, which answers with one object. */
+#define CONNECT_PROJECTION(name_, op_, members_, ...)                                              \
+	{                                                                                          \
+		.id = name_, .op = op_, .projected = true, .members = OP_MEMBERS(members_),        \
+		.kind = API_CONNECT, .method = HTTP_POST, .path = CONNECT_PATH name_,              \
+		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |            \
+			  API_MAY(EXEC_TIMEOUT),                                                   \
+		__VA_ARGS__                                                                        \
+	}

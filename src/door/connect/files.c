@@ -1,5 +1,6 @@
 /* ReadFile, WriteFile, List, Stat, Mkdir, Remove. */
 #include "door/connect/connect.h"
+#include "op/files.h"
 
 enum {
 	WRITE_BODY_MAX = 48 << 20, /* a file of 32 MiB in base64, and what is around it */
@@ -9,19 +10,12 @@ enum {
 
 struct path_message {
 	struct str path;
-	bool recursive;
 };
 #define PATH_ROW                                                                                   \
 	FIELD(struct path_message, path, .flags = FIELD_REQUIRED, .min = 1, .max = API_PATH_MAX,   \
 	      .doc = "Absolute, or from the sandbox's working directory on.")
 static const struct field path_fields[] = { PATH_ROW };
 static const struct field_table path_table = FIELD_TABLE(struct path_message, path_fields);
-static const struct field remove_fields[] = {
-	PATH_ROW,
-	FIELD(struct path_message, recursive, .doc = "A directory goes with all that is in it."),
-};
-static const struct field_table remove_table = FIELD_TABLE(struct path_message, remove_fields);
-
 struct path_params {
 	struct connect_header header;
 	struct path_message body;
@@ -31,12 +25,6 @@ static const struct field path_parts[] = {
 	CONNECT_BODY(struct path_params, path_table, "Where."),
 };
 static const struct field_table path_input = FIELD_TABLE(struct path_params, path_parts);
-static const struct field remove_parts[] = {
-	CONNECT_HEADER(struct path_params),
-	CONNECT_BODY(struct path_params, remove_table, "What."),
-};
-static const struct field_table remove_input = FIELD_TABLE(struct path_params, remove_parts);
-
 /* ---- ReadFile ------------------------------------------------------------------------------ */
 
 struct reading {
@@ -243,39 +231,18 @@ static struct info info_of(struct str name, struct str path, const struct file_s
 			      st->size, st->mode, st->mtime_ms / 1000 };
 }
 
-static struct str base_of(struct str path)
-{
-	while (path.n > 1 && path.p[path.n - 1] == '/')
-		path.n--;
-	for (size_t i = path.n; i > 0; i--) {
-		if (path.p[i - 1] == '/' && i < path.n)
-			return (struct str){ path.p + i, path.n - i };
-	}
-	return path;
-}
-
-static void on_stat(void *arg, const struct file_stat *st, const struct err *err)
-{
-	struct call *c = arg;
-	struct str path = call_about(c)->path;
-	struct info info;
-
-	if (err) {
-		call_fail(c, err);
-		return;
-	}
-	info = info_of(base_of(path), path, st);
-	call_answer(c, &info);
-}
-
-static void run_stat(struct call *c, const void *params)
-{
-	const struct path_params *p = params;
-	struct sandbox *sb = api_enter(c, p->header.sandbox, p->body.path);
-
-	if (sb)
-		file_stat_start(sb, p->body.path, on_stat, c);
-}
+static const struct field stat_fields[] = {
+	FIELD(struct file_info, name, .flags = FIELD_REQUIRED, .doc = "Without the directory."),
+	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "With it."),
+	FIELD_NAMED(struct file_info, is_dir, "isDir", .flags = FIELD_REQUIRED,
+		    .doc = "A directory."),
+	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD(struct file_info, mode, .flags = FIELD_REQUIRED,
+	      .doc = "Permission bits, as a number."),
+	FIELD_NAMED(struct file_info, modified_at, "modifiedAtUnix", .flags = FIELD_REQUIRED,
+		    .doc = "Seconds since 1970."),
+};
+static const struct field_table stat_table = FIELD_TABLE(struct file_info, stat_fields);
 
 struct list_message {
 	struct str parent, page_token, filter;
@@ -396,25 +363,15 @@ static void run_list(struct call *c, const void *params)
 	file_list_start(sb, p->body.parent, on_list, l);
 }
 
-/* ---- Mkdir and Remove ---------------------------------------------------------------------- */
+/* ---- those of op/files.h ------------------------------------------------------------------- */
 
-static void run_mkdir(struct call *c, const void *params)
-{
-	const struct path_params *p = params;
-	struct sandbox *sb = api_enter(c, p->header.sandbox, p->body.path);
-
-	if (sb)
-		file_mkdir_start(sb, p->body.path, true, connect_done, c);
-}
-
-static void run_remove(struct call *c, const void *params)
-{
-	const struct path_params *p = params;
-	struct sandbox *sb = api_enter(c, p->header.sandbox, p->body.path);
-
-	if (sb)
-		file_remove_start(sb, p->body.path, p->body.recursive, connect_done, c);
-}
+static const struct op_member by_header[] = { CONNECT_BY_HEADER };
+/* The clients of mitos count on a tree to go; who says false is asked to mean it. */
+static const struct op_member remove_members[] = {
+	CONNECT_BY_HEADER,
+	{ "recursive", .def = DEFAULT_BOOL(true),
+	  .doc = "A directory with all that is in it; false: only an empty one." },
+};
 
 /* ---- the rows ------------------------------------------------------------------------------ */
 
@@ -427,12 +384,9 @@ static const struct api_route rows[] = {
 		       .body_max = WRITE_BODY_MAX),
 	CONNECT_METHOD("List", "files.list", OP_READ, API_OBJECT, run_list,
 		       "What is in a directory.", list_input, infos_table),
-	CONNECT_METHOD("Stat", "files.stat", OP_READ, API_OBJECT, run_stat, "What a path is.",
-		       path_input, info_table),
-	CONNECT_METHOD("Mkdir", "files.mkdir", OP_WRITE, API_OBJECT, run_mkdir,
-		       "Makes a directory, and those above it.", path_input, connect_empty_table),
-	CONNECT_METHOD("Remove", "files.remove", OP_DESTROY, API_OBJECT, run_remove,
-		       "Removes a file, an empty directory, or with recursive any.", remove_input,
-		       connect_empty_table),
+	CONNECT_PROJECTION("Stat", &files_stat_op, by_header, .answer = &stat_table),
+	CONNECT_PROJECTION("Mkdir", &files_mkdir_op, by_header, .answer = &connect_empty_table),
+	CONNECT_PROJECTION("Remove", &files_remove_op, remove_members,
+			   .answer = &connect_empty_table),
 };
 const struct api_resource api_connect_files = API_RESOURCE(rows);

@@ -18,13 +18,6 @@ static const struct field state_fields[] = {
 };
 const struct field_table state_result_table = FIELD_TABLE(struct state_result, state_fields);
 
-static const struct field path_fields[] = {
-	FIELD(struct path_result, sandbox, .flags = FIELD_REQUIRED, .doc = "Where it is."),
-	FIELD(struct path_result, path, .flags = FIELD_REQUIRED,
-	      .doc = "The path, as it was given."),
-};
-const struct field_table path_result_table = FIELD_TABLE(struct path_result, path_fields);
-
 struct tool_wait *tool_wait(struct call *c, const void *params)
 {
 	struct err e = ERR_INIT;

@@ -44,16 +44,6 @@ struct state_result {
 };
 extern const struct field_table state_result_table;
 
-/* Of those that do something with a path, and answer with it. */
-struct path_result {
-	struct str sandbox, path;
-};
-extern const struct field_table path_result_table;
-
-/* A path as an argument. */
-#define PATH_ROW(S, m, doc_)                                                                       \
-	FIELD(S, m, .flags = FIELD_REQUIRED, .min = 1, .max = TOOL_PATH_MAX, .doc = doc_)
-
 /* What is needed of a call while it waits, in its arena; NULL: the call has failed. */
 struct tool_wait {
 	struct call *call;

@@ -30,13 +30,13 @@ static int put_member(const struct field *f, const void *from, struct buf *to, s
 static int put_named(const struct tool *t, struct str name, const void *request, const void *result,
 		     struct buf *to, struct err *e)
 {
-	const struct field *f = row_of(t->op->result, name);
+	const struct field *f = row_of(t->op->request, name);
 
 	if (f)
-		return put_member(f, result, to, e);
-	f = row_of(t->op->request, name);
-	if (f)
 		return put_member(f, request, to, e);
+	f = row_of(t->op->result, name);
+	if (f)
+		return put_member(f, result, to, e);
 	return err_set(e, ERR_BUG, "%s says {%.*s}, which is no member", t->name, STR_ARG(name));
 }
 

@@ -20,7 +20,7 @@ struct tool {
 	const struct field_table *output;
 	/* Whether a call may outlive its request. */
 	enum mcp_tasking task;
-	/* The text for who reads: "{name}" stands for a member of the result or, if it has none, of the request; or
+	/* The text for who reads: "{name}" stands for a member of the request or, if it has none, of the result; or
 	 * text() writes it. Neither: the text is the structured content. */
 	const char *says;
 	int (*text)(const void *result, struct buf *to, struct err *e);

@@ -5,6 +5,7 @@
 
 #include "base/base64.h"
 #include "json/document/utf8.h"
+#include "op/files.h"
 
 enum { READ_MAX = 4 << 20, WRITE_MAX = 32 << 20, MODE_DEFAULT = 0644 };
 static_assert((int)READ_MAX < (int)FILE_READ_MAX, "one byte more is read, to see the end");
@@ -230,12 +231,6 @@ static const struct field entry_fields[] = {
 	ENTRY_ROWS,
 };
 static const struct field_table entry_table = FIELD_TABLE(struct entry, entry_fields);
-static const struct field stat_fields[] = {
-	FIELD_NAMED(struct entry, name, "path", .flags = FIELD_REQUIRED, .doc = "As it was sent."),
-	ENTRY_ROWS,
-};
-static const struct field_table stat_table = FIELD_TABLE(struct entry, stat_fields);
-
 static struct entry entry_of(struct str name, const struct file_stat *st)
 {
 	return (struct entry){ .name = name,
@@ -286,88 +281,12 @@ static void run_list(struct call *c, const void *params)
 		file_list_start(sb, p->path, on_list, c);
 }
 
-static void on_stat(void *arg, const struct file_stat *st, const struct err *err)
-{
-	struct call *c = arg;
-	struct entry entry;
+/* ---- those of op/files.h ------------------------------------------------------------------- */
 
-	if (err) {
-		call_fail(c, err);
-		return;
-	}
-	entry = entry_of(call_about(c)->path, st);
-	call_answer(c, &entry);
-}
-
-static void run_stat(struct call *c, const void *params)
-{
-	const struct path_body *p = &((const struct path_params *)params)->body;
-	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
-
-	if (sb)
-		file_stat_start(sb, p->path, on_stat, c);
-}
-
-/* ---- mkdir, remove, move ------------------------------------------------------------------- */
-
-static void run_mkdir(struct call *c, const void *params)
-{
-	const struct path_body *p = &((const struct path_params *)params)->body;
-	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
-
-	if (sb)
-		file_mkdir_start(sb, p->path, true, api_done, c);
-}
-
-struct remove_body {
-	struct str sandbox, path;
-	bool recursive;
+static const struct field done_fields[] = {
+	FIELD(struct files_done, status, .flags = FIELD_REQUIRED, .doc = "ok"),
 };
-static const struct field remove_fields[] = {
-	API_SANDBOX_ROW(struct remove_body),
-	PATH_ROW(struct remove_body, "What to remove."),
-	FIELD(struct remove_body, recursive, .doc = "A directory goes with all that is in it."),
-};
-static const struct field_table remove_body = FIELD_TABLE(struct remove_body, remove_fields);
-struct remove_params {
-	struct remove_body body;
-};
-static const struct field remove_parts[] = { BODY(struct remove_params, remove_body, "What.") };
-static const struct field_table remove_input = FIELD_TABLE(struct remove_params, remove_parts);
-
-static void run_remove(struct call *c, const void *params)
-{
-	const struct remove_body *p = &((const struct remove_params *)params)->body;
-	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
-
-	if (sb)
-		file_remove_start(sb, p->path, p->recursive, api_done, c);
-}
-
-struct move_body {
-	struct str sandbox, path, to;
-};
-static const struct field move_fields[] = {
-	API_SANDBOX_ROW(struct move_body),
-	PATH_ROW(struct move_body, "What to move."),
-	FIELD(struct move_body, to, .flags = FIELD_REQUIRED, .min = 1, .max = API_PATH_MAX,
-	      .doc = "Its new path; a file that is there is replaced."),
-};
-static const struct field_table move_body = FIELD_TABLE(struct move_body, move_fields);
-struct move_params {
-	struct move_body body;
-};
-static const struct field move_parts[] = { BODY(struct move_params, move_body, "What and where.") };
-static const struct field_table move_input = FIELD_TABLE(struct move_params, move_parts);
-
-static void run_move(struct call *c, const void *params)
-{
-	const struct move_body *p = &((const struct move_params *)params)->body;
-	struct sandbox *sb = api_enter(c, p->sandbox, p->path);
-
-	if (sb)
-		file_move_start(sb, p->path, p->to, api_done, c);
-}
+static const struct field_table done_table = FIELD_TABLE(struct files_done, done_fields);
 
 /* ---- the rows ------------------------------------------------------------------------------ */
 
@@ -385,6 +304,13 @@ static void run_move(struct call *c, const void *params)
 		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN), __VA_ARGS__ \
 	}
 
+#define FILE_PROJECTION(name_, ...)                                                                \
+	{                                                                                          \
+		.id = "files." #name_, .op = &files_##name_##_op, .projected = true,               \
+		.method = HTTP_POST, .path = "/v1/files/" #name_,                                  \
+		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN), __VA_ARGS__ \
+	}
+
 static const struct api_route rows[] = {
 	FILE_ROUTE(read, OP_READ, "Reads a file, whole or a range of its bytes.", read_input,
 		   content_table),
@@ -392,13 +318,9 @@ static const struct api_route rows[] = {
 		   "Writes a file: others see the old content or the new, never a part.",
 		   write_input, api_status_table, .body_max = WRITE_MAX),
 	FILE_ROUTE(list, OP_READ, "What is in a directory.", path_input, listing_table),
-	FILE_ROUTE(stat, OP_READ, "What a path is.", path_input, stat_table),
-	FILE_ROUTE(mkdir, OP_WRITE,
-		   "Makes a directory, and those above it; one that is there is well.", path_input,
-		   api_status_table),
-	FILE_ROUTE(remove, OP_DESTROY, "Removes a file, an empty directory, or with recursive any.",
-		   remove_input, api_status_table),
-	FILE_ROUTE(move, OP_WRITE, "Gives a file or directory another path.", move_input,
-		   api_status_table),
+	FILE_PROJECTION(stat),
+	FILE_PROJECTION(mkdir, .answer = &done_table),
+	FILE_PROJECTION(remove, .answer = &done_table),
+	FILE_PROJECTION(move, .answer = &done_table),
 };
 const struct api_resource api_files = API_RESOURCE(rows);

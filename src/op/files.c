@@ -1,0 +1,221 @@
+#include "op/files.h"
+
+#include "op/call.h"
+
+#define FILES_PATH_ROW(S, m, doc_)                                                                 \
+	FIELD(S, m, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX, .doc = doc_)
+
+struct path_request {
+	struct str sandbox, path;
+};
+static const struct field path_fields[] = {
+	OP_SANDBOX_ROW(struct path_request),
+	FILES_PATH_ROW(struct path_request, path,
+		       "Absolute, or from the sandbox's working directory on."),
+};
+static const struct field_table path_table = FIELD_TABLE(struct path_request, path_fields);
+
+static const struct field done_fields[] = {
+	FIELD(struct files_done, sandbox, .flags = FIELD_REQUIRED, .doc = "Where it is."),
+	FIELD(struct files_done, path, .flags = FIELD_REQUIRED,
+	      .doc = "The path, as it was given."),
+};
+static const struct field_table done_table = FIELD_TABLE(struct files_done, done_fields);
+
+/* The sandbox of a request about this path in it; NULL where the call has failed. */
+static struct sandbox *files_enter(struct call *c, struct str sandbox, struct str path)
+{
+	struct err e = ERR_INIT;
+	struct sandbox *sb;
+
+	call_about(c)->path = path;
+	sb = call_sandbox(c, sandbox, &e);
+	if (!sb)
+		call_fail(c, &e);
+	return sb;
+}
+
+/* ---- files.stat ---------------------------------------------------------------------------- */
+
+const char *const file_type_names[] = {
+	[FILE_REGULAR] = "file",
+	[FILE_DIRECTORY] = "directory",
+	[FILE_SYMLINK] = "symlink",
+	[FILE_OTHER] = "other",
+};
+
+static const struct field info_fields[] = {
+	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "As it was sent."),
+	FIELD(struct file_info, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
+	FIELD_ENUM(struct file_info, type, file_type_names, .flags = FIELD_REQUIRED,
+		   .doc = "What it is."),
+	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD(struct file_info, mode, .flags = FIELD_REQUIRED,
+	      .doc = "Permission bits, as a number."),
+	FIELD(struct file_info, modified_at, .flags = FIELD_REQUIRED, .doc = "Seconds since 1970."),
+};
+static const struct field_table info_table = FIELD_TABLE(struct file_info, info_fields);
+
+static struct str files_base(struct str path)
+{
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	for (size_t i = path.n; i > 0; i--) {
+		if (path.p[i - 1] == '/' && i < path.n)
+			return (struct str){ path.p + i, path.n - i };
+	}
+	return path;
+}
+
+static void files_on_stat(void *arg, const struct file_stat *st, const struct err *err)
+{
+	struct call *c = arg;
+	const struct path_request *q = call_request(c);
+
+	if (err)
+		call_fail(c, err);
+	else
+		call_answer(c, &(struct file_info){ .path = q->path,
+						    .name = files_base(q->path),
+						    .is_dir = st->type == FILE_DIRECTORY,
+						    .type = st->type,
+						    .size = st->size,
+						    .mode = st->mode,
+						    .modified_at = st->mtime_ms / 1000 });
+}
+
+static void files_stat_run(struct call *c, const void *request)
+{
+	const struct path_request *q = request;
+	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+
+	if (sb)
+		file_stat_start(sb, q->path, files_on_stat, c);
+}
+
+const struct op files_stat_op = {
+	.action = "files.stat",
+	.doc = "What a path is.",
+	.effect = OP_READ,
+	.request = &path_table,
+	.target = OP_TARGET(struct path_request, sandbox),
+	.result = &info_table,
+	.run = files_stat_run,
+};
+
+/* ---- files.mkdir --------------------------------------------------------------------------- */
+
+static void files_on_done(struct call *c, struct str sandbox, struct str path,
+			  const struct err *err)
+{
+	if (err)
+		call_fail(c, err);
+	else
+		call_answer(c, &(struct files_done){ sandbox, path, STR_LIT("ok") });
+}
+
+static void files_on_made(void *arg, const struct err *err)
+{
+	const struct path_request *q = call_request(arg);
+
+	files_on_done(arg, q->sandbox, q->path, err);
+}
+
+static void files_mkdir_run(struct call *c, const void *request)
+{
+	const struct path_request *q = request;
+	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+
+	if (sb)
+		file_mkdir_start(sb, q->path, true, files_on_made, c);
+}
+
+const struct op files_mkdir_op = {
+	.action = "files.mkdir",
+	.doc = "Makes a directory, and those above it; one that is there is well.",
+	.effect = OP_WRITE,
+	.flags = OP_IDEMPOTENT,
+	.request = &path_table,
+	.target = OP_TARGET(struct path_request, sandbox),
+	.result = &done_table,
+	.run = files_mkdir_run,
+};
+
+/* ---- files.remove -------------------------------------------------------------------------- */
+
+struct remove_request {
+	struct str sandbox, path;
+	bool recursive;
+};
+static const struct field remove_fields[] = {
+	OP_SANDBOX_ROW(struct remove_request),
+	FILES_PATH_ROW(struct remove_request, path, "What to remove."),
+	FIELD(struct remove_request, recursive, .def = DEFAULT_BOOL(false),
+	      .doc = "A directory with all that is in it; else only an empty one."),
+};
+static const struct field_table remove_table = FIELD_TABLE(struct remove_request, remove_fields);
+
+static void files_on_removed(void *arg, const struct err *err)
+{
+	const struct remove_request *q = call_request(arg);
+
+	files_on_done(arg, q->sandbox, q->path, err);
+}
+
+static void files_remove_run(struct call *c, const void *request)
+{
+	const struct remove_request *q = request;
+	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+
+	if (sb)
+		file_remove_start(sb, q->path, q->recursive, files_on_removed, c);
+}
+
+const struct op files_remove_op = {
+	.action = "files.remove",
+	.doc = "Removes a file, an empty directory, or with recursive any.",
+	.effect = OP_DESTROY,
+	.request = &remove_table,
+	.target = OP_TARGET(struct remove_request, sandbox),
+	.result = &done_table,
+	.run = files_remove_run,
+};
+
+/* ---- files.move ---------------------------------------------------------------------------- */
+
+struct move_request {
+	struct str sandbox, path, to;
+};
+static const struct field move_fields[] = {
+	OP_SANDBOX_ROW(struct move_request),
+	FILES_PATH_ROW(struct move_request, path, "What to move."),
+	FILES_PATH_ROW(struct move_request, to, "Its new path; a file that is there is replaced."),
+};
+static const struct field_table move_table = FIELD_TABLE(struct move_request, move_fields);
+
+static void files_on_moved(void *arg, const struct err *err)
+{
+	const struct move_request *q = call_request(arg);
+
+	files_on_done(arg, q->sandbox, q->to, err);
+}
+
+static void files_move_run(struct call *c, const void *request)
+{
+	const struct move_request *q = request;
+	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+
+	if (sb)
+		file_move_start(sb, q->path, q->to, files_on_moved, c);
+}
+
+const struct op files_move_op = {
+	.action = "files.move",
+	.doc = "Gives a file or directory another path.",
+	.effect = OP_WRITE,
+	.flags = OP_REPLACES,
+	.request = &move_table,
+	.target = OP_TARGET(struct move_request, sandbox),
+	.result = &done_table,
+	.run = files_move_run,
+};

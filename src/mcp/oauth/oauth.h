@@ -1,18 +1,18 @@
 #pragma once
 /*
  * OAuth 2.1 for a client of an MCP server, behind mcp/connect/auth.h: discovery, registration,
- * grants, refresh, more scopes when they are asked for, DPoP. docs/oauth.md says what is done in
- * which order, what is refused and why. Specification: basic/authorization of 2026-07-28 and the
- * revisions before it, and the ext-auth extensions.
+ * grants, refresh, step-up to more scopes, DPoP. docs/oauth.md describes the order of the steps,
+ * and what is refused and why. Specification: basic/authorization of 2026-07-28 and the revisions
+ * before it, and the ext-auth extensions.
  *
- * One mcp_oauth is for one server. Requests that come while it is at work wait for it; one login
- * serves all of them, and goes on when they have given up. Everything that servers say is bounded
- * and checked: their URLs are https (http for what is on this machine, where the server is too),
- * lead to public addresses only, and redirects are not followed. No token, code or secret is in an
- * error or a log record.
+ * One mcp_oauth serves one server. Requests wait while a log-in is in progress; one log-in serves
+ * all of them, and continues when they have given up. All input from servers is bounded and
+ * checked: their URLs must be https and lead to public addresses (http is allowed on this machine
+ * if the server is there too), and redirects are not followed. Errors and log records contain no
+ * token, code or secret.
  *
- * One thread. Callbacks of the handler come from the loop or from inside of a function here; all
- * may be called in them, mcp_oauth_close() too.
+ * All functions must be called on one thread. Callbacks of the handler come from the loop or from
+ * inside a function of this header, and may call any of them, mcp_oauth_close() too.
  */
 #include <uv.h>
 
@@ -25,12 +25,12 @@ struct mcp_oauth_store;
 enum mcp_oauth_grant {
 	MCP_OAUTH_CODE, /* a person logs in with a browser; PKCE */
 	MCP_OAUTH_DEVICE, /* a person logs in somewhere else (RFC 8628) */
-	MCP_OAUTH_CLIENT_CREDENTIALS, /* nobody: the client itself */
-	MCP_OAUTH_ENTERPRISE, /* an identity provider's word, exchanged (ID-JAG) */
-	MCP_OAUTH_WORKLOAD, /* a platform's word for this workload (RFC 7523) */
+	MCP_OAUTH_CLIENT_CREDENTIALS, /* no person: the client itself */
+	MCP_OAUTH_ENTERPRISE, /* an identity provider's assertion, exchanged (ID-JAG) */
+	MCP_OAUTH_WORKLOAD, /* a platform's assertion for this workload (RFC 7523) */
 };
 
-/* Who we are to an authorization server. */
+/* The identity of a client at an authorization server. */
 struct mcp_oauth_client {
 	const char *id;
 	const char *secret; /* NULL: none */
@@ -99,38 +99,38 @@ struct mcp_oauth_options {
 	void *owner;
 
 	/* Limits; 0 takes the default. */
-	unsigned step_ms; /* of one request to one of them: 30 s */
+	unsigned step_ms; /* for one request to a server: 30 s */
 	unsigned person_ms; /* to log in: 5 minutes */
 };
 
-/* Copies the options, secrets into memory of their own. ERR_INVALID for a URL or key that is none,
- * ERR_BUG for a grant that lacks what it needs, ERR_LIMIT without memory. */
+/* Copies the options, secrets into memory of their own. ERR_INVALID: a bad URL or key;
+ * ERR_BUG: options that the grant needs are missing; ERR_LIMIT: no memory. */
 struct mcp_oauth *mcp_oauth_new(uv_loop_t *loop, const struct mcp_oauth_options *o,
 				struct err *e) MUST_USE;
 
 /* For a transport; lives as long as o. */
 struct mcp_auth *mcp_oauth_auth(struct mcp_oauth *o);
 
-/* The URL that the browser was sent to, whole. ERR_INVALID where it is no answer to what was asked,
- * and the login goes on waiting; everything else ends it, for better or worse, later. */
+/* Takes the full URL that the browser was redirected to. ERR_INVALID: it does not belong to this
+ * log-in, which goes on waiting. Otherwise the log-in succeeds or fails later. */
 int mcp_oauth_redirected(struct mcp_oauth *o, const char *url, struct err *e) MUST_USE;
 
-/* Answers want_client; copied. ERR_INVALID where it was not asked, or is of no use (still to be
- * answered). */
+/* Answers want_client; copied. ERR_INVALID: nothing was asked, or the client is unusable and the
+ * question still open. */
 int mcp_oauth_client_given(struct mcp_oauth *o, const struct mcp_oauth_client *c,
 			   struct err *e) MUST_USE;
 
-/* The person will not: a login in progress ends with ERR_CANCELLED. */
+/* The user declines: a log-in in progress ends with ERR_CANCELLED. */
 void mcp_oauth_give_up(struct mcp_oauth *o);
 
-/* Forgets the tokens of this server, here and in the store; a login in progress is given up. done
- * (may be NULL) comes now or later, before o is gone, when the store has forgotten them too; with
- * e: it could not. -1: it can't even be tried, and done does not come. */
+/* Deletes the tokens of this server, here and in the store, and gives up a log-in in progress. done
+ * (may be NULL) comes now or later, before o is freed, once the store has deleted them, or with e
+ * if it failed. -1: it could not be started, and done does not come. */
 int mcp_oauth_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct err *e),
 		     void *owner, struct err *e) MUST_USE;
 
-/* Ends it; asks end without an answer, and what is to be written is written. on_closed (may be
- * NULL) comes later, when o is gone. */
+/* Ends pending asks without an answer and finishes pending writes. on_closed (may be NULL) comes
+ * later, when o is freed. */
 void mcp_oauth_close(struct mcp_oauth *o, void (*on_closed)(void *owner), void *owner);
 
 /* --- where tokens are kept --- */
@@ -138,12 +138,12 @@ void mcp_oauth_close(struct mcp_oauth *o, void (*on_closed)(void *owner), void *
 /* In memory. */
 struct mcp_oauth_store *mcp_oauth_store_new(struct err *e) MUST_USE;
 
-/* In a folder of its own: absolute, made with mode 0700 unless it is there. Sealed in one file,
- * whose key stands beside it; both of mode 0600. ERR_DENIED where folder or files are open to
- * others or another's, ERR_INVALID where they are damaged, or one is without the other: nothing is
- * overwritten then. Several processes may have it open. Writing a new key waits for the disk; later
- * on only libuv's threads do. */
+/* A store in a folder of its own: an absolute path, made with mode 0700 if missing. It has a sealed
+ * file and its key, both of mode 0600. ERR_DENIED: folder or files are accessible to others or
+ * owned by another user; ERR_INVALID: a file is damaged, or one is missing while the other exists.
+ * Nothing is overwritten then. Several processes may have it open. Writing a new key blocks on the
+ * disk; later writes run on libuv's threads. */
 struct mcp_oauth_store *mcp_oauth_store_open(const char *folder, struct err *e) MUST_USE;
 
-void mcp_oauth_store_free(struct mcp_oauth_store *s); /* NULL-safe; what is in memory is wiped */
+void mcp_oauth_store_free(struct mcp_oauth_store *s); /* NULL-safe; wipes the memory */
 AUTO_DEFINE(mcp_oauth_store_free, struct mcp_oauth_store)

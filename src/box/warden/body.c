@@ -161,7 +161,8 @@ static void end_body(struct body *b)
 	unwatch(&b->socket);
 	set_yields(b, false); /* its groups may stay for the next one */
 	forget_source(b);
-	if (!warden.closing) /* else all layers end with the warden, by the end of its mount namespace */
+	/* When closing, all layers end with the mount namespace of the warden. */
+	if (!warden.closing)
 		chain_fini(&b->chain);
 	free_mounts(b);
 	free(take_ptr(b->record));

@@ -264,7 +264,8 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	warden.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (warden.host.warden < 0)
 		return err_sys(e, errno, "open a pidfd of the warden");
-	/* while the host's files are in sight; store.c copies it to where sandboxes are made from */
+	/* while the host's files are in sight; store.c copies it to where sandboxes are made
+	 * from */
 	warden.host.init = open(init, O_RDONLY | O_CLOEXEC);
 	if (warden.host.init < 0)
 		return err_sys(e, errno, "open holt-init");

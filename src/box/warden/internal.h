@@ -116,7 +116,8 @@ struct store {
 /* Makes the two mount namespaces and the host template, and leaves the process in the store's. */
 int store_init(struct store *s, const struct host *h, struct err *e) MUST_USE;
 
-/* Whether the process that copies the skeleton has ended; reaps it. Waits for its end if told to. */
+/* Whether the process that copies the skeleton has ended; reaps it. Waits for its end if told
+ * to. */
 bool store_settled(bool wait);
 
 /* A new empty layer that holds at most `disk` bytes. */
@@ -209,8 +210,8 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 /* ---- the broom ------------------------------------------------------------------------------- */
 
 /* Has it remove a layer; false: it has enough to do, or has ended, so the caller has to. The first
- * layer starts it, in the store's mount namespace; it ends with the warden, and the layers with both.
- * Should it end before, what it had not yet removed stays until then. */
+ * layer starts it, in the store's mount namespace; it ends with the warden, and the layers with
+ * both. Should it end before, what it had not yet removed stays until then. */
 bool broom_take(uint32_t layer);
 
 /* ---- control groups -------------------------------------------------------------------------- */

@@ -33,8 +33,8 @@
 
 enum {
 	REFILL_AFTER_MS = 2,
-	SWEEP_MS =
-		20, /* between looks at what ends soon: a busy control group, the skeleton's maker */
+	/* interval of checks for what ends soon: a busy control group, the skeleton's maker */
+	SWEEP_MS = 20,
 	EVENTS = 64,
 };
 

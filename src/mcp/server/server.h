@@ -1,21 +1,22 @@
 #pragma once
 /*
- * MCP, the server's role, as a core without I/O: a transport feeds whole messages in and gets whole
- * messages out through a callback. Revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 (the
- * legacy ones: initialize and a session) and 2026-07-28 (modern: each request says by itself what
- * it needs). A message has only what its revision knows (mcp/message/profile.h).
+ * The MCP server as a core without I/O: a transport passes whole messages in and gets whole
+ * messages out through a callback. It serves revisions 2024-11-05, 2025-03-26, 2025-06-18 and
+ * 2025-11-25 (legacy: initialize and a session) and 2026-07-28 (modern: each request is
+ * self-contained). Messages contain only what their revision defines (mcp/message/profile.h).
  *
- * A server is what is offered: a name, tools, resources, prompts, and the handler that runs them. A
- * session is one client's conversation, made by a transport; for a modern request over HTTP it
- * lives as long as that request. A call is one request in progress that a handler answers; it may
- * end at any later time, so that a slow call delays no other message.
+ * A server offers tools, resources and prompts under a name, with a handler that runs them. A
+ * session is one client's connection, made by a transport; for a modern request over HTTP it lasts
+ * as long as the request. A call is one request in progress that a handler answers, now or at any
+ * later time, so a slow call delays no other message.
  *
- * One thread. Every callback comes from inside a function of this header; handlers may call
- * mcp_call_*, mcp_session_* and mcp_server_changed() back at any point, except that nothing closes
- * a session from inside `send`. Texts that are called JSON are valid, and on one line.
+ * All functions must be called on one thread. Every callback comes from inside a function of this
+ * header. Handlers may call mcp_call_*, mcp_session_* and mcp_server_changed() at any point, but no
+ * session may be closed from inside `send`. Strings described as JSON must be valid and on one
+ * line.
  *
- * Pages of the specification are named as they are of 2026-07-28 (server/tools), with the revision
- * before them where only an older one has the page (2025-11-25: basic/lifecycle).
+ * Pages of the specification are cited by their name in 2026-07-28 (server/tools). A page that only
+ * an older revision has is cited with that revision (2025-11-25: basic/lifecycle).
  */
 #include "base/arena.h"
 #include "json/field/field.h"
@@ -30,8 +31,8 @@ struct rpc_sniff;
 
 /* === what is offered ====================================================================== */
 
-/* Everything here is static or at least as long-lived as the server, or as the list that it is in.
- * What is NULL or 0 is left out on the wire; so is what a client's revision doesn't know. */
+/* All of this must live at least as long as the server, or as the list that it is in. Members that
+ * are NULL or 0, or that a client's revision does not define, are left out on the wire. */
 
 struct mcp_icon {
 	const char *src; /* https: or data: */
@@ -62,14 +63,14 @@ struct mcp_tool {
 	const char *title;
 	const char *description; /* required */
 	const char *input_schema; /* JSON Schema of type object; may have x-mcp-header */
-	/* of any type; legacy clients see only those of type object. Success then needs structured
-	 * content that it takes. */
+	/* of any type; legacy clients see only those of type object. A successful result must then
+	 * have structured content that matches it. */
 	const char *output_schema;
 	const char *meta; /* JSON object for the tool's _meta */
 	enum mcp_hint read_only, destructive, idempotent, open_world;
 	enum mcp_tasking task;
 	struct mcp_icons icons;
-	void (*run)(struct mcp_call *c); /* in place of the handler's `call` */
+	void (*run)(struct mcp_call *c); /* instead of the handler's `call` */
 	const void *row; /* the owner's */
 	struct mcp_prepared *prepared; /* by mcp_tool_prepare() */
 };
@@ -81,7 +82,7 @@ struct mcp_resource {
 	int64_t size; /* bytes; 0: not known */
 	struct mcp_annotations annotations;
 	struct mcp_icons icons;
-	void (*run)(struct mcp_call *c); /* in place of the handler's `read` */
+	void (*run)(struct mcp_call *c); /* instead of the handler's `read` */
 	const void *row;
 };
 
@@ -90,14 +91,15 @@ struct mcp_template {
 	const char *title, *description, *mime, *meta;
 	struct mcp_annotations annotations;
 	struct mcp_icons icons;
-	void (*run)(struct mcp_call *c); /* in place of `read` for what mcp_uri_match() takes */
+	/* instead of `read`, for URIs that match (mcp_uri_match()) */
+	void (*run)(struct mcp_call *c);
 	const void *row;
 };
 
 struct mcp_argument {
 	const char *name; /* required */
 	const char *title, *description;
-	bool required; /* its absence is answered for the handler */
+	bool required; /* a request without it is refused before the handler runs */
 };
 
 /* server/prompts */
@@ -107,11 +109,11 @@ struct mcp_prompt {
 	const struct mcp_argument *args;
 	size_t args_n;
 	struct mcp_icons icons;
-	void (*run)(struct mcp_call *c); /* in place of the handler's `get` */
+	void (*run)(struct mcp_call *c); /* instead of the handler's `get` */
 	const void *row;
 };
 
-/* Lists that stay as they are; prepared by mcp_server_new(), released by mcp_server_free(). */
+/* Fixed lists; prepared by mcp_server_new(), released by mcp_server_free(). */
 struct mcp_offer {
 	struct mcp_tool *tools;
 	size_t tools_n;
@@ -124,13 +126,13 @@ struct mcp_offer {
 };
 
 /*
- * Lists that depend on the session, and what runs calls. A list function gives what this session
- * may see and use, in the order in which it is listed: what is not in it does not exist for the
- * session. The array is borrowed until the next call of it, its elements as long as calls of them.
- * NULL: the list of the offer; where that is empty too, the server has no such capability.
+ * Lists that depend on the session, and the functions that run calls. A list function returns what
+ * this session may see and use, in the order of the list; anything else does not exist for the
+ * session. The array is borrowed until the function's next call, its elements as long as calls of
+ * them run. NULL: the list of the offer; if that is empty too, the server lacks the capability.
  *
- * A function that starts a call must lead to exactly one ending (mcp_call_done() and the other
- * functions that say "ends the call"), now or later, also when the call is cancelled.
+ * A function that starts a call must end it exactly once, now or later, even when it is cancelled:
+ * by mcp_call_done() or another function described as "ends the call".
  */
 struct mcp_handler {
 	const struct mcp_tool *const *(*tools)(void *owner, struct mcp_session *s, size_t *ret_n);
@@ -141,14 +143,15 @@ struct mcp_handler {
 	const struct mcp_prompt *const *(*prompts)(void *owner, struct mcp_session *s,
 						   size_t *ret_n);
 
-	/* A listed tool: mcp_call_tool(). NULL: only what has a `run`. */
+	/* Calls a listed tool: mcp_call_tool(). NULL: all tools have a `run`. */
 	void (*call)(void *owner, struct mcp_call *c);
-	/* Any URI, listed or not: mcp_call_uri(). Ends with mcp_call_contents() or
-	 * mcp_call_not_found(). NULL: only what has a `run`. */
+	/* Reads any URI, listed or not: mcp_call_uri(). Ends with mcp_call_contents() or
+	 * mcp_call_not_found(). NULL: only resources with a `run` can be read. */
 	void (*read)(void *owner, struct mcp_call *c);
-	/* A listed prompt: mcp_call_prompt(). Ends with mcp_call_messages(). NULL: as above. */
+	/* Gets a listed prompt: mcp_call_prompt(). Ends with mcp_call_messages(). NULL: all prompts
+	 * have a `run`. */
 	void (*get)(void *owner, struct mcp_call *c);
-	/* mcp_call_completion(); ends with mcp_call_values(). NULL: no such capability.
+	/* Completes mcp_call_completion(). Ends with mcp_call_values(). NULL: no such capability.
 	 * server/utilities/completion. */
 	void (*complete)(void *owner, struct mcp_call *c);
 };
@@ -162,10 +165,10 @@ struct mcp_server_options {
 	const char *instructions; /* for the model */
 	const char *meta; /* JSON object for the _meta of the results of initialize and discover */
 	struct mcp_offer offer;
-	const struct mcp_handler *handler; /* may be NULL where all of the offer has `run` */
+	const struct mcp_handler *handler; /* may be NULL if everything offered has a `run` */
 	void *owner;
 
-	/* What is promised beside the lists. */
+	/* Capabilities besides the lists. */
 	unsigned changes; /* MCP_TOOLS…: these lists may change */
 	bool subscribe; /* mcp_server_updated() will be called for resources */
 	bool logging; /* mcp_call_log() will be called */
@@ -173,85 +176,85 @@ struct mcp_server_options {
 	const struct mcp_extension *extensions;
 	size_t extensions_n;
 
-	/* How long a modern client may keep a list or the answer to discover, and whether others
-	 * may see it. A read resource: mcp_call_cache(). server/utilities/caching. */
+	/* How long a modern client may cache lists and the result of discover, and whether the
+	 * cache may be shared. For resources: mcp_call_cache(). server/utilities/caching. */
 	uint64_t ttl_ms;
 	bool cache_public;
 
-	/* The name of a principal, by a session's data: what is sealed or kept for one is of no use
-	 * to another. Borrowed until it is called again. NULL: all are the same; a task is then
-	 * known over HTTP to who knows its id, and listed for nobody. */
+	/* The name of a session's principal. Sealed states and tasks of one principal are unusable
+	 * to others. Borrowed until the next call. NULL: there is one principal; over HTTP, anyone
+	 * who knows the id of a task may then use it, and tasks are not listed. */
 	struct str (*principal)(void *owner, void *data);
 
-	/* Keys of requestState: the first seals, all open. n 0: a random one, so that nothing
-	 * sealed outlives the server. */
+	/* Keys of requestState: the first seals, all open. keys_n 0: a random key, so that no state
+	 * is valid after the server's end. */
 	const unsigned char (*keys)[MCP_KEY_BYTES];
 	size_t keys_n;
 
 	/* Limits; 0 takes the default. */
-	size_t page; /* entries of one page of a list: 100 */
-	unsigned inflight_max; /* requests of one session without an answer: 256 */
-	size_t held_max; /* bytes of requests of one session without an answer: 64 MiB */
-	size_t reply_max; /* bytes of one message that we send: 64 MiB */
-	unsigned subscriptions_max; /* resources that one session or listen watches: 1000 */
+	size_t page; /* entries per page of a list: 100 */
+	unsigned inflight_max; /* unanswered requests of a session: 256 */
+	size_t held_max; /* bytes of unanswered requests of a session: 64 MiB */
+	size_t reply_max; /* bytes of an outgoing message: 64 MiB */
+	unsigned subscriptions_max; /* resources watched by a session or a listen: 1000 */
 	unsigned listens_max; /* subscriptions/listen of one session: 32 */
-	unsigned asks_max; /* questions of one call without an answer: 16 */
-	unsigned progress_ms; /* at least this long between two progress messages of a call: 100 */
-	unsigned ask_ms; /* how long a legacy client may take for an answer: 10 minutes */
-	unsigned state_ms; /* how long a requestState opens: 30 minutes */
-	/* tasks that are kept: 1000 of the server, a tenth of it a principal; and 256 MiB of
+	unsigned asks_max; /* unanswered questions of a call: 16 */
+	unsigned progress_ms; /* least time between progress messages of a call: 100 */
+	unsigned ask_ms; /* time for a legacy client to answer: 10 minutes */
+	unsigned state_ms; /* validity of a requestState: 30 minutes */
+	/* tasks kept by the server: 1000, a tenth of it for each principal; with at most 256 MiB of
 	 * requests and results */
 	unsigned tasks_max;
-	unsigned task_ttl_ms; /* how long a task is kept after it was made: 1 hour; at most a day */
-	unsigned task_poll_ms; /* how often a client is told to ask: 1000 */
+	/* a task is kept this long after its creation: 1 hour; at most a day */
+	unsigned task_ttl_ms;
+	unsigned task_poll_ms; /* suggested interval of polls: 1000 */
 	struct json_options json; /* of incoming messages */
 	uint64_t (*now_ms)(void); /* monotonic; NULL: clock_ms() */
 	uint64_t (*wall_ms)(void); /* since 1970; NULL: the system's */
 };
 
-/* Copies the options, not what they point to: that is borrowed until mcp_server_free(). NULL with
- * ERR_BUG where something required is missing or unfit to be sent, ERR_LIMIT without memory. */
+/* Copies the options; what they point to is borrowed until mcp_server_free(). NULL with ERR_BUG:
+ * something required is missing or can't be sent; ERR_LIMIT: no memory. */
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e) MUST_USE;
-/* Cancels the tasks that run: the server goes down, and their handlers still have a loop to end
- * them with. */
+/* Cancels running tasks before a shutdown, while their handlers still have a loop to end them. */
 void mcp_server_end_tasks(struct mcp_server *srv);
 
-/* NULL-safe. All sessions are closed and all calls ended; tasks that still run are cancelled, and
- * their handlers end them in on_cancel then. */
+/* NULL-safe. All sessions must be closed and all calls ended. Tasks that still run are cancelled;
+ * their handlers must end them inside on_cancel. */
 void mcp_server_free(struct mcp_server *srv);
 AUTO_DEFINE(mcp_server_free, struct mcp_server)
 
-/* Checks a tool and compiles its schemas; every tool that a list function gives was prepared.
- * ERR_BUG with the reason where it is not fit to be sent: its name, a schema or meta that is not
- * JSON of its kind, an x-mcp-header where none may stand, no description. */
+/* Checks a tool and compiles its schemas; required for every tool that a list function returns.
+ * ERR_BUG with the reason if it can't be sent: a bad name, a schema or meta that is not JSON of its
+ * kind, a misplaced x-mcp-header, no description. */
 int mcp_tool_prepare(struct mcp_tool *t, struct err *e) MUST_USE;
 void mcp_tool_release(struct mcp_tool *t); /* also if it was never prepared */
 
-/* Ends what is past its time: questions that legacy clients don't answer, tasks. Nothing here has
- * timers: transports on a loop call it every few seconds. */
+/* Ends expired questions to legacy clients, and tasks. The core has no timers: transports on a loop
+ * call this every few seconds. */
 void mcp_server_tick(struct mcp_server *srv);
 
 struct mcp_counts {
-	unsigned sessions, tasks; /* that are there */
-	size_t task_bytes; /* of requests and results that tasks keep */
-	uint64_t strays; /* responses to no request of ours, ever: late, double, made up */
+	unsigned sessions, tasks; /* now */
+	size_t task_bytes; /* requests and results kept by tasks */
+	uint64_t strays; /* responses that match no request: late, repeated, invented */
 };
 void mcp_server_counts(const struct mcp_server *srv, struct mcp_counts *ret);
 
-/* A list is not what it was: tells the clients that want to know. basic/patterns/subscriptions. */
+/* Notifies clients that lists (MCP_TOOLS…) have changed. basic/patterns/subscriptions. */
 void mcp_server_changed(struct mcp_server *srv, unsigned lists);
-/* A resource's contents are not what they were: tells who subscribed to it. */
+/* Notifies subscribers that a resource has changed. */
 void mcp_server_updated(struct mcp_server *srv, struct str uri);
 
-/* True where uri is an expansion of the template; only {name} and {+name} are understood, a name
- * stands once. *ret_values, if not NULL, gets up to max values as they stand in uri (borrowed; not
- * percent-decoded; {name} never takes a slash), in the order of the template. */
+/* True if uri is an expansion of the template. Only {name} and {+name} are supported, and each name
+ * once; {name} matches no slash. *ret_values, if not NULL, gets up to max values in the template's
+ * order, borrowed from uri and not percent-decoded. */
 bool mcp_uri_match(const char *uri_template, struct str uri, struct str *ret_values, size_t max);
 
 /* === messages and sessions: for transports ================================================ */
 
-/* basic/transports/streamable-http: what HTTP says beside the text; values without the white
- * space around them. STR_NONE: absent. */
+/* basic/transports/streamable-http: HTTP headers of a message, without surrounding white space.
+ * STR_NONE: absent. */
 struct mcp_http_head {
 	struct str protocol_version, method, name;
 	/* The value of Mcp-Param-<name>, case ignored; borrowed as long as the head. */
@@ -259,54 +262,54 @@ struct mcp_http_head {
 	void *data;
 };
 
-/* A message that came in, parsed once: a request, notification, response, or batch of them. */
+/* An incoming message, parsed once: a request, notification, response, or batch of them. */
 struct mcp_inbound;
 
-/* text is copied; head is borrowed until mcp_session_take() returns, NULL where the transport has
- * none. NULL without memory. */
+/* text is copied; head is borrowed until mcp_session_take() returns, and NULL for a transport
+ * without headers. Returns NULL without memory. */
 struct mcp_inbound *mcp_inbound_new(struct mcp_server *srv, struct str text,
 				    const struct mcp_http_head *head) MUST_USE;
-/* For one that no session took. NULL-safe. */
+/* Frees a message that no session took. NULL-safe. */
 void mcp_inbound_free(struct mcp_inbound *in);
 AUTO_DEFINE(mcp_inbound_free, struct mcp_inbound)
 
-/* The body decides, the head is held to it: the ladder of docs/mcp-protocol.md. */
+/* The body decides, and the head must agree with it: docs/mcp-protocol.md has the rules. */
 enum mcp_era mcp_inbound_era(const struct mcp_inbound *in);
-/* A legacy initialize: needs a session that has seen nothing. */
+/* A legacy initialize, which needs a new session. */
 bool mcp_inbound_is_initialize(const struct mcp_inbound *in);
-/* Something will come on the stream. Over HTTP a message that is not answered is just 202. */
+/* True if anything will be sent on its stream. Over HTTP other messages just get 202. */
 bool mcp_inbound_is_answered(const struct mcp_inbound *in);
-/* A modern request that opens a stream for as long as the client likes. */
+/* subscriptions/listen: a modern request whose stream stays open until the client closes it. */
 bool mcp_inbound_is_listen(const struct mcp_inbound *in);
-/* The method of a single request or notification; STR_NONE for all else. Borrowed. */
+/* The method of a single request or notification; else STR_NONE. Borrowed. */
 struct str mcp_inbound_method(const struct mcp_inbound *in);
 
 struct mcp_out {
-	/* one JSON text; a response may be a batch. May have line breaks between tokens, from what
-	 * a tool gave as JSON. Borrowed until `send` returns. */
+	/* one JSON text; a response may be a batch. JSON from a tool may bring line breaks between
+	 * tokens. Borrowed until `send` returns. */
 	struct str text;
 	enum mcp_out_kind kind;
-	int status; /* HTTP's, where this is all that is sent for its message: 200, 400, 404, … */
+	int status; /* of HTTP, if nothing else is sent for the message: 200, 400, 404, … */
 };
 
 struct mcp_transport {
-	/* stream is what came with the message that m belongs to; NULL where it belongs to none:
-	 * the GET stream of a legacy HTTP session. The transport queues or, broken, drops it. */
+	/* stream: that of the message that m belongs to; NULL if it belongs to none, for the GET
+	 * stream of a legacy HTTP session. The transport queues m, or drops it if it is broken. */
 	void (*send)(void *transport, void *stream, const struct mcp_out *m);
 
-	/* All that belongs to the stream's message was sent. The last use of stream. May close the
+	/* Everything for the stream's message was sent. The last use of stream. May close the
 	 * session; may be NULL. */
 	void (*stream_done)(void *transport, void *stream);
 
-	/* A handler asks that the client be disconnected and come back for the rest (2025-11-25,
+	/* A handler wants the client to be disconnected and to reconnect for the rest (2025-11-25,
 	 * SEP-1699). May be NULL. */
 	void (*stream_drop)(void *transport, void *stream);
 
-	/* True while so much waits to be sent that progress should be held back; may be NULL. */
+	/* True while the queue is so long that progress should be held back; may be NULL. */
 	bool (*congested)(void *transport, void *stream);
 
-	/* The last request that was open was answered, by a mcp_call_done() that came from outside
-	 * of mcp_session_*(). May close the session; may be NULL. */
+	/* The last open request was answered by a mcp_call_done() from outside mcp_session_*(). May
+	 * close the session; may be NULL. */
 	void (*idle)(void *transport);
 };
 
@@ -317,44 +320,41 @@ enum mcp_road {
 	MCP_ROAD_POST, /* one message of Streamable HTTP that has no session: modern, or broken */
 };
 
-/* t is borrowed until mcp_session_close(); data is the owner's (the principal, say) and must stay
- * valid as long as calls and tasks of the session. NULL without memory. An idle session costs less
- * than 1 KiB. */
+/* t is borrowed until mcp_session_close(). data belongs to the owner (for example the principal)
+ * and must stay valid as long as the session's calls and tasks. NULL without memory. An idle
+ * session takes less than 1 KiB. */
 struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_transport *t,
 				    void *transport, enum mcp_road road, void *data);
 
-/* Serves the message; in is the session's from here on. stream is handed to every send that the
- * message causes and then to stream_done; NULL where the road has no streams. */
+/* Serves a message; takes in. stream is passed to every send for the message and then to
+ * stream_done; NULL for roads without streams. */
 void mcp_session_take(struct mcp_session *s, struct mcp_inbound *in, void *stream);
 
-/* The same for a text, without head or stream: MCP_ROAD_LINES, MCP_ROAD_SSE. */
+/* The same for a text without head and stream: MCP_ROAD_LINES, MCP_ROAD_SSE. */
 void mcp_session_message(struct mcp_session *s, struct str text);
 
-/* Answers a message that the transport could not take whole: ERR_TOO_LARGE, or ERR_LIMIT where it
- * had no memory for it. sniff has looked through the message for its id; NULL where none has. No
- * stream_done follows. */
+/* Answers a message that the transport could not receive whole: ERR_TOO_LARGE, or ERR_LIMIT without
+ * memory. sniff, which may be NULL, has looked for its id. No stream_done follows. */
 void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct rpc_sniff *sniff,
 			void *stream);
 
-/* The client closed the stream: cancels what was to be answered on it. For modern requests, where
- * that is how a client cancels; not for legacy sessions, whose clients come back. No stream_done
- * follows for it. */
+/* The client closed the stream: cancels its requests. Only for modern requests, which are cancelled
+ * that way; clients of legacy sessions may come back. No stream_done follows. */
 void mcp_session_cancel_stream(struct mcp_session *s, void *stream);
 
-/* The server ends: answers all open requests with an error, over HTTP with status 503 where nothing
- * was sent before, and cancels what works for them. */
+/* For a shutdown: answers all open requests with an error, over HTTP with status 503 if nothing was
+ * sent before, and cancels their calls. */
 void mcp_session_fail_all(struct mcp_session *s);
 
-/* Ends what the client listens to (subscriptions/listen), each with its result: the server goes
- * down. Other calls go on. */
+/* For a shutdown: ends each subscriptions/listen with its result. Other calls go on. */
 void mcp_session_drain(struct mcp_session *s);
 
-/* Requests that will still be answered, without those that listen. Cancelled calls are none of
- * them, though they count against inflight_max until they are done. */
+/* Number of requests that will still be answered, without subscriptions/listen. Cancelled calls do
+ * not count, although they count against inflight_max until they are done. */
 unsigned mcp_session_open(const struct mcp_session *s);
 
-/* Ends the session: cancels its calls, sends nothing more, and s is no longer the caller's. The
- * memory goes with the last call. Tasks go on. NULL-safe. */
+/* Ends the session: cancels its calls and sends nothing more. s is no longer valid for the caller;
+ * its memory is freed with the last call. Tasks go on. NULL-safe. */
 void mcp_session_close(struct mcp_session *s);
 AUTO_DEFINE(mcp_session_close, struct mcp_session)
 
@@ -364,29 +364,29 @@ void *mcp_session_data(const struct mcp_session *s);
  * modern clients. Static. */
 const char *mcp_session_version(const struct mcp_session *s);
 
-/* "name/version" as the client said in initialize, else "". At most 127 bytes; borrowed. */
+/* "name/version" from initialize, else "". At most 127 bytes; borrowed. */
 const char *mcp_session_client(const struct mcp_session *s);
 
 /* === calls: for handlers ================================================================== */
 
-/* All that is borrowed from a call is borrowed until it is done. */
+/* Everything borrowed from a call is valid until the call is done. */
 
 enum mcp_call_kind {
 	MCP_CALL_TOOL, /* tools/call */
 	MCP_CALL_READ, /* resources/read */
 	MCP_CALL_GET, /* prompts/get */
 	MCP_CALL_COMPLETE, /* completion/complete */
-	MCP_CALL_INNER, /* the library's own: never seen by a handler */
+	MCP_CALL_INNER, /* internal to the library: handlers never see it */
 };
 
 enum mcp_call_kind mcp_call_kind(const struct mcp_call *c);
 const struct mcp_tool *mcp_call_tool(const struct mcp_call *c); /* NULL unless MCP_CALL_TOOL */
 const struct mcp_prompt *mcp_call_prompt(const struct mcp_call *c); /* NULL unless MCP_CALL_GET */
 struct str mcp_call_uri(const struct mcp_call *c); /* STR_NONE unless MCP_CALL_READ */
-/* Whose `run` it is, if it is one's. */
+/* The resource or template whose `run` was called; else NULL. */
 const struct mcp_resource *mcp_call_resource(const struct mcp_call *c);
 const struct mcp_template *mcp_call_template(const struct mcp_call *c);
-/* Value i of the template that took the URI, in its order; STR_NONE where there is none. */
+/* Value i of the template that matched the URI, in its order; else STR_NONE. */
 struct str mcp_call_uri_value(const struct mcp_call *c, size_t i);
 
 struct mcp_completion {
@@ -400,20 +400,20 @@ struct mcp_completion mcp_call_completion(const struct mcp_call *c);
 
 void *mcp_call_owner(const struct mcp_call *c); /* of the server */
 struct mcp_session *mcp_call_session(const struct mcp_call *c); /* NULL once closed, or a task */
-void *mcp_call_principal(const struct mcp_call *c); /* the data of its session, also after close */
+void *mcp_call_principal(const struct mcp_call *c); /* the data of its session, even after close */
 const char *mcp_call_version(const struct mcp_call *c); /* the revision of the request; static */
-/* "name/version" as the client says; "" where it does not. */
+/* "name/version" of the client; "" if unknown. */
 const char *mcp_call_client(const struct mcp_call *c);
 
 /* The arguments of a tool or prompt: an object, or NULL for none. */
 const struct json_val *mcp_call_args(const struct mcp_call *c);
-/* The _meta of the request (traceparent, say); NULL for none. */
+/* The _meta of the request (for example traceparent); NULL for none. */
 const struct json_val *mcp_call_meta(const struct mcp_call *c);
 
-/* For what lives as long as the call; at most 32 MiB. */
+/* Memory that lives as long as the call; at most 32 MiB. */
 struct arena *mcp_call_arena(const struct mcp_call *c);
 
-/* field_decode() of the arguments, with the call's arena. */
+/* Decodes the arguments by field_decode() into the call's arena. */
 int mcp_call_decode(struct mcp_call *c, const struct field_table *t, void *ret,
 		    struct err *e) MUST_USE;
 
@@ -421,33 +421,32 @@ int mcp_call_decode(struct mcp_call *c, const struct field_table *t, void *ret,
  * while the handler runs. */
 const char *mcp_call_label(const struct mcp_call *c);
 
-/* The handler's own, NULL at first; kept when the handler runs again. */
+/* A pointer of the handler, NULL at first; kept when the handler runs again. */
 void mcp_call_set_data(struct mcp_call *c, void *data);
 void *mcp_call_data(const struct mcp_call *c);
 
 /* basic/patterns/cancellation. on_cancel: the client cancelled, or the session ended. Called at
- * most once and not after the call is done; the handler still ends the call, there or later, and
- * the answer goes nowhere. data is the handler's. Called at once if the call is cancelled
- * already. */
+ * most once and not after the call is done; at once if the call is already cancelled. The handler
+ * must still end the call, there or later; its answer is dropped. data is passed to on_cancel. */
 void mcp_call_on_cancel(struct mcp_call *c, void (*on_cancel)(struct mcp_call *c, void *data),
 			void *data);
 bool mcp_call_cancelled(const struct mcp_call *c);
 
-/* True where the client asked for progress. */
+/* True if the client asked for progress. */
 bool mcp_call_wants_progress(const struct mcp_call *c);
 
-/* basic/patterns/progress. Sends progress, if the client asked for it. What does not grow is
- * dropped; what comes faster than progress_ms is held and replaced by what follows; the last is
- * always sent, before the answer. total 0: not known. message may be NULL; it is cut at 1 KiB. */
+/* basic/patterns/progress. Sends progress if the client asked for it. Values that do not increase
+ * are dropped. Values within progress_ms are delayed and replaced by later ones; the last is always
+ * sent, before the answer. total 0: not known. message may be NULL; it is cut at 1 KiB. */
 void mcp_call_progress(struct mcp_call *c, double progress, double total, const char *message);
 
-/* server/utilities/logging. A log message for the client, on the call's stream, if it wants that
- * level: legacy clients get MCP_INFO and above until they set another, modern ones nothing unless
- * the request names a level. logger may be NULL; data is JSON of any type. */
+/* server/utilities/logging. Sends a log message on the call's stream if the client wants its level:
+ * for legacy clients MCP_INFO and above until they set another level, for modern ones only what the
+ * request names. logger may be NULL; data is JSON of any type. */
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, struct str data);
 
-/* Asks the transport to disconnect the client for now (2025-11-25 over HTTP); what is sent later
- * waits for it. Without effect elsewhere. */
+/* Asks the transport to disconnect the client for now (2025-11-25 over HTTP). Later messages wait
+ * until it reconnects. No effect elsewhere. */
 void mcp_call_disconnect(struct mcp_call *c);
 
 /* --- results --- */
@@ -460,7 +459,7 @@ enum mcp_content_type {
 	MCP_LINK, /* link; a line of text where the revision has no links */
 };
 
-/* Strings may hold any bytes; what is not UTF-8 becomes U+FFFD. data is raw, sent as base64. */
+/* Strings may hold any bytes; invalid UTF-8 becomes U+FFFD. data is raw and sent as base64. */
 struct mcp_content {
 	enum mcp_content_type type;
 	struct str text, data;
@@ -473,8 +472,8 @@ struct mcp_content {
 struct mcp_result {
 	const struct mcp_content *content;
 	size_t content_n;
-	/* Structured content: JSON (legacy clients get it only where it is an object); or from a
-	 * table. With structured content and no content, its text is sent too. */
+	/* Structured content, as JSON or from a table. Legacy clients get it only if it is an
+	 * object. Without other content its text is sent as content too. */
 	struct str structured;
 	const struct field_table *table;
 	const void *from;
@@ -482,38 +481,38 @@ struct mcp_result {
 	struct str meta; /* JSON object for _meta; may be STR_NONE */
 };
 
-/* Ends a tool's call; c is gone. All of r is borrowed until it returns. Structured content that the
- * output schema refuses becomes a failure with ERR_BUG. */
+/* Ends the call of a tool and frees c. r is borrowed until it returns. Structured content that does
+ * not match the output schema becomes a failure with ERR_BUG. */
 void mcp_call_done(struct mcp_call *c, const struct mcp_result *r);
 
 /* The same with one text. */
 void mcp_call_text(struct mcp_call *c, struct str text);
 
-/* Ends any call with a failure. A tool's: isError, and the text {"code","cause","remediation",
- * "retryable"} from base/err_table.h. Another's: a protocol error with the table's code. */
+/* Ends any call with a failure. For a tool: isError, and the text {"code","cause","remediation",
+ * "retryable"} from base/err_table.h. For others: a protocol error with the table's code. */
 void mcp_call_fail(struct mcp_call *c, const struct err *e);
 
-/* That text; owned, NUL-terminated. */
+/* Returns that text; owned, NUL-terminated. */
 char *mcp_error_text(const struct err *e) MUST_USE;
 
-/* Ends any call with a protocol error in place of a result. data is JSON, STR_NONE for none; what
- * has more than 511 bytes is left out. */
+/* Ends any call with a protocol error. data is JSON or STR_NONE; more than 511 bytes are left
+ * out. */
 void mcp_call_refuse(struct mcp_call *c, int code, const char *message, struct str data);
 
 struct mcp_contents {
-	struct str uri; /* STR_NONE: the one that was asked for */
+	struct str uri; /* STR_NONE: the requested one */
 	const char *mime;
-	struct str text, data; /* data where text is STR_NONE */
+	struct str text, data; /* data is used if text is STR_NONE */
 	struct str meta; /* JSON object; may be STR_NONE */
 };
 
-/* How long a modern client may keep what is read; before mcp_call_contents(). Else: not at all, and
- * for nobody else. */
+/* Sets how long a modern client may cache the contents, and whether the cache may be shared. Call
+ * it before mcp_call_contents(); the default is no caching. */
 void mcp_call_cache(struct mcp_call *c, uint64_t ttl_ms, bool is_public);
 
 /* Ends a resources/read. */
 void mcp_call_contents(struct mcp_call *c, const struct mcp_contents *contents, size_t n);
-/* The same where there is no such resource; the code is the revision's. */
+/* Ends a resources/read: there is no such resource. The error code depends on the revision. */
 void mcp_call_not_found(struct mcp_call *c);
 
 struct mcp_prompt_message {
@@ -533,43 +532,42 @@ void mcp_call_values(struct mcp_call *c, const struct str *values, size_t n, uin
  * basic/patterns/mrtr, client/elicitation, client/sampling, client/roots */
 
 struct mcp_ask {
-	const char *key; /* names the answer; 1 to 64 bytes; a call asks it once */
+	const char *key; /* identifies the answer; 1 to 64 bytes, once per call */
 	enum mcp_ask_kind kind;
-	struct str params; /* JSON object as the revision wants it; STR_NONE for roots */
+	struct str params; /* JSON object as the revision requires; STR_NONE for roots */
 };
 
 /*
- * Asks, and ends this run of the handler: it returns then (c may be gone), and is run again from
- * its start for the same call when all answers are there. Keys that have an answer are not asked
- * again. Only calls of tools, reads and prompts can ask. asks and state are copied; n 0 comes back
- * at once.
+ * Asks questions and ends this run of the handler, which must then return (c may be gone). The
+ * handler runs again from its start for the same call when all answers are there. Keys with an
+ * answer are not asked again. Only calls of tools, reads and prompts can ask. asks and state are
+ * copied. n 0 asks nothing: the handler runs again without waiting for an answer.
  *
- * Modern clients get input_required with a sealed requestState and the handler runs in the call of
- * their retry, legacy clients get requests of ours on the call's stream, tasks wait for
- * tasks/update. So between the runs only mcp_call_state() is certain to be kept: mcp_call_data() is
- * not. A client may send a requestState more than once while it is valid: what must happen once is
- * the handler's affair.
+ * Modern clients get input_required with a sealed requestState, and the handler runs again in the
+ * call of their retry. Legacy clients get requests on the call's stream. Tasks wait for
+ * tasks/update. Between the runs only mcp_call_state() is sure to be kept; mcp_call_data() is not.
+ * A client may send a valid requestState more than once: the handler must ensure that an effect
+ * happens only once.
  *
- * -1 where it can't be asked: ERR_CLIENT_CANT where the client did not declare the capability (what
- * the handler then ends the call with is its own affair: mcp_call_cant_ask() is the usual way),
- * ERR_CLIENT_FAILED where mcp_call_ask_error() has it that there is no answer to one of the keys,
- * ERR_LIMIT over asks_max or without memory, ERR_TOO_LARGE over 4 MiB of questions and answers,
- * ERR_BUG for what is no question, or nothing new, ERR_CANCELLED.
+ * -1 with ERR_CLIENT_CANT: the client did not declare the capability (mcp_call_cant_ask() is the
+ * usual way to end the call); ERR_CLIENT_FAILED: a key got no answer, mcp_call_ask_error() tells
+ * why; ERR_LIMIT: more than asks_max, or no memory; ERR_TOO_LARGE: more than 4 MiB of questions and
+ * answers; ERR_BUG: an invalid question, or nothing new; ERR_CANCELLED.
  */
 int mcp_call_ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, struct str state,
 		 struct err *e) MUST_USE;
 
-/* The client's result for that key, an object; NULL where there is none. It is as the question
- * wants it: the content of a form as its requestedSchema does. Legacy: an error, an answer to
- * something else or none in time is no answer; mcp_call_ask_error() then says what it was. */
+/* The client's result for that key, an object that matches the question (for a form, its
+ * requestedSchema); NULL if there is none. A legacy client's error, unsuitable answer or timeout is
+ * no answer; mcp_call_ask_error() then tells the reason. */
 const struct json_val *mcp_call_answer(const struct mcp_call *c, const char *key);
 struct str mcp_call_ask_error(const struct mcp_call *c, const char *key);
-/* What the last mcp_call_ask() of this call was given; STR_NONE in the first run. */
+/* The state given to the last mcp_call_ask() of this call; STR_NONE in the first run. */
 struct str mcp_call_state(const struct mcp_call *c);
 
 bool mcp_call_can_ask(const struct mcp_call *c, enum mcp_ask_kind kind);
-/* Ends the call: -32021 with the capability for modern clients, a failure of the tool for
- * others. */
+/* Ends the call: for modern clients with -32021 and the capability, for others with a failure of
+ * the tool. */
 void mcp_call_cant_ask(struct mcp_call *c, enum mcp_ask_kind kind);
 
 /* --- tasks: calls of tools that outlive their request ---
@@ -577,17 +575,17 @@ void mcp_call_cant_ask(struct mcp_call *c, enum mcp_ask_kind kind);
 
 struct mcp_task_options {
 	unsigned ttl_ms, poll_ms; /* 0: the server's */
-	const char *message; /* of its status; may be NULL */
+	const char *message; /* status message; may be NULL */
 };
 
-/* True where the client can have the call as a task: it has the extension
- * io.modelcontextprotocol/tasks, or asked for a task (2025-11-25). */
+/* True if the call may become a task: the client has the extension io.modelcontextprotocol/tasks,
+ * or asked for a task (2025-11-25). */
 bool mcp_call_can_task(const struct mcp_call *c);
-/* From here on the call is a task: its request is answered at once, cancelling is by tasks/cancel,
- * and the functions that end calls end the task. -1, and the call stays a call: ERR_CLIENT_CANT
- * where the client can't, ERR_LIMIT where there are too many. A call that 2025-11-25's client
- * wanted as a task is one before its handler starts. */
+/* Turns the call into a task: its request is answered at once, tasks/cancel cancels it, and the
+ * functions that end calls end the task. -1, and the call is unchanged: ERR_CLIENT_CANT: the client
+ * lacks tasks; ERR_LIMIT: too many. A call that a 2025-11-25 client requested as a task is one
+ * before its handler starts. */
 int mcp_call_to_task(struct mcp_call *c, const struct mcp_task_options *o, struct err *e) MUST_USE;
 bool mcp_call_is_task(const struct mcp_call *c);
-/* What a client sees of a running task; no effect on other calls. */
+/* Sets the status message of a running task; no effect on other calls. */
 void mcp_call_task_status(struct mcp_call *c, const char *message);

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The registry of a hub: what must be known after its process has ended. Rows of sandboxes, keys of
- * requests that are done once, and what happened. It knows nothing of what they mean: states,
- * retentions and specs are texts of the lifecycle's (hub/sandbox/life.h). What a power cut may take
- * is in store/db.h.
+ * The registry of a hub: what must survive its process. It has rows of sandboxes, programs and
+ * snapshots, events, and the keys of idempotent requests. It does not interpret them: states,
+ * retentions and specs are strings of the lifecycle (hub/sandbox/life.h). store/db.h tells what a
+ * power cut may lose.
  */
 #include "store/db.h"
 
@@ -13,21 +13,22 @@ struct store *store_open(const char *path, struct err *e) MUST_USE;
 void store_close(struct store *s); /* NULL-safe */
 AUTO_DEFINE(store_close, struct store)
 
-/* A change and what happened belong together. */
+/* A transaction joins a change with its events. */
 int store_begin(struct store *s, struct err *e) MUST_USE;
 int store_commit(struct store *s, struct err *e) MUST_USE;
 void store_rollback(struct store *s);
-/* A transaction has begun, and no failure in it has undone it already. */
+/* True while a transaction is open and no failure has rolled it back. */
 bool store_is_open(const struct store *s);
 
-/* See db.h; the second is for another thread. */
+/* See store/db.h; store_checkpoint() may run on another thread. */
 bool store_wants_checkpoint(const struct store *s);
 int store_checkpoint(struct store *s, struct err *e) MUST_USE;
 
 /* ---- sandboxes ----------------------------------------------------------------------------- */
 
-struct store_sandbox { /* strings borrowed */
-	uint64_t seq; /* in order of creation; never used again */
+/* Strings are borrowed. */
+struct store_sandbox {
+	uint64_t seq; /* in order of creation; never reused */
 	struct str id, template, spec, source, state, retention;
 	uint32_t generation;
 	int64_t created_ms, changed_ms, deadline_ms; /* Unix time; 0: none */
@@ -37,14 +38,14 @@ struct store_sandbox { /* strings borrowed */
 	uint32_t pids, cpu_milli, files;
 };
 
-/* A new row; one with its id goes. A spec of STR_NONE is that of the row spec_of. */
+/* Adds a row, replacing one with the same id. spec STR_NONE: copied from the row spec_of. */
 int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t spec_of,
 		      struct err *e) MUST_USE;
-/* Of the row with its seq: state, changed, deadline, ttl, code, why and generation. */
+/* Updates state, changed, deadline, ttl, code, why and generation of the row with its seq. */
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e) MUST_USE;
 int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
 
-/* All, in order of seq. each: 0, or -1 with *e to end it; it writes nothing. */
+/* All rows in order of seq. each returns 0, or -1 with *e to stop, and must not write. */
 int store_sandboxes(struct store *s,
 		    int (*each)(void *arg, const struct store_sandbox *r, struct err *e), void *arg,
 		    struct err *e) MUST_USE;
@@ -53,9 +54,10 @@ int store_sandbox_last(struct store *s, uint64_t *ret_seq, struct err *e) MUST_U
 
 /* ---- programs of sandboxes ----------------------------------------------------------------- */
 
-struct store_job { /* strings borrowed */
+/* Strings are borrowed. */
+struct store_job {
 	uint64_t sandbox; /* seq of its row */
-	struct str sandbox_id; /* of those that are read */
+	struct str sandbox_id; /* filled when read */
 	struct str id, command, state;
 	int64_t started_ms, ended_ms; /* Unix time; 0: not yet */
 	int exit_code, signal;
@@ -65,25 +67,26 @@ struct store_job { /* strings borrowed */
 	struct str code, why; /* an error's; STR_NONE: there is none */
 };
 
-/* Adds or replaces the one of this sandbox and id. */
+/* Adds or replaces the row of this sandbox and id. */
 int store_job_put(struct store *s, const struct store_job *j, struct err *e) MUST_USE;
 int store_job_drop(struct store *s, uint64_t sandbox, struct str id, struct err *e) MUST_USE;
-/* All but those that store_jobs() has. */
+/* Deletes all rows that store_jobs() does not list. */
 int store_jobs_clear(struct store *s, struct err *e) MUST_USE;
-/* Those of the sandboxes that there are, but terminated ones, in the order in which they were
- * started. As of sandboxes. */
+/* All jobs of sandboxes that exist and are not terminated, in the order of their start. each: as
+ * for store_sandboxes(). */
 int store_jobs(struct store *s, int (*each)(void *arg, const struct store_job *j, struct err *e),
 	       void *arg, struct err *e) MUST_USE;
-/* The highest generation of a sandbox that was dropped, as far as it was said. */
+/* The highest generation among dropped sandboxes, as set by store_forgotten_set(). */
 int store_forgotten(struct store *s, uint32_t *ret_generation, struct err *e) MUST_USE;
 int store_forgotten_set(struct store *s, uint32_t generation, struct err *e) MUST_USE;
 
 /* ---- snapshots ----------------------------------------------------------------------------- */
 
-struct store_snapshot { /* strings borrowed */
-	uint64_t seq; /* in order of creation; never used again */
-	struct str id, name; /* name: "" where it has none */
-	uint64_t of; /* the sandbox that it is kept for; 0: it is a client's */
+/* Strings are borrowed. */
+struct store_snapshot {
+	uint64_t seq; /* in order of creation; never reused */
+	struct str id, name; /* name: "" for none */
+	uint64_t of; /* seq of the sandbox that it is kept for; 0: made for a client */
 	struct str source, template, base, spec, digest;
 	int64_t created_ms, expires_ms; /* Unix time; 0: never */
 	uint64_t bytes, unpacked;
@@ -91,52 +94,54 @@ struct store_snapshot { /* strings borrowed */
 	uint32_t pids, cpu_milli, files;
 };
 
-/* A new row. A spec of STR_NONE is that of the sandbox in row spec_of. */
+/* Adds a row. spec STR_NONE: copied from the sandbox in row spec_of. */
 int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t spec_of,
 		       struct err *e) MUST_USE;
 int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
-/* All, in order of seq, or with a seq that one. each: 0, or -1 with *e to end it; it writes
- * nothing. */
+/* All rows in order of seq, or only the one with seq if that is not 0. each: as for
+ * store_sandboxes(). */
 int store_snapshots(struct store *s, uint64_t seq,
 		    int (*each)(void *arg, const struct store_snapshot *r, struct err *e),
 		    void *arg, struct err *e) MUST_USE;
 /* The highest seq that there ever was. */
 int store_snapshot_last(struct store *s, uint64_t *ret_seq, struct err *e) MUST_USE;
 
-/* ---- what happened ------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------- */
 
-enum { STORE_EVENTS_MAX = 10000 }; /* the oldest go */
+enum { STORE_EVENTS_MAX = 10000 }; /* older ones are deleted */
 
-struct store_event { /* strings borrowed */
-	uint64_t seq; /* counts up, for ever */
+/* Strings are borrowed. */
+struct store_event {
+	uint64_t seq; /* increases; never reused */
 	int64_t at_ms; /* Unix time */
 	struct str sandbox, kind, detail; /* detail may be STR_NONE */
 };
 
 int store_event_add(struct store *s, const struct store_event *v, struct err *e) MUST_USE;
-/* Up to max with a seq above `after`, in order; of one sandbox, or with STR_NONE of all. */
+/* Up to max events with a seq above `after`, in order; of one sandbox, or with STR_NONE of all. */
 int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned max,
 		 int (*each)(void *arg, const struct store_event *v, struct err *e), void *arg,
 		 struct err *e) MUST_USE;
 
-/* The lowest and the highest seq that there are; 0: none. */
+/* The lowest and highest seq kept; 0: none. */
 int store_events_kept(struct store *s, uint64_t *ret_oldest, uint64_t *ret_newest,
 		      struct err *e) MUST_USE;
 
 /* ---- keys of requests ---------------------------------------------------------------------- */
 
 enum {
-	STORE_KEYS_MAX = 10000, /* the oldest that are done go */
-	STORE_KEYS_BYTES_MAX = 32 << 20, /* likewise, by their answers and plans */
+	STORE_KEYS_MAX = 10000, /* above that the oldest that are done are deleted */
+	STORE_KEYS_BYTES_MAX = 32 << 20, /* likewise, for the bytes of answers and plans */
 	STORE_DIGEST_BYTES = 32,
 };
 
-struct store_key { /* strings borrowed, those of a found one until the next call */
+/* Strings are borrowed; those of a found key until the next call. */
+struct store_key {
 	struct str scope, key;
 	struct str digest; /* STORE_DIGEST_BYTES of the request, see store_digest() */
-	struct str run; /* the hub's run in which it began */
+	struct str run; /* the run of the hub in which the request began */
 	int64_t at_ms; /* Unix time */
-	struct str plan; /* as the caller wants it back */
+	struct str plan; /* opaque, returned to the caller */
 	bool done;
 	int status;
 	struct str body;
@@ -144,11 +149,11 @@ struct store_key { /* strings borrowed, those of a found one until the next call
 
 void store_digest(struct str request, char ret[STORE_DIGEST_BYTES]);
 
-/* 1: found, 0: there is none. */
+/* 1: found; 0: not found. */
 int store_key_find(struct store *s, struct str scope, struct str key, struct store_key *ret,
 		   struct err *e) MUST_USE;
-/* Adds or replaces. Makes room among those that are done; ERR_LIMIT where there is none to make. */
+/* Adds or replaces a key, deleting old ones that are done for room. ERR_LIMIT: no room. */
 int store_key_put(struct store *s, const struct store_key *k, struct err *e) MUST_USE;
 int store_key_drop(struct store *s, struct str scope, struct str key, struct err *e) MUST_USE;
-/* Those that began before. */
+/* Deletes the keys of requests that began before before_ms. */
 int store_keys_expire(struct store *s, int64_t before_ms, struct err *e) MUST_USE;

@@ -15,21 +15,21 @@ ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false,
 ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
 	"Name an existing template; \"host\" is always there.")
 ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false,
-	"The image is broken, hostile or of a kind that is not known; nothing of it was kept. Get "
-	"it anew from who made it.")
+	"The image is damaged, malicious or in an unknown format; nothing of it was kept. Get it "
+	"again from its publisher.")
 ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false,
-	"List the snapshots; one whose time is over, or that was deleted, can't come back.")
+	"List the snapshots; an expired or deleted snapshot can't come back.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false,
-	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot anew.")
+	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
 ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false,
-	"Take a smaller image, or allow more by --max-size and --max-files; what unpacks to "
-	"hundreds of times its size is refused in any case.")
+	"Use a smaller image, or allow more with --max-size and --max-files; an archive that "
+	"unpacks to hundreds of times its size is always refused.")
 ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
 	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
 	"and `holt images rm`, then import again.")
 ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
-	"Look at what the step printed. Nothing in a build has a network: what a step would fetch "
-	"goes into files, or into the base.")
+	"Read the output of the step. Builds have no network: put what a step would download into "
+	"files, or into the base.")
 ERR_ROW(PROGRAM, "program_missing", -32603, 501, 125, false,
 	"Install what the cause names, or do what it says instead.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
@@ -54,7 +54,7 @@ ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true,
 	"Something else is using it; wait for that to end and try again.")
 ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,
 	"Sandboxes of another version of Holt still run here: stop them with that version, or end "
-	"its holt-warden, with which they end, and start again.")
+	"its holt-warden, which ends them too, and start again.")
 ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false,
 	"Send or ask for less at once: read a range, write in parts, or keep the data in the "
 	"sandbox.")
@@ -74,8 +74,8 @@ ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,
 ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
 	"The sandbox's first process is gone and its files with it; create a new sandbox.")
 ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
-	"It was ended since nothing used it for its idle time; create a new sandbox, with more of "
-	"it.")
+	"The sandbox was ended because it was not used for its idle time; create a new one, with a "
+	"longer idle time.")
 ERR_ROW(PORT, "port_failed", -32603, 502, 125, true,
 	"Start the server in the sandbox on that port, at 127.0.0.1 or at all addresses, wait "
 	"until it listens, and try again.")
@@ -87,15 +87,15 @@ ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,
 ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
 	"The connection broke; connect again and repeat the call.")
 ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false,
-	"The call has to ask its client, which did not say that it can be asked that; use a client "
-	"that declares the capability, or do without.")
+	"The call has to ask its client, which does not declare that capability; use a client that "
+	"does, or do without.")
 ERR_ROW(CLIENT_FAILED, "client_failed", -32603, 502, 125, true,
 	"The client, its user or its model gave no answer that the call could use; try again when "
 	"they can.")
 ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true,
-	"Something of an ended sandbox could not be removed yet; it is tried again.")
+	"A part of an ended sandbox could not be removed yet; Holt will try again.")
 ERR_ROW(IO, "io_error", -32603, 500, 125, true,
-	"The host failed to do it; try again, and tell the operator if it stays.")
+	"The host failed to do it; try again, and tell the operator if it fails again.")
 ERR_ROW(BUG, "internal_error", -32603, 500, 125, false,
 	"This is a defect of Holt; report the cause and what was called.")
 
@@ -105,11 +105,11 @@ ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false,
 /* ---- of the registry ----------------------------------------------------------------------- */
 
 ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true,
-	"Free some of the disk that holds Holt's data folder, then try again; sandboxes that run "
-	"go on.")
+	"Free space on the disk that holds Holt's data folder, then try again; running sandboxes "
+	"are not affected.")
 ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false,
 	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data "
-	"folder; what they knew of sandboxes is then forgotten.")
+	"folder; their records of sandboxes are then lost.")
 ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true,
 	"Use the hub that runs already, end it, or give this one a data folder of its own "
 	"(HOLT_HOME).")
@@ -127,7 +127,8 @@ ERR_ROW(HOST, "host_not_allowed", -32603, 403, 125, false,
 	"Use the address that the server printed at its start, or have its operator name this host "
 	"with --allow-host.")
 ERR_ROW(ORIGIN, "origin_not_allowed", -32603, 403, 125, false,
-	"Only pages of this server may ask it; its operator can name others with --allow-origin.")
+	"Only pages of this server may send requests; its operator can allow others with "
+	"--allow-origin.")
 ERR_ROW(ROUTE, "route_not_found", -32603, 404, 125, false,
 	"Check the path; the manual page of the server lists what is served.")
 ERR_ROW(METHOD, "method_not_allowed", -32603, 405, 125, false,
@@ -138,9 +139,8 @@ ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32603, 415, 125, false,
 /* ---- of the client's role only ------------------------------------------------------------- */
 
 ERR_ROW(LOGIN, "login_required", -32603, 502, 125, false,
-	"The server that was called lets nobody in without a log-in: have a person log in to it "
-	"(`holt mcp discover --url URL` at a terminal asks for it), or give it a token or client "
-	"id that it takes.")
+	"The server requires a log-in: have a person log in (`holt mcp discover --url URL` at a "
+	"terminal asks for it), or give Holt a token or client id that the server accepts.")
 ERR_ROW(UNTRUSTED, "server_untrusted", -32603, 502, 125, false,
 	"What the server says could lead a log-in or its token to somebody else, so nothing secret "
 	"was sent. Tell whoever runs it what the cause says, and give it no token until that is "

@@ -51,12 +51,10 @@ def imported(who, source, name):
 
 
 @pytest.fixture(scope='session')
-def debian_forms(me, tmp_path_factory):
+def debian_forms(me):
     check_tools()
-    work = str(tmp_path_factory.mktemp('debian'))
-    for path in (work, *(work.rsplit('/', n)[0] for n in (1, 2))):
-        if os.stat(path).st_uid == me.uid:
-            os.chmod(path, 0o755)
+    work = os.path.join(me.top, 'debian')  # open to everybody, which pytest's own folders are not
+    os.mkdir(work)
     forms = forms_of(work, files.debian_tar(work + '/tar', 'apt', 'passwd', 'python3-minimal'), '--config.cmd', '/bin/bash')
     set_user = subprocess.run(['tar', '-tvf', work + '/tar'], capture_output=True, text=True, check=True).stdout
     assert any(line.startswith('-rws') and line.endswith('/passwd') for line in set_user.splitlines())  # what must be inert inside

@@ -81,7 +81,9 @@ static void finish_plain(struct file_job *j)
 /* What init's errno means. */
 static void reply_error(const struct file_job *j, const struct im_file_done *d, struct err *e)
 {
-	err_sys(e, d->errnum, "%.160s", j->path);
+	bool writes = j->op == FILE_OP_WRITE && j->token; /* the file is open, and takes no more */
+
+	err_sys(e, d->errnum, "%s%.160s", writes ? "write " : "", j->path);
 	if (d->errnum == ENOMEM && j->op == FILE_OP_WRITE)
 		e->code = ERR_MEMORY_FULL;
 	if (d->not_a_file)

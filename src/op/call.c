@@ -1,5 +1,6 @@
 #include "op/call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -152,7 +153,7 @@ static int call_decode(struct call *c, struct err *e)
 	return 0;
 }
 
-static bool call_sees(const struct call *c, const struct life *l)
+bool call_sees(const struct call *c, const struct life *l)
 {
 	const struct op_hooks *h = &c->ops->hooks;
 
@@ -305,9 +306,18 @@ static void call_end(struct call *c, const struct op_outcome *o)
 		call_deliver(c);
 }
 
+/* A failure quotes what it is about: a path, a program's words. */
 void call_fail(struct call *c, const struct err *e)
 {
+	struct str *about[] = { &c->about.sandbox, &c->about.snapshot, &c->about.path };
+	struct str said;
+
+	for (size_t i = 0; i < ARRAY_LEN(about); i++)
+		*about[i] = about[i]->n ? call_redact(c, *about[i]) : *about[i];
 	c->failed = *e;
+	said = call_redact(c, str_of(c->failed.msg));
+	if (said.p != c->failed.msg)
+		snprintf(c->failed.msg, sizeof(c->failed.msg), "%.*s", STR_ARG(said));
 	call_end(c, &(struct op_outcome){ .err = &c->failed });
 }
 
@@ -392,8 +402,13 @@ void call_room(struct call *c)
 
 void call_progress(struct call *c, double progress, double total, const char *message)
 {
-	if (c->start.sink->progress)
-		c->start.sink->progress(c->start.asker, progress, total, message);
+	struct str said = message ? call_redact(c, str_of(message)) : STR_NONE;
+	char text[256];
+
+	if (!c->start.sink->progress)
+		return;
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(said));
+	c->start.sink->progress(c->start.asker, progress, total, message ? text : NULL);
 }
 
 /* ---- what is said to it -------------------------------------------------------------------- */

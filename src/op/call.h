@@ -152,6 +152,9 @@ struct life *call_life(struct call *c, struct str id, struct err *e) MUST_USE;
  * what life_sandbox() says. One for each call. */
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 
+/* For lists: whether the principal may know of it. */
+bool call_sees(const struct call *c, const struct life *l);
+
 /* What a failure would be about: to be filled as it becomes known. Texts live as long as the call. */
 struct call_about *call_about(struct call *c);
 

@@ -184,6 +184,7 @@ def test_nobody_sees(hub, road):
     try:
         for name in ('sandboxes.get', 'exec', 'files.read', 'execs.list', 'sandboxes.fork', 'Stat', 'archive.download', 'set_timeout'):
             assert denied(start(hub, name, stage)) == 'not_found', name
+        assert hub.call('GET', '/v1/sandboxes') == []
     finally:
         road.unset('hide')
     assert outcome(start(hub, 'sandboxes.get', stage).reply()) == (200, None)
@@ -292,6 +293,9 @@ def test_redaction(hub, road):
             assert outcome(reply) == (200, None)
             for shape in (word, b64(word.encode()), b64(b'a ' + word.encode())[:8]):
                 assert shape.encode() not in reply.body, (name, reply)
+        with pytest.raises(rest.Failed) as e:
+            hub.post('/v1/files/read', sandbox=box, path=f'no {word}')
+        assert word not in str(e.value) and '[gone]' in e.value.error['cause']
         with Exec(hub, box, 'cat f >&2; cat f') as x:
             x.end()
             assert x.out == x.err == b'a [gone] b\n'

@@ -72,7 +72,7 @@ static int take(struct call *c, const struct list_params *p, struct life *l, str
 	struct life_info i;
 
 	life_info(l, &i);
-	if (!is_wanted(p, &i)) {
+	if (!is_wanted(p, &i) || !call_sees(c, l)) {
 		r->next_after = i.seq;
 		return 0;
 	}

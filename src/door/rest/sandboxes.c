@@ -62,7 +62,8 @@ static int take(struct listing *l, struct life *life, struct err *e)
 
 	life_info(life, &i);
 	l->after = i.seq;
-	if (l->query->has_state ? i.state != l->query->state : i.state == LIFE_TERMINATED)
+	if (!call_sees(l->call, life) ||
+	    (l->query->has_state ? i.state != l->query->state : i.state == LIFE_TERMINATED))
 		return 0;
 	if (sandbox_view(l->call, life, &l->views[l->n], e) < 0)
 		return -1;

@@ -1,6 +1,7 @@
 #pragma once
-/* All operations that more than one door shows, by action. To add one: its row in the file of its noun, and a line here
- * and in ops.c. */
+/* The operations that have moved to src/op, by action. Older operations are still defined beside
+ * their tool or route. To add one: its struct op in the file of its noun, and a line here and in
+ * ops.c. */
 #include "op/op.h"
 
 extern const struct op files_mkdir_op;

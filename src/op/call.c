@@ -44,6 +44,8 @@ struct call {
 	void *request;
 	bool decoded;
 	struct call_about about;
+	/* What was looked at for the policy, by its life_info.seq; 0: there was none. */
+	uint64_t target;
 	uint64_t begun_ms, timeout_ms;
 	size_t reserved;
 	/* Among those of the ops' calls that work, or that wait; NULL: not yet. */
@@ -164,12 +166,15 @@ bool call_sees(const struct call *c, const struct life *l)
 static int call_check_target(struct call *c, struct err *e)
 {
 	struct str id = op_target(c->start.op, c->request);
+	struct life_info i;
 	struct err none;
 	struct life *l = id.n ? lives_find(call_lives(c), id, &none) : NULL;
 
-	if (!l || call_sees(c, l))
+	if (!l)
 		return 0;
-	return lives_unknown(id, e);
+	life_info(l, &i);
+	c->target = i.seq;
+	return call_sees(c, l) ? 0 : lives_unknown(id, e);
 }
 
 static void call_run(struct call *c)
@@ -207,7 +212,7 @@ void call_allow(struct call *c)
 
 	log_request(c->start.label);
 	c->on_cancel = NULL;
-	if (c->cancelled) {
+	if (c->cancelled || (c->ops->hub && hub_closing(c->ops->hub))) {
 		err_set(&e, ERR_CANCELLED, "%s was cancelled", c->start.op->action);
 		call_fail(c, &e);
 	} else if (c->state == CALL_POLICY) {
@@ -295,9 +300,17 @@ static void call_end(struct call *c, const struct op_outcome *o)
 	const struct op_hooks *h = &c->ops->hooks;
 
 	log_request(c->start.label);
+	if (call_ended(c)) {
+		log_error("%s was ended twice", c->start.op->action);
+		return;
+	}
 	call_enter(c, CALL_AUDIT);
+	/* The operation's own memory may be gone while the audit takes its time. */
 	c->on_cancel = NULL;
 	c->on_message = NULL;
+	c->on_room = NULL;
+	if (c->ticking)
+		uv_timer_stop(&c->tick);
 	c->outcome = *o;
 	c->outcome.taken_ms = clock_ms() - c->begun_ms;
 	if (h->audit)
@@ -321,13 +334,29 @@ void call_fail(struct call *c, const struct err *e)
 	call_end(c, &(struct op_outcome){ .err = &c->failed });
 }
 
+static struct str call_redact_row(void *data, const struct field *row, struct str text)
+{
+	struct call *c = data;
+	const struct op_hooks *h = &c->ops->hooks;
+
+	return h->redact ? h->redact(h->data, c, row, text) : text;
+}
+
+/* With every string as redaction lets it. */
+static const void *call_copy(struct call *c, const struct field_table *t, const void *from)
+{
+	struct err e;
+
+	return field_copy(t, from, c->start.arena, call_redact_row, c, &e);
+}
+
 void call_answer_by(struct call *c, const struct field_table *t, const void *result)
 {
 	const struct op_hooks *h = &c->ops->hooks;
 
 	/* An audit may take its time: the operation's own struct is gone by then. */
 	if (t && result && (h->redact || h->audit))
-		result = call_redact_by(c, t, result);
+		result = call_copy(c, t, result);
 	if (t && !result) {
 		struct err e;
 
@@ -345,22 +374,14 @@ void call_answer(struct call *c, const void *result)
 
 /* ---- what leaves --------------------------------------------------------------------------- */
 
-static struct str call_redact_row(void *data, const struct field *row, struct str text)
+bool call_ended(const struct call *c)
 {
-	struct call *c = data;
-	const struct op_hooks *h = &c->ops->hooks;
-
-	return h->redact ? h->redact(h->data, c, row, text) : text;
+	return c->state == CALL_AUDIT;
 }
 
 const void *call_redact_by(struct call *c, const struct field_table *t, const void *from)
 {
-	const struct op_hooks *h = &c->ops->hooks;
-	struct err e;
-
-	if (!h->redact && !h->audit)
-		return from;
-	return field_copy(t, from, c->start.arena, call_redact_row, c, &e);
+	return c->ops->hooks.redact ? call_copy(c, t, from) : from;
 }
 
 struct str call_redact(struct call *c, struct str bytes)
@@ -384,9 +405,11 @@ void call_send(struct call *c, const void *event)
 {
 	const struct op *op = c->start.op;
 
-	event = c->ops->hooks.redact ? call_redact_by(c, op->event, event) : event;
+	event = call_redact_by(c, op->event, event);
 	if (event)
 		c->start.sink->event(c->start.asker, event);
+	else
+		call_cancel(c); /* a stream with a hole would seem to be whole */
 }
 
 bool call_full(struct call *c)
@@ -525,12 +548,23 @@ struct call_about *call_about(struct call *c)
 	return &c->about;
 }
 
+/* Ids are of the client's choice: what a person allowed for one sandbox is not done to the next of that name. */
+static bool call_is_target(const struct call *c, struct str id, const struct life *l)
+{
+	struct life_info i;
+
+	if (!c->target || str_cmp(id, op_target(c->start.op, c->request)) != 0)
+		return true;
+	life_info(l, &i);
+	return i.seq == c->target;
+}
+
 struct life *call_life(struct call *c, struct str id, struct err *e)
 {
 	struct life *l = lives_find(call_lives(c), id, e);
 
 	c->about.sandbox = id;
-	if (!l || call_sees(c, l))
+	if (!l || (call_sees(c, l) && call_is_target(c, id, l)))
 		return l;
 	lives_unknown(id, e);
 	return NULL;

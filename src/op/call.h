@@ -125,6 +125,8 @@ void call_set_timeout(struct call *c, uint64_t ms);
 void call_cancel(struct call *c);
 /* The stream is no longer full. */
 void call_room(struct call *c);
+/* It has ended, and its audit may still take time: nothing reaches the operation any more. */
+bool call_ended(const struct call *c);
 /* What the asker says after its request. -1: the message is refused, and the call goes on. */
 int call_hear(struct call *c, const void *message, struct err *e) MUST_USE;
 

@@ -46,6 +46,7 @@ const char *const file_type_names[] = {
 
 static const struct field info_fields[] = {
 	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "As it was sent."),
+	FIELD(struct file_info, name, .flags = FIELD_REQUIRED, .doc = "Its last part."),
 	FIELD(struct file_info, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
 	FIELD_ENUM(struct file_info, type, file_type_names, .flags = FIELD_REQUIRED,
 		   .doc = "What it is."),

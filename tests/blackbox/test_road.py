@@ -211,6 +211,28 @@ def test_policy_takes_its_time(hub, road):
     clear(hub)
 
 
+def test_an_audit_takes_its_time(hub, road):
+    """What comes for a call that has ended reaches it no more: no second end, no command in it, no memory that is gone."""
+    stage = Stage(hub, 'program')
+    road.set('delay', '300')
+    try:
+        road.taken()
+        with Exec(hub, stage.id) as x:
+            for _ in range(3):
+                x.say(nonsense=1)
+            x.say(open={'command': 'touch made'})
+            x.end()
+            assert x.error['code'] == 'invalid_input'
+        assert [n['hook'] for n in road.notes(3)].count('audit') == 1
+        for name in ('exec', 'exec.stream', 'execs.output', 'archive.upload', 'Upload', 'Exec', 'ExecSocket', 'execs.attach', 'pause', 'resume'):
+            assert outcome(start(hub, name, stage).reply()) == (200, None), name
+    finally:
+        road.unset('delay')
+    with pytest.raises(rest.Failed):
+        hub.post('/v1/files/stat', sandbox=stage.id, path='made')
+    clear(hub)
+
+
 # ---- one wish, whatever its door
 
 NOBODY = 'nobody'  # its requests are decoded, and go no further than that

@@ -99,13 +99,14 @@ static int work(void *arg, void *out, struct err *e)
 /* ---- the call -------------------------------------------------------------------------------- */
 
 struct build_request {
-	struct str folder, name, file;
+	struct str folder, name, file, allow;
 	bool no_cache;
 };
 static const struct field request_fields[] = {
 	FIELD(struct build_request, folder, .flags = FIELD_REQUIRED, .doc = "Where the files are."),
 	FIELD(struct build_request, name, .flags = FIELD_REQUIRED, .doc = "The image's name."),
 	FIELD(struct build_request, file, .flags = FIELD_REQUIRED, .doc = "What it is built by."),
+	FIELD(struct build_request, allow, .doc = "Isolation features that may be missing."),
 	FIELD(struct build_request, no_cache, .doc = "Nothing that was built before is used."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct build_request, request_fields);
@@ -126,6 +127,7 @@ static int build_on_road(const char *path, struct job *j, struct built *ret, str
 		.name = str_of(j->name),
 		.file = str_of(j->container ? j->container : "holt.json"),
 		.no_cache = j->how->no_cache,
+		.allow = j->how->allow ? str_of(j->how->allow) : STR_NONE,
 	};
 	struct local *call = local_begin(j->how->hooks, &build_op, &request, e);
 	int rc = call ? worker_run(&w, work, j, ret, sizeof(*ret), e) : -1;

@@ -60,8 +60,10 @@ static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
 /* What is asked for, as policy and audit see it. */
 struct run_request {
 	struct str image, cwd;
-	struct field_strs command, volumes, env;
-	uint64_t timeout_ms;
+	struct field_strs command, volumes, hosts, env;
+	uint64_t timeout_ms, memory, disk;
+	uint32_t pids, cpu_milli, open_files;
+	struct str allow;
 };
 
 struct run {
@@ -90,7 +92,7 @@ struct run {
 	size_t n_env, n_argv;
 
 	struct run_request request;
-	struct str texts[2 * OPTION_LIST_MAX];
+	struct str texts[2 * OPTION_LIST_MAX + MOUNTS_MAX];
 	struct err failed;
 };
 
@@ -431,6 +433,13 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, image, .doc = "What the sandbox is made from; host if absent."),
 	FIELD(struct run_request, command, .doc = "The program and its arguments."),
 	FIELD(struct run_request, volumes, .doc = "Folders of the host inside, as -v has them."),
+	FIELD(struct run_request, hosts, .doc = "The same folders, without links."),
+	FIELD(struct run_request, memory, .doc = "Bytes; 0: the default."),
+	FIELD(struct run_request, disk, .doc = "Bytes; 0: the default."),
+	FIELD(struct run_request, pids, .doc = "Processes; 0: the default."),
+	FIELD(struct run_request, cpu_milli, .doc = "Thousandths of a processor; 0: all."),
+	FIELD(struct run_request, open_files, .doc = "Open files; 0: the host's."),
+	FIELD(struct run_request, allow, .doc = "Isolation features that may be missing."),
 	FIELD(struct run_request, env, .doc = "Variables, as -e has them."),
 	FIELD(struct run_request, cwd, .doc = "Where it starts."),
 	FIELD(struct run_request, timeout_ms, .doc = "Killed after this long; 0: never."),
@@ -460,9 +469,18 @@ static int ask_for(struct run *r, struct err *e)
 				   .command = { r->argv, r->n_argv },
 				   .volumes = { r->texts, r->o->mounts.n },
 				   .env = { r->texts + r->o->mounts.n, r->o->env.n },
-				   .timeout_ms = r->o->timeout_ms };
+				   .timeout_ms = r->o->timeout_ms,
+				   .hosts = { r->texts + 2 * OPTION_LIST_MAX, r->o->mounts.n },
+				   .memory = r->o->engine.memory,
+				   .disk = r->o->engine.disk,
+				   .pids = r->o->engine.pids,
+				   .cpu_milli = r->o->engine.cpu_milli,
+				   .open_files = r->o->engine.files,
+				   .allow = text_of(r->o->engine.allow) };
 	for (size_t i = 0; i < r->o->mounts.n; i++)
 		r->texts[i] = str_of(r->o->mounts.p[i]);
+	for (size_t i = 0; i < r->o->mounts.n; i++)
+		r->texts[2 * OPTION_LIST_MAX + i] = r->mounts[i].host;
 	for (size_t i = 0; i < r->o->env.n; i++)
 		r->texts[r->o->mounts.n + i] = str_of(r->o->env.p[i]);
 	r->call = local_begin(r->in->cli->hooks, &run_op, q, e);

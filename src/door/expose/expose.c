@@ -57,6 +57,8 @@ void exposed_end(struct exposed *x, const struct err *e)
 {
 	struct err err = e ? *e : ERR_INIT;
 
+	if (call_ended(x->call))
+		return;
 	stop(x);
 	if (e)
 		call_fail(x->call, &err);

@@ -115,6 +115,8 @@ static size_t on_body_bytes(void *owner, struct str bytes)
 {
 	struct ask *a = owner;
 
+	if (call_ended(a->call))
+		return bytes.n; /* nobody wants them any more */
 	return a->body ? a->body->on_bytes(a->body_data, bytes) : 0;
 }
 
@@ -123,7 +125,7 @@ static void on_body_end(void *owner)
 	struct ask *a = owner;
 
 	a->body_ended = true;
-	if (a->body)
+	if (a->body && !call_ended(a->call))
 		a->body->on_end(a->body_data);
 }
 
@@ -261,7 +263,8 @@ void api_drain(struct api *api)
 		void (*f)(void *data) = a->on_drain;
 
 		drain_no_more(a);
-		f(a->on_drain_data);
+		if (!call_ended(a->call))
+			f(a->on_drain_data);
 	}
 }
 
@@ -328,6 +331,12 @@ void ask_answer_array(struct call *c, const void *p, size_t n)
 
 void ask_answer_document(struct call *c, char *text)
 {
+	struct str said = call_redact(c, str_of(text));
+
 	ask_of(c)->document = text;
+	if (said.p != text) {
+		ask_of(c)->document = mem_dup(said.p, said.n);
+		free(text);
+	}
 	call_answer(c, NULL);
 }

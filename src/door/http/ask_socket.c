@@ -19,6 +19,8 @@ static void on_message(void *owner, bool is_text, struct str message)
 {
 	struct ask *a = owner;
 
+	if (call_ended(a->call))
+		return;
 	if (a->silent && a->timeout_ms > 0)
 		ask_time(a, a->timeout_ms);
 	else if (a->silent && a->timing)
@@ -39,7 +41,8 @@ static void on_drained(void *owner)
 {
 	struct ask *a = owner;
 
-	a->socket->on_room(a->socket_data);
+	if (!call_ended(a->call))
+		a->socket->on_room(a->socket_data);
 }
 
 static const struct http_ws_events events = { on_message, on_closed, on_drained };

@@ -215,7 +215,7 @@ static void on_stream_drained(void *owner)
 {
 	struct ask *a = owner;
 
-	if (a->on_room)
+	if (a->on_room && !call_ended(a->call))
 		a->on_room(a->on_room_data);
 	else
 		call_room(a->call);
@@ -276,6 +276,8 @@ void ask_send(struct call *c, const struct field_table *t, const void *from)
 	from = call_redact_by(c, t, from);
 	if (from)
 		ask_write(c, t, from);
+	else
+		call_cancel(c); /* a stream with a hole would seem to be whole */
 }
 
 void ask_write(struct call *c, const struct field_table *t, const void *from)

@@ -288,6 +288,18 @@ static const struct field done_fields[] = {
 };
 static const struct field_table done_table = FIELD_TABLE(struct files_done, done_fields);
 
+static const struct field info_fields[] = {
+	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "As it was sent."),
+	FIELD(struct file_info, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
+	FIELD_ENUM(struct file_info, type, file_type_names, .flags = FIELD_REQUIRED,
+		   .doc = "What it is."),
+	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD(struct file_info, mode, .flags = FIELD_REQUIRED,
+	      .doc = "Permission bits, as a number."),
+	FIELD(struct file_info, modified_at, .flags = FIELD_REQUIRED, .doc = "Seconds since 1970."),
+};
+static const struct field_table info_table = FIELD_TABLE(struct file_info, info_fields);
+
 /* ---- the rows ------------------------------------------------------------------------------ */
 
 #define FILE_ROUTE(name_, effect_, doc_, input_, output_, ...)                                     \
@@ -318,7 +330,7 @@ static const struct api_route rows[] = {
 		   "Writes a file: others see the old content or the new, never a part.",
 		   write_input, api_status_table, .body_max = WRITE_MAX),
 	FILE_ROUTE(list, OP_READ, "What is in a directory.", path_input, listing_table),
-	FILE_PROJECTION(stat),
+	FILE_PROJECTION(stat, .answer = &info_table),
 	FILE_PROJECTION(mkdir, .answer = &done_table),
 	FILE_PROJECTION(remove, .answer = &done_table),
 	FILE_PROJECTION(move, .answer = &done_table),

@@ -86,15 +86,23 @@ for line in sys.stdin:
 """
 
 
+# What a process takes at most counts from before it was executed: its parent is a small one.
+SMALL = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)
+"""
+
+
 def ended_by(me, kind, *options):
     """Status, what was said, seconds, and MiB of memory at most."""
     argv = me.argv('mcp', 'call', 't', '--json', '--progress', *options, *to_program([sys.executable, '-c', ENDLESS, kind], '--era', 'legacy'))
     begun = time.monotonic()
-    with subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as proc:
-        said = proc.stderr.read()
-        _, status, used = os.wait4(proc.pid, 0)
-        proc.returncode = os.waitstatus_to_exitcode(status)
-    return proc.returncode, json.loads(said.splitlines()[-1])['error'], time.monotonic() - begun, used.ru_maxrss >> 10
+    done = subprocess.run([sys.executable, '-c', SMALL, *argv], env=me.env, cwd='/', stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False)
+    error = json.loads(done.stderr.splitlines()[-1])['error']
+    return done.returncode, error, time.monotonic() - begun, int(done.stdout) >> 10
 
 
 def test_the_timeout_is_for_all_of_it(me):

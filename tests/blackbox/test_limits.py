@@ -130,7 +130,8 @@ def test_cpus(box, exact):
     got = box(cpus=0.2).exec('timeout 2 sh -c "while :; do :; done"')
     assert got['cpu_ms'] < 900, got
     free = box()
-    until(lambda: free.exec('timeout 1 sh -c "while :; do :; done"')['cpu_ms'] > 450, timeout=30, what='more without a limit')
+    # more than the other may have, on a machine that may be busy
+    until(lambda: free.exec('timeout 1 sh -c "while :; do :; done"')['cpu_ms'] > 300, timeout=120, what='more without a limit')
 
 
 def test_cpus_that_can_not_be_held_are_refused(hub, driver):

@@ -443,7 +443,8 @@ static void test_swapped_while_mounted(void **state)
 	swapping.fooled = 0;
 	assert_int_equal(symlink(b.own, swapping.link), 0);
 	assert_int_equal(pthread_create(&swapper, NULL, swap_names, NULL), 0);
-	for (int i = 0; i < 300; i++) {
+	for (unsigned i = 0; i < soak(300) || (i < 300 && !(given && refused && swapping.fooled));
+	     i++) {
 		const struct sandbox_mount m = { str_of(race), STR_LIT("/mnt"), false };
 		const struct sandbox_spec spec = { .mounts = &m, .n_mounts = 1 };
 		struct made *made = make_start(&spec);

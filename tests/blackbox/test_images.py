@@ -296,7 +296,7 @@ HOSTILE = {
                     [entry('a', b'1')]),
     'a huge size': ('too_large', [entry('a', b'', GNU__sparse__size=str(1 << 45), GNU__sparse__numblocks='1', GNU__sparse__map='0,0')], [entry('a', b'1')]),
 }
-WORDS = {'invalid': b'of a kind that is not known', 'too_large': b'--max-size'}
+WORDS = {'invalid': b'in an unknown format', 'too_large': b'--max-size'}
 
 
 def check_refused(done, code):

@@ -127,10 +127,11 @@ static void test_peak(void **state)
 static void test_cpu_time(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	struct ran *r = run(sb, "timeout 0.5 sh -c 'while :; do :; done'");
+	struct ran *r = run(sb, "timeout 3 sh -c 'while :; do :; done'");
 
-	assert_in_range(r->result.cpu_us, 50000, 700000);
-	assert_in_range(r->result.wall_us, 450000, 5000000);
+	/* who spins gives way to others, of which a busy machine has many */
+	assert_in_range(r->result.cpu_us, 50000, 4000000);
+	assert_in_range(r->result.wall_us, 2950000, 20000000);
 	r = run(sb, "sleep 1"); /* which is not the processor's time, however long all else takes */
 	assert_true(r->result.cpu_us + 900000 < r->result.wall_us);
 }

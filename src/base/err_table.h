@@ -1,6 +1,6 @@
 /*
  * The table of failures: included by err.h and err.c with ERR_ROW defined; no include guard by
- * intent. A new row needs a line in the golden test of failures, and one in api/error.c.
+ * intent. A new row needs a line in the golden test of failures, and one in door/http/error.c.
  *
  * ERR_ROW(CODE, name, JSON-RPC, HTTP, exit, retryable, remediation)
  *

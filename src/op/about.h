@@ -1,6 +1,6 @@
 #pragma once
-/* What a failure is about, beside its cause: doors show of it what their clients understand. Strings are borrowed, and
- * absent where STR_NONE. */
+/* What a failure is about, beside its cause: doors show of it what their clients understand.
+ * Strings are borrowed, and absent where STR_NONE. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -12,8 +12,8 @@ const struct principal principal_local = { .name = "local" };
 
 enum {
 	TICK_MS = 1000,
-	/* Together as many as the hub's door has connections; that of previews has 128 more. Who waits can't have
-	 * those that work. */
+	/* Together as many as the hub's door has connections; that of previews has 128 more. Who
+	 * waits can't have those that work. */
 	MAX_CALLS = 256,
 	MAX_URGENT = 64,
 	MAX_WAITING = 768,
@@ -162,7 +162,8 @@ bool call_sees(const struct call *c, const struct life *l)
 	return !h->sees || h->sees(h->data, c->start.who, l);
 }
 
-/* A sandbox that is not there is the operation's to tell: what was done under a key before is answered again. */
+/* A sandbox that is not there is the operation's to tell: what was done under a key before is
+ * answered again. */
 static int call_check_target(struct call *c, struct err *e)
 {
 	struct str id = op_target(c->start.op, c->request);
@@ -548,7 +549,8 @@ struct call_about *call_about(struct call *c)
 	return &c->about;
 }
 
-/* Ids are of the client's choice: what a person allowed for one sandbox is not done to the next of that name. */
+/* Ids are of the client's choice: what a person allowed for one sandbox is not done to the next
+ * of that name. */
 static bool call_is_target(const struct call *c, struct str id, const struct life *l)
 {
 	struct life_info i;

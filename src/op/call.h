@@ -4,8 +4,9 @@
  *
  *	identify -> decode -> target -> policy -> approval -> run -> redaction -> audit -> answer
  *
- * Policy, approval, redaction and audit are hooks (struct op_hooks). A door makes a call with op_new(), lets it go with op_start(), and hears of
- * it by its struct op_sink; an operation sees the rest of this header. One loop, callbacks.
+ * Policy, approval, redaction and audit are hooks (struct op_hooks). A door makes a call with
+ * op_new(), lets it go with op_start(), and hears of it by its struct op_sink; an operation sees
+ * the rest of this header. One loop, callbacks.
  */
 #include <uv.h>
 
@@ -47,8 +48,9 @@ struct op_hooks {
 	void (*policy)(void *data, struct call *c);
 	/* Likewise: asks a person where the policy wants that. */
 	void (*approval)(void *data, struct call *c);
-	/* What stands for a text that leaves: of the result and of each event, every string with its row; of bytes
-	 * without a table, row is NULL. Owned by the call's arena, or text itself. */
+	/* What stands for a text that leaves: of the result and of each event, every string with
+	 * its row; of bytes without a table, row is NULL. Owned by the call's arena, or text
+	 * itself. */
 	struct str (*redact)(void *data, struct call *c, const struct field *row, struct str text);
 	/* Then one call_audited(), now or later; the answer waits for it. */
 	void (*audit)(void *data, struct call *c, const struct op_outcome *o);
@@ -66,8 +68,9 @@ const void *call_request(const struct call *c); /* normalized; NULL: it did not 
 /* ---- all calls of a hub -------------------------------------------------------------------- */
 
 struct ops_options {
-	/* Calls at once, of all askers [0: 256]; and, of them, those that read, end or administer may go beyond it by
-	 * this [0: 64], so that who is locked out can still look and end. */
+	/* Calls at once, of all askers [0: 256]; and, of them, those that read, end or
+	 * administer may go beyond it by this [0: 64], so that who is locked out can still look
+	 * and end. */
 	unsigned max_calls, max_urgent;
 	/* Calls that only wait, which do not count among those [0: 768]. */
 	unsigned max_waiting;
@@ -86,15 +89,17 @@ struct hub *ops_hub(struct ops *ops);
 
 /* ---- for doors ----------------------------------------------------------------------------- */
 
-/* What a door does with what leaves. Exactly one of answer and fail is called, and is the last call. */
+/* What a door does with what leaves. Exactly one of answer and fail is called, and is the last
+ * call. */
 struct op_sink {
 	/* result: of the operation's table, or of the one that call_answer_by() named; borrowed. */
 	void (*answer)(void *asker, const struct field_table *t, const void *result);
 	void (*fail)(void *asker, const struct err *e);
 	/* NULL, or how far it has come; total 0 is unknown. */
 	void (*progress)(void *asker, double progress, double total, const char *message);
-	/* Of doors that take a stream, all three; else NULL. open: it begins, and from here on a failure is its last
-	 * message. event: of the operation's table. full: whoever sends more now is too slow. */
+	/* Of doors that take a stream, all three; else NULL. open: it begins, and from here on a
+	 * failure is its last message. event: of the operation's table. full: whoever sends more
+	 * now is too slow. */
 	int (*open)(void *asker, struct err *e);
 	void (*event)(void *asker, const void *event);
 	bool (*full)(void *asker);
@@ -106,7 +111,8 @@ struct op_sink {
 struct op_start {
 	const struct principal *who;
 	const struct op *op;
-	/* Writes the request's struct, which is zeroed, with defaults where the door hides members. */
+	/* Writes the request's struct, which is zeroed, with defaults where the door hides
+	 * members. */
 	int (*decode)(void *asker, void *request, struct err *e);
 	const struct op_sink *sink;
 	void *asker;
@@ -147,25 +153,26 @@ void *call_asker(struct call *c);
 /* How long its asker waits at most, in ms; 0: it did not say. */
 uint64_t call_timeout_ms(const struct call *c);
 
-/* The sandbox of this id, in whatever state, where the principal may know of it: else ERR_SANDBOX_NOT_FOUND. A failure is
- * then about it. */
+/* The sandbox of this id, in whatever state, where the principal may know of it: else
+ * ERR_SANDBOX_NOT_FOUND. A failure is then about it. */
 struct life *call_life(struct call *c, struct str id, struct err *e) MUST_USE;
-/* The same, running: it is busy until the end of the call, and valid so long also where it ends before; else NULL with
- * what life_sandbox() says. One for each call. */
+/* The same, running: it is busy until the end of the call, and valid so long also where it ends
+ * before; else NULL with what life_sandbox() says. One for each call. */
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 
 /* For lists: whether the principal may know of it. */
 bool call_sees(const struct call *c, const struct life *l);
 
-/* What a failure would be about: to be filled as it becomes known. Texts live as long as the call. */
+/* What a failure would be about: to be filled as it becomes known. Texts live as long as the
+ * call. */
 struct call_about *call_about(struct call *c);
 
 /* Takes n bytes of what all calls together may keep of output; given back at the call's end.
  * ERR_LIMIT when it is used up. */
 int call_reserve(struct call *c, size_t n, struct err *e) MUST_USE;
 
-/* From here on the call only waits, for news or an end: it makes room for one that works, and counts among those that
- * wait instead. ERR_LIMIT where too many do. At most once. */
+/* From here on the call only waits, for news or an end: it makes room for one that works, and
+ * counts among those that wait instead. ERR_LIMIT where too many do. At most once. */
 int call_waits(struct call *c, struct err *e) MUST_USE;
 
 /* on_cancel is called at most once, and never after the call's end. NULL: nobody wants to know. */

@@ -11,7 +11,8 @@ const char *const op_effect_names[OP_EFFECTS] = {
 	[OP_DESTROY] = "destroy", [OP_ADMINISTER] = "administer",
 };
 
-/* The texts of one request must not read as those of another: bytes that are not UTF-8 have no JSON of their own. */
+/* The texts of one request must not read as those of another: bytes that are not UTF-8 have no
+ * JSON of their own. */
 static struct str op_check_text(void *data, const struct field *row, struct str text)
 {
 	bool *bad = data;

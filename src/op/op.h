@@ -1,14 +1,16 @@
 #pragma once
 /*
- * An operation: one thing that can be asked of Holt, as a const row. Every door (an MCP tool, a REST route, a
- * procedure of Connect, a socket's first message, a verb) is a projection of one: names, encodings and texts of its
- * own, and nothing else (op/project.h). op_new() and op_start() in op/call.h are the only way to start one.
+ * An operation: one thing that can be asked of Holt, as a const row. Every door (an MCP tool, a
+ * REST route, a procedure of Connect, a socket's first message, a verb) is a projection of one:
+ * names, encodings and texts of its own, and nothing else (op/project.h). op_new() and op_start()
+ * in op/call.h are the only way to start one.
  */
 #include "json/field/field.h"
 
 struct call;
 
-/* What an operation does to its target. Policy judges by it, and hints to clients are made from it. */
+/* What an operation does to its target. Policy judges by it, and hints to clients are made from
+ * it. */
 enum op_effect { OP_READ, OP_WRITE, OP_EXECUTE, OP_DESTROY, OP_ADMINISTER, OP_EFFECTS };
 extern const char *const op_effect_names[OP_EFFECTS]; /* "read" and so on */
 
@@ -27,16 +29,20 @@ struct op {
 	const char *doc;
 	enum op_effect effect;
 	unsigned flags;
-	/* The canonical request: a struct, its table, and with OP_TARGET() the member that names the sandbox. */
+	/* The canonical request: a struct, its table, and with OP_TARGET() the member that names
+	 * the sandbox. */
 	const struct field_table *request;
 	size_t target;
 	/* What it answers; NULL: only that it is done. */
 	const struct field_table *result;
-	/* What it tells before its end, where the door takes a stream (call_send()); NULL: nothing. */
+	/* What it tells before its end, where the door takes a stream (call_send()); NULL:
+	 * nothing. */
 	const struct field_table *event;
-	/* Brings a decoded request into its one form: what two doors say differently becomes equal. May be NULL. */
+	/* Brings a decoded request into its one form: what two doors say differently becomes
+	 * equal. May be NULL. */
 	int (*normalize)(void *request, struct arena *a, struct err *e);
-	/* The request lives until the call ends. Leads to exactly one call_answer() or call_fail(), now or later. */
+	/* The request lives until the call ends. Leads to exactly one call_answer() or
+	 * call_fail(), now or later. */
 	void (*run)(struct call *c, const void *request);
 };
 
@@ -52,8 +58,9 @@ static inline struct str op_target(const struct op *op, const void *request)
 			  : STR_NONE;
 }
 
-/* The canonical form of a request, {"action":…,"request":{…}} with every member that its table has, and the SHA-256
- * of it in hex: equal through every door, so that an approval can be bound to exactly one call. */
+/* The canonical form of a request, {"action":…,"request":{…}} with every member that its table
+ * has, and the SHA-256 of it in hex: equal through every door, so that an approval can be bound
+ * to exactly one call. */
 int op_canonical(const struct op *op, const void *request, struct buf *to, struct err *e) MUST_USE;
 enum { OP_DIGEST = 65 };
 int op_digest(const struct op *op, const void *request, char ret[OP_DIGEST],

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * How a door shows an operation's request: the members that are not listed are as the operation has them, in the
- * body. From the list and the operation's table come the tables by which the door decodes a request and prints its
- * schema, so that types, bounds and texts are said once.
+ * How a door shows an operation's request: the members that are not listed are as the operation
+ * has them, in the body. From the list and the operation's table come the tables by which the door
+ * decodes a request and prints its schema, so that types, bounds and texts are said once.
  *
  *	static const struct op_member members[] = {
  *		{ "cwd", .as = "working_dir" },

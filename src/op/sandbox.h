@@ -1,5 +1,6 @@
 #pragma once
-/* The life of a sandbox that is there: sandbox.terminate, sandbox.pause, sandbox.resume, sandbox.set_timeout. */
+/* The life of a sandbox that is there: sandbox.terminate, sandbox.pause, sandbox.resume,
+ * sandbox.set_timeout. */
 #include "hub/sandbox/life.h"
 #include "op/ops.h"
 

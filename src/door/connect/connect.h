@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The service sandbox.v1.Sandbox as Connect-JSON: a unary method is a POST of application/json, one
- * that streams has application/connect+json, whose messages are frames (api/frame.h). Names of members
+ * that streams has application/connect+json, whose messages are frames (door/http/frame.h). Names of members
  * are those of protocol buffers in JSON: in camel case, bytes in base64.
  */
 #include "door/http/common.h"

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Several new sandboxes of one source, all or none: what forks and restores have in common. Their names are known
- * before they are made (api/names.h).
+ * before they are made (door/rest/names.h).
  */
 #include "door/rest/names.h"
 #include "door/rest/view.h"

@@ -77,6 +77,44 @@ def test_a_tools_life(hub):
     hub.fails(FAILED, 'holt ls', 'exec', 'agent-tool-call', '--', 'true')
 
 
+def test_as_docker_takes_it(hub, box):
+    """What hands have learnt: a program without dashes, its own options, and Docker's names of verbs."""
+    assert hub.ok('exec', box, 'printf', '%s|', '-la', '--', '-e', '--cwd') == b'-la|--|-e|--cwd|'
+    assert hub.ok('exec', '-w', '/tmp', box, 'pwd') == hub.ok('exec', box, '-w', '/tmp', 'pwd') == b'/tmp\n'
+    assert hub.ok('exec', box, '-w', '/tmp', '--', 'pwd') == b'/tmp\n'
+    hub.fails(FAILED, 'no-such-option', 'exec', box, '--no-such-option', 'pwd')
+    hub.fails(FAILED, 'a program', 'exec', box)
+    assert json.loads(hub.ok('inspect', box))['id'] == box
+    made = hub.ok('create', '-n', 'habit').decode().strip()
+    hub.ok('stop', made)
+    hub.ok('start', made)
+    assert hub.ok('exec', made, 'echo', 'on') == b'on\n'
+    hub.ok('rm', made)
+    assert made not in hub.names()
+    assert b'holt rm is the same' in hub.ok('help', 'down')
+
+
+def test_all_of_a_hub(hub):
+    made = {hub.ok('up').decode().strip() for _ in range(3)}
+    hub.ok('pause', '--all')
+    assert {s['state'] for s in hub.json('ls') if s['id'] in made} == {'paused'}
+    hub.fails(2, 'names, or --all', 'down', '--all', *made)
+    hub.fails(2, 'names, or --all', 'down')
+    assert made <= hub.names()
+    hub.ok('down', '-a')
+    assert hub.names() == set()
+    hub.ok('down', '-a')
+
+
+@pytest.mark.parametrize('said, number', [('TERM', 15), ('SIGUSR1', 10), ('usr2', 12), ('9', 9)])
+def test_signals_by_name(hub, box, said, number):
+    ran = hub.ok('exec', '-d', box, 'sleep', '1000').decode().strip()
+    hub.ok('kill', '-s', said, box, ran)
+    assert hub.run('wait', box, ran).returncode == 128 + number
+    for wrong in ('NOPE', '0', '65', '-1', '', '1x', 'SIGSIGTERM'):
+        hub.fails(2, 'name or number', 'kill', '-s', wrong, box, ran)
+
+
 def test_what_it_is_made_of(hub):
     limits = {'memory_mb': 64, 'disk_mb': 8, 'pids': 32, 'open_files': 50}
     cpus = [] if os.geteuid() else ['--cpus', '0.5']  # which nobody else can have held

@@ -71,6 +71,7 @@ def box(*more, before=()):
 ROWS = {
     'run': Row(['--', 'cat', '/etc/hostname'], hub=False, usage=FAILED),
     'up': Row(['-n', 'made'], FAILED),
+    'inspect': Row(box(), name=0),
     'ls': Row(),
     'ps': Row(box(), name=0),
     'top': Row(['-1']),

@@ -55,6 +55,8 @@ void cli_help(const struct verb *v, FILE *out)
 		for (const struct verb *const *w = v->words; *w; w++)
 			fprintf(out, "  %-15s %s\n", (*w)->name, (*w)->doc);
 	}
+	if (v->alias)
+		fprintf(out, "\nholt %s is the same.\n", v->alias);
 	fprintf(out, "\nOptions:\n");
 	option_help(v->options, out);
 	fprintf(out, "\nMore: man %s\n", v->page ? v->page : "holt");
@@ -79,7 +81,8 @@ const struct verb *cli_find(const char *name, struct err *e)
 	const char *meant;
 
 	for (size_t i = 0; i < verbs_n; i++) {
-		if (strcmp(verbs[i]->name, name) == 0)
+		if (strcmp(verbs[i]->name, name) == 0 ||
+		    (verbs[i]->alias && strcmp(verbs[i]->alias, name) == 0))
 			return verbs[i];
 	}
 	meant = option_nearest(name, verb_name, NULL, verbs_n);
@@ -139,11 +142,17 @@ static int check_operands(const struct verb *v, int n, char **operands, struct e
 	return 0;
 }
 
-/* What stands behind "--" is apart from the operands, where options are mixed with them. */
+/* What stands behind "--" is apart from the operands, where options are mixed with them; so is a program. */
 static char **split_rest(const struct verb *v, char **operands, int *n)
 {
+	const int program_at = v->options->program_at;
+
 	if (!v->options->mixed)
 		return NULL;
+	if (program_at && *n > program_at && strcmp(operands[program_at], "--") != 0) {
+		*n = program_at;
+		return &operands[program_at];
+	}
 	for (int i = 0; i < *n; i++) {
 		if (strcmp(operands[i], "--") == 0) {
 			operands[i] = NULL;

@@ -299,12 +299,16 @@ static int parse_mixed(const struct option_table *t, int argc, char **argv, void
 		       struct err *e)
 {
 	int first = 1, r = 0; /* the first operand */
+	int operands = 0;
 
 	for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
 		int from = at;
 
-		if (!is_option(argv[at]))
+		if (!is_option(argv[at])) {
+			if (t->program_at && operands++ == t->program_at)
+				break;
 			continue;
+		}
 		if (argv[at][1] == '-')
 			r = parse_long(t, argc, argv, &at, ret, e);
 		else

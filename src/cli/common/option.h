@@ -51,6 +51,8 @@ struct option_table {
 	const struct option_row *rows;
 	size_t n;
 	bool mixed; /* options may stand behind operands */
+	/* Behind so many operands a program begins, with or without "--" [0: only behind "--"]; where mixed */
+	int program_at;
 };
 
 #define OPTION_TABLE(rows_, ...)                                                                   \

@@ -35,13 +35,14 @@ struct verb_input {
 	const struct cli *cli;
 	const struct verb *verb;
 	const void *options; /* the verb's struct */
-	char **operands; /* NULL-terminated */
+	char **operands;
 	int n_operands;
-	char **rest; /* behind "--", where options are mixed; NULL-terminated; NULL: there was none */
+	char **rest; /* behind "--", where options are mixed, or the program; NULL-terminated; NULL: none */
 };
 
 struct verb {
 	const char *name; /* a word has that of its verb before its own: "mcp call" */
+	const char *alias; /* another name that people try, or NULL */
 	const char *usage; /* behind the name */
 	const char *doc; /* one line */
 	const char *more; /* paragraphs below the usage, or NULL */
@@ -60,6 +61,7 @@ extern const struct verb build_verb;
 extern const struct verb images_verb;
 extern const struct verb up_verb;
 extern const struct verb ls_verb;
+extern const struct verb inspect_verb;
 extern const struct verb ps_verb;
 extern const struct verb top_verb;
 extern const struct verb events_verb;

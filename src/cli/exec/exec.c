@@ -36,7 +36,7 @@ static const struct option_row rows[] = {
 	       .doc = "With -d: this id, instead of one that is made."),
 	HELP_ROW(struct exec_options),
 };
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true, .program_at = 1);
 
 static void write_flag(struct json_writer *w, const char *name, bool value)
 {
@@ -169,7 +169,7 @@ static int check(const struct verb_input *in, struct err *e)
 	if (o->id && !o->detach)
 		return err_set(e, ERR_INVALID, "--id is for -d");
 	if (!(in->rest && in->rest[0]) && !o->tty)
-		return err_set(e, ERR_INVALID, "something is missing: -- and a program to run");
+		return err_set(e, ERR_INVALID, "something is missing: a program to run");
 	return 0;
 }
 
@@ -187,7 +187,7 @@ static int run(const struct verb_input *in)
 
 const struct verb exec_verb = {
 	.name = "exec",
-	.usage = "NAME [OPTION...] [-- PROGRAM [ARGUMENT...]]",
+	.usage = "[OPTION...] NAME [--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Run a command in a sandbox of the hub.",
 	.more = "Its exit status is the command's, 124 where its time was over, 126 where it\n"
 		"could not be run. Standard input is handed on where it is no terminal, or by -i.\n"

@@ -1,22 +1,39 @@
 /* `holt kill`: a signal to an exec. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/exec/job.h"
 #include "cli/common/verb.h"
 
 struct kill_options {
 	struct verb_options common;
-	uint32_t signal;
+	const char *signal;
 };
 
 static const struct option_row rows[] = {
-	OPTION(struct kill_options, signal, OPTION_COUNT, "signal", .letter = 's', .arg = "N",
-	       .min = 1, .max = 64, .doc = "The number of the signal; 15 if not said."),
+	OPTION(struct kill_options, signal, OPTION_TEXT, "signal", .letter = 's', .arg = "SIGNAL",
+	       .doc = "Its name, as TERM or SIGTERM, or its number; TERM if not said."),
 	HELP_ROW(struct kill_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-static const struct kill_options defaults = { .signal = SIGTERM };
+static const struct kill_options defaults = { .signal = "TERM" };
+
+static int signal_number(const char *text, struct err *e)
+{
+	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (end != text && !*end && number > 0 && number < NSIG)
+		return (int)number;
+	for (int i = 1; i < NSIG; i++) {
+		if (sigabbrev_np(i) && strcasecmp(sigabbrev_np(i), name) == 0)
+			return i;
+	}
+	return err_set(e, ERR_INVALID, "-s takes a signal's name or number, not '%.40s'", text);
+}
 
 static int run(const struct verb_input *in)
 {
@@ -24,8 +41,11 @@ static int run(const struct verb_input *in)
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	char path[JOB_WORDS_MAX], body[32];
 	struct err e = ERR_INIT;
+	int number = signal_number(o->signal, &e);
 
-	snprintf(body, sizeof(body), "{\"signal\":%u}", o->signal);
+	if (number < 0)
+		return cli_wrong_usage(in->verb, &e);
+	snprintf(body, sizeof(body), "{\"signal\":%d}", number);
 	if (job_path(path, in->operands[0], in->operands[1], "/signal", &e) < 0 ||
 	    !(l = hub_link_open(&e)) || hub_link_ask(l, "POST", path, str_of(body), NULL, &e) < 0)
 		return hub_link_fail(&e);

@@ -1,29 +1,71 @@
 /* `holt pause`, `resume`, `stop`, `down`: what is done to each of some sandboxes of the hub, past those that fail. */
+#include <stdio.h>
+
 #include "cli/link/link.h"
 #include "cli/common/verb.h"
 
 struct each_options {
 	struct verb_options common;
+	bool all;
 };
 
-static const struct option_row rows[] = { HELP_ROW(struct each_options) };
+static const struct option_row rows[] = {
+	OPTION(struct each_options, all, OPTION_FLAG, "all", .letter = 'a',
+	       .doc = "Every sandbox of the hub, instead of names."),
+	HELP_ROW(struct each_options),
+};
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
 enum { NAMES_MAX = 1024 };
 
 typedef int (*each_fn)(struct hub_link *l, const char *name, struct err *e);
 
-static int for_each(const struct verb_input *in, each_fn f)
+static int do_one(struct hub_link *l, const char *name, each_fn f, int status)
 {
 	struct err e = ERR_INIT;
-	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
-	int status = l ? 0 : hub_link_fail(&e);
+	int failed = f(l, name, &e) < 0 ? hub_link_fail(&e) : 0;
 
-	for (int i = 0; l && i < in->n_operands; i++) {
-		int failed = f(l, in->operands[i], &e) < 0 ? hub_link_fail(&e) : 0;
+	return status ? status : failed;
+}
 
-		status = status ? status : failed;
+static int do_all(struct hub_link *l, each_fn f)
+{
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct err e = ERR_INIT;
+	struct json_iter it;
+	int status = 0;
+
+	if (hub_link_ask(l, "GET", "/v1/sandboxes", STR_NONE, &doc, &e) < 0)
+		return hub_link_fail(&e);
+	it = json_iter(json_root(doc));
+	while (json_next(&it)) {
+		struct str id = json_str(json_get(it.val, "id"));
+		char name[256];
+
+		snprintf(name, sizeof(name), "%.*s", (int)id.n, id.p);
+		status = do_one(l, name, f, status);
 	}
+	return status;
+}
+
+static int for_each(const struct verb_input *in, each_fn f)
+{
+	const struct each_options *o = in->options;
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	struct err e = ERR_INIT;
+	int status = 0;
+
+	if (o->all == (in->n_operands > 0)) {
+		err_set(&e, ERR_INVALID, "say names, or --all");
+		return cli_wrong_usage(in->verb, &e);
+	}
+	l = hub_link_open(&e);
+	if (!l)
+		return hub_link_fail(&e);
+	if (o->all)
+		return do_all(l, f);
+	for (int i = 0; i < in->n_operands; i++)
+		status = do_one(l, in->operands[i], f, status);
 	return status;
 }
 
@@ -68,25 +110,26 @@ static int end_one(struct hub_link *l, const char *name, struct err *e)
 	return hub_link_ask(l, "DELETE", path, STR_NONE, NULL, e);
 }
 
-#define EACH(name_, doc_, f)                                                                       \
+#define EACH(name_, alias_, doc_, f)                                                               \
 	static int run_##name_(const struct verb_input *in)                                        \
 	{                                                                                          \
 		return for_each(in, f);                                                            \
 	}                                                                                          \
 	const struct verb name_##_verb = {                                                         \
 		.name = #name_,                                                                    \
-		.usage = "NAME...",                                                                \
+		.alias = (alias_),                                                                 \
+		.usage = "NAME...|--all",                                                          \
 		.doc = (doc_),                                                                     \
 		.page = "holt-sandbox",                                                            \
 		.options = &options,                                                               \
 		.size = sizeof(struct each_options),                                               \
-		.min_operands = 1,                                                                 \
 		.max_operands = NAMES_MAX,                                                         \
 		.usage_exit = 2,                                                                   \
 		.run = run_##name_,                                                                \
 	}
 
-EACH(pause, "Stop all that runs in sandboxes of the hub; memory and files stay.", pause_one);
-EACH(resume, "Let paused sandboxes of the hub continue, and start stopped ones.", resume_one);
-EACH(stop, "End what runs in sandboxes of the hub, and keep their files.", stop_one);
-EACH(down, "End sandboxes of the hub, with all that runs and is in them.", end_one);
+EACH(pause, NULL, "Stop all that runs in sandboxes of the hub; memory and files stay.", pause_one);
+EACH(resume, "start", "Let paused sandboxes of the hub continue, and start stopped ones.",
+     resume_one);
+EACH(stop, NULL, "End what runs in sandboxes of the hub, and keep their files.", stop_one);
+EACH(down, "rm", "End sandboxes of the hub, with all that runs and is in them.", end_one);

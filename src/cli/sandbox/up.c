@@ -187,6 +187,7 @@ static int run(const struct verb_input *in)
 
 const struct verb up_verb = {
 	.name = "up",
+	.alias = "create",
 	.usage = "[OPTION...] [TEMPLATE|FOLDER]",
 	.doc = "Make a sandbox that stays, and print its name.",
 	.more = "TEMPLATE is a name that holt images lists; host, this machine's programs, if not\n"

@@ -120,6 +120,7 @@ ROWS = {
     'doctor': Row(hub=False),
     'version': Row(hub=False),
     'help': Row(hub=False),
+    'completion': Row(['zsh'], hub=False),
 }
 HUB = [name for name, row in ROWS.items() if row.hub]
 NAMED = [name for name, row in ROWS.items() if row.name is not None]

@@ -67,7 +67,7 @@ void cli_help_all(FILE *out)
 	fprintf(out, "Usage: holt VERB [OPTION...] [ARGUMENT...]\n\n"
 		     "A computer for an AI agent, safely, on your own machine.\n\nVerbs:\n");
 	for (size_t i = 0; i < verbs_n; i++)
-		fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->doc);
+		fprintf(out, "  %-12s%s\n", verbs[i]->name, verbs[i]->doc);
 	fprintf(out, "\nholt help VERB tells the rest.\n");
 }
 

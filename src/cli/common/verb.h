@@ -86,6 +86,7 @@ extern const struct verb auth_verb;
 extern const struct verb doctor_verb;
 extern const struct verb version_verb;
 extern const struct verb help_verb;
+extern const struct verb completion_verb;
 
 /* What `holt mcp` is with a word behind it: a client. */
 extern const struct verb *const mcp_words[];

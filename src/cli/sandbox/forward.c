@@ -117,7 +117,7 @@ static int run(const struct verb_input *in)
 const struct verb forward_verb = {
 	.name = "forward",
 	.usage = "[OPTION...] NAME [[HOST:]PORT...]",
-	.doc = "Make ports of a sandbox ports of 127.0.0.1, or list those that are.",
+	.doc = "Make ports of a sandbox ports of 127.0.0.1, or list them.",
 	.more = "Prints for each PORT of the sandbox where it is. Whoever can connect to\n"
 		"127.0.0.1 can use it. It ends with the sandbox, or with the hub.",
 	.page = "holt-sandbox",

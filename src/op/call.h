@@ -103,7 +103,8 @@ struct op_sink {
 	int (*open)(void *asker, struct err *e);
 	void (*event)(void *asker, const void *event);
 	bool (*full)(void *asker);
-	/* The door's asker may not be heard for now (call_hold()); NULL: it says nothing. */
+	/* The door's asker may not be heard for now, or may be; nothing that it says reaches a call
+	 * before the first (false). NULL: it says nothing. */
 	void (*hold)(void *asker, bool hold);
 };
 
@@ -135,6 +136,11 @@ void call_room(struct call *c);
 bool call_ended(const struct call *c);
 /* What the asker says after its request. -1: the message is refused, and the call goes on. */
 int call_hear(struct call *c, const void *message, struct err *e) MUST_USE;
+
+/* What a door may say before a request is whole: whether the principal knows the sandbox, and
+ * whether it runs. */
+int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id,
+		     struct err *e) MUST_USE;
 
 /* ---- for operations ------------------------------------------------------------------------ */
 
@@ -190,14 +196,16 @@ int call_open(struct call *c, void (*on_room)(void *data), void *data, struct er
 void call_send(struct call *c, const void *event);
 bool call_full(struct call *c);
 
-/* Hears what the asker says from here on (call_hear()). on_message: -1 refuses it. */
+/* Hears what the asker says from here on (call_hear()), which is no longer held. on_message: -1
+ * refuses it. */
 void call_listen(struct call *c, int (*on_message)(void *data, const void *message, struct err *e),
 		 void *data);
 void call_hold(struct call *c, bool hold);
 
 /* What leaves in bytes, without a table: as redaction lets it. */
 struct str call_redact(struct call *c, struct str bytes);
-/* A struct that leaves by a door of its own making: a copy in the arena, or from itself. */
+/* A struct that leaves by a door of its own making: from itself, or a copy that is valid until the
+ * next. */
 const void *call_redact_by(struct call *c, const struct field_table *t, const void *from);
 
 /* Each ends the call; c is gone. */

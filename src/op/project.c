@@ -51,6 +51,8 @@ static struct field row_of(const struct field *f, const struct op_member *m)
 	} else if (m->presence == OP_OPTIONAL) {
 		row.flags &= ~(unsigned)FIELD_REQUIRED;
 	}
+	if (m->or_query)
+		row.flags &= ~(unsigned)FIELD_REQUIRED;
 	if (m->min)
 		row.min = m->min;
 	if (m->max)

@@ -19,6 +19,9 @@ struct op_member {
 	const char *name; /* in the operation's table */
 	const char *as; /* NULL: the same */
 	enum op_place in;
+	/* Of OP_HEADER: this parameter of the query may stand in for the header; one of both must
+	 * be there. */
+	const char *or_query;
 	const char *doc; /* NULL: the operation's */
 	struct field_default def; /* instead of the operation's, if it is one */
 	/* Whether it must be there: as the operation says, or otherwise. */

@@ -73,7 +73,7 @@ static void test_timeout_spares_others(void **state)
 	struct ran *other = ran_shell(sb, "sleep 1; echo well");
 	struct ran *r;
 
-	sh(sb, "sleep 33 >/dev/null 2>&1 &");
+	sh(sb, "sleep 33 >/dev/null 2>&1 & until pgrep -f '^sleep 33' >/dev/null; do :; done");
 	r = run_for(sb, "setsid sleep 31 & sleep 32", 200);
 	assert_timed_out(r, 200);
 	assert_string_equal(sh(sb, "pgrep -f '^sleep 3' | wc -l"), "1");

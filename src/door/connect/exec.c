@@ -5,11 +5,10 @@
  */
 #include "door/connect/connect.h"
 #include "door/http/frame.h"
-#include "door/http/talk.h"
-#include "base/base64.h"
 #include "json/document/json.h"
+#include "op/exec.h"
 
-enum { BODY_MAX = 8 << 20, CHUNK_MAX = 4 << 20, TERM_MAX = 64, SIDE_MAX = 9999 };
+enum { BODY_MAX = 8 << 20 };
 
 /* ---- what is taken ------------------------------------------------------------------------- */
 
@@ -26,9 +25,10 @@ struct size {
 	uint32_t cols, rows;
 };
 static const struct field size_fields[] = {
-	FIELD(struct size, cols, .max = SIDE_MAX,
+	FIELD(struct size, cols, .max = EXEC_SIDE_MAX,
 	      .doc = "Columns; of a terminal, 80 if absent or 0."),
-	FIELD(struct size, rows, .max = SIDE_MAX, .doc = "Rows; of a terminal, 24 if absent or 0."),
+	FIELD(struct size, rows, .max = EXEC_SIDE_MAX,
+	      .doc = "Rows; of a terminal, 24 if absent or 0."),
 };
 static const struct field_table size_table = FIELD_TABLE(struct size, size_fields);
 
@@ -37,7 +37,7 @@ struct pty {
 	struct size size;
 };
 static const struct field pty_fields[] = {
-	FIELD(struct pty, term, .max = TERM_MAX,
+	FIELD(struct pty, term, .max = EXEC_TERM_MAX,
 	      .doc = "The variable TERM; xterm-256color if absent or empty."),
 	FIELD_OBJECT(struct pty, size, size_table, .doc = "Its size."),
 };
@@ -91,55 +91,37 @@ static const struct field message_fields[] = {
 };
 static const struct field_table message_table = FIELD_TABLE(struct message, message_fields);
 
-struct exec_params {
-	struct connect_header header;
-	struct message body;
-};
-static const struct field exec_parts[] = {
-	CONNECT_HEADER(struct exec_params),
-	CONNECT_BODY(struct exec_params, message_table, "The first message."),
-};
-static const struct field_table exec_input = FIELD_TABLE(struct exec_params, exec_parts);
-
-struct stream_params {
-	struct connect_header header;
-	struct open body;
-};
-static const struct field stream_parts[] = {
-	CONNECT_HEADER(struct stream_params),
-	CONNECT_BODY(struct stream_params, open_table, "The command."),
-};
-static const struct field_table stream_input = FIELD_TABLE(struct stream_params, stream_parts);
-
-static int fill_wish(struct arena *a, const struct open *o, struct exec_wish *w, struct err *e)
+/* Clients send a variable twice where they mean the last. */
+static int fill_env(struct arena *a, const struct open *o, struct field_map *ret, struct err *e)
 {
-	struct env_var *env = arena_array(a, o->env.n, sizeof(*env), e);
+	struct field_pair *env = arena_array(a, o->env.n, sizeof(*env), e);
+	size_t n = 0;
 
 	if (!env)
 		return -1;
-	for (size_t i = 0; i < o->env.n; i++)
-		env[i] = (struct env_var){ o->env.p[i].key, o->env.p[i].value };
-	*w = (struct exec_wish){
-		.command = o->command,
-		.has_args = o->args.n > 0,
-		.args = o->args,
-		.env = env,
-		.n_env = o->env.n,
-		.cwd = o->cwd.n > 0 ? o->cwd : STR_NONE,
-		.timeout_s = o->timeout_seconds > 0 ? (uint32_t)o->timeout_seconds : 0,
-	};
+	for (size_t i = 0; i < o->env.n; i++) {
+		size_t k = 0;
+
+		while (k < n && str_cmp(env[k].key, o->env.p[i].key) != 0)
+			k++;
+		env[k] = (struct field_pair){ o->env.p[i].key, o->env.p[i].value };
+		n += k == n;
+	}
+	*ret = (struct field_map){ env, n };
 	return 0;
 }
 
-static struct exec_wish *wish_of(struct call *c, struct str sandbox, const struct open *o,
-				 struct err *e)
+static int fill_request(struct arena *a, const struct open *o, struct exec_request *q,
+			struct err *e)
 {
-	struct exec_wish *w = arena_alloc(call_arena(c), sizeof(*w), e);
-
-	if (!w || fill_wish(call_arena(c), o, w, e) < 0)
-		return NULL;
-	w->sandbox = sandbox;
-	return w;
+	q->command = o->command;
+	q->has_args = o->args.n > 0;
+	q->args = o->args;
+	q->cwd = o->cwd.n > 0 ? o->cwd : STR_NONE;
+	q->timeout_seconds = o->timeout_seconds > 0 ? (uint32_t)o->timeout_seconds : 0;
+	q->has_tty = o->has_pty;
+	q->tty = (struct exec_tty){ o->pty.size.cols, o->pty.size.rows, o->pty.term };
+	return fill_env(a, o, &q->env, e);
 }
 
 /* ---- what is sent -------------------------------------------------------------------------- */
@@ -164,52 +146,51 @@ struct said {
 	struct exit exit;
 };
 static const struct field said_fields[] = {
-	FIELD_NAMED(struct said, out, "stdout", .doc = "Bytes of standard output."),
-	FIELD_NAMED(struct said, err, "stderr", .doc = "Bytes of standard error."),
+	FIELD_NAMED(struct said, out, "stdout", .flags = FIELD_BYTES,
+		    .doc = "Bytes of standard output."),
+	FIELD_NAMED(struct said, err, "stderr", .flags = FIELD_BYTES,
+		    .doc = "Bytes of standard error."),
 	FIELD_OBJECT(struct said, exit, exit_table, .has = FIELD_HAS(struct said, has_exit),
 		     .doc = "The end; in the last message."),
 };
 static const struct field_table said_table = FIELD_TABLE(struct said, said_fields);
 
-static void say_chunk(struct call *c, enum exec_stream stream, struct str bytes)
+static void tell(struct call *c, const void *event)
 {
-	autobuf struct buf text = BUF_INIT(CHUNK_MAX);
-	struct said s = { .has_exit = false };
-	struct err e;
-
-	if (base64_encode(&text, bytes, &e) < 0)
-		return;
-	if (stream == EXEC_STDOUT)
-		s.out = buf_str(&text);
-	else
-		s.err = buf_str(&text);
-	ask_send(c, &said_table, &s);
-}
-
-static void say_end(struct call *c, const struct exec_end_view *end)
-{
-	const struct said s = {
-		.has_exit = true,
-		.exit = { end->exit_code, end->wall_ms, end->error },
+	const struct exec_event *ev = event;
+	struct said s = {
+		.has_exit = ev->is_end,
+		.exit = { ev->exit_code, ev->exec_time_ms, ev->error },
 	};
 
-	ask_send(c, &said_table, &s);
+	if (!ev->is_end)
+		*(ev->stream == EXEC_STDOUT ? &s.out : &s.err) = ev->bytes;
+	ask_write(c, &said_table, &s);
 }
 
-static const struct exec_voice voice = { say_chunk, say_end, .timeout_is_end = true };
+/* The command's own timeout is a good end of the call, whose deadline is none. */
+static const void *show(struct call *c, const void *result, const struct field_table **t,
+			struct err *e)
+{
+	const struct exec_request *q = call_request(c);
+	const struct exec_answer *a = result;
+	uint64_t waits_ms = call_timeout_ms(c);
+
+	if (!a->report.timed_out || waits_ms == 0 || waits_ms > q->timeout_seconds * 1000ull)
+		return result;
+	api_exec_timeout(c, e);
+	return NULL;
+}
 
 /* ---- the methods --------------------------------------------------------------------------- */
 
-static void run_stream(struct call *c, const void *params)
+static int read_stream(struct call *c, void *request, struct err *e)
 {
-	const struct stream_params *p = params;
-	struct err e = ERR_INIT;
-	const struct exec_wish *w = wish_of(c, p->header.sandbox, &p->body, &e);
+	struct open o;
 
-	if (!w)
-		call_fail(c, &e);
-	else if (!exec_refuses(c, w))
-		exec_speak(c, w, &voice);
+	if (field_decode(&open_table, ask_body(c), call_arena(c), &o, e) < 0)
+		return err_wrap(e, "body");
+	return fill_request(call_arena(c), &o, request, e);
 }
 
 static int take_message(const struct message *m, struct buf *input, bool *closed, struct err *e)
@@ -244,20 +225,18 @@ static int read_input(struct call *c, struct str *ret, struct err *e)
 	return copy ? 0 : -1;
 }
 
-static void run_exec(struct call *c, const void *params)
+static int read_exec(struct call *c, void *request, struct err *e)
 {
-	const struct exec_params *p = params;
-	struct err e = ERR_INIT;
-	struct exec_wish *w = NULL;
+	struct exec_request *q = request;
+	struct message m;
 
-	if (!p->body.has_open || p->body.has_input || p->body.has_close)
-		err_set(&e, ERR_INVALID, "the first message has open, and nothing else");
-	else
-		w = wish_of(c, p->header.sandbox, &p->body.open, &e);
-	if (!w || read_input(c, &w->input, &e) < 0)
-		call_fail(c, &e);
-	else if (!exec_refuses(c, w))
-		exec_speak(c, w, &voice);
+	if (field_decode(&message_table, ask_body(c), call_arena(c), &m, e) < 0)
+		return err_wrap(e, "body");
+	if (!m.has_open || m.has_input || m.has_close)
+		return err_set(e, ERR_INVALID, "the first message has open, and nothing else");
+	if (fill_request(call_arena(c), &m.open, q, e) < 0)
+		return -1;
+	return read_input(c, &q->input, e);
 }
 
 /* ---- on a WebSocket ------------------------------------------------------------------------ */
@@ -304,150 +283,105 @@ static int unpack(bool is_text, struct str message, struct str *ret, struct err 
 	return f.left.n ? err_set(e, ERR_INVALID, "a message holds one frame") : 0;
 }
 
-static int take_bytes(struct arena *a, struct str base64, struct str *ret, struct err *e)
+static int take_heard(struct arena *scratch, const struct json_val *v, struct heard *h,
+		      struct err *e)
 {
-	autobuf struct buf bytes = BUF_INIT(BODY_MAX);
-	char *copy;
-
-	if (connect_bytes(&bytes, "stdin", base64, e) < 0)
+	if (!v || field_decode(&heard_table, v, scratch, h, e) < 0)
 		return -1;
-	copy = arena_dup(a, buf_str(&bytes), e);
-	*ret = (struct str){ copy, bytes.n };
-	return copy ? 0 : -1;
-}
-
-static int take_heard(struct arena *a, const struct heard *h, struct talk_word *w, struct err *e)
-{
 	if (h->has_open + h->has_input + h->has_resize + h->has_close != 1)
 		return err_set(e, ERR_INVALID,
 			       "a message has one of open, stdin, resize, stdinClose");
-	w->kind = h->has_open	? TALK_OPEN
-		: h->has_input	? TALK_STDIN
-		: h->has_resize ? TALK_RESIZE
-				: TALK_STDIN_CLOSE;
-	w->columns = h->resize.cols;
-	w->rows = h->resize.rows;
-	if (h->has_input)
-		return take_bytes(a, h->input, &w->bytes, e);
-	if (!h->has_open)
-		return 0;
-	if (fill_wish(a, &h->open, &w->open, e) < 0)
-		return -1;
-	w->open.stdin_open = true;
-	if (h->open.has_pty)
-		w->open.terminal = talk_terminal(h->open.pty.size.cols, h->open.pty.size.rows,
-						 h->open.pty.term);
-	return talk_default_command(&w->open, e);
+	return 0;
 }
 
-static int read_message(struct arena *scratch, bool is_text, struct str message,
-			struct talk_word *ret, struct err *e)
+static int read_first(struct call *c, void *request, struct err *e)
 {
-	struct heard *h = arena_alloc(scratch, sizeof(*h), e);
+	struct exec_request *q = request;
+	bool is_text;
+	struct str text, message = ask_first(c, &is_text);
+	struct heard h;
+
+	if (unpack(is_text, message, &text, e) < 0 ||
+	    take_heard(call_arena(c), ask_parse_first(c, text, e), &h, e) < 0)
+		return -1;
+	if (!h.has_open)
+		return err_set(e, ERR_INVALID, "the first message has open");
+	q->stdin_open = true;
+	return fill_request(call_arena(c), &h.open, q, e);
+}
+
+static int hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
+		struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = NULL;
+	autobuf struct buf input = BUF_INIT(BODY_MAX);
+	struct exec_word w = { .kind = EXEC_WORD_INPUT };
+	struct heard h;
 	struct str text;
 
-	if (!h || unpack(is_text, message, &text, e) < 0)
+	if (unpack(is_text, message, &text, e) < 0 || !(doc = json_parse(text, NULL, e)) ||
+	    take_heard(scratch, json_root(doc), &h, e) < 0)
 		return -1;
-	ret->doc = json_parse(text, NULL, e);
-	if (!ret->doc || field_decode(&heard_table, json_root(ret->doc), scratch, h, e) < 0)
+	if (h.has_open)
+		return err_set(e, ERR_INVALID, "only the first message has open");
+	if (h.has_input && connect_bytes(&input, "stdin", h.input, e) < 0)
 		return -1;
-	return take_heard(scratch, h, ret, e);
+	w.kind = h.has_resize ? EXEC_WORD_RESIZE
+	       : h.has_close  ? EXEC_WORD_INPUT_END
+			      : EXEC_WORD_INPUT;
+	w.bytes = buf_str(&input);
+	w.cols = h.resize.cols;
+	w.rows = h.resize.rows;
+	return call_hear(c, &w, e);
 }
-
-static const struct talk_form form = { read_message,
-				       { say_chunk, say_end, .timeout_is_end = true } };
 
 /* Clients of Connect name the sandbox in a header, those of mitos in the query. */
-struct socket_name {
-	struct str sandbox;
+static const struct op_member socket_members[] = {
+	{ "sandbox", .as = "X-Sandbox-Id", .in = OP_HEADER, .or_query = "sandbox" },
 };
-static const struct field socket_header_fields[] = {
-	FIELD_NAMED(struct socket_name, sandbox, "X-Sandbox-Id", .min = 1, .max = API_ID_MAX,
-		    .doc = "Id of the sandbox; or in the query."),
-};
-static const struct field_table socket_header_table = FIELD_TABLE(struct socket_name,
-								  socket_header_fields);
-static const struct field socket_query_fields[] = {
-	FIELD(struct socket_name, sandbox, .min = 1, .max = API_ID_MAX,
-	      .doc = "Id of the sandbox; or in the header."),
-};
-static const struct field_table socket_query_table = FIELD_TABLE(struct socket_name,
-								 socket_query_fields);
-
-struct socket_params {
-	struct socket_name header, query;
-};
-static const struct field socket_parts[] = {
-	FIELD_OBJECT(struct socket_params, header, socket_header_table,
-		     .doc = "The sandbox that is meant."),
-	FIELD_OBJECT(struct socket_params, query, socket_query_table, .doc = "Likewise."),
-};
-static const struct field_table socket_input = FIELD_TABLE(struct socket_params, socket_parts);
-
-static void run_socket(struct call *c, const void *params)
-{
-	const struct socket_params *p = params;
-	struct err e;
-
-	if ((p->header.sandbox.p != NULL) == (p->query.sandbox.p != NULL)) {
-		err_set(&e, ERR_INVALID, "X-Sandbox-Id or sandbox in the query names the sandbox");
-		call_fail(c, &e);
-		return;
-	}
-	talk_start(c, p->header.sandbox.p ? p->header.sandbox : p->query.sandbox, &form);
-}
+static const struct op_member members[] = { CONNECT_BY_HEADER };
 
 #define MAY                                                                                        \
 	(API_MAY_SANDBOX | API_MAY(EXEC_FAILED) | API_MAY(TIMEOUT_TOO_LARGE) |                     \
 	 API_MAY(TOO_MANY_STREAMS))
+#define EXEC                                                                                       \
+	.op = &sandbox_exec_op, .projected = true, .kind = API_CONNECT, .shape = API_FRAMES,       \
+	.answer = &said_table, .tell = tell, .show = show
 
 static const struct api_route rows[] = {
 	{ .id = "Exec",
-	  .op = &(const struct
-		  op){ .action = "sandbox.exec",
-		       .doc = "Runs a command with what stands in the request as its standard input.",
-		       .effect = OP_EXECUTE,
-		       .request = &exec_input,
-		       .target = OP_TARGET(struct exec_params, header.sandbox),
-		       .result = &said_table,
-		       .run = run_exec },
-	  .kind = API_CONNECT,
+	  .doc = "Runs a command with what stands in the request as its standard input.",
+	  EXEC,
+	  .members = OP_MEMBERS(members),
+	  .body = &message_table,
+	  .read = read_exec,
 	  .method = HTTP_POST,
 	  .path = CONNECT_PATH "Exec",
 	  .body_max = BODY_MAX,
-	  .shape = API_FRAMES,
 	  .messages = true,
 	  .errors = MAY },
 	{ .id = "ExecSocket",
-	  .op = &(const struct
-		  op){ .action = "sandbox.exec",
-		       .doc = "Exec over a WebSocket, with its standard input as it comes and on a terminal if "
-			      "asked for.",
-		       .effect = OP_EXECUTE,
-		       .flags = OP_WAITS,
-		       .request = &socket_input,
-		       .result = &said_table,
-		       .run = run_socket },
-	  .kind = API_CONNECT,
+	  .doc = "Exec over a WebSocket, with its standard input as it comes and on a terminal if asked "
+		 "for.",
+	  EXEC,
+	  .members = OP_MEMBERS(socket_members),
+	  .body = &talk_open_table,
+	  .read = read_first,
+	  .hear = hear,
 	  .method = HTTP_GET,
 	  .path = CONNECT_PATH "Exec",
-	  .shape = API_FRAMES,
 	  .socket = "connect.sandbox.v1",
 	  .heard = &heard_table,
 	  .errors = API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS) },
 	{ .id = "ExecStream",
-	  .op = &(const struct op){ .action = "sandbox.exec",
-				    .doc = "Runs a command, and tells what it prints as it comes.",
-				    .effect = OP_EXECUTE,
-				    .request = &stream_input,
-				    .target = OP_TARGET(struct stream_params, header.sandbox),
-				    .result = &said_table,
-				    .run = run_stream },
-	  .kind = API_CONNECT,
+	  .doc = "Runs a command, and tells what it prints as it comes.",
+	  EXEC,
+	  .members = OP_MEMBERS(members),
+	  .body = &open_table,
+	  .read = read_stream,
 	  .method = HTTP_POST,
 	  .path = CONNECT_PATH "ExecStream",
 	  .body_max = API_BODY_MAX,
-	  .shape = API_FRAMES,
 	  .errors = MAY },
 };
 const struct api_resource api_connect_exec = API_RESOURCE(rows);

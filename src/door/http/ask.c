@@ -19,6 +19,7 @@ static void ask_free(struct ask *a)
 		json_free(a->docs[i]);
 	for (size_t i = 0; i < a->n_messages; i++)
 		json_free(a->messages[i]);
+	buf_fini(&a->kept);
 	free(a->messages);
 	free(a->document);
 	arena_free(a->arena);
@@ -44,7 +45,7 @@ static void drain_no_more(struct ask *a)
 		a->drained_next->drained_before = a->drained_before;
 }
 
-static void finish(struct ask *a)
+void ask_finish(struct ask *a)
 {
 	drain_no_more(a);
 	a->call = NULL;
@@ -57,9 +58,16 @@ static void finish(struct ask *a)
 static void on_answer(void *asker, const struct field_table *t, const void *result)
 {
 	struct ask *a = asker;
+	const struct api_route *r = a->route;
+	struct err e = a->refused;
 
-	ask_write_answer(a, t, result);
-	finish(a);
+	if (r->show && result && e.code == ERR_NONE)
+		result = r->show(a->call, result, &t, &e);
+	if (e.code != ERR_NONE)
+		ask_write_problem(a, &e);
+	else
+		ask_write_answer(a, t, result);
+	ask_finish(a);
 }
 
 static void on_fail(void *asker, const struct err *e)
@@ -68,8 +76,8 @@ static void on_fail(void *asker, const struct err *e)
 
 	if (a->keyed)
 		idempotent_drop(call_lives(a->call), &a->key);
-	ask_write_problem(a, e);
-	finish(a);
+	ask_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);
+	ask_finish(a);
 }
 
 static int on_decode(void *asker, void *request, struct err *e)
@@ -79,7 +87,9 @@ static int on_decode(void *asker, void *request, struct err *e)
 
 static int on_open(void *asker, struct err *e)
 {
-	return ask_stream_begin(asker, e);
+	struct ask *a = asker;
+
+	return a->ws ? 0 : ask_stream_begin(a, e);
 }
 
 static void on_event(void *asker, const void *event)
@@ -96,10 +106,25 @@ static bool on_full(void *asker)
 	return ask_stream_full(a->call);
 }
 
+static void on_hold(void *asker, bool hold)
+{
+	ask_socket_hear(asker, hold);
+}
+
 static const struct op_sink document = { .answer = on_answer, .fail = on_fail };
 static const struct op_sink streaming = {
-	.answer = on_answer, .fail = on_fail, .open = on_open, .event = on_event, .full = on_full
+	.answer = on_answer,
+	.fail = on_fail,
+	.open = on_open,
+	.event = on_event,
+	.full = on_full,
 };
+static const struct op_sink talking = { .answer = on_answer,
+					.fail = on_fail,
+					.open = on_open,
+					.event = on_event,
+					.full = on_full,
+					.hold = on_hold };
 
 /* The request must still be ended, when the call ends. */
 static void on_gone(void *data)
@@ -171,30 +196,44 @@ static void on_deadline(uv_timer_t *t)
 	struct ask *a = t->data;
 	struct err e;
 
-	if (!a->call || (!a->q && !a->stream && !a->ws))
+	if (!a->q && !a->stream && !a->ws)
 		return;
 	if (a->silent)
 		err_set(&e, ERR_TIMEOUT, "nothing was said on the WebSocket");
 	else
 		err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
 	ask_write_problem(a, &e);
-	call_cancel(a->call);
+	if (a->call)
+		call_cancel(a->call);
+	else
+		ask_finish(a);
 }
 
 /* ---- the beginning ------------------------------------------------------------------------- */
+
+int ask_begin(struct ask *a, struct err *e)
+{
+	const struct op_start start = { .who = a->who,
+					.op = a->route->op,
+					.decode = on_decode,
+					.sink = a->route->hear ? &talking
+					      : a->route->tell ? &streaming
+							       : &document,
+					.asker = a,
+					.arena = a->arena,
+					.label = a->label };
+
+	a->call = op_new(a->api->ops, &start, e);
+	return a->call ? 0 : -1;
+}
 
 static struct ask *ask_new(struct api *api, size_t route, struct http_request *q, struct err *e)
 {
 	struct ask *a = calloc(1, sizeof(*a));
 	const struct principal *who = http_request_principal(q);
-	struct op_start start = { .who = who ? who : &anyone,
-				  .op = api->routes[route]->op,
-				  .decode = on_decode,
-				  .sink = api->routes[route]->tell ? &streaming : &document,
-				  .asker = a };
 
 	if (a)
-		start.arena = a->arena = arena_new(ARENA_MAX);
+		a->arena = arena_new(ARENA_MAX);
 	if (!a || !a->arena) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		free(a);
@@ -203,16 +242,12 @@ static struct ask *ask_new(struct api *api, size_t route, struct http_request *q
 	a->api = api;
 	a->route = api->routes[route];
 	a->parts = &api->parts[route];
+	a->who = who ? who : &anyone;
 	a->q = q;
 	a->code = API_CODES;
+	a->refused = (struct err)ERR_INIT;
 	snprintf(a->label, sizeof(a->label), "%.*s", STR_ARG(http_request_path(q)));
-	start.label = a->label;
-	a->call = op_new(api->ops, &start, e);
-	if (a->call)
-		return a;
-	arena_free(a->arena);
-	free(a);
-	return NULL;
+	return a;
 }
 
 void ask_start(struct api *api, size_t route, struct http_request *q)
@@ -220,8 +255,14 @@ void ask_start(struct api *api, size_t route, struct http_request *q)
 	struct err e;
 	struct ask *a = ask_new(api, route, q, &e);
 
-	if (!a) {
+	if (a && a->route->hear) {
+		ask_socket_await(a);
+		return;
+	}
+	if (!a || ask_begin(a, &e) < 0) {
 		http_reply_error(q, &e);
+		if (a)
+			ask_free(a);
 		return;
 	}
 	http_request_on_gone(q, on_gone, a);

@@ -39,8 +39,22 @@ struct api_route {
 	struct op_members members;
 	/* What is shown of the result; NULL: all. */
 	const struct field_table *answer;
-	/* Of a projected route that streams: sends an event, by ask_write(). */
+	/*
+	 * Of a projected route, where a table is not enough:
+	 *
+	 * body	of a table of its own, which read() takes from ask_body()
+	 * read	completes the request; of a WebSocket by its first message (ask_first())
+	 * tell	sends an event, by ask_write() or ask_write_bytes(); NULL: it does not stream
+	 * hear	of a WebSocket: hands on what the client says behind that, by call_hear(). -1 ends the call with *e.
+	 * show	what is shown of a result, by which table; NULL: here it is a failure, *e
+	 */
+	const struct field_table *body;
+	int (*read)(struct call *c, void *request, struct err *e);
 	void (*tell)(struct call *c, const void *event);
+	int (*hear)(struct call *c, struct arena *scratch, bool is_text, struct str message,
+		    struct err *e);
+	const void *(*show)(struct call *c, const void *result, const struct field_table **t,
+			    struct err *e);
 	enum api_kind kind;
 	enum http_method method;
 	const char *path;
@@ -54,7 +68,8 @@ struct api_route {
 	/* The subprotocol of a WebSocket: its request is a GET that upgrades, and both sides speak as they like; what the
 	 * server says is of API_LINES a text, of API_FRAMES a frame, each a message. NULL: none. */
 	const char *socket;
-	/* With it, and of messages that stream: what the client says. */
+	/* With it, and of messages that stream: what the client says; of a projected one, whose first message holds the
+	 * body as "open", what it says behind that. */
 	const struct field_table *heard;
 	const struct field_table *page; /* an object that it can answer with as well; or NULL */
 	const struct field_table
@@ -80,6 +95,15 @@ enum {
 
 struct ask *ask_of(struct call *c);
 struct http_request *ask_request(struct call *c); /* NULL once it is answered, or streams */
+
+/* What read() works on. The body as JSON, NULL: there is none. The first message of a WebSocket, until read() returns. A
+ * text of it or of the body as JSON, which lives as long as the call. An object by what the members of the request have
+ * in the body. */
+const struct json_val *ask_body(struct call *c);
+struct str ask_first(struct call *c, bool *ret_is_text);
+const struct json_val *ask_parse_first(struct call *c, struct str text, struct err *e);
+int ask_decode_body(struct call *c, const struct json_val *v, void *request,
+		    struct err *e) MUST_USE;
 
 /* The sandbox of a request, running, as call_sandbox() has it. A failure is then about it. */
 struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
@@ -114,7 +138,9 @@ struct ask_socket {
 int ask_socket_start(struct call *c, const struct ask_socket *events, void *data,
 		     struct err *e) MUST_USE;
 void ask_socket_hold(struct call *c, bool hold); /* http_ws_hold() */
-void ask_socket_bytes(struct call *c, struct str message); /* a binary message */
+/* A binary message, as redaction lets it; and for tell(). */
+void ask_socket_bytes(struct call *c, struct str message);
+void ask_write_bytes(struct call *c, struct str message);
 
 /* A message, as redaction lets it; for tell(), which is given what was redacted, ask_write(). */
 void ask_send(struct call *c, const struct field_table *t, const void *from);

@@ -30,7 +30,14 @@ struct ask {
 	const struct ask_socket *socket;
 	void *socket_data;
 	bool silent; /* nothing was heard yet */
-	struct call *call;
+	struct buf kept; /* what was said before it could be heard */
+	bool hears;
+	bool first_is_text;
+	struct str first; /* the first message, until it is read */
+	struct err refused; /* what was said and is wrong */
+	const struct principal *who;
+	struct call *call; /* NULL: it has not begun, or has ended */
+	struct str target; /* before it has begun */
 	struct arena *arena;
 	struct json_doc *docs[ASK_DOCS]; /* of the request: what the strings of the input borrow */
 	struct json_doc **messages; /* of API_FRAMES: those behind the first */
@@ -60,8 +67,13 @@ struct ask {
 /* ask.c */
 void ask_start(struct api *api, size_t route, struct http_request *q);
 
-/* ask_read.c: the operation's request. */
+/* The call of a WebSocket, once there is a first message; -1 where it can't be made. */
+int ask_begin(struct ask *a, struct err *e) MUST_USE;
+void ask_finish(struct ask *a);
+
+/* ask_read.c: the operation's request; and before there is a call, the sandbox that it is about. */
 int ask_read(struct ask *a, void *request, struct err *e) MUST_USE;
+int ask_read_target(struct ask *a, struct str *ret, struct err *e) MUST_USE;
 
 /* ask.c: from now on the call has so long. */
 void ask_time(struct ask *a, uint64_t ms);
@@ -76,7 +88,11 @@ int ask_problem_text(const struct ask *a, const struct api_problem *p, struct bu
 /* A message of the route's shape. */
 void ask_write_frame(struct ask *a, unsigned flags, struct str text);
 
-/* ask_socket.c: a binary message of two parts. */
+/* ask_socket.c: upgrades, and waits for the first message. */
+void ask_socket_await(struct ask *a);
+/* Holds what the client says, or lets it be heard. */
+void ask_socket_hear(struct ask *a, bool hold);
+/* A binary message of two parts. */
 void ask_socket_frame(struct ask *a, struct str head, struct str rest);
 /* Says goodbye, and in a text what failed; p: NULL if nothing did. */
 void ask_socket_end(struct ask *a, const struct api_problem *p);

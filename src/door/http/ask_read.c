@@ -51,12 +51,27 @@ static void put_text(struct json_writer *w, const struct field *f, struct str te
 struct texts {
 	struct json_writer *w;
 	const struct field_table *t;
+	struct op_members members;
 };
+
+/* The member whose header a parameter of the query can stand in for; by the name of either. */
+static const struct op_member *choice_of(struct op_members members, struct str name, bool by_query)
+{
+	for (size_t i = 0; i < members.n; i++) {
+		const struct op_member *m = &members.p[i];
+
+		if (m->or_query && str_is(name, by_query ? m->or_query : m->as))
+			return m;
+	}
+	return NULL;
+}
 
 static void put_parameter(void *data, struct str name, struct str value)
 {
 	struct texts *x = data;
 
+	if (choice_of(x->members, name, true))
+		return; /* put_header() has it */
 	json_write_key_str(x->w, name);
 	put_text(x->w, row_of(x->t, name), value);
 }
@@ -64,10 +79,41 @@ static void put_parameter(void *data, struct str name, struct str value)
 static int put_query(struct ask *a, const struct field_table *t, struct json_writer *w,
 		     struct err *e)
 {
-	struct texts x = { w, t };
+	struct texts x = { w, t, a->route->members };
 
 	if (!http_request_each_query(a->q, put_parameter, &x))
 		return err_set(e, ERR_INVALID, "a parameter of the query is not UTF-8 text");
+	return 0;
+}
+
+struct parameter {
+	const char *name;
+	struct str value;
+	unsigned n;
+};
+
+static void look_for_parameter(void *data, struct str name, struct str value)
+{
+	struct parameter *p = data;
+
+	if (!str_is(name, p->name))
+		return;
+	p->value = value;
+	p->n++;
+}
+
+/* It stands in the header or in the query. */
+static int put_choice(struct ask *a, const struct op_member *m, unsigned n, struct str value,
+		      const struct field_table *t, struct json_writer *w, struct err *e)
+{
+	struct parameter p = { .name = m->or_query };
+
+	if (!http_request_each_query(a->q, look_for_parameter, &p))
+		return err_set(e, ERR_INVALID, "a parameter of the query is not UTF-8 text");
+	if (n + p.n != 1)
+		return err_set(e, ERR_INVALID, "%s, or %s in the query, is wanted once", m->as,
+			       m->or_query);
+	put_parameter(&(struct texts){ w, t }, str_of(m->as), n ? value : p.value);
 	return 0;
 }
 
@@ -78,12 +124,15 @@ static int put_header(struct ask *a, const struct field_table *t, struct json_wr
 		struct str name = str_of(t->rows[i].name);
 		unsigned n = http_request_header_count(a->q, name);
 		struct str value = http_request_header(a->q, name);
+		const struct op_member *choice = choice_of(a->route->members, name, false);
 
 		if (n > 1)
 			return err_set(e, ERR_INVALID, "%s stands %u times", t->rows[i].name, n);
 		if (n == 1 && !utf8_valid(value))
 			return err_set(e, ERR_INVALID, "%s is not UTF-8 text", t->rows[i].name);
-		if (n == 1)
+		if (choice && put_choice(a, choice, n, value, t, w, e) < 0)
+			return -1;
+		if (n == 1 && !choice)
 			put_parameter(&(struct texts){ w, t }, name, value);
 	}
 	return 0;
@@ -250,34 +299,88 @@ static int check_connect(struct ask *a, struct err *e)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* Each part into its place of the request. A body that no row takes has no members. */
-static int decode(struct ask *a, void *request, struct err *e)
+static int decode(struct ask *a, enum op_place place, const struct json_val *v, void *request,
+		  struct err *e)
 {
-	static const enum op_place order[] = { OP_PATH, OP_QUERY, OP_HEADER, OP_BODY };
-	const struct json_val *texts = json_root(a->docs[0]), *v;
+	void *to = (char *)request + a->parts->at[place];
 
+	if (field_decode_members(&a->parts->places[place], v, a->arena, to, e) < 0)
+		return err_wrap(e, "%s", op_place_names[place]);
+	return 0;
+}
+
+/* All but the body, each part into its place of the request. */
+static int read_head(struct ask *a, void *request, struct err *e)
+{
+	static const enum op_place order[] = { OP_PATH, OP_QUERY, OP_HEADER };
+
+	if (!a->docs[0] &&
+	    ((a->route->kind == API_CONNECT && check_connect(a, e) < 0) || parse_texts(a, e) < 0))
+		return -1;
 	if (a->route->projected)
 		field_defaults(a->route->op->request, request);
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
-		enum op_place place = order[i];
-		void *to = (char *)request + a->parts->at[place];
+		const struct json_val *v = json_get(json_root(a->docs[0]),
+						    op_place_names[order[i]]);
 
-		v = place != OP_BODY ? json_get(texts, op_place_names[place])
-		  : a->docs[1]	     ? json_root(a->docs[1])
-				     : NULL;
-		if (field_decode_members(&a->parts->places[place], v, a->arena, to, e) < 0)
-			return err_wrap(e, "%s", op_place_names[place]);
+		if (decode(a, order[i], v, request, e) < 0)
+			return -1;
 	}
 	return 0;
 }
 
+int ask_read_target(struct ask *a, struct str *ret, struct err *e)
+{
+	const struct op *op = a->route->op;
+	void *request = arena_alloc(a->arena, op->request->size, e);
+
+	if (!request || read_head(a, request, e) < 0)
+		return -1;
+	*ret = op_target(op, request);
+	return 0;
+}
+
+const struct json_val *ask_body(struct call *c)
+{
+	struct ask *a = ask_of(c);
+
+	return a->docs[1] ? json_root(a->docs[1]) : NULL;
+}
+
+struct str ask_first(struct call *c, bool *ret_is_text)
+{
+	*ret_is_text = ask_of(c)->first_is_text;
+	return ask_of(c)->first;
+}
+
+const struct json_val *ask_parse_first(struct call *c, struct str text, struct err *e)
+{
+	struct ask *a = ask_of(c);
+
+	a->docs[1] = json_parse(text, NULL, e);
+	return ask_body(c);
+}
+
+int ask_decode_body(struct call *c, const struct json_val *v, void *request, struct err *e)
+{
+	struct ask *a = ask_of(c);
+
+	return field_decode_members(&a->parts->places[OP_BODY], v, a->arena, request, e);
+}
+
+/* A body that no row takes has no members. */
 int ask_read(struct ask *a, void *request, struct err *e)
 {
-	if ((a->route->kind == API_CONNECT && check_connect(a, e) < 0) || parse_texts(a, e) < 0 ||
-	    parse_body(a, e) < 0 || decode(a, request, e) < 0)
+	const struct api_route *r = a->route;
+
+	if (read_head(a, request, e) < 0 || (!r->hear && parse_body(a, e) < 0))
+		return -1;
+	if (!r->hear && !r->body && decode(a, OP_BODY, ask_body(a->call), request, e) < 0)
+		return -1;
+	if (r->read && r->read(a->call, request, e) < 0)
 		return -1;
 	call_set_timeout(a->call, a->timeout_ms);
-	if (a->route->projected)
+	if (r->projected)
 		ask_wait(a->call);
 	return 0;
 }

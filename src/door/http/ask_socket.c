@@ -9,24 +9,107 @@ enum {
 	MESSAGE_MAX = 256 << 10, /* of the client's */
 	SPEECH_MAX = 64 << 20, /* of ours; the door's queue is smaller */
 	PROBLEM_MAX = 16 << 10,
+	SCRATCH_MAX = 4 << 20, /* what one message of the client's can decode to */
 	SILENCE_MS = 10000, /* before the first message */
+	KEPT_MAX = 1 << 20, /* of what was read before it could be heard */
 };
 
 /* Status codes of RFC 6455 section 7.4.1. */
 enum { CLOSE_NORMAL = 1000, CLOSE_GOING = 1001, CLOSE_POLICY = 1008, CLOSE_FAILED = 1011 };
 
+/* ---- a call that begins with a message ------------------------------------------------------ */
+
+static void refuse(struct ask *a, const struct err *e)
+{
+	a->refused = *e;
+	call_cancel(a->call);
+}
+
+static void hear(struct ask *a, bool is_text, struct str message)
+{
+	AUTO(arena_free) struct arena *scratch = arena_new(SCRATCH_MAX);
+	struct err e;
+
+	if (a->refused.code != ERR_NONE || call_ended(a->call))
+		return;
+	if (!scratch) {
+		err_set(&e, ERR_LIMIT, "out of memory");
+		refuse(a, &e);
+	} else if (a->route->hear(a->call, scratch, is_text, message, &e) < 0) {
+		refuse(a, &e);
+	}
+}
+
+/* Of what is kept: a message behind these. */
+struct kept_head {
+	bool is_text;
+	size_t n;
+};
+
+/* A few messages may have been read already, behind one for which somebody is asked first. */
+static void keep(struct ask *a, bool is_text, struct str message)
+{
+	const struct kept_head head = { is_text, message.n };
+	struct err e;
+
+	if (buf_add(&a->kept, &head, sizeof(head), &e) < 0 ||
+	    buf_add(&a->kept, message.p, message.n, &e) < 0)
+		refuse(a, &e);
+}
+
+void ask_socket_hear(struct ask *a, bool hold)
+{
+	struct buf kept = a->kept;
+	struct kept_head head;
+
+	if (a->ws)
+		http_ws_hold(a->ws, hold);
+	if (hold)
+		return;
+	a->hears = true;
+	a->kept = BUF_INIT(KEPT_MAX);
+	for (size_t at = 0; at < kept.n; at += sizeof(head) + head.n) {
+		memcpy(&head, kept.p + at, sizeof(head));
+		hear(a, head.is_text, (struct str){ kept.p + at + sizeof(head), head.n });
+	}
+	buf_fini(&kept);
+}
+
+/* The call may have ended when this returns, and a with it. */
+static void begin(struct ask *a, bool is_text, struct str message)
+{
+	struct err e;
+
+	if (ask_begin(a, &e) < 0) {
+		ask_write_problem(a, &e);
+		ask_finish(a);
+		return;
+	}
+	a->first_is_text = is_text;
+	a->first = message;
+	http_ws_hold(a->ws, true);
+	op_start(a->call);
+}
+
 static void on_message(void *owner, bool is_text, struct str message)
 {
 	struct ask *a = owner;
 
-	if (call_ended(a->call))
+	if (a->call && call_ended(a->call))
 		return;
 	if (a->silent && a->timeout_ms > 0)
 		ask_time(a, a->timeout_ms);
 	else if (a->silent && a->timing)
 		uv_timer_stop(&a->timer);
 	a->silent = false;
-	a->socket->on_message(a->socket_data, is_text, message);
+	if (a->socket)
+		a->socket->on_message(a->socket_data, is_text, message);
+	else if (!a->call)
+		begin(a, is_text, message);
+	else if (a->hears)
+		hear(a, is_text, message);
+	else
+		keep(a, is_text, message);
 }
 
 static void on_closed(void *owner, unsigned code, const struct err *why)
@@ -34,15 +117,22 @@ static void on_closed(void *owner, unsigned code, const struct err *why)
 	struct ask *a = owner;
 
 	a->ws = NULL;
-	call_cancel(a->call);
+	if (a->call)
+		call_cancel(a->call);
+	else
+		ask_finish(a);
 }
 
 static void on_drained(void *owner)
 {
 	struct ask *a = owner;
 
-	if (!call_ended(a->call))
+	if (!a->call || call_ended(a->call))
+		return;
+	if (a->socket)
 		a->socket->on_room(a->socket_data);
+	else
+		call_room(a->call);
 }
 
 static const struct http_ws_events events = { on_message, on_closed, on_drained };
@@ -76,9 +166,8 @@ static int check(struct ask *a, struct err *e)
 	return 0;
 }
 
-int ask_socket_start(struct call *c, const struct ask_socket *socket, void *data, struct err *e)
+static int upgrade(struct ask *a, bool listens, struct err *e)
 {
-	struct ask *a = ask_of(c);
 	const struct http_ws_options o = { .message_max = MESSAGE_MAX,
 					   .protocol = a->route->socket };
 
@@ -86,8 +175,6 @@ int ask_socket_start(struct call *c, const struct ask_socket *socket, void *data
 		return err_set(e, ERR_CANCELLED, "the client is gone");
 	if (check(a, e) < 0)
 		return -1;
-	a->socket = socket;
-	a->socket_data = data;
 	a->ws = http_ws_accept(a->q, &o, &events, a, e);
 	if (!a->ws) {
 		if (e->code == ERR_LIMIT)
@@ -95,10 +182,31 @@ int ask_socket_start(struct call *c, const struct ask_socket *socket, void *data
 		return -1;
 	}
 	a->q = NULL;
-	a->silent = !socket->listens;
+	a->silent = !listens;
 	if (a->silent)
 		ask_time(a, SILENCE_MS);
 	return 0;
+}
+
+int ask_socket_start(struct call *c, const struct ask_socket *socket, void *data, struct err *e)
+{
+	struct ask *a = ask_of(c);
+
+	a->socket = socket;
+	a->socket_data = data;
+	return upgrade(a, socket->listens, e);
+}
+
+void ask_socket_await(struct ask *a)
+{
+	struct err e = ERR_INIT;
+
+	a->kept = BUF_INIT(KEPT_MAX);
+	if (ask_read_target(a, &a->target, &e) == 0 &&
+	    op_check_sandbox(a->api->ops, a->who, a->target, &e) == 0 && upgrade(a, false, &e) == 0)
+		return;
+	ask_write_problem(a, &e);
+	ask_finish(a);
 }
 
 void ask_socket_hold(struct call *c, bool hold)
@@ -111,10 +219,15 @@ void ask_socket_hold(struct call *c, bool hold)
 
 void ask_socket_bytes(struct call *c, struct str message)
 {
+	ask_write_bytes(c, call_redact(c, message));
+}
+
+void ask_write_bytes(struct call *c, struct str message)
+{
 	struct ask *a = ask_of(c);
 
 	if (a->ws)
-		http_ws_send(a->ws, false, call_redact(c, message));
+		http_ws_send(a->ws, false, message);
 }
 
 void ask_socket_frame(struct ask *a, struct str head, struct str rest)

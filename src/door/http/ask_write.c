@@ -14,7 +14,8 @@ static struct api_problem problem_of(const struct ask *a, const struct err *e)
 	struct api_problem p = {
 		.code = a->code != API_CODES ? a->code : api_code_of(e->code),
 		.cause = e->msg,
-		.context = *call_about(a->call),
+		.context = a->call ? *call_about(a->call)
+				   : (struct call_about){ .sandbox = a->target },
 	};
 
 	if (p.code == API_INVALID_INPUT && p.context.has_max_timeout_s)

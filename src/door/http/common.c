@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "op/exec.h"
 
 static const struct field id_fields[] = {
 	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
@@ -101,6 +102,19 @@ int api_network_refuse(const struct api_network_wish *w, struct err *e)
 				       rows[i].name);
 	}
 	return 0;
+}
+
+/* ---- execs ---------------------------------------------------------------------------------- */
+
+void api_exec_timeout(struct call *c, struct err *e)
+{
+	const struct exec_request *q = call_request(c);
+	struct call_about *about = call_about(c);
+
+	about->dimension = STR_LIT("wall");
+	about->has_timeout_s = true;
+	about->timeout_s = q->timeout_seconds;
+	err_set(e, ERR_TIMEOUT, "the command was killed after %u s", q->timeout_seconds);
 }
 
 /* ---- small --------------------------------------------------------------------------------- */

@@ -62,6 +62,9 @@ extern const struct field_table api_network_wish_table;
 /* ERR_INVALID that names the member which wants a network. */
 int api_network_refuse(const struct api_network_wish *w, struct err *e) MUST_USE;
 
+/* An exec that its timeout ended, as a failure. */
+void api_exec_timeout(struct call *c, struct err *e);
+
 /* An environment in the arena. */
 int api_env(struct arena *a, const struct field_map *map, const struct env_var **ret,
 	    struct err *e) MUST_USE;

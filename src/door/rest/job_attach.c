@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "door/rest/jobs.h"
-#include "door/http/talk.h"
+#include "door/rest/exec_end.h"
 #include "json/document/json.h"
 
 enum {
@@ -31,18 +31,6 @@ struct attached {
 
 /* ---- what the client says ------------------------------------------------------------------ */
 
-struct heard {
-	bool has_resize, has_signal, has_close;
-	struct talk_size resize;
-	int32_t signal;
-	bool stdin_close;
-};
-static const struct field heard_fields[] = {
-	TALK_HEARD_ROWS(struct heard),
-};
-static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
-							  .doc = "One member in each text.");
-
 static void end_input(struct attached *a, struct exec *x)
 {
 	if (a->kept.n)
@@ -51,18 +39,14 @@ static void end_input(struct attached *a, struct exec *x)
 		exec_close_stdin(x);
 }
 
-static int act(struct attached *a, struct exec *x, const struct heard *h, struct err *e)
+static int act(struct attached *a, struct exec *x, const struct exec_word *w, struct err *e)
 {
-	if (h->has_resize + h->has_signal + h->has_close != 1)
-		return err_set(e, ERR_INVALID, "a text has one of resize, signal, stdin_close");
-	if (h->has_close && !h->stdin_close)
-		return err_set(e, ERR_INVALID, "stdin_close can only be true");
 	if (!x)
 		return 0; /* it has ended: that is on its way */
-	if (h->has_resize)
-		return exec_resize(x, h->resize.cols, h->resize.rows, e);
-	if (h->has_signal)
-		exec_signal(x, h->signal);
+	if (w->kind == EXEC_WORD_RESIZE)
+		return exec_resize(x, w->cols, w->rows, e);
+	if (w->kind == EXEC_WORD_SIGNAL)
+		exec_signal(x, w->signal);
 	else
 		end_input(a, x);
 	return 0;
@@ -72,13 +56,15 @@ static int take_text(struct attached *a, struct exec *x, struct str message, str
 {
 	AUTO(arena_free) struct arena *scratch = arena_new(SCRATCH_MAX);
 	AUTO(json_free) struct json_doc *doc = json_parse(message, NULL, e);
-	struct heard h;
+	struct socket_word said;
+	struct exec_word w;
 
 	if (!scratch)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (!doc || field_decode(&heard_table, json_root(doc), scratch, &h, e) < 0)
+	if (!doc || field_decode(&socket_word_table, json_root(doc), scratch, &said, e) < 0 ||
+	    socket_word(&said, &w, e) < 0)
 		return -1;
-	return act(a, x, &h, e);
+	return act(a, x, &w, e);
 }
 
 static bool is_full(const struct exec *x)
@@ -135,7 +121,7 @@ static int take_bytes(struct attached *a, struct exec *x, struct str message, st
 {
 	struct str bytes;
 
-	if (talk_bytes(message, &bytes, e) < 0)
+	if (socket_input(message, &bytes, e) < 0)
 		return -1;
 	return x && exec_reads(x) ? send_on(a, x, bytes, e) : 0;
 }
@@ -169,14 +155,14 @@ struct said {
 	bool has_attached, has_dropped, has_exit;
 	struct hello attached;
 	struct gap dropped;
-	struct talk_exit exit;
+	struct exit_view exit;
 };
 static const struct field said_fields[] = {
 	FIELD_OBJECT(struct said, attached, hello_table,
 		     .has = FIELD_HAS(struct said, has_attached), .doc = "The first message."),
 	FIELD_OBJECT(struct said, dropped, gap_table, .has = FIELD_HAS(struct said, has_dropped),
 		     .doc = "What is missing of its output, where it is missing."),
-	FIELD_OBJECT(struct said, exit, talk_exit_table, .has = FIELD_HAS(struct said, has_exit),
+	FIELD_OBJECT(struct said, exit, exit_view_table, .has = FIELD_HAS(struct said, has_exit),
 		     .doc = "The end; behind it only the error comes, if it is one."),
 };
 static const struct field_table said_table = FIELD_TABLE(struct said, said_fields,
@@ -217,7 +203,7 @@ static void on_cancel(void *data)
 static void finish(struct attached *a)
 {
 	struct call *c = a->call;
-	struct exec_end_view end;
+	struct exec_event end;
 	struct job_info i;
 	struct err why = ERR_INIT;
 
@@ -226,8 +212,8 @@ static void finish(struct attached *a)
 		why = *i.why;
 	else if (!i.has_result)
 		err_set(&why, ERR_GUEST, "nobody knows how it ended");
-	exec_end_of(i.has_result ? &i.result : NULL, &why, &end);
-	ask_send(c, &said_table, &(struct said){ .has_exit = true, .exit = talk_exit(&end) });
+	exec_end_event(i.has_result ? &i.result : NULL, &why, &end);
+	ask_send(c, &said_table, &(struct said){ .has_exit = true, .exit = exit_view(&end) });
 	let_go(a);
 	if (why.code != ERR_NONE)
 		call_fail(c, &why);
@@ -244,6 +230,14 @@ static void say_gap(struct attached *a, const struct spool_piece *piece)
 	ask_send(a->call, &said_table, &s);
 }
 
+static void say_piece(struct attached *a, const struct spool_piece *piece)
+{
+	autobuf struct buf b = BUF_INIT(CHUNK_MAX + 1);
+
+	ask_write_bytes(a->call, socket_output(piece->stream == 0 ? EXEC_STDOUT : EXEC_STDERR,
+					       call_redact(a->call, piece->bytes), &b));
+}
+
 /* As much as the client takes. */
 static void pump(void *data)
 {
@@ -253,8 +247,7 @@ static void pump(void *data)
 	while (!ask_stream_full(a->call)) {
 		switch (spool_cursor_next(a->cursor, 3, CHUNK_MAX, &piece)) {
 		case SPOOL_PIECE:
-			talk_v1.voice.chunk(a->call, piece.stream == 0 ? EXEC_STDOUT : EXEC_STDERR,
-					    piece.bytes);
+			say_piece(a, &piece);
 			break;
 		case SPOOL_LOST:
 			say_gap(a, &piece);
@@ -376,7 +369,7 @@ static const struct api_route rows[] = {
 	  .path = "/v1/sandboxes/{id}/execs/{exec}/attach",
 	  .shape = API_LINES,
 	  .socket = "holt.attach.v1",
-	  .heard = &heard_table,
+	  .heard = &socket_word_table,
 	  .errors = API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS) },
 };
 const struct api_resource api_job_attach = API_RESOURCE(rows);

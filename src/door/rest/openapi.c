@@ -146,15 +146,41 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 	json_write_object_end(w);
 }
 
+enum { HEARD_MAX = 8 };
+
+/* What the client says: with the body, where that is projected, as "open" in the first message. */
+static void put_heard(const struct api_route *r, const struct api_parts *parts,
+		      struct json_writer *w)
+{
+	struct field rows_[HEARD_MAX] = { {
+		.name = "open",
+		.doc = "What to run; in the first message.",
+		.kind = FIELD_IS_OBJECT,
+		.table = &parts->places[OP_BODY],
+		.elem = r->op->request->size,
+	} };
+	struct field_table t = *r->heard;
+
+	if (!r->hear || r->body || t.n >= HEARD_MAX) {
+		field_schema(&t, w);
+		return;
+	}
+	memcpy(&rows_[1], t.rows, t.n * sizeof(*t.rows));
+	t.rows = rows_;
+	t.n++;
+	field_schema(&t, w);
+}
+
 /* OpenAPI has no words for what is said after an upgrade. */
-static void put_socket(const struct api_route *r, struct json_writer *w)
+static void put_socket(const struct api_route *r, const struct api_parts *parts,
+		       struct json_writer *w)
 {
 	json_write_key(w, "x-websocket");
 	json_write_object(w);
 	json_write_key(w, "subprotocol");
 	json_write_text(w, r->socket);
 	json_write_key(w, "client");
-	field_schema(r->heard, w);
+	put_heard(r, parts, w);
 	json_write_key(w, "server");
 	field_schema(r->answer ? r->answer : r->op->result, w);
 	json_write_object_end(w);
@@ -202,7 +228,22 @@ static void put_parameter(const struct field *f, enum op_place place, struct jso
 	json_write_object_end(w);
 }
 
-static void put_parameters(const struct api_parts *parts, struct json_writer *w)
+/* The parameter of the query that stands in for a header. */
+static void put_choice(const struct op_member *m, const struct field_table *headers,
+		       struct json_writer *w)
+{
+	for (size_t i = 0; m->or_query && i < headers->n; i++) {
+		struct field f = headers->rows[i];
+
+		if (strcmp(f.name, m->as) != 0)
+			continue;
+		f.name = m->or_query;
+		put_parameter(&f, OP_QUERY, w);
+	}
+}
+
+static void put_parameters(const struct api_route *r, const struct api_parts *parts,
+			   struct json_writer *w)
 {
 	static const enum op_place order[] = { OP_PATH, OP_QUERY, OP_HEADER };
 
@@ -214,6 +255,8 @@ static void put_parameters(const struct api_parts *parts, struct json_writer *w)
 		for (size_t k = 0; k < t->n; k++)
 			put_parameter(&t->rows[k], order[i], w);
 	}
+	for (size_t i = 0; i < r->members.n; i++)
+		put_choice(&r->members.p[i], &parts->places[OP_HEADER], w);
 	json_write_array_end(w);
 }
 
@@ -293,11 +336,11 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 		json_write_key(w, "security");
 		json_write_raw(w, STR_LIT("[]"));
 	}
-	put_parameters(&parts, w);
+	put_parameters(r, &parts, w);
 	put_body(r, &parts, w);
 	put_responses(r, w);
 	if (r->socket)
-		put_socket(r, w);
+		put_socket(r, &parts, w);
 	json_write_object_end(w);
 	api_parts_fini(&parts);
 }

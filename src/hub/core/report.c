@@ -1,6 +1,5 @@
 #include "hub/core/report.h"
 
-#include "base/base64.h"
 #include "json/document/utf8.h"
 #include "json/document/write.h"
 
@@ -27,9 +26,9 @@ static const struct field rows[] = {
 	FIELD_NAMED(struct report, err_elided, "stderr_elided_bytes",
 		    .has = FIELD_HAS(struct report, has_err_elided),
 		    .doc = "Bytes left out in the middle of stderr; a line stands in their place."),
-	FIELD_NAMED(struct report, out_base64, "stdout_base64",
+	FIELD_NAMED(struct report, out_base64, "stdout_base64", .flags = FIELD_BYTES,
 		    .doc = "The bytes of stdout in base64, only where they are not UTF-8."),
-	FIELD_NAMED(struct report, err_base64, "stderr_base64",
+	FIELD_NAMED(struct report, err_base64, "stderr_base64", .flags = FIELD_BYTES,
 		    .doc = "The bytes of stderr in base64, only where they are not UTF-8."),
 	FIELD(struct report, exec,
 	      .doc = "Of a command in the background: its id for sandbox_exec_output."),
@@ -40,22 +39,16 @@ static const struct field rows[] = {
 };
 const struct field_table report_table = FIELD_TABLE(struct report, rows);
 
-/* The text of one stream, and its base64 where it needs one. */
-static int stream(const struct output *o, struct buf *text, struct buf *base64,
-		  uint64_t *ret_elided, struct err *e)
+static int take_stream(const struct output *o, struct buf *text, uint64_t *ret_elided,
+		       struct err *e)
 {
-	size_t budget = o->head.max + o->tail.max;
-
-	*text = BUF_INIT(output_text_max(budget));
-	if (output_text(o, text, ret_elided, e) < 0)
-		return -1;
-	*base64 = BUF_INIT((text->n + 2) / 3 * 4);
-	return utf8_valid(buf_str(text)) ? 0 : base64_encode(base64, buf_str(text), e);
+	*text = BUF_INIT(output_text_max(o->head.max + o->tail.max));
+	return output_text(o, text, ret_elided, e);
 }
 
-static struct str unless_empty(const struct buf *b)
+static struct str unless_text(struct str bytes)
 {
-	return b->n > 0 ? buf_str(b) : STR_NONE;
+	return utf8_valid(bytes) ? STR_NONE : bytes;
 }
 
 int report_init(struct report *r, const struct exec_result *result, const struct output *out,
@@ -74,15 +67,15 @@ int report_init(struct report *r, const struct exec_result *result, const struct
 		.cpu_ms = (double)result->cpu_us / 1000,
 		.peak_memory_bytes = result->peak_bytes,
 	};
-	if (stream(out, &r->out_buf, &r->out_base64_buf, &r->out_elided, e) < 0 ||
-	    stream(err, &r->err_buf, &r->err_base64_buf, &r->err_elided, e) < 0)
+	if (take_stream(out, &r->out_buf, &r->out_elided, e) < 0 ||
+	    take_stream(err, &r->err_buf, &r->err_elided, e) < 0)
 		return -1;
 	r->out = buf_str(&r->out_buf);
 	r->err = buf_str(&r->err_buf);
 	r->has_out_elided = r->out_elided > 0;
 	r->has_err_elided = r->err_elided > 0;
-	r->out_base64 = unless_empty(&r->out_base64_buf);
-	r->err_base64 = unless_empty(&r->err_base64_buf);
+	r->out_base64 = unless_text(r->out);
+	r->err_base64 = unless_text(r->err);
 	return 0;
 }
 
@@ -90,8 +83,6 @@ void report_fini(struct report *r)
 {
 	buf_fini(&r->out_buf);
 	buf_fini(&r->err_buf);
-	buf_fini(&r->out_base64_buf);
-	buf_fini(&r->err_base64_buf);
 }
 
 /* What a reader must know of to understand the three. */

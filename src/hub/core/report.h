@@ -19,12 +19,12 @@ struct report {
 	bool timed_out, hit_memory, hit_pids, hit_disk;
 	bool has_out_elided, has_err_elided;
 	uint64_t out_elided, err_elided;
-	struct str out_base64, err_base64; /* STR_NONE where the bytes are UTF-8 */
+	struct str out_base64, err_base64; /* the bytes; STR_NONE where they are UTF-8 */
 	struct str exec; /* of one in the background; STR_NONE else */
 	double wall_ms, cpu_ms;
 	uint64_t peak_memory_bytes;
 
-	struct buf out_buf, err_buf, out_base64_buf, err_base64_buf; /* what the strings borrow */
+	struct buf out_buf, err_buf; /* what the strings borrow */
 };
 
 extern const struct field_table report_table;

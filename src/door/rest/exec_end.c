@@ -1,0 +1,93 @@
+#include "door/rest/exec_end.h"
+
+static const struct field exit_fields[] = {
+	FIELD(struct exit_view, exit_code, .flags = FIELD_REQUIRED,
+	      .doc = "Of the command; 124 where its timeout ended it, -1 where it never ran."),
+	FIELD(struct exit_view, exec_time_ms, .flags = FIELD_REQUIRED, .doc = "How long it ran."),
+	FIELD(struct exit_view, error, .doc = "What went wrong, if it was no plain end."),
+	FIELD(struct exit_view, code, .doc = "Its code, of the table of errors, if it has one."),
+	FIELD(struct exit_view, dimension,
+	      .doc = "The limit of the sandbox that it ran into, if any."),
+};
+const struct field_table exit_view_table = FIELD_TABLE(struct exit_view, exit_fields);
+
+struct exit_view exit_view(const struct exec_event *end)
+{
+	enum api_code code = end->timed_out ? API_EXEC_TIMEOUT : api_code_of(end->failed);
+	bool fails = end->timed_out || end->failed != ERR_NONE;
+
+	return (struct exit_view){
+		.exit_code = end->exit_code,
+		.exec_time_ms = end->exec_time_ms,
+		.error = end->error,
+		.code = fails ? str_of(api_codes[code].name) : STR_NONE,
+		.dimension = end->dimension.n ? end->dimension : api_dimension_of(end->failed),
+	};
+}
+
+const void *exec_show(struct call *c, const void *result, const struct field_table **t,
+		      struct err *e)
+{
+	const struct exec_answer *a = result;
+
+	if (!a->report.timed_out)
+		return result;
+	api_exec_timeout(c, e);
+	return NULL;
+}
+
+int socket_input(struct str message, struct str *ret, struct err *e)
+{
+	if (message.n == 0 || message.p[0] != SOCKET_STDIN)
+		return err_set(e, ERR_INVALID,
+			       "a binary message begins with the byte %d, for standard input",
+			       SOCKET_STDIN);
+	*ret = (struct str){ message.p + 1, message.n - 1 };
+	return 0;
+}
+
+struct str socket_output(enum exec_stream stream, struct str bytes, struct buf *to)
+{
+	const char channel = stream == EXEC_STDOUT ? SOCKET_STDOUT : SOCKET_STDERR;
+	struct err e;
+
+	if (buf_add(to, &channel, 1, &e) < 0 || buf_add(to, bytes.p, bytes.n, &e) < 0)
+		to->n = 0;
+	return buf_str(to);
+}
+
+static const struct field size_fields[] = {
+	FIELD(struct socket_size, cols, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
+	      .doc = "Columns."),
+	FIELD(struct socket_size, rows, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
+	      .doc = "Rows."),
+};
+const struct field_table socket_size_table = FIELD_TABLE(struct socket_size, size_fields);
+
+#define W struct socket_word
+static const struct field word_fields[] = {
+	FIELD_OBJECT(W, resize, socket_size_table, .has = FIELD_HAS(W, has_resize),
+		     .doc = "The new size of its terminal."),
+	FIELD(W, signal, .min = 1, .max = PROCESS_SIGNAL_MAX, .has = FIELD_HAS(W, has_signal),
+	      .doc = "A signal for its process group, by number."),
+	FIELD(W, stdin_close, .has = FIELD_HAS(W, has_close),
+	      .doc = "The end of its standard input; of a terminal, its end-of-file character."),
+};
+#undef W
+const struct field_table socket_word_table = FIELD_TABLE(struct socket_word, word_fields,
+							 .doc = "One member in each text.");
+
+int socket_word(const struct socket_word *w, struct exec_word *ret, struct err *e)
+{
+	if (w->has_resize + w->has_signal + w->has_close != 1)
+		return err_set(e, ERR_INVALID, "a text has one of resize, signal, stdin_close");
+	if (w->has_close && !w->stdin_close)
+		return err_set(e, ERR_INVALID, "stdin_close can only be true");
+	*ret = (struct exec_word){ .kind = w->has_resize ? EXEC_WORD_RESIZE
+					 : w->has_signal ? EXEC_WORD_SIGNAL
+							 : EXEC_WORD_INPUT_END,
+				   .cols = w->resize.cols,
+				   .rows = w->resize.rows,
+				   .signal = w->signal };
+	return 0;
+}

@@ -1,0 +1,544 @@
+#include "op/exec.h"
+
+#include <stdio.h>
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "hub/core/output.h"
+#include "op/call.h"
+
+enum {
+	ENV_MAX = 256,
+	CWD_MAX = 4095,
+	ID_MAX = 64,
+	OUTPUT_DEFAULT = 1 << 20,
+	OUTPUT_LEAST = 1024,
+	COLUMNS = 80,
+	ROWS = 24,
+};
+
+/* ---- the tables ---------------------------------------------------------------------------- */
+
+#define T struct exec_tty
+static const struct field tty_fields[] = {
+	FIELD(T, cols, .max = EXEC_SIDE_MAX, .doc = "Its columns; 80 if absent or 0."),
+	FIELD(T, rows, .max = EXEC_SIDE_MAX, .doc = "Its rows; 24 if absent or 0."),
+	FIELD(T, term, .max = EXEC_TERM_MAX,
+	      .doc = "The variable TERM; xterm-256color if absent or empty."),
+};
+#undef T
+static const struct field_table tty_table = FIELD_TABLE(struct exec_tty, tty_fields);
+
+#define Q struct exec_request
+static const struct field request_fields[] = {
+	OP_SANDBOX_ROW(Q),
+	FIELD(Q, command, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
+	      .doc = "Line for the shell; with args, the program to run."),
+	FIELD(Q, args, .max = EXEC_ARGS_MAX - 1, .has = FIELD_HAS(Q, has_args),
+	      .doc = "Runs command as a program with just these arguments, without a shell."),
+	FIELD(Q, cwd, .min = 1, .max = CWD_MAX,
+	      .doc = "Directory to start in; the sandbox's if absent."),
+	FIELD(Q, env, .max = ENV_MAX, .doc = "Environment variables, over those of the sandbox."),
+	FIELD(Q, timeout_seconds,
+	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: 30, or "
+		     "none in the background."),
+	FIELD_NAMED(Q, input, "stdin", .flags = FIELD_NUL_OK | FIELD_BYTES,
+		    .doc = "Text for its standard input, which is empty if absent."),
+	FIELD_NAMED(Q, input_base64, "stdin_base64", .has = FIELD_HAS(Q, has_base64),
+		    .doc = "Instead of stdin: any bytes, in base64."),
+	FIELD(Q, max_output_bytes, .min = OUTPUT_LEAST, .max = EXEC_OUTPUT_MAX,
+	      .def = DEFAULT_INT(OUTPUT_DEFAULT),
+	      .doc = "How much of stdout and of stderr to keep; of more, the head and the tail."),
+	FIELD(Q, background, .def = DEFAULT_BOOL(false),
+	      .doc = "Answers as soon as it runs; it goes on until it ends by itself, or with the "
+		     "sandbox."),
+	FIELD(Q, exec_id, .min = 1, .max = ID_MAX,
+	      .doc = "In the background: its id, as of a sandbox; one is made if absent."),
+	FIELD(Q, stdin_open, .def = DEFAULT_BOOL(false),
+	      .doc = "In the background: more input follows, by …/execs/{exec}/stdin."),
+	FIELD_OBJECT(Q, tty, tty_table, .has = FIELD_HAS(Q, has_tty),
+		     .doc = "In the background: runs it on a terminal, whose output is all stdout, "
+			    "and whose input stays open."),
+	FIELD(Q, keep_bytes, .min = JOB_OUTPUT_LEAST, .max = (int64_t)JOB_OUTPUT_MAX,
+	      .def = DEFAULT_INT(JOB_OUTPUT_DEFAULT),
+	      .doc = "In the background: how much of its output to keep on disk; of more, the "
+		     "newest."),
+};
+#undef Q
+static const struct field_table request_table = FIELD_TABLE(struct exec_request, request_fields);
+
+static const char *const stream_names[] = { "none", "stdout", "stderr" };
+
+#define E struct exec_event
+static const struct field event_fields[] = {
+	FIELD(E, is_end, .flags = FIELD_REQUIRED, .doc = "It is the last."),
+	FIELD_ENUM(E, stream, stream_names, .doc = "Where it came from."),
+	FIELD(E, bytes, .flags = FIELD_BYTES, .doc = "What came."),
+	FIELD(E, exit_code,
+	      .doc = "Of the end: 124 where its timeout ended it, -1 where it never ran."),
+	FIELD(E, exec_time_ms, .doc = "Of the end: how long it ran."),
+	FIELD(E, timed_out, .doc = "Its timeout ended it."),
+	FIELD(E, error, .doc = "What went wrong, if it was no plain end."),
+	FIELD(E, dimension, .doc = "The limit that it ran into."),
+};
+#undef E
+static const struct field_table event_table = FIELD_TABLE(struct exec_event, event_fields);
+
+static const struct field answer_fields[] = {
+	FIELD_OBJECT(struct exec_answer, report, report_table, .flags = FIELD_REQUIRED,
+		     .doc = "How it ended, and what it printed."),
+	FIELD_OBJECT(struct exec_answer, job, job_view_table,
+		     .has = FIELD_HAS(struct exec_answer, has_job),
+		     .doc = "What there is to know of it in the background."),
+};
+static const struct field_table answer_table = FIELD_TABLE(struct exec_answer, answer_fields);
+
+/* ---- the request --------------------------------------------------------------------------- */
+
+static int exec_decode_input(struct exec_request *q, struct arena *a, struct err *e)
+{
+	autobuf struct buf bytes = BUF_INIT(q->input_base64.n);
+	char *copy;
+
+	if (q->input.p)
+		return err_set(e, ERR_INVALID,
+			       "stdin and stdin_base64: give one of them, not both");
+	if (base64_decode(&bytes, q->input_base64, e) < 0)
+		return err_wrap(e, "stdin_base64");
+	copy = arena_dup(a, buf_str(&bytes), e);
+	q->input = (struct str){ copy, bytes.n };
+	q->input_base64 = STR_NONE;
+	q->has_base64 = false;
+	return copy ? 0 : -1;
+}
+
+static int exec_check_env(const struct field_map *env, struct err *e)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		struct str name = env->p[i].key;
+
+		if (name.n == 0 || memchr(name.p, '=', name.n) || memchr(name.p, '\0', name.n))
+			return err_set(e, ERR_INVALID,
+				       "env: a variable's name is not empty and has no '='");
+	}
+	return 0;
+}
+
+static int exec_normalize(void *request, struct arena *a, struct err *e)
+{
+	struct exec_request *q = request;
+
+	if (q->has_base64 && exec_decode_input(q, a, e) < 0)
+		return -1;
+	if (q->input.n == 0)
+		q->input = STR_NONE;
+	if (q->has_tty) {
+		q->tty.cols = q->tty.cols ? q->tty.cols : COLUMNS;
+		q->tty.rows = q->tty.rows ? q->tty.rows : ROWS;
+		q->tty.term = q->tty.term.n ? q->tty.term : STR_LIT("xterm-256color");
+	}
+	if (!q->command.n && (!q->has_tty || q->has_args))
+		return err_set(e, ERR_INVALID, "command is missing");
+	if (!q->command.n)
+		q->command = STR_LIT("exec \"$0\" -i"); /* bash, or sh where there is none */
+	if (!q->timeout_seconds && !q->background)
+		q->timeout_seconds = EXEC_TIMEOUT_DEFAULT;
+	return exec_check_env(&q->env, e);
+}
+
+/* What only means something in the background is refused, not passed over. */
+static int exec_check(struct call *c, const struct exec_request *q, struct err *e)
+{
+	struct call_about *about = call_about(c);
+
+	if (q->timeout_seconds > EXEC_TIMEOUT_MAX) {
+		about->has_requested_s = about->has_max_timeout_s = true;
+		about->requested_s = q->timeout_seconds;
+		about->max_timeout_s = EXEC_TIMEOUT_MAX;
+		return err_set(e, ERR_INVALID, "a command can be given %d seconds, not %u",
+			       EXEC_TIMEOUT_MAX, q->timeout_seconds);
+	}
+	if (q->background || call_streams(c) || !(q->exec_id.n || q->stdin_open || q->has_tty))
+		return 0;
+	return err_set(e, ERR_INVALID, "%s is for the background",
+		       q->has_tty      ? "tty"
+		       : q->stdin_open ? "stdin_open"
+				       : "exec_id");
+}
+
+/* The front of a text as far as there is room. */
+static void exec_add_front(struct buf *b, struct str text)
+{
+	size_t room = b->max - b->n;
+	struct err e;
+
+	if (buf_add(b, text.p, text.n < room ? text.n : room, &e) < 0)
+		b->max = b->n;
+}
+
+/* As one would type it; in the call's arena, and cut where it is long. */
+static struct str exec_line(struct call *c, const struct exec_request *q)
+{
+	autobuf struct buf b = BUF_INIT(JOB_COMMAND_MAX + 1);
+	struct err e;
+	char *text;
+
+	exec_add_front(&b, q->command);
+	for (size_t i = 0; q->has_args && i < q->args.n && b.n < b.max; i++) {
+		exec_add_front(&b, STR_LIT(" "));
+		exec_add_front(&b, q->args.p[i]);
+	}
+	text = arena_dup(call_arena(c), buf_str(&b), &e);
+	return text ? (struct str){ text, b.n } : q->command;
+}
+
+/* Of the spec all but its events, its terminal in the arena. */
+static int exec_fill_spec(struct call *c, const struct exec_request *q, struct job_spec *ret,
+			  struct err *e)
+{
+	struct arena *a = call_arena(c);
+	struct str *words = arena_array(a, q->args.n + 1, sizeof(*words), e);
+	struct env_var *env = words ? arena_array(a, q->env.n, sizeof(*env), e) : NULL;
+	struct exec_terminal *tty = env ? arena_alloc(a, sizeof(*tty), e) : NULL;
+	uint64_t waits_ms = call_timeout_ms(c), ms = q->timeout_seconds * 1000ull;
+
+	if (!tty)
+		return -1;
+	words[0] = q->command;
+	for (size_t i = 0; i < q->args.n; i++)
+		words[i + 1] = q->args.p[i];
+	for (size_t i = 0; i < q->env.n; i++)
+		env[i] = (struct env_var){ q->env.p[i].key, q->env.p[i].value };
+	*tty = (struct exec_terminal){ q->tty.cols, q->tty.rows, q->tty.term };
+	*ret = (struct job_spec){
+		.id = q->exec_id,
+		.command = exec_line(c, q),
+		.background = q->background,
+		.keep = q->keep_bytes,
+		.exec = {
+			.argv = q->has_args ? words : NULL,
+			.n_argv = q->has_args ? q->args.n + 1 : 0,
+			.shell = q->has_args ? STR_NONE : q->command,
+			.env = env,
+			.n_env = q->env.n,
+			.cwd = q->cwd,
+			.timeout_ms = !q->background && waits_ms > 0 && waits_ms < ms ? waits_ms : ms,
+			.stdin_open = q->input.n > 0 || q->stdin_open,
+			.terminal = q->has_tty ? tty : NULL,
+		},
+	};
+	return 0;
+}
+
+/* ---- in the background --------------------------------------------------------------------- */
+
+static struct job *exec_detach(struct call *c, const struct exec_request *q, struct err *e)
+{
+	struct life *l = call_life(c, q->sandbox, e);
+	struct job_spec spec;
+	struct job *j = l && exec_fill_spec(c, q, &spec, e) == 0 ? job_start(l, &spec, e) : NULL;
+
+	if (!j)
+		return NULL;
+	/* The queue is empty, so all of it is taken. */
+	if (exec_write(job_exec(j), q->input.p, q->input.n, e) < 0) {
+		job_forget(j);
+		return NULL;
+	}
+	if (spec.exec.stdin_open && !q->stdin_open && !q->has_tty)
+		exec_close_stdin(job_exec(j));
+	return j;
+}
+
+static void exec_run_detached(struct call *c, const struct exec_request *q)
+{
+	struct exec_answer a = { .has_job = true };
+	struct err e = ERR_INIT;
+	struct job *j = exec_detach(c, q, &e);
+
+	if (!j) {
+		call_fail(c, &e);
+		return;
+	}
+	job_view(j, &a.job);
+	a.report.exec = a.job.exec_id;
+	call_answer(c, &a);
+}
+
+/* ---- to its end ---------------------------------------------------------------------------- */
+
+/* Its memory is the call's, but for what is kept of output. */
+struct exec_run {
+	struct call *call;
+	const struct exec_request *request;
+	struct exec *exec; /* NULL before it started, and after its end */
+	struct output out, err;
+	struct str input; /* what is left of it */
+	uint64_t begun_ms;
+	bool held;
+	struct err refused; /* there is no room for a stream */
+};
+
+static void exec_feed(void *arg)
+{
+	enum { CHUNK = 256 << 10 };
+	struct exec_run *r = arg;
+	struct err e;
+
+	while (r->input.n > 0) {
+		size_t n = r->input.n < CHUNK ? r->input.n : CHUNK;
+
+		if (exec_write(r->exec, r->input.p, n, &e) < 0) {
+			exec_on_drain(r->exec, exec_feed, r);
+			return;
+		}
+		r->input.p += n;
+		r->input.n -= n;
+	}
+	exec_close_stdin(r->exec);
+}
+
+static void exec_hold_output(struct exec_run *r, bool held)
+{
+	r->held = held;
+	if (!r->exec)
+		return;
+	exec_hold(r->exec, EXEC_STDOUT, held);
+	exec_hold(r->exec, EXEC_STDERR, held);
+}
+
+static void exec_on_room(void *data)
+{
+	exec_hold_output(data, false);
+}
+
+static void exec_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+{
+	struct exec_run *r = arg;
+
+	if (!call_streams(r->call)) {
+		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
+		return;
+	}
+	call_send(r->call, &(struct exec_event){ .stream = stream, .bytes = { p, n } });
+	if (!r->held && call_full(r->call))
+		exec_hold_output(r, true);
+}
+
+/* Which limit it ran into, if that was its end. */
+static void exec_tell_limit(const struct exec_result *result, struct exec_event *end)
+{
+	if (result->end == EXEC_TIMED_OUT) {
+		end->timed_out = true;
+		end->error = STR_LIT("the command was killed at its timeout");
+		end->dimension = STR_LIT("wall");
+	} else if (result->exit_code == 0) {
+		return;
+	} else if (result->hit_memory) {
+		end->error = STR_LIT("a process was killed for the sandbox's memory limit");
+		end->dimension = STR_LIT("memory");
+	} else if (result->hit_pids) {
+		end->error = STR_LIT("the sandbox's limit of processes was reached");
+		end->dimension = STR_LIT("pids");
+	} else if (result->hit_disk) {
+		end->error = STR_LIT("the sandbox's disk is full");
+		end->dimension = STR_LIT("disk");
+	}
+}
+
+void exec_end_event(const struct exec_result *result, const struct err *err, struct exec_event *ret)
+{
+	*ret = (struct exec_event){ .is_end = true, .exit_code = -1 };
+	if (result) {
+		ret->exit_code = result->exit_code;
+		ret->exec_time_ms = (double)result->wall_us / 1000;
+		exec_tell_limit(result, ret);
+	} else {
+		ret->failed = err->code;
+		ret->error = str_of(err->msg);
+	}
+}
+
+static void exec_answer_report(struct exec_run *r, const struct exec_result *result)
+{
+	struct exec_answer a = { .has_job = false };
+	struct err e = ERR_INIT;
+
+	if (report_init(&a.report, result, &r->out, &r->err, &e) == 0)
+		call_answer(r->call, &a);
+	else
+		call_fail(r->call, &e);
+	report_fini(&a.report);
+}
+
+static void exec_on_exit(void *arg, const struct exec_result *result, const struct err *err)
+{
+	struct exec_run *r = arg;
+	struct output out = r->out, kept = r->err;
+	struct exec_event end;
+	struct err e;
+
+	r->exec = NULL;
+	if (call_streams(r->call) && r->refused.code == ERR_NONE && !call_cancelled(r->call)) {
+		exec_end_event(result, err, &end);
+		call_send(r->call, &end);
+	}
+	/* r goes with its call. */
+	if (r->refused.code != ERR_NONE) {
+		call_fail(r->call, &r->refused);
+	} else if (err) {
+		call_fail(r->call, err);
+	} else if (call_cancelled(r->call)) {
+		err_set(&e, ERR_CANCELLED, "the exec was cancelled and its command killed");
+		call_fail(r->call, &e);
+	} else {
+		exec_answer_report(r, result);
+	}
+	output_fini(&out);
+	output_fini(&kept);
+}
+
+static const struct exec_events events = { .on_output = exec_on_output, .on_exit = exec_on_exit };
+
+static void exec_on_cancel(void *data)
+{
+	struct exec_run *r = data;
+
+	if (r->exec)
+		exec_kill(r->exec);
+}
+
+static void exec_on_tick(void *data)
+{
+	struct exec_run *r = data;
+	double seconds = (double)(clock_ms() - r->begun_ms) / 1000;
+	char text[96];
+
+	snprintf(text, sizeof(text), "running for %.0f s, %llu bytes of output", seconds,
+		 (unsigned long long)(r->out.total + r->err.total));
+	call_progress(r->call, seconds, r->request->timeout_seconds, text);
+}
+
+/* ---- what its asker says ------------------------------------------------------------------- */
+
+/* From where on the asker has to wait: with a message more there is still room in what an exec
+ * keeps. */
+enum { INPUT_HIGH = 512 << 10 };
+
+static void exec_on_taken(void *arg)
+{
+	struct exec_run *r = arg;
+
+	call_hold(r->call, false);
+}
+
+static int exec_take_input(struct exec_run *r, struct str bytes, struct err *e)
+{
+	if (exec_write(r->exec, bytes.p, bytes.n, e) < 0)
+		return -1;
+	if (exec_waiting(r->exec) > INPUT_HIGH) {
+		exec_on_drain(r->exec, exec_on_taken, r);
+		call_hold(r->call, true);
+	}
+	return 0;
+}
+
+static int exec_on_word(void *data, const void *message, struct err *e)
+{
+	const struct exec_word *w = message;
+	struct exec_run *r = data;
+
+	if (!r->exec)
+		return 0; /* it has ended */
+	switch (w->kind) {
+	case EXEC_WORD_INPUT:
+		return exec_take_input(r, w->bytes, e);
+	case EXEC_WORD_INPUT_END:
+		exec_close_stdin(r->exec);
+		return 0;
+	case EXEC_WORD_RESIZE:
+		return exec_resize(r->exec, w->cols, w->rows, e);
+	case EXEC_WORD_SIGNAL:
+		if (w->signal < 1 || w->signal > PROCESS_SIGNAL_MAX)
+			return err_set(e, ERR_INVALID, "signal: a number from 1 to %d",
+				       PROCESS_SIGNAL_MAX);
+		exec_signal(r->exec, w->signal);
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- the start ----------------------------------------------------------------------------- */
+
+/* Room for its output, and the program. It leaves the end of what it prints behind, and can be
+ * found while it runs. */
+static int exec_begin(struct exec_run *r, struct life *l, struct err *e)
+{
+	const struct exec_request *q = r->request;
+	size_t keep = call_streams(r->call) ? OUTPUT_MIN : q->max_output_bytes;
+	struct job_spec spec;
+	struct job *j;
+
+	if (call_reserve(r->call, 2 * output_text_max(keep), e) < 0) {
+		call_about(r->call)->dimension = STR_LIT("output");
+		return -1;
+	}
+	if (exec_fill_spec(r->call, q, &spec, e) < 0)
+		return -1;
+	output_init(&r->out, keep);
+	output_init(&r->err, keep);
+	spec.events = &events;
+	spec.arg = r;
+	j = job_start(l, &spec, e);
+	r->exec = j ? job_exec(j) : NULL;
+	return j ? 0 : -1;
+}
+
+static void exec_follow(struct call *c, const struct exec_request *q)
+{
+	struct err e = ERR_INIT;
+	struct life *l = call_sandbox(c, q->sandbox, &e) ? call_life(c, q->sandbox, &e) : NULL;
+	struct exec_run *r = l ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
+
+	if (r)
+		*r = (struct exec_run){
+			.call = c, .request = q, .input = q->input, .begun_ms = clock_ms()
+		};
+	if (!r || exec_begin(r, l, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	if (call_streams(c) && call_open(c, exec_on_room, r, &r->refused) < 0)
+		exec_kill(r->exec);
+	call_on_cancel(c, exec_on_cancel, r);
+	call_on_tick(c, exec_on_tick, r);
+	call_listen(c, exec_on_word, r);
+	if (r->input.n > 0)
+		exec_feed(r);
+}
+
+static void exec_run(struct call *c, const void *request)
+{
+	const struct exec_request *q = request;
+	struct err e = ERR_INIT;
+
+	if (exec_check(c, q, &e) < 0)
+		call_fail(c, &e);
+	else if (q->background)
+		exec_run_detached(c, q);
+	else
+		exec_follow(c, q);
+}
+
+const struct op sandbox_exec_op = {
+	.action = "sandbox.exec",
+	.doc = "Runs a command in a sandbox, and answers when it has ended; or runs it in the "
+	       "background, and answers at once with what there is to know of it.",
+	.effect = OP_EXECUTE,
+	.request = &request_table,
+	.target = OP_TARGET(struct exec_request, sandbox),
+	.result = &answer_table,
+	.event = &event_table,
+	.normalize = exec_normalize,
+	.run = exec_run,
+};

@@ -1,0 +1,72 @@
+#pragma once
+/*
+ * sandbox.exec: a command in a sandbox, as a job (hub/sandbox/job.h). In the background it is
+ * answered at once. Else it is answered at the command's end: with what it printed, or without that
+ * where the door takes a stream and was told it as it came. A command that its timeout ended is an
+ * answer like any other; a door may show it as a failure.
+ */
+#include "hub/core/report.h"
+#include "op/job.h"
+#include "op/ops.h"
+
+enum {
+	EXEC_TIMEOUT_MAX = 86400, /* seconds */
+	EXEC_TIMEOUT_DEFAULT = 30,
+	EXEC_OUTPUT_MAX = 8 << 20, /* bytes of each stream in an answer */
+	EXEC_SIDE_MAX = 9999, /* columns or rows of a terminal */
+	EXEC_TERM_MAX = 64,
+};
+
+struct exec_tty {
+	uint32_t cols, rows;
+	struct str term;
+};
+
+struct exec_request {
+	struct str sandbox, command;
+	bool has_args;
+	struct field_strs args;
+	struct field_map env;
+	struct str cwd;
+	uint32_t timeout_seconds;
+	struct str input, input_base64; /* "stdin": normalized, only the first, as bytes */
+	bool has_base64;
+	uint32_t max_output_bytes;
+	bool background;
+	struct str exec_id;
+	bool stdin_open, has_tty;
+	struct exec_tty tty;
+	uint64_t keep_bytes;
+};
+
+/* What its asker may say while it runs (call_hear()), where it takes a stream. */
+struct exec_word {
+	enum { EXEC_WORD_INPUT, EXEC_WORD_INPUT_END, EXEC_WORD_RESIZE, EXEC_WORD_SIGNAL } kind;
+	struct str bytes;
+	uint32_t cols, rows;
+	int32_t signal;
+};
+
+/* What it tells: output as it comes, and last its end. */
+struct exec_event {
+	bool is_end;
+	enum exec_stream stream;
+	struct str bytes;
+	/* Of the end. 124: its timeout; -1: it never ran, and error says why. */
+	int32_t exit_code;
+	double exec_time_ms;
+	bool timed_out;
+	struct str error;
+	struct str dimension; /* the limit that it ran into; or STR_NONE */
+	enum err_code failed; /* why it never ran or was lost; or ERR_NONE */
+};
+/* The end of one with a result, or of one with err. Borrows err. */
+void exec_end_event(const struct exec_result *result, const struct err *err,
+		    struct exec_event *ret);
+
+/* report is first, so that a door can show that alone. */
+struct exec_answer {
+	struct report report; /* in the background: its id alone */
+	bool has_job;
+	struct job_view job; /* in the background */
+};

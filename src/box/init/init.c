@@ -133,11 +133,11 @@ static uint32_t disk_full(void)
 
 /* What the new process tells its parent; they share memory until it executes (vfork). */
 struct launch {
+	const struct im_exec *m;
 	char *const *argv;
 	char *const *envp;
 	const char *cwd;
 	int fds[3];
-	bool terminal; /* they are one */
 	struct rlimit files; /* that it may have open */
 	bool limited; /* by who asked for it */
 	volatile uint32_t stage;
@@ -191,7 +191,7 @@ static _Noreturn void launch_child(struct launch *l)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
-	if (l->terminal && ioctl(l->fds[0], TIOCSCTTY, 0) < 0)
+	if (l->m->terminal && ioctl(l->fds[0], TIOCSCTTY, 0) < 0)
 		goto fail;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (setrlimit(RLIMIT_NOFILE, &l->files) < 0 && l->limited)
@@ -263,9 +263,7 @@ static void exec_failed(uint32_t id, uint32_t stage, int errnum)
 
 static void handle_exec(struct im_exec *m, size_t n, const int fds[3])
 {
-	struct launch l = { .fds = { fds[0], fds[1], fds[2] },
-			    .terminal = m->terminal,
-			    .files = self.files };
+	struct launch l = { .m = m, .fds = { fds[0], fds[1], fds[2] }, .files = self.files };
 	struct running *r = free_slot();
 	char *cwd = NULL;
 	pid_t pid;

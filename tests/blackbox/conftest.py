@@ -5,7 +5,8 @@
 	holt     runs `holt ARGUMENT...` to its end
 	peer     a server over HTTP whose every step is in the test's hands; http_host makes one with options
 
-Tests that run as both get the mark `sandboxes`. Those without it run beside them in scripts/test (pytest -m).
+Tests that run as both get the mark `sandboxes`, those that mostly wait for programs of others `peers`. scripts/test runs
+them and the others beside each other (pytest -m).
 """
 
 import os
@@ -29,11 +30,17 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'sandboxes: runs as root and as a user without rights')
+    config.addinivalue_line('markers', 'peers: mostly waits for programs of others')
+
+
+PEERS = {'test_bridge', 'test_http_clients', 'test_mcp_cli', 'test_mcp_cli_hostile', 'test_oauth', 'test_sdk_ask'}
 
 
 def pytest_itemcollected(item):
     if 'who' in item.fixturenames:
         item.add_marker('sandboxes')
+    elif item.module.__name__ in PEERS:
+        item.add_marker('peers')
 
 
 def pytest_sessionstart(session):

@@ -27,6 +27,9 @@ class Failed(Exception):
         self.code = error['code']
 
 
+CHANGED = {'jsonrpc': '2.0', 'method': 'notifications/resources/list_changed', 'params': {}}
+
+
 def no_repeats(pairs):
     keys = [key for key, _ in pairs]
     assert len(keys) == len(set(keys)), f'a repeated key in what the server sent: {keys}'
@@ -70,6 +73,7 @@ class Client:
         os.set_blocking(self.proc.stdout.fileno(), False)
         self.part = []  # pieces of a line that has not ended
         self.inbox = collections.deque()  # messages in the order in which they came
+        self.changed = 0  # times that the list of resources did: no answer waits for it
         self.arrived = {}  # id of a response: time of arrival
         self.last_id = 0
         self.lines = None  # a list here keeps the lines as they came
@@ -90,6 +94,9 @@ class Client:
             self.part = []
             message = json.loads(text.decode('utf-8'), object_pairs_hook=no_repeats)
             check_message(message)
+            if message == CHANGED:
+                self.changed += 1
+                continue
             self.inbox.append(message)
             if self.lines is not None:
                 self.lines.append(text.decode('utf-8'))

@@ -80,10 +80,10 @@ def test_mcp_remote_for_a_modern_client(me, serve):
 
 @pytest.mark.parametrize('option, path', [('--streamableHttp', '/mcp'), ('--sse', '/sse')])
 def test_supergateway(me, serve, option, path):
-    """It passes no progress on."""
+    """It passes no notifications on."""
     script = program('supergateway', 'dist', 'index.js')
     life('v1.mjs', bridge(me, script, option, serve.url + path, '--logLevel', 'none', '--oauth2Bearer', serve.token), 20,
-         without=['progress'])
+         without=['changes', 'progress'])
 
 
 # ---- the inspector ------------------------------------------------------------------------------

@@ -197,15 +197,63 @@ def test_the_get_stream(peer):
     deaf.end()
 
 
-def test_the_newest_get_has_the_stream(peer):
+CHANGED = 'notifications/tools/list_changed'
+
+
+def test_get_streams_beside_each_other(peer):
+    """A message goes to one of them; none of them ends another."""
     session = peer.session()
     old = session.listen()
     assert old.event()
     new = session.listen()
-    assert list(old.events()) == []
-    assert new.event()
+    assert new.event().id != '0-0'
     peer.text('change')
-    assert new.real_event().message()['method'] == 'notifications/tools/list_changed'
+    seen = new.real_event()
+    assert seen.message()['method'] == CHANGED
+    new.close()
+    peer.until(streams=1)
+    peer.text('change')
+    assert old.real_event().id == '0-1'  # and not what the other had
+    back = session.listen(seen.id)
+    assert back.event()
+    peer.text('change')
+    assert back.real_event().message()['method'] == CHANGED
+    back.close()
+    peer.until(streams=1)
+    peer.text('change')
+    assert old.real_event().id == '0-2'
+
+
+def test_a_resumed_get_stream_ends_no_other(peer):
+    session = peer.session()
+    old = session.listen()
+    first = old.event().id
+    old.close()
+    peer.until(streams=0)
+    new = session.listen()  # from now on nothing is for the old one
+    assert new.event()
+    back = session.listen(first)
+    assert back.event()
+    peer.until(streams=2)
+    back.close()
+    peer.until(streams=1)
+    peer.text('change')
+    assert new.real_event().message()['method'] == CHANGED
+
+
+def test_too_many_get_streams_end_the_oldest(peer):
+    session = peer.session()
+    streams = [session.listen() for _ in range(9)]
+    assert streams[0].real_event() is None
+    assert all(stream.event() for stream in streams[1:])
+    peer.until(streams=8)
+    streams[4].close()
+    peer.until(streams=7)
+    more = session.listen()  # a stream that its client has left makes room first
+    assert more.event()
+    peer.until(streams=8)
+    peer.text('change')
+    assert more.real_event().message()['method'] == CHANGED
 
 
 def test_no_message_is_on_two_streams(peer):

@@ -421,6 +421,22 @@ def test_progress_of_a_long_exec(mcp, token):
         assert n['params']['total'] == 9 and isinstance(n['params']['message'], str)
 
 
+def test_the_list_of_resources_changes(mcp):
+    """Told when it does, and not for what else happens to a sandbox."""
+    sb = mcp.create()
+    until(lambda: mcp.ping() is not None and mcp.changed)
+    told = mcp.changed
+    sb.exec('true')
+    mcp.call('sandbox_pause', sandbox=sb.id)
+    mcp.call('sandbox_resume', sandbox=sb.id)
+    time.sleep(0.2)
+    mcp.ping()
+    assert mcp.changed == told == 1
+    sb.terminate()
+    until(lambda: mcp.ping() is not None and mcp.changed > told)
+    assert mcp.changed == told + 1
+
+
 def test_no_progress_without_a_token(mcp):
     sb = mcp.create()
     sb.exec('sleep 1.5')

@@ -8,7 +8,7 @@ from client import LATEST
 from http_client import MODERN
 from who import node
 
-STEPS = ['tools', 'server', 'life', 'rest', 'resources', 'tasks', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
+STEPS = ['tools', 'server', 'life', 'rest', 'resources', 'changes', 'tasks', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
 
 
 @pytest.fixture

@@ -99,12 +99,16 @@ struct mcp_door *mcp_door_new(struct ops *ops, struct err *e)
 			.instructions = instructions,
 			.meta = tool_meta,
 			.handler = &handler,
+			.changes = MCP_RESOURCES,
 			.owner = d,
 			.tasks = true,
 			.principal = principal_name,
 		},
 		e);
-	return d->server ? take_ptr(d) : NULL;
+	if (!d->server)
+		return NULL;
+	files_roots_watch(d);
+	return take_ptr(d);
 }
 
 void mcp_door_free(struct mcp_door *d)

@@ -5,9 +5,9 @@
 
 struct mcp_door;
 
-/* Borrows ops until mcp_door_free(). */
+/* Borrows ops until mcp_door_free(), and is in use until their hub is closed. */
 struct mcp_door *mcp_door_new(struct ops *ops, struct err *e) MUST_USE;
-/* No session is left. NULL-safe. */
+/* The hub is closed, and no session is left. NULL-safe. */
 void mcp_door_free(struct mcp_door *d);
 AUTO_DEFINE(mcp_door_free, struct mcp_door)
 

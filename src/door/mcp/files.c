@@ -114,16 +114,56 @@ static struct mcp_roots *roots_new(struct lives *all)
 	return take_ptr(r);
 }
 
+static bool roots_same(const struct mcp_roots *a, const struct mcp_roots *b)
+{
+	size_t i = 0;
+
+	if (!a || !b || a->n != b->n)
+		return a == b;
+	while (i < a->n && strcmp(a->p[i].id, b->p[i].id) == 0)
+		i++;
+	return i == a->n;
+}
+
+static void roots_update(struct mcp_door *d)
+{
+	struct lives *all = hub_lives(ops_hub(d->ops));
+	struct mcp_roots *old = d->roots;
+
+	if (old && old->changes == lives_changes(all))
+		return;
+	d->roots = roots_new(all);
+	d->roots_changed |= !roots_same(old, d->roots);
+	roots_free(old);
+}
+
+static void on_events(void *arg)
+{
+	struct mcp_door *d = arg;
+	struct mcp_counts n;
+
+	mcp_server_counts(d->server, &n);
+	if (n.sessions == 0)
+		return;
+	roots_update(d);
+	if (!d->roots_changed)
+		return;
+	d->roots_changed = false;
+	mcp_server_changed(d->server, MCP_RESOURCES);
+}
+
+void files_roots_watch(struct mcp_door *d)
+{
+	d->watch = (struct lives_watch){ .on_events = on_events, .arg = d };
+	lives_watch_add(hub_lives(ops_hub(d->ops)), &d->watch);
+}
+
 /* Without memory there are none. */
 const struct mcp_resource *const *files_roots(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
-	struct lives *all = hub_lives(ops_hub(d->ops));
 
-	if (!d->roots || d->roots->changes != lives_changes(all)) {
-		files_roots_free(d);
-		d->roots = roots_new(all);
-	}
+	roots_update(d);
 	*ret_n = d->roots ? d->roots->n : 0;
 	return d->roots ? d->roots->list : NULL;
 }

@@ -3,6 +3,7 @@
 #include "door/mcp/door.h"
 #include "door/mcp/tools.h"
 #include "hub/core/hub.h"
+#include "hub/sandbox/life.h"
 #include "op/call.h"
 
 struct mcp_door {
@@ -12,6 +13,8 @@ struct mcp_door {
 	struct mcp_tool *tools; /* likewise, with the schemas printed */
 	const struct mcp_tool **list;
 	struct mcp_roots *roots; /* as they were listed last; NULL: never */
+	bool roots_changed; /* and clients were not told yet */
+	struct lives_watch watch;
 };
 
 /* call.c: makes a call of a tools/call. */
@@ -22,6 +25,8 @@ const struct mcp_resource *const *files_roots(void *door, struct mcp_session *s,
 const struct mcp_template *const *files_templates(void *door, struct mcp_session *s, size_t *ret_n);
 void files_read(void *door, struct mcp_call *mc);
 void files_complete(void *door, struct mcp_call *mc);
+/* Tells clients, later, that the list of resources has changed. */
+void files_roots_watch(struct mcp_door *d);
 void files_roots_free(struct mcp_door *d);
 
 /* says.c: the text of an answer, by its tool's row. */

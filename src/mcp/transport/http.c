@@ -197,13 +197,13 @@ static void get(struct mcp_http *h, const struct mcp_head *head)
 	s = find_session(h, head);
 	if (!s || !check_version(head))
 		return;
-	f = head->last.p ? mcp_flow_by_event(s, head->last, &seen) : mcp_flow_general(s);
+	f = head->last.p ? mcp_flow_by_event(s, head->last, &seen) : mcp_flow_listen(s);
 	if (!f && head->last.p)
 		mcp_wire_refuse(q, 400, "Last-Event-ID names no stream that can be resumed");
 	else if (!f)
 		refuse_memory(q);
 	else
-		mcp_flow_connect(f, q, head->last.p ? seen : f->events);
+		mcp_flow_connect(f, q, seen);
 }
 
 static void delete (struct mcp_http *h, const struct mcp_head *head)
@@ -349,8 +349,10 @@ void mcp_http_drain(struct mcp_http *h)
 	h->draining = true;
 	mcp_wires_hurry(&h->wires, h->o.drain_ms);
 	for (struct mcp_http_session *s = h->oldest; s; s = s->newer) {
-		if (s->general)
-			mcp_flow_disconnect(s->general);
+		for (f = s->flows; f; f = f->next) {
+			if (f->listens)
+				mcp_flow_disconnect(f);
+		}
 	}
 	for (f = h->posts; f; f = next) {
 		next = f->next;

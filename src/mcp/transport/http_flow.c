@@ -19,6 +19,7 @@
 enum {
 	KEEP = 64 << 10, /* a larger buffer is given back after its event */
 	EVENT_ID_MAX = 32,
+	LISTENERS = 8, /* GET streams of a session */
 };
 
 static const char *const state_names[] = { "asked", "open", "away" };
@@ -82,8 +83,7 @@ void mcp_flow_free(struct mcp_flow *f)
 	mcp_wire_end(&f->wire);
 	if (f->session) {
 		mcp_store_drop(f, UINT64_MAX);
-		if (f->session->general == f)
-			f->session->general = NULL;
+		f->session->listeners -= f->listens;
 	}
 	unlink_flow(f);
 	if (!f->session)
@@ -274,12 +274,27 @@ static int want_wire(struct mcp_flow *f)
 	return -1;
 }
 
+/* The GET stream for what belongs to no request: the newest on which a client is, else the one to
+ * which it may come back. A message goes to one stream only. */
+static struct mcp_flow *general(const struct mcp_http_session *s)
+{
+	struct mcp_flow *away = NULL;
+
+	for (struct mcp_flow *f = s->flows; f; f = f->next) {
+		if (f->listens && f->state == MCP_FLOW_OPEN)
+			return f;
+		if (f->listens && !f->done && !away)
+			away = f;
+	}
+	return away;
+}
+
 static void on_send(void *transport, void *stream, const struct mcp_out *m)
 {
 	struct mcp_flow *f = stream;
 
 	if (!f)
-		f = ((struct mcp_http_session *)transport)->general;
+		f = general(transport);
 	if (!f)
 		return; /* nobody has ever listened */
 	if (f->state == MCP_FLOW_ASKED) {
@@ -395,6 +410,7 @@ void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen)
 	struct err e;
 
 	mcp_flow_disconnect(f);
+	f->done &= !f->listens; /* a client has come back */
 	f->held = true;
 	mcp_store_drop(f, seen);
 	f->q = q;
@@ -409,11 +425,34 @@ void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen)
 	mcp_flow_settle(f);
 }
 
-struct mcp_flow *mcp_flow_general(struct mcp_http_session *s)
+/* A GET stream that its client has left gets nothing more when there is a new one. */
+static void retire(struct mcp_flow *f)
 {
-	if (!s->general)
-		s->general = make(s->http, s);
-	return s->general;
+	if (!f->listens || f->done || f->state != MCP_FLOW_AWAY)
+		return;
+	f->done = true;
+	f->done_ms = clock_coarse_ms();
+}
+
+struct mcp_flow *mcp_flow_listen(struct mcp_http_session *s)
+{
+	struct mcp_flow *f, *oldest = NULL;
+
+	for (f = s->flows; f; f = f->next) {
+		retire(f);
+		if (f->listens && (f->done || !oldest || !oldest->done))
+			oldest = f;
+	}
+	if (s->listeners >= LISTENERS)
+		mcp_flow_free(oldest);
+	f = make(s->http, s);
+	if (!f)
+		return NULL;
+	f->listens = true;
+	f->number = s->listened ? ++s->flows_made : 0;
+	s->listened = true;
+	s->listeners++;
+	return f;
 }
 
 /* "3-17"; at most 19 digits fit any number. */

@@ -1,8 +1,8 @@
 /*
  * Legacy sessions, in a table by id and in a list by last use. One is busy while a request has no
- * answer or is being answered, and in use while it is busy or a client is on its GET stream. What
+ * answer or is being answered, and in use while it is busy or a client is on a GET stream. What
  * is not in use for long enough ends; and when a principal has too many, what was not used for
- * longest, if need be with its GET stream, but never a busy one.
+ * longest, if need be with its GET streams, but never a busy one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static bool is_busy(const struct mcp_http_session *s)
 	if (mcp_session_open(s->core) > 0)
 		return true;
 	for (const struct mcp_flow *f = s->flows; f; f = f->next) {
-		if (f->state != MCP_FLOW_AWAY && f != s->general)
+		if (f->state != MCP_FLOW_AWAY && !f->listens)
 			return true;
 	}
 	return false;
@@ -59,7 +59,11 @@ static bool is_busy(const struct mcp_http_session *s)
 
 static bool is_used(const struct mcp_http_session *s)
 {
-	return is_busy(s) || (s->general && s->general->state == MCP_FLOW_OPEN);
+	for (const struct mcp_flow *f = s->flows; f; f = f->next) {
+		if (f->state == MCP_FLOW_OPEN)
+			return true;
+	}
+	return is_busy(s);
 }
 
 static struct mcp_http_session *find_idle(struct mcp_http *h, const void *who,

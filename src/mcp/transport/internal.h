@@ -9,7 +9,7 @@
  * 	http_store.c	the events that a client may come back for
  *
  * A flow is the "stream" of the specification: what goes to a client for one POST, or for none (the
- * GET stream, number 0 of its session). It outlives connections, so it is told apart from the
+ * GET streams of its session, of which the first has number 0). It outlives connections, so it is told apart from the
  * door's http_stream. Its states, and what may come next:
  *
  * 	ASKED	the request waits; nothing was sent. An answer ends it, all else opens a stream.
@@ -57,11 +57,12 @@ struct mcp_flow {
 	struct mcp_flow *prev, *next; /* of the session, or of all modern ones */
 	enum mcp_flow_state state;
 	bool done;
+	bool listens; /* a GET stream */
 	bool primed; /* the client has an id to come back with */
 	bool held; /* a function will look at it again: not to be freed */
 	bool lost; /* could not be connected: cancelled at the next tick */
 	bool waited; /* was ASKED at the last tick */
-	unsigned number; /* in the session; 0: the GET stream */
+	unsigned number; /* in the session */
 	uint64_t events; /* sent */
 	uint64_t done_ms;
 	struct http_request *q; /* ASKED */
@@ -76,9 +77,9 @@ struct mcp_http_session {
 	struct mcp_session *core;
 	struct mcp_http_session *older, *newer; /* by last use */
 	uint64_t used_ms;
-	struct mcp_flow *flows;
-	struct mcp_flow *general; /* one of them: number 0; NULL before the first GET */
-	unsigned flows_made;
+	struct mcp_flow *flows; /* newest first */
+	unsigned flows_made, listeners;
+	bool listened; /* ever */
 	struct mcp_stored *oldest, *newest;
 	unsigned stored_n;
 	size_t stored_bytes;
@@ -140,8 +141,9 @@ void mcp_flow_free(struct mcp_flow *f);
 /* Answers a GET: all that was sent after event `seen`, and then what comes. */
 void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen);
 void mcp_flow_disconnect(struct mcp_flow *f);
-/* The GET stream. NULL without memory. */
-struct mcp_flow *mcp_flow_general(struct mcp_http_session *s);
+/* A new GET stream beside those that are open; with too many the oldest ends. NULL without
+ * memory. */
+struct mcp_flow *mcp_flow_listen(struct mcp_http_session *s);
 /* Whether an id names one of the session's flows; *ret_seen is the event's number. */
 struct mcp_flow *mcp_flow_by_event(struct mcp_http_session *s, struct str id, uint64_t *ret_seen);
 

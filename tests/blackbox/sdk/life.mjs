@@ -15,8 +15,9 @@ const steps = {
 
 	async server({ client, alive }) {
 		await alive();
-		for (const name of ['tools', 'resources', 'completions'])
+		for (const name of ['tools', 'completions'])
 			assert.deepEqual(client.getServerCapabilities()[name], {}, name);
+		assert.deepEqual(client.getServerCapabilities().resources, { listChanged: true });
 		assert.ok(client.getInstructions().length > 50);
 		return client.getServerVersion();
 	},
@@ -77,6 +78,18 @@ const steps = {
 		assert.deepEqual(completion.values, [sandbox]);
 		await box.ok('sandbox_terminate', { sandbox });
 		await assert.rejects(client.readResource({ uri }));
+	},
+
+	// The list of resources does, with the sandboxes.
+	async changes(box) {
+		const listening = await box.listen?.({ resourcesListChanged: true });
+		const before = box.changed();
+		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
+		await until(() => box.changed() > before);
+		const made = box.changed();
+		await box.ok('sandbox_terminate', { sandbox });
+		await until(() => box.changed() > made);
+		await listening?.close();
 	},
 
 	// As the SDK of version 1 has them, of 2025-11-25.

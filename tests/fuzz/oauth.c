@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "mcp/oauth/challenge.h"
 #include "mcp/oauth/metadata.h"
-#include "mcp/oauth/scope.h"
+#include "mcp/oauth/url.h"
 
 enum { ARENA_MAX = 1 << 18 };
 

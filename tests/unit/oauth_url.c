@@ -1,4 +1,4 @@
-/* mcp/oauth/url.h, mcp/oauth/scope.h, mcp/oauth/challenge.h */
+/* mcp/oauth/url.h, mcp/oauth/challenge.h */
 #include "mcp/oauth/challenge.h"
 #include "test.h"
 

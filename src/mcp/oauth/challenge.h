@@ -3,7 +3,6 @@
  * What a server says with 401 and 403: WWW-Authenticate (RFC 9110 section 11.6.1), as far as OAuth
  * is meant by it (RFC 6750, RFC 9449, RFC 9728). Pure.
  */
-#include "mcp/oauth/scope.h"
 #include "mcp/oauth/url.h"
 
 enum {

@@ -8,15 +8,13 @@
  *	discover.c	whose server it is, and who lets us in
  *	client.c		who we are to them: what we were given, and client authentication
  *	register.c	the same where we have to register
- *	authorize.c	the browser's way out and back
+ *	authorize.c	the browser's way out and back, and the way without one
  *	listen.c		where it comes back to
- *	device.c		the same without a browser
  *	grant.c		requests to token endpoints
  *	token.c		the token that we have, in the store too
- *	dpop.c		proofs of possession
- *	jwt.c		signed JSON
+ *	jwt.c		signed JSON: assertions, proofs of possession
  *	fetch.c		one bounded request
- *	url.c scope.c challenge.c metadata.c	pure
+ *	url.c challenge.c metadata.c	pure
  *	keep.c		what is kept, and written while the loop goes on
  *	store.c		files
  *
@@ -28,7 +26,6 @@
 #include "mcp/oauth/oauth.h"
 #include "mcp/oauth/challenge.h"
 #include "mcp/oauth/metadata.h"
-#include "mcp/oauth/scope.h"
 #include "mcp/oauth/store.h"
 
 enum {

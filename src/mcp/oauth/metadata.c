@@ -2,7 +2,7 @@
 
 #include <strings.h>
 
-#include "mcp/oauth/scope.h"
+#include "mcp/oauth/url.h"
 
 enum {
 	VALUES_MAX = 4096,

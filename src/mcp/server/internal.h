@@ -8,8 +8,7 @@
  * 	out.c		what is sent: answers, batches, faults; the end of a stream
  * 	methods.c	how each method is served; initialize, discover, ping, levels, notifications
  * 	list.c		the four lists, in pages
- * 	listen.c	who hears of changes: subscriptions/listen, and what is sent
- * 	watch.c		resources/subscribe
+ * 	listen.c	who hears of changes: subscriptions/listen, resources/subscribe
  * 	start.c		requests that become calls
  * 	call.c		calls: from the request to its one answer
  * 	done.c		how handlers end calls
@@ -293,15 +292,12 @@ void mcp_listens_end(struct mcp_session *s); /* each with its result */
 void mcp_listen_task(struct mcp_server *srv, struct str task_id, const char *method,
 		     void (*write)(struct json_writer *w, void *data), void *data);
 
+mcp_method_fn mcp_subscribe, mcp_unsubscribe;
+void mcp_uris_free(struct mcp_uris *u); /* NULL-safe */
+
 /* --- start.c --- */
 
 mcp_method_fn mcp_tools_call, mcp_resources_read, mcp_prompts_get, mcp_complete;
-
-/* --- watch.c --- */
-
-mcp_method_fn mcp_subscribe, mcp_unsubscribe;
-bool mcp_watches(const struct mcp_session *s, struct str uri);
-void mcp_uris_free(struct mcp_uris *u); /* NULL-safe */
 
 /* --- call.c --- */
 
@@ -519,8 +515,7 @@ void mcp_task_goes_on(struct mcp_call *c); /* none is any more */
 
 /*
  * Tasks: calls of tools that outlive their request. task_call.c makes them of calls, task.c keeps
- * them, task_view.c is what clients see of them, task_method.c what they say about them. Two
- * protocols, one store: the extension io.modelcontextprotocol/tasks for modern clients, and what
+ * them, task_method.c is what clients see of them and say about them. Two protocols, one store: the extension io.modelcontextprotocol/tasks for modern clients, and what
  * was in the core of 2025-11-25 (basic/utilities/tasks). A task is seen by the principal that it
  * was made for, in the era in which it was made; for all others it is not there.
  */

@@ -247,9 +247,9 @@ def cgroups(except_for=(), everything=None):
     everything, found = everything or processes(), set()
     for root in [mine for _, mine in OWN.made] or cgroup_roots():
         for path, names, _ in os.walk(root):
-            found.update(os.path.join(path, n) for n in names if n.startswith('holt-') or '/holt-' in path)
+            found.update(os.path.join(path, n) for n in names if n.startswith('holt-w') or '/holt-w' in path)
     theirs = everything.keys() - below(except_for=except_for, everything=everything)
-    return {c for c in found if int(re.search(r'/holt-(\d+)', c).group(1)) not in theirs}
+    return {c for c in found if int(re.search(r'/holt-w(\d+)-', c).group(1)) not in theirs}
 
 
 def namespaces(pids):

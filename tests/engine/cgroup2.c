@@ -61,7 +61,7 @@ static const char *group_of_the_one(void)
 	for (size_t i = 0; i < ARRAY_LEN(above); i++) {
 		glob_t g = { 0 };
 
-		snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup%s/holt-%d/[0-9]*", above[i],
+		snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup%s/holt-w%d-*/[0-9]*", above[i],
 			 (int)warden_pid());
 		if (glob(pattern, 0, NULL, &g) != 0)
 			continue;

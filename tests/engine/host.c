@@ -44,7 +44,7 @@ static bool of_a_warden(const struct host_state *was, const char *name)
 {
 	int pid;
 
-	if (sscanf(name, "holt-%d", &pid) != 1)
+	if (sscanf(name, "holt-w%d-", &pid) != 1)
 		return false;
 	for (size_t i = 0; i < was->n_wardens; i++) {
 		if (was->wardens[i] == pid)

@@ -84,7 +84,7 @@ killed() {
 	holt run -- sleep 1000 &
 	hub=$!
 	i=0
-	until ls -d $top/holt-*/[0-9]* >/dev/null 2>&1; do
+	until ls -d $top/holt-w*/[0-9]* >/dev/null 2>&1; do
 		i=$((i + 1))
 		[ $i -lt 60 ] || { echo 'no sandbox'; return 1; }
 		sleep 0.5
@@ -94,9 +94,9 @@ killed() {
 		[ "$(cat /proc/$pid/comm)" != holt-warden ] || kill -9 $pid
 	done
 	i=0
-	while ls -d $top/holt-* >/dev/null 2>&1 || pidof holt-warden holt-init >/dev/null; do
+	while ls -d $top/holt-w* >/dev/null 2>&1 || pidof holt-warden holt-init >/dev/null; do
 		i=$((i + 1))
-		[ $i -lt 60 ] || { ls -d $top/holt-* $top/holt-*/*/; ps -o pid,ppid,stat,comm; return 1; }
+		[ $i -lt 60 ] || { ls -d $top/holt-w* $top/holt-w*/*/; ps -o pid,ppid,stat,comm; return 1; }
 		sleep 0.5
 	done
 }

@@ -1,7 +1,8 @@
 /*
  * Limits by control groups, of both versions and of hybrids of the two: each controller is used
  * where this host has it. Below our own place in each hierarchy stands one directory for this
- * warden, in it one for each sandbox slot.
+ * warden, in it one for each sandbox slot. The warden and its janitor hold a lock (flock(2)) on it
+ * for as long as either lives: every container that sees the directory sees the lock, too.
  *
  *	v1	memory, pids, cpu each in a hierarchy of their own; freezing by v2 where mounted. A
  *		new sandbox enters them by itself, by its thread: the kernel then moves it without
@@ -20,10 +21,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +39,8 @@ enum {
 	/* the warden waits meanwhile, and others for it; freezing takes well below 1 ms */
 	FREEZE_POLLS = 1000,
 	FREEZE_POLL_US = 200,
+	LOCK_TRIES = 100,
+	LOCK_PAUSE_US = 1000,
 };
 
 static const char *const controllers[CG_CONTROLLERS] = {
@@ -44,6 +49,9 @@ static const char *const controllers[CG_CONTROLLERS] = {
 	[CG_CPU] = "cpu",
 	[CG_FREEZER] = "freezer",
 };
+
+/* Then the warden's pid in its own namespace, for people, and what makes the name nobody else's. */
+static const char name_start[] = "holt-w";
 
 static const char yield_file[] = "cpu.idle"; /* since Linux 5.15 */
 
@@ -171,30 +179,59 @@ static void remove_below(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Removes what wardens left that were killed together with their janitor. */
+/* Removes what wardens left that were killed together with their janitor. No process id tells who
+ * is dead, as other containers have other ones: the lock does, and only those are removed whose name
+ * says that they have one. */
 static void sweep(int parent)
 {
 	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;
-	int pid;
 
 	while (d && (e = readdir(d))) {
-		if (sscanf(e->d_name, "holt-%d", &pid) == 1 && kill(pid, 0) < 0 && errno == ESRCH)
+		autoclose int fd = -1;
+
+		if (strncmp(e->d_name, name_start, sizeof(name_start) - 1) != 0)
+			continue;
+		fd = openat(parent, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 			remove_below(parent, e->d_name);
 	}
 	if (d)
 		closedir(d);
 }
 
+/* Makes and locks our directory; -1 with EAGAIN where another warden took it for a dead one's and
+ * removes it. Controllers may share a hierarchy, hence a shared lock and EEXIST. */
+static int make_locked(int parent, const char *name)
+{
+	autoclose int fd = -1;
+
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+		return -1;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0 ||
+	    faccessat(fd, "cgroup.procs", F_OK, 0) < 0) {
+		if (errno == ENOENT)
+			errno = EAGAIN;
+		return -1;
+	}
+	return take_fd(&fd);
+}
+
 static int make_ours(struct cgroups *c, int controller, int parent)
 {
+	int fd;
+
 	sweep(parent);
-	if (mkdirat(parent, c->name, 0755) < 0 && errno != EEXIST)
-		return -1;
-	c->dirs[controller] = openat(parent, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; (fd = make_locked(parent, c->name)) < 0; i++) {
+		if (errno != EAGAIN || i == LOCK_TRIES)
+			return -1;
+		usleep(LOCK_PAUSE_US);
+	}
+	c->dirs[controller] = fd;
 	c->parents[controller] = fcntl(parent, F_DUPFD_CLOEXEC, 0);
-	return c->dirs[controller] < 0 ? -1 : 0;
+	return 0;
 }
 
 static void use_v1(struct cgroups *c, int controller)
@@ -377,14 +414,16 @@ static bool same_dir(int a, int b)
 int cgroups_init(struct cgroups *c, struct err *e)
 {
 	struct hierarchy h = { 0 };
+	uint64_t random;
 
 	*c = (struct cgroups){ .driver = LIMIT_DRIVER_RLIMIT };
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
 		c->dirs[i] = -1;
 		c->parents[i] = -1;
 	}
-	if (snprintf(c->name, sizeof(c->name), "holt-%d", (int)getpid()) < 0)
-		return err_set(e, ERR_BUG, "name of the control group");
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return err_sys(e, errno, "random name of the control group");
+	snprintf(c->name, sizeof(c->name), "%s%d-%016" PRIx64, name_start, (int)getpid(), random);
 	if (find_mount("", &h) && find_self("", &h)) {
 		use_v2(c, &h);
 		if (c->dirs[CG_MEMORY] < 0)

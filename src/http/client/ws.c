@@ -9,41 +9,31 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <wslay/wslay.h>
 
 #include "base/base64.h"
 #include "http/message/head.h"
-#include "http/message/sha1.h"
-#include "http/message/ws_pieces.h"
+#include "http/message/ws_frame.h"
 
 enum {
-	HEAD_MAX = 64
-		<< 10, /* of the answer to the request, and of what it says instead of an upgrade */
+	/* of the answer to the request, and of what it says instead of an upgrade */
+	HEAD_MAX = 64 << 10,
 	REQUEST_MAX = 16 << 10,
 	KEY_BYTES = 16,
-	TURN_MAX = 128 << 10, /* bytes read before others get their turn */
-	QUEUED_MAX = 4096, /* frames; what a flood of pings can make us keep */
 	FULL = 1 << 20,
-	NO_CLOSE_FRAME = 1006,
 };
 
 struct ws_client {
 	uv_poll_t poll;
-	int fd;
+	/* Begun by the upgrade. Before it, f.early is the answer to the request. */
+	struct ws_frames f;
 	const struct ws_client_events *events;
 	void *owner;
 	char protocol[64], accept[32];
 	char *offers; /* owned; NULL: that protocol, or none */
-	size_t turn; /* bytes that may still be read in this one */
-	unsigned pieces; /* of the message that is coming */
-	wslay_event_context_ptr context; /* NULL: the upgrade is not answered yet */
-	struct buf came; /* of the answer; then what came behind it */
-	size_t read; /* of that */
 	size_t message_max;
 	int status; /* of an answer that is no upgrade, whose body is waited for; else 0 */
 	size_t body_at, body_n;
-	unsigned goodbye; /* its code, that waits for what is to be sent before it; 0: none */
-	bool held, resumed, full, closing;
+	bool full;
 	bool ended; /* while it was held: what it said before that is still to be read */
 };
 
@@ -53,162 +43,73 @@ static void on_poll_closed(uv_handle_t *handle)
 {
 	struct ws_client *ws = handle->data;
 
-	close_fd(&ws->fd);
-	if (ws->context)
-		wslay_event_context_free(ws->context);
-	buf_fini(&ws->came);
+	close_fd(&ws->f.fd);
+	ws_frames_fini(&ws->f);
 	free(ws->offers);
 	free(ws);
 }
 
 void ws_client_close(struct ws_client *ws)
 {
-	if (!ws || ws->closing)
+	if (!ws || ws->f.stopped)
 		return;
-	ws->closing = true;
+	ws->f.stopped = true;
 	uv_close((uv_handle_t *)&ws->poll, on_poll_closed);
 }
 
 static void lose(struct ws_client *ws, enum err_code code, const char *text)
 {
-	unsigned status = ws->context ? wslay_event_get_status_code_received(ws->context) : 0;
 	struct err e;
 
 	err_set(&e, code, "%s", text);
 	ws_client_close(ws);
-	ws->events->on_closed(ws->owner, status ? status : NO_CLOSE_FRAME, &e);
+	ws->events->on_closed(ws->owner, ws_frames_status(&ws->f), &e);
 }
-
-/* ---- wslay's side ---------------------------------------------------------------------------- */
-
-static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *to, size_t n, int flags,
-		       void *data)
-{
-	struct ws_client *ws = data;
-	ssize_t got;
-
-	if (ws->held || ws->closing) {
-		wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
-		return -1;
-	}
-	if (ws->read < ws->came.n) {
-		size_t left = ws->came.n - ws->read;
-
-		n = left < n ? left : n;
-		memcpy(to, ws->came.p + ws->read, n);
-		ws->read += n;
-		return (ssize_t)n;
-	}
-	if (ws->turn == 0) {
-		wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
-		return -1;
-	}
-	got = recv(ws->fd, to, n < ws->turn ? n : ws->turn, 0);
-	if (got > 0) {
-		ws->turn -= (size_t)got;
-		return got;
-	}
-	wslay_event_set_error(context, got < 0 && (errno == EAGAIN || errno == EINTR)
-					       ? WSLAY_ERR_WOULDBLOCK
-					       : WSLAY_ERR_CALLBACK_FAILURE);
-	return -1;
-}
-
-static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *p, size_t n, int flags,
-		       void *data)
-{
-	struct ws_client *ws = data;
-	ssize_t sent = send(ws->fd, p, n, MSG_NOSIGNAL | (flags & WSLAY_MSG_MORE ? MSG_MORE : 0));
-
-	if (sent >= 0)
-		return sent;
-	wslay_event_set_error(context, errno == EAGAIN || errno == EINTR
-					       ? WSLAY_ERR_WOULDBLOCK
-					       : WSLAY_ERR_CALLBACK_FAILURE);
-	return -1;
-}
-
-static int on_genmask(wslay_event_context_ptr context, uint8_t *to, size_t n, void *data)
-{
-	return getrandom(to, n, 0) == (ssize_t)n ? 0 : -1;
-}
-
-static void on_frame(wslay_event_context_ptr context,
-		     const struct wslay_event_on_frame_recv_start_arg *f, void *data)
-{
-	struct ws_client *ws = data;
-
-	ws_count_piece(context, f->opcode, &ws->pieces);
-}
-
-static void on_message(wslay_event_context_ptr context, const struct wslay_event_on_msg_recv_arg *m,
-		       void *data)
-{
-	struct ws_client *ws = data;
-
-	if (!ws->closing && (m->opcode == WSLAY_TEXT_FRAME || m->opcode == WSLAY_BINARY_FRAME))
-		ws->events->on_message(ws->owner, m->opcode == WSLAY_TEXT_FRAME,
-				       (struct str){ (const char *)m->msg, m->msg_length });
-}
-
-static const struct wslay_event_callbacks callbacks = {
-	.recv_callback = on_recv,
-	.send_callback = on_send,
-	.genmask_callback = on_genmask,
-	.on_frame_recv_start_callback = on_frame,
-	.on_msg_recv_callback = on_message,
-};
 
 /* ---- the loop's side ------------------------------------------------------------------------- */
+
+static void on_message(void *owner, uint8_t opcode, struct str message)
+{
+	struct ws_client *ws = owner;
+
+	if (opcode == WSLAY_TEXT_FRAME || opcode == WSLAY_BINARY_FRAME)
+		ws->events->on_message(ws->owner, opcode == WSLAY_TEXT_FRAME, message);
+}
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
 static void watch(struct ws_client *ws)
 {
-	bool writes = ws->context && (wslay_event_want_write(ws->context) || ws->resumed);
-	int reads = !ws->held ? UV_READABLE : ws->ended ? 0 : UV_DISCONNECT;
+	bool writes = ws_frames_want_write(&ws->f);
+	int reads = !ws->f.held ? UV_READABLE : ws->ended ? 0 : UV_DISCONNECT;
 	int events = reads | (writes ? UV_WRITABLE : 0);
 
-	if (!ws->closing && events)
+	if (!ws->f.stopped && events)
 		uv_poll_start(&ws->poll, events, on_poll);
-	else if (!ws->closing)
+	else if (!ws->f.stopped)
 		uv_poll_stop(&ws->poll);
-}
-
-/* The library would send its goodbye before what waits, and then nothing more. */
-static void say_goodbye(struct ws_client *ws)
-{
-	if (!ws->goodbye || wslay_event_get_queued_msg_count(ws->context) > 0)
-		return;
-	wslay_event_queue_close(ws->context, (uint16_t)ws->goodbye, NULL, 0);
-	ws->goodbye = 0;
 }
 
 static void pump(struct ws_client *ws)
 {
-	bool ok;
+	bool ok = ws_frames_pump(&ws->f);
 
-	ws->resumed = false;
-	ws->turn = TURN_MAX;
-	ok = ws->held || wslay_event_recv(ws->context) == 0;
-	ok = ws->closing || (wslay_event_send(ws->context) == 0 && ok);
-	if (ws->closing)
+	if (ws->f.stopped)
 		return;
-	say_goodbye(ws);
 	if (!ok) {
 		lose(ws, ERR_TRANSPORT, "the server went away");
 		return;
 	}
-	if (wslay_event_get_queued_msg_count(ws->context) > QUEUED_MAX) {
+	if (ws_frames_queued(&ws->f) > WS_QUEUED_MAX) {
 		lose(ws, ERR_LIMIT, "the server asks more than it reads");
 		return;
 	}
 	/* Nobody reads queued messages any more, and further input would only wake the loop. */
-	if (!wslay_event_want_read(ws->context)) {
+	if (!wslay_event_want_read(ws->f.context)) {
 		lose(ws, ERR_TRANSPORT, "the WebSocket was closed");
 		return;
 	}
-	if (ws->full && wslay_event_get_queued_msg_count(ws->context) == 0) {
+	if (ws->full && ws_frames_queued(&ws->f) == 0) {
 		ws->full = false;
 		if (ws->events->on_drained)
 			ws->events->on_drained(ws->owner);
@@ -256,19 +157,16 @@ static int upgrade(struct ws_client *ws, struct str head)
 	if (!str_is(field_of(head, "Sec-WebSocket-Accept"), ws->accept) ||
 	    !take_protocol(ws, field_of(head, "Sec-WebSocket-Protocol")))
 		return -1;
-	if (wslay_event_context_client_init(&ws->context, &callbacks, ws) != 0)
-		return -1;
-	wslay_event_config_set_max_recv_msg_length(ws->context, ws->message_max);
-	return 0;
+	return ws_frames_begin(&ws->f, true, ws->message_max);
 }
 
 static void hear_body(struct ws_client *ws, bool ended)
 {
 	struct str body;
 
-	if (!ended && ws->came.n - ws->body_at < ws->body_n)
+	if (!ended && ws->f.early.n - ws->body_at < ws->body_n)
 		return;
-	body = (struct str){ ws->came.p + ws->body_at, ws->came.n - ws->body_at };
+	body = (struct str){ ws->f.early.p + ws->body_at, ws->f.early.n - ws->body_at };
 	ws_client_close(ws);
 	ws->events->on_refused(ws->owner, ws->status, body);
 }
@@ -286,9 +184,9 @@ static void answered(struct ws_client *ws, struct str head, size_t message_at)
 			lose(ws, ERR_TRANSPORT, "the server's upgrade is not what was asked for");
 			return;
 		}
-		ws->read = message_at;
+		ws->f.early_read = message_at;
 		ws->events->on_open(ws->owner);
-		if (!ws->closing)
+		if (!ws->f.stopped)
 			pump(ws);
 	} else {
 		ws->body_at = message_at;
@@ -302,8 +200,8 @@ static void answered(struct ws_client *ws, struct str head, size_t message_at)
 static void shake_hands(struct ws_client *ws)
 {
 	struct err e;
-	char *to = buf_reserve(&ws->came, 4096, &e), *end;
-	ssize_t n = to ? recv(ws->fd, to, 4096, 0) : -1;
+	char *to = buf_reserve(&ws->f.early, 4096, &e), *end;
+	ssize_t n = to ? recv(ws->f.fd, to, 4096, 0) : -1;
 
 	if (n < 0 && to && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -314,23 +212,23 @@ static void shake_hands(struct ws_client *ws)
 			lose(ws, ERR_TRANSPORT, "the server did not answer the upgrade");
 		return;
 	}
-	buf_advance(&ws->came, (size_t)n);
+	buf_advance(&ws->f.early, (size_t)n);
 	if (ws->status) {
 		hear_body(ws, false);
 		return;
 	}
-	end = memmem(ws->came.p, ws->came.n, "\r\n\r\n", 4);
+	end = memmem(ws->f.early.p, ws->f.early.n, "\r\n\r\n", 4);
 	if (end)
-		answered(ws, (struct str){ ws->came.p, (size_t)(end + 2 - ws->came.p) },
-			 (size_t)(end + 4 - ws->came.p));
+		answered(ws, (struct str){ ws->f.early.p, (size_t)(end + 2 - ws->f.early.p) },
+			 (size_t)(end + 4 - ws->f.early.p));
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct ws_client *ws = poll->data;
 
-	ws->ended |= ws->held && (status < 0 || (events & UV_DISCONNECT));
-	if (!ws->context)
+	ws->ended |= ws->f.held && (status < 0 || (events & UV_DISCONNECT));
+	if (!ws->f.context)
 		shake_hands(ws);
 	else
 		pump(ws);
@@ -342,17 +240,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 static int make_key(struct ws_client *ws, struct buf *key, struct err *e)
 {
 	autobuf struct buf accept = BUF_INIT(sizeof(ws->accept) - 1);
-	unsigned char hash[SHA1_BYTES];
-	char raw[KEY_BYTES], text[96];
-	int n;
+	char raw[KEY_BYTES];
 
 	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
 		return err_sys(e, errno, "random bytes");
-	if (base64_encode(key, (struct str){ raw, sizeof(raw) }, e) < 0)
-		return -1;
-	n = snprintf(text, sizeof(text), "%s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key->p);
-	sha1((struct str){ text, (size_t)n }, hash);
-	if (base64_encode(&accept, (struct str){ (const char *)hash, sizeof(hash) }, e) < 0)
+	if (base64_encode(key, (struct str){ raw, sizeof(raw) }, e) < 0 ||
+	    ws_accept_key(buf_str(key), &accept, e) < 0)
 		return -1;
 	snprintf(ws->accept, sizeof(ws->accept), "%s", accept.p);
 	return 0;
@@ -405,13 +298,13 @@ static int start(struct ws_client *ws, uv_loop_t *loop, const struct ws_client_o
 	if (!buf_reserve(&request, REQUEST_MAX, e) || write_request(ws, o, &request, e) < 0)
 		return -1;
 	if (o->unix_socket)
-		ws->fd = dial(o->unix_socket, e);
-	if (ws->fd < 0)
+		ws->f.fd = dial(o->unix_socket, e);
+	if (ws->f.fd < 0)
 		return -1;
-	if (send(ws->fd, request.p, request.n, MSG_NOSIGNAL) != (ssize_t)request.n ||
-	    fcntl(ws->fd, F_SETFL, O_NONBLOCK) < 0)
+	if (send(ws->f.fd, request.p, request.n, MSG_NOSIGNAL) != (ssize_t)request.n ||
+	    fcntl(ws->f.fd, F_SETFL, O_NONBLOCK) < 0)
 		return err_set(e, ERR_TRANSPORT, "the server does not read");
-	if (uv_poll_init(loop, &ws->poll, ws->fd) < 0)
+	if (uv_poll_init(loop, &ws->poll, ws->f.fd) < 0)
 		return err_set(e, ERR_LIMIT, "the socket can't be watched");
 	return 0;
 }
@@ -427,15 +320,17 @@ struct ws_client *ws_client_open(uv_loop_t *loop, const struct ws_client_options
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	ws->fd = o->unix_socket ? -1 : o->fd;
+	ws->f.fd = o->unix_socket ? -1 : o->fd;
+	ws->f.on_message = on_message;
+	ws->f.owner = ws;
 	ws->events = events;
 	ws->owner = owner;
-	ws->came = BUF_INIT(HEAD_MAX);
+	ws->f.early = BUF_INIT(HEAD_MAX);
 	ws->message_max = o->message_max;
 	snprintf(ws->protocol, sizeof(ws->protocol), "%s", o->protocol ? o->protocol : "");
 	ws->offers = o->offers ? strdup(o->offers) : NULL;
 	if (start(ws, loop, o, e) < 0) {
-		close_fd(&ws->fd);
+		close_fd(&ws->f.fd);
 		free(ws->offers);
 		free(ws);
 		return NULL;
@@ -454,42 +349,33 @@ const char *ws_client_protocol(const struct ws_client *ws)
 
 size_t ws_client_waiting(const struct ws_client *ws)
 {
-	return ws->context ? wslay_event_get_queued_msg_length(ws->context) : 0;
+	return ws_frames_waiting(&ws->f);
 }
 
 bool ws_client_full(const struct ws_client *ws)
 {
-	return ws_client_waiting(ws) > FULL ||
-	       (ws->context && wslay_event_get_queued_msg_count(ws->context) > QUEUED_MAX / 4);
+	return ws_client_waiting(ws) > FULL || ws_frames_queued(&ws->f) > WS_QUEUED_MAX / 4;
 }
 
 void ws_client_send(struct ws_client *ws, bool is_text, struct str message)
 {
-	struct wslay_event_msg m = {
-		.opcode = is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
-		.msg = (const uint8_t *)message.p,
-		.msg_length = message.n,
-	};
-
-	if (ws->context && !ws->closing && wslay_event_queue_msg(ws->context, &m) == 0)
-		ws->full = true;
+	if (ws->f.context && !ws->f.stopped)
+		ws->full |= ws_frames_say(&ws->f, is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
+					  message);
 	watch(ws);
 }
 
 void ws_client_hold(struct ws_client *ws, bool hold)
 {
-	if (ws->held == hold)
+	if (ws->f.held == hold)
 		return;
-	ws->held = hold;
-	ws->resumed = !hold;
+	ws_frames_hold(&ws->f, hold);
 	watch(ws);
 }
 
 void ws_client_end(struct ws_client *ws, unsigned code)
 {
-	ws->goodbye = code;
 	ws_client_hold(ws, false);
-	if (ws->context)
-		say_goodbye(ws);
+	ws_frames_goodbye(&ws->f, code, STR_LIT(""));
 	watch(ws);
 }

@@ -95,20 +95,23 @@ static const struct field_table answer_table = FIELD_TABLE(struct exec_answer, a
 
 /* ---- the request --------------------------------------------------------------------------- */
 
-static int exec_decode_input(struct exec_request *q, struct arena *a, struct err *e)
+int exec_decode_input(struct str *bytes, struct str *base64, bool *has_base64, const char *name,
+		      struct arena *a, struct err *e)
 {
-	autobuf struct buf bytes = BUF_INIT(q->input_base64.n);
+	autobuf struct buf b = BUF_INIT(base64->n);
 	char *copy;
 
-	if (q->input.p)
-		return err_set(e, ERR_INVALID,
-			       "stdin and stdin_base64: give one of them, not both");
-	if (base64_decode(&bytes, q->input_base64, e) < 0)
-		return err_wrap(e, "stdin_base64");
-	copy = arena_dup(a, buf_str(&bytes), e);
-	q->input = (struct str){ copy, bytes.n };
-	q->input_base64 = STR_NONE;
-	q->has_base64 = false;
+	if (!*has_base64)
+		return 0;
+	if (bytes->p)
+		return err_set(e, ERR_INVALID, "%s and %s_base64: give one of them, not both", name,
+			       name);
+	if (base64_decode(&b, *base64, e) < 0)
+		return err_wrap(e, "%s_base64", name);
+	copy = arena_dup(a, buf_str(&b), e);
+	*bytes = (struct str){ copy, b.n };
+	*base64 = STR_NONE;
+	*has_base64 = false;
 	return copy ? 0 : -1;
 }
 
@@ -128,7 +131,7 @@ static int exec_normalize(void *request, struct arena *a, struct err *e)
 {
 	struct exec_request *q = request;
 
-	if (q->has_base64 && exec_decode_input(q, a, e) < 0)
+	if (exec_decode_input(&q->input, &q->input_base64, &q->has_base64, "stdin", a, e) < 0)
 		return -1;
 	if (q->input.n == 0)
 		q->input = STR_NONE;

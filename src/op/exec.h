@@ -39,6 +39,11 @@ struct exec_request {
 	uint64_t keep_bytes;
 };
 
+/* Of a text and, instead of it, base64: the bytes of either, in the arena. The members are name and
+ * name_base64. */
+int exec_decode_input(struct str *bytes, struct str *base64, bool *has_base64, const char *name,
+		      struct arena *a, struct err *e) MUST_USE;
+
 /* What its asker may say while it runs (call_hear()), where it takes a stream. */
 struct exec_word {
 	enum { EXEC_WORD_INPUT, EXEC_WORD_INPUT_END, EXEC_WORD_RESIZE, EXEC_WORD_SIGNAL } kind;

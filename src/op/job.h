@@ -1,8 +1,11 @@
 #pragma once
-/* An exec (hub/sandbox/job.h) as clients see it. */
+/* Execs (hub/sandbox/job.h) as clients see them, and what is asked of one by its id: exec.list,
+ * exec.get, exec.stdin, exec.signal, exec.resize, exec.delete. */
 #include "hub/core/when.h"
 #include "hub/sandbox/job.h"
-#include "json/field/field.h"
+#include "op/ops.h"
+
+struct call;
 
 struct job_view {
 	struct str exec_id, sandbox, command;
@@ -23,3 +26,14 @@ extern const struct field_table job_view_table;
 
 /* Borrows from the job and from itself. */
 void job_view(const struct job *j, struct job_view *ret);
+
+/* The exec that a request is about. */
+struct job_name {
+	struct str sandbox, exec;
+};
+#define OP_JOB_ROWS(S)                                                                             \
+	OP_SANDBOX_ROW(S), FIELD(S, exec, .flags = FIELD_REQUIRED, .min = 1, .max = 64,            \
+				 .doc = "Id of the exec.")
+
+/* Borrowed; a failure is about its sandbox. */
+struct job *call_job(struct call *c, struct str sandbox, struct str exec, struct err *e) MUST_USE;

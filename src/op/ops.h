@@ -4,6 +4,12 @@
  * ops.c. */
 #include "op/op.h"
 
+extern const struct op exec_delete_op;
+extern const struct op exec_get_op;
+extern const struct op exec_list_op;
+extern const struct op exec_resize_op;
+extern const struct op exec_signal_op;
+extern const struct op exec_stdin_op;
 extern const struct op files_mkdir_op;
 extern const struct op files_move_op;
 extern const struct op files_remove_op;

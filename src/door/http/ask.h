@@ -17,7 +17,7 @@ struct life;
 
 enum api_shape {
 	API_OBJECT, /* of the output table */
-	API_ARRAY, /* of such objects */
+	API_ARRAY, /* of such objects; of a projected route, of those in the result's one row */
 	API_LINES, /* a stream: an object a line (application/x-ndjson) */
 	API_FRAMES, /* a stream of Connect, which has also several messages as its request */
 	API_DOCUMENT, /* JSON that no table describes */

@@ -127,21 +127,27 @@ void ask_write_problem(struct ask *a, const struct err *e)
 /* Room for a file's content with every byte escaped. */
 enum { ANSWER_MAX = 64 << 20 };
 
-/* Of a list its array. */
+/* A list is the array of its one row. */
+static void encode_list(const struct field *row, const char *from, struct json_writer *w)
+{
+	const char *p = *(const char *const *)(from + row->at);
+	size_t n = *(const size_t *)(from + row->count_at);
+
+	json_write_array(w);
+	for (size_t i = 0; i < n; i++)
+		field_encode(row->table, p + i * row->elem, w);
+	json_write_array_end(w);
+}
+
 static void encode(struct ask *a, const struct field_table *t, const void *from,
 		   struct json_writer *w)
 {
-	const struct field_list *list = from;
+	const struct api_route *r = a->route;
 
-	if (t != &a->list) {
-		field_encode(a->route->answer && t == a->route->op->result ? a->route->answer : t,
-			     from, w);
-		return;
-	}
-	json_write_array(w);
-	for (size_t i = 0; i < list->n; i++)
-		field_encode(t->rows->table, (const char *)list->p + i * t->rows->elem, w);
-	json_write_array_end(w);
+	if (t == &a->list || (r->projected && r->shape == API_ARRAY))
+		encode_list(t->rows, from, w);
+	else
+		field_encode(r->answer && t == r->op->result ? r->answer : t, from, w);
 }
 
 static char *answer_text(struct ask *a, const struct field_table *t, const void *from,

@@ -331,7 +331,7 @@ static void run(struct call *c, const void *params)
 {
 	const struct attach_params *p = params;
 	struct err e = ERR_INIT;
-	struct job *j = ask_job(c, &p->path, &e);
+	struct job *j = call_job(c, p->path.id, p->path.exec, &e);
 	struct attached *a = NULL;
 	struct job_info i;
 	uint64_t offset = 0;

@@ -371,7 +371,7 @@ static void run_output(struct call *c, const void *params)
 {
 	const struct output_params *p = params;
 	struct err e = ERR_INIT;
-	struct job *j = ask_job(c, &p->path, &e);
+	struct job *j = call_job(c, p->path.id, p->path.exec, &e);
 
 	if (!j)
 		call_fail(c, &e);
@@ -471,7 +471,7 @@ static void run_wait(struct call *c, const void *params)
 {
 	const struct wait_params *p = params;
 	struct err e = ERR_INIT;
-	struct job *j = ask_job(c, &p->path, &e);
+	struct job *j = call_job(c, p->path.id, p->path.exec, &e);
 	struct waiting *w = j ? arena_alloc(call_arena(c), sizeof(*w), &e) : NULL;
 	const struct job_wait_options o = {
 		.text = p->body.text,

@@ -89,7 +89,7 @@ static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 	else if (r->shape == API_DOCUMENT)
 		json_write_raw(w, STR_LIT("{\"type\":\"object\"}"));
 	else if (r->shape == API_ARRAY)
-		put_array(r->answer ? r->answer : r->op->result, w);
+		put_array(r->projected ? r->op->result->rows->table : r->op->result, w);
 	else
 		field_schema(r->answer ? r->answer : r->op->result, w);
 	if (r->page) {

@@ -48,6 +48,7 @@ struct call {
 	/* What was looked at for the policy, by its life_info.seq; 0: there was none. */
 	uint64_t target;
 	uint64_t begun_ms, timeout_ms;
+	struct str endpoint;
 	size_t reserved;
 	/* Among those of the ops' calls that work, or that wait; NULL: not yet. */
 	unsigned *counted;
@@ -572,6 +573,16 @@ void call_set_timeout(struct call *c, uint64_t ms)
 uint64_t call_timeout_ms(const struct call *c)
 {
 	return c->timeout_ms;
+}
+
+void call_set_endpoint(struct call *c, struct str url)
+{
+	c->endpoint = url;
+}
+
+struct str call_endpoint(const struct call *c)
+{
+	return c->endpoint;
 }
 
 struct call_about *call_about(struct call *c)

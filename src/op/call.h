@@ -128,6 +128,9 @@ void op_start(struct call *c);
 /* How long the asker waits at most, where that is known only when its request is decoded. */
 void call_set_timeout(struct call *c, uint64_t ms);
 
+/* Base URL by which the asker reached its door, for what tells clients where things are. */
+void call_set_endpoint(struct call *c, struct str url);
+
 /* The asker wants it no more: what runs for it is ended, and its end still follows. */
 void call_cancel(struct call *c);
 /* The stream is no longer full. */
@@ -158,6 +161,8 @@ const struct previews *call_previews(struct call *c);
 void *call_asker(struct call *c);
 /* How long its asker waits at most, in ms; 0: it did not say. */
 uint64_t call_timeout_ms(const struct call *c);
+
+struct str call_endpoint(const struct call *c); /* STR_NONE: its door has none */
 
 /* The sandbox of this id, in whatever state, where the principal may know of it: else
  * ERR_SANDBOX_NOT_FOUND. A failure is then about it. */

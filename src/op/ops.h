@@ -17,6 +17,8 @@ extern const struct op files_stat_op;
 extern const struct op process_list_op;
 extern const struct op process_signal_op;
 extern const struct op sandbox_exec_op;
+extern const struct op sandbox_get_op;
+extern const struct op sandbox_list_op;
 extern const struct op sandbox_pause_op;
 extern const struct op sandbox_resume_op;
 extern const struct op sandbox_set_timeout_op;

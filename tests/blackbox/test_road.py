@@ -248,6 +248,7 @@ WISHES = {
     'process.signal': {'sandbox_signal': {'pid': 7}, 'sandboxes.signal': {'pid': 7, 'signal': 15}, 'Signal': {'pid': 7}},
     'sandbox.exec': {'sandbox_exec': {'command': 'true', 'stdin_base64': b64(b'x'), 'timeout_seconds': 30},
                      'exec': {'command': 'true', 'stdin': 'x'}, 'exec.stream': {'command': 'true', 'stdin': 'x', 'timeout': 0}},
+    'sandbox.get': {'sandbox_get': {'usage': False}, 'sandboxes.get': None},
     'sandbox.pause': {'sandbox_pause': {}, 'pause': {}},
     'sandbox.resume': {'sandbox_resume': {}, 'resume': {}},
     'sandbox.set_timeout': {'sandbox_set_timeout': {'seconds': 60}, 'set_timeout': {'timeout_seconds': 60}},
@@ -276,6 +277,35 @@ def test_one_digest_through_every_door(hub, mcp, road, action):
         found |= {(n['action'], n['target'], n['digest']) for n in notes}
         assert notes[-1]['end'] == 'sandbox_not_found'
     assert len(found) == 1 and found.pop()[:2] == (action, NOBODY)
+
+
+# The same of those that name no sandbox, or one that need not be there: they are denied.
+MORE = {
+    'sandbox.list': {'sandbox_list': {'limit': 7, 'after': 10, 'state': 'paused'},
+                     'sandboxes.list': '?limit=7&cursor=000000000000000a&state=paused'},
+}
+
+
+@pytest.mark.parametrize('action', MORE)
+def test_one_digest_of_what_is_denied(hub, mcp, road, action):
+    found = set()
+    road.set('deny')
+    try:
+        for name, wish in MORE[action].items():
+            road.taken()
+            if name.startswith('sandbox_'):
+                with pytest.raises(Failed):
+                    mcp.call(name, **wish)
+            else:
+                path, method, operation = hub.by_name[name]
+                query = isinstance(wish, str)
+                hub.raw(method, path.replace('{id}', NOBODY) + (wish if query else ''), None if query else wish)
+            notes = road.notes(2)
+            found |= {(n['action'], n['digest']) for n in notes}
+            assert notes[-1]['end'] == 'denied'
+    finally:
+        road.unset('deny')
+    assert len(found) == 1 and found.pop()[0] == action
 
 
 def test_one_digest_of_a_command(hub, road):

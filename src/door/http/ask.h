@@ -46,6 +46,7 @@ struct api_route {
 	 * read	completes the request; of a WebSocket by its first message (ask_first())
 	 * tell	sends an event, by ask_write() or ask_write_bytes(); NULL: it does not stream
 	 * hear	of a WebSocket: hands on what the client says behind that, by call_hear(). -1 ends the call with *e.
+	 * bare	whether only the items of the list are shown that the answer begins with: of API_ARRAY all, else the one
 	 * show	what is shown of a result, by which table; NULL: here it is a failure, *e
 	 */
 	const struct field_table *body;
@@ -53,6 +54,7 @@ struct api_route {
 	void (*tell)(struct call *c, const void *event);
 	int (*hear)(struct call *c, struct arena *scratch, bool is_text, struct str message,
 		    struct err *e);
+	bool (*bare)(const void *request);
 	const void *(*show)(struct call *c, const void *result, const struct field_table **t,
 			    struct err *e);
 	enum api_kind kind;

@@ -297,6 +297,21 @@ static int check_connect(struct ask *a, struct err *e)
 	return read_timeout(a, e);
 }
 
+/* ---- what only REST has ------------------------------------------------------------------- */
+
+/* As the client called us; the reply goes the same way. */
+static int read_endpoint(struct ask *a, struct err *e)
+{
+	char *url = arena_printf(a->arena, e, "%s://%.*s",
+				 http_request_is_tls(a->q) ? "https" : "http",
+				 STR_ARG(http_request_header(a->q, STR_LIT("Host"))));
+
+	if (!url)
+		return -1;
+	call_set_endpoint(a->call, str_of(url));
+	return 0;
+}
+
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 static int decode(struct ask *a, enum op_place place, const struct json_val *v, void *request,
@@ -377,7 +392,8 @@ int ask_read(struct ask *a, void *request, struct err *e)
 		return -1;
 	if (!r->hear && !r->body && decode(a, OP_BODY, ask_body(a->call), request, e) < 0)
 		return -1;
-	if (r->read && r->read(a->call, request, e) < 0)
+	if ((r->read && r->read(a->call, request, e) < 0) ||
+	    (r->kind == API_REST && !r->socket && read_endpoint(a, e) < 0))
 		return -1;
 	call_set_timeout(a->call, a->timeout_ms);
 	if (r->projected)

@@ -127,12 +127,17 @@ void ask_write_problem(struct ask *a, const struct err *e)
 /* Room for a file's content with every byte escaped. */
 enum { ANSWER_MAX = 64 << 20 };
 
-/* A list is the array of its one row. */
-static void encode_list(const struct field *row, const char *from, struct json_writer *w)
+/* The items of a list: all as an array, or the one. */
+static void encode_bare(const struct field *row, const char *from, bool is_array,
+			struct json_writer *w)
 {
 	const char *p = *(const char *const *)(from + row->at);
 	size_t n = *(const size_t *)(from + row->count_at);
 
+	if (!is_array) {
+		field_encode(row->table, p, w);
+		return;
+	}
 	json_write_array(w);
 	for (size_t i = 0; i < n; i++)
 		field_encode(row->table, p + i * row->elem, w);
@@ -143,11 +148,15 @@ static void encode(struct ask *a, const struct field_table *t, const void *from,
 		   struct json_writer *w)
 {
 	const struct api_route *r = a->route;
+	bool is_array = r->shape == API_ARRAY;
+	bool bare = r->bare ? r->bare(call_request(a->call)) : r->projected && is_array;
 
-	if (t == &a->list || (r->projected && r->shape == API_ARRAY))
-		encode_list(t->rows, from, w);
+	if (r->answer && t == r->op->result)
+		t = r->answer;
+	if (bare || t == &a->list)
+		encode_bare(t->rows, from, is_array, w);
 	else
-		field_encode(r->answer && t == r->op->result ? r->answer : t, from, w);
+		field_encode(t, from, w);
 }
 
 static char *answer_text(struct ask *a, const struct field_table *t, const void *from,

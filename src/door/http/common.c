@@ -56,16 +56,6 @@ void api_discard(struct life *l)
 
 /* ---- the network --------------------------------------------------------------------------- */
 
-static const char *const egress_names[] = { "deny", "allow" };
-
-static const struct field network_fields[] = {
-	FIELD(struct api_network, block, .flags = FIELD_REQUIRED,
-	      .doc = "There is no network in it."),
-	FIELD_ENUM(struct api_network, egress, egress_names, .flags = FIELD_REQUIRED,
-		   .doc = "What is not granted is this."),
-};
-const struct field_table api_network_table = FIELD_TABLE(struct api_network, network_fields);
-
 static const struct field wish_fields[] = {
 	FIELD(struct api_network_wish, block, .def = DEFAULT_BOOL(true),
 	      .doc = "No network at all."),
@@ -132,26 +122,5 @@ int api_env(struct arena *a, const struct field_map *map, const struct env_var *
 				       "env: a variable's name is not empty and has no '='");
 	}
 	*ret = vars;
-	return 0;
-}
-
-void api_cursor_text(char to[API_CURSOR_MAX], uint64_t seq)
-{
-	snprintf(to, API_CURSOR_MAX, "%016" PRIx64, seq);
-}
-
-int api_cursor_read(struct str text, uint64_t *ret, struct err *e)
-{
-	char again[API_CURSOR_MAX];
-
-	*ret = 0;
-	for (size_t i = 0; i < text.n && i < API_CURSOR_MAX - 1; i++) {
-		const char *digits = "0123456789abcdef", *at = strchr(digits, text.p[i]);
-
-		*ret = *ret << 4 | (at ? (uint64_t)(at - digits) & 15 : 0);
-	}
-	api_cursor_text(again, *ret);
-	if (!str_is(text, again))
-		return err_set(e, ERR_INVALID, "query: cursor is not a next_cursor of this server");
 	return 0;
 }

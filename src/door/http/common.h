@@ -3,6 +3,7 @@
 #include "door/http/routes.h"
 #include "hub/sandbox/life.h"
 #include "hub/core/when.h"
+#include "op/sandbox_view.h"
 
 /* The sandbox as a member of a body, as an answer's, and as a segment of the path. */
 #define API_SANDBOX_ROW(S)                                                                         \
@@ -45,17 +46,10 @@ void api_discard(struct life *l);
 /* How many GET /v1/templates has. */
 size_t api_templates_count(struct call *c);
 
-/* The network of a sandbox: none, until grants are served. */
-struct api_network {
-	bool block;
-	enum api_egress { EGRESS_DENY, EGRESS_ALLOW } egress;
-};
-extern const struct field_table api_network_table;
-#define API_NETWORK_NONE ((struct api_network){ true, EGRESS_DENY })
-
+/* The network that is asked for. */
 struct api_network_wish {
 	bool block;
-	enum api_egress egress, inbound;
+	enum egress egress, inbound;
 	struct field_strs allow_domains, allow_cidrs, inbound_cidrs;
 };
 extern const struct field_table api_network_wish_table;
@@ -68,12 +62,3 @@ void api_exec_timeout(struct call *c, struct err *e);
 /* An environment in the arena. */
 int api_env(struct arena *a, const struct field_map *map, const struct env_var **ret,
 	    struct err *e) MUST_USE;
-
-/* A place between two things that count up, as the cursor of a page: the number of the one before. */
-enum { API_CURSOR_MAX = 17 };
-#define API_CURSOR_ROW(S)                                                                          \
-	FIELD(S, cursor, .min = 1, .max = API_CURSOR_MAX, .doc = "next_cursor of the page before.")
-#define API_NEXT_ROW(S)                                                                            \
-	FIELD(S, next_cursor, .doc = "Where the next page begins; absent: this is the last.")
-void api_cursor_text(char to[API_CURSOR_MAX], uint64_t seq);
-int api_cursor_read(struct str text, uint64_t *ret, struct err *e) MUST_USE;

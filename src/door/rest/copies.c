@@ -9,7 +9,7 @@ struct list {
 	} sandboxes;
 };
 static const struct field list_fields[] = {
-	FIELD_OBJECTS(struct list, sandboxes, sandbox_view_table, .flags = FIELD_REQUIRED,
+	FIELD_OBJECTS(struct list, sandboxes, api_sandbox_table, .flags = FIELD_REQUIRED,
 		      .doc = "The new ones."),
 };
 const struct field_table copies_table = FIELD_TABLE(struct list, list_fields);
@@ -35,8 +35,8 @@ static void answer(struct copies *k, struct life *const *made, size_t n)
 			call_fail(k->call, &e);
 			return;
 		}
-		views[i].has_fork_time_ms = true;
-		views[i].fork_time_ms = (double)(clock_ns() - k->begun_ns) / 1e6;
+		views[i].has_made_ms = true;
+		views[i].made_ms = (double)(clock_ns() - k->begun_ns) / 1e6;
 	}
 	if (k->list)
 		ask_answer_by(k->call, &copies_table, &list);

@@ -114,8 +114,8 @@ static void answer(struct making *m, struct life *l)
 		call_fail(m->call, &e);
 		return;
 	}
-	view.has_fork_time_ms = true;
-	view.fork_time_ms = (double)(clock_ns() - m->begun_ns) / 1e6;
+	view.has_made_ms = true;
+	view.made_ms = (double)(clock_ns() - m->begun_ns) / 1e6;
 	call_answer(m->call, &view);
 }
 
@@ -221,7 +221,7 @@ static const struct api_route rows[] = {
 		       .doc = "Makes a sandbox from a template, under an id of the client's choice.",
 		       .effect = OP_WRITE,
 		       .request = &fork_input,
-		       .result = &sandbox_view_table,
+		       .result = &api_sandbox_table,
 		       .run = run },
 	  .method = HTTP_POST,
 	  .path = "/v1/fork",
@@ -231,7 +231,7 @@ static const struct api_route rows[] = {
 				    .doc = "Makes a sandbox.",
 				    .effect = OP_WRITE,
 				    .request = &create_input,
-				    .result = &sandbox_view_table,
+				    .result = &api_sandbox_table,
 				    .run = run },
 	  .method = HTTP_POST,
 	  .path = "/v1/sandboxes",

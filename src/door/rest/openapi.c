@@ -79,7 +79,13 @@ static const struct str bytes_schema = STR_LIT("{\"type\":\"string\",\"format\":
 
 static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 {
-	if (r->page) {
+	const struct field_table *t = r->answer ? r->answer : r->op->result, *page = r->page;
+
+	if (r->bare)
+		page = t;
+	if (r->bare || (r->projected && r->shape == API_ARRAY))
+		t = t->rows->table;
+	if (page) {
 		json_write_object(w);
 		json_write_key(w, "oneOf");
 		json_write_array(w);
@@ -89,11 +95,11 @@ static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 	else if (r->shape == API_DOCUMENT)
 		json_write_raw(w, STR_LIT("{\"type\":\"object\"}"));
 	else if (r->shape == API_ARRAY)
-		put_array(r->projected ? r->op->result->rows->table : r->op->result, w);
+		put_array(t, w);
 	else
-		field_schema(r->answer ? r->answer : r->op->result, w);
-	if (r->page) {
-		field_schema(r->page, w);
+		field_schema(t, w);
+	if (page) {
+		field_schema(page, w);
 		json_write_array_end(w);
 		json_write_object_end(w);
 	}

@@ -42,7 +42,7 @@ static const struct api_route rows[] = {
 			      "with names, randomness and processes of their own.",
 		       .effect = OP_WRITE,
 		       .request = &restore_input,
-		       .result = &sandbox_view_table,
+		       .result = &api_sandbox_table,
 		       .run = run },
 	  .method = HTTP_POST,
 	  .path = "/v1/snapshots/{id}/restore",

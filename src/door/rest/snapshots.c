@@ -5,6 +5,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "hub/core/when.h"
+#include "op/page.h"
 
 /* ---- as it is shown ------------------------------------------------------------------------ */
 
@@ -165,8 +166,6 @@ static void run_take(struct call *c, const void *params)
 
 /* ---- list ---------------------------------------------------------------------------------- */
 
-enum { PAGE_MAX = 1000, PAGE_DEFAULT = 100 };
-
 struct list_query {
 	uint32_t limit;
 	struct str cursor;
@@ -174,7 +173,7 @@ struct list_query {
 static const struct field query_fields[] = {
 	FIELD(struct list_query, limit, .min = 1, .max = PAGE_MAX, .def = DEFAULT_INT(PAGE_DEFAULT),
 	      .doc = "How many at once."),
-	API_CURSOR_ROW(struct list_query),
+	CURSOR_ROW(struct list_query),
 };
 static const struct field_table query_table = FIELD_TABLE(struct list_query, query_fields);
 
@@ -196,7 +195,7 @@ struct page {
 static const struct field page_fields[] = {
 	FIELD_OBJECTS(struct page, snapshots, snapshot_view_table, .flags = FIELD_REQUIRED,
 		      .doc = "In order of creation."),
-	API_NEXT_ROW(struct page),
+	NEXT_CURSOR_ROW(struct page),
 };
 static const struct field_table page_table = FIELD_TABLE(struct page, page_fields);
 
@@ -209,11 +208,10 @@ static void run_list(struct call *c, const void *params)
 	struct snapshot_view *views = arena_array(call_arena(c), q->limit, sizeof(*views), &e);
 	struct page page = { .next_cursor = STR_NONE };
 	struct snapshot_info last = { .seq = 0 };
-	char cursor[API_CURSOR_MAX];
+	char cursor[CURSOR_MAX];
 	uint64_t after = 0;
 	size_t n = 0;
-	int failed = !found || !views ||
-		     (q->cursor.p && api_cursor_read(q->cursor, &after, &e) < 0);
+	int failed = !found || !views || (q->cursor.p && cursor_read(q->cursor, &after, &e) < 0);
 
 	if (!failed)
 		n = snapshots_list(call_lives(c), after, found, q->limit + 1u);
@@ -227,7 +225,7 @@ static void run_list(struct call *c, const void *params)
 	page.snapshots.n = n < q->limit ? n : q->limit;
 	if (n > q->limit) { /* one more than the page has tells that there is another */
 		snapshot_info(found[q->limit - 1], &last);
-		api_cursor_text(cursor, last.seq);
+		cursor_text(cursor, last.seq);
 		page.next_cursor = str_of(cursor);
 	}
 	call_answer(c, &page);

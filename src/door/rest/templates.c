@@ -9,7 +9,7 @@ struct template
 	struct str id, created_at;
 	bool ready;
 	double creation_time_ms;
-	struct api_network network;
+	struct network_view network;
 };
 
 static const struct field template_fields[] = {
@@ -19,7 +19,7 @@ static const struct field template_fields[] = {
 	FIELD(struct template, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
 	FIELD(struct template, creation_time_ms, .flags = FIELD_REQUIRED,
 	      .doc = "How long it took to build."),
-	FIELD_OBJECT(struct template, network, api_network_table, .flags = FIELD_REQUIRED,
+	FIELD_OBJECT(struct template, network, network_view_table, .flags = FIELD_REQUIRED,
 		     .doc = "Of sandboxes made of it."),
 };
 static const struct field_table template_table = FIELD_TABLE(struct template, template_fields);
@@ -28,7 +28,7 @@ static const struct template host_template = {
 	.id = STR_LIT("host"),
 	.ready = true,
 	.created_at = STR_LIT("1970-01-01T00:00:00.000Z"), /* with the host itself */
-	.network = API_NETWORK_NONE,
+	.network = { .block = true, .egress = EGRESS_DENY },
 };
 
 /* NULL with ERR_NONE: nothing was imported yet. */
@@ -55,7 +55,7 @@ static int describe(struct call *c, const struct images *s, struct str name, str
 	*ret = (struct template){ .id = { id, name.n },
 				  .created_at = str_of(created),
 				  .ready = true,
-				  .network = API_NETWORK_NONE };
+				  .network = { .block = true, .egress = EGRESS_DENY } };
 	return 0;
 }
 

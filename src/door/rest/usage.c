@@ -5,6 +5,7 @@
 #include "door/connect/connect.h"
 #include "base/clock.h"
 #include "hub/sandbox/usage.h"
+#include "op/page.h"
 
 #include <stdlib.h>
 
@@ -69,7 +70,7 @@ struct all_query {
 static const struct field query_fields[] = {
 	FIELD(struct all_query, limit, .min = 1, .max = USAGE_MAX, .def = DEFAULT_INT(USAGE_MAX),
 	      .doc = "How many at once."),
-	API_CURSOR_ROW(struct all_query),
+	CURSOR_ROW(struct all_query),
 };
 static const struct field_table query_table = FIELD_TABLE(struct all_query, query_fields);
 
@@ -91,7 +92,7 @@ struct all_view {
 static const struct field all_fields[] = {
 	FIELD_OBJECTS(struct all_view, sandboxes, usage_view_table, .flags = FIELD_REQUIRED,
 		      .doc = "Those that run or are paused, in order of creation."),
-	API_NEXT_ROW(struct all_view),
+	NEXT_CURSOR_ROW(struct all_view),
 };
 static const struct field_table all_table = FIELD_TABLE(struct all_view, all_fields);
 
@@ -101,7 +102,7 @@ struct listing {
 	size_t n, max;
 	uint64_t after; /* of the last one that was taken */
 	bool more;
-	char cursor[API_CURSOR_MAX];
+	char cursor[CURSOR_MAX];
 };
 
 /* Those behind `after` that have a machine, until there is one more than the page takes. */
@@ -141,7 +142,7 @@ static void on_all(void *arg, const struct usage_view *v, size_t n, const struct
 		return;
 	}
 	if (l->more) {
-		api_cursor_text(l->cursor, l->after);
+		cursor_text(l->cursor, l->after);
 		all.next_cursor = str_of(l->cursor);
 	}
 	call_answer(l->call, &all);
@@ -155,7 +156,7 @@ static void run_all(struct call *c, const void *params)
 
 	if (l)
 		*l = (struct listing){ .call = c, .max = q->limit };
-	if (!l || (q->cursor.p && api_cursor_read(q->cursor, &l->after, &e) < 0)) {
+	if (!l || (q->cursor.p && cursor_read(q->cursor, &l->after, &e) < 0)) {
 		call_fail(c, &e);
 		return;
 	}

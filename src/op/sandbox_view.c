@@ -1,0 +1,99 @@
+#include "op/sandbox_view.h"
+
+#include "base/clock.h"
+#include "box/host/box.h"
+#include "hub/core/when.h"
+
+static const struct field limits_fields[] = {
+	FIELD(struct sandbox_limits_view, memory_mb, .flags = FIELD_REQUIRED,
+	      .doc = "MiB for processes and files together."),
+	FIELD(struct sandbox_limits_view, disk_mb, .flags = FIELD_REQUIRED,
+	      .doc = "MiB of it that files may take."),
+	FIELD(struct sandbox_limits_view, pids, .flags = FIELD_REQUIRED,
+	      .doc = "Processes and threads at once."),
+	FIELD(struct sandbox_limits_view, cpus,
+	      .has = FIELD_HAS(struct sandbox_limits_view, has_cpus),
+	      .doc = "Share of processors; absent: all."),
+	FIELD(struct sandbox_limits_view, open_files,
+	      .has = FIELD_HAS(struct sandbox_limits_view, has_open_files),
+	      .doc = "Open files of each program; absent: as many as the host gives."),
+	FIELD(struct sandbox_limits_view, enforced_by, .flags = FIELD_REQUIRED,
+	      .doc = "cgroup2 and cgroup1 hold for the sandbox as a whole, rlimit for each process."),
+};
+const struct field_table sandbox_limits_table = FIELD_TABLE(struct sandbox_limits_view,
+							    limits_fields);
+
+const char *const egress_names[EGRESSES] = { "deny", "allow" };
+
+static const struct field network_fields[] = {
+	FIELD(struct network_view, block, .flags = FIELD_REQUIRED,
+	      .doc = "There is no network in it."),
+	FIELD_ENUM(struct network_view, egress, egress_names, .flags = FIELD_REQUIRED,
+		   .doc = "What is not granted is this."),
+};
+const struct field_table network_view_table = FIELD_TABLE(struct network_view, network_fields);
+
+static const struct field view_fields[] = {
+	VIEW_ROWS("sandbox", "template", "made_ms", "ttl_seconds"),
+	VIEW_TTL_LEFT,
+};
+const struct field_table sandbox_view_table = FIELD_TABLE(struct sandbox_view, view_fields);
+
+static struct sandbox_limits_view limits_view(const struct limits *l, const char *enforced_by)
+{
+	return (struct sandbox_limits_view){
+		.memory_mb = l->memory / MIB,
+		.disk_mb = l->disk / MIB,
+		.pids = l->pids,
+		.has_cpus = l->cpu_milli > 0,
+		.cpus = l->cpu_milli / 1000.0,
+		.has_open_files = l->files > 0,
+		.open_files = l->files,
+		.enforced_by = str_of(enforced_by),
+	};
+}
+
+static uint64_t left_seconds(int64_t deadline_ms)
+{
+	int64_t left = deadline_ms - clock_unix_ms();
+
+	return left > 0 ? (uint64_t)(left + 999) / 1000 : 0;
+}
+
+int sandbox_view(struct call *c, struct life *l, struct sandbox_view *ret, struct err *e)
+{
+	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
+	struct box_stats stats;
+	struct life_info i;
+	struct err none;
+
+	if (!created)
+		return -1;
+	life_info(l, &i);
+	box_stats(call_box(c), &stats);
+	when_text(created, i.created_ms);
+	*ret = (struct sandbox_view){
+		.sandbox = i.id,
+		.template = i.template,
+		.endpoint = call_endpoint(c),
+		.created_at = str_of(created),
+		.source = i.source,
+		.tier = str_of(stats.tier),
+		.cause = i.why ? str_of(i.why->msg) : STR_NONE,
+		.state = i.state,
+		.generation = i.generation,
+		.has_deadline_unix = i.deadline_ms > 0,
+		.deadline_unix = (i.deadline_ms + 999) / 1000,
+		.has_ttl = i.ttl_ms > 0,
+		.ttl_seconds = i.ttl_ms / 1000,
+		.has_ttl_left = i.deadline_ms > 0 && life_machine(l, &none),
+		.ttl_left_seconds = left_seconds(i.deadline_ms),
+		.has_idle_seconds = i.idle_ms > 0,
+		.idle_seconds = i.idle_ms / 1000,
+		.retention = i.retention,
+		.network = { .block = true, .egress = EGRESS_DENY },
+		.limits = limits_view(i.limits, stats.limits),
+		.from_pool = i.from_pool,
+	};
+	return 0;
+}

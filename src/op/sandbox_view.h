@@ -1,0 +1,133 @@
+#pragma once
+/* A sandbox as clients see it. Doors show as much of it as they like, by names of their own. */
+#include "hub/sandbox/life.h"
+#include "hub/sandbox/usage.h"
+#include "op/call.h"
+#include "op/ops.h"
+
+struct sandbox_limits_view {
+	uint64_t memory_mb, disk_mb;
+	uint32_t pids, open_files;
+	bool has_open_files, has_cpus;
+	double cpus;
+	struct str enforced_by;
+};
+extern const struct field_table sandbox_limits_table;
+
+/* None, until grants are served. */
+enum egress { EGRESS_DENY, EGRESS_ALLOW, EGRESSES };
+extern const char *const egress_names[EGRESSES];
+struct network_view {
+	bool block;
+	enum egress egress;
+};
+extern const struct field_table network_view_table;
+
+struct sandbox_view {
+	struct str sandbox, template, endpoint, created_at, source, tier, cause;
+	enum life_state state;
+	uint32_t generation;
+	bool has_made_ms, has_deadline_unix, has_ttl, has_ttl_left, has_idle_seconds, has_usage;
+	double made_ms;
+	int64_t deadline_unix;
+	uint64_t ttl_seconds, ttl_left_seconds, idle_seconds;
+	enum life_retention retention;
+	struct network_view network;
+	struct sandbox_limits_view limits;
+	struct usage_view usage;
+	bool from_pool;
+};
+/* Its texts are in the call's arena, or borrowed from the life until its next change. */
+int sandbox_view(struct call *c, struct life *l, struct sandbox_view *ret, struct err *e) MUST_USE;
+extern const struct field_table sandbox_view_table;
+
+/* Rows of a table of it, one for each member that several doors show. */
+#define VIEW_ID(as_, doc_)                                                                         \
+	FIELD_NAMED(struct sandbox_view, sandbox, as_, .flags = FIELD_REQUIRED, .doc = doc_)
+#define VIEW_TEMPLATE(as_)                                                                         \
+	FIELD_NAMED(struct sandbox_view, template, as_, .flags = FIELD_REQUIRED,                   \
+		    .doc = "What it was made from.")
+#define VIEW_CREATED                                                                               \
+	FIELD(struct sandbox_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339.")
+#define VIEW_STATE                                                                                 \
+	FIELD_ENUM(struct sandbox_view, state, life_state_names, .flags = FIELD_REQUIRED,          \
+		   .doc = "Only a running one takes commands and gives files.")
+#define VIEW_CAUSE                                                                                 \
+	FIELD(struct sandbox_view, cause,                                                          \
+	      .doc = "Why it is lost, failed or terminated, where nobody asked for that.")
+#define VIEW_GENERATION                                                                            \
+	FIELD(struct sandbox_view, generation, .flags = FIELD_REQUIRED,                            \
+	      .doc = "Counts up each time that what is behind the id was replaced.")
+#define VIEW_SOURCE                                                                                \
+	FIELD(struct sandbox_view, source, .doc = "Id of the sandbox that it was forked from.")
+#define VIEW_LIMITS                                                                                \
+	FIELD_OBJECT(struct sandbox_view, limits, sandbox_limits_table, .flags = FIELD_REQUIRED,   \
+		     .doc = "What it may use.")
+#define VIEW_FROM_POOL                                                                             \
+	FIELD(struct sandbox_view, from_pool, .flags = FIELD_REQUIRED,                             \
+	      .doc = "It was ready before it was asked for.")
+#define VIEW_TIER                                                                                  \
+	FIELD(struct sandbox_view, tier, .flags = FIELD_REQUIRED,                                  \
+	      .doc = "What isolates it: \"namespace\" shares the host's kernel.")
+#define VIEW_TTL(as_)                                                                              \
+	FIELD_NAMED(struct sandbox_view, ttl_seconds, as_,                                         \
+		    .has = FIELD_HAS(struct sandbox_view, has_ttl),                                \
+		    .doc = "The time to live that it was given; absent: no end.")
+#define VIEW_TTL_LEFT                                                                              \
+	FIELD(struct sandbox_view, ttl_left_seconds,                                               \
+	      .has = FIELD_HAS(struct sandbox_view, has_ttl_left),                                 \
+	      .doc = "Until it ends by itself; absent: never.")
+#define VIEW_USAGE                                                                                 \
+	FIELD_OBJECT(struct sandbox_view, usage, usage_view_table,                                 \
+		     .has = FIELD_HAS(struct sandbox_view, has_usage),                             \
+		     .doc = "What it uses of its limits, if that was asked for and there is "      \
+			    "something of it.")
+/* Those that a request for a new one, a list and a look at one have in HTTP. */
+#define VIEW_ROWS(id_, template_, made_, ttl_)                                                     \
+	VIEW_ID(id_, "Its name everywhere."), VIEW_TEMPLATE(template_),                            \
+		FIELD(struct sandbox_view, endpoint, .flags = FIELD_REQUIRED,                      \
+		      .doc = "Base URL of the server that has it."),                               \
+		VIEW_CREATED,                                                                      \
+		FIELD_NAMED(struct sandbox_view, made_ms, made_,                                   \
+			    .has = FIELD_HAS(struct sandbox_view, has_made_ms),                    \
+			    .doc = "How long it took to make; in the answer that made it."),       \
+		FIELD_OBJECT(struct sandbox_view, network, network_view_table,                     \
+			     .flags = FIELD_REQUIRED, .doc = "What it can reach."),                \
+		VIEW_STATE, VIEW_CAUSE, VIEW_GENERATION, VIEW_SOURCE,                              \
+		FIELD(struct sandbox_view, deadline_unix,                                          \
+		      .has = FIELD_HAS(struct sandbox_view, has_deadline_unix),                    \
+		      .doc = "When its time is over, in seconds since 1970; absent: never."),      \
+		VIEW_TTL(ttl_),                                                                    \
+		FIELD(struct sandbox_view, idle_seconds,                                           \
+		      .has = FIELD_HAS(struct sandbox_view, has_idle_seconds),                     \
+		      .doc = "How long it may be unused."),                                        \
+		FIELD_ENUM(struct sandbox_view, retention, life_retention_names,                   \
+			   .flags = FIELD_REQUIRED,                                                \
+			   .doc = "What becomes of it when its time is over."),                    \
+		VIEW_LIMITS, VIEW_FROM_POOL, VIEW_TIER, VIEW_USAGE
+
+/* Several: a page of a list, or new ones. */
+struct sandboxes_view {
+	struct {
+		const struct sandbox_view *p;
+		size_t n;
+	} sandboxes;
+	struct field_strs ids;
+	/* Of a list: where the next page begins, as a number and as text. */
+	bool has_next, has_made_ms;
+	uint64_t next_after;
+	struct str next_cursor;
+	double made_ms;
+};
+#define VIEWS_ROW(table_, doc_)                                                                    \
+	FIELD_OBJECTS(struct sandboxes_view, sandboxes, table_, .flags = FIELD_REQUIRED,           \
+		      .doc = doc_)
+
+/* sandbox.list; normalized, cursor has become after. */
+struct list_request {
+	bool has_state;
+	enum life_state state;
+	uint32_t limit; /* 0: all */
+	uint64_t after;
+	struct str cursor;
+};

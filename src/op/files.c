@@ -22,8 +22,7 @@ static const struct field done_fields[] = {
 };
 static const struct field_table done_table = FIELD_TABLE(struct files_done, done_fields);
 
-/* The sandbox of a request about this path in it; NULL where the call has failed. */
-static struct sandbox *files_enter(struct call *c, struct str sandbox, struct str path)
+struct sandbox *files_enter(struct call *c, struct str sandbox, struct str path)
 {
 	struct err e = ERR_INIT;
 	struct sandbox *sb;
@@ -102,6 +101,96 @@ const struct op files_stat_op = {
 	.target = OP_TARGET(struct path_request, sandbox),
 	.result = &info_table,
 	.run = files_stat_run,
+};
+
+/* ---- files.list ---------------------------------------------------------------------------- */
+
+static const struct field list_fields[] = {
+	OP_SANDBOX_ROW(struct files_list_request),
+	FIELD(struct files_list_request, path, .min = 1, .max = FILES_PATH_MAX,
+	      .def = DEFAULT_STR("."),
+	      .doc = "Directory; the sandbox's working directory if absent."),
+};
+static const struct field_table list_table = FIELD_TABLE(struct files_list_request, list_fields);
+
+#define L struct file_listed
+static const struct field listed_fields[] = {
+	FIELD(L, name, .flags = FIELD_REQUIRED, .doc = "In its directory."),
+	FIELD(L, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
+	FIELD_ENUM(L, type, file_type_names, .flags = FIELD_REQUIRED,
+		   .doc = "What it is; a symlink is not followed."),
+	FIELD(L, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD(L, mode, .flags = FIELD_REQUIRED, .doc = "Permission bits, as a number."),
+	FIELD(L, modified_at, .flags = FIELD_REQUIRED, .doc = "Seconds since 1970."),
+	FIELD(L, mode_text, .flags = FIELD_REQUIRED, .doc = "Permission bits in octal."),
+	FIELD(L, modified_text, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+};
+#undef L
+static const struct field_table listed_table = FIELD_TABLE(struct file_listed, listed_fields);
+static const struct field listing_fields[] = {
+	FIELD_OBJECTS(struct files_listing, entries, listed_table, .flags = FIELD_REQUIRED,
+		      .doc = "By name."),
+	FIELD(struct files_listing, truncated, .flags = FIELD_REQUIRED,
+	      .doc = "There are more than these 1024."),
+};
+static const struct field_table listing_table = FIELD_TABLE(struct files_listing, listing_fields);
+
+static int files_list_entry(struct arena *a, const struct file_entry *from, struct file_listed *to,
+			    struct err *e)
+{
+	const struct file_stat *st = &from->st;
+	char *modified = arena_alloc(a, WHEN_MAX, e);
+	char *mode = arena_printf(a, e, "%04o", st->mode & 07777);
+
+	if (!modified || !mode)
+		return -1;
+	when_text(modified, st->mtime_ms);
+	*to = (struct file_listed){ .name = from->name,
+				    .is_dir = st->type == FILE_DIRECTORY,
+				    .type = st->type,
+				    .size = st->size,
+				    .mode = st->mode,
+				    .modified_at = st->mtime_ms / 1000,
+				    .mode_text = str_of(mode),
+				    .modified_text = str_of(modified) };
+	return 0;
+}
+
+static void files_on_listed(void *arg, const struct file_entry *entries, size_t n, bool truncated,
+			    const struct err *err)
+{
+	struct call *c = arg;
+	struct err e = ERR_INIT;
+	struct file_listed *p = err ? NULL : arena_array(call_arena(c), n, sizeof(*p), &e);
+	const struct files_listing listing = { { p, n }, truncated };
+
+	for (size_t i = 0; p && i < n; i++) {
+		if (files_list_entry(call_arena(c), &entries[i], &p[i], &e) < 0)
+			p = NULL;
+	}
+	if (p)
+		call_answer(c, &listing);
+	else
+		call_fail(c, err ? err : &e);
+}
+
+static void files_list_run(struct call *c, const void *request)
+{
+	const struct files_list_request *q = request;
+	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+
+	if (sb)
+		file_list_start(sb, q->path, files_on_listed, c);
+}
+
+const struct op files_list_op = {
+	.action = "files.list",
+	.doc = "What is in a directory.",
+	.effect = OP_READ,
+	.request = &list_table,
+	.target = OP_TARGET(struct files_list_request, sandbox),
+	.result = &listing_table,
+	.run = files_list_run,
 };
 
 /* ---- files.mkdir --------------------------------------------------------------------------- */

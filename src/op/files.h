@@ -1,6 +1,8 @@
 #pragma once
-/* What is in a sandbox, by path: files.stat, files.mkdir, files.remove, files.move. */
+/* What is in a sandbox, by path: files.list, files.stat, files.mkdir, files.remove, files.move
+ * (files.c), files.read and files.write (files_data.c). */
 #include "box/host/box.h"
+#include "hub/core/when.h"
 #include "op/ops.h"
 
 enum { FILES_PATH_MAX = 4095 };
@@ -20,3 +22,76 @@ struct file_info {
 	int64_t modified_at;
 };
 extern const char *const file_type_names[4];
+
+struct files_list_request {
+	struct str sandbox, path;
+};
+
+struct file_listed {
+	struct str name;
+	bool is_dir;
+	enum file_type type;
+	uint64_t size;
+	uint32_t mode;
+	int64_t modified_at;
+	/* The same for people: octal, and RFC 3339. */
+	struct str mode_text, modified_text;
+};
+
+struct files_listing {
+	struct {
+		const struct file_listed *p;
+		size_t n;
+	} entries;
+	bool truncated;
+};
+
+enum file_encoding { FILE_UTF8, FILE_BASE64 };
+extern const char *const file_encoding_names[2];
+
+enum {
+	FILES_READ_MAX = 4 << 20, /* bytes of one answer */
+	FILES_WRITE_MAX = 32 << 20,
+	FILES_CHUNK = 256 << 10, /* of a stream */
+};
+
+/* Bytes of a file: in UTF-8, or as they are, which is written as base64. */
+struct file_content {
+	struct str content;
+	enum file_encoding encoding;
+	uint64_t size, offset, bytes;
+	bool eof;
+	bool has_next;
+	uint64_t next_offset;
+	struct str mode; /* octal */
+};
+/* Where the door takes a stream, files.read tells the file to its end. */
+struct file_chunk {
+	struct str data;
+	bool eof;
+};
+
+struct files_read_request {
+	struct str sandbox, path;
+	uint64_t offset;
+	bool has_limit;
+	uint32_t limit;
+	enum file_encoding encoding;
+};
+
+/* Normalized, content is the bytes, and encoding and mode_octal say nothing more. */
+struct files_write_request {
+	struct str sandbox, path, content;
+	enum file_encoding encoding;
+	uint32_t mode;
+	struct str mode_octal;
+	bool make_parents;
+};
+
+struct file_written {
+	struct str sandbox, path, status; /* "ok" */
+	uint64_t bytes;
+};
+
+/* The sandbox of a request about this path in it; NULL where the call has failed. */
+struct sandbox *files_enter(struct call *c, struct str sandbox, struct str path);

@@ -436,7 +436,12 @@ def test_files(rest, sb):
     fails(400, 'invalid_input', file, 'read', path='bin')
     assert base64.b64decode(file('read', path='bin', encoding='base64')['content']) == b'\xff\0\1'
     part = file('read', path='a/b/c.txt', offset=1, limit=1)
-    assert part['content'] == 'r' and part['eof'] is False and part['size'] == 8
+    assert part == {'content': 'r', 'eof': False, 'size': 8, 'encoding': 'utf-8', 'next_offset': 2}
+    part = file('read', path='a/b/c.txt', limit=3)  # which cuts ü
+    assert part['content'] == 'gr' and part['next_offset'] == 2
+    assert file('read', path='a/b/c.txt', offset=2)['content'] == 'üße\n'
+    fails(400, 'invalid_input', file, 'read', path='a/b/c.txt', offset=2, limit=1)
+    fails(400, 'invalid_input', file, 'read', path='a/b/c.txt', offset=3)
     assert file('mkdir', path='a/d/e') == ok and file('mkdir', path='a/d/e') == ok
     assert [(e['name'], e['is_dir']) for e in file('list', path='a')['entries']] == [('b', True), ('d', True)]
     entry = file('list', path='a/b')['entries'][0]

@@ -177,6 +177,21 @@ def test_tools(mcp, road):
             road.taken()
 
 
+def test_resources(mcp, road):
+    """To read one is files.read, and files.list where that is a directory."""
+    box = mcp.call('sandbox_create', pool='host')['sandbox']
+    mcp.call('sandbox_write_file', sandbox=box, path='/workspace/f', content='of the file')
+    road.taken()
+    road.set('deny')
+    assert 'error' in mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace/f'})
+    road.unset('deny')
+    assert [(n['hook'], n['action']) for n in road.taken()] == [('policy', 'files.read'), ('audit', 'files.read')]
+    assert mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace/f'})['result']['contents'][0]['text'] == 'of the file'
+    assert [n['action'] for n in road.taken()] == ['files.read'] * 3
+    assert '"f"' in mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace'})['result']['contents'][0]['text']
+    assert [n['action'] for n in road.taken()] == ['files.read'] * 3 + ['files.list'] * 3
+
+
 def test_nobody_sees(hub, road):
     """A sandbox that a principal may not know of is no sandbox, whatever is asked of it; what waits is told nothing else."""
     stage = Stage(hub, 'program')
@@ -239,11 +254,15 @@ NOBODY = 'nobody'  # its requests are decoded, and go no further than that
 
 # An operation, and how each door asks for the same of it: a tool's arguments, a route's body, a procedure's.
 WISHES = {
+    'files.list': {'sandbox_list_files': {'path': 'd'}, 'files.list': {'path': 'd'}, 'List': {'parent': 'd'}},
     'files.mkdir': {'files.mkdir': {'path': 'd'}, 'Mkdir': {'path': 'd'}},
     'files.move': {'sandbox_move_file': {'path': 'a', 'to': 'b'}, 'files.move': {'path': 'a', 'to': 'b'}},
+    'files.read': {'sandbox_read_file': {'path': 'a'}, 'files.read': {'path': 'a', 'offset': 0, 'encoding': 'utf-8'}},
     'files.remove': {'sandbox_remove_file': {'path': 'a'}, 'files.remove': {'path': 'a', 'recursive': False},
                      'Remove': {'path': 'a', 'recursive': False}},
     'files.stat': {'files.stat': {'path': 'a'}, 'Stat': {'path': 'a'}},
+    'files.write': {'sandbox_write_file': {'path': 'a', 'content': b64(b'x'), 'encoding': 'base64', 'mode': '0600'},
+                    'files.write': {'path': 'a', 'content': 'x', 'mode': 0o600}},
     'process.list': {'sandbox_processes': {}, 'sandboxes.processes': None, 'Processes': {}},
     'process.signal': {'sandbox_signal': {'pid': 7}, 'sandboxes.signal': {'pid': 7, 'signal': 15}, 'Signal': {'pid': 7}},
     'sandbox.exec': {'sandbox_exec': {'command': 'true', 'stdin_base64': b64(b'x'), 'timeout_seconds': 30},

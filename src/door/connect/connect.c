@@ -2,6 +2,7 @@
 #include "door/connect/connect.h"
 
 #include "base/base64.h"
+#include "op/files.h"
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
@@ -46,26 +47,15 @@ void connect_answer(struct call *c, const struct field_table *t, const void *fro
 	call_answer(c, NULL);
 }
 
-struct chunk {
-	struct str data;
-	bool eof;
-};
 static const struct field chunk_fields[] = {
-	FIELD(struct chunk, data, .doc = "The next bytes."),
-	FIELD(struct chunk, eof, .flags = FIELD_REQUIRED, .doc = "They are the last."),
+	FIELD(struct file_chunk, data, .flags = FIELD_BYTES, .doc = "The next bytes."),
+	FIELD(struct file_chunk, eof, .flags = FIELD_REQUIRED, .doc = "They are the last."),
 };
-const struct field_table connect_chunk_table = FIELD_TABLE(struct chunk, chunk_fields);
+const struct field_table connect_chunk_table = FIELD_TABLE(struct file_chunk, chunk_fields);
 
 void connect_send_chunk(struct call *c, struct str bytes, bool eof)
 {
-	autobuf struct buf text = BUF_INIT(CONNECT_CHUNK / 3 * 4 + 8);
-	struct chunk chunk = { .eof = eof };
-	struct err e;
-
-	if (base64_encode(&text, bytes, &e) < 0)
-		return;
-	chunk.data = buf_str(&text);
-	ask_send(c, &connect_chunk_table, &chunk);
+	ask_send(c, &connect_chunk_table, &(struct file_chunk){ bytes, eof });
 }
 
 static const struct field written_fields[] = {

@@ -74,6 +74,6 @@ extern const struct field_table connect_written_table;
 		.id = name_, .op = op_, .projected = true, .members = OP_MEMBERS(members_),        \
 		.kind = API_CONNECT, .method = HTTP_POST, .path = CONNECT_PATH name_,              \
 		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |            \
-			  API_MAY(EXEC_TIMEOUT),                                                   \
+			  API_MAY(EXEC_TIMEOUT) | API_MAY(TOO_MANY_STREAMS),                       \
 		__VA_ARGS__                                                                        \
 	}

@@ -188,6 +188,8 @@ static void store(struct ask *a, const char *text, size_t n)
 		log_warn("an answer could not be stored: %s", e.msg);
 }
 
+static void answer_frame(struct ask *a, const struct field_table *t, const void *from);
+
 void ask_write_answer(struct ask *a, const struct field_table *t, const void *from)
 {
 	struct err e = ERR_INIT;
@@ -196,6 +198,10 @@ void ask_write_answer(struct ask *a, const struct field_table *t, const void *fr
 
 	if (a->stream || a->ws) {
 		end_stream(a, NULL);
+		return;
+	}
+	if (a->q && a->route->shape == API_FRAMES) {
+		answer_frame(a, t, from);
 		return;
 	}
 	if (!a->q && !a->keyed)
@@ -314,4 +320,19 @@ void ask_write(struct call *c, const struct field_table *t, const void *from)
 		http_ws_send(a->ws, true, buf_str(&b));
 	else if (buf_add(&b, "\n", 1, &e) == 0)
 		http_stream_write(a->stream, buf_str(&b));
+}
+
+/* One that did not stream is a stream of one message. */
+static void answer_frame(struct ask *a, const struct field_table *t, const void *from)
+{
+	struct err e;
+
+	if (t == a->route->op->result && a->route->answer)
+		t = a->route->answer;
+	if (ask_stream_begin(a, &e) < 0) {
+		ask_write_problem(a, &e);
+		return;
+	}
+	ask_write(a->call, t, from);
+	end_stream(a, NULL);
 }

@@ -1,19 +1,19 @@
 /*
  * The files of sandboxes as resources: sandbox://ID/PATH, where PATH is absolute inside without its first slash and
  * percent-encoded as in any URI. The roots of those that run are listed, and what is below is found by reading: a
- * directory is the JSON that sandbox_list_files gives. A read takes the road of any call.
+ * directory is the JSON that sandbox_list_files gives. A read is files.read, and files.list where that finds a directory.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "door/mcp/internal.h"
-#include "hub/core/listing.h"
 #include "json/document/utf8.h"
 #include "json/document/write.h"
+#include "op/files.h"
 
 #define SCHEME "sandbox://"
 
-enum { READ_MAX = 4 * 1024 * 1024, LISTING_MAX = 4 << 20, PATH_MAX_ = 4095, VALUES_MAX = 100 };
+enum { LISTING_MAX = 4 << 20, VALUES_MAX = 100 };
 
 static const char directory[] = "inode/directory";
 
@@ -168,108 +168,6 @@ const struct mcp_resource *const *files_roots(void *owner, struct mcp_session *s
 	return d->roots ? d->roots->list : NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
-
-struct read_params {
-	struct str sandbox, path;
-};
-static const struct field read_fields[] = {
-	FIELD(struct read_params, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD(struct read_params, path, .flags = FIELD_REQUIRED, .doc = "Absolute, inside."),
-};
-static const struct field_table read_table = FIELD_TABLE(struct read_params, read_fields);
-
-/* A resource as it is read: text, or bytes. */
-struct read_result {
-	const char *mime;
-	struct str text, data;
-};
-static const struct field result_fields[] = {
-	FIELD(struct read_result, text, .flags = FIELD_NUL_OK, .doc = "What is in it, as text."),
-	FIELD(struct read_result, data, .flags = FIELD_BYTES,
-	      .doc = "What is in it, if that is no text."),
-};
-static const struct field_table result_table = FIELD_TABLE(struct read_result, result_fields);
-
-struct read_run {
-	struct call *call;
-	const struct read_params *params;
-};
-
-static void on_listed(void *arg, const struct file_entry *entries, size_t n, bool truncated,
-		      const struct err *err)
-{
-	struct read_run *r = arg;
-	struct err e = ERR_INIT;
-	struct listing listing;
-	autofree char *text = NULL;
-
-	if (!err && listing_fill(call_arena(r->call), entries, n, truncated, &listing, &e) == 0)
-		text = field_encode_text(&listing_table, &listing, LISTING_MAX, &e);
-	if (text)
-		call_answer(r->call, &(struct read_result){ directory, .text = str_of(text) });
-	else
-		call_fail(r->call, err ? err : &e);
-}
-
-static bool is_text(struct str bytes)
-{
-	return utf8_valid(bytes) && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
-}
-
-static void on_read(void *arg, struct str bytes, const struct file_stat *st, const struct err *err)
-{
-	struct read_run *r = arg;
-	struct call *c = r->call;
-	struct err e;
-
-	if (err && err->code == ERR_NOT_A_FILE) {
-		struct sandbox *sb = call_sandbox(c, r->params->sandbox, &e);
-
-		if (sb)
-			file_list_start(sb, r->params->path, on_listed, r);
-		else
-			call_fail(c, &e);
-	} else if (err) {
-		call_fail(c, err);
-	} else if (bytes.n > READ_MAX) {
-		err_set(&e, ERR_TOO_LARGE,
-			"the file has more than %d bytes; sandbox_read_file reads ranges of it",
-			READ_MAX);
-		call_fail(c, &e);
-	} else if (is_text(bytes)) {
-		call_answer(c, &(struct read_result){ "text/plain",
-						      .text = bytes.p ? bytes : STR_LIT("") });
-	} else {
-		call_answer(c, &(struct read_result){ "application/octet-stream", .data = bytes });
-	}
-}
-
-static void run_read(struct call *c, const void *params)
-{
-	const struct read_params *p = params;
-	struct err e = ERR_INIT;
-	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
-	struct read_run *r = sb ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
-
-	if (!r || call_reserve(c, READ_MAX + 1, &e) < 0) {
-		call_fail(c, &e);
-		return;
-	}
-	*r = (struct read_run){ c, p };
-	file_read_start(sb, p->path, 0, READ_MAX + 1, on_read, r);
-}
-
-static const struct op read_op = {
-	.action = "resource.read",
-	.doc = "Reads a file of a sandbox as a resource.",
-	.effect = OP_READ,
-	.request = &read_table,
-	.target = OP_TARGET(struct read_params, sandbox),
-	.result = &result_table,
-	.run = run_read,
-};
-
 /* ---- the URI ------------------------------------------------------------------------------- */
 
 static int digit(char c)
@@ -306,8 +204,16 @@ static int decode(struct str from, char *to, size_t *ret_n, struct err *e)
 	return 0;
 }
 
+/* What resources/read is about. */
+struct resource_read {
+	struct mcp_door *door;
+	struct mcp_call *mc;
+	struct str sandbox, path;
+	struct call *call;
+};
+
 /* 1, or 0 where it is no URI of ours. */
-static int parse(struct mcp_call *mc, struct read_params *ret, struct err *e)
+static int parse(struct mcp_call *mc, struct resource_read *ret, struct err *e)
 {
 	struct str uri = mcp_call_uri(mc);
 	const char *id = uri.p + sizeof(SCHEME) - 1, *slash;
@@ -324,69 +230,139 @@ static int parse(struct mcp_call *mc, struct read_params *ret, struct err *e)
 			    &ret->path.n, e) < 0)
 		return -1;
 	ret->path.p = path;
-	if (ret->path.n > PATH_MAX_)
-		return err_set(e, ERR_INVALID, "uri: a path has at most %d bytes", PATH_MAX_);
+	if (ret->path.n > FILES_PATH_MAX)
+		return err_set(e, ERR_INVALID, "uri: a path has at most %d bytes", FILES_PATH_MAX);
 	return 1;
 }
 
-/* ---- the road ------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------- */
 
-static void on_answer(void *asker, const struct field_table *t, const void *result)
+static void read_by(struct resource_read *r, const struct op *op, const struct op_sink *sink,
+		    int (*fill)(void *asker, void *request, struct err *e));
+
+static void fail(struct resource_read *r, const struct err *e)
 {
-	const struct read_result *r = result;
-	const struct mcp_contents contents = { .mime = r->mime, .text = r->text, .data = r->data };
-
-	mcp_call_contents(asker, &contents, 1);
+	if (e->code == ERR_SANDBOX_NOT_FOUND || e->code == ERR_GUEST || e->code == ERR_IDLE ||
+	    e->code == ERR_PATH_NOT_FOUND)
+		mcp_call_not_found(r->mc);
+	else
+		mcp_call_fail(r->mc, e);
 }
 
 static void on_fail(void *asker, const struct err *e)
 {
-	if (e->code == ERR_SANDBOX_NOT_FOUND || e->code == ERR_GUEST || e->code == ERR_IDLE ||
-	    e->code == ERR_PATH_NOT_FOUND)
-		mcp_call_not_found(asker);
-	else
-		mcp_call_fail(asker, e);
+	fail(asker, e);
 }
 
-static int on_decode(void *asker, void *request, struct err *e)
+static void on_listed(void *asker, const struct field_table *t, const void *result)
 {
-	*(struct read_params *)request = *(const struct read_params *)mcp_call_data(asker);
+	struct resource_read *r = asker;
+	struct err e;
+	autofree char *text = field_encode_text(&tool_listing_table, result, LISTING_MAX, &e);
+
+	if (text)
+		mcp_call_contents(r->mc,
+				  &(struct mcp_contents){ .mime = directory, .text = str_of(text) },
+				  1);
+	else
+		mcp_call_fail(r->mc, &e);
+}
+
+static const struct op_sink listing = { .answer = on_listed, .fail = on_fail };
+
+static int decode_list(void *asker, void *request, struct err *e)
+{
+	const struct resource_read *r = asker;
+	struct files_list_request *q = request;
+
+	q->sandbox = r->sandbox;
+	q->path = r->path;
 	return 0;
 }
 
-static const struct op_sink sink = { .answer = on_answer, .fail = on_fail };
+static bool is_text(struct str bytes)
+{
+	return utf8_valid(bytes) && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
+}
+
+static void on_read(void *asker, const struct field_table *t, const void *result)
+{
+	struct resource_read *r = asker;
+	struct str bytes = ((const struct file_content *)result)->content;
+	const struct mcp_contents text = { .mime = "text/plain",
+					   .text = bytes.p ? bytes : STR_LIT("") };
+	const struct mcp_contents data = { .mime = "application/octet-stream", .data = bytes };
+
+	mcp_call_contents(r->mc, is_text(bytes) ? &text : &data, 1);
+}
+
+static void on_not_read(void *asker, const struct err *e)
+{
+	struct resource_read *r = asker;
+
+	if (e->code == ERR_NOT_A_FILE)
+		read_by(r, &files_list_op, &listing, decode_list);
+	else
+		fail(r, e);
+}
+
+static const struct op_sink reading = { .answer = on_read, .fail = on_not_read };
+
+static int decode_read(void *asker, void *request, struct err *e)
+{
+	const struct resource_read *r = asker;
+	struct files_read_request *q = request;
+
+	q->sandbox = r->sandbox;
+	q->path = r->path;
+	q->encoding = FILE_BASE64; /* whether it is text is seen then */
+	return 0;
+}
 
 static void on_cancel(struct mcp_call *mc, void *data)
 {
-	call_cancel(data);
+	struct resource_read *r = data;
+
+	call_cancel(r->call);
+}
+
+static void read_by(struct resource_read *r, const struct op *op, const struct op_sink *sink,
+		    int (*fill)(void *asker, void *request, struct err *e))
+{
+	const struct op_start start = { .who = mcp_call_principal(r->mc),
+					.op = op,
+					.decode = fill,
+					.sink = sink,
+					.asker = r,
+					.arena = mcp_call_arena(r->mc),
+					.label = mcp_call_label(r->mc) };
+	struct err e;
+
+	r->call = op_new(r->door->ops, &start, &e);
+	if (r->call)
+		op_start(r->call);
+	else
+		mcp_call_fail(r->mc, &e);
 }
 
 void files_read(void *owner, struct mcp_call *mc)
 {
-	struct mcp_door *d = owner;
 	struct err e = ERR_INIT;
-	struct read_params *p = arena_alloc(mcp_call_arena(mc), sizeof(*p), &e);
-	const struct op_start start = { .who = mcp_call_principal(mc),
-					.op = &read_op,
-					.decode = on_decode,
-					.sink = &sink,
-					.asker = mc,
-					.arena = mcp_call_arena(mc),
-					.label = mcp_call_label(mc) };
-	int ours = p ? parse(mc, p, &e) : -1;
-	struct call *c;
+	struct resource_read *r = arena_alloc(mcp_call_arena(mc), sizeof(*r), &e);
+	int ours = r ? parse(mc, r, &e) : -1;
 
 	if (ours == 0) {
 		mcp_call_not_found(mc);
 		return;
 	}
-	mcp_call_set_data(mc, p);
-	if (ours < 0 || !(c = op_new(d->ops, &start, &e))) {
+	if (ours < 0) {
 		mcp_call_fail(mc, &e);
 		return;
 	}
-	mcp_call_on_cancel(mc, on_cancel, c);
-	op_start(c);
+	r->door = owner;
+	r->mc = mc;
+	mcp_call_on_cancel(mc, on_cancel, r);
+	read_by(r, &files_read_op, &reading, decode_read);
 }
 
 /* ---- completion ---------------------------------------------------------------------------- */

@@ -29,6 +29,9 @@ void files_complete(void *door, struct mcp_call *mc);
 void files_roots_watch(struct mcp_door *d);
 void files_roots_free(struct mcp_door *d);
 
+/* sandbox_list_files.c: a directory as models see it. */
+extern const struct field_table tool_listing_table;
+
 /* says.c: the text of an answer, by its tool's row. */
 int tool_text(const struct tool *t, const void *request, const void *result, struct buf *to,
 	      struct err *e) MUST_USE;

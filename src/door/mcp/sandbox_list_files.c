@@ -1,54 +1,34 @@
-#include "door/mcp/tools.h"
-
-#include "hub/core/listing.h"
 #include "door/mcp/common.h"
+#include "door/mcp/tools.h"
+#include "op/files.h"
 
-struct list_params {
-	struct str sandbox, path;
+#define L struct file_listed
+static const struct field listed_fields[] = {
+	FIELD(L, name, .flags = FIELD_REQUIRED, .doc = "In its directory."),
+	FIELD_ENUM(L, type, file_type_names, .flags = FIELD_REQUIRED,
+		   .doc = "What it is; a symlink is not followed."),
+	FIELD(L, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD_NAMED(L, mode_text, "mode", .flags = FIELD_REQUIRED,
+		    .doc = "Permission bits in octal, such as 0644."),
+	FIELD_NAMED(L, modified_text, "modified_at", .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
 };
-static const struct field list_fields[] = {
-	SANDBOX_ROW(struct list_params),
-	FIELD(struct list_params, path, .min = 1, .max = TOOL_PATH_MAX, .def = DEFAULT_STR("."),
-	      .doc = "Directory; the sandbox's working directory if absent."),
+#undef L
+static const struct field_table listed_table = FIELD_TABLE(struct file_listed, listed_fields);
+static const struct field listing_fields[] = {
+	FIELD_OBJECTS(struct files_listing, entries, listed_table, .flags = FIELD_REQUIRED,
+		      .doc = "By name."),
+	FIELD(struct files_listing, truncated, .flags = FIELD_REQUIRED,
+	      .doc = "There are more than these 1024."),
 };
-static const struct field_table list_input = FIELD_TABLE(struct list_params, list_fields);
+const struct field_table tool_listing_table = FIELD_TABLE(struct files_listing, listing_fields);
 
-static void on_listed(void *arg, const struct file_entry *entries, size_t n, bool truncated,
-		      const struct err *err)
-{
-	struct call *c = arg;
-	struct err e = ERR_INIT;
-	struct listing listing;
-
-	if (err || listing_fill(call_arena(c), entries, n, truncated, &listing, &e) < 0)
-		call_fail(c, err ? err : &e);
-	else
-		call_answer(c, &listing);
-}
-
-static void run(struct call *c, const void *params)
-{
-	const struct list_params *p = params;
-	struct err e = ERR_INIT;
-	struct sandbox *sb = call_sandbox(c, p->sandbox, &e);
-
-	if (sb)
-		file_list_start(sb, p->path, on_listed, c);
-	else
-		call_fail(c, &e);
-}
+static const struct op_member members[] = { TOOL_SANDBOX };
 
 const struct tool sandbox_list_files_tool = {
-	.op =
-		&(const struct op){
-			.action = "files.list",
-			.effect = OP_READ,
-			.request = &list_input,
-			.target = OP_TARGET(struct list_params, sandbox),
-			.result = &listing_table,
-			.run = run,
-		},
+	.op = &files_list_op,
 	.name = "sandbox_list_files",
 	.title = "List a directory",
 	.doc = "Lists a directory of a sandbox, at most 1024 entries of it.",
+	.members = OP_MEMBERS(members),
+	.output = &tool_listing_table,
 };

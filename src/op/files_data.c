@@ -1,0 +1,347 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/base64.h"
+#include "json/document/utf8.h"
+#include "op/call.h"
+#include "op/files.h"
+
+static_assert((int)FILES_READ_MAX < (int)FILE_READ_MAX, "one byte more is read, to see the end");
+
+const char *const file_encoding_names[] = { [FILE_UTF8] = "utf-8", [FILE_BASE64] = "base64" };
+
+/* ---- files.read ---------------------------------------------------------------------------- */
+
+#define Q struct files_read_request
+static const struct field read_fields[] = {
+	OP_SANDBOX_ROW(Q),
+	FIELD(Q, path, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX,
+	      .doc = "A regular file."),
+	FIELD(Q, offset, .max = INT64_MAX, .def = DEFAULT_INT(0), .doc = "First byte to read."),
+	FIELD(Q, limit, .min = 1, .max = FILES_READ_MAX, .has = FIELD_HAS(Q, has_limit),
+	      .doc = "Bytes to read at most. If absent the file is read to its end, and refused if "
+		     "that is more than 4194304 bytes."),
+	FIELD_ENUM(Q, encoding, file_encoding_names, .def = DEFAULT_ENUM(FILE_UTF8),
+		   .doc = "How to return the bytes; base64 for what is not UTF-8 text."),
+};
+#undef Q
+static const struct field_table read_table = FIELD_TABLE(struct files_read_request, read_fields);
+
+/* flags: FIELD_BYTES where it is as the bytes are. */
+#define FILE_CONTENT_ROWS(flags_)                                                                   \
+	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),      \
+	      .doc = "What was read."),                                                             \
+		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                      \
+			   .flags = FIELD_REQUIRED, .doc = "How content stands for the bytes."),    \
+		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                           \
+		      .doc = "Bytes of the whole file."),                                           \
+		FIELD(struct file_content, offset, .flags = FIELD_REQUIRED,                         \
+		      .doc = "First byte read."),                                                   \
+		FIELD(struct file_content, bytes, .flags = FIELD_REQUIRED,                          \
+		      .doc = "Bytes read; in UTF-8 it may be a few less than asked for, to cut no " \
+			     "character."),                                                         \
+		FIELD(struct file_content, eof, .flags = FIELD_REQUIRED,                            \
+		      .doc = "The end of the file was read."),                                      \
+		FIELD(struct file_content, next_offset,                                             \
+		      .has = FIELD_HAS(struct file_content, has_next),                              \
+		      .doc = "Where to read on; absent at the end of the file.")
+#define MODE_ROW                                                                                   \
+	FIELD(struct file_content, mode, .flags = FIELD_REQUIRED,                                  \
+	      .doc = "Permission bits of the file in octal, such as 0644.")
+static const struct field text_fields[] = { FILE_CONTENT_ROWS(0), MODE_ROW };
+static const struct field_table text_table = FIELD_TABLE(struct file_content, text_fields);
+static const struct field bytes_fields[] = { FILE_CONTENT_ROWS(FIELD_BYTES), MODE_ROW };
+static const struct field_table bytes_table = FIELD_TABLE(struct file_content, bytes_fields);
+
+static const struct field chunk_fields[] = {
+	FIELD(struct file_chunk, data, .flags = FIELD_BYTES, .doc = "The next bytes."),
+	FIELD(struct file_chunk, eof, .flags = FIELD_REQUIRED, .doc = "They are the last."),
+};
+static const struct field_table chunk_table = FIELD_TABLE(struct file_chunk, chunk_fields);
+
+/* How much of s is whole characters: all, or up to one that is cut by the end of s, unless that is
+ * the end of the file. False where a byte is no UTF-8; *ret_n is before it. */
+static bool whole_characters(struct str s, bool eof, size_t *ret_n)
+{
+	size_t n;
+
+	for (*ret_n = 0; *ret_n < s.n; *ret_n += n) {
+		if (!utf8_next((struct str){ s.p + *ret_n, s.n - *ret_n }, &n))
+			return !eof && *ret_n + n == s.n;
+	}
+	return true;
+}
+
+static int files_cut_text(struct file_content *ret, struct err *e)
+{
+	size_t n;
+
+	if (!whole_characters(ret->content, ret->eof, &n))
+		return err_set(e, ERR_INVALID,
+			       "encoding: byte %" PRIu64
+			       " of the file is not UTF-8 text; read it with encoding base64",
+			       ret->offset + n);
+	if (n == 0 && ret->content.n > 0)
+		return err_set(e, ERR_INVALID, "limit: the next %zu bytes are no whole character",
+			       ret->content.n);
+	ret->content.n = n;
+	return 0;
+}
+
+static int files_fill_content(const struct files_read_request *q, struct str bytes, uint64_t size,
+			      struct file_content *ret, struct err *e)
+{
+	size_t max = q->has_limit ? q->limit : FILES_READ_MAX;
+
+	ret->content = bytes;
+	ret->encoding = q->encoding;
+	ret->size = size;
+	ret->offset = q->offset;
+	ret->eof = bytes.n <= max;
+	if (!ret->eof && !q->has_limit)
+		return err_set(e, ERR_TOO_LARGE,
+			       "the file has %" PRIu64
+			       " bytes, and %d are read at once: give offset and limit",
+			       size, FILES_READ_MAX);
+	if (!ret->eof)
+		ret->content.n = max;
+	if (q->encoding == FILE_UTF8 && files_cut_text(ret, e) < 0)
+		return -1;
+	ret->bytes = ret->content.n;
+	ret->has_next = !ret->eof;
+	ret->next_offset = ret->offset + ret->bytes;
+	return 0;
+}
+
+static void files_on_read(void *arg, struct str bytes, const struct file_stat *st,
+			  const struct err *err)
+{
+	struct call *c = arg;
+	const struct files_read_request *q = call_request(c);
+	struct err e = ERR_INIT;
+	char mode[8];
+	struct file_content result = { .mode = { mode, 4 } };
+
+	if (err) {
+		call_fail(c, err);
+		return;
+	}
+	snprintf(mode, sizeof(mode), "%04o", st->mode & 07777);
+	if (files_fill_content(q, bytes, st->size, &result, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer_by(c, q->encoding == FILE_UTF8 ? &text_table : &bytes_table, &result);
+}
+
+static void files_read_whole(struct call *c, struct sandbox *sb)
+{
+	const struct files_read_request *q = call_request(c);
+	size_t want = (q->has_limit ? q->limit : FILES_READ_MAX) + 1u;
+	struct err e = ERR_INIT;
+
+	if (call_reserve(c, want, &e) < 0)
+		call_fail(c, &e);
+	else
+		file_read_start(sb, q->path, q->offset, want, files_on_read, c);
+}
+
+/* ---- as a stream, to the end ---- */
+
+struct file_reading {
+	struct call *call;
+	struct sandbox *sb; /* busy until the call's end */
+	struct str path;
+	uint64_t offset;
+	bool streams, waits;
+};
+
+static void files_read_on(struct file_reading *r);
+
+static void files_on_room(void *data)
+{
+	struct file_reading *r = data;
+
+	if (r->waits)
+		files_read_on(r);
+}
+
+/* The first read decides whether there is a stream at all. */
+static void files_on_chunk(void *arg, struct str bytes, const struct file_stat *st,
+			   const struct err *err)
+{
+	struct file_reading *r = arg;
+	bool eof = bytes.n < FILES_CHUNK;
+	struct err e = ERR_INIT;
+
+	if (!err && !r->streams && call_open(r->call, files_on_room, r, &e) < 0)
+		err = &e;
+	if (!err && call_cancelled(r->call)) {
+		err_set(&e, ERR_CANCELLED, "nobody reads it any more");
+		err = &e;
+	}
+	if (err) {
+		call_fail(r->call, err);
+		return;
+	}
+	r->streams = true;
+	r->offset += bytes.n;
+	call_send(r->call, &(struct file_chunk){ bytes, eof });
+	if (eof)
+		call_answer(r->call, NULL);
+	else if (!call_full(r->call))
+		files_read_on(r);
+	else
+		r->waits = true;
+}
+
+static void files_read_on(struct file_reading *r)
+{
+	r->waits = false;
+	file_read_start(r->sb, r->path, r->offset, FILES_CHUNK, files_on_chunk, r);
+}
+
+static void files_read_stream(struct call *c, struct sandbox *sb)
+{
+	const struct files_read_request *q = call_request(c);
+	struct err e = ERR_INIT;
+	struct file_reading *r = arena_alloc(call_arena(c), sizeof(*r), &e);
+
+	if (!r) {
+		call_fail(c, &e);
+		return;
+	}
+	*r = (struct file_reading){ .call = c, .sb = sb, .path = q->path, .offset = q->offset };
+	/* Nobody makes room any more then, so nobody else would end it. */
+	call_on_cancel(c, files_on_room, r);
+	files_read_on(r);
+}
+
+static void files_read_run(struct call *c, const void *request)
+{
+	const struct files_read_request *q = request;
+	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+
+	if (sb && call_streams(c))
+		files_read_stream(c, sb);
+	else if (sb)
+		files_read_whole(c, sb);
+}
+
+const struct op files_read_op = {
+	.action = "files.read",
+	.doc = "Reads a file, whole or a range of its bytes.",
+	.effect = OP_READ,
+	.request = &read_table,
+	.target = OP_TARGET(struct files_read_request, sandbox),
+	.result = &text_table,
+	.event = &chunk_table,
+	.run = files_read_run,
+};
+
+/* ---- files.write --------------------------------------------------------------------------- */
+
+enum { MODE_DEFAULT = 0644 };
+
+#define Q struct files_write_request
+static const struct field write_fields[] = {
+	OP_SANDBOX_ROW(Q),
+	FIELD(Q, path, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX,
+	      .doc = "The file; directories above it are made."),
+	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | FIELD_BYTES,
+	      .doc = "All that is in it then."),
+	FIELD_ENUM(Q, encoding, file_encoding_names, .def = DEFAULT_ENUM(FILE_UTF8),
+		   .doc = "What content is: text, or any bytes in base64."),
+	FIELD(Q, mode, .max = 07777, .def = DEFAULT_INT(MODE_DEFAULT),
+	      .doc = "Permission bits of a new file, as a number: 420 is 0644. One that is there "
+		     "keeps its own."),
+	FIELD(Q, mode_octal, .min = 3, .max = 5,
+	      .doc = "Permission bits of a new file in octal, such as 0755; 0644 if absent. A file "
+		     "that is there keeps its own."),
+	FIELD(Q, make_parents, .def = DEFAULT_BOOL(true),
+	      .doc = "Make the directories above it that are missing."),
+};
+#undef Q
+static const struct field_table write_table = FIELD_TABLE(struct files_write_request, write_fields);
+
+static const struct field written_fields[] = {
+	FIELD(struct file_written, sandbox, .flags = FIELD_REQUIRED,
+	      .doc = "Where it was written."),
+	FIELD(struct file_written, path, .flags = FIELD_REQUIRED,
+	      .doc = "The path, as it was given."),
+	FIELD(struct file_written, bytes, .flags = FIELD_REQUIRED, .doc = "Bytes written."),
+};
+static const struct field_table written_table = FIELD_TABLE(struct file_written, written_fields);
+
+/* Three or four octal digits, with or without a leading 0 or 0o. */
+static int files_parse_mode(struct str text, uint32_t *ret, struct err *e)
+{
+	uint32_t mode = 0;
+
+	for (size_t i = str_starts(text, "0o") ? 2 : 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '7')
+			return err_set(e, ERR_INVALID, "mode: octal digits, such as \"0755\"");
+		mode = mode * 8 + (uint32_t)(text.p[i] - '0');
+	}
+	if (mode > 0777 || mode == 0)
+		return err_set(e, ERR_INVALID, "mode: from 0001 to 0777");
+	*ret = mode;
+	return 0;
+}
+
+static int files_decode_content(struct files_write_request *q, struct arena *a, struct err *e)
+{
+	autobuf struct buf bytes = BUF_INIT(q->content.n);
+	char *room;
+
+	if (base64_decode(&bytes, q->content, e) < 0)
+		return err_wrap(e, "content");
+	room = arena_dup(a, buf_str(&bytes), e);
+	q->content = (struct str){ room, bytes.n };
+	q->encoding = FILE_UTF8;
+	return room ? 0 : -1;
+}
+
+static int files_write_normalize(void *request, struct arena *a, struct err *e)
+{
+	struct files_write_request *q = request;
+
+	if (q->mode_octal.p && files_parse_mode(q->mode_octal, &q->mode, e) < 0)
+		return -1;
+	q->mode_octal = STR_NONE;
+	q->mode = q->mode ? q->mode : MODE_DEFAULT;
+	return q->encoding == FILE_BASE64 ? files_decode_content(q, a, e) : 0;
+}
+
+static void files_on_written(void *arg, const struct err *err)
+{
+	struct call *c = arg;
+	const struct files_write_request *q = call_request(c);
+
+	if (err)
+		call_fail(c, err);
+	else
+		call_answer(c, &(struct file_written){ q->sandbox, q->path, STR_LIT("ok"),
+						       q->content.n });
+}
+
+static void files_write_run(struct call *c, const void *request)
+{
+	const struct files_write_request *q = request;
+	const struct file_write_opts opts = { .mode = q->mode, .make_parents = q->make_parents };
+	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+
+	if (sb)
+		file_write_start(sb, q->path, q->content, &opts, files_on_written, c);
+}
+
+const struct op files_write_op = {
+	.action = "files.write",
+	.doc = "Writes a file: others see the old content or the new, never a part.",
+	.effect = OP_WRITE,
+	.flags = OP_REPLACES | OP_IDEMPOTENT,
+	.request = &write_table,
+	.target = OP_TARGET(struct files_write_request, sandbox),
+	.result = &written_table,
+	.normalize = files_write_normalize,
+	.run = files_write_run,
+};

@@ -9,6 +9,9 @@ from client import until
 from test_sleep import AFTER, asleep
 from test_readopt import begin as begin_home  # noqa: F401
 
+# Runs a program as PID 1 of a PID namespace.
+APART = ['unshare', *(['-U', '--map-current-user'] if os.getuid() else []), '-pf', '--mount-proc']
+
 
 def test_sleepers_are_left_alone(begin_home, me, tmp_path):  # noqa: F811
     """By a Holt that can't see their warden's process: it has another PID namespace."""
@@ -16,7 +19,7 @@ def test_sleepers_are_left_alone(begin_home, me, tmp_path):  # noqa: F811
     box = hub.create()
     hub.post('/v1/files/write', sandbox=box, path='f', content='kept')
     asleep(hub)
-    done = subprocess.run(['unshare', '-pf', '--mount-proc', *me.argv('run', '--', 'true')], check=False, timeout=60,
+    done = subprocess.run([*APART, *me.argv('run', '--', 'true')], check=False, timeout=60,
                           env={**me.env, 'HOLT_HOME': str(tmp_path)}, capture_output=True)
     assert done.returncode == 0, done
     assert hub.exec(box, 'cat f')['stdout'] == 'kept'
@@ -34,3 +37,26 @@ def test_what_the_dead_left_is_swept(spawn, who):
     assert all(map(os.path.isdir, left))
     assert who.run('run', '--', 'true').returncode == 0
     assert not any(map(os.path.isdir, left))
+
+
+# The first process of a container that is no init: it waits for its own children alone, then tells what was left to it.
+PID_1 = """
+import os, subprocess, sys
+for _ in range(20):
+    assert subprocess.run(sys.argv[1:], check=False).returncode == 0
+for pid in filter(str.isdigit, os.listdir('/proc')):
+    with open(f'/proc/{pid}/stat') as f:
+        print(f.read().rsplit(' ', 50)[0])
+"""
+
+
+def test_nothing_is_left_to_reap(who, residue):
+    """By a PID 1 that does not reap, when Holt has run twenty times."""
+    done = subprocess.run([*APART, 'python3', '-c', PID_1, *who.argv('run', '--', 'sh', '-c', 'sleep 60 &')],
+                          env=who.env, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0 and done.stdout.split()[:2] == ['1', '(python3)'] and done.stdout.count('\n') == 1, done
+
+
+def test_it_may_be_pid_1(who, residue):
+    done = subprocess.run([*APART, *who.argv('run', '--', 'true')], env=who.env, check=False, timeout=60)
+    assert done.returncode == 0

@@ -31,6 +31,7 @@
 enum { QUEUE_BYTES = 12 * 1024 };
 
 static int broom = -1; /* its socket */
+static pid_t broom_pid;
 static bool broom_tried; /* to start it, once */
 
 static _Noreturn void broom_main(int from)
@@ -54,7 +55,6 @@ static void broom_start(void)
 {
 	const int bytes = QUEUE_BYTES;
 	int sockets[2];
-	pid_t pid;
 
 	broom_tried = true;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
@@ -62,10 +62,10 @@ static void broom_start(void)
 		return;
 	}
 	setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	pid = fork();
-	if (pid == 0)
+	broom_pid = fork();
+	if (broom_pid == 0)
 		broom_main(sockets[1]);
-	if (pid > 0)
+	if (broom_pid > 0)
 		broom = take_fd(&sockets[0]);
 	else
 		log_warn("the broom could not be started: %s", strerror(errno));
@@ -91,7 +91,9 @@ bool broom_take(uint32_t layer)
 
 /* ---- the janitor ----------------------------------------------------------------------------- */
 
-enum { TRIES = 500, PAUSE_US = 20000, FDS_MAX = 256 };
+enum { TRIES = 5000, PAUSE_US = 2000, FDS_MAX = 256 };
+
+static int warden_end = -1; /* of the pipe: open for as long as the warden lives */
 
 static bool is_kept_file(int fd)
 {
@@ -124,14 +126,14 @@ static void remove_names(void)
 	unlinkat(WARDEN_DIR_FD, WARDEN_LOCK, 0);
 }
 
-static _Noreturn void janitor_main(const struct cgroups *c, int warden_end, bool kept)
+static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 {
 	char byte;
 
 	prctl(PR_SET_NAME, "holt-janitor");
 	setsid();
-	close_others(c, warden_end, kept);
-	while (read(warden_end, &byte, 1) < 0 && errno == EINTR)
+	close_others(c, pipe, kept);
+	while (read(pipe, &byte, 1) < 0 && errno == EINTR)
 		;
 	if (kept) {
 		remove_names();
@@ -157,9 +159,13 @@ int janitor_start(const struct cgroups *c, bool kept, struct err *e)
 		janitor_main(c, ends[0], kept);
 	}
 	close(ends[0]);
-	if (pid < 0) {
-		close(ends[1]);
-		return err_sys(e, errno, "start the janitor");
-	}
-	return ends[1];
+	warden_end = ends[1];
+	return pid < 0 ? err_sys(e, errno, "start the janitor") : 0;
+}
+
+void helpers_end(void)
+{
+	if (broom_pid > 0)
+		kill(broom_pid, SIGKILL);
+	close_fd(&warden_end);
 }

@@ -273,8 +273,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 		return -1;
 	if (m->kept || warden.cgroups.dirs[CG_MEMORY] >= 0 ||
 	    warden.cgroups.dirs[CG_FREEZER] >= 0) {
-		warden.janitor = janitor_start(&warden.cgroups, m->kept, e);
-		if (warden.janitor < 0)
+		if (janitor_start(&warden.cgroups, m->kept, e) < 0)
 			return -1;
 	}
 	if (choose_identity(&warden.host, m->max_sandboxes + m->pool, e) < 0 ||

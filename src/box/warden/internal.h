@@ -269,9 +269,12 @@ void cgroups_step_back(const struct cgroups *c);
 
 /* ---- the janitor ----------------------------------------------------------------------------- */
 
-/* Starts it; the warden is alive for it as long as the descriptor that is returned is open. kept:
- * there are a socket and a lock to remove, too. */
+/* Starts it; the warden is alive for it until helpers_end(). kept: there are a socket and a lock to
+ * remove, too. */
 int janitor_start(const struct cgroups *c, bool kept, struct err *e) MUST_USE;
+
+/* Kills the broom, and lets the janitor do its work; both are then to be reaped. */
+void helpers_end(void);
 
 /* ---- a new sandbox --------------------------------------------------------------------------- */
 
@@ -426,7 +429,7 @@ struct warden {
 	uint32_t *uid_refs; /* [BODIES_MAX] */
 	uint64_t last_key;
 	int hub; /* -1: there is none at the moment */
-	int epoll, janitor;
+	int epoll;
 	uint64_t refill_at; /* clock_ms() */
 	struct {
 		uint64_t next_ms; /* 0: nobody is watched */

@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -35,6 +36,7 @@ enum {
 	REFILL_AFTER_MS = 2,
 	/* interval of checks for what ends soon: a busy control group, the skeleton's maker */
 	SWEEP_MS = 20,
+	CLOSE_MS = 5000,
 	EVENTS = 64,
 };
 
@@ -199,10 +201,13 @@ static int chores(void)
 	return sooner(wait, warden.refill_at > now ? (int)(warden.refill_at - now) : 0);
 }
 
+/* Any process of a sandbox; the janitor removes empty control groups. */
 static bool anything_left(void)
 {
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		if (warden.bodies[i].state != BODY_FREE)
+		enum body_state s = warden.bodies[i].state;
+
+		if (s != BODY_FREE && s != BODY_SWEEPING)
 			return true;
 	}
 	return false;
@@ -218,25 +223,42 @@ static void kill_all(void)
 	}
 }
 
-static void run(void)
+static void turn(int wait)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t deadline = 0;
+	int n = epoll_wait(warden.epoll, events, EVENTS, wait);
 
-	while (!warden.closing || (anything_left() && clock_ms() < deadline)) {
-		int wait = chores();
-		int n;
+	for (int i = 0; i < n; i++)
+		dispatch(&events[i]);
+}
 
-		if (warden.closing && !deadline) {
-			if (warden.hub >= 0)
-				epoll_ctl(warden.epoll, EPOLL_CTL_DEL, warden.hub, NULL);
-			kill_all();
-			deadline = clock_ms() + 5000;
-		}
-		n = epoll_wait(warden.epoll, events, EVENTS, warden.closing ? SWEEP_MS : wait);
-		for (int i = 0; i < n; i++)
-			dispatch(&events[i]);
+static void run(void)
+{
+	uint64_t deadline;
+
+	while (!warden.closing)
+		turn(chores());
+	if (warden.hub >= 0)
+		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, warden.hub, NULL);
+	kill_all();
+	deadline = clock_ms() + CLOSE_MS;
+	while (anything_left() && clock_ms() < deadline)
+		turn(sooner(chores(), SWEEP_MS));
+}
+
+/* Ends and reaps every child, since the first process of a container may reap nobody. */
+static void end(void)
+{
+	nets_fini();
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (warden.jobs[i].pid)
+			kill(warden.jobs[i].pid, SIGKILL);
 	}
+	cgroups_fini(&warden.cgroups);
+	helpers_end();
+	/* what withstood the deadline ends with the warden */
+	while (waitpid(-1, NULL, anything_left() ? WNOHANG : 0) > 0)
+		continue;
 }
 
 static int receive_hello(struct wm_hello *m)
@@ -271,7 +293,7 @@ int main(int argc, char **argv)
 	}
 	if (warden_setup(&m, argv[1], &e) < 0) {
 		send_failed(0, &e);
-		cgroups_fini(&warden.cgroups);
+		end();
 		return 125;
 	}
 	warden.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -279,6 +301,7 @@ int main(int argc, char **argv)
 		return 125;
 	if (m.kept && keep_start(&m, &e) < 0) {
 		send_failed(0, &e);
+		end();
 		return 125;
 	}
 	ready.driver = warden.cgroups.driver;
@@ -286,7 +309,6 @@ int main(int argc, char **argv)
 	ready.can_freeze = warden.cgroups.dirs[CG_FREEZER] >= 0;
 	send_hub(&ready, sizeof(ready), NULL, 0);
 	run();
-	nets_fini();
-	cgroups_fini(&warden.cgroups);
+	end();
 	return 0;
 }

@@ -19,12 +19,14 @@ extern const struct op files_stat_op;
 extern const struct op files_write_op;
 extern const struct op process_list_op;
 extern const struct op process_signal_op;
+extern const struct op sandbox_diff_op;
 extern const struct op sandbox_exec_op;
 extern const struct op sandbox_get_op;
 extern const struct op sandbox_list_op;
 extern const struct op sandbox_pause_op;
 extern const struct op sandbox_resume_op;
 extern const struct op sandbox_set_timeout_op;
+extern const struct op sandbox_stop_op;
 extern const struct op sandbox_terminate_op;
 
 extern const struct op *const all_ops[];

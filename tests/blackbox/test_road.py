@@ -265,6 +265,7 @@ WISHES = {
                     'files.write': {'path': 'a', 'content': 'x', 'mode': 0o600}},
     'process.list': {'sandbox_processes': {}, 'sandboxes.processes': None, 'Processes': {}},
     'process.signal': {'sandbox_signal': {'pid': 7}, 'sandboxes.signal': {'pid': 7, 'signal': 15}, 'Signal': {'pid': 7}},
+    'sandbox.diff': {'sandbox_diff': {'limit': 9}, 'sandboxes.diff': '?limit=9'},
     'sandbox.exec': {'sandbox_exec': {'command': 'true', 'stdin_base64': b64(b'x'), 'timeout_seconds': 30},
                      'exec': {'command': 'true', 'stdin': 'x'}, 'exec.stream': {'command': 'true', 'stdin': 'x', 'timeout': 0}},
     'sandbox.get': {'sandbox_get': {'usage': False}, 'sandboxes.get': None},
@@ -288,8 +289,9 @@ def test_one_digest_through_every_door(hub, mcp, road, action):
         else:
             path, method, operation = hub.by_name[name]
             header = path.startswith('/sandbox.v1.')
+            query, wish = (wish, None) if isinstance(wish, str) else ('', wish)
             body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
-            reply = hub.raw(method, path.replace('{id}', NOBODY), body,
+            reply = hub.raw(method, path.replace('{id}', NOBODY) + query, body,
                             fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header else ())
             assert code_of(json.loads(reply.body)) == 'not_found', reply
         notes = road.notes(3)
@@ -317,8 +319,8 @@ def test_one_digest_of_what_is_denied(hub, mcp, road, action):
                     mcp.call(name, **wish)
             else:
                 path, method, operation = hub.by_name[name]
-                query = isinstance(wish, str)
-                hub.raw(method, path.replace('{id}', NOBODY) + (wish if query else ''), None if query else wish)
+                query, wish = (wish, None) if isinstance(wish, str) else ('', wish)
+                hub.raw(method, path.replace('{id}', NOBODY) + query, wish)
             notes = road.notes(2)
             found |= {(n['action'], n['digest']) for n in notes}
             assert notes[-1]['end'] == 'denied'

@@ -35,6 +35,11 @@ static const struct field_table terminated_table = FIELD_TABLE(struct sandbox_en
 
 static const struct op_member by_path[] = { API_BY_PATH };
 
+static const struct op_member diff_members[] = {
+	API_BY_PATH,
+	{ "limit", .in = OP_QUERY },
+};
+
 static const struct api_route rows[] = {
 	{ .id = "sandboxes.list",
 	  .op = &sandbox_list_op,
@@ -62,5 +67,21 @@ static const struct api_route rows[] = {
 	  .method = HTTP_DELETE,
 	  .path = "/v1/sandboxes/{id}",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(CONFLICT) },
+	{ .id = "sandboxes.diff",
+	  .op = &sandbox_diff_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(diff_members),
+	  .method = HTTP_GET,
+	  .path = "/v1/sandboxes/{id}/diff",
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) },
+	{ .id = "sandboxes.stop",
+	  .op = &sandbox_stop_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(by_path),
+	  .answer = &api_sandbox_table,
+	  .method = HTTP_POST,
+	  .path = "/v1/sandboxes/{id}/stop",
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) |
+		    API_MAY(EXEC_TIMEOUT) },
 };
 const struct api_resource api_sandboxes = API_RESOURCE(rows);

@@ -1,0 +1,132 @@
+/* sandbox.diff and sandbox.stop: what a sandbox has changed, and keeping it without running. */
+#include "hub/sandbox/snapshots.h"
+#include "op/sandbox_view.h"
+
+/* ---- sandbox.diff -------------------------------------------------------------------------- */
+
+struct diff_request {
+	struct str sandbox;
+	uint32_t limit;
+};
+static const struct field diff_fields[] = {
+	OP_SANDBOX_ROW(struct diff_request),
+	FIELD(struct diff_request, limit, .min = 1, .max = SNAPSHOT_CHANGES_MAX,
+	      .def = DEFAULT_INT(SNAPSHOT_CHANGES_MAX), .doc = "Paths at most."),
+};
+static const struct field_table diff_table = FIELD_TABLE(struct diff_request, diff_fields);
+
+static const char *const type_names[] = { [FILE_REGULAR] = "file",
+					  [FILE_DIRECTORY] = "directory",
+					  [FILE_SYMLINK] = "symlink",
+					  [FILE_OTHER] = "other" };
+
+static const struct field change_fields[] = {
+	FIELD_ENUM(struct snapshot_change, change, snapshot_change_names, .flags = FIELD_REQUIRED,
+		   .doc = "What became of the path."),
+	FIELD_ENUM(struct snapshot_change, type, type_names, .flags = FIELD_REQUIRED,
+		   .doc = "What is there; of what was removed, what was."),
+	FIELD(struct snapshot_change, path, .flags = FIELD_REQUIRED,
+	      .doc = "From the sandbox's root. Bytes that are not UTF-8 are shown as U+FFFD."),
+};
+static const struct field_table change_table = FIELD_TABLE(struct snapshot_change, change_fields);
+
+struct diff_view {
+	struct {
+		const struct snapshot_change *p;
+		size_t n;
+	} changes;
+	bool truncated;
+};
+static const struct field view_fields[] = {
+	FIELD_OBJECTS(struct diff_view, changes, change_table, .flags = FIELD_REQUIRED,
+		      .doc = "By path."),
+	FIELD(struct diff_view, truncated, .flags = FIELD_REQUIRED,
+	      .doc = "There are more than these."),
+};
+static const struct field_table view_table = FIELD_TABLE(struct diff_view, view_fields);
+
+static void diff_on_done(void *arg, const struct snapshot_change *changes, size_t n, bool truncated,
+			 const struct err *err)
+{
+	struct call *c = arg;
+	size_t limit = ((const struct diff_request *)call_request(c))->limit;
+	const struct diff_view view = { { changes, n < limit ? n : limit },
+					truncated || n > limit };
+
+	if (err)
+		call_fail(c, err);
+	else
+		call_answer(c, &view);
+}
+
+static void sandbox_diff_run(struct call *c, const void *request)
+{
+	struct err e = ERR_INIT;
+	struct life *l = call_life(c, ((const struct diff_request *)request)->sandbox, &e);
+
+	if (l)
+		snapshot_diff_start(l, diff_on_done, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op sandbox_diff_op = {
+	.action = "sandbox.diff",
+	.doc = "What a sandbox has changed against its template; what runs in it stands still "
+	       "meanwhile.",
+	.effect = OP_READ,
+	.request = &diff_table,
+	.target = OP_TARGET(struct diff_request, sandbox),
+	.result = &view_table,
+	.run = sandbox_diff_run,
+};
+
+/* ---- sandbox.stop -------------------------------------------------------------------------- */
+
+struct stop_request {
+	struct str sandbox;
+	bool cold;
+};
+static const struct field stop_fields[] = {
+	OP_SANDBOX_ROW(struct stop_request),
+	FIELD(struct stop_request, cold,
+	      .doc = "Its files are kept for 7 days, not 30; its state is cold."),
+};
+static const struct field_table stop_table = FIELD_TABLE(struct stop_request, stop_fields);
+
+static void stop_on_done(void *arg, struct life *l, const struct err *err)
+{
+	struct call *c = arg;
+	struct sandbox_view view;
+	struct err e = ERR_INIT;
+
+	if (err)
+		call_fail(c, err);
+	else if (sandbox_view(c, l, &view, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &view);
+}
+
+static void sandbox_stop_run(struct call *c, const void *request)
+{
+	const struct stop_request *q = request;
+	struct err e = ERR_INIT;
+	struct life *l = call_life(c, q->sandbox, &e);
+
+	if (l)
+		life_stop_start(l, q->cold, stop_on_done, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op sandbox_stop_op = {
+	.action = "sandbox.stop",
+	.doc = "Ends what runs in a sandbox and keeps its files; sandbox.resume starts it again under the "
+	       "same id, as its next generation, without its processes.",
+	.effect = OP_WRITE,
+	.request = &stop_table,
+	.target = OP_TARGET(struct stop_request, sandbox),
+	.result = &sandbox_view_table,
+	.run = sandbox_stop_run,
+};

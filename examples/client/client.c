@@ -42,7 +42,7 @@ static void on_ready(void *owner)
 	work(c);
 }
 
-static void on_over(void *owner, const struct err *e)
+static void on_over(void *owner, const struct mcp_err *e)
 {
 	fprintf(stderr, "client: %s\n", e->msg);
 	leave(owner, 1);
@@ -50,18 +50,19 @@ static void on_over(void *owner, const struct err *e)
 
 static void accept_form(struct mcp_question *q)
 {
-	autobuf struct buf text = BUF_INIT(1 << 20);
-	struct err e;
+	mcp_autobuf struct mcp_buf text = MCP_BUF_INIT(1 << 20);
+	struct mcp_err e;
 
-	if (buf_addf(&text, &e, "{\"action\":\"accept\",\"content\":") < 0 ||
+	if (mcp_buf_addf(&text, &e, "{\"action\":\"accept\",\"content\":") < 0 ||
 	    mcp_form_defaults(mcp_question_params(q), &text, &e) < 0 ||
-	    buf_add(&text, "}", 1, &e) < 0 || mcp_question_answer(q, buf_str(&text), &e) < 0)
+	    mcp_buf_add(&text, "}", 1, &e) < 0 ||
+	    mcp_question_answer(q, mcp_buf_str(&text), &e) < 0)
 		mcp_question_refuse(q, e.msg);
 }
 
-static void accept_with(struct mcp_question *q, struct str text)
+static void accept_with(struct mcp_question *q, struct mcp_str text)
 {
-	struct err e;
+	struct mcp_err e;
 
 	if (mcp_question_answer(q, text, &e) < 0)
 		mcp_question_refuse(q, e.msg);
@@ -69,7 +70,7 @@ static void accept_with(struct mcp_question *q, struct str text)
 
 static void on_asked(void *owner, struct mcp_question *q)
 {
-	static const struct str words = STR_LIT(
+	static const struct mcp_str words = MCP_STR_LIT(
 		"{\"role\":\"assistant\",\"model\":\"none\",\"stopReason\":\"endTurn\","
 		"\"content\":{\"type\":\"text\",\"text\":\"What a question.\"}}");
 	struct client *c = owner;
@@ -84,18 +85,19 @@ static void on_asked(void *owner, struct mcp_question *q)
 		accept_with(q, words);
 		break;
 	case MCP_ASK_ROOTS:
-		accept_with(q, STR_LIT("{\"roots\":[{\"uri\":\"file:///tmp\",\"name\":\"tmp\"}]}"));
+		accept_with(
+			q, MCP_STR_LIT("{\"roots\":[{\"uri\":\"file:///tmp\",\"name\":\"tmp\"}]}"));
 		break;
 	default: /* nothing is opened without a person */
-		accept_with(q, STR_LIT("{\"action\":\"decline\"}"));
+		accept_with(q, MCP_STR_LIT("{\"action\":\"decline\"}"));
 	}
 }
 
 static void on_log(void *owner, const struct mcp_log_message *m)
 {
-	struct str text = json_str(m->data);
+	struct mcp_str text = mcp_json_str(m->data);
 
-	printf("log: %.*s\n", STR_ARG(text));
+	printf("log: %.*s\n", MCP_STR_ARG(text));
 }
 
 static const struct mcp_client_handler handler = {
@@ -117,15 +119,15 @@ static const char *from_environment(const char *name, const char *otherwise)
 static void read_environment(struct client *c)
 {
 	const char *context = getenv("MCP_CONFORMANCE_CONTEXT");
-	struct err e;
+	struct mcp_err e;
 
 	c->scenario = from_environment("MCP_CONFORMANCE_SCENARIO", "");
 	c->modern = strcmp(from_environment("MCP_CONFORMANCE_PROTOCOL_VERSION", ""),
 			   "2026-07-28") == 0;
-	c->context = context ? json_parse(str_of(context), NULL, &e) : NULL;
+	c->context = context ? mcp_json_parse(mcp_str_of(context), NULL, &e) : NULL;
 }
 
-static int start(struct client *c, char **argv, struct err *e)
+static int start(struct client *c, char **argv, struct mcp_err *e)
 {
 	const struct mcp_client_options o = {
 		.name = "client",
@@ -160,7 +162,7 @@ static int start(struct client *c, char **argv, struct err *e)
 int main(int argc, char **argv)
 {
 	struct client c = { .last = &c.jobs };
-	struct err e = ERR_INIT;
+	struct mcp_err e = MCP_ERR_INIT;
 
 	if (argc < 2) {
 		fprintf(stderr, "usage: %s URL | PROGRAM [ARGUMENT...]\n", argv[0]);
@@ -175,7 +177,7 @@ int main(int argc, char **argv)
 	}
 	uv_run(&c.loop, UV_RUN_DEFAULT);
 	work_free(&c);
-	json_free(c.context);
+	mcp_json_free(c.context);
 	uv_loop_close(&c.loop);
 	return c.status;
 }

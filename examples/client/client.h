@@ -12,7 +12,7 @@ struct client {
 	struct mcp_link *link;
 	struct login *login; /* may be NULL */
 	const char *scenario; /* of the conformance suite; "" for none */
-	struct json_doc *context; /* what it says beside; may be NULL */
+	struct mcp_json_doc *context; /* what it says beside; may be NULL */
 	bool modern; /* its protocol version */
 	struct job *jobs, **last; /* that are still to be done, in their order */
 	unsigned aside; /* calls beside them */

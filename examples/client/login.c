@@ -8,7 +8,7 @@ enum { BROWSER_SECONDS = 10 };
 
 struct login {
 	struct mcp_oauth *oauth;
-	const struct json_val *context;
+	const struct mcp_json_val *context;
 	char *word; /* what assertion() gave last */
 };
 
@@ -42,8 +42,8 @@ static char *ask_location(const char *url)
 static void on_browse(void *owner, const char *url)
 {
 	struct login *l = owner;
-	autofree char *location = ask_location(url);
-	struct err e;
+	mcp_autofree char *location = ask_location(url);
+	struct mcp_err e;
 
 	printf("login at %s\n", url);
 	if (!location)
@@ -52,7 +52,7 @@ static void on_browse(void *owner, const char *url)
 		fprintf(stderr, "client: %s\n", e.msg);
 }
 
-static void on_settled(void *owner, const struct err *e)
+static void on_settled(void *owner, const struct mcp_err *e)
 {
 	printf("login %s\n", e ? "failed" : "done");
 }
@@ -60,9 +60,9 @@ static void on_settled(void *owner, const struct err *e)
 /* --- what the suite says --- */
 
 /* The caller's to free; NULL where it says nothing of it. */
-static char *told(const struct json_val *context, const char *name)
+static char *told(const struct mcp_json_val *context, const char *name)
 {
-	struct str s = json_str(json_get(context, name));
+	struct mcp_str s = mcp_json_str(mcp_json_get(context, name));
 
 	return s.p ? strndup(s.p, s.n) : NULL;
 }
@@ -84,26 +84,26 @@ static const struct mcp_oauth_handler handler = { .browse = on_browse,
 
 static enum mcp_oauth_grant grant_of(const struct client *c)
 {
-	const struct json_val *context = json_root(c->context);
+	const struct mcp_json_val *context = mcp_json_root(c->context);
 
-	if (json_get(context, "valid_jwt"))
+	if (mcp_json_get(context, "valid_jwt"))
 		return MCP_OAUTH_WORKLOAD;
-	if (json_get(context, "idp_id_token"))
+	if (mcp_json_get(context, "idp_id_token"))
 		return MCP_OAUTH_ENTERPRISE;
 	return strstr(c->scenario, "client-credentials") ? MCP_OAUTH_CLIENT_CREDENTIALS
 							 : MCP_OAUTH_CODE;
 }
 
 static struct mcp_oauth *open_oauth(struct client *c, struct login *l, const char *url,
-				    struct err *e)
+				    struct mcp_err *e)
 {
-	autofree char *id = told(l->context, "client_id"),
-		      *secret = told(l->context, "client_secret");
-	autofree char *key = told(l->context, "private_key_pem");
-	autofree char *algorithm = told(l->context, "signing_algorithm");
-	autofree char *issuer = told(l->context, "issuer");
-	autofree char *idp = told(l->context, "idp_token_endpoint");
-	autofree char *idp_id = told(l->context, "idp_client_id");
+	mcp_autofree char *id = told(l->context, "client_id"),
+			  *secret = told(l->context, "client_secret");
+	mcp_autofree char *key = told(l->context, "private_key_pem");
+	mcp_autofree char *algorithm = told(l->context, "signing_algorithm");
+	mcp_autofree char *issuer = told(l->context, "issuer");
+	mcp_autofree char *idp = told(l->context, "idp_token_endpoint");
+	mcp_autofree char *idp_id = told(l->context, "idp_client_id");
 	const struct mcp_oauth_options o = {
 		.server = url,
 		.grant = grant_of(c),
@@ -125,15 +125,15 @@ static struct mcp_oauth *open_oauth(struct client *c, struct login *l, const cha
 
 /* --- life --- */
 
-struct login *login_new(struct client *c, const char *url, struct err *e)
+struct login *login_new(struct client *c, const char *url, struct mcp_err *e)
 {
 	struct login *l = calloc(1, sizeof(*l));
 
 	if (!l) {
-		err_set(e, ERR_LIMIT, "out of memory");
+		mcp_err_set(e, MCP_ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	l->context = c->context ? json_root(c->context) : NULL;
+	l->context = c->context ? mcp_json_root(c->context) : NULL;
 	l->oauth = open_oauth(c, l, url, e);
 	if (!l->oauth) {
 		free(l);

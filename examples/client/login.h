@@ -10,6 +10,6 @@
 struct login;
 
 /* For the server at url; the scenario and context of c say by which grant. NULL with *e. */
-struct login *login_new(struct client *c, const char *url, struct err *e);
+struct login *login_new(struct client *c, const char *url, struct mcp_err *e);
 struct mcp_auth *login_auth(struct login *l);
 void login_close(struct login *l); /* NULL-safe; gone when the loop has run */

@@ -14,7 +14,7 @@ struct job {
 	struct job *next;
 	const char *list; /* what is listed, or NULL: */
 	const char *method; /* "tools/call", "resources/read", "prompts/get" */
-	struct buf params;
+	struct mcp_buf params;
 };
 
 static void next_job(struct client *c);
@@ -27,7 +27,7 @@ static struct job *add_job(struct client *c)
 
 	if (!j)
 		abort();
-	j->params = BUF_INIT(TEXT_MAX);
+	j->params = MCP_BUF_INIT(TEXT_MAX);
 	*c->last = j;
 	c->last = &j->next;
 	return j;
@@ -35,7 +35,7 @@ static struct job *add_job(struct client *c)
 
 static void job_free(struct job *j)
 {
-	buf_fini(&j->params);
+	mcp_buf_fini(&j->params);
 	free(j);
 }
 
@@ -60,97 +60,98 @@ static void end_job(struct client *c)
 	next_job(c);
 }
 
-static struct json_writer begin_params(struct client *c, const char *method, struct job **ret)
+static struct mcp_json_writer begin_params(struct client *c, const char *method, struct job **ret)
 {
 	struct job *j = *ret = add_job(c);
-	struct json_writer w = json_writer(&j->params);
+	struct mcp_json_writer w = mcp_json_writer(&j->params);
 
 	j->method = method;
-	json_write_object(&w);
+	mcp_json_write_object(&w);
 	return w;
 }
 
-static void end_params(struct json_writer *w)
+static void end_params(struct mcp_json_writer *w)
 {
-	struct err e;
+	struct mcp_err e;
 
-	json_write_object_end(w);
-	if (json_write_done(w, &e) < 0)
+	mcp_json_write_object_end(w);
+	if (mcp_json_write_done(w, &e) < 0)
 		abort();
 }
 
 /* --- arguments for a tool, made from its schema --- */
 
-static const struct json_val *tool_named(const struct mcp_listed *l, const char *name)
+static const struct mcp_json_val *tool_named(const struct mcp_listed *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (str_is(json_str(json_get(l->items[i], "name")), name))
+		if (mcp_str_is(mcp_json_str(mcp_json_get(l->items[i], "name")), name))
 			return l->items[i];
 	}
 	return NULL;
 }
 
-static void write_value(struct json_writer *w, const struct json_val *schema, size_t i)
+static void write_value(struct mcp_json_writer *w, const struct mcp_json_val *schema, size_t i)
 {
-	struct str type = json_str(json_get(schema, "type"));
-	struct json_iter choices = json_iter(json_get(schema, "enum"));
+	struct mcp_str type = mcp_json_str(mcp_json_get(schema, "type"));
+	struct mcp_json_iter choices = mcp_json_iter(mcp_json_get(schema, "enum"));
 
-	if (json_next(&choices)) {
-		json_write_val(w, choices.val);
-	} else if (str_is(type, "integer") || str_is(type, "number")) {
-		json_write_uint(w, 2 + i);
-	} else if (str_is(type, "boolean")) {
-		json_write_bool(w, true);
-	} else if (str_is(type, "object")) {
-		json_write_object(w);
-		json_write_object_end(w);
-	} else if (str_is(type, "array")) {
-		json_write_array(w);
-		json_write_array_end(w);
+	if (mcp_json_next(&choices)) {
+		mcp_json_write_val(w, choices.val);
+	} else if (mcp_str_is(type, "integer") || mcp_str_is(type, "number")) {
+		mcp_json_write_uint(w, 2 + i);
+	} else if (mcp_str_is(type, "boolean")) {
+		mcp_json_write_bool(w, true);
+	} else if (mcp_str_is(type, "object")) {
+		mcp_json_write_object(w);
+		mcp_json_write_object_end(w);
+	} else if (mcp_str_is(type, "array")) {
+		mcp_json_write_array(w);
+		mcp_json_write_array_end(w);
 	} else {
-		json_write_str(w, STR_LIT("x"));
+		mcp_json_write_str(w, MCP_STR_LIT("x"));
 	}
 }
 
-static void write_arguments(struct json_writer *w, const struct json_val *schema)
+static void write_arguments(struct mcp_json_writer *w, const struct mcp_json_val *schema)
 {
-	struct json_iter it = json_iter(json_get(schema, "required"));
+	struct mcp_json_iter it = mcp_json_iter(mcp_json_get(schema, "required"));
 	size_t i = 0;
 
-	json_write_object(w);
-	while (json_next(&it)) {
-		struct str name = json_str(it.val);
+	mcp_json_write_object(w);
+	while (mcp_json_next(&it)) {
+		struct mcp_str name = mcp_json_str(it.val);
 
-		json_write_key_str(w, name);
-		write_value(w, json_get_str(json_get(schema, "properties"), name), i++);
+		mcp_json_write_key_str(w, name);
+		write_value(w, mcp_json_get_str(mcp_json_get(schema, "properties"), name), i++);
 	}
-	json_write_object_end(w);
+	mcp_json_write_object_end(w);
 }
 
 /* The suite wants to see whether a schema has come as it was sent. */
-static void write_schema_back(struct json_writer *w, const struct mcp_listed *l)
+static void write_schema_back(struct mcp_json_writer *w, const struct mcp_listed *l)
 {
-	json_write_object(w);
-	json_write_key(w, "schema");
-	json_write_val(w, json_get(tool_named(l, "json_schema_2020_12_tool"), "inputSchema"));
-	json_write_object_end(w);
+	mcp_json_write_object(w);
+	mcp_json_write_key(w, "schema");
+	mcp_json_write_val(w,
+			   mcp_json_get(tool_named(l, "json_schema_2020_12_tool"), "inputSchema"));
+	mcp_json_write_object_end(w);
 }
 
-static void add_call(struct client *c, struct str name, const struct json_val *tool,
-		     const struct json_val *arguments, const struct mcp_listed *l)
+static void add_call(struct client *c, struct mcp_str name, const struct mcp_json_val *tool,
+		     const struct mcp_json_val *arguments, const struct mcp_listed *l)
 {
 	struct job *j;
-	struct json_writer w = begin_params(c, "tools/call", &j);
+	struct mcp_json_writer w = begin_params(c, "tools/call", &j);
 
-	json_write_key(&w, "name");
-	json_write_str(&w, name);
-	json_write_key(&w, "arguments");
+	mcp_json_write_key(&w, "name");
+	mcp_json_write_str(&w, name);
+	mcp_json_write_key(&w, "arguments");
 	if (arguments)
-		json_write_val(&w, arguments);
-	else if (str_is(name, "json_schema_echo"))
+		mcp_json_write_val(&w, arguments);
+	else if (mcp_str_is(name, "json_schema_echo"))
 		write_schema_back(&w, l);
 	else
-		write_arguments(&w, json_get(tool, "inputSchema"));
+		write_arguments(&w, mcp_json_get(tool, "inputSchema"));
 	end_params(&w);
 }
 
@@ -158,25 +159,25 @@ static void add_call(struct client *c, struct str name, const struct json_val *t
 
 static void call_tools(struct client *c, const struct mcp_listed *l)
 {
-	const struct json_val *told = c->context ? json_get(json_root(c->context), "toolCalls")
-						 : NULL;
-	struct json_iter it = json_iter(told);
+	const struct mcp_json_val *told =
+		c->context ? mcp_json_get(mcp_json_root(c->context), "toolCalls") : NULL;
+	struct mcp_json_iter it = mcp_json_iter(told);
 
-	while (json_next(&it))
-		add_call(c, json_str(json_get(it.val, "name")), NULL, json_get(it.val, "arguments"),
-			 l);
+	while (mcp_json_next(&it))
+		add_call(c, mcp_json_str(mcp_json_get(it.val, "name")), NULL,
+			 mcp_json_get(it.val, "arguments"), l);
 	for (size_t i = 0; !told && i < l->n; i++)
-		add_call(c, json_str(json_get(l->items[i], "name")), l->items[i], NULL, l);
+		add_call(c, mcp_json_str(mcp_json_get(l->items[i], "name")), l->items[i], NULL, l);
 }
 
 static void read_resources(struct client *c, const struct mcp_listed *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct job *j;
-		struct json_writer w = begin_params(c, "resources/read", &j);
+		struct mcp_json_writer w = begin_params(c, "resources/read", &j);
 
-		json_write_key(&w, "uri");
-		json_write_val(&w, json_get(l->items[i], "uri"));
+		mcp_json_write_key(&w, "uri");
+		mcp_json_write_val(&w, mcp_json_get(l->items[i], "uri"));
 		end_params(&w);
 	}
 }
@@ -184,19 +185,19 @@ static void read_resources(struct client *c, const struct mcp_listed *l)
 static void get_prompts(struct client *c, const struct mcp_listed *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		struct json_iter it = json_iter(json_get(l->items[i], "arguments"));
+		struct mcp_json_iter it = mcp_json_iter(mcp_json_get(l->items[i], "arguments"));
 		struct job *j;
-		struct json_writer w = begin_params(c, "prompts/get", &j);
+		struct mcp_json_writer w = begin_params(c, "prompts/get", &j);
 
-		json_write_key(&w, "name");
-		json_write_val(&w, json_get(l->items[i], "name"));
-		json_write_key(&w, "arguments");
-		json_write_object(&w);
-		while (json_next(&it)) {
-			json_write_key_str(&w, json_str(json_get(it.val, "name")));
-			json_write_str(&w, STR_LIT("x"));
+		mcp_json_write_key(&w, "name");
+		mcp_json_write_val(&w, mcp_json_get(l->items[i], "name"));
+		mcp_json_write_key(&w, "arguments");
+		mcp_json_write_object(&w);
+		while (mcp_json_next(&it)) {
+			mcp_json_write_key_str(&w, mcp_json_str(mcp_json_get(it.val, "name")));
+			mcp_json_write_str(&w, MCP_STR_LIT("x"));
 		}
-		json_write_object_end(&w);
+		mcp_json_write_object_end(&w);
 		end_params(&w);
 	}
 }
@@ -204,7 +205,8 @@ static void get_prompts(struct client *c, const struct mcp_listed *l)
 static void print_templates(struct client *c, const struct mcp_listed *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		printf("template %.*s\n", STR_ARG(json_str(json_get(l->items[i], "uriTemplate"))));
+		printf("template %.*s\n",
+		       MCP_STR_ARG(mcp_json_str(mcp_json_get(l->items[i], "uriTemplate"))));
 }
 
 static const struct {
@@ -221,7 +223,7 @@ static void print_failure(const struct mcp_answer *a)
 {
 	if (a->fault)
 		printf("error %d: %.*s\n", a->code,
-		       STR_ARG(json_str(json_get(a->fault, "message"))));
+		       MCP_STR_ARG(mcp_json_str(mcp_json_get(a->fault, "message"))));
 	else if (a->e)
 		printf("failed: %s\n", a->e->msg);
 }
@@ -233,7 +235,7 @@ static void on_listed(void *owner, const struct mcp_listed *l)
 	printf("%s: %zu\n", c->jobs->list, l->n);
 	if (l->failed)
 		print_failure(l->failed);
-	for (size_t i = 0; !l->failed && i < ARRAY_LEN(lists); i++) {
+	for (size_t i = 0; !l->failed && i < MCP_ARRAY_LEN(lists); i++) {
 		if (strcmp(lists[i].list, c->jobs->list) == 0)
 			lists[i].use(c, l);
 	}
@@ -246,9 +248,9 @@ static void on_done(void *owner, const struct mcp_answer *a)
 {
 	struct client *c = owner;
 
-	printf("%s %.*s: ", c->jobs->method, STR_ARG(buf_str(&c->jobs->params)));
+	printf("%s %.*s: ", c->jobs->method, MCP_STR_ARG(mcp_buf_str(&c->jobs->params)));
 	if (a->result)
-		printf("%.*s\n", STR_ARG(a->text));
+		printf("%.*s\n", MCP_STR_ARG(a->text));
 	else
 		print_failure(a);
 	end_job(c);
@@ -259,11 +261,11 @@ static void on_progress(void *owner, const struct mcp_progress *p)
 	printf("progress: %g of %g\n", p->progress, p->total);
 }
 
-static struct mcp_pending *begin_job(struct client *c, struct job *j, struct err *e)
+static struct mcp_pending *begin_job(struct client *c, struct job *j, struct mcp_err *e)
 {
 	struct mcp_client *client = mcp_link_client(c->link);
 	struct mcp_request_spec s = { .method = j->method,
-				      .params = buf_str(&j->params),
+				      .params = mcp_buf_str(&j->params),
 				      .on_progress = on_progress,
 				      .on_done = on_done,
 				      .owner = c };
@@ -275,7 +277,7 @@ static struct mcp_pending *begin_job(struct client *c, struct job *j, struct err
 
 static void next_job(struct client *c)
 {
-	struct err e;
+	struct mcp_err e;
 
 	while (c->jobs && !begin_job(c, c->jobs, &e)) {
 		struct job *j = c->jobs;
@@ -293,10 +295,10 @@ static void next_job(struct client *c)
 
 void work(struct client *c)
 {
-	const struct json_val *about = mcp_client_about(mcp_link_client(c->link));
+	const struct mcp_json_val *about = mcp_client_about(mcp_link_client(c->link));
 
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (json_get(json_get(about, "capabilities"), lists[i].capability))
+	for (size_t i = 0; i < MCP_ARRAY_LEN(lists); i++) {
+		if (mcp_json_get(mcp_json_get(about, "capabilities"), lists[i].capability))
 			add_job(c)->list = lists[i].list;
 	}
 	if (!c->jobs) /* some have tools and do not say so */
@@ -316,8 +318,8 @@ static void on_aside_done(void *owner, const struct mcp_answer *a)
 void work_aside(struct client *c, const char *tool)
 {
 	const struct mcp_request_spec s = { .on_done = on_aside_done, .owner = c };
-	struct err e;
+	struct mcp_err e;
 
-	if (mcp_client_call(mcp_link_client(c->link), tool, STR_LIT("{}"), &s, &e))
+	if (mcp_client_call(mcp_link_client(c->link), tool, MCP_STR_LIT("{}"), &s, &e))
 		c->aside++;
 }

@@ -3,10 +3,11 @@
 #include "everything.h"
 
 #define FORM(message, properties, required)                                                        \
-	STR_LIT("{\"message\":\"" message "\",\"requestedSchema\":{\"type\":\"object\","           \
-		"\"properties\":{" properties "},\"required\":[" required "]}}")
+	MCP_STR_LIT("{\"message\":\"" message "\",\"requestedSchema\":{\"type\":\"object\","       \
+		    "\"properties\":{" properties "},\"required\":[" required "]}}")
 #define MODEL(text, tokens)                                                                         \
-	STR_LIT("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"" text \
+	MCP_STR_LIT(                                                                                \
+		"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"" text \
 		"\"}}],\"maxTokens\":" tokens "}")
 
 static const struct mcp_ask ask_name = { "user_name", MCP_ASK_FORM,
@@ -16,14 +17,14 @@ static const struct mcp_ask ask_roots = { "client_roots", MCP_ASK_ROOTS, { NULL,
 
 void ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, const char *state)
 {
-	struct err e;
+	struct mcp_err e;
 
 	/* an answer that the handler could not use: no is an answer too */
 	if (mcp_call_answer(c, asks[n - 1].key))
-		err_set(&e, ERR_CLIENT_FAILED, "%s was not accepted", asks[n - 1].key);
-	else if (mcp_call_ask(c, asks, n, str_of(state), &e) == 0)
+		mcp_err_set(&e, MCP_ERR_CLIENT_FAILED, "%s was not accepted", asks[n - 1].key);
+	else if (mcp_call_ask(c, asks, n, mcp_str_of(state), &e) == 0)
 		return;
-	if (e.code == ERR_CLIENT_CANT)
+	if (e.code == MCP_ERR_CLIENT_CANT)
 		mcp_call_cant_ask(c, asks[0].kind);
 	else
 		mcp_call_fail(c, &e);
@@ -32,20 +33,20 @@ void ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, const char *s
 /* What the user filled in; "" where that is no text or was not accepted. */
 static const char *filled(struct mcp_call *c, const char *key, const char *member)
 {
-	const struct json_val *answer = mcp_call_answer(c, key);
+	const struct mcp_json_val *answer = mcp_call_answer(c, key);
 
-	if (!str_is(json_str(json_get(answer, "action")), "accept"))
+	if (!mcp_str_is(mcp_json_str(mcp_json_get(answer, "action")), "accept"))
 		return "";
-	return text_of(c, json_get(answer, "content"), member);
+	return text_of(c, mcp_json_get(answer, "content"), member);
 }
 
 /* The text of a model's answer, whose content is one block, or several. */
 static const char *model_says(struct mcp_call *c, const char *key)
 {
-	const struct json_val *content = json_get(mcp_call_answer(c, key), "content");
-	struct json_iter it = json_iter(content);
+	const struct mcp_json_val *content = mcp_json_get(mcp_call_answer(c, key), "content");
+	struct mcp_json_iter it = mcp_json_iter(content);
 
-	if (json_type(content) == JSON_ARRAY && json_next(&it))
+	if (mcp_json_type(content) == MCP_JSON_ARRAY && mcp_json_next(&it))
 		content = it.val;
 	return text_of(c, content, "text");
 }
@@ -53,29 +54,29 @@ static const char *model_says(struct mcp_call *c, const char *key)
 /* True, and the call is ended, where a legacy client answered with an error. */
 static bool refused(struct mcp_call *c, const char *key)
 {
-	struct str why = mcp_call_ask_error(c, key);
+	struct mcp_str why = mcp_call_ask_error(c, key);
 
 	if (why.p)
-		say(c, "The client did not answer: %.*s", STR_ARG(why));
+		say(c, "The client did not answer: %.*s", MCP_STR_ARG(why));
 	return why.p;
 }
 
 static void end_form(struct mcp_call *c, const char *key, const char *prefix)
 {
-	const struct json_val *answer = mcp_call_answer(c, key);
+	const struct mcp_json_val *answer = mcp_call_answer(c, key);
 
 	say(c, "%s: action=%s, content=%s", prefix, text_of(c, answer, "action"),
-	    json_of(c, json_get(answer, "content")));
+	    json_of(c, mcp_json_get(answer, "content")));
 }
 
 /* {"messages":[{…prompt…}]}, or {"message":…}, with a text that the call was given. */
-static struct str with_argument(struct mcp_call *c, const char *before, const char *argument,
-				const char *behind)
+static struct mcp_str with_argument(struct mcp_call *c, const char *before, const char *argument,
+				    const char *behind)
 {
-	struct err e;
-	const char *value = json_of(c, json_get(mcp_call_args(c), argument));
+	struct mcp_err e;
+	const char *value = json_of(c, mcp_json_get(mcp_call_args(c), argument));
 
-	return str_of(arena_printf(mcp_call_arena(c), &e, "%s%s%s", before, value, behind));
+	return mcp_str_of(mcp_arena_printf(mcp_call_arena(c), &e, "%s%s%s", before, value, behind));
 }
 
 void run_sampling(struct mcp_call *c)
@@ -121,7 +122,8 @@ void run_elicitation_url(struct mcp_call *c)
 {
 	static const struct mcp_ask page = {
 		"page", MCP_ASK_URL,
-		STR_LIT("{\"mode\":\"url\",\"message\":\"Please confirm on this page.\","
+		MCP_STR_LIT(
+			"{\"mode\":\"url\",\"message\":\"Please confirm on this page.\","
 			"\"url\":\"https://example.com/confirm\",\"elicitationId\":\"everything-1\"}")
 	};
 
@@ -230,9 +232,9 @@ void run_ask_capital(struct mcp_call *c)
 
 void run_ask_roots(struct mcp_call *c)
 {
-	const struct json_val *roots = json_get(mcp_call_answer(c, ask_roots.key), "roots");
+	const struct mcp_json_val *roots = mcp_json_get(mcp_call_answer(c, ask_roots.key), "roots");
 
-	if (json_type(roots) == JSON_ARRAY)
+	if (mcp_json_type(roots) == MCP_JSON_ARRAY)
 		say(c, "The roots are %s", json_of(c, roots));
 	else
 		ask(c, &ask_roots, 1, NULL);
@@ -244,7 +246,7 @@ void run_ask_state(struct mcp_call *c)
 						FORM("Please confirm",
 						     "\"ok\":{\"type\":\"boolean\"}", "\"ok\"") };
 
-	if (mcp_call_answer(c, confirm.key) && str_is(mcp_call_state(c), "asked"))
+	if (mcp_call_answer(c, confirm.key) && mcp_str_is(mcp_call_state(c), "asked"))
 		say(c, "state-ok");
 	else
 		ask(c, &confirm, 1, "asked");
@@ -262,9 +264,9 @@ void run_ask_many(struct mcp_call *c)
 	    mcp_call_answer(c, "client_roots"))
 		say(c, "%s, %s, %zu roots", model_says(c, "greeting"),
 		    filled(c, "user_name", "name"),
-		    json_len(json_get(mcp_call_answer(c, "client_roots"), "roots")));
+		    mcp_json_len(mcp_json_get(mcp_call_answer(c, "client_roots"), "roots")));
 	else
-		ask(c, asks, ARRAY_LEN(asks), "many");
+		ask(c, asks, MCP_ARRAY_LEN(asks), "many");
 }
 
 void run_ask_rounds(struct mcp_call *c)
@@ -276,17 +278,17 @@ void run_ask_rounds(struct mcp_call *c)
 					       FORM("Step 2: What is your favorite color?",
 						    "\"color\":{\"type\":\"string\"}",
 						    "\"color\"") };
-	struct str state = mcp_call_state(c);
+	struct mcp_str state = mcp_call_state(c);
 	const char *name = filled(c, first.key, "name"), *color = filled(c, second.key, "color");
-	struct err e;
+	struct mcp_err e;
 
 	/* "1" asks for the name, "2" and the name for the color */
-	if (str_starts(state, "2") && *color)
+	if (mcp_str_starts(state, "2") && *color)
 		say(c, "%.*s likes %s", (int)state.n - 1, state.p + 1, color);
-	else if (str_starts(state, "2"))
-		ask(c, &second, 1, arena_dup(mcp_call_arena(c), state, &e));
-	else if (str_is(state, "1") && *name)
-		ask(c, &second, 1, arena_printf(mcp_call_arena(c), &e, "2%s", name));
+	else if (mcp_str_starts(state, "2"))
+		ask(c, &second, 1, mcp_arena_dup(mcp_call_arena(c), state, &e));
+	else if (mcp_str_is(state, "1") && *name)
+		ask(c, &second, 1, mcp_arena_printf(mcp_call_arena(c), &e, "2%s", name));
 	else
 		ask(c, &first, 1, "1");
 }
@@ -298,10 +300,10 @@ void run_ask_what_it_can(struct mcp_call *c)
 		  FORM("Elicitation input", "\"value\":{\"type\":\"string\"}", "\"value\"") },
 		{ "sample_input", MCP_ASK_SAMPLING, MODEL("Sample request", "50") },
 	};
-	struct mcp_ask asks[ARRAY_LEN(all)];
+	struct mcp_ask asks[MCP_ARRAY_LEN(all)];
 	size_t n = 0, answers = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+	for (size_t i = 0; i < MCP_ARRAY_LEN(all); i++) {
 		answers += mcp_call_answer(c, all[i].key) != NULL;
 		if (mcp_call_can_ask(c, all[i].kind))
 			asks[n++] = all[i];
@@ -319,7 +321,7 @@ void run_ask_prompt(struct mcp_call *c)
 						     "\"context\":{\"type\":\"string\"}",
 						     "\"context\"") };
 	const char *text = filled(c, context.key, "context");
-	struct mcp_prompt_message m = { .content = { MCP_TEXT, .text = str_of(text) } };
+	struct mcp_prompt_message m = { .content = { MCP_TEXT, .text = mcp_str_of(text) } };
 
 	if (*text)
 		mcp_call_messages(c, NULL, &m, 1);

@@ -21,13 +21,13 @@ static const unsigned char wav[] = {
 	0x64, 0x61, 0x74, 0x61, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00,
 };
 
-const struct str picture = { (const char *)png, sizeof(png) };
-const struct str sound = { (const char *)wav, sizeof(wav) };
+const struct mcp_str picture = { (const char *)png, sizeof(png) };
+const struct mcp_str sound = { (const char *)wav, sizeof(wav) };
 
 void say(struct mcp_call *c, const char *fmt, ...)
 {
-	autofree char *text = NULL;
-	struct err e;
+	mcp_autofree char *text = NULL;
+	struct mcp_err e;
 	va_list args;
 	int n;
 
@@ -35,34 +35,34 @@ void say(struct mcp_call *c, const char *fmt, ...)
 	n = vasprintf(&text, fmt, args);
 	va_end(args);
 	if (n >= 0) {
-		mcp_call_text(c, (struct str){ text, (size_t)n });
+		mcp_call_text(c, (struct mcp_str){ text, (size_t)n });
 		return;
 	}
 	text = NULL;
-	err_set(&e, ERR_LIMIT, "out of memory");
+	mcp_err_set(&e, MCP_ERR_LIMIT, "out of memory");
 	mcp_call_fail(c, &e);
 }
 
-const char *text_of(struct mcp_call *c, const struct json_val *object, const char *member)
+const char *text_of(struct mcp_call *c, const struct mcp_json_val *object, const char *member)
 {
-	struct str s = json_str(json_get(object, member));
-	struct err e;
-	const char *z = arena_dup(mcp_call_arena(c), s, &e);
+	struct mcp_str s = mcp_json_str(mcp_json_get(object, member));
+	struct mcp_err e;
+	const char *z = mcp_arena_dup(mcp_call_arena(c), s, &e);
 
 	return z ? z : "";
 }
 
-const char *json_of(struct mcp_call *c, const struct json_val *v)
+const char *json_of(struct mcp_call *c, const struct mcp_json_val *v)
 {
-	autobuf struct buf b = BUF_INIT(1 << 20);
-	struct json_writer w = json_writer(&b);
-	struct err e;
+	mcp_autobuf struct mcp_buf b = MCP_BUF_INIT(1 << 20);
+	struct mcp_json_writer w = mcp_json_writer(&b);
+	struct mcp_err e;
 	const char *z;
 
-	json_write_val(&w, v);
-	if (!v || json_write_done(&w, &e) < 0)
+	mcp_json_write_val(&w, v);
+	if (!v || mcp_json_write_done(&w, &e) < 0)
 		return "{}";
-	z = arena_dup(mcp_call_arena(c), buf_str(&b), &e);
+	z = mcp_arena_dup(mcp_call_arena(c), mcp_buf_str(&b), &e);
 	return z ? z : "{}";
 }
 
@@ -72,18 +72,19 @@ static void done(struct mcp_call *c, const struct mcp_content *content, size_t n
 }
 
 struct echo {
-	struct str message;
+	struct mcp_str message;
 };
 
-static const struct field echo_fields[] = {
-	FIELD(struct echo, message, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .doc = "What to say."),
+static const struct mcp_field echo_fields[] = {
+	MCP_FIELD(struct echo, message, .flags = MCP_FIELD_REQUIRED | MCP_FIELD_NUL_OK,
+		  .doc = "What to say."),
 };
-static const struct field_table echo_table = FIELD_TABLE(struct echo, echo_fields);
+static const struct mcp_field_table echo_table = MCP_FIELD_TABLE(struct echo, echo_fields);
 
 void run_echo(struct mcp_call *c)
 {
 	struct echo args;
-	struct err e;
+	struct mcp_err e;
 
 	if (mcp_call_decode(c, &echo_table, &args, &e) < 0)
 		mcp_call_fail(c, &e);
@@ -93,9 +94,10 @@ void run_echo(struct mcp_call *c)
 
 void run_add(struct mcp_call *c)
 {
-	const struct json_val *args = mcp_call_args(c);
+	const struct mcp_json_val *args = mcp_call_args(c);
 
-	say(c, "%.17g", json_real(json_get(args, "a")) + json_real(json_get(args, "b")));
+	say(c, "%.17g",
+	    mcp_json_real(mcp_json_get(args, "a")) + mcp_json_real(mcp_json_get(args, "b")));
 }
 
 void run_text(struct mcp_call *c)
@@ -119,7 +121,7 @@ void run_resource(struct mcp_call *c)
 		MCP_RESOURCE,
 		.uri = "test://embedded-resource",
 		.mime = "text/plain",
-		.text = STR_LIT("This is an embedded resource content."),
+		.text = MCP_STR_LIT("This is an embedded resource content."),
 	};
 
 	done(c, &content, 1);
@@ -133,29 +135,30 @@ void run_link(struct mcp_call *c)
 void run_mixed(struct mcp_call *c)
 {
 	const struct mcp_content content[] = {
-		{ MCP_TEXT, .text = STR_LIT("Multiple content types test:"),
+		{ MCP_TEXT, .text = MCP_STR_LIT("Multiple content types test:"),
 		  .annotations = { .audience = MCP_FOR_USER,
 				   .has_priority = true,
 				   .priority = 0.5 } },
 		{ MCP_IMAGE, .data = picture, .mime = "image/png" },
 		{ MCP_RESOURCE, .uri = "test://mixed-content-resource", .mime = "application/json",
-		  .text = STR_LIT("{\"test\":\"data\",\"value\":123}") },
+		  .text = MCP_STR_LIT("{\"test\":\"data\",\"value\":123}") },
 	};
 
-	done(c, content, ARRAY_LEN(content));
+	done(c, content, MCP_ARRAY_LEN(content));
 }
 
 void run_weather(struct mcp_call *c)
 {
 	mcp_call_done(c, &(struct mcp_result){
-				 .structured = STR_LIT(
+				 .structured = MCP_STR_LIT(
 					 "{\"temperature\":22.5,\"conditions\":\"Sunny\"}") });
 }
 
 void run_error(struct mcp_call *c)
 {
 	const struct mcp_content text = {
-		MCP_TEXT, .text = STR_LIT("This tool intentionally returns an error for testing")
+		MCP_TEXT,
+		.text = MCP_STR_LIT("This tool intentionally returns an error for testing")
 	};
 
 	mcp_call_done(c,

@@ -37,7 +37,7 @@ static const struct mcp_handler handler = {
 	.complete = complete,
 };
 
-static struct mcp_server *new_server(struct everything *ev, struct err *e)
+static struct mcp_server *new_server(struct everything *ev, struct mcp_err *e)
 {
 	struct mcp_server_options o = {
 		.name = "everything",
@@ -76,7 +76,7 @@ static void on_stdio_closed(void *owner)
 	mcp_server_end_tasks(((struct everything *)owner)->server);
 }
 
-static int serve_stdio(struct everything *ev, struct err *e)
+static int serve_stdio(struct everything *ev, struct mcp_err *e)
 {
 	struct mcp_stdio_options o = { .drain_ms = DRAIN_MS,
 				       .on_closed = on_stdio_closed,
@@ -96,7 +96,7 @@ static int serve_stdio(struct everything *ev, struct err *e)
 int main(int argc, char **argv)
 {
 	struct everything ev = { .server = NULL };
-	struct err e = ERR_INIT;
+	struct mcp_err e = MCP_ERR_INIT;
 	int status = 1;
 
 	if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {

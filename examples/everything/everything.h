@@ -24,7 +24,7 @@ struct everything {
 };
 
 /* Until a signal says so. */
-int serve_http(struct everything *ev, const char *address, struct err *e);
+int serve_http(struct everything *ev, const char *address, struct mcp_err *e);
 
 /* What mcp_call_owner() gives. */
 static inline struct everything *everything_of(const struct mcp_call *c)
@@ -37,19 +37,19 @@ void later(struct mcp_call *c, uint64_t ms, void (*then)(struct mcp_call *c));
 
 /* A member of an object of the client's: "" where it is not there or no text. NUL-terminated, of the
  * call's arena. */
-const char *text_of(struct mcp_call *c, const struct json_val *object, const char *member);
+const char *text_of(struct mcp_call *c, const struct mcp_json_val *object, const char *member);
 
 /* Asks all of them; where the client can't be asked that, ends the call with it. */
 void ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, const char *state);
 
 /* Ends a tool's call with a text, as printf. */
-void say(struct mcp_call *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void say(struct mcp_call *c, const char *fmt, ...) MCP_PRINTF_LIKE(2, 3);
 
 /* Any value as JSON, of the call's arena; "{}" for NULL. */
-const char *json_of(struct mcp_call *c, const struct json_val *v);
+const char *json_of(struct mcp_call *c, const struct mcp_json_val *v);
 
 /* Bytes that are an image/png and an audio/wav. */
-extern const struct str picture, sound;
+extern const struct mcp_str picture, sound;
 
 /* --- tables --- */
 

@@ -15,10 +15,10 @@ static void on_closed(uv_handle_t *handle)
 static void on_cancel(struct mcp_call *c, void *data)
 {
 	struct timer *t = data;
-	struct err e;
+	struct mcp_err e;
 
 	uv_close((uv_handle_t *)&t->handle, on_closed);
-	err_set(&e, ERR_CANCELLED, "cancelled");
+	mcp_err_set(&e, MCP_ERR_CANCELLED, "cancelled");
 	mcp_call_fail(c, &e);
 }
 
@@ -34,10 +34,10 @@ static void on_timer(uv_timer_t *handle)
 void later(struct mcp_call *c, uint64_t ms, void (*then)(struct mcp_call *c))
 {
 	struct timer *t = calloc(1, sizeof(*t));
-	struct err e;
+	struct mcp_err e;
 
 	if (!t) {
-		err_set(&e, ERR_LIMIT, "out of memory");
+		mcp_err_set(&e, MCP_ERR_LIMIT, "out of memory");
 		mcp_call_fail(c, &e);
 		return;
 	}
@@ -60,15 +60,15 @@ static size_t next_step(struct mcp_call *c)
 
 void run_logging(struct mcp_call *c)
 {
-	static const struct str says[] = {
-		STR_LIT("\"Tool execution started\""),
-		STR_LIT("\"Tool processing data\""),
-		STR_LIT("\"Tool execution completed\""),
+	static const struct mcp_str says[] = {
+		MCP_STR_LIT("\"Tool execution started\""),
+		MCP_STR_LIT("\"Tool processing data\""),
+		MCP_STR_LIT("\"Tool execution completed\""),
 	};
 	size_t step = next_step(c);
 
 	mcp_call_log(c, MCP_INFO, NULL, says[step]);
-	if (step + 1 < ARRAY_LEN(says))
+	if (step + 1 < MCP_ARRAY_LEN(says))
 		later(c, 50, run_logging);
 	else
 		say(c, "Tool with logging executed successfully");
@@ -76,16 +76,16 @@ void run_logging(struct mcp_call *c)
 
 void run_log_once(struct mcp_call *c)
 {
-	mcp_call_log(c, MCP_INFO, "everything", STR_LIT("{\"checked\":true}"));
+	mcp_call_log(c, MCP_INFO, "everything", MCP_STR_LIT("{\"checked\":true}"));
 	say(c, "Logging evaluated");
 }
 
 void run_progress(struct mcp_call *c)
 {
 	size_t step = next_step(c);
-	struct err e;
-	const char *text = arena_printf(mcp_call_arena(c), &e, "Completed step %zu of 100",
-					step * 50);
+	struct mcp_err e;
+	const char *text = mcp_arena_printf(mcp_call_arena(c), &e, "Completed step %zu of 100",
+					    step * 50);
 
 	mcp_call_progress(c, (double)step * 50, 100, text);
 	if (step < 2)
@@ -125,6 +125,6 @@ void run_prompt_change(struct mcp_call *c)
 
 void run_resource_change(struct mcp_call *c)
 {
-	mcp_server_updated(everything_of(c)->server, STR_LIT("test://watched-resource"));
+	mcp_server_updated(everything_of(c)->server, MCP_STR_LIT("test://watched-resource"));
 	say(c, "The resource has changed");
 }

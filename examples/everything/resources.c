@@ -1,7 +1,7 @@
 /* Resources, and a template. */
 #include "everything.h"
 
-static void text(struct mcp_call *c, const char *mime, struct str contents)
+static void text(struct mcp_call *c, const char *mime, struct mcp_str contents)
 {
 	mcp_call_cache(c, 60000, true);
 	mcp_call_contents(c, &(struct mcp_contents){ .mime = mime, .text = contents }, 1);
@@ -9,7 +9,7 @@ static void text(struct mcp_call *c, const char *mime, struct str contents)
 
 static void read_text(struct mcp_call *c)
 {
-	text(c, "text/plain", STR_LIT("This is the content of the static text resource."));
+	text(c, "text/plain", MCP_STR_LIT("This is the content of the static text resource."));
 }
 
 static void read_binary(struct mcp_call *c)
@@ -20,21 +20,21 @@ static void read_binary(struct mcp_call *c)
 
 static void read_watched(struct mcp_call *c)
 {
-	text(c, "text/plain", STR_LIT("Watched resource content"));
+	text(c, "text/plain", MCP_STR_LIT("Watched resource content"));
 }
 
 /* What {id} stands for is a part of a URI, so nothing in it needs an escape in JSON. */
 static void read_template(struct mcp_call *c)
 {
-	struct str id = mcp_call_uri_value(c, 0);
-	struct err e;
-	char *json = arena_printf(
+	struct mcp_str id = mcp_call_uri_value(c, 0);
+	struct mcp_err e;
+	char *json = mcp_arena_printf(
 		mcp_call_arena(c), &e,
 		"{\"id\":\"%.*s\",\"templateTest\":true,\"data\":\"Data for ID: %.*s\"}",
-		STR_ARG(id), STR_ARG(id));
+		MCP_STR_ARG(id), MCP_STR_ARG(id));
 
 	if (json)
-		text(c, "application/json", str_of(json));
+		text(c, "application/json", mcp_str_of(json));
 	else
 		mcp_call_fail(c, &e);
 }
@@ -64,7 +64,7 @@ const struct mcp_resource resources[] = {
 	  .mime = "text/plain",
 	  .run = read_watched },
 };
-const size_t resources_n = ARRAY_LEN(resources);
+const size_t resources_n = MCP_ARRAY_LEN(resources);
 
 const struct mcp_template templates[] = {
 	{ .uri_template = "test://template/{id}/data",
@@ -74,4 +74,4 @@ const struct mcp_template templates[] = {
 	  .mime = "application/json",
 	  .run = read_template },
 };
-const size_t templates_n = ARRAY_LEN(templates);
+const size_t templates_n = MCP_ARRAY_LEN(templates);

@@ -11,11 +11,11 @@ enum { GRACE_MS = 2000, ROUTES = 8 };
 
 struct serving {
 	struct everything *ev;
-	struct http_route routes[ROUTES];
-	struct http_routes tables[2];
+	struct mcp_httpd_route routes[ROUTES];
+	struct mcp_httpd_routes tables[2];
 	struct mcp_http *http;
 	struct mcp_sse *sse;
-	struct http_server *door;
+	struct mcp_httpd_server *door;
 	uv_signal_t interrupt, terminate;
 	bool stopping;
 };
@@ -46,17 +46,19 @@ static void on_signal(uv_signal_t *handle, int number)
 	uv_unref((uv_handle_t *)&s->terminate);
 	mcp_http_drain(s->http);
 	mcp_sse_drain(s->sse);
-	http_server_close(s->door, GRACE_MS, on_door_closed, s);
+	mcp_httpd_server_close(s->door, GRACE_MS, on_door_closed, s);
 }
 
 /* The routes as they are, but for everybody: there are no tokens here. */
 static void open_routes(struct serving *s)
 {
-	const struct http_routes given[] = { mcp_http_routes(s->http), mcp_sse_routes(s->sse) };
+	const struct mcp_httpd_routes given[] = { mcp_http_routes(s->http),
+						  mcp_sse_routes(s->sse) };
 	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(given); i++) {
-		s->tables[i] = (struct http_routes){ &s->routes[n], given[i].n, given[i].owner };
+	for (size_t i = 0; i < MCP_ARRAY_LEN(given); i++) {
+		s->tables[i] = (struct mcp_httpd_routes){ &s->routes[n], given[i].n,
+							  given[i].owner };
 		for (size_t j = 0; j < given[i].n && n < ROUTES; j++) {
 			s->routes[n] = given[i].p[j];
 			s->routes[n++].open = true;
@@ -64,9 +66,9 @@ static void open_routes(struct serving *s)
 	}
 }
 
-static int start(struct serving *s, const char *address, struct err *e)
+static int start(struct serving *s, const char *address, struct mcp_err *e)
 {
-	struct http_options o = { .routes = s->tables, .n_routes = ARRAY_LEN(s->tables) };
+	struct mcp_httpd_options o = { .routes = s->tables, .n_routes = MCP_ARRAY_LEN(s->tables) };
 	int port;
 
 	s->http = mcp_http_new(&s->ev->loop, s->ev->server,
@@ -76,8 +78,8 @@ static int start(struct serving *s, const char *address, struct err *e)
 	if (!s->http || !s->sse)
 		return -1;
 	open_routes(s);
-	s->door = http_server_new(&s->ev->loop, &o, e);
-	port = s->door ? http_server_listen(s->door, address, NULL, e) : -1;
+	s->door = mcp_httpd_server_new(&s->ev->loop, &o, e);
+	port = s->door ? mcp_httpd_server_listen(s->door, address, NULL, e) : -1;
 	if (port < 0)
 		return -1;
 	printf("http://127.0.0.1:%d/mcp\n", port);
@@ -85,7 +87,7 @@ static int start(struct serving *s, const char *address, struct err *e)
 	return 0;
 }
 
-int serve_http(struct everything *ev, const char *address, struct err *e)
+int serve_http(struct everything *ev, const char *address, struct mcp_err *e)
 {
 	struct serving s = { .ev = ev };
 

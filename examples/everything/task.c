@@ -12,7 +12,7 @@ void run_greet(struct mcp_call *c)
  * failed. */
 static bool as_task(struct mcp_call *c)
 {
-	struct err e;
+	struct mcp_err e;
 
 	if (mcp_call_is_task(c) || !mcp_call_can_task(c) || mcp_call_to_task(c, &quick, &e) == 0)
 		return true;
@@ -22,15 +22,15 @@ static bool as_task(struct mcp_call *c)
 
 static void after_slow(struct mcp_call *c)
 {
-	const struct json_val *args = mcp_call_args(c);
+	const struct mcp_json_val *args = mcp_call_args(c);
 
 	say(c, "%s: computed for %.17g s", text_of(c, args, "label"),
-	    json_real(json_get(args, "seconds")));
+	    mcp_json_real(mcp_json_get(args, "seconds")));
 }
 
 void run_slow(struct mcp_call *c)
 {
-	double seconds = json_real(json_get(mcp_call_args(c), "seconds"));
+	double seconds = mcp_json_real(mcp_json_get(mcp_call_args(c), "seconds"));
 
 	if (as_task(c))
 		later(c, (uint64_t)(seconds * 1000), after_slow);
@@ -38,7 +38,7 @@ void run_slow(struct mcp_call *c)
 
 static void after_failing(struct mcp_call *c)
 {
-	const struct mcp_content text = { MCP_TEXT, .text = STR_LIT("The job has failed") };
+	const struct mcp_content text = { MCP_TEXT, .text = MCP_STR_LIT("The job has failed") };
 
 	mcp_call_done(c,
 		      &(struct mcp_result){ .content = &text, .content_n = 1, .is_error = true });
@@ -52,7 +52,7 @@ void run_failing(struct mcp_call *c)
 
 static void after_protocol_error(struct mcp_call *c)
 {
-	mcp_call_refuse(c, -32603, "The job could not be done", STR_NONE);
+	mcp_call_refuse(c, -32603, "The job could not be done", MCP_STR_NONE);
 }
 
 void run_protocol_error(struct mcp_call *c)
@@ -63,22 +63,23 @@ void run_protocol_error(struct mcp_call *c)
 
 static struct mcp_ask question(struct mcp_call *c, const char *key, const char *message)
 {
-	struct err e;
-	char *params = arena_printf(mcp_call_arena(c), &e,
-				    "{\"message\":\"%s\",\"requestedSchema\":{\"type\":\"object\","
-				    "\"properties\":{\"confirm\":{\"type\":\"boolean\"}},"
-				    "\"required\":[\"confirm\"]}}",
-				    message);
+	struct mcp_err e;
+	char *params =
+		mcp_arena_printf(mcp_call_arena(c), &e,
+				 "{\"message\":\"%s\",\"requestedSchema\":{\"type\":\"object\","
+				 "\"properties\":{\"confirm\":{\"type\":\"boolean\"}},"
+				 "\"required\":[\"confirm\"]}}",
+				 message);
 
-	return (struct mcp_ask){ key, MCP_ASK_FORM, str_of(params) };
+	return (struct mcp_ask){ key, MCP_ASK_FORM, mcp_str_of(params) };
 }
 
 static bool confirmed(struct mcp_call *c, const char *key)
 {
-	const struct json_val *answer = mcp_call_answer(c, key);
+	const struct mcp_json_val *answer = mcp_call_answer(c, key);
 
-	return str_is(json_str(json_get(answer, "action")), "accept") &&
-	       json_bool(json_get(json_get(answer, "content"), "confirm"));
+	return mcp_str_is(mcp_json_str(mcp_json_get(answer, "action")), "accept") &&
+	       mcp_json_bool(mcp_json_get(mcp_json_get(answer, "content"), "confirm"));
 }
 
 void run_confirm(struct mcp_call *c)
@@ -104,7 +105,7 @@ void run_multi_input(struct mcp_call *c)
 
 	if (!as_task(c))
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+	for (size_t i = 0; i < MCP_ARRAY_LEN(both); i++) {
 		if (!mcp_call_answer(c, both[i].key))
 			missing[n++] = both[i];
 	}
@@ -117,17 +118,18 @@ void run_multi_input(struct mcp_call *c)
 
 static void after_name(struct mcp_call *c)
 {
-	struct str name =
-		json_str(json_get(json_get(mcp_call_answer(c, "user_name"), "content"), "name"));
+	struct mcp_str name = mcp_json_str(
+		mcp_json_get(mcp_json_get(mcp_call_answer(c, "user_name"), "content"), "name"));
 
-	say(c, "Done for %.*s", STR_ARG(name));
+	say(c, "Done for %.*s", MCP_STR_ARG(name));
 }
 
 void run_ask_then_task(struct mcp_call *c)
 {
 	static const struct mcp_ask name = {
 		"user_name", MCP_ASK_FORM,
-		STR_LIT("{\"message\":\"Whom is it for?\",\"requestedSchema\":{\"type\":\"object\","
+		MCP_STR_LIT(
+			"{\"message\":\"Whom is it for?\",\"requestedSchema\":{\"type\":\"object\","
 			"\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":[\"name\"]}}")
 	};
 

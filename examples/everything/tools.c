@@ -124,4 +124,4 @@ struct mcp_tool tools[] = {
 
 	TOOL("test_dynamic_tool", NOTHING, run_text, "Comes and goes."),
 };
-const size_t tools_n = ARRAY_LEN(tools);
+const size_t tools_n = MCP_ARRAY_LEN(tools);

@@ -9,27 +9,33 @@
  */
 ERR_ROW(INVALID, "invalid_arguments", -32602, 400, 125, false,
 	"Correct the argument that the cause names; the schema of the call lists what it takes.")
-ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false,
-	"Use an id that sandbox_create or sandbox_fork returned; a terminated or expired sandbox "
-	"can't come back, so create a new one.")
-ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
-	"Name an existing template; \"host\" is always there.")
-ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false,
-	"The image is damaged, malicious or in an unknown format; nothing of it was kept. Get it "
-	"again from its publisher.")
-ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false,
-	"List the snapshots; an expired or deleted snapshot can't come back.")
-ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false,
-	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
-ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false,
-	"Use a smaller image, or allow more with --max-size and --max-files; an archive that "
-	"unpacks to hundreds of times its size is always refused.")
-ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
-	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
-	"and `holt images rm`, then import again.")
-ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
-	"Read the output of the step. Builds have no network: put what a step would download into "
-	"files, or into the base.")
+ERR_ROW(DENIED, "denied", -32602, 403, 125, false,
+	"The operator's policy forbids this; ask a person to change it, or do without.")
+ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true,
+	"Something else is using it; wait for that to end and try again.")
+ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false,
+	"Send or ask for less at once: read a range, write in parts, or keep the data in the "
+	"sandbox.")
+ERR_ROW(LIMIT, "limit_exceeded", -32603, 429, 125, true,
+	"End what is no longer needed, or wait until something ends, and try again.")
+ERR_ROW(TIMEOUT, "timeout", -32603, 504, 124, true,
+	"Give a longer timeout, or do less in one call.")
+ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,
+	"The caller ended this call; call again if it is still wanted.")
+ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
+	"The connection broke; connect again and repeat the call.")
+ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false,
+	"The call has to ask its client, which does not declare that capability; use a client that "
+	"does, or do without.")
+ERR_ROW(CLIENT_FAILED, "client_failed", -32603, 502, 125, true,
+	"The client, its user or its model gave no answer that the call could use; try again when "
+	"they can.")
+ERR_ROW(IO, "io_error", -32603, 500, 125, true,
+	"The host failed to do it; try again, and tell the operator if it fails again.")
+ERR_ROW(BUG, "internal_error", -32603, 500, 125, false,
+	"This is a defect of Holt; report the cause and what was called.")
+ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
+	"Run `holt doctor` on the host: it names what is missing and how to get it.")
 ERR_ROW(PROGRAM, "program_missing", -32603, 501, 125, false,
 	"Install what the cause names, or do what it says instead.")
 ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
@@ -40,83 +46,14 @@ ERR_ROW(PATH_DENIED, "path_denied", -32602, 403, 125, false,
 ERR_ROW(NOT_A_FILE, "not_a_file", -32602, 400, 125, false,
 	"Name a regular file; directories, pipes, sockets, devices and /proc are reached with "
 	"sandbox_exec only.")
-ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false,
-	"It has ended, or never was; list the processes of the sandbox.")
 ERR_ROW(COMMAND_NOT_FOUND, "command_not_found", -32602, 404, 127, false,
 	"Check the program's name and that the template contains it; without args, command is a "
 	"line for the shell.")
 ERR_ROW(COMMAND_NOT_RUN, "command_not_executable", -32602, 403, 126, false,
 	"Make the file executable (chmod +x), check its interpreter line, and that the working "
 	"directory exists.")
-ERR_ROW(DENIED, "denied", -32602, 403, 125, false,
-	"The operator's policy forbids this; ask a person to change it, or do without.")
-ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true,
-	"Something else is using it; wait for that to end and try again.")
-ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,
-	"Sandboxes of another version of Holt still run here: stop them with that version, or end "
-	"its holt-warden, which ends them too, and start again.")
-ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false,
-	"Send or ask for less at once: read a range, write in parts, or keep the data in the "
-	"sandbox.")
-ERR_ROW(LIMIT, "limit_exceeded", -32603, 429, 125, true,
-	"End what is no longer needed, or wait until something ends, and try again.")
 ERR_ROW(DISK_FULL, "disk_full", -32603, 507, 125, false,
 	"Remove files inside the sandbox, or create one with a larger disk_mb.")
-ERR_ROW(PIDS_FULL, "pids_exhausted", -32603, 429, 125, true,
-	"End processes inside the sandbox (sandbox_processes, sandbox_signal), or create one with "
-	"more pids.")
-ERR_ROW(MEMORY_FULL, "memory_exhausted", -32603, 507, 125, true,
-	"End processes or remove files inside the sandbox, or create one with a larger memory_mb.")
-ERR_ROW(TIMEOUT, "timeout", -32603, 504, 124, true,
-	"Give a longer timeout, or do less in one call.")
-ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,
-	"The caller ended this call; call again if it is still wanted.")
-ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
-	"The sandbox's first process is gone and its files with it; create a new sandbox.")
-ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
-	"The sandbox was ended because it was not used for its idle time; create a new one, with a "
-	"longer idle time.")
-ERR_ROW(PORT, "port_failed", -32603, 502, 125, true,
-	"Start the server in the sandbox on that port, at 127.0.0.1 or at all addresses, wait "
-	"until it listens, and try again.")
-ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
-	"Run `holt doctor` on the host: it names what is missing and how to get it.")
-ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,
-	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no "
-	"larger than the size; or leave the size out.")
-ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
-	"The connection broke; connect again and repeat the call.")
-ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false,
-	"The call has to ask its client, which does not declare that capability; use a client that "
-	"does, or do without.")
-ERR_ROW(CLIENT_FAILED, "client_failed", -32603, 502, 125, true,
-	"The client, its user or its model gave no answer that the call could use; try again when "
-	"they can.")
-ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true,
-	"A part of an ended sandbox could not be removed yet; Holt will try again.")
-ERR_ROW(IO, "io_error", -32603, 500, 125, true,
-	"The host failed to do it; try again, and tell the operator if it fails again.")
-ERR_ROW(BUG, "internal_error", -32603, 500, 125, false,
-	"This is a defect of Holt; report the cause and what was called.")
-
-ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false,
-	"Resume the sandbox, then call again; paused as it is, it can be forked and terminated.")
-
-/* ---- of the registry ----------------------------------------------------------------------- */
-
-ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true,
-	"Free space on the disk that holds Holt's data folder, then try again; running sandboxes "
-	"are not affected.")
-ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false,
-	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data "
-	"folder; their records of sandboxes are then lost.")
-ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true,
-	"Use the hub that runs already, end it, or give this one a data folder of its own "
-	"(HOLT_HOME).")
-ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false,
-	"Make Holt's data folder and the files in it writable for the user who runs it.")
-ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false,
-	"Run the Holt that wrote it, or give this one a data folder of its own (HOLT_HOME).")
 
 /* ---- of the HTTP door only ----------------------------------------------------------------- */
 
@@ -148,3 +85,69 @@ ERR_ROW(UNTRUSTED, "server_untrusted", -32603, 502, 125, false,
 ERR_ROW(NOT_PUBLIC, "address_not_public", -32603, 502, 125, false,
 	"Only public addresses are connected to here. Where the server is in a network of your "
 	"own, allow that (`holt mcp WORD --allow-private`).")
+
+/* ERR_HUB_ROWS: those from here on are Holt's own. They stand last, so that a new one changes
+ * nothing of libmcp (lib/public). */
+
+ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false,
+	"Use an id that sandbox_create or sandbox_fork returned; a terminated or expired sandbox "
+	"can't come back, so create a new one.")
+ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
+	"Name an existing template; \"host\" is always there.")
+ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false,
+	"The image is damaged, malicious or in an unknown format; nothing of it was kept. Get it "
+	"again from its publisher.")
+ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false,
+	"List the snapshots; an expired or deleted snapshot can't come back.")
+ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false,
+	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
+ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false,
+	"Use a smaller image, or allow more with --max-size and --max-files; an archive that "
+	"unpacks to hundreds of times its size is always refused.")
+ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
+	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
+	"and `holt images rm`, then import again.")
+ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
+	"Read the output of the step. Builds have no network: put what a step would download into "
+	"files, or into the base.")
+ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false,
+	"It has ended, or never was; list the processes of the sandbox.")
+ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,
+	"Sandboxes of another version of Holt still run here: stop them with that version, or end "
+	"its holt-warden, which ends them too, and start again.")
+ERR_ROW(PIDS_FULL, "pids_exhausted", -32603, 429, 125, true,
+	"End processes inside the sandbox (sandbox_processes, sandbox_signal), or create one with "
+	"more pids.")
+ERR_ROW(MEMORY_FULL, "memory_exhausted", -32603, 507, 125, true,
+	"End processes or remove files inside the sandbox, or create one with a larger memory_mb.")
+ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
+	"The sandbox's first process is gone and its files with it; create a new sandbox.")
+ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
+	"The sandbox was ended because it was not used for its idle time; create a new one, with a "
+	"longer idle time.")
+ERR_ROW(PORT, "port_failed", -32603, 502, 125, true,
+	"Start the server in the sandbox on that port, at 127.0.0.1 or at all addresses, wait "
+	"until it listens, and try again.")
+ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,
+	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no "
+	"larger than the size; or leave the size out.")
+ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true,
+	"A part of an ended sandbox could not be removed yet; Holt will try again.")
+ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false,
+	"Resume the sandbox, then call again; paused as it is, it can be forked and terminated.")
+
+/* ---- of the registry ----------------------------------------------------------------------- */
+
+ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true,
+	"Free space on the disk that holds Holt's data folder, then try again; running sandboxes "
+	"are not affected.")
+ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false,
+	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data "
+	"folder; their records of sandboxes are then lost.")
+ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true,
+	"Use the hub that runs already, end it, or give this one a data folder of its own "
+	"(HOLT_HOME).")
+ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false,
+	"Make Holt's data folder and the files in it writable for the user who runs it.")
+ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false,
+	"Run the Holt that wrote it, or give this one a data folder of its own (HOLT_HOME).")

@@ -62,7 +62,7 @@ static inline void *mem_zalloc(size_t n)
 /* A copy of n bytes, NULs among them too, and a NUL behind it. */
 static inline char *mem_dup(const void *p, size_t n)
 {
-	char *copy = malloc(n + 1);
+	char *copy = (char *)malloc(n + 1); /* the cast is for C++ */
 
 	if (!copy)
 		return NULL;

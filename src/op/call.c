@@ -160,21 +160,21 @@ static int call_decode(struct call *c, struct err *e)
 	return 0;
 }
 
-static bool ops_sees(const struct ops *ops, const struct principal *who, const struct life *l)
+bool op_sees(const struct ops *ops, const struct principal *who, const struct life *l)
 {
 	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, l);
 }
 
 bool call_sees(const struct call *c, const struct life *l)
 {
-	return ops_sees(c->ops, c->start.who, l);
+	return op_sees(c->ops, c->start.who, l);
 }
 
 int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id, struct err *e)
 {
 	struct life *l = lives_find(hub_lives(ops->hub), id, e);
 
-	if (l && !ops_sees(ops, who, l))
+	if (l && !op_sees(ops, who, l))
 		return lives_unknown(id, e);
 	return l && life_sandbox(l, e) ? 0 : -1;
 }

@@ -140,6 +140,9 @@ bool call_ended(const struct call *c);
 /* What the asker says after its request. -1: the message is refused, and the call goes on. */
 int call_hear(struct call *c, const void *message, struct err *e) MUST_USE;
 
+/* For what a door lists itself: whether the principal may know of a sandbox. */
+bool op_sees(const struct ops *ops, const struct principal *who, const struct life *l);
+
 /* What a door may say before a request is whole: whether the principal knows the sandbox, and
  * whether it runs. */
 int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id,

@@ -192,6 +192,26 @@ def test_resources(mcp, road):
     assert [n['action'] for n in road.taken()] == ['files.read'] * 3 + ['files.list'] * 3
 
 
+def test_nobody_sees_resources(mcp, road):
+    """Neither the list nor the completion tells of a sandbox that the principal may not know of."""
+    box = mcp.call('sandbox_create', pool='host')['sandbox']
+
+    def told():
+        names = [r['name'] for r in mcp.request('resources/list')['result']['resources']]
+        done = mcp.request('completion/complete', {'ref': {'type': 'ref/resource', 'uri': 'sandbox://{sandbox}/{+path}'},
+                                                   'argument': {'name': 'sandbox', 'value': ''}})
+        return names, done['result']['completion']['values']
+
+    assert told() == ([box], [box])
+    road.set('hide')
+    try:
+        assert told() == ([], [])
+    finally:
+        road.unset('hide')
+    assert told() == ([box], [box])
+    mcp.call('sandbox_terminate', sandbox=box)
+
+
 def test_nobody_sees(hub, road):
     """A sandbox that a principal may not know of is no sandbox, whatever is asked of it; what waits is told nothing else."""
     stage = Stage(hub, 'program')

@@ -42,7 +42,7 @@ struct root {
 
 struct mcp_roots {
 	struct root *p;
-	const struct mcp_resource **list;
+	const struct mcp_resource **list; /* those that whoever asked last may know of */
 	size_t n;
 	uint64_t changes; /* of the lives, when it was made */
 };
@@ -83,7 +83,7 @@ static void add_root(struct mcp_roots *r, struct life *l)
 	snprintf(root->uri, sizeof(root->uri), SCHEME "%s/", root->id);
 	root->resource =
 		(struct mcp_resource){ .uri = root->uri, .name = root->id, .mime = directory };
-	r->list[r->n++] = &root->resource;
+	r->n++;
 }
 
 static struct mcp_roots *roots_new(struct lives *all)
@@ -158,14 +158,29 @@ void files_roots_watch(struct mcp_door *d)
 	lives_watch_add(hub_lives(ops_hub(d->ops)), &d->watch);
 }
 
-/* Without memory there are none. */
+/* Of those that the principal may know of. Without memory there are none. */
+static const struct mcp_resource *const *roots_seen(struct mcp_door *d, const struct principal *who,
+						    size_t *ret_n)
+{
+	struct lives *all = hub_lives(ops_hub(d->ops));
+	struct mcp_roots *r;
+
+	*ret_n = 0;
+	roots_update(d);
+	r = d->roots;
+	for (size_t i = 0; r && i < r->n; i++) {
+		struct err e;
+		struct life *l = lives_find(all, str_of(r->p[i].id), &e);
+
+		if (l && op_sees(d->ops, who, l))
+			r->list[(*ret_n)++] = &r->p[i].resource;
+	}
+	return r ? r->list : NULL;
+}
+
 const struct mcp_resource *const *files_roots(void *owner, struct mcp_session *s, size_t *ret_n)
 {
-	struct mcp_door *d = owner;
-
-	roots_update(d);
-	*ret_n = d->roots ? d->roots->n : 0;
-	return d->roots ? d->roots->list : NULL;
+	return roots_seen(owner, mcp_session_data(s), ret_n);
 }
 
 /* ---- the URI ------------------------------------------------------------------------------- */
@@ -376,7 +391,7 @@ void files_complete(void *owner, struct mcp_call *mc)
 	struct str values[VALUES_MAX];
 	size_t n, found = 0;
 
-	roots = files_roots(owner, NULL, &n);
+	roots = roots_seen(owner, mcp_call_principal(mc), &n);
 	for (size_t i = 0; ours && i < n; i++) {
 		struct str id = str_of(roots[i]->name);
 

@@ -125,6 +125,14 @@ static unsigned call_room_of(const struct call *c)
 	return c->ops->max_calls + (urgent ? c->ops->max_urgent : 0);
 }
 
+static void call_count(struct call *c, unsigned *among)
+{
+	if (c->counted)
+		--*c->counted;
+	c->counted = among;
+	++*among;
+}
+
 /* Who asks, and is there room for one more. */
 static int call_identify(struct call *c, struct err *e)
 {
@@ -139,8 +147,7 @@ static int call_identify(struct call *c, struct err *e)
 		return err_set(e, ERR_CANCELLED, "Holt is ending");
 	if (ops->calls >= call_room_of(c))
 		return err_set(e, ERR_LIMIT, "%u calls are under way", ops->calls);
-	c->counted = &ops->calls;
-	++*c->counted;
+	call_count(c, &ops->calls);
 	return 0;
 }
 
@@ -168,6 +175,14 @@ bool op_sees(const struct ops *ops, const struct principal *who, const struct li
 bool call_sees(const struct call *c, const struct life *l)
 {
 	return op_sees(c->ops, c->start.who, l);
+}
+
+bool call_sees_id(const struct call *c, struct str id)
+{
+	struct err e;
+	struct life *l = c->ops->hooks.sees ? lives_find(hub_lives(c->ops->hub), id, &e) : NULL;
+
+	return !c->ops->hooks.sees || (l && call_sees(c, l));
 }
 
 int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id, struct err *e)
@@ -202,15 +217,28 @@ static void call_run(struct call *c)
 	c->start.op->run(c, c->request);
 }
 
+int call_waits(struct call *c, struct err *e)
+{
+	if (c->ops->waiting >= c->ops->max_waiting)
+		return err_set(e, ERR_LIMIT, "%u calls wait", c->ops->waiting);
+	call_count(c, &c->ops->waiting);
+	return 0;
+}
+
+/* A person may take long, and others must have room meanwhile. What is approved goes on even where
+ * there is none: it was let in before. */
 static void call_ask_approval(struct call *c)
 {
 	const struct op_hooks *h = &c->ops->hooks;
+	struct err e;
 
 	call_enter(c, CALL_APPROVAL);
-	if (h->approval)
-		h->approval(h->data, c);
-	else
+	if (!h->approval)
 		call_run(c);
+	else if (call_waits(c, &e) < 0)
+		call_fail(c, &e);
+	else
+		h->approval(h->data, c);
 }
 
 static void call_ask_policy(struct call *c)
@@ -236,6 +264,7 @@ void call_allow(struct call *c)
 	} else if (c->state == CALL_POLICY) {
 		call_ask_approval(c);
 	} else {
+		call_count(c, &c->ops->calls);
 		call_run(c);
 	}
 }
@@ -636,16 +665,6 @@ int call_reserve(struct call *c, size_t n, struct err *e)
 			       ops->output >> 20);
 	ops->output += n;
 	c->reserved += n;
-	return 0;
-}
-
-int call_waits(struct call *c, struct err *e)
-{
-	if (c->ops->waiting >= c->ops->max_waiting)
-		return err_set(e, ERR_LIMIT, "%u calls wait", c->ops->waiting);
-	--*c->counted;
-	c->counted = &c->ops->waiting;
-	++*c->counted;
 	return 0;
 }
 

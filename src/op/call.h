@@ -46,7 +46,8 @@ struct op_hooks {
 	bool (*sees)(void *data, const struct principal *who, const struct life *l);
 	/* Then one call_allow() or call_deny(), now or later. */
 	void (*policy)(void *data, struct call *c);
-	/* Likewise: asks a person where the policy wants that. */
+	/* Likewise: asks a person where the policy wants that. Meanwhile the call counts among
+	 * those that wait. */
 	void (*approval)(void *data, struct call *c);
 	/* What stands for a text that leaves: of the result and of each event, every string with
 	 * its row; of bytes without a table, row is NULL. Owned by the call's arena, or text
@@ -176,6 +177,8 @@ struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_
 
 /* For lists: whether the principal may know of it. */
 bool call_sees(const struct call *c, const struct life *l);
+/* The same by an id; of one that is not there any more nobody may know who it was. */
+bool call_sees_id(const struct call *c, struct str id);
 
 /* What a failure would be about: to be filled as it becomes known. Texts live as long as the
  * call. */

@@ -220,6 +220,9 @@ def test_nobody_sees(hub, road):
         for name in ('sandboxes.get', 'exec', 'files.read', 'execs.list', 'sandboxes.fork', 'Stat', 'archive.download', 'set_timeout'):
             assert denied(start(hub, name, stage)) == 'not_found', name
         assert hub.call('GET', '/v1/sandboxes') == []
+        assert hub.call('GET', '/v1/usage')['sandboxes'] == []
+        page = hub.call('GET', '/v1/events?limit=1000')
+        assert page['events'] == [] and page['next'] == page['newest'] > 0
     finally:
         road.unset('hide')
     assert outcome(start(hub, 'sandboxes.get', stage).reply()) == (200, None)
@@ -404,6 +407,23 @@ def test_who_fills_all_room_locks_nobody_out(hub, road):
         with wire:
             assert wire.reply('POST').status in (404, 410, 499)
     assert hub.call('GET', '/v1/health')['sandboxes'] == 0
+    clear(hub)
+
+
+def test_who_waits_for_a_person_takes_no_room(hub, road):
+    """300 that nobody has approved yet: others work meanwhile, and those that are approved then do, too."""
+    stage = Stage(hub)
+    road.set('approve', '5000')
+    road.taken()
+    asked = [hub.wire() for _ in range(300)]
+    for wire in asked:
+        wire.send(hub.request('POST', '/v1/exec', body=json.dumps({'sandbox': stage.id, 'command': 'true', 'max_output_bytes': 1024})))
+    road.notes(600, timeout=100)
+    road.unset('approve')
+    assert hub.exec(stage.id, 'echo well', max_output_bytes=1024)['stdout'] == 'well\n'
+    for wire in asked:
+        with wire:
+            assert wire.reply('POST').status == 200
     clear(hub)
 
 

@@ -5,6 +5,7 @@
  *	deny	while it is there, policy denies what it names, a prefix of actions
  *	hide	while it is there, no sandbox is seen
  *	delay	while it is there, policy, approval and audit take so many milliseconds
+ *	approve	likewise, approval alone
  *	secret	while it is there, its text is replaced by [gone] in all that leaves
  */
 #include <fcntl.h>
@@ -98,10 +99,10 @@ static void pause_over(uv_timer_t *t)
 }
 
 /* Goes on at once or later. */
-static void later(struct call *c, void (*then)(struct call *c))
+static void later(struct call *c, const char *name, void (*then)(struct call *c))
 {
 	char text[FILE_MAX];
-	const char *delay = setting("delay", text);
+	const char *delay = setting(name, text) ?: setting("delay", text);
 	struct pause *p = delay ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p) {
@@ -123,7 +124,7 @@ static void on_policy(void *data, struct call *c)
 
 	note("policy", c, "");
 	if (!denied || strncmp(call_op(c)->action, denied, strlen(denied)) != 0) {
-		later(c, call_allow);
+		later(c, "delay", call_allow);
 		return;
 	}
 	err_set(&e, ERR_DENIED, "the test's policy denies %s", call_op(c)->action);
@@ -133,7 +134,7 @@ static void on_policy(void *data, struct call *c)
 static void on_approval(void *data, struct call *c)
 {
 	note("approval", c, "");
-	later(c, call_allow);
+	later(c, "approve", call_allow);
 }
 
 /* ---- what leaves --------------------------------------------------------------------------- */
@@ -173,7 +174,7 @@ static bool on_sees(void *data, const struct principal *who, const struct life *
 static void on_audit(void *data, struct call *c, const struct op_outcome *o)
 {
 	note("audit", c, o->err ? err_info(o->err->code)->name : "ok");
-	later(c, call_audited);
+	later(c, "delay", call_audited);
 }
 
 static const struct op_hooks hooks = { .sees = on_sees,

@@ -86,6 +86,7 @@ struct reading {
 	struct call *call;
 	struct event_view *views;
 	size_t n;
+	uint64_t last; /* also of one that is not for who asks */
 	struct err err;
 };
 
@@ -99,8 +100,12 @@ static struct str copy(struct reading *r, struct str s)
 static void on_event(void *arg, const struct life_event *v)
 {
 	struct reading *r = arg;
-	char *at = arena_alloc(call_arena(r->call), WHEN_MAX, &r->err);
+	char *at;
 
+	r->last = v->seq;
+	if (v->sandbox.n && !call_sees_id(r->call, v->sandbox))
+		return;
+	at = arena_alloc(call_arena(r->call), WHEN_MAX, &r->err);
 	if (!at)
 		return;
 	when_text(at, v->at_ms);
@@ -123,8 +128,8 @@ static void run_page(struct call *c, const struct events_query *q)
 	}
 	page.events.p = r.views;
 	page.events.n = r.n;
-	if (r.n > 0)
-		page.next = r.views[r.n - 1].seq;
+	if (r.last > 0)
+		page.next = r.last;
 	ask_answer_by(c, &page_table, &page);
 }
 
@@ -158,7 +163,8 @@ static void on_followed(void *arg, const struct life_event *v)
 
 	f->after = v->seq;
 	f->sent++;
-	say(f, v->seq, v->at_ms, v->sandbox, v->kind, v->detail);
+	if (!v->sandbox.n || call_sees_id(f->call, v->sandbox))
+		say(f, v->seq, v->at_ms, v->sandbox, v->kind, v->detail);
 }
 
 static void free_follower(uv_handle_t *h)

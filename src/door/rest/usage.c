@@ -121,7 +121,7 @@ static void collect(struct listing *l)
 
 			life_info(step[i], &info);
 			after = info.seq;
-			if (!life_machine(step[i], &e))
+			if (!call_sees(l->call, step[i]) || !life_machine(step[i], &e))
 				continue;
 			l->more = l->n == l->max;
 			if (l->more)

@@ -225,6 +225,11 @@ int call_waits(struct call *c, struct err *e)
 	return 0;
 }
 
+bool call_is_waiting(const struct call *c)
+{
+	return c->counted == &c->ops->waiting;
+}
+
 /* A person may take long, and others must have room meanwhile. What is approved goes on even where
  * there is none: it was let in before. */
 static void call_ask_approval(struct call *c)

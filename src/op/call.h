@@ -191,6 +191,7 @@ int call_reserve(struct call *c, size_t n, struct err *e) MUST_USE;
 /* From here on the call only waits, for news or an end: it makes room for one that works, and
  * counts among those that wait instead. ERR_LIMIT where too many do. At most once. */
 int call_waits(struct call *c, struct err *e) MUST_USE;
+bool call_is_waiting(const struct call *c);
 
 /* on_cancel is called at most once, and never after the call's end. NULL: nobody wants to know. */
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data);

@@ -82,7 +82,7 @@ static const struct field event_fields[] = {
 	FIELD(E, dimension, .doc = "The limit that it ran into."),
 };
 #undef E
-static const struct field_table event_table = FIELD_TABLE(struct exec_event, event_fields);
+const struct field_table exec_event_table = FIELD_TABLE(struct exec_event, event_fields);
 
 static const struct field answer_fields[] = {
 	FIELD_OBJECT(struct exec_answer, report, report_table, .flags = FIELD_REQUIRED,
@@ -541,7 +541,7 @@ const struct op sandbox_exec_op = {
 	.request = &request_table,
 	.target = OP_TARGET(struct exec_request, sandbox),
 	.result = &answer_table,
-	.event = &event_table,
+	.event = &exec_event_table,
 	.normalize = exec_normalize,
 	.run = exec_run,
 };

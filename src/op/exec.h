@@ -65,6 +65,7 @@ struct exec_event {
 	struct str dimension; /* the limit that it ran into; or STR_NONE */
 	enum err_code failed; /* why it never ran or was lost; or ERR_NONE */
 };
+extern const struct field_table exec_event_table;
 /* The end of one with a result, or of one with err. Borrows err. */
 void exec_end_event(const struct exec_result *result, const struct err *err,
 		    struct exec_event *ret);

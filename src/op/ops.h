@@ -6,10 +6,13 @@
 
 extern const struct op exec_delete_op;
 extern const struct op exec_get_op;
+extern const struct op exec_kill_op;
 extern const struct op exec_list_op;
+extern const struct op exec_output_op;
 extern const struct op exec_resize_op;
 extern const struct op exec_signal_op;
 extern const struct op exec_stdin_op;
+extern const struct op exec_wait_op;
 extern const struct op files_list_op;
 extern const struct op files_mkdir_op;
 extern const struct op files_move_op;

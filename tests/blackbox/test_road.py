@@ -277,6 +277,8 @@ NOBODY = 'nobody'  # its requests are decoded, and go no further than that
 
 # An operation, and how each door asks for the same of it: a tool's arguments, a route's body, a procedure's.
 WISHES = {
+    'exec.output': {'sandbox_exec_output': {'exec': 'x', 'offset': 5, 'max_bytes': 2048},
+                    'execs.output': '?offset=5&limit=2048'},
     'files.list': {'sandbox_list_files': {'path': 'd'}, 'files.list': {'path': 'd'}, 'List': {'parent': 'd'}},
     'files.mkdir': {'files.mkdir': {'path': 'd'}, 'Mkdir': {'path': 'd'}},
     'files.move': {'sandbox_move_file': {'path': 'a', 'to': 'b'}, 'files.move': {'path': 'a', 'to': 'b'}},
@@ -314,7 +316,7 @@ def test_one_digest_through_every_door(hub, mcp, road, action):
             header = path.startswith('/sandbox.v1.')
             query, wish = (wish, None) if isinstance(wish, str) else ('', wish)
             body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
-            reply = hub.raw(method, path.replace('{id}', NOBODY) + query, body,
+            reply = hub.raw(method, path.replace('{id}', NOBODY).replace('{exec}', 'x') + query, body,
                             fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header else ())
             assert code_of(json.loads(reply.body)) == 'not_found', reply
         notes = road.notes(3)
@@ -369,6 +371,24 @@ def test_one_digest_of_a_command(hub, road):
             x.end()
     assert len({n['digest'] for n in notes + road.notes(12)}) == 5
     clear(hub)
+
+
+def test_a_kill_is_no_reading(mcp, road):
+    """sandbox_exec_output only reads, unless it is told to kill: then policy hears of that."""
+    box = mcp.call('sandbox_create', pool='host')['sandbox']
+    job = mcp.call('sandbox_exec', sandbox=box, command='echo hunter2; sleep 1000', background=True)['exec']
+    road.taken()
+    said = mcp.call('sandbox_exec_output', sandbox=box, exec=job, wait_for='hunter2', kill=False)
+    assert said['found'] and said['state'] == 'running'
+    assert {n['action'] for n in road.taken()} == {'exec.output'}
+    road.set('secret', 'hunter2')
+    try:
+        said = mcp.call('sandbox_exec_output', sandbox=box, exec=job, wait_seconds=30, kill=True)
+    finally:
+        road.unset('secret')
+    assert said['stdout'] == '[gone]\n' and said['state'] == 'signaled'
+    assert {n['action'] for n in road.taken()} == {'exec.kill'}
+    mcp.call('sandbox_terminate', sandbox=box)
 
 
 def test_what_is_said_while_policy_thinks(hub, road):

@@ -84,7 +84,7 @@ static void test_each_has_a_door(void **state)
 		size_t doors = 0;
 
 		for (size_t i = 0; i < tools_n; i++)
-			doors += tools[i]->op == all_ops[k];
+			doors += tools[i]->op == all_ops[k] || tools[i]->other == all_ops[k];
 		for (size_t i = 0; (r = api_route_at(i)); i++)
 			doors += r->op == all_ops[k];
 		ROW_CHECK(doors >= 1, all_ops[k]->action);

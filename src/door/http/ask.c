@@ -209,6 +209,15 @@ static void on_deadline(uv_timer_t *t)
 		ask_finish(a);
 }
 
+/* What waits for nothing but news ends with the server; what works may finish. */
+static void on_drain(void *data)
+{
+	struct ask *a = data;
+
+	if (call_is_waiting(a->call))
+		call_cancel(a->call);
+}
+
 /* ---- the beginning ------------------------------------------------------------------------- */
 
 int ask_begin(struct ask *a, struct err *e)
@@ -224,6 +233,8 @@ int ask_begin(struct ask *a, struct err *e)
 					.label = a->label };
 
 	a->call = op_new(a->api->ops, &start, e);
+	if (a->call && a->route->projected && start.op->flags & OP_WAITS)
+		ask_on_drain(a->call, on_drain, a);
 	return a->call ? 0 : -1;
 }
 

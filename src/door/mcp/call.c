@@ -115,6 +115,13 @@ static void start_timer(struct mcp_run *r)
 	uv_timer_start(&r->timer, on_timer, TASK_AFTER_MS, 0);
 }
 
+static const struct op *call_op_of(const struct tool *tool, const struct mcp_call *mc)
+{
+	bool other = tool->other && json_bool(json_get(mcp_call_args(mc), tool->other_if));
+
+	return other ? tool->other : tool->op;
+}
+
 void door_call(void *owner, struct mcp_call *mc)
 {
 	struct mcp_door *d = owner;
@@ -123,7 +130,7 @@ void door_call(void *owner, struct mcp_call *mc)
 	const struct tool *tool = mcp_call_tool(mc)->row;
 	struct op_start start = {
 		.who = mcp_call_principal(mc),
-		.op = tool->op,
+		.op = call_op_of(tool, mc),
 		.decode = on_decode,
 		.sink = watched ? &watching : &quiet,
 		.asker = r,

@@ -42,7 +42,8 @@ static int print_tool(const struct tool *t, const struct op_shape *shape, struct
 		      struct err *e)
 {
 	const struct field_table *output = t->output ? t->output : t->op->result;
-	enum op_effect effect = t->op->effect;
+	const struct op *op = t->other ? t->other : t->op;
+	enum op_effect effect = op->effect;
 
 	*ret = (struct mcp_tool){
 		.name = t->name,
@@ -53,8 +54,8 @@ static int print_tool(const struct tool *t, const struct op_shape *shape, struct
 		.meta = tool_meta,
 		.read_only = hint(effect == OP_READ),
 		.destructive = hint(effect == OP_EXECUTE || effect == OP_DESTROY ||
-				    t->op->flags & OP_REPLACES),
-		.idempotent = hint(effect == OP_READ || t->op->flags & OP_IDEMPOTENT),
+				    op->flags & OP_REPLACES),
+		.idempotent = hint(effect == OP_READ || op->flags & OP_IDEMPOTENT),
 		.open_world = MCP_NO,
 		.task = t->task,
 		.row = t,

@@ -12,6 +12,9 @@
 
 struct tool {
 	const struct op *op;
+	/* Another operation of the same request, which a call is that says true to this; hints are made from that. */
+	const struct op *other;
+	const char *other_if;
 	const char *name, *title;
 	const char *doc; /* for the model that chooses among tools */
 	/* How its arguments differ from the operation's request. */

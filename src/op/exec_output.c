@@ -1,0 +1,575 @@
+#include "op/exec_output.h"
+
+#include "op/call.h"
+
+enum {
+	READ_DEFAULT = 1 << 20,
+	READ_MAX = 4 << 20,
+	CHUNKS_MAX = 4096, /* of one answer */
+	FOLLOW_CHUNK = 64 << 10,
+	WAIT_DEFAULT = 30,
+	WAIT_MAX = 86400,
+	WAIT_FIRST_MAX = 600,
+	LOOK_MS = 1000, /* for a text in what is there */
+};
+
+static const char *const stream_names[] = { "stdout", "stderr", "both" };
+
+static unsigned exec_stream_mask(enum exec_streams stream)
+{
+	return stream == EXEC_STREAMS_BOTH ? 3 : 1u << stream;
+}
+
+/* ---- the tables of exec.output ------------------------------------------------------------- */
+
+#define Q struct exec_output_request
+static const struct field output_fields[] = {
+	OP_JOB_ROWS(Q),
+	FIELD(Q, offset,
+	      .doc = "Where to begin: a next_offset, or 0; bytes of both streams count."),
+	FIELD(Q, wait_seconds, .max = WAIT_FIRST_MAX,
+	      .doc = "Wait so long for its end; do not wait if absent."),
+	FIELD(Q, wait_for, .min = 1, .max = JOB_TEXT_MAX,
+	      .doc = "Wait for this text in the output instead, such as \"ready\"."),
+	FIELD(Q, wait_pattern, .min = 1, .max = JOB_PATTERN_MAX,
+	      .doc = "Or for a line of it that this regular expression matches, such as \"port "
+		     "[0-9]+\"."),
+	FIELD(Q, max_bytes, .min = 1, .max = READ_MAX, .def = DEFAULT_INT(READ_DEFAULT),
+	      .doc = "How many bytes at most; does not hold for follow."),
+	FIELD(Q, kill, .def = DEFAULT_BOOL(false),
+	      .doc = "End it first, with all that it started."),
+	FIELD_ENUM(Q, stream, stream_names, .def = DEFAULT_ENUM(EXEC_STREAMS_BOTH),
+		   .doc = "Of which stream."),
+	FIELD(Q, follow, .doc = "The answer is a stream of lines, until the exec ends."),
+};
+#undef Q
+static const struct field_table output_request = FIELD_TABLE(struct exec_output_request,
+							     output_fields);
+
+#define K struct exec_chunk
+static const struct field chunk_fields[] = {
+	FIELD_ENUM(K, stream, job_stream_names, .flags = FIELD_REQUIRED,
+		   .doc = "stdout or stderr."),
+	FIELD(K, offset, .flags = FIELD_REQUIRED, .doc = "Of its first byte."),
+	FIELD_NAMED(K, bytes, "data", .flags = FIELD_REQUIRED | FIELD_BYTES,
+		    .doc = "Its bytes in base64."),
+};
+#undef K
+const struct field_table exec_chunk_table = FIELD_TABLE(struct exec_chunk, chunk_fields);
+
+#define O struct exec_output
+static const struct field result_fields[] = {
+	FIELD(O, exec, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD_OBJECTS(O, chunks, exec_chunk_table, .flags = FIELD_REQUIRED,
+		      .doc = "In the order in which they came."),
+	FIELD_NAMED(O, out, "stdout", .flags = FIELD_REQUIRED | FIELD_BYTES, .doc = "Of stdout."),
+	FIELD_NAMED(O, err, "stderr", .flags = FIELD_REQUIRED | FIELD_BYTES, .doc = "Of stderr."),
+	FIELD(O, next_offset, .flags = FIELD_REQUIRED, .doc = "Where to go on reading."),
+	FIELD(O, dropped_bytes, .flags = FIELD_REQUIRED,
+	      .doc = "How many bytes at or behind offset are not kept any more, of both streams."),
+	FIELD(O, eof, .flags = FIELD_REQUIRED,
+	      .doc = "That was the last of it: the exec has ended."),
+	FIELD(O, found, .flags = FIELD_REQUIRED, .doc = "What was waited for is in it."),
+	FIELD_ENUM(O, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "Of the exec."),
+	FIELD(O, exit_code, .has = FIELD_HAS(O, has_exit_code),
+	      .doc = "Of the command, where it has one."),
+};
+#undef O
+static const struct field_table result_table = FIELD_TABLE(struct exec_output, result_fields);
+
+static const char *const news_names[] = { "chunk", "dropped", "end" };
+
+#define N struct exec_news
+static const struct field news_fields[] = {
+	FIELD_ENUM(N, kind, news_names, .flags = FIELD_REQUIRED, .doc = "The end is the last."),
+	FIELD(N, offset, .flags = FIELD_REQUIRED, .doc = "Of its first byte, or behind the last."),
+	FIELD(N, dropped, .doc = "How many bytes of both streams are not kept any more."),
+	FIELD_ENUM(N, state, job_state_names, .doc = "At its end, of the exec."),
+	FIELD_OBJECT(N, event, exec_event_table, .doc = "Of a chunk and of the end."),
+};
+#undef N
+static const struct field_table news_table = FIELD_TABLE(struct exec_news, news_fields);
+
+/* ---- read: first it waits, then it takes what is there ------------------------------------- */
+
+/* In the call's arena, but for what it read. */
+struct exec_reading {
+	struct call *call;
+	const struct exec_output_request *request;
+	struct job *job; /* a reference */
+	struct job_wait *wait; /* NULL: it reads, by the cursor */
+	struct spool_cursor *cursor;
+	uint64_t until; /* what comes meanwhile is not waited for */
+	struct buf streams[SPOOL_STREAMS];
+	bool found;
+	uint64_t found_at;
+	struct exec_output output;
+};
+
+/* Of r nothing is left to free then, but the call's. */
+static void exec_reading_stop(struct exec_reading *r)
+{
+	if (r->wait)
+		job_wait_cancel(take_ptr(r->wait));
+	spool_cursor_close(take_ptr(r->cursor));
+	job_unref(take_ptr(r->job));
+}
+
+static void exec_reading_fail(struct exec_reading *r, const struct err *e)
+{
+	exec_reading_stop(r);
+	for (size_t i = 0; i < SPOOL_STREAMS; i++)
+		buf_fini(&r->streams[i]);
+	call_fail(r->call, e);
+}
+
+static void exec_reading_finish(struct exec_reading *r, bool end)
+{
+	struct buf streams[SPOOL_STREAMS] = { r->streams[0], r->streams[1] };
+	size_t at[SPOOL_STREAMS] = { 0 };
+	struct exec_output *o = &r->output;
+	struct job_info i;
+
+	job_info(r->job, &i);
+	o->exec = r->request->exec;
+	o->next_offset = spool_cursor_at(r->cursor);
+	o->eof = end || (i.state != JOB_RUNNING && o->next_offset >= i.output.end);
+	o->found = r->found && r->found_at <= o->next_offset;
+	o->state = i.state;
+	o->has_exit_code = i.has_result;
+	o->exit_code = i.result.exit_code;
+	o->out = buf_str(&streams[0]);
+	o->err = buf_str(&streams[1]);
+	for (size_t k = 0; k < o->chunks.n; k++) {
+		struct exec_chunk *chunk = &o->chunks.p[k];
+
+		chunk->bytes.p = streams[chunk->stream].p + at[chunk->stream];
+		at[chunk->stream] += chunk->bytes.n;
+	}
+	exec_reading_stop(r);
+	call_answer(r->call, o); /* r goes with its call */
+	for (size_t k = 0; k < SPOOL_STREAMS; k++)
+		buf_fini(&streams[k]);
+}
+
+/* What goes on where the last chunk ended belongs to it. */
+static int exec_reading_add(struct exec_reading *r, const struct spool_piece *piece, struct err *e)
+{
+	struct exec_output *o = &r->output;
+	struct exec_chunk *last = o->chunks.n ? &o->chunks.p[o->chunks.n - 1] : NULL;
+
+	if (buf_add(&r->streams[piece->stream], piece->bytes.p, piece->bytes.n, e) < 0)
+		return -1;
+	if (last && last->stream == (enum exec_chunk_stream)piece->stream &&
+	    last->offset + last->bytes.n == piece->offset)
+		last->bytes.n += piece->bytes.n;
+	else
+		o->chunks.p[o->chunks.n++] =
+			(struct exec_chunk){ .stream = (enum exec_chunk_stream)piece->stream,
+					     .offset = piece->offset,
+					     .bytes = { NULL, piece->bytes.n } };
+	return 0;
+}
+
+static size_t exec_reading_room(const struct exec_reading *r)
+{
+	return r->output.chunks.n < CHUNKS_MAX
+		     ? r->request->max_bytes - r->streams[0].n - r->streams[1].n
+		     : 0;
+}
+
+static void exec_read_on(void *arg)
+{
+	struct exec_reading *r = arg;
+	unsigned mask = exec_stream_mask(r->request->stream);
+	struct spool_piece piece;
+	struct err e;
+
+	while (exec_reading_room(r) > 0) {
+		switch (spool_cursor_next(r->cursor, mask, exec_reading_room(r), &piece)) {
+		case SPOOL_PIECE:
+			if (exec_reading_add(r, &piece, &e) == 0)
+				break;
+			exec_reading_fail(r, &e);
+			return;
+		case SPOOL_LOST:
+			r->output.dropped_bytes += piece.lost;
+			break;
+		case SPOOL_LATER:
+			if (spool_cursor_at(r->cursor) < r->until)
+				return;
+			exec_reading_finish(r, false);
+			return;
+		case SPOOL_END:
+			exec_reading_finish(r, true);
+			return;
+		}
+	}
+	exec_reading_finish(r, false);
+}
+
+static void exec_read_begin(struct exec_reading *r)
+{
+	struct job_info i;
+	struct err e;
+
+	job_info(r->job, &i);
+	r->until = i.output.end;
+	r->cursor = spool_cursor_new(job_output(r->job), r->request->offset, exec_read_on, r, &e);
+	if (r->cursor)
+		exec_read_on(r);
+	else
+		exec_reading_fail(r, &e);
+}
+
+static void exec_reading_on_waited(void *arg, enum job_waited how, uint64_t offset,
+				   const struct err *err)
+{
+	struct exec_reading *r = arg;
+
+	r->wait = NULL;
+	r->found = how == JOB_MATCHED;
+	r->found_at = offset;
+	if (err)
+		exec_reading_fail(r, err);
+	else
+		exec_read_begin(r);
+}
+
+static void exec_reading_on_cancel(void *data)
+{
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "nobody waits for it any more");
+	exec_reading_fail(data, &e);
+}
+
+/* Without wait_seconds what is there is looked at, and no more is waited for. */
+static int exec_reading_wait(struct exec_reading *r, struct err *e)
+{
+	const struct exec_output_request *q = r->request;
+	const struct job_wait_options o = {
+		.text = q->wait_for,
+		.pattern = q->wait_pattern,
+		.streams = exec_stream_mask(q->stream),
+		.offset = q->offset,
+		.most = q->max_bytes,
+		.timeout_ms = q->wait_seconds ? q->wait_seconds * 1000ull : LOOK_MS,
+	};
+
+	if (!q->wait_for.n && !q->wait_pattern.n && !q->wait_seconds)
+		return 0;
+	if (call_waits(r->call, e) < 0)
+		return -1;
+	r->wait = job_wait_start(r->job, &o, exec_reading_on_waited, r, e);
+	return r->wait ? 0 : -1;
+}
+
+/* Room for the bytes as they grow, and in base64 in the answer. */
+static int exec_reading_init(struct exec_reading *r, struct call *c,
+			     const struct exec_output_request *q, struct job *j, struct err *e)
+{
+	struct exec_chunk *chunks = arena_array(call_arena(c), CHUNKS_MAX, sizeof(*chunks), e);
+
+	*r = (struct exec_reading){ .call = c, .request = q };
+	if (!chunks ||
+	    call_reserve(c, 3 * (size_t)q->max_bytes + CHUNKS_MAX * sizeof(*chunks), e) < 0)
+		return -1;
+	for (size_t i = 0; i < SPOOL_STREAMS; i++)
+		r->streams[i] = BUF_INIT(READ_MAX);
+	r->output.chunks.p = chunks;
+	r->job = job_ref(j);
+	return 0;
+}
+
+static void exec_read(struct call *c, const struct exec_output_request *q, struct job *j, bool kill)
+{
+	struct err e = ERR_INIT;
+	struct exec_reading *r = arena_alloc(call_arena(c), sizeof(*r), &e);
+
+	if (!r || exec_reading_init(r, c, q, j, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	if (exec_reading_wait(r, &e) < 0) {
+		exec_reading_fail(r, &e);
+		return;
+	}
+	if (kill && job_exec(j))
+		exec_kill(job_exec(j));
+	call_on_cancel(c, exec_reading_on_cancel, r);
+	if (!r->wait)
+		exec_read_begin(r);
+}
+
+/* ---- follow -------------------------------------------------------------------------------- */
+
+struct exec_following {
+	struct call *call;
+	struct job *job; /* a reference */
+	struct spool_cursor *cursor;
+	unsigned streams;
+	bool telling; /* where the asker may go away */
+};
+
+static void exec_following_stop(struct exec_following *f)
+{
+	spool_cursor_close(take_ptr(f->cursor));
+	job_unref(take_ptr(f->job));
+}
+
+static void exec_tell_end(struct exec_following *f)
+{
+	struct exec_news n = { .kind = EXEC_NEWS_END, .offset = spool_cursor_at(f->cursor) };
+	struct job_info i;
+	struct err unknown;
+
+	job_info(f->job, &i);
+	err_set(&unknown, ERR_GUEST, "nobody knows how it ended");
+	n.state = i.state;
+	exec_end_event(i.has_result ? &i.result : NULL, i.why ? i.why : &unknown, &n.event);
+	call_send(f->call, &n);
+}
+
+static enum spool_step exec_tell_next(struct exec_following *f)
+{
+	struct spool_piece piece;
+	enum spool_step step = spool_cursor_next(f->cursor, f->streams, FOLLOW_CHUNK, &piece);
+
+	if (step == SPOOL_PIECE)
+		call_send(f->call,
+			  &(struct exec_news){
+				  .kind = EXEC_NEWS_CHUNK,
+				  .offset = piece.offset,
+				  .event = { .stream = piece.stream ? EXEC_STDERR : EXEC_STDOUT,
+					     .bytes = piece.bytes } });
+	else if (step == SPOOL_LOST)
+		call_send(f->call, &(struct exec_news){ .kind = EXEC_NEWS_DROPPED,
+							.offset = piece.offset,
+							.dropped = piece.lost });
+	else if (step == SPOOL_END)
+		exec_tell_end(f);
+	return step;
+}
+
+static void exec_following_on_cancel(void *data)
+{
+	struct exec_following *f = data;
+	struct err e;
+
+	if (f->telling)
+		return; /* exec_follow_on() ends it */
+	exec_following_stop(f);
+	err_set(&e, ERR_CANCELLED, "nobody waits for it any more");
+	call_fail(f->call, &e);
+}
+
+/* As much as the asker takes: what is left is read when there is room, or more. */
+static void exec_follow_on(void *arg)
+{
+	struct exec_following *f = arg;
+	struct call *c = f->call;
+	enum spool_step step = SPOOL_PIECE;
+
+	f->telling = true;
+	while ((step == SPOOL_PIECE || step == SPOOL_LOST) && !call_cancelled(c) && !call_full(c))
+		step = exec_tell_next(f);
+	f->telling = false;
+	if (call_cancelled(c)) {
+		exec_following_on_cancel(f);
+	} else if (step == SPOOL_END) {
+		exec_following_stop(f);
+		call_answer(c, NULL);
+	}
+}
+
+static int exec_following_init(struct exec_following *f, struct call *c,
+			       const struct exec_output_request *q, struct job *j, struct err *e)
+{
+	if (!call_streams(c))
+		return err_set(e, ERR_INVALID, "follow: this door takes no stream");
+	*f = (struct exec_following){ .call = c, .streams = exec_stream_mask(q->stream) };
+	f->cursor = spool_cursor_new(job_output(j), q->offset, exec_follow_on, f, e);
+	if (!f->cursor)
+		return -1;
+	f->job = job_ref(j);
+	if (call_waits(c, e) == 0 && call_open(c, exec_follow_on, f, e) == 0)
+		return 0;
+	exec_following_stop(f);
+	return -1;
+}
+
+static void exec_follow(struct call *c, const struct exec_output_request *q, struct job *j)
+{
+	struct err e = ERR_INIT;
+	struct exec_following *f = arena_alloc(call_arena(c), sizeof(*f), &e);
+
+	if (!f || exec_following_init(f, c, q, j, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	call_on_cancel(c, exec_following_on_cancel, f);
+	exec_follow_on(f);
+}
+
+/* ---- exec.output and exec.kill ------------------------------------------------------------- */
+
+static void exec_output_run(struct call *c, const void *request)
+{
+	const struct exec_output_request *q = request;
+	struct err e = ERR_INIT;
+	struct job *j = call_job(c, q->sandbox, q->exec, &e);
+
+	if (!j)
+		call_fail(c, &e);
+	else if (q->follow)
+		exec_follow(c, q, j);
+	else
+		exec_read(c, q, j, false);
+}
+
+const struct op exec_output_op = {
+	.action = "exec.output",
+	.doc = "What an exec has printed, from an offset on: now, or with follow until its end.",
+	.effect = OP_READ,
+	.flags = OP_WAITS,
+	.request = &output_request,
+	.target = OP_TARGET(struct exec_output_request, sandbox),
+	.result = &result_table,
+	.event = &news_table,
+	.run = exec_output_run,
+};
+
+static void exec_kill_run(struct call *c, const void *request)
+{
+	const struct exec_output_request *q = request;
+	struct err e = ERR_INIT;
+	struct job *j = call_job(c, q->sandbox, q->exec, &e);
+
+	if (j)
+		exec_read(c, q, j, true);
+	else
+		call_fail(c, &e);
+}
+
+const struct op exec_kill_op = {
+	.action = "exec.kill",
+	.doc = "Kills an exec with all that it started, and tells what it has printed.",
+	.effect = OP_WRITE,
+	.flags = OP_WAITS,
+	.request = &output_request,
+	.target = OP_TARGET(struct exec_output_request, sandbox),
+	.result = &result_table,
+	.run = exec_kill_run,
+};
+
+/* ---- exec.wait ----------------------------------------------------------------------------- */
+
+struct wait_request {
+	struct str sandbox, exec, text, pattern;
+	enum exec_streams stream;
+	uint32_t timeout_seconds;
+	uint64_t offset;
+};
+#define Q struct wait_request
+static const struct field wait_fields[] = {
+	OP_JOB_ROWS(Q),
+	FIELD(Q, text, .flags = FIELD_NUL_OK, .min = 1, .max = JOB_TEXT_MAX,
+	      .doc = "Waits until this was printed on one of the streams, at most 1024 bytes; "
+		     "absent: until the exec ends."),
+	FIELD(Q, pattern, .min = 1, .max = JOB_PATTERN_MAX,
+	      .doc = "Instead of text: until this regular expression (ECMA-262, flag u) matches in "
+		     "a line, at most 1024 bytes."),
+	FIELD_ENUM(Q, stream, stream_names, .def = DEFAULT_ENUM(EXEC_STREAMS_BOTH),
+		   .doc = "Where to look."),
+	FIELD(Q, offset, .doc = "Where in the output to begin to look."),
+	FIELD(Q, timeout_seconds, .max = WAIT_MAX, .def = DEFAULT_INT(WAIT_DEFAULT),
+	      .doc = "How long to wait; the exec goes on. 0: as long as the client does."),
+};
+#undef Q
+static const struct field_table wait_table = FIELD_TABLE(struct wait_request, wait_fields);
+
+#define V struct exec_waited
+static const struct field waited_fields[] = {
+	FIELD_ENUM(V, result, job_waited_names, .flags = FIELD_REQUIRED,
+		   .doc = "matched: the text came; ended: the exec has, and it did not come; "
+			  "timeout: neither."),
+	FIELD(V, offset, .flags = FIELD_REQUIRED,
+	      .doc = "Behind the text or match; else how far it was looked for: where another wait "
+		     "goes on."),
+	FIELD_ENUM(V, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "Of the exec."),
+	FIELD(V, exit_code, .has = FIELD_HAS(V, has_exit_code),
+	      .doc = "Of the command, where it has one."),
+};
+#undef V
+static const struct field_table waited_table = FIELD_TABLE(struct exec_waited, waited_fields);
+
+struct exec_waiting {
+	struct call *call;
+	struct job *job; /* a reference */
+	struct job_wait *wait;
+};
+
+static void exec_on_waited(void *arg, enum job_waited how, uint64_t offset, const struct err *err)
+{
+	struct exec_waiting *w = arg;
+	struct exec_waited r = { .result = how, .offset = offset };
+	struct job_info i;
+
+	job_info(w->job, &i);
+	r.state = i.state;
+	r.has_exit_code = i.has_result;
+	r.exit_code = i.result.exit_code;
+	job_unref(w->job);
+	if (err)
+		call_fail(w->call, err);
+	else
+		call_answer(w->call, &r);
+}
+
+static void exec_waiting_on_cancel(void *data)
+{
+	struct exec_waiting *w = data;
+	struct err e;
+
+	job_wait_cancel(w->wait);
+	job_unref(w->job);
+	err_set(&e, ERR_CANCELLED, "nobody waits for it any more");
+	call_fail(w->call, &e);
+}
+
+static void exec_wait_run(struct call *c, const void *request)
+{
+	const struct wait_request *q = request;
+	struct err e = ERR_INIT;
+	struct job *j = call_job(c, q->sandbox, q->exec, &e);
+	struct exec_waiting *w = j ? arena_alloc(call_arena(c), sizeof(*w), &e) : NULL;
+	const struct job_wait_options o = {
+		.text = q->text,
+		.pattern = q->pattern,
+		.streams = exec_stream_mask(q->stream),
+		.offset = q->offset,
+		.timeout_ms = q->timeout_seconds * 1000ull,
+	};
+
+	if (w && call_waits(c, &e) == 0)
+		w->wait = job_wait_start(j, &o, exec_on_waited, w, &e);
+	if (!w || !w->wait) {
+		call_fail(c, &e);
+		return;
+	}
+	w->call = c;
+	w->job = job_ref(j);
+	call_on_cancel(c, exec_waiting_on_cancel, w);
+}
+
+const struct op exec_wait_op = {
+	.action = "exec.wait",
+	.doc = "Waits for a text or pattern in an exec's output, or for its end.",
+	.effect = OP_READ,
+	.flags = OP_WAITS,
+	.request = &wait_table,
+	.target = OP_TARGET(struct wait_request, sandbox),
+	.result = &waited_table,
+	.run = exec_wait_run,
+};

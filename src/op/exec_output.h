@@ -1,0 +1,66 @@
+#pragma once
+/*
+ * What execs print: exec.output reads it from an offset on, or follows it; exec.kill ends the exec
+ * first; exec.wait waits for a text, a pattern or the end. A follower who is slow reads later, from
+ * the file of the output; he never holds the program.
+ */
+#include "hub/sandbox/job_wait.h"
+#include "op/exec.h"
+
+enum exec_streams { EXEC_STREAMS_OUT, EXEC_STREAMS_ERR, EXEC_STREAMS_BOTH };
+
+/* ---- exec.output --------------------------------------------------------------------------- */
+
+struct exec_output_request {
+	struct str sandbox, exec;
+	uint64_t offset;
+	uint32_t max_bytes;
+	enum exec_streams stream;
+	bool follow;
+	/* First it waits: for its end, a text or a pattern. */
+	uint32_t wait_seconds;
+	struct str wait_for, wait_pattern;
+	bool kill; /* of exec.kill */
+};
+
+struct exec_chunk {
+	enum exec_chunk_stream { EXEC_CHUNK_OUT, EXEC_CHUNK_ERR } stream;
+	uint64_t offset;
+	struct str bytes;
+};
+extern const struct field_table exec_chunk_table;
+
+/* The same bytes twice: in the order in which they came, and by their stream. */
+struct exec_output {
+	struct str exec;
+	struct {
+		struct exec_chunk *p;
+		size_t n;
+	} chunks;
+	struct str out, err;
+	uint64_t next_offset, dropped_bytes;
+	bool eof, found;
+	enum job_state state;
+	bool has_exit_code;
+	int32_t exit_code;
+};
+
+/* What a follower is told. */
+struct exec_news {
+	enum exec_news_kind { EXEC_NEWS_CHUNK, EXEC_NEWS_DROPPED, EXEC_NEWS_END } kind;
+	/* Of the first byte; of the end: behind the last one. */
+	uint64_t offset;
+	uint64_t dropped; /* bytes of both streams that are not kept any more */
+	enum job_state state; /* of the end */
+	struct exec_event event; /* of a chunk, and of the end */
+};
+
+/* ---- exec.wait ----------------------------------------------------------------------------- */
+
+struct exec_waited {
+	enum job_waited result;
+	uint64_t offset;
+	enum job_state state;
+	bool has_exit_code;
+	int32_t exit_code;
+};

@@ -4,11 +4,9 @@
  */
 #include "everything.h"
 
+#include <mcp/transport/http.h>
 #include <mcp/transport/stdio.h>
-#include <signal.h>
 #include <stdio.h>
-
-enum { DRAIN_MS = 5000 };
 
 /* Each list is offered but for its last entry, which comes and goes. */
 static const struct mcp_tool *tool_list[128];
@@ -37,8 +35,27 @@ static const struct mcp_handler handler = {
 	.complete = complete,
 };
 
-static struct mcp_server *new_server(struct everything *ev, struct mcp_err *e)
+static int prepare_lists(struct mcp_err *e)
 {
+	for (size_t i = 0; i < tools_n; i++) {
+		if (mcp_tool_prepare(&tools[i], e) < 0)
+			return -1;
+		tool_list[i] = &tools[i];
+	}
+	for (size_t i = 0; i < prompts_n; i++)
+		prompt_list[i] = &prompts[i];
+	return 0;
+}
+
+static void print_url(const char *url)
+{
+	printf("%s\n", url);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	struct everything ev = { .more_tools = false };
 	struct mcp_server_options o = {
 		.name = "everything",
 		.title = "Everything",
@@ -50,7 +67,7 @@ static struct mcp_server *new_server(struct everything *ev, struct mcp_err *e)
 			   .templates = templates,
 			   .templates_n = templates_n },
 		.handler = &handler,
-		.owner = ev,
+		.owner = &ev,
 		.changes = MCP_TOOLS | MCP_PROMPTS,
 		.subscribe = true,
 		.logging = true,
@@ -59,59 +76,21 @@ static struct mcp_server *new_server(struct everything *ev, struct mcp_err *e)
 		.ttl_ms = 60000,
 		.cache_public = true,
 	};
-
-	for (size_t i = 0; i < tools_n; i++) {
-		if (mcp_tool_prepare(&tools[i], e) < 0)
-			return NULL;
-		tool_list[i] = &tools[i];
-	}
-	for (size_t i = 0; i < prompts_n; i++)
-		prompt_list[i] = &prompts[i];
-	return mcp_server_new(&o, e);
-}
-
-/* Nobody can ask for what tasks come to any more. */
-static void on_stdio_closed(void *owner)
-{
-	mcp_server_end_tasks(((struct everything *)owner)->server);
-}
-
-static int serve_stdio(struct everything *ev, struct mcp_err *e)
-{
-	struct mcp_stdio_options o = { .drain_ms = DRAIN_MS,
-				       .on_closed = on_stdio_closed,
-				       .owner = ev };
-	struct mcp_stdio *t;
-
-	if (mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
-		return -1;
-	t = mcp_stdio_start(&ev->loop, ev->server, &o, e);
-	if (!t)
-		return -1;
-	uv_run(&ev->loop, UV_RUN_DEFAULT);
-	mcp_stdio_free(t);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	struct everything ev = { .server = NULL };
 	struct mcp_err e = MCP_ERR_INIT;
-	int status = 1;
+	int rc;
 
 	if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
 		fprintf(stderr, "usage: %s [ADDRESS:PORT]\n", argv[0]);
 		return 2;
 	}
-	uv_loop_init(&ev.loop);
-	ev.server = new_server(&ev, &e);
-	if (ev.server && (argc == 2 ? serve_http(&ev, argv[1], &e) : serve_stdio(&ev, &e)) == 0)
-		status = 0;
-	if (status)
+	rc = prepare_lists(&e);
+	if (rc == 0 && argc == 2)
+		rc = mcp_serve_http(&o, argv[1], print_url, &e);
+	else if (rc == 0)
+		rc = mcp_serve_stdio(&o, &e);
+	if (rc < 0)
 		fprintf(stderr, "everything: %s\n", e.msg);
-	mcp_server_free(ev.server);
 	for (size_t i = 0; i < tools_n; i++)
 		mcp_tool_release(&tools[i]);
-	uv_loop_close(&ev.loop);
-	return status;
+	return rc < 0;
 }

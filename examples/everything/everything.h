@@ -4,8 +4,7 @@
  * that a handler can do, what the official conformance suite is run against, and what the benchmark
  * measures. What tests want to find (names, texts, schemas) are facts of that suite.
  *
- *	everything.c	options, the server, the loop
- *	serve.c		HTTP
+ *	everything.c	what is offered, and main()
  *	tools.c		the table of tools
  *	content.c	tools that answer at once, with all kinds of content
  *	flow.c		tools that take their time: logging, progress, cancelling, reconnecting
@@ -15,16 +14,10 @@
  *	prompts.c	prompts, and the completion of their arguments
  */
 #include <mcp/server/server.h>
-#include <uv.h>
 
 struct everything {
-	uv_loop_t loop;
-	struct mcp_server *server;
 	bool more_tools, more_prompts; /* the lists have one more: they change, to be told of */
 };
-
-/* Until a signal says so. */
-int serve_http(struct everything *ev, const char *address, struct mcp_err *e);
 
 /* What mcp_call_owner() gives. */
 static inline struct everything *everything_of(const struct mcp_call *c)

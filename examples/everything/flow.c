@@ -1,6 +1,8 @@
 /* Tools that take their time. A handler that has to wait returns; a timer goes on with the call. */
 #include "everything.h"
 
+#include <uv.h>
+
 struct timer {
 	uv_timer_t handle;
 	struct mcp_call *call;
@@ -44,7 +46,7 @@ void later(struct mcp_call *c, uint64_t ms, void (*then)(struct mcp_call *c))
 	t->call = c;
 	t->then = then;
 	t->handle.data = t;
-	uv_timer_init(&everything_of(c)->loop, &t->handle);
+	uv_timer_init(uv_default_loop(), &t->handle);
 	uv_timer_start(&t->handle, on_timer, ms, 0);
 	mcp_call_on_cancel(c, on_cancel, t);
 }
@@ -110,7 +112,7 @@ void run_tool_change(struct mcp_call *c)
 	struct everything *ev = everything_of(c);
 
 	ev->more_tools = !ev->more_tools;
-	mcp_server_changed(ev->server, MCP_TOOLS);
+	mcp_server_changed(mcp_call_server(c), MCP_TOOLS);
 	say(c, "The list of tools has changed");
 }
 
@@ -119,12 +121,12 @@ void run_prompt_change(struct mcp_call *c)
 	struct everything *ev = everything_of(c);
 
 	ev->more_prompts = !ev->more_prompts;
-	mcp_server_changed(ev->server, MCP_PROMPTS);
+	mcp_server_changed(mcp_call_server(c), MCP_PROMPTS);
 	say(c, "The list of prompts has changed");
 }
 
 void run_resource_change(struct mcp_call *c)
 {
-	mcp_server_updated(everything_of(c)->server, MCP_STR_LIT("test://watched-resource"));
+	mcp_server_updated(mcp_call_server(c), MCP_STR_LIT("test://watched-resource"));
 	say(c, "The resource has changed");
 }

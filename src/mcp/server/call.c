@@ -298,6 +298,11 @@ struct str mcp_call_uri_value(const struct mcp_call *c, size_t i)
 	return i < MCP_URI_VALUES ? c->uri_values[i] : STR_NONE;
 }
 
+struct mcp_server *mcp_call_server(const struct mcp_call *c)
+{
+	return c->server;
+}
+
 void *mcp_call_owner(const struct mcp_call *c)
 {
 	return c->server->o.owner;

@@ -398,6 +398,7 @@ struct mcp_completion {
 /* Zeroed unless MCP_CALL_COMPLETE. */
 struct mcp_completion mcp_call_completion(const struct mcp_call *c);
 
+struct mcp_server *mcp_call_server(const struct mcp_call *c);
 void *mcp_call_owner(const struct mcp_call *c); /* of the server */
 struct mcp_session *mcp_call_session(const struct mcp_call *c); /* NULL once closed, or a task */
 void *mcp_call_principal(const struct mcp_call *c); /* the data of its session, even after close */

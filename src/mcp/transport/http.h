@@ -63,3 +63,12 @@ void mcp_http_drain(struct mcp_http *h);
 /* Ends all sessions. The door is closed: no connection is left. on_closed comes later, and h is
  * gone then. */
 void mcp_http_close(struct mcp_http *h, void (*on_closed)(void *arg), void *arg);
+
+/*
+ * All of a program: offers o on /mcp, and on /sse for clients of 2024-11-05, on uv_default_loop()
+ * until SIGINT or SIGTERM; the second ends the process at once. address: as http_server_listen()
+ * takes it; ERR_DENIED unless it is loopback, as there are no tokens: everybody on this machine may
+ * call. on_ready, which may be NULL, is given the URL.
+ */
+int mcp_serve_http(const struct mcp_server_options *o, const char *address,
+		   void (*on_ready)(const char *url), struct err *e) MUST_USE;

@@ -24,6 +24,7 @@ enum {
 	QUEUE_HARD_MAX = 1 << 30, /* many large answers at once to a client that reads none */
 	FLUSH_MS_MIN = 1000,
 	TICK_MS = 5000,
+	SERVE_DRAIN_MS = 5000,
 };
 
 enum state { SERVING, DRAINING, FLUSHING, CLOSING };
@@ -336,4 +337,29 @@ void mcp_stdio_free(struct mcp_stdio *t)
 		return;
 	line_fini(&t->lines);
 	free(t);
+}
+
+/* --- all of a program --- */
+
+/* Nobody can ask for what tasks come to any more. */
+static void on_served(void *server)
+{
+	mcp_server_end_tasks(server);
+}
+
+int mcp_serve_stdio(const struct mcp_server_options *options, struct err *e)
+{
+	AUTO(mcp_server_free) struct mcp_server *srv = mcp_server_new(options, e);
+	struct mcp_stdio_options o = { .drain_ms = SERVE_DRAIN_MS,
+				       .on_closed = on_served,
+				       .owner = srv };
+	struct mcp_stdio *t = NULL;
+
+	if (srv && mcp_stdio_claim(&o.in_fd, &o.out_fd, e) == 0)
+		t = mcp_stdio_start(uv_default_loop(), srv, &o, e);
+	if (!t)
+		return -1;
+	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	mcp_stdio_free(t);
+	return 0;
 }

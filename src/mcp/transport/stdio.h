@@ -41,3 +41,7 @@ void mcp_stdio_stop(struct mcp_stdio *t);
 
 /* NULL-safe. Only after on_closed. */
 void mcp_stdio_free(struct mcp_stdio *t);
+
+/* All of a program: offers o on its standard input and output, on uv_default_loop(), until the
+ * client ends its input and open calls have had 5 seconds to end. */
+int mcp_serve_stdio(const struct mcp_server_options *o, struct err *e) MUST_USE;

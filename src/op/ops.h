@@ -20,6 +20,7 @@ extern const struct op files_read_op;
 extern const struct op files_remove_op;
 extern const struct op files_stat_op;
 extern const struct op files_write_op;
+extern const struct op hub_usage_op;
 extern const struct op process_list_op;
 extern const struct op process_signal_op;
 extern const struct op sandbox_diff_op;
@@ -31,6 +32,8 @@ extern const struct op sandbox_resume_op;
 extern const struct op sandbox_set_timeout_op;
 extern const struct op sandbox_stop_op;
 extern const struct op sandbox_terminate_op;
+extern const struct op sandbox_usage_op;
+extern const struct op sandbox_vitals_op;
 
 extern const struct op *const all_ops[];
 extern const size_t all_ops_n;

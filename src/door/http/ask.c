@@ -85,11 +85,24 @@ static int on_decode(void *asker, void *request, struct err *e)
 	return ask_read(asker, request, e);
 }
 
+/* The request must still be ended, when the call ends. */
+static void on_gone(void *data)
+{
+	struct ask *a = data;
+
+	call_cancel(a->call);
+}
+
 static int on_open(void *asker, struct err *e)
 {
 	struct ask *a = asker;
 
-	return a->ws ? 0 : ask_stream_begin(a, e);
+	if (!a->ws && ask_stream_begin(a, e) < 0)
+		return -1;
+	/* Who waits for news only is told when the server goes down. */
+	if (a->route->op->flags & OP_WAITS)
+		ask_on_drain(a->call, on_gone, a);
+	return 0;
 }
 
 static void on_event(void *asker, const void *event)
@@ -125,14 +138,6 @@ static const struct op_sink talking = { .answer = on_answer,
 					.event = on_event,
 					.full = on_full,
 					.hold = on_hold };
-
-/* The request must still be ended, when the call ends. */
-static void on_gone(void *data)
-{
-	struct ask *a = data;
-
-	call_cancel(a->call);
-}
 
 /* ---- a body that streams ------------------------------------------------------------------- */
 

@@ -71,7 +71,12 @@ def test_a_tools_life(hub):
     table = hub.ok('ls').decode().splitlines()
     assert table[0].split() == ['NAME', 'TEMPLATE', 'STATE', 'CREATED']
     assert [line.split()[:3] for line in table if 'agent-tool' in line] == [['agent-tool-call', 'host', 'running']]
-    hub.ok('down', 'agent-tool-call')
+    made = hub.ok('up').decode().strip()
+    table = hub.ok('ls').decode().splitlines()
+    assert len(made) > 24 and any(made in line for line in table)
+    column = table[0].index('TEMPLATE')
+    assert all(line[column - 2:column] == '  ' and line[column] != ' ' for line in table)
+    hub.ok('down', made, 'agent-tool-call')
     assert 'agent-tool-call' not in hub.names()
     hub.fails(FAILED, 'holt ls', 'down', 'agent-tool-call')
     hub.fails(FAILED, 'holt ls', 'exec', 'agent-tool-call', '--', 'true')

@@ -1,8 +1,6 @@
 /* `holt execs`: what was run in a sandbox of the hub, and what of it still runs. */
-#include <inttypes.h>
-
 #include "cli/link/link.h"
-#include "cli/common/safe.h"
+#include "cli/common/table.h"
 #include "cli/common/verb.h"
 
 enum { COMMAND_SHOWN = 60 };
@@ -18,27 +16,20 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static void print_row(const struct json_val *x)
+static void execs_row(struct table *t, const struct json_val *x)
 {
-	struct str state = json_str(json_get(x, "state"));
-	uint64_t bytes = 0;
-	int64_t code;
-
-	json_uint64(json_get(x, "next_offset"), &bytes);
-	printf("%-37.*s  %-9.*s  ", STR_ARG(json_str(json_get(x, "exec_id"))), STR_ARG(state));
-	if (json_int64(json_get(x, "exit_code"), &code))
-		printf("%4" PRId64, code);
-	else
-		printf("%4s", "-");
-	printf("  %12" PRIu64 "  ", bytes);
-	safe_short(stdout, json_str(json_get(x, "command")), COMMAND_SHOWN);
-	putchar('\n');
+	table_str(t, json_str(json_get(x, "exec_id")));
+	table_str(t, json_str(json_get(x, "state")));
+	table_number(t, json_get(x, "exit_code"), 1, 0);
+	table_number(t, json_get(x, "next_offset"), 1, 0);
+	table_short(t, json_str(json_get(x, "command")), COMMAND_SHOWN);
 }
 
 static int list(const char *name, bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
+	AUTO(table_free) struct table *t = NULL;
 	struct json_iter it;
 	char path[256];
 
@@ -49,10 +40,13 @@ static int list(const char *name, bool json, struct err *e)
 		return -1;
 	if (json)
 		return hub_link_print(json_root(doc), e);
-	printf("%-37s  %-9s  %4s  %12s  %s\n", "EXEC", "STATE", "EXIT", "BYTES", "COMMAND");
+	t = TABLE(e, "EXEC", "STATE", ">EXIT", ">BYTES", "COMMAND");
+	if (!t)
+		return -1;
 	it = json_iter(json_root(doc));
 	while (json_next(&it))
-		print_row(it.val);
+		execs_row(t, it.val);
+	table_print(t);
 	return 0;
 }
 

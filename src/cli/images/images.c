@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "cli/images/store.h"
-#include "cli/common/safe.h"
+#include "cli/common/table.h"
 
 struct images_options {
 	struct verb_options common;
@@ -16,33 +16,34 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-enum { JSON_MAX = 64 << 20, NAME_WIDTH = 40 };
+enum { JSON_MAX = 64 << 20 };
 
-static void print_row(struct str name, const struct image *i)
+static void images_row(struct table *t, struct str name, const struct image *i)
 {
 	time_t created = (time_t)(i->record.created_ms / 1000);
-	int pad = name.n < NAME_WIDTH ? NAME_WIDTH - (int)name.n : 0;
 	char size[16], when[64];
 
 	image_cli_size(i->record.bytes, size);
 	strftime(when, sizeof(when), "%F %H:%M", localtime(&created));
-	safe_line(stdout, name);
-	printf("%*s  %.12s  %10s  %s\n", pad, "", i->record.digest.p, size, when);
+	table_str(t, name);
+	table_cell(t, "%.12s", i->record.digest.p);
+	table_cell(t, "%s", size);
+	table_cell(t, "%s", when);
 }
 
 /* A row for each name of the image. */
-static void print_rows(const struct image *i, const struct image_names *names)
+static void images_rows(struct table *t, const struct image *i, const struct image_names *names)
 {
 	bool named = false;
 
 	for (size_t k = 0; k < names->n; k++) {
 		if (!str_eq(names->p[k].digest, i->record.digest))
 			continue;
-		print_row(names->p[k].name, i);
+		images_row(t, names->p[k].name, i);
 		named = true;
 	}
 	if (!named)
-		print_row(STR_LIT("-"), i);
+		images_row(t, STR_NONE, i);
 }
 
 static int list(bool json, struct err *e)
@@ -51,17 +52,16 @@ static int list(bool json, struct err *e)
 	autofree char(*all)[HASH_HEX + 1] = NULL;
 	autodoc struct image_doc doc = { NULL, NULL };
 	autobuf struct buf text = BUF_INIT(JSON_MAX);
+	AUTO(table_free) struct table *t = TABLE(e, "NAME", "DIGEST", ">SIZE", "IMPORTED");
 	struct json_writer w = json_writer(&text);
 	struct image_names names;
 	ssize_t n;
 
-	if (!s || images_names(s, &doc, &names, e) < 0)
+	if (!s || !t || images_names(s, &doc, &names, e) < 0)
 		return -1;
 	n = images_list(s, &all, e);
 	if (n < 0)
 		return -1;
-	if (!json)
-		printf("%-*s  %-12s  %10s  %s\n", NAME_WIDTH, "NAME", "DIGEST", "SIZE", "IMPORTED");
 	json_write_array(&w);
 	for (ssize_t k = 0; k < n; k++) {
 		autoimage struct image i = { .record = { .bytes = 0 } };
@@ -72,12 +72,15 @@ static int list(bool json, struct err *e)
 			continue; /* removed meanwhile */
 		}
 		if (!json)
-			print_rows(&i, &names);
+			images_rows(t, &i, &names);
 		else if (image_cli_json(&i, &names, &w, e) < 0)
 			return -1;
 	}
 	json_write_array_end(&w);
-	return json ? image_cli_print(&w, e) : 0;
+	if (json)
+		return image_cli_print(&w, e);
+	table_print(t);
+	return 0;
 }
 
 static int run_list(const struct verb_input *in)

@@ -4,6 +4,7 @@
 
 #include "cli/link/ports.h"
 #include "cli/common/safe.h"
+#include "cli/common/table.h"
 #include "cli/common/verb.h"
 
 enum { PORTS_MAX = 16 };
@@ -29,20 +30,11 @@ struct wish {
 	bool json;
 };
 
-static void print_row(const struct json_val *f)
-{
-	uint64_t guest = 0, connections = 0;
-
-	json_uint64(json_get(f, "guest_port"), &guest);
-	json_uint64(json_get(f, "connections"), &connections);
-	printf("%-22.*s  %5" PRIu64 "  %11" PRIu64 "\n", STR_ARG(json_str(json_get(f, "host"))),
-	       guest, connections);
-}
-
 static int list(struct hub_link *l, const struct wish *w, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
 	const struct json_val *all;
+	AUTO(table_free) struct table *t = NULL;
 	struct json_iter it;
 	char path[256];
 
@@ -52,10 +44,16 @@ static int list(struct hub_link *l, const struct wish *w, struct err *e)
 	all = json_get(json_root(doc), "forwards");
 	if (w->json)
 		return hub_link_print(all, e);
-	printf("%-22s  %5s  %11s\n", "HOST", "PORT", "CONNECTIONS");
+	t = TABLE(e, "HOST", ">PORT", ">CONNECTIONS");
+	if (!t)
+		return -1;
 	it = json_iter(all);
-	while (json_next(&it))
-		print_row(it.val);
+	while (json_next(&it)) {
+		table_str(t, json_str(json_get(it.val, "host")));
+		table_number(t, json_get(it.val, "guest_port"), 1, 0);
+		table_number(t, json_get(it.val, "connections"), 1, 0);
+	}
+	table_print(t);
 	return 0;
 }
 

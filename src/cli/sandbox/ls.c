@@ -1,6 +1,6 @@
 /* `holt ls`: the sandboxes of the hub. */
 #include "cli/link/link.h"
-#include "cli/common/safe.h"
+#include "cli/common/table.h"
 #include "cli/common/verb.h"
 
 struct ls_options {
@@ -14,40 +14,28 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-enum { NAME_WIDTH = 24, TEMPLATE_WIDTH = 16 };
-
-/* Padded, since what is escaped is longer than its bytes: names are ASCII, so this is seldom. */
-static void print_cell(struct str text, size_t width)
-{
-	safe_line(stdout, text);
-	printf("%*s  ", text.n < width ? (int)(width - text.n) : 0, "");
-}
-
-static void print_rows(const struct json_val *all)
-{
-	struct json_iter it = json_iter(all);
-
-	printf("%-*s  %-*s  %-10s  %s\n", NAME_WIDTH, "NAME", TEMPLATE_WIDTH, "TEMPLATE", "STATE",
-	       "CREATED");
-	while (json_next(&it)) {
-		print_cell(json_str(json_get(it.val, "id")), NAME_WIDTH);
-		print_cell(json_str(json_get(it.val, "template_id")), TEMPLATE_WIDTH);
-		print_cell(json_str(json_get(it.val, "state")), 10);
-		safe_line(stdout, json_str(json_get(it.val, "created_at")));
-		putchar('\n');
-	}
-}
-
 static int list(bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	AUTO(json_free) struct json_doc *doc = NULL;
+	AUTO(table_free) struct table *t = NULL;
+	struct json_iter it;
 
 	if (!l || hub_link_ask(l, "GET", "/v1/sandboxes", STR_NONE, &doc, e) < 0)
 		return -1;
 	if (json)
 		return hub_link_print(json_root(doc), e);
-	print_rows(json_root(doc));
+	t = TABLE(e, "NAME", "TEMPLATE", "STATE", "CREATED");
+	if (!t)
+		return -1;
+	it = json_iter(json_root(doc));
+	while (json_next(&it)) {
+		table_str(t, json_str(json_get(it.val, "id")));
+		table_str(t, json_str(json_get(it.val, "template_id")));
+		table_str(t, json_str(json_get(it.val, "state")));
+		table_str(t, json_str(json_get(it.val, "created_at")));
+	}
+	table_print(t);
 	return 0;
 }
 

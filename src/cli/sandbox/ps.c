@@ -1,8 +1,6 @@
 /* `holt ps`: what runs in a sandbox of the hub. */
-#include <inttypes.h>
-
 #include "cli/link/link.h"
-#include "cli/common/safe.h"
+#include "cli/common/table.h"
 #include "cli/common/verb.h"
 
 struct ps_options {
@@ -16,42 +14,23 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static uint64_t number(const struct json_val *process, const char *name)
+static void ps_row(struct table *t, const struct json_val *p)
 {
-	uint64_t u = 0;
-
-	json_uint64(json_get(process, name), &u);
-	return u;
-}
-
-static void print_row(const struct json_val *p)
-{
-	uint64_t cpu_ms = number(p, "cpu_ms");
-
-	printf("%7" PRIu64 " %7" PRIu64 "  ", number(p, "pid"), number(p, "parent"));
-	safe_line(stdout, json_str(json_get(p, "state")));
-	printf("  %6" PRIu64 ".%02" PRIu64 " %9" PRIu64 " %9" PRIu64 "  ", cpu_ms / 1000,
-	       cpu_ms % 1000 / 10, number(p, "memory_bytes") >> 10, number(p, "age_ms") / 1000);
-	safe_line(stdout, json_str(json_get(p, "command")));
-	putchar('\n');
-}
-
-static void print_rows(const struct json_val *answer)
-{
-	struct json_iter it = json_iter(json_get(answer, "processes"));
-
-	printf("%7s %7s  %s  %9s %9s %9s  %s\n", "PID", "PARENT", "S", "CPU s", "MEM KiB", "AGE s",
-	       "COMMAND");
-	while (json_next(&it))
-		print_row(it.val);
-	if (json_bool(json_get(answer, "truncated")))
-		fputs("holt: there are more processes than these\n", stderr);
+	table_number(t, json_get(p, "pid"), 1, 0);
+	table_number(t, json_get(p, "parent"), 1, 0);
+	table_str(t, json_str(json_get(p, "state")));
+	table_number(t, json_get(p, "cpu_ms"), 1000, 2);
+	table_number(t, json_get(p, "memory_bytes"), 1 << 10, 0);
+	table_number(t, json_get(p, "age_ms"), 1000, 0);
+	table_str(t, json_str(json_get(p, "command")));
 }
 
 static int list(const char *name, bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
+	AUTO(table_free) struct table *t = NULL;
+	struct json_iter it;
 	char path[256];
 
 	if (hub_link_path(path, sizeof(path), name, "/processes", e) < 0)
@@ -61,7 +40,15 @@ static int list(const char *name, bool json, struct err *e)
 		return -1;
 	if (json)
 		return hub_link_print(json_get(json_root(doc), "processes"), e);
-	print_rows(json_root(doc));
+	t = TABLE(e, ">PID", ">PARENT", "S", ">CPU s", ">MEM KiB", ">AGE s", "COMMAND");
+	if (!t)
+		return -1;
+	it = json_iter(json_get(json_root(doc), "processes"));
+	while (json_next(&it))
+		ps_row(t, it.val);
+	table_print(t);
+	if (json_bool(json_get(json_root(doc), "truncated")))
+		fputs("holt: there are more processes than these\n", stderr);
 	return 0;
 }
 

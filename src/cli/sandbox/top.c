@@ -1,12 +1,11 @@
 /* `holt top`: what the sandboxes of the hub use, again and again on a terminal, else once. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/link/link.h"
-#include "cli/common/safe.h"
+#include "cli/common/table.h"
 #include "cli/common/verb.h"
 
 struct top_options {
@@ -94,26 +93,6 @@ static bool has_number(const struct json_val *v, const char *name, double *ret)
 	return n != NULL;
 }
 
-static void print_mib(const struct json_val *v, const char *name)
-{
-	double bytes;
-
-	if (has_number(v, name, &bytes))
-		printf(" %8.1f", bytes / (1 << 20));
-	else
-		printf(" %8s", "-");
-}
-
-static void print_count(const struct json_val *v, const char *name)
-{
-	double n;
-
-	if (has_number(v, name, &n))
-		printf(" %6.0f", n);
-	else
-		printf(" %6s", "-");
-}
-
 /* What was there when the table before was made: in order of creation, as all pages are. */
 struct seen {
 	struct {
@@ -152,64 +131,62 @@ static void seen_fill(struct seen *s, const struct pages *p)
 	each(p, see, s);
 }
 
-struct table {
+struct rows {
+	struct table *t;
 	const struct seen *before; /* NULL: nothing */
 	size_t at; /* the first in it that may still be asked for */
 	double ns; /* since then */
 };
 
-/* Of one processor, since the table before. */
-static void print_percent(struct table *t, const struct json_val *v)
+/* Percent of one processor, since the table before. */
+static void top_percent(struct rows *r, const struct json_val *v)
 {
 	struct str id = json_str(json_get(v, "sandbox"));
-	size_t i = t->at, n = t->before ? t->before->n : 0;
+	size_t i = r->at, n = r->before ? r->before->n : 0;
 	double now;
 
-	while (i < n && !str_is(id, t->before->p[i].id))
+	while (i < n && !str_is(id, r->before->p[i].id))
 		i++;
 	if (i == n || !has_number(v, "cpu_ms", &now)) {
-		printf(" %6s", "-");
+		table_str(r->t, STR_NONE);
 		return;
 	}
-	t->at = i + 1;
-	now -= t->before->p[i].cpu_ms;
-	printf(" %6.1f", now < 0 ? 0 : now * 1e8 / t->ns);
+	r->at = i + 1;
+	now -= r->before->p[i].cpu_ms;
+	table_cell(r->t, "%.1f", now < 0 ? 0 : now * 1e8 / r->ns);
 }
 
-static void print_row(void *arg, const struct json_val *v)
+static void top_row(void *arg, const struct json_val *v)
 {
-	enum { NAME_WIDTH = 24 };
-	struct table *t = arg;
-	struct str name = json_str(json_get(v, "sandbox"));
-	double cpu_ms;
+	struct rows *r = arg;
 
-	safe_line(stdout, name);
-	printf("%*s  ", name.n < NAME_WIDTH ? (int)(NAME_WIDTH - name.n) : 0, "");
-	safe_line(stdout, json_str(json_get(v, "state")));
-	print_percent(t, v);
-	if (has_number(v, "cpu_ms", &cpu_ms))
-		printf(" %9.2f", cpu_ms / 1000);
-	else
-		printf(" %9s", "-");
-	print_mib(v, "memory_bytes");
-	print_mib(v, "memory_limit_bytes");
-	print_mib(v, "disk_bytes");
-	print_mib(v, "disk_limit_bytes");
-	print_count(v, "processes");
-	print_count(v, "processes_limit");
-	print_count(v, "execs_running");
-	putchar('\n');
+	table_str(r->t, json_str(json_get(v, "sandbox")));
+	table_str(r->t, json_str(json_get(v, "state")));
+	top_percent(r, v);
+	table_number(r->t, json_get(v, "cpu_ms"), 1000, 2);
+	table_number(r->t, json_get(v, "memory_bytes"), 1 << 20, 1);
+	table_number(r->t, json_get(v, "memory_limit_bytes"), 1 << 20, 1);
+	table_number(r->t, json_get(v, "disk_bytes"), 1 << 20, 1);
+	table_number(r->t, json_get(v, "disk_limit_bytes"), 1 << 20, 1);
+	table_number(r->t, json_get(v, "processes"), 1, 0);
+	table_number(r->t, json_get(v, "processes_limit"), 1, 0);
+	table_number(r->t, json_get(v, "execs_running"), 1, 0);
 }
 
-static void print_table(const struct pages *p, const struct seen *before)
+static int top_table(const struct pages *p, const struct seen *before, struct err *e)
 {
-	struct table t = { .before = before };
+	AUTO(table_free)
+	struct table *t = TABLE(e, "NAME", "STATE", ">CPU %", ">CPU s", ">MEM MiB", ">OF",
+				">DISK MiB", ">OF", ">PROCS", ">OF", ">EXECS");
+	struct rows r = { .t = t, .before = before };
 
+	if (!t)
+		return -1;
 	if (before)
-		t.ns = (double)(p->at_ns - before->at_ns) + 1;
-	printf("%-24s  %-7s %6s %9s %8s %8s %8s %8s %6s %6s %6s\n", "NAME", "STATE", "CPU %",
-	       "CPU s", "MEM MiB", "OF", "DISK MiB", "OF", "PROCS", "OF", "EXECS");
-	each(p, print_row, &t);
+		r.ns = (double)(p->at_ns - before->at_ns) + 1;
+	each(p, top_row, &r);
+	table_print(t);
+	return 0;
 }
 
 static void print_one(void *arg, const struct json_val *v)
@@ -255,7 +232,8 @@ static int again_and_again(struct hub_link *l, const char *name, uint64_t every_
 		if (!p)
 			break;
 		fputs("\033[H\033[J", stdout);
-		print_table(p, seen.p ? &seen : NULL);
+		if (top_table(p, seen.p ? &seen : NULL, e) < 0)
+			break;
 		result = fflush(stdout) == 0 ? -1 : 0;
 		if (result == 0)
 			break;
@@ -280,8 +258,7 @@ static int top(const struct top_options *o, const char *name, struct err *e)
 		return -1;
 	if (o->output == OUTPUT_JSON)
 		return print_json(p, e);
-	print_table(p, NULL);
-	return 0;
+	return top_table(p, NULL, e);
 }
 
 static int run(const struct verb_input *in)

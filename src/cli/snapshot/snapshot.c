@@ -1,9 +1,7 @@
 /* `holt snapshot`: files of the hub's sandboxes that are kept. By itself it lists them. */
 #include "cli/snapshot/snapshot.h"
 
-#include <inttypes.h>
-
-#include "cli/common/safe.h"
+#include "cli/common/table.h"
 
 struct ls_options {
 	struct verb_options common;
@@ -28,22 +26,14 @@ int snapshot_path(char *ret, size_t size, const char *id, const char *more, stru
 	return 0;
 }
 
-static void print_row(const struct json_val *s)
+static void snapshot_row(struct table *t, const struct json_val *s)
 {
-	struct str source = json_str(json_get(s, "source"));
-	uint64_t bytes = 0;
-
-	json_uint64(json_get(s, "bytes"), &bytes);
-	safe_line(stdout, json_str(json_get(s, "id")));
-	printf("  %10" PRIu64 "  ", bytes >> 10);
-	safe_line(stdout, json_str(json_get(s, "created_at")));
-	printf("  ");
-	safe_line(stdout, json_str(json_get(s, "template_id")));
-	printf("  ");
-	safe_line(stdout, source.p ? source : STR_LIT("-"));
-	printf("  ");
-	safe_line(stdout, json_str(json_get(s, "name")));
-	putchar('\n');
+	table_str(t, json_str(json_get(s, "id")));
+	table_number(t, json_get(s, "bytes"), 1024, 0);
+	table_str(t, json_str(json_get(s, "created_at")));
+	table_str(t, json_str(json_get(s, "template_id")));
+	table_str(t, json_str(json_get(s, "source")));
+	table_str(t, json_str(json_get(s, "name")));
 }
 
 /* A page after the other; as JSON one array. */
@@ -51,11 +41,13 @@ static int list(bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	autobuf struct buf text = BUF_INIT(HUB_ANSWER_MAX);
+	AUTO(table_free)
+	struct table *t = TABLE(e, "ID", ">KiB", "CREATED", "TEMPLATE", "SOURCE", "NAME");
 	struct json_writer w = json_writer(&text);
 	char path[256] = "/v1/snapshots?limit=1000";
 	struct str cursor = STR_NONE;
 
-	if (!l)
+	if (!l || !t)
 		return -1;
 	json_write_array(&w);
 	do {
@@ -64,23 +56,22 @@ static int list(bool json, struct err *e)
 
 		if (hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 			return -1;
-		if (!json && !cursor.p)
-			printf("%-37s  %10s  %-24s  %s\n", "ID", "KiB", "CREATED",
-			       "TEMPLATE  SOURCE  NAME");
 		it = json_iter(json_get(json_root(doc), "snapshots"));
 		while (json_next(&it)) {
 			if (json)
 				json_write_val(&w, it.val);
 			else
-				print_row(it.val);
+				snapshot_row(t, it.val);
 		}
 		cursor = json_str(json_get(json_root(doc), "next_cursor"));
 		snprintf(path, sizeof(path), "/v1/snapshots?limit=1000&cursor=%.*s",
 			 STR_CUT(cursor, 64));
 	} while (cursor.p);
 	json_write_array_end(&w);
-	if (!json)
+	if (!json) {
+		table_print(t);
 		return 0;
+	}
 	if (json_write_done(&w, e) < 0)
 		return -1;
 	puts(buf_str(&text).p);

@@ -630,7 +630,7 @@ def test_detached(hub, sb):
 
 
 def test_logs_of_the_last(hub, sb):
-    hub.fails(125, 'nothing was run', 'logs', sb)
+    hub.fails(125, 'has no execs yet', 'logs', sb)
     hub.run('exec', sb, '--', 'sh', '-c', 'echo agent; exit 9')
     assert hub.ok('logs', sb) == b'agent\n' and hub.run('wait', sb).returncode == 9
     hub.fails(125, 'no exec', 'logs', sb, 'nothing')

@@ -348,7 +348,7 @@ def test_which_server(me, tmp_path):
         'bad': {'command': 'x', 'args': ['${HOME}']}, 'number': {'command': 5}}}))
     assert 'echo' in Cli(me, ['--config', str(config), '--server', 'a']).text('tools')
     for to, says in (([], 'which server'), (['--config', str(config)], 'which server'), (['--config', str(config), '--server', 'b'], 'no server b'),
-                     (['--config', '/no/such', '--server', 'a'], 'no/such'), (['--config', str(config), '--server', 'bad'], 'filled in'),
+                     (['--config', '/no/such', '--server', 'a'], 'no/such'), (['--config', str(config), '--server', 'bad'], 'does not expand'),
                      (['--config', str(config), '--server', 'number'], 'command'), (['--stdio', "'"], 'second'), (['--stdio', ''], 'no word'),
                      (['--url', 'ftp://x'], 'http'), (['--url', 'x'], ''), (['--url', 'http://x/', '--stdio', 'y'], 'more than one'), (['--'], 'behind --'),
                      (['--revision', '2020-01-01', '--', 'true'], 'revision'), (['--era', 'old', '--', 'true'], 'legacy|modern'),
@@ -550,7 +550,7 @@ def test_a_form_at_the_terminal(me, sdk):
     t.type('n\n')
     t.expect('2) "green"')
     t.type('blue\n')
-    t.expect('none of the choices')
+    t.expect('not one of the choices')
     t.type('2\n')
     t.expect('Send it')
     t.type('\n')
@@ -598,7 +598,7 @@ def test_questions_without_a_terminal(sdk, ours):
     done = ours.run('call', 'test_elicitation_url')
     assert b'action=decline' in done.stdout and b'https://example.com/confirm' in done.stderr
     done = ours.run('call', 'test_sampling', 'prompt=x')
-    assert done.returncode == 6 and b'there is none here' in done.stderr, done
+    assert done.returncode == 6 and b'does not offer' in done.stderr, done
 
 
 def test_folders(ours, tmp_path):
@@ -794,7 +794,7 @@ def test_what_to_do_about_an_attack(me, guarded, attack, status, remedy):
 def test_what_to_do_about_other_refusals(me, guarded):
     guarded.server.on['/mcp'] = lambda q: (403, {}, {})
     done = Cli(me, to_url(guarded.server.mcp)).run('tools')
-    assert done.returncode == 3 and b'Ask whoever runs the server' in done.stderr, done
+    assert done.returncode == 3 and b'operator to allow it' in done.stderr, done
     guarded.server.on['/mcp'] = lambda q: (405, {}, b'') if q.method == 'POST' else (
         200, {'Content-Type': 'text/event-stream'}, b'event: endpoint\ndata: http://honest.example/post\n\n')
     done = Cli(me, to_url(guarded.server.mcp, '--transport', 'sse')).run('tools')

@@ -10,7 +10,7 @@
 #include "cli/common/worker.h"
 #include "op/local.h"
 
-/* What a folder may be built by; the first that is there is taken. */
+/* Files that describe a build. The first that exists is used. */
 static const char *const containerfiles[] = { "Containerfile", "Dockerfile" };
 
 struct job {
@@ -22,7 +22,7 @@ struct job {
 
 /* ---- what to build --------------------------------------------------------------------------- */
 
-/* The folder's own name, as images may be called: small letters, and - for what they may not have. */
+/* The folder's name as an image name: lower case, with '-' for every other character. */
 static int name_of_folder(int dir, char ret[IMAGE_NAME_MAX + 1], struct err *e)
 {
 	char link[32], path[PATH_MAX], name[IMAGE_NAME_MAX + 1];
@@ -47,10 +47,10 @@ static int name_of_folder(int dir, char ret[IMAGE_NAME_MAX + 1], struct err *e)
 		n--;
 	if (n > 0 && image_name((struct str){ name, n }, ret, e) == 0)
 		return 0;
-	return err_set(e, ERR_INVALID, "the folder has no name that an image can have: say --tag");
+	return err_set(e, ERR_INVALID, "the folder's name is no image name: give one with --tag");
 }
 
-/* Whether it is there; that it is no file is found out when it is read. */
+/* Whether the file exists. Reading it reports an error if it is not a regular file. */
 static bool has(int dir, const char *name)
 {
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -64,7 +64,7 @@ static int choose_file(struct job *j, struct err *e)
 		j->container = has(j->dir, containerfiles[i]) ? containerfiles[i] : NULL;
 	return j->container ? 0
 			    : err_set(e, ERR_INVALID,
-				      "nothing to build by: the folder has neither holt.json nor "
+				      "the folder has neither holt.json nor "
 				      "Containerfile");
 }
 
@@ -107,13 +107,13 @@ static const struct field request_fields[] = {
 	FIELD(struct build_request, name, .flags = FIELD_REQUIRED, .doc = "The image's name."),
 	FIELD(struct build_request, file, .flags = FIELD_REQUIRED, .doc = "What it is built by."),
 	FIELD(struct build_request, allow, .doc = "Isolation features that may be missing."),
-	FIELD(struct build_request, no_cache, .doc = "Nothing that was built before is used."),
+	FIELD(struct build_request, no_cache, .doc = "Do not use results of earlier builds."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct build_request, request_fields);
 
 static const struct op build_op = {
 	.action = "image.build",
-	.doc = "Builds an image from a folder.",
+	.doc = "Build an image from a folder.",
 	.effect = OP_EXECUTE,
 	.request = &request_table,
 	.run = local_run,
@@ -161,7 +161,7 @@ struct build_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct build_options, tag, OPTION_TEXT, "tag", .letter = 't', .arg = "NAME[:TAG]",
-	       .doc = "What to call the image; as the folder if not said."),
+	       .doc = "Name of the image; by default that of the folder."),
 	OPTION(struct build_options, no_cache, OPTION_FLAG, "no-cache",
 	       .doc = "Build it although the same was built before."),
 	BUILD_ALLOW_ROW(struct build_options),
@@ -210,9 +210,9 @@ const struct verb build_verb = {
 	.name = "build",
 	.usage = "[OPTION...] FOLDER",
 	.doc = "Build an image that sandboxes can be made from.",
-	.more = "By holt.json in the folder: a base, files, environment, and lines that are run\n"
-		"in a sandbox. Where that is not there, by Containerfile or Dockerfile, with\n"
-		"buildah: that is a program of its own, and no sandbox.",
+	.more = "holt.json in the folder names a base, files, environment, and commands that run\n"
+		"in a sandbox. Without it, a Containerfile or Dockerfile is built with\n"
+		"buildah: a separate program, which does not use a sandbox.",
 	.page = "holt-build",
 	.options = &options,
 	.size = sizeof(struct build_options),

@@ -1,5 +1,5 @@
 #pragma once
-/* Building an image from a folder, as `holt build` does and `holt up` of a folder. */
+/* Builds an image from a folder: `holt build`, and `holt up` with a folder. */
 #include "cli/common/verb.h"
 #include "hub/image/build_doc.h"
 #include "hub/image/images.h"
@@ -21,14 +21,15 @@ struct built {
 	       .doc = "Isolation features, as holt doctor names them, that a build's sandbox may " \
 		      "lack.")
 
-/* Says on standard error what it does. A signal that ends this program leaves nothing of the build. Errors:
- * images_build() (hub/image/images.h), ERR_BUILD, ERR_PROGRAM, ERR_INVALID where the folder has nothing to build by. */
+/* Reports progress on standard error. A signal that ends this program leaves nothing of the
+ * build behind. Errors: those of images_build() (hub/image/images.h), ERR_BUILD, ERR_PROGRAM,
+ * and ERR_INVALID if the folder has no file that describes a build. */
 int build_folder(const char *path, const struct build_how *how, struct built *ret,
 		 struct err *e) MUST_USE;
 
-/* What image_build.run is for a build here; arg: its `allow`, or NULL. */
+/* The image_build.run of a build on this host. arg: the `allow` features, or NULL. */
 int build_steps(void *allow, const struct image_steps *steps, struct err *e) MUST_USE;
 
-/* By buildah, with the file of that name in the folder, into the store. dir: the open folder. */
+/* Builds with buildah from the file `name` in the folder. dir: the open folder. */
 int build_container(struct images *s, int dir, const char *file, const char *name,
 		    struct image *ret, struct err *e) MUST_USE;

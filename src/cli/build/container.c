@@ -1,6 +1,7 @@
 /*
- * A Containerfile is built by buildah: a program of its own with its own store of layers, which runs what the file
- * says with the rights of whoever builds, and with a network. What comes of it is imported as a stranger's.
+ * Builds a Containerfile with buildah, a program with its own store of layers. buildah runs the
+ * commands of the file with the rights of the caller and with a network. Its result is imported
+ * like any untrusted image.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -28,7 +29,7 @@ static int run_buildah(int dir, const char *const *argv, struct err *e)
 	return status;
 }
 
-/* The id of the image, from the file that it was written to. */
+/* Reads the image's id from the file that buildah wrote it to. */
 static int read_id(int dir, char ret[HASH_HEX + 1], struct err *e)
 {
 	autoclose int fd = openat(dir, "id", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

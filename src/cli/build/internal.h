@@ -1,5 +1,5 @@
 #pragma once
-/* What steps.c (lines in a sandbox) and keep.c (what they have made, kept and put back) share. */
+/* What steps.c (runs the steps in a sandbox) and keep.c (caches their results) share. */
 #include <uv.h>
 
 #include "box/host/box.h"
@@ -19,7 +19,7 @@ struct steps {
 	struct sandbox *sandbox;
 	size_t at; /* the step that runs, from 0 */
 
-	/* One of the three is under way behind a step, and before the first: */
+	/* At most one of the three is active, after a step and before the first: */
 	struct {
 		int file; /* -1: nothing is put back */
 		uint64_t left; /* of it */
@@ -45,16 +45,16 @@ struct steps {
 
 /* All of it ends; e: why, or NULL. */
 void steps_finish(struct steps *s, const struct err *e);
-/* Goes on with the step at s->at, or with what comes behind the last. */
+/* Runs the step at s->at, or finishes after the last. */
 void steps_next(struct steps *s);
-/* With a new sandbox, and nothing that was kept. */
+/* Starts again in a new sandbox, without the cache. */
 void steps_anew(struct steps *s);
 
 /* ---- keep.c ---- */
 
-/* Has the sandbox get what was kept, if anything was, and then the next step. */
+/* Restores the cached result into the sandbox, if there is one, then runs the next step. */
 void steps_restore(struct steps *s);
-/* Keeps what there is behind the step at s->at, if it can be, and then goes on with the next. */
+/* Caches the result of the step at s->at if possible, then runs the next step. */
 void steps_keep(struct steps *s);
 /* Nothing of it goes on. */
 void steps_keep_stop(struct steps *s);

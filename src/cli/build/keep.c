@@ -1,8 +1,9 @@
 /*
- * What the steps of a build have made is kept behind each (hub/image/cache.h), and the next build begins with what was
- * kept behind the last step that is still the same. Both are the sandbox's changes as one archive: out as for a
- * snapshot, and in by its own first process. Neither may fail a build: what can't be kept is not, and where something can't
- * be put back, the build begins again without it.
+ * Caches the result of each build step (hub/image/cache.h). The next build starts from the result
+ * of the last step that has not changed. A result is the sandbox's changes as one archive: written
+ * as for a snapshot, and unpacked by the sandbox's init. The cache never fails a build: a result
+ * that can't be stored is skipped, and if one can't be restored, the build starts again without the
+ * cache.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,17 +24,17 @@ static void close_out(struct steps *s)
 		loop_writer_close(take_ptr(s->back.out), NULL);
 }
 
-/* As much as may wait; the end of the file is that of the pipe when all of it is written. */
+/* Sends as much as the queue accepts. The pipe is closed after the whole file is written. */
 static void feed(struct steps *s)
 {
 	char piece[PIECE];
 
-	/* The queue's room is for what is written, too, until that is half of it. */
+	/* Written bytes also occupy the queue until they are half of it. */
 	while (s->back.left > 0 && loop_writer_queued(s->back.out) + PIECE <= QUEUE_MAX / 2) {
 		size_t most = s->back.left < PIECE ? (size_t)s->back.left : PIECE;
 
 		if (fd_read(s->back.file, piece, most) < 0) {
-			close_out(s); /* the archive is cut off there, which is noticed */
+			close_out(s); /* The archive ends early, and the reader notices. */
 			return;
 		}
 		s->back.left -= most;
@@ -71,7 +72,7 @@ static void on_put_back(void *arg, const struct err *err)
 	close_out(s);
 	close_fd(&s->back.file);
 	if (err) {
-		/* Its digest was right: it is more than the limits of this build allow, say. */
+		/* The digest matched, so the likely cause is a limit of this build. */
 		build_cache_forget(s->of->cache, s->back.done);
 		steps_anew(s);
 		return;

@@ -1,6 +1,7 @@
 /*
- * The steps of a build: one behind the other in one sandbox, without a network, and then a tar of what its root
- * is. What they print goes to standard error as it comes; a terminal that takes nothing holds them up.
+ * Runs the steps of a build one after the other in one sandbox without a network, then packs its
+ * root as a tar archive. Output of the steps goes to standard error at once; a slow terminal slows
+ * them down.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ void steps_finish(struct steps *s, const struct err *e)
 	box_close(s->box, on_closed, s);
 }
 
-/* The sandbox has to be gone before its image can be removed. */
+/* The image can only be removed after the sandbox. */
 static void on_signal(uv_signal_t *h, int number)
 {
 	struct err e = ERR_INIT;
@@ -62,7 +63,7 @@ static void catch_signals(struct steps *s)
 
 /* ---- the result ---------------------------------------------------------------------------- */
 
-/* All of the tar has come, and init has said that this is all. */
+/* The whole archive has arrived, and init has confirmed its end. */
 static void settle(struct steps *s)
 {
 	if (s->tar.archived && !s->in)
@@ -81,7 +82,7 @@ static void on_archived(void *arg, const struct err *err)
 		settle(s);
 }
 
-/* The sandbox has one end of a pipe, not the file: how much there may be of it is decided here. */
+/* The sandbox writes to a pipe, not to the file, so the size limit is enforced here. */
 static void on_tar(void *owner, struct str bytes)
 {
 	struct steps *s = owner;
@@ -141,8 +142,8 @@ static void on_output(void *arg, enum exec_stream stream, const char *p, size_t 
 
 static int explain(const struct steps *s, const struct exec_result *r, struct err *e)
 {
-	const char *why = r->hit_memory ? "; its memory was used up (limits.memory_mb)"
-			: r->hit_pids	? "; it had no more processes (limits.pids)"
+	const char *why = r->hit_memory ? "; the memory limit was reached (limits.memory_mb)"
+			: r->hit_pids	? "; the process limit was reached (limits.pids)"
 					: "";
 
 	if (r->end == EXEC_TIMED_OUT)
@@ -236,7 +237,8 @@ struct job {
 	const char *allow;
 };
 
-/* In a process of its own: the engine may have threads, and who unpacks the tar must have none. */
+/* In a separate process: the engine may have threads, and the process that unpacks the tar must
+ * have none. */
 static int run(void *arg, void *out, struct err *e)
 {
 	const struct job *j = arg;

@@ -34,13 +34,13 @@ static unsigned bit_of(struct str name)
 	return 0;
 }
 
-/* A schema is a stranger's: one that branches and refers could be walked for ever. */
+/* A schema is untrusted: references and branches could make the walk endless. */
 struct walk {
 	const struct json_val *root;
 	size_t left; /* steps */
 };
 
-/* False: it has gone far enough. v: an object that a key is looked for in. */
+/* False if the limit is reached. v: an object in which a key is looked up. */
 static bool step(struct walk *w, const struct json_val *v)
 {
 	size_t cost = 1 + json_len(v) / 8;
@@ -49,7 +49,8 @@ static bool step(struct walk *w, const struct json_val *v)
 	return w->left > 0;
 }
 
-/* "#/$defs/name": two keys below the root are what generators write; all else says nothing. */
+/* Resolves "#/$defs/name", two keys below the root, as generators write it. Other forms are
+ * ignored. */
 static const struct json_val *follow(struct walk *w, struct str ref)
 {
 	const struct json_val *v = w->root;
@@ -94,7 +95,7 @@ static unsigned allowed_values(struct walk *w, const struct json_val *list)
 	return found;
 }
 
-/* Of enum json_type, as bits; 0: it does not say. */
+/* Bits of enum json_type; 0 if the schema does not say. */
 static unsigned allowed(struct walk *w, const struct json_val *s, unsigned depth)
 {
 	const struct json_val *type = json_get(s, "type");
@@ -123,7 +124,7 @@ static unsigned types_of(const struct json_val *schema, const struct json_val *r
 	return allowed(&(struct walk){ .root = root, .left = STEPS_MAX }, schema, 0);
 }
 
-/* What the bits are called, by name or article, joined by "or". */
+/* Names of the types, with or without an article, joined by "or". */
 static void name_types(unsigned bits, bool article, char *ret, size_t size)
 {
 	size_t n = 0;
@@ -203,7 +204,7 @@ static const char *property_name(const void *of, size_t i)
 	return ((const char *const *)of)[i];
 }
 
-/* A name that the schema does not have was hardly meant, unless it says that others may be. */
+/* A name that the schema lacks is probably a mistake, unless the schema allows others. */
 static int refuse_name(const struct json_val *schema, const char *name, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(schema, "properties"));
@@ -216,11 +217,12 @@ static int refuse_name(const struct json_val *schema, const char *name, struct e
 	}
 	meant = option_nearest(name, property_name, known, n);
 	if (meant)
-		return err_set(e, ERR_INVALID, "there is no argument %.60s; did you mean %.60s?",
-			       name, meant);
-	return err_set(e, ERR_INVALID, "there is no argument %.60s%s", name,
+		return err_set(e, ERR_INVALID,
+			       "the schema has no argument %.60s; did you mean %.60s?", name,
+			       meant);
+	return err_set(e, ERR_INVALID, "the schema has no argument %.60s%s", name,
 		       json_type(json_get(schema, "additionalProperties")) == JSON_ABSENT
-			       ? "; with := it would be sent nevertheless"
+			       ? "; write := instead of = to send it anyway"
 			       : "");
 }
 

@@ -15,7 +15,7 @@ static int check_name(const struct args *a, const char *name, struct err *e)
 	for (size_t i = 0; i < a->n; i++) {
 		if (strcmp(a->words[i].name, name) == 0)
 			return err_set(e, ERR_INVALID,
-				       "%.60s stands twice; an array is written %.60s=[…]", name,
+				       "%.60s is given twice; an array is written %.60s=[…]", name,
 				       name);
 	}
 	return 0;

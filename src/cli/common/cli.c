@@ -7,7 +7,7 @@
 #include <stdio_ext.h>
 #include <string.h>
 
-/* Holt's own failure, told apart from what a command that it runs may exit with. */
+/* Holt's own failure: differs from every exit status that is passed on from a command. */
 enum { EXIT_HOLT = 125 };
 
 int cli_fail(const struct err *e)
@@ -41,7 +41,7 @@ int cli_flush(struct err *e)
 	if (!has_reader())
 		return 128 + SIGPIPE;
 	err_set(e, ERR_IO, "standard output: %s",
-		failed ? strerror(failed) : "not all could be written");
+		failed ? strerror(failed) : "could not write all output");
 	return EXIT_HOLT;
 }
 
@@ -51,7 +51,7 @@ void cli_help(const struct verb *v, FILE *out)
 	if (v->more)
 		fprintf(out, "\n%s\n", v->more);
 	if (v->words) {
-		fprintf(out, "\nWith a word behind it:\n");
+		fprintf(out, "\nSubcommands:\n");
 		for (const struct verb *const *w = v->words; *w; w++)
 			fprintf(out, "  %-15s %s\n", (*w)->name, (*w)->doc);
 	}
@@ -65,10 +65,10 @@ void cli_help(const struct verb *v, FILE *out)
 void cli_help_all(FILE *out)
 {
 	fprintf(out, "Usage: holt VERB [OPTION...] [ARGUMENT...]\n\n"
-		     "A computer for an AI agent, safely, on your own machine.\n\nVerbs:\n");
+		     "Safe computers for AI agents, on your own machine.\n\nVerbs:\n");
 	for (size_t i = 0; i < verbs_n; i++)
 		fprintf(out, "  %-12s%s\n", verbs[i]->name, verbs[i]->doc);
-	fprintf(out, "\nholt help VERB tells the rest.\n");
+	fprintf(out, "\n'holt help VERB' explains a verb.\n");
 }
 
 static const char *verb_name(const void *of, size_t i)
@@ -135,14 +135,14 @@ int cli_wrong_usage(const struct verb *v, const struct err *e)
 static int check_operands(const struct verb *v, int n, char **operands, struct err *e)
 {
 	if (n < v->min_operands)
-		return err_set(e, ERR_INVALID, "something is missing: holt %s %s", v->name,
+		return err_set(e, ERR_INVALID, "an operand is missing: holt %s %s", v->name,
 			       v->usage);
 	if (n > v->max_operands)
 		return err_set(e, ERR_INVALID, "too much: '%.40s'", operands[v->max_operands]);
 	return 0;
 }
 
-/* What stands behind "--" is apart from the operands, where options are mixed with them; so is a program. */
+/* Words after "--" are kept apart if options may follow operands; so is a program. */
 static char **split_rest(const struct verb *v, char **operands, int *n)
 {
 	const int program_at = v->options->program_at;
@@ -210,8 +210,8 @@ static int run_word(const struct cli *cli, const struct verb *v, int argc, char 
 	return word ? run_verb_with(cli, word, argc, argv) : cli_wrong_usage(v, &e);
 }
 
-/* A program may be started with standard descriptors closed; the next file opened would then be
- * taken for one of them. */
+/* A program may be started with standard descriptors closed. The next file it opens would then
+ * take the place of one of them. */
 static void fill_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {

@@ -12,7 +12,7 @@ static void finish(struct feed *f)
 	feed_stop(f);
 }
 
-/* Hands held on. False: who takes it has enough for now, or nobody reads any more. */
+/* Passes the held bytes on. False if the consumer is full or has stopped reading. */
 static bool hand_on(struct feed *f)
 {
 	if (!f->to->reads(f->arg)) {
@@ -31,7 +31,7 @@ static bool hand_on(struct feed *f)
 
 static void on_readable(uv_poll_t *p, int status, int events);
 
-/* Reads once where reading more could block, and on where it can't. */
+/* Reads once if a second read could block, else until the consumer is full. */
 static void pump(struct feed *f)
 {
 	ssize_t n;
@@ -57,7 +57,7 @@ static void on_readable(uv_poll_t *p, int status, int events)
 	pump(p->data);
 }
 
-/* What can block is read only when there is something. */
+/* A descriptor that can block is read only when it is readable. */
 void feed_resume(struct feed *f)
 {
 	if (!f->open || !f->waiting)

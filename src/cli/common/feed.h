@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Our standard input into that of a program: any kind of file, as fast as the program reads, to its end.
- * The descriptor's flags are left alone, since others share it.
+ * Copies our standard input, any kind of file, to a consumer as fast as that accepts it, until the
+ * end. The descriptor's flags stay unchanged, since other processes share it.
  */
 #include <stdbool.h>
 #include <uv.h>
@@ -9,8 +9,9 @@
 #include "base/err.h"
 
 struct feed_to {
-	bool (*reads)(void *arg); /* whether anybody still wants it; else it stops */
-	/* False: it has enough for now; it is offered these bytes again by feed_resume(). */
+	/* Whether the consumer still wants input. If not, reading stops. */
+	bool (*reads)(void *arg);
+	/* False if the consumer is full. feed_resume() offers it the same bytes again. */
 	bool (*take)(void *arg, const char *p, size_t n);
 	void (*end)(void *arg);
 };
@@ -19,16 +20,17 @@ struct feed {
 	const struct feed_to *to;
 	void *arg;
 	uv_poll_t poll;
-	int watch; /* an epoll of standard input: readable when that is; -1: a file, always readable */
+	/* An epoll descriptor, readable when standard input is. -1 for a file, which always is. */
+	int watch;
 	bool open, polled, waiting; /* waiting: for feed_resume() */
 	size_t held_n;
 	char held[64 * 1024]; /* read, not yet taken */
 };
 
-/* Begins to read. f is the caller's and stays in place until the loop has ended. */
+/* Begins to read. f belongs to the caller and must not move until the loop has ended. */
 int feed_start(struct feed *f, uv_loop_t *loop, const struct feed_to *to, void *arg,
 	       struct err *e) MUST_USE;
 void feed_resume(struct feed *f);
 
-/* Reads no more; who took it may be gone. Harmless on one that never started ({0}) or has stopped. */
+/* Stops reading; the consumer may be freed afterwards. Harmless on {0}, or when stopped already. */
 void feed_stop(struct feed *f);

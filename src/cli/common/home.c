@@ -10,7 +10,7 @@ enum { TOKEN_MIN = 16, TOKEN_MAX = 512 };
 
 /* ---- folders ------------------------------------------------------------------------------- */
 
-/* An absolute folder of the environment, or NULL; XDG says to ignore relative ones. */
+/* An absolute path from the environment, or NULL. XDG requires that relative ones are ignored. */
 static const char *folder(const char *variable)
 {
 	const char *value = getenv(variable);
@@ -138,7 +138,7 @@ size_t home_folders(char ret[HOME_FOLDERS][PATH_MAX])
 
 /* ---- the token ----------------------------------------------------------------------------- */
 
-/* A new file of this name, with the token in it; one that has come meanwhile stays. */
+/* Creates the file with the token. If another process was faster, its file stays. */
 static int write_token(const char *path, struct err *e)
 {
 	AUTO(secret_free) struct secret *token = secret_random("holt_", e);
@@ -173,8 +173,8 @@ static int open_token(const char *path, struct err *e)
 		return err_sys(e, errno, "look at %.120s", path);
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
 		return err_set(e, ERR_DENIED,
-			       "%.120s must be a file of yours that nobody else may read or write "
-			       "(chmod 600), or be removed",
+			       "%.120s must belong to you and be closed to others "
+			       "(chmod 600); or remove it",
 			       path);
 	return take_fd(&fd);
 }

@@ -9,7 +9,8 @@
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* A decimal number in thousandths, and what follows it. -1 where there is none or it is too large. */
+/* Parses a decimal number as thousandths. *ret_end: what follows it. -1 if there is none, or too
+ * large. */
 static int64_t read_milli(const char *s, const char **ret_rest)
 {
 	int64_t v = 0;
@@ -46,7 +47,7 @@ static const struct unit sizes[] = {
 };
 static const struct unit times[] = { { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } };
 
-/* The number times its unit's factor; in thousandths where keep_milli. False: it is no number. */
+/* The number times its unit's factor, in thousandths if keep_milli. False if it is no number. */
 static bool read_scaled(const char *s, const struct unit *units, size_t n, uint64_t plain,
 			bool keep_milli, uint64_t *ret)
 {
@@ -279,7 +280,7 @@ static int from_environment(const struct option_table *t, void *ret, struct err 
 	return 0;
 }
 
-/* Moves what stands at [at, end) to first, in front of what is there. */
+/* Moves argv[at..end) to `first`, before what is there. */
 static void move_front(char **argv, int first, int at, int end)
 {
 	for (; at < end; at++, first++) {

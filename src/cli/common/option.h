@@ -1,9 +1,8 @@
 #pragma once
 /*
- * Options of a verb, as a table: the rows parse the command line into a struct and print the help,
- * so that they can't drift apart. Accepted are --name VALUE, --name=VALUE, -n VALUE, -nVALUE and
- * flags in one word (-ab). Options end at the first operand or at "--"; where they are mixed, at "--"
- * only.
+ * Options of a verb, as a table: the same rows parse the command line into a struct and print the
+ * help. Accepted forms are --name VALUE, --name=VALUE, -n VALUE, -nVALUE and joined flags (-ab).
+ * Options end at the first operand or at "--"; in a `mixed` table they end only at "--".
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +14,8 @@ enum option_kind {
 	OPTION_FLAG, /* bool */
 	OPTION_TEXT, /* const char * */
 	OPTION_LIST, /* struct option_list: may be repeated */
-	OPTION_CHOICE, /* uint32_t: which of the words of `arg`, that stand between '|'; from 1 */
+	/* uint32_t: number of the word in `arg`, counted from 1; '|' separates words */
+	OPTION_CHOICE,
 	OPTION_COUNT, /* uint32_t */
 	OPTION_SIZE, /* uint64_t, bytes: "512M", "2G", or a plain number of MiB */
 	OPTION_SECONDS, /* uint64_t, milliseconds: "90", "1.5", "5m", "2h" */
@@ -51,7 +51,8 @@ struct option_table {
 	const struct option_row *rows;
 	size_t n;
 	bool mixed; /* options may stand behind operands */
-	/* Behind so many operands a program begins, with or without "--" [0: only behind "--"]; where mixed */
+	/* A mixed table: a program begins after this many operands, with or without "--". 0:
+	 * only after "--". */
 	int program_at;
 };
 
@@ -60,10 +61,10 @@ struct option_table {
 		.rows = (rows_), .n = ARRAY_LEN(rows_), __VA_ARGS__                                \
 	}
 
-/* Parses argv[1] and on into *ret, whose defaults stand already; first what the environment says.
- * Texts are borrowed from argv and environment. Returns the index of the first operand; -1
- * with ERR_INVALID, which names the nearest option where one is unknown. Where options are mixed,
- * argv is sorted: operands behind options, then "--" and what follows it. */
+/* Parses argv[1] and on into *ret, which holds the defaults. Variables of the environment are
+ * read first. Texts are borrowed from argv and the environment. Returns the index of the first
+ * operand, or -1 with ERR_INVALID, which names the nearest option if one is unknown. If the
+ * table is mixed, argv is sorted: options, operands, then "--" and what follows it. */
 int option_parse(const struct option_table *t, int argc, char **argv, void *ret,
 		 struct err *e) MUST_USE;
 
@@ -73,6 +74,6 @@ void option_help(const struct option_table *t, FILE *out);
 /* A size as of OPTION_SIZE, in bytes. */
 bool option_size(const char *text, uint64_t *ret);
 
-/* The one of n names that was most likely meant, or NULL. */
+/* The most similar of n names, or NULL. */
 const char *option_nearest(const char *word, const char *(*name_at)(const void *of, size_t i),
 			   const void *of, size_t n);

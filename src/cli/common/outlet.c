@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* The engine hands on what a pipe holds when a program ends, and some, though it was held. */
+/* After a hold, the engine still delivers what the pipe contains when a program ends. */
 enum { KEPT_MAX = 8 * 1024 * 1024 };
 
 static bool takes(int fd)
@@ -16,13 +16,13 @@ static bool takes(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Writes what can be without waiting; how much that was. */
+/* Writes as much as possible without blocking. Returns how much. */
 static size_t write_now(struct outlet *o, const char *p, size_t n)
 {
 	size_t done = 0;
 
 	while (done < n && !o->errnum && takes(o->fd)) {
-		/* A pipe that is writable takes this much at once. */
+		/* A writable pipe accepts at least this much at once. */
 		size_t part = n - done < PIPE_BUF ? n - done : PIPE_BUF;
 		ssize_t w = write(o->fd, p + done, part);
 
@@ -95,7 +95,7 @@ void outlet_write(struct outlet *o, const char *p, size_t n)
 	}
 	if (done == n)
 		return;
-	/* What stops here is what others go on writing after the program has ended. */
+	/* Only output that other processes write after the program's end is cut off here. */
 	if (buf_add(&o->kept, p + done, n - done, &e) < 0)
 		return;
 	o->hold(o->arg, o->fd, true);

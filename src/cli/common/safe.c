@@ -7,7 +7,7 @@
 
 enum { JSON_MAX = 256 << 20, TAB = '\t', STEP = 2 };
 
-/* The character at the front of a valid sequence of n bytes. */
+/* The first character of a valid sequence of n bytes. */
 static uint32_t char_of(const char *p, size_t n)
 {
 	static const unsigned char mask[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
@@ -25,7 +25,7 @@ static const struct {
 	{ 0x7f, 0x9f }, /* DEL, C1 */
 	{ 0xad, 0xad }, /* soft hyphen */
 	{ 0x61c, 0x61c }, /* marks of direction */
-	{ 0x180e, 0x180e }, { 0x200b, 0x200b }, /* zero width space; joiners are letters' own and stay */
+	{ 0x180e, 0x180e }, { 0x200b, 0x200b }, /* zero width space, but not joiners */
 	{ 0x200e, 0x200f }, /* marks of direction */
 	{ 0x2028, 0x202e }, /* separators, embeddings, overrides */
 	{ 0x2060, 0x206f }, /* invisible operators, isolates */
@@ -41,7 +41,7 @@ static bool is_hidden(uint32_t c)
 	return false;
 }
 
-/* Bytes at the front of s that are printable ASCII: most of most texts. */
+/* Length of the printable ASCII at the start of s: the usual case. */
 static size_t plain(struct str s)
 {
 	size_t n = 0;
@@ -51,7 +51,8 @@ static size_t plain(struct str s)
 	return n;
 }
 
-/* Some plain ones, one character or one broken part at the front of s, which is not empty; its bytes. */
+/* Prints printable ASCII, one character or one invalid part at the start of s, which is not
+ * empty. Returns its length. */
 static size_t put_char(FILE *out, struct str s)
 {
 	size_t n = plain(s);
@@ -124,7 +125,7 @@ void safe_text(FILE *out, struct str s, unsigned indent)
 		fputc('\n', out);
 }
 
-/* The writer has escaped C0 and mended UTF-8; what JSON lets stand for itself can only stand in strings. */
+/* The writer has escaped C0 and repaired UTF-8. Unescaped characters are only found in strings. */
 void safe_json_text(FILE *out, struct str s)
 {
 	while (s.n > 0) {

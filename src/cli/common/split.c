@@ -7,7 +7,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Copies what is between quotes; *at is behind the first and gets behind the second. */
+/* Copies a quoted part. *at: from after the opening quote to after the closing one. */
 static int take_quoted(const char **at, char quote, char **to, struct err *e)
 {
 	const char *p = *at;
@@ -18,7 +18,7 @@ static int take_quoted(const char **at, char quote, char **to, struct err *e)
 		*(*to)++ = *p;
 	}
 	if (!*p)
-		return err_set(e, ERR_INVALID, "a %c has no second one", quote);
+		return err_set(e, ERR_INVALID, "a %c quote is not closed", quote);
 	*at = p + 1;
 	return 0;
 }
@@ -37,7 +37,8 @@ static int take_word(const char **at, char **to, struct err *e)
 		if (c == '\\') {
 			c = **at;
 			if (!c)
-				return err_set(e, ERR_INVALID, "a backslash stands at the end");
+				return err_set(e, ERR_INVALID,
+					       "the command line ends in a backslash");
 			(*at)++;
 		}
 		*(*to)++ = c;
@@ -49,7 +50,7 @@ static int take_word(const char **at, char **to, struct err *e)
 char **split_command(const char *line, struct arena *a, struct err *e)
 {
 	char **words = arena_array(a, SPLIT_WORDS_MAX + 1, sizeof(*words), e);
-	/* No word is longer than what it is written as and the blank or end behind it. */
+	/* A word is never longer than its source with the blank or NUL after it. */
 	char *to = words ? arena_alloc(a, strlen(line) + 1, e) : NULL;
 	size_t n = 0;
 
@@ -69,7 +70,7 @@ char **split_command(const char *line, struct arena *a, struct err *e)
 			return NULL;
 	}
 	if (n == 0) {
-		err_set(e, ERR_INVALID, "there is no word in it");
+		err_set(e, ERR_INVALID, "the command line is empty");
 		return NULL;
 	}
 	return words;

@@ -1,17 +1,19 @@
 #pragma once
 /*
- * The terminal that we were started on, handed through to a program elsewhere: raw, so that every key reaches that
- * program as its bytes, until this program ends, in whatever way: by itself, or by a signal that can be caught.
+ * Our terminal, connected to a program elsewhere. It is raw, so every key reaches that program as
+ * bytes, until this process exits or is ended by a signal that can be caught.
  */
 #include <stdbool.h>
 
 #include "base/err.h"
 
-/* Of the first of standard input, output and error that is one; false where none is. */
+/* The size of the first of standard input, output and error that is a terminal; false if none
+ * is. */
 bool tty_size(unsigned *ret_columns, unsigned *ret_rows);
 
-/* Makes standard input raw; nothing where it is no terminal. Again after another program has changed it. */
+/* Makes standard input raw, unless it is no terminal. May be called again after another program
+ * changed it. */
 int tty_raw(struct err *e) MUST_USE;
 
-/* As it was before; harmless if nothing was changed. Also at exit. */
+/* Restores the old mode, if it was changed. Also called at exit. */
 void tty_restore(void);

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * The command line: `holt VERB [OPTION...] [OPERAND...]`. A verb is a file and a const row in
- * verbs.c; the dispatcher parses its options, prints its help, and calls it. A verb may have words, each
- * a verb by itself (`holt mcp call`): a file, and a row in the table of that verb.
+ * The command line: `holt VERB [OPTION...] [OPERAND...]`. A verb is a file, and a const row in
+ * verbs.c; the dispatcher parses its options, prints its help and runs it. A verb may have
+ * subcommands (`words`), each a verb itself (`holt mcp call`): a file, and a row in that verb's
+ * table.
  */
 #include "base/err.h"
 #include "cli/common/option.h"
@@ -27,7 +28,7 @@ enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 
 #define OUTPUT_ROW(S)                                                                              \
 	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
-	       .doc = "A table for people, or one JSON value.")
+	       .doc = "Output format: a table, or one JSON value.")
 
 struct verb;
 
@@ -37,7 +38,8 @@ struct verb_input {
 	const void *options; /* the verb's struct */
 	char **operands;
 	int n_operands;
-	char **rest; /* behind "--", where options are mixed, or the program; NULL-terminated; NULL: none */
+	/* After "--" in a mixed table, or the program; NULL-terminated. NULL: none. */
+	char **rest;
 };
 
 struct verb {
@@ -88,20 +90,21 @@ extern const struct verb version_verb;
 extern const struct verb help_verb;
 extern const struct verb completion_verb;
 
-/* What `holt mcp` is with a word behind it: a client. */
+/* `holt mcp` with a subcommand is a client. */
 extern const struct verb *const mcp_words[];
 
 extern const struct verb *const verbs[];
 extern const size_t verbs_n;
 
-/* Prints on stderr what went wrong and what helps; the error's exit status. */
+/* Prints the error and its remedy on stderr. Returns the error's exit status. */
 int cli_fail(const struct err *e);
 
-/* Prints what is wrong with the command line and where it stands how it is right; the verb's exit status for it. */
+/* Prints what is wrong with the command line, and how to get help. Returns the verb's exit
+ * status for it. */
 int cli_wrong_usage(const struct verb *v, const struct err *e);
 
-/* 0 where all of standard output is written. Else the exit status, once, with *e; or 128 + SIGPIPE where nobody
- * reads any more, and then there is nobody to be told and *e is as it was. */
+/* Flushes standard output. 0 if everything is written; 128 + SIGPIPE if nobody reads any more,
+ * with *e unchanged; else the exit status with *e. */
 int cli_flush(struct err *e);
 
 void cli_help(const struct verb *v, FILE *out);

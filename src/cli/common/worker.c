@@ -13,7 +13,7 @@
 
 static const int passed[] = { SIGINT, SIGTERM, SIGHUP };
 
-/* Of the one child at a time; a child has its own. */
+/* The one child. A child has its own. */
 static volatile sig_atomic_t child, caught;
 
 struct waiting {
@@ -21,7 +21,7 @@ struct waiting {
 	sigset_t mask;
 };
 
-/* What a terminal sends goes to both of us; once more does no harm. */
+/* A terminal signals both of us. A second signal does no harm. */
 static void on_signal(int number)
 {
 	caught = number;
@@ -46,8 +46,8 @@ static void restore_signals(const struct waiting *w)
 	sigprocmask(SIG_SETMASK, &w->mask, NULL);
 }
 
-/* fork(2), with signals passed on in the parent, and as before in the child, which ends with us. Those that are
- * ignored stay so. */
+/* fork(2). The parent forwards signals. The child has the old handlers and ends with the parent.
+ * Ignored signals stay ignored. */
 static pid_t start(struct waiting *w)
 {
 	struct sigaction pass = { .sa_handler = on_signal };
@@ -86,7 +86,7 @@ static int await(struct waiting *w, pid_t pid)
 	return status;
 }
 
-/* By default they end us; else whoever handles them knows better. */
+/* With the default action they end us; a handler knows better. */
 static void end_by_signal(void)
 {
 	if (caught)
@@ -121,7 +121,7 @@ int worker_run(const struct worker *w, int (*f)(void *arg, void *out, struct err
 		w->clean(w->arg);
 	end_by_signal();
 	if (!heard)
-		return err_set(e, ERR_BUG, "the process that did the work ended early");
+		return err_set(e, ERR_BUG, "the process that did the work ended without a result");
 	*e = said;
 	return said.code ? -1 : 0;
 }

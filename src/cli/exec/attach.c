@@ -1,4 +1,4 @@
-/* `holt attach`: an exec of the hub that runs already, as session.h has it. */
+/* `holt attach`: connects to a running exec of the hub (session.h). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,12 +17,11 @@ struct attach_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct attach_options, since, OPTION_TEXT, "since-offset", .arg = "N",
-	       .doc = "Print what came behind so many bytes, too; only what comes if not said."),
+	       .doc = "Also print earlier output from this offset; by default only new output."),
 	OPTION(struct attach_options, no_stdin, OPTION_FLAG, "no-stdin",
 	       .doc = "Send it no input."),
 	OPTION(struct attach_options, leave, OPTION_TEXT, "detach-keys", .arg = "KEYS",
-	       .doc = "What leaves its terminal and lets it run on; " DETACH_KEYS_DEFAULT
-		      " if not said."),
+	       .doc = "Keys that detach from its terminal; " DETACH_KEYS_DEFAULT " if not said."),
 	HELP_ROW(struct attach_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -76,9 +75,9 @@ const struct verb attach_verb = {
 	.name = "attach",
 	.usage = "[OPTION...] NAME [EXEC]",
 	.doc = "Connect to an exec of a sandbox that runs.",
-	.more = "What it prints comes here, and input goes to it, if it was started with -i or\n"
-		"-t. On a terminal of its own it has this one, until ctrl-p ctrl-q goes away and\n"
-		"leaves it running; else Ctrl-C sends it SIGINT, and Ctrl-\\ goes away. The exit\n"
+	.more = "Its output comes here, and input goes to it if it was started with -i or\n"
+		"-t. If it has a terminal, that is connected to this one; ctrl-p ctrl-q detaches.\n"
+		"Otherwise Ctrl-C sends it SIGINT, and Ctrl-\\ detaches. The exit\n"
 		"status is the command's.",
 	.page = "holt-sandbox",
 	.options = &options,

@@ -42,7 +42,7 @@ int detach_parse(const char *text, struct detach *ret, struct err *e)
 	return 0;
 }
 
-/* As many of what came, with c behind it, as still may be the keys' beginning. */
+/* The length of the longest suffix of the held keys and c that begins the sequence. */
 static size_t still(const struct detach *d, char c)
 {
 	char held[DETACH_KEYS_MAX + 1];
@@ -64,7 +64,7 @@ bool detach_scan(struct detach *d, const char *p, size_t n, char *to, size_t *re
 	for (size_t i = 0; i < n; i++) {
 		size_t left = still(d, p[i]), over = d->came + 1 - left;
 
-		/* What is no beginning any more: of what was held, and then the new one. */
+		/* Passes on what no longer begins the sequence: held keys, then the new one. */
 		memcpy(to + out, d->keys, over < d->came ? over : d->came);
 		out += over < d->came ? over : d->came;
 		if (over > d->came)

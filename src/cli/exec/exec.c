@@ -1,4 +1,5 @@
-/* `holt exec`: a command in a sandbox of the hub, which we follow to its end (session.h), or leave running (-d). */
+/* `holt exec`: runs a command in a sandbox of the hub, in the foreground (session.h) or detached
+ * (-d). */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,20 +21,20 @@ struct exec_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct exec_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
-	       .doc = "Hand standard input on, also where that is a terminal; with -d, leave it open."),
+	       .doc = "Pass on standard input, also from a terminal; with -d, keep it open."),
 	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
-	       .doc = "Run it on a terminal, which this one becomes; with -d, which holt attach has."),
+	       .doc = "Give it a terminal, connected to this one; with -d, to holt attach."),
 	OPTION(struct exec_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
-	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
+	       .doc = "Set a variable; without a value, copy it from here. May be repeated."),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
-	       .doc = "Where to start inside; the sandbox's own if not said."),
+	       .doc = "Working directory; by default the sandbox's."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
 	       .max = 86400000,
-	       .doc = "Kill it and its descendants after this long, a day if not said; never with -d."),
+	       .doc = "Kill it and its descendants after this time; by default a day."),
 	OPTION(struct exec_options, detach, OPTION_FLAG, "detach", .letter = 'd',
-	       .doc = "Leave it running, and print its id for holt logs, attach, wait and kill."),
+	       .doc = "Run it in the background, and print its id for holt logs and attach."),
 	OPTION(struct exec_options, id, OPTION_TEXT, "id", .arg = "ID",
-	       .doc = "With -d: this id, instead of one that is made."),
+	       .doc = "With -d: use this id instead of a generated one."),
 	HELP_ROW(struct exec_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true, .program_at = 1);
@@ -44,7 +45,7 @@ static void write_flag(struct json_writer *w, const char *name, bool value)
 	json_write_bool(w, value);
 }
 
-/* What both ways are told of it: members of the object that is being written. */
+/* Members of the request that both ways share. */
 static int write_command(const struct verb_input *in, struct json_writer *w, struct err *e)
 {
 	const struct exec_options *o = in->options;
@@ -169,7 +170,7 @@ static int check(const struct verb_input *in, struct err *e)
 	if (o->id && !o->detach)
 		return err_set(e, ERR_INVALID, "--id is for -d");
 	if (!(in->rest && in->rest[0]) && !o->tty)
-		return err_set(e, ERR_INVALID, "something is missing: a program to run");
+		return err_set(e, ERR_INVALID, "a program to run is missing");
 	return 0;
 }
 
@@ -189,9 +190,9 @@ const struct verb exec_verb = {
 	.name = "exec",
 	.usage = "[OPTION...] NAME [--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Run a command in a sandbox of the hub.",
-	.more = "Its exit status is the command's, 124 where its time was over, 126 where it\n"
-		"could not be run. Standard input is handed on where it is no terminal, or by -i.\n"
-		"With -t and without a PROGRAM it is a shell.",
+	.more = "The exit status is the command's, 124 after a timeout, 126 if it could not\n"
+		"be run. Standard input is passed on if it is no terminal, or with -i.\n"
+		"With -t and no PROGRAM it runs a shell.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct exec_options),

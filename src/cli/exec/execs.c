@@ -1,4 +1,4 @@
-/* `holt execs`: what was run in a sandbox of the hub, and what of it still runs. */
+/* `holt execs`: lists the execs of a sandbox, running and ended. */
 #include "cli/link/link.h"
 #include "cli/common/table.h"
 #include "cli/common/verb.h"

@@ -44,8 +44,7 @@ int job_choose(struct hub_link *l, const char *name, const char *said, char ret[
 	it = json_iter(json_root(doc));
 	id = json_next(&it) ? json_str(json_get(it.val, "exec_id")) : STR_NONE;
 	if (id.n == 0 || id.n > JOB_ID_MAX)
-		return err_set(e, ERR_PROCESS_NOT_FOUND, "nothing was run in sandbox %.80s yet",
-			       name);
+		return err_set(e, ERR_PROCESS_NOT_FOUND, "sandbox %.80s has no execs yet", name);
 	snprintf(ret, JOB_ID_MAX + 1, "%.*s", STR_ARG(id));
 	return 0;
 }

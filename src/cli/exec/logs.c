@@ -1,4 +1,4 @@
-/* `holt logs`: what an exec has printed, and what it prints. */
+/* `holt logs`: prints what an exec has printed, and follows it on request. */
 #include "cli/exec/job.h"
 #include "cli/common/verb.h"
 
@@ -15,9 +15,9 @@ static const struct option_row rows[] = {
 	OPTION(struct logs_options, follow, OPTION_FLAG, "follow", .letter = 'f',
 	       .doc = "Go on until it ends."),
 	OPTION(struct logs_options, since, OPTION_TEXT, "since-offset", .arg = "N",
-	       .doc = "Begin behind so many bytes of both streams; 0 if not said."),
+	       .doc = "Begin at this offset of both streams; by default 0."),
 	OPTION(struct logs_options, stream, OPTION_CHOICE, "stream", .arg = "stdout|stderr",
-	       .doc = "Only this one; both if not said."),
+	       .doc = "Only this stream; by default both."),
 	HELP_ROW(struct logs_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -53,8 +53,8 @@ const struct verb logs_verb = {
 	.name = "logs",
 	.usage = "[OPTION...] NAME [EXEC]",
 	.doc = "Print what an exec of a sandbox has printed.",
-	.more = "EXEC is what holt exec -d printed or holt execs lists; the last one if not\n"
-		"said. Of one that was not in the background only the end is kept.",
+	.more = "EXEC is an id from holt exec -d or holt execs; by default the newest exec.\n"
+		"Of a foreground exec only the end of the output is kept.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct logs_options),

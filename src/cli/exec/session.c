@@ -33,7 +33,7 @@ struct session {
 	bool out_held, err_held;
 	bool attached; /* else it is begun here */
 	bool tty, input; /* what it has */
-	bool keys; /* people type there, and the keys of leave are looked for */
+	bool keys; /* a terminal: watch for the keys that detach */
 	struct detach leave;
 	bool leaving;
 	uv_timer_t patience; /* while we are leaving */
@@ -47,7 +47,7 @@ struct session {
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* Once the command has ended and all that it said is written. */
+/* Ends the session when the command has ended and all output is written. */
 static void settle(struct session *s)
 {
 	if (!s->ws && outlet_empty(&s->out) && outlet_empty(&s->err))
@@ -74,11 +74,11 @@ static void on_impatient(uv_timer_t *t)
 {
 	struct session *s = t->data;
 
-	if (s->status < 0) /* else it has ended meanwhile, and the hub closes */
+	if (s->status < 0) /* Otherwise it has ended meanwhile, and the hub closes. */
 		leave_now(s);
 }
 
-/* What was typed before goes first, if the hub takes it. */
+/* Earlier input goes first, if the hub accepts it. */
 static void leave(struct session *s)
 {
 	feed_stop(&s->feed);
@@ -96,7 +96,7 @@ static void leave(struct session *s)
 
 /* ---- what the hub says ----------------------------------------------------------------------- */
 
-/* What a bare exit status would leave to guess is said; what failed comes behind it, as error. */
+/* Prints what an exit status alone would not explain. An error follows as `error`. */
 static int take_exit(struct session *s, const struct json_val *end, struct err *e)
 {
 	struct str why = json_str(json_get(end, "error"));
@@ -117,7 +117,7 @@ static int begin(struct session *s, struct err *e);
 
 static int take_hello(struct session *s, const struct json_val *hello, struct err *e)
 {
-	/* Without input ours stays as it is: no key could leave it. */
+	/* Without input our terminal stays unchanged: no key could detach. */
 	s->input = s->spec->input && json_bool(json_get(hello, "stdin_open"));
 	s->tty = s->input && json_bool(json_get(hello, "tty"));
 	s->keys = s->tty && isatty(STDIN_FILENO);
@@ -133,7 +133,7 @@ static int say_dropped(const struct json_val *dropped)
 	return 0;
 }
 
-/* A killed command has an exit status, and a failure as well. */
+/* A killed command has both an exit status and an error. */
 static int take_text(struct session *s, struct str text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
@@ -191,7 +191,7 @@ static void on_refused(void *owner, int status, struct str body)
 	if (doc)
 		hub_link_refusal(json_root(doc), &s->why);
 	else
-		err_set(&s->why, ERR_TRANSPORT, "what serves the socket is no hub");
+		err_set(&s->why, ERR_TRANSPORT, "the server at this socket is no hub");
 	s->done = true;
 }
 
@@ -258,7 +258,7 @@ static void on_open(void *owner)
 static const struct ws_client_events events = { on_open, on_message, on_drained, on_refused,
 						on_closed };
 
-/* Both come by one WebSocket, so whichever of our readers is slow holds it. */
+/* Both streams share one WebSocket, so either slow reader holds both. */
 static void hold(void *arg, int fd, bool on)
 {
 	struct session *s = arg;
@@ -280,7 +280,7 @@ static void on_written(void *arg)
 	settle(s);
 }
 
-/* ---- signals ------------------------------------------------------------------------------------ */
+/* ---- signals ------------------------------------------------------------------------------- */
 
 static void on_resized(uv_signal_t *h, int number)
 {
@@ -295,7 +295,7 @@ static void on_resized(uv_signal_t *h, int number)
 	ws_client_send(s->ws, true, (struct str){ text, (size_t)n });
 }
 
-/* Whoever stopped us has the terminal as it was. */
+/* While we are stopped, the terminal has its old mode. */
 static void on_continued(uv_signal_t *h, int number)
 {
 	struct session *s = h->data;
@@ -330,8 +330,8 @@ static void watch(struct session *s, int number, uv_signal_cb f)
 	uv_signal_start(h, f, number);
 }
 
-/* What the command has is known now: keys go to it, as bytes or as signals. A terminal that we are attached to becomes as
- * large as ours. */
+/* Now it is known what the command has. Keys are sent as bytes or as signals. If we are attached
+ * to a terminal, it gets the size of ours. */
 static int begin(struct session *s, struct err *e)
 {
 	if (s->tty) {

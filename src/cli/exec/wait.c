@@ -1,4 +1,4 @@
-/* `holt wait`: until an exec ends, or has printed a text or what a pattern matches. */
+/* `holt wait`: waits until an exec has ended, or has printed a text or a match of a pattern. */
 #include "cli/exec/job.h"
 #include "cli/common/verb.h"
 
@@ -15,16 +15,16 @@ static const char *const streams[] = { NULL, "stdout", "stderr" };
 
 static const struct option_row rows[] = {
 	OPTION(struct wait_options, text, OPTION_TEXT, "text", .arg = "TEXT",
-	       .doc = "Wait until it has printed this on one of its streams, too."),
+	       .doc = "Also stop waiting when it has printed this text."),
 	OPTION(struct wait_options, pattern, OPTION_TEXT, "pattern", .arg = "REGEX",
-	       .doc = "Likewise until a line of it matches this regular expression."),
+	       .doc = "Also stop waiting when a line matches this regular expression."),
 	OPTION(struct wait_options, since, OPTION_TEXT, "since-offset", .arg = "N",
-	       .doc = "Look for it behind so many bytes of both streams; 0 if not said."),
+	       .doc = "Search from this offset of both streams; by default 0."),
 	OPTION(struct wait_options, stream, OPTION_CHOICE, "stream", .arg = "stdout|stderr",
-	       .doc = "Look for it on this one only."),
+	       .doc = "Search only this stream."),
 	OPTION(struct wait_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
 	       .arg = "TIME", .min = 1, .max = 86400000,
-	       .doc = "How long to wait; for ever if not said. It goes on itself."),
+	       .doc = "How long to wait; by default for ever. The exec runs on."),
 	HELP_ROW(struct wait_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -82,9 +82,9 @@ const struct verb wait_verb = {
 	.name = "wait",
 	.usage = "[OPTION...] NAME [EXEC]",
 	.doc = "Wait until an exec of a sandbox has ended.",
-	.more = "Its exit status is the command's, 124 where the time to wait was over, 125\n"
-		"where it never ran or was lost. With --text or --pattern: 0 where that came,\n"
-		"1 where it ended without.",
+	.more = "The exit status is the command's, 124 if the wait timed out, 125 if the exec\n"
+		"never ran or was lost. With --text or --pattern: 0 if that was printed,\n"
+		"1 if the exec ended without it.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct wait_options),

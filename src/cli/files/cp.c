@@ -1,7 +1,7 @@
 /*
- * `holt cp`: files and directories between here and a sandbox of the hub, as docker cp has it: to a directory that is
- * there, they go into it; else they get the name; of SRC/. all that is in it goes. Both ways it is a tar archive that
- * streams, and "-" is that archive itself.
+ * `holt cp`: copies files and directories to or from a sandbox of the hub, like docker cp. If the
+ * destination is a directory, they are copied into it, else they get its name. SRC/. means the
+ * contents of SRC. Both ways stream a tar archive; "-" is that archive itself.
  */
 #include "cli/files/cp.h"
 
@@ -88,7 +88,7 @@ int cp_place(const char *path, enum cp_kind is, const char *own, bool of_directo
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-/* "NAME:PATH" is in a sandbox; what has a '/' before the ':' is here. */
+/* "NAME:PATH" is in a sandbox. A path with '/' before the ':' is local. */
 static int read_end(const char *text, struct cp_end *ret, struct err *e)
 {
 	size_t n = strcspn(text, ":/");
@@ -113,7 +113,7 @@ static int run(const struct verb_input *in)
 	if (read_end(in->operands[0], &from, &e) < 0 || read_end(in->operands[1], &to, &e) < 0)
 		return cli_wrong_usage(in->verb, &e);
 	if (!from.name[0] == !to.name[0]) {
-		err_set(&e, ERR_INVALID, "one of both is to be NAME:PATH, in a sandbox");
+		err_set(&e, ERR_INVALID, "exactly one of both must be NAME:PATH, in a sandbox");
 		return cli_wrong_usage(in->verb, &e);
 	}
 	l = hub_link_open(&e);
@@ -127,8 +127,8 @@ const struct verb cp_verb = {
 	.name = "cp",
 	.usage = "NAME:PATH DEST | SOURCE NAME:PATH",
 	.doc = "Copy files and directories to or from a sandbox of the hub.",
-	.more = "A directory takes what is copied to it; another name is what the copy is called.\n"
-		"SOURCE/. is all that is in it. As DEST or SOURCE, - is a tar archive on standard\n"
+	.more = "In a directory the copy keeps its name; any other destination is its new name.\n"
+		"SOURCE/. means its contents. As DEST or SOURCE, - is a tar archive on standard\n"
 		"output or input.",
 	.page = "holt-sandbox",
 	.options = &options,

@@ -1,10 +1,10 @@
 #pragma once
-/* The two ways of `holt cp`. Paths are as they were typed. */
+/* The two directions of `holt cp`. Paths are as typed. */
 #include "cli/link/link.h"
 
 enum { CP_PATH_MAX = 4096, CP_URL_MAX = 16 << 10 };
 
-/* One side of it: in a sandbox where it has a name. */
+/* One side of the copy: in a sandbox if it has a name. */
 struct cp_end {
 	char name[128]; /* "": here */
 	const char *path;
@@ -20,10 +20,10 @@ int cp_look(struct hub_link *l, const struct cp_end *at, enum cp_kind *ret, stru
 /* "/v1/sandboxes/NAME/archive?path=…" */
 int cp_url(char ret[CP_URL_MAX], const char *name, const char *path, struct err *e) MUST_USE;
 
-/* Where a thing goes that is copied to `path`: the directory, and its name there; "." for what is in it. What `path` is decides
- * between path/own and path itself. Both CP_PATH_MAX. */
+/* The destination of a copy to `path`: a directory and a name in it; "." for all its contents.
+ * The type of `path` decides between path/own and path itself. Both have CP_PATH_MAX bytes. */
 int cp_place(const char *path, enum cp_kind is, const char *own, bool of_directory, char *ret_dir,
 	     char *ret_name, struct err *e) MUST_USE;
 
-/* The last part of a path; "." where that says "what is in it": "/", and what ends in "/." or "..". */
+/* The last part of a path; "." if that means its contents: "/", or an end in "/." or "..". */
 void cp_own_name(const char *path, char ret[CP_PATH_MAX]);

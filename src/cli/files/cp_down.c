@@ -1,4 +1,5 @@
-/* `holt cp` from a sandbox: what comes is hostile, so it is unpacked by box/archive/tar_tree.h, below one directory. */
+/* `holt cp` from a sandbox. The archive is hostile: box/archive/tar_tree.h unpacks it below one
+ * directory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static enum cp_kind look_here(const char *path)
 	return stat(path, &st) < 0 ? CP_NOTHING : S_ISDIR(st.st_mode) ? CP_DIRECTORY : CP_FILE;
 }
 
-/* Of a directory one that may have to be made, in dir. *ret_new: it was not there. */
+/* Opens a directory in dir, and creates it if needed. *ret_new: it was missing. */
 static int open_top(const char *dir, const char *name, bool of_directory, bool *ret_new,
 		    struct err *e)
 {

@@ -1,4 +1,4 @@
-/* `holt cp` to a sandbox: a process of its own packs, and what it writes into a pipe is the body of the request. */
+/* `holt cp` to a sandbox. A child process packs into a pipe, which is the body of the request. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static size_t give_input(void *arg, char *to, size_t n, struct err *e)
 	return SIZE_MAX;
 }
 
-/* The end of the pipe is that of the archive only if the process says so. */
+/* The end of the pipe is the end of the archive only if the child succeeded. */
 static size_t end_packing(struct packer *p, struct err *e)
 {
 	struct tree_failure f = { .what = TREE_KILLED };

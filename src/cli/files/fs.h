@@ -1,5 +1,5 @@
 #pragma once
-/* What the words of `holt fs` share: files of a sandbox of the hub, by paths inside of it. */
+/* Shared by the subcommands of `holt fs`: files of a sandbox of the hub, by paths inside it. */
 #include "cli/link/link.h"
 #include "cli/common/verb.h"
 

@@ -8,7 +8,7 @@ struct rm_options {
 
 static const struct option_row rm_rows[] = {
 	OPTION(struct rm_options, recursive, OPTION_FLAG, "recursive", .letter = 'r',
-	       .doc = "A directory goes with all that is in it."),
+	       .doc = "Also remove what is in a directory."),
 	HELP_ROW(struct rm_options),
 };
 static const struct option_table rm_options = OPTION_TABLE(rm_rows, .mixed = true);
@@ -59,7 +59,7 @@ static int run_mv(const struct verb_input *in)
 const struct verb fs_mkdir_verb = {
 	.name = "fs mkdir",
 	.usage = "NAME PATH",
-	.doc = "Make a directory, and those above it.",
+	.doc = "Make a directory and its parents.",
 	.page = "holt-sandbox",
 	.options = &fs_options,
 	.size = sizeof(struct fs_options),
@@ -85,7 +85,7 @@ const struct verb fs_rm_verb = {
 const struct verb fs_mv_verb = {
 	.name = "fs mv",
 	.usage = "NAME PATH TO",
-	.doc = "Move a file or directory; a file that is there is replaced.",
+	.doc = "Move a file or directory; an existing file is replaced.",
 	.page = "holt-sandbox",
 	.options = &fs_options,
 	.size = sizeof(struct fs_options),

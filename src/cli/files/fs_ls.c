@@ -91,7 +91,7 @@ static int run_stat(const struct verb_input *in)
 const struct verb fs_ls_verb = {
 	.name = "fs ls",
 	.usage = "[OPTION...] NAME [PATH]",
-	.doc = "List a directory; the sandbox's own if not said.",
+	.doc = "List a directory; by default the sandbox's working directory.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct ls_options),

@@ -22,7 +22,7 @@ static int ask_piece(struct hub_link *l, char **operands, uint64_t offset, struc
 	return fs_ask(l, "read", &w, ret, e);
 }
 
-/* Counts what it printed. 1: the file has more. */
+/* Counts the printed bytes. 1 if the file has more. */
 static int print_piece(struct hub_link *l, char **operands, uint64_t *offset, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -52,7 +52,7 @@ const struct verb fs_read_verb = {
 	.name = "fs read",
 	.usage = "NAME PATH",
 	.doc = "Print a file.",
-	.more = "One that changes meanwhile is printed in pieces of different times.",
+	.more = "A file that changes meanwhile is printed in parts of different ages.",
 	.page = "holt-sandbox",
 	.options = &fs_options,
 	.size = sizeof(struct fs_options),

@@ -1,4 +1,5 @@
-/* `holt fs watch`: what happens in a directory of a sandbox, a line each, until it is ended. */
+/* `holt fs watch`: prints the changes in a directory of a sandbox, one per line, until it is
+ * ended. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -13,7 +14,7 @@ struct watch_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct watch_options, recursive, OPTION_FLAG, "recursive", .letter = 'r',
-	       .doc = "All directories below it, too."),
+	       .doc = "Include all directories below it."),
 	OUTPUT_ROW(struct watch_options),
 	HELP_ROW(struct watch_options),
 };
@@ -57,8 +58,8 @@ static int run(const struct verb_input *in)
 const struct verb fs_watch_verb = {
 	.name = "fs watch",
 	.usage = "[OPTION...] NAME [PATH]",
-	.doc = "Tell what happens in a directory, until you end it.",
-	.more = "The first line is \"ready\". \"overflow\" says that more happened than was told.",
+	.doc = "Print the changes in a directory, until you end it.",
+	.more = "The first line is \"ready\". \"overflow\" means that events were lost.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct watch_options),

@@ -13,7 +13,7 @@ struct write_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct write_options, mode, OPTION_TEXT, "mode", .arg = "OCTAL",
-	       .doc = "Permissions of a file that is new, such as 755; 644 if not said."),
+	       .doc = "Permissions of a new file, such as 755; by default 644."),
 	HELP_ROW(struct write_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -63,7 +63,7 @@ const struct verb fs_write_verb = {
 	.name = "fs write",
 	.usage = "[OPTION...] NAME PATH",
 	.doc = "Make standard input a file's content, at most 23 MiB.",
-	.more = "It is replaced as a whole, and keeps its permissions; folders above it are made.",
+	.more = "The file is replaced as a whole and keeps its permissions. Parents are created.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct write_options),

@@ -1,4 +1,4 @@
-/* `holt images`: what sandboxes can be made from; with a word, what is done to them. */
+/* `holt images`: lists the images; its subcommands change them. */
 #include <stdio.h>
 #include <time.h>
 

@@ -12,12 +12,11 @@ struct import_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct import_options, ref, OPTION_TEXT, "ref", .arg = "NAME",
-	       .doc = "Which image of several: its name or digest in the archive."),
+	       .doc = "The image in the archive, by name or digest, if it has several."),
 	OPTION(struct import_options, bytes, OPTION_SIZE, "max-size", .arg = "SIZE", .min = 1,
-	       .max = 1ull << 44, .doc = "How much it may unpack to; 16G if not said."),
+	       .max = 1ull << 44, .doc = "Most bytes it may unpack to; by default 16G."),
 	OPTION(struct import_options, entries, OPTION_COUNT, "max-files", .arg = "N", .min = 1,
-	       .max = 100000000,
-	       .doc = "How many files and directories it may have; 2000000 if not said."),
+	       .max = 100000000, .doc = "Most files and directories; by default 2000000."),
 	OUTPUT_ROW(struct import_options),
 	HELP_ROW(struct import_options),
 };
@@ -63,7 +62,7 @@ static int run(const struct verb_input *in)
 const struct verb images_import_verb = {
 	.name = "images import",
 	.usage = "[OPTION...] SOURCE [NAME[:TAG]]",
-	.doc = "Make an image of an archive or a directory.",
+	.doc = "Make an image from an archive or a directory.",
 	.more = "SOURCE is a directory (an OCI layout, or else the root of an image), an archive\n"
 		"of an OCI layout, what docker save writes, or - for an archive on standard\n"
 		"input.",

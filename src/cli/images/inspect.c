@@ -43,7 +43,7 @@ static int run(const struct verb_input *in)
 const struct verb images_inspect_verb = {
 	.name = "images inspect",
 	.usage = "[OPTION...] NAME",
-	.doc = "Tell what an image is, and how programs are run in it.",
+	.doc = "Show an image, and how programs run in it.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct inspect_options),

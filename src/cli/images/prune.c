@@ -10,19 +10,17 @@ struct prune_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct prune_options, all, OPTION_FLAG, "all",
-	       .doc = "All that builds have kept of their lines, however new."),
+	       .doc = "Remove all cached steps of builds, however new."),
 	OUTPUT_ROW(struct prune_options),
 	HELP_ROW(struct prune_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
 static const struct field pruned_fields[] = {
-	FIELD(struct images_pruned, images, .doc = "Images that had no name, removed."),
-	FIELD(struct images_pruned, leftovers,
-	      .doc = "Remains of imports that were killed, removed."),
-	FIELD(struct images_pruned, steps,
-	      .doc = "Lines of builds whose result was kept, removed."),
-	FIELD(struct images_pruned, in_use, .doc = "Images that sandboxes stand on, not removed."),
+	FIELD(struct images_pruned, images, .doc = "Removed images without a name."),
+	FIELD(struct images_pruned, leftovers, .doc = "Removed remains of killed imports."),
+	FIELD(struct images_pruned, steps, .doc = "Removed cached steps of builds."),
+	FIELD(struct images_pruned, in_use, .doc = "Images that sandboxes use, not removed."),
 };
 static const struct field_table pruned_table = FIELD_TABLE(struct images_pruned, pruned_fields);
 
@@ -38,7 +36,7 @@ static int prune(const struct verb_input *in, struct err *e)
 	if (!s || images_prune(s, o->all, &pruned, e) < 0)
 		return -1;
 	if (o->output != OUTPUT_JSON) {
-		printf("removed: %u images without a name, %u leftovers, %u kept lines of builds; "
+		printf("removed: %u images without a name, %u leftovers, %u cached build steps; "
 		       "in use: %u\n",
 		       pruned.images, pruned.leftovers, pruned.steps, pruned.in_use);
 		return 0;
@@ -60,7 +58,7 @@ static int run(const struct verb_input *in)
 const struct verb images_prune_verb = {
 	.name = "images prune",
 	.usage = "[OPTION...]",
-	.doc = "Remove unnamed images, remains of imports, old build lines.",
+	.doc = "Remove unnamed images, remains of imports, old build steps.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct prune_options),

@@ -1,7 +1,8 @@
 /*
- * `holt images pull`: skopeo copies an image into a folder of the store, from where it is imported as any other. Which
- * registries and signatures are trusted is skopeo's configuration; what the reference may be is ours: it becomes one
- * argument, which is no option, and names no source that would start or ask another program.
+ * `holt images pull`: skopeo copies an image into a folder of the store, from where it is imported
+ * as usual. skopeo's configuration decides which registries and signatures are trusted. The
+ * reference is checked here: it becomes one argument, never an option, and must not name a source
+ * that starts or asks another program.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -34,7 +35,8 @@ struct source {
 /* Those that are a path here. */
 static const char *const of_paths[] = { "oci:", "oci-archive:", "docker-archive:", "dir:" };
 
-/* Those of skopeo's that ask other programs or their stores; with docker:// in front they are names as others. */
+/* Transports of skopeo that ask other programs or their stores. After docker:// they are
+ * ordinary names. */
 static const char *const refused[] = { "containers-storage:", "docker-daemon:", "ostree:", "sif:",
 				       "tarball:" };
 
@@ -90,7 +92,7 @@ static int refuse(const char *ref, struct err *e)
 		       ref);
 }
 
-/* A repository of a registry, with a tag or digest or both. */
+/* A repository of a registry, with a tag, a digest or both. */
 static int read_docker(const char *ref, struct source *ret, struct err *e)
 {
 	struct str name = str_of(strncmp(ref, "docker://", 9) == 0 ? ref + 9 : ref), tag = STR_NONE;
@@ -119,7 +121,7 @@ static int read_docker(const char *ref, struct source *ret, struct err *e)
 	return image_name((struct str){ name.p, name.n + (tag.p ? tag.n + 1 : 0) }, ret->name, e);
 }
 
-/* skopeo runs elsewhere, so that a relative path is made absolute. */
+/* skopeo runs in another folder, so a relative path is made absolute. */
 static int read_path(const char *ref, const char *transport, struct source *ret, struct err *e)
 {
 	const char *path = ref + strlen(transport);
@@ -166,7 +168,7 @@ struct job {
 static int fetch(void *arg, int dir, const char *path, struct err *e)
 {
 	const struct job *j = arg;
-	/* signatures are checked when it is read; a layout has no place for them */
+	/* Signatures are checked on reading; an OCI layout can't store them. */
 	const char *const argv[] = {
 		"skopeo", "copy", "--remove-signatures", j->source.text, "oci:layout:holt", NULL
 	};
@@ -199,7 +201,7 @@ static int choose_name(struct job *j, const char *asked, struct err *e)
 	if (asked)
 		return image_name(str_of(asked), j->name, e);
 	if (!*j->source.name)
-		return err_set(e, ERR_INVALID, "the reference gives no name: say one behind it");
+		return err_set(e, ERR_INVALID, "the reference gives no name: add one after it");
 	memcpy(j->name, j->source.name, sizeof(j->name));
 	return 0;
 }
@@ -243,7 +245,7 @@ static int run(const struct verb_input *in)
 const struct verb images_pull_verb = {
 	.name = "images pull",
 	.usage = "[OPTION...] REFERENCE [NAME[:TAG]]",
-	.doc = "Get an image from a registry, with skopeo.",
+	.doc = "Pull an image from a registry, with skopeo.",
 	.more = "REFERENCE is [HOST/]NAME[:TAG][@sha256:DIGEST], with or without docker:// in\n"
 		"front; or oci:, oci-archive:, docker-archive: or dir: and what skopeo takes\n"
 		"behind it.",

@@ -9,7 +9,7 @@ static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
 enum { NAMES_MAX = 256 };
 
-/* Goes on past what could not be removed; its exit status is the first such one's. */
+/* Continues after a failure; the exit status is that of the first one. */
 static int run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
@@ -28,8 +28,8 @@ const struct verb images_rm_verb = {
 	.name = "images rm",
 	.usage = "NAME...",
 	.doc = "Remove names, and images that have no other name.",
-	.more = "By its digest an image is removed with all its names. One that sandboxes stand\n"
-		"on stays.",
+	.more = "A digest removes the image with all its names. An image that sandboxes use\n"
+		"stays.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct rm_options),

@@ -28,7 +28,7 @@ void image_cli_tidy(void *unused)
 	struct err e = ERR_INIT; /* what stays, the next import removes */
 	AUTO(images_close) struct images *s = image_cli_open(&e);
 
-	/* what unpacked is killed with its parent, and may be at its last file yet */
+	/* The unpacking process is killed with its parent, but may still write its last file. */
 	for (int i = 0; s && i < TIDY_TRIES && images_tidy(s, &e) < 0; i++)
 		usleep(TIDY_WAIT_US);
 }

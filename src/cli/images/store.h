@@ -6,11 +6,11 @@
 /* The store of the data folder. */
 struct images *image_cli_open(struct err *e) MUST_USE;
 
-/* box_template_find (box/host/box.h) in that store, which is not made for it. */
+/* box_template_find (box/host/box.h) in the user's store, which is not created. */
 int image_cli_find(void *unused, struct str name, box_template_use use, void *to,
 		   struct err *e) MUST_USE;
 
-/* worker.clean (cli/common/worker.h): removes what an import or build has left. */
+/* worker.clean (cli/common/worker.h): removes the remains of an import or build. */
 void image_cli_tidy(void *unused);
 
 /* Writes an image, with its names, as an object. */

@@ -1,5 +1,5 @@
-/* Calls a tool: its schema is asked for first, so that arguments get their types, and slips are told before
- * anything is sent. */
+/* Calls a tool. Its schema is fetched first, to give arguments their types and to report
+ * mistakes before anything is sent. */
 #include <stdio.h>
 
 #include "cli/common/args.h"
@@ -20,8 +20,8 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-/* Servers send structured content as text too, for clients that are older than it: all of it, or the one member
- * that it has. Each is written once, to be compared with any number of texts. */
+/* Servers also send structured content as text, for older clients: the whole, or its only
+ * member. Both are serialized once and compared with each text. */
 struct known {
 	struct str plain; /* of a string */
 	struct buf json; /* empty: there is none */
@@ -144,8 +144,8 @@ const struct verb mcp_call_verb = {
 	.usage = "[OPTION...] TOOL [NAME=VALUE... | JSON | -]",
 	.doc = "Call a tool of an MCP server.",
 	.more = "NAME=VALUE takes its type from the tool's schema; arrays and objects are written\n"
-		"as JSON. NAME:=JSON is JSON whatever the schema says, NAME=@FILE and NAME:=@FILE\n"
-		"read a file, a JSON object is all arguments at once, and - reads it.\n\n" PEER_MORE,
+		"as JSON. NAME:=JSON is always JSON. NAME=@FILE and NAME:=@FILE read a file.\n"
+		"A JSON object gives all arguments at once; - reads it.\n\n" PEER_MORE,
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct call_options),

@@ -1,4 +1,4 @@
-/* Completes what is typed for an argument of a prompt or of a resource template. */
+/* Completes an argument of a prompt or of a resource template. */
 #include <stdio.h>
 
 #include "cli/common/args.h"
@@ -33,7 +33,7 @@ static void on_result(struct peer *p, const struct json_val *result)
 	peer_end(p, PEER_OK);
 }
 
-/* A name is a prompt's; what has braces or a colon in it is a template. */
+/* A name is a prompt's; with braces or a colon it is a template. */
 static void write_ref(struct json_writer *w, const char *ref)
 {
 	bool template = strchr(ref, '{') || strstr(ref, "://");
@@ -47,7 +47,7 @@ static void write_ref(struct json_writer *w, const char *ref)
 	json_write_object_end(w);
 }
 
-/* NAME=TYPED, and the others that stand already. */
+/* NAME=TYPED, then the other arguments so far. */
 static int write_params(const struct peer *p, struct buf *to, struct err *e)
 {
 	const struct verb_input *in = peer_input(p);
@@ -56,7 +56,7 @@ static int write_params(const struct peer *p, struct buf *to, struct err *e)
 	struct json_writer w = json_writer(to);
 
 	if (!typed || typed == in->operands[1])
-		return err_set(e, ERR_INVALID, "what is to be completed is written NAME=TYPED");
+		return err_set(e, ERR_INVALID, "the argument to complete is written NAME=TYPED");
 	if (args_build(peer_arguments(p), NULL, &others, e) < 0)
 		return -1;
 	json_write_object(&w);
@@ -101,7 +101,7 @@ const struct verb mcp_complete_verb = {
 	.name = "mcp complete",
 	.usage = "[OPTION...] PROMPT|TEMPLATE NAME=TYPED [NAME=VALUE...]",
 	.doc = "Complete an argument of a prompt or a resource template.",
-	.more = "The other arguments tell the server what stands already.\n\n" PEER_MORE,
+	.more = "The other arguments are those that have a value already.\n\n" PEER_MORE,
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct complete_options),

@@ -1,11 +1,11 @@
-/* Says what a server is; with --all also all that it can be spoken to in, by trying. */
+/* Describes a server; --all also tries every way to speak to it. */
 #include <stdio.h>
 
 #include "cli/peer/peer.h"
 #include "cli/common/safe.h"
 #include "mcp/message/profile.h"
 
-enum { TRIAL_MS = 5000 /* what does not speak this revision may say nothing at all */ };
+enum { TRIAL_MS = 5000 /* a server that does not know this revision may not answer */ };
 
 struct discover_options {
 	struct verb_options common;
@@ -26,7 +26,7 @@ static const char *era_name(const struct peer *p)
 	return mcp_client_era(peer_client(p)) == MCP_MODERN ? "modern" : "legacy";
 }
 
-/* The members of an object that say how it is spoken to. */
+/* The members of an object that describe the connection. */
 static void write_how(struct peer *p, struct json_writer *w)
 {
 	json_write_key(w, "revision");
@@ -59,7 +59,7 @@ static void print_json(struct peer *p)
 static void show_info(const struct json_val *info)
 {
 	if (!info) { /* modern servers may leave it out */
-		puts("The server does not say its name.");
+		puts("The server has not told its name.");
 		return;
 	}
 	safe_short(stdout, json_str(json_get(info, "name")), 200);
@@ -153,11 +153,11 @@ static void on_worked(struct peer *p)
 	peer_end(p, PEER_OK);
 }
 
-/* Gives the exit status of the last: that of a signal, or what is of no meaning. */
+/* Returns the exit status of the last trial: that of a signal, or meaningless. */
 static int try_each(const struct verb_input *in, const struct discover_options *o, struct trial *t)
 {
 	struct peer_options one = o->peer;
-	/* a program has one transport; who has an address may have two */
+	/* A program has one transport; an address may have two. */
 	uint32_t from = o->peer.url ? 2 : 0, to = o->peer.url ? 3 : 0;
 	int status = 0;
 
@@ -185,7 +185,7 @@ static int try_all(const struct verb_input *in, const struct discover_options *o
 	status = try_each(in, o, &t);
 	if (status >= 128)
 		return status;
-	/* what is asked for in particular says little about why it does not work */
+	/* A particular choice says little about why it fails. */
 	if (t.n == 0)
 		status = peer_run(in, &o->peer, on_worked, &t);
 	if (t.n == 0)
@@ -209,7 +209,7 @@ static int run(const struct verb_input *in)
 const struct verb mcp_discover_verb = {
 	.name = "mcp discover",
 	.usage = "[OPTION...]",
-	.doc = "Say what an MCP server is and can.",
+	.doc = "Describe an MCP server.",
 	.more = PEER_MORE,
 	.page = "holt-mcp-client",
 	.options = &options,

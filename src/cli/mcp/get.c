@@ -1,4 +1,4 @@
-/* Gets a prompt: its arguments are listed first, and all of them are strings. */
+/* Gets a prompt. Its arguments, all strings, are listed first. */
 #include <stdio.h>
 
 #include "cli/common/args.h"
@@ -55,8 +55,8 @@ static void write_property(struct json_writer *w, const struct json_val *argumen
 	json_write_object_end(w);
 }
 
-/* The arguments of a prompt, said as a schema. NULL where they are none, such as a name twice: then nothing is
- * checked. */
+/* The arguments of a prompt as a schema. NULL if they are invalid, such as a name twice; then
+ * nothing is checked. */
 static struct json_doc *schema_of(const struct json_val *prompt)
 {
 	struct json_iter all = json_iter(json_get(prompt, "arguments")), again = all;

@@ -1,4 +1,4 @@
-/* Forgets the tokens of a server, here; it is told nothing. */
+/* Deletes the stored tokens of a server. The server is not told. */
 #include "cli/peer/peer.h"
 
 struct logout_options {
@@ -8,7 +8,7 @@ struct logout_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct logout_options, peer.url, OPTION_TEXT, "url", .arg = "URL",
-	       .doc = "The server's address, as it was at log-in."),
+	       .doc = "The server's address at log-in."),
 	HELP_ROW(struct logout_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);

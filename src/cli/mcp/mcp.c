@@ -8,7 +8,7 @@
 #include "mcp/connect/relay.h"
 #include "mcp/transport/stdio.h"
 
-/* How long calls may go on when the client has ended its input. */
+/* How long calls may run after the client has closed its output. */
 enum { DRAIN_MS = 5000 };
 
 struct mcp_options {
@@ -19,7 +19,7 @@ struct mcp_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
-	       .doc = "Serve what a running hub serves, at http://HOST:PORT or unix:PATH."),
+	       .doc = "Serve a running hub's sandboxes: http://HOST:PORT or unix:PATH."),
 	HUB_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),
 };
@@ -68,7 +68,7 @@ static void on_stdio_closed(void *owner)
 	hub_close(s->hub, on_hub_closed, s);
 }
 
-/* The first ends it in order; the second at once, and the warden clears up behind us. */
+/* The first signal ends it in order, the second at once; then the warden cleans up. */
 static void on_signal(uv_signal_t *h, int number)
 {
 	struct stdio_serving *s = h->data;
@@ -99,7 +99,7 @@ static bool is_loopback(const char *url)
 	return false;
 }
 
-/* What the environment says; else our own hub's, which goes to no other machine. */
+/* The token from the environment, else of our own hub; that one never leaves this machine. */
 static int find_token(struct stdio_serving *s, const char *url, struct err *e)
 {
 	const char *said = getenv("HOLT_TOKEN");
@@ -190,9 +190,9 @@ const struct verb mcp_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Serve sandboxes over MCP on standard input and output.",
 	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }.\n"
-		"The sandboxes end with it. The limits are those of a sandbox that asks for none.\n"
-		"With --connect it has none of its own. HOLT_TOKEN is then the token for the hub;\n"
-		"for one on this machine, that of holt auth token is taken.",
+		"The sandboxes end with it. New sandboxes have these limits by default.\n"
+		"With --connect it has none of its own. HOLT_TOKEN is then the hub's token;\n"
+		"for a hub on this machine, that of holt auth token is used.",
 	.page = "holt-mcp",
 	.options = &options,
 	.defaults = &defaults,

@@ -60,7 +60,7 @@ const struct verb mcp_read_verb = {
 	.name = "mcp read",
 	.usage = "[OPTION...] URI",
 	.doc = "Read a resource of an MCP server.",
-	.more = "What could be a command to a terminal is shown as an escape; --out saves it\n"
+	.more = "Control characters are shown as escapes; --out saves the resource\n"
 		"unchanged.\n\n" PEER_MORE,
 	.page = "holt-mcp-client",
 	.options = &options,

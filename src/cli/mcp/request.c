@@ -1,4 +1,4 @@
-/* Sends any request of the protocol, unchecked: for those who test servers. */
+/* Sends any request, unchecked: for people who test servers. */
 #include <stdio.h>
 
 #include "cli/common/args.h"
@@ -53,7 +53,7 @@ static int run(const struct verb_input *in)
 const struct verb mcp_request_verb = {
 	.name = "mcp request",
 	.usage = "[OPTION...] METHOD [NAME=TEXT... | JSON | -]",
-	.doc = "Send any request to an MCP server, its parameters as they are.",
+	.doc = "Send any request to an MCP server, with unchecked parameters.",
 	.more = PEER_MORE,
 	.page = "holt-mcp-client",
 	.options = &options,

@@ -15,7 +15,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-/* The first list, as it is told of when the second is there. */
+/* The first list, kept until the second has arrived. */
 struct listing {
 	struct buf text;
 	struct json_writer w;

@@ -5,7 +5,7 @@
 #include "cli/peer/peer.h"
 #include "cli/common/safe.h"
 
-/* Of one tool that are shown; more were not meant for people. */
+/* Arguments shown per tool; more is not for human readers. */
 enum { ARGUMENTS_MAX = 200 };
 
 struct tools_options {
@@ -28,7 +28,7 @@ static const struct {
 	{ "openWorldHint", "reaches out" },
 };
 
-/* What the server says that it does: nobody has checked it. */
+/* The server's own claims; nobody has verified them. */
 static void write_hints(const struct json_val *tool, char *ret, size_t size)
 {
 	const struct json_val *says = json_get(tool, "annotations");

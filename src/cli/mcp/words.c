@@ -1,4 +1,4 @@
-/* The words of `holt mcp`: a file and a row each. */
+/* The subcommands of `holt mcp`: a file and a row each. */
 #include "cli/common/verb.h"
 
 extern const struct verb mcp_call_verb, mcp_tools_verb, mcp_resources_verb, mcp_prompts_verb;

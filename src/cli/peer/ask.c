@@ -1,7 +1,7 @@
 /*
- * What a server asks its client. Forms are answered by --answer, by people at the terminal, or declined;
- * addresses by people or declined, and opened by nobody; folders are those of --root. A model to sample from
- * is not here, and the server is told so from the start.
+ * Requests from the server to its client. Forms are answered by --answer or by the user at the
+ * terminal, else declined. Links are accepted by the user or declined, and never opened. Folders
+ * are those of --root. Sampling is not offered, as the server learns at the start.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -48,8 +48,8 @@ static void answer(struct peer *p, struct mcp_question *q, struct json_writer *w
 
 	if (json_write_done(w, &e) == 0 && mcp_question_answer(q, buf_str(w->buf), &e) == 0)
 		return;
-	note(p, "the server's question is declined", &e);
-	mcp_question_refuse(q, "the client has no fitting answer");
+	note(p, "the server's question was declined", &e);
+	mcp_question_refuse(q, "the client has no matching answer");
 }
 
 void peer_answer_action(struct peer *p, struct mcp_question *q, const char *action)
@@ -110,7 +110,7 @@ static void answer_roots(struct peer *p, struct mcp_question *q)
 
 /* ---- forms by --answer --------------------------------------------------------------------- */
 
-/* Members of first that the second does not have, and the second's. */
+/* Members of the first that the second lacks, then those of the second. */
 static void write_merged(struct json_writer *w, const struct json_val *first,
 			 const struct json_val *second)
 {
@@ -159,7 +159,7 @@ static void answer_form(struct peer *p, struct mcp_question *q)
 
 	content = answers_of(p, mcp_question_params(q), &e);
 	if (!content) {
-		note(p, "the server's form is declined", &e);
+		note(p, "the server's form was declined", &e);
 		peer_answer_action(p, q, "decline");
 		return;
 	}
@@ -200,8 +200,7 @@ static void decline(struct peer *p, struct mcp_question *q)
 		safe_line(stderr, json_str(json_get(mcp_question_params(q), "url")));
 		fputc('\n', stderr);
 	}
-	fprintf(stderr, "It is declined: there is no terminal%s.\n",
-		url ? "" : ", and no --answer");
+	fprintf(stderr, "Declined: there is no terminal%s.\n", url ? "" : ", and no --answer");
 	peer_answer_action(p, q, "decline");
 }
 
@@ -227,7 +226,7 @@ static void on_end(void *owner, const struct err *e)
 {
 	struct peer *p = owner;
 
-	/* at a terminal there may be more behind it, for the next question */
+	/* A terminal may have more input, for the next question. */
 	loop_reader_close(take_ptr(p->tty), NULL);
 	p->line_n = 0;
 	if (p->form)
@@ -300,7 +299,7 @@ void peer_asked(struct peer *p, struct mcp_question *q)
 	if (kind == MCP_ASK_ROOTS) {
 		answer_roots(p, q);
 	} else if (kind == MCP_ASK_SAMPLING) {
-		mcp_question_refuse(q, "there is no model here to sample from");
+		mcp_question_refuse(q, "this client offers no sampling");
 	} else if (kind == MCP_ASK_FORM && p->o->answers.n > 0) {
 		answer_form(p, q);
 	} else if (!has_people(p) || p->questions_n == PEER_QUESTIONS) {
@@ -319,7 +318,7 @@ void peer_withdrawn(struct peer *p, struct mcp_question *q)
 	if (!shown)
 		return;
 	peer_form_free(take_ptr(p->form));
-	fputs("\nThe server does not ask any more.\n", peer_err(p));
+	fputs("\nThe server has withdrawn the question.\n", peer_err(p));
 	ask_first(p);
 }
 

@@ -1,7 +1,8 @@
 /*
- * What was found out about servers, one line each, the newest first: "KEY WIRE ERA", the key a hash of how the
- * server is named. It saves the next connection a try and is trusted for nothing more. A new file is renamed
- * over the old one: of two writers at a time one is forgotten, and no reader sees half a file.
+ * Remembers what was found out about servers, one line each, the newest first: "KEY WIRE ERA",
+ * where KEY is a hash of how the server is named. It saves the next connection a trial and is
+ * trusted for nothing else. A new file is renamed over the old one: of two concurrent writers one
+ * loses, and no reader sees half a file.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,7 +18,7 @@ enum { LINES = 200, LINE = 24, FILE_MAX = LINES * LINE };
 
 static const char file_name[] = "mcp-servers";
 
-/* FNV-1a: nobody gains anything by two servers with one key. */
+/* FNV-1a: a collision gains an attacker nothing. */
 static uint64_t mix(uint64_t h, const char *z)
 {
 	do
@@ -37,7 +38,7 @@ uint64_t peer_cache_key(const struct mcp_target *t)
 	return mix(h, t->url ? t->url : "");
 }
 
-/* The bytes of the file; 0 where there is none that is ours. */
+/* Reads the file; 0 if there is none that we own. */
 static size_t read_lines(const char *path, char ret[FILE_MAX + 1])
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -84,7 +85,7 @@ struct mcp_found peer_cache_find(uint64_t key)
 	return (struct mcp_found){ .wire = MCP_WIRE_FIND };
 }
 
-/* The file with that line first; false: it stands there already. */
+/* Puts that line first; false if it is there already. */
 static bool change(const char *old, uint64_t key, struct mcp_found found, char ret[FILE_MAX + 1])
 {
 	int n = snprintf(ret, FILE_MAX + 1, "%016" PRIx64 " %u %u\n", key, found.wire, found.era);

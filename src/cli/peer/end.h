@@ -1,8 +1,8 @@
 /*
- * What a conversation of `holt mcp WORD` may end in: included with PEER_END defined; no include guard by
- * intent. A row has its line in man/holt-mcp-client.1.scd.
+ * How `holt mcp WORD` can end. Include it with PEER_END defined; it has no include guard on
+ * purpose. Each row has its line in man/holt-mcp-client.1.scd.
  *
- * PEER_END(NAME, exit, name, remedy)
+ *	PEER_END(NAME, exit, name, remedy)
  *
  * An interrupted one ends with 128 and the signal's number.
  */
@@ -11,7 +11,7 @@ PEER_END(USAGE, 2, "usage", NULL)
 PEER_END(AUTHORIZATION, 3, "authorization",
 	 "Log in at a terminal, or give a token with --token-file or --header.")
 PEER_END(UNREACHABLE, 4, "unreachable",
-	 "Check its command line or address; -v shows what its program says.")
+	 "Check its command line or address; -v shows its program's messages.")
 PEER_END(TOOL, 5, "tool_error", NULL)
 PEER_END(PROTOCOL, 6, "protocol_error", NULL)
 PEER_END(TIMEOUT, 124, "timeout", "Give it more time with --timeout.")

@@ -1,4 +1,4 @@
-/* How a conversation ends that failed: in which status, and what is said of it, to people or as JSON. */
+/* Reports failures: the exit status, and a message for people or as JSON. */
 #include <stdio.h>
 
 #include "cli/peer/internal.h"
@@ -17,7 +17,7 @@ static const struct end {
 #undef PEER_END
 };
 
-/* What an error is to who asked, before the server could be asked and after. */
+/* The kind of an error, before and after the server could be asked. */
 static const struct meaning {
 	enum err_code code;
 	enum peer_end early, late;
@@ -25,12 +25,12 @@ static const struct meaning {
 } meanings[] = {
 	{ ERR_LOGIN, PEER_AUTHORIZATION, PEER_AUTHORIZATION },
 	{ ERR_DENIED, PEER_AUTHORIZATION, PEER_AUTHORIZATION,
-	  "Ask whoever runs the server to allow it, or log in as somebody who may." },
+	  "Ask the server's operator to allow it, or log in as another user." },
 	{ ERR_UNTRUSTED, PEER_PROTOCOL, PEER_PROTOCOL,
-	  "It could lead a log-in or token to somebody else, so nothing secret was sent. Tell whoever "
-	  "runs the server, and give it no token until that is mended." },
+	  "It could leak a log-in or token, so nothing secret was sent. Tell its operator, "
+	  "and give it no token until that is fixed." },
 	{ ERR_NOT_PUBLIC, PEER_AUTHORIZATION, PEER_AUTHORIZATION,
-	  "Where the server is in a network of your own, allow it with --allow-private." },
+	  "If the server is in a network of your own, allow it with --allow-private." },
 	{ ERR_CANCELLED, PEER_AUTHORIZATION, PEER_PROTOCOL },
 	{ ERR_TRANSPORT, PEER_UNREACHABLE, PEER_UNREACHABLE },
 	{ ERR_COMMAND_NOT_FOUND, PEER_UNREACHABLE, PEER_UNREACHABLE },
@@ -58,7 +58,7 @@ enum peer_end peer_meaning(const struct peer *p, const struct err *e)
 	return !m ? PEER_OWN : p->spoke ? m->late : m->early;
 }
 
-/* A failure of our own, such as a file that is there already, has none. */
+/* A failure of our own, such as an existing file, has none. */
 static const char *remedy_of(enum peer_end how, enum err_code code)
 {
 	const struct meaning *m = meaning_of(code);
@@ -72,7 +72,7 @@ void peer_end(struct peer *p, enum peer_end how)
 	peer_finish(p, ends[how].exit);
 }
 
-/* {"error":{"kind","message","code","data"}}: what --json says on standard error. */
+/* {"error":{"kind","message","code","data"}}: what --json prints on standard error. */
 static void print_json_failure(enum peer_end how, struct str message, const struct json_val *fault)
 {
 	autobuf struct buf b = BUF_INIT(JSON_MAX);
@@ -159,15 +159,15 @@ void peer_fail(struct peer *p, enum peer_end how, const struct err *e)
 	peer_end(p, how);
 }
 
-/* A capability that is missing is named in the error's data. */
+/* The error's data names a missing capability. */
 static const char *lack_of(const struct json_val *fault)
 {
 	const struct json_val *needs = json_get(json_get(fault, "data"), "requiredCapabilities");
 
 	if (json_get(needs, "sampling"))
-		return "; it wants to use a model of ours (sampling), and there is none here";
+		return "; it needs sampling, which this client does not offer";
 	if (json_get(needs, "roots"))
-		return "; it wants to know folders: name them with --root";
+		return "; it asks for folders: name them with --root";
 	return "";
 }
 

@@ -1,7 +1,6 @@
 /*
- * A question of the server, to a person at the terminal: a form field by field, each with its type, choices
- * and default, and then whether to send it; or an address, and whether to agree. Every line may be the end of
- * input, which means no.
+ * Shows the server's question to the user at the terminal: a form field by field, each with type,
+ * choices and default, then a confirmation; or a link to accept. End of input at any line means no.
  */
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +62,7 @@ static bool next_choice(struct choices *c, struct choice *ret)
 	return true;
 }
 
-/* By number, else by value or title: whatever a server calls its choices, the numbers are ours. */
+/* By number, else by value or title. The numbers are ours, whatever the server's texts. */
 static const struct json_val *choose(struct choices c, struct str typed)
 {
 	const struct json_val *found = NULL;
@@ -170,7 +169,7 @@ static int write_choice(const struct choices *c, struct str typed, struct json_w
 	const struct json_val *v = choose(*c, typed);
 
 	if (!v)
-		return err_set(e, ERR_INVALID, "that is none of the choices");
+		return err_set(e, ERR_INVALID, "this is not one of the choices");
 	json_write_val(w, v);
 	return 0;
 }
@@ -198,7 +197,7 @@ static int write_list(const struct json_val *field, struct str typed, struct jso
 	return 0;
 }
 
-/* What was typed as JSON; the default where that is nothing. */
+/* The input as JSON; the default if it is empty. */
 static int write_typed(struct peer_form *f, struct str typed, struct buf *to, struct err *e)
 {
 	const struct json_val *field = f->field.val, *usual = json_get(field, "default");

@@ -55,17 +55,17 @@ struct peer {
 	char line[4096]; /* that is typed */
 	size_t line_n;
 
-	char tail[PEER_TAIL]; /* the last that its program wrote to standard error */
+	char tail[PEER_TAIL]; /* the last output of its program on standard error */
 	size_t tail_n;
 	unsigned saved; /* the number of the last file that --out made */
 	bool ending;
 	int status;
 };
 
-/* Standard error, for a whole line: what stands on it is ended first. */
+/* Standard error, for a whole line: an unfinished line is ended first. */
 FILE *peer_err(struct peer *p);
 
-/* The server was told the folders that it asked for. */
+/* The server has received the folders that it asked for. */
 void peer_settle(struct peer *p);
 /* Ends it with this exit status, once. */
 void peer_finish(struct peer *p, int status);
@@ -79,27 +79,28 @@ void peer_fail_answer(struct peer *p, const struct mcp_answer *a);
 
 /* --- target.c --- */
 int peer_target(struct peer *p, struct err *e) MUST_USE;
-/* The text of a file without the line break at its end, as a secret. */
+/* The text of a file, without a final line break, as a secret. */
 struct secret *peer_secret_file(const char *path, struct err *e) MUST_USE;
 
 /* --- login.c --- */
-/* The target's auth, where it has none of the options'. */
+/* The target's auth, if the options give none. */
 int peer_login(struct peer *p, struct err *e) MUST_USE;
 
 /* --- cache.c --- */
-/* What is known of the target, zeroes for nothing; and what was found. Never fails: it only saves time. */
+/* Reads what is known of the target, zeroes if nothing; and stores what was found out. Never
+ * fails. */
 struct mcp_found peer_cache_find(uint64_t key);
 void peer_cache_keep(uint64_t key, struct mcp_found found);
 uint64_t peer_cache_key(const struct mcp_target *t);
 
 /* --- ask.c --- */
-/* Reads the answers and looks for the folders that the options name. */
+/* Reads the answers, and checks the folders of the options. */
 int peer_ask_prepare(struct peer *p, struct err *e) MUST_USE;
 /* What the options say we can be asked. */
 unsigned peer_can(const struct peer *p);
 void peer_asked(struct peer *p, struct mcp_question *q);
 void peer_withdrawn(struct peer *p, struct mcp_question *q);
-/* The question was answered, or declined; the next one. */
+/* The question was answered or declined; asks the next one. */
 void peer_ask_next(struct peer *p);
 /* Asks nobody any more. */
 void peer_ask_stop(struct peer *p);
@@ -108,7 +109,7 @@ void peer_answer_action(struct peer *p, struct mcp_question *q, const char *acti
 void peer_ask_head(struct peer *p, const struct mcp_question *q);
 
 /* --- form.c --- */
-/* Asks people at the terminal; NULL with ERR_LIMIT. */
+/* Asks the user at the terminal; NULL with ERR_LIMIT. */
 struct peer_form *peer_form_start(struct peer *p, struct mcp_question *q, struct err *e) MUST_USE;
 void peer_form_free(struct peer_form *f);
 /* A line that was typed, or the end of input. */

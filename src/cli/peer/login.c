@@ -1,6 +1,6 @@
 /*
- * Who we are to a server over HTTP: what the options say, or OAuth with the tokens of earlier log-ins, and a
- * new log-in where there is somebody to do it. Links are shown whole, and opened by nobody but the person.
+ * How we authenticate to a server over HTTP: as the options say, or by OAuth with stored tokens and
+ * a new log-in if a user is present. Links are shown in full and never opened.
  */
 #include <string.h>
 #include <strings.h>
@@ -9,7 +9,7 @@
 #include "cli/peer/internal.h"
 #include "cli/common/safe.h"
 
-/* Most servers want no log-in, so that there is no place to keep one is told only when one is needed. */
+/* Most servers need no log-in, so a missing token store is reported only when needed. */
 static void open_store(struct peer *p)
 {
 	char path[PATH_MAX];
@@ -95,7 +95,7 @@ static bool has_authorization(const struct peer *p)
 	return false;
 }
 
-/* The store may only say later that it can't be written. */
+/* The store may report only later that it can't be written. */
 static void on_forgotten(void *owner, const struct err *e)
 {
 	int *status = owner;
@@ -107,7 +107,7 @@ static void on_forgotten(void *owner, const struct err *e)
 static int forget(struct peer *p, int *status, struct err *e)
 {
 	if (!p->o->url)
-		return err_set(e, ERR_INVALID, "which server: say --url URL");
+		return err_set(e, ERR_INVALID, "name the server with --url URL");
 	if (peer_target(p, e) < 0 || peer_login(p, e) < 0)
 		return -1;
 	if (p->oauth && !p->store) {

@@ -15,7 +15,7 @@ void orphans_adopt(void)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* A child stays what it is until it is waited for, so the number is nobody else's. */
+/* A child keeps its process id until it is waited for. */
 static unsigned kill_of(const char *task)
 {
 	char path[64];

@@ -1,7 +1,7 @@
 #pragma once
-/* Processes that what was started here has left behind, whatever session they have made for themselves. */
+/* Finds processes that our child processes left behind, in whatever session. */
 
-/* From here on they become children of this process, which alone can see them. */
+/* From now on orphans become children of this process. */
 void orphans_adopt(void);
-/* Kills all children of this process, and theirs, and waits for them. None may be wanted any more. */
+/* Kills all children of this process and their descendants, and waits for them. */
 void orphans_kill(void);

@@ -71,7 +71,7 @@ FILE *peer_err(struct peer *p)
 	return stderr;
 }
 
-/* What is found under restrictions is not what the server would be spoken to in. */
+/* A result found under restrictions is not remembered. */
 static bool is_narrowed(const struct mcp_target *t)
 {
 	return t->only.wire != MCP_WIRE_FIND || t->only.era != MCP_BROKEN || t->version;
@@ -85,8 +85,8 @@ static void on_settled(uv_timer_t *timer)
 		p->ready(p);
 }
 
-/* Servers of the old era ask for folders when the conversation has begun, and know them a moment later: what
- * is asked of them waits for that, but not long, since they may never ask. */
+/* Servers of the legacy era ask for folders after the start. Requests wait for that, but not
+ * long, since the server may never ask. */
 static void settle(struct peer *p)
 {
 	if (p->o->roots.n > 0 && mcp_client_era(peer_client(p)) == MCP_LEGACY)
@@ -182,7 +182,7 @@ static void on_stderr(void *owner, struct str s)
 
 /* ---- the beginning ------------------------------------------------------------------------- */
 
-/* The first takes back what was asked and ends it in order; the second ends it now. */
+/* The first signal cancels the request and ends in order; the second ends now. */
 static void on_signal(uv_signal_t *h, int number)
 {
 	struct peer *p = h->data;
@@ -208,7 +208,7 @@ static void on_look(uv_timer_t *timer)
 	p->looked_ms = now;
 	if (p->ending || p->taken_ms < p->o->timeout_ms)
 		return;
-	err_set(&e, ERR_TIMEOUT, "it was not done within %.10g s", (double)p->o->timeout_ms / 1e3);
+	err_set(&e, ERR_TIMEOUT, "it took longer than %.10g s", (double)p->o->timeout_ms / 1e3);
 	peer_fail(p, peer_meaning(p, &e), &e);
 }
 
@@ -216,7 +216,7 @@ static void start_clock(struct peer *p)
 {
 	if (p->o->timeout_ms == 0)
 		return;
-	uv_update_time(&p->loop); /* arguments may have come from a slow standard input */
+	uv_update_time(&p->loop); /* arguments may come from a slow standard input */
 	p->looked_ms = uv_now(&p->loop);
 	uv_timer_start(&p->whole, on_look, LOOK_MS, LOOK_MS);
 }
@@ -253,7 +253,8 @@ static int check_operands(const struct peer *p, struct err *e)
 	return 0;
 }
 
-/* All that may wait for a file or a person: signals still end the program, and nothing is there to be left. */
+/* Everything that may wait for a file or a user. Signals still end the program, and nothing is
+ * running that would be left behind. */
 static int prepare(struct peer *p, struct err *e)
 {
 	const char *const *operands = (const char *const *)p->in->operands;
@@ -264,7 +265,7 @@ static int prepare(struct peer *p, struct err *e)
 		return -1;
 	p->arguments = args_read(operands + p->first, (size_t)(p->in->n_operands - p->first), e);
 	if (!p->arguments || peer_ask_prepare(p, e) < 0) {
-		e->code = ERR_INVALID; /* also of a file that is not there: the argument is wrong */
+		e->code = ERR_INVALID; /* also if a file is missing: the argument is wrong */
 		return -1;
 	}
 	return peer_target(p, e) < 0 ? -1 : peer_login(p, e);

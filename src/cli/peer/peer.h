@@ -1,22 +1,23 @@
 #pragma once
 /*
- * One conversation of the command line with an MCP server: what every word of `holt mcp` shares. The
- * server is named by options; it is connected to, asked, and left in order: its program and all that this
- * started are gone when peer_run() returns.
+ * A connection of the command line to one MCP server: shared by the subcommands of `holt mcp`.
+ * Options name the server. It is connected to, asked, and closed in order: its program and all
+ * descendants are gone when peer_run() returns.
  *
- *	peer.c		its life, signals
- *	request.c	what it is asked, and how that goes on
- *	fail.c	how it ends that failed
+ *	peer.c		start, end, signals
+ *	request.c	requests and their progress
+ *	fail.c		failures
  *	target.c	which server: options, a configuration file
- *	login.c	who we are to it
- *	cache.c	what was found out about it
- *	ask.c	what it asks: who answers
- *	form.c	forms, field by field on a terminal
- *	show.c	content, for people
- *	end.h	what it ends in
+ *	login.c		authentication
+ *	cache.c		what is remembered about servers
+ *	ask.c		requests from the server
+ *	form.c		forms, field by field on a terminal
+ *	show.c		content, for people
+ *	end.h		table of outcomes
  *
- * A word is a verb whose options begin with struct verb_options and have a struct peer_options `peer`. It
- * does one thing at a time: a request, and what follows from its result. What fails is told and ends it.
+ * A subcommand is a verb whose options begin with struct verb_options and have a struct
+ * peer_options `peer`. It makes one request at a time; then() handles the result. A failure is
+ * reported and ends it.
  */
 #include "cli/common/verb.h"
 #include "json/document/write.h"
@@ -44,71 +45,71 @@ struct peer_options {
 
 enum peer_login { PEER_LOGIN_AUTO, PEER_LOGIN_BROWSER, PEER_LOGIN_DEVICE, PEER_LOGIN_NEVER };
 
-/* The rows of a struct S with a peer_options `peer`, but --out. */
-#define PEER_ROWS(S)                                                                                     \
-	OPTION(S, peer.stdio, OPTION_TEXT, "stdio", .arg = "COMMAND",                                    \
-	       .doc = "A server's command line; quotes as in a shell, and nothing else of one. "         \
-		      "Or all words behind --."),                                                        \
-		OPTION(S, peer.url, OPTION_TEXT, "url", .arg = "URL",                                    \
-		       .doc = "A server's address: http:, https:, or unix:PATH."),                       \
-		OPTION(S, peer.config, OPTION_TEXT, "config", .arg = "FILE",                             \
-		       .doc = "JSON with mcpServers, of which --server names one."),                     \
-		OPTION(S, peer.server, OPTION_TEXT, "server", .arg = "NAME",                             \
-		       .doc = "A server of the configuration."),                                         \
-		OPTION(S, peer.env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",            \
-		       .doc = "Set a variable for the server's program; without a value, to the one it " \
-			      "has here. May be repeated."),                                             \
-		OPTION(S, peer.cwd, OPTION_TEXT, "cwd", .arg = "DIR",                                    \
-		       .doc = "Where the server's program starts."),                                     \
-		OPTION(S, peer.headers, OPTION_LIST, "header", .letter = 'H',                            \
-		       .arg = "'NAME: VALUE'", .doc = "Send this header too. May be repeated."),         \
-		OPTION(S, peer.token_file, OPTION_TEXT, "token-file", .arg = "FILE",                     \
-		       .doc = "Send the token in this file as bearer."),                                 \
-		OPTION(S, peer.login, OPTION_CHOICE, "login", .arg = "browser|device|never",             \
-		       .doc = "How to log in where the server wants it: by a link, the default at a "    \
-			      "terminal; by a code that is typed in elsewhere; or not at all."),         \
-		OPTION(S, peer.client_id, OPTION_TEXT, "client-id", .arg = "ID",                         \
-		       .doc = "Who to log in as where clients can't register."),                         \
-		OPTION(S, peer.client_secret, OPTION_TEXT, "client-secret-file", .arg = "FILE",          \
-		       .doc = "The secret that belongs to it."),                                         \
-		OPTION(S, peer.scope, OPTION_TEXT, "scope", .arg = "SCOPE",                              \
-		       .doc = "What to ask for at log-in; what the server says by default."),            \
-		OPTION(S, peer.private_ok, OPTION_FLAG, "allow-private",                                 \
-		       .doc = "Log in also where that leads to private addresses."),                     \
-		OPTION(S, peer.transport, OPTION_CHOICE, "transport", .arg = "stdio|http|sse",           \
-		       .doc = "Nothing but this transport; found out by default."),                      \
-		OPTION(S, peer.era, OPTION_CHOICE, "era", .arg = "legacy|modern",                        \
-		       .doc = "Nothing but revisions up to 2025-11-25, or from 2026-07-28."),            \
-		OPTION(S, peer.revision, OPTION_TEXT, "revision", .arg = "DATE",                         \
-		       .doc = "Nothing but this revision of MCP."),                                      \
-		OPTION(S, peer.timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',                     \
-		       .arg = "TIME", .min = 1, .max = 86400000,                                         \
-		       .doc = "How long all of it may take, without the time that people take. "         \
-			      "Without it, the start 30 seconds and each answer 60."),                   \
-		OPTION(S, peer.answers, OPTION_LIST, "answer", .arg = "NAME=VALUE|JSON",                 \
-		       .doc = "Answer the server's forms with it. May be repeated."),                    \
-		OPTION(S, peer.roots, OPTION_LIST, "root", .arg = "DIR",                                 \
-		       .doc = "A folder that the server is told of when it asks. May be repeated."),     \
-		OPTION(S, peer.log, OPTION_CHOICE, "log",                                                \
-		       .arg = "debug|info|notice|warning|error|critical|alert|emergency",                \
-		       .doc = "Show the server's log messages from this level on."),                     \
-		OPTION(S, peer.progress, OPTION_FLAG, "progress",                                        \
-		       .doc = "Show progress, though standard error is no terminal."),                   \
-		OPTION(S, peer.verbose, OPTION_FLAG, "verbose", .letter = 'v',                           \
-		       .doc = "Show what the server's program writes to its standard error."),           \
-		OPTION(S, peer.json, OPTION_FLAG, "json", .letter = 'j',                                 \
-		       .doc = "Print the result as one line of JSON; what fails, on standard error.")
+/* The option rows of a struct S with a peer_options `peer`, except --out. */
+#define PEER_ROWS(S)                                                                               \
+	OPTION(S, peer.stdio, OPTION_TEXT, "stdio", .arg = "COMMAND",                              \
+	       .doc = "A server's command line, with quotes as in a shell. "                       \
+		      "Or give it after --."),                                                     \
+		OPTION(S, peer.url, OPTION_TEXT, "url", .arg = "URL",                              \
+		       .doc = "A server's address: http:, https:, or unix:PATH."),                 \
+		OPTION(S, peer.config, OPTION_TEXT, "config", .arg = "FILE",                       \
+		       .doc = "JSON with mcpServers, of which --server names one."),               \
+		OPTION(S, peer.server, OPTION_TEXT, "server", .arg = "NAME",                       \
+		       .doc = "The server's name in the configuration."),                          \
+		OPTION(S, peer.env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",      \
+		       .doc = "Set a variable of the server's program; without a value, copy it "  \
+			      "from here. May be repeated."),                                      \
+		OPTION(S, peer.cwd, OPTION_TEXT, "cwd", .arg = "DIR",                              \
+		       .doc = "Working directory of the server's program."),                       \
+		OPTION(S, peer.headers, OPTION_LIST, "header", .letter = 'H',                      \
+		       .arg = "'NAME: VALUE'", .doc = "Send this header too. May be repeated."),   \
+		OPTION(S, peer.token_file, OPTION_TEXT, "token-file", .arg = "FILE",               \
+		       .doc = "Send the token in this file as a bearer token."),                   \
+		OPTION(S, peer.login, OPTION_CHOICE, "login", .arg = "browser|device|never",       \
+		       .doc = "How to log in if the server requires it: by a link, the default "   \
+			      "at a terminal; by a code typed in elsewhere; or not at all."),      \
+		OPTION(S, peer.client_id, OPTION_TEXT, "client-id", .arg = "ID",                   \
+		       .doc = "Client id for servers where clients can't register."),              \
+		OPTION(S, peer.client_secret, OPTION_TEXT, "client-secret-file", .arg = "FILE",    \
+		       .doc = "The client secret for it."),                                        \
+		OPTION(S, peer.scope, OPTION_TEXT, "scope", .arg = "SCOPE",                        \
+		       .doc = "Scope to request at log-in; by default the server's."),             \
+		OPTION(S, peer.private_ok, OPTION_FLAG, "allow-private",                           \
+		       .doc = "Allow log-in servers at private addresses."),                       \
+		OPTION(S, peer.transport, OPTION_CHOICE, "transport", .arg = "stdio|http|sse",     \
+		       .doc = "Use only this transport; by default found out."),                   \
+		OPTION(S, peer.era, OPTION_CHOICE, "era", .arg = "legacy|modern",                  \
+		       .doc = "Use only revisions up to 2025-11-25, or from 2026-07-28."),         \
+		OPTION(S, peer.revision, OPTION_TEXT, "revision", .arg = "DATE",                   \
+		       .doc = "Use only this revision of MCP."),                                   \
+		OPTION(S, peer.timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',               \
+		       .arg = "TIME", .min = 1, .max = 86400000,                                   \
+		       .doc = "Time limit, without the time that users take. By default "          \
+			      "30 seconds for the start and 60 for each answer."),                 \
+		OPTION(S, peer.answers, OPTION_LIST, "answer", .arg = "NAME=VALUE|JSON",           \
+		       .doc = "An answer for the server's forms. May be repeated."),               \
+		OPTION(S, peer.roots, OPTION_LIST, "root", .arg = "DIR",                           \
+		       .doc = "A folder to tell the server when it asks. May be repeated."),       \
+		OPTION(S, peer.log, OPTION_CHOICE, "log",                                          \
+		       .arg = "debug|info|notice|warning|error|critical|alert|emergency",          \
+		       .doc = "Show the server's log messages from this level on."),               \
+		OPTION(S, peer.progress, OPTION_FLAG, "progress",                                  \
+		       .doc = "Show progress, even if standard error is no terminal."),            \
+		OPTION(S, peer.verbose, OPTION_FLAG, "verbose", .letter = 'v',                     \
+		       .doc = "Show what the server's program writes to its standard error."),     \
+		OPTION(S, peer.json, OPTION_FLAG, "json", .letter = 'j',                           \
+		       .doc = "Print the result as one line of JSON, errors on standard error.")
 
 #define PEER_OUT_ROW(S)                                                                            \
 	OPTION(S, peer.out, OPTION_TEXT, "out", .letter = 'o', .arg = "DIR",                       \
 	       .doc = "Save images, sounds and resources as files in this folder.")
 
-/* Behind the usage of every word. */
+/* Follows the usage of every subcommand. */
 #define PEER_MORE                                                                                  \
 	"The server: --stdio 'COMMAND', --url URL, --config FILE --server NAME, or its\n"          \
-	"program and arguments behind --. Exit status: 0 all went well, 2 wrong usage,\n"          \
-	"3 not authorized, 4 unreachable, 5 a tool's error, 6 a protocol error, 124 too\n"         \
-	"late, 125 failure of our own."
+	"program and arguments after --. Exit status: 0 success, 2 wrong usage,\n"                 \
+	"3 not authorized, 4 unreachable, 5 tool error, 6 protocol error, 124 timeout,\n"          \
+	"125 failure of holt itself."
 
 enum peer_end {
 #define PEER_END(name_, ...) PEER_##name_,
@@ -116,17 +117,17 @@ enum peer_end {
 #undef PEER_END
 };
 
-/* Has the conversation: ready() is called once the server can be asked. state: the word's own. Gives the
- * exit status. */
+/* Runs it all: calls ready() once the server can be asked. state: the subcommand's own. Returns
+ * the exit status. */
 int peer_run(const struct verb_input *in, const struct peer_options *o,
 	     void (*ready)(struct peer *p), void *state);
 
-/* The same of a word whose operands from `first` on are arguments: those are read before the server is started,
- * since that may wait. */
+/* The same for a subcommand whose operands from `first` on are arguments. They are read before
+ * the server is started, since that may wait. */
 int peer_run_with(const struct verb_input *in, const struct peer_options *o, int first,
 		  void (*ready)(struct peer *p));
 
-/* Forgets the log-in to the server of the options. */
+/* Deletes the log-in to the server of the options. */
 int peer_logout(const struct verb_input *in, const struct peer_options *o);
 
 /* Inside of it. */
@@ -143,13 +144,13 @@ void peer_end(struct peer *p, enum peer_end how);
 /* The same; says why on standard error. */
 void peer_fail(struct peer *p, enum peer_end how, const struct err *e);
 
-/* Asks; then() has the result, borrowed. All that is no result is told and ends it. */
+/* Sends a request. then() gets the result, borrowed. A failure is reported and ends it. */
 typedef void peer_then(struct peer *p, const struct json_val *result);
 void peer_request(struct peer *p, const char *method, struct str params, peer_then *then);
-/* task: as a task, for servers of 2025-11-25 that give no result otherwise. */
+/* task: as a task, for servers of 2025-11-25 that require one. */
 void peer_call(struct peer *p, const char *tool, struct str arguments, bool task, peer_then *then);
-/* A whole list: "tools", "resources", "resourceTemplates", "prompts"; a server that does not have it has an
- * empty one. */
+/* Fetches a whole list: "tools", "resources", "resourceTemplates", "prompts". It is empty if the
+ * server does not have it. */
 void peer_list(struct peer *p, const char *what,
 	       void (*then)(struct peer *p, const struct mcp_listed *l));
 /* Prints a result as --json does, and ends it. */
@@ -157,20 +158,20 @@ void peer_print_json(struct peer *p, const struct json_val *result, enum peer_en
 
 /* --- content (show.c) --- */
 
-/* A block of a result or message on standard output; --out gets what is no text. ERR_IO for files. */
+/* Prints a block of a result or message; --out saves what is no text. ERR_IO for files. */
 int peer_show_content(struct peer *p, const struct json_val *block, struct err *e) MUST_USE;
 /* One of the contents of a resource. */
 int peer_show_resource(struct peer *p, const struct json_val *contents, struct err *e) MUST_USE;
-/* The name of something that is listed, its title, and its description below. notes: behind the name, may be
- * "". */
+/* Prints the name of a listed item, its title, and its description below. notes: after the name,
+ * may be "". */
 void peer_show_head(struct str name, const struct json_val *thing, const char *notes);
-/* An argument of it: "  name (integer, required)  what it is". choices: an array, or NULL. */
+/* Prints an argument: " name (integer, required) description". choices: an array, or NULL. */
 void peer_show_argument(struct str name, const char *type, bool required, struct str doc,
 			const struct json_val *choices);
-/* ERR_INVALID, with the nearest of the names, where none of the listed has this one. */
+/* ERR_INVALID, with the nearest name, if no listed item has this one. */
 const struct json_val *peer_find(const struct mcp_listed *l, const char *what, const char *name,
 				 struct err *e) MUST_USE;
-/* {"key":[…]} of a list, or of two in one object; ends it. */
+/* Prints {"key":[…]} of a list, or of two in one object, and ends it. */
 void peer_write_list(struct json_writer *w, const char *key, const struct mcp_listed *l);
-/* Prints what was written as --json does, and ends it. */
+/* Prints the JSON that was written, and ends it. */
 void peer_print_written(struct peer *p, struct json_writer *w);

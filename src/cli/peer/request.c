@@ -1,4 +1,4 @@
-/* What is asked of the server, one thing at a time, and what it says until it has answered. */
+/* Sends requests to the server, one at a time, and prints messages until it answers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static struct mcp_request_spec spec_of(struct peer *p)
 	};
 }
 
-/* What can't be asked was not meant to be: the server has not heard of it. */
+/* The request was invalid; the server has not seen it. */
 static void started(struct peer *p, struct mcp_pending *pending, const struct err *e)
 {
 	p->pending = pending;
@@ -132,7 +132,7 @@ void peer_list(struct peer *p, const char *what,
 		l++;
 	p->list = l;
 	p->then_list = then;
-	/* a server that does not say that it has a list is not asked for it */
+	/* A server that does not announce the list is not asked for it. */
 	if (json_get(can, l->capability))
 		started(p, mcp_client_list(peer_client(p), what, on_listed, p, &e), &e);
 	else

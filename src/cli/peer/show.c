@@ -1,6 +1,6 @@
 /*
- * Content, for people: text as text, what is no text as a line that says what it is, or as a file where --out
- * says so. Files get names of ours, and none that is there is touched.
+ * Prints content for people: text as text, other content as a line that describes it, or as a file
+ * with --out. Files get names of ours; existing files are never touched.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static int open_folder(const struct peer *p, struct err *e)
 	return fd < 0 ? err_sys(e, errno, "open %.120s", p->o->out) : fd;
 }
 
-/* A new file in the folder; its name goes to ret. */
+/* Creates a file in the folder; its name goes to ret. */
 static int open_new(struct peer *p, int folder, const char *kind, const char *suffix, char ret[64],
 		    struct err *e)
 {

@@ -1,4 +1,4 @@
-/* Which server it is: from the options, or by name from a configuration file as other clients have it. */
+/* Finds the server: from the options, or by name in a configuration file of the common form. */
 #include <string.h>
 
 #include "cli/common/file.h"
@@ -16,7 +16,7 @@ struct secret *peer_secret_file(const char *path, struct err *e)
 	autobuf struct buf text = BUF_INIT(SECRET_MAX);
 	struct secret *s = NULL;
 
-	/* in one piece from the start: it would be left behind where the buffer was before */
+	/* Allocated once: growing would leave copies of the secret behind. */
 	if (!buf_reserve(&text, SECRET_MAX - 4096, e) || file_read(path, &text, e) < 0)
 		return NULL;
 	while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
@@ -90,7 +90,7 @@ static int add_token(struct peer *p, struct err *e)
 	p->token = peer_secret_file(p->o->token_file, e);
 	if (!p->token)
 		return -1;
-	token = secret_expose(p->token, "sent to the server that it is for");
+	token = secret_expose(p->token, "sent to its server");
 	if (!is_value(token))
 		return err_set(e, ERR_INVALID, "%.120s holds no token: it has a control character",
 			       p->o->token_file);
@@ -132,7 +132,7 @@ static int add_env_options(struct peer *p, struct env *env, struct err *e)
 
 /* ---- a configuration file ------------------------------------------------------------------ */
 
-/* A text without "${…}", which other clients fill in and we don't; NUL-terminated. */
+/* A text without "${…}", which other clients expand and Holt does not; NUL-terminated. */
 static char *config_text(struct peer *p, const struct json_val *v, const char *key, struct err *e)
 {
 	struct str s = json_str(v);
@@ -142,7 +142,7 @@ static char *config_text(struct peer *p, const struct json_val *v, const char *k
 		return NULL;
 	}
 	if (memmem(s.p, s.n, "${", 2)) {
-		err_set(e, ERR_INVALID, "%s has a ${…} in it, which is not filled in here", key);
+		err_set(e, ERR_INVALID, "%s contains ${…}, which Holt does not expand", key);
 		return NULL;
 	}
 	return arena_dup(p->arena, s, e);
@@ -279,7 +279,7 @@ static int choose(struct peer *p, struct env *env, struct err *e)
 	if (n != 1)
 		return err_set(
 			e, ERR_INVALID,
-			"%s server: say --stdio 'COMMAND', --url URL, --config FILE --server "
+			"%s server: give --stdio 'COMMAND', --url URL, --config FILE --server "
 			"NAME, or its program behind --",
 			n ? "more than one" : "which");
 	if (!o->config != !o->server)
@@ -289,7 +289,7 @@ static int choose(struct peer *p, struct env *env, struct err *e)
 	if (o->server)
 		return from_config(p, env, e);
 	if (p->in->rest && !p->in->rest[0])
-		return err_set(e, ERR_INVALID, "nothing stands behind --");
+		return err_set(e, ERR_INVALID, "no program follows --");
 	p->target.argv = o->stdio ? (const char *const *)split_command(o->stdio, p->arena, e)
 				  : (const char *const *)p->in->rest;
 	return p->target.argv ? 0 : err_wrap(e, "--stdio");
@@ -315,7 +315,7 @@ int peer_target(struct peer *p, struct err *e)
 	p->target.only.era = eras[p->o->era];
 	p->target.env_more = env->p;
 	if (p->o->json && p->o->out)
-		return err_set(e, ERR_INVALID, "--json has it all: it does not go with --out");
+		return err_set(e, ERR_INVALID, "--json and --out exclude each other");
 	if (p->target.argv && p->target.headers_n > 0)
 		return err_set(e, ERR_INVALID, "a program takes no headers");
 	if (p->target.url && (env->n > 0 || p->target.cwd))

@@ -1,5 +1,5 @@
-/* `holt completion`: what a shell needs to complete Holt's words. The shells' scripts only ask us, with what is typed,
- * so that all of them know every verb, option and sandbox. */
+/* `holt completion`: completion of Holt's command line. The shells' scripts call it with the
+ * words typed so far, so all shells know every verb, option and sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static void offer_choices(const struct option_row *o, const char *start)
 	}
 }
 
-/* Of a hub that runs; none is started for this. */
+/* Names from a running hub; none is started for this. */
 static void offer_sandboxes(const char *start)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -110,7 +110,7 @@ static void offer_sandboxes(const char *start)
 		offer(start, "", json_str(json_get(it.val, "id")));
 }
 
-/* The option whose value the next word is, or NULL. */
+/* The option whose value is the next word, or NULL. */
 static const struct option_row *awaits_value(const struct verb *v, const char *word)
 {
 	size_t n = strlen(word);
@@ -126,7 +126,7 @@ static const struct option_row *awaits_value(const struct verb *v, const char *w
 	return NULL;
 }
 
-/* words: what is typed behind `holt`; the last is not complete. */
+/* words: typed after `holt`; the last is not complete. */
 static void complete(char **words, size_t n)
 {
 	struct err e = ERR_INIT;
@@ -183,7 +183,7 @@ const struct verb completion_verb = {
 	.name = "completion",
 	.usage = "bash|zsh|fish",
 	.doc = "Print what a shell needs to complete Holt's words.",
-	.more = "With -- and the words behind `holt`, it prints what the last can become.",
+	.more = "With -- and the words after `holt`, it prints completions of the last one.",
 	.options = &options,
 	.size = sizeof(struct completion_options),
 	.max_operands = 1,

@@ -1,4 +1,5 @@
-/* `holt pause`, `resume`, `stop`, `down`: what is done to each of some sandboxes of the hub, past those that fail. */
+/* `holt pause`, `resume`, `stop`, `down`: act on each given sandbox, and continue after
+ * failures. */
 #include <stdio.h>
 
 #include "cli/link/link.h"
@@ -11,7 +12,7 @@ struct each_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct each_options, all, OPTION_FLAG, "all", .letter = 'a',
-	       .doc = "Every sandbox of the hub, instead of names."),
+	       .doc = "All sandboxes of the hub, instead of names."),
 	HELP_ROW(struct each_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -128,8 +129,7 @@ static int end_one(struct hub_link *l, const char *name, struct err *e)
 		.run = run_##name_,                                                                \
 	}
 
-EACH(pause, NULL, "Stop all that runs in sandboxes of the hub; memory and files stay.", pause_one);
-EACH(resume, "start", "Let paused sandboxes of the hub continue, and start stopped ones.",
-     resume_one);
-EACH(stop, NULL, "End what runs in sandboxes of the hub, and keep their files.", stop_one);
-EACH(down, "rm", "End sandboxes of the hub, with all that runs and is in them.", end_one);
+EACH(pause, NULL, "Freeze sandboxes of the hub; memory and files stay.", pause_one);
+EACH(resume, "start", "Continue paused sandboxes of the hub, and start stopped ones.", resume_one);
+EACH(stop, NULL, "Stop sandboxes of the hub: their processes end, their files stay.", stop_one);
+EACH(down, "rm", "Remove sandboxes of the hub, with processes and files.", end_one);

@@ -1,4 +1,4 @@
-/* `holt events`: what happened to the sandboxes of the hub. */
+/* `holt events`: shows the events of the hub's sandboxes. */
 #include <inttypes.h>
 
 #include "cli/link/link.h"
@@ -14,9 +14,9 @@ struct events_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct events_options, follow, OPTION_FLAG, "follow", .letter = 'f',
-	       .doc = "Go on with what happens."),
+	       .doc = "Follow new events."),
 	OPTION(struct events_options, after, OPTION_TEXT, "after", .arg = "NUMBER",
-	       .doc = "Only those with a higher number; from the oldest if not said."),
+	       .doc = "Only events with a higher number; by default all."),
 	OUTPUT_ROW(struct events_options),
 	HELP_ROW(struct events_options),
 };
@@ -51,7 +51,7 @@ static void print_event(const struct json_val *v)
 	putchar('\n');
 }
 
-/* One object a line, whatever there is: what alive says is for programs, too. */
+/* One object per line, in every case: keep-alives are for programs, too. */
 static int print(void *arg, const struct json_val *v, struct err *e)
 {
 	const struct printer *p = arg;
@@ -136,7 +136,7 @@ static int run(const struct verb_input *in)
 const struct verb events_verb = {
 	.name = "events",
 	.usage = "[OPTION...] [NAME]",
-	.doc = "Show what happened to the sandboxes of the hub.",
+	.doc = "Show the events of the hub's sandboxes.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct events_options),

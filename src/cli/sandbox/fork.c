@@ -1,4 +1,4 @@
-/* `holt fork`: copies of a sandbox of the hub, all of one instant. */
+/* `holt fork`: copies a sandbox of the hub; all copies show the same instant. */
 #include "cli/link/copies.h"
 
 static int run(const struct verb_input *in)

@@ -1,4 +1,4 @@
-/* `holt forward`: ports of a sandbox on this machine's loopback. */
+/* `holt forward`: makes ports of a sandbox reachable on this machine's loopback. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ struct forward_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct forward_options, end, OPTION_FLAG, "delete", .letter = 'd',
-	       .doc = "End those of these ports, or all, and their connections."),
+	       .doc = "End the forwards of these ports, or all, and their connections."),
 	OUTPUT_ROW(struct forward_options),
 	HELP_ROW(struct forward_options),
 };
@@ -115,9 +115,9 @@ static int run(const struct verb_input *in)
 const struct verb forward_verb = {
 	.name = "forward",
 	.usage = "[OPTION...] NAME [[HOST:]PORT...]",
-	.doc = "Make ports of a sandbox ports of 127.0.0.1, or list them.",
-	.more = "Prints for each PORT of the sandbox where it is. Whoever can connect to\n"
-		"127.0.0.1 can use it. It ends with the sandbox, or with the hub.",
+	.doc = "Forward ports of a sandbox to 127.0.0.1, or list them.",
+	.more = "Prints the address for each PORT of the sandbox. Whoever can connect to\n"
+		"127.0.0.1 can use it. A forward ends with the sandbox or the hub.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct forward_options),

@@ -1,4 +1,4 @@
-/* `holt inspect`: all that the hub tells of a sandbox, as JSON. */
+/* `holt inspect`: prints everything the hub knows about a sandbox, as JSON. */
 #include "cli/link/link.h"
 #include "cli/common/verb.h"
 
@@ -31,7 +31,7 @@ static int run_inspect(const struct verb_input *in)
 const struct verb inspect_verb = {
 	.name = "inspect",
 	.usage = "NAME",
-	.doc = "Print all that the hub tells of a sandbox, as JSON.",
+	.doc = "Print everything about a sandbox of the hub, as JSON.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct inspect_options),

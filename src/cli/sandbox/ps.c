@@ -1,4 +1,4 @@
-/* `holt ps`: what runs in a sandbox of the hub. */
+/* `holt ps`: lists the processes of a sandbox of the hub. */
 #include "cli/link/link.h"
 #include "cli/common/table.h"
 #include "cli/common/verb.h"
@@ -63,7 +63,7 @@ static int run(const struct verb_input *in)
 const struct verb ps_verb = {
 	.name = "ps",
 	.usage = "[OPTION...] NAME",
-	.doc = "List what runs in a sandbox of the hub.",
+	.doc = "List the processes in a sandbox of the hub.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct ps_options),

@@ -1,4 +1,4 @@
-/* `holt top`: what the sandboxes of the hub use, again and again on a terminal, else once. */
+/* `holt top`: shows what the sandboxes of the hub use; on a terminal repeatedly, else once. */
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,16 +17,17 @@ struct top_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct top_options, every_ms, OPTION_SECONDS, "every", .letter = 'n', .arg = "TIME",
-	       .min = 100, .max = 3600000, .doc = "How often, on a terminal; 2 by default."),
+	       .min = 100, .max = 3600000,
+	       .doc = "Time between updates on a terminal; by default 2."),
 	OPTION(struct top_options, once, OPTION_FLAG, "once", .letter = '1',
-	       .doc = "Once, also on a terminal."),
+	       .doc = "Print once, also on a terminal."),
 	OUTPUT_ROW(struct top_options),
 	HELP_ROW(struct top_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 static const struct top_options defaults = { .every_ms = 2000 };
 
-/* ---- what the hub says ------------------------------------------------------------------------- */
+/* ---- pages of the hub ---------------------------------------------------------------------- */
 
 enum { PAGES_MAX = 4096 };
 
@@ -69,7 +70,7 @@ static struct pages *ask(struct hub_link *l, const char *name, struct err *e)
 	return take_ptr(p);
 }
 
-/* Each sandbox of the pages; of one page about one sandbox, that. */
+/* Calls f for each sandbox of the pages; a page about one sandbox is that sandbox. */
 static void each(const struct pages *p, void (*f)(void *arg, const struct json_val *v), void *arg)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -83,7 +84,7 @@ static void each(const struct pages *p, void (*f)(void *arg, const struct json_v
 	}
 }
 
-/* ---- as a table -------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static bool has_number(const struct json_val *v, const char *name, double *ret)
 {
@@ -93,7 +94,7 @@ static bool has_number(const struct json_val *v, const char *name, double *ret)
 	return n != NULL;
 }
 
-/* What was there when the table before was made: in order of creation, as all pages are. */
+/* CPU times of the previous table, in order of creation, as in all pages. */
 struct seen {
 	struct {
 		char id[65];
@@ -138,7 +139,7 @@ struct rows {
 	double ns; /* since then */
 };
 
-/* Percent of one processor, since the table before. */
+/* Percent of one processor, since the previous table. */
 static void top_percent(struct rows *r, const struct json_val *v)
 {
 	struct str id = json_str(json_get(v, "sandbox"));
@@ -211,7 +212,7 @@ static int print_json(const struct pages *p, struct err *e)
 	return doc ? hub_link_print(json_root(doc), e) : -1;
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------- */
+/* ---- the verb ------------------------------------------------------------------------------ */
 
 static void wait_ms(uint64_t ms)
 {
@@ -220,7 +221,7 @@ static void wait_ms(uint64_t ms)
 	nanosleep(&t, NULL);
 }
 
-/* Until it is interrupted, or nobody reads any more. */
+/* Repeats until it is interrupted, or nobody reads its output. */
 static int again_and_again(struct hub_link *l, const char *name, uint64_t every_ms, struct err *e)
 {
 	struct seen seen = { .p = NULL };

@@ -1,4 +1,4 @@
-/* `holt up`: a sandbox of the hub, that stays until it is removed or its time is over. */
+/* `holt up`: creates a sandbox of the hub, which stays until it is removed or expires. */
 #include "box/host/box.h"
 #include "cli/build/build.h"
 #include "cli/link/ports.h"
@@ -20,34 +20,34 @@ static const char *const retentions[] = { "destroy", "stop", "cold", "snapshot" 
 
 static const struct option_row rows[] = {
 	OPTION(struct up_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
-	       .doc = "What to call it: letters, digits, _ and -; one is made if not said."),
+	       .doc = "Name: letters, digits, _ and -; by default a generated one."),
 	OPTION(struct up_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
-	       .doc = "Set a variable for all that runs in it; without a value, to the one it has "
+	       .doc = "Set a variable in it; without a value, copy it from "
 		      "here. May be repeated."),
 	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
 	       .arg = "[HOST:]PORT",
-	       .doc = "Make this port of it one of 127.0.0.1, as holt forward does. May be repeated."),
+	       .doc = "Forward this port to 127.0.0.1, as holt forward does. May be repeated."),
 	OPTION(struct up_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
-	       .doc = "Where programs start inside; /workspace, or what the template says."),
+	       .doc = "Working directory; by default the template's, or /workspace."),
 	OPTION(struct up_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
-	       .doc = "When it ends by itself: 30, 5m, 2h; never if not said."),
+	       .doc = "Lifetime: 30, 5m, 2h; by default unlimited."),
 	OPTION(struct up_options, idle_ms, OPTION_SECONDS, "idle", .arg = "TIME", .min = 1000,
-	       .doc = "How long it may be unused; for ever if not said."),
+	       .doc = "Longest time without use; by default unlimited."),
 	OPTION(struct up_options, retention, OPTION_CHOICE, "retention",
 	       .arg = "destroy|stop|cold|snapshot",
-	       .doc = "What becomes of its files at such a time; they go if not said."),
+	       .doc = "What happens to its files then; by default they are deleted."),
 	OPTION(struct up_options, memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",
 	       .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,
-	       .doc = "Memory, files included, such as 512M or 2G; the hub's default if not said."),
+	       .doc = "Memory, files included, such as 512M or 2G; by default the hub's."),
 	OPTION(struct up_options, disk, OPTION_SIZE, "disk", .arg = "SIZE", .min = LIMIT_DISK_MIN,
-	       .max = LIMIT_MEMORY_MAX, .doc = "How much of it its files may take."),
+	       .max = LIMIT_MEMORY_MAX, .doc = "How much of that its files may take."),
 	OPTION(struct up_options, pids, OPTION_COUNT, "pids", .arg = "N", .min = LIMIT_PIDS_MIN,
-	       .max = LIMIT_PIDS_MAX, .doc = "Processes and threads at once."),
+	       .max = LIMIT_PIDS_MAX, .doc = "Most processes and threads at once."),
 	OPTION(struct up_options, cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .min = LIMIT_CPU_MIN,
 	       .max = LIMIT_CPU_MAX, .doc = "Share of processors, such as 0.5 or 2."),
 	OPTION(struct up_options, files, OPTION_COUNT, "open-files", .arg = "N",
 	       .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,
-	       .doc = "Open files of each program."),
+	       .doc = "Most open files per process."),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
@@ -79,7 +79,7 @@ static void write_limits(const struct up_options *o, struct json_writer *w)
 	json_write_object_end(w);
 }
 
-/* A path is a folder, whatever the names of images: ".", and all with "./", "../" or "/" in front. */
+/* A path always means a folder: ".", or a name that begins with "./", "../" or "/". */
 static bool is_path(const char *text)
 {
 	const char *slash = strchrnul(text, '/');
@@ -88,7 +88,7 @@ static bool is_path(const char *text)
 	return first == 0 ? *slash : first <= 2 && strspn(text, ".") == first;
 }
 
-/* What a folder has in it now is what comes up: it is built, which is nothing to do where that was done before. */
+/* Builds the folder's image. It is fast if the folder has not changed since the last build. */
 static int find_template(const struct verb_input *in, struct built *built, const char **ret,
 			 struct err *e)
 {
@@ -130,7 +130,8 @@ static int publish(struct hub_link *l, const struct json_val *made, const struct
 			continue;
 		if (hub_link_path(path, sizeof(path), name, "", &ignored) < 0 ||
 		    hub_link_ask(l, "DELETE", path, STR_NONE, NULL, &ignored) < 0)
-			return err_wrap(e, "sandbox %s is there, but without its ports", name);
+			return err_wrap(e, "sandbox %s was made, but its ports are not forwarded",
+					name);
 		return -1;
 	}
 	return 0;
@@ -189,9 +190,9 @@ const struct verb up_verb = {
 	.name = "up",
 	.alias = "create",
 	.usage = "[OPTION...] [TEMPLATE|FOLDER]",
-	.doc = "Make a sandbox that stays, and print its name.",
-	.more = "TEMPLATE is a name that holt images lists; host, this machine's programs, if not\n"
-		"said. A FOLDER, ./NAME or /PATH, is built as by holt build.",
+	.doc = "Make a lasting sandbox, and print its name.",
+	.more = "TEMPLATE is a name from holt images; by default host, this machine's programs.\n"
+		"A FOLDER, ./NAME or /PATH, is built as by holt build.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct up_options),

@@ -1,4 +1,4 @@
-/* `holt snapshot create`: keeps the files that a sandbox of the hub has changed. */
+/* `holt snapshot create`: stores the files that a sandbox of the hub has changed. */
 #include "cli/common/safe.h"
 #include "cli/snapshot/snapshot.h"
 
@@ -11,9 +11,9 @@ struct create_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct create_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "TEXT",
-	       .doc = "What to call it, for people."),
+	       .doc = "A name for people."),
 	OPTION(struct create_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
-	       .doc = "It is deleted so long after; never if not said."),
+	       .doc = "Delete it after this time; by default never."),
 	OUTPUT_ROW(struct create_options),
 	HELP_ROW(struct create_options),
 };
@@ -59,7 +59,7 @@ const struct verb snapshot_create_verb = {
 	.name = "snapshot create",
 	.usage = "[OPTION...] NAME",
 	.doc = "Keep the files of a sandbox, and print the snapshot's id.",
-	.more = "What runs in it stands still meanwhile.",
+	.more = "The sandbox is frozen meanwhile.",
 	.page = "holt-snapshot",
 	.options = &options,
 	.size = sizeof(struct create_options),

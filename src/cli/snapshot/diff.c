@@ -1,4 +1,4 @@
-/* `holt diff`: what a sandbox of the hub has changed against its template. */
+/* `holt diff`: lists what a sandbox of the hub has changed against its template. */
 #include "cli/link/link.h"
 #include "cli/common/safe.h"
 #include "cli/common/verb.h"
@@ -14,7 +14,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-/* "A /path", as others have it: added, changed, deleted. */
+/* "A /path", as other tools print it: added, changed, deleted. */
 static void print_row(const struct json_val *v)
 {
 	struct str change = json_str(json_get(v, "change"));
@@ -57,8 +57,8 @@ static int run(const struct verb_input *in)
 const struct verb diff_verb = {
 	.name = "diff",
 	.usage = "[OPTION...] NAME",
-	.doc = "List what a sandbox of the hub has changed against its template.",
-	.more = "A path is added, changed or deleted: A, C or D stands before it.",
+	.doc = "List the changes of a sandbox against its template.",
+	.more = "Each path has A, C or D before it: added, changed or deleted.",
 	.page = "holt-snapshot",
 	.options = &options,
 	.size = sizeof(struct diff_options),

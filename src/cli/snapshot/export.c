@@ -9,7 +9,7 @@
 #include "cli/common/safe.h"
 #include "cli/snapshot/snapshot.h"
 
-/* ---- export ------------------------------------------------------------------------------------ */
+/* ---- export -------------------------------------------------------------------------------- */
 
 struct export_options {
 	struct verb_options common;
@@ -33,7 +33,7 @@ static int take(void *arg, struct str bytes, struct err *e)
 	return file_write_fd(x->fd, x->name, bytes, e);
 }
 
-/* Checked against what the hub says that it is. */
+/* Checked against the digest that the hub gives. */
 static int fetch(const char *id, struct export *x, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -49,11 +49,12 @@ static int fetch(const char *id, struct export *x, struct err *e)
 		return -1;
 	hash_end(x->hash, digest);
 	if (!str_is(json_str(json_get(json_root(doc), "digest")), digest))
-		return err_set(e, ERR_SNAPSHOT, "what came is not what the hub has");
+		return err_set(e, ERR_SNAPSHOT,
+			       "the received archive does not match the hub's digest");
 	return 0;
 }
 
-/* Beside its place first: a file of that name is whole. */
+/* Written under another name first, so a file with the final name is complete. */
 static int export(const char *id, const char *to, struct err *e)
 {
 	AUTO(hash_free) struct hash *hash = hash_new(e);
@@ -103,7 +104,7 @@ const struct verb snapshot_export_verb = {
 	.run = run_export,
 };
 
-/* ---- import ------------------------------------------------------------------------------------ */
+/* ---- import -------------------------------------------------------------------------------- */
 
 struct import_options {
 	struct verb_options common;
@@ -160,7 +161,7 @@ static int run_import(const struct verb_input *in)
 const struct verb snapshot_import_verb = {
 	.name = "snapshot import",
 	.usage = "[OPTION...] FILE",
-	.doc = "Keep an archive that was exported, and print its new id.",
+	.doc = "Import an exported archive, and print the snapshot's id.",
 	.more = "\"-\" is standard input.",
 	.page = "holt-snapshot",
 	.options = &import_options,

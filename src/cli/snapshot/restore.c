@@ -1,4 +1,4 @@
-/* `holt snapshot restore`: new sandboxes with the files of a snapshot. */
+/* `holt snapshot restore`: creates sandboxes with the files of a snapshot. */
 #include "cli/link/copies.h"
 #include "cli/snapshot/snapshot.h"
 
@@ -10,8 +10,8 @@ static int run(const struct verb_input *in)
 const struct verb snapshot_restore_verb = {
 	.name = "snapshot restore",
 	.usage = "[OPTION...] ID",
-	.doc = "Make sandboxes of a snapshot, and print their names.",
-	.more = "All are made, or none.",
+	.doc = "Make sandboxes from a snapshot, and print their names.",
+	.more = "Either all are made or none.",
 	.page = "holt-snapshot",
 	.options = &copies_options,
 	.size = sizeof(struct copies_options),

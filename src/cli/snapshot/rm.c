@@ -18,7 +18,7 @@ static int remove_one(struct hub_link *l, const char *id, struct err *e)
 		     : hub_link_ask(l, "DELETE", path, STR_NONE, NULL, e);
 }
 
-/* Goes on past what could not be removed; its exit status is the first such one's. */
+/* Continues after a failure; the exit status is that of the first one. */
 static int run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
@@ -36,7 +36,7 @@ static int run(const struct verb_input *in)
 const struct verb snapshot_rm_verb = {
 	.name = "snapshot rm",
 	.usage = "ID...",
-	.doc = "Delete snapshots; what was restored from them stays.",
+	.doc = "Delete snapshots; sandboxes made from them stay.",
 	.page = "holt-snapshot",
 	.options = &options,
 	.size = sizeof(struct rm_options),

@@ -1,4 +1,4 @@
-/* `holt snapshot`: files of the hub's sandboxes that are kept. By itself it lists them. */
+/* `holt snapshot`: saved files of the hub's sandboxes. Without a subcommand it lists them. */
 #include "cli/snapshot/snapshot.h"
 
 #include "cli/common/table.h"

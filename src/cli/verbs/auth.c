@@ -29,8 +29,8 @@ const struct verb auth_verb = {
 	.name = "auth",
 	.usage = "token",
 	.doc = "Print the token that clients send to holt serve.",
-	.more = "It is made at the first start, or now. A client sends it as\n"
-		"Authorization: Bearer TOKEN. To replace it, remove its file and start anew.",
+	.more = "It is created at the hub's first start, or now. A client sends it as\n"
+		"Authorization: Bearer TOKEN. To replace it, remove its file and restart the hub.",
 	.page = "holt-auth",
 	.options = &options,
 	.size = sizeof(struct auth_options),

@@ -12,8 +12,8 @@
 #include "op/local.h"
 
 /*
- * Tries what isolation needs, one by one, and then the whole: a sandbox is made, runs a program and
- * ends. That alone decides over the exit status.
+ * Probes each feature that isolation needs, then makes a sandbox, runs a program in it and ends it.
+ * Only that trial decides the exit status.
  */
 
 struct doctor_options {
@@ -79,7 +79,7 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 	struct err e = ERR_INIT;
 
 	if (!err && result->exit_code != 0) {
-		err_set(&e, ERR_GUEST, "true ended with %d in it", result->exit_code);
+		err_set(&e, ERR_GUEST, "its test program ended with status %d", result->exit_code);
 		err = &e;
 	}
 	if (err)
@@ -168,7 +168,7 @@ static const struct field diagnosis_fields[] = {
 	FIELD(struct diagnosis, rootless, .flags = FIELD_REQUIRED,
 	      .doc = "Made without privileges."),
 	FIELD(struct diagnosis, milliseconds, .flags = FIELD_REQUIRED,
-	      .doc = "How long the trial took: a sandbox made, a program run in it, the end."),
+	      .doc = "Duration of the trial: make a sandbox, run a program, remove it."),
 	FIELD(struct diagnosis, cause, .doc = "Why none can be made."),
 	FIELD_OBJECTS(struct diagnosis, features, finding_table, .flags = FIELD_REQUIRED,
 		      .doc = "What was tried."),
@@ -199,7 +199,7 @@ static struct marks pick_marks(void)
 	return (struct marks){ "ok", "NO", "--" };
 }
 
-/* Prints text in lines of a terminal's width, indented. */
+/* Prints text indented, in lines of a terminal's width. */
 static void print_wrapped(struct str text)
 {
 	size_t column = 0;
@@ -318,7 +318,7 @@ static int run(const struct verb_input *in)
 const struct verb doctor_verb = {
 	.name = "doctor",
 	.usage = "[--json]",
-	.doc = "Say what this host can isolate, and what helps.",
+	.doc = "Check how this host can isolate sandboxes, and what helps.",
 	.more = "The exit status is 0 where sandboxes can be made, else 1.",
 	.page = "holt-doctor",
 	.options = &options,

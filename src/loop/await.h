@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Runs a loop until something is so, for who has nothing else to do meanwhile. uv_run(UV_RUN_ONCE)
- * in a while won't do: before libuv 1.45 it runs the timers that are due and then waits for the
- * next event, without end if none comes, although one of the timers was what was waited for.
+ * Runs a loop until a condition holds, for callers that have nothing else to do.
+ * uv_run(UV_RUN_ONCE) in a while loop is not enough: before libuv 1.45 it runs the due timers and
+ * then waits for the next event, for ever if none comes, although one of the timers has set the
+ * condition.
  */
 #include <stdbool.h>
 #include <uv.h>
@@ -12,8 +13,9 @@ struct loop_await {
 	const bool *done;
 };
 
-/* Its handle does not keep the loop alive. Closed like any other, by uv_close() of prepare. */
+/* Its handle does not keep the loop alive. Close it like any other handle: uv_close() of
+ * `prepare`. */
 void loop_await_init(struct loop_await *a, uv_loop_t *loop);
 
-/* Returns when *done, which callbacks of the loop set; some more may have come by then. */
+/* Returns when callbacks of the loop have set *done; some more may have run by then. */
 void loop_await(struct loop_await *a, const bool *done);

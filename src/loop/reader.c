@@ -1,6 +1,6 @@
 /*
- * What epoll takes is polled and then read; files and some devices are not taken by it and never
- * block, so they are read from an idle handle.
+ * Descriptors that epoll supports are polled, then read. Files and some devices are not supported
+ * and never block, so an idle handle reads them.
  */
 #include "loop/reader.h"
 
@@ -47,7 +47,7 @@ static void end(struct loop_reader *r, int errnum)
 	r->ev->on_end(r->owner, errnum ? &e : NULL);
 }
 
-/* failed: the descriptor is polled no more, so there is nothing to wait for. */
+/* failed: the descriptor is no longer polled, so waiting is useless */
 static void read_piece(struct loop_reader *r, bool failed)
 {
 	ssize_t n = read(r->fd, r->piece, PIECE);

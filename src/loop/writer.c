@@ -1,6 +1,6 @@
 /*
- * A turn of the loop puts bytes; the idle handle, which runs in the next turn before the loop
- * waits, writes them all at once. What the descriptor does not take waits for poll.
+ * Bytes are queued during a turn of the loop. The idle handle, which runs in the next turn before
+ * the loop waits, writes them all at once. Poll waits for a descriptor that does not accept all.
  */
 #include "loop/writer.h"
 
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "loop/fd.h"
 
-enum { KEEP = 64 << 10 }; /* a larger queue is given back once it is empty */
+enum { KEEP = 64 << 10 }; /* a larger buffer is freed once it is empty */
 
 struct loop_writer {
 	uv_poll_t poll;
@@ -47,7 +47,7 @@ static bool is_polling(const struct loop_writer *w)
 	return w->polled && uv_is_active((const uv_handle_t *)&w->poll);
 }
 
-/* Stopping poll is a system call, even where it is not started. */
+/* Stopping poll costs a system call, even if it is not started. */
 static void stop(struct loop_writer *w)
 {
 	uv_idle_stop(&w->idle);
@@ -66,7 +66,7 @@ static void tell_broken(struct loop_writer *w)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
-/* failed: the descriptor is polled no more, so there is nothing to wait for. */
+/* failed: the descriptor is no longer polled, so waiting is useless */
 static void flush(struct loop_writer *w, bool failed)
 {
 	ssize_t n = 0;
@@ -135,7 +135,7 @@ struct loop_writer *loop_writer_new(uv_loop_t *loop, int fd, size_t max,
 	return w;
 }
 
-/* What was written makes room before the queue grows. */
+/* Reuse the space of written bytes before the queue grows. */
 static void make_room(struct loop_writer *w)
 {
 	if (w->written > w->queue.n / 2) {

@@ -11,8 +11,8 @@
 
 enum {
 	STATEMENTS_MAX = 64,
-	BUSY_MS = 200, /* for people who look into the file meanwhile */
-	LOG_PAGES = 2000, /* of 4 KiB, before they are copied into the file */
+	BUSY_MS = 200, /* for people who read the file meanwhile */
+	LOG_PAGES = 2000, /* pages of 4 KiB, before they are copied into the file */
 	LOG_PAGES_MAX = 16000, /* then the writer itself does it */
 };
 #define APPLICATION_ID 1215261812 /* "Holt" */
@@ -44,8 +44,8 @@ static int fail_io(int errnum, struct err *e)
 		       errnum ? strerror(errnum) : "input or output");
 }
 
-/* SQLite mostly loses errno on its way up (it keeps ENOSPC apart, but no quota and no limit of the
- * process), so the disk is asked again, by a byte as far out as the log has come. */
+/* SQLite mostly loses errno (it keeps ENOSPC, but neither quotas nor limits of the process), so
+ * the disk is probed with a byte at the log's length. */
 static int ask_disk(sqlite3 *sqlite)
 {
 	const char *file = sqlite3_db_filename(sqlite, "main");
@@ -96,8 +96,8 @@ static int fail(sqlite3 *sqlite, int rc, struct err *e)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* SQLite would make the file with the umask's mode, and follow a link. Closing it again lets go of
- * locks that this process has on it, hence before SQLite has any. */
+/* SQLite would create the file with the umask's mode, and follow a link. Closing the file
+ * releases all locks of this process on it, so this happens before SQLite has any. */
 static int make_file(const char *path, struct err *e)
 {
 	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -114,7 +114,7 @@ static int make_file(const char *path, struct err *e)
 	return 0;
 }
 
-/* Of its own file, since SQLite's locks on the other are the process's, and come and go. */
+/* Locks a separate file: SQLite's locks on its own belong to the process, and come and go. */
 static int take_lock(struct db *db, const char *path, struct err *e)
 {
 	char name[PATH_MAX];
@@ -181,7 +181,7 @@ static int open_file(const char *path, sqlite3 **ret, struct err *e)
 		e);
 }
 
-/* It is ours, it is whole, and it is none of a later Holt. */
+/* Checks that the file is a registry, intact, and not from a later version of Holt. */
 static int check_file(struct db *db, long *ret_version, struct err *e)
 {
 	char text[128];
@@ -274,7 +274,7 @@ void db_close(struct db *db)
 	for (size_t i = 0; i < STATEMENTS_MAX; i++)
 		sqlite3_finalize(db->statements[i]);
 	sqlite3_close(db->side);
-	sqlite3_close(db->sqlite); /* the last one copies the log into the file */
+	sqlite3_close(db->sqlite); /* the last close copies the log into the file */
 	close_fd(&db->lock);
 	free(db);
 }
@@ -384,7 +384,7 @@ struct str db_text(const struct db_rows *rows, int column)
 	return (struct str){ p ? p : "", (size_t)n };
 }
 
-/* ---- the file behind the log --------------------------------------------------------------- */
+/* ---- checkpoints --------------------------------------------------------------------------- */
 
 bool db_wants_checkpoint(const struct db *db)
 {

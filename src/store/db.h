@@ -1,15 +1,13 @@
 #pragma once
 /*
- * SQLite as the registry uses it: one file of the hub's own, in WAL mode, written by one thread.
+ * SQLite as the registry uses it: one file in WAL mode, written by one thread. A commit has reached
+ * the kernel when it returns, and survives any end of this process, even kill -9. It reaches the
+ * disk at the next checkpoint (synchronous=NORMAL): a power cut may lose the last seconds, but
+ * never part of a transaction or of the file. In return no write waits for the disk.
  *
- * A commit is in the kernel when it returns and survives whatever happens to this process, kill -9
- * included; it is on the disk only with the next checkpoint (synchronous=NORMAL), so that a power
- * cut may take the last seconds with it, though never a part of a transaction or the file. In
- * return no write waits for the disk.
- *
- * The file belongs to one process: a lock beside it keeps a second out (ERR_STORE_LOCKED), and goes
- * away with the process. What else can be wrong with it has a code each: ERR_STORE_FULL,
- * ERR_STORE_CORRUPT, ERR_STORE_READONLY, ERR_STORE_NEWER. Messages name no path.
+ * The file belongs to one process: a lock beside it keeps others out (ERR_STORE_LOCKED) and ends
+ * with the process. Other failures have a code each: ERR_STORE_FULL, ERR_STORE_CORRUPT,
+ * ERR_STORE_READONLY, ERR_STORE_NEWER. Messages contain no path.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,8 +18,8 @@
 
 struct db;
 
-/* Static, for ever. A file's user_version is how many of the migrations it has had; they run in
- * order, each in a transaction of its own, and are never changed once they are released. */
+/* A static table. A file's user_version counts its migrations. They run in order, each in its
+ * own transaction, and never change after a release. */
 struct db_schema {
 	const char *const *migrations;
 	size_t n_migrations;
@@ -29,17 +27,17 @@ struct db_schema {
 	size_t n_statements;
 };
 
-/* Opens the file or makes it (0600). ERR_DENIED for one that is not ours alone. */
+/* Opens the file, or creates it (0600). ERR_DENIED if others own or may access it. */
 struct db *db_open(const char *path, const struct db_schema *schema, struct err *e) MUST_USE;
 void db_close(struct db *db); /* NULL-safe; no checkpoint may be under way */
 AUTO_DEFINE(db_close, struct db)
 
-/* Transactions do not nest. What runs outside of one is one of its own. A commit that fails is
- * rolled back. */
+/* Transactions do not nest. A statement outside of one is its own. A failed commit is rolled
+ * back. */
 int db_begin(struct db *db, struct err *e) MUST_USE;
 int db_commit(struct db *db, struct err *e) MUST_USE;
 void db_rollback(struct db *db);
-/* One has begun, and no failure in it has undone it already. */
+/* True if a transaction is open and no failure has rolled it back. */
 bool db_is_open(const struct db *db);
 
 /* ---- statements ---------------------------------------------------------------------------- */
@@ -53,7 +51,7 @@ struct db_value {
 #define DB_TEXT(x) ((struct db_value){ .kind = DB_IS_TEXT, .s = (x) })
 #define DB_BLOB(x) ((struct db_value){ .kind = DB_IS_BLOB, .s = (x) })
 
-/* The statement of this number with its parameters, in order; runs it to its end. */
+/* Binds the parameters, in order, and runs the statement of this number to its end. */
 int db_run_values(struct db *db, size_t which, const struct db_value *values, size_t n,
 		  struct err *e) MUST_USE;
 #define db_run(db, which, e, ...)                                                                  \
@@ -61,7 +59,7 @@ int db_run_values(struct db *db, size_t which, const struct db_value *values, si
 		      sizeof((const struct db_value[]){ __VA_ARGS__ }) / sizeof(struct db_value),  \
 		      e)
 
-/* One that gives rows: begin, then next until it is not 1, then end in any case. */
+/* For a statement with rows: begin, next until it is not 1, then end in any case. */
 struct db_rows {
 	struct db *db;
 	void *statement; /* NULL: none */
@@ -76,15 +74,15 @@ int db_next(struct db_rows *rows, struct err *e) MUST_USE; /* 1: a row, 0: the e
 void db_rows_end(struct db_rows *rows);
 #define autorows __attribute__((cleanup(db_rows_end)))
 
-/* Of the row; borrowed until the next one. */
+/* Columns of the row; borrowed until the next row. */
 int64_t db_int(const struct db_rows *rows, int column);
 struct str db_text(const struct db_rows *rows, int column); /* STR_NONE for NULL; blobs too */
 
-/* ---- the file behind the log ----------------------------------------------------------------- */
+/* ---- checkpoints --------------------------------------------------------------------------- */
 
-/* The log has grown so far that it should be copied into the file. */
+/* Whether the log is long enough for a checkpoint. */
 bool db_wants_checkpoint(const struct db *db);
 
-/* Does that, waiting for the disk. From another thread, while this one goes on writing; once at a
- * time. */
+/* Copies the log into the file and waits for the disk. Call it from another thread while this
+ * one writes; only one at a time. */
 int db_checkpoint(struct db *db, struct err *e) MUST_USE;

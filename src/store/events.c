@@ -1,4 +1,4 @@
-/* What happened, in order; the oldest go, many at a time. */
+/* Events, in order. The oldest are deleted, many at a time. */
 #include "store/internal.h"
 
 enum { TRIM_EVERY = 256 };

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* In schema.c; a parameter's number is its place in the call. */
+/* Statements, defined in schema.c. The number of a parameter is its position in the call. */
 enum statement {
 	SANDBOX_ADD,
 	SANDBOX_CHANGE,
@@ -38,8 +38,8 @@ extern const struct db_schema store_schema;
 
 struct store {
 	struct db *db;
-	/* Of the keys. A transaction that fails may leave them a little off; they are counted anew
-	 * then. */
+	/* Totals of the keys. A failed transaction may make them inaccurate; they are then
+	 * counted again. */
 	bool counted;
 	int64_t n_keys, key_bytes;
 	struct buf found; /* what the last store_key_find() lends */

@@ -1,4 +1,4 @@
-/* Keys of requests that are done once, with their answers, within bounds of number and bytes. */
+/* Idempotency keys with their answers, bounded in number and bytes. */
 #include <sodium.h>
 
 #include "store/internal.h"
@@ -11,7 +11,7 @@ void store_digest(struct str request, char ret[STORE_DIGEST_BYTES])
 			   (const unsigned char *)request.p, request.n, NULL, 0);
 }
 
-/* Copied: a statement that stands at a row keeps the log from ever beginning anew. */
+/* Copied: an open statement would keep the log from restarting. */
 static int lend(struct store *s, const struct db_rows *rows, struct store_key *ret, struct err *e)
 {
 	struct {
@@ -62,7 +62,7 @@ static int count(struct store *s, struct err *e)
 	return 0;
 }
 
-/* Runs a statement that gives the bytes of what it deletes; how many rows. */
+/* Runs a statement that deletes rows and returns their bytes. Returns how many rows. */
 static int remove_rows(struct store *s, enum statement which, const struct db_value *values,
 		       size_t n, struct err *e)
 {

@@ -25,7 +25,7 @@ static const char *const migrations[] = {
 	"  signal INTEGER NOT NULL, hit_memory INTEGER NOT NULL, hit_pids INTEGER NOT NULL,"
 	"  wall INTEGER NOT NULL, out INTEGER NOT NULL, err INTEGER NOT NULL, code TEXT, why TEXT,"
 	"  PRIMARY KEY (sandbox, id)) STRICT;",
-	/* its one row: the highest generation of a sandbox whose row has gone */
+	/* one row: the highest generation of a deleted sandbox */
 	"CREATE TABLE forgotten (generation INTEGER NOT NULL) STRICT;"
 	"INSERT INTO forgotten VALUES (0);",
 	"CREATE TABLE snapshots ("

@@ -45,7 +45,7 @@ static void find(void *arg, struct sandbox *sb)
 	f->sandboxes[f->n++] = sb;
 }
 
-/* Tells the lives what the box has of an earlier hub. */
+/* Takes over the sandboxes that the engine has kept from an earlier hub. */
 static int adopt(struct hub *hub, struct err *e)
 {
 	struct found f = { .n = 0 };
@@ -61,7 +61,7 @@ static int adopt(struct hub *hub, struct err *e)
 	return 0;
 }
 
-/* The registry first: who may not have it starts nothing. */
+/* Open the registry first: without its lock the hub does not start. */
 static int start(struct hub *hub, const struct hub_config *config, struct err *e)
 {
 	struct box_config box = config->box;
@@ -127,7 +127,7 @@ static void on_box_closed(void *arg)
 	lives_close(hub->lives, on_lives_closed, hub);
 }
 
-/* How well the pool served; HOLT_LOG=info shows it. */
+/* Pool hits and misses, shown with HOLT_LOG=info. */
 static void log_use(const struct hub *hub)
 {
 	struct box_stats s;

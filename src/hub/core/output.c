@@ -11,7 +11,7 @@ void output_fini(struct output *o)
 	buf_fini(&o->tail);
 }
 
-/* Appends the front of p as far as b has room; how much that was. */
+/* Appends as much of p as b has room for. Returns how much. */
 static size_t fill(struct buf *b, const char *p, size_t n)
 {
 	struct err e;
@@ -59,7 +59,7 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Length of the UTF-8 character that begins with c, as far as that can be told. */
+/* Length of the UTF-8 character that starts with c, as far as c tells. */
 static size_t length_of(char c)
 {
 	unsigned char u = (unsigned char)c;
@@ -67,7 +67,7 @@ static size_t length_of(char c)
 	return u >= 0xf0 ? 4 : u >= 0xe0 ? 3 : u >= 0xc0 ? 2 : 1;
 }
 
-/* n, less the beginning of a character that is cut off at the end of p. */
+/* n without the start of a character that is cut off at the end of p. */
 static size_t whole_end(const char *p, size_t n)
 {
 	for (size_t back = 1; back <= 3 && back <= n; back++) {
@@ -78,7 +78,7 @@ static size_t whole_end(const char *p, size_t n)
 	return n;
 }
 
-/* Appends the ring from its begin, without its first skip bytes. */
+/* Appends the ring from its start, without its first skip bytes. */
 static int add_tail(const struct output *o, size_t skip, struct buf *to, struct err *e)
 {
 	size_t at = o->tail_at + skip, first;

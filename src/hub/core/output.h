@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What is kept of a program's output: all of it up to a budget, beyond that its head and its tail
- * with a line between them that tells how much is missing. Memory is taken as output comes.
+ * The stored part of a program's output: all up to a budget, beyond that head and tail, with a line
+ * between them that tells how much is missing. Memory is allocated as output arrives.
  */
 #include <stdint.h>
 
@@ -19,10 +19,10 @@ enum { OUTPUT_MIN = 64 };
 void output_init(struct output *o, size_t budget);
 void output_fini(struct output *o);
 
-/* Without memory the bytes count as elided. */
+/* If memory is short, the bytes count as elided. */
 void output_add(struct output *o, const char *p, size_t n);
 
-/* Appends what was kept. Where something is elided, no UTF-8 character is cut, and *ret_elided
+/* Appends the stored output. If something is elided, UTF-8 characters stay whole and *ret_elided
  * has the count; else it is 0. */
 int output_text(const struct output *o, struct buf *to, uint64_t *ret_elided,
 		struct err *e) MUST_USE;

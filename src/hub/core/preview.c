@@ -9,7 +9,7 @@
 #include "base/seal.h"
 
 enum {
-	DOMAIN_MAX = 190, /* so that a name below it is none too long */
+	DOMAIN_MAX = 190, /* leaves room for a label below it */
 	LABEL_HASH = 24, /* hex digits in a name */
 	LABEL_MAX = LABEL_HASH + 8,
 	TOKEN_MAX = 512,
@@ -79,7 +79,7 @@ static int make_label(const struct previews *p, const struct preview_right *r, c
 	return 0;
 }
 
-/* Whether host, which may have a port, is that label below the domain. */
+/* Whether host, possibly with a port, is that label below the domain. */
 static bool is_name(const struct previews *p, const char *label, struct str host)
 {
 	size_t n = strlen(label), m = strlen(p->domain);

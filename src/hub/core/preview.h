@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Links to servers in sandboxes, for people: a name of its own below a domain, and a token in the
- * link. The name makes a page an origin of its own, apart from the hub and from every other
- * sandbox; the token says which port of which sandbox, and until when. It is sealed, so nothing
- * about it is kept, and who has it can do nothing else with it. The name belongs to one generation
- * of a sandbox: what a browser keeps of it is shown to no later one. With the hub both end.
+ * Links for people to servers in sandboxes: a host name below a domain, and a token in the link.
+ * The name makes a page an origin of its own, apart from the hub and every other sandbox. The token
+ * names the port, the sandbox and the expiry. It is sealed, so the hub stores nothing about it, and
+ * it gives no other access. A name belongs to one generation of a sandbox: what a browser has
+ * stored for it is never shown to a later one. Both end with the hub.
  */
 #include "hub/sandbox/life.h"
 
@@ -25,10 +25,10 @@ struct preview_site {
 struct previews *previews_new(const struct preview_site *site, struct err *e) MUST_USE;
 void previews_free(struct previews *p); /* NULL-safe */
 
-/* "*.DOMAIN", as http_options.hosts has it; ERR_INVALID for what is no name of a domain. */
+/* "*.DOMAIN", for http_options.hosts. ERR_INVALID if it is no domain name. */
 int preview_names(const char *domain, char *ret, size_t size, struct err *e) MUST_USE;
 
-/* A link to a port of one that runs, for so many seconds. */
+/* A link to a port of a running sandbox, valid for that many seconds. */
 int preview_make(const struct previews *p, struct life *l, uint16_t port, uint64_t ttl_s,
 		 char ret_url[PREVIEW_URL_MAX], int64_t *ret_expires_s, struct err *e) MUST_USE;
 
@@ -38,7 +38,7 @@ struct preview_right {
 	uint32_t generation;
 	int64_t expires_s; /* Unix time */
 };
-/* What a token gives that came under this name (a request's Host). ERR_UNAUTHORIZED where it is
- * none, is over, or is another name's. Whether there is such a sandbox is not looked at. */
+/* Opens a token that was sent to this name (a request's Host). ERR_UNAUTHORIZED if it is
+ * invalid, expired, or for another name. Whether the sandbox exists is not checked. */
 int preview_open(const struct previews *p, struct str token, struct str host,
 		 struct preview_right *ret, struct err *e) MUST_USE;

@@ -85,7 +85,7 @@ void report_fini(struct report *r)
 	buf_fini(&r->err_buf);
 }
 
-/* What a reader must know of to understand the three. */
+/* Facts that the three main members do not show. */
 static void put_oddities(const struct report *r, struct json_writer *w)
 {
 	const struct {

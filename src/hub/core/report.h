@@ -1,8 +1,8 @@
 #pragma once
 /*
- * How an exec ended and what it printed, as clients see it: sandbox_exec's structured result and
- * `holt run --json` are this one table. Needs the two outputs and the engine's result; makes what
- * is not UTF-8 reach the reader whole, as base64 beside the text.
+ * How an exec ended and what it printed, as clients see it: one table for sandbox_exec's structured
+ * result and `holt run --json`. It is built from both outputs and the engine's result. Output that
+ * is not UTF-8 also goes out in full, as base64 beside the text.
  */
 #include "base/arena.h"
 #include "box/host/box.h"
@@ -10,16 +10,17 @@
 #include "json/field/field.h"
 
 struct report {
-	bool has_exit_code; /* false: it runs on, and only exec is known */
+	bool has_exit_code; /* false: it still runs, and only `exec` is set */
 	int32_t exit_code;
 	struct str out,
-		err; /* "stdout", "stderr": any bytes; the writer replaces what is no UTF-8 */
+		/* "stdout", "stderr": any bytes; the writer replaces invalid UTF-8 */
+		err;
 	bool has_signal;
 	int32_t signal;
 	bool timed_out, hit_memory, hit_pids, hit_disk;
 	bool has_out_elided, has_err_elided;
 	uint64_t out_elided, err_elided;
-	struct str out_base64, err_base64; /* the bytes; STR_NONE where they are UTF-8 */
+	struct str out_base64, err_base64; /* the bytes; STR_NONE if they are UTF-8 */
 	struct str exec; /* of one in the background; STR_NONE else */
 	double wall_ms, cpu_ms;
 	uint64_t peak_memory_bytes;
@@ -29,12 +30,12 @@ struct report {
 
 extern const struct field_table report_table;
 
-/* Fills a report, to be given to report_fini() in any case. */
+/* Fills a report. The caller must call report_fini() in any case. */
 int report_init(struct report *r, const struct exec_result *result, const struct output *out,
 		const struct output *err, struct err *e) MUST_USE;
 void report_fini(struct report *r);
 
-/* {"exit_code":…,"stdout":…,"stderr":…}: these three keys, in this order. Behind them timed_out,
- * hit_memory, hit_pids, hit_disk, signal and the counts of elided bytes, each only where it says
- * something: a timeout is told from a program's own 124. */
+/* {"exit_code":…,"stdout":…,"stderr":…}, in this order. Then timed_out, hit_memory, hit_pids,
+ * hit_disk, signal and the counts of elided bytes, each only if it applies: so a timeout differs
+ * from a program's own exit code 124. */
 int report_text(const struct report *r, struct buf *to, struct err *e) MUST_USE;

@@ -28,7 +28,7 @@
 #include "hub/image/build_doc.h"
 #include "hub/image/internal.h"
 
-/* Counts up when the same recipe would give something else. */
+/* Increase it when the same recipe would give another result. */
 #define RECIPE "holt build 1"
 #define IGNORE_FILE ".holtignore"
 
@@ -40,7 +40,7 @@ struct building {
 	struct image base; /* zeros: the host */
 	struct ignore *ignore; /* owned; NULL: there is no such file */
 	char base_digest[HASH_HEX + 1], files_digest[HASH_HEX + 1], recipe[HASH_HEX + 1];
-	int files; /* open folder with all of them, each where it goes */
+	int files; /* open folder with all files at their places */
 };
 
 static bool is_of_host(const struct building *m)
@@ -77,7 +77,7 @@ static int read_ignore(struct building *m, struct err *e)
 
 /* ---- the folder's files ---------------------------------------------------------------------- */
 
-/* What a row says, open; it is neither outside of the folder nor a pipe that would wait. */
+/* Opens the file of a row. It must be inside the folder, and no pipe that would block. */
 static int open_from(const struct building *m, const char *path, struct stat *ret, struct err *e)
 {
 	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -93,7 +93,8 @@ static int open_from(const struct building *m, const char *path, struct stat *re
 	return take_fd(&fd);
 }
 
-/* Its place in the image, without the first slash: a file may go into a folder by its own name. */
+/* Its place in the image, without the leading slash. A file may be put into a folder under its
+ * own name. */
 static char *place_of(struct building *m, const struct build_file *f, bool is_file, struct err *e)
 {
 	const char *slash = memrchr(f->from.p, '/', f->from.n);
@@ -175,7 +176,7 @@ static int copy_into_root(struct building *m, int from, bool merge, char ret_dig
 	return 0;
 }
 
-/* The host's /etc and what else a sandbox of the host begins with, as they are now. */
+/* The host's /etc and everything else that a sandbox of the host starts with, as they are now. */
 static int add_host(struct building *m, struct err *e)
 {
 	autoclose int fd = image_make_folder(m->make.dir, "base", 0755, e);
@@ -201,7 +202,7 @@ static int find_base(struct building *m, struct err *e)
 	return 0;
 }
 
-/* The image's files; it is locked against being removed meanwhile. */
+/* The image's files. A lock keeps the image from being removed meanwhile. */
 static int add_image(struct building *m, struct err *e)
 {
 	autoclose int folder = openat(m->make.s->image, m->base_digest,
@@ -252,7 +253,7 @@ static int find_built(struct building *m, struct err *e)
 
 	for (ssize_t i = 0; i < n; i++) {
 		autoimage struct image image = { .record = { .bytes = 0 } };
-		struct err ignored; /* removed meanwhile, or of another version: built anew */
+		struct err ignored; /* removed meanwhile, or of another version: build again */
 
 		if (images_find(m->make.s, str_of(all[i]), &image, &ignored) == 0 &&
 		    str_is(image.record.recipe, m->recipe))
@@ -301,7 +302,7 @@ static int join_env(struct building *m, struct field_strs *ret, struct err *e)
 	return 0;
 }
 
-/* A new entrypoint has other arguments than the base's had. */
+/* A new entrypoint does not take the base's arguments. */
 static int fill_record(struct building *m, struct err *e)
 {
 	const struct image_record *base = &m->base.record;
@@ -324,14 +325,13 @@ static int fill_record(struct building *m, struct err *e)
 
 /* ---- the root -------------------------------------------------------------------------------- */
 
-/* Where the host's directories stand there must be empty ones: a file in them would never be
- * seen. */
+/* Directories that the host's cover must be empty: a file in them would never be seen. */
 static int check_host_dir(int root, const char *name, struct err *e)
 {
 	struct stat st;
 
 	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-		return 0; /* the host has it as a link into another, or not at all */
+		return 0; /* on the host it is a link into another, or missing */
 	if (unlinkat(root, name, AT_REMOVEDIR) < 0)
 		return err_set(e, ERR_INVALID,
 			       "/%s is the host's: put files elsewhere, such as below /opt or "
@@ -388,8 +388,8 @@ static int find_self(void *arg, struct str name, box_template_use use, void *to,
 	return images_use(&m->make.record, folder, use, to, e);
 }
 
-/* So that a sandbox can stand on it. Who sweeps holds the store's lock, and sees this one or the
- * other. */
+/* Lets a sandbox use it. A sweeper holds the store's lock, so it sees the folder before or
+ * after. */
 static int share_lock(const struct building *m, struct err *e)
 {
 	autoclose int lock = images_lock(m->make.s, e);
@@ -399,7 +399,7 @@ static int share_lock(const struct building *m, struct err *e)
 	return flock(m->make.dir, LOCK_SH) < 0 ? err_sys(e, errno, "share the image") : 0;
 }
 
-/* The tar takes the place of the root; its digest goes into the image's. */
+/* The tar replaces the root. Its digest becomes part of the image's. */
 static int replace_root(struct building *m, int tar, struct err *e)
 {
 	const struct tree_count none = { 0, 0 };
@@ -422,7 +422,7 @@ static int replace_root(struct building *m, int tar, struct err *e)
 	return 0;
 }
 
-/* All that the first line finds, whatever it does with it. */
+/* Everything that the first step can see, used or not. */
 static int digest_begin(const struct building *m, char ret[HASH_HEX + 1], struct err *e)
 {
 	const struct build_spec found = {

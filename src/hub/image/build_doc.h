@@ -1,7 +1,7 @@
 #pragma once
 /*
- * holt.json of a folder that an image is built from. Strict: what is not named here is refused, so
- * that a misspelt member is not a silent one. No I/O.
+ * holt.json, from which an image is built. Strict: unknown members are refused, so a misspelt one
+ * does not pass silently. No I/O.
  */
 #include "box/wire/limits.h"
 #include "hub/image/doc.h"
@@ -14,7 +14,7 @@ enum {
 	BUILD_TIMEOUT_MAX = 86400,
 };
 
-/* A file, or a folder with all that is in it. */
+/* A file, or a folder with its contents. */
 struct build_file {
 	struct str from, to, mode;
 };
@@ -43,12 +43,11 @@ struct build_spec {
 };
 extern const struct field_table build_spec_table;
 
-/* ERR_INVALID names the member that is wrong. What ret points to lives as long as *d, which is
- * zeros before. */
+/* ERR_INVALID names the wrong member. *ret borrows from *d, which must be zeros before. */
 int build_read(struct image_doc *d, struct str text, struct build_spec *ret,
 	       struct err *e) MUST_USE;
 
-/* The permissions that a file asks for; 0: its own. */
+/* The requested permissions of a file; 0: its own. */
 uint32_t build_file_mode(const struct build_file *f);
 
 struct limits build_limits(const struct build_spec *s);

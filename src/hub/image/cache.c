@@ -12,10 +12,10 @@
 #include "box/archive/tar.h"
 #include "hub/image/internal.h"
 
-/* Counts up when the same lines would leave something else. */
+/* Increase it when the same steps would give another result. */
 #define STEPS "holt build steps 1"
 
-/* LISTED: what is looked at of a folder that may have more than this program would leave there. */
+/* LISTED: most entries read of a folder, which others may have filled. */
 enum { BLOCK = 128 * 1024, LISTED = 4 * BUILD_CACHE_MAX };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -50,7 +50,7 @@ static int open_folder(const struct images *s)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* The digest of the n bytes that come next. */
+/* The digest of the next n bytes. */
 static int digest_next(int fd, uint64_t n, char ret[HASH_HEX + 1])
 {
 	struct err ignored = ERR_INIT;
@@ -71,7 +71,7 @@ static int digest_next(int fd, uint64_t n, char ret[HASH_HEX + 1])
 	return 0;
 }
 
-/* Whether what a crash of the machine or a bad disk has left is what was written. */
+/* Whether the file is intact: a crash of the machine or a bad disk may have damaged it. */
 static int check_whole(int fd, uint64_t *ret_size)
 {
 	char told[HASH_HEX + 1] = "", is[HASH_HEX + 1];
@@ -192,8 +192,7 @@ int build_cache_prune(const struct images *s, bool all, uint32_t *ret_n, struct 
 			return err_sys(e, errno, "remove what builds have kept");
 		++*ret_n;
 	}
-	unlinkat(s->dir, "step",
-		 AT_REMOVEDIR); /* where it is empty; who keeps something has the lock */
+	unlinkat(s->dir, "step", AT_REMOVEDIR); /* if it is empty; a writer holds the lock */
 	return 0;
 }
 
@@ -237,7 +236,7 @@ void build_kept_drop(struct build_kept *k)
 	free(k);
 }
 
-/* One alone may have half of the room, so that it does not drive out all others. */
+/* One result may use at most half of the space, so that it does not displace all others. */
 bool build_kept_add(struct build_kept *k, const char *p, size_t n)
 {
 	k->n += n;

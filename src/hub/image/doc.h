@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The JSON documents around images, as strangers write them: of the OCI image specification 1.1
- * (index, manifest, configuration) and of `docker save` (manifest.json). What is not named here is
- * passed over; what is has to be of its type and within bounds, else ERR_IMAGE. No I/O.
+ * The JSON documents of images, from untrusted sources: those of the OCI image specification 1.1
+ * (index, manifest, configuration) and of `docker save` (manifest.json). Unknown members are
+ * ignored; known ones must have their type and bounds, else ERR_IMAGE. No I/O.
  */
 #include "base/arena.h"
 #include "json/field/field.h"
@@ -43,7 +43,7 @@ struct image_manifest {
 	struct image_descs layers;
 };
 
-/* What of a configuration says how programs are run. */
+/* The part of a configuration that says how to run programs. */
 struct image_run {
 	struct str User, WorkingDir;
 	struct field_strs Env, Entrypoint, Cmd;
@@ -59,7 +59,7 @@ struct image_config {
 	struct image_rootfs rootfs;
 };
 
-/* An image of a `docker save` archive: paths in it. */
+/* An image in a `docker save` archive: paths inside it. */
 struct docker_image {
 	struct str Config;
 	struct field_strs RepoTags, Layers;
@@ -70,7 +70,7 @@ struct docker_images {
 	size_t n;
 };
 
-/* A parsed document, the arena with what was decoded from it. */
+/* A parsed document, and the arena with what was decoded from it. */
 struct image_doc {
 	struct json_doc *json;
 	struct arena *arena;
@@ -78,7 +78,7 @@ struct image_doc {
 void image_doc_fini(struct image_doc *d);
 #define autodoc __attribute__((cleanup(image_doc_fini)))
 
-/* What ret points to lives as long as *d, which is zeros before. */
+/* *ret borrows from *d, which must be zeros before. */
 int image_read_index(struct image_doc *d, struct str text, struct image_index *ret,
 		     struct err *e) MUST_USE;
 int image_read_manifest(struct image_doc *d, struct str text, struct image_manifest *ret,
@@ -88,14 +88,14 @@ int image_read_config(struct image_doc *d, struct str text, struct image_config 
 int image_read_docker(struct image_doc *d, struct str text, struct docker_images *ret,
 		      struct err *e) MUST_USE;
 
-/* The 64 hex digits of "sha256:…"; ERR_IMAGE for any other digest. */
+/* The 64 hex digits of "sha256:…". ERR_IMAGE for any other digest. */
 int image_digest(struct str text, struct str *ret_hex, struct err *e) MUST_USE;
 
 bool image_is_index(struct str media_type);
 bool image_is_manifest(struct str media_type);
-/* Whether a layer is one that is in the archive and that we can unpack; ERR_IMAGE says why not. */
+/* Whether a layer is in the archive and of a supported type; else ERR_IMAGE with the reason. */
 int image_check_layer(const struct image_desc *layer, struct err *e) MUST_USE;
 
-/* Whether what it says it is for (all, if it says nothing) is this machine. */
+/* Whether the image is for this machine; one that does not say fits all. */
 bool image_fits(const struct image_desc *d);
 struct str image_architecture(void); /* of this machine, as images call it */

@@ -95,8 +95,7 @@ int images_read(int dir, const char *name, size_t max, struct buf *ret, struct e
 	return 0;
 }
 
-/* Beside it first, always under the same name: the next one takes the place of what a killed one
- * has left. */
+/* Writes a second file first, always of the same name: it replaces what a killed process left. */
 int images_write(int dir, const char *name, struct str text, struct err *e)
 {
 	char temporary[64];
@@ -285,7 +284,7 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* The folder from its beginning; NULL with errno. */
+/* The folder, read from the start; NULL with errno. */
 static DIR *read_folder(int dir)
 {
 	autoclose int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -369,7 +368,7 @@ static int find_digits(const struct images *s, struct str digits, char ret[HASH_
 	return found ? 0 : not_there(digits, e);
 }
 
-/* 1: by its name, which is in `full` then; 0: by its digest. */
+/* 1: found by name, which `full` holds then; 0: by digest. */
 static int find_digest(const struct images *s, struct str name, char full[IMAGE_NAME_MAX + 1],
 		       char ret[HASH_HEX + 1], struct err *e)
 {
@@ -415,7 +414,7 @@ static struct env_var env_of(struct str text)
 				 sign ? (struct str){ sign + 1, text.n - n - 1 } : STR_LIT("") };
 }
 
-/* The entrypoint with the command behind it, as arguments or as the program itself. */
+/* The entrypoint followed by the command, as arguments or as the program itself. */
 static size_t join_argv(const struct image_record *r, struct str argv[static EXEC_ARGS_MAX])
 {
 	size_t n = 0;
@@ -463,8 +462,7 @@ int images_template(void *arg, struct str name, box_template_use use, void *to, 
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
-/* Holds the image for whoever wants to remove it, in *ret_fd; -1 where it is not there. 1:
- * sandboxes stand on it. */
+/* Locks the image for removal, in *ret_fd; -1 if it does not exist. 1: sandboxes use it. */
 static int hold_image(const struct images *s, const char *digest, int *ret_fd, struct err *e)
 {
 	autoclose int fd = openat(s->image, digest,
@@ -479,7 +477,7 @@ static int hold_image(const struct images *s, const char *digest, int *ret_fd, s
 	return 0;
 }
 
-/* One that is held: out of sight in one step, then file by file. */
+/* Removes a locked image: hidden in one step, then deleted file by file. */
 static int drop_image(const struct images *s, const char *digest, struct err *e)
 {
 	char id[ID_MAX];
@@ -500,7 +498,7 @@ static int remove_image(const struct images *s, const char *digest, struct err *
 	return used || held < 0 ? used : drop_image(s, digest, e);
 }
 
-/* Whether the image has a name but that one (NULL: any). */
+/* Whether the image has a name other than that one (NULL: any). */
 static bool is_named(const struct image_names *names, const char *digest, const char *but)
 {
 	for (size_t i = 0; i < names->n; i++) {
@@ -510,7 +508,7 @@ static bool is_named(const struct image_names *names, const char *digest, const 
 	return false;
 }
 
-/* The names without the one that is `full`, or without all that mean the digest. */
+/* The names without `full`, or without all that mean the digest. */
 static int forget_name(const struct images *s, struct image_names *names, const char *full,
 		       const char *digest, struct err *e)
 {
@@ -524,8 +522,8 @@ static int forget_name(const struct images *s, struct image_names *names, const 
 	return write_names(s, names, e);
 }
 
-/* The name goes first: who is killed in between leaves an image without a name, which prune
- * removes, and no name that leads nowhere. */
+/* The name goes first. If the process is killed in between, an image without a name is left,
+ * which prune removes, and never a name without an image. */
 int images_remove(struct images *s, struct str name, struct err *e)
 {
 	autoclose int lock = images_lock(s, e);
@@ -584,7 +582,7 @@ int images_tidy(struct images *s, struct err *e)
 	return lock < 0 ? -1 : images_sweep(s, &swept, e);
 }
 
-/* Names of images that are gone, whoever took them away. */
+/* Removes names of images that no longer exist. */
 static int forget_names(const struct images *s, struct image_names *names, struct err *e)
 {
 	size_t left = 0, n = names->n;

@@ -34,8 +34,8 @@ struct images;
 struct image_record {
 	struct str digest; /* 64 hex digits */
 	struct str source; /* "oci", "docker", "directory", "build" */
-	bool of_host; /* the host's /usr stands over it: it is built on the template host */
-	struct str recipe; /* of a build: the digest of all that it was built from; else absent */
+	bool of_host; /* uses the host's /usr: it is built on the template host */
+	struct str recipe; /* of a build: the digest of all inputs; else absent */
 	int64_t created_ms; /* when it was imported */
 	uint64_t bytes, entries; /* of files, of files and directories; all layers together */
 	struct field_strs layers; /* digests of the layers as tar, the lowest first */
@@ -61,44 +61,44 @@ struct image_names {
 	size_t n;
 };
 
-/* Opens the store at an absolute path, and makes it where there is none. */
+/* Opens the store at an absolute path, and creates it if needed. */
 struct images *images_open(const char *path, struct err *e) MUST_USE;
-/* The same, but makes nothing: ERR_TEMPLATE_NOT_FOUND where nothing was imported yet. */
+/* The same without creating it: ERR_TEMPLATE_NOT_FOUND if it does not exist yet. */
 struct images *images_look(const char *path, struct err *e) MUST_USE;
 void images_close(struct images *s); /* NULL-safe */
 AUTO_DEFINE(images_close, struct images)
 
-/* NAME with ":latest" where it has no tag, in ret. ERR_INVALID for what is no name: lower-case
- * letters, digits and ._-/: in NAME, letters, digits and ._- in the tag. "host" is not for
- * images. */
+/* NAME, with ":latest" if it has no tag, in ret. ERR_INVALID for an invalid name: lower-case
+ * letters, digits and ._-/: in NAME, letters, digits and ._- in the tag. "host" is reserved. */
 int image_name(struct str text, char ret[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
-/* By name, or by at least 12 digits of its digest, with or without "sha256:".
- * ERR_TEMPLATE_NOT_FOUND. *ret is zeros before. */
+/* Finds an image by name, or by at least 12 digits of its digest, with or without "sha256:".
+ * ERR_TEMPLATE_NOT_FOUND. *ret must be zeros before. */
 int images_find(const struct images *s, struct str name, struct image *ret, struct err *e) MUST_USE;
 
-/* All names, by name; they live as long as *doc. */
+/* All names, sorted; they borrow from *doc. */
 int images_names(const struct images *s, struct image_doc *doc, struct image_names *ret,
 		 struct err *e) MUST_USE;
-/* The digests of all images, sorted; *ret is the caller's to free. Gives how many. */
+/* The digests of all images, sorted. The caller frees *ret. Returns how many. */
 ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct err *e) MUST_USE;
 
-/* box_template_find (box/host/box.h): arg is the path of a store. With HOME, USER and LOGNAME of
- * the image's user below its environment. */
+/* box_template_find (box/host/box.h); arg: the path of a store. Adds HOME, USER and LOGNAME of
+ * the image's user to the environment. */
 int images_template(void *arg, struct str name, box_template_use use, void *to,
 		    struct err *e) MUST_USE;
 
 struct image_import {
 	const char *source; /* a path; "-": standard input */
 	struct str name; /* STR_NONE: what the archive says */
-	/* which one of several in it: a name or digest; STR_NONE: there is only one */
+	/* which image, if it has several: a name or digest; STR_NONE: the only one */
 	struct str ref;
 	struct tree_limits limits; /* zeros: IMAGE_LIMITS */
 };
 #define IMAGE_LIMITS ((struct tree_limits){ .bytes = 16ull << 30, .entries = 2000000 })
 
-/* Imports, and names. *ret_name has the name that was given. Errors: box/archive/unpack.h,
- * hub/image/doc.h, ERR_INVALID where a name or a choice is missing. Nothing is left behind then. */
+/* Imports and names an image. *ret_name: the name given. Errors: box/archive/unpack.h,
+ * hub/image/doc.h, ERR_INVALID if a name or a choice is missing. A failure leaves nothing
+ * behind. */
 int images_import(struct images *s, const struct image_import *spec, struct image *ret,
 		  char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
@@ -107,44 +107,44 @@ int images_import(struct images *s, const struct image_import *spec, struct imag
 struct build_spec;
 struct build_cache;
 
-/* What a build's steps run in, and what becomes of it. */
+/* What a build's steps run in, and where the result goes. */
 struct image_steps {
 	const struct build_spec *spec;
-	box_template_find find; /* the template of that sandbox, whatever its name */
+	box_template_find find; /* the template of the sandbox; its name does not matter */
 	void *find_arg;
-	int to; /* a file, for a tar of all that is in its root then, mounts left out */
+	int to; /* a file for the tar of its root at the end, without mounts */
 	const struct build_cache *cache; /* of spec->run: hub/image/cache.h */
 };
 
 struct image_build {
 	int dir; /* the folder: open, borrowed */
 	const char *name; /* as of image_name() */
-	bool no_cache; /* do it again, although the same was built before */
-	/* Runs the steps, while the caller blocks. */
+	bool no_cache; /* build it even if the same was built before */
+	/* Runs the steps; the caller blocks meanwhile. */
 	int (*run)(void *arg, const struct image_steps *steps, struct err *e);
 	void *arg;
 };
 
-/* Builds an image by the folder's holt.json (hub/image/build_doc.h), and names it; if the same was
- * built before, by its contents, that one is named, and *ret_cached. Errors: of build_read(),
- * ERR_INVALID for files that are not in the folder, ERR_TEMPLATE_NOT_FOUND for the base, those of
- * run. Nothing is left behind then. */
+/* Builds and names an image by the folder's holt.json (hub/image/build_doc.h). If the same was
+ * built before, judged by contents, that image gets the name and *ret_cached is true. Errors:
+ * build_read(), ERR_INVALID for files that are not in the folder, ERR_TEMPLATE_NOT_FOUND for the
+ * base, those of run. A failure leaves nothing behind. */
 int images_build(struct images *s, const struct image_build *b, struct image *ret, bool *ret_cached,
 		 struct err *e) MUST_USE;
 
-/* What imports and builds have left that were killed is removed, as whoever makes an image does. */
+/* Removes the remains of killed imports and builds, as each new import or build does. */
 int images_tidy(struct images *s, struct err *e) MUST_USE;
 
-/* Has an OCI layout fetched into a folder of the store's, as `layout` in it, and imports that;
- * spec->source is not read. fetch() is told that folder, open and by its path, and may leave there
- * what it likes. */
+/* Lets fetch() put an OCI layout into a folder of the store, as `layout`, and imports that;
+ * spec->source is not used. fetch() gets the folder open and by path, and may leave anything in
+ * it. */
 int images_fetch(struct images *s,
 		 int (*fetch)(void *arg, int dir, const char *path, struct err *e), void *arg,
 		 const struct image_import *spec, struct image *ret,
 		 char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
-/* Removes a name, and the image with its last name; by digest the image with all of them.
- * ERR_CONFLICT while sandboxes stand on the image: then nothing is removed. */
+/* Removes a name, and with its last name the image; a digest removes the image with all names.
+ * ERR_CONFLICT while sandboxes use the image: then nothing is removed. */
 int images_remove(struct images *s, struct str name, struct err *e) MUST_USE;
 
 struct images_pruned {
@@ -153,6 +153,6 @@ struct images_pruned {
 	uint32_t steps; /* what builds had kept of their lines */
 	uint32_t in_use; /* not removed */
 };
-/* all_steps: not only those that were not used for BUILD_CACHE_DAYS (hub/image/cache.h). */
+/* all_steps: also those used within BUILD_CACHE_DAYS (hub/image/cache.h). */
 int images_prune(struct images *s, bool all_steps, struct images_pruned *ret,
 		 struct err *e) MUST_USE;

@@ -99,7 +99,7 @@ static int add_image(struct importing *m, struct err *e)
 	return 0;
 }
 
-/* A directory that is no layout is itself the root. */
+/* A directory without a layout is the root itself. */
 static int add_directory(struct importing *m, int from, struct err *e)
 {
 	const struct unpack u = { .from = from, .to = m->make.root, .limits = m->make.limits };

@@ -1,5 +1,5 @@
 #pragma once
-/* What images.c (the store), import.c and source.c share. */
+/* Shared by images.c (the store), import.c and source.c. */
 #include <limits.h>
 
 #include "base/id.h"
@@ -11,21 +11,20 @@ struct images {
 	char path[PATH_MAX - HASH_HEX - 16];
 };
 
-/* Takes the lock; closing the descriptor lets it go. -1 with *e. */
+/* Takes the lock; closing the descriptor releases it. -1 with *e. */
 int images_lock(const struct images *s, struct err *e) MUST_USE;
-/* With the lock: the name means that image from now on. */
+/* Requires the lock. From now on the name means that image. */
 int images_set_name(const struct images *s, struct str name, struct str digest,
 		    struct err *e) MUST_USE;
-/* Has an image used as a template, whose folder is at that path: as images_template(). */
+/* Uses an image as a template, with its folder at that path: see images_template(). */
 int images_use(const struct image_record *r, const char *folder, box_template_use use, void *to,
 	       struct err *e) MUST_USE;
-/* With the lock: removes what is in new/ and nobody holds a lock on, and adds how many that
- * were. */
+/* Requires the lock. Removes the entries of new/ that nobody has locked, and adds their number. */
 int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e) MUST_USE;
-/* A file of an open folder, whole on the disk or not at all. */
+/* Writes a file in an open folder, synced to the disk: all of it or nothing. */
 int images_write(int dir, const char *name, struct str text, struct err *e) MUST_USE;
-/* A regular file, found below the open folder; ERR_IMAGE where it has more than max bytes or is
- * none. */
+/* Reads a regular file below the open folder; ERR_IMAGE if it has more than max bytes or is no
+ * file. */
 int images_read(int dir, const char *name, size_t max, struct buf *ret, struct err *e) MUST_USE;
 
 /* ---- source.c: what is in an archive ---- */
@@ -49,15 +48,15 @@ struct source {
 	size_t n_layers;
 };
 
-/* Reads the documents in the open folder, which hold an image for this machine: 1; or 0: there is
- * none of them. *ret is zeros before. */
+/* Reads the documents in the open folder. 1: they hold an image for this machine; 0: there are
+ * none. *ret must be zeros before. */
 int source_read(int dir, struct str ref, struct source *ret, struct err *e) MUST_USE;
 void source_fini(struct source *s);
 #define autosource __attribute__((cleanup(source_fini)))
 
 /*
- * An image that is being made, by whatever means: a folder of new/ that its maker holds the lock
- * of, with root/ in it, until it is published or goes.
+ * An image in the making: a folder of new/ with root/ in it, locked by its maker until it is
+ * published or removed.
  */
 
 struct image_make {
@@ -66,27 +65,27 @@ struct image_make {
 	char id[ID_MAX]; /* of its folder in new/ */
 	int dir, root; /* that folder, locked; root in it */
 
-	/* What the maker finds out, before it publishes: */
+	/* Set by the maker before publishing: */
 	char digest[HASH_HEX + 1];
 	struct tree_count count;
 	struct image_user user;
 	struct image_record record; /* without what stands above, and when */
 };
 
-/* *m is zeros before; image_make_end() follows in any case. limits: zeros stand for those of
- * IMAGE_LIMITS. */
+/* m must be zeros before, and image_make_end() must follow in any case. limits: zeros mean those
+ * of IMAGE_LIMITS. */
 int image_make_start(struct image_make *m, struct images *s, const struct tree_limits *limits,
 		     struct err *e) MUST_USE;
 
-/* An open folder, which must not be there yet. */
+/* Creates and opens a folder that must not exist. */
 int image_make_folder(int dir, const char *name, mode_t mode, struct err *e) MUST_USE;
 
-/* All is written through to the disk, and the image is in the store under that name; where the same
- * image is there already, that one gets the name. */
+/* Syncs everything to the disk and adds the image to the store under that name. If the same
+ * image exists, that one gets the name. */
 int image_make_publish(struct image_make *m, const char *name, struct err *e) MUST_USE;
 
 /* Removes what was not published. */
 void image_make_end(struct image_make *m);
 
-/* What went wrong was not in a sandbox, so the remedies for paths and files there would mislead. */
+/* The failure was not in a sandbox, so the remedies for files there would mislead. */
 void images_retell(struct err *e);

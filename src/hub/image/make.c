@@ -21,7 +21,7 @@ int image_make_folder(int dir, const char *name, mode_t mode, struct err *e)
 	return take_fd(&fd);
 }
 
-/* Made under the store's lock, so that who sweeps finds it locked or not at all. */
+/* Created under the store's lock, so a sweeper finds it locked or not at all. */
 int image_make_start(struct image_make *m, struct images *s, const struct tree_limits *limits,
 		     struct err *e)
 {
@@ -74,7 +74,7 @@ static int write_record(struct image_make *m, struct err *e)
 	return syncfs(m->root) < 0 ? err_sys(e, errno, "write the image through to the disk") : 0;
 }
 
-/* Back into new/, where it is removed, unless a sandbox was made from it meanwhile. */
+/* Moves it back into new/ for removal, unless a sandbox uses it already. */
 static void withdraw(struct image_make *m)
 {
 	if (flock(m->dir, LOCK_EX | LOCK_NB) < 0 ||
@@ -95,7 +95,7 @@ int image_make_publish(struct image_make *m, const char *name, struct err *e)
 	if (renameat2(m->s->new, m->id, m->s->image, m->digest, RENAME_NOREPLACE) < 0)
 		return errno == EEXIST ? images_set_name(m->s, str_of(name), str_of(m->digest), e)
 				       : err_sys(e, errno, "put the image into the store");
-	flock(m->dir, LOCK_UN); /* sandboxes may be made from it from now on */
+	flock(m->dir, LOCK_UN); /* sandboxes can use it from now on */
 	rc = fsync(m->s->image) < 0 ? err_sys(e, errno, "write the image through to the disk")
 				    : images_set_name(m->s, str_of(name), str_of(m->digest), e);
 	if (rc == 0)

@@ -157,7 +157,7 @@ static int read_manifest(struct source *s, const struct image_desc *d, struct er
 	return add_oci_layers(s, &m, e);
 }
 
-/* An index may name an index, once: that of an image for several machines. */
+/* An index may name another one, once: that of an image for several machines. */
 static int read_nested(struct source *s, const struct image_desc *d, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(IMAGE_DOC_MAX);

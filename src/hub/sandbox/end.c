@@ -1,9 +1,9 @@
 /*
- * How sandboxes end: asked for, at a deadline, or by accident. A deadline is the time to live or so
- * long without a use; one timer of a life wakes at the next of them and looks whether it is really
- * due, so that a use moves nothing but a number. What a retention says is carried out by the reaper
- * here, who tries again until it has worked or nothing is left to try. Where there is no hub to do
- * it, the warden ends what is overdue (ttl_by_caller, box/host/box.h).
+ * How sandboxes end: on request, at a deadline, or unexpectedly. A deadline is the time to live, or
+ * the idle time since the last use. Each sandbox has one timer, which fires at the next deadline
+ * and checks whether it is really due; so a use only updates a number. The reaper here carries out
+ * the retention, and retries until it has worked or nothing is left. Without a hub the warden ends
+ * sandboxes that are overdue (ttl_by_caller, box/host/box.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ void life_arm(struct life *l)
 	if (!l->timer) {
 		l->timer = calloc(1, sizeof(*l->timer));
 		if (!l->timer)
-			abort(); /* a deadline that is forgotten is a promise broken */
+			abort(); /* a missed deadline would break a promise */
 		uv_timer_init(l->all->loop, l->timer);
 		l->timer->data = l;
 	}
@@ -80,7 +80,7 @@ int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
 		l->deadline_ms = before.deadline_ms;
 		return -1;
 	}
-	/* Without a hub it is ended by who can't keep anything. */
+	/* Without a hub the warden ends it, which can't keep anything. */
 	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY ? ms : 0, &ignored) < 0)
 		log_warn("sandbox %s: its time to live: %s", l->id, ignored.msg);
 	life_arm(l);
@@ -92,7 +92,7 @@ void life_say_over(const struct life *l, struct err *ret)
 	err_set(ret, ERR_TIMEOUT, "its time to live of %" PRIu64 " s is over", l->ttl_ms / 1000);
 }
 
-/* ---- the box's end of it ------------------------------------------------------------------- */
+/* ---- ended by the engine ------------------------------------------------------------------- */
 
 void life_mark(const struct life *l, char ret[LIFE_MARK_MAX])
 {
@@ -118,7 +118,7 @@ void life_begin(struct life *l, struct sandbox *sb)
 
 void life_let_go(struct life *l)
 {
-	forwards_end(l); /* first: what is idle from then on has no deadline any more */
+	forwards_end(l); /* first: an idle sandbox has no deadline from then on */
 	if (l->timer)
 		uv_timer_stop(l->timer);
 	sandbox_unref(take_ptr(l->box));
@@ -130,7 +130,7 @@ void lives_on_end(void *lives, struct sandbox *sb, const struct err *why)
 	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
 	struct err over = ERR_INIT, e = ERR_INIT;
 
-	/* What is being destroyed is settled when that is done. */
+	/* A sandbox that is being destroyed is settled when that is done. */
 	if (!l || l->box != sb || l->ending)
 		return;
 	life_let_go(l);
@@ -147,7 +147,7 @@ void lives_on_end(void *lives, struct sandbox *sb, const struct err *why)
 
 /* ---- terminate ----------------------------------------------------------------------------- */
 
-/* Its processes are gone also where the warden or the whole engine ended under us. */
+/* Its processes are also gone if the warden or the whole engine has ended. */
 static bool is_ended(const struct err *err)
 {
 	return !err || err->code == ERR_GUEST || err->code == ERR_CANCELLED;

@@ -117,7 +117,7 @@ static int open_port(struct life *l, uint16_t guest_port, uint16_t host_port, st
 	return 0;
 }
 
-/* ---- for whoever asks ---------------------------------------------------------------------- */
+/* ---- for callers --------------------------------------------------------------------------- */
 
 int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint16_t *ret_port,
 		  struct err *e)

@@ -21,8 +21,8 @@ enum { IDEMPOTENT_KEY_MAX = 255, IDEMPOTENT_PLAN_MAX = 8192, IDEMPOTENT_BODY_MAX
 
 /* Borrowed for the call. */
 struct idempotent_key {
-	/* keys of different scopes have nothing to do with each other: who asks, and what for; at
-	 * most 255 bytes */
+	/* Keys of different scopes are unrelated: the principal and the kind of request; at most
+	 * 255 bytes. */
 	struct str scope;
 	struct str key; /* 1 to 255 printable ASCII characters, else ERR_INVALID */
 	struct str request; /* method, path and body, of which a digest is kept */
@@ -32,7 +32,8 @@ enum idempotent {
 	IDEMPOTENT_REFUSED =
 		-1, /* ERR_CONFLICT: the key is in flight, or belongs to another request */
 	IDEMPOTENT_NEW,
-	IDEMPOTENT_RESUMED, /* in flight when an earlier hub ended: nobody knows how far it came */
+	/* in flight when an earlier hub ended: its progress is unknown */
+	IDEMPOTENT_RESUMED,
 	IDEMPOTENT_DONE,
 };
 
@@ -42,16 +43,16 @@ struct idempotent_answer { /* borrowed until the next call of any of these */
 	struct str plan; /* RESUMED: that of the first time */
 };
 
-/* plan: what the request is going to make, such as the ids of sandboxes, decided before it begins;
- * of a RESUMED one the stored plan counts. */
+/* plan: what the request will create, such as ids of sandboxes, decided before it begins. A
+ * RESUMED request must use the stored plan. */
 enum idempotent idempotent_begin(struct lives *all, const struct idempotent_key *key,
 				 struct str plan, struct idempotent_answer *ret,
 				 struct err *e) MUST_USE;
 
-/* The answer, before it is sent. On failure the answer is sent all the same, and the key is as if
- * it had been dropped. */
+/* Stores the answer before it is sent. On failure the answer is sent all the same, and the key
+ * counts as dropped. */
 int idempotent_end(struct lives *all, const struct idempotent_key *key, int status, struct str body,
 		   struct err *e) MUST_USE;
 
-/* It failed in a way that leaves nothing behind: the same key may be tried again. */
+/* The request failed and left nothing behind: the key may be tried again. */
 void idempotent_drop(struct lives *all, const struct idempotent_key *key);

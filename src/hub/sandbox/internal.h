@@ -1,6 +1,5 @@
 #pragma once
-/* The inside of sandboxes, shared by the files of this folder: their programs, their lives, their
- * ports, their snapshots. */
+/* Internals of hub/sandbox: jobs, the lifecycle, ports and snapshots. */
 #include <uv.h>
 
 #include "base/id.h"
@@ -14,17 +13,17 @@
 #include "store/store.h"
 
 /*
- * Between the files of jobs:
+ * Shared by the files of jobs:
  *
- *	job.c		one: from its start to its end, and what it prints
- *	job_row.c	one as a row of the registry, and back
- *	jobs.c		all of a hub: which are remembered, and for how long
- *	job_wait.c	who waits for what one prints; hub/spool/match.c for a pattern
+ *	job.c		one job: start, output, end
+ *	job_row.c	one job as a row of the registry
+ *	jobs.c		all jobs of a hub: which are remembered, and how long
+ *	job_wait.c	waits for output; hub/spool/match.c matches patterns
  */
 struct job_wait;
 
 struct job {
-	unsigned refs; /* of who found it; of the list it is in; of its exec */
+	unsigned refs; /* held by its finder, its list and its exec */
 	struct lives *all;
 	struct life *life; /* while it runs or is listed; NULL else */
 	bool listed; /* its life finds it */
@@ -47,7 +46,7 @@ struct job {
 	struct err why;
 };
 
-/* Those that have ended, the first to end first. */
+/* Ended jobs, in the order of their end. */
 struct job_queue {
 	struct job *first, *last;
 	size_t n;
@@ -68,13 +67,13 @@ struct jobs {
 	unsigned running; /* in the background */
 	struct job_queue ended[2];
 	uv_timer_t *timer; /* lets the oldest go */
-	struct job_wait *looks; /* that stand in line for a thread (job_wait.c), */
+	struct job_wait *looks; /* waits that queue for a thread (job_wait.c) */
 	bool looking; /* and whether it is at work */
 };
 
 /* ---- job.c --------------------------------------------------------------------------------- */
 
-/* One without an exec. NULL without memory. */
+/* A job without an exec. NULL if memory is short. */
 struct job *job_new(struct life *l, struct str id, struct str command, bool background,
 		    uint64_t keep, struct err *e) MUST_USE;
 
@@ -83,7 +82,7 @@ struct job *job_new(struct life *l, struct str id, struct str command, bool back
 int job_save(struct job *j, struct err *e) MUST_USE;
 /* A failure is logged. */
 void job_drop_row(struct job *j);
-/* Those of the registry: what ran in an earlier hub is lost. */
+/* Reads the jobs of the registry: those of an earlier hub that ran are lost. */
 int jobs_load(struct lives *all, struct err *e) MUST_USE;
 /* The registry says so, too. */
 void jobs_settle(struct lives *all);
@@ -94,27 +93,27 @@ int jobs_init(struct lives *all, uv_loop_t *loop, struct err *e) MUST_USE;
 /* No exec runs any more. */
 void jobs_fini(struct lives *all);
 
-/* Into the list of its life, which takes over a reference. */
+/* Adds it to the list of its sandbox, which takes over a reference. */
 void jobs_list(struct job *j);
-/* It has ended, and is remembered for a while, */
+/* An ended job is remembered for a while, */
 void jobs_remember(struct job *j);
-/* as far as there is room: of this life and of all the first go that are over a bound. */
+/* within bounds per sandbox and in all: the oldest beyond them are forgotten. */
 void jobs_trim(struct life *l);
-/* All of a life, which has ended; those that run hear of that. */
+/* Drops all jobs of a sandbox that has ended; readers of running ones are told. */
 void jobs_forget_of(struct life *l);
 
 /*
- * Between the files of the lifecycle:
+ * Shared by the files of the lifecycle:
  *
- *	life.c		the states and their setter; finding, listing, forgetting
- *	row.c		a life as a row of the registry, and back
+ *	life.c		states and their setter; finding, listing, forgetting
+ *	row.c		a sandbox as a row of the registry
  *	make.c		create and fork
- *	end.c		terminate, deadlines and their reaper, what ended by accident
+ *	end.c		terminate, deadlines and their reaper, unexpected ends
  *	pause.c		pause and resume
- *	lives.c		all of a hub: from its start to its end
- *	job*.c		its programs
- *	forward.c relay.c	its ports on the host
- *	idempotent.c	requests that are done once
+ *	lives.c		all sandboxes of a hub, from its start to its end
+ *	job*.c		jobs
+ *	forward.c	ports on the host, relay.c: their connections
+ *	idempotent.c	idempotency keys
  */
 
 enum {
@@ -132,7 +131,7 @@ struct life {
 	struct lives *all;
 	struct life *older, *newer; /* in order of creation */
 	struct life *chain; /* of its bucket */
-	struct gone *gone; /* the queue of those that ended so; NULL: it has not */
+	struct gone *gone; /* the queue of ended sandboxes; NULL: it has not ended */
 	struct life *gone_before, *gone_after; /* in it */
 	uint64_t seq;
 	char id[LIFE_ID_MAX + 1], source[LIFE_ID_MAX + 1], template[256];
@@ -154,16 +153,16 @@ struct life {
 	struct sandbox *box; /* a reference; NULL: nothing runs */
 	bool ending; /* its destruction is under way */
 	struct jobs_of jobs;
-	struct diffing *diffs; /* those that ask what it has changed: snapshot_diff.c */
+	struct diffing *diffs; /* requests for its changes: snapshot_diff.c */
 	struct forward *forwards; /* its ports on the host */
 	unsigned n_forwards;
-	struct life_port *ports; /* connections to its ports, n_ports of them */
+	struct life_port *ports; /* connections to its ports, n_ports in number */
 	unsigned n_ports;
-	bool stopping; /* what is to be kept of it is being kept, then it ends */
+	bool stopping; /* its files are being saved, then it ends */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
 
-	uint64_t due_ms, used_ms; /* clock_ms() of the deadline and of the last use; due 0: none */
+	uint64_t due_ms, used_ms; /* clock_ms() of the deadline (0: none) and of the last use */
 	uint64_t reap_wait_ms; /* until the next try */
 	uv_timer_t *timer;
 };
@@ -185,9 +184,9 @@ struct lives {
 	struct gone terminated, mourned;
 	struct jobs jobs;
 	unsigned n_forwards, n_ports; /* ports of sandboxes on the host, connections to them */
-	/* The highest generation of those that are not found any more, and what the registry has of
-	 * it: who takes an id that is not known begins above it, so that no generation of an id
-	 * comes twice, without a list of all ids that there ever were. */
+	/* The highest generation of forgotten sandboxes, and its value in the registry. A
+	 * sandbox with an unknown id starts above it, so no generation of an id repeats, without
+	 * a list of all ids ever used. */
 	uint32_t forgotten, forgotten_stored;
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
@@ -200,17 +199,17 @@ struct lives {
 	bool batch; /* a transaction holds several changes, */
 	size_t n_in_batch; /* of so many */
 	bool stopping;
-	uv_timer_t *saver; /* writes again what could not be written, and lets old keys go */
+	uv_timer_t *saver; /* retries failed writes, and deletes old idempotency keys */
 	uv_work_t checkpoint;
 	bool checkpointing;
 	struct err checkpoint_err;
-	/* callbacks of lives_later(), and of sorted diffs, that are still to come */
+	/* pending callbacks of lives_later() and of sorted diffs */
 	unsigned later;
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 };
 
-/* An operation under way, and whom to tell. */
+/* A running operation and its callback. */
 struct life_op {
 	struct life *life; /* a reference; NULL: none */
 	struct lives *all;
@@ -221,7 +220,8 @@ struct life_op {
 
 /* ---- life.c -------------------------------------------------------------------------------- */
 
-/* A new one in creating, found by its id. id is valid. NULL without memory. */
+/* A new sandbox in state creating, which can be found. id must be valid. NULL if memory is
+ * short. */
 struct life *life_new(struct lives *all, struct str id, struct err *e) MUST_USE;
 struct life *life_ref(struct life *l);
 void life_unref(struct life *l); /* NULL-safe */
@@ -229,83 +229,81 @@ AUTO_DEFINE(life_unref, struct life)
 struct life *lives_get(const struct lives *all, struct str id); /* NULL: none */
 
 bool life_may_follow(enum life_state from, enum life_state to);
-/* The only one that changes a state: tells the registry, too. why is copied, or NULL. -1 where the
- * registry did not take it, or with ERR_BUG where it may not follow; only in the second case the
- * state is the old one. */
+/* The only setter of states; writes the registry, too. why is copied, or NULL. -1 if the
+ * registry failed, with the new state set; or with ERR_BUG if the transition is not allowed,
+ * with the old state. */
 int life_set_state(struct life *l, enum life_state to, const struct err *why, struct err *e);
-/* It is not found any more, and its row goes; who takes its id again begins at the first
- * generation. */
+/* Removes the sandbox and its row. The next sandbox with its id starts at the first generation. */
 void life_forget(struct life *l);
-/* It has one of the states in which nothing of it runs: the oldest such are forgotten. */
+/* It has entered a state in which nothing of it runs: the oldest such sandboxes are forgotten. */
 void life_mourn(struct life *l);
 bool life_is_gone(const struct life *l);
-/* A typed error that names the state, unless it runs. */
+/* An error that names the state, unless it runs. */
 int life_check_runs(const struct life *l, struct err *e) MUST_USE;
 
 /* ---- row.c ---------------------------------------------------------------------------- */
 
-/* Writes it as it is, with an event (kind NULL: none). A failure is counted; the saver tries
- * again. */
+/* Writes the row, with an event (kind NULL: none). A failure is counted, and the saver retries. */
 int life_save(struct life *l, const char *kind, struct str detail, struct err *e) MUST_USE;
 /* Only an event; a failure is logged. */
 void life_tell(struct life *l, const char *kind, struct str detail);
-/* The code of a failure by its name on the wire; ERR_BUG for one that is not known. */
+/* The error code with that wire name; ERR_BUG if unknown. */
 enum err_code life_code_of(struct str name);
 /* The lives of the registry. */
 int lives_load(struct lives *all, struct err *e) MUST_USE;
-/* JSON of what a spec has besides the row's columns; owned. */
+/* JSON of the members of a spec that have no column; owned. */
 char *life_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
-/* Several changes as one, which do not nest. Where that fails, or is not to be kept, all of them
- * are undone in the registry, and unsaved. */
+/* Joins several changes in one transaction; they do not nest. If it fails or is rolled back, all
+ * are undone in the registry and marked unsaved. */
 int lives_batch(struct lives *all, struct err *e) MUST_USE;
 int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
 
 /* ---- end.c ---------------------------------------------------------------------------- */
 
-/* It runs: sb becomes its own, and its deadlines begin, but for life_arm() when it has its
- * state. */
+/* The sandbox runs: takes over sb and starts its deadlines. After setting the state, call
+ * life_arm(). */
 void life_begin(struct life *l, struct sandbox *sb);
-/* What its box keeps of it (sandbox_record): a row takes no sandbox again but its own. */
+/* The record that the engine keeps (sandbox_record), by which a row recognizes its own sandbox. */
 enum { LIFE_MARK_MAX = 48 };
 void life_mark(const struct life *l, char ret[LIFE_MARK_MAX]);
 /* Why it ended at its deadline. */
 void life_say_over(const struct life *l, struct err *ret);
-/* It does not run any more: lets go of what it has of that. */
+/* The sandbox has stopped running: releases everything for that. */
 void life_let_go(struct life *l);
-/* Its deadlines have changed, or it was used. */
+/* Call it when deadlines have changed, or after a use. */
 void life_arm(struct life *l);
 
 /* ---- lives.c ------------------------------------------------------------------------------- */
 
 /* Calls f on the loop's next turn. */
 void lives_later(struct lives *all, void (*f)(void *arg), void *arg);
-/* on_done likewise; err may be NULL, and l with it. */
+/* The same for on_done; err may be NULL, and l with it. */
 void life_later(struct lives *all, struct life *l, life_cb on_done, void *arg,
 		const struct err *err);
 struct life_op *life_op_new(struct lives *all, struct life *l, life_cb on_done, void *arg);
-/* Ends it with its callback; err NULL: success. */
+/* Ends the operation and calls its callback; err NULL: success. */
 void life_op_end(struct life_op *op, const struct err *err);
-/* Something that the end has waited for is over. */
+/* Something that lives_close() waits for is done. */
 void lives_try_close(struct lives *all);
-/* After something was written, or was not. */
+/* Call it after a write, successful or not. */
 void lives_written(struct lives *all);
 /* After an event was written. */
 void lives_tell_watches(struct lives *all);
-/* Something has ended that the end of all waits for. */
+/* Something has ended that the end of everything waits for. */
 void lives_try_close(struct lives *all);
 
 /* ---- make.c --------------------------------------------------------------------------- */
 
-/* One in creating, with an id of the caller's or of ours. */
+/* A sandbox in state creating, with the given id or a generated one. */
 struct life *life_new_named(struct lives *all, struct str id, struct err *e) MUST_USE;
-/* It runs on sb from now on: what a client is told of next. */
+/* It runs on sb from now on; the client is told next. */
 int life_bear(struct life *l, struct sandbox *sb, struct err *e) MUST_USE;
-/* Its name belonged to a terminated one until now. */
+/* The name belonged to a terminated sandbox until now. */
 void life_replace_old(struct life *l);
 /* It was never told to anybody. */
 void life_stillborn(struct life *l);
 
-/* Between forward.c, which has the ports, and relay.c, which has their connections. */
+/* Shared by forward.c (ports) and relay.c (connections). */
 
 struct relay;
 
@@ -319,29 +317,29 @@ struct forward {
 	uint64_t relays_total;
 };
 
-/* Ends all that its life has, and all other connections to its ports. */
+/* Ends all forwards of a sandbox, and all other connections to its ports. */
 void forwards_end(struct life *l);
 
-/* A client waits at the listener: it is accepted, and ended at once where there is no room. */
+/* Accepts a waiting client, and closes it at once if there is no room. */
 void relay_start(struct forward *f);
 void relays_end(struct forward *f);
 
 /*
- * Between the files of snapshots:
+ * Shared by the files of snapshots:
  *
- *	snapshots.c		the folder, the rows and the table of them; what time ends
- *	snapshot_pack.c		holt-pack as a process of the hub's
+ *	snapshots.c		the folder, the rows and their table; expiry
+ *	snapshot_pack.c		holt-pack as a process of the hub
  *	snapshot_take.c		a sandbox's files into an archive
  *	snapshot_restore.c	an archive into sandboxes
- *	snapshot_import.c	an archive of elsewhere
+ *	snapshot_import.c	an archive from elsewhere
  *	snapshot_diff.c		what a sandbox has changed
- *	keep.c		sandboxes that are kept without running; what retention says
+ *	keep.c			sandboxes kept without running; retention
  */
 
 struct snapshot {
 	struct lives *all;
 	struct snapshot *older, *newer; /* in order of creation */
-	uint64_t seq, of; /* of: the sandbox that it is kept for; 0: it is a client's */
+	uint64_t seq, of; /* of: the sandbox whose files it keeps; 0: made for a client */
 	char id[LIFE_ID_MAX + 1], name[SNAPSHOT_NAME_MAX + 1], source[LIFE_ID_MAX + 1];
 	char template[256], base[SANDBOX_BASE_MAX], digest[HASH_HEX + 1];
 	int64_t created_ms, expires_ms;
@@ -358,7 +356,7 @@ struct snapshots {
 	unsigned taking; /* that will be there */
 	uv_timer_t *reaper;
 	struct packing *packs; /* that run */
-	unsigned works; /* of the loop's pool, that are to end before all of this does */
+	unsigned works; /* work in the loop's pool that must end before this does */
 };
 
 /* What an archive says of itself. */
@@ -373,27 +371,27 @@ extern const struct field_table snapshot_meta_table;
 
 /* ---- snapshots.c --------------------------------------------------------------------------- */
 
-/* ERR_UNSUPPORTED where none are kept, ERR_LIMIT where there are too many. */
+/* ERR_UNSUPPORTED without a snapshots folder, ERR_LIMIT if there are too many. */
 int snapshots_check(const struct lives *all, struct err *e) MUST_USE;
-/* A new one that nobody knows yet, as spec says; owned. */
+/* A new snapshot that is not yet listed; owned. */
 struct snapshot *snapshot_new(struct lives *all, const struct snapshot_spec *spec,
 			      struct err *e) MUST_USE;
 void snapshot_free(struct snapshot *s); /* of one that nobody knows; NULL-safe */
 AUTO_DEFINE(snapshot_free, struct snapshot)
-/* The file that its archive is written to. */
+/* The archive's file name before it is complete. */
 int snapshot_create_file(const struct snapshot *s, struct err *e) MUST_USE;
 void snapshot_drop_file(const struct snapshot *s); /* of one that did not come to be */
-/* The archive is whole and on the disk: has it known, then calls on_done; takes s, which it frees
- * where that fails. spec: JSON, or STR_NONE: as that of the sandbox of row spec_of. */
+/* The archive is complete and synced: lists the snapshot, then calls on_done. Takes over s, and
+ * frees it on failure. spec: JSON, or STR_NONE: that of the sandbox in row spec_of. */
 void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, snapshot_cb on_done,
 		      void *arg);
-/* The one that is kept for a sandbox; NULL: none. */
+/* The snapshot that keeps a sandbox's files; NULL: none. */
 struct snapshot *snapshot_kept(const struct lives *all, const struct life *l);
 /* Removes that, too. */
 void snapshot_drop_kept(struct life *l);
-/* JSON of what its source had besides limits; owned. */
+/* JSON of its source's settings besides limits; owned. */
 char *snapshot_spec_text(const struct snapshot *s, struct err *e) MUST_USE;
-/* The hub ends: what runs for snapshots ends soon. */
+/* The hub is ending: stops all work on snapshots soon. */
 void snapshots_stop(struct lives *all);
 bool snapshots_busy(const struct lives *all);
 void snapshots_free(struct snapshots *s); /* NULL-safe */
@@ -415,24 +413,23 @@ struct packing *pack_start(struct lives *all, const struct pack_spec *spec, pack
 			   void *arg, struct err *e) MUST_USE;
 void packs_kill(struct lives *all);
 
-/* How much there may be in a snapshot of a sandbox with this disk: files, and what says of them. */
+/* The size limits of a snapshot of a sandbox with this disk: its files and their metadata. */
 uint64_t snapshot_max(const struct limits *l);
 
 /* ---- snapshot_take.c ----------------------------------------------------------------------- */
 
-/* The same as snapshot_take_start() for a sandbox whose life sees to it that it may be; of: it is
- * kept for that. */
+/* Like snapshot_take_start(), but the caller has checked the sandbox; of: whose files it keeps. */
 void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, snapshot_cb on_done,
 		   void *arg);
 
 /* ---- snapshot_restore.c -------------------------------------------------------------------- */
 
-/* A stopped or cold one, from what is kept for it. */
+/* Restarts a stopped or cold sandbox from its snapshot. */
 void life_start_again(struct life *l, life_cb on_done, void *arg);
 
 /* ---- keep.c --------------------------------------------------------------------------- */
 
-/* Carries out a retention other than RETAIN_DESTROY: what it says is kept, then l has ended for
- * that reason. on_done's err: nothing is, and it goes on. */
+/* Carries out a retention other than RETAIN_DESTROY: saves the files, then ends l for that
+ * reason. on_done with err: nothing was saved, and it continues. */
 void life_keep_start(struct life *l, enum life_retention how, const struct err *why,
 		     life_cb on_done, void *arg);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "hub/sandbox/internal.h"
 
-/* Blocks of output in memory, beside the one that is being filled. */
+/* Blocks of output in memory, besides the one being filled. */
 enum { MEMORY_BACKGROUND = 4, MEMORY_FOREGROUND = 1 };
 
 const char *const job_state_names[JOB_STATES] = {
@@ -110,7 +110,7 @@ static void leave_running(struct job *j)
 		j->life = NULL;
 }
 
-/* It is what it ended as before any reader hears of the end. */
+/* Set the final state before waking readers. */
 static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
 {
 	struct job *j = arg;
@@ -141,7 +141,7 @@ static const struct exec_events events = { .on_output = on_output, .on_exit = on
 
 /* ---- the start ----------------------------------------------------------------------------- */
 
-/* The front of a text, without half a character at its end. */
+/* The start of a text, without a partial character at its end. */
 static void cut(char *to, size_t size, struct str text)
 {
 	size_t n = text.n < size ? text.n : size - 1;
@@ -207,7 +207,7 @@ static int check(const struct life *l, const struct job_spec *spec, struct str i
 	return 0;
 }
 
-/* The row first: what nobody was told of may be in it, and never the other way round. */
+/* Write the row first: it may hold a job that no client knows, but never the other way round. */
 static int launch(struct job *j, struct sandbox *sb, const struct job_spec *spec, struct err *e)
 {
 	if (j->background && job_save(j, e) < 0)

@@ -1,10 +1,8 @@
 /*
- * The search for a text is that of Knuth, Morris and Pratt: it looks at each byte once and
- * remembers nothing but how much of the text has just come, so that it does not matter in which
- * pieces. Each stream has such a number of its own.
- *
- * For a pattern each piece is copied, and looked at by a thread while the wait stands still: then
- * the next one is read.
+ * A text is searched for as Knuth, Morris and Pratt do: each byte is read once, and the only state
+ * is how much of the text has matched. So the split into pieces does not matter. Each stream has
+ * its own state. For a pattern each piece is copied, and a thread searches it while the wait is
+ * suspended; then the next piece is read.
  */
 #include "hub/sandbox/job_wait.h"
 
@@ -18,7 +16,7 @@ const char *const job_waited_names[3] = {
 
 enum { LOOK_MAX = 8 << 10 }; /* bytes at once */
 
-/* What a thread does for a wait with a pattern. */
+/* The work of a thread for a wait with a pattern. */
 struct look {
 	struct job_match *match;
 	struct job_wait *next; /* in line behind this one */
@@ -44,7 +42,7 @@ struct job_wait {
 	struct look *look; /* NULL: a text, or only the end */
 	uint16_t came[SPOOL_STREAMS]; /* how much of the text */
 	uint16_t n;
-	uint16_t back[JOB_TEXT_MAX + 1]; /* how much of it is left where the next byte is another */
+	uint16_t back[JOB_TEXT_MAX + 1]; /* length of the match that is left after a mismatch */
 	char text[JOB_TEXT_MAX];
 };
 
@@ -115,7 +113,7 @@ static void prepare(struct job_wait *w)
 	}
 }
 
-/* How many bytes of the piece make the text whole; 0: it is not. */
+/* How many bytes of the piece complete the text; 0: it is not complete. */
 static size_t search(struct job_wait *w, const struct spool_piece *piece)
 {
 	uint16_t k = w->came[piece->stream];
@@ -161,7 +159,7 @@ static void look_on(struct job_wait *w)
 
 static void serve_line(struct jobs *all);
 
-/* The house stays until all works have ended, and with it whom they are for. */
+/* The owner stays until all work has ended. */
 static void on_looked(uv_work_t *work, int status)
 {
 	struct job_wait *w = work->data;
@@ -190,7 +188,7 @@ static void serve_line(struct jobs *all)
 	all->house.works++;
 	w->look->work.data = w;
 	if (uv_queue_work(all->house.loop, &w->look->work, look, on_looked) < 0)
-		abort(); /* libuv refuses nothing but a missing function */
+		abort(); /* libuv fails only if a function is missing */
 }
 
 static void join_line(struct job_wait *w)
@@ -221,7 +219,7 @@ static bool is_looking(const struct job_wait *w)
 
 /* ---- both ---------------------------------------------------------------------------------- */
 
-/* False: the wait stands still, or is gone. */
+/* False if the wait is suspended or gone. */
 static bool take_piece(struct job_wait *w, const struct spool_piece *piece)
 {
 	size_t found;
@@ -254,7 +252,7 @@ static void on_end(struct job_wait *w)
 	}
 }
 
-/* One step; false where the wait stands still, or is gone. */
+/* One step; false if the wait is suspended or gone. */
 static bool step(struct job_wait *w)
 {
 	size_t max = w->left < LOOK_MAX ? (size_t)w->left : LOOK_MAX;
@@ -342,7 +340,7 @@ static struct look *look_new(struct str pattern, struct err *e)
 
 static void set_what(struct job_wait *w, const struct job_wait_options *o)
 {
-	/* for the end alone, nothing has to be read */
+	/* To wait for the end, nothing has to be read. */
 	w->streams = o->text.n || o->pattern.n || o->most ? o->streams : 0;
 	w->left = o->most ? o->most : UINT64_MAX;
 	w->timeout_ms = o->timeout_ms;

@@ -1,8 +1,8 @@
 /*
- * Which jobs are remembered. Those that run are in the list of their life. Those that have ended
- * are also in a queue of all, one for the foreground and one for the background, since what a
- * foreground leaves behind is in memory: the bounds below times two blocks are the most of that.
- * Whatever is over a bound goes, the first to end first.
+ * Which jobs are remembered. Running jobs are in the list of their sandbox. Ended ones are also in
+ * a queue of the hub, one for the foreground and one for the background, since output of foreground
+ * jobs stays in memory: the bounds below times two blocks are the most of that. Beyond a bound, the
+ * job that ended first is forgotten.
  */
 #include <stdlib.h>
 
@@ -55,7 +55,7 @@ static void leave_queue(struct job_queue *q, struct job *j)
 	q->n--;
 }
 
-/* Out of all lists; the reference that was the list's goes. */
+/* Removes it from all lists and drops the lists' reference. */
 static void unlist(struct job *j)
 {
 	struct job **at = &j->life->jobs.newest;
@@ -142,7 +142,7 @@ void jobs_trim(struct life *l)
 	}
 }
 
-/* For the output of one that runs, the first that has ended gives up what it keeps. */
+/* To make room for a running job's output, the job that ended first drops its output. */
 static void make_room(void *arg)
 {
 	struct lives *all = arg;

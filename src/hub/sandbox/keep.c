@@ -1,14 +1,12 @@
 /*
- * Sandboxes that are kept without running. What retention says at a deadline, and what stopping is
- * at any time:
+ * Keeps sandboxes without running them: the retention at a deadline, and stopping at any time:
  *
- * 	pause it → take a snapshot → end it → stopped, cold, or terminated
+ *	pause it → take a snapshot → end it → stopped, cold, or terminated
  *
- * It stands still from the first step on, so that nothing is done to its files that the snapshot
- * does not have. Where a step fails it goes on as before; one whose time is over stays paused
- * instead, as nobody may run on by filling its disk with what can't be kept. The snapshot's row is
- * written before it is ended: should the hub be killed between the two, its files are kept and it
- * is found stopped, or it runs on.
+ * It is frozen from the first step on, so its files can't change after the snapshot. If a step
+ * fails, it continues as before; but an overdue one stays paused, so that nobody extends their time
+ * by filling the disk. The snapshot's row is written before the sandbox ends: if the hub is killed
+ * in between, its files are kept and it is found stopped, or it runs on.
  */
 #include <stdlib.h>
 
@@ -40,7 +38,7 @@ static void end(struct keeping *k, const struct err *err)
 	life_op_end(op, err);
 }
 
-/* As before, whether it could be resumed or is gone. */
+/* Restores the earlier state, if the sandbox could be resumed or not. */
 static void go_on(struct keeping *k)
 {
 	struct life *l = k->op->life;
@@ -62,7 +60,7 @@ static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
 	go_on(k);
 }
 
-/* Nobody is told of the failure before it runs again. */
+/* The failure is reported only after it runs again. */
 static void give_up(struct keeping *k, const struct err *err)
 {
 	struct life *l = k->op->life;
@@ -94,7 +92,7 @@ static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
 	}
 	l->stopping = l->ending = false;
 	life_let_go(l);
-	/* a row that can't be written now is written later */
+	/* a row that can't be written now is retried */
 	life_set_state(l, ends[k->how].state, why, &e);
 	end(k, NULL);
 }
@@ -151,7 +149,7 @@ void life_keep_start(struct life *l, enum life_retention how, const struct err *
 	struct err e = ERR_INIT;
 
 	if (!k)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	k->op = life_op_new(l->all, l, on_done, arg);
 	k->how = how;
 	if (why)

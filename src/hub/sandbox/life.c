@@ -23,8 +23,8 @@ const char *const life_retention_names[RETENTIONS] = {
 
 #define TO(state) (1u << LIFE_##state)
 
-/* What may follow a state. A kept one (cold, stopped) comes back by restoring; nothing follows
- * terminated: who takes the id again is another. */
+/* The states that may follow a state. A cold or stopped sandbox comes back by restoring. Nothing
+ * follows terminated: the next sandbox with that id is another one. */
 static const unsigned follows[LIFE_STATES] = {
 	[LIFE_CREATING] = TO(RUNNING) | TO(RESTORING) | TO(TERMINATED),
 	[LIFE_RUNNING] = TO(PAUSED) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
@@ -61,8 +61,8 @@ static void set_why(struct life *l, const struct err *why)
 		*l->why = *why;
 }
 
-/* What never was anybody's is in no registry; and for that a stopped one stays stopped until it
- * runs again, so that a hub which ends in between leaves it as it was. */
+/* A sandbox that no client knows is not in the registry. A stopped one stays stopped there until
+ * it runs again, so a hub that ends in between leaves it as it was. */
 static bool is_told(const struct life *l, enum life_state from, enum life_state to)
 {
 	if (to == LIFE_RESTORING)
@@ -149,8 +149,8 @@ void life_unref(struct life *l)
 	free(l);
 }
 
-/* In front of one with the same id, which is terminated, so that it is found; behind all others in
- * order of creation. */
+/* Inserts it before a terminated one with the same id, so that it is found; and after all
+ * others, in order of creation. */
 struct life *life_new(struct lives *all, struct str id, struct err *e)
 {
 	struct life *l = calloc(1, sizeof(*l)), **at = bucket(all, id);
@@ -242,7 +242,7 @@ void life_forget(struct life *l)
 	life_unref(l);
 }
 
-/* Where that can't be written the row stays, and says it to the next hub. */
+/* If that can't be written, the row stays and tells the next hub. */
 static void remember_generation(struct life *l)
 {
 	struct lives *all = l->all;
@@ -273,7 +273,7 @@ void life_mourn(struct life *l)
 	}
 }
 
-/* ---- for others ---------------------------------------------------------------------------- */
+/* ---- for other files ----------------------------------------------------------------------- */
 
 int lives_unknown(struct str id, struct err *e)
 {

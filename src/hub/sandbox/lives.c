@@ -1,6 +1,6 @@
 /*
- * All sandboxes of a hub, from its start to its end: what the registry remembers, what has outlived
- * an earlier hub, and the chores of the registry, which wait for the disk in the loop's work pool.
+ * All sandboxes of a hub, from its start to its end: reads the registry, adopts the sandboxes of an
+ * earlier hub, and does the registry's slow work in the loop's work pool.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ void lives_later(struct lives *all, void (*f)(void *arg), void *arg)
 	struct later *l = calloc(1, sizeof(*l));
 
 	if (!l)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	l->all = all;
 	l->f = f;
 	l->arg = arg;
@@ -107,7 +107,7 @@ static void on_checkpoint(uv_work_t *w, int status)
 	lives_try_close(all);
 }
 
-/* What the registry did not take is written when it can be; the first that fails ends the try. */
+/* Retries failed writes to the registry. The first new failure ends the try. */
 static void save_again(struct lives *all)
 {
 	struct err e = ERR_INIT;
@@ -237,8 +237,7 @@ static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *e
 		log_warn("a sandbox of an earlier hub could not be ended: %s", err->msg);
 }
 
-/* The name alone does not tell: the row may be of a registry that was put back from an older
- * copy. */
+/* The id alone is not enough: the registry may be an older copy. */
 static bool is_own(const struct life *l, const struct sandbox *sb)
 {
 	char mark[LIFE_MARK_MAX];
@@ -248,7 +247,7 @@ static bool is_own(const struct life *l, const struct sandbox *sb)
 	       str_is(sandbox_record(sb), mark);
 }
 
-/* The registry knows of it, or it ends: whoever made it was never told that it was made. */
+/* A sandbox that is not in the registry is ended: no client was ever told of it. */
 static void adopt(struct lives *all, struct sandbox *sb)
 {
 	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
@@ -259,7 +258,7 @@ static void adopt(struct lives *all, struct sandbox *sb)
 		sandbox_destroy_start(sb, on_stranger_ended, NULL);
 		return;
 	}
-	/* Its hub may have ended between doing it and writing it down. */
+	/* Its hub may have ended between the change and writing it. */
 	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
 		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
 	life_begin(l, sb);
@@ -323,7 +322,7 @@ void lives_stop(struct lives *all)
 	all->stopping = true;
 	end_forwards(all);
 	snapshots_stop(all);
-	/* The end of thousands is one transaction; without it each is its own. */
+	/* One transaction for thousands of ends; if it fails, each has its own. */
 	if (all->box && lives_batch(all, &e) < 0)
 		log_warn("%s", e.msg);
 }

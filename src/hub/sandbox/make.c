@@ -1,7 +1,6 @@
 /*
- * Create and fork. A new life is in the table from the start, so that nobody else takes its id, and
- * in the registry before anybody is told of it: where that can't be, its sandbox is destroyed
- * again.
+ * Create and fork. A new sandbox is in the table from the start, so that nobody else takes its id,
+ * and in the registry before any client is told. If the registry fails, the sandbox is destroyed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +57,7 @@ struct life *life_new_named(struct lives *all, struct str id, struct err *e)
 	return l;
 }
 
-/* ---- one that is born ---------------------------------------------------------------------- */
+/* ---- a new sandbox ------------------------------------------------------------------------- */
 
 void life_replace_old(struct life *l)
 {
@@ -153,7 +152,7 @@ void life_create_start(struct lives *all, const struct life_spec *spec, life_cb 
 		return;
 	}
 	box.id = str_of(l->id);
-	/* Its ttl_ms is for when there is no hub, and so nobody who could keep anything. */
+	/* Its ttl_ms applies when no hub runs, which could keep its files. */
 	if (spec->retention != RETAIN_DESTROY)
 		box.ttl_ms = 0;
 	sandbox_create_start(all->box, &box, on_created, life_op_new(all, l, on_done, arg));
@@ -294,7 +293,7 @@ void life_fork_start(struct life *source, const struct life_fork_spec *spec, lif
 	struct forking *f = calloc(1, sizeof(*f));
 
 	if (!f)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	f->all = source->all;
 	f->source = source;
 	life_busy(source, 1);

@@ -1,9 +1,9 @@
-/* Pause and resume: what runs in it stands still, and nothing of it is lost. Its time to live goes
- * on; it is not idle meanwhile. */
+/* Pause and resume: processes are frozen, and nothing is lost. The time to live goes on, the
+ * idle time does not. */
 #include "base/clock.h"
 #include "hub/sandbox/internal.h"
 
-/* It may have ended meanwhile, which is not undone. */
+/* It may have ended meanwhile; that is final. */
 static void settle(struct life_op *op, enum life_state from, enum life_state to,
 		   const struct err *err)
 {

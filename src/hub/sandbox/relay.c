@@ -1,10 +1,9 @@
 /*
- * A connection to a forwarded port and the one inside that belongs to it. Each side is read when
- * what came of it last is written to the other, so a slow reader holds whoever writes to it, and a
- * relay never keeps more than a piece of each. The end of one side's bytes is passed on by itself;
- * the relay ends when both have come, or one side breaks. Who has ended may be gone altogether, and
- * then nobody would hear of it whose server says nothing more: so the other side has a time from
- * there on.
+ * Relays a connection to a forwarded port to its connection inside. Each side is read only after
+ * its last bytes were written to the other side, so a slow reader slows its peer, and a relay
+ * buffers at most one piece per direction. The end of one side's bytes is passed on by itself; the
+ * relay ends after both ends, or on an error. A peer that has ended may be gone, which a silent
+ * server would never notice: so the other side has a time limit from then on.
  */
 #include <stdlib.h>
 
@@ -12,17 +11,17 @@
 
 enum {
 	PIECE = 16 << 10,
-	ALIVE_S = 60, /* until a silent peer is asked whether it is there */
-	HALF_MS = 300000, /* that one side may be silent once the other has ended */
+	ALIVE_S = 60, /* before a silent peer is probed */
+	HALF_MS = 300000, /* of silence of one side after the other's end */
 };
 
 struct side {
 	struct relay *relay;
 	uv_tcp_t tcp;
 	bool open; /* tcp is a handle */
-	uv_write_t write; /* of what this side has said, to the other */
+	uv_write_t write; /* bytes of this side, on the way to the other */
 	uv_shutdown_t shutdown; /* likewise */
-	bool ended; /* it says no more, and the other side knows */
+	bool ended; /* it has ended, and the other side was told */
 	char piece[PIECE];
 };
 
@@ -196,7 +195,7 @@ static void on_turned_away(uv_handle_t *h)
 	free(h);
 }
 
-/* Whoever is not accepted would wait in the backlog, and wake us again. */
+/* A client that is not accepted would stay in the backlog and wake us again. */
 static void turn_away(struct forward *f)
 {
 	uv_tcp_t *client = malloc(sizeof(*client));

@@ -1,4 +1,4 @@
-/* A life as a row of the registry, and back. */
+/* A sandbox as a row of the registry, and back. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -103,8 +103,8 @@ static void set_in_batch(struct life *l, bool in_batch)
 	l->all->n_in_batch += l->in_batch;
 }
 
-/* What this transaction had written of others is undone with it. The children of a fork are the
- * newest of all. */
+/* The rollback also undid what this transaction wrote for others. The children of a fork are the
+ * newest rows. */
 static void settle_batch(struct lives *all, bool undone)
 {
 	if (undone)
@@ -130,8 +130,8 @@ int lives_batch_end(struct lives *all, bool keep, struct err *e)
 	return result;
 }
 
-/* Some failures take the whole transaction with them: the rest goes into a new one, or each is its
- * own. */
+/* Some failures roll back the whole transaction: the rest is written in a new one, or each row
+ * by itself. */
 static void mend_batch(struct lives *all)
 {
 	struct err e = ERR_INIT;
@@ -202,7 +202,7 @@ void life_tell(struct life *l, const char *kind, struct str detail)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* The place of a name in a table; n: it is not there. */
+/* The index of a name in a table; n if it is missing. */
 static size_t place(struct str name, const char *const *names, size_t n)
 {
 	size_t i = 0;

@@ -1,11 +1,8 @@
 /*
- * What a sandbox has changed: names that the warden writes into a pipe, read within bounds. What is
- * over them is not read, and the warden stops. They are sorted in the work pool, since there can be
- * very many.
- *
- * One walk of a sandbox is under way at a time. Who asks meanwhile is answered by the next one, all
- * of them together, and never by the one that began before he asked, which may not have seen what
- * he did.
+ * What a sandbox has changed. The warden writes names into a pipe, and a bounded number is read;
+ * then the warden stops. They are sorted in the work pool, since there can be very many. One walk
+ * per sandbox runs at a time. Requests that arrive meanwhile share the next walk, since the running
+ * one may have missed changes made before the request.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +38,7 @@ struct diffing {
 	size_t n;
 };
 
-/* One record at *at; false: what is left is none. */
+/* Reads a record at *at; false if the rest is invalid. */
 static bool take(struct str *left, struct snapshot_change *ret)
 {
 	const char *end = left->n >= RECORD_MIN ? memchr(left->p + 2, 0, left->n - 2) : NULL;
@@ -117,7 +114,7 @@ static void sort(struct diffing *d)
 	d->work.data = d;
 	d->life->all->later++;
 	if (!d->changes || uv_queue_work(d->life->all->loop, &d->work, work_sort, on_sorted) < 0)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 }
 
 static void settle(struct diffing *d)

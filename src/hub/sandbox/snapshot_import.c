@@ -1,6 +1,6 @@
-/* An archive of elsewhere: copied, read to its end and found whole by a confined process before
- * anything of it is known. What it says of itself is checked like any other argument; what its
- * files are is checked by the first process of whatever sandbox it is restored into. */
+/* Imports an archive from elsewhere. A confined process copies it, reads it to its end and
+ * checks it before anything is listed. Its metadata is checked like any argument; its files are
+ * checked by the init of the sandbox that it is restored into. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ static int take_meta(struct importing *i, const char *text, struct err *e)
 	return 0;
 }
 
-/* What could never be restored is not kept. */
+/* An archive that could never be restored is refused. */
 static void check_size(const struct snapshot *s, uint64_t unpacked, struct err *e)
 {
 	if (unpacked > snapshot_max(&s->limits))
@@ -126,7 +126,7 @@ void snapshot_import_start(struct lives *all, int fd, struct str digest,
 	int failed = 0;
 
 	if (!i)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	*i = (struct importing){ .all = all, .on_done = on_done, .arg = arg };
 	if (digest.p && !hash_is_hex(digest))
 		failed = err_set(&i->err, ERR_INVALID, "digest: %d hex digits", HASH_HEX);

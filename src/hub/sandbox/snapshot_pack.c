@@ -1,5 +1,5 @@
-/* holt-pack as a process: it is told what to do by its arguments, and what it has done is read when
- * it has ended. One that takes too long is killed. */
+/* Runs holt-pack as a process. Its arguments say what to do, and its report is read after its
+ * end. It is killed if it takes too long. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -172,8 +172,8 @@ struct packing *pack_start(struct lives *all, const struct pack_spec *spec, pack
 	struct packing *p;
 	int ends[2], failed;
 
-	/* Not blocking: it may be killed without an answer while another one has a copy of its
-	 * end. */
+	/* Not blocking: it may be killed without an answer while another process has a copy of
+	 * the pipe's end. */
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
 		err_sys(e, errno, "make a pipe");
 		return NULL;

@@ -1,7 +1,7 @@
 /*
- * An archive into sandboxes, one after another: each is made from the snapshot's template, and its
- * own first process unpacks the archive with the sandbox's rights. Only when all are whole they are
- * anybody's; until then they are in the state restoring, and where one fails none stays.
+ * Restores an archive into sandboxes, one after another. Each is made from the snapshot's template,
+ * and its own init unpacks the archive with the sandbox's rights. Until all are complete, they are
+ * in the state restoring; if one fails, none stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static void end(struct restoring *r, const struct err *err)
 	free(r);
 }
 
-/* Those that were never told to anybody are forgotten; a stopped one stays what it was. */
+/* New sandboxes are forgotten; a stopped one stays stopped. */
 static void drop_children(struct restoring *r)
 {
 	struct err ignored = ERR_INIT;
@@ -131,7 +131,7 @@ static void finish(struct restoring *r)
 
 /* ---- the files of one ------------------------------------------------------------------------ */
 
-/* Where one ends early, so does the other: the one that tells why counts. */
+/* If one ends early, so does the other; the one that gives the reason counts. */
 static void settle(struct restoring *r)
 {
 	if (r->unpacking || r->uploading)
@@ -256,7 +256,7 @@ static int read_spec(struct restoring *r, const struct snapshot *s, struct err *
 	return 0;
 }
 
-/* By its name where that still means the same image, else by its digest. */
+/* By name if that still means the same image, else by digest. */
 static void find_template(struct restoring *r, const struct snapshot *s)
 {
 	char base[SANDBOX_BASE_MAX];
@@ -274,7 +274,7 @@ static struct restoring *begin(struct lives *all, life_fork_cb on_done, void *ar
 	struct restoring *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	r->all = all;
 	r->file = -1;
 	r->on_done = on_done;

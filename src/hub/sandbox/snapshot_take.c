@@ -1,6 +1,5 @@
-/* A sandbox's files into an archive: the warden writes what was changed into a pipe, holt-pack
- * reads that and writes the file. Both have to be done, and well, before anything is known of the
- * snapshot. */
+/* Saves a sandbox's files as an archive: the warden writes the changes into a pipe; holt-pack
+ * reads it and writes the file. Both must succeed before the snapshot is listed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@ struct taking {
 	struct life *life; /* busy until the end */
 	struct snapshot *s;
 	bool writing, packing; /* under way */
-	bool again; /* what the archive says of its image is not so */
+	bool again; /* the archive names a wrong image */
 	struct err wrote, packed; /* how that ended */
 	snapshot_cb on_done;
 	void *arg;
@@ -51,7 +50,7 @@ static void take_again(struct taking *t)
 		fail(t, &t->wrote);
 }
 
-/* Where one ends early, so does the other: the one that tells why counts. */
+/* If one ends early, so does the other; the one that gives the reason counts. */
 static void settle(struct taking *t)
 {
 	if (t->writing || t->packing)
@@ -146,8 +145,8 @@ static void on_refused(void *arg)
 		end(t, NULL, &t->wrote);
 }
 
-/* As far as it is known now. An image's name may mean another one than when the sandbox was made:
- * the warden tells the digest at the end, and where it is another one all is done once more. */
+/* As far as known now. The image's name may have changed its meaning since the sandbox was made.
+ * The warden reports the digest at the end; if it differs, the archive is written again. */
 static void describe(struct snapshot *s, const struct life *l, bool kept)
 {
 	struct err ignored = ERR_INIT;
@@ -166,7 +165,7 @@ void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, 
 	struct taking *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	t->life = l;
 	life_busy(l, 1);
 	t->on_done = on_done;

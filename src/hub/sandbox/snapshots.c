@@ -187,7 +187,7 @@ void snapshot_free(struct snapshot *s)
 	free(s);
 }
 
-/* ---- becoming known -------------------------------------------------------------------------- */
+/* ---- listing ------------------------------------------------------------------------------- */
 
 static struct store_snapshot row_of(const struct snapshot *s)
 {
@@ -222,7 +222,7 @@ struct publishing {
 	struct err err;
 };
 
-/* Waits for the disk: the file's bytes are on it, its name is not. */
+/* Waits for the disk: the bytes are synced, the name is not. */
 static void work_rename(uv_work_t *w)
 {
 	struct publishing *p = w->data;
@@ -285,7 +285,7 @@ void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, sna
 	struct publishing *p = calloc(1, sizeof(*p));
 
 	if (!p)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	*p = (struct publishing){ .s = s, .spec_of = spec_of, .on_done = on_done, .arg = arg };
 	if (spec.p && !(p->spec = mem_dup(spec.p, spec.n)))
 		abort();
@@ -375,7 +375,7 @@ struct removal {
 	char name[FILE_MAX];
 };
 
-/* A file of many gigabytes is not gone at once. */
+/* Deleting a file of many gigabytes takes time. */
 static void work_unlink(uv_work_t *w)
 {
 	const struct removal *r = w->data;
@@ -392,7 +392,7 @@ static void on_unlinked(uv_work_t *w, int status)
 	end_work(all);
 }
 
-/* What stays of it, should this end now, goes at the next start. */
+/* If the hub ends now, the rest is removed at the next start. */
 static void remove_file(const struct snapshot *s)
 {
 	struct removal *r = calloc(1, sizeof(*r));
@@ -430,7 +430,7 @@ void snapshot_drop_kept(struct life *l)
 		log_warn("sandbox %s: what was kept of it stays: %s", l->id, e.msg);
 }
 
-/* ---- what time ends -------------------------------------------------------------------------- */
+/* ---- expiry -------------------------------------------------------------------------------- */
 
 static struct life *life_of(const struct lives *all, uint64_t seq)
 {
@@ -441,7 +441,7 @@ static struct life *life_of(const struct lives *all, uint64_t seq)
 	return l;
 }
 
-/* One that is kept ends its sandbox, which has no other files. One that is being started again
+/* A snapshot that keeps a sandbox's only files ends that sandbox. One that is being restarted
  * stays. */
 static int expire(struct snapshot *s, struct err *e)
 {
@@ -505,7 +505,7 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 	return 0;
 }
 
-/* Rows whose archive is gone or has another length tell of nothing that could be restored. */
+/* Removes rows whose archive is missing or has another length. */
 static int forget_missing(struct lives *all, struct err *e)
 {
 	for (struct snapshot *s = all->snapshots->oldest, *newer; s; s = newer) {
@@ -534,8 +534,7 @@ static bool is_known(const struct lives *all, const char *file)
 	       get(all, (struct str){ file, n - suffix });
 }
 
-/* Removes files that no row tells of: those of a hub that was killed before it had acknowledged
- * them. */
+/* Removes files without a row: a hub was killed before it acknowledged them. */
 static int sweep(const struct lives *all, int dir, bool known, struct err *e)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

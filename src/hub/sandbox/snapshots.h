@@ -1,16 +1,15 @@
 #pragma once
 /*
- * Snapshots: the files that a sandbox has changed, kept as an archive (tar with zstd) of their own
- * in a folder of the hub's, and as a row of the registry. A snapshot is there when both are: the
- * archive is written aside, through to the disk, and renamed; then comes the row, and then it is
- * acknowledged. What was cut off before that is removed at the next start, which also forgets rows
- * without an archive.
+ * Snapshots: the files that a sandbox has changed, as an archive (tar with zstd) in a folder of the
+ * hub, and as a row of the registry. A snapshot exists when both do: the archive is written under
+ * another name, synced and renamed; then the row is written; then the client is told. Remains of a
+ * failure in between are removed at the next start, which also removes rows without an archive.
  *
- * Not kept are processes and memory, mounts, and the environment of single programs. A restored
- * sandbox is a new one: names, randomness and whatever else belongs to one sandbox are its own.
+ * Processes, memory, mounts, and the environment of single programs are not saved. A restored
+ * sandbox is a new one, with its own names, randomness and identity.
  *
- * All is as in hub/sandbox/life.h: one callback each, never from inside the starting call; a
- * `struct snapshot *` is borrowed until the loop's next turn.
+ * Callbacks are as in hub/sandbox/life.h: one each, never from inside the starting call. A `struct
+ * snapshot *` is borrowed until the loop's next turn.
  */
 #include "hub/sandbox/life.h"
 
@@ -19,7 +18,7 @@ struct snapshot;
 enum { SNAPSHOT_NAME_MAX = 256, SNAPSHOTS_MAX = 4096 };
 
 struct snapshot_info { /* borrowed until the loop's next turn */
-	uint64_t seq; /* counts up in order of creation, for ever */
+	uint64_t seq; /* increases in order of creation, never reused */
 	struct str id, name; /* name: empty where it has none */
 	struct str source; /* the sandbox's id; empty: it was imported */
 	struct str template;
@@ -29,19 +28,20 @@ struct snapshot_info { /* borrowed until the loop's next turn */
 	struct limits limits; /* of the source */
 };
 
-/* Keeps snapshots in the folder, which is made if missing; before lives_adopt(), with a registry.
- * Without it all of this fails with ERR_UNSUPPORTED. */
+/* Sets the folder, which is created if missing. Call it before lives_adopt(), with a registry.
+ * Without it all functions fail with ERR_UNSUPPORTED. */
 int lives_keep_snapshots(struct lives *all, const char *folder, struct err *e) MUST_USE;
 
 typedef void (*snapshot_cb)(void *arg, const struct snapshot *s, const struct err *err);
 
 struct snapshot_spec { /* borrowed for the call */
-	struct str id; /* as a sandbox's; STR_NONE: one is made. ERR_CONFLICT where there is one. */
+	/* syntax of a sandbox's id; STR_NONE: generated. ERR_CONFLICT if it is in use. */
+	struct str id;
 	struct str name; /* at most SNAPSHOT_NAME_MAX bytes of UTF-8 */
 	uint64_t ttl_ms; /* deleted so long after; 0: never */
 };
 
-/* Of one that runs or is paused; it stands still while its files are read. */
+/* Saves a running or paused sandbox, which is frozen while its files are read. */
 void snapshot_take_start(struct life *l, const struct snapshot_spec *spec, snapshot_cb on_done,
 			 void *arg);
 
@@ -51,10 +51,10 @@ struct snapshot *snapshots_find(struct lives *all, struct str id, struct err *e)
 size_t snapshots_list(struct lives *all, uint64_t after, struct snapshot **ret, size_t max);
 void snapshot_info(const struct snapshot *s, struct snapshot_info *ret);
 
-/* Those that are being restored or exported are so to their end. */
+/* Restores and exports in progress continue to their end. */
 int snapshot_delete(struct snapshot *s, struct err *e) MUST_USE;
 
-/* n sandboxes with its files, all or none; ids as of a fork. They have no deadlines. */
+/* Makes n sandboxes with its files, all or none; ids as for a fork. They have no deadlines. */
 struct snapshot_restore {
 	size_t n; /* 1 to 64 */
 	const struct str *ids; /* n of them, or NULL */
@@ -65,14 +65,14 @@ void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *s
 /* Its archive, open for reading. */
 int snapshot_open(const struct snapshot *s, struct err *e) MUST_USE;
 
-/* A new one of an archive that was exported here or elsewhere; reads fd from where it stands to its
- * end, and takes it over. digest: that the archive must have, or STR_NONE. ERR_SNAPSHOT: it is
- * damaged, or none. */
+/* Imports an archive that was exported here or elsewhere. Takes over fd and reads it from its
+ * position to its end. digest: expected digest of the archive, or STR_NONE. ERR_SNAPSHOT: the
+ * archive is damaged or of another kind. */
 void snapshot_import_start(struct lives *all, int fd, struct str digest,
 			   const struct snapshot_spec *spec, snapshot_cb on_done, void *arg);
 
-/* What a sandbox has changed against its template: by path; truncated: there are more, anywhere.
- * All is borrowed until it returns. */
+/* The changes of a sandbox against its template, by path. truncated: there are more. All is
+ * borrowed until the callback returns. */
 struct snapshot_change {
 	enum diff change;
 	enum file_type type;
@@ -86,9 +86,9 @@ void snapshot_diff_start(struct life *l, snapshot_diff_cb on_done, void *arg);
 
 /* ---- sandboxes that are kept without running ------------------------------------------------- */
 
-/* Its files are kept as a snapshot of its own, then it ends: its state is stopped, or cold with
- * cold. It starts again by life_resume_start(), as the next generation, with the same id and files,
- * without its processes. Terminating it removes what is kept, and so does time
+/* Saves its files as a snapshot of its own, then ends it: its state is stopped, or cold with
+ * `cold`. life_resume_start() starts it again, as the next generation, with the same id and
+ * files but without its processes. Terminating it deletes the files, and so does expiry
  * (SNAPSHOT_STOPPED_MS, SNAPSHOT_COLD_MS). */
 void life_stop_start(struct life *l, bool cold, life_cb on_done, void *arg);
 

@@ -106,7 +106,7 @@ void life_usage_start(struct box *box, struct life *const *of, size_t n, life_us
 
 	assert(n > 0 && n <= USAGE_MAX);
 	if (!q)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* out of memory: no callback could report it */
 	q->n = n;
 	q->on_done = on_done;
 	q->arg = arg;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What a sandbox uses, as clients see it: the one table is in REST, Connect's neighbours and MCP.
- * To be looked at is no use of it: it goes on being idle.
+ * What a sandbox uses, as clients see it: one table for all doors. Reading it does not count as a
+ * use of the sandbox.
  */
 #include "hub/sandbox/life.h"
 #include "json/field/field.h"
@@ -18,8 +18,8 @@ struct usage_view {
 };
 extern const struct field_table usage_view_table;
 
-/* Of 1 to USAGE_MAX lives that have a machine (life_machine()), in their order; of those that end
- * meanwhile it says their state. v is borrowed until it returns. */
+/* Usage of 1 to USAGE_MAX sandboxes that have a machine (life_machine()), in their order; if one
+ * ends meanwhile, only its state. v is borrowed until the callback returns. */
 typedef void (*life_usage_cb)(void *arg, const struct usage_view *v, size_t n,
 			      const struct err *err);
 void life_usage_start(struct box *box, struct life *const *of, size_t n, life_usage_cb on_done,

@@ -1,7 +1,7 @@
 /*
- * Reading a spool from any offset on: a block at a time, from memory or by way of the work pool,
- * and in it from record to record. Nothing that a file holds is believed: a record that does not
- * fit its block makes the rest of that block lost.
+ * Reads a spool from any offset: block by block, from memory or through the work pool, and record
+ * by record in a block. The file's contents are not trusted: if a record does not fit its block,
+ * the rest of that block counts as lost.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -78,8 +78,8 @@ static void on_read(uv_work_t *w, int status)
 		free(c->copy);
 		free(c);
 	} else {
-		c->copied = spool_has(
-			s, c->copy_no); /* else its slot may have another's bytes by now */
+		c->copied = spool_has(s,
+				      c->copy_no); /* else its slot may hold another block by now */
 		c->on_more(c->arg);
 	}
 	spool_work_done(s);
@@ -97,7 +97,7 @@ static bool start_read(struct spool_cursor *c, uint64_t no)
 	c->copied = false;
 	c->work.data = c;
 	if (uv_queue_work(c->spool->house->loop, &c->work, read_block, on_read) < 0)
-		abort(); /* libuv refuses nothing but a missing function */
+		abort(); /* libuv fails only if a function is missing */
 	c->reading = true;
 	c->spool->house->works++;
 	spool_ref(c->spool);
@@ -106,7 +106,7 @@ static bool start_read(struct spool_cursor *c, uint64_t no)
 
 /* ---- in a block ---------------------------------------------------------------------------- */
 
-/* The last block that begins at or before an offset; the first one where there is none. */
+/* The last block that begins at or before an offset; the first block if there is none. */
 static uint64_t find_block(const struct spool *s, uint64_t offset)
 {
 	uint64_t low = s->first_no, high = s->first_no + s->n;
@@ -132,8 +132,7 @@ static void place_in(struct spool_cursor *c, uint64_t no)
 	c->record_offset = spool_block(c->spool, no)->offset;
 }
 
-/* The piece at the cursor, of the record in which that is; 1: it is found, 0: the block has none,
- * -1: it is no block. */
+/* Finds the piece at the cursor. 1: found; 0: the block has no more; -1: the block is invalid. */
 static int find_piece(struct spool_cursor *c, struct str bytes, unsigned streams, size_t max,
 		      struct spool_piece *ret)
 {
@@ -160,7 +159,7 @@ static int find_piece(struct spool_cursor *c, struct str bytes, unsigned streams
 			}
 			c->at = c->record_offset + length;
 		}
-		/* The last record may still become longer. */
+		/* The last record may still grow. */
 		if (length == left)
 			return 0;
 		c->record += RECORD_HEAD + length;
@@ -176,8 +175,7 @@ static enum spool_step lose(struct spool_cursor *c, uint64_t to, struct spool_pi
 	return SPOOL_LOST;
 }
 
-/* Where the block's bytes are; false where they are being read, and STR_NONE where they can't
- * be. */
+/* The block's bytes. False while they are being read; STR_NONE if they can't be. */
 static bool bytes_of(struct spool_cursor *c, uint64_t no, struct str *ret)
 {
 	const struct block *b = spool_block(c->spool, no);
@@ -192,7 +190,7 @@ static bool bytes_of(struct spool_cursor *c, uint64_t no, struct str *ret)
 	return true;
 }
 
-/* Of the block in which the cursor stands. SPOOL_END: no more in it. */
+/* Reads from the cursor's block. SPOOL_END: it has no more. */
 static enum spool_step step_in(struct spool_cursor *c, uint64_t no, unsigned streams, size_t max,
 			       struct spool_piece *ret)
 {

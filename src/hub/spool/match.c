@@ -9,7 +9,7 @@
 enum { STREAMS = 2, UNKNOWN_BYTE = 0x1a };
 
 struct line {
-	bool cut; /* something stood before it that is not here any more */
+	bool cut; /* its beginning is lost */
 	size_t n;
 	char p[JOB_LINE_MAX];
 };
@@ -48,7 +48,7 @@ void job_match_gap(struct job_match *m)
 	}
 }
 
-/* As valid UTF-8 of the same length, so that a place in it is one in the line. */
+/* Converts to valid UTF-8 of the same length, so that offsets stay the same. */
 static struct str clean(struct job_match *m, struct str line)
 {
 	size_t n;
@@ -62,7 +62,7 @@ static struct str clean(struct job_match *m, struct str line)
 	return (struct str){ m->text, line.n };
 }
 
-/* *ret_left: bytes of the line behind the match. */
+/* ret_left: bytes of the line after the match. */
 static int search(struct job_match *m, const struct line *l, bool ended, uint64_t *steps,
 		  size_t *ret_left, struct err *e)
 {
@@ -80,7 +80,7 @@ static int search(struct job_match *m, const struct line *l, bool ended, uint64_
 	return found;
 }
 
-/* The second half goes on as a line that has lost its beginning. */
+/* Continues with the second half, as a line without its beginning. */
 static void slide(struct line *l)
 {
 	memmove(l->p, l->p + JOB_LINE_MAX / 2, JOB_LINE_MAX / 2);
@@ -107,7 +107,7 @@ int job_match_feed(struct job_match *m, unsigned stream, struct str bytes, size_
 		l->n += n;
 		done += n;
 		found = search(m, l, end && !full, &steps, &left, e);
-		/* One that only a later byte has made a match may end before all of these. */
+		/* A match that a later byte completed may end before these bytes. */
 		if (found > 0)
 			*ret_n = done > left ? done - left : 0;
 		if (full) {

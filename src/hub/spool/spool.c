@@ -12,7 +12,7 @@
 
 enum {
 	SMALL = 16 << 10, /* an output of this size needs no file */
-	SPARE = 16 << 20, /* of a disk is left to others, such as the registry */
+	SPARE = 16 << 20, /* part of a disk left free for others, such as the registry */
 };
 
 /* ---- blocks -------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static void count(struct spool *s, unsigned stream, uint64_t n)
 	s->end += n;
 }
 
-/* As much as the last block takes, or one byte that it can't: then the block behind it takes it. */
+/* As much as fits in the last block, or one byte: then the next block takes it. */
 static size_t fill(struct spool *s, unsigned stream, struct str bytes)
 {
 	struct block *b = last_block(s);
@@ -120,7 +120,7 @@ static size_t fill(struct spool *s, unsigned stream, struct str bytes)
 	}
 	n = bytes.n < left - RECORD_HEAD ? (uint32_t)bytes.n : left - RECORD_HEAD;
 	if (!b || put(b, stream, bytes.p, n, &e) < 0) {
-		/* Without memory they are gone; the next block begins behind them. */
+		/* Without memory the bytes are lost; the next block begins after them. */
 		if (b && b->used == 0)
 			s->n--;
 		else if (b)
@@ -133,7 +133,7 @@ static size_t fill(struct spool *s, unsigned stream, struct str bytes)
 
 /* ---- the file ------------------------------------------------------------------------------ */
 
-/* One that has no name, also where the file system knows no such files. */
+/* A file without a name, also on file systems without O_TMPFILE. */
 static int make_file(const char *folder)
 {
 	char path[4096], id[ID_MAX];
@@ -157,8 +157,8 @@ static off_t place(uint32_t slot)
 	return (off_t)slot * SPOOL_BLOCK;
 }
 
-/* In the work pool. The bytes stay where they are meanwhile: their block is sealed, and is not
- * dropped. */
+/* Runs in the work pool. The bytes stay in place: their block is sealed and not dropped
+ * meanwhile. */
 static void write_block(uv_work_t *w)
 {
 	struct spool *s = w->data;
@@ -193,8 +193,8 @@ static bool take_disk(struct spool *s)
 	return budget_take(&s->house->disk, SPOOL_BLOCK, &e) == 0;
 }
 
-/* A slot for one block more: a spare one, a new one, or that of the oldest block, which goes.
- * False: there is none to be had. */
+/* A slot for one more block: a free one, a new one, or that of the oldest block, which is
+ * dropped. False if there is none. */
 static bool take_slot(struct spool *s)
 {
 	if (s->n_spare > 0) {
@@ -224,13 +224,13 @@ static void start_write(struct spool *s)
 	s->work.data = s;
 	s->write = buf_str(&spool_block(s, s->write_no)->bytes);
 	if (uv_queue_work(s->house->loop, &s->work, write_block, on_written) < 0)
-		abort(); /* libuv refuses nothing but a missing function */
+		abort(); /* libuv fails only if a function is missing */
 	s->writing = true;
 	s->house->works++;
 	spool_ref(s);
 }
 
-/* The file is no larger than it is from now on. The slots below the one that failed are good. */
+/* The file stops growing. The slots below the failed one are good. */
 static void give_up_slot(struct spool *s)
 {
 	if (s->trouble.code == ERR_NONE)
@@ -242,7 +242,7 @@ static void give_up_slot(struct spool *s)
 	s->slots_max = s->grown ? s->slots : 0;
 }
 
-/* Before there are more blocks than slots. */
+/* Called before the blocks outnumber the slots. */
 static void thin_out(struct spool *s)
 {
 	const struct block *first = s->n ? spool_block(s, s->first_no) : NULL;
@@ -254,8 +254,8 @@ static void thin_out(struct spool *s)
 	drop_oldest(s);
 }
 
-/* What is written leaves memory, but for the newest while more comes; what can't be written
- * goes. */
+/* Frees the memory of written blocks, except the newest while more output comes. Blocks that
+ * can't be written are dropped. */
 static void trim(struct spool *s)
 {
 	size_t most = s->ended && s->o.keep ? 1 : s->o.memory + 1u;
@@ -308,7 +308,7 @@ void spool_work_done(struct spool *s)
 		house->on_quiet(house->arg);
 }
 
-/* ---- from outside -------------------------------------------------------------------------- */
+/* ---- public -------------------------------------------------------------------------------- */
 
 static void tell(struct spool *s)
 {

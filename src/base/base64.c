@@ -19,7 +19,7 @@ static void encode_last(char *out, const unsigned char *in, size_t n, const char
 	out[3] = '=';
 }
 
-/* n: of the characters that are kept, with or without the padding. */
+/* n: characters kept, with or without the padding. */
 static int encode(struct buf *to, struct str bytes, const char *alphabet, size_t n, struct err *e)
 {
 	const unsigned char *in = (const unsigned char *)bytes.p;
@@ -52,7 +52,7 @@ int base64url_encode(struct buf *to, struct str bytes, struct err *e)
 	return encode(to, bytes, of_urls, (bytes.n * 4 + 2) / 3, e);
 }
 
-/* What a character stands for, and one more; 0: it is none of the alphabet. */
+/* A character's value plus one; 0: not in the alphabet. */
 static const unsigned char values[256] = {
 	['A'] = 1,  ['B'] = 2,	['C'] = 3,  ['D'] = 4,	['E'] = 5,  ['F'] = 6,	['G'] = 7,
 	['H'] = 8,  ['I'] = 9,	['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14,
@@ -66,7 +66,7 @@ static const unsigned char values[256] = {
 	['/'] = 64,
 };
 
-/* Three bytes of four characters; false where one of them is none. */
+/* Decodes four characters to three bytes; false if one is not in the alphabet. */
 static bool decode_four(char *out, const unsigned char *in)
 {
 	uint32_t a = values[in[0]], b = values[in[1]], c = values[in[2]], d = values[in[3]], v;

@@ -12,8 +12,8 @@
 
 struct budget;
 
-/* A buffer of no more than this counts in no budget: however full that is, small ones can be
- * had. */
+/* Buffers up to this size are not counted in a budget, so small ones are available even if it is
+ * full. */
 enum { BUF_SMALL = 16 << 10 };
 
 struct buf {
@@ -21,8 +21,8 @@ struct buf {
 	size_t n; /* bytes in use */
 	size_t cap; /* bytes allocated, without the NUL */
 	size_t max;
-	/* what it takes counts there (base/budget.h), and may be refused with ERR_LIMIT; NULL:
-	 * nowhere */
+	/* The budget that counts its memory (base/budget.h) and may refuse it with ERR_LIMIT;
+	 * NULL: none. */
 	struct budget *of;
 };
 
@@ -46,8 +46,7 @@ int buf_addf(struct buf *b, struct err *e, const char *fmt, ...) MUST_USE PRINTF
 /* Removes the first n bytes (n <= b->n); moves the rest. */
 void buf_drop(struct buf *b, size_t n);
 
-/* Hands the bytes on, NUL-terminated; the caller frees them. Never NULL with a non-empty buffer;
- * an empty one gives NULL. */
+/* Gives the bytes to the caller, NUL-terminated. NULL only if the buffer is empty. */
 char *buf_take(struct buf *b);
 
 static inline struct str buf_str(const struct buf *b)

@@ -11,7 +11,7 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Milliseconds since 1970: what can be told to others and kept; it may jump. */
+/* Milliseconds since 1970, for clients and for storage. It may jump. */
 static inline int64_t clock_unix_ms(void)
 {
 	struct timespec t;
@@ -25,8 +25,7 @@ static inline uint64_t clock_ms(void)
 	return clock_ns() / 1000000u;
 }
 
-/* The same as it was at the kernel's last tick, some milliseconds ago, for a fraction of the
- * price. */
+/* The same at the kernel's last tick, some milliseconds ago; much cheaper. */
 static inline uint64_t clock_coarse_ms(void)
 {
 	struct timespec t;

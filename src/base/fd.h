@@ -1,6 +1,5 @@
 #pragma once
-/* Bytes to and from descriptors that the caller waits for, all of them; and the room on a file's
- * disk. */
+/* Blocking reads and writes of whole buffers, and the free space of a file's disk. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -9,8 +8,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* -1 with errno. On a disk that gets full a write is short first, and only the next one fails; and
- * others who have a terminal or pipe may have made it one that does not block. */
+/* -1 with errno. When a disk gets full, a write is first short and only the next one fails. The
+ * descriptor may be non-blocking, if another holder of a terminal or pipe has made it so. */
 static inline int fd_write(int fd, const void *p, size_t n)
 {
 	for (const char *at = p; n > 0;) {
@@ -28,7 +27,7 @@ static inline int fd_write(int fd, const void *p, size_t n)
 	return 0;
 }
 
-/* What the file is on has less free than that for its user. False also where nobody knows. */
+/* True if the file's disk has less space free for its user. False also if that is unknown. */
 static inline bool fd_disk_is_short(int fd, uint64_t bytes)
 {
 	struct statvfs v;
@@ -36,7 +35,7 @@ static inline bool fd_disk_is_short(int fd, uint64_t bytes)
 	return fstatvfs(fd, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < bytes;
 }
 
-/* -1 with errno, which is 0 where the end came before. */
+/* -1 with errno; errno is 0 if the input ended early. */
 static inline int fd_read(int fd, void *p, size_t n)
 {
 	for (char *at = p; n > 0;) {

@@ -4,7 +4,7 @@
 
 #include "base/library.h"
 
-/* GnuTLS has the processor's own instructions for it, which is several times as fast as without. */
+/* GnuTLS uses the processor's SHA instructions, which is several times as fast. */
 struct hash {
 	gnutls_hash_hd_t handle;
 };

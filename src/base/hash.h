@@ -8,8 +8,7 @@ enum { HASH_HEX = 64 };
 
 struct hash;
 
-/* Loads the library that hash_new() needs: for a process that is going to lose the right to open
- * files. */
+/* Loads the library for hash_new(). Call it before the process loses the right to open files. */
 int hash_load(struct err *e) MUST_USE;
 
 struct hash *hash_new(struct err *e) MUST_USE;
@@ -21,5 +20,5 @@ void hash_add(struct hash *h, const void *p, size_t n);
 /* The digest in lower-case hex; h starts anew. */
 void hash_end(struct hash *h, char ret_hex[HASH_HEX + 1]);
 
-/* Whether text is HASH_HEX digits as hash_end() gives them. */
+/* Whether text has the form of hash_end()'s HASH_HEX digits. */
 bool hash_is_hex(struct str text);

@@ -16,7 +16,7 @@ void library_rows(struct library *rows, size_t n)
 	libraries_n = n;
 }
 
-/* It is never unloaded: threads and handlers of the library's own may be left. */
+/* Never unloaded: threads and handlers of the library may remain. */
 static int library_open(struct library *l, struct err *e)
 {
 	void *handle = dlopen(l->soname, RTLD_NOW | RTLD_LOCAL);

@@ -54,7 +54,7 @@ static const struct key *find(const struct seal_ring *r, const unsigned char id[
 	return NULL;
 }
 
-/* Puts it first: in place of itself, of none, or of the oldest. */
+/* Puts the key first. It replaces itself, nothing, or the oldest key. */
 static void put_first(struct seal_ring *r, const struct key *k)
 {
 	const struct key *old = find(r, k->id);
@@ -195,7 +195,7 @@ int seal(const struct seal_ring *r, struct buf *to, struct str plain, struct str
 
 /* --- opening --- */
 
-/* The raw bytes of a text; owned. NULL where it is none, or without memory. */
+/* The raw bytes of a text; owned. NULL if it is invalid, or memory is short. */
 static unsigned char *decode(struct str text, size_t *ret_n, struct err *e)
 {
 	autofree unsigned char *raw = NULL;
@@ -217,7 +217,7 @@ static unsigned char *decode(struct str text, size_t *ret_n, struct err *e)
 	return take_ptr(raw);
 }
 
-/* Leaves expiry and plain bytes where they were encrypted. */
+/* Decrypts in place: leaves expiry and plain bytes. */
 static int decrypt(const struct seal_ring *r, unsigned char *raw, size_t n, struct str context,
 		   struct err *e)
 {

@@ -1,13 +1,14 @@
 #pragma once
 /*
- * Sealed text: what a stranger keeps for us and gives back, such as the state of a request that is
- * to be continued. He can neither read nor change it, nor pass it off as belonging to something
- * else. XChaCha20-Poly1305 with a random nonce, as text of A-Z a-z 0-9 - _.
+ * Sealed text: data that an untrusted client stores for us and returns, such as the state of a
+ * request to be continued. The client can't read or change it, or use it for another purpose.
+ * XChaCha20-Poly1305 with a random nonce, encoded in A-Z a-z 0-9 - _.
  *
- * The context says what the sealed bytes belong to (whose they are, which request). It is not in
- * the text: who opens it has to say the same. A ring holds several keys, so that what was sealed
- * before a change of the key still opens for a while, and so that several processes with the same
- * keys open each other's.
+ * The context says what the sealed data belongs to (a principal, a request). It is not in the text:
+ * the opener must give the same context.
+ *
+ * A ring holds several keys, so that text sealed before a change of the key can be opened for a
+ * while, and so that processes with the same keys can open each other's text.
  */
 #include <stdint.h>
 
@@ -26,24 +27,24 @@ struct seal_ring *seal_ring_new(struct err *e) MUST_USE;
 void seal_ring_free(struct seal_ring *r); /* NULL-safe; wipes the keys */
 AUTO_DEFINE(seal_ring_free, struct seal_ring)
 
-/* From now on this key seals; the others still open. Copied. A key that is in the ring already
- * becomes its newest. ERR_INVALID unless it has SEAL_KEY_BYTES bytes. */
+/* Seals with this key from now on; the others still open. The key is copied. A key that is in
+ * the ring already becomes the newest. ERR_INVALID unless it has SEAL_KEY_BYTES bytes. */
 int seal_ring_add(struct seal_ring *r, struct str key, struct err *e) MUST_USE;
 
 /* The same with a random key. */
 void seal_ring_turn(struct seal_ring *r);
 
-/* Forgets all keys but the newest: nothing that they sealed opens any more. */
+/* Deletes all keys but the newest: text that they sealed no longer opens. */
 void seal_ring_trim(struct seal_ring *r);
 
-/* Appends the text. expires: in whatever unit and clock the opener counts. ERR_TOO_LARGE over
+/* Appends the text. expires: in any unit and clock that the opener shares. ERR_TOO_LARGE over
  * SEAL_PLAIN_MAX or the buffer's maximum. */
 int seal(const struct seal_ring *r, struct buf *to, struct str plain, struct str context,
 	 uint64_t expires, struct err *e) MUST_USE;
 
-/* Appends the bytes that were sealed. ERR_INVALID, with the same words for all, where the text is
- * none of ours, was changed, belongs to another context or was sealed with a forgotten key;
- * ERR_TIMEOUT where now is past its time; ERR_TOO_LARGE and ERR_LIMIT from the buffer. */
+/* Appends the sealed bytes. ERR_INVALID, with one message for all cases, if the text is invalid,
+ * changed, of another context, or sealed with a deleted key; ERR_TIMEOUT if it has expired;
+ * ERR_TOO_LARGE and ERR_LIMIT from the buffer. */
 int seal_open(const struct seal_ring *r, struct buf *to, struct str text, struct str context,
 	      uint64_t now, struct err *e) MUST_USE;
 

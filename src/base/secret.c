@@ -11,7 +11,7 @@ struct secret {
 
 static struct secret *make(size_t n, struct err *e)
 {
-	/* sodium_malloc() aligns the end, so a size that is no multiple would misalign the start */
+	/* sodium_malloc() aligns the end, so an odd size would misalign the start */
 	size_t whole = (sizeof(struct secret) + n + 7) & ~(size_t)7;
 	struct secret *s = sodium_init() < 0 ? NULL : sodium_malloc(whole);
 

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Secrets: bytes that no log record, error, listing or core dump may show. They stand in memory of
- * their own, which is locked where the limits allow it, left out of core dumps and wiped at the
- * end. A struct is no printf argument, and its bytes come out of one function only.
+ * Secrets: bytes that must not appear in any log record, error, listing or core dump. Their memory
+ * is locked if the limits allow it, excluded from core dumps, and wiped at the end. printf refuses
+ * the struct, and only one function exposes the bytes.
  */
 #include <stdbool.h>
 
@@ -12,17 +12,17 @@
 
 struct secret;
 
-/* A copy; wiping the original is the caller's. NULL without memory. */
+/* Copies the bytes; the caller wipes the original. NULL if memory is short. */
 struct secret *secret_new(struct str bytes, struct err *e) MUST_USE;
 
-/* prefix and 256 random bits in hex, as a token that a client sends. */
+/* A new token: the prefix and 256 random bits in hex. */
 struct secret *secret_random(const char *prefix, struct err *e) MUST_USE;
 
 void secret_free(struct secret *s); /* NULL-safe */
 AUTO_DEFINE(secret_free, struct secret)
 
-/* Compares in a time that tells nothing of the bytes, only whether the lengths differ. */
+/* Compares in constant time; reveals only whether the lengths differ. */
 bool secret_is(const struct secret *s, struct str candidate);
 
-/* The bytes, borrowed; why says what for ("shown to its owner") and stands in the log. */
+/* The bytes, borrowed. why: the purpose ("shown to its owner"), for the log. */
 struct str secret_expose(const struct secret *s, const char *why);

@@ -1,7 +1,7 @@
 /*
- * GnuTLS signs with ECDSA as DER, while JSON Web Signatures want both numbers side by side, 32
- * bytes each; numbers of keys come with or without zeros before them, and are brought to their
- * length here.
+ * GnuTLS encodes ECDSA signatures as DER, but JSON Web Signatures need the two numbers side by
+ * side, 32 bytes each. Numbers of keys may have leading zeros or lack them; they are normalised
+ * here.
  */
 #include "base/sign.h"
 
@@ -41,7 +41,7 @@ static int failed(int rc, const char *what, struct err *e)
 		       gnutls_strerror(rc));
 }
 
-/* gnutls_free is no function but a variable, which has been free() since nobody can set it. */
+/* gnutls_free is a variable, which is always free(). */
 static void datum_fini(gnutls_datum_t *d)
 {
 	if (d->data)
@@ -107,7 +107,7 @@ static struct sign_key *key_new(struct err *e)
 	return take_ptr(k);
 }
 
-/* Only P-256, and RSA of a size that is neither weak nor meant to keep us busy. */
+/* Only P-256, and RSA keys that are neither weak nor absurdly large. */
 static int check_kind(struct sign_key *k, struct err *e)
 {
 	gnutls_ecc_curve_t curve;
@@ -186,7 +186,7 @@ struct secret *sign_key_pem(const struct sign_key *k, struct err *e)
 
 /* --- the public half --- */
 
-/* A number without the zeros before it; of EC as long as the curve wants it. */
+/* A number without leading zeros; for EC padded to the curve's length. */
 static int add_number(struct buf *to, const gnutls_datum_t *d, size_t bytes, struct err *e)
 {
 	unsigned char whole[EC_BYTES] = { 0 };

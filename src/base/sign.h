@@ -23,11 +23,11 @@ const char *sign_alg_name(enum sign_alg alg);
 /* SIGN_ALGS where the name is none of these. */
 enum sign_alg sign_alg_of(struct str name);
 
-/* A new key, for SIGN_ES256 and SIGN_EDDSA; ERR_INVALID for the others. */
+/* Makes a key for SIGN_ES256 or SIGN_EDDSA; ERR_INVALID for the others. */
 struct sign_key *sign_key_new(enum sign_alg alg, struct err *e) MUST_USE;
 
-/* An unencrypted private key in PEM: PKCS #8, or PKCS #1 and SEC 1. ERR_INVALID where it is none,
- * or one that can't sign with any of the algorithms. */
+/* Reads an unencrypted private key in PEM: PKCS #8, PKCS #1 or SEC 1. ERR_INVALID if it is none,
+ * or fits none of the algorithms. */
 struct sign_key *sign_key_read(struct str pem, struct err *e) MUST_USE;
 
 void sign_key_free(struct sign_key *k); /* NULL-safe */
@@ -38,14 +38,13 @@ struct secret *sign_key_pem(const struct sign_key *k, struct err *e) MUST_USE;
 
 bool sign_key_can(const struct sign_key *k, enum sign_alg alg);
 
-/* Appends the public half: a JSON object with the required members alone, in the order of the
- * alphabet. */
+/* Appends the public half: a JSON object with the required members, in alphabetical order. */
 int sign_key_jwk(const struct sign_key *k, struct buf *to, struct err *e) MUST_USE;
 
 /* Appends base64url of the SHA-256 of that. */
 int sign_key_thumbprint(const struct sign_key *k, struct buf *to, struct err *e) MUST_USE;
 
-/* Appends the signature of bytes as base64url. ERR_INVALID where the key is of another kind. */
+/* Appends the signature of the bytes as base64url. ERR_INVALID if the key is of another kind. */
 int sign_bytes(const struct sign_key *k, enum sign_alg alg, struct str bytes, struct buf *to,
 	       struct err *e) MUST_USE;
 

@@ -39,7 +39,7 @@ ssize_t sock_recv_short(int socket, void *msg, size_t max, int *fds, size_t *n_f
 	struct msghdr mh = { .msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control,
-			     /* not CMSG_SPACE: in its padding the kernel would put one more */
+			     /* not CMSG_SPACE: the kernel would put one more into its padding */
 			     .msg_controllen = (socklen_t)CMSG_LEN(*n_fds * sizeof(int)) };
 	ssize_t n = recvmsg(socket, &mh, flags | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&mh);

@@ -1,15 +1,14 @@
 #pragma once
 /*
- * The memory of a structure that was freed, kept for the next of its kind: most requests have ended
- * when the next one begins, and then nothing is allocated. One of each kind is kept, by whoever
- * owns them all.
+ * Keeps one freed structure of a kind for reuse: most requests end before the next begins, so no
+ * allocation is needed then. The owner of all structures owns the spare.
  *
- * 	struct spare spare_thing;
- * 	t = spare_take(&owner->spare_thing, sizeof(*t));
- * 	spare_give(&owner->spare_thing, t);
- * 	spare_fini(&owner->spare_thing);	with the owner
+ *	struct spare spare_thing;
+ *	t = spare_take(&owner->spare_thing, sizeof(*t));
+ *	spare_give(&owner->spare_thing, t);
+ *	spare_fini(&owner->spare_thing);	with the owner
  *
- * None is kept where AddressSanitizer is to find who uses what was freed.
+ * Disabled under AddressSanitizer, so that it finds uses after free.
  */
 #include "base/mem.h"
 
@@ -29,7 +28,7 @@ enum { SPARE_KEEPS = 1 };
 enum { SPARE_KEEPS = 1 };
 #endif
 
-/* Zeroed. n is the same for each call on one spare. NULL without memory. */
+/* Zeroed. n must be the same for all calls on one spare. NULL if memory is short. */
 static inline void *spare_take(struct spare *s, size_t n)
 {
 	void *p = s->p;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Borrowed bytes. A `struct str` owns nothing and need not end in NUL; who made it says how long
+ * Borrowed bytes. A `struct str` owns nothing and need not end in NUL; its maker defines how long
  * the bytes live. {NULL, 0} means absent, {"", 0} means empty.
  */
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static inline bool str_eq(struct str a, struct str b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* By bytes: below 0, 0 or above, as a comes before b, is b, or comes behind. */
+/* Compares bytes: negative, 0 or positive if a sorts before b, equals it, or sorts after it. */
 static inline int str_cmp(struct str a, struct str b)
 {
 	size_t n = a.n < b.n ? a.n : b.n;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Eight bytes of a text at once, for who looks at every byte of it. An answer is 0 exactly if it
- * holds for none of the eight; which one it holds for is for a slower look to tell.
+ * Tests eight bytes of a text at once. A result is 0 exactly if no byte matches; which byte it is
+ * must be found in another way.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ static inline uint64_t word_high(uint64_t x)
 	return x & WORD_OF(0x80);
 }
 
-/* less than n, which is at most 0x80: it has to borrow the high bit, which it did not have */
+/* less than n (at most 0x80): the byte borrows its high bit, which was clear */
 static inline uint64_t word_below(uint64_t x, unsigned char n)
 {
 	return (x - WORD_OF(n)) & ~x & WORD_OF(0x80);
@@ -36,7 +36,7 @@ static inline uint64_t word_is(uint64_t x, unsigned char byte)
 	return word_below(x ^ WORD_OF(byte), 1);
 }
 
-/* memcmp() of short texts that are mostly the same, without its call. */
+/* memcmp() for short texts that are mostly equal, without the call. */
 static inline bool word_same(const char *a, const char *b, size_t n)
 {
 	uint64_t differ;

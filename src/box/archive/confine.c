@@ -32,15 +32,16 @@
 #endif
 
 enum {
-	MEMORY_MORE =
-		768
-		<< 20, /* address space beyond what the caller has; a window of zstd is 128 MiB */
+	MEMORY_MORE = 768
+		   /* address space beyond the caller's; a zstd window has 128 MiB */
+		   << 20,
 	CPU_SECONDS = 3600,
 	FILES = 512,
 };
 
-/* What unpacking takes, and the allocator, and what ends a process. All else fails with EPERM:
- * signals too, since it runs as its caller does, and could end all that this one runs. */
+/* The system calls of unpacking, of the allocator, and of ending a process. Others fail with
+ * EPERM, signals too: the process has its caller's user id, and could end the caller's other
+ * processes. */
 static const int allowed[] = {
 	__NR_brk,	   __NR_clock_gettime, __NR_close,	  __NR_copy_file_range,
 	__NR_exit,	   __NR_exit_group,    __NR_fchmod,	  __NR_fstat,
@@ -58,8 +59,8 @@ static const int allowed[] = {
 #endif
 };
 
-/* fcntl() could ask for signals, to whomever, when a descriptor is ready: it may do what
- * directories are read with. */
+/* fcntl() could request signals to any process when a descriptor is ready. Only commands used
+ * for reading directories are allowed. */
 static int filter_calls(void)
 {
 	enum { HEAD = 4, CALLS = ARRAY_LEN(allowed), TAIL = 8 };
@@ -132,8 +133,8 @@ static int limit_files(const struct confine *c)
 	return (int)syscall(SYS_landlock_restrict_self, rules, 0);
 }
 
-/* The descriptor of a directory becomes one of a copy of its mount that is mounted nowhere and
- * begins at that directory, so that nothing is above it. */
+/* Replaces a directory's descriptor by a detached copy of its mount that starts at the
+ * directory, so that nothing is above it. */
 static int cut_off(int dir, uint64_t attr)
 {
 	autoclose int tree = dir < 0 ? -1 : mount_copy(dir, "", true);
@@ -147,8 +148,8 @@ static int cut_off(int dir, uint64_t attr)
 	return copy < 0 || dup3(copy, dir, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-/* In place of Landlock: where no privileges are left, root would still own most files of the host.
- * Takes privileges itself, so that a user without them, whose own files are as open, is refused. */
+/* Replaces Landlock. Even without privileges, root would own most files of the host. It needs
+ * privileges itself, so it is refused to other users, whose files are as exposed. */
 static int leave_the_host(const struct confine *c)
 {
 	int root = c->write >= 0 ? c->write : c->read;
@@ -157,7 +158,7 @@ static int leave_the_host(const struct confine *c)
 		return 0;
 	if (cut_off(c->write, MOUNT_ATTR_NODEV) < 0 || cut_off(c->read, MOUNT_ATTR_RDONLY) < 0)
 		return -1;
-	/* with neither: a folder without files, which nobody can change */
+	/* without both: an empty folder that nobody can change */
 	return (root < 0 ? chdir("/proc/self/fdinfo") : fchdir(root)) < 0 || chroot(".") < 0 ? -1
 											     : 0;
 }
@@ -212,8 +213,8 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* All but those of the caller's choice, the one for the answer, and standard error, which a
- * sanitizer writes to. */
+/* Closes all descriptors but the caller's choice, the one for the answer, and standard error,
+ * which sanitizers write to. */
 static int close_others(const struct confine *c, int answer)
 {
 	int keep[] = { 2, c->write, c->read, c->from, c->to, answer };
@@ -255,7 +256,7 @@ static int confine_self(const struct confine *c, pid_t parent, int answer, struc
 	return 0;
 }
 
-/* The reader of this is as if a stranger spoke: the process may have been taken over. */
+/* The reader must not trust this: the process may have been taken over. */
 static int take_answer(const struct confine *c, int from, void *out, size_t size, struct err *e)
 {
 	struct err said = ERR_INIT;

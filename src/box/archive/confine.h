@@ -1,16 +1,16 @@
 #pragma once
 /*
- * Work on hostile input in a process of its own that can do little more than that: no privileges,
- * no network, no new programs, files below two directories only (Landlock; where the kernel lacks
- * it, root's sees nothing else, and a user's is refused: ERR_UNSUPPORTED), no descriptors but those
- * named here, the system calls of a short list, bounded memory and time. A crash of it is an error.
+ * Processes hostile input in a confined child process: no privileges, no network, no new programs,
+ * files only below two directories (Landlock; if the kernel lacks it, root gets a view with nothing
+ * else, and other users get ERR_UNSUPPORTED), only the named descriptors, a short list of system
+ * calls, bounded memory and time. A crash of the child is an error.
  */
 #include <stddef.h>
 
 #include "base/err.h"
 
 struct confine {
-	/* open directory below which it may make and remove files and links, no devices; -1:
+	/* open directory in which it may make and remove files and links, but no devices; -1:
 	 * none */
 	int write;
 	int read; /* the same to read below, whoever may; -1: none */
@@ -19,7 +19,7 @@ struct confine {
 	const char *what; /* for messages: "read the layer" */
 };
 
-/* Runs f in a new process and gives what it gave. `size` bytes at `out` are what it leaves there.
- * The calling process may have one thread only. */
+/* Runs f in a new process and returns its result. The first `size` bytes at `out` are copied
+ * back. The calling process must have only one thread. */
 int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct err *e), void *arg,
 		void *out, size_t size, struct err *e) MUST_USE;

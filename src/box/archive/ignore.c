@@ -1,7 +1,6 @@
 /*
- * A pattern is compiled into steps, and all ways through them are followed at once, a character of
- * the path at a time. A pattern that has come to its end where a folder's name ends means all that
- * is below it, too.
+ * A pattern is compiled into steps. All matches are followed in parallel, one character of the path
+ * at a time. A pattern that matches a folder also matches everything below it.
  */
 #include "box/archive/ignore.h"
 
@@ -44,7 +43,8 @@ struct ignore {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* The next character; bytes that are no UTF-8 are characters of their own, beyond all others. */
+/* The next character. Bytes that are not UTF-8 count as characters of their own, above all
+ * others. */
 static uint32_t next_char(struct str *text)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -83,7 +83,7 @@ static struct str trim(struct str s)
 	return s;
 }
 
-/* Where the last name of ret[..n] begins, which is not before `least`. */
+/* Start of the last name of ret[..n], not before `least`. */
 static size_t last_name(const char *ret, size_t n, size_t least)
 {
 	while (n > least && ret[n - 1] != '/')
@@ -297,7 +297,7 @@ void ignore_free(struct ignore *g)
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-/* at[i]: a way has come to before the step i; at[n_steps]: to the end. */
+/* at[i]: a match has reached step i; at[n_steps]: the end. */
 struct ways {
 	bool at[IGNORE_PATTERN_MAX + 3];
 };
@@ -330,7 +330,7 @@ static bool in_class(const struct pattern *p, const struct step *s, uint32_t c)
 	return s->negated;
 }
 
-/* Where the step leads with this character: the steps from here, or -1. */
+/* How many steps this character advances from here, or -1. */
 static int take(const struct pattern *p, const struct step *s, uint32_t c)
 {
 	switch (s->kind) {
@@ -364,8 +364,8 @@ static void go_on(const struct pattern *p, const struct ways *now, struct ways *
 	}
 }
 
-/* The ways that are left behind the path, or one that is at its end where a folder above it
- * matches. */
+/* Runs the pattern over the path. Returns the remaining states, or one at the end if a folder
+ * above the path matches. */
 static void follow(const struct pattern *p, struct str path, struct ways *ret)
 {
 	struct ways other;

@@ -24,18 +24,18 @@ enum { IGNORE_BYTES_MAX = 64 * 1024, IGNORE_PATTERNS_MAX = 512, IGNORE_PATTERN_M
 
 struct ignore;
 
-/* ERR_INVALID names the line that is no pattern: with an open or empty bracket, a backslash at its
- * end, "!" alone; or where there is more of it than allowed. */
+/* ERR_INVALID names the invalid line: an open or empty bracket, a final backslash, a lone "!";
+ * or too many lines. */
 struct ignore *ignore_new(struct str text, struct err *e) MUST_USE;
 void ignore_free(struct ignore *g); /* NULL-safe */
 AUTO_DEFINE(ignore_free, struct ignore)
 
-/* Whether it is left out. path: as ignore_clean() leaves it, in UTF-8 or any other bytes. */
+/* Whether the path is left out. path: from ignore_clean(), in UTF-8 or any other bytes. */
 bool ignore_has(const struct ignore *g, struct str path);
 
-/* Whether something below that folder, which is left out, may not be. */
+/* Whether a folder that is left out may contain something that is not. */
 bool ignore_has_exceptions(const struct ignore *g, struct str path);
 
-/* The shortest path that means the same, by its letters alone: "." for the folder itself; it begins
- * with a slash only where it did before. Gives its length; path has room for 2 bytes at least. */
+/* The shortest equivalent path, by text alone: "." for the folder itself; it begins with a slash
+ * only if the input did. Returns its length. path has room for at least 2 bytes. */
 size_t ignore_clean(char *path);

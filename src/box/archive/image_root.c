@@ -16,7 +16,7 @@ struct job {
 	struct str user, workdir;
 };
 
-/* The image's own, whatever they are, make place: things are mounted there. */
+/* Removes the image's entries: mount points take their place. */
 static const struct {
 	const char *path;
 	uint32_t mode;
@@ -67,7 +67,7 @@ static int put_places(struct tree *t, struct err *e)
 
 /* ---- who is who ------------------------------------------------------------------------------ */
 
-/* The file as a text, empty where there is none that can be read. */
+/* The file as text; empty if it can't be read. */
 static int read_text(int root, const char *path, struct buf *ret, struct err *e)
 {
 	autoclose int fd = tree_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -143,7 +143,7 @@ static void set_user(struct image_user *ret, struct str name, struct str home)
 		snprintf(ret->home, sizeof(ret->home), "%.*s", STR_ARG(home));
 }
 
-/* By name or by number, as in the image's /etc/passwd. */
+/* Finds a user by name or number in the image's /etc/passwd. */
 static void find_user(struct str passwd, struct str user, struct image_user *ret)
 {
 	struct str who = part(user, 0), line;
@@ -160,7 +160,8 @@ static void find_user(struct str passwd, struct str user, struct image_user *ret
 	}
 }
 
-/* The sandbox's user first, so that a number is his; then all others but who was called so. */
+/* Writes the sandbox's user first, so that its number resolves to it; then all other users
+ * except the one it replaces. */
 static int put_names(struct tree *t, const char *path, struct str first, struct str name,
 		     struct str old, struct err *e)
 {

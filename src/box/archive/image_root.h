@@ -1,8 +1,7 @@
 #pragma once
 /*
- * What an unpacked image lacks to be the root of a sandbox: places for what is mounted there, a
- * /tmp, the names of the sandbox and of its user, the working directory. Done in a confined
- * process, like the unpacking.
+ * Completes an unpacked image as the root of a sandbox: mount points, a /tmp, the names of the
+ * sandbox and its user, the working directory. Runs in a confined process, like the unpacking.
  */
 #include "box/archive/tree.h"
 
@@ -13,11 +12,10 @@ struct image_user {
 };
 
 /*
- * user: what the image says (USER: a name or number, with a group or without; STR_NONE: root). Who
- * it becomes is the sandbox's user, who owns all of the image and has the number 1000. It is called
- * as the image says, with that one's home; "agent" where that is root or nobody that /etc/passwd
- * knows, with root's home or /home/agent. workdir: STR_NONE or an absolute path, made if it is
- * missing.
+ * user: the image's USER (a name or number, with or without a group; STR_NONE: root). It becomes
+ * the sandbox's user, who owns the whole image and has number 1000, with the image's name and home.
+ * For root, and for users missing in /etc/passwd, the name is "agent", with root's home or
+ * /home/agent. workdir: STR_NONE or an absolute path, created if it is missing.
  */
 int image_root_finish(int root, struct str user, struct str workdir, struct image_user *ret,
 		      struct err *e) MUST_USE;

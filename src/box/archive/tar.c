@@ -50,7 +50,7 @@ static bool fits_octal(uint64_t value, size_t digits)
 	return value >> (3 * digits) == 0;
 }
 
-/* All of the field but its last byte, which is a NUL. */
+/* The whole field except its last byte, which is a NUL. */
 static void put_octal(char *field, size_t n, uint64_t value)
 {
 	field[--n] = '\0';
@@ -60,8 +60,8 @@ static void put_octal(char *field, size_t n, uint64_t value)
 	}
 }
 
-/* Where a path is cut in two for a header: 0 for one that is a name alone, else the place of the
- * '/' between its prefix and its name; -1: it doesn't fit. */
+/* Where to split a path for a header: 0 if it is a name only, else the position of the '/'
+ * between prefix and name; -1 if it does not fit. */
 static long split_path(const char *path, size_t n)
 {
 	const struct header *h = NULL;
@@ -103,7 +103,7 @@ static void put_header(char *out, char type, const char *path, size_t n, const c
 	h->chksum[7] = ' ';
 }
 
-/* "LENGTH KEY=VALUE\n", whose length counts its own digits. */
+/* "LENGTH KEY=VALUE\n"; the length includes its own digits. */
 static size_t put_record(char *at, const char *key, const char *value, size_t value_n)
 {
 	size_t n = strlen(key) + value_n + 3, digits = 1, limit = 10;
@@ -117,7 +117,7 @@ static size_t put_record(char *at, const char *key, const char *value, size_t va
 	return n + digits;
 }
 
-/* Seconds and, where there is one, their fraction; before the epoch both count from below. */
+/* Seconds and an optional fraction. Before the epoch both count downwards. */
 static size_t put_time(char *at, int64_t s, uint32_t ns)
 {
 	bool below = s < 0 && ns > 0;
@@ -134,7 +134,7 @@ static size_t put_time(char *at, int64_t s, uint32_t ns)
 	return put_record(at, "mtime", text, (size_t)n);
 }
 
-/* The records of what its header can't say, n bytes. */
+/* Writes records for what the header can't express, n bytes. */
 static size_t put_records(char *at, const struct tar_entry *e, const char *path, size_t path_n)
 {
 	char number[TAR_NUMBER_MAX];
@@ -202,8 +202,8 @@ const char *tar_why_text(enum tar_why why)
 	return why_texts[why < TAR_WHYS ? why : TAR_WHY_RECORD];
 }
 
-/* GNU's numbers that are too large for octal: big-endian, two's complement, the first bit a
- * mark. */
+/* GNU's form of numbers too large for octal: big-endian, two's complement, marked by the first
+ * bit. */
 static bool get_base256(const char *field, size_t n, int64_t *ret)
 {
 	const unsigned char *p = (const unsigned char *)field;
@@ -292,7 +292,7 @@ static enum tar_event bad(struct tar_reader *r, enum tar_why why)
 	return TAR_BAD;
 }
 
-/* Of other keys nothing is kept; what tells of the bytes themselves can't be left out. */
+/* Other keys are ignored; keys that change the meaning of the content are refused. */
 static enum tar_why start_value(struct tar_reader *r)
 {
 	static const char *const keys[] = { [KEY_PATH] = "path",
@@ -373,7 +373,7 @@ static enum tar_why end_value(struct tar_reader *r)
 	return TAR_FINE;
 }
 
-/* The length of a record counts all of it, its own digits too. */
+/* The length of a record counts all of it, including its digits. */
 static enum tar_why take_length(struct tar_reader *r, char c)
 {
 	if (c >= '0' && c <= '9' && r->pax.digits < 7) {
@@ -490,7 +490,7 @@ static size_t field_length(const char *field, size_t max)
 	return end ? (size_t)(end - field) : max;
 }
 
-/* A prefix there is in ustar only: elsewhere other things stand in its place. */
+/* Only ustar has a prefix; other formats store other data there. */
 static void fill_names(struct tar_reader *r, const struct header *h)
 {
 	size_t name = field_length(h->name, sizeof(h->name));

@@ -37,10 +37,10 @@ struct tar_entry {
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* What stands before the content of an entry, at most TAR_HEAD_MAX bytes; 0: its path or link is
- * empty or longer than TAR_PATH_MAX - 1, with the '/' of a directory. The content follows, then
- * tar_padding() zeros; after the last entry TAR_END_BYTES zeros. Owners are not written: root is,
- * by number. */
+/* Writes the header of an entry, at most TAR_HEAD_MAX bytes. 0: its path or link is empty or
+ * longer than TAR_PATH_MAX - 1, counting the '/' of a directory. The content must follow, then
+ * tar_padding() zeros; after the last entry TAR_END_BYTES zeros. The owner is always root, by
+ * number. */
 size_t tar_head(const struct tar_entry *entry, char out[TAR_HEAD_MAX]);
 
 static inline size_t tar_padding(uint64_t size)
@@ -60,7 +60,7 @@ enum tar_why {
 	TAR_WHY_LONG, /* a path or link that is longer than can be */
 	TAR_WHY_RECORD, /* an extended header that can't be read */
 	TAR_WHY_META, /* extended headers of more than TAR_META_MAX */
-	TAR_WHY_GLOBAL, /* a global header that says what belongs to one entry */
+	TAR_WHY_GLOBAL, /* a global header with data of a single entry */
 	TAR_WHY_SPARSE,
 	TAR_WHY_CONTENT, /* bytes in what is no file */
 	TAR_WHY_AFTER, /* bytes behind its end */
@@ -73,10 +73,11 @@ const char *tar_why_text(enum tar_why why);
 enum tar_event {
 	TAR_MORE, /* all bytes are taken */
 	TAR_ENTRY, /* reader->entry is the next one, until the next call after its content */
-	TAR_CONTENT, /* content_n bytes at content: of the last entry, borrowed from the input */
+	/* content_n bytes of the last entry's content, borrowed from the input */
+	TAR_CONTENT,
 	TAR_ENTRY_END, /* of a file: all of its content was there */
-	/* an entry of no kind above, such as a device: reader->entry has its path; its content is
-	 * passed over */
+	/* an entry of another kind, such as a device: reader->entry has its path, its content is
+	 * skipped */
 	TAR_PASSED,
 	TAR_END, /* of the archive; what follows may only be zeros */
 	TAR_BAD, /* reader->why; no further call gives anything else */
@@ -114,13 +115,12 @@ struct tar_reader {
 
 void tar_reader_init(struct tar_reader *r);
 
-/* Goes on at *p, which has *n bytes, and steps over what it takes. Called again until it says
- * TAR_MORE. */
+/* Reads from *p, which has *n bytes, and advances both. Call it until it returns TAR_MORE. */
 enum tar_event tar_read(struct tar_reader *r, const char **p, size_t *n);
 
-/* There are no more bytes: TAR_FINE when that was a whole archive. */
+/* The input has ended: TAR_FINE if it was a whole archive. */
 enum tar_why tar_reader_end(struct tar_reader *r);
 
-/* Makes a path, which is not empty, relative and without parts that are empty or "."; the top
- * itself is ".". False, and the path undefined: it leads upwards by "..". */
+/* Makes a non-empty path relative, without empty parts or "."; the top itself is ".". False if
+ * it leads upwards by ".."; the path is then undefined. */
 bool tar_path_clean(char *path);

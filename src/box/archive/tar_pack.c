@@ -1,7 +1,7 @@
 /*
- * Packing: see tar_tree.h. Directories are open from the top down to where it reads, so that nobody
- * can swap a link in above. Of files that have several names the first is packed whole, and the
- * others as links to it, as far as the table of such files goes.
+ * Packing: see tar_tree.h. All directories from the top down stay open, so that nobody can swap in
+ * a link above. A file with several names is packed once; its other names become links to it, as
+ * long as the table of such files has room.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +32,8 @@ struct pack {
 	dev_t device;
 	uint64_t entries, bytes;
 	char path[TAR_PATH_MAX +
-		  1]; /* in the archive, path_n bytes; "" at the top of one without a name */
+		  /* path in the archive, path_n bytes; "" for a top without a name */
+		  1];
 	size_t path_n;
 	int depth;
 	struct linked *links[LINK_SLOTS];
@@ -108,7 +109,7 @@ static int put_head(struct pack *k, enum tar_type type, const struct stat *st, c
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* The path of the same file, if it was packed before; else it is remembered. */
+/* The path under which the file was packed before; else remembers it. */
 static const char *find_link(struct pack *k, const struct stat *st)
 {
 	struct linked **slot = &k->links[st->st_ino % LINK_SLOTS], *l;
@@ -141,7 +142,7 @@ static void free_links(struct pack *k)
 	}
 }
 
-/* As many bytes as the head says: what a file lost meanwhile is zeros. */
+/* Exactly as many bytes as the header says: a file that has shrunk is filled with zeros. */
 static int put_content(struct pack *k, int fd, uint64_t size)
 {
 	uint64_t left = size;
@@ -166,7 +167,7 @@ static int put_content(struct pack *k, int fd, uint64_t size)
 	return put_zeros(k, left + tar_padding(size));
 }
 
-/* Gone or become something else meanwhile: it is as if it had never been there. */
+/* If it has gone or changed its type meanwhile, it is left out. */
 static bool vanished(int errnum)
 {
 	return errnum == ENOENT || errnum == ELOOP || errnum == ENOTDIR || errnum == ENXIO;
@@ -238,7 +239,7 @@ static int pack_inside(struct pack *k, DIR *d)
 	return rc;
 }
 
-/* fd is taken. What is mounted there is another tree: only its place is packed. */
+/* Takes over fd. A mount point is packed without its contents. */
 static int pack_directory(struct pack *k, int fd, const struct stat *st)
 {
 	DIR *d = NULL;
@@ -255,7 +256,7 @@ static int pack_directory(struct pack *k, int fd, const struct stat *st)
 	return k->depth == TREE_DEPTH_MAX ? fail(k, TREE_DEEP, 0) : fail(k, TREE_SYSTEM, errno);
 }
 
-/* What was opened is judged by itself, not by what had the name before. */
+/* The opened file is checked again, since the name may mean another one. */
 static int pack_open(struct pack *k, int fd)
 {
 	struct stat st;
@@ -284,7 +285,7 @@ static int pack_one(struct pack *k, int dir, const char *name)
 	if (S_ISLNK(st.st_mode))
 		return pack_link(k, dir, name, &st);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return 0; /* sockets, pipes and devices can't be had from an archive */
+		return 0; /* archives don't hold sockets, pipes and devices */
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd >= 0)
 		return pack_open(k, fd);

@@ -29,10 +29,10 @@ enum tree_what {
 	TREE_SYSTEM, /* errnum says */
 	TREE_ARCHIVE, /* why says */
 	TREE_KIND, /* an entry of another kind, such as a device */
-	/* it would lie outside of the directory: by "..", through a link or on another file
-	 * system */
+	/* it would be outside of the directory: by "..", a link or another file system */
 	TREE_OUTSIDE,
-	/* a directory is where a file is to be, or something else where a directory is to be */
+	/* an existing directory is in the way of a file, or another type in the way of a
+	 * directory */
 	TREE_OCCUPIED,
 	TREE_MANY, /* entries */
 	TREE_LARGE, /* bytes */
@@ -69,11 +69,11 @@ int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,
 /* ---- unpacking ----------------------------------------------------------------------------- */
 
 struct tar_unpack_opts {
-	/* ".wh.NAME" removes NAME, ".wh..wh..opq" all that is in its directory, other names that
-	 * begin so are passed over; and a directory takes the place of what is none */
+	/* ".wh.NAME" removes NAME, ".wh..wh..opq" the contents of its directory; other such
+	 * names are ignored. A directory replaces other types. */
 	bool changes;
 	bool keep_top; /* the top keeps its mode and time */
-	/* the archive is to have one file, which gets this name in the top; or NULL */
+	/* the archive must hold one file, which gets this name in the top; or NULL */
 	const char *as;
 	bool skip_zeros; /* zeros take no room in a file where they needn't */
 };
@@ -104,8 +104,8 @@ struct tar_unpack {
 /* top, a directory, is borrowed until tar_unpack_end(). It is large. */
 int tar_unpack_init(struct tar_unpack *u, int top, const struct tar_unpack_opts *o);
 
-/* The next bytes of the archive: -1 with u->failure. */
+/* Unpacks the next bytes of the archive. -1 with u->failure. */
 int tar_unpack_take(struct tar_unpack *u, const char *p, size_t n);
 
-/* There are no more; or, with whole false, it is given up. What was unpacked stays. -1 likewise. */
+/* Ends the archive, or with whole false gives it up. Unpacked files stay. -1 likewise. */
 int tar_unpack_end(struct tar_unpack *u, bool whole);

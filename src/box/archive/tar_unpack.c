@@ -45,7 +45,7 @@ static void close_at(int *fd)
 
 /* ---- directories --------------------------------------------------------------------------- */
 
-/* One part down from *at, which is closed unless it is the top. */
+/* Moves one part down from *at, which is closed unless it is the top. */
 static int step_down(struct tar_unpack *u, int *at, const char *name, bool make)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -68,7 +68,8 @@ static int step_down(struct tar_unpack *u, int *at, const char *name, bool make)
 	return fail(u, TREE_OUTSIDE, 0);
 }
 
-/* The directory at a clean path of n bytes; not u->top is the caller's. -1 with the failure. */
+/* Opens the directory at a clean path of n bytes; the caller closes it unless it is u->top. -1
+ * with the failure. */
 static int open_directory(struct tar_unpack *u, const char *path, size_t n, bool make)
 {
 	char name[TAR_PATH_MAX];
@@ -124,7 +125,7 @@ static int set_file(int fd, uint32_t mode, int64_t mtime, uint32_t ns)
 	return futimens(fd, times) < 0 || fchmod(fd, mode & MODE_MASK) < 0 ? errno : 0;
 }
 
-/* Sets what the innermost directory is to have, if it is still there and ours. */
+/* Sets mode and time of the innermost directory, if it still exists and is ours. */
 static int leave(struct tar_unpack *u)
 {
 	const struct tree_left *l = &u->left[--u->n_left];
@@ -145,7 +146,7 @@ static bool is_inside(const struct tar_unpack *u, const char *path, size_t n)
 	return n == 0 || (strncmp(u->at, path, n) == 0 && (path[n] == '/' || path[n] == '\0'));
 }
 
-/* Leaves all directories that path is not in. One that comes again is left first. */
+/* Leaves all directories that do not contain path. One that comes again is left first. */
 static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 {
 	while (u->n_left > 0) {
@@ -163,7 +164,7 @@ static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 
 static int empty(struct tar_unpack *u, int fd, int depth);
 
-/* Removes what has that name, with all that is in it. */
+/* Removes the entry of that name with its contents. */
 static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth)
 {
 	int fd;
@@ -213,8 +214,8 @@ static int unlink_old(struct tar_unpack *u, int dir, const char *name)
 	return u->o.changes ? remove_all(u, dir, name, 0) : fail(u, TREE_OCCUPIED, 0);
 }
 
-/* ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are for others. True: it was one of
- * them. */
+/* Handles ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are ignored. True if it was
+ * one of these. */
 static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *ret)
 {
 	int fd;
@@ -258,7 +259,7 @@ static int make_symlink(struct tar_unpack *u, int dir, const char *name, const s
 	return 0;
 }
 
-/* Another name for a file below the top, which is no link itself. */
+/* A hard link to a file below the top that is no symbolic link. */
 static int link_to(struct tar_unpack *u, int from, const char *old, int dir, const char *name)
 {
 	struct stat a, b;
@@ -292,8 +293,8 @@ static int make_hardlink(struct tar_unpack *u, int dir, const char *name)
 	return rc;
 }
 
-/* A directory that was there may forbid what is to be done in it: it gets its mode when it is
- * left. */
+/* An existing directory may forbid changes inside: it gets its final mode when the archive
+ * leaves it. */
 static void open_up(int dir, const char *name, const struct stat *st)
 {
 	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -332,7 +333,7 @@ static int make_directory(struct tar_unpack *u, int dir, const char *name,
 	return 0;
 }
 
-/* What it is to have when the archive leaves it; beyond the bound, it has that no more. */
+/* Remembers mode and time until the archive leaves it. Beyond the bound they are not set. */
 static void remember(struct tar_unpack *u, const char *path, const struct tar_entry *e)
 {
 	size_t n = strlen(path);
@@ -408,8 +409,7 @@ static bool is_zero(const char *p, size_t n)
 	return p[0] == '\0' && memcmp(p, p + 1, n - 1) == 0;
 }
 
-/* Pieces come as they come, so what is skipped depends on them; what is in the file then
- * doesn't. */
+/* The skipped ranges depend on the split into pieces, but the file's content does not. */
 static int write_content(struct tar_unpack *u, const char *p, size_t n)
 {
 	while (n > 0 && u->file >= 0) {

@@ -62,9 +62,8 @@ static const struct {
 };
 
 /*
- * What programs are called elsewhere, where the host has them by another name only: agents say
- * "python", and Debian has it as "python3". The folder is the last of PATH (box/host/exec.c), so
- * that any real one comes first.
+ * Common names of programs that the host has under another name only: agents type "python", which
+ * Debian calls "python3". The folder is the last of PATH (box/host/exec.c), so real programs win.
  */
 static const struct {
 	const char *name, *target;
@@ -85,8 +84,8 @@ static const char *const copied[] = {
 	"texmf",	  "ImageMagick-*", "vim",	  "gdb",
 };
 
-/* Of these directories only a part: not the private keys, and of the certificates the bundle, not
- * the hundreds of links to its parts. */
+/* Only parts of these directories: no private keys, and of the certificates the bundle without
+ * its hundreds of links. */
 static const struct {
 	const char *dir;
 	const char *const names[4];
@@ -159,7 +158,7 @@ static int copy_subdir(int from, int to, const char *name, int depth)
 	return copy_dir(in, out, NULL, 0, depth + 1);
 }
 
-/* Copies one entry when everybody on the host may read it. */
+/* Copies one entry if every user of the host may read it. */
 static int copy_entry(int from, int to, const struct dirent *e, int depth)
 {
 	struct stat st;
@@ -179,7 +178,7 @@ static int copy_entry(int from, int to, const struct dirent *e, int depth)
 	return copy_file(from, to, e->d_name, &st);
 }
 
-/* Copies the entries that match, or all when there are no patterns. */
+/* Copies the matching entries, or all if there are no patterns. */
 static int copy_dir(int from, int to, const char *const *patterns, size_t n, int depth)
 {
 	DIR *d = fdopendir(dup(from));

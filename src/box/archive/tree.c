@@ -32,7 +32,7 @@ struct tree {
 	char dir_path[PATH_BYTES + 1];
 };
 
-/* Where an entry goes; dir is borrowed from the tree. */
+/* The destination of an entry; dir is borrowed from the tree. */
 struct place {
 	int dir;
 	uint64_t ino;
@@ -111,7 +111,7 @@ int tree_open(int root, const char *path, int flags)
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-/* How many directories an open one has above it; -1 with errno. */
+/* The depth of an open directory; -1 with errno. */
 static int depth_of(int fd)
 {
 	char path[64], at[PATH_MAX];
@@ -217,7 +217,7 @@ static int too_deep(const char *path, struct err *e)
 	return err_set(e, ERR_IMAGE, "%.60s…: over %d directories deep", path, DEPTH_MAX);
 }
 
-/* Whether an open directory is n or more below the root, or where cannot be told. */
+/* Whether an open directory is at least n below the root; true if that is unknown. */
 static bool is_below(const struct tree *t, int fd, unsigned n)
 {
 	int depth = depth_of(fd);
@@ -235,9 +235,8 @@ static int inode_of(int fd, uint64_t *ret_ino)
 	return 0;
 }
 
-/* Makes those directories of the path that are missing. Each is looked at before it is made: what
- * is deeper than allowed could not be removed either, by somebody who opens one directory below the
- * other. */
+/* Makes the missing directories of the path. Each depth is checked first: a directory that is
+ * too deep could not be removed later. */
 static int make_way(struct tree *t, const char *path, struct err *e)
 {
 	autoclose int above = tree_open(t->root, ".", O_PATH | O_DIRECTORY);
@@ -292,7 +291,7 @@ static int go_to(struct tree *t, const char *path, bool make, struct err *e)
 	return 0;
 }
 
-/* Where the cleaned path goes, which is cut in two for it. */
+/* Splits the cleaned path into directory and name, and opens the directory. */
 static int find_place(struct tree *t, char *path, bool make, struct place *ret, struct err *e)
 {
 	char *slash = strrchr(path, '/');
@@ -325,7 +324,7 @@ static DIR *read_dir(int dir, const char *name)
 
 static int prune(struct tree *t, int dir, uint64_t ino, const char *name);
 
-/* Of what is in a directory, what other layers have made. 1: something is left. */
+/* Removes what other layers put into a directory. 1: something is left. */
 static int prune_below(struct tree *t, int dir, const char *name)
 {
 	DIR *d = read_dir(dir, name);
@@ -345,8 +344,7 @@ static int prune_below(struct tree *t, int dir, const char *name)
 	return left;
 }
 
-/* Removes an entry as far as this layer has not made it. 1: something of it is left; -1 with
- * errno. */
+/* Removes an entry, except what this layer has made. 1: something is left; -1 with errno. */
 static int prune(struct tree *t, int dir, uint64_t ino, const char *name)
 {
 	bool ours = is_ours(t, ino, name);
@@ -387,7 +385,7 @@ static int twice(const char *name, struct err *e)
 	return err_set(e, ERR_IMAGE, "%.100s: a layer has it twice, and not as directories", name);
 }
 
-/* Finds the place of a new entry and makes it free. 1: a directory is there that a new one just
+/* Finds the place of a new entry and clears it. 1: a directory exists, which a new one only
  * changes. */
 static int make_place(struct tree *t, struct str path, bool is_dir, char text[PATH_BYTES + 1],
 		      struct place *at, struct err *e)
@@ -416,7 +414,7 @@ static int make_place(struct tree *t, struct str path, bool is_dir, char text[PA
 	return left ? twice(at->name, e) : add_entry(t, at->ino, at->name, e);
 }
 
-/* What was removed may have been on the way to the open directory. */
+/* The removed entry may have been above the open directory. */
 static int done(struct tree *t)
 {
 	close_fd(&t->dir);
@@ -513,9 +511,9 @@ static int forgive(struct err *e)
 	return 0;
 }
 
-/* Whether it is the first time in this layer, which counts as an entry: every whiteout looks
- * through what it removes, and after the first one there is nothing left. `what` is no name that a
- * file could have. -1 with *e. */
+/* Whether this is the first time in this layer, which counts as an entry: a whiteout scans what
+ * it removes, and a second scan would find nothing. `what` is a name that no file can have. -1
+ * with *e. */
 static int first_time(struct tree *t, uint64_t ino, const char *what, struct err *e)
 {
 	if (is_ours(t, ino, what))

@@ -23,7 +23,8 @@
 #include "base/str.h"
 
 struct tree_limits {
-	uint64_t bytes; /* of all files, holes included, and of what archives have of them */
+	/* sizes of all files, including holes, and of archive data for them */
+	uint64_t bytes;
 	uint64_t entries;
 };
 
@@ -33,7 +34,7 @@ struct tree_count {
 
 struct tree;
 
-/* root is borrowed. Counts go on from `count`: what earlier layers had. */
+/* root is borrowed. Counts continue from `count`, those of earlier layers. */
 struct tree *tree_new(int root, const struct tree_limits *limits, const struct tree_count *count,
 		      struct err *e) MUST_USE;
 void tree_free(struct tree *t); /* NULL-safe; leaves the files */
@@ -47,16 +48,16 @@ int tree_dir(struct tree *t, struct str path, uint32_t mode, struct err *e) MUST
 int tree_file(struct tree *t, struct str path, uint32_t mode, uint64_t size,
 	      struct err *e) MUST_USE;
 int tree_symlink(struct tree *t, struct str path, struct str target, struct err *e) MUST_USE;
-/* target: a path as the others, of a file or symbolic link that is there. */
+/* target: path of an existing file or symbolic link. */
 int tree_link(struct tree *t, struct str path, struct str target, struct err *e) MUST_USE;
-/* Removes what earlier layers had there; no error where they had nothing. Counts as an entry. */
+/* Removes what earlier layers had at a path, if anything. Counts as an entry. */
 int tree_whiteout(struct tree *t, struct str path, struct err *e) MUST_USE;
 /* Removes what earlier layers had in that directory. Counts as an entry. */
 int tree_opaque(struct tree *t, struct str path, struct err *e) MUST_USE;
 
-/* A path below root resolved as above, without making anything; flags as of openat(2), O_CLOEXEC is
- * added. -1 with errno. */
+/* Opens a path below root, resolved as above, and creates nothing; flags as of openat(2), with
+ * O_CLOEXEC. -1 with errno. */
 int tree_open(int root, const char *path, int flags);
 
-/* Removes `name` and all below it. -1 with errno; what is not there is no error. */
+/* Removes `name` and all below it. A missing name is no error. -1 with errno. */
 int tree_remove(int dir, const char *name);

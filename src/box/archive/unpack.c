@@ -74,8 +74,8 @@ static int check_bounds(struct unpacking *x)
 	return 0;
 }
 
-/* Some programs leave out what fills up the last record of the last file. What else is missing is
- * told by the digests. */
+/* Some programs omit the padding of the last file. The digests detect anything else that is
+ * missing. */
 static la_ssize_t pad(struct unpacking *x)
 {
 	size_t missing = x->padded ? 0 : (RECORD - x->stream_n % RECORD) % RECORD;
@@ -107,7 +107,7 @@ static la_ssize_t read_stream(struct archive *a, void *arg, const void **ret)
 	return -1;
 }
 
-/* What libarchive said, unless a callback has said it better. */
+/* libarchive's message, unless a callback has set a better one. */
 static int reader_failed(struct unpacking *x, struct archive *a)
 {
 	const char *why = archive_error_string(a);
@@ -141,8 +141,7 @@ static int open_readers(struct unpacking *x)
 	return 0;
 }
 
-/* Reads what stands behind the archive's end, for the digests. It may come from a pipe that never
- * ends. */
+/* Reads the data after the archive's end, for the digests. A pipe may never end. */
 static int drain(struct unpacking *x)
 {
 	const void *at;
@@ -214,7 +213,7 @@ static int add_file(struct unpacking *x, struct archive_entry *entry, struct str
 #define WHITEOUT ".wh."
 #define OPAQUE WHITEOUT WHITEOUT ".opq"
 
-/* The path without slashes and "/." at its end: 1, or 0 where it is too long for one. */
+/* Removes "/" and "/." at the end of the path. 1, or 0 if it is too long. */
 static int trim(const char *path, char *ret, size_t cap)
 {
 	size_t n = strlen(path);
@@ -300,7 +299,7 @@ static int read_entries(struct unpacking *x)
 		if (add_entry(x, entry) < 0)
 			return -1;
 	}
-	/* what the reader only warns of is nothing that a good archive has */
+	/* a good archive causes no warnings of the reader */
 	return rc == ARCHIVE_EOF ? drain(x) : reader_failed(x, x->tar);
 }
 
@@ -349,7 +348,7 @@ static int unpack_here(void *arg, void *out, struct err *e)
 	return unpack_archive_here(j->u, &j->count, out, e);
 }
 
-/* What comes out of the confined process is not to be trusted to be text. */
+/* The confined process's answer may be anything, not only text. */
 static int check_result(struct unpacked *ret, const struct unpack *u, struct err *e)
 {
 	ret->digest[HASH_HEX] = '\0';

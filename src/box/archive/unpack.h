@@ -18,17 +18,19 @@
 #include "box/archive/tree.h"
 
 struct unpack {
-	int from; /* the archive, read from where it stands; or a directory, or a file */
+	int from; /* the archive, read from its position; or a directory or file */
 	int to; /* directory to unpack below */
 	bool layer; /* it has whiteouts (OCI image specification, "Layer Filesystem Changeset") */
 	struct tree_limits limits;
 
 	/* Of copies: */
-	struct str at; /* where below `to`; STR_NONE: a directory's contents go to its top */
-	uint32_t mode; /* permissions of what is copied, but not of what is below it; 0: its own */
-	bool merge; /* directories that are there stay as they are; links to such, too */
+	/* path below `to`; STR_NONE: a directory's contents go to the top */
+	struct str at;
+	/* permissions of the copy itself, not of what is below it; 0: its own */
+	uint32_t mode;
+	bool merge; /* existing directories, and links to such, stay unchanged */
 	const struct ignore *ignore; /* what of a directory is left out; NULL: nothing */
-	struct str below; /* with ignore: how that calls the directory, cleaned */
+	struct str below; /* with ignore: the directory's cleaned path in its patterns */
 };
 
 struct unpacked {

@@ -21,7 +21,8 @@ enum { LINKS_MAX = 1 << 15, LINK_SLOTS = 2 * LINKS_MAX, NAMES_OF_ONE = 32000 };
 struct first_name {
 	dev_t dev;
 	ino_t ino;
-	off_t size; /* these two, where numbers are not unique (FUSE, NFS) */
+	/* identify the file with these, where inode numbers are not unique (FUSE, NFS) */
+	off_t size;
 	struct timespec mtime;
 	unsigned names;
 	char *path; /* owned; NULL: a free slot */
@@ -30,7 +31,7 @@ struct first_name {
 struct copying {
 	const struct unpack *u;
 	struct tree *to;
-	int root; /* of it, where directories that are there stay as they are; else -1 */
+	int root; /* open top if existing directories stay unchanged; else -1 */
 	struct hash *digest;
 	struct err *e;
 	size_t n_links;
@@ -145,8 +146,8 @@ static int copy_link(struct copying *c, int dir, const char *name)
 
 static int copy_below(struct copying *c, int dir, const char *name);
 
-/* Whether a directory stays as it is: the links on the way to it, the last one too, are
- * followed. */
+/* Whether an existing directory stays unchanged. Links in its path are followed, including the
+ * last part. */
 static bool is_kept(const struct copying *c)
 {
 	autoclose int there = c->root < 0 ? -1 : tree_open(c->root, c->path, O_PATH | O_DIRECTORY);
@@ -160,7 +161,7 @@ static int copy_dir(struct copying *c, uint32_t mode)
 	return is_kept(c) ? 0 : tree_dir(c->to, path_of(c), mode, c->e);
 }
 
-/* One of those below is asked for what c->path is in the folder that has the patterns. */
+/* Checks a path below against the patterns, as c->path in the folder that has them. */
 static bool ask_ignore(const struct copying *c,
 		       bool (*ask)(const struct ignore *g, struct str path))
 {
@@ -173,8 +174,7 @@ static bool ask_ignore(const struct copying *c,
 	return ask(c->u->ignore, (struct str){ path, (size_t)n });
 }
 
-/* One that is left out is made all the same where something in it is not: by that, as all that is
- * missing above a file. */
+/* A folder that is left out is still created if something in it is not. */
 static int copy_folder(struct copying *c, int dir, const char *name, uint32_t mode, bool left_out)
 {
 	if (left_out && !ask_ignore(c, ignore_has_exceptions))

@@ -144,7 +144,7 @@ def test_prune_and_bounds(overlays):
     old, new = (os.path.join(work.store.path, 'step', name) for name in steps(work))
     os.utime(old, (1, 1))
     assert work.store.json('prune')['steps'] == 1 and not os.path.exists(old) and os.path.exists(new)
-    assert 'kept lines' in work.store.ok('prune', '--all') and steps(work) == []
+    assert 'cached build steps' in work.store.ok('prune', '--all') and steps(work) == []
     assert build(work, ['true', 'echo 1 > /1'], cmd=['x']) == 0
     # More than there may be: the oldest go with the next build. Holes take no room on the disk.
     for i in range(600):

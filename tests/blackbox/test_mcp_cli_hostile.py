@@ -291,7 +291,7 @@ def test_choices_are_what_they_are_numbered(terminal):
     t.type('2\n')
     t.expect('2) "b"')
     t.type('2,\n')
-    t.expect('none of the choices')
+    t.expect('not one of the choices')
     t.type('b, 1\n')
     t.expect('Send it')
     t.type('\n')

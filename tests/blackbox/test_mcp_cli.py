@@ -349,8 +349,8 @@ def test_which_server(me, tmp_path):
     assert 'echo' in Cli(me, ['--config', str(config), '--server', 'a']).text('tools')
     for to, says in (([], 'which server'), (['--config', str(config)], 'which server'), (['--config', str(config), '--server', 'b'], 'no server b'),
                      (['--config', '/no/such', '--server', 'a'], 'no/such'), (['--config', str(config), '--server', 'bad'], 'does not expand'),
-                     (['--config', str(config), '--server', 'number'], 'command'), (['--stdio', "'"], 'not closed'), (['--stdio', ''], 'no word'),
-                     (['--url', 'ftp://x'], 'http'), (['--url', 'x'], ''), (['--url', 'http://x/', '--stdio', 'y'], 'more than one'), (['--'], 'behind --'),
+                     (['--config', str(config), '--server', 'number'], 'command'), (['--stdio', "'"], 'not closed'), (['--stdio', ''], 'empty'),
+                     (['--url', 'ftp://x'], 'http'), (['--url', 'x'], ''), (['--url', 'http://x/', '--stdio', 'y'], 'more than one'), (['--'], 'no program'),
                      (['--revision', '2020-01-01', '--', 'true'], 'revision'), (['--era', 'old', '--', 'true'], 'legacy|modern'),
                      (['--era', 'legacy', '--revision', MODERN, '--', 'true'], 'nothing is left'), (['-H', 'x: y', '--', 'true'], 'no headers'),
                      (['--transport', 'sse', '--', 'true'], 'nothing is left'), (['-H', 'bad', '--url', 'http://127.0.0.1:1/'], 'NAME: VALUE')):

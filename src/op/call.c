@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "hub/core/hub.h"
 #include "hub/sandbox/life.h"
+#include "op/once.h"
 
 const struct principal principal_local = { .name = "local" };
 
@@ -49,6 +50,7 @@ struct call {
 	uint64_t target;
 	uint64_t begun_ms, timeout_ms;
 	struct str endpoint;
+	struct once_key once;
 	size_t reserved;
 	/* Among those of the ops' calls that work, or that wait; NULL: not yet. */
 	unsigned *counted;
@@ -378,6 +380,7 @@ void call_fail(struct call *c, const struct err *e)
 	struct str *about[] = { &c->about.sandbox, &c->about.snapshot, &c->about.path };
 	struct str said;
 
+	once_drop(c);
 	for (size_t i = 0; i < ARRAY_LEN(about); i++)
 		*about[i] = about[i]->n ? call_redact(c, *about[i]) : *about[i];
 	c->failed = *e;
@@ -417,6 +420,7 @@ void call_answer_by(struct call *c, const struct field_table *t, const void *res
 		call_fail(c, &e);
 		return;
 	}
+	once_store(c, result);
 	call_end(c, &(struct op_outcome){ .table = t, .result = result });
 }
 
@@ -607,6 +611,16 @@ void call_set_timeout(struct call *c, uint64_t ms)
 uint64_t call_timeout_ms(const struct call *c)
 {
 	return c->timeout_ms;
+}
+
+void call_set_key(struct call *c, struct str key)
+{
+	c->once.text = key;
+}
+
+struct once_key *call_once(struct call *c)
+{
+	return &c->once;
 }
 
 void call_set_endpoint(struct call *c, struct str url)

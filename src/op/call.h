@@ -21,6 +21,7 @@ struct life;
 struct sandbox;
 struct previews;
 struct ops;
+struct once_key;
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
@@ -132,6 +133,9 @@ void call_set_timeout(struct call *c, uint64_t ms);
 /* Base URL by which the asker reached its door, for what tells clients where things are. */
 void call_set_endpoint(struct call *c, struct str url);
 
+/* Of an operation with OP_KEYED: the key under which it is done once (op/once.h). */
+void call_set_key(struct call *c, struct str key);
+
 /* The asker wants it no more: what runs for it is ended, and its end still follows. */
 void call_cancel(struct call *c);
 /* The stream is no longer full. */
@@ -161,6 +165,7 @@ struct lives *call_lives(struct call *c);
 const char *call_images(struct call *c);
 /* What makes links to servers in sandboxes (hub/preview.h); NULL: nothing does. */
 const struct previews *call_previews(struct call *c);
+struct once_key *call_once(struct call *c);
 /* For who both asks and runs. */
 void *call_asker(struct call *c);
 /* How long its asker waits at most, in ms; 0: it did not say. */

@@ -21,6 +21,8 @@ enum op_flag {
 	OP_IDEMPOTENT = 1 << 1,
 	/* What was there before may be gone. */
 	OP_REPLACES = 1 << 2,
+	/* Done once for each key that its asker gives (op/once.h). */
+	OP_KEYED = 1 << 3,
 };
 
 struct op {

@@ -23,8 +23,10 @@ extern const struct op files_write_op;
 extern const struct op hub_usage_op;
 extern const struct op process_list_op;
 extern const struct op process_signal_op;
+extern const struct op sandbox_create_op;
 extern const struct op sandbox_diff_op;
 extern const struct op sandbox_exec_op;
+extern const struct op sandbox_fork_op;
 extern const struct op sandbox_get_op;
 extern const struct op sandbox_list_op;
 extern const struct op sandbox_pause_op;
@@ -34,6 +36,7 @@ extern const struct op sandbox_stop_op;
 extern const struct op sandbox_terminate_op;
 extern const struct op sandbox_usage_op;
 extern const struct op sandbox_vitals_op;
+extern const struct op snapshot_restore_op;
 
 extern const struct op *const all_ops[];
 extern const size_t all_ops_n;

@@ -114,9 +114,12 @@ struct sandboxes_view {
 	} sandboxes;
 	struct field_strs ids;
 	/* Of a list: where the next page begins, as a number and as text. */
-	bool has_next, has_made_ms;
+	bool has_next;
 	uint64_t next_after;
 	struct str next_cursor;
+	/* Of new ones. */
+	struct str first;
+	enum life_state first_state;
 	double made_ms;
 };
 #define VIEWS_ROW(table_, doc_)                                                                    \

@@ -215,13 +215,14 @@ def keyed(rest, key, path, body):
 
 
 def test_a_key_makes_one(rest, sb):
-    for n, (path, body, other) in enumerate((
-            ('/v1/fork', {'template': 'host', 'id': 'once'}, {'template': 'host', 'id': 'twice'}),
-            ('/v1/sandboxes', {}, {'template': 'host'}), (f'/v1/sandboxes/{sb}/fork', {'count': 2}, {'count': 3}))):
+    for n, (path, body, same, other) in enumerate((
+            ('/v1/fork', {'template': 'host', 'id': 'once'}, {'network': {}, 'id': 'once', 'template': 'host'}, {'template': 'host', 'id': 'twice'}),
+            ('/v1/sandboxes', {}, {'template': 'host'}, {'cwd': '/tmp'}), (f'/v1/sandboxes/{sb}/fork', {'count': 2}, {'count': 2, 'pause_source': True}, {'count': 3}))):
         before = rest.call('GET', '/v1/health')['sandboxes']
         first = keyed(rest, f'key-{n}', path, body)
         assert first[0] == 200
         assert [keyed(rest, f'key-{n}', path, body) for _ in range(3)] == [first] * 3
+        assert keyed(rest, f'key-{n}', path, same) == first  # the same wish in other words
         made = first[1].get('sandboxes', [first[1]])
         assert rest.call('GET', '/v1/health')['sandboxes'] == before + len(made)
         status, answer = keyed(rest, f'key-{n}', path, other)

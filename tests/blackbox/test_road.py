@@ -327,6 +327,11 @@ def test_one_digest_through_every_door(hub, mcp, road, action):
 
 # The same of those that name no sandbox, or one that need not be there: they are denied.
 MORE = {
+    'sandbox.create': {'sandbox_create': {'pool': 'host', 'memory_mb': 64, 'cpus': 2, 'env': {'B': '2', 'A': '1'}, 'ttl_seconds': 60},
+                       'sandboxes.create': {'limits': {'cpus': 2.0, 'memory_mb': 64}, 'env': {'A': '1', 'B': '2'},
+                                            'timeout_seconds': 60, 'network': {'block': True}}},
+    'sandbox.fork': {'sandbox_fork': {'sandbox': NOBODY, 'replicas': 1}, 'sandboxes.fork': {'pause_source': True}},
+    'snapshot.restore': {'sandbox_restore': {'snapshot': NOBODY}, 'snapshots.restore': {'count': 1}},
     'sandbox.list': {'sandbox_list': {'limit': 7, 'after': 10, 'state': 'paused'},
                      'sandboxes.list': '?limit=7&cursor=000000000000000a&state=paused'},
 }

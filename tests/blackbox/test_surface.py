@@ -243,7 +243,7 @@ def test_nobody_is_asked_for_a_token_of_health(hub):
 
 KEYED = {  # a body that makes something new each time, and another one
     'fork': ({'template': 'host', 'id': 'twin'}, {'template': 'host', 'id': 'other'}),
-    'sandboxes.create': ({}, {'template': 'host'}),
+    'sandboxes.create': ({}, {'cwd': '/tmp'}),
     'sandboxes.fork': ({'count': 2}, {'count': 1}),
     'sandboxes.snapshot': ({'name': 'one'}, {'name': 'other'}),
     'snapshots.restore': ({'count': 2}, {'count': 1}),

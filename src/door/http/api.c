@@ -3,6 +3,7 @@
 
 #include "door/http/ask_impl.h"
 #include "door/http/routes.h"
+#include "op/once.h"
 
 enum { BODIES_MAX = 256 << 20 }; /* as the door's, of those that do not stream */
 
@@ -65,16 +66,30 @@ static void take_rows(struct api_parts *p, const struct field_table *request)
 	}
 }
 
+static const struct field key_fields[] = { {
+	.name = "Idempotency-Key",
+	.kind = FIELD_IS_STR,
+	.in = sizeof(struct str),
+	.min = 1,
+	.max = IDEMPOTENT_KEY_MAX,
+	.doc = "Of the client's choice, visible ASCII. The same request with it is answered as it was for 24 "
+	       "hours; another one is refused.",
+} };
+const struct field_table api_key_table = { .rows = key_fields,
+					   .n = ARRAY_LEN(key_fields),
+					   .size = sizeof(struct str) };
+
 int api_parts_init(struct api_parts *p, const struct api_route *r, struct err *e)
 {
 	*p = (struct api_parts){ .body_doc = NULL };
-	if (!r->projected) {
+	if (!r->projected)
 		take_rows(p, r->op->request);
-		return 0;
-	}
-	if (op_shape_init(&p->shape, r->op, r->members, e) < 0)
+	else if (op_shape_init(&p->shape, r->op, r->members, e) < 0)
 		return err_wrap(e, "route %s", r->id);
-	take_projected(p, r);
+	else
+		take_projected(p, r);
+	if (r->op->flags & OP_KEYED)
+		p->places[OP_HEADER] = api_key_table;
 	return 0;
 }
 

@@ -74,8 +74,6 @@ static void on_fail(void *asker, const struct err *e)
 {
 	struct ask *a = asker;
 
-	if (a->keyed)
-		idempotent_drop(call_lives(a->call), &a->key);
 	ask_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);
 	ask_finish(a);
 }

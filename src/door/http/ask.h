@@ -54,7 +54,7 @@ struct api_route {
 	void (*tell)(struct call *c, const void *event);
 	int (*hear)(struct call *c, struct arena *scratch, bool is_text, struct str message,
 		    struct err *e);
-	bool (*bare)(const void *request);
+	bool (*bare)(struct call *c);
 	const void *(*show)(struct call *c, const void *result, const struct field_table **t,
 			    struct err *e);
 	enum api_kind kind;

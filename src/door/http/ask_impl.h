@@ -4,7 +4,6 @@
 #include "door/http/frame.h"
 #include "door/http/routes.h"
 #include "base/budget.h"
-#include "hub/sandbox/idempotent.h"
 
 struct api {
 	uv_loop_t *loop;
@@ -43,8 +42,7 @@ struct ask {
 	struct json_doc **messages; /* of API_FRAMES: those behind the first */
 	size_t n_messages;
 	struct frames frames; /* what is left of the body */
-	bool keyed; /* the answer is stored under the key */
-	struct idempotent_key key;
+	struct str key; /* of an operation that is done once for it */
 	enum api_code code; /* API_CODES: as the failure's own says */
 	/* The table of a list, if that is the answer. */
 	struct field_table list;

@@ -317,7 +317,8 @@ static int read_endpoint(struct ask *a, struct err *e)
 static int decode(struct ask *a, enum op_place place, const struct json_val *v, void *request,
 		  struct err *e)
 {
-	void *to = (char *)request + a->parts->at[place];
+	bool is_key = a->parts->places[place].rows == api_key_table.rows;
+	void *to = is_key ? &a->key : (void *)((char *)request + a->parts->at[place]);
 
 	if (field_decode_members(&a->parts->places[place], v, a->arena, to, e) < 0)
 		return err_wrap(e, "%s", op_place_names[place]);
@@ -396,6 +397,7 @@ int ask_read(struct ask *a, void *request, struct err *e)
 	    (r->kind == API_REST && !r->socket && read_endpoint(a, e) < 0))
 		return -1;
 	call_set_timeout(a->call, a->timeout_ms);
+	call_set_key(a->call, a->key);
 	if (r->projected)
 		ask_wait(a->call);
 	return 0;

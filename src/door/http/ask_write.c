@@ -149,7 +149,7 @@ static void encode(struct ask *a, const struct field_table *t, const void *from,
 {
 	const struct api_route *r = a->route;
 	bool is_array = r->shape == API_ARRAY;
-	bool bare = r->bare ? r->bare(call_request(a->call)) : r->projected && is_array;
+	bool bare = r->bare ? r->bare(a->call) : r->projected && is_array;
 
 	if (r->answer && t == r->op->result)
 		t = r->answer;
@@ -176,18 +176,6 @@ static char *answer_text(struct ask *a, const struct field_table *t, const void 
 	return buf_take(&b);
 }
 
-/* Before it is sent. Where that fails, the answer holds all the same. */
-static void store(struct ask *a, const char *text, size_t n)
-{
-	struct lives *all = call_lives(a->call);
-	struct err e;
-
-	if (!text)
-		idempotent_drop(all, &a->key);
-	else if (idempotent_end(all, &a->key, 200, (struct str){ text, n }, &e) < 0)
-		log_warn("an answer could not be stored: %s", e.msg);
-}
-
 static void answer_frame(struct ask *a, const struct field_table *t, const void *from);
 
 void ask_write_answer(struct ask *a, const struct field_table *t, const void *from)
@@ -204,15 +192,11 @@ void ask_write_answer(struct ask *a, const struct field_table *t, const void *fr
 		answer_frame(a, t, from);
 		return;
 	}
-	if (!a->q && !a->keyed)
+	if (!a->q)
 		return;
 	text = answer_text(a, t, from, &n, &e);
-	if (a->keyed)
-		store(a, text, n);
 	if (!text)
 		ask_write_problem(a, &e);
-	else if (!a->q)
-		free(text);
 	else
 		http_reply(take_ptr(a->q), &(struct http_reply){ .status = 200,
 								 .type = "application/json",

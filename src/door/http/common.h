@@ -40,25 +40,8 @@ struct api_nothing {
 };
 extern const struct field_table api_nothing_table;
 
-/* Ends a sandbox that was made for somebody who has gone. */
-void api_discard(struct life *l);
-
 /* How many GET /v1/templates has. */
 size_t api_templates_count(struct call *c);
 
-/* The network that is asked for. */
-struct api_network_wish {
-	bool block;
-	enum egress egress, inbound;
-	struct field_strs allow_domains, allow_cidrs, inbound_cidrs;
-};
-extern const struct field_table api_network_wish_table;
-/* ERR_INVALID that names the member which wants a network. */
-int api_network_refuse(const struct api_network_wish *w, struct err *e) MUST_USE;
-
 /* An exec that its timeout ended, as a failure. */
 void api_exec_timeout(struct call *c, struct err *e);
-
-/* An environment in the arena. */
-int api_env(struct arena *a, const struct field_map *map, const struct env_var **ret,
-	    struct err *e) MUST_USE;

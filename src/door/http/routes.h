@@ -12,11 +12,11 @@ struct api_resource {
 		.rows = (rows_), .n = ARRAY_LEN(rows_)                                             \
 	}
 
-extern const struct api_resource api_health, api_openapi, api_templates, api_create, api_sandboxes,
-	api_fork, api_lifecycle, api_exec, api_files, api_connect_exec, api_connect_files,
-	api_processes, api_usage, api_events, api_archive, api_watch, api_connect_trees, api_jobs,
-	api_job_output, api_exec_socket, api_snapshots, api_restore, api_export, api_connect_upload,
-	api_job_attach, api_forward, api_preview;
+extern const struct api_resource api_health, api_openapi, api_templates, api_sandboxes,
+	api_lifecycle, api_exec, api_files, api_connect_exec, api_connect_files, api_processes,
+	api_usage, api_events, api_archive, api_watch, api_connect_trees, api_jobs, api_job_output,
+	api_exec_socket, api_snapshots, api_export, api_connect_upload, api_job_attach, api_forward,
+	api_preview;
 
 /* All routes, in the order of the files; NULL behind the last. */
 const struct api_route *api_route_at(size_t i);
@@ -29,5 +29,7 @@ struct api_parts {
 	bool body_required;
 	struct op_shape shape; /* what a projected route's borrow */
 };
+/* The header of a route whose operation is done once for a key: its request is a struct str. */
+extern const struct field_table api_key_table;
 int api_parts_init(struct api_parts *p, const struct api_route *r, struct err *e) MUST_USE;
 void api_parts_fini(struct api_parts *p);

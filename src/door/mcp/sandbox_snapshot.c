@@ -3,6 +3,7 @@
 
 #include "hub/sandbox/snapshots.h"
 #include "door/mcp/common.h"
+#include "op/sandbox_view.h"
 
 /* ---- take ---------------------------------------------------------------------------------- */
 
@@ -81,56 +82,26 @@ const struct tool sandbox_snapshot_tool = {
 
 /* ---- restore ------------------------------------------------------------------------------- */
 
-struct restore_params {
-	struct str snapshot;
+static const struct op_member restore_members[] = {
+	{ "snapshot", .doc = "Id that sandbox_snapshot gave." },
+	{ "replicas", .in = OP_HIDDEN },
+	{ "id", .in = OP_HIDDEN },
+	{ "ids", .in = OP_HIDDEN },
 };
-static const struct field restore_fields[] = {
-	FIELD(struct restore_params, snapshot, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
-	      .doc = "Id that sandbox_snapshot gave."),
+
+static const struct field restored_fields[] = {
+	FIELD_NAMED(struct sandboxes_view, first, "sandbox", .flags = FIELD_REQUIRED,
+		    .doc = "Its id."),
+	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", life_state_names,
+			 .flags = FIELD_REQUIRED, .doc = "What it is now."),
 };
-static const struct field_table restore_input = FIELD_TABLE(struct restore_params, restore_fields);
-
-static void on_restored(void *arg, struct life *const *made, size_t n, const struct err *err)
-{
-	struct call *c = arg;
-	struct err e = ERR_INIT;
-	struct state_result r;
-	struct life_info i;
-
-	if (err) {
-		call_fail(c, err);
-	} else if (call_cancelled(c)) {
-		tool_discard(made[0]); /* nobody will learn its id */
-		err_set(&e, ERR_CANCELLED, "sandbox_restore was cancelled");
-		call_fail(c, &e);
-	} else {
-		life_info(made[0], &i);
-		r = (struct state_result){ i.id, i.state };
-		call_answer(c, &r);
-	}
-}
-
-static void run_restore(struct call *c, const void *params)
-{
-	const struct restore_params *p = params;
-	struct err e = ERR_INIT;
-	struct snapshot *s = snapshots_find(call_lives(c), p->snapshot, &e);
-
-	if (s)
-		snapshot_restore_start(s, &(struct snapshot_restore){ .n = 1 }, on_restored, c);
-	else
-		call_fail(c, &e);
-}
+static const struct field_table restore_output = FIELD_TABLE(struct sandboxes_view,
+							     restored_fields);
 
 const struct tool sandbox_restore_tool = {
-	.op =
-		&(const struct op){
-			.action = "snapshot.restore",
-			.effect = OP_WRITE,
-			.request = &restore_input,
-			.result = &state_result_table,
-			.run = run_restore,
-		},
+	.op = &snapshot_restore_op,
+	.members = OP_MEMBERS(restore_members),
+	.output = &restore_output,
 	.name = "sandbox_restore",
 	.title = "Restore a snapshot",
 	.doc = "Makes a new sandbox with the files of a snapshot, and returns its id.",

@@ -1,4 +1,4 @@
-/* Sandboxes that are there: list, look at, end. */
+/* Sandboxes: make, list, look at, end; and restore them from snapshots. */
 #include "door/rest/view.h"
 #include "op/sandbox.h"
 
@@ -15,9 +15,9 @@ static const struct field page_fields[] = {
 };
 static const struct field_table page_table = FIELD_TABLE(struct sandboxes_view, page_fields);
 
-static bool list_is_whole(const void *request)
+static bool list_is_whole(struct call *c)
 {
-	return ((const struct list_request *)request)->limit == 0;
+	return ((const struct list_request *)call_request(c))->limit == 0;
 }
 
 static const struct op_member get_members[] = {
@@ -40,7 +40,92 @@ static const struct op_member diff_members[] = {
 	{ "limit", .in = OP_QUERY },
 };
 
+/* ---- new ones ------------------------------------------------------------------------------ */
+
+#define FLAT_LIMITS                                                                                \
+	{ "memory_mb", .in = OP_HIDDEN }, { "disk_mb", .in = OP_HIDDEN },                          \
+		{ "pids", .in = OP_HIDDEN }, { "cpus", .in = OP_HIDDEN },                          \
+	{                                                                                          \
+		"open_files", .in = OP_HIDDEN                                                      \
+	}
+
+/* mitos' way: a template and an id. */
+static const struct op_member fork_template_members[] = {
+	{ "template", .presence = OP_REQUIRED },
+	FLAT_LIMITS,
+	{ "limits", .in = OP_HIDDEN },
+	{ "env", .in = OP_HIDDEN },
+	{ "cwd", .in = OP_HIDDEN },
+	{ "ttl_seconds", .in = OP_HIDDEN },
+	{ "idle_seconds", .in = OP_HIDDEN },
+	{ "retention", .in = OP_HIDDEN },
+};
+static const struct op_member create_members[] = {
+	FLAT_LIMITS,
+	{ "ttl_seconds", .as = "timeout_seconds",
+	  .doc = "Its time to live; 0: no end. /v1/set_timeout changes it." },
+};
+
+#define COPIES_MEMBERS                                                                             \
+	{ "replicas", .as = "count",                                                               \
+	  .doc = "How many, of one instant, all or none; with it the answer has a list." },        \
+	{                                                                                          \
+		"ids", .doc = "The names of all; with it the answer has a list."                   \
+	}
+static const struct op_member fork_members[] = { API_BY_PATH, COPIES_MEMBERS };
+static const struct op_member restore_members[] = {
+	{ "snapshot", .as = "id", .in = OP_PATH },
+	COPIES_MEMBERS,
+};
+
+static const struct field copies_fields[] = { VIEWS_ROW(api_sandbox_table, "The new ones.") };
+static const struct field_table copies_table = FIELD_TABLE(struct sandboxes_view, copies_fields);
+
+static bool copies_is_one(struct call *c)
+{
+	return !json_get(ask_body(c), "count") && !json_get(ask_body(c), "ids");
+}
+
+#define MAY_MAKE                                                                                   \
+	(API_MAY(NOT_FOUND) | API_MAY(CONFLICT) | API_MAY(QUOTA_EXCEEDED) | API_MAY(CANCELED) |    \
+	 API_MAY(UNSUPPORTED))
+
 static const struct api_route rows[] = {
+	{ .id = "fork",
+	  .op = &sandbox_create_op,
+	  .doc = "Makes a sandbox from a template, under an id of the client's choice.",
+	  .projected = true,
+	  .members = OP_MEMBERS(fork_template_members),
+	  .answer = &api_sandbox_table,
+	  .method = HTTP_POST,
+	  .path = "/v1/fork",
+	  .errors = MAY_MAKE },
+	{ .id = "sandboxes.create",
+	  .op = &sandbox_create_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(create_members),
+	  .answer = &api_sandbox_table,
+	  .method = HTTP_POST,
+	  .path = "/v1/sandboxes",
+	  .errors = MAY_MAKE },
+	{ .id = "sandboxes.fork",
+	  .op = &sandbox_fork_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(fork_members),
+	  .answer = &copies_table,
+	  .bare = copies_is_one,
+	  .method = HTTP_POST,
+	  .path = "/v1/sandboxes/{id}/fork",
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) },
+	{ .id = "snapshots.restore",
+	  .op = &snapshot_restore_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(restore_members),
+	  .answer = &copies_table,
+	  .bare = copies_is_one,
+	  .method = HTTP_POST,
+	  .path = "/v1/snapshots/{id}/restore",
+	  .errors = MAY_MAKE | API_MAY(SANDBOX_LOST) | API_MAY(FILE_FAILED) },
 	{ .id = "sandboxes.list",
 	  .op = &sandbox_list_op,
 	  .doc = "The sandboxes: all of them as an array, or a page where limit or cursor is given.",

@@ -1,10 +1,10 @@
 /* Snapshots: take, list, look at, delete. */
 #include "door/rest/snapshot_view.h"
 
-#include "door/http/once.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "hub/core/when.h"
+#include "op/once.h"
 #include "op/page.h"
 
 /* ---- as it is shown ------------------------------------------------------------------------ */
@@ -106,12 +106,10 @@ static const struct field_table take_body = FIELD_TABLE(struct take_body, take_f
 
 struct take_params {
 	struct id_path path;
-	struct once_header header;
 	struct take_body body;
 };
 static const struct field take_parts[] = {
 	API_ID_PATH(struct take_params),
-	ONCE_HEADER(struct take_params),
 	FIELD_OBJECT(struct take_params, body, take_body, .doc = "What to call it."),
 };
 static const struct field_table take_input = FIELD_TABLE(struct take_params, take_parts);
@@ -153,7 +151,7 @@ static void run_take(struct call *c, const void *params)
 
 	id_make(id, "snap");
 	plan.n = strlen(id);
-	once = once_begin(c, &p->header, &plan);
+	once = once_begin(c, &plan);
 	if (once == ONCE_OVER)
 		return;
 	if (once == ONCE_AGAIN)
@@ -280,6 +278,7 @@ static const struct api_route rows[] = {
 		       .doc = "Keeps the files that a sandbox has changed; what runs in it stands still "
 			      "meanwhile.",
 		       .effect = OP_WRITE,
+		       .flags = OP_KEYED,
 		       .request = &take_input,
 		       .target = OP_TARGET(struct take_params, path.id),
 		       .result = &snapshot_view_table,

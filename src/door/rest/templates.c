@@ -1,6 +1,7 @@
 /* /v1/templates: what sandboxes are made from: "host", which is always ready, and the images that were imported. */
 #include "door/http/common.h"
 #include "hub/image/images.h"
+#include "op/sandbox_make.h"
 
 /* ---- as answers ---------------------------------------------------------------------------- */
 
@@ -144,7 +145,7 @@ struct create_body {
 	struct str id;
 	uint32_t init_wait_seconds;
 	bool has_network, has_workload, has_resources;
-	struct api_network_wish network;
+	struct network_wish network;
 	struct workload workload;
 	struct resources resources;
 };
@@ -153,7 +154,7 @@ static const struct field create_fields[] = {
 	      .doc = "Name of the template."),
 	FIELD(struct create_body, init_wait_seconds, .max = 3600, .def = DEFAULT_INT(5),
 	      .doc = "How long to wait for it to begin."),
-	FIELD_OBJECT(struct create_body, network, api_network_wish_table,
+	FIELD_OBJECT(struct create_body, network, network_wish_table,
 		     .has = FIELD_HAS(struct create_body, has_network),
 		     .doc = "Network of its sandboxes."),
 	FIELD_OBJECT(struct create_body, workload, workload_table,
@@ -199,7 +200,7 @@ static void run_create(struct call *c, const void *params)
 
 	if (p->has_workload || p->has_resources)
 		err_set(&e, ERR_UNSUPPORTED, "this version builds no templates here");
-	if (e.code || (p->has_network && api_network_refuse(&p->network, &e) < 0) ||
+	if (e.code || (p->has_network && network_refuse(&p->network, &e) < 0) ||
 	    find(c, p->id, &template, &e) < 0)
 		call_fail(c, &e);
 	else

@@ -1,0 +1,516 @@
+#include "op/sandbox_make.h"
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "box/host/box.h"
+#include "hub/sandbox/snapshots.h"
+#include "op/once.h"
+#include "op/sandbox.h"
+
+/* ---- what is made -------------------------------------------------------------------------- */
+
+static const struct field made_fields[] = {
+	VIEWS_ROW(sandbox_view_table, "The new ones."),
+	FIELD(struct sandboxes_view, ids, .flags = FIELD_REQUIRED, .doc = "Their ids."),
+	FIELD(struct sandboxes_view, made_ms, .flags = FIELD_REQUIRED, .doc = "How long it took."),
+	FIELD_NAMED(struct sandboxes_view, first, "sandbox", .flags = FIELD_REQUIRED,
+		    .doc = "Id of the first."),
+	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", life_state_names,
+			 .flags = FIELD_REQUIRED, .doc = "What the first is now."),
+};
+static const struct field_table made_table = FIELD_TABLE(struct sandboxes_view, made_fields);
+
+/* All or none. Their names are known before they are made (op/once.h). Its memory is the call's. */
+struct making {
+	struct call *call;
+	uint64_t begun_ns;
+	struct str ids[COPIES_MAX];
+	size_t n;
+};
+
+static void making_answer(struct making *m, struct life *const *made)
+{
+	double took_ms = (double)(clock_ns() - m->begun_ns) / 1e6;
+	struct sandbox_view views[COPIES_MAX];
+	struct sandboxes_view r = {
+		.sandboxes = { views, m->n },
+		.ids = { m->ids, m->n },
+		.made_ms = took_ms,
+	};
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (sandbox_view(m->call, made[i], &views[i], &e) < 0) {
+			call_fail(m->call, &e);
+			return;
+		}
+		views[i].has_made_ms = true;
+		views[i].made_ms = took_ms;
+	}
+	r.first = views[0].sandbox;
+	r.first_state = views[0].state;
+	if (call_op(m->call)->result == &made_table)
+		call_answer(m->call, &r);
+	else
+		call_answer(m->call, views);
+}
+
+static void on_discarded(void *arg, struct life *l, const struct err *err)
+{
+	if (err)
+		log_warn("could not end a sandbox that nobody waits for: %s", err->msg);
+}
+
+static void making_end(void *arg, struct life *const *made, size_t n, const struct err *err)
+{
+	struct making *m = arg;
+	struct err e;
+
+	if (err) {
+		call_fail(m->call, err);
+	} else if (call_cancelled(m->call) && !once_kept(m->call)) {
+		for (size_t i = 0; i < n; i++)
+			life_terminate_start(made[i], on_discarded, NULL);
+		err_set(&e, ERR_CANCELLED, "%s was cancelled", call_op(m->call)->action);
+		call_fail(m->call, &e);
+	} else {
+		making_answer(m, made);
+	}
+}
+
+static int making_name(struct making *m, const struct str *ids, struct err *e)
+{
+	char made[ID_MAX];
+
+	for (size_t i = 0; i < m->n; i++) {
+		char *copy;
+
+		if (ids) {
+			m->ids[i] = ids[i];
+			continue;
+		}
+		id_make(made, "sbx");
+		copy = arena_dup(call_arena(m->call), str_of(made), e);
+		if (!copy)
+			return -1;
+		m->ids[i] = str_of(copy);
+	}
+	return 0;
+}
+
+/* "a b c" */
+static int making_plan(const struct making *m, struct buf *to, struct err *e)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (buf_addf(to, e, "%s%.*s", i ? " " : "", STR_ARG(m->ids[i])) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void making_take_plan(struct making *m, struct str plan)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const char *space = memchr(plan.p, ' ', plan.n);
+		size_t length = space ? (size_t)(space - plan.p) : plan.n;
+
+		m->ids[i] = (struct str){ plan.p, length };
+		plan.p += length + (space != NULL);
+		plan.n -= length + (space != NULL);
+	}
+}
+
+/* Made by a call that was cut off, so by an earlier hub: all of them, as they are all or none. */
+static bool making_is_made(struct making *m, struct life **ret)
+{
+	struct err e;
+
+	for (size_t i = 0; i < m->n; i++) {
+		struct life_info info = { .adopted = false };
+
+		ret[i] = lives_find(call_lives(m->call), m->ids[i], &e);
+		if (ret[i] && call_sees(m->call, ret[i]))
+			life_info(ret[i], &info);
+		if (!info.adopted)
+			return false;
+	}
+	return true;
+}
+
+/* Whether they are to be made; else the call has ended. */
+static bool making_once(struct making *m)
+{
+	autobuf struct buf text = BUF_INIT(IDEMPOTENT_PLAN_MAX);
+	struct life *made[COPIES_MAX];
+	struct err e = ERR_INIT;
+	struct str plan;
+
+	if (making_plan(m, &text, &e) < 0) {
+		call_fail(m->call, &e);
+		return false;
+	}
+	plan = buf_str(&text);
+	switch (once_begin(m->call, &plan)) {
+	case ONCE_NEW:
+		return true;
+	case ONCE_AGAIN:
+		making_take_plan(m, plan);
+		if (!making_is_made(m, made))
+			return true;
+		making_answer(m, made);
+		return false;
+	case ONCE_OVER:
+		break;
+	}
+	return false;
+}
+
+/* n of these ids, or of new ones where there are none. NULL: the call has ended, failed or answered
+ * as the first time. */
+static struct making *making_begin(struct call *c, struct field_strs ids, size_t n)
+{
+	struct err e = ERR_INIT;
+	struct making *m = arena_alloc(call_arena(c), sizeof(*m), &e);
+
+	if (m) {
+		m->call = c;
+		m->begun_ns = clock_ns();
+		m->n = n;
+	}
+	if (!m || making_name(m, ids.n ? ids.p : NULL, &e) < 0) {
+		call_fail(c, &e);
+		return NULL;
+	}
+	return making_once(m) ? m : NULL;
+}
+
+/* ---- sandbox.create ------------------------------------------------------------------------ */
+
+enum { TEMPLATE_MAX = 255, ENV_MAX = 256, PATH_BYTES_MAX = 4095, ID_BYTES_MAX = 64 };
+
+struct limits_wish {
+	uint64_t memory_mb, disk_mb;
+	uint32_t pids, open_files;
+	bool has_cpus;
+	double cpus;
+};
+static const struct field limits_fields[] = {
+	FIELD(struct limits_wish, memory_mb, .max = LIMIT_MEMORY_MAX / MIB,
+	      .doc = "MiB for processes and files together; 0: the server's default."),
+	FIELD(struct limits_wish, disk_mb, .max = LIMIT_MEMORY_MAX / MIB,
+	      .doc = "MiB of it that files may take; 0: the server's default."),
+	FIELD(struct limits_wish, pids, .max = LIMIT_PIDS_MAX,
+	      .doc = "Processes and threads at once; 0: the server's default."),
+	FIELD(struct limits_wish, cpus, .max = LIMIT_CPU_MAX / 1000,
+	      .has = FIELD_HAS(struct limits_wish, has_cpus),
+	      .doc = "Share of processors, such as 0.5; at least 0.01."),
+	FIELD(struct limits_wish, open_files, .max = LIMIT_FILES_MAX,
+	      .doc = "Open files of each program, at least 16, and never more than the host gives; "
+		     "0: the server's default."),
+};
+static const struct field_table limits_table = FIELD_TABLE(struct limits_wish, limits_fields);
+
+static const struct field network_fields[] = {
+	FIELD(struct network_wish, block, .def = DEFAULT_BOOL(true), .doc = "No network at all."),
+	FIELD_ENUM(struct network_wish, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+		   .doc = "deny; anything else is refused by this version."),
+	FIELD(struct network_wish, allow_domains, .max = 256,
+	      .doc = "Must be empty: this version grants no network."),
+	FIELD(struct network_wish, allow_cidrs, .max = 256,
+	      .doc = "Must be empty: this version grants no network."),
+	FIELD_ENUM(struct network_wish, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+		   .doc = "deny; anything else is refused by this version."),
+	FIELD(struct network_wish, inbound_cidrs, .max = 256,
+	      .doc = "Must be empty: this version grants no network."),
+};
+const struct field_table network_wish_table = FIELD_TABLE(struct network_wish, network_fields);
+
+int network_refuse(const struct network_wish *w, struct err *e)
+{
+	const struct {
+		const char *name;
+		bool wanted;
+	} rows[] = {
+		{ "egress", w->egress != EGRESS_DENY },
+		{ "allow_domains", w->allow_domains.n > 0 },
+		{ "allow_cidrs", w->allow_cidrs.n > 0 },
+		{ "inbound", w->inbound != EGRESS_DENY },
+		{ "inbound_cidrs", w->inbound_cidrs.n > 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].wanted)
+			return err_set(e, ERR_INVALID,
+				       "network.%s: this version grants sandboxes no network",
+				       rows[i].name);
+	}
+	return 0;
+}
+
+struct create_request {
+	struct str template, id, cwd;
+	bool has_network;
+	struct network_wish network;
+	struct limits_wish limits;
+	struct field_map env;
+	uint64_t ttl_seconds, idle_seconds;
+	enum life_retention retention;
+};
+/* Limits stand in an object or beside the rest, as a door likes: both rows are of the same member. */
+static const struct field create_fields[] = {
+	FIELD(struct create_request, template, .min = 1, .max = TEMPLATE_MAX,
+	      .def = DEFAULT_STR("host"), .doc = "The template, such as \"host\"."),
+	FIELD(struct create_request, id, .min = 1, .max = ID_BYTES_MAX,
+	      .doc = "Its name: letters, digits, _ and -, not the last two at the front. Absent: "
+		     "one is made."),
+	FIELD_OBJECT(struct create_request, network, network_wish_table,
+		     .has = FIELD_HAS(struct create_request, has_network),
+		     .doc = "Anything but none is refused by this version."),
+	FIELD_OBJECT(struct create_request, limits, limits_table, .doc = "What it may use."),
+	FIELD_NAMED(struct create_request, limits.memory_mb, "memory_mb",
+		    .min = LIMIT_MEMORY_MIN / MIB, .max = LIMIT_MEMORY_MAX / MIB,
+		    .doc = "Memory for its processes and files together, in MiB; 1024 if absent."),
+	FIELD_NAMED(
+		struct create_request, limits.disk_mb, "disk_mb", .min = LIMIT_DISK_MIN / MIB,
+		.max = LIMIT_MEMORY_MAX / MIB,
+		.doc = "How much of the memory its files may take, in MiB; 512, or half of a small "
+		       "memory, if absent."),
+	FIELD_NAMED(struct create_request, limits.pids, "pids", .min = LIMIT_PIDS_MIN,
+		    .max = LIMIT_PIDS_MAX, .doc = "Processes and threads at once; 512 if absent."),
+	FIELD_NAMED(
+		struct create_request, limits.cpus, "cpus", .max = LIMIT_CPU_MAX / 1000,
+		.has = FIELD_HAS(struct create_request, limits.has_cpus),
+		.doc = "Processors it may use, such as 0.5 or 2, at least 0.01; all there are if "
+		       "absent."),
+	FIELD_NAMED(struct create_request, limits.open_files, "open_files", .min = LIMIT_FILES_MIN,
+		    .max = LIMIT_FILES_MAX,
+		    .doc = "Files that each program may have open; what the host gives if absent."),
+	FIELD(struct create_request, env, .max = ENV_MAX,
+	      .doc = "Environment of all that runs in it."),
+	FIELD(struct create_request, cwd, .min = 1, .max = PATH_BYTES_MAX,
+	      .doc = "Directory that programs start in and relative paths begin at; "
+		     "/workspace if absent."),
+	FIELD(struct create_request, ttl_seconds, .max = SANDBOX_TIMEOUT_MAX,
+	      .doc = "Its time to live; 0: no end."),
+	FIELD(struct create_request, idle_seconds, .max = SANDBOX_TIMEOUT_MAX,
+	      .doc = "How long it may be unused; 0: for ever. An open stream is a use."),
+	FIELD_ENUM(struct create_request, retention, life_retention_names,
+		   .def = DEFAULT_ENUM(RETAIN_DESTROY),
+		   .doc = "What becomes of it when its time is over; what this version can't do is "
+			  "refused."),
+};
+static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
+
+static uint32_t cpu_milli(const struct limits_wish *w)
+{
+	return (uint32_t)(w->cpus * 1000 + 0.5);
+}
+
+static int create_normalize(void *request, struct arena *a, struct err *e)
+{
+	struct create_request *q = request;
+
+	for (size_t i = 0; i < q->env.n; i++) {
+		struct str name = q->env.p[i].key;
+
+		if (name.n == 0 || memchr(name.p, '=', name.n))
+			return err_set(e, ERR_INVALID,
+				       "env: a variable's name is not empty and has no '='");
+	}
+	/* 0 would mean the default to the engine. */
+	if (q->limits.has_cpus && cpu_milli(&q->limits) < LIMIT_CPU_MIN)
+		return err_set(e, ERR_INVALID, "cpus: at least 0.01");
+	if (q->has_network && network_refuse(&q->network, e) < 0)
+		return -1;
+	q->has_network = false; /* none is none */
+	return 0;
+}
+
+static void create_on_done(void *arg, struct life *l, const struct err *err)
+{
+	making_end(arg, &l, 1, err);
+}
+
+static void sandbox_create_run(struct call *c, const void *request)
+{
+	const struct create_request *q = request;
+	struct err e = ERR_INIT;
+	struct env_var *env = arena_array(call_arena(c), q->env.n, sizeof(*env), &e);
+	struct making *m;
+
+	call_about(c)->sandbox = q->id;
+	if (!env) {
+		call_fail(c, &e);
+		return;
+	}
+	for (size_t i = 0; i < q->env.n; i++)
+		env[i] = (struct env_var){ q->env.p[i].key, q->env.p[i].value };
+	m = making_begin(c, (struct field_strs){ &q->id, q->id.p != NULL }, 1);
+	if (m)
+		life_create_start(call_lives(c),
+				  &(struct life_spec){
+					  .box = { .template = q->template,
+						   .limits = { .memory = q->limits.memory_mb * MIB,
+							       .disk = q->limits.disk_mb * MIB,
+							       .pids = q->limits.pids,
+							       .cpu_milli = cpu_milli(&q->limits),
+							       .files = q->limits.open_files },
+						   .ttl_ms = q->ttl_seconds * 1000,
+						   .env = env,
+						   .n_env = q->env.n,
+						   .cwd = q->cwd },
+					  .id = m->ids[0],
+					  .idle_ms = q->idle_seconds * 1000,
+					  .retention = q->retention,
+				  },
+				  create_on_done, m);
+}
+
+const struct op sandbox_create_op = {
+	.action = "sandbox.create",
+	.doc = "Makes a sandbox.",
+	.effect = OP_WRITE,
+	.flags = OP_KEYED,
+	.request = &create_table,
+	.result = &sandbox_view_table,
+	.normalize = create_normalize,
+	.run = sandbox_create_run,
+};
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* Normalized, replicas is their number and id is among ids. */
+struct copies {
+	uint32_t replicas;
+	struct str id;
+	struct field_strs ids;
+};
+#define COPIES_ROWS(S)                                                                             \
+	FIELD_NAMED(S, copies.replicas, "replicas", .min = 1, .max = COPIES_MAX,                   \
+		    .doc = "How many, of one instant; all of them or none. 1 if absent."),         \
+		FIELD_NAMED(S, copies.id, "id", .min = 1, .max = ID_BYTES_MAX,                     \
+			    .doc = "Name of the one new sandbox. Absent: one is made."),           \
+		FIELD_NAMED(S, copies.ids, "ids", .min = 1, .max = COPIES_MAX, .item_min = 1,      \
+			    .item_max = ID_BYTES_MAX, .doc = "The names of all.")
+
+static int copies_normalize(struct copies *w, struct arena *a, struct err *e)
+{
+	struct str *one;
+
+	if (w->ids.n && (w->id.p || (w->replicas && w->replicas != w->ids.n)))
+		return err_set(e, ERR_INVALID,
+			       "body: ids names all of them: no id, and count is their number");
+	if (w->id.p && w->replicas > 1)
+		return err_set(e, ERR_INVALID, "body: id names one; ids names %u", w->replicas);
+	if (w->id.p) {
+		one = arena_alloc(a, sizeof(*one), e);
+		if (!one)
+			return -1;
+		*one = w->id;
+		w->id = STR_NONE;
+		w->ids = (struct field_strs){ one, 1 };
+	}
+	w->replicas = w->ids.n ? (uint32_t)w->ids.n : w->replicas ? w->replicas : 1;
+	return 0;
+}
+
+/* ---- sandbox.fork -------------------------------------------------------------------------- */
+
+struct fork_request {
+	struct str sandbox, template;
+	struct copies copies;
+	bool pause_source;
+};
+static const struct field fork_fields[] = {
+	OP_SANDBOX_ROW(struct fork_request),
+	COPIES_ROWS(struct fork_request),
+	FIELD(struct fork_request, pause_source,
+	      .doc = "The source stands still while it is copied and then goes on, with or without this."),
+	FIELD(struct fork_request, template, .max = TEMPLATE_MAX,
+	      .doc = "Ignored: it is the source's."),
+};
+static const struct field_table fork_table = FIELD_TABLE(struct fork_request, fork_fields);
+
+static int fork_normalize(void *request, struct arena *a, struct err *e)
+{
+	struct fork_request *q = request;
+
+	q->pause_source = false;
+	q->template = STR_NONE;
+	return copies_normalize(&q->copies, a, e);
+}
+
+/* What was answered before is answered again, whether or not the source is still known. */
+static void sandbox_fork_run(struct call *c, const void *request)
+{
+	const struct fork_request *q = request;
+	struct making *m = making_begin(c, q->copies.ids, q->copies.replicas);
+	struct err e = ERR_INIT;
+	struct life *l = m ? call_life(c, q->sandbox, &e) : NULL;
+
+	if (l)
+		life_fork_start(l, &(struct life_fork_spec){ m->n, m->ids }, making_end, m);
+	else if (m)
+		call_fail(c, &e);
+}
+
+const struct op sandbox_fork_op = {
+	.action = "sandbox.fork",
+	.doc = "Forks a running sandbox: as many new ones as asked for, with its files as they are at one "
+	       "instant.",
+	.effect = OP_WRITE,
+	.flags = OP_KEYED,
+	.request = &fork_table,
+	.target = OP_TARGET(struct fork_request, sandbox),
+	.result = &made_table,
+	.normalize = fork_normalize,
+	.run = sandbox_fork_run,
+};
+
+/* ---- snapshot.restore ---------------------------------------------------------------------- */
+
+struct restore_request {
+	struct str snapshot;
+	struct copies copies;
+};
+static const struct field restore_fields[] = {
+	FIELD(struct restore_request, snapshot, .flags = FIELD_REQUIRED, .min = 1,
+	      .max = ID_BYTES_MAX, .doc = "Id of the snapshot."),
+	COPIES_ROWS(struct restore_request),
+};
+static const struct field_table restore_table = FIELD_TABLE(struct restore_request, restore_fields);
+
+static int restore_normalize(void *request, struct arena *a, struct err *e)
+{
+	return copies_normalize(&((struct restore_request *)request)->copies, a, e);
+}
+
+static void snapshot_restore_run(struct call *c, const void *request)
+{
+	const struct restore_request *q = request;
+	struct making *m;
+	struct err e = ERR_INIT;
+	struct snapshot *s;
+
+	call_about(c)->snapshot = q->snapshot;
+	m = making_begin(c, q->copies.ids, q->copies.replicas);
+	s = m ? snapshots_find(call_lives(c), q->snapshot, &e) : NULL;
+	if (s)
+		snapshot_restore_start(s, &(struct snapshot_restore){ m->n, m->ids }, making_end,
+				       m);
+	else if (m)
+		call_fail(c, &e);
+}
+
+const struct op snapshot_restore_op = {
+	.action = "snapshot.restore",
+	.doc = "Makes sandboxes with the files of a snapshot: as many new ones as asked for, with names, "
+	       "randomness and processes of their own.",
+	.effect = OP_WRITE,
+	.flags = OP_KEYED,
+	.request = &restore_table,
+	.result = &made_table,
+	.normalize = restore_normalize,
+	.run = snapshot_restore_run,
+};

@@ -5,26 +5,6 @@
 
 enum { CURSOR_MAX = 4096 };
 
-/* --- what is listed --- */
-
-/* The handler's list, else the offer's. */
-#define LIST_OF(what, type)                                                                        \
-	const struct type *const *mcp_##what##_of(struct mcp_session *s, size_t *ret_n)            \
-	{                                                                                          \
-		const struct mcp_server *srv = s->server;                                          \
-                                                                                                   \
-		*ret_n = 0;                                                                        \
-		if (srv->o.handler->what)                                                          \
-			return srv->o.handler->what(srv->o.owner, s, ret_n);                       \
-		*ret_n = srv->o.offer.what##_n;                                                    \
-		return srv->what;                                                                  \
-	}
-
-LIST_OF(tools, mcp_tool)
-LIST_OF(resources, mcp_resource)
-LIST_OF(templates, mcp_template)
-LIST_OF(prompts, mcp_prompt)
-
 /* --- pages --- */
 
 struct page {
@@ -89,86 +69,43 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 	return 0;
 }
 
-/* --- tools --- */
+/* --- the four lists --- */
 
-static const char *tool_key(const void *list, size_t i)
-{
-	return ((const struct mcp_tool *const *)list)[i]->name;
-}
+/* What is listed: the handler's list, else the offer's. Then its method; `key` is what a cursor
+ * holds. */
+#define LIST(what, member, row, key)                                                               \
+	const struct mcp_##row *const *mcp_##what##_of(struct mcp_session *s, size_t *ret_n)       \
+	{                                                                                          \
+		const struct mcp_server *srv = s->server;                                          \
+                                                                                                   \
+		*ret_n = 0;                                                                        \
+		if (srv->o.handler->what)                                                          \
+			return srv->o.handler->what(srv->o.owner, s, ret_n);                       \
+		*ret_n = srv->o.offer.what##_n;                                                    \
+		return srv->what;                                                                  \
+	}                                                                                          \
+                                                                                                   \
+	static const char *row##_key(const void *list, size_t i)                                   \
+	{                                                                                          \
+		return ((const struct mcp_##row *const *)list)[i]->key;                            \
+	}                                                                                          \
+                                                                                                   \
+	int mcp_##what##_list(const struct mcp_request *q, struct rpc_fault *f)                    \
+	{                                                                                          \
+		size_t n = 0;                                                                      \
+		const struct mcp_##row *const *all = mcp_##what##_of(q->s, &n);                    \
+		struct json_writer *w;                                                             \
+		struct page page;                                                                  \
+                                                                                                   \
+		if (cut(q, all, n, row##_key, &page, f) < 0)                                       \
+			return -1;                                                                 \
+		w = open_list(q, member);                                                          \
+		for (size_t i = page.from; i < page.to; i++)                                       \
+			mcp_write_##row(w, q->profile, all[i]);                                    \
+		return close_list(q, w, page.to < n ? all[page.to - 1]->key : NULL);               \
+	}
 
-int mcp_tools_list(const struct mcp_request *q, struct rpc_fault *f)
-{
-	size_t n = 0;
-	const struct mcp_tool *const *tools = mcp_tools_of(q->s, &n);
-	struct json_writer *w;
-	struct page page;
-
-	if (cut(q, tools, n, tool_key, &page, f) < 0)
-		return -1;
-	w = open_list(q, "tools");
-	for (size_t i = page.from; i < page.to; i++)
-		mcp_write_tool(w, q->profile, tools[i]);
-	return close_list(q, w, page.to < n ? tools[page.to - 1]->name : NULL);
-}
-
-/* --- resources, templates, prompts --- */
-
-static const char *resource_key(const void *list, size_t i)
-{
-	return ((const struct mcp_resource *const *)list)[i]->uri;
-}
-
-int mcp_resources_list(const struct mcp_request *q, struct rpc_fault *f)
-{
-	size_t n = 0;
-	const struct mcp_resource *const *all = mcp_resources_of(q->s, &n);
-	struct json_writer *w;
-	struct page page;
-
-	if (cut(q, all, n, resource_key, &page, f) < 0)
-		return -1;
-	w = open_list(q, "resources");
-	for (size_t i = page.from; i < page.to; i++)
-		mcp_write_resource(w, q->profile, all[i]);
-	return close_list(q, w, page.to < n ? all[page.to - 1]->uri : NULL);
-}
-
-static const char *template_key(const void *list, size_t i)
-{
-	return ((const struct mcp_template *const *)list)[i]->uri_template;
-}
-
-int mcp_templates_list(const struct mcp_request *q, struct rpc_fault *f)
-{
-	size_t n = 0;
-	const struct mcp_template *const *all = mcp_templates_of(q->s, &n);
-	struct json_writer *w;
-	struct page page;
-
-	if (cut(q, all, n, template_key, &page, f) < 0)
-		return -1;
-	w = open_list(q, "resourceTemplates");
-	for (size_t i = page.from; i < page.to; i++)
-		mcp_write_template(w, q->profile, all[i]);
-	return close_list(q, w, page.to < n ? all[page.to - 1]->uri_template : NULL);
-}
-
-static const char *prompt_key(const void *list, size_t i)
-{
-	return ((const struct mcp_prompt *const *)list)[i]->name;
-}
-
-int mcp_prompts_list(const struct mcp_request *q, struct rpc_fault *f)
-{
-	size_t n = 0;
-	const struct mcp_prompt *const *all = mcp_prompts_of(q->s, &n);
-	struct json_writer *w;
-	struct page page;
-
-	if (cut(q, all, n, prompt_key, &page, f) < 0)
-		return -1;
-	w = open_list(q, "prompts");
-	for (size_t i = page.from; i < page.to; i++)
-		mcp_write_prompt(w, q->profile, all[i]);
-	return close_list(q, w, page.to < n ? all[page.to - 1]->name : NULL);
-}
+LIST(tools, "tools", tool, name)
+LIST(resources, "resources", resource, uri)
+LIST(templates, "resourceTemplates", template, uri_template)
+LIST(prompts, "prompts", prompt, name)

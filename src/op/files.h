@@ -1,6 +1,7 @@
 #pragma once
 /* What is in a sandbox, by path: files.list, files.stat, files.mkdir, files.remove, files.move
- * (files.c), files.read and files.write (files_data.c). */
+ * (files.c), files.read and files.write (files_data.c), files.download and files.watch
+ * (files_tree.c). */
 #include "box/host/box.h"
 #include "hub/core/when.h"
 #include "op/ops.h"
@@ -65,11 +66,14 @@ struct file_content {
 	uint64_t next_offset;
 	struct str mode; /* octal */
 };
-/* Where the door takes a stream, files.read tells the file to its end. */
+/* Where the door takes a stream, files.read tells the file to its end; files.download tells an
+ * archive, with an empty piece behind its last. */
 struct file_chunk {
 	struct str data;
 	bool eof;
 };
+
+extern const struct field_table file_chunk_table;
 
 struct files_read_request {
 	struct str sandbox, path;
@@ -92,6 +96,22 @@ struct file_written {
 	struct str sandbox, path, status; /* "ok" */
 	uint64_t bytes;
 };
+
+/* Of files.watch and files.download. Normalized, path is not empty. */
+struct files_tree_request {
+	struct str sandbox, path;
+	bool recursive;
+};
+
+/* What happens below a directory. */
+struct file_event {
+	enum change_kind kind;
+	struct str path; /* from the directory on; STR_NONE: it is about the directory */
+	struct str path_bytes; /* the same, where it is not UTF-8 */
+	bool is_dir, is_move;
+	uint32_t cookie;
+};
+extern const char *const file_event_names[CHANGE_KINDS];
 
 /* The sandbox of a request about this path in it; NULL where the call has failed. */
 struct sandbox *files_enter(struct call *c, struct str sandbox, struct str path);

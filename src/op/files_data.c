@@ -57,7 +57,7 @@ static const struct field chunk_fields[] = {
 	FIELD(struct file_chunk, data, .flags = FIELD_BYTES, .doc = "The next bytes."),
 	FIELD(struct file_chunk, eof, .flags = FIELD_REQUIRED, .doc = "They are the last."),
 };
-static const struct field_table chunk_table = FIELD_TABLE(struct file_chunk, chunk_fields);
+const struct field_table file_chunk_table = FIELD_TABLE(struct file_chunk, chunk_fields);
 
 /* How much of s is whole characters: all, or up to one that is cut by the end of s, unless that is
  * the end of the file. False where a byte is no UTF-8; *ret_n is before it. */
@@ -234,7 +234,7 @@ const struct op files_read_op = {
 	.request = &read_table,
 	.target = OP_TARGET(struct files_read_request, sandbox),
 	.result = &text_table,
-	.event = &chunk_table,
+	.event = &file_chunk_table,
 	.run = files_read_run,
 };
 

@@ -359,6 +359,28 @@ def test_one_digest_of_what_is_denied(hub, mcp, road, action):
     assert len(found) == 1 and found.pop()[0] == action
 
 
+def test_one_digest_of_files(hub, road):
+    """Through procedures of messages, too: a path that is absent is the working directory, and other content another wish."""
+    stage = Stage(hub)
+    box, asked = stage.id, f'/v1/sandboxes/{stage.id}'
+    road.taken()
+    for text, data in (('hello', ('he', 'llo')), ('other', ('other',))):
+        hub.post('/v1/files/write', sandbox=box, path='g', content=text)
+        hub.stream('WriteFile', box, {'open': {'path': 'g'}}, *({'data': b64(d.encode())} for d in data))
+        assert hub.post('/v1/files/read', sandbox=box, path='g')['content'] == text
+        assert rest.joined(hub.stream('ReadFile', box, {'path': 'g'}), 'data') == text.encode()
+    assert hub.raw('GET', f'{asked}/archive').body == rest.joined(hub.stream('Archive', box, {}), 'data')
+    notes = road.notes(30)
+    assert [len({n['digest'] for n in notes if n['action'] == f'files.{a}'}) for a in ('read', 'write', 'download')] == [1, 2, 1], notes
+    watching = [start(hub, name, stage) for name in ('watch', 'Watch')]
+    notes = road.notes(4)
+    assert {n['action'] for n in notes} == {'files.watch'} and len({n['digest'] for n in notes}) == 1, notes
+    for one in watching:
+        one.wire.__exit__()
+    assert [n['end'] for n in road.notes(2)] == ['cancelled'] * 2
+    clear(hub)
+
+
 def test_one_digest_of_a_command(hub, road):
     """Through streams and sockets, too, where the first message is the request; a terminal or another word is another wish."""
     stage = Stage(hub)

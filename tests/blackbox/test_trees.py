@@ -329,6 +329,26 @@ def test_watch(hub, sb):
     assert ('removed', 'g') in kinds
 
 
+def test_the_end_of_the_hub_ends_watches(me, tmp_path):
+    """As a whole answer, not as a failure."""
+    hub = Hub(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')
+    try:
+        box, body = hub.create(), frame({})
+        with hub.wire() as lines, hub.wire() as messages:
+            lines.send(hub.request('GET', url(box, what='watch')))
+            fields = ['Content-Type: application/connect+json', f'X-Sandbox-Id: {box}', f'Content-Length: {len(body)}']
+            messages.send(hub.request('POST', '/sandbox.v1.Sandbox/Watch', fields=fields).encode() + body)
+            assert lines.head()[0] == messages.head()[0] == 200
+            first = lines.chunk(), messages.chunk()
+            hub.proc.terminate()
+            rest = [b''.join(iter(wire.chunk, b'')) for wire in (lines, messages)]
+        assert json.loads(first[0] + rest[0]) == {'kind': 'ready', 'is_dir': False}
+        assert list(frames(first[1] + rest[1])) == [(0, {'kind': 'ready', 'isDir': False, 'cookie': 0}), (2, {})]
+        assert hub.proc.wait(30) == 0
+    finally:
+        hub.kill()
+
+
 # ---- Connect
 
 def test_connect(hub, sb):

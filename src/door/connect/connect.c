@@ -21,16 +21,6 @@ int connect_bytes(struct buf *to, const char *name, struct str base64, struct er
 
 const struct field_table connect_empty_table = { .size = sizeof(struct api_nothing) };
 
-void connect_done(void *arg, const struct err *err)
-{
-	static const struct api_nothing nothing = { false };
-
-	if (err)
-		call_fail(arg, err);
-	else
-		call_answer(arg, &nothing);
-}
-
 static void on_no_room(void *data)
 {
 }
@@ -47,15 +37,9 @@ void connect_answer(struct call *c, const struct field_table *t, const void *fro
 	call_answer(c, NULL);
 }
 
-static const struct field chunk_fields[] = {
-	FIELD(struct file_chunk, data, .flags = FIELD_BYTES, .doc = "The next bytes."),
-	FIELD(struct file_chunk, eof, .flags = FIELD_REQUIRED, .doc = "They are the last."),
-};
-const struct field_table connect_chunk_table = FIELD_TABLE(struct file_chunk, chunk_fields);
-
-void connect_send_chunk(struct call *c, struct str bytes, bool eof)
+void connect_tell_chunk(struct call *c, const void *event)
 {
-	ask_send(c, &connect_chunk_table, &(struct file_chunk){ bytes, eof });
+	ask_write(c, &file_chunk_table, event);
 }
 
 static const struct field written_fields[] = {

@@ -5,6 +5,7 @@
  * are those of protocol buffers in JSON: in camel case, bytes in base64.
  */
 #include "door/http/common.h"
+#include "op/files.h"
 
 #define CONNECT_PATH "/sandbox.v1.Sandbox/"
 
@@ -30,17 +31,14 @@ int connect_bytes(struct buf *to, const char *name, struct str base64, struct er
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-/* Of a method that has nothing to say: ends the call, which is arg. */
-void connect_done(void *arg, const struct err *err);
+/* Of a method that has nothing to say. */
 extern const struct field_table connect_empty_table;
 
 /* Of API_FRAMES, with one message: ends the call. */
 void connect_answer(struct call *c, const struct field_table *t, const void *from);
 
-/* Bytes of a file or an archive, at most so many in one message. */
-enum { CONNECT_CHUNK = 256 << 10 };
-void connect_send_chunk(struct call *c, struct str bytes, bool eof);
-extern const struct field_table connect_chunk_table;
+/* Tells a struct file_chunk. */
+void connect_tell_chunk(struct call *c, const void *event);
 
 struct connect_written {
 	uint64_t bytes_written;

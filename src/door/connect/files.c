@@ -1,15 +1,9 @@
 /* ReadFile, WriteFile, List, Stat, Mkdir, Remove. */
 #include "door/connect/connect.h"
-#include "op/files.h"
 
 enum { WRITE_BODY_MAX = 48 << 20 }; /* a file of 32 MiB in base64, and what is around it */
 
 /* ---- ReadFile ------------------------------------------------------------------------------ */
-
-static void tell_chunk(struct call *c, const void *event)
-{
-	ask_write(c, &connect_chunk_table, event);
-}
 
 static const struct op_member read_members[] = {
 	CONNECT_BY_HEADER,
@@ -235,7 +229,7 @@ static const struct op_member remove_members[] = {
 static const struct api_route rows[] = {
 	CONNECT_PROJECTION("ReadFile", &files_read_op, read_members,
 			   .doc = "Reads a file to its end.", .shape = API_FRAMES,
-			   .answer = &connect_chunk_table, .tell = tell_chunk),
+			   .answer = &file_chunk_table, .tell = connect_tell_chunk),
 	CONNECT_PROJECTION("WriteFile", &files_write_op, by_header, .shape = API_FRAMES,
 			   .body = &write_table, .read = read_write, .answer = &written_table,
 			   .messages = true, .body_max = WRITE_BODY_MAX),

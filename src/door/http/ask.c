@@ -74,7 +74,10 @@ static void on_fail(void *asker, const struct err *e)
 {
 	struct ask *a = asker;
 
-	ask_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);
+	if (a->going_down && (a->stream || a->ws))
+		ask_write_answer(a, NULL, NULL);
+	else
+		ask_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);
 	ask_finish(a);
 }
 
@@ -217,8 +220,10 @@ static void on_drain(void *data)
 {
 	struct ask *a = data;
 
-	if (call_is_waiting(a->call))
-		call_cancel(a->call);
+	if (!call_is_waiting(a->call))
+		return;
+	a->going_down = true;
+	call_cancel(a->call);
 }
 
 /* ---- the beginning ------------------------------------------------------------------------- */

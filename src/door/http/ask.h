@@ -140,7 +140,7 @@ struct ask_socket {
 int ask_socket_start(struct call *c, const struct ask_socket *events, void *data,
 		     struct err *e) MUST_USE;
 void ask_socket_hold(struct call *c, bool hold); /* http_ws_hold() */
-/* A binary message, as redaction lets it; and for tell(). */
+/* A binary message, as redaction lets it; and for tell(), which has bytes for API_TAR, too. */
 void ask_socket_bytes(struct call *c, struct str message);
 void ask_write_bytes(struct call *c, struct str message);
 

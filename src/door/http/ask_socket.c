@@ -228,6 +228,8 @@ void ask_write_bytes(struct call *c, struct str message)
 
 	if (a->ws)
 		http_ws_send(a->ws, false, message);
+	else if (a->stream)
+		http_stream_write(a->stream, message);
 }
 
 void ask_socket_frame(struct ask *a, struct str head, struct str rest)

@@ -1,14 +1,9 @@
 #pragma once
 /*
- * Trees of files between a sandbox and a client, as tar archives that nobody ever holds whole: who takes slowly
- * is waited for, on either side, and who goes away ends it.
+ * A tree of files from a client into a sandbox, as a tar archive that nobody ever holds whole: a sandbox that takes
+ * slowly is waited for, and a client that goes away ends it.
  */
 #include "door/http/body_pipe.h"
-
-/* Sends the archive of a path piece by piece, and STR_NONE behind the last one. The answer is a stream from the first
- * piece on; a failure before that is one of the request, and after it the stream has no end. Ends the call. */
-void transfer_download(struct call *c, struct sandbox *sb, struct str path,
-		       void (*send)(struct call *c, struct str bytes));
 
 struct transfer_upload { /* part of something whose memory is the call's */
 	struct call *call;

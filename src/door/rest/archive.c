@@ -1,15 +1,10 @@
 /* /v1/sandboxes/{id}/archive: a tree of files as a tar archive, down and up. */
 #include "door/http/transfer.h"
+#include "op/files.h"
 
 struct archive_query {
 	struct str path;
 };
-static const struct field down_fields[] = {
-	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
-	      .doc = "A directory, whose names in the archive are those below it, or a file. Absent: the "
-		     "sandbox's working directory."),
-};
-static const struct field_table down_query = FIELD_TABLE(struct archive_query, down_fields);
 static const struct field up_fields[] = {
 	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
 	      .doc = "A directory that is there. Absent: the sandbox's working directory."),
@@ -20,11 +15,6 @@ struct archive_params {
 	struct id_path path;
 	struct archive_query query;
 };
-static const struct field down_parts[] = {
-	API_ID_PATH(struct archive_params),
-	FIELD_OBJECT(struct archive_params, query, down_query, .doc = "What."),
-};
-static const struct field_table down_input = FIELD_TABLE(struct archive_params, down_parts);
 static const struct field up_parts[] = {
 	API_ID_PATH(struct archive_params),
 	FIELD_OBJECT(struct archive_params, query, up_query, .doc = "Where."),
@@ -36,14 +26,13 @@ static struct str or_here(struct str path)
 	return path.p ? path : STR_LIT(".");
 }
 
-static void run_download(struct call *c, const void *params)
+static void tell_download(struct call *c, const void *event)
 {
-	const struct archive_params *p = params;
-	struct sandbox *sb = api_enter(c, p->path.id, p->query.path);
-
-	if (sb)
-		transfer_download(c, sb, or_here(p->query.path), ask_send_bytes);
+	ask_write_bytes(c, ((const struct file_chunk *)event)->data);
 }
+
+static const struct op_member down_members[] = { API_BY_PATH,
+						 { "path", .in = OP_QUERY, .min = 1 } };
 
 static void on_unpacked(struct transfer_upload *u, const struct err *e)
 {
@@ -79,15 +68,13 @@ static void run_upload(struct call *c, const void *params)
 
 static const struct api_route rows[] = {
 	{ .id = "archive.download",
-	  .op = &(const struct
-		  op){ .action = "files.download",
-		       .doc = "A directory with all that is in it, or a file, as a tar archive. One that fails in "
-			      "the middle has no end, and the connection is cut.",
-		       .effect = OP_READ,
-		       .request = &down_input,
-		       .target = OP_TARGET(struct archive_params, path.id),
-		       .result = &api_nothing_table,
-		       .run = run_download },
+	  .op = &files_download_op,
+	  .doc = "A directory with all that is in it, or a file, as a tar archive. One that fails in "
+		 "the middle has no end, and the connection is cut.",
+	  .projected = true,
+	  .members = OP_MEMBERS(down_members),
+	  .answer = &api_nothing_table,
+	  .tell = tell_download,
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/archive",
 	  .shape = API_TAR,

@@ -1,8 +1,8 @@
 /* The archive of a snapshot, down and up: GET /v1/snapshots/{id}/export, POST /v1/snapshots. */
-#include "door/http/answer_pipe.h"
 #include "door/http/body_pipe.h"
 #include "door/rest/snapshot_view.h"
 #include "base/hash.h"
+#include "op/answer_pipe.h"
 
 #define PACKED "application/zstd"
 
@@ -40,6 +40,8 @@ static void run_export(struct call *c, const void *params)
 
 	if (fd >= 0)
 		*d = (struct answer_pipe){ .call = c,
+					   .open = ask_stream_start,
+					   .full = ask_stream_full,
 					   .send = ask_send_bytes,
 					   .on_end = on_exported };
 	if (fd < 0 || answer_pipe_start(d, fd, &e) < 0)

@@ -1,4 +1,4 @@
-#include "door/http/answer_pipe.h"
+#include "op/answer_pipe.h"
 
 #include "loop/reader.h"
 
@@ -31,13 +31,13 @@ static void on_piece(void *owner, struct str bytes)
 	struct answer_pipe *p = owner;
 	struct err e;
 
-	if (!p->streams && ask_stream_start(p->call, on_room, p, &e) < 0) {
+	if (!p->streams && p->open(p->call, on_room, p, &e) < 0) {
 		on_last(p, &e);
 		return;
 	}
 	p->streams = true;
 	p->send(p->call, bytes);
-	p->waits = ask_stream_full(p->call);
+	p->waits = p->full(p->call);
 	if (!p->waits)
 		loop_reader_next(p->reader);
 }

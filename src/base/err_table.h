@@ -145,8 +145,8 @@ ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false,
 	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data "
 	"folder; their records of sandboxes are then lost.")
 ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true,
-	"Use the hub that runs already, end it, or give this one a data folder of its own "
-	"(HOLT_HOME).")
+	"Use the hub that runs already (holt hub status), end it (holt hub stop), or give this "
+	"one a data folder of its own (HOLT_HOME).")
 ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false,
 	"Make Holt's data folder and the files in it writable for the user who runs it.")
 ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false,

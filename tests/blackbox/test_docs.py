@@ -16,7 +16,7 @@ from test_hub_cli import Hub
 from who import HERE
 
 TOP = os.path.dirname(os.path.dirname(HERE))
-PAGES = ('holt', 'holt-sandbox', 'holt-snapshot', 'holt-build', 'holt-images', 'holt-run', 'holt-serve', 'holt-auth', 'holt-doctor')
+PAGES = ('holt', 'holt-sandbox', 'holt-snapshot', 'holt-build', 'holt-images', 'holt-run', 'holt-serve', 'holt-hub', 'holt-auth', 'holt-doctor')
 FILES = (*(f'docs/{name}.md' for name in ('sandboxes', 'rest', 'templates')), *(f'man/{page}.1.scd' for page in PAGES))
 
 
@@ -150,6 +150,11 @@ def version(shell, text):
     assert json.loads(shell.run(text))['name'] == 'holt'
 
 
+def hub_status(shell, text):
+    said = shell.run(text)
+    assert 'socket' in said and '"running":true' in said
+
+
 RUNS = {
     'docs/rest.md 1': rest_curl, 'docs/rest.md 2': rest_open, 'docs/rest.md 3': rest_error,
     'docs/templates.md 1': 'its words are places for others; test_templates.py and test_images.py run them',
@@ -158,6 +163,7 @@ RUNS = {
     'man/holt-build.1.scd 1': 'runs with the next', 'man/holt-build.1.scd 2': build,
     'man/holt-images.1.scd 1': 'wants a registry, docker and debootstrap; test_pull.py and test_images.py have such',
     'man/holt-run.1.scd 1': run, 'man/holt-serve.1.scd 1': serve,
+    'man/holt-hub.1.scd 1': hub_status,
     'man/holt-auth.1.scd 1': auth_header, 'man/holt-auth.1.scd 2': version,
 }
 

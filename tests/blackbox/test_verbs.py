@@ -116,6 +116,10 @@ ROWS = {
     'images prune': Row(hub=False),
     'mcp': Row(hub=False),
     'serve': Row(['--listen', 'none'], FAILED, status=FAILED, hub=False),  # there is one
+    'hub': Row(hub=False),
+    'hub status': Row(hub=False),
+    'hub stop': Row(None, hub=False),  # test_hub_verbs.py ends one
+    'hub logs': Row([], FAILED, status=FAILED, hub=False),  # none has started by itself
     'auth': Row(['token'], hub=False),
     'doctor': Row(hub=False),
     'version': Row(hub=False),

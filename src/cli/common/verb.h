@@ -83,7 +83,7 @@ extern const struct verb down_verb;
 extern const struct verb snapshot_verb;
 extern const struct verb diff_verb;
 extern const struct verb mcp_verb;
-extern const struct verb serve_verb;
+extern const struct verb serve_verb, hub_verb;
 extern const struct verb auth_verb;
 extern const struct verb doctor_verb;
 extern const struct verb version_verb;

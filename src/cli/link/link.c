@@ -83,6 +83,7 @@ static const char *const helps[ERR_CODES] = {
 		"End programs or remove files in the sandbox, or make one with more --memory.",
 	[ERR_GUEST] =
 		"Its processes and files are gone; remove it with holt down, and make a new one.",
+	[ERR_STORE_LOCKED] = "holt hub status tells of it, and holt hub stop ends it.",
 	[ERR_TRANSPORT] = "holt serve starts a hub and says what is in its way.",
 };
 

@@ -11,10 +11,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "cli/common/claim.h"
 #include "cli/common/home.h"
 
-enum { START_MS = 30000 };
+enum { START_MS = 30000, PAUSE_US = 10000 };
 
 static bool serves(const char *path)
 {
@@ -28,11 +30,12 @@ static bool serves(const char *path)
 	return connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0;
 }
 
-/* It has a session of its own, so that no terminal's signal reaches it. */
+/* It has a session of its own, so that no terminal's signal reaches it, and nothing that is open
+ * here: a pipe would not end and a lock not be free before the hub is gone. */
 static int spawn_hub(const char *log, int said, struct err *e)
 {
 	static char *const argv[] = { "holt",	     "serve", "--listen", "none",
-				      "--exit-idle", "10m",   NULL };
+				      "--exit-idle", "10m",   "--yield",  NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	pid_t pid;
@@ -47,6 +50,8 @@ static int spawn_hub(const char *log, int said, struct err *e)
 			: posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log,
 							   O_WRONLY | O_CREAT | O_APPEND, 0600);
 	failed = failed ? failed : posix_spawn_file_actions_addchdir_np(&files, "/");
+	failed = failed ? failed
+			: posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 	failed = failed ? failed : posix_spawn(&pid, "/proc/self/exe", &files, &how, argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
@@ -71,21 +76,11 @@ static void await_words(int fd)
 	}
 }
 
-int hub_start(const char *socket, struct err *e)
+static int start_one(const char *log, struct err *e)
 {
-	autoclose int lock = -1, in = -1, out = -1;
-	char log[PATH_MAX];
+	autoclose int in = -1, out = -1;
 	int ends[2];
 
-	if (serves(socket))
-		return 0;
-	if (home_file("hub.log", log, e) < 0)
-		return -1;
-	lock = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (lock < 0 || flock(lock, LOCK_EX) < 0)
-		return err_sys(e, errno, "open %.120s", log);
-	if (serves(socket))
-		return 0; /* another's, meanwhile */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
 	in = ends[0];
@@ -94,7 +89,50 @@ int hub_start(const char *socket, struct err *e)
 		return -1;
 	close_fd(&out);
 	await_words(in);
-	return serves(socket)
-		     ? 0
-		     : err_set(e, ERR_TRANSPORT, "no hub could be started: see %.160s", log);
+	return 0;
+}
+
+/* Why it serves nobody at this socket yet: it may be at its beginning or end, or serve elsewhere. */
+static int check_other(const struct claim *c, const char *socket, uint64_t until, struct err *e)
+{
+	char text[CLAIM_TEXT_MAX];
+
+	if ((!*c->socket || strcmp(c->socket, socket) == 0) && clock_ms() < until)
+		return 0;
+	claim_text(c, text);
+	return err_set(e, ERR_STORE_LOCKED,
+		       "a hub has the data folder and does not serve %.60s: %s", socket, text);
+}
+
+int hub_start(const char *socket, struct err *e)
+{
+	const uint64_t until = clock_ms() + START_MS;
+	autoclose int lock = -1;
+	char log[PATH_MAX];
+
+	if (serves(socket))
+		return 0;
+	if (home_file("hub.log", log, e) < 0)
+		return -1;
+	lock = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		return err_sys(e, errno, "open %.120s", log);
+	for (bool started = false; !serves(socket);) {
+		struct claim other;
+		int held = claim_look(&other, e);
+
+		if (held < 0 || (held && check_other(&other, socket, until, e) < 0))
+			return -1;
+		if (held) {
+			usleep(PAUSE_US);
+			continue;
+		}
+		if (started)
+			return err_set(e, ERR_TRANSPORT, "no hub could be started: see %.160s",
+				       log);
+		if (start_one(log, e) < 0)
+			return -1;
+		started = true;
+	}
+	return 0;
 }

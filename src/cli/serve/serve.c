@@ -4,15 +4,21 @@
  * close, then the hub. Each step follows the one before it in a callback.
  *
  * Sandboxes outlive a hub that is killed or crashes, and the next one has them again. One that is told
- * to end takes them along, as nothing would tell of them.
+ * to end takes them along, as nothing would tell of them; one that is told to yield (SIGUSR1) leaves
+ * them to the next one.
  */
 #include "cli/serve/serve.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/log.h"
+#include "cli/common/claim.h"
 #include "cli/serve/engine.h"
+#include "cli/serve/given.h"
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
 #include "hub/core/preview.h"
@@ -35,6 +41,7 @@ struct serve_options {
 	const char *socket, *certificate, *key, *preview, *domain;
 	uint32_t rate;
 	uint64_t exit_idle_ms;
+	bool yield;
 };
 
 static const struct option_row rows[] = {
@@ -61,6 +68,8 @@ static const struct option_row rows[] = {
 	OPTION(struct serve_options, exit_idle_ms, OPTION_SECONDS, "exit-idle", .arg = "TIME",
 	       .min = 100, .max = 86400000,
 	       .doc = "End when for so long there was neither a sandbox nor a connection."),
+	OPTION(struct serve_options, yield, OPTION_FLAG, "yield",
+	       .doc = "Leave the sandboxes to another holt serve that starts, and end."),
 	HUB_ROWS(struct serve_options),
 	HELP_ROW(struct serve_options),
 };
@@ -69,7 +78,7 @@ static const struct serve_options defaults = { .hub = HUB_DEFAULTS,
 					       .domain = "localhost",
 					       .rate = RATE_DEFAULT };
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
 
 struct serve {
 	struct serving s; /* first: the parts see this */
@@ -85,7 +94,8 @@ struct serve {
 	char names[256]; /* that they have */
 	const char *preview_hosts[1];
 	size_t closed; /* parts */
-	bool failed; /* it could not start, so what it has adopted is not its to end */
+	bool leaves; /* it could not start, or yields: the sandboxes are not its to end */
+	int n_given; /* sockets that were handed down */
 };
 
 /* The user to whom the token file belongs. */
@@ -119,7 +129,7 @@ static void close_next(struct serve *v)
 		if (of && part->free)
 			part->free(of);
 	}
-	if (v->s.hub && v->failed)
+	if (v->s.hub && v->leaves)
 		hub_leave(v->s.hub, on_hub_closed, v);
 	else if (v->s.hub)
 		hub_close(v->s.hub, on_hub_closed, v);
@@ -170,10 +180,14 @@ static void on_signal(uv_signal_t *h, int number)
 {
 	struct serve *v = h->data;
 
+	if (v->s.stopping && number == SIGUSR1)
+		return;
 	if (v->s.stopping)
 		_exit(128 + number);
 	log_info("signal %d: finishing what is in flight", number);
-	box_end_with_process(hub_box(v->s.hub));
+	v->leaves = number == SIGUSR1;
+	if (!v->leaves)
+		box_end_with_process(hub_box(v->s.hub));
 	stop(v);
 }
 
@@ -325,7 +339,7 @@ static int listen_tcp(struct serve *v, const char *address, const struct http_tl
 static int listen_all(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
 		      struct err *e)
 {
-	if (o->listen.n == 0 && listen_tcp(v, address_default, tls, e) < 0)
+	if (o->listen.n == 0 && !v->n_given && listen_tcp(v, address_default, tls, e) < 0)
 		return -1;
 	for (size_t i = 0; i < o->listen.n; i++) {
 		if (listen_tcp(v, o->listen.p[i], tls, e) < 0)
@@ -383,19 +397,54 @@ static int open_previews(struct serve *v, const struct serve_options *o, const s
 	return 0;
 }
 
+/* Where the socket is, or "none". */
+static int find_socket(const struct serve *v, const struct serve_options *o, char ret[PATH_MAX],
+		       struct err *e)
+{
+	struct sockaddr_un a = { 0 };
+
+	for (int fd = GIVEN_FIRST; !o->socket && fd < GIVEN_FIRST + v->n_given; fd++) {
+		socklen_t n = sizeof(a);
+
+		if (getsockname(fd, (struct sockaddr *)&a, &n) == 0 && a.sun_family == AF_UNIX &&
+		    *a.sun_path) {
+			snprintf(ret, PATH_MAX, "%.*s", (int)sizeof(a.sun_path), a.sun_path);
+			return 0;
+		}
+	}
+	if (!o->socket && !v->n_given)
+		return home_socket(ret, e);
+	snprintf(ret, PATH_MAX, "%s", o->socket ? o->socket : "none");
+	return 0;
+}
+
 static int listen_socket(struct serve *v, const struct serve_options *o, struct err *e)
 {
 	char path[PATH_MAX];
 
-	if (o->socket && is_none(o->socket))
+	if ((o->socket && is_none(o->socket)) || (!o->socket && v->n_given))
 		return 0;
-	if (o->socket)
-		snprintf(path, sizeof(path), "%s", o->socket);
-	else if (home_socket(path, e) < 0)
+	if (find_socket(v, o, path, e) < 0)
 		return -1;
 	if (http_server_listen_unix(v->s.door, path, e) < 0)
 		return err_wrap(e, "%.120s", path);
 	printf("Listening on %s\n", path);
+	return 0;
+}
+
+static int listen_given(struct serve *v, const struct http_tls *tls, struct err *e)
+{
+	for (int number = GIVEN_FIRST; number < GIVEN_FIRST + v->n_given; number++) {
+		autoclose int fd = number;
+		int port = http_server_listen_fd(v->s.door, &fd, tls, e);
+
+		if (port < 0)
+			return -1;
+		if (port)
+			printf("Listening on descriptor %d, port %d\n", number, port);
+		else
+			printf("Listening on descriptor %d\n", number);
+	}
 	return 0;
 }
 
@@ -405,7 +454,8 @@ static int listen_everywhere(struct serve *v, const struct serve_options *o, str
 	struct http_tls tls;
 	int result;
 
-	if (o->listen.n == 1 && is_none(o->listen.p[0]) && o->socket && is_none(o->socket))
+	if (o->listen.n == 1 && is_none(o->listen.p[0]) && o->socket && is_none(o->socket) &&
+	    !v->n_given)
 		return err_set(e, ERR_INVALID, "there is nowhere to listen");
 	if (!o->certificate != !o->key)
 		return err_set(e, ERR_INVALID, "--tls-cert and --tls-key belong together");
@@ -413,12 +463,21 @@ static int listen_everywhere(struct serve *v, const struct serve_options *o, str
 	    (read_pem(o->certificate, &certificate, e) < 0 || read_pem(o->key, &key, e) < 0))
 		return -1;
 	tls = (struct http_tls){ certificate.p, key.p };
-	result = listen_all(v, o, o->certificate ? &tls : NULL, e);
+	result = listen_given(v, o->certificate ? &tls : NULL, e);
+	if (result == 0)
+		result = listen_all(v, o, o->certificate ? &tls : NULL, e);
 	if (result == 0 && o->preview)
 		result = open_previews(v, o, o->certificate ? &tls : NULL, e);
 	if (key.p)
 		explicit_bzero(key.p, key.n);
 	return result < 0 ? -1 : listen_socket(v, o, e);
+}
+
+static int claim(const struct serve *v, const struct serve_options *o, struct err *e)
+{
+	struct claim mine = { .yields = o->yield };
+
+	return find_socket(v, o, mine.socket, e) < 0 ? -1 : claim_take(&mine, e);
 }
 
 static int start(struct serve *v, const struct verb_input *in, struct err *e)
@@ -427,8 +486,8 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 
 	harden();
 	v->token = home_token(e);
-	if (!v->token || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 || open_door(v, o, e) < 0 ||
-	    listen_everywhere(v, o, e) < 0)
+	if (!v->token || claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 ||
+	    open_door(v, o, e) < 0 || listen_everywhere(v, o, e) < 0)
 		return -1;
 	v->exit_idle_ms = o->exit_idle_ms;
 	v->used_ms = uv_now(&v->s.loop);
@@ -444,6 +503,10 @@ static int run(const struct verb_input *in)
 	struct err e = ERR_INIT;
 	int status = 0;
 
+	prctl(PR_SET_NAME, "holt-hub");
+	v.n_given = given_sockets(&e);
+	if (v.n_given < 0)
+		return cli_fail(&e);
 	if (uv_loop_init(&v.s.loop) < 0) {
 		err_set(&e, ERR_LIMIT, "no event loop");
 		return cli_fail(&e);
@@ -457,7 +520,7 @@ static int run(const struct verb_input *in)
 	v.idle.data = &v;
 	if (start(&v, in, &e) < 0) {
 		status = cli_fail(&e);
-		v.failed = true;
+		v.leaves = true;
 		stop(&v);
 	}
 	uv_run(&v.s.loop, UV_RUN_DEFAULT);

@@ -119,7 +119,7 @@ struct listener {
 	struct http_server *srv;
 	struct MHD_Daemon *daemon;
 	uv_poll_t poll;
-	bool tls, kicked;
+	bool tls, kicked, given; /* given: others have the socket, too */
 	int port; /* 0: a Unix socket */
 	int quiesced; /* the listening descriptor once it listens no more; else -1 */
 	char path[108];

@@ -1,5 +1,6 @@
 /* Sockets to listen on. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -197,4 +198,60 @@ int http_server_listen_unix(struct http_server *srv, const char *path, struct er
 	}
 	take_ptr(l);
 	return 0;
+}
+
+/* ---- what somebody else has opened --------------------------------------------------------- */
+
+static int option_of(int fd, int name)
+{
+	int value = -1;
+	socklen_t n = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &n) < 0 ? -1 : value;
+}
+
+static int check_given(struct http_server *srv, int fd, struct sockaddr_storage *ret, struct err *e)
+{
+	socklen_t n = sizeof(*ret);
+
+	if (srv->n_listeners == LISTENERS_MAX)
+		return err_set(e, ERR_LIMIT, "at most %d addresses", LISTENERS_MAX);
+	if (option_of(fd, SO_ACCEPTCONN) != 1 || option_of(fd, SO_TYPE) != SOCK_STREAM ||
+	    getsockname(fd, (struct sockaddr *)ret, &n) < 0 ||
+	    (ret->ss_family != AF_UNIX && ret->ss_family != AF_INET && ret->ss_family != AF_INET6))
+		return err_set(e, ERR_INVALID,
+			       "descriptor %d is no stream socket that listens (ListenStream=)",
+			       fd);
+	if (ret->ss_family != AF_UNIX && !srv->o.identify && !is_loopback((struct sockaddr *)ret))
+		return err_set(e, ERR_DENIED,
+			       "descriptor %d listens on no loopback address, and nobody would be "
+			       "asked for a token",
+			       fd);
+	return 0;
+}
+
+int http_server_listen_fd(struct http_server *srv, int *fd, const struct http_tls *tls,
+			  struct err *e)
+{
+	autofree struct listener *l = calloc(1, sizeof(*l));
+	struct sockaddr_storage a = { 0 };
+
+	if (!l)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (check_given(srv, *fd, &a, e) < 0)
+		return -1;
+	if (fcntl(*fd, F_SETFL, O_NONBLOCK) < 0)
+		return err_sys(e, errno, "listen on descriptor %d", *fd);
+	l->given = true;
+	if (a.ss_family == AF_UNIX) {
+		const struct sockaddr_un *un = (const void *)&a;
+
+		tls = NULL;
+		snprintf(l->path, sizeof(l->path), "%.107s", *un->sun_path ? un->sun_path : "@");
+	} else {
+		l->port = name_bound(srv, *fd);
+	}
+	if (server_add(srv, fd, l, tls, e) < 0)
+		return -1;
+	return take_ptr(l)->port;
 }

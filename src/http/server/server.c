@@ -363,7 +363,7 @@ static void remove_path(const struct listener *l)
 {
 	struct stat st;
 
-	if (l->path[0] && lstat(l->path, &st) == 0 && st.st_ino == l->inode)
+	if (l->path[0] && !l->given && lstat(l->path, &st) == 0 && st.st_ino == l->inode)
 		unlink(l->path);
 }
 
@@ -371,7 +371,7 @@ static void remove_path(const struct listener *l)
 static void stop_listening(struct listener *l)
 {
 	l->quiesced = MHD_quiesce_daemon(l->daemon);
-	if (l->quiesced >= 0)
+	if (l->quiesced >= 0 && !l->given)
 		shutdown(l->quiesced, SHUT_RDWR);
 	remove_path(l);
 }

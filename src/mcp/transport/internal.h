@@ -9,8 +9,8 @@
  * 	http_store.c	the events that a client may come back for
  *
  * A flow is the "stream" of the specification: what goes to a client for one POST, or for none (the
- * GET streams of its session, of which the first has number 0). It outlives connections, so it is told apart from the
- * door's http_stream. Its states, and what may come next:
+ * GET streams of its session, of which the first has number 0). It outlives connections, so it is
+ * told apart from the door's http_stream. Its states, and what may come next:
  *
  * 	ASKED	the request waits; nothing was sent. An answer ends it, all else opens a stream.
  * 	OPEN	on a stream

@@ -45,7 +45,7 @@ static int refuse(struct err *e)
 	return err_set(e, ERR_INVALID, "the sealed text is not valid here");
 }
 
-static const struct key *find(const struct seal_ring *r, const unsigned char id[ID_BYTES])
+static const struct key *seal_find(const struct seal_ring *r, const unsigned char id[ID_BYTES])
 {
 	for (unsigned i = 0; i < r->n; i++) {
 		if (memcmp(r->keys[i].id, id, ID_BYTES) == 0)
@@ -57,14 +57,14 @@ static const struct key *find(const struct seal_ring *r, const unsigned char id[
 /* Puts the key first. It replaces itself, nothing, or the oldest key. */
 static void put_first(struct seal_ring *r, const struct key *k)
 {
-	const struct key *old = find(r, k->id);
+	const struct key *old = seal_find(r, k->id);
 	size_t at = old ? (size_t)(old - r->keys) : r->n < SEAL_KEYS ? r->n++ : SEAL_KEYS - 1;
 
 	memmove(r->keys + 1, r->keys, at * sizeof(*k));
 	r->keys[0] = *k;
 }
 
-static void add(struct seal_ring *r, const unsigned char bytes[SEAL_KEY_BYTES])
+static void seal_add(struct seal_ring *r, const unsigned char bytes[SEAL_KEY_BYTES])
 {
 	struct key k;
 
@@ -104,7 +104,7 @@ int seal_ring_add(struct seal_ring *r, struct str key, struct err *e)
 	if (key.n != SEAL_KEY_BYTES)
 		return err_set(e, ERR_INVALID, "a key has %d bytes, not %zu", SEAL_KEY_BYTES,
 			       key.n);
-	add(r, (const unsigned char *)key.p);
+	seal_add(r, (const unsigned char *)key.p);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ void seal_ring_turn(struct seal_ring *r)
 	unsigned char bytes[SEAL_KEY_BYTES];
 
 	randombytes_buf(bytes, sizeof(bytes));
-	add(r, bytes);
+	seal_add(r, bytes);
 	sodium_memzero(bytes, sizeof(bytes));
 }
 
@@ -221,7 +221,7 @@ static unsigned char *decode(struct str text, size_t *ret_n, struct err *e)
 static int decrypt(const struct seal_ring *r, unsigned char *raw, size_t n, struct str context,
 		   struct err *e)
 {
-	const struct key *k = raw[0] == VERSION ? find(r, raw + 1) : NULL;
+	const struct key *k = raw[0] == VERSION ? seal_find(r, raw + 1) : NULL;
 	unsigned char *nonce = raw + HEAD_BYTES, *body = nonce + NONCE_BYTES;
 	unsigned char bound[HEAD_BYTES + CONTEXT_BYTES];
 

@@ -9,7 +9,7 @@ struct secret {
 	char bytes[];
 };
 
-static struct secret *make(size_t n, struct err *e)
+static struct secret *secret_make(size_t n, struct err *e)
 {
 	/* sodium_malloc() aligns the end, so an odd size would misalign the start */
 	size_t whole = (sizeof(struct secret) + n + 7) & ~(size_t)7;
@@ -25,7 +25,7 @@ static struct secret *make(size_t n, struct err *e)
 
 struct secret *secret_new(struct str bytes, struct err *e)
 {
-	struct secret *s = make(bytes.n, e);
+	struct secret *s = secret_make(bytes.n, e);
 
 	if (s && bytes.n > 0)
 		memcpy(s->bytes, bytes.p, bytes.n);
@@ -37,7 +37,7 @@ struct secret *secret_random(const char *prefix, struct err *e)
 	unsigned char raw[32];
 	char hex[2 * sizeof(raw) + 1];
 	size_t n = strlen(prefix);
-	struct secret *s = make(n + sizeof(hex) - 1, e);
+	struct secret *s = secret_make(n + sizeof(hex) - 1, e);
 
 	if (!s)
 		return NULL;

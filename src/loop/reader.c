@@ -26,7 +26,7 @@ struct loop_reader {
 	char piece[PIECE];
 };
 
-static void stop(struct loop_reader *r)
+static void reader_stop(struct loop_reader *r)
 {
 	if (!r->running)
 		return;
@@ -37,11 +37,11 @@ static void stop(struct loop_reader *r)
 	r->running = false;
 }
 
-static void end(struct loop_reader *r, int errnum)
+static void reader_end(struct loop_reader *r, int errnum)
 {
 	struct err e;
 
-	stop(r);
+	reader_stop(r);
 	if (errnum)
 		err_sys(&e, errnum, "read");
 	r->ev->on_end(r->owner, errnum ? &e : NULL);
@@ -56,12 +56,12 @@ static void read_piece(struct loop_reader *r, bool failed)
 		return;
 	r->wanted = false;
 	if (n <= 0) {
-		end(r, n < 0 ? errno : 0);
+		reader_end(r, n < 0 ? errno : 0);
 		return;
 	}
 	r->ev->on_bytes(r->owner, (struct str){ r->piece, (size_t)n });
 	if (!r->wanted && !r->closing)
-		stop(r);
+		reader_stop(r);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -126,6 +126,6 @@ void loop_reader_close(struct loop_reader *r, void (*on_closed)(void *owner))
 {
 	r->on_closed = on_closed;
 	r->closing = true;
-	stop(r);
+	reader_stop(r);
 	uv_close(r->polled ? (uv_handle_t *)&r->poll : (uv_handle_t *)&r->idle, on_handle_closed);
 }

@@ -48,7 +48,7 @@ static bool is_polling(const struct loop_writer *w)
 }
 
 /* Stopping poll costs a system call, even if it is not started. */
-static void stop(struct loop_writer *w)
+static void writer_stop(struct loop_writer *w)
 {
 	uv_idle_stop(&w->idle);
 	if (is_polling(w))
@@ -57,7 +57,7 @@ static void stop(struct loop_writer *w)
 
 static void tell_broken(struct loop_writer *w)
 {
-	stop(w);
+	writer_stop(w);
 	if (w->told)
 		return;
 	w->told = true;
@@ -81,7 +81,7 @@ static void flush(struct loop_writer *w, bool failed)
 	}
 	if (loop_writer_queued(w) == 0) {
 		empty(w);
-		stop(w);
+		writer_stop(w);
 	} else if (errno == EAGAIN && w->polled && !failed) {
 		uv_idle_stop(&w->idle);
 		uv_poll_start(&w->poll, UV_WRITABLE, on_poll);

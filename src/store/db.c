@@ -66,7 +66,7 @@ static int ask_disk(sqlite3 *sqlite)
 	return errnum;
 }
 
-static int fail(sqlite3 *sqlite, int rc, struct err *e)
+static int db_fail(sqlite3 *sqlite, int rc, struct err *e)
 {
 	int errnum = sqlite ? sqlite3_system_errno(sqlite) : 0;
 
@@ -135,11 +135,11 @@ static int exec(sqlite3 *sqlite, const char *sql, struct err *e)
 {
 	int rc = sqlite3_exec(sqlite, sql, NULL, NULL, NULL);
 
-	return rc == SQLITE_OK ? 0 : fail(sqlite, rc, e);
+	return rc == SQLITE_OK ? 0 : db_fail(sqlite, rc, e);
 }
 
 /* The one value of a pragma, copied. */
-static int ask(sqlite3 *sqlite, const char *sql, char *ret, size_t room, struct err *e)
+static int db_ask(sqlite3 *sqlite, const char *sql, char *ret, size_t room, struct err *e)
 {
 	sqlite3_stmt *s = NULL;
 	int rc = sqlite3_prepare_v2(sqlite, sql, -1, &s, NULL);
@@ -149,7 +149,7 @@ static int ask(sqlite3 *sqlite, const char *sql, char *ret, size_t room, struct 
 	if (rc == SQLITE_ROW)
 		snprintf(ret, room, "%s", (const char *)sqlite3_column_text(s, 0));
 	if (rc != SQLITE_ROW)
-		fail(sqlite, rc, e);
+		db_fail(sqlite, rc, e);
 	sqlite3_finalize(s);
 	return rc == SQLITE_ROW ? 0 : -1;
 }
@@ -158,7 +158,7 @@ static int ask_int(sqlite3 *sqlite, const char *sql, long *ret, struct err *e)
 {
 	char text[32];
 
-	if (ask(sqlite, sql, text, sizeof(text), e) < 0)
+	if (db_ask(sqlite, sql, text, sizeof(text), e) < 0)
 		return -1;
 	*ret = strtol(text, NULL, 10);
 	return 0;
@@ -169,7 +169,7 @@ static int open_file(const char *path, sqlite3 **ret, struct err *e)
 	int rc = sqlite3_open_v2(path, ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
 	if (rc != SQLITE_OK)
-		return fail(*ret, rc, e);
+		return db_fail(*ret, rc, e);
 	sqlite3_extended_result_codes(*ret, 1);
 	sqlite3_busy_timeout(*ret, BUSY_MS);
 	sqlite3_db_config(*ret, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -196,7 +196,7 @@ static int check_file(struct db *db, long *ret_version, struct err *e)
 		return err_set(e, ERR_STORE_NEWER,
 			       "the registry has version %ld, and this Holt knows %zu at most",
 			       *ret_version, db->schema->n_migrations);
-	if (ask(db->sqlite, "PRAGMA quick_check(1)", text, sizeof(text), e) < 0)
+	if (db_ask(db->sqlite, "PRAGMA quick_check(1)", text, sizeof(text), e) < 0)
 		return -1;
 	return strcmp(text, "ok") == 0
 		     ? 0
@@ -242,7 +242,7 @@ static int open_all(struct db *db, const char *path, struct err *e)
 
 	if (take_lock(db, path, e) < 0 || make_file(path, e) < 0 ||
 	    open_file(path, &db->sqlite, e) < 0 || check_file(db, &version, e) < 0 ||
-	    ask(db->sqlite, "PRAGMA journal_mode=WAL", mode, sizeof(mode), e) < 0)
+	    db_ask(db->sqlite, "PRAGMA journal_mode=WAL", mode, sizeof(mode), e) < 0)
 		return -1;
 	if (strcmp(mode, "wal") != 0)
 		return err_set(e, ERR_STORE_READONLY,
@@ -331,7 +331,7 @@ int db_rows_values(struct db *db, size_t which, const struct db_value *values, s
 	for (size_t i = 0; rc == SQLITE_OK && i < n; i++)
 		rc = bind(*s, (int)i + 1, &values[i]);
 	if (rc != SQLITE_OK)
-		return fail(db->sqlite, rc, e);
+		return db_fail(db->sqlite, rc, e);
 	ret->statement = *s;
 	return 0;
 }
@@ -342,7 +342,7 @@ int db_next(struct db_rows *rows, struct err *e)
 
 	if (rc == SQLITE_ROW)
 		return 1;
-	return rc == SQLITE_DONE ? 0 : fail(rows->db->sqlite, rc, e);
+	return rc == SQLITE_DONE ? 0 : db_fail(rows->db->sqlite, rc, e);
 }
 
 void db_rows_end(struct db_rows *rows)
@@ -395,5 +395,5 @@ int db_checkpoint(struct db *db, struct err *e)
 {
 	int rc = sqlite3_wal_checkpoint_v2(db->side, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 
-	return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : fail(db->side, rc, e);
+	return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : db_fail(db->side, rc, e);
 }

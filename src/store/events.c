@@ -8,7 +8,7 @@ static int64_t trimmed_to(int64_t seq)
 	return seq % TRIM_EVERY == 0 && seq > STORE_EVENTS_MAX ? seq - STORE_EVENTS_MAX : 0;
 }
 
-static int add(struct store *s, const struct store_event *v, int64_t *ret_seq, struct err *e)
+static int events_add(struct store *s, const struct store_event *v, int64_t *ret_seq, struct err *e)
 {
 	autorows struct db_rows rows;
 	int more = db_rows(s->db, EVENT_ADD, &rows, e, DB_INT(v->at_ms), DB_TEXT(v->sandbox),
@@ -23,7 +23,7 @@ int store_event_add(struct store *s, const struct store_event *v, struct err *e)
 {
 	int64_t seq = 0;
 
-	if (add(s, v, &seq, e) < 0)
+	if (events_add(s, v, &seq, e) < 0)
 		return -1;
 	return trimmed_to(seq) ? db_run(s->db, EVENT_TRIM, e, DB_INT(trimmed_to(seq))) : 0;
 }

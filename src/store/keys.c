@@ -113,7 +113,7 @@ int store_keys_expire(struct store *s, int64_t before_ms, struct err *e)
 	return remove_rows(s, KEY_EXPIRE, values, ARRAY_LEN(values), e) < 0 ? -1 : 0;
 }
 
-static int put(struct store *s, const struct store_key *k, struct err *e)
+static int keys_put(struct store *s, const struct store_key *k, struct err *e)
 {
 	int64_t bytes = (int64_t)(k->plan.n + k->body.n) + ROW_BYTES;
 
@@ -131,7 +131,7 @@ int store_key_put(struct store *s, const struct store_key *k, struct err *e)
 {
 	if (store_begin(s, e) < 0)
 		return -1;
-	if (put(s, k, e) < 0) {
+	if (keys_put(s, k, e) < 0) {
 		store_rollback(s);
 		return -1;
 	}

@@ -331,7 +331,7 @@ static bool in_class(const struct pattern *p, const struct step *s, uint32_t c)
 }
 
 /* How many steps this character advances from here, or -1. */
-static int take(const struct pattern *p, const struct step *s, uint32_t c)
+static int ignore_take(const struct pattern *p, const struct step *s, uint32_t c)
 {
 	switch (s->kind) {
 	case ONE:
@@ -355,7 +355,7 @@ static void go_on(const struct pattern *p, const struct ways *now, struct ways *
 {
 	memset(next->at, 0, p->n_steps + 1);
 	for (size_t i = 0; i < p->n_steps; i++) {
-		int steps = now->at[i] ? take(p, &p->steps[i], c) : -1;
+		int steps = now->at[i] ? ignore_take(p, &p->steps[i], c) : -1;
 
 		if (steps >= 0)
 			reach(p, next, i + (size_t)steps);

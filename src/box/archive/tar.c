@@ -629,7 +629,7 @@ void tar_reader_init(struct tar_reader *r)
 	r->entry.link = r->link;
 }
 
-static size_t step(const char **p, size_t *n, uint64_t most)
+static size_t tar_step(const char **p, size_t *n, uint64_t most)
 {
 	size_t took = *n < most ? *n : (size_t)most;
 
@@ -641,7 +641,7 @@ static size_t step(const char **p, size_t *n, uint64_t most)
 static enum tar_event read_header(struct tar_reader *r, const char **p, size_t *n)
 {
 	const char *from = *p;
-	size_t took = step(p, n, TAR_BLOCK - r->at);
+	size_t took = tar_step(p, n, TAR_BLOCK - r->at);
 
 	memcpy(r->block + r->at, from, took);
 	r->at += took;
@@ -655,7 +655,7 @@ static enum tar_event read_content(struct tar_reader *r, const char **p, size_t 
 		return TAR_ENTRY_END;
 	}
 	r->content = *p;
-	r->content_n = step(p, n, r->left);
+	r->content_n = tar_step(p, n, r->left);
 	r->left -= r->content_n;
 	return r->content_n ? TAR_CONTENT : TAR_MORE;
 }
@@ -665,7 +665,7 @@ static enum tar_event read_meta(struct tar_reader *r, const char **p, size_t *n)
 	while (*n > 0 && r->left > 0) {
 		enum tar_why why = take_meta(r, **p);
 
-		step(p, n, 1);
+		tar_step(p, n, 1);
 		if (why)
 			return bad(r, why);
 	}
@@ -678,12 +678,12 @@ static enum tar_event read_meta(struct tar_reader *r, const char **p, size_t *n)
 static enum tar_event read_over(struct tar_reader *r, const char **p, size_t *n)
 {
 	if (r->state == PASSED) {
-		r->left -= step(p, n, r->left);
+		r->left -= tar_step(p, n, r->left);
 		if (r->left == 0)
 			start_padding(r);
 		return TAR_MORE;
 	}
-	r->pad -= step(p, n, r->pad);
+	r->pad -= tar_step(p, n, r->pad);
 	if (r->pad == 0)
 		start_padding(r);
 	return TAR_MORE;
@@ -693,7 +693,7 @@ static enum tar_event read_end(struct tar_reader *r, const char **p, size_t *n)
 {
 	if (!all_zeros(*p, *n))
 		return bad(r, TAR_WHY_AFTER);
-	step(p, n, *n);
+	tar_step(p, n, *n);
 	return TAR_MORE;
 }
 

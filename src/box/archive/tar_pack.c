@@ -42,7 +42,7 @@ struct pack {
 	char buffer[OUT_BYTES];
 };
 
-static int fail(struct pack *k, enum tree_what what, int errnum)
+static int tar_pack_fail(struct pack *k, enum tree_what what, int errnum)
 {
 	*k->f = (struct tree_failure){ .what = what, .errnum = errnum };
 	snprintf(k->f->path, sizeof(k->f->path), "%.*s", TREE_PATH_MAX - 1, k->path);
@@ -58,7 +58,8 @@ static int flush(struct pack *k)
 	k->n = 0;
 	if (fd_write(k->out, k->buffer, n) == 0)
 		return 0;
-	return errno == EPIPE ? fail(k, TREE_GONE, 0) : fail(k, TREE_SYSTEM, errno);
+	return errno == EPIPE ? tar_pack_fail(k, TREE_GONE, 0)
+			      : tar_pack_fail(k, TREE_SYSTEM, errno);
 }
 
 static int room(struct pack *k, size_t n)
@@ -96,15 +97,15 @@ static int put_head(struct pack *k, enum tar_type type, const struct stat *st, c
 	size_t n;
 
 	if (++k->entries > TREE_ENTRIES_MAX)
-		return fail(k, TREE_MANY, 0);
+		return tar_pack_fail(k, TREE_MANY, 0);
 	k->bytes += e.size;
 	if (e.size > TREE_BYTES_MAX || k->bytes > TREE_BYTES_MAX)
-		return fail(k, TREE_LARGE, 0);
+		return tar_pack_fail(k, TREE_LARGE, 0);
 	if (room(k, TAR_HEAD_MAX) < 0)
 		return -1;
 	n = tar_head(&e, k->buffer + k->n);
 	k->n += n;
-	return n ? 0 : fail(k, TREE_DEEP, 0);
+	return n ? 0 : tar_pack_fail(k, TREE_DEEP, 0);
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -158,7 +159,7 @@ static int put_content(struct pack *k, int fd, uint64_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail(k, TREE_SYSTEM, errno);
+			return tar_pack_fail(k, TREE_SYSTEM, errno);
 		if (n == 0)
 			break;
 		k->n += (size_t)n;
@@ -193,7 +194,7 @@ static int pack_link(struct pack *k, int dir, const char *name, const struct sta
 	if (n < 0 && (vanished(errno) || errno == EINVAL))
 		return 0;
 	if (n < 0)
-		return fail(k, TREE_SYSTEM, errno);
+		return tar_pack_fail(k, TREE_SYSTEM, errno);
 	target[n] = '\0';
 	return put_head(k, TAR_SYMLINK, st, target);
 }
@@ -227,14 +228,14 @@ static int pack_inside(struct pack *k, DIR *d)
 			continue;
 		more = snprintf(k->path + n, sizeof(k->path) - n, "%s%s", n ? "/" : "", e->d_name);
 		k->path_n = n + (size_t)more;
-		rc = k->path_n >= TAR_PATH_MAX ? fail(k, TREE_DEEP, 0)
+		rc = k->path_n >= TAR_PATH_MAX ? tar_pack_fail(k, TREE_DEEP, 0)
 					       : pack_one(k, dirfd(d), e->d_name);
 		k->path_n = n;
 		k->path[n] = '\0';
 	}
 	k->depth--;
 	if (rc == 0 && errno)
-		rc = fail(k, TREE_SYSTEM, errno);
+		rc = tar_pack_fail(k, TREE_SYSTEM, errno);
 	closedir(d);
 	return rc;
 }
@@ -253,7 +254,8 @@ static int pack_directory(struct pack *k, int fd, const struct stat *st)
 	if (d)
 		return pack_inside(k, d);
 	close(fd);
-	return k->depth == TREE_DEPTH_MAX ? fail(k, TREE_DEEP, 0) : fail(k, TREE_SYSTEM, errno);
+	return k->depth == TREE_DEPTH_MAX ? tar_pack_fail(k, TREE_DEEP, 0)
+					  : tar_pack_fail(k, TREE_SYSTEM, errno);
 }
 
 /* The opened file is checked again, since the name may mean another one. */
@@ -265,7 +267,7 @@ static int pack_open(struct pack *k, int fd)
 		int errnum = errno;
 
 		close(fd);
-		return fail(k, TREE_SYSTEM, errnum);
+		return tar_pack_fail(k, TREE_SYSTEM, errnum);
 	}
 	if (S_ISDIR(st.st_mode))
 		return pack_directory(k, fd, &st);
@@ -281,7 +283,7 @@ static int pack_one(struct pack *k, int dir, const char *name)
 	int fd;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return vanished(errno) ? 0 : fail(k, TREE_SYSTEM, errno);
+		return vanished(errno) ? 0 : tar_pack_fail(k, TREE_SYSTEM, errno);
 	if (S_ISLNK(st.st_mode))
 		return pack_link(k, dir, name, &st);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
@@ -291,7 +293,7 @@ static int pack_one(struct pack *k, int dir, const char *name)
 		return pack_open(k, fd);
 	if (errno == EACCES && k->o->own && st.st_uid != geteuid())
 		return S_ISDIR(st.st_mode) ? put_head(k, TAR_DIRECTORY, &st, "") : 0;
-	return vanished(errno) ? 0 : fail(k, TREE_SYSTEM, errno);
+	return vanished(errno) ? 0 : tar_pack_fail(k, TREE_SYSTEM, errno);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -304,14 +306,14 @@ static int pack_all(struct pack *k, int top)
 		int errnum = errno;
 
 		close(top);
-		return fail(k, TREE_SYSTEM, errnum);
+		return tar_pack_fail(k, TREE_SYSTEM, errnum);
 	}
 	k->device = st.st_dev;
 	if (strcmp(k->o->name, ".") != 0) {
 		k->path_n = (size_t)snprintf(k->path, sizeof(k->path), "%s", k->o->name);
 		if (k->path_n >= TAR_PATH_MAX) {
 			close(top);
-			return fail(k, TREE_DEEP, 0);
+			return tar_pack_fail(k, TREE_DEEP, 0);
 		}
 	}
 	if (pack_open(k, top) < 0 || put_zeros(k, TAR_END_BYTES) < 0)
@@ -335,7 +337,7 @@ int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,
 	k->f = f;
 	k->out = out;
 	top = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	rc = top < 0 ? fail(k, TREE_SYSTEM, errno) : pack_all(k, top);
+	rc = top < 0 ? tar_pack_fail(k, TREE_SYSTEM, errno) : pack_all(k, top);
 	free_links(k);
 	free(k);
 	return rc;

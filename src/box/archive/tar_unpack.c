@@ -31,7 +31,7 @@ static int fail_at(struct tar_unpack *u, enum tree_what what, int errnum, const 
 	return -1;
 }
 
-static int fail(struct tar_unpack *u, enum tree_what what, int errnum)
+static int tar_unpack_fail(struct tar_unpack *u, enum tree_what what, int errnum)
 {
 	return fail_at(u, what, errnum, u->reader.path);
 }
@@ -60,12 +60,13 @@ static int step_down(struct tar_unpack *u, int *at, const char *name, bool make)
 		close(*at);
 	*at = next;
 	if (next < 0)
-		return errnum == ENOTDIR || errnum == ELOOP ? fail(u, TREE_OUTSIDE, 0)
-							    : fail(u, TREE_SYSTEM, errnum);
+		return errnum == ENOTDIR || errnum == ELOOP
+			     ? tar_unpack_fail(u, TREE_OUTSIDE, 0)
+			     : tar_unpack_fail(u, TREE_SYSTEM, errnum);
 	if (fstat(next, &st) == 0 && st.st_dev == u->device)
 		return 0;
 	close_at(at);
-	return fail(u, TREE_OUTSIDE, 0);
+	return tar_unpack_fail(u, TREE_OUTSIDE, 0);
 }
 
 /* Opens the directory at a clean path of n bytes; the caller closes it unless it is u->top. -1
@@ -172,17 +173,17 @@ static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR)
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	if (depth == TREE_DEPTH_MAX) {
 		close(fd);
-		return fail(u, TREE_DEEP, 0);
+		return tar_unpack_fail(u, TREE_DEEP, 0);
 	}
 	if (empty(u, fd, depth + 1) < 0)
 		return -1;
-	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? fail(u, TREE_SYSTEM, errno) : 0;
+	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : 0;
 }
 
 /* Removes all that is in it; fd is taken. */
@@ -194,7 +195,7 @@ static int empty(struct tar_unpack *u, int fd, int depth)
 
 	if (!d) {
 		close(fd);
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	}
 	while (rc == 0 && (e = readdir(d))) {
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
@@ -210,8 +211,8 @@ static int unlink_old(struct tar_unpack *u, int dir, const char *name)
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR)
-		return fail(u, TREE_SYSTEM, errno);
-	return u->o.changes ? remove_all(u, dir, name, 0) : fail(u, TREE_OCCUPIED, 0);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
+	return u->o.changes ? remove_all(u, dir, name, 0) : tar_unpack_fail(u, TREE_OCCUPIED, 0);
 }
 
 /* Handles ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are ignored. True if it was
@@ -224,11 +225,11 @@ static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *
 		return false;
 	if (strcmp(name, ".wh..wh..opq") == 0) {
 		fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		*ret = fd < 0 ? fail(u, TREE_SYSTEM, errno) : empty(u, fd, 0);
+		*ret = fd < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : empty(u, fd, 0);
 	} else if (strncmp(name, ".wh..wh.", 8) == 0) {
 		*ret = 0;
 	} else if (!name[4] || strcmp(name + 4, ".") == 0 || strcmp(name + 4, "..") == 0) {
-		*ret = fail(u, TREE_OUTSIDE, 0);
+		*ret = tar_unpack_fail(u, TREE_OUTSIDE, 0);
 	} else {
 		*ret = remove_all(u, dir, name + 4, 0);
 	}
@@ -243,7 +244,7 @@ static int make_file(struct tar_unpack *u, int dir, const char *name)
 		return -1;
 	u->file = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	u->hole = false;
-	return u->file < 0 ? fail(u, TREE_SYSTEM, errno) : 0;
+	return u->file < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : 0;
 }
 
 static int make_symlink(struct tar_unpack *u, int dir, const char *name, const struct tar_entry *e)
@@ -254,7 +255,7 @@ static int make_symlink(struct tar_unpack *u, int dir, const char *name, const s
 	if (unlink_old(u, dir, name) < 0)
 		return -1;
 	if (symlinkat(e->link, dir, name) < 0)
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW); /* not every file system has that */
 	return 0;
 }
@@ -265,15 +266,15 @@ static int link_to(struct tar_unpack *u, int from, const char *old, int dir, con
 	struct stat a, b;
 
 	if (fstatat(from, old, &a, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	if (!S_ISREG(a.st_mode))
-		return fail(u, TREE_OUTSIDE, 0);
+		return tar_unpack_fail(u, TREE_OUTSIDE, 0);
 	if (fstatat(dir, name, &b, AT_SYMLINK_NOFOLLOW) == 0 && b.st_ino == a.st_ino &&
 	    b.st_dev == a.st_dev)
 		return 0;
 	if (unlink_old(u, dir, name) < 0)
 		return -1;
-	return linkat(from, old, dir, name, 0) < 0 ? fail(u, TREE_SYSTEM, errno) : 0;
+	return linkat(from, old, dir, name, 0) < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : 0;
 }
 
 static int make_hardlink(struct tar_unpack *u, int dir, const char *name)
@@ -282,7 +283,7 @@ static int make_hardlink(struct tar_unpack *u, int dir, const char *name)
 	int from, rc;
 
 	if (!tar_path_clean(u->reader.link) || strcmp(old, ".") == 0)
-		return fail(u, TREE_OUTSIDE, 0);
+		return tar_unpack_fail(u, TREE_OUTSIDE, 0);
 	slash = strrchr(old, '/');
 	from = open_directory(u, old, slash ? (size_t)(slash - old) : 0, false);
 	if (from < 0)
@@ -321,13 +322,13 @@ static int make_directory(struct tar_unpack *u, int dir, const char *name,
 		rc = mkdirat(dir, name, (e->mode & MODE_MASK) | 0700);
 	}
 	if (rc < 0 && errno != EEXIST)
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	if (!S_ISDIR(st.st_mode))
-		return fail(u, TREE_OCCUPIED, 0);
+		return tar_unpack_fail(u, TREE_OCCUPIED, 0);
 	if (st.st_dev != u->device)
-		return fail(u, TREE_OUTSIDE, 0);
+		return tar_unpack_fail(u, TREE_OUTSIDE, 0);
 	if ((st.st_mode & 0700) != 0700)
 		open_up(dir, name, &st);
 	return 0;
@@ -369,7 +370,7 @@ static int make_entry(struct tar_unpack *u, const char *path, const struct tar_e
 			remember(u, path, e);
 		return rc;
 	}
-	return fail(u, TREE_KIND, 0);
+	return tar_unpack_fail(u, TREE_KIND, 0);
 }
 
 static int take_entry(struct tar_unpack *u)
@@ -380,19 +381,19 @@ static int take_entry(struct tar_unpack *u)
 	bool top;
 
 	if (++u->entries > TREE_ENTRIES_MAX)
-		return fail(u, TREE_MANY, 0);
+		return tar_unpack_fail(u, TREE_MANY, 0);
 	u->bytes += e->size;
 	if (e->size > TREE_BYTES_MAX || u->bytes > TREE_BYTES_MAX)
-		return fail(u, TREE_LARGE, 0);
+		return tar_unpack_fail(u, TREE_LARGE, 0);
 	if (u->o.as && (u->entries > 1 || e->type != TAR_FILE))
-		return fail(u, TREE_KIND, 0);
+		return tar_unpack_fail(u, TREE_KIND, 0);
 	if (u->o.as)
 		snprintf(u->reader.path, sizeof(u->reader.path), "%s", u->o.as);
 	if (!tar_path_clean(u->reader.path))
-		return fail(u, TREE_OUTSIDE, 0);
+		return tar_unpack_fail(u, TREE_OUTSIDE, 0);
 	top = strcmp(path, ".") == 0;
 	if (top && !directory)
-		return fail(u, TREE_OCCUPIED, 0);
+		return tar_unpack_fail(u, TREE_OCCUPIED, 0);
 	if (leave_others(u, top ? "" : path, directory) < 0)
 		return -1;
 	if (!top)
@@ -420,7 +421,7 @@ static int write_content(struct tar_unpack *u, const char *p, size_t n)
 		rc = u->hole ? (lseek(u->file, (off_t)some, SEEK_CUR) < 0 ? -1 : 0)
 			     : fd_write(u->file, p, some);
 		if (rc < 0)
-			return fail(u, TREE_SYSTEM, errno);
+			return tar_unpack_fail(u, TREE_SYSTEM, errno);
 		p += some;
 		n -= some;
 	}
@@ -435,10 +436,10 @@ static int end_file(struct tar_unpack *u)
 	if (u->file < 0) /* it says something, and is nothing */
 		return 0;
 	if (u->hole && ftruncate(u->file, (off_t)e->size) < 0)
-		rc = fail(u, TREE_SYSTEM, errno);
+		rc = tar_unpack_fail(u, TREE_SYSTEM, errno);
 	errnum = rc == 0 ? set_file(u->file, e->mode, e->mtime, e->mtime_ns) : 0;
 	close_at(&u->file);
-	return errnum ? fail(u, TREE_SYSTEM, errnum) : rc;
+	return errnum ? tar_unpack_fail(u, TREE_SYSTEM, errnum) : rc;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -456,14 +457,14 @@ int tar_unpack_init(struct tar_unpack *u, int top, const struct tar_unpack_opts 
 	u->path[0] = u->at[0] = '\0';
 	tar_reader_init(&u->reader);
 	if (fstat(top, &st) < 0)
-		return fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	u->device = st.st_dev;
 	return 0;
 }
 
 static int bad_archive(struct tar_unpack *u, enum tar_why why)
 {
-	fail(u, TREE_ARCHIVE, 0);
+	tar_unpack_fail(u, TREE_ARCHIVE, 0);
 	u->failure.why = why;
 	return -1;
 }
@@ -478,7 +479,7 @@ static int take_event(struct tar_unpack *u, enum tar_event ev)
 	case TAR_ENTRY_END:
 		return end_file(u);
 	case TAR_PASSED:
-		return fail(u, TREE_KIND, 0);
+		return tar_unpack_fail(u, TREE_KIND, 0);
 	case TAR_BAD:
 		return bad_archive(u, u->reader.why);
 	case TAR_MORE:

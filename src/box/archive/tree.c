@@ -415,7 +415,7 @@ static int make_place(struct tree *t, struct str path, bool is_dir, char text[PA
 }
 
 /* The removed entry may have been above the open directory. */
-static int done(struct tree *t)
+static int tree_done(struct tree *t)
 {
 	close_fd(&t->dir);
 	return 0;
@@ -472,7 +472,7 @@ int tree_symlink(struct tree *t, struct str path, struct str target, struct err 
 		return -1;
 	if (symlinkat(to, at.dir, at.name) < 0)
 		return err_sys(e, errno, "make the link %.100s", at.name);
-	return done(t);
+	return tree_done(t);
 }
 
 int tree_link(struct tree *t, struct str path, struct str target, struct err *e)
@@ -499,7 +499,7 @@ int tree_link(struct tree *t, struct str path, struct str target, struct err *e)
 	if (linkat(dir, old.name, at.dir, at.name, 0) < 0)
 		return errno == ENOENT ? twice(at.name, e) /* it was linked to what it replaces */
 				       : err_sys(e, errno, "make the link %.100s", at.name);
-	return done(t);
+	return tree_done(t);
 }
 
 /* What is not there needs no whiteout. */
@@ -537,7 +537,7 @@ int tree_whiteout(struct tree *t, struct str path, struct err *e)
 		return first;
 	if (prune(t, at.dir, at.ino, at.name) < 0)
 		return err_sys(e, errno, "remove %.100s", at.name);
-	return done(t);
+	return tree_done(t);
 }
 
 int tree_opaque(struct tree *t, struct str path, struct err *e)
@@ -554,5 +554,5 @@ int tree_opaque(struct tree *t, struct str path, struct err *e)
 		return first;
 	if (prune_below(t, t->dir, ".") < 0)
 		return err_sys(e, errno, "empty %.100s", text);
-	return done(t);
+	return tree_done(t);
 }

@@ -54,7 +54,7 @@ static struct str path_of(const struct copying *c)
 	return (struct str){ c->path, c->n };
 }
 
-static void tell(struct copying *c, char kind, unsigned mode, uint64_t size)
+static void unpack_copy_tell(struct copying *c, char kind, unsigned mode, uint64_t size)
 {
 	char head[64];
 	int n = snprintf(head, sizeof(head), "%c %o %llu ", kind, mode, (unsigned long long)size);
@@ -68,7 +68,7 @@ static int copy_open(struct copying *c, int in, const struct stat *st)
 	uint64_t left = (uint64_t)st->st_size;
 	autoclose int out = -1;
 
-	tell(c, 'f', st->st_mode & 0777, left);
+	unpack_copy_tell(c, 'f', st->st_mode & 0777, left);
 	out = tree_file(c->to, path_of(c), st->st_mode, left, c->e);
 	if (out < 0)
 		return -1;
@@ -109,7 +109,7 @@ static int copy_name(struct copying *c, const struct stat *st)
 		return 0;
 	if (l->path && l->names < NAMES_OF_ONE) {
 		l->names++;
-		tell(c, 'h', 0777, strlen(l->path));
+		unpack_copy_tell(c, 'h', 0777, strlen(l->path));
 		hash_add(c->digest, l->path, strlen(l->path));
 		return tree_link(c->to, path_of(c), str_of(l->path), c->e) < 0 ? -1 : 1;
 	}
@@ -139,7 +139,7 @@ static int copy_link(struct copying *c, int dir, const char *name)
 
 	if (n < 0)
 		return err_sys(c->e, errno, "read the link %.100s", c->path);
-	tell(c, 'l', 0777, (uint64_t)n);
+	unpack_copy_tell(c, 'l', 0777, (uint64_t)n);
 	hash_add(c->digest, target, (size_t)n);
 	return tree_symlink(c->to, path_of(c), (struct str){ target, (size_t)n }, c->e);
 }
@@ -157,7 +157,7 @@ static bool is_kept(const struct copying *c)
 
 static int copy_dir(struct copying *c, uint32_t mode)
 {
-	tell(c, 'd', mode & 01777, 0);
+	unpack_copy_tell(c, 'd', mode & 01777, 0);
 	return is_kept(c) ? 0 : tree_dir(c->to, path_of(c), mode, c->e);
 }
 

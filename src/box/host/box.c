@@ -418,7 +418,7 @@ static void answer_pause(struct pending *p)
 	free_pending(p);
 }
 
-static void answer(struct box *box, struct pending *p)
+static void box_answer(struct box *box, struct pending *p)
 {
 	if (p->on_fork)
 		answer_fork(box, p);
@@ -430,7 +430,7 @@ static void answer(struct box *box, struct pending *p)
 
 void box_confirmed(struct box *box, struct pending *p)
 {
-	answer(box, take_pending(box, p->seq));
+	box_answer(box, take_pending(box, p->seq));
 }
 
 /* p, taken from the list, is done; but what is acknowledged must outlive this process, so what was
@@ -441,7 +441,7 @@ static void confirm(struct box *box, struct pending *p)
 		p->next = box->pending;
 		box->pending = p;
 	} else {
-		answer(box, p);
+		box_answer(box, p);
 	}
 }
 
@@ -856,7 +856,7 @@ static int check_still(const struct sandbox *sb, struct err *e)
 }
 
 /* What begins once its source is awake: a pause or resume, or what copies files. */
-static int begin(struct pending *p, struct err *e);
+static int box_begin(struct pending *p, struct err *e);
 
 /* ---- fork ------------------------------------------------------------------------------------ */
 
@@ -970,7 +970,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *id
 	p->on_fork = on_done;
 	p->source = sandbox_ref(source);
 	p->n = n;
-	if (keep_ids(p, ids, &e) < 0 || begin(p, &e) < 0) {
+	if (keep_ids(p, ids, &e) < 0 || box_begin(p, &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, NULL, on_done, arg, &e);
 		return;
@@ -1034,7 +1034,7 @@ void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sa
 	p->source = sandbox_ref(sb);
 	p->to = fd;
 	p->what = what == SANDBOX_WRITE_TAR ? WM_WRITE_TAR : WM_WRITE_NAMES;
-	if (begin(p, &e) < 0) {
+	if (box_begin(p, &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, on_done, NULL, arg, &e);
 		return;
@@ -1092,7 +1092,7 @@ static void start_pause(struct sandbox *sb, bool pause, sandbox_cb on_done, void
 	p->on_sandbox = on_done;
 	p->source = sandbox_ref(sb);
 	p->pause = pause;
-	if (begin(p, &e) < 0) {
+	if (box_begin(p, &e) < 0) {
 		free_pending(take_pending(box, p->seq));
 		refuse(box, on_done, NULL, arg, &e);
 		return;
@@ -1117,7 +1117,7 @@ static bool copies_files(const struct pending *p)
 	return p->on_fork || p->to >= 0;
 }
 
-static int begin(struct pending *p, struct err *e)
+static int box_begin(struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;
 
@@ -1130,7 +1130,7 @@ void box_source_awake(struct pending *p)
 {
 	struct sandbox *sb = p->source;
 	struct err e = ERR_INIT;
-	bool failed = begin(p, &e) < 0;
+	bool failed = box_begin(p, &e) < 0;
 
 	if (copies_files(p))
 		sb->forking = p;

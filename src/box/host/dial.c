@@ -42,7 +42,7 @@ static void free_dial(struct dial *d)
 	free(d);
 }
 
-static void finish(struct dial *d, const struct err *err)
+static void dial_finish(struct dial *d, const struct err *err)
 {
 	int fd = err ? -1 : take_fd(&d->fd);
 	dial_cb on_done = d->on_done;
@@ -55,17 +55,17 @@ static void finish(struct dial *d, const struct err *err)
 		close(fd);
 }
 
-static void fail(struct dial *d, enum err_code code, const char *why)
+static void dial_fail(struct dial *d, enum err_code code, const char *why)
 {
 	struct err e;
 
 	err_set(&e, code, "port %u of sandbox %s: %s", d->port, d->sb->id, why);
-	finish(d, &e);
+	dial_finish(d, &e);
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static void ask(struct dial *d, int family);
+static void dial_ask(struct dial *d, int family);
 
 /* Where nobody listens on a port that the kernel gives out as well, it may connect a socket to
  * itself. */
@@ -82,16 +82,16 @@ static bool met_itself(const struct dial *d)
 static void connected(struct dial *d, int errnum)
 {
 	if (errnum == 0 && !met_itself(d)) {
-		finish(d, NULL);
+		dial_finish(d, NULL);
 	} else if (d->family == AF_INET) {
 		if (d->poll) {
 			uv_poll_stop(d->poll);
 			box_close_handle(take_ptr(d->poll));
 		}
 		close_fd(&d->fd);
-		ask(d, AF_INET6);
+		dial_ask(d, AF_INET6);
 	} else {
-		fail(d, ERR_PORT, "nobody listens there");
+		dial_fail(d, ERR_PORT, "nobody listens there");
 	}
 }
 
@@ -119,7 +119,7 @@ static int start_connect(const struct dial *d)
 				    : connect(d->fd, (const struct sockaddr *)&v6, sizeof(v6));
 }
 
-static void begin(struct dial *d)
+static void dial_begin(struct dial *d)
 {
 	if (start_connect(d) == 0) {
 		connected(d, 0);
@@ -132,7 +132,7 @@ static void begin(struct dial *d)
 	d->poll = calloc(1, sizeof(*d->poll));
 	if (!d->poll || uv_poll_init(d->sb->box->loop, d->poll, d->fd) < 0) {
 		free(take_ptr(d->poll));
-		fail(d, ERR_LIMIT, "out of memory");
+		dial_fail(d, ERR_LIMIT, "out of memory");
 		return;
 	}
 	d->poll->data = d;
@@ -150,13 +150,14 @@ static void on_socket(void *arg, int fd, const struct err *err)
 	if (!d->on_done)
 		free_dial(d);
 	else if (err && err->code == ERR_PORT)
-		fail(d, ERR_PORT, "nobody listens there"); /* over IPv4, and there is no IPv6 */
+		dial_fail(d, ERR_PORT,
+			  "nobody listens there"); /* over IPv4, and there is no IPv6 */
 	else if (err)
-		finish(d, err);
+		dial_finish(d, err);
 	else if (fd < 0)
-		fail(d, ERR_LIMIT, "too many files are open"); /* it came, and found no room */
+		dial_fail(d, ERR_LIMIT, "too many files are open"); /* it came, and found no room */
 	else
-		begin(d);
+		dial_begin(d);
 }
 
 static void on_refused(void *arg)
@@ -193,7 +194,7 @@ static int send_ask(struct dial *d, struct err *e)
 	return -1;
 }
 
-static void ask(struct dial *d, int family)
+static void dial_ask(struct dial *d, int family)
 {
 	d->family = family;
 	d->asking = true;
@@ -220,7 +221,7 @@ struct dial *sandbox_dial_start(struct sandbox *sb, uint16_t port, dial_cb on_do
 	struct dial *d = calloc(1, sizeof(*d));
 
 	if (!d || !(d->timer = calloc(1, sizeof(*d->timer))))
-		abort(); /* see ask() */
+		abort(); /* see dial_ask() */
 	d->sb = sandbox_ref(sb);
 	d->port = port;
 	d->fd = -1;
@@ -230,7 +231,7 @@ struct dial *sandbox_dial_start(struct sandbox *sb, uint16_t port, dial_cb on_do
 	uv_timer_init(sb->box->loop, d->timer);
 	d->timer->data = d;
 	uv_timer_start(d->timer, on_timeout, DIAL_MS, 0);
-	ask(d, AF_INET);
+	dial_ask(d, AF_INET);
 	return d;
 }
 

@@ -128,7 +128,7 @@ static void free_exec(struct exec *x)
 	free(x);
 }
 
-static void finish(struct exec *x, const struct exec_result *result, const struct err *err)
+static void exec_finish(struct exec *x, const struct exec_result *result, const struct err *err)
 {
 	const struct exec_events *events = x->events;
 	void *arg = x->arg;
@@ -259,13 +259,13 @@ void exec_exited(struct sandbox *sb, const struct im_exit *m)
 	leave_list(x);
 	if (m->stage != IM_STAGE_RAN) {
 		start_error(x, m, &err);
-		finish(x, NULL, &err);
+		exec_finish(x, NULL, &err);
 		return;
 	}
 	fill_result(x, m, &r);
 	drain(&x->out[0]);
 	drain(&x->out[1]);
-	finish(x, &r, NULL);
+	exec_finish(x, &r, NULL);
 }
 
 void exec_end_all(struct sandbox *sb, const struct err *err)
@@ -276,7 +276,7 @@ void exec_end_all(struct sandbox *sb, const struct err *err)
 		leave_list(x);
 		drain(&x->out[0]);
 		drain(&x->out[1]);
-		finish(x, NULL, err);
+		exec_finish(x, NULL, err);
 	}
 }
 
@@ -341,7 +341,7 @@ static void on_kill_timeout(uv_timer_t *t)
 		return;
 	sb = sandbox_ref(x->sb);
 	log_error("sandbox %s: its first process does not answer; ending it", sb->id);
-	finish(x, &r, NULL);
+	exec_finish(x, &r, NULL);
 	if (sb->live)
 		sandbox_destroy_start(sb, NULL, NULL);
 	sandbox_unref(sb);
@@ -695,7 +695,7 @@ static void on_terminal(void *arg, int master, int slave, const struct err *err)
 		err = &e;
 	buf_fini(&x->message);
 	if (err) {
-		finish(x, NULL, err);
+		exec_finish(x, NULL, err);
 	} else if (x->killed_ms) {
 		kill_tree(x);
 	} else if (x->early_signal) {

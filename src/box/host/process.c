@@ -68,7 +68,7 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static void finish(struct process_job *j, const struct im_process_done *d, size_t n)
+static void process_finish(struct process_job *j, const struct im_process_done *d, size_t n)
 {
 	static struct process processes[PROCESS_LIST_MAX];
 	size_t count;
@@ -101,7 +101,7 @@ static void on_reply(struct init_call *c, const void *answer, size_t n, int fd,
 	if (err)
 		finish_error(j, err);
 	else
-		finish(j, d, n);
+		process_finish(j, d, n);
 }
 
 static void on_late_error(void *arg)
@@ -111,7 +111,7 @@ static void on_late_error(void *arg)
 	finish_error(j, &j->err);
 }
 
-static void start(struct process_job *j, struct im_process *m)
+static void process_start(struct process_job *j, struct im_process *m)
 {
 	struct sandbox *sb = j->call.sb;
 
@@ -143,7 +143,7 @@ void process_list_start(struct sandbox *sb, process_list_cb on_done, void *arg)
 	struct process_job *j = new_job(sb, PROCESS_OP_LIST, arg);
 
 	j->on_done.list = on_done;
-	start(j, &(struct im_process){ .pid = 0 });
+	process_start(j, &(struct im_process){ .pid = 0 });
 }
 
 void process_signal_start(struct sandbox *sb, uint32_t pid, int signal, process_cb on_done,
@@ -158,5 +158,5 @@ void process_signal_start(struct sandbox *sb, uint32_t pid, int signal, process_
 	else if (signal < 1 || signal > PROCESS_SIGNAL_MAX)
 		err_set(&j->err, ERR_INVALID, "a signal is a number from 1 to %d",
 			PROCESS_SIGNAL_MAX);
-	start(j, &(struct im_process){ .pid = (int32_t)pid, .signal = signal });
+	process_start(j, &(struct im_process){ .pid = (int32_t)pid, .signal = signal });
 }

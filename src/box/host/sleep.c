@@ -44,7 +44,7 @@ static bool is_under_way(const struct sandbox *sb, uint64_t now)
 	       now < sb->asked_ms + ANSWER_MS;
 }
 
-static void ask(struct sandbox *sb, uint64_t now)
+static void sleep_ask(struct sandbox *sb, uint64_t now)
 {
 	const uint32_t seq = ++sb->box->last_seq;
 	struct err e = ERR_INIT;
@@ -98,7 +98,7 @@ static void put_to_sleep(struct box *box)
 		if (is_idle(sb) && !sb->sleep_seq && !sb->sleepless) {
 			if (now >= due && n < AT_ONCE) {
 				n++;
-				ask(sb, now);
+				sleep_ask(sb, now);
 				due = sb->heard_ms + box->config.sleep_after_ms;
 			}
 			if (now < due)
@@ -180,7 +180,7 @@ static void go_on(struct sandbox *sb)
 
 /* ---- what the warden says -------------------------------------------------------------------- */
 
-static struct sandbox *find(const struct box *box, uint32_t seq)
+static struct sandbox *sleep_find(const struct box *box, uint32_t seq)
 {
 	struct sandbox *sb = box->sandboxes;
 
@@ -191,7 +191,7 @@ static struct sandbox *find(const struct box *box, uint32_t seq)
 
 void box_asleep(struct box *box, uint32_t seq)
 {
-	struct sandbox *sb = find(box, seq);
+	struct sandbox *sb = sleep_find(box, seq);
 	struct err e = ERR_INIT;
 
 	if (!sb || sb->sleep != SANDBOX_FALLING_ASLEEP)
@@ -207,7 +207,7 @@ void box_asleep(struct box *box, uint32_t seq)
 
 void box_awake(struct box *box, uint32_t seq, int *fd)
 {
-	struct sandbox *sb = find(box, seq);
+	struct sandbox *sb = sleep_find(box, seq);
 	struct err e = ERR_INIT;
 
 	if (!sb || sb->sleep != SANDBOX_WAKING)
@@ -225,7 +225,7 @@ void box_awake(struct box *box, uint32_t seq, int *fd)
 
 void box_sleep_failed(struct box *box, uint32_t seq, const struct err *err)
 {
-	struct sandbox *sb = find(box, seq);
+	struct sandbox *sb = sleep_find(box, seq);
 
 	if (!sb)
 		return;

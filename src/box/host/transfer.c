@@ -48,7 +48,7 @@ static void free_transfer(struct file_transfer *t)
 	free(t);
 }
 
-static void finish(struct file_transfer *t, const struct err *err)
+static void transfer_finish(struct file_transfer *t, const struct err *err)
 {
 	if (t->on_done)
 		t->on_done(t->arg, err);
@@ -88,7 +88,7 @@ static void on_answer(struct init_call *c, const void *answer, size_t n, int fd,
 		t->failed = answer_error(t, answer, n, &t->err) < 0;
 	t->failed |= err != NULL;
 	if (err || t->fd < 0 || t->drained || !t->on_done)
-		finish(t, t->failed ? &t->err : NULL);
+		transfer_finish(t, t->failed ? &t->err : NULL);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static void on_late_error(void *arg)
 {
 	struct file_transfer *t = arg;
 
-	finish(t, &t->err);
+	transfer_finish(t, &t->err);
 }
 
 static struct file_transfer *new_transfer(struct sandbox *sb, enum file_op op, file_cb on_done,
@@ -142,8 +142,9 @@ static int send_start(struct file_transfer *t, struct str path, uint32_t flags,
 }
 
 /* fd is taken. A failure is told of on the loop's next turn. */
-static struct file_transfer *start(struct file_transfer *t, struct str path, uint32_t flags,
-				   const struct file_archive_opts *o, int fd)
+static struct file_transfer *transfer_start(struct file_transfer *t, struct str path,
+					    uint32_t flags, const struct file_archive_opts *o,
+					    int fd)
 {
 	autoclose int owned = fd;
 
@@ -158,15 +159,15 @@ struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 					 const struct file_archive_opts *opts, int to,
 					 file_cb on_done, void *arg)
 {
-	return start(new_transfer(sb, FILE_OP_ARCHIVE, on_done, arg), path, 0, opts, to);
+	return transfer_start(new_transfer(sb, FILE_OP_ARCHIVE, on_done, arg), path, 0, opts, to);
 }
 
 struct file_transfer *file_upload_start(struct sandbox *sb, struct str path,
 					const struct file_upload_opts *opts, int from,
 					file_cb on_done, void *arg)
 {
-	return start(new_transfer(sb, FILE_OP_UPLOAD, on_done, arg), path,
-		     opts->changes ? FILE_FLAG_CHANGES : 0, NULL, from);
+	return transfer_start(new_transfer(sb, FILE_OP_UPLOAD, on_done, arg), path,
+			      opts->changes ? FILE_FLAG_CHANGES : 0, NULL, from);
 }
 
 void file_transfer_stop(struct file_transfer *t)
@@ -218,7 +219,7 @@ static void drained(struct file_transfer *t)
 	t->drained = true;
 	uv_poll_stop(t->poll);
 	if (t->answered)
-		finish(t, t->failed ? &t->err : NULL);
+		transfer_finish(t, t->failed ? &t->err : NULL);
 }
 
 static void on_changes(uv_poll_t *poll, int status, int events)
@@ -282,5 +283,6 @@ struct file_transfer *file_watch_start(struct sandbox *sb, struct str path, bool
 	struct file_transfer *t = new_transfer(sb, FILE_OP_WATCH, on_done, arg);
 
 	t->on_change = on_change;
-	return start(t, path, recursive ? FILE_FLAG_RECURSIVE : 0, NULL, open_pipe(t, &t->err));
+	return transfer_start(t, path, recursive ? FILE_FLAG_RECURSIVE : 0, NULL,
+			      open_pipe(t, &t->err));
 }

@@ -54,7 +54,7 @@ void usage_said(struct pending *p, const struct wm_used *m)
 	box_forget(p);
 }
 
-static void fail(struct pending *p, const struct err *err)
+static void usage_fail(struct pending *p, const struct err *err)
 {
 	p->on_usage(p->arg, NULL, 0, err);
 	box_forget(p);
@@ -66,7 +66,7 @@ static void on_timeout(uv_timer_t *t)
 	struct err e = ERR_INIT;
 
 	err_set(&e, ERR_TIMEOUT, "what holds the sandboxes is too busy to count");
-	fail(box_expected(p->box, p->seq), &e);
+	usage_fail(box_expected(p->box, p->seq), &e);
 }
 
 /* ---- the question ---------------------------------------------------------------------------- */
@@ -77,10 +77,10 @@ static void on_refused(void *arg)
 	struct err e = ERR_INIT;
 
 	err_set(&e, ERR_GUEST, "the process that held all sandboxes ended");
-	fail(arg, &e);
+	usage_fail(arg, &e);
 }
 
-static int ask(struct pending *p, struct err *e)
+static int usage_ask(struct pending *p, struct err *e)
 {
 	struct wm_usage m = { .h = { WM_USAGE, p->seq }, .n = p->n };
 
@@ -105,7 +105,7 @@ void usage_start(struct box *box, struct sandbox *const *of, size_t n, usage_cb 
 		p->children[i] = sandbox_ref(of[i]);
 	uv_timer_init(box->loop, p->timer);
 	p->timer->data = p;
-	if (ask(p, &e) == 0)
+	if (usage_ask(p, &e) == 0)
 		uv_timer_start(p->timer, on_timeout, USAGE_MS, 0);
 	else if (box_later(box, on_refused, box_expected(box, p->seq), &e) < 0)
 		abort();

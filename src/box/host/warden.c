@@ -66,7 +66,7 @@ static int read_message(struct box *box)
 	return 1;
 }
 
-static void ended(struct box *box, int status, int signal)
+static void warden_ended(struct box *box, int status, int signal)
 {
 	/* Its last words, why it could not start among them. */
 	while (box->poll && read_message(box) > 0)
@@ -82,7 +82,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 	int heard = read_message(box);
 
 	if (heard < 0 && !box->process && !box->exit_poll)
-		ended(box, 0, 0);
+		warden_ended(box, 0, 0);
 	else if (heard >= 0 && box->unsent)
 		box_send_more(box);
 }
@@ -106,12 +106,12 @@ void box_warden_drop(struct box *box)
 
 static void on_warden_exit(uv_process_t *process, int64_t status, int signal)
 {
-	ended(process->data, (int)status, signal);
+	warden_ended(process->data, (int)status, signal);
 }
 
 static void on_pidfd(uv_poll_t *poll, int status, int events)
 {
-	ended(poll->data, 0, 0);
+	warden_ended(poll->data, 0, 0);
 }
 
 void box_warden_forget(struct box *box)

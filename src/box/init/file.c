@@ -43,7 +43,7 @@ static struct removal removals[REMOVALS_MAX];
 static uint32_t last_token, last_temp;
 
 /* -1: fd could not be sent, and the hub is told that instead. */
-static int reply(struct im_file_done *d, int errnum, int fd)
+static int file_reply(struct im_file_done *d, int errnum, int fd)
 {
 	d->h.type = IM_FILE_DONE;
 	d->errnum = errnum;
@@ -135,11 +135,11 @@ static void file_read(const char *path, struct im_file_done *d)
 	int known = init_open_known(path, INIT_FILE, d), fd;
 
 	if (known < 0) {
-		reply(d, d->errnum, -1);
+		file_reply(d, d->errnum, -1);
 		return;
 	}
 	fd = init_reopen(known, O_RDONLY);
-	reply(d, fd < 0 ? errno : 0, fd);
+	file_reply(d, fd < 0 ? errno : 0, fd);
 	if (fd >= 0)
 		close(fd);
 	close(known);
@@ -313,7 +313,7 @@ static int write_finish(struct write_job *w, bool keep)
 	return errnum;
 }
 
-static int put(int fd, const char *p, size_t n)
+static int file_put(int fd, const char *p, size_t n)
 {
 	while (n > 0) {
 		ssize_t put = write(fd, p, n);
@@ -330,7 +330,7 @@ static int put(int fd, const char *p, size_t n)
 static void write_piece(struct write_job *w, const struct im_file *m, const char *p, size_t n,
 			struct im_file_done *d)
 {
-	int errnum = put(w->fd, p, n);
+	int errnum = file_put(w->fd, p, n);
 
 	if (errnum)
 		write_finish(w, false);
@@ -338,7 +338,7 @@ static void write_piece(struct write_job *w, const struct im_file *m, const char
 		errnum = write_finish(w, true);
 	else
 		d->token = w->token;
-	reply(d, errnum, -1);
+	file_reply(d, errnum, -1);
 }
 
 /* Not in a folder of the host, whose file system may let a writer wait. */
@@ -357,7 +357,7 @@ static void file_write(const char *path, const struct im_file *m, const char *p,
 	int errnum;
 
 	if (!w) {
-		reply(d, EMFILE, -1);
+		file_reply(d, EMFILE, -1);
 		return;
 	}
 	w->dir = -1;
@@ -365,7 +365,7 @@ static void file_write(const char *path, const struct im_file *m, const char *p,
 	errnum = write_begin(path, m, w, d);
 	if (errnum) {
 		write_end(w);
-		reply(d, errnum, -1);
+		file_reply(d, errnum, -1);
 		return;
 	}
 	w->token = ++last_token;
@@ -374,7 +374,7 @@ static void file_write(const char *path, const struct im_file *m, const char *p,
 		return;
 	}
 	d->token = w->token;
-	if (reply(d, 0, w->fd) < 0) {
+	if (file_reply(d, 0, w->fd) < 0) {
 		drop_temp(w);
 		write_end(w);
 	}
@@ -386,11 +386,11 @@ static void file_go_on(const struct im_file *m, const char *p, size_t n, struct 
 	struct write_job *w = m->token ? find_write(m->token) : NULL;
 
 	if (!w)
-		reply(d, EINVAL, -1);
+		file_reply(d, EINVAL, -1);
 	else if (m->op == FILE_OP_APPEND)
 		write_piece(w, m, p, n, d);
 	else
-		reply(d, write_finish(w, m->op == FILE_OP_COMMIT), -1);
+		file_reply(d, write_finish(w, m->op == FILE_OP_COMMIT), -1);
 }
 
 /* ---- directories ----------------------------------------------------------------------------- */
@@ -400,11 +400,11 @@ static void file_stat(const char *path, struct im_file_done *d)
 	struct stat st;
 
 	if (stat(path, &st) < 0) {
-		reply(d, errno, -1);
+		file_reply(d, errno, -1);
 		return;
 	}
 	fill_stat(&d->st, &st);
-	reply(d, 0, -1);
+	file_reply(d, 0, -1);
 }
 
 /* With parents what is wanted may be there already, as with mkdir -p. */
@@ -418,7 +418,7 @@ static void file_mkdir(const char *path, const struct im_file *m, struct im_file
 		errnum = errno;
 	if (errnum == EEXIST && parents && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		errnum = 0;
-	reply(d, errnum, -1);
+	file_reply(d, errnum, -1);
 }
 
 static void file_list(const char *path, struct im_file_done *d)
@@ -434,7 +434,7 @@ static void file_list(const char *path, struct im_file_done *d)
 	if (known >= 0)
 		close(known);
 	if (!dir) {
-		reply(d, d->errnum ? d->errnum : errno, -1);
+		file_reply(d, d->errnum ? d->errnum : errno, -1);
 		return;
 	}
 	while ((e = readdir(dir))) {
@@ -534,15 +534,16 @@ static void file_remove(const char *path, bool recursive, struct im_file_done *d
 	struct stat st;
 
 	if (!removable(path)) {
-		reply(d, EINVAL, -1);
+		file_reply(d, EINVAL, -1);
 		return;
 	}
 	if (lstat(path, &st) < 0) {
-		reply(d, errno, -1);
+		file_reply(d, errno, -1);
 		return;
 	}
 	if (!recursive || !S_ISDIR(st.st_mode)) {
-		reply(d, (S_ISDIR(st.st_mode) ? rmdir(path) : unlink(path)) < 0 ? errno : 0, -1);
+		file_reply(d, (S_ISDIR(st.st_mode) ? rmdir(path) : unlink(path)) < 0 ? errno : 0,
+			   -1);
 		return;
 	}
 	for (int i = 0; i < REMOVALS_MAX && !r; i++) {
@@ -550,7 +551,7 @@ static void file_remove(const char *path, bool recursive, struct im_file_done *d
 			r = &removals[i];
 	}
 	if (!r) {
-		reply(d, EAGAIN, -1);
+		file_reply(d, EAGAIN, -1);
 		return;
 	}
 	r->id = d->h.id;
@@ -559,7 +560,7 @@ static void file_remove(const char *path, bool recursive, struct im_file_done *d
 		_exit(remove_tree(path) & 0xff);
 	if (r->pid < 0) {
 		r->pid = 0;
-		reply(d, errno, -1);
+		file_reply(d, errno, -1);
 	}
 }
 
@@ -572,7 +573,7 @@ int init_file_reaped(pid_t pid, int status)
 			continue;
 		removals[i].pid = 0;
 		if (d.h.id)
-			reply(&d, WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, -1);
+			file_reply(&d, WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, -1);
 		return 1;
 	}
 	return 0;
@@ -613,7 +614,7 @@ void init_file(const struct im_file *m, size_t n, int fd)
 		return;
 	}
 	if (message_file(m, n, &path, &second, &end) < 0) {
-		reply(&d, EINVAL, -1);
+		file_reply(&d, EINVAL, -1);
 		return;
 	}
 	switch ((enum file_op)m->op) {
@@ -636,7 +637,7 @@ void init_file(const struct im_file *m, size_t n, int fd)
 		file_remove(path, m->flags & FILE_FLAG_RECURSIVE, &d);
 		return;
 	case FILE_OP_MOVE:
-		reply(&d, second >= end ? EINVAL : rename(path, second) < 0 ? errno : 0, -1);
+		file_reply(&d, second >= end ? EINVAL : rename(path, second) < 0 ? errno : 0, -1);
 		return;
 	case FILE_OP_ARCHIVE:
 	case FILE_OP_UPLOAD:
@@ -644,6 +645,6 @@ void init_file(const struct im_file *m, size_t n, int fd)
 		init_tree(m, path, second, end, fd);
 		return;
 	default:
-		reply(&d, EINVAL, -1);
+		file_reply(&d, EINVAL, -1);
 	}
 }

@@ -17,7 +17,7 @@ static struct helper {
 	void (*on_death)(uint32_t id);
 } helpers[HELPERS_MAX];
 
-static struct helper *find(pid_t pid)
+static struct helper *helper_find(pid_t pid)
 {
 	for (int i = 0; i < HELPERS_MAX; i++) {
 		if (helpers[i].pid == pid)
@@ -28,7 +28,7 @@ static struct helper *find(pid_t pid)
 
 pid_t init_helper_start(uint32_t id, void (*on_death)(uint32_t id))
 {
-	struct helper *h = find(0);
+	struct helper *h = helper_find(0);
 	pid_t pid = h ? fork() : -1;
 
 	if (pid > 0)
@@ -46,12 +46,12 @@ void init_helper_stop(uint32_t id)
 
 bool init_helps(pid_t pid)
 {
-	return find(pid) != NULL;
+	return helper_find(pid) != NULL;
 }
 
 int init_helper_reaped(pid_t pid, int status)
 {
-	struct helper *h = find(pid), ended;
+	struct helper *h = helper_find(pid), ended;
 
 	if (!h)
 		return 0;

@@ -148,7 +148,7 @@ _Static_assert(sizeof(struct im_process_done) +
 		       WIRE_MAX,
 	       "the longest list is one message");
 
-static void list(uint32_t id)
+static void process_list(uint32_t id)
 {
 	int i = 0;
 	pid_t pid;
@@ -208,7 +208,7 @@ void init_process(const struct im_process *m)
 
 	switch ((enum process_op)m->op) {
 	case PROCESS_OP_LIST:
-		list(m->h.id);
+		process_list(m->h.id);
 		return;
 	case PROCESS_OP_SIGNAL:
 		d.errnum = send_signal(m->pid, m->signal);

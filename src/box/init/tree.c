@@ -15,7 +15,7 @@
 
 enum { LEAVE_OUT_MAX = 64, IN_BYTES = 64 * 1024 };
 
-static void answer(uint32_t id, int errnum, const struct tree_failure *f)
+static void tree_answer(uint32_t id, int errnum, const struct tree_failure *f)
 {
 	struct im_tree_done m = { .d = { .h = { IM_FILE_DONE, id }, .errnum = errnum } };
 
@@ -26,7 +26,7 @@ static void answer(uint32_t id, int errnum, const struct tree_failure *f)
 
 static void on_death(uint32_t id)
 {
-	answer(id, 0, &(struct tree_failure){ .what = TREE_KILLED });
+	tree_answer(id, 0, &(struct tree_failure){ .what = TREE_KILLED });
 }
 
 /* ---- in the helper --------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static _Noreturn void help(const struct im_file *m, const char *path, const char
 		unpack(dir, m->flags & FILE_FLAG_CHANGES, fd, &f);
 	else
 		init_watch(dir, m->flags & FILE_FLAG_RECURSIVE, fd, &f);
-	answer(m->h.id, 0, &f);
+	tree_answer(m->h.id, 0, &f);
 	_exit(0);
 }
 
@@ -104,5 +104,5 @@ void init_tree(const struct im_file *m, const char *path, const char *names, con
 	if (pid == 0)
 		help(m, path, names, end, fd);
 	if (pid < 0)
-		answer(m->h.id, fd < 0 ? EMFILE : EAGAIN, NULL);
+		tree_answer(m->h.id, fd < 0 ? EMFILE : EAGAIN, NULL);
 }

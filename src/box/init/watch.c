@@ -51,7 +51,7 @@ static struct {
 	char buffer[OUT_BYTES];
 } w INIT_LARGE;
 
-static int fail(enum tree_what what, int errnum)
+static int watch_fail(enum tree_what what, int errnum)
 {
 	*w.f = (struct tree_failure){ .what = what, .errnum = errnum };
 	return -1;
@@ -64,10 +64,10 @@ static int flush(void)
 	size_t n = w.n;
 
 	w.n = 0;
-	return fd_write(w.out, w.buffer, n) < 0 ? fail(TREE_GONE, 0) : 0;
+	return fd_write(w.out, w.buffer, n) < 0 ? watch_fail(TREE_GONE, 0) : 0;
 }
 
-static int tell(enum change_kind kind, uint32_t cookie, bool is_directory, const char *path)
+static int watch_tell(enum change_kind kind, uint32_t cookie, bool is_directory, const char *path)
 {
 	const struct im_change c = { kind, cookie, is_directory, (uint32_t)strlen(path) };
 
@@ -81,7 +81,7 @@ static int tell(enum change_kind kind, uint32_t cookie, bool is_directory, const
 
 /* ---- watches --------------------------------------------------------------------------------- */
 
-static struct watched **find(int number)
+static struct watched **watch_find(int number)
 {
 	struct watched **at = &w.slots[(unsigned)number % SLOTS];
 
@@ -130,15 +130,16 @@ static int add_watch(int dir, const char *path)
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
 	number = w.n_watched < WATCHES_MAX ? inotify_add_watch(w.inotify, self, WANTED) : -1;
 	if (number < 0)
-		return w.n_watched == WATCHES_MAX || errno == ENOSPC ? fail(TREE_MANY, 0)
-								     : fail(TREE_SYSTEM, errno);
-	at = find(number);
+		return w.n_watched == WATCHES_MAX || errno == ENOSPC
+			     ? watch_fail(TREE_MANY, 0)
+			     : watch_fail(TREE_SYSTEM, errno);
+	at = watch_find(number);
 	if (*at)
 		forget(at); /* it was moved here */
-	at = find(number);
+	at = watch_find(number);
 	new = malloc(sizeof(*new) + n);
 	if (!new)
-		return fail(TREE_SYSTEM, ENOMEM);
+		return watch_fail(TREE_SYSTEM, ENOMEM);
 	*new = (struct watched){ NULL, number };
 	memcpy(new->path, path, n);
 	*at = new;
@@ -164,7 +165,7 @@ static int add_entry(int dir, const char *path, const char *name, bool is_new, i
 
 	if (join(below, path, name) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	if (is_new && tell(CHANGE_CREATED, 0, S_ISDIR(st.st_mode), below) < 0)
+	if (is_new && watch_tell(CHANGE_CREATED, 0, S_ISDIR(st.st_mode), below) < 0)
 		return -1;
 	if (!w.recursive || !S_ISDIR(st.st_mode) || depth == TREE_DEPTH_MAX)
 		return 0;
@@ -186,7 +187,7 @@ static int add_tree(int dir, const char *path, bool is_new, int depth)
 
 	if (!d) {
 		close(dir);
-		return fail(TREE_SYSTEM, errno);
+		return watch_fail(TREE_SYSTEM, errno);
 	}
 	rc = add_watch(dir, path);
 	while (rc == 0 && (w.recursive || is_new) && (e = readdir(d))) {
@@ -262,8 +263,8 @@ static int take_event(const struct inotify_event *ev)
 	char path[TAR_PATH_MAX];
 
 	if (ev->mask & IN_Q_OVERFLOW)
-		return tell(CHANGE_OVERFLOW, 0, false, "");
-	at = find(ev->wd);
+		return watch_tell(CHANGE_OVERFLOW, 0, false, "");
+	at = watch_find(ev->wd);
 	if (!*at)
 		return 0;
 	if (ev->mask & IN_IGNORED) {
@@ -274,7 +275,7 @@ static int take_event(const struct inotify_event *ev)
 		return 0; /* of a directory itself, which its parent tells of */
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if ((ev->mask & kinds[i].bit) &&
-		    tell(kinds[i].kind, ev->cookie, ev->mask & IN_ISDIR, path) < 0)
+		    watch_tell(kinds[i].kind, ev->cookie, ev->mask & IN_ISDIR, path) < 0)
 			return -1;
 	}
 	return follow(ev->mask, path);
@@ -287,7 +288,7 @@ static int take_events(void)
 	int rc = 0;
 
 	if (n < 0)
-		return errno == EINTR || errno == EAGAIN ? 0 : fail(TREE_SYSTEM, errno);
+		return errno == EINTR || errno == EAGAIN ? 0 : watch_fail(TREE_SYSTEM, errno);
 	for (char *at = bytes; rc == 0 && at < bytes + n;) {
 		const struct inotify_event *ev = (const struct inotify_event *)at;
 
@@ -309,11 +310,13 @@ void init_watch(int dir, bool recursive, int out, struct tree_failure *f)
 	w.top = dir;
 	w.f = f;
 	if (w.inotify < 0 || top < 0 || fstat(dir, &st) < 0) {
-		fail(TREE_SYSTEM, errno);
+		watch_fail(TREE_SYSTEM, errno);
 		return;
 	}
 	w.device = st.st_dev;
-	rc = add_tree(top, "", false, 0) < 0 || tell(CHANGE_READY, 0, false, "") < 0 ? -1 : flush();
+	rc = add_tree(top, "", false, 0) < 0 || watch_tell(CHANGE_READY, 0, false, "") < 0
+		   ? -1
+		   : flush();
 	/* what is open is not gone for inotify, so that is looked for */
 	wait_for[0] = (struct pollfd){ .fd = w.inotify, .events = POLLIN };
 	wait_for[1] = (struct pollfd){ .fd = out }; /* an error, once nobody reads */
@@ -322,12 +325,12 @@ void init_watch(int dir, bool recursive, int out, struct tree_failure *f)
 
 		if (n < 0)
 			continue;
-		rc = wait_for[1].revents ? fail(TREE_GONE, 0) : take_events();
+		rc = wait_for[1].revents ? watch_fail(TREE_GONE, 0) : take_events();
 		if (rc == 0 && n == 0 && fstat(dir, &st) == 0 && st.st_nlink == 0)
 			rc = 1;
 		if (rc >= 0 && w.n > 0 && flush() < 0)
 			rc = -1;
 	}
-	if (rc > 0 && tell(CHANGE_ENDED, 0, true, "") == 0)
+	if (rc > 0 && watch_tell(CHANGE_ENDED, 0, true, "") == 0)
 		flush();
 }

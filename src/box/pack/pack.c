@@ -66,7 +66,7 @@ static int count(struct pack *p, size_t n)
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
-static la_ssize_t put(struct archive *a, void *arg, const void *bytes, size_t n)
+static la_ssize_t pack_put(struct archive *a, void *arg, const void *bytes, size_t n)
 {
 	struct pack *p = arg;
 
@@ -140,7 +140,7 @@ static int pack(struct pack *p)
 			archive_write_set_filter_option(a, "zstd", "compression-level", "1") ==
 				ARCHIVE_OK &&
 			archive_write_set_bytes_in_last_block(a, 1) == ARCHIVE_OK &&
-			archive_write_open(a, p, NULL, put, NULL) == ARCHIVE_OK &&
+			archive_write_open(a, p, NULL, pack_put, NULL) == ARCHIVE_OK &&
 			archive_write_header(a, entry) == ARCHIVE_OK;
 	}
 	archive_entry_free(entry);
@@ -176,7 +176,7 @@ static ssize_t read_block(struct input *in)
 	return n;
 }
 
-static la_ssize_t get(struct archive *a, void *arg, const void **ret)
+static la_ssize_t pack_get(struct archive *a, void *arg, const void **ret)
 {
 	struct input *in = arg;
 	ssize_t n = read_block(in);
@@ -269,7 +269,7 @@ static int open_reader(struct archive *a, struct input *in)
 	if (!a || archive_read_support_format_raw(a) != ARCHIVE_OK ||
 	    archive_read_support_filter_zstd(a) != ARCHIVE_OK)
 		return err_set(in->p->e, ERR_UNSUPPORTED, "libarchive is without zstd");
-	if (archive_read_open(a, in, NULL, get, NULL) != ARCHIVE_OK ||
+	if (archive_read_open(a, in, NULL, pack_get, NULL) != ARCHIVE_OK ||
 	    archive_read_next_header(a, &entry) != ARCHIVE_OK)
 		return damaged(in->p, "it is no tar.zst");
 	if (archive_filter_count(a) != 2) /* the file itself is one */

@@ -96,7 +96,7 @@ static void find_own(struct tree *t, const struct controller *c)
 		fclose(f);
 }
 
-static int put(const char *group, const char *file, const char *value)
+static int cgroup_put(const char *group, const char *file, const char *value)
 {
 	char path[4096];
 	autoclose int fd = -1;
@@ -117,7 +117,7 @@ static int enter(const char *group)
 		return errno;
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(put(group, "cgroup.procs", "0"));
+		_exit(cgroup_put(group, "cgroup.procs", "0"));
 	}
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENODATA;
@@ -134,7 +134,7 @@ static int hand_on(const char *above, const char *group, const struct controller
 	if (access(path, F_OK) == 0)
 		return 0;
 	snprintf(word, sizeof(word), "+%s", c->name);
-	r = put(above, "cgroup.subtree_control", word);
+	r = cgroup_put(above, "cgroup.subtree_control", word);
 	*ret_on = r == 0;
 	return r;
 }
@@ -151,8 +151,8 @@ static int try_below(const struct tree *t, const char *above, const struct contr
 	if (t->version == 2)
 		r = hand_on(above, group, c, &on);
 	if (r == 0)
-		r = t->version == 2 ? put(group, c->file2, c->value2)
-				    : put(group, c->file1, c->value1);
+		r = t->version == 2 ? cgroup_put(group, c->file2, c->value2)
+				    : cgroup_put(group, c->file1, c->value1);
 	if (r == 0)
 		r = enter(group);
 	/* pids and cpu are handed on by a group with processes too, but not for processes */
@@ -161,7 +161,7 @@ static int try_below(const struct tree *t, const char *above, const struct contr
 	rmdir(group);
 	if (on) {
 		snprintf(word, sizeof(word), "-%s", c->name);
-		put(above, "cgroup.subtree_control", word);
+		cgroup_put(above, "cgroup.subtree_control", word);
 	}
 	return r;
 }

@@ -27,7 +27,7 @@ static bool read_text(int dir, const char *file, char text[TEXT_MAX])
 	return true;
 }
 
-static bool parse(const char *text, uint64_t *ret)
+static bool usage_parse(const char *text, uint64_t *ret)
 {
 	char *end;
 
@@ -39,7 +39,7 @@ static bool read_number(int dir, const char *file, uint64_t *ret)
 {
 	char text[TEXT_MAX];
 
-	return read_text(dir, file, text) && parse(text, ret);
+	return read_text(dir, file, text) && usage_parse(text, ret);
 }
 
 /* Processor time in microseconds: in v2 each group has it, whatever its controllers. */
@@ -55,7 +55,7 @@ static bool read_cpu(int dir, bool v2, uint64_t *ret)
 		return true;
 	}
 	at = read_text(dir, "cpu.stat", text) ? strstr(text, key) : NULL;
-	return at && parse(at + sizeof(key) - 1, ret);
+	return at && usage_parse(at + sizeof(key) - 1, ret);
 }
 
 /* ---- one sandbox, or all --------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static uint64_t read_waited(int dir)
 	if (!read_text(dir, "cpu.pressure", text) || strncmp(text, line, sizeof(line) - 1) != 0)
 		return 0;
 	at = strstr(text, key);
-	return at && parse(at + sizeof(key) - 1, &us) ? us : 0;
+	return at && usage_parse(at + sizeof(key) - 1, &us) ? us : 0;
 }
 
 static int open_v2(uint32_t slot)

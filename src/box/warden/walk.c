@@ -69,7 +69,7 @@ static int flush(struct walk *k)
 	return fd_write(k->out, k->buffer, n) < 0 ? errno : 0;
 }
 
-static int put(struct walk *k, const void *p, size_t n)
+static int walk_put(struct walk *k, const void *p, size_t n)
 {
 	const char *at = p;
 
@@ -94,7 +94,7 @@ static int put_zeros(struct walk *k, uint64_t n)
 	int errnum = 0;
 
 	for (; n > 0 && !errnum; n -= n < sizeof(zeros) ? n : sizeof(zeros))
-		errnum = put(k, zeros, n < sizeof(zeros) ? (size_t)n : sizeof(zeros));
+		errnum = walk_put(k, zeros, n < sizeof(zeros) ? (size_t)n : sizeof(zeros));
 	return errnum;
 }
 
@@ -103,15 +103,15 @@ static int put_entry(struct walk *k, const struct tar_entry *e)
 	char head[TAR_HEAD_MAX];
 	size_t n = tar_head(e, head);
 
-	return n ? put(k, head, n) : ENAMETOOLONG;
+	return n ? walk_put(k, head, n) : ENAMETOOLONG;
 }
 
 static int put_name(struct walk *k, enum diff diff, enum file_type type)
 {
 	const char head[3] = { (char)diff, (char)type, '/' };
-	int errnum = put(k, head, sizeof(head));
+	int errnum = walk_put(k, head, sizeof(head));
 
-	return errnum ? errnum : put(k, k->path, k->path_n + 1);
+	return errnum ? errnum : walk_put(k, k->path, k->path_n + 1);
 }
 
 /* An empty file with a name of its own meaning, beside the current path or below it. */

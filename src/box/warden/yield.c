@@ -29,7 +29,7 @@ enum {
 	PASS_MS = LOOK_MS / 4,
 };
 
-static void begin(uint64_t now)
+static void yield_begin(uint64_t now)
 {
 	if (!warden.looks.next_ms && warden.cgroups.can_yield)
 		warden.looks.next_ms = now + LOOK_MS;
@@ -38,7 +38,7 @@ static void begin(uint64_t now)
 void yield_watch(struct body *b)
 {
 	b->looked_ms = 0;
-	begin(clock_ms());
+	yield_begin(clock_ms());
 }
 
 void yield_paused(struct body *b, bool paused)
@@ -50,7 +50,7 @@ void yield_paused(struct body *b, bool paused)
 	} else if (!paused && b->paused) {
 		b->looked_ms += b->looked_ms ? now - b->paused_ms : 0;
 		b->loud_ms += now - b->paused_ms;
-		begin(now);
+		yield_begin(now);
 	}
 }
 

@@ -178,7 +178,7 @@ static const struct field_table built_table = FIELD_TABLE(struct image_name, bui
 
 enum { JSON_MAX = 4096 };
 
-static int print(const struct built *b, bool json, struct err *e)
+static int build_print(const struct built *b, bool json, struct err *e)
 {
 	const struct image_name about = { str_of(b->name), str_of(b->digest) };
 	autofree char *text = NULL;
@@ -193,7 +193,7 @@ static int print(const struct built *b, bool json, struct err *e)
 	return text ? 0 : -1;
 }
 
-static int run(const struct verb_input *in)
+static int build_run(const struct verb_input *in)
 {
 	const struct build_options *o = in->options;
 	const struct build_how how = { o->tag, o->allow, o->no_cache, in->cli->hooks };
@@ -201,7 +201,7 @@ static int run(const struct verb_input *in)
 	struct built built;
 
 	if (build_folder(in->operands[0], &how, &built, &e) < 0 ||
-	    print(&built, o->output == OUTPUT_JSON, &e) < 0)
+	    build_print(&built, o->output == OUTPUT_JSON, &e) < 0)
 		return cli_fail(&e);
 	return 0;
 }
@@ -219,5 +219,5 @@ const struct verb build_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = build_run,
 };

@@ -204,7 +204,7 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	steps_restore(s);
 }
 
-static void create(struct steps *s)
+static void steps_create(struct steps *s)
 {
 	const struct sandbox_spec spec = {
 		.template = STR_LIT("build"),
@@ -224,7 +224,7 @@ static void on_dropped(void *arg, struct sandbox *sb, const struct err *err)
 	if (err)
 		steps_finish(s, err);
 	else
-		create(s);
+		steps_create(s);
 }
 
 void steps_anew(struct steps *s)
@@ -239,7 +239,7 @@ struct job {
 
 /* In a separate process: the engine may have threads, and the process that unpacks the tar must
  * have none. */
-static int run(void *arg, void *out, struct err *e)
+static int steps_run(void *arg, void *out, struct err *e)
 {
 	const struct job *j = arg;
 	struct steps s = { .of = j->of, .back = { .file = -1 } };
@@ -256,7 +256,7 @@ static int run(void *arg, void *out, struct err *e)
 		return -1;
 	catch_signals(&s);
 	s.back.file = build_cache_find(j->of->cache, &s.back.done, &s.back.left);
-	create(&s);
+	steps_create(&s);
 	uv_run(&s.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&s.loop);
 	*e = s.err;
@@ -269,5 +269,5 @@ int build_steps(void *allow, const struct image_steps *steps, struct err *e)
 	struct job j = { steps, allow };
 	char unused = 0;
 
-	return worker_run(&w, run, &j, &unused, sizeof(unused), e);
+	return worker_run(&w, steps_run, &j, &unused, sizeof(unused), e);
 }

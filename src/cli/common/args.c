@@ -41,7 +41,7 @@ struct walk {
 };
 
 /* False if the limit is reached. v: an object in which a key is looked up. */
-static bool step(struct walk *w, const struct json_val *v)
+static bool args_step(struct walk *w, const struct json_val *v)
 {
 	size_t cost = 1 + json_len(v) / 8;
 
@@ -58,7 +58,7 @@ static const struct json_val *follow(struct walk *w, struct str ref)
 	if (!str_starts(ref, "#/"))
 		return NULL;
 	ref = (struct str){ ref.p + 2, ref.n - 2 };
-	while (v && ref.p && step(w, v)) {
+	while (v && ref.p && args_step(w, v)) {
 		const char *slash = ref.n ? memchr(ref.p, '/', ref.n) : NULL;
 		size_t n = slash ? (size_t)(slash - ref.p) : ref.n;
 
@@ -90,7 +90,7 @@ static unsigned allowed_values(struct walk *w, const struct json_val *list)
 	struct json_iter it = json_iter(list);
 	unsigned found = 0;
 
-	while (step(w, NULL) && json_next(&it))
+	while (args_step(w, NULL) && json_next(&it))
 		found |= 1u << json_type(it.val);
 	return found;
 }
@@ -102,9 +102,9 @@ static unsigned allowed(struct walk *w, const struct json_val *s, unsigned depth
 	struct json_iter it = json_iter(type);
 	unsigned found = bit_of(json_str(type));
 
-	if (depth > DEPTH_MAX || !step(w, s))
+	if (depth > DEPTH_MAX || !args_step(w, s))
 		return 0;
-	while (step(w, NULL) && json_next(&it))
+	while (args_step(w, NULL) && json_next(&it))
 		found |= bit_of(json_str(it.val));
 	if (!found && json_get(s, "enum"))
 		found = allowed_values(w, json_get(s, "enum"));

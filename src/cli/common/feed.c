@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-static void finish(struct feed *f)
+static void feed_finish(struct feed *f)
 {
 	f->to->end(f->arg);
 	feed_stop(f);
@@ -43,7 +43,7 @@ static void pump(struct feed *f)
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			break;
 		if (n <= 0) {
-			finish(f);
+			feed_finish(f);
 			return;
 		}
 		f->held_n = (size_t)n;

@@ -366,7 +366,7 @@ static void print_wrapped(FILE *out, const char *text)
 	fputc('\n', out);
 }
 
-static void print_row(const struct option_row *o, FILE *out)
+static void option_print_row(const struct option_row *o, FILE *out)
 {
 	char head[96], doc[320];
 	int n = snprintf(head, sizeof(head), "  %c%c%s --%s%s%s", o->letter ? '-' : ' ',
@@ -384,7 +384,7 @@ static void print_row(const struct option_row *o, FILE *out)
 void option_help(const struct option_table *t, FILE *out)
 {
 	for (size_t i = 0; i < t->n; i++)
-		print_row(&t->rows[i], out);
+		option_print_row(&t->rows[i], out);
 }
 
 const char *option_nearest(const char *word, const char *(*name_at)(const void *of, size_t i),

@@ -48,7 +48,7 @@ static void restore_signals(const struct waiting *w)
 
 /* fork(2). The parent forwards signals. The child has the old handlers and ends with the parent.
  * Ignored signals stay ignored. */
-static pid_t start(struct waiting *w)
+static pid_t worker_start(struct waiting *w)
 {
 	struct sigaction pass = { .sa_handler = on_signal };
 	const pid_t parent = getpid();
@@ -103,7 +103,7 @@ int worker_run(const struct worker *w, int (*f)(void *arg, void *out, struct err
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "start the work");
-	pid = start(&waiting);
+	pid = worker_start(&waiting);
 	if (pid == 0) {
 		close(ends[0]);
 		signal(SIGPIPE, SIG_IGN);
@@ -147,7 +147,7 @@ int worker_exec(const struct worker_program *p, struct err *e)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "start %s", p->argv[0]);
-	pid = start(&waiting);
+	pid = worker_start(&waiting);
 	if (pid == 0)
 		run_program(p, ends[1]);
 	close(ends[1]);

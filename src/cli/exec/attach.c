@@ -58,7 +58,7 @@ static int attach(const struct verb_input *in, const struct detach *leave, struc
 	return exec_session(l, &spec, e);
 }
 
-static int run(const struct verb_input *in)
+static int attach_run(const struct verb_input *in)
 {
 	const struct attach_options *o = in->options;
 	struct detach leave;
@@ -85,5 +85,5 @@ const struct verb attach_verb = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.usage_exit = EXIT_HOLT,
-	.run = run,
+	.run = attach_run,
 };

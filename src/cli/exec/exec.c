@@ -163,7 +163,7 @@ static int follow(const struct verb_input *in, struct err *e)
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static int check(const struct verb_input *in, struct err *e)
+static int exec_check(const struct verb_input *in, struct err *e)
 {
 	const struct exec_options *o = in->options;
 
@@ -174,13 +174,13 @@ static int check(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int exec_run(const struct verb_input *in)
 {
 	const struct exec_options *o = in->options;
 	struct err e = ERR_INIT;
 	int rc;
 
-	if (check(in, &e) < 0)
+	if (exec_check(in, &e) < 0)
 		return cli_wrong_usage(in->verb, &e);
 	rc = o->detach ? detach(in, &e) : follow(in, &e);
 	return rc < 0 ? hub_link_fail(&e) : rc;
@@ -199,5 +199,5 @@ const struct verb exec_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = EXIT_HOLT,
-	.run = run,
+	.run = exec_run,
 };

@@ -25,7 +25,7 @@ static void execs_row(struct table *t, const struct json_val *x)
 	table_short(t, json_str(json_get(x, "command")), COMMAND_SHOWN);
 }
 
-static int list(const char *name, bool json, struct err *e)
+static int execs_list(const char *name, bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -50,12 +50,13 @@ static int list(const char *name, bool json, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int execs_run(const struct verb_input *in)
 {
 	const struct execs_options *o = in->options;
 	struct err e = ERR_INIT;
 
-	return list(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
+	return execs_list(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e)
+									     : 0;
 }
 
 const struct verb execs_verb = {
@@ -68,5 +69,5 @@ const struct verb execs_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = execs_run,
 };

@@ -140,7 +140,7 @@ struct end {
 	struct err why;
 };
 
-static int take(void *arg, const struct json_val *line, struct err *e)
+static int job_take(void *arg, const struct json_val *line, struct err *e)
 {
 	struct end *end = arg;
 	struct str kind = json_str(json_get(line, "kind"));
@@ -170,7 +170,7 @@ int job_follow(struct hub_link *l, const struct job_look *k, int64_t *ret_code, 
 	struct end end = { .code = -1 };
 	char path[JOB_WORDS_MAX];
 
-	if (query(path, k, "follow=true", e) < 0 || hub_link_follow(l, path, take, &end, e) < 0)
+	if (query(path, k, "follow=true", e) < 0 || hub_link_follow(l, path, job_take, &end, e) < 0)
 		return -1;
 	if (!end.came)
 		return err_set(e, ERR_TRANSPORT, "the hub did not say how it ended");

@@ -35,7 +35,7 @@ static int signal_number(const char *text, struct err *e)
 	return err_set(e, ERR_INVALID, "-s takes a signal's name or number, not '%.40s'", text);
 }
 
-static int run(const struct verb_input *in)
+static int kill_run(const struct verb_input *in)
 {
 	const struct kill_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -63,5 +63,5 @@ const struct verb kill_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = kill_run,
 };

@@ -22,7 +22,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int show(const struct verb_input *in, struct hub_link *l, struct err *e)
+static int logs_show(const struct verb_input *in, struct hub_link *l, struct err *e)
 {
 	const struct logs_options *o = in->options;
 	char exec[JOB_ID_MAX + 1];
@@ -41,12 +41,12 @@ static int show(const struct verb_input *in, struct hub_link *l, struct err *e)
 	return e->code == ERR_COMMAND_NOT_RUN ? 0 : -1;
 }
 
-static int run(const struct verb_input *in)
+static int logs_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
 
-	return !l || show(in, l, &e) < 0 ? hub_link_fail(&e) : 0;
+	return !l || logs_show(in, l, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb logs_verb = {
@@ -61,5 +61,5 @@ const struct verb logs_verb = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = logs_run,
 };

@@ -54,7 +54,7 @@ static void settle(struct session *s)
 		s->done = true;
 }
 
-static void fail(struct session *s, const struct err *e)
+static void session_fail(struct session *s, const struct err *e)
 {
 	if (s->why.code == ERR_NONE)
 		s->why = *e;
@@ -113,7 +113,7 @@ static int take_exit(struct session *s, const struct json_val *end, struct err *
 	return 0;
 }
 
-static int begin(struct session *s, struct err *e);
+static int session_begin(struct session *s, struct err *e);
 
 static int take_hello(struct session *s, const struct json_val *hello, struct err *e)
 {
@@ -121,7 +121,7 @@ static int take_hello(struct session *s, const struct json_val *hello, struct er
 	s->input = s->spec->input && json_bool(json_get(hello, "stdin_open"));
 	s->tty = s->input && json_bool(json_get(hello, "tty"));
 	s->keys = s->tty && isatty(STDIN_FILENO);
-	return begin(s, e);
+	return session_begin(s, e);
 }
 
 static int say_dropped(const struct json_val *dropped)
@@ -167,7 +167,7 @@ static void on_message(void *owner, bool is_text, struct str message)
 	else
 		rc = err_set(&e, ERR_TRANSPORT, "the hub sent something unknown");
 	if (rc < 0)
-		fail(s, &e);
+		session_fail(s, &e);
 }
 
 static void on_closed(void *owner, unsigned code, const struct err *why)
@@ -251,8 +251,8 @@ static void on_open(void *owner)
 	if (s->attached)
 		return; /* the hub says first what it is */
 	ws_client_send(s->ws, true, s->spec->open);
-	if (begin(s, &e) < 0)
-		fail(s, &e);
+	if (session_begin(s, &e) < 0)
+		session_fail(s, &e);
 }
 
 static const struct ws_client_events events = { on_open, on_message, on_drained, on_refused,
@@ -275,7 +275,7 @@ static void on_written(void *arg)
 
 	if (s->out.errnum || s->err.errnum) {
 		err_sys(&e, s->out.errnum ? s->out.errnum : s->err.errnum, "standard output");
-		fail(s, &e);
+		session_fail(s, &e);
 	}
 	settle(s);
 }
@@ -332,7 +332,7 @@ static void watch(struct session *s, int number, uv_signal_cb f)
 
 /* Now it is known what the command has. Keys are sent as bytes or as signals. If we are attached
  * to a terminal, it gets the size of ours. */
-static int begin(struct session *s, struct err *e)
+static int session_begin(struct session *s, struct err *e)
 {
 	if (s->tty) {
 		watch(s, SIGWINCH, on_resized);
@@ -350,7 +350,7 @@ static int begin(struct session *s, struct err *e)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int start(struct session *s, struct hub_link *l, struct err *e)
+static int session_start(struct session *s, struct hub_link *l, struct err *e)
 {
 	s->loop = hub_link_loop(l);
 	s->out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = s };
@@ -363,7 +363,7 @@ static int start(struct session *s, struct hub_link *l, struct err *e)
 	return s->ws ? 0 : -1;
 }
 
-static void finish(struct session *s)
+static void session_finish(struct session *s)
 {
 	tty_restore();
 	feed_stop(&s->feed);
@@ -389,9 +389,9 @@ int exec_session(struct hub_link *l, const struct exec_session_spec *spec, struc
 			      .input = spec->input };
 	if (spec->leave)
 		s.leave = *spec->leave;
-	if (start(&s, l, &s.why) == 0)
+	if (session_start(&s, l, &s.why) == 0)
 		hub_link_await(l, &s.done);
-	finish(&s);
+	session_finish(&s);
 	if (s.why.code == ERR_NONE)
 		return s.left ? 0 : (int)s.status;
 	*e = s.why;

@@ -29,8 +29,8 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int ask(const struct verb_input *in, struct hub_link *l, struct json_doc **ret,
-	       struct err *e)
+static int wait_ask(const struct verb_input *in, struct hub_link *l, struct json_doc **ret,
+		    struct err *e)
 {
 	const struct wait_options *o = in->options;
 	autobuf struct buf text = BUF_INIT(64 << 10);
@@ -57,7 +57,7 @@ static int ask(const struct verb_input *in, struct hub_link *l, struct json_doc 
 	return hub_link_ask(l, "POST", path, buf_str(&text), ret, e);
 }
 
-static int run(const struct verb_input *in)
+static int wait_run(const struct verb_input *in)
 {
 	const struct wait_options *o = in->options;
 	struct err e = ERR_INIT;
@@ -66,7 +66,7 @@ static int run(const struct verb_input *in)
 	struct str result;
 	int64_t code;
 
-	if (!l || ask(in, l, &doc, &e) < 0)
+	if (!l || wait_ask(in, l, &doc, &e) < 0)
 		return hub_link_fail(&e);
 	result = json_str(json_get(json_root(doc), "result"));
 	if (str_is(result, "matched"))
@@ -91,5 +91,5 @@ const struct verb wait_verb = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.usage_exit = EXIT_HOLT,
-	.run = run,
+	.run = wait_run,
 };

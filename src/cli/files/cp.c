@@ -103,7 +103,7 @@ static int read_end(const char *text, struct cp_end *ret, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int cp_run(const struct verb_input *in)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	struct cp_end from, to;
@@ -136,5 +136,5 @@ const struct verb cp_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = cp_run,
 };

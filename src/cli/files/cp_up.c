@@ -71,7 +71,7 @@ static _Noreturn void pack(const char *path, const char *name, int archive, int 
 	_exit(0);
 }
 
-static int start(struct packer *p, const char *path, const char *name, struct err *e)
+static int cp_up_start(struct packer *p, const char *path, const char *name, struct err *e)
 {
 	int archive[2], verdict[2];
 
@@ -95,7 +95,7 @@ static int start(struct packer *p, const char *path, const char *name, struct er
 	return 0;
 }
 
-static void stop(struct packer *p)
+static void cp_up_stop(struct packer *p)
 {
 	close(p->archive);
 	close(p->verdict);
@@ -109,10 +109,10 @@ static int send_packed(struct hub_link *l, const char *url, const char *path, co
 	struct packer p;
 	int rc;
 
-	if (start(&p, path, name, e) < 0)
+	if (cp_up_start(&p, path, name, e) < 0)
 		return -1;
 	rc = p.pid < 0 ? err_sys(e, errno, "fork") : hub_link_upload(l, url, give_packed, &p, e);
-	stop(&p);
+	cp_up_stop(&p);
 	return rc;
 }
 

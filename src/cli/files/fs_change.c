@@ -14,8 +14,8 @@ static const struct option_row rm_rows[] = {
 static const struct option_table rm_options = OPTION_TABLE(rm_rows, .mixed = true);
 
 /* more: writes members beyond sandbox and path; may be NULL. */
-static int ask(const struct verb_input *in, const char *word,
-	       void (*more)(const struct verb_input *in, struct json_writer *w))
+static int fs_change_ask(const struct verb_input *in, const char *word,
+			 void (*more)(const struct verb_input *in, struct json_writer *w))
 {
 	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
@@ -30,7 +30,7 @@ static int ask(const struct verb_input *in, const char *word,
 
 static int run_mkdir(const struct verb_input *in)
 {
-	return ask(in, "mkdir", NULL);
+	return fs_change_ask(in, "mkdir", NULL);
 }
 
 static void write_recursive(const struct verb_input *in, struct json_writer *w)
@@ -43,7 +43,7 @@ static void write_recursive(const struct verb_input *in, struct json_writer *w)
 
 static int run_rm(const struct verb_input *in)
 {
-	return ask(in, "remove", write_recursive);
+	return fs_change_ask(in, "remove", write_recursive);
 }
 
 static void write_to(const struct verb_input *in, struct json_writer *w)
@@ -53,7 +53,7 @@ static void write_to(const struct verb_input *in, struct json_writer *w)
 
 static int run_mv(const struct verb_input *in)
 {
-	return ask(in, "move", write_to);
+	return fs_change_ask(in, "move", write_to);
 }
 
 const struct verb fs_mkdir_verb = {

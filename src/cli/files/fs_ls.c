@@ -39,7 +39,7 @@ static void print_entry(const struct json_val *entry, const char *name)
 	putchar('\n');
 }
 
-static int list(const struct json_val *answer, bool json, struct err *e)
+static int fs_ls_list(const struct json_val *answer, bool json, struct err *e)
 {
 	const struct json_val *all = json_get(answer, "entries");
 	struct json_iter it = json_iter(all);
@@ -53,7 +53,7 @@ static int list(const struct json_val *answer, bool json, struct err *e)
 	return 0;
 }
 
-static int show(const struct json_val *answer, bool json, struct err *e)
+static int fs_ls_show(const struct json_val *answer, bool json, struct err *e)
 {
 	if (json)
 		return hub_link_print(answer, e);
@@ -61,8 +61,8 @@ static int show(const struct json_val *answer, bool json, struct err *e)
 	return 0;
 }
 
-static int ask(const struct verb_input *in, const char *word,
-	       int (*print)(const struct json_val *answer, bool json, struct err *e))
+static int fs_ls_ask(const struct verb_input *in, const char *word,
+		     int (*print)(const struct json_val *answer, bool json, struct err *e))
 {
 	const struct ls_options *o = in->options;
 	struct err e = ERR_INIT;
@@ -80,12 +80,12 @@ static int ask(const struct verb_input *in, const char *word,
 
 static int run_ls(const struct verb_input *in)
 {
-	return ask(in, "list", list);
+	return fs_ls_ask(in, "list", fs_ls_list);
 }
 
 static int run_stat(const struct verb_input *in)
 {
-	return ask(in, "stat", show);
+	return fs_ls_ask(in, "stat", fs_ls_show);
 }
 
 const struct verb fs_ls_verb = {

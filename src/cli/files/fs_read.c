@@ -36,7 +36,7 @@ static int print_piece(struct hub_link *l, char **operands, uint64_t *offset, st
 	return bytes.n > 0 && !json_bool(json_get(json_root(doc), "eof"));
 }
 
-static int run(const struct verb_input *in)
+static int fs_read_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
@@ -59,5 +59,5 @@ const struct verb fs_read_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = fs_read_run,
 };

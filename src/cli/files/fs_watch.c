@@ -20,7 +20,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int take(void *arg, const struct json_val *line, struct err *e)
+static int fs_watch_take(void *arg, const struct json_val *line, struct err *e)
 {
 	const struct watch_options *o = arg;
 	struct str path = json_str(json_get(line, "path"));
@@ -36,7 +36,7 @@ static int take(void *arg, const struct json_val *line, struct err *e)
 	return fflush(stdout) == EOF ? err_sys(e, errno, "standard output") : 0;
 }
 
-static int run(const struct verb_input *in)
+static int fs_watch_run(const struct verb_input *in)
 {
 	const struct watch_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -50,7 +50,7 @@ static int run(const struct verb_input *in)
 	if (l) {
 		if (o->recursive)
 			strncat(url, "&recursive=true", sizeof(url) - strlen(url) - 1);
-		rc = hub_link_follow(l, url, take, (void *)o, &e);
+		rc = hub_link_follow(l, url, fs_watch_take, (void *)o, &e);
 	}
 	return rc < 0 ? hub_link_fail(&e) : 0;
 }
@@ -66,5 +66,5 @@ const struct verb fs_watch_verb = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = fs_watch_run,
 };

@@ -29,7 +29,7 @@ static int read_mode(const char *text, uint64_t *ret, struct err *e)
 	return 0;
 }
 
-static int put(const struct verb_input *in, struct err *e)
+static int fs_write_put(const struct verb_input *in, struct err *e)
 {
 	const struct write_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -52,11 +52,11 @@ static int put(const struct verb_input *in, struct err *e)
 	return l ? fs_ask(l, "write", &w, NULL, e) : -1;
 }
 
-static int run(const struct verb_input *in)
+static int fs_write_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
-	return put(in, &e) < 0 ? hub_link_fail(&e) : 0;
+	return fs_write_put(in, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb fs_write_verb = {
@@ -70,5 +70,5 @@ const struct verb fs_write_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = fs_write_run,
 };

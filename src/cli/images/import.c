@@ -52,7 +52,7 @@ static int import(const struct verb_input *in, struct err *e)
 	return image_cli_print(&w, e);
 }
 
-static int run(const struct verb_input *in)
+static int import_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
@@ -72,5 +72,5 @@ const struct verb images_import_verb = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = import_run,
 };

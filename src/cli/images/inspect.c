@@ -33,7 +33,7 @@ static int inspect(const struct verb_input *in, struct err *e)
 	return image_cli_json(&i, &names, &w, e) < 0 ? -1 : image_cli_print(&w, e);
 }
 
-static int run(const struct verb_input *in)
+static int inspect_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
@@ -50,5 +50,5 @@ const struct verb images_inspect_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = inspect_run,
 };

@@ -48,7 +48,7 @@ static int prune(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int prune_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
@@ -63,5 +63,5 @@ const struct verb images_prune_verb = {
 	.options = &options,
 	.size = sizeof(struct prune_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = prune_run,
 };

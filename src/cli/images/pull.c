@@ -206,7 +206,7 @@ static int choose_name(struct job *j, const char *asked, struct err *e)
 	return 0;
 }
 
-static int print(const char *name, bool json, struct err *e)
+static int pull_print(const char *name, bool json, struct err *e)
 {
 	AUTO(images_close) struct images *s = image_cli_open(e);
 	autobuf struct buf text = BUF_INIT(JSON_MAX);
@@ -226,7 +226,7 @@ static int print(const char *name, bool json, struct err *e)
 	return image_cli_print(&w, e);
 }
 
-static int run(const struct verb_input *in)
+static int pull_run(const struct verb_input *in)
 {
 	const struct pull_options *o = in->options;
 	const struct worker w = { .clean = image_cli_tidy };
@@ -237,7 +237,7 @@ static int run(const struct verb_input *in)
 	if (read_reference(in->operands[0], &j.source, &e) < 0 ||
 	    choose_name(&j, in->operands[1], &e) < 0 ||
 	    worker_run(&w, work, &j, &unused, sizeof(unused), &e) < 0 ||
-	    print(j.name, o->output == OUTPUT_JSON, &e) < 0)
+	    pull_print(j.name, o->output == OUTPUT_JSON, &e) < 0)
 		return cli_fail(&e);
 	return 0;
 }
@@ -255,5 +255,5 @@ const struct verb images_pull_verb = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = pull_run,
 };

@@ -10,7 +10,7 @@ static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 enum { NAMES_MAX = 256 };
 
 /* Continues after a failure; the exit status is that of the first one. */
-static int run(const struct verb_input *in)
+static int rm_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 	AUTO(images_close) struct images *s = image_cli_open(&e);
@@ -36,5 +36,5 @@ const struct verb images_rm_verb = {
 	.min_operands = 1,
 	.max_operands = NAMES_MAX,
 	.usage_exit = 2,
-	.run = run,
+	.run = rm_run,
 };

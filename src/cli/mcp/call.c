@@ -77,7 +77,7 @@ static int show_blocks(struct peer *p, const struct json_val *result, const stru
 	return 0;
 }
 
-static int show(struct peer *p, const struct json_val *result, struct err *e)
+static int call_show(struct peer *p, const struct json_val *result, struct err *e)
 {
 	const struct json_val *structured = json_get(result, "structuredContent");
 	struct json_iter only = json_iter(structured);
@@ -101,7 +101,7 @@ static void on_result(struct peer *p, const struct json_val *result)
 
 	if (peer_options(p)->json)
 		peer_print_json(p, result, how);
-	else if (show(p, result, &e) < 0)
+	else if (call_show(p, result, &e) < 0)
 		peer_fail(p, PEER_OWN, &e);
 	else
 		peer_end(p, how);
@@ -132,7 +132,7 @@ static void on_ready(struct peer *p)
 	peer_list(p, "tools", on_tools);
 }
 
-static int run(const struct verb_input *in)
+static int call_run(const struct verb_input *in)
 {
 	const struct call_options *o = in->options;
 
@@ -152,5 +152,5 @@ const struct verb mcp_call_verb = {
 	.min_operands = 1,
 	.max_operands = 1000,
 	.usage_exit = 2,
-	.run = run,
+	.run = call_run,
 };

@@ -90,7 +90,7 @@ static void on_ready(struct peer *p)
 		peer_request(p, "completion/complete", buf_str(&params), on_result);
 }
 
-static int run(const struct verb_input *in)
+static int complete_run(const struct verb_input *in)
 {
 	const struct complete_options *o = in->options;
 
@@ -108,5 +108,5 @@ const struct verb mcp_complete_verb = {
 	.min_operands = 2,
 	.max_operands = 1000,
 	.usage_exit = 2,
-	.run = run,
+	.run = complete_run,
 };

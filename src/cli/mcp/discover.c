@@ -199,7 +199,7 @@ static int try_all(const struct verb_input *in, const struct discover_options *o
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int discover_run(const struct verb_input *in)
 {
 	const struct discover_options *o = in->options;
 
@@ -215,5 +215,5 @@ const struct verb mcp_discover_verb = {
 	.options = &options,
 	.size = sizeof(struct discover_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = discover_run,
 };

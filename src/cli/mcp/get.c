@@ -17,7 +17,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int show(struct peer *p, const struct json_val *result, struct err *e)
+static int get_show(struct peer *p, const struct json_val *result, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(result, "messages"));
 
@@ -38,7 +38,7 @@ static void on_result(struct peer *p, const struct json_val *result)
 
 	if (peer_options(p)->json)
 		peer_print_json(p, result, PEER_OK);
-	else if (show(p, result, &e) < 0)
+	else if (get_show(p, result, &e) < 0)
 		peer_fail(p, PEER_OWN, &e);
 	else
 		peer_end(p, PEER_OK);
@@ -117,7 +117,7 @@ static void on_ready(struct peer *p)
 	peer_list(p, "prompts", on_prompts);
 }
 
-static int run(const struct verb_input *in)
+static int get_run(const struct verb_input *in)
 {
 	const struct get_options *o = in->options;
 
@@ -135,5 +135,5 @@ const struct verb mcp_get_verb = {
 	.min_operands = 1,
 	.max_operands = 1000,
 	.usage_exit = 2,
-	.run = run,
+	.run = get_run,
 };

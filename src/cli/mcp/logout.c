@@ -13,7 +13,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int run(const struct verb_input *in)
+static int logout_run(const struct verb_input *in)
 {
 	const struct logout_options *o = in->options;
 
@@ -28,5 +28,5 @@ const struct verb mcp_logout_verb = {
 	.options = &options,
 	.size = sizeof(struct logout_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = logout_run,
 };

@@ -131,7 +131,7 @@ static int connect_to(struct stdio_serving *s, const char *where, struct err *e)
 	return s->relay ? 0 : -1;
 }
 
-static int start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
+static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
 {
 	const struct mcp_options *o = in->options;
 	struct mcp_stdio_options stdio = {
@@ -155,7 +155,7 @@ static int start(struct stdio_serving *s, const struct verb_input *in, struct er
 	return s->stdio ? 0 : -1;
 }
 
-static int run(const struct verb_input *in)
+static int mcp_run(const struct verb_input *in)
 {
 	struct stdio_serving s = { .hub = NULL };
 	struct err e = ERR_INIT;
@@ -169,7 +169,7 @@ static int run(const struct verb_input *in)
 		uv_signal_init(&s.loop, &s.signals[i]);
 		s.signals[i].data = &s;
 	}
-	if (start(&s, in, &e) < 0) {
+	if (mcp_start(&s, in, &e) < 0) {
 		status = cli_fail(&e);
 		if (s.hub)
 			hub_close(s.hub, on_hub_closed, &s);
@@ -199,5 +199,5 @@ const struct verb mcp_verb = {
 	.size = sizeof(struct mcp_options),
 	.usage_exit = 2,
 	.words = mcp_words,
-	.run = run,
+	.run = mcp_run,
 };

@@ -14,7 +14,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static void show(const struct json_val *prompt)
+static void prompts_show(const struct json_val *prompt)
 {
 	struct json_iter it = json_iter(json_get(prompt, "arguments"));
 
@@ -38,7 +38,7 @@ static void on_prompts(struct peer *p, const struct mcp_listed *l)
 		return;
 	}
 	for (size_t i = 0; i < l->n; i++)
-		show(l->items[i]);
+		prompts_show(l->items[i]);
 	if (l->n == 0)
 		puts("The server has no prompts.");
 	peer_end(p, PEER_OK);
@@ -49,7 +49,7 @@ static void on_ready(struct peer *p)
 	peer_list(p, "prompts", on_prompts);
 }
 
-static int run(const struct verb_input *in)
+static int prompts_run(const struct verb_input *in)
 {
 	const struct prompts_options *o = in->options;
 
@@ -65,5 +65,5 @@ const struct verb mcp_prompts_verb = {
 	.options = &options,
 	.size = sizeof(struct prompts_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = prompts_run,
 };

@@ -49,7 +49,7 @@ static void on_ready(struct peer *p)
 		peer_request(p, "resources/read", buf_str(&b), on_result);
 }
 
-static int run(const struct verb_input *in)
+static int read_run(const struct verb_input *in)
 {
 	const struct read_options *o = in->options;
 
@@ -68,5 +68,5 @@ const struct verb mcp_read_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = read_run,
 };

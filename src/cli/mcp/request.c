@@ -43,7 +43,7 @@ static void on_ready(struct peer *p)
 			     on_result);
 }
 
-static int run(const struct verb_input *in)
+static int request_run(const struct verb_input *in)
 {
 	const struct request_options *o = in->options;
 
@@ -61,5 +61,5 @@ const struct verb mcp_request_verb = {
 	.min_operands = 1,
 	.max_operands = 1000,
 	.usage_exit = 2,
-	.run = run,
+	.run = request_run,
 };

@@ -22,7 +22,7 @@ struct listing {
 	size_t n;
 };
 
-static void show(const struct json_val *v, const char *key)
+static void resources_show(const struct json_val *v, const char *key)
 {
 	struct str mime = json_str(json_get(v, "mimeType")), name = json_str(json_get(v, "name"));
 	struct str title = json_str(json_get(v, "title"));
@@ -53,7 +53,7 @@ static void on_templates(struct peer *p, const struct mcp_listed *l)
 		return;
 	}
 	for (size_t i = 0; i < l->n; i++)
-		show(l->items[i], "uriTemplate");
+		resources_show(l->items[i], "uriTemplate");
 	if (g->n + l->n == 0)
 		puts("The server has no resources.");
 	peer_end(p, PEER_OK);
@@ -69,7 +69,7 @@ static void on_resources(struct peer *p, const struct mcp_listed *l)
 		peer_write_list(&g->w, "resources", l);
 	else
 		for (size_t i = 0; i < l->n; i++)
-			show(l->items[i], "uri");
+			resources_show(l->items[i], "uri");
 	peer_list(p, "resourceTemplates", on_templates);
 }
 
@@ -78,7 +78,7 @@ static void on_ready(struct peer *p)
 	peer_list(p, "resources", on_resources);
 }
 
-static int run(const struct verb_input *in)
+static int resources_run(const struct verb_input *in)
 {
 	const struct resources_options *o = in->options;
 	struct listing g = { .text = BUF_INIT(256 << 20) };
@@ -99,5 +99,5 @@ const struct verb mcp_resources_verb = {
 	.options = &options,
 	.size = sizeof(struct resources_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = resources_run,
 };

@@ -142,7 +142,7 @@ static void on_ready(struct peer *p)
 	peer_list(p, "tools", on_tools);
 }
 
-static int run(const struct verb_input *in)
+static int tools_run(const struct verb_input *in)
 {
 	const struct tools_options *o = in->options;
 
@@ -159,5 +159,5 @@ const struct verb mcp_tools_verb = {
 	.size = sizeof(struct tools_options),
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = tools_run,
 };

@@ -42,7 +42,7 @@ static void note(struct peer *p, const char *says, const struct err *e)
 	fputc('\n', stderr);
 }
 
-static void answer(struct peer *p, struct mcp_question *q, struct json_writer *w)
+static void ask_answer(struct peer *p, struct mcp_question *q, struct json_writer *w)
 {
 	struct err e = ERR_INIT;
 
@@ -61,7 +61,7 @@ void peer_answer_action(struct peer *p, struct mcp_question *q, const char *acti
 	json_write_key(&w, "action");
 	json_write_text(&w, action);
 	json_write_object_end(&w);
-	answer(p, q, &w);
+	ask_answer(p, q, &w);
 }
 
 /* ---- folders ------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static void answer_roots(struct peer *p, struct mcp_question *q)
 	}
 	json_write_array_end(&w);
 	json_write_object_end(&w);
-	answer(p, q, &w);
+	ask_answer(p, q, &w);
 	peer_settle(p);
 }
 
@@ -169,7 +169,7 @@ static void answer_form(struct peer *p, struct mcp_question *q)
 	json_write_key(&w, "content");
 	json_write_val(&w, json_root(content));
 	json_write_object_end(&w);
-	answer(p, q, &w);
+	ask_answer(p, q, &w);
 }
 
 /* ---- people -------------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ static void on_bytes(void *owner, struct str s)
 		loop_reader_next(p->tty);
 }
 
-static void on_end(void *owner, const struct err *e)
+static void ask_on_end(void *owner, const struct err *e)
 {
 	struct peer *p = owner;
 
@@ -233,7 +233,7 @@ static void on_end(void *owner, const struct err *e)
 		peer_form_end(p->form);
 }
 
-static const struct loop_reader_events tty_events = { on_bytes, on_end };
+static const struct loop_reader_events tty_events = { on_bytes, ask_on_end };
 
 static int open_tty(struct peer *p, struct err *e)
 {

@@ -130,8 +130,8 @@ static void print_tail(struct peer *p)
 	safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
 }
 
-static void tell(struct peer *p, enum peer_end how, const char *remedy, struct str message,
-		 const struct json_val *fault)
+static void fail_tell(struct peer *p, enum peer_end how, const char *remedy, struct str message,
+		      const struct json_val *fault)
 {
 	if (p->o->quiet)
 		return;
@@ -148,7 +148,7 @@ static void tell(struct peer *p, enum peer_end how, const char *remedy, struct s
 
 void peer_tell(struct peer *p, enum peer_end how, const struct err *e)
 {
-	tell(p, how, remedy_of(how, e->code), str_of(e->msg), NULL);
+	fail_tell(p, how, remedy_of(how, e->code), str_of(e->msg), NULL);
 }
 
 void peer_fail(struct peer *p, enum peer_end how, const struct err *e)
@@ -184,7 +184,7 @@ static void fail_by(struct peer *p, const struct json_val *fault)
 		peer_fail(p, PEER_OWN, &e);
 		return;
 	}
-	tell(p, PEER_PROTOCOL, NULL, buf_str(&b), fault);
+	fail_tell(p, PEER_PROTOCOL, NULL, buf_str(&b), fault);
 	peer_end(p, PEER_PROTOCOL);
 }
 

@@ -271,7 +271,7 @@ static int prepare(struct peer *p, struct err *e)
 	return peer_target(p, e) < 0 ? -1 : peer_login(p, e);
 }
 
-static void start(struct peer *p)
+static void peer_start(struct peer *p)
 {
 	struct err e = ERR_INIT;
 
@@ -310,7 +310,7 @@ static int converse(const struct verb_input *in, const struct peer_options *o, i
 	p->first = first;
 	p->arena = arena;
 	orphans_adopt();
-	start(p);
+	peer_start(p);
 	uv_run(&p->loop, UV_RUN_DEFAULT);
 	orphans_kill();
 	uv_loop_close(&p->loop);

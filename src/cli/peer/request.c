@@ -7,7 +7,7 @@
 
 enum { TASK_MS = 600000, NO_METHOD = -32601 };
 
-static void on_done(void *owner, const struct mcp_answer *a)
+static void request_on_done(void *owner, const struct mcp_answer *a)
 {
 	struct peer *p = owner;
 
@@ -87,7 +87,7 @@ static struct mcp_request_spec spec_of(struct peer *p)
 		.on_progress = isatty(STDERR_FILENO) || p->o->progress ? on_progress : NULL,
 		.log_level = (int)p->o->log,
 		.on_task = on_task,
-		.on_done = on_done,
+		.on_done = request_on_done,
 		.owner = p,
 	};
 }

@@ -65,8 +65,8 @@ static int open_new(struct peer *p, int folder, const char *kind, const char *su
 }
 
 /* Whole, or not at all. */
-static int save(struct peer *p, const char *kind, const char *suffix, struct str bytes,
-		struct err *e)
+static int show_save(struct peer *p, const char *kind, const char *suffix, struct str bytes,
+		     struct err *e)
 {
 	char name[64];
 	autoclose int folder = open_folder(p, e);
@@ -98,7 +98,7 @@ static int show_data(struct peer *p, const char *kind, struct str base64, struct
 	}
 	printf(", %zu bytes]", bytes.n);
 	if (p->o->out)
-		r = save(p, kind, suffix_of(mime, false), buf_str(&bytes), e);
+		r = show_save(p, kind, suffix_of(mime, false), buf_str(&bytes), e);
 	putchar('\n');
 	return r;
 }
@@ -117,7 +117,7 @@ int peer_show_resource(struct peer *p, const struct json_val *v, struct err *e)
 		return 0;
 	}
 	printf("[resource, %zu bytes]", text.n);
-	r = save(p, "resource", suffix_of(mime, true), text, e);
+	r = show_save(p, "resource", suffix_of(mime, true), text, e);
 	putchar('\n');
 	return r;
 }

@@ -52,7 +52,7 @@ static void print_event(const struct json_val *v)
 }
 
 /* One object per line, in every case: keep-alives are for programs, too. */
-static int print(void *arg, const struct json_val *v, struct err *e)
+static int events_print(void *arg, const struct json_val *v, struct err *e)
 {
 	const struct printer *p = arg;
 
@@ -65,7 +65,7 @@ static int print(void *arg, const struct json_val *v, struct err *e)
 
 static int print_now(void *arg, const struct json_val *v, struct err *e)
 {
-	if (print(arg, v, e) < 0)
+	if (events_print(arg, v, e) < 0)
 		return -1;
 	return fflush(stdout) == 0 ? 0 : err_set(e, ERR_IO, "standard output is closed");
 }
@@ -89,7 +89,7 @@ static int print_pages(struct hub_link *l, const struct events_options *o, const
 			return -1;
 		it = json_iter(json_get(json_root(doc), "events"));
 		for (more = false; json_next(&it); more = true) {
-			if (print(&p, it.val, e) < 0)
+			if (events_print(&p, it.val, e) < 0)
 				return -1;
 		}
 		after = number(json_root(doc), "next");
@@ -108,7 +108,7 @@ static int follow(struct hub_link *l, const struct events_options *o, const char
 	return hub_link_follow(l, path, print_now, &p, e);
 }
 
-static int check(const struct events_options *o, const char *sandbox, struct err *e)
+static int events_check(const struct events_options *o, const char *sandbox, struct err *e)
 {
 	char path[256];
 
@@ -118,14 +118,14 @@ static int check(const struct events_options *o, const char *sandbox, struct err
 	return sandbox ? hub_link_path(path, sizeof(path), sandbox, "", e) : 0;
 }
 
-static int run(const struct verb_input *in)
+static int events_run(const struct verb_input *in)
 {
 	const struct events_options *o = in->options;
 	const char *sandbox = in->operands[0];
 	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 
-	if (check(o, sandbox, &e) < 0)
+	if (events_check(o, sandbox, &e) < 0)
 		return e.code == ERR_INVALID ? cli_wrong_usage(in->verb, &e) : hub_link_fail(&e);
 	l = hub_link_open(&e);
 	if (!l || (o->follow ? follow(l, o, sandbox, &e) : print_pages(l, o, sandbox, &e)) < 0)
@@ -142,5 +142,5 @@ const struct verb events_verb = {
 	.size = sizeof(struct events_options),
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = events_run,
 };

@@ -1,7 +1,7 @@
 /* `holt fork`: copies a sandbox of the hub; all copies show the same instant. */
 #include "cli/link/copies.h"
 
-static int run(const struct verb_input *in)
+static int fork_run(const struct verb_input *in)
 {
 	return copies_run(in, hub_link_path, "/fork");
 }
@@ -18,5 +18,5 @@ const struct verb fork_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = fork_run,
 };

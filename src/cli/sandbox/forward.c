@@ -30,7 +30,7 @@ struct wish {
 	bool json;
 };
 
-static int list(struct hub_link *l, const struct wish *w, struct err *e)
+static int forward_list(struct hub_link *l, const struct wish *w, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
 	const struct json_val *all;
@@ -69,10 +69,10 @@ static int forward(struct hub_link *l, const struct wish *w, struct err *e)
 		safe_line(stdout, json_str(json_get(json_root(doc), "host")));
 		putchar('\n');
 	}
-	return w->json ? list(l, w, e) : 0;
+	return w->json ? forward_list(l, w, e) : 0;
 }
 
-static int end(struct hub_link *l, const struct wish *w, struct err *e)
+static int forward_end(struct hub_link *l, const struct wish *w, struct err *e)
 {
 	char more[64], path[256];
 
@@ -102,10 +102,10 @@ static int act(const struct verb_input *in, struct err *e)
 	l = hub_link_open(e);
 	if (!l)
 		return -1;
-	return o->end ? end(l, &w, e) : w.n ? forward(l, &w, e) : list(l, &w, e);
+	return o->end ? forward_end(l, &w, e) : w.n ? forward(l, &w, e) : forward_list(l, &w, e);
 }
 
-static int run(const struct verb_input *in)
+static int forward_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
@@ -124,5 +124,5 @@ const struct verb forward_verb = {
 	.min_operands = 1,
 	.max_operands = 1 + PORTS_MAX,
 	.usage_exit = 2,
-	.run = run,
+	.run = forward_run,
 };

@@ -14,7 +14,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int list(bool json, struct err *e)
+static int ls_list(bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -39,12 +39,12 @@ static int list(bool json, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int ls_run(const struct verb_input *in)
 {
 	const struct ls_options *o = in->options;
 	struct err e = ERR_INIT;
 
-	return list(o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
+	return ls_list(o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb ls_verb = {
@@ -55,5 +55,5 @@ const struct verb ls_verb = {
 	.options = &options,
 	.size = sizeof(struct ls_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = ls_run,
 };

@@ -25,7 +25,7 @@ static void ps_row(struct table *t, const struct json_val *p)
 	table_str(t, json_str(json_get(p, "command")));
 }
 
-static int list(const char *name, bool json, struct err *e)
+static int ps_list(const char *name, bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -52,12 +52,12 @@ static int list(const char *name, bool json, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int ps_run(const struct verb_input *in)
 {
 	const struct ps_options *o = in->options;
 	struct err e = ERR_INIT;
 
-	return list(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
+	return ps_list(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb ps_verb = {
@@ -70,5 +70,5 @@ const struct verb ps_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = ps_run,
 };

@@ -47,7 +47,7 @@ static void pages_free(struct pages *p)
 AUTO_DEFINE(pages_free, struct pages)
 
 /* One sandbox, or with NULL all. */
-static struct pages *ask(struct hub_link *l, const char *name, struct err *e)
+static struct pages *top_ask(struct hub_link *l, const char *name, struct err *e)
 {
 	AUTO(pages_free) struct pages *p = calloc(1, sizeof(*p));
 	char path[256] = "/v1/usage";
@@ -228,7 +228,7 @@ static int again_and_again(struct hub_link *l, const char *name, uint64_t every_
 	int result = -1;
 
 	for (;;) {
-		AUTO(pages_free) struct pages *p = ask(l, name, e);
+		AUTO(pages_free) struct pages *p = top_ask(l, name, e);
 
 		if (!p)
 			break;
@@ -254,7 +254,7 @@ static int top(const struct top_options *o, const char *name, struct err *e)
 		return -1;
 	if (o->output != OUTPUT_JSON && !o->once && isatty(STDOUT_FILENO))
 		return again_and_again(l, name, o->every_ms, e);
-	p = ask(l, name, e);
+	p = top_ask(l, name, e);
 	if (!p)
 		return -1;
 	if (o->output == OUTPUT_JSON)
@@ -262,7 +262,7 @@ static int top(const struct top_options *o, const char *name, struct err *e)
 	return top_table(p, NULL, e);
 }
 
-static int run(const struct verb_input *in)
+static int top_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
@@ -279,5 +279,5 @@ const struct verb top_verb = {
 	.size = sizeof(struct top_options),
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = top_run,
 };

@@ -137,7 +137,7 @@ static int publish(struct hub_link *l, const struct json_val *made, const struct
 	return 0;
 }
 
-static int make(const struct verb_input *in, struct err *e)
+static int up_make(const struct verb_input *in, struct err *e)
 {
 	const struct up_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -179,11 +179,11 @@ static int make(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int up_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
-	return make(in, &e) < 0 ? hub_link_fail(&e) : 0;
+	return up_make(in, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb up_verb = {
@@ -198,5 +198,5 @@ const struct verb up_verb = {
 	.size = sizeof(struct up_options),
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = up_run,
 };

@@ -19,7 +19,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int create(const struct verb_input *in, struct err *e)
+static int create_create(const struct verb_input *in, struct err *e)
 {
 	const struct create_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -48,11 +48,11 @@ static int create(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int create_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 
-	return create(in, &e) < 0 ? hub_link_fail(&e) : 0;
+	return create_create(in, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb snapshot_create_verb = {
@@ -66,5 +66,5 @@ const struct verb snapshot_create_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = create_run,
 };

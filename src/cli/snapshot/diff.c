@@ -15,7 +15,7 @@ static const struct option_row rows[] = {
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
 /* "A /path", as other tools print it: added, changed, deleted. */
-static void print_row(const struct json_val *v)
+static void diff_print_row(const struct json_val *v)
 {
 	struct str change = json_str(json_get(v, "change"));
 
@@ -24,7 +24,7 @@ static void print_row(const struct json_val *v)
 	putchar('\n');
 }
 
-static int show(const char *name, bool json, struct err *e)
+static int diff_show(const char *name, bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -40,18 +40,18 @@ static int show(const char *name, bool json, struct err *e)
 		return hub_link_print(json_get(json_root(doc), "changes"), e);
 	it = json_iter(json_get(json_root(doc), "changes"));
 	while (json_next(&it))
-		print_row(it.val);
+		diff_print_row(it.val);
 	if (json_bool(json_get(json_root(doc), "truncated")))
 		fputs("holt: there are more changes than these\n", stderr);
 	return 0;
 }
 
-static int run(const struct verb_input *in)
+static int diff_run(const struct verb_input *in)
 {
 	const struct diff_options *o = in->options;
 	struct err e = ERR_INIT;
 
-	return show(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
+	return diff_show(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb diff_verb = {
@@ -65,5 +65,5 @@ const struct verb diff_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = diff_run,
 };

@@ -25,7 +25,7 @@ struct export
 	struct hash *hash;
 };
 
-static int take(void *arg, struct str bytes, struct err *e)
+static int export_take(void *arg, struct str bytes, struct err *e)
 {
 	const struct export *x = arg;
 
@@ -45,7 +45,7 @@ static int fetch(const char *id, struct export *x, struct err *e)
 	l = hub_link_open(e);
 	if (!l || hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0 ||
 	    snapshot_path(path, sizeof(path), id, "/export", e) < 0 ||
-	    hub_link_download(l, path, take, x, e) < 0)
+	    hub_link_download(l, path, export_take, x, e) < 0)
 		return -1;
 	hash_end(x->hash, digest);
 	if (!str_is(json_str(json_get(json_root(doc), "digest")), digest))

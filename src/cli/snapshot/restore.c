@@ -2,7 +2,7 @@
 #include "cli/link/copies.h"
 #include "cli/snapshot/snapshot.h"
 
-static int run(const struct verb_input *in)
+static int restore_run(const struct verb_input *in)
 {
 	return copies_run(in, snapshot_path, "/restore");
 }
@@ -18,5 +18,5 @@ const struct verb snapshot_restore_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = restore_run,
 };

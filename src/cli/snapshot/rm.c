@@ -19,7 +19,7 @@ static int remove_one(struct hub_link *l, const char *id, struct err *e)
 }
 
 /* Continues after a failure; the exit status is that of the first one. */
-static int run(const struct verb_input *in)
+static int rm_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
@@ -43,5 +43,5 @@ const struct verb snapshot_rm_verb = {
 	.min_operands = 1,
 	.max_operands = IDS_MAX,
 	.usage_exit = 2,
-	.run = run,
+	.run = rm_run,
 };

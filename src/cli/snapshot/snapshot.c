@@ -37,7 +37,7 @@ static void snapshot_row(struct table *t, const struct json_val *s)
 }
 
 /* A page after the other; as JSON one array. */
-static int list(bool json, struct err *e)
+static int snapshot_list(bool json, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	autobuf struct buf text = BUF_INIT(HUB_ANSWER_MAX);
@@ -83,7 +83,7 @@ static int run_list(const struct verb_input *in)
 	const struct ls_options *o = in->options;
 	struct err e = ERR_INIT;
 
-	return list(o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
+	return snapshot_list(o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 #define LIST                                                                                       \

@@ -8,7 +8,7 @@ struct auth_options {
 static const struct option_row rows[] = { HELP_ROW(struct auth_options) };
 static const struct option_table options = OPTION_TABLE(rows);
 
-static int run(const struct verb_input *in)
+static int auth_run(const struct verb_input *in)
 {
 	AUTO(secret_free) struct secret *token = NULL;
 	struct err e = ERR_INIT;
@@ -37,5 +37,5 @@ const struct verb auth_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
-	.run = run,
+	.run = auth_run,
 };

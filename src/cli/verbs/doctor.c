@@ -277,7 +277,7 @@ static void try_on_road(struct trial *t, const struct verb_input *in)
 	local_end(call, t->ok ? NULL : &t->err);
 }
 
-static int run(const struct verb_input *in)
+static int doctor_run(const struct verb_input *in)
 {
 	const struct doctor_options *o = in->options;
 	struct probe_result results[PROBE_MAX];
@@ -324,5 +324,5 @@ const struct verb doctor_verb = {
 	.options = &options,
 	.size = sizeof(struct doctor_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = doctor_run,
 };

@@ -7,7 +7,7 @@ struct help_options {
 static const struct option_row rows[] = { HELP_ROW(struct help_options) };
 static const struct option_table options = OPTION_TABLE(rows);
 
-static int run(const struct verb_input *in)
+static int help_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
 	const struct verb *v;
@@ -33,5 +33,5 @@ const struct verb help_verb = {
 	.size = sizeof(struct help_options),
 	.max_operands = 2,
 	.usage_exit = 2,
-	.run = run,
+	.run = help_run,
 };

@@ -7,7 +7,7 @@ struct version_options {
 static const struct option_row rows[] = { HELP_ROW(struct version_options) };
 static const struct option_table options = OPTION_TABLE(rows);
 
-static int run(const struct verb_input *in)
+static int version_run(const struct verb_input *in)
 {
 	printf("holt %s\n", HOLT_VERSION);
 	return 0;
@@ -20,5 +20,5 @@ const struct verb version_verb = {
 	.options = &options,
 	.size = sizeof(struct version_options),
 	.usage_exit = 2,
-	.run = run,
+	.run = version_run,
 };

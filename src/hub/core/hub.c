@@ -38,7 +38,7 @@ struct found {
 	size_t n;
 };
 
-static void find(void *arg, struct sandbox *sb)
+static void hub_find(void *arg, struct sandbox *sb)
 {
 	struct found *f = arg;
 
@@ -55,14 +55,14 @@ static int adopt(struct hub *hub, struct err *e)
 	f.sandboxes = calloc(stats.live + 1u, sizeof(*f.sandboxes));
 	if (!f.sandboxes)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	box_each(hub->box, find, &f);
+	box_each(hub->box, hub_find, &f);
 	lives_adopt(hub->lives, hub->box, f.sandboxes, f.n);
 	free(f.sandboxes);
 	return 0;
 }
 
 /* Open the registry first: without its lock the hub does not start. */
-static int start(struct hub *hub, const struct hub_config *config, struct err *e)
+static int hub_start(struct hub *hub, const struct hub_config *config, struct err *e)
 {
 	struct box_config box = config->box;
 
@@ -104,7 +104,7 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	if (start(hub, config, e) == 0)
+	if (hub_start(hub, config, e) == 0)
 		return take_ptr(hub);
 	lives_free(hub->lives);
 	return NULL;

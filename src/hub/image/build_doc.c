@@ -81,7 +81,7 @@ struct limits build_limits(const struct build_spec *s)
 	};
 }
 
-static int check(const struct build_spec *s, struct err *e)
+static int build_doc_check(const struct build_spec *s, struct err *e)
 {
 	for (size_t i = 0; i < s->files.n; i++) {
 		const struct build_file *f = &s->files.p[i];
@@ -111,7 +111,7 @@ int build_read(struct image_doc *d, struct str text, struct build_spec *ret, str
 	if (d->json && !d->arena)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (!d->json || field_decode(&build_spec_table, json_root(d->json), d->arena, ret, e) < 0 ||
-	    check(ret, e) < 0)
+	    build_doc_check(ret, e) < 0)
 		return err_wrap(e, "holt.json");
 	return 0;
 }

@@ -133,7 +133,7 @@ static int by_use(const void *a, const void *b)
 }
 
 /* Owned by the caller; the last used first. */
-static struct row *list(int folder, size_t *ret_n)
+static struct row *cache_list(int folder, size_t *ret_n)
 {
 	autofree struct row *rows = calloc(LISTED, sizeof(*rows));
 	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 3);
@@ -164,7 +164,7 @@ static struct row *list(int folder, size_t *ret_n)
 static void evict(int folder)
 {
 	size_t n = 0;
-	autofree struct row *rows = list(folder, &n);
+	autofree struct row *rows = cache_list(folder, &n);
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -178,7 +178,7 @@ int build_cache_prune(const struct images *s, bool all, uint32_t *ret_n, struct 
 {
 	autoclose int folder = open_folder(s);
 	size_t n = 0;
-	autofree struct row *rows = folder < 0 ? NULL : list(folder, &n);
+	autofree struct row *rows = folder < 0 ? NULL : cache_list(folder, &n);
 	time_t old = time(NULL) - BUILD_CACHE_DAYS * 86400;
 
 	if (folder < 0 && errno == ENOENT)

@@ -101,7 +101,7 @@ void image_doc_fini(struct image_doc *d)
 	*d = (struct image_doc){ NULL, NULL };
 }
 
-static int parse(struct image_doc *d, struct str text, const char *what, struct err *e)
+static int doc_parse(struct image_doc *d, struct str text, const char *what, struct err *e)
 {
 	static const struct json_options bounds = { .bytes = IMAGE_DOC_MAX,
 						    .values = VALUES_MAX,
@@ -131,7 +131,7 @@ static int decode(struct image_doc *d, const struct field_table *t, const struct
 static int read_doc(struct image_doc *d, struct str text, const struct field_table *t,
 		    const char *what, void *ret, struct err *e)
 {
-	if (parse(d, text, what, e) < 0)
+	if (doc_parse(d, text, what, e) < 0)
 		return -1;
 	return decode(d, t, json_root(d->json), what, ret, e);
 }
@@ -158,7 +158,7 @@ int image_read_docker(struct image_doc *d, struct str text, struct docker_images
 	static const char what[] = "manifest.json";
 	struct json_iter it;
 
-	if (parse(d, text, what, e) < 0)
+	if (doc_parse(d, text, what, e) < 0)
 		return -1;
 	it = json_iter(json_root(d->json));
 	ret->n = json_len(json_root(d->json));

@@ -7,7 +7,7 @@
 
 enum { BACKLOG = 64 };
 
-static struct forward **find(struct life *l, uint16_t guest_port)
+static struct forward **forward_find(struct life *l, uint16_t guest_port)
 {
 	struct forward **at = &l->forwards;
 
@@ -23,7 +23,7 @@ static void on_closed(uv_handle_t *h)
 	free(h->data);
 }
 
-static void end(struct forward **at)
+static void forward_end(struct forward **at)
 {
 	struct forward *f = *at;
 
@@ -38,7 +38,7 @@ static void end(struct forward **at)
 static void end_all(struct life *l)
 {
 	while (l->forwards)
-		end(&l->forwards);
+		forward_end(&l->forwards);
 }
 
 void forwards_end(struct life *l)
@@ -122,7 +122,7 @@ static int open_port(struct life *l, uint16_t guest_port, uint16_t host_port, st
 int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint16_t *ret_port,
 		  struct err *e)
 {
-	struct forward **there = find(l, guest_port);
+	struct forward **there = forward_find(l, guest_port);
 
 	if (!life_sandbox(l, e))
 		return -1;
@@ -137,18 +137,18 @@ int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint1
 			       FORWARDS_ALL_MAX);
 	if (!*there && open_port(l, guest_port, host_port, e) < 0)
 		return -1;
-	*ret_port = (*find(l, guest_port))->host_port;
+	*ret_port = (*forward_find(l, guest_port))->host_port;
 	return 0;
 }
 
 int forward_stop(struct life *l, uint16_t guest_port, struct err *e)
 {
-	struct forward **at = find(l, guest_port);
+	struct forward **at = forward_find(l, guest_port);
 
 	if (guest_port == 0)
 		end_all(l);
 	else if (*at)
-		end(at);
+		forward_end(at);
 	else
 		return err_set(e, ERR_INVALID, "guest_port: port %u is not forwarded", guest_port);
 	return 0;

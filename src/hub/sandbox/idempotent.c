@@ -8,7 +8,7 @@
 
 enum { SCOPE_MAX = 255 };
 
-static int check(const struct idempotent_key *k, struct str plan, struct err *e)
+static int idempotent_check(const struct idempotent_key *k, struct str plan, struct err *e)
 {
 	bool printable = k->key.n > 0 && k->key.n <= IDEMPOTENT_KEY_MAX;
 
@@ -85,7 +85,7 @@ enum idempotent idempotent_begin(struct lives *all, const struct idempotent_key 
 	struct store_key k;
 	enum idempotent judged;
 
-	if (check(key, plan, e) < 0)
+	if (idempotent_check(key, plan, e) < 0)
 		return IDEMPOTENT_REFUSED;
 	if (!all->store) {
 		err_set(e, ERR_INVALID, "Idempotency-Key: this hub keeps none");

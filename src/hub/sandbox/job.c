@@ -182,7 +182,7 @@ struct job *job_new(struct life *l, struct str id, struct str command, bool back
 	return NULL;
 }
 
-static struct job *get(const struct life *l, struct str id)
+static struct job *job_get(const struct life *l, struct str id)
 {
 	struct job *j = l->jobs.newest;
 
@@ -191,11 +191,12 @@ static struct job *get(const struct life *l, struct str id)
 	return j;
 }
 
-static int check(const struct life *l, const struct job_spec *spec, struct str id, struct err *e)
+static int job_check(const struct life *l, const struct job_spec *spec, struct str id,
+		     struct err *e)
 {
 	if (sandbox_id_check(id, e) < 0)
 		return err_wrap(e, "exec_id");
-	if (get(l, id))
+	if (job_get(l, id))
 		return err_set(e, ERR_CONFLICT, "sandbox %s has an exec %.*s already", l->id,
 			       STR_ARG(id));
 	if (spec->background && l->jobs.running >= JOBS_RUNNING_MAX)
@@ -230,7 +231,7 @@ struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e
 		id_make(made, "exec");
 		id = str_of(made);
 	}
-	if (!sb || check(l, spec, id, e) < 0)
+	if (!sb || job_check(l, spec, id, e) < 0)
 		return NULL;
 	j = job_new(l, id, spec->command, spec->background,
 		    spec->keep ? spec->keep : JOB_OUTPUT_DEFAULT, e);
@@ -256,7 +257,7 @@ struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e
 
 struct job *job_find(struct life *l, struct str id, struct err *e)
 {
-	struct job *j = get(l, id);
+	struct job *j = job_get(l, id);
 
 	if (!j)
 		err_set(e, ERR_PROCESS_NOT_FOUND, "sandbox %s has no exec '%.*s'", l->id,

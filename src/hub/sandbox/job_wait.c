@@ -90,7 +90,8 @@ void job_wait_cancel(struct job_wait *w)
 	let_go(w);
 }
 
-static void finish(struct job_wait *w, enum job_waited how, uint64_t offset, const struct err *err)
+static void job_wait_finish(struct job_wait *w, enum job_waited how, uint64_t offset,
+			    const struct err *err)
 {
 	job_wait_done *on_done = w->on_done;
 	void *arg = w->arg;
@@ -148,11 +149,11 @@ static void look_on(struct job_wait *w)
 	uint64_t end = spool_cursor_at(w->cursor);
 
 	if (k->found < 0)
-		finish(w, JOB_WAITED, k->piece.offset, &k->why);
+		job_wait_finish(w, JOB_WAITED, k->piece.offset, &k->why);
 	else if (k->found)
-		finish(w, JOB_MATCHED, k->last ? end : k->piece.offset + k->n, NULL);
+		job_wait_finish(w, JOB_MATCHED, k->last ? end : k->piece.offset + k->n, NULL);
 	else if (k->last)
-		finish(w, JOB_ENDED, end, NULL);
+		job_wait_finish(w, JOB_ENDED, end, NULL);
 	else
 		pump(w);
 }
@@ -231,7 +232,7 @@ static bool take_piece(struct job_wait *w, const struct spool_piece *piece)
 	}
 	found = w->n ? search(w, piece) : 0;
 	if (found)
-		finish(w, JOB_MATCHED, piece->offset + found, NULL);
+		job_wait_finish(w, JOB_MATCHED, piece->offset + found, NULL);
 	return found == 0;
 }
 
@@ -242,24 +243,24 @@ static void on_lost(struct job_wait *w)
 		job_match_gap(w->look->match);
 }
 
-static void on_end(struct job_wait *w)
+static void job_wait_on_end(struct job_wait *w)
 {
 	if (w->look) {
 		w->look->last = true;
 		join_line(w);
 	} else {
-		finish(w, JOB_ENDED, spool_cursor_at(w->cursor), NULL);
+		job_wait_finish(w, JOB_ENDED, spool_cursor_at(w->cursor), NULL);
 	}
 }
 
 /* One step; false if the wait is suspended or gone. */
-static bool step(struct job_wait *w)
+static bool job_wait_step(struct job_wait *w)
 {
 	size_t max = w->left < LOOK_MAX ? (size_t)w->left : LOOK_MAX;
 	struct spool_piece piece;
 
 	if (max == 0) {
-		finish(w, JOB_WAITED, spool_cursor_at(w->cursor), NULL);
+		job_wait_finish(w, JOB_WAITED, spool_cursor_at(w->cursor), NULL);
 		return false;
 	}
 	switch (spool_cursor_next(w->cursor, w->streams, max, &piece)) {
@@ -271,7 +272,7 @@ static bool step(struct job_wait *w)
 	case SPOOL_LATER:
 		return false;
 	case SPOOL_END:
-		on_end(w);
+		job_wait_on_end(w);
 		return false;
 	}
 	return false;
@@ -283,7 +284,7 @@ static void pump(void *arg)
 
 	if (!w->begun || is_looking(w))
 		return;
-	while (step(w))
+	while (job_wait_step(w))
 		;
 }
 
@@ -298,7 +299,7 @@ static void on_timer(uv_timer_t *t)
 	struct job_wait *w = t->data;
 
 	if (w->begun) {
-		finish(w, JOB_WAITED, at(w), NULL);
+		job_wait_finish(w, JOB_WAITED, at(w), NULL);
 		return;
 	}
 	w->begun = true;
@@ -309,7 +310,7 @@ static void on_timer(uv_timer_t *t)
 
 /* ---- the start ----------------------------------------------------------------------------- */
 
-static int check(const struct job_wait_options *o, struct err *e)
+static int job_wait_check(const struct job_wait_options *o, struct err *e)
 {
 	if (o->text.n && o->pattern.n)
 		return err_set(e, ERR_INVALID, "text and pattern: give one of them, not both");
@@ -354,7 +355,7 @@ struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 {
 	autofree struct job_wait *w = NULL;
 
-	if (check(o, e) < 0)
+	if (job_wait_check(o, e) < 0)
 		return NULL;
 	w = calloc(1, sizeof(*w));
 	if (!w) {

@@ -30,7 +30,7 @@ static const struct {
 	[RETAIN_SNAPSHOT] = { LIFE_TERMINATED, SNAPSHOT_STOPPED_MS },
 };
 
-static void end(struct keeping *k, const struct err *err)
+static void keep_end(struct keeping *k, const struct err *err)
 {
 	struct life_op *op = k->op;
 
@@ -46,7 +46,7 @@ static void go_on(struct keeping *k)
 
 	l->stopping = l->ending = false;
 	life_arm(l);
-	end(k, &failed);
+	keep_end(k, &failed);
 }
 
 static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
@@ -94,7 +94,7 @@ static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
 	life_let_go(l);
 	/* a row that can't be written now is retried */
 	life_set_state(l, ends[k->how].state, why, &e);
-	end(k, NULL);
+	keep_end(k, NULL);
 }
 
 static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
@@ -113,7 +113,7 @@ static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
 	sandbox_destroy_start(l->box, on_ended, k);
 }
 
-static void take(struct keeping *k)
+static void keep_take(struct keeping *k)
 {
 	struct life *l = k->op->life;
 	const struct snapshot_spec spec = { .ttl_ms = ends[k->how].ms };
@@ -131,7 +131,7 @@ static void on_still(void *arg, struct sandbox *sb, const struct err *err)
 		return;
 	}
 	k->paused = true;
-	take(k);
+	keep_take(k);
 }
 
 static void on_refused(void *arg)
@@ -139,7 +139,7 @@ static void on_refused(void *arg)
 	struct keeping *k = arg;
 	struct err e = k->op->err;
 
-	end(k, &e);
+	keep_end(k, &e);
 }
 
 void life_keep_start(struct life *l, enum life_retention how, const struct err *why,
@@ -161,7 +161,7 @@ void life_keep_start(struct life *l, enum life_retention how, const struct err *
 	}
 	l->stopping = true;
 	if (l->state == LIFE_PAUSED)
-		take(k);
+		keep_take(k);
 	else
 		sandbox_pause_start(l->box, on_still, k);
 }

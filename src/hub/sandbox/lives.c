@@ -346,7 +346,7 @@ void lives_try_close(struct lives *all)
 	on_closed(arg);
 }
 
-static void on_close(void *arg)
+static void lives_on_close(void *arg)
 {
 }
 
@@ -360,5 +360,5 @@ void lives_close(struct lives *all, void (*on_closed)(void *arg), void *arg)
 		save_again(all);
 	all->on_closed = on_closed;
 	all->on_closed_arg = arg;
-	lives_later(all, on_close, NULL); /* so that it never ends inside this call */
+	lives_later(all, lives_on_close, NULL); /* so that it never ends inside this call */
 }

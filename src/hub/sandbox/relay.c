@@ -61,7 +61,7 @@ static void close_side(struct side *s)
 		uv_close((uv_handle_t *)&s->tcp, on_side_closed);
 }
 
-static void end(struct relay *r)
+static void relay_end(struct relay *r)
 {
 	struct relay **at;
 
@@ -86,7 +86,7 @@ static void end(struct relay *r)
 void relays_end(struct forward *f)
 {
 	while (f->relays)
-		end(f->relays);
+		relay_end(f->relays);
 }
 
 /* ---- bytes --------------------------------------------------------------------------------- */
@@ -103,19 +103,19 @@ static void on_room(uv_handle_t *h, size_t wanted, uv_buf_t *ret)
 	*ret = uv_buf_init(s->piece, sizeof(s->piece));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
+static void relay_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
 
 static void on_written(uv_write_t *w, int status)
 {
 	struct side *s = w->data;
 
-	if (status < 0 || uv_read_start((uv_stream_t *)&s->tcp, on_room, on_read) < 0)
-		end(s->relay);
+	if (status < 0 || uv_read_start((uv_stream_t *)&s->tcp, on_room, relay_on_read) < 0)
+		relay_end(s->relay);
 }
 
 static void on_half(uv_timer_t *timer)
 {
-	end(timer->data);
+	relay_end(timer->data);
 }
 
 static void on_shut(uv_shutdown_t *w, int status)
@@ -124,7 +124,7 @@ static void on_shut(uv_shutdown_t *w, int status)
 
 	s->ended = true;
 	if (status < 0 || other(s)->ended)
-		end(s->relay);
+		relay_end(s->relay);
 	else
 		uv_timer_start(&s->relay->half, on_half, HALF_MS, 0);
 }
@@ -136,7 +136,7 @@ static void count(struct side *s, uint64_t n)
 	sandbox_carried(s->relay->sandbox, in ? n : 0, in ? 0 : n);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
+static void relay_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 {
 	struct side *s = stream->data;
 	uv_stream_t *to = (uv_stream_t *)&other(s)->tcp;
@@ -156,7 +156,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 		rc = n == UV_EOF ? uv_shutdown(&s->shutdown, to, on_shut) : -1;
 	}
 	if (rc < 0)
-		end(s->relay);
+		relay_end(s->relay);
 }
 
 /* ---- the beginning ------------------------------------------------------------------------- */
@@ -181,13 +181,13 @@ static void on_dialed(void *arg, int fd, const struct err *err)
 	if (err || open_side(r, &r->guest) < 0 || uv_tcp_open(&r->guest.tcp, fd) < 0) {
 		if (fd >= 0)
 			close(fd);
-		end(r);
+		relay_end(r);
 		return;
 	}
 	uv_tcp_nodelay(&r->guest.tcp, 1);
-	if (uv_read_start((uv_stream_t *)&r->client.tcp, on_room, on_read) < 0 ||
-	    uv_read_start((uv_stream_t *)&r->guest.tcp, on_room, on_read) < 0)
-		end(r);
+	if (uv_read_start((uv_stream_t *)&r->client.tcp, on_room, relay_on_read) < 0 ||
+	    uv_read_start((uv_stream_t *)&r->guest.tcp, on_room, relay_on_read) < 0)
+		relay_end(r);
 }
 
 static void on_turned_away(uv_handle_t *h)
@@ -212,7 +212,7 @@ static void turn_away(struct forward *f)
 
 static void on_life_end(void *arg)
 {
-	end(arg);
+	relay_end(arg);
 }
 
 static struct relay *admit(struct forward *f, struct sandbox *sb)
@@ -252,7 +252,7 @@ void relay_start(struct forward *f)
 		return;
 	}
 	if (uv_accept((uv_stream_t *)&f->listener, (uv_stream_t *)&r->client.tcp) < 0) {
-		end(r);
+		relay_end(r);
 		return;
 	}
 	uv_tcp_nodelay(&r->client.tcp, 1);

@@ -39,7 +39,7 @@ struct diffing {
 };
 
 /* Reads a record at *at; false if the rest is invalid. */
-static bool take(struct str *left, struct snapshot_change *ret)
+static bool snapshot_diff_take(struct str *left, struct snapshot_change *ret)
 {
 	const char *end = left->n >= RECORD_MIN ? memchr(left->p + 2, 0, left->n - 2) : NULL;
 
@@ -65,15 +65,15 @@ static void work_sort(uv_work_t *work)
 	struct diffing *d = work->data;
 	struct str left = buf_str(&d->names);
 
-	while (d->n < SNAPSHOT_CHANGES_MAX && take(&left, &d->changes[d->n]))
+	while (d->n < SNAPSHOT_CHANGES_MAX && snapshot_diff_take(&left, &d->changes[d->n]))
 		d->n++;
 	d->truncated |= left.n > 0;
 	qsort(d->changes, d->n, sizeof(*d->changes), by_path);
 }
 
-static void begin(struct diffing *d);
+static void snapshot_diff_begin(struct diffing *d);
 
-static void answer(struct diffing *d)
+static void snapshot_diff_answer(struct diffing *d)
 {
 	const struct err *err = d->err.code && !d->truncated ? &d->err : NULL;
 
@@ -86,12 +86,12 @@ static void answer(struct diffing *d)
 	}
 }
 
-static void end(struct diffing *d)
+static void snapshot_diff_end(struct diffing *d)
 {
 	d->life->diffs = d->next;
 	if (d->next)
-		begin(d->next);
-	answer(d);
+		snapshot_diff_begin(d->next);
+	snapshot_diff_answer(d);
 	life_busy(d->life, -1);
 	buf_fini(&d->names);
 	free(d->changes);
@@ -103,7 +103,7 @@ static void on_sorted(uv_work_t *work, int status)
 	struct diffing *d = work->data;
 	struct lives *all = d->life->all;
 
-	end(d);
+	snapshot_diff_end(d);
 	all->later--;
 	lives_try_close(all);
 }
@@ -122,7 +122,7 @@ static void settle(struct diffing *d)
 	if (d->writing || d->reader)
 		return;
 	if (d->err.code && !d->truncated)
-		end(d);
+		snapshot_diff_end(d);
 	else
 		sort(d);
 }
@@ -147,7 +147,7 @@ static void on_bytes(void *owner, struct str bytes)
 		loop_reader_next(d->reader);
 }
 
-static void on_end(void *owner, const struct err *e)
+static void snapshot_diff_on_end(void *owner, const struct err *e)
 {
 	struct diffing *d = owner;
 
@@ -173,7 +173,7 @@ static void on_refused(void *arg)
 
 static int start(struct diffing *d, struct err *e)
 {
-	static const struct loop_reader_events events = { on_bytes, on_end };
+	static const struct loop_reader_events events = { on_bytes, snapshot_diff_on_end };
 	struct life *l = d->life;
 	int ends[2];
 
@@ -194,7 +194,7 @@ static int start(struct diffing *d, struct err *e)
 	return 0;
 }
 
-static void begin(struct diffing *d)
+static void snapshot_diff_begin(struct diffing *d)
 {
 	if (start(d, &d->err) < 0)
 		lives_later(d->life->all, on_refused, d);
@@ -224,7 +224,7 @@ void snapshot_diff_start(struct life *l, snapshot_diff_cb on_done, void *arg)
 	if (!*at) {
 		*at = diffing_new(l);
 		if (*at == l->diffs)
-			begin(*at);
+			snapshot_diff_begin(*at);
 	}
 	*(*at)->last = a;
 	(*at)->last = &a->next;

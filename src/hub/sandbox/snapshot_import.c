@@ -18,7 +18,7 @@ struct importing {
 	struct err err;
 };
 
-static void fail(struct importing *i, const struct err *err)
+static void snapshot_import_fail(struct importing *i, const struct err *err)
 {
 	if (i->s) {
 		snapshot_drop_file(i->s);
@@ -87,7 +87,7 @@ static void on_checked(void *arg, const struct pack_answer *a, const struct err 
 	else if (!err && take_meta(i, a->meta, &e) == 0)
 		check_size(i->s, a->unpacked, &e);
 	if (err || e.code) {
-		fail(i, err ? err : &e);
+		snapshot_import_fail(i, err ? err : &e);
 		return;
 	}
 	i->s->bytes = a->bytes;
@@ -116,7 +116,7 @@ static void on_refused(void *arg)
 {
 	struct importing *i = arg;
 
-	fail(i, &i->err);
+	snapshot_import_fail(i, &i->err);
 }
 
 void snapshot_import_start(struct lives *all, int fd, struct str digest,

@@ -42,7 +42,7 @@ static void next_child(struct restoring *r);
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void end(struct restoring *r, const struct err *err)
+static void snapshot_restore_end(struct restoring *r, const struct err *err)
 {
 	if (err)
 		r->on_done(r->arg, NULL, 0, err);
@@ -76,7 +76,7 @@ static void on_undone(void *arg, struct sandbox *sb, const struct err *err)
 	struct restoring *r = arg;
 
 	if (--r->undoing == 0)
-		end(r, &r->err);
+		snapshot_restore_end(r, &r->err);
 }
 
 static void undo(struct restoring *r, const struct err *err)
@@ -108,7 +108,7 @@ static int bear_all(struct restoring *r, struct err *e)
 	return result;
 }
 
-static void finish(struct restoring *r)
+static void snapshot_restore_finish(struct restoring *r)
 {
 	struct err e = ERR_INIT;
 
@@ -126,7 +126,7 @@ static void finish(struct restoring *r)
 		else
 			life_replace_old(r->children[i]);
 	}
-	end(r, NULL);
+	snapshot_restore_end(r, NULL);
 }
 
 /* ---- the files of one ------------------------------------------------------------------------ */
@@ -229,7 +229,7 @@ static void next_child(struct restoring *r)
 		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
 		undo(r, &e);
 	} else if (r->done == r->n) {
-		finish(r);
+		snapshot_restore_finish(r);
 	} else {
 		spec.id = str_of(r->children[r->done]->id);
 		sandbox_create_start(r->all->box, &spec, on_made, r);
@@ -269,7 +269,7 @@ static void find_template(struct restoring *r, const struct snapshot *s)
 		snprintf(r->template, sizeof(r->template), "sha256:%s", s->base);
 }
 
-static struct restoring *begin(struct lives *all, life_fork_cb on_done, void *arg)
+static struct restoring *snapshot_restore_begin(struct lives *all, life_fork_cb on_done, void *arg)
 {
 	struct restoring *r = calloc(1, sizeof(*r));
 
@@ -315,7 +315,7 @@ static void on_refused(void *arg)
 	struct restoring *r = arg;
 
 	drop_children(r);
-	end(r, &r->err);
+	snapshot_restore_end(r, &r->err);
 }
 
 static void on_begin(void *arg)
@@ -326,7 +326,7 @@ static void on_begin(void *arg)
 void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *spec,
 			    life_fork_cb on_done, void *arg)
 {
-	struct restoring *r = begin(s->all, on_done, arg);
+	struct restoring *r = snapshot_restore_begin(s->all, on_done, arg);
 	int failed = prepare(r, s, &r->err) < 0;
 
 	if (!failed && (spec->n < 1 || spec->n > RESTORE_MAX))
@@ -347,7 +347,7 @@ void life_start_again(struct life *l, life_cb on_done, void *arg)
 {
 	const struct snapshot *s = snapshot_kept(l->all, l);
 	struct life_op *op = life_op_new(l->all, l, on_done, arg);
-	struct restoring *r = begin(l->all, on_again, op);
+	struct restoring *r = snapshot_restore_begin(l->all, on_again, op);
 	int failed = 0;
 
 	r->again = true;

@@ -18,7 +18,7 @@ struct taking {
 	void *arg;
 };
 
-static void end(struct taking *t, const struct snapshot *s, const struct err *err)
+static void snapshot_take_end(struct taking *t, const struct snapshot *s, const struct err *err)
 {
 	struct life *l = t->life;
 
@@ -31,23 +31,23 @@ static void end(struct taking *t, const struct snapshot *s, const struct err *er
 
 static void on_published(void *arg, const struct snapshot *s, const struct err *err)
 {
-	end(arg, s, err);
+	snapshot_take_end(arg, s, err);
 }
 
 static int start(struct taking *t, struct err *e);
 
-static void fail(struct taking *t, const struct err *err)
+static void snapshot_take_fail(struct taking *t, const struct err *err)
 {
 	snapshot_drop_file(t->s);
 	snapshot_free(t->s);
-	end(t, NULL, err);
+	snapshot_take_end(t, NULL, err);
 }
 
 static void take_again(struct taking *t)
 {
 	t->again = false;
 	if (start(t, &t->wrote) < 0)
-		fail(t, &t->wrote);
+		snapshot_take_fail(t, &t->wrote);
 }
 
 /* If one ends early, so does the other; the one that gives the reason counts. */
@@ -56,9 +56,9 @@ static void settle(struct taking *t)
 	if (t->writing || t->packing)
 		return;
 	if (t->packed.code && (!t->wrote.code || t->wrote.code == ERR_CANCELLED))
-		fail(t, &t->packed);
+		snapshot_take_fail(t, &t->packed);
 	else if (t->wrote.code)
-		fail(t, &t->wrote);
+		snapshot_take_fail(t, &t->wrote);
 	else if (t->again)
 		take_again(t);
 	else
@@ -140,9 +140,9 @@ static void on_refused(void *arg)
 	struct taking *t = arg;
 
 	if (t->s)
-		fail(t, &t->wrote);
+		snapshot_take_fail(t, &t->wrote);
 	else
-		end(t, NULL, &t->wrote);
+		snapshot_take_end(t, NULL, &t->wrote);
 }
 
 /* As far as known now. The image's name may have changed its meaning since the sandbox was made.

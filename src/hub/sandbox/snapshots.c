@@ -107,7 +107,7 @@ int snapshots_check(const struct lives *all, struct err *e)
 	return 0;
 }
 
-static struct snapshot *get(const struct lives *all, struct str id)
+static struct snapshot *snapshots_get(const struct lives *all, struct str id)
 {
 	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
 
@@ -160,7 +160,7 @@ struct snapshot *snapshot_new(struct lives *all, const struct snapshot_spec *spe
 		err_set(e, ERR_INVALID, "a snapshot: its name or its time is too long");
 		return NULL;
 	}
-	if (get(all, id)) {
+	if (snapshots_get(all, id)) {
 		err_set(e, ERR_CONFLICT, "there is a snapshot %.*s already", STR_ARG(id));
 		return NULL;
 	}
@@ -261,7 +261,7 @@ static void on_renamed(uv_work_t *w, int status)
 	char name[FILE_MAX];
 
 	file_name(name, s->id);
-	if (!p->err.code && get(all, str_of(s->id)))
+	if (!p->err.code && snapshots_get(all, str_of(s->id)))
 		err_set(&p->err, ERR_CONFLICT, "there is a snapshot %s already", s->id);
 	else if (!p->err.code && add_row(p) < 0)
 		unlinkat(all->snapshots->dir, name, 0);
@@ -299,7 +299,7 @@ void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, sna
 
 struct snapshot *snapshots_find(struct lives *all, struct str id, struct err *e)
 {
-	struct snapshot *s = get(all, id);
+	struct snapshot *s = snapshots_get(all, id);
 
 	if (s && !s->of)
 		return s;
@@ -531,7 +531,7 @@ static bool is_known(const struct lives *all, const char *file)
 	size_t n = strlen(file), suffix = strlen(SUFFIX);
 
 	return n > suffix && strcmp(file + n - suffix, SUFFIX) == 0 &&
-	       get(all, (struct str){ file, n - suffix });
+	       snapshots_get(all, (struct str){ file, n - suffix });
 }
 
 /* Removes files without a row: a hub was killed before it acknowledged them. */

@@ -68,7 +68,7 @@ static void read_block(uv_work_t *w)
 		c->copy_n = 0;
 }
 
-static void on_read(uv_work_t *w, int status)
+static void cursor_on_read(uv_work_t *w, int status)
 {
 	struct spool_cursor *c = w->data;
 	struct spool *s = c->spool;
@@ -96,7 +96,7 @@ static bool start_read(struct spool_cursor *c, uint64_t no)
 	c->slot = b->slot;
 	c->copied = false;
 	c->work.data = c;
-	if (uv_queue_work(c->spool->house->loop, &c->work, read_block, on_read) < 0)
+	if (uv_queue_work(c->spool->house->loop, &c->work, read_block, cursor_on_read) < 0)
 		abort(); /* libuv fails only if a function is missing */
 	c->reading = true;
 	c->spool->house->works++;

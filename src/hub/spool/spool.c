@@ -77,7 +77,7 @@ static uint32_t head_of(const struct block *b, uint32_t at)
 }
 
 /* A new record, or more of the last one. */
-static int put(struct block *b, unsigned stream, const char *p, uint32_t n, struct err *e)
+static int spool_put(struct block *b, unsigned stream, const char *p, uint32_t n, struct err *e)
 {
 	bool same = b->used > 0 && record_stream(head_of(b, b->last)) == stream;
 	uint32_t length = same ? record_length(head_of(b, b->last)) : 0;
@@ -119,7 +119,7 @@ static size_t fill(struct spool *s, unsigned stream, struct str bytes)
 		return 0;
 	}
 	n = bytes.n < left - RECORD_HEAD ? (uint32_t)bytes.n : left - RECORD_HEAD;
-	if (!b || put(b, stream, bytes.p, n, &e) < 0) {
+	if (!b || spool_put(b, stream, bytes.p, n, &e) < 0) {
 		/* Without memory the bytes are lost; the next block begins after them. */
 		if (b && b->used == 0)
 			s->n--;
@@ -310,7 +310,7 @@ void spool_work_done(struct spool *s)
 
 /* ---- public -------------------------------------------------------------------------------- */
 
-static void tell(struct spool *s)
+static void spool_tell(struct spool *s)
 {
 	struct spool_cursor *next;
 
@@ -371,7 +371,7 @@ bool spool_add(struct spool *s, unsigned stream, struct str bytes)
 		trim(s);
 	}
 	s->held = is_full(s);
-	tell(s);
+	spool_tell(s);
 	return s->held;
 }
 
@@ -382,7 +382,7 @@ void spool_skip(struct spool *s, unsigned stream, uint64_t n)
 	if (b)
 		b->sealed = true;
 	count(s, stream, n);
-	tell(s);
+	spool_tell(s);
 }
 
 void spool_end(struct spool *s)
@@ -394,7 +394,7 @@ void spool_end(struct spool *s)
 		b->sealed = true;
 	start_write(s);
 	trim(s);
-	tell(s);
+	spool_tell(s);
 }
 
 void spool_stats(const struct spool *s, struct spool_stats *ret)

@@ -446,6 +446,16 @@ static int exec_take_input(struct exec_run *r, struct str bytes, struct err *e)
 	return 0;
 }
 
+int exec_obey(struct exec *x, const struct exec_word *w, struct err *e)
+{
+	if (w->kind == EXEC_WORD_RESIZE)
+		return exec_resize(x, w->cols, w->rows, e);
+	if (w->signal < 1 || w->signal > PROCESS_SIGNAL_MAX)
+		return err_set(e, ERR_INVALID, "signal: a number from 1 to %d", PROCESS_SIGNAL_MAX);
+	exec_signal(x, w->signal);
+	return 0;
+}
+
 static int exec_on_word(void *data, const void *message, struct err *e)
 {
 	const struct exec_word *w = message;
@@ -460,13 +470,8 @@ static int exec_on_word(void *data, const void *message, struct err *e)
 		exec_close_stdin(r->exec);
 		return 0;
 	case EXEC_WORD_RESIZE:
-		return exec_resize(r->exec, w->cols, w->rows, e);
 	case EXEC_WORD_SIGNAL:
-		if (w->signal < 1 || w->signal > PROCESS_SIGNAL_MAX)
-			return err_set(e, ERR_INVALID, "signal: a number from 1 to %d",
-				       PROCESS_SIGNAL_MAX);
-		exec_signal(r->exec, w->signal);
-		return 0;
+		return exec_obey(r->exec, w, e);
 	}
 	return 0;
 }

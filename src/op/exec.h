@@ -52,6 +52,9 @@ struct exec_word {
 	int32_t signal;
 };
 
+/* A size or a signal. */
+int exec_obey(struct exec *x, const struct exec_word *w, struct err *e) MUST_USE;
+
 /* What it tells: output as it comes, and last its end. */
 struct exec_event {
 	bool is_end;

@@ -6,7 +6,6 @@ enum {
 	READ_DEFAULT = 1 << 20,
 	READ_MAX = 4 << 20,
 	CHUNKS_MAX = 4096, /* of one answer */
-	FOLLOW_CHUNK = 64 << 10,
 	WAIT_DEFAULT = 30,
 	WAIT_MAX = 86400,
 	WAIT_FIRST_MAX = 600,
@@ -76,19 +75,6 @@ static const struct field result_fields[] = {
 };
 #undef O
 static const struct field_table result_table = FIELD_TABLE(struct exec_output, result_fields);
-
-static const char *const news_names[] = { "chunk", "dropped", "end" };
-
-#define N struct exec_news
-static const struct field news_fields[] = {
-	FIELD_ENUM(N, kind, news_names, .flags = FIELD_REQUIRED, .doc = "The end is the last."),
-	FIELD(N, offset, .flags = FIELD_REQUIRED, .doc = "Of its first byte, or behind the last."),
-	FIELD(N, dropped, .doc = "How many bytes of both streams are not kept any more."),
-	FIELD_ENUM(N, state, job_state_names, .doc = "At its end, of the exec."),
-	FIELD_OBJECT(N, event, exec_event_table, .doc = "Of a chunk and of the end."),
-};
-#undef N
-static const struct field_table news_table = FIELD_TABLE(struct exec_news, news_fields);
 
 /* ---- read: first it waits, then it takes what is there ------------------------------------- */
 
@@ -304,112 +290,30 @@ static void exec_read(struct call *c, const struct exec_output_request *q, struc
 
 /* ---- follow -------------------------------------------------------------------------------- */
 
-struct exec_following {
-	struct call *call;
-	struct job *job; /* a reference */
-	struct spool_cursor *cursor;
-	unsigned streams;
-	bool telling; /* where the asker may go away */
-};
-
-static void exec_following_stop(struct exec_following *f)
+static void exec_on_followed(struct exec_following *f, const struct err *err)
 {
-	spool_cursor_close(take_ptr(f->cursor));
-	job_unref(take_ptr(f->job));
-}
-
-static void exec_tell_end(struct exec_following *f)
-{
-	struct exec_news n = { .kind = EXEC_NEWS_END, .offset = spool_cursor_at(f->cursor) };
-	struct job_info i;
-	struct err unknown;
-
-	job_info(f->job, &i);
-	err_set(&unknown, ERR_GUEST, "nobody knows how it ended");
-	n.state = i.state;
-	exec_end_event(i.has_result ? &i.result : NULL, i.why ? i.why : &unknown, &n.event);
-	call_send(f->call, &n);
-}
-
-static enum spool_step exec_tell_next(struct exec_following *f)
-{
-	struct spool_piece piece;
-	enum spool_step step = spool_cursor_next(f->cursor, f->streams, FOLLOW_CHUNK, &piece);
-
-	if (step == SPOOL_PIECE)
-		call_send(f->call,
-			  &(struct exec_news){
-				  .kind = EXEC_NEWS_CHUNK,
-				  .offset = piece.offset,
-				  .event = { .stream = piece.stream ? EXEC_STDERR : EXEC_STDOUT,
-					     .bytes = piece.bytes } });
-	else if (step == SPOOL_LOST)
-		call_send(f->call, &(struct exec_news){ .kind = EXEC_NEWS_DROPPED,
-							.offset = piece.offset,
-							.dropped = piece.lost });
-	else if (step == SPOOL_END)
-		exec_tell_end(f);
-	return step;
-}
-
-static void exec_following_on_cancel(void *data)
-{
-	struct exec_following *f = data;
-	struct err e;
-
-	if (f->telling)
-		return; /* exec_follow_on() ends it */
-	exec_following_stop(f);
-	err_set(&e, ERR_CANCELLED, "nobody waits for it any more");
-	call_fail(f->call, &e);
-}
-
-/* As much as the asker takes: what is left is read when there is room, or more. */
-static void exec_follow_on(void *arg)
-{
-	struct exec_following *f = arg;
 	struct call *c = f->call;
-	enum spool_step step = SPOOL_PIECE;
 
-	f->telling = true;
-	while ((step == SPOOL_PIECE || step == SPOOL_LOST) && !call_cancelled(c) && !call_full(c))
-		step = exec_tell_next(f);
-	f->telling = false;
-	if (call_cancelled(c)) {
-		exec_following_on_cancel(f);
-	} else if (step == SPOOL_END) {
-		exec_following_stop(f);
+	exec_follow_stop(f);
+	if (err)
+		call_fail(c, err);
+	else
 		call_answer(c, NULL);
-	}
 }
 
-static int exec_following_init(struct exec_following *f, struct call *c,
-			       const struct exec_output_request *q, struct job *j, struct err *e)
-{
-	if (!call_streams(c))
-		return err_set(e, ERR_INVALID, "follow: this door takes no stream");
-	*f = (struct exec_following){ .call = c, .streams = exec_stream_mask(q->stream) };
-	f->cursor = spool_cursor_new(job_output(j), q->offset, exec_follow_on, f, e);
-	if (!f->cursor)
-		return -1;
-	f->job = job_ref(j);
-	if (call_waits(c, e) == 0 && call_open(c, exec_follow_on, f, e) == 0)
-		return 0;
-	exec_following_stop(f);
-	return -1;
-}
-
-static void exec_follow(struct call *c, const struct exec_output_request *q, struct job *j)
+static void exec_output_follow(struct call *c, const struct exec_output_request *q, struct job *j)
 {
 	struct err e = ERR_INIT;
 	struct exec_following *f = arena_alloc(call_arena(c), sizeof(*f), &e);
 
-	if (!f || exec_following_init(f, c, q, j, &e) < 0) {
+	if (f)
+		*f = (struct exec_following){ .call = c,
+					      .streams = exec_stream_mask(q->stream),
+					      .on_end = exec_on_followed };
+	if (f && exec_follow_start(f, j, q->offset, &e) == 0)
+		exec_follow_on(f);
+	else
 		call_fail(c, &e);
-		return;
-	}
-	call_on_cancel(c, exec_following_on_cancel, f);
-	exec_follow_on(f);
 }
 
 /* ---- exec.output and exec.kill ------------------------------------------------------------- */
@@ -423,7 +327,7 @@ static void exec_output_run(struct call *c, const void *request)
 	if (!j)
 		call_fail(c, &e);
 	else if (q->follow)
-		exec_follow(c, q, j);
+		exec_output_follow(c, q, j);
 	else
 		exec_read(c, q, j, false);
 }
@@ -436,7 +340,7 @@ const struct op exec_output_op = {
 	.request = &output_request,
 	.target = OP_TARGET(struct exec_output_request, sandbox),
 	.result = &result_table,
-	.event = &news_table,
+	.event = &exec_news_table,
 	.run = exec_output_run,
 };
 

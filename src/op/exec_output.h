@@ -1,7 +1,8 @@
 #pragma once
 /*
  * What execs print: exec.output reads it from an offset on, or follows it; exec.kill ends the exec
- * first; exec.wait waits for a text, a pattern or the end. A follower who is slow reads later, from
+ * first; exec.wait waits for a text, a pattern or the end; exec.attach follows it, and sends what
+ * its asker says (struct exec_word). A follower who is slow reads later, from
  * the file of the output; he never holds the program.
  */
 #include "hub/sandbox/job_wait.h"
@@ -45,16 +46,6 @@ struct exec_output {
 	int32_t exit_code;
 };
 
-/* What a follower is told. */
-struct exec_news {
-	enum exec_news_kind { EXEC_NEWS_CHUNK, EXEC_NEWS_DROPPED, EXEC_NEWS_END } kind;
-	/* Of the first byte; of the end: behind the last one. */
-	uint64_t offset;
-	uint64_t dropped; /* bytes of both streams that are not kept any more */
-	enum job_state state; /* of the end */
-	struct exec_event event; /* of a chunk, and of the end */
-};
-
 /* ---- exec.wait ----------------------------------------------------------------------------- */
 
 struct exec_waited {
@@ -64,3 +55,41 @@ struct exec_waited {
 	bool has_exit_code;
 	int32_t exit_code;
 };
+
+/* ---- followers ----------------------------------------------------------------------------- */
+
+/* What a follower is told. */
+struct exec_news {
+	enum exec_news_kind {
+		EXEC_NEWS_CHUNK,
+		EXEC_NEWS_DROPPED,
+		EXEC_NEWS_END,
+		EXEC_NEWS_ATTACHED, /* first, where it is attached */
+	} kind;
+	/* Of the first byte; of the end: behind the last one. */
+	uint64_t offset;
+	uint64_t dropped; /* bytes of both streams that are not kept any more */
+	bool tty, stdin_open; /* of one that is attached */
+	enum job_state state; /* of the end */
+	struct exec_event event; /* of a chunk, and of the end */
+};
+extern const struct field_table exec_news_table;
+
+struct exec_following {
+	struct call *call;
+	unsigned streams; /* 1 << stream */
+	/* Once, and then it must stop. err: its asker has gone; NULL: the exec has ended. */
+	void (*on_end)(struct exec_following *f, const struct err *err);
+	/* filled by exec_follow_start(): */
+	struct job *job; /* a reference */
+	struct spool_cursor *cursor;
+	bool telling; /* where the asker may go away */
+	struct err lost; /* at the end: why it has no result, or ERR_NONE */
+};
+/* Opens the stream of a call that only waits from here on; -1: nothing is left to stop. Then
+ * exec_follow_on(). */
+int exec_follow_start(struct exec_following *f, struct job *j, uint64_t offset,
+		      struct err *e) MUST_USE;
+/* Tells what there is. */
+void exec_follow_on(void *f);
+void exec_follow_stop(struct exec_following *f);

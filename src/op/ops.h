@@ -4,6 +4,7 @@
  * ops.c. */
 #include "op/op.h"
 
+extern const struct op exec_attach_op;
 extern const struct op exec_delete_op;
 extern const struct op exec_get_op;
 extern const struct op exec_kill_op;

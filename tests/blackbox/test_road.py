@@ -14,7 +14,7 @@ import rest
 from client import Failed, until
 from described import Described, code_of
 from rest import b64
-from talk import Exec
+from talk import Attached, Exec
 from test_surface import ROWS, Stage, clear, outcome, start
 from who import BUILD
 
@@ -502,6 +502,12 @@ def test_redaction(hub, road):
         assert said[-1]['exit_code'] == 0 and rest.joined(said[-3:], 'data').endswith(b'\0a [gone] b\n')
         said = hub.stream('ExecStream', box, {'command': 'cat f'})
         assert rest.joined(said, 'stdout') == b'a [gone] b\n'
+        job = hub.post('/v1/exec', sandbox=box, command='cat f', background=True)['exec_id']
+        said = rest.lines(hub.raw('GET', f'/v1/sandboxes/{box}/execs/{job}/output?follow=true').body)
+        assert said[-1]['kind'] == 'exit' and rest.joined(said, 'data') == b'a [gone] b\n'
+        with Attached(hub, box, job, offset=0) as x:
+            x.end()
+            assert x.out == b'a [gone] b\n'
     finally:
         road.unset('secret')
     assert hub.exec(box, 'cat f')['stdout'] == f'a {word} b\n'

@@ -98,12 +98,9 @@ static int on_open(void *asker, struct err *e)
 {
 	struct ask *a = asker;
 
-	if (!a->ws && ask_stream_begin(a, e) < 0)
-		return -1;
-	/* Who waits for news only is told when the server goes down. */
-	if (a->route->op->flags & OP_WAITS)
-		ask_on_drain(a->call, on_gone, a);
-	return 0;
+	if (a->ws)
+		return 0;
+	return a->route->socket ? ask_socket_open(a, e) : ask_stream_begin(a, e);
 }
 
 static void on_event(void *asker, const void *event)
@@ -274,7 +271,7 @@ void ask_start(struct api *api, size_t route, struct http_request *q)
 	struct err e;
 	struct ask *a = ask_new(api, route, q, &e);
 
-	if (a && a->route->hear) {
+	if (a && a->route->hear && !a->route->listens) {
 		ask_socket_await(a);
 		return;
 	}

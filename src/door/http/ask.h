@@ -70,6 +70,8 @@ struct api_route {
 	/* The subprotocol of a WebSocket: its request is a GET that upgrades, and both sides speak as they like; what the
 	 * server says is of API_LINES a text, of API_FRAMES a frame, each a message. NULL: none. */
 	const char *socket;
+	/* Its request is the head alone: a client need not say anything. */
+	bool listens;
 	/* With it, and of messages that stream: what the client says; of a projected one, whose first message holds the
 	 * body as "open", what it says behind that. */
 	const struct field_table *heard;
@@ -129,24 +131,11 @@ void ask_answer_document(struct call *c, char *text);
 int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data,
 		     struct err *e) MUST_USE;
 
-struct ask_socket {
-	/* A message, borrowed for the call. */
-	void (*on_message)(void *data, bool is_text, struct str message);
-	void (*on_room)(void *data); /* as of ask_stream_start() */
-	bool listens; /* a client need not say anything */
-};
-/* The same of a route that is a WebSocket. A client that says nothing for some seconds where it has to, or goes away, has the call
- * cancelled. */
-int ask_socket_start(struct call *c, const struct ask_socket *events, void *data,
-		     struct err *e) MUST_USE;
-void ask_socket_hold(struct call *c, bool hold); /* http_ws_hold() */
-/* A binary message, as redaction lets it; and for tell(), which has bytes for API_TAR, too. */
-void ask_socket_bytes(struct call *c, struct str message);
-void ask_write_bytes(struct call *c, struct str message);
-
-/* A message, as redaction lets it; for tell(), which is given what was redacted, ask_write(). */
+/* A message, as redaction lets it; for tell(), which is given what was redacted, ask_write(), and
+ * of API_TAR and as a binary message of WebSockets ask_write_bytes(). */
 void ask_send(struct call *c, const struct field_table *t, const void *from);
 void ask_write(struct call *c, const struct field_table *t, const void *from);
+void ask_write_bytes(struct call *c, struct str message);
 void ask_send_bytes(struct call *c, struct str bytes); /* of API_TAR */
 bool ask_stream_full(struct call *c);
 

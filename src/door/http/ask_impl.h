@@ -26,8 +26,6 @@ struct ask {
 	struct http_request *q; /* until it is answered */
 	struct http_stream *stream; /* while it streams */
 	struct http_ws *ws; /* or speaks */
-	const struct ask_socket *socket;
-	void *socket_data;
 	bool silent; /* nothing was heard yet */
 	struct buf kept; /* what was said before it could be heard */
 	bool hears;
@@ -87,7 +85,9 @@ int ask_problem_text(const struct ask *a, const struct api_problem *p, struct bu
 /* A message of the route's shape. */
 void ask_write_frame(struct ask *a, unsigned flags, struct str text);
 
-/* ask_socket.c: upgrades, and waits for the first message. */
+/* ask_socket.c: upgrades. */
+int ask_socket_open(struct ask *a, struct err *e) MUST_USE;
+/* The same before there is a call, and waits for the first message. */
 void ask_socket_await(struct ask *a);
 /* Holds what the client says, or lets it be heard. */
 void ask_socket_hear(struct ask *a, bool hold);

@@ -102,9 +102,7 @@ static void on_message(void *owner, bool is_text, struct str message)
 	else if (a->silent && a->timing)
 		uv_timer_stop(&a->timer);
 	a->silent = false;
-	if (a->socket)
-		a->socket->on_message(a->socket_data, is_text, message);
-	else if (!a->call)
+	if (!a->call)
 		begin(a, is_text, message);
 	else if (a->hears)
 		hear(a, is_text, message);
@@ -127,11 +125,7 @@ static void on_drained(void *owner)
 {
 	struct ask *a = owner;
 
-	if (!a->call || call_ended(a->call))
-		return;
-	if (a->socket)
-		a->socket->on_room(a->socket_data);
-	else
+	if (a->call && !call_ended(a->call))
 		call_room(a->call);
 }
 
@@ -166,7 +160,7 @@ static int check(struct ask *a, struct err *e)
 	return 0;
 }
 
-static int upgrade(struct ask *a, bool listens, struct err *e)
+int ask_socket_open(struct ask *a, struct err *e)
 {
 	const struct http_ws_options o = { .message_max = MESSAGE_MAX,
 					   .protocol = a->route->socket };
@@ -175,6 +169,7 @@ static int upgrade(struct ask *a, bool listens, struct err *e)
 		return err_set(e, ERR_CANCELLED, "the client is gone");
 	if (check(a, e) < 0)
 		return -1;
+	a->kept = BUF_INIT(KEPT_MAX);
 	a->ws = http_ws_accept(a->q, &o, &events, a, e);
 	if (!a->ws) {
 		if (e->code == ERR_LIMIT)
@@ -182,44 +177,22 @@ static int upgrade(struct ask *a, bool listens, struct err *e)
 		return -1;
 	}
 	a->q = NULL;
-	a->silent = !listens;
+	a->silent = !a->route->listens;
 	if (a->silent)
 		ask_time(a, SILENCE_MS);
 	return 0;
-}
-
-int ask_socket_start(struct call *c, const struct ask_socket *socket, void *data, struct err *e)
-{
-	struct ask *a = ask_of(c);
-
-	a->socket = socket;
-	a->socket_data = data;
-	return upgrade(a, socket->listens, e);
 }
 
 void ask_socket_await(struct ask *a)
 {
 	struct err e = ERR_INIT;
 
-	a->kept = BUF_INIT(KEPT_MAX);
 	if (ask_read_target(a, &a->target, &e) == 0 &&
-	    op_check_sandbox(a->api->ops, a->who, a->target, &e) == 0 && upgrade(a, false, &e) == 0)
+	    op_check_sandbox(a->api->ops, a->who, a->target, &e) == 0 &&
+	    ask_socket_open(a, &e) == 0)
 		return;
 	ask_write_problem(a, &e);
 	ask_finish(a);
-}
-
-void ask_socket_hold(struct call *c, bool hold)
-{
-	struct ask *a = ask_of(c);
-
-	if (a->ws)
-		http_ws_hold(a->ws, hold);
-}
-
-void ask_socket_bytes(struct call *c, struct str message)
-{
-	ask_write_bytes(c, call_redact(c, message));
 }
 
 void ask_write_bytes(struct call *c, struct str message)

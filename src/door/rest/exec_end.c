@@ -1,5 +1,7 @@
 #include "door/rest/exec_end.h"
 
+#include "json/document/json.h"
+
 static const struct field exit_fields[] = {
 	FIELD(struct exit_view, exit_code, .flags = FIELD_REQUIRED,
 	      .doc = "Of the command; 124 where its timeout ended it, -1 where it never ran."),
@@ -36,7 +38,11 @@ const void *exec_show(struct call *c, const void *result, const struct field_tab
 	return NULL;
 }
 
-int socket_input(struct str message, struct str *ret, struct err *e)
+/* The first byte of a binary message. */
+enum socket_channel { SOCKET_STDIN, SOCKET_STDOUT, SOCKET_STDERR };
+
+/* What such a message has for standard input. */
+static int socket_input(struct str message, struct str *ret, struct err *e)
 {
 	if (message.n == 0 || message.p[0] != SOCKET_STDIN)
 		return err_set(e, ERR_INVALID,
@@ -56,14 +62,23 @@ struct str socket_output(enum exec_stream stream, struct str bytes, struct buf *
 	return buf_str(to);
 }
 
+struct socket_size {
+	uint32_t cols, rows;
+};
 static const struct field size_fields[] = {
 	FIELD(struct socket_size, cols, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
 	      .doc = "Columns."),
 	FIELD(struct socket_size, rows, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
 	      .doc = "Rows."),
 };
-const struct field_table socket_size_table = FIELD_TABLE(struct socket_size, size_fields);
+static const struct field_table socket_size_table = FIELD_TABLE(struct socket_size, size_fields);
 
+struct socket_word {
+	bool has_resize, has_signal, has_close;
+	struct socket_size resize;
+	int32_t signal;
+	bool stdin_close;
+};
 #define W struct socket_word
 static const struct field word_fields[] = {
 	FIELD_OBJECT(W, resize, socket_size_table, .has = FIELD_HAS(W, has_resize),
@@ -77,7 +92,8 @@ static const struct field word_fields[] = {
 const struct field_table socket_word_table = FIELD_TABLE(struct socket_word, word_fields,
 							 .doc = "One member in each text.");
 
-int socket_word(const struct socket_word *w, struct exec_word *ret, struct err *e)
+/* The one thing that it says. */
+static int socket_word(const struct socket_word *w, struct exec_word *ret, struct err *e)
 {
 	if (w->has_resize + w->has_signal + w->has_close != 1)
 		return err_set(e, ERR_INVALID, "a text has one of resize, signal, stdin_close");
@@ -90,4 +106,26 @@ int socket_word(const struct socket_word *w, struct exec_word *ret, struct err *
 				   .rows = w->resize.rows,
 				   .signal = w->signal };
 	return 0;
+}
+
+static int socket_hear_text(struct call *c, struct arena *scratch, struct str text, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
+	struct socket_word said;
+	struct exec_word w;
+
+	if (!doc || field_decode(&socket_word_table, json_root(doc), scratch, &said, e) < 0 ||
+	    socket_word(&said, &w, e) < 0)
+		return -1;
+	return call_hear(c, &w, e);
+}
+
+int socket_hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
+		struct err *e)
+{
+	struct exec_word w = { .kind = EXEC_WORD_INPUT };
+
+	if (is_text)
+		return socket_hear_text(c, scratch, message, e);
+	return socket_input(message, &w.bytes, e) < 0 ? -1 : call_hear(c, &w, e);
 }

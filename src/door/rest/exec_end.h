@@ -16,22 +16,10 @@ struct exit_view exit_view(const struct exec_event *end);
 const void *exec_show(struct call *c, const void *result, const struct field_table **t,
 		      struct err *e);
 
-/* The first byte of a binary message. */
-enum socket_channel { SOCKET_STDIN, SOCKET_STDOUT, SOCKET_STDERR };
-/* What such a message has for standard input. */
-int socket_input(struct str message, struct str *ret, struct err *e) MUST_USE;
-/* Output behind its channel, in the buffer. */
+/* Output as a binary message, in the buffer. */
 struct str socket_output(enum exec_stream stream, struct str bytes, struct buf *to);
-
 /* What a text can say to an exec that runs. */
-struct socket_word {
-	bool has_resize, has_signal, has_close;
-	struct socket_size {
-		uint32_t cols, rows;
-	} resize;
-	int32_t signal;
-	bool stdin_close;
-};
-extern const struct field_table socket_size_table, socket_word_table;
-/* The one thing that it says. */
-int socket_word(const struct socket_word *w, struct exec_word *ret, struct err *e) MUST_USE;
+extern const struct field_table socket_word_table;
+/* api_route.hear: such a text, or a binary message with standard input. */
+int socket_hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
+		struct err *e) MUST_USE;

@@ -36,28 +36,6 @@ static int read_open_on_terminal(struct call *c, void *request, struct err *e)
 	return 0;
 }
 
-static int hear_text(struct call *c, struct arena *scratch, struct str text, struct err *e)
-{
-	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
-	struct socket_word said;
-	struct exec_word w;
-
-	if (!doc || field_decode(&socket_word_table, json_root(doc), scratch, &said, e) < 0 ||
-	    socket_word(&said, &w, e) < 0)
-		return -1;
-	return call_hear(c, &w, e);
-}
-
-static int hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
-		struct err *e)
-{
-	struct exec_word w = { .kind = EXEC_WORD_INPUT };
-
-	if (is_text)
-		return hear_text(c, scratch, message, e);
-	return socket_input(message, &w.bytes, e) < 0 ? -1 : call_hear(c, &w, e);
-}
-
 /* ---- what it hears ------------------------------------------------------------------------- */
 
 struct said {
@@ -108,7 +86,7 @@ static const struct op_member pty_members[] = { { "sandbox", .in = OP_QUERY }, O
 		.id = (id_), .op = &sandbox_exec_op, .projected = true,                            \
 		.members = OP_MEMBERS(members_), .answer = &said_table, .method = HTTP_GET,        \
 		.path = (path_), .shape = API_LINES, .socket = "holt.exec.v1",                     \
-		.heard = &socket_word_table, .read = (read_), .hear = hear, .tell = tell,          \
+		.heard = &socket_word_table, .read = (read_), .hear = socket_hear, .tell = tell,   \
 		.show = exec_show,                                                                 \
 		.errors = API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS), \
 		.doc = (doc_),                                                                     \

@@ -1,5 +1,5 @@
 /* What execs print, over REST: read, followed as lines, and waited for. */
-#include "door/http/common.h"
+#include "door/rest/jobs.h"
 #include "op/exec_output.h"
 
 #define O struct exec_output
@@ -74,18 +74,14 @@ static void tell(struct call *c, const void *event)
 		l.exec_time_ms = n->event.exec_time_ms;
 		l.error = n->event.error;
 		break;
+	case EXEC_NEWS_ATTACHED:
+		return;
 	}
 	ask_write(c, &line_table, &l);
 }
 
-#define ONE                                                                                        \
-	API_BY_PATH,                                                                               \
-	{                                                                                          \
-		"exec", .in = OP_PATH                                                              \
-	}
-
 static const struct op_member output_members[] = {
-	ONE,
+	API_JOB_BY_PATH,
 	{ "offset", .in = OP_QUERY },
 	{ "max_bytes", .as = "limit", .in = OP_QUERY },
 	{ "stream", .in = OP_QUERY },
@@ -95,7 +91,7 @@ static const struct op_member output_members[] = {
 	{ "wait_pattern", .in = OP_HIDDEN },
 	{ "kill", .in = OP_HIDDEN },
 };
-static const struct op_member wait_members[] = { ONE };
+static const struct op_member wait_members[] = { API_JOB_BY_PATH };
 
 static const struct api_route rows[] = {
 	{ .id = "execs.output",

@@ -6,16 +6,8 @@
 
 enum { STDIN_BODY_MAX = 2 << 20 };
 
-static const struct field path_fields[] = {
-	FIELD(struct job_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
-	      .doc = "Id of the sandbox."),
-	FIELD(struct job_path, exec, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
-	      .doc = "Id of the exec."),
-};
-const struct field_table job_path_table = FIELD_TABLE(struct job_path, path_fields);
-
 static const struct op_member all[] = { API_BY_PATH };
-static const struct op_member one[] = { API_BY_PATH, { "exec", .in = OP_PATH } };
+static const struct op_member one[] = { API_JOB_BY_PATH };
 
 #define JOBS(id_, method_, path_, members_, ...)                                                   \
 	{                                                                                          \

@@ -1,11 +1,10 @@
 #pragma once
 /* What the routes of execs share. */
 #include "door/http/common.h"
-#include "op/job.h"
 
-struct job_path {
-	struct str id, exec;
-};
-extern const struct field_table job_path_table;
-#define API_JOB_PATH(S)                                                                            \
-	FIELD_OBJECT(S, path, job_path_table, .flags = FIELD_REQUIRED, .doc = "Which exec.")
+/* Of a projected route whose path names the exec. */
+#define API_JOB_BY_PATH                                                                            \
+	API_BY_PATH,                                                                               \
+	{                                                                                          \
+		"exec", .in = OP_PATH                                                              \
+	}

@@ -167,7 +167,7 @@ static void put_heard(const struct api_route *r, const struct api_parts *parts,
 	} };
 	struct field_table t = *r->heard;
 
-	if (!r->hear || r->body || t.n >= HEARD_MAX) {
+	if (!r->hear || r->listens || r->body || t.n >= HEARD_MAX) {
 		field_schema(&t, w);
 		return;
 	}

@@ -301,9 +301,10 @@ struct http_request *ask_request(struct call *c)
 
 void ask_on_drain(struct call *c, void (*f)(void *data), void *data)
 {
-	struct ask *a = ask_of(c), *first = a->api->drained;
+	struct ask *a = ask_of(c), *first;
 
 	drain_no_more(a);
+	first = a->api->drained;
 	a->on_drain = f;
 	a->on_drain_data = data;
 	a->drained_before = NULL;

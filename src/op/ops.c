@@ -13,6 +13,7 @@ const struct op *const all_ops[] = {
 	&sandbox_list_op,	 &sandbox_pause_op,  &sandbox_resume_op,
 	&sandbox_set_timeout_op, &sandbox_stop_op,   &sandbox_terminate_op,
 	&sandbox_usage_op,	 &sandbox_vitals_op, &snapshot_restore_op,
+	&snapshot_take_op,
 };
 const size_t all_ops_n = ARRAY_LEN(all_ops);
 

@@ -40,6 +40,7 @@ extern const struct op sandbox_terminate_op;
 extern const struct op sandbox_usage_op;
 extern const struct op sandbox_vitals_op;
 extern const struct op snapshot_restore_op;
+extern const struct op snapshot_take_op;
 
 extern const struct op *const all_ops[];
 extern const size_t all_ops_n;

@@ -297,6 +297,7 @@ WISHES = {
     'sandbox.pause': {'sandbox_pause': {}, 'pause': {}},
     'sandbox.resume': {'sandbox_resume': {}, 'resume': {}},
     'sandbox.set_timeout': {'sandbox_set_timeout': {'seconds': 60}, 'set_timeout': {'timeout_seconds': 60}},
+    'snapshot.take': {'sandbox_snapshot': {'ttl_seconds': 9}, 'sandboxes.snapshot': {'ttl_seconds': 9}},
     'sandbox.terminate': {'sandbox_terminate': {}, 'sandboxes.delete': None},
 }
 

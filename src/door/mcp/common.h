@@ -6,11 +6,6 @@
 #include "op/call.h"
 
 /* The first argument of all but sandbox_create. */
-#define SANDBOX_ROW(S)                                                                             \
-	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = 64,                            \
-	      .doc = "Id of the sandbox, as sandbox_create or sandbox_fork returned it.")
-
-/* The same of a projected tool. */
 #define TOOL_SANDBOX                                                                               \
 	{                                                                                          \
 		"sandbox",                                                                         \

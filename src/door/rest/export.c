@@ -60,7 +60,7 @@ static const struct field query_fields[] = {
 	FIELD(struct import_query, name, .max = SNAPSHOT_NAME_MAX / 4, .doc = "For people."),
 	FIELD(struct import_query, digest, .min = HASH_HEX, .max = HASH_HEX,
 	      .doc = "SHA-256 that the archive must have, in hex. Absent: any."),
-	FIELD(struct import_query, ttl_seconds, .max = API_SNAPSHOT_TTL_MAX,
+	FIELD(struct import_query, ttl_seconds, .max = SNAPSHOT_TTL_MAX,
 	      .doc = "It is deleted so long after; absent or 0: never."),
 };
 static const struct field_table query_table = FIELD_TABLE(struct import_query, query_fields);
@@ -87,7 +87,7 @@ static void on_imported(void *arg, const struct snapshot *s, const struct err *e
 
 	body_pipe_close(&u->body);
 	if (!err && call_cancelled(u->call))
-		ask_discard_snapshot(u->call, s);
+		snapshot_discard(u->call, s);
 	else if (err || snapshot_view(u->call, s, &view, &e) < 0)
 		call_fail(u->call, err ? err : &e);
 	else
@@ -144,7 +144,7 @@ static const struct api_route rows[] = {
 			      "before anything of it is kept.",
 		       .effect = OP_WRITE,
 		       .request = &import_input,
-		       .result = &snapshot_view_table,
+		       .result = &api_snapshot_table,
 		       .run = run_import },
 	  .method = HTTP_POST,
 	  .path = "/v1/snapshots",

@@ -1,32 +1,11 @@
 /* Snapshots: take, list, look at, delete. */
 #include "door/rest/snapshot_view.h"
 
-#include "base/id.h"
-#include "base/log.h"
-#include "hub/core/when.h"
-#include "op/once.h"
+#include "op/ops.h"
 #include "op/page.h"
 
-/* ---- as it is shown ------------------------------------------------------------------------ */
-
-static const struct field view_fields[] = {
-	FIELD(struct snapshot_view, id, .flags = FIELD_REQUIRED, .doc = "Its name everywhere."),
-	FIELD(struct snapshot_view, name, .doc = "For people, as it was given."),
-	FIELD(struct snapshot_view, source,
-	      .doc = "The sandbox that it was taken of; absent: it was imported."),
-	FIELD(struct snapshot_view, template_id, .flags = FIELD_REQUIRED,
-	      .doc = "What that was made from, and what is restored is made from."),
-	FIELD(struct snapshot_view, digest, .flags = FIELD_REQUIRED,
-	      .doc = "SHA-256 of its archive (tar.zst), in hex."),
-	FIELD(struct snapshot_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(struct snapshot_view, expires_at, .doc = "When it is deleted; absent: never."),
-	FIELD(struct snapshot_view, bytes, .flags = FIELD_REQUIRED, .doc = "Of its archive."),
-	FIELD(struct snapshot_view, unpacked_bytes, .flags = FIELD_REQUIRED,
-	      .doc = "Of what is in it."),
-	FIELD(struct snapshot_view, disk_mb, .flags = FIELD_REQUIRED,
-	      .doc = "MiB for files that a restored sandbox has, as its source had."),
-};
-const struct field_table snapshot_view_table = FIELD_TABLE(struct snapshot_view, view_fields);
+static const struct field view_fields[] = { SNAPSHOT_ROWS("id", "template_id") };
+const struct field_table api_snapshot_table = FIELD_TABLE(struct snapshot_view, view_fields);
 
 static const struct field path_fields[] = {
 	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
@@ -40,46 +19,6 @@ struct snapshot *ask_snapshot(struct call *c, struct str id, struct err *e)
 	return snapshots_find(call_lives(c), id, e);
 }
 
-void ask_discard_snapshot(struct call *c, const struct snapshot *s)
-{
-	struct snapshot_info i;
-	struct snapshot *found;
-	struct err e;
-
-	snapshot_info(s, &i);
-	found = snapshots_find(call_lives(c), i.id, &e);
-	if (!found || snapshot_delete(found, &e) < 0)
-		log_warn("could not delete a snapshot that nobody waits for: %s", e.msg);
-	ask_fail_gone(c);
-}
-
-int snapshot_view(struct call *c, const struct snapshot *s, struct snapshot_view *ret,
-		  struct err *e)
-{
-	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
-	char *expires = arena_alloc(call_arena(c), WHEN_MAX, e);
-	struct snapshot_info i;
-
-	if (!created || !expires)
-		return -1;
-	snapshot_info(s, &i);
-	when_text(created, i.created_ms);
-	when_text(expires, i.expires_ms);
-	*ret = (struct snapshot_view){
-		.id = i.id,
-		.name = i.name.n ? i.name : STR_NONE,
-		.source = i.source.n ? i.source : STR_NONE,
-		.template_id = i.template,
-		.digest = i.digest,
-		.created_at = str_of(created),
-		.expires_at = i.expires_ms ? str_of(expires) : STR_NONE,
-		.bytes = i.bytes,
-		.unpacked_bytes = i.unpacked,
-		.disk_mb = i.limits.disk / MIB,
-	};
-	return 0;
-}
-
 static void answer(struct call *c, const struct snapshot *s)
 {
 	struct snapshot_view view;
@@ -91,76 +30,7 @@ static void answer(struct call *c, const struct snapshot *s)
 		call_answer(c, &view);
 }
 
-/* ---- take ---------------------------------------------------------------------------------- */
-
-struct take_body {
-	struct str name;
-	uint32_t ttl_seconds;
-};
-static const struct field take_fields[] = {
-	FIELD(struct take_body, name, .max = SNAPSHOT_NAME_MAX / 4, .doc = "For people."),
-	FIELD(struct take_body, ttl_seconds, .max = API_SNAPSHOT_TTL_MAX,
-	      .doc = "It is deleted so long after; absent or 0: never."),
-};
-static const struct field_table take_body = FIELD_TABLE(struct take_body, take_fields);
-
-struct take_params {
-	struct id_path path;
-	struct take_body body;
-};
-static const struct field take_parts[] = {
-	API_ID_PATH(struct take_params),
-	FIELD_OBJECT(struct take_params, body, take_body, .doc = "What to call it."),
-};
-static const struct field_table take_input = FIELD_TABLE(struct take_params, take_parts);
-
-static void on_taken(void *arg, const struct snapshot *s, const struct err *err)
-{
-	if (err)
-		call_fail(arg, err);
-	else if (call_cancelled(arg) && !once_kept(arg))
-		ask_discard_snapshot(arg, s);
-	else
-		answer(arg, s);
-}
-
-static void take(struct call *c, const struct take_params *p, struct str id)
-{
-	const struct snapshot_spec spec = {
-		.id = id,
-		.name = p->body.name,
-		.ttl_ms = p->body.ttl_seconds * 1000ull,
-	};
-	struct err e = ERR_INIT;
-	struct life *l = call_life(c, p->path.id, &e);
-
-	if (l)
-		snapshot_take_start(l, &spec, on_taken, c);
-	else
-		call_fail(c, &e);
-}
-
-static void run_take(struct call *c, const void *params)
-{
-	const struct take_params *p = params;
-	char id[ID_MAX];
-	struct str plan = { id, 0 };
-	struct snapshot *made = NULL;
-	struct err e;
-	enum once once;
-
-	id_make(id, "snap");
-	plan.n = strlen(id);
-	once = once_begin(c, &plan);
-	if (once == ONCE_OVER)
-		return;
-	if (once == ONCE_AGAIN)
-		made = snapshots_find(call_lives(c), plan, &e);
-	if (made)
-		answer(c, made);
-	else
-		take(c, p, plan);
-}
+static const struct op_member take_members[] = { API_BY_PATH };
 
 /* ---- list ---------------------------------------------------------------------------------- */
 
@@ -191,7 +61,7 @@ struct page {
 	struct str next_cursor;
 };
 static const struct field page_fields[] = {
-	FIELD_OBJECTS(struct page, snapshots, snapshot_view_table, .flags = FIELD_REQUIRED,
+	FIELD_OBJECTS(struct page, snapshots, api_snapshot_table, .flags = FIELD_REQUIRED,
 		      .doc = "In order of creation."),
 	NEXT_CURSOR_ROW(struct page),
 };
@@ -273,16 +143,10 @@ static void run_delete(struct call *c, const void *params)
 
 static const struct api_route rows[] = {
 	{ .id = "sandboxes.snapshot",
-	  .op = &(const struct
-		  op){ .action = "snapshot.take",
-		       .doc = "Keeps the files that a sandbox has changed; what runs in it stands still "
-			      "meanwhile.",
-		       .effect = OP_WRITE,
-		       .flags = OP_KEYED,
-		       .request = &take_input,
-		       .target = OP_TARGET(struct take_params, path.id),
-		       .result = &snapshot_view_table,
-		       .run = run_take },
+	  .op = &snapshot_take_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(take_members),
+	  .answer = &api_snapshot_table,
 	  .method = HTTP_POST,
 	  .path = "/v1/sandboxes/{id}/snapshots",
 	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) |
@@ -301,7 +165,7 @@ static const struct api_route rows[] = {
 				    .doc = "One snapshot.",
 				    .effect = OP_READ,
 				    .request = &one_input,
-				    .result = &snapshot_view_table,
+				    .result = &api_snapshot_table,
 				    .run = run_get },
 	  .method = HTTP_GET,
 	  .path = "/v1/snapshots/{id}",

@@ -1,0 +1,40 @@
+#pragma once
+/* A snapshot as clients see it, and snapshot.take. */
+#include "hub/sandbox/snapshots.h"
+#include "op/call.h"
+
+enum { SNAPSHOT_TTL_MAX = 365 * 86400 };
+
+struct snapshot_view {
+	struct str snapshot, name, source, template, digest, created_at, expires_at;
+	uint64_t bytes, unpacked_bytes, disk_mb;
+};
+/* Its texts live as long as the call. */
+int snapshot_view(struct call *c, const struct snapshot *s, struct snapshot_view *ret,
+		  struct err *e) MUST_USE;
+extern const struct field_table snapshot_view_table;
+
+/* Rows of a table of it, by the names that a door has for them. */
+#define SNAPSHOT_ROWS(id_, template_)                                                              \
+	FIELD_NAMED(struct snapshot_view, snapshot, id_, .flags = FIELD_REQUIRED,                  \
+		    .doc = "Its name everywhere."),                                                \
+		FIELD(struct snapshot_view, name, .doc = "For people, as it was given."),          \
+		FIELD(struct snapshot_view, source,                                                \
+		      .doc = "The sandbox that it was taken of; absent: it was imported."),        \
+		FIELD_NAMED(struct snapshot_view, template, template_, .flags = FIELD_REQUIRED,    \
+			    .doc = "What that was made from, and what is restored is made from."), \
+		FIELD(struct snapshot_view, digest, .flags = FIELD_REQUIRED,                       \
+		      .doc = "SHA-256 of its archive (tar.zst), in hex."),                         \
+		FIELD(struct snapshot_view, created_at, .flags = FIELD_REQUIRED,                   \
+		      .doc = "RFC 3339."),                                                         \
+		FIELD(struct snapshot_view, expires_at,                                            \
+		      .doc = "When it is deleted; absent: never."),                                \
+		FIELD(struct snapshot_view, bytes, .flags = FIELD_REQUIRED,                        \
+		      .doc = "Of its archive."),                                                   \
+		FIELD(struct snapshot_view, unpacked_bytes, .flags = FIELD_REQUIRED,               \
+		      .doc = "Of what is in it."),                                                 \
+		FIELD(struct snapshot_view, disk_mb, .flags = FIELD_REQUIRED,                      \
+		      .doc = "MiB for files that a restored sandbox has, as its source had.")
+
+/* One that was made for somebody who has gone: deletes it and ends the call. */
+void snapshot_discard(struct call *c, const struct snapshot *s);

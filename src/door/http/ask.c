@@ -74,7 +74,7 @@ static void on_fail(void *asker, const struct err *e)
 {
 	struct ask *a = asker;
 
-	if (a->going_down && (a->stream || a->ws))
+	if (a->going_down && a->stream)
 		ask_write_answer(a, NULL, NULL);
 	else
 		ask_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);

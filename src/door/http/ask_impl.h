@@ -55,7 +55,7 @@ struct ask {
 	uv_timer_t timer;
 	bool timing;
 	char label[64];
-	bool going_down; /* the server does: news end, and no failure is told */
+	bool going_down; /* the server does: a stream of news ends, and no failure is told */
 	void (*on_drain)(void *data); /* NULL: not on the list */
 	void *on_drain_data;
 	struct ask *drained_before, *drained_next;

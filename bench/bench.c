@@ -1,7 +1,8 @@
 /*
- * Sandboxes beside their peers: bench LIBEXEC HOLT N. Every operation and every peer takes its turn in
- * each of N rounds, so that what else the machine does hits all alike; the ratios are to fork + exec of
- * /bin/true in the same run. Prints Markdown.
+ * Sandboxes beside their peers: bench LIBEXEC HOLT N. Every operation and every peer takes its turn
+ * in each of N rounds, so that what else the machine does hits all alike; the ratios are to fork +
+ * exec of /bin/true in the same run. Prints Markdown.
+ *
  */
 #include "bench.h"
 

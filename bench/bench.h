@@ -1,6 +1,6 @@
 #pragma once
-/* What the parts of the benchmark share: measure.c samples and prints, peers.c runs programs as others
- * do, engine.c drives box/host/box.h. */
+/* What the parts of the benchmark share: measure.c samples and prints, peers.c runs programs as
+ * others do, engine.c drives box/host/box.h. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* The engine through box/host/box.h, one operation at a time unless said: each runs the loop to its end. */
+/* The engine through box/host/box.h, one operation at a time unless said: each runs the loop to
+ * its end. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -211,7 +212,7 @@ double fork_dirty(unsigned mib)
 	return begun;
 }
 
-/* ---- many at once ------------------------------------------------------------------------------ */
+/* ---- many at once ---------------------------------------------------------------------------- */
 
 struct one {
 	double begun, took;

@@ -1,4 +1,5 @@
-/* Other ways to run a program apart from the rest, as nearly equal to a sandbox of ours as each can be. */
+/* Other ways to run a program apart from the rest, as nearly equal to a sandbox of ours as each
+ * can be. */
 #include "bench.h"
 
 #include <fcntl.h>

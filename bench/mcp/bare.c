@@ -1,7 +1,9 @@
 /*
  * Servers that know nothing of MCP, which show what a machine and a library leave to the others:
- * bare KIND PORT on 127.0.0.1. KIND: epoll (takes what it reads for one request), microhttpd (the library
- * that Holt serves HTTP by, with its flags and memory of a connection). Both answer everything with one text.
+ * bare KIND PORT on 127.0.0.1. KIND: epoll (takes what it reads for one request), microhttpd (the
+ * library that Holt serves HTTP by, with its flags and memory of a connection). Both answer
+ * everything with one text.
+ *
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>

@@ -1,7 +1,8 @@
 /*
- * Calls of the tool `echo` over stdio: stdio ERA CALLS WINDOW PROGRAM [ARG...]
- * Starts PROGRAM, keeps WINDOW calls under way, and prints one line:
- * calls a second, p50 and p99 in microseconds, milliseconds from the start to the first reply, resident KiB.
+ * Calls of the tool `echo` over stdio: stdio ERA CALLS WINDOW PROGRAM [ARG...] Starts PROGRAM,
+ * keeps WINDOW calls under way, and prints one line: calls a second, p50 and p99 in microseconds,
+ * milliseconds from the start to the first reply, resident KiB.
+ *
  */
 #include <signal.h>
 #include <stdbool.h>

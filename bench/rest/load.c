@@ -1,7 +1,7 @@
 /*
- * The load of bench/rest/run: load MODE ARG...
- * Each mode prints lines of a name and a number; times are in microseconds, and every sample has a line. `peer` is a name
- * of bench/peers.c.
+ * The load of bench/rest/run: load MODE ARG... Each mode prints lines of a name and a number; times
+ * are in microseconds, and every sample has a line. `peer` is a name of bench/peers.c.
+ *
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ static const struct peer *find_peer(const char *name)
 	die("no such peer");
 }
 
-/* ---- requests that are under way at the same time ---------------------------------------------- */
+/* ---- requests that are under way at the same time -------------------------------------------- */
 
 struct lane {
 	struct wire *w;
@@ -133,7 +133,7 @@ static void check_exit(const char *answer)
 		die("a command in a sandbox failed");
 }
 
-/* ---- burst WIDE TIMES: creates at once, each ---------------------------------------------------- */
+/* ---- burst WIDE TIMES: creates at once, each ------------------------------------------------- */
 
 static bool made_one(struct lane *l, const char *answer)
 {
@@ -159,7 +159,7 @@ static void run_burst(char **args)
 	close_lanes(n);
 }
 
-/* ---- cycle WIDE SECONDS MOST: each lane makes a sandbox and ends it, again and again -------------- */
+/* ---- cycle WIDE SECONDS MOST: each lane makes a sandbox and ends it, again and again --------- */
 
 static struct {
 	double until;
@@ -221,7 +221,7 @@ static void run_cycle(char **args)
 	close_lanes(n);
 }
 
-/* ---- make WIDE N: sandboxes, none of which is ended before all are made ---------------------------- */
+/* ---- make WIDE N: sandboxes, none of which is ended before all are made ---------------------- */
 
 static char ids_made[IDLE_MAX][ID_ROOM];
 
@@ -256,7 +256,7 @@ static void run_make(char **args)
 	close_lanes(n);
 }
 
-/* ---- exec WIDE SECONDS SANDBOX: commands in one sandbox ------------------------------------------ */
+/* ---- exec WIDE SECONDS SANDBOX: commands in one sandbox -------------------------------------- */
 
 static bool executed(struct lane *l, const char *answer)
 {
@@ -284,7 +284,7 @@ static void run_exec(char **args)
 	close_lanes(n);
 }
 
-/* ---- spawn WIDE SECONDS PEER: the same without a hub --------------------------------------------- */
+/* ---- spawn WIDE SECONDS PEER: the same without a hub ----------------------------------------- */
 
 static void run_spawn(char **args)
 {
@@ -311,7 +311,7 @@ static void run_spawn(char **args)
 	print_rate(begun);
 }
 
-/* ---- commands ROUNDS: a round of everything, one at a time --------------------------------------- */
+/* ---- commands ROUNDS: a round of everything, one at a time ----------------------------------- */
 
 static bool takes_part(
 	size_t peer) /* crun wants a bundle (bench/run), and vfork is no more than fork */
@@ -364,7 +364,7 @@ static void run_commands(char **args)
 	close_lanes(1);
 }
 
-/* ---- transfer TIMES METHOD PATH TYPE FILE: bytes up, down or both; FILE "-": none ------------------ */
+/* ---- transfer TIMES METHOD PATH TYPE FILE: bytes up, down or both; FILE "-": none ------------ */
 
 static void run_transfer(char **args)
 {
@@ -387,7 +387,7 @@ static void run_transfer(char **args)
 	wire_free(w);
 }
 
-/* ---- over a WebSocket ---------------------------------------------------------------------------- */
+/* ---- over a WebSocket ------------------------------------------------------------------------ */
 
 static void open_talk(struct wire *w, const char *sandbox, const char *message)
 {
@@ -481,7 +481,7 @@ static void run_terminal(char **args)
 	wire_free(w);
 }
 
-/* ---- idle PEER N: until standard input ends ------------------------------------------------------ */
+/* ---- idle PEER N: until standard input ends -------------------------------------------------- */
 
 static void run_idle(char **args)
 {

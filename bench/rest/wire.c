@@ -41,7 +41,7 @@ void wire_free(struct wire *w)
 	free(w);
 }
 
-/* ---- out --------------------------------------------------------------------------------------- */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 static void put(struct wire *w, const char *p, size_t n, int flags)
 {
@@ -100,7 +100,7 @@ void wire_send_file(struct wire *w, const char *method, const char *path, const 
 	}
 }
 
-/* ---- in ---------------------------------------------------------------------------------------- */
+/* ---- in -------------------------------------------------------------------------------------- */
 
 static void fill(struct wire *w)
 {
@@ -225,7 +225,7 @@ const char *wire_ask(struct wire *w, const char *method, const char *path, const
 	return wire_reply(w);
 }
 
-/* ---- WebSocket --------------------------------------------------------------------------------- */
+/* ---- WebSocket ------------------------------------------------------------------------------- */
 
 void ws_open(struct wire *w, const char *path, const char *protocol)
 {
@@ -242,7 +242,8 @@ void ws_open(struct wire *w, const char *path, const char *protocol)
 		die("the hub opens no WebSocket");
 }
 
-/* The mask is zero, which leaves everything as it is: the rule wants one, and time is what is measured. */
+/* The mask is zero, which leaves everything as it is: the rule wants one, and time is what is
+ * measured. */
 void ws_say(struct wire *w, int opcode, const char *p, size_t n)
 {
 	unsigned char head_[8] = { (unsigned char)(0x80 | opcode), (unsigned char)(0x80 | n) };

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * A kept connection to a hub, for load: one request under way at a time, and as little work for it as can be, since the
- * load stands on the same CPUs as the hub. Whatever goes wrong ends the program. Where the hub is and its token are in
- * HOLT_BENCH_PORT and HOLT_BENCH_TOKEN.
+ * A kept connection to a hub, for load: one request under way at a time, and as little work for it
+ * as can be, since the load stands on the same CPUs as the hub. Whatever goes wrong ends the
+ * program. Where the hub is and its token are in HOLT_BENCH_PORT and HOLT_BENCH_TOKEN.
+ *
  */
 #include <stddef.h>
 #include <stdint.h>

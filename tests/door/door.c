@@ -1,8 +1,10 @@
 /*
- * A server with a route for each thing that the HTTP door can do, for tests that talk to it over real
- * sockets: door-host NAME=VALUE... prints its port, then a line for each thing that it is told.
+ * A server with a route for each thing that the HTTP door can do, for tests that talk to it over
+ * real sockets: door-host NAME=VALUE... prints its port, then a line for each thing that it is
+ * told.
  *
  * The token "right" is anna's, "other" is bert's. Any line on standard input ends it in order.
+ *
  */
 #include <signal.h>
 #include <stdio.h>
@@ -148,7 +150,8 @@ static void on_gone_only(void *data)
 	say("gone");
 }
 
-/* Answers after as many milliseconds as the path says; "stay" keeps on when the client went away. */
+/* Answers after as many milliseconds as the path says; "stay" keeps on when the client went
+ * away. */
 static void run_later(void *owner, struct http_request *q)
 {
 	struct later *l = calloc(1, sizeof(*l));
@@ -215,8 +218,8 @@ static void on_stream_tick(uv_timer_t *timer)
 	free(piece);
 }
 
-/* /stream/COUNT?ms=EVERY&size=BYTES: so many events, then the end, unless &hold; COUNT 0: none, and no
- * end. */
+/* /stream/COUNT?ms=EVERY&size=BYTES: so many events, then the end, unless &hold; COUNT 0: none,
+ * and no end. */
 static void run_stream(void *owner, struct http_request *q)
 {
 	struct stream *x = calloc(1, sizeof(*x));
@@ -298,8 +301,8 @@ static void on_intake_lost(void *owner)
 	close_intake(owner);
 }
 
-/* /intake?once=BYTES&ms=EVERY&refuse=BYTES: takes so many bytes at each tick, and refuses the body when that many
- * came. */
+/* /intake?once=BYTES&ms=EVERY&refuse=BYTES: takes so many bytes at each tick, and refuses the
+ * body when that many came. */
 static void run_intake(void *owner, struct http_request *q)
 {
 	static const struct http_body_events events = { on_intake_bytes, on_intake_end,

@@ -1,6 +1,8 @@
 /*
- * Limits as the files of a v2 tree hold them. Where there is none that has the controllers, nothing here can be
- * tried: tests/kernel runs it in a guest that has nothing else, as root, as a service and in a group given to a user.
+ * Limits as the files of a v2 tree hold them. Where there is none that has the controllers, nothing
+ * here can be tried: tests/kernel runs it in a guest that has nothing else, as root, as a service
+ * and in a group given to a user.
+ *
  */
 #include "engine.h"
 
@@ -49,8 +51,8 @@ static long count_of(const char *group, const char *name, const char *word)
 	return -1;
 }
 
-/* The group of the only sandbox there is: of this warden's slots the one that holds processes. It may stand at the top,
- * or where this process stands or stood. */
+/* The group of the only sandbox there is: of this warden's slots the one that holds processes.
+ * It may stand at the top, or where this process stands or stood. */
 static const char *group_of_the_one(void)
 {
 	static char found[GROUP_MAX];
@@ -99,7 +101,8 @@ static void test_files(void **state)
 	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
-/* Of what does not fit one is killed, the largest; the sandbox and its first process stay, however often. */
+/* Of what does not fit one is killed, the largest; the sandbox and its first process stay,
+ * however often. */
 static void test_out_of_memory(void **state)
 {
 	struct sandbox *sb = make_limited(64 * MIB, 0, 0);
@@ -196,8 +199,8 @@ static void test_gives_way(void **state)
 	wait_yields(group, "0");
 }
 
-/* Of one in which nothing runs its files are frozen as a layer, of one in which something does they are copied while its
- * group stands still. */
+/* Of one in which nothing runs its files are frozen as a layer, of one in which something does
+ * they are copied while its group stands still. */
 static void test_forks(void **state)
 {
 	struct sandbox *sb = make_limited(64 * MIB, 30, 0);

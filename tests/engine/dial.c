@@ -1,4 +1,5 @@
-/* Connections to the ports of sandboxes: who is reached, whose network they are of, and what becomes of them. */
+/* Connections to the ports of sandboxes: who is reached, whose network they are of, and what
+ * becomes of them. */
 #include "engine.h"
 
 #include <sys/socket.h>

@@ -60,7 +60,7 @@ static void release_all(void)
 
 static size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max);
 
-/* ---- the end of one that hangs ---------------------------------------------------------------- */
+/* ---- the end of one that hangs --------------------------------------------------------------- */
 
 static void show(const char *path)
 {
@@ -89,7 +89,7 @@ static void on_term(int number)
 	_exit(128 + number);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 uv_loop_t *engine_loop(void)
 {
@@ -178,7 +178,7 @@ pid_t warden_if_any(void)
 	return pid;
 }
 
-/* ---- start and stop --------------------------------------------------------------------------- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 static void on_closed(void *arg)
 {
@@ -272,7 +272,7 @@ const char *libexec_dir(void)
 	return libexec;
 }
 
-/* ---- sandboxes -------------------------------------------------------------------------------- */
+/* ---- sandboxes ------------------------------------------------------------------------------- */
 
 static void release_made(void *what)
 {
@@ -390,7 +390,7 @@ struct forked *fork_of(struct sandbox *source, uint32_t n)
 	return f;
 }
 
-/* ---- programs --------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static void release_ran(void *what)
 {
@@ -521,7 +521,7 @@ bool has_python(struct sandbox *sb)
 	return sh_code(sb, "command -v python3 >/dev/null") == 0;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void release_filed(void *what)
 {
@@ -696,7 +696,7 @@ struct str pattern(size_t n)
 	return (struct str){ *p, n };
 }
 
-/* ---- usage ------------------------------------------------------------------------------------ */
+/* ---- usage ----------------------------------------------------------------------------------- */
 
 static void on_usage(void *arg, const struct usage *u, size_t n, const struct err *err)
 {
@@ -715,7 +715,7 @@ struct usage usage_of(struct sandbox *sb)
 	return u;
 }
 
-/* ---- the host --------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 pid_t warden_pid(void)
 {
@@ -774,7 +774,7 @@ void host_file(const char *path, const char *text, mode_t mode)
 	assert_int_equal(fchmod(fd, mode), 0);
 }
 
-/* ---- main ------------------------------------------------------------------------------------- */
+/* ---- main ------------------------------------------------------------------------------------ */
 
 static int copy_program(const char *dir, const char *name)
 {

@@ -13,10 +13,10 @@
 #include "base/buf.h"
 #include "box/host/box.h"
 
-/* Runs the tests; as root, also once more as an unprivileged user with a copy of the two programs.
- * argv[1] is the directory where these are; with "v1" behind it they run once, as root, on v1 control groups
- * alone, and 77 is the exit status where there are none; with "once" as whoever runs them only. The exit status of
- * main(). */
+/* Runs the tests; as root, also once more as an unprivileged user with a copy of the two
+ * programs. argv[1] is the directory where these are; with "v1" behind it they run once, as
+ * root, on v1 control groups alone, and 77 is the exit status where there are none; with "once"
+ * as whoever runs them only. The exit status of main(). */
 int engine_main(int argc, char **argv, const char *name, const struct CMUnitTest *tests, size_t n);
 
 #define ENGINE_MAIN(argc, argv, name, tests)                                                       \
@@ -28,7 +28,8 @@ int engine_main(int argc, char **argv, const char *name, const struct CMUnitTest
 int engine_setup(void **state);
 int engine_teardown(void **state);
 
-/* For tests that want another configuration; libexec_dir is filled in. engine_teardown() ends it. */
+/* For tests that want another configuration; libexec_dir is filled in. engine_teardown() ends
+ * it. */
 void engine_start(const struct box_config *config);
 void engine_stop(void);
 /* Goes as if killed, where sandboxes outlive that; what was returned before is gone. */
@@ -48,7 +49,7 @@ void wait_ms(unsigned ms);
 /* How often what is repeated many times is: a tenth, or all with HOLT_SOAK=full (tests/soak.py). */
 unsigned soak(unsigned full);
 
-/* ---- sandboxes -------------------------------------------------------------------------------- */
+/* ---- sandboxes ------------------------------------------------------------------------------- */
 
 struct made {
 	bool done;
@@ -71,7 +72,7 @@ struct forked *fork_start(struct sandbox *source, uint32_t n);
 struct forked *fork_of(struct sandbox *source, uint32_t n);
 struct forked *fork_named(struct sandbox *source, uint32_t n, const struct str *ids); /* may fail */
 
-/* ---- programs --------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 struct ran {
 	bool done;
@@ -101,7 +102,7 @@ int sh_code(struct sandbox *sb, const char *line);
 /* The same for a program: Python in the template, since it reaches what a shell can't. */
 bool has_python(struct sandbox *sb);
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 struct filed {
 	bool done;
@@ -138,7 +139,7 @@ struct str pattern(size_t n);
 /* What a live one uses. */
 struct usage usage_of(struct sandbox *sb);
 
-/* ---- the host --------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 pid_t warden_pid(void);
 pid_t warden_if_any(void); /* 0: none at the moment */
@@ -146,7 +147,8 @@ pid_t warden_if_any(void); /* 0: none at the moment */
 size_t init_pids(pid_t *ret_pids, size_t max);
 /* Descriptors of a process; 0 where that can't be seen. */
 size_t fds_of(pid_t pid);
-/* It comes to have no more than n: when those were counted it may have had one open for a moment. */
+/* It comes to have no more than n: when those were counted it may have had one open for a
+ * moment. */
 void assert_fds(pid_t pid, size_t n);
 /* A new directory on the host for one test, mode 0755; removed with what is in it afterwards. */
 const char *host_dir(void);

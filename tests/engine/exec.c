@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* ---- what a program is started with ----------------------------------------------------------- */
+/* ---- what a program is started with ---------------------------------------------------------- */
 
 static void test_argv(void **state)
 {
@@ -208,7 +208,7 @@ static void test_not_run(void **state)
 	}
 }
 
-/* ---- what it says ------------------------------------------------------------------------------ */
+/* ---- what it says ---------------------------------------------------------------------------- */
 
 static void test_two_streams(void **state)
 {
@@ -332,7 +332,7 @@ static void test_kill_from_output(void **state)
 	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
-/* ---- what it is told ---------------------------------------------------------------------------- */
+/* ---- what it is told ------------------------------------------------------------------------- */
 
 static void test_no_stdin(void **state)
 {
@@ -488,7 +488,7 @@ static void test_pipes_by_name(void **state)
 	assert_string_equal(buf_str(&r->errs).p, "e\n");
 }
 
-/* ---- many ---------------------------------------------------------------------------------------- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 static void test_many_at_once(void **state)
 {

@@ -173,7 +173,7 @@ static void test_timeout_during_a_fork(void **state)
 	assert_int_equal(count(sb, "sleep"), 0);
 }
 
-/* ---- signals ------------------------------------------------------------------------------------ */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static void test_exit_codes(void **state)
 {
@@ -308,7 +308,7 @@ static void test_init_stands(void **state)
 	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
-/* ---- what a program inherits ----------------------------------------------------------------------- */
+/* ---- what a program inherits ----------------------------------------------------------------- */
 
 static void test_signals_at_default(void **state)
 {

@@ -112,7 +112,8 @@ static void test_make_parents(void **state)
 			 ERR_PATH_DENIED);
 }
 
-/* Who reads meanwhile sees the old or the new, never a part or nothing. It goes on until both were seen. */
+/* Who reads meanwhile sees the old or the new, never a part or nothing. It goes on until both
+ * were seen. */
 static void test_atomic(void **state)
 {
 	static const char both[] = "1 2 200000 300000 ";
@@ -155,9 +156,9 @@ static void test_no_place(void **state)
 static void test_denied(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	const char *const rows[] = {
-		"/usr/bin/env", "/usr/new", "/bin/sh", /* without privileges the root directory is the user's own */
-		"/etc/passwd",	"/new",	    "/dev/new", "/root/x"
+	const char *const rows[] = { /* without privileges the root directory is the user's own */
+				     "/usr/bin/env", "/usr/new", "/bin/sh", "/etc/passwd",
+				     "/new",	     "/dev/new", "/root/x"
 	};
 
 	for (size_t i = 0; i < (rootless() ? 3 : ARRAY_LEN(rows)); i++)
@@ -335,7 +336,7 @@ static void test_move(void **state)
 	assert_int_equal(filed_code(move_start(sb, "/tmp/b", "no/where")), ERR_PATH_NOT_FOUND);
 }
 
-/* ---- limits and crowds ---------------------------------------------------------------------------- */
+/* ---- limits and crowds ----------------------------------------------------------------------- */
 
 static void test_disk_full(void **state)
 {
@@ -521,8 +522,8 @@ static bool send_many(int socket, int what)
 	return sendmsg(socket, &m, MSG_DONTWAIT) == 1;
 }
 
-/* Has as many descriptors of a user in flight as the kernel lets it, until it is killed: more than the
- * limit of this process, which is at least that of a sandbox's init. */
+/* Has as many descriptors of a user in flight as the kernel lets it, until it is killed: more
+ * than the limit of this process, which is at least that of a sandbox's init. */
 static pid_t put_in_flight(uid_t uid)
 {
 	struct rlimit own;

@@ -1,5 +1,5 @@
-/* Paths that a hostile sandbox has prepared: links, special files, the kernel's own file systems. What
- * they lead to is told by an error; nothing hangs, and nothing outside is met. */
+/* Paths that a hostile sandbox has prepared: links, special files, the kernel's own file
+ * systems. What they lead to is told by an error; nothing hangs, and nothing outside is met. */
 #include "engine.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static enum err_code write_code(struct sandbox *sb, const char *path)
 	return filed_code(put_start(sb, path, STR_LIT("written"), NULL));
 }
 
-/* ---- links ---------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static void test_links(void **state)
 {
@@ -126,7 +126,7 @@ static void test_turning_link(void **state)
 	assert_string_equal(sh(sb, "cat in/f f"), "good\ngood");
 }
 
-/* ---- special files -------------------------------------------------------------------------------- */
+/* ---- special files --------------------------------------------------------------------------- */
 
 static void test_special(void **state)
 {
@@ -204,7 +204,7 @@ static void test_roots_by_proc(void **state)
 	assert_int_equal(read_code(sb, "/proc/self/root/../r/workspace/f"), ERR_PATH_NOT_FOUND);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void test_names(void **state)
 {
@@ -283,7 +283,7 @@ static void test_deep(void **state)
 	assert_string_equal(sh(sb, "ls -A"), "");
 }
 
-/* ---- what a program does to our temporary files ------------------------------------------------------- */
+/* ---- what a program does to our temporary files ---------------------------------------------- */
 
 static void test_taken_names(void **state)
 {

@@ -240,7 +240,7 @@ static void test_tree_of_layers(void **state)
 	check_tree(true);
 }
 
-/* ---- deep --------------------------------------------------------------------------------------- */
+/* ---- deep ------------------------------------------------------------------------------------ */
 
 /* Each generation adds, changes and removes; the last knows all of it, past some squashing. */
 static void test_sixty_deep(void **state)

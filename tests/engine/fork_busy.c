@@ -228,8 +228,8 @@ static void test_while_writing(void **state)
 	}
 }
 
-/* The same of many small ones, over and over: a copy never begins between the two steps by which a file
- * takes the place of another. */
+/* The same of many small ones, over and over: a copy never begins between the two steps by which
+ * a file takes the place of another. */
 static void test_while_replacing(void **state)
 {
 	struct sandbox *sb = make(NULL);

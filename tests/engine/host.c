@@ -53,8 +53,9 @@ static bool of_a_warden(const struct host_state *was, const char *name)
 	return false;
 }
 
-/* The path of a control group of a warden below dir. Only names are read: looking at every file of
- * some hundred groups takes so long, and so much from who is removing them, that they seem to stay. */
+/* The path of a control group of a warden below dir. Only names are read: looking at every file
+ * of some hundred groups takes so long, and so much from who is removing them, that they seem to
+ * stay. */
 static bool find_group(const struct host_state *was, const char *dir, char *ret_path, size_t n)
 {
 	char path[GROUP_PATH_MAX];

@@ -1,5 +1,5 @@
-/* A warden that outlives its hub, a step at a time: who finds it, what of the sandboxes is there then, and
- * when it ends. Hubs that are really killed are in keep_crash.c. */
+/* A warden that outlives its hub, a step at a time: who finds it, what of the sandboxes is there
+ * then, and when it ends. Hubs that are really killed are in keep_crash.c. */
 #include "engine.h"
 
 #include <dirent.h>
@@ -115,7 +115,7 @@ static void runs_no_more(struct sandbox *sb, const char *name)
 	assert_false(runs(sb, name));
 }
 
-/* ---- what is there -------------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
 static void test_all_of_it(void **state)
 {
@@ -238,8 +238,8 @@ static void test_more_later(void **state)
 	assert_int_equal(make_error(NULL).code, ERR_LIMIT);
 }
 
-/* More records than the kernel holds, and a warden that does not read them: none is refused, and none
- * is acknowledged that the warden does not have. */
+/* More records than the kernel holds, and a warden that does not read them: none is refused, and
+ * none is acknowledged that the warden does not have. */
 static void test_many_records(void **state)
 {
 	static char big[80 * 1024];
@@ -277,7 +277,8 @@ static void test_many_records(void **state)
 	assert_int_equal(live(), ARRAY_LEN(m) + 16);
 }
 
-/* Finding the warden may take longer than inits are given to answer: they are given it from then on. */
+/* Finding the warden may take longer than inits are given to answer: they are given it from then
+ * on. */
 static void test_slow_start(void **state)
 {
 	const char *id = keep_id(make(&(struct sandbox_spec){ .ttl_ms = 60000 }));
@@ -288,7 +289,8 @@ static void test_slow_start(void **state)
 	assert_string_equal(sh(found(id), "echo well"), "well");
 }
 
-/* Answers that nobody has read hold the init back, and requests wait behind: adoption gets through. */
+/* Answers that nobody has read hold the init back, and requests wait behind: adoption gets
+ * through. */
 static void test_full_sockets(void **state)
 {
 	static char big[80 * 1024];
@@ -397,7 +399,7 @@ static void test_half_a_write(void **state)
 	assert_string_equal(sh(sb, "ls -A"), "f");
 }
 
-/* ---- how long -------------------------------------------------------------------------------------- */
+/* ---- how long -------------------------------------------------------------------------------- */
 
 static void await_end_of_warden(pid_t warden)
 {
@@ -566,7 +568,7 @@ static void test_unanswered(void **state)
 	}
 }
 
-/* ---- the warden dies ------------------------------------------------------------------------------ */
+/* ---- the warden dies ------------------------------------------------------------------------- */
 
 static void test_warden_killed(void **state)
 {
@@ -623,7 +625,7 @@ static void test_stale(void **state)
 	assert_string_equal(sh(make(NULL), "echo well"), "well");
 }
 
-/* ---- who may --------------------------------------------------------------------------------------- */
+/* ---- who may --------------------------------------------------------------------------------- */
 
 static struct err refused(void)
 {
@@ -718,7 +720,7 @@ static void test_from_inside(void **state)
 	assert_int_equal(greeted(path, 0), 1);
 }
 
-/* ---- a warden of another build ------------------------------------------------------------------- */
+/* ---- a warden of another build --------------------------------------------------------------- */
 
 /* Where another program stands that poses as the warden. */
 enum place {
@@ -742,7 +744,8 @@ static void go_inside(void)
 	_exit(WEXITSTATUS(status));
 }
 
-/* Another program in the warden's place: says one thing to whoever connects. Killed, all of it ends. */
+/* Another program in the warden's place: says one thing to whoever connects. Killed, all of it
+ * ends. */
 static pid_t impostor(const void *say, size_t n, enum place place)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };

@@ -1,8 +1,9 @@
 /*
- * Hubs that are killed at any moment of their work. A process of its own is the hub: it makes, forks, fills
- * and ends sandboxes, and writes a line on a pipe before it begins something and after it was
- * acknowledged. It is killed; then this process is the hub, and holds what is there to those lines; then
- * the next one is started.
+ * Hubs that are killed at any moment of their work. A process of its own is the hub: it makes,
+ * forks, fills and ends sandboxes, and writes a line on a pipe before it begins something and after
+ * it was acknowledged. It is killed; then this process is the hub, and holds what is there to those
+ * lines; then the next one is started.
+ *
  */
 #include "engine.h"
 
@@ -27,7 +28,7 @@ static unsigned any(unsigned below)
 	return (unsigned)rand_r(&seed) % below;
 }
 
-/* ---- the hub that is killed ------------------------------------------------------------------------ */
+/* ---- the hub that is killed ------------------------------------------------------------------ */
 
 static struct sandbox *mine[64];
 static size_t n_mine;
@@ -113,7 +114,7 @@ static void be_hub(void **state)
 	}
 }
 
-/* ---- what it has said ------------------------------------------------------------------------------ */
+/* ---- what it has said ------------------------------------------------------------------------ */
 
 struct known {
 	char id[80];
@@ -151,7 +152,9 @@ static void hear(const char *line)
 
 	if (sscanf(line, "forked %79s %79s %79s", id, one, two) == 3) {
 		k = know(
-			id); /* whose file they have, also if the hub that wrote it was killed meanwhile */
+			/* whose file they have, also if the hub that wrote it was killed
+			 * meanwhile */
+			id);
 		know_new(one, k ? k->begun : 0, k ? k->done : 0);
 		know_new(two, k ? k->begun : 0, k ? k->done : 0);
 		return;
@@ -209,7 +212,7 @@ static void run_hub(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* ---- and what is there ----------------------------------------------------------------------------- */
+/* ---- and what is there ----------------------------------------------------------------------- */
 
 static void check_one(struct known *k)
 {
@@ -234,8 +237,8 @@ static void check_one(struct known *k)
 	}
 	if (k->sleeps)
 		assert_int_equal(sh_code(sb, "grep -qsx sleep /proc/[0-9]*/comm"), 0);
-	/* It is killed, which on a busy machine may be some time before it is dead; and a zombie may wait
-	 * for a leader that is not yet quite dead. */
+	/* It is killed, which on a busy machine may be some time before it is dead; and a zombie
+	 * may wait for a leader that is not yet quite dead. */
 	for (int i = 0; sh_code(sb, "grep -qs '(tail) [^ZX]' /proc/[0-9]*/stat") == 0; i++) {
 		if (i == 100)
 			fail_msg("%s: what the hub before ran goes on", k->id);

@@ -1,5 +1,5 @@
-/* How sandboxes begin and end: by request, by time, by accident; and that nothing is left of them. The
- * fixture looks for leftovers after every test. */
+/* How sandboxes begin and end: by request, by time, by accident; and that nothing is left of
+ * them. The fixture looks for leftovers after every test. */
 #include "engine.h"
 
 #include <signal.h>
@@ -196,7 +196,7 @@ static void test_max(void **state)
 	assert_string_equal(sh(sb[1], "echo well"), "well");
 }
 
-/* ---- time ----------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void test_ttl(void **state)
 {
@@ -221,7 +221,7 @@ static void test_ttl_and_destroy(void **state)
 	assert_int_equal(sandbox_ttl_left_ms(sb), 0);
 }
 
-/* ---- destroy ---------------------------------------------------------------------------------------- */
+/* ---- destroy --------------------------------------------------------------------------------- */
 
 static void test_destroy_busy(void **state)
 {
@@ -301,7 +301,7 @@ static void test_thousand(void **state)
 	assert_in_range(fds_of(warden_pid()), wardens > 64 ? wardens - 64 : 0, wardens + 64);
 }
 
-/* ---- accidents --------------------------------------------------------------------------------------- */
+/* ---- accidents ------------------------------------------------------------------------------- */
 
 static void test_init_killed(void **state)
 {
@@ -504,7 +504,7 @@ static void test_warden_killed_while_forking(void **state)
 	}
 }
 
-/* ---- the end of the box ------------------------------------------------------------------------------- */
+/* ---- the end of the box ---------------------------------------------------------------------- */
 
 static void test_close_busy(void **state)
 {

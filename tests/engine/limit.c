@@ -89,7 +89,8 @@ static void test_files_from_outside(void **state)
 	after = usage_of(sb);
 	assert_true(after.memory >= before.memory + FILE_BYTES);
 	assert_int_equal(filed_code(remove_start(sb, "f", false)), 0);
-	/* what does not fit beside a program ends the program, or is refused; the sandbox goes on */
+	/* what does not fit beside a program ends the program, or is refused; the sandbox goes
+	 * on */
 	sh(sb, "(x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 100) > /dev/null 2>&1 &");
 	for (int i = 0; i < 500 && usage_of(sb).memory < before.memory + 18000000; i++)
 		wait_ms(10);
@@ -380,8 +381,9 @@ static void wait_yields(long yields)
 	assert_int_equal(group_number("cpu.idle"), yields);
 }
 
-/* Who computes without a pause is the scheduler's last choice until it has been quiet for a while; not the one after it
- * in the same groups. Version 2 is cgroup2.c's, and that others do not wait for it tests/escape/test_bombs.py's. */
+/* Who computes without a pause is the scheduler's last choice until it has been quiet for a
+ * while; not the one after it in the same groups. Version 2 is cgroup2.c's, and that others do
+ * not wait for it tests/escape/test_bombs.py's. */
 static void test_gives_way(void **state)
 {
 	struct sandbox *sb;

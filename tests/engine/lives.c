@@ -1,5 +1,5 @@
-/* The lifecycle over the real engine: names, deadlines, losses, pauses, forks, and what a registry brings back
- * to the next hub. */
+/* The lifecycle over the real engine: names, deadlines, losses, pauses, forks, and what a
+ * registry brings back to the next hub. */
 #include "engine.h"
 
 #include <signal.h>

@@ -330,7 +330,8 @@ static void test_thirty_two(void **state)
 
 /* ---- folders of Holt's own ------------------------------------------------------------------- */
 
-/* A project that a sandbox may write, and a folder of Holt's own beside it, under an engine that knows of that. */
+/* A project that a sandbox may write, and a folder of Holt's own beside it, under an engine that
+ * knows of that. */
 struct beside {
 	const char *project, *own;
 };
@@ -429,7 +430,8 @@ static void look_then_open(const char *path)
 		close(fd);
 }
 
-/* A sandbox that may write the project swaps a folder in it with a link while others are given that folder. */
+/* A sandbox that may write the project swaps a folder in it with a link while others are given
+ * that folder. */
 static void test_swapped_while_mounted(void **state)
 {
 	const struct beside b = start_beside();

@@ -1,5 +1,5 @@
-/* Pause and resume: what runs stands still and goes on as it was, and a paused sandbox can be forked and
- * ended. The fixture looks for leftovers after every test. */
+/* Pause and resume: what runs stands still and goes on as it was, and a paused sandbox can be
+ * forked and ended. The fixture looks for leftovers after every test. */
 #include "engine.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* The processes of a sandbox as the hub sees them, and signals to them; also of one that fights that. The fixture
- * looks for leftovers after every test. */
+/* The processes of a sandbox as the hub sees them, and signals to them; also of one that fights
+ * that. The fixture looks for leftovers after every test. */
 #include "engine.h"
 
 #include <signal.h>

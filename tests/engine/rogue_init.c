@@ -1,5 +1,6 @@
-/* In the place of holt-init for rogue.c: a first process that was taken over, and answers the hub with
- * whatever might hurt it. Which lie it tells stands in the path or argv of what it is asked. */
+/* In the place of holt-init for rogue.c: a first process that was taken over, and answers the
+ * hub with whatever might hurt it. Which lie it tells stands in the path or argv of what it is
+ * asked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -108,7 +109,8 @@ static void lie_of_list(const struct im_file *m, const char *name)
 	say(out, n, NULL, 0);
 }
 
-/* A list of processes whose counts and lengths do not fit what follows: another with every question. */
+/* A list of processes whose counts and lengths do not fit what follows: another with every
+ * question. */
 static void lie_of_processes(const struct im_process *m)
 {
 	static unsigned turn;

@@ -1,6 +1,6 @@
-/* The system-call filter, run by an interpreter of its language instead of the kernel: every number,
- * against a list that was written the other way round (what is shut, not what is open), and the
- * arguments that are looked at. */
+/* The system-call filter, run by an interpreter of its language instead of the kernel: every
+ * number, against a list that was written the other way round (what is shut, not what is open),
+ * and the arguments that are looked at. */
 #include "../unit/test.h"
 #include "box/warden/seccomp.h"
 
@@ -35,7 +35,7 @@
 
 static struct seccomp_filter filter;
 
-/* ---- the interpreter -------------------------------------------------------------------------- */
+/* ---- the interpreter ------------------------------------------------------------------------- */
 
 static uint32_t load(const struct seccomp_data *d, uint32_t at)
 {
@@ -112,7 +112,7 @@ static int setup(void **state)
 	return seccomp_build(&filter);
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* What is shut, and how. Numbers that nobody has given to a call yet are ENOSYS. */
 static const struct {
@@ -295,7 +295,7 @@ static void test_short(void **state)
 	assert_true(most <= 32);
 }
 
-/* ---- arguments -------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 #define HIGH (UINT64_C(0xdeadbeef) << 32) /* what the kernel itself does not look at */
 

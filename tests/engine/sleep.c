@@ -1,5 +1,6 @@
-/* Sandboxes in which nothing runs fall asleep, and nobody who uses them has to know: what they keep, what keeps
- * them awake, and what of it can fail. The fixture looks for leftovers after every test. */
+/* Sandboxes in which nothing runs fall asleep, and nobody who uses them has to know: what they
+ * keep, what keeps them awake, and what of it can fail. The fixture looks for leftovers after
+ * every test. */
 #include "engine.h"
 
 #include <fcntl.h>
@@ -67,7 +68,7 @@ static void assert_stays_awake(void)
 	destroy(other);
 }
 
-/* ---- what it keeps ------------------------------------------------------------------------------ */
+/* ---- what it keeps --------------------------------------------------------------------------- */
 
 static void test_files(void **state)
 {
@@ -151,7 +152,7 @@ static void test_limits(void **state)
 	}
 }
 
-/* ---- what wakes it ------------------------------------------------------------------------------ */
+/* ---- what wakes it --------------------------------------------------------------------------- */
 
 static void test_many_at_once(void **state)
 {
@@ -311,7 +312,7 @@ static void test_looked_at(void **state)
 	assert_int_equal(n_asleep(), 1);
 }
 
-/* ---- what keeps it awake ------------------------------------------------------------------------ */
+/* ---- what keeps it awake --------------------------------------------------------------------- */
 
 static void test_programs(void **state)
 {
@@ -373,7 +374,9 @@ static void test_ipc(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(make_one); i++) {
 		if (sh_code(sb, make_one[i]))
-			continue; /* what is not attached may go at once, see box/warden/spawn.c; and not every host has ipcmk */
+			/* what is not attached may go at once, see box/warden/spawn.c; and not
+			 * every host has ipcmk */
+			continue;
 		if (sh_code(sb, "[ $(cat /proc/sysvipc/* | wc -l) -gt 3 ]"))
 			continue;
 		assert_stays_awake();
@@ -391,7 +394,8 @@ static void test_mounts(void **state)
 	assert_stays_awake();
 }
 
-/* With its files alone it would use up its memory, so it might never wake; unless nobody counts them. */
+/* With its files alone it would use up its memory, so it might never wake; unless nobody counts
+ * them. */
 static void test_full_memory(void **state)
 {
 	struct sandbox *sb =
@@ -406,7 +410,7 @@ static void test_full_memory(void **state)
 	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
-/* ---- how it ends, and what fails ---------------------------------------------------------------- */
+/* ---- how it ends, and what fails ------------------------------------------------------------- */
 
 static void test_ends(void **state)
 {
@@ -523,7 +527,7 @@ static void test_no_descriptors(void **state)
 	wait_asleep(1);
 }
 
-/* ---- again and again ---------------------------------------------------------------------------- */
+/* ---- again and again ------------------------------------------------------------------------- */
 
 /* It takes no more of anything with each time. */
 static void test_cycles(void **state)
@@ -581,7 +585,7 @@ static void test_every_moment(void **state)
 		assert_int_equal(atoi(sh(sb[i], "wc -l < f")), rounds);
 }
 
-/* ---- with another hub --------------------------------------------------------------------------- */
+/* ---- with another hub ------------------------------------------------------------------------ */
 
 static char dir[64], kept_dir[80];
 static const struct box_config kept = { .warden_dir = kept_dir,
@@ -639,7 +643,8 @@ static void test_adopted(void **state)
 	assert_int_equal(n_asleep(), 3);
 }
 
-/* A hub that goes at every moment of falling asleep and waking: the next one has all that was acknowledged. */
+/* A hub that goes at every moment of falling asleep and waking: the next one has all that was
+ * acknowledged. */
 static void test_left_at_every_moment(void **state)
 {
 	int rounds = (int)soak(150), lines = 0;
@@ -658,7 +663,8 @@ static void test_left_at_every_moment(void **state)
 		leave();
 	}
 	wait_asleep(1);
-	/* told that it sleeps while it wakes for the hub before: it has no name yet, then it has, then it ends */
+	/* told that it sleeps while it wakes for the hub before: it has no name yet, then it
+	 * has, then it ends */
 	for (int i = 0, none = 0; i < 3000 && none < 100; i++) {
 		none = n_inits() ? 0 : none + 1;
 		wait_ms(10);

@@ -35,7 +35,7 @@ static void type(struct ran *r, const char *p, size_t n)
 	assert_int_equal(exec_write(r->x, p, n, &e), 0);
 }
 
-/* ---- what a program sees ------------------------------------------------------------------------ */
+/* ---- what a program sees --------------------------------------------------------------------- */
 
 static void test_it_is_a_terminal(void **state)
 {
@@ -117,7 +117,7 @@ static void test_refused(void **state)
 	ran_wait(r);
 }
 
-/* ---- keys ----------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static void test_lines_and_their_end(void **state)
 {
@@ -200,7 +200,7 @@ static void test_timeout(void **state)
 	assert_int_equal(ran_until(sb, &x)->result.end, EXEC_TIMED_OUT);
 }
 
-/* ---- size ----------------------------------------------------------------------------------------- */
+/* ---- size ------------------------------------------------------------------------------------ */
 
 static void test_resize(void **state)
 {
@@ -220,7 +220,7 @@ static void test_resize(void **state)
 	assert_null(memmem(r->out.p, r->out.n, "24 80", 5));
 }
 
-/* ---- output --------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void test_flood(void **state)
 {
@@ -267,7 +267,7 @@ static void test_held_at_the_end(void **state)
 	assert_int_equal(r->out.n, strlen("on\r\n") + 3000);
 }
 
-/* ---- hanging up ----------------------------------------------------------------------------------- */
+/* ---- hanging up ------------------------------------------------------------------------------ */
 
 static bool runs(struct sandbox *sb, const char *pid)
 {
@@ -303,7 +303,7 @@ static void test_let_go(void **state)
 	assert_int_equal(r->result.exit_code, 7);
 }
 
-/* ---- many ----------------------------------------------------------------------------------------- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 static void test_two_hundred(void **state)
 {

@@ -1,5 +1,5 @@
-/* Trees of a sandbox's files as archives, in and out: what an honest client does, what a hostile archive and a hostile tree
- * try, and what is left when somebody goes away in the middle. */
+/* Trees of a sandbox's files as archives, in and out: what an honest client does, what a hostile
+ * archive and a hostile tree try, and what is left when somebody goes away in the middle. */
 #include "engine.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "box/archive/tar.h"
 
-/* ---- transfers that are waited for -------------------------------------------------------------- */
+/* ---- transfers that are waited for ----------------------------------------------------------- */
 
 struct moved {
 	bool done;
@@ -86,7 +86,8 @@ static void add_end(int fd)
 	assert_int_equal(write(fd, zeros, sizeof(zeros)), sizeof(zeros));
 }
 
-/* All that is in t: kinds, modes, sizes, times, links, content. Sizes of directories are the file system's own. */
+/* All that is in t: kinds, modes, sizes, times, links, content. Sizes of directories are the
+ * file system's own. */
 #define LISTING                                                                                                              \
 	"cd t; find . -type d -printf '%P %y %m %T@\\n' | sort; find . ! -type d -printf '%P %y %m %s %n %l %T@\\n' | sort;" \
 	"find . -type f -exec cksum {} + | sort -k3"

@@ -1,4 +1,5 @@
-/* What a sandbox has changed, as the warden writes it: names, and an archive that is read by box/archive/tar.h. */
+/* What a sandbox has changed, as the warden writes it: names, and an archive that is read by
+ * box/archive/tar.h. */
 #include "engine.h"
 #include "tree.h"
 

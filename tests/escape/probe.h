@@ -2,11 +2,12 @@
 /*
  * What a program in a sandbox might try, a row an attempt. The rows stand in the probe_*.c files by
  * what they attack; probe.c runs them. The harness runs each row twice: in a sandbox, where it must
- * fail unless its row says `policy`, and in its control, a weaker setting where it must work, so that
- * a denial means something.
+ * fail unless its row says `policy`, and in its control, a weaker setting where it must work, so
+ * that a denial means something.
  *
  * An attempt runs in a process of its own, so it may change itself as it likes. A row that would do
  * harm if it worked outside says so, and runs only where probe.c's guard sees a jail around it.
+ *
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,9 @@
 /*
  * Bombs: each uses one thing up until it is refused, and then says on one line what it got and the
- * error: "COUNT ERRNO". Those that nothing refuses go on until they are stopped from outside, or have
- * reached the cap that the argument gives (in MiB), so that a hole in the limits harms no machine.
+ * error: "COUNT ERRNO". Those that nothing refuses go on until they are stopped from outside, or
+ * have reached the cap that the argument gives (in MiB), so that a hole in the limits harms no
+ * machine.
+ *
  */
 #include "probe.h"
 

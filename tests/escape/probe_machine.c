@@ -1,5 +1,5 @@
-/* What changes or ends the machine. Nothing here may ever work, so outside it is only looked whether
- * root has the right. */
+/* What changes or ends the machine. Nothing here may ever work, so outside it is only looked
+ * whether root has the right. */
 #include "probe.h"
 
 #include <errno.h>

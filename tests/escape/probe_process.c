@@ -1,5 +1,5 @@
-/* Other processes, above all PID 1 of the sandbox. In the control the target is a process of the same
- * user that is neither PID 1 nor protects itself. */
+/* Other processes, above all PID 1 of the sandbox. In the control the target is a process of the
+ * same user that is neither PID 1 nor protects itself. */
 #include "probe.h"
 
 #include <errno.h>

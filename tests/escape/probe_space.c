@@ -129,7 +129,8 @@ static enum result try_cgroup_path(struct found *f)
 	return DENIED;
 }
 
-/* Mount points of the host's own kernel interfaces, or more than a sandbox has. A devpts it has, of its own. */
+/* Mount points of the host's own kernel interfaces, or more than a sandbox has. A devpts it has,
+ * of its own. */
 static enum result try_mountinfo(struct found *f)
 {
 	static const char *const foreign[] = { " - sysfs ",	 " - cgroup ",	" - cgroup2 ",

@@ -1,6 +1,7 @@
 /*
- * What a hostile server says: its head is taken or not, and what is taken has names, values and a length that its reader
- * promises; its chunks give the same bytes wherever they are cut.
+ * What a hostile server says: its head is taken or not, and what is taken has names, values and a
+ * length that its reader promises; its chunks give the same bytes wherever they are cut.
+ *
  */
 #include <string.h>
 

@@ -1,8 +1,10 @@
 /*
- * Archives, unpacked as a confined process does it, but in this one, so that a fault is seen: into a folder of memory
- * where there is one. The first byte says whether it is a layer, and whether it is unpacked twice, as two layers that replace
- * each other's files. What is refused is an error of the kinds that are promised; whatever becomes of it, nothing is made
- * beside the folder, and in it only what an image may have.
+ * Archives, unpacked as a confined process does it, but in this one, so that a fault is seen: into
+ * a folder of memory where there is one. The first byte says whether it is a layer, and whether it
+ * is unpacked twice, as two layers that replace each other's files. What is refused is an error of
+ * the kinds that are promised; whatever becomes of it, nothing is made beside the folder, and in it
+ * only what an image may have.
+ *
  */
 #include <errno.h>
 #include <fcntl.h>

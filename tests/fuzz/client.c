@@ -1,12 +1,13 @@
 /*
- * What a server says, of both eras, to a client that asks all sorts of things. An input is lines. The first
- * is one character, the revision (see `revisions`). One that begins with ! is something that the client's
- * owner or its transport does (see `happen`); each other is a message, in which $i is the id of the last
- * request, $j of the one before, $t the token of the last progress that was asked for, and $l the id of the
- * last subscriptions/listen.
+ * What a server says, of both eras, to a client that asks all sorts of things. An input is lines.
+ * The first is one character, the revision (see `revisions`). One that begins with ! is something
+ * that the client's owner or its transport does (see `happen`); each other is a message, in which
+ * $i is the id of the last request, $j of the one before, $t the token of the last progress that
+ * was asked for, and $l the id of the last subscriptions/listen.
  *
- * Whatever comes, each request ends once, nothing is sent for it after the transport has let go of it,
- * every question is withdrawn or answered, and at the end nothing is left.
+ * Whatever comes, each request ends once, nothing is sent for it after the transport has let go of
+ * it, every question is withdrawn or answered, and at the end nothing is left.
+ *
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Messages of Connect: whatever the pieces are that a body comes in, the same messages come out as of the whole. The
- * first byte is the size of the pieces. */
+/* Messages of Connect: whatever the pieces are that a body comes in, the same messages come out
+ * as of the whole. The first byte is the size of the pieces. */
 #include <string.h>
 
 #include "door/http/frame.h"

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * A fuzz target defines LLVMFuzzerTestOneInput(). With clang and sanitizers it becomes fuzz-NAME (libFuzzer, see
- * scripts/fuzz); with every compiler it becomes corpus-NAME, which runs the files of corpus/NAME
- * as an ordinary test. A finding that was fixed is added there.
+ * A fuzz target defines LLVMFuzzerTestOneInput(). With clang and sanitizers it becomes fuzz-NAME
+ * (libFuzzer, see scripts/fuzz); with every compiler it becomes corpus-NAME, which runs the files
+ * of corpus/NAME as an ordinary test. A finding that was fixed is added there.
+ *
  */
 #include <stddef.h>
 #include <stdint.h>

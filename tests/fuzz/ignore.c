@@ -1,5 +1,6 @@
-/* Patterns of what is left out: the first line of the input is a path, the rest the list. What is decided does not depend on
- * how the path is spelled, nor on lines that say nothing, and the last line that means a path decides. */
+/* Patterns of what is left out: the first line of the input is a path, the rest the list. What
+ * is decided does not depend on how the path is spelled, nor on lines that say nothing, and the
+ * last line that means a path decides. */
 #include <string.h>
 
 #include "base/buf.h"

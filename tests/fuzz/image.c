@@ -1,6 +1,7 @@
 /*
- * The documents around images: the first byte picks the reader, the rest is the document. What is refused is an
- * error of the kinds that are promised; what is accepted is within its bounds.
+ * The documents around images: the first byte picks the reader, the rest is the document. What is
+ * refused is an error of the kinds that are promised; what is accepted is within its bounds.
+ *
  */
 #include "fuzz.h"
 #include "hub/image/doc.h"

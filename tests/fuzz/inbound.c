@@ -1,9 +1,10 @@
 /*
- * Messages with HTTP's head, each as a POST of its own, and again in one session of lines: a server with
- * one of everything (tests/unit/mcp_full.h). An input is blocks with an empty line between them; a block
- * is lines of head ("v VERSION", "m METHOD", "n NAME", "p NAME=VALUE", "g": the client goes away) and
- * then the message. Whatever comes, each answer is a JSON-RPC message with a status of the ladder, and a
- * stream that is answered is done.
+ * Messages with HTTP's head, each as a POST of its own, and again in one session of lines: a server
+ * with one of everything (tests/unit/mcp_full.h). An input is blocks with an empty line between
+ * them; a block is lines of head ("v VERSION", "m METHOD", "n NAME", "p NAME=VALUE", "g": the
+ * client goes away) and then the message. Whatever comes, each answer is a JSON-RPC message with a
+ * status of the ladder, and a stream that is answered is done.
+ *
  */
 #include <string.h>
 #include <strings.h>

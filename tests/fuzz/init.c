@@ -1,5 +1,5 @@
-/* What PID 1 of a sandbox reads: messages whose strings stay within them, and the kernel's lines about processes. The
- * first byte says which of the two it is. */
+/* What PID 1 of a sandbox reads: messages whose strings stay within them, and the kernel's lines
+ * about processes. The first byte says which of the two it is. */
 #include <limits.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /*
- * JSON, both ways: what is parsed comes back the same when it is written and parsed again, and when the
- * bytes of a part of it are; what a table decodes, it encodes into what it decodes to the same.
+ * JSON, both ways: what is parsed comes back the same when it is written and parsed again, and when
+ * the bytes of a part of it are; what a table decodes, it encodes into what it decodes to the same.
+ *
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /*
- * What strangers say to OAuth: the first byte picks the reader, the rest is the document, the challenge, the URL or
- * the redirect. What is accepted keeps the promises of its header; what is refused is an error of the kinds that
- * are promised.
+ * What strangers say to OAuth: the first byte picks the reader, the rest is the document, the
+ * challenge, the URL or the redirect. What is accepted keeps the promises of its header; what is
+ * refused is an error of the kinds that are promised.
+ *
  */
 #include <string.h>
 
@@ -27,8 +28,8 @@ static struct oauth_url url_of(const char *text)
 	return u;
 }
 
-/* A URL of a document: https, or on this machine; nothing in it means anything to a shell or a browser but
- * a place on the net. */
+/* A URL of a document: https, or on this machine; nothing in it means anything to a shell or a
+ * browser but a place on the net. */
 static void check_url(const char *text)
 {
 	struct oauth_url u;

@@ -1,5 +1,5 @@
-/* Server-sent events: whatever the pieces are that a stream comes in, the same events come out. The first byte is
- * the size of the pieces, the second the bound. */
+/* Server-sent events: whatever the pieces are that a stream comes in, the same events come out.
+ * The first byte is the size of the pieces, the second the bound. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,8 +1,9 @@
 /*
- * Who ends what, when: three clients of a server whose calls wait, ask and become tasks. Each pair of
- * bytes is one thing that happens: a message of a client, an answer to a question, a call that ends, a
- * session that closes, time that passes. Nothing may be used after its end, every session's requests are
- * answered at most once, and at the end nothing is left.
+ * Who ends what, when: three clients of a server whose calls wait, ask and become tasks. Each pair
+ * of bytes is one thing that happens: a message of a client, an answer to a question, a call that
+ * ends, a session that closes, time that passes. Nothing may be used after its end, every session's
+ * requests are answered at most once, and at the end nothing is left.
+ *
  */
 #include <stdarg.h>
 #include <string.h>

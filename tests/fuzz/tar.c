@@ -1,5 +1,5 @@
-/* Tar archives: whatever the pieces are that one comes in, the same comes out, and what was read can be written and read
- * again. The first byte is the size of the pieces. */
+/* Tar archives: whatever the pieces are that one comes in, the same comes out, and what was read
+ * can be written and read again. The first byte is the size of the pieces. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* What a hub says to the warden: whatever passes the check can be read to its end, within the message. */
+/* What a hub says to the warden: whatever passes the check can be read to its end, within the
+ * message. */
 #include <string.h>
 
 #include "box/warden/message.h"

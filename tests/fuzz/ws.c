@@ -1,7 +1,8 @@
 /*
- * What a server says to a client of a WebSocket: behind a right upgrade, or in place of one where bit 1 of the first
- * byte is set. With bit 0 the client holds at each message and goes on from the loop. Its last word comes once, and
- * nothing is left.
+ * What a server says to a client of a WebSocket: behind a right upgrade, or in place of one where
+ * bit 1 of the first byte is set. With bit 0 the client holds at each message and goes on from the
+ * loop. Its last word comes once, and nothing is left.
+ *
  */
 #include <string.h>
 #include <sys/socket.h>

@@ -1,4 +1,5 @@
-/* door/http/routes.h: every row is fit to be served, and its path and its input name the same segments. */
+/* door/http/routes.h: every row is fit to be served, and its path and its input name the same
+ * segments. */
 #include "door/http/routes.h"
 #include "test.h"
 

@@ -69,7 +69,8 @@ static void test_refused(void **state)
 	}
 }
 
-/* Every byte at every place, in texts of every length; what is no character of it is named by its place. */
+/* Every byte at every place, in texts of every length; what is no character of it is named by
+ * its place. */
 static void test_all_bytes(void **state)
 {
 	char all[256 + 2];

@@ -7,8 +7,8 @@
 #include "base/base64.h"
 #include "test.h"
 
-/* RFC 8037 appendix A: an Ed25519 key, its JWK, thumbprint and a signature of "eyJhbGciOiJFZERTQSJ9.
- * RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc". */
+/* RFC 8037 appendix A: an Ed25519 key, its JWK, thumbprint and a signature of
+ * "eyJhbGciOiJFZERTQSJ9. RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc". */
 static const char ed_pem[] = "-----BEGIN PRIVATE KEY-----\n"
 			     "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
 			     "-----END PRIVATE KEY-----\n";

@@ -1,4 +1,5 @@
-/* box/archive/confine.h: what a process that was taken over by what it reads may not do, and, as a control, what it may. */
+/* box/archive/confine.h: what a process that was taken over by what it reads may not do, and, as
+ * a control, what it may. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -17,11 +18,13 @@
 struct fixture {
 	char path[64];
 	int top, in, source, from,
-		other; /* in, source: below top, what may be written and read; other: is nobody's business */
+		/* in, source: below top, what may be written and read; other: is nobody's
+		 * business */
+		other;
 	pid_t self;
 };
 
-/* ---- what is tried; at least 0: it went ------------------------------------------------------------- */
+/* ---- what is tried; at least 0: it went ------------------------------------------------------ */
 
 static int write_in(const struct fixture *f)
 {
@@ -194,7 +197,7 @@ static int try_all(void *arg, void *out, struct err *e)
 	return 0;
 }
 
-/* ---- the tests ---------------------------------------------------------------------------------- */
+/* ---- the tests ------------------------------------------------------------------------------- */
 
 static void make(struct fixture *f)
 {

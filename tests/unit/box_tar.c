@@ -1,4 +1,5 @@
-/* box/archive/tar.h: what is written is read again, in pieces of any size, and what is wrong is said to be. */
+/* box/archive/tar.h: what is written is read again, in pieces of any size, and what is wrong is
+ * said to be. */
 #include "box/archive/tar.h"
 #include "test.h"
 

@@ -4,7 +4,7 @@
 #include "cli/common/split.h"
 #include "test.h"
 
-/* ---- cli/common/split.h --------------------------------------------------------------------------- */
+/* ---- cli/common/split.h ---------------------------------------------------------------------- */
 
 enum { WORDS = 8 };
 
@@ -53,7 +53,7 @@ static void test_lines_refused(void **state)
 	assert_int_equal(e.code, ERR_INVALID);
 }
 
-/* ---- cli/common/args.h ---------------------------------------------------------------------------- */
+/* ---- cli/common/args.h ----------------------------------------------------------------------- */
 
 static const char schema_text[] =
 	"{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\"},\"i\":{\"type\":\"integer\"},"
@@ -141,7 +141,7 @@ static void test_arguments_checked(void **state)
 	assert_int_equal(args_check(STR_LIT("{\"a\":2}"), NULL, &e), 0);
 }
 
-/* ---- cli/common/safe.h ---------------------------------------------------------------------------- */
+/* ---- cli/common/safe.h ----------------------------------------------------------------------- */
 
 static const struct {
 	struct str text;

@@ -1,4 +1,5 @@
-/* Operations by doors: every row that shows an operation of op/ops.h is a projection of it, and nothing else. */
+/* Operations by doors: every row that shows an operation of op/ops.h is a projection of it, and
+ * nothing else. */
 #include "door/http/routes.h"
 #include "door/mcp/tools.h"
 #include "op/ops.h"
@@ -29,7 +30,8 @@ static void test_operations(void **state)
 	}
 }
 
-/* Each member of the request is in one place of the door at most, and those that must be there are in one. */
+/* Each member of the request is in one place of the door at most, and those that must be there
+ * are in one. */
 static void check_shape(const struct op *op, const struct op_shape *shape, const char *row)
 {
 	for (size_t i = 0; i < op->request->n; i++) {

@@ -1,5 +1,5 @@
-/* http/client/client.h: what may be connected to, and how much comes back. The server is in the same loop and
- * says one text to whoever connects. */
+/* http/client/client.h: what may be connected to, and how much comes back. The server is in the
+ * same loop and says one text to whoever connects. */
 #include <unistd.h>
 
 #include "http/client/client.h"

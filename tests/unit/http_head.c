@@ -249,8 +249,8 @@ static bool is_of_value(unsigned char c)
 	return c == '\t' || (c >= 0x20 && c != 0x7f);
 }
 
-/* Every byte at every place of texts of all lengths, beside bytes that are good, however many it looks
- * at in one step. */
+/* Every byte at every place of texts of all lengths, beside bytes that are good, however many it
+ * looks at in one step. */
 static void every_byte_of_a_value(void **state)
 {
 	char text[27];

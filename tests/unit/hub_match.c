@@ -1,4 +1,5 @@
-/* hub/spool/match.h: what a pattern finds does not depend on where output is cut, and costs what it may. */
+/* hub/spool/match.h: what a pattern finds does not depend on where output is cut, and costs what
+ * it may. */
 #include <stdlib.h>
 
 #include "hub/spool/match.h"
@@ -10,7 +11,8 @@ enum { NEVER = -1, REFUSED = -2 };
 		s, sizeof(s) - 1                                                                   \
 	}
 
-/* Where a pattern is found when the text comes in pieces of so many bytes, or at its end: behind all of it. */
+/* Where a pattern is found when the text comes in pieces of so many bytes, or at its end: behind
+ * all of it. */
 static long found_in(const char *pattern, struct str text, size_t piece)
 {
 	struct err e = ERR_INIT;
@@ -61,7 +63,8 @@ static void pieces_make_no_difference(void **state)
 		for (size_t piece = 1; piece <= rows[i].text.n; piece++) {
 			long at = found_in(rows[i].pattern, rows[i].text, piece);
 
-			/* What only the end of the line has made a match is told where that came. */
+			/* What only the end of the line has made a match is told where that
+			 * came. */
 			ROW_CHECK(at == rows[i].at || (at > 0 && at == rows[i].at + 1),
 				  rows[i].pattern);
 		}

@@ -1,4 +1,5 @@
-/* hub/core/output.h and hub/core/report.h: what is kept of an output, and how a result is shaped. */
+/* hub/core/output.h and hub/core/report.h: what is kept of an output, and how a result is
+ * shaped. */
 #include "hub/core/output.h"
 #include "alloc_fail.h"
 #include "hub/core/report.h"

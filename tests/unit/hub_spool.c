@@ -1,5 +1,5 @@
-/* hub/spool/spool.h: any output, read from any offset on, is what was put in; what is over a bound is told; nobody waits but for the
- * disk, and nothing is left. */
+/* hub/spool/spool.h: any output, read from any offset on, is what was put in; what is over a
+ * bound is told; nobody waits but for the disk, and nothing is left. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -322,7 +322,8 @@ static void test_the_oldest_goes(void **state)
 	free(c.p);
 }
 
-/* A block is read from a slot that is given to another one meanwhile: it is lost, and not another's bytes. */
+/* A block is read from a slot that is given to another one meanwhile: it is lost, and not
+ * another's bytes. */
 static void test_overtaken(void **state)
 {
 	struct world *w = *state;

@@ -138,8 +138,8 @@ static void refuses_a_deep_flood(void **state)
 }
 
 /* 100,000 keys, all different but the last: must be no square of it. */
-/* Brackets behind strings of any length, some with brackets in them, as deep as may be and one deeper:
- * wherever they stand in a block of what is counted in one step. */
+/* Brackets behind strings of any length, some with brackets in them, as deep as may be and one
+ * deeper: wherever they stand in a block of what is counted in one step. */
 static void counts_depth_anywhere(void **state)
 {
 	char text[1024];

@@ -1,5 +1,5 @@
-/* json/schema/schema.h, json/schema/regex.h, json/schema/format.h: what tables of JSON can't say. The cases of
- * single keywords stand in schemas/, see json_schema_cases.c. */
+/* json/schema/schema.h, json/schema/regex.h, json/schema/format.h: what tables of JSON can't
+ * say. The cases of single keywords stand in schemas/, see json_schema_cases.c. */
 #include <stdlib.h>
 
 #include "alloc_fail.h"

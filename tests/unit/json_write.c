@@ -64,7 +64,8 @@ static size_t put_plainly(char *to, unsigned char c)
 	return 1;
 }
 
-/* Every byte of ASCII at every place of texts of all lengths, however many it looks at in one step. */
+/* Every byte of ASCII at every place of texts of all lengths, however many it looks at in one
+ * step. */
 static void writes_every_byte(void **state)
 {
 	char text[21], wanted[64];

@@ -1,5 +1,5 @@
-/* The client's role where a request is more than one message: rounds of questions, tasks, sessions that are
- * lost, subscriptions; with a server that is wrong in every way. */
+/* The client's role where a request is more than one message: rounds of questions, tasks,
+ * sessions that are lost, subscriptions; with a server that is wrong in every way. */
 #include "mcp_script.h"
 #include "test.h"
 
@@ -125,7 +125,8 @@ static void test_answers_in_their_order(void **state)
 	assert_int_equal(withdrawals, 0);
 }
 
-/* Keys are a server's own, with whatever in them: they come back as they were, and nothing else does. */
+/* Keys are a server's own, with whatever in them: they come back as they were, and nothing else
+ * does. */
 static void test_keys_of_any_bytes(void **state)
 {
 	static const char key[] = "\0"
@@ -539,7 +540,8 @@ static void test_task_asks_without_end(void **state)
 	script_end();
 }
 
-/* A key that was answered is not asked again, and one that the server asks no more is taken back. */
+/* A key that was answered is not asked again, and one that the server asks no more is taken
+ * back. */
 static void test_task_keys(void **state)
 {
 	static const char asks_a[] = "{\"status\":\"input_required\",\"inputRequests\":{\"a\":{"

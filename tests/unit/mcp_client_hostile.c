@@ -1,5 +1,5 @@
-/* The client's role against a server that does whatever it likes: its beginning, its answers, its lists and
- * tools. */
+/* The client's role against a server that does whatever it likes: its beginning, its answers,
+ * its lists and tools. */
 #include "base/budget.h"
 #include "mcp_script.h"
 #include "rpc/sniff.h"

@@ -1,5 +1,5 @@
-/* The client's role without memory: from any allocation on there is none, and still each request has its one
- * end, and nothing is lost. */
+/* The client's role without memory: from any allocation on there is none, and still each request
+ * has its one end, and nothing is lost. */
 #include "alloc_fail.h"
 #include "mcp/client/client.h"
 #include "test.h"

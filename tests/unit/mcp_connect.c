@@ -1,6 +1,6 @@
-/* mcp/connect/connect.h without memory: whatever allocation fails, there is an error, an end, and nothing
- * is left. The peers are programs that end, and an address at which nobody is. And what authorizes requests, and
- * closes the link while it is asked. */
+/* mcp/connect/connect.h without memory: whatever allocation fails, there is an error, an end,
+ * and nothing is left. The peers are programs that end, and an address at which nobody is. And
+ * what authorizes requests, and closes the link while it is asked. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -304,8 +304,8 @@ static struct mcp_sync *connect_to_script(const char *then)
 	return s;
 }
 
-/* Returns long before the time that it was given. The server ends when it is told to: one that ends by itself may be
- * gone before there is a conversation to wait for. */
+/* Returns long before the time that it was given. The server ends when it is told to: one that
+ * ends by itself may be gone before there is a conversation to wait for. */
 static void waiting_ends_with_the_conversation(void **state)
 {
 	char folder[] = "/tmp/holt-test-XXXXXX", fifo[64], then[128];

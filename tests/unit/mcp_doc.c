@@ -1,7 +1,8 @@
 /*
  * docs/mcp-protocol.md against the tables of src/mcp: what stands there between "<!-- NAME -->" and
- * "<!-- end -->" is what the tables say, to the letter. Run with the document's path; with MCP_DOC_PRINT
- * set it prints the tables instead, to be put there.
+ * "<!-- end -->" is what the tables say, to the letter. Run with the document's path; with
+ * MCP_DOC_PRINT set it prints the tables instead, to be put there.
+ *
  */
 #include <assert.h>
 #include <stddef.h>

@@ -29,8 +29,8 @@ struct fixture {
 	unsigned sent_n;
 };
 
-/* overrides: limits to use in place of the defaults; its name and so on are ignored, its handler too
- * unless it has an offer of its own (mcp_full.h). May be NULL. False without memory. */
+/* overrides: limits to use in place of the defaults; its name and so on are ignored, its handler
+ * too unless it has an offer of its own (mcp_full.h). May be NULL. False without memory. */
 bool fixture_init(struct fixture *f, const struct mcp_server_options *overrides);
 void fixture_fini(struct fixture *f);
 

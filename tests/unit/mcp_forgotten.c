@@ -1,4 +1,5 @@
-/* mcp/connect/forgotten.h: what servers say of sessions that they do not know, and what only sounds like it. */
+/* mcp/connect/forgotten.h: what servers say of sessions that they do not know, and what only
+ * sounds like it. */
 #include "mcp/connect/forgotten.h"
 #include "test.h"
 

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * A client and a server of MCP in one process: what one says waits in a queue until the test lets it go to
- * the other, over lines, or as Streamable HTTP has it, with a stream for each modern request. The clock is
- * peer_clock (mcp_peer.h).
+ * A client and a server of MCP in one process: what one says waits in a queue until the test lets
+ * it go to the other, over lines, or as Streamable HTTP has it, with a stream for each modern
+ * request. The clock is peer_clock (mcp_peer.h).
+ *
  */
 #include "mcp/client/client.h"
 #include "mcp_peer.h"

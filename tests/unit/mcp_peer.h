@@ -1,7 +1,9 @@
 #pragma once
 /*
  * A client of an MCP server, to test with what the server asks: a session over lines, in which each
- * message that is sent is kept parsed, and clocks that the test moves. The server is the test's own.
+ * message that is sent is kept parsed, and clocks that the test moves. The server is the test's
+ * own.
+ *
  */
 #include "json/document/json.h"
 #include "mcp/server/server.h"

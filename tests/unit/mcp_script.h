@@ -1,7 +1,8 @@
 #pragma once
 /*
- * A server that the test speaks for, word by word, and the client that it speaks to: what the client sends is
- * gathered, and what its owner hears is counted.
+ * A server that the test speaks for, word by word, and the client that it speaks to: what the
+ * client sends is gathered, and what its owner hears is counted.
+ *
  */
 #include "mcp/client/client.h"
 #include "mcp_peer.h"

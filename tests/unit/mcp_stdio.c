@@ -1,4 +1,5 @@
-/* mcp/transport/stdio.h over real descriptors: pipes, sockets, files; ends, bounds, slow clients. */
+/* mcp/transport/stdio.h over real descriptors: pipes, sockets, files; ends, bounds, slow
+ * clients. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,5 @@
-/* mcp/oauth/store.h: what is kept comes back; what is damaged, foreign or open to others is refused and stays. */
+/* mcp/oauth/store.h: what is kept comes back; what is damaged, foreign or open to others is
+ * refused and stays. */
 #include "mcp/oauth/store.h"
 #include "alloc_fail.h"
 #include "test.h"
@@ -310,7 +311,8 @@ static void test_bounds(void **state)
 	put(s, "7", "in place of the old one");
 }
 
-/* What a login can bring again goes for what it has brought now, the oldest first; nothing else goes. */
+/* What a login can bring again goes for what it has brought now, the oldest first; nothing else
+ * goes. */
 static void test_makes_room(void **state)
 {
 	struct err e;

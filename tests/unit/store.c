@@ -1,5 +1,5 @@
-/* The registry: what it gives back, within which bounds, and what it says where its file is not as it
- * should be. What was committed outlives a process that is killed at any point. */
+/* The registry: what it gives back, within which bounds, and what it says where its file is not
+ * as it should be. What was committed outlives a process that is killed at any point. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -390,8 +390,8 @@ static void write_one(struct store *s, uint64_t seq)
 	assert_int_equal(store_sandbox_add(s, &r, 0, &e), 0);
 }
 
-/* What was found is the caller's to look at as long as nothing else is asked: the log begins anew all
- * the same. */
+/* What was found is the caller's to look at as long as nothing else is asked: the log begins
+ * anew all the same. */
 static void test_a_found_key_holds_nothing(void **state)
 {
 	struct store *s = opened();

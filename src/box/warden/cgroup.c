@@ -179,9 +179,9 @@ static void remove_below(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Removes what wardens left that were killed together with their janitor. No process id tells who
- * is dead, as other containers have other ones: the lock does, and only those are removed whose name
- * says that they have one. */
+/* Removes what wardens left that were killed together with their janitor. No process id tells
+ * who is dead, as other containers have other ones: the lock does, and only those are removed
+ * whose name says that they have one. */
 static void sweep(int parent)
 {
 	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

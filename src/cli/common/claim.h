@@ -1,8 +1,9 @@
 #pragma once
 /*
- * The data folder belongs to one hub at a time. Its file "hub" says which: the hub holds a lock on it
- * (fcntl(2)) for as long as its process lives, so the kernel tells who that is, in the asker's own
- * PID namespace, and never names a process that came later.
+ * The data folder belongs to one hub at a time. Its file "hub" says which: the hub holds a lock on
+ * it (fcntl(2)) for as long as its process lives, so the kernel tells who that is, in the asker's
+ * own PID namespace, and never names a process that came later.
+ *
  */
 #include <limits.h>
 #include <stdbool.h>

@@ -487,7 +487,7 @@ static int exec_begin(struct exec_run *r, struct life *l, struct err *e)
 	struct job_spec spec;
 	struct job *j;
 
-	if (call_reserve(r->call, 2 * output_text_max(keep), e) < 0) {
+	if (call_reserve(r->call, 2 * keep, e) < 0) {
 		call_about(r->call)->dimension = STR_LIT("output");
 		return -1;
 	}

@@ -19,6 +19,8 @@ static void ask_free(struct ask *a)
 		json_free(a->docs[i]);
 	for (size_t i = 0; i < a->n_messages; i++)
 		json_free(a->messages[i]);
+	if (a->gone)
+		*a->gone = true;
 	buf_fini(&a->kept);
 	free(a->messages);
 	free(a->document);

@@ -29,6 +29,7 @@ struct ask {
 	bool silent; /* nothing was heard yet */
 	struct buf kept; /* what was said before it could be heard */
 	bool hears;
+	bool *gone; /* is set where it is freed; or NULL */
 	bool first_is_text;
 	struct str first; /* the first message, until it is read */
 	struct err refused; /* what was said and is wrong */

@@ -61,6 +61,7 @@ void ask_socket_hear(struct ask *a, bool hold)
 {
 	struct buf kept = a->kept;
 	struct kept_head head;
+	bool gone = false, *outer = a->gone;
 
 	if (a->ws)
 		http_ws_hold(a->ws, hold);
@@ -68,10 +69,15 @@ void ask_socket_hear(struct ask *a, bool hold)
 		return;
 	a->hears = true;
 	a->kept = BUF_INIT(KEPT_MAX);
-	for (size_t at = 0; at < kept.n; at += sizeof(head) + head.n) {
+	a->gone = &gone; /* what is heard may end the call */
+	for (size_t at = 0; at < kept.n && !gone; at += sizeof(head) + head.n) {
 		memcpy(&head, kept.p + at, sizeof(head));
 		hear(a, head.is_text, (struct str){ kept.p + at + sizeof(head), head.n });
 	}
+	if (!gone)
+		a->gone = outer;
+	else if (outer)
+		*outer = true;
 	buf_fini(&kept);
 }
 

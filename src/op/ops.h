@@ -1,9 +1,9 @@
 #pragma once
-/* The operations that have moved to src/op, by action. Older operations are still defined beside
- * their tool or route. To add one: its struct op in the file of its noun, and a line here and in
+/* The operations, by action. To add one: its struct op in the file of its noun, and a line here and in
  * ops.c. */
 #include "op/op.h"
 
+extern const struct op event_list_op;
 extern const struct op exec_attach_op;
 extern const struct op exec_delete_op;
 extern const struct op exec_get_op;
@@ -44,6 +44,9 @@ extern const struct op sandbox_terminate_op;
 extern const struct op sandbox_usage_op;
 extern const struct op sandbox_vitals_op;
 extern const struct op snapshot_restore_op;
+extern const struct op snapshot_delete_op;
+extern const struct op snapshot_get_op;
+extern const struct op snapshot_list_op;
 extern const struct op snapshot_take_op;
 
 extern const struct op *const all_ops[];

@@ -6,6 +6,7 @@
 #include "hub/core/when.h"
 #include "op/once.h"
 #include "op/ops.h"
+#include "op/page.h"
 
 static const struct field view_fields[] = { SNAPSHOT_ROWS("snapshot", "template") };
 const struct field_table snapshot_view_table = FIELD_TABLE(struct snapshot_view, view_fields);
@@ -51,6 +52,12 @@ void snapshot_discard(struct call *c, const struct snapshot *s)
 	call_fail(c, &e);
 }
 
+struct snapshot *call_snapshot(struct call *c, struct str id, struct err *e)
+{
+	call_about(c)->snapshot = id;
+	return snapshots_find(call_lives(c), id, e);
+}
+
 /* ---- snapshot.take ------------------------------------------------------------------------- */
 
 struct take_request {
@@ -65,7 +72,7 @@ static const struct field take_fields[] = {
 };
 static const struct field_table take_table = FIELD_TABLE(struct take_request, take_fields);
 
-static void take_answer(struct call *c, const struct snapshot *s)
+static void snapshot_answer(struct call *c, const struct snapshot *s)
 {
 	struct snapshot_view view;
 	struct err e = ERR_INIT;
@@ -85,7 +92,7 @@ static void take_on_done(void *arg, const struct snapshot *s, const struct err *
 	else if (call_cancelled(c) && !once_kept(c))
 		snapshot_discard(c, s);
 	else
-		take_answer(c, s);
+		snapshot_answer(c, s);
 }
 
 static void take_start(struct call *c, const struct take_request *q, struct str id)
@@ -120,7 +127,7 @@ static void snapshot_take_run(struct call *c, const void *request)
 	if (once == ONCE_AGAIN)
 		made = snapshots_find(call_lives(c), plan, &e);
 	if (made)
-		take_answer(c, made);
+		snapshot_answer(c, made);
 	else
 		take_start(c, request, plan);
 }
@@ -134,4 +141,125 @@ const struct op snapshot_take_op = {
 	.target = OP_TARGET(struct take_request, sandbox),
 	.result = &snapshot_view_table,
 	.run = snapshot_take_run,
+};
+
+/* ---- snapshot.list ------------------------------------------------------------------------- */
+
+struct snapshots_request {
+	uint32_t limit;
+	struct str cursor;
+};
+static const struct field list_fields[] = {
+	FIELD(struct snapshots_request, limit, .min = 1, .max = PAGE_MAX,
+	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "How many at once."),
+	CURSOR_ROW(struct snapshots_request),
+};
+static const struct field_table list_table = FIELD_TABLE(struct snapshots_request, list_fields);
+
+static const struct field page_fields[] = {
+	FIELD_OBJECTS(struct snapshots_view, snapshots, snapshot_view_table,
+		      .flags = FIELD_REQUIRED, .doc = "In order of creation."),
+	NEXT_CURSOR_ROW(struct snapshots_view),
+};
+static const struct field_table page_table = FIELD_TABLE(struct snapshots_view, page_fields);
+
+static void snapshot_list_run(struct call *c, const void *request)
+{
+	const struct snapshots_request *q = request;
+	struct err e = ERR_INIT;
+	struct snapshot **found = arena_array(call_arena(c), q->limit + 1u,
+					      sizeof(struct snapshot *), &e);
+	struct snapshot_view *views = arena_array(call_arena(c), q->limit, sizeof(*views), &e);
+	struct snapshots_view page = { .next_cursor = STR_NONE };
+	struct snapshot_info last = { .seq = 0 };
+	char cursor[CURSOR_MAX];
+	uint64_t after = 0;
+	size_t n = 0;
+	int failed = !found || !views || (q->cursor.p && cursor_read(q->cursor, &after, &e) < 0);
+
+	if (!failed)
+		n = snapshots_list(call_lives(c), after, found, q->limit + 1u);
+	for (size_t i = 0; !failed && i < n && i < q->limit; i++)
+		failed = snapshot_view(c, found[i], &views[i], &e) < 0;
+	if (failed) {
+		call_fail(c, &e);
+		return;
+	}
+	page.snapshots.p = views;
+	page.snapshots.n = n < q->limit ? n : q->limit;
+	if (n > q->limit) { /* one more than the page has tells that there is another */
+		snapshot_info(found[q->limit - 1], &last);
+		cursor_text(cursor, last.seq);
+		page.next_cursor = str_of(cursor);
+	}
+	call_answer(c, &page);
+}
+
+const struct op snapshot_list_op = {
+	.action = "snapshot.list",
+	.doc = "The snapshots that clients have taken or imported.",
+	.effect = OP_READ,
+	.request = &list_table,
+	.result = &page_table,
+	.run = snapshot_list_run,
+};
+
+/* ---- snapshot.get and snapshot.delete ------------------------------------------------------ */
+
+struct snapshot_request {
+	struct str snapshot;
+};
+static const struct field one_fields[] = {
+	FIELD(struct snapshot_request, snapshot, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+	      .doc = "Id of the snapshot."),
+};
+static const struct field_table one_table = FIELD_TABLE(struct snapshot_request, one_fields);
+
+static void snapshot_get_run(struct call *c, const void *request)
+{
+	struct err e = ERR_INIT;
+	struct snapshot *s = call_snapshot(c, ((const struct snapshot_request *)request)->snapshot,
+					   &e);
+
+	if (s)
+		snapshot_answer(c, s);
+	else
+		call_fail(c, &e);
+}
+
+const struct op snapshot_get_op = {
+	.action = "snapshot.get",
+	.doc = "One snapshot.",
+	.effect = OP_READ,
+	.request = &one_table,
+	.result = &snapshot_view_table,
+	.run = snapshot_get_run,
+};
+
+static const struct field deleted_fields[] = {
+	FIELD(struct snapshot_deleted, status, .flags = FIELD_REQUIRED, .doc = "deleted"),
+	FIELD(struct snapshot_deleted, snapshot, .flags = FIELD_REQUIRED, .doc = "The snapshot."),
+};
+static const struct field_table deleted_table = FIELD_TABLE(struct snapshot_deleted,
+							    deleted_fields);
+
+static void snapshot_delete_run(struct call *c, const void *request)
+{
+	struct str id = ((const struct snapshot_request *)request)->snapshot;
+	struct err e = ERR_INIT;
+	struct snapshot *s = call_snapshot(c, id, &e);
+
+	if (!s || snapshot_delete(s, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &(struct snapshot_deleted){ id, STR_LIT("deleted") });
+}
+
+const struct op snapshot_delete_op = {
+	.action = "snapshot.delete",
+	.doc = "Deletes a snapshot; sandboxes that were restored from it stay.",
+	.effect = OP_DESTROY,
+	.request = &one_table,
+	.result = &deleted_table,
+	.run = snapshot_delete_run,
 };

@@ -1,5 +1,5 @@
 #pragma once
-/* A snapshot as clients see it, and snapshot.take. */
+/* A snapshot as clients see it: snapshot.take, snapshot.list, snapshot.get, snapshot.delete. */
 #include "hub/sandbox/snapshots.h"
 #include "op/call.h"
 
@@ -35,6 +35,21 @@ extern const struct field_table snapshot_view_table;
 		      .doc = "Of what is in it."),                                                 \
 		FIELD(struct snapshot_view, disk_mb, .flags = FIELD_REQUIRED,                      \
 		      .doc = "MiB for files that a restored sandbox has, as its source had.")
+
+struct snapshots_view {
+	struct {
+		const struct snapshot_view *p;
+		size_t n;
+	} snapshots;
+	struct str next_cursor;
+};
+
+struct snapshot_deleted {
+	struct str snapshot, status; /* "deleted" */
+};
+
+/* The snapshot of a request; a failure is about it. */
+struct snapshot *call_snapshot(struct call *c, struct str id, struct err *e) MUST_USE;
 
 /* One that was made for somebody who has gone: deletes it and ends the call. */
 void snapshot_discard(struct call *c, const struct snapshot *s);

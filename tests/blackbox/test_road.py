@@ -434,6 +434,40 @@ def test_what_is_said_while_policy_thinks(hub, road):
     clear(hub)
 
 
+def asked(hub, mcp, name, wish):
+    """The code with which a door answers a wish for NOBODY."""
+    if name.startswith('sandbox_'):
+        with pytest.raises(Failed) as e:
+            mcp.call(name, **{'sandbox': NOBODY, **wish})
+        return e.value.code
+    path, method, _ = hub.by_name[name]
+    header = path.startswith('/sandbox.v1.')
+    body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
+    reply = hub.raw(method, path.replace('{id}', NOBODY), body,
+                    fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header else ())
+    return code_of(json.loads(reply.body))
+
+
+@pytest.mark.parametrize('action', [action for action in WISHES if any(WISHES[action].values())])
+def test_bad_input_is_refused_by_every_door(hub, mcp, road, action):
+    """What is unknown, of another type, too long or missing: nobody is asked whether it may be done, and the audit knows."""
+    for name, wish in WISHES[action].items():
+        if wish is None or hub.by_name.get(name, ('', 'POST'))[1] == 'GET':
+            continue
+        bad = [{**wish, 'no_such_member': 1}]
+        for key in wish:
+            bad += [{**wish, key: [1]}, {**wish, key: {'x': 1}}]
+            if key in ('path', 'to', 'parent', 'cwd'):
+                bad += [{**wish, key: ''}, {**wish, key: 'x' * 5000}, {k: v for k, v in wish.items() if k != key}]
+            if key in ('path', 'parent') and 'list' in name.lower() and name.startswith('sandbox_'):
+                bad.pop()  # its default is the working directory
+        for one in bad:
+            road.taken()
+            assert asked(hub, mcp, name, one) in ('invalid_arguments', 'invalid_argument', 'invalid_input'), (name, one)
+            notes = road.notes(1)
+            assert [n['hook'] for n in notes] == ['audit'] and notes[0]['action'] == action and notes[0]['end'] == 'invalid_arguments', notes
+
+
 # ---- room
 
 def test_who_fills_all_room_locks_nobody_out(hub, road):

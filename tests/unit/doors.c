@@ -47,6 +47,20 @@ static void check_shape(const struct op *op, const struct op_shape *shape, const
 	}
 }
 
+/* Those that still stand beside their routes. */
+static bool is_of_one_door(const char *action)
+{
+	static const char *const all[] = { "files.upload",    "hub.health",	 "hub.openapi",
+					   "snapshot.export", "snapshot.import", "template.create",
+					   "template.list" };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (strcmp(all[i], action) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void check_row(const struct op *op, struct op_members members, bool projected,
 		      const char *row)
 {
@@ -54,10 +68,11 @@ static void check_row(const struct op *op, struct op_members members, bool proje
 	struct op_shape shape;
 	struct err e;
 
-	ROW_CHECK(!one || (one == op && projected), row);
-	if (!projected)
+	if (!projected) {
+		ROW_CHECK(!one && is_of_one_door(op->action), row);
 		return;
-	ROW_CHECK(one, row);
+	}
+	ROW_CHECK(one == op, row);
 	ROW_CHECK(op_shape_init(&shape, op, members, &e) == 0, row);
 	check_shape(op, &shape, row);
 	op_shape_fini(&shape);

@@ -34,7 +34,7 @@ static void run_export(struct call *c, const void *params)
 {
 	const struct export_params *p = params;
 	struct err e = ERR_INIT;
-	const struct snapshot *s = ask_snapshot(c, p->path.id, &e);
+	const struct snapshot *s = call_snapshot(c, p->path.id, &e);
 	struct answer_pipe *d = s ? arena_alloc(call_arena(c), sizeof(*d), &e) : NULL;
 	int fd = d ? snapshot_open(s, &e) : -1;
 

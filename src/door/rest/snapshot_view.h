@@ -5,9 +5,6 @@
 
 extern const struct field_table api_snapshot_table;
 
-/* The one of this id; a failure is then about it. */
-struct snapshot *ask_snapshot(struct call *c, struct str id, struct err *e) MUST_USE;
-
 /* The snapshot as a segment of the path. */
 extern const struct field_table snapshot_path_table;
 #define API_SNAPSHOT_PATH(S)                                                                       \

@@ -568,11 +568,6 @@ void *call_asker(struct call *c)
 	return c->start.asker;
 }
 
-struct hub *call_hub(struct call *c)
-{
-	return c->ops->hub;
-}
-
 struct box *call_box(struct call *c)
 {
 	return hub_box(c->ops->hub);

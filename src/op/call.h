@@ -155,7 +155,6 @@ int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id
 
 /* ---- for operations ------------------------------------------------------------------------ */
 
-struct hub *call_hub(struct call *c);
 struct box *call_box(struct call *c);
 struct arena *call_arena(struct call *c);
 uv_loop_t *call_loop(struct call *c);

@@ -296,11 +296,6 @@ struct ask *ask_of(struct call *c)
 	return call_asker(c);
 }
 
-struct http_request *ask_request(struct call *c)
-{
-	return ask_of(c)->q;
-}
-
 void ask_on_drain(struct call *c, void (*f)(void *data), void *data)
 {
 	struct ask *a = ask_of(c), *first;
@@ -354,23 +349,12 @@ struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e)
 	return sb;
 }
 
-void ask_fail_as(struct call *c, enum api_code code, const struct err *e)
-{
-	ask_of(c)->code = code;
-	call_fail(c, e);
-}
-
 void ask_fail_gone(struct call *c)
 {
 	struct err e;
 
 	err_set(&e, ERR_CANCELLED, "the client went away");
 	call_fail(c, &e);
-}
-
-void ask_answer_by(struct call *c, const struct field_table *t, const void *from)
-{
-	call_answer_by(c, t, from);
 }
 
 void ask_answer_array(struct call *c, const void *p, size_t n)

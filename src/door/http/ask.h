@@ -98,7 +98,6 @@ enum {
 /* ---- for resources ------------------------------------------------------------------------- */
 
 struct ask *ask_of(struct call *c);
-struct http_request *ask_request(struct call *c); /* NULL once it is answered, or streams */
 
 /* What read() works on. The body as JSON, NULL: there is none. The first message of a WebSocket, until read() returns. A
  * text of it or of the body as JSON, which lives as long as the call. An object by what the members of the request have
@@ -112,14 +111,10 @@ int ask_decode_body(struct call *c, const struct json_val *v, void *request,
 /* The sandbox of a request, running, as call_sandbox() has it. A failure is then about it. */
 struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 
-/* A failure that has a code of its own. */
-void ask_fail_as(struct call *c, enum api_code code, const struct err *e);
-
 /* The client went away, and nobody hears of it. */
 void ask_fail_gone(struct call *c);
 
-/* An answer by another table than the output's, and one of n such objects that stand in a row. */
-void ask_answer_by(struct call *c, const struct field_table *t, const void *from);
+/* An answer of n objects of the output's table. */
 void ask_answer_array(struct call *c, const void *p, size_t n);
 /* Takes text, which was malloc'ed. */
 void ask_answer_document(struct call *c, char *text);

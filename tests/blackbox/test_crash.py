@@ -245,7 +245,7 @@ time.sleep(1000)
     with subprocess.Popen([sys.executable, '-B', '-c', code], stdout=subprocess.PIPE, cwd='/',
                           env={**os.environ, 'TMPDIR': str(tmp_path)}) as runner:
         started = [int(pid) for pid in runner.stdout.readline().split()]
-        assert {'holt', 'holt-warden'} <= {p.comm for p in host.below(runner.pid).values() if p.pid in started}
+        assert {'holt-hub', 'holt-warden'} <= {p.comm for p in host.below(runner.pid).values() if p.pid in started}
         runner.kill()
     until(lambda: host.reap() or not set(started) & set(host.below()), timeout=60, what='the end of all that was started')
     shutil.rmtree(tmp_path)

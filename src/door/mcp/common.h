@@ -8,6 +8,5 @@
 /* The first argument of all but sandbox_create. */
 #define TOOL_SANDBOX                                                                               \
 	{                                                                                          \
-		"sandbox",                                                                         \
-			.doc = "Id of the sandbox, as sandbox_create or sandbox_fork returned it." \
+		"sandbox", .doc = "Id of the sandbox, from sandbox_create or sandbox_fork."        \
 	}

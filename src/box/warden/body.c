@@ -302,7 +302,6 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 		.of_host = chain_of_host(&b->chain),
 		.limits = &b->limits,
 		.driver = warden.cgroups.driver,
-		.cpu_group = warden.cgroups.dirs[CG_CPU] >= 0,
 	};
 
 	for (uint32_t i = 0; i < b->n_mounts; i++)

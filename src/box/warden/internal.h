@@ -290,7 +290,6 @@ struct spawn {
 	bool of_host; /* chain_of_host() of what it is made from */
 	const struct limits *limits;
 	enum limit_driver driver;
-	bool cpu_group; /* it gets a control group that shares out the processors */
 };
 
 /* Starts the process; returns its pid and pidfd. It begins with its network, which takes as long

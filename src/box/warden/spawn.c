@@ -510,18 +510,6 @@ static int end_before_others(int proc)
 	return fd < 0 || write(fd, OOM_SCORE, sizeof(OOM_SCORE) - 1) < 0 ? -1 : 0;
 }
 
-/* Programs that keep every processor busy must not keep init from ending them at their timeout.
- * Programs that init starts have nice 0 again. Only inside a CPU group: without one, a busy init
- * would take time from other sandboxes. Without CAP_SYS_NICE init stays as it is. */
-static void run_before_others(const struct spawn *sp)
-{
-	const struct sched_param none = { 0 };
-
-	if (sp->cpu_group &&
-	    syscall(SYS_sched_setscheduler, 0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none) == 0)
-		setpriority(PRIO_PROCESS, 0, -20);
-}
-
 static _Noreturn void child_main(const struct spawn *sp)
 {
 	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
@@ -544,7 +532,6 @@ static _Noreturn void child_main(const struct spawn *sp)
 	/* After the mounts: for each of them the kernel would keep lists of what this group has in
 	 * it. */
 	STEP(enter_groups(&parts));
-	run_before_others(sp);
 	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */
 	STEP(ask_for_map(sp->socket));
 	STEP(chdir("/r"));

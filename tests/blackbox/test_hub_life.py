@@ -25,6 +25,11 @@ def test_sleepers_are_left_alone(begin_home, me, tmp_path):  # noqa: F811
     assert hub.exec(box, 'cat f')['stdout'] == 'kept'
 
 
+def members(group):
+    with open(os.path.join(group, 'cgroup.procs'), encoding='ascii') as f:
+        return f.read()
+
+
 def test_what_the_dead_left_is_swept(spawn, who):
     """Of a warden that was killed together with its janitor, which nobody's lock holds any more."""
     hub = spawn('--pool', '0')
@@ -35,6 +40,7 @@ def test_what_the_dead_left_is_swept(spawn, who):
         os.kill(pid, signal.SIGKILL)
     until(lambda: not host.below(hub.pid) and not host.below(warden), what='the end')
     assert all(map(os.path.isdir, left))
+    until(lambda: not any(map(members, left)), what='the last of its programs that dies')
     assert who.run('run', '--', 'true').returncode == 0
     assert not any(map(os.path.isdir, left))
 

@@ -1,7 +1,8 @@
 /*
- * event.list, from the registry: a page, or with follow a stream that goes on. A follower has nothing in memory but a
- * place: what comes next is read from the registry when its client has room for it, so one that does not read costs
- * nothing. It is told the numbers of events that the registry has removed meanwhile.
+ * event.list, from the registry: a page, or with follow a stream that goes on. A follower has
+ * nothing in memory but a place: what comes next is read from the registry when its client has
+ * room for it, so one that does not read costs nothing. It is told the numbers of events that the
+ * registry has removed meanwhile.
  */
 #include "op/event.h"
 
@@ -268,7 +269,8 @@ static void event_list_run(struct call *c, const void *request)
 
 const struct op event_list_op = {
 	.action = "event.list",
-	.doc = "What happened to sandboxes: the last 10000 events, in pages, or with follow as a stream "
+	.doc = "What happened to sandboxes: the last 10000 events, in pages, or with follow "
+	       "as a stream "
 	       "that goes on. Who reads slowly misses nothing that is still kept.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,

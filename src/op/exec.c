@@ -40,7 +40,8 @@ static const struct field request_fields[] = {
 	      .doc = "Directory to start in; the sandbox's if absent."),
 	FIELD(Q, env, .max = ENV_MAX, .doc = "Environment variables, over those of the sandbox."),
 	FIELD(Q, timeout_seconds,
-	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: 30, or "
+	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: "
+		     "30, or "
 		     "none in the background."),
 	FIELD_NAMED(Q, input, "stdin", .flags = FIELD_NUL_OK | FIELD_BYTES,
 		    .doc = "Text for its standard input, which is empty if absent."),
@@ -115,18 +116,6 @@ int exec_decode_input(struct str *bytes, struct str *base64, bool *has_base64, c
 	return copy ? 0 : -1;
 }
 
-static int exec_check_env(const struct field_map *env, struct err *e)
-{
-	for (size_t i = 0; i < env->n; i++) {
-		struct str name = env->p[i].key;
-
-		if (name.n == 0 || memchr(name.p, '=', name.n) || memchr(name.p, '\0', name.n))
-			return err_set(e, ERR_INVALID,
-				       "env: a variable's name is not empty and has no '='");
-	}
-	return 0;
-}
-
 static int exec_normalize(void *request, struct arena *a, struct err *e)
 {
 	struct exec_request *q = request;
@@ -146,7 +135,7 @@ static int exec_normalize(void *request, struct arena *a, struct err *e)
 		q->command = STR_LIT("exec \"$0\" -i"); /* bash, or sh where there is none */
 	if (!q->timeout_seconds && !q->background)
 		q->timeout_seconds = EXEC_TIMEOUT_DEFAULT;
-	return exec_check_env(&q->env, e);
+	return op_check_env(&q->env, e);
 }
 
 /* What only means something in the background is refused, not passed over. */

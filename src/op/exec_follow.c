@@ -114,7 +114,8 @@ int exec_follow_start(struct exec_following *f, struct job *j, uint64_t offset, 
 
 enum {
 	/* From where on askers have to wait, and how often it is looked whether they still have:
-	 * others who are attached may send, too, so that nobody has the exec's drain for himself. */
+	 * others who are attached may send, too, so that nobody has the exec's drain for
+	 * himself. */
 	INPUT_HIGH = 512 << 10,
 	KEPT_MAX = 512 << 10, /* with INPUT_HIGH no more than exec_write() takes */
 	LOOK_MS = 20,
@@ -288,7 +289,8 @@ static void exec_attach_run(struct call *c, const void *request)
 
 const struct op exec_attach_op = {
 	.action = "exec.attach",
-	.doc = "Attaches to an exec over a WebSocket: what it prints, its input, its terminal, until "
+	.doc = "Attaches to an exec over a WebSocket: what it prints, its input, its "
+	       "terminal, until "
 	       "it ends. Who goes away leaves it running.",
 	.effect = OP_EXECUTE,
 	.flags = OP_WAITS,

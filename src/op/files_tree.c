@@ -1,6 +1,6 @@
 /*
- * files.download and files.watch: what is told of a tree of files as it comes. Nobody ever holds an archive whole; who
- * takes slowly is waited for, and who goes away ends it.
+ * files.download and files.watch: what is told of a tree of files as it comes. Nobody ever holds
+ * an archive whole; who takes slowly is waited for, and who goes away ends it.
  */
 #include <errno.h>
 #include <fcntl.h>

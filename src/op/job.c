@@ -11,10 +11,10 @@ static const struct field view_fields[] = {
 	FIELD(V, exec_id, .flags = FIELD_REQUIRED, .doc = "Its id among those of its sandbox."),
 	FIELD(V, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD(V, command, .flags = FIELD_REQUIRED, .doc = "What was run, at most 512 bytes of it."),
-	FIELD_ENUM(
-		V, state, job_state_names, .flags = FIELD_REQUIRED,
-		.doc = "running; exited, signaled or timed_out with a result; failed: it never ran; "
-		       "lost: its sandbox ended, or the server was killed, and it with it."),
+	FIELD_ENUM(V, state, job_state_names, .flags = FIELD_REQUIRED,
+		   .doc = "running; exited, signaled or timed_out with a result; failed: it "
+			  "never ran; "
+			  "lost: its sandbox ended, or the server was killed, and it with it."),
 	FIELD(V, background, .flags = FIELD_REQUIRED,
 	      .doc = "It outlives the request that started it."),
 	FIELD(V, tty, .flags = FIELD_REQUIRED,
@@ -158,7 +158,8 @@ static void job_list_run(struct call *c, const void *request)
 
 const struct op exec_list_op = {
 	.action = "exec.list",
-	.doc = "The execs of a sandbox, the newest first: those that run, and those that have ended "
+	.doc = "The execs of a sandbox, the newest first: those that run, and those that "
+	       "have ended "
 	       "lately.",
 	.effect = OP_READ,
 	.request = &op_sandbox_table,

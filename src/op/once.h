@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Calls of operations with OP_KEYED whose asker gave a key (call_set_key()): asked twice, done once. What
- * will be made has its names before it is begun, so that nothing is made twice even where the hub was
- * killed in the middle of the first time. The key is good for one principal and action, and one request.
+ * Calls of operations with OP_KEYED whose asker gave a key (call_set_key()): asked twice, done
+ * once. What will be made has its names before it is begun, so that nothing is made twice even
+ * where the hub was killed in the middle of the first time. The key is good for one principal and
+ * action, and one request.
  */
 #include "hub/sandbox/idempotent.h"
 #include "op/call.h"
@@ -16,13 +17,13 @@ enum once {
 	ONCE_AGAIN,
 };
 
-/* plan: the names of what is going to be made, separated by spaces; where the answer is ONCE_AGAIN it
- * is that of the first time, in the call's arena. Without a key all calls are new. The answer to
- * the call is stored, its failure lets the key go. */
+/* plan: the names of what is going to be made, separated by spaces; where the answer is
+ * ONCE_AGAIN it is that of the first time, in the call's arena. Without a key all calls are new.
+ * The answer to the call is stored, its failure lets the key go. */
 enum once once_begin(struct call *c, struct str *plan);
 
-/* Of a call that has nobody any more: its asker has said that it will ask again, so that what it wants
- * is made all the same. Else the call is to fail, and what was made for it to be removed. */
+/* Of a call that has nobody any more: its asker has said that it will ask again, so that what it
+ * wants is made all the same. Else the call is to fail, and what was made for it to be removed. */
 bool once_kept(struct call *c);
 
 /* For op/call.c, which keeps it with the call. */

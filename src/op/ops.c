@@ -18,3 +18,15 @@ const size_t all_ops_n = ARRAY_LEN(all_ops);
 
 static const struct field sandbox_fields[] = { OP_SANDBOX_ROW(struct op_sandbox) };
 const struct field_table op_sandbox_table = FIELD_TABLE(struct op_sandbox, sandbox_fields);
+
+int op_check_env(const struct field_map *env, struct err *e)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		struct str name = env->p[i].key;
+
+		if (name.n == 0 || memchr(name.p, '=', name.n) || memchr(name.p, '\0', name.n))
+			return err_set(e, ERR_INVALID,
+				       "env: a variable's name is not empty and has no '='");
+	}
+	return 0;
+}

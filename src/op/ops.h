@@ -1,5 +1,6 @@
 #pragma once
-/* The operations, by action. To add one: its struct op in the file of its noun, and a line here and in
+/* The operations, by action. To add one: its struct op in the file of its noun, and a line here
+ * and in
  * ops.c. */
 #include "op/op.h"
 
@@ -61,3 +62,6 @@ struct op_sandbox {
 	struct str sandbox;
 };
 extern const struct field_table op_sandbox_table;
+
+/* Names of variables are not empty and have neither '=' nor NUL: ERR_INVALID else. */
+int op_check_env(const struct field_map *env, struct err *e) MUST_USE;

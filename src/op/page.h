@@ -1,5 +1,6 @@
 #pragma once
-/* A place between two things that count up, as the cursor of a page: the number of the one before. */
+/* A place between two things that count up, as the cursor of a page: the number of the one
+ * before. */
 #include "json/field/field.h"
 
 enum { CURSOR_MAX = 17, PAGE_MAX = 1000, PAGE_DEFAULT = 100 };

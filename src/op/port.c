@@ -235,7 +235,8 @@ static void port_preview_run(struct call *c, const void *request)
 
 const struct op port_preview_op = {
 	.action = "port.preview",
-	.doc = "A link by which a browser sees what a server in a sandbox shows, under a name of its "
+	.doc = "A link by which a browser sees what a server in a sandbox shows, under a "
+	       "name of its "
 	       "own.",
 	.effect = OP_WRITE,
 	.request = &preview_table,

@@ -122,7 +122,8 @@ static void sandbox_stop_run(struct call *c, const void *request)
 
 const struct op sandbox_stop_op = {
 	.action = "sandbox.stop",
-	.doc = "Ends what runs in a sandbox and keeps its files; sandbox.resume starts it again under the "
+	.doc = "Ends what runs in a sandbox and keeps its files; sandbox.resume starts it "
+	       "again under the "
 	       "same id, as its next generation, without its processes.",
 	.effect = OP_WRITE,
 	.request = &stop_table,

@@ -257,7 +257,8 @@ struct create_request {
 	uint64_t ttl_seconds, idle_seconds;
 	enum life_retention retention;
 };
-/* Limits stand in an object or beside the rest, as a door likes: both rows are of the same member. */
+/* Limits stand in an object or beside the rest, as a door likes: both rows are of the same
+ * member. */
 static const struct field create_fields[] = {
 	FIELD(struct create_request, template, .min = 1, .max = TEMPLATE_MAX,
 	      .def = DEFAULT_STR("host"), .doc = "The template, such as \"host\"."),
@@ -311,13 +312,8 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 {
 	struct create_request *q = request;
 
-	for (size_t i = 0; i < q->env.n; i++) {
-		struct str name = q->env.p[i].key;
-
-		if (name.n == 0 || memchr(name.p, '=', name.n))
-			return err_set(e, ERR_INVALID,
-				       "env: a variable's name is not empty and has no '='");
-	}
+	if (op_check_env(&q->env, e) < 0)
+		return -1;
 	/* 0 would mean the default to the engine. */
 	if (q->limits.has_cpus && cpu_milli(&q->limits) < LIMIT_CPU_MIN)
 		return err_set(e, ERR_INVALID, "cpus: at least 0.01");
@@ -426,7 +422,8 @@ static const struct field fork_fields[] = {
 	OP_SANDBOX_ROW(struct fork_request),
 	COPIES_ROWS(struct fork_request),
 	FIELD(struct fork_request, pause_source,
-	      .doc = "The source stands still while it is copied and then goes on, with or without this."),
+	      .doc = "The source stands still while it is copied and then goes on, with or "
+		     "without this."),
 	FIELD(struct fork_request, template, .max = TEMPLATE_MAX,
 	      .doc = "Ignored: it is the source's."),
 };
@@ -457,7 +454,8 @@ static void sandbox_fork_run(struct call *c, const void *request)
 
 const struct op sandbox_fork_op = {
 	.action = "sandbox.fork",
-	.doc = "Forks a running sandbox: as many new ones as asked for, with its files as they are at one "
+	.doc = "Forks a running sandbox: as many new ones as asked for, with its files as "
+	       "they are at one "
 	       "instant.",
 	.effect = OP_WRITE,
 	.flags = OP_KEYED,
@@ -505,7 +503,8 @@ static void snapshot_restore_run(struct call *c, const void *request)
 
 const struct op snapshot_restore_op = {
 	.action = "snapshot.restore",
-	.doc = "Makes sandboxes with the files of a snapshot: as many new ones as asked for, with names, "
+	.doc = "Makes sandboxes with the files of a snapshot: as many new ones as asked for, "
+	       "with names, "
 	       "randomness and processes of their own.",
 	.effect = OP_WRITE,
 	.flags = OP_KEYED,

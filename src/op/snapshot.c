@@ -134,7 +134,8 @@ static void snapshot_take_run(struct call *c, const void *request)
 
 const struct op snapshot_take_op = {
 	.action = "snapshot.take",
-	.doc = "Keeps the files that a sandbox has changed; what runs in it stands still meanwhile.",
+	.doc = "Keeps the files that a sandbox has changed; what runs in it stands still "
+	       "meanwhile.",
 	.effect = OP_WRITE,
 	.flags = OP_KEYED,
 	.request = &take_table,

@@ -382,6 +382,20 @@ def test_one_digest_of_files(hub, road):
     clear(hub)
 
 
+def test_names_of_variables(hub, mcp, road):
+    """Empty, with = or with NUL they are none, for a sandbox and for a command."""
+    box = mcp.call('sandbox_create', pool='host')['sandbox']
+    for name in ('', 'A=B', 'A\0B'):
+        for tool, more in (('sandbox_create', {'pool': 'host'}), ('sandbox_exec', {'sandbox': box, 'command': 'true'})):
+            with pytest.raises(Failed) as e:
+                mcp.call(tool, env={name: 'x'}, **more)
+            assert e.value.code == 'invalid_arguments', (tool, name)
+        for path, more in (('/v1/sandboxes', {}), ('/v1/exec', {'sandbox': NOBODY, 'command': 'true'})):
+            with pytest.raises(rest.Failed) as e:
+                hub.post(path, env={name: 'x'}, **more)
+            assert e.value.code == 'invalid_input', (path, name)
+
+
 def test_one_digest_of_a_command(hub, road):
     """Through streams and sockets, too, where the first message is the request; a terminal or another word is another wish."""
     stage = Stage(hub)

@@ -1,5 +1,5 @@
-/* `holt hub`: the hub of whoever runs this, started by hand, by a service manager or by itself. No word of it starts one.
- * By itself it tells the status. */
+/* `holt hub`: the hub of whoever runs this, started by hand, by a service manager or by itself.
+ * No word of it starts one. By itself it tells the status. */
 #include "cli/hub/hub.h"
 
 #include <inttypes.h>

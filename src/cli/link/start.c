@@ -92,7 +92,8 @@ static int start_one(const char *log, struct err *e)
 	return 0;
 }
 
-/* Why it serves nobody at this socket yet: it may be at its beginning or end, or serve elsewhere. */
+/* Why it serves nobody at this socket yet: it may be at its beginning or end, or serve
+ * elsewhere. */
 static int check_other(const struct claim *c, const char *socket, uint64_t until, struct err *e)
 {
 	char text[CLAIM_TEXT_MAX];

@@ -4,6 +4,6 @@
 
 enum { GIVEN_FIRST = 3, GIVEN_MAX = 16 };
 
-/* How many there are, from descriptor GIVEN_FIRST on; 0: none. Once, and before any other process is
- * started: they are closed for those, and what names them is taken out of the environment. */
+/* How many there are, from descriptor GIVEN_FIRST on; 0: none. Once, and before any other process
+ * is started: they are closed for those, and what names them is taken out of the environment. */
 int given_sockets(struct err *e) MUST_USE;

@@ -4,8 +4,8 @@
  * close, then the hub. Each step follows the one before it in a callback.
  *
  * Sandboxes outlive a hub that is killed or crashes, and the next one has them again. One that is told
- * to end takes them along, as nothing would tell of them; one that is told to yield (SIGUSR1) leaves
- * them to the next one.
+ * to end takes them along, as nothing would tell of them; one that is told to yield (SIGUSR1)
+ * leaves them to the next one.
  */
 #include "cli/serve/serve.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The service sandbox.v1.Sandbox as Connect-JSON: a unary method is a POST of application/json, one
- * that streams has application/connect+json, whose messages are frames (door/http/frame.h). Names of members
- * are those of protocol buffers in JSON: in camel case, bytes in base64.
+ * that streams has application/connect+json, whose messages are frames (door/http/frame.h). Names
+ * of members are those of protocol buffers in JSON: in camel case, bytes in base64.
  */
 #include "door/http/common.h"
 #include "op/files.h"

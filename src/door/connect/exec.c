@@ -361,7 +361,8 @@ static const struct api_route rows[] = {
 	  .messages = true,
 	  .errors = MAY },
 	{ .id = "ExecSocket",
-	  .doc = "Exec over a WebSocket, with its standard input as it comes and on a terminal if asked "
+	  .doc = "Exec over a WebSocket, with its standard input as it comes and on a "
+		 "terminal if asked "
 		 "for.",
 	  EXEC,
 	  .members = OP_MEMBERS(socket_members),

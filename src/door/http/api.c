@@ -72,7 +72,8 @@ static const struct field key_fields[] = { {
 	.in = sizeof(struct str),
 	.min = 1,
 	.max = IDEMPOTENT_KEY_MAX,
-	.doc = "Of the client's choice, visible ASCII. The same request with it is answered as it was for 24 "
+	.doc = "Of the client's choice, visible ASCII. The same request with it is answered "
+	       "as it was for 24 "
 	       "hours; another one is refused.",
 } };
 const struct field_table api_key_table = { .rows = key_fields,

@@ -45,8 +45,10 @@ struct api_route {
 	 * body	of a table of its own, which read() takes from ask_body()
 	 * read	completes the request; of a WebSocket by its first message (ask_first())
 	 * tell	sends an event, by ask_write() or ask_write_bytes(); NULL: it does not stream
-	 * hear	of a WebSocket: hands on what the client says behind that, by call_hear(). -1 ends the call with *e.
-	 * bare	whether only the items of the list are shown that the answer begins with: of API_ARRAY all, else the one
+	 * hear	of a WebSocket: hands on what the client says behind that, by call_hear(). -1 ends
+	 *	the call with *e.
+	 * bare	whether only the items of the list are shown that the answer begins with: of
+	 *	API_ARRAY all, else the one
 	 * show	what is shown of a result, by which table; NULL: here it is a failure, *e
 	 */
 	const struct field_table *body;
@@ -72,8 +74,8 @@ struct api_route {
 	const char *socket;
 	/* Its request is the head alone: a client need not say anything. */
 	bool listens;
-	/* With it, and of messages that stream: what the client says; of a projected one, whose first message holds the
-	 * body as "open", what it says behind that. */
+	/* With it, and of messages that stream: what the client says; of a projected one, whose
+	 * first message holds the body as "open", what it says behind that. */
 	const struct field_table *heard;
 	const struct field_table *page; /* an object that it can answer with as well; or NULL */
 	const struct field_table
@@ -99,9 +101,9 @@ enum {
 
 struct ask *ask_of(struct call *c);
 
-/* What read() works on. The body as JSON, NULL: there is none. The first message of a WebSocket, until read() returns. A
- * text of it or of the body as JSON, which lives as long as the call. An object by what the members of the request have
- * in the body. */
+/* What read() works on. The body as JSON, NULL: there is none. The first message of a WebSocket,
+ * until read() returns. A text of it or of the body as JSON, which lives as long as the call. An
+ * object by what the members of the request have in the body. */
 const struct json_val *ask_body(struct call *c);
 struct str ask_first(struct call *c, bool *ret_is_text);
 const struct json_val *ask_parse_first(struct call *c, struct str text, struct err *e);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A tree of files from a client into a sandbox, as a tar archive that nobody ever holds whole: a sandbox that takes
- * slowly is waited for, and a client that goes away ends it.
+ * A tree of files from a client into a sandbox, as a tar archive that nobody ever holds whole: a
+ * sandbox that takes slowly is waited for, and a client that goes away ends it.
  */
 #include "door/http/body_pipe.h"
 

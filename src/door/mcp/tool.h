@@ -12,7 +12,8 @@
 
 struct tool {
 	const struct op *op;
-	/* Another operation of the same request, which a call is that says true to this; hints are made from that. */
+	/* Another operation of the same request, which a call is that says true to this; hints
+	 * are made from that. */
 	const struct op *other;
 	const char *other_if;
 	const char *name, *title;

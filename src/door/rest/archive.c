@@ -69,7 +69,8 @@ static void run_upload(struct call *c, const void *params)
 static const struct api_route rows[] = {
 	{ .id = "archive.download",
 	  .op = &files_download_op,
-	  .doc = "A directory with all that is in it, or a file, as a tar archive. One that fails in "
+	  .doc = "A directory with all that is in it, or a file, as a tar archive. One that "
+		 "fails in "
 		 "the middle has no end, and the connection is cut.",
 	  .projected = true,
 	  .members = OP_MEMBERS(down_members),

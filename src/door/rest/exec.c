@@ -182,14 +182,16 @@ static const struct api_route rows[] = {
 	  .body_max = BODY_MAX,
 	  .errors = MAY | API_MAY(EXEC_TIMEOUT) },
 	{ .id = "exec.stream",
-	  .doc = "Runs a command in a sandbox, and tells what it prints as it comes. Who reads slowly "
+	  .doc = "Runs a command in a sandbox, and tells what it prints as it comes. Who "
+		 "reads slowly "
 		 "holds the command; who goes away ends it.",
 	  .members = OP_MEMBERS(stream_members),
 	  .path = "/v1/exec/stream",
 	  .body_max = BODY_MAX,
 	  STREAM },
 	{ .id = "run_code.stream",
-	  .doc = "Runs a program's text in a sandbox, and tells what it prints as exec.stream does.",
+	  .doc = "Runs a program's text in a sandbox, and tells what it prints as "
+		 "exec.stream does.",
 	  .body = &code_body,
 	  .read = read_code,
 	  .path = "/v1/run_code/stream",

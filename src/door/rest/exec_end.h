@@ -1,5 +1,6 @@
 #pragma once
-/* What streams and sockets of execs share: how /v1 tells an end, and what a client's binary message is. */
+/* What streams and sockets of execs share: how /v1 tells an end, and what a client's binary
+ * message is. */
 #include "door/http/common.h"
 #include "op/exec.h"
 

@@ -94,7 +94,8 @@ static const struct op_member pty_members[] = { { "sandbox", .in = OP_QUERY }, O
 
 static const struct api_route rows[] = {
 	SOCKET("sandboxes.exec", "/v1/sandboxes/{id}/exec", exec_members, read_open,
-	       "Runs a command over a WebSocket, with its standard input as it comes and on a terminal "
+	       "Runs a command over a WebSocket, with its standard input as it comes and on "
+	       "a terminal "
 	       "if asked for. Who reads slowly holds it; who goes away ends it."),
 	SOCKET("pty", "/v1/pty", pty_members, read_open_on_terminal,
 	       "As sandboxes.exec, on a terminal whether that is asked for or not; the query names "

@@ -7,8 +7,7 @@
 
 #define CONTENT_ROWS(flags_)                                                                        \
 	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),      \
-	      .doc = "What was read; as text it may be a few bytes less than asked for, to cut no " \
-		     "character."),                                                                 \
+	      .doc = "What was read; as text it may be a few bytes shorter, to cut no character."), \
 		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                           \
 		      .doc = "Bytes of the whole file."),                                           \
 		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                      \

@@ -1,4 +1,5 @@
-/* /v1/sandboxes/{id}/forward: ports of a sandbox on this machine's loopback; /v1/preview: a link for people. */
+/* /v1/sandboxes/{id}/forward: ports of a sandbox on this machine's loopback; /v1/preview: a link
+ * for people. */
 #include "door/http/common.h"
 
 static const struct op_member by_path[] = { API_BY_PATH };

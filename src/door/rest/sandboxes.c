@@ -128,7 +128,8 @@ static const struct api_route rows[] = {
 	  .errors = MAY_MAKE | API_MAY(SANDBOX_LOST) | API_MAY(FILE_FAILED) },
 	{ .id = "sandboxes.list",
 	  .op = &sandbox_list_op,
-	  .doc = "The sandboxes: all of them as an array, or a page where limit or cursor is given.",
+	  .doc = "The sandboxes: all of them as an array, or a page where limit or cursor is "
+		 "given.",
 	  .projected = true,
 	  .members = OP_MEMBERS(list_members),
 	  .answer = &page_table,

@@ -1,6 +1,6 @@
 /*
- * What sandboxes use: /v1/sandboxes/{id}/usage and /v1/vitals of one, /v1/usage of all that have a machine, in pages, and
- * Vitals over Connect, which says it again and again.
+ * What sandboxes use: /v1/sandboxes/{id}/usage and /v1/vitals of one, /v1/usage of all that have
+ * a machine, in pages, and Vitals over Connect, which says it again and again.
  */
 #include "door/connect/connect.h"
 #include "op/usage.h"
@@ -54,7 +54,8 @@ static const struct api_route rows[] = {
 	  .errors = API_MAY_SANDBOX | API_MAY(EXEC_TIMEOUT) },
 	{ .id = "vitals",
 	  .op = &sandbox_usage_op,
-	  .doc = "What a sandbox uses of its limits now, as sandboxes.usage has it; the body names it.",
+	  .doc = "What a sandbox uses of its limits now, as sandboxes.usage has it; the body "
+		 "names it.",
 	  .projected = true,
 	  .method = HTTP_POST,
 	  .path = "/v1/vitals",

@@ -150,8 +150,9 @@ int http_server_listen(struct http_server *srv, const char *address, const struc
  * listens on it. The socket is removed when the server closes, unless it was replaced. */
 int http_server_listen_unix(struct http_server *srv, const char *path, struct err *e) MUST_USE;
 
-/* Serves a socket that somebody else has opened, bound and listens on, and goes on to: nothing of it is removed. *fd is
- * taken, and -1 then. tls is for TCP alone. Gives the port, 0 for a Unix socket. */
+/* Serves a socket that somebody else has opened, bound and listens on, and goes on to: nothing of
+ * it is removed. *fd is taken, and -1 then. tls is for TCP alone. Gives the port, 0 for a Unix
+ * socket. */
 int http_server_listen_fd(struct http_server *srv, int *fd, const struct http_tls *tls,
 			  struct err *e) MUST_USE;
 

@@ -1,7 +1,7 @@
 /*
  * Signed JSON: assertions of who the client is (RFC 7523), and proofs of possession (RFC 9449). The
- * key of proofs is made for a server's tokens and kept with them, since a refresh token may be bound
- * to it too.
+ * key of proofs is made for a server's tokens and kept with them, since a refresh token may be
+ * bound to it too.
  */
 #include "base/base64.h"
 #include "base/id.h"

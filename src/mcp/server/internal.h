@@ -515,9 +515,10 @@ void mcp_task_goes_on(struct mcp_call *c); /* none is any more */
 
 /*
  * Tasks: calls of tools that outlive their request. task_call.c makes them of calls, task.c keeps
- * them, task_method.c is what clients see of them and say about them. Two protocols, one store: the extension io.modelcontextprotocol/tasks for modern clients, and what
- * was in the core of 2025-11-25 (basic/utilities/tasks). A task is seen by the principal that it
- * was made for, in the era in which it was made; for all others it is not there.
+ * them, task_method.c is what clients see of them and say about them. Two protocols, one store:
+ * the extension io.modelcontextprotocol/tasks for modern clients, and what was in the core of
+ * 2025-11-25 (basic/utilities/tasks). A task is seen by the principal that it was made for, in
+ * the era in which it was made; for all others it is not there.
  */
 
 enum {

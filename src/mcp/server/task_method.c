@@ -1,5 +1,5 @@
-/* What clients see of tasks and say about them: tasks/get, update, cancel of the extension; get, result, list,
- * cancel of 2025-11-25. */
+/* What clients see of tasks and say about them: tasks/get, update, cancel of the extension; get,
+ * result, list, cancel of 2025-11-25. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hub/core/hub.h"
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/once.h"
 
 const struct principal principal_local = { .name = "local" };
@@ -46,7 +46,7 @@ struct call {
 	void *request;
 	bool decoded;
 	struct call_about about;
-	/* What was looked at for the policy, by its life_info.seq; 0: there was none. */
+	/* What was looked at for the policy, by its hub_sandbox_info.seq; 0: there was none. */
 	uint64_t target;
 	uint64_t begun_ms, timeout_ms;
 	struct str endpoint;
@@ -56,7 +56,7 @@ struct call {
 	unsigned *counted;
 	bool cancelled;
 	/* What it uses, busy until its end, and the machine of it, which may end before. */
-	struct life *life;
+	struct hub_sandbox *hs;
 	struct sandbox *sandbox;
 
 	void (*on_cancel)(void *data);
@@ -161,7 +161,7 @@ static int call_decode(struct call *c, struct err *e)
 	if (!c->request)
 		return -1;
 	memset(c->request, 0, op->request->size);
-	if (c->start.decode(c->start.asker, c->request, e) < 0 ||
+	if (c->start.decode(c->start.client, c->request, e) < 0 ||
 	    (op->normalize && op->normalize(c->request, c->start.arena, e) < 0))
 		return -1;
 	c->decoded = true;
@@ -169,12 +169,12 @@ static int call_decode(struct call *c, struct err *e)
 	return 0;
 }
 
-bool op_sees(const struct ops *ops, const struct principal *who, const struct life *l)
+bool op_sees(const struct ops *ops, const struct principal *who, const struct hub_sandbox *l)
 {
 	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, l);
 }
 
-bool call_sees(const struct call *c, const struct life *l)
+bool call_sees(const struct call *c, const struct hub_sandbox *l)
 {
 	return op_sees(c->ops, c->start.who, l);
 }
@@ -182,18 +182,20 @@ bool call_sees(const struct call *c, const struct life *l)
 bool call_sees_id(const struct call *c, struct str id)
 {
 	struct err e;
-	struct life *l = c->ops->hooks.sees ? lives_find(hub_lives(c->ops->hub), id, &e) : NULL;
+	struct hub_sandbox *l = c->ops->hooks.sees
+				      ? hub_sandboxes_find(hub_sandboxes(c->ops->hub), id, &e)
+				      : NULL;
 
 	return !c->ops->hooks.sees || (l && call_sees(c, l));
 }
 
 int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id, struct err *e)
 {
-	struct life *l = lives_find(hub_lives(ops->hub), id, e);
+	struct hub_sandbox *l = hub_sandboxes_find(hub_sandboxes(ops->hub), id, e);
 
 	if (l && !op_sees(ops, who, l))
-		return lives_unknown(id, e);
-	return l && life_sandbox(l, e) ? 0 : -1;
+		return hub_sandboxes_unknown(id, e);
+	return l && hub_sandbox_sandbox(l, e) ? 0 : -1;
 }
 
 /* A sandbox that is not there is the operation's to tell: what was done under a key before is
@@ -201,15 +203,15 @@ int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id
 static int call_check_target(struct call *c, struct err *e)
 {
 	struct str id = op_target(c->start.op, c->request);
-	struct life_info i;
+	struct hub_sandbox_info i;
 	struct err none;
-	struct life *l = id.n ? lives_find(call_lives(c), id, &none) : NULL;
+	struct hub_sandbox *l = id.n ? hub_sandboxes_find(call_sandboxes(c), id, &none) : NULL;
 
 	if (!l)
 		return 0;
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	c->target = i.seq;
-	return call_sees(c, l) ? 0 : lives_unknown(id, e);
+	return call_sees(c, l) ? 0 : hub_sandboxes_unknown(id, e);
 }
 
 static void call_run(struct call *c)
@@ -321,8 +323,8 @@ static void call_free(struct call *c)
 	c->ops->output -= c->reserved;
 	sandbox_unref(take_ptr(c->sandbox));
 	arena_free(take_ptr(c->event));
-	if (c->life)
-		life_busy(take_ptr(c->life), -1);
+	if (c->hs)
+		hub_sandbox_busy(take_ptr(c->hs), -1);
 	if (c->ticking)
 		uv_close((uv_handle_t *)&c->tick, call_tick_closed);
 	else
@@ -338,9 +340,9 @@ static void call_deliver(struct call *c)
 		 c->outcome.err ? err_info(c->outcome.err->code)->name : "ok",
 		 (unsigned long long)c->outcome.taken_ms);
 	if (c->outcome.err)
-		s->sink->fail(s->asker, c->outcome.err);
+		s->sink->fail(s->client, c->outcome.err);
 	else
-		s->sink->answer(s->asker, c->outcome.table, c->outcome.result);
+		s->sink->answer(s->client, c->outcome.table, c->outcome.result);
 	call_free(c);
 }
 
@@ -467,7 +469,7 @@ int call_open(struct call *c, void (*on_room)(void *data), void *data, struct er
 {
 	c->on_room = on_room;
 	c->on_room_data = data;
-	return c->start.sink->open(c->start.asker, e);
+	return c->start.sink->open(c->start.client, e);
 }
 
 void call_send(struct call *c, const void *event)
@@ -476,14 +478,14 @@ void call_send(struct call *c, const void *event)
 
 	event = call_redact_by(c, op->event, event);
 	if (event)
-		c->start.sink->event(c->start.asker, event);
+		c->start.sink->event(c->start.client, event);
 	else
 		call_cancel(c); /* a stream with a hole would seem to be whole */
 }
 
 bool call_full(struct call *c)
 {
-	return c->start.sink->full(c->start.asker);
+	return c->start.sink->full(c->start.client);
 }
 
 void call_room(struct call *c)
@@ -500,7 +502,7 @@ void call_progress(struct call *c, double progress, double total, const char *me
 	if (!c->start.sink->progress)
 		return;
 	snprintf(text, sizeof(text), "%.*s", STR_ARG(said));
-	c->start.sink->progress(c->start.asker, progress, total, message ? text : NULL);
+	c->start.sink->progress(c->start.client, progress, total, message ? text : NULL);
 }
 
 /* ---- what is said to it -------------------------------------------------------------------- */
@@ -521,7 +523,7 @@ int call_hear(struct call *c, const void *message, struct err *e)
 void call_hold(struct call *c, bool hold)
 {
 	if (c->start.sink->hold)
-		c->start.sink->hold(c->start.asker, hold);
+		c->start.sink->hold(c->start.client, hold);
 }
 
 void call_cancel(struct call *c)
@@ -563,9 +565,9 @@ const void *call_request(const struct call *c)
 	return c->decoded ? c->request : NULL;
 }
 
-void *call_asker(struct call *c)
+void *call_client(struct call *c)
 {
-	return c->start.asker;
+	return c->start.client;
 }
 
 struct box *call_box(struct call *c)
@@ -583,9 +585,9 @@ uv_loop_t *call_loop(struct call *c)
 	return c->ops->loop;
 }
 
-struct lives *call_lives(struct call *c)
+struct hub_sandboxes *call_sandboxes(struct call *c)
 {
-	return hub_lives(c->ops->hub);
+	return hub_sandboxes(c->ops->hub);
 }
 
 const char *call_images(struct call *c)
@@ -635,36 +637,36 @@ struct call_about *call_about(struct call *c)
 
 /* Ids are of the client's choice: what a person allowed for one sandbox is not done to the next
  * of that name. */
-static bool call_is_target(const struct call *c, struct str id, const struct life *l)
+static bool call_is_target(const struct call *c, struct str id, const struct hub_sandbox *l)
 {
-	struct life_info i;
+	struct hub_sandbox_info i;
 
 	if (!c->target || str_cmp(id, op_target(c->start.op, c->request)) != 0)
 		return true;
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	return i.seq == c->target;
 }
 
-struct life *call_life(struct call *c, struct str id, struct err *e)
+struct hub_sandbox *call_hub_sandbox(struct call *c, struct str id, struct err *e)
 {
-	struct life *l = lives_find(call_lives(c), id, e);
+	struct hub_sandbox *l = hub_sandboxes_find(call_sandboxes(c), id, e);
 
 	c->about.sandbox = id;
 	if (!l || (call_sees(c, l) && call_is_target(c, id, l)))
 		return l;
-	lives_unknown(id, e);
+	hub_sandboxes_unknown(id, e);
 	return NULL;
 }
 
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 {
-	struct life *l = call_life(c, id, e);
-	struct sandbox *sb = l ? life_sandbox(l, e) : NULL;
+	struct hub_sandbox *l = call_hub_sandbox(c, id, e);
+	struct sandbox *sb = l ? hub_sandbox_sandbox(l, e) : NULL;
 
-	if (sb && !c->life) {
-		c->life = l;
+	if (sb && !c->hs) {
+		c->hs = l;
 		c->sandbox = sandbox_ref(sb);
-		life_busy(l, 1);
+		hub_sandbox_busy(l, 1);
 	}
 	return sb;
 }

@@ -16,8 +16,8 @@
 
 struct hub;
 struct box;
-struct lives;
-struct life;
+struct hub_sandboxes;
+struct hub_sandbox;
 struct sandbox;
 struct previews;
 struct ops;
@@ -44,7 +44,7 @@ struct op_outcome {
 /* Any may be NULL. Each is called once for each call, but redact. */
 struct op_hooks {
 	/* Whether the principal may know of a sandbox: else there is no such thing. */
-	bool (*sees)(void *data, const struct principal *who, const struct life *l);
+	bool (*sees)(void *data, const struct principal *who, const struct hub_sandbox *l);
 	/* Then one call_allow() or call_deny(), now or later. */
 	void (*policy)(void *data, struct call *c);
 	/* Likewise: asks a person where the policy wants that. Meanwhile the call counts among
@@ -70,7 +70,7 @@ const void *call_request(const struct call *c); /* normalized; NULL: it did not 
 /* ---- all calls of a hub -------------------------------------------------------------------- */
 
 struct ops_options {
-	/* Calls at once, of all askers [0: 256]; and, of them, those that read, end or
+	/* Calls at once, of all clients [0: 256]; and, of them, those that read, end or
 	 * administer may go beyond it by this [0: 64], so that who is locked out can still look
 	 * and end. */
 	unsigned max_calls, max_urgent;
@@ -95,19 +95,19 @@ struct hub *ops_hub(struct ops *ops);
  * call. */
 struct op_sink {
 	/* result: of the operation's table, or of the one that call_answer_by() named; borrowed. */
-	void (*answer)(void *asker, const struct field_table *t, const void *result);
-	void (*fail)(void *asker, const struct err *e);
+	void (*answer)(void *client, const struct field_table *t, const void *result);
+	void (*fail)(void *client, const struct err *e);
 	/* NULL, or how far it has come; total 0 is unknown. */
-	void (*progress)(void *asker, double progress, double total, const char *message);
+	void (*progress)(void *client, double progress, double total, const char *message);
 	/* Of doors that take a stream, all three; else NULL. open: it begins, and from here on a
 	 * failure is its last message. event: of the operation's table. full: whoever sends more
 	 * now is too slow. */
-	int (*open)(void *asker, struct err *e);
-	void (*event)(void *asker, const void *event);
-	bool (*full)(void *asker);
-	/* The door's asker may not be heard for now, or may be; nothing that it says reaches a call
+	int (*open)(void *client, struct err *e);
+	void (*event)(void *client, const void *event);
+	bool (*full)(void *client);
+	/* The door's client may not be heard for now, or may be; nothing that it says reaches a call
 	 * before the first (false). NULL: it says nothing. */
-	void (*hold)(void *asker, bool hold);
+	void (*hold)(void *client, bool hold);
 };
 
 /* Borrowed until the call ends, all but the struct itself. */
@@ -116,9 +116,9 @@ struct op_start {
 	const struct op *op;
 	/* Writes the request's struct, which is zeroed, with defaults where the door hides
 	 * members. */
-	int (*decode)(void *asker, void *request, struct err *e);
+	int (*decode)(void *client, void *request, struct err *e);
 	const struct op_sink *sink;
-	void *asker;
+	void *client;
 	struct arena *arena; /* for what lives as long as the call */
 	const char *label; /* names it in log records */
 };
@@ -127,26 +127,26 @@ struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e) MU
 /* Sends it down the road. It may have ended when this returns. */
 void op_start(struct call *c);
 
-/* How long the asker waits at most, where that is known only when its request is decoded. */
+/* How long the client waits at most, where that is known only when its request is decoded. */
 void call_set_timeout(struct call *c, uint64_t ms);
 
-/* Base URL by which the asker reached its door, for what tells clients where things are. */
+/* Base URL by which the client reached its door, for what tells clients where things are. */
 void call_set_endpoint(struct call *c, struct str url);
 
 /* Of an operation with OP_KEYED: the key under which it is done once (op/once.h). */
 void call_set_key(struct call *c, struct str key);
 
-/* The asker wants it no more: what runs for it is ended, and its end still follows. */
+/* The client wants it no more: what runs for it is ended, and its end still follows. */
 void call_cancel(struct call *c);
 /* The stream is no longer full. */
 void call_room(struct call *c);
 /* It has ended, and its audit may still take time: nothing reaches the operation any more. */
 bool call_ended(const struct call *c);
-/* What the asker says after its request. -1: the message is refused, and the call goes on. */
+/* What the client says after its request. -1: the message is refused, and the call goes on. */
 int call_hear(struct call *c, const void *message, struct err *e) MUST_USE;
 
 /* For what a door lists itself: whether the principal may know of a sandbox. */
-bool op_sees(const struct ops *ops, const struct principal *who, const struct life *l);
+bool op_sees(const struct ops *ops, const struct principal *who, const struct hub_sandbox *l);
 
 /* What a door may say before a request is whole: whether the principal knows the sandbox, and
  * whether it runs. */
@@ -158,29 +158,29 @@ int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id
 struct box *call_box(struct call *c);
 struct arena *call_arena(struct call *c);
 uv_loop_t *call_loop(struct call *c);
-/* All sandboxes of the hub. Those that a request names are found by call_life(). */
-struct lives *call_lives(struct call *c);
+/* All sandboxes of the hub. Those that a request names are found by call_hub_sandbox(). */
+struct hub_sandboxes *call_sandboxes(struct call *c);
 /* Path of the store of images (hub/images.h); NULL: none. */
 const char *call_images(struct call *c);
 /* What makes links to servers in sandboxes (hub/preview.h); NULL: nothing does. */
 const struct previews *call_previews(struct call *c);
 struct once_key *call_once(struct call *c);
 /* For who both asks and runs. */
-void *call_asker(struct call *c);
-/* How long its asker waits at most, in ms; 0: it did not say. */
+void *call_client(struct call *c);
+/* How long its client waits at most, in ms; 0: it did not say. */
 uint64_t call_timeout_ms(const struct call *c);
 
 struct str call_endpoint(const struct call *c); /* STR_NONE: its door has none */
 
 /* The sandbox of this id, in whatever state, where the principal may know of it: else
  * ERR_SANDBOX_NOT_FOUND. A failure is then about it. */
-struct life *call_life(struct call *c, struct str id, struct err *e) MUST_USE;
+struct hub_sandbox *call_hub_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 /* The same, running: it is busy until the end of the call, and valid so long also where it ends
- * before; else NULL with what life_sandbox() says. One for each call. */
+ * before; else NULL with what hub_sandbox_sandbox() says. One for each call. */
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 
 /* For lists: whether the principal may know of it. */
-bool call_sees(const struct call *c, const struct life *l);
+bool call_sees(const struct call *c, const struct hub_sandbox *l);
 /* The same by an id; of one that is not there any more nobody may know who it was. */
 bool call_sees_id(const struct call *c, struct str id);
 
@@ -201,7 +201,7 @@ bool call_is_waiting(const struct call *c);
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data);
 bool call_cancelled(const struct call *c);
 
-/* Where the asker wants progress: calls on_tick every second until the end of the call. */
+/* Where the client wants progress: calls on_tick every second until the end of the call. */
 void call_on_tick(struct call *c, void (*on_tick)(void *data), void *data);
 void call_progress(struct call *c, double progress, double total, const char *message);
 
@@ -212,7 +212,7 @@ int call_open(struct call *c, void (*on_room)(void *data), void *data, struct er
 void call_send(struct call *c, const void *event);
 bool call_full(struct call *c);
 
-/* Hears what the asker says from here on (call_hear()), which is no longer held. on_message: -1
+/* Hears what the client says from here on (call_hear()), which is no longer held. on_message: -1
  * refuses it. */
 void call_listen(struct call *c, int (*on_message)(void *data, const void *message, struct err *e),
 		 void *data);

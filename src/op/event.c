@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "hub/core/when.h"
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/call.h"
 #include "op/page.h"
 
@@ -80,7 +80,7 @@ static struct str events_copy(struct reading *r, struct str s)
 	return text ? (struct str){ text, s.n } : STR_NONE;
 }
 
-static void events_on_event(void *arg, const struct life_event *v)
+static void events_on_event(void *arg, const struct hub_sandbox_event *v)
 {
 	struct reading *r = arg;
 	char *at;
@@ -104,9 +104,9 @@ static void events_run_page(struct call *c, const struct events_request *q)
 
 	r.views = arena_array(call_arena(c), q->limit, sizeof(*r.views), &r.err);
 	if (!r.views ||
-	    lives_events(call_lives(c), q->after, q->sandbox, q->limit, events_on_event, &r,
-			 &r.err) < 0 ||
-	    lives_events_kept(call_lives(c), &page.oldest, &page.newest, &r.err) < 0 ||
+	    hub_sandboxes_events(call_sandboxes(c), q->after, q->sandbox, q->limit, events_on_event,
+				 &r, &r.err) < 0 ||
+	    hub_sandboxes_events_kept(call_sandboxes(c), &page.oldest, &page.newest, &r.err) < 0 ||
 	    r.err.code) {
 		call_fail(c, &r.err);
 		return;
@@ -122,9 +122,9 @@ static void events_run_page(struct call *c, const struct events_request *q)
 
 struct follower {
 	uv_timer_t timer; /* until it has to say that it lives, or its next turn */
-	struct lives_watch watch;
+	struct hub_sandboxes_watch watch;
 	struct call *call;
-	struct lives *all;
+	struct hub_sandboxes *all;
 	struct str sandbox; /* STR_NONE: of all */
 	bool asked_after; /* so what is missing behind it is missed */
 	uint64_t after;
@@ -142,7 +142,7 @@ static void events_say(struct follower *f, uint64_t seq, int64_t at_ms, struct s
 	call_send(f->call, &v);
 }
 
-static void events_on_followed(void *arg, const struct life_event *v)
+static void events_on_followed(void *arg, const struct hub_sandbox_event *v)
 {
 	struct follower *f = arg;
 
@@ -161,7 +161,7 @@ static void events_follow_end(struct follower *f, const struct err *err)
 {
 	struct call *c = f->call;
 
-	lives_watch_remove(f->all, &f->watch);
+	hub_sandboxes_watch_remove(f->all, &f->watch);
 	uv_close((uv_handle_t *)&f->timer, events_free);
 	if (err)
 		call_fail(c, err);
@@ -202,12 +202,13 @@ static void events_follow(struct follower *f)
 	if (call_full(f->call))
 		return; /* on_room() goes on */
 	f->sent = 0;
-	if (lives_events_kept(f->all, &oldest, &newest, &e) < 0) {
+	if (hub_sandboxes_events_kept(f->all, &oldest, &newest, &e) < 0) {
 		events_follow_end(f, &e);
 		return;
 	}
 	events_say_missed(f, oldest);
-	if (lives_events(f->all, f->after, f->sandbox, STEP, events_on_followed, f, &e) < 0) {
+	if (hub_sandboxes_events(f->all, f->after, f->sandbox, STEP, events_on_followed, f, &e) <
+	    0) {
 		events_follow_end(f, &e);
 		return;
 	}
@@ -245,14 +246,14 @@ static void events_follow_start(struct call *c, const struct events_request *q)
 		return;
 	}
 	f->call = c;
-	f->all = call_lives(c);
+	f->all = call_sandboxes(c);
 	f->sandbox = q->sandbox;
 	f->after = q->after;
 	f->asked_after = q->has_after;
 	uv_timer_init(call_loop(c), &f->timer);
 	f->timer.data = f;
-	f->watch = (struct lives_watch){ .on_events = events_on_news, .arg = f };
-	lives_watch_add(f->all, &f->watch);
+	f->watch = (struct hub_sandboxes_watch){ .on_events = events_on_news, .arg = f };
+	hub_sandboxes_watch_add(f->all, &f->watch);
 	call_on_cancel(c, events_follow_stop, f);
 	events_follow(f);
 }

@@ -226,7 +226,7 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct j
 
 static struct job *exec_detach(struct call *c, const struct exec_request *q, struct err *e)
 {
-	struct life *l = call_life(c, q->sandbox, e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, e);
 	struct job_spec spec;
 	struct job *j = l && exec_fill_spec(c, q, &spec, e) == 0 ? job_start(l, &spec, e) : NULL;
 
@@ -411,9 +411,9 @@ static void exec_on_tick(void *data)
 	call_progress(r->call, seconds, r->request->timeout_seconds, text);
 }
 
-/* ---- what its asker says ------------------------------------------------------------------- */
+/* ---- what its client says ------------------------------------------------------------------- */
 
-/* From where on the asker has to wait: with a message more there is still room in what an exec
+/* From where on the client has to wait: with a message more there is still room in what an exec
  * keeps. */
 enum { INPUT_HIGH = 512 << 10 };
 
@@ -469,7 +469,7 @@ static int exec_on_word(void *data, const void *message, struct err *e)
 
 /* Room for its output, and the program. It leaves the end of what it prints behind, and can be
  * found while it runs. */
-static int exec_begin(struct exec_run *r, struct life *l, struct err *e)
+static int exec_begin(struct exec_run *r, struct hub_sandbox *l, struct err *e)
 {
 	const struct exec_request *q = r->request;
 	size_t keep = call_streams(r->call) ? OUTPUT_MIN : q->max_output_bytes;
@@ -494,7 +494,9 @@ static int exec_begin(struct exec_run *r, struct life *l, struct err *e)
 static void exec_follow(struct call *c, const struct exec_request *q)
 {
 	struct err e = ERR_INIT;
-	struct life *l = call_sandbox(c, q->sandbox, &e) ? call_life(c, q->sandbox, &e) : NULL;
+	struct hub_sandbox *l = call_sandbox(c, q->sandbox, &e)
+				      ? call_hub_sandbox(c, q->sandbox, &e)
+				      : NULL;
 	struct exec_run *r = l ? arena_alloc(call_arena(c), sizeof(*r), &e) : NULL;
 
 	if (r)

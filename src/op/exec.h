@@ -44,7 +44,7 @@ struct exec_request {
 int exec_decode_input(struct str *bytes, struct str *base64, bool *has_base64, const char *name,
 		      struct arena *a, struct err *e) MUST_USE;
 
-/* What its asker may say while it runs (call_hear()), where it takes a stream. */
+/* What its client may say while it runs (call_hear()), where it takes a stream. */
 struct exec_word {
 	enum { EXEC_WORD_INPUT, EXEC_WORD_INPUT_END, EXEC_WORD_RESIZE, EXEC_WORD_SIGNAL } kind;
 	struct str bytes;

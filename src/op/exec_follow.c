@@ -70,7 +70,7 @@ static void exec_follow_on_cancel(void *data)
 	f->on_end(f, &e);
 }
 
-/* As much as the asker takes: what is left is read when there is room, or more. */
+/* As much as the client takes: what is left is read when there is room, or more. */
 void exec_follow_on(void *arg)
 {
 	struct exec_following *f = arg;
@@ -110,10 +110,10 @@ int exec_follow_start(struct exec_following *f, struct job *j, uint64_t offset, 
 	return -1;
 }
 
-/* ---- exec.attach: what the asker says ------------------------------------------------------ */
+/* ---- exec.attach: what the client says ------------------------------------------------------ */
 
 enum {
-	/* From where on askers have to wait, and how often it is looked whether they still have:
+	/* From where on clients have to wait, and how often it is looked whether they still have:
 	 * others who are attached may send, too, so that nobody has the exec's drain for
 	 * himself. */
 	INPUT_HIGH = 512 << 10,
@@ -126,7 +126,7 @@ struct exec_attached {
 	struct buf kept; /* what was sent and the exec has no room for */
 	bool reserved; /* room for that */
 	bool ends; /* and the end of input behind that */
-	uv_timer_t look; /* while the asker is held; its memory goes with it */
+	uv_timer_t look; /* while the client is held; its memory goes with it */
 };
 
 static bool exec_is_full(const struct exec *x)
@@ -172,7 +172,7 @@ static int exec_keep(struct exec_attached *a, struct str bytes, struct err *e)
 }
 
 /* Behind what others have sent, and in the order in which it came: where the exec has no room, the
- * asker has to wait. */
+ * client has to wait. */
 static int exec_send_on(struct exec_attached *a, struct exec *x, struct str bytes, struct err *e)
 {
 	bool keeps = a->kept.n || exec_is_full(x);

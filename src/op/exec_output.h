@@ -2,7 +2,7 @@
 /*
  * What execs print: exec.output reads it from an offset on, or follows it; exec.kill ends the exec
  * first; exec.wait waits for a text, a pattern or the end; exec.attach follows it, and sends what
- * its asker says (struct exec_word). A follower who is slow reads later, from
+ * its client says (struct exec_word). A follower who is slow reads later, from
  * the file of the output; he never holds the program.
  */
 #include "hub/sandbox/job_wait.h"
@@ -78,12 +78,12 @@ extern const struct field_table exec_news_table;
 struct exec_following {
 	struct call *call;
 	unsigned streams; /* 1 << stream */
-	/* Once, and then it must stop. err: its asker has gone; NULL: the exec has ended. */
+	/* Once, and then it must stop. err: its client has gone; NULL: the exec has ended. */
 	void (*on_end)(struct exec_following *f, const struct err *err);
 	/* filled by exec_follow_start(): */
 	struct job *job; /* a reference */
 	struct spool_cursor *cursor;
-	bool telling; /* where the asker may go away */
+	bool telling; /* where the client may go away */
 	struct err lost; /* at the end: why it has no result, or ERR_NONE */
 };
 /* Opens the stream of a call that only waits from here on; -1: nothing is left to stop. Then

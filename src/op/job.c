@@ -85,7 +85,7 @@ static const struct field_table name_table = FIELD_TABLE(struct job_name, name_f
 
 struct job *call_job(struct call *c, struct str sandbox, struct str exec, struct err *e)
 {
-	struct life *l = call_life(c, sandbox, e);
+	struct hub_sandbox *l = call_hub_sandbox(c, sandbox, e);
 
 	return l ? job_find(l, exec, e) : NULL;
 }
@@ -96,7 +96,7 @@ static struct job *call_running_job(struct call *c, struct str sandbox, struct s
 {
 	struct job *j = call_job(c, sandbox, exec, e);
 
-	if (!j || !life_sandbox(call_life(c, sandbox, e), e))
+	if (!j || !hub_sandbox_sandbox(call_hub_sandbox(c, sandbox, e), e))
 		return NULL;
 	if (job_exec(j))
 		return j;
@@ -141,7 +141,8 @@ static const struct field_table list_table = FIELD_TABLE(struct job_views, list_
 static void job_list_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, ((const struct op_sandbox *)request)->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, ((const struct op_sandbox *)request)->sandbox,
+						 &e);
 	struct job **jobs = arena_array(call_arena(c), LIST_MAX, sizeof(struct job *), &e);
 	size_t n = l && jobs ? job_list(l, jobs, LIST_MAX) : 0;
 	struct job_view *views = l && jobs ? arena_array(call_arena(c), n, sizeof(*views), &e)

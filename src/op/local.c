@@ -14,24 +14,24 @@ struct local {
 	struct err err;
 };
 
-static void local_on_answer(void *asker, const struct field_table *t, const void *result)
+static void local_on_answer(void *client, const struct field_table *t, const void *result)
 {
-	struct local *l = asker;
+	struct local *l = client;
 
 	l->ended = true;
 }
 
-static void local_on_fail(void *asker, const struct err *e)
+static void local_on_fail(void *client, const struct err *e)
 {
-	struct local *l = asker;
+	struct local *l = client;
 
 	l->ended = true;
 	l->err = *e;
 }
 
-static int local_decode(void *asker, void *request, struct err *e)
+static int local_decode(void *client, void *request, struct err *e)
 {
-	struct local *l = asker;
+	struct local *l = client;
 
 	memcpy(request, l->request, call_op(l->call)->request->size);
 	return 0;
@@ -41,7 +41,7 @@ static const struct op_sink local_sink = { .answer = local_on_answer, .fail = lo
 
 void local_run(struct call *c, const void *request)
 {
-	struct local *l = call_asker(c);
+	struct local *l = call_client(c);
 
 	l->runs = true;
 }
@@ -70,7 +70,7 @@ struct local *local_begin(const struct op_hooks *hooks, const struct op *op, con
 				  .op = op,
 				  .decode = local_decode,
 				  .sink = &local_sink,
-				  .asker = l,
+				  .client = l,
 				  .label = op->action };
 
 	if (!l || uv_loop_init(&l->loop) < 0) {

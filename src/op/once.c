@@ -63,7 +63,7 @@ enum once once_begin(struct call *c, struct str *plan)
 		call_fail(c, &e);
 		return ONCE_OVER;
 	}
-	switch (idempotent_begin(call_lives(c), &k->key, *plan, &answer, &e)) {
+	switch (idempotent_begin(call_sandboxes(c), &k->key, *plan, &answer, &e)) {
 	case IDEMPOTENT_NEW:
 		k->begun = true;
 		return ONCE_NEW;
@@ -96,8 +96,8 @@ void once_store(struct call *c, const void *result)
 	k->begun = false;
 	text = field_encode_text(call_op(c)->result, result, IDEMPOTENT_BODY_MAX, &e);
 	if (!text)
-		idempotent_drop(call_lives(c), &k->key);
-	if (!text || idempotent_end(call_lives(c), &k->key, 200, str_of(text), &e) < 0)
+		idempotent_drop(call_sandboxes(c), &k->key);
+	if (!text || idempotent_end(call_sandboxes(c), &k->key, 200, str_of(text), &e) < 0)
 		log_warn("an answer could not be stored: %s", e.msg);
 	free(text);
 }
@@ -107,6 +107,6 @@ void once_drop(struct call *c)
 	struct once_key *k = call_once(c);
 
 	if (k->begun)
-		idempotent_drop(call_lives(c), &k->key);
+		idempotent_drop(call_sandboxes(c), &k->key);
 	k->begun = false;
 }

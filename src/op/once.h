@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Calls of operations with OP_KEYED whose asker gave a key (call_set_key()): asked twice, done
+ * Calls of operations with OP_KEYED whose client gave a key (call_set_key()): asked twice, done
  * once. What will be made has its names before it is begun, so that nothing is made twice even
  * where the hub was killed in the middle of the first time. The key is good for one principal and
  * action, and one request.
@@ -22,13 +22,13 @@ enum once {
  * The answer to the call is stored, its failure lets the key go. */
 enum once once_begin(struct call *c, struct str *plan);
 
-/* Of a call that has nobody any more: its asker has said that it will ask again, so that what it
+/* Of a call that has nobody any more: its client has said that it will ask again, so that what it
  * wants is made all the same. Else the call is to fail, and what was made for it to be removed. */
 bool once_kept(struct call *c);
 
 /* For op/call.c, which keeps it with the call. */
 struct once_key {
-	struct str text; /* as the asker gave it; STR_NONE: it gave none */
+	struct str text; /* as the client gave it; STR_NONE: it gave none */
 	bool begun;
 	struct idempotent_key key;
 };

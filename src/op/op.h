@@ -15,13 +15,13 @@ enum op_effect { OP_READ, OP_WRITE, OP_EXECUTE, OP_DESTROY, OP_ADMINISTER, OP_EF
 extern const char *const op_effect_names[OP_EFFECTS]; /* "read" and so on */
 
 enum op_flag {
-	/* It may last as long as its asker likes: it waits for news, or tells them as they come. */
+	/* It may last as long as its client likes: it waits for news, or tells them as they come. */
 	OP_WAITS = 1 << 0,
 	/* Asked twice, it is done once. */
 	OP_IDEMPOTENT = 1 << 1,
 	/* What was there before may be gone. */
 	OP_REPLACES = 1 << 2,
-	/* Done once for each key that its asker gives (op/once.h). */
+	/* Done once for each key that its client gives (op/once.h). */
 	OP_KEYED = 1 << 3,
 };
 

@@ -73,7 +73,7 @@ static void port_forward_run(struct call *c, const void *request)
 {
 	const struct forward_request *q = request;
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, q->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 	struct forward_view view = { .guest_port = q->guest_port };
 	char host[HOST_MAX];
 	uint16_t port;
@@ -105,7 +105,8 @@ const struct op port_forward_op = {
 static void port_list_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, ((const struct op_sandbox *)request)->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, ((const struct op_sandbox *)request)->sandbox,
+						 &e);
 	struct forward_info info[FORWARDS_MAX];
 	struct forward_row rows[FORWARDS_MAX];
 	char hosts[FORWARDS_MAX][HOST_MAX];
@@ -160,7 +161,7 @@ static void port_unforward_run(struct call *c, const void *request)
 {
 	const struct unforward_request *q = request;
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, q->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 
 	if (!l || forward_stop(l, (uint16_t)q->guest_port, &e) < 0)
 		call_fail(c, &e);
@@ -209,7 +210,7 @@ static int port_make_link(struct call *c, const struct preview_request *q,
 			  char url[PREVIEW_URL_MAX], int64_t *ret_expires, struct err *e)
 {
 	const struct previews *all = call_previews(c);
-	struct life *l = call_life(c, q->sandbox, e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, e);
 
 	if (!l)
 		return -1;

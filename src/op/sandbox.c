@@ -11,7 +11,7 @@ static const struct field ended_fields[] = {
 };
 static const struct field_table ended_table = FIELD_TABLE(struct sandbox_ended, ended_fields);
 
-static void sandbox_on_ended(void *arg, struct life *l, const struct err *err)
+static void sandbox_on_ended(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	struct call *c = arg;
 	const struct op_sandbox *q = call_request(c);
@@ -25,10 +25,11 @@ static void sandbox_on_ended(void *arg, struct life *l, const struct err *err)
 static void sandbox_terminate_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, ((const struct op_sandbox *)request)->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, ((const struct op_sandbox *)request)->sandbox,
+						 &e);
 
 	if (l)
-		life_terminate_start(l, sandbox_on_ended, c);
+		hub_sandbox_terminate_start(l, sandbox_on_ended, c);
 	else
 		call_fail(c, &e);
 }
@@ -47,29 +48,29 @@ const struct op sandbox_terminate_op = {
 
 static const struct field state_fields[] = {
 	FIELD(struct sandbox_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD_ENUM(struct sandbox_state, state, life_state_names, .flags = FIELD_REQUIRED,
+	FIELD_ENUM(struct sandbox_state, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,
 		   .doc = "What it is now."),
 };
 static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
 
-static void sandbox_on_state(void *arg, struct life *l, const struct err *err)
+static void sandbox_on_state(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	struct call *c = arg;
-	struct life_info i;
+	struct hub_sandbox_info i;
 
 	if (err) {
 		call_fail(c, err);
 		return;
 	}
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	call_answer(c, &(struct sandbox_state){ i.id, i.state });
 }
 
 static void sandbox_change(struct call *c, const struct op_sandbox *q,
-			   void (*start)(struct life *l, life_cb on_done, void *arg))
+			   void (*start)(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg))
 {
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, q->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 
 	if (l)
 		start(l, sandbox_on_state, c);
@@ -79,12 +80,12 @@ static void sandbox_change(struct call *c, const struct op_sandbox *q,
 
 static void sandbox_pause_run(struct call *c, const void *request)
 {
-	sandbox_change(c, request, life_pause_start);
+	sandbox_change(c, request, hub_sandbox_pause_start);
 }
 
 static void sandbox_resume_run(struct call *c, const void *request)
 {
-	sandbox_change(c, request, life_resume_start);
+	sandbox_change(c, request, hub_sandbox_resume_start);
 }
 
 const struct op sandbox_pause_op = {
@@ -148,15 +149,15 @@ static void sandbox_set_timeout_run(struct call *c, const void *request)
 				     .status = STR_LIT("ok"),
 				     .seconds = q->seconds };
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, q->sandbox, &e);
-	struct life_info i;
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
+	struct hub_sandbox_info i;
 
 	if (!l || sandbox_check_timeout(c, q->seconds, &e) < 0 ||
-	    life_set_timeout(l, q->seconds * 1000ull, &e) < 0) {
+	    hub_sandbox_set_timeout(l, q->seconds * 1000ull, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	r.deadline_unix = (i.deadline_ms + 999) / 1000;
 	call_answer(c, &r);
 }

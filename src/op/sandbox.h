@@ -1,7 +1,7 @@
 #pragma once
-/* The life of a sandbox that is there: sandbox.terminate, sandbox.pause, sandbox.resume,
+/* The lifecycle of an existing sandbox: sandbox.terminate, sandbox.pause, sandbox.resume,
  * sandbox.set_timeout. */
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/ops.h"
 
 /* What became of it. */
@@ -13,7 +13,7 @@ struct sandbox_ended {
 
 struct sandbox_state {
 	struct str sandbox;
-	enum life_state state;
+	enum hub_sandbox_state state;
 };
 
 enum { SANDBOX_TIMEOUT_MAX = 30 * 86400 };

@@ -62,7 +62,8 @@ static void diff_on_done(void *arg, const struct snapshot_change *changes, size_
 static void sandbox_diff_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, ((const struct diff_request *)request)->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, ((const struct diff_request *)request)->sandbox,
+						 &e);
 
 	if (l)
 		snapshot_diff_start(l, diff_on_done, c);
@@ -94,7 +95,7 @@ static const struct field stop_fields[] = {
 };
 static const struct field_table stop_table = FIELD_TABLE(struct stop_request, stop_fields);
 
-static void stop_on_done(void *arg, struct life *l, const struct err *err)
+static void stop_on_done(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	struct call *c = arg;
 	struct sandbox_view view;
@@ -112,10 +113,10 @@ static void sandbox_stop_run(struct call *c, const void *request)
 {
 	const struct stop_request *q = request;
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, q->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 
 	if (l)
-		life_stop_start(l, q->cold, stop_on_done, c);
+		hub_sandbox_stop_start(l, q->cold, stop_on_done, c);
 	else
 		call_fail(c, &e);
 }

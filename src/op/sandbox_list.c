@@ -14,7 +14,7 @@ static const struct field get_fields[] = {
 };
 static const struct field_table get_table = FIELD_TABLE(struct get_request, get_fields);
 
-static void get_answer(struct call *c, struct life *l, const struct usage_view *usage)
+static void get_answer(struct call *c, struct hub_sandbox *l, const struct usage_view *usage)
 {
 	struct sandbox_view view;
 	struct err e = ERR_INIT;
@@ -35,7 +35,8 @@ static void get_on_usage(void *arg, const struct usage_view *v, size_t n, const 
 {
 	struct call *c = arg;
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, ((const struct get_request *)call_request(c))->sandbox, &e);
+	struct hub_sandbox *l =
+		call_hub_sandbox(c, ((const struct get_request *)call_request(c))->sandbox, &e);
 
 	if (l)
 		get_answer(c, l, v);
@@ -47,12 +48,12 @@ static void sandbox_get_run(struct call *c, const void *request)
 {
 	const struct get_request *q = request;
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, q->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 
 	if (!l)
 		call_fail(c, &e);
-	else if (q->usage && life_machine(l, &e))
-		life_usage_start(call_box(c), &l, 1, get_on_usage, c);
+	else if (q->usage && hub_sandbox_machine(l, &e))
+		hub_sandbox_usage_start(call_box(c), &l, 1, get_on_usage, c);
 	else
 		get_answer(c, l, NULL);
 }
@@ -72,7 +73,7 @@ const struct op sandbox_get_op = {
 enum { LIST_STEP = 256 };
 
 static const struct field list_fields[] = {
-	FIELD_ENUM(struct list_request, state, life_state_names,
+	FIELD_ENUM(struct list_request, state, hub_sandbox_state_names,
 		   .has = FIELD_HAS(struct list_request, has_state),
 		   .doc = "Only those in this state; absent: all that are not terminated."),
 	FIELD(struct list_request, limit, .max = PAGE_MAX, .doc = "How many at once."),
@@ -113,30 +114,30 @@ struct listing {
 	uint64_t before; /* of the one before the last one that was taken */
 };
 
-static int listing_take(struct listing *l, struct life *life, struct err *e)
+static int listing_take(struct listing *l, struct hub_sandbox *hs, struct err *e)
 {
 	const struct list_request *q = l->request;
 	uint64_t before = l->after;
-	struct life_info i;
+	struct hub_sandbox_info i;
 
-	life_info(life, &i);
+	hub_sandbox_info(hs, &i);
 	l->after = i.seq;
-	if (!call_sees(l->call, life) ||
-	    (q->has_state ? i.state != q->state : i.state == LIFE_TERMINATED))
+	if (!call_sees(l->call, hs) ||
+	    (q->has_state ? i.state != q->state : i.state == SANDBOX_TERMINATED))
 		return 0;
 	l->before = before;
-	return sandbox_view(l->call, life, &l->views[l->n++], e);
+	return sandbox_view(l->call, hs, &l->views[l->n++], e);
 }
 
 /* As many as there is room for. */
 static int listing_collect(struct listing *l, struct err *e)
 {
-	struct life *step[LIST_STEP];
+	struct hub_sandbox *step[LIST_STEP];
 	size_t got = LIST_STEP, want;
 
 	while (l->n < l->room && got > 0) {
 		want = l->room - l->n < LIST_STEP ? l->room - l->n : LIST_STEP;
-		got = lives_list(call_lives(l->call), l->after, step, want);
+		got = hub_sandboxes_list(call_sandboxes(l->call), l->after, step, want);
 		for (size_t i = 0; i < got; i++) {
 			if (listing_take(l, step[i], e) < 0)
 				return -1;
@@ -147,11 +148,11 @@ static int listing_collect(struct listing *l, struct err *e)
 
 static size_t count_all(struct call *c)
 {
-	struct lives_stats stats;
+	struct hub_sandboxes_stats stats;
 	size_t n = 0;
 
-	lives_stats(call_lives(c), &stats);
-	for (size_t i = 0; i < LIFE_STATES; i++)
+	hub_sandboxes_stats(call_sandboxes(c), &stats);
+	for (size_t i = 0; i < SANDBOX_STATES; i++)
 		n += stats.by_state[i];
 	return n;
 }

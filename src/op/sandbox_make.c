@@ -16,7 +16,7 @@ static const struct field made_fields[] = {
 	FIELD(struct sandboxes_view, made_ms, .flags = FIELD_REQUIRED, .doc = "How long it took."),
 	FIELD_NAMED(struct sandboxes_view, first, "sandbox", .flags = FIELD_REQUIRED,
 		    .doc = "Id of the first."),
-	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", life_state_names,
+	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", hub_sandbox_state_names,
 			 .flags = FIELD_REQUIRED, .doc = "What the first is now."),
 };
 static const struct field_table made_table = FIELD_TABLE(struct sandboxes_view, made_fields);
@@ -29,7 +29,7 @@ struct making {
 	size_t n;
 };
 
-static void making_answer(struct making *m, struct life *const *made)
+static void making_answer(struct making *m, struct hub_sandbox *const *made)
 {
 	double took_ms = (double)(clock_ns() - m->begun_ns) / 1e6;
 	struct sandbox_view views[COPIES_MAX];
@@ -56,13 +56,13 @@ static void making_answer(struct making *m, struct life *const *made)
 		call_answer(m->call, views);
 }
 
-static void on_discarded(void *arg, struct life *l, const struct err *err)
+static void on_discarded(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	if (err)
 		log_warn("could not end a sandbox that nobody waits for: %s", err->msg);
 }
 
-static void making_end(void *arg, struct life *const *made, size_t n, const struct err *err)
+static void making_end(void *arg, struct hub_sandbox *const *made, size_t n, const struct err *err)
 {
 	struct making *m = arg;
 	struct err e;
@@ -71,7 +71,7 @@ static void making_end(void *arg, struct life *const *made, size_t n, const stru
 		call_fail(m->call, err);
 	} else if (call_cancelled(m->call) && !once_kept(m->call)) {
 		for (size_t i = 0; i < n; i++)
-			life_terminate_start(made[i], on_discarded, NULL);
+			hub_sandbox_terminate_start(made[i], on_discarded, NULL);
 		err_set(&e, ERR_CANCELLED, "%s was cancelled", call_op(m->call)->action);
 		call_fail(m->call, &e);
 	} else {
@@ -122,16 +122,16 @@ static void making_take_plan(struct making *m, struct str plan)
 }
 
 /* Made by a call that was cut off, so by an earlier hub: all of them, as they are all or none. */
-static bool making_is_made(struct making *m, struct life **ret)
+static bool making_is_made(struct making *m, struct hub_sandbox **ret)
 {
 	struct err e;
 
 	for (size_t i = 0; i < m->n; i++) {
-		struct life_info info = { .adopted = false };
+		struct hub_sandbox_info info = { .adopted = false };
 
-		ret[i] = lives_find(call_lives(m->call), m->ids[i], &e);
+		ret[i] = hub_sandboxes_find(call_sandboxes(m->call), m->ids[i], &e);
 		if (ret[i] && call_sees(m->call, ret[i]))
-			life_info(ret[i], &info);
+			hub_sandbox_info(ret[i], &info);
 		if (!info.adopted)
 			return false;
 	}
@@ -142,7 +142,7 @@ static bool making_is_made(struct making *m, struct life **ret)
 static bool making_once(struct making *m)
 {
 	autobuf struct buf text = BUF_INIT(IDEMPOTENT_PLAN_MAX);
-	struct life *made[COPIES_MAX];
+	struct hub_sandbox *made[COPIES_MAX];
 	struct err e = ERR_INIT;
 	struct str plan;
 
@@ -189,44 +189,46 @@ static struct making *making_begin(struct call *c, struct field_strs ids, size_t
 
 enum { TEMPLATE_MAX = 255, ENV_MAX = 256, PATH_BYTES_MAX = 4095, ID_BYTES_MAX = 64 };
 
-struct limits_wish {
+struct limits_request {
 	uint64_t memory_mb, disk_mb;
 	uint32_t pids, open_files;
 	bool has_cpus;
 	double cpus;
 };
 static const struct field limits_fields[] = {
-	FIELD(struct limits_wish, memory_mb, .max = LIMIT_MEMORY_MAX / MIB,
+	FIELD(struct limits_request, memory_mb, .max = LIMIT_MEMORY_MAX / MIB,
 	      .doc = "MiB for processes and files together; 0: the server's default."),
-	FIELD(struct limits_wish, disk_mb, .max = LIMIT_MEMORY_MAX / MIB,
+	FIELD(struct limits_request, disk_mb, .max = LIMIT_MEMORY_MAX / MIB,
 	      .doc = "MiB of it that files may take; 0: the server's default."),
-	FIELD(struct limits_wish, pids, .max = LIMIT_PIDS_MAX,
+	FIELD(struct limits_request, pids, .max = LIMIT_PIDS_MAX,
 	      .doc = "Processes and threads at once; 0: the server's default."),
-	FIELD(struct limits_wish, cpus, .max = LIMIT_CPU_MAX / 1000,
-	      .has = FIELD_HAS(struct limits_wish, has_cpus),
+	FIELD(struct limits_request, cpus, .max = LIMIT_CPU_MAX / 1000,
+	      .has = FIELD_HAS(struct limits_request, has_cpus),
 	      .doc = "Share of processors, such as 0.5; at least 0.01."),
-	FIELD(struct limits_wish, open_files, .max = LIMIT_FILES_MAX,
+	FIELD(struct limits_request, open_files, .max = LIMIT_FILES_MAX,
 	      .doc = "Open files of each program, at least 16, and never more than the host gives; "
 		     "0: the server's default."),
 };
-static const struct field_table limits_table = FIELD_TABLE(struct limits_wish, limits_fields);
+static const struct field_table limits_table = FIELD_TABLE(struct limits_request, limits_fields);
 
 static const struct field network_fields[] = {
-	FIELD(struct network_wish, block, .def = DEFAULT_BOOL(true), .doc = "No network at all."),
-	FIELD_ENUM(struct network_wish, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+	FIELD(struct network_request, block, .def = DEFAULT_BOOL(true),
+	      .doc = "No network at all."),
+	FIELD_ENUM(struct network_request, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
 		   .doc = "deny; anything else is refused by this version."),
-	FIELD(struct network_wish, allow_domains, .max = 256,
+	FIELD(struct network_request, allow_domains, .max = 256,
 	      .doc = "Must be empty: this version grants no network."),
-	FIELD(struct network_wish, allow_cidrs, .max = 256,
+	FIELD(struct network_request, allow_cidrs, .max = 256,
 	      .doc = "Must be empty: this version grants no network."),
-	FIELD_ENUM(struct network_wish, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+	FIELD_ENUM(struct network_request, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
 		   .doc = "deny; anything else is refused by this version."),
-	FIELD(struct network_wish, inbound_cidrs, .max = 256,
+	FIELD(struct network_request, inbound_cidrs, .max = 256,
 	      .doc = "Must be empty: this version grants no network."),
 };
-const struct field_table network_wish_table = FIELD_TABLE(struct network_wish, network_fields);
+const struct field_table network_request_table = FIELD_TABLE(struct network_request,
+							     network_fields);
 
-int network_refuse(const struct network_wish *w, struct err *e)
+int network_refuse(const struct network_request *w, struct err *e)
 {
 	const struct {
 		const char *name;
@@ -251,11 +253,11 @@ int network_refuse(const struct network_wish *w, struct err *e)
 struct create_request {
 	struct str template, id, cwd;
 	bool has_network;
-	struct network_wish network;
-	struct limits_wish limits;
+	struct network_request network;
+	struct limits_request limits;
 	struct field_map env;
 	uint64_t ttl_seconds, idle_seconds;
-	enum life_retention retention;
+	enum hub_sandbox_retention retention;
 };
 /* Limits stand in an object or beside the rest, as a door likes: both rows are of the same
  * member. */
@@ -265,7 +267,7 @@ static const struct field create_fields[] = {
 	FIELD(struct create_request, id, .min = 1, .max = ID_BYTES_MAX,
 	      .doc = "Its name: letters, digits, _ and -, not the last two at the front. Absent: "
 		     "one is made."),
-	FIELD_OBJECT(struct create_request, network, network_wish_table,
+	FIELD_OBJECT(struct create_request, network, network_request_table,
 		     .has = FIELD_HAS(struct create_request, has_network),
 		     .doc = "Anything but none is refused by this version."),
 	FIELD_OBJECT(struct create_request, limits, limits_table, .doc = "What it may use."),
@@ -296,14 +298,14 @@ static const struct field create_fields[] = {
 	      .doc = "Its time to live; 0: no end."),
 	FIELD(struct create_request, idle_seconds, .max = SANDBOX_TIMEOUT_MAX,
 	      .doc = "How long it may be unused; 0: for ever. An open stream is a use."),
-	FIELD_ENUM(struct create_request, retention, life_retention_names,
+	FIELD_ENUM(struct create_request, retention, hub_sandbox_retention_names,
 		   .def = DEFAULT_ENUM(RETAIN_DESTROY),
 		   .doc = "What becomes of it when its time is over; what this version can't do is "
 			  "refused."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
 
-static uint32_t cpu_milli(const struct limits_wish *w)
+static uint32_t cpu_milli(const struct limits_request *w)
 {
 	return (uint32_t)(w->cpus * 1000 + 0.5);
 }
@@ -323,7 +325,7 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 	return 0;
 }
 
-static void create_on_done(void *arg, struct life *l, const struct err *err)
+static void create_on_done(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	making_end(arg, &l, 1, err);
 }
@@ -344,23 +346,24 @@ static void sandbox_create_run(struct call *c, const void *request)
 		env[i] = (struct env_var){ q->env.p[i].key, q->env.p[i].value };
 	m = making_begin(c, (struct field_strs){ &q->id, q->id.p != NULL }, 1);
 	if (m)
-		life_create_start(call_lives(c),
-				  &(struct life_spec){
-					  .box = { .template = q->template,
-						   .limits = { .memory = q->limits.memory_mb * MIB,
-							       .disk = q->limits.disk_mb * MIB,
-							       .pids = q->limits.pids,
-							       .cpu_milli = cpu_milli(&q->limits),
-							       .files = q->limits.open_files },
-						   .ttl_ms = q->ttl_seconds * 1000,
-						   .env = env,
-						   .n_env = q->env.n,
-						   .cwd = q->cwd },
-					  .id = m->ids[0],
-					  .idle_ms = q->idle_seconds * 1000,
-					  .retention = q->retention,
-				  },
-				  create_on_done, m);
+		hub_sandbox_create_start(
+			call_sandboxes(c),
+			&(struct hub_sandbox_spec){
+				.box = { .template = q->template,
+					 .limits = { .memory = q->limits.memory_mb * MIB,
+						     .disk = q->limits.disk_mb * MIB,
+						     .pids = q->limits.pids,
+						     .cpu_milli = cpu_milli(&q->limits),
+						     .files = q->limits.open_files },
+					 .ttl_ms = q->ttl_seconds * 1000,
+					 .env = env,
+					 .n_env = q->env.n,
+					 .cwd = q->cwd },
+				.id = m->ids[0],
+				.idle_ms = q->idle_seconds * 1000,
+				.retention = q->retention,
+			},
+			create_on_done, m);
 }
 
 const struct op sandbox_create_op = {
@@ -444,10 +447,11 @@ static void sandbox_fork_run(struct call *c, const void *request)
 	const struct fork_request *q = request;
 	struct making *m = making_begin(c, q->copies.ids, q->copies.replicas);
 	struct err e = ERR_INIT;
-	struct life *l = m ? call_life(c, q->sandbox, &e) : NULL;
+	struct hub_sandbox *l = m ? call_hub_sandbox(c, q->sandbox, &e) : NULL;
 
 	if (l)
-		life_fork_start(l, &(struct life_fork_spec){ m->n, m->ids }, making_end, m);
+		hub_sandbox_fork_start(l, &(struct hub_sandbox_fork_spec){ m->n, m->ids },
+				       making_end, m);
 	else if (m)
 		call_fail(c, &e);
 }
@@ -493,7 +497,7 @@ static void snapshot_restore_run(struct call *c, const void *request)
 
 	call_about(c)->snapshot = q->snapshot;
 	m = making_begin(c, q->copies.ids, q->copies.replicas);
-	s = m ? snapshots_find(call_lives(c), q->snapshot, &e) : NULL;
+	s = m ? snapshots_find(call_sandboxes(c), q->snapshot, &e) : NULL;
 	if (s)
 		snapshot_restore_start(s, &(struct snapshot_restore){ m->n, m->ids }, making_end,
 				       m);

@@ -5,11 +5,11 @@
 enum { COPIES_MAX = 64 };
 
 /* No network, until grants are served: what else is wanted is refused. */
-struct network_wish {
+struct network_request {
 	bool block;
 	enum egress egress, inbound;
 	struct field_strs allow_domains, allow_cidrs, inbound_cidrs;
 };
-extern const struct field_table network_wish_table;
+extern const struct field_table network_request_table;
 /* ERR_INVALID that names the member which wants a network. */
-int network_refuse(const struct network_wish *w, struct err *e) MUST_USE;
+int network_refuse(const struct network_request *w, struct err *e) MUST_USE;

@@ -61,16 +61,16 @@ static uint64_t left_seconds(int64_t deadline_ms)
 	return left > 0 ? (uint64_t)(left + 999) / 1000 : 0;
 }
 
-int sandbox_view(struct call *c, struct life *l, struct sandbox_view *ret, struct err *e)
+int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret, struct err *e)
 {
 	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
 	struct box_stats stats;
-	struct life_info i;
+	struct hub_sandbox_info i;
 	struct err none;
 
 	if (!created)
 		return -1;
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	box_stats(call_box(c), &stats);
 	when_text(created, i.created_ms);
 	*ret = (struct sandbox_view){
@@ -87,7 +87,7 @@ int sandbox_view(struct call *c, struct life *l, struct sandbox_view *ret, struc
 		.deadline_unix = (i.deadline_ms + 999) / 1000,
 		.has_ttl = i.ttl_ms > 0,
 		.ttl_seconds = i.ttl_ms / 1000,
-		.has_ttl_left = i.deadline_ms > 0 && life_machine(l, &none),
+		.has_ttl_left = i.deadline_ms > 0 && hub_sandbox_machine(l, &none),
 		.ttl_left_seconds = left_seconds(i.deadline_ms),
 		.has_idle_seconds = i.idle_ms > 0,
 		.idle_seconds = i.idle_ms / 1000,

@@ -1,6 +1,6 @@
 #pragma once
 /* A sandbox as clients see it. Doors show as much of it as they like, by names of their own. */
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "hub/sandbox/usage.h"
 #include "op/call.h"
 #include "op/ops.h"
@@ -25,20 +25,21 @@ extern const struct field_table network_view_table;
 
 struct sandbox_view {
 	struct str sandbox, template, endpoint, created_at, source, tier, cause;
-	enum life_state state;
+	enum hub_sandbox_state state;
 	uint32_t generation;
 	bool has_made_ms, has_deadline_unix, has_ttl, has_ttl_left, has_idle_seconds, has_usage;
 	double made_ms;
 	int64_t deadline_unix;
 	uint64_t ttl_seconds, ttl_left_seconds, idle_seconds;
-	enum life_retention retention;
+	enum hub_sandbox_retention retention;
 	struct network_view network;
 	struct sandbox_limits_view limits;
 	struct usage_view usage;
 	bool from_pool;
 };
-/* Its texts are in the call's arena, or borrowed from the life until its next change. */
-int sandbox_view(struct call *c, struct life *l, struct sandbox_view *ret, struct err *e) MUST_USE;
+/* Its texts are in the call's arena, or borrowed from the sandbox until its next change. */
+int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret,
+		 struct err *e) MUST_USE;
 extern const struct field_table sandbox_view_table;
 
 /* Rows of a table of it, one for each member that several doors show. */
@@ -50,7 +51,7 @@ extern const struct field_table sandbox_view_table;
 #define VIEW_CREATED                                                                               \
 	FIELD(struct sandbox_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339.")
 #define VIEW_STATE                                                                                 \
-	FIELD_ENUM(struct sandbox_view, state, life_state_names, .flags = FIELD_REQUIRED,          \
+	FIELD_ENUM(struct sandbox_view, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,   \
 		   .doc = "Only a running one takes commands and gives files.")
 #define VIEW_CAUSE                                                                                 \
 	FIELD(struct sandbox_view, cause,                                                          \
@@ -101,7 +102,7 @@ extern const struct field_table sandbox_view_table;
 		FIELD(struct sandbox_view, idle_seconds,                                           \
 		      .has = FIELD_HAS(struct sandbox_view, has_idle_seconds),                     \
 		      .doc = "How long it may be unused."),                                        \
-		FIELD_ENUM(struct sandbox_view, retention, life_retention_names,                   \
+		FIELD_ENUM(struct sandbox_view, retention, hub_sandbox_retention_names,            \
 			   .flags = FIELD_REQUIRED,                                                \
 			   .doc = "What becomes of it when its time is over."),                    \
 		VIEW_LIMITS, VIEW_FROM_POOL, VIEW_TIER, VIEW_USAGE
@@ -119,7 +120,7 @@ struct sandboxes_view {
 	struct str next_cursor;
 	/* Of new ones. */
 	struct str first;
-	enum life_state first_state;
+	enum hub_sandbox_state first_state;
 	double made_ms;
 };
 #define VIEWS_ROW(table_, doc_)                                                                    \
@@ -129,7 +130,7 @@ struct sandboxes_view {
 /* sandbox.list; normalized, cursor has become after. */
 struct list_request {
 	bool has_state;
-	enum life_state state;
+	enum hub_sandbox_state state;
 	uint32_t limit; /* 0: all */
 	uint64_t after;
 	struct str cursor;

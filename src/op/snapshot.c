@@ -45,7 +45,7 @@ void snapshot_discard(struct call *c, const struct snapshot *s)
 	struct err e;
 
 	snapshot_info(s, &i);
-	found = snapshots_find(call_lives(c), i.id, &e);
+	found = snapshots_find(call_sandboxes(c), i.id, &e);
 	if (!found || snapshot_delete(found, &e) < 0)
 		log_warn("could not delete a snapshot that nobody waits for: %s", e.msg);
 	err_set(&e, ERR_CANCELLED, "%s was cancelled", call_op(c)->action);
@@ -55,7 +55,7 @@ void snapshot_discard(struct call *c, const struct snapshot *s)
 struct snapshot *call_snapshot(struct call *c, struct str id, struct err *e)
 {
 	call_about(c)->snapshot = id;
-	return snapshots_find(call_lives(c), id, e);
+	return snapshots_find(call_sandboxes(c), id, e);
 }
 
 /* ---- snapshot.take ------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static void take_start(struct call *c, const struct take_request *q, struct str 
 		.ttl_ms = q->ttl_seconds * 1000ull,
 	};
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, q->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 
 	if (l)
 		snapshot_take_start(l, &spec, take_on_done, c);
@@ -125,7 +125,7 @@ static void snapshot_take_run(struct call *c, const void *request)
 	if (once == ONCE_OVER)
 		return;
 	if (once == ONCE_AGAIN)
-		made = snapshots_find(call_lives(c), plan, &e);
+		made = snapshots_find(call_sandboxes(c), plan, &e);
 	if (made)
 		snapshot_answer(c, made);
 	else
@@ -179,7 +179,7 @@ static void snapshot_list_run(struct call *c, const void *request)
 	int failed = !found || !views || (q->cursor.p && cursor_read(q->cursor, &after, &e) < 0);
 
 	if (!failed)
-		n = snapshots_list(call_lives(c), after, found, q->limit + 1u);
+		n = snapshots_list(call_sandboxes(c), after, found, q->limit + 1u);
 	for (size_t i = 0; !failed && i < n && i < q->limit; i++)
 		failed = snapshot_view(c, found[i], &views[i], &e) < 0;
 	if (failed) {

@@ -18,10 +18,11 @@ static void usage_on_one(void *arg, const struct usage_view *v, size_t n, const 
 static void sandbox_usage_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
-	struct life *l = call_life(c, ((const struct op_sandbox *)request)->sandbox, &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, ((const struct op_sandbox *)request)->sandbox,
+						 &e);
 
-	if (l && life_machine(l, &e))
-		life_usage_start(call_box(c), &l, 1, usage_on_one, c);
+	if (l && hub_sandbox_machine(l, &e))
+		hub_sandbox_usage_start(call_box(c), &l, 1, usage_on_one, c);
 	else
 		call_fail(c, &e);
 }
@@ -58,7 +59,7 @@ static const struct field_table usages_table = FIELD_TABLE(struct usages_view, u
 
 struct usage_listing {
 	struct call *call;
-	struct life *of[USAGE_MAX];
+	struct hub_sandbox *of[USAGE_MAX];
 	size_t n, max;
 	uint64_t after; /* of the last one that was taken */
 	bool more;
@@ -69,19 +70,19 @@ struct usage_listing {
 static void usage_collect(struct usage_listing *l)
 {
 	enum { STEP = 256 };
-	struct life *step[STEP];
+	struct hub_sandbox *step[STEP];
 	uint64_t after = l->after;
 	size_t got = STEP;
 
 	while (got == STEP && !l->more) {
-		got = lives_list(call_lives(l->call), after, step, STEP);
+		got = hub_sandboxes_list(call_sandboxes(l->call), after, step, STEP);
 		for (size_t i = 0; i < got && !l->more; i++) {
-			struct life_info info;
+			struct hub_sandbox_info info;
 			struct err e;
 
-			life_info(step[i], &info);
+			hub_sandbox_info(step[i], &info);
 			after = info.seq;
-			if (!call_sees(l->call, step[i]) || !life_machine(step[i], &e))
+			if (!call_sees(l->call, step[i]) || !hub_sandbox_machine(step[i], &e))
 				continue;
 			l->more = l->n == l->max;
 			if (l->more)
@@ -122,7 +123,7 @@ static void hub_usage_run(struct call *c, const void *request)
 	}
 	usage_collect(l);
 	if (l->n > 0)
-		life_usage_start(call_box(c), l->of, l->n, usage_on_all, l);
+		hub_sandbox_usage_start(call_box(c), l->of, l->n, usage_on_all, l);
 	else
 		usage_on_all(l, NULL, 0, NULL);
 }
@@ -240,14 +241,14 @@ static void vitals_on_usage(void *arg, const struct usage_view *u, size_t n, con
 		vitals_send(v, u);
 }
 
-static struct life *vitals_life(struct vitals *v, struct err *e)
+static struct hub_sandbox *vitals_sandbox(struct vitals *v, struct err *e)
 {
-	struct life *l = call_life(v->call, v->id, e);
-	struct life_info i;
+	struct hub_sandbox *l = call_hub_sandbox(v->call, v->id, e);
+	struct hub_sandbox_info i;
 
-	if (!l || !life_machine(l, e))
+	if (!l || !hub_sandbox_machine(l, e))
 		return NULL;
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	if (v->generation == 0)
 		v->generation = i.generation;
 	if (v->generation == i.generation)
@@ -261,17 +262,17 @@ static void vitals_on_tick(uv_timer_t *t)
 {
 	struct vitals *v = t->data;
 	struct err e = ERR_INIT;
-	struct life *l;
+	struct hub_sandbox *l;
 
 	if (v->asking || call_full(v->call))
 		return;
-	l = vitals_life(v, &e);
+	l = vitals_sandbox(v, &e);
 	if (!l) {
 		vitals_end(v, &e);
 		return;
 	}
 	v->asking = true;
-	life_usage_start(call_box(v->call), &l, 1, vitals_on_usage, v);
+	hub_sandbox_usage_start(call_box(v->call), &l, 1, vitals_on_usage, v);
 }
 
 static void vitals_on_room(void *data)
@@ -292,7 +293,7 @@ static void sandbox_vitals_run(struct call *c, const void *request)
 	}
 	v->call = c;
 	v->id = q->sandbox;
-	if (!vitals_life(v, &e) || call_waits(c, &e) < 0 ||
+	if (!vitals_sandbox(v, &e) || call_waits(c, &e) < 0 ||
 	    call_open(c, vitals_on_room, v, &e) < 0) {
 		free(v);
 		call_fail(c, &e);

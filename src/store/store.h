@@ -2,8 +2,8 @@
 /*
  * The registry of a hub: what must survive its process. It has rows of sandboxes, programs and
  * snapshots, events, and the keys of idempotent requests. It does not interpret them: states,
- * retentions and specs are strings of the lifecycle (hub/sandbox/life.h). store/db.h tells what a
- * power cut may lose.
+ * retentions and specs are strings of the lifecycle (hub/sandbox/sandbox.h). store/db.h tells what
+ * a power cut may lose.
  */
 #include "store/db.h"
 

@@ -172,7 +172,7 @@ static void test_pids_are_exact(void **state)
 	assert_string_equal(buf_str(&r->out).p, "20\n");
 }
 
-/* A full house: an exec that finds no place is told so, and later ones work. */
+/* A full set: an exec that finds no place is told so, and later ones work. */
 static void test_exec_without_pids(void **state)
 {
 	struct sandbox *sb = make_limited(0, 0, LIMIT_PIDS_MIN);

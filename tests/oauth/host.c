@@ -19,7 +19,7 @@
 enum { BODY_MAX = 1 << 20, REQUESTS_MAX = 64 };
 
 struct request {
-	struct mcp_auth_ask ask;
+	struct mcp_auth_request ask;
 	struct http_exchange *x;
 	int status;
 	char challenge[8192], nonce[1024];

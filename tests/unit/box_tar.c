@@ -71,7 +71,7 @@ static enum tar_why read_in(const char *p, size_t n, size_t step, char *log, siz
 	return tar_reader_end(&r);
 }
 
-static void trips(void **state)
+static void exchanges(void **state)
 {
 	static char many[4096], log[ARCHIVE_MAX], want[ARCHIVE_MAX];
 	static struct archive a;
@@ -398,7 +398,7 @@ static void clean_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trips),
+		cmocka_unit_test(exchanges),
 		cmocka_unit_test(large_sizes),
 		cmocka_unit_test(what_has_no_head),
 		cmocka_unit_test(by_others),

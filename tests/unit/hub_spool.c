@@ -16,7 +16,7 @@ enum { BLOCKS_BIG = 64, BIG = BLOCKS_BIG * SPOOL_BLOCK };
 
 struct world {
 	uv_loop_t loop;
-	struct spool_house house;
+	struct spool_set spools;
 	char dir[64];
 	unsigned rooms; /* calls of on_room */
 	unsigned quiet, asked;
@@ -45,7 +45,7 @@ static int setup(void **state)
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	snprintf(w->dir, sizeof(w->dir), "/tmp/holt-spool-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
-	w->house = (struct spool_house){
+	w->spools = (struct spool_set){
 		.loop = &w->loop,
 		.folder = w->dir,
 		.disk = { .max = (size_t)1 << 30 },
@@ -63,8 +63,8 @@ static int teardown(void **state)
 	struct world *w = *state;
 
 	uv_run(&w->loop, UV_RUN_DEFAULT);
-	assert_int_equal(w->house.works, 0);
-	assert_int_equal(w->house.disk.used, 0);
+	assert_int_equal(w->spools.works, 0);
+	assert_int_equal(w->spools.disk.used, 0);
 	assert_int_equal(uv_loop_close(&w->loop), 0);
 	assert_int_equal(rmdir(w->dir), 0);
 	free(w);
@@ -77,7 +77,7 @@ static struct spool *spool(struct world *w, uint64_t keep, unsigned memory)
 		.keep = keep, .memory = memory, .on_room = on_room, .arg = w
 	};
 	struct err e = ERR_INIT;
-	struct spool *s = spool_new(&w->house, &o, &e);
+	struct spool *s = spool_new(&w->spools, &o, &e);
 
 	assert_non_null(s);
 	return s;
@@ -311,7 +311,7 @@ static void test_the_oldest_goes(void **state)
 	spool_stats(s, &stats);
 	assert_in_range(stats.first, BIG - 5 * SPOOL_BLOCK, BIG - 2 * SPOOL_BLOCK);
 	assert_int_equal(stats.disk, 4 * SPOOL_BLOCK);
-	assert_int_equal(w->house.disk.used, 4 * SPOOL_BLOCK);
+	assert_int_equal(w->spools.disk.used, 4 * SPOOL_BLOCK);
 	assert_null(stats.trouble);
 	assert_int_equal(check(w, s, &c, 0, 3, SPOOL_BLOCK), stats.first);
 	assert_int_equal(check(w, s, &c, stats.first, 3, 777), 0);
@@ -364,7 +364,7 @@ static void test_without_a_file(void **state)
 		struct spool_stats stats;
 		struct spool *s;
 
-		w->house.folder = folders[i];
+		w->spools.folder = folders[i];
 		s = spool(w, BIG, 2);
 		put(w, s, &c, BIG, 3000);
 		uv_run(&w->loop, UV_RUN_DEFAULT);
@@ -428,14 +428,14 @@ static void test_the_house_is_full(void **state)
 	struct spool *first, *second;
 	struct spool_stats stats;
 
-	w->house.disk.max = 6 * SPOOL_BLOCK;
+	w->spools.disk.max = 6 * SPOOL_BLOCK;
 	first = spool(w, BIG, 1);
 	second = spool(w, BIG, 1);
 	put(w, first, &a, 5 * SPOOL_BLOCK, 3000);
 	put(w, second, &b, BIG, 3000);
 	put(w, first, &a, BIG - 5 * SPOOL_BLOCK, 3000);
 	assert_true(w->asked > 0);
-	assert_true(w->house.disk.used <= w->house.disk.max);
+	assert_true(w->spools.disk.used <= w->spools.disk.max);
 	spool_end(first);
 	spool_end(second);
 	uv_run(&w->loop, UV_RUN_DEFAULT);

@@ -182,15 +182,15 @@ static bool closes(struct mcp_auth *a, enum question what)
 	return true;
 }
 
-static void headers(struct mcp_auth *a, struct mcp_auth_ask *ask, const char *method,
+static void headers(struct mcp_auth *a, struct mcp_auth_request *ask, const char *method,
 		    const char *url)
 {
 	if (!closes(a, HEADERS))
 		ask->done(ask->owner, NULL, 0, NULL);
 }
 
-static void refused(struct mcp_auth *a, struct mcp_auth_ask *ask, int status, struct str challenge,
-		    struct str nonce)
+static void refused(struct mcp_auth *a, struct mcp_auth_request *ask, int status,
+		    struct str challenge, struct str nonce)
 {
 	const struct err no = { ERR_UNAUTHORIZED, "no" };
 
@@ -203,7 +203,7 @@ static void answered(struct mcp_auth *a, struct str nonce)
 	closes(a, ANSWERED);
 }
 
-static void cancel(struct mcp_auth *a, struct mcp_auth_ask *ask)
+static void cancel(struct mcp_auth *a, struct mcp_auth_request *ask)
 {
 	((struct closer *)a)->cancelled++;
 }

@@ -211,7 +211,7 @@ static int last_capability(void)
 	return cap;
 }
 
-static int check_wishes(const struct wm_hello *m, struct err *e)
+static int check_requests(const struct wm_hello *m, struct err *e)
 {
 	if (m->pool > POOL_MAX || m->networks > NETS_MAX)
 		return err_set(e, ERR_INVALID, "at most %d ready sandboxes and %d networks",
@@ -222,7 +222,7 @@ static int check_wishes(const struct wm_hello *m, struct err *e)
 }
 
 /* What any hub may choose anew. */
-static int take_wishes(const struct wm_hello *m, struct err *e)
+static int take_requests(const struct wm_hello *m, struct err *e)
 {
 	const uint32_t bodies = m->max_sandboxes + m->pool;
 
@@ -253,7 +253,7 @@ static int check_files(struct err *e)
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 {
 	warden.net_maker = -1;
-	if (check_wishes(m, e) < 0 || check_files(e) < 0)
+	if (check_requests(m, e) < 0 || check_files(e) < 0)
 		return -1;
 	/* a later hub may wish for more; memory that is not used is none */
 	warden.bodies = calloc(BODIES_MAX, sizeof(*warden.bodies));
@@ -277,7 +277,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 			return -1;
 	}
 	if (choose_identity(&warden.host, m->max_sandboxes + m->pool, e) < 0 ||
-	    take_wishes(m, e) < 0)
+	    take_requests(m, e) < 0)
 		return -1;
 	warden.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, e) < 0)
@@ -299,5 +299,5 @@ int warden_set_anew(const struct wm_hello *m, struct err *e)
 			e, ERR_UNSUPPORTED,
 			"the sandboxes that run are without Landlock, which is required and not "
 			"allowed to be missing");
-	return check_wishes(m, e) < 0 ? -1 : take_wishes(m, e);
+	return check_requests(m, e) < 0 ? -1 : take_requests(m, e);
 }

@@ -20,14 +20,14 @@
 
 enum { STACK_BYTES = 16 << 10 };
 
-struct wish {
+struct socket_request {
 	int pidfd, family;
 	int fd, errnum; /* what came of it */
 };
 
 static int in_its_network(void *arg)
 {
-	struct wish *s = arg;
+	struct socket_request *s = arg;
 
 	if (setns(s->pidfd, CLONE_NEWNET) == 0)
 		s->fd = socket(s->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -41,7 +41,7 @@ int give_socket(const struct hub_message *in, struct err *e)
 	static char stack[STACK_BYTES] __attribute__((aligned(16)));
 	const struct wm_head made = { WM_SOCKET_MADE, m->h.seq };
 	const struct body *b = find_body(m->key);
-	struct wish s = { .fd = -1 };
+	struct socket_request s = { .fd = -1 };
 	pid_t pid;
 
 	if (!b)

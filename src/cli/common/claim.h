@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The data folder belongs to one hub at a time. Its file "hub" says which: the hub holds a lock on
- * it (fcntl(2)) for as long as its process lives, so the kernel tells who that is, in the asker's
+ * it (fcntl(2)) for as long as its process lives, so the kernel tells who that is, in the client's
  * own PID namespace, and never names a process that came later.
  *
  */

@@ -23,14 +23,14 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-struct wish {
+struct forward_request {
 	const char *name;
 	struct port_words ports[PORTS_MAX];
 	size_t n;
 	bool json;
 };
 
-static int forward_list(struct hub_link *l, const struct wish *w, struct err *e)
+static int forward_list(struct hub_link *l, const struct forward_request *w, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
 	const struct json_val *all;
@@ -57,7 +57,7 @@ static int forward_list(struct hub_link *l, const struct wish *w, struct err *e)
 	return 0;
 }
 
-static int forward(struct hub_link *l, const struct wish *w, struct err *e)
+static int forward(struct hub_link *l, const struct forward_request *w, struct err *e)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		AUTO(json_free) struct json_doc *doc = NULL;
@@ -72,7 +72,7 @@ static int forward(struct hub_link *l, const struct wish *w, struct err *e)
 	return w->json ? forward_list(l, w, e) : 0;
 }
 
-static int forward_end(struct hub_link *l, const struct wish *w, struct err *e)
+static int forward_end(struct hub_link *l, const struct forward_request *w, struct err *e)
 {
 	char more[64], path[256];
 
@@ -93,7 +93,7 @@ static int act(const struct verb_input *in, struct err *e)
 {
 	const struct forward_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
-	struct wish w = { .name = in->operands[0], .json = o->output == OUTPUT_JSON };
+	struct forward_request w = { .name = in->operands[0], .json = o->output == OUTPUT_JSON };
 
 	for (int i = 1; i < in->n_operands; i++) {
 		if (ports_read(in->operands[i], &w.ports[w.n++], e) < 0)

@@ -75,7 +75,7 @@ static void run_version(void *owner, struct http_request *q)
 struct numbers {
 	struct http_stats http;
 	struct box_stats box;
-	struct lives_stats lives;
+	struct hub_sandboxes_stats sandboxes;
 };
 
 /* A metric is a member of the numbers, of this size. */
@@ -114,11 +114,11 @@ static const struct metric metrics[] = {
 	       "Standard input of commands and files written."),
 	METRIC("holt_sandbox_output_bytes_total", "counter", box.bytes_out,
 	       "Output of commands and files read."),
-	METRIC("holt_reaper_failures_total", "counter", lives.reap_failures,
+	METRIC("holt_reaper_failures_total", "counter", sandboxes.reap_failures,
 	       "Deadlines that could not be carried out at once."),
-	METRIC("holt_registry_failures_total", "counter", lives.store_failures,
+	METRIC("holt_registry_failures_total", "counter", sandboxes.store_failures,
 	       "Changes that the registry did not take at once."),
-	METRIC("holt_registry_unsaved", "gauge", lives.unsaved,
+	METRIC("holt_registry_unsaved", "gauge", sandboxes.unsaved,
 	       "Sandboxes that the registry has otherwise than they are."),
 	METRIC("holt_pool_size", "gauge", box.pool_size, "Sandboxes to keep ready."),
 	METRIC("holt_pool_ready", "gauge", box.pool_ready, "Sandboxes that are ready."),
@@ -179,14 +179,14 @@ static int put_sessions(struct buf *b, const struct serving *s, struct err *e)
 	return 0;
 }
 
-static int put_states(struct buf *b, const struct lives_stats *lives, struct err *e)
+static int put_states(struct buf *b, const struct hub_sandboxes_stats *sandboxes, struct err *e)
 {
 	if (put_head(b, "holt_sandboxes_by_state", "gauge",
 		     "Sandboxes that are known, those that ended lately among them.", e) < 0)
 		return -1;
-	for (int i = 0; i < LIFE_STATES; i++) {
+	for (int i = 0; i < SANDBOX_STATES; i++) {
 		if (buf_addf(b, e, "holt_sandboxes_by_state{state=\"%s\"} %" PRIu64 "\n",
-			     life_state_names[i], lives->by_state[i]) < 0)
+			     hub_sandbox_state_names[i], sandboxes->by_state[i]) < 0)
 			return -1;
 	}
 	return 0;
@@ -220,12 +220,12 @@ static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 
 	http_server_stats(s->door, &n.http);
 	box_stats(hub_box(s->hub), &n.box);
-	lives_stats(hub_lives(s->hub), &n.lives);
+	hub_sandboxes_stats(hub_sandboxes(s->hub), &n.sandboxes);
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
 		if (put_metric(b, &metrics[i], &n, e) < 0)
 			return -1;
 	}
-	if (put_states(b, &n.lives, e) < 0 || put_responses(b, &n.http, e) < 0)
+	if (put_states(b, &n.sandboxes, e) < 0 || put_responses(b, &n.http, e) < 0)
 		return -1;
 	return put_sessions(b, s, e);
 }

@@ -29,17 +29,17 @@ void connect_answer(struct call *c, const struct field_table *t, const void *fro
 {
 	struct err e;
 
-	if (ask_stream_start(c, on_no_room, NULL, &e) < 0) {
+	if (exchange_stream_start(c, on_no_room, NULL, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
-	ask_send(c, t, from);
+	exchange_send(c, t, from);
 	call_answer(c, NULL);
 }
 
 void connect_tell_chunk(struct call *c, const void *event)
 {
-	ask_write(c, &file_chunk_table, event);
+	exchange_write(c, &file_chunk_table, event);
 }
 
 static const struct field written_fields[] = {

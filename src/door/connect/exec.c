@@ -165,7 +165,7 @@ static void tell(struct call *c, const void *event)
 
 	if (!ev->is_end)
 		*(ev->stream == EXEC_STDOUT ? &s.out : &s.err) = ev->bytes;
-	ask_write(c, &said_table, &s);
+	exchange_write(c, &said_table, &s);
 }
 
 /* The command's own timeout is a good end of the call, whose deadline is none. */
@@ -188,7 +188,7 @@ static int read_stream(struct call *c, void *request, struct err *e)
 {
 	struct open o;
 
-	if (field_decode(&open_table, ask_body(c), call_arena(c), &o, e) < 0)
+	if (field_decode(&open_table, exchange_body(c), call_arena(c), &o, e) < 0)
 		return err_wrap(e, "body");
 	return fill_request(call_arena(c), &o, request, e);
 }
@@ -213,7 +213,7 @@ static int read_input(struct call *c, struct str *ret, struct err *e)
 	bool closed = false;
 	char *copy;
 
-	while ((v = ask_next_message(c, e))) {
+	while ((v = exchange_next_message(c, e))) {
 		if (field_decode(&message_table, v, call_arena(c), &m, e) < 0 ||
 		    take_message(&m, &input, &closed, e) < 0)
 			return -1;
@@ -230,7 +230,7 @@ static int read_exec(struct call *c, void *request, struct err *e)
 	struct exec_request *q = request;
 	struct message m;
 
-	if (field_decode(&message_table, ask_body(c), call_arena(c), &m, e) < 0)
+	if (field_decode(&message_table, exchange_body(c), call_arena(c), &m, e) < 0)
 		return err_wrap(e, "body");
 	if (!m.has_open || m.has_input || m.has_close)
 		return err_set(e, ERR_INVALID, "the first message has open, and nothing else");
@@ -241,14 +241,14 @@ static int read_exec(struct call *c, void *request, struct err *e)
 
 /* ---- on a WebSocket ------------------------------------------------------------------------ */
 
-static const struct field talk_open_fields[] = {
+static const struct field socket_open_fields[] = {
 	FIELD(struct open, command, .max = EXEC_BYTES_MAX,
 	      .doc = "Line for the shell; with args, the program to run. May be absent with pty: the shell."),
 	OPEN_ROWS,
 	FIELD_OBJECT(struct open, pty, pty_table, .has = FIELD_HAS(struct open, has_pty),
 		     .doc = "Runs it on a terminal, whose output is all stdout."),
 };
-static const struct field_table talk_open_table = FIELD_TABLE(struct open, talk_open_fields);
+static const struct field_table socket_open_table = FIELD_TABLE(struct open, socket_open_fields);
 
 struct heard {
 	bool has_open, has_input, has_resize, has_close;
@@ -258,7 +258,8 @@ struct heard {
 	bool close;
 };
 static const struct field heard_fields[] = {
-	FIELD_OBJECT(struct heard, open, talk_open_table, .has = FIELD_HAS(struct heard, has_open),
+	FIELD_OBJECT(struct heard, open, socket_open_table,
+		     .has = FIELD_HAS(struct heard, has_open),
 		     .doc = "The command; in the first message."),
 	FIELD_NAMED(struct heard, input, "stdin", .has = FIELD_HAS(struct heard, has_input),
 		    .doc = "Bytes for its standard input."),
@@ -298,11 +299,11 @@ static int read_first(struct call *c, void *request, struct err *e)
 {
 	struct exec_request *q = request;
 	bool is_text;
-	struct str text, message = ask_first(c, &is_text);
+	struct str text, message = exchange_first(c, &is_text);
 	struct heard h;
 
 	if (unpack(is_text, message, &text, e) < 0 ||
-	    take_heard(call_arena(c), ask_parse_first(c, text, e), &h, e) < 0)
+	    take_heard(call_arena(c), exchange_parse_first(c, text, e), &h, e) < 0)
 		return -1;
 	if (!h.has_open)
 		return err_set(e, ERR_INVALID, "the first message has open");
@@ -366,7 +367,7 @@ static const struct api_route rows[] = {
 		 "for.",
 	  EXEC,
 	  .members = OP_MEMBERS(socket_members),
-	  .body = &talk_open_table,
+	  .body = &socket_open_table,
 	  .read = read_first,
 	  .hear = hear,
 	  .method = HTTP_GET,

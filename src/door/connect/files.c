@@ -49,7 +49,7 @@ static int read_data(struct call *c, struct str *ret, struct err *e)
 	struct write_message m;
 	char *copy;
 
-	while ((v = ask_next_message(c, e))) {
+	while ((v = exchange_next_message(c, e))) {
 		if (field_decode(&write_table, v, call_arena(c), &m, e) < 0)
 			return -1;
 		if (m.has_open || !m.has_data)
@@ -69,7 +69,7 @@ static int read_write(struct call *c, void *request, struct err *e)
 	struct files_write_request *q = request;
 	struct write_message m;
 
-	if (field_decode(&write_table, ask_body(c), call_arena(c), &m, e) < 0)
+	if (field_decode(&write_table, exchange_body(c), call_arena(c), &m, e) < 0)
 		return err_wrap(e, "body");
 	if (!m.has_open || m.has_data)
 		return err_set(e, ERR_INVALID, "the first message has open, and nothing else");
@@ -152,7 +152,7 @@ static int read_list(struct call *c, void *request, struct err *e)
 	struct files_list_request *q = request;
 	struct list_message m;
 
-	if (field_decode(&list_table, ask_body(c), call_arena(c), &m, e) < 0)
+	if (field_decode(&list_table, exchange_body(c), call_arena(c), &m, e) < 0)
 		return err_wrap(e, "body");
 	if (m.filter.n > 0)
 		return err_set(e, ERR_UNSUPPORTED, "filter: there is none in this version");
@@ -201,7 +201,7 @@ static const void *show_list(struct call *c, const void *result, const struct fi
 	struct infos *infos = arena_alloc(a, sizeof(*infos), e);
 	struct list_message m;
 
-	if (!infos || field_decode(&list_table, ask_body(c), a, &m, e) < 0)
+	if (!infos || field_decode(&list_table, exchange_body(c), a, &m, e) < 0)
 		return NULL;
 	if (listing->truncated) {
 		err_set(e, ERR_TOO_LARGE,

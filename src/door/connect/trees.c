@@ -16,7 +16,7 @@ static const struct field_table event_table = FIELD_TABLE(struct file_event, eve
 
 static void tell_event(struct call *c, const void *event)
 {
-	ask_write(c, &event_table, event);
+	exchange_write(c, &event_table, event);
 }
 
 static const struct op_member members[] = {

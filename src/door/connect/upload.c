@@ -93,7 +93,7 @@ static int open_it(struct upload *u, const struct message *m, struct err *e)
 	if (!copy)
 		return -1;
 	call_about(u->call)->path = str_of(copy);
-	sb = ask_sandbox(u->call, u->sandbox, e);
+	sb = exchange_sandbox(u->call, u->sandbox, e);
 	return sb ? transfer_upload_start(&u->to, u->call, sb, str_of(copy), on_unpacked, e) : -1;
 }
 
@@ -110,7 +110,7 @@ static int put(struct upload *u, const struct message *m, struct err *e)
 static int take(struct upload *u, struct str text, struct err *e)
 {
 	AUTO(arena_free) struct arena *scratch = arena_new(2 * MESSAGE_MAX);
-	AUTO(json_free) struct json_doc *doc = ask_parse(u->call, text, e);
+	AUTO(json_free) struct json_doc *doc = exchange_parse(u->call, text, e);
 	struct message m;
 
 	if (!scratch)
@@ -178,7 +178,7 @@ static void on_cancel(void *data)
 
 static void run_upload(struct call *c, const void *params)
 {
-	static const struct ask_body_events body = { on_bytes, on_end };
+	static const struct exchange_body_events body = { on_bytes, on_end };
 	const struct upload_params *p = params;
 	struct err e = ERR_INIT;
 	struct upload *u = arena_alloc(call_arena(c), sizeof(*u), &e);
@@ -189,9 +189,9 @@ static void run_upload(struct call *c, const void *params)
 	}
 	*u = (struct upload){ .call = c,
 			      .sandbox = p->header.sandbox,
-			      .in = FRAME_IN_INIT(MESSAGE_MAX, ask_bodies(c)) };
+			      .in = FRAME_IN_INIT(MESSAGE_MAX, exchange_bodies(c)) };
 	call_on_cancel(c, on_cancel, u);
-	ask_body_start(c, &body, u);
+	exchange_body_start(c, &body, u);
 }
 
 static const struct api_route rows[] = {

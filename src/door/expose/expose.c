@@ -4,7 +4,7 @@
  *
  *	request -> call -> a connection to the port -> expose_http.c or expose_socket.c -> exposed_end()
  */
-#include "door/expose/expose_impl.h"
+#include "door/expose/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void free_exposed(struct exposed *x)
 	if (x->sandbox)
 		sandbox_carried(x->sandbox, x->in, x->out);
 	sandbox_unref(x->sandbox);
-	life_port_give(&x->port);
+	hub_sandbox_port_give(&x->port);
 	arena_free(x->arena);
 	free(x);
 }
@@ -66,14 +66,14 @@ void exposed_end(struct exposed *x, const struct err *e)
 		call_answer(x->call, NULL);
 }
 
-static void on_answer(void *asker, const struct field_table *t, const void *result)
+static void on_answer(void *client, const struct field_table *t, const void *result)
 {
-	finish(asker);
+	finish(client);
 }
 
-static void on_fail(void *asker, const struct err *e)
+static void on_fail(void *client, const struct err *e)
 {
-	struct exposed *x = asker;
+	struct exposed *x = client;
 
 	if (x->q)
 		http_reply_error(take_ptr(x->q), e);
@@ -134,9 +134,9 @@ static int read_path(struct exposed *x, struct expose_path *p, struct err *e)
 	return 0;
 }
 
-static int on_decode(void *asker, void *request, struct err *e)
+static int on_decode(void *client, void *request, struct err *e)
 {
-	struct exposed *x = asker;
+	struct exposed *x = client;
 	struct expose_path *p = request;
 
 	if (!x->right.port)
@@ -162,11 +162,11 @@ static void on_dialed(void *arg, int fd, const struct err *err)
 }
 
 /* A link is to the sandbox that there was, and to none that took its name or came after it. */
-static int check_right(const struct exposed *x, const struct life *l, struct err *e)
+static int check_right(const struct exposed *x, const struct hub_sandbox *l, struct err *e)
 {
-	struct life_info i;
+	struct hub_sandbox_info i;
 
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	if (x->as.own_name && i.generation != x->right.generation)
 		return err_set(e, ERR_UNAUTHORIZED, "the link is to a sandbox that has ended");
 	return 0;
@@ -185,12 +185,12 @@ static void on_life_end(void *arg)
 static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
 {
 	struct sandbox *sb = call_sandbox(x->call, p->id, e);
-	struct life *l = sb ? call_life(x->call, p->id, e) : NULL;
+	struct hub_sandbox *l = sb ? call_hub_sandbox(x->call, p->id, e) : NULL;
 
 	if (!l || check_right(x, l, e) < 0)
 		return -1;
-	x->port = (struct life_port){ .on_end = on_life_end, .arg = x };
-	if (life_port_take(l, &x->port, e) < 0)
+	x->port = (struct hub_sandbox_port){ .on_end = on_life_end, .arg = x };
+	if (hub_sandbox_port_take(l, &x->port, e) < 0)
 		return -1;
 	x->sandbox = sandbox_ref(sb);
 	x->upgrades = expose_socket_asked(x->q);
@@ -201,7 +201,7 @@ static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
 
 static void run(struct call *c, const void *params)
 {
-	struct exposed *x = call_asker(c);
+	struct exposed *x = call_client(c);
 	struct err e = ERR_INIT;
 
 	if (begin(x, params, &e) == 0)
@@ -261,7 +261,7 @@ static struct exposed *new_exposed(struct expose *all, struct http_request *q,
 				  .decode = on_decode,
 				  .label = x ? x->label : NULL,
 				  .sink = &sink,
-				  .asker = x };
+				  .client = x };
 
 	if (x)
 		start.arena = x->arena = arena_new(ARENA_MAX);

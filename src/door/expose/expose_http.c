@@ -3,7 +3,7 @@
  * other: a client is read when what it said last is sent, a server when the client has room. An answer that comes before the end
  * of its request waits for that, as the door wants it; the server meanwhile hears on.
  */
-#include "door/expose/expose_impl.h"
+#include "door/expose/internal.h"
 
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 enum {
 	REQUEST_MAX = 64 << 10, /* the head of a request */
 	SILENCE_MS = 300000,
-	FULL = 512 << 10, /* half of the door's queue, as in ask_write.c */
+	FULL = 512 << 10, /* half of the door's queue, as in exchange_write.c */
 };
 
 /* ---- the end ------------------------------------------------------------------------------- */

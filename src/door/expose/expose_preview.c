@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "door/expose/expose_impl.h"
+#include "door/expose/internal.h"
 #include "hub/core/hub.h"
 #include "base/clock.h"
 #include "http/message/head.h"

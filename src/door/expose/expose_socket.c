@@ -3,7 +3,7 @@
  * no byte of either side reaches the other unjudged, and nothing can be hidden behind an upgrade. Extensions are not
  * offered; of the client's subprotocols the server takes one or none. The client is answered when the server has upgraded.
  */
-#include "door/expose/expose_impl.h"
+#include "door/expose/internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -29,7 +29,7 @@ struct exposed {
 	char label[64];
 	char prefix[160];
 	struct preview_right right; /* of a preview, where as.own_name */
-	struct life_port port; /* once it has one */
+	struct hub_sandbox_port port; /* once it has one */
 	struct sandbox *sandbox; /* a reference */
 	struct dial *dial;
 	uint64_t in, out; /* bytes */

@@ -1,7 +1,7 @@
 /* The routes of a kind as the door wants them: a table, with the form that its errors have. */
 #include "door/http/api.h"
 
-#include "door/http/ask_impl.h"
+#include "door/http/internal.h"
 #include "door/http/routes.h"
 #include "op/once.h"
 
@@ -11,7 +11,7 @@ static void run(void *owner, struct http_request *q)
 {
 	struct api *a = owner;
 
-	ask_start(a, (size_t)(http_request_route(q) - a->rows), q);
+	exchange_start(a, (size_t)(http_request_route(q) - a->rows), q);
 }
 
 static struct http_route row_of(const struct api_route *r)
@@ -20,7 +20,7 @@ static struct http_route row_of(const struct api_route *r)
 		.path = r->path,
 		.methods = r->method,
 		.open = r->open,
-		/* Connect has types of its own, which ask_read() looks at; a DELETE has no body. */
+		/* Connect has types of its own, which exchange_read() looks at; a DELETE has no body. */
 		.any_type = r->kind == API_CONNECT || r->method == HTTP_DELETE || r->streams,
 		.streams = r->streams,
 		.body_max = r->body_max ? r->body_max

@@ -13,7 +13,7 @@ enum { QUEUE_HIGH = 512 << 10, QUEUE_MAX = 64 << 20 };
 static void recount(struct body_pipe *p, size_t n)
 {
 	if (n < p->counted) {
-		budget_give(ask_bodies(p->call), p->counted - n);
+		budget_give(exchange_bodies(p->call), p->counted - n);
 		p->counted = n;
 	}
 }
@@ -25,7 +25,7 @@ void body_pipe_close(struct body_pipe *p)
 		loop_writer_close(take_ptr(p->writer), NULL);
 	if (p->waits) { /* what still comes is dropped, but it has to come */
 		p->waits = false;
-		ask_body_resume(p->call);
+		exchange_body_resume(p->call);
 	}
 }
 
@@ -38,7 +38,7 @@ static void on_written(void *owner)
 		body_pipe_close(p);
 	else if (p->waits && loop_writer_queued(p->writer) <= QUEUE_HIGH / 2) {
 		p->waits = false;
-		ask_body_resume(p->call);
+		exchange_body_resume(p->call);
 	}
 }
 
@@ -80,7 +80,7 @@ int body_pipe_put_counted(struct body_pipe *p, struct str bytes, struct err *e)
 {
 	if (!p->writer)
 		return 0;
-	if (budget_take(ask_bodies(p->call), bytes.n, e) < 0)
+	if (budget_take(exchange_bodies(p->call), bytes.n, e) < 0)
 		return -1;
 	p->counted += bytes.n;
 	loop_writer_put(p->writer, bytes);
@@ -111,7 +111,7 @@ static void on_end(void *data)
 
 void body_pipe_start(struct body_pipe *p)
 {
-	static const struct ask_body_events body = { on_bytes, on_end };
+	static const struct exchange_body_events body = { on_bytes, on_end };
 
-	ask_body_start(p->call, &body, p);
+	exchange_body_start(p->call, &body, p);
 }

@@ -12,7 +12,7 @@ struct body_pipe { /* part of something whose memory is the call's */
 	struct loop_writer *writer; /* NULL once all is written, or nobody reads */
 	bool waits; /* the client does */
 	bool whole; /* nothing more is put */
-	size_t counted; /* bytes in ask_bodies(): put so, and not written yet */
+	size_t counted; /* bytes in exchange_bodies(): put so, and not written yet */
 };
 
 /* Returns the other end, close-on-exec, which is the caller's; -1 with *e. */
@@ -22,7 +22,7 @@ int body_pipe_open(struct body_pipe *p, struct call *c, struct err *e) MUST_USE;
 void body_pipe_start(struct body_pipe *p);
 
 /* Or what its owner makes of the body, who asks before each piece of it whether the client has to wait; then it takes
- * nothing of that piece, and ask_body_resume() is called when there is room. */
+ * nothing of that piece, and exchange_body_resume() is called when there is room. */
 bool body_pipe_holds(struct body_pipe *p);
 void body_pipe_put(struct body_pipe *p, struct str bytes);
 /* The same of what may be large: ERR_LIMIT where all bodies together keep too much. */

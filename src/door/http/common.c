@@ -18,7 +18,7 @@ struct sandbox *api_enter(struct call *c, struct str sandbox, struct str path)
 	struct sandbox *sb;
 
 	call_about(c)->path = path;
-	sb = ask_sandbox(c, sandbox, &e);
+	sb = exchange_sandbox(c, sandbox, &e);
 	if (!sb)
 		call_fail(c, &e);
 	return sb;

@@ -1,7 +1,7 @@
 #pragma once
 /* What several resources share: rows of their tables, and small conversions. */
 #include "door/http/routes.h"
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "hub/core/when.h"
 #include "op/sandbox_view.h"
 

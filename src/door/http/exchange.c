@@ -3,7 +3,7 @@
  * the reply is sent (or dropped, where the client went away or Connect's deadline passed before),
  * the timer is closed, all is freed.
  */
-#include "door/http/ask_impl.h"
+#include "door/http/internal.h"
 
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ enum { ARENA_MAX = 64 << 20 };
 /* Who asks an open route. */
 static const struct principal anyone = { .name = "anyone" };
 
-static void ask_free(struct ask *a)
+static void exchange_free(struct exchange *a)
 {
 	for (size_t i = 0; i < ASK_DOCS; i++)
 		json_free(a->docs[i]);
@@ -32,10 +32,10 @@ static void ask_free(struct ask *a)
 
 static void on_timer_closed(uv_handle_t *h)
 {
-	ask_free(h->data);
+	exchange_free(h->data);
 }
 
-static void drain_no_more(struct ask *a)
+static void drain_no_more(struct exchange *a)
 {
 	if (!take_ptr(a->on_drain))
 		return;
@@ -47,81 +47,81 @@ static void drain_no_more(struct ask *a)
 		a->drained_next->drained_before = a->drained_before;
 }
 
-void ask_finish(struct ask *a)
+void exchange_finish(struct exchange *a)
 {
 	drain_no_more(a);
 	a->call = NULL;
 	if (a->timing)
 		uv_close((uv_handle_t *)&a->timer, on_timer_closed);
 	else
-		ask_free(a);
+		exchange_free(a);
 }
 
-static void on_answer(void *asker, const struct field_table *t, const void *result)
+static void on_answer(void *client, const struct field_table *t, const void *result)
 {
-	struct ask *a = asker;
+	struct exchange *a = client;
 	const struct api_route *r = a->route;
 	struct err e = a->refused;
 
 	if (r->show && result && e.code == ERR_NONE)
 		result = r->show(a->call, result, &t, &e);
 	if (e.code != ERR_NONE)
-		ask_write_problem(a, &e);
+		exchange_write_problem(a, &e);
 	else
-		ask_write_answer(a, t, result);
-	ask_finish(a);
+		exchange_write_answer(a, t, result);
+	exchange_finish(a);
 }
 
-static void on_fail(void *asker, const struct err *e)
+static void on_fail(void *client, const struct err *e)
 {
-	struct ask *a = asker;
+	struct exchange *a = client;
 
 	if (a->going_down && a->stream)
-		ask_write_answer(a, NULL, NULL);
+		exchange_write_answer(a, NULL, NULL);
 	else
-		ask_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);
-	ask_finish(a);
+		exchange_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);
+	exchange_finish(a);
 }
 
-static int on_decode(void *asker, void *request, struct err *e)
+static int on_decode(void *client, void *request, struct err *e)
 {
-	return ask_read(asker, request, e);
+	return exchange_read(client, request, e);
 }
 
 /* The request must still be ended, when the call ends. */
 static void on_gone(void *data)
 {
-	struct ask *a = data;
+	struct exchange *a = data;
 
 	call_cancel(a->call);
 }
 
-static int on_open(void *asker, struct err *e)
+static int on_open(void *client, struct err *e)
 {
-	struct ask *a = asker;
+	struct exchange *a = client;
 
 	if (a->ws)
 		return 0;
-	return a->route->socket ? ask_socket_open(a, e) : ask_stream_begin(a, e);
+	return a->route->socket ? exchange_socket_open(a, e) : exchange_stream_begin(a, e);
 }
 
-static void on_event(void *asker, const void *event)
+static void on_event(void *client, const void *event)
 {
-	struct ask *a = asker;
+	struct exchange *a = client;
 
 	a->route->tell(a->call, event);
 }
 
-static bool on_full(void *asker)
+static bool on_full(void *client)
 {
-	struct ask *a = asker;
+	struct exchange *a = client;
 
-	return ask_stream_full(a->call);
+	return exchange_stream_full(a->call);
 }
 
-static void on_hold(void *asker, bool hold)
+static void on_hold(void *client, bool hold)
 {
-	ask_socket_hear(asker, hold);
+	exchange_socket_hear(client, hold);
 }
 
 static const struct op_sink document = { .answer = on_answer, .fail = on_fail };
@@ -132,18 +132,18 @@ static const struct op_sink streaming = {
 	.event = on_event,
 	.full = on_full,
 };
-static const struct op_sink talking = { .answer = on_answer,
-					.fail = on_fail,
-					.open = on_open,
-					.event = on_event,
-					.full = on_full,
-					.hold = on_hold };
+static const struct op_sink socket_sink = { .answer = on_answer,
+					    .fail = on_fail,
+					    .open = on_open,
+					    .event = on_event,
+					    .full = on_full,
+					    .hold = on_hold };
 
 /* ---- a body that streams ------------------------------------------------------------------- */
 
 static size_t on_body_bytes(void *owner, struct str bytes)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	if (call_ended(a->call))
 		return bytes.n; /* nobody wants them any more */
@@ -152,7 +152,7 @@ static size_t on_body_bytes(void *owner, struct str bytes)
 
 static void on_body_end(void *owner)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	a->body_ended = true;
 	if (a->body && !call_ended(a->call))
@@ -161,7 +161,7 @@ static void on_body_end(void *owner)
 
 static void on_body_lost(void *owner)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	a->q = NULL;
 	call_cancel(a->call);
@@ -169,36 +169,36 @@ static void on_body_lost(void *owner)
 
 static const struct http_body_events body_events = { on_body_bytes, on_body_end, on_body_lost };
 
-void ask_body_start(struct call *c, const struct ask_body_events *events, void *data)
+void exchange_body_start(struct call *c, const struct exchange_body_events *events, void *data)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	a->body = events;
 	a->body_data = data;
 	if (a->body_ended)
 		events->on_end(data);
 	else
-		ask_body_resume(c);
+		exchange_body_resume(c);
 }
 
-void ask_body_resume(struct call *c)
+void exchange_body_resume(struct call *c)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	if (a->q)
 		http_body_resume(a->q);
 }
 
-struct budget *ask_bodies(struct call *c)
+struct budget *exchange_bodies(struct call *c)
 {
-	return &ask_of(c)->api->bodies;
+	return &exchange_of(c)->api->bodies;
 }
 
 /* ---- deadlines ----------------------------------------------------------------------------- */
 
 static void on_deadline(uv_timer_t *t)
 {
-	struct ask *a = t->data;
+	struct exchange *a = t->data;
 	struct err e;
 
 	if (!a->q && !a->stream && !a->ws)
@@ -207,17 +207,17 @@ static void on_deadline(uv_timer_t *t)
 		err_set(&e, ERR_TIMEOUT, "nothing was said on the WebSocket");
 	else
 		err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
-	ask_write_problem(a, &e);
+	exchange_write_problem(a, &e);
 	if (a->call)
 		call_cancel(a->call);
 	else
-		ask_finish(a);
+		exchange_finish(a);
 }
 
 /* What waits for nothing but news ends with the server; what works may finish. */
 static void on_drain(void *data)
 {
-	struct ask *a = data;
+	struct exchange *a = data;
 
 	if (!call_is_waiting(a->call))
 		return;
@@ -227,27 +227,28 @@ static void on_drain(void *data)
 
 /* ---- the beginning ------------------------------------------------------------------------- */
 
-int ask_begin(struct ask *a, struct err *e)
+int exchange_begin(struct exchange *a, struct err *e)
 {
 	const struct op_start start = { .who = a->who,
 					.op = a->route->op,
 					.decode = on_decode,
-					.sink = a->route->hear ? &talking
+					.sink = a->route->hear ? &socket_sink
 					      : a->route->tell ? &streaming
 							       : &document,
-					.asker = a,
+					.client = a,
 					.arena = a->arena,
 					.label = a->label };
 
 	a->call = op_new(a->api->ops, &start, e);
 	if (a->call && a->route->projected && start.op->flags & OP_WAITS)
-		ask_on_drain(a->call, on_drain, a);
+		exchange_on_drain(a->call, on_drain, a);
 	return a->call ? 0 : -1;
 }
 
-static struct ask *ask_new(struct api *api, size_t route, struct http_request *q, struct err *e)
+static struct exchange *exchange_new(struct api *api, size_t route, struct http_request *q,
+				     struct err *e)
 {
-	struct ask *a = calloc(1, sizeof(*a));
+	struct exchange *a = calloc(1, sizeof(*a));
 	const struct principal *who = http_request_principal(q);
 
 	if (a)
@@ -268,19 +269,19 @@ static struct ask *ask_new(struct api *api, size_t route, struct http_request *q
 	return a;
 }
 
-void ask_start(struct api *api, size_t route, struct http_request *q)
+void exchange_start(struct api *api, size_t route, struct http_request *q)
 {
 	struct err e;
-	struct ask *a = ask_new(api, route, q, &e);
+	struct exchange *a = exchange_new(api, route, q, &e);
 
 	if (a && a->route->hear && !a->route->listens) {
-		ask_socket_await(a);
+		exchange_socket_await(a);
 		return;
 	}
-	if (!a || ask_begin(a, &e) < 0) {
+	if (!a || exchange_begin(a, &e) < 0) {
 		http_reply_error(q, &e);
 		if (a)
-			ask_free(a);
+			exchange_free(a);
 		return;
 	}
 	http_request_on_gone(q, on_gone, a);
@@ -291,14 +292,14 @@ void ask_start(struct api *api, size_t route, struct http_request *q)
 
 /* ---- for resources ------------------------------------------------------------------------- */
 
-struct ask *ask_of(struct call *c)
+struct exchange *exchange_of(struct call *c)
 {
-	return call_asker(c);
+	return call_client(c);
 }
 
-void ask_on_drain(struct call *c, void (*f)(void *data), void *data)
+void exchange_on_drain(struct call *c, void (*f)(void *data), void *data)
 {
-	struct ask *a = ask_of(c), *first;
+	struct exchange *a = exchange_of(c), *first;
 
 	drain_no_more(a);
 	first = a->api->drained;
@@ -314,7 +315,7 @@ void ask_on_drain(struct call *c, void (*f)(void *data), void *data)
 void api_drain(struct api *api)
 {
 	while (api->drained) {
-		struct ask *a = api->drained;
+		struct exchange *a = api->drained;
 		void (*f)(void *data) = a->on_drain;
 
 		drain_no_more(a);
@@ -323,7 +324,7 @@ void api_drain(struct api *api)
 	}
 }
 
-void ask_time(struct ask *a, uint64_t ms)
+void exchange_time(struct exchange *a, uint64_t ms)
 {
 	if (!a->timing && uv_timer_init(a->api->loop, &a->timer) < 0)
 		return;
@@ -332,24 +333,24 @@ void ask_time(struct ask *a, uint64_t ms)
 	uv_timer_start(&a->timer, on_deadline, ms, 0);
 }
 
-void ask_wait(struct call *c)
+void exchange_wait(struct call *c)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	if (!a->timing && a->timeout_ms > 0)
-		ask_time(a, a->timeout_ms);
+		exchange_time(a, a->timeout_ms);
 }
 
-struct sandbox *ask_sandbox(struct call *c, struct str id, struct err *e)
+struct sandbox *exchange_sandbox(struct call *c, struct str id, struct err *e)
 {
 	struct sandbox *sb = call_sandbox(c, id, e);
 
 	if (sb)
-		ask_wait(c);
+		exchange_wait(c);
 	return sb;
 }
 
-void ask_fail_gone(struct call *c)
+void exchange_fail_gone(struct call *c)
 {
 	struct err e;
 
@@ -357,9 +358,9 @@ void ask_fail_gone(struct call *c)
 	call_fail(c, &e);
 }
 
-void ask_answer_array(struct call *c, const void *p, size_t n)
+void exchange_answer_array(struct call *c, const void *p, size_t n)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 	const struct field_table *t = a->route->op->result;
 	const struct field_list list = { p, n };
 
@@ -373,13 +374,13 @@ void ask_answer_array(struct call *c, const void *p, size_t n)
 	call_answer_by(c, &a->list, &list);
 }
 
-void ask_answer_document(struct call *c, char *text)
+void exchange_answer_document(struct call *c, char *text)
 {
 	struct str said = call_redact(c, str_of(text));
 
-	ask_of(c)->document = text;
+	exchange_of(c)->document = text;
 	if (said.p != text) {
-		ask_of(c)->document = mem_dup(said.p, said.n);
+		exchange_of(c)->document = mem_dup(said.p, said.n);
 		free(text);
 	}
 	call_answer(c, NULL);

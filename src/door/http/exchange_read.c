@@ -3,7 +3,7 @@
  * are texts; they become a JSON document in which a number's text is a number where the table wants
  * one, so that the same strict decoder judges them.
  */
-#include "door/http/ask_impl.h"
+#include "door/http/internal.h"
 
 #include <stdio.h>
 
@@ -76,7 +76,7 @@ static void put_parameter(void *data, struct str name, struct str value)
 	put_text(x->w, row_of(x->t, name), value);
 }
 
-static int put_query(struct ask *a, const struct field_table *t, struct json_writer *w,
+static int put_query(struct exchange *a, const struct field_table *t, struct json_writer *w,
 		     struct err *e)
 {
 	struct texts x = { w, t, a->route->members };
@@ -103,7 +103,7 @@ static void look_for_parameter(void *data, struct str name, struct str value)
 }
 
 /* It stands in the header or in the query. */
-static int put_choice(struct ask *a, const struct op_member *m, unsigned n, struct str value,
+static int put_choice(struct exchange *a, const struct op_member *m, unsigned n, struct str value,
 		      const struct field_table *t, struct json_writer *w, struct err *e)
 {
 	struct parameter p = { .name = m->or_query };
@@ -117,7 +117,7 @@ static int put_choice(struct ask *a, const struct op_member *m, unsigned n, stru
 	return 0;
 }
 
-static int put_header(struct ask *a, const struct field_table *t, struct json_writer *w,
+static int put_header(struct exchange *a, const struct field_table *t, struct json_writer *w,
 		      struct err *e)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -138,7 +138,7 @@ static int put_header(struct ask *a, const struct field_table *t, struct json_wr
 	return 0;
 }
 
-static int put_path(struct ask *a, const struct field_table *t, struct json_writer *w,
+static int put_path(struct exchange *a, const struct field_table *t, struct json_writer *w,
 		    struct err *e)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -147,11 +147,11 @@ static int put_path(struct ask *a, const struct field_table *t, struct json_writ
 	return 0;
 }
 
-typedef int (*put_fn)(struct ask *a, const struct field_table *t, struct json_writer *w,
+typedef int (*put_fn)(struct exchange *a, const struct field_table *t, struct json_writer *w,
 		      struct err *e);
 
 /* The part's object; empty where the route has no such part. */
-static int put_part(struct ask *a, enum op_place place, put_fn put, struct json_writer *w,
+static int put_part(struct exchange *a, enum op_place place, put_fn put, struct json_writer *w,
 		    struct err *e)
 {
 	json_write_key(w, op_place_names[place]);
@@ -162,7 +162,7 @@ static int put_part(struct ask *a, enum op_place place, put_fn put, struct json_
 	return 0;
 }
 
-static int parse_texts(struct ask *a, struct err *e)
+static int parse_texts(struct exchange *a, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(TEXTS_MAX);
 	struct json_writer w = json_writer(&b);
@@ -182,7 +182,7 @@ static int parse_texts(struct ask *a, struct err *e)
 /* ---- the body ------------------------------------------------------------------------------ */
 
 /* Of a body that streams, whoever cut it into messages has bounded them. */
-static struct json_doc *parse_json(struct ask *a, struct str text, struct err *e)
+static struct json_doc *parse_json(struct exchange *a, struct str text, struct err *e)
 {
 	const struct json_options o = { .bytes = a->route->streams  ? text.n
 					       : a->route->body_max ? a->route->body_max
@@ -194,12 +194,12 @@ static struct json_doc *parse_json(struct ask *a, struct str text, struct err *e
 	return d;
 }
 
-struct json_doc *ask_parse(struct call *c, struct str text, struct err *e)
+struct json_doc *exchange_parse(struct call *c, struct str text, struct err *e)
 {
-	return parse_json(ask_of(c), text, e);
+	return parse_json(exchange_of(c), text, e);
 }
 
-static int first_message(struct ask *a, struct str *ret, struct err *e)
+static int first_message(struct exchange *a, struct str *ret, struct err *e)
 {
 	a->frames.left = *ret;
 	switch (frame_next(&a->frames, ret, e)) {
@@ -214,7 +214,7 @@ static int first_message(struct ask *a, struct str *ret, struct err *e)
 	}
 }
 
-static int parse_body(struct ask *a, struct err *e)
+static int parse_body(struct exchange *a, struct err *e)
 {
 	struct str body = http_request_body(a->q);
 
@@ -228,9 +228,9 @@ static int parse_body(struct ask *a, struct err *e)
 	return a->docs[1] ? 0 : -1;
 }
 
-const struct json_val *ask_next_message(struct call *c, struct err *e)
+const struct json_val *exchange_next_message(struct call *c, struct err *e)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 	struct str text;
 	struct json_doc **more;
 
@@ -249,7 +249,7 @@ const struct json_val *ask_next_message(struct call *c, struct err *e)
 
 /* ---- what only Connect has ----------------------------------------------------------------- */
 
-static int check_type(struct ask *a, struct err *e)
+static int check_type(struct exchange *a, struct err *e)
 {
 	struct str type = http_request_header(a->q, STR_LIT("Content-Type"));
 	bool ok = a->route->shape == API_FRAMES
@@ -264,7 +264,7 @@ static int check_type(struct ask *a, struct err *e)
 }
 
 /* The value of a field that can only be this; absent is well. */
-static int check_is(struct ask *a, const char *name, const char *only, struct err *e)
+static int check_is(struct exchange *a, const char *name, const char *only, struct err *e)
 {
 	struct str value = http_request_header(a->q, str_of(name));
 
@@ -273,7 +273,7 @@ static int check_is(struct ask *a, const char *name, const char *only, struct er
 	return err_set(e, ERR_INVALID, "%s can only be %s", name, only);
 }
 
-static int read_timeout(struct ask *a, struct err *e)
+static int read_timeout(struct exchange *a, struct err *e)
 {
 	struct str text = http_request_header(a->q, STR_LIT("Connect-Timeout-Ms"));
 	unsigned long long ms;
@@ -287,7 +287,7 @@ static int read_timeout(struct ask *a, struct err *e)
 	return 0;
 }
 
-static int check_connect(struct ask *a, struct err *e)
+static int check_connect(struct exchange *a, struct err *e)
 {
 	if ((!a->route->socket && check_type(a, e) < 0) ||
 	    check_is(a, "Connect-Protocol-Version", "1", e) < 0 ||
@@ -300,7 +300,7 @@ static int check_connect(struct ask *a, struct err *e)
 /* ---- what only REST has ------------------------------------------------------------------- */
 
 /* As the client called us; the reply goes the same way. */
-static int read_endpoint(struct ask *a, struct err *e)
+static int read_endpoint(struct exchange *a, struct err *e)
 {
 	char *url = arena_printf(a->arena, e, "%s://%.*s",
 				 http_request_is_tls(a->q) ? "https" : "http",
@@ -314,7 +314,7 @@ static int read_endpoint(struct ask *a, struct err *e)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static int decode(struct ask *a, enum op_place place, const struct json_val *v, void *request,
+static int decode(struct exchange *a, enum op_place place, const struct json_val *v, void *request,
 		  struct err *e)
 {
 	bool is_key = a->parts->places[place].rows == api_key_table.rows;
@@ -326,7 +326,7 @@ static int decode(struct ask *a, enum op_place place, const struct json_val *v, 
 }
 
 /* All but the body, each part into its place of the request. */
-static int read_head(struct ask *a, void *request, struct err *e)
+static int read_head(struct exchange *a, void *request, struct err *e)
 {
 	static const enum op_place order[] = { OP_PATH, OP_QUERY, OP_HEADER };
 
@@ -345,7 +345,7 @@ static int read_head(struct ask *a, void *request, struct err *e)
 	return 0;
 }
 
-int ask_read_target(struct ask *a, struct str *ret, struct err *e)
+int exchange_read_target(struct exchange *a, struct str *ret, struct err *e)
 {
 	const struct op *op = a->route->op;
 	void *request = arena_alloc(a->arena, op->request->size, e);
@@ -356,42 +356,42 @@ int ask_read_target(struct ask *a, struct str *ret, struct err *e)
 	return 0;
 }
 
-const struct json_val *ask_body(struct call *c)
+const struct json_val *exchange_body(struct call *c)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	return a->docs[1] ? json_root(a->docs[1]) : NULL;
 }
 
-struct str ask_first(struct call *c, bool *ret_is_text)
+struct str exchange_first(struct call *c, bool *ret_is_text)
 {
-	*ret_is_text = ask_of(c)->first_is_text;
-	return ask_of(c)->first;
+	*ret_is_text = exchange_of(c)->first_is_text;
+	return exchange_of(c)->first;
 }
 
-const struct json_val *ask_parse_first(struct call *c, struct str text, struct err *e)
+const struct json_val *exchange_parse_first(struct call *c, struct str text, struct err *e)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	a->docs[1] = json_parse(text, NULL, e);
-	return ask_body(c);
+	return exchange_body(c);
 }
 
-int ask_decode_body(struct call *c, const struct json_val *v, void *request, struct err *e)
+int exchange_decode_body(struct call *c, const struct json_val *v, void *request, struct err *e)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	return field_decode_members(&a->parts->places[OP_BODY], v, a->arena, request, e);
 }
 
 /* A body that no row takes has no members. */
-int ask_read(struct ask *a, void *request, struct err *e)
+int exchange_read(struct exchange *a, void *request, struct err *e)
 {
 	const struct api_route *r = a->route;
 
 	if (read_head(a, request, e) < 0 || (!r->hear && parse_body(a, e) < 0))
 		return -1;
-	if (!r->hear && !r->body && decode(a, OP_BODY, ask_body(a->call), request, e) < 0)
+	if (!r->hear && !r->body && decode(a, OP_BODY, exchange_body(a->call), request, e) < 0)
 		return -1;
 	if ((r->read && r->read(a->call, request, e) < 0) ||
 	    (r->kind == API_REST && !r->socket && read_endpoint(a, e) < 0))
@@ -399,6 +399,6 @@ int ask_read(struct ask *a, void *request, struct err *e)
 	call_set_timeout(a->call, a->timeout_ms);
 	call_set_key(a->call, a->key);
 	if (r->projected)
-		ask_wait(a->call);
+		exchange_wait(a->call);
 	return 0;
 }

@@ -2,7 +2,7 @@
  * WebSockets: the request upgrades, and from then on both sides speak until the call ends. Who has not offered the
  * route's subprotocol gets no WebSocket, so that what each side says has a name and a version.
  */
-#include "door/http/ask_impl.h"
+#include "door/http/internal.h"
 #include "http/message/head.h"
 
 enum {
@@ -19,13 +19,13 @@ enum { CLOSE_NORMAL = 1000, CLOSE_GOING = 1001, CLOSE_POLICY = 1008, CLOSE_FAILE
 
 /* ---- a call that begins with a message ------------------------------------------------------ */
 
-static void refuse(struct ask *a, const struct err *e)
+static void refuse(struct exchange *a, const struct err *e)
 {
 	a->refused = *e;
 	call_cancel(a->call);
 }
 
-static void hear(struct ask *a, bool is_text, struct str message)
+static void hear(struct exchange *a, bool is_text, struct str message)
 {
 	AUTO(arena_free) struct arena *scratch = arena_new(SCRATCH_MAX);
 	struct err e;
@@ -47,7 +47,7 @@ struct kept_head {
 };
 
 /* A few messages may have been read already, behind one for which somebody is asked first. */
-static void keep(struct ask *a, bool is_text, struct str message)
+static void keep(struct exchange *a, bool is_text, struct str message)
 {
 	const struct kept_head head = { is_text, message.n };
 	struct err e;
@@ -57,7 +57,7 @@ static void keep(struct ask *a, bool is_text, struct str message)
 		refuse(a, &e);
 }
 
-void ask_socket_hear(struct ask *a, bool hold)
+void exchange_socket_hear(struct exchange *a, bool hold)
 {
 	struct buf kept = a->kept;
 	struct kept_head head;
@@ -82,13 +82,13 @@ void ask_socket_hear(struct ask *a, bool hold)
 }
 
 /* The call may have ended when this returns, and a with it. */
-static void begin(struct ask *a, bool is_text, struct str message)
+static void begin(struct exchange *a, bool is_text, struct str message)
 {
 	struct err e;
 
-	if (ask_begin(a, &e) < 0) {
-		ask_write_problem(a, &e);
-		ask_finish(a);
+	if (exchange_begin(a, &e) < 0) {
+		exchange_write_problem(a, &e);
+		exchange_finish(a);
 		return;
 	}
 	a->first_is_text = is_text;
@@ -99,12 +99,12 @@ static void begin(struct ask *a, bool is_text, struct str message)
 
 static void on_message(void *owner, bool is_text, struct str message)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	if (a->call && call_ended(a->call))
 		return;
 	if (a->silent && a->timeout_ms > 0)
-		ask_time(a, a->timeout_ms);
+		exchange_time(a, a->timeout_ms);
 	else if (a->silent && a->timing)
 		uv_timer_stop(&a->timer);
 	a->silent = false;
@@ -118,18 +118,18 @@ static void on_message(void *owner, bool is_text, struct str message)
 
 static void on_closed(void *owner, unsigned code, const struct err *why)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	a->ws = NULL;
 	if (a->call)
 		call_cancel(a->call);
 	else
-		ask_finish(a);
+		exchange_finish(a);
 }
 
 static void on_drained(void *owner)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	if (a->call && !call_ended(a->call))
 		call_room(a->call);
@@ -150,7 +150,7 @@ static void look_for_offer(void *data, struct str name, struct str value)
 		o->made |= http_list_has(value, o->protocol);
 }
 
-static int check(struct ask *a, struct err *e)
+static int check(struct exchange *a, struct err *e)
 {
 	struct offer offer = { .protocol = a->route->socket };
 
@@ -166,7 +166,7 @@ static int check(struct ask *a, struct err *e)
 	return 0;
 }
 
-int ask_socket_open(struct ask *a, struct err *e)
+int exchange_socket_open(struct exchange *a, struct err *e)
 {
 	const struct http_ws_options o = { .message_max = MESSAGE_MAX,
 					   .protocol = a->route->socket };
@@ -185,25 +185,25 @@ int ask_socket_open(struct ask *a, struct err *e)
 	a->q = NULL;
 	a->silent = !a->route->listens;
 	if (a->silent)
-		ask_time(a, SILENCE_MS);
+		exchange_time(a, SILENCE_MS);
 	return 0;
 }
 
-void ask_socket_await(struct ask *a)
+void exchange_socket_await(struct exchange *a)
 {
 	struct err e = ERR_INIT;
 
-	if (ask_read_target(a, &a->target, &e) == 0 &&
+	if (exchange_read_target(a, &a->target, &e) == 0 &&
 	    op_check_sandbox(a->api->ops, a->who, a->target, &e) == 0 &&
-	    ask_socket_open(a, &e) == 0)
+	    exchange_socket_open(a, &e) == 0)
 		return;
-	ask_write_problem(a, &e);
-	ask_finish(a);
+	exchange_write_problem(a, &e);
+	exchange_finish(a);
 }
 
-void ask_write_bytes(struct call *c, struct str message)
+void exchange_write_bytes(struct call *c, struct str message)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	if (a->ws)
 		http_ws_send(a->ws, false, message);
@@ -211,7 +211,7 @@ void ask_write_bytes(struct call *c, struct str message)
 		http_stream_write(a->stream, message);
 }
 
-void ask_socket_frame(struct ask *a, struct str head, struct str rest)
+void exchange_socket_frame(struct exchange *a, struct str head, struct str rest)
 {
 	autobuf struct buf b = BUF_INIT(SPEECH_MAX);
 	struct err e;
@@ -220,7 +220,7 @@ void ask_socket_frame(struct ask *a, struct str head, struct str rest)
 		http_ws_send(a->ws, false, buf_str(&b));
 }
 
-void ask_socket_end(struct ask *a, const struct api_problem *p)
+void exchange_socket_end(struct exchange *a, const struct api_problem *p)
 {
 	struct str reason = p ? str_of(api_codes[p->code].name) : STR_LIT("");
 	unsigned code = !p			      ? CLOSE_NORMAL
@@ -230,7 +230,7 @@ void ask_socket_end(struct ask *a, const struct api_problem *p)
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
 	struct err e;
 
-	if (p && a->route->shape == API_LINES && ask_problem_text(a, p, &b, &e) == 0)
+	if (p && a->route->shape == API_LINES && exchange_problem_text(a, p, &b, &e) == 0)
 		http_ws_send(a->ws, true, buf_str(&b));
 	http_ws_close(take_ptr(a->ws), code, reason);
 }

@@ -1,5 +1,5 @@
 /* Answers: one JSON document, or a stream of them as lines or as frames of Connect. */
-#include "door/http/ask_impl.h"
+#include "door/http/internal.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 enum { PROBLEM_MAX = 16 << 10, RETRY_SECONDS = 1 };
 
-static struct api_problem problem_of(const struct ask *a, const struct err *e)
+static struct api_problem problem_of(const struct exchange *a, const struct err *e)
 {
 	struct api_problem p = {
 		.code = a->code != API_CODES ? a->code : api_code_of(e->code),
@@ -31,8 +31,8 @@ static struct api_problem problem_of(const struct ask *a, const struct err *e)
 	return p;
 }
 
-int ask_problem_text(const struct ask *a, const struct api_problem *p, struct buf *to,
-		     struct err *e)
+int exchange_problem_text(const struct exchange *a, const struct api_problem *p, struct buf *to,
+			  struct err *e)
 {
 	return a->route->kind == API_CONNECT ? api_connect_text(p, to, e)
 					     : api_problem_text(p, to, e);
@@ -52,7 +52,7 @@ static size_t problem_headers(int status, char *seconds, size_t size, struct htt
 	return status == 429 || status == 503 ? 1 : 0;
 }
 
-static void reply_problem(struct ask *a, const struct api_problem *p)
+static void reply_problem(struct exchange *a, const struct api_problem *p)
 {
 	const struct api_code_row *row = &api_codes[p->code];
 	bool connect = a->route->kind == API_CONNECT;
@@ -65,7 +65,7 @@ static void reply_problem(struct ask *a, const struct api_problem *p)
 	if (p->code == API_UNSUPPORTED_MEDIA_TYPE || p->code == API_BODY_TOO_LARGE ||
 	    p->code == API_UPGRADE_REQUIRED)
 		status = row->http;
-	if (ask_problem_text(a, p, &b, &e) < 0)
+	if (exchange_problem_text(a, p, &b, &e) < 0)
 		b.n = 0;
 	http_reply(take_ptr(a->q),
 		   &(struct http_reply){
@@ -77,13 +77,13 @@ static void reply_problem(struct ask *a, const struct api_problem *p)
 		   });
 }
 
-void ask_write_frame(struct ask *a, unsigned flags, struct str text)
+void exchange_write_frame(struct exchange *a, unsigned flags, struct str text)
 {
 	char head[FRAME_HEAD];
 
 	frame_head(head, flags, text.n);
 	if (a->ws) {
-		ask_socket_frame(a, (struct str){ head, sizeof(head) }, text);
+		exchange_socket_frame(a, (struct str){ head, sizeof(head) }, text);
 		return;
 	}
 	http_stream_write(a->stream, (struct str){ head, sizeof(head) });
@@ -91,7 +91,7 @@ void ask_write_frame(struct ask *a, unsigned flags, struct str text)
 }
 
 /* The last frame says how it ended; lines say it themselves. */
-static void end_stream(struct ask *a, const struct api_problem *p)
+static void end_stream(struct exchange *a, const struct api_problem *p)
 {
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
 	struct err e;
@@ -104,15 +104,15 @@ static void end_stream(struct ask *a, const struct api_problem *p)
 		if (p && (buf_addf(&b, &e, "{\"error\":") < 0 || api_connect_text(p, &b, &e) < 0 ||
 			  buf_addf(&b, &e, "}") < 0))
 			b.n = 0;
-		ask_write_frame(a, FRAME_END, b.n > 0 ? buf_str(&b) : STR_LIT("{}"));
+		exchange_write_frame(a, FRAME_END, b.n > 0 ? buf_str(&b) : STR_LIT("{}"));
 	}
 	if (a->ws)
-		ask_socket_end(a, p);
+		exchange_socket_end(a, p);
 	else
 		http_stream_end(take_ptr(a->stream));
 }
 
-void ask_write_problem(struct ask *a, const struct err *e)
+void exchange_write_problem(struct exchange *a, const struct err *e)
 {
 	struct api_problem p = problem_of(a, e);
 
@@ -144,7 +144,7 @@ static void encode_bare(const struct field *row, const char *from, bool is_array
 	json_write_array_end(w);
 }
 
-static void encode(struct ask *a, const struct field_table *t, const void *from,
+static void encode(struct exchange *a, const struct field_table *t, const void *from,
 		   struct json_writer *w)
 {
 	const struct api_route *r = a->route;
@@ -159,7 +159,7 @@ static void encode(struct ask *a, const struct field_table *t, const void *from,
 		field_encode(t, from, w);
 }
 
-static char *answer_text(struct ask *a, const struct field_table *t, const void *from,
+static char *answer_text(struct exchange *a, const struct field_table *t, const void *from,
 			 size_t *ret_n, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(ANSWER_MAX);
@@ -176,9 +176,9 @@ static char *answer_text(struct ask *a, const struct field_table *t, const void 
 	return buf_take(&b);
 }
 
-static void answer_frame(struct ask *a, const struct field_table *t, const void *from);
+static void answer_frame(struct exchange *a, const struct field_table *t, const void *from);
 
-void ask_write_answer(struct ask *a, const struct field_table *t, const void *from)
+void exchange_write_answer(struct exchange *a, const struct field_table *t, const void *from)
 {
 	struct err e = ERR_INIT;
 	size_t n = 0;
@@ -196,7 +196,7 @@ void ask_write_answer(struct ask *a, const struct field_table *t, const void *fr
 		return;
 	text = answer_text(a, t, from, &n, &e);
 	if (!text)
-		ask_write_problem(a, &e);
+		exchange_write_problem(a, &e);
 	else
 		http_reply(take_ptr(a->q), &(struct http_reply){ .status = 200,
 								 .type = "application/json",
@@ -211,7 +211,7 @@ enum { FULL = 512 << 10 };
 
 static void on_stream_closed(void *owner, const struct err *why)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	a->stream = NULL;
 	call_cancel(a->call);
@@ -219,7 +219,7 @@ static void on_stream_closed(void *owner, const struct err *why)
 
 static void on_stream_drained(void *owner)
 {
-	struct ask *a = owner;
+	struct exchange *a = owner;
 
 	if (a->on_room && !call_ended(a->call))
 		a->on_room(a->on_room_data);
@@ -236,7 +236,7 @@ static const char *const stream_types[] = {
 	[API_TAR] = "application/x-tar",
 };
 
-int ask_stream_begin(struct ask *a, struct err *e)
+int exchange_stream_begin(struct exchange *a, struct err *e)
 {
 	const char *own = a->route->shape == API_TAR ? a->route->bytes_type : NULL;
 	const struct http_reply head = { .status = 200,
@@ -252,43 +252,43 @@ int ask_stream_begin(struct ask *a, struct err *e)
 	return a->stream ? 0 : -1;
 }
 
-int ask_stream_start(struct call *c, void (*on_room)(void *data), void *data, struct err *e)
+int exchange_stream_start(struct call *c, void (*on_room)(void *data), void *data, struct err *e)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	a->on_room = on_room;
 	a->on_room_data = data;
-	return ask_stream_begin(a, e);
+	return exchange_stream_begin(a, e);
 }
 
-void ask_send_bytes(struct call *c, struct str bytes)
+void exchange_send_bytes(struct call *c, struct str bytes)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	if (a->stream)
 		http_stream_write(a->stream, call_redact(c, bytes));
 }
 
-bool ask_stream_full(struct call *c)
+bool exchange_stream_full(struct call *c)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 
 	return (a->stream && http_stream_waiting(a->stream) > FULL) ||
 	       (a->ws && http_ws_full(a->ws)); /* many small ones are much, too */
 }
 
-void ask_send(struct call *c, const struct field_table *t, const void *from)
+void exchange_send(struct call *c, const struct field_table *t, const void *from)
 {
 	from = call_redact_by(c, t, from);
 	if (from)
-		ask_write(c, t, from);
+		exchange_write(c, t, from);
 	else
 		call_cancel(c); /* a stream with a hole would seem to be whole */
 }
 
-void ask_write(struct call *c, const struct field_table *t, const void *from)
+void exchange_write(struct call *c, const struct field_table *t, const void *from)
 {
-	struct ask *a = ask_of(c);
+	struct exchange *a = exchange_of(c);
 	autobuf struct buf b = BUF_INIT(ANSWER_MAX);
 	struct json_writer w = json_writer(&b);
 	struct err e;
@@ -299,7 +299,7 @@ void ask_write(struct call *c, const struct field_table *t, const void *from)
 	if (json_write_done(&w, &e) < 0)
 		return;
 	if (a->route->shape == API_FRAMES)
-		ask_write_frame(a, 0, buf_str(&b));
+		exchange_write_frame(a, 0, buf_str(&b));
 	else if (a->ws)
 		http_ws_send(a->ws, true, buf_str(&b));
 	else if (buf_add(&b, "\n", 1, &e) == 0)
@@ -307,16 +307,16 @@ void ask_write(struct call *c, const struct field_table *t, const void *from)
 }
 
 /* One that did not stream is a stream of one message. */
-static void answer_frame(struct ask *a, const struct field_table *t, const void *from)
+static void answer_frame(struct exchange *a, const struct field_table *t, const void *from)
 {
 	struct err e;
 
 	if (t == a->route->op->result && a->route->answer)
 		t = a->route->answer;
-	if (ask_stream_begin(a, &e) < 0) {
-		ask_write_problem(a, &e);
+	if (exchange_stream_begin(a, &e) < 0) {
+		exchange_write_problem(a, &e);
 		return;
 	}
-	ask_write(a->call, t, from);
+	exchange_write(a->call, t, from);
 	end_stream(a, NULL);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* Between ask.c, which has the beginning and the end, and what reads and writes for it. */
-#include "door/http/ask.h"
+/* Between exchange.c, which has the beginning and the end, and what reads and writes for it. */
+#include "door/http/exchange.h"
 #include "door/http/frame.h"
 #include "door/http/routes.h"
 #include "base/budget.h"
@@ -14,12 +14,12 @@ struct api {
 	struct api_parts *parts; /* of each */
 	size_t n;
 	struct budget bodies; /* what is kept of those that stream */
-	struct ask *drained; /* that are told when the server goes down */
+	struct exchange *drained; /* that are told when the server goes down */
 };
 
 enum { ASK_DOCS = 2 };
 
-struct ask {
+struct exchange {
 	struct api *api;
 	const struct api_route *route;
 	const struct api_parts *parts; /* of the route */
@@ -47,7 +47,7 @@ struct ask {
 	struct field_table list;
 	struct field list_row;
 	char *document;
-	const struct ask_body_events *body; /* NULL: nobody takes it yet */
+	const struct exchange_body_events *body; /* NULL: nobody takes it yet */
 	void *body_data;
 	bool body_ended;
 	void (*on_room)(void *data);
@@ -59,40 +59,40 @@ struct ask {
 	bool going_down; /* the server does: a stream of news ends, and no failure is told */
 	void (*on_drain)(void *data); /* NULL: not on the list */
 	void *on_drain_data;
-	struct ask *drained_before, *drained_next;
+	struct exchange *drained_before, *drained_next;
 };
 
-/* ask.c */
-void ask_start(struct api *api, size_t route, struct http_request *q);
+/* exchange.c */
+void exchange_start(struct api *api, size_t route, struct http_request *q);
 
 /* The call of a WebSocket, once there is a first message; -1 where it can't be made. */
-int ask_begin(struct ask *a, struct err *e) MUST_USE;
-void ask_finish(struct ask *a);
+int exchange_begin(struct exchange *a, struct err *e) MUST_USE;
+void exchange_finish(struct exchange *a);
 
-/* ask_read.c: the operation's request; and before there is a call, the sandbox that it is about. */
-int ask_read(struct ask *a, void *request, struct err *e) MUST_USE;
-int ask_read_target(struct ask *a, struct str *ret, struct err *e) MUST_USE;
+/* exchange_read.c: the operation's request; and before there is a call, the sandbox that it is about. */
+int exchange_read(struct exchange *a, void *request, struct err *e) MUST_USE;
+int exchange_read_target(struct exchange *a, struct str *ret, struct err *e) MUST_USE;
 
-/* ask.c: from now on the call has so long. */
-void ask_time(struct ask *a, uint64_t ms);
+/* exchange.c: from now on the call has so long. */
+void exchange_time(struct exchange *a, uint64_t ms);
 
-/* ask_write.c */
-int ask_stream_begin(struct ask *a, struct err *e) MUST_USE;
-void ask_write_answer(struct ask *a, const struct field_table *t, const void *from);
-void ask_write_problem(struct ask *a, const struct err *e);
+/* exchange_write.c */
+int exchange_stream_begin(struct exchange *a, struct err *e) MUST_USE;
+void exchange_write_answer(struct exchange *a, const struct field_table *t, const void *from);
+void exchange_write_problem(struct exchange *a, const struct err *e);
 /* The text of a problem, in the form of the route's kind. */
-int ask_problem_text(const struct ask *a, const struct api_problem *p, struct buf *to,
-		     struct err *e) MUST_USE;
+int exchange_problem_text(const struct exchange *a, const struct api_problem *p, struct buf *to,
+			  struct err *e) MUST_USE;
 /* A message of the route's shape. */
-void ask_write_frame(struct ask *a, unsigned flags, struct str text);
+void exchange_write_frame(struct exchange *a, unsigned flags, struct str text);
 
-/* ask_socket.c: upgrades. */
-int ask_socket_open(struct ask *a, struct err *e) MUST_USE;
+/* exchange_socket.c: upgrades. */
+int exchange_socket_open(struct exchange *a, struct err *e) MUST_USE;
 /* The same before there is a call, and waits for the first message. */
-void ask_socket_await(struct ask *a);
+void exchange_socket_await(struct exchange *a);
 /* Holds what the client says, or lets it be heard. */
-void ask_socket_hear(struct ask *a, bool hold);
+void exchange_socket_hear(struct exchange *a, bool hold);
 /* A binary message of two parts. */
-void ask_socket_frame(struct ask *a, struct str head, struct str rest);
+void exchange_socket_frame(struct exchange *a, struct str head, struct str rest);
 /* Says goodbye, and in a text what failed; p: NULL if nothing did. */
-void ask_socket_end(struct ask *a, const struct api_problem *p);
+void exchange_socket_end(struct exchange *a, const struct api_problem *p);

@@ -1,6 +1,6 @@
 #pragma once
 /* The resources, a file and a list of rows each. To add one: its file, its row in routes.c. */
-#include "door/http/ask.h"
+#include "door/http/exchange.h"
 
 struct api_resource {
 	const struct api_route *rows;

@@ -35,24 +35,24 @@ static void run_end(struct mcp_run *r)
 		free(r);
 }
 
-static void on_fail(void *asker, const struct err *e)
+static void on_fail(void *client, const struct err *e)
 {
-	struct mcp_run *r = asker;
+	struct mcp_run *r = client;
 
 	mcp_call_fail(r->mc, e);
 	run_end(r);
 }
 
-static void on_answer(void *asker, const struct field_table *t, const void *result)
+static void on_answer(void *client, const struct field_table *t, const void *result)
 {
-	struct mcp_run *r = asker;
+	struct mcp_run *r = client;
 	bool speaks = r->tool->says || r->tool->text;
 	autobuf struct buf b = BUF_INIT(TEXT_MAX);
 	struct mcp_content text = { .type = MCP_TEXT };
 	struct err e;
 
 	if (speaks && tool_text(r->tool, call_request(r->call), result, &b, &e) < 0) {
-		on_fail(asker, &e);
+		on_fail(client, &e);
 		return;
 	}
 	text.text = b.n ? call_redact(r->call, buf_str(&b)) : STR_LIT("");
@@ -65,17 +65,17 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 	run_end(r);
 }
 
-static void on_progress(void *asker, double progress, double total, const char *message)
+static void on_progress(void *client, double progress, double total, const char *message)
 {
-	struct mcp_run *r = asker;
+	struct mcp_run *r = client;
 
 	mcp_call_progress(r->mc, progress, total, message);
 	mcp_call_task_status(r->mc, message);
 }
 
-static int on_decode(void *asker, void *request, struct err *e)
+static int on_decode(void *client, void *request, struct err *e)
 {
-	struct mcp_run *r = asker;
+	struct mcp_run *r = client;
 	const struct op_shape *shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
 
 	field_defaults(r->tool->op->request, request);
@@ -133,7 +133,7 @@ void door_call(void *owner, struct mcp_call *mc)
 		.op = call_op_of(tool, mc),
 		.decode = on_decode,
 		.sink = watched ? &watching : &quiet,
-		.asker = r,
+		.client = r,
 		.arena = mcp_call_arena(mc),
 		.label = mcp_call_label(mc),
 	};

@@ -1,7 +1,7 @@
 #pragma once
 /* What several tools share. */
 #include "box/host/box.h"
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "json/field/field.h"
 #include "op/call.h"
 

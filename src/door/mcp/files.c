@@ -37,7 +37,7 @@ const struct mcp_template *const *files_templates(void *owner, struct mcp_sessio
 /* ---- the roots ----------------------------------------------------------------------------- */
 
 struct root {
-	char uri[sizeof(SCHEME) + LIFE_ID_MAX + 1], id[LIFE_ID_MAX + 1];
+	char uri[sizeof(SCHEME) + SANDBOX_ID_MAX + 1], id[SANDBOX_ID_MAX + 1];
 	struct mcp_resource resource;
 };
 
@@ -45,7 +45,7 @@ struct mcp_roots {
 	struct root *p;
 	const struct mcp_resource **list; /* those that whoever asked last may know of */
 	size_t n;
-	uint64_t changes; /* of the lives, when it was made */
+	uint64_t changes; /* of the sandboxes, when it was made */
 };
 
 static void roots_free(struct mcp_roots *r)
@@ -63,23 +63,23 @@ void files_roots_free(struct mcp_door *d)
 	roots_free(take_ptr(d->roots));
 }
 
-static size_t count_machines(struct lives *all)
+static size_t count_machines(struct hub_sandboxes *all)
 {
-	struct lives_stats stats;
+	struct hub_sandboxes_stats stats;
 
-	lives_stats(all, &stats);
-	return stats.by_state[LIFE_RUNNING] + stats.by_state[LIFE_PAUSED];
+	hub_sandboxes_stats(all, &stats);
+	return stats.by_state[SANDBOX_RUNNING] + stats.by_state[SANDBOX_PAUSED];
 }
 
-static void add_root(struct mcp_roots *r, struct life *l)
+static void add_root(struct mcp_roots *r, struct hub_sandbox *l)
 {
 	struct root *root = &r->p[r->n];
-	struct life_info i;
+	struct hub_sandbox_info i;
 	struct err e;
 
-	if (!life_machine(l, &e))
+	if (!hub_sandbox_machine(l, &e))
 		return;
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	snprintf(root->id, sizeof(root->id), "%.*s", STR_ARG(i.id));
 	snprintf(root->uri, sizeof(root->uri), SCHEME "%s/", root->id);
 	root->resource =
@@ -87,11 +87,11 @@ static void add_root(struct mcp_roots *r, struct life *l)
 	r->n++;
 }
 
-static struct mcp_roots *roots_new(struct lives *all)
+static struct mcp_roots *roots_new(struct hub_sandboxes *all)
 {
 	enum { STEP = 256 };
 	AUTO(roots_free) struct mcp_roots *r = calloc(1, sizeof(*r));
-	struct life *step[STEP];
+	struct hub_sandbox *step[STEP];
 	size_t got = STEP, max = count_machines(all);
 	uint64_t after = 0;
 
@@ -102,16 +102,16 @@ static struct mcp_roots *roots_new(struct lives *all)
 	if (!r || !r->p || !r->list)
 		return NULL;
 	while (got == STEP && r->n < max) {
-		got = lives_list(all, after, step, STEP);
+		got = hub_sandboxes_list(all, after, step, STEP);
 		for (size_t i = 0; i < got && r->n < max; i++) {
-			struct life_info info;
+			struct hub_sandbox_info info;
 
 			add_root(r, step[i]);
-			life_info(step[i], &info);
+			hub_sandbox_info(step[i], &info);
 			after = info.seq;
 		}
 	}
-	r->changes = lives_changes(all);
+	r->changes = hub_sandboxes_changes(all);
 	return take_ptr(r);
 }
 
@@ -128,10 +128,10 @@ static bool roots_same(const struct mcp_roots *a, const struct mcp_roots *b)
 
 static void roots_update(struct mcp_door *d)
 {
-	struct lives *all = hub_lives(ops_hub(d->ops));
+	struct hub_sandboxes *all = hub_sandboxes(ops_hub(d->ops));
 	struct mcp_roots *old = d->roots;
 
-	if (old && old->changes == lives_changes(all))
+	if (old && old->changes == hub_sandboxes_changes(all))
 		return;
 	d->roots = roots_new(all);
 	d->roots_changed |= !roots_same(old, d->roots);
@@ -155,15 +155,15 @@ static void on_events(void *arg)
 
 void files_roots_watch(struct mcp_door *d)
 {
-	d->watch = (struct lives_watch){ .on_events = on_events, .arg = d };
-	lives_watch_add(hub_lives(ops_hub(d->ops)), &d->watch);
+	d->watch = (struct hub_sandboxes_watch){ .on_events = on_events, .arg = d };
+	hub_sandboxes_watch_add(hub_sandboxes(ops_hub(d->ops)), &d->watch);
 }
 
 /* Of those that the principal may know of. Without memory there are none. */
 static const struct mcp_resource *const *roots_seen(struct mcp_door *d, const struct principal *who,
 						    size_t *ret_n)
 {
-	struct lives *all = hub_lives(ops_hub(d->ops));
+	struct hub_sandboxes *all = hub_sandboxes(ops_hub(d->ops));
 	struct mcp_roots *r;
 
 	*ret_n = 0;
@@ -171,7 +171,7 @@ static const struct mcp_resource *const *roots_seen(struct mcp_door *d, const st
 	r = d->roots;
 	for (size_t i = 0; r && i < r->n; i++) {
 		struct err e;
-		struct life *l = lives_find(all, str_of(r->p[i].id), &e);
+		struct hub_sandbox *l = hub_sandboxes_find(all, str_of(r->p[i].id), &e);
 
 		if (l && op_sees(d->ops, who, l))
 			r->list[(*ret_n)++] = &r->p[i].resource;
@@ -254,7 +254,7 @@ static int parse(struct mcp_call *mc, struct resource_read *ret, struct err *e)
 /* ---- reading ------------------------------------------------------------------------------- */
 
 static void read_by(struct resource_read *r, const struct op *op, const struct op_sink *sink,
-		    int (*fill)(void *asker, void *request, struct err *e));
+		    int (*fill)(void *client, void *request, struct err *e));
 
 static void fail(struct resource_read *r, const struct err *e)
 {
@@ -265,14 +265,14 @@ static void fail(struct resource_read *r, const struct err *e)
 		mcp_call_fail(r->mc, e);
 }
 
-static void on_fail(void *asker, const struct err *e)
+static void on_fail(void *client, const struct err *e)
 {
-	fail(asker, e);
+	fail(client, e);
 }
 
-static void on_listed(void *asker, const struct field_table *t, const void *result)
+static void on_listed(void *client, const struct field_table *t, const void *result)
 {
-	struct resource_read *r = asker;
+	struct resource_read *r = client;
 	struct err e;
 	autofree char *text = field_encode_text(&tool_listing_table, result, LISTING_MAX, &e);
 
@@ -286,9 +286,9 @@ static void on_listed(void *asker, const struct field_table *t, const void *resu
 
 static const struct op_sink listing = { .answer = on_listed, .fail = on_fail };
 
-static int decode_list(void *asker, void *request, struct err *e)
+static int decode_list(void *client, void *request, struct err *e)
 {
-	const struct resource_read *r = asker;
+	const struct resource_read *r = client;
 	struct files_list_request *q = request;
 
 	q->sandbox = r->sandbox;
@@ -301,9 +301,9 @@ static bool is_text(struct str bytes)
 	return utf8_valid(bytes) && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
 }
 
-static void on_read(void *asker, const struct field_table *t, const void *result)
+static void on_read(void *client, const struct field_table *t, const void *result)
 {
-	struct resource_read *r = asker;
+	struct resource_read *r = client;
 	struct str bytes = ((const struct file_content *)result)->content;
 	const struct mcp_contents text = { .mime = "text/plain",
 					   .text = bytes.p ? bytes : STR_LIT("") };
@@ -312,9 +312,9 @@ static void on_read(void *asker, const struct field_table *t, const void *result
 	mcp_call_contents(r->mc, is_text(bytes) ? &text : &data, 1);
 }
 
-static void on_not_read(void *asker, const struct err *e)
+static void on_not_read(void *client, const struct err *e)
 {
-	struct resource_read *r = asker;
+	struct resource_read *r = client;
 
 	if (e->code == ERR_NOT_A_FILE)
 		read_by(r, &files_list_op, &listing, decode_list);
@@ -324,9 +324,9 @@ static void on_not_read(void *asker, const struct err *e)
 
 static const struct op_sink reading = { .answer = on_read, .fail = on_not_read };
 
-static int decode_read(void *asker, void *request, struct err *e)
+static int decode_read(void *client, void *request, struct err *e)
 {
-	const struct resource_read *r = asker;
+	const struct resource_read *r = client;
 	struct files_read_request *q = request;
 
 	q->sandbox = r->sandbox;
@@ -343,13 +343,13 @@ static void on_cancel(struct mcp_call *mc, void *data)
 }
 
 static void read_by(struct resource_read *r, const struct op *op, const struct op_sink *sink,
-		    int (*fill)(void *asker, void *request, struct err *e))
+		    int (*fill)(void *client, void *request, struct err *e))
 {
 	const struct op_start start = { .who = mcp_call_principal(r->mc),
 					.op = op,
 					.decode = fill,
 					.sink = sink,
-					.asker = r,
+					.client = r,
 					.arena = mcp_call_arena(r->mc),
 					.label = mcp_call_label(r->mc) };
 	struct err e;

@@ -3,7 +3,7 @@
 #include "door/mcp/door.h"
 #include "door/mcp/tools.h"
 #include "hub/core/hub.h"
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/call.h"
 
 struct mcp_door {
@@ -14,7 +14,7 @@ struct mcp_door {
 	const struct mcp_tool **list;
 	struct mcp_roots *roots; /* as they were listed last; NULL: never */
 	bool roots_changed; /* and clients were not told yet */
-	struct lives_watch watch;
+	struct hub_sandboxes_watch watch;
 };
 
 /* call.c: makes a call of a tools/call. */

@@ -39,7 +39,7 @@ static const struct op_member restore_members[] = {
 static const struct field restored_fields[] = {
 	FIELD_NAMED(struct sandboxes_view, first, "sandbox", .flags = FIELD_REQUIRED,
 		    .doc = "Its id."),
-	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", life_state_names,
+	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", hub_sandbox_state_names,
 			 .flags = FIELD_REQUIRED, .doc = "What it is now."),
 };
 static const struct field_table restore_output = FIELD_TABLE(struct sandboxes_view,

@@ -28,7 +28,7 @@ static struct str or_here(struct str path)
 
 static void tell_download(struct call *c, const void *event)
 {
-	ask_write_bytes(c, ((const struct file_chunk *)event)->data);
+	exchange_write_bytes(c, ((const struct file_chunk *)event)->data);
 }
 
 static const struct op_member down_members[] = { API_BY_PATH,
@@ -44,7 +44,7 @@ static void on_upload_cancel(void *data)
 	struct transfer_upload *u = data;
 
 	transfer_upload_stop(u);
-	ask_fail_gone(u->call);
+	exchange_fail_gone(u->call);
 }
 
 static void run_upload(struct call *c, const void *params)

@@ -4,7 +4,7 @@
 
 static void tell(struct call *c, const void *event)
 {
-	ask_write(c, &event_view_table, event);
+	exchange_write(c, &event_view_table, event);
 }
 
 static const struct op_member members[] = {

@@ -107,7 +107,7 @@ static void tell(struct call *c, const void *event)
 				    .code = end.code,
 				    .dimension = end.dimension };
 
-	ask_write(c, &frame_table, ev->is_end ? &last : &chunk);
+	exchange_write(c, &frame_table, ev->is_end ? &last : &chunk);
 }
 
 static const struct op_member stream_members[] = { RENAMED, FOREGROUND };
@@ -151,7 +151,7 @@ static int read_code(struct call *c, void *request, struct err *e)
 
 	if (!words)
 		return -1;
-	if (field_decode(&code_body, ask_body(c), call_arena(c), &b, e) < 0)
+	if (field_decode(&code_body, exchange_body(c), call_arena(c), &b, e) < 0)
 		return err_wrap(e, "body");
 	words[0] = interpreters[b.language].option;
 	words[1] = b.code;

@@ -13,15 +13,15 @@ enum { CHUNK_MAX = 4 << 20 };
 static int read_open(struct call *c, void *request, struct err *e)
 {
 	bool is_text;
-	struct str text = ask_first(c, &is_text);
-	const struct json_val *message = is_text ? ask_parse_first(c, text, e) : NULL;
+	struct str text = exchange_first(c, &is_text);
+	const struct json_val *message = is_text ? exchange_parse_first(c, text, e) : NULL;
 	struct json_iter it = json_iter(message);
 
 	if (is_text && !message)
 		return -1;
 	if (!is_text || !json_next(&it) || !str_is(it.key, "open") || json_next(&it))
 		return err_set(e, ERR_INVALID, "the first message has open, and nothing else");
-	if (ask_decode_body(c, json_get(message, "open"), request, e) < 0)
+	if (exchange_decode_body(c, json_get(message, "open"), request, e) < 0)
 		return err_wrap(e, "open");
 	return 0;
 }
@@ -53,9 +53,9 @@ static void tell(struct call *c, const void *event)
 	const struct exec_event *ev = event;
 
 	if (ev->is_end)
-		ask_write(c, &said_table, &(struct said){ exit_view(ev) });
+		exchange_write(c, &said_table, &(struct said){ exit_view(ev) });
 	else
-		ask_write_bytes(c, socket_output(ev->stream, ev->bytes, &b));
+		exchange_write_bytes(c, socket_output(ev->stream, ev->bytes, &b));
 }
 
 /* ---- the routes ---------------------------------------------------------------------------- */

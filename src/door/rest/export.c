@@ -27,7 +27,7 @@ static void on_export_cancel(void *data)
 	struct answer_pipe *p = data;
 
 	answer_pipe_close(p);
-	ask_fail_gone(p->call);
+	exchange_fail_gone(p->call);
 }
 
 static void run_export(struct call *c, const void *params)
@@ -40,9 +40,9 @@ static void run_export(struct call *c, const void *params)
 
 	if (fd >= 0)
 		*d = (struct answer_pipe){ .call = c,
-					   .open = ask_stream_start,
-					   .full = ask_stream_full,
-					   .send = ask_send_bytes,
+					   .open = exchange_stream_start,
+					   .full = exchange_stream_full,
+					   .send = exchange_send_bytes,
 					   .on_end = on_exported };
 	if (fd < 0 || answer_pipe_start(d, fd, &e) < 0)
 		call_fail(c, &e);
@@ -117,7 +117,7 @@ static void run_import(struct call *c, const void *params)
 		call_fail(c, &e);
 		return;
 	}
-	snapshot_import_start(call_lives(c), from, q->digest, &spec, on_imported, u);
+	snapshot_import_start(call_sandboxes(c), from, q->digest, &spec, on_imported, u);
 	call_on_cancel(c, on_upload_cancel, u);
 	body_pipe_start(&u->body);
 }

@@ -20,7 +20,7 @@ static const struct field_table health_table = FIELD_TABLE(struct health, health
 
 static void run_health(struct call *c, const void *params)
 {
-	struct lives_stats lives;
+	struct hub_sandboxes_stats sandboxes;
 	struct box_stats stats;
 	struct health h = {
 		.status = STR_LIT("ok"),
@@ -30,8 +30,8 @@ static void run_health(struct call *c, const void *params)
 
 	box_stats(call_box(c), &stats);
 	h.tier = str_of(stats.tier);
-	lives_stats(call_lives(c), &lives);
-	h.sandboxes = lives.by_state[LIFE_RUNNING] + lives.by_state[LIFE_PAUSED];
+	hub_sandboxes_stats(call_sandboxes(c), &sandboxes);
+	h.sandboxes = sandboxes.by_state[SANDBOX_RUNNING] + sandboxes.by_state[SANDBOX_PAUSED];
 	call_answer(c, &h);
 }
 

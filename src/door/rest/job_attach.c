@@ -61,12 +61,12 @@ static void tell(struct call *c, const void *event)
 			  .dropped = { n->offset, n->dropped } };
 
 	if (n->kind == EXEC_NEWS_CHUNK) {
-		ask_write_bytes(c, socket_output(n->event.stream, n->event.bytes, &b));
+		exchange_write_bytes(c, socket_output(n->event.stream, n->event.bytes, &b));
 		return;
 	}
 	if (s.has_exit)
 		s.exit = exit_view(&n->event);
-	ask_write(c, &said_table, &s);
+	exchange_write(c, &said_table, &s);
 }
 
 static const struct op_member members[] = { API_JOB_BY_PATH, { "offset", .in = OP_QUERY } };

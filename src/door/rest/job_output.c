@@ -77,7 +77,7 @@ static void tell(struct call *c, const void *event)
 	case EXEC_NEWS_ATTACHED:
 		return;
 	}
-	ask_write(c, &line_table, &l);
+	exchange_write(c, &line_table, &l);
 }
 
 static const struct op_member output_members[] = {

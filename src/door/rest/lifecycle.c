@@ -3,7 +3,7 @@
 #include "op/sandbox.h"
 
 static const struct field state_fields[] = {
-	FIELD_NAMED_ENUM(struct sandbox_state, state, "status", life_state_names,
+	FIELD_NAMED_ENUM(struct sandbox_state, state, "status", hub_sandbox_state_names,
 			 .flags = FIELD_REQUIRED, .doc = "What it is now."),
 };
 static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);

@@ -423,7 +423,7 @@ static void run(struct call *c, const void *params)
 	if (json_write_done(&w, &e) < 0)
 		call_fail(c, &e);
 	else
-		ask_answer_document(c, buf_take(&b));
+		exchange_answer_document(c, buf_take(&b));
 }
 
 static const struct api_route rows[] = {

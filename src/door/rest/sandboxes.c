@@ -83,7 +83,7 @@ static const struct field_table copies_table = FIELD_TABLE(struct sandboxes_view
 
 static bool copies_is_one(struct call *c)
 {
-	return !json_get(ask_body(c), "count") && !json_get(ask_body(c), "ids");
+	return !json_get(exchange_body(c), "count") && !json_get(exchange_body(c), "ids");
 }
 
 #define MAY_MAKE                                                                                   \

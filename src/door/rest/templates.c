@@ -100,7 +100,7 @@ static void run_list(struct call *c, const void *params)
 	if (!all || (all[0] = host_template, collect(c, s, &names, all, &n, &e)) < 0)
 		call_fail(c, &e);
 	else
-		ask_answer_array(c, all, n);
+		exchange_answer_array(c, all, n);
 }
 
 /* ---- create -------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ struct create_body {
 	struct str id;
 	uint32_t init_wait_seconds;
 	bool has_network, has_workload, has_resources;
-	struct network_wish network;
+	struct network_request network;
 	struct workload workload;
 	struct resources resources;
 };
@@ -154,7 +154,7 @@ static const struct field create_fields[] = {
 	      .doc = "Name of the template."),
 	FIELD(struct create_body, init_wait_seconds, .max = 3600, .def = DEFAULT_INT(5),
 	      .doc = "How long to wait for it to begin."),
-	FIELD_OBJECT(struct create_body, network, network_wish_table,
+	FIELD_OBJECT(struct create_body, network, network_request_table,
 		     .has = FIELD_HAS(struct create_body, has_network),
 		     .doc = "Network of its sandboxes."),
 	FIELD_OBJECT(struct create_body, workload, workload_table,

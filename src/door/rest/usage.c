@@ -31,7 +31,7 @@ static const struct field_table sample_table = FIELD_TABLE(struct vitals_sample,
 
 static void tell_sample(struct call *c, const void *event)
 {
-	ask_write(c, &sample_table, event);
+	exchange_write(c, &sample_table, event);
 }
 
 static const struct op_member by_path[] = { API_BY_PATH };

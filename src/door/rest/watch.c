@@ -19,7 +19,7 @@ static const struct field_table line_table = FIELD_TABLE(struct file_event, line
 
 static void tell(struct call *c, const void *event)
 {
-	ask_write(c, &line_table, event);
+	exchange_write(c, &line_table, event);
 }
 
 static const struct op_member members[] = {

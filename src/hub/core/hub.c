@@ -13,7 +13,7 @@ struct hub {
 	uv_loop_t *loop;
 	struct box *box;
 	struct store *store; /* NULL: none */
-	struct lives *lives;
+	struct hub_sandboxes *sandboxes;
 	struct previews *previews; /* owned, NULL: there are none */
 	char *images; /* path of their store; NULL: none */
 
@@ -56,7 +56,7 @@ static int adopt(struct hub *hub, struct err *e)
 	if (!f.sandboxes)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	box_each(hub->box, hub_find, &f);
-	lives_adopt(hub->lives, hub->box, f.sandboxes, f.n);
+	hub_sandboxes_adopt(hub->sandboxes, hub->box, f.sandboxes, f.n);
 	free(f.sandboxes);
 	return 0;
 }
@@ -71,15 +71,15 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 		if (!hub->store)
 			return -1;
 	}
-	hub->lives = lives_new(hub->loop, hub->store, e);
-	if (!hub->lives ||
-	    (config->outputs && lives_set_folder(hub->lives, config->outputs, e) < 0))
+	hub->sandboxes = hub_sandboxes_new(hub->loop, hub->store, e);
+	if (!hub->sandboxes ||
+	    (config->outputs && hub_sandboxes_set_folder(hub->sandboxes, config->outputs, e) < 0))
 		return -1;
 	if (hub->store && config->snapshots &&
-	    lives_keep_snapshots(hub->lives, config->snapshots, e) < 0)
+	    hub_sandboxes_keep_snapshots(hub->sandboxes, config->snapshots, e) < 0)
 		return -1;
-	box.on_end = lives_on_end;
-	box.on_end_arg = hub->lives;
+	box.on_end = hub_sandboxes_on_end;
+	box.on_end_arg = hub->sandboxes;
 	box.ttl_by_caller = true;
 	if (hub->images) {
 		box.find_template = images_template;
@@ -106,11 +106,11 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 	}
 	if (hub_start(hub, config, e) == 0)
 		return take_ptr(hub);
-	lives_free(hub->lives);
+	hub_sandboxes_free(hub->sandboxes);
 	return NULL;
 }
 
-static void on_lives_closed(void *arg)
+static void on_sandboxes_closed(void *arg)
 {
 	struct hub *hub = arg;
 	void (*on_closed)(void *) = hub->on_closed;
@@ -124,7 +124,7 @@ static void on_box_closed(void *arg)
 {
 	struct hub *hub = arg;
 
-	lives_close(hub->lives, on_lives_closed, hub);
+	hub_sandboxes_close(hub->sandboxes, on_sandboxes_closed, hub);
 }
 
 /* Pool hits and misses, shown with HOLT_LOG=info. */
@@ -149,14 +149,14 @@ static void begin_close(struct hub *hub, void (*on_closed)(void *arg), void *arg
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	begin_close(hub, on_closed, arg);
-	lives_stop(hub->lives);
+	hub_sandboxes_stop(hub->sandboxes);
 	box_close(hub->box, on_box_closed, hub);
 }
 
 void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	begin_close(hub, on_closed, arg);
-	lives_leave(hub->lives);
+	hub_sandboxes_leave(hub->sandboxes);
 	box_leave(hub->box, on_box_closed, hub);
 }
 
@@ -177,9 +177,9 @@ struct box *hub_box(struct hub *hub)
 	return hub->box;
 }
 
-struct lives *hub_lives(struct hub *hub)
+struct hub_sandboxes *hub_sandboxes(struct hub *hub)
 {
-	return hub->lives;
+	return hub->sandboxes;
 }
 
 const char *hub_images(const struct hub *hub)

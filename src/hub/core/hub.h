@@ -4,7 +4,7 @@
 #include <uv.h>
 
 #include "box/host/box.h"
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 
 struct hub;
 
@@ -38,6 +38,6 @@ const struct previews *hub_previews(const struct hub *hub); /* NULL: none */
 
 uv_loop_t *hub_loop(struct hub *hub);
 struct box *hub_box(struct hub *hub);
-struct lives *hub_lives(struct hub *hub);
+struct hub_sandboxes *hub_sandboxes(struct hub *hub);
 const char *hub_images(const struct hub *hub); /* path of their store; NULL: none */
 bool hub_closing(const struct hub *hub);

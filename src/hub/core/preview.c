@@ -67,7 +67,7 @@ static int make_label(const struct previews *p, const struct preview_right *r, c
 		      struct err *e)
 {
 	AUTO(hash_free) struct hash *h = hash_new(e);
-	char hex[HASH_HEX + 1], text[LIFE_ID_MAX + ID_MAX + 32];
+	char hex[HASH_HEX + 1], text[SANDBOX_ID_MAX + ID_MAX + 32];
 	int n;
 
 	if (!h)
@@ -91,17 +91,17 @@ static bool is_name(const struct previews *p, const char *label, struct str host
 
 /* ---- links --------------------------------------------------------------------------------- */
 
-int preview_make(const struct previews *p, struct life *l, uint16_t port, uint64_t ttl_s,
+int preview_make(const struct previews *p, struct hub_sandbox *l, uint16_t port, uint64_t ttl_s,
 		 char ret_url[PREVIEW_URL_MAX], int64_t *ret_expires_s, struct err *e)
 {
 	autobuf struct buf plain = BUF_INIT(256), token = BUF_INIT(TOKEN_MAX);
 	struct preview_right r = { .port = port };
-	struct life_info i;
+	struct hub_sandbox_info i;
 	char label[LABEL_MAX];
 
-	if (!life_sandbox(l, e))
+	if (!hub_sandbox_sandbox(l, e))
 		return -1;
-	life_info(l, &i);
+	hub_sandbox_info(l, &i);
 	snprintf(r.id, sizeof(r.id), "%.*s", STR_ARG(i.id));
 	r.generation = i.generation;
 	r.expires_s = clock_unix_ms() / 1000 + (int64_t)ttl_s;

@@ -6,7 +6,7 @@
  * it gives no other access. A name belongs to one generation of a sandbox: what a browser has
  * stored for it is never shown to a later one. Both end with the hub.
  */
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 
 struct previews;
 
@@ -29,11 +29,11 @@ void previews_free(struct previews *p); /* NULL-safe */
 int preview_names(const char *domain, char *ret, size_t size, struct err *e) MUST_USE;
 
 /* A link to a port of a running sandbox, valid for that many seconds. */
-int preview_make(const struct previews *p, struct life *l, uint16_t port, uint64_t ttl_s,
+int preview_make(const struct previews *p, struct hub_sandbox *l, uint16_t port, uint64_t ttl_s,
 		 char ret_url[PREVIEW_URL_MAX], int64_t *ret_expires_s, struct err *e) MUST_USE;
 
 struct preview_right {
-	char id[LIFE_ID_MAX + 1];
+	char id[SANDBOX_ID_MAX + 1];
 	uint16_t port;
 	uint32_t generation;
 	int64_t expires_s; /* Unix time */

@@ -19,13 +19,13 @@ static void on_timer(uv_timer_t *t);
 
 /* ---- deadlines ----------------------------------------------------------------------------- */
 
-static bool can_idle(const struct life *l)
+static bool can_idle(const struct hub_sandbox *l)
 {
-	return l->idle_ms && l->busy == 0 && l->state == LIFE_RUNNING;
+	return l->idle_ms && l->busy == 0 && l->state == SANDBOX_RUNNING;
 }
 
 /* clock_ms() of the next deadline; 0: none. */
-static uint64_t next_due(const struct life *l)
+static uint64_t next_due(const struct hub_sandbox *l)
 {
 	uint64_t idle = can_idle(l) ? l->used_ms + l->idle_ms : 0;
 
@@ -34,7 +34,7 @@ static uint64_t next_due(const struct life *l)
 	return idle && (!l->due_ms || idle < l->due_ms) ? idle : l->due_ms;
 }
 
-void life_arm(struct life *l)
+void hub_sandbox_arm(struct hub_sandbox *l)
 {
 	uint64_t due = next_due(l), now = clock_ms();
 
@@ -53,28 +53,28 @@ void life_arm(struct life *l)
 	uv_timer_start(l->timer, on_timer, due > now ? due - now : 1, 0);
 }
 
-static void set_deadline(struct life *l, uint64_t ttl_ms)
+static void set_deadline(struct hub_sandbox *l, uint64_t ttl_ms)
 {
 	l->ttl_ms = ttl_ms;
 	l->due_ms = ttl_ms ? clock_ms() + ttl_ms : 0;
 	l->deadline_ms = ttl_ms ? clock_unix_ms() + (int64_t)ttl_ms : 0;
 }
 
-int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
+int hub_sandbox_set_timeout(struct hub_sandbox *l, uint64_t ms, struct err *e)
 {
-	const struct life before = *l;
+	const struct hub_sandbox before = *l;
 	struct err ignored = ERR_INIT;
 
-	if (life_is_gone(l))
-		return life_check_runs(l, e);
-	if ((l->state != LIFE_RUNNING && l->state != LIFE_PAUSED) || l->ending)
+	if (hub_sandbox_is_gone(l))
+		return hub_sandbox_check_runs(l, e);
+	if ((l->state != SANDBOX_RUNNING && l->state != SANDBOX_PAUSED) || l->ending)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is %s: it has no time to live", l->id,
-			       l->ending ? "being terminated" : life_state_names[l->state]);
-	if (ms > LIFE_TIMEOUT_MAX_MS)
+			       l->ending ? "being terminated" : hub_sandbox_state_names[l->state]);
+	if (ms > SANDBOX_TIMEOUT_MAX_MS)
 		return err_set(e, ERR_INVALID, "timeout: at most %d days",
-			       (int)(LIFE_TIMEOUT_MAX_MS / 86400000));
+			       (int)(SANDBOX_TIMEOUT_MAX_MS / 86400000));
 	set_deadline(l, ms);
-	if (life_save(l, "deadline", STR_NONE, e) < 0) {
+	if (hub_sandbox_save(l, "deadline", STR_NONE, e) < 0) {
 		l->ttl_ms = before.ttl_ms;
 		l->due_ms = before.due_ms;
 		l->deadline_ms = before.deadline_ms;
@@ -83,31 +83,31 @@ int life_set_timeout(struct life *l, uint64_t ms, struct err *e)
 	/* Without a hub the warden ends it, which can't keep anything. */
 	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY ? ms : 0, &ignored) < 0)
 		log_warn("sandbox %s: its time to live: %s", l->id, ignored.msg);
-	life_arm(l);
+	hub_sandbox_arm(l);
 	return 0;
 }
 
-void life_say_over(const struct life *l, struct err *ret)
+void hub_sandbox_say_over(const struct hub_sandbox *l, struct err *ret)
 {
 	err_set(ret, ERR_TIMEOUT, "its time to live of %" PRIu64 " s is over", l->ttl_ms / 1000);
 }
 
 /* ---- ended by the engine ------------------------------------------------------------------- */
 
-void life_mark(const struct life *l, char ret[LIFE_MARK_MAX])
+void hub_sandbox_mark(const struct hub_sandbox *l, char ret[SANDBOX_MARK_MAX])
 {
-	snprintf(ret, LIFE_MARK_MAX, "%" PRIu64 " %" PRId64, (uint64_t)l->generation,
+	snprintf(ret, SANDBOX_MARK_MAX, "%" PRIu64 " %" PRId64, (uint64_t)l->generation,
 		 l->created_ms);
 }
 
-void life_begin(struct life *l, struct sandbox *sb)
+void hub_sandbox_begin(struct hub_sandbox *l, struct sandbox *sb)
 {
 	l->box = sandbox_ref(sb);
 	l->limits = *sandbox_limits(sb);
 	l->from_pool = sandbox_from_pool(sb);
 	l->used_ms = clock_ms();
 	snprintf(l->template, sizeof(l->template), "%s", sandbox_template(sb));
-	if (l->state == LIFE_CREATING || l->state == LIFE_RESTORING) {
+	if (l->state == SANDBOX_CREATING || l->state == SANDBOX_RESTORING) {
 		set_deadline(l, l->ttl_ms);
 	} else if (l->deadline_ms) {
 		int64_t left = l->deadline_ms - clock_unix_ms();
@@ -116,7 +116,7 @@ void life_begin(struct life *l, struct sandbox *sb)
 	}
 }
 
-void life_let_go(struct life *l)
+void hub_sandbox_let_go(struct hub_sandbox *l)
 {
 	forwards_end(l); /* first: an idle sandbox has no deadline from then on */
 	if (l->timer)
@@ -124,24 +124,24 @@ void life_let_go(struct life *l)
 	sandbox_unref(take_ptr(l->box));
 }
 
-void lives_on_end(void *lives, struct sandbox *sb, const struct err *why)
+void hub_sandboxes_on_end(void *sandboxes, struct sandbox *sb, const struct err *why)
 {
-	struct lives *all = lives;
-	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
+	struct hub_sandboxes *all = sandboxes;
+	struct hub_sandbox *l = hub_sandboxes_get(all, str_of(sandbox_id(sb)));
 	struct err over = ERR_INIT, e = ERR_INIT;
 
 	/* A sandbox that is being destroyed is settled when that is done. */
 	if (!l || l->box != sb || l->ending)
 		return;
-	life_let_go(l);
+	hub_sandbox_let_go(l);
 	if (all->stopping) {
-		life_set_state(l, LIFE_TERMINATED, why, &e);
+		hub_sandbox_set_state(l, SANDBOX_TERMINATED, why, &e);
 	} else if (l->due_ms && clock_ms() >= l->due_ms && l->retention == RETAIN_DESTROY) {
-		life_say_over(l, &over);
-		life_set_state(l, LIFE_TERMINATED, &over, &e);
+		hub_sandbox_say_over(l, &over);
+		hub_sandbox_set_state(l, SANDBOX_TERMINATED, &over, &e);
 	} else {
 		log_warn("sandbox %s is lost: %s", l->id, why->msg);
-		life_set_state(l, LIFE_LOST, why, &e);
+		hub_sandbox_set_state(l, SANDBOX_LOST, why, &e);
 	}
 }
 
@@ -154,59 +154,60 @@ static bool is_ended(const struct err *err)
 }
 
 /* What became of it. False: it lives on. */
-static bool settle(struct life *l, const struct err *why, const struct err *err)
+static bool settle(struct hub_sandbox *l, const struct err *why, const struct err *err)
 {
 	struct err e = ERR_INIT;
 
 	l->ending = false;
 	if (err && l->box && sandbox_live(l->box))
 		return false;
-	life_let_go(l);
+	hub_sandbox_let_go(l);
 	if (is_ended(err))
-		life_set_state(l, LIFE_TERMINATED, why, &e);
+		hub_sandbox_set_state(l, SANDBOX_TERMINATED, why, &e);
 	else
-		life_set_state(l, LIFE_FAILED, err, &e);
+		hub_sandbox_set_state(l, SANDBOX_FAILED, err, &e);
 	return true;
 }
 
 static void on_destroyed(void *arg, struct sandbox *sb, const struct err *err)
 {
-	struct life_op *op = arg;
+	struct hub_sandbox_op *op = arg;
 
-	if (!settle(op->life, NULL, err))
-		life_arm(op->life);
-	life_op_end(op, err);
+	if (!settle(op->hs, NULL, err))
+		hub_sandbox_arm(op->hs);
+	hub_sandbox_op_end(op, err);
 }
 
-static int check_terminate(const struct life *l, struct err *e)
+static int check_terminate(const struct hub_sandbox *l, struct err *e)
 {
-	if (l->state == LIFE_CREATING || l->state == LIFE_RESTORING || l->stopping)
+	if (l->state == SANDBOX_CREATING || l->state == SANDBOX_RESTORING || l->stopping)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is %s", l->id,
-			       l->stopping ? "being stopped" : life_state_names[l->state]);
-	if (l->ending || l->state == LIFE_TERMINATED)
+			       l->stopping ? "being stopped" : hub_sandbox_state_names[l->state]);
+	if (l->ending || l->state == SANDBOX_TERMINATED)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", l->id);
 	return 0;
 }
 
-void life_terminate_start(struct life *l, life_cb on_done, void *arg)
+void hub_sandbox_terminate_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
 
 	if (check_terminate(l, &e) < 0) {
-		life_later(l->all, l, on_done, arg, &e);
+		hub_sandbox_later(l->all, l, on_done, arg, &e);
 	} else if (!l->box) { /* a lost, failed or kept one */
 		snapshot_drop_kept(l);
-		life_set_state(l, LIFE_TERMINATED, NULL, &e);
-		life_later(l->all, l, on_done, arg, NULL);
+		hub_sandbox_set_state(l, SANDBOX_TERMINATED, NULL, &e);
+		hub_sandbox_later(l->all, l, on_done, arg, NULL);
 	} else {
 		l->ending = true;
-		sandbox_destroy_start(l->box, on_destroyed, life_op_new(l->all, l, on_done, arg));
+		sandbox_destroy_start(l->box, on_destroyed,
+				      hub_sandbox_op_new(l->all, l, on_done, arg));
 	}
 }
 
 /* ---- the reaper ---------------------------------------------------------------------------- */
 
-static void reap_again(struct life *l, const struct err *err)
+static void reap_again(struct hub_sandbox *l, const struct err *err)
 {
 	l->reap_wait_ms = l->reap_wait_ms ? 2 * l->reap_wait_ms : REAP_AGAIN_MS;
 	if (l->reap_wait_ms > REAP_AGAIN_MAX_MS)
@@ -218,46 +219,46 @@ static void reap_again(struct life *l, const struct err *err)
 
 static void on_reaped(void *arg, struct sandbox *sb, const struct err *err)
 {
-	struct life_op *op = arg;
-	struct life *l = op->life;
+	struct hub_sandbox_op *op = arg;
+	struct hub_sandbox *l = op->hs;
 
 	if (err) {
 		l->all->stats.reap_failures++;
-		life_tell(l, "reap_failed", str_of(err->msg));
+		hub_sandbox_tell(l, "reap_failed", str_of(err->msg));
 	}
 	if (!settle(l, &op->err, err))
 		reap_again(l, err);
-	life_op_end(op, err);
+	hub_sandbox_op_end(op, err);
 }
 
-static void nobody(void *arg, struct life *l, const struct err *err)
+static void nobody(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 }
 
 /* kept: a reference. */
-static void on_kept(void *kept, struct life *still, const struct err *err)
+static void on_kept(void *kept, struct hub_sandbox *still, const struct err *err)
 {
-	struct life *l = kept;
+	struct hub_sandbox *l = kept;
 
 	if (err) {
 		l->all->stats.reap_failures++;
-		life_tell(l, "reap_failed", str_of(err->msg));
+		hub_sandbox_tell(l, "reap_failed", str_of(err->msg));
 	}
 	if (err && l->box && !l->all->stopping)
 		reap_again(l, err);
-	life_unref(l);
+	hub_sandbox_unref(l);
 }
 
-static void reap(struct life *l, const struct err *why)
+static void reap(struct hub_sandbox *l, const struct err *why)
 {
-	struct life_op *op;
+	struct hub_sandbox_op *op;
 
 	log_info("sandbox %s: %s", l->id, why->msg);
 	if (l->retention != RETAIN_DESTROY) {
-		life_keep_start(l, l->retention, why, on_kept, life_ref(l));
+		hub_sandbox_keep_start(l, l->retention, why, on_kept, hub_sandbox_ref(l));
 		return;
 	}
-	op = life_op_new(l->all, l, nobody, NULL);
+	op = hub_sandbox_op_new(l->all, l, nobody, NULL);
 	op->err = *why;
 	l->ending = true;
 	sandbox_destroy_start(l->box, on_reaped, op);
@@ -265,18 +266,18 @@ static void reap(struct life *l, const struct err *why)
 
 static void on_timer(uv_timer_t *t)
 {
-	struct life *l = t->data;
+	struct hub_sandbox *l = t->data;
 	uint64_t now = clock_ms(), due = next_due(l);
 	struct err why = ERR_INIT;
 
 	if (!due || l->all->stopping)
 		return;
 	if (now < due) {
-		life_arm(l);
+		hub_sandbox_arm(l);
 		return;
 	}
 	if (l->due_ms && now >= l->due_ms)
-		life_say_over(l, &why);
+		hub_sandbox_say_over(l, &why);
 	else
 		err_set(&why, ERR_IDLE, "it was not used for %" PRIu64 " s", l->idle_ms / 1000);
 	reap(l, &why);

@@ -7,7 +7,7 @@
 
 enum { BACKLOG = 64 };
 
-static struct forward **forward_find(struct life *l, uint16_t guest_port)
+static struct forward **forward_find(struct hub_sandbox *l, uint16_t guest_port)
 {
 	struct forward **at = &l->forwards;
 
@@ -29,25 +29,25 @@ static void forward_end(struct forward **at)
 
 	*at = f->next;
 	relays_end(f);
-	f->life->n_forwards--;
-	f->life->all->n_forwards--;
-	f->life = NULL;
+	f->hs->n_forwards--;
+	f->hs->all->n_forwards--;
+	f->hs = NULL;
 	uv_close((uv_handle_t *)&f->listener, on_closed);
 }
 
-static void end_all(struct life *l)
+static void end_all(struct hub_sandbox *l)
 {
 	while (l->forwards)
 		forward_end(&l->forwards);
 }
 
-void forwards_end(struct life *l)
+void forwards_end(struct hub_sandbox *l)
 {
 	end_all(l);
 	while (l->ports) {
-		struct life_port *port = l->ports;
+		struct hub_sandbox_port *port = l->ports;
 
-		life_port_give(port);
+		hub_sandbox_port_give(port);
 		port->on_end(port->arg);
 	}
 }
@@ -93,7 +93,7 @@ static int listen_at(struct forward *f, uint16_t port, struct err *e)
 	return 0;
 }
 
-static int open_port(struct life *l, uint16_t guest_port, uint16_t host_port, struct err *e)
+static int open_port(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port, struct err *e)
 {
 	struct forward *f = calloc(1, sizeof(*f)), **at = &l->forwards;
 
@@ -103,7 +103,7 @@ static int open_port(struct life *l, uint16_t guest_port, uint16_t host_port, st
 	}
 	f->listener.data = f;
 	f->guest_port = guest_port;
-	f->life = l;
+	f->hs = l;
 	if (listen_at(f, host_port, e) < 0) {
 		uv_close((uv_handle_t *)&f->listener, on_closed);
 		return -1;
@@ -119,12 +119,12 @@ static int open_port(struct life *l, uint16_t guest_port, uint16_t host_port, st
 
 /* ---- for callers --------------------------------------------------------------------------- */
 
-int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint16_t *ret_port,
-		  struct err *e)
+int forward_start(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port,
+		  uint16_t *ret_port, struct err *e)
 {
 	struct forward **there = forward_find(l, guest_port);
 
-	if (!life_sandbox(l, e))
+	if (!hub_sandbox_sandbox(l, e))
 		return -1;
 	if (*there && host_port && (*there)->host_port != host_port)
 		return err_set(e, ERR_CONFLICT, "port %u is forwarded from port %u already",
@@ -141,7 +141,7 @@ int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint1
 	return 0;
 }
 
-int forward_stop(struct life *l, uint16_t guest_port, struct err *e)
+int forward_stop(struct hub_sandbox *l, uint16_t guest_port, struct err *e)
 {
 	struct forward **at = forward_find(l, guest_port);
 
@@ -154,7 +154,7 @@ int forward_stop(struct life *l, uint16_t guest_port, struct err *e)
 	return 0;
 }
 
-int life_port_take(struct life *l, struct life_port *port, struct err *e)
+int hub_sandbox_port_take(struct hub_sandbox *l, struct hub_sandbox_port *port, struct err *e)
 {
 	if (l->n_ports >= FORWARD_CONNECTIONS_MAX || l->all->n_ports >= FORWARD_ALL_MAX)
 		return err_set(e, ERR_LIMIT,
@@ -162,19 +162,19 @@ int life_port_take(struct life *l, struct life_port *port, struct err *e)
 			       l->n_ports, l->id, l->all->n_ports);
 	l->n_ports++;
 	l->all->n_ports++;
-	port->life = l;
+	port->hs = l;
 	port->prev = NULL;
 	port->next = l->ports;
 	if (port->next)
 		port->next->prev = port;
 	l->ports = port;
-	life_busy(l, 1);
+	hub_sandbox_busy(l, 1);
 	return 0;
 }
 
-void life_port_give(struct life_port *port)
+void hub_sandbox_port_give(struct hub_sandbox_port *port)
 {
-	struct life *l = take_ptr(port->life);
+	struct hub_sandbox *l = take_ptr(port->hs);
 
 	if (!l)
 		return;
@@ -186,10 +186,10 @@ void life_port_give(struct life_port *port)
 		port->next->prev = port->prev;
 	l->n_ports--;
 	l->all->n_ports--;
-	life_busy(l, -1);
+	hub_sandbox_busy(l, -1);
 }
 
-size_t forward_list(const struct life *l, struct forward_info ret[FORWARDS_MAX])
+size_t forward_list(const struct hub_sandbox *l, struct forward_info ret[FORWARDS_MAX])
 {
 	size_t n = 0;
 

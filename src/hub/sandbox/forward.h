@@ -9,7 +9,7 @@
  * sandbox has none. While the sandbox is paused, open connections wait and new ones are closed.
  * Each connection keeps the sandbox busy.
  */
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 
 enum {
 	FORWARDS_MAX = 16, /* ports of one sandbox */
@@ -20,25 +20,26 @@ enum {
 
 /* Forwards 127.0.0.1:host_port, or with 0 a free port, to guest_port. *ret_port: the port; if
  * guest_port is forwarded already, its port. ERR_CONFLICT: host_port is in use, or guest_port
- * has another; ERR_LIMIT: too many; or errors of life_sandbox(). */
-int forward_start(struct life *l, uint16_t guest_port, uint16_t host_port, uint16_t *ret_port,
-		  struct err *e) MUST_USE;
+ * has another; ERR_LIMIT: too many; or errors of hub_sandbox_sandbox(). */
+int forward_start(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port,
+		  uint16_t *ret_port, struct err *e) MUST_USE;
 
 /* Ends the forward of guest_port and its connections; 0: all of them. ERR_INVALID: guest_port is
  * not forwarded. */
-int forward_stop(struct life *l, uint16_t guest_port, struct err *e) MUST_USE;
+int forward_stop(struct hub_sandbox *l, uint16_t guest_port, struct err *e) MUST_USE;
 
 /* A connection to a port of a sandbox from any door. It counts among those above and keeps the
  * sandbox busy. The owner holds it from take to give. on_end: the sandbox has stopped running;
  * the connection is given back already. */
-struct life_port {
-	struct life_port *next, *prev;
-	struct life *life; /* NULL: it is not taken */
+struct hub_sandbox_port {
+	struct hub_sandbox_port *next, *prev;
+	struct hub_sandbox *hs; /* NULL: it is not taken */
 	void (*on_end)(void *arg);
 	void *arg;
 };
-int life_port_take(struct life *l, struct life_port *port, struct err *e) MUST_USE;
-void life_port_give(struct life_port *port); /* nothing if it is not taken */
+int hub_sandbox_port_take(struct hub_sandbox *l, struct hub_sandbox_port *port,
+			  struct err *e) MUST_USE;
+void hub_sandbox_port_give(struct hub_sandbox_port *port); /* nothing if it is not taken */
 
 struct forward_info {
 	uint16_t host_port, guest_port;
@@ -46,4 +47,4 @@ struct forward_info {
 	uint64_t connections_total;
 };
 /* Up to FORWARDS_MAX, in order of creation. */
-size_t forward_list(const struct life *l, struct forward_info ret[FORWARDS_MAX]);
+size_t forward_list(const struct hub_sandbox *l, struct forward_info ret[FORWARDS_MAX]);

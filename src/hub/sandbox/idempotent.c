@@ -23,7 +23,7 @@ static int idempotent_check(const struct idempotent_key *k, struct str plan, str
 	return 0;
 }
 
-static enum idempotent judge(const struct lives *all, const struct store_key *found,
+static enum idempotent judge(const struct hub_sandboxes *all, const struct store_key *found,
 			     struct str digest, struct err *e)
 {
 	if (!str_eq(found->digest, digest)) {
@@ -39,7 +39,7 @@ static enum idempotent judge(const struct lives *all, const struct store_key *fo
 	return IDEMPOTENT_RESUMED;
 }
 
-static enum idempotent begin(struct lives *all, const struct store_key *k,
+static enum idempotent begin(struct hub_sandboxes *all, const struct store_key *k,
 			     struct idempotent_answer *ret, struct err *e)
 {
 	struct store_key found, mine = *k;
@@ -63,7 +63,7 @@ static enum idempotent begin(struct lives *all, const struct store_key *k,
 	return store_key_put(all->store, &mine, e) < 0 ? IDEMPOTENT_REFUSED : judged;
 }
 
-static struct store_key key_of(const struct lives *all, const struct idempotent_key *k,
+static struct store_key key_of(const struct hub_sandboxes *all, const struct idempotent_key *k,
 			       char digest[STORE_DIGEST_BYTES])
 {
 	store_digest(k->request, digest);
@@ -78,7 +78,7 @@ static struct store_key key_of(const struct lives *all, const struct idempotent_
 	};
 }
 
-enum idempotent idempotent_begin(struct lives *all, const struct idempotent_key *key,
+enum idempotent idempotent_begin(struct hub_sandboxes *all, const struct idempotent_key *key,
 				 struct str plan, struct idempotent_answer *ret, struct err *e)
 {
 	char digest[STORE_DIGEST_BYTES];
@@ -94,12 +94,12 @@ enum idempotent idempotent_begin(struct lives *all, const struct idempotent_key 
 	k = key_of(all, key, digest);
 	k.plan = plan.p ? plan : STR_LIT("");
 	judged = begin(all, &k, ret, e);
-	lives_written(all);
+	hub_sandboxes_written(all);
 	return judged;
 }
 
-int idempotent_end(struct lives *all, const struct idempotent_key *key, int status, struct str body,
-		   struct err *e)
+int idempotent_end(struct hub_sandboxes *all, const struct idempotent_key *key, int status,
+		   struct str body, struct err *e)
 {
 	char digest[STORE_DIGEST_BYTES];
 	struct store_key k = key_of(all, key, digest);
@@ -113,11 +113,11 @@ int idempotent_end(struct lives *all, const struct idempotent_key *key, int stat
 		       : store_key_put(all->store, &k, e);
 	if (result < 0)
 		idempotent_drop(all, key);
-	lives_written(all);
+	hub_sandboxes_written(all);
 	return result;
 }
 
-void idempotent_drop(struct lives *all, const struct idempotent_key *key)
+void idempotent_drop(struct hub_sandboxes *all, const struct idempotent_key *key)
 {
 	struct err e = ERR_INIT;
 

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct lives;
+struct hub_sandboxes;
 
 enum { IDEMPOTENT_KEY_MAX = 255, IDEMPOTENT_PLAN_MAX = 8192, IDEMPOTENT_BODY_MAX = 1 << 20 };
 
@@ -45,14 +45,14 @@ struct idempotent_answer { /* borrowed until the next call of any of these */
 
 /* plan: what the request will create, such as ids of sandboxes, decided before it begins. A
  * RESUMED request must use the stored plan. */
-enum idempotent idempotent_begin(struct lives *all, const struct idempotent_key *key,
+enum idempotent idempotent_begin(struct hub_sandboxes *all, const struct idempotent_key *key,
 				 struct str plan, struct idempotent_answer *ret,
 				 struct err *e) MUST_USE;
 
 /* Stores the answer before it is sent. On failure the answer is sent all the same, and the key
  * counts as dropped. */
-int idempotent_end(struct lives *all, const struct idempotent_key *key, int status, struct str body,
-		   struct err *e) MUST_USE;
+int idempotent_end(struct hub_sandboxes *all, const struct idempotent_key *key, int status,
+		   struct str body, struct err *e) MUST_USE;
 
 /* The request failed and left nothing behind: the key may be tried again. */
-void idempotent_drop(struct lives *all, const struct idempotent_key *key);
+void idempotent_drop(struct hub_sandboxes *all, const struct idempotent_key *key);

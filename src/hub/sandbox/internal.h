@@ -7,7 +7,7 @@
 #include "hub/sandbox/forward.h"
 #include "hub/sandbox/idempotent.h"
 #include "hub/sandbox/job.h"
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "hub/sandbox/snapshots.h"
 #include "json/field/field.h"
 #include "store/store.h"
@@ -24,10 +24,10 @@ struct job_wait;
 
 struct job {
 	unsigned refs; /* held by its finder, its list and its exec */
-	struct lives *all;
-	struct life *life; /* while it runs or is listed; NULL else */
-	bool listed; /* its life finds it */
-	struct job *older; /* of its life */
+	struct hub_sandboxes *all;
+	struct hub_sandbox *hs; /* while it runs or is listed; NULL else */
+	bool listed; /* its sandbox finds it */
+	struct job *older; /* of its sandbox */
 	bool queued; /* among all that have ended: */
 	struct job *ended_before, *ended_after;
 	char id[SANDBOX_ID_MAX + 1], sandbox[SANDBOX_ID_MAX + 1];
@@ -52,7 +52,7 @@ struct job_queue {
 	size_t n;
 };
 
-/* A life's. */
+/* A sandbox's. */
 struct jobs_of {
 	struct job *newest;
 	unsigned running; /* in the background */
@@ -61,9 +61,9 @@ struct jobs_of {
 
 /* All of a hub. */
 struct jobs {
-	struct lives *lives;
+	struct hub_sandboxes *sandboxes;
 	char *folder;
-	struct spool_house house;
+	struct spool_set spools;
 	unsigned running; /* in the background */
 	struct job_queue ended[2];
 	uv_timer_t *timer; /* lets the oldest go */
@@ -74,7 +74,7 @@ struct jobs {
 /* ---- job.c --------------------------------------------------------------------------------- */
 
 /* A job without an exec. NULL if memory is short. */
-struct job *job_new(struct life *l, struct str id, struct str command, bool background,
+struct job *job_new(struct hub_sandbox *l, struct str id, struct str command, bool background,
 		    uint64_t keep, struct err *e) MUST_USE;
 
 /* ---- job_row.c ----------------------------------------------------------------------------- */
@@ -83,34 +83,34 @@ int job_save(struct job *j, struct err *e) MUST_USE;
 /* A failure is logged. */
 void job_drop_row(struct job *j);
 /* Reads the jobs of the registry: those of an earlier hub that ran are lost. */
-int jobs_load(struct lives *all, struct err *e) MUST_USE;
+int jobs_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* The registry says so, too. */
-void jobs_settle(struct lives *all);
+void jobs_settle(struct hub_sandboxes *all);
 
 /* ---- jobs.c -------------------------------------------------------------------------------- */
 
-int jobs_init(struct lives *all, uv_loop_t *loop, struct err *e) MUST_USE;
+int jobs_init(struct hub_sandboxes *all, uv_loop_t *loop, struct err *e) MUST_USE;
 /* No exec runs any more. */
-void jobs_fini(struct lives *all);
+void jobs_fini(struct hub_sandboxes *all);
 
 /* Adds it to the list of its sandbox, which takes over a reference. */
 void jobs_list(struct job *j);
 /* An ended job is remembered for a while, */
 void jobs_remember(struct job *j);
 /* within bounds per sandbox and in all: the oldest beyond them are forgotten. */
-void jobs_trim(struct life *l);
+void jobs_trim(struct hub_sandbox *l);
 /* Drops all jobs of a sandbox that has ended; readers of running ones are told. */
-void jobs_forget_of(struct life *l);
+void jobs_forget_of(struct hub_sandbox *l);
 
 /*
  * Shared by the files of the lifecycle:
  *
- *	life.c		states and their setter; finding, listing, forgetting
+ *	sandbox.c		states and their setter; finding, listing, forgetting
  *	row.c		a sandbox as a row of the registry
  *	make.c		create and fork
  *	end.c		terminate, deadlines and their reaper, unexpected ends
  *	pause.c		pause and resume
- *	lives.c		all sandboxes of a hub, from its start to its end
+ *	sandboxes.c		all sandboxes of a hub, from its start to its end
  *	job*.c		jobs
  *	forward.c	ports on the host, relay.c: their connections
  *	idempotent.c	idempotency keys
@@ -125,21 +125,21 @@ enum {
 
 struct diffing;
 struct forward;
-struct life_port;
+struct hub_sandbox_port;
 
-struct life {
-	struct lives *all;
-	struct life *older, *newer; /* in order of creation */
-	struct life *chain; /* of its bucket */
+struct hub_sandbox {
+	struct hub_sandboxes *all;
+	struct hub_sandbox *older, *newer; /* in order of creation */
+	struct hub_sandbox *chain; /* of its bucket */
 	struct gone *gone; /* the queue of ended sandboxes; NULL: it has not ended */
-	struct life *gone_before, *gone_after; /* in it */
+	struct hub_sandbox *gone_before, *gone_after; /* in it */
 	uint64_t seq;
-	char id[LIFE_ID_MAX + 1], source[LIFE_ID_MAX + 1], template[256];
-	enum life_state state;
+	char id[SANDBOX_ID_MAX + 1], source[SANDBOX_ID_MAX + 1], template[256];
+	enum hub_sandbox_state state;
 	uint32_t generation;
 	int64_t created_ms, changed_ms, deadline_ms;
 	uint64_t ttl_ms, idle_ms;
-	enum life_retention retention;
+	enum hub_sandbox_retention retention;
 	struct limits limits;
 	bool from_pool;
 	struct err *why; /* NULL: nothing to tell */
@@ -156,7 +156,7 @@ struct life {
 	struct diffing *diffs; /* requests for its changes: snapshot_diff.c */
 	struct forward *forwards; /* its ports on the host */
 	unsigned n_forwards;
-	struct life_port *ports; /* connections to its ports, n_ports in number */
+	struct hub_sandbox_port *ports; /* connections to its ports, n_ports in number */
 	unsigned n_ports;
 	bool stopping; /* its files are being saved, then it ends */
 	unsigned refs; /* one is the list's */
@@ -168,18 +168,18 @@ struct life {
 };
 
 struct gone {
-	struct life *first, *last;
+	struct hub_sandbox *first, *last;
 	size_t n, max;
 };
 
-struct lives {
+struct hub_sandboxes {
 	uv_loop_t *loop;
 	struct box *box;
 	struct store *store; /* NULL: none */
 	char run[ID_MAX]; /* names this process's time */
 
-	struct life *buckets[LIVES_BUCKETS];
-	struct life *oldest, *newest;
+	struct hub_sandbox *buckets[LIVES_BUCKETS];
+	struct hub_sandbox *oldest, *newest;
 	uint64_t last_seq;
 	struct gone terminated, mourned;
 	struct jobs jobs;
@@ -190,9 +190,9 @@ struct lives {
 	uint32_t forgotten, forgotten_stored;
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
-	struct lives_stats stats; /* the states are kept by the setter */
+	struct hub_sandboxes_stats stats; /* the states are kept by the setter */
 
-	struct lives_watch *watches;
+	struct hub_sandboxes_watch *watches;
 	bool telling; /* them is under way */
 	uint64_t changes;
 
@@ -203,105 +203,111 @@ struct lives {
 	uv_work_t checkpoint;
 	bool checkpointing;
 	struct err checkpoint_err;
-	/* pending callbacks of lives_later() and of sorted diffs */
+	/* pending callbacks of hub_sandboxes_later() and of sorted diffs */
 	unsigned later;
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 };
 
 /* A running operation and its callback. */
-struct life_op {
-	struct life *life; /* a reference; NULL: none */
-	struct lives *all;
-	life_cb on_done;
+struct hub_sandbox_op {
+	struct hub_sandbox *hs; /* a reference; NULL: none */
+	struct hub_sandboxes *all;
+	hub_sandbox_cb on_done;
 	void *arg;
 	struct err err;
 };
 
-/* ---- life.c -------------------------------------------------------------------------------- */
+/* ---- sandbox.c ----------------------------------------------------------------------------- */
 
 /* A new sandbox in state creating, which can be found. id must be valid. NULL if memory is
  * short. */
-struct life *life_new(struct lives *all, struct str id, struct err *e) MUST_USE;
-struct life *life_ref(struct life *l);
-void life_unref(struct life *l); /* NULL-safe */
-AUTO_DEFINE(life_unref, struct life)
-struct life *lives_get(const struct lives *all, struct str id); /* NULL: none */
+struct hub_sandbox *hub_sandbox_new(struct hub_sandboxes *all, struct str id,
+				    struct err *e) MUST_USE;
+struct hub_sandbox *hub_sandbox_ref(struct hub_sandbox *l);
+void hub_sandbox_unref(struct hub_sandbox *l); /* NULL-safe */
+AUTO_DEFINE(hub_sandbox_unref, struct hub_sandbox)
+struct hub_sandbox *hub_sandboxes_get(const struct hub_sandboxes *all,
+				      struct str id); /* NULL: none */
 
-bool life_may_follow(enum life_state from, enum life_state to);
+bool hub_sandbox_may_follow(enum hub_sandbox_state from, enum hub_sandbox_state to);
 /* The only setter of states; writes the registry, too. why is copied, or NULL. -1 if the
  * registry failed, with the new state set; or with ERR_BUG if the transition is not allowed,
  * with the old state. */
-int life_set_state(struct life *l, enum life_state to, const struct err *why, struct err *e);
+int hub_sandbox_set_state(struct hub_sandbox *l, enum hub_sandbox_state to, const struct err *why,
+			  struct err *e);
 /* Removes the sandbox and its row. The next sandbox with its id starts at the first generation. */
-void life_forget(struct life *l);
+void hub_sandbox_forget(struct hub_sandbox *l);
 /* It has entered a state in which nothing of it runs: the oldest such sandboxes are forgotten. */
-void life_mourn(struct life *l);
-bool life_is_gone(const struct life *l);
+void hub_sandbox_mourn(struct hub_sandbox *l);
+bool hub_sandbox_is_gone(const struct hub_sandbox *l);
 /* An error that names the state, unless it runs. */
-int life_check_runs(const struct life *l, struct err *e) MUST_USE;
+int hub_sandbox_check_runs(const struct hub_sandbox *l, struct err *e) MUST_USE;
 
 /* ---- row.c ---------------------------------------------------------------------------- */
 
 /* Writes the row, with an event (kind NULL: none). A failure is counted, and the saver retries. */
-int life_save(struct life *l, const char *kind, struct str detail, struct err *e) MUST_USE;
+int hub_sandbox_save(struct hub_sandbox *l, const char *kind, struct str detail,
+		     struct err *e) MUST_USE;
 /* Only an event; a failure is logged. */
-void life_tell(struct life *l, const char *kind, struct str detail);
+void hub_sandbox_tell(struct hub_sandbox *l, const char *kind, struct str detail);
 /* The error code with that wire name; ERR_BUG if unknown. */
-enum err_code life_code_of(struct str name);
-/* The lives of the registry. */
-int lives_load(struct lives *all, struct err *e) MUST_USE;
+enum err_code hub_sandbox_code_of(struct str name);
+/* The sandboxes of the registry. */
+int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* JSON of the members of a spec that have no column; owned. */
-char *life_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
+char *hub_sandbox_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
 /* Joins several changes in one transaction; they do not nest. If it fails or is rolled back, all
  * are undone in the registry and marked unsaved. */
-int lives_batch(struct lives *all, struct err *e) MUST_USE;
-int lives_batch_end(struct lives *all, bool keep, struct err *e) MUST_USE;
+int hub_sandboxes_batch(struct hub_sandboxes *all, struct err *e) MUST_USE;
+int hub_sandboxes_batch_end(struct hub_sandboxes *all, bool keep, struct err *e) MUST_USE;
 
 /* ---- end.c ---------------------------------------------------------------------------- */
 
 /* The sandbox runs: takes over sb and starts its deadlines. After setting the state, call
- * life_arm(). */
-void life_begin(struct life *l, struct sandbox *sb);
+ * hub_sandbox_arm(). */
+void hub_sandbox_begin(struct hub_sandbox *l, struct sandbox *sb);
 /* The record that the engine keeps (sandbox_record), by which a row recognizes its own sandbox. */
-enum { LIFE_MARK_MAX = 48 };
-void life_mark(const struct life *l, char ret[LIFE_MARK_MAX]);
+enum { SANDBOX_MARK_MAX = 48 };
+void hub_sandbox_mark(const struct hub_sandbox *l, char ret[SANDBOX_MARK_MAX]);
 /* Why it ended at its deadline. */
-void life_say_over(const struct life *l, struct err *ret);
+void hub_sandbox_say_over(const struct hub_sandbox *l, struct err *ret);
 /* The sandbox has stopped running: releases everything for that. */
-void life_let_go(struct life *l);
+void hub_sandbox_let_go(struct hub_sandbox *l);
 /* Call it when deadlines have changed, or after a use. */
-void life_arm(struct life *l);
+void hub_sandbox_arm(struct hub_sandbox *l);
 
-/* ---- lives.c ------------------------------------------------------------------------------- */
+/* ---- sandboxes.c --------------------------------------------------------------------------- */
 
 /* Calls f on the loop's next turn. */
-void lives_later(struct lives *all, void (*f)(void *arg), void *arg);
+void hub_sandboxes_later(struct hub_sandboxes *all, void (*f)(void *arg), void *arg);
 /* The same for on_done; err may be NULL, and l with it. */
-void life_later(struct lives *all, struct life *l, life_cb on_done, void *arg,
-		const struct err *err);
-struct life_op *life_op_new(struct lives *all, struct life *l, life_cb on_done, void *arg);
+void hub_sandbox_later(struct hub_sandboxes *all, struct hub_sandbox *l, hub_sandbox_cb on_done,
+		       void *arg, const struct err *err);
+struct hub_sandbox_op *hub_sandbox_op_new(struct hub_sandboxes *all, struct hub_sandbox *l,
+					  hub_sandbox_cb on_done, void *arg);
 /* Ends the operation and calls its callback; err NULL: success. */
-void life_op_end(struct life_op *op, const struct err *err);
-/* Something that lives_close() waits for is done. */
-void lives_try_close(struct lives *all);
+void hub_sandbox_op_end(struct hub_sandbox_op *op, const struct err *err);
+/* Something that hub_sandboxes_close() waits for is done. */
+void hub_sandboxes_try_close(struct hub_sandboxes *all);
 /* Call it after a write, successful or not. */
-void lives_written(struct lives *all);
+void hub_sandboxes_written(struct hub_sandboxes *all);
 /* After an event was written. */
-void lives_tell_watches(struct lives *all);
+void hub_sandboxes_tell_watches(struct hub_sandboxes *all);
 /* Something has ended that the end of everything waits for. */
-void lives_try_close(struct lives *all);
+void hub_sandboxes_try_close(struct hub_sandboxes *all);
 
 /* ---- make.c --------------------------------------------------------------------------- */
 
 /* A sandbox in state creating, with the given id or a generated one. */
-struct life *life_new_named(struct lives *all, struct str id, struct err *e) MUST_USE;
+struct hub_sandbox *hub_sandbox_new_named(struct hub_sandboxes *all, struct str id,
+					  struct err *e) MUST_USE;
 /* It runs on sb from now on; the client is told next. */
-int life_bear(struct life *l, struct sandbox *sb, struct err *e) MUST_USE;
+int hub_sandbox_bear(struct hub_sandbox *l, struct sandbox *sb, struct err *e) MUST_USE;
 /* The name belonged to a terminated sandbox until now. */
-void life_replace_old(struct life *l);
+void hub_sandbox_replace_old(struct hub_sandbox *l);
 /* It was never told to anybody. */
-void life_stillborn(struct life *l);
+void hub_sandbox_stillborn(struct hub_sandbox *l);
 
 /* Shared by forward.c (ports) and relay.c (connections). */
 
@@ -309,7 +315,7 @@ struct relay;
 
 struct forward {
 	struct forward *next;
-	struct life *life; /* as long as it listens */
+	struct hub_sandbox *hs; /* as long as it listens */
 	uint16_t guest_port, host_port;
 	uv_tcp_t listener;
 	struct relay *relays; /* open ones */
@@ -318,7 +324,7 @@ struct forward {
 };
 
 /* Ends all forwards of a sandbox, and all other connections to its ports. */
-void forwards_end(struct life *l);
+void forwards_end(struct hub_sandbox *l);
 
 /* Accepts a waiting client, and closes it at once if there is no room. */
 void relay_start(struct forward *f);
@@ -337,10 +343,10 @@ void relays_end(struct forward *f);
  */
 
 struct snapshot {
-	struct lives *all;
+	struct hub_sandboxes *all;
 	struct snapshot *older, *newer; /* in order of creation */
 	uint64_t seq, of; /* of: the sandbox whose files it keeps; 0: made for a client */
-	char id[LIFE_ID_MAX + 1], name[SNAPSHOT_NAME_MAX + 1], source[LIFE_ID_MAX + 1];
+	char id[SANDBOX_ID_MAX + 1], name[SNAPSHOT_NAME_MAX + 1], source[SANDBOX_ID_MAX + 1];
 	char template[256], base[SANDBOX_BASE_MAX], digest[HASH_HEX + 1];
 	int64_t created_ms, expires_ms;
 	uint64_t bytes, unpacked;
@@ -348,7 +354,7 @@ struct snapshot {
 };
 
 struct snapshots {
-	struct lives *all;
+	struct hub_sandboxes *all;
 	int dir, new; /* the folder; what is not whole yet */
 	struct snapshot *oldest, *newest;
 	size_t n;
@@ -372,9 +378,9 @@ extern const struct field_table snapshot_meta_table;
 /* ---- snapshots.c --------------------------------------------------------------------------- */
 
 /* ERR_UNSUPPORTED without a snapshots folder, ERR_LIMIT if there are too many. */
-int snapshots_check(const struct lives *all, struct err *e) MUST_USE;
+int snapshots_check(const struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* A new snapshot that is not yet listed; owned. */
-struct snapshot *snapshot_new(struct lives *all, const struct snapshot_spec *spec,
+struct snapshot *snapshot_new(struct hub_sandboxes *all, const struct snapshot_spec *spec,
 			      struct err *e) MUST_USE;
 void snapshot_free(struct snapshot *s); /* of one that nobody knows; NULL-safe */
 AUTO_DEFINE(snapshot_free, struct snapshot)
@@ -386,14 +392,14 @@ void snapshot_drop_file(const struct snapshot *s); /* of one that did not come t
 void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, snapshot_cb on_done,
 		      void *arg);
 /* The snapshot that keeps a sandbox's files; NULL: none. */
-struct snapshot *snapshot_kept(const struct lives *all, const struct life *l);
+struct snapshot *snapshot_kept(const struct hub_sandboxes *all, const struct hub_sandbox *l);
 /* Removes that, too. */
-void snapshot_drop_kept(struct life *l);
+void snapshot_drop_kept(struct hub_sandbox *l);
 /* JSON of its source's settings besides limits; owned. */
 char *snapshot_spec_text(const struct snapshot *s, struct err *e) MUST_USE;
 /* The hub is ending: stops all work on snapshots soon. */
-void snapshots_stop(struct lives *all);
-bool snapshots_busy(const struct lives *all);
+void snapshots_stop(struct hub_sandboxes *all);
+bool snapshots_busy(const struct hub_sandboxes *all);
 void snapshots_free(struct snapshots *s); /* NULL-safe */
 
 /* ---- snapshot_pack.c ----------------------------------------------------------------------- */
@@ -409,9 +415,9 @@ struct pack_spec {
 };
 
 struct packing;
-struct packing *pack_start(struct lives *all, const struct pack_spec *spec, pack_cb on_done,
+struct packing *pack_start(struct hub_sandboxes *all, const struct pack_spec *spec, pack_cb on_done,
 			   void *arg, struct err *e) MUST_USE;
-void packs_kill(struct lives *all);
+void packs_kill(struct hub_sandboxes *all);
 
 /* The size limits of a snapshot of a sandbox with this disk: its files and their metadata. */
 uint64_t snapshot_max(const struct limits *l);
@@ -419,17 +425,17 @@ uint64_t snapshot_max(const struct limits *l);
 /* ---- snapshot_take.c ----------------------------------------------------------------------- */
 
 /* Like snapshot_take_start(), but the caller has checked the sandbox; of: whose files it keeps. */
-void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, snapshot_cb on_done,
-		   void *arg);
+void snapshot_take(struct hub_sandbox *l, const struct snapshot_spec *spec, bool kept,
+		   snapshot_cb on_done, void *arg);
 
 /* ---- snapshot_restore.c -------------------------------------------------------------------- */
 
 /* Restarts a stopped or cold sandbox from its snapshot. */
-void life_start_again(struct life *l, life_cb on_done, void *arg);
+void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
 
 /* ---- keep.c --------------------------------------------------------------------------- */
 
 /* Carries out a retention other than RETAIN_DESTROY: saves the files, then ends l for that
  * reason. on_done with err: nothing was saved, and it continues. */
-void life_keep_start(struct life *l, enum life_retention how, const struct err *why,
-		     life_cb on_done, void *arg);
+void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention how,
+			    const struct err *why, hub_sandbox_cb on_done, void *arg);

@@ -102,12 +102,12 @@ static void leave_running(struct job *j)
 {
 	j->exec = NULL;
 	if (j->background) {
-		j->life->jobs.running--;
+		j->hs->jobs.running--;
 		j->all->jobs.running--;
 	}
-	life_busy(j->life, -1);
+	hub_sandbox_busy(j->hs, -1);
 	if (!j->listed)
-		j->life = NULL;
+		j->hs = NULL;
 }
 
 /* Set the final state before waking readers. */
@@ -125,12 +125,12 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 		j->why = *err;
 	leave_running(j);
 	spool_end(j->output);
-	if (j->listed && j->stored && !j->life->ending && job_save(j, &e) < 0)
+	if (j->listed && j->stored && !j->hs->ending && job_save(j, &e) < 0)
 		log_warn("exec %s of sandbox %s: its end is not in the registry: %s", j->id,
 			 j->sandbox, e.msg);
 	if (j->listed) {
 		jobs_remember(j);
-		jobs_trim(j->life);
+		jobs_trim(j->hs);
 	}
 	if (j->also)
 		j->also->on_exit(j->also_arg, result, err);
@@ -152,7 +152,7 @@ static void cut(char *to, size_t size, struct str text)
 	to[n] = '\0';
 }
 
-struct job *job_new(struct life *l, struct str id, struct str command, bool background,
+struct job *job_new(struct hub_sandbox *l, struct str id, struct str command, bool background,
 		    uint64_t keep, struct err *e)
 {
 	struct job *j = calloc(1, sizeof(*j));
@@ -169,20 +169,20 @@ struct job *job_new(struct life *l, struct str id, struct str command, bool back
 	}
 	j->refs = 1;
 	j->all = l->all;
-	j->life = l;
+	j->hs = l;
 	j->background = background;
 	j->started_ms = clock_unix_ms();
 	snprintf(j->id, sizeof(j->id), "%.*s", STR_ARG(id));
 	snprintf(j->sandbox, sizeof(j->sandbox), "%s", l->id);
 	cut(j->command, sizeof(j->command), command);
-	j->output = spool_new(&l->all->jobs.house, &o, e);
+	j->output = spool_new(&l->all->jobs.spools, &o, e);
 	if (j->output)
 		return j;
 	free(j);
 	return NULL;
 }
 
-static struct job *job_get(const struct life *l, struct str id)
+static struct job *job_get(const struct hub_sandbox *l, struct str id)
 {
 	struct job *j = l->jobs.newest;
 
@@ -191,7 +191,7 @@ static struct job *job_get(const struct life *l, struct str id)
 	return j;
 }
 
-static int job_check(const struct life *l, const struct job_spec *spec, struct str id,
+static int job_check(const struct hub_sandbox *l, const struct job_spec *spec, struct str id,
 		     struct err *e)
 {
 	if (sandbox_id_check(id, e) < 0)
@@ -220,9 +220,9 @@ static int launch(struct job *j, struct sandbox *sb, const struct job_spec *spec
 	return -1;
 }
 
-struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e)
+struct job *job_start(struct hub_sandbox *l, const struct job_spec *spec, struct err *e)
 {
-	struct sandbox *sb = life_sandbox(l, e);
+	struct sandbox *sb = hub_sandbox_sandbox(l, e);
 	char made[ID_MAX];
 	struct str id = spec->id;
 	struct job *j;
@@ -244,7 +244,7 @@ struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e
 		job_unref(j);
 		return NULL;
 	}
-	life_busy(l, 1);
+	hub_sandbox_busy(l, 1);
 	if (j->background) {
 		l->jobs.running++;
 		l->all->jobs.running++;
@@ -255,7 +255,7 @@ struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e
 
 /* ---- for others ---------------------------------------------------------------------------- */
 
-struct job *job_find(struct life *l, struct str id, struct err *e)
+struct job *job_find(struct hub_sandbox *l, struct str id, struct err *e)
 {
 	struct job *j = job_get(l, id);
 
@@ -265,7 +265,7 @@ struct job *job_find(struct life *l, struct str id, struct err *e)
 	return j;
 }
 
-size_t job_list(struct life *l, struct job **ret, size_t max)
+size_t job_list(struct hub_sandbox *l, struct job **ret, size_t max)
 {
 	size_t n = 0;
 

@@ -16,10 +16,10 @@
  * Output is a spool (hub/spool/spool.h) with one offset for both streams. Readers never block the
  * program.
  *
- * One loop, as in hub/sandbox/life.h. A `struct job *` is borrowed until the loop's next turn:
+ * One loop, as in hub/sandbox/sandbox.h. A `struct job *` is borrowed until the loop's next turn:
  * job_ref() to keep it.
  */
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 #include "hub/spool/spool.h"
 
 struct job;
@@ -63,18 +63,18 @@ struct job_spec {
 	void *arg;
 };
 
-/* Starts a job in a running sandbox; else NULL with the errors of life_sandbox(). ERR_LIMIT: too
- * many jobs run. A running job keeps the sandbox in use. */
-struct job *job_start(struct life *l, const struct job_spec *spec, struct err *e) MUST_USE;
+/* Starts a job in a running sandbox; else NULL with the errors of hub_sandbox_sandbox().
+ * ERR_LIMIT: too many jobs run. A running job keeps the sandbox in use. */
+struct job *job_start(struct hub_sandbox *l, const struct job_spec *spec, struct err *e) MUST_USE;
 
 struct job *job_ref(struct job *j);
 void job_unref(struct job *j); /* NULL-safe */
 AUTO_DEFINE(job_unref, struct job)
 
 /* NULL with ERR_PROCESS_NOT_FOUND. */
-struct job *job_find(struct life *l, struct str id, struct err *e) MUST_USE;
+struct job *job_find(struct hub_sandbox *l, struct str id, struct err *e) MUST_USE;
 /* Returns up to max jobs, the newest first. */
-size_t job_list(struct life *l, struct job **ret, size_t max);
+size_t job_list(struct hub_sandbox *l, struct job **ret, size_t max);
 
 /* Borrowed until the next change. */
 struct job_info {
@@ -100,7 +100,7 @@ struct spool *job_output(const struct job *j);
 
 /* Sets the folder of output files, an absolute path, before any job starts. Without it output is
  * kept in memory only. */
-int lives_set_folder(struct lives *all, const char *folder, struct err *e) MUST_USE;
+int hub_sandboxes_set_folder(struct hub_sandboxes *all, const char *folder, struct err *e) MUST_USE;
 
 /* Removes a job from its sandbox and from the registry. A running job is killed with all that it
  * started. */

@@ -11,7 +11,7 @@ int job_save(struct job *j, struct err *e)
 {
 	struct spool_stats output;
 	struct store_job row = {
-		.sandbox = j->life->seq,
+		.sandbox = j->hs->seq,
 		.id = str_of(j->id),
 		.command = str_of(j->command),
 		.state = str_of(job_state_names[j->state]),
@@ -33,9 +33,9 @@ int job_save(struct job *j, struct err *e)
 	if (store_job_put(j->all->store, &row, e) < 0)
 		return -1;
 	j->stored = true;
-	j->row_of = j->life->seq;
+	j->row_of = j->hs->seq;
 	if (!j->all->batch)
-		lives_written(j->all);
+		hub_sandboxes_written(j->all);
 	return 0;
 }
 
@@ -67,15 +67,15 @@ static int read_state(struct job *j, const struct store_job *r, struct err *e)
 		j->ended_ms = clock_unix_ms();
 		err_set(&j->why, ERR_GUEST, "the hub that ran it was killed, and it with it");
 	} else if (r->code.p) {
-		err_set(&j->why, life_code_of(r->code), "%.*s", STR_ARG(r->why));
+		err_set(&j->why, hub_sandbox_code_of(r->code), "%.*s", STR_ARG(r->why));
 	}
 	return 0;
 }
 
 static int load_one(void *arg, const struct store_job *r, struct err *e)
 {
-	struct lives *all = arg;
-	struct life *l = lives_get(all, r->sandbox_id);
+	struct hub_sandboxes *all = arg;
+	struct hub_sandbox *l = hub_sandboxes_get(all, r->sandbox_id);
 	struct job *j;
 
 	if (!l || l->seq != r->sandbox || sandbox_id_check(r->id, e) < 0)
@@ -108,18 +108,18 @@ static int load_one(void *arg, const struct store_job *r, struct err *e)
 	return 0;
 }
 
-int jobs_load(struct lives *all, struct err *e)
+int jobs_load(struct hub_sandboxes *all, struct err *e)
 {
 	return all->store ? store_jobs(all->store, load_one, all, e) : 0;
 }
 
-void jobs_settle(struct lives *all)
+void jobs_settle(struct hub_sandboxes *all)
 {
 	struct err e;
 
 	if (all->store && store_jobs_clear(all->store, &e) < 0)
 		log_warn("execs of sandboxes that have ended are still in the registry: %s", e.msg);
-	for (struct life *l = all->oldest; l; l = l->newer) {
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer) {
 		for (struct job *j = l->jobs.newest; j; j = j->older) {
 			if (j->state == JOB_LOST && job_save(j, &e) < 0)
 				log_warn("exec %s of sandbox %s: %s", j->id, j->sandbox, e.msg);

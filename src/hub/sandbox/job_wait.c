@@ -186,9 +186,9 @@ static void serve_line(struct jobs *all)
 	leave_line(w);
 	all->looking = w->look->working = true;
 	spool_ref(w->job->output);
-	all->house.works++;
+	all->spools.works++;
 	w->look->work.data = w;
-	if (uv_queue_work(all->house.loop, &w->look->work, look, on_looked) < 0)
+	if (uv_queue_work(all->spools.loop, &w->look->work, look, on_looked) < 0)
 		abort(); /* libuv fails only if a function is missing */
 }
 

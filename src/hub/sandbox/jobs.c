@@ -13,7 +13,7 @@
 enum { TICK_MS = 60 * 1000, TAILS_MAX = 4, TAILS_ALL_MAX = 256 };
 
 static const struct {
-	size_t of_life, of_all;
+	size_t of_sandbox, of_all;
 } most[2] = {
 	[false] = { TAILS_MAX, TAILS_ALL_MAX },
 	[true] = { JOBS_ENDED_MAX, JOBS_ENDED_ALL_MAX },
@@ -23,8 +23,8 @@ static const struct {
 
 void jobs_list(struct job *j)
 {
-	j->older = j->life->jobs.newest;
-	j->life->jobs.newest = j;
+	j->older = j->hs->jobs.newest;
+	j->hs->jobs.newest = j;
 	j->listed = true;
 }
 
@@ -58,7 +58,7 @@ static void leave_queue(struct job_queue *q, struct job *j)
 /* Removes it from all lists and drops the lists' reference. */
 static void unlist(struct job *j)
 {
-	struct job **at = &j->life->jobs.newest;
+	struct job **at = &j->hs->jobs.newest;
 
 	while (*at != j)
 		at = &(*at)->older;
@@ -66,10 +66,10 @@ static void unlist(struct job *j)
 	j->listed = false;
 	if (j->queued) {
 		leave_queue(&j->all->jobs.ended[j->background], j);
-		j->life->jobs.ended[j->background]--;
+		j->hs->jobs.ended[j->background]--;
 	}
 	if (!j->exec)
-		j->life = NULL;
+		j->hs = NULL;
 	job_drop_row(j);
 	job_unref(j);
 }
@@ -82,7 +82,7 @@ void job_forget(struct job *j)
 		unlist(j);
 }
 
-void jobs_forget_of(struct life *l)
+void jobs_forget_of(struct hub_sandbox *l)
 {
 	while (l->jobs.newest)
 		unlist(l->jobs.newest);
@@ -90,8 +90,8 @@ void jobs_forget_of(struct life *l)
 
 /* ---- for a while --------------------------------------------------------------------------- */
 
-/* Of a life; there is one. */
-static struct job *first_ended(const struct life *l, bool background)
+/* Of a sandbox; there is one. */
+static struct job *first_ended(const struct hub_sandbox *l, bool background)
 {
 	struct job *first = NULL;
 
@@ -125,17 +125,17 @@ void jobs_remember(struct job *j)
 	struct jobs *all = &j->all->jobs;
 
 	join_queue(&all->ended[j->background], j);
-	j->life->jobs.ended[j->background]++;
+	j->hs->jobs.ended[j->background]++;
 	if (!uv_is_active((uv_handle_t *)all->timer))
 		uv_timer_start(all->timer, on_tick, TICK_MS, TICK_MS);
 }
 
-void jobs_trim(struct life *l)
+void jobs_trim(struct hub_sandbox *l)
 {
 	struct jobs *all = &l->all->jobs;
 
 	for (size_t kind = 0; kind < ARRAY_LEN(most); kind++) {
-		while (l->jobs.ended[kind] > most[kind].of_life)
+		while (l->jobs.ended[kind] > most[kind].of_sandbox)
 			unlist(first_ended(l, kind));
 		while (all->ended[kind].n > most[kind].of_all)
 			unlist(all->ended[kind].first);
@@ -145,7 +145,7 @@ void jobs_trim(struct life *l)
 /* To make room for a running job's output, the job that ended first drops its output. */
 static void make_room(void *arg)
 {
-	struct lives *all = arg;
+	struct hub_sandboxes *all = arg;
 
 	if (all->jobs.ended[true].first)
 		unlist(all->jobs.ended[true].first);
@@ -155,14 +155,14 @@ static void make_room(void *arg)
 
 static void on_quiet(void *arg)
 {
-	lives_try_close(arg);
+	hub_sandboxes_try_close(arg);
 }
 
-int jobs_init(struct lives *all, uv_loop_t *loop, struct err *e)
+int jobs_init(struct hub_sandboxes *all, uv_loop_t *loop, struct err *e)
 {
 	struct jobs *jobs = &all->jobs;
 
-	jobs->house = (struct spool_house){
+	jobs->spools = (struct spool_set){
 		.loop = loop,
 		.disk = { .max = JOBS_DISK_MAX },
 		.make_room = make_room,
@@ -177,10 +177,10 @@ int jobs_init(struct lives *all, uv_loop_t *loop, struct err *e)
 	return 0;
 }
 
-int lives_set_folder(struct lives *all, const char *folder, struct err *e)
+int hub_sandboxes_set_folder(struct hub_sandboxes *all, const char *folder, struct err *e)
 {
 	all->jobs.folder = strdup(folder);
-	all->jobs.house.folder = all->jobs.folder;
+	all->jobs.spools.folder = all->jobs.folder;
 	return all->jobs.folder ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
@@ -189,9 +189,9 @@ static void close_timer(uv_handle_t *h)
 	free(h);
 }
 
-void jobs_fini(struct lives *all)
+void jobs_fini(struct hub_sandboxes *all)
 {
-	for (struct life *l = all->oldest; l; l = l->newer) {
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer) {
 		while (l->jobs.newest) {
 			struct job *j = l->jobs.newest;
 

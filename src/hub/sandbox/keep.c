@@ -15,55 +15,56 @@
 #include "hub/sandbox/internal.h"
 
 struct keeping {
-	struct life_op *op; /* its err: why */
-	enum life_retention how;
+	struct hub_sandbox_op *op; /* its err: why */
+	enum hub_sandbox_retention how;
 	bool paused; /* by this */
 	struct err failed;
 };
 
 static const struct {
-	enum life_state state;
+	enum hub_sandbox_state state;
 	uint64_t ms; /* how long it is kept */
 } ends[RETENTIONS] = {
-	[RETAIN_STOP] = { LIFE_STOPPED, SNAPSHOT_STOPPED_MS },
-	[RETAIN_COLD] = { LIFE_COLD, SNAPSHOT_COLD_MS },
-	[RETAIN_SNAPSHOT] = { LIFE_TERMINATED, SNAPSHOT_STOPPED_MS },
+	[RETAIN_STOP] = { SANDBOX_STOPPED, SNAPSHOT_STOPPED_MS },
+	[RETAIN_COLD] = { SANDBOX_COLD, SNAPSHOT_COLD_MS },
+	[RETAIN_SNAPSHOT] = { SANDBOX_TERMINATED, SNAPSHOT_STOPPED_MS },
 };
 
 static void keep_end(struct keeping *k, const struct err *err)
 {
-	struct life_op *op = k->op;
+	struct hub_sandbox_op *op = k->op;
 
 	free(k);
-	life_op_end(op, err);
+	hub_sandbox_op_end(op, err);
 }
 
 /* Restores the earlier state, if the sandbox could be resumed or not. */
 static void go_on(struct keeping *k)
 {
-	struct life *l = k->op->life;
+	struct hub_sandbox *l = k->op->hs;
 	struct err failed = k->failed;
 
 	l->stopping = l->ending = false;
-	life_arm(l);
+	hub_sandbox_arm(l);
 	keep_end(k, &failed);
 }
 
 static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct keeping *k = arg;
-	struct life *l = k->op->life;
+	struct hub_sandbox *l = k->op->hs;
 	struct err e = ERR_INIT;
 
 	if (err && l->box && sandbox_live(l->box))
-		life_set_state(l, LIFE_PAUSED, NULL, &e); /* as it is, so that it can be resumed */
+		hub_sandbox_set_state(l, SANDBOX_PAUSED, NULL,
+				      &e); /* as it is, so that it can be resumed */
 	go_on(k);
 }
 
 /* The failure is reported only after it runs again. */
 static void give_up(struct keeping *k, const struct err *err)
 {
-	struct life *l = k->op->life;
+	struct hub_sandbox *l = k->op->hs;
 	bool at_deadline = k->op->err.code != ERR_NONE;
 	bool still = k->paused && l->box && sandbox_live(l->box);
 	struct err e = ERR_INIT;
@@ -75,14 +76,14 @@ static void give_up(struct keeping *k, const struct err *err)
 		return;
 	}
 	if (still)
-		life_set_state(l, LIFE_PAUSED, NULL, &e);
+		hub_sandbox_set_state(l, SANDBOX_PAUSED, NULL, &e);
 	go_on(k);
 }
 
 static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct keeping *k = arg;
-	struct life *l = k->op->life;
+	struct hub_sandbox *l = k->op->hs;
 	const struct err *why = k->op->err.code ? &k->op->err : NULL;
 	struct err e = ERR_INIT;
 
@@ -91,16 +92,16 @@ static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
 		return;
 	}
 	l->stopping = l->ending = false;
-	life_let_go(l);
+	hub_sandbox_let_go(l);
 	/* a row that can't be written now is retried */
-	life_set_state(l, ends[k->how].state, why, &e);
+	hub_sandbox_set_state(l, ends[k->how].state, why, &e);
 	keep_end(k, NULL);
 }
 
 static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
 {
 	struct keeping *k = arg;
-	struct life *l = k->op->life;
+	struct hub_sandbox *l = k->op->hs;
 	struct err e = ERR_INIT;
 
 	if (!err && (!l->box || !sandbox_live(l->box)))
@@ -115,7 +116,7 @@ static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
 
 static void keep_take(struct keeping *k)
 {
-	struct life *l = k->op->life;
+	struct hub_sandbox *l = k->op->hs;
 	const struct snapshot_spec spec = { .ttl_ms = ends[k->how].ms };
 
 	snapshot_drop_kept(l); /* of a time when it could not be ended */
@@ -142,39 +143,39 @@ static void on_refused(void *arg)
 	keep_end(k, &e);
 }
 
-void life_keep_start(struct life *l, enum life_retention how, const struct err *why,
-		     life_cb on_done, void *arg)
+void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention how,
+			    const struct err *why, hub_sandbox_cb on_done, void *arg)
 {
 	struct keeping *k = calloc(1, sizeof(*k));
 	struct err e = ERR_INIT;
 
 	if (!k)
 		abort(); /* out of memory: no callback could report it */
-	k->op = life_op_new(l->all, l, on_done, arg);
+	k->op = hub_sandbox_op_new(l->all, l, on_done, arg);
 	k->how = how;
 	if (why)
 		k->op->err = *why;
 	if (snapshots_check(l->all, &e) < 0) {
 		k->op->err = e;
-		lives_later(l->all, on_refused, k);
+		hub_sandboxes_later(l->all, on_refused, k);
 		return;
 	}
 	l->stopping = true;
-	if (l->state == LIFE_PAUSED)
+	if (l->state == SANDBOX_PAUSED)
 		keep_take(k);
 	else
 		sandbox_pause_start(l->box, on_still, k);
 }
 
-void life_stop_start(struct life *l, bool cold, life_cb on_done, void *arg)
+void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, hub_sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
 
-	if (l->state == LIFE_STOPPED || l->state == LIFE_COLD)
-		life_later(l->all, l, on_done, arg, NULL);
-	else if ((l->state != LIFE_PAUSED || l->ending || l->stopping) &&
-		 life_check_runs(l, &e) < 0)
-		life_later(l->all, l, on_done, arg, &e);
+	if (l->state == SANDBOX_STOPPED || l->state == SANDBOX_COLD)
+		hub_sandbox_later(l->all, l, on_done, arg, NULL);
+	else if ((l->state != SANDBOX_PAUSED || l->ending || l->stopping) &&
+		 hub_sandbox_check_runs(l, &e) < 0)
+		hub_sandbox_later(l->all, l, on_done, arg, &e);
 	else
-		life_keep_start(l, cold ? RETAIN_COLD : RETAIN_STOP, NULL, on_done, arg);
+		hub_sandbox_keep_start(l, cold ? RETAIN_COLD : RETAIN_STOP, NULL, on_done, arg);
 }

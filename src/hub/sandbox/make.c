@@ -11,47 +11,48 @@ enum { FORK_MAX = 64 };
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
-static int check_open(const struct lives *all, struct err *e)
+static int check_open(const struct hub_sandboxes *all, struct err *e)
 {
 	return all->stopping || !all->box ? err_set(e, ERR_CANCELLED, "Holt is shutting down") : 0;
 }
 
-static int check_id(const struct lives *all, struct str id, struct err *e)
+static int check_id(const struct hub_sandboxes *all, struct str id, struct err *e)
 {
-	const struct life *l;
+	const struct hub_sandbox *l;
 
 	if (sandbox_id_check(id, e) < 0)
 		return -1;
-	l = lives_get(all, id);
-	if (l && l->state != LIFE_TERMINATED)
+	l = hub_sandboxes_get(all, id);
+	if (l && l->state != SANDBOX_TERMINATED)
 		return err_set(e, ERR_CONFLICT, "there is a sandbox %s already, and it is %s",
-			       l->id, life_state_names[l->state]);
+			       l->id, hub_sandbox_state_names[l->state]);
 	return 0;
 }
 
-static int check_spec(const struct lives *all, const struct life_spec *spec, struct err *e)
+static int check_spec(const struct hub_sandboxes *all, const struct hub_sandbox_spec *spec,
+		      struct err *e)
 {
 	if (spec->retention != RETAIN_DESTROY && !all->snapshots)
 		return err_set(
 			e, ERR_INVALID,
 			"retention: this hub keeps no files, so it carries out \"destroy\" only, "
 			"not \"%s\"",
-			life_retention_names[spec->retention]);
-	if (spec->box.ttl_ms > LIFE_TIMEOUT_MAX_MS || spec->idle_ms > LIFE_TIMEOUT_MAX_MS)
+			hub_sandbox_retention_names[spec->retention]);
+	if (spec->box.ttl_ms > SANDBOX_TIMEOUT_MAX_MS || spec->idle_ms > SANDBOX_TIMEOUT_MAX_MS)
 		return err_set(e, ERR_INVALID, "a deadline: at most %d days",
-			       (int)(LIFE_TIMEOUT_MAX_MS / 86400000));
+			       (int)(SANDBOX_TIMEOUT_MAX_MS / 86400000));
 	return 0;
 }
 
-struct life *life_new_named(struct lives *all, struct str id, struct err *e)
+struct hub_sandbox *hub_sandbox_new_named(struct hub_sandboxes *all, struct str id, struct err *e)
 {
 	char made[ID_MAX];
-	struct life *l;
+	struct hub_sandbox *l;
 
 	if (id.p)
-		return check_id(all, id, e) < 0 ? NULL : life_new(all, id, e);
+		return check_id(all, id, e) < 0 ? NULL : hub_sandbox_new(all, id, e);
 	id_make(made, "sbx");
-	l = life_new(all, str_of(made), e);
+	l = hub_sandbox_new(all, str_of(made), e);
 	if (l)
 		l->generation = 1; /* nobody ever had such a name */
 	return l;
@@ -59,76 +60,77 @@ struct life *life_new_named(struct lives *all, struct str id, struct err *e)
 
 /* ---- a new sandbox ------------------------------------------------------------------------- */
 
-void life_replace_old(struct life *l)
+void hub_sandbox_replace_old(struct hub_sandbox *l)
 {
-	struct life *old = l->chain;
+	struct hub_sandbox *old = l->chain;
 
 	while (old && strcmp(old->id, l->id) != 0)
 		old = old->chain;
 	if (old)
-		life_forget(old);
+		hub_sandbox_forget(old);
 }
 
-int life_bear(struct life *l, struct sandbox *sb, struct err *e)
+int hub_sandbox_bear(struct hub_sandbox *l, struct sandbox *sb, struct err *e)
 {
-	char mark[LIFE_MARK_MAX];
+	char mark[SANDBOX_MARK_MAX];
 	int result;
 
-	life_begin(l, sb);
-	life_mark(l, mark);
+	hub_sandbox_begin(l, sb);
+	hub_sandbox_mark(l, mark);
 	if (sandbox_set_record(sb, str_of(mark), e) < 0)
 		return -1;
-	result = life_set_state(l, LIFE_RUNNING, NULL, e);
-	life_arm(l);
+	result = hub_sandbox_set_state(l, SANDBOX_RUNNING, NULL, e);
+	hub_sandbox_arm(l);
 	return result;
 }
 
-void life_stillborn(struct life *l)
+void hub_sandbox_stillborn(struct hub_sandbox *l)
 {
 	struct err ignored;
 
-	life_let_go(l);
+	hub_sandbox_let_go(l);
 	l->stored = false;
-	if (life_set_state(l, LIFE_TERMINATED, NULL, &ignored) == 0)
-		life_forget(l);
+	if (hub_sandbox_set_state(l, SANDBOX_TERMINATED, NULL, &ignored) == 0)
+		hub_sandbox_forget(l);
 }
 
 /* ---- create -------------------------------------------------------------------------------- */
 
 static void on_undone(void *arg, struct sandbox *sb, const struct err *err)
 {
-	struct life_op *op = arg;
+	struct hub_sandbox_op *op = arg;
 
-	life_op_end(op, &op->err);
+	hub_sandbox_op_end(op, &op->err);
 }
 
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 {
-	struct life_op *op = arg;
+	struct hub_sandbox_op *op = arg;
 
 	if (err) {
-		life_stillborn(op->life);
-		life_op_end(op, err);
-	} else if (life_bear(op->life, sb, &op->err) < 0) {
-		life_stillborn(op->life);
+		hub_sandbox_stillborn(op->hs);
+		hub_sandbox_op_end(op, err);
+	} else if (hub_sandbox_bear(op->hs, sb, &op->err) < 0) {
+		hub_sandbox_stillborn(op->hs);
 		sandbox_destroy_start(sb, on_undone, op);
 	} else {
-		life_replace_old(op->life);
-		life_op_end(op, NULL);
+		hub_sandbox_replace_old(op->hs);
+		hub_sandbox_op_end(op, NULL);
 	}
 }
 
-static struct life *prepare(struct lives *all, const struct life_spec *spec, struct err *e)
+static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_sandbox_spec *spec,
+				   struct err *e)
 {
 	autofree char *text = NULL;
-	struct life *l;
+	struct hub_sandbox *l;
 
 	if (check_open(all, e) < 0 || check_spec(all, spec, e) < 0)
 		return NULL;
-	text = all->store ? life_spec_text(&spec->box, e) : NULL;
+	text = all->store ? hub_sandbox_spec_text(&spec->box, e) : NULL;
 	if (all->store && !text)
 		return NULL;
-	l = life_new_named(all, spec->id, e);
+	l = hub_sandbox_new_named(all, spec->id, e);
 	if (!l)
 		return NULL;
 	l->spec = take_ptr(text);
@@ -141,31 +143,32 @@ static struct life *prepare(struct lives *all, const struct life_spec *spec, str
 	return l;
 }
 
-void life_create_start(struct lives *all, const struct life_spec *spec, life_cb on_done, void *arg)
+void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbox_spec *spec,
+			      hub_sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
 	struct sandbox_spec box = spec->box;
-	struct life *l = prepare(all, spec, &e);
+	struct hub_sandbox *l = prepare(all, spec, &e);
 
 	if (!l) {
-		life_later(all, NULL, on_done, arg, &e);
+		hub_sandbox_later(all, NULL, on_done, arg, &e);
 		return;
 	}
 	box.id = str_of(l->id);
 	/* Its ttl_ms applies when no hub runs, which could keep its files. */
 	if (spec->retention != RETAIN_DESTROY)
 		box.ttl_ms = 0;
-	sandbox_create_start(all->box, &box, on_created, life_op_new(all, l, on_done, arg));
+	sandbox_create_start(all->box, &box, on_created, hub_sandbox_op_new(all, l, on_done, arg));
 }
 
 /* ---- fork ---------------------------------------------------------------------------------- */
 
 struct forking {
-	struct lives *all;
-	struct life *source; /* busy until the end */
-	struct life *children[FORK_MAX]; /* references */
+	struct hub_sandboxes *all;
+	struct hub_sandbox *source; /* busy until the end */
+	struct hub_sandbox *children[FORK_MAX]; /* references */
 	size_t n;
-	life_fork_cb on_done;
+	hub_sandbox_fork_cb on_done;
 	void *arg;
 	size_t undoing;
 	struct err err;
@@ -178,15 +181,15 @@ static void end_fork(struct forking *f, const struct err *err)
 	else
 		f->on_done(f->arg, f->children, f->n, NULL);
 	for (size_t i = 0; i < f->n; i++)
-		life_unref(f->children[i]);
-	life_busy(f->source, -1);
+		hub_sandbox_unref(f->children[i]);
+	hub_sandbox_busy(f->source, -1);
 	free(f);
 }
 
 static void drop_children(struct forking *f)
 {
 	for (size_t i = 0; i < f->n; i++)
-		life_stillborn(f->children[i]);
+		hub_sandbox_stillborn(f->children[i]);
 }
 
 static void on_child_undone(void *arg, struct sandbox *sb, const struct err *err)
@@ -210,11 +213,11 @@ static int bear_all(struct forking *f, struct sandbox *const *children, struct e
 	struct err ignored = ERR_INIT;
 	int result = 0;
 
-	if (lives_batch(f->all, e) < 0)
+	if (hub_sandboxes_batch(f->all, e) < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < f->n; i++)
-		result = life_bear(f->children[i], children[i], e);
-	if (lives_batch_end(f->all, result == 0, result == 0 ? e : &ignored) < 0)
+		result = hub_sandbox_bear(f->children[i], children[i], e);
+	if (hub_sandboxes_batch_end(f->all, result == 0, result == 0 ? e : &ignored) < 0)
 		result = -1;
 	return result;
 }
@@ -230,19 +233,20 @@ static void on_forked(void *arg, struct sandbox *const *children, size_t n, cons
 		undo_fork(f, children);
 	} else {
 		for (size_t i = 0; i < f->n; i++)
-			life_replace_old(f->children[i]);
+			hub_sandbox_replace_old(f->children[i]);
 		end_fork(f, NULL);
 	}
 }
 
-static int name_children(struct forking *f, const struct life_fork_spec *spec, struct err *e)
+static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *spec, struct err *e)
 {
 	for (size_t i = 0; i < spec->n; i++) {
-		struct life *l = life_new_named(f->all, spec->ids ? spec->ids[i] : STR_NONE, e);
+		struct hub_sandbox *l =
+			hub_sandbox_new_named(f->all, spec->ids ? spec->ids[i] : STR_NONE, e);
 
 		if (!l)
 			return -1;
-		f->children[f->n++] = life_ref(l);
+		f->children[f->n++] = hub_sandbox_ref(l);
 		snprintf(l->source, sizeof(l->source), "%s", f->source->id);
 		snprintf(l->template, sizeof(l->template), "%s", f->source->template);
 		l->limits = f->source->limits;
@@ -254,11 +258,11 @@ static int name_children(struct forking *f, const struct life_fork_spec *spec, s
 	return 0;
 }
 
-static int check_source(const struct life *source, struct err *e)
+static int check_source(const struct hub_sandbox *source, struct err *e)
 {
-	return source->state == LIFE_PAUSED && !source->ending && !source->stopping
+	return source->state == SANDBOX_PAUSED && !source->ending && !source->stopping
 		     ? 0
-		     : life_check_runs(source, e);
+		     : hub_sandbox_check_runs(source, e);
 }
 
 static void on_refused(void *arg)
@@ -287,8 +291,8 @@ static int check_fork(const struct forking *f, size_t n, struct err *e)
 	return check_source(f->source, e);
 }
 
-void life_fork_start(struct life *source, const struct life_fork_spec *spec, life_fork_cb on_done,
-		     void *arg)
+void hub_sandbox_fork_start(struct hub_sandbox *source, const struct hub_sandbox_fork_spec *spec,
+			    hub_sandbox_fork_cb on_done, void *arg)
 {
 	struct forking *f = calloc(1, sizeof(*f));
 
@@ -296,11 +300,11 @@ void life_fork_start(struct life *source, const struct life_fork_spec *spec, lif
 		abort(); /* out of memory: no callback could report it */
 	f->all = source->all;
 	f->source = source;
-	life_busy(source, 1);
+	hub_sandbox_busy(source, 1);
 	f->on_done = on_done;
 	f->arg = arg;
 	if (check_fork(f, spec->n, &f->err) < 0 || name_children(f, spec, &f->err) < 0)
-		lives_later(f->all, on_refused, f);
+		hub_sandboxes_later(f->all, on_refused, f);
 	else
 		split(f);
 }

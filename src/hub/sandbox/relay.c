@@ -28,8 +28,8 @@ struct side {
 struct relay {
 	struct relay *next;
 	struct forward *forward; /* NULL once it ends */
-	struct life *life; /* of the port */
-	struct life_port port;
+	struct hub_sandbox *hs; /* of the port */
+	struct hub_sandbox_port port;
 	struct sandbox *sandbox; /* a reference */
 	struct dial *dial; /* NULL: it is done */
 	struct side client, guest;
@@ -76,8 +76,8 @@ static void relay_end(struct relay *r)
 	if (r->dial)
 		sandbox_dial_cancel(take_ptr(r->dial));
 	sandbox_unref(r->sandbox);
-	life_port_give(&r->port);
-	r->life = NULL;
+	hub_sandbox_port_give(&r->port);
+	r->hs = NULL;
 	close_side(&r->guest);
 	close_side(&r->client);
 	uv_close((uv_handle_t *)&r->half, on_half_closed); /* the last to go takes r along */
@@ -165,7 +165,7 @@ static int open_side(struct relay *r, struct side *s)
 {
 	s->relay = r;
 	s->tcp.data = s->write.data = s->shutdown.data = s;
-	if (uv_tcp_init(r->life->all->loop, &s->tcp) < 0)
+	if (uv_tcp_init(r->hs->all->loop, &s->tcp) < 0)
 		return -1;
 	s->tcp.data = s;
 	s->open = true;
@@ -200,7 +200,7 @@ static void turn_away(struct forward *f)
 {
 	uv_tcp_t *client = malloc(sizeof(*client));
 
-	if (!client || uv_tcp_init(f->life->all->loop, client) < 0) {
+	if (!client || uv_tcp_init(f->hs->all->loop, client) < 0) {
 		free(client);
 		return;
 	}
@@ -222,15 +222,15 @@ static struct relay *admit(struct forward *f, struct sandbox *sb)
 
 	if (!r)
 		return NULL;
-	r->life = f->life;
-	r->port = (struct life_port){ .on_end = on_life_end, .arg = r };
+	r->hs = f->hs;
+	r->port = (struct hub_sandbox_port){ .on_end = on_life_end, .arg = r };
 	r->half.data = r;
-	if (life_port_take(r->life, &r->port, &e) < 0 || open_side(r, &r->client) < 0) {
-		life_port_give(&r->port);
+	if (hub_sandbox_port_take(r->hs, &r->port, &e) < 0 || open_side(r, &r->client) < 0) {
+		hub_sandbox_port_give(&r->port);
 		free(r);
 		return NULL;
 	}
-	uv_timer_init(r->life->all->loop, &r->half); /* which never fails */
+	uv_timer_init(r->hs->all->loop, &r->half); /* which never fails */
 	r->handles++;
 	r->forward = f;
 	r->sandbox = sandbox_ref(sb);
@@ -244,7 +244,7 @@ static struct relay *admit(struct forward *f, struct sandbox *sb)
 void relay_start(struct forward *f)
 {
 	struct err e;
-	struct sandbox *sb = life_sandbox(f->life, &e);
+	struct sandbox *sb = hub_sandbox_sandbox(f->hs, &e);
 	struct relay *r = sb ? admit(f, sb) : NULL;
 
 	if (!r) {

@@ -11,7 +11,7 @@ enum { SPEC_MAX = 256 * 1024 };
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-char *life_spec_text(const struct sandbox_spec *spec, struct err *e)
+char *hub_sandbox_spec_text(const struct sandbox_spec *spec, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(SPEC_MAX);
 	struct json_writer w = json_writer(&b);
@@ -32,7 +32,7 @@ char *life_spec_text(const struct sandbox_spec *spec, struct err *e)
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
 }
 
-static struct store_sandbox row_of(const struct life *l)
+static struct store_sandbox row_of(const struct hub_sandbox *l)
 {
 	return (struct store_sandbox){
 		.seq = l->seq,
@@ -40,8 +40,8 @@ static struct store_sandbox row_of(const struct life *l)
 		.template = str_of(l->template),
 		.spec = str_of(l->spec),
 		.source = l->source[0] ? str_of(l->source) : STR_NONE,
-		.state = str_of(life_state_names[l->state]),
-		.retention = str_of(life_retention_names[l->retention]),
+		.state = str_of(hub_sandbox_state_names[l->state]),
+		.retention = str_of(hub_sandbox_retention_names[l->retention]),
 		.generation = l->generation,
 		.created_ms = l->created_ms,
 		.changed_ms = l->changed_ms,
@@ -58,7 +58,8 @@ static struct store_sandbox row_of(const struct life *l)
 	};
 }
 
-static int add_event(const struct life *l, const char *kind, struct str detail, struct err *e)
+static int add_event(const struct hub_sandbox *l, const char *kind, struct str detail,
+		     struct err *e)
 {
 	const struct store_event v = {
 		.at_ms = clock_unix_ms(),
@@ -70,7 +71,8 @@ static int add_event(const struct life *l, const char *kind, struct str detail, 
 	return store_event_add(l->all->store, &v, e);
 }
 
-static int write_row(const struct life *l, const char *kind, struct str detail, struct err *e)
+static int write_row(const struct hub_sandbox *l, const char *kind, struct str detail,
+		     struct err *e)
 {
 	const struct store_sandbox r = row_of(l);
 	int result = l->stored ? store_sandbox_change(l->all->store, &r, e)
@@ -79,7 +81,7 @@ static int write_row(const struct life *l, const char *kind, struct str detail, 
 	return result == 0 && kind ? add_event(l, kind, detail, e) : result;
 }
 
-int lives_batch(struct lives *all, struct err *e)
+int hub_sandboxes_batch(struct hub_sandboxes *all, struct err *e)
 {
 	if (all->batch)
 		return err_set(e, ERR_CONFLICT, "the registry is writing several changes already");
@@ -89,14 +91,14 @@ int lives_batch(struct lives *all, struct err *e)
 	return 0;
 }
 
-static void set_unsaved(struct life *l, bool unsaved)
+static void set_unsaved(struct hub_sandbox *l, bool unsaved)
 {
 	l->all->stats.unsaved -= l->unsaved;
 	l->unsaved = unsaved;
 	l->all->stats.unsaved += l->unsaved;
 }
 
-static void set_in_batch(struct life *l, bool in_batch)
+static void set_in_batch(struct hub_sandbox *l, bool in_batch)
 {
 	l->all->n_in_batch -= l->in_batch;
 	l->in_batch = in_batch;
@@ -105,18 +107,18 @@ static void set_in_batch(struct life *l, bool in_batch)
 
 /* The rollback also undid what this transaction wrote for others. The children of a fork are the
  * newest rows. */
-static void settle_batch(struct lives *all, bool undone)
+static void settle_batch(struct hub_sandboxes *all, bool undone)
 {
 	if (undone)
 		all->forgotten_stored = 0;
-	for (struct life *l = all->newest; l && all->n_in_batch; l = l->older) {
+	for (struct hub_sandbox *l = all->newest; l && all->n_in_batch; l = l->older) {
 		if (l->in_batch && undone)
 			set_unsaved(l, true);
 		set_in_batch(l, false);
 	}
 }
 
-int lives_batch_end(struct lives *all, bool keep, struct err *e)
+int hub_sandboxes_batch_end(struct hub_sandboxes *all, bool keep, struct err *e)
 {
 	int result = 0;
 
@@ -126,13 +128,13 @@ int lives_batch_end(struct lives *all, bool keep, struct err *e)
 	else if (all->store)
 		store_rollback(all->store);
 	settle_batch(all, !keep || result < 0);
-	lives_written(all);
+	hub_sandboxes_written(all);
 	return result;
 }
 
 /* Some failures roll back the whole transaction: the rest is written in a new one, or each row
  * by itself. */
-static void mend_batch(struct lives *all)
+static void mend_batch(struct hub_sandboxes *all)
 {
 	struct err e = ERR_INIT;
 
@@ -142,7 +144,7 @@ static void mend_batch(struct lives *all)
 	all->batch = store_begin(all->store, &e) == 0;
 }
 
-static int write_whole(struct life *l, const char *kind, struct str detail, struct err *e)
+static int write_whole(struct hub_sandbox *l, const char *kind, struct str detail, struct err *e)
 {
 	struct store *store = l->all->store;
 
@@ -154,7 +156,7 @@ static int write_whole(struct life *l, const char *kind, struct str detail, stru
 	return -1;
 }
 
-static int write_in_batch(struct life *l, const char *kind, struct str detail, struct err *e)
+static int write_in_batch(struct hub_sandbox *l, const char *kind, struct str detail, struct err *e)
 {
 	int result = write_row(l, kind, detail, e);
 
@@ -164,16 +166,16 @@ static int write_in_batch(struct life *l, const char *kind, struct str detail, s
 	return result;
 }
 
-static int write_it(struct life *l, const char *kind, struct str detail, struct err *e)
+static int write_it(struct hub_sandbox *l, const char *kind, struct str detail, struct err *e)
 {
 	if (!l->all->store)
 		return 0;
 	return l->all->batch ? write_in_batch(l, kind, detail, e) : write_whole(l, kind, detail, e);
 }
 
-int life_save(struct life *l, const char *kind, struct str detail, struct err *e)
+int hub_sandbox_save(struct hub_sandbox *l, const char *kind, struct str detail, struct err *e)
 {
-	struct lives *all = l->all;
+	struct hub_sandboxes *all = l->all;
 	bool first = all->stats.unsaved == 0; /* of a trouble that may last */
 	int result = write_it(l, kind, detail, e);
 
@@ -187,17 +189,17 @@ int life_save(struct life *l, const char *kind, struct str detail, struct err *e
 		free(take_ptr(l->spec));
 	}
 	if (!all->batch)
-		lives_written(all);
+		hub_sandboxes_written(all);
 	return result;
 }
 
-void life_tell(struct life *l, const char *kind, struct str detail)
+void hub_sandbox_tell(struct hub_sandbox *l, const char *kind, struct str detail)
 {
 	struct err e = ERR_INIT;
 
 	if (l->all->store && add_event(l, kind, detail, &e) < 0)
 		log_warn("sandbox %s: %s is not among the events: %s", l->id, kind, e.msg);
-	lives_tell_watches(l->all);
+	hub_sandboxes_tell_watches(l->all);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -212,7 +214,7 @@ static size_t place(struct str name, const char *const *names, size_t n)
 	return i;
 }
 
-enum err_code life_code_of(struct str name)
+enum err_code hub_sandbox_code_of(struct str name)
 {
 	for (int code = ERR_NONE + 1; code < ERR_CODES; code++) {
 		if (str_is(name, err_info((enum err_code)code)->name))
@@ -221,41 +223,41 @@ enum err_code life_code_of(struct str name)
 	return ERR_BUG;
 }
 
-static int read_why(struct life *l, const struct store_sandbox *r, struct err *e)
+static int read_why(struct hub_sandbox *l, const struct store_sandbox *r, struct err *e)
 {
 	if (!r->code.p)
 		return 0;
 	l->why = calloc(1, sizeof(*l->why));
 	if (!l->why)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	l->why->code = life_code_of(r->code);
+	l->why->code = hub_sandbox_code_of(r->code);
 	snprintf(l->why->msg, sizeof(l->why->msg), "%.*s", STR_ARG(r->why));
 	return 0;
 }
 
 static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 {
-	struct lives *all = arg;
-	size_t state = place(r->state, life_state_names, LIFE_STATES);
-	size_t retention = place(r->retention, life_retention_names, RETENTIONS);
-	struct life *l;
+	struct hub_sandboxes *all = arg;
+	size_t state = place(r->state, hub_sandbox_state_names, SANDBOX_STATES);
+	size_t retention = place(r->retention, hub_sandbox_retention_names, RETENTIONS);
+	struct hub_sandbox *l;
 
-	if (state == LIFE_STATES || retention == RETENTIONS ||
+	if (state == SANDBOX_STATES || retention == RETENTIONS ||
 	    r->template.n >= sizeof(l->template) || r->source.n >= sizeof(l->source) ||
 	    sandbox_id_check(r->id, e) < 0)
 		return err_set(e, ERR_STORE_CORRUPT, "the registry has a sandbox that can't be");
 	all->last_seq = r->seq - 1;
-	l = life_new(all, r->id, e);
+	l = hub_sandbox_new(all, r->id, e);
 	if (!l)
 		return -1;
 	snprintf(l->template, sizeof(l->template), "%.*s", STR_ARG(r->template));
 	snprintf(l->source, sizeof(l->source), "%.*s", STR_ARG(r->source));
 	all->stats.by_state[l->state]--;
-	l->state = (enum life_state)state;
+	l->state = (enum hub_sandbox_state)state;
 	all->stats.by_state[l->state]++;
 	l->stored = true;
 	l->generation = r->generation;
-	l->retention = (enum life_retention)retention;
+	l->retention = (enum hub_sandbox_retention)retention;
 	l->created_ms = r->created_ms;
 	l->changed_ms = r->changed_ms;
 	l->deadline_ms = r->deadline_ms;
@@ -265,7 +267,7 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 	return read_why(l, r, e);
 }
 
-int lives_load(struct lives *all, struct err *e)
+int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e)
 {
 	if (!all->store)
 		return 0;
@@ -278,7 +280,7 @@ int lives_load(struct lives *all, struct err *e)
 }
 
 struct reader {
-	void (*each)(void *arg, const struct life_event *v);
+	void (*each)(void *arg, const struct hub_sandbox_event *v);
 	void *arg;
 };
 
@@ -286,18 +288,21 @@ static int on_event(void *arg, const struct store_event *v, struct err *e)
 {
 	const struct reader *r = arg;
 
-	r->each(r->arg, &(struct life_event){ v->seq, v->at_ms, v->sandbox, v->kind, v->detail });
+	r->each(r->arg,
+		&(struct hub_sandbox_event){ v->seq, v->at_ms, v->sandbox, v->kind, v->detail });
 	return 0;
 }
 
-int lives_events_kept(struct lives *all, uint64_t *ret_oldest, uint64_t *ret_newest, struct err *e)
+int hub_sandboxes_events_kept(struct hub_sandboxes *all, uint64_t *ret_oldest, uint64_t *ret_newest,
+			      struct err *e)
 {
 	*ret_oldest = *ret_newest = 0;
 	return all->store ? store_events_kept(all->store, ret_oldest, ret_newest, e) : 0;
 }
 
-int lives_events(struct lives *all, uint64_t after, struct str id, unsigned max,
-		 void (*each)(void *arg, const struct life_event *v), void *arg, struct err *e)
+int hub_sandboxes_events(struct hub_sandboxes *all, uint64_t after, struct str id, unsigned max,
+			 void (*each)(void *arg, const struct hub_sandbox_event *v), void *arg,
+			 struct err *e)
 {
 	struct reader r = { each, arg };
 

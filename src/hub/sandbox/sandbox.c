@@ -6,13 +6,15 @@
 #include "base/log.h"
 #include "hub/sandbox/internal.h"
 
-const char *const life_state_names[LIFE_STATES] = {
-	[LIFE_CREATING] = "creating", [LIFE_RUNNING] = "running",	[LIFE_PAUSED] = "paused",
-	[LIFE_COLD] = "cold",	      [LIFE_RESTORING] = "restoring",	[LIFE_STOPPED] = "stopped",
-	[LIFE_LOST] = "lost",	      [LIFE_TERMINATED] = "terminated", [LIFE_FAILED] = "failed",
+const char *const hub_sandbox_state_names[SANDBOX_STATES] = {
+	[SANDBOX_CREATING] = "creating",   [SANDBOX_RUNNING] = "running",
+	[SANDBOX_PAUSED] = "paused",	   [SANDBOX_COLD] = "cold",
+	[SANDBOX_RESTORING] = "restoring", [SANDBOX_STOPPED] = "stopped",
+	[SANDBOX_LOST] = "lost",	   [SANDBOX_TERMINATED] = "terminated",
+	[SANDBOX_FAILED] = "failed",
 };
 
-const char *const life_retention_names[RETENTIONS] = {
+const char *const hub_sandbox_retention_names[RETENTIONS] = {
 	[RETAIN_DESTROY] = "destroy",
 	[RETAIN_STOP] = "stop",
 	[RETAIN_COLD] = "cold",
@@ -21,39 +23,39 @@ const char *const life_retention_names[RETENTIONS] = {
 
 /* ---- states -------------------------------------------------------------------------------- */
 
-#define TO(state) (1u << LIFE_##state)
+#define TO(state) (1u << SANDBOX_##state)
 
 /* The states that may follow a state. A cold or stopped sandbox comes back by restoring. Nothing
  * follows terminated: the next sandbox with that id is another one. */
-static const unsigned follows[LIFE_STATES] = {
-	[LIFE_CREATING] = TO(RUNNING) | TO(RESTORING) | TO(TERMINATED),
-	[LIFE_RUNNING] = TO(PAUSED) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
-			 TO(FAILED),
-	[LIFE_PAUSED] = TO(RUNNING) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
-			TO(FAILED),
-	[LIFE_COLD] = TO(RESTORING) | TO(LOST) | TO(TERMINATED) | TO(FAILED),
-	[LIFE_RESTORING] = TO(RUNNING) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
+static const unsigned follows[SANDBOX_STATES] = {
+	[SANDBOX_CREATING] = TO(RUNNING) | TO(RESTORING) | TO(TERMINATED),
+	[SANDBOX_RUNNING] = TO(PAUSED) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
+			    TO(FAILED),
+	[SANDBOX_PAUSED] = TO(RUNNING) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
 			   TO(FAILED),
-	[LIFE_STOPPED] = TO(RESTORING) | TO(LOST) | TO(TERMINATED) | TO(FAILED),
-	[LIFE_LOST] = TO(TERMINATED),
-	[LIFE_FAILED] = TO(TERMINATED),
+	[SANDBOX_COLD] = TO(RESTORING) | TO(LOST) | TO(TERMINATED) | TO(FAILED),
+	[SANDBOX_RESTORING] = TO(RUNNING) | TO(COLD) | TO(STOPPED) | TO(LOST) | TO(TERMINATED) |
+			      TO(FAILED),
+	[SANDBOX_STOPPED] = TO(RESTORING) | TO(LOST) | TO(TERMINATED) | TO(FAILED),
+	[SANDBOX_LOST] = TO(TERMINATED),
+	[SANDBOX_FAILED] = TO(TERMINATED),
 };
 
-bool life_may_follow(enum life_state from, enum life_state to)
+bool hub_sandbox_may_follow(enum hub_sandbox_state from, enum hub_sandbox_state to)
 {
 	return (follows[from] >> to & 1) != 0;
 }
 
-static const char *kind_of(enum life_state from, enum life_state to)
+static const char *kind_of(enum hub_sandbox_state from, enum hub_sandbox_state to)
 {
-	if (to == LIFE_RUNNING)
-		return from == LIFE_CREATING  ? "created"
-		     : from == LIFE_RESTORING ? "restored"
-					      : "resumed";
-	return life_state_names[to];
+	if (to == SANDBOX_RUNNING)
+		return from == SANDBOX_CREATING	 ? "created"
+		     : from == SANDBOX_RESTORING ? "restored"
+						 : "resumed";
+	return hub_sandbox_state_names[to];
 }
 
-static void set_why(struct life *l, const struct err *why)
+static void set_why(struct hub_sandbox *l, const struct err *why)
 {
 	free(take_ptr(l->why));
 	l->why = why ? malloc(sizeof(*why)) : NULL; /* without memory nobody is told */
@@ -63,28 +65,31 @@ static void set_why(struct life *l, const struct err *why)
 
 /* A sandbox that no client knows is not in the registry. A stopped one stays stopped there until
  * it runs again, so a hub that ends in between leaves it as it was. */
-static bool is_told(const struct life *l, enum life_state from, enum life_state to)
+static bool is_told(const struct hub_sandbox *l, enum hub_sandbox_state from,
+		    enum hub_sandbox_state to)
 {
-	if (to == LIFE_RESTORING)
+	if (to == SANDBOX_RESTORING)
 		return false;
-	if (from == LIFE_RESTORING && (to == LIFE_COLD || to == LIFE_STOPPED))
+	if (from == SANDBOX_RESTORING && (to == SANDBOX_COLD || to == SANDBOX_STOPPED))
 		return false;
-	return to != LIFE_TERMINATED || l->stored;
+	return to != SANDBOX_TERMINATED || l->stored;
 }
 
-int life_set_state(struct life *l, enum life_state to, const struct err *why, struct err *e)
+int hub_sandbox_set_state(struct hub_sandbox *l, enum hub_sandbox_state to, const struct err *why,
+			  struct err *e)
 {
-	enum life_state from = l->state;
+	enum hub_sandbox_state from = l->state;
 	struct str detail = why ? str_of(why->msg) : STR_NONE;
 	int result;
 
-	if (!life_may_follow(from, to)) {
-		log_error("sandbox %s: %s can't follow %s", l->id, life_state_names[to],
-			  life_state_names[from]);
-		return err_set(e, ERR_BUG, "%s can't follow %s", life_state_names[to],
-			       life_state_names[from]);
+	if (!hub_sandbox_may_follow(from, to)) {
+		log_error("sandbox %s: %s can't follow %s", l->id, hub_sandbox_state_names[to],
+			  hub_sandbox_state_names[from]);
+		return err_set(e, ERR_BUG, "%s can't follow %s", hub_sandbox_state_names[to],
+			       hub_sandbox_state_names[from]);
 	}
-	log_debug("sandbox %s: %s, then %s", l->id, life_state_names[from], life_state_names[to]);
+	log_debug("sandbox %s: %s, then %s", l->id, hub_sandbox_state_names[from],
+		  hub_sandbox_state_names[to]);
 	l->all->stats.by_state[from]--;
 	l->all->stats.by_state[to]++;
 	l->state = to;
@@ -93,40 +98,41 @@ int life_set_state(struct life *l, enum life_state to, const struct err *why, st
 	set_why(l, why);
 	if (!is_told(l, from, to))
 		return 0;
-	result = life_save(l, kind_of(from, to), detail, e);
-	if (to == LIFE_TERMINATED)
+	result = hub_sandbox_save(l, kind_of(from, to), detail, e);
+	if (to == SANDBOX_TERMINATED)
 		jobs_forget_of(l);
-	if (life_is_gone(l))
-		life_mourn(l);
+	if (hub_sandbox_is_gone(l))
+		hub_sandbox_mourn(l);
 	return result;
 }
 
-bool life_is_gone(const struct life *l)
+bool hub_sandbox_is_gone(const struct hub_sandbox *l)
 {
-	return l->state == LIFE_LOST || l->state == LIFE_TERMINATED || l->state == LIFE_FAILED;
+	return l->state == SANDBOX_LOST || l->state == SANDBOX_TERMINATED ||
+	       l->state == SANDBOX_FAILED;
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-static struct life **bucket(const struct lives *all, struct str id)
+static struct hub_sandbox **bucket(const struct hub_sandboxes *all, struct str id)
 {
 	uint32_t h = 2166136261u;
 
 	for (size_t i = 0; i < id.n; i++)
 		h = (h ^ (unsigned char)id.p[i]) * 16777619u;
-	return (struct life **)&all->buckets[h % LIVES_BUCKETS];
+	return (struct hub_sandbox **)&all->buckets[h % LIVES_BUCKETS];
 }
 
-struct life *lives_get(const struct lives *all, struct str id)
+struct hub_sandbox *hub_sandboxes_get(const struct hub_sandboxes *all, struct str id)
 {
-	struct life *l = *bucket(all, id);
+	struct hub_sandbox *l = *bucket(all, id);
 
 	while (l && !str_is(id, l->id))
 		l = l->chain;
 	return l;
 }
 
-struct life *life_ref(struct life *l)
+struct hub_sandbox *hub_sandbox_ref(struct hub_sandbox *l)
 {
 	l->refs++;
 	return l;
@@ -137,7 +143,7 @@ static void close_timer(uv_handle_t *h)
 	free(h);
 }
 
-void life_unref(struct life *l)
+void hub_sandbox_unref(struct hub_sandbox *l)
 {
 	if (!l || --l->refs)
 		return;
@@ -151,10 +157,10 @@ void life_unref(struct life *l)
 
 /* Inserts it before a terminated one with the same id, so that it is found; and after all
  * others, in order of creation. */
-struct life *life_new(struct lives *all, struct str id, struct err *e)
+struct hub_sandbox *hub_sandbox_new(struct hub_sandboxes *all, struct str id, struct err *e)
 {
-	struct life *l = calloc(1, sizeof(*l)), **at = bucket(all, id);
-	const struct life *before = lives_get(all, id);
+	struct hub_sandbox *l = calloc(1, sizeof(*l)), **at = bucket(all, id);
+	const struct hub_sandbox *before = hub_sandboxes_get(all, id);
 
 	if (!l) {
 		err_set(e, ERR_LIMIT, "out of memory");
@@ -174,14 +180,14 @@ struct life *life_new(struct lives *all, struct str id, struct err *e)
 	else
 		all->oldest = l;
 	all->newest = l;
-	all->stats.by_state[LIFE_CREATING]++;
+	all->stats.by_state[SANDBOX_CREATING]++;
 	return l;
 }
 
-static void unlink_life(struct life *l)
+static void unlink_sandbox(struct hub_sandbox *l)
 {
-	struct lives *all = l->all;
-	struct life **at = bucket(all, str_of(l->id));
+	struct hub_sandboxes *all = l->all;
+	struct hub_sandbox **at = bucket(all, str_of(l->id));
 
 	while (*at != l)
 		at = &(*at)->chain;
@@ -200,7 +206,7 @@ static void unlink_life(struct life *l)
 	all->n_in_batch -= l->in_batch;
 }
 
-static void leave_queue(struct life *l)
+static void leave_queue(struct hub_sandbox *l)
 {
 	struct gone *g = take_ptr(l->gone);
 
@@ -218,7 +224,7 @@ static void leave_queue(struct life *l)
 	g->n--;
 }
 
-static void join_queue(struct life *l, struct gone *g)
+static void join_queue(struct hub_sandbox *l, struct gone *g)
 {
 	l->gone = g;
 	l->gone_before = g->last;
@@ -230,22 +236,22 @@ static void join_queue(struct life *l, struct gone *g)
 	g->n++;
 }
 
-void life_forget(struct life *l)
+void hub_sandbox_forget(struct hub_sandbox *l)
 {
 	struct err e = ERR_INIT;
 
 	jobs_forget_of(l);
 	leave_queue(l);
-	unlink_life(l);
+	unlink_sandbox(l);
 	if (l->stored && l->all->store && store_sandbox_drop(l->all->store, l->seq, &e) < 0)
 		log_warn("sandbox %s is still in the registry: %s", l->id, e.msg);
-	life_unref(l);
+	hub_sandbox_unref(l);
 }
 
 /* If that can't be written, the row stays and tells the next hub. */
-static void remember_generation(struct life *l)
+static void remember_generation(struct hub_sandbox *l)
 {
-	struct lives *all = l->all;
+	struct hub_sandboxes *all = l->all;
 	struct err e = ERR_INIT;
 
 	if (l->generation > all->forgotten)
@@ -260,39 +266,40 @@ static void remember_generation(struct life *l)
 	}
 }
 
-void life_mourn(struct life *l)
+void hub_sandbox_mourn(struct hub_sandbox *l)
 {
-	struct lives *all = l->all;
-	struct gone *g = l->state == LIFE_TERMINATED ? &all->terminated : &all->mourned;
+	struct hub_sandboxes *all = l->all;
+	struct gone *g = l->state == SANDBOX_TERMINATED ? &all->terminated : &all->mourned;
 
 	leave_queue(l);
 	join_queue(l, g);
 	while (g->n > g->max) {
 		remember_generation(g->first);
-		life_forget(g->first);
+		hub_sandbox_forget(g->first);
 	}
 }
 
 /* ---- for other files ----------------------------------------------------------------------- */
 
-int lives_unknown(struct str id, struct err *e)
+int hub_sandboxes_unknown(struct str id, struct err *e)
 {
 	return err_set(e, ERR_SANDBOX_NOT_FOUND, "there is no sandbox '%.*s'",
-		       id.n > LIFE_ID_MAX ? LIFE_ID_MAX : (int)id.n, id.p ? id.p : "");
+		       id.n > SANDBOX_ID_MAX ? SANDBOX_ID_MAX : (int)id.n, id.p ? id.p : "");
 }
 
-struct life *lives_find(struct lives *all, struct str id, struct err *e)
+struct hub_sandbox *hub_sandboxes_find(struct hub_sandboxes *all, struct str id, struct err *e)
 {
-	struct life *l = lives_get(all, id);
+	struct hub_sandbox *l = hub_sandboxes_get(all, id);
 
 	if (!l)
-		lives_unknown(id, e);
+		hub_sandboxes_unknown(id, e);
 	return l;
 }
 
-size_t lives_list(struct lives *all, uint64_t after, struct life **ret, size_t max)
+size_t hub_sandboxes_list(struct hub_sandboxes *all, uint64_t after, struct hub_sandbox **ret,
+			  size_t max)
 {
-	struct life *l = all->oldest;
+	struct hub_sandbox *l = all->oldest;
 	size_t n = 0;
 
 	while (l && l->seq <= after)
@@ -302,14 +309,14 @@ size_t lives_list(struct lives *all, uint64_t after, struct life **ret, size_t m
 	return n;
 }
 
-void lives_stats(const struct lives *all, struct lives_stats *ret)
+void hub_sandboxes_stats(const struct hub_sandboxes *all, struct hub_sandboxes_stats *ret)
 {
 	*ret = all->stats;
 }
 
-void life_info(const struct life *l, struct life_info *ret)
+void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 {
-	*ret = (struct life_info){
+	*ret = (struct hub_sandbox_info){
 		.seq = l->seq,
 		.id = str_of(l->id),
 		.template = str_of(l->template),
@@ -329,29 +336,29 @@ void life_info(const struct life *l, struct life_info *ret)
 	};
 }
 
-static int refuse(const struct life *l, enum err_code code, struct err *e)
+static int refuse(const struct hub_sandbox *l, enum err_code code, struct err *e)
 {
 	if (l->why)
-		return err_set(e, code, "sandbox %s is %s: %s", l->id, life_state_names[l->state],
-			       l->why->msg);
-	return err_set(e, code, "sandbox %s is %s", l->id, life_state_names[l->state]);
+		return err_set(e, code, "sandbox %s is %s: %s", l->id,
+			       hub_sandbox_state_names[l->state], l->why->msg);
+	return err_set(e, code, "sandbox %s is %s", l->id, hub_sandbox_state_names[l->state]);
 }
 
-int life_check_runs(const struct life *l, struct err *e)
+int hub_sandbox_check_runs(const struct hub_sandbox *l, struct err *e)
 {
 	if (l->ending)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s is being terminated", l->id);
 	if (l->stopping)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being stopped", l->id);
 	switch (l->state) {
-	case LIFE_RUNNING:
+	case SANDBOX_RUNNING:
 		return 0;
-	case LIFE_PAUSED:
+	case SANDBOX_PAUSED:
 		return refuse(l, ERR_PAUSED, e);
-	case LIFE_LOST:
+	case SANDBOX_LOST:
 		return refuse(l, ERR_GUEST, e);
-	case LIFE_TERMINATED:
-	case LIFE_FAILED:
+	case SANDBOX_TERMINATED:
+	case SANDBOX_FAILED:
 		return refuse(l,
 			      l->why && l->why->code == ERR_IDLE ? ERR_IDLE : ERR_SANDBOX_NOT_FOUND,
 			      e);
@@ -360,37 +367,37 @@ int life_check_runs(const struct life *l, struct err *e)
 	}
 }
 
-uint64_t lives_changes(const struct lives *all)
+uint64_t hub_sandboxes_changes(const struct hub_sandboxes *all)
 {
 	return all->changes;
 }
 
-struct sandbox *life_machine(struct life *l, struct err *e)
+struct sandbox *hub_sandbox_machine(struct hub_sandbox *l, struct err *e)
 {
-	if (l->state == LIFE_PAUSED && !l->ending)
+	if (l->state == SANDBOX_PAUSED && !l->ending)
 		return l->box;
-	return life_check_runs(l, e) < 0 ? NULL : l->box;
+	return hub_sandbox_check_runs(l, e) < 0 ? NULL : l->box;
 }
 
-struct sandbox *life_sandbox(struct life *l, struct err *e)
+struct sandbox *hub_sandbox_sandbox(struct hub_sandbox *l, struct err *e)
 {
-	if (life_check_runs(l, e) < 0)
+	if (hub_sandbox_check_runs(l, e) < 0)
 		return NULL;
 	l->used_ms = clock_ms();
 	return l->box;
 }
 
-void life_busy(struct life *l, int by)
+void hub_sandbox_busy(struct hub_sandbox *l, int by)
 {
 	assert(by == 1 || (by == -1 && l->busy > 0));
 	l->used_ms = clock_ms();
 	if (by > 0) {
 		l->busy++;
-		life_ref(l);
+		hub_sandbox_ref(l);
 		return;
 	}
 	l->busy--;
 	if (l->busy == 0)
-		life_arm(l);
-	life_unref(l);
+		hub_sandbox_arm(l);
+	hub_sandbox_unref(l);
 }

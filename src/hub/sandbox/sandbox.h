@@ -1,69 +1,74 @@
 #pragma once
 /*
- * The lifecycle of a hub's sandboxes, from creating to terminated. A `struct life` is one sandbox
- * as clients see it, with its id, deadlines and history. The engine's `struct sandbox` (box/)
- * belongs to it while it runs. One function sets states, and one table holds the allowed
+ * The lifecycle of a hub's sandboxes, from creating to terminated. A `struct hub_sandbox` is one
+ * sandbox as clients see it, with its id, deadlines and history. The engine's `struct sandbox`
+ * (box/) belongs to it while it runs. One function sets states, and one table holds the allowed
  * transitions. Changes that give a client something are in the registry (store/) before they are
  * acknowledged.
  *
  * All functions must be called on the loop's thread. A `_start` function ends in exactly one
  * callback, never from inside the starting call. Its `struct err` is borrowed until it returns;
- * NULL means success. A `struct life *` is borrowed until the loop's next turn; life_busy(l, +1)
- * keeps it valid until the matching -1.
+ * NULL means success. A `struct hub_sandbox *` is borrowed until the loop's next turn;
+ * hub_sandbox_busy(l, +1) keeps it valid until the matching -1.
  *
  * When the registry can't be written, create, fork and set_timeout fail and are undone. Terminate,
  * pause, resume and losses take effect, and are written as soon as possible.
  */
 #include "box/host/box.h"
 
-struct lives; /* all of a hub */
-struct life; /* one */
+struct hub_sandboxes; /* all of a hub */
+struct hub_sandbox; /* one */
 struct store;
 
-enum life_state {
-	LIFE_CREATING,
-	LIFE_RUNNING,
-	LIFE_PAUSED,
-	LIFE_COLD,
-	LIFE_RESTORING,
-	LIFE_STOPPED,
-	LIFE_LOST, /* ended unexpectedly; stays until it is terminated */
-	LIFE_TERMINATED,
-	LIFE_FAILED, /* a part of it could not be removed */
-	LIFE_STATES
+enum hub_sandbox_state {
+	SANDBOX_CREATING,
+	SANDBOX_RUNNING,
+	SANDBOX_PAUSED,
+	SANDBOX_COLD,
+	SANDBOX_RESTORING,
+	SANDBOX_STOPPED,
+	SANDBOX_LOST, /* ended unexpectedly; stays until it is terminated */
+	SANDBOX_TERMINATED,
+	SANDBOX_FAILED, /* a part of it could not be removed */
+	SANDBOX_STATES
 };
-extern const char *const life_state_names[LIFE_STATES];
+extern const char *const hub_sandbox_state_names[SANDBOX_STATES];
 
 /* What happens at a deadline. */
-enum life_retention { RETAIN_DESTROY, RETAIN_STOP, RETAIN_COLD, RETAIN_SNAPSHOT, RETENTIONS };
-extern const char *const life_retention_names[RETENTIONS];
+enum hub_sandbox_retention {
+	RETAIN_DESTROY,
+	RETAIN_STOP,
+	RETAIN_COLD,
+	RETAIN_SNAPSHOT,
+	RETENTIONS
+};
+extern const char *const hub_sandbox_retention_names[RETENTIONS];
 
-enum { LIFE_ID_MAX = SANDBOX_ID_MAX };
-#define LIFE_TIMEOUT_MAX_MS (365ull * 86400 * 1000)
+#define SANDBOX_TIMEOUT_MAX_MS (365ull * 86400 * 1000)
 
 /* Borrowed for the call. */
-struct life_spec {
+struct hub_sandbox_spec {
 	struct sandbox_spec box; /* its id is ignored */
 	/* ^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$; STR_NONE: "sbx-" and 32 hex digits. ERR_CONFLICT: the
 	 * id is in use. The id of a terminated sandbox is free; its next sandbox has a higher
 	 * generation. */
 	struct str id;
 	uint64_t idle_ms; /* end this long after the last use; 0: never */
-	enum life_retention retention; /* ERR_INVALID: not supported here */
+	enum hub_sandbox_retention retention; /* ERR_INVALID: not supported here */
 };
 
 /* Borrowed until the next change. */
-struct life_info {
+struct hub_sandbox_info {
 	uint64_t seq; /* increases in order of creation, never reused */
 	/* source: id of the sandbox it was forked from, else STR_NONE */
 	struct str id, template, source;
-	enum life_state state;
+	enum hub_sandbox_state state;
 	/* from 1; increases each time that the sandbox behind the id is replaced */
 	uint32_t generation;
 	int64_t created_ms, changed_ms; /* Unix time; changed: when it entered its state */
 	int64_t deadline_ms; /* Unix time; 0: none */
 	uint64_t ttl_ms, idle_ms; /* as requested at creation or by set_timeout; 0: none */
-	enum life_retention retention;
+	enum hub_sandbox_retention retention;
 	const struct limits *limits;
 	bool from_pool;
 	bool adopted; /* running, and made by an earlier hub */
@@ -71,112 +76,117 @@ struct life_info {
 	const struct err *why;
 };
 
-/* Reads the registry. store: borrowed; NULL: nothing outlives this process. lives_adopt() must be
- * called once, before any other function. */
-struct lives *lives_new(uv_loop_t *loop, struct store *store, struct err *e) MUST_USE;
+/* Reads the registry. store: borrowed; NULL: nothing outlives this process. hub_sandboxes_adopt()
+ * must be called once, before any other function. */
+struct hub_sandboxes *hub_sandboxes_new(uv_loop_t *loop, struct store *store,
+					struct err *e) MUST_USE;
 
-/* For box_config.on_end, with the lives as its argument. */
-void lives_on_end(void *lives, struct sandbox *sb, const struct err *why);
+/* For box_config.on_end, with the sandboxes as its argument. */
+void hub_sandboxes_on_end(void *sandboxes, struct sandbox *sb, const struct err *why);
 
 /* Takes over the sandboxes that outlived an earlier hub. Those that are alive in the registry keep
  * their generation; those that it does not know are destroyed; those that are only in the registry
  * become lost. The box is borrowed until it is closed. */
-void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sandboxes, size_t n);
+void hub_sandboxes_adopt(struct hub_sandboxes *all, struct box *box,
+			 struct sandbox *const *sandboxes, size_t n);
 
 /* The hub is ending: no operation starts any more, and sandboxes that end from now on are
  * terminated, not lost. */
-void lives_stop(struct lives *all);
+void hub_sandboxes_stop(struct hub_sandboxes *all);
 /* The hub ends, but its sandboxes stay for the next one: the registry keeps them unchanged. */
-void lives_leave(struct lives *all);
-/* Only before lives_adopt(); NULL-safe. */
-void lives_free(struct lives *all);
+void hub_sandboxes_leave(struct hub_sandboxes *all);
+/* Only before hub_sandboxes_adopt(); NULL-safe. */
+void hub_sandboxes_free(struct hub_sandboxes *all);
 /* After the box is closed: waits for pending operations, then frees all. */
-void lives_close(struct lives *all, void (*on_closed)(void *arg), void *arg);
+void hub_sandboxes_close(struct hub_sandboxes *all, void (*on_closed)(void *arg), void *arg);
 
 /* l is NULL with err. */
-typedef void (*life_cb)(void *arg, struct life *l, const struct err *err);
-typedef void (*life_fork_cb)(void *arg, struct life *const *children, size_t n,
-			     const struct err *err);
+typedef void (*hub_sandbox_cb)(void *arg, struct hub_sandbox *l, const struct err *err);
+typedef void (*hub_sandbox_fork_cb)(void *arg, struct hub_sandbox *const *children, size_t n,
+				    const struct err *err);
 
-void life_create_start(struct lives *all, const struct life_spec *spec, life_cb on_done, void *arg);
+void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbox_spec *spec,
+			      hub_sandbox_cb on_done, void *arg);
 
 /* Borrowed for the call. */
-struct life_fork_spec {
+struct hub_sandbox_fork_spec {
 	size_t n; /* 1 to 64 */
-	const struct str *ids; /* n of them, or NULL; as in life_spec */
+	const struct str *ids; /* n of them, or NULL; as in hub_sandbox_spec */
 };
 /* Makes all or none. The children run, with the source's deadlines counted from now. The source is
  * frozen while it is copied, and is then running or paused as before. */
-void life_fork_start(struct life *source, const struct life_fork_spec *spec, life_fork_cb on_done,
-		     void *arg);
+void hub_sandbox_fork_start(struct hub_sandbox *source, const struct hub_sandbox_fork_spec *spec,
+			    hub_sandbox_fork_cb on_done, void *arg);
 
 /* Also frees the id of a lost or failed sandbox. ERR_SANDBOX_NOT_FOUND: already terminated. */
-void life_terminate_start(struct life *l, life_cb on_done, void *arg);
+void hub_sandbox_terminate_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
 
 /* Idempotent. */
-void life_pause_start(struct life *l, life_cb on_done, void *arg);
-void life_resume_start(struct life *l, life_cb on_done, void *arg);
+void hub_sandbox_pause_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
+void hub_sandbox_resume_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
 
 /* Sets the time to live, counted from now; 0: none. Fails unless the sandbox is running or paused.
  */
-int life_set_timeout(struct life *l, uint64_t ms, struct err *e) MUST_USE;
+int hub_sandbox_set_timeout(struct hub_sandbox *l, uint64_t ms, struct err *e) MUST_USE;
 
 /* Fails with ERR_SANDBOX_NOT_FOUND. */
-int lives_unknown(struct str id, struct err *e);
+int hub_sandboxes_unknown(struct str id, struct err *e);
 
 /* NULL with ERR_SANDBOX_NOT_FOUND. Terminated sandboxes are found for a while, too. */
-struct life *lives_find(struct lives *all, struct str id, struct err *e) MUST_USE;
+struct hub_sandbox *hub_sandboxes_find(struct hub_sandboxes *all, struct str id,
+				       struct err *e) MUST_USE;
 
 /* Up to max with a seq above `after` (0: from the start), in order of creation. */
-size_t lives_list(struct lives *all, uint64_t after, struct life **ret, size_t max);
-void life_info(const struct life *l, struct life_info *ret);
+size_t hub_sandboxes_list(struct hub_sandboxes *all, uint64_t after, struct hub_sandbox **ret,
+			  size_t max);
+void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret);
 
-struct lives_stats {
-	uint64_t by_state[LIFE_STATES];
+struct hub_sandboxes_stats {
+	uint64_t by_state[SANDBOX_STATES];
 	uint64_t reap_failures; /* deadlines that could not be carried out at once */
 	uint64_t store_failures; /* changes that could not be written to the registry at once */
 	uint64_t unsaved; /* of them, those that are still not written */
 };
-void lives_stats(const struct lives *all, struct lives_stats *ret);
+void hub_sandboxes_stats(const struct hub_sandboxes *all, struct hub_sandboxes_stats *ret);
 
 /* Events from the registry, in order: up to max with a seq above `after`, of the sandbox with this
  * id, or of all with STR_NONE. Strings are borrowed until each() returns. Without a registry there
  * are no events. */
-struct life_event {
+struct hub_sandbox_event {
 	uint64_t seq;
 	int64_t at_ms; /* Unix time */
 	/* kind: created, resumed, restored, snapshot, deadline, reap_failed, or a state */
 	struct str sandbox, kind, detail;
 };
 /* seq of the oldest and newest event that are kept; 0: there is none. */
-int lives_events_kept(struct lives *all, uint64_t *ret_oldest, uint64_t *ret_newest,
-		      struct err *e) MUST_USE;
-int lives_events(struct lives *all, uint64_t after, struct str id, unsigned max,
-		 void (*each)(void *arg, const struct life_event *v), void *arg,
-		 struct err *e) MUST_USE;
+int hub_sandboxes_events_kept(struct hub_sandboxes *all, uint64_t *ret_oldest, uint64_t *ret_newest,
+			      struct err *e) MUST_USE;
+int hub_sandboxes_events(struct hub_sandboxes *all, uint64_t after, struct str id, unsigned max,
+			 void (*each)(void *arg, const struct hub_sandbox_event *v), void *arg,
+			 struct err *e) MUST_USE;
 
 /* on_events tells, later and once for many, that there may be new events. The caller owns the
  * struct, which must stay valid from add to remove. */
-struct lives_watch {
-	struct lives_watch *next;
+struct hub_sandboxes_watch {
+	struct hub_sandboxes_watch *next;
 	void (*on_events)(void *arg);
 	void *arg;
 };
-void lives_watch_add(struct lives *all, struct lives_watch *w);
-void lives_watch_remove(struct lives *all, struct lives_watch *w);
+void hub_sandboxes_watch_add(struct hub_sandboxes *all, struct hub_sandboxes_watch *w);
+void hub_sandboxes_watch_remove(struct hub_sandboxes *all, struct hub_sandboxes_watch *w);
 
-/* Increases with each change of what lives_list() and life_info() return. */
-uint64_t lives_changes(const struct lives *all);
+/* Increases with each change of what hub_sandboxes_list() and hub_sandbox_info() return. */
+uint64_t hub_sandboxes_changes(const struct hub_sandboxes *all);
 
-/* The sandbox of a running or paused life; does not count as a use. Else NULL with a typed
+/* The sandbox of a running or paused sandbox; does not count as a use. Else NULL with a typed
  * error. */
-struct sandbox *life_machine(struct life *l, struct err *e) MUST_USE;
+struct sandbox *hub_sandbox_machine(struct hub_sandbox *l, struct err *e) MUST_USE;
 
-/* The sandbox of a running life, for exec and files. Counts as a use. Else NULL with an error that
- * names the state: ERR_PAUSED; ERR_GUEST: lost; ERR_IDLE or ERR_SANDBOX_NOT_FOUND: terminated;
- * ERR_CONFLICT: the state is changing. */
-struct sandbox *life_sandbox(struct life *l, struct err *e) MUST_USE;
+/* The engine's sandbox of a running one, for exec and files. Counts as a use. Else NULL with an
+ * error that names the state: ERR_PAUSED; ERR_GUEST: lost; ERR_IDLE or ERR_SANDBOX_NOT_FOUND:
+ * terminated; ERR_CONFLICT: the state is changing. */
+struct sandbox *hub_sandbox_sandbox(struct hub_sandbox *l, struct err *e) MUST_USE;
 
 /* +1 at the start of an exec, a file operation or a stream, -1 at its end. A busy sandbox is not
  * idle, and l stays valid. */
-void life_busy(struct life *l, int by);
+void hub_sandbox_busy(struct hub_sandbox *l, int by);

@@ -20,7 +20,7 @@ static void close_handle(uv_handle_t *h)
 
 struct later {
 	uv_timer_t timer;
-	struct lives *all;
+	struct hub_sandboxes *all;
 	void (*f)(void *arg);
 	void *arg;
 };
@@ -31,11 +31,11 @@ static void on_later(uv_timer_t *t)
 
 	l->f(l->arg);
 	l->all->later--;
-	lives_try_close(l->all);
+	hub_sandboxes_try_close(l->all);
 	uv_close((uv_handle_t *)t, close_handle);
 }
 
-void lives_later(struct lives *all, void (*f)(void *arg), void *arg)
+void hub_sandboxes_later(struct hub_sandboxes *all, void (*f)(void *arg), void *arg)
 {
 	struct later *l = calloc(1, sizeof(*l));
 
@@ -49,48 +49,49 @@ void lives_later(struct lives *all, void (*f)(void *arg), void *arg)
 	uv_timer_start(&l->timer, on_later, 0, 0);
 }
 
-struct life_op *life_op_new(struct lives *all, struct life *l, life_cb on_done, void *arg)
+struct hub_sandbox_op *hub_sandbox_op_new(struct hub_sandboxes *all, struct hub_sandbox *l,
+					  hub_sandbox_cb on_done, void *arg)
 {
-	struct life_op *op = calloc(1, sizeof(*op));
+	struct hub_sandbox_op *op = calloc(1, sizeof(*op));
 
 	if (!op)
-		abort(); /* see lives_later() */
+		abort(); /* see hub_sandboxes_later() */
 	op->all = all;
-	op->life = l ? life_ref(l) : NULL;
+	op->hs = l ? hub_sandbox_ref(l) : NULL;
 	op->on_done = on_done;
 	op->arg = arg;
 	return op;
 }
 
-void life_op_end(struct life_op *op, const struct err *err)
+void hub_sandbox_op_end(struct hub_sandbox_op *op, const struct err *err)
 {
-	op->on_done(op->arg, err ? NULL : op->life, err);
-	life_unref(op->life);
+	op->on_done(op->arg, err ? NULL : op->hs, err);
+	hub_sandbox_unref(op->hs);
 	free(op);
 }
 
 static void end_op(void *arg)
 {
-	struct life_op *op = arg;
+	struct hub_sandbox_op *op = arg;
 
-	life_op_end(op, op->err.code ? &op->err : NULL);
+	hub_sandbox_op_end(op, op->err.code ? &op->err : NULL);
 }
 
-void life_later(struct lives *all, struct life *l, life_cb on_done, void *arg,
-		const struct err *err)
+void hub_sandbox_later(struct hub_sandboxes *all, struct hub_sandbox *l, hub_sandbox_cb on_done,
+		       void *arg, const struct err *err)
 {
-	struct life_op *op = life_op_new(all, l, on_done, arg);
+	struct hub_sandbox_op *op = hub_sandbox_op_new(all, l, on_done, arg);
 
 	if (err)
 		op->err = *err;
-	lives_later(all, end_op, op);
+	hub_sandboxes_later(all, end_op, op);
 }
 
 /* ---- chores -------------------------------------------------------------------------------- */
 
 static void work_checkpoint(uv_work_t *w)
 {
-	struct lives *all = w->data;
+	struct hub_sandboxes *all = w->data;
 
 	all->checkpoint_err = ERR_INIT;
 	if (store_checkpoint(all->store, &all->checkpoint_err) == 0)
@@ -99,29 +100,29 @@ static void work_checkpoint(uv_work_t *w)
 
 static void on_checkpoint(uv_work_t *w, int status)
 {
-	struct lives *all = w->data;
+	struct hub_sandboxes *all = w->data;
 
 	all->checkpointing = false;
 	if (all->checkpoint_err.code)
 		log_warn("the registry's log: %s", all->checkpoint_err.msg);
-	lives_try_close(all);
+	hub_sandboxes_try_close(all);
 }
 
 /* Retries failed writes to the registry. The first new failure ends the try. */
-static void save_again(struct lives *all)
+static void save_again(struct hub_sandboxes *all)
 {
 	struct err e = ERR_INIT;
 
-	for (struct life *l = all->oldest; l && all->stats.unsaved; l = l->newer) {
-		if (l->unsaved && life_save(l, life_state_names[l->state],
-					    l->why ? str_of(l->why->msg) : STR_NONE, &e) < 0)
+	for (struct hub_sandbox *l = all->oldest; l && all->stats.unsaved; l = l->newer) {
+		if (l->unsaved && hub_sandbox_save(l, hub_sandbox_state_names[l->state],
+						   l->why ? str_of(l->why->msg) : STR_NONE, &e) < 0)
 			return;
 	}
 }
 
 static void on_saver(uv_timer_t *t)
 {
-	struct lives *all = t->data;
+	struct hub_sandboxes *all = t->data;
 	struct err e = ERR_INIT;
 
 	if (all->stats.unsaved)
@@ -131,7 +132,7 @@ static void on_saver(uv_timer_t *t)
 	uv_timer_start(t, on_saver, all->stats.unsaved ? SAVE_AGAIN_MS : KEYS_MS, 0);
 }
 
-static int start_saver(struct lives *all, struct err *e)
+static int start_saver(struct hub_sandboxes *all, struct err *e)
 {
 	if (!all->store)
 		return 0;
@@ -146,32 +147,32 @@ static int start_saver(struct lives *all, struct err *e)
 
 static void tell_watches(void *arg)
 {
-	struct lives *all = arg;
+	struct hub_sandboxes *all = arg;
 
 	all->telling = false;
-	for (struct lives_watch *w = all->watches, *next; w; w = next) {
+	for (struct hub_sandboxes_watch *w = all->watches, *next; w; w = next) {
 		next = w->next;
 		w->on_events(w->arg);
 	}
 }
 
-void lives_tell_watches(struct lives *all)
+void hub_sandboxes_tell_watches(struct hub_sandboxes *all)
 {
 	if (all->telling || !all->watches || all->on_closed)
 		return;
 	all->telling = true;
-	lives_later(all, tell_watches, all);
+	hub_sandboxes_later(all, tell_watches, all);
 }
 
-void lives_watch_add(struct lives *all, struct lives_watch *w)
+void hub_sandboxes_watch_add(struct hub_sandboxes *all, struct hub_sandboxes_watch *w)
 {
 	w->next = all->watches;
 	all->watches = w;
 }
 
-void lives_watch_remove(struct lives *all, struct lives_watch *w)
+void hub_sandboxes_watch_remove(struct hub_sandboxes *all, struct hub_sandboxes_watch *w)
 {
-	for (struct lives_watch **at = &all->watches; *at; at = &(*at)->next) {
+	for (struct hub_sandboxes_watch **at = &all->watches; *at; at = &(*at)->next) {
 		if (*at == w) {
 			*at = w->next;
 			return;
@@ -179,9 +180,9 @@ void lives_watch_remove(struct lives *all, struct lives_watch *w)
 	}
 }
 
-void lives_written(struct lives *all)
+void hub_sandboxes_written(struct hub_sandboxes *all)
 {
-	lives_tell_watches(all);
+	hub_sandboxes_tell_watches(all);
 	if (!all->store || all->on_closed)
 		return;
 	if (all->stats.unsaved && uv_timer_get_due_in(all->saver) > SAVE_AGAIN_MS)
@@ -195,7 +196,7 @@ void lives_written(struct lives *all)
 
 /* ---- from its start to its end --------------------------------------------------------------- */
 
-void lives_free(struct lives *all)
+void hub_sandboxes_free(struct hub_sandboxes *all)
 {
 	if (!all)
 		return;
@@ -204,18 +205,18 @@ void lives_free(struct lives *all)
 	jobs_fini(all);
 	snapshots_free(all->snapshots);
 	while (all->oldest) {
-		struct life *l = all->oldest;
+		struct hub_sandbox *l = all->oldest;
 
 		all->oldest = l->newer;
-		life_unref(l);
+		hub_sandbox_unref(l);
 	}
 	free(all);
 }
-AUTO_DEFINE(lives_free, struct lives)
+AUTO_DEFINE(hub_sandboxes_free, struct hub_sandboxes)
 
-struct lives *lives_new(uv_loop_t *loop, struct store *store, struct err *e)
+struct hub_sandboxes *hub_sandboxes_new(uv_loop_t *loop, struct store *store, struct err *e)
 {
-	AUTO(lives_free) struct lives *all = calloc(1, sizeof(*all));
+	AUTO(hub_sandboxes_free) struct hub_sandboxes *all = calloc(1, sizeof(*all));
 
 	if (!all) {
 		err_set(e, ERR_LIMIT, "out of memory");
@@ -226,7 +227,8 @@ struct lives *lives_new(uv_loop_t *loop, struct store *store, struct err *e)
 	all->terminated.max = TERMINATED_MAX;
 	all->mourned.max = MOURNED_MAX;
 	id_make(all->run, "run");
-	if (jobs_init(all, loop, e) < 0 || lives_load(all, e) < 0 || start_saver(all, e) < 0)
+	if (jobs_init(all, loop, e) < 0 || hub_sandboxes_load(all, e) < 0 ||
+	    start_saver(all, e) < 0)
 		return NULL;
 	return take_ptr(all);
 }
@@ -238,19 +240,19 @@ static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *e
 }
 
 /* The id alone is not enough: the registry may be an older copy. */
-static bool is_own(const struct life *l, const struct sandbox *sb)
+static bool is_own(const struct hub_sandbox *l, const struct sandbox *sb)
 {
-	char mark[LIFE_MARK_MAX];
+	char mark[SANDBOX_MARK_MAX];
 
-	life_mark(l, mark);
-	return !l->box && (l->state == LIFE_RUNNING || l->state == LIFE_PAUSED) &&
+	hub_sandbox_mark(l, mark);
+	return !l->box && (l->state == SANDBOX_RUNNING || l->state == SANDBOX_PAUSED) &&
 	       str_is(sandbox_record(sb), mark);
 }
 
 /* A sandbox that is not in the registry is ended: no client was ever told of it. */
-static void adopt(struct lives *all, struct sandbox *sb)
+static void adopt(struct hub_sandboxes *all, struct sandbox *sb)
 {
-	struct life *l = lives_get(all, str_of(sandbox_id(sb)));
+	struct hub_sandbox *l = hub_sandboxes_get(all, str_of(sandbox_id(sb)));
 	struct err e = ERR_INIT;
 
 	if (!l || !is_own(l, sb)) {
@@ -259,63 +261,66 @@ static void adopt(struct lives *all, struct sandbox *sb)
 		return;
 	}
 	/* Its hub may have ended between the change and writing it. */
-	if (sandbox_paused(sb) != (l->state == LIFE_PAUSED))
-		life_set_state(l, sandbox_paused(sb) ? LIFE_PAUSED : LIFE_RUNNING, NULL, &e);
-	life_begin(l, sb);
-	life_arm(l);
+	if (sandbox_paused(sb) != (l->state == SANDBOX_PAUSED))
+		hub_sandbox_set_state(l, sandbox_paused(sb) ? SANDBOX_PAUSED : SANDBOX_RUNNING,
+				      NULL, &e);
+	hub_sandbox_begin(l, sb);
+	hub_sandbox_arm(l);
 }
 
-static void settle_loaded(struct lives *all, struct life *l)
+static void settle_loaded(struct hub_sandboxes *all, struct hub_sandbox *l)
 {
 	struct err why = ERR_INIT, e = ERR_INIT;
 
-	if (life_is_gone(l)) {
-		life_mourn(l);
+	if (hub_sandbox_is_gone(l)) {
+		hub_sandbox_mourn(l);
 	} else if (l->box) {
 		snapshot_drop_kept(l); /* it was to be stopped, and was not */
 	} else if (snapshot_kept(all, l)) {
-		if (l->state != LIFE_COLD && l->state != LIFE_STOPPED)
-			life_set_state(l, l->retention == RETAIN_COLD ? LIFE_COLD : LIFE_STOPPED,
-				       NULL, &e);
-	} else if (l->state == LIFE_COLD || l->state == LIFE_STOPPED) {
+		if (l->state != SANDBOX_COLD && l->state != SANDBOX_STOPPED)
+			hub_sandbox_set_state(
+				l, l->retention == RETAIN_COLD ? SANDBOX_COLD : SANDBOX_STOPPED,
+				NULL, &e);
+	} else if (l->state == SANDBOX_COLD || l->state == SANDBOX_STOPPED) {
 		err_set(&why, ERR_GUEST, "what was kept of its files is gone");
-		life_set_state(l, LIFE_LOST, &why, &e);
+		hub_sandbox_set_state(l, SANDBOX_LOST, &why, &e);
 	} else if (l->deadline_ms && l->deadline_ms <= clock_unix_ms() &&
 		   l->retention == RETAIN_DESTROY) {
-		life_say_over(l, &why);
-		life_set_state(l, LIFE_TERMINATED, &why, &e);
+		hub_sandbox_say_over(l, &why);
+		hub_sandbox_set_state(l, SANDBOX_TERMINATED, &why, &e);
 	} else {
 		err_set(&why, ERR_GUEST, "the hub that ran it ended, and it with it");
-		life_set_state(l, LIFE_LOST, &why, &e);
+		hub_sandbox_set_state(l, SANDBOX_LOST, &why, &e);
 	}
 }
 
-void lives_adopt(struct lives *all, struct box *box, struct sandbox *const *sandboxes, size_t n)
+void hub_sandboxes_adopt(struct hub_sandboxes *all, struct box *box,
+			 struct sandbox *const *sandboxes, size_t n)
 {
 	struct err e = ERR_INIT;
-	struct life *newer;
+	struct hub_sandbox *newer;
 
 	all->box = box;
-	if (lives_batch(all, &e) < 0)
+	if (hub_sandboxes_batch(all, &e) < 0)
 		log_error("%s", e.msg);
 	for (size_t i = 0; i < n; i++)
 		adopt(all, sandboxes[i]);
-	for (struct life *l = all->oldest; l; l = newer) {
+	for (struct hub_sandbox *l = all->oldest; l; l = newer) {
 		newer = l->newer;
 		settle_loaded(all, l);
 	}
 	jobs_settle(all);
-	if (all->batch && lives_batch_end(all, true, &e) < 0)
+	if (all->batch && hub_sandboxes_batch_end(all, true, &e) < 0)
 		log_error("%s", e.msg);
 }
 
-static void end_forwards(struct lives *all)
+static void end_forwards(struct hub_sandboxes *all)
 {
-	for (struct life *l = all->oldest; l; l = l->newer)
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer)
 		forwards_end(l);
 }
 
-void lives_stop(struct lives *all)
+void hub_sandboxes_stop(struct hub_sandboxes *all)
 {
 	struct err e = ERR_INIT;
 
@@ -323,42 +328,43 @@ void lives_stop(struct lives *all)
 	end_forwards(all);
 	snapshots_stop(all);
 	/* One transaction for thousands of ends; if it fails, each has its own. */
-	if (all->box && lives_batch(all, &e) < 0)
+	if (all->box && hub_sandboxes_batch(all, &e) < 0)
 		log_warn("%s", e.msg);
 }
 
-void lives_leave(struct lives *all)
+void hub_sandboxes_leave(struct hub_sandboxes *all)
 {
 	all->stopping = true;
 	end_forwards(all);
 	snapshots_stop(all);
 }
 
-void lives_try_close(struct lives *all)
+void hub_sandboxes_try_close(struct hub_sandboxes *all)
 {
 	void (*on_closed)(void *arg) = all->on_closed;
 	void *arg = all->on_closed_arg;
 
-	if (!on_closed || all->later || all->checkpointing || all->jobs.house.works ||
+	if (!on_closed || all->later || all->checkpointing || all->jobs.spools.works ||
 	    snapshots_busy(all))
 		return;
-	lives_free(all);
+	hub_sandboxes_free(all);
 	on_closed(arg);
 }
 
-static void lives_on_close(void *arg)
+static void hub_sandboxes_on_close(void *arg)
 {
 }
 
-void lives_close(struct lives *all, void (*on_closed)(void *arg), void *arg)
+void hub_sandboxes_close(struct hub_sandboxes *all, void (*on_closed)(void *arg), void *arg)
 {
 	struct err e = ERR_INIT;
 
-	if (all->batch && lives_batch_end(all, true, &e) < 0)
+	if (all->batch && hub_sandboxes_batch_end(all, true, &e) < 0)
 		log_error("the end of the sandboxes is not in the registry: %s", e.msg);
 	if (all->stats.unsaved)
 		save_again(all);
 	all->on_closed = on_closed;
 	all->on_closed_arg = arg;
-	lives_later(all, lives_on_close, NULL); /* so that it never ends inside this call */
+	hub_sandboxes_later(all, hub_sandboxes_on_close,
+			    NULL); /* so that it never ends inside this call */
 }

@@ -18,16 +18,16 @@ const char *const snapshot_change_names[DIFFS] = {
 	[DIFF_ADDED] = "added", [DIFF_CHANGED] = "changed", [DIFF_REMOVED] = "removed"
 };
 
-struct asker {
-	struct asker *next;
+struct client {
+	struct client *next;
 	snapshot_diff_cb on_done;
 	void *arg;
 };
 
 struct diffing {
 	struct diffing *next; /* begins behind it; at most one */
-	struct life *life; /* busy until the end */
-	struct asker *askers, **last; /* in the order in which they came */
+	struct hub_sandbox *hs; /* busy until the end */
+	struct client *clients, **last; /* in the order in which they came */
 	struct loop_reader *reader; /* NULL: it has ended */
 	struct buf names;
 	bool writing; /* the warden */
@@ -77,10 +77,10 @@ static void snapshot_diff_answer(struct diffing *d)
 {
 	const struct err *err = d->err.code && !d->truncated ? &d->err : NULL;
 
-	while (d->askers) {
-		struct asker *a = d->askers;
+	while (d->clients) {
+		struct client *a = d->clients;
 
-		d->askers = a->next;
+		d->clients = a->next;
 		a->on_done(a->arg, d->changes, d->n, d->truncated, err);
 		free(a);
 	}
@@ -88,11 +88,11 @@ static void snapshot_diff_answer(struct diffing *d)
 
 static void snapshot_diff_end(struct diffing *d)
 {
-	d->life->diffs = d->next;
+	d->hs->diffs = d->next;
 	if (d->next)
 		snapshot_diff_begin(d->next);
 	snapshot_diff_answer(d);
-	life_busy(d->life, -1);
+	hub_sandbox_busy(d->hs, -1);
 	buf_fini(&d->names);
 	free(d->changes);
 	free(d);
@@ -101,19 +101,19 @@ static void snapshot_diff_end(struct diffing *d)
 static void on_sorted(uv_work_t *work, int status)
 {
 	struct diffing *d = work->data;
-	struct lives *all = d->life->all;
+	struct hub_sandboxes *all = d->hs->all;
 
 	snapshot_diff_end(d);
 	all->later--;
-	lives_try_close(all);
+	hub_sandboxes_try_close(all);
 }
 
 static void sort(struct diffing *d)
 {
 	d->changes = calloc(SNAPSHOT_CHANGES_MAX, sizeof(*d->changes));
 	d->work.data = d;
-	d->life->all->later++;
-	if (!d->changes || uv_queue_work(d->life->all->loop, &d->work, work_sort, on_sorted) < 0)
+	d->hs->all->later++;
+	if (!d->changes || uv_queue_work(d->hs->all->loop, &d->work, work_sort, on_sorted) < 0)
 		abort(); /* out of memory: no callback could report it */
 }
 
@@ -174,12 +174,13 @@ static void on_refused(void *arg)
 static int start(struct diffing *d, struct err *e)
 {
 	static const struct loop_reader_events events = { on_bytes, snapshot_diff_on_end };
-	struct life *l = d->life;
+	struct hub_sandbox *l = d->hs;
 	int ends[2];
 
 	if (l->all->stopping)
 		return err_set(e, ERR_CANCELLED, "Holt is ending");
-	if ((l->state != LIFE_PAUSED || l->ending || l->stopping) && life_check_runs(l, e) < 0)
+	if ((l->state != SANDBOX_PAUSED || l->ending || l->stopping) &&
+	    hub_sandbox_check_runs(l, e) < 0)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
@@ -197,30 +198,30 @@ static int start(struct diffing *d, struct err *e)
 static void snapshot_diff_begin(struct diffing *d)
 {
 	if (start(d, &d->err) < 0)
-		lives_later(d->life->all, on_refused, d);
+		hub_sandboxes_later(d->hs->all, on_refused, d);
 }
 
-static struct diffing *diffing_new(struct life *l)
+static struct diffing *diffing_new(struct hub_sandbox *l)
 {
 	struct diffing *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		abort(); /* see sort() */
-	d->life = l;
-	d->last = &d->askers;
+	d->hs = l;
+	d->last = &d->clients;
 	d->names = BUF_INIT(DIFF_BYTES_MAX);
-	life_busy(l, 1);
+	hub_sandbox_busy(l, 1);
 	return d;
 }
 
-void snapshot_diff_start(struct life *l, snapshot_diff_cb on_done, void *arg)
+void snapshot_diff_start(struct hub_sandbox *l, snapshot_diff_cb on_done, void *arg)
 {
 	struct diffing **at = l->diffs ? &l->diffs->next : &l->diffs;
-	struct asker *a = calloc(1, sizeof(*a));
+	struct client *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		abort(); /* see sort() */
-	*a = (struct asker){ .on_done = on_done, .arg = arg };
+	*a = (struct client){ .on_done = on_done, .arg = arg };
 	if (!*at) {
 		*at = diffing_new(l);
 		if (*at == l->diffs)

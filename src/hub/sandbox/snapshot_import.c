@@ -10,7 +10,7 @@
 #define IMPORT_MAX (64ull << 30)
 
 struct importing {
-	struct lives *all;
+	struct hub_sandboxes *all;
 	struct snapshot *s; /* owned until it is published */
 	char digest[HASH_HEX + 1]; /* that it must have; "": any */
 	snapshot_cb on_done;
@@ -119,7 +119,7 @@ static void on_refused(void *arg)
 	snapshot_import_fail(i, &i->err);
 }
 
-void snapshot_import_start(struct lives *all, int fd, struct str digest,
+void snapshot_import_start(struct hub_sandboxes *all, int fd, struct str digest,
 			   const struct snapshot_spec *spec, snapshot_cb on_done, void *arg)
 {
 	struct importing *i = calloc(1, sizeof(*i));
@@ -132,6 +132,6 @@ void snapshot_import_start(struct lives *all, int fd, struct str digest,
 		failed = err_set(&i->err, ERR_INVALID, "digest: %d hex digits", HASH_HEX);
 	snprintf(i->digest, sizeof(i->digest), "%.*s", (int)digest.n, digest.p ? digest.p : "");
 	if (failed < 0 || start(i, fd, spec, &i->err) < 0)
-		lives_later(all, on_refused, i);
+		hub_sandboxes_later(all, on_refused, i);
 	close_fd(&fd);
 }

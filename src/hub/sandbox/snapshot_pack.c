@@ -17,7 +17,7 @@ enum { PACK_MS = 15 * 60 * 1000, PACKS_MAX = 16 };
 
 struct packing {
 	struct packing *next;
-	struct lives *all;
+	struct hub_sandboxes *all;
 	uv_process_t process;
 	uv_timer_t timer;
 	unsigned handles; /* that are not closed yet */
@@ -73,7 +73,7 @@ static int read_answer(const struct packing *p, struct pack_answer *ret)
 static void on_ended(uv_process_t *process, int64_t status, int signal)
 {
 	struct packing *p = process->data;
-	struct lives *all = p->all;
+	struct hub_sandboxes *all = p->all;
 	pack_cb on_done = p->on_done;
 	void *arg = p->arg;
 	struct pack_answer a = { .bytes = 0 };
@@ -91,7 +91,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 			signal);
 	forget(p);
 	on_done(arg, &a, e.code ? &e : NULL);
-	lives_try_close(all);
+	hub_sandboxes_try_close(all);
 }
 
 static void on_timeout(uv_timer_t *t)
@@ -102,7 +102,7 @@ static void on_timeout(uv_timer_t *t)
 	uv_process_kill(&p->process, SIGKILL);
 }
 
-void packs_kill(struct lives *all)
+void packs_kill(struct hub_sandboxes *all)
 {
 	for (struct packing *p = all->snapshots ? all->snapshots->packs : NULL; p; p = p->next)
 		uv_process_kill(&p->process, SIGKILL);
@@ -137,7 +137,7 @@ static int spawn(struct packing *p, const struct pack_spec *spec, int answer, st
 	return rc < 0 ? err_sys(e, -rc, "start holt-pack") : 0;
 }
 
-static int check_room(const struct lives *all, struct err *e)
+static int check_room(const struct hub_sandboxes *all, struct err *e)
 {
 	int n = 0;
 
@@ -147,7 +147,8 @@ static int check_room(const struct lives *all, struct err *e)
 			     : err_set(e, ERR_LIMIT, "%d snapshots are being read or written", n);
 }
 
-static struct packing *new_packing(struct lives *all, pack_cb on_done, void *arg, struct err *e)
+static struct packing *new_packing(struct hub_sandboxes *all, pack_cb on_done, void *arg,
+				   struct err *e)
 {
 	struct packing *p = check_room(all, e) < 0 ? NULL : calloc(1, sizeof(*p));
 
@@ -166,7 +167,7 @@ static struct packing *new_packing(struct lives *all, pack_cb on_done, void *arg
 	return p;
 }
 
-struct packing *pack_start(struct lives *all, const struct pack_spec *spec, pack_cb on_done,
+struct packing *pack_start(struct hub_sandboxes *all, const struct pack_spec *spec, pack_cb on_done,
 			   void *arg, struct err *e)
 {
 	struct packing *p;

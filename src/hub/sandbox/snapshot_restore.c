@@ -15,7 +15,7 @@
 enum { RESTORE_MAX = 64, ENV_MAX = 256 };
 
 struct restoring {
-	struct lives *all;
+	struct hub_sandboxes *all;
 	int file; /* the archive: stays readable when the snapshot is deleted */
 	char template[256], digest[HASH_HEX + 1];
 	uint64_t max;
@@ -25,16 +25,16 @@ struct restoring {
 	struct env_var env[ENV_MAX];
 	size_t n_env;
 	struct str cwd;
-	struct life *children[RESTORE_MAX]; /* references */
+	struct hub_sandbox *children[RESTORE_MAX]; /* references */
 	size_t n, done; /* done: that have their files */
 	struct sandbox *made[RESTORE_MAX]; /* references; done of them, or one more */
 	bool again; /* a stopped one starts */
-	enum life_state was; /* of that */
+	enum hub_sandbox_state was; /* of that */
 	bool unpacking, uploading; /* under way */
 	struct err unpacked, uploaded; /* how that ended */
 	size_t undoing;
 	struct err err;
-	life_fork_cb on_done;
+	hub_sandbox_fork_cb on_done;
 	void *arg;
 };
 
@@ -51,7 +51,7 @@ static void snapshot_restore_end(struct restoring *r, const struct err *err)
 	for (size_t i = 0; i < RESTORE_MAX; i++)
 		sandbox_unref(r->made[i]);
 	for (size_t i = 0; i < r->n; i++)
-		life_unref(r->children[i]);
+		hub_sandbox_unref(r->children[i]);
 	json_free(r->doc);
 	free(r->spec);
 	close_fd(&r->file);
@@ -65,9 +65,9 @@ static void drop_children(struct restoring *r)
 
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->again)
-			life_set_state(r->children[i], r->was, NULL, &ignored);
+			hub_sandbox_set_state(r->children[i], r->was, NULL, &ignored);
 		else
-			life_stillborn(r->children[i]);
+			hub_sandbox_stillborn(r->children[i]);
 	}
 }
 
@@ -99,11 +99,11 @@ static int bear_all(struct restoring *r, struct err *e)
 	struct err ignored = ERR_INIT;
 	int result = 0;
 
-	if (lives_batch(r->all, e) < 0)
+	if (hub_sandboxes_batch(r->all, e) < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < r->n; i++)
-		result = life_bear(r->children[i], r->made[i], e);
-	if (lives_batch_end(r->all, result == 0, result == 0 ? e : &ignored) < 0)
+		result = hub_sandbox_bear(r->children[i], r->made[i], e);
+	if (hub_sandboxes_batch_end(r->all, result == 0, result == 0 ? e : &ignored) < 0)
 		result = -1;
 	return result;
 }
@@ -116,7 +116,7 @@ static void snapshot_restore_finish(struct restoring *r)
 	if (bear_all(r, &e) < 0) {
 		r->children[0]->generation -= r->again;
 		if (r->again)
-			life_let_go(r->children[0]);
+			hub_sandbox_let_go(r->children[0]);
 		undo(r, &e);
 		return;
 	}
@@ -124,7 +124,7 @@ static void snapshot_restore_finish(struct restoring *r)
 		if (r->again)
 			snapshot_drop_kept(r->children[i]);
 		else
-			life_replace_old(r->children[i]);
+			hub_sandbox_replace_old(r->children[i]);
 	}
 	snapshot_restore_end(r, NULL);
 }
@@ -269,7 +269,8 @@ static void find_template(struct restoring *r, const struct snapshot *s)
 		snprintf(r->template, sizeof(r->template), "sha256:%s", s->base);
 }
 
-static struct restoring *snapshot_restore_begin(struct lives *all, life_fork_cb on_done, void *arg)
+static struct restoring *snapshot_restore_begin(struct hub_sandboxes *all,
+						hub_sandbox_fork_cb on_done, void *arg)
 {
 	struct restoring *r = calloc(1, sizeof(*r));
 
@@ -296,18 +297,18 @@ static int prepare(struct restoring *r, const struct snapshot *s, struct err *e)
 
 static int name_child(struct restoring *r, const struct snapshot *s, struct str id, struct err *e)
 {
-	struct life *l = life_new_named(r->all, id, e);
+	struct hub_sandbox *l = hub_sandbox_new_named(r->all, id, e);
 
 	if (!l)
 		return -1;
-	r->children[r->n++] = life_ref(l);
+	r->children[r->n++] = hub_sandbox_ref(l);
 	snprintf(l->source, sizeof(l->source), "%s", s->id);
 	snprintf(l->template, sizeof(l->template), "%s", s->template);
 	l->limits = s->limits;
 	l->spec = strdup(r->spec);
 	if (!l->spec)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return life_set_state(l, LIFE_RESTORING, NULL, e);
+	return hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, e);
 }
 
 static void on_refused(void *arg)
@@ -324,7 +325,7 @@ static void on_begin(void *arg)
 }
 
 void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *spec,
-			    life_fork_cb on_done, void *arg)
+			    hub_sandbox_fork_cb on_done, void *arg)
 {
 	struct restoring *r = snapshot_restore_begin(s->all, on_done, arg);
 	int failed = prepare(r, s, &r->err) < 0;
@@ -333,20 +334,21 @@ void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *s
 		failed = err_set(&r->err, ERR_INVALID, "count: from 1 to %d", RESTORE_MAX) < 0;
 	for (size_t i = 0; !failed && i < spec->n; i++)
 		failed = name_child(r, s, spec->ids ? spec->ids[i] : STR_NONE, &r->err) < 0;
-	lives_later(r->all, failed ? on_refused : on_begin, r);
+	hub_sandboxes_later(r->all, failed ? on_refused : on_begin, r);
 }
 
 /* ---- a stopped one --------------------------------------------------------------------------- */
 
-static void on_again(void *arg, struct life *const *children, size_t n, const struct err *err)
+static void on_again(void *arg, struct hub_sandbox *const *children, size_t n,
+		     const struct err *err)
 {
-	life_op_end(arg, err);
+	hub_sandbox_op_end(arg, err);
 }
 
-void life_start_again(struct life *l, life_cb on_done, void *arg)
+void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
 {
 	const struct snapshot *s = snapshot_kept(l->all, l);
-	struct life_op *op = life_op_new(l->all, l, on_done, arg);
+	struct hub_sandbox_op *op = hub_sandbox_op_new(l->all, l, on_done, arg);
 	struct restoring *r = snapshot_restore_begin(l->all, on_again, op);
 	int failed = 0;
 
@@ -355,10 +357,10 @@ void life_start_again(struct life *l, life_cb on_done, void *arg)
 	if (!s)
 		failed = err_set(&r->err, ERR_GUEST, "what was kept of sandbox %s is gone", l->id);
 	if (failed < 0 || prepare(r, s, &r->err) < 0 ||
-	    life_set_state(l, LIFE_RESTORING, NULL, &r->err) < 0) {
-		lives_later(r->all, on_refused, r);
+	    hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, &r->err) < 0) {
+		hub_sandboxes_later(r->all, on_refused, r);
 		return;
 	}
-	r->children[r->n++] = life_ref(l);
-	lives_later(r->all, on_begin, r);
+	r->children[r->n++] = hub_sandbox_ref(l);
+	hub_sandboxes_later(r->all, on_begin, r);
 }

@@ -9,7 +9,7 @@
 #include "hub/sandbox/internal.h"
 
 struct taking {
-	struct life *life; /* busy until the end */
+	struct hub_sandbox *hs; /* busy until the end */
 	struct snapshot *s;
 	bool writing, packing; /* under way */
 	bool again; /* the archive names a wrong image */
@@ -20,12 +20,12 @@ struct taking {
 
 static void snapshot_take_end(struct taking *t, const struct snapshot *s, const struct err *err)
 {
-	struct life *l = t->life;
+	struct hub_sandbox *l = t->hs;
 
 	if (s && !s->of)
-		life_tell(l, "snapshot", str_of(s->id));
+		hub_sandbox_tell(l, "snapshot", str_of(s->id));
 	t->on_done(t->arg, s, err);
-	life_busy(l, -1);
+	hub_sandbox_busy(l, -1);
 	free(t);
 }
 
@@ -62,7 +62,7 @@ static void settle(struct taking *t)
 	else if (t->again)
 		take_again(t);
 	else
-		snapshot_publish(t->s, t->life->seq, STR_NONE, on_published, t);
+		snapshot_publish(t->s, t->hs->seq, STR_NONE, on_published, t);
 }
 
 static void on_written(void *arg, struct sandbox *sb, const struct err *err)
@@ -124,14 +124,14 @@ static int start(struct taking *t, struct err *e)
 		return err_sys(e, errno, "make a pipe");
 	spec.in = ends[0];
 	spec.max = snapshot_max(&t->s->limits);
-	t->packing = pack_start(t->life->all, &spec, on_packed, t, e) != NULL;
+	t->packing = pack_start(t->hs->all, &spec, on_packed, t, e) != NULL;
 	close(ends[0]);
 	if (!t->packing) {
 		close(ends[1]);
 		return -1;
 	}
 	t->writing = true;
-	sandbox_write_start(t->life->box, SANDBOX_WRITE_TAR, ends[1], on_written, t);
+	sandbox_write_start(t->hs->box, SANDBOX_WRITE_TAR, ends[1], on_written, t);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static void on_refused(void *arg)
 
 /* As far as known now. The image's name may have changed its meaning since the sandbox was made.
  * The warden reports the digest at the end; if it differs, the archive is written again. */
-static void describe(struct snapshot *s, const struct life *l, bool kept)
+static void describe(struct snapshot *s, const struct hub_sandbox *l, bool kept)
 {
 	struct err ignored = ERR_INIT;
 
@@ -159,22 +159,22 @@ static void describe(struct snapshot *s, const struct life *l, bool kept)
 		s->base[0] = '\0';
 }
 
-void snapshot_take(struct life *l, const struct snapshot_spec *spec, bool kept, snapshot_cb on_done,
-		   void *arg)
+void snapshot_take(struct hub_sandbox *l, const struct snapshot_spec *spec, bool kept,
+		   snapshot_cb on_done, void *arg)
 {
 	struct taking *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		abort(); /* out of memory: no callback could report it */
-	t->life = l;
-	life_busy(l, 1);
+	t->hs = l;
+	hub_sandbox_busy(l, 1);
 	t->on_done = on_done;
 	t->arg = arg;
 	t->s = snapshot_new(l->all, spec, &t->wrote);
 	if (t->s)
 		describe(t->s, l, kept);
 	if (!t->s || start(t, &t->wrote) < 0)
-		lives_later(l->all, on_refused, t);
+		hub_sandboxes_later(l->all, on_refused, t);
 }
 
 /* ---- for clients ----------------------------------------------------------------------------- */
@@ -193,14 +193,14 @@ static void on_not_taken(void *arg)
 	free(r);
 }
 
-void snapshot_take_start(struct life *l, const struct snapshot_spec *spec, snapshot_cb on_done,
-			 void *arg)
+void snapshot_take_start(struct hub_sandbox *l, const struct snapshot_spec *spec,
+			 snapshot_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
 	struct refusal *r;
 
-	if ((l->state == LIFE_PAUSED && !l->ending && !l->stopping) ||
-	    life_check_runs(l, &e) == 0) {
+	if ((l->state == SANDBOX_PAUSED && !l->ending && !l->stopping) ||
+	    hub_sandbox_check_runs(l, &e) == 0) {
 		snapshot_take(l, spec, false, on_done, arg);
 		return;
 	}
@@ -208,5 +208,5 @@ void snapshot_take_start(struct life *l, const struct snapshot_spec *spec, snaps
 	if (!r)
 		abort();
 	*r = (struct refusal){ on_done, arg, e };
-	lives_later(l->all, on_not_taken, r);
+	hub_sandboxes_later(l->all, on_not_taken, r);
 }

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "hub/sandbox/internal.h"
 
-enum { REAP_MS = 60 * 1000, FILE_MAX = LIFE_ID_MAX + 16 };
+enum { REAP_MS = 60 * 1000, FILE_MAX = SANDBOX_ID_MAX + 16 };
 
 #define SUFFIX ".tar.zst"
 
@@ -40,7 +40,7 @@ const struct field_table snapshot_meta_table = FIELD_TABLE(struct snapshot_meta,
 
 static void file_name(char ret[FILE_MAX], const char *id)
 {
-	snprintf(ret, FILE_MAX, "%.*s" SUFFIX, LIFE_ID_MAX, id);
+	snprintf(ret, FILE_MAX, "%.*s" SUFFIX, SANDBOX_ID_MAX, id);
 }
 
 int snapshot_create_file(const struct snapshot *s, struct err *e)
@@ -96,7 +96,7 @@ static int open_folder(int at, const char *path, struct err *e)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-int snapshots_check(const struct lives *all, struct err *e)
+int snapshots_check(const struct hub_sandboxes *all, struct err *e)
 {
 	if (!all->snapshots)
 		return err_set(e, ERR_UNSUPPORTED, "only a hub with a data folder keeps snapshots");
@@ -107,7 +107,7 @@ int snapshots_check(const struct lives *all, struct err *e)
 	return 0;
 }
 
-static struct snapshot *snapshots_get(const struct lives *all, struct str id)
+static struct snapshot *snapshots_get(const struct hub_sandboxes *all, struct str id)
 {
 	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
 
@@ -144,7 +144,8 @@ static void unlink_snapshot(struct snapshot *s)
 	set->n--;
 }
 
-struct snapshot *snapshot_new(struct lives *all, const struct snapshot_spec *spec, struct err *e)
+struct snapshot *snapshot_new(struct hub_sandboxes *all, const struct snapshot_spec *spec,
+			      struct err *e)
 {
 	AUTO(snapshot_free) struct snapshot *s = NULL;
 	char made[ID_MAX];
@@ -156,7 +157,7 @@ struct snapshot *snapshot_new(struct lives *all, const struct snapshot_spec *spe
 	}
 	if (snapshots_check(all, e) < 0 || sandbox_id_check(id, e) < 0)
 		return NULL;
-	if (spec->name.n > SNAPSHOT_NAME_MAX || spec->ttl_ms > LIFE_TIMEOUT_MAX_MS) {
+	if (spec->name.n > SNAPSHOT_NAME_MAX || spec->ttl_ms > SANDBOX_TIMEOUT_MAX_MS) {
 		err_set(e, ERR_INVALID, "a snapshot: its name or its time is too long");
 		return NULL;
 	}
@@ -236,28 +237,28 @@ static void work_rename(uv_work_t *w)
 
 static int add_row(struct publishing *p)
 {
-	struct lives *all = p->s->all;
+	struct hub_sandboxes *all = p->s->all;
 	struct store_snapshot r = row_of(p->s);
 	int result;
 
 	r.seq = p->s->seq = ++all->snapshots->last_seq;
 	r.spec = str_of(p->spec);
 	result = store_snapshot_add(all->store, &r, p->spec_of, &p->err);
-	lives_written(all);
+	hub_sandboxes_written(all);
 	return result;
 }
 
-static void end_work(struct lives *all)
+static void end_work(struct hub_sandboxes *all)
 {
 	all->snapshots->works--;
-	lives_try_close(all);
+	hub_sandboxes_try_close(all);
 }
 
 static void on_renamed(uv_work_t *w, int status)
 {
 	struct publishing *p = w->data;
 	struct snapshot *s = p->s;
-	struct lives *all = s->all;
+	struct hub_sandboxes *all = s->all;
 	char name[FILE_MAX];
 
 	file_name(name, s->id);
@@ -297,18 +298,18 @@ void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, sna
 
 /* ---- for others ------------------------------------------------------------------------------ */
 
-struct snapshot *snapshots_find(struct lives *all, struct str id, struct err *e)
+struct snapshot *snapshots_find(struct hub_sandboxes *all, struct str id, struct err *e)
 {
 	struct snapshot *s = snapshots_get(all, id);
 
 	if (s && !s->of)
 		return s;
 	err_set(e, ERR_SNAPSHOT_NOT_FOUND, "there is no snapshot '%.*s'",
-		id.n > LIFE_ID_MAX ? LIFE_ID_MAX : (int)id.n, id.p ? id.p : "");
+		id.n > SANDBOX_ID_MAX ? SANDBOX_ID_MAX : (int)id.n, id.p ? id.p : "");
 	return NULL;
 }
 
-size_t snapshots_list(struct lives *all, uint64_t after, struct snapshot **ret, size_t max)
+size_t snapshots_list(struct hub_sandboxes *all, uint64_t after, struct snapshot **ret, size_t max)
 {
 	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
 	size_t n = 0;
@@ -358,7 +359,7 @@ char *snapshot_spec_text(const struct snapshot *s, struct err *e)
 	return k.text;
 }
 
-struct snapshot *snapshot_kept(const struct lives *all, const struct life *l)
+struct snapshot *snapshot_kept(const struct hub_sandboxes *all, const struct hub_sandbox *l)
 {
 	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
 
@@ -371,7 +372,7 @@ struct snapshot *snapshot_kept(const struct lives *all, const struct life *l)
 
 struct removal {
 	uv_work_t work;
-	struct lives *all;
+	struct hub_sandboxes *all;
 	char name[FILE_MAX];
 };
 
@@ -386,7 +387,7 @@ static void work_unlink(uv_work_t *w)
 static void on_unlinked(uv_work_t *w, int status)
 {
 	struct removal *r = w->data;
-	struct lives *all = r->all;
+	struct hub_sandboxes *all = r->all;
 
 	free(r);
 	end_work(all);
@@ -409,10 +410,10 @@ static void remove_file(const struct snapshot *s)
 
 int snapshot_delete(struct snapshot *s, struct err *e)
 {
-	struct lives *all = s->all;
+	struct hub_sandboxes *all = s->all;
 	int result = store_snapshot_drop(all->store, s->seq, e);
 
-	lives_written(all);
+	hub_sandboxes_written(all);
 	if (result < 0)
 		return -1;
 	remove_file(s);
@@ -421,7 +422,7 @@ int snapshot_delete(struct snapshot *s, struct err *e)
 	return 0;
 }
 
-void snapshot_drop_kept(struct life *l)
+void snapshot_drop_kept(struct hub_sandbox *l)
 {
 	struct snapshot *s = snapshot_kept(l->all, l);
 	struct err e = ERR_INIT;
@@ -432,9 +433,9 @@ void snapshot_drop_kept(struct life *l)
 
 /* ---- expiry -------------------------------------------------------------------------------- */
 
-static struct life *life_of(const struct lives *all, uint64_t seq)
+static struct hub_sandbox *hub_sandbox_of(const struct hub_sandboxes *all, uint64_t seq)
 {
-	struct life *l = all->oldest;
+	struct hub_sandbox *l = all->oldest;
 
 	while (l && l->seq != seq)
 		l = l->newer;
@@ -445,22 +446,22 @@ static struct life *life_of(const struct lives *all, uint64_t seq)
  * stays. */
 static int expire(struct snapshot *s, struct err *e)
 {
-	struct life *l = s->of ? life_of(s->all, s->of) : NULL;
+	struct hub_sandbox *l = s->of ? hub_sandbox_of(s->all, s->of) : NULL;
 	struct err why = ERR_INIT;
 
-	if (l && l->state == LIFE_RESTORING)
+	if (l && l->state == SANDBOX_RESTORING)
 		return 0;
 	if (snapshot_delete(s, e) < 0)
 		return -1;
-	if (!l || (l->state != LIFE_STOPPED && l->state != LIFE_COLD))
+	if (!l || (l->state != SANDBOX_STOPPED && l->state != SANDBOX_COLD))
 		return 0;
 	err_set(&why, ERR_TIMEOUT, "the time for which its files were kept is over");
-	return life_set_state(l, LIFE_TERMINATED, &why, e);
+	return hub_sandbox_set_state(l, SANDBOX_TERMINATED, &why, e);
 }
 
 static void on_reap(uv_timer_t *t)
 {
-	struct lives *all = t->data;
+	struct hub_sandboxes *all = t->data;
 	struct snapshot *s = all->snapshots->oldest, *newer;
 	int64_t now = clock_unix_ms();
 	struct err e = ERR_INIT;
@@ -478,7 +479,7 @@ static void on_reap(uv_timer_t *t)
 
 static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 {
-	struct lives *all = arg;
+	struct hub_sandboxes *all = arg;
 	struct snapshot *s = calloc(1, sizeof(*s));
 
 	if (!s)
@@ -506,7 +507,7 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 }
 
 /* Removes rows whose archive is missing or has another length. */
-static int forget_missing(struct lives *all, struct err *e)
+static int forget_missing(struct hub_sandboxes *all, struct err *e)
 {
 	for (struct snapshot *s = all->snapshots->oldest, *newer; s; s = newer) {
 		struct err why = ERR_INIT;
@@ -526,7 +527,7 @@ static int forget_missing(struct lives *all, struct err *e)
 	return 0;
 }
 
-static bool is_known(const struct lives *all, const char *file)
+static bool is_known(const struct hub_sandboxes *all, const char *file)
 {
 	size_t n = strlen(file), suffix = strlen(SUFFIX);
 
@@ -535,7 +536,7 @@ static bool is_known(const struct lives *all, const char *file)
 }
 
 /* Removes files without a row: a hub was killed before it acknowledged them. */
-static int sweep(const struct lives *all, int dir, bool known, struct err *e)
+static int sweep(const struct hub_sandboxes *all, int dir, bool known, struct err *e)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -556,7 +557,7 @@ static int sweep(const struct lives *all, int dir, bool known, struct err *e)
 	return 0;
 }
 
-static int start_reaper(struct lives *all, struct err *e)
+static int start_reaper(struct hub_sandboxes *all, struct err *e)
 {
 	all->snapshots->reaper = calloc(1, sizeof(uv_timer_t));
 	if (!all->snapshots->reaper)
@@ -567,7 +568,7 @@ static int start_reaper(struct lives *all, struct err *e)
 	return 0;
 }
 
-int lives_keep_snapshots(struct lives *all, const char *folder, struct err *e)
+int hub_sandboxes_keep_snapshots(struct hub_sandboxes *all, const char *folder, struct err *e)
 {
 	struct snapshots *set = calloc(1, sizeof(*set));
 
@@ -586,12 +587,12 @@ int lives_keep_snapshots(struct lives *all, const char *folder, struct err *e)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-void snapshots_stop(struct lives *all)
+void snapshots_stop(struct hub_sandboxes *all)
 {
 	packs_kill(all);
 }
 
-bool snapshots_busy(const struct lives *all)
+bool snapshots_busy(const struct hub_sandboxes *all)
 {
 	return all->snapshots && (all->snapshots->packs || all->snapshots->works);
 }

@@ -8,10 +8,10 @@
  * Processes, memory, mounts, and the environment of single programs are not saved. A restored
  * sandbox is a new one, with its own names, randomness and identity.
  *
- * Callbacks are as in hub/sandbox/life.h: one each, never from inside the starting call. A `struct
- * snapshot *` is borrowed until the loop's next turn.
+ * Callbacks are as in hub/sandbox/sandbox.h: one each, never from inside the starting call. A
+ * `struct snapshot *` is borrowed until the loop's next turn.
  */
-#include "hub/sandbox/life.h"
+#include "hub/sandbox/sandbox.h"
 
 struct snapshot;
 
@@ -28,9 +28,10 @@ struct snapshot_info { /* borrowed until the loop's next turn */
 	struct limits limits; /* of the source */
 };
 
-/* Sets the folder, which is created if missing. Call it before lives_adopt(), with a registry.
- * Without it all functions fail with ERR_UNSUPPORTED. */
-int lives_keep_snapshots(struct lives *all, const char *folder, struct err *e) MUST_USE;
+/* Sets the folder, which is created if missing. Call it before hub_sandboxes_adopt(), with a
+ * registry. Without it all functions fail with ERR_UNSUPPORTED. */
+int hub_sandboxes_keep_snapshots(struct hub_sandboxes *all, const char *folder,
+				 struct err *e) MUST_USE;
 
 typedef void (*snapshot_cb)(void *arg, const struct snapshot *s, const struct err *err);
 
@@ -42,13 +43,13 @@ struct snapshot_spec { /* borrowed for the call */
 };
 
 /* Saves a running or paused sandbox, which is frozen while its files are read. */
-void snapshot_take_start(struct life *l, const struct snapshot_spec *spec, snapshot_cb on_done,
-			 void *arg);
+void snapshot_take_start(struct hub_sandbox *l, const struct snapshot_spec *spec,
+			 snapshot_cb on_done, void *arg);
 
 /* NULL with ERR_SNAPSHOT_NOT_FOUND. */
-struct snapshot *snapshots_find(struct lives *all, struct str id, struct err *e) MUST_USE;
+struct snapshot *snapshots_find(struct hub_sandboxes *all, struct str id, struct err *e) MUST_USE;
 /* Up to max with a seq above `after`, in order of creation. */
-size_t snapshots_list(struct lives *all, uint64_t after, struct snapshot **ret, size_t max);
+size_t snapshots_list(struct hub_sandboxes *all, uint64_t after, struct snapshot **ret, size_t max);
 void snapshot_info(const struct snapshot *s, struct snapshot_info *ret);
 
 /* Restores and exports in progress continue to their end. */
@@ -60,7 +61,7 @@ struct snapshot_restore {
 	const struct str *ids; /* n of them, or NULL */
 };
 void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *spec,
-			    life_fork_cb on_done, void *arg);
+			    hub_sandbox_fork_cb on_done, void *arg);
 
 /* Its archive, open for reading. */
 int snapshot_open(const struct snapshot *s, struct err *e) MUST_USE;
@@ -68,7 +69,7 @@ int snapshot_open(const struct snapshot *s, struct err *e) MUST_USE;
 /* Imports an archive that was exported here or elsewhere. Takes over fd and reads it from its
  * position to its end. digest: expected digest of the archive, or STR_NONE. ERR_SNAPSHOT: the
  * archive is damaged or of another kind. */
-void snapshot_import_start(struct lives *all, int fd, struct str digest,
+void snapshot_import_start(struct hub_sandboxes *all, int fd, struct str digest,
 			   const struct snapshot_spec *spec, snapshot_cb on_done, void *arg);
 
 /* The changes of a sandbox against its template, by path. truncated: there are more. All is
@@ -82,15 +83,15 @@ extern const char *const snapshot_change_names[DIFFS];
 enum { SNAPSHOT_CHANGES_MAX = 50000 };
 typedef void (*snapshot_diff_cb)(void *arg, const struct snapshot_change *changes, size_t n,
 				 bool truncated, const struct err *err);
-void snapshot_diff_start(struct life *l, snapshot_diff_cb on_done, void *arg);
+void snapshot_diff_start(struct hub_sandbox *l, snapshot_diff_cb on_done, void *arg);
 
 /* ---- sandboxes that are kept without running ------------------------------------------------- */
 
 /* Saves its files as a snapshot of its own, then ends it: its state is stopped, or cold with
- * `cold`. life_resume_start() starts it again, as the next generation, with the same id and
+ * `cold`. hub_sandbox_resume_start() starts it again, as the next generation, with the same id and
  * files but without its processes. Terminating it deletes the files, and so does expiry
  * (SNAPSHOT_STOPPED_MS, SNAPSHOT_COLD_MS). */
-void life_stop_start(struct life *l, bool cold, life_cb on_done, void *arg);
+void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, hub_sandbox_cb on_done, void *arg);
 
 #define SNAPSHOT_STOPPED_MS (30ull * 86400 * 1000)
 #define SNAPSHOT_COLD_MS (7ull * 86400 * 1000)

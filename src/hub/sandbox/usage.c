@@ -9,7 +9,7 @@
 
 static const struct field rows[] = {
 	FIELD(struct usage_view, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD_ENUM(struct usage_view, state, life_state_names, .flags = FIELD_REQUIRED,
+	FIELD_ENUM(struct usage_view, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,
 		   .doc = "Whether it runs."),
 	FIELD(struct usage_view, memory_bytes, .has = FIELD_HAS(struct usage_view, has_memory),
 	      .doc = "Memory of its processes and files now; absent where the host can't tell, as "
@@ -44,20 +44,20 @@ static const struct field rows[] = {
 const struct field_table usage_view_table = FIELD_TABLE(struct usage_view, rows);
 
 struct usage_question {
-	struct life *of[USAGE_MAX]; /* references */
+	struct hub_sandbox *of[USAGE_MAX]; /* references */
 	size_t n;
-	life_usage_cb on_done;
+	hub_sandbox_usage_cb on_done;
 	void *arg;
 };
 
-static uint64_t age_ms(const struct life *l)
+static uint64_t age_ms(const struct hub_sandbox *l)
 {
 	int64_t now = clock_unix_ms();
 
 	return now > l->created_ms ? (uint64_t)(now - l->created_ms) : 0;
 }
 
-static struct usage_view view_of(const struct life *l, const struct usage *u)
+static struct usage_view view_of(const struct hub_sandbox *l, const struct usage *u)
 {
 	return (struct usage_view){
 		.sandbox = str_of(l->id),
@@ -94,12 +94,12 @@ static void on_usage(void *arg, const struct usage *u, size_t n, const struct er
 		views[i] = view_of(q->of[i], &u[i]);
 	q->on_done(q->arg, err ? NULL : views, n, err);
 	for (size_t i = 0; i < q->n; i++)
-		life_unref(q->of[i]);
+		hub_sandbox_unref(q->of[i]);
 	free(q);
 }
 
-void life_usage_start(struct box *box, struct life *const *of, size_t n, life_usage_cb on_done,
-		      void *arg)
+void hub_sandbox_usage_start(struct box *box, struct hub_sandbox *const *of, size_t n,
+			     hub_sandbox_usage_cb on_done, void *arg)
 {
 	struct usage_question *q = calloc(1, sizeof(*q));
 	struct sandbox *machines[USAGE_MAX];
@@ -111,7 +111,7 @@ void life_usage_start(struct box *box, struct life *const *of, size_t n, life_us
 	q->on_done = on_done;
 	q->arg = arg;
 	for (size_t i = 0; i < n; i++) {
-		q->of[i] = life_ref(of[i]);
+		q->of[i] = hub_sandbox_ref(of[i]);
 		machines[i] = of[i]->box;
 	}
 	usage_start(box, machines, n, on_usage, q);

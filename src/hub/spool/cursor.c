@@ -96,10 +96,10 @@ static bool start_read(struct spool_cursor *c, uint64_t no)
 	c->slot = b->slot;
 	c->copied = false;
 	c->work.data = c;
-	if (uv_queue_work(c->spool->house->loop, &c->work, read_block, cursor_on_read) < 0)
+	if (uv_queue_work(c->spool->spools->loop, &c->work, read_block, cursor_on_read) < 0)
 		abort(); /* libuv fails only if a function is missing */
 	c->reading = true;
-	c->spool->house->works++;
+	c->spool->spools->works++;
 	spool_ref(c->spool);
 	return true;
 }

@@ -33,7 +33,7 @@ struct block {
 
 struct spool {
 	unsigned refs;
-	struct spool_house *house;
+	struct spool_set *spools;
 	struct spool_options o;
 	struct block *blocks; /* a ring */
 	size_t head, n, room;

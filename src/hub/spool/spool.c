@@ -165,7 +165,7 @@ static void write_block(uv_work_t *w)
 	size_t done = 0;
 
 	s->errnum = 0;
-	if (s->fd < 0 && (s->fd = make_file(s->house->folder)) < 0)
+	if (s->fd < 0 && (s->fd = make_file(s->spools->folder)) < 0)
 		s->errnum = errno;
 	else if (s->grown && fd_disk_is_short(s->fd, SPARE))
 		s->errnum = ENOSPC;
@@ -186,11 +186,11 @@ static bool take_disk(struct spool *s)
 
 	if (s->slots >= s->slots_max)
 		return false;
-	if (budget_take(&s->house->disk, SPOOL_BLOCK, &e) == 0)
+	if (budget_take(&s->spools->disk, SPOOL_BLOCK, &e) == 0)
 		return true;
-	if (s->house->make_room)
-		s->house->make_room(s->house->arg);
-	return budget_take(&s->house->disk, SPOOL_BLOCK, &e) == 0;
+	if (s->spools->make_room)
+		s->spools->make_room(s->spools->arg);
+	return budget_take(&s->spools->disk, SPOOL_BLOCK, &e) == 0;
 }
 
 /* A slot for one more block: a free one, a new one, or that of the oldest block, which is
@@ -223,10 +223,10 @@ static void start_write(struct spool *s)
 		return;
 	s->work.data = s;
 	s->write = buf_str(&spool_block(s, s->write_no)->bytes);
-	if (uv_queue_work(s->house->loop, &s->work, write_block, on_written) < 0)
+	if (uv_queue_work(s->spools->loop, &s->work, write_block, on_written) < 0)
 		abort(); /* libuv fails only if a function is missing */
 	s->writing = true;
-	s->house->works++;
+	s->spools->works++;
 	spool_ref(s);
 }
 
@@ -237,7 +237,7 @@ static void give_up_slot(struct spool *s)
 		err_sys(&s->trouble, s->errnum, "the file for its output");
 	if (s->grown) {
 		s->slots--;
-		budget_give(&s->house->disk, SPOOL_BLOCK);
+		budget_give(&s->spools->disk, SPOOL_BLOCK);
 	}
 	s->slots_max = s->grown ? s->slots : 0;
 }
@@ -301,11 +301,11 @@ static void on_written(uv_work_t *w, int status)
 
 void spool_work_done(struct spool *s)
 {
-	struct spool_house *house = s->house;
+	struct spool_set *spools = s->spools;
 
 	spool_unref(s);
-	if (--house->works == 0 && house->on_quiet)
-		house->on_quiet(house->arg);
+	if (--spools->works == 0 && spools->on_quiet)
+		spools->on_quiet(spools->arg);
 }
 
 /* ---- public -------------------------------------------------------------------------------- */
@@ -325,7 +325,7 @@ static void spool_tell(struct spool *s)
 	spool_unref(s);
 }
 
-struct spool *spool_new(struct spool_house *house, const struct spool_options *o, struct err *e)
+struct spool *spool_new(struct spool_set *spools, const struct spool_options *o, struct err *e)
 {
 	struct spool *s = calloc(1, sizeof(*s));
 
@@ -334,10 +334,10 @@ struct spool *spool_new(struct spool_house *house, const struct spool_options *o
 		return NULL;
 	}
 	s->refs = 1;
-	s->house = house;
+	s->spools = spools;
 	s->o = *o;
 	s->fd = -1;
-	s->slots_max = house->folder ? (uint32_t)((o->keep + SPOOL_BLOCK - 1) / SPOOL_BLOCK) : 0;
+	s->slots_max = spools->folder ? (uint32_t)((o->keep + SPOOL_BLOCK - 1) / SPOOL_BLOCK) : 0;
 	return s;
 }
 
@@ -353,7 +353,7 @@ void spool_unref(struct spool *s)
 		return;
 	while (s->n)
 		drop_oldest(s);
-	budget_give(&s->house->disk, (size_t)s->slots * SPOOL_BLOCK);
+	budget_give(&s->spools->disk, (size_t)s->slots * SPOOL_BLOCK);
 	close_fd(&s->fd);
 	free(s->blocks);
 	free(s);

@@ -24,14 +24,14 @@
 enum { SPOOL_BLOCK = 64 << 10, SPOOL_STREAMS = 2 };
 
 /* Shared by all spools of an owner; borrowed from it. */
-struct spool_house {
+struct spool_set {
 	uv_loop_t *loop;
 	const char *folder; /* folder of the files; NULL: keep all in memory */
 	struct budget disk; /* bytes of all files */
 	/* Called before a spool drops its own output for lack of disk; may free some space
 	 * elsewhere. May be NULL. */
 	void (*make_room)(void *arg);
-	/* Reads and writes in progress. The house must stay until there are none; on_quiet tells
+	/* Reads and writes in progress. The set must stay until there are none; on_quiet tells
 	 * when. */
 	unsigned works;
 	void (*on_quiet)(void *arg);
@@ -49,11 +49,11 @@ struct spool_options {
 
 struct spool;
 
-struct spool *spool_new(struct spool_house *house, const struct spool_options *o,
+struct spool *spool_new(struct spool_set *spools, const struct spool_options *o,
 			struct err *e) MUST_USE;
 struct spool *spool_ref(struct spool *s);
 void spool_unref(struct spool *s); /* NULL-safe */
-/* Ends work on the spool in the loop's pool: drops its reference and its count in the house's
+/* Ends work on the spool in the loop's pool: drops its reference and its count in the set's
  * works. May free the spool. */
 void spool_work_done(struct spool *s);
 

@@ -264,7 +264,7 @@ struct mcp_pending *mcp_pending_of_token(const struct mcp_client *c, const struc
 
 /* May the owner begin a request of that method? */
 int mcp_client_may_ask(const struct mcp_client *c, const char *method, struct err *e) MUST_USE;
-/* 2025-11-25: could it be made with the wish for a task? */
+/* 2025-11-25: could it be made with a request for a task? */
 bool mcp_request_can_task(const struct mcp_pending *p);
 
 /* --- start.c --- */

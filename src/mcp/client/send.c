@@ -124,7 +124,7 @@ static void write_meta(struct json_writer *w, const struct mcp_pending *p)
 	json_write_object_end(w);
 }
 
-static void write_task_wish(struct json_writer *w, const struct mcp_pending *p)
+static void write_task_request(struct json_writer *w, const struct mcp_pending *p)
 {
 	json_write_key(w, "task");
 	json_write_object(w);
@@ -169,7 +169,7 @@ static void write_own(struct json_writer *w, const struct mcp_pending *p)
 		json_write_str(w, cursor);
 	}
 	if (p->wants_task)
-		write_task_wish(w, p);
+		write_task_request(w, p);
 	if (p->rounds > 0)
 		write_round(w, p);
 }

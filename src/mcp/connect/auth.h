@@ -11,21 +11,21 @@
 #include "http/message/header.h"
 
 struct mcp_auth;
-struct mcp_auth_ask; /* a pending question to it */
+struct mcp_auth_request; /* a pending question to it */
 
 struct mcp_auth_ops {
 	/* Asks for the headers of a request: Authorization, DPoP. Calls done once, now or later,
 	 * unless the ask is cancelled; headers are borrowed for that call. */
-	void (*headers)(struct mcp_auth *a, struct mcp_auth_ask *ask, const char *method,
+	void (*headers)(struct mcp_auth *a, struct mcp_auth_request *ask, const char *method,
 			const char *url);
 	/* The server refused with 401 or 403. challenge: WWW-Authenticate (STR_NONE: none); nonce:
 	 * DPoP-Nonce. done with e NULL: ask for headers and send again; else give up with e. */
-	void (*refused)(struct mcp_auth *a, struct mcp_auth_ask *ask, int status,
+	void (*refused)(struct mcp_auth *a, struct mcp_auth_request *ask, int status,
 			struct str challenge, struct str nonce);
 	/* The server accepted a request: with 200 and a content type, or with 202 where no answer
 	 * is due. nonce: DPoP-Nonce of the answer. May be NULL. */
 	void (*answered)(struct mcp_auth *a, struct str nonce);
-	void (*cancel)(struct mcp_auth *a, struct mcp_auth_ask *ask); /* no done after it */
+	void (*cancel)(struct mcp_auth *a, struct mcp_auth_request *ask); /* no done after it */
 };
 
 /* Base of an implementation, as its first member. */
@@ -33,10 +33,10 @@ struct mcp_auth {
 	const struct mcp_auth_ops *ops;
 };
 
-/* Owned by the asker; zeroed except done and owner; valid until done or cancel. */
-struct mcp_auth_ask {
+/* Owned by the owner; zeroed except done and owner; valid until done or cancel. */
+struct mcp_auth_request {
 	void (*done)(void *owner, const struct http_header *headers, size_t n, const struct err *e);
 	void *owner;
 	void *data; /* the mcp_auth's */
-	unsigned tries; /* refusals so far of the same request; counted by the asker */
+	unsigned tries; /* refusals so far of the same request; counted by the owner */
 };

@@ -229,7 +229,7 @@ static void init_handles(struct mcp_link *l)
 	uv_timer_init(l->loop, &l->turn);
 	uv_timer_init(l->loop, &l->start);
 	uv_timer_init(l->loop, &l->probe);
-	mcp_trip_base_init(&l->base, l->loop);
+	mcp_exchange_base_init(&l->base, l->loop);
 	l->watch.data = l->tick.data = l->turn.data = l->start.data = l->probe.data = l;
 }
 

@@ -17,7 +17,7 @@ struct note {
 	struct note *next, **at;
 	char *text;
 	struct mcp_pending *pending; /* NULL: none, or it is wanted no more */
-	struct mcp_trip *trip;
+	struct mcp_exchange *exchange;
 	int status;
 	bool request, taken;
 	struct err why; /* it can't be sent; told later */
@@ -28,7 +28,7 @@ struct note {
 struct mcp_events {
 	struct mcp_events_options o;
 	uv_loop_t *loop;
-	struct mcp_trip *trip;
+	struct mcp_exchange *exchange;
 	struct sse_reader sse;
 	char *endpoint; /* NULL: not named yet */
 	char *version; /* the session's; NULL before */
@@ -54,8 +54,8 @@ static void on_note_closed(uv_handle_t *handle)
 
 static void note_free(struct note *n)
 {
-	if (n->trip)
-		mcp_trip_cancel(take_ptr(n->trip));
+	if (n->exchange)
+		mcp_exchange_cancel(take_ptr(n->exchange));
 	*n->at = n->next;
 	if (n->next)
 		n->next->at = n->at;
@@ -89,33 +89,33 @@ static void on_note_timer(uv_timer_t *timer)
 
 /* It was taken; the rest of the answer is waited for only so that the connection can be used
  * again. */
-static void on_note_head(void *owner, struct mcp_trip *t)
+static void on_note_head(void *owner, struct mcp_exchange *t)
 {
 	struct note *n = owner;
 
-	n->status = mcp_trip_status(t);
-	n->taken = mcp_trip_took(n->status);
+	n->status = mcp_exchange_status(t);
+	n->taken = mcp_exchange_took(n->status);
 	if (n->taken)
 		uv_timer_start(&n->timer, on_note_timer, NOTE_LINGER_MS, 0);
 }
 
-static void on_note_end(void *owner, struct mcp_trip *t, struct str text, const struct err *e)
+static void on_note_end(void *owner, struct mcp_exchange *t, struct str text, const struct err *e)
 {
 	struct note *n = owner;
 	struct err why;
 
-	n->trip = NULL;
+	n->exchange = NULL;
 	if (n->taken) {
 		note_free(n);
 		return;
 	}
 	if (!e)
-		mcp_trip_err(n->status, &why);
+		mcp_exchange_err(n->status, &why);
 	note_fail(n, e ? e : &why);
 }
 
-static const struct mcp_trip_events note_events = { .on_head = on_note_head,
-						    .on_end = on_note_end };
+static const struct mcp_exchange_events note_events = { .on_head = on_note_head,
+							.on_end = on_note_end };
 
 static struct note *note_new(struct mcp_events *v, struct str text, bool request)
 {
@@ -152,7 +152,7 @@ void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 {
 	bool request = m->kind == MCP_OUT_REQUEST, fits = request || v->n_notes < NOTES_MAX;
 	struct note *n = v->endpoint && !v->closing && fits ? note_new(v, m->text, request) : NULL;
-	struct mcp_trip_spec spec = {
+	struct mcp_exchange_spec spec = {
 		.method = "POST", .url = v->endpoint, .any_type = true, .idle_ms = NOTE_IDLE_MS
 	};
 
@@ -167,8 +167,8 @@ void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 	spec.headers = n->headers;
 	spec.headers_n = v->version ? 2 : 1;
 	spec.body = (struct str){ n->text, m->text.n };
-	n->trip = mcp_trip_start(v->o.base, &spec, &note_events, n, &n->why);
-	if (!n->trip)
+	n->exchange = mcp_exchange_start(v->o.base, &spec, &note_events, n, &n->why);
+	if (!n->exchange)
 		uv_timer_start(&n->timer, on_note_timer, 0, 0);
 }
 
@@ -205,7 +205,7 @@ static int take_endpoint(struct mcp_events *v, struct str ref, struct err *e)
 	return err_set(e, ERR_UNTRUSTED, "the server names an endpoint of another origin");
 }
 
-static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev)
+static void on_event(void *owner, struct mcp_exchange *t, const struct sse_event *ev)
 {
 	struct mcp_events *v = owner;
 	struct err e;
@@ -215,41 +215,41 @@ static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev
 			v->o.on_open(v->o.owner);
 			return;
 		}
-		mcp_trip_cancel(take_ptr(v->trip));
+		mcp_exchange_cancel(take_ptr(v->exchange));
 		lose(v, &e);
 	} else if (v->endpoint && str_is(ev->type, "message") && ev->data.n > 0) {
 		mcp_client_message(v->o.client, NULL, ev->data);
 	}
 }
 
-static void on_head(void *owner, struct mcp_trip *t)
+static void on_head(void *owner, struct mcp_exchange *t)
 {
 	struct mcp_events *v = owner;
 	struct err e;
 
-	v->status = mcp_trip_status(t);
-	if (mcp_trip_is_events(t))
+	v->status = mcp_exchange_status(t);
+	if (mcp_exchange_is_events(t))
 		return;
 	if (v->status == 200)
 		err_set(&e, ERR_INVALID, "the server answered with something that is no events");
 	else
-		mcp_trip_err(v->status, &e);
-	mcp_trip_cancel(take_ptr(v->trip));
+		mcp_exchange_err(v->status, &e);
+	mcp_exchange_cancel(take_ptr(v->exchange));
 	lose(v, &e);
 }
 
-static void on_end(void *owner, struct mcp_trip *t, struct str text, const struct err *e)
+static void on_end(void *owner, struct mcp_exchange *t, struct str text, const struct err *e)
 {
 	struct mcp_events *v = owner;
 	struct err why;
 
-	v->trip = NULL;
+	v->exchange = NULL;
 	if (!e)
 		err_set(&why, ERR_TRANSPORT, "the server has ended its events");
 	lose(v, e ? e : &why);
 }
 
-static const struct mcp_trip_events stream_events = { on_head, on_event, on_end };
+static const struct mcp_exchange_events stream_events = { on_head, on_event, on_end };
 
 static void on_late_failure(uv_timer_t *timer)
 {
@@ -265,7 +265,7 @@ struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_optio
 {
 	static const struct http_header accept = { "Accept", STR_LIT("text/event-stream") };
 	struct mcp_events *v = calloc(1, sizeof(*v));
-	struct mcp_trip_spec spec = {
+	struct mcp_exchange_spec spec = {
 		.method = "GET", .url = o->url, .headers = &accept, .headers_n = 1
 	};
 
@@ -280,8 +280,8 @@ struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_optio
 	uv_timer_init(loop, &v->timer);
 	v->timer.data = v;
 	spec.sse = &v->sse;
-	v->trip = mcp_trip_start(o->base, &spec, &stream_events, v, &v->why);
-	if (!v->trip)
+	v->exchange = mcp_exchange_start(o->base, &spec, &stream_events, v, &v->why);
+	if (!v->exchange)
 		uv_timer_start(&v->timer, on_late_failure, 0, 0);
 	return v;
 }
@@ -303,8 +303,8 @@ void mcp_events_close(struct mcp_events *v, void (*on_closed)(void *owner), void
 	v->closing = true;
 	v->on_closed = on_closed;
 	v->closed_owner = owner;
-	if (v->trip)
-		mcp_trip_cancel(take_ptr(v->trip));
+	if (v->exchange)
+		mcp_exchange_cancel(take_ptr(v->exchange));
 	while (v->notes)
 		note_free(v->notes);
 	uv_close((uv_handle_t *)&v->timer, on_timer_closed);

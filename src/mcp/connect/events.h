@@ -7,12 +7,12 @@
 #include <uv.h>
 
 #include "mcp/client/client.h"
-#include "mcp/connect/trip.h"
+#include "mcp/connect/exchange.h"
 
 struct mcp_events;
 
 struct mcp_events_options {
-	struct mcp_trip_base *base; /* borrowed */
+	struct mcp_exchange_base *base; /* borrowed */
 	const char *url; /* borrowed */
 	struct mcp_client *client; /* borrowed */
 	void (*on_open)(void *owner); /* messages can be sent */

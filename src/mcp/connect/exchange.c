@@ -3,28 +3,28 @@
  * 	                                -> head, events or text -> end
  *
  * Without an auth there is only the exchange. With one, its headers are asked for from the loop: it
- * may call its owner, which may close the link, and whoever starts a trip is in the middle of
+ * may call its owner, which may close the link, and whoever starts an exchange is in the middle of
  * something.
  */
-#include "mcp/connect/trip.h"
+#include "mcp/connect/exchange.h"
 
 #include <stdlib.h>
 #include <strings.h>
 
 enum {
 	HEADERS_MAX = 128,
-	REFUSALS_MAX = 5, /* of one trip; the auth may give up before */
+	REFUSALS_MAX = 5, /* of one exchange; the auth may give up before */
 	FAILURE_TEXT_MAX = 64 << 10,
 	CHALLENGE_MAX = 16 << 10,
 };
 
-struct mcp_trip {
-	struct mcp_trip_base *b;
-	const struct mcp_trip_events *ev;
+struct mcp_exchange {
+	struct mcp_exchange_base *b;
+	const struct mcp_exchange_events *ev;
 	void *owner;
-	struct mcp_trip_spec spec;
-	struct mcp_trip *next, **at; /* of those that wait; at NULL: it does not */
-	struct mcp_auth_ask ask;
+	struct mcp_exchange_spec spec;
+	struct mcp_exchange *next, **at; /* of those that wait; at NULL: it does not */
+	struct mcp_auth_request ask;
 	bool asking; /* the ask is out */
 	bool dealing; /* … for what to do about a refusal */
 	struct http_exchange *x;
@@ -32,25 +32,25 @@ struct mcp_trip {
 	bool refused; /* the auth is to deal with it */
 	bool events;
 	struct buf text;
-	bool starting; /* a failure is mcp_trip_start()'s */
+	bool starting; /* a failure is mcp_exchange_start()'s */
 	struct err err;
 	bool busy, dead; /* cancelled from inside of an event */
 };
 
 /* --- the end --- */
 
-static void trip_free(struct mcp_trip *t)
+static void exchange_free(struct mcp_exchange *t)
 {
 	if (!t)
 		return;
 	buf_fini(&t->text);
 	free(t);
 }
-AUTO_DEFINE(trip_free, struct mcp_trip)
+AUTO_DEFINE(exchange_free, struct mcp_exchange)
 
-static void leave_queue(struct mcp_trip *t)
+static void leave_queue(struct mcp_exchange *t)
 {
-	struct mcp_trip_base *b = t->b;
+	struct mcp_exchange_base *b = t->b;
 
 	if (!t->at)
 		return;
@@ -60,7 +60,7 @@ static void leave_queue(struct mcp_trip *t)
 	b->waiting--;
 }
 
-void mcp_trip_cancel(struct mcp_trip *t)
+void mcp_exchange_cancel(struct mcp_exchange *t)
 {
 	leave_queue(t);
 	if (t->asking) {
@@ -73,10 +73,10 @@ void mcp_trip_cancel(struct mcp_trip *t)
 	if (t->busy)
 		t->dead = true;
 	else
-		trip_free(t);
+		exchange_free(t);
 }
 
-static void finish(struct mcp_trip *t, const struct err *e)
+static void finish(struct mcp_exchange *t, const struct err *e)
 {
 	if (t->x)
 		http_exchange_cancel(take_ptr(t->x));
@@ -85,7 +85,7 @@ static void finish(struct mcp_trip *t, const struct err *e)
 		return;
 	}
 	t->ev->on_end(t->owner, t, e ? STR_NONE : buf_str(&t->text), e);
-	trip_free(t);
+	exchange_free(t);
 }
 
 static const struct {
@@ -103,7 +103,7 @@ static const struct {
 	{ 0, 999, ERR_TRANSPORT, "" },
 };
 
-int mcp_trip_err(int status, struct err *e)
+int mcp_exchange_err(int status, struct err *e)
 {
 	size_t i = 0;
 
@@ -116,17 +116,17 @@ int mcp_trip_err(int status, struct err *e)
 
 /* --- what comes back --- */
 
-int mcp_trip_status(const struct mcp_trip *t)
+int mcp_exchange_status(const struct mcp_exchange *t)
 {
 	return t->status;
 }
 
-bool mcp_trip_is_events(const struct mcp_trip *t)
+bool mcp_exchange_is_events(const struct mcp_exchange *t)
 {
 	return t->events;
 }
 
-struct str mcp_trip_header(const struct mcp_trip *t, const char *name)
+struct str mcp_exchange_header(const struct mcp_exchange *t, const char *name)
 {
 	return t->x ? http_exchange_header(t->x, name) : STR_NONE;
 }
@@ -139,21 +139,21 @@ static bool type_is(struct str type, const char *name)
 	       (type.n == n || type.p[n] == ';' || type.p[n] == ' ');
 }
 
-bool mcp_trip_took(int status)
+bool mcp_exchange_took(int status)
 {
 	return status == 200 || status == 202 || status == 204;
 }
 
-static bool is_failure(const struct mcp_trip *t)
+static bool is_failure(const struct mcp_exchange *t)
 {
-	return !mcp_trip_took(t->status);
+	return !mcp_exchange_took(t->status);
 }
 
 /* What says that it is JSON, or events, has to be. */
-static int check_type(struct mcp_trip *t, struct err *e)
+static int check_type(struct mcp_exchange *t, struct err *e)
 {
-	struct str encoding = mcp_trip_header(t, "Content-Encoding");
-	struct str type = mcp_trip_header(t, "Content-Type");
+	struct str encoding = mcp_exchange_header(t, "Content-Encoding");
+	struct str type = mcp_exchange_header(t, "Content-Type");
 
 	if (encoding.n > 0 && !type_is(encoding, "identity"))
 		return err_set(e, ERR_INVALID, "the answer has an encoding that was not asked for");
@@ -167,32 +167,32 @@ static int check_type(struct mcp_trip *t, struct err *e)
 
 /* Did the server let the request in? What is between here and the server may say 200 to
  * anything. */
-static bool is_let_in(const struct mcp_trip *t)
+static bool is_let_in(const struct mcp_exchange *t)
 {
 	if (t->spec.any_type)
 		return t->status == 202;
-	return t->status == 200 && mcp_trip_header(t, "Content-Type").n > 0;
+	return t->status == 200 && mcp_exchange_header(t, "Content-Type").n > 0;
 }
 
 /* False where its owner has cancelled t meanwhile, and it is gone. */
-static bool tell_auth(struct mcp_trip *t)
+static bool tell_auth(struct mcp_exchange *t)
 {
 	struct mcp_auth *auth = t->b->auth;
 
 	if (!auth || !auth->ops->answered || !is_let_in(t))
 		return true;
 	t->busy = true;
-	auth->ops->answered(auth, mcp_trip_header(t, "DPoP-Nonce"));
+	auth->ops->answered(auth, mcp_exchange_header(t, "DPoP-Nonce"));
 	t->busy = false;
 	if (!t->dead)
 		return true;
-	trip_free(t);
+	exchange_free(t);
 	return false;
 }
 
 static void on_head(void *owner, struct http_exchange *x, int status)
 {
-	struct mcp_trip *t = owner;
+	struct mcp_exchange *t = owner;
 	struct mcp_auth *auth = t->b->auth;
 	struct err e;
 
@@ -206,7 +206,7 @@ static void on_head(void *owner, struct http_exchange *x, int status)
 		t->ev->on_head(t->owner, t);
 }
 
-static int take_events(struct mcp_trip *t, struct str bytes, struct err *e)
+static int take_events(struct mcp_exchange *t, struct str bytes, struct err *e)
 {
 	struct sse_event ev;
 	int rc = 0;
@@ -219,7 +219,7 @@ static int take_events(struct mcp_trip *t, struct str bytes, struct err *e)
 }
 
 /* The status tells enough: of more than its beginning nothing is wanted. */
-static int take_text(struct mcp_trip *t, struct str bytes, struct err *e)
+static int take_text(struct mcp_exchange *t, struct str bytes, struct err *e)
 {
 	if (!is_failure(t))
 		return t->spec.any_type ? 0 : buf_add(&t->text, bytes.p, bytes.n, e);
@@ -230,7 +230,7 @@ static int take_text(struct mcp_trip *t, struct str bytes, struct err *e)
 
 static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
 {
-	struct mcp_trip *t = owner;
+	struct mcp_exchange *t = owner;
 	struct err e;
 
 	if (t->refused)
@@ -243,10 +243,10 @@ static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
 	if (take_events(t, bytes, &e) < 0 && !t->dead)
 		finish(t, &e);
 	else if (t->dead)
-		trip_free(t);
+		exchange_free(t);
 }
 
-static void deal(struct mcp_trip *t, struct str challenge, struct str nonce)
+static void deal(struct mcp_exchange *t, struct str challenge, struct str nonce)
 {
 	t->asking = t->dealing = true;
 	t->b->asking++;
@@ -256,8 +256,8 @@ static void deal(struct mcp_trip *t, struct str challenge, struct str nonce)
 
 static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 {
-	struct mcp_trip *t = owner;
-	struct str nonce = mcp_trip_header(t, "DPoP-Nonce");
+	struct mcp_exchange *t = owner;
+	struct str nonce = mcp_exchange_header(t, "DPoP-Nonce");
 	autobuf struct buf challenge = BUF_INIT(CHALLENGE_MAX);
 	struct err unused;
 
@@ -281,7 +281,7 @@ static size_t add(struct http_header *all, size_t n, const struct http_header *m
 	return n;
 }
 
-static void go(struct mcp_trip *t, const struct http_header *extra, size_t extra_n)
+static void go(struct mcp_exchange *t, const struct http_header *extra, size_t extra_n)
 {
 	struct http_header all[HEADERS_MAX];
 	struct http_spec spec = { .method = t->spec.method,
@@ -304,7 +304,7 @@ static void go(struct mcp_trip *t, const struct http_header *extra, size_t extra
 		finish(t, &e);
 }
 
-static void ask(struct mcp_trip *t)
+static void ask(struct mcp_exchange *t)
 {
 	struct mcp_auth *auth = t->b->auth;
 
@@ -316,7 +316,7 @@ static void ask(struct mcp_trip *t)
 
 static void on_asked(void *owner, const struct http_header *headers, size_t n, const struct err *e)
 {
-	struct mcp_trip *t = owner;
+	struct mcp_exchange *t = owner;
 
 	t->asking = false;
 	t->b->asking--;
@@ -333,26 +333,26 @@ static void on_asked(void *owner, const struct http_header *headers, size_t n, c
 /* Those that there are now: who is refused and comes again at once has the next turn. */
 static void on_soon(uv_timer_t *soon)
 {
-	struct mcp_trip_base *b = soon->data;
+	struct mcp_exchange_base *b = soon->data;
 
 	for (unsigned n = b->waiting; n > 0 && b->first; n--) {
-		struct mcp_trip *t = b->first;
+		struct mcp_exchange *t = b->first;
 
 		leave_queue(t);
 		ask(t);
 	}
 }
 
-void mcp_trip_base_init(struct mcp_trip_base *b, uv_loop_t *loop)
+void mcp_exchange_base_init(struct mcp_exchange_base *b, uv_loop_t *loop)
 {
 	b->end = &b->first;
 	uv_timer_init(loop, &b->soon);
 	b->soon.data = b;
 }
 
-static void ask_soon(struct mcp_trip *t)
+static void ask_soon(struct mcp_exchange *t)
 {
-	struct mcp_trip_base *b = t->b;
+	struct mcp_exchange_base *b = t->b;
 
 	t->at = b->end;
 	*t->at = t;
@@ -361,18 +361,20 @@ static void ask_soon(struct mcp_trip *t)
 	uv_timer_start(&b->soon, on_soon, 0, 0);
 }
 
-struct mcp_trip *mcp_trip_start(struct mcp_trip_base *b, const struct mcp_trip_spec *spec,
-				const struct mcp_trip_events *ev, void *owner, struct err *e)
+struct mcp_exchange *mcp_exchange_start(struct mcp_exchange_base *b,
+					const struct mcp_exchange_spec *spec,
+					const struct mcp_exchange_events *ev, void *owner,
+					struct err *e)
 {
-	AUTO(trip_free) struct mcp_trip *t = calloc(1, sizeof(*t));
+	AUTO(exchange_free) struct mcp_exchange *t = calloc(1, sizeof(*t));
 
 	if (!t) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	*t = (struct mcp_trip){ .b = b, .ev = ev, .owner = owner, .spec = *spec };
+	*t = (struct mcp_exchange){ .b = b, .ev = ev, .owner = owner, .spec = *spec };
 	t->text = (struct buf){ .max = b->text_max, .of = b->memory };
-	t->ask = (struct mcp_auth_ask){ .done = on_asked, .owner = t };
+	t->ask = (struct mcp_auth_request){ .done = on_asked, .owner = t };
 	if (spec->sse)
 		sse_restart(spec->sse);
 	if (b->auth) {

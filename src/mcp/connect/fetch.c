@@ -218,7 +218,7 @@ unsigned mcp_fetch_under_way(const struct mcp_fetch *f)
 void mcp_fetch_fail_held(struct mcp_fetch *f, const struct err *e)
 {
 	for (struct post *p = f->posts; p; p = p->next) {
-		if (p->state == HELD && p->kind == POST_MESSAGE && !p->trip)
+		if (p->state == HELD && p->kind == POST_MESSAGE && !p->exchange)
 			mcp_post_fail(p, e);
 	}
 }

@@ -14,7 +14,7 @@
 #include <uv.h>
 
 #include "mcp/client/client.h" /* struct mcp_client_out */
-#include "mcp/connect/trip.h"
+#include "mcp/connect/exchange.h"
 
 struct mcp_fetch;
 
@@ -38,7 +38,7 @@ struct mcp_fetch_events {
 };
 
 struct mcp_fetch_options {
-	struct mcp_trip_base *base; /* borrowed */
+	struct mcp_exchange_base *base; /* borrowed */
 	const char *url; /* borrowed */
 	const struct mcp_fetch_events *ev;
 	void *owner;

@@ -47,7 +47,7 @@ struct mcp_link {
 	int child_status;
 	struct http_client *http;
 	struct budget memory; /* of the client and the wires, where the owner has named no other */
-	struct mcp_trip_base base;
+	struct mcp_exchange_base base;
 
 	uv_prepare_t watch; /* before the loop waits: has the client anything that takes time? */
 	uv_timer_t tick, turn, start, probe;
@@ -100,8 +100,8 @@ struct post {
 	size_t params_n;
 
 	void *pending; /* the sender's request; NULL: none, or it is wanted no more */
-	struct mcp_trip *trip;
-	struct arena *heads; /* of the trip's headers */
+	struct mcp_exchange *exchange;
+	struct arena *heads; /* of the exchange's headers */
 	int status;
 	bool events;
 	unsigned generation; /* of the session that it was sent in; 0: in none */
@@ -202,7 +202,7 @@ struct mcp_relay {
 	struct secret *bearer; /* the whole header, or NULL */
 	struct http_header header;
 	struct http_client *http;
-	struct mcp_trip_base base;
+	struct mcp_exchange_base base;
 	struct budget memory;
 	struct mcp_fetch *fetch; /* NULL: it has ended, or does */
 	struct loop_reader *reader;

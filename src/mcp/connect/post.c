@@ -1,6 +1,6 @@
 /*
  * A post is one message's way to the server and what comes of it, or the stream of what belongs to
- * no request, or the end of the session. It has at most one trip at a time.
+ * no request, or the end of the session. It has at most one exchange at a time.
  */
 #include "mcp/connect/internal.h"
 
@@ -59,8 +59,8 @@ static void destroy(struct post *p)
 
 void mcp_post_free(struct post *p)
 {
-	if (p->trip)
-		mcp_trip_cancel(take_ptr(p->trip));
+	if (p->exchange)
+		mcp_exchange_cancel(take_ptr(p->exchange));
 	unlist(p);
 	p->pending = NULL;
 	if (p->busy)
@@ -134,7 +134,7 @@ static bool take_message(struct post *p, struct str text)
 static void take_session(struct post *p)
 {
 	struct mcp_fetch *f = p->f;
-	struct str name = mcp_trip_header(p->trip, "Mcp-Session-Id");
+	struct str name = mcp_exchange_header(p->exchange, "Mcp-Session-Id");
 
 	for (size_t i = 0; i < name.n; i++) {
 		if (name.p[i] < 0x21 || name.p[i] > 0x7e)
@@ -212,7 +212,7 @@ static void end_lost(struct post *p)
 	}
 }
 
-/* --- the end of a trip --- */
+/* --- the end of an exchange --- */
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -298,7 +298,7 @@ static bool is_of_the_door(int status)
 
 static void end_text(struct post *p, struct str text)
 {
-	bool failure = !mcp_trip_took(p->status);
+	bool failure = !mcp_exchange_took(p->status);
 	bool taken = text.n > 0 && !is_of_the_door(p->status) &&
 		     (text.p[0] == '{' || (p->request && !failure));
 	struct err e;
@@ -306,7 +306,7 @@ static void end_text(struct post *p, struct str text)
 	if (taken && take_message(p, text))
 		return;
 	if (failure)
-		mcp_trip_err(p->status, &e);
+		mcp_exchange_err(p->status, &e);
 	else
 		err_set(&e, ERR_INVALID, "the server took the request and gave no answer to it");
 	if (p->pending || failure)
@@ -338,28 +338,28 @@ static void end_message(struct post *p, struct str text, const struct err *e)
 
 static bool goes_on(const struct post *p)
 {
-	return p->trip || p->state == HELD || p->state == FAILED ||
+	return p->exchange || p->state == HELD || p->state == FAILED ||
 	       uv_is_active((const uv_handle_t *)&p->timer);
 }
 
-static void take_status(struct post *p, const struct mcp_trip *t)
+static void take_status(struct post *p, const struct mcp_exchange *t)
 {
-	p->status = mcp_trip_status(t);
+	p->status = mcp_exchange_status(t);
 	if (p->request)
 		p->f->status = p->status;
-	if (p->generation == p->f->generation && mcp_trip_took(p->status))
+	if (p->generation == p->f->generation && mcp_exchange_took(p->status))
 		p->f->losses = 0;
 }
 
-static void on_end(void *owner, struct mcp_trip *t, struct str text, const struct err *e)
+static void on_end(void *owner, struct mcp_exchange *t, struct str text, const struct err *e)
 {
 	struct post *p = owner;
 	struct mcp_fetch *f = p->f;
 	bool taken, opens;
 
 	take_status(p, t);
-	taken = !e && mcp_trip_took(p->status);
-	p->trip = NULL;
+	taken = !e && mcp_exchange_took(p->status);
+	p->exchange = NULL;
 	if (p->kind == POST_DELETE) {
 		mcp_fetch_deleted(f);
 		return;
@@ -390,20 +390,20 @@ static void be_taken(struct post *p)
 		mcp_fetch_initialized(p->f, true);
 }
 
-static void on_head(void *owner, struct mcp_trip *t)
+static void on_head(void *owner, struct mcp_exchange *t)
 {
 	struct post *p = owner;
 
 	take_status(p, t);
-	p->events = mcp_trip_is_events(t);
+	p->events = mcp_exchange_is_events(t);
 	p->worked |= p->events;
 	if (p->is_initialize && p->status == 200)
 		take_session(p);
-	if (p->kind == POST_MESSAGE && !p->request && mcp_trip_took(p->status))
+	if (p->kind == POST_MESSAGE && !p->request && mcp_exchange_took(p->status))
 		be_taken(p);
 }
 
-static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev)
+static void on_event(void *owner, struct mcp_exchange *t, const struct sse_event *ev)
 {
 	struct post *p = owner;
 
@@ -422,9 +422,9 @@ static void on_event(void *owner, struct mcp_trip *t, const struct sse_event *ev
 		mcp_post_free(p); /* let go meanwhile */
 }
 
-static const struct mcp_trip_events events = { on_head, on_event, on_end };
+static const struct mcp_exchange_events events = { on_head, on_event, on_end };
 
-/* --- a trip --- */
+/* --- an exchange --- */
 
 struct heads {
 	struct http_header p[HEADERS_MAX];
@@ -454,7 +454,7 @@ static void add_legacy(struct post *p, struct heads *h, bool get)
 		add(p, h, "Last-Event-ID", str_of(p->sse.id));
 }
 
-static int set_headers(struct post *p, struct mcp_trip_spec *spec, bool get, struct err *e)
+static int set_headers(struct post *p, struct mcp_exchange_spec *spec, bool get, struct err *e)
 {
 	struct heads h = { .n = 0 };
 	struct http_header *all;
@@ -489,7 +489,7 @@ void mcp_post_start(struct post *p)
 {
 	struct mcp_fetch *f = p->f;
 	bool get = p->state == RESUMING || p->kind == POST_STREAM;
-	struct mcp_trip_spec spec = {
+	struct mcp_exchange_spec spec = {
 		.method = get			 ? "GET"
 			: p->kind == POST_DELETE ? "DELETE"
 						 : "POST",
@@ -505,9 +505,9 @@ void mcp_post_start(struct post *p)
 	p->status = 0;
 	p->events = false;
 	if (set_headers(p, &spec, get, &p->why) == 0)
-		p->trip = mcp_trip_start(f->o.base, &spec, &events, p, &p->why);
+		p->exchange = mcp_exchange_start(f->o.base, &spec, &events, p, &p->why);
 	if (p->state == HELD)
 		p->state = SENT;
-	if (!p->trip)
+	if (!p->exchange)
 		mcp_post_fail(p, &p->why);
 }

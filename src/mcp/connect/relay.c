@@ -335,7 +335,7 @@ struct mcp_relay *mcp_relay_start(uv_loop_t *loop, const struct mcp_relay_option
 	line_init(&r->lines, LINE_MAX_DEFAULT);
 	uv_timer_init(loop, &r->timer);
 	uv_timer_init(loop, &r->turn);
-	mcp_trip_base_init(&r->base, loop);
+	mcp_exchange_base_init(&r->base, loop);
 	r->timer.data = r->turn.data = r;
 	if (read_options(r, o, e) < 0 || open_all(r, &in, &out, e) < 0) {
 		r->o.on_closed = NULL;

@@ -25,7 +25,7 @@ static struct mcp_oauth *of(struct mcp_auth *a)
 
 /* --- headers --- */
 
-static void fail(struct mcp_auth_ask *ask, const struct err *e)
+static void fail(struct mcp_auth_request *ask, const struct err *e)
 {
 	ask->done(ask->owner, NULL, 0, e);
 }
@@ -56,7 +56,8 @@ static int write_headers(struct mcp_oauth *o, const char *method, const char *ur
 			     : 0;
 }
 
-static void give(struct mcp_oauth *o, struct mcp_auth_ask *ask, const char *method, const char *url)
+static void give(struct mcp_oauth *o, struct mcp_auth_request *ask, const char *method,
+		 const char *url)
 {
 	autowipe struct buf authorization = BUF_INIT(OAUTH_TOKEN_MAX + METHOD_MAX);
 	autobuf struct buf proof = BUF_INIT(OAUTH_PROOF_MAX);
@@ -92,7 +93,7 @@ static void waiter_free(struct oauth_waiter *w)
 }
 AUTO_DEFINE(waiter_free, struct oauth_waiter)
 
-static int wait_for(struct mcp_oauth *o, struct mcp_auth_ask *ask, const char *method,
+static int wait_for(struct mcp_oauth *o, struct mcp_auth_request *ask, const char *method,
 		    const char *url, struct err *e)
 {
 	AUTO(waiter_free) struct oauth_waiter *w = calloc(1, sizeof(*w));
@@ -160,7 +161,7 @@ void oauth_wake(struct mcp_oauth *o, unsigned round, const struct err *e)
 	}
 }
 
-static void cancel(struct mcp_auth *a, struct mcp_auth_ask *ask)
+static void cancel(struct mcp_auth *a, struct mcp_auth_request *ask)
 {
 	struct mcp_oauth *o = of(a);
 
@@ -178,7 +179,7 @@ static void cancel(struct mcp_auth *a, struct mcp_auth_ask *ask)
 
 /* --- the vtable --- */
 
-static void headers(struct mcp_auth *a, struct mcp_auth_ask *ask, const char *method,
+static void headers(struct mcp_auth *a, struct mcp_auth_request *ask, const char *method,
 		    const char *url)
 {
 	struct mcp_oauth *o = of(a);
@@ -271,7 +272,7 @@ static bool is_stale(const struct mcp_oauth *o, uintptr_t serial)
 }
 
 /* 0: wait, 1: send again. */
-static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int status,
+static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_request *ask, int status,
 			  struct str challenge, struct str nonce, struct err *e)
 {
 	struct oauth_challenge c;
@@ -306,8 +307,8 @@ static int handle_refusal(struct mcp_oauth *o, struct mcp_auth_ask *ask, int sta
 	return rc;
 }
 
-static void refused(struct mcp_auth *a, struct mcp_auth_ask *ask, int status, struct str challenge,
-		    struct str nonce)
+static void refused(struct mcp_auth *a, struct mcp_auth_request *ask, int status,
+		    struct str challenge, struct str nonce)
 {
 	struct mcp_oauth *o = of(a);
 	struct err e = ERR_INIT;

@@ -189,7 +189,7 @@ int oauth_token_check_issuer(struct mcp_oauth *o, const char *client_id, struct 
 
 struct oauth_waiter {
 	struct oauth_waiter *next;
-	struct mcp_auth_ask *ask;
+	struct mcp_auth_request *ask;
 	unsigned round; /* of the flow that it waits for */
 	char *method, *url; /* of headers(); NULL: of refused() */
 };

@@ -92,14 +92,14 @@ static int refuse(struct rpc_fault *f, const struct mcp_call *c, const char *why
 	return rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "tool %s %s", c->tool->name, why);
 }
 
-static int begin_old(struct mcp_call *c, const struct json_val *wish, struct rpc_fault *f)
+static int begin_old(struct mcp_call *c, const struct json_val *task, struct rpc_fault *f)
 {
 	uint64_t ttl_ms = 0;
 	struct err e;
 
-	if (json_type(wish) != JSON_OBJECT)
-		return mcp_takes("task", "an object", wish, f);
-	if (json_get(wish, "ttl") && !json_uint64(json_get(wish, "ttl"), &ttl_ms))
+	if (json_type(task) != JSON_OBJECT)
+		return mcp_takes("task", "an object", task, f);
+	if (json_get(task, "ttl") && !json_uint64(json_get(task, "ttl"), &ttl_ms))
 		return rpc_fault_set(f, RPC_INVALID_PARAMS, "task.ttl takes milliseconds");
 	if (c->tool->task == MCP_TASK_NEVER)
 		return refuse(f, c, "can't be called as a task; leave params.task out");
@@ -111,7 +111,7 @@ static int begin_old(struct mcp_call *c, const struct json_val *wish, struct rpc
 
 int mcp_task_before(struct mcp_call *c, struct rpc_fault *f)
 {
-	const struct json_val *wish;
+	const struct json_val *task;
 	bool required = c->tool->task == MCP_TASK_REQUIRED;
 	struct err e;
 
@@ -120,9 +120,9 @@ int mcp_task_before(struct mcp_call *c, struct rpc_fault *f)
 	if (c->profile->modern)
 		return required && !(c->can & MCP_CAN_TASKS) ? mcp_fault_missing(f, MCP_CAN_TASKS)
 							     : 0;
-	wish = c->profile->old_tasks ? json_get(c->params, "task") : NULL;
-	if (wish)
-		return begin_old(c, wish, f);
+	task = c->profile->old_tasks ? json_get(c->params, "task") : NULL;
+	if (task)
+		return begin_old(c, task, f);
 	if (c->profile->old_tasks && required)
 		return refuse(f, c, "is only called as a task; send params.task");
 	if (!required)

@@ -95,6 +95,10 @@ static const struct {
 	{ "certs", { "ca-certificates.crt", "java" }, 2 },
 };
 
+/* Links that are left out: to manual pages. They are three of four links in /etc/alternatives, and
+ * copying them took a sixth of the time of `holt run`. */
+static const char *const left_out[] = { "*.[1-9]*.gz" };
+
 static bool matches(const char *name, const char *const *patterns, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -130,8 +134,11 @@ static int copy_file(int from, int to, const char *name, const struct stat *st)
 static int copy_link(int from, int to, const char *name)
 {
 	char target[PATH_MAX];
-	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
+	ssize_t n;
 
+	if (matches(name, left_out, ARRAY_LEN(left_out)))
+		return 0;
+	n = readlinkat(from, name, target, sizeof(target) - 1);
 	if (n < 0)
 		return -1;
 	target[n] = '\0';

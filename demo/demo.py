@@ -69,7 +69,8 @@ class Client:
 
     def connect(self):
         me = {'name': 'holt-demo', 'version': '1.0.0'}
-        hello = self.request('initialize', {'protocolVersion': '2025-11-25', 'capabilities': {}, 'clientInfo': me})
+        hello = self.request('initialize', {'protocolVersion': '2025-11-25', 'capabilities': {},
+                                            'clientInfo': me})
         self.send({'method': 'notifications/initialized'})
         return hello['serverInfo']
 
@@ -106,7 +107,8 @@ class Story:
         _, made, ms = self.client.call('sandbox_create', pool='host')
         tell(made['sandbox'], ms)
         limits = made['limits']
-        say(f'tier {made["tier"]}; {limits["memory_mb"]} MiB of memory, {limits["disk_mb"]} MiB of disk, '
+        say(f'tier {made["tier"]}; {limits["memory_mb"]} MiB of memory, '
+            f'{limits["disk_mb"]} MiB of disk, '
             f'{limits["pids"]} processes, held by {limits["enforced_by"]}')
         return made['sandbox']
 
@@ -114,7 +116,8 @@ class Story:
         self.title('Write a Python program into it, and run it')
         with open(os.path.join(HERE, 'diary.py'), encoding='utf-8') as f:
             program = f.read()
-        text, _, ms = self.client.call('sandbox_write_file', sandbox=sandbox, path='diary.py', content=program)
+        text, _, ms = self.client.call('sandbox_write_file', sandbox=sandbox, path='diary.py',
+                                       content=program)
         tell(text.replace(sandbox, short(sandbox)), ms)
         ran = self.client.run(sandbox, 'python3', 'diary.py', 'I was made')
         must(ran['exit_code'] == 0, f'exit code 0, not {ran}')
@@ -143,10 +146,12 @@ class Story:
             with socket.create_connection(('127.0.0.1', port)) as control:
                 must(control.recv(5) == b'hello', 'an answer outside')
             for what, argv in (
-                    (f'a file of this host ({os.path.getsize(SECRET)} bytes, readable outside)', ['cat', SECRET]),
+                    (f'a file of this host ({os.path.getsize(SECRET)} bytes, readable outside)',
+                     ['cat', SECRET]),
                     (f'a port of this host (127.0.0.1:{port}, answers outside)',
                      ['bash', '-c', f'exec 3<>/dev/tcp/127.0.0.1/{port} && cat <&3']),
-                    ('an address of the net (192.0.2.1:443)', ['bash', '-c', 'exec 3<>/dev/tcp/192.0.2.1/443'])):
+                    ('an address of the net (192.0.2.1:443)',
+                     ['bash', '-c', 'exec 3<>/dev/tcp/192.0.2.1/443'])):
                 ran = self.client.run(sandbox, *argv)
                 must(ran['exit_code'] != 0 and ran['stdout'] == '', f'to be refused {what}')
                 say(what)
@@ -171,7 +176,8 @@ class Story:
             text, _, ms = self.client.call('sandbox_fork', sandbox=made[0], replicas=3)
             made += json.loads(text)
             forked.append(ms)
-        say(f'create {statistics.median(created):.1f} ms · exec of true {statistics.median(executed):.1f} ms · '
+        say(f'create {statistics.median(created):.1f} ms · exec of true '
+            f'{statistics.median(executed):.1f} ms · '
             f'fork into three {statistics.median(forked):.1f} ms')
         for sandbox in made:
             self.client.call('sandbox_terminate', sandbox=sandbox)

@@ -54,23 +54,31 @@ def measure_bytes(hub, rounds):
 
     sandbox = hub.create()
     command = f'head -c {OUTPUT_MB}000000 /dev/zero'
-    row(f'{OUTPUT_MB} MB of stdout', 'a pipe to cat', OUTPUT_MB, times_of(rounds, f'{command} | cat >/dev/null'))
-    row('the same', 'bwrap, a pipe to cat', OUTPUT_MB, times_of(rounds, f'{bwrap()} {command} | cat >/dev/null'))
-    row('the same', 'holt, WebSocket', OUTPUT_MB, [us / 1e6 for us in hub.load('output', sandbox, rounds, command)['transfer']])
+    row(f'{OUTPUT_MB} MB of stdout', 'a pipe to cat', OUTPUT_MB,
+        times_of(rounds, f'{command} | cat >/dev/null'))
+    row('the same', 'bwrap, a pipe to cat', OUTPUT_MB,
+        times_of(rounds, f'{bwrap()} {command} | cat >/dev/null'))
+    row('the same', 'holt, WebSocket', OUTPUT_MB,
+        [us / 1e6 for us in hub.load('output', sandbox, rounds, command)['transfer']])
     kept = request('kept', command=command, timeout=120)
-    row('the same', 'holt, a stream of base64', OUTPUT_MB, hub_seconds(hub, rounds, 'POST', '/v1/exec/stream', *kept))
-    row('the same', 'holt, 1 MiB of it kept', OUTPUT_MB, hub_seconds(hub, rounds, 'POST', '/v1/exec', *kept))
+    row('the same', 'holt, a stream of base64', OUTPUT_MB,
+        hub_seconds(hub, rounds, 'POST', '/v1/exec/stream', *kept))
+    row('the same', 'holt, 1 MiB of it kept', OUTPUT_MB,
+        hub_seconds(hub, rounds, 'POST', '/v1/exec', *kept))
 
     file, copy = (os.path.join(hub.memory, name) for name in ('file', 'copy'))
     data = os.urandom(FILE_MB * 1000000)
     with open(file, 'wb') as f:
         f.write(data)
     for who, prefix in (('cat', ''), ('bwrap cat', bwrap(hub.memory) + ' ')):
-        row(f'a file of {FILE_MB} MB', who, FILE_MB, times_of(rounds, f'{prefix}cat <{file} >{copy}'))
+        row(f'a file of {FILE_MB} MB', who, FILE_MB,
+            times_of(rounds, f'{prefix}cat <{file} >{copy}'))
     write = request('write', path='f', content=base64.b64encode(data).decode(), encoding='base64')
-    row('the same in', 'holt, base64', FILE_MB, hub_seconds(hub, rounds, 'POST', '/v1/files/write', *write))
+    row('the same in', 'holt, base64', FILE_MB,
+        hub_seconds(hub, rounds, 'POST', '/v1/files/write', *write))
     read = request('read', path='f', encoding='base64', limit=PIECE)
-    row('4 MiB of it out', 'holt, base64', PIECE / 1e6, hub_seconds(hub, 4 * rounds, 'POST', '/v1/files/read', *read))
+    row('4 MiB of it out', 'holt, base64', PIECE / 1e6,
+        hub_seconds(hub, 4 * rounds, 'POST', '/v1/files/read', *read))
     hub.delete(sandbox)
     return s
 
@@ -82,7 +90,8 @@ def measure_trees(hub, rounds, trees):
     s = Section()
     s.table('a tree as tar', 'who', 'in MB/s', 'out MB/s', 'in files/s', 'out files/s')
     for files, size in trees:
-        tree, archive = empty(os.path.join(hub.memory, 'tree')), os.path.join(hub.memory, 'tree.tar')
+        tree, archive = (empty(os.path.join(hub.memory, 'tree')),
+                         os.path.join(hub.memory, 'tree.tar'))
         back = os.path.join(hub.memory, 'back')
         for i in range(files):
             with open(os.path.join(tree, f'{i:06}'), 'wb') as f:
@@ -95,12 +104,14 @@ def measure_trees(hub, rounds, trees):
         rows = (
             ('tar over a pipe', times_of(rounds, f'cat {archive} | tar -xf - -C {empty(back)}'),
              times_of(rounds, f'tar -C {tree} -cf - . | cat >/dev/null')),
-            ('bwrap tar over a pipe', times_of(rounds, f'cat {archive} | {bwrap(hub.memory)} tar -xf - -C {empty(back)}'),
+            ('bwrap tar over a pipe',
+             times_of(rounds, f'cat {archive} | {bwrap(hub.memory)} tar -xf - -C {empty(back)}'),
              times_of(rounds, f'{bwrap(hub.memory)} tar -C {tree} -cf - . | cat >/dev/null')),
             ('holt', hub_seconds(hub, rounds, 'PUT', url, 'application/x-tar', archive),
              hub_seconds(hub, rounds, 'GET', url, '-', '-')))
         for who, come, go in rows:
-            s.row(f'{files} files of {size} bytes', who, *(f'{files * size / 1e6 / median(t):.0f}' for t in (come, go)),
+            s.row(f'{files} files of {size} bytes', who,
+                  *(f'{files * size / 1e6 / median(t):.0f}' for t in (come, go)),
                   *(f'{files / median(t):.0f}' for t in (come, go)))
         hub.delete(sandbox)
         for path in (tree, back):
@@ -116,7 +127,8 @@ def measure_forks(hub, rounds, counts):
     fill = f'mkdir d && cd d && head -c {FORKED_MB}000000 /dev/urandom | {SPLIT}'
     tree = empty(os.path.join(hub.memory, 'tree'))
     shell(fill, cwd=tree)
-    copies = times_of(rounds, f'cp -a {tree} {hub.memory}/copies', lambda: shutil.rmtree(f'{hub.memory}/copies', ignore_errors=True))
+    copies = times_of(rounds, f'cp -a {tree} {hub.memory}/copies',
+                      lambda: shutil.rmtree(f'{hub.memory}/copies', ignore_errors=True))
     for path in (tree, f'{hub.memory}/copies'):
         shutil.rmtree(path)
     s.table(f'a sandbox with {FORKED_MB} MB written', 'who', 'ms', 'ms each')
@@ -127,7 +139,8 @@ def measure_forks(hub, rounds, counts):
             sandbox = hub.create()
             hub.exec(sandbox, fill)
             made = []
-            took.append(seconds_of(lambda: made.extend(hub.ask('POST', f'/v1/sandboxes/{sandbox}/fork', {'count': count})['sandboxes'])))
+            took.append(seconds_of(lambda: made.extend(
+                hub.ask('POST', f'/v1/sandboxes/{sandbox}/fork', {'count': count})['sandboxes'])))
             hub.delete(sandbox, *(child['id'] for child in made))
         s.row(f'fork of {count}', 'holt', median(took) * 1e3, median(took) * 1e3 / count)
     return s
@@ -145,9 +158,11 @@ def snapshots_of(hub, rounds, mb, source):
     expected = checksum(hub, sandbox)
     for _ in range(rounds):
         answers = []
-        taken.append(seconds_of(lambda: answers.append(hub.ask('POST', f'/v1/sandboxes/{sandbox}/snapshots', {}))))
+        taken.append(seconds_of(lambda: answers.append(
+            hub.ask('POST', f'/v1/sandboxes/{sandbox}/snapshots', {}))))
         snapshot, kept = answers[0]['id'], answers[0]['bytes']
-        restored.append(seconds_of(lambda: answers.append(hub.ask('POST', f'/v1/snapshots/{snapshot}/restore', {}))))
+        restored.append(seconds_of(lambda: answers.append(
+            hub.ask('POST', f'/v1/snapshots/{snapshot}/restore', {}))))
         if checksum(hub, answers[1]['id']) != expected:
             raise SystemExit('bench: a restored sandbox has other files')
         hub.delete(answers[1]['id'])
@@ -159,17 +174,20 @@ def snapshots_of(hub, rounds, mb, source):
 def size_of(path):
     if os.path.isfile(path):
         return os.path.getsize(path)
-    return sum(os.path.getsize(os.path.join(where, name)) for where, _, names in os.walk(path) for name in names)
+    return sum(os.path.getsize(os.path.join(where, name)) for where, _, names in os.walk(path)
+               for name in names)
 
 
 def peer_copies(hub, rounds, mb, source):
-    """(name, [seconds to take], [seconds to restore], bytes kept): from memory through to the disk, and back."""
+    """(name, [seconds to take], [seconds to restore], bytes kept):
+    from memory through to the disk, and back."""
     tree, back = empty(os.path.join(hub.memory, 'tree')), os.path.join(hub.memory, 'back')
     shell(f'mkdir d && cd d && head -c {mb}000000 {source} | {SPLIT}', cwd=tree)
     kept = os.path.join(hub.work, 'kept')
     for name, take, restore in (
             ('cp -a', f'cp -a {tree} {kept}; sync -f {kept}', f'cp -a {kept}/. {back}'),
-            ('tar, zstd -1', f'tar -C {tree} -cf - . | zstd -1 -q >{kept}; sync {kept}', f'zstd -dcq {kept} | tar -xf - -C {back}')):
+            ('tar, zstd -1', f'tar -C {tree} -cf - . | zstd -1 -q >{kept}; sync {kept}',
+             f'zstd -dcq {kept} | tar -xf - -C {back}')):
         taken, restored, size = [], [], 0
         for _ in range(rounds):
             shell(f'rm -rf {kept}')
@@ -186,7 +204,9 @@ def measure_snapshots(hub, rounds, mb):
     s = Section()
     s.table(f'{mb} MB in files of 1 MB', 'who', 'taken s', 'MB/s', 'restored s', 'MB/s', 'kept MB')
     for kind, source in (('random', '/dev/urandom'), ('zeros', '/dev/zero')):
-        for name, taken, restored, kept in (*peer_copies(hub, rounds, mb, source), ('holt', *snapshots_of(hub, rounds, mb, source))):
-            s.row(kind, name, median(taken), f'{mb / median(taken):.0f}', median(restored), f'{mb / median(restored):.0f}',
+        for name, taken, restored, kept in (*peer_copies(hub, rounds, mb, source),
+                                            ('holt', *snapshots_of(hub, rounds, mb, source))):
+            s.row(kind, name, median(taken), f'{mb / median(taken):.0f}', median(restored),
+                  f'{mb / median(restored):.0f}',
                   f'{kept / 1e6:.1f}')
     return s

@@ -1,4 +1,5 @@
-"""A hub of the benchmark's own, and ways to ask it. What is timed to the microsecond asks by load.c; what takes long, from here."""
+"""A hub of the benchmark's own, and ways to ask it. What is timed to the microsecond asks by
+load.c; what takes long, from here."""
 
 import contextlib
 import json
@@ -23,7 +24,8 @@ SLEEP = 30  # seconds: long enough to measure those that were just made
 
 
 class Hub:
-    """A `holt serve` with a home of its own. What else has to be written goes to its folder `work`, or, to `memory`, a tmpfs."""
+    """A `holt serve` with a home of its own. What else has to be written goes to its folder `work`,
+    or, to `memory`, a tmpfs."""
 
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix='holt-bench-')
@@ -40,14 +42,17 @@ class Hub:
     def begin(self):
         env = {**os.environ, 'HOLT_HOME': os.path.join(self.home, 'hub'), 'HOLT_LOG': 'error'}
         # A session of its own: a key pressed in the terminal ends this process, which ends the hub.
-        argv = [HOLT, 'serve', '--listen', '127.0.0.1:0', '--pool', str(POOL), '--sleep-after', str(SLEEP)]
-        self.proc = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        argv = [HOLT, 'serve', '--listen', '127.0.0.1:0', '--pool', str(POOL), '--sleep-after',
+                str(SLEEP)]
+        self.proc = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, text=True, start_new_session=True)
         for line in self.proc.stdout:
             if line.startswith('Listening on http://'):
                 self.port = int(line.rpartition(':')[2])
             if 'auth token' in line:
                 break
-        self.token = subprocess.run([HOLT, 'auth', 'token'], env=env, check=True, capture_output=True, text=True).stdout.strip()
+        self.token = subprocess.run([HOLT, 'auth', 'token'], env=env, check=True,
+                                    capture_output=True, text=True).stdout.strip()
         self.wire = Wire(self)
 
     def close(self):
@@ -89,7 +94,8 @@ class Hub:
         return self.ask('POST', '/v1/sandboxes', {'template': 'host', **more})['id']
 
     def exec(self, sandbox, command):
-        done = self.ask('POST', '/v1/exec', {'sandbox': sandbox, 'command': command, 'timeout': 300})
+        done = self.ask('POST', '/v1/exec',
+                        {'sandbox': sandbox, 'command': command, 'timeout': 300})
         if done['exit_code']:
             sys.exit(f'bench: {command}: {done}')
         return done['stdout']
@@ -99,7 +105,8 @@ class Hub:
             self.ask('DELETE', f'/v1/sandboxes/{sandbox}')
 
     def metric(self, name):
-        return float(re.search(rf'^{name} (\S+)', self.wire.ask('GET', '/metrics').decode(), re.M)[1])
+        return float(re.search(rf'^{name} (\S+)', self.wire.ask('GET', '/metrics').decode(),
+                               re.M)[1])
 
     def fill_pool(self):
         deadline = time.monotonic() + 20
@@ -118,7 +125,8 @@ class Wire:
 
     def send(self, method, path, body=None):
         data = json.dumps(body).encode() if body is not None else b''
-        head = f'{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.hub.token}\r\n'
+        head = (f'{method} {path} HTTP/1.1\r\nHost: '
+                f'localhost\r\nAuthorization: Bearer {self.hub.token}\r\n')
         if body is not None:
             head += f'Content-Type: application/json\r\nContent-Length: {len(data)}\r\n'
         self.sock.sendall(head.encode() + b'\r\n' + data)
@@ -142,7 +150,8 @@ class Wire:
         return body
 
     def ask(self, method, path, body=None):
-        """The body of the answer. The hub closes a connection that was idle for 75 seconds, so an old one is not used."""
+        """The body of the answer. The hub closes a connection that was idle for 75 seconds,
+        so an old one is not used."""
         if self.sock is None or time.monotonic() - self.used > 30:
             self.sock, self.left = socket.create_connection(('127.0.0.1', self.hub.port)), b''
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -159,7 +168,8 @@ def seconds_of(function, *args, **more):
 
 @contextlib.contextmanager
 def group(argv, **more):
-    """A process with a group of its own, of which nobody is left at the end: bwrap and unshare can outlive who started them."""
+    """A process with a group of its own, of which nobody is left at the end: bwrap and unshare can
+    outlive who started them."""
     proc = subprocess.Popen(argv, start_new_session=True, **more)
     try:
         yield proc

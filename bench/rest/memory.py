@@ -1,4 +1,5 @@
-"""What idle sandboxes cost, and where it goes; and whether many that have come and gone left anything."""
+"""What idle sandboxes cost, and where it goes; and whether many that have come and gone left
+anything."""
 
 import json
 import os
@@ -16,11 +17,13 @@ SETTLE = 1.5  # seconds: the kernel gives memory of what has ended back late,
 SETTLES = 10  # and at most so often, until
 STILL = 2000  # KiB more or less is all that this changes
 LATEST = 20  # seconds that everything has to be gone
-GROWTH = 4 << 20  # bytes that hub and warden may have more: allocators go up and down by half of that; a leak goes up
+# bytes that hub and warden may have more: allocators go up and down by half of that; a leak goes up
+GROWTH = 4 << 20
 
 # of /proc/meminfo
-WHERE = (('AnonPages', 'programs'), ('Shmem', 'tmpfs'), ('SReclaimable', 'slab, reclaimable'), ('SUnreclaim', 'slab, other'),
-         ('KernelStack', 'kernel stacks'), ('PageTables', 'page tables'), ('Percpu', 'per CPU'))
+WHERE = (('AnonPages', 'programs'), ('Shmem', 'tmpfs'), ('SReclaimable', 'slab, reclaimable'),
+         ('SUnreclaim', 'slab, other'), ('KernelStack', 'kernel stacks'),
+         ('PageTables', 'page tables'), ('Percpu', 'per CPU'))
 
 
 def read_meminfo():
@@ -44,7 +47,8 @@ def meminfo():
 def spent(before, after, n):
     """KB each: all in, then by kind."""
     kb = {name: (after[name] - before[name]) * 1.024 / n for name in (name for name, _ in WHERE)}
-    return [(before['MemAvailable'] - after['MemAvailable']) * 1.024 / n, sum(kb.values()) - kb['SReclaimable'], *kb.values()]
+    return [(before['MemAvailable'] - after['MemAvailable']) * 1.024 / n,
+            sum(kb.values()) - kb['SReclaimable'], *kb.values()]
 
 
 def idle_peer(hub, peer, n):
@@ -55,16 +59,18 @@ def idle_peer(hub, peer, n):
 
 
 def idle_floor(n):
-    """What the kernel takes for the two that make a sandbox's memory and its network its own, with nothing in them. Nothing where memory's groups
-    are not of version 1."""
+    """What the kernel takes for the two that make a sandbox's memory and its network its own, with
+    nothing in them. Nothing where memory's groups are not of version 1."""
     place = next((path for path in host.own_cgroups() if '/memory' in path), None)
     if not place:
         return None
     before, top = meminfo(), os.path.join(place, f'holt-bench-{os.getpid()}')
     os.mkdir(top)
-    each = f'mkdir {top}/$i; sh -c "echo \\$\\$ > {top}/$i/cgroup.procs; exec unshare -n sleep 1000" &'
+    each = (f'mkdir {top}/$i; sh -c "echo \\$\\$ > {top}/$i/cgroup.procs; '
+            'exec unshare -n sleep 1000" &')
     try:
-        with group(['/bin/sh', '-c', f'i=0; while [ $i -lt {n} ]; do {each} i=$((i + 1)); done; wait']):
+        with group(['/bin/sh', '-c',
+                    f'i=0; while [ $i -lt {n} ]; do {each} i=$((i + 1)); done; wait']):
             deadline = time.monotonic() + LATEST
             while not sleeping(top, n):
                 if time.monotonic() > deadline:
@@ -81,7 +87,8 @@ def sleeping(top, n):
     everybody, found = host.processes(), 0
     for each in next(os.walk(top))[1]:
         with open(os.path.join(top, each, 'cgroup.procs'), encoding='ascii') as f:
-            found += sum(int(p) in everybody and everybody[int(p)].comm == 'sleep' for p in f.read().split())
+            found += sum(int(p) in everybody and everybody[int(p)].comm == 'sleep'
+                         for p in f.read().split())
     return found == n
 
 
@@ -113,9 +120,11 @@ def idle_holt(hub, n):
         kb = spent(before, meminfo(), n)
         if not asleep and hub.metric('holt_sandboxes_asleep'):
             sys.exit('bench: some sleep already')
-        groups, grown = charged(hub), [(after - b) / n / 1000 for after, b in zip(own(hub), own_before)]
+        groups, grown = charged(hub), [(after - b) / n / 1000
+                                       for after, b in zip(own(hub), own_before)]
         rows.append((f'holt, {"asleep" if asleep else "just made"}', n, kb,
-                     [f'{groups / n / 1000:.0f}' if groups else '—', *(f'{kb:.1f}' for kb in grown)]))
+                     [f'{groups / n / 1000:.0f}' if groups else '—',
+                      *(f'{kb:.1f}' for kb in grown)]))
     hub.delete(*made)
     return rows
 
@@ -123,17 +132,20 @@ def idle_holt(hub, n):
 def measure_idle(hub, n):
     s = Section()
     few, nothing = min(n, IDLE_PEERS), ['', '', '']
-    # In each memory group the kernel keeps room for the most file systems that the machine ever had: so the peer's has it, too.
+    # In each memory group the kernel keeps room for the most file systems that the machine ever
+    # had: so the peer's has it, too.
     hub.load('make', SUSTAINED, n)
     rows = [(peer, few, idle_peer(hub, peer, few), nothing) for peer in (UNSHARE, BWRAP)]
     floor = idle_floor(few)
     if floor:
         rows.append((FLOOR, few, floor, nothing))
     rows += idle_holt(hub, n)
-    s.table('idle, KB each', 'how many', '**all in**', '**counted**', *(what for _, what in WHERE), 'charged to its groups', 'of the hub', 'of the warden')
+    s.table('idle, KB each', 'how many', '**all in**', '**counted**', *(what for _, what in WHERE),
+            'charged to its groups', 'of the hub', 'of the warden')
     for who, count, kb, rest in rows:
         s.row(who, count, *(f'{x:.0f}' for x in kb), *rest)
-    s.bound(f'each of {n} idle sandboxes, asleep, all in', most=0.4, here=max(rows[-1][2][:2]) / 1000, unit=' MB')
+    s.bound(f'each of {n} idle sandboxes, asleep, all in', most=0.4,
+            here=max(rows[-1][2][:2]) / 1000, unit=' MB')
     return s
 
 
@@ -171,19 +183,22 @@ def too_much(name, before, after):
 
 def measure_residue(hub, cycles, warm):
     s = Section()
-    hub.load('cycle', SUSTAINED, 600, warm)  # what the hub remembers of those that have ended is bounded, and full from here on
+    # what the hub remembers of those that have ended is bounded, and full from here on
+    hub.load('cycle', SUSTAINED, 600, warm)
     time.sleep(SETTLE)
     before = look(hub)
     got = hub.load('cycle', SUSTAINED, 600, cycles)
     deadline = time.monotonic() + LATEST
     while True:
         after = look(hub)
-        left = {name: (was, after[name]) for name, was in before.items() if too_much(name, was, after[name])}
+        left = {name: (was, after[name])
+                for name, was in before.items() if too_much(name, was, after[name])}
         if not left or time.monotonic() > deadline:
             break
         time.sleep(0.1)
     made = int(got['made'][0])
-    s.table(f'left of {made} sandboxes, made and deleted in {got["seconds"][0]:.0f} s', 'before', 'after', 'more')
+    s.table(f'left of {made} sandboxes, made and deleted in {got["seconds"][0]:.0f} s', 'before',
+            'after', 'more')
     for name, was in before.items():
         s.row(name, was, after[name], f'{after[name] - was:+}')
     s.bound(f'kinds of things left of {made} sandboxes', most=0, here=len(left), must=True)

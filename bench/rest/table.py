@@ -19,13 +19,15 @@ class Section:
         self.lines += ['', '| ' + ' | '.join(columns) + ' |', '|' + '---|' * len(columns)]
 
     def row(self, *cells):
-        self.lines.append('| ' + ' | '.join(f'{c:.2f}' if isinstance(c, float) else str(c) for c in cells) + ' |')
+        self.lines.append('| ' + ' | '.join(f'{c:.2f}' if isinstance(c, float) else str(c)
+                                            for c in cells) + ' |')
 
     def say(self, line):
         self.lines += ['', line]
 
     def bound(self, what, least=None, most=None, here=0.0, unit='', below=False, must=False):
-        """below: it has to stay under `most`, which is no longer good enough. must: the run fails if it does not."""
+        """below: it has to stay under `most`, which is no longer good enough. must:
+        the run fails if it does not."""
         good = here >= least if least is not None else here < most if below else here <= most
         limit = f'≥ {least:g}' if least is not None else f'{"<" if below else "≤"} {most:g}'
         self.failed = self.failed or must and not good

@@ -26,7 +26,8 @@ from watchdog import watchdog  # noqa: E402, F401
 
 
 def pytest_addoption(parser):
-    parser.addoption('--update-table', action='store_true', help='write docs/isolation.md from this run')
+    parser.addoption('--update-table', action='store_true',
+                     help='write docs/isolation.md from this run')
 
 
 def pytest_configure(config):
@@ -56,9 +57,11 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if item.get_closest_marker('tries') and (report.when == 'call' or not report.passed):
         who = item.callspec.params.get('who') if hasattr(item, 'callspec') else None
-        text = 'denied' if report.passed else isolation_table.UNBOUNDED if report.skipped else 'open'
+        text = ('denied' if report.passed else isolation_table.UNBOUNDED if report.skipped
+                else 'open')
         outcomes, key = item.config.outcomes, (item.originalname, who)
-        outcomes[key] = max(outcomes.get(key, ''), text)  # "open" is worse than "not …" is worse than "denied"
+        # "open" is worse than "not …" is worse than "denied"
+        outcomes[key] = max(outcomes.get(key, ''), text)
 
 
 @pytest.fixture(scope='session')

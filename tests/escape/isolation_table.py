@@ -1,13 +1,14 @@
 """docs/isolation.md: what was tried, what became of it, what holds it.
 
-The file is made from a run, and a run compares itself with the file: one column for each identity that
-Holt runs as, so that a run without root compares its own.
+The file is made from a run, and a run compares itself with the file: one column for each identity
+that Holt runs as, so that a run without root compares its own.
 """
 
 import os
 import re
 
-FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), 'docs',
+FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+                    'docs',
                     'isolation.md')
 AGAIN = 'HOLT_BUILD=$PWD/build /usr/bin/python3 -m pytest -q tests/escape --update-table'
 
@@ -67,7 +68,8 @@ def escape(text):
 
 
 def differ(column, committed, now):
-    """What can't be tried on one of two machines, or control groups on only one, is no difference."""
+    """What can't be tried on one of two machines, or control groups on only one,
+    is no difference."""
     if column == 'control' and '—' in committed + now:
         return False
     if 'absent ENOSYS' in (committed, now) and 'denied' in committed + now:
@@ -100,7 +102,8 @@ class Table:
 
     def line(self, name, what, by, control=None):
         row = [self.get(name, column) for column in COLUMNS]
-        return f'| {escape(what)} <!--{name}--> | {row[0]} | {row[1]} | {escape(by)} | {control or row[2]} |'
+        return (f'| {escape(what)} <!--{name}--> | {row[0]} | {row[1]} | {escape(by)} | '
+                f'{control or row[2]} |')
 
     def text(self, rows, flows):
         """rows: of the probe; flows: (name, what, by, control)."""

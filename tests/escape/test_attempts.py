@@ -25,7 +25,8 @@ def test_control(name, controls):
     outcome, reason = controls(name)
     if outcome is None:
         pytest.skip(reason)
-    assert outcome['result'] == 'open', f'the attempt fails where it must work, so it shows nothing: {outcome}'
+    assert outcome['result'] == 'open', ('the attempt fails where it must work, so it shows '
+                                         f'nothing: {outcome}')
 
 
 def test_host_is_unchanged(attempts):
@@ -39,7 +40,8 @@ def test_nobody_came_to_a_socket_of_the_host(attempts):
 def test_the_probe_refuses_to_do_harm_outside(world):
     """The guard of the probe: without being told, and told a lie."""
     for name in [n for n, row in ROWS.items() if row['harm']]:
-        for env in ({}, {'HOLT_PROBE_CONFINED': world.namespaces}, {'HOLT_PROBE_CONFINED': 'user:[1] pid:[1]'}):
+        for env in ({}, {'HOLT_PROBE_CONFINED': world.namespaces},
+                    {'HOLT_PROBE_CONFINED': 'user:[1] pid:[1]'}):
             if 'user:[1]' in env.get('HOLT_PROBE_CONFINED', '') and world.user.uid == 0:
                 continue
             done = subprocess.run([world.probe, name], env=env, capture_output=True, check=False)

@@ -1,9 +1,11 @@
-"""N7: what uses something up is stopped by a limit with a name, the sandbox lives on, and neither another sandbox nor
-the hub itself waits for it: the 99th percentile of what they take is at most twice what it is without the bomb.
+"""N7: what uses something up is stopped by a limit with a name, the sandbox lives on, and neither
+another sandbox nor the hub itself waits for it: the 99th percentile of what they take is at most
+twice what it is without the bomb.
 
-That is the one time that a test here asserts, on machines where others work, too. So both sides are measured in turns of some
-milliseconds, the calm one while the bombed sandbox is paused: whatever else slows the machine slows both. The control group that all this is
-in weighs more than what others do meanwhile. And who is too slow is measured again, all samples together.
+That is the one time that a test here asserts, on machines where others work, too. So both sides are
+measured in turns of some milliseconds, the calm one while the bombed sandbox is paused: whatever
+else slows the machine slows both. The control group that all this is in weighs more than what
+others do meanwhile. And who is too slow is measured again, all samples together.
 """
 
 import os
@@ -19,19 +21,22 @@ import world as worlds
 from client import Failed
 
 LIMITS = {'memory_mb': 96, 'disk_mb': 32, 'pids': 64}
-# A fork that the limit of processes refuses has taken its 20 KiB by then, which the kernel gives back late: tens of thousands of them
-# a second fill a small sandbox's memory before the bomb has said a word.
+# A fork that the limit of processes refuses has taken its 20 KiB by then, which the kernel gives
+# back late: tens of thousands of them a second fill a small sandbox's memory before the bomb has
+# said a word.
 OF_FORKS = {**LIMITS, 'memory_mb': 512}
 CAP = 256  # MiB after which a bomb gives up, so that a hole harms nobody
-# samples at a time, how often in turns, and how often again for who was too slow: four samples of 300 that something else disturbed
-# are too many, of 900 they are not
+# samples at a time, how often in turns, and how often again for who was too slow: four samples of
+# 300 that something else disturbed are too many, of 900 they are not
 WINDOW, WINDOWS, TRIES = 10, 6, 15
-THINK = 0.001  # seconds between two samples: a neighbour that never sleeps has used up its own share
-# What p99 may be in any case. A task that is woken waits for the one that runs until the next tick of the clock, which may be 4 ms
-# away, and an exec wakes five, one after another: client, hub, PID 1, program, PID 1, hub.
+# seconds between two samples: a neighbour that never sleeps has used up its own share
+THINK = 0.001
+# What p99 may be in any case. A task that is woken waits for the one that runs until the next tick
+# of the clock, which may be 4 ms away, and an exec wakes five, one after another: client, hub, PID
+# 1, program, PID 1, hub.
 NOISE = 0.02
-# The same where no control group shares the processors out: each of up to 64 tasks of the bomb counts as much as ours, and what holds for
-# the others does not (docs/sandboxes.md).
+# The same where no control group shares the processors out: each of up to 64 tasks of the bomb
+# counts as much as ours, and what holds for the others does not (docs/sandboxes.md).
 UNSHARED = 1.5
 
 
@@ -65,13 +70,16 @@ class Neighbour:
     def slower(self, calm, bombed):
         """What takes too much longer; '' for nothing."""
         found = []
-        for what, was, now in zip(('exec in a neighbour', 'ping of the hub'), zip(*calm), zip(*bombed)):
+        for what, was, now in zip(('exec in a neighbour', 'ping of the hub'), zip(*calm),
+                                  zip(*bombed)):
             if p99(now) > max(2 * p99(was), self.noise):
-                found.append(f'{what}: p99 {1000 * p99(now):.1f} ms of {len(now)}, without the bomb {1000 * p99(was):.1f} ms of {len(was)}')
+                found.append(f'{what}: p99 {1000 * p99(now):.1f} ms of {len(now)}, '
+                             f'without the bomb {1000 * p99(was):.1f} ms of {len(was)}')
         return '; '.join(found)
 
     def paused(self, sandboxes):
-        """True when all stand still. What can't be stopped, such as a bomb of forks without control groups, goes on."""
+        """True when all stand still. What can't be stopped,
+        such as a bomb of forks without control groups, goes on."""
         try:
             for sandbox in sandboxes:
                 self.client.call('sandbox_pause', sandbox=sandbox.id)
@@ -115,8 +123,9 @@ def small(box):
 
 
 class Bomb:
-    """One that is run again when it has ended, as long as its sandbox starts anything. Of what it prints little is answered: an answer
-    of megabytes is what this process would measure, which reads it, as its neighbour's answers come behind it."""
+    """One that is run again when it has ended, as long as its sandbox starts anything. Of what it
+    prints little is answered: an answer of megabytes is what this process would measure, which
+    reads it, as its neighbour's answers come behind it."""
 
     def __init__(self, sandbox, world, argv, seconds):
         self.sandbox, self.argv = sandbox, argv
@@ -131,8 +140,10 @@ class Bomb:
         try:
             if self.request:
                 self.end(0)
-                self.sandbox.exec('rm -rf /workspace/fill /dev/shm/fill /workspace/inodes /workspace/d')
-            self.request = worlds.start(self.sandbox, worlds.INSIDE, '--bomb', *self.argv, **self.more)
+                self.sandbox.exec('rm -rf /workspace/fill /dev/shm/fill /workspace/inodes '
+                                  '/workspace/d')
+            self.request = worlds.start(self.sandbox, worlds.INSIDE, '--bomb', *self.argv,
+                                        **self.more)
         except Failed:
             pass
 
@@ -184,7 +195,8 @@ def test_forks(box, neighbour, world):
 
 @pytest.mark.tries(what='a fork bomb that goes on in the background', by='cgroup or rlimit: pids')
 def test_forks_left(box, neighbour, world):
-    """It is what the program left behind, so it goes on; but it says why nothing else starts, and ends at once."""
+    """It is what the program left behind, so it goes on; but it says why nothing else starts,
+    and ends at once."""
     sb = box(probe=True, **OF_FORKS)
     calm = neighbour.sample(2 * WINDOW)
     sb.exec(f'{worlds.INSIDE} --bomb fork > /dev/null &', env=world.told())
@@ -201,11 +213,13 @@ def test_forks_left(box, neighbour, world):
 def test_threads(small, neighbour, world):
     got = explode(small, neighbour, world, 'threads')
     count, error = said(got)
-    assert error == 'EAGAIN' and count <= LIMITS['pids'] and (got['hit_pids'] or rlimits(small)), got
+    assert error == 'EAGAIN' and count <= LIMITS['pids'] and (got['hit_pids']
+                                                              or rlimits(small)), got
     worlds.healthy(small)
 
 
-@pytest.mark.tries(what='more spinning threads than there are processors', by='the kernel\'s scheduler, cgroup: cpu')
+@pytest.mark.tries(what='more spinning threads than there are processors',
+                   by='the kernel\'s scheduler, cgroup: cpu')
 def test_spin(small, neighbour, world):
     got = explode(small, neighbour, world, 'spin', 4 * os.cpu_count(), seconds=2)
     assert got['timed_out'], got
@@ -234,7 +248,8 @@ def test_memfd(small, neighbour, world):
     worlds.healthy(small)
 
 
-@pytest.mark.tries(what='fill shared memory, also such that outlives its program', by='cgroup: memory',
+@pytest.mark.tries(what='fill shared memory, also such that outlives its program',
+                   by='cgroup: memory',
                    control='reaches its cap under wide limits')
 @pytest.mark.parametrize('kind', ['segments', 'segments_left'])
 def test_shared_memory(small, neighbour, world, kind):
@@ -278,7 +293,8 @@ def test_inodes(small, neighbour, world):
     worlds.healthy(small)
 
 
-@pytest.mark.tries(what='directories five thousand deep', by='inodes of the tmpfs, no recursion in Holt')
+@pytest.mark.tries(what='directories five thousand deep',
+                   by='inodes of the tmpfs, no recursion in Holt')
 def test_deep_directories(small, neighbour, world):
     got = explode(small, neighbour, world, 'deep', 5000)
     assert said(got)[1] in ('none', 'ENOSPC'), got
@@ -295,11 +311,13 @@ def test_descriptors(box, neighbour, world):
     sb = box(probe=True, memory_mb=64, pids=16)
     got = explode(sb, neighbour, world, 'descriptors', 1000000)
     count, error = said(got)
-    assert got['hit_memory'] or (error in ('EMFILE', 'EAGAIN', 'ENFILE', 'ENOMEM') and count < 1000000), got
+    assert got['hit_memory'] or (error in ('EMFILE', 'EAGAIN', 'ENFILE', 'ENOMEM')
+                                 and count < 1000000), got
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='fill buffers in the kernel: pipes, unix, TCP and UDP sockets', by='cgroup: memory',
+@pytest.mark.tries(what='fill buffers in the kernel: pipes, unix, TCP and UDP sockets',
+                   by='cgroup: memory',
                    control='unix: reaches its cap under wide limits')
 @pytest.mark.parametrize('kind', ['pipes', 'unix', 'tcp', 'udp'])
 def test_buffers(small, neighbour, world, kind):
@@ -307,18 +325,21 @@ def test_buffers(small, neighbour, world, kind):
     got = explode(small, neighbour, world, kind, CAP)
     count, error = said(got)
     assert got['hit_memory'] or error in ('EMFILE', 'ENOMEM', 'ENOBUFS', 'EPERM', 'EAGAIN'), got
-    assert count is None or count <= LIMITS['memory_mb'], f'{count} MiB of buffers beside {LIMITS["memory_mb"]} MiB of memory'
+    assert count is None or count <= LIMITS['memory_mb'], (f'{count} MiB of buffers beside '
+                                                           f'{LIMITS["memory_mb"]} MiB of memory')
     worlds.healthy(small)
 
 
-@pytest.mark.tries(what='fill memory with the arguments and environments of programs', by='cgroup or rlimit: memory, pids',
+@pytest.mark.tries(what='fill memory with the arguments and environments of programs',
+                   by='cgroup or rlimit: memory, pids',
                    control='reaches its cap under wide limits')
 def test_arguments(small, neighbour, world):
     got = explode(small, neighbour, world, 'arguments', CAP)
     assert got['hit_memory'] or (rlimits(small) and said(got)[1] == 'EAGAIN'), got
 
 
-@pytest.mark.parametrize('kind', ['memory', 'memfd', 'segments', 'disk', 'dev_shm', 'unix', 'arguments'])
+@pytest.mark.parametrize('kind', ['memory', 'memfd', 'segments', 'disk', 'dev_shm', 'unix',
+                                  'arguments'])
 def test_control(box, world, kind):
     """With wide limits these bombs reach their cap: it is the limit that stops them."""
     sb = box(probe=True, memory_mb=1024, disk_mb=512)
@@ -335,21 +356,26 @@ def resident(pid):
         return int(re.search(r'VmHWM:\s*(\d+)', f.read()).group(1)) // 1024
 
 
-@pytest.mark.tries(what='ten gigabytes of output, in lines or as one', by='head and tail are kept, the rest is counted')
+@pytest.mark.tries(what='ten gigabytes of output, in lines or as one',
+                   by='head and tail are kept, the rest is counted')
 @pytest.mark.parametrize('kind, mib, seconds', [('lines', 10240, 2), ('line', 1024, 30)])
 def test_output(small, neighbour, world, hub, kind, mib, seconds):
     explode(small, neighbour, world, kind, mib, seconds=seconds)
     got = worlds.bomb(small, world, kind, mib, timeout_seconds=seconds)
     assert got['timed_out'] or got['exit_code'] == 0, got
-    assert len(got['stdout']) < 3 << 20 and got['stdout_elided_bytes'] > 100 << 20, got['stdout_elided_bytes']
+    assert len(got['stdout']) < 3 << 20 and got['stdout_elided_bytes'] > 100 << 20, (
+        got['stdout_elided_bytes'])
     assert resident(hub.pid) < 64
     worlds.healthy(small)
 
 
-@pytest.mark.tries(what='output that the caller of `holt run` does not read', by='the program waits')
+@pytest.mark.tries(what='output that the caller of `holt run` does not read',
+                   by='the program waits')
 def test_slow_reader(who, world, unchanged):
-    child = subprocess.Popen(who.argv('run', '--timeout', '30', '--', 'sh', '-c', 'yes; echo ended >&2'), env=who.env,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd='/')
+    child = subprocess.Popen(who.argv('run', '--timeout', '30', '--', 'sh', '-c',
+                                      'yes; echo ended >&2'), env=who.env,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, cwd='/')
     try:
         assert os.read(child.stdout.fileno(), 4)
         time.sleep(1)
@@ -372,27 +398,32 @@ def test_client_that_reads_nothing(own_hub):
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='arguments and environments that are too large', by='bounded before anything is started')
+@pytest.mark.tries(what='arguments and environments that are too large',
+                   by='bounded before anything is started')
 def test_large_arguments(sb):
     program = {'command': 'true', 'args': []}
     for arguments in ({**program, 'args': ['x' * 2000000]}, {**program, 'args': ['true'] * 5000},
                       {**program, 'args': ['xx'] * 60000}, {**program, 'env': {'A': 'x' * 2000000}},
-                      {**program, 'env': {f'A{i}': 'x' for i in range(3000)}}, {**program, 'cwd': '/' + 'x' * 2000000},
+                      {**program, 'env': {f'A{i}': 'x' for i in range(3000)}},
+                      {**program, 'cwd': '/' + 'x' * 2000000},
                       {'command': 'true ' + 'x' * 2000000}):
         error = sb.fails('sandbox_exec', **arguments)
         assert error['code'] in ('invalid_arguments', 'too_large'), error
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='all bombs of processes and memory at once, in three sandboxes', by='cgroup, rlimit')
+@pytest.mark.tries(what='all bombs of processes and memory at once, in three sandboxes',
+                   by='cgroup, rlimit')
 def test_together(box, neighbour, world):
     bombed = [box(probe=True, **LIMITS) for _ in range(3)]
     calm = neighbour.sample(2 * WINDOW)
-    bombs = [Bomb(sb, world, argv, 2) for sb, argv in zip(bombed, (['fork'], ['memory', CAP], ['lines', 10240]))]
+    bombs = [Bomb(sb, world, argv, 2)
+             for sb, argv in zip(bombed, (['fork'], ['memory', CAP], ['lines', 10240]))]
     neighbour.check(bombed, calm, lambda: [bomb.again() for bomb in bombs])
     for bomb in bombs:
         if bomb.request:
             bomb.end(30)
-        # else what a bomb left goes on, as test_forks_left has it, and those after it could not even start
+        # else what a bomb left goes on, as test_forks_left has it,
+        # and those after it could not even start
         if not any(got.get('hit_memory') and got.get('hit_pids') for got in bomb.ends):
             worlds.healthy(bomb.sandbox)

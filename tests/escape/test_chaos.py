@@ -1,5 +1,5 @@
-"""N8: much at once, with sandboxes killed from outside in between. What was lost is lost with a typed error, the
-rest works on, and in the end nothing is left."""
+"""N8: much at once, with sandboxes killed from outside in between. What was lost is lost with a
+typed error, the rest works on, and in the end nothing is left."""
 
 import os
 import random
@@ -11,7 +11,8 @@ import host
 import world as worlds
 from client import Failed
 
-TYPED = {'sandbox_lost', 'sandbox_not_found', 'cancelled', 'conflict', 'limit_exceeded', 'path_not_found', 'pids_exhausted',
+TYPED = {'sandbox_lost', 'sandbox_not_found', 'cancelled', 'conflict', 'limit_exceeded',
+         'path_not_found', 'pids_exhausted',
          'memory_exhausted'}
 
 
@@ -50,7 +51,8 @@ def test_chaos(own_hub):
         mark = f'77.{dice.randrange(10 ** 6)}'
         requests.append(victim.start(f'exec sleep {mark}', timeout_seconds=5))
         # ping() takes what comes meanwhile: a hub whose answers nobody reads waits
-        sleeper = worlds.until(lambda m=mark: client.ping() and host.with_argument(m, client.pid))[0]
+        sleeper = worlds.until(lambda m=mark: client.ping()
+                               and host.with_argument(m, client.pid))[0]
         os.kill(host.init_of(sleeper.pid), signal.SIGKILL)
         requests += [some_call(client, victims, dice) for _ in range(10)]
     for victim in victims[3:]:
@@ -63,7 +65,8 @@ def test_chaos(own_hub):
     assert client.close() == 0
 
 
-@pytest.mark.tries(what='kill the hub, or the warden, in the middle of everything', by='ends with its parent')
+@pytest.mark.tries(what='kill the hub, or the warden, in the middle of everything',
+                   by='ends with its parent')
 @pytest.mark.parametrize('victim', ['hub', 'warden'])
 def test_killed_in_the_middle(own_hub, victim):
     client, dice = own_hub('--pool', '3'), random.Random(9)

@@ -1,4 +1,5 @@
-"""N3: nothing is left open in a sandbox, and no way leads through /proc/self/fd or /proc/self/exe."""
+"""N3: nothing is left open in a sandbox, and no way leads through /proc/self/fd or
+/proc/self/exe."""
 
 import os
 
@@ -16,7 +17,8 @@ def listed(text):
     return [line for line in text.splitlines() if not line.startswith('/proc/')]
 
 
-@pytest.mark.tries(what='inherit a descriptor from the hub, the warden, the pool, a fork, another program', by='closed')
+@pytest.mark.tries(what='inherit a descriptor from the hub, the warden, the pool, a fork, '
+                   'another program', by='closed')
 def test_descriptors_of_every_kind_of_start(box, hub):
     cold, pooled = box(memory_mb=77), box()
     sandboxes = [cold, pooled, *cold.fork(2)]
@@ -24,7 +26,8 @@ def test_descriptors_of_every_kind_of_start(box, hub):
     for i in range(6):  # while others run, and files are on their way
         for sandbox in sandboxes:
             requests.append(sandbox.start(LIST, **({'stdin': 'x'} if i % 2 else {})))
-            hub.start_tool('sandbox_write_file', sandbox=sandbox.id, path='/tmp/x', content='x' * 100000)
+            hub.start_tool('sandbox_write_file', sandbox=sandbox.id, path='/tmp/x',
+                           content='x' * 100000)
     for request in requests:
         got = listed(hub.result(request)['stdout'])
         assert 1 <= len(got) <= 3 and all(line.startswith(KINDS) for line in got), got
@@ -37,8 +40,8 @@ def test_descriptors_of_every_kind_of_start(box, hub):
 def test_descriptors_of_the_caller(who, world, unchanged):
     held = [os.open(path, os.O_RDONLY) for path in ('/', world.file, world.top)]
     try:
-        done = who.run('run', '-v', f'{world.probe}:/probe', *env_of(world), '--', '/probe', 'descriptors',
-                       'cwd_by_descriptor', pass_fds=held, text=True)
+        done = who.run('run', '-v', f'{world.probe}:/probe', *env_of(world), '--', '/probe',
+                       'descriptors', 'cwd_by_descriptor', pass_fds=held, text=True)
     finally:
         for fd in held:
             os.close(fd)
@@ -50,15 +53,18 @@ def env_of(world):
     return [word for pair in world.told().items() for word in ('-e', '='.join(pair))]
 
 
-@pytest.mark.tries(what='start a program in the directory /proc/self/fd/N or /proc/1/cwd of PID 1', by='closed',
+@pytest.mark.tries(what='start a program in the directory /proc/self/fd/N or /proc/1/cwd of PID 1',
+                   by='closed',
                    control='row cwd_by_descriptor')
 def test_working_directory_by_descriptor(sb):
-    for place in [f'/proc/self/fd/{n}' for n in range(40)] + ['/proc/1/cwd', '/proc/1/root', '/proc/1/fd/3']:
+    for place in [f'/proc/self/fd/{n}' for n in range(40)] + ['/proc/1/cwd', '/proc/1/root',
+                                                              '/proc/1/fd/3']:
         try:
             got = sb.argv('pwd', cwd=place)
             assert got['exit_code'] != 0, (place, got)
         except Failed as e:
-            assert e.code in ('command_not_executable', 'path_not_found', 'path_denied', 'not_a_file',
+            assert e.code in ('command_not_executable', 'path_not_found', 'path_denied',
+                              'not_a_file',
                               'invalid_arguments'), e
     worlds.healthy(sb)
 
@@ -100,7 +106,8 @@ print(json.dumps(sorted(worked)))
 """
 
 
-@pytest.mark.tries(what='change the program of PID 1 while /proc/self/exe is started by sandbox_exec',
+@pytest.mark.tries(what='change the program of PID 1 while /proc/self/exe is started by '
+                   'sandbox_exec',
                    by='a read-only mount, not dumpable',
                    control='row pid1_exe')
 def test_overwriting_init(sb, box):

@@ -9,7 +9,8 @@ import pytest
 
 import world as worlds
 
-# Each number in a process of its own, with arguments that are nowhere valid; prints those that are known.
+# Each number in a process of its own, with arguments that are nowhere valid;
+# prints those that are known.
 NUMBERS = r"""
 import ctypes, errno, json, os, sys
 c = ctypes.CDLL(None, use_errno=True)
@@ -28,7 +29,8 @@ print(json.dumps(known))
 NEWER = (453, 700)  # after fchmodat2; the filter knows none of them
 
 
-@pytest.mark.tries(what='calls that are newer than the filter, by every number from 453 to 700', by='seccomp',
+@pytest.mark.tries(what='calls that are newer than the filter, by every number from 453 to 700',
+                   by='seccomp',
                    control='some are known outside')
 def test_newer_calls(sb):
     assert worlds.python(sb, NUMBERS, *NEWER) == []
@@ -37,7 +39,8 @@ def test_newer_calls(sb):
 
 def test_newer_calls_control(world):
     """Outside some of them are there, on a kernel that is newer than the filter."""
-    done = subprocess.run([*world.user.prefix, '/usr/bin/python3', '-c', NUMBERS, *map(str, NEWER)], check=True,
+    done = subprocess.run([*world.user.prefix, '/usr/bin/python3', '-c', NUMBERS, *map(str, NEWER)],
+                          check=True,
                           stdout=subprocess.PIPE)
     if done.stdout.strip() == b'[]':
         pytest.skip('this kernel has none of these calls')
@@ -95,8 +98,10 @@ def test_the_callers_terminal(who, unchanged):
     master, slave = pty.openpty()
     try:
         os.chown(os.ttyname(slave), who.uid, who.uid)
-        child = subprocess.Popen(['setsid', '--ctty', *who.argv('run', '--', '/usr/bin/python3', '-c', PUSH)],
-                                 stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=who.env, cwd='/')
+        child = subprocess.Popen(['setsid', '--ctty',
+                                  *who.argv('run', '--', '/usr/bin/python3', '-c', PUSH)],
+                                 stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=who.env, cwd='/')
         out, err = child.communicate(timeout=30)
         assert child.returncode == 0 and out.strip() == b'[]', (out, err)
         settings = termios.tcgetattr(slave)

@@ -1,5 +1,5 @@
-"""N10: what a program is called, how it is started and what its environment says changes nothing; and secrets
-of the host, or of another call, are nowhere to be found."""
+"""N10: what a program is called, how it is started and what its environment says changes nothing;
+and secrets of the host, or of another call, are nowhere to be found."""
 
 import json
 import os
@@ -14,18 +14,23 @@ import world as worlds
 from client import Failed
 
 # Rows of the probe that must be denied however the program was started.
-ROWS = ('unshare_user', 'capabilities', 'no_new_privs', 'seccomp_mode', 'io_uring', 'pid1_ptrace', 'setuid')
+ROWS = ('unshare_user', 'capabilities', 'no_new_privs', 'seccomp_mode', 'io_uring', 'pid1_ptrace',
+        'setuid')
 
 WAYS = {
     'by /proc/self/root': 'exec /proc/self/root/workspace/probe "$@"',
     'copied and renamed': 'cp probe /tmp/ls && exec /tmp/ls "$@"',
     'by a hard link': 'ln probe /tmp/env && exec /tmp/env "$@"',
-    'by a symbolic link named /tmp/holt-init': 'ln -s /workspace/probe /tmp/holt-init && exec /tmp/holt-init "$@"',
-    'by a script': 'printf "#!/workspace/probe\\n" > /tmp/s; chmod +x /tmp/s; exec /workspace/probe "$@"',
+    'by a symbolic link named /tmp/holt-init': 'ln -s /workspace/probe /tmp/holt-init && '
+    'exec /tmp/holt-init "$@"',
+    'by a script': 'printf "#!/workspace/probe\\n" > /tmp/s; chmod +x /tmp/s; '
+    'exec /workspace/probe "$@"',
     'by env -i': 'exec env -i HOLT_PROBE_CONFINED="$HOLT_PROBE_CONFINED" /workspace/probe "$@"',
-    'from memory': 'exec python3 -c "import os,sys; f=os.memfd_create(\'x\'); os.write(f,open(\'/workspace/probe\',\'rb\')'
+    'from memory': 'exec python3 -c "import os,sys; f=os.memfd_create(\'x\'); '
+    'os.write(f,open(\'/workspace/probe\',\'rb\')'
                    '.read()); os.execve(f,[\'x\']+sys.argv[1:],os.environ)" "$@"',
-    'by a descriptor': 'exec python3 -c "import os,sys; os.execve(os.open(\'/workspace/probe\',0),[\'x\']+sys.argv[1:],'
+    'by a descriptor': 'exec python3 -c "import os,sys; '
+    'os.execve(os.open(\'/workspace/probe\',0),[\'x\']+sys.argv[1:],'
                        'os.environ)" "$@"',
     'with another name for itself': 'exec -a holt-init /workspace/probe "$@"',
     'by nohup, setsid and nice': 'exec setsid -w nohup nice -n 5 /workspace/probe "$@"',
@@ -33,8 +38,10 @@ WAYS = {
 }
 
 
-@pytest.mark.tries(what='get more rights by another way to start a program: /proc/self/root, copies, links, scripts, '
-                   'env -i, memory, descriptors', by='rights belong to the sandbox, not to names of programs',
+@pytest.mark.tries(what='get more rights by another way to start a program: /proc/self/root, '
+                   'copies, links, scripts, '
+                   'env -i, memory, descriptors',
+                   by='rights belong to the sandbox, not to names of programs',
                    control='the rows that are tried')
 @pytest.mark.parametrize('way', WAYS)
 def test_ways_to_start(sb, world, way):
@@ -54,13 +61,15 @@ print(json.dumps([subprocess.run([loader[0], '/usr/bin/python3', '-c', act], std
 """
 
 
-@pytest.mark.tries(what='start a program by its loader (ld-linux.so PROGRAM)', by='rights belong to the sandbox')
+@pytest.mark.tries(what='start a program by its loader (ld-linux.so PROGRAM)',
+                   by='rights belong to the sandbox')
 def test_loader(sb):
     assert worlds.python(sb, LOADER) == ['0']
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='run a set-user-id program of the host, shown by -v', by='nosuid, no_new_privs, one user',
+@pytest.mark.tries(what='run a set-user-id program of the host, shown by -v',
+                   by='nosuid, no_new_privs, one user',
                    control='its bit is there, and stays')
 def test_set_user_id_program(who, world, unchanged):
     folder = tempfile.mkdtemp(prefix='suid.', dir=who.work)
@@ -75,9 +84,11 @@ def test_set_user_id_program(who, world, unchanged):
             done = who.run('run', '-v', f'{folder}:/suid:{mode}', '--', '/suid/id', '-u', text=True)
             assert done.stdout == '1000\n', done
         mode = os.stat(program).st_mode
-        done = who.run('run', '-v', f'{folder}:/suid:rw', '--', 'sh', '-c', 'cp /suid/id /suid/mine; chmod 6755 /suid/mine')
+        done = who.run('run', '-v', f'{folder}:/suid:rw', '--', 'sh', '-c',
+                       'cp /suid/id /suid/mine; chmod 6755 /suid/mine')
         assert os.stat(program).st_mode == mode
-        assert not any(os.stat(os.path.join(folder, name)).st_mode & 0o6000 for name in os.listdir(folder) if name != 'id')
+        assert not any(os.stat(os.path.join(folder, name)).st_mode & 0o6000
+                       for name in os.listdir(folder) if name != 'id')
     finally:
         shutil.rmtree(folder)
 
@@ -87,14 +98,17 @@ def told_of(process):
         return f.read().decode(errors='replace')
 
 
-EVIL = {'LD_PRELOAD': '/workspace/evil.so', 'LD_LIBRARY_PATH': '/workspace', 'LD_AUDIT': '/workspace/evil.so',
-        'GLIBC_TUNABLES': 'glibc.malloc.check=3', 'BASH_ENV': '/workspace/evil.sh', 'ENV': '/workspace/evil.sh',
-        'PATH': '/workspace/evil:/usr/bin:/bin', 'IFS': '/', 'PYTHONSTARTUP': '/workspace/evil.py', 'HOLT_LOG': 'debug',
-        'NODE_OPTIONS': '--require=/workspace/evil.js', 'HOLT_ALLOW': 'seccomp,landlock,userns',
+EVIL = {'LD_PRELOAD': '/workspace/evil.so', 'LD_LIBRARY_PATH': '/workspace',
+        'LD_AUDIT': '/workspace/evil.so', 'GLIBC_TUNABLES': 'glibc.malloc.check=3',
+        'BASH_ENV': '/workspace/evil.sh', 'ENV': '/workspace/evil.sh',
+        'PATH': '/workspace/evil:/usr/bin:/bin', 'IFS': '/', 'PYTHONSTARTUP': '/workspace/evil.py',
+        'HOLT_LOG': 'debug', 'NODE_OPTIONS': '--require=/workspace/evil.js',
+        'HOLT_ALLOW': 'seccomp,landlock,userns',
         'TMPDIR': '/workspace/evil', 'HOME': '/workspace/evil'}
 
 
-@pytest.mark.tries(what='reach Holt\'s own processes by LD_PRELOAD, BASH_ENV, PATH … in env of sandbox_create and sandbox_exec',
+@pytest.mark.tries(what='reach Holt\'s own processes by LD_PRELOAD, '
+                   'BASH_ENV, PATH … in env of sandbox_create and sandbox_exec',
                    by='given to programs inside only')
 def test_environment_of_holt(hub, box, who):
     sb = box(env=EVIL)
@@ -103,7 +117,8 @@ def test_environment_of_holt(hub, box, who):
     request = sb.start('sleep 7.25', env=EVIL)
     sleeper = worlds.until(lambda: host.with_argument('7.25', hub.pid))[0]
     everything = host.processes()
-    ours = [everything[pid] for pid in (hub.pid, host.program(hub.pid, 'holt-warden'), host.init_of(sleeper.pid))]
+    ours = [everything[pid] for pid in (hub.pid, host.program(hub.pid, 'holt-warden'),
+                                        host.init_of(sleeper.pid))]
     for process in ours:
         try:
             text = told_of(process)
@@ -117,7 +132,8 @@ def test_environment_of_holt(hub, box, who):
     worlds.healthy(box())
 
 
-@pytest.mark.tries(what='be root of the host, have capabilities, or run without filter, as the host sees its processes',
+@pytest.mark.tries(what='be root of the host, have capabilities, or run without filter, '
+                   'as the host sees its processes',
                    by='user namespace, no_new_privs, seccomp')
 def test_as_the_host_sees_it(hub, box):
     sb = box()
@@ -132,10 +148,12 @@ def test_as_the_host_sees_it(hub, box):
             assert int(status[name], 16) == 0, (pid, name, status[name])
         assert status['NoNewPrivs'] == '1' and status['Seccomp'] == '2', status
         # without privileges nobody can give up a group
-        assert set(status['Groups'].split()) <= {str(g) for g in os.getgroups() if os.getuid()}, status['Groups']
+        assert set(status['Groups'].split()) <= {str(g) for g in os.getgroups()
+                                                 if os.getuid()}, status['Groups']
         if os.getuid() == 0:
             for kind in ('user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'):
-                assert os.readlink(f'/proc/{pid}/ns/{kind}') != os.readlink(f'/proc/self/ns/{kind}'), kind
+                assert (os.readlink(f'/proc/{pid}/ns/{kind}')
+                        != os.readlink(f'/proc/self/ns/{kind}')), kind
     sb.terminate()
     hub.wait(request)
 
@@ -186,7 +204,8 @@ def secrets_and_places(who, world):
     return [worlds.SECRET, who.env['HOME'], who.top, world.top, world.abstract, worlds.BUILD]
 
 
-@pytest.mark.tries(what='find a secret of the hub\'s environment or of its user\'s home, or a path of the host, in any file '
+@pytest.mark.tries(what='find a secret of the hub\'s environment or of its user\'s home, '
+                   'or a path of the host, in any file '
                    'or process', by='an environment and a root of its own',
                    control='a planted copy is found')
 def test_search_for_the_hosts_secrets(sb, who, world):
@@ -201,7 +220,8 @@ def test_search_for_the_hosts_secrets(sb, who, world):
                    by='an environment of its own')
 def test_search_under_holt_run(who, world, unchanged):
     words = [worlds.SECRET, world.top, who.env['HOME']]
-    done = who.run('run', '-e', 'KEPT=1', '--', '/usr/bin/python3', '-c', SEARCH, input='\n'.join(words), text=True)
+    done = who.run('run', '-e', 'KEPT=1', '--', '/usr/bin/python3', '-c', SEARCH,
+                   input='\n'.join(words), text=True)
     assert json.loads(done.stdout) == [], done
     done = who.run('run', '-e', 'KEPT=1', '--', 'env', text=True)
     assert 'KEPT=1\n' in done.stdout and worlds.SECRET not in done.stdout
@@ -210,18 +230,21 @@ def test_search_under_holt_run(who, world, unchanged):
 def provoke(hub, sb, token):
     """Failures of every kind, with a secret in the arguments that may hold one; their texts."""
     env, exec_ = {'TOKEN': token}, 'sandbox_exec'
-    true, none = {'command': 'true', 'args': [], 'env': env}, {'command': '/none', 'args': [], 'env': env}
+    true, none = {'command': 'true', 'args': [], 'env': env}, {'command': '/none', 'args': [],
+                                                               'env': env}
     for name, arguments in (
-            (exec_, none), (exec_, {**none, 'command': '/etc/passwd'}), (exec_, {**true, 'cwd': '/none'}),
-            (exec_, {**true, 'command': ''}), (exec_, {**true, 'env': {**env, 'A=B': 'x'}}), (exec_, {**true, 'typo': 1}),
-            (exec_, {**true, 'env': {'TOKEN': token * 9000}}), (exec_, {**true, 'timeout_seconds': 0}),
+            (exec_, none), (exec_, {**none, 'command': '/etc/passwd'}),
+            (exec_, {**true, 'cwd': '/none'}), (exec_, {**true, 'command': ''}),
+            (exec_, {**true, 'env': {**env, 'A=B': 'x'}}), (exec_, {**true, 'typo': 1}), (exec_, {
+                **true, 'env': {'TOKEN': token * 9000}}), (exec_, {**true, 'timeout_seconds': 0}),
             (exec_, {'command': 'true', 'stdin': token, 'stdin_base64': 'eA=='}),
             (exec_, {'command': 'true', 'stdin_base64': token + '!'}),
             ('sandbox_write_file', {'path': '/none/../usr/x', 'content': token}),
             ('sandbox_write_file', {'path': '/proc/x', 'content': token}),
             ('sandbox_write_file', {'path': '/tmp/x', 'content': token, 'encoding': 'base64'}),
             ('sandbox_write_file', {'path': '/tmp/x', 'content': token, 'mode': '9'}),
-            ('sandbox_read_file', {'path': '/none'}), ('sandbox_read_file', {'path': '/proc/1/environ'}),
+            ('sandbox_read_file', {'path': '/none'}),
+            ('sandbox_read_file', {'path': '/proc/1/environ'}),
             ('sandbox_fork', {'replicas': 1000}), ('sandbox_create', {'pool': 'none', 'env': env})):
         if name != 'sandbox_create':
             arguments = {'sandbox': sb.id, **arguments}
@@ -244,7 +267,8 @@ def test_texts_of_failures(hub, sb, who, world):
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='find the secret that one exec was given in a later exec, another sandbox, or a fork',
+@pytest.mark.tries(what='find the secret that one exec was given in a later exec, '
+                   'another sandbox, or a fork',
                    by='it ends with the program')
 def test_secret_of_one_exec(sb, box):
     token = 'TOKEN-' + os.urandom(8).hex()

@@ -1,12 +1,14 @@
-"""N5: PID 1 of a sandbox under attack. Whatever is done to it, a timeout ends what runs before the hub has to end the
-sandbox, the hub answers others, and at the worst the sandbox ends itself with a typed error."""
+"""N5: PID 1 of a sandbox under attack. Whatever is done to it, a timeout ends what runs before the
+hub has to end the sandbox, the hub answers others, and at the worst the sandbox ends itself with a
+typed error."""
 
 import pytest
 
 import world as worlds
 from client import Failed
 
-# All that single rows try on PID 1, at once and again and again, by processes that don't want to end.
+# All that single rows try on PID 1, at once and again and again,
+# by processes that don't want to end.
 ATTACK = r"""
 import ctypes, os, signal, sys
 c = ctypes.CDLL(None)
@@ -40,8 +42,9 @@ while True:
 
 
 def timed(sandbox, seconds, *argv, **arguments):
-    """Runs something into its timeout: the result. It says `timed_out` where PID 1 has ended it; had that been some
-    seconds late, the hub would have ended the sandbox, and the result be an error."""
+    """Runs something into its timeout: the result. It says `timed_out` where PID 1 has ended it;
+    had that been some seconds late, the hub would have ended the sandbox, and the result be an
+    error."""
     try:
         return sandbox.argv(*argv, timeout_seconds=seconds, within=60, **arguments)
     except Failed as e:
@@ -82,7 +85,8 @@ def test_all_attacks(sb):
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='kill(-1, SIGKILL): everything in the sandbox', by='PID 1 is spared by the kernel')
+@pytest.mark.tries(what='kill(-1, SIGKILL): everything in the sandbox',
+                   by='PID 1 is spared by the kernel')
 def test_kill_everything(sb):
     sleeping = sb.start('sleep 60')
     worlds.until(lambda: sb.running('sleep') == 1)
@@ -93,9 +97,11 @@ def test_kill_everything(sb):
     alone(sb)
 
 
-@pytest.mark.tries(what='kill(-1) with SIGSTOP and real-time signals', by='PID 1 is spared by the kernel')
+@pytest.mark.tries(what='kill(-1) with SIGSTOP and real-time signals',
+                   by='PID 1 is spared by the kernel')
 def test_stop_everything(sb):
-    request = sb.start('sleep 60 & kill -STOP $!; kill -STOP -1; kill -RTMIN -1; kill -STOP $$', timeout_seconds=1)
+    request = sb.start('sleep 60 & kill -STOP $!; kill -STOP -1; kill -RTMIN -1; kill -STOP $$',
+                       timeout_seconds=1)
     assert sb.client.result(request)['timed_out']
     worlds.healthy(sb)
 
@@ -140,7 +146,8 @@ time.sleep(3600)
 """
 
 
-@pytest.mark.tries(what='hide from a timeout: deaf to signals, in a session of its own, without a subreaper, beside its '
+@pytest.mark.tries(what='hide from a timeout: deaf to signals, in a session of its own, '
+                   'without a subreaper, beside its '
                    'parent, without a first thread', by='seccomp, the whole tree is searched')
 @pytest.mark.parametrize('how', ['orphan', 'sibling', 'headless'])
 def test_hidden_descendant(sb, how):
@@ -150,10 +157,13 @@ def test_hidden_descendant(sb, how):
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='hide from a timeout behind stopped and waiting processes', by='SIGKILL to the whole tree')
+@pytest.mark.tries(what='hide from a timeout behind stopped and waiting processes',
+                   by='SIGKILL to the whole tree')
 def test_stopped_tree(sb):
-    got = timed(sb, 1, 'sh', '-c', 'trap "" TERM HUP INT; (trap "" TERM; sleep 99 & kill -STOP $!; wait) & '
-                'setsid sleep 98 & (setsid sh -c "sleep 97 & sleep 96" &) ; kill -STOP $$; sleep 95')
+    got = timed(sb, 1, 'sh', '-c',
+                'trap "" TERM HUP INT; (trap "" TERM; sleep 99 & kill -STOP $!; wait) & '
+                'setsid sleep 98 & (setsid sh -c "sleep 97 & sleep 96" &) ; kill -STOP $$; '
+                'sleep 95')
     assert got.get('timed_out'), got
     worlds.healthy(sb)
     alone(sb)
@@ -221,7 +231,8 @@ time.sleep(3600)
 """
 
 
-@pytest.mark.tries(what='cripple PID 1 by its limits, priority, scheduling or place, then wait for the timeout',
+@pytest.mark.tries(what='cripple PID 1 by its limits, priority, '
+                   'scheduling or place, then wait for the timeout',
                    by='seccomp',
                    control='rows pid1_prlimit, pid1_nice, pid1_sched, pid1_affinity, pid1_ioprio')
 @pytest.mark.parametrize('which', ['limits', 'cpu', 'priority', 'affinity'])
@@ -233,7 +244,8 @@ def test_crippled(sb, which):
     alone(sb)
 
 
-@pytest.mark.tries(what='make PID 1 wait on the file that it is to open or execute', by='opened without waiting')
+@pytest.mark.tries(what='make PID 1 wait on the file that it is to open or execute',
+                   by='opened without waiting')
 def test_waiting_programs(sb):
     """Programs that are pipes: the process that is to become them may wait, PID 1 may not."""
     sb.sh('mkfifo /workspace/program; chmod 755 /workspace/program; mkfifo /workspace/script.in')

@@ -1,5 +1,6 @@
-"""Sandbox A against sandbox B of the same hub: it can't see, signal, reach or read B, and what A uses up is
-not missing in B or on the host. Fork siblings, which share a user id, are neighbours too."""
+"""Sandbox A against sandbox B of the same hub: it can't see, signal, reach or read B, and what A
+uses up is not missing in B or on the host. Fork siblings, which share a user id, are neighbours
+too."""
 
 import os
 import subprocess
@@ -10,7 +11,8 @@ import host
 import world as worlds
 from client import as_after_login
 
-# What B has to be found: each with its own way to look for it. The first argument is a name for this run.
+# What B has to be found: each with its own way to look for it.
+# The first argument is a name for this run.
 HAVE = r"""
 import ctypes, os, socket, sys, threading
 name = sys.argv[1]
@@ -100,7 +102,8 @@ def pair(box, related):
     return (a, a.fork(1)[0]) if related else (a, box())
 
 
-@pytest.mark.tries(what='find another sandbox: processes, sockets, shared memory, queues, semaphores, files',
+@pytest.mark.tries(what='find another sandbox: processes, sockets, shared memory, queues, '
+                   'semaphores, files',
                    by='namespaces of its own',
                    control='the other one itself finds it all')
 @pytest.mark.parametrize('related', [False, True], ids=['strangers', 'fork'])
@@ -139,17 +142,23 @@ def test_signals(box, related):
                    by='overlay, read-only mounts')
 def test_template(box):
     a, b = box(), box()
-    a.exec('for f in /etc/passwd /etc/hosts /etc/ld.so.cache /etc/resolv.conf /usr/bin/env /dev/null /etc/profile; do '
+    a.exec('for f in /etc/passwd /etc/hosts /etc/ld.so.cache /etc/resolv.conf /usr/bin/env '
+           '/dev/null /etc/profile; do '
            'echo poison >> $f; chmod 777 $f; rm -f $f; echo poison > $f; mv $f $f.old; done; '
-           'echo poison > /etc/ld.so.preload; mkdir -p /usr/local/poison; ln -sf /tmp/poison /etc/poison', cwd='/tmp')
+           'echo poison > /etc/ld.so.preload; mkdir -p /usr/local/poison; ln -sf /tmp/poison '
+           '/etc/poison', cwd='/tmp')
     for sandbox in (b, box(), box(memory_mb=88)):
-        assert sandbox.sh('cat /etc/passwd /etc/hosts /etc/profile /etc/resolv.conf | grep -c poison || true') == '0\n'
-        assert sandbox.sh('ls /etc/ld.so.preload /etc/poison /usr/local/poison 2>/dev/null | wc -l') == '0\n'
-        assert sandbox.sh('stat -c %a /dev/null; echo x > /dev/null; cat /dev/null | wc -c') == '666\n0\n'
+        assert sandbox.sh('cat /etc/passwd /etc/hosts /etc/profile /etc/resolv.conf | '
+                          'grep -c poison || true') == '0\n'
+        assert sandbox.sh('ls /etc/ld.so.preload /etc/poison /usr/local/poison 2>/dev/null | '
+                          'wc -l') == '0\n'
+        assert (sandbox.sh('stat -c %a /dev/null; echo x > /dev/null; cat /dev/null | wc -c')
+                == '666\n0\n')
         worlds.healthy(sandbox)
 
 
-# Marks in its own layer that an overlay without privileges might take for its own, then a fork stacks that layer.
+# Marks in its own layer that an overlay without privileges might take for its own,
+# then a fork stacks that layer.
 MARKS = r"""
 import ctypes, os, stat
 c = ctypes.CDLL(None)
@@ -178,14 +187,15 @@ def test_overlay_marks(box, world):
     a = box()
     a.argv('/usr/bin/python3', '-c', MARKS)
     b = a.fork(1)[0]
-    got = b.exec(f'ls -R /workspace; cat /workspace/d/shadow /workspace/d/hostname /workspace{world.file}')
+    got = b.exec('ls -R /workspace; cat /workspace/d/shadow /workspace/d/hostname '
+                 f'/workspace{world.file}')
     assert worlds.SECRET not in got['stdout'] and 'shadow' not in got['stdout'], got
     worlds.healthy(a)
     worlds.healthy(b)
     b.terminate()
 
 
-# ---- what is counted for each user of the machine -------------------------------------------------
+# ---- what is counted for each user of the machine ------------------------------------------------
 
 # Takes as much as it gets of one thing, says how much, and keeps it.
 TAKE = r"""
@@ -231,7 +241,8 @@ ONE = {
     'inotify': "c.inotify_init1(0) >= 0",
     'signal': "not s.pthread_sigmask(s.SIG_BLOCK, [35]) and c.sigqueue(os.getpid(), 35, None) == 0",
     'timer': "c.timer_create(0, None, ctypes.byref(ctypes.c_long())) == 0",
-    'flight': "a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))]) == 1",
+    'flight': "a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', "
+    "[0]))]) == 1",
     'process': "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)[1] == 0",
 }
 ONCE = r"""
@@ -245,7 +256,8 @@ except OSError as e:
 """
 
 
-@pytest.mark.tries(what='use up what the kernel counts for each user, so that others have none: inotify, pending signals, '
+@pytest.mark.tries(what='use up what the kernel counts for each user, so that others have none: '
+                   'inotify, pending signals, '
                    'timers, descriptors in flight, processes',
                    by='a user id of its own, for a user without privileges smaller limits')
 @pytest.mark.parametrize('what', ONE)
@@ -254,9 +266,10 @@ def test_shared_counts(box, who, what):
     sibling = a.fork(1)[0]
     request = worlds.start_python(a, TAKE, what)
     script = ONCE % ONE[what]
-    # Descriptors in flight are counted for a user of the machine with no limit of their own: those who share that user
-    # share them, but never with the hub.
-    strangers = [(b, 'B'), (box(memory_mb=90), 'a new sandbox')] if what != 'flight' or who.name == 'root' else []
+    # Descriptors in flight are counted for a user of the machine with no limit of their own: those
+    # who share that user share them, but never with the hub.
+    strangers = ([(b, 'B'), (box(memory_mb=90), 'a new sandbox')] if what != 'flight'
+                 or who.name == 'root' else [])
     try:
         for sandbox, name in [*strangers, *([(sibling, 'its fork')] if what != 'flight' else [])]:
             assert worlds.python(sandbox, script) is True, f'A took all, and {name} gets none'
@@ -264,7 +277,8 @@ def test_shared_counts(box, who, what):
             worlds.healthy(sandbox)
             sandbox.write('/workspace/x', 'x')
             assert sandbox.content('/workspace/x') == 'x'
-        outside = subprocess.run([*who.prefix, '/usr/bin/python3', '-c', script], stdout=subprocess.PIPE, check=True,
+        outside = subprocess.run([*who.prefix, '/usr/bin/python3', '-c', script],
+                                 stdout=subprocess.PIPE, check=True,
                                  preexec_fn=as_after_login)
         assert outside.stdout == b'true\n', 'A took all, and the user that runs Holt gets none'
     finally:

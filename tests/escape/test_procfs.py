@@ -7,7 +7,8 @@ import pytest
 
 import world as worlds
 
-# Opens for writing each path on standard input, by some roundabout ways as well; prints those that opened.
+# Opens for writing each path on standard input, by some roundabout ways as well;
+# prints those that opened.
 SWEEP = r"""
 import json, os, sys
 before = ['', '/proc/self/root', '/proc/1/root', '/proc/thread-self/root', '/proc/self/cwd/../../..']
@@ -39,12 +40,15 @@ def files_below(top, depth):
     return found
 
 
-@pytest.mark.tries(what='write any file that the host has in /proc/sys, /proc/irq, /proc/bus, /proc/fs, /sys, each by '
+@pytest.mark.tries(what='write any file that the host has in /proc/sys, /proc/irq, /proc/bus, '
+                   '/proc/fs, /sys, each by '
                    'five names', by='hidden, read-only /proc, /sys not mounted',
                    control='rows proc_sys, proc_irq, sys')
 def test_write_sweep(sb):
-    paths = ['/proc/sysrq-trigger', '/proc/mtrr', '/proc/kmsg', '/proc/kcore', '/dev/mem', '/dev/kmsg']
-    for top, depth in (('/proc/sys', 12), ('/proc/irq', 4), ('/proc/bus', 4), ('/proc/fs', 4), ('/sys', 5)):
+    paths = ['/proc/sysrq-trigger', '/proc/mtrr', '/proc/kmsg', '/proc/kcore', '/dev/mem',
+             '/dev/kmsg']
+    for top, depth in (('/proc/sys', 12), ('/proc/irq', 4), ('/proc/bus', 4), ('/proc/fs', 4),
+                       ('/sys', 5)):
         paths += files_below(top, depth)
     tried, opened = worlds.python(sb, SWEEP, stdin='\n'.join(paths))
     assert tried == len(paths) and tried > 200
@@ -52,7 +56,8 @@ def test_write_sweep(sb):
     worlds.healthy(sb)
 
 
-# A way into a file of /proc that was opened before, by a descriptor that is sent over a socket and opened again.
+# A way into a file of /proc that was opened before,
+# by a descriptor that is sent over a socket and opened again.
 SENT = r"""
 import array, json, os, socket
 a, b = socket.socketpair()
@@ -73,7 +78,8 @@ print(json.dumps(opened))
 """
 
 
-@pytest.mark.tries(what='send a descriptor of a file of /proc over a socket and open it again for writing',
+@pytest.mark.tries(what='send a descriptor of a file of /proc over a socket and open it again for '
+                   'writing',
                    by='read-only /proc',
                    control='row proc_reopen')
 def test_reopen_of_a_sent_descriptor(sb):
@@ -100,7 +106,8 @@ print(json.dumps(worked))
 """
 
 
-@pytest.mark.tries(what='lay bare the hidden part of /proc: second mounts, binds, remounts, unmounts', by='seccomp',
+@pytest.mark.tries(what='lay bare the hidden part of /proc: second mounts, binds, remounts, '
+                   'unmounts', by='seccomp',
                    control='rows mount_*')
 def test_uncover(sb):
     assert not any(worlds.python(sb, REMOUNT))

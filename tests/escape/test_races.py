@@ -1,6 +1,7 @@
-"""N2: every call that takes a path, over REST, while what the path leads through is swapped with a link out as fast as the kernel can; and
-the same calls with paths that are no files of the sandbox's. The control does what the hub does by hand, outside: it looks whether there is
-a link, and then goes that way, and each of these acts is fooled."""
+"""N2: every call that takes a path, over REST, while what the path leads through is swapped with a
+link out as fast as the kernel can; and the same calls with paths that are no files of the
+sandbox's. The control does what the hub does by hand, outside: it looks whether there is a link,
+and then goes that way, and each of these acts is fooled."""
 
 import io
 import json
@@ -22,7 +23,8 @@ from rest import Failed, Rest
 from test_symlinks import FLIP
 
 ROUNDS, SECONDS = 8, 60
-TYPED = {'not_found', 'forbidden', 'file_failed', 'conflict', 'invalid_input', 'exec_failed', 'body_too_large'}
+TYPED = {'not_found', 'forbidden', 'file_failed', 'conflict', 'invalid_input', 'exec_failed',
+         'body_too_large'}
 WHERE = '/workspace/t'
 
 
@@ -76,7 +78,8 @@ class Hub(Rest):
 
     def upload(self, sandbox, path):
         data = tar(uploaded='uploaded')
-        head = self.request('PUT', f'/v1/sandboxes/{sandbox}/archive?path={path}', fields=[f'Content-Length: {len(data)}'])
+        head = self.request('PUT', f'/v1/sandboxes/{sandbox}/archive?path={path}',
+                            fields=[f'Content-Length: {len(data)}'])
         with self.wire() as wire:
             reply = wire.ask(head.encode() + data, 'PUT')
         if reply.status != 200:
@@ -97,7 +100,8 @@ class Hub(Rest):
         return json.dumps(self.exec(sandbox, 'cat file; echo x > started', working_dir=path))
 
 
-CALLS = ('read', 'write', 'list', 'stat', 'mkdir', 'move', 'away', 'remove', 'archive', 'upload', 'watch', 'run')
+CALLS = ('read', 'write', 'list', 'stat', 'mkdir', 'move', 'away', 'remove', 'archive', 'upload',
+         'watch', 'run')
 
 
 @pytest.fixture(scope='module')
@@ -113,7 +117,8 @@ def rest(who, world):
 
 @pytest.fixture
 def prey(world):
-    """What must be as it was: a folder of the host that everybody may write, and a file with a secret in it."""
+    """What must be as it was: a folder of the host that everybody may write,
+    and a file with a secret in it."""
     inside = os.path.join(world.place, 'prey')
     with open(inside, 'w', encoding='utf-8') as f:
         f.write(worlds.SECRET)
@@ -121,12 +126,13 @@ def prey(world):
     os.symlink(world.file, link)
     before = sorted(os.listdir(world.place))
     yield world.place
-    assert sorted(os.listdir(world.place)) == before and os.path.getsize(inside) == len(worlds.SECRET)
+    assert (sorted(os.listdir(world.place)) == before
+            and os.path.getsize(inside) == len(worlds.SECRET))
     os.unlink(inside)
     os.unlink(link)
 
 
-# ---- swapped ---------------------------------------------------------------------------------------------
+# ---- swapped -------------------------------------------------------------------------------------
 
 # The real folder and its parent, each swapped with a link.
 SWAPPED = '''mkdir -p t/p/d && cd t/p && echo inside > d/file && echo prey > d/prey && ln -s {target} e && cd .. && mkdir q && ln -s {target} q/d && cd .. &&
@@ -134,8 +140,10 @@ SWAPPED = '''mkdir -p t/p/d && cd t/p && echo inside > d/file && echo prey > d/p
 while ! test -e /tmp/ready; do :; done'''
 
 
-@pytest.mark.tries(what='swap a folder, and its parent, with a link to the host while each file call and each start of a program goes through',
-                   by='walked and opened inside by PID 1', control='each act is fooled outside, by the same swapping')
+@pytest.mark.tries(what='swap a folder, and its parent, with a link to the host while each file '
+                   'call and each start of a program goes through',
+                   by='walked and opened inside by PID 1',
+                   control='each act is fooled outside, by the same swapping')
 @pytest.mark.parametrize('up', ['', '/proc/self/root'])
 def test_calls_while_swapped(rest, world, prey, up):
     sandbox = rest.create()
@@ -143,7 +151,8 @@ def test_calls_while_swapped(rest, world, prey, up):
         done = rest.exec(sandbox, SWAPPED.format(target=up + prey, stop=''), env={'FLIP': FLIP})
         assert done['exit_code'] == 0, done
         codes = {call: set() for call in CALLS}
-        n, late = 0, time.monotonic() + SECONDS  # how long it takes until one comes through is the scheduler's choice
+        # how long it takes until one comes through is the scheduler's choice
+        n, late = 0, time.monotonic() + SECONDS
         while n < ROUNDS or ('ok' not in set().union(*codes.values()) and time.monotonic() < late):
             n += 1
             for call in CALLS:
@@ -158,7 +167,8 @@ def test_calls_while_swapped(rest, world, prey, up):
                     assert call == 'archive'
                     text = closed.args[0].decode('latin-1')
                 assert worlds.SECRET not in text, (call, text)
-            if n > 5 and all('ok' in seen for call, seen in codes.items() if call not in ('away', 'remove', 'mkdir')):
+            if n > 5 and all('ok' in seen for call, seen in codes.items()
+                             if call not in ('away', 'remove', 'mkdir')):
                 break
         assert {'ok'} < set().union(*codes.values()), codes  # some went the one way, some the other
         child = rest.post(f'/v1/sandboxes/{sandbox}/fork')['id']  # which copies in the middle of it
@@ -190,7 +200,8 @@ def naive(act, d, target):
     if act in ('write', 'upload'):
         if act == 'upload':
             with tarfile.open(fileobj=io.BytesIO(tar(**{name: 'x'}))) as made:
-                made.extractall(d, filter='data') if sys.version_info >= (3, 12) else made.extractall(d)
+                made.extractall(d, filter='data') if sys.version_info >= (
+                    3, 12) else made.extractall(d)
         else:
             with open(path, 'w', encoding='utf-8'):
                 pass
@@ -223,7 +234,8 @@ def naive(act, d, target):
 
 
 def test_swapping_fools_who_looks_first():
-    """The control, in a folder that goes away with it: each of the acts goes where the link leads, sooner or later."""
+    """The control, in a folder that goes away with it:
+    each of the acts goes where the link leads, sooner or later."""
     with tempfile.TemporaryDirectory() as top:
         target, d, e = (os.path.join(top, name) for name in ('target', 'd', 'e'))
         for path in (target, d):
@@ -249,19 +261,25 @@ def test_swapping_fools_who_looks_first():
                     pass
 
 
-# ---- standing still ----------------------------------------------------------------------------------------
+# ---- standing still ------------------------------------------------------------------------------
 
 # Each is made as d in a folder of its own, or is a path.
 TRAPS = {
-    'absolute link': 'ln -s {prey} d', 'relative link': 'ln -s ../../../../../..{prey} d', 'link by /proc/self/root': 'ln -s /proc/self/root{prey} d',
-    'link by /proc/1/root': 'ln -s /proc/1/root{prey} d', 'link by /proc/1/cwd': 'ln -s /proc/1/cwd{prey} d',
-    'link by a descriptor': 'ln -s /proc/1/fd/3 d', 'link to the processes': 'ln -s /proc/self d', 'link to itself': 'ln -s d d',
-    'pipe': 'mkfifo d', 'socket': 'python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\\"d\\")"', 'device': 'ln -s /dev/zero d',
-    'hard link': 'echo x > o; ln o d', 'file': 'echo x > d', 'hard link to a link': 'ln -s {prey} o; ln -P o d',
+    'absolute link': 'ln -s {prey} d', 'relative link': 'ln -s ../../../../../..{prey} d',
+    'link by /proc/self/root': 'ln -s /proc/self/root{prey} d',
+    'link by /proc/1/root': 'ln -s /proc/1/root{prey} d',
+    'link by /proc/1/cwd': 'ln -s /proc/1/cwd{prey} d',
+    'link by a descriptor': 'ln -s /proc/1/fd/3 d', 'link to the processes': 'ln -s /proc/self d',
+    'link to itself': 'ln -s d d', 'pipe': 'mkfifo d', 'socket': 'python3 -c "import socket; '
+    'socket.socket(socket.AF_UNIX).bind(\\"d\\")"', 'device': 'ln -s /dev/zero d',
+    'hard link': 'echo x > o; ln o d', 'file': 'echo x > d',
+    'hard link to a link': 'ln -s {prey} o; ln -P o d',
 }
 PATHS = {
-    'dots': '../../../../../../..{prey}', 'absolute': '{prey}', '/proc/self/root': '/proc/self/root{prey}', '/proc/1/root': '/proc/1/root{prey}',
-    'NUL': WHERE + '/p\0{prey}', 'descriptors': '/proc/self/fd/3', 'device': '/dev/zero', 'control': '/proc/sys/kernel', 'newline': '{prey}\n',
+    'dots': '../../../../../../..{prey}', 'absolute': '{prey}',
+    '/proc/self/root': '/proc/self/root{prey}', '/proc/1/root': '/proc/1/root{prey}',
+    'NUL': WHERE + '/p\0{prey}', 'descriptors': '/proc/self/fd/3', 'device': '/dev/zero',
+    'control': '/proc/sys/kernel', 'newline': '{prey}\n',
 }
 
 
@@ -275,18 +293,21 @@ def asked(rest, call, sandbox, path):
         return failed.code, failed.error['cause']
 
 
-@pytest.mark.tries(what='give each file call a path through links to the host, /proc/self/root, descriptors of PID 1, hard links, pipes, sockets, '
+@pytest.mark.tries(what='give each file call a path through links to the host, /proc/self/root, '
+                   'descriptors of PID 1, hard links, pipes, sockets, '
                    'devices, .. and NUL', by='walked and opened inside by PID 1')
 @pytest.mark.parametrize('call', CALLS)
 def test_calls_by_traps(rest, world, prey, call):
     sandbox = rest.create()
     try:
         for n, make in enumerate(TRAPS.values()):
-            assert rest.exec(sandbox, f'mkdir -p t/{n}; cd t/{n}; {make.format(prey=prey)}')['exit_code'] == 0, make
+            assert rest.exec(sandbox, f'mkdir -p t/{n}; cd t/{n}; '
+                             f'{make.format(prey=prey)}')['exit_code'] == 0, make
         for n, name in enumerate(TRAPS):
             code, text = asked(rest, call, sandbox, f'{WHERE}/{n}/d')
             assert code in TYPED | {'ok'} and worlds.SECRET not in text, (name, code, text)
-            assert code != 'ok' or call not in ('read', 'stat', 'away', 'remove', 'upload'), (name, text)
+            assert code != 'ok' or call not in ('read', 'stat', 'away', 'remove',
+                                                'upload'), (name, text)
         for name, path in PATHS.items():
             code, text = asked(rest, call, sandbox, path.format(prey=prey))
             assert code in TYPED | {'ok'} and worlds.SECRET not in text, (name, code, text)
@@ -295,7 +316,7 @@ def test_calls_by_traps(rest, world, prey, call):
         rest.delete(sandbox)
 
 
-# ---- images ------------------------------------------------------------------------------------------------
+# ---- images --------------------------------------------------------------------------------------
 
 PLACES = ('tmp', 'workspace', 'dev', 'proc', 'sys', 'run', 'etc', 'home', 'var')
 
@@ -305,17 +326,21 @@ def bent(place, how):
     names = ('sh', 'cat', 'ls', 'echo', 'touch', 'stat', 'pwd')
     with open('/bin/busybox', 'rb') as f:
         program = f.read()
-    entries = [folder('bin'), entry('bin/busybox', program, 0o755), *[symlink('bin/' + n, 'busybox') for n in names],
-               folder('srv'), symlink('srv/work', how + place), symlink('mnt', how + place)]
+    entries = [folder('bin'), entry('bin/busybox', program, 0o755),
+               *[symlink('bin/' + n, 'busybox') for n in names], folder('srv'),
+               symlink('srv/work', how + place), symlink('mnt', how + place)]
     return files.layer(*entries, *[symlink(name, how + place) for name in PLACES])
 
 
-@pytest.mark.tries(what='an image whose /tmp, /workspace, /dev, /proc, /etc, working directory and mount targets are links to the host',
-                   by='resolved in the new root', control='whoever opens such a place by its path in the store is led out')
+@pytest.mark.tries(what='an image whose /tmp, /workspace, /dev, /proc, /etc, '
+                   'working directory and mount targets are links to the host',
+                   by='resolved in the new root',
+                   control='whoever opens such a place by its path in the store is led out')
 @pytest.mark.parametrize('how', ['', '/proc/self/root', '../../../../../../../../../../..'])
 def test_image_of_links(who, world, prey, tmp_path, how):
     os.chmod(tmp_path, 0o755)
-    layout = files.layout(os.path.join(who.work, 'bent'), bent(prey, how), run={'WorkingDir': '/srv/work'})
+    layout = files.layout(os.path.join(who.work, 'bent'), bent(prey, how),
+                          run={'WorkingDir': '/srv/work'})
     other = os.path.join(who.work, 'other')
     os.mkdir(other)
     with open(other + '/mine', 'w', encoding='utf-8') as f:
@@ -328,12 +353,16 @@ def test_image_of_links(who, world, prey, tmp_path, how):
     try:
         done = who.run('images', 'import', layout, 'bent', env=env, text=True)
         assert done.returncode == 0, done
-        root = next(at for at, names, _ in os.walk(env['HOLT_HOME']) if os.path.basename(at) == 'root' and 'bin' in names)
+        root = next(at for at, names, _ in os.walk(env['HOLT_HOME'])
+                    if os.path.basename(at) == 'root' and 'bin' in names)
         if not how.startswith('..'):
-            assert os.path.exists(os.path.join(root, 'mnt/prey')), 'whoever opens it by its path would not be led out'
+            assert os.path.exists(os.path.join(root, 'mnt/prey')), (
+                'whoever opens it by its path would not be led out')
         for guest in ('/mnt', '/mnt/sub', '/tmp/sub', '/srv/work/sub'):
-            done = who.run('run', '--template', 'bent', '-v', f'{other}:{guest}:rw', '--', 'sh', '-c',
-                           f'cat {guest}/mine; ls -a /mnt /srv/work; cat /mnt/prey /srv/work/prey /tmp/prey; echo x > /mnt/x; echo x > /tmp/x; echo x > x',
+            done = who.run('run', '--template', 'bent', '-v', f'{other}:{guest}:rw', '--', 'sh',
+                           '-c',
+                           f'cat {guest}/mine; ls -a /mnt /srv/work; cat /mnt/prey /srv/work/prey '
+                           '/tmp/prey; echo x > /mnt/x; echo x > /tmp/x; echo x > x',
                            env=env, text=True)
             assert done.returncode in (0, 1, 2, 125, 126), (guest, done)
             assert worlds.SECRET not in done.stdout + done.stderr, (guest, done)

@@ -12,7 +12,8 @@ import pytest
 import world as worlds
 from client import Failed
 
-TYPED = {'path_not_found', 'path_denied', 'not_a_file', 'invalid_arguments', 'too_large', 'io_error', 'conflict'}
+TYPED = {'path_not_found', 'path_denied', 'not_a_file', 'invalid_arguments', 'too_large',
+         'io_error', 'conflict'}
 
 # Everything that a path may lead to and that is no file of the sandbox's own.
 TRAPS = r"""
@@ -60,19 +61,23 @@ def unchanged_file(world):
     assert sorted(os.listdir(world.top)) == ['file', 'place', 'probe', 'socket']
 
 
-@pytest.mark.tries(what='read what is no file of the sandbox: by links to host files, /proc, descriptors of PID 1, '
-                   'devices, pipes, sockets, loops, .. and NUL', by='opened inside by PID 1 after a look')
+@pytest.mark.tries(what='read what is no file of the sandbox: by links to host files, /proc, '
+                   'descriptors of PID 1, '
+                   'devices, pipes, sockets, loops, .. and NUL',
+                   by='opened inside by PID 1 after a look')
 def test_reading(trapped, world):
     names = trapped.sh('ls /workspace/t').split()
     assert len(names) > 50
     for name in [n for n in names if n != 'inside']:
         code, text = kind(trapped.read, f'/workspace/t/{name}')
         assert code in TYPED and worlds.SECRET not in text, (name, code, text)
-    for path in (world.file, f'../../../../../..{world.file}', f'/proc/1/root{world.file}', '/etc/shadow',
-                 '/proc/self/root/etc/shadow', '/proc/self/environ', '/proc/1/environ', '/proc/self/fd/3', '/dev/zero',
-                 '/proc/self/task/1/environ', '/workspace/t/directory', '/', '', '/workspace/t/inside\0/etc/passwd',
-                 '/workspace/t/inside/', '/workspace/t/inside/..', 'x' * 256, '/' + 'a/' * 3000, '//dev//zero',
-                 '/workspace/t/cwd/../../../proc/self/environ', '/proc/sysrq-trigger', '/proc/../dev/zero'):
+    for path in (world.file, f'../../../../../..{world.file}', f'/proc/1/root{world.file}',
+                 '/etc/shadow', '/proc/self/root/etc/shadow', '/proc/self/environ',
+                 '/proc/1/environ', '/proc/self/fd/3', '/dev/zero', '/proc/self/task/1/environ',
+                 '/workspace/t/directory', '/', '', '/workspace/t/inside\0/etc/passwd',
+                 '/workspace/t/inside/', '/workspace/t/inside/..', 'x' * 256, '/' + 'a/' * 3000,
+                 '//dev//zero', '/workspace/t/cwd/../../../proc/self/environ',
+                 '/proc/sysrq-trigger', '/proc/../dev/zero'):
         code, text = kind(trapped.read, path)
         assert code in TYPED and worlds.SECRET not in text, (path, code, text)
     assert trapped.content('/workspace/t/cwd/../workspace/t/inside') == 'inside'
@@ -85,19 +90,22 @@ def test_writing(trapped, world):
     for name in [n for n in trapped.sh('ls /workspace/t').split() if n != 'inside']:
         code, text = kind(trapped.write, f'/workspace/t/{name}', 'overwritten', make_parents=False)
         assert code in TYPED, (name, code, text)
-    for path in ('/proc/self/comm', '/proc/1/oom_score_adj', '/proc/self/fd/3', '/dev/null', '/dev/new', '/sys/new',
-                 '/usr/bin/env', '/usr/new', '/proc/new', '/proc/sys/new', '/workspace/t/inside\0', '/workspace/t/..',
-                 '/workspace/t/.', '/', '/workspace/t/fifo/x', '/workspace/t/inside/x', '/workspace/t/' + 'n' * 256):
+    for path in ('/proc/self/comm', '/proc/1/oom_score_adj', '/proc/self/fd/3', '/dev/null',
+                 '/dev/new', '/sys/new', '/usr/bin/env', '/usr/new', '/proc/new', '/proc/sys/new',
+                 '/workspace/t/inside\0', '/workspace/t/..', '/workspace/t/.', '/',
+                 '/workspace/t/fifo/x', '/workspace/t/inside/x', '/workspace/t/' + 'n' * 256):
         code, text = kind(trapped.write, path, 'overwritten')
         assert code in TYPED, (path, code, text)
-    code, _ = kind(trapped.write, f'../../../..{world.file}', 'in the sandbox')  # a path of its own, if any
+    # a path of its own, if any
+    code, _ = kind(trapped.write, f'../../../..{world.file}', 'in the sandbox')
     assert code in TYPED | {'ok'}
     unchanged_file(world)
     assert trapped.content('/workspace/t/inside') == 'inside'
     worlds.healthy(trapped)
 
 
-@pytest.mark.tries(what='a hard link, a sparse file of 1 TB, a set-user-id file, through the file tools',
+@pytest.mark.tries(what='a hard link, a sparse file of 1 TB, a set-user-id file, '
+                   'through the file tools',
                    by='opened inside by PID 1, seccomp')
 def test_odd_files(sb):
     sb.sh('mkdir t; echo one > t/a; ln t/a t/b; truncate -s 1T t/sparse; chmod 4755 t/a || true')
@@ -129,11 +137,13 @@ def flip(sandbox, a, b):
     return request
 
 
-@pytest.mark.tries(what='swap a file with a link, a pipe or a device, over and over, while it is read and written',
+@pytest.mark.tries(what='swap a file with a link, a pipe or a device, over and over, '
+                   'while it is read and written',
                    by='looked at and opened by one descriptor',
                    control='looking first and opening then is fooled')
-@pytest.mark.parametrize('other', ['ln -s /proc/self/environ t/b', 'ln -s /proc/self/mem t/b', 'ln -s /dev/zero t/b',
-                                   'mkfifo t/b', 'ln -s /proc/self/fd/3 t/b', 'mkdir t/b'])
+@pytest.mark.parametrize('other', ['ln -s /proc/self/environ t/b', 'ln -s /proc/self/mem t/b',
+                                   'ln -s /dev/zero t/b', 'mkfifo t/b', 'ln -s /proc/self/fd/3 t/b',
+                                   'mkdir t/b'])
 def test_swapped_file(box, other):
     sb = box()
     sb.sh(f'mkdir t; printf inside > t/a; {other}')
@@ -154,13 +164,15 @@ def test_swapped_file(box, other):
     worlds.healthy(sb)
 
 
-@pytest.mark.tries(what='swap a directory with a link to /proc/self or / while a file below is read and written',
+@pytest.mark.tries(what='swap a directory with a link to '
+                   '/proc/self or / while a file below is read and written',
                    by='looked at and opened by one descriptor',
                    control='looking first and opening then is fooled')
 @pytest.mark.parametrize('target', ['/proc/self', '/proc/1', '/usr'])
 def test_swapped_directory(box, target):
     sb = box()
-    sb.sh(f'mkdir -p t/a; printf inside > t/a/environ; printf inside > t/a/comm; ln -s {target} t/b')
+    sb.sh('mkdir -p t/a; printf inside > t/a/environ; printf inside > t/a/comm; ln -s '
+          f'{target} t/b')
     request = flip(sb, '/workspace/t/a', '/workspace/t/b')
     for i in range(60):
         for name in ('environ', 'comm'):
@@ -175,7 +187,8 @@ def test_swapped_directory(box, target):
 
 
 def test_swapping_control(world):
-    """Whoever looks first and opens then is fooled by the same swapping, so it is fast enough to show something."""
+    """Whoever looks first and opens then is fooled by the same swapping,
+    so it is fast enough to show something."""
     a, b, stop = (os.path.join(world.place, name) for name in ('a', 'b', 'stop'))
     with open(a, 'w', encoding='utf-8') as f:
         f.write('inside')
@@ -219,12 +232,14 @@ try:
 except BlockingIOError:
     print('waits')
 """ % world.place
-    done = subprocess.run([*world.user.prefix, '/usr/bin/python3', '-c', script], stdout=subprocess.PIPE, text=True,
+    done = subprocess.run([*world.user.prefix, '/usr/bin/python3', '-c', script],
+                          stdout=subprocess.PIPE, text=True,
                           check=True)
     assert done.stdout == 'waits\n', done
 
 
-@pytest.mark.tries(what='make PID 1 wait by a lease on the file that it opens or starts', by='seccomp',
+@pytest.mark.tries(what='make PID 1 wait by a lease on the file that it opens or starts',
+                   by='seccomp',
                    control='others wait outside')
 @pytest.mark.parametrize('act', ['read', 'write', 'start'])
 def test_lease(box, act):
@@ -235,11 +250,13 @@ def test_lease(box, act):
         if act == 'start':
             request = worlds.start(sb, path, timeout_seconds=2)
         elif act == 'write':
-            request = sb.client.start_tool('sandbox_write_file', sandbox=sb.id, path=path, content='written')
+            request = sb.client.start_tool('sandbox_write_file', sandbox=sb.id, path=path,
+                                           content='written')
         else:
             request = sb.client.start_tool('sandbox_read_file', sandbox=sb.id, path=path)
         worlds.healthy(sb)
-        sb.client.wait(request)  # a lease is broken after 45 seconds, unless somebody has changed that
+        # a lease is broken after 45 seconds, unless somebody has changed that
+        sb.client.wait(request)
     sb.terminate()
     sb.client.wait(lease)
 
@@ -267,12 +284,15 @@ def link(who, folder, name, target):
     os.chown(path, who.uid, who.uid, follow_symlinks=False)
 
 
-@pytest.mark.tries(what='mount over a place in the workspace that is a link to the host', by='resolved in the new root')
-@pytest.mark.parametrize('up', ['', '../../../../../../../..', '/proc/self/root', '/proc/1/root/..', '/r/..'])
+@pytest.mark.tries(what='mount over a place in the workspace that is a link to the host',
+                   by='resolved in the new root')
+@pytest.mark.parametrize('up', ['', '../../../../../../../..', '/proc/self/root', '/proc/1/root/..',
+                                '/r/..'])
 def test_mount_target_through_a_link(who, world, folders, unchanged, up):
     workspace, other = folders
     link(who, workspace, 'link', up + world.top)
-    for guest in ('/workspace/link', '/workspace/link/sub', '/workspace/link/file', '/workspace/link/a/b/c'):
+    for guest in ('/workspace/link', '/workspace/link/sub', '/workspace/link/file',
+                  '/workspace/link/a/b/c'):
         done = who.run('run', '-v', f'{workspace}:/workspace:rw', '-v', f'{other}:{guest}:rw', '--',
                        'cat', f'{guest}/mine', text=True)
         assert done.returncode in (0, 125), (guest, done)
@@ -283,12 +303,14 @@ def test_mount_target_through_a_link(who, world, folders, unchanged, up):
 
 @pytest.mark.tries(what='mount on a place above the root, in /proc, or on what is no directory',
                    by='resolved in the new root')
-@pytest.mark.parametrize('guest', ['/../../../../tmp/x', '/workspace/../../../x', '/proc/self', '/proc/sys/x', '/dev/null',
-                                   '/proc/1/root/x', '/proc/self/cwd/x', '/sys/x', '/usr/new', '/etc/passwd/x'])
+@pytest.mark.parametrize('guest', ['/../../../../tmp/x', '/workspace/../../../x', '/proc/self',
+                                   '/proc/sys/x', '/dev/null', '/proc/1/root/x', '/proc/self/cwd/x',
+                                   '/sys/x', '/usr/new', '/etc/passwd/x'])
 def test_odd_mount_targets(who, world, folders, unchanged, guest):
     workspace, other = folders
     before = {place: sorted(os.listdir(place)) for place in ('/', '/usr', '/etc', workspace, other)}
-    done = who.run('run', '-v', f'{workspace}:/workspace:rw', '-v', f'{other}:{guest}', '--', 'true', text=True)
+    done = who.run('run', '-v', f'{workspace}:/workspace:rw', '-v', f'{other}:{guest}', '--',
+                   'true', text=True)
     assert done.returncode in (0, 125), done
     for place, names in before.items():
         assert sorted(os.listdir(place)) == names, place
@@ -303,13 +325,14 @@ def test_mount_target_flips(who, world, folders, unchanged):
     os.mkdir(os.path.join(workspace, 'a'))
     os.chown(os.path.join(workspace, 'a'), who.uid, who.uid)
     link(who, workspace, 'b', world.top)
-    flipper = threading.Thread(target=who.run, args=(
-        'run', '--timeout', '30', '-v', f'{workspace}:/workspace:rw', '--', '/usr/bin/python3', '-c',
-        FLIP.replace("'/tmp/", "'/workspace/"), '/workspace/a', '/workspace/b'))
+    flipper = (threading.Thread(target=who.run, args=(
+        'run', '--timeout', '30', '-v', f'{workspace}:/workspace:rw', '--', '/usr/bin/python3','-c',
+        FLIP.replace("'/tmp/", "'/workspace/"), '/workspace/a', '/workspace/b')))
     flipper.start()
     try:
         worlds.until(lambda: os.path.exists(os.path.join(workspace, 'ready')))
-        statuses = [who.run('run', '-v', f'{workspace}:/workspace:rw', '-v', f'{other}:/workspace/a/sub:rw', '--',
+        statuses = [who.run('run', '-v', f'{workspace}:/workspace:rw', '-v',
+                            f'{other}:/workspace/a/sub:rw', '--',
                             'true').returncode for _ in range(12)]
     finally:
         with open(os.path.join(workspace, 'stop'), 'w', encoding='utf-8'):
@@ -320,21 +343,25 @@ def test_mount_target_flips(who, world, folders, unchanged):
     assert sorted(os.listdir(other)) == ['mine']
 
 
-@pytest.mark.tries(what='start in a working directory that is a link to the host', by='entered inside')
+@pytest.mark.tries(what='start in a working directory that is a link to the host',
+                   by='entered inside')
 def test_working_directory_through_a_link(who, world, folders, unchanged):
     workspace, _ = folders
     link(who, workspace, 'link', world.top)
-    done = who.run('run', '-v', f'{workspace}:/workspace', '-w', '/workspace/link', '--', 'cat', 'file', text=True)
+    done = who.run('run', '-v', f'{workspace}:/workspace', '-w', '/workspace/link', '--', 'cat',
+                   'file', text=True)
     assert done.returncode in (125, 126) and worlds.SECRET not in done.stdout + done.stderr, done
 
 
-@pytest.mark.tries(what='reach more of the host than the folder that is shown by -v', by='mount namespace')
+@pytest.mark.tries(what='reach more of the host than the folder that is shown by -v',
+                   by='mount namespace')
 def test_beside_a_mount(who, world, folders, unchanged):
     workspace, _ = folders
     link(who, workspace, 'out', '../other/mine')
     link(who, workspace, 'home', '../../../home/secret')
     done = who.run('run', '-v', f'{workspace}:/workspace', '--', 'sh', '-c',
-                   'cat out home ../other/mine /workspace/../other/mine; cat mine; echo x > mine', text=True)
+                   'cat out home ../other/mine /workspace/../other/mine; cat mine; echo x > mine',
+                   text=True)
     assert done.stdout == 'mine' and worlds.SECRET not in done.stderr, done
     with open(os.path.join(workspace, 'mine'), encoding='utf-8') as f:
         assert f.read() == 'mine'  # read-only unless said otherwise

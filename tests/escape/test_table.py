@@ -1,4 +1,5 @@
-"""docs/isolation.md says what this run found; see isolation_table.py. With --update-table it is written."""
+"""docs/isolation.md says what this run found; see isolation_table.py.
+With --update-table it is written."""
 
 import pytest
 
@@ -14,7 +15,8 @@ def flows(items):
     for item in items:
         marker = item.get_closest_marker('tries')
         if marker:
-            found[item.originalname] = (item.originalname, marker.kwargs['what'], marker.kwargs['by'],
+            found[item.originalname] = (item.originalname, marker.kwargs['what'],
+                                        marker.kwargs['by'],
                                         marker.kwargs.get('control', '—'))
     return list(found.values())
 
@@ -40,7 +42,8 @@ def test_table(request, who, attempts, controls, table):
             table.set(name, column, text)
         table.save(ROWS, stories)
         return
-    stale = [f'{name}, {column}: {table.get(name, column)!r} is now {text!r}' for (name, column), text in found.items()
+    stale = [f'{name}, {column}: {table.get(name, column)!r} is now {text!r}'
+             for (name, column), text in found.items()
              if isolation_table.differ(column, table.get(name, column), text)]
     assert not stale, '\n'.join([*stale, f'If that is as it should be: {isolation_table.AGAIN}'])
 

@@ -1,5 +1,5 @@
-"""What the escape tests stand on: identities to run Holt with, things of the host that a sandbox must not
-reach, the probe inside and outside, and what must be the same afterwards.
+"""What the escape tests stand on: identities to run Holt with, things of the host that a sandbox
+must not reach, the probe inside and outside, and what must be the same afterwards.
 
 The raw MCP client and the search for leftovers are those of the black-box tests.
 """
@@ -17,14 +17,16 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'blackbox'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                'blackbox'))
 
 import host  # noqa: E402
 from client import Failed, until  # noqa: E402
 from who import BUILD, Who  # noqa: E402
 
 PROBE = os.path.join(BUILD, 'tests/escape/probe')
-SECRET = 'CANARY-' + os.urandom(8).hex()  # in the environment of every Holt here, and in files of the host
+# in the environment of every Holt here, and in files of the host
+SECRET = 'CANARY-' + os.urandom(8).hex()
 INSIDE = '/workspace/probe'
 
 
@@ -104,8 +106,9 @@ class Host:
         """What the probe is told of it."""
         return {
             'HOLT_PROBE_CONFINED': self.namespaces, 'HOLT_PROBE_HOSTNAME': os.uname().nodename,
-            'HOLT_PROBE_FILE': self.file, 'HOLT_PROBE_SOCKET': self.unix, 'HOLT_PROBE_ABSTRACT': self.abstract,
-            'HOLT_PROBE_PORT': str(self.port), 'HOLT_PROBE_ADDRESS': self.address or '127.0.0.1',
+            'HOLT_PROBE_FILE': self.file, 'HOLT_PROBE_SOCKET': self.unix,
+            'HOLT_PROBE_ABSTRACT': self.abstract, 'HOLT_PROBE_PORT': str(self.port),
+            'HOLT_PROBE_ADDRESS': self.address or '127.0.0.1',
             'HOLT_PROBE_IPV6': '2001:db8::1', 'HOLT_PROBE_PID': str(self.sleeper.pid)}
 
 
@@ -117,7 +120,8 @@ def rows():
     return {row['name']: row for row in map(json.loads, done.stdout.splitlines())}
 
 
-JAIL = ['unshare', '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--net', '--uts', '--cgroup', '--fork',
+JAIL = ['unshare', '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--net', '--uts',
+        '--cgroup', '--fork',
         '--kill-child', '--mount-proc']
 
 
@@ -154,7 +158,8 @@ def outside(row, world):
     argv = [*SESSION, *argv]
     leak = os.open(world.top, os.O_RDONLY)
     try:
-        done = subprocess.run(argv, env=env, cwd=world.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run(argv, env=env, cwd=world.place, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=30, check=False, pass_fds=[leak])
     finally:
         os.close(leak)
@@ -181,7 +186,8 @@ def attempt(sandbox, name, world, **arguments):
 
 def start(sandbox, program, *argv, **arguments):
     """Starts a program without a shell; the id of the request."""
-    return sandbox.client.start_tool('sandbox_exec', sandbox=sandbox.id, command=program, args=[*map(str, argv)],
+    return sandbox.client.start_tool('sandbox_exec', sandbox=sandbox.id, command=program,
+                                     args=[*map(str, argv)],
                                      **arguments)
 
 
@@ -197,9 +203,10 @@ def python(sandbox, script, *argv, **arguments):
 
 
 def start_python(sandbox, script, *argv, **arguments):
-    """Starts it, waits until it has come to its end, where it stays, and returns the id of the request. One that
-    leaves its sandbox unable to run anything is given two seconds."""
-    request = start(sandbox, '/usr/bin/python3', '-c', script + STAY, *argv, **{'timeout_seconds': 300, **arguments})
+    """Starts it, waits until it has come to its end, where it stays, and returns the id of the
+    request. One that leaves its sandbox unable to run anything is given two seconds."""
+    request = start(sandbox, '/usr/bin/python3', '-c', script + STAY, *argv,
+                    **{'timeout_seconds': 300, **arguments})
     refused = []
 
     def ready():
@@ -221,7 +228,8 @@ time.sleep(3600)
 
 def healthy(sandbox):
     """It runs programs, keeps files and answers soon."""
-    got = sandbox.sh('echo ok > /tmp/health && cat /tmp/health && rm /tmp/health', timeout_seconds=5)
+    got = sandbox.sh('echo ok > /tmp/health && cat /tmp/health && rm /tmp/health',
+                     timeout_seconds=5)
     assert got == 'ok\n'
 
 
@@ -241,13 +249,15 @@ def settings(moving=frozenset()):
     return found
 
 
-MOVING = re.compile(r'/proc/sys/(fs/(dentry-state|file-nr|inode-nr|inode-state|aio-nr|quota)|kernel/(random|pty|'
-                    r'ns_last_pid|perf|sched_|spl|osrelease)|vm/stat_refresh|net/.*(route/flush|nf_conntrack_count|'
-                    r'tcp_fastopen_key|stable_secret|base_reachable))')
+MOVING = re.compile(
+    r'/proc/sys/(fs/(dentry-state|file-nr|inode-nr|inode-state|aio-nr|quota)|kernel/(random|pty|'
+    r'ns_last_pid|perf|sched_|spl|osrelease)|vm/stat_refresh|net/.*(route/flush|nf_conntrack_count|'
+    r'tcp_fastopen_key|stable_secret|base_reachable))')
 
 
 class Unchanged:
-    """The host before; check() compares. Programs of Holt that outlive the test are in except_for."""
+    """The host before; check() compares. Programs of Holt that outlive the test are in
+    except_for."""
 
     def __init__(self, except_for=()):
         self.except_for = tuple(except_for)

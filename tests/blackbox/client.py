@@ -47,7 +47,8 @@ def check_message(message):
         assert set(message) <= {'jsonrpc', 'method', 'params'}, message  # it sends no requests
         return
     assert ('result' in message) != ('error' in message), message
-    assert set(message) <= {'jsonrpc', 'id', 'result', 'error'} and message.get('id', 0) is not None, message
+    assert (set(message) <= {'jsonrpc', 'id', 'result', 'error'}
+            and message.get('id', 0) is not None), message
     assert 'id' in message or 'error' in message, message
     if 'error' in message:
         error = message['error']
@@ -65,7 +66,8 @@ class Client:
     def __init__(self, argv, env, log, cwd='/'):
         self.log = log  # path of what it writes to standard error
         with open(log, 'wb') as stderr:
-            self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
+            self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=stderr,
                                          env=env, cwd=cwd, start_new_session=True, bufsize=0,
                                          preexec_fn=as_after_login)
         self.pid = self.proc.pid
@@ -106,8 +108,8 @@ class Client:
             self.part.append(lines[-1])
 
     def pump(self, deadline, data=b''):
-        """Reads what there is, and writes data meanwhile; what is left of data. Waits until one of both
-        was possible."""
+        """Reads what there is, and writes data meanwhile; what is left of data.
+        Waits until one of both was possible."""
         out, into = self.proc.stdout.fileno(), self.proc.stdin.fileno() if data else None
         poll = select.poll()
         if not self.eof:
@@ -193,7 +195,8 @@ class Client:
 
     def initialize(self, version=LATEST):
         answer = self.request('initialize', {
-            'protocolVersion': version, 'capabilities': {}, 'clientInfo': {'name': 'blackbox', 'version': '1'}})
+            'protocolVersion': version, 'capabilities': {},
+            'clientInfo': {'name': 'blackbox', 'version': '1'}})
         self.notify('notifications/initialized')
         return answer['result']
 
@@ -286,7 +289,8 @@ class Sandbox:
         return got['stdout']
 
     def write(self, path, content, **arguments):
-        return self.client.call('sandbox_write_file', sandbox=self.id, path=path, content=content, **arguments)
+        return self.client.call('sandbox_write_file', sandbox=self.id, path=path, content=content,
+                                **arguments)
 
     def read(self, path, **arguments):
         return self.client.call('sandbox_read_file', sandbox=self.id, path=path, **arguments)
@@ -301,7 +305,8 @@ class Sandbox:
 
     def running(self, name):
         """How many living processes of this name are in it."""
-        return int(self.exec(f"cat /proc/[0-9]*/stat 2>/dev/null | grep -c '({name}) [^ZX]'")['stdout'])
+        return int(self.exec("cat /proc/[0-9]*/stat 2>/dev/null | grep -c "
+                             f"'({name}) [^ZX]'")['stdout'])
 
     def terminate(self):
         return self.client.call('sandbox_terminate', sandbox=self.id)

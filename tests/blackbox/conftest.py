@@ -3,10 +3,10 @@
 	hub      a `holt mcp` that many tests share; sandboxes of it come from `sb` and `box`
 	spawn    starts a `holt mcp` of the test's own; nothing of it may be left at the end
 	holt     runs `holt ARGUMENT...` to its end
-	peer     a server over HTTP whose every step is in the test's hands; http_host makes one with options
+peer a server over HTTP whose every step is in the test's hands; http_host makes one with options
 
-Tests that run as both get the mark `sandboxes`, those that mostly wait for programs of others `peers`. scripts/test runs
-them and the others beside each other (pytest -m).
+Tests that run as both get the mark `sandboxes`, those that mostly wait for programs of others
+`peers`. scripts/test runs them and the others beside each other (pytest -m).
 """
 
 import os
@@ -33,7 +33,8 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'peers: mostly waits for programs of others')
 
 
-PEERS = {'test_bridge', 'test_http_clients', 'test_mcp_cli', 'test_mcp_cli_hostile', 'test_oauth', 'test_sdk_ask'}
+PEERS = {'test_bridge', 'test_http_clients', 'test_mcp_cli', 'test_mcp_cli_hostile', 'test_oauth',
+         'test_sdk_ask'}
 
 
 def pytest_itemcollected(item):

@@ -1,4 +1,5 @@
-"""A hub that is held to what /v1/openapi.json says of it. The validator is not ours (python3-jsonschema)."""
+"""A hub that is held to what /v1/openapi.json says of it.
+The validator is not ours (python3-jsonschema)."""
 
 import io
 import json
@@ -8,7 +9,8 @@ import pytest
 
 from rest import Rest, frames
 
-jsonschema = pytest.importorskip('jsonschema', reason='python3-jsonschema is missing: scripts/deps test')
+jsonschema = pytest.importorskip('jsonschema',
+                                 reason='python3-jsonschema is missing: scripts/deps test')
 
 TAR = ('application/x-tar', 'application/zstd')
 
@@ -19,7 +21,8 @@ class Described(Rest):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self.document = self.call('GET', '/v1/openapi.json')
-        self.by_name = {operation['operationId']: (path, method, operation) for path, method, operation in self.operations()}
+        self.by_name = {operation['operationId']: (path, method, operation)
+                        for path, method, operation in self.operations()}
         self.validators = {}  # by the identity of a schema, which is a part of the document
 
     def operations(self):
@@ -41,7 +44,8 @@ class Described(Rest):
 
     def check_code(self, operation, error, status=None):
         """It is among those that the document has for this status; of a stream, for any."""
-        told = {code for number, response in operation['responses'].items() if status in (None, int(number))
+        told = {code for number, response in operation['responses'].items()
+                if status in (None, int(number))
                 for code in response['description'].split(', ')}
         assert code_of(error) in told, (operation['operationId'], status, error, told)
 
@@ -51,7 +55,8 @@ class Described(Rest):
         if kind == 'application/connect+json':
             found = list(frames(reply.body))
             values = [message for flags, message in found if flags == 0]
-            for message in [message for flags, message in found if flags == 2 and 'error' in message]:
+            for message in [message for flags, message in found
+                            if flags == 2 and 'error' in message]:
                 self.check_code(operation, message['error'])
         elif kind in TAR and reply.status == 200:
             if kind == TAR[0]:
@@ -77,12 +82,15 @@ def code_of(answer):
 
 def framed(kind, body):
     body = body.encode() if isinstance(body, str) else body
-    return b'\0' + len(body).to_bytes(4, 'big') + body if kind == 'application/connect+json' else body
+    return (b'\0' + len(body).to_bytes(4, 'big') + body if kind == 'application/connect+json'
+            else body)
 
 
 def send(hub, path, method, kind, body, headers, frame=True, **options):
     data = framed(kind, body) if kind and frame else (body or b'')
     data = data.encode() if isinstance(data, str) else data
-    fields = [*headers, *([f'Content-Type: {kind}', f'Content-Length: {len(data)}'] if kind else [])]
+    fields = [*headers, *([f'Content-Type: {kind}', f'Content-Length: {len(data)}'] if kind
+                          else [])]
     with hub.wire() as wire:
-        return wire.ask(hub.request(method, path, fields=fields, **options).encode('latin-1') + data, method)
+        return wire.ask(hub.request(method, path, fields=fields, **options).encode('latin-1')
+                        + data, method)

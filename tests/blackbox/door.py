@@ -1,4 +1,5 @@
-"""A raw HTTP client that sends what it is told, byte for byte, and the server of tests/door to send it to."""
+"""A raw HTTP client that sends what it is told, byte for byte,
+and the server of tests/door to send it to."""
 
 import os
 import select
@@ -90,7 +91,8 @@ class Wire:
         lines = self.until(b'\r\n\r\n').decode('latin-1').split('\r\n')
         version, status, _ = lines[0].split(' ', 2)
         assert version == 'HTTP/1.1', lines
-        return int(status), [tuple(part.strip() for part in line.split(':', 1)) for line in lines[1:]]
+        return int(status), [tuple(part.strip() for part in line.split(':', 1))
+                             for line in lines[1:]]
 
     def chunk(self):
         """The next chunk; b'' at the end of the body."""
@@ -124,7 +126,8 @@ class Wire:
             return bytes(self.got)
 
 
-def request(method='GET', path='/show', *, host='localhost', token=TOKEN, body=None, fields=(), version='HTTP/1.1'):
+def request(method='GET', path='/show', *, host='localhost', token=TOKEN, body=None, fields=(),
+            version='HTTP/1.1'):
     """A right request, as text; what is None is left out."""
     lines = [f'{method} {path} {version}']
     lines += [f'Host: {host}'] if host is not None else []
@@ -138,7 +141,8 @@ class DoorHost:
     """tests/door's server; said() is what its routes were told."""
 
     def __init__(self, **options):
-        self.proc = subprocess.Popen([HOST, *(f'{k}={v}' for k, v in options.items())], stdin=subprocess.PIPE,
+        self.proc = subprocess.Popen([HOST, *(f'{k}={v}' for k, v in options.items())],
+                                     stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, start_new_session=True, text=True)
         self.port = int(self.proc.stdout.readline())
         self.address = ('127.0.0.1', self.port)

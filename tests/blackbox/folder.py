@@ -50,7 +50,8 @@ class Folder:
     def refused(self, why, *arguments, **options):
         before = self.store.tree()
         done = self.build(*arguments, **options)
-        assert done.returncode == REFUSED and done.stdout == b'' and why in done.stderr.decode(), done
+        assert (done.returncode == REFUSED and done.stdout == b''
+                and why in done.stderr.decode()), done
         assert self.store.tree() == before
         return done
 
@@ -67,16 +68,20 @@ class Fake:
     """A folder with a program that stands for another, first in PATH."""
 
     def __init__(self, work, name, script):
-        self.path, self.log, self.layout = (os.path.join(work.who.work, n) for n in ('fake', 'fake.log', 'fake-layout'))
+        self.path, self.log, self.layout = (os.path.join(work.who.work, n)
+                                            for n in ('fake', 'fake.log', 'fake-layout'))
         os.mkdir(self.path)
         with open(os.path.join(self.path, name), 'w', encoding='ascii') as f:
             f.write(script)
         os.chmod(os.path.join(self.path, name), 0o755)
-        files.layout(self.layout, files.busybox_layer(entry('made', b'made')), run={'WorkingDir': '/bin'})
+        files.layout(self.layout, files.busybox_layer(entry('made', b'made')),
+                     run={'WorkingDir': '/bin'})
         with open(self.log, 'x', encoding='ascii'):
             pass
-        subprocess.run(['chown', '-R', str(work.who.uid), self.path, self.layout, self.log], check=True)
-        self.env = {'PATH': self.path + ':' + work.who.env['PATH'], 'FAKE_LOG': self.log, 'FAKE_LAYOUT': self.layout}
+        subprocess.run(['chown', '-R', str(work.who.uid), self.path, self.layout, self.log],
+                       check=True)
+        self.env = {'PATH': self.path + ':' + work.who.env['PATH'], 'FAKE_LOG': self.log,
+                    'FAKE_LAYOUT': self.layout}
 
     def asked(self):
         return read(self.log).decode().splitlines()
@@ -88,7 +93,8 @@ class Fake:
 
 
 def without_programs(who, *arguments):
-    return subprocess.run([*who.prefix, 'env', 'PATH=/nowhere', who.argv()[-1], *arguments], env=who.env, cwd='/', capture_output=True,
+    return subprocess.run([*who.prefix, 'env', 'PATH=/nowhere', who.argv()[-1], *arguments],
+                          env=who.env, cwd='/', capture_output=True,
                           timeout=30, check=False)
 
 

@@ -54,7 +54,8 @@ def processes():
 
 
 def below(root=ME, except_for=(), everything=None):
-    """The living processes below one, in a dict by pid, without the trees of some. everything: what processes() has given."""
+    """The living processes below one, in a dict by pid, without the trees of some. everything:
+    what processes() has given."""
     everything = everything or processes()
     children = {}
     for p in everything.values():
@@ -106,11 +107,13 @@ def program(parent, name):
 
 
 def warden_of(home):
-    """The warden of a data folder, by what it was started with, as it may be the child of an earlier hub; None where that is secret."""
+    """The warden of a data folder, by what it was started with, as it may be the child of an
+    earlier hub; None where that is secret."""
     for p in below().values():
         try:
             with open(f'/proc/{p.pid}/environ', 'rb') as f:
-                if p.comm == 'holt-warden' and f'HOLT_HOME={home}'.encode() in f.read().split(b'\0'):
+                if (p.comm == 'holt-warden' and f'HOLT_HOME={home}'.encode()
+                    in f.read().split(b'\0')):
                     return p.pid
         except OSError:
             pass
@@ -155,7 +158,8 @@ def unescape(path):
 def cgroup_roots():
     with open('/proc/self/mountinfo', encoding='utf-8') as f:
         rows = [line.split() for line in f]
-    return sorted({unescape(row[4]) for row in rows if row[row.index('-') + 1] in ('cgroup', 'cgroup2')})
+    return sorted({unescape(row[4])
+                   for row in rows if row[row.index('-') + 1] in ('cgroup', 'cgroup2')})
 
 
 CPU_SHARES, CPU_SHARES_MAX = 1024, 262144  # the kernel's default, and the most that it takes
@@ -163,11 +167,12 @@ HELD = {'memory', 'pids', 'cpu', 'cpuacct', 'freezer'}
 
 
 def own_cgroups():
-    """The groups of this process in which it may make another one and move there: directories. Version 2
-    allows that only where it controls nothing."""
+    """The groups of this process in which it may make another one and move there: directories.
+    Version 2 allows that only where it controls nothing."""
     with open('/proc/self/mountinfo', encoding='utf-8') as f:
         rows = [line.split() for line in f]
-    mounted = [(r[r.index('-') + 1], unescape(r[3]), unescape(r[4]), r[-1].split(',')) for r in rows]
+    mounted = [(r[r.index('-') + 1], unescape(r[3]), unescape(r[4]), r[-1].split(','))
+               for r in rows]
     found = []
     with open('/proc/self/cgroup', encoding='utf-8') as f:
         for line in f:
@@ -184,8 +189,8 @@ def own_cgroups():
 
 
 class OwnCgroups:
-    """Moves this process into groups of its own where that is possible (version 1, as root), so that Holt
-    makes its groups there and those of other users of the machine are not seen."""
+    """Moves this process into groups of its own where that is possible (version 1, as root), so
+    that Holt makes its groups there and those of other users of the machine are not seen."""
 
     def __init__(self):
         self.made = []  # (directory we came from, our own)
@@ -208,8 +213,10 @@ class OwnCgroups:
 
     @contextlib.contextmanager
     def first(self):
-        """Meanwhile what runs in our groups has a processor before what others of the machine do, where version 1 shares it out."""
-        files = [f for _, mine in self.made if os.path.exists(f := os.path.join(mine, 'cpu.shares'))]
+        """Meanwhile what runs in our groups has a processor before what others of the machine do,
+        where version 1 shares it out."""
+        files = [f for _, mine in self.made
+                 if os.path.exists(f := os.path.join(mine, 'cpu.shares'))]
         try:
             self.share(files, CPU_SHARES_MAX)
             yield
@@ -242,12 +249,13 @@ OWN = OwnCgroups()
 
 
 def cgroups(except_for=(), everything=None):
-    """Directories of control groups that are Holt's; not those of wardens that others started, nor of those below some
-    of our processes."""
+    """Directories of control groups that are Holt's; not those of wardens that others started, nor
+    of those below some of our processes."""
     everything, found = everything or processes(), set()
     for root in [mine for _, mine in OWN.made] or cgroup_roots():
         for path, names, _ in os.walk(root):
-            found.update(os.path.join(path, n) for n in names if n.startswith('holt-w') or '/holt-w' in path)
+            found.update(os.path.join(path, n) for n in names if n.startswith('holt-w')
+                         or '/holt-w' in path)
     theirs = everything.keys() - below(except_for=except_for, everything=everything)
     return {c for c in found if int(re.search(r'/holt-w(\d+)-', c).group(1)) not in theirs}
 
@@ -277,7 +285,8 @@ def named_files():
     # /run/holt-ids stays: an empty file whose locks say which ids are in use.
     for place in ('/tmp', '/var/tmp', '/run', '/dev/shm', f'/run/user/{os.getuid()}'):
         try:
-            found.update(os.path.join(place, n) for n in os.listdir(place) if re.search('holt-(?!test|ids)|sbx-', n))
+            found.update(os.path.join(place, n)
+                         for n in os.listdir(place) if re.search('holt-(?!test|ids)|sbx-', n))
         except OSError:
             pass
     return found
@@ -322,7 +331,8 @@ class Residue:
         for kind, was in self.before.items():
             more = set(now[kind]) - set(was)
             if more:
-                found[kind] = [repr(now[kind][k]) for k in more] if kind == 'processes' else sorted(more)
+                found[kind] = ([repr(now[kind][k]) for k in more] if kind == 'processes'
+                               else sorted(more))
         return found
 
     def check(self, timeout=15):
@@ -333,7 +343,8 @@ class Residue:
             if not left:
                 return
             assert time.monotonic() < deadline, 'left behind: ' + '; '.join(
-                f'{len(found)} {kind}: {", ".join(map(str, found[:4]))}' for kind, found in left.items())
+                f'{len(found)} {kind}: {", ".join(map(str, found[:4]))}'
+                for kind, found in left.items())
             time.sleep(0.02)
 
 

@@ -1,7 +1,8 @@
-"""A raw HTTP client, and MCP over it: one request a connection unless told, SSE read as it comes, deadlines.
+"""A raw HTTP client, and MCP over it: one request a connection unless told,
+SSE read as it comes, deadlines.
 
-It knows just enough of HTTP/1.1 to read what a server sends, byte by byte if need be, so that tests see
-the wire and not a library's idea of it.
+It knows just enough of HTTP/1.1 to read what a server sends, byte by byte if need be, so that tests
+see the wire and not a library's idea of it.
 """
 
 import json
@@ -29,7 +30,8 @@ class Event:
         return got
 
     def __repr__(self):
-        return f'Event(id={self.id!r}, event={self.event!r}, data={(self.data or "")[:200]!r}, retry={self.retry!r})'
+        return (f'Event(id={self.id!r}, event={self.event!r}, data={(self.data or "")[:200]!r}, '
+                f'retry={self.retry!r})')
 
 
 def check_rpc(message):
@@ -56,7 +58,8 @@ class Reply:
                 break
             name, _, value = line.partition(':')
             name = name.lower()
-            self.headers[name] = f'{self.headers[name]}, {value.strip()}' if name in self.headers else value.strip()
+            self.headers[name] = (f'{self.headers[name]}, {value.strip()}' if name in self.headers
+                                  else value.strip())
         self.type = self.headers.get('content-type', '').partition(';')[0].strip()
         self.chunked = self.headers.get('transfer-encoding', '').lower() == 'chunked'
         self.left = int(self.headers.get('content-length', 0))
@@ -96,14 +99,16 @@ class Reply:
         return got
 
     def json(self, timeout=DEADLINE):
-        assert self.type == 'application/json', (self.status, self.headers, self.body(timeout)[:500])
+        assert self.type == 'application/json', (self.status, self.headers,
+                                                 self.body(timeout)[:500])
         got = json.loads(self.body(timeout).decode('utf-8'), object_pairs_hook=no_repeats)
         check_rpc(got)
         return got
 
     def event(self, timeout=DEADLINE):
         """The next event; None at the end of the stream. An event of comments only has no data."""
-        assert self.status == 200 and self.type == 'text/event-stream', (self.status, self.headers, self.text[:500])
+        assert self.status == 200 and self.type == 'text/event-stream', (self.status, self.headers,
+                                                                         self.text[:500])
         deadline = time.monotonic() + timeout
         looked = 0  # there is no end of an event before it
         while (at := self.text.find(b'\n\n', looked)) < 0:
@@ -236,7 +241,8 @@ class Door:
 
     def __init__(self, address, token=None, host=None):
         self.address, self.token = address, token
-        self.host = host or ('localhost' if isinstance(address, str) else f'{address[0]}:{address[1]}')
+        self.host = host or ('localhost' if isinstance(address, str)
+                             else f'{address[0]}:{address[1]}')
 
     def as_other(self, token):
         return Door(self.address, token, self.host)
@@ -254,7 +260,8 @@ class Door:
             lines['Content-Type'] = 'application/json'
             lines['Content-Length'] = str(len(body))
         lines.update(headers or {})
-        head = f'{method} {path} HTTP/1.1\r\n' + ''.join(f'{k}: {v}\r\n' for k, v in lines.items() if v is not None)
+        head = f'{method} {path} HTTP/1.1\r\n' + ''.join(f'{k}: {v}\r\n'
+                                                         for k, v in lines.items() if v is not None)
         conn.send(head.encode('latin-1') + b'\r\n' + (body or b''))
 
     def request(self, method, path, body=None, headers=None, conn=None, timeout=DEADLINE):
@@ -356,7 +363,8 @@ class Modern:
 
     def headers(self, method, params, more=None):
         named = {'Accept': BOTH, 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method}
-        names = {'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri', 'tasks/get': 'taskId',
+        names = {'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri',
+                 'tasks/get': 'taskId',
                  'tasks/update': 'taskId', 'tasks/cancel': 'taskId'}
         name = params.get(names.get(method))
         if name:
@@ -365,11 +373,13 @@ class Modern:
 
     def request(self, method, params=None, number=1, meta=None, headers=None, conn=None):
         params = {**(params or {}), '_meta': self.meta(meta)}
-        return self.door.request('POST', self.path, rpc(method, params, number), self.headers(method, params, headers),
+        return self.door.request('POST', self.path, rpc(method, params, number),
+                                 self.headers(method, params, headers),
                                  conn)
 
     def tool(self, name, number=1, meta=None, headers=None, **arguments):
-        return self.request('tools/call', {'name': name, 'arguments': arguments}, number, meta, headers)
+        return self.request('tools/call', {'name': name, 'arguments': arguments}, number, meta,
+                            headers)
 
     def call(self, name, within=DEADLINE, **arguments):
         reply = self.tool(name, **arguments)

@@ -17,8 +17,10 @@ class HttpHost:
     def __init__(self, log, **options):
         self.log = log
         with open(log, 'wb') as stderr:
-            self.proc = subprocess.Popen([HOST, *(f'{k}={v}' for k, v in options.items())], stdin=subprocess.DEVNULL,
-                                         stdout=subprocess.PIPE, stderr=stderr, cwd=HERE, start_new_session=True)
+            self.proc = subprocess.Popen([HOST, *(f'{k}={v}' for k, v in options.items())],
+                                         stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.PIPE, stderr=stderr, cwd=HERE,
+                                         start_new_session=True)
         line = self.proc.stdout.readline()
         assert line, self.said()
         self.address = ('127.0.0.1', int(line))
@@ -50,7 +52,8 @@ class HttpHost:
 
     def memory(self):
         with open(f'/proc/{self.proc.pid}/smaps_rollup', encoding='utf-8') as f:
-            return sum(int(line.split()[1]) for line in f if line.startswith(('Private_Clean', 'Private_Dirty')))
+            return sum(int(line.split()[1])
+                       for line in f if line.startswith(('Private_Clean', 'Private_Dirty')))
 
     def connect(self, **options):
         return Conn(self.address, **options)
@@ -84,7 +87,8 @@ class Serving:
         env = {**who.env, 'HOLT_HOME': home}
         with open(self.log, 'wb') as stderr:
             self.proc = subprocess.Popen(
-                who.argv('serve', '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', *arguments),
+                who.argv('serve', '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2',
+                         *arguments),
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, env=env, cwd='/',
                 start_new_session=True)
         line = self.proc.stdout.readline().decode()

@@ -1,4 +1,5 @@
-"""Images as other programs write them: OCI layouts, archives of docker save, and layers with whatever in them."""
+"""Images as other programs write them: OCI layouts, archives of docker save,
+and layers with whatever in them."""
 
 import gzip
 import hashlib
@@ -72,14 +73,19 @@ class Layout:
         self.put('blobs/sha256/' + sha256(data)[7:], data)
         return {'mediaType': media_type, 'digest': sha256(data), 'size': len(data), **more}
 
-    def image(self, layers, run=None, ref=None, compress=gzipped, config=None, manifest=None, layer_descs=None, **more):
-        """Adds an image of tars. config, manifest: what takes the place of members of those documents."""
-        how = LAYER if compress is None else LAYER + ('+zstd' if compress.__name__ == 'zstd' else '+gzip')
+    def image(self, layers, run=None, ref=None, compress=gzipped, config=None, manifest=None,
+              layer_descs=None, **more):
+        """Adds an image of tars. config, manifest: what takes the place of members of those
+        documents."""
+        how = LAYER if compress is None else LAYER + ('+zstd' if compress.__name__ == 'zstd'
+                                                      else '+gzip')
         config = {'architecture': ARCH, 'os': 'linux', 'config': run or {},
-                  'rootfs': {'type': 'layers', 'diff_ids': [sha256(t) for t in layers]}, **(config or {})}
+                  'rootfs': {'type': 'layers', 'diff_ids': [sha256(t) for t in layers]},
+                  **(config or {})}
         descs = layer_descs or [self.blob(how, compress(t) if compress else t) for t in layers]
         desc = self.blob(OCI + 'manifest.v1+json', {
-            'schemaVersion': 2, 'mediaType': OCI + 'manifest.v1+json', 'config': self.blob(OCI + 'config.v1+json', config),
+            'schemaVersion': 2, 'mediaType': OCI + 'manifest.v1+json',
+            'config': self.blob(OCI + 'config.v1+json', config),
             'layers': descs, **(manifest or {})}, **more)
         if ref:
             desc['annotations'] = {'org.opencontainers.image.ref.name': ref}
@@ -87,7 +93,8 @@ class Layout:
         return desc
 
     def write(self, **more):
-        self.put('index.json', json.dumps({'schemaVersion': 2, 'manifests': self.manifests, **more}).encode())
+        self.put('index.json',
+                 json.dumps({'schemaVersion': 2, 'manifests': self.manifests, **more}).encode())
         return self.path
 
 
@@ -106,18 +113,22 @@ def archive_of(path, to, compress=None):
 
 
 def docker_save(to, layers, run=None, tags=('box:1',), links=(), **config):
-    """What docker save wrote before it wrote OCI layouts; links: layers that are links to others."""
+    """What docker save wrote before it wrote OCI layouts; links:
+    layers that are links to others."""
     text = json.dumps({'architecture': ARCH, 'os': 'linux', 'config': run or {},
-                       'rootfs': {'type': 'layers', 'diff_ids': [sha256(t) for t in layers]}, **config}).encode()
+                       'rootfs': {'type': 'layers', 'diff_ids': [sha256(t) for t in layers]},
+                       **config}).encode()
     names, files = [], []
     for i, data in enumerate(layers):
         names.append(f'{i:064x}/layer.tar')
         files.append(folder(f'{i:064x}'))
-        files.append(symlink(names[i], f'../{links[i]:064x}/layer.tar') if i in links else entry(names[i], data))
+        files.append(symlink(names[i], f'../{links[i]:064x}/layer.tar') if i in links
+                     else entry(names[i], data))
     config_name = sha256(text)[7:] + '.json'
     manifest = [{'Config': config_name, 'RepoTags': list(tags) or None, 'Layers': names}]
     with open(to, 'wb') as f:
-        f.write(layer(*files, entry(config_name, text), entry('manifest.json', json.dumps(manifest).encode())))
+        f.write(layer(*files, entry(config_name, text),
+                      entry('manifest.json', json.dumps(manifest).encode())))
     return to
 
 
@@ -125,35 +136,47 @@ def busybox_layer(*more):
     """A root with a static busybox and a few of its names."""
     with open('/bin/busybox', 'rb') as f:
         program = f.read()
-    names = ['sh', 'true', 'id', 'env', 'cat', 'ls', 'pwd', 'stat', 'echo', 'whoami', 'touch', 'sleep', 'test']
-    return layer(folder('bin'), entry('bin/busybox', program, 0o755), *[symlink('bin/' + n, 'busybox') for n in names],
-                 folder('etc'), entry('etc/passwd', b'root:x:0:0:root:/root:/bin/sh\napp:x:10001:10001::/srv/app:/bin/sh\n'),
+    names = ['sh', 'true', 'id', 'env', 'cat', 'ls', 'pwd', 'stat', 'echo', 'whoami', 'touch',
+             'sleep', 'test']
+    return layer(folder('bin'), entry('bin/busybox', program, 0o755),
+                 *[symlink('bin/' + n, 'busybox') for n in names], folder('etc'),
+                 entry('etc/passwd',
+                       b'root:x:0:0:root:/root:/bin/sh\napp:x:10001:10001::/srv/app:/bin/sh\n'),
                  entry('etc/group', b'root:x:0:\napp:x:10001:\n'), folder('root', 0o700), *more)
 
 
 def packages_with(*wanted):
-    """The packages of the Debian that this is which every Debian has, those wanted, and what they all depend on."""
-    listed = subprocess.run(['dpkg-query', '-W', '-f', '${Package}\t${Essential}\t${Pre-Depends},${Depends}\t${Status}\n'],
+    """The packages of the Debian that this is which every Debian has, those wanted,
+    and what they all depend on."""
+    listed = subprocess.run(['dpkg-query', '-W', '-f',
+                             '${Package}\t${Essential}\t${Pre-Depends},${Depends}\t${Status}\n'],
                             capture_output=True, text=True, check=True).stdout
-    rows = {p[0]: p for p in (line.split('\t') for line in listed.splitlines()) if p[3].endswith(' installed')}
+    rows = {p[0]: p for p in (line.split('\t') for line in listed.splitlines())
+            if p[3].endswith(' installed')}
     todo, found = [name for name, row in rows.items() if row[1] == 'yes' or name in wanted], set()
     while todo:
         name = todo.pop()
         if name not in found:
             found.add(name)
-            todo += [n for n in re.findall(r'(?:^|[,|]) *([a-z0-9.+-]+)', rows[name][2]) if n in rows]
+            todo += [n for n in re.findall(r'(?:^|[,|]) *([a-z0-9.+-]+)', rows[name][2])
+                     if n in rows]
     return sorted(found)
 
 
 def debian_tar(to, *wanted):
-    """A root of those packages' files, as they are on this machine, and the first users of a new Debian."""
-    listed = subprocess.run(['dpkg-query', '-L', *packages_with(*wanted)], capture_output=True, text=True, check=True).stdout
-    left_out = re.compile('/usr/share/(doc|man|info|locale|zoneinfo|bash-completion)/|/usr/lib/udev/')
+    """A root of those packages' files, as they are on this machine,
+    and the first users of a new Debian."""
+    listed = subprocess.run(['dpkg-query', '-L', *packages_with(*wanted)], capture_output=True,
+                            text=True, check=True).stdout
+    left_out = re.compile(
+        '/usr/share/(doc|man|info|locale|zoneinfo|bash-completion)/|/usr/lib/udev/')
     paths = {'/var/lib/dpkg/status'}
     for path in listed.splitlines():
         if path.startswith('/') and path != '/.' and not left_out.match(path):
-            paths.add(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))  # /bin is /usr/bin
-    paths |= {'/' + name for name in os.listdir('/') if os.path.islink('/' + name) and name.startswith(('bin', 'sbin', 'lib'))}
+            # /bin is /usr/bin
+            paths.add(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
+    paths |= {'/' + name for name in os.listdir('/') if os.path.islink('/' + name)
+              and name.startswith(('bin', 'sbin', 'lib'))}
     with tarfile.open(to, 'w') as tar:
         for path in sorted(p for p in paths if os.path.islink(p) or os.access(p, os.R_OK)):
             tar.add(path, recursive=False)
@@ -165,7 +188,8 @@ def debian_tar(to, *wanted):
 def by_umoci(path, data, *config):
     """An OCI layout of a tar, with one image, called image."""
     image = path + ':image'
-    for words in (['init', '--layout', path], ['new', '--image', image], ['raw', 'add-layer', '--image', image, data],
+    for words in (['init', '--layout', path], ['new', '--image', image],
+                  ['raw', 'add-layer', '--image', image, data],
                   ['config', '--image', image, *config]):
         subprocess.run(['umoci', *words], check=True, cwd='/', capture_output=True)
     return path
@@ -173,7 +197,8 @@ def by_umoci(path, data, *config):
 
 def by_skopeo(layout_path, to, name):
     """The same as docker save writes it."""
-    subprocess.run(['skopeo', '--insecure-policy', 'copy', f'oci:{layout_path}:image', f'docker-archive:{to}:{name}'], check=True, cwd='/',
+    subprocess.run(['skopeo', '--insecure-policy', 'copy', f'oci:{layout_path}:image',
+                    f'docker-archive:{to}:{name}'], check=True, cwd='/',
                    capture_output=True)
     return to
 

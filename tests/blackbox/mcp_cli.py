@@ -35,7 +35,8 @@ def package(name):
 
 
 def free_port():
-    """One that nobody has, nor is given for a connection before it is used: Linux takes those from 32768 on."""
+    """One that nobody has, nor is given for a connection before it is used:
+    Linux takes those from 32768 on."""
     while True:
         port = random.randrange(10000, 32768)
         with socket.socket() as s, contextlib.suppress(OSError):
@@ -58,10 +59,12 @@ class Daemon:
         self.port = port
         self.log = who.log()
         with open(self.log, 'wb') as log:
-            self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd='/', start_new_session=True,
+            self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                         cwd='/', start_new_session=True,
                                          env={**who.env, **(env or {})})
         try:
-            until(lambda: self.proc.poll() is not None or answers(port), what=f'a server at {port}', timeout=60)
+            until(lambda: self.proc.poll() is not None or answers(port), what=f'a server at {port}',
+                  timeout=60)
             assert self.proc.poll() is None, self.said()
         except BaseException:
             self.close()
@@ -127,7 +130,8 @@ class Terminal:
         """Reads until it is there; what came before it."""
         deadline = time.monotonic() + timeout
         while word not in self.seen:
-            assert select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0], (word, self.seen)
+            assert select.select([self.fd], [], [],
+                                 max(0, deadline - time.monotonic()))[0], (word, self.seen)
             try:
                 piece = os.read(self.fd, 65536)
             except OSError:
@@ -189,7 +193,8 @@ def value_for(schema, name, values):
         return [value_for(schema.get('items', {}), name, {})] * max(schema.get('minItems', 1), 1)
     if kind == 'object':
         wanted = schema.get('required', [])
-        return {k: value_for(v, k, {}) for k, v in schema.get('properties', {}).items() if k in wanted}
+        return {k: value_for(v, k, {}) for k, v in schema.get('properties', {}).items()
+                if k in wanted}
     return 'https://example.com/' if schema.get('format') == 'uri' else 'text'
 
 
@@ -206,9 +211,11 @@ def operands_for(tool, values):
 
 
 class Sweep:
-    """Calls every tool, reads every resource and template, gets every prompt, completes every argument: once each.
+    """Calls every tool, reads every resource and template, gets every prompt,
+    completes every argument: once each.
 
-    table: for what is not just to work with what its schema says: name -> {'values': {…}, 'status': n, 'skip': 'why'}."""
+    table: for what is not just to work with what its schema says: name -> {'values': {…},
+    'status': n, 'skip': 'why'}."""
 
     def __init__(self, cli, table):
         self.cli, self.table = cli, table
@@ -222,7 +229,8 @@ class Sweep:
         row = self.row(tool['name'])
         if 'skip' in row:
             return
-        result = self.cli.json('call', *row.get('options', []), tool['name'], *operands_for(tool, row.get('values', {})),
+        result = self.cli.json('call', *row.get('options', []), tool['name'],
+                               *operands_for(tool, row.get('values', {})),
                                status=row.get('status', 0))
         assert 'content' in result, (tool['name'], result)
         if 'outputSchema' in tool and not result.get('isError'):
@@ -238,7 +246,8 @@ class Sweep:
         if status:
             self.cli.failure(status, 'complete', ref, f'{name}=')
             return []
-        return self.cli.json('complete', ref, f'{name}=', *row.get('context', []))['completion']['values']
+        return self.cli.json('complete', ref, f'{name}=',
+                             *row.get('context', []))['completion']['values']
 
     def template(self, template, completes):
         uri = template['uriTemplate']
@@ -257,7 +266,8 @@ class Sweep:
                 self.complete(prompt['name'], name)
             if argument.get('required'):
                 found.append(f'{name}={row.get("values", {}).get(name, "text")}')
-        assert self.cli.json('get', prompt['name'], *found, *row.get('options', []), status=row.get('status', 0))['messages']
+        assert self.cli.json('get', prompt['name'], *found, *row.get('options', []),
+                             status=row.get('status', 0))['messages']
 
     def jobs(self):
         can = self.cli.json('discover')['result']['capabilities']
@@ -265,7 +275,8 @@ class Sweep:
         listed = self.cli.json('resources')
         found += [(self.resource, r['uri']) for r in listed['resources']]
         found += [(self.template, t, 'completions' in can) for t in listed['resourceTemplates']]
-        found += [(self.prompt, p, 'completions' in can) for p in self.cli.json('prompts')['prompts']]
+        found += [(self.prompt, p, 'completions' in can)
+                  for p in self.cli.json('prompts')['prompts']]
         return found
 
     def run(self, pool):

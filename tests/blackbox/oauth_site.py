@@ -1,4 +1,5 @@
-"""An authorization server and a protected resource on loopback, whose every answer a test may replace.
+"""An authorization server and a protected resource on loopback,
+whose every answer a test may replace.
 
 	with World() as w:
 	    w.auth.meta['issuer'] = 'https://elsewhere.example'
@@ -33,7 +34,7 @@ def unb64(text):
     return base64.urlsafe_b64decode(text + '=' * (-len(text) % 4))
 
 
-# --- ECDSA with P-256, enough to verify ------------------------------------------------------------
+# --- ECDSA with P-256, enough to verify -----------------------------------------------------------
 
 P = 2**256 - 2**224 + 2**192 + 2**96 - 1
 N = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551
@@ -70,18 +71,22 @@ def es256_ok(jwk, signed, signature):
     z = int.from_bytes(hashlib.sha256(signed).digest(), 'big')
     w = pow(s, -1, N)
     point = add(mul(z * w % N, G), mul(r * w % N, (x, y)))
-    return len(signature) == 64 and (y * y - x**3 + 3 * x - 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b) % P == 0 \
-        and point is not None and point[0] % N == r
+    return (len(signature) == 64 and (
+        y * y - x**3 + 3 * x - 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b)
+            % P == 0
+            and point is not None and point[0] % N == r)
 
 
 def jwt_parts(text):
     head, claims, signature = text.split('.')
-    return json.loads(unb64(head)), json.loads(unb64(claims)), f'{head}.{claims}'.encode(), unb64(signature)
+    return (json.loads(unb64(head)), json.loads(unb64(claims)), f'{head}.{claims}'.encode(),
+            unb64(signature))
 
 
 def thumbprint(jwk):
     names = ('crv', 'kty', 'x', 'y')
-    return b64(hashlib.sha256(json.dumps({n: jwk[n] for n in names}, separators=(',', ':')).encode()).digest())
+    return b64(hashlib.sha256(json.dumps({n: jwk[n] for n in names},
+                                         separators=(',', ':')).encode()).digest())
 
 
 def check_proof(proof, method, url, token=None):
@@ -89,7 +94,8 @@ def check_proof(proof, method, url, token=None):
     head, claims, signed, signature = jwt_parts(proof)
     assert head['typ'] == 'dpop+jwt' and head['alg'] == 'ES256' and 'd' not in head['jwk']
     assert es256_ok(head['jwk'], signed, signature)
-    assert claims['htm'] == method and claims['htu'] == url and abs(claims['iat'] - time.time()) < 60
+    assert (claims['htm'] == method and claims['htu'] == url and abs(claims['iat'] - time.time())
+            < 60)
     if token:
         assert claims['ath'] == b64(hashlib.sha256(token.encode()).digest())
     return claims, thumbprint(head['jwk'])
@@ -104,12 +110,13 @@ class Request:
         self.method, self.path, self.headers = handler.command, parts.path, handler.headers
         self.query = dict(urllib.parse.parse_qsl(parts.query, keep_blank_values=True))
         self.body = handler.rfile.read(size)
-        self.form = dict(urllib.parse.parse_qsl(self.body.decode('latin-1'), keep_blank_values=True))
+        self.form = dict(urllib.parse.parse_qsl(self.body.decode('latin-1'),
+                                                keep_blank_values=True))
 
 
 class Site:
-    """Answers by self.on[path], called with a Request; gives (status, headers, body). A body that is a function
-    is called with the connection's stream."""
+    """Answers by self.on[path], called with a Request; gives (status, headers, body). A body that
+    is a function is called with the connection's stream."""
 
     def __init__(self):
         self.on, self.seen = {}, []
@@ -124,7 +131,8 @@ class Site:
                 route = site.on.get(q.path)
                 status, headers, body = route(q) if route else (404, {}, b'nothing here')
                 stream = callable(body)
-                raw = b'' if stream else body if isinstance(body, bytes) else json.dumps(body).encode()
+                raw = (b'' if stream else body if isinstance(body, bytes)
+                       else json.dumps(body).encode())
                 try:
                     self.send_response(status)
                     for name, value in headers.items():
@@ -149,7 +157,8 @@ class Site:
         self.server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
         self.server.daemon_threads = True
         self.url = f'http://127.0.0.1:{self.server.server_address[1]}'
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={'poll_interval': 0.02})
+        self.thread = threading.Thread(target=self.server.serve_forever,
+                                       kwargs={'poll_interval': 0.02})
         self.thread.start()
 
     def close(self):
@@ -165,7 +174,8 @@ class Site:
 
 
 class Auth(Site):
-    """The authorization server. meta: its metadata; secrets: of clients; tokens: that it has issued."""
+    """The authorization server. meta: its metadata; secrets: of clients; tokens:
+    that it has issued."""
 
     def __init__(self):
         super().__init__()
@@ -227,22 +237,26 @@ class Auth(Site):
             return name if self.clients.get(name, {}).get('client_secret') == secret else None
         if 'client_assertion' in f:
             head, claims, signed, signature = jwt_parts(f['client_assertion'])
-            assert claims['aud'] == self.meta['issuer'] and claims['exp'] > time.time() and claims['jti']
+            assert (claims['aud'] == self.meta['issuer'] and claims['exp'] > time.time()
+                    and claims['jti'])
             return claims['sub'] if es256_ok(self.keys[claims['sub']], signed, signature) else None
         known = self.clients.get(f.get('client_id'))
-        return f['client_id'] if known is not None and known.get('client_secret') == f.get('client_secret') else None
+        return (f['client_id'] if known is not None and known.get('client_secret')
+                == f.get('client_secret') else None)
 
     def issue(self, scope, jkt, refresh=True, **more):
         token = self.new('token')
         self.tokens[token] = {'scope': scope.split(), 'jkt': jkt}
-        answer = {'access_token': token, 'token_type': 'DPoP' if jkt else 'Bearer', 'expires_in': 3600, **more}
+        answer = {'access_token': token, 'token_type': 'DPoP' if jkt else 'Bearer',
+                  'expires_in': 3600, **more}
         if scope:
             answer['scope'] = scope
         if refresh and not self.without_refresh:
             answer['refresh_token'] = self.new('refresh')
             self.refreshes[answer['refresh_token']] = (scope, jkt)
         answer.update(self.answer_with)
-        return 200, {'Cache-Control': 'no-store'}, {k: v for k, v in answer.items() if v is not None}
+        return 200, {'Cache-Control': 'no-store'}, {k: v for k, v in answer.items()
+                                                    if v is not None}
 
     def token(self, q):
         f, jkt = q.form, None
@@ -257,8 +271,9 @@ class Auth(Site):
 
     def grant_authorization_code(self, f, jkt):
         asked = self.codes.pop(f['code'], None)
-        if not asked or asked['redirect_uri'] != f['redirect_uri'] or asked['resource'] != f['resource'] or \
-                asked['code_challenge'] != b64(hashlib.sha256(f['code_verifier'].encode()).digest()):
+        if (not asked or asked['redirect_uri'] != f['redirect_uri']
+            or asked['resource'] != f['resource'] or
+            asked['code_challenge'] != b64(hashlib.sha256(f['code_verifier'].encode()).digest())):
             return 400, {}, {'error': 'invalid_grant'}
         self.secrets.append(f['code_verifier'])
         assert asked.get('dpop_jkt') == jkt
@@ -282,7 +297,8 @@ class Auth(Site):
         assert self.who(q)
         code = self.new('device')
         self.codes[code] = q.form
-        return 200, {}, {'device_code': code, 'user_code': 'WDJB-MJHT', 'verification_uri': f'{self.url}/go',
+        return 200, {}, {'device_code': code, 'user_code': 'WDJB-MJHT',
+                         'verification_uri': f'{self.url}/go',
                          'expires_in': 60, 'interval': 1}
 
     def grant_device_code(self, f, jkt):
@@ -294,7 +310,8 @@ class Auth(Site):
 
 
 class Resource(Site):
-    """The protected server at /mcp. needs: scopes; challenge: parameters of WWW-Authenticate beside the usual."""
+    """The protected server at /mcp. needs: scopes; challenge:
+    parameters of WWW-Authenticate beside the usual."""
 
     def __init__(self, auth):
         super().__init__()
@@ -349,15 +366,16 @@ class World:
         return self.sites[-1]
 
     def run(self, file_max=None, **options):
-        """The lines that the client prints; nothing of it, and of its whole log, has a secret. file_max: bytes of the
-        files that it may write, as if the disk were full behind them."""
+        """The lines that the client prints; nothing of it, and of its whole log, has a secret.
+        file_max: bytes of the files that it may write, as if the disk were full behind them."""
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_max, file_max))
         options.setdefault('server', self.server.mcp)
         options.setdefault('redirect', 'http://127.0.0.1:1/callback')
         argv = [HOST] + [f'{k}={v}' for k, v in options.items() if v is not None]
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_SECONDS,
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=RUN_SECONDS,
                               check=False, env={**os.environ, 'HOLT_LOG': 'debug'},
                               preexec_fn=None if file_max is None else limit)
         assert done.returncode == 0, done.stderr

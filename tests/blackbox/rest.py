@@ -38,7 +38,8 @@ class Rest(Serve):
         status, answer = self.asked(method, path, body, **options)
         if status != 200:
             assert set(answer) == {'error'}, answer
-            assert set(answer['error']) == {'code', 'message', 'cause', 'remediation', 'context'}, answer
+            assert set(answer['error']) == {'code', 'message', 'cause', 'remediation',
+                                            'context'}, answer
             raise Failed(status, answer['error'])
         return answer
 
@@ -57,7 +58,8 @@ class Rest(Serve):
     def announced(self, path, size, kind='application/json'):
         """The reply to the head of a body that is never sent."""
         with self.wire() as wire:
-            return wire.ask(self.request('POST', path, fields=[f'Content-Type: {kind}', f'Content-Length: {size}']),
+            return wire.ask(self.request('POST', path, fields=[f'Content-Type: {kind}',
+                                                               f'Content-Length: {size}']),
                             'POST')
 
     def after_first(self, request, then):
@@ -72,9 +74,11 @@ class Rest(Serve):
 
     # ---- Connect
 
-    def connect(self, rpc, sandbox, message, fields=(), kind='application/json', body=None, **options):
+    def connect(self, rpc, sandbox, message, fields=(), kind='application/json', body=None,
+                **options):
         """The raw reply of a unary method, or to any body."""
-        fields = [f'Content-Type: {kind}', *([f'X-Sandbox-Id: {sandbox}'] if sandbox else []), *fields]
+        fields = [f'Content-Type: {kind}', *([f'X-Sandbox-Id: {sandbox}'] if sandbox else []),
+                  *fields]
         body = json.dumps(message).encode() if body is None else body
         head = self.request('POST', f'/sandbox.v1.Sandbox/{rpc}',
                             fields=[*fields, f'Content-Length: {len(body)}'], **options)
@@ -90,7 +94,8 @@ class Rest(Serve):
 
     def stream(self, rpc, sandbox, *messages, fields=()):
         """The messages of the answer; raises what its last frame says."""
-        reply = self.connect(rpc, sandbox, None, fields, 'application/connect+json', b''.join(map(frame, messages)))
+        reply = self.connect(rpc, sandbox, None, fields, 'application/connect+json',
+                             b''.join(map(frame, messages)))
         if reply.status != 200:
             raise Failed(reply.status, json.loads(reply.body))
         assert reply.get('Content-Type') == 'application/connect+json'

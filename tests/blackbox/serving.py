@@ -1,7 +1,8 @@
 """Servers inside of sandboxes, whose every byte a test decides."""
 
-# echo: gives back what comes, and its end. say: sends the bytes of its file to whoever has sent a head, and ends.
-# hold: accepts and says nothing. closed over [::1] alone with "6" in front of the port.
+# echo: gives back what comes, and its end. say: sends the bytes of its file to whoever has sent a
+# head, and ends. hold: accepts and says nothing. closed over [::1] alone with "6" in front of the
+# port.
 SERVER = r'''
 import socket, sys, threading
 kind, port, *more = sys.argv[1:]
@@ -61,7 +62,9 @@ def serve(hub, box, kind, port, *more):
 
 def run(hub, box, command, args, **more):
     """The same of any program that says when it is ready."""
-    started = hub.post('/v1/exec', sandbox=box, command=command, args=args, background=True, **more)['exec_id']
+    started = hub.post('/v1/exec', sandbox=box, command=command, args=args, background=True,
+                       **more)['exec_id']
     waited = hub.post(f'/v1/sandboxes/{box}/execs/{started}/wait', text='ready', timeout_seconds=60)
-    assert waited['result'] == 'matched', (waited, hub.call('GET', f'/v1/sandboxes/{box}/execs/{started}/output'))
+    assert waited['result'] == 'matched', (
+        waited, hub.call('GET', f'/v1/sandboxes/{box}/execs/{started}/output'))
     return started

@@ -1,4 +1,5 @@
-"""Conversations with programs over the hub's WebSockets, by a client that is not ours (python3-websocket)."""
+"""Conversations with programs over the hub's WebSockets,
+by a client that is not ours (python3-websocket)."""
 
 import json
 import struct
@@ -8,7 +9,8 @@ import pytest
 
 from rest import b64, joined
 
-websocket = pytest.importorskip('websocket', reason='python3-websocket is missing: scripts/deps test')
+websocket = pytest.importorskip('websocket',
+                                reason='python3-websocket is missing: scripts/deps test')
 
 DEADLINE = 60
 REST, ATTACH, CONNECT = 'holt.exec.v1', 'holt.attach.v1', 'connect.sandbox.v1'
@@ -20,9 +22,12 @@ class Talk:
 
     def __init__(self, hub, path, protocol, *, token=True, headers=(), **options):
         host, port = hub.address
-        fields = [*headers, *([f'Authorization: Bearer {hub.token if token is True else token}'] if token else [])]
-        self.ws = websocket.create_connection(f'ws://{host}:{port}{path}', header=fields, timeout=DEADLINE,
-                                              subprotocols=protocol and [protocol], suppress_origin=True, **options)
+        fields = [*headers, *([f'Authorization: Bearer {hub.token if token is True else token}']
+                              if token else [])]
+        self.ws = websocket.create_connection(f'ws://{host}:{port}{path}', header=fields,
+                                              timeout=DEADLINE,
+                                              subprotocols=protocol and [protocol],
+                                              suppress_origin=True, **options)
         self.out, self.err = b'', b''
         self.exit = self.error = self.closed = None
 
@@ -49,7 +54,8 @@ class Talk:
     def until(self, text, stream='out'):
         deadline = time.monotonic() + DEADLINE
         while text not in getattr(self, stream):
-            assert time.monotonic() < deadline and self.hear(), (text, self.out, self.err, self.exit, self.error)
+            assert time.monotonic() < deadline and self.hear(), (text, self.out, self.err,
+                                                                 self.exit, self.error)
 
 
 class Exec(Talk):
@@ -98,7 +104,8 @@ class Attached(Exec):
 
     def __init__(self, hub, sandbox, job, offset=None, *, protocol=ATTACH, **options):
         query = '' if offset is None else f'?offset={offset}'
-        Talk.__init__(self, hub, f'/v1/sandboxes/{sandbox}/execs/{job}/attach{query}', protocol, **options)
+        Talk.__init__(self, hub, f'/v1/sandboxes/{sandbox}/execs/{job}/attach{query}', protocol,
+                      **options)
         self.hello, self.dropped = None, []
         assert self.hear()
 
@@ -116,10 +123,12 @@ class Attached(Exec):
 class Framed(Talk):
     """GET /sandbox.v1.Sandbox/Exec"""
 
-    def __init__(self, hub, sandbox, opened=None, *, by_query=True, protocol=CONNECT, headers=(), **options):
+    def __init__(self, hub, sandbox, opened=None, *, by_query=True, protocol=CONNECT, headers=(),
+                 **options):
         query = f'?sandbox={sandbox}' if by_query else ''
         headers = [*headers, *([] if by_query else [f'X-Sandbox-Id: {sandbox}'])]
-        super().__init__(hub, f'/sandbox.v1.Sandbox/Exec{query}', protocol, headers=headers, **options)
+        super().__init__(hub, f'/sandbox.v1.Sandbox/Exec{query}', protocol, headers=headers,
+                         **options)
         self.messages, self.ended = [], None
         if opened is not None:
             self.say(open=opened)

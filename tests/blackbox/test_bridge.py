@@ -69,13 +69,15 @@ def everything(me):
 
 @pytest.mark.parametrize('listed', [True, False])
 def test_arguments_in_headers(start, everything, listed):
-    """A server of 2026-07-28 refuses a call whose Mcp-Param-* are missing. Who never listed the tools may call them, too."""
+    """A server of 2026-07-28 refuses a call whose Mcp-Param-* are missing. Who never listed the
+    tools may call them, too."""
     bridge = start('--connect', everything.url('/mcp'), version='none', env={'HOLT_TOKEN': 't'})
     meta = modern('x')['_meta']
     if listed:
         assert 'tools' in bridge.request('tools/list', {'_meta': meta})['result']
     for region in ('eu', 'ünï "q"', 'x'):
-        assert region in said(bridge.request('tools/call', modern('test_x_mcp_header', region=region, level=3)))
+        assert region in said(bridge.request('tools/call',
+                                             modern('test_x_mcp_header', region=region, level=3)))
 
 
 def test_calls_do_not_wait_for_each_other(bridge, peer):
@@ -147,10 +149,14 @@ def serve(me, start, tmp_path):
 
     def begin():
         with open(me.log(), 'wb') as log:
-            running.append(subprocess.Popen(me.argv('serve', '--listen', address, '--socket', 'none', '--pool', '0'),
-                                            env={**me.env, 'HOLT_HOME': str(tmp_path)}, stdin=subprocess.DEVNULL,
-                                            stdout=subprocess.DEVNULL, stderr=log, start_new_session=True))
-        until(lambda: socket.socket().connect_ex(('127.0.0.1', int(address.partition(':')[2]))) == 0)
+            running.append(subprocess.Popen(me.argv('serve', '--listen', address, '--socket',
+                                                    'none', '--pool', '0'),
+                                            env={**me.env, 'HOLT_HOME': str(tmp_path)},
+                                            stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.DEVNULL, stderr=log,
+                                            start_new_session=True))
+        until(lambda: socket.socket().connect_ex(('127.0.0.1', int(address.partition(':')[2])))
+              == 0)
         return running[-1]
     begin.address, begin.env = address, {'HOLT_HOME': str(tmp_path)}
     yield begin
@@ -162,7 +168,8 @@ def serve(me, start, tmp_path):
 
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGKILL])
 def test_a_hub_that_is_started_anew(serve, start, how):
-    """The client goes on: its session is opened again behind its back. Sandboxes outlive a hub that is killed."""
+    """The client goes on: its session is opened again behind its back.
+    Sandboxes outlive a hub that is killed."""
     hub = serve()
     bridge = start('--connect', f'http://{serve.address}', env=serve.env)
     sandbox = bridge.create()
@@ -204,7 +211,8 @@ class ForgetfulRequest(http.server.BaseHTTPRequestHandler):
 
     def reply(self, status, body=b'', **headers):
         self.send_response(status)
-        for name, value in {'Content-Type': 'application/json', 'Content-Length': str(len(body)), **headers}.items():
+        for name, value in {'Content-Type': 'application/json', 'Content-Length': str(len(body)),
+                            **headers}.items():
             self.send_header(name.replace('_', '-'), value)
         self.end_headers()
         self.wfile.write(body)
@@ -225,12 +233,14 @@ class ForgetfulRequest(http.server.BaseHTTPRequestHandler):
             self.server.opened += 1
             more = {'Mcp_Session_Id': f's{self.server.opened}'}
             self.server.sessions.add(more['Mcp_Session_Id'])
-            result = {'protocolVersion': '2025-11-25', 'capabilities': {}, 'serverInfo': {'name': 'forgetful', 'version': '1'}}
+            result = {'protocolVersion': '2025-11-25', 'capabilities': {},
+                      'serverInfo': {'name': 'forgetful', 'version': '1'}}
         elif self.headers['Mcp-Session-Id'] not in self.server.sessions:
             self.reply(404)
             return
         if 'id' in message:
-            self.reply(200, json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}).encode(), **more)
+            self.reply(200, json.dumps({'jsonrpc': '2.0', 'id': message['id'],
+                                        'result': result}).encode(), **more)
         else:
             self.reply(202)
 
@@ -266,14 +276,16 @@ def test_a_call_that_went_down_with_its_hub_is_not_run_again(serve, start):
 
 def test_the_token_of_our_own_hub_goes_to_no_other(serve, start):
     serve()
-    bridge = start('--connect', 'http://localhost.example:1', version='none', env={**serve.env, 'HOLT_LOG': 'debug'})
+    bridge = start('--connect', 'http://localhost.example:1', version='none',
+                   env={**serve.env, 'HOLT_LOG': 'debug'})
     assert 'error' in bridge.request('ping')
     assert 'a secret is read' not in bridge.said()
 
 
 @pytest.mark.parametrize('line, code', [
     (b'{bad', -32700), (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}', -32600), (b'x' * (17 << 20), -32600),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}', -32600),
+    (b'x' * (17 << 20), -32600),
 ], ids=['no JSON', 'a broken id', 'a key twice', '17 MiB'])
 def test_bad_lines_are_answered(bridge, line, code):
     bridge.initialize()
@@ -293,9 +305,11 @@ def test_a_wrong_token(start, peer):
 def test_nobody_listens(start):
     with socket.socket() as s:
         s.bind(('127.0.0.1', 0))
-        bridge = start('--connect', f'http://127.0.0.1:{s.getsockname()[1]}', version='none', env={'HOLT_TOKEN': 'x'})
-        error = bridge.request('initialize', {'protocolVersion': LATEST, 'capabilities': {}, 'clientInfo': {
-            'name': 'x', 'version': '1'}})['error']
+        bridge = start('--connect', f'http://127.0.0.1:{s.getsockname()[1]}', version='none',
+                       env={'HOLT_TOKEN': 'x'})
+        error = bridge.request('initialize',
+                               {'protocolVersion': LATEST, 'capabilities': {}, 'clientInfo': {
+                                   'name': 'x', 'version': '1'}})['error']
     assert error['data']['code'] == 'transport_failed'
     assert bridge.close() == 0
 
@@ -324,17 +338,20 @@ def test_no_proxy_and_no_redirect(start):
     """A server that sends it elsewhere is an error: nothing but the named place is asked."""
     with socket.create_server(('127.0.0.1', 0)) as server:
         address = f'http://127.0.0.1:{server.getsockname()[1]}'
-        bridge = start('--connect', address, version='none', env={'http_proxy': 'http://127.0.0.1:9', 'HOLT_TOKEN': 't'})
+        bridge = start('--connect', address, version='none',
+                       env={'http_proxy': 'http://127.0.0.1:9', 'HOLT_TOKEN': 't'})
         request = bridge.start('ping')
         connection, _ = server.accept()
         with connection:
             until(lambda: b'\r\n\r\n' in connection.recv(65536, socket.MSG_PEEK))
-            connection.sendall(b'HTTP/1.1 307 Elsewhere\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n')
+            connection.sendall(b'HTTP/1.1 307 Elsewhere\r\nLocation: '
+                               b'http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n')
             assert '307' in bridge.wait(request)['error']['message']
 
 
 def test_answers_of_all_sizes_in_order(bridge):
     bridge.initialize()
-    ids = {bridge.start('tools/call', {'name': 'large', 'arguments': {'bytes': n}}): n for n in (1, 100000, 3000000, 10)}
+    ids = {bridge.start('tools/call', {'name': 'large', 'arguments': {'bytes': n}}): n
+           for n in (1, 100000, 3000000, 10)}
     for request, n in ids.items():
         assert len(said(bridge.wait(request))) == n

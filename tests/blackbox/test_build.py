@@ -1,4 +1,5 @@
-"""holt build: images from a folder, by holt.json and by a Containerfile, and the recipe of the tool contract."""
+"""holt build: images from a folder, by holt.json and by a Containerfile,
+and the recipe of the tool contract."""
 
 import json
 import os
@@ -19,13 +20,14 @@ from test_images import read
 def overlays(work):
     work.spec()
     work.ok()
-    if work.who.uid and work.who.run('run', '--template', 'agent-tool', '--', 'true').returncode == REFUSED:
+    if work.who.uid and work.who.run('run', '--template', 'agent-tool', '--',
+                                     'true').returncode == REFUSED:
         pytest.skip('users without privileges have no whole overlays on this kernel')
     work.store.ok('rm', 'agent-tool')
     return work
 
 
-# ---- what is built ---------------------------------------------------------------------------------------
+# ---- what is built -------------------------------------------------------------------------------
 
 def test_files(overlays):
     work = overlays
@@ -33,70 +35,91 @@ def test_files(overlays):
     work.put('a/sub/two', 'two', 0o755)
     work.put('script', '#!/bin/sh\necho ran\n')
     os.symlink('/etc/hostname', os.path.join(work.path, 'a/link'))
-    work.spec(files=[{'from': 'a', 'to': '/srv/a'}, {'from': 'script', 'to': '/opt/bin/', 'mode': '755'},
-                     {'from': './a/one', 'to': '/opt/renamed', 'mode': '0640'}, {'from': '.', 'to': '/all/'}])
+    work.spec(files=[{'from': 'a', 'to': '/srv/a'},
+                     {'from': 'script', 'to': '/opt/bin/', 'mode': '755'},
+                     {'from': './a/one', 'to': '/opt/renamed', 'mode': '0640'},
+                     {'from': '.', 'to': '/all/'}])
     assert work.ok().startswith('agent-tool:latest  ')
-    assert work.sh('agent-tool', 'cd /srv/a; cat one sub/two; stat -c %a one sub/two; cat link; /opt/bin/script; stat -c %a:%u /opt/renamed; ls /all') == \
-        'onetwo600\n755\nsandbox\nran\n640:1000\na\nholt.json\nscript\n'
+    assert (work.sh('agent-tool', 'cd /srv/a; cat one sub/two; stat -c %a one sub/two; cat link; '
+                    '/opt/bin/script; stat -c %a:%u /opt/renamed; ls /all') ==
+            'onetwo600\n755\nsandbox\nran\n640:1000\na\nholt.json\nscript\n')
 
 
 def test_how_programs_run(overlays):
     work = overlays
-    work.spec(env={'A': '1', 'B': 'two words'}, workdir='/work', entrypoint=['sh', '-c', 'echo "$@"', 'x'], cmd=['by', 'default'])
+    work.spec(env={'A': '1', 'B': 'two words'}, workdir='/work',
+              entrypoint=['sh', '-c', 'echo "$@"', 'x'], cmd=['by', 'default'])
     work.ok('-t', 'tool:1')
     image = work.image('tool:1')
-    assert (image['source'], image['of_host'], image['user'], image['workdir']) == ('build', True, 'agent', '/work')
+    assert ((image['source'], image['of_host'], image['user'], image['workdir'])
+            == ('build', True, 'agent', '/work'))
     assert image['env'] == ['A=1', 'B=two words'] and image['recipe'] == image['digest']
     assert work.who.run('run', '--template', 'tool:1').stdout == b'by default\n'
-    assert work.sh('tool:1', 'echo "$A $B $HOME"; pwd; id -un; echo x > /work/x; mkdir /new; ls -d /usr/bin') == \
-        '1 two words /home/agent\n/work\nagent\n/usr/bin\n'
+    assert (work.sh('tool:1', 'echo "$A $B $HOME"; pwd; id -un; echo x > /work/x; mkdir /new; '
+                    'ls -d /usr/bin') ==
+            '1 two words /home/agent\n/work\nagent\n/usr/bin\n')
 
 
 def test_an_image_as_base(overlays):
     work = overlays
-    run = {'User': 'app', 'WorkingDir': '/srv/x', 'Env': ['PATH=/bin', 'A=base', 'B=base'], 'Entrypoint': ['/bin/echo'], 'Cmd': ['base']}
-    base = files.layout(work.path + '/layout', files.busybox_layer(dir_entry('srv'), entry('srv/old', b'old'), dir_entry('usr'), entry('usr/own', b'own')), run=run)
+    run = {'User': 'app', 'WorkingDir': '/srv/x', 'Env': ['PATH=/bin', 'A=base', 'B=base'],
+           'Entrypoint': ['/bin/echo'], 'Cmd': ['base']}
+    base = files.layout(work.path + '/layout', files.busybox_layer(dir_entry('srv'), entry(
+        'srv/old', b'old'), dir_entry('usr'), entry('usr/own', b'own')), run=run)
     work.store.ok('import', base, 'box')
     shutil.rmtree(base)
     work.put('new', 'new')
-    work.spec(base='box', files=[{'from': 'new', 'to': '/bin/new'}, {'from': 'new', 'to': '/srv/old'}, {'from': 'new', 'to': '/usr/new'}],
+    work.spec(base='box', files=[{'from': 'new', 'to': '/bin/new'}, {
+        'from': 'new', 'to': '/srv/old'}, {'from': 'new', 'to': '/usr/new'}],
               env={'B': 'own', 'AA': 'x'})
     work.ok('-t', 'one')
     image = work.image('one')
-    assert image['env'] == ['PATH=/bin', 'A=base', 'B=own', 'AA=x'] and image['user'] == 'app' and not image.get('of_host')
-    assert work.sh('one', 'cat /bin/new /srv/old /usr/own /usr/new; pwd; whoami; echo $A $B; test -e /usr/lib || echo none') == \
-        'newnewownnew/srv/x\napp\nbase own\nnone\n'
+    assert (image['env'] == ['PATH=/bin', 'A=base', 'B=own', 'AA=x'] and image['user'] == 'app'
+            and not image.get('of_host'))
+    assert (work.sh('one', 'cat /bin/new /srv/old /usr/own /usr/new; pwd; '
+                    'whoami; echo $A $B; test -e /usr/lib || echo none') ==
+            'newnewownnew/srv/x\napp\nbase own\nnone\n')
     assert work.who.run('run', '--template', 'one').stdout == b'base\n'
-    work.spec(base='one', entrypoint=['/bin/cat'], run=['echo of a step > /made', 'rm /usr/own', 'ln -s made /link', 'mkdir -p d/e && chmod 700 d'])
+    work.spec(base='one', entrypoint=['/bin/cat'], run=[
+        'echo of a step > /made', 'rm /usr/own', 'ln -s made /link', 'mkdir -p d/e && chmod 700 d'])
     work.ok('-t', 'two')
-    assert work.sh('two', 'cat /made /link; test -e /usr/own || echo gone; stat -c %a /srv/x/d; whoami; ls /proc/self/stat') == \
-        'of a step\nof a step\ngone\n700\napp\n/proc/self/stat\n'
-    assert work.image('two')['entrypoint'] == ['/bin/cat'] and work.image('two').get('cmd', []) == []
-    assert work.who.run('images', 'rm', 'box', 'one').returncode == 0 and work.sh('two', 'cat /bin/new') == 'new'
+    assert (work.sh('two', 'cat /made /link; test -e /usr/own || echo gone; stat -c %a /srv/x/d; '
+                    'whoami; ls /proc/self/stat') ==
+            'of a step\nof a step\ngone\n700\napp\n/proc/self/stat\n')
+    assert (work.image('two')['entrypoint'] == ['/bin/cat'] and work.image('two').get('cmd', [])
+            == [])
+    assert work.who.run('images', 'rm', 'box',
+                        'one').returncode == 0 and work.sh('two', 'cat /bin/new') == 'new'
 
 
 def test_steps(overlays):
     work = overlays
     work.put('tool/lib.py', 'VALUE = 42\n')
-    work.spec(files=[{'from': 'tool', 'to': '/opt/tool'}], env={'WHERE': '/opt/tool'}, workdir='/work',
-              run=['echo step says this', 'echo $PWD $HOME > said', 'cp "$WHERE/lib.py" /opt/copy.py && rm /etc/shells', 'mkfifo /tmp/pipe; ln said hard'])
+    work.spec(files=[{'from': 'tool', 'to': '/opt/tool'}], env={'WHERE': '/opt/tool'},
+              workdir='/work',
+              run=['echo step says this', 'echo $PWD $HOME > said', 'cp "$WHERE/lib.py" '
+                   '/opt/copy.py && rm /etc/shells', 'mkfifo /tmp/pipe; ln said hard'])
     done = work.build()
     assert done.returncode == 0, done
-    assert done.stderr.decode().splitlines()[:2] == ['step 1 of 4: echo step says this', 'step says this']
-    assert work.sh('agent-tool', 'cat said hard /opt/copy.py; test -e /etc/shells || echo gone; ls -d /usr/bin; stat -c %h said') == \
-        '/work /home/agent\n/work /home/agent\nVALUE = 42\ngone\n/usr/bin\n2\n'
+    assert done.stderr.decode().splitlines()[:2] == ['step 1 of 4: echo step says this',
+                                                     'step says this']
+    assert (work.sh('agent-tool', 'cat said hard /opt/copy.py; test -e /etc/shells || echo gone; '
+                    'ls -d /usr/bin; stat -c %h said') ==
+            '/work /home/agent\n/work /home/agent\nVALUE = 42\ngone\n/usr/bin\n2\n')
     root = work.store.root('agent-tool')
-    assert os.listdir(root + '/usr') == [] and os.listdir(root + '/dev') == [] and os.listdir(root + '/proc') == []
+    assert (os.listdir(root + '/usr') == [] and os.listdir(root + '/dev') == []
+            and os.listdir(root + '/proc') == [])
     assert sorted(os.listdir(os.path.dirname(root))) == ['image.json', 'root']
 
 
 def test_nothing_of_the_machine_is_in_reach_of_a_step(overlays):
     work = overlays
-    work.spec(run=['test ! -e "%s" && ! ls /sys/class/net/e* 2>/dev/null && test $(id -u) = 1000 && grep -q "CapEff:.0000000000000000" /proc/self/status' % work.path])
+    work.spec(run=['test ! -e "%s" && ! ls /sys/class/net/e* 2>/dev/null && test $(id -u) = 1000 '
+                   '&& grep -q "CapEff:.0000000000000000" /proc/self/status' % work.path])
     work.ok()
 
 
-# ---- what was built before -------------------------------------------------------------------------------
+# ---- what was built before -----------------------------------------------------------------------
 
 def test_the_same_is_built_once(overlays):
     work = overlays
@@ -142,7 +165,8 @@ def test_names(overlays, who):
         made = Folder(who, name)
         made.spec()
         assert made.ok().split()[0] == image
-        assert json.loads(made.ok('-o', 'json', '-t', 'reg.example/x:1'))['name'] == 'reg.example/x:1'
+        assert (json.loads(made.ok('-o', 'json', '-t', 'reg.example/x:1'))['name']
+                == 'reg.example/x:1')
         shutil.rmtree(made.path)
     for name in ('host', '日本'):
         made = Folder(who, name)
@@ -155,7 +179,7 @@ def test_names(overlays, who):
     assert who.run('build').returncode == 2
 
 
-# ---- what is refused -------------------------------------------------------------------------------------
+# ---- what is refused -----------------------------------------------------------------------------
 
 def one(**row):
     return {'files': [{'to': '/x', 'from': 'f', **row}]}
@@ -215,7 +239,8 @@ def test_hostile_specs(work):
 
 
 def test_what_is_no_document(work):
-    for text in ('', '{', '[]', '{} {}', '{"env": {}, "env": {}}', '{"a": "' + 'x' * (5 << 20) + '"}', '// no\n{}'):
+    for text in ('', '{', '[]', '{} {}', '{"env": {}, "env": {}}',
+                 '{"a": "' + 'x' * (5 << 20) + '"}', '// no\n{}'):
         work.put('holt.json', text)
         work.refused('holt.json')
 
@@ -231,7 +256,8 @@ def test_nothing_to_build_by(work):
     ({'run': ['kill -9 $$']}, 'step 1 ended with status 137'),
     ({'run': ['sleep 1000'], 'timeout_seconds': 1}, 'step 1 took more than 1 seconds'),
     ({'run': ['no-such-program']}, 'step 1 ended with status 127'),
-    ({'run': ['head -c 100000000 /dev/zero > /big'], 'limits': {'memory_mb': 64, 'disk_mb': 16}}, 'step 1 ended')])
+    ({'run': ['head -c 100000000 /dev/zero > /big'], 'limits': {'memory_mb': 64, 'disk_mb': 16}},
+     'step 1 ended')])
 def test_steps_that_fail(overlays, spec, why):
     done = overlays.spec(**spec).refused(why)
     assert b'network' in done.stderr
@@ -243,9 +269,11 @@ class Running:
     def __init__(self, work):
         work.spec(run=['echo in the step; exec sleep 1000'])
         work.give()
-        self.proc = subprocess.Popen(work.who.argv('build', work.path), env=work.who.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.proc = subprocess.Popen(work.who.argv('build', work.path), env=work.who.env,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, cwd='/')
-        assert self.proc.stderr.readline().startswith(b'step 1') and self.proc.stderr.readline() == b'in the step\n'
+        assert (self.proc.stderr.readline().startswith(b'step 1') and self.proc.stderr.readline()
+                == b'in the step\n')
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -264,7 +292,8 @@ def test_killed(overlays, residue):
     running = Running(work)
     running.proc.kill()
     running.proc.communicate(timeout=30)
-    until(lambda: work.store.json('prune') and os.listdir(work.store.path + '/new') == [], what='the end of the build')
+    until(lambda: work.store.json('prune') and os.listdir(work.store.path + '/new') == [],
+          what='the end of the build')
     work.spec().ok()
     work.store.ok('rm', 'agent-tool')
 
@@ -273,14 +302,16 @@ def test_many_at_once(overlays):
     work = overlays
     work.spec(run=['head -c 16 /dev/urandom > /chance'])
     work.give()
-    running = [subprocess.Popen(work.who.argv('build', work.path, '-t', f'n{i}'), env=work.who.env, cwd='/', stdout=subprocess.DEVNULL,
+    running = [subprocess.Popen(work.who.argv('build', work.path, '-t', f'n{i}'), env=work.who.env,
+                                cwd='/', stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE) for i in range(4)]
     assert [(p.communicate(timeout=100), p.returncode)[1] for p in running] == [0] * 4
-    assert sorted(n for i in work.store.json('ls') for n in i['names']) == [f'n{i}:latest' for i in range(4)]
+    assert sorted(n for i in work.store.json('ls') for n in i['names']) == [f'n{i}:latest'
+                                                                            for i in range(4)]
     assert os.listdir(work.store.path + '/new') == []
 
 
-# ---- by Containerfile --------------------------------------------------------------------------------------
+# ---- by Containerfile ----------------------------------------------------------------------------
 
 BUILDAH = '''#!/bin/sh
 # Stands for buildah: builds whatever layout FAKE_LAYOUT is, and says what it was asked for.
@@ -309,9 +340,11 @@ def test_containerfile(work, buildah, file):
     assert done.returncode == 0 and done.stdout.startswith(b'agent-tool:latest  '), done
     assert b'words of buildah build\nwords of buildah push\n' in done.stderr
     build, push = buildah.asked()
-    assert build.startswith(f'{work.path}: build --layers --format oci --iidfile ') and build.endswith(f'/id --file {file} .')
+    assert (build.startswith(f'{work.path}: build --layers --format oci --iidfile ')
+            and build.endswith(f'/id --file {file} .'))
     assert push.endswith(f': push {7:064d} oci:layout:holt')
-    assert read(work.store.root('agent-tool'), 'made') == b'made' and work.image('agent-tool')['workdir'] == '/bin'
+    assert (read(work.store.root('agent-tool'), 'made') == b'made'
+            and work.image('agent-tool')['workdir'] == '/bin')
     assert os.listdir(work.store.path + '/new') == []
 
 
@@ -324,7 +357,8 @@ def test_no_buildah(work):
     work.put('Containerfile', 'FROM scratch\n')
     work.give()
     done = without_programs(work.who, 'build', work.path)
-    assert done.returncode == REFUSED and b'the package buildah' in done.stderr and b'holt.json' in done.stderr
+    assert (done.returncode == REFUSED and b'the package buildah' in done.stderr
+            and b'holt.json' in done.stderr)
 
 
 def test_holt_json_goes_before_a_containerfile(work, buildah):
@@ -341,7 +375,8 @@ def test_buildah_itself(work):
     work.put('f', 'copied')
     if work.who.uid:
         pytest.skip('this user has no subordinate ids, which buildah wants')
-    own = os.path.join(work.who.work, 'containers')  # and nothing of what is buildah's on this machine
+    # and nothing of what is buildah's on this machine
+    own = os.path.join(work.who.work, 'containers')
     os.mkdir(own)
     conf = os.path.join(own, 'storage.conf')
     with open(conf, 'w', encoding='ascii') as f:
@@ -351,10 +386,11 @@ def test_buildah_itself(work):
     finally:
         shutil.rmtree(own)
     assert done.returncode == 0, done
-    assert read(work.store.root('agent-tool'), 'srv/f') == b'copied' and 'A=1' in work.image('agent-tool')['env']
+    assert (read(work.store.root('agent-tool'), 'srv/f') == b'copied'
+            and 'A=1' in work.image('agent-tool')['env'])
 
 
-# ---- the tool contract -------------------------------------------------------------------------------------
+# ---- the tool contract ---------------------------------------------------------------------------
 
 def test_the_recipe_of_the_contract(me, tmp_path):
     """Word for word, with holt for mvmctl."""
@@ -362,13 +398,16 @@ def test_the_recipe_of_the_contract(me, tmp_path):
         pytest.skip('the host has no python3 for its sandboxes')
     (tmp_path / 'home').mkdir()
     (tmp_path / 'agent-tool').mkdir()
-    (tmp_path / 'agent-tool/holt.json').write_text('{"files": [{"from": "tool.py", "to": "/opt/tool/tool.py"}], "env": {"PYTHONPATH": "/opt/tool"}}')
+    (tmp_path / 'agent-tool/holt.json').write_text('{"files": [{"from": "tool.py", "to": '
+                                                   '"/opt/tool/tool.py"}], "env": {"PYTHONPATH": '
+                                                   '"/opt/tool"}}')
     (tmp_path / 'agent-tool/tool.py').write_text('def answer(n):\n    return f"answer {n}"\n')
     (tmp_path / 'request-main.py').write_text('import tool\nprint(tool.answer(42))\n')
     env = {**me.env, 'HOLT_HOME': str(tmp_path / 'home')}
 
     def run(line, **options):
-        done = subprocess.run(['sh', '-c', line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False, **options)
+        done = subprocess.run(['sh', '-c', line], cwd=tmp_path, env=env, capture_output=True,
+                              text=True, timeout=60, check=False, **options)
         assert done.returncode == 0, (line, done)
         return done.stdout
 
@@ -377,10 +416,12 @@ def test_the_recipe_of_the_contract(me, tmp_path):
         assert run(f'{holt} build ./agent-tool').startswith('agent-tool:latest')
         assert run(f'{holt} up ./agent-tool --name agent-tool-call') == 'agent-tool-call\n'
         run(f'{holt} fs write agent-tool-call /work/main.py < ./request-main.py')
-        assert run(f'{holt} exec agent-tool-call --timeout 20 -- python /work/main.py') == 'answer 42\n'
+        assert (run(f'{holt} exec agent-tool-call --timeout 20 -- python /work/main.py')
+                == 'answer 42\n')
         assert 'answer 42\n' in run(f'{holt} logs agent-tool-call')
         run(f'{holt} down agent-tool-call')
-        assert run(f'{holt} run --timeout 20 -- python -c \'print("bounded tool call")\'') == 'bounded tool call\n'
+        assert (run(f'{holt} run --timeout 20 -- python -c \'print("bounded tool call")\'')
+                == 'bounded tool call\n')
     finally:
         end_hub(tmp_path / 'home')
 
@@ -409,7 +450,8 @@ def test_up_of_a_folder_is_of_what_is_in_it_now(me, tmp_path):
                 assert box.returncode == 0, box
                 name = box.stdout.decode().strip()
                 assert me.run('fs', 'read', name, '/f', env=env).stdout == content.encode()
-                assert [s['template_id'] for s in json.loads(me.run('ls', '-o', 'json', env=env).stdout)] == ['tool:latest']
+                assert [s['template_id'] for s in json.loads(
+                    me.run('ls', '-o', 'json', env=env).stdout)] == ['tool:latest']
                 assert me.run('down', name, env=env).returncode == 0
         done = me.run('up', 'Tool', env=env, cwd=tmp_path)  # a name, not a path
         assert done.returncode == REFUSED and b'Tool' in done.stderr

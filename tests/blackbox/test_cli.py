@@ -35,7 +35,8 @@ def test_run_of_a_command_that_a_signal_ends(holt, number):
 
 
 def test_run_into_the_timeout(holt):
-    done = holt('run', '--timeout', '1', '--', 'sh', '-c', 'echo early; setsid sleep 100 & sleep 100')
+    done = holt('run', '--timeout', '1', '--', 'sh', '-c',
+                'echo early; setsid sleep 100 & sleep 100')
     assert done.returncode == 124 and done.stdout == b'early\n'
 
 
@@ -47,10 +48,13 @@ def test_run_of_what_is_no_program(holt, who):
 
 
 @pytest.mark.parametrize('arguments', [
-    ['run'], ['run', '--'], ['run', '--no-such', '--', 'true'], ['run', '--timeout', 'x', '--', 'true'], ['run', '--memory', '1', '--', 'true'],
-    ['run', '--pids', '-1', '--', 'true'], ['run', '--image', 'none', '--', 'true'], ['run', '-v', 'x', '--', 'true'],
-    ['run', '-v', '/no/such/dir:/x', '--', 'true'], ['run', '-v', '/tmp:/x:rx', '--', 'true'], ['run', '-v', '/tmp:x', '--', 'true'],
-    ['run', '-e', '=x', '--', 'true'], ['run', '--memory', '--', 'true'], ['run', '--json=1', '--', 'true'],
+    ['run'], ['run', '--'], ['run', '--no-such', '--', 'true'],
+    ['run', '--timeout', 'x', '--', 'true'], ['run', '--memory', '1', '--', 'true'],
+    ['run', '--pids', '-1', '--', 'true'], ['run', '--image', 'none', '--', 'true'],
+    ['run', '-v', 'x', '--', 'true'], ['run', '-v', '/no/such/dir:/x', '--', 'true'],
+    ['run', '-v', '/tmp:/x:rx', '--', 'true'], ['run', '-v', '/tmp:x', '--', 'true'],
+    ['run', '-e', '=x', '--', 'true'], ['run', '--memory', '--', 'true'],
+    ['run', '--json=1', '--', 'true'],
 ], ids=' '.join)
 def test_run_that_holt_refuses(holt, arguments):
     done = holt(*arguments)
@@ -76,7 +80,8 @@ def test_run_with_the_end_of_input(holt):
 
 
 def test_run_passes_output_on_as_it_comes(who, residue):
-    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'echo first; read x; echo got $x'), env=who.env, cwd='/',
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'echo first; read x; echo got $x'),
+                          env=who.env, cwd='/',
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         assert run.stdout.readline() == b'first\n'
         run.stdin.write(b'word\n')
@@ -86,8 +91,10 @@ def test_run_passes_output_on_as_it_comes(who, residue):
 
 
 def test_run_that_nobody_reads(who, residue):
-    """As in `holt run -- yes | head -1`: the reader goes, the command is ended, and no one hangs."""
-    with subprocess.Popen(who.argv('run', '--', 'yes'), env=who.env, cwd='/', stdout=subprocess.PIPE) as run:
+    """As in `holt run -- yes | head -1`: the reader goes, the command is ended,
+    and no one hangs."""
+    with subprocess.Popen(who.argv('run', '--', 'yes'), env=who.env, cwd='/',
+                          stdout=subprocess.PIPE) as run:
         assert run.stdout.readline() == b'y\n'
         run.stdout.close()
         assert run.wait(10) == 128 + signal.SIGPIPE
@@ -95,14 +102,17 @@ def test_run_that_nobody_reads(who, residue):
 
 def test_run_with_closed_streams(who, residue):
     for redirect in ('>&-', '2>&-', '<&-', '>&- 2>&- <&-'):
-        done = subprocess.run(['sh', '-c', f'exec "$@" {redirect}', 'sh', *who.argv('run', '--', 'sh', '-c', 'echo x; exit 3')],
+        done = subprocess.run(['sh', '-c', f'exec "$@" {redirect}', 'sh',
+                               *who.argv('run', '--', 'sh', '-c', 'echo x; exit 3')],
                               env=who.env, cwd='/', capture_output=True, timeout=20, check=False)
-        assert done.returncode in ((3,) if '>&-' not in redirect.split() else (3, 125, 141)), (redirect, done)
+        assert done.returncode in ((3,) if '>&-' not in redirect.split() else (3, 125, 141)), (
+            redirect, done)
 
 
 def test_run_to_a_full_device(who, residue):
     with open('/dev/full', 'wb') as full:
-        done = subprocess.run(who.argv('run', '--', 'echo', 'x'), env=who.env, cwd='/', stdout=full, stderr=subprocess.PIPE,
+        done = subprocess.run(who.argv('run', '--', 'echo', 'x'), env=who.env, cwd='/', stdout=full,
+                              stderr=subprocess.PIPE,
                               timeout=20, check=False)
     assert done.returncode == 125 and done.stderr.startswith(b'holt')
 
@@ -110,7 +120,8 @@ def test_run_to_a_full_device(who, residue):
 def test_run_into_a_file(who, residue):
     path = os.path.join(who.work, 'out')
     with open(path, 'wb') as file:
-        subprocess.run(who.argv('run', '--', 'seq', '200000'), env=who.env, cwd='/', stdout=file, timeout=20, check=True)
+        subprocess.run(who.argv('run', '--', 'seq', '200000'), env=who.env, cwd='/', stdout=file,
+                       timeout=20, check=True)
     with open(path, 'rb') as file:
         assert file.read() == b''.join(b'%d\n' % i for i in range(1, 200_001))
     os.unlink(path)
@@ -120,7 +131,8 @@ def test_run_into_a_file(who, residue):
 def test_run_passes_signals_on(who, residue, number):
     """The command gets the signal and may clear up; then holt ends as it did."""
     name = number.name[3:]
-    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', f'trap "echo got; exit 7" {name}; echo up; while :; do sleep 0.1; done'),
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', f'trap "echo got; exit 7" {name}; '
+                                   'echo up; while :; do sleep 0.1; done'),
                           env=who.env, cwd='/', stdout=subprocess.PIPE) as run:
         assert run.stdout.readline() == b'up\n'
         run.send_signal(number)
@@ -129,7 +141,8 @@ def test_run_passes_signals_on(who, residue, number):
 
 
 def test_run_ends_a_command_that_ignores_signals_at_the_second(who, residue):
-    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'trap "" INT TERM; echo up; while :; do sleep 0.1; done'),
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c',
+                                   'trap "" INT TERM; echo up; while :; do sleep 0.1; done'),
                           env=who.env, cwd='/', stdout=subprocess.PIPE) as run:
         assert run.stdout.readline() == b'up\n'
         begun = time.monotonic()
@@ -140,7 +153,8 @@ def test_run_ends_a_command_that_ignores_signals_at_the_second(who, residue):
 
 
 def test_run_killed_leaves_nothing(who, residue):
-    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'sleep 1000 & setsid sleep 1000 & echo up; wait'), env=who.env,
+    with subprocess.Popen(who.argv('run', '--', 'sh', '-c',
+                                   'sleep 1000 & setsid sleep 1000 & echo up; wait'), env=who.env,
                           cwd='/', stdout=subprocess.PIPE) as run:
         assert run.stdout.readline() == b'up\n'
         run.kill()
@@ -178,15 +192,18 @@ def folder(who):
 
 def test_run_volume_read_only(holt, folder):
     for suffix in ('', ':ro'):
-        assert out(holt('run', '-v', f'{folder}:/mnt/x{suffix}', '--', 'cat', '/mnt/x/f')) == 'host\n'
+        assert (out(holt('run', '-v', f'{folder}:/mnt/x{suffix}', '--', 'cat', '/mnt/x/f'))
+                == 'host\n')
         done = holt('run', '-v', f'{folder}:/mnt/x{suffix}', '--', 'sh', '-c', 'echo no > /mnt/x/g')
         assert done.returncode and b'Read-only' in done.stderr
         assert os.listdir(folder) == ['f']
 
 
 def test_run_volume_writable(holt, folder, who):
-    """What is written inside belongs on the host to the folder's owner, and can be read and removed."""
-    out(holt('run', '-v', f'{folder}:/workspace:rw', '--', 'sh', '-c', 'cat f > g; echo more >> f; mkdir d; touch d/x'))
+    """What is written inside belongs on the host to the folder's owner,
+    and can be read and removed."""
+    out(holt('run', '-v', f'{folder}:/workspace:rw', '--', 'sh', '-c',
+             'cat f > g; echo more >> f; mkdir d; touch d/x'))
     assert sorted(os.listdir(folder)) == ['d', 'f', 'g']
     for name in ('f', 'g', 'd', 'd/x'):
         assert os.stat(os.path.join(folder, name)).st_uid == who.uid, name
@@ -202,7 +219,8 @@ def refuses_to_show(holt, env, *paths):
 
 
 def test_run_volume_of_holts_own(holt, folder, who):
-    """Who has the token, the registry or the warden's folder has the hub; who can make them is the next one."""
+    """Who has the token, the registry or the warden's folder has the hub;
+    who can make them is the next one."""
     inner, link = f'{folder}/in', f'{folder}/link'
     env = {'HOLT_HOME': f'{inner}/holt'}
     refuses_to_show(holt, env, folder, '/')  # before it is there, too
@@ -210,10 +228,12 @@ def test_run_volume_of_holts_own(holt, folder, who):
     os.chown(inner, who.uid, who.uid)
     os.symlink(inner, link)
     assert out(holt('auth', 'token', env=env))
-    refuses_to_show(holt, env, folder, inner, f'{inner}/holt', f'{inner}/holt/token', link, f'{folder}/in/../in', '/')
+    refuses_to_show(holt, env, folder, inner, f'{inner}/holt', f'{inner}/holt/token', link,
+                    f'{folder}/in/../in', '/')
     os.mkdir(f'{folder}/beside')
     os.chown(f'{folder}/beside', who.uid, who.uid)
-    out(holt('run', '-v', f'{folder}/beside:/mnt/x:rw', '-v', f'{folder}/f:/mnt/f', '--', 'touch', '/mnt/x/y', env=env))
+    out(holt('run', '-v', f'{folder}/beside:/mnt/x:rw', '-v', f'{folder}/f:/mnt/f', '--', 'touch',
+             '/mnt/x/y', env=env))
     assert os.listdir(f'{folder}/beside') == ['y']
 
 
@@ -222,7 +242,8 @@ def test_run_volume_of_a_file(holt, folder):
 
 
 def test_run_volumes_do_not_show_their_parents(holt, folder):
-    done = holt('run', '-v', f'{folder}:/mnt/x', '--', 'sh', '-c', 'ls -A /mnt /mnt/x/..; ln -s ../../.. /tmp/up; ls /tmp/up')
+    done = holt('run', '-v', f'{folder}:/mnt/x', '--', 'sh', '-c',
+                'ls -A /mnt /mnt/x/..; ln -s ../../.. /tmp/up; ls /tmp/up')
     assert done.stdout.decode().split('\n')[1:2] == ['x']
 
 
@@ -230,8 +251,10 @@ def test_run_volumes_do_not_show_their_parents(holt, folder):
 def test_run_with_few_files(who, files):
     """A small ulimit -n is enough, and one that is too small is said to be."""
     def run(n):
-        return subprocess.run(['sh', '-c', f'ulimit -n {n}; exec "$@"', 'sh', *who.argv('run', '--', 'sh', '-c', 'ulimit -n')],
-                              env=who.env, cwd='/', stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        return subprocess.run(['sh', '-c', f'ulimit -n {n}; exec "$@"', 'sh',
+                               *who.argv('run', '--', 'sh', '-c', 'ulimit -n')],
+                              env=who.env, cwd='/', stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=60, check=False)
 
     assert int(out(run(files))) >= files // 2
     few = run(40)
@@ -243,7 +266,8 @@ def test_ids_of_two_hubs():
     """What the kernel counts for each user is shared with no sandbox of another hub."""
     with tempfile.TemporaryDirectory() as home:
         env = {'PATH': os.environ['PATH'], 'HOME': home, 'HOLT_HOME': f'{home}/holt'}
-        runs = [subprocess.Popen([HOLT, 'run', '--', 'sh', '-c', 'cat /proc/self/uid_map; read x'], env=env, cwd=home,
+        runs = [subprocess.Popen([HOLT, 'run', '--', 'sh', '-c', 'cat /proc/self/uid_map; read x'],
+                                 env=env, cwd=home,
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(8)]
         ids = [run.stdout.readline().split()[1] for run in runs]
         for run in runs:
@@ -252,7 +276,8 @@ def test_ids_of_two_hubs():
 
 
 def root_elsewhere(argv, env, cwd):
-    """Runs a program as root of a user namespace with 65536 ids, as in a container without privileges."""
+    """Runs a program as root of a user namespace with 65536 ids,
+    as in a container without privileges."""
     def enter():
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.unshare(0x10000000 | 0x00020000) < 0:  # CLONE_NEWUSER, CLONE_NEWNS
@@ -285,8 +310,10 @@ def root_elsewhere(argv, env, cwd):
 
 @pytest.mark.skipif(os.getuid() != 0, reason='maps ids')
 def test_run_as_root_of_another_user_namespace():
-    """Such a root may neither write trusted.* attributes nor mount a new /proc where no whole one is in sight."""
-    script = 'test $(id -u) = 1000 && mkdir -p a/b && mv a c && ls c/b && test -z "$(ls -A /proc/sys)" && exit 7'
+    """Such a root may neither write trusted.* attributes nor mount a new /proc where no whole one
+    is in sight."""
+    script = ('test $(id -u) = 1000 && mkdir -p a/b && mv a c && ls c/b && test -z "$(ls -A '
+              '/proc/sys)" && exit 7')
     with tempfile.TemporaryDirectory() as home:
         os.chmod(home, 0o777)
         env = {'PATH': os.environ['PATH'], 'HOME': home, 'HOLT_HOME': f'{home}/holt'}
@@ -298,10 +325,12 @@ ATTEMPTS = {
     'one write': 'head -c 12M /dev/zero > f',
     'many small files': 'i=0; while [ $i -lt 600 ]; do echo x > $i || exit 1; i=$((i+1)); done',
     'empty files': 'i=0; while [ $i -lt 600 ]; do : > $i || exit 1; i=$((i+1)); done',
-    'holes that are filled': 'truncate -s 12M f && head -c 12M /dev/zero | dd of=f conv=notrunc bs=64k 2>&1',
+    'holes that are filled': 'truncate -s 12M f && head -c 12M /dev/zero | '
+    'dd of=f conv=notrunc bs=64k 2>&1',
     'room that is reserved': 'fallocate -l 12M f',
     'a file that has no name any more': 'exec 9> f; rm f; head -c 12M /dev/zero >&9',
-    'files that are linked': 'for i in 1 2 3; do head -c 4M /dev/zero > f && ln f g$i && mv f h$i || exit 1; done',
+    'files that are linked': 'for i in 1 2 3; do head -c 4M /dev/zero > f && ln f g$i && '
+    'mv f h$i || exit 1; done',
     'files moved in': 'head -c 12M /dev/zero > /tmp/f && mv /tmp/f f',
     'directories': 'i=0; while [ $i -lt 600 ]; do mkdir $i || exit 1; i=$((i+1)); done',
 }
@@ -316,10 +345,12 @@ exec "$@"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason='needs a mount')
-@pytest.mark.skipif(not shutil.which('mkfs.ext4', path='/usr/sbin:/sbin') or not os.path.exists('/dev/loop-control'),
+@pytest.mark.skipif(not shutil.which('mkfs.ext4', path='/usr/sbin:/sbin')
+                    or not os.path.exists('/dev/loop-control'),
                     reason='needs e2fsprogs and loop devices')
 def test_run_volume_with_an_end(who, folder):
-    """A folder that the kernel ends is held to it, whatever is tried; one that it does not end is refused."""
+    """A folder that the kernel ends is held to it, whatever is tried;
+    one that it does not end is refused."""
     inside = f'{folder}/in'
     os.mkdir(inside)
 
@@ -328,8 +359,10 @@ def test_run_volume_with_an_end(who, folder):
         os.ftruncate(fd, 8 << 20)
         os.close(fd)
         subprocess.run(['/usr/sbin/mkfs.ext4', '-q', '-N', '512', '-m', '0', image], check=True)
-        argv = who.argv('run', *more, '-v', f'{inside}:/mnt/x:rw{size}', '-w', '/mnt/x', '--', 'sh', '-c', script)
-        done = subprocess.run(['unshare', '-m', '--propagation', 'private', 'sh', '-c', SIZED, 'sh', image, inside, str(who.uid), *argv],
+        argv = who.argv('run', *more, '-v', f'{inside}:/mnt/x:rw{size}', '-w', '/mnt/x', '--', 'sh',
+                        '-c', script)
+        done = subprocess.run(['unshare', '-m', '--propagation', 'private', 'sh', '-c', SIZED, 'sh',
+                               image, inside, str(who.uid), *argv],
                               cwd='/', env=who.env, capture_output=True, timeout=60, check=False)
         os.unlink(image)
         return done
@@ -348,12 +381,15 @@ def test_run_volume_with_an_end(who, folder):
 def test_run_volume_without_an_end(holt, folder):
     """Nothing ends it, so all of that fits: then a size is refused."""
     for attempt, script in ATTEMPTS.items():
-        done = holt('run', '-m', '256M', '-v', f'{folder}:/mnt/x:rw', '--', 'sh', '-c', f'mkdir /mnt/x/d && cd /mnt/x/d && {{ {script}; }}')
+        done = holt('run', '-m', '256M', '-v', f'{folder}:/mnt/x:rw', '--', 'sh', '-c',
+                    f'mkdir /mnt/x/d && cd /mnt/x/d && {{ {script}; }}')
         assert done.returncode == 0, (attempt, done)
         shutil.rmtree(f'{folder}/d')
     done = holt('run', '-v', f'{folder}:/mnt/x:rw,size=64M', '--', 'true')
-    assert done.returncode == 125 and b'67108864 bytes' in done.stderr and b'file system of its own' in done.stderr, done
-    for mode in ('ro,size=64M', 'rw,size=', 'rw,size=x', 'rw,size=0', 'rw,', 'size=64M', 'rw,size=64M,', 'rw:size=64M'):
+    assert (done.returncode == 125 and b'67108864 bytes' in done.stderr
+            and b'file system of its own' in done.stderr), done
+    for mode in ('ro,size=64M', 'rw,size=', 'rw,size=x', 'rw,size=0', 'rw,', 'size=64M',
+                 'rw,size=64M,', 'rw:size=64M'):
         done = holt('run', '-v', f'{folder}:/mnt/x:{mode}', '--', 'true')
         assert done.returncode == 125 and b'-v takes' in done.stderr, (mode, done)
 
@@ -361,15 +397,18 @@ def test_run_volume_without_an_end(holt, folder):
 def test_run_limits(holt, driver):
     done = holt('run', '--disk', '2M', '--', 'sh', '-c', 'head -c 5000000 /dev/zero > f')
     assert done.returncode == 1 and b'No space left' in done.stderr
-    done = holt('run', '--pids', '8', '--', 'sh', '-c', 'for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait')
+    done = holt('run', '--pids', '8', '--', 'sh', '-c',
+                'for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait')
     assert b'fork' in done.stderr.lower() or b'resource' in done.stderr.lower()
     if driver != 'rlimit':
-        assert holt('run', '--memory', '64M', '--', 'python3', '-c', 'x = bytearray(300 << 20)').returncode == 137
+        assert holt('run', '--memory', '64M', '--', 'python3', '-c',
+                    'x = bytearray(300 << 20)').returncode == 137
 
 
 def test_run_json(holt):
     got = json.loads(out(holt('run', '--json', '--', 'sh', '-c', 'echo o; echo e >&2')))
-    assert (got['exit_code'], got['stdout'], got['stderr'], got['timed_out']) == (0, 'o\n', 'e\n', False)
+    assert (got['exit_code'], got['stdout'], got['stderr'], got['timed_out']) == (0, 'o\n', 'e\n',
+                                                                                  False)
     assert got['wall_ms'] > 0
     done = holt('run', '--json', '--', 'sh', '-c', 'exit 3')
     assert done.returncode == 3 and json.loads(done.stdout)['exit_code'] == 3
@@ -382,9 +421,12 @@ def test_run_json(holt):
 
 
 def test_run_is_isolated(holt):
-    text = out(holt('run', '--', 'sh', '-c', 'id -u; ls /sys/class/net 2>/dev/null; cat /proc/net/route | wc -l; '
-                    'grep Cap /proc/self/status; grep NoNewPrivs /proc/self/status; grep Seccomp: /proc/self/status'))
-    assert text.startswith('1000\n') and 'CapEff:\t0000000000000000' in text and 'CapBnd:\t0000000000000000' in text
+    text = out(holt('run', '--', 'sh', '-c',
+                    'id -u; ls /sys/class/net 2>/dev/null; cat /proc/net/route | wc -l; '
+                    'grep Cap /proc/self/status; grep NoNewPrivs /proc/self/status; grep Seccomp: '
+                    '/proc/self/status'))
+    assert (text.startswith('1000\n') and 'CapEff:\t0000000000000000' in text
+            and 'CapBnd:\t0000000000000000' in text)
     assert 'NoNewPrivs:\t1' in text and 'Seccomp:\t2' in text
 
 
@@ -400,13 +442,16 @@ def test_help(holt):
     text = out(holt('help'))
     assert out(holt('--help')) == text
     verbs = re.findall(r'^  (\w+) ', text, re.M)
-    assert {'run', 'up', 'exec', 'fs', 'images', 'mcp', 'serve', 'auth', 'doctor', 'version', 'help'} <= set(verbs)
+    assert {'run', 'up', 'exec', 'fs', 'images', 'mcp', 'serve', 'auth', 'doctor', 'version',
+            'help'} <= set(verbs)
     for verb in verbs:
         own = out(holt('help', verb))
         assert own == out(holt(verb, '--help')) and f'holt {verb}' in own
-        texts = [own, *(out(holt('help', verb, word)) for word in re.findall(rf'^  {verb} (\w+) ', own, re.M))]
+        texts = [own, *(out(holt('help', verb, word))
+                        for word in re.findall(rf'^  {verb} (\w+) ', own, re.M))]
         assert all(len(line) <= 80 for said in texts for line in said.splitlines()), verb
-    for option in ('--timeout', '--memory', '--pids', '--image', '--json', '--cpus', '--disk', '-v', '-e', '-w'):
+    for option in ('--timeout', '--memory', '--pids', '--image', '--json', '--cpus', '--disk', '-v',
+                   '-e', '-w'):
         assert option in out(holt('help', 'run'))
 
 
@@ -416,19 +461,23 @@ def test_nothing_asked_for(holt):
 
 
 @pytest.mark.parametrize('typed, meant', [
-    (['run', '--memroy', '1G', '--', 'true'], '--memory'), (['run', '--time-out', '1', '--', 'true'], '--timeout'),
-    (['mcp', '--pol', '1'], '--pool'), (['doctor', '--jason'], '--json'), (['rum', '--', 'true'], 'run'), (['doktor'], 'doctor'),
+    (['run', '--memroy', '1G', '--', 'true'], '--memory'),
+    (['run', '--time-out', '1', '--', 'true'], '--timeout'),
+    (['mcp', '--pol', '1'], '--pool'), (['doctor', '--jason'], '--json'),
+    (['rum', '--', 'true'], 'run'), (['doktor'], 'doctor'),
     (['help', 'mpc'], 'mcp'),
 ], ids=' '.join)
 def test_misspelt_words_get_the_nearest_name(holt, typed, meant):
     done = holt(*typed)
-    assert done.returncode == (2 if typed[0] in ('mcp', 'doctor') else 125) and done.stdout == b'', done
+    assert (done.returncode == (2 if typed[0] in ('mcp', 'doctor') else 125)
+            and done.stdout == b''), done
     assert 'did you mean' in done.stderr.decode() and meant in done.stderr.decode()
 
 
 @pytest.mark.parametrize('status, arguments', [
-    (2, ['doctor', 'x']), (2, ['version', 'x']), (2, ['mcp', 'x']), (2, ['help', 'a', 'b', 'c']), (125, ['help', 'mcp', 'x']), (2, ['mcp', '--pool', '65']),
-    (2, ['mcp', '--pool', 'many']), (2, ['mcp', '--pool', '']), (125, ['run', '-q', 'true']), (125, ['nonsense']), (125, ['']),
+    (2, ['doctor', 'x']), (2, ['version', 'x']), (2, ['mcp', 'x']), (2, ['help', 'a', 'b', 'c']),
+    (125, ['help', 'mcp', 'x']), (2, ['mcp', '--pool', '65']), (2, ['mcp', '--pool', 'many']),
+    (2, ['mcp', '--pool', '']), (125, ['run', '-q', 'true']), (125, ['nonsense']), (125, ['']),
 ], ids=str)
 def test_what_is_refused(holt, status, arguments):
     done = holt(*arguments)
@@ -455,25 +504,32 @@ def test_doctor_json(holt, who, driver):
 
 
 def test_doctor_in_a_chroot_says_so(holt, who):
-    """User namespaces are forbidden there: creation fails closed, and the remedy names the chroot."""
+    """User namespaces are forbidden there: creation fails closed,
+    and the remedy names the chroot."""
     if os.getuid() or who.prefix or not shutil.which('chroot'):
         pytest.skip('only root enters a chroot')
     top = os.path.join(who.work, 'root')
     os.mkdir(top)
     program = who.argv()[0]
     libraries = subprocess.run(['ldd', program], capture_output=True, text=True, check=True).stdout
-    binds = {'/usr', '/proc', '/dev', '/sys', os.path.dirname(os.path.dirname(os.path.dirname(program)))}
-    binds |= {os.path.dirname(p) for p in re.findall(r'=> (/\S+)', libraries) if not p.startswith(('/usr/', '/lib'))}
-    script = 'set -e; ' + ''.join(f'mkdir -p {top}{p}; mount --bind {p} {top}{p}; ' for p in binds) + \
-        ''.join(f'ln -s usr/{n} {top}/{n}; ' for n in ('bin', 'lib', 'lib64') if os.path.exists('/usr/' + n)) + \
-        f'mkdir -p {top}/etc {top}/tmp; exec chroot {top} "$@"'
+    binds = {'/usr', '/proc', '/dev', '/sys',
+             os.path.dirname(os.path.dirname(os.path.dirname(program)))}
+    binds |= {os.path.dirname(p) for p in re.findall(r'=> (/\S+)', libraries)
+              if not p.startswith(('/usr/', '/lib'))}
+    script = ('set -e; ' + ''.join(f'mkdir -p {top}{p}; mount --bind {p} {top}{p}; ' for p in binds)
+              +
+              ''.join(f'ln -s usr/{n} {top}/{n}; '
+                      for n in ('bin', 'lib', 'lib64') if os.path.exists('/usr/' + n)) +
+              f'mkdir -p {top}/etc {top}/tmp; exec chroot {top} "$@"')
 
     def inside(*arguments):
         for name in ('bin', 'lib', 'lib64'):
             if os.path.islink(f'{top}/{name}'):
                 os.unlink(f'{top}/{name}')
-        return subprocess.run(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', *who.argv(*arguments)],
-                              env=who.env, cwd='/', capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script,
+                               'sh', *who.argv(*arguments)],
+                              env=who.env, cwd='/', capture_output=True, text=True, timeout=60,
+                              check=False)
     try:
         done = inside('doctor')
         assert done.returncode == 1 and 'chroot' in done.stdout, done
@@ -484,7 +540,8 @@ def test_doctor_in_a_chroot_says_so(holt, who):
 
 
 def test_programs_need_no_environment(who, residue):
-    done = subprocess.run(who.argv('run', '--', 'echo', 'x'), env={}, cwd='/', capture_output=True, timeout=20, check=False)
+    done = subprocess.run(who.argv('run', '--', 'echo', 'x'), env={}, cwd='/', capture_output=True,
+                          timeout=20, check=False)
     assert done.stdout == b'x\n', done
 
 
@@ -492,7 +549,8 @@ def test_a_program_started_by_a_link_or_from_elsewhere(who, residue):
     link = os.path.join(who.work, 'link')
     os.symlink(who.argv()[-1], link)
     try:
-        done = subprocess.run([*who.prefix, link, 'run', '--', 'echo', 'x'], env=who.env, cwd=who.work if not who.prefix else '/',
+        done = subprocess.run([*who.prefix, link, 'run', '--', 'echo', 'x'], env=who.env,
+                              cwd=who.work if not who.prefix else '/',
                               capture_output=True, timeout=20, check=False)
         assert done.stdout == b'x\n', done
     finally:
@@ -504,15 +562,18 @@ def ignore_all_signals():
     ignoring = (ctypes.c_ulong * 4)(1)
     rt_sigaction = ctypes.c_long(13 if os.uname().machine == 'x86_64' else 134)
     for number in set(range(1, 65)) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
-        ctypes.CDLL(None).syscall(rt_sigaction, ctypes.c_long(number), ignoring, None, ctypes.c_long(8))
+        ctypes.CDLL(None).syscall(rt_sigaction, ctypes.c_long(number), ignoring, None,
+                                  ctypes.c_long(8))
 
 
 def test_nothing_is_inherited_by_the_command(who, residue):
     """Descriptors and signal settings of whoever starts holt stop there."""
     r, w = os.pipe()
     try:
-        done = subprocess.run(who.argv('run', '--', 'sh', '-c', 'ls /proc/self/fd; grep SigIgn /proc/self/status; umask'), env=who.env,
-                              cwd='/', pass_fds=(r, w), capture_output=True, timeout=20, check=False,
+        done = subprocess.run(who.argv('run', '--', 'sh', '-c', 'ls /proc/self/fd; grep SigIgn '
+                                       '/proc/self/status; umask'), env=who.env,
+                              cwd='/', pass_fds=(r, w), capture_output=True, timeout=20,
+                              check=False,
                               preexec_fn=lambda: (ignore_all_signals(), os.umask(0)))
     finally:
         os.close(r)

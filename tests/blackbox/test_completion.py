@@ -13,16 +13,19 @@ from test_hub_cli import Hub
 LOAD = {'bash': 'source <(holt completion bash)',
         'zsh': 'autoload -U compinit; compinit -D; source <(holt completion zsh)',
         'fish': 'holt completion fish | source'}
-TYPED = {'holt vers': 'holt version ', 'holt snapshot exp': 'holt snapshot export ', 'holt up --rete': 'holt up --retention ',
-         'holt ls -o js': 'holt ls -o json ', 'holt help doc': 'holt help doctor ', 'holt exec agent-t': 'holt exec agent-tool-call '}
+TYPED = {'holt vers': 'holt version ', 'holt snapshot exp': 'holt snapshot export ',
+         'holt up --rete': 'holt up --retention ', 'holt ls -o js': 'holt ls -o json ',
+         'holt help doc': 'holt help doctor ', 'holt exec agent-t': 'holt exec agent-tool-call '}
 
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('completion'), '--listen', '127.0.0.1:0', '--pool', '1')
+    shared = Hub(me, tmp_path_factory.mktemp('completion'), '--listen', '127.0.0.1:0', '--pool',
+                 '1')
     folder = tmp_path_factory.mktemp('bin')
     os.symlink(me.argv()[-1], folder / 'holt')
-    shared.shell_env = {**shared.env, 'PATH': f'{folder}:{os.environ["PATH"]}', 'HOME': str(folder), 'TERM': 'dumb'}
+    shared.shell_env = {**shared.env, 'PATH': f'{folder}:{os.environ["PATH"]}', 'HOME': str(folder),
+                        'TERM': 'dumb'}
     shared.ok('up', '-n', 'agent-tool-call')
     yield shared
     assert shared.end() == 0, shared.said()
@@ -44,7 +47,8 @@ class Person:
     def sees(self, text, seconds=20):
         end = time.monotonic() + seconds
         while text not in self.seen:
-            assert select.select([self.fd], [], [], max(0, end - time.monotonic()))[0], (text, self.seen)
+            assert select.select([self.fd], [], [],
+                                 max(0, end - time.monotonic()))[0], (text, self.seen)
             self.seen += os.read(self.fd, 4096).decode(errors='replace')
 
     def leave(self):
@@ -52,7 +56,8 @@ class Person:
         os.waitpid(self.pid, 0)
 
 
-@pytest.mark.parametrize('shell, argv', [('bash', ['bash', '--norc', '-i']), ('zsh', ['zsh', '-f', '-i'])])
+@pytest.mark.parametrize('shell, argv',
+                         [('bash', ['bash', '--norc', '-i']), ('zsh', ['zsh', '-f', '-i'])])
 def test_tab(hub, shell, argv):
     person = Person(argv, hub.shell_env)
     try:
@@ -69,13 +74,15 @@ def test_tab(hub, shell, argv):
 
 def test_fish(hub):
     for typed, whole in TYPED.items():
-        done = subprocess.run(['fish', '--no-config', '-c', f'{LOAD["fish"]}; complete -C "{typed}"'], env=hub.shell_env, timeout=60,
+        done = subprocess.run(['fish', '--no-config', '-c', f'{LOAD["fish"]}; '
+                               f'complete -C "{typed}"'], env=hub.shell_env, timeout=60,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
         assert whole.split()[-1] in done.stdout.decode().split(), (typed, done)
 
 
 def test_no_hub_is_started(hub, tmp_path):
-    done = hub.run('completion', '--', 'exec', '', env={'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': ''})
+    done = hub.run('completion', '--', 'exec', '',
+                   env={'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': ''})
     assert done.returncode == 0 and done.stdout == b'' and not (tmp_path / 'hub.log').exists()
 
 

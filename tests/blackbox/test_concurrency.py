@@ -36,7 +36,8 @@ def test_sixty_four_execs_at_once(box):
     sbs = [box() for _ in range(4)]
     for sb in sbs:
         gate(sb)
-    calls = [sbs[i % 4].start(f'touch begun-{i}; read x <go; echo {i}; echo e{i} >&2; exit {i}', timeout_seconds=60) for i in range(64)]
+    calls = [sbs[i % 4].start(f'touch begun-{i}; read x <go; echo {i}; echo e{i} >&2; exit {i}',
+                              timeout_seconds=60) for i in range(64)]
     for sb in sbs:
         until(lambda sb=sb: sb.sh('ls begun-* 2>/dev/null | wc -l') == '16\n', what='all of them')
     for sb in sbs:
@@ -75,11 +76,13 @@ def refused(answer):
 
 
 def test_requests_over_the_bound_are_refused_and_the_others_served(spawn):
-    """None of them ends before all have been sent; some are then given up, so that there is room to let the others through."""
+    """None of them ends before all have been sent; some are then given up, so that there is room to
+    let the others through."""
     mcp = spawn('--pool', '0')
     sb = mcp.create()
     gate(sb)
-    calls = [sb.start('read x <go; echo served', max_output_bytes=1024, timeout_seconds=100) for _ in range(300)]
+    calls = [sb.start('read x <go; echo served', max_output_bytes=1024, timeout_seconds=100)
+             for _ in range(300)]
     mcp.request('ping')  # answered or refused, behind all of them
     given_up, kept = calls[:40], calls[40:]
     for call in given_up:
@@ -138,13 +141,15 @@ def test_floods_from_many_delay_nobody(box):
 
 
 def test_many_cancelled_at_once_cost_no_sandbox(spawn):
-    """Killing takes its first process a while, and dying the programs; that is no reason to give the sandbox up, nor to end what else runs in it."""
+    """Killing takes its first process a while, and dying the programs; that is no reason to give
+    the sandbox up, nor to end what else runs in it."""
     mcp = spawn('--pool', '0')
     sb = mcp.create()
     sb.write('f', 'kept')
     sb.start('exec tail -f f', timeout_seconds=300)
     for _ in range(6):
-        calls = [sb.start('sleep 60 & sleep 60', max_output_bytes=1024, timeout_seconds=60) for _ in range(128)]
+        calls = [sb.start('sleep 60 & sleep 60', max_output_bytes=1024, timeout_seconds=60)
+                 for _ in range(128)]
         for call in calls:
             mcp.notify('notifications/cancelled', {'requestId': call})
         until(lambda: sb.running('sleep') == 0, timeout=20, what='their end')

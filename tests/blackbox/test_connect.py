@@ -1,4 +1,5 @@
-"""The service sandbox.v1.Sandbox as Connect-JSON: frames and errors by hand, and Connect's own client for Node.js."""
+"""The service sandbox.v1.Sandbox as Connect-JSON: frames and errors by hand,
+and Connect's own client for Node.js."""
 
 import base64
 import json
@@ -40,10 +41,12 @@ def fails(code, call, *arguments, **more):
 
 
 def test_files(hub, sb):
-    assert hub.stream('WriteFile', sb, {'open': {'path': 'a/f', 'mode': 0o640}}, {'data': b64(b'one ')},
+    assert hub.stream('WriteFile', sb, {'open': {'path': 'a/f', 'mode': 0o640}},
+                      {'data': b64(b'one ')},
                       {'data': b64(b'two')}) == [{'bytesWritten': 7}]
     info = hub.unary('Stat', sb, path='a/f')
-    assert info['name'] == 'f' and info['size'] == 7 and info['mode'] == 0o640 and info['isDir'] is False
+    assert (info['name'] == 'f' and info['size'] == 7 and info['mode'] == 0o640
+            and info['isDir'] is False)
     assert hub.unary('List', sb, parent='a')['entries'] == [info]
     read = hub.stream('ReadFile', sb, {'path': 'a/f'})
     assert joined(read, 'data') == b'one two' and read[-1]['eof'] is True
@@ -58,7 +61,8 @@ def test_pages(hub, sb):
     hub.exec(sb, 'mkdir d; for i in 1 2 3 4 5; do echo > d/$i; done')
     first = hub.unary('List', sb, parent='d', pageSize=2)
     second = hub.unary('List', sb, parent='d/', pageSize=4, pageToken=first['nextPageToken'])
-    assert [e['path'] for e in first['entries'] + second['entries']] == [f'd/{i}' for i in range(1, 6)]
+    assert ([e['path'] for e in first['entries'] + second['entries']]
+            == [f'd/{i}' for i in range(1, 6)])
     assert 'nextPageToken' not in second
     fails('unimplemented', hub.unary, 'List', sb, parent='d', filter='is_dir=true')
     hub.exec(sb, 'cd d; i=0; while [ $i -lt 1100 ]; do : > f$i; i=$((i+1)); done')
@@ -72,18 +76,21 @@ def test_a_large_file_comes_whole(hub, sb):
     data = joined(read, 'data')
     assert len(data) == 20000000
     half = len(data) // 2
-    hub.stream('WriteFile', sb, {'open': {'path': 'copy'}}, {'data': b64(data[:half])}, {'data': b64(data[half:])})
+    hub.stream('WriteFile', sb, {'open': {'path': 'copy'}}, {'data': b64(data[:half])},
+               {'data': b64(data[half:])})
     assert hub.exec(sb, 'sha256sum < copy | cmp - sum')['exit_code'] == 0
 
 
 def test_a_sandbox_that_ends_while_it_is_read(hub):
-    """Of a file that a slow reader has not come to the end of: what is missing is said, and nothing else suffers."""
+    """Of a file that a slow reader has not come to the end of: what is missing is said,
+    and nothing else suffers."""
     sandbox = hub.create()
     hub.exec(sandbox, 'head -c 40000000 /dev/zero > big')
     body = frame({'path': 'big'})
     with hub.wire(receive_buffer=16384) as wire:
         wire.send(hub.request('POST', '/sandbox.v1.Sandbox/ReadFile', fields=[
-            f'Content-Type: {STREAM}', f'Content-Length: {len(body)}', f'X-Sandbox-Id: {sandbox}']).encode() + body)
+            f'Content-Type: {STREAM}', f'Content-Length: {len(body)}',
+            f'X-Sandbox-Id: {sandbox}']).encode() + body)
         assert wire.head()[0] == 200
         for _ in range(40):  # in this time it comes to wait for room, most likely
             hub.exec(sandbox, 'true')
@@ -96,7 +103,8 @@ def test_a_sandbox_that_ends_while_it_is_read(hub):
 
 
 def test_exec(hub, sb):
-    said = hub.stream('Exec', sb, {'open': {'command': 'cat; echo $A; pwd; echo err >&2; exit 3', 'cwd': '/tmp',
+    said = hub.stream('Exec', sb, {'open': {'command': 'cat; echo $A; pwd; echo err >&2; exit 3',
+                                            'cwd': '/tmp',
                                             'env': [{'key': 'A', 'value': 'b'}]}},
                       {'stdin': b64(b'in 1\n')}, {'stdin': b64(b'in 2\n')}, {'stdinClose': True})
     assert joined(said, 'stdout') == b'in 1\nin 2\nb\n/tmp\n' and joined(said, 'stderr') == b'err\n'
@@ -108,7 +116,8 @@ def test_exec(hub, sb):
 def test_processes(hub, sb):
     assert hub.unary('Processes', sb) == {'processes': [], 'truncated': False}
     hub.exec(sb, 'sleep 4321 > /dev/null 2>&1 &')
-    [found] = until(lambda: [p for p in hub.unary('Processes', sb)['processes'] if p['command'] == 'sleep 4321' and p['parentPid'] == 1],
+    [found] = until(lambda: [p for p in hub.unary('Processes', sb)['processes']
+                             if p['command'] == 'sleep 4321' and p['parentPid'] == 1],
                     what='sleep')
     assert {'cpuMs', 'memoryBytes', 'ageMs', 'state'} < set(found)
     assert hub.unary('Signal', sb, pid=found['pid'], signal=15) == {}
@@ -122,15 +131,21 @@ def test_exec_fails(hub, sb):
                             ('Exec', {'open': {'command': 'sleep 100', 'timeoutSeconds': 1}})):
         said = hub.stream(method, sb, message)  # a good end
         assert said[-1]['exit']['exitCode'] == 124
-    fails('deadline_exceeded', hub.stream, 'ExecStream', sb, {'command': 'sleep 100'}, fields=['Connect-Timeout-Ms: 500'])
-    failed = fails('internal', hub.stream, 'ExecStream', sb, {'command': 'no-such-program', 'args': ['x']})
+    fails('deadline_exceeded', hub.stream, 'ExecStream', sb, {'command': 'sleep 100'},
+          fields=['Connect-Timeout-Ms: 500'])
+    failed = fails('internal', hub.stream, 'ExecStream', sb,
+                   {'command': 'no-such-program', 'args': ['x']})
     assert 'no-such-program' in failed.messages[-1]['exit']['error']
-    failed = fails('invalid_argument', hub.stream, 'ExecStream', sb, {'command': 'true', 'timeoutSeconds': 86401})
-    assert failed.status == 400 and failed.error['details'][0]['debug']['context']['max_timeout_s'] == 86400
-    for messages in ([{}], [{'stdin': ''}], [{'open': {'command': 'cat'}}, {'open': {'command': 'cat'}}],
-                     [{'open': {'command': 'cat'}}, {}], [{'open': {'command': 'cat'}, 'stdin': ''}],
+    failed = fails('invalid_argument', hub.stream, 'ExecStream', sb,
+                   {'command': 'true', 'timeoutSeconds': 86401})
+    assert (failed.status == 400 and failed.error['details'][0]['debug']['context']['max_timeout_s']
+            == 86400)
+    for messages in ([{}], [{'stdin': ''}],
+                     [{'open': {'command': 'cat'}}, {'open': {'command': 'cat'}}], [{'open': {
+                         'command': 'cat'}}, {}], [{'open': {'command': 'cat'}, 'stdin': ''}],
                      [{'open': {'command': 'cat'}}, {'stdinClose': True}, {'stdin': b64(b'x')}],
-                     [{'open': {'command': 'cat'}}, {'stdin': 'no base64!'}], [{'open': {'command': 'cat', 'pty': {}}}]):
+                     [{'open': {'command': 'cat'}}, {'stdin': 'no base64!'}],
+                     [{'open': {'command': 'cat', 'pty': {}}}]):
         fails('invalid_argument', hub.stream, 'Exec', sb, *messages)
     assert hub.exec(sb, 'pidof cat')['exit_code'] == 1
 
@@ -139,7 +154,8 @@ OPEN = frame({'command': 'true'})
 
 
 @pytest.mark.parametrize('body', [
-    b'', OPEN[:3], OPEN[:-1], OPEN + b'x', b'\1' + OPEN[1:], b'\2' + OPEN[1:], b'\0\xff\xff\xff\xff{}', b'{"command":"true"}',
+    b'', OPEN[:3], OPEN[:-1], OPEN + b'x', b'\1' + OPEN[1:], b'\2' + OPEN[1:],
+    b'\0\xff\xff\xff\xff{}', b'{"command":"true"}',
 ], ids=['none', 'half a head', 'short', 'more', 'compressed', 'an end', 'huge', 'no frame'])
 def test_frames_that_are_none(hub, sb, body):
     reply = hub.connect('ExecStream', sb, None, kind=STREAM, body=body)
@@ -159,14 +175,16 @@ def test_fields_that_are_wrong(hub, sb, fields, says):
     reply = hub.connect('Stat', sb, {'path': '/'}, fields)
     answer = json.loads(reply.body)
     assert (reply.status, answer['code']) == (400, 'invalid_argument') and says in answer['message']
-    assert hub.connect('Stat', sb, {'path': '/'}, ['Connect-Protocol-Version: 1', 'Connect-Timeout-Ms: 10000']).status == 200
+    assert hub.connect('Stat', sb, {'path': '/'},
+                       ['Connect-Protocol-Version: 1', 'Connect-Timeout-Ms: 10000']).status == 200
 
 
 def test_who_goes_away_ends_the_command(hub, sb):
     body = frame({'command': 'sleep 1000'})
     with hub.wire() as wire:
         wire.send(hub.request('POST', '/sandbox.v1.Sandbox/ExecStream', fields=[
-            f'Content-Type: {STREAM}', f'Content-Length: {len(body)}', f'X-Sandbox-Id: {sb}']).encode() + body)
+            f'Content-Type: {STREAM}', f'Content-Length: {len(body)}',
+            f'X-Sandbox-Id: {sb}']).encode() + body)
         until(lambda: hub.exec(sb, 'pidof sleep')['exit_code'] == 0, what='the command')
     until(lambda: hub.exec(sb, 'pidof sleep')['exit_code'] == 1, what='the end of the command')
 
@@ -180,7 +198,8 @@ def test_the_error_detail_is_a_protocol_buffer(hub):
 def test_the_client_of_node(hub, sb):
     """@connectrpc/connect-node over HTTP/1.1, which decodes by the messages' own descriptors."""
     host, port = hub.address
-    got = node('connect.mjs', {'url': f'http://{host}:{port}', 'token': hub.token, 'sandbox': sb}, least=20)
+    got = node('connect.mjs', {'url': f'http://{host}:{port}', 'token': hub.token, 'sandbox': sb},
+               least=20)
     assert got['written'] == '7' and got['read'] == 'one two' and got['entries'] == ['f']
     assert got['stdout'] == 'out\n' and got['stderr'] == 'err\n' and got['exit'] == 3
     assert got['vitals'] is True

@@ -16,15 +16,18 @@ from who import HERE
 
 
 def populate(mcp, calls=True):
-    """Sandboxes as they are in real life: with files, forks, processes of all kinds, and calls under way."""
+    """Sandboxes as they are in real life: with files, forks, processes of all kinds,
+    and calls under way."""
     sbs = [mcp.create() for _ in range(3)]
     sbs += sbs[0].fork(2)
     for sb in sbs:
-        sb.exec('head -c 1000000 /dev/zero > f; (trap "" TERM INT HUP; sleep 1000) >/dev/null 2>&1 & '
+        sb.exec('head -c 1000000 /dev/zero > f; (trap "" TERM INT HUP; '
+                'sleep 1000) >/dev/null 2>&1 & '
                 'setsid sleep 1000 >/dev/null 2>&1 &')
         if calls:
             sb.start('echo running; sleep 1000', timeout_seconds=1000)
-    until(lambda: len([p for p in host.below(mcp.pid).values() if p.comm == 'sleep']) == (15 if calls else 10), what='all sleeps')
+    until(lambda: len([p for p in host.below(mcp.pid).values() if p.comm == 'sleep'])
+          == (15 if calls else 10), what='all sleeps')
     return sbs
 
 
@@ -93,7 +96,8 @@ def test_hub_stopped_and_killed(spawn, residue):
 def test_warden_killed(spawn, residue):
     mcp = spawn('--pool', '2')
     sbs = populate(mcp)
-    running = mcp.start_tool('sandbox_exec', sandbox=sbs[0].id, command='sleep 1000', timeout_seconds=1000)
+    running = mcp.start_tool('sandbox_exec', sandbox=sbs[0].id, command='sleep 1000',
+                             timeout_seconds=1000)
     mcp.ping()
     os.kill(host.program(mcp.pid, 'holt-warden'), signal.SIGKILL)
     with pytest.raises(Failed) as e:
@@ -137,7 +141,8 @@ def test_warden_killed_while_it_works(spawn, residue):
         try:
             mcp.result(call)
         except Failed as e:
-            assert e.code in ('sandbox_lost', 'transport_failed', 'io_error', 'cancelled', 'conflict', 'sandbox_not_found'), e
+            assert e.code in ('sandbox_lost', 'transport_failed', 'io_error', 'cancelled',
+                              'conflict', 'sandbox_not_found'), e
     assert mcp.close() == 0
     residue.check()
 
@@ -157,7 +162,8 @@ def test_first_process_of_a_sandbox_killed(spawn, residue):
     one, two = mcp.create(), mcp.create()
     before = host.Residue(residue.trees, residue.except_for)
     mcp.create().terminate()  # its groups for pids and the CPU stay, in version 1, for the next one
-    until(lambda: not any('/cpu' not in c and '/pids/' not in c for c in before.left().get('cgroups', ())), what='its end')
+    until(lambda: not any('/cpu' not in c and '/pids/' not in c
+                          for c in before.left().get('cgroups', ())), what='its end')
     before = host.Residue(residue.trees, residue.except_for)
     lost = mcp.create()
     run = lost.start('sleep 2718281', timeout_seconds=1000)
@@ -167,7 +173,8 @@ def test_first_process_of_a_sandbox_killed(spawn, residue):
         mcp.result(run)
     assert e.value.code == 'sandbox_lost'
     assert lost.gone() in ('sandbox_lost', 'sandbox_not_found')
-    assert lost.fails('sandbox_read_file', path='f')['code'] in ('sandbox_lost', 'sandbox_not_found')
+    assert lost.fails('sandbox_read_file', path='f')['code'] in ('sandbox_lost',
+                                                                 'sandbox_not_found')
     assert lost.fails('sandbox_fork')['code'] in ('sandbox_lost', 'sandbox_not_found')
     before.check()  # its control groups, mounts and namespaces went too
     assert one.sh('echo one') == 'one\n' and two.sh('echo two') == 'two\n'
@@ -196,7 +203,8 @@ def working(mcp):
 
 def test_first_process_can_not_be_ended_from_inside(sb):
     """Signals from inside its namespace do nothing to a first process that did not ask for them."""
-    got = sb.exec('for s in TERM INT HUP KILL STOP USR1 SEGV ALRM PIPE QUIT; do kill -$s 1; done; echo tried')
+    got = sb.exec('for s in TERM INT HUP KILL STOP USR1 SEGV ALRM PIPE QUIT; do kill -$s 1; done; '
+                  'echo tried')
     assert got['stdout'] == 'tried\n'
     assert sb.sh('echo alive') == 'alive\n'
 
@@ -223,7 +231,8 @@ time.sleep(1000)
 
 
 def test_who_runs_the_tests_is_killed(me, tmp_path):
-    """Of this suite itself (tests/guardian.py): its hubs end all the same, and wardens whose hub was killed."""
+    """Of this suite itself (tests/guardian.py): its hubs end all the same,
+    and wardens whose hub was killed."""
     before = residue_of(me)
     code = f'''
 import sys, time
@@ -245,9 +254,11 @@ time.sleep(1000)
     with subprocess.Popen([sys.executable, '-B', '-c', code], stdout=subprocess.PIPE, cwd='/',
                           env={**os.environ, 'TMPDIR': str(tmp_path)}) as runner:
         started = [int(pid) for pid in runner.stdout.readline().split()]
-        assert {'holt-hub', 'holt-warden'} <= {p.comm for p in host.below(runner.pid).values() if p.pid in started}
+        assert {'holt-hub', 'holt-warden'} <= {p.comm for p in host.below(runner.pid).values()
+                                               if p.pid in started}
         runner.kill()
-    until(lambda: host.reap() or not set(started) & set(host.below()), timeout=60, what='the end of all that was started')
+    until(lambda: host.reap() or not set(started) & set(host.below()), timeout=60,
+          what='the end of all that was started')
     shutil.rmtree(tmp_path)
     before.check(timeout=30)
 
@@ -256,10 +267,12 @@ def test_nothing_is_left_on_disk_or_mounted_in_a_namespace_of_its_own(holt, who)
     """The same seen from a mount namespace in which nobody else is: exact."""
     if os.getuid() or who.prefix:
         pytest.skip('only root makes such a namespace')
-    places = [p for p in ('/tmp', '/run', '/dev/shm', '/var/tmp') if not f'{HERE}/'.startswith(p + '/')
+    places = [p for p in ('/tmp', '/run', '/dev/shm', '/var/tmp')
+              if not f'{HERE}/'.startswith(p + '/')
               and not who.argv()[0].startswith(p + '/')]
     # /run/holt-ids stays (host.py)
-    look = 'find ' + ' '.join(places) + ' ! -path /run/holt-ids -printf "%p %y\\n" | sort; cut -d" " -f3- /proc/self/mountinfo'
+    look = ('find ' + ' '.join(places) + ' ! -path /run/holt-ids -printf "%p %y\\n" | sort; '
+            'cut -d" " -f3- /proc/self/mountinfo')
     script = 'set -e; ' + ''.join(f'mount -t tmpfs fresh {p}; ' for p in places) + f'''
         : > /run/holt-ids # the one file that stays: holt-serve(1)
         ({look}) > /dev/shm/before 2>/dev/null || :
@@ -270,7 +283,9 @@ def test_nothing_is_left_on_disk_or_mounted_in_a_namespace_of_its_own(holt, who)
             ({look}) > /dev/shm/after; cmp -s /dev/shm/before /dev/shm/after && exit 0; sleep 0.3
         done
         diff /dev/shm/before /dev/shm/after'''
-    script = script.replace('> /dev/shm/before', '> /dev/shm/before; : > /dev/shm/after; ' f'({look}) > /dev/shm/before', 1)
-    done = subprocess.run(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script], env=who.env, cwd='/',
+    script = script.replace('> /dev/shm/before', '> /dev/shm/before; : > /dev/shm/after; '
+                            f'({look}) > /dev/shm/before', 1)
+    done = subprocess.run(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script],
+                          env=who.env, cwd='/',
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -24,7 +24,8 @@ def cycle(mcp, n, wide=8):
             started += 1
         for call in creates:
             sandbox = mcp.result(call)['sandbox']
-            execs[mcp.start_tool('sandbox_exec', sandbox=sandbox, command='echo x > f; sleep 100 >/dev/null 2>&1 &')] = sandbox
+            execs[mcp.start_tool('sandbox_exec', sandbox=sandbox, command='echo x > f; '
+                                 'sleep 100 >/dev/null 2>&1 &')] = sandbox
         creates = []
         for call, sandbox in execs.items():
             assert mcp.result(call)['exit_code'] == 0
@@ -39,9 +40,11 @@ def cycle(mcp, n, wide=8):
 
 def weigh(mcp):
     warden = host.program(mcp.pid, 'holt-warden')
-    return {'descriptors of the hub': host.descriptors(mcp.pid), 'descriptors of the warden': host.descriptors(warden),
+    return {'descriptors of the hub': host.descriptors(mcp.pid),
+            'descriptors of the warden': host.descriptors(warden),
             'memory of the hub': host.memory(mcp.pid), 'memory of the warden': host.memory(warden),
-            'processes': len(host.below(mcp.pid)), 'zombies': len(host.zombies(mcp.pid)), 'mounts': mounts(warden)}
+            'processes': len(host.below(mcp.pid)), 'zombies': len(host.zombies(mcp.pid)),
+            'mounts': mounts(warden)}
 
 
 def mounts(warden, below='/'):
@@ -89,15 +92,16 @@ def test_a_thousand_cycles(spawn, residue, pool):
         after = weigh(mcp)
         return all(after[k] <= before[k] + allowance(k) for k in after)
     until(settled, what=f'no growth over {before}, now {weigh(mcp)},')
-    left = {k: v for k, v in inside.left().items() if k not in ('processes', 'namespaces', 'cgroups')}
+    left = {k: v for k, v in inside.left().items()
+            if k not in ('processes', 'namespaces', 'cgroups')}
     assert not left
     assert mcp.close() == 0
     residue.check()
 
 
 def test_the_kernel_keeps_no_objects_of_what_ended(spawn):
-    """Namespaces and mounts that only a forgotten descriptor holds are in no list of processes. The counts
-    are those of the whole machine, so what grew must grow again to be believed."""
+    """Namespaces and mounts that only a forgotten descriptor holds are in no list of processes. The
+    counts are those of the whole machine, so what grew must grow again to be believed."""
     mcp = spawn('--pool', '0')
     cycle(mcp, 50)
     for _ in range(4):
@@ -106,7 +110,8 @@ def test_the_kernel_keeps_no_objects_of_what_ended(spawn):
             pytest.skip('only root sees the objects of the kernel')
         cycle(mcp, 200)
         try:
-            until(lambda: all(n < before[k] + 100 for k, n in host.kernel_objects(*OBJECTS).items()), timeout=8)
+            until(lambda: all(n < before[k] + 100
+                              for k, n in host.kernel_objects(*OBJECTS).items()), timeout=8)
             return
         except TimeoutError:
             pass

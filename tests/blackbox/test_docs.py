@@ -1,5 +1,6 @@
-"""What is written down, held to the product: each example of the documents about sandboxes is run as it stands there, and
-routes, codes, states, verbs and options are those that there are. An example that the table here has not fails by its place."""
+"""What is written down, held to the product: each example of the documents about sandboxes is run
+as it stands there, and routes, codes, states, verbs and options are those that there are. An
+example that the table here has not fails by its place."""
 
 import json
 import os
@@ -16,8 +17,10 @@ from test_hub_cli import Hub
 from who import HERE
 
 TOP = os.path.dirname(os.path.dirname(HERE))
-PAGES = ('holt', 'holt-sandbox', 'holt-snapshot', 'holt-build', 'holt-images', 'holt-run', 'holt-serve', 'holt-hub', 'holt-auth', 'holt-doctor')
-FILES = (*(f'docs/{name}.md' for name in ('sandboxes', 'rest', 'templates')), *(f'man/{page}.1.scd' for page in PAGES))
+PAGES = ('holt', 'holt-sandbox', 'holt-snapshot', 'holt-build', 'holt-images', 'holt-run',
+         'holt-serve', 'holt-hub', 'holt-auth', 'holt-doctor')
+FILES = (*(f'docs/{name}.md' for name in ('sandboxes', 'rest', 'templates')),
+         *(f'man/{page}.1.scd' for page in PAGES))
 
 
 class Documented(Described, Hub):
@@ -73,8 +76,10 @@ class Shell:
         master, slave = pty.openpty()
         try:
             os.write(master, typed)
-            done = subprocess.run(['bash', '-ec', text.replace('5757', str(self.hub.address[1]))], env=self.env, cwd=self.folder, stdin=slave,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=110, check=False)
+            done = subprocess.run(['bash', '-ec', text.replace('5757', str(self.hub.address[1]))],
+                                  env=self.env, cwd=self.folder, stdin=slave,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  timeout=110, check=False)
         finally:
             os.close(master)
             os.close(slave)
@@ -92,12 +97,14 @@ def shell(hub, tmp_path):
 # ---- the examples
 
 def rest_curl(shell, text):
-    answers = [json.loads(part) for part in re.findall(r'\{.*?\}(?=\{|$)', shell.run(text).replace('\n', '')) if part]
+    answers = [json.loads(part) for part in re.findall(r'\{.*?\}(?=\{|$)',
+                                                       shell.run(text).replace('\n', '')) if part]
     assert answers[-1] == {'status': 'terminated', 'id': 'demo'} and 'Linux' in str(answers)
 
 
 def rest_open(shell, text):
-    shell.hub.check(json.loads(text), shell.hub.by_name['sandboxes.exec'][2]['x-websocket']['client'])
+    shell.hub.check(json.loads(text),
+                    shell.hub.by_name['sandboxes.exec'][2]['x-websocket']['client'])
 
 
 def rest_error(shell, text):
@@ -129,7 +136,8 @@ def build(shell, text):
     shell.put('agent-tool/tool.py', 'def answer(n):\n    return f"answer {n}"\n')
     shell.put('request-main.py', 'import tool\nprint(tool.answer(42))\n')
     said = shell.run(text.replace('/tmp/', ''))
-    assert said.startswith('agent-tool:latest') and said.count('answer 42\n') == 2  # of exec, and of logs
+    # of exec, and of logs
+    assert said.startswith('agent-tool:latest') and said.count('answer 42\n') == 2
     shell.hub.ok('images', 'rm', 'agent-tool')
 
 
@@ -143,7 +151,8 @@ def run(shell, text):
 def serve(shell, text):
     first, second = text.splitlines()
     assert first.startswith('holt serve ')  # there is one; its options are tried in test_serve.py
-    assert json.loads(shell.run(second.replace('$XDG_RUNTIME_DIR/holt/holt.sock', shell.hub.paths[0])))
+    assert json.loads(shell.run(second.replace('$XDG_RUNTIME_DIR/holt/holt.sock',
+                                               shell.hub.paths[0])))
 
 
 def version(shell, text):
@@ -157,11 +166,13 @@ def hub_status(shell, text):
 
 RUNS = {
     'docs/rest.md 1': rest_curl, 'docs/rest.md 2': rest_open, 'docs/rest.md 3': rest_error,
-    'docs/templates.md 1': 'its words are places for others; test_templates.py and test_images.py run them',
+    'docs/templates.md 1': 'its words are places for others; '
+    'test_templates.py and test_images.py run them',
     'docs/templates.md 2': 'stands in holt-build(1), too, and runs with that',
     'man/holt-sandbox.1.scd 1': sandbox, 'man/holt-snapshot.1.scd 1': snapshot,
     'man/holt-build.1.scd 1': 'runs with the next', 'man/holt-build.1.scd 2': build,
-    'man/holt-images.1.scd 1': 'wants a registry, docker and debootstrap; test_pull.py and test_images.py have such',
+    'man/holt-images.1.scd 1': 'wants a registry, docker and debootstrap; '
+    'test_pull.py and test_images.py have such',
     'man/holt-run.1.scd 1': run, 'man/holt-serve.1.scd 1': serve,
     'man/holt-hub.1.scd 1': hub_status,
     'man/holt-auth.1.scd 1': auth_header, 'man/holt-auth.1.scd 2': version,
@@ -180,18 +191,22 @@ def test_example(shell, place):
 # ---- names
 
 def test_routes(hub):
-    """Each stands in docs/rest.md and in holt-serve(1), as such or behind the one that it shares its beginning with."""
+    """Each stands in docs/rest.md and in holt-serve(1),
+    as such or behind the one that it shares its beginning with."""
     rest, man = read('docs/rest.md'), read('man/holt-serve.1.scd').replace('\\_', '_')
     for path, method, operation in hub.operations():
         last = path.rpartition('/')[2]
         if path.startswith('/sandbox.v1.Sandbox/'):
             assert f'`{last}`' in rest and f'_{last}_' in man, path
             continue
-        assert f'{method} {path}`' in rest or f'`{path}`' in rest or path.startswith('/v1/files/') and f'`{last}`' in rest, (method, path)
+        assert (f'{method} {path}`' in rest or f'`{path}`' in rest or path.startswith('/v1/files/')
+                and f'`{last}`' in rest), (method, path)
         named = path.replace('{id}', 'ID').replace('{exec}', 'EXEC')
         within = re.sub(r'^/v1/sandboxes/ID/', '', named)
-        shared = path.startswith('/v1/files/') or path.startswith('/v1/sandboxes/{id}/execs/{exec}/')
-        assert f'_{named}_' in man or f'_{within}_' in man or shared and f'_{last}_' in man, (method, path)
+        shared = (path.startswith('/v1/files/')
+                  or path.startswith('/v1/sandboxes/{id}/execs/{exec}/'))
+        assert f'_{named}_' in man or f'_{within}_' in man or shared and f'_{last}_' in man, (
+            method, path)
 
 
 def test_codes(hub):
@@ -202,18 +217,22 @@ def test_codes(hub):
             if int(status) >= 400 and path.startswith('/v1/'):
                 for code in response['description'].split(', '):
                     assert told[code] == int(status), (path, code)
-    context = hub.document['components']['schemas']['Error']['properties']['error']['properties']['context']['properties']
-    assert {name for _, _, _, about in rows for name in re.findall(r'`(\w+)`', about)} == set(context)
+    context = hub.document['components']['schemas']['Error']['properties']['error']['properties'][
+        'context']['properties']
+    assert ({name for _, _, _, about in rows for name in re.findall(r'`(\w+)`', about)}
+            == set(context))
 
 
 def test_states(hub):
-    told = set(re.findall(r'^\| `(\w+)` \|.*\|.*\|$', read('docs/sandboxes.md').split('## Pause')[0], re.M))
+    told = set(re.findall(r'^\| `(\w+)` \|.*\|.*\|$',
+                          read('docs/sandboxes.md').split('## Pause')[0], re.M))
     state = next(p for p in hub.by_name['sandboxes.list'][2]['parameters'] if p['name'] == 'state')
     assert told == set(state['schema']['enum'])
 
 
 def test_verbs_and_options(hub):
-    """Each verb stands in holt(1) and on its page, with its words; a page has the options of its verbs, and no others."""
+    """Each verb stands in holt(1) and on its page, with its words;
+    a page has the options of its verbs, and no others."""
     known, first = {}, read('man/holt.1.scd')
     for verb in re.findall(r'^  (\w+) ', hub.ok('help').decode(), re.M):
         own = hub.ok('help', verb).decode()
@@ -221,8 +240,10 @@ def test_verbs_and_options(hub):
         for words in [[verb], *re.findall(rf'^  ({verb}) (\w+) ', own, re.M)]:
             text = hub.ok('help', *words).decode()
             page = re.search(r'^More: man (\S+)$', text, re.M)[1]
-            assert re.search(rf'\*(holt |{verb} )*{words[-1]}\b', read(f'man/{page}.1.scd')), (words, page)
+            assert re.search(rf'\*(holt |{verb} )*{words[-1]}\b',
+                             read(f'man/{page}.1.scd')), (words, page)
             known.setdefault(page, set()).update(re.findall(r'^ .*?(--[\w-]+)', text, re.M))
     for page in known:
-        told = {o for line in re.findall(r'^\*-.*', read(f'man/{page}.1.scd'), re.M) for o in re.findall(r'--[\w-]+', line)}
+        told = {o for line in re.findall(r'^\*-.*', read(f'man/{page}.1.scd'), re.M)
+                for o in re.findall(r'--[\w-]+', line)}
         assert told | {'--help'} == known[page] | {'--help'}, page

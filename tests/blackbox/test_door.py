@@ -1,7 +1,7 @@
 """The HTTP door over real sockets, byte by byte: what it refuses, what it bounds, how it ends.
 
-Each refusal stands beside a control: the same request without the one thing that is wrong. The server
-is tests/door's; what `holt serve` makes of the door is in test_serve.py.
+Each refusal stands beside a control: the same request without the one thing that is wrong. The
+server is tests/door's; what `holt serve` makes of the door is in test_serve.py.
 """
 
 import base64
@@ -55,8 +55,9 @@ def post(path='/echo', body=BODY, **options):
 
 
 def chunked(text, *fields):
-    return request('POST', '/echo', fields=['Content-Type: application/json', 'Transfer-Encoding: chunked',
-                                            *fields]) + text
+    return request('POST', '/echo',
+                   fields=['Content-Type: application/json', 'Transfer-Encoding: chunked',
+                           *fields]) + text
 
 
 def error_of(reply):
@@ -70,17 +71,19 @@ def error_of(reply):
 # ---- Host, Origin ---------------------------------------------------------------------------
 
 HOSTS = {
-    'localhost': 200, 'LocalHost': 200, '127.0.0.1': 200, '[::1]': 200, 'localhost:1': 200, 'localhost:65535': 200,
-    '127.0.0.1:5757': 200, 'holt.example': 200, 'holt.example:443': 200,
-    '': 403, ' ': 403, 'evil.example': 403, '127.0.0.1.evil.example': 403, 'localhost.evil.example': 403,
-    'evil.example:80': 403, 'localhost.': 403, '127.0.0.1.': 403, '.localhost': 403, 'localhost:80@evil.example': 403,
-    'user@localhost': 403, 'localhost@evil.example': 403, 'localhost:': 403, 'localhost:0': 403, 'localhost:080': 403,
-    'localhost:65536': 403, 'localhost:99999999999': 403, 'localhost:80:80': 403, 'localhost:+80': 403,
-    'localhost:0x50': 403, 'localhost:80/': 403, 'localhost/': 403, 'http://localhost': 403, 'localhost evil': 403,
-    'localhost,evil.example': 403, '::1': 403, '[::1': 403, '::1]': 403, '[::1]evil': 403, '[::1].evil.example': 403,
-    '[::1%25lo]': 403, '127.1': 403, '2130706433': 403, '0x7f.0.0.1': 403, '0177.0.0.1': 403, '127.0.0.2': 403,
-    '0.0.0.0': 403, '[::]': 403, '[::ffff:127.0.0.1]': 403, 'localhost\\evil.example': 403, 'localh\u00f6st': 403,
-    'localhost#evil': 403, 'localhost?evil': 403, '*': 403, 'null': 403,
+    'localhost': 200, 'LocalHost': 200, '127.0.0.1': 200, '[::1]': 200, 'localhost:1': 200,
+    'localhost:65535': 200, '127.0.0.1:5757': 200, 'holt.example': 200, 'holt.example:443': 200,
+    '': 403, ' ': 403, 'evil.example': 403, '127.0.0.1.evil.example': 403,
+    'localhost.evil.example': 403, 'evil.example:80': 403, 'localhost.': 403, '127.0.0.1.': 403,
+    '.localhost': 403, 'localhost:80@evil.example': 403, 'user@localhost': 403,
+    'localhost@evil.example': 403, 'localhost:': 403, 'localhost:0': 403, 'localhost:080': 403,
+    'localhost:65536': 403, 'localhost:99999999999': 403, 'localhost:80:80': 403,
+    'localhost:+80': 403, 'localhost:0x50': 403, 'localhost:80/': 403, 'localhost/': 403,
+    'http://localhost': 403, 'localhost evil': 403, 'localhost,evil.example': 403, '::1': 403,
+    '[::1': 403, '::1]': 403, '[::1]evil': 403, '[::1].evil.example': 403, '[::1%25lo]': 403,
+    '127.1': 403, '2130706433': 403, '0x7f.0.0.1': 403, '0177.0.0.1': 403, '127.0.0.2': 403,
+    '0.0.0.0': 403, '[::]': 403, '[::ffff:127.0.0.1]': 403, 'localhost\\evil.example': 403,
+    'localh\u00f6st': 403, 'localhost#evil': 403, 'localhost?evil': 403, '*': 403, 'null': 403,
 }
 
 
@@ -104,12 +107,14 @@ def test_no_host(door):
 
 
 @pytest.mark.parametrize('target, status', [
-    ('http://localhost/show', 200), ('HTTP://localhost/show', 200), ('http://evil.example/show', 403),
-    ('http://localhost@evil.example/show', 403), ('http://127.0.0.1/show', 403), ('http://localhost:80/show', 403),
-    ('http:///show', 403), ('http://localhost\\@evil.example/show', 403), ('ftp://localhost/show', 400),
-    ('//localhost/show', 404), ('show', 400), ('*', 400), ('localhost:80', 400), ('/show#x', 400), ('/../show', 400),
-    ('/x/%2e%2E/show', 400), ('/x/./show', 400), ('/%00', 400), ('/show%0d%0aX:y', 400), ('/show%', 400), ('/show%2', 400),
-    ('/show%zz', 400), ('/x\\show', 400), ('/x%5cshow', 400), ('/sh\u00f6w', 400), ('/SHOW', 404), ('/show/', 404),
+    ('http://localhost/show', 200), ('HTTP://localhost/show', 200),
+    ('http://evil.example/show', 403), ('http://localhost@evil.example/show', 403),
+    ('http://127.0.0.1/show', 403), ('http://localhost:80/show', 403), ('http:///show', 403),
+    ('http://localhost\\@evil.example/show', 403), ('ftp://localhost/show', 400),
+    ('//localhost/show', 404), ('show', 400), ('*', 400), ('localhost:80', 400), ('/show#x', 400),
+    ('/../show', 400), ('/x/%2e%2E/show', 400), ('/x/./show', 400), ('/%00', 400),
+    ('/show%0d%0aX:y', 400), ('/show%', 400), ('/show%2', 400), ('/show%zz', 400),
+    ('/x\\show', 400), ('/x%5cshow', 400), ('/sh\u00f6w', 400), ('/SHOW', 404), ('/show/', 404),
     ('/sho', 404), ('/%73how', 404), ('/below/a/b', 200), ('/below/', 200), ('/below', 404),
 ])
 def test_target(door, target, status):
@@ -120,13 +125,15 @@ def test_target(door, target, status):
 
 ORIGINS = {
     'https://app.example': 200, 'http://localhost': 200,
-    'http://localhost:80': 403, 'https://localhost': 403, 'http://127.0.0.1': 403, 'null': 403, '': 403, '*': 403,
-    'http://evil.example': 403, 'HTTP://localhost': 403, 'http://LOCALHOST': 403, 'http://localhost/': 403,
-    'http://localhost/path': 403, 'http://user@localhost': 403, 'http://localhost@evil.example': 403,
-    'http://localhost.': 403, 'http://localhost.evil.example': 403, 'localhost': 403, 'http:localhost': 403,
-    'file://': 403, 'https://app.example:443': 403, 'https://app.example/': 403, 'https://APP.example': 403,
-    'https://app.example.evil.example': 403, 'https://sub.app.example': 403, 'http://app.example': 403,
-    'https://app.example https://evil.example': 403, 'https://app.example,https://evil.example': 403,
+    'http://localhost:80': 403, 'https://localhost': 403, 'http://127.0.0.1': 403, 'null': 403,
+    '': 403, '*': 403, 'http://evil.example': 403, 'HTTP://localhost': 403, 'http://LOCALHOST': 403,
+    'http://localhost/': 403, 'http://localhost/path': 403, 'http://user@localhost': 403,
+    'http://localhost@evil.example': 403, 'http://localhost.': 403,
+    'http://localhost.evil.example': 403, 'localhost': 403, 'http:localhost': 403, 'file://': 403,
+    'https://app.example:443': 403, 'https://app.example/': 403, 'https://APP.example': 403,
+    'https://app.example.evil.example': 403, 'https://sub.app.example': 403,
+    'http://app.example': 403, 'https://app.example https://evil.example': 403,
+    'https://app.example,https://evil.example': 403,
     'chrome-extension://abc': 403,
 }
 
@@ -138,7 +145,8 @@ def test_origin(door, origin):
         reply = door.ask(sent)
         assert reply.status == ORIGINS[origin], reply
         allowed = reply.all('Access-Control-Allow-Origin')
-        assert allowed == (['https://app.example'] if origin == 'https://app.example' else []), reply
+        assert allowed == (['https://app.example'] if origin == 'https://app.example'
+                           else []), reply
         if reply.status == 403:
             assert error_of(reply)['code'] == 'origin_not_allowed'
 
@@ -151,14 +159,18 @@ def test_two_origins(door, first, second):
 
 
 def test_own_origin_is_the_one_that_the_client_named(door):
-    assert door.ask(request(host='localhost:8080', fields=['Origin: http://localhost:8080'])).status == 200
-    assert door.ask(request(host='localhost:8080', fields=['Origin: http://localhost:8081'])).status == 403
+    assert door.ask(request(host='localhost:8080',
+                            fields=['Origin: http://localhost:8080'])).status == 200
+    assert door.ask(request(host='localhost:8080',
+                            fields=['Origin: http://localhost:8081'])).status == 403
 
 
-@pytest.mark.parametrize('origin, status', [('https://app.example', 204), ('http://evil.example', 403), ('null', 403),
-                                            ('http://localhost', 405)])
+@pytest.mark.parametrize('origin, status',
+                         [('https://app.example', 204), ('http://evil.example', 403), ('null', 403),
+                          ('http://localhost', 405)])
 def test_preflight(door, origin, status):
-    """Foreign pages learn nothing; those of the allow-list need no token to ask whether they may."""
+    """Foreign pages learn nothing; those of the allow-list need no token to ask whether they
+    may."""
     reply = door.ask(request('OPTIONS', '/echo', token=None, fields=[
         f'Origin: {origin}', 'Access-Control-Request-Method: POST',
         'Access-Control-Request-Headers: authorization, content-type']))
@@ -174,16 +186,18 @@ def test_preflight(door, origin, status):
 
 
 def test_no_cors_by_default(door):
-    for sent in (request(), post(), request(path='/stream/1'), request(token=None), request(path='/none')):
+    for sent in (request(), post(), request(path='/stream/1'), request(token=None),
+                 request(path='/none')):
         assert not [n for n, _ in door.ask(sent).fields if n.lower().startswith('access-control-')]
 
 
 # ---- routes, tokens, types ------------------------------------------------------------------
 
 @pytest.mark.parametrize('method, path, status', [
-    ('GET', '/show', 200), ('HEAD', '/open', 200), ('HEAD', '/show', 405), ('POST', '/show', 405), ('GET', '/echo', 405),
-    ('PUT', '/any', 200), ('PATCH', '/any', 405), ('DELETE', '/echo', 405), ('OPTIONS', '/show', 405), ('TRACE', '/show', 405),
-    ('BREW', '/show', 405), ('get', '/show', 405), ('GET', '/', 404), ('GET', '/none', 404),
+    ('GET', '/show', 200), ('HEAD', '/open', 200), ('HEAD', '/show', 405), ('POST', '/show', 405),
+    ('GET', '/echo', 405), ('PUT', '/any', 200), ('PATCH', '/any', 405), ('DELETE', '/echo', 405),
+    ('OPTIONS', '/show', 405), ('TRACE', '/show', 405), ('BREW', '/show', 405),
+    ('get', '/show', 405), ('GET', '/', 404), ('GET', '/none', 404),
 ])
 def test_routes(door, method, path, status):
     with door.wire() as wire:
@@ -197,12 +211,15 @@ def test_routes(door, method, path, status):
         assert wire.ask(request()).status == 200  # the connection is as good as before
 
 
-ROUTES = [('GET', '/show'), ('GET', '/below/x'), ('POST', '/echo'), ('POST', '/any'), ('PUT', '/any'), ('GET', '/large/9'),
-          ('GET', '/error'), ('GET', '/inject'), ('GET', '/later/1'), ('POST', '/later/1'), ('GET', '/stream/1'), ('GET', '/ws'), ('PUT', '/intake')]
+ROUTES = [('GET', '/show'), ('GET', '/below/x'), ('POST', '/echo'), ('POST', '/any'),
+          ('PUT', '/any'), ('GET', '/large/9'), ('GET', '/error'), ('GET', '/inject'),
+          ('GET', '/later/1'), ('POST', '/later/1'), ('GET', '/stream/1'), ('GET', '/ws'),
+          ('PUT', '/intake')]
 
 AUTHORIZATIONS = [
-    None, '', 'Bearer', 'Bearer ', 'Bearer wrong', 'Bearer right wrong', 'Bearer right,', 'Bearer "right"', 'Basic right',
-    'Bearer\tright', 'right', 'Bearerright', 'Bearer Right', 'Bearer righ', 'Bearer rightt', 'Bearer right\u00e4',
+    None, '', 'Bearer', 'Bearer ', 'Bearer wrong', 'Bearer right wrong', 'Bearer right,',
+    'Bearer "right"', 'Basic right', 'Bearer\tright', 'right', 'Bearerright', 'Bearer Right',
+    'Bearer righ', 'Bearer rightt', 'Bearer right\u00e4',
 ]
 
 
@@ -216,12 +233,16 @@ def test_every_route_wants_a_token(start, method, path):
         assert reply.status == 401, (value, reply)
         assert error_of(reply)['code'] == 'unauthorized' and 'wrong' not in reply.body.decode()
         challenge = reply.get('WWW-Authenticate')
-        assert challenge.startswith('Bearer realm=') and ('error=' in challenge) == (value is not None)
-    assert door.ask(request(method, path, token=None, fields=['Authorization: Bearer right', 'Authorization: Bearer right'],
+        assert (challenge.startswith('Bearer realm=')
+                and ('error=' in challenge) == (value is not None))
+    assert door.ask(request(method, path, token=None,
+                            fields=['Authorization: Bearer right', 'Authorization: Bearer right'],
                             body=body)).status == 401
-    assert door.ask(request(method, path + '?access_token=right&token=right', token=None, body=body)).status == 401
+    assert door.ask(request(method, path + '?access_token=right&token=right', token=None,
+                            body=body)).status == 401
     assert door.ask(request(method, path, body=body)).status != 401
-    assert door.ask(request(method, path, token=None, body=body, fields=['authorization: bearer   right  '])).status != 401
+    assert door.ask(request(method, path, token=None, body=body,
+                            fields=['authorization: bearer   right  '])).status != 401
 
 
 def test_an_open_route_wants_none(door):
@@ -232,7 +253,8 @@ def test_an_open_route_wants_none(door):
 
 @pytest.mark.parametrize('address', ['0.0.0.0:0', '[::]:0'])
 def test_no_open_address_without_tokens(address):
-    done = subprocess.run([HOST, f'listen={address}', 'anonymous=1'], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([HOST, f'listen={address}', 'anonymous=1'], capture_output=True,
+                          text=True, timeout=20, check=False)
     assert done.returncode == 1 and 'no loopback address' in done.stderr and not done.stdout
 
 
@@ -258,17 +280,20 @@ def test_metadata(start):
 TYPES = {
     'application/json': 200, 'Application/JSON': 200, 'application/json;charset=utf-8': 200,
     'application/json ; charset="UTF-8"': 200, 'application/json;': 200,
-    'text/plain': 415, '': 415, 'application/x-www-form-urlencoded': 415, 'multipart/form-data; boundary=x': 415,
-    'text/json': 415, 'application/jsonp': 415, 'application/json-patch+json': 415, 'application/json, text/plain': 415,
-    'text/plain, application/json': 415, 'text/plain; application/json': 415, 'application/json; charset=utf-16': 415,
-    'application/json; charset=latin1': 415, '*/*': 415, 'application/*': 415,
+    'text/plain': 415, '': 415, 'application/x-www-form-urlencoded': 415,
+    'multipart/form-data; boundary=x': 415, 'text/json': 415, 'application/jsonp': 415,
+    'application/json-patch+json': 415, 'application/json, text/plain': 415,
+    'text/plain, application/json': 415, 'text/plain; application/json': 415,
+    'application/json; charset=utf-16': 415, 'application/json; charset=latin1': 415, '*/*': 415,
+    'application/*': 415,
 }
 
 
 @pytest.mark.parametrize('value', TYPES)
 def test_type(door, value):
     with door.wire() as wire:
-        reply = wire.ask(request('POST', '/echo', fields=[f'Content-Type: {value}', 'Content-Length: 7']) + BODY)
+        reply = wire.ask(request('POST', '/echo',
+                                 fields=[f'Content-Type: {value}', 'Content-Length: 7']) + BODY)
         assert reply.status == TYPES[value], reply
         if reply.status == 415:
             assert error_of(reply)['code'] == 'unsupported_media_type'
@@ -280,23 +305,26 @@ def test_no_type(door):
     assert door.ask(request('POST', '/echo')).status == 415  # what a page can send without asking
     assert door.ask(request('GET', '/show', fields=['Content-Length: 7']) + BODY).status == 415
     assert door.ask(post(fields=['Content-Type: text/plain'])).status == 415
-    assert door.ask(request('POST', '/any', fields=['Content-Length: 7']) + BODY).body == BODY.encode()
+    assert door.ask(request('POST', '/any', fields=['Content-Length: 7'])
+                    + BODY).body == BODY.encode()
 
 
 # ---- what an owner says and asks ------------------------------------------------------------
 
 @pytest.mark.parametrize('query, shown', [
-    ('?name=a', 'name=a x'), ('?name=a%20b+c', 'name=a b c x'), ('?name=', 'name= x'), ('?name', 'name= x'), ('', '(none)'),
-    ('?other=a', '(none)'), ('?name=%c3%a4', 'name=\xe4 x'), ('?name=%ff', '(none)'), ('?name=%00', '(none)'),
-    ('?name=%', '(none)'), ('?name=%4', '(none)'), ('?name=%zz', '(none)'), ('?name=%ed%a0%80', '(none)'),
-    ('?name=a&name=b', 'name=a x'), ('?a=1&name=b', 'name=b x'),
+    ('?name=a', 'name=a x'), ('?name=a%20b+c', 'name=a b c x'), ('?name=', 'name= x'),
+    ('?name', 'name= x'), ('', '(none)'), ('?other=a', '(none)'), ('?name=%c3%a4', 'name=\xe4 x'),
+    ('?name=%ff', '(none)'), ('?name=%00', '(none)'), ('?name=%', '(none)'), ('?name=%4', '(none)'),
+    ('?name=%zz', '(none)'), ('?name=%ed%a0%80', '(none)'), ('?name=a&name=b', 'name=a x'),
+    ('?a=1&name=b', 'name=b x'),
 ])
 def test_query(door, query, shown):
     assert shown in door.ask(request(path='/show' + query)).body.decode()
 
 
 def test_fields(door):
-    shown = door.ask(request(fields=['x-test: \t a b \t', 'X-TEST: second', 'Cookie: a=b; c="d"'])).body.decode()
+    shown = door.ask(request(fields=['x-test: \t a b \t', 'X-TEST: second',
+                                     'Cookie: a=b; c="d"'])).body.decode()
     assert 'x=a b n=2' in shown
 
 
@@ -325,7 +353,8 @@ def test_bodies(door):
 # ---- bodies in pieces -----------------------------------------------------------------------
 
 def intake(query='', size=None, fields=()):
-    return request('PUT', '/intake' + query, fields=[*fields, f'Content-Length: {size}' if size is not None else 'Transfer-Encoding: chunked'])
+    return request('PUT', '/intake' + query, fields=[
+        *fields, f'Content-Length: {size}' if size is not None else 'Transfer-Encoding: chunked'])
 
 
 def test_a_body_in_pieces(door):
@@ -337,7 +366,8 @@ def test_a_body_in_pieces(door):
             for at in range(0, n, 1 << 20):
                 wire.send(bytes(min(1 << 20, n - at)))
             assert wire.reply('PUT').body == str(n).encode()
-        wire.send(intake() + ''.join(f'{n:x}\r\n{"x" * n}\r\n' for n in (1, 5000, 17, 100000)) + '0\r\n\r\n' + post())
+        wire.send(intake() + ''.join(f'{n:x}\r\n{"x" * n}\r\n' for n in (1, 5000, 17, 100000))
+                  + '0\r\n\r\n' + post())
         assert wire.reply('PUT').body == b'105018' and wire.reply().body == BODY.encode()
     assert door.ask(request(path='/kept')).body == b'0'
 
@@ -377,7 +407,8 @@ def test_a_body_whose_client_goes_away(start, query):
 
 @pytest.mark.parametrize('how', ['reset', 'closed'])
 def test_a_client_that_goes_away_while_it_is_held(start, how):
-    """At once where that can be told from one that only has no more to say; who may be that one has the time of a body."""
+    """At once where that can be told from one that only has no more to say;
+    who may be that one has the time of a body."""
     door = start(body_ms=1000)
     with door.wire() as wire:
         wire.send(intake('?once=10&ms=600000', 1000000))
@@ -456,7 +487,8 @@ def test_pipelining(door):
         bodies = [f'{{"n":{i}}}' for i in range(200)]
         wire.send(''.join(post(body=body) for body in bodies))
         assert [wire.reply().body.decode() for _ in bodies] == bodies
-        wire.send(request(path='/later/200') + post() + request(path='/stream/2') + request(path='/none') + post(body='2'))
+        wire.send(request(path='/later/200') + post() + request(path='/stream/2')
+                  + request(path='/none') + post(body='2'))
         assert [wire.reply().body for _ in range(5)][:2] == [b'later', BODY.encode()]
 
 
@@ -487,18 +519,22 @@ def test_a_refused_body_is_not_the_next_request(door):
     """What looks like a request inside of a body never is one."""
     inner = request(path='/show?name=smuggled')
     with door.wire() as wire:
-        for status, sent in [(401, post(body=inner, token='wrong')), (404, post('/none', body=inner)),
+        for status, sent in [(401, post(body=inner, token='wrong')),
+                             (404, post('/none', body=inner)),
                              (403, post(body=inner, host='evil.example')), (415, request(
-                                 'POST', '/echo', fields=[f'Content-Length: {len(inner)}']) + inner)]:
+                                 'POST', '/echo',
+                                 fields=[f'Content-Length: {len(inner)}']) + inner)]:
             assert wire.ask(sent).status == status
             assert b'name=(none)' in wire.ask(request()).body
 
 
 CHUNKS = {
-    '7\r\n{"a":1}\r\n0\r\n\r\n': 200, '3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n': 200, '07\r\n{"a":1}\r\n0\r\n\r\n': 200,
+    '7\r\n{"a":1}\r\n0\r\n\r\n': 200, '3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n': 200,
+    '07\r\n{"a":1}\r\n0\r\n\r\n': 200,
     '7\r\n{"a":1}\r\n0\r\nX-Trailer: x\r\n\r\n': 200,
-    '0x7\r\n{"a":1}\r\n0\r\n\r\n': 400, '-7\r\n{"a":1}\r\n0\r\n\r\n': 400, '+7\r\n{"a":1}\r\n0\r\n\r\n': 400,
-    ' 7\r\n{"a":1}\r\n0\r\n\r\n': 400, '\r\n': 400, 'x\r\n': 400, '7\r\n{"a":1}0\r\n\r\n': 400, '7\r\n{"a":1}x\r\n0\r\n\r\n': 400,
+    '0x7\r\n{"a":1}\r\n0\r\n\r\n': 400, '-7\r\n{"a":1}\r\n0\r\n\r\n': 400,
+    '+7\r\n{"a":1}\r\n0\r\n\r\n': 400, ' 7\r\n{"a":1}\r\n0\r\n\r\n': 400, '\r\n': 400, 'x\r\n': 400,
+    '7\r\n{"a":1}0\r\n\r\n': 400, '7\r\n{"a":1}x\r\n0\r\n\r\n': 400,
     'ffffffffffffffffff\r\n': 413,
 }
 
@@ -514,10 +550,12 @@ def test_chunks(door, text):
             assert 'HTTP/1.1 200' not in str(wire.ended())
 
 
-@pytest.mark.parametrize('text', ['7;a=b\r\n{"a":1}\r\n0\r\n\r\n', '7;\n{"a":1}\r\n0\r\n\r\n', '7\n{"a":1}\r\n0\r\n\r\n',
+@pytest.mark.parametrize('text', ['7;a=b\r\n{"a":1}\r\n0\r\n\r\n', '7;\n{"a":1}\r\n0\r\n\r\n',
+                                  '7\n{"a":1}\r\n0\r\n\r\n',
                                   '7;a="\r\n{"a":1}\r\n0;b\r\n\r\n'])
 def test_chunk_extensions(door, text):
-    """Dropped or refused, as the library's version has it; never part of a body, and never a request."""
+    """Dropped or refused, as the library's version has it; never part of a body,
+    and never a request."""
     with door.wire() as wire:
         reply = wire.ask(chunked(text))
         assert reply.status == 400 or reply.body == BODY.encode(), reply
@@ -532,13 +570,18 @@ WRONG = {
     'a negative length': (400, request('POST', '/any', fields=['Content-Length: -7']) + BODY),
     'a hexadecimal length': (400, request('POST', '/any', fields=['Content-Length: 0x7']) + BODY),
     'an empty length': (400, request('POST', '/any', fields=['Content-Length:']) + BODY),
-    'a length with a fraction': (400, request('POST', '/any', fields=['Content-Length: 7.0']) + BODY),
-    'a huge length': (413, request('POST', '/any', fields=['Content-Length: 999999999999999999999999']) + BODY),
+    'a length with a fraction': (400, request('POST', '/any', fields=['Content-Length: 7.0'])
+                                 + BODY),
+    'a huge length': (413, request('POST', '/any',
+                                   fields=['Content-Length: 999999999999999999999999']) + BODY),
     'two encodings': (400, chunked('0\r\n\r\n', 'Transfer-Encoding: chunked')),
-    'another encoding': (400, request('POST', '/any', fields=['Transfer-Encoding: gzip, chunked']) + '0\r\n\r\n'),
+    'another encoding': (400, request('POST', '/any', fields=['Transfer-Encoding: gzip, chunked'])
+                         + '0\r\n\r\n'),
     'no encoding': (400, request('POST', '/any', fields=['Transfer-Encoding: identity']) + BODY),
-    'a disguised encoding': (400, request('POST', '/any', fields=['Transfer-Encoding: xchunked']) + '0\r\n\r\n'),
-    'chunks of HTTP/1.0': (400, request('POST', '/any', version='HTTP/1.0', fields=['Transfer-Encoding: chunked']) + '0\r\n\r\n'),
+    'a disguised encoding': (400, request('POST', '/any', fields=['Transfer-Encoding: xchunked'])
+                             + '0\r\n\r\n'),
+    'chunks of HTTP/1.0': (400, request('POST', '/any', version='HTTP/1.0',
+                                        fields=['Transfer-Encoding: chunked']) + '0\r\n\r\n'),
     'line feeds alone': (400, request().replace('\r\n', '\n')),
     'one line feed alone': (400, request(fields=['X-Test: a']).replace('X-Test: a\r', 'X-Test: a')),
     'a line feed alone in the request line': (400, request().replace('1.1\r\n', '1.1\n')),
@@ -598,8 +641,9 @@ def test_100_fields(door):
     assert door.ask(request(fields=['X-Test: ' + 'a' * (15 << 9)])).status == 200
 
 
-@pytest.mark.parametrize('sent', [b'', b'\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03' + b'\xff' * 600, b'\0' * 5000, b'\r\n' * 3000,
-                                  bytes(range(256)) * 40, b'GET ' * 9000, b'\xff\xfe' + b'GET / HTTP/1.1\r\n\r\n'],
+@pytest.mark.parametrize('sent', [b'', b'\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03' + b'\xff' * 600,
+                                  b'\0' * 5000, b'\r\n' * 3000, bytes(range(256)) * 40,
+                                  b'GET ' * 9000, b'\xff\xfe' + b'GET / HTTP/1.1\r\n\r\n'],
                          ids=['nothing', 'TLS', 'NULs', 'lines', 'all bytes', 'words', 'marks'])
 def test_garbage(start, sent):
     door = start(header_ms=300)
@@ -631,12 +675,15 @@ def test_body_bounds(start):
     assert door.ask(post(body='1' * 100000)).status == 200
     for size in (100001, 10 ** 9):
         with door.wire() as wire:
-            reply = wire.ask(request('POST', '/echo', fields=['Content-Type: application/json', f'Content-Length: {size}']) +
+            reply = wire.ask(request('POST', '/echo', fields=['Content-Type: application/json',
+                                                              f'Content-Length: {size}']) +
                              '1' * 60000)
             assert reply.status == 413 and error_of(reply)['code'] == 'too_large'
     many = ''.join(['2000\r\n' + '1' * 0x2000 + '\r\n'] * 13)
     assert door.ask(chunked(many + '0\r\n\r\n')).status == 413  # told at its end
-    assert door.ask(request('POST', '/any', fields=['Content-Length: 1001']) + '1' * 1001).status == 413  # the route's own
+    # the route's own
+    assert door.ask(request('POST', '/any', fields=['Content-Length: 1001'])
+                    + '1' * 1001).status == 413
     with door.wire() as wire, pytest.raises((Closed, BrokenPipeError, ConnectionResetError)):
         wire.send(chunked(''))
         while True:
@@ -647,10 +694,12 @@ def test_body_bounds(start):
 def test_bodies_of_all_are_bounded(start):
     door = start(bodies=300000)
     held = [door.wire() for _ in range(4)]
-    half = request('POST', '/echo', fields=['Content-Type: application/json', 'Content-Length: 60000'])
+    half = request('POST', '/echo',
+                   fields=['Content-Type: application/json', 'Content-Length: 60000'])
     for i, wire in enumerate(held):
         wire.send(half + '1' * 59999)
-        until(lambda i=i: int(door.ask(request(path='/kept')).body) > (i + 1) * 59999, what='a body kept')
+        until(lambda i=i: int(door.ask(request(path='/kept')).body) > (i + 1) * 59999,
+              what='a body kept')
     for _ in range(20):
         assert door.ask(post(body='1' * 60000)).status == 503
     for wire in held:
@@ -694,7 +743,8 @@ def test_slow_request_line_on_an_old_connection(start):
 def test_slow_body(start):
     door = start(body_ms=1000)
     with door.wire() as wire:
-        wire.send(request('POST', '/echo', fields=['Content-Type: application/json', 'Content-Length: 60000']))
+        wire.send(request('POST', '/echo',
+                          fields=['Content-Type: application/json', 'Content-Length: 60000']))
         with pytest.raises((BrokenPipeError, ConnectionResetError, AssertionError)):
             for _ in range(600):
                 wire.send('1')
@@ -720,7 +770,8 @@ def test_a_thousand_slow_ones_leave_room(start):
 
 
 def test_connections_are_bounded(start, capfd):
-    """Who has been idle longest gives way; those with a request do not. The log can't be flooded by connecting."""
+    """Who has been idle longest gives way; those with a request do not.
+    The log can't be flooded by connecting."""
     door = start(connections=8)
     busy = [door.wire() for _ in range(4)]
     for wire in busy:
@@ -759,7 +810,8 @@ def test_connections_of_an_address_are_bounded(start):
 
 
 def test_a_reader_that_takes_nothing_is_ended(start):
-    """Its reply fills what the kernel takes, and nobody reads: after idle_ms there is room for another."""
+    """Its reply fills what the kernel takes, and nobody reads:
+    after idle_ms there is room for another."""
     door = start(connections_by_address=1, idle_ms=1000)
     with Wire(door.address, receive_buffer=4096) as slow:
         slow.send(request(path='/large/60000000'))
@@ -818,7 +870,8 @@ def test_concurrent(door):
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             def many(_):
                 with door.wire() as wire:
-                    return [wire.ask(post(body=str(i))).body for i in range(100)] == [str(i).encode() for i in range(100)]
+                    return ([wire.ask(post(body=str(i))).body for i in range(100)]
+                            == [str(i).encode() for i in range(100)])
             assert all(pool.map(many, range(16)))
         assert not readable(slow.sock)
         assert slow.reply().body == b'later'
@@ -887,7 +940,8 @@ def test_stream_checks(door):
     assert door.ask(request(path='/stream/0', fields=['Origin: null'])).status == 403
 
 
-@pytest.mark.parametrize('end', [lambda s: s.close(), reset, lambda s: s.shutdown(socket.SHUT_RDWR)])
+@pytest.mark.parametrize('end', [lambda s: s.close(), reset,
+                                 lambda s: s.shutdown(socket.SHUT_RDWR)])
 @pytest.mark.parametrize('path', ['/stream/0', '/stream/1000000?ms=1'])
 def test_stream_gone(start, path, end):
     """An idle one and a busy one; its owner hears of it at once."""
@@ -918,7 +972,8 @@ def test_slow_reader_is_disconnected(start):
 
 
 def test_a_reader_that_catches_up(start):
-    """What waits was more than half of the queue before it began to read: the kernel takes a few megabytes at most."""
+    """What waits was more than half of the queue before it began to read:
+    the kernel takes a few megabytes at most."""
     door = start(stream_queue=16 << 20)
     door.works()
     before = door.memory()
@@ -1002,7 +1057,8 @@ def test_what_is_in_flight_finishes(start):
 def refused(door):
     try:
         door.wire().close()
-    except (ConnectionRefusedError, ConnectionResetError):  # the second where the end comes in between
+    # the second where the end comes in between
+    except (ConnectionRefusedError, ConnectionResetError):
         return True
     return False
 
@@ -1021,9 +1077,11 @@ def test_new_requests_on_old_connections(start):
 
 
 def test_grace_is_bounded(start):
-    """What does not end is ended: requests are told, streams are closed without the mark of their end, also where nobody reads."""
+    """What does not end is ended: requests are told, streams are closed without the mark of their
+    end, also where nobody reads."""
     door = start(grace_ms=500)
-    with door.wire() as wire, door.wire() as stream, door.wire() as half, door.wire() as ws, Wire(door.address, receive_buffer=4096) as slow:
+    with (door.wire() as wire, door.wire() as stream, door.wire() as half, door.wire() as ws,
+          Wire(door.address, receive_buffer=4096) as slow):
         wire.send(request(path='/later/60000'))
         slow.send(request(path='/stream/1?size=60000000&hold'))
         slow.head()
@@ -1046,7 +1104,8 @@ def test_grace_is_bounded(start):
 KEY = base64.b64encode(b'0123456789abcdef').decode()
 
 
-def ws_request(path='/ws', key=KEY, version='13', upgrade='websocket', connection='Upgrade', **options):
+def ws_request(path='/ws', key=KEY, version='13', upgrade='websocket', connection='Upgrade',
+               **options):
     fields = [f'Upgrade: {upgrade}', f'Connection: {connection}', f'Sec-WebSocket-Key: {key}',
               f'Sec-WebSocket-Version: {version}']
     return request(path=path, **{'fields': fields, **options})
@@ -1055,16 +1114,19 @@ def ws_request(path='/ws', key=KEY, version='13', upgrade='websocket', connectio
 def handshake(wire, **options):
     reply = wire.ask(ws_request(**options))
     assert reply.status == 101, reply
-    accept = base64.b64encode(hashlib.sha1((KEY + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').encode()).digest()).decode()
+    accept = base64.b64encode(hashlib.sha1(
+        (KEY + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').encode()).digest()).decode()
     assert reply.get('Sec-WebSocket-Accept') == accept and reply.get('Upgrade') == 'websocket'
-    assert reply.get('Sec-WebSocket-Protocol') == 'echo' and 'upgrade' in reply.get('Connection').lower()
+    assert (reply.get('Sec-WebSocket-Protocol') == 'echo'
+            and 'upgrade' in reply.get('Connection').lower())
 
 
 def frame(opcode, payload=b'', final=True, mask=b'\x01\x02\x03\x04'):
     n = len(payload)
     head = bytes([(0x80 if final else 0) | opcode])
     bit = 0x80 if mask else 0
-    head += (bytes([bit | n]) if n < 126 else bytes([bit | 126]) + struct.pack('>H', n) if n < 65536 else
+    head += (bytes([bit | n]) if n < 126 else bytes([bit | 126]) + struct.pack('>H', n) if n < 65536
+             else
              bytes([bit | 127]) + struct.pack('>Q', n))
     if mask:
         payload = bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
@@ -1086,18 +1148,21 @@ def closed_with(wire, code):
     opcode, payload = read_frame(wire)
     while opcode != 8:
         opcode, payload = read_frame(wire)
-    assert (struct.unpack('>H', payload[:2])[0] if payload else None) in ([code] if not isinstance(code, tuple) else code), payload
+    assert ((struct.unpack('>H', payload[:2])[0] if payload else None)
+            in ([code] if not isinstance(code, tuple) else code)), payload
 
 
 def test_ws_echo(door):
     with door.wire() as wire:
         handshake(wire)
-        for payload in (b'', b'a', b'x' * 125, b'x' * 126, b'x' * 65535, b'x' * 65536, b'x' * 100000):
+        for payload in (b'', b'a', b'x' * 125, b'x' * 126, b'x' * 65535, b'x' * 65536,
+                        b'x' * 100000):
             wire.send(frame(2, payload))
             assert read_frame(wire) == (2, payload)
         wire.send(frame(1, 'ä€'.encode()))
         assert read_frame(wire) == (1, 'ä€'.encode())
-        wire.send(frame(1, b'a', final=False) + frame(9, b'ping') + frame(0, b'b', final=False) + frame(0, b'c'))
+        wire.send(frame(1, b'a', final=False) + frame(9, b'ping') + frame(0, b'b', final=False)
+                  + frame(0, b'c'))
         assert read_frame(wire) == (10, b'ping')
         assert read_frame(wire) == (1, b'abc')
         for byte in frame(1, b'slowly'):
@@ -1137,10 +1202,12 @@ SILENT = (1002, None)  # the library has versions that give no reason
 
 @pytest.mark.parametrize('sent, code', [
     (frame(1, b'x' * 100001), 1009), (b'\x81\xff' + b'\x7f' + b'\xff' * 7 + b'1234x', 1009),
-    (frame(1, b'x' * 60000, final=False) + frame(0, b'x' * 60000), 1009), (frame(1, b'a', mask=None), 1002),
-    (frame(3), 1002), (frame(0, b'a'), 1002), (frame(9, b'x' * 126), SILENT), (frame(9, b'a', final=False), SILENT),
-    (frame(1, b'a', final=False) + frame(1, b'b'), 1002), (b'\xc1\x80\0\0\0\0', 1002), (frame(1, b'\xff'), 1007),
-    (frame(1, b'\xed\xa0\x80'), 1007), (frame(8, b'x'), SILENT),
+    (frame(1, b'x' * 60000, final=False) + frame(0, b'x' * 60000), 1009),
+    (frame(1, b'a', mask=None), 1002),
+    (frame(3), 1002), (frame(0, b'a'), 1002), (frame(9, b'x' * 126), SILENT),
+    (frame(9, b'a', final=False), SILENT),
+    (frame(1, b'a', final=False) + frame(1, b'b'), 1002), (b'\xc1\x80\0\0\0\0', 1002),
+    (frame(1, b'\xff'), 1007), (frame(1, b'\xed\xa0\x80'), 1007), (frame(8, b'x'), SILENT),
 ], ids=[str(i) for i in range(13)])
 def test_ws_wrong_frames(door, sent, code):
     with door.wire() as wire:
@@ -1152,10 +1219,11 @@ def test_ws_wrong_frames(door, sent, code):
 
 
 @pytest.mark.parametrize('status, options', [
-    (101, {}), (101, {'upgrade': 'h2c, WebSocket', 'connection': 'keep-alive, Upgrade'}), (401, {'token': None}),
-    (401, {'token': 'wrong'}), (403, {'host': 'evil.example'}), (400, {'version': '8'}), (400, {'version': ''}),
-    (400, {'key': ''}), (400, {'key': 'short'}), (400, {'key': '!' * 24}), (400, {'upgrade': 'h2c'}),
-    (400, {'connection': 'close'}), (400, {'connection': 'keep-alive'}),
+    (101, {}), (101, {'upgrade': 'h2c, WebSocket', 'connection': 'keep-alive, Upgrade'}),
+    (401, {'token': None}), (401, {'token': 'wrong'}), (403, {'host': 'evil.example'}),
+    (400, {'version': '8'}), (400, {'version': ''}), (400, {'key': ''}), (400, {'key': 'short'}),
+    (400, {'key': '!' * 24}), (400, {'upgrade': 'h2c'}), (400, {'connection': 'close'}),
+    (400, {'connection': 'keep-alive'}),
 ])
 def test_ws_handshake(door, status, options):
     with door.wire() as wire:
@@ -1166,7 +1234,8 @@ def test_ws_handshake(door, status, options):
                                             ('http://evil.example', 403), ('null', 403)])
 def test_ws_origin(door, origin, status):
     """Browsers let any page open one: the door looks itself."""
-    fields = ['Upgrade: websocket', 'Connection: Upgrade', f'Sec-WebSocket-Key: {KEY}', 'Sec-WebSocket-Version: 13',
+    fields = ['Upgrade: websocket', 'Connection: Upgrade', f'Sec-WebSocket-Key: {KEY}',
+              'Sec-WebSocket-Version: 13',
               f'Origin: {origin}']
     with door.wire() as wire:
         assert wire.ask(request(path='/ws', fields=fields)).status == status
@@ -1229,8 +1298,10 @@ def certificate(tmp_path_factory):
         pytest.skip('there is no openssl to make a certificate with: scripts/deps test')
     top = tmp_path_factory.mktemp('tls')
     pair = os.path.join(top, 'certificate.pem'), os.path.join(top, 'key.pem')
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days',
-                    '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-out', pair[0], '-keyout',
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
+                    'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj',
+                    '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-out', pair[0],
+                    '-keyout',
                     pair[1]], check=True, capture_output=True)
     return pair
 

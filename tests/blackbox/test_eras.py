@@ -1,4 +1,5 @@
-"""Modern clients over stdio, and those that are not sure: both eras in one session of `holt mcp`."""
+"""Modern clients over stdio, and those that are not sure:
+both eras in one session of `holt mcp`."""
 
 import re
 
@@ -36,16 +37,19 @@ def mcp(start):
 def test_all_without_a_handshake(mcp):
     made = complete(modern(mcp, 'tools/call', name='sandbox_create', arguments={'pool': 'host'}))
     sandbox = re.search(ID, made['content'][0]['text']).group()
-    ran = complete(modern(mcp, 'tools/call', name='sandbox_exec', arguments={'sandbox': sandbox, 'command': 'echo on'}))
+    ran = complete(modern(mcp, 'tools/call', name='sandbox_exec',
+                          arguments={'sandbox': sandbox, 'command': 'echo on'}))
     assert ran['structuredContent']['stdout'] == 'on\n'
-    failed = complete(modern(mcp, 'tools/call', name='sandbox_exec', arguments={'sandbox': 'x', 'command': 'true'}))
+    failed = complete(modern(mcp, 'tools/call', name='sandbox_exec',
+                             arguments={'sandbox': 'x', 'command': 'true'}))
     assert failed['isError']
 
 
 def test_discover_says_all(mcp):
     found = complete(modern(mcp, 'server/discover'))
     assert found['supportedVersions'] == ALL
-    assert set(found['capabilities']) == {'tools', 'resources', 'completions', 'extensions'} and found['instructions']
+    assert (set(found['capabilities']) == {'tools', 'resources', 'completions', 'extensions'}
+            and found['instructions'])
     assert found['ttlMs'] >= 0 and found['cacheScope'] in ('public', 'private')
     listed = complete(modern(mcp, 'tools/list'))
     assert len(listed['tools']) == TOOLS and listed['ttlMs'] >= 0
@@ -75,7 +79,8 @@ def test_initialize_and_then_modern_requests(mcp):
     assert 'resultType' not in mcp.request('tools/list')['result']
 
 
-@pytest.mark.parametrize('method', ['ping', 'initialize', 'logging/setLevel', 'resources/subscribe', 'tasks/list'])
+@pytest.mark.parametrize('method', ['ping', 'initialize', 'logging/setLevel', 'resources/subscribe',
+                                    'tasks/list'])
 def test_what_the_revision_took_out(mcp, method):
     assert modern(mcp, method)['error']['code'] == -32601
 
@@ -102,12 +107,14 @@ def test_a_modern_message_in_a_batch(mcp):
 
 
 def test_cancel_by_notification(mcp):
-    text = complete(modern(mcp, 'tools/call', name='sandbox_create', arguments={'pool': 'host'}))['content'][0]['text']
+    text = complete(modern(mcp, 'tools/call', name='sandbox_create',
+                           arguments={'pool': 'host'}))['content'][0]['text']
     sandbox = re.search(ID, text).group()
 
     def running():
         ran = complete(modern(mcp, 'tools/call', name='sandbox_exec',
-                              arguments={'sandbox': sandbox, 'command': 'grep -lx sleep /proc/[0-9]*/comm | wc -l'}))
+                              arguments={'sandbox': sandbox,
+                                         'command': 'grep -lx sleep /proc/[0-9]*/comm | wc -l'}))
         return int(ran['structuredContent']['stdout'])
 
     call = mcp.start('tools/call', {'name': 'sandbox_exec', '_meta': meta(progressToken='p'),
@@ -119,7 +126,8 @@ def test_cancel_by_notification(mcp):
 
 
 def test_a_listen_is_acknowledged_and_ends_with_the_server(mcp):
-    call = mcp.start('subscriptions/listen', {'_meta': meta(), 'notifications': {'toolsListChanged': True}})
+    call = mcp.start('subscriptions/listen',
+                     {'_meta': meta(), 'notifications': {'toolsListChanged': True}})
     told = mcp.next()
     assert told['method'] == 'notifications/subscriptions/acknowledged'
     assert told['params'] == {'_meta': {KEY + 'subscriptionId': call}, 'notifications': {}}

@@ -1,5 +1,6 @@
-"""What happened: /v1/events in pages and as a stream, holt events. A follower that does not read, while ten thousand
-things happen; one that comes back after what it wants is gone; and the end of the hub."""
+"""What happened: /v1/events in pages and as a stream, holt events. A follower that does not read,
+while ten thousand things happen; one that comes back after what it wants is gone; and the end of
+the hub."""
 
 import collections
 import json
@@ -79,9 +80,11 @@ def test_a_life_in_events(hub):
         (name, kind) for kind in ('created', 'paused', 'resumed', 'deadline', 'terminated')]
     assert [e['seq'] for e in got['events']] == list(range(start + 1, start + 6))
     assert got['next'] == got['newest'] == start + 5 and got['oldest'] >= 1
-    assert all(re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z', e['at']) for e in got['events'])
+    assert all(re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z', e['at'])
+               for e in got['events'])
     first = hub.call('GET', f'/v1/events?after={start}&limit=2')
-    assert [e['kind'] for e in first['events']] == ['created', 'paused'] and first['next'] == start + 2
+    assert ([e['kind'] for e in first['events']] == ['created', 'paused'] and first['next'] == start
+            + 2)
     assert page(hub, f'&after={start + 5}')['events'] == []
     assert page(hub, f'&after={start + 5}')['next'] == start + 5
 
@@ -96,7 +99,8 @@ def test_those_of_one(hub):
         assert [e['kind'] for e in f.take(2)] == ['created', 'terminated']
 
 
-@pytest.mark.parametrize('query', ['after=-1', 'after=x', 'limit=0', 'limit=1001', 'follow=1', 'sandbox=', 'since=1'])
+@pytest.mark.parametrize('query', ['after=-1', 'after=x', 'limit=0', 'limit=1001', 'follow=1',
+                                   'sandbox=', 'since=1'])
 def test_what_is_refused(hub, query):
     with pytest.raises(Failed) as e:
         hub.call('GET', '/v1/events?' + query)
@@ -108,7 +112,8 @@ def test_news_come_at_once(hub):
     with Follower(hub, f'&after={start}') as f, Follower(hub, f'&after={start}') as g:
         name = hub.create()
         for one in (f, g):
-            assert [(e['seq'], e['sandbox'], e['kind']) for e in one.take(1)] == [(start + 1, name, 'created')]
+            assert ([(e['seq'], e['sandbox'], e['kind']) for e in one.take(1)]
+                    == [(start + 1, name, 'created')])
         hub.delete(name)
         assert f.take(1)[0]['kind'] == 'terminated'
         assert g.take(1)[0]['kind'] == 'terminated'
@@ -134,7 +139,8 @@ def keeps_what_it_frees():
 
 
 def test_a_reader_that_does_not_read(hub):
-    """It gets each event once and in order, or is told which are gone; and costs the hub no memory to speak of."""
+    """It gets each event once and in order, or is told which are gone;
+    and costs the hub no memory to speak of."""
     sandbox = hub.create()
     start = page(hub)['newest']
     size = host.memory(hub.proc.pid)
@@ -147,7 +153,8 @@ def test_a_reader_that_does_not_read(hub):
         at = start
         for event in f.lines():
             if event['kind'] == 'missed':
-                first, last = map(int, re.fullmatch(r'events (\d+) to (\d+) are not kept any more', event['detail']).groups())
+                first, last = map(int, re.fullmatch(r'events (\d+) to (\d+) are not kept any more',
+                                                    event['detail']).groups())
                 assert (first, last) == (at + 1, event['seq'])
             else:
                 assert event['seq'] == at + 1
@@ -190,12 +197,15 @@ def test_the_verb(hub):
     hub.delete(name)
     rows = [line.split() for line in hub.ok('events', name).decode().splitlines()]
     assert [row[2:4] for row in rows][-2:] == [['told', 'created'], ['told', 'terminated']]
-    objects = [json.loads(line) for line in hub.ok('events', '--after', str(start), '-o', 'json').splitlines()]
-    assert [(e['seq'], e['kind']) for e in objects] == [(start + 1, 'created'), (start + 2, 'terminated')]
+    objects = [json.loads(line) for line in hub.ok('events', '--after', str(start), '-o',
+                                                   'json').splitlines()]
+    assert [(e['seq'], e['kind']) for e in objects] == [(start + 1, 'created'),
+                                                        (start + 2, 'terminated')]
     hub.fails(2, '--after', 'events', '--after', 'x')
     proc = hub.popen('events', '-f', '--after', str(start), '-o', 'json')
     try:
-        assert [json.loads(proc.stdout.readline())['kind'] for _ in range(2)] == ['created', 'terminated']
+        assert [json.loads(proc.stdout.readline())['kind'] for _ in range(2)] == ['created',
+                                                                                  'terminated']
         other = hub.create()
         assert json.loads(proc.stdout.readline())['sandbox'] == other
         hub.delete(other)

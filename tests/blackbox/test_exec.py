@@ -60,20 +60,24 @@ def test_standard_input_that_nobody_reads(sb):
 
 
 def test_both_kinds_of_standard_input_are_too_many(sb):
-    assert sb.fails('sandbox_exec', command='cat', stdin='a', stdin_base64='YQ==')['code'] == 'invalid_arguments'
+    assert (sb.fails('sandbox_exec', command='cat', stdin='a', stdin_base64='YQ==')['code']
+            == 'invalid_arguments')
 
 
 def test_environment(sb):
-    got = sb.sh('env', env={'A': 'b c', 'EMPTY': '', 'Q': "'\"$\\ =\n", 'ünï': 'ö', 'PATH': '/usr/bin:/bin'})
+    got = sb.sh('env', env={'A': 'b c', 'EMPTY': '', 'Q': "'\"$\\ =\n", 'ünï': 'ö',
+                            'PATH': '/usr/bin:/bin'})
     for line in ('A=b c', 'EMPTY=', "Q='\"$\\ =\n", 'ünï=ö', 'PATH=/usr/bin:/bin'):
         assert line + '\n' in got
 
 
 def test_environment_has_nothing_of_the_host(start):
-    mcp = start('--pool', '0', env={'AWS_SECRET': 'hush', 'LD_PRELOAD': '', 'MITOS_API_KEY': 'hush'})
+    mcp = start('--pool', '0', env={'AWS_SECRET': 'hush', 'LD_PRELOAD': '',
+                                    'MITOS_API_KEY': 'hush'})
     names = {line.split('=')[0] for line in mcp.create().sh('env').splitlines()}
     assert 'hush' not in mcp.create().sh('env')
-    assert names <= {'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TERM', 'TMPDIR', 'PWD', 'SHLVL', '_',
+    assert names <= {'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TERM', 'TMPDIR',
+                     'PWD', 'SHLVL', '_',
                      'HOSTNAME', 'OLDPWD'}
 
 
@@ -105,7 +109,8 @@ def test_working_directory_that_is_none(sb):
 
 
 def test_programs_that_are_none(sb):
-    assert sb.fails('sandbox_exec', command='no-such-program', args=[])['code'] == 'command_not_found'
+    assert (sb.fails('sandbox_exec', command='no-such-program', args=[])['code']
+            == 'command_not_found')
     assert sb.fails('sandbox_exec', command='./nothing', args=[])['code'] == 'command_not_found'
     sb.write('plain', '#!/bin/sh\necho hi\n')
     assert sb.fails('sandbox_exec', command='./plain', args=[])['code'] == 'command_not_executable'
@@ -113,7 +118,8 @@ def test_programs_that_are_none(sb):
     sb.sh('chmod +x plain')
     assert sb.argv('./plain')['stdout'] == 'hi\n'
     sb.write('odd', '#!/no/such/interpreter\n', mode='0755')
-    assert sb.fails('sandbox_exec', command='./odd', args=[])['code'] in ('command_not_found', 'command_not_executable')
+    assert sb.fails('sandbox_exec', command='./odd', args=[])['code'] in ('command_not_found',
+                                                                          'command_not_executable')
 
 
 def test_a_shell_that_finds_no_program_is_a_result(sb):
@@ -130,7 +136,8 @@ def test_many_arguments(sb):
     words = ['w'] * 4000
     assert sb.argv('sh', '-c', 'echo $#', 'sh', *words)['stdout'] == '4000\n'
     assert sb.argv('sh', '-c', 'printf %s "$1" | wc -c', 'sh', 'x' * 90_000)['stdout'] == '90000\n'
-    assert sb.fails('sandbox_exec', command='true', args=['x' * 90_000, 'y' * 90_000])['code'] in ('too_large', 'invalid_arguments')
+    assert (sb.fails('sandbox_exec', command='true', args=['x' * 90_000, 'y' * 90_000])['code']
+            in ('too_large', 'invalid_arguments'))
 
 
 # ---- what comes out ------------------------------------------------------------------------------
@@ -162,7 +169,8 @@ def test_control_characters_and_unicode(sb):
 def test_output_over_the_budget_is_head_and_tail(sb):
     got = sb.exec('seq 1 100000', max_output_bytes=1024)
     whole = ''.join(f'{i}\n' for i in range(1, 100_001))
-    head, line, tail = re.fullmatch(r'(.*)\n(\[\.\.\. \d+ bytes elided \.\.\.\])\n(.*)', got['stdout'], re.S).groups()
+    head, line, tail = re.fullmatch(r'(.*)\n(\[\.\.\. \d+ bytes elided \.\.\.\])\n(.*)',
+                                    got['stdout'], re.S).groups()
     assert whole.startswith(head) and whole.endswith(tail)
     assert len(head) == len(tail) == 512
     assert got['stdout_elided_bytes'] == len(whole) - 1024
@@ -184,11 +192,13 @@ def test_no_character_is_cut_by_the_budget(sb):
 
 def test_a_flood_is_bounded_and_ends_at_its_timeout(sb):
     got = sb.exec('yes', timeout_seconds=1)
-    assert got['timed_out'] and got['stdout_elided_bytes'] > 1 << 20 and len(got['stdout']) < (1 << 20) + 100
+    assert (got['timed_out'] and got['stdout_elided_bytes'] > 1 << 20
+            and len(got['stdout']) < (1 << 20) + 100)
 
 
 def test_the_largest_output_that_may_be_asked_for(sb):
-    got = sb.exec('head -c 2097152 /dev/zero | tr "\\0" "\\1"; head -c 2097152 /dev/zero >&2', max_output_bytes=2 << 20)
+    got = sb.exec('head -c 2097152 /dev/zero | tr "\\0" "\\1"; head -c 2097152 /dev/zero >&2',
+                  max_output_bytes=2 << 20)
     assert got['stdout'] == '\x01' * (2 << 20) and got['stderr'] == '\0' * (2 << 20)
 
 
@@ -209,7 +219,8 @@ def test_signals(sb, number):
 
 def test_usage(sb):
     begun = time.monotonic()
-    got = sb.argv('python3', '-c', 'import time; x = bytearray(50_000_000)\nwhile time.process_time() < 0.3: pass')
+    got = sb.argv('python3', '-c',
+                  'import time; x = bytearray(50_000_000)\nwhile time.process_time() < 0.3: pass')
     assert 290 <= got['cpu_ms'] <= got['wall_ms'] + 10
     assert got['wall_ms'] <= 1000 * (time.monotonic() - begun) + 10
     assert 50_000_000 <= got['peak_memory_bytes'] < 100_000_000
@@ -236,10 +247,12 @@ for _ in range(3):
 
 def test_timeout_kills_the_whole_tree(sb):
     sb.write('hide.py', HIDE)
-    got = sb.exec('setsid sleep 1000 & (sleep 1000 &) ; python3 hide.py; nohup sleep 1000 & trap "" TERM INT HUP; '
+    got = sb.exec('setsid sleep 1000 & (sleep 1000 &) ; '
+                  'python3 hide.py; nohup sleep 1000 & trap "" TERM INT HUP; '
                   'while :; do sleep 1000; done', timeout_seconds=1)
     assert got['timed_out'] and got['exit_code'] == 124
-    until(lambda: sb.running('sleep') == 0 and sb.running('python3') == 0, what='the end of what was killed')
+    until(lambda: sb.running('sleep') == 0 and sb.running('python3') == 0,
+          what='the end of what was killed')
 
 
 def test_timeout_of_one_command_spares_the_others(sb):
@@ -264,14 +277,16 @@ def test_the_text_tells_a_timeout_from_an_own_124(sb):
     assert list(late) == ['exit_code', 'stdout', 'stderr', 'timed_out']
     assert (late['exit_code'], late['stdout'], late['timed_out']) == (124, 'early\n', True)
     assert text('kill -9 $$')['signal'] == 9
-    assert text('head -c 5000 /dev/zero | tr "\\0" x', max_output_bytes=1024)['stdout_elided_bytes'] == 5000 - 1024
+    assert text('head -c 5000 /dev/zero | tr "\\0" x',
+                max_output_bytes=1024)['stdout_elided_bytes'] == 5000 - 1024
 
 
 def test_a_fork_bomb_ends_at_its_timeout(box):
     sb = box(pids=64)
     got = sb.exec(':(){ :|:& };:; sleep 1000', timeout_seconds=2)
     assert got['timed_out'] or got['exit_code']
-    until(lambda: sb.exec('echo fine').get('stdout') == 'fine\n' if sb.gone() is None else None, what='a usable sandbox')
+    until(lambda: sb.exec('echo fine').get('stdout') == 'fine\n' if sb.gone() is None else None,
+          what='a usable sandbox')
 
 
 def test_background_processes_survive_and_hold_nobody_up(sb):
@@ -286,7 +301,8 @@ def test_background_processes_survive_and_hold_nobody_up(sb):
 def test_zombies_of_orphans_are_reaped(sb):
     sb.exec('for i in 1 2 3 4 5 6 7 8; do (sleep 0.05 &) ; done')
     until(lambda: sb.running('sleep') == 0, what='their end')
-    until(lambda: 'Z' not in sb.sh("cut -d')' -f2 /proc/[0-9]*/stat | cut -c2"), what='their collection')
+    until(lambda: 'Z' not in sb.sh("cut -d')' -f2 /proc/[0-9]*/stat | cut -c2"),
+          what='their collection')
 
 
 def test_it_has_no_terminal_and_no_descriptor_too_many(sb):
@@ -302,5 +318,6 @@ def test_signals_are_at_their_defaults(sb):
 
 def test_identity_inside(sb):
     assert sb.sh('id -u; id -g; hostname') .split()[:2] == ['1000', '1000']
-    assert sb.sh('echo ~; test -w ~ && test -w /tmp && test -w /workspace && test ! -w /usr && echo as it should')\
-        .endswith('as it should\n')
+    assert (sb.sh('echo ~; test -w ~ && test -w /tmp && test -w /workspace && test ! -w /usr && '
+                  'echo as it should')
+            .endswith('as it should\n'))

@@ -1,4 +1,5 @@
-"""`holt exec` with standard input and on terminals: a person at a real one, and programs that speak through it."""
+"""`holt exec` with standard input and on terminals: a person at a real one,
+and programs that speak through it."""
 
 import fcntl
 import hashlib
@@ -126,7 +127,8 @@ def test_it_hears_of_a_new_size(hub, box):
 
 
 def test_keys_of_an_editor(hub, box):
-    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty raw -echo; echo on; head -c 7 | od -An -tx1') as k:
+    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty raw -echo; echo on; head -c 7 | '
+                  'od -An -tx1') as k:
         k.until(b'on')
         k.type(b'\x03\x04\x1a\x1c\x1b[A')
         k.until(b' 03 04 1a 1c 1b 5b 41')
@@ -159,7 +161,8 @@ def test_sigkill_ends_the_command(hub, box):
 
 
 def test_stopped_and_continued(hub, box):
-    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty -echo; echo on; read -r line; echo "<$line>"') as k:
+    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty -echo; echo on; read -r line; '
+                  'echo "<$line>"') as k:
         k.until(b'on')
         k.proc.send_signal(signal.SIGSTOP)
         until(lambda: open(f'/proc/{k.proc.pid}/stat').read().split(') ')[1][0] == 'T')
@@ -172,7 +175,8 @@ def test_stopped_and_continued(hub, box):
 
 
 def test_refusals_leave_the_terminal_alone(hub, box):
-    for arguments in (('nobody', '--', 'true'), (box, '--', 'no-such-program'), (box, '-w', '/nowhere', '--', 'true')):
+    for arguments in (('nobody', '--', 'true'), (box, '--', 'no-such-program'),
+                      (box, '-w', '/nowhere', '--', 'true')):
         with Keyboard(hub, 'exec', '-t', *arguments) as k:
             assert k.end() in (125, 126)
 
@@ -247,7 +251,8 @@ def test_what_was_typed_goes_before_we_leave(hub, box, left):
 
 def test_keys_are_for_people(hub, box):
     """What leaves a terminal means nothing in a pipe."""
-    job = hub.ok('exec', '-d', '-t', box, '--', 'sh', '-c', 'stty raw -echo; echo on; head -c 4 | od -An -c').decode().strip()
+    job = hub.ok('exec', '-d', '-t', box, '--', 'sh', '-c',
+                 'stty raw -echo; echo on; head -c 4 | od -An -c').decode().strip()
     hub.call('POST', f'/v1/sandboxes/{box}/execs/{job}/wait', {'text': 'on'})
     done = hub.run('attach', '--since-offset', '0', box, job, input=b'a\x10\x11b')
     assert done.returncode == 0 and done.stdout.split() == [b'on', b'a', b'020', b'021', b'b'], done
@@ -267,7 +272,8 @@ def test_whatever_ends_attach_leaves_it_running(hub, box, left, number):
 
 
 def test_attach_to_what_changes_streams_often(hub, box):
-    """Each change is a message of its own, of which only so many may wait: many small ones hold who reads as large ones do."""
+    """Each change is a message of its own, of which only so many may wait: many small ones hold who
+    reads as large ones do."""
     line = 'i=0; while [ $((i += 1)) -le 10000 ]; do echo o; echo e >&2; done'
     job = hub.ok('exec', '-d', box, '--', 'sh', '-c', line).decode().strip()
     assert hub.run('wait', box, job).returncode == 0
@@ -280,12 +286,14 @@ def test_attach_says_what_is_wrong(hub, box, left):
         assert hub.run('attach', '--detach-keys', keys, box, left).returncode in (2, 125), keys
     with Keyboard(hub, 'attach', box, 'nothing') as k:
         assert k.end() == 125
-    with Keyboard(hub, 'attach', '--no-stdin', '--since-offset', '0', box, left) as k:  # no key could leave it
+    # no key could leave it
+    with Keyboard(hub, 'attach', '--no-stdin', '--since-offset', '0', box, left) as k:
         k.until(b'$ ')
         assert not k.is_raw()
         k.type(b'\x1c')
         assert k.end() == 0
-    done = hub.run('attach', '--since-offset', '0', box, left, input=b'echo $((6*7)); exit 4\n')  # without one of our own
+    # without one of our own
+    done = hub.run('attach', '--since-offset', '0', box, left, input=b'echo $((6*7)); exit 4\n')
     assert done.returncode == 4 and b'42\r\n' in done.stdout, done
 
 
@@ -294,7 +302,8 @@ def test_attach_says_what_is_wrong(hub, box, left):
 def test_a_pipe(hub, box):
     assert hub.ok('exec', box, '--', 'cat', input=b'through\0\xff\n') == b'through\0\xff\n'
     assert hub.ok('exec', '-i', box, '--', 'cat', input=b'') == b''
-    assert hub.ok('exec', box, '--', 'sh', '-c', 'cat; echo after', input=b'x' * 3000000) == b'x' * 3000000 + b'after\n'
+    assert (hub.ok('exec', box, '--', 'sh', '-c', 'cat; echo after', input=b'x' * 3000000)
+            == b'x' * 3000000 + b'after\n')
     assert hub.ok('exec', box, '--', 'true', input=b'x' * 3000000) == b''  # nobody reads it
     done = hub.run('exec', '-t', box, '--', 'sh', '-c', 'cat; tty', input=b'line\n')
     assert done.returncode == 0 and done.stdout.endswith(b'line\r\n/dev/pts/0\r\n'), done
@@ -313,7 +322,8 @@ SIZE = 100 << 20
 def test_a_hundred_megabytes_through_both_directions(hub, box):
     piece = os.urandom(1 << 20)
     sent, got, n = hashlib.sha256(), hashlib.sha256(), 0
-    with subprocess.Popen(hub.who.argv('exec', '-i', box, '--', 'cat'), env=hub.env, cwd='/', stdin=subprocess.PIPE,
+    with subprocess.Popen(hub.who.argv('exec', '-i', box, '--', 'cat'), env=hub.env, cwd='/',
+                          stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as proc:
         def send():
             for i in range(SIZE >> 20):
@@ -331,7 +341,8 @@ def test_a_hundred_megabytes_through_both_directions(hub, box):
 
 
 def test_a_slow_reader_holds_it(hub, box):
-    with hub.popen('exec', box, '--', 'sh', '-c', 'head -c 100000000 /dev/zero; echo end >&2') as proc:
+    with hub.popen('exec', box, '--', 'sh', '-c', 'head -c 100000000 /dev/zero; '
+                   'echo end >&2') as proc:
         assert proc.stdout.read(1) == b'\0'
         for _ in range(10):
             assert runs(hub, box, 'head -c 100000000')
@@ -342,7 +353,8 @@ def test_a_slow_reader_holds_it(hub, box):
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_killed_while_it_is_held(hub, box, number):
     """Its input waits for a command that reads nothing."""
-    with subprocess.Popen(hub.who.argv('exec', '-i', box, '--', 'sh', '-c', 'echo on; exec sleep 5555'), env=hub.env, cwd='/',
+    with subprocess.Popen(hub.who.argv('exec', '-i', box, '--', 'sh', '-c',
+                                       'echo on; exec sleep 5555'), env=hub.env, cwd='/',
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proc:
         assert proc.stdout.readline() == b'on\n'
         os.set_blocking(proc.stdin.fileno(), False)
@@ -386,12 +398,14 @@ for line in sys.stdin:
 @pytest.fixture(scope='module')
 def server(hub, box):
     hub.ok('fs', 'write', box, '/workspace/server.py', input=SERVER.encode())
-    return ['env', f'HOLT_HOME={hub.home}', *hub.who.argv('exec', '-i', box, '--', 'python3', '/workspace/server.py')]
+    return ['env', f'HOLT_HOME={hub.home}',
+            *hub.who.argv('exec', '-i', box, '--', 'python3', '/workspace/server.py')]
 
 
 def test_mcp_by_our_client(hub, server):
     assert b'echo' in hub.ok('mcp', 'tools', '--', *server)
-    assert hub.ok('mcp', 'call', 'echo', 'text=hello there', '--', *server).strip() == b'hello there'
+    assert hub.ok('mcp', 'call', 'echo', 'text=hello there', '--',
+                  *server).strip() == b'hello there'
 
 
 def test_mcp_by_the_sdk(hub, server):
@@ -411,6 +425,7 @@ for (let i = 0; i < 20; i++) {{
 console.log((await client.listTools()).tools[0].name);
 await client.close();
 '''
-    done = subprocess.run([NEW_NODE, '--input-type=module', '-e', program], capture_output=True, check=False, timeout=60,
+    done = subprocess.run([NEW_NODE, '--input-type=module', '-e', program], capture_output=True,
+                          check=False, timeout=60,
                           env=hub.env)
     assert done.returncode == 0 and done.stdout == b'echo\n', done

@@ -1,4 +1,5 @@
-"""Commands over WebSockets: their input as it comes, terminals, and all that clients can do wrong."""
+"""Commands over WebSockets: their input as it comes, terminals,
+and all that clients can do wrong."""
 
 import hashlib
 import json
@@ -46,7 +47,8 @@ TTY = {'cols': 100, 'rows': 30, 'term': 'vt220'}
 def test_a_command(hub, box):
     with Exec(hub, box, 'echo out; echo err >&2; exit 7', stdin=False) as x:
         x.end()
-        assert (x.out, x.err, x.exit['exit_code'], x.error, x.closed) == (b'out\n', b'err\n', 7, None, (1000, ''))
+        assert (x.out, x.err, x.exit['exit_code'], x.error, x.closed) == (b'out\n', b'err\n', 7,
+                                                                          None, (1000, ''))
         assert x.exit['exec_time_ms'] > 0 and 'error' not in x.exit
 
 
@@ -58,13 +60,15 @@ def test_by_the_other_way_always_on_a_terminal(hub, box):
     with Pty(hub, box, env={}) as x:  # the shell
         x.type('exit 3\n')
         assert x.end().exit['exit_code'] == 3
-    for path in ('/v1/pty', '/v1/pty?sandbox=', '/v1/pty?sandbox=no-such', f'/v1/pty?sandbox={box}'):
+    for path in ('/v1/pty', '/v1/pty?sandbox=', '/v1/pty?sandbox=no-such',
+                 f'/v1/pty?sandbox={box}'):
         assert hub.asked('GET', path)[0] in (400, 404, 426), path
 
 
 def test_what_it_runs_in(hub, box):
     hub.post('/v1/files/mkdir', sandbox=box, path='/workspace/there')
-    with Exec(hub, box, 'sh', args=['-c', 'echo "$0 $1 $A"; pwd', 'a b', '$c'], env={'A': '1'}, working_dir='there') as x:
+    with Exec(hub, box, 'sh', args=['-c', 'echo "$0 $1 $A"; pwd', 'a b', '$c'], env={'A': '1'},
+              working_dir='there') as x:
         assert x.end().out == b'a b $c 1\n/workspace/there\n'
 
 
@@ -141,8 +145,10 @@ def test_a_command_that_reads_nothing_holds_the_client(hub, box):
                 x.type(b'x' * 100000)
                 n += 100000
         assert rss(hub.proc.pid) - before < 32 << 20
-        x.ws.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))  # else its end waits behind the rest
-    until(lambda: gone(hub, box, 'test -e /workspace/go'), what='the end of a command whose client was held')
+        # else its end waits behind the rest
+        x.ws.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    until(lambda: gone(hub, box, 'test -e /workspace/go'),
+          what='the end of a command whose client was held')
 
 
 def test_signals(hub, box):
@@ -172,12 +178,14 @@ def test_what_cannot_be_run(hub, box):
         assert set(x.error) == {'code', 'message', 'cause', 'remediation', 'context'}
 
 
-@pytest.mark.parametrize('end, line', [('close', 'sleep 5431'), ('reset', 'sleep 5432'), ('goodbye', 'sleep 5433')])
+@pytest.mark.parametrize('end, line', [('close', 'sleep 5431'), ('reset', 'sleep 5432'),
+                                       ('goodbye', 'sleep 5433')])
 def test_who_goes_away_ends_it(hub, box, end, line):
     x = Exec(hub, box, f'echo on; exec {line}')
     try:
         x.until(b'on')
-        until(lambda: not gone(hub, box, line), what='the command')  # while it begins, it has no arguments
+        # while it begins, it has no arguments
+        until(lambda: not gone(hub, box, line), what='the command')
         if end == 'reset':
             x.ws.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
         if end == 'goodbye':
@@ -195,7 +203,8 @@ def test_sandbox_ends_below_it(hub):
         hub.delete(box)
         for one in (x, y):
             one.end()
-            assert one.exit['exit_code'] == -1 and one.error['code'] in ('canceled', 'not_found'), one.error
+            assert one.exit['exit_code'] == -1 and one.error['code'] in ('canceled', 'not_found'), (
+                one.error)
 
 
 # ---- terminals ------------------------------------------------------------------------------
@@ -269,8 +278,10 @@ def test_two_hundred_terminals(me, tmp_path):
 
 @pytest.mark.parametrize('status, code, more', [
     (401, 'unauthorized', {'token': None}), (401, 'unauthorized', {'token': 'wrong'}),
-    (400, 'invalid_input', {'protocol': None}), (400, 'invalid_input', {'protocol': 'holt.exec.v2'}),
-    (400, 'invalid_input', {'protocol': CONNECT}), (403, 'forbidden', {'headers': ['Origin: https://evil.example']}),
+    (400, 'invalid_input', {'protocol': None}),
+    (400, 'invalid_input', {'protocol': 'holt.exec.v2'}),
+    (400, 'invalid_input', {'protocol': CONNECT}),
+    (403, 'forbidden', {'headers': ['Origin: https://evil.example']}),
     (403, 'forbidden', {'headers': ['Origin: null']})])
 def test_who_gets_no_websocket(hub, box, status, code, more):
     with pytest.raises(websocket.WebSocketBadStatusException) as failed:
@@ -283,8 +294,10 @@ def test_who_gets_no_websocket(hub, box, status, code, more):
 def test_nothing_else_is_there(hub, box):
     path = f'/v1/sandboxes/{box}/exec'
     reply = hub.raw('GET', path)
-    assert reply.status == 426 and reply.get('Upgrade') == 'websocket' and reply.get('Sec-WebSocket-Version') == '13'
-    assert json.loads(reply.body)['error']['code'] == 'upgrade_required' and REST in reply.body.decode()
+    assert (reply.status == 426 and reply.get('Upgrade') == 'websocket'
+            and reply.get('Sec-WebSocket-Version') == '13')
+    assert (json.loads(reply.body)['error']['code'] == 'upgrade_required'
+            and REST in reply.body.decode())
     assert hub.raw('POST', path, '{}').status == 405
     for sandbox in ('nobody', 'x' * 65, '%00'):
         assert hub.asked('GET', f'/v1/sandboxes/{sandbox}/exec')[0] in (400, 404)
@@ -295,11 +308,14 @@ def test_nothing_else_is_there(hub, box):
         hub.post('/v1/resume', sandbox=box)
 
 
-BAD_OPENS = [b'', b'{', b'[]', b'null', b'{}', b'{"open":{}}', b'{"open":[]}', b'{"open":{"command":"true","args":"x"}}',
-             b'{"open":{"command":"true","no_such":1}}', b'{"open":{"command":"true","tty":{"cols":10000}}}',
-             b'{"open":{"command":"true"},"signal":1}', b'{"resize":{"cols":1,"rows":1}}', b'{"stdin_close":true}',
-             b'{"open":{"command":"true","env":{"A=B":"c"}}}', b'{"open":{"command":"a\\u0000b"}}',
-             b'{"open":{"args":["x"],"tty":{}}}', b'{"open":{"command":"true"},"open":{"command":"true"}}']
+BAD_OPENS = [b'', b'{', b'[]', b'null', b'{}', b'{"open":{}}', b'{"open":[]}',
+             b'{"open":{"command":"true","args":"x"}}', b'{"open":{"command":"true","no_such":1}}',
+             b'{"open":{"command":"true","tty":{"cols":10000}}}',
+             b'{"open":{"command":"true"},"signal":1}', b'{"resize":{"cols":1,"rows":1}}',
+             b'{"stdin_close":true}', b'{"open":{"command":"true","env":{"A=B":"c"}}}',
+             b'{"open":{"command":"a\\u0000b"}}',
+             b'{"open":{"args":["x"],"tty":{}}}',
+             b'{"open":{"command":"true"},"open":{"command":"true"}}']
 
 
 @pytest.mark.parametrize('text', BAD_OPENS, ids=range(len(BAD_OPENS)))
@@ -307,30 +323,36 @@ def test_bad_openings(hub, box, text):
     with Exec(hub, box) as x:
         x.ws.send(text)
         x.end()
-        assert x.exit is None and x.error['code'] == 'invalid_input' and x.closed == (1008, 'invalid_input'), x.error
+        assert (x.exit is None and x.error['code'] == 'invalid_input'
+                and x.closed == (1008, 'invalid_input')), x.error
 
 
 @pytest.mark.parametrize('opcode, data', [
-    (2, b''), (2, b'\1x'), (2, b'\xff'), (1, b'{"open":{"command":"true"}}'), (1, b'{"resize":{"cols":1,"rows":1}}'),
-    (1, b'{"resize":{"cols":0,"rows":1}}'), (1, b'{"signal":0}'), (1, b'{"signal":65}'), (1, b'{"signal":"TERM"}'),
+    (2, b''), (2, b'\1x'), (2, b'\xff'), (1, b'{"open":{"command":"true"}}'),
+    (1, b'{"resize":{"cols":1,"rows":1}}'), (1, b'{"resize":{"cols":0,"rows":1}}'),
+    (1, b'{"signal":0}'), (1, b'{"signal":65}'), (1, b'{"signal":"TERM"}'),
     (1, b'{"stdin_close":false}'), (1, b'{"no_such":1}'), (1, b'x')])
 def test_bad_words_end_the_command(hub, box, opcode, data):
     with Exec(hub, box, 'echo on; exec sleep 65432') as x:
         x.until(b'on')
         x.ws.send(data, opcode)
         x.end()
-        assert x.exit is None and x.error['code'] == 'invalid_input' and x.closed == (1008, 'invalid_input'), x.error
+        assert (x.exit is None and x.error['code'] == 'invalid_input'
+                and x.closed == (1008, 'invalid_input')), x.error
     assert gone(hub, box, 'sleep 65432')
 
 
 @pytest.mark.parametrize('sent, code', [
-    (frame(1, b'x' * (256 * 1024 + 1)), 1009), (frame(2, b'\0' * 200000, final=False) + frame(0, b'x' * 200000), 1009),
-    (frame(1, b'a', mask=None), 1002), (frame(3), 1002), (frame(0, b'a'), 1002), (frame(1, b'\xff'), 1007)],
+    (frame(1, b'x' * (256 * 1024 + 1)), 1009),
+    (frame(2, b'\0' * 200000, final=False) + frame(0, b'x' * 200000), 1009),
+    (frame(1, b'a', mask=None), 1002), (frame(3), 1002), (frame(0, b'a'), 1002),
+    (frame(1, b'\xff'), 1007)],
     ids=['long', 'long in parts', 'unmasked', 'opcode', 'continued', 'utf-8'])
 def test_broken_frames_end_the_command(hub, box, sent, code):
     with hub.wire() as wire:
         reply = wire.ask(ws_request(path=f'/v1/sandboxes/{box}/exec', token=hub.token, fields=[
-            'Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==',
+            'Upgrade: websocket', 'Connection: Upgrade',
+            'Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==',
             'Sec-WebSocket-Version: 13', f'Sec-WebSocket-Protocol: chat, {REST}']))
         assert reply.status == 101 and reply.get('Sec-WebSocket-Protocol') == REST
         wire.send(frame(1, b'{"open":{"command":"sleep 76543"}}'))
@@ -345,7 +367,8 @@ def test_a_hub_that_ends(me, tmp_path):
     try:
         box = hub.create()
         job = started(hub, box, 'sleep 1000')
-        with Exec(hub, box, 'echo on; sleep 1000', tty={}) as x, Exec(hub, hub.create()) as silent, Attached(hub, box, job) as attached:
+        with (Exec(hub, box, 'echo on; sleep 1000', tty={}) as x, Exec(hub, hub.create()) as silent,
+              Attached(hub, box, job) as attached):
             x.until(b'on')
             hub.proc.terminate()
             until(lambda: refused(hub), what='no more listening')
@@ -353,7 +376,8 @@ def test_a_hub_that_ends(me, tmp_path):
             for one in (x, silent):
                 with pytest.raises(websocket.WebSocketConnectionClosedException):
                     one.end()
-            assert attached.end().error['code'] == 'canceled' and attached.closed == (1001, 'canceled')
+            assert (attached.end().error['code'] == 'canceled'
+                    and attached.closed == (1001, 'canceled'))
     finally:
         hub.kill()
 
@@ -368,7 +392,8 @@ def test_connect(hub, box, by_query):
         x.until(b'<one>\n')
         x.say(stdinClose=True)
         x.end()
-        assert x.err == b'err\n' and x.exit['exitCode'] == 4 and x.ended == {} and x.closed == (1000, '')
+        assert (x.err == b'err\n' and x.exit['exitCode'] == 4 and x.ended == {}
+                and x.closed == (1000, ''))
 
 
 def test_connect_with_a_terminal(hub, box):
@@ -392,20 +417,24 @@ def test_connect_deadline(hub, box):
 
 
 def test_connect_refusals(hub, box):
-    for more in ({'token': None}, {'protocol': REST}, {'protocol': None}, {'headers': ['Origin: null']}):
+    for more in ({'token': None}, {'protocol': REST}, {'protocol': None},
+                 {'headers': ['Origin: null']}):
         with pytest.raises(websocket.WebSocketBadStatusException):
             Framed(hub, box, **more)
     for sandbox, more in (('nobody', {}), (box, {'headers': [f'X-Sandbox-Id: {box}']})):
         with pytest.raises(websocket.WebSocketBadStatusException):
             Framed(hub, sandbox, **more)
     open_text = json.dumps({'open': {'command': 'true'}}).encode()
-    for sent, opcode in ((open_text, 1), (b'', 2), (b'\0\0\0', 2), (b'\0\0\0\0\5{}', 2), (b'\1' + struct.pack('>I', 2) + b'{}', 2),
-                         ((b'\0' + struct.pack('>I', 2) + b'{}') * 2, 2), (b'\0' + struct.pack('>I', 2) + b'{}', 2)):
+    for sent, opcode in ((open_text, 1), (b'', 2), (b'\0\0\0', 2), (b'\0\0\0\0\5{}', 2),
+                         (b'\1' + struct.pack('>I', 2) + b'{}', 2),
+                         ((b'\0' + struct.pack('>I', 2) + b'{}') * 2, 2),
+                         (b'\0' + struct.pack('>I', 2) + b'{}', 2)):
         with Framed(hub, box) as x:
             x.ws.send(sent, opcode)
             x.end()
             assert x.error['code'] == 'invalid_argument' and x.closed[0] == 1008, (sent, x.error)
-    for words in ({'open': {'command': 'true'}}, {'stdin': '!'}, {}, {'stdin': '', 'stdinClose': True}):
+    for words in ({'open': {'command': 'true'}}, {'stdin': '!'}, {},
+                  {'stdin': '', 'stdinClose': True}):
         with Framed(hub, box, {'command': 'sleep 1000'}) as x:
             x.say(**words)
             assert x.end().error['code'] == 'invalid_argument', words
@@ -422,10 +451,12 @@ def at(box, job):
 
 
 def test_attached(hub, box):
-    job = started(hub, box, 'echo on; while read -r line; do echo "<$line>"; done; echo err >&2; exit 5', stdin_open=True)
+    job = started(hub, box, 'echo on; while read -r line; do echo "<$line>"; done; echo err >&2; '
+                  'exit 5', stdin_open=True)
     hub.call('POST', f'{at(box, job)}/wait', {'text': 'on\n'})
     with Attached(hub, box, job, 0) as one, Attached(hub, box, job) as other:
-        assert one.hello == {'offset': 0, 'tty': False, 'stdin_open': True} and other.hello['offset'] == 3
+        assert (one.hello == {'offset': 0, 'tty': False, 'stdin_open': True}
+                and other.hello['offset'] == 3)
         one.until(b'on\n')
         one.type('a\n')
         other.type('b\n')
@@ -445,7 +476,8 @@ def test_attached(hub, box):
 
 
 def test_attached_to_a_terminal(hub, box):
-    job = started(hub, box, 'trap "stty size" WINCH; echo on; while :; do sleep 0.02; done', tty=TTY)
+    job = started(hub, box, 'trap "stty size" WINCH; echo on; while :; do sleep 0.02; done',
+                  tty=TTY)
     with Attached(hub, box, job, 0) as x:
         assert x.hello['tty'] and x.hello['stdin_open']
         x.until(b'on\r\n')
@@ -462,7 +494,8 @@ def test_attached_to_a_terminal(hub, box):
 
 
 def test_attached_and_at_an_end(hub, box):
-    """On a terminal the end of input is a key, which this program does not know: whoever else types goes on."""
+    """On a terminal the end of input is a key, which this program does not know:
+    whoever else types goes on."""
     job = started(hub, box, 'stty raw -echo; echo on; exec cat', tty=TTY)
     with Attached(hub, box, job, 0) as one, Attached(hub, box, job, 0) as other:
         one.until(b'on')
@@ -478,15 +511,18 @@ def test_attached_and_at_an_end(hub, box):
 
 
 def test_attached_and_all_send(hub, box):
-    """More than the hub keeps for a program that does not read yet: all wait, and nothing is lost or mixed."""
+    """More than the hub keeps for a program that does not read yet: all wait,
+    and nothing is lost or mixed."""
     senders, size = 8, 200000
-    job = started(hub, box, f'until [ -e go ]; do sleep 0.02; done; head -c {2 * senders * size} | fold -w 1000 | sort | uniq -c',
+    job = started(hub, box, f'until [ -e go ]; do sleep 0.02; done; head -c {2 * senders * size} | '
+                  'fold -w 1000 | sort | uniq -c',
                   stdin_open=True)
     talks = [Attached(hub, box, job) for _ in range(senders)]
     threads = []
     for letter, x in zip('abcdefgh', talks):
         x.type(letter * size)
-        threads.append(threading.Thread(target=x.type, args=(letter * size,)))  # it may have to wait
+        # it may have to wait
+        threads.append(threading.Thread(target=x.type, args=(letter * size,)))
         threads[-1].start()
     hub.post('/v1/files/write', sandbox=box, path='go', content='')
     for x in talks:
@@ -503,12 +539,14 @@ def test_attached_and_slow(hub, box):
     with Attached(hub, box, job, 0) as x:
         assert hub.call('POST', f'{at(box, job)}/wait', {'timeout_seconds': 60})['exit_code'] == 0
         x.end()
-        assert x.dropped and len(x.out) + sum(d['bytes'] for d in x.dropped) == size and x.exit['exit_code'] == 0
+        assert (x.dropped and len(x.out) + sum(d['bytes'] for d in x.dropped) == size
+                and x.exit['exit_code'] == 0)
 
 
 def test_attached_and_wrong(hub, box):
     job = started(hub, box, 'exec sleep 5552')
-    for message in ({'open': {'command': 'true'}}, {'signal': 0}, {'resize': {'cols': 1, 'rows': 1}}, {}, {'stdin_close': False}):
+    for message in ({'open': {'command': 'true'}}, {'signal': 0},
+                    {'resize': {'cols': 1, 'rows': 1}}, {}, {'stdin_close': False}):
         with Attached(hub, box, job) as x:
             x.say(**message)
             assert x.end().error['code'] == 'invalid_input' and x.closed[0] == 1008, message
@@ -519,8 +557,10 @@ def test_attached_and_wrong(hub, box):
     assert hub.raw('GET', f'{at(box, job)}/attach').status == 426
     for path in (f'{at(box, "nothing")}/attach', f'{at("nobody", job)}/attach'):
         with pytest.raises(websocket.WebSocketBadStatusException, match='404'):
-            websocket.create_connection(f'ws://{hub.address[0]}:{hub.address[1]}{path}', subprotocols=['holt.attach.v1'],
-                                        header=[f'Authorization: Bearer {hub.token}'], suppress_origin=True)
+            websocket.create_connection(f'ws://{hub.address[0]}:{hub.address[1]}{path}',
+                                        subprotocols=['holt.attach.v1'],
+                                        header=[f'Authorization: Bearer {hub.token}'],
+                                        suppress_origin=True)
     with Attached(hub, box, job) as x:
         hub.call('DELETE', at(box, job))
         assert x.end().exit['exit_code'] == 137

@@ -1,4 +1,5 @@
-"""Servers in sandboxes over /v1/sandboxes/{id}/expose/{port}: real ones, hostile ones, and clients that try to hide something."""
+"""Servers in sandboxes over /v1/sandboxes/{id}/expose/{port}: real ones, hostile ones, and clients
+that try to hide something."""
 
 import contextlib
 import hashlib
@@ -15,7 +16,8 @@ from serving import run, serve
 from test_door import frame as ws_frame
 
 PORT = 8000
-# Tells what it was asked, streams events, reads bodies, and speaks WebSockets back, by python3 alone.
+# Tells what it was asked, streams events, reads bodies, and speaks WebSockets back,
+# by python3 alone.
 APP = r'''
 import base64, fcntl, hashlib, http.server, json, socket, socketserver, struct, sys, termios, time
 
@@ -202,8 +204,10 @@ def problem(reply, status, code):
 
 # ---- what goes over
 
-@pytest.mark.parametrize('path, seen', [('', '/'), ('/', '/'), ('/a/b', '/a/b'), ('/a%20b//c/', '/a%20b//c/'),
-                                        ('/?', '/'), ('/x?a=1&b=%2f+c&&d', '/x?a=1&b=%2f+c&&d'), ('/x?a==b&c=', '/x?a==b&c=')])
+@pytest.mark.parametrize('path, seen',
+                         [('', '/'), ('/', '/'), ('/a/b', '/a/b'), ('/a%20b//c/', '/a%20b//c/'),
+                          ('/?', '/'), ('/x?a=1&b=%2f+c&&d', '/x?a=1&b=%2f+c&&d'),
+                          ('/x?a==b&c=', '/x?a==b&c=')])
 def test_paths(app, path, seen):
     assert app.told(path)['path'] == seen
 
@@ -224,8 +228,10 @@ def test_head_and_no_body(app):
 def test_what_the_server_is_told(hub, app):
     """Nothing of the client's that is the hub's, and nothing of one connection."""
     fields = dict(app.told('/', fields=[
-        'Cookie: hub=secret', 'X-Mine: 1', 'Accept: text/html', 'Connection: close, X-Hop', 'X-Hop: 1', 'Proxy-Authorization: Basic x', 'TE: trailers',
-        'Keep-Alive: 5', 'X-Forwarded-For: 1.2.3.4', 'Forwarded: for=1.2.3.4', 'Referer: http://localhost/?token=x'])['fields'])
+        'Cookie: hub=secret', 'X-Mine: 1', 'Accept: text/html', 'Connection: close, X-Hop',
+        'X-Hop: 1', 'Proxy-Authorization: Basic x', 'TE: trailers', 'Keep-Alive: 5',
+        'X-Forwarded-For: 1.2.3.4', 'Forwarded: for=1.2.3.4',
+        'Referer: http://localhost/?token=x'])['fields'])
     assert fields.pop('x-mine') == '1' and fields.pop('accept') == 'text/html'
     assert fields.pop('host') == f'localhost:{PORT}' and fields.pop('connection') == 'close'
     assert fields.pop('x-forwarded-host') and fields.pop('x-forwarded-proto') == 'http'
@@ -247,7 +253,8 @@ def test_bodies(hub, app, chunked):
                 wire.send(b'%x\r\n%s\r\n' % (len(piece), piece))
             wire.send(b'0\r\n\r\n')
         else:
-            wire.send(hub.request('POST', app.path('/sum'), fields=[f'Content-Length: {len(body)}']).encode() + body)
+            wire.send(hub.request('POST', app.path('/sum'),
+                                  fields=[f'Content-Length: {len(body)}']).encode() + body)
         reply = wire.reply('POST')
     assert json.loads(reply.body) == [len(body), hashlib.sha256(body).hexdigest()]
 
@@ -267,7 +274,8 @@ def test_events_as_they_come(hub, app):
     with hub.wire() as wire:
         wire.send(hub.request('GET', app.path('/events')))
         status, fields = wire.head()
-        assert status == 200 and Reply(status, fields, b'').get('Content-Type') == 'text/event-stream'
+        assert status == 200 and Reply(status, fields,
+                                       b'').get('Content-Type') == 'text/event-stream'
         for text in ('one', 'two', 'three'):
             say(text)
             assert wire.chunk() == f'data: {text}\n\n'.encode()
@@ -286,15 +294,18 @@ def heard(wire):
 
 def upgrade(hub, app, path='/ws', fields=(), **options):
     wire = hub.wire(**options)
-    wire.send(hub.request('GET', app.path(path), fields=['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13',
-                                                        'Sec-WebSocket-Key: ' + b64(bytes(16)), *fields]))
+    wire.send(hub.request('GET', app.path(path), fields=[
+        'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13',
+       'Sec-WebSocket-Key: ' + b64(bytes(16)), *fields]))
     return wire, wire.reply()
 
 
 def test_a_websocket(hub, app):
-    wire, reply = upgrade(hub, app, fields=['Sec-WebSocket-Protocol: a, b', 'Sec-WebSocket-Extensions: permessage-deflate'])
+    wire, reply = upgrade(hub, app, fields=['Sec-WebSocket-Protocol: a, b',
+                                            'Sec-WebSocket-Extensions: permessage-deflate'])
     with wire:
-        assert reply.status == 101 and reply.get('Sec-WebSocket-Protocol') == 'b' and not reply.get('Sec-WebSocket-Extensions')
+        assert (reply.status == 101 and reply.get('Sec-WebSocket-Protocol') == 'b'
+                and not reply.get('Sec-WebSocket-Extensions'))
         for opcode, data in ((1, b'hello'), (2, bytes(range(256)) * 200)):
             wire.send(ws_frame(opcode, data))
             assert heard(wire) == (128 | opcode, data)
@@ -326,7 +337,8 @@ def test_all_that_was_said_before_the_end(hub, app):
 
 
 def test_a_message_in_shreds(hub, app):
-    """Each frame costs a hundred times what it carries: a message may have a thousand, from either side."""
+    """Each frame costs a hundred times what it carries: a message may have a thousand,
+    from either side."""
     def shreds(n):
         return ws_frame(1, b'a', final=False) + ws_frame(0, b'a', final=False) * n
     wire, reply = upgrade(hub, app)
@@ -389,15 +401,18 @@ def test_an_answer_ends_with_its_sandbox(hub):
 
 # ---- who may not
 
-@pytest.mark.parametrize('options', [{'token': None}, {'token': 'wrong'}, {'host': 'evil.example'}, {'fields': ['Origin: http://evil.example']},
+@pytest.mark.parametrize('options', [{'token': None}, {'token': 'wrong'}, {'host': 'evil.example'},
+                                     {'fields': ['Origin: http://evil.example']},
                                      {'fields': ['Origin: null']}])
 def test_the_door_is_before_it(hub, app, options):
-    reply = until(lambda: (r := hub.raw('GET', app.path('/x'), **options)).status != 429 and r, what='a refusal')
+    reply = until(lambda: (r := hub.raw('GET', app.path('/x'), **options)).status != 429 and r,
+                  what='a refusal')
     assert reply.status in (401, 403), reply
     assert app.told('/x')['method'] == 'GET'  # the control
 
 
-@pytest.mark.parametrize('port', ['0', '65536', '-1', '08000', 'x', '8000x', '99999999', '%38000', '{port}'])
+@pytest.mark.parametrize('port', ['0', '65536', '-1', '08000', 'x', '8000x', '99999999', '%38000',
+                                  '{port}'])
 def test_no_ports(hub, app, port):
     problem(hub.raw('GET', f'/v1/sandboxes/{app.id}/expose/{port}/'), 400, 'invalid_input')
 
@@ -417,19 +432,23 @@ def test_paused(hub):
 
 
 @pytest.mark.parametrize('head', [
-    'GET {}/../../../../../healthz HTTP/1.1\r\n', 'GET {}/%2e%2e/x HTTP/1.1\r\n', 'GET {}/a\\b HTTP/1.1\r\n', 'GET {}/ /x HTTP/1.1\r\n',
-    'GET {}/\x01 HTTP/1.1\r\n', 'POST {}/ HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n',
-    'POST {}/ HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n', 'POST {}/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n',
+    'GET {}/../../../../../healthz HTTP/1.1\r\n', 'GET {}/%2e%2e/x HTTP/1.1\r\n',
+    'GET {}/a\\b HTTP/1.1\r\n', 'GET {}/ /x HTTP/1.1\r\n', 'GET {}/\x01 HTTP/1.1\r\n',
+    'POST {}/ HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n',
+    'POST {}/ HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n',
+    'POST {}/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n',
     'GET {}/ HTTP/1.1\r\nX: a\r\n b\r\n', 'GET {}/ HTTP/1.1\r\nX : a\r\n'])
 def test_nothing_is_smuggled(hub, app, head):
     """What two readers could take for two things is refused, and never reaches the server."""
     with hub.wire() as wire:
-        wire.send(head.format(app.path('')) + f'Host: localhost\r\nAuthorization: Bearer {hub.token}\r\n\r\nhello')
+        wire.send(head.format(app.path(''))
+                  + f'Host: localhost\r\nAuthorization: Bearer {hub.token}\r\n\r\nhello')
         assert wire.head()[0] == 400
 
 
 def test_one_connection_each(hub, app):
-    """Two requests of one client are two connections to the server; what one leaves there is nobody's answer."""
+    """Two requests of one client are two connections to the server;
+    what one leaves there is nobody's answer."""
     with hub.wire() as wire:
         wire.send(hub.request('GET', app.path('/1')) + hub.request('GET', app.path('/2')))
         assert [json.loads(wire.reply().body)['path'] for _ in range(2)] == ['/1', '/2']
@@ -456,13 +475,19 @@ OK = b'HTTP/1.1 200 OK\r\n'
 
 
 @pytest.mark.parametrize('said', [
-    b'', b'\r\n\r\n', b'hello', b'HTTP/1.1 200 OK\n\n', b'HTTP/2 200 OK\r\n\r\n', b'HTTP/1.1 099 X\r\n\r\n', b'HTTP/1.1 2000\r\n\r\n',
-    b'HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nfree', b'HTTP/1.1 600 X\r\n\r\n', b'HTTP/1.1 200 O\x00K\r\n\r\n', OK + b'No colon\r\n\r\n',
-    OK + b'A b: c\r\n\r\n', OK + b': c\r\n\r\n', OK + b'A: b\r\n c\r\n\r\n', OK + b'A: b\rc\r\n\r\n', OK + b'A: b\nSet-Cookie: c\r\n\r\n', OK + b'A: \x00\r\n\r\n',
-    OK + b'Content-Length: 1\r\nContent-Length: 2\r\n\r\nab', OK + b'Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    OK + b'Content-Length: -1\r\n\r\n', OK + b'Content-Length: 1, 1\r\n\r\na', OK + b'Content-Length: 99999999999999999999\r\n\r\n',
-    OK + b'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', b'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    OK + b'A: b\r\n' * 101 + b'\r\n', OK + b'A: ' + b'x' * 40000 + b'\r\n\r\n', OK + b'A: ' + b'x' * 20000 + b'\r\n\r\n', b'HTTP/1.1 100 Continue\r\n\r\n' * 3,
+    b'', b'\r\n\r\n', b'hello', b'HTTP/1.1 200 OK\n\n', b'HTTP/2 200 OK\r\n\r\n',
+    b'HTTP/1.1 099 X\r\n\r\n', b'HTTP/1.1 2000\r\n\r\n',
+    b'HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nfree', b'HTTP/1.1 600 X\r\n\r\n',
+    b'HTTP/1.1 200 O\x00K\r\n\r\n', OK + b'No colon\r\n\r\n', OK + b'A b: c\r\n\r\n',
+    OK + b': c\r\n\r\n', OK + b'A: b\r\n c\r\n\r\n', OK + b'A: b\rc\r\n\r\n',
+    OK + b'A: b\nSet-Cookie: c\r\n\r\n',
+    OK + b'A: \x00\r\n\r\n', OK + b'Content-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+    OK + b'Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    OK + b'Content-Length: -1\r\n\r\n', OK + b'Content-Length: 1, 1\r\n\r\na',
+    OK + b'Content-Length: 99999999999999999999\r\n\r\n', OK + b'Transfer-Encoding: gzip, '
+    b'chunked\r\n\r\n0\r\n\r\n', b'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    OK + b'A: b\r\n' * 101 + b'\r\n', OK + b'A: ' + b'x' * 40000 + b'\r\n\r\n',
+    OK + b'A: ' + b'x' * 20000 + b'\r\n\r\n', b'HTTP/1.1 100 Continue\r\n\r\n' * 3,
     b'HTTP/1.1 102 Processing\r\n\r\n' * 1000 + OK + b'\r\n',
 ], ids=lambda said: repr(said[:40]))
 def test_answers_that_are_none(hub, liar, said):
@@ -470,13 +495,17 @@ def test_answers_that_are_none(hub, liar, said):
 
 
 @pytest.mark.parametrize('said', [
-    b'Content-Length: 5\r\n\r\nab', b'Transfer-Encoding: chunked\r\n\r\n5\r\nab', b'Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n', b'Transfer-Encoding: chunked\r\n\r\n2\r\nabc',
-    b'Transfer-Encoding: chunked\r\n\r\nx\r\n', b'Transfer-Encoding: chunked\r\n\r\n\r\n', b'Transfer-Encoding: chunked\r\n\r\n-1\r\n', b'Transfer-Encoding: chunked\r\n\r\n0x2\r\nab\r\n',
-    b'Transfer-Encoding: chunked\r\n\r\n2\nab\r\n', b'Transfer-Encoding: chunked\r\n\r\n1111111111111111\r\nab', b'Transfer-Encoding: chunked\r\n\r\n2;' + b'x' * 9000,
+    b'Content-Length: 5\r\n\r\nab', b'Transfer-Encoding: chunked\r\n\r\n5\r\nab',
+    b'Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n', b'Transfer-Encoding: chunked\r\n\r\n2\r\nabc',
+    b'Transfer-Encoding: chunked\r\n\r\nx\r\n', b'Transfer-Encoding: chunked\r\n\r\n\r\n',
+    b'Transfer-Encoding: chunked\r\n\r\n-1\r\n', b'Transfer-Encoding: chunked\r\n\r\n0x2\r\nab\r\n',
+    b'Transfer-Encoding: chunked\r\n\r\n2\nab\r\n', b'Transfer-Encoding: '
+    b'chunked\r\n\r\n1111111111111111\r\nab', b'Transfer-Encoding: chunked\r\n\r\n2;' + b'x' * 9000,
     b'Transfer-Encoding: chunked\r\n\r\n0\r\nA: b\n\r\n'], ids=lambda said: repr(said[-30:]))
 def test_bodies_without_an_end(hub, liar, said):
     """Nobody takes what came for all of it."""
-    hub.post('/v1/files/write', sandbox=liar, path='said', encoding='base64', content=b64(OK + said))
+    hub.post('/v1/files/write', sandbox=liar, path='said', encoding='base64',
+             content=b64(OK + said))
     with hub.wire() as wire:
         wire.send(hub.request('GET', f'/v1/sandboxes/{liar}/expose/9000/'))
         assert wire.head()[0] == 200
@@ -486,49 +515,67 @@ def test_bodies_without_an_end(hub, liar, said):
 
 
 @pytest.mark.parametrize('said, body', [
-    (b'HTTP/1.0 200\r\n\r\nto the end', b'to the end'), (OK + b'Content-Length: 2\r\n\r\nabHTTP/1.1 200 OK\r\n\r\n', b'ab'),
-    (b'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n' + OK + b'Content-Length: 2\r\n\r\nab', b'ab'),
-    (OK + b'Transfer-Encoding: Chunked\r\n\r\n2;x=y\r\nab\r\n01\r\nc\r\n0\r\nSet-Cookie: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', b'abc')], ids=range(4))
+    (b'HTTP/1.0 200\r\n\r\nto the end', b'to the end'),
+    (OK + b'Content-Length: 2\r\n\r\nabHTTP/1.1 200 OK\r\n\r\n', b'ab'),
+    (b'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n' + OK
+     + b'Content-Length: 2\r\n\r\nab', b'ab'),
+    (OK + b'Transfer-Encoding: Chunked\r\n\r\n2;x=y\r\nab\r\n01\r\nc\r\n0\r\nSet-Cookie: '
+     b'x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', b'abc')], ids=range(4))
 def test_answers_that_are_right(hub, liar, said, body):
     """What stands behind them is heard by nobody."""
     reply = says(hub, liar, said)
-    assert (reply.status, reply.body) == (200, body) and reply.get('Set-Cookie') is None and reply.get('Link') is None
+    assert ((reply.status, reply.body) == (200, body) and reply.get('Set-Cookie') is None
+            and reply.get('Link') is None)
 
 
-@pytest.mark.parametrize('asked, said, status', [(7000, 100, 200), (100, 7000, 200), (7000, 7000, 502)])
+@pytest.mark.parametrize('asked, said, status',
+                         [(7000, 100, 200), (100, 7000, 200), (7000, 7000, 502)])
 def test_large_heads(hub, liar, asked, said, status):
     """Where there is no room for what the server says, the client hears that."""
-    assert says(hub, liar, OK + b'A: ' + b'x' * said + b'\r\n\r\n', fields=['B: ' + 'x' * asked]).status == status
+    assert says(hub, liar, OK + b'A: ' + b'x' * said + b'\r\n\r\n',
+                fields=['B: ' + 'x' * asked]).status == status
 
 
 KEPT = {'X-Own': 'a', 'Content-Type': 'text/html', 'ETag': '"x"', 'Cache-Control': 'no-store'}
-DROPPED = ['Set-Cookie', 'Set-Cookie2', 'Clear-Site-Data', 'Strict-Transport-Security', 'Alt-Svc', 'Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials',
-           'Service-Worker-Allowed', 'WWW-Authenticate', 'Proxy-Authenticate', 'NEL', 'Report-To', 'Reporting-Endpoints', 'Refresh', 'Link', 'Keep-Alive', 'Upgrade',
-           'Trailer', 'X-Hop', 'Content-Location', 'Public-Key-Pins']
+DROPPED = ['Set-Cookie', 'Set-Cookie2', 'Clear-Site-Data', 'Strict-Transport-Security', 'Alt-Svc',
+           'Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials',
+           'Service-Worker-Allowed', 'WWW-Authenticate', 'Proxy-Authenticate', 'NEL', 'Report-To',
+           'Reporting-Endpoints', 'Refresh', 'Link', 'Keep-Alive', 'Upgrade', 'Trailer', 'X-Hop',
+           'Content-Location', 'Public-Key-Pins']
 
 
 def test_a_page_is_nobody(hub, liar):
-    """It has the hub's origin, so it may run nothing, set nothing and say nothing of that origin."""
+    """It has the hub's origin, so it may run nothing,
+    set nothing and say nothing of that origin."""
     fields = [f'{k}: {v}' for k, v in KEPT.items()] + [f'{name}: x' for name in DROPPED]
-    fields += ['Connection: X-Hop', 'Content-Security-Policy: sandbox allow-same-origin allow-scripts', 'X-Content-Type-Options: x', 'Cross-Origin-Resource-Policy: cross-origin']
+    fields += ['Connection: X-Hop',
+               'Content-Security-Policy: sandbox allow-same-origin allow-scripts',
+               'X-Content-Type-Options: x', 'Cross-Origin-Resource-Policy: cross-origin']
     reply = says(hub, liar, OK + '\r\n'.join(fields).encode() + b'\r\n\r\n<script>1</script>')
     assert reply.status == 200 and reply.body == b'<script>1</script>'
     assert {k: reply.get(k) for k in KEPT} == KEPT
     assert [name for name in DROPPED if reply.all(name)] == []
-    assert reply.get('Content-Security-Policy').startswith('sandbox;') and 'allow' not in reply.get('Content-Security-Policy')
-    assert reply.get('X-Content-Type-Options') == 'nosniff' and reply.get('Cross-Origin-Resource-Policy') == 'same-origin'
+    assert (reply.get('Content-Security-Policy').startswith('sandbox;')
+            and 'allow' not in reply.get('Content-Security-Policy'))
+    assert (reply.get('X-Content-Type-Options') == 'nosniff'
+            and reply.get('Cross-Origin-Resource-Policy') == 'same-origin')
 
 
 @pytest.mark.parametrize('to, leads', [
-    ('/x', '/x'), ('/x?a=1#b', '/x?a=1#b'), ('http://localhost:9000/x', '/x'), ('http://127.0.0.1:9000', '/'), ('/', '/'),
-    ('http://localhost:5757/v1/health', None), ('//evil.example/', None), ('https://evil.example/', None), ('/../../../x', None), ('/a/%2e%2E/%2e./x', None),
-    ('/a/..', None), ('../x', None), ('x', None), ('', None), ('/\\evil.example', None), ('/\t/evil.example', None), ('\\\\evil.example', None), ('/\xe9', None),
-    ('http://localhost:9000@evil.example/', None), ('http://localhost:90001/', None), ('javascript:1', None), ('/%zz', None)])
+    ('/x', '/x'), ('/x?a=1#b', '/x?a=1#b'), ('http://localhost:9000/x', '/x'),
+    ('http://127.0.0.1:9000', '/'), ('/', '/'), ('http://localhost:5757/v1/health', None),
+    ('//evil.example/', None), ('https://evil.example/', None), ('/../../../x', None),
+    ('/a/%2e%2E/%2e./x', None), ('/a/..', None), ('../x', None), ('x', None), ('', None),
+    ('/\\evil.example', None), ('/\t/evil.example', None), ('\\\\evil.example', None),
+    ('/\xe9', None), ('http://localhost:9000@evil.example/', None),
+    ('http://localhost:90001/', None), ('javascript:1', None), ('/%zz', None)])
 def test_where_it_sends_its_clients(hub, liar, to, leads):
     """Below its own route: a client that follows sends the token along."""
-    reply = says(hub, liar, b'HTTP/1.1 307 T\r\nContent-Length: 0\r\nLocation: ' + to.encode('latin-1') + b'\r\n\r\n')
+    reply = says(hub, liar, b'HTTP/1.1 307 T\r\nContent-Length: 0\r\nLocation: '
+                 + to.encode('latin-1') + b'\r\n\r\n')
     assert reply.status == 307
-    assert reply.get('Location') == (None if leads is None else f'/v1/sandboxes/{liar}/expose/9000{leads}')
+    assert reply.get('Location') == (None if leads is None
+                                     else f'/v1/sandboxes/{liar}/expose/9000{leads}')
 
 
 def test_a_silent_server_holds_nobody_else(hub, liar):
@@ -581,7 +628,8 @@ def test_at_once(hub, app):
 def test_it_is_counted(hub, app):
     before = hub.call('GET', f'/v1/sandboxes/{app.id}/usage')['bytes_out']
     assert len(app.ask('/big').body) == 20000000
-    until(lambda: hub.call('GET', f'/v1/sandboxes/{app.id}/usage')['bytes_out'] >= before + 20000000, what='it is counted')
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{app.id}/usage')['bytes_out'] >= before
+          + 20000000, what='it is counted')
 
 
 def test_many_small_messages(hub, app):

@@ -30,9 +30,11 @@ def table():
     """Rows of the table: code on the wire, retryable, remediation."""
     with open(TABLE, encoding='utf-8') as f:
         text = f.read()
-    rows = re.findall(r'^ERR_ROW\(\w+, "(\w+)", [^"]*?(true|false),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)', text, re.M)
+    rows = re.findall(r'^ERR_ROW\(\w+, "(\w+)", '
+                      r'[^"]*?(true|false),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)', text, re.M)
     assert len(rows) == len(re.findall(r'^ERR_ROW\(', text, re.M)) > 10
-    return {name: (retryable == 'true', ''.join(json.loads(s) for s in re.findall(r'"(?:[^"\\]|\\.)*"', words)))
+    return {name: (retryable == 'true',
+                   ''.join(json.loads(s) for s in re.findall(r'"(?:[^"\\]|\\.)*"', words)))
             for name, retryable, words in rows}
 
 
@@ -249,7 +251,8 @@ def disk_full(mcp, sb):
 @case
 def pids_exhausted(mcp, sb):
     small = mcp.create(pids=4)
-    running = [mcp.start_tool('sandbox_exec', sandbox=small.id, command='sleep', args=['1000'], timeout_seconds=1000)
+    running = [mcp.start_tool('sandbox_exec', sandbox=small.id, command='sleep', args=['1000'],
+                              timeout_seconds=1000)
                for _ in range(3)]
     error = small.fails('sandbox_exec', command='true', args=[])
     small.terminate()
@@ -294,7 +297,8 @@ def first_process_killed(mcp, sb):
 
 
 def mask(error):
-    return {k: re.sub('sbx-[0-9a-f]{32}', 'sbx-…', v) if isinstance(v, str) else v for k, v in error.items()}
+    return {k: re.sub('sbx-[0-9a-f]{32}', 'sbx-…', v) if isinstance(v, str) else v
+            for k, v in error.items()}
 
 
 @pytest.fixture(scope='module')
@@ -303,7 +307,8 @@ def golden(request):
         content = json.load(f)
     yield content
     if request.config.getoption('--update-golden'):
-        content['failures'] = {name: content['failures'][name] for name in CASES if name in content['failures']}
+        content['failures'] = {name: content['failures'][name]
+                               for name in CASES if name in content['failures']}
         with open(GOLDEN, 'w', encoding='utf-8') as f:
             json.dump(content, f, indent='\t', ensure_ascii=False)
             f.write('\n')
@@ -341,4 +346,5 @@ def test_causes_fit_for_a_model(golden):
     for name, error in golden['failures'].items():
         cause = error['cause']
         assert 5 < len(cause) < 256 and '\n' not in cause, name
-        assert not re.search(r'0x[0-9a-f]{4}|\(null\)|/proc/self/fd|holt-init|errno|%[sd]', cause), name
+        assert not re.search(r'0x[0-9a-f]{4}|\(null\)|/proc/self/fd|holt-init|errno|%[sd]',
+                             cause), name

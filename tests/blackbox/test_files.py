@@ -11,7 +11,8 @@ def b64(data):
     return base64.b64encode(data).decode()
 
 
-@pytest.mark.parametrize('text', ['', 'x', 'line\n', 'no end', 'grüße \U0001f600\n', 'nul\0nul', '\r\n\t"\\', '\ufeffbom', '\x7f\x1b[0m'])
+@pytest.mark.parametrize('text', ['', 'x', 'line\n', 'no end', 'grüße \U0001f600\n', 'nul\0nul',
+                                  '\r\n\t"\\', '\ufeffbom', '\x7f\x1b[0m'])
 def test_text_comes_back(sb, text):
     assert sb.write('f', text)['bytes'] == len(text.encode())
     got = sb.read('f')
@@ -37,7 +38,8 @@ def test_base64_that_is_none(sb, content):
 
 def test_ranges(sb):
     sb.write('f', '0123456789')
-    for offset, limit, content, eof in ((0, 4, '0123', False), (4, 4, '4567', False), (8, 4, '89', True), (0, 10, '0123456789', True),
+    for offset, limit, content, eof in ((0, 4, '0123', False), (4, 4, '4567', False),
+                                        (8, 4, '89', True), (0, 10, '0123456789', True),
                                         (6, 4, '6789', True), (10, 1, '', True), (99, 5, '', True)):
         got = sb.read('f', offset=offset, limit=limit)
         assert (got['content'], got['eof']) == (content, eof)
@@ -86,7 +88,8 @@ def test_modes(sb):
     sb.write('plain', '')
     sb.write('script', '#!/bin/sh\necho ran\n', mode='0755')
     sb.write('private', '', mode='600')
-    assert sb.sh('stat -c "%a %n" plain script private').split() == ['644', 'plain', '755', 'script', '600', 'private']
+    assert sb.sh('stat -c "%a %n" plain script private').split() == ['644', 'plain', '755',
+                                                                     'script', '600', 'private']
     assert sb.argv('./script')['stdout'] == 'ran\n'
     assert sb.read('script')['mode'] == '0755'
 
@@ -98,15 +101,18 @@ def test_an_overwritten_file_keeps_its_mode(sb):
     assert sb.sh('stat -c %a f') == '710\n' and sb.content('f') == 'b'
 
 
-@pytest.mark.parametrize('mode', ['4755', '2755', '1777', '0888', 'rwx', '0', '000', '07777', '99', '-1'])
+@pytest.mark.parametrize('mode', ['4755', '2755', '1777', '0888', 'rwx', '0', '000', '07777', '99',
+                                  '-1'])
 def test_modes_that_are_refused(sb, mode):
-    assert sb.fails('sandbox_write_file', path='f', content='', mode=mode)['code'] == 'invalid_arguments'
+    assert (sb.fails('sandbox_write_file', path='f', content='', mode=mode)['code']
+            == 'invalid_arguments')
 
 
 def test_parents(sb):
     sb.write('a/b/c', 'x')
     assert sb.sh('stat -c %a a a/b').split() == ['755', '755']
-    assert sb.fails('sandbox_write_file', path='d/e', content='', make_parents=False)['code'] == 'path_not_found'
+    assert (sb.fails('sandbox_write_file', path='d/e', content='', make_parents=False)['code']
+            == 'path_not_found')
     assert sb.exec('test -e d')['exit_code'] == 1
     sb.write('a/b/d', 'y', make_parents=False)
 
@@ -121,7 +127,8 @@ def test_paths(box):
         sb.write(name, name)
         assert sb.content(name) == name
         assert sb.argv('cat', '--', './' + name)['stdout'] == name
-    assert sb.fails('sandbox_write_file', path='x' * 256, content='')['code'] in ('invalid_arguments', 'path_not_found')
+    assert (sb.fails('sandbox_write_file', path='x' * 256, content='')['code']
+            in ('invalid_arguments', 'path_not_found'))
     deep = '/tmp/' + 'd/' * 200 + 'f'
     sb.write(deep, 'deep')
     assert sb.content(deep) == 'deep'
@@ -141,7 +148,8 @@ def test_what_exec_wrote_is_read_and_the_other_way(sb):
 
 
 def test_symlinks_inside_are_followed(sb):
-    sb.sh('mkdir d; echo t > d/target; ln -s d/target link; ln -s /workspace/d dir; ln -s link twice')
+    sb.sh('mkdir d; echo t > d/target; ln -s d/target link; ln -s /workspace/d dir; '
+          'ln -s link twice')
     assert sb.content('link') == sb.content('twice') == sb.content('dir/target') == 't\n'
     sb.write('twice', 'new')
     assert sb.sh('readlink twice link; cat d/target') == 'link\nd/target\nnew'
@@ -151,15 +159,18 @@ def test_symlinks_inside_are_followed(sb):
 
 def test_symlinks_that_lead_nowhere(sb):
     sb.sh('ln -s loop loop; ln -s missing dangling')
-    assert sb.fails('sandbox_read_file', path='loop')['code'] in ('path_not_found', 'not_a_file', 'path_denied', 'invalid_arguments')
+    assert (sb.fails('sandbox_read_file', path='loop')['code']
+            in ('path_not_found', 'not_a_file', 'path_denied', 'invalid_arguments'))
     assert sb.fails('sandbox_read_file', path='dangling')['code'] == 'path_not_found'
 
 
 def test_symlinks_do_not_lead_out(sb):
-    sb.sh('ln -s ../../../../../../../../etc/passwd up; ln -s /proc/1/root/etc/passwd proc; ln -s /proc/self/root/etc root')
+    sb.sh('ln -s ../../../../../../../../etc/passwd up; ln -s /proc/1/root/etc/passwd proc; '
+          'ln -s /proc/self/root/etc root')
     inside = sb.sh('cat /etc/passwd')
     assert sb.content('up') == inside
-    for path in ('proc', 'root/passwd', '/proc/1/root/etc/shadow', '/proc/self/fd/0', '/proc/1/environ', '/proc/1/fd/3'):
+    for path in ('proc', 'root/passwd', '/proc/1/root/etc/shadow', '/proc/self/fd/0',
+                 '/proc/1/environ', '/proc/1/fd/3'):
         try:
             got = sb.content(path)
         except Exception as e:  # pylint: disable=broad-except
@@ -169,12 +180,15 @@ def test_symlinks_do_not_lead_out(sb):
 
 
 @pytest.mark.parametrize('make, path, code', [
-    ('mkdir d', 'd', 'not_a_file'), ('mkfifo p', 'p', 'not_a_file'), (':', '/dev/null', 'not_a_file'), (':', '/dev/zero', 'not_a_file'),
-    (':', '/', 'not_a_file'), (':', '/proc/self/maps', 'not_a_file'), (':', '/proc/uptime', 'not_a_file'),
-    (':', '/proc/self/exe', 'not_a_file'), (':', '/proc/self/fd/3', 'not_a_file'), (':', '/dev/stdin', 'not_a_file'),
+    ('mkdir d', 'd', 'not_a_file'), ('mkfifo p', 'p', 'not_a_file'),
+    (':', '/dev/null', 'not_a_file'), (':', '/dev/zero', 'not_a_file'), (':', '/', 'not_a_file'),
+    (':', '/proc/self/maps', 'not_a_file'), (':', '/proc/uptime', 'not_a_file'),
+    (':', '/proc/self/exe', 'not_a_file'), (':', '/proc/self/fd/3', 'not_a_file'),
+    (':', '/dev/stdin', 'not_a_file'),
     ("python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", 's', 'not_a_file'),
-    ('ln -s /dev/tty t', 't', 'not_a_file'), ('ln -s / r', 'r', 'not_a_file'), ('touch f', 'f/g', 'path_not_found'),
-    (':', 'missing', 'path_not_found'), ('touch c; chmod 0 c', 'c', 'path_denied'), ('mkdir -m 0 x', 'x/y', 'path_denied'),
+    ('ln -s /dev/tty t', 't', 'not_a_file'), ('ln -s / r', 'r', 'not_a_file'),
+    ('touch f', 'f/g', 'path_not_found'), (':', 'missing', 'path_not_found'),
+    ('touch c; chmod 0 c', 'c', 'path_denied'), ('mkdir -m 0 x', 'x/y', 'path_denied'),
 ])
 def test_what_is_no_readable_file(sb, make, path, code):
     sb.exec(make)
@@ -183,9 +197,11 @@ def test_what_is_no_readable_file(sb, make, path, code):
 
 
 @pytest.mark.parametrize('make, path, code', [
-    ('mkdir d', 'd', 'not_a_file'), ('mkfifo p', 'p', 'not_a_file'), (':', '/dev/null', 'not_a_file'), (':', '/', 'not_a_file'),
-    ('touch f', 'f/g', 'not_a_file'), (':', '/usr/x', 'path_denied'), (':', '/usr/bin/env', 'path_denied'), (':', '/proc/x', 'not_a_file'),
-    ('mkdir -m 555 r', 'r/x', 'path_denied'), (':', 'd/', 'not_a_file'), ('mkdir d', 'd/..', 'not_a_file'), (':', '.', 'not_a_file'),
+    ('mkdir d', 'd', 'not_a_file'), ('mkfifo p', 'p', 'not_a_file'),
+    (':', '/dev/null', 'not_a_file'), (':', '/', 'not_a_file'), ('touch f', 'f/g', 'not_a_file'),
+    (':', '/usr/x', 'path_denied'), (':', '/usr/bin/env', 'path_denied'),
+    (':', '/proc/x', 'not_a_file'), ('mkdir -m 555 r', 'r/x', 'path_denied'),
+    (':', 'd/', 'not_a_file'), ('mkdir d', 'd/..', 'not_a_file'), (':', '.', 'not_a_file'),
 ])
 def test_what_can_not_be_written(sb, make, path, code):
     sb.exec(make)
@@ -225,19 +241,23 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(box):
 
 def test_nobody_can_stand_in_the_way_of_writes(sb):
     """Names that Holt might use for what it has not finished are taken already."""
-    sb.sh('i=0; while [ $i -lt 300 ]; do touch .holt-$i.tmp; ln -s /etc/passwd .holt-$i; i=$((i+1)); done')
+    sb.sh('i=0; while [ $i -lt 300 ]; do touch .holt-$i.tmp; ln -s /etc/passwd .holt-$i; '
+          'i=$((i+1)); done')
     for i in range(5):
         sb.write('f', str(i))
     assert sb.content('f') == '4'
 
 
 def test_many_writes_at_once(sb):
-    calls = [sb.client.start_tool('sandbox_write_file', sandbox=sb.id, path=f'd/{i}', content=str(i)) for i in range(200)]
+    calls = [sb.client.start_tool('sandbox_write_file', sandbox=sb.id, path=f'd/{i}',
+                                  content=str(i)) for i in range(200)]
     for one in calls:
         sb.client.result(one)
     assert sb.sh('cat d/* | wc -c').strip() == str(sum(len(str(i)) for i in range(200)))
-    for some in (range(100), range(100, 200)):  # each read may take 4 MiB of the room that calls have
-        calls = [sb.client.start_tool('sandbox_read_file', sandbox=sb.id, path=f'd/{i}') for i in some]
+    # each read may take 4 MiB of the room that calls have
+    for some in (range(100), range(100, 200)):
+        calls = [sb.client.start_tool('sandbox_read_file', sandbox=sb.id, path=f'd/{i}')
+                 for i in some]
         assert [sb.client.result(one)['content'] for one in calls] == [str(i) for i in some]
 
 

@@ -83,7 +83,8 @@ def test_kinds_that_replace_each_other(sb):
     one, = sb.fork()
     one.sh('rm -r d; touch d; rm f; mkdir f; touch f/y; rm l; mkfifo l')
     two, = one.fork()
-    assert two.sh('stat -c "%n %F" d f l').splitlines() == ['d regular empty file', 'f directory', 'l fifo']
+    assert two.sh('stat -c "%n %F" d f l').splitlines() == ['d regular empty file', 'f directory',
+                                                            'l fifo']
     assert two.sh('ls f') == 'y\n'
     two.sh('rm -r f d l; mkdir d')
     three, = two.fork()
@@ -99,7 +100,8 @@ def test_hundred_megabytes(sb):
     kids = [type(sb)(sb.client, {'sandbox': i}) for i in got['sandboxes']]
     kids[0].sh('printf x | dd of=big bs=1 seek=1000 conv=notrunc 2>/dev/null')
     assert kids[0].sh('sha256sum big') != digest
-    assert kids[1].sh('sha256sum big') == kids[2].sh('sha256sum big') == sb.sh('sha256sum big') == digest
+    assert (kids[1].sh('sha256sum big') == kids[2].sh('sha256sum big') == sb.sh('sha256sum big')
+            == digest)
     sb.sh('rm big')
     assert kids[1].sh('sha256sum big') == digest
     for kid in kids:
@@ -107,7 +109,8 @@ def test_hundred_megabytes(sb):
 
 
 def test_a_busy_source_is_copied_at_one_instant(sb):
-    """The writer lengthens b only after a: a copy in which it is otherwise was not made at one instant."""
+    """The writer lengthens b only after a: a copy in which it is otherwise was not made at one
+    instant."""
     sb.exec("""(while :; do echo >> a; echo >> b; done) >/dev/null 2>&1 &
                (while :; do date +%N >> grows; sleep 0.001; done) >/dev/null 2>&1 &""")
     until(lambda: sb.exec('test -s b')['exit_code'] == 0, what='the writer')
@@ -115,14 +118,16 @@ def test_a_busy_source_is_copied_at_one_instant(sb):
         for kid in sb.fork(2):
             a, b = map(int, kid.sh('stat -c %s a b').split())
             assert b > 0 and a - b in (0, 1)
-            assert kid.running('date') == 0 and kid.running('sleep') == 0  # processes are not copied
+            # processes are not copied
+            assert kid.running('date') == 0 and kid.running('sleep') == 0
             kid.terminate()
     before = sb.sh('stat -c %s b')
     until(lambda: sb.sh('stat -c %s b') != before, what='the writer to go on')
 
 
 def test_a_busy_source_keeps_its_open_files(sb):
-    run = sb.start('exec 3>log; i=0; while [ $i -lt 20 ]; do until [ $i -lt 10 -o -e go ]; do sleep 0.05; done; '
+    run = sb.start('exec 3>log; i=0; while [ $i -lt 20 ]; do until [ $i -lt 10 -o -e go ]; '
+                   'do sleep 0.05; done; '
                    'echo $i >&3; i=$((i+1)); sleep 0.05; done; echo end')
     until(lambda: sb.exec('cat log')['stdout'], what='the first line')
     kids = sb.fork(2)
@@ -139,7 +144,8 @@ def test_writes_during_a_fork_are_not_lost(sb):
     """Files written through the tools while forks are under way are in the source, all of them."""
     calls = []
     for i in range(60):
-        calls.append(sb.client.start_tool('sandbox_write_file', sandbox=sb.id, path=f'f{i}', content=str(i)))
+        calls.append(sb.client.start_tool('sandbox_write_file', sandbox=sb.id, path=f'f{i}',
+                                          content=str(i)))
         if i % 10 == 5:
             calls.append(sb.client.start_tool('sandbox_fork', sandbox=sb.id, replicas=2))
     for one in calls:
@@ -149,7 +155,8 @@ def test_writes_during_a_fork_are_not_lost(sb):
             assert e.code == 'conflict', e  # one fork of a sandbox at a time
             made = []
         for kid in made:
-            assert sb.client.call('sandbox_exec', sandbox=kid, command='ls -A | grep -v "^f[0-9]*$"')['stdout'] == ''
+            assert sb.client.call('sandbox_exec', sandbox=kid,
+                                  command='ls -A | grep -v "^f[0-9]*$"')['stdout'] == ''
             sb.client.call('sandbox_write_file', sandbox=kid, path='f', content='')
             sb.client.call('sandbox_terminate', sandbox=kid)
     assert sb.sh('cat f* | wc -c').strip() == str(sum(len(str(i)) for i in range(60)))
@@ -194,17 +201,21 @@ def test_all_or_none(spawn):
 
 
 def test_thirty_deep(sb):
-    """Each generation adds a file, changes one and deletes one; past some depth layers are squashed."""
+    """Each generation adds a file, changes one and deletes one;
+    past some depth layers are squashed."""
     chain = [sb]
     sb.sh('mkdir keep; echo 0 > keep/0; echo gen 0 > gen; touch gone-0')
     for i in range(1, 31):
         kid, = chain[-1].fork()
-        kid.sh(f'echo {i} > keep/{i}; echo gen {i} > gen; rm gone-{i - 1}; touch gone-{i}; rm -rf d; mkdir d; touch d/{i}')
+        kid.sh(f'echo {i} > keep/{i}; echo gen {i} > gen; rm gone-{i - 1}; touch gone-{i}; '
+               f'rm -rf d; mkdir d; touch d/{i}')
         chain.append(kid)
     for _ in range(2):  # while it is squashed, and when it may be
         for i in (0, 1, 15, 25, 30):
-            expected = ''.join(f'{n}\n' for n in sorted(map(str, range(i + 1)))) + f'gen {i}\ngone-{i}\n' + (f'{i}\n' if i else '')
-            assert chain[i].sh('ls keep; cat gen; ls | grep gone; ls d 2>/dev/null; true') == expected, i
+            expected = (''.join(f'{n}\n' for n in sorted(map(str, range(i + 1))))
+                        + f'gen {i}\ngone-{i}\n' + (f'{i}\n' if i else ''))
+            assert (chain[i].sh('ls keep; cat gen; ls | grep gone; ls d 2>/dev/null; true')
+                    == expected), i
             assert chain[i].sh('cat keep/*').split() == sorted(map(str, range(i + 1)))
         time.sleep(0.3)
     for old in chain[:30:2]:  # what others stand on may end

@@ -89,14 +89,17 @@ def refused(port):
 
 @pytest.mark.parametrize('listens', ['8000', '68000'], ids=['IPv4', 'IPv6'])
 def test_a_server_inside(hub, box, listens):
-    if hub.exec(box, 'python3 -c "import socket; socket.create_server((\'::1\', 0), family=socket.AF_INET6)"')['exit_code'] and '6' in listens:
+    if hub.exec(box, 'python3 -c "import socket; socket.create_server((\'::1\', 0), '
+                'family=socket.AF_INET6)"')['exit_code'] and '6' in listens:
         pytest.skip('there is no IPv6 here')
     serve(hub, box, 'echo', listens)
     port = forward(hub, box, 8000)
     assert echoes(port) and echoes(port, bytes(range(256)) * 20000)
     assert forward(hub, box, 8000) == port  # the same again
-    row = until(lambda: (r := forwards(hub, box)[0])['connections'] == 0 and r, what='both are over')
-    assert row == {'host': f'127.0.0.1:{port}', 'guest_port': 8000, 'connections': 0, 'connections_total': 2}
+    row = until(lambda: (r := forwards(hub, box)[0])['connections'] == 0 and r,
+                what='both are over')
+    assert row == {'host': f'127.0.0.1:{port}', 'guest_port': 8000, 'connections': 0,
+                   'connections_total': 2}
     usage = hub.call('GET', f'/v1/sandboxes/{box}/usage')
     assert usage['bytes_in'] > 5e6 and usage['bytes_out'] > 5e6
 
@@ -131,15 +134,19 @@ def test_it_is_busy(hub):
     """An open connection keeps a sandbox from being idle; without one it ends."""
     made = hub.create(idle_seconds=3)
     hub.post('/v1/files/write', sandbox=made, path='server.py', content=SERVER)
-    hub.exec(made, 'python3 server.py echo 8000 >out 2>&1 & until grep -q ready out; do sleep 0.05; done')  # no job of the hub's
+    # no job of the hub's
+    hub.exec(made, 'python3 server.py echo 8000 >out 2>&1 & until grep -q ready out; '
+             'do sleep 0.05; done')
     with connect(forward(hub, made, 8000)) as sock:
         sock.sendall(b'x')
         assert sock.recv(1) == b'x'
         other = hub.create(idle_seconds=3)  # the control
-        until(lambda: hub.call('GET', f'/v1/sandboxes/{other}')['state'] == 'terminated', what='it is idle')
+        until(lambda: hub.call('GET', f'/v1/sandboxes/{other}')['state'] == 'terminated',
+              what='it is idle')
         sock.sendall(b'x')
         assert sock.recv(1) == b'x'
-    until(lambda: hub.call('GET', f'/v1/sandboxes/{made}')['state'] == 'terminated', what='it is idle')
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{made}')['state'] == 'terminated',
+          what='it is idle')
 
 
 def test_bounds(hub, box):
@@ -147,7 +154,8 @@ def test_bounds(hub, box):
     assert len(set(ports)) == PORTS
     with pytest.raises(Failed) as failed:
         forward(hub, box, 9100)
-    assert failed.value.code == 'quota_exceeded' and failed.value.error['context']['dimension'] == 'forwards'
+    assert (failed.value.code == 'quota_exceeded' and failed.value.error['context']['dimension']
+            == 'forwards')
     assert forward(hub, box, 9000) == ports[0]
     serve(hub, box, 'echo', 9000)
     socks = [connect(ports[0]) for _ in range(CONNECTIONS)]
@@ -229,7 +237,8 @@ def test_only_loopback(hub, box):
     """Nobody beyond this machine is listened to."""
     port = forward(hub, box, 8000)
     with open('/proc/net/tcp', encoding='ascii') as f:
-        listening = [line.split()[1] for line in f if line.split()[3] == '0A' and line.split()[1].endswith(f':{port:04X}')]
+        listening = [line.split()[1] for line in f if line.split()[3] == '0A'
+                     and line.split()[1].endswith(f':{port:04X}')]
     assert listening == [f'0100007F:{port:04X}']
 
 

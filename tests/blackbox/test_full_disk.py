@@ -1,8 +1,10 @@
-"""Disks that are full to the last byte: the one with Holt's data folder, and a sandbox's own. What can't be kept is refused by name, what
-was kept is there, nothing half made stays, and with room again all works again.
+"""Disks that are full to the last byte: the one with Holt's data folder, and a sandbox's own. What
+can't be kept is refused by name, what was kept is there, nothing half made stays, and with room
+again all works again.
 
-The data folder is on a small file system that only the hub and this test see. Also of this: the images' in test_images.py, the
-spill files' in test_jobs.py, what the registry does at its limit in test_lives.py.
+The data folder is on a small file system that only the hub and this test see. Also of this: the
+images' in test_images.py, the spill files' in test_jobs.py, what the registry does at its limit in
+test_lives.py.
 """
 
 import contextlib
@@ -28,7 +30,8 @@ class Disk:
     def __init__(self, who, home):
         self.who, self.home = who, home
         script = f'mount -t tmpfs -o size={ROOM},mode=700 small "$1" && echo mounted && read gone'
-        self.holder = subprocess.Popen(['unshare', '-m', '--propagation', 'private', 'sh', '-c', script, 'sh', home],
+        self.holder = subprocess.Popen(['unshare', '-m', '--propagation', 'private', 'sh', '-c',
+                                        script, 'sh', home],
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.holder.stdout.readline() == b'mounted\n'
         self.path = f'/proc/{self.holder.pid}/root{home}'
@@ -48,7 +51,8 @@ class Disk:
         return found.f_bavail * found.f_frsize
 
     def fill(self, leave=0):
-        """Leaves no more room than that, to the page; again and again, as others may give some back meanwhile."""
+        """Leaves no more room than that, to the page; again and again,
+        as others may give some back meanwhile."""
         with open(self.filler, 'ab', buffering=0) as f, contextlib.suppress(OSError):
             while self.free() > leave:
                 f.write(bytes(min(MIB, self.free() - leave)))
@@ -59,7 +63,8 @@ class Disk:
     def files(self):
         """All below the data folder but the registry's log and the filler."""
         found = host.files(self.path)
-        return {os.path.relpath(f, self.path) for f in found if not f.endswith(('-wal', '-shm', 'filler'))}
+        return {os.path.relpath(f, self.path)
+                for f in found if not f.endswith(('-wal', '-shm', 'filler'))}
 
     def close(self):
         self.holder.stdin.close()
@@ -105,7 +110,8 @@ def refused(call, *arguments, **body):
 
 
 def put(hub, data):
-    head = hub.request('POST', '/v1/snapshots', fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])
+    head = hub.request('POST', '/v1/snapshots',
+                       fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])
     with hub.wire() as wire:
         return wire.ask(head.encode() + data, 'POST')
 
@@ -132,8 +138,10 @@ def test_snapshots(begin, disk):
         assert disk.free() <= leave + MIB
     disk.empty()
     disk.fill(MIB)
-    hub.post('/v1/set_timeout', sandbox='s', timeout_seconds=1)  # past its time it stands still, as it can't be kept
-    until(lambda: 'reap_failed' in {v['kind'] for v in hub.call('GET', '/v1/events')['events']}, what='word of what could not be kept')
+    # past its time it stands still, as it can't be kept
+    hub.post('/v1/set_timeout', sandbox='s', timeout_seconds=1)
+    until(lambda: 'reap_failed' in {v['kind'] for v in hub.call('GET', '/v1/events')['events']},
+          what='word of what could not be kept')
     assert hub.state('s') == 'paused'
     disk.empty()
     until(lambda: hub.state('s') == 'stopped', what='it is kept')
@@ -144,7 +152,8 @@ def test_snapshots(begin, disk):
 
 
 def test_registry(begin, disk):
-    """What would have to be remembered is refused and undone; what ends something works, and is remembered when there is room."""
+    """What would have to be remembered is refused and undone; what ends something works, and is
+    remembered when there is room."""
     hub = begin()
     kept = [hub.create() for _ in range(3)]
     snapshot = hub.take(kept[0])
@@ -161,7 +170,8 @@ def test_registry(begin, disk):
     error = until(full, what='a registry that is full')
     assert error['code'] == 'internal' and 'registry' in error['cause'], error
     assert hub.sandboxes() == {*kept, *made}
-    until(lambda: len(os.listdir(os.path.join(disk.path, 'warden'))) and hub.metrics()['holt_sandboxes'] == len(kept + made),
+    until(lambda: len(os.listdir(os.path.join(disk.path, 'warden')))
+          and hub.metrics()['holt_sandboxes'] == len(kept + made),
           what='the end of what was undone')
     refused_fork = code_of(hub.post, f'/v1/sandboxes/{kept[0]}/fork')
     assert refused_fork[0] == 500 and hub.sandboxes() == {*kept, *made}
@@ -188,36 +198,43 @@ def test_a_hub_that_starts_on_a_full_disk(begin, disk):
     disk.fill()
     hub = begin()
     if hub.address:
-        assert hub.sandboxes() == {kept} and hub.snapshots() == {snapshot} and hub.sh(kept, 'cat f') == 'mine\n'
+        assert (hub.sandboxes() == {kept} and hub.snapshots() == {snapshot}
+                and hub.sh(kept, 'cat f') == 'mine\n')
         hub.crash()
     else:
         assert hub.proc.wait(30) == 125 and 'disk' in hub.said(), hub.said()
     disk.empty()
     hub = begin()
-    assert hub.sandboxes() == {kept} and hub.snapshots() == {snapshot} and hub.sh(kept, 'cat f') == 'mine\n'
+    assert (hub.sandboxes() == {kept} and hub.snapshots() == {snapshot}
+            and hub.sh(kept, 'cat f') == 'mine\n')
 
 
-# ---- a sandbox's own ----------------------------------------------------------------------------------------------------
+# ---- a sandbox's own -----------------------------------------------------------------------------
 
 def test_of_a_sandbox(me, tmp_path):
     """Full of one file, or of many without content."""
     hub = Hub(me, tmp_path, '--pool', '0')
-    for fill, calls in (('head -c 1G /dev/zero > fill', ['write']), ('i=0; while : > many$i; do i=$((i+1)); done', ['write', 'mkdir'])):
+    for fill, calls in (('head -c 1G /dev/zero > fill', ['write']),
+                        ('i=0; while : > many$i; do i=$((i+1)); done', ['write', 'mkdir'])):
         sandbox = hub.create(limits={'memory_mb': 64, 'disk_mb': 8})
         hub.sh(sandbox, 'mkdir d; echo kept > d/kept')
         done = hub.exec(sandbox, fill, timeout=60)
         assert done['hit_disk'], done
         for call in calls:
             with pytest.raises(Failed) as failed:
-                hub.post(f'/v1/files/{call}', sandbox=sandbox, path='n', **({'content': 'x' * 5000} if call == 'write' else {}))
-            assert failed.value.code == 'quota_exceeded' and failed.value.error['context']['dimension'] == 'disk', failed.value
+                hub.post(f'/v1/files/{call}', sandbox=sandbox, path='n',
+                         **({'content': 'x' * 5000} if call == 'write' else {}))
+            assert (failed.value.code == 'quota_exceeded'
+                    and failed.value.error['context']['dimension'] == 'disk'), failed.value
         assert hub.post('/v1/files/read', sandbox=sandbox, path='d/kept')['content'] == 'kept\n'
         snapshot = hub.take(sandbox)  # its disk is not used for that
         restored = hub.restore(snapshot)
-        assert hub.sh(restored, 'cat d/kept; ls | wc -l') == hub.sh(sandbox, 'cat d/kept; ls | wc -l')
+        assert (hub.sh(restored, 'cat d/kept; ls | wc -l')
+                == hub.sh(sandbox, 'cat d/kept; ls | wc -l'))
         for one in (sandbox, restored):
             hub.sh(one, 'rm -f fill; find . -name "many*" -delete; echo well > n; cat n')
-            assert hub.post('/v1/files/write', sandbox=one, path='n', content='x' * 5000) == {'status': 'ok'}
+            assert (hub.post('/v1/files/write', sandbox=one, path='n', content='x' * 5000)
+                    == {'status': 'ok'})
             hub.delete(one)
         hub.call('DELETE', f'/v1/snapshots/{snapshot}')
     assert hub.end() == 0, hub.said()

@@ -59,7 +59,8 @@ class Lane:
         if self.meta:
             params['_meta'] = self.meta
             name = f'Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\n'
-        body = json.dumps({'jsonrpc': '2.0', 'id': number, 'method': 'tools/call', 'params': params})
+        body = json.dumps({'jsonrpc': '2.0', 'id': number, 'method': 'tools/call',
+                           'params': params})
         self.sock.send(f'{self.head}{name}Content-Length: {len(body)}\r\n\r\n{body}'.encode())
         return True
 
@@ -111,12 +112,14 @@ class Stream:
 
 
 def lanes_of(peer, number, caller):
-    common = (f'Host: {peer.door.host}\r\nAuthorization: Bearer alice\r\nContent-Type: application/json\r\n'
+    common = (f'Host: {peer.door.host}\r\nAuthorization: Bearer alice\r\nContent-Type: '
+              'application/json\r\n'
               f'Accept: {BOTH}\r\n')
     if number % 4 == 0:
         sse = Sse(peer.door)
         head = f'POST {sse.endpoint} HTTP/1.1\r\n{common}'
-        return [Lane(peer, caller, head, answers=False) for _ in range(LANES)] + [Stream(sse, caller)], sse
+        return ([Lane(peer, caller, head, answers=False) for _ in range(LANES)]
+                + [Stream(sse, caller)], sse)
     if number % 2 == 0:
         session = Session(peer.door, '2025-06-18')
         head = (f'POST /mcp HTTP/1.1\r\n{common}Mcp-Session-Id: {session.id}\r\n'

@@ -12,7 +12,8 @@ def test_an_answer_is_json(peer):
     reply = Modern(peer.door).tool('echo', text='grüße')
     assert (reply.status, reply.type) == (200, 'application/json')
     got = reply.json()
-    assert got['result']['resultType'] == 'complete' and got['result']['content'][0]['text'] == 'grüße'
+    assert (got['result']['resultType'] == 'complete' and got['result']['content'][0]['text']
+            == 'grüße')
     assert 'mcp-session-id' not in reply.headers
 
 
@@ -22,13 +23,15 @@ def test_discover(peer):
 
 
 def test_a_session_header_means_nothing(peer):
-    reply = Modern(peer.door).tool('echo', text='x', headers={'Mcp-Session-Id': 'mcp-0', 'Last-Event-ID': '1-1'})
+    reply = Modern(peer.door).tool('echo', text='x',
+                                   headers={'Mcp-Session-Id': 'mcp-0', 'Last-Event-ID': '1-1'})
     assert reply.status == 200 and 'mcp-session-id' not in reply.headers
 
 
 @pytest.mark.parametrize('method', ['GET', 'DELETE', 'PUT', 'HEAD'])
 def test_there_is_only_post(peer, method):
-    reply = peer.door.request(method, '/mcp', None, {'Accept': BOTH, 'MCP-Protocol-Version': MODERN})
+    reply = peer.door.request(method, '/mcp', None,
+                              {'Accept': BOTH, 'MCP-Protocol-Version': MODERN})
     assert reply.status == 405
     if method in ('GET', 'DELETE'):
         assert reply.headers['allow'] == 'POST'
@@ -42,14 +45,18 @@ def test_statuses(peer):
     assert status(modern.request('no/such')) == (404, -32601)
     assert status(modern.request('ping')) == (404, -32601)
     assert status(modern.request('initialize', {'protocolVersion': MODERN})) == (404, -32601)
-    assert status(modern.request('tools/list', headers={'Mcp-Method': 'tools/call'})) == (400, -32020)
+    assert (status(modern.request('tools/list', headers={'Mcp-Method': 'tools/call'}))
+            == (400, -32020))
     assert status(modern.request('tools/list', headers={'Mcp-Method': None})) == (400, -32020)
-    assert status(modern.request('tools/list', headers={'MCP-Protocol-Version': None})) == (400, -32020)
-    assert status(modern.request('tools/list', headers={'MCP-Protocol-Version': '2025-11-25'})) == (400, -32020)
+    assert (status(modern.request('tools/list', headers={'MCP-Protocol-Version': None}))
+            == (400, -32020))
+    assert (status(modern.request('tools/list', headers={'MCP-Protocol-Version': '2025-11-25'}))
+            == (400, -32020))
     assert status(modern.tool('echo', headers={'Mcp-Name': 'hold'})) == (400, -32020)
     assert status(modern.request('tools/list', meta={META + 'protocolVersion': '2099-01-01'},
                                  headers={'MCP-Protocol-Version': '2099-01-01'})) == (400, -32022)
-    assert status(modern.request('tools/list', meta={META + 'clientCapabilities': 7})) == (400, -32602)
+    assert (status(modern.request('tools/list', meta={META + 'clientCapabilities': 7}))
+            == (400, -32602))
     assert status(peer.door.request('POST', '/mcp', '{', {'Accept': BOTH})) == (400, -32700)
     assert status(modern.tool('ask')) == (400, -32021)
     assert status(modern.tool('none')) == (200, -32602)
@@ -62,7 +69,8 @@ def test_the_id_comes_back_with_errors(peer):
 def test_two_headers_of_a_kind(peer):
     conn = peer.connect()
     body = '{}'
-    text = (f'POST /mcp HTTP/1.1\r\nHost: {peer.door.host}\r\nAuthorization: Bearer alice\r\nAccept: {BOTH}\r\n'
+    text = ('POST /mcp HTTP/1.1\r\nHost: '
+            f'{peer.door.host}\r\nAuthorization: Bearer alice\r\nAccept: {BOTH}\r\n'
             'Mcp-Method: tools/list\r\nMcp-Method: tools/call\r\n'
             f'Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}')
     conn.send(text.encode())
@@ -77,8 +85,9 @@ def test_an_encoded_name(peer):
 def test_a_notification_is_accepted(peer):
     for method in ('notifications/cancelled', 'notifications/anything'):
         body = rpc(method, {'requestId': 1, '_meta': Modern(peer.door).meta()}, None)
-        reply = peer.door.request('POST', '/mcp', body, {'Accept': BOTH, 'MCP-Protocol-Version': MODERN,
-                                                         'Mcp-Method': method})
+        reply = peer.door.request('POST', '/mcp', body,
+                                  {'Accept': BOTH, 'MCP-Protocol-Version': MODERN,
+                                   'Mcp-Method': method})
         assert (reply.status, reply.body()) == (202, b'')
 
 
@@ -95,7 +104,8 @@ def test_going_away_cancels(peer):
     conn = peer.connect()
     modern = Modern(peer.door)
     params = {'name': 'hold', 'arguments': {'key': 'k'}, '_meta': modern.meta()}
-    peer.door.send(conn, 'POST', '/mcp', rpc('tools/call', params), modern.headers('tools/call', params))
+    peer.door.send(conn, 'POST', '/mcp', rpc('tools/call', params),
+                   modern.headers('tools/call', params))
     peer.until(held=1)
     conn.close()
     peer.until(held=0, cancelled=before + 1)
@@ -115,7 +125,8 @@ def test_equal_ids_at_once_are_two_requests(peer):
     conns = [peer.connect() for _ in range(8)]
     for i, conn in enumerate(conns):
         params = {'name': 'hold', 'arguments': {'key': str(i)}, '_meta': modern.meta()}
-        peer.door.send(conn, 'POST', '/mcp', rpc('tools/call', params, 1), modern.headers('tools/call', params))
+        peer.door.send(conn, 'POST', '/mcp', rpc('tools/call', params, 1),
+                       modern.headers('tools/call', params))
     peer.until(held=8)
     for i, conn in reversed(list(enumerate(conns))):
         peer.release(str(i))
@@ -126,14 +137,17 @@ def test_equal_ids_at_once_are_two_requests(peer):
 def test_many_on_one_connection(peer):
     modern, conn = Modern(peer.door), peer.connect()
     for i in range(200):
-        reply = modern.request('tools/call', {'name': 'echo', 'arguments': {'text': str(i)}}, i, conn=conn)
+        reply = modern.request('tools/call', {'name': 'echo', 'arguments': {'text': str(i)}}, i,
+                               conn=conn)
         assert reply.json()['result']['content'][0]['text'] == str(i)
 
 
 def test_listening(peer):
     modern = Modern(peer.door)
-    first = modern.request('subscriptions/listen', {'notifications': {'toolsListChanged': True}}, 'a')
-    second = modern.request('subscriptions/listen', {'notifications': {'promptsListChanged': True}}, 'b')
+    first = modern.request('subscriptions/listen', {'notifications': {'toolsListChanged': True}},
+                           'a')
+    second = modern.request('subscriptions/listen', {'notifications': {'promptsListChanged': True}},
+                            'b')
     for reply, name in [(first, 'a'), (second, 'b')]:
         assert reply.type == 'text/event-stream' and reply.headers['x-accel-buffering'] == 'no'
         ack = reply.event().message()
@@ -165,7 +179,8 @@ def test_silence_is_filled_with_comments(http_host):
 
 def test_the_end_of_the_server_is_the_result_of_listening(http_host):
     peer = http_host()
-    listen = Modern(peer.door).request('subscriptions/listen', {'notifications': {'toolsListChanged': True}}, 7)
+    listen = Modern(peer.door).request('subscriptions/listen',
+                                       {'notifications': {'toolsListChanged': True}}, 7)
     assert listen.event().message()['method'].endswith('acknowledged')
     peer.proc.terminate()
     last = listen.event().message()
@@ -178,9 +193,11 @@ def test_a_reader_that_stops_is_cut_off(http_host):
     peer = http_host(queue=64 << 10)
     conn = peer.connect(receive_buffer=4096)
     modern = Modern(peer.door)
-    params = {'name': 'say', 'arguments': {'n': 2000, 'bytes': 10_000, 'then': 'hold', 'key': 'k'}, '_meta': modern.meta(LOG)}
+    params = {'name': 'say', 'arguments': {'n': 2000, 'bytes': 10_000, 'then': 'hold', 'key': 'k'},
+              '_meta': modern.meta(LOG)}
     before = peer.stats()['cancelled']
-    peer.door.send(conn, 'POST', '/mcp', rpc('tools/call', params), modern.headers('tools/call', params))
+    peer.door.send(conn, 'POST', '/mcp', rpc('tools/call', params),
+                   modern.headers('tools/call', params))
     until(lambda: peer.stats()['cancelled'] == before + 1)
     assert peer.until(streams=0, posts=1)['slow'] == 1
     conn.close()

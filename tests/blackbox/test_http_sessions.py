@@ -32,17 +32,21 @@ def test_an_old_revision_is_served_too(peer):
 
 
 def test_a_request_without_a_session(peer):
-    for method, body in [('POST', rpc('ping')), ('POST', rpc('notifications/initialized', number=None)),
+    for method, body in [('POST', rpc('ping')),
+                         ('POST', rpc('notifications/initialized', number=None)),
                          ('GET', None), ('DELETE', None)]:
-        reply = peer.door.request(method, '/mcp', body, {'Accept': BOTH, 'MCP-Protocol-Version': '2025-11-25'})
+        reply = peer.door.request(method, '/mcp', body,
+                                  {'Accept': BOTH, 'MCP-Protocol-Version': '2025-11-25'})
         assert reply.status == 400, method
         assert reply.json()['error']['code'] == -32600
 
 
-@pytest.mark.parametrize('name', ['mcp-00000000000000000000000000000000', 'x', 'é', ' ', 'a' * 5000])
+@pytest.mark.parametrize('name', ['mcp-00000000000000000000000000000000', 'x', 'é', ' ',
+                                  'a' * 5000])
 def test_a_session_that_never_was(peer, name):
     named = {'Accept': BOTH, 'Mcp-Session-Id': name}
-    for method, body in [('POST', rpc('ping')), ('GET', None), ('DELETE', None), ('POST', hello('2025-11-25'))]:
+    for method, body in [('POST', rpc('ping')), ('GET', None), ('DELETE', None),
+                         ('POST', hello('2025-11-25'))]:
         reply = peer.door.request(method, '/mcp', body, named)
         assert reply.status in (404, 400), (method, reply.status)
         assert reply.status == 404 or name == ' '
@@ -51,7 +55,8 @@ def test_a_session_that_never_was(peer, name):
 def test_two_session_headers(peer):
     session = peer.session()
     conn = peer.connect()
-    text = (f'POST /mcp HTTP/1.1\r\nHost: {peer.door.host}\r\nAuthorization: Bearer alice\r\nAccept: {BOTH}\r\n'
+    text = ('POST /mcp HTTP/1.1\r\nHost: '
+            f'{peer.door.host}\r\nAuthorization: Bearer alice\r\nAccept: {BOTH}\r\n'
             f'Mcp-Session-Id: {session.id}\r\nMcp-Session-Id: {session.id}\r\n'
             'Content-Type: application/json\r\nContent-Length: 40\r\n\r\n'
             '{"jsonrpc":"2.0","id":1,"method":"ping"}')
@@ -83,20 +88,24 @@ def test_initialize_twice(peer):
 
 def test_initialize_that_fails_leaves_no_session(peer):
     before = peer.stats()['sessions']
-    reply = peer.door.request('POST', '/mcp', rpc('initialize', {'protocolVersion': 7}), {'Accept': BOTH})
+    reply = peer.door.request('POST', '/mcp', rpc('initialize', {'protocolVersion': 7}),
+                              {'Accept': BOTH})
     assert 'error' in reply.json() and 'mcp-session-id' not in reply.headers
     assert peer.stats()['sessions'] == before
 
 
 @pytest.mark.parametrize('accept, status', [
-    (None, 406), ('application/json', 406), ('text/event-stream', 406), ('text/html', 406), ('', 406),
-    ('application/json;q=0, text/event-stream', 406), ('application/json, text/event-stream;q=0.0', 406),
-    ('*/*', 200), (BOTH, 200), ('APPLICATION/JSON;q=0.5 ,text/*', 200), ('text/event-stream,application/*;v=1', 200)])
+    (None, 406), ('application/json', 406), ('text/event-stream', 406), ('text/html', 406),
+    ('', 406), ('application/json;q=0, text/event-stream', 406),
+    ('application/json, text/event-stream;q=0.0', 406), ('*/*', 200), (BOTH, 200),
+    ('APPLICATION/JSON;q=0.5 ,text/*', 200), ('text/event-stream,application/*;v=1', 200)])
 def test_what_the_client_accepts(peer, accept, status):
-    assert peer.door.request('POST', '/mcp', hello('2025-11-25'), {'Accept': accept}).status == status
+    assert peer.door.request('POST', '/mcp', hello('2025-11-25'),
+                             {'Accept': accept}).status == status
 
 
-@pytest.mark.parametrize('accept, status', [(None, 406), ('application/json', 406), ('text/event-stream', 200), ('*/*', 200)])
+@pytest.mark.parametrize('accept, status', [(None, 406), ('application/json', 406),
+                                            ('text/event-stream', 200), ('*/*', 200)])
 def test_what_the_client_accepts_of_the_get_stream(peer, accept, status):
     reply = peer.session().listen(accept=accept)
     assert reply.status == status
@@ -105,13 +114,16 @@ def test_what_the_client_accepts_of_the_get_stream(peer, accept, status):
 
 @pytest.mark.parametrize('version, status', [
     (None, 200), ('2025-03-26', 200), ('2025-06-18', 200), ('2025-11-25', 200), ('2024-11-05', 200),
-    ('1999-01-01', 400), ('x', 400), ('', 400), ('2025-11-25, 2025-11-25', 400), ('2025-11-26', 400)])
+    ('1999-01-01', 400), ('x', 400), ('', 400), ('2025-11-25, 2025-11-25', 400),
+    ('2025-11-26', 400)])
 def test_the_version_header(peer, version, status):
     session = peer.session()
     assert session.post(rpc('ping'), {'MCP-Protocol-Version': version}).status == status
     if status == 400:
-        assert session.door.request('GET', '/mcp', None, session.headers({'MCP-Protocol-Version': version})).status == 400
-        assert session.door.request('DELETE', '/mcp', None, session.headers({'MCP-Protocol-Version': version})).status == 400
+        assert session.door.request(
+            'GET', '/mcp', None, session.headers({'MCP-Protocol-Version': version})).status == 400
+        assert session.door.request('DELETE', '/mcp', None, session.headers(
+            {'MCP-Protocol-Version': version})).status == 400
     assert session.post(rpc('ping')).status == 200
 
 
@@ -136,7 +148,8 @@ def test_batches_by_revision(peer):
     reply = old.post(batch)
     assert reply.status == 200
     assert sorted(str(m['id']) for m in reply.json()) == ['1', '2']
-    nothing = old.post([rpc('notifications/x', number=None), {'jsonrpc': '2.0', 'id': 5, 'result': {}}])
+    nothing = old.post([rpc('notifications/x', number=None),
+                        {'jsonrpc': '2.0', 'id': 5, 'result': {}}])
     assert (nothing.status, nothing.body()) == (202, b'')
     for version in LEGACY[1:]:
         reply = peer.session(version).post(batch)
@@ -150,7 +163,8 @@ def test_initialize_in_a_batch(peer):
 
 @pytest.mark.parametrize('body', [
     pytest.param('', id='nothing'), pytest.param('{', id='half'), pytest.param('null', id='null'),
-    pytest.param('7', id='number'), pytest.param('{"jsonrpc":"2.0"}', id='empty'), pytest.param('[[]]', id='nested'),
+    pytest.param('7', id='number'), pytest.param('{"jsonrpc":"2.0"}', id='empty'),
+    pytest.param('[[]]', id='nested'),
     pytest.param('{"jsonrpc":"1.0","id":1,"method":"ping"}', id='version'),
     pytest.param('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', id='fraction'),
     pytest.param('{"jsonrpc":"2.0","id":null,"method":"ping"}', id='null-id'),
@@ -191,7 +205,8 @@ def test_equal_ids_of_two_sessions_and_connections(peer):
 def test_one_id_twice_at_once(peer):
     session = peer.session()
     hold = session.tool('hold', key='k')
-    again = session.post(rpc('tools/call', {'name': 'echo', 'arguments': {'text': 'x'}}, session.last_id))
+    again = session.post(rpc('tools/call', {'name': 'echo', 'arguments': {'text': 'x'}},
+                             session.last_id))
     assert again.answer()['error']['code'] == -32600
     peer.release('k')
     assert hold.answer()['result']['content'][0]['text'] == 'k'
@@ -242,7 +257,8 @@ def test_delete_cancels_and_ends_streams(peer):
 def test_delete_answers_what_waits(peer):
     session = peer.session('2025-06-18')
     conn = peer.connect()
-    session.door.send(conn, 'POST', '/mcp', rpc('tools/call', {'name': 'hold', 'arguments': {}}), session.headers())
+    session.door.send(conn, 'POST', '/mcp', rpc('tools/call', {'name': 'hold', 'arguments': {}}),
+                      session.headers())
     peer.until(held=1)
     assert session.end() == 204
     assert conn.reply().status == 404
@@ -330,7 +346,8 @@ def test_the_end_lets_requests_finish(http_host, version):
     peer = http_host()
     session = peer.session(version)
     conn = peer.connect()
-    session.door.send(conn, 'POST', '/mcp', rpc('tools/call', {'name': 'doze', 'arguments': {'ms': 1000}}, 5),
+    session.door.send(conn, 'POST', '/mcp',
+                      rpc('tools/call', {'name': 'doze', 'arguments': {'ms': 1000}}, 5),
                       session.headers())
     assert session.request('ping').status == 200  # so the other one was taken
     peer.proc.terminate()
@@ -340,7 +357,8 @@ def test_the_end_lets_requests_finish(http_host, version):
 
 def test_the_end_fails_what_does_not_finish(http_host):
     peer = http_host(drain_ms=300, sse_drain_ms=300)
-    streaming, waiting, modern, sse = peer.session(), peer.session('2025-06-18'), Modern(peer.door), Sse(peer.door)
+    streaming, waiting, modern, sse = (peer.session(), peer.session('2025-06-18'),
+                                       Modern(peer.door), Sse(peer.door))
     stream = streaming.tool('say', n=1, then='hold')
     assert stream.real_event().message()['method'] == 'notifications/message'
     params = {'name': 'hold', 'arguments': {}}
@@ -351,12 +369,14 @@ def test_the_end_fails_what_does_not_finish(http_host):
     sse.send(rpc('tools/call', params, 5))
     peer.until(held=4)
     peer.proc.terminate()
-    ended = {'code': -32603, 'message': 'the server ended before the request did', 'data': {'code': 'transport_failed'}}
+    ended = {'code': -32603, 'message': 'the server ended before the request did',
+             'data': {'code': 'transport_failed'}}
     last = stream.real_event().message()
     assert (last['id'], last['error']) == (streaming.last_id, ended)
     assert stream.real_event() is None  # a stream that ends in order, with its last chunk
     assert sse.next() == {'jsonrpc': '2.0', 'id': 5, 'error': ended}
     assert sse.next() is None
     for reply, number in (old.reply(), 5), (new.reply(), 1):
-        assert (reply.status, reply.json()) == (503, {'jsonrpc': '2.0', 'id': number, 'error': ended})
+        assert (reply.status, reply.json()) == (503, {'jsonrpc': '2.0', 'id': number,
+                                                      'error': ended})
     assert peer.proc.wait(8) == 0  # before the door would have ended it

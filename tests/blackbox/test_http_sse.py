@@ -28,7 +28,8 @@ def test_every_legacy_revision_may_use_it(peer, version):
 
 def test_messages_get_202_and_the_answers_come_on_the_stream(peer):
     sse = Sse(peer.door)
-    for body in [rpc('ping', number=5), rpc('notifications/x', number=None), {'jsonrpc': '2.0', 'id': 3, 'result': {}},
+    for body in [rpc('ping', number=5), rpc('notifications/x', number=None),
+                 {'jsonrpc': '2.0', 'id': 3, 'result': {}},
                  rpc('no/such', number=6)]:
         reply = sse.post(body)
         assert reply.status == 202
@@ -73,8 +74,10 @@ def test_the_end_of_the_stream_cancels(peer):
 
 
 def test_sessions_that_never_were(peer):
-    for path, status in [('/message', 400), ('/message?sessionId=', 404), ('/message?sessionId=x', 404),
-                         ('/message?sessionId=sse-00000000000000000000000000000000', 404), ('/message?session=x', 400)]:
+    for path, status in [('/message', 400), ('/message?sessionId=', 404),
+                         ('/message?sessionId=x', 404),
+                         ('/message?sessionId=sse-00000000000000000000000000000000', 404),
+                         ('/message?session=x', 400)]:
         assert peer.door.request('POST', path, rpc('ping')).status == status, path
     assert peer.door.request('GET', '/message?sessionId=x').status == 405
     assert peer.door.request('POST', '/sse', rpc('ping')).status == 405
@@ -92,7 +95,8 @@ def test_sessions_of_the_two_transports_are_not_the_same(peer):
     session, sse = peer.session(), Sse(peer.door)
     assert peer.door.request('POST', f'/message?sessionId={session.id}', rpc('ping')).status == 404
     name = sse.endpoint.partition('=')[2]
-    assert peer.door.request('POST', '/mcp', rpc('ping'), session.headers({'Mcp-Session-Id': name})).status == 404
+    assert peer.door.request('POST', '/mcp', rpc('ping'),
+                             session.headers({'Mcp-Session-Id': name})).status == 404
     sse.close()
 
 
@@ -108,7 +112,8 @@ def test_questions(peer):
     sse.ask(hello('2025-06-18', {'elicitation': {}}))
     sse.send(rpc('tools/call', {'name': 'ask', 'arguments': {}}, 9))
     question = sse.next()
-    sse.send({'jsonrpc': '2.0', 'id': question['id'], 'result': {'action': 'accept', 'content': {'name': 'Ada'}}})
+    sse.send({'jsonrpc': '2.0', 'id': question['id'],
+              'result': {'action': 'accept', 'content': {'name': 'Ada'}}})
     assert sse.next()['result']['content'][0]['text'] == 'Ada'
     sse.close()
 

@@ -105,7 +105,8 @@ def test_from_the_beginning_again_and_again(peer):
 
 def test_only_the_events_of_that_stream(peer):
     session = peer.session()
-    one, two = session.tool('say', n=1, then='hold', key='one'), session.tool('say', n=1, then='hold', key='two')
+    one, two = (session.tool('say', n=1, then='hold', key='one'),
+                session.tool('say', n=1, then='hold', key='two'))
     at_one, at_two = [stream.event() and stream.event().id for stream in (one, two)]
     stream = session.listen()
     assert stream.event().id
@@ -115,8 +116,10 @@ def test_only_the_events_of_that_stream(peer):
     peer.text('change')
     peer.release('one')
     peer.release('two')
-    assert [m['result']['content'][0]['text'] for m in texts(session.listen(at_two).events())] == ['two']
-    assert [m['result']['content'][0]['text'] for m in texts(session.listen(at_one).events())] == ['one']
+    assert ([m['result']['content'][0]['text'] for m in texts(session.listen(at_two).events())]
+            == ['two'])
+    assert ([m['result']['content'][0]['text'] for m in texts(session.listen(at_one).events())]
+            == ['one'])
     general = session.listen('0-0')
     assert general.real_event().message()['method'] == 'notifications/tools/list_changed'
 
@@ -134,7 +137,8 @@ def test_a_newer_connection_takes_the_stream(peer):
     assert new.real_event() is None
 
 
-@pytest.mark.parametrize('at', ['', '0', '0-', '-1', '1-0', '0-1', '77-0', '2-1', '2-99', 'x', '2-0x', ' ', '2--1', '+2-0',
+@pytest.mark.parametrize('at', ['', '0', '0-', '-1', '1-0', '0-1', '77-0', '2-1', '2-99', 'x',
+                                '2-0x', ' ', '2--1', '+2-0',
                                 '2-18446744073709551616', '99999999999999999999-1'])
 def test_ids_that_were_never_given(peer, at):
     session = peer.session()
@@ -271,7 +275,8 @@ def test_questions_come_on_the_stream_of_their_call(peer):
     reply = session.tool('ask')
     question = reply.real_event().message()
     assert question['method'] == 'elicitation/create'
-    answer = {'jsonrpc': '2.0', 'id': question['id'], 'result': {'action': 'accept', 'content': {'name': 'Ada'}}}
+    answer = {'jsonrpc': '2.0', 'id': question['id'],
+              'result': {'action': 'accept', 'content': {'name': 'Ada'}}}
     done = session.post(answer)
     assert (done.status, done.body()) == (202, b'')
     assert reply.real_event().message()['result']['content'][0]['text'] == 'Ada'
@@ -284,7 +289,8 @@ def test_a_question_survives_its_connection(peer):
     reply.close()
     back = session.listen(first)
     question = back.real_event().message()
-    session.post({'jsonrpc': '2.0', 'id': question['id'], 'result': {'action': 'accept', 'content': {'name': 'Bea'}}})
+    session.post({'jsonrpc': '2.0', 'id': question['id'],
+                  'result': {'action': 'accept', 'content': {'name': 'Bea'}}})
     assert back.real_event().message()['result']['content'][0]['text'] == 'Bea'
 
 
@@ -312,7 +318,8 @@ def test_events_are_stored_up_to_a_number(http_host):
         assert len(session.tool('say', n=5).messages()) == 6
     peer.release('k')
     got = texts(session.listen(first).events())
-    assert [m.get('id') for m in got] == [session.last_id - 5], 'the record is lost, the answer is not'
+    assert [m.get('id') for m in got] == [session.last_id
+                                          - 5], 'the record is lost, the answer is not'
 
 
 def test_events_are_stored_up_to_a_size(http_host):
@@ -347,12 +354,13 @@ def test_what_is_finished_is_not_stored_for_ever(http_host):
 
 
 def test_a_reader_that_stops(http_host):
-    """It is never starved silently: what it does not take is stored, and when that is full too it is cut
-    off, and comes back for what is left."""
+    """It is never starved silently: what it does not take is stored, and when that is full too it
+    is cut off, and comes back for what is left."""
     peer = http_host(queue=64 << 10, store_max=1 << 20)
     session = peer.session()
     conn = peer.connect(receive_buffer=4096)
-    body = rpc('tools/call', {'name': 'say', 'arguments': {'n': 2000, 'bytes': 10_000, 'then': 'hold', 'key': 'k'}}, 'slow')
+    body = rpc('tools/call', {'name': 'say', 'arguments': {'n': 2000, 'bytes': 10_000,
+                                                           'then': 'hold', 'key': 'k'}}, 'slow')
     session.door.send(conn, 'POST', '/mcp', body, session.headers())
     peer.until(held=1, streams=0)
     assert peer.stats()['stored'] <= 1 << 20
@@ -395,7 +403,8 @@ def test_too_many_streams(http_host):
     assert peer.session().listen().status in (429, 503)
     # a call that has nothing to say before its answer still gets that
     conn = peer.connect()
-    session.door.send(conn, 'POST', '/mcp', rpc('tools/call', {'name': 'hold', 'arguments': {'key': 'k'}}, 5),
+    session.door.send(conn, 'POST', '/mcp',
+                      rpc('tools/call', {'name': 'hold', 'arguments': {'key': 'k'}}, 5),
                       session.headers())
     peer.until(held=1)
     peer.release('k')
@@ -441,7 +450,8 @@ def test_a_question_ends_with_its_call(http_host):
     assert len(session.tool('say', n=1).messages()) == 2
     session.cancel(asked)
     got = reply.real_event().message()
-    assert (got['method'], got['params']['requestId']) == ('notifications/cancelled', question['id'])
+    assert (got['method'], got['params']['requestId']) == ('notifications/cancelled',
+                                                           question['id'])
     assert reply.real_event() is None
     assert session.request('ping').status == 200
 
@@ -452,7 +462,8 @@ def test_a_question_that_had_no_stream_is_asked_again(http_host):
     general = session.listen()
     assert general.event().id
     session.last_id += 1
-    made = session.post(rpc('tools/call', {'name': 'job', 'arguments': {'ask': 1}, 'task': {}}, session.last_id)).json()
+    made = session.post(rpc('tools/call', {'name': 'job', 'arguments': {'ask': 1}, 'task': {}},
+                            session.last_id)).json()
     task = {'taskId': made['result']['task']['taskId']}
     assert session.request('tasks/result', task).status in (429, 503)
     general.close()
@@ -460,5 +471,6 @@ def test_a_question_that_had_no_stream_is_asked_again(http_host):
     result = session.request('tasks/result', task)
     question = result.real_event().message()
     assert question['method'] == 'elicitation/create'
-    session.post({'jsonrpc': '2.0', 'id': question['id'], 'result': {'action': 'accept', 'content': {'name': 'Ada'}}})
+    session.post({'jsonrpc': '2.0', 'id': question['id'],
+                  'result': {'action': 'accept', 'content': {'name': 'Ada'}}})
     assert result.real_event().message()['result']['content'][0]['text'] == 'Ada'

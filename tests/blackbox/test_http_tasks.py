@@ -43,7 +43,8 @@ def test_a_task_outlives_its_request(peer, alice):
 
 def test_a_task_is_its_owners(peer, alice, bob):
     task = begin(alice, key='k')
-    for method, more in (('tasks/get', {}), ('tasks/cancel', {}), ('tasks/update', {'inputResponses': {}})):
+    for method, more in (('tasks/get', {}), ('tasks/cancel', {}),
+                         ('tasks/update', {'inputResponses': {}})):
         refused(bob.request(method, {'taskId': task, **more}))
         refused(bob.request(method, {'taskId': 'task-' + '0' * 32, **more}))
     stream = bob.request('subscriptions/listen', {'notifications': {'taskIds': [task]}})
@@ -55,7 +56,8 @@ def test_a_task_is_its_owners(peer, alice, bob):
 
 def test_headers_name_the_task(peer, alice):
     task = begin(alice, key='k')
-    refused(alice.request('tasks/get', {'taskId': task}, headers={'Mcp-Name': 'other'}), -32020, 400)
+    refused(alice.request('tasks/get', {'taskId': task}, headers={'Mcp-Name': 'other'}), -32020,
+            400)
     refused(alice.request('tasks/get', {'taskId': task}, headers={'Mcp-Name': None}), -32020, 400)
     refused(Modern(peer.door).request('tasks/get', {'taskId': task}), -32021, 400)
     refused(alice.request('tasks/list'), -32601, 404)
@@ -64,9 +66,11 @@ def test_headers_name_the_task(peer, alice):
 
 def test_status_comes_where_a_client_listens(peer, alice):
     task = begin(alice, ask=1)
-    stream = alice.request('subscriptions/listen', {'notifications': {'taskIds': [task]}}, number='ear')
+    stream = alice.request('subscriptions/listen', {'notifications': {'taskIds': [task]}},
+                           number='ear')
     assert stream.real_event().message()['params']['notifications']['taskIds'] == [task]
-    done = alice.request('tasks/update', {'taskId': task, 'inputResponses': {'who': NAME}}).json()['result']
+    done = alice.request('tasks/update',
+                         {'taskId': task, 'inputResponses': {'who': NAME}}).json()['result']
     assert 'status' not in done and done['resultType'] == 'complete'
     seen = [stream.real_event().message()['params'] for _ in range(2)]
     assert [m['status'] for m in seen] == ['working', 'completed']
@@ -97,7 +101,8 @@ def test_a_state_is_its_owners(alice, bob):
 
 def test_a_legacy_task_outlives_its_session(peer):
     session, other = peer.session(), peer.session()
-    made = session.request('tools/call', {'name': 'job', 'arguments': {'key': 'k'}, 'task': {'ttl': 60000}}).json()
+    made = session.request('tools/call', {'name': 'job', 'arguments': {'key': 'k'},
+                                          'task': {'ttl': 60000}}).json()
     task = made['result']['task']['taskId']
     session.end()
     assert other.request('tasks/get', {'taskId': task}).answer()['result']['status'] == 'working'
@@ -112,9 +117,11 @@ def test_a_legacy_task_outlives_its_session(peer):
 
 def test_a_legacy_task_asks_who_waits_for_it(peer):
     session = peer.session(capabilities={'elicitation': {}})
-    made = session.request('tools/call', {'name': 'job', 'arguments': {'ask': 1}, 'task': {}}).json()
+    made = session.request('tools/call',
+                           {'name': 'job', 'arguments': {'ask': 1}, 'task': {}}).json()
     task = made['result']['task']['taskId']
-    assert session.request('tasks/get', {'taskId': task}).answer()['result']['status'] == 'input_required'
+    assert session.request('tasks/get',
+                           {'taskId': task}).answer()['result']['status'] == 'input_required'
     waiting = session.request('tasks/result', {'taskId': task})
     question = waiting.real_event().message()
     assert question['params']['_meta']['io.modelcontextprotocol/related-task'] == {'taskId': task}
@@ -140,19 +147,22 @@ def test_a_cancelled_call_takes_its_question_back(peer):
     question = reply.real_event().message()
     session.cancel(session.last_id)
     told = reply.real_event().message()
-    assert (told['method'], told['params']['requestId']) == ('notifications/cancelled', question['id'])
+    assert (told['method'], told['params']['requestId']) == ('notifications/cancelled',
+                                                             question['id'])
     assert reply.real_event() is None
 
 
 def test_who_waits_no_more_is_asked_no_more(peer):
     session = peer.session(capabilities={'elicitation': {}})
-    made = session.request('tools/call', {'name': 'job', 'arguments': {'ask': 1}, 'task': {}}).json()
+    made = session.request('tools/call',
+                           {'name': 'job', 'arguments': {'ask': 1}, 'task': {}}).json()
     task = made['result']['task']['taskId']
     waiting = session.request('tasks/result', {'taskId': task})
     question = waiting.real_event().message()
     session.cancel(session.last_id)
     told = waiting.real_event().message()
-    assert (told['method'], told['params']['requestId']) == ('notifications/cancelled', question['id'])
+    assert (told['method'], told['params']['requestId']) == ('notifications/cancelled',
+                                                             question['id'])
     assert told['params']['_meta']['io.modelcontextprotocol/related-task'] == {'taskId': task}
     assert waiting.real_event() is None
     # the task goes on, and asks who comes next

@@ -39,7 +39,8 @@ class Hub(Rest):
         return done
 
     def popen(self, *arguments, **options):
-        return subprocess.Popen(self.who.argv(*arguments), env=self.env, cwd='/', stdin=subprocess.DEVNULL,
+        return subprocess.Popen(self.who.argv(*arguments), env=self.env, cwd='/',
+                                stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
     def names(self):
@@ -65,12 +66,15 @@ def box(hub):
 def test_a_tools_life(hub):
     """Make, write, run, look, remove: as the manual page has it."""
     assert hub.ok('up', 'host', '--name', 'agent-tool-call', '--ttl', '10m') == b'agent-tool-call\n'
-    hub.ok('fs', 'write', 'agent-tool-call', '/workspace/work/main.sh', input=b'echo "hello $1"; pwd\n')
-    done = hub.ok('exec', 'agent-tool-call', '--timeout', '20', '--', 'sh', '/workspace/work/main.sh', 'you')
+    hub.ok('fs', 'write', 'agent-tool-call', '/workspace/work/main.sh',
+           input=b'echo "hello $1"; pwd\n')
+    done = hub.ok('exec', 'agent-tool-call', '--timeout', '20', '--', 'sh',
+                  '/workspace/work/main.sh', 'you')
     assert done == b'hello you\n/workspace\n'
     table = hub.ok('ls').decode().splitlines()
     assert table[0].split() == ['NAME', 'TEMPLATE', 'STATE', 'CREATED']
-    assert [line.split()[:3] for line in table if 'agent-tool' in line] == [['agent-tool-call', 'host', 'running']]
+    assert ([line.split()[:3] for line in table if 'agent-tool' in line]
+            == [['agent-tool-call', 'host', 'running']])
     made = hub.ok('up').decode().strip()
     table = hub.ok('ls').decode().splitlines()
     assert len(made) > 24 and any(made in line for line in table)
@@ -83,9 +87,11 @@ def test_a_tools_life(hub):
 
 
 def test_as_docker_takes_it(hub, box):
-    """What hands have learnt: a program without dashes, its own options, and Docker's names of verbs."""
+    """What hands have learnt: a program without dashes, its own options,
+    and Docker's names of verbs."""
     assert hub.ok('exec', box, 'printf', '%s|', '-la', '--', '-e', '--cwd') == b'-la|--|-e|--cwd|'
-    assert hub.ok('exec', '-w', '/tmp', box, 'pwd') == hub.ok('exec', box, '-w', '/tmp', 'pwd') == b'/tmp\n'
+    assert (hub.ok('exec', '-w', '/tmp', box, 'pwd') == hub.ok('exec', box, '-w', '/tmp', 'pwd')
+            == b'/tmp\n')
     assert hub.ok('exec', box, '-w', '/tmp', '--', 'pwd') == b'/tmp\n'
     hub.fails(FAILED, 'no-such-option', 'exec', box, '--no-such-option', 'pwd')
     hub.fails(FAILED, 'a program', 'exec', box)
@@ -123,22 +129,27 @@ def test_signals_by_name(hub, box, said, number):
 def test_what_it_is_made_of(hub):
     limits = {'memory_mb': 64, 'disk_mb': 8, 'pids': 32, 'open_files': 50}
     cpus = [] if os.geteuid() else ['--cpus', '0.5']  # which nobody else can have held
-    made = hub.json('up', '-n', 'limited', '-e', 'A=1', '-e', 'B', '-e', 'A=2', '-w', '/tmp', '-m', '64M', '--disk', '8M',
-                    '--pids', '32', '--open-files', '50', *cpus, '--idle', '1h', '--retention', 'stop')
+    made = hub.json('up', '-n', 'limited', '-e', 'A=1', '-e', 'B', '-e', 'A=2', '-w', '/tmp', '-m',
+                    '64M', '--disk', '8M', '--pids', '32', '--open-files', '50', *cpus, '--idle',
+                    '1h', '--retention', 'stop')
     assert made['limits'].pop('enforced_by') in ('cgroup2', 'cgroup1', 'rlimit')
-    assert made['limits'] == ({**limits, 'cpus': 0.5} if cpus else limits) and (made['idle_seconds'], made['retention']) == (3600, 'stop')
-    assert hub.ok('exec', 'limited', '-e', 'C=3', '--', 'sh', '-c', 'echo "$A$B$C"; pwd') == b'23\n/tmp\n'
+    assert (made['limits'] == ({**limits, 'cpus': 0.5} if cpus else limits)
+            and (made['idle_seconds'], made['retention']) == (3600, 'stop'))
+    assert (hub.ok('exec', 'limited', '-e', 'C=3', '--', 'sh', '-c', 'echo "$A$B$C"; pwd')
+            == b'23\n/tmp\n')
     assert hub.ok('exec', 'limited', '--', 'sh', '-c', 'ulimit -Sn; ulimit -Hn') == b'50\n50\n'
     hub.fails(FAILED, 'limited', 'up', '--name', 'limited')
     hub.ok('down', 'limited')
-    for arguments, why in ((['--name', '../x'], 'id'), (['no-such-template'], 'no-such-template'), (['-e', '=1'], '-e takes')):
+    for arguments, why in ((['--name', '../x'], 'id'), (['no-such-template'], 'no-such-template'),
+                           (['-e', '=1'], '-e takes')):
         hub.fails(FAILED, why, 'up', *arguments)
     hub.fails(2, '-m takes', 'up', '-m', '1')
     hub.fails(2, '--retention takes', 'up', '--idle', '1h', '--retention', 'keep')
 
 
 @pytest.mark.parametrize('status, argv', [
-    (0, ['true']), (7, ['sh', '-c', 'exit 7']), (128 + 9, ['sh', '-c', 'kill -9 $$']), (126, ['no-such-program'])])
+    (0, ['true']), (7, ['sh', '-c', 'exit 7']), (128 + 9, ['sh', '-c', 'kill -9 $$']),
+    (126, ['no-such-program'])])
 def test_exit_statuses(hub, box, status, argv):
     assert hub.run('exec', box, '--', *argv).returncode == status
 
@@ -163,7 +174,8 @@ def gone(hub, box):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_who_goes_away_ends_it(hub, box, number):
-    with hub.popen('exec', box, '--', 'sh', '-c', 'echo $$ >/workspace/pid; echo on; exec sleep 1000') as proc:
+    with hub.popen('exec', box, '--', 'sh', '-c', 'echo $$ >/workspace/pid; echo on; '
+                   'exec sleep 1000') as proc:
         assert proc.stdout.readline() == b'on\n'
         assert not gone(hub, box)
         proc.send_signal(number)
@@ -183,7 +195,8 @@ def test_files(hub, box):
     data = os.urandom(3 << 20)
     hub.ok('fs', 'write', '--mode', '755', box, '/workspace/d/blob', input=data)
     assert hub.ok('fs', 'read', box, 'd/blob') == data
-    assert hub.ok('fs', 'write', box, 'd/empty', input=b'') == b'' and hub.ok('fs', 'read', box, 'd/empty') == b''
+    assert (hub.ok('fs', 'write', box, 'd/empty', input=b'') == b''
+            and hub.ok('fs', 'read', box, 'd/empty') == b'')
     about = hub.json('fs', 'stat', box, 'd/blob')
     assert (about['size'], about['mode'] & 0o7777, about['type']) == (len(data), 0o755, 'file')
     assert hub.ok('fs', 'stat', box, 'd').split()[0] == b'd'
@@ -204,7 +217,8 @@ def test_files(hub, box):
 def test_names_are_no_commands_to_a_terminal(hub, box):
     hub.ok('exec', box, '--', 'sh', '-c', 'touch "$(printf "evil\\033]0;title\\007\\nline")"')
     shown = hub.ok('fs', 'ls', box)
-    assert b'evil\\x1b' in shown and not {0x1b, 0x07} & set(shown) and shown.count(b'\n') == len(shown.splitlines())
+    assert (b'evil\\x1b' in shown and not {0x1b, 0x07} & set(shown) and shown.count(b'\n')
+            == len(shown.splitlines()))
     assert any('\x1b' in entry['name'] for entry in hub.json('fs', 'ls', box))
     done = hub.fails(FAILED, 'evil', 'fs', 'read', box, 'evil\x1b]0;title\x07')
     assert 0x1b not in done.stderr
@@ -215,11 +229,13 @@ def test_images_are_templates(hub):
     name = 'registry.example:5000/' + 'long/' * 12 + 'name:1'
     os.mkdir(source := os.path.join(hub.who.work, 'an-image'))
     shutil.copy('/etc/hostname', source)
-    assert [t['id'] for t in hub.call('GET', '/v1/templates')] == ['host'] and hub.call('GET', '/v1/health')['templates'] == 1
+    assert ([t['id'] for t in hub.call('GET', '/v1/templates')] == ['host']
+            and hub.call('GET', '/v1/health')['templates'] == 1)
     hub.ok('images', 'import', source, name)
     shutil.rmtree(source)
     [host, image] = hub.call('GET', '/v1/templates')
-    assert (host['id'], image['id'], image['ready']) == ('host', name, True) and image['created_at'] > '2026'
+    assert ((host['id'], image['id'], image['ready']) == ('host', name, True)
+            and image['created_at'] > '2026')
     assert hub.call('GET', '/v1/health')['templates'] == 2
     assert hub.post('/v1/templates', id=name) == image
     with pytest.raises(Failed) as failed:
@@ -237,9 +253,11 @@ def test_processes(hub, box):
     """Also of one whose name would be a command to the terminal."""
     assert hub.json('ps', box) == []
     runs = hub.popen('exec', box, '--', 'bash', '-c', 'exec -a "$(printf "a\\033[2Jb")" sleep 1000')
-    until(lambda: [p for p in hub.json('ps', box) if p['command'].endswith('b 1000')], what='the program')
+    until(lambda: [p for p in hub.json('ps', box) if p['command'].endswith('b 1000')],
+          what='the program')
     table = hub.ok('ps', box)
-    assert b'\033' not in table and table.split()[:2] == [b'PID', b'PARENT'] and table.rstrip().endswith(b'b 1000')
+    assert (b'\033' not in table and table.split()[:2] == [b'PID', b'PARENT']
+            and table.rstrip().endswith(b'b 1000'))
     pid = hub.json('ps', box)[0]['pid']
     assert int(table.splitlines()[1].split()[0]) == pid
     hub.post(f'/v1/sandboxes/{box}/signal', pid=pid)
@@ -253,7 +271,8 @@ def test_forks(hub, box):
     hub.ok('fs', 'write', box, 'f', input=b'one')
     assert hub.ok('fork', box, '-n', 'left', '-n', 'right') == b'left\nright\n'
     hub.ok('fs', 'write', 'left', 'f', input=b'two')
-    assert [hub.ok('fs', 'read', name, 'f') for name in (box, 'left', 'right')] == [b'one', b'two', b'one']
+    assert ([hub.ok('fs', 'read', name, 'f') for name in (box, 'left', 'right')]
+            == [b'one', b'two', b'one'])
     three = [sandbox['id'] for sandbox in hub.json('fork', box, '-c', '3')]
     assert len(set(three)) == 3
     before = hub.names()
@@ -291,16 +310,19 @@ def runs(pid):
 
 
 def test_on_demand(me, tmp_path):
-    """Many at once start one; it is where its callers' terminal has no say, and a signal ends it."""
+    """Many at once start one; it is where its callers' terminal has no say,
+    and a signal ends it."""
     env = {**me.env, 'HOLT_HOME': str(tmp_path)}
-    procs = [subprocess.Popen(me.argv('up', '-n', f'box{i}'), env=env, cwd='/', stdin=subprocess.DEVNULL,
+    procs = [subprocess.Popen(me.argv('up', '-n', f'box{i}'), env=env, cwd='/',
+                              stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(6)]
     said = [proc.communicate(timeout=60) for proc in procs]
     hub = served(tmp_path)
     try:
         assert [proc.returncode for proc in procs] == [0] * 6, said
         done = me.run('ls', '-o', 'json', env=env)
-        assert {sandbox['id'] for sandbox in json.loads(done.stdout)} == {f'box{i}' for i in range(6)}
+        assert {sandbox['id'] for sandbox in json.loads(done.stdout)} == {f'box{i}'
+                                                                          for i in range(6)}
         assert os.getsid(hub) == hub and os.readlink(f'/proc/{hub}/cwd') == '/'
         assert os.readlink(f'/proc/{hub}/fd/0') == '/dev/null'
         assert stat.S_IMODE(os.stat(tmp_path / 'hub.log').st_mode) == 0o600
@@ -339,11 +361,13 @@ def test_no_hub(hub, tmp_path):
 
 def test_another_hub_does_not_take_our_token(hub, tmp_path):
     """The control is every other test."""
-    hub.fails(FAILED, 'another token', 'ls', env={'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': hub.paths[0]})
+    hub.fails(FAILED, 'another token', 'ls',
+              env={'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': hub.paths[0]})
 
 
 @pytest.mark.parametrize('said', [
-    b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', b'HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\n{}',
+    b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+    b'HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\n{}',
     b'SSH-2.0-OpenSSH_9.2\r\n', b''])
 def test_what_is_no_hub(hub, tmp_path, said):
     with socket.socket(socket.AF_UNIX) as listener:
@@ -383,7 +407,8 @@ def test_snapshots(hub, tmp_path):
     assert hub.ok('diff', name) == b'A /workspace/d\nA /workspace/f\n'
     assert [c['path'] for c in hub.json('diff', name)] == ['/workspace/d', '/workspace/f']
     first = hub.ok('snapshot', 'create', '--name', 'first', '--ttl', '1h', name).decode().strip()
-    assert [(s['id'], s['name'], s['source']) for s in hub.json('snapshot', 'ls')] == [(first, 'first', name)]
+    assert ([(s['id'], s['name'], s['source']) for s in hub.json('snapshot', 'ls')]
+            == [(first, 'first', name)])
     assert hub.ok('snapshot').decode().splitlines()[1].split()[0] == first
     packed = hub.ok('snapshot', 'export', first, '-')
     path = str(tmp_path / 'packed')

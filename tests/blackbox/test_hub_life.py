@@ -1,4 +1,5 @@
-"""The hub's life: what it starts, holds and leaves, beside other hubs, and where PID 1 is no init."""
+"""The hub's life: what it starts, holds and leaves, beside other hubs,
+and where PID 1 is no init."""
 
 import os
 import signal
@@ -36,7 +37,8 @@ def test_what_the_dead_left_is_swept(spawn, who):
     hub.create()
     warden = host.program(hub.pid, 'holt-warden')
     left = [path for path in host.cgroups() if f'/holt-w{warden}-' in path]
-    for pid in [p.pid for p in host.below(warden).values() if p.comm == 'holt-janitor'] + [warden, hub.pid]:
+    for pid in ([p.pid for p in host.below(warden).values() if p.comm == 'holt-janitor']
+                + [warden, hub.pid]):
         os.kill(pid, signal.SIGKILL)
     until(lambda: not host.below(hub.pid) and not host.below(warden), what='the end')
     assert all(map(os.path.isdir, left))
@@ -45,7 +47,8 @@ def test_what_the_dead_left_is_swept(spawn, who):
     assert not any(map(os.path.isdir, left))
 
 
-# The first process of a container that is no init: it waits for its own children alone, then tells what was left to it.
+# The first process of a container that is no init: it waits for its own children alone,
+# then tells what was left to it.
 PID_1 = """
 import os, subprocess, sys
 for _ in range(20):
@@ -58,11 +61,14 @@ for pid in filter(str.isdigit, os.listdir('/proc')):
 
 def test_nothing_is_left_to_reap(who, residue):
     """By a PID 1 that does not reap, when Holt has run twenty times."""
-    done = subprocess.run([*APART, 'python3', '-c', PID_1, *who.argv('run', '--', 'sh', '-c', 'sleep 60 &')],
+    done = subprocess.run([*APART, 'python3', '-c', PID_1,
+                           *who.argv('run', '--', 'sh', '-c', 'sleep 60 &')],
                           env=who.env, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0 and done.stdout.split()[:2] == ['1', '(python3)'] and done.stdout.count('\n') == 1, done
+    assert (done.returncode == 0 and done.stdout.split()[:2] == ['1', '(python3)']
+            and done.stdout.count('\n') == 1), done
 
 
 def test_it_may_be_pid_1(who, residue):
-    done = subprocess.run([*APART, *who.argv('run', '--', 'true')], env=who.env, check=False, timeout=60)
+    done = subprocess.run([*APART, *who.argv('run', '--', 'true')], env=who.env, check=False,
+                          timeout=60)
     assert done.returncode == 0

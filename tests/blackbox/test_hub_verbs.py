@@ -1,4 +1,5 @@
-"""Which hub has a data folder: `holt hub`, hubs that start by themselves, `holt serve` that takes over, sockets of systemd."""
+"""Which hub has a data folder: `holt hub`, hubs that start by themselves, `holt serve` that takes
+over, sockets of systemd."""
 
 import fcntl
 import itertools
@@ -48,8 +49,10 @@ class Home:
 
     def serve(self, *arguments):
         """holt serve, when it serves or has ended."""
-        p = subprocess.Popen(self.who.argv('serve', '--listen', 'none', '--pool', '0', *arguments), text=True, cwd='/',
-                             env={**self.who.env, **self.env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = subprocess.Popen(self.who.argv('serve', '--listen', 'none', '--pool', '0', *arguments),
+                             text=True, cwd='/',
+                             env={**self.who.env, **self.env}, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
         while (line := p.stdout.readline()) and 'auth token' not in line:
             pass
         return p
@@ -70,11 +73,13 @@ def test_its_life(home):
     box = home.run('up').strip()
     told = home.status()
     assert told['running'] and told['yields'] and told['socket'] == home.socket
-    assert before - 1 <= time.mktime(time.strptime(told['since'], '%Y-%m-%dT%H:%M:%SZ')) - time.timezone <= time.time() + 1
+    assert (before - 1 <= time.mktime(time.strptime(told['since'], '%Y-%m-%dT%H:%M:%SZ'))
+            - time.timezone <= time.time() + 1)
     process = host.processes()[told['pid']]
     assert process.comm == HUB and os.getsid(told['pid']) == told['pid']
     text = home.run('hub', 'status')
-    assert f'pid {told["pid"]}, socket {home.socket}, since {told["since"]}\n' in text and 'by itself' in text
+    assert (f'pid {told["pid"]}, socket {home.socket}, since {told["since"]}\n' in text
+            and 'by itself' in text)
     assert home.run('exec', box, '--', 'echo', 'well') == 'well\n'
     home.run('hub', 'logs')
     home.run('hub', 'stop')
@@ -99,7 +104,8 @@ def test_it_holds_nothing_of_who_started_it(home_of, tmp_path):
 
 
 def test_serve_takes_over(home_of):
-    """From a hub that started by itself, and loses no sandbox; not from one that somebody started."""
+    """From a hub that started by itself, and loses no sandbox;
+    not from one that somebody started."""
     box = home_of.run('up').strip()
     home_of.run('fs', 'write', box, 'f', input='kept')
     first = home_of.pid()
@@ -125,7 +131,8 @@ def test_serve_takes_over(home_of):
 def test_where_another_serves_no_socket(home):
     served = home.serve('--socket', 'none', '--listen', '127.0.0.1:0')
     done = home.who.run('ls', env=home.env, text=True)
-    assert done.returncode == 125 and f'pid {served.pid}, socket none' in done.stderr and 'holt hub stop' in done.stderr, done
+    assert (done.returncode == 125 and f'pid {served.pid}, socket none' in done.stderr
+            and 'holt hub stop' in done.stderr), done
     home.run('hub', 'stop')
     assert served.wait() == 0
 
@@ -139,8 +146,9 @@ def test_take_over_again_and_again(home_of):
             name = f'w{number}-{turn}'
             if ends.is_set():
                 return
-            if home_of.who.run('up', '--name', name, env=home_of.env).returncode == 0 and \
-                    home_of.who.run('fs', 'write', name, 'f', env=home_of.env, input=name.encode()).returncode == 0:
+            if (home_of.who.run('up', '--name', name, env=home_of.env).returncode == 0 and
+                home_of.who.run('fs', 'write', name, 'f', env=home_of.env,
+                                input=name.encode()).returncode == 0):
                 wrote[name] = name
     threads = [threading.Thread(target=work, args=(n,)) for n in range(2)]
     for thread in threads:
@@ -178,8 +186,10 @@ def activate(home, sockets, *arguments, pid='me', count=None):
             os.dup2(s, 3 + number)
     argv = home.who.argv('serve', '--pool', '0', *arguments)
     n = len(home.who.prefix)
-    return subprocess.Popen([*argv[:n], 'python3', '-c', ACTIVATE, pid, str(len(sockets) if count is None else count), *argv[n:]],
-                            env={**home.who.env, **home.env}, preexec_fn=move, close_fds=False, cwd='/', text=True,
+    return subprocess.Popen([*argv[:n], 'python3', '-c', ACTIVATE, pid,
+                             str(len(sockets) if count is None else count), *argv[n:]],
+                            env={**home.who.env, **home.env}, preexec_fn=move, close_fds=False,
+                            cwd='/', text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -197,7 +207,8 @@ def test_sockets_of_a_service_manager(home_of):
     there = {**home_of.env, 'HOLT_SOCKET': path}
     for end in (signal.SIGUSR1, signal.SIGKILL, signal.SIGUSR1):
         served = activate(home_of, [unix, tcp])
-        done = home_of.who.run('fs', 'read', box, 'f', env=there)  # the socket is there before the hub is
+        # the socket is there before the hub is
+        done = home_of.who.run('fs', 'read', box, 'f', env=there)
         assert done.stdout == b'kept', (done, served.poll())
         told = home_of.status()
         assert told['pid'] == served.pid and told['socket'] == path
@@ -215,7 +226,8 @@ def test_sockets_of_a_service_manager(home_of):
 
 
 @pytest.mark.parametrize('pid, count, why', [
-    ('me', 'x', 'LISTEN_FDS'), ('me', '-1', 'LISTEN_FDS'), ('me', '17', 'LISTEN_FDS'), ('me', '1', 'no stream socket')])
+    ('me', 'x', 'LISTEN_FDS'), ('me', '-1', 'LISTEN_FDS'), ('me', '17', 'LISTEN_FDS'),
+    ('me', '1', 'no stream socket')])
 def test_what_is_no_socket(home, pid, count, why):
     with open('/dev/null', encoding='utf-8') as null:
         served = activate(home, [null], pid=pid, count=count)
@@ -234,8 +246,10 @@ def test_none_of_another_pid_namespace_is_ended(home_of):
     served = home_of.serve()
     apart = ['unshare', '-pf', '--mount-proc']
     env = {**home_of.who.env, **home_of.env}
-    done = subprocess.run([*apart, *home_of.who.argv('hub', 'stop')], env=env, capture_output=True, check=False, timeout=60)
+    done = subprocess.run([*apart, *home_of.who.argv('hub', 'stop')], env=env, capture_output=True,
+                          check=False, timeout=60)
     assert done.returncode == 125 and b'PID namespace' in done.stderr, done
-    done = subprocess.run([*apart, *home_of.who.argv('hub', 'status')], env=env, capture_output=True, check=False, timeout=60)
+    done = subprocess.run([*apart, *home_of.who.argv('hub', 'status')], env=env,
+                          capture_output=True, check=False, timeout=60)
     assert done.returncode == 0 and b'of another PID namespace' in done.stdout, done
     assert served.poll() is None

@@ -1,5 +1,5 @@
-"""Execs in the background: over REST and by the CLI, read from any offset, followed, waited for, and what becomes of
-them and of their output in the end."""
+"""Execs in the background: over REST and by the CLI, read from any offset, followed, waited for,
+and what becomes of them and of their output in the end."""
 
 import base64
 import hashlib
@@ -71,7 +71,8 @@ class Jobs(Hub):
 
     def followed(self, sandbox, job, offset=0, **query):
         query = ''.join(f'&{k}={v}' for k, v in query.items())
-        reply = self.raw('GET', self.at(sandbox, job, f'/output?follow=true&offset={offset}{query}'))
+        reply = self.raw('GET', self.at(sandbox, job,
+                                        f'/output?follow=true&offset={offset}{query}'))
         assert reply.status == 200 and reply.get('Content-Type') == 'application/x-ndjson'
         return lines(reply.body)
 
@@ -128,22 +129,29 @@ def runs(hub, sandbox, name):
 # ---- a life
 
 def test_life(hub, sb):
-    made = hub.exec(sb, 'echo out; echo err >&2; cat; exit 3', background=True, stdin_open=True, exec_id='mine')
-    assert made['exec_id'] == 'mine' and made['sandbox'] == sb and made['state'] == 'running' and made['background']
+    made = hub.exec(sb, 'echo out; echo err >&2; cat; exit 3', background=True, stdin_open=True,
+                    exec_id='mine')
+    assert (made['exec_id'] == 'mine' and made['sandbox'] == sb and made['state'] == 'running'
+            and made['background'])
     assert made['stdin_open'] and 'exit_code' not in made and made['command'].startswith('echo out')
     assert hub.wait(sb, 'mine', text='err\n')['result'] == 'matched'
     assert hub.send(sb, 'mine', data='hello ') == {'status': 'ok'}
-    assert hub.send(sb, 'mine', data_base64=base64.b64encode(b'\0\xff').decode(), close=True) == {'status': 'ok'}
+    assert (hub.send(sb, 'mine', data_base64=base64.b64encode(b'\0\xff').decode(), close=True)
+            == {'status': 'ok'})
     ended = hub.wait(sb, 'mine')
     assert (ended['result'], ended['state'], ended['exit_code']) == ('ended', 'exited', 3)
     seen = hub.look(sb, 'mine')
-    assert seen['state'] == 'exited' and seen['exit_code'] == 3 and seen['exec_time_ms'] > 0 and not seen['stdin_open']
-    assert seen['ended_at'] >= seen['started_at'] and seen['stdout_bytes'] == 12 and seen['stderr_bytes'] == 4
+    assert (seen['state'] == 'exited' and seen['exit_code'] == 3 and seen['exec_time_ms'] > 0
+            and not seen['stdin_open'])
+    assert (seen['ended_at'] >= seen['started_at'] and seen['stdout_bytes'] == 12
+            and seen['stderr_bytes'] == 4)
     assert (seen['first_offset'], seen['next_offset']) == (0, 16)
-    assert hub.output(sb, 'mine', stream='stdout') == b'out\nhello \0\xff' and hub.output(sb, 'mine', stream='stderr') == b'err\n'
+    assert (hub.output(sb, 'mine', stream='stdout') == b'out\nhello \0\xff'
+            and hub.output(sb, 'mine', stream='stderr') == b'err\n')
     assert hub.call('GET', f'/v1/sandboxes/{sb}/execs')[0]['exec_id'] == 'mine'
     fails(409, 'conflict', hub.start, sb, 'true', exec_id='mine')
-    for call, body in ((hub.send, {'data': 'x'}), (lambda s, j: hub.call('POST', hub.at(s, j, '/signal'), {}), {})):
+    for call, body in ((hub.send, {'data': 'x'}),
+                       (lambda s, j: hub.call('POST', hub.at(s, j, '/signal'), {}), {})):
         fails(409, 'conflict', call, sb, 'mine', **body)
     assert hub.call('DELETE', hub.at(sb, 'mine')) == {'status': 'deleted'}
     for method, more in (('GET', ''), ('DELETE', ''), ('GET', '/output')):
@@ -164,7 +172,8 @@ def test_refused(hub, sb):
     fails(400, 'invalid_input', hub.send, sb, job, data_base64='?')
     for query in ('offset=-1', 'limit=0', 'limit=4194305', 'stream=stdin', 'follow=1', 'other=1'):
         fails(400, 'invalid_input', hub.call, 'GET', hub.at(sb, job, f'/output?{query}'))
-    for body in ({'text': ''}, {'text': 'x' * 1025}, {'text': 'ä' * 600}, {'timeout_seconds': 86401}, {'stream': 'x'}):
+    for body in ({'text': ''}, {'text': 'x' * 1025}, {'text': 'ä' * 600},
+                 {'timeout_seconds': 86401}, {'stream': 'x'}):
         fails(400, 'invalid_input', hub.call, 'POST', hub.at(sb, job, '/wait'), body)
     hub.call('DELETE', hub.at(sb, job))
 
@@ -201,7 +210,8 @@ def test_deleted_with_its_tree(hub, sb):
     until(lambda: not runs(hub, sb, 'sleep'), what='the end of its tree')
 
 
-@pytest.mark.skipif(not os.access('/proc/sys/kernel/ns_last_pid', os.W_OK), reason='only root chooses the numbers of processes')
+@pytest.mark.skipif(not os.access('/proc/sys/kernel/ns_last_pid', os.W_OK),
+                    reason='only root chooses the numbers of processes')
 def test_a_number_that_is_used_again(hub, sb):
     """A stranger has the number of what has ended: who ends the one does not reach the other."""
     anchor = hub.start(sb, 'exec sleep 27182.8')
@@ -238,7 +248,8 @@ def test_on_a_terminal(hub, sb):
     assert hub.output(sb, job) == b'30 100\r\ntyped\r\n20 90\r\n'
     fails(400, 'invalid_input', hub.exec, sb, 'true', tty={})
     job = hub.start(sb, 'sleep 1000')
-    fails(400, 'invalid_input', hub.call, 'POST', hub.at(sb, job, '/resize'), {'cols': 90, 'rows': 20})
+    fails(400, 'invalid_input', hub.call, 'POST', hub.at(sb, job, '/resize'),
+          {'cols': 90, 'rows': 20})
 
 
 def test_too_many(hub, sb):
@@ -268,12 +279,15 @@ def test_any_offset(hub, sb):
     job = hub.start(sb, command, keep_bytes=LARGE + (LARGE >> 3))
     assert hub.wait(sb, job, timeout_seconds=600)['exit_code'] == 0
     seen = hub.look(sb, job)
-    assert (seen['first_offset'], seen['next_offset'], seen['stdout_bytes']) == (0, LARGE, LARGE), seen
-    for offset in [0, 1, 65530, 65536, LARGE // 3, LARGE // 2 + 7, LARGE - 100000, LARGE - 1, LARGE]:
+    assert (seen['first_offset'], seen['next_offset'], seen['stdout_bytes']) == (0, LARGE,
+                                                                                 LARGE), seen
+    for offset in [0, 1, 65530, 65536, LARGE // 3, LARGE // 2 + 7, LARGE - 100000, LARGE - 1,
+                   LARGE]:
         piece = hub.piece(sb, job, offset, limit=200000)
         got = b''.join(base64.b64decode(c['data']) for c in piece['chunks'])
         end = min(offset + 200000, LARGE)
-        assert got == expected(offset, end) and piece['next_offset'] == end and piece['dropped_bytes'] == 0
+        assert (got == expected(offset, end) and piece['next_offset'] == end
+                and piece['dropped_bytes'] == 0)
         at = offset
         for chunk in piece['chunks']:
             assert chunk['offset'] == at and chunk['stream'] == 'stdout'
@@ -291,7 +305,8 @@ def test_the_oldest_is_dropped(hub, sb):
     job = hub.start(sb, command, keep_bytes=1 << 20)
     hub.wait(sb, job)
     seen = hub.look(sb, job)
-    assert size - (1 << 20) <= seen['first_offset'] < size - (1 << 19) and 'output_error' not in seen, seen
+    assert (size - (1 << 20) <= seen['first_offset'] < size - (1 << 19)
+            and 'output_error' not in seen), seen
     assert hub.output(sb, job) == expected(seen['first_offset'], size)
     assert hub.piece(sb, job, 5, limit=1)['dropped_bytes'] == seen['first_offset'] - 5
     first = hub.followed(sb, job, 100)[0]
@@ -299,12 +314,14 @@ def test_the_oldest_is_dropped(hub, sb):
 
 
 def test_streams_in_one_order(hub, sb):
-    job = hub.start(sb, 'for i in 1 2 3; do echo o$i; read x; echo e$i >&2; read x; done', stdin_open=True)
+    job = hub.start(sb, 'for i in 1 2 3; do echo o$i; read x; echo e$i >&2; read x; done',
+                    stdin_open=True)
     for n in range(1, 7):
         until(lambda: hub.look(sb, job)['next_offset'] == 3 * n)
         hub.send(sb, job, data='\n')
     said = hub.followed(sb, job)
-    assert ''.join(base64.b64decode(s['data']).decode() for s in said if s['kind'] == 'chunk') == 'o1\ne1\no2\ne2\no3\ne3\n'
+    assert (''.join(base64.b64decode(s['data']).decode() for s in said if s['kind'] == 'chunk')
+            == 'o1\ne1\no2\ne2\no3\ne3\n')
     assert said[-1] == {'kind': 'exit', 'offset': 18, 'state': 'exited', 'exit_code': 0,
                         'exec_time_ms': said[-1]['exec_time_ms']}
     assert [s['stream'] for s in said[:2]] == ['stdout', 'stderr']
@@ -329,7 +346,8 @@ def follow(hub, path, step):
 
 
 def test_followers(hub, sb):
-    """Ten of them, each from another place and at another pace; one more that never reads holds nobody."""
+    """Ten of them, each from another place and at another pace;
+    one more that never reads holds nobody."""
     size = 6 << 20
     command, expected = numbers(size)
     whole = expected(0, size)
@@ -339,7 +357,8 @@ def test_followers(hub, sb):
         never.send(hub.request('GET', hub.at(sb, job, '/output?follow=true')))
         assert never.head()[0] == 200
         threads = [threading.Thread(target=lambda n=n: got.__setitem__(n, follow(
-            hub, hub.at(sb, job, f'/output?follow=true&offset={n * n * 50000}'), n + 1))) for n in range(10)]
+            hub, hub.at(sb, job, f'/output?follow=true&offset={n * n * 50000}'), n + 1)))
+                   for n in range(10)]
         for t in threads:
             t.start()
         hub.send(sb, job, data='go\n', close=True)
@@ -354,7 +373,8 @@ def test_foreground_leaves_its_end(hub, sb):
     hub.exec(sb, 'echo first')
     hub.exec(sb, 'sh', args=['-c', 'echo said; echo oh >&2; exit 4'])
     last = hub.call('GET', f'/v1/sandboxes/{sb}/execs')[0]
-    assert last['command'] == 'sh -c echo said; echo oh >&2; exit 4' and last['exit_code'] == 4 and not last['background']
+    assert (last['command'] == 'sh -c echo said; echo oh >&2; exit 4' and last['exit_code'] == 4
+            and not last['background'])
     assert sorted(hub.output(sb, last['exec_id']).splitlines()) == [b'oh', b'said']
     command, expected = numbers(2 << 20)
     hub.exec(sb, command)
@@ -371,12 +391,14 @@ def test_foreground_leaves_its_end(hub, sb):
 
 def test_a_text_in_pieces(hub, sb):
     """It is found where it comes in several writes, on its own stream, from an offset on."""
-    job = hub.start(sb, 'printf "aabaab rea"; read x; printf noise >&2; read x; printf "dy now"; read x', stdin_open=True)
+    job = hub.start(sb, 'printf "aabaab rea"; read x; printf noise >&2; read x; printf "dy now"; '
+                    'read x', stdin_open=True)
     until(lambda: hub.look(sb, job)['next_offset'] == 10)
     assert hub.wait(sb, job, text='ready', timeout_seconds=1)['result'] == 'timeout'
     assert hub.wait(sb, job, text='aabaab')['offset'] == 6
     found = {}
-    waiter = threading.Thread(target=lambda: found.update(hub.wait(sb, job, text='ready', stream='stdout')))
+    waiter = threading.Thread(target=lambda: found.update(hub.wait(sb, job, text='ready',
+                                                                   stream='stdout')))
     waiter.start()
     hub.send(sb, job, data='\n')
     until(lambda: hub.look(sb, job)['stderr_bytes'] == 5)
@@ -386,33 +408,41 @@ def test_a_text_in_pieces(hub, sb):
     assert hub.wait(sb, job, text='ready')['offset'] == 17
     assert hub.output(sb, job, 17) == b' now'
     hub.send(sb, job, close=True)
-    for body in ({'text': 'ready', 'offset': 13}, {'text': 'ready', 'stream': 'stderr'}, {'text': 'Ready'}):
+    for body in ({'text': 'ready', 'offset': 13}, {'text': 'ready', 'stream': 'stderr'},
+                 {'text': 'Ready'}):
         waited = hub.wait(sb, job, **body)
         assert (waited['result'], waited['state'], waited['offset']) == ('ended', 'exited', 21)
 
 
 def test_a_pattern(hub, sb):
-    """Found in each line for itself, however it is cut into pieces; a line without its end counts as far as it has come."""
-    script = ("printf 'list'; sleep 0.1; printf 'ening on port '; sleep 0.1; printf '80'; while [ ! -e go ]; do sleep 0.02; done; "
+    """Found in each line for itself, however it is cut into pieces;
+    a line without its end counts as far as it has come."""
+    script = ("printf 'list'; sleep 0.1; printf 'ening on port '; sleep 0.1; printf '80'; "
+              "while [ ! -e go ]; do sleep 0.02; done; "
               r"printf '80\r\n'; printf 'x\377y\n' >&2; printf last")
     job = hub.start(sb, script)
     found = hub.wait(sb, job, pattern='port [0-9]+')
-    assert found['result'] == 'matched' and found['state'] == 'running' and 19 <= found['offset'] <= 20, found
-    assert hub.wait(sb, job, pattern='^listening on port [0-9]+$', timeout_seconds=1)['result'] == 'timeout'
-    assert hub.wait(sb, job, pattern='port', stream='stderr', timeout_seconds=1)['result'] == 'timeout'
+    assert (found['result'] == 'matched' and found['state'] == 'running'
+            and 19 <= found['offset'] <= 20), found
+    assert (hub.wait(sb, job, pattern='^listening on port [0-9]+$', timeout_seconds=1)['result']
+            == 'timeout')
+    assert (hub.wait(sb, job, pattern='port', stream='stderr', timeout_seconds=1)['result']
+            == 'timeout')
     hub.exec(sb, 'touch go')
     assert hub.wait(sb, job, pattern='^listening on port [0-9]{4}$')['offset'] == 22
     assert hub.wait(sb, job, pattern='^x.y$')['result'] == 'matched'
     assert hub.wait(sb, job, pattern='^last$')['result'] == 'matched'  # its end is that of all
     waited = hub.wait(sb, job, pattern='port.*x')
     assert (waited['result'], waited['state'], waited['exit_code']) == ('ended', 'exited', 0)
-    for body in ({'pattern': '('}, {'pattern': '(?R)'}, {'pattern': ''}, {'pattern': 'x' * 1025}, {'pattern': 'a', 'text': 'a'},
+    for body in ({'pattern': '('}, {'pattern': '(?R)'}, {'pattern': ''}, {'pattern': 'x' * 1025},
+                 {'pattern': 'a', 'text': 'a'},
                  {'pattern': 1}):
         fails(400, 'invalid_input', hub.call, 'POST', hub.at(sb, job, '/wait'), body)
 
 
 def test_a_pattern_in_long_lines(hub, sb):
-    job = hub.start(sb, "head -c 300000 /dev/zero | tr '\\0' a; printf needle; head -c 100000 /dev/zero | tr '\\0' b; echo")
+    job = hub.start(sb, "head -c 300000 /dev/zero | tr '\\0' a; printf needle; head -c 100000 "
+                    "/dev/zero | tr '\\0' b; echo")
     found = hub.wait(sb, job, pattern='aneedle')
     assert (found['result'], found['offset']) == ('matched', 300006)
     for pattern in ('^b', 'x'):
@@ -420,8 +450,10 @@ def test_a_pattern_in_long_lines(hub, sb):
 
 
 def test_hostile_patterns(hub, sb):
-    """Each costs its bounded time beside the loop; whoever asks for something else meanwhile is answered."""
-    job = hub.start(sb, "while :; do head -c 4000 /dev/zero | tr '\\0' a; echo '!'; sleep 0.01; done")
+    """Each costs its bounded time beside the loop; whoever asks for something else meanwhile is
+    answered."""
+    job = hub.start(sb, "while :; do head -c 4000 /dev/zero | tr '\\0' a; echo '!'; sleep 0.01; "
+                    "done")
     hub.wait(sb, job, text='!')
     hostile = ['(a+)+$', '(a|aa)+$', '([ab]*)*[cd]', '^(([a-z])+.)+[A-Z]([a-z])+$']
     refused = []
@@ -443,7 +475,8 @@ def test_hostile_patterns(hub, sb):
     assert refused == ['invalid_input'] * len(waiters) and answers >= len(waiters)
     assert hub.wait(sb, job, pattern='a!$')['result'] == 'matched'  # the control
     with hub.wire() as gone:  # goes away while a thread looks
-        gone.send(hub.request('POST', hub.at(sb, job, '/wait'), body='{"pattern":"(a|aa)+$","timeout_seconds":0}'))
+        gone.send(hub.request('POST', hub.at(sb, job, '/wait'),
+                              body='{"pattern":"(a|aa)+$","timeout_seconds":0}'))
         hub.look(sb, job)
     hub.call('DELETE', hub.at(sb, job))
 
@@ -457,7 +490,8 @@ def test_who_waits_goes_away(hub, sb):
     assert hub.look(sb, job)['state'] == 'running'
     with hub.wire() as wire:
         wire.send(hub.request('DELETE', hub.at(sb, job)))
-    until(lambda: not hub.call('GET', f'/v1/sandboxes/{sb}/execs') or hub.raw('GET', hub.at(sb, job)).status == 404)
+    until(lambda: not hub.call('GET', f'/v1/sandboxes/{sb}/execs')
+          or hub.raw('GET', hub.at(sb, job)).status == 404)
     until(lambda: not runs(hub, sb, 'sleep'), what='its end')
 
 
@@ -468,7 +502,8 @@ def test_paused(hub, sb):
     hub.wait(sb, job, text='on\n')
     hub.post('/v1/pause', sandbox=sb)
     assert hub.output(sb, job) == b'on\n' and hub.look(sb, job)['state'] == 'running'
-    for call in (lambda: hub.send(sb, job, data='x'), lambda: hub.call('POST', hub.at(sb, job, '/signal'), {}),
+    for call in (lambda: hub.send(sb, job, data='x'),
+                 lambda: hub.call('POST', hub.at(sb, job, '/signal'), {}),
                  lambda: hub.call('DELETE', hub.at(sb, job)), lambda: hub.start(sb, 'true')):
         assert 'paused' in fails(409, 'conflict', call)['cause']
     hub.post('/v1/resume', sandbox=sb)
@@ -495,7 +530,8 @@ def test_it_keeps_its_sandbox_from_being_idle(hub):
     with hub.wire() as wire:
         reply = wire.ask(hub.request('GET', hub.at(sandbox, job, '/output?follow=true')))
     assert lines(reply.body)[-1]['state'] == 'exited'
-    until(lambda: hub.call('GET', f'/v1/sandboxes/{sandbox}')['state'] == 'terminated', what='its end')
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{sandbox}')['state'] == 'terminated',
+          what='its end')
 
 
 # ---- the hub
@@ -525,7 +561,8 @@ def begin(me):
 
 
 def test_killed(begin):
-    """What ran is lost and nobody is told otherwise; what had ended is known, without its output."""
+    """What ran is lost and nobody is told otherwise; what had ended is known,
+    without its output."""
     hub = begin()
     sandbox = hub.create()
     done = hub.start(sandbox, 'echo hello; exit 7')
@@ -539,12 +576,14 @@ def test_killed(begin):
     hub.proc.wait()
     hub = begin()
     seen = hub.look(sandbox, 'long')
-    assert seen['state'] == 'lost' and 'killed' in seen['error'] and 'ended_at' in seen and 'exit_code' not in seen
+    assert (seen['state'] == 'lost' and 'killed' in seen['error'] and 'ended_at' in seen
+            and 'exit_code' not in seen)
     assert hub.wait(sandbox, 'long')['state'] == 'lost'
     until(lambda: not runs(hub, sandbox, 'sleep'), what='its end')
     seen = hub.look(sandbox, done)
     assert (seen['state'], seen['exit_code'], seen['stdout_bytes']) == ('exited', 7, 6)
-    assert hub.piece(sandbox, done) == {'chunks': [], 'dropped_bytes': 6, 'next_offset': 6, 'eof': True,
+    assert hub.piece(sandbox, done) == {'chunks': [], 'dropped_bytes': 6, 'next_offset': 6,
+                                        'eof': True,
                                        'state': 'exited', 'exit_code': 7}
     fails(404, 'not_found', hub.look, other, gone)
     assert hub.output(sandbox, again := hub.start(sandbox, 'echo well')) in (b'', b'well\n')
@@ -552,7 +591,8 @@ def test_killed(begin):
     hub.proc.kill()  # and what is known goes on being known
     hub.proc.wait()
     hub = begin()
-    assert hub.look(sandbox, 'long')['state'] == 'lost' and hub.look(sandbox, again)['state'] == 'exited'
+    assert (hub.look(sandbox, 'long')['state'] == 'lost' and hub.look(sandbox, again)['state']
+            == 'exited')
     hub.call('DELETE', hub.at(sandbox, 'long'))
     fails(404, 'not_found', hub.look, sandbox, 'long')
     hub.delete(sandbox)
@@ -560,7 +600,8 @@ def test_killed(begin):
 
 
 def test_ended_in_order(begin):
-    """Whoever follows or waits is told that it is over, and nothing of what ran is left in the next hub."""
+    """Whoever follows or waits is told that it is over,
+    and nothing of what ran is left in the next hub."""
     hub = begin()
     sandbox = hub.create()
     job = hub.start(sandbox, 'echo on; exec sleep 1000')
@@ -568,7 +609,8 @@ def test_ended_in_order(begin):
     with hub.wire() as follower, hub.wire() as waiter:
         follower.send(hub.request('GET', hub.at(sandbox, job, '/output?follow=true')))
         assert follower.head()[0] == 200 and json.loads(follower.chunk())['kind'] == 'chunk'
-        waiter.send(hub.request('POST', hub.at(sandbox, job, '/wait'), body='{"timeout_seconds":0}'))
+        waiter.send(hub.request('POST', hub.at(sandbox, job, '/wait'),
+                                body='{"timeout_seconds":0}'))
         assert hub.end() == 0, hub.said()
         follower.ended()
         waiter.ended()
@@ -602,7 +644,8 @@ def test_the_disk_is_full(begin, me):
         job = hub.start(sandbox, command)
         assert hub.wait(sandbox, job)['exit_code'] == 0
         seen = hub.look(sandbox, job)
-        assert 'space' in seen['output_error'] and size - (12 << 20) < seen['first_offset'] < size - (2 << 20), seen
+        assert ('space' in seen['output_error'] and size - (12 << 20) < seen['first_offset'] < size
+                - (2 << 20)), seen
         assert hub.output(sandbox, job) == expected(seen['first_offset'], size)
         hub.delete(hub.create())  # there is room for the registry
         hub.call('DELETE', hub.at(sandbox, job))
@@ -612,7 +655,8 @@ def test_the_disk_is_full(begin, me):
 # ---- the command line
 
 def test_detached(hub, sb):
-    job = hub.ok('exec', '-d', sb, '-e', 'A=1', '--', 'sh', '-c', 'echo $A; echo oh >&2; exit 6').decode().strip()
+    job = hub.ok('exec', '-d', sb, '-e', 'A=1', '--', 'sh', '-c',
+                 'echo $A; echo oh >&2; exit 6').decode().strip()
     assert hub.run('wait', sb, job).returncode == 6
     done = hub.run('logs', sb, job)
     assert (done.returncode, done.stdout, done.stderr) == (0, b'1\n', b'oh\n')
@@ -664,12 +708,14 @@ def test_wait_for_a_text(hub, sb):
 
 
 def attached(hub, *arguments):
-    return subprocess.Popen(hub.who.argv('attach', *arguments), env=hub.env, cwd='/', stdin=subprocess.PIPE,
+    return subprocess.Popen(hub.who.argv('attach', *arguments), env=hub.env, cwd='/',
+                            stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
 def test_attach(hub, sb):
-    hub.start(sb, 'trap "echo caught; exit 5" INT; echo on; while read x; do echo "<$x>"; done', exec_id='x', stdin_open=True)
+    hub.start(sb, 'trap "echo caught; exit 5" INT; echo on; while read x; do echo "<$x>"; done',
+              exec_id='x', stdin_open=True)
     hub.wait(sb, 'x', text='on\n')
     with attached(hub, '--since-offset', '0', sb, 'x') as proc:
         assert proc.stdout.readline() == b'on\n'
@@ -699,7 +745,8 @@ def test_attach_passes_much_on(hub, sb):
 
 def attach_all(hub, path, n, sockets):
     """So many more are attached: all ask, and then each is answered."""
-    fields = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==',
+    fields = ['Upgrade: websocket', 'Connection: Upgrade',
+              'Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==',
               'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Protocol: holt.attach.v1']
     more = [socket.create_connection(hub.address, timeout=60) for _ in range(n)]
     sockets += more
@@ -739,7 +786,8 @@ def test_a_command_of_mcp_is_found_while_it_runs(hub, sb):
     session = Session(hub)
     with hub.wire() as wire:
         session.call(wire, 'sandbox_exec', sandbox=sb, command='echo from mcp; exec sleep 1234')
-        [job] = until(lambda: [e for e in hub.call('GET', f'/v1/sandboxes/{sb}/execs') if 'sleep 1234' in e['command']],
+        [job] = until(lambda: [e for e in hub.call('GET', f'/v1/sandboxes/{sb}/execs')
+                               if 'sleep 1234' in e['command']],
                       what='the exec')
         assert job['state'] == 'running' and not job['background']
         until(lambda: hub.output(sb, job['exec_id']) == b'from mcp\n', what='its output')

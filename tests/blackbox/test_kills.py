@@ -1,11 +1,12 @@
-"""Hubs and wardens that are killed at any moment of their work, two hundred times in all (soak.py). What was acknowledged is there
-afterwards, or lost by name where its warden was killed: sandboxes, their forks and files, programs in the background, snapshots.
-Nothing stands behind an id but what was put there; and nothing of any of it is left at the end.
+"""Hubs and wardens that are killed at any moment of their work, two hundred times in all (soak.py).
+What was acknowledged is there afterwards, or lost by name where its warden was killed: sandboxes,
+their forks and files, programs in the background, snapshots. Nothing stands behind an id but what
+was put there; and nothing of any of it is left at the end.
 
-A lane is a data folder with one hub after the other. Lanes run beside each other, as a hub mostly waits. In every second one
-sandboxes sleep as soon as nothing runs in them. In every other round the
-kill comes when something of a certain kind was acknowledged, so that each kind is put to the test in each batch. The
-engine's own rounds, which look closer, are in tests/engine/keep_crash.c.
+A lane is a data folder with one hub after the other. Lanes run beside each other, as a hub mostly
+waits. In every second one sandboxes sleep as soon as nothing runs in them. In every other round the
+kill comes when something of a certain kind was acknowledged, so that each kind is put to the test
+in each batch. The engine's own rounds, which look closer, are in tests/engine/keep_crash.c.
 """
 
 import os
@@ -46,7 +47,8 @@ class Lane:
         self.options = ('--pool', '2', *(('--sleep-after', '0.01') if number % 2 else ()))
         self.known, self.tried, self.hubs, self.victims, self.wrong = {}, set(), [], [], []
         self.names = iter(range(1 << 30))
-        self.snapshots, self.done = {}, {kind: 0 for kind in KINDS}  # id: what was in it; how often each was acknowledged
+        # id: what was in it; how often each was acknowledged
+        self.snapshots, self.done = {}, {kind: 0 for kind in KINDS}
 
     def name(self):
         name = f's{next(self.names)}'
@@ -55,7 +57,8 @@ class Lane:
 
     def hub(self):
         if not self.hubs or self.hubs[-1].proc.poll() is not None:
-            self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket', 'none', *self.options,
+            self.hubs.append(Rest(self.who, self.home, '--listen', '127.0.0.1:0', '--socket',
+                                  'none', *self.options,
                                   env={'HOLT_LOG': 'info'}))
             self.hubs[-1].victim = None
         return self.hubs[-1]
@@ -70,7 +73,9 @@ class Lane:
         made = hub.post('/v1/sandboxes', id=name)
         self.known[name] = Known(made['generation'])
         mine.append(name)
-        hub.exec(name, 'sleep 1000 >/dev/null 2>&1 & until grep -sqx sleep /proc/$!/comm; do :; done')  # it is no copy of the shell any more
+        # it is no copy of the shell any more
+        hub.exec(name, 'sleep 1000 >/dev/null 2>&1 & until grep -sqx sleep /proc/$!/comm; do :; '
+                 'done')
         self.known[name].sleeps = True
 
     def fork(self, hub, mine, source, known):
@@ -82,7 +87,8 @@ class Lane:
     def job(self, hub, name, known):
         """One that runs on, or one that ends at once."""
         ends = len(known.jobs) % 2 == 1
-        started = hub.exec(name, f'exit {ENDED}' if ends else 'exec tail -f /dev/null', background=True)
+        started = hub.exec(name, f'exit {ENDED}' if ends else 'exec tail -f /dev/null',
+                           background=True)
         known.jobs[started['exec_id']] = hub, ends
 
     def snapshot(self, hub, name, known):
@@ -135,7 +141,8 @@ class Lane:
 
     def look_at_jobs(self, hub, name, known):
         """What ran when its hub was killed is lost, and has ended; nobody is told otherwise."""
-        states = {e['exec_id']: e for e in hub.call('GET', f'/v1/sandboxes/{name}/execs')} if known.jobs else {}
+        states = ({e['exec_id']: e for e in hub.call('GET', f'/v1/sandboxes/{name}/execs')}
+                  if known.jobs else {})
         for job, (started, ends) in known.jobs.items():
             state = states[job]['state']
             if ends and state == 'exited':
@@ -143,7 +150,8 @@ class Lane:
             else:
                 assert state == ('running' if started is hub else 'lost'), (state, started is hub)
         if not any(started is hub for started, _ in known.jobs.values()):
-            until(lambda: hub.exec(name, 'grep -sx tail /proc/[0-9]*/comm')['exit_code'] == 1, what='the end of what was lost')
+            until(lambda: hub.exec(name, 'grep -sx tail /proc/[0-9]*/comm')['exit_code'] == 1,
+                  what='the end of what was lost')
 
     def look_at_snapshots(self, hub):
         """All are there, and what is in them; then all but one go."""
@@ -152,7 +160,8 @@ class Lane:
         for snapshot, value in self.snapshots.items():
             name = self.name()
             hub.post(f'/v1/snapshots/{snapshot}/restore', id=name)
-            assert hub.exec(name, 'cat n 2>/dev/null || echo 0')['stdout'].strip() == str(value), snapshot
+            assert (hub.exec(name, 'cat n 2>/dev/null || echo 0')['stdout'].strip()
+                    == str(value)), snapshot
             self.known[name] = Known(1)
             self.end(hub, name, self.known[name])
         for snapshot in there - set(list(self.snapshots)[:1]):
@@ -162,8 +171,10 @@ class Lane:
     def look(self, hub, name, known):
         view = hub.call('GET', f'/v1/sandboxes/{name}')
         assert view['generation'] == known.generation, (name, view)
-        found = hub.exec(name, 'echo $(cat n 2>/dev/null || echo 0); grep -sx sleep /proc/[0-9]*/comm | wc -l')['stdout'].split()
-        assert not known.ended and found[0] in (str(known.done), str(known.begun)), (name, found, vars(known))
+        found = hub.exec(name, 'echo $(cat n 2>/dev/null || echo 0); grep -sx sleep '
+                         '/proc/[0-9]*/comm | wc -l')['stdout'].split()
+        assert not known.ended and found[0] in (str(known.done), str(known.begun)), (name, found,
+                                                                                     vars(known))
         assert not known.sleeps or found[1] == '1', (name, found)
         self.look_at_jobs(hub, name, known)
         known.begun = known.done = int(found[0])
@@ -210,17 +221,20 @@ class Lane:
         hub.victim = None
         self.check(hub)
         before = dict(self.done)
-        workers = [threading.Thread(target=self.work, args=(hub, [kind] if kind else [], self.random.random(), []))
+        workers = [threading.Thread(target=self.work,
+                                    args=(hub, [kind] if kind else [], self.random.random(), []))
                    for _ in range(WORKERS)]
         for worker in workers:
             worker.start()
         if kind:
-            until(lambda: self.wrong or self.done[kind] > before[kind], timeout=60, what=f'a {kind} that is acknowledged')
+            until(lambda: self.wrong or self.done[kind] > before[kind], timeout=60,
+                  what=f'a {kind} that is acknowledged')
         workers[0].join(self.random.uniform(0.01, LATEST))
         self.kill(hub)
         for worker in workers:
             worker.join(60)
-        if hub.victim != 'hub':  # what was acknowledged meanwhile stood on it, too, or stands on another one
+        # what was acknowledged meanwhile stood on it, too, or stands on another one
+        if hub.victim != 'hub':
             for known in self.known.values():
                 known.risk = True
         assert not self.wrong, self.wrong
@@ -234,11 +248,13 @@ class Lane:
             for snapshot in self.snapshots:
                 hub.call('DELETE', f'/v1/snapshots/{snapshot}')
             folder = os.path.join(self.home, 'snapshots')
-            until(lambda: os.listdir(folder) == ['new'] and not os.listdir(folder + '/new'), what='no file of a snapshot')
+            until(lambda: os.listdir(folder) == ['new'] and not os.listdir(folder + '/new'),
+                  what='no file of a snapshot')
             assert hub.end() == 0, hub.said()
         except BaseException as e:
             said = ''.join(f'--- {hub.victim}\n{hub.said()[-3000:]}' for hub in self.hubs)
-            self.wrong.append(f'{e}\n{self.victims}, {os.listdir(self.home + "/warden")}, warden {self.warden()}\n{said}')
+            self.wrong.append(f'{e}\n{self.victims}, {os.listdir(self.home + "/warden")}, '
+                              f'warden {self.warden()}\n{said}')
 
 
 @pytest.mark.parametrize('batch', range(BATCHES))
@@ -250,7 +266,8 @@ def test_killed_at_any_moment(residue, who, batch):
         os.chown(home, who.uid, who.uid)
         lanes.append(Lane(who, home, batch * LANES + number))
     kinds = iter(KINDS * LANES)
-    threads = [threading.Thread(target=lane.run, args=([next(kinds) if n % 2 else None for n in range(ROUNDS)],)) for lane in lanes]
+    threads = [threading.Thread(target=lane.run, args=(
+        [next(kinds) if n % 2 else None for n in range(ROUNDS)],)) for lane in lanes]
     try:
         for thread in threads:
             thread.start()

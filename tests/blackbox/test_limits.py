@@ -28,7 +28,8 @@ def flags(got):
 
 def test_defaults_are_told(box):
     limits = box().info['limits']
-    assert (limits['memory_mb'], limits['disk_mb'], limits['pids']) == (1024, 512, 512) and 'cpus' not in limits
+    assert ((limits['memory_mb'], limits['disk_mb'], limits['pids']) == (1024, 512, 512)
+            and 'cpus' not in limits)
     assert limits['enforced_by'] in ('cgroup2', 'cgroup1', 'rlimit')
 
 
@@ -39,8 +40,9 @@ def test_what_was_asked_for_is_told(box):
 
 
 @pytest.mark.parametrize('limits', [
-    {'memory_mb': 15}, {'memory_mb': 1 << 40}, {'disk_mb': 0}, {'memory_mb': 64, 'disk_mb': 65}, {'pids': 3}, {'pids': 32769},
-    {'cpus': 0}, {'cpus': 0.001}, {'cpus': -1}, {'cpus': 1e9}, {'ttl_seconds': 0}, {'ttl_seconds': 10**9},
+    {'memory_mb': 15}, {'memory_mb': 1 << 40}, {'disk_mb': 0}, {'memory_mb': 64, 'disk_mb': 65},
+    {'pids': 3}, {'pids': 32769}, {'cpus': 0}, {'cpus': 0.001}, {'cpus': -1}, {'cpus': 1e9},
+    {'ttl_seconds': 0}, {'ttl_seconds': 10**9},
 ])
 def test_limits_that_make_no_sense(hub, limits):
     assert hub.fails('sandbox_create', pool='host', **limits)['code'] == 'invalid_arguments'
@@ -60,7 +62,8 @@ def test_memory_of_a_child_counts_too(box, exact):
 
 def test_memory_of_many_processes_is_one_sum(box, exact):
     sb = box(memory_mb=96, pids=64)
-    got = sb.exec("for i in 1 2 3 4 5 6; do python3 -c 'x = bytearray(30 << 20)\nimport time; time.sleep(2)' & done; wait",
+    got = sb.exec("for i in 1 2 3 4 5 6; do python3 -c 'x = bytearray(30 << 20)\nimport time; "
+                  "time.sleep(2)' & done; wait",
                   timeout_seconds=20)
     assert flags(got) == {'hit_memory'}
     assert sb.sh('echo well') == 'well\n'
@@ -76,7 +79,8 @@ def test_memory_per_process(box, driver):
 def test_pids(box):
     sb = box(pids=16)
     got = sb.exec(FORK)
-    assert 'Resource temporarily unavailable' in got['stdout'] and 10 <= int(got['stdout'].split()[0]) < 16
+    assert ('Resource temporarily unavailable' in got['stdout']
+            and 10 <= int(got['stdout'].split()[0]) < 16)
     if sb.info['limits']['enforced_by'] != 'rlimit':
         assert flags(got) == {'hit_pids'}
     assert flags(sb.exec('echo well')) == set()
@@ -106,9 +110,11 @@ def test_disk(box):
 
 def test_disk_is_one_for_all_places(box):
     sb = box(disk_mb=4)
-    got = sb.exec('for d in /workspace /tmp ~ /var/tmp /dev/shm; do head -c 3000000 /dev/zero > $d/f; done')
+    got = sb.exec('for d in /workspace /tmp ~ /var/tmp /dev/shm; do head -c 3000000 '
+                  '/dev/zero > $d/f; done')
     assert 'No space left' in got['stderr']
-    total = sb.exec('cat /workspace/f /tmp/f ~/f /var/tmp/f /dev/shm/f 2>/dev/null | wc -c')['stdout']
+    total = sb.exec('cat /workspace/f /tmp/f ~/f /var/tmp/f /dev/shm/f 2>/dev/null | '
+                    'wc -c')['stdout']
     assert int(total) <= 8 << 20
 
 
@@ -131,7 +137,8 @@ def test_cpus(box, exact):
     assert got['cpu_ms'] < 900, got
     free = box()
     # more than the other may have, on a machine that may be busy
-    until(lambda: free.exec('timeout 1 sh -c "while :; do :; done"')['cpu_ms'] > 300, timeout=120, what='more without a limit')
+    until(lambda: free.exec('timeout 1 sh -c "while :; do :; done"')['cpu_ms'] > 300, timeout=120,
+          what='more without a limit')
 
 
 def test_cpus_that_can_not_be_held_are_refused(hub, driver):
@@ -142,7 +149,8 @@ def test_cpus_that_can_not_be_held_are_refused(hub, driver):
 
 def test_a_sandbox_of_the_pool_has_the_limits_that_were_asked_for(box, driver):
     rlimit = driver == 'rlimit'  # can't be changed from outside, so those are made anew
-    sb = until(lambda: next((s for s in [box(disk_mb=3, pids=16)] if s.info['from_pool'] or rlimit), None), what='a ready sandbox')
+    sb = until(lambda: next((s for s in [box(disk_mb=3, pids=16)] if s.info['from_pool'] or rlimit),
+                            None), what='a ready sandbox')
     assert 'No space left' in sb.exec('head -c 10000000 /dev/zero > f')['stderr']
     assert int(sb.exec(FORK)['stdout'].split()[0]) < 16
 

@@ -1,5 +1,5 @@
-"""What a hub remembers of its sandboxes: in order, after a kill, with a full disk, and with a registry that is not
-as it should be. The real `holt serve`; sandboxes are made and used by MCP."""
+"""What a hub remembers of its sandboxes: in order, after a kill, with a full disk, and with a
+registry that is not as it should be. The real `holt serve`; sandboxes are made and used by MCP."""
 
 import json
 import os
@@ -42,7 +42,8 @@ class Hub:
         return self.ask('sandbox_exec', sandbox=sandbox, command='true').get('code')
 
     def states(self):
-        found = {k: v for k, v in self.started.metrics().items() if k.startswith('holt_sandboxes_by_state')}
+        found = {k: v for k, v in self.started.metrics().items()
+                 if k.startswith('holt_sandboxes_by_state')}
         return {k.split('"')[1]: int(v) for k, v in found.items() if v}
 
     def crash(self):
@@ -92,7 +93,8 @@ def test_what_was_alive_is_lost(hub, tmp_path):
     assert third.code(alive[1]) == 'sandbox_lost'
     assert third.code(new) == 'sandbox_not_found'
     with sqlite3.connect(f'file:{registry(tmp_path)}?mode=ro', uri=True) as db:
-        kinds = [kind for kind, in db.execute('SELECT kind FROM events WHERE sandbox = ? ORDER BY seq', (alive[0],))]
+        kinds = [kind for kind, in db.execute('SELECT kind FROM events WHERE '
+                                              'sandbox = ? ORDER BY seq', (alive[0],))]
     db.close()
     assert kinds == ['created', 'lost', 'terminated']
 
@@ -151,7 +153,8 @@ def test_nothing_acknowledged_is_forgotten(hub, tmp_path):
 # ---- a registry that is not as it should be ---------------------------------------------------
 
 def refused(me, tmp_path):
-    done = me.run('serve', '--listen', '127.0.0.1:0', '--socket', 'none', env={'HOLT_HOME': str(tmp_path)}, text=True)
+    done = me.run('serve', '--listen', '127.0.0.1:0', '--socket', 'none',
+                  env={'HOLT_HOME': str(tmp_path)}, text=True)
     assert done.returncode == 125 and 'Listening' not in done.stdout, done
     return done.stderr
 
@@ -192,13 +195,14 @@ def test_a_registry_of_a_later_holt(hub, me, tmp_path):
 
 
 def test_a_full_disk(hub, tmp_path):
-    """What would have to be remembered is refused and undone; what ends something works; all is well again when there
-    is room again."""
+    """What would have to be remembered is refused and undone; what ends something works; all is
+    well again when there is room again."""
     one = hub()
     pid = one.started.proc.pid
     kept = [one.create() for _ in range(2)]
     before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (os.stat(f'{registry(tmp_path)}-wal').st_size, before[1]))
+    resource.prlimit(pid, resource.RLIMIT_FSIZE,
+                     (os.stat(f'{registry(tmp_path)}-wal').st_size, before[1]))
     failed = one.create()
     assert failed['code'] == 'registry_full', failed
     assert one.ask('sandbox_fork', sandbox=kept[0], replicas=2)['code'] == 'registry_full'
@@ -221,5 +225,6 @@ def test_a_time_to_live(hub, tmp_path):
     one = hub()
     sandbox = one.create(ttl_seconds=1)
     until(lambda: one.code(sandbox) == 'sandbox_not_found', what='its end')
-    until(lambda: 'time to live' in one.ask('sandbox_exec', sandbox=sandbox, command='true')['cause'], what='word of why')
+    until(lambda: 'time to live' in one.ask('sandbox_exec', sandbox=sandbox,
+                                            command='true')['cause'], what='word of why')
     assert one.states() == {'terminated': 1}

@@ -1,4 +1,5 @@
-"""`holt mcp WORD`: the client for people, against servers that others wrote, and against our own in every revision."""
+"""`holt mcp WORD`: the client for people, against servers that others wrote,
+and against our own in every revision."""
 
 import base64
 import concurrent.futures
@@ -18,7 +19,8 @@ import pytest
 from client import LATEST, until
 from conftest import SHARED, residue_of
 from http_client import MODERN
-from mcp_cli import EVERYTHING, Cli, Daemon, Sweep, Terminal, free_port, package, script, to_program, to_url
+from mcp_cli import (EVERYTHING, Cli, Daemon, Sweep, Terminal, free_port, package, script,
+                     to_program, to_url)
 from oauth_site import World
 
 REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST, MODERN]
@@ -40,7 +42,8 @@ def daemons(me):
         if key not in started:
             port = free_port()
             started[key] = Daemon(me, [a.replace('PORT', str(port)) for a in argv], port,
-                                  {k: str(port) if v == 'PORT' else v for k, v in (env or {}).items()})
+                                  {k: str(port) if v == 'PORT' else v
+                                   for k, v in (env or {}).items()})
             SHARED.append(started[key].proc.pid)
         return started[key]
     yield start
@@ -73,8 +76,10 @@ def ours(me):
 
 # A name -> what is special about it. See Sweep.
 SERVER_EVERYTHING = {
-    'gzip-file-as-resource': {'values': {'data': 'data:text/plain,hello'}},  # by default it fetches from the Internet
-    'trigger-long-running-operation': {'values': {'duration': 0.2, 'steps': 2}},  # ten seconds by default
+    # by default it fetches from the Internet
+    'gzip-file-as-resource': {'values': {'data': 'data:text/plain,hello'}},
+    # ten seconds by default
+    'trigger-long-running-operation': {'values': {'duration': 0.2, 'steps': 2}},
     'toggle-simulated-logging': {}, 'toggle-subscriber-updates': {},
     'resource-prompt': {'values': {'resourceType': 'Text', 'resourceId': '1'}},
     'completable-prompt': {'values': {'department': 'Engineering', 'name': 'Alice'}},
@@ -87,12 +92,15 @@ def filesystem_table(top):
     """Its schemas say no more than "a string"; what they mean are paths."""
     file, new, folder = f'{top}/f.txt', f'{top}/new.txt', f'{top}/d'
     return {
-        **{name: {'values': {'path': file}} for name in ('read_file', 'read_text_file', 'get_file_info')},
-        **{name: {'values': {'path': top}} for name in ('list_directory', 'list_directory_with_sizes', 'directory_tree')},
+        **{name: {'values': {'path': file}}
+           for name in ('read_file', 'read_text_file', 'get_file_info')},
+        **{name: {'values': {'path': top}}
+           for name in ('list_directory', 'list_directory_with_sizes', 'directory_tree')},
         'read_media_file': {'values': {'path': f'{top}/p.png'}},
         'read_multiple_files': {'values': {'paths': [file]}},
         'write_file': {'values': {'path': f'{top}/w.txt'}},
-        'edit_file': {'values': {'path': f'{top}/e.txt', 'edits': [{'oldText': 'a', 'newText': 'b'}]}},
+        'edit_file': {'values': {'path': f'{top}/e.txt',
+                                 'edits': [{'oldText': 'a', 'newText': 'b'}]}},
         'create_directory': {'values': {'path': folder}},
         'move_file': {'values': {'source': f'{top}/m.txt', 'destination': new}},
         'search_files': {'values': {'path': top, 'pattern': '*.txt'}},
@@ -106,7 +114,8 @@ def test_server_everything(me, pool, daemons, transport):
         cli = Cli(me, to_program([*argv, 'stdio']))
     else:
         kind, path = {'sse': ('sse', '/sse'), 'http': ('streamableHttp', '/mcp')}[transport]
-        cli = Cli(me, to_url(daemons(('everything', kind), [*argv, kind], {'PORT': 'PORT'}).url(path)))
+        cli = Cli(me, to_url(daemons(('everything', kind), [*argv, kind],
+                                     {'PORT': 'PORT'}).url(path)))
     assert cli.json('discover')['transport'] == transport
     sweep = Sweep(cli, SERVER_EVERYTHING)
     assert sweep.run(pool) >= 25
@@ -129,7 +138,8 @@ def test_server_filesystem(me, pool):
     assert done.returncode == 5 and b'denied' in done.stdout
     other = os.path.join(me.work, 'other')
     os.mkdir(other)
-    until(lambda: other in cli.text('call', 'list_allowed_directories', '--root', other), what='the root')
+    until(lambda: other in cli.text('call', 'list_allowed_directories', '--root', other),
+          what='the root')
 
 
 def test_server_memory(me):
@@ -147,7 +157,8 @@ def test_server_memory(me):
     }
     assert {t['name'] for t in cli.json('tools')['tools']} == set(calls)
     got = {name: cli.json('call', name, *arguments) for name, arguments in calls.items()}
-    assert 'seen' in json.dumps(got['read_graph']) and 'knows' in json.dumps(got['search_nodes'] | got['read_graph'])
+    assert ('seen' in json.dumps(got['read_graph'])
+            and 'knows' in json.dumps(got['search_nodes'] | got['read_graph']))
     with open(path, encoding='utf-8') as f:
         assert [json.loads(line)['name'] for line in f] == ['b']
 
@@ -167,8 +178,9 @@ SDK_STATELESS = {**SDK_TABLE, 'ask': {'skip': 'a server without sessions can not
 
 
 @pytest.mark.parametrize('sdk, kind, era, table', [
-    ('v1', 'stdio', 'legacy', SDK_TABLE), ('v1', 'stateful', 'legacy', SDK_TABLE), ('v1', 'stateless', 'legacy', SDK_STATELESS),
-    ('v1', 'sse', 'legacy', SDK_TABLE), ('v2', 'stdio', 'modern', SDK_TABLE), ('v2', 'dual', 'modern', SDK_TABLE),
+    ('v1', 'stdio', 'legacy', SDK_TABLE), ('v1', 'stateful', 'legacy', SDK_TABLE),
+    ('v1', 'stateless', 'legacy', SDK_STATELESS), ('v1', 'sse', 'legacy', SDK_TABLE),
+    ('v2', 'stdio', 'modern', SDK_TABLE), ('v2', 'dual', 'modern', SDK_TABLE),
     ('v2', 'modern', 'modern', SDK_TABLE),
 ], ids=lambda v: v if isinstance(v, str) else '')
 def test_sdk_servers(me, pool, peer, sdk, kind, era, table):
@@ -196,12 +208,16 @@ def test_a_dual_server_in_both_eras(me, peer):
 
 
 @pytest.mark.parametrize('front, path, wire', [
-    (['supergateway/dist/index.js', '--stdio', 'COMMAND', '--outputTransport', 'streamableHttp', '--stateful', '--port', 'PORT',
+    (['supergateway/dist/index.js', '--stdio', 'COMMAND', '--outputTransport', 'streamableHttp',
+      '--stateful', '--port', 'PORT',
       '--logLevel', 'none'], '/mcp', 'http'),
-    (['supergateway/dist/index.js', '--stdio', 'COMMAND', '--outputTransport', 'sse', '--port', 'PORT', '--logLevel', 'none'],
+    (['supergateway/dist/index.js', '--stdio', 'COMMAND', '--outputTransport', 'sse', '--port',
+      'PORT', '--logLevel', 'none'],
      '/sse', 'sse'),
-    (['mcp-proxy/dist/bin/mcp-proxy.mjs', '--host', '127.0.0.1', '--port', 'PORT', '--', 'ARGV'], '/mcp', 'http'),
-    (['mcp-proxy/dist/bin/mcp-proxy.mjs', '--host', '127.0.0.1', '--port', 'PORT', '--', 'ARGV'], '/sse', 'sse'),
+    (['mcp-proxy/dist/bin/mcp-proxy.mjs', '--host', '127.0.0.1', '--port', 'PORT', '--', 'ARGV'],
+     '/mcp', 'http'),
+    (['mcp-proxy/dist/bin/mcp-proxy.mjs', '--host', '127.0.0.1', '--port', 'PORT', '--', 'ARGV'],
+     '/sse', 'sse'),
 ], ids=['supergateway-http', 'supergateway-sse', 'mcp-proxy-http', 'mcp-proxy-sse'])
 def test_bridges(me, daemons, front, path, wire):
     inner = package('sequential-thinking')
@@ -210,13 +226,16 @@ def test_bridges(me, daemons, front, path, wire):
         argv += inner if word == 'ARGV' else [' '.join(inner) if word == 'COMMAND' else word]
     cli = Cli(me, to_url(daemons((front[0], 'sse' in front), argv).url(path)))
     assert cli.json('discover')['transport'] == wire
-    got = cli.json('call', 'sequentialthinking', 'thought=x', 'nextThoughtNeeded=true', 'thoughtNumber=1', 'totalThoughts=2')
+    got = cli.json('call', 'sequentialthinking', 'thought=x', 'nextThoughtNeeded=true',
+                   'thoughtNumber=1', 'totalThoughts=2')
     assert not got.get('isError')
 
 
-@pytest.mark.parametrize('option, kind, path', [('--streamableHttp', 'stateful', '/mcp'), ('--sse', 'sse', '/sse')])
+@pytest.mark.parametrize('option, kind, path',
+                         [('--streamableHttp', 'stateful', '/mcp'), ('--sse', 'sse', '/sse')])
 def test_supergateway_to_stdio(me, peer, option, kind, path):
-    argv = [*script('supergateway', 'dist', 'index.js'), option, peer('v1', kind).url(path), '--logLevel', 'none']
+    argv = [*script('supergateway', 'dist', 'index.js'), option, peer('v1', kind).url(path),
+            '--logLevel', 'none']
     assert Cli(me, to_program(argv)).text('call', 'echo', 'message=through') == 'through\n'
 
 
@@ -231,13 +250,18 @@ OURS = {
     'test_prompt_with_embedded_resource': {'values': {'resourceUri': 'test://static-text'}},
     # what has to be answered; folders and a model are asked for by their own
     'test_input_required_result_prompt': {'options': ['--answer', 'context=x']},
-    **{name: {'options': ['--answer', '{"name":"Al","username":"Al","email":"a@b.example","confirm":true}']} for name in (
-        'test_elicitation', 'test_elicitation_sep1034_defaults', 'test_streaming_elicitation', 'test_input_required_result_elicitation',
-        'test_input_required_result_request_state', 'test_input_required_result_tampered_state', 'confirm_delete')},
+    **{name: {'options': ['--answer',
+                          '{"name":"Al","username":"Al","email":"a@b.example","confirm":true}']}
+       for name in (
+           'test_elicitation', 'test_elicitation_sep1034_defaults', 'test_streaming_elicitation',
+           'test_input_required_result_elicitation', 'test_input_required_result_request_state',
+           'test_input_required_result_tampered_state', 'confirm_delete')},
 }
-# Tools that need a model, a page, folders, tasks or what not every revision has: how they end is theirs, but they end.
-ANY = ('sampling', 'missing', 'url', 'roots', 'multiple_inputs', 'multi_round', 'capabilities', 'enums', 'multi_input', 'with_task',
-       'protocol_error_job', 'failing_job', 'elicitation', 'request_state', 'tampered', 'confirm_delete')
+# Tools that need a model, a page, folders, tasks or what not every revision has:
+# how they end is theirs, but they end.
+ANY = ('sampling', 'missing', 'url', 'roots', 'multiple_inputs', 'multi_round', 'capabilities',
+       'enums', 'multi_input', 'with_task', 'protocol_error_job', 'failing_job', 'elicitation',
+       'request_state', 'tampered', 'confirm_delete')
 
 
 class OurSweep(Sweep):
@@ -246,14 +270,16 @@ class OurSweep(Sweep):
         if not any(word in name for word in ANY):
             super().tool(tool)
             return
-        operands = ['filename=x'] if name == 'confirm_delete' else [f'{k}=x' for k in tool['inputSchema'].get('required', [])]
+        operands = (['filename=x'] if name == 'confirm_delete'
+                    else [f'{k}=x' for k in tool['inputSchema'].get('required', [])])
         done = self.cli.run('call', '--json', *self.row(name).get('options', []), name, *operands)
         assert done.returncode in (0, 5, 6), (name, done)
         json.loads(done.stdout or done.stderr.splitlines()[-1])
 
     def prompt(self, prompt, completes):
         if 'input_required' in prompt['name']:
-            done = self.cli.run('get', '--json', *self.row(prompt['name']).get('options', []), prompt['name'])
+            done = self.cli.run('get', '--json', *self.row(prompt['name']).get('options', []),
+                                prompt['name'])
             assert done.returncode in (0, 6), done
         else:
             super().prompt(prompt, completes)
@@ -281,7 +307,8 @@ def test_our_own(me, pool, everything, transport, revision):
 
 @pytest.mark.parametrize('transport', ['stdio', 'http', 'sse'])
 def test_all_that_our_own_speaks(me, everything, transport):
-    cli = Cli(me, to_program([EVERYTHING]) if transport == 'stdio' else to_url(everything.url('/sse' if transport == 'sse' else '/mcp')))
+    cli = Cli(me, to_program([EVERYTHING]) if transport == 'stdio'
+              else to_url(everything.url('/sse' if transport == 'sse' else '/mcp')))
     works = [(w['revision'], w['transport']) for w in cli.json('discover', '--all')['works']]
     assert works == [(r, transport) for r in (REVISIONS[:-1] if transport == 'sse' else REVISIONS)]
 
@@ -292,20 +319,26 @@ def test_all_that_our_own_speaks(me, everything, transport):
 def test_arguments_take_their_types(sdk, tmp_path):
     file = tmp_path / 'list'
     file.write_text('[1, 2.5]')
-    got = sdk.json('call', 'types', 's=1', 'i=-3', 'b=true', f'l=@{file}', 'o={"x":[null]}', 'n=null', 'e=2')
-    assert json.loads(got['content'][0]['text']) == {'s': '1', 'i': -3, 'b': True, 'l': [1, 2.5], 'o': {'x': [None]}, 'n': None, 'e': 2}
+    got = sdk.json('call', 'types', 's=1', 'i=-3', 'b=true', f'l=@{file}', 'o={"x":[null]}',
+                   'n=null', 'e=2')
+    assert json.loads(got['content'][0]['text']) == {'s': '1', 'i': -3, 'b': True, 'l': [1, 2.5],
+                                                     'o': {'x': [None]}, 'n': None, 'e': 2}
     for given in (['{"i":5}'], ['i:=5'], ['-']):
-        got = sdk.json('call', 'types', *given, **({'input': b'{"i": 5}'} if given == ['-'] else {}))
+        got = sdk.json('call', 'types', *given,
+                       **({'input': b'{"i": 5}'} if given == ['-'] else {}))
         assert json.loads(got['content'][0]['text']) == {'i': 5}
 
 
 @pytest.mark.parametrize('given, says', [
-    (['types', 'i=x'], 'i takes an integer'), (['types', 'i=1.5'], 'i takes an integer'), (['types', 'b=yes'], 'b takes true or false'),
-    (['types', 'l=1,2'], 'l takes an array'), (['types', 'n=x'], 'n takes a number or null'), (['types', 'ss=1'], 'did you mean'),
-    (['types', 'other=1'], 'no argument other'), (['types', 'other:=1'], 'other'), (['types', 'i=1', 'i=2'], 'twice'),
-    (['types', 'l=["a"]'], 'l/0'), (['types', 'e=3'], 'e '), (['types', 'loose'], 'NAME=VALUE'), (['types', '{"i":}'], 'arguments'),
-    (['types', '[1]'], 'NAME=VALUE'), (['types', 's=@/no/such/file'], 's: '), (['types', 'i:=x'], 'JSON'),
-    (['sum', 'a=1'], 'b is missing (number'), (['ech', 'message=x'], 'did you mean echo'), (['nothing-like-it'], 'no tool'),
+    (['types', 'i=x'], 'i takes an integer'), (['types', 'i=1.5'], 'i takes an integer'),
+    (['types', 'b=yes'], 'b takes true or false'), (['types', 'l=1,2'], 'l takes an array'),
+    (['types', 'n=x'], 'n takes a number or null'), (['types', 'ss=1'], 'did you mean'),
+    (['types', 'other=1'], 'no argument other'), (['types', 'other:=1'], 'other'),
+    (['types', 'i=1', 'i=2'], 'twice'), (['types', 'l=["a"]'], 'l/0'), (['types', 'e=3'], 'e '),
+    (['types', 'loose'], 'NAME=VALUE'), (['types', '{"i":}'], 'arguments'),
+    (['types', '[1]'], 'NAME=VALUE'), (['types', 's=@/no/such/file'], 's: '),
+    (['types', 'i:=x'], 'JSON'), (['sum', 'a=1'], 'b is missing (number'),
+    (['ech', 'message=x'], 'did you mean echo'), (['nothing-like-it'], 'no tool'),
 ], ids=str)
 def test_arguments_that_are_refused(sdk, given, says):
     """Nothing is sent of them."""
@@ -323,8 +356,10 @@ def test_arguments_of_prompts(sdk):
 
 
 @pytest.mark.parametrize('line, words', [
-    ("a b", ['a', 'b']), ("'a b'", ['a b']), ('"a b"', ['a b']), ('a\\ b', ['a b']), ('"a\\"b" \'c"d\'', ['a"b', 'c"d']),
-    ('"$HOME" * `id` $(id) > x | y ; z && w ~', ['$HOME', '*', '`id`', '$(id)', '>', 'x', '|', 'y', ';', 'z', '&&', 'w', '~']),
+    ("a b", ['a', 'b']), ("'a b'", ['a b']), ('"a b"', ['a b']), ('a\\ b', ['a b']),
+    ('"a\\"b" \'c"d\'', ['a"b', 'c"d']),
+    ('"$HOME" * `id` $(id) > x | y ; z && w ~',
+     ['$HOME', '*', '`id`', '$(id)', '>', 'x', '|', 'y', ';', 'z', '&&', 'w', '~']),
     ("''", ['']), ('a""b', ['ab']), ('\\\\ "\\n"', ['\\', '\\n']),
 ])
 def test_command_lines(me, tmp_path, line, words):
@@ -347,15 +382,24 @@ def test_which_server(me, tmp_path):
         'a': {'command': server[0], 'args': [server[1], 'v1', 'stdio'], 'env': {'X': 'y'}},
         'bad': {'command': 'x', 'args': ['${HOME}']}, 'number': {'command': 5}}}))
     assert 'echo' in Cli(me, ['--config', str(config), '--server', 'a']).text('tools')
-    for to, says in (([], 'which server'), (['--config', str(config)], 'which server'), (['--config', str(config), '--server', 'b'], 'no server b'),
-                     (['--config', '/no/such', '--server', 'a'], 'no/such'), (['--config', str(config), '--server', 'bad'], 'does not expand'),
-                     (['--config', str(config), '--server', 'number'], 'command'), (['--stdio', "'"], 'not closed'), (['--stdio', ''], 'empty'),
-                     (['--url', 'ftp://x'], 'http'), (['--url', 'x'], ''), (['--url', 'http://x/', '--stdio', 'y'], 'more than one'), (['--'], 'no program'),
-                     (['--revision', '2020-01-01', '--', 'true'], 'revision'), (['--era', 'old', '--', 'true'], 'legacy|modern'),
-                     (['--era', 'legacy', '--revision', MODERN, '--', 'true'], 'nothing is left'), (['-H', 'x: y', '--', 'true'], 'no headers'),
-                     (['--transport', 'sse', '--', 'true'], 'nothing is left'), (['-H', 'bad', '--url', 'http://127.0.0.1:1/'], 'NAME: VALUE')):
+    for to, says in (([], 'which server'), (['--config', str(config)], 'which server'),
+                     (['--config', str(config), '--server', 'b'], 'no server b'),
+                     (['--config', '/no/such', '--server', 'a'], 'no/such'),
+                     (['--config', str(config), '--server', 'bad'], 'does not expand'),
+                     (['--config', str(config), '--server', 'number'], 'command'),
+                     (['--stdio', "'"], 'not closed'), (['--stdio', ''], 'empty'),
+                     (['--url', 'ftp://x'], 'http'), (['--url', 'x'], ''),
+                     (['--url', 'http://x/', '--stdio', 'y'], 'more than one'),
+                     (['--'], 'no program'),
+                     (['--revision', '2020-01-01', '--', 'true'], 'revision'),
+                     (['--era', 'old', '--', 'true'], 'legacy|modern'),
+                     (['--era', 'legacy', '--revision', MODERN, '--', 'true'], 'nothing is left'),
+                     (['-H', 'x: y', '--', 'true'], 'no headers'),
+                     (['--transport', 'sse', '--', 'true'], 'nothing is left'),
+                     (['-H', 'bad', '--url', 'http://127.0.0.1:1/'], 'NAME: VALUE')):
         done = Cli(me, to).run('tools')
-        assert done.returncode == (125 if '/no/such' in to else 2) and says in done.stderr.decode(), (to, done)
+        assert done.returncode == (125 if '/no/such' in to
+                                   else 2) and says in done.stderr.decode(), (to, done)
 
 
 def test_variables(ours, me, tmp_path):
@@ -363,18 +407,22 @@ def test_variables(ours, me, tmp_path):
     program = tmp_path / 'program'
     program.write_text(f'#!/bin/sh\nenv >"{tmp_path}/env"\n')
     program.chmod(0o755)
-    Cli(me, to_program([str(program)], '-e', 'A=b c', '-e', 'TAKEN', '-e', 'LANG=x', '-e', 'ABSENT'),
+    Cli(me, to_program([str(program)], '-e', 'A=b c', '-e', 'TAKEN', '-e', 'LANG=x', '-e',
+                       'ABSENT'),
         env={'TAKEN': '1', 'SECRET': '2'}).run('tools')
     env = (tmp_path / 'env').read_text().splitlines()
-    assert 'A=b c' in env and 'TAKEN=1' in env and env.count('LANG=x') == 1 and not [v for v in env if 'SECRET' in v or 'ABSENT' in v]
-    assert [v for v in env if v.startswith('LANG=')] == ['LANG=x'] and [v for v in env if v.startswith('PATH=')]
+    assert ('A=b c' in env and 'TAKEN=1' in env and env.count('LANG=x') == 1
+            and not [v for v in env if 'SECRET' in v or 'ABSENT' in v])
+    assert [v for v in env if v.startswith('LANG=')] == ['LANG=x'] and [v for v in env
+                                                                        if v.startswith('PATH=')]
 
 
 def test_a_socket(me, tmp_path):
     """unix:PATH, as that of `holt serve`."""
     path = str(tmp_path / 'socket')
     log = open(me.log(), 'wb')
-    with log, subprocess.Popen(me.argv('serve', '--listen', '127.0.0.1:0', '--socket', path, '--pool', '0'), env=me.env, cwd='/',
+    with log, subprocess.Popen(me.argv('serve', '--listen', '127.0.0.1:0', '--socket', path,
+                                       '--pool', '0'), env=me.env, cwd='/',
                                stdout=subprocess.PIPE, stderr=log) as proc:
         try:
             assert proc.stdout.readline()
@@ -398,21 +446,25 @@ def test_nothing_of_a_server_is_a_command_to_the_terminal(sdk, json_too):
         assert not re.search('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2028]', text), out
     assert json_too or r'a\x1b[31mred\x07\x9b1m\u202eb' in sdk.text('call', 'evil')
     if json_too:
-        assert sdk.json('call', 'evil')['content'][0]['text'] == 'a\x1b[31mred\x07\x9b1m\u202eb\r\nnext\tcolumn'
+        assert (sdk.json('call', 'evil')['content'][0]['text']
+                == 'a\x1b[31mred\x07\x9b1m\u202eb\r\nnext\tcolumn')
 
 
 def test_content(sdk, tmp_path):
     text = sdk.text('call', 'media')
-    assert '[image image/png, 70 bytes]' in text and '[audio audio/wav, 4 bytes]' in text and 'embedded\n' in text
+    assert ('[image image/png, 70 bytes]' in text and '[audio audio/wav, 4 bytes]' in text
+            and 'embedded\n' in text)
     assert '[link peer://text]' in text
     folder = tmp_path / 'out'
     for _ in range(2):  # nothing is written over
         assert 'saved as' in sdk.text('call', 'media', '--out', str(folder))
     files = {p.name: p.read_bytes() for p in folder.iterdir()}
-    assert len(files) == 6 and list(files.values()).count(PNG) == 2 and list(files.values()).count(b'embedded\n') == 2
+    assert (len(files) == 6 and list(files.values()).count(PNG) == 2
+            and list(files.values()).count(b'embedded\n') == 2)
     assert json.loads(sdk.text('call', 'sum', 'a=1', 'b=0.5')) == {'sum': 1.5}
     assert sdk.text('read', 'peer://text') == 'this is peer://text\n'
-    assert 'peer://item/{id}' in sdk.text('resources') and 'sum' in sdk.text('tools', 'sum') and '"outputSchema"' not in sdk.text('tools')
+    assert ('peer://item/{id}' in sdk.text('resources') and 'sum' in sdk.text('tools', 'sum')
+            and '"outputSchema"' not in sdk.text('tools'))
 
 
 def test_progress_and_log(ours):
@@ -430,7 +482,8 @@ def test_progress_and_log(ours):
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
-    """It reads a body before it refuses: closing on one unread resets the connection, refusal and all."""
+    """It reads a body before it refuses: closing on one unread resets the connection,
+    refusal and all."""
 
     def do_POST(self):
         self.rfile.read(int(self.headers.get('Content-Length', 0)))
@@ -455,17 +508,21 @@ def refusing():
 def test_how_it_ends(me, sdk, refusing, tmp_path):
     assert sdk.run('call', 'fail').returncode == 5
     error = sdk.failure(6, 'call', 'refuse')
-    assert (error['kind'], error['code'], error['data']) == ('protocol_error', -32602, {'name': 'refuse'})
+    assert (error['kind'], error['code'], error['data']) == ('protocol_error', -32602,
+                                                             {'name': 'refuse'})
     error = sdk.failure(6, 'request', 'no/such')
     assert error['code'] == -32601
     assert sdk.failure(2, 'call', 'sum')['kind'] == 'usage'
     assert sdk.failure(124, 'call', 'hold', '--timeout', '2')['kind'] == 'timeout'
-    for to in (['--', '/no/such/program'], ['--', 'true'], ['--', str(tmp_path)], to_url(f'http://127.0.0.1:{free_port()}/mcp')):
+    for to in (['--', '/no/such/program'], ['--', 'true'], ['--', str(tmp_path)],
+               to_url(f'http://127.0.0.1:{free_port()}/mcp')):
         assert Cli(me, to).failure(4, 'tools')['kind'] == 'unreachable'
-    assert Cli(me, ['--', 'sleep', '100']).failure(4, 'tools', '--timeout', '1')['kind'] == 'unreachable'
+    assert (Cli(me, ['--', 'sleep', '100']).failure(4, 'tools', '--timeout', '1')['kind']
+            == 'unreachable')
     token = tmp_path / 'token'
     token.write_text('wrong\n')
-    for to in (to_url(refusing), to_url(refusing, '--token-file', str(token)), to_url(refusing, '-H', 'Authorization: Basic x')):
+    for to in (to_url(refusing), to_url(refusing, '--token-file', str(token)),
+               to_url(refusing, '-H', 'Authorization: Basic x')):
         assert Cli(me, to).failure(3, 'tools')['kind'] == 'authorization', to
 
 
@@ -482,7 +539,8 @@ def test_interrupted(me, sdk, number):
     """The server hears of it, and ends."""
     residue = residue_of(me)
     argv = me.argv('mcp', 'call', '-v', 'hold', '--', *script('server.mjs'), sdk, 'stdio')
-    with subprocess.Popen(argv, env=me.env, cwd='/', stdout=subprocess.PIPE, stderr=subprocess.PIPE) as proc:
+    with subprocess.Popen(argv, env=me.env, cwd='/', stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as proc:
         while b'held' not in proc.stderr.readline():
             assert proc.poll() is None
         proc.send_signal(number)
@@ -494,8 +552,10 @@ def test_interrupted_over_http(me, peer):
     daemon = peer('v2', 'modern')
     before = daemon.said().count('cancelled')
     argv = me.argv('mcp', 'call', 'hold', '--url', daemon.url('/mcp'))
-    with subprocess.Popen(argv, env=me.env, cwd='/', stdout=subprocess.PIPE, stderr=subprocess.PIPE) as proc:
-        until(lambda: daemon.said().count('held') > daemon.said().count('cancelled'), what='the call')
+    with subprocess.Popen(argv, env=me.env, cwd='/', stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as proc:
+        until(lambda: daemon.said().count('held') > daemon.said().count('cancelled'),
+              what='the call')
         proc.send_signal(signal.SIGINT)
         assert proc.wait(20) == 130
     until(lambda: daemon.said().count('cancelled') > before, what='its cancellation')
@@ -505,9 +565,11 @@ def test_a_second_signal_ends_at_once(me, tmp_path):
     """Also of a program that will not go, with what it has started."""
     residue = residue_of(me)
     program = tmp_path / 'program'
-    program.write_text('#!/bin/sh\ntrap "" TERM\nsleep 1000 & echo up >&2\nwhile :; do sleep 1; done\n')
+    program.write_text('#!/bin/sh\ntrap "" TERM\nsleep 1000 & echo up >&2\nwhile :; do sleep 1; '
+                       'done\n')
     program.chmod(0o755)
-    with subprocess.Popen(me.argv('mcp', 'tools', '-v', '--', str(program)), env=me.env, cwd='/', stderr=subprocess.PIPE) as proc:
+    with subprocess.Popen(me.argv('mcp', 'tools', '-v', '--', str(program)), env=me.env, cwd='/',
+                          stderr=subprocess.PIPE) as proc:
         assert proc.stderr.readline() == b'up\n'
         proc.send_signal(signal.SIGINT)
         time.sleep(0.1)
@@ -517,7 +579,8 @@ def test_a_second_signal_ends_at_once(me, tmp_path):
 
 
 def test_output_that_nobody_reads(me):
-    with subprocess.Popen(me.argv('mcp', 'tools', '--', EVERYTHING), env=me.env, cwd='/', stdout=subprocess.PIPE,
+    with subprocess.Popen(me.argv('mcp', 'tools', '--', EVERYTHING), env=me.env, cwd='/',
+                          stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as proc:
         proc.stdout.close()
         assert proc.wait(20) in (0, 128 + signal.SIGPIPE)
@@ -558,7 +621,8 @@ def test_a_form_at_the_terminal(me, sdk):
     assert status == 0 and '{"name":"Ada","age":7,"vip":false,"color":"green"}' in said, said
 
 
-@pytest.mark.parametrize('typed, action', [('Ada\n\n\n\nn\n', 'decline'), ('\x04', 'cancel'), ('Ada\n\x04', 'cancel')])
+@pytest.mark.parametrize('typed, action', [('Ada\n\n\n\nn\n', 'decline'), ('\x04', 'cancel'),
+                                           ('Ada\n\x04', 'cancel')])
 def test_a_form_that_is_declined(me, typed, action):
     t = Terminal(me, 'mcp', 'call', 'ask', '--', *script('server.mjs'), 'v1', 'stdio')
     t.expect('> ')
@@ -576,7 +640,8 @@ def test_an_interrupt_at_a_question(me):
     residue.check()
 
 
-@pytest.mark.parametrize('typed, action', [('y\n', 'accept'), ('\n', 'decline'), ('\x04', 'cancel')])
+@pytest.mark.parametrize('typed, action',
+                         [('y\n', 'accept'), ('\n', 'decline'), ('\x04', 'cancel')])
 def test_an_address(me, typed, action):
     t = Terminal(me, 'mcp', 'call', 'test_elicitation_url', '--', EVERYTHING)
     t.expect('https://example.com/confirm')
@@ -622,7 +687,8 @@ def test_what_is_known_is_not_trusted(me, tmp_path):
     server = script('server.mjs')
 
     def become(sdk):
-        program.write_text(f'#!/bin/sh\necho start >>{tmp_path}/starts\nexec {server[0]} {server[1]} {sdk} stdio\n')
+        program.write_text(f'#!/bin/sh\necho start >>{tmp_path}/starts\nexec {server[0]} '
+                           f'{server[1]} {sdk} stdio\n')
         program.chmod(0o755)
         (tmp_path / 'starts').write_text('')
     cli = Cli(me, to_program([str(program)]))
@@ -645,12 +711,14 @@ def test_the_cache_survives_anything(me, ours, pool):
         with open(path, 'wb') as f:
             f.write(text)
         assert ours.json('discover')['era'] == 'modern'
-    targets = [Cli(me, to_program([EVERYTHING], '--cwd', f'/proc/{os.getpid()}/' + './' * n)) for n in range(24)]
+    targets = [Cli(me, to_program([EVERYTHING], '--cwd', f'/proc/{os.getpid()}/' + './' * n))
+               for n in range(24)]
     for done in [pool.submit(t.json, 'discover') for t in targets]:
         assert done.result()['era'] == 'modern'
     with open(path, encoding='ascii') as f:
         lines = f.read().splitlines()
-    assert lines and all(re.fullmatch('[0-9a-f]{16} [123] [12]', line) for line in lines) and len(lines) <= 200
+    assert (lines and all(re.fullmatch('[0-9a-f]{16} [123] [12]', line) for line in lines)
+            and len(lines) <= 200)
     assert os.listdir(os.path.dirname(path)) == ['mcp-servers']
     os.unlink(path)
     os.mkdir(path)
@@ -663,12 +731,14 @@ def test_the_cache_survives_anything(me, ours, pool):
 # ---- the command line itself --------------------------------------------------------------------
 
 
-WORDS = ['discover', 'tools', 'call', 'resources', 'read', 'prompts', 'get', 'complete', 'request', 'logout']
+WORDS = ['discover', 'tools', 'call', 'resources', 'read', 'prompts', 'get', 'complete', 'request',
+         'logout']
 
 
 def test_help(me):
     text = me.run('help', 'mcp').stdout.decode()
-    man = open(os.path.join(os.path.dirname(__file__), '../../man/holt-mcp-client.1.scd'), encoding='utf-8').read()
+    man = open(os.path.join(os.path.dirname(__file__), '../../man/holt-mcp-client.1.scd'),
+               encoding='utf-8').read()
     told = {o for line in re.findall(r'^\*-.*', man, re.M) for o in re.findall(r'--[\w-]+', line)}
     known = set()
     for word in WORDS:
@@ -679,13 +749,15 @@ def test_help(me):
         assert re.search(rf'\*holt mcp {word}\*', man), word
         known |= set(re.findall(r'^ .*?(--[\w-]+)', own, re.M))
     assert told == known
-    for status in re.findall(r'PEER_END\(\w+, (\d+)', open(os.path.join(os.path.dirname(__file__), '../../src/cli/peer/end.h'), encoding='utf-8').read()):
+    for status in re.findall(r'PEER_END\(\w+, (\d+)', open(os.path.join(
+        os.path.dirname(__file__), '../../src/cli/peer/end.h'), encoding='utf-8').read()):
         assert f'*{status}*' in man
 
 
 @pytest.mark.parametrize('given, says', [
-    (['cal'], "did you mean 'mcp call'"), (['nonsense'], 'help mcp'), (['call'], 'missing'), (['tools', 'a', 'b'], 'too much'),
-    (['tools', '--jsn'], '--json'), (['call', '--log', 'loud', 'x'], 'debug|info'), (['read'], 'missing'),
+    (['cal'], "did you mean 'mcp call'"), (['nonsense'], 'help mcp'), (['call'], 'missing'),
+    (['tools', 'a', 'b'], 'too much'), (['tools', '--jsn'], '--json'),
+    (['call', '--log', 'loud', 'x'], 'debug|info'), (['read'], 'missing'),
 ])
 def test_what_is_refused(me, given, says):
     done = me.run('mcp', *given)
@@ -704,15 +776,18 @@ def rpc(q):
     """A server of one revision with one tool, for who is let in."""
     m = json.loads(q.body)
     results = {
-        'initialize': {'protocolVersion': LATEST, 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'guarded', 'version': '1'}},
+        'initialize': {'protocolVersion': LATEST, 'capabilities': {'tools': {}},
+                       'serverInfo': {'name': 'guarded', 'version': '1'}},
         'tools/list': {'tools': [{'name': 'secret', 'inputSchema': {'type': 'object'}}]},
         'tools/call': {'content': [{'type': 'text', 'text': 'let in'}]},
     }
     if 'id' not in m:
         return 202, {}, b''
     if m['method'] not in results:
-        return 200, {'Content-Type': 'application/json'}, {'jsonrpc': '2.0', 'id': m['id'], 'error': {'code': -32601, 'message': 'no'}}
-    return 200, {'Content-Type': 'application/json'}, {'jsonrpc': '2.0', 'id': m['id'], 'result': results[m['method']]}
+        return (200, {'Content-Type': 'application/json'},
+                {'jsonrpc': '2.0', 'id': m['id'], 'error': {'code': -32601, 'message': 'no'}})
+    return 200, {'Content-Type': 'application/json'}, {'jsonrpc': '2.0', 'id': m['id'],
+                                                       'result': results[m['method']]}
 
 
 @pytest.fixture
@@ -732,12 +807,17 @@ def guarded():
 def modern_rpc(q):
     """One whose tool wants to know folders, and again, for ever."""
     m = json.loads(q.body)
-    results = {'server/discover': {'supportedVersions': [MODERN], 'capabilities': {'tools': {}}, 'ttlMs': 0, 'cacheScope': 'public'},
-               'tools/list': {'tools': [{'name': 'secret', 'inputSchema': {'type': 'object'}}], 'ttlMs': 0, 'cacheScope': 'public'},
-               'tools/call': {'resultType': 'input_required', 'inputRequests': {'k': {'method': 'roots/list'}}, 'requestState': 's'}}
-    answer = {'jsonrpc': '2.0', 'id': m.get('id'), 'error': {'code': -32601, 'message': 'no such method'}}
+    results = {'server/discover': {'supportedVersions': [MODERN], 'capabilities': {'tools': {}},
+                                   'ttlMs': 0, 'cacheScope': 'public'},
+               'tools/list': {'tools': [{'name': 'secret', 'inputSchema': {'type': 'object'}}],
+                              'ttlMs': 0, 'cacheScope': 'public'},
+               'tools/call': {'resultType': 'input_required', 'inputRequests': {
+                   'k': {'method': 'roots/list'}}, 'requestState': 's'}}
+    answer = {'jsonrpc': '2.0', 'id': m.get('id'),
+              'error': {'code': -32601, 'message': 'no such method'}}
     if m['method'] in results:
-        answer = {'jsonrpc': '2.0', 'id': m['id'], 'result': {'resultType': 'complete', **results[m['method']]}}
+        answer = {'jsonrpc': '2.0', 'id': m['id'],
+                  'result': {'resultType': 'complete', **results[m['method']]}}
     return (200 if 'result' in answer else 404), {'Content-Type': 'application/json'}, answer
 
 
@@ -748,7 +828,8 @@ def test_a_server_that_wants_too_much(me, guarded):
     error = cli.failure(4, 'tools')
     assert error['kind'] == 'unreachable' and '429' in error['message']
     assert b'Wait, and try again.' in cli.run('tools').stderr
-    guarded.server.on['/mcp'] = lambda q: serve(q) if b'tools/call' in q.body else rpc(q) if q.method == 'POST' else (405, {}, b'')
+    guarded.server.on['/mcp'] = (lambda q: serve(q) if b'tools/call' in q.body else rpc(q)
+                                 if q.method == 'POST' else (405, {}, b''))
     assert cli.failure(6, 'call', 'secret')['kind'] == 'protocol_error'
     guarded.server.on['/mcp'] = modern_rpc
     error = cli.failure(6, 'call', 'secret', '--root', '/tmp', '--era', 'modern')
@@ -758,7 +839,8 @@ def test_a_server_that_wants_too_much(me, guarded):
         m = json.loads(q.body)
         if m.get('method') != 'tools/list':
             return rpc(q)
-        return 200, {'Content-Type': 'application/json'}, {'jsonrpc': '2.0', 'id': m['id'], 'result': {'tools': [], 'nextCursor': str(m['id'])}}
+        return 200, {'Content-Type': 'application/json'}, {
+            'jsonrpc': '2.0', 'id': m['id'], 'result': {'tools': [], 'nextCursor': str(m['id'])}}
     guarded.server.on['/mcp'] = lambda q: pages(q) if q.method == 'POST' else (405, {}, b'')
     error = cli.failure(6, 'tools', '--era', 'legacy')
     assert error['kind'] == 'protocol_error' and '1000 pages' in error['message'], error
@@ -781,14 +863,16 @@ def attack_network(world):
 
 
 @pytest.mark.parametrize('attack, status, remedy', [
-    (attack_issuer, 6, 'give it no token'), (attack_resource, 6, 'give it no token'), (attack_pkce, 6, 'give it no token'),
+    (attack_issuer, 6, 'give it no token'), (attack_resource, 6, 'give it no token'),
+    (attack_pkce, 6, 'give it no token'),
     (attack_network, 3, '--allow-private'),
 ], ids=lambda v: getattr(v, '__name__', None))
 def test_what_to_do_about_an_attack(me, guarded, attack, status, remedy):
     """To give the server a token would be the worst of all."""
     attack(guarded)
     done = Cli(me, to_url(guarded.server.mcp, '--login', 'browser')).run('tools')
-    assert done.returncode == status and remedy in done.stderr.decode() and b'--token-file' not in done.stderr, done
+    assert (done.returncode == status and remedy in done.stderr.decode()
+            and b'--token-file' not in done.stderr), done
 
 
 def test_what_to_do_about_other_refusals(me, guarded):
@@ -796,7 +880,8 @@ def test_what_to_do_about_other_refusals(me, guarded):
     done = Cli(me, to_url(guarded.server.mcp)).run('tools')
     assert done.returncode == 3 and b'operator to allow it' in done.stderr, done
     guarded.server.on['/mcp'] = lambda q: (405, {}, b'') if q.method == 'POST' else (
-        200, {'Content-Type': 'text/event-stream'}, b'event: endpoint\ndata: http://honest.example/post\n\n')
+        200, {'Content-Type': 'text/event-stream'},
+        b'event: endpoint\ndata: http://honest.example/post\n\n')
     done = Cli(me, to_url(guarded.server.mcp, '--transport', 'sse')).run('tools')
     assert done.returncode == 6 and b'give it no token' in done.stderr, done
 
@@ -806,7 +891,8 @@ class LogIn:
 
     def __init__(self, me, world, *options):
         argv = me.argv('mcp', 'call', 'secret', '--url', world.server.mcp, *options)
-        self.proc = subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.proc = subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.said = b''
 
     def find(self, pattern):
@@ -826,10 +912,12 @@ class LogIn:
 def test_log_in_by_link(me, guarded):
     never = Cli(me, to_url(guarded.server.mcp, '--login', 'never'))
     assert never.failure(3, 'tools')['kind'] == 'authorization'
-    assert Cli(me, to_url(guarded.server.mcp)).run('tools').returncode == 3  # nobody is there to log in
+    # nobody is there to log in
+    assert Cli(me, to_url(guarded.server.mcp)).run('tools').returncode == 3
     assert guarded.auth.count('/authorize') == 0
     login = LogIn(me, guarded, '--login', 'browser')
-    with urllib.request.urlopen(login.find(rb'http://\S+/authorize\S+\n')) as page:  # as a browser goes there and back
+    # as a browser goes there and back
+    with urllib.request.urlopen(login.find(rb'http://\S+/authorize\S+\n')) as page:
         assert page.status == 200
     status, out, err = login.end()
     assert (status, out) == (0, b'let in\n') and b'Logged in' in err
@@ -855,7 +943,8 @@ def test_log_in_by_code(me, guarded):
 def test_without_a_home(me, everything):
     """Nothing can be kept; servers that want nobody to log in do not mind."""
     for home in ({}, {'HOME': '/proc/1/none'}):
-        done = subprocess.run(me.argv('mcp', 'call', 'echo', 'message=x', '--url', everything.url('/mcp')), env=home, cwd='/',
+        done = subprocess.run(me.argv('mcp', 'call', 'echo', 'message=x', '--url',
+                                      everything.url('/mcp')), env=home, cwd='/',
                               capture_output=True, timeout=30, check=False)
         assert (done.returncode, done.stdout) == (0, b'x\n'), done
 

@@ -1,5 +1,6 @@
-"""`holt mcp WORD` against servers that mean harm, or are careless: what they say must not hang it, hide why it failed, or
-say something else than it seems. The servers are plans for peers/planned.py."""
+"""`holt mcp WORD` against servers that mean harm, or are careless: what they say must not hang it,
+hide why it failed, or say something else than it seems. The servers are plans for
+peers/planned.py."""
 
 import fcntl
 import json
@@ -32,15 +33,18 @@ def planned(me, tmp_path):
 
 
 def tool(schema, **more):
-    return {'tools/list': {'result': {'tools': [{'name': 't', 'inputSchema': {'type': 'object', **schema}, **more}]}}}
+    return {'tools/list': {'result': {
+        'tools': [{'name': 't', 'inputSchema': {'type': 'object', **schema}, **more}]}}}
 
 
 # ---- what it costs to read them -----------------------------------------------------------------
 
 
 def test_a_schema_that_branches_for_ever(planned):
-    """Forty to the sixth: what it allows is not found out, and the tool can be called nevertheless."""
-    defs = {f'd{i}': {'anyOf': [{'$ref': f'#/$defs/d{i + 1}'}] * 40} for i in range(6)} | {'d6': {'type': 'string'}}
+    """Forty to the sixth: what it allows is not found out,
+    and the tool can be called nevertheless."""
+    defs = ({f'd{i}': {'anyOf': [{'$ref': f'#/$defs/d{i + 1}'}] * 40} for i in range(6)}
+            | {'d6': {'type': 'string'}})
     cli = planned(answers=tool({'properties': {'x': {'$ref': '#/$defs/d0'}}, '$defs': defs}))
     assert 'x (any)' in cli.text('tools')
     assert cli.text('call', 't', 'x=1') == '[]\n'
@@ -48,13 +52,15 @@ def test_a_schema_that_branches_for_ever(planned):
 
 def test_a_tool_of_very_many_arguments(planned):
     names = [f'p{i}' for i in range(60000)]
-    cli = planned(answers=tool({'properties': {n: {'type': 'string'} for n in names}, 'required': names}))
+    cli = planned(answers=tool({'properties': {n: {'type': 'string'} for n in names},
+                                'required': names}))
     text = cli.text('tools')
     assert 'p0 (string, required)' in text and '… 59800 more' in text and 'p59999' not in text
 
 
 def test_a_result_of_very_many_texts(planned):
-    result = {'structuredContent': {'x': ['y' * 100] * 60000}, 'content': [{'type': 'text', 'text': '1'}] * 20000}
+    result = {'structuredContent': {'x': ['y' * 100] * 60000},
+              'content': [{'type': 'text', 'text': '1'}] * 20000}
     cli = planned(answers={**tool({}), 'tools/call': {'result': result}})
     assert cli.text('call', 't').startswith('1\n1\n')
 
@@ -97,9 +103,11 @@ sys.exit(status)
 
 def ended_by(me, kind, *options):
     """Status, what was said, seconds, and MiB of memory at most."""
-    argv = me.argv('mcp', 'call', 't', '--json', '--progress', *options, *to_program([sys.executable, '-c', ENDLESS, kind], '--era', 'legacy'))
+    argv = me.argv('mcp', 'call', 't', '--json', '--progress', *options,
+                   *to_program([sys.executable, '-c', ENDLESS, kind], '--era', 'legacy'))
     begun = time.monotonic()
-    done = subprocess.run([sys.executable, '-c', SMALL, *argv], env=me.env, cwd='/', stdin=subprocess.DEVNULL,
+    done = subprocess.run([sys.executable, '-c', SMALL, *argv], env=me.env, cwd='/',
+                          stdin=subprocess.DEVNULL,
                           capture_output=True, check=False)
     error = json.loads(done.stderr.splitlines()[-1])['error']
     return done.returncode, error, time.monotonic() - begun, int(done.stdout) >> 10
@@ -114,16 +122,20 @@ def test_the_timeout_is_for_all_of_it(me):
 def test_a_server_that_asks_and_does_not_read(me, kind):
     """What waits for it does not grow until it is out of time."""
     status, error, _, mib = ended_by(me, kind, '--timeout', '60')
-    assert (status, error['kind']) == (4, 'unreachable') and 'reads no answers' in error['message'], error
+    assert ((status, error['kind']) == (4, 'unreachable')
+            and 'reads no answers' in error['message']), error
     assert mib < 80 or SANITIZED, mib
 
 
 def test_what_a_server_has_started_in_a_session_of_its_own(planned, me, tmp_path):
-    """Nothing is left behind: not what has left its process group, and not what has no parent any more."""
-    script = f'setsid sh -c "echo \\$\\$ >>{tmp_path}/pids; setsid sleep 600 & echo \\$! >>{tmp_path}/pids; wait" >/dev/null 2>&1 &\n'
+    """Nothing is left behind: not what has left its process group,
+    and not what has no parent any more."""
+    script = (f'setsid sh -c "echo \\$\\$ >>{tmp_path}/pids; setsid sleep 600 & echo \\$! '
+              f'>>{tmp_path}/pids; wait" >/dev/null 2>&1 &\n')
     plan = tmp_path / 'plan.json'
     plan.write_text(json.dumps({'answers': tool({})}))
-    cli = Cli(me, to_program(['sh', '-c', f'{script}while [ "$(wc -l <{tmp_path}/pids)" != 2 ]; do sleep 0.01; done; exec "$@"', 'sh',
+    cli = Cli(me, to_program(['sh', '-c', f'{script}while [ "$(wc -l <{tmp_path}/pids)" != 2 ]; '
+                              'do sleep 0.01; done; exec "$@"', 'sh',
                               sys.executable, PLANNED, str(plan)], '--era', 'legacy'))
     assert cli.text('tools').startswith('t')
     pids = (tmp_path / 'pids').read_text().split()
@@ -142,22 +154,27 @@ def test_a_failure_of_any_size_is_json(planned):
 def test_what_is_left_out_of_lists(planned):
     cli = planned(answers={'prompts/list': {'result': {'prompts': [{'x': 1}, {'name': 'p'}]}}})
     done = cli.run('prompts')
-    assert (done.returncode, done.stdout) == (0, b'p\n') and b'1 of the list is left out' in done.stderr and b'tools' not in done.stderr
+    assert ((done.returncode, done.stdout) == (0, b'p\n') and b'1 of the list is left out'
+            in done.stderr and b'tools' not in done.stderr)
 
 
 def test_templates_that_a_server_does_not_have(planned):
     """Many say that they have resources, and do not know the method."""
-    cli = planned(answers={'resources/list': {'result': {'resources': [{'uri': 'a:b', 'name': 'n'}]}},
-                           'resources/templates/list': {'error': {'code': -32601, 'message': 'no'}}})
+    cli = planned(
+        answers={'resources/list': {'result': {'resources': [{'uri': 'a:b', 'name': 'n'}]}},
+                 'resources/templates/list': {'error': {'code': -32601, 'message': 'no'}}})
     assert cli.text('resources') == 'a:b  n\n'
-    assert cli.json('resources') == {'resources': [{'uri': 'a:b', 'name': 'n'}], 'resourceTemplates': []}
-    cli = planned(answers={'resources/templates/list': {'error': {'code': -32603, 'message': 'broken'}}})
+    assert cli.json('resources') == {'resources': [{'uri': 'a:b', 'name': 'n'}],
+                                     'resourceTemplates': []}
+    cli = planned(answers={'resources/templates/list': {'error': {'code': -32603,
+                                                                  'message': 'broken'}}})
     assert cli.failure(6, 'resources')['code'] == -32603
 
 
 def test_a_prompt_whose_arguments_are_no_schema(planned):
     for arguments in ([{'name': 'a'}, {'name': 'a'}], [{}, {'name': 5}]):
-        cli = planned(answers={'prompts/list': {'result': {'prompts': [{'name': 'p', 'arguments': arguments}]}},
+        cli = planned(answers={'prompts/list': {
+            'result': {'prompts': [{'name': 'p', 'arguments': arguments}]}},
                                'prompts/get': {'result': {'messages': []}}})
         assert cli.json('get', 'p', 'a=1') == {'messages': []}
 
@@ -171,10 +188,12 @@ def started(tmp_path):
 
 
 @pytest.mark.parametrize('given', [
-    ['call', 't', 's=@/no/such/file'], ['call', 't', 'loose'], ['call', 't', 'i:=x'], ['call', 't', '{"i":'], ['call', 't', '[1]'],
-    ['call', 't', b'\xff=1'], ['call', b'\xff'], ['read', b'\xff'], ['get', b'\xff'], ['request', b'\xff'], ['complete', 'p', b'\xff='],
-    ['tools', '--answer', 'loose'], ['tools', '--answer', '{"x":'], ['tools', '--answer', 'a=1', '--answer', 'a=2'],
-    ['tools', '--answer', 'a=1', '--answer', '{}'], ['tools', '--answer', 'a=@/no/such/file'], ['tools', '--root', '/no/such/folder'],
+    ['call', 't', 's=@/no/such/file'], ['call', 't', 'loose'], ['call', 't', 'i:=x'],
+    ['call', 't', '{"i":'], ['call', 't', '[1]'], ['call', 't', b'\xff=1'], ['call', b'\xff'],
+    ['read', b'\xff'], ['get', b'\xff'], ['request', b'\xff'], ['complete', 'p', b'\xff='],
+    ['tools', '--answer', 'loose'], ['tools', '--answer', '{"x":'],
+    ['tools', '--answer', 'a=1', '--answer', 'a=2'], ['tools', '--answer', 'a=1', '--answer', '{}'],
+    ['tools', '--answer', 'a=@/no/such/file'], ['tools', '--root', '/no/such/folder'],
 ], ids=str)
 def test_a_command_line_that_can_not_be(me, tmp_path, given):
     got = Cli(me, started(tmp_path)).failure(2, *given)
@@ -182,40 +201,49 @@ def test_a_command_line_that_can_not_be(me, tmp_path, given):
 
 
 @pytest.mark.parametrize('server, says', [
-    ({'command': 'sh', 'args': '-c'}, 'args takes an array'), ({'command': 'sh', 'args': {'a': 'b'}}, 'args takes an array'),
-    ({'command': 'sh', 'env': ['A=b']}, 'env takes an object'), ({'url': 'http://127.0.0.1:1/', 'headers': 'A: b'}, 'headers takes an object'),
+    ({'command': 'sh', 'args': '-c'}, 'args takes an array'),
+    ({'command': 'sh', 'args': {'a': 'b'}}, 'args takes an array'),
+    ({'command': 'sh', 'env': ['A=b']}, 'env takes an object'),
+    ({'url': 'http://127.0.0.1:1/', 'headers': 'A: b'}, 'headers takes an object'),
 ])
 def test_a_configuration_that_can_not_be(me, tmp_path, server, says):
     (tmp_path / 'config').write_text(json.dumps({'mcpServers': {'s': server}}))
-    assert says in Cli(me, ['--config', str(tmp_path / 'config'), '--server', 's']).failure(2, 'tools')['message']
+    assert says in Cli(me, ['--config', str(tmp_path / 'config'), '--server',
+                            's']).failure(2, 'tools')['message']
 
 
 def test_a_token_that_is_none(me, tmp_path):
     (tmp_path / 'token').write_text('a\nb\n')
-    got = Cli(me, ['--url', 'http://127.0.0.1:1/', '--token-file', str(tmp_path / 'token')]).failure(2, 'tools')
+    got = Cli(me, ['--url', 'http://127.0.0.1:1/', '--token-file',
+                   str(tmp_path / 'token')]).failure(2, 'tools')
     assert 'token' in got['message'] and 'control character' in got['message']
 
 
 def test_an_interrupt_while_arguments_are_read(me, tmp_path):
     argv = me.argv('mcp', 'call', 't', '-', *started(tmp_path))
-    with subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.PIPE, stderr=subprocess.PIPE) as proc:
+    with subprocess.Popen(argv, env=me.env, cwd='/', stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as proc:
         proc.stdin.write(b'{')
         proc.stdin.flush()
-        until(lambda: fcntl.ioctl(proc.stdin, termios.FIONREAD, bytes(4)) == bytes(4), what='its reading')
+        until(lambda: fcntl.ioctl(proc.stdin, termios.FIONREAD, bytes(4)) == bytes(4),
+              what='its reading')
         proc.send_signal(signal.SIGINT)
         assert proc.wait(20) in (-signal.SIGINT, 130)
     assert not os.path.exists(f'{tmp_path}/started')
 
 
 def test_a_request_that_can_not_be_sent(planned):
-    for method in ('initialize', 'server/discover'):  # the client's own, and one of another revision
+    # the client's own, and one of another revision
+    for method in ('initialize', 'server/discover'):
         assert planned().failure(2, 'request', method)['kind'] == 'usage'
     assert planned().failure(6, 'request', 'no/such')['code'] == -32601
 
 
 @pytest.mark.parametrize('given, status, says', [
-    (['discover', '--all'], 2, 'which server'), (['discover', '--all', '--', '/no/such/program'], 4, '/no/such/program'),
-    (['discover', '--all', '--', 'false'], 4, 'status 1'), (['logout'], 2, '--url'), (['logout', '--url', 'unix:/x'], 2, 'no log-in'),
+    (['discover', '--all'], 2, 'which server'),
+    (['discover', '--all', '--', '/no/such/program'], 4, '/no/such/program'),
+    (['discover', '--all', '--', 'false'], 4, 'status 1'), (['logout'], 2, '--url'),
+    (['logout', '--url', 'unix:/x'], 2, 'no log-in'),
 ], ids=str)
 def test_why_nothing_works(me, given, status, says):
     done = me.run('mcp', *given)
@@ -234,14 +262,16 @@ def test_output_that_can_not_be_written(planned, size):
         for word in ['tools'], ['tools', 't']:
             done = cli.run(*word, '--json', stdout=full)
             error = json.loads(done.stderr)['error']
-            assert done.returncode == 125 and error['kind'] == 'failed' and error['message'].startswith('standard output: '), done
+            assert (done.returncode == 125 and error['kind'] == 'failed'
+                    and error['message'].startswith('standard output: ')), done
             assert size > 1 or 'No space' in error['message']
             done = cli.run(*word, stdout=full)
             assert done.returncode == 125 and done.stderr.count(b'standard output: ') == 1, done
 
 
 def test_output_that_nobody_reads(planned):
-    """As in `holt mcp tools | head -1`: it ends in silence, as what the signal would have killed."""
+    """As in `holt mcp tools | head -1`: it ends in silence,
+    as what the signal would have killed."""
     for size in 1, 1 << 20:
         read, write = os.pipe()
         os.close(read)
@@ -257,7 +287,8 @@ def test_a_file_that_can_not_be_written_whole(planned, tmp_path):
     image = {'type': 'image', 'mimeType': 'image/png', 'data': 'AAAA' * 10000}
     cli = planned(answers={**tool({}), 'tools/call': {'result': {'content': [image]}}})
     done = cli.run('call', 't', '--out', str(tmp_path / 'out'), preexec_fn=limits)
-    assert done.returncode == 125 and b'image-1.png' in done.stderr and os.listdir(tmp_path / 'out') == [], done
+    assert (done.returncode == 125 and b'image-1.png' in done.stderr
+            and os.listdir(tmp_path / 'out') == []), done
     assert 'saved as' in cli.text('call', 't', '--out', str(tmp_path / 'out'))
 
 
@@ -265,27 +296,32 @@ def test_a_file_that_can_not_be_written_whole(planned, tmp_path):
 
 
 def test_progress_of_large_numbers(planned):
-    progress = {'method': 'notifications/progress', 'params': {'progressToken': '', 'progress': 12345678, 'total': 23456789}}
-    done = planned(answers=tool({}), before={'tools/call': [progress]}).run('call', 't', '--progress')
+    progress = {'method': 'notifications/progress',
+                'params': {'progressToken': '', 'progress': 12345678, 'total': 23456789}}
+    done = planned(answers=tool({}),
+                   before={'tools/call': [progress]}).run('call', 't', '--progress')
     assert done.returncode == 0 and done.stderr == b'12345678 of 23456789\n', done
 
 
 def form(number, properties):
     return {'id': number, 'method': 'elicitation/create',
-            'params': {'message': f'question {number}', 'requestedSchema': {'type': 'object', 'properties': properties}}}
+            'params': {'message': f'question {number}',
+                       'requestedSchema': {'type': 'object', 'properties': properties}}}
 
 
 @pytest.fixture
 def terminal(me, planned):
     """A call at a terminal, of a tool that asks this first."""
     def start(*forms):
-        return Terminal(me, 'mcp', 'call', 't', *planned(answers=tool({}), before={'tools/call': forms}).to)
+        return Terminal(me, 'mcp', 'call', 't',
+                        *planned(answers=tool({}), before={'tools/call': forms}).to)
     return start
 
 
 def test_choices_are_what_they_are_numbered(terminal):
     """Also where the server calls the first of them "2"."""
-    t = terminal(form(1, {'x': {'type': 'string', 'oneOf': [{'const': 'destroy', 'title': '2'}, {'const': 'keep', 'title': '1'}]},
+    t = terminal(form(1, {'x': {'type': 'string', 'oneOf': [{'const': 'destroy', 'title': '2'},
+                                                            {'const': 'keep', 'title': '1'}]},
                           'y': {'type': 'array', 'items': {'type': 'string', 'enum': ['a', 'b']}}}))
     t.expect('2) 1')
     t.type('2\n')

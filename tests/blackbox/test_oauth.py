@@ -44,12 +44,14 @@ def failed(lines, code, *words):
 
 def test_login(world):
     lines = world.run()
-    assert [line.split()[0] for line in lines] == ['browse', 'settled', 'response'] and lines[-1] == OK
+    assert ([line.split()[0] for line in lines] == ['browse', 'settled', 'response']
+            and lines[-1] == OK)
     asked, sent = world.auth.last('/authorize').query, world.auth.last('/token').form
     assert asked['resource'] == sent['resource'] == world.server.mcp
     assert 'scope' not in asked and 'client_secret' not in sent and len(sent['code_verifier']) >= 43
     registered = json.loads(world.auth.last('/register').body)
-    assert registered['application_type'] == 'native' and 'refresh_token' in registered['grant_types']
+    assert (registered['application_type'] == 'native'
+            and 'refresh_token' in registered['grant_types'])
     assert not any(k in q.query for q in world.server.seen for k in ('access_token', 'token'))
 
 
@@ -78,7 +80,8 @@ def test_resource_metadata(world, place):
 
 @pytest.mark.parametrize('path, tenant', [
     ('/.well-known/oauth-authorization-server', ''), ('/.well-known/openid-configuration', ''),
-    ('/.well-known/oauth-authorization-server/t', '/t'), ('/.well-known/openid-configuration/t', '/t'),
+    ('/.well-known/oauth-authorization-server/t', '/t'),
+    ('/.well-known/openid-configuration/t', '/t'),
     ('/t/.well-known/openid-configuration', '/t')])
 def test_issuer_metadata(world, path, tenant):
     a = world.auth
@@ -116,13 +119,16 @@ def test_basic_is_encoded(world):
 
 def ec_key(path):
     """A private key in PEM, and its public half."""
-    subprocess.run(['openssl', 'ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', path], check=True)
-    text = subprocess.run(['openssl', 'ec', '-in', path, '-text', '-noout'], capture_output=True, text=True,
+    subprocess.run(['openssl', 'ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', path],
+                   check=True)
+    text = subprocess.run(['openssl', 'ec', '-in', path, '-text', '-noout'], capture_output=True,
+                          text=True,
                           check=True).stdout
     raw = bytes.fromhex(''.join(text.split('pub:')[1].split('ASN1')[0].split()).replace(':', ''))
     import oauth_site
     with open(path, encoding='utf-8') as f:
-        return f.read(), {'kty': 'EC', 'crv': 'P-256', 'x': oauth_site.b64(raw[1:33]), 'y': oauth_site.b64(raw[33:])}
+        return f.read(), {'kty': 'EC', 'crv': 'P-256', 'x': oauth_site.b64(raw[1:33]),
+                          'y': oauth_site.b64(raw[33:])}
 
 
 def test_private_key_jwt(world, tmp_path):
@@ -143,7 +149,8 @@ def test_client_id_metadata_document(world):
     url = 'https://client.example/id.json'
     world.auth.clients[url] = {}
     assert world.run(client_id_url=url)[-1] == OK
-    assert world.auth.last('/authorize').query['client_id'] == url and world.auth.count('/register') == 0
+    assert (world.auth.last('/authorize').query['client_id'] == url
+            and world.auth.count('/register') == 0)
 
 
 @pytest.mark.parametrize('refuses', [False, True])
@@ -180,14 +187,16 @@ def test_enterprise(world):
 
     def exchange(q):
         f = q.form
-        assert f['grant_type'].endswith('token-exchange') and f['requested_token_type'].endswith(':id-jag')
+        assert (f['grant_type'].endswith('token-exchange')
+                and f['requested_token_type'].endswith(':id-jag'))
         assert f['audience'] == world.auth.url and f['resource'] == world.server.mcp
         assert f['subject_token'] == ID_TOKEN and f['subject_token_type'].endswith(':id_token')
         assert f['client_id'] == 'at-idp' and f['client_secret'] == 'idp-secret'
         return 200, {}, {'access_token': world.auth.new('jag'), 'token_type': 'N_A',
                          'issued_token_type': answer}
     idp.on['/token'] = exchange
-    options = dict(grant='enterprise', idp=f'{idp.url}/token', idp_client='at-idp', idp_secret='idp-secret',
+    options = dict(grant='enterprise', idp=f'{idp.url}/token', idp_client='at-idp',
+                   idp_secret='idp-secret',
                    word=ID_TOKEN, **mine(world))
     answer = 'urn:ietf:params:oauth:token-type:id-jag'
     assert world.run(**options)[-1] == OK
@@ -198,7 +207,8 @@ def test_enterprise(world):
 def test_workload(world):
     world.auth.clients['me'] = {}
     assert world.run(grant='workload', client_id='me', word=world.auth.new('jwt'))[-1] == OK
-    failed(world.run(grant='workload', client_id='me', word='forged'), 'login_required', 'invalid_grant')
+    failed(world.run(grant='workload', client_id='me', word='forged'), 'login_required',
+           'invalid_grant')
     assert world.auth.count('/token') == 2  # it is not tried again
     failed(world.run(grant='workload', client_id='me'), 'login_required', 'identity')
 
@@ -238,7 +248,8 @@ def test_refresh_of_what_is_old(world):
     lines = world.run(requests=2)
     assert lines.count(OK) == 2 and world.auth.count('/authorize') == 1
     assert world.auth.last('/token').form['grant_type'] == 'refresh_token'
-    assert sum(q.headers.get('Authorization') is None for q in world.server.seen if q.path == '/mcp') == 1
+    assert sum(q.headers.get('Authorization') is None
+               for q in world.server.seen if q.path == '/mcp') == 1
 
 
 def test_two_processes_share_what_one_has_refreshed(world, tmp_path):
@@ -289,15 +300,17 @@ def test_refresh_that_is_refused_leads_to_a_login(world, tmp_path):
 
 @pytest.mark.parametrize('status, word, logins', [
     (429, 'temporarily_unavailable', 1), (400, 'slow_down', 1), (400, 'temporarily_unavailable', 1),
-    (429, 'invalid_grant', 1), (503, 'invalid_grant', 1), (400, 'use_dpop_nonce', 1), (400, 'server_error', 1),
-    (400, 'invalid_request', 2), (400, 'invalid_grant', 2), (401, 'unauthorized_client', 2)])
+    (429, 'invalid_grant', 1), (503, 'invalid_grant', 1), (400, 'use_dpop_nonce', 1),
+    (400, 'server_error', 1), (400, 'invalid_request', 2), (400, 'invalid_grant', 2),
+    (401, 'unauthorized_client', 2)])
 def test_refresh_token_is_not_lost_for_a_server_in_trouble(world, tmp_path, status, word, logins):
     store = str(tmp_path / 'store')
     assert world.run(store=store)[-1] == OK
     world.auth.tokens.clear()
 
     def trouble(q):
-        return (status, {}, {'error': word}) if q.form['grant_type'] == 'refresh_token' else world.auth.token(q)
+        return ((status, {}, {'error': word}) if q.form['grant_type'] == 'refresh_token'
+                else world.auth.token(q))
     world.auth.on['/token'] = trouble
     lines = world.run(store=store)
     assert world.auth.count('/authorize') == logins
@@ -376,7 +389,8 @@ def test_store_that_another_process_holds(world, tmp_path):
 
 
 def test_full_disk_under_the_store(world, tmp_path):
-    """A token is good all the same, what was kept stays, and who wants it gone is told that it is not."""
+    """A token is good all the same, what was kept stays,
+    and who wants it gone is told that it is not."""
     store = tmp_path / 'store'
     assert world.run(store=str(store))[-1] == OK
     world.auth.tokens.clear()
@@ -391,7 +405,8 @@ def test_full_disk_under_the_store(world, tmp_path):
 
 def memory_of(pid):
     """All that a process may write."""
-    with open(f'/proc/{pid}/maps', encoding='ascii') as maps, open(f'/proc/{pid}/mem', 'rb', buffering=0) as mem:
+    with (open(f'/proc/{pid}/maps', encoding='ascii') as maps,
+          open(f'/proc/{pid}/mem', 'rb', buffering=0) as mem):
         for line in maps:
             span, rights = line.split()[:2]
             start, end = (int(x, 16) for x in span.split('-'))
@@ -405,9 +420,12 @@ def ended_memory(world, store, **env):
     with open(HOST, 'rb') as f:
         if b'__asan_init' in f.read():
             pytest.skip('ASan keeps what is freed, and terabytes of its own')
-    options = {'server': world.server.mcp, 'redirect': 'http://127.0.0.1:1/callback', 'store': store, 'linger': 1}
-    with subprocess.Popen([HOST] + [f'{k}={v}' for k, v in options.items()], stdin=subprocess.PIPE, text=True,
-                          stdout=subprocess.PIPE, env={**os.environ, 'LD_BIND_NOW': '1', **env}) as p:
+    options = {'server': world.server.mcp, 'redirect': 'http://127.0.0.1:1/callback',
+               'store': store, 'linger': 1}
+    with subprocess.Popen([HOST] + [f'{k}={v}' for k, v in options.items()], stdin=subprocess.PIPE,
+                          text=True,
+                          stdout=subprocess.PIPE,
+                          env={**os.environ, 'LD_BIND_NOW': '1', **env}) as p:
         lines = list(iter(p.stdout.readline, 'gone\n'))
         memory = b'\0'.join(memory_of(p.pid))
         p.stdin.close()
@@ -417,8 +435,9 @@ def ended_memory(world, store, **env):
 
 
 def test_secrets_are_gone_from_memory(world, tmp_path):
-    """No copy is left of which the program knows. What is freed, the C library overwrites here: libcurl and GnuTLS leave
-    theirs behind. LD_BIND_NOW, since what finds functions when they are first called saves registers on the stack."""
+    """No copy is left of which the program knows. What is freed, the C library overwrites here:
+    libcurl and GnuTLS leave theirs behind. LD_BIND_NOW, since what finds functions when they are
+    first called saves registers on the stack."""
     world.auth.meta['token_endpoint_auth_methods_supported'] = ['client_secret_post']
     memory = ended_memory(world, tmp_path / 'store', MALLOC_PERTURB_='165',
                           GLIBC_TUNABLES='glibc.malloc.tcache_count=0')
@@ -432,7 +451,8 @@ def test_what_is_freed_was_wiped(world, tmp_path):
     with_dpop(world)
     world.auth.meta['token_endpoint_auth_methods_supported'] = ['client_secret_post']
     memory = ended_memory(world, tmp_path / 'store')
-    records = [f'"{name}":"{secret}' for name in ('access', 'refresh', 'secret') for secret in world.auth.secrets]
+    records = [f'"{name}":"{secret}' for name in ('access', 'refresh', 'secret')
+               for secret in world.auth.secrets]
     assert not [record for record in records if record.encode() in memory]
     assert (tmp_path / 'store' / 'key').read_bytes() not in memory
 
@@ -486,7 +506,8 @@ def test_registration_is_for_its_grant(world, tmp_path):
         world.auth.refreshes.clear()
         assert world.run(store=store, grant=grant)[-1] == OK
     asked = [json.loads(q.body)['grant_types'][0] for q in world.auth.seen if q.path == '/register']
-    assert len(asked) == 2 and asked[0].endswith(':device_code') and asked[1] == 'authorization_code'
+    assert (len(asked) == 2 and asked[0].endswith(':device_code')
+            and asked[1] == 'authorization_code')
 
 
 def test_forgotten_client_registers_anew(world, tmp_path):
@@ -538,7 +559,8 @@ def test_scope_that_is_not_granted(world, tmp_path, renewed):
         world.auth.tokens.clear()
     failed(world.run(store=store, requests=2), 'denied', 'admin')
     assert world.auth.count('/authorize') == 1
-    assert world.auth.last('/token').form['grant_type'] == ('refresh_token' if renewed else 'authorization_code')
+    assert world.auth.last('/token').form['grant_type'] == ('refresh_token' if renewed
+                                                            else 'authorization_code')
 
 
 def test_scope_by_metadata_and_offline_access(world):
@@ -616,7 +638,8 @@ def test_dpop_nonce_beside_another_challenge(world, order):
     def both(status, **more):
         status, headers, body = refuse(status, **more)
         if more.get('error') == 'use_dpop_nonce':
-            own = ['DPoP error="use_dpop_nonce", algs="ES256"', 'Bearer error="invalid_token"'][::order]
+            own = ['DPoP error="use_dpop_nonce", '
+                   'algs="ES256"', 'Bearer error="invalid_token"'][::order]
             headers['WWW-Authenticate'] = ', '.join(own)
         return status, headers, body
     world.server.refuse, world.server.nonce, world.server.on['/mcp'] = both, 'n1', anew
@@ -723,7 +746,8 @@ def test_kept_token_of_the_other_kind_is_none(world, tmp_path):
     with_dpop(world)
     seen = len(world.server.seen)
     assert world.run(store=store, dpop='always')[-1] == OK
-    assert not any(q.headers.get('Authorization', '').startswith('Bearer') for q in world.server.seen[seen:])
+    assert not any(q.headers.get('Authorization', '').startswith('Bearer')
+                   for q in world.server.seen[seen:])
     seen = len(world.server.seen)
     assert world.run(store=store, dpop='never')[-1] == OK
     assert not any(q.headers.get('DPoP') for q in world.server.seen[seen:])
@@ -732,18 +756,21 @@ def test_kept_token_of_the_other_kind_is_none(world, tmp_path):
 def test_dpop_nonce_for_ever(world):
     with_dpop(world)
     count = iter(range(1000))
-    world.auth.on['/token'] = lambda q: (400, {'DPoP-Nonce': f'n{next(count)}'}, {'error': 'use_dpop_nonce'})
+    world.auth.on['/token'] = lambda q: (400, {'DPoP-Nonce': f'n{next(count)}'},
+                                         {'error': 'use_dpop_nonce'})
     failed(world.run(), 'login_required', 'use_dpop_nonce')
     assert next(count) < 8
     world.auth.on['/token'] = world.auth.token
 
     def again(q):
-        return 401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"', 'DPoP-Nonce': f'n{next(count)}'}, {}
+        return 401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"',
+                     'DPoP-Nonce': f'n{next(count)}'}, {}
     first = world.server.serve
     world.server.on['/mcp'] = lambda q: again(q) if q.headers.get('Authorization') else first(q)
     failed(world.run(), 'login_required')
-    world.server.on['/mcp'] = lambda q: (401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"'}, {}) \
-        if q.headers.get('Authorization') else first(q)
+    world.server.on['/mcp'] = (lambda q: (401, {'WWW-Authenticate': 'DPoP error="use_dpop_nonce"'},
+                                          {})
+                               if q.headers.get('Authorization') else first(q))
     failed(world.run(), 'login_required', 'nonce')
     assert next(count) < 30
 
@@ -776,7 +803,8 @@ def test_issuer_of_another(world, issuer):
     assert not {'/register', '/authorize', '/token'} & {q.path for q in world.auth.seen}
 
 
-@pytest.mark.parametrize('resource', ['https://evil.example/mcp', 'http://127.0.0.1:1/mcp', '+/mcp/deeper', '+x/mcp'])
+@pytest.mark.parametrize('resource', ['https://evil.example/mcp', 'http://127.0.0.1:1/mcp',
+                                      '+/mcp/deeper', '+x/mcp'])
 def test_resource_of_another(world, resource):
     world.server.meta['resource'] = resource.replace('+', world.server.url)
     lines = world.run()
@@ -784,8 +812,9 @@ def test_resource_of_another(world, resource):
 
 
 @pytest.mark.parametrize('resource, where, ok', [
-    ('/t/mcp', '/t/said', True), ('/t/mcp/', '/t/said', True), ('', '/t/said', False), ('/', '/t/said', False),
-    ('/t', '/t/said', False), ('/t', None, False), ('', None, True), ('/', None, True),
+    ('/t/mcp', '/t/said', True), ('/t/mcp/', '/t/said', True), ('', '/t/said', False),
+    ('/', '/t/said', False), ('/t', '/t/said', False), ('/t', None, False), ('', None, True),
+    ('/', None, True),
     ('', '/.well-known/oauth-protected-resource', True),
     ('', '/t/../.well-known/oauth-protected-resource', False)])
 def test_who_may_speak_for_the_origin(world, resource, where, ok):
@@ -805,7 +834,8 @@ def test_who_may_speak_for_the_origin(world, resource, where, ok):
 
 @pytest.mark.parametrize('named', [None, []])
 def test_metadata_that_name_nobody(world, named):
-    """That is no server of 2025-03-26, which has no metadata: it is not asked to be its own authorization server."""
+    """That is no server of 2025-03-26, which has no metadata:
+    it is not asked to be its own authorization server."""
     s = world.server
     s.meta['authorization_servers'] = named
     s.on.update({p: world.auth.on[p] for p in ('/register', '/authorize', '/token')})
@@ -822,8 +852,9 @@ def test_no_pkce(world, methods):
 
 
 @pytest.mark.parametrize('back, code', [
-    ({'iss': 'https://evil.example'}, 'server_untrusted'), ({'iss': '+/'}, 'server_untrusted'), ({'iss': None}, 'server_untrusted'),
-    ({'code': None}, 'invalid_arguments'), ({'error': 'access_denied', 'code': None}, 'login_required'),
+    ({'iss': 'https://evil.example'}, 'server_untrusted'), ({'iss': '+/'}, 'server_untrusted'),
+    ({'iss': None}, 'server_untrusted'), ({'code': None}, 'invalid_arguments'),
+    ({'error': 'access_denied', 'code': None}, 'login_required'),
     ({'error': 'access_denied', 'iss': 'https://evil.example'}, 'server_untrusted')])
 def test_redirect_of_another(world, back, code):
     world.auth.redirect_with = {k: v and v.replace('+', world.auth.url) for k, v in back.items()}
@@ -851,7 +882,8 @@ def test_wrong_state_is_no_answer(world, redirect, state):
 
 
 def test_strangers_at_the_listener(world):
-    """Any page and any program of the machine can knock while the browser is out; none of it ends the login."""
+    """Any page and any program of the machine can knock while the browser is out;
+    none of it ends the login."""
     seen = []
 
     def knock(method, port, path, host):
@@ -867,12 +899,14 @@ def test_strangers_at_the_listener(world):
         real = f'state={q.query["state"]}'
         for method, path, host in (
                 ('GET', '/callback', None), ('GET', '/callback?code=stolen&state=stolen', None),
-                ('GET', '/callback?code=stolen', None), ('GET', '/', None), ('GET', '/favicon.ico', None),
-                ('POST', f'/callback?code=stolen&{real}', None), ('HEAD', f'/callback?code=stolen&{real}', None),
+                ('GET', '/callback?code=stolen', None), ('GET', '/', None),
+                ('GET', '/favicon.ico', None), ('POST', f'/callback?code=stolen&{real}', None),
+                ('HEAD', f'/callback?code=stolen&{real}', None),
                 ('GET', f'/callback?code=stolen&{real}', 'rebound.example'),
                 ('GET', '/callback?state=' + 'x' * 5000, None),
                 ('GET', f'/callback?code=stolen&code=too&{real}', None),
-                ('GET', f'/callback?code=&code=stolen&{real}', None), ('GET', f'/callback?{real}&{real}', None)):
+                ('GET', f'/callback?code=&code=stolen&{real}', None),
+                ('GET', f'/callback?{real}&{real}', None)):
             knock(method, port, path, host)
         return world.auth.authorize(q)
     world.auth.on['/authorize'] = authorize
@@ -895,7 +929,8 @@ def test_person_does_not_come(world):
 def test_token_is_for_its_server_only(world):
     other = world.site()
     other.on['/mcp'] = world.server.serve
-    failed(world.run(grant='client_credentials', **mine(world), url=f'{other.url}/mcp'), 'server_untrusted', 'only')
+    failed(world.run(grant='client_credentials', **mine(world), url=f'{other.url}/mcp'),
+           'server_untrusted', 'only')
     assert not any(q.headers.get('Authorization') for q in other.seen)
 
 
@@ -905,7 +940,8 @@ def test_server_without_tls_gets_no_token(world, tmp_path):
     assert world.run(store=store)[-1] == OK
     elsewhere = world.server.mcp.replace('127.0.0.1', '127.1')
     seen = len(world.auth.seen)
-    assert world.run(server=elsewhere, store=store)[-1].startswith('error server_untrusted it wants a log-in, but is not https')
+    assert world.run(server=elsewhere, store=store)[-1].startswith(
+        'error server_untrusted it wants a log-in, but is not https')
     assert len(world.auth.seen) == seen and 'Authorization' not in world.server.seen[-1].headers
     world.server.on['/mcp'] = lambda q: (200, {}, {})
     assert world.run(server=elsewhere) == [OK]
@@ -914,8 +950,10 @@ def test_server_without_tls_gets_no_token(world, tmp_path):
 def test_refusals_for_ever(world):
     world.server.on['/mcp'] = lambda q: world.server.refuse(401)
     lines = world.run(requests=5)
-    assert all(line.startswith('error login_required') for line in lines if line.startswith('error'))
-    assert sum(line.startswith('error') for line in lines) == 5 and world.auth.count('/authorize') == 1
+    assert all(line.startswith('error login_required')
+               for line in lines if line.startswith('error'))
+    assert (sum(line.startswith('error') for line in lines) == 5 and world.auth.count('/authorize')
+            == 1)
 
 
 @pytest.mark.parametrize('renews', [True, False])
@@ -935,7 +973,8 @@ def test_token_that_is_good_once(world, renews):
     else:
         failed_ones = [line for line in lines if line.startswith('error')]
         assert lines.count(OK) == world.auth.count('/authorize') == 5 and len(failed_ones) == 2
-        assert all(line.startswith('error login_required the server has had 5 logins') for line in failed_ones)
+        assert all(line.startswith('error login_required the server has had 5 logins')
+                   for line in failed_ones)
 
 
 def test_tokens_of_a_second(world):
@@ -957,7 +996,8 @@ def test_want_of_scope_for_ever(world):
     served = world.server.serve
 
     def never(q):
-        return world.server.refuse(403, error='insufficient_scope') if served(q)[0] == 200 else served(q)
+        return (world.server.refuse(403, error='insufficient_scope') if served(q)[0] == 200
+                else served(q))
     world.server.needs = ['admin']
     world.server.on['/mcp'] = never
     failed(world.run(), 'denied', 'admin')
@@ -996,7 +1036,8 @@ def test_forbidden_does_not_wait_for_a_login(world):
 
 
 def test_authorization_server_that_changes(world):
-    """Registered at one, the server names another: what the first gave us is not shown to the second."""
+    """Registered at one, the server names another: what the first gave us is not shown to the
+    second."""
     second = type(world.auth)()
     world.sites.append(second)
     second.clients['placeholder'] = {}
@@ -1035,10 +1076,12 @@ def test_our_own_secret_is_for_one_issuer(world, tmp_path, told):
 @pytest.mark.parametrize('status', [429, 500, 503])
 @pytest.mark.parametrize('where', ['resource', 'issuer'])
 def test_metadata_that_can_not_be_had_now(world, where, status):
-    """A server in trouble is not one without metadata: our secret does not go where an older revision has it."""
+    """A server in trouble is not one without metadata:
+    our secret does not go where an older revision has it."""
     s = world.server
     if where == 'resource':
-        s.on[s.metadata_path] = s.on['/.well-known/oauth-protected-resource'] = lambda q: (status, {}, {})
+        s.on[s.metadata_path] = s.on['/.well-known/oauth-protected-resource'] = lambda q: (
+            status, {}, {})
     else:
         world.auth.on['/.well-known/oauth-authorization-server'] = lambda q: (status, {}, {})
     s.on['/token'] = world.auth.token
@@ -1068,7 +1111,8 @@ def test_who_sees_our_secret_first_is_the_only_one(world, tmp_path, grant):
         return 500, {}, {}
     world.auth.on['/token'] = turn
     lines = world.run(requests=2, **{**options, 'store': None})
-    assert len(named) == 1 and lines[-1].startswith('error server_untrusted') and evil.count('/token') == 0
+    assert (len(named) == 1 and lines[-1].startswith('error server_untrusted')
+            and evil.count('/token') == 0)
 
 
 @pytest.mark.parametrize('leave', ['give_up', 'forget', 'close'])
@@ -1115,8 +1159,9 @@ def test_device_codes_that_can_not_be_typed(world, code):
     assert not any(line.startswith('device') for line in lines)
 
 
-PRIVATE = ['http://10.0.0.1/', 'https://10.0.0.1/', 'https://169.254.169.254/', 'https://[fd00::1]/',
-           'https://[::ffff:10.0.0.1]/', 'https://192.168.1.1:8443/', 'https://167772161/']
+PRIVATE = ['http://10.0.0.1/', 'https://10.0.0.1/', 'https://169.254.169.254/',
+           'https://[fd00::1]/', 'https://[::ffff:10.0.0.1]/', 'https://192.168.1.1:8443/',
+           'https://167772161/']
 
 
 @pytest.mark.parametrize('url', PRIVATE)
@@ -1128,9 +1173,11 @@ def test_metadata_at_private_addresses(world, url):
     failed(world.run(step_ms=3000), code)
 
 
-@pytest.mark.parametrize('url', [u for u in PRIVATE if u.startswith('https')] + ['https://x.localhost/'])
-@pytest.mark.parametrize('grant, name', [('code', 'authorization_endpoint'), ('device', 'verification_uri'),
-                                         ('device', 'verification_uri_complete')])
+@pytest.mark.parametrize('url', [u for u in PRIVATE if u.startswith('https')]
+                         + ['https://x.localhost/'])
+@pytest.mark.parametrize('grant, name',
+                         [('code', 'authorization_endpoint'), ('device', 'verification_uri'),
+                          ('device', 'verification_uri_complete')])
 def test_private_addresses_are_not_shown(world, url, grant, name):
     """A browser would open them from where it stands."""
     world.auth.meta['device_authorization_endpoint'] = f'{world.auth.url}/device'
@@ -1143,9 +1190,11 @@ def test_private_addresses_are_not_shown(world, url, grant, name):
     assert not any(line.startswith(('browse', 'device')) for line in lines)
 
 
-@pytest.mark.parametrize('name', ['authorization_endpoint', 'token_endpoint', 'registration_endpoint'])
-@pytest.mark.parametrize('url', ['http://example.com/x', 'javascript:alert(1)', 'file:///etc/passwd',
-                                 'https://a@b/', 'https://a/$(touch x)', '--help', ''])
+@pytest.mark.parametrize('name', ['authorization_endpoint', 'token_endpoint',
+                                  'registration_endpoint'])
+@pytest.mark.parametrize('url', ['http://example.com/x', 'javascript:alert(1)',
+                                 'file:///etc/passwd', 'https://a@b/', 'https://a/$(touch x)',
+                                 '--help', ''])
 def test_endpoints_that_are_none(world, name, url):
     world.auth.meta[name] = url
     lines = world.run()
@@ -1162,11 +1211,13 @@ def test_redirects_are_not_followed(world, path):
 
 @pytest.mark.parametrize('where', ['resource', 'issuer', 'register', 'token'])
 @pytest.mark.parametrize('body', [
-    b'', b'null', b'[]', b'"x"', b'{', b'{}', b'{"a":' * 2000, b'\xff\xfe{}', b'{"issuer":{}}', b'{"a":1,"a":2}',
+    b'', b'null', b'[]', b'"x"', b'{', b'{}', b'{"a":' * 2000, b'\xff\xfe{}', b'{"issuer":{}}',
+    b'{"a":1,"a":2}',
     b'{' + b' ' * 70000 + b'}'])
 def test_garbage(world, where, body):
     site = world.server if where == 'resource' else world.auth
-    path = {'resource': world.server.metadata_path, 'issuer': '/.well-known/oauth-authorization-server',
+    path = {'resource': world.server.metadata_path,
+            'issuer': '/.well-known/oauth-authorization-server',
             'register': '/register', 'token': '/token'}[where]
     site.on[path] = lambda q: (200, {}, body)
     if where == 'resource':  # nothing to go on with but what 2025-03-26 has
@@ -1204,7 +1255,8 @@ def test_token_answers_that_are_none(world, more):
     failed(world.run(), 'invalid_arguments')
 
 
-@pytest.mark.parametrize('more', [{'scope': ['a']}, {'scope': 'a"b'}, {'id_token': 7}, {'id_token': 'x' * 20000}])
+@pytest.mark.parametrize('more', [{'scope': ['a']}, {'scope': 'a"b'}, {'id_token': 7},
+                                  {'id_token': 'x' * 20000}])
 def test_members_of_token_answers_that_nobody_needs(world, more):
     world.auth.answer_with = more
     assert world.run()[-1] == OK
@@ -1217,8 +1269,8 @@ def test_absurd_lifetimes(world, seconds):
 
 
 @pytest.mark.parametrize('status, body', [
-    (400, {'error': 'invalid_grant'}), (200, {'error': 'bad_verification_code'}), (400, {'error': '<script>'}),
-    (500, {'error': 'invalid_grant'}), (503, b''), (401, b'go away')])
+    (400, {'error': 'invalid_grant'}), (200, {'error': 'bad_verification_code'}),
+    (400, {'error': '<script>'}), (500, {'error': 'invalid_grant'}), (503, b''), (401, b'go away')])
 def test_token_endpoint_refuses(world, status, body):
     world.auth.on['/token'] = lambda q: (status, {}, body)
     lines = world.run()
@@ -1227,14 +1279,15 @@ def test_token_endpoint_refuses(world, status, body):
 
 
 @pytest.mark.parametrize('challenge', [
-    None, '', 'Bearer', 'Basic realm="x"', 'Bearer resource_metadata="', 'Bearer ' + 'a=b, ' * 3000, ',,,,',
-    'Bearer resource_metadata="not a url"', 'Bearer scope="\\"', 'Negotiate YII='])
+    None, '', 'Bearer', 'Basic realm="x"', 'Bearer resource_metadata="', 'Bearer ' + 'a=b, ' * 3000,
+    ',,,,', 'Bearer resource_metadata="not a url"', 'Bearer scope="\\"', 'Negotiate YII='])
 def test_challenges(world, challenge):
     first = world.server.serve
     world.server.on['/mcp'] = lambda q: first(q) if q.headers.get('Authorization') else \
         (401, {'WWW-Authenticate': challenge} if challenge is not None else {}, b'')
     lines = world.run()
-    assert lines[-1] == OK or (challenge and 'not a url' in challenge and lines[-1].startswith('error invalid'))
+    assert lines[-1] == OK or (challenge and 'not a url' in challenge
+                               and lines[-1].startswith('error invalid'))
 
 
 def test_challenges_in_several_lines(world):
@@ -1242,17 +1295,20 @@ def test_challenges_in_several_lines(world):
     world.server.named = False
     world.server.metadata_path = '/elsewhere'
     world.server.on = {'/elsewhere': lambda q: (200, {}, world.server.meta)}
-    lines = ['Basic realm="x"', f'Bearer resource_metadata="{world.server.url}/elsewhere"', 'Negotiate']
+    lines = ['Basic realm="x"', f'Bearer resource_metadata="{world.server.url}/elsewhere"',
+             'Negotiate']
     world.server.on['/mcp'] = lambda q: first(q) if q.headers.get('Authorization') else \
         (401, {'WWW-Authenticate': lines}, b'')
     assert world.run()[-1] == OK
 
 
 def test_options_that_are_none(world):
-    for options in ({'server': 'ftp://a'}, {'server': 'http://a/ b'}, {'client_id': 'x', 'private_key': 'y'},
-                    {'grant': 'client_credentials'}, {'grant': 'workload'}, {'grant': 'enterprise'},
+    for options in ({'server': 'ftp://a'}, {'server': 'http://a/ b'},
+                    {'client_id': 'x', 'private_key': 'y'}, {'grant': 'client_credentials'},
+                    {'grant': 'workload'}, {'grant': 'enterprise'},
                     {'client_id': 'x', 'client_secret': 'y', 'auth_method': 'magic'},
-                    {'client_id': 'x', 'auth_method': 'private_key_jwt'}, {'redirect': 'http://evil.example/cb'},
+                    {'client_id': 'x', 'auth_method': 'private_key_jwt'},
+                    {'redirect': 'http://evil.example/cb'},
                     {'scope': 'a"b'}):
         assert world.run(**options)[-1].startswith('error ')
     assert not world.server.seen

@@ -1,5 +1,5 @@
-"""/v1/openapi.json, and the server held to it: each route is there as the document says, with each of the ways in
-which a request can be wrong, and what it answers is of the schemas."""
+"""/v1/openapi.json, and the server held to it: each route is there as the document says, with each
+of the ways in which a request can be wrong, and what it answers is of the schemas."""
 
 import json
 import re
@@ -17,7 +17,8 @@ METHODS = ('get', 'post', 'delete', 'put', 'patch')
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Described(me, tmp_path_factory.mktemp('openapi'), '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0', '--pool', '0')
+    shared = Described(me, tmp_path_factory.mktemp('openapi'), '--listen', '127.0.0.1:0',
+                       '--preview', '127.0.0.1:0', '--pool', '0')
     yield shared
     shared.works()
     assert shared.end() == 0, shared.said()
@@ -31,7 +32,8 @@ def each(hub):
         kind = next((k for k in content if k not in TAR), None)
         schema = content[kind]['schema'] if kind else None
         headers = [f'{p["name"]}: nobody' for p in operation['parameters'] if p['in'] == 'header']
-        yield path.replace('{id}', 'nobody').replace('{exec}', 'nothing'), method, operation, kind, schema, headers
+        yield (path.replace('{id}', 'nobody').replace('{exec}', 'nothing'), method, operation, kind,
+               schema, headers)
 
 
 def test_the_document_is_one(hub):
@@ -57,7 +59,8 @@ def test_the_document_is_one(hub):
         assert method.lower() in METHODS and operation['summary'].endswith('.')
         named = {p['name'] for p in operation['parameters'] if p['in'] == 'path'}
         assert named == set(re.findall(r'\{(\w+)\}', path)), path
-        assert ('101' if 'x-websocket' in operation else '200') in operation['responses'] and '500' in operation['responses']
+        assert (('101' if 'x-websocket' in operation else '200') in operation['responses']
+                and '500' in operation['responses'])
         assert ('401' in operation['responses']) == (path != '/v1/health')
 
 
@@ -65,14 +68,18 @@ def test_every_route_has_no_other_method(hub):
     for path, item in hub.document['paths'].items():
         served = {m.upper() for m in item}
         for method in {'GET', 'POST', 'DELETE', 'PUT', 'PATCH'} - served:
-            reply = hub.raw(method, path.replace('{id}', 'nobody').replace('{exec}', 'nothing'), '{}' if method in ('PUT', 'PATCH') else None)
-            assert reply.status == 405 and set(reply.get('Allow').split(', ')) == served, (path, method, reply)
+            reply = hub.raw(method, path.replace('{id}', 'nobody').replace('{exec}', 'nothing'),
+                            '{}' if method in ('PUT', 'PATCH') else None)
+            assert reply.status == 405 and set(reply.get('Allow').split(', ')) == served, (
+                path, method, reply)
             code = json.loads(reply.body)
-            assert code.get('code') == 'unimplemented' or code['error']['code'] == 'method_not_allowed'
+            assert (code.get('code') == 'unimplemented'
+                    or code['error']['code'] == 'method_not_allowed')
 
 
 def test_unknown_routes_have_the_same_form(hub):
-    for path in ('/v1/', '/v1/x', '/v1/sandboxes/', '/v1/sandboxes//fork', '/v1/sandboxes/a/b', '/v1/files/x'):
+    for path in ('/v1/', '/v1/x', '/v1/sandboxes/', '/v1/sandboxes//fork', '/v1/sandboxes/a/b',
+                 '/v1/files/x'):
         status, answer = hub.asked('GET', path)
         assert (status, answer['error']['code']) == (404, 'not_found')
     reply = hub.connect('NoSuch', 'nobody', {})
@@ -101,7 +108,8 @@ def test_every_route_refuses_wrong_bodies(hub):
             tried += 1
         for name, member in schema.get('properties', {}).items():
             if member['type'] == 'string':
-                reply = send(hub, path, method, kind, json.dumps({**example(schema), name: 'a\ud800b'}), headers)
+                reply = send(hub, path, method, kind,
+                             json.dumps({**example(schema), name: 'a\ud800b'}), headers)
                 refused(hub, operation, reply, ('invalid_json', 'invalid_input'))
     assert tried > 1000
 
@@ -119,8 +127,10 @@ def test_every_route_refuses_wrong_queries(hub):
         name = parameter['name']
         good = example(parameter['schema'])
         good = {True: 'true', False: 'false'}.get(good, good) if isinstance(good, bool) else good
-        for query in [f'{name}={text}' for text in texts(parameter['schema'])] + [f'{name}={good}&{name}={good}', f'{name}']:
-            if query == name and parameter['schema']['type'] == 'string' and not parameter['schema'].get('minLength'):
+        for query in ([f'{name}={text}' for text in texts(parameter['schema'])]
+                      + [f'{name}={good}&{name}={good}', f'{name}']):
+            if (query == name and parameter['schema']['type'] == 'string'
+                and not parameter['schema'].get('minLength')):
                 continue
             reply = send(hub, f'{path}?{query}', method, kind, body, headers)
             refused(hub, operation, reply, ('invalid_input', 'invalid_json'))
@@ -130,13 +140,17 @@ def test_every_route_refuses_wrong_headers(hub):
     for path, method, operation, kind, body, headers, parameter in parameters(hub, 'header'):
         name, schema = parameter['name'], parameter['schema']
         others = [h for h in headers if not h.startswith(name + ':')]
-        wrong = [[f'{name}: a', f'{name}: b'], [f'{name}: {"x" * (schema["maxLength"] + 1)}'], *([[f'{name}: \xff']])]
+        wrong = [[f'{name}: a', f'{name}: b'], [f'{name}: {"x" * (schema["maxLength"] + 1)}'],
+                 *([[f'{name}: \xff']])]
         for fields in wrong + ([[], [f'{name}:']] if parameter['required'] else []):
-            refused(hub, operation, send(hub, path, method, kind, body, [*others, *fields]), ('invalid_input', 'invalid_json'))
+            refused(hub, operation, send(hub, path, method, kind, body, [*others, *fields]),
+                    ('invalid_input', 'invalid_json'))
 
 
-@pytest.mark.parametrize('field', ['Connect-Protocol-Version: 2', 'Content-Encoding: gzip', 'Connect-Content-Encoding: br',
-                                   'Connect-Timeout-Ms: 0', 'Connect-Timeout-Ms: -1', 'Connect-Timeout-Ms: 1.5', 'Connect-Timeout-Ms: x',
+@pytest.mark.parametrize('field', ['Connect-Protocol-Version: 2', 'Content-Encoding: gzip',
+                                   'Connect-Content-Encoding: br', 'Connect-Timeout-Ms: 0',
+                                   'Connect-Timeout-Ms: -1', 'Connect-Timeout-Ms: 1.5',
+                                   'Connect-Timeout-Ms: x',
                                    'Connect-Timeout-Ms:', 'Connect-Timeout-Ms: 10000000000'])
 def test_every_rpc_refuses_what_connect_does_not_have(hub, field):
     for path, method, operation, kind, schema, headers in each(hub):
@@ -146,22 +160,26 @@ def test_every_rpc_refuses_what_connect_does_not_have(hub, field):
 
 
 def test_every_route_knows_no_hostile_ids(hub):
-    """In the path, in the body, in the header: nothing has such a name, and nothing that is wrong with it goes any further."""
+    """In the path, in the body, in the header: nothing has such a name, and nothing that is wrong
+    with it goes any further."""
     for path, method, operation, kind, schema, headers in each(hub):
         body = json.dumps(example(schema)) if schema else None
         for part in {'nobody', 'nothing'} & set(path.split('/')):
             for segment in SEGMENTS:
                 reply = send(hub, path.replace(part, segment), method, kind, body, headers)
                 answer = json.loads(reply.body)
-                assert reply.status in (400, 404, 431) and set(answer['error']) >= {'code', 'cause', 'remediation'}, (path, segment, reply)
+                assert (reply.status in (400, 404, 431) and set(answer['error'])
+                        >= {'code', 'cause', 'remediation'}), (path, segment, reply)
         if schema and 'sandbox' in schema['properties']:
             for name in IDS:
-                reply = hub.conforms(operation, send(hub, path, method, kind, json.dumps({**example(schema), 'sandbox': name}), headers))
+                reply = hub.conforms(operation, send(hub, path, method, kind, json.dumps(
+                    {**example(schema), 'sandbox': name}), headers))
                 assert reply.status in (400, 404), (path, name, reply)
         if any(h.startswith('X-Sandbox-Id') for h in headers):
             for name in IDS:
                 if name.isascii() and name.isprintable() and len(name) < 4000:
-                    reply = hub.conforms(operation, send(hub, path, method, kind, body, [f'X-Sandbox-Id: {name}']))
+                    reply = hub.conforms(operation, send(hub, path, method, kind, body,
+                                                         [f'X-Sandbox-Id: {name}']))
                     assert reply.status in (400, 404), (path, name, reply)
 
 
@@ -194,10 +212,12 @@ def test_every_route_says_what_is_not_there(hub):
         if 'sandbox' in body:
             body['sandbox'] = 'nobody'
         if 'Exec' in path or 'WriteFile' in path or 'Upload' in path:
-            opened = {'command': 'true'} if 'Exec' in path else {'dest' if 'Upload' in path else 'path': 'f'}
+            opened = {'command': 'true'} if 'Exec' in path else {'dest' if 'Upload' in path
+                                                                 else 'path': 'f'}
             body = opened if 'ExecStream' in path else {'open': opened}
         for _ in range(2):
-            reply = hub.conforms(operation, send(hub, path, method, kind, json.dumps(body) if schema else None, headers))
+            reply = hub.conforms(operation, send(hub, path, method, kind,
+                                                 json.dumps(body) if schema else None, headers))
             assert reply.status == 404, (path, body, reply)
             answer = json.loads(reply.body)
             if 'error' in answer:
@@ -210,7 +230,8 @@ def test_every_route_says_what_is_not_there(hub):
 def watch_by_connect(hub):
     body = frame({'path': 'd'})
     return hub.request('POST', '/sandbox.v1.Sandbox/Watch', fields=[
-        'Content-Type: application/connect+json', 'X-Sandbox-Id: doc', f'Content-Length: {len(body)}']).encode() + body
+        'Content-Type: application/connect+json', 'X-Sandbox-Id: doc',
+        f'Content-Length: {len(body)}']).encode() + body
 
 
 def test_every_answer_is_of_its_schema(hub):
@@ -219,10 +240,12 @@ def test_every_answer_is_of_its_schema(hub):
         for p, method, operation in hub.operations():
             if operation['operationId'] == name:
                 kind = next(iter(operation.get('requestBody', {}).get('content', {})), None)
-                headers = ['X-Sandbox-Id: doc', 'Connect-Timeout-Ms: 20000'] if p.startswith('/sandbox') else []
+                headers = (['X-Sandbox-Id: doc', 'Connect-Timeout-Ms: 20000']
+                           if p.startswith('/sandbox') else [])
                 if name == 'Vitals':  # it goes on until then
                     headers[1] = 'Connect-Timeout-Ms: 1500'
-                reply = hub.conforms(operation, send(hub, path or p, method, kind, raw or json.dumps(body), headers, frame=not raw))
+                reply = hub.conforms(operation, send(hub, path or p, method, kind, raw
+                                                     or json.dumps(body), headers, frame=not raw))
                 assert reply.status == 200, (name, reply)
                 seen.add(name)
                 return reply
@@ -242,7 +265,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('set_timeout', None, sandbox='doc', timeout_seconds=60)
     ask('pause', None, sandbox='doc')
     ask('resume', None, sandbox='doc')
-    snapshot = json.loads(ask('sandboxes.snapshot', '/v1/sandboxes/doc/snapshots', name='n', ttl_seconds=3600).body)['id']
+    snapshot = json.loads(ask('sandboxes.snapshot', '/v1/sandboxes/doc/snapshots', name='n',
+                              ttl_seconds=3600).body)['id']
     ask('snapshots.list', None)
     ask('snapshots.get', f'/v1/snapshots/{snapshot}')
     ask('snapshots.restore', f'/v1/snapshots/{snapshot}/restore')
@@ -260,7 +284,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
     ask('run_code.stream', None, sandbox='doc', code='echo', language='bash')
-    ask('exec', None, sandbox='doc', command='cat; echo >&2', background=True, exec_id='x', stdin_open=True)
+    ask('exec', None, sandbox='doc', command='cat; echo >&2', background=True, exec_id='x',
+        stdin_open=True)
     one = '/v1/sandboxes/doc/execs/x'
     ask('execs.list', '/v1/sandboxes/doc/execs')
     ask('execs.get', one)
@@ -271,7 +296,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('execs.output', one + '/output?follow=true')
     ask('execs.wait', one + '/wait')
     ask('execs.get', one)
-    schemas = next(o for _, _, o in hub.operations() if o['operationId'] == 'execs.attach')['x-websocket']
+    schemas = next(o for _, _, o in hub.operations()
+                   if o['operationId'] == 'execs.attach')['x-websocket']
     hub.check({'resize': {'cols': 1, 'rows': 1}}, schemas['client'])
     with Attached(hub, 'doc', 'x', 0, protocol=schemas['subprotocol']) as x:
         x.end()
@@ -285,9 +311,12 @@ def test_every_answer_is_of_its_schema(hub):
     ask('execs.resize', '/v1/sandboxes/doc/execs/z/resize', cols=100, rows=20)
     ask('execs.delete', '/v1/sandboxes/doc/execs/z')
     ask('execs.signal', '/v1/sandboxes/doc/execs/y/signal', signal=9)
-    ask('exec', None, sandbox='doc', command='sleep 1000 > /dev/null 2>&1 & sleep 1001 > /dev/null 2>&1 &')
-    until(lambda: all(p['command'].startswith('sleep') for p in hub.call('GET', '/v1/sandboxes/doc/processes')['processes']))
-    first, second = [p['pid'] for p in json.loads(ask('sandboxes.processes', '/v1/sandboxes/doc/processes').body)['processes']]
+    ask('exec', None, sandbox='doc',
+        command='sleep 1000 > /dev/null 2>&1 & sleep 1001 > /dev/null 2>&1 &')
+    until(lambda: all(p['command'].startswith('sleep')
+                      for p in hub.call('GET', '/v1/sandboxes/doc/processes')['processes']))
+    first, second = [p['pid'] for p in json.loads(
+        ask('sandboxes.processes', '/v1/sandboxes/doc/processes').body)['processes']]
     ask('sandboxes.signal', '/v1/sandboxes/doc/signal', pid=first)
     ask('Processes', None)
     ask('sandboxes.usage', '/v1/sandboxes/doc/usage')
@@ -316,7 +345,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('archive.upload', '/v1/sandboxes/doc/archive', raw=bytes(1024))
     ask('Archive', None)
     ask('Upload', None, raw=frame({'open': {}}) + frame({'chunk': b64(bytes(1024))}))
-    for name, request in (('watch', hub.request('GET', '/v1/sandboxes/doc/watch?path=d')), ('Watch', watch_by_connect(hub))):
+    for name, request in (('watch', hub.request('GET', '/v1/sandboxes/doc/watch?path=d')),
+                          ('Watch', watch_by_connect(hub))):
         reply = hub.after_first(request, lambda: hub.exec('doc', 'rm -r d; mkdir d'))
         hub.conforms(next(o for _, _, o in hub.operations() if o['operationId'] == name), reply)
         seen.add(name)
@@ -333,7 +363,8 @@ def test_every_answer_is_of_its_schema(hub):
                 hub.check(message, schemas['server'])
             assert x.out == b'out\r\n', x.error
         seen.add(name)
-    talk('sandboxes.exec', Exec, {'command': 'echo', 'args': ['out'], 'tty': {'cols': 1, 'rows': 1}})
+    talk('sandboxes.exec', Exec, {'command': 'echo', 'args': ['out'],
+                                  'tty': {'cols': 1, 'rows': 1}})
     talk('pty', Pty, {'command': 'test -t 0 && echo out'})
     talk('ExecSocket', Framed, {'command': 'echo out', 'pty': {'size': {'cols': 1, 'rows': 1}}})
     for sandbox in [s['id'] for s in hub.call('GET', '/v1/sandboxes')]:

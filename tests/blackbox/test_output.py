@@ -1,7 +1,8 @@
-"""Programs that write without end, in lines without end, to clients that read slowly: the hub's memory stays what it was.
+"""Programs that write without end, in lines without end, to clients that read slowly:
+the hub's memory stays what it was.
 
-What each door is given here is smaller than what it was proven with, so that it takes seconds on a slow machine, too
-(soak.py); HOLT_TEST_OUTPUT says how many bytes: 10737418240 for 10 GB.
+What each door is given here is smaller than what it was proven with, so that it takes seconds on a
+slow machine, too (soak.py); HOLT_TEST_OUTPUT says how many bytes: 10737418240 for 10 GB.
 """
 
 import base64
@@ -23,7 +24,8 @@ MORE = 16 << 20  # bytes by which the hub may grow for what is larger than that
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    hub = Rest(me, tmp_path_factory.mktemp('output'), '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0')
+    hub = Rest(me, tmp_path_factory.mktemp('output'), '--listen', '127.0.0.1:0', '--socket', 'none',
+               '--pool', '0')
     yield hub
     assert hub.end() == 0, hub.said()
     hub.kill()
@@ -37,7 +39,8 @@ def sb(hub):
 
 
 class Peak:
-    """The highest resident size of the hub, which may be that of a small answer of the same kind."""
+    """The highest resident size of the hub, which may be that of a small answer of the same
+    kind."""
 
     def __init__(self, hub):
         self.pid = hub.proc.pid
@@ -75,9 +78,11 @@ def test_rest(hub, sb, patient, lines):
     for size in (SMALL, SIZE):
         body = {'sandbox': sb, 'command': bytes_of(size, lines), 'timeout': 600}
         with patient() as wire:
-            done = json.loads(wire.ask(hub.request('POST', '/v1/exec', body=json.dumps(body)), 'POST').body)
+            done = json.loads(wire.ask(hub.request('POST', '/v1/exec', body=json.dumps(body)),
+                                       'POST').body)
         assert done['exit_code'] == 0, done
-        kept = base64.b64decode(done['stdout_base64']) if 'stdout_base64' in done else done['stdout'].encode()
+        kept = (base64.b64decode(done['stdout_base64']) if 'stdout_base64' in done
+                else done['stdout'].encode())
         assert size - (1 << 21) < done['stdout_elided_bytes'] < size and len(kept) <= 1 << 21
         peak.check()
 
@@ -86,7 +91,8 @@ def test_mcp(hub, sb, patient):
     session, peak = Session(hub), Peak(hub)
     for size in (SMALL, SIZE):
         with patient() as wire:
-            session.call(wire, 'sandbox_exec', sandbox=sb, command=bytes_of(size), timeout_seconds=600)
+            session.call(wire, 'sandbox_exec', sandbox=sb, command=bytes_of(size),
+                         timeout_seconds=600)
             result = session.result(wire)
         assert not result.get('isError'), result
         assert result['structuredContent']['exit_code'] == 0
@@ -96,12 +102,14 @@ def test_mcp(hub, sb, patient):
 
 def stands(hub, sb):
     """The processor time of the program, in a list, while it waits."""
-    found = [p for p in hub.call('GET', f'/v1/sandboxes/{sb}/processes')['processes'] if p['command'].startswith('head')]
+    found = [p for p in hub.call('GET', f'/v1/sandboxes/{sb}/processes')['processes']
+             if p['command'].startswith('head')]
     return [found[0]['cpu_ms']] if found and found[0]['state'] == 'S' else None
 
 
 def stand_still(hub, sb):
-    """Until nobody takes what the program writes, so that it waits: seen three times with nothing done in between."""
+    """Until nobody takes what the program writes, so that it waits:
+    seen three times with nothing done in between."""
     seen = []
 
     def still():
@@ -111,7 +119,8 @@ def stand_still(hub, sb):
 
 
 def take(hub, sb, wire, peak, slow):
-    """How much came, and the end of it. A slow reader begins only when the program can't go on without."""
+    """How much came, and the end of it. A slow reader begins only when the program can't go on
+    without."""
     size, last = 0, b''
     assert wire.head()[0] == 200
     if slow:
@@ -130,7 +139,8 @@ def test_rest_stream(hub, sb, patient, slow):
     for size in (SMALL, SIZE // 4):
         with patient() as wire:
             wire.send(hub.request('POST', '/v1/exec/stream', body=json.dumps(
-                {'sandbox': sb, 'command': 'head', 'args': ['-c', str(size), '/dev/zero'], 'timeout': 600})))
+                {'sandbox': sb, 'command': 'head', 'args': ['-c', str(size), '/dev/zero'],
+                 'timeout': 600})))
             came, last = take(hub, sb, wire, peak, slow)
         end = json.loads(last.splitlines()[-1])
         assert end['kind'] == 'exit' and end['exit_code'] == 0 and came > size * 4 // 3
@@ -140,9 +150,12 @@ def test_rest_stream(hub, sb, patient, slow):
 def test_connect_stream(hub, sb, patient, slow):
     peak = Peak(hub)
     for size in (SMALL, SIZE // 4):
-        body = frame({'command': 'head', 'args': ['-c', str(size), '/dev/zero'], 'timeoutSeconds': 600})
+        body = frame({'command': 'head', 'args': ['-c', str(size), '/dev/zero'],
+                      'timeoutSeconds': 600})
         with patient() as wire:
             wire.send(hub.request('POST', '/sandbox.v1.Sandbox/ExecStream', fields=[
-                'Content-Type: application/connect+json', f'X-Sandbox-Id: {sb}', f'Content-Length: {len(body)}']).encode() + body)
+                'Content-Type: application/connect+json', f'X-Sandbox-Id: {sb}',
+                f'Content-Length: {len(body)}']).encode() + body)
             came, last = take(hub, sb, wire, peak, slow)
-        assert last.endswith(b'\x02' + struct.pack('>I', 2) + b'{}') and came > size * 4 // 3, last[-300:]
+        assert last.endswith(b'\x02' + struct.pack('>I', 2)
+                             + b'{}') and came > size * 4 // 3, last[-300:]

@@ -9,7 +9,8 @@ LOOK = 'ls -A /workspace /tmp ~ /var/tmp /dev/shm; wc -l < /proc/self/mountinfo;
 def test_hits_are_visible(spawn):
     mcp = spawn('--pool', '3')
     until(lambda: mcp.create().info['from_pool'], what='a ready sandbox')
-    assert until(lambda: all([mcp.create().info['from_pool'] for _ in range(3)]), what='three ready ones')
+    assert until(lambda: all([mcp.create().info['from_pool'] for _ in range(3)]),
+                 what='three ready ones')
 
 
 def test_without_a_pool_there_are_none(spawn):
@@ -33,7 +34,8 @@ def test_nothing_is_carried_over(spawn):
         assert sb.id not in ids
         ids.add(sb.id)
         assert sb.sh(LOOK) == fresh, f'sandbox {i}'
-        sb.exec('echo used > /workspace/used; touch /tmp/used ~/used /dev/shm/used; mkdir -p /var/tmp/used; '
+        sb.exec('echo used > /workspace/used; touch /tmp/used ~/used /dev/shm/used; '
+                'mkdir -p /var/tmp/used; '
                 'rm -f /etc/hosts; sleep 1000 >/dev/null 2>&1 &')
         sb.terminate()
 

@@ -19,7 +19,8 @@ PORT = 8000
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Rest(me, tmp_path_factory.mktemp('preview'), '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0', '--pool', '1')
+    shared = Rest(me, tmp_path_factory.mktemp('preview'), '--listen', '127.0.0.1:0', '--preview',
+                  '127.0.0.1:0', '--pool', '1')
     yield shared
     shared.works()
     assert shared.end() == 0, shared.said()
@@ -41,18 +42,22 @@ class Browser:
         parts = urlsplit(url)
         self.host, self.port, self.query = parts.netloc, parts.port, parts.query
         self.cookies = []
-        assert parts.scheme == 'http' and parts.path == '/' and parts.hostname.endswith('.localhost')
+        assert (parts.scheme == 'http' and parts.path == '/'
+                and parts.hostname.endswith('.localhost'))
 
     def raw(self, path='/', method='GET', *, named=None, fields=(), **options):
         with Wire(('127.0.0.1', self.port)) as wire:
             cookies = [f'Cookie: {"; ".join(self.cookies)}'] if self.cookies else []
-            return wire.ask(request(method, path, host=named or self.host, token=None, fields=[*cookies, *fields], **options), method)
+            return wire.ask(request(method, path, host=named or self.host, token=None,
+                                    fields=[*cookies, *fields], **options), method)
 
     def enter(self, path='/'):
         reply = self.raw(f'{path}?{self.query}')
-        assert reply.status == 303 and reply.get('Referrer-Policy') == 'no-referrer' and reply.get('Cache-Control') == 'no-store', reply
+        assert (reply.status == 303 and reply.get('Referrer-Policy') == 'no-referrer'
+                and reply.get('Cache-Control') == 'no-store'), reply
         cookie, *attributes = reply.get('Set-Cookie').split('; ')
-        assert {'Path=/', 'HttpOnly', 'SameSite=Lax'} <= set(attributes) and not any(a.startswith('Domain') for a in attributes)
+        assert ({'Path=/', 'HttpOnly', 'SameSite=Lax'} <= set(attributes)
+                and not any(a.startswith('Domain') for a in attributes))
         self.cookies = [cookie]
         return reply.get('Location')
 
@@ -92,27 +97,35 @@ def test_the_token_goes(hub, app):
 
 
 def test_cookies_of_its_own(hub, page):
-    """The server sees those of its name, and not ours, and can't set ours, nor any for other names."""
+    """The server sees those of its name, and not ours, and can't set ours,
+    nor any for other names."""
     page.cookies = ['mine=1', *page.cookies, 'other=2']
     assert dict(page.told('/')['fields'])['cookie'] == 'mine=1; other=2'
     box = hub.create()
-    said = [b'Set-Cookie: a=b; Path=/; Domain=localhost; HttpOnly', b'Set-Cookie: holt_preview=x', b'Set-Cookie: holt_preview =x', b'Set-Cookie: =holt_preview=x', b'Set-Cookie: c=d; domain =.example', b'Clear-Site-Data: "*"',
-            b'Access-Control-Allow-Origin: *', b'Content-Security-Policy: default-src x', b'Location: http://localhost:9000/there']
+    said = [b'Set-Cookie: a=b; Path=/; Domain=localhost; HttpOnly', b'Set-Cookie: holt_preview=x',
+            b'Set-Cookie: holt_preview =x', b'Set-Cookie: =holt_preview=x',
+            b'Set-Cookie: c=d; domain =.example', b'Clear-Site-Data: "*"',
+            b'Access-Control-Allow-Origin: *', b'Content-Security-Policy: default-src x',
+            b'Location: http://localhost:9000/there']
     hub.post('/v1/files/write', sandbox=box, path='said', encoding='base64',
-             content=b64(b'HTTP/1.1 302 F\r\nContent-Length: 0\r\n' + b'\r\n'.join(said) + b'\r\n\r\n'))
+             content=b64(b'HTTP/1.1 302 F\r\nContent-Length: 0\r\n' + b'\r\n'.join(said)
+                         + b'\r\n\r\n'))
     serve(hub, box, 'say', 9000, 'said')
     other = Browser(link(hub, box, 9000))
     other.enter()
     reply = other.raw()
     assert reply.status == 302 and reply.all('Set-Cookie') == ['a=b; Path=/; HttpOnly', 'c=d']
     assert reply.get('Clear-Site-Data') is None and reply.get('Access-Control-Allow-Origin') is None
-    assert reply.get('Content-Security-Policy') == 'default-src x' and reply.get('Location') == '/there'
+    assert (reply.get('Content-Security-Policy') == 'default-src x' and reply.get('Location')
+            == '/there')
     hub.delete(box)
 
 
 @pytest.mark.parametrize('change', [
-    lambda b: setattr(b, 'cookies', []), lambda b: setattr(b, 'cookies', ['holt_preview=']), lambda b: setattr(b, 'cookies', ['holt_preview=x']),
-    lambda b: setattr(b, 'cookies', [b.cookies[0][:-1]]), lambda b: setattr(b, 'cookies', [b.cookies[0] + 'A'])], ids=range(5))
+    lambda b: setattr(b, 'cookies', []), lambda b: setattr(b, 'cookies', ['holt_preview=']),
+    lambda b: setattr(b, 'cookies', ['holt_preview=x']),
+    lambda b: setattr(b, 'cookies', [b.cookies[0][:-1]]),
+    lambda b: setattr(b, 'cookies', [b.cookies[0] + 'A'])], ids=range(5))
 def test_without_a_right(page, change):
     change(page)
     reply = page.raw()
@@ -132,39 +145,49 @@ def test_names_are_apart(hub, app, page):
     assert len(set(names)) == 3 and urlsplit(urls[0]).netloc == page.host
     for url in urls[1:]:
         assert page.raw(named=urlsplit(url).netloc).status == 401
-        assert page.raw('/?' + urlsplit(url).query, named=page.host).status == 200  # the server's own, as the cookie is right
+        # the server's own, as the cookie is right
+        assert page.raw('/?' + urlsplit(url).query, named=page.host).status == 200
         page_without = Browser(urls[0])
         assert page_without.raw('/?' + urlsplit(url).query).status == 401
     hub.delete(other)
 
 
-@pytest.mark.parametrize('name', ['localhost', '127.0.0.1', 'evil.example', 'a.evil.example', 'a.b.localhost', '.localhost'])
+@pytest.mark.parametrize('name', ['localhost', '127.0.0.1', 'evil.example', 'a.evil.example',
+                                  'a.b.localhost', '.localhost'])
 def test_other_names(page, name):
     reply = page.raw(named=f'{name}:{page.port}')
     assert reply.status in (400, 401, 403), reply
 
 
 def test_other_pages(page):
-    for origin in ('http://evil.example', 'null', f'http://localhost:{page.port}', f'http://8000-0.localhost:{page.port}'):
+    for origin in ('http://evil.example', 'null', f'http://localhost:{page.port}',
+                   f'http://8000-0.localhost:{page.port}'):
         assert page.raw('/', 'POST', body='x', fields=[f'Origin: {origin}']).status == 403
-    for site in ('same-site', 'cross-site'):  # what browsers ask for on behalf of pages; people may go wherever they like
-        for mode, dest, status in (('no-cors', 'script', 403), ('navigate', 'iframe', 403), ('navigate', 'document', 200)):
-            assert page.raw(fields=[f'Sec-Fetch-Site: {site}', f'Sec-Fetch-Mode: {mode}', f'Sec-Fetch-Dest: {dest}']).status == status
+    # what browsers ask for on behalf of pages; people may go wherever they like
+    for site in ('same-site', 'cross-site'):
+        for mode, dest, status in (('no-cors', 'script', 403), ('navigate', 'iframe', 403),
+                                   ('navigate', 'document', 200)):
+            assert page.raw(fields=[f'Sec-Fetch-Site: {site}', f'Sec-Fetch-Mode: {mode}',
+                                    f'Sec-Fetch-Dest: {dest}']).status == status
     for site in ('same-origin', 'none'):
-        assert page.told(fields=[f'Sec-Fetch-Site: {site}', 'Sec-Fetch-Mode: no-cors', 'Sec-Fetch-Dest: script'])['method'] == 'GET'
+        assert page.told(fields=[f'Sec-Fetch-Site: {site}', 'Sec-Fetch-Mode: no-cors',
+                                 'Sec-Fetch-Dest: script'])['method'] == 'GET'
     told = page.told('/', 'POST', body='x', fields=[f'Origin: http://{page.host}'])
     assert dict(told['fields'])['origin'] == f'http://localhost:{PORT}'
 
 
 def test_the_doors_are_apart(hub, page):
-    """The hub's token opens nothing here, nothing of the hub is here, and a preview's names and cookies are nothing there."""
+    """The hub's token opens nothing here, nothing of the hub is here, and a preview's names and
+    cookies are nothing there."""
     assert page.raw('/', fields=[f'Authorization: Bearer {hub.token}']).status == 200
-    for path in ('/healthz', '/version', '/v1/health', '/v1/sandboxes', '/mcp', '/sandbox.v1.Sandbox/Exec'):
+    for path in ('/healthz', '/version', '/v1/health', '/v1/sandboxes', '/mcp',
+                 '/sandbox.v1.Sandbox/Exec'):
         assert page.told(path)['path'] == path  # the server's in the sandbox
         cookies, page.cookies = page.cookies, []
         assert page.raw(path, fields=[f'Authorization: Bearer {hub.token}']).status == 401
         page.cookies = cookies
-    for options in ({'host': page.host}, {'token': None, 'fields': [f'Cookie: {page.cookies[0]}']}, {'fields': [f'Origin: http://{page.host}']}):
+    for options in ({'host': page.host}, {'token': None, 'fields': [f'Cookie: {page.cookies[0]}']},
+                    {'fields': [f'Origin: http://{page.host}']}):
         assert hub.raw('GET', '/v1/sandboxes', **options).status in (401, 403)
     assert hub.raw('GET', '/v1/sandboxes').status == 200  # the control
 
@@ -210,7 +233,8 @@ def test_a_websocket(hub, page):
     def upgrade(*fields):
         wire = Wire(('127.0.0.1', page.port))
         wire.send(request('GET', '/ws', host=page.host, token=None, fields=[
-            'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: ' + b64(bytes(16)), *fields]))
+            'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13',
+            'Sec-WebSocket-Key: ' + b64(bytes(16)), *fields]))
         return wire, wire.reply()
     cookie = f'Cookie: {page.cookies[0]}'
     wire, reply = upgrade(cookie, f'Origin: http://{page.host}')
@@ -236,10 +260,12 @@ def test_off(me, tmp_path):
 
 
 @pytest.mark.parametrize('options, why', [
-    (['--preview', '0.0.0.0:0'], 'loopback'), (['--preview', '127.0.0.1:0', '--preview-domain', 'No Domain'], 'preview'),
+    (['--preview', '0.0.0.0:0'], 'loopback'),
+    (['--preview', '127.0.0.1:0', '--preview-domain', 'No Domain'], 'preview'),
     (['--preview', '127.0.0.1:0', '--preview-domain', 'holt.test'], '--tls-cert'),
     (['--preview', '127.0.0.1:0', '--preview-domain', 'localhost.evil.test'], '--tls-cert'),
     (['--preview', '127.0.0.1:0', '--preview-domain', ''], 'preview'), (['--preview', 'x'], 'x')])
 def test_wrong_options(me, tmp_path, options, why):
-    done = me.run('serve', '--listen', '127.0.0.1:0', '--socket', 'none', *options, env={'HOLT_HOME': str(tmp_path)}, timeout=60)
+    done = me.run('serve', '--listen', '127.0.0.1:0', '--socket', 'none', *options,
+                  env={'HOLT_HOME': str(tmp_path)}, timeout=60)
     assert done.returncode in (2, 125) and why.encode() in done.stderr, done

@@ -33,17 +33,20 @@ def refused(mcp, line, code, request_id=None):
 # ---- broken messages -------------------------------------------------------------------------
 
 @pytest.mark.parametrize('line', [
-    b'{', b'}', b'nonsense', b'{"jsonrpc":"2.0","id":1,"method":"ping"', b'{"a":1,}', b"{'a':1}", b'[1,', b'"open',
-    b'{"jsonrpc":"2.0","id":1,"method":"ping"} trailing', b'\xff\xfe\x00', b'{"id":"\xc3\x28"}', b'{"a":NaN}', b'{"a":01}',
-    b'{"a":"\\ud800"}', b'{"a":"\\x"}', b'{"a":"tab\there"}', b'{"a":1e999}', b'\xef\xbb\xbf{"a":1}', b'\x00', b'{"a"\x00:1}',
+    b'{', b'}', b'nonsense', b'{"jsonrpc":"2.0","id":1,"method":"ping"', b'{"a":1,}', b"{'a':1}",
+    b'[1,', b'"open', b'{"jsonrpc":"2.0","id":1,"method":"ping"} trailing', b'\xff\xfe\x00',
+    b'{"id":"\xc3\x28"}', b'{"a":NaN}', b'{"a":01}', b'{"a":"\\ud800"}', b'{"a":"\\x"}',
+    b'{"a":"tab\there"}', b'{"a":1e999}', b'\xef\xbb\xbf{"a":1}', b'\x00', b'{"a"\x00:1}',
 ], ids=lambda b: repr(b)[2:30])
 def test_what_is_no_json_is_a_parse_error(mcp, line):
     refused(mcp, line, PARSE)
 
 
 @pytest.mark.parametrize('line', [
-    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\\ud800"}}', b'{"jsonrpc":"2.0","id":7,"method":"\xc3\x28"}',
-    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":01}}', b'{"method":"x","params":[nonsense],"id":7}',
+    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\\ud800"}}',
+    b'{"jsonrpc":"2.0","id":7,"method":"\xc3\x28"}',
+    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":01}}',
+    b'{"method":"x","params":[nonsense],"id":7}',
 ], ids=lambda b: repr(b)[30:])
 def test_the_id_of_what_is_nearly_json(mcp, line):
     """A caller that is refused without its id would wait until its timeout."""
@@ -51,16 +54,19 @@ def test_the_id_of_what_is_nearly_json(mcp, line):
 
 
 @pytest.mark.parametrize('line', [
-    b'1', b'"ping"', b'null', b'true', b'{}', b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"1.0","id":7,"method":"ping"}',
-    b'{"id":7,"method":"ping"}', b'{"jsonrpc":2.0,"id":7,"method":"ping"}', b'{"jsonrpc":"2.0","id":7,"method":1}',
-    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":1}', b'{"jsonrpc":"2.0","id":7,"method":"ping","params":null}',
+    b'1', b'"ping"', b'null', b'true', b'{}', b'{"jsonrpc":"2.0"}',
+    b'{"jsonrpc":"1.0","id":7,"method":"ping"}', b'{"id":7,"method":"ping"}',
+    b'{"jsonrpc":2.0,"id":7,"method":"ping"}', b'{"jsonrpc":"2.0","id":7,"method":1}',
+    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":1}',
+    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":null}',
     b'{"jsonrpc":"2.0","id":7}',
 ], ids=lambda b: b.decode())
 def test_what_is_no_request_is_an_invalid_request(mcp, line):
     refused(mcp, line, REQUEST, 7 if b'"id":7' in line else None)
 
 
-@pytest.mark.parametrize('request_id', ['null', '1.5', '{}', '[]', 'true', '1e400', '"' + 'x' * 300 + '"'])
+@pytest.mark.parametrize('request_id',
+                         ['null', '1.5', '{}', '[]', 'true', '1e400', '"' + 'x' * 300 + '"'])
 def test_ids_that_are_none(mcp, request_id):
     mcp.send_raw(b'{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' % request_id.encode())
     answer = mcp.next()
@@ -68,7 +74,8 @@ def test_ids_that_are_none(mcp, request_id):
     mcp.ping()
 
 
-@pytest.mark.parametrize('request_id', [0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, -2**63, '', 'a', '1', 'ünï "q" \\ \n', 'x' * 200])
+@pytest.mark.parametrize('request_id', [0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, -2**63, '', 'a', '1',
+                                        'ünï "q" \\ \n', 'x' * 200])
 def test_ids_come_back_as_they_were(mcp, request_id):
     mcp.send({'jsonrpc': '2.0', 'id': request_id, 'method': 'ping'})
     answer = mcp.next()
@@ -78,7 +85,8 @@ def test_ids_come_back_as_they_were(mcp, request_id):
 
 def test_an_id_in_flight_is_not_taken_twice(mcp):
     sb = mcp.create()
-    call = {'name': 'sandbox_exec', 'arguments': {'sandbox': sb.id, 'command': 'sleep 1; echo first'}}
+    call = {'name': 'sandbox_exec',
+            'arguments': {'sandbox': sb.id, 'command': 'sleep 1; echo first'}}
     for _ in range(2):
         mcp.send({'jsonrpc': '2.0', 'id': 'twin', 'method': 'tools/call', 'params': call})
     error_of(mcp.next(), REQUEST, 'twin')
@@ -97,13 +105,15 @@ def test_keys_that_are_there_twice(mcp):
 
 
 def test_unknown_members_are_ignored(mcp):
-    mcp.send({'jsonrpc': '2.0', 'id': 9, 'method': 'ping', 'extra': {'a': [1]}, 'params': {'_meta': {'x': 1}, 'y': 2}})
+    mcp.send({'jsonrpc': '2.0', 'id': 9, 'method': 'ping', 'extra': {'a': [1]},
+              'params': {'_meta': {'x': 1}, 'y': 2}})
     assert mcp.next() == {'jsonrpc': '2.0', 'id': 9, 'result': {}}
 
 
 @pytest.mark.parametrize('depth', [100, 10_000, 1_000_000])
 def test_a_bomb_of_nesting(mcp, depth):
-    line = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":' + b'[' * depth + b']' * depth + b'}}'
+    line = (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":' + b'[' * depth + b']' * depth
+            + b'}}')
     mcp.send_raw(line + b'\n')
     answer = mcp.next()
     assert answer['id'] in (7, None) and answer['error']['code'] in (REQUEST, PARSE), answer
@@ -111,14 +121,16 @@ def test_a_bomb_of_nesting(mcp, depth):
 
 
 def test_very_many_values(mcp):
-    mcp.send_raw(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[' + b'1,' * 1_000_000 + b'1]}}\n')
+    mcp.send_raw(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[' + b'1,' * 1_000_000
+                 + b'1]}}\n')
     answer = mcp.next()
     assert answer['error']['code'] == REQUEST, answer
     mcp.ping()
 
 
 def test_a_line_of_17_mib_then_a_good_one(mcp):
-    mcp.send_raw(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"' + b'x' * (17 << 20) + b'"}}\n')
+    mcp.send_raw(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"' + b'x' * (17 << 20)
+                 + b'"}}\n')
     mcp.send({'jsonrpc': '2.0', 'id': 8, 'method': 'ping'})
     error_of(mcp.next(), REQUEST, 7)  # the id stood before the line was too long
     assert mcp.next() == {'jsonrpc': '2.0', 'id': 8, 'result': {}}
@@ -161,13 +173,15 @@ def test_bytes_one_by_one(mcp):
 
 
 def test_a_thousand_in_one_write(mcp):
-    mcp.send_raw(b''.join(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % i for i in range(1000, 2000)))
+    mcp.send_raw(b''.join(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % i
+                          for i in range(1000, 2000)))
     assert [mcp.next()['id'] for _ in range(1000)] == list(range(1000, 2000))
 
 
 # ---- methods and parameters --------------------------------------------------------------------
 
-@pytest.mark.parametrize('method', ['nope', '', 'tools', 'tools/list/x', 'rpc.discover', 'server/discover', 'PING',
+@pytest.mark.parametrize('method', ['nope', '', 'tools', 'tools/list/x', 'rpc.discover',
+                                    'server/discover', 'PING',
                                     'sandbox_create', 'tools/\u0000list'])
 def test_unknown_methods(mcp, method):
     mcp.send({'jsonrpc': '2.0', 'id': 7, 'method': method, 'params': {}})
@@ -175,7 +189,8 @@ def test_unknown_methods(mcp, method):
 
 
 def test_notifications_get_no_answer(mcp):
-    for method in ('nope', 'notifications/cancelled', 'notifications/progress', 'tools/list', 'ping', 'initialize'):
+    for method in ('nope', 'notifications/cancelled', 'notifications/progress', 'tools/list',
+                   'ping', 'initialize'):
         mcp.notify(method)
         mcp.notify(method, {'requestId': 99, 'x': [1]})
     mcp.send_raw(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}\n')
@@ -191,8 +206,10 @@ def test_responses_that_nobody_asked_for(mcp):
     assert not mcp.inbox
 
 
-@pytest.mark.parametrize('params', [None, {}, {'name': 7}, {'name': 'nope'}, {'name': ''}, {'name': 'sandbox_create', 'arguments': 'x'},
-                                    {'name': 'sandbox_create', 'arguments': []}, {'name': 'Sandbox_create', 'arguments': {}},
+@pytest.mark.parametrize('params', [None, {}, {'name': 7}, {'name': 'nope'}, {'name': ''},
+                                    {'name': 'sandbox_create', 'arguments': 'x'},
+                                    {'name': 'sandbox_create', 'arguments': []},
+                                    {'name': 'Sandbox_create', 'arguments': {}},
                                     {'name': 'sandbox_create', 'arguments': None}], ids=json.dumps)
 def test_calls_that_name_no_tool(mcp, params):
     answer = mcp.request('tools/call', params)
@@ -207,12 +224,18 @@ def test_arguments_may_be_absent(mcp):
 @pytest.mark.parametrize('tool, arguments, named', [
     ('sandbox_exec', {'sandbox': 123, 'command': 'true'}, 'sandbox'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': ['x']}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': '9'}, 'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 1.5}, 'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 0}, 'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': -1}, 'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 10**30}, 'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 86401}, 'timeout_seconds'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': '9'},
+     'timeout_seconds'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 1.5},
+     'timeout_seconds'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 0},
+     'timeout_seconds'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': -1},
+     'timeout_seconds'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 10**30},
+     'timeout_seconds'),
+    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 86401},
+     'timeout_seconds'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout': 9}, 'timeout'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': None}, 'command'),
     ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'argv': ['true']}, 'argv'),
@@ -243,7 +266,8 @@ def test_arguments_may_be_absent(mcp):
     ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'x', 'limit': 0}, 'limit'),
     ('sandbox_write_file', {'sandbox': 'sbx-x', 'path': 'x'}, 'content'),
     ('sandbox_write_file', {'sandbox': 'sbx-x', 'path': 'x', 'content': {}}, 'content'),
-    ('sandbox_write_file', {'sandbox': 'sbx-x', 'path': 'x', 'content': '', 'make_parents': 'yes'}, 'make_parents'),
+    ('sandbox_write_file', {'sandbox': 'sbx-x', 'path': 'x', 'content': '', 'make_parents': 'yes'},
+     'make_parents'),
     ('sandbox_fork', {'sandbox': 'sbx-x', 'replicas': 0}, 'replicas'),
     ('sandbox_fork', {'sandbox': 'sbx-x', 'replicas': 65}, 'replicas'),
     ('sandbox_fork', {'sandbox': 'sbx-x', 'replicas': '2'}, 'replicas'),
@@ -257,7 +281,8 @@ def test_wrong_arguments_are_a_failed_call_that_names_them(hub, tool, arguments,
 
 
 def test_a_misspelt_argument_gets_the_nearest_name(hub):
-    assert 'timeout_seconds' in hub.fails('sandbox_exec', sandbox='x', command='true', timeout_second=1)['cause']
+    assert 'timeout_seconds' in hub.fails('sandbox_exec', sandbox='x', command='true',
+                                          timeout_second=1)['cause']
     assert 'replicas' in hub.fails('sandbox_fork', sandbox='x', replica=1)['cause']
 
 
@@ -271,7 +296,8 @@ def test_cursors_that_are_not_ours(mcp, cursor):
 def test_before_initialize_there_is_only_ping(start):
     mcp = start('--pool', '0', version='none')
     mcp.ping()
-    for method, params in (('tools/list', {}), ('tools/call', {'name': 'sandbox_create', 'arguments': {'pool': 'host'}})):
+    for method, params in (('tools/list', {}), ('tools/call', {'name': 'sandbox_create',
+                                                               'arguments': {'pool': 'host'}})):
         answer = mcp.request(method, params)
         assert answer['error']['code'] in (REQUEST, PARAMS, -32002, -32000), answer
     mcp.initialize()
@@ -281,19 +307,22 @@ def test_before_initialize_there_is_only_ping(start):
 def test_requests_right_behind_initialize(start):
     """Clients that send it all at once, without waiting for the answer, are served."""
     mcp = start('--pool', '0', version='none')
-    mcp.start('initialize', {'protocolVersion': LATEST, 'capabilities': {}, 'clientInfo': {'name': 'x', 'version': '1'}})
+    mcp.start('initialize', {'protocolVersion': LATEST, 'capabilities': {},
+                             'clientInfo': {'name': 'x', 'version': '1'}})
     mcp.notify('notifications/initialized')
     last = mcp.start('tools/list')
     assert 'result' in mcp.wait(last)
 
 
 def test_initialize_twice_is_refused(mcp):
-    answer = mcp.request('initialize', {'protocolVersion': LATEST, 'capabilities': {}, 'clientInfo': {'name': 'x', 'version': '1'}})
+    answer = mcp.request('initialize', {'protocolVersion': LATEST, 'capabilities': {},
+                                        'clientInfo': {'name': 'x', 'version': '1'}})
     error_of(answer, REQUEST, mcp.last_id)
     mcp.ping()
 
 
-@pytest.mark.parametrize('params', [None, {}, {'protocolVersion': 7}, {'protocolVersion': LATEST, 'capabilities': 7}, []], ids=json.dumps)
+@pytest.mark.parametrize('params', [None, {}, {'protocolVersion': 7}, {
+    'protocolVersion': LATEST, 'capabilities': 7}, []], ids=json.dumps)
 def test_initialize_that_makes_no_sense(start, params):
     mcp = start('--pool', '0', version='none')
     answer = mcp.request('initialize', params)
@@ -339,7 +368,8 @@ def test_a_client_that_does_not_read_is_not_buffered_without_end(start):
     before = rss(mcp.pid)
     ids = range(5000, 6000)
     data = b''.join(json.dumps({'jsonrpc': '2.0', 'id': i, 'method': 'tools/call', 'params': {
-        'name': 'sandbox_read_file', 'arguments': {'sandbox': sb.id, 'path': 'big'}}}).encode() + b'\n' for i in ids)
+        'name': 'sandbox_read_file', 'arguments': {'sandbox': sb.id, 'path': 'big'}}}).encode()
+                    + b'\n' for i in ids)
     fd = mcp.proc.stdin.fileno()
     peak = quiet = 0
     while quiet < 20:  # writes what is taken, and reads nothing
@@ -417,7 +447,8 @@ def test_progress_of_a_long_exec(mcp, token):
     assert values == sorted(set(values))
     for n in told:
         assert n['method'] == 'notifications/progress'
-        assert n['params']['progressToken'] == token and type(n['params']['progressToken']) is type(token)
+        assert (n['params']['progressToken'] == token
+                and type(n['params']['progressToken']) is type(token))
         assert n['params']['total'] == 9 and isinstance(n['params']['message'], str)
 
 

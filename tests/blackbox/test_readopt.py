@@ -1,4 +1,5 @@
-"""A hub that is killed in the middle of its work: what it had acknowledged is there in the next one, and nothing else.
+"""A hub that is killed in the middle of its work:
+what it had acknowledged is there in the next one, and nothing else.
 
 One thing at a time; test_kills.py does it at any moment.
 """
@@ -23,7 +24,8 @@ def begin(residue, who):
     started = []
 
     def start(*arguments):
-        started.append(Rest(who, home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2', *arguments))
+        started.append(Rest(who, home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '2',
+                            *arguments))
         return started[-1]
     start.home, start.folder = home, os.path.join(home, 'warden')
     yield start
@@ -74,7 +76,8 @@ def test_both_are_killed(begin, residue):
 
 
 def test_found_by_the_registry_alone(residue, who):
-    """Not by where this login has its sockets: another registry's hub would end the sandboxes as strangers."""
+    """Not by where this login has its sockets: another registry's hub would end the sandboxes as
+    strangers."""
     started = []
 
     def folder():
@@ -85,7 +88,8 @@ def test_found_by_the_registry_alone(residue, who):
 
     def start(data, runtime):
         env = {'HOLT_HOME': '', 'XDG_DATA_HOME': data, 'XDG_RUNTIME_DIR': runtime}
-        started.append(Rest(who, data, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0', env=env))
+        started.append(Rest(who, data, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0',
+                            env=env))
         return started[-1]
     mine, other, here, there = [folder() for _ in range(4)]
     try:
@@ -103,6 +107,7 @@ def test_one_hub_a_home(begin):
     hub = begin()
     session = Session(hub)
     sandbox = session.create()
-    done = hub.who.run('serve', '--listen', '127.0.0.1:0', '--socket', 'none', env=hub.env, text=True)
+    done = hub.who.run('serve', '--listen', '127.0.0.1:0', '--socket', 'none', env=hub.env,
+                       text=True)
     assert done.returncode == 125 and 'another' in done.stderr, done
     assert session.run(sandbox, 'echo well') == 'well\n'

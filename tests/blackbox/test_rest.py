@@ -1,4 +1,5 @@
-"""/v1 over real sockets: what each route promises, twice, at the same time, and to clients that misbehave."""
+"""/v1 over real sockets: what each route promises, twice, at the same time,
+and to clients that misbehave."""
 
 import base64
 import json
@@ -52,7 +53,8 @@ def test_health_is_open_and_counts(rest, sb):
 def test_templates(rest):
     assert [t['id'] for t in rest.call('GET', '/v1/templates')] == ['host']
     made = rest.post('/v1/templates', id='host')
-    assert made['id'] == 'host' and made['ready'] is True and made['network'] == {'block': True, 'egress': 'deny'}
+    assert (made['id'] == 'host' and made['ready'] is True
+            and made['network'] == {'block': True, 'egress': 'deny'})
     fails(501, 'unsupported', rest.post, '/v1/templates', id='other')
     fails(501, 'unsupported', rest.post, '/v1/templates', id='host', workload={'command': ['true']})
 
@@ -60,7 +62,8 @@ def test_templates(rest):
 def test_life(rest):
     made = rest.post('/v1/fork', template='host', id='life-1')
     assert made['id'] == 'life-1' and made['template_id'] == 'host' and made['fork_time_ms'] > 0
-    assert made['endpoint'] == 'http://localhost' and made['state'] == 'running' and made['tier'] == 'namespace'
+    assert (made['endpoint'] == 'http://localhost' and made['state'] == 'running'
+            and made['tier'] == 'namespace')
     seen = rest.call('GET', '/v1/sandboxes/life-1')
     assert {k: v for k, v in made.items() if k != 'fork_time_ms'} == seen
     assert seen in rest.call('GET', '/v1/sandboxes')
@@ -77,11 +80,13 @@ def test_life(rest):
 
 
 def test_create_with_all(rest):
-    made = rest.post('/v1/sandboxes', template='host', limits={'memory_mb': 256, 'disk_mb': 64, 'pids': 64},
+    made = rest.post('/v1/sandboxes', template='host',
+                     limits={'memory_mb': 256, 'disk_mb': 64, 'pids': 64},
                      env={'GREETING': 'hello'}, cwd='/tmp', timeout_seconds=600, idle_seconds=300)
     assert made['limits'].pop('enforced_by') in ('cgroup2', 'cgroup1', 'rlimit')
     assert made['limits'] == {'memory_mb': 256, 'disk_mb': 64, 'pids': 64}
-    assert made['timeout_seconds'] == 600 and made['idle_seconds'] == 300 and made['deadline_unix'] > 0
+    assert (made['timeout_seconds'] == 600 and made['idle_seconds'] == 300
+            and made['deadline_unix'] > 0)
     assert rest.exec(made['id'], 'pwd; echo $GREETING')['stdout'] == '/tmp\nhello\n'
     rest.delete(made['id'])
 
@@ -93,7 +98,8 @@ def test_create_with_all(rest):
     ({'id': 'x' * 65}, (400, 'invalid_input'), 'id'),
     ({'id': '../x'}, (400, 'invalid_input'), 'id'),
     ({'network': {'egress': 'allow'}}, (400, 'invalid_input'), 'network.egress'),
-    ({'network': {'allow_domains': ['example.com']}}, (400, 'invalid_input'), 'network.allow_domains'),
+    ({'network': {'allow_domains': ['example.com']}}, (400, 'invalid_input'),
+     'network.allow_domains'),
     ({'network': {'allow_cidrs': ['10.0.0.0/8']}}, (400, 'invalid_input'), 'network.allow_cidrs'),
     ({'network': {'inbound': 'allow'}}, (400, 'invalid_input'), 'network.inbound'),
     ({'network': {'inbound_cidrs': ['::/0']}}, (400, 'invalid_input'), 'network.inbound_cidrs'),
@@ -130,7 +136,8 @@ def test_one_id_at_the_same_time(rest):
 
 def test_forks(rest, sb):
     rest.post('/v1/files/write', sandbox=sb, path='f', content='old')
-    one = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'id': 'child', 'pause_source': False, 'template': 'any'})
+    one = rest.call('POST', f'/v1/sandboxes/{sb}/fork',
+                    {'id': 'child', 'pause_source': False, 'template': 'any'})
     assert one['id'] == 'child' and one['source'] == sb
     many = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'count': 3})['sandboxes']
     named = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'ids': ['kid-1', 'kid-2']})['sandboxes']
@@ -140,9 +147,11 @@ def test_forks(rest, sb):
         assert rest.post('/v1/files/read', sandbox=child['id'], path='f')['content'] == 'old'
     # All or none: one of the names is taken.
     count = rest.call('GET', '/v1/health')['sandboxes']
-    fails(409, 'conflict', rest.call, 'POST', f'/v1/sandboxes/{sb}/fork', {'ids': ['kid-3', 'kid-2']})
+    fails(409, 'conflict', rest.call, 'POST', f'/v1/sandboxes/{sb}/fork',
+          {'ids': ['kid-3', 'kid-2']})
     assert rest.call('GET', '/v1/health')['sandboxes'] == count
-    for body in ({'id': 'a', 'count': 2}, {'id': 'a', 'ids': ['b']}, {'ids': ['a', 'b'], 'count': 3}, {'count': 0},
+    for body in ({'id': 'a', 'count': 2}, {'id': 'a', 'ids': ['b']},
+                 {'ids': ['a', 'b'], 'count': 3}, {'count': 0},
                  {'count': 65}):
         fails(400, 'invalid_input', rest.call, 'POST', f'/v1/sandboxes/{sb}/fork', body)
     for child in [one, *many, *named]:
@@ -151,7 +160,8 @@ def test_forks(rest, sb):
 
 
 def test_a_fork_leaves_its_source_as_it_was(rest, sb):
-    """pause_source: it stands still for the copy, and runs on, as clients that always ask for it expect."""
+    """pause_source: it stands still for the copy, and runs on,
+    as clients that always ask for it expect."""
     rest.exec(sb, 'while :; do date +%s%N > t; sleep 0.01; done >/dev/null 2>&1 & echo')
     child = rest.call('POST', f'/v1/sandboxes/{sb}/fork', {'pause_source': True})
     assert child['state'] == 'running' == rest.call('GET', f'/v1/sandboxes/{sb}')['state']
@@ -178,8 +188,9 @@ def test_pages(rest):
     assert [s for s in seen if s in mine] == mine and len(set(seen)) == len(seen)
     assert isinstance(rest.call('GET', '/v1/sandboxes?state=running'), list)
     assert rest.call('GET', '/v1/sandboxes?state=cold') == []
-    for query in ('limit=0', 'limit=1001', 'limit=x', 'limit=01', 'limit=', 'limit=1&limit=2', 'cursor=', 'cursor=zz',
-                  'cursor=00000000000000001', 'cursor=000000000000000G', 'state=happy', 'other=1', 'limit=%ff'):
+    for query in ('limit=0', 'limit=1001', 'limit=x', 'limit=01', 'limit=', 'limit=1&limit=2',
+                  'cursor=', 'cursor=zz', 'cursor=00000000000000001', 'cursor=000000000000000G',
+                  'state=happy', 'other=1', 'limit=%ff'):
         fails(400, 'invalid_input', rest.call, 'GET', f'/v1/sandboxes?{query}')
     for sandbox in mine:
         rest.delete(sandbox)
@@ -189,7 +200,8 @@ def test_set_timeout(rest, sb):
     answer = rest.post('/v1/set_timeout', sandbox=sb, timeout_seconds=3600)
     assert answer['status'] == 'ok' and answer['timeout_seconds'] == 3600
     assert rest.call('GET', f'/v1/sandboxes/{sb}')['deadline_unix'] == answer['deadline_unix']
-    error = fails(400, 'timeout_too_large', rest.post, '/v1/set_timeout', sandbox=sb, timeout_seconds=2592001)
+    error = fails(400, 'timeout_too_large', rest.post, '/v1/set_timeout', sandbox=sb,
+                  timeout_seconds=2592001)
     assert error['context'] == {'sandbox': sb, 'requested_s': 2592001, 'max_timeout_s': 2592000}
     fails(400, 'invalid_input', rest.post, '/v1/set_timeout', sandbox=sb, timeout_seconds=0)
     fails(404, 'not_found', rest.post, '/v1/set_timeout', sandbox='nobody', timeout_seconds=1)
@@ -197,12 +209,14 @@ def test_set_timeout(rest, sb):
 
 def test_pause(rest, sb):
     rest.exec(sb, 'while :; do date +%s%N > t; sleep 0.01; done >/dev/null 2>&1 & echo')
-    assert rest.post('/v1/pause', sandbox=sb) == {'status': 'paused'} == rest.post('/v1/pause', sandbox=sb)
+    assert rest.post('/v1/pause', sandbox=sb) == {'status': 'paused'} == rest.post('/v1/pause',
+                                                                                   sandbox=sb)
     assert rest.call('GET', f'/v1/sandboxes/{sb}')['state'] == 'paused'
     error = fails(409, 'conflict', rest.exec, sb, 'true')
     assert 'paused' in error['cause'] and error['context'] == {'sandbox': sb}
     fails(409, 'conflict', rest.post, '/v1/files/read', sandbox=sb, path='t')
-    assert rest.post('/v1/resume', sandbox=sb) == {'status': 'running'} == rest.post('/v1/resume', sandbox=sb)
+    assert (rest.post('/v1/resume', sandbox=sb) == {'status': 'running'}
+            == rest.post('/v1/resume', sandbox=sb))
     assert rest.exec(sb, 'cat t')['exit_code'] == 0
     for path in ('/v1/pause', '/v1/resume'):
         fails(404, 'not_found', rest.post, path, sandbox='nobody')
@@ -216,8 +230,12 @@ def keyed(rest, key, path, body):
 
 def test_a_key_makes_one(rest, sb):
     for n, (path, body, same, other) in enumerate((
-            ('/v1/fork', {'template': 'host', 'id': 'once'}, {'network': {}, 'id': 'once', 'template': 'host'}, {'template': 'host', 'id': 'twice'}),
-            ('/v1/sandboxes', {}, {'template': 'host'}, {'cwd': '/tmp'}), (f'/v1/sandboxes/{sb}/fork', {'count': 2}, {'count': 2, 'pause_source': True}, {'count': 3}))):
+            ('/v1/fork', {'template': 'host', 'id': 'once'},
+             {'network': {}, 'id': 'once', 'template': 'host'},
+             {'template': 'host', 'id': 'twice'}),
+            ('/v1/sandboxes', {}, {'template': 'host'}, {'cwd': '/tmp'}),
+            (f'/v1/sandboxes/{sb}/fork', {'count': 2}, {'count': 2, 'pause_source': True},
+             {'count': 3}))):
         before = rest.call('GET', '/v1/health')['sandboxes']
         first = keyed(rest, f'key-{n}', path, body)
         assert first[0] == 200
@@ -245,7 +263,8 @@ def test_a_key_at_the_same_time(rest):
     """Many with one key: one is made, and each hears of it or that it is under way."""
     before = rest.call('GET', '/v1/health')['sandboxes']
     got = []
-    threads = [threading.Thread(target=lambda: got.append(keyed(rest, 'all-at-once', '/v1/sandboxes', {})))
+    threads = [threading.Thread(target=lambda: got.append(keyed(rest, 'all-at-once',
+                                                                '/v1/sandboxes', {})))
                for _ in range(8)]
     for t in threads:
         t.start()
@@ -275,7 +294,8 @@ def test_a_key_outlives_the_server(me, tmp_path):
 # ---- exec
 
 def test_exec(rest, sb):
-    done = rest.exec(sb, 'cat; echo $A; pwd; echo err >&2; exit 7', env={'A': 'b'}, working_dir='/tmp', stdin='in\n')
+    done = rest.exec(sb, 'cat; echo $A; pwd; echo err >&2; exit 7', env={'A': 'b'},
+                     working_dir='/tmp', stdin='in\n')
     assert (done['exit_code'], done['stdout'], done['stderr']) == (7, 'in\nb\n/tmp\n', 'err\n')
     assert done['exec_time_ms'] > 0 and done['hit_memory'] is False
     assert rest.exec(sb, 'printf', args=['%s|', 'a b', '$HOME'])['stdout'] == 'a b|$HOME|'
@@ -316,8 +336,10 @@ def test_code(rest, sb):
     out, end = said(language='bash', code='echo "$0" "it\'s"; exit 3')
     assert (out, end['kind'], end['exit_code']) == (b"bash it's\n", 'exit', 3)
     assert said(language='bash', code='sleep 100', timeout=1)[1]['code'] == 'exec_timeout'
-    for code, more in (('timeout_too_large', {'timeout': 86401}), ('invalid_input', {'language': 'perl'})):
-        fails(400, code, rest.call, 'POST', '/v1/run_code/stream', {'sandbox': sb, 'code': 'x', **more})
+    for code, more in (('timeout_too_large', {'timeout': 86401}),
+                       ('invalid_input', {'language': 'perl'})):
+        fails(400, code, rest.call, 'POST', '/v1/run_code/stream',
+              {'sandbox': sb, 'code': 'x', **more})
     if rest.exec(sb, 'command -v python3')['exit_code'] == 0:
         assert said(code='import sys\nprint(sys.argv, sys.stdin.read())')[0] == b"['-c'] \n"
 
@@ -327,7 +349,8 @@ def test_processes(rest, sb):
     assert rest.call('GET', path) == {'processes': [], 'truncated': False}
     rest.exec(sb, 'sleep 1234 > /dev/null 2>&1 &')
     wanted = {'command': 'sleep 1234', 'parent': 1, 'state': 'S'}
-    [found] = until(lambda: [p for p in rest.call('GET', path)['processes'] if wanted.items() <= p.items()], what='sleep')
+    [found] = until(lambda: [p for p in rest.call('GET', path)['processes']
+                             if wanted.items() <= p.items()], what='sleep')
     assert 0 < found['memory_bytes'] < 1 << 26
     fails(400, 'invalid_input', rest.post, signalled, pid=1, signal=9)
     fails(400, 'invalid_input', rest.post, signalled, pid=found['pid'], signal=65)
@@ -341,12 +364,15 @@ def test_processes(rest, sb):
 
 def test_stream(rest, sb):
     said = stream(rest, sb, 'cat; echo err >&2; exit 3', stdin='in')
-    assert said[-1]['kind'] == 'exit' and said[-1]['exit_code'] == 3 and not {'error', 'code'} & set(said[-1])
-    assert {(f['stream'], f['data']) for f in said[:-1]} == {('stdout', b64(b'in')), ('stderr', b64(b'err\n'))}
+    assert (said[-1]['kind'] == 'exit' and said[-1]['exit_code'] == 3
+            and not {'error', 'code'} & set(said[-1]))
+    assert {(f['stream'], f['data']) for f in said[:-1]} == {('stdout', b64(b'in')),
+                                                             ('stderr', b64(b'err\n'))}
     end = stream(rest, sb, 'sleep 100', timeout=1)[-1]
     assert (end['exit_code'], end['code']) == (124, 'exec_timeout') and 'timeout' in end['error']
     end = stream(rest, sb, 'no-such-program', args=[])[-1]
-    assert (end['exit_code'], end['code']) == (-1, 'exec_failed') and 'no-such-program' in end['error']
+    assert ((end['exit_code'], end['code']) == (-1, 'exec_failed') and 'no-such-program'
+            in end['error'])
     assert fails(404, 'not_found', rest.post, '/v1/exec/stream', sandbox='nobody', command='true')
 
 
@@ -367,13 +393,15 @@ def test_stream_comes_as_it_goes(rest, sb):
                 break
             rest_of_it += piece
     said = lines(rest_of_it)
-    assert b''.join(base64.b64decode(f['data']) for f in said[:-1]) == b'now\ntwo\n' and said[-1]['exit_code'] == 0
+    assert (b''.join(base64.b64decode(f['data']) for f in said[:-1]) == b'now\ntwo\n'
+            and said[-1]['exit_code'] == 0)
 
 
 def test_who_goes_away_ends_the_command(rest, sb):
     for path in ('/v1/exec/stream', '/v1/exec'):
         with rest.wire() as wire:
-            wire.send(rest.request('POST', path, body=json.dumps({'sandbox': sb, 'command': 'sleep 1000'})))
+            wire.send(rest.request('POST', path,
+                                   body=json.dumps({'sandbox': sb, 'command': 'sleep 1000'})))
             until(lambda: rest.exec(sb, 'pidof sleep')['exit_code'] == 0, what='the command')
         until(lambda: rest.exec(sb, 'pidof sleep')['exit_code'] == 1, what='the end of the command')
 
@@ -382,7 +410,8 @@ STEPS = 'i=0; while [ $i -lt 512 ]; do head -c 65536 /dev/zero; i=$((i+1)); echo
 
 
 def test_a_slow_reader_holds_the_command(rest, sb):
-    """32 MiB that nobody reads: what was made of them is what pipes and queues hold; then all of them come."""
+    """32 MiB that nobody reads: what was made of them is what pipes and queues hold;
+    then all of them come."""
     with rest.wire(receive_buffer=16384) as wire:
         wire.send(rest.request('POST', '/v1/exec/stream', body=json.dumps(
             {'sandbox': sb, 'command': STEPS, 'timeout': 100})))
@@ -444,11 +473,14 @@ def test_files(rest, sb):
     fails(400, 'invalid_input', file, 'read', path='a/b/c.txt', offset=2, limit=1)
     fails(400, 'invalid_input', file, 'read', path='a/b/c.txt', offset=3)
     assert file('mkdir', path='a/d/e') == ok and file('mkdir', path='a/d/e') == ok
-    assert [(e['name'], e['is_dir']) for e in file('list', path='a')['entries']] == [('b', True), ('d', True)]
+    assert ([(e['name'], e['is_dir']) for e in file('list', path='a')['entries']]
+            == [('b', True), ('d', True)])
     entry = file('list', path='a/b')['entries'][0]
-    assert entry['name'] == 'c.txt' and entry['size'] == 8 and entry['mode'] == 0o600 and entry['type'] == 'file'
+    assert (entry['name'] == 'c.txt' and entry['size'] == 8 and entry['mode'] == 0o600
+            and entry['type'] == 'file')
     stat = file('stat', path='a/b/c.txt')
-    assert stat['path'] == 'a/b/c.txt' and stat['modified_at'] == entry['modified_at'] and not stat['is_dir']
+    assert (stat['path'] == 'a/b/c.txt' and stat['modified_at'] == entry['modified_at']
+            and not stat['is_dir'])
     assert file('move', path='a/b/c.txt', to='a/c.txt') == ok
     error = fails(404, 'not_found', file, 'read', path='a/b/c.txt')
     assert error['context'] == {'sandbox': sb, 'path': 'a/b/c.txt'}
@@ -472,7 +504,8 @@ def test_paths_that_are_no_files(rest, sb, path, status, code):
 def test_large_files(rest, sb):
     rest.exec(sb, 'head -c 5000000 /dev/zero > big')
     fails(413, 'body_too_large', rest.post, '/v1/files/read', sandbox=sb, path='big')
-    assert len(rest.post('/v1/files/read', sandbox=sb, path='big', limit=4 << 20)['content']) == 4 << 20
+    assert (len(rest.post('/v1/files/read', sandbox=sb, path='big', limit=4 << 20)['content'])
+            == 4 << 20)
     content = 'x' * (20 << 20)
     assert rest.post('/v1/files/write', sandbox=sb, path='big', content=content) == {'status': 'ok'}
     assert rest.post('/v1/files/stat', sandbox=sb, path='big')['size'] == len(content)

@@ -1,5 +1,6 @@
-"""Every call takes one road, whatever door it came through: hooks of the test's own (tests/road/hooked.c) deny, delay,
-count and rewrite. The rows of the routes are those of test_surface.py, each with a right request."""
+"""Every call takes one road, whatever door it came through: hooks of the test's own
+(tests/road/hooked.c) deny, delay, count and rewrite. The rows of the routes are those of
+test_surface.py, each with a right request."""
 
 import copy
 import json
@@ -64,7 +65,8 @@ def road(me, tmp_path_factory):
 @pytest.fixture(scope='module')
 def hub(me, road, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Described(road.me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0', '--pool', '0')
+    shared = Described(road.me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0',
+                       '--preview', '127.0.0.1:0', '--pool', '0')
     yield shared
     shared.works()
     assert shared.end() == 0, shared.said()
@@ -133,15 +135,17 @@ def arguments(stage):
     """Right ones of each tool, in an order in which each can be called."""
     return {
         'sandbox_create': {'pool': 'host'},
-        'sandbox_list': {}, 'sandbox_get': {}, 'sandbox_list_files': {}, 'sandbox_processes': {}, 'sandbox_diff': {},
-        'sandbox_write_file': {'path': 'f', 'content': 'x'}, 'sandbox_read_file': {'path': 'f'},
-        'sandbox_move_file': {'path': 'f', 'to': 'g'}, 'sandbox_remove_file': {'path': 'g'},
+        'sandbox_list': {}, 'sandbox_get': {}, 'sandbox_list_files': {}, 'sandbox_processes': {},
+        'sandbox_diff': {}, 'sandbox_write_file': {'path': 'f', 'content': 'x'},
+        'sandbox_read_file': {'path': 'f'}, 'sandbox_move_file': {'path': 'f', 'to': 'g'},
+        'sandbox_remove_file': {'path': 'g'},
         'sandbox_exec': {'command': 'sleep 1000', 'background': True},
         'sandbox_exec_output': {'exec': stage.get('exec')},
         'sandbox_signal': {'pid': stage.get('pid'), 'signal': 18},
         'sandbox_set_timeout': {'seconds': 600},
-        'sandbox_fork': {}, 'sandbox_snapshot': {}, 'sandbox_restore': {'snapshot': stage.get('snapshot', 'none')},
-        'sandbox_pause': {}, 'sandbox_resume': {}, 'sandbox_terminate': {},
+        'sandbox_fork': {}, 'sandbox_snapshot': {},
+        'sandbox_restore': {'snapshot': stage.get('snapshot', 'none')}, 'sandbox_pause': {},
+        'sandbox_resume': {}, 'sandbox_terminate': {},
     }
 
 
@@ -173,7 +177,8 @@ def test_tools(mcp, road):
         assert [n['hook'] for n in notes] == ['policy', 'approval', 'audit'], (name, notes)
         if name == 'sandbox_exec':
             stage['exec'] = got['exec']
-            stage['pid'] = next(p['pid'] for p in mcp.call('sandbox_processes', sandbox=box)['processes'] if 'sleep' in p['command'])
+            stage['pid'] = next(p['pid'] for p in mcp.call('sandbox_processes', sandbox=box)[
+                'processes'] if 'sleep' in p['command'])
             road.taken()
 
 
@@ -185,10 +190,13 @@ def test_resources(mcp, road):
     road.set('deny')
     assert 'error' in mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace/f'})
     road.unset('deny')
-    assert [(n['hook'], n['action']) for n in road.taken()] == [('policy', 'files.read'), ('audit', 'files.read')]
-    assert mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace/f'})['result']['contents'][0]['text'] == 'of the file'
+    assert [(n['hook'], n['action']) for n in road.taken()] == [('policy', 'files.read'),
+                                                                ('audit', 'files.read')]
+    assert mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace/f'})['result'][
+        'contents'][0]['text'] == 'of the file'
     assert [n['action'] for n in road.taken()] == ['files.read'] * 3
-    assert '"f"' in mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace'})['result']['contents'][0]['text']
+    assert '"f"' in mcp.request('resources/read', {'uri': f'sandbox://{box}/workspace'})['result'][
+        'contents'][0]['text']
     assert [n['action'] for n in road.taken()] == ['files.read'] * 3 + ['files.list'] * 3
 
 
@@ -198,8 +206,9 @@ def test_nobody_sees_resources(mcp, road):
 
     def told():
         names = [r['name'] for r in mcp.request('resources/list')['result']['resources']]
-        done = mcp.request('completion/complete', {'ref': {'type': 'ref/resource', 'uri': 'sandbox://{sandbox}/{+path}'},
-                                                   'argument': {'name': 'sandbox', 'value': ''}})
+        done = mcp.request('completion/complete',
+                           {'ref': {'type': 'ref/resource', 'uri': 'sandbox://{sandbox}/{+path}'},
+                            'argument': {'name': 'sandbox', 'value': ''}})
         return names, done['result']['completion']['values']
 
     assert told() == ([box], [box])
@@ -213,11 +222,13 @@ def test_nobody_sees_resources(mcp, road):
 
 
 def test_nobody_sees(hub, road):
-    """A sandbox that a principal may not know of is no sandbox, whatever is asked of it; what waits is told nothing else."""
+    """A sandbox that a principal may not know of is no sandbox, whatever is asked of it;
+    what waits is told nothing else."""
     stage = Stage(hub, 'program')
     road.set('hide')
     try:
-        for name in ('sandboxes.get', 'exec', 'files.read', 'execs.list', 'sandboxes.fork', 'Stat', 'archive.download', 'set_timeout'):
+        for name in ('sandboxes.get', 'exec', 'files.read', 'execs.list', 'sandboxes.fork', 'Stat',
+                     'archive.download', 'set_timeout'):
             assert denied(start(hub, name, stage)) == 'not_found', name
         assert hub.call('GET', '/v1/sandboxes') == []
         assert hub.call('GET', '/v1/usage')['sandboxes'] == []
@@ -250,7 +261,8 @@ def test_policy_takes_its_time(hub, road):
 
 
 def test_an_audit_takes_its_time(hub, road):
-    """What comes for a call that has ended reaches it no more: no second end, no command in it, no memory that is gone."""
+    """What comes for a call that has ended reaches it no more: no second end, no command in it,
+    no memory that is gone."""
     stage = Stage(hub, 'program')
     road.set('delay', '300')
     try:
@@ -262,7 +274,8 @@ def test_an_audit_takes_its_time(hub, road):
             x.end()
             assert x.error['code'] == 'invalid_input'
         assert [n['hook'] for n in road.notes(1)] == ['audit']
-        for name in ('exec', 'exec.stream', 'execs.output', 'archive.upload', 'Upload', 'Exec', 'ExecSocket', 'execs.attach', 'pause', 'resume'):
+        for name in ('exec', 'exec.stream', 'execs.output', 'archive.upload', 'Upload', 'Exec',
+                     'ExecSocket', 'execs.attach', 'pause', 'resume'):
             assert outcome(start(hub, name, stage).reply()) == (200, None), name
     finally:
         road.unset('delay')
@@ -275,36 +288,48 @@ def test_an_audit_takes_its_time(hub, road):
 
 NOBODY = 'nobody'  # its requests are decoded, and go no further than that
 
-# An operation, and how each door asks for the same of it: a tool's arguments, a route's body, a procedure's.
+# An operation, and how each door asks for the same of it: a tool's arguments, a route's body,
+# a procedure's.
 WISHES = {
     'exec.output': {'sandbox_exec_output': {'exec': 'x', 'offset': 5, 'max_bytes': 2048},
                     'execs.output': '?offset=5&limit=2048'},
-    'files.list': {'sandbox_list_files': {'path': 'd'}, 'files.list': {'path': 'd'}, 'List': {'parent': 'd'}},
+    'files.list': {'sandbox_list_files': {'path': 'd'}, 'files.list': {'path': 'd'},
+                   'List': {'parent': 'd'}},
     'files.mkdir': {'files.mkdir': {'path': 'd'}, 'Mkdir': {'path': 'd'}},
-    'files.move': {'sandbox_move_file': {'path': 'a', 'to': 'b'}, 'files.move': {'path': 'a', 'to': 'b'}},
-    'files.read': {'sandbox_read_file': {'path': 'a'}, 'files.read': {'path': 'a', 'offset': 0, 'encoding': 'utf-8'}},
-    'files.remove': {'sandbox_remove_file': {'path': 'a'}, 'files.remove': {'path': 'a', 'recursive': False},
+    'files.move': {'sandbox_move_file': {'path': 'a', 'to': 'b'},
+                   'files.move': {'path': 'a', 'to': 'b'}},
+    'files.read': {'sandbox_read_file': {'path': 'a'},
+                   'files.read': {'path': 'a', 'offset': 0, 'encoding': 'utf-8'}},
+    'files.remove': {'sandbox_remove_file': {'path': 'a'},
+                     'files.remove': {'path': 'a', 'recursive': False},
                      'Remove': {'path': 'a', 'recursive': False}},
     'files.stat': {'files.stat': {'path': 'a'}, 'Stat': {'path': 'a'}},
-    'files.write': {'sandbox_write_file': {'path': 'a', 'content': b64(b'x'), 'encoding': 'base64', 'mode': '0600'},
+    'files.write': {'sandbox_write_file': {'path': 'a', 'content': b64(b'x'), 'encoding': 'base64',
+                                           'mode': '0600'},
                     'files.write': {'path': 'a', 'content': 'x', 'mode': 0o600}},
     'process.list': {'sandbox_processes': {}, 'sandboxes.processes': None, 'Processes': {}},
-    'process.signal': {'sandbox_signal': {'pid': 7}, 'sandboxes.signal': {'pid': 7, 'signal': 15}, 'Signal': {'pid': 7}},
+    'process.signal': {'sandbox_signal': {'pid': 7}, 'sandboxes.signal': {'pid': 7, 'signal': 15},
+                       'Signal': {'pid': 7}},
     'sandbox.diff': {'sandbox_diff': {'limit': 9}, 'sandboxes.diff': '?limit=9'},
-    'sandbox.exec': {'sandbox_exec': {'command': 'true', 'stdin_base64': b64(b'x'), 'timeout_seconds': 30},
-                     'exec': {'command': 'true', 'stdin': 'x'}, 'exec.stream': {'command': 'true', 'stdin': 'x', 'timeout': 0}},
+    'sandbox.exec': {'sandbox_exec': {'command': 'true', 'stdin_base64': b64(b'x'),
+                                      'timeout_seconds': 30},
+                     'exec': {'command': 'true', 'stdin': 'x'},
+                     'exec.stream': {'command': 'true', 'stdin': 'x', 'timeout': 0}},
     'sandbox.get': {'sandbox_get': {'usage': False}, 'sandboxes.get': None},
     'sandbox.pause': {'sandbox_pause': {}, 'pause': {}},
     'sandbox.resume': {'sandbox_resume': {}, 'resume': {}},
-    'sandbox.set_timeout': {'sandbox_set_timeout': {'seconds': 60}, 'set_timeout': {'timeout_seconds': 60}},
-    'snapshot.take': {'sandbox_snapshot': {'ttl_seconds': 9}, 'sandboxes.snapshot': {'ttl_seconds': 9}},
+    'sandbox.set_timeout': {'sandbox_set_timeout': {'seconds': 60},
+                            'set_timeout': {'timeout_seconds': 60}},
+    'snapshot.take': {'sandbox_snapshot': {'ttl_seconds': 9},
+                      'sandboxes.snapshot': {'ttl_seconds': 9}},
     'sandbox.terminate': {'sandbox_terminate': {}, 'sandboxes.delete': None},
 }
 
 
 @pytest.mark.parametrize('action', WISHES)
 def test_one_digest_through_every_door(hub, mcp, road, action):
-    """What an approval would be bound to: the same for the same wish, another one for another target."""
+    """What an approval would be bound to: the same for the same wish,
+    another one for another target."""
     found = set()
     for name, wish in WISHES[action].items():
         road.taken()
@@ -317,8 +342,10 @@ def test_one_digest_through_every_door(hub, mcp, road, action):
             header = path.startswith('/sandbox.v1.')
             query, wish = (wish, None) if isinstance(wish, str) else ('', wish)
             body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
-            reply = hub.raw(method, path.replace('{id}', NOBODY).replace('{exec}', 'x') + query, body,
-                            fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header else ())
+            reply = hub.raw(method, path.replace('{id}', NOBODY).replace('{exec}', 'x') + query,
+                            body,
+                            fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json']
+                            if header else ())
             assert code_of(json.loads(reply.body)) == 'not_found', reply
         notes = road.notes(3)
         found |= {(n['action'], n['target'], n['digest']) for n in notes}
@@ -328,11 +355,15 @@ def test_one_digest_through_every_door(hub, mcp, road, action):
 
 # The same of those that name no sandbox, or one that need not be there: they are denied.
 MORE = {
-    'sandbox.create': {'sandbox_create': {'pool': 'host', 'memory_mb': 64, 'cpus': 2, 'env': {'B': '2', 'A': '1'}, 'ttl_seconds': 60},
-                       'sandboxes.create': {'limits': {'cpus': 2.0, 'memory_mb': 64}, 'env': {'A': '1', 'B': '2'},
+    'sandbox.create': {'sandbox_create': {'pool': 'host', 'memory_mb': 64, 'cpus': 2,
+                                          'env': {'B': '2', 'A': '1'}, 'ttl_seconds': 60},
+                       'sandboxes.create': {'limits': {'cpus': 2.0, 'memory_mb': 64},
+                                            'env': {'A': '1', 'B': '2'},
                                             'timeout_seconds': 60, 'network': {'block': True}}},
-    'sandbox.fork': {'sandbox_fork': {'sandbox': NOBODY, 'replicas': 1}, 'sandboxes.fork': {'pause_source': True}},
-    'snapshot.restore': {'sandbox_restore': {'snapshot': NOBODY}, 'snapshots.restore': {'count': 1}},
+    'sandbox.fork': {'sandbox_fork': {'sandbox': NOBODY, 'replicas': 1},
+                     'sandboxes.fork': {'pause_source': True}},
+    'snapshot.restore': {'sandbox_restore': {'snapshot': NOBODY},
+                         'snapshots.restore': {'count': 1}},
     'sandbox.list': {'sandbox_list': {'limit': 7, 'after': 10, 'state': 'paused'},
                      'sandboxes.list': '?limit=7&cursor=000000000000000a&state=paused'},
 }
@@ -361,21 +392,26 @@ def test_one_digest_of_what_is_denied(hub, mcp, road, action):
 
 
 def test_one_digest_of_files(hub, road):
-    """Through procedures of messages, too: a path that is absent is the working directory, and other content another wish."""
+    """Through procedures of messages, too: a path that is absent is the working directory, and
+    other content another wish."""
     stage = Stage(hub)
     box, asked = stage.id, f'/v1/sandboxes/{stage.id}'
     road.taken()
     for text, data in (('hello', ('he', 'llo')), ('other', ('other',))):
         hub.post('/v1/files/write', sandbox=box, path='g', content=text)
-        hub.stream('WriteFile', box, {'open': {'path': 'g'}}, *({'data': b64(d.encode())} for d in data))
+        hub.stream('WriteFile', box, {'open': {'path': 'g'}},
+                   *({'data': b64(d.encode())} for d in data))
         assert hub.post('/v1/files/read', sandbox=box, path='g')['content'] == text
         assert rest.joined(hub.stream('ReadFile', box, {'path': 'g'}), 'data') == text.encode()
-    assert hub.raw('GET', f'{asked}/archive').body == rest.joined(hub.stream('Archive', box, {}), 'data')
+    assert hub.raw('GET', f'{asked}/archive').body == rest.joined(hub.stream('Archive', box, {}),
+                                                                  'data')
     notes = road.notes(30)
-    assert [len({n['digest'] for n in notes if n['action'] == f'files.{a}'}) for a in ('read', 'write', 'download')] == [1, 2, 1], notes
+    assert [len({n['digest'] for n in notes if n['action'] == f'files.{a}'})
+            for a in ('read', 'write', 'download')] == [1, 2, 1], notes
     watching = [start(hub, name, stage) for name in ('watch', 'Watch')]
     notes = road.notes(4)
-    assert {n['action'] for n in notes} == {'files.watch'} and len({n['digest'] for n in notes}) == 1, notes
+    assert ({n['action'] for n in notes} == {'files.watch'} and len({n['digest'] for n in notes})
+            == 1), notes
     for one in watching:
         one.wire.__exit__()
     assert [n['end'] for n in road.notes(2)] == ['cancelled'] * 2
@@ -386,18 +422,21 @@ def test_names_of_variables(hub, mcp, road):
     """Empty, with = or with NUL they are none, for a sandbox and for a command."""
     box = mcp.call('sandbox_create', pool='host')['sandbox']
     for name in ('', 'A=B', 'A\0B'):
-        for tool, more in (('sandbox_create', {'pool': 'host'}), ('sandbox_exec', {'sandbox': box, 'command': 'true'})):
+        for tool, more in (('sandbox_create', {'pool': 'host'}),
+                           ('sandbox_exec', {'sandbox': box, 'command': 'true'})):
             with pytest.raises(Failed) as e:
                 mcp.call(tool, env={name: 'x'}, **more)
             assert e.value.code == 'invalid_arguments', (tool, name)
-        for path, more in (('/v1/sandboxes', {}), ('/v1/exec', {'sandbox': NOBODY, 'command': 'true'})):
+        for path, more in (('/v1/sandboxes', {}),
+                           ('/v1/exec', {'sandbox': NOBODY, 'command': 'true'})):
             with pytest.raises(rest.Failed) as e:
                 hub.post(path, env={name: 'x'}, **more)
             assert e.value.code == 'invalid_input', (path, name)
 
 
 def test_one_digest_of_a_command(hub, road):
-    """Through streams and sockets, too, where the first message is the request; a terminal or another word is another wish."""
+    """Through streams and sockets, too, where the first message is the request; a terminal or
+    another word is another wish."""
     stage = Stage(hub)
     road.taken()
     hub.exec(stage.id, 'true', env={'B': '2', 'A': '1'})
@@ -407,7 +446,8 @@ def test_one_digest_of_a_command(hub, road):
     with Exec(hub, stage.id, 'true', env={'A': '1', 'B': '2'}, timeout=30, stdin=False) as x:
         x.end()
     notes = road.notes(12)
-    assert {n['action'] for n in notes} == {'sandbox.exec'} and len({n['digest'] for n in notes}) == 1, notes
+    assert ({n['action'] for n in notes} == {'sandbox.exec'} and len({n['digest'] for n in notes})
+            == 1), notes
     for more in ({}, {'tty': {}}, {'args': []}, {'working_dir': '/'}):
         with Exec(hub, stage.id, 'true', env={'A': '1', 'B': '2'}, timeout=30, **more) as x:
             x.end()
@@ -418,7 +458,8 @@ def test_one_digest_of_a_command(hub, road):
 def test_a_kill_is_no_reading(mcp, road):
     """sandbox_exec_output only reads, unless it is told to kill: then policy hears of that."""
     box = mcp.call('sandbox_create', pool='host')['sandbox']
-    job = mcp.call('sandbox_exec', sandbox=box, command='echo hunter2; sleep 1000', background=True)['exec']
+    job = mcp.call('sandbox_exec', sandbox=box, command='echo hunter2; sleep 1000',
+                   background=True)['exec']
     road.taken()
     said = mcp.call('sandbox_exec_output', sandbox=box, exec=job, wait_for='hunter2', kill=False)
     assert said['found'] and said['state'] == 'running'
@@ -458,13 +499,15 @@ def asked(hub, mcp, name, wish):
     header = path.startswith('/sandbox.v1.')
     body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
     reply = hub.raw(method, path.replace('{id}', NOBODY), body,
-                    fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header else ())
+                    fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header
+                    else ())
     return code_of(json.loads(reply.body))
 
 
 @pytest.mark.parametrize('action', [action for action in WISHES if any(WISHES[action].values())])
 def test_bad_input_is_refused_by_every_door(hub, mcp, road, action):
-    """What is unknown, of another type, too long or missing: nobody is asked whether it may be done, and the audit knows."""
+    """What is unknown, of another type, too long or missing: nobody is asked whether it may be
+    done, and the audit knows."""
     for name, wish in WISHES[action].items():
         if wish is None or hub.by_name.get(name, ('', 'POST'))[1] == 'GET':
             continue
@@ -472,26 +515,31 @@ def test_bad_input_is_refused_by_every_door(hub, mcp, road, action):
         for key in wish:
             bad += [{**wish, key: [1]}, {**wish, key: {'x': 1}}]
             if key in ('path', 'to', 'parent', 'cwd'):
-                bad += [{**wish, key: ''}, {**wish, key: 'x' * 5000}, {k: v for k, v in wish.items() if k != key}]
+                bad += [{**wish, key: ''}, {**wish, key: 'x' * 5000},
+                        {k: v for k, v in wish.items() if k != key}]
             if key in ('path', 'parent') and 'list' in name.lower() and name.startswith('sandbox_'):
                 bad.pop()  # its default is the working directory
         for one in bad:
             road.taken()
-            assert asked(hub, mcp, name, one) in ('invalid_arguments', 'invalid_argument', 'invalid_input'), (name, one)
+            assert asked(hub, mcp, name, one) in ('invalid_arguments', 'invalid_argument',
+                                                  'invalid_input'), (name, one)
             notes = road.notes(1)
-            assert [n['hook'] for n in notes] == ['audit'] and notes[0]['action'] == action and notes[0]['end'] == 'invalid_arguments', notes
+            assert ([n['hook'] for n in notes] == ['audit'] and notes[0]['action'] == action
+                    and notes[0]['end'] == 'invalid_arguments'), notes
 
 
 # ---- room
 
 def test_who_fills_all_room_locks_nobody_out(hub, road):
-    """256 calls that work: one more that works is refused, and looking and ending have room of their own."""
+    """256 calls that work: one more that works is refused,
+    and looking and ending have room of their own."""
     stage = Stage(hub)
     road.taken()
     busy = [hub.wire() for _ in range(256)]
     for wire in busy:
-        wire.send(hub.request('POST', '/v1/exec', body=json.dumps({'sandbox': stage.id, 'command': 'sleep 1000', 'timeout': 600,
-                                                                     'max_output_bytes': 1024})))
+        wire.send(hub.request('POST', '/v1/exec', body=json.dumps(
+            {'sandbox': stage.id, 'command': 'sleep 1000', 'timeout': 600,
+               'max_output_bytes': 1024})))
     road.notes(512, timeout=100)
     with pytest.raises(rest.Failed) as e:
         hub.exec(stage.id, 'true', max_output_bytes=1024)
@@ -507,13 +555,15 @@ def test_who_fills_all_room_locks_nobody_out(hub, road):
 
 
 def test_who_waits_for_a_person_takes_no_room(hub, road):
-    """300 that nobody has approved yet: others work meanwhile, and those that are approved then do, too."""
+    """300 that nobody has approved yet: others work meanwhile,
+    and those that are approved then do, too."""
     stage = Stage(hub)
     road.set('approve', '5000')
     road.taken()
     asked = [hub.wire() for _ in range(300)]
     for wire in asked:
-        wire.send(hub.request('POST', '/v1/exec', body=json.dumps({'sandbox': stage.id, 'command': 'true', 'max_output_bytes': 1024})))
+        wire.send(hub.request('POST', '/v1/exec', body=json.dumps(
+            {'sandbox': stage.id, 'command': 'true', 'max_output_bytes': 1024})))
     road.notes(600, timeout=100)
     road.unset('approve')
     assert hub.exec(stage.id, 'echo well', max_output_bytes=1024)['stdout'] == 'well\n'
@@ -526,14 +576,16 @@ def test_who_waits_for_a_person_takes_no_room(hub, road):
 # ---- what leaves
 
 def test_redaction(hub, road):
-    """No door lets it out: answers, lines, frames, sockets, output that is read later, files, archives, names."""
+    """No door lets it out: answers, lines, frames, sockets, output that is read later,
+    files, archives, names."""
     stage = Stage(hub, 'program')
     box, word = stage.id, 'hunter2'
     hub.post('/v1/files/write', sandbox=box, path='f', content=f'a {word} b\n')
     hub.post('/v1/files/write', sandbox=box, path=word, content='')
     road.set('secret', word)
     try:
-        for name in ('exec', 'files.read', 'files.list', 'List', 'sandboxes.diff', 'execs.list', 'execs.output'):
+        for name in ('exec', 'files.read', 'files.list', 'List', 'sandboxes.diff', 'execs.list',
+                     'execs.output'):
             reply = start(hub, name, stage).reply()
             assert outcome(reply) == (200, None)
             for shape in (word, b64(word.encode()), b64(b'a ' + word.encode())[:8]):
@@ -544,15 +596,19 @@ def test_redaction(hub, road):
         with Exec(hub, box, 'cat f >&2; cat f') as x:
             x.end()
             assert x.out == x.err == b'a [gone] b\n'
-        said = rest.lines(hub.raw('POST', '/v1/exec/stream', {'sandbox': box, 'command': 'cat f'}).body)
+        said = rest.lines(hub.raw('POST', '/v1/exec/stream',
+                                  {'sandbox': box, 'command': 'cat f'}).body)
         assert rest.joined(said, 'data') == b'a [gone] b\n'
-        reply = hub.raw('POST', '/v1/exec/stream', {'sandbox': box, 'command': 'head -c 150000000 /dev/zero; cat f'})
+        reply = hub.raw('POST', '/v1/exec/stream',
+                        {'sandbox': box, 'command': 'head -c 150000000 /dev/zero; cat f'})
         said = rest.lines(reply.body)  # more than a call may keep
-        assert said[-1]['exit_code'] == 0 and rest.joined(said[-3:], 'data').endswith(b'\0a [gone] b\n')
+        assert said[-1]['exit_code'] == 0 and rest.joined(said[-3:],
+                                                          'data').endswith(b'\0a [gone] b\n')
         said = hub.stream('ExecStream', box, {'command': 'cat f'})
         assert rest.joined(said, 'stdout') == b'a [gone] b\n'
         job = hub.post('/v1/exec', sandbox=box, command='cat f', background=True)['exec_id']
-        said = rest.lines(hub.raw('GET', f'/v1/sandboxes/{box}/execs/{job}/output?follow=true').body)
+        said = rest.lines(hub.raw('GET',
+                                  f'/v1/sandboxes/{box}/execs/{job}/output?follow=true').body)
         assert said[-1]['kind'] == 'exit' and rest.joined(said, 'data') == b'a [gone] b\n'
         with Attached(hub, box, job, offset=0) as x:
             x.end()
@@ -572,11 +628,13 @@ def test_programs_of_this_user(me, road, tmp_path):
     done = run('run', '--', 'sh', '-c', 'echo hunter2', text=True)
     assert (done.returncode, done.stdout) == (0, 'hunter2\n')
     notes = road.taken()
-    assert [(n['hook'], n['action'], n['who']) for n in notes] == [(h, 'sandbox.run', 'local') for h in ('policy', 'approval', 'audit')]
+    assert ([(n['hook'], n['action'], n['who']) for n in notes]
+            == [(h, 'sandbox.run', 'local') for h in ('policy', 'approval', 'audit')])
     road.set('secret', 'hunter2')
     road.set('delay', '100')
     try:
-        assert run('run', '--', 'sh', '-c', 'echo hunter2; echo hunter2 >&2', text=True).stdout == '[gone]\n'
+        assert run('run', '--', 'sh', '-c', 'echo hunter2; echo hunter2 >&2',
+                   text=True).stdout == '[gone]\n'
     finally:
         road.unset('secret')
         road.unset('delay')
@@ -592,7 +650,8 @@ def test_programs_of_this_user(me, road, tmp_path):
         for words in (('run', '--', 'true'), ('build', str(folder)), ('doctor',)):
             road.taken()
             done = run(*words, text=True)
-            assert done.returncode != 0 and "policy denies" in done.stderr + done.stdout, (words, done)
+            assert done.returncode != 0 and "policy denies" in done.stderr + done.stdout, (
+                words, done)
             assert [n['hook'] for n in road.taken()] == ['policy', 'audit'], words
     finally:
         road.unset('deny')
@@ -603,7 +662,8 @@ def test_a_signal_while_policy_waits(road):
     road.set('delay', '60000')
     road.taken()
     try:
-        left = subprocess.Popen(road.me.argv('run', '--', 'true'), env=road.me.env, cwd='/', stdin=subprocess.DEVNULL)
+        left = subprocess.Popen(road.me.argv('run', '--', 'true'), env=road.me.env, cwd='/',
+                                stdin=subprocess.DEVNULL)
         road.notes(1)
         left.send_signal(signal.SIGTERM)
         assert left.wait(20) == -signal.SIGTERM

@@ -28,7 +28,8 @@ OURS = {
     'sandbox_set_timeout': ({'sandbox': 'string', 'seconds': 'integer'}, {}),
     'sandbox_processes': ({'sandbox': 'string'}, {}),
     'sandbox_signal': ({'sandbox': 'string', 'pid': 'integer'}, {'signal': 'integer'}),
-    'sandbox_exec_output': ({'sandbox': 'string', 'exec': 'string'}, {'offset': 'integer', 'wait_for': 'string'}),
+    'sandbox_exec_output': ({'sandbox': 'string', 'exec': 'string'},
+                            {'offset': 'integer', 'wait_for': 'string'}),
     'sandbox_snapshot': ({'sandbox': 'string'}, {'name': 'string', 'ttl_seconds': 'integer'}),
     'sandbox_restore': ({'snapshot': 'string'}, {}),
     'sandbox_diff': ({'sandbox': 'string'}, {'limit': 'integer'}),
@@ -71,7 +72,8 @@ def test_schemas_are_strict_and_documented(tools, name):
     for which in ('inputSchema', 'outputSchema'):
         for path, schema in objects(tools[name][which]):
             extra = schema['additionalProperties']
-            assert extra is False or (extra == {**extra, 'type': 'string'} and 'properties' not in schema), (which, path)
+            assert extra is False or (extra == {**extra, 'type': 'string'}
+                                      and 'properties' not in schema), (which, path)
             for argument, row in schema.get('properties', {}).items():
                 assert len(row['description']) > 5 and row['type'], (which, path, argument)
     for argument, row in tools[name]['inputSchema']['properties'].items():
@@ -88,7 +90,8 @@ def test_what_clients_need_to_choose_a_tool(tools):
         assert tool['title'] and set(tool['annotations']) >= hints, name
         assert re.fullmatch(r'\d+\.\d+\.\d+', tool['_meta']['holt/schemaVersion'])
     assert [n for n, t in tools.items() if t['annotations']['readOnlyHint']] == [
-        'sandbox_read_file', 'sandbox_list', 'sandbox_get', 'sandbox_list_files', 'sandbox_processes',
+        'sandbox_read_file', 'sandbox_list', 'sandbox_get', 'sandbox_list_files',
+        'sandbox_processes',
         'sandbox_diff']
     assert not any(t['annotations']['openWorldHint'] for t in tools.values())
     assert tools['sandbox_terminate']['annotations']['destructiveHint']
@@ -105,33 +108,47 @@ def test_the_list_costs_few_tokens(tools):
 def test_schemas_compile_and_judge_as_the_server_does(tools, hub, sb):
     """Ajv, strict, draft 2020-12: what it says of an argument is what the server says."""
     cases = [
-        ('sandbox_create', {'pool': 'host'}), ('sandbox_create', {}), ('sandbox_create', {'pool': 'host', 'x': 1}),
-        ('sandbox_create', {'pool': 1}), ('sandbox_create', {'pool': ''}), ('sandbox_create', {'pool': 'host', 'env': {'A': 1}}),
-        ('sandbox_create', {'pool': 'host', 'env': {'A': 'b'}}), ('sandbox_create', {'pool': 'host', 'memory_mb': 15}),
-        ('sandbox_create', {'pool': 'host', 'memory_mb': 64, 'disk_mb': 8, 'pids': 32, 'cwd': '/tmp', 'ttl_seconds': 60}),
-        ('sandbox_create', {'pool': 'host', 'pids': 3}), ('sandbox_create', {'pool': 'host', 'pids': 4.5}),
-        ('sandbox_create', {'pool': 'host', 'pids': 64.0}), ('sandbox_create', {'pool': 'host', 'ttl_seconds': 0}),
-        ('sandbox_exec', {'sandbox': sb.id, 'command': 'true', 'args': []}), ('sandbox_exec', {'sandbox': sb.id, 'command': '', 'args': []}),
+        ('sandbox_create', {'pool': 'host'}), ('sandbox_create', {}),
+        ('sandbox_create', {'pool': 'host', 'x': 1}), ('sandbox_create', {'pool': 1}),
+        ('sandbox_create', {'pool': ''}), ('sandbox_create', {'pool': 'host', 'env': {'A': 1}}),
+        ('sandbox_create', {'pool': 'host', 'env': {'A': 'b'}}),
+        ('sandbox_create', {'pool': 'host', 'memory_mb': 15}),
+        ('sandbox_create', {'pool': 'host', 'memory_mb': 64, 'disk_mb': 8, 'pids': 32,
+                            'cwd': '/tmp', 'ttl_seconds': 60}),
+        ('sandbox_create', {'pool': 'host', 'pids': 3}),
+        ('sandbox_create', {'pool': 'host', 'pids': 4.5}),
+        ('sandbox_create', {'pool': 'host', 'pids': 64.0}),
+        ('sandbox_create', {'pool': 'host', 'ttl_seconds': 0}),
+        ('sandbox_exec', {'sandbox': sb.id, 'command': 'true', 'args': []}),
+        ('sandbox_exec', {'sandbox': sb.id, 'command': '', 'args': []}),
         ('sandbox_exec', {'sandbox': sb.id, 'command': 'true', 'max_output_bytes': 10}),
-        ('sandbox_exec', {'sandbox': sb.id, 'command': 'true', 'timeout_seconds': 5, 'stdin': 'x', 'cwd': '/', 'env': {}}),
-        ('sandbox_write_file', {'sandbox': sb.id, 'path': 'f', 'content': 'x', 'mode': '0600', 'encoding': 'utf-8'}),
-        ('sandbox_write_file', {'sandbox': sb.id, 'path': 'f', 'content': 'x', 'encoding': 'rot13'}),
+        ('sandbox_exec', {'sandbox': sb.id, 'command': 'true', 'timeout_seconds': 5, 'stdin': 'x',
+                          'cwd': '/', 'env': {}}),
+        ('sandbox_write_file', {'sandbox': sb.id, 'path': 'f', 'content': 'x', 'mode': '0600',
+                                'encoding': 'utf-8'}),
+        ('sandbox_write_file', {'sandbox': sb.id, 'path': 'f', 'content': 'x',
+                                'encoding': 'rot13'}),
         ('sandbox_read_file', {'sandbox': sb.id, 'path': 'f', 'offset': 0, 'limit': 1}),
         ('sandbox_read_file', {'sandbox': sb.id, 'path': 'f', 'offset': -1}),
-        ('sandbox_fork', {'sandbox': sb.id, 'replicas': 65}), ('sandbox_fork', {'sandbox': sb.id, 'replicas': 1}),
+        ('sandbox_fork', {'sandbox': sb.id, 'replicas': 65}),
+        ('sandbox_fork', {'sandbox': sb.id, 'replicas': 1}),
     ]
-    answers = [hub.request('tools/call', {'name': name, 'arguments': arguments})['result'] for name, arguments in cases]
+    answers = [hub.request('tools/call', {'name': name, 'arguments': arguments})['result']
+               for name, arguments in cases]
     said = node('schemas.mjs', {'tools': list(tools.values()),
                                 'inputs': [{'name': n, 'value': a} for n, a in cases],
                                 'outputs': [{'name': n, 'value': a['structuredContent']}
-                                            for (n, _), a in zip(cases, answers) if not a.get('isError')]})
+                                            for (n, _), a in zip(cases, answers)
+                                            if not a.get('isError')]})
     for (name, arguments), answer, valid in zip(cases, answers, said['inputs']):
-        refused = bool(answer.get('isError')) and json.loads(answer['content'][0]['text'])['code'] == 'invalid_arguments'
+        refused = (bool(answer.get('isError')) and json.loads(answer['content'][0]['text'])['code']
+                   == 'invalid_arguments')
         assert valid != refused, (name, arguments, answer)
     assert all(said['outputs']) and len(said['outputs']) > 8
     for (name, _), answer in zip(cases, answers):
         if name in ('sandbox_create', 'sandbox_fork') and not answer.get('isError'):
-            for made in answer['structuredContent'].get('sandboxes') or [answer['structuredContent']['sandbox']]:
+            for made in (answer['structuredContent'].get('sandboxes')
+                         or [answer['structuredContent']['sandbox']]):
                 hub.call('sandbox_terminate', sandbox=made)
 
 
@@ -150,7 +167,8 @@ def test_text_of_create(hub):
 def test_text_of_exec(hub, sb, command, exit_code, out, err):
     text = hub.text('sandbox_exec', sandbox=sb.id, command=command)
     signal = [('signal', exit_code - 128)] if exit_code > 128 else []
-    assert list(json.loads(text).items()) == [('exit_code', exit_code), ('stdout', out), ('stderr', err), *signal]
+    assert list(json.loads(text).items()) == [('exit_code', exit_code), ('stdout', out),
+                                              ('stderr', err), *signal]
     assert text.startswith(f'{{"exit_code":{exit_code},"stdout":"')
 
 
@@ -171,8 +189,10 @@ def test_text_of_fork(hub, sb):
 
 
 def test_structured_and_text_agree(hub, sb):
-    answer = hub.request('tools/call', {'name': 'sandbox_exec', 'arguments': {'sandbox': sb.id, 'command': 'echo a; echo b >&2'}})
-    structured, text = answer['result']['structuredContent'], json.loads(answer['result']['content'][0]['text'])
+    answer = hub.request('tools/call', {
+        'name': 'sandbox_exec', 'arguments': {'sandbox': sb.id, 'command': 'echo a; echo b >&2'}})
+    structured, text = (answer['result']['structuredContent'],
+                        json.loads(answer['result']['content'][0]['text']))
     assert {k: structured[k] for k in text} == text
     assert 'isError' not in answer['result'] or answer['result']['isError'] is False
 

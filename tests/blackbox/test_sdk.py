@@ -8,7 +8,8 @@ from client import LATEST
 from http_client import MODERN
 from who import node
 
-STEPS = ['tools', 'server', 'life', 'rest', 'resources', 'changes', 'tasks', 'bytes', 'failures', 'concurrent', 'cancel', 'progress', 'large']
+STEPS = ['tools', 'server', 'life', 'rest', 'resources', 'changes', 'tasks', 'bytes', 'failures',
+         'concurrent', 'cancel', 'progress', 'large']
 
 
 @pytest.fixture
@@ -20,12 +21,14 @@ def who(me):
 def drive(who, script, least, mode=None, version=LATEST):
     prefix, (program, *arguments) = who.prefix, who.argv('mcp', '--pool', '2')[len(who.prefix):]
     command = [*prefix, program, *arguments]
-    seen = node(script, {'mode': mode, 'server': {'command': command[0], 'args': command[1:], 'env': who.env, 'cwd': '/'}},
+    seen = node(script, {'mode': mode, 'server': {'command': command[0], 'args': command[1:],
+                                                  'env': who.env, 'cwd': '/'}},
                 least=least)
     assert [name for name in STEPS if name not in seen] == []
     assert seen.get('version', version) == version  # version 1 does not tell
     assert seen['server']['name'] == 'holt'
-    assert seen['failures'] == ['sandbox_not_found', 'invalid_arguments', 'invalid_arguments', 'path_not_found',
+    assert seen['failures'] == ['sandbox_not_found', 'invalid_arguments', 'invalid_arguments',
+                                'path_not_found',
                                 'template_not_found']
     assert not os.path.exists(f'/proc/{seen["pid"]}')
     return seen

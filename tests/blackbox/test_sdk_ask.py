@@ -21,7 +21,8 @@ SAID = {
     'prompt': 'here',
 }
 TASKS = {
-    'slow_compute': ['taskCreated', 'completed', 'result', 'job: computed for 0.20000000000000001 s'],
+    'slow_compute': ['taskCreated', 'completed', 'result',
+                     'job: computed for 0.20000000000000001 s'],
     'confirm_delete': ['taskCreated', 'input_required', 'result', 'f: deleted'],
     'multi_input': ['taskCreated', 'input_required', 'result', 'first: yes, second: yes'],
     'test_tool_with_task': ['taskCreated', 'input_required', 'result', 'Done for Alice'],
@@ -38,7 +39,8 @@ def everything(request):
     if request.param == 'stdio':
         yield {'command': EVERYTHING, 'args': []}
         return
-    with subprocess.Popen([EVERYTHING, '127.0.0.1:0'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as p:
+    with subprocess.Popen([EVERYTHING, '127.0.0.1:0'], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True) as p:
         yield {'url': p.stdout.readline().strip()}
         p.send_signal(signal.SIGTERM)
         assert p.wait(timeout=20) == 0
@@ -57,7 +59,8 @@ def test_sdk_v1_is_asked_and_has_tasks(everything):
     assert drive(everything, 'asking_v1.mjs', 18)['said'] == TASKS
 
 
-@pytest.mark.parametrize('mode, version', [('legacy', LATEST), ('auto', MODERN), ('modern', MODERN)])
+@pytest.mark.parametrize('mode, version',
+                         [('legacy', LATEST), ('auto', MODERN), ('modern', MODERN)])
 def test_sdk_v2_is_asked(everything, mode, version):
     seen = drive(everything, 'asking_v2.mjs', 20, mode)
     assert seen['version'] == version

@@ -1,4 +1,5 @@
-"""`holt serve` as a whole: its routes, its token, its addresses, its end. The real program over real sockets.
+"""`holt serve` as a whole: its routes, its token, its addresses, its end.
+The real program over real sockets.
 
 What the door does byte by byte is in test_door.py, and what MCP does over it in test_http_*.py.
 """
@@ -32,8 +33,10 @@ class Serve:
         self.env = {**who.env, 'HOLT_HOME': self.home, **(env or {})}
         self.log = who.log()
         with open(self.log, 'wb') as stderr:
-            self.proc = subprocess.Popen(who.argv('serve', *arguments), env=self.env, cwd='/', stdin=subprocess.DEVNULL,
-                                         stdout=subprocess.PIPE, stderr=stderr, start_new_session=True, text=True)
+            self.proc = subprocess.Popen(who.argv('serve', *arguments), env=self.env, cwd='/',
+                                         stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.PIPE, stderr=stderr,
+                                         start_new_session=True, text=True)
         self.lines = []
         for line in self.proc.stdout:
             self.lines.append(line.rstrip('\n'))
@@ -42,7 +45,8 @@ class Serve:
         found = [re.fullmatch(r'Listening on https?://(.*):(\d+)', line) for line in self.lines]
         self.addresses = [(m[1], int(m[2])) for m in found if m]
         self.paths = [line[13:] for line in self.lines if line.startswith('Listening on /')]
-        self.address = self.addresses[0] if self.addresses else self.paths[0] if self.paths else None
+        self.address = (self.addresses[0] if self.addresses else self.paths[0] if self.paths
+                        else None)
         self.cached = None
 
     @property
@@ -73,7 +77,8 @@ class Serve:
 
     def metrics(self):
         text = self.ask(path='/metrics').body.decode()
-        return {name: float(value) for name, value in re.findall(r'^([a-z_]+(?:\{[^}]*\})?) (\S+)$', text, re.M)}
+        return {name: float(value) for name, value in re.findall(r'^([a-z_]+(?:\{[^}]*\})?) (\S+)$',
+                                                                 text, re.M)}
 
     def end(self, number=signal.SIGTERM, timeout=30):
         self.proc.send_signal(number)
@@ -120,7 +125,8 @@ def post(hub, message, path='/mcp', fields=(), **options):
 
 
 INITIALIZE = {'jsonrpc': '2.0', 'id': 0, 'method': 'initialize', 'params': {
-    'protocolVersion': '2025-11-25', 'capabilities': {}, 'clientInfo': {'name': 'test', 'version': '1'}}}
+    'protocolVersion': '2025-11-25', 'capabilities': {},
+    'clientInfo': {'name': 'test', 'version': '1'}}}
 
 
 class Session:
@@ -131,8 +137,10 @@ class Session:
         with hub.wire() as wire:
             reply = wire.ask(post(hub, INITIALIZE))
             assert reply.status == 200, reply
-            self.fields = [f'Mcp-Session-Id: {reply.get("Mcp-Session-Id")}', 'MCP-Protocol-Version: 2025-11-25']
-            done = wire.ask(post(hub, {'jsonrpc': '2.0', 'method': 'notifications/initialized'}, fields=self.fields))
+            self.fields = [f'Mcp-Session-Id: {reply.get("Mcp-Session-Id")}',
+                           'MCP-Protocol-Version: 2025-11-25']
+            done = wire.ask(post(hub, {'jsonrpc': '2.0', 'method': 'notifications/initialized'},
+                                 fields=self.fields))
             assert done.status == 202, done
 
     def call(self, wire, tool, **arguments):
@@ -143,7 +151,8 @@ class Session:
         text = wire.reply().body.decode()
         if text.startswith('{'):
             return json.loads(text)['result']
-        return next(m for m in (json.loads(line[6:]) for line in text.splitlines() if line.startswith('data: {'))
+        return next(m for m in (json.loads(line[6:])
+                                for line in text.splitlines() if line.startswith('data: {'))
                     if m.get('id') == 7)['result']
 
     def create(self):
@@ -185,7 +194,8 @@ def routes():
                     continue  # of a client that waits for its browser
                 # those of api/ have a document: test_openapi.py
                 for row in re.findall(r'\{([^{}]*\.path = "[^{}]*)\}', text):
-                    found.append((re.search(r'\.path = "([^"]*)"', row)[1], re.findall(r'HTTP_([A-Z]+)', row),
+                    found.append((re.search(r'\.path = "([^"]*)"', row)[1],
+                                  re.findall(r'HTTP_([A-Z]+)', row),
                                   '.open = true' in row))
     return found
 
@@ -195,20 +205,25 @@ ROUTES = routes()
 
 def test_the_sources_have_routes():
     assert all(methods for _, methods, _ in ROUTES)
-    assert {'/healthz', '/readyz', '/version', '/metrics', '/mcp', '/sse', '/message'} <= {path for path, _, _ in ROUTES}
+    assert ({'/healthz', '/readyz', '/version', '/metrics', '/mcp', '/sse', '/message'}
+            <= {path for path, _, _ in ROUTES})
 
 
-@pytest.mark.parametrize('path, methods, opened', ROUTES, ids=[f'{path} {",".join(m)}' for path, m, _ in ROUTES])
+@pytest.mark.parametrize('path, methods, opened', ROUTES,
+                         ids=[f'{path} {",".join(m)}' for path, m, _ in ROUTES])
 def test_every_route_wants_the_token(hub, path, methods, opened):
     assert opened == (path == '/healthz')
     for method in methods:
         body = '{}' if method in ('POST', 'PUT') else None
-        for options in ({'token': None}, {'token': 'wrong'}, {'token': hub.token[:-1]}, {'token': hub.token + 'a'},
-                        {'token': hub.token.upper()}, {'token': None, 'fields': [f'Authorization: Basic {hub.token}']}):
+        for options in ({'token': None}, {'token': 'wrong'}, {'token': hub.token[:-1]},
+                        {'token': hub.token + 'a'},
+                        {'token': hub.token.upper()},
+                        {'token': None, 'fields': [f'Authorization: Basic {hub.token}']}):
             def asked(options=options):
                 with hub.wire() as wire:
                     reply = wire.ask(hub.request(method, path, body=body, **options), method)
-                return None if reply.status == 429 else reply  # too many wrong ones; there is room again soon
+                # too many wrong ones; there is room again soon
+                return None if reply.status == 429 else reply
             reply = until(asked, what='a refusal')
             assert (reply.status == 401) != opened, (options, reply)
             assert opened or reply.get('WWW-Authenticate').startswith('Bearer')
@@ -216,8 +231,10 @@ def test_every_route_wants_the_token(hub, path, methods, opened):
             wire.send(hub.request(method, path, body=body, fields=['Connection: close']))
             status = wire.head()[0]
             assert status not in (401, 403, 405)
-            assert status != 404 or b'route_not_found' not in wire.ended()  # of a session that is not there
-        for name, value in (('Host', 'evil.example'), ('Origin', 'null'), ('Origin', 'http://evil.example')):
+            # of a session that is not there
+            assert status != 404 or b'route_not_found' not in wire.ended()
+        for name, value in (('Host', 'evil.example'), ('Origin', 'null'),
+                            ('Origin', 'http://evil.example')):
             with hub.wire() as wire:
                 options = {'host': value} if name == 'Host' else {'fields': [f'{name}: {value}']}
                 wire.send(hub.request(method, path, body=body, **options))
@@ -225,25 +242,30 @@ def test_every_route_wants_the_token(hub, path, methods, opened):
 
 
 @pytest.mark.parametrize('path', ['/mcp', '/message'])
-@pytest.mark.parametrize('kind', ['text/plain', '', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
+@pytest.mark.parametrize('kind', ['text/plain', '', 'application/x-www-form-urlencoded',
+                                  'multipart/form-data; boundary=x'])
 def test_messages_are_json(hub, path, kind):
     body = json.dumps(INITIALIZE)
     with hub.wire() as wire:
-        reply = wire.ask(hub.request('POST', path, fields=[f'Content-Type: {kind}', f'Content-Length: {len(body)}']) + body)
+        reply = wire.ask(hub.request('POST', path, fields=[f'Content-Type: {kind}',
+                                                           f'Content-Length: {len(body)}']) + body)
         assert reply.status == 415, reply
         assert wire.ask(post(hub, INITIALIZE)).status == 200
 
 
 def test_unknown_paths(hub):
-    for path in ('/', '/mcp/', '/MCP', '/mcp/x', '/admin', '/.well-known/oauth-protected-resource', '/metrics/'):
+    for path in ('/', '/mcp/', '/MCP', '/mcp/x', '/admin', '/.well-known/oauth-protected-resource',
+                 '/metrics/'):
         reply = hub.ask(path=path)
         assert reply.status == 404 and json.loads(reply.body)['error']['code'] == 'route_not_found'
 
 
 def test_preflight(hub):
     for origin in ('http://evil.example', 'null', 'http://localhost:3000'):
-        reply = hub.ask('OPTIONS', '/mcp', token=None, fields=[f'Origin: {origin}', 'Access-Control-Request-Method: POST'])
-        assert reply.status == 403 and not [n for n, _ in reply.fields if n.lower().startswith('access-control')]
+        reply = hub.ask('OPTIONS', '/mcp', token=None,
+                        fields=[f'Origin: {origin}', 'Access-Control-Request-Method: POST'])
+        assert reply.status == 403 and not [n for n, _ in reply.fields
+                                            if n.lower().startswith('access-control')]
 
 
 @pytest.mark.parametrize('name', WRONG)
@@ -270,7 +292,8 @@ def test_metrics(hub):
     reply = hub.ask(path='/metrics')
     assert reply.get('Content-Type') == 'text/plain; version=0.0.4'
     for line in reply.body.decode().splitlines():
-        assert re.fullmatch(r'# HELP [a-z_]+ .+|# TYPE [a-z_]+ (counter|gauge)|[a-z_]+(\{[a-z]+="[a-z0-9]+"\})? [0-9]+', line), line
+        assert re.fullmatch(r'# HELP [a-z_]+ .+|# TYPE [a-z_]+ '
+                            r'(counter|gauge)|[a-z_]+(\{[a-z]+="[a-z0-9]+"\})? [0-9]+', line), line
     until(lambda: hub.metrics()['holt_http_streams'] == 0, what='the end of those that others had')
     before = hub.metrics()
     session = Session(hub)
@@ -280,23 +303,28 @@ def test_metrics(hub):
         now = hub.metrics()
         assert now['holt_sandboxes'] == before['holt_sandboxes'] + 1
         assert now['holt_sandboxes_created_total'] == before['holt_sandboxes_created_total'] + 1
-        assert now['holt_pool_hits_total'] + now['holt_pool_misses_total'] == now['holt_sandboxes_created_total']
+        assert (now['holt_pool_hits_total'] + now['holt_pool_misses_total']
+                == now['holt_sandboxes_created_total'])
         assert now['holt_http_requests_total'] >= before['holt_http_requests_total'] + 5
         assert now['holt_http_refused_total'] > before['holt_http_refused_total']
-        assert now['holt_http_responses_total{class="4xx"}'] > before['holt_http_responses_total{class="4xx"}']
+        assert (now['holt_http_responses_total{class="4xx"}']
+                > before['holt_http_responses_total{class="4xx"}'])
         assert now['holt_http_streams'] == before['holt_http_streams'] + 1
         assert now['holt_sessions{transport="http"}'] >= 1
         with hub.wire() as wire:
             session.call(wire, 'sandbox_terminate', sandbox=sandbox)
             session.result(wire)
-    until(lambda: hub.metrics()['holt_http_streams'] == before['holt_http_streams'], what='the stream gone')
+    until(lambda: hub.metrics()['holt_http_streams'] == before['holt_http_streams'],
+          what='the stream gone')
 
 
 def test_no_authorization_server_is_named(serve, me):
-    """Only the hub's own token is accepted, so clients must not be sent to a server that gives others."""
+    """Only the hub's own token is accepted, so clients must not be sent to a server that gives
+    others."""
     hub = serve()
     assert hub.ask(path='/.well-known/oauth-protected-resource/mcp').status == 404
-    assert hub.ask('POST', '/mcp', token=None, body='{}').get('WWW-Authenticate') == 'Bearer realm="holt"'
+    assert hub.ask('POST', '/mcp', token=None,
+                   body='{}').get('WWW-Authenticate') == 'Bearer realm="holt"'
     assert me.run('serve', '--issuer', 'https://issuer.example').returncode == 2
 
 
@@ -325,9 +353,11 @@ def test_a_token_of_ones_own(serve, tmp_path):
 
 
 @pytest.mark.parametrize('mode, text, cause', [
-    (0o644, 'a' * 40, 'chmod 600'), (0o660, 'a' * 40, 'chmod 600'), (0o604, 'a' * 40, 'chmod 600'), (0o600, '', 'holds no token'),
-    (0o600, 'short', 'holds no token'), (0o600, 'a' * 513, 'holds no token'), (0o600, 'two words of a token', 'holds no token'),
-    (0o600, 'first-token-0000\nsecond-token-00', 'holds no token'), (0o600, 'nul-in-it-000000\0', 'holds no token'),
+    (0o644, 'a' * 40, 'chmod 600'), (0o660, 'a' * 40, 'chmod 600'), (0o604, 'a' * 40, 'chmod 600'),
+    (0o600, '', 'holds no token'), (0o600, 'short', 'holds no token'),
+    (0o600, 'a' * 513, 'holds no token'), (0o600, 'two words of a token', 'holds no token'),
+    (0o600, 'first-token-0000\nsecond-token-00', 'holds no token'),
+    (0o600, 'nul-in-it-000000\0', 'holds no token'),
 ])
 def test_a_token_file_that_is_none(me, tmp_path, mode, text, cause):
     path = tmp_path / 'token'
@@ -348,8 +378,10 @@ def test_a_token_file_that_leads_elsewhere(me, tmp_path):
 
 
 def test_folders(me, tmp_path):
-    """HOLT_HOME, else the XDG folder, else that of the home; made with their parents, closed to others."""
-    for env, path in (({'HOLT_HOME': f'{tmp_path}/a/b'}, 'a/b'), ({'XDG_DATA_HOME': f'{tmp_path}/c'}, 'c/holt'),
+    """HOLT_HOME, else the XDG folder, else that of the home; made with their parents,
+    closed to others."""
+    for env, path in (({'HOLT_HOME': f'{tmp_path}/a/b'}, 'a/b'),
+                      ({'XDG_DATA_HOME': f'{tmp_path}/c'}, 'c/holt'),
                       ({'HOME': f'{tmp_path}/d', 'XDG_DATA_HOME': ''}, 'd/.local/share/holt')):
         done = me.run('auth', 'token', env=env, text=True)
         assert done.returncode == 0, done
@@ -363,7 +395,8 @@ def test_the_token_is_nowhere_to_be_seen(serve, me):
     hub.works()
     Session(hub).create()
     with hub.wire() as wire:
-        for sent in (hub.request(path='/none'), hub.request(path=f'/version?token={hub.token}', token=None),
+        for sent in (hub.request(path='/none'),
+                     hub.request(path=f'/version?token={hub.token}', token=None),
                      hub.request(token=hub.token + 'x'), hub.request('POST', '/mcp', body='{'),
                      hub.request(path='/version', host='evil.example')):
             assert hub.token not in str(wire.ask(sent))
@@ -373,7 +406,8 @@ def test_the_token_is_nowhere_to_be_seen(serve, me):
     with open(f'/proc/{hub.proc.pid}/coredump_filter', encoding='utf-8') as f:
         assert int(f.read(), 16) == 0
     assert hub.end() == 0
-    assert 'refused' in hub.said() and hub.token not in hub.said() and hub.token not in '\n'.join(hub.lines)
+    assert ('refused' in hub.said() and hub.token not in hub.said()
+            and hub.token not in '\n'.join(hub.lines))
 
 
 def test_auth_usage(me):
@@ -444,7 +478,8 @@ def test_several_addresses(serve):
     for address in hub.addresses:
         with Wire(address) as wire:
             assert wire.ask(hub.request()).status == 200
-            assert wire.ask(hub.request(host=f'127.0.0.2:{address[1]}')).status == 200  # one of our own
+            # one of our own
+            assert wire.ask(hub.request(host=f'127.0.0.2:{address[1]}')).status == 200
             assert wire.ask(hub.request(host='127.0.0.3')).status == 403
 
 
@@ -456,8 +491,10 @@ def test_all_addresses_want_the_token(serve):
 
 
 def test_allowed_hosts_and_origins(serve):
-    hub = serve('--allow-host', 'hub.example', '--allow-host', 'box.example:8443', '--allow-origin', 'https://app.example')
-    for host, status in (('hub.example', 200), ('HUB.example:1', 200), ('box.example:8443', 200), ('box.example', 403),
+    hub = serve('--allow-host', 'hub.example', '--allow-host', 'box.example:8443', '--allow-origin',
+                'https://app.example')
+    for host, status in (('hub.example', 200), ('HUB.example:1', 200), ('box.example:8443', 200),
+                         ('box.example', 403),
                          ('app.example', 403), ('localhost', 200)):
         assert hub.ask(host=host).status == status, host
     reply = hub.ask(fields=['Origin: https://app.example'])
@@ -466,14 +503,19 @@ def test_allowed_hosts_and_origins(serve):
 
 
 @pytest.mark.parametrize('arguments, cause', [
-    (['--listen', '5757'], 'ADDRESS:PORT'), (['--listen', '127.0.0.1'], 'ADDRESS:PORT'), (['--listen', '::1:5757'], 'ADDRESS:PORT'),
-    (['--listen', '127.0.0.1:99999'], 'ADDRESS:PORT'), (['--listen', '127.0.0.1:x'], 'ADDRESS:PORT'),
-    (['--listen', '192.0.2.1:0'], '192.0.2.1:0'), (['--listen', 'none', '--socket', 'none'], 'nowhere'),
-    (['--socket', '/' + 'x' * 200], 'characters'), (['--socket', '/nowhere/at/all'], '/nowhere/at/all'),
-    (['--tls-cert', '/nowhere'], 'belong together'), (['--tls-cert', '/nowhere', '--tls-key', '/nowhere'], 'open /nowhere'),
-    (['--tls-cert', '/etc/passwd', '--tls-key', '/etc/passwd'], 'certificate'), (['--allow-host', 'a b'], 'a b'),
-    (['--allow-host', 'user@host'], 'no host name'), (['--allow-origin', '*'], 'no origin'),
-    (['--allow-origin', 'https://app.example/'], 'no origin'), (['--allow-origin', 'https://APP.example'], 'no origin'),
+    (['--listen', '5757'], 'ADDRESS:PORT'), (['--listen', '127.0.0.1'], 'ADDRESS:PORT'),
+    (['--listen', '::1:5757'], 'ADDRESS:PORT'), (['--listen', '127.0.0.1:99999'], 'ADDRESS:PORT'),
+    (['--listen', '127.0.0.1:x'], 'ADDRESS:PORT'), (['--listen', '192.0.2.1:0'], '192.0.2.1:0'),
+    (['--listen', 'none', '--socket', 'none'], 'nowhere'),
+    (['--socket', '/' + 'x' * 200], 'characters'),
+    (['--socket', '/nowhere/at/all'], '/nowhere/at/all'),
+    (['--tls-cert', '/nowhere'], 'belong together'),
+    (['--tls-cert', '/nowhere', '--tls-key', '/nowhere'], 'open /nowhere'),
+    (['--tls-cert', '/etc/passwd', '--tls-key', '/etc/passwd'], 'certificate'),
+    (['--allow-host', 'a b'], 'a b'), (['--allow-host', 'user@host'], 'no host name'),
+    (['--allow-origin', '*'], 'no origin'),
+    (['--allow-origin', 'https://app.example/'], 'no origin'),
+    (['--allow-origin', 'https://APP.example'], 'no origin'),
     (['--allow-origin', 'app.example'], 'no origin'), (['--allow-origin', 'null'], 'no origin'),
 ])
 def test_what_can_not_be_served(me, tmp_path, arguments, cause):
@@ -486,7 +528,8 @@ def test_what_can_not_be_served(me, tmp_path, arguments, cause):
 def test_taken_addresses(serve, me, tmp_path):
     first = serve()
     other = {'HOLT_HOME': str(tmp_path / 'other')}
-    done = me.run('serve', '--listen', f'127.0.0.1:{first.address[1]}', '--socket', 'none', env=other, text=True)
+    done = me.run('serve', '--listen', f'127.0.0.1:{first.address[1]}', '--socket', 'none',
+                  env=other, text=True)
     assert done.returncode == 125 and 'in use already' in done.stderr
     done = me.run('serve', '--listen', 'none', '--socket', first.paths[0], env=other, text=True)
     assert done.returncode == 125 and 'another server' in done.stderr
@@ -553,8 +596,10 @@ def test_a_call_in_flight_finishes(serve):
     session = Session(hub)
     sandbox = session.create()
     with hub.wire() as wire, session.stream() as stream:
-        session.call(wire, 'sandbox_exec', sandbox=sandbox, command='echo begun; sleep 2; echo done')
-        until(lambda: hub.metrics()['holt_http_requests'] + hub.metrics()['holt_http_streams'] >= 3, what='the call')
+        session.call(wire, 'sandbox_exec', sandbox=sandbox,
+                     command='echo begun; sleep 2; echo done')
+        until(lambda: hub.metrics()['holt_http_requests'] + hub.metrics()['holt_http_streams'] >= 3,
+              what='the call')
         hub.proc.send_signal(signal.SIGTERM)
         until(lambda: refused(hub), what='no more listening')
         result = session.result(wire)
@@ -571,7 +616,8 @@ def test_a_call_that_does_not_finish(serve):
     sandbox = session.create()
     with hub.wire() as wire:
         session.call(wire, 'sandbox_exec', sandbox=sandbox, command='sleep 600')
-        until(lambda: hub.metrics()['holt_http_requests'] + hub.metrics()['holt_http_streams'] >= 2, what='the call')
+        until(lambda: hub.metrics()['holt_http_requests'] + hub.metrics()['holt_http_streams'] >= 2,
+              what='the call')
         assert hub.end(timeout=3 * GRACE) == 0, hub.said()
 
 
@@ -581,7 +627,8 @@ def test_a_second_signal(serve):
     sandbox = session.create()
     with hub.wire() as wire:
         session.call(wire, 'sandbox_exec', sandbox=sandbox, command='sleep 600')
-        until(lambda: hub.metrics()['holt_http_requests'] + hub.metrics()['holt_http_streams'] >= 2, what='the call')
+        until(lambda: hub.metrics()['holt_http_requests'] + hub.metrics()['holt_http_streams'] >= 2,
+              what='the call')
         hub.proc.send_signal(signal.SIGTERM)
         until(lambda: refused(hub), what='no more listening')
         before = time.monotonic()
@@ -590,7 +637,8 @@ def test_a_second_signal(serve):
 
 
 def test_sandboxes_outlive_a_hub_that_is_killed(serve, tmp_path):
-    """And what it left of its sockets is no hindrance to the next. Who can't start takes nothing along."""
+    """And what it left of its sockets is no hindrance to the next.
+    Who can't start takes nothing along."""
     hub = serve()
     session = Session(hub)
     sandbox = session.create()
@@ -601,7 +649,8 @@ def test_sandboxes_outlive_a_hub_that_is_killed(serve, tmp_path):
     assert done.returncode == 125
     again = serve()
     assert 'Sandboxes of the hub before: 1' in again.lines
-    assert Session(again).run(sandbox, 'cat f; grep -sx sleep /proc/[0-9]*/comm | wc -l') == 'kept\n1\n'
+    assert (Session(again).run(sandbox, 'cat f; grep -sx sleep /proc/[0-9]*/comm | wc -l')
+            == 'kept\n1\n')
     assert again.end() == 0
     until(lambda: not os.listdir(tmp_path / 'warden'), what='nothing in the folder')
     last = serve()

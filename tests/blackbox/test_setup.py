@@ -1,4 +1,5 @@
-"""What a machine that lacks something is told, and that nothing is left out once it has been installed."""
+"""What a machine that lacks something is told, and that nothing is left out once it has been
+installed."""
 
 import json
 import os
@@ -18,7 +19,8 @@ def lacking(tmp_path):
     """An environment where everything is installed but cmocka."""
     modules = tmp_path / 'pkgconfig'
     modules.mkdir()
-    folders = subprocess.run(['pkg-config', '--variable', 'pc_path', 'pkg-config'], capture_output=True, text=True, check=True)
+    folders = subprocess.run(['pkg-config', '--variable', 'pc_path', 'pkg-config'],
+                             capture_output=True, text=True, check=True)
     for folder in folders.stdout.strip().split(':'):
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             if name != 'cmocka.pc' and not (modules / name).exists():
@@ -27,12 +29,14 @@ def lacking(tmp_path):
 
 
 def configure(folder, *arguments, env=None):
-    return subprocess.run([os.path.join(TOP, 'scripts/setup'), folder, *arguments], env=env, capture_output=True, text=True,
+    return subprocess.run([os.path.join(TOP, 'scripts/setup'), folder, *arguments], env=env,
+                          capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=120, check=False)
 
 
 def programs_of(folder):
-    said = subprocess.run(['meson', 'introspect', '--tests', folder], capture_output=True, text=True, check=True)
+    said = subprocess.run(['meson', 'introspect', '--tests', folder], capture_output=True,
+                          text=True, check=True)
     return {test['name'] for test in json.loads(said.stdout)}
 
 
@@ -61,7 +65,8 @@ def test_what_a_test_needs_is_required(tmp_path, lacking):
     for _ in range(2):  # a failure is not remembered as a success
         done = configure(folder, '-Dtests=enabled', env=lacking)
         assert done.returncode == 1
-        assert 'cmocka' in done.stderr and 'run: scripts/deps build test' in done.stderr, done.stderr
+        assert 'cmocka' in done.stderr and 'run: scripts/deps build test' in done.stderr, (
+            done.stderr)
     assert configure(folder, '-Dtests=enabled').returncode == 0
     assert programs_of(folder) >= PROGRAMS
 
@@ -73,7 +78,8 @@ def test_make_names_the_command_that_helps(tmp_path):
     query.write_text('#!/bin/sh\n')
     query.chmod(0o755)
     env = {**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'}
-    done = subprocess.run(['make', '-s', '-C', TOP], env=env, capture_output=True, text=True, timeout=60,
+    done = subprocess.run(['make', '-s', '-C', TOP], env=env, capture_output=True, text=True,
+                          timeout=60,
                           stdin=subprocess.DEVNULL, check=False)
     assert done.returncode and 'libuv1-dev' in done.stderr
     assert 'deps: to install what is missing, run: scripts/deps\n' in done.stderr, done.stderr

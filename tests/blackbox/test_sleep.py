@@ -1,5 +1,6 @@
-"""Idle sandboxes sleep: they have no process then, and whoever uses one by any of the ways in is served as ever. At every moment of
-falling asleep and waking, and what it keeps: tests/engine/sleep.c; with hubs and wardens that are killed: test_kills.py."""
+"""Idle sandboxes sleep: they have no process then, and whoever uses one by any of the ways in is
+served as ever. At every moment of falling asleep and waking, and what it keeps:
+tests/engine/sleep.c; with hubs and wardens that are killed: test_kills.py."""
 
 import concurrent.futures
 import os
@@ -98,7 +99,8 @@ def test_what_has_ended_is_remembered(begin):
     asleep(hub)
     state = hub.call('GET', f'/v1/sandboxes/{box}/execs/{job}')
     assert (state['state'], state['exit_code']) == ('exited', 3), state
-    assert hub.call('GET', f'/v1/sandboxes/{box}/execs/{job}/output')['next_offset'] == len(''.join(f'{n}\n' for n in range(1, 1001)))
+    assert (hub.call('GET', f'/v1/sandboxes/{box}/execs/{job}/output')['next_offset']
+            == len(''.join(f'{n}\n' for n in range(1, 1001))))
     asleep(hub)
 
 

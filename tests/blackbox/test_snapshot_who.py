@@ -1,4 +1,5 @@
-"""Snapshots of a user without rights, from one person's hub to another's, with very many files, and of strangers."""
+"""Snapshots of a user without rights, from one person's hub to another's, with very many files,
+and of strangers."""
 
 import hashlib
 import io
@@ -54,7 +55,8 @@ def export(hub, snapshot):
 
 
 def put(hub, data, query=''):
-    head = hub.request('POST', '/v1/snapshots' + query, fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])
+    head = hub.request('POST', '/v1/snapshots' + query,
+                       fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])
     with hub.wire() as wire:
         reply = wire.ask(head.encode() + data, 'POST')
     return reply.status, json.loads(reply.body)
@@ -90,8 +92,10 @@ def test_of_a_user(hubs, tmp_path, template):
         hub.sh(source, 'cd /workspace; ' + MAKE + 'rm -f pipe .wh.d')
         tell = TELL
     else:
-        hub.sh(source, 'rm -r /t/o; echo x > /t/o; echo more >> /t/d/keep; mkdir -p /new/deep; echo y > /new/deep/y; chmod 700 /new')
-        tell = 'cd /; find t new | sort | while read f; do stat -c "%F %a %n" $f; done; cat /t/o /t/d/keep /new/deep/y'
+        hub.sh(source, 'rm -r /t/o; echo x > /t/o; echo more >> /t/d/keep; mkdir -p /new/deep; '
+               'echo y > /new/deep/y; chmod 700 /new')
+        tell = ('cd /; find t new | sort | while read f; do stat -c "%F %a %n" $f; done; '
+                'cat /t/o /t/d/keep /new/deep/y')
     child = hub.post(f'/v1/sandboxes/{source}/fork')['id']
     told = hub.sh(source, tell)
     snapshots = [hub.take(source), hub.take(child)]
@@ -119,16 +123,18 @@ def test_from_root_to_a_user_and_back(hubs):
         status, view = put(hub, data, '?digest=' + hashlib.sha256(data).hexdigest())
         assert status == 200, view
         restored = hub.restore(view['id'])
-        assert hub.sh(restored, TELL) == told and hub.sh(restored, 'stat -c %u:%g d').strip() == '1000:1000'
+        assert hub.sh(restored, TELL) == told and hub.sh(restored,
+                                                         'stat -c %u:%g d').strip() == '1000:1000'
         data = export(hub, hub.take(restored))
     for hub in hubs.values():
         clean(hub)
 
 
-# ---- much of it ---------------------------------------------------------------------------------------------------------
+# ---- much of it ----------------------------------------------------------------------------------
 
 class Peaks(threading.Thread):
-    """The most that each program outside of the sandboxes below a hub has resident while this runs, by its name."""
+    """The most that each program outside of the sandboxes below a hub has resident while this runs,
+    by its name."""
 
     def __init__(self, hub):
         super().__init__(daemon=True)
@@ -173,7 +179,8 @@ def test_very_many_files(hubs):
     """In memory that does not depend on how many they are."""
     hub = hubs['root' if 'root' in hubs else 'user']
     source = hub.create(limits={'disk_mb': 1024, 'memory_mb': 2048})
-    hub.sh(source, f'for d in $(seq {MANY // 1000}); do mkdir -p many/$d; (cd many/$d && seq 1000 | split -l 1 -a 3); done')
+    hub.sh(source, f'for d in $(seq {MANY // 1000}); do mkdir -p many/$d; (cd many/$d && '
+           'seq 1000 | split -l 1 -a 3); done')
     tell = 'find many -type f | wc -l; tar --sort=name -cf - many | sha256sum'
     told = hub.sh(source, tell)
     assert told.startswith(f'{MANY}\n')
@@ -192,14 +199,17 @@ def test_very_many_files(hubs):
     clean(hub)
 
 
-# ---- of strangers -------------------------------------------------------------------------------------------------------
+# ---- of strangers --------------------------------------------------------------------------------
 
 def zstd(data):
-    return subprocess.run(['zstd', '-q', '-c'], input=data, stdout=subprocess.PIPE, check=True).stdout
+    return subprocess.run(['zstd', '-q', '-c'], input=data, stdout=subprocess.PIPE,
+                          check=True).stdout
 
 
 def meta(disk, **more):
-    return json.dumps({'version': 1, 'template': 'host', 'base': '', 'memory': 2 * disk, 'disk': disk, 'pids': 100, 'cpu_milli': 1000, **more}, separators=(',', ':')).encode()
+    return json.dumps({'version': 1, 'template': 'host', 'base': '', 'memory': 2 * disk,
+                       'disk': disk, 'pids': 100, 'cpu_milli': 1000, **more},
+                      separators=(',', ':')).encode()
 
 
 def head(name, size, kind=tarfile.REGTYPE, link=''):
@@ -209,14 +219,16 @@ def head(name, size, kind=tarfile.REGTYPE, link=''):
 
 
 def begin(disk, **more):
-    text = meta(64 * MIB).replace(b'"disk":67108864', b'"disk" : 67108864') if disk is None else meta(disk, **more)
+    text = (meta(64 * MIB).replace(b'"disk":67108864', b'"disk" : 67108864') if disk is None
+            else meta(disk, **more))
     return head('.wh..wh.holt', len(text)) + text + bytes(-len(text) % 512)
 
 
 def bomb(size, disk):
     """A file of zeros, some thousand times smaller than what is in it."""
     piece = zstd(bytes(64 * MIB))
-    return zstd(begin(disk) + head('workspace/zeros', size)) + piece * (size // (64 * MIB)) + zstd(bytes(1024))
+    return (zstd(begin(disk) + head('workspace/zeros', size)) + piece * (size // (64 * MIB))
+            + zstd(bytes(1024)))
 
 
 def test_of_strangers(hubs):
@@ -229,14 +241,16 @@ def test_of_strangers(hubs):
     assert status == 200 and hub.sh(hub.restore(view['id']), 'cat f') == 'x\n', view
     clean(hub)
     bad = {
-        'ten gigabytes of zeros': bomb(10 << 30, 64 * MIB), 'two gigabytes, said in another way': bomb(2 << 30, None),
+        'ten gigabytes of zeros': bomb(10 << 30, 64 * MIB),
+        'two gigabytes, said in another way': bomb(2 << 30, None),
         'nothing that says what it is': zstd(fine[len(begin(64 * MIB)):]),
-        'limits beyond': zstd(begin(1 << 60) + bytes(1024)), 'no limits': zstd(begin(0) + bytes(1024)),
+        'limits beyond': zstd(begin(1 << 60) + bytes(1024)),
+        'no limits': zstd(begin(0) + bytes(1024)),
         'another image by no digest': zstd(begin(64 * MIB, base='../../x') + bytes(1024)),
         'a member that is not known': zstd(begin(64 * MIB, more=1) + bytes(1024)),
         'a device': zstd(begin(64 * MIB) + head('workspace/d', 0, tarfile.CHRTYPE) + bytes(1024)),
-        'no tar': zstd(os.urandom(100_000)), 'no zstd': fine, 'twice zstd': zstd(zstd(fine)), 'nothing': b'',
-        'no end': zstd(fine[:-1024]), 'half a file': zstd(fine[:-1400]),
+        'no tar': zstd(os.urandom(100_000)), 'no zstd': fine, 'twice zstd': zstd(zstd(fine)),
+        'nothing': b'', 'no end': zstd(fine[:-1024]), 'half a file': zstd(fine[:-1400]),
     }
     peaks = Peaks(hub)
     for what, data in bad.items():
@@ -254,7 +268,8 @@ def test_of_strangers(hubs):
         changed[at] ^= 0x10
         status, answer = put(hub, bytes(changed), '?digest=' + hashlib.sha256(good).hexdigest())
         assert (status, answer['error']['code']) == (400, 'invalid_input'), (at, answer)
-    for name, kind, link in (('../out', tarfile.REGTYPE, ''), ('/proc/1/x', tarfile.REGTYPE, ''), ('workspace/h', tarfile.LNKTYPE, '../../etc/passwd')):
+    for name, kind, link in (('../out', tarfile.REGTYPE, ''), ('/proc/1/x', tarfile.REGTYPE, ''),
+                             ('workspace/h', tarfile.LNKTYPE, '../../etc/passwd')):
         status, view = put(hub, zstd(begin(64 * MIB) + head(name, 0, kind, link) + bytes(1024)))
         if status == 200:  # whoever restores it is told
             assert code_of(hub.restore, view['id'])[0] in (400, 403, 404), name

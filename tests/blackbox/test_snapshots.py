@@ -1,5 +1,5 @@
-"""Snapshots over REST: what is kept, what comes back, what a crash leaves, and what an archive that was changed does.
-The retentions that need them are here, too."""
+"""Snapshots over REST: what is kept, what comes back, what a crash leaves, and what an archive that
+was changed does. The retentions that need them are here, too."""
 
 import concurrent.futures
 import hashlib
@@ -26,7 +26,8 @@ class Hub(Rest):
     """A hub whose snapshots are looked at from both sides."""
 
     def __init__(self, who, home, *arguments, **options):
-        super().__init__(who, home, '--listen', '127.0.0.1:0', '--socket', 'none', *arguments, **options)
+        super().__init__(who, home, '--listen', '127.0.0.1:0', '--socket', 'none', *arguments,
+                         **options)
         self.folder = os.path.join(self.env['HOLT_HOME'], 'snapshots')
 
     def take(self, sandbox, **body):
@@ -111,7 +112,8 @@ def test_files_come_back(hub):
     snapshot = hub.take(source, name='first')
     told = hub.sh(source, f'rm -f /workspace/pipe /workspace/.wh.d; {TELL}')
     view = hub.call('GET', f'/v1/snapshots/{snapshot}')
-    assert (view['name'], view['source'], view['template_id'], view['disk_mb']) == ('first', source, 'host', 100)
+    assert ((view['name'], view['source'], view['template_id'], view['disk_mb'])
+            == ('first', source, 'host', 100))
     path = os.path.join(hub.folder, snapshot + '.tar.zst')
     with open(path, 'rb') as f:
         data = f.read()
@@ -120,9 +122,11 @@ def test_files_come_back(hub):
     hub.sh(source, 'rm -rf /workspace/d; echo later > /workspace/later')
     restored = hub.restore(snapshot)
     assert hub.sh(restored, TELL) == told
-    assert hub.sh(restored, 'echo $A; pwd; hostname; ls /workspace/later 2>&1 || true').split('\n')[:3] == ['kept', '/tmp', 'sandbox']
+    assert hub.sh(restored, 'echo $A; pwd; hostname; ls /workspace/later 2>&1 || '
+                  'true').split('\n')[:3] == ['kept', '/tmp', 'sandbox']
     shown = hub.call('GET', f'/v1/sandboxes/{restored}')
-    assert (shown['source'], shown['state'], shown['generation'], shown['limits']['disk_mb']) == (snapshot, 'running', 1, 100)
+    assert ((shown['source'], shown['state'], shown['generation'], shown['limits']['disk_mb'])
+            == (snapshot, 'running', 1, 100))
     assert hub.sh(source, 'ls /workspace/later') == '/workspace/later\n'  # which went on
     for one in (source, restored):
         hub.delete(one)
@@ -134,7 +138,8 @@ def test_files_come_back(hub):
 def test_of_a_busy_one(hub):
     """What runs stands still meanwhile, and goes on."""
     source = hub.create()
-    hub.sh(source, '(i=0; while :; do i=$((i+1)); echo $i > a; cp a b; sleep 0.01; done) > /dev/null 2>&1 & '
+    hub.sh(source, '(i=0; while :; do i=$((i+1)); echo $i > a; cp a b; sleep 0.01; done) > '
+           '/dev/null 2>&1 & '
                    'while ! test -e b; do :; done')
     snapshot = hub.take(source)
     before = int(hub.sh(source, 'cat a') or 0)
@@ -174,7 +179,8 @@ def test_several_at_once_all_or_none(hub):
 
 def test_once(hub):
     source = hub.create()
-    key = {'fields': ['Idempotency-Key: snap', 'Content-Type: application/json', 'Content-Length: 2']}
+    key = {'fields': ['Idempotency-Key: snap', 'Content-Type: application/json',
+                      'Content-Length: 2']}
 
     def post(path):
         with hub.wire() as wire:
@@ -225,7 +231,8 @@ def test_an_archive_that_is_not_what_it_was(begin):
     assert hub.sandboxes() == {source}
     os.truncate(path, 1000)
     assert code_of(hub.restore, snapshot) == (400, 'invalid_input')
-    with open(os.path.join(hub.folder, 'x.tar.zst'), 'wb'), open(os.path.join(hub.folder, 'new', 'y'), 'wb'):
+    with (open(os.path.join(hub.folder, 'x.tar.zst'), 'wb'),
+          open(os.path.join(hub.folder, 'new', 'y'), 'wb')):
         pass
     hub.crash()
     hub = begin()
@@ -257,29 +264,35 @@ def test_out_and_in_again(hub, me, tmp_path):
 
     def put(data, query=''):
         head = hub.request('POST', '/v1/snapshots' + query,
-                           fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])
+                           fields=['Content-Type: application/zstd',
+                                   f'Content-Length: {len(data)}'])
         with hub.wire() as wire:
             reply = wire.ask(head.encode() + data, 'POST')
         return reply.status, json.loads(reply.body)
     told = hashlib.sha256(packed.body).hexdigest()
     status, view = put(packed.body, f'?name=again&digest={told}')
-    assert status == 200 and view['digest'] == told and view['name'] == 'again' and 'source' not in view, view
+    assert (status == 200 and view['digest'] == told and view['name'] == 'again'
+            and 'source' not in view), view
     restored = hub.restore(view['id'])
     assert hub.sh(restored, 'sha256sum f') == digest
     assert hub.call('GET', f'/v1/sandboxes/{restored}')['limits']['disk_mb'] == 99
     before = hub.snapshots()
     wrong = bytearray(packed.body)
     wrong[len(wrong) // 2] ^= 1
-    for data in (bytes(wrong), packed.body[:-1], packed.body[:100000], b'', b'x' * 5000, packed.body + packed.body):
+    for data in (bytes(wrong), packed.body[:-1], packed.body[:100000], b'', b'x' * 5000,
+                 packed.body + packed.body):
         status, answer = put(data, f'?digest={told}')
         assert (status, answer['error']['code']) == (400, 'invalid_input'), (len(data), answer)
     assert put(packed.body[:-5])[0] == 400 and put(b'(\xb5/\xfd' + b'x' * 5000)[0] == 400
-    assert put(packed.body, '?digest=' + '0' * 64)[0] == 400 and put(packed.body, '?digest=x')[0] == 400
+    assert (put(packed.body, '?digest=' + '0' * 64)[0] == 400 and put(packed.body, '?digest=x')[0]
+            == 400)
     assert hub.snapshots() == before and hub.half() == []
     files = hub.on_disk()
     with hub.wire() as wire:  # who goes away has not said that this was all
         wire.send(hub.request('POST', '/v1/snapshots', fields=['Content-Type: application/zstd',
-                                                               f'Content-Length: {len(packed.body) + 1}']).encode() + packed.body)
+                                                               'Content-Length: '
+                                                               f'{len(packed.body) + 1}']).encode()
+                  + packed.body)
         until(lambda: hub.half() != [], what='an import')
     until(lambda: hub.half() == [] and hub.on_disk() == files, what='nothing of an import')
     assert hub.snapshots() == before
@@ -300,19 +313,21 @@ def test_who_goes_away_gets_none(hub):
     hub.delete(source)
 
 
-# ---- images -------------------------------------------------------------------------------------------------------------
+# ---- images --------------------------------------------------------------------------------------
 
 NAMES = ('rm', 'mkdir', 'mv', 'cp', 'chmod', 'find', 'sort')
-LAYER = [*[symlink('bin/' + n, 'busybox') for n in NAMES], folder('t'), folder('t/d'), entry('t/d/keep', b'keep'),
-         entry('t/d/gone', b'gone'), folder('t/d/sub'), entry('t/d/sub/x', b'x'), folder('t/o'), entry('t/o/old', b'old'),
-         folder('t/m'), entry('t/m/in', b'in'), entry('t/file', b'file'), folder('t/swap'), entry('t/swap/x', b'x'),
+LAYER = [*[symlink('bin/' + n, 'busybox') for n in NAMES], folder('t'), folder('t/d'),
+         entry('t/d/keep', b'keep'), entry('t/d/gone', b'gone'), folder('t/d/sub'),
+         entry('t/d/sub/x', b'x'), folder('t/o'), entry('t/o/old', b'old'), folder('t/m'), entry(
+             't/m/in', b'in'), entry('t/file', b'file'), folder('t/swap'), entry('t/swap/x', b'x'),
          symlink('t/link', 'file')]
 
 
 @pytest.fixture(scope='module')
 def image(hub, me, tmp_path_factory):
     path = str(tmp_path_factory.mktemp('image') / 'layout')
-    done = me.run('images', 'import', files.layout(path, files.busybox_layer(*LAYER), run={}), 'marks', env=hub.env)
+    done = me.run('images', 'import', files.layout(path, files.busybox_layer(*LAYER), run={}),
+                  'marks', env=hub.env)
     assert done.returncode == 0, done.stderr
     try:
         hub.delete(hub.create(template='marks'))
@@ -334,11 +349,14 @@ def test_what_an_image_had_is_gone(hub, image):
     assert before == {'changes': [], 'truncated': False}
     hub.sh(source, CHANGE)
     shown = hub.sh(source, SHOW)
-    diff = {(c['path'], c['change']) for c in hub.call('GET', f'/v1/sandboxes/{source}/diff')['changes']}
+    diff = {(c['path'], c['change'])
+            for c in hub.call('GET', f'/v1/sandboxes/{source}/diff')['changes']}
     assert {(path.removeprefix('/t/'), change) for path, change in diff} == {
-        ('d', 'changed'), ('d/gone', 'removed'), ('d/keep', 'changed'), ('d/sub', 'removed'), ('o/new', 'added'), ('o/old', 'removed'),
-        ('swap', 'removed'), ('swap', 'added'), ('file', 'removed'), ('file', 'added'), ('file/in', 'added'), ('m', 'removed'),
-        ('moved', 'added'), ('moved/in', 'added'), ('link', 'removed'), ('added', 'added'), ('added/y', 'added')}
+        ('d', 'changed'), ('d/gone', 'removed'), ('d/keep', 'changed'), ('d/sub', 'removed'),
+        ('o/new', 'added'), ('o/old', 'removed'), ('swap', 'removed'), ('swap', 'added'),
+        ('file', 'removed'), ('file', 'added'), ('file/in', 'added'), ('m', 'removed'),
+        ('moved', 'added'), ('moved/in', 'added'), ('link', 'removed'), ('added', 'added'),
+        ('added/y', 'added')}
     child = hub.post(f'/v1/sandboxes/{source}/fork')['id']  # what was changed is then in two layers
     hub.sh(child, 'rm /t/o/new; echo again > /t/o/new')
     snapshots = [hub.take(source), hub.take(child)]
@@ -359,7 +377,8 @@ def test_diff_of_the_host(hub):
     hub.sh(source, 'mkdir d; echo x > d/f; ln -s f d/l; echo y > /tmp/t; touch ".wh.x"')
     got = hub.call('GET', f'/v1/sandboxes/{source}/diff')['changes']
     assert [(c['change'], c['type'], c['path']) for c in got] == [
-        ('added', 'file', '/tmp/t'), ('added', 'file', '/workspace/.wh.x'), ('added', 'directory', '/workspace/d'),
+        ('added', 'file', '/tmp/t'), ('added', 'file', '/workspace/.wh.x'),
+        ('added', 'directory', '/workspace/d'),
         ('added', 'file', '/workspace/d/f'), ('added', 'symlink', '/workspace/d/l')]
     assert code_of(hub.call, 'GET', '/v1/sandboxes/none/diff') == (404, 'not_found')
     hub.delete(source)
@@ -375,7 +394,8 @@ def test_diffs_at_once(hub):
             hub.post('/v1/files/write', sandbox=source, path=f'{who}-{turn}', content='')
             got = hub.call('GET', f'/v1/sandboxes/{source}/diff')['changes']
             names = [c['path'] for c in got]
-            assert names == sorted(names) and f'/workspace/{who}-{turn}' in names and len(names) > 3000
+            assert (names == sorted(names) and f'/workspace/{who}-{turn}' in names
+                    and len(names) > 3000)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(look, 'abcdefgh'))
     hub.delete(source)
@@ -383,7 +403,8 @@ def test_diffs_at_once(hub):
 
 def test_what_is_in_the_archive(hub, tmp_path):
     """Others can read it: a layer of OCI's, with what it is in front."""
-    zstd = subprocess.run(['sh', '-c', 'command -v zstd'], stdout=subprocess.PIPE).stdout.decode().strip()
+    zstd = subprocess.run(['sh', '-c', 'command -v zstd'],
+                          stdout=subprocess.PIPE).stdout.decode().strip()
     if not zstd:
         pytest.skip('zstd is missing')
     source = hub.create()
@@ -391,17 +412,20 @@ def test_what_is_in_the_archive(hub, tmp_path):
     snapshot = hub.take(source)
     plain = tmp_path / 'plain.tar'
     with open(plain, 'wb') as f:
-        subprocess.run([zstd, '-dc', os.path.join(hub.folder, snapshot + '.tar.zst')], stdout=f, check=True)
+        subprocess.run([zstd, '-dc', os.path.join(hub.folder, snapshot + '.tar.zst')], stdout=f,
+                       check=True)
     with tarfile.open(plain) as tar:
         names = tar.getnames()
-        assert names[0] == '.wh..wh.holt' and b'"template":"host"' in tar.extractfile(names[0]).read()
+        assert (names[0] == '.wh..wh.holt'
+                and b'"template":"host"' in tar.extractfile(names[0]).read())
         assert tar.extractfile('workspace/f').read() == b'hello\n'
-        assert 'workspace/d' in names and not any('etc' in n.split('/') or n.endswith('/p') for n in names), names
+        assert 'workspace/d' in names and not any('etc' in n.split('/') or n.endswith('/p')
+                                                  for n in names), names
     hub.delete(source)
     hub.call('DELETE', f'/v1/snapshots/{snapshot}')
 
 
-# ---- stopped ------------------------------------------------------------------------------------------------------------
+# ---- stopped -------------------------------------------------------------------------------------
 
 def test_stopped_and_started_again(begin):
     hub = begin()
@@ -463,7 +487,8 @@ def test_retention(begin):
         hub.create(id=retention, retention=retention)
         hub.sh(retention, f'echo {retention} > f')
         hub.post('/v1/set_timeout', sandbox=retention, timeout_seconds=1)
-    until(lambda: (hub.state('snapshot'), hub.state('stop'), hub.state('cold')) == ('terminated', 'stopped', 'cold'),
+    until(lambda: (hub.state('snapshot'), hub.state('stop'), hub.state('cold'))
+          == ('terminated', 'stopped', 'cold'),
           what='what they say is done')
     assert 'time to live' in hub.call('GET', '/v1/sandboxes/stop')['cause']
     kept, = hub.snapshots()
@@ -483,7 +508,8 @@ def test_what_can_not_be_kept_stands_still(begin):
     until(lambda: hub.state('huge') == 'paused', what='it is paused')
     assert 'reap_failed' in {v['kind'] for v in hub.call('GET', '/v1/events')['events']}
     hub.post('/v1/set_timeout', sandbox='huge', timeout_seconds=600)
-    until(lambda: hub.asked('POST', '/v1/resume', {'sandbox': 'huge'})[0] == 200, what='what its deadline began has ended')
+    until(lambda: hub.asked('POST', '/v1/resume', {'sandbox': 'huge'})[0] == 200,
+          what='what its deadline began has ended')
     hub.sh('huge', 'rm hole')
     hub.post('/v1/set_timeout', sandbox='huge', timeout_seconds=1)
     until(lambda: hub.state('huge') == 'stopped', what='its files are kept')
@@ -509,14 +535,15 @@ def test_a_machine_that_crashes_leaves_what_was_kept(begin):
     assert hub.sh('kept', 'cat f') == 'x\n'
 
 
-# ---- kill -9 ------------------------------------------------------------------------------------------------------------
+# ---- kill -9 -------------------------------------------------------------------------------------
 
 def pid_of(hub, name):
     """One of the processes that a snapshot of the only sandbox takes."""
     warden = host.warden_of(hub.home)
     if name == 'holt-warden':
         return warden
-    found = [p.pid for p in host.below(hub.proc.pid).values() if p.comm == name and (name != 'holt-init' or host.inside_pid(p.pid) == 1)]
+    found = [p.pid for p in host.below(hub.proc.pid).values()
+             if p.comm == name and (name != 'holt-init' or host.inside_pid(p.pid) == 1)]
     return found[0] if found else None
 
 
@@ -538,7 +565,8 @@ def test_who_dies_in_the_middle(begin, victim):
     until(lambda: hub.half() and pid_of(hub, 'holt-pack'), what='it has begun')
     os.kill(pid_of(hub, victim), 9)
     worker.join(60)
-    codes = {'holt-init': {'sandbox_lost', 'not_found'}, 'holt-warden': {'sandbox_lost', 'unavailable', 'not_found'}, 'holt-pack': {'internal'}}
+    codes = {'holt-init': {'sandbox_lost', 'not_found'},
+             'holt-warden': {'sandbox_lost', 'unavailable', 'not_found'}, 'holt-pack': {'internal'}}
     assert said[0] in codes[victim] | hub.snapshots(), said
     assert hub.half() == [] and hub.on_disk() == hub.snapshots()
     if victim == 'holt-pack':
@@ -591,7 +619,8 @@ def crash(hub, chance):
 
 
 def test_a_hub_that_is_killed(begin):
-    """Nothing acknowledged is lost, nothing that was not is left. Every other round waits for something acknowledged."""
+    """Nothing acknowledged is lost, nothing that was not is left. Every other round waits for
+    something acknowledged."""
     chance, acknowledged, deleted = random.Random(7), 0, 0
     hub = begin()
     for round in range(ROUNDS):
@@ -599,7 +628,8 @@ def test_a_hub_that_is_killed(begin):
         for w in workers:
             w.start()
         if round % 2:
-            until(lambda: any(w.gone if round == 1 else w.there for w in workers) or any(w.wrong for w in workers), timeout=60,
+            until(lambda: any(w.gone if round == 1 else w.there for w in workers)
+                  or any(w.wrong for w in workers), timeout=60,
                   what='a snapshot, or the end of one, that is acknowledged')
         threading.Event().wait(chance.random() / 2)
         crash(hub, chance)

@@ -1,4 +1,5 @@
-"""How the sources stand to each other: what scripts/check-layers refuses, and what the build of a warden depends on."""
+"""How the sources stand to each other: what scripts/check-layers refuses,
+and what the build of a warden depends on."""
 
 import os
 import subprocess
@@ -21,11 +22,13 @@ box/host/tls.c	: base
 '''
 TREE = {
     'app/main.c': '#include <uv.h>\n#include "box/host/box.h"\n#include "box/wire/wire.h"\n',
-    'box/host/box.c': '#include <uv.h>\n\n#include "box/host/internal.h"\n#include "box/wire/wire.h"\n',
+    'box/host/box.c': '#include <uv.h>\n\n#include "box/host/internal.h"\n#include '
+    '"box/wire/wire.h"\n',
     'box/host/box.h': '#include "base/err.h"\n',
     'box/host/internal.h': '#include "box/host/box.h"\n',
     'box/host/deep/below.c': '#include "box/host/internal.h"\n',
-    'box/warden/warden.c': '#include <stdio.h>\n\n#include "box/warden/internal.h"\n#include "box/wire/wire.h"\n',
+    'box/warden/warden.c': '#include <stdio.h>\n\n#include "box/warden/internal.h"\n#include '
+    '"box/wire/wire.h"\n',
     'box/warden/internal.h': '',
     'box/wire/wire.h': '#include "base/err.h"\n',
     'base/err.h': '',
@@ -33,14 +36,16 @@ TREE = {
 
 
 def check(top, rules=RULES, **more):
-    """The exit status of scripts/check-layers for that tree, and what it says; a key of more is a path with __ for /."""
+    """The exit status of scripts/check-layers for that tree, and what it says;
+    a key of more is a path with __ for /."""
     files = {**TREE, **{path.replace('__', '/') + '.c': text for path, text in more.items()}}
     for path, text in files.items():
         full = top / 'src' / path
         full.parent.mkdir(parents=True, exist_ok=True)
         full.write_text(text)
     (top / 'src/layers.txt').write_text(rules)
-    done = subprocess.run([sys.executable, f'{TOP}/scripts/check-layers', str(top)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, f'{TOP}/scripts/check-layers', str(top)],
+                          capture_output=True, text=True, timeout=30)
     return done.returncode, done.stdout
 
 
@@ -67,15 +72,19 @@ def test_internal_headers_are_their_folders_own(tmp_path):
     status, said = check(tmp_path, app__new='#include "box/host/internal.h"\n')
     assert status == 1
     assert said.splitlines()[0] == ('src/app/new.c:1: "box/host/internal.h" is for box/host alone; '
-                                    'include a header that box/host has for others, or declare it in one'), said
+                                    'include a header that box/host has for others, '
+                                    'or declare it in one'), said
 
 
 def test_every_folder_has_a_line(tmp_path):
     status, said = check(tmp_path, box__new='', stray='', other__x='')
     assert status == 1
-    assert said.splitlines()[:3] == ['src/stray.c:1: no file stands in src/ itself; move it into a folder',
-                                     'src/box:1: this folder has no line in src/layers.txt; add one at its height',
-                                     'src/other:1: this folder has no line in src/layers.txt; add one at its height'], said
+    assert said.splitlines()[:3] == ['src/stray.c:1: no file stands in src/ itself; '
+                                     'move it into a folder',
+                                     'src/box:1: this folder has no line in src/layers.txt; '
+                                     'add one at its height',
+                                     'src/other:1: this folder has no line in src/layers.txt; '
+                                     'add one at its height'], said
 
 
 @pytest.mark.parametrize('line,wanted', [
@@ -101,13 +110,19 @@ def test_a_file_has_rules_of_its_own(tmp_path):
 
 
 def test_a_build_of_the_warden_is_its_own_and_the_wires():
-    """A hub finds the warden of an earlier one by the digest of what that was built from: a change of the hub's leaves it."""
-    said = subprocess.run(['ninja', '-C', BUILD, '-t', 'deps', 'src/box/wire/build_id.h'], capture_output=True, text=True,
+    """A hub finds the warden of an earlier one by the digest of what that was built from: a change
+    of the hub's leaves it."""
+    said = subprocess.run(['ninja', '-C', BUILD, '-t', 'deps', 'src/box/wire/build_id.h'],
+                          capture_output=True, text=True,
                           timeout=60, check=True).stdout
-    needed = {os.path.relpath(line.strip(), TOP) for line in said.splitlines() if line.startswith('    ')}
-    assert {os.path.dirname(path) for path in needed} == {'src/base', 'src/box/archive', 'src/box/init', 'src/box/warden',
+    needed = {os.path.relpath(line.strip(), TOP)
+              for line in said.splitlines() if line.startswith('    ')}
+    assert {os.path.dirname(path) for path in needed} == {'src/base', 'src/box/archive',
+                                                          'src/box/init', 'src/box/warden',
                                                           'src/box/wire'}, said
     for folder in ('init', 'warden'):
-        of_it = {f'src/box/{folder}/{name}' for name in os.listdir(f'{TOP}/src/box/{folder}') if name.endswith(('.c', '.h'))}
+        of_it = {f'src/box/{folder}/{name}' for name in os.listdir(f'{TOP}/src/box/{folder}')
+                 if name.endswith(('.c', '.h'))}
         assert of_it <= needed, of_it - needed
-    assert {'src/box/wire/wire.h', 'src/box/wire/limits.h', 'src/box/archive/tar_tree.h', 'src/base/err_table.h'} <= needed
+    assert {'src/box/wire/wire.h', 'src/box/wire/limits.h', 'src/box/archive/tar_tree.h',
+            'src/base/err_table.h'} <= needed

@@ -1,4 +1,5 @@
-"""What `holt` loads: libraries for HTTP, TLS and archives only where they are used, and a plain failure where they can't be."""
+"""What `holt` loads: libraries for HTTP, TLS and archives only where they are used, and a plain
+failure where they can't be."""
 
 import glob
 import json
@@ -10,10 +11,12 @@ from client import LATEST
 from test_hub_cli import Hub
 from who import HOLT
 
-HEAVY = ('libcurl', 'libgnutls', 'libmicrohttpd', 'libarchive', 'libssl', 'libldap', 'libxml2', 'libicuuc')
+HEAVY = ('libcurl', 'libgnutls', 'libmicrohttpd', 'libarchive', 'libssl', 'libldap', 'libxml2',
+         'libicuuc')
 NOWHERE = 'http://127.0.0.1:1/'  # nobody listens there
 HELLO = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': {
-    'protocolVersion': LATEST, 'capabilities': {}, 'clientInfo': {'name': 'test', 'version': '1'}}}).encode() + b'\n'
+    'protocolVersion': LATEST, 'capabilities': {},
+    'clientInfo': {'name': 'test', 'version': '1'}}}).encode() + b'\n'
 
 
 @pytest.fixture
@@ -27,10 +30,12 @@ def run(me, tmp_path):
 
 @pytest.fixture
 def loads(run, tmp_path):
-    """Runs holt; what it printed, and which of HEAVY the dynamic linker loaded for it, at its start or later."""
+    """Runs holt; what it printed, and which of HEAVY the dynamic linker loaded for it,
+    at its start or later."""
     def loads(*arguments, env=None, **options):
         trace = str(tmp_path / 'trace')
-        done = run(*arguments, env={**(env or {}), 'LD_DEBUG': 'files', 'LD_DEBUG_OUTPUT': trace}, **options)
+        done = run(*arguments, env={**(env or {}), 'LD_DEBUG': 'files', 'LD_DEBUG_OUTPUT': trace},
+                   **options)
         found = set()
         for path in glob.glob(trace + '.*'):
             with open(path, encoding='utf-8') as f:
@@ -41,7 +46,8 @@ def loads(run, tmp_path):
 
 
 @pytest.mark.parametrize('arguments, typed', [
-    (('version',), None), (('help',), None), (('doctor',), None), (('run', '--', 'true'), None), (('mcp',), HELLO)],
+    (('version',), None), (('help',), None), (('doctor',), None), (('run', '--', 'true'), None),
+    (('mcp',), HELLO)],
     ids=lambda x: x[0] if isinstance(x, tuple) else '')
 def test_light(loads, arguments, typed):
     done, heavy = loads(*arguments, input=typed or b'')
@@ -75,13 +81,15 @@ def test_a_client_loads_what_it_needs(loads):
     ('libcurl', ('mcp', '--connect', NOWHERE)),
     ('libmicrohttpd', ('serve', '--listen', '127.0.0.1:0', '--pool', '0')),
     ('libarchive', ('images', 'import', 'ARCHIVE', 'name')),
-    ('libgnutls', ('images', 'import', 'ARCHIVE', 'name'))], ids=lambda x: x if isinstance(x, str) else '-'.join(x[:2]))
+    ('libgnutls', ('images', 'import', 'ARCHIVE', 'name'))],
+                         ids=lambda x: x if isinstance(x, str) else '-'.join(x[:2]))
 def test_a_broken_library_is_named(run, tmp_path, library, arguments):
     with open(HOLT, 'rb') as f:
         soname = re.search(rb'\0(%s\.so\.[0-9]+)\0' % library.encode(), f.read())[1].decode()
     (tmp_path / soname).write_bytes(b'')
     archive = tmp_path / 'an.tar'
     archive.write_bytes(bytes(10240))
-    done = run(*[str(archive) if a == 'ARCHIVE' else a for a in arguments], env={'LD_LIBRARY_PATH': str(tmp_path)}, input=b'')
+    done = run(*[str(archive) if a == 'ARCHIVE' else a for a in arguments],
+               env={'LD_LIBRARY_PATH': str(tmp_path)}, input=b'')
     assert done.returncode == 125, done
     assert f"the library {soname} can't be loaded; install it".encode() in done.stderr

@@ -1,6 +1,6 @@
-"""Each route of /v1 and each RPC: without a token, sixteen times at once, and once more. The rows are of the document
-that the hub prints: what it has and the table here has not fails by its name. What is wrong with a request is in
-test_openapi.py."""
+"""Each route of /v1 and each RPC: without a token, sixteen times at once, and once more. The rows
+are of the document that the hub prints: what it has and the table here has not fails by its name.
+What is wrong with a request is in test_openapi.py."""
 
 import json
 import random
@@ -22,7 +22,8 @@ GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0', '--pool', '2')
+    shared = Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0',
+                       '--preview', '127.0.0.1:0', '--pool', '2')
     yield shared
     shared.works()
     assert shared.end() == 0, shared.said()
@@ -31,7 +32,8 @@ def hub(me, tmp_path_factory):
 
 
 class Stage:
-    """What requests are about: a sandbox with files, programs and a snapshot, as far as they are needed."""
+    """What requests are about: a sandbox with files, programs and a snapshot,
+    as far as they are needed."""
 
     def __init__(self, hub, needs=''):
         self.id = hub.create()
@@ -52,9 +54,11 @@ class Stage:
 
 
 class Row:
-    """A right request, and what is answered to the same one again. races: what else may be answered while others are under way."""
+    """A right request, and what is answered to the same one again. races: what else may be answered
+    while others are under way."""
 
-    def __init__(self, body=None, again=None, *, query='', raw=None, needs='', races=(), first=False):
+    def __init__(self, body=None, again=None, *, query='', raw=None, needs='', races=(),
+                 first=False):
         self.body, self.again, self.query, self.raw, self.needs = body, again, query, raw, needs
         self.races, self.first = races, first  # first: it does not end by itself
 
@@ -147,25 +151,29 @@ class Asking:
         kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
         of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
         path = path.replace('{id}', of or '').replace('{exec}', stage.exec or '') + self.row.query
-        data, fields = self.data(kind, stage), [f'X-Sandbox-Id: {stage.id}'] if path.startswith('/sandbox.v1.') else []
+        data, fields = (self.data(kind, stage),
+                        [f'X-Sandbox-Id: {stage.id}'] if path.startswith('/sandbox.v1.') else [])
         if kind:
             fields += [f'Content-Type: {kind}', f'Content-Length: {len(data)}']
         self.wire = hub.wire()
-        self.wire.send(hub.request(method, path, fields=fields, **({} if token is True else {'token': token})).encode() + data)
+        self.wire.send(hub.request(method, path, fields=fields,
+                                   **({} if token is True else {'token': token})).encode() + data)
 
     def data(self, kind, stage):
         if not kind:
             return b''
         raw = self.row.raw(stage) if callable(self.row.raw) else self.row.raw
         body = self.row.body(stage) if callable(self.row.body) else self.row.body
-        return raw if raw is not None else b'' if kind in TAR else framed(kind, json.dumps(body or {}))
+        return (raw if raw is not None else b'' if kind in TAR
+                else framed(kind, json.dumps(body or {})))
 
     def reply(self):
         with self.wire:
             if not self.row.first:
                 return self.hub.conforms(self.operation, self.wire.reply(self.method))
             reply = Reply(*self.wire.head(), b'')
-            reply.body = self.wire.chunk() if reply.status == 200 else self.wire.exactly(int(reply.get('Content-Length')))
+            reply.body = (self.wire.chunk() if reply.status == 200
+                          else self.wire.exactly(int(reply.get('Content-Length'))))
             return self.hub.conforms(self.operation, reply)
 
 
@@ -222,7 +230,8 @@ def test_without_a_token_at_once_and_again(hub, name):
     row, stage = ROWS[name], Stage(hub, ROWS[name].needs)
     if name != 'health':
         for token in (None, hub.token + 'a'):  # nothing is done: what is right below is the first
-            reply = until(lambda token=token: (r := Asking(hub, name, stage, token).reply()).status != 429 and r, what='a refusal')
+            reply = until(lambda token=token: (r := Asking(hub, name, stage, token).reply()).status
+                          != 429 and r, what='a refusal')
             assert outcome(reply) == (401, 'unauthorized'), reply
     replies = [asking.reply() for asking in [start(hub, name, stage) for _ in range(AT_ONCE)]]
     found = [outcome(reply) for reply in replies]
@@ -256,19 +265,22 @@ def test_each_that_takes_a_key_has_its_row(hub):
 
 
 def all_there(hub):
-    return {s['id'] for s in hub.call('GET', '/v1/sandboxes')} | {s['id'] for s in hub.call('GET', '/v1/snapshots')['snapshots']}
+    return ({s['id'] for s in hub.call('GET', '/v1/sandboxes')}
+            | {s['id'] for s in hub.call('GET', '/v1/snapshots')['snapshots']})
 
 
 @pytest.mark.parametrize('name', KEYED)
 def test_one_key_makes_one(hub, name):
-    """Sixteen at once: one makes, the others hear what it has made or that it is under way. So does who asks again."""
+    """Sixteen at once: one makes, the others hear what it has made or that it is under way.
+    So does who asks again."""
     stage = Stage(hub, 'snapshot')
     path, method, operation = hub.by_name[name]
     path = path.replace('{id}', stage.snapshot if path.startswith('/v1/snapshots/') else stage.id)
 
     def send(body):
         wire = hub.wire()
-        wire.send(hub.request(method, path, body=json.dumps(body), fields=[f'Idempotency-Key: {stage.id}']))
+        wire.send(hub.request(method, path, body=json.dumps(body),
+                              fields=[f'Idempotency-Key: {stage.id}']))
         return wire
 
     def take(wire):
@@ -276,7 +288,8 @@ def test_one_key_makes_one(hub, name):
             return hub.conforms(operation, wire.reply(method))
     before = all_there(hub)
     replies = [take(wire) for wire in [send(KEYED[name][0]) for _ in range(AT_ONCE)]]
-    assert (200, None) in map(outcome, replies) and set(map(outcome, replies)) <= {(200, None), TAKEN}, replies
+    assert (200, None) in map(outcome, replies) and set(map(outcome, replies)) <= {(200, None),
+                                                                                   TAKEN}, replies
     said = {reply.body for reply in replies if reply.status == 200}
     answer = json.loads(said.pop())
     made = {one['id'] for one in answer.get('sandboxes', [answer])}
@@ -290,10 +303,13 @@ def test_one_key_makes_one(hub, name):
 # ---- all kinds at once, on one sandbox
 
 MIX = {
-    'pause': about(), 'resume': about(), 'exec': about(command='cat f; echo x >> g'), 'set_timeout': about(timeout_seconds=600),
-    'files.read': about(path='f'), 'files.list': about(path='.'), 'files.mkdir': about(path='a/b'), 'files.remove': about(path='g'),
-    'sandboxes.fork': lambda s: {'count': 2}, 'sandboxes.snapshot': lambda s: {'name': 'mixed'}, 'sandboxes.processes': None,
-    'sandboxes.diff': None, 'sandboxes.usage': None, 'execs.list': None, 'archive.download': None,
+    'pause': about(), 'resume': about(), 'exec': about(command='cat f; echo x >> g'),
+    'set_timeout': about(timeout_seconds=600),
+    'files.read': about(path='f'), 'files.list': about(path='.'), 'files.mkdir': about(path='a/b'),
+    'files.remove': about(path='g'),
+    'sandboxes.fork': lambda s: {'count': 2}, 'sandboxes.snapshot': lambda s: {'name': 'mixed'},
+    'sandboxes.processes': None, 'sandboxes.diff': None, 'sandboxes.usage': None,
+    'execs.list': None, 'archive.download': None,
 }
 CONTENTS = [c * 50000 for c in 'abcd']
 
@@ -334,8 +350,10 @@ class Mixed:
 
     def there(self):
         """What was acknowledged is there, and nothing else."""
-        assert {s['id'] for s in self.hub.call('GET', '/v1/sandboxes')} - {self.stage.id} == self.made
-        assert {s['id'] for s in self.hub.call('GET', '/v1/snapshots')['snapshots']} == self.snapshots
+        assert ({s['id'] for s in self.hub.call('GET', '/v1/sandboxes')}
+                - {self.stage.id} == self.made)
+        assert ({s['id'] for s in self.hub.call('GET', '/v1/snapshots')['snapshots']}
+                == self.snapshots)
 
 
 def writes(content):
@@ -343,7 +361,8 @@ def writes(content):
 
 
 def test_all_kinds_at_once(hub):
-    """Each answer is one that its route promises, files are of one writer, and the sandbox works on."""
+    """Each answer is one that its route promises, files are of one writer,
+    and the sandbox works on."""
     rng, stage = random.Random(5), Stage(hub)
     mixed = Mixed(hub, stage)
     for _ in range(4):
@@ -364,7 +383,8 @@ def test_the_end_among_all_kinds(hub):
     mixed = Mixed(hub, stage)
     ended = {TAKEN, GONE, (410, 'sandbox_lost'), (499, 'canceled')}
     for last in ('sandboxes.stop', 'sandboxes.stop', 'sandboxes.delete'):
-        asked = [*MIX.items(), *map(writes, CONTENTS), (last, None if last.endswith('delete') else lambda s: {})]
+        asked = [*MIX.items(), *map(writes, CONTENTS),
+                 (last, None if last.endswith('delete') else lambda s: {})]
         rng.shuffle(asked)
         mixed.all(asked, ended)
     assert hub.call('GET', f'/v1/sandboxes/{stage.id}')['state'] == 'terminated'

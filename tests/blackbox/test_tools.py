@@ -1,5 +1,6 @@
-"""Each tool over MCP: with arguments of every wrong kind, with ids of nothing, sixteen times at once, and once more. The
-rows are of tools/list: a tool that the table here has not fails by its name."""
+"""Each tool over MCP: with arguments of every wrong kind, with ids of nothing, sixteen times at
+once, and once more. The rows are of tools/list: a tool that the table here has not fails by its
+name."""
 
 import json
 
@@ -17,7 +18,8 @@ AT_ONCE = 16
 def mcp(me, tmp_path_factory):
     """Of a hub with a registry, which snapshots want."""
     hub = Serve(me, tmp_path_factory.mktemp('tools'), '--listen', '127.0.0.1:0', '--pool', '2')
-    client = me.mcp('--connect', f'http://{hub.address[0]}:{hub.address[1]}', env={'HOLT_TOKEN': hub.token})
+    client = me.mcp('--connect', f'http://{hub.address[0]}:{hub.address[1]}',
+                    env={'HOLT_TOKEN': hub.token})
     client.initialize()
     yield client
     assert client.close() == 0
@@ -32,7 +34,8 @@ def tools(mcp):
 
 
 class Row:
-    """Right arguments, and what the same again fails with; races: what it may fail with while others are under way."""
+    """Right arguments, and what the same again fails with; races:
+    what it may fail with while others are under way."""
 
     def __init__(self, arguments, again=None, *, races=(), needs=''):
         self.arguments, self.again, self.races, self.needs = arguments, again, set(races), needs
@@ -59,7 +62,8 @@ ROWS = {
     'sandbox_set_timeout': Row(about(seconds=600)),
     'sandbox_processes': Row(about()),
     'sandbox_signal': Row(lambda s: {'sandbox': s.id, 'pid': s.pid, 'signal': 18}, needs='process'),
-    'sandbox_exec_output': Row(lambda s: {'sandbox': s.id, 'exec': s.exec, 'wait_for': 'hello'}, needs='program'),
+    'sandbox_exec_output': Row(lambda s: {'sandbox': s.id, 'exec': s.exec, 'wait_for': 'hello'},
+                               needs='program'),
     'sandbox_snapshot': Row(about(name='one'), races=['conflict']),
     'sandbox_restore': Row(lambda s: {'snapshot': s.snapshot}, needs='snapshot'),
     'sandbox_diff': Row(about(), races=['conflict']),
@@ -68,15 +72,19 @@ CODES = {'sandbox': 'sandbox_not_found', 'snapshot': 'snapshot_not_found', 'exec
 
 
 class Stage:
-    """What calls are about: a sandbox with files, programs and a snapshot, as far as they are needed."""
+    """What calls are about: a sandbox with files, programs and a snapshot,
+    as far as they are needed."""
 
     def __init__(self, mcp, needs=''):
         box = mcp.create()
         self.id = box.id
-        said = box.sh('echo old > f; mkdir d' + ('; sleep 1000 >/dev/null 2>&1 & echo $!' if needs == 'process' else ''))
+        said = box.sh('echo old > f; mkdir d' + ('; sleep 1000 >/dev/null 2>&1 & echo $!'
+                                                 if needs == 'process' else ''))
         self.pid = int(said) if needs == 'process' else None
-        self.exec = box.exec('echo hello; sleep 1000', background=True)['exec'] if needs == 'program' else None
-        self.snapshot = mcp.call('sandbox_snapshot', sandbox=box.id)['snapshot'] if needs == 'snapshot' else None
+        self.exec = (box.exec('echo hello; sleep 1000', background=True)['exec']
+                     if needs == 'program' else None)
+        self.snapshot = (mcp.call('sandbox_snapshot', sandbox=box.id)['snapshot']
+                         if needs == 'snapshot' else None)
 
 
 def clear(mcp):
@@ -104,7 +112,8 @@ def test_each_has_its_row(tools):
 
 @pytest.mark.parametrize('name', ROWS)
 def test_wrong_arguments(mcp, tools, name):
-    """Each argument, in each way that its schema has, names itself; so do one too many and one that is missing."""
+    """Each argument, in each way that its schema has, names itself;
+    so do one too many and one that is missing."""
     cases = list(values(tools[name]['inputSchema']))
     sent = []
     for value, named in cases:
@@ -112,7 +121,8 @@ def test_wrong_arguments(mcp, tools, name):
             sent.append((start(mcp, name, value), value, named))
     for request_id, value, named in sent:
         error = failure(mcp, request_id)
-        assert error and error['code'] == 'invalid_arguments' and (not named or named in error['cause']), (str(value)[:200], error)
+        assert (error and error['code'] == 'invalid_arguments'
+                and (not named or named in error['cause'])), (str(value)[:200], error)
     for value in ([], 'x', 7, None):
         answer = mcp.request('tools/call', {'name': name, 'arguments': value})
         assert answer['error']['code'] == -32602, answer
@@ -130,7 +140,8 @@ def test_names_of_nothing(mcp, tools, name):
             sent += [(start(mcp, name, arguments), argument, value) for _ in range(2)]
     for request_id, argument, value in sent:
         error = failure(mcp, request_id)
-        assert error and error['code'] in ('invalid_arguments', CODES[argument]), (argument, value, error)
+        assert error and error['code'] in ('invalid_arguments', CODES[argument]), (argument, value,
+                                                                                   error)
         assert value != 'nobody' or error['code'] == CODES[argument]
 
 
@@ -160,5 +171,6 @@ def test_at_once_and_again(mcp, tools, name):
         assert sorted(map(str, codes)) == sorted(['None'] + [row.again] * (AT_ONCE - 1)), codes
     else:
         assert None in codes and set(codes) <= {None, *row.races}, codes
-    assert outcome(mcp.request('tools/call', {'name': name, 'arguments': row.arguments(stage)})) == row.again
+    assert (outcome(mcp.request('tools/call', {'name': name, 'arguments': row.arguments(stage)}))
+            == row.again)
     clear(mcp)

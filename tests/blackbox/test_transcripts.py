@@ -1,7 +1,8 @@
 """Whole conversations, byte for byte, one of each revision: transcripts/REVISION.txt.
 
-In the files "> " is what the client sends, "< " what the server answers; ids of sandboxes and measured
-numbers are replaced. `pytest --update-golden` writes them anew; read the difference before you commit.
+In the files "> " is what the client sends, "< " what the server answers; ids of sandboxes and
+measured numbers are replaced. `pytest --update-golden` writes them anew; read the difference before
+you commit.
 """
 
 import json
@@ -79,17 +80,20 @@ def run_script(mcp, revision):
         mcp.lines.clear()
 
     def message(*members):
-        return json.dumps({'jsonrpc': '2.0', **dict(members)}, ensure_ascii=False, separators=(',', ':'))
+        return json.dumps({'jsonrpc': '2.0', **dict(members)}, ensure_ascii=False,
+                          separators=(',', ':'))
 
     def envelope(params):
-        meta = {'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {}}
+        meta = {'io.modelcontextprotocol/protocolVersion': MODERN,
+                'io.modelcontextprotocol/clientCapabilities': {}}
         return {**(params or {}), '_meta': {**meta, **(params or {}).get('_meta', {})}}
 
     if revision == MODERN:
         exchange(message(('id', 0), ('method', 'server/discover'), ('params', envelope(None))))
     else:
         exchange(message(('id', 0), ('method', 'initialize'), ('params', {
-            'protocolVersion': revision, 'capabilities': {}, 'clientInfo': {'name': 'transcript', 'version': '1'}})))
+            'protocolVersion': revision, 'capabilities': {},
+            'clientInfo': {'name': 'transcript', 'version': '1'}})))
         exchange(message(('method', 'notifications/initialized')), answered=False)
     for n, row in enumerate(SCRIPT, 1):
         if isinstance(row, str):
@@ -98,7 +102,8 @@ def run_script(mcp, revision):
             method, params = row
             if revision == MODERN:
                 params = envelope(params)
-            exchange(message(('id', n), ('method', method), *([('params', params)] if params is not None else [])))
+            exchange(message(('id', n), ('method', method),
+                             *([('params', params)] if params is not None else [])))
     return lines
 
 
@@ -123,10 +128,12 @@ TOOL = {'2024-11-05': {'name', 'description', 'inputSchema'}}
 TOOL['2025-03-26'] = TOOL['2024-11-05'] | {'annotations'}
 TOOL['2025-06-18'] = TOOL['2025-03-26'] | {'title', 'outputSchema', '_meta'}
 TOOL['2025-11-25'] = TOOL['2025-06-18'] | {'icons', 'execution'}
-RESULT = {'2024-11-05': {'content', 'isError', '_meta'}, '2025-03-26': {'content', 'isError', '_meta'}}
+RESULT = {'2024-11-05': {'content', 'isError', '_meta'},
+          '2025-03-26': {'content', 'isError', '_meta'}}
 RESULT['2025-06-18'] = RESULT['2025-11-25'] = {'content', 'isError', '_meta', 'structuredContent'}
 PROGRESS = {'2024-11-05': {'progressToken', 'progress', 'total'}}
-PROGRESS['2025-03-26'] = PROGRESS['2025-06-18'] = PROGRESS['2025-11-25'] = PROGRESS['2024-11-05'] | {'message'}
+PROGRESS['2025-03-26'] = PROGRESS['2025-06-18'] = PROGRESS['2025-11-25'] = (PROGRESS['2024-11-05']
+                                                                            | {'message'})
 
 
 @pytest.mark.parametrize('revision', REVISIONS)
@@ -143,11 +150,13 @@ def test_no_message_has_what_its_revision_does_not_know(start, revision):
         assert set(tool) <= TOOL[revision], tool['name']
         assert {'name', 'description', 'inputSchema'} <= set(tool)
         if revision >= '2025-03-26':
-            assert set(tool['annotations']) <= {'title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'}
+            assert set(tool['annotations']) <= {'title', 'readOnlyHint', 'destructiveHint',
+                                                'idempotentHint', 'openWorldHint'}
         if revision >= '2025-06-18':
             assert 'outputSchema' in tool
 
-    made = mcp.request('tools/call', {'name': 'sandbox_create', 'arguments': {'pool': 'host'}})['result']
+    made = mcp.request('tools/call',
+                       {'name': 'sandbox_create', 'arguments': {'pool': 'host'}})['result']
     assert set(made) <= RESULT[revision]
     assert ('structuredContent' in made) == (revision >= '2025-06-18')
     sandbox = re.search(ID, made['content'][0]['text']).group()
@@ -156,11 +165,13 @@ def test_no_message_has_what_its_revision_does_not_know(start, revision):
     assert set(mcp.wait(call_id)['result']) <= RESULT[revision]
     for told in mcp.notifications():
         assert set(told['params']) <= PROGRESS[revision]
-    failed = mcp.request('tools/call', {'name': 'sandbox_exec', 'arguments': {'sandbox': 'x', 'command': 'true'}})['result']
+    failed = mcp.request('tools/call', {'name': 'sandbox_exec',
+                                        'arguments': {'sandbox': 'x', 'command': 'true'}})['result']
     assert set(failed) <= RESULT[revision] and failed['isError']
 
 
-@pytest.mark.parametrize('asked', ['1999-01-01', '2024-10-07', '2026-07-28', '2099-01-01', '', '2025-06-18 ', 'x' * 1000])
+@pytest.mark.parametrize('asked', ['1999-01-01', '2024-10-07', '2026-07-28', '2099-01-01', '',
+                                   '2025-06-18 ', 'x' * 1000])
 def test_unknown_revisions_get_the_latest(start, asked):
     mcp = start('--pool', '0', version='none')
     assert mcp.initialize(asked)['protocolVersion'] == LATEST
@@ -172,7 +183,8 @@ def test_batches(start, revision):
     """Promised by 2025-03-26, not forbidden by 2024-11-05, taken out by 2025-06-18."""
     mcp = start('--pool', '0', version='none')
     mcp.initialize(revision)
-    mcp.send([{'jsonrpc': '2.0', 'id': i, 'method': 'ping'} for i in range(100, 110)] + [{'jsonrpc': '2.0', 'method': 'x'}])
+    mcp.send([{'jsonrpc': '2.0', 'id': i, 'method': 'ping'} for i in range(100, 110)]
+             + [{'jsonrpc': '2.0', 'method': 'x'}])
     answer = mcp.next()
     if revision > '2025-03-26':
         assert 'id' not in answer and answer['error']['code'] == -32600
@@ -194,8 +206,10 @@ def test_a_batch_of_calls_runs_at_once(start):
     text = mcp.text('sandbox_create', pool='host')
     sandbox = re.search(ID, text).group()
     mcp.send([{'jsonrpc': '2.0', 'id': f'b{i}', 'method': 'tools/call', 'params': {
-        'name': 'sandbox_exec', 'arguments': {'sandbox': sandbox, 'command': f'sleep 1; echo {i}'}}} for i in range(8)])
+        'name': 'sandbox_exec', 'arguments': {'sandbox': sandbox, 'command': f'sleep 1; echo {i}'}}}
+              for i in range(8)])
     mcp.ping(timeout=0.9)
     answers = mcp.next(timeout=5)
-    assert {one['id']: json.loads(one['result']['content'][0]['text'])['stdout'] for one in answers} == {
-        f'b{i}': f'{i}\n' for i in range(8)}
+    assert {one['id']: json.loads(one['result']['content'][0]['text'])['stdout']
+            for one in answers} == {
+                f'b{i}': f'{i}\n' for i in range(8)}

@@ -1,5 +1,5 @@
-"""Trees of files as tar archives: /v1/sandboxes/{id}/archive, Connect's Archive, Upload and Watch, and holt cp. The other side is
-never ours: Python's tarfile, GNU tar and bsdtar."""
+"""Trees of files as tar archives: /v1/sandboxes/{id}/archive, Connect's Archive, Upload and Watch,
+and holt cp. The other side is never ours: Python's tarfile, GNU tar and bsdtar."""
 
 import base64
 import contextlib
@@ -20,7 +20,8 @@ from test_hub_cli import FAILED, Hub
 
 GNU, BSD = 'tar', 'bsdtar'
 SANITIZED = 'ASAN_OPTIONS' in os.environ
-PEERS = [pytest.param(tool, marks=pytest.mark.skipif(not shutil.which(tool), reason=f'{tool} is missing: scripts/deps test'))
+PEERS = [pytest.param(tool, marks=pytest.mark.skipif(not shutil.which(tool), reason=f'{tool} is '
+                                                     'missing: scripts/deps test'))
          for tool in (GNU, BSD)]
 MAKE = '''mkdir -p t/d/e t/empty && cd t && echo hello > d/f && head -c 200000 /dev/urandom > d/e/large && : > none &&
 ln -s ../nowhere l && ln d/f hard && chmod 750 d && chmod 444 d/f && n=$(printf %0120d 7) && mkdir -p $n/$n && echo deep > $n/$n/f &&
@@ -68,7 +69,8 @@ def download(hub, sandbox, path=None):
 
 
 def upload(hub, sandbox, data, path=None, chunked=False):
-    fields = ['Content-Type: application/x-tar', 'Transfer-Encoding: chunked' if chunked else f'Content-Length: {len(data)}']
+    fields = ['Content-Type: application/x-tar', 'Transfer-Encoding: chunked' if chunked
+              else f'Content-Length: {len(data)}']
     with hub.wire() as wire:
         wire.send(hub.request('PUT', url(sandbox, path), fields=fields))
         if chunked:
@@ -107,16 +109,20 @@ def test_python_reads_it(hub, sb):
     sh(hub, sb, MAKE)
     with tarfile.open(fileobj=io.BytesIO(download(hub, sb, 't'))) as tar:
         members = {m.name: m for m in tar.getmembers()}
-        assert members['.'].isdir() and members['d'].mode == 0o750 and members['d/f'].mtime == 1000000000
+        assert (members['.'].isdir() and members['d'].mode == 0o750 and members['d/f'].mtime
+                == 1000000000)
         assert members['l'].issym() and members['l'].linkname == '../nowhere'
         linked = [m for m in members.values() if m.islnk()]
         assert len(linked) == 1 and {linked[0].name, linked[0].linkname} == {'hard', 'd/f'}
         assert {m.uid for m in members.values()} == {0}
         n = '7'.zfill(120)
         assert tar.extractfile(f'{n}/{n}/f').read() == b'deep\n'
-        sums = {m.name: hashlib.md5(tar.extractfile(m).read()).hexdigest() for m in members.values() if m.isfile()}
-    inside = dict(reversed(line.split('  ./', 1)) for line in sh(hub, sb, SUMS.format('t')).splitlines() if '\\' not in line)
-    assert {name: sums[name] for name in inside if name in sums} == {k: v for k, v in inside.items() if k in sums}
+        sums = {m.name: hashlib.md5(tar.extractfile(m).read()).hexdigest()
+                for m in members.values() if m.isfile()}
+    inside = dict(reversed(line.split('  ./', 1))
+                  for line in sh(hub, sb, SUMS.format('t')).splitlines() if '\\' not in line)
+    assert {name: sums[name] for name in inside if name in sums} == {k: v for k, v in inside.items()
+                                                                     if k in sums}
     assert len(set(inside) - set(sums)) <= 1
 
 
@@ -125,8 +131,10 @@ def test_a_tool_reads_it(hub, sb, tool, tmp_path):
     sh(hub, sb, MAKE)
     subprocess.run([tool, '-xpf', '-', '-C', tmp_path], input=download(hub, sb, 't'), check=True)
     want = sh(hub, sb, SUMS.format('t'))
-    assert subprocess.run(['sh', '-c', SUMS.format(tmp_path)], capture_output=True, text=True, check=True).stdout == want
-    assert os.readlink(tmp_path / 'l') == '../nowhere' and (tmp_path / 'd').stat().st_mode & 0o7777 == 0o750
+    assert subprocess.run(['sh', '-c', SUMS.format(tmp_path)], capture_output=True, text=True,
+                          check=True).stdout == want
+    assert (os.readlink(tmp_path / 'l') == '../nowhere' and (tmp_path / 'd').stat().st_mode & 0o7777
+            == 0o750)
     assert (tmp_path / 'hard').stat().st_ino == (tmp_path / 'd/f').stat().st_ino
 
 
@@ -141,7 +149,8 @@ def test_a_tool_writes_it(hub, sb, tool, form, tmp_path):
     (tmp_path / 'd' / long).write_text('long')
     (tmp_path / 'l').symlink_to('d/f')
     os.link(tmp_path / 'd/f', tmp_path / 'h')
-    data = subprocess.run([tool, f'--format={form}', '-cf', '-', '-C', tmp_path, '.'], capture_output=True, check=True).stdout
+    data = subprocess.run([tool, f'--format={form}', '-cf', '-', '-C', tmp_path, '.'],
+                          capture_output=True, check=True).stdout
     assert upload(hub, sb, data) == {'status': 'ok'}
     assert sh(hub, sb, f'cat d/{long}; readlink l; stat -c %h h') == 'longd/f\n2\n'
     want = hashlib.md5((tmp_path / 'd/f').read_bytes()).hexdigest()
@@ -151,14 +160,16 @@ def test_a_tool_writes_it(hub, sb, tool, form, tmp_path):
 @pytest.mark.parametrize('form', [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_python_writes_it(hub, sb, form):
     name = 'x' * 90 + '/' + 'y' * (60 if form == tarfile.USTAR_FORMAT else 200)
-    data = made((name, 'content'), ('s', '', {'mode': 0o6755}), ('e/', tarfile.DIRTYPE, {'mode': 0o711}), format=form)
+    data = made((name, 'content'), ('s', '', {'mode': 0o6755}),
+                ('e/', tarfile.DIRTYPE, {'mode': 0o711}), format=form)
     upload(hub, sb, data, chunked=True)
     assert sh(hub, sb, f'cat {name}; stat -c %a s e') == 'content755\n711\n'
 
 
 def test_git_archives_have_a_global_comment(hub, sb):
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode='w', format=tarfile.PAX_FORMAT, pax_headers={'comment': '0' * 40}) as tar:
+    with tarfile.open(fileobj=out, mode='w', format=tarfile.PAX_FORMAT,
+                      pax_headers={'comment': '0' * 40}) as tar:
         info = tarfile.TarInfo('f')
         info.size = 1
         tar.addfile(info, io.BytesIO(b'x'))
@@ -195,7 +206,8 @@ def test_what_is_no_archive(hub, sb):
 
 
 def test_places_that_are_not_there(hub, sb):
-    for call in (lambda path: upload(hub, sb, made(), path), lambda path: hub.call('GET', url(sb, path)),
+    for call in (lambda path: upload(hub, sb, made(), path),
+                 lambda path: hub.call('GET', url(sb, path)),
                  lambda path: hub.call('GET', url(sb, path, 'watch'))):
         with pytest.raises(Failed) as caught:
             call('none')
@@ -219,7 +231,8 @@ def test_a_refused_upload_is_answered_when_it_has_ended(hub, sb):
 
 def test_who_waits_for_a_word_is_answered_at_once(hub):
     with hub.wire() as wire:
-        wire.send(hub.request('PUT', url('nobody'), fields=['Content-Length: 1000000000', 'Expect: 100-continue']))
+        wire.send(hub.request('PUT', url('nobody'),
+                              fields=['Content-Length: 1000000000', 'Expect: 100-continue']))
         assert wire.reply('PUT').status == 404
 
 
@@ -256,7 +269,8 @@ def test_a_slow_reader_holds_it(hub, sb):
 
 
 def helpers(hub, sandbox):
-    return sh(hub, sandbox, 'grep -lx holt-init /proc/[0-9]*/comm 2>/dev/null | grep -vc /proc/1/comm || true').strip()
+    return sh(hub, sandbox, 'grep -lx holt-init /proc/[0-9]*/comm 2>/dev/null | grep -vc '
+              '/proc/1/comm || true').strip()
 
 
 def test_clients_that_go_away(hub, sb):
@@ -319,10 +333,12 @@ def test_watch(hub, sb):
                 yield from (json.loads(line) for line in piece.splitlines())
         seen = each()
         assert next(seen) == {'kind': 'ready', 'is_dir': False}
-        sh(hub, sb, 'mkdir d/e; echo > d/e/f; mv d/e/f d/g; printf x > "$(printf "d/\\377")"; rm -r d')
+        sh(hub, sb, 'mkdir d/e; echo > d/e/f; mv d/e/f d/g; printf x > "$(printf "d/\\377")"; '
+           'rm -r d')
         events = list(seen)
     kinds = [(e['kind'], e.get('path')) for e in events]
-    assert ('created', 'e') in kinds and ('created', 'e/f') in kinds and kinds[-1] == ('ended', None)
+    assert (('created', 'e') in kinds and ('created', 'e/f') in kinds
+            and kinds[-1] == ('ended', None))
     moved = [e for e in events if e['kind'].startswith('moved')]
     assert [e['path'] for e in moved] == ['e/f', 'g'] and moved[0]['cookie'] == moved[1]['cookie']
     assert any(e.get('path_base64') == base64.b64encode(b'\xff').decode() for e in events)
@@ -336,14 +352,17 @@ def test_the_end_of_the_hub_ends_watches(me, tmp_path):
         box, body = hub.create(), frame({})
         with hub.wire() as lines, hub.wire() as messages:
             lines.send(hub.request('GET', url(box, what='watch')))
-            fields = ['Content-Type: application/connect+json', f'X-Sandbox-Id: {box}', f'Content-Length: {len(body)}']
-            messages.send(hub.request('POST', '/sandbox.v1.Sandbox/Watch', fields=fields).encode() + body)
+            fields = ['Content-Type: application/connect+json', f'X-Sandbox-Id: {box}',
+                      f'Content-Length: {len(body)}']
+            messages.send(hub.request('POST', '/sandbox.v1.Sandbox/Watch', fields=fields).encode()
+                          + body)
             assert lines.head()[0] == messages.head()[0] == 200
             first = lines.chunk(), messages.chunk()
             hub.proc.terminate()
             rest = [b''.join(iter(wire.chunk, b'')) for wire in (lines, messages)]
         assert json.loads(first[0] + rest[0]) == {'kind': 'ready', 'is_dir': False}
-        assert list(frames(first[1] + rest[1])) == [(0, {'kind': 'ready', 'isDir': False, 'cookie': 0}), (2, {})]
+        assert (list(frames(first[1] + rest[1]))
+                == [(0, {'kind': 'ready', 'isDir': False, 'cookie': 0}), (2, {})])
         assert hub.proc.wait(30) == 0
     finally:
         hub.kill()
@@ -366,7 +385,8 @@ def test_connect(hub, sb):
     assert caught.value.error['code'] == 'not_found'
     body = frame({'path': 't'})
     reply = hub.after_first(hub.request('POST', '/sandbox.v1.Sandbox/Watch', fields=[
-        'Content-Type: application/connect+json', f'X-Sandbox-Id: {sb}', f'Content-Length: {len(body)}']).encode() + body,
+        'Content-Type: application/connect+json', f'X-Sandbox-Id: {sb}',
+        f'Content-Length: {len(body)}']).encode() + body,
         lambda: sh(hub, sb, 'chmod -R u+w t; rm -r t'))
     seen = [message for flags, message in frames(reply.body) if flags == 0]
     assert seen[0]['kind'] == 'ready' and seen[-1]['kind'] == 'ended'
@@ -374,18 +394,23 @@ def test_connect(hub, sb):
 
 def upload_head(hub, sandbox, *fields):
     return hub.request('POST', '/sandbox.v1.Sandbox/Upload',
-                       fields=['Content-Type: application/connect+json', f'X-Sandbox-Id: {sandbox}', *fields]).encode()
+                       fields=['Content-Type: application/connect+json', f'X-Sandbox-Id: {sandbox}',
+                               *fields]).encode()
 
 
 def test_connect_uploads_that_are_none(hub, sb):
     """Each is refused when all of it was sent, nothing of it stays, and the connection goes on."""
     opened, archive = frame({'open': {}}), frame({'chunk': b64(made(('f', 'x' * 3000)))})
     rows = [
-        (b'', 400, 'no message'), (opened[:3], 400, 'not whole'), (opened + archive[:-1], 400, 'not whole'),
-        (frame({'chunk': ''}), 400, 'the first message has open'), (frame({'open': {}, 'chunk': ''}), 400, 'the first message has open'),
-        (opened + opened, 400, 'behind the first'), (opened + frame({}), 400, 'behind the first'), (opened + frame({'chunk': '?'}), 400, 'chunk'),
-        (opened + b'\1' + archive[1:], 400, 'compressed'), (opened + b'\2' + archive[1:], 400, 'flags'),
-        (opened + b'\0\xff\xff\xff\xff' + bytes(100000), 413, 'send several'), (opened + frame({'chunk': b64(bytes(5 << 20))}), 413, 'send several'),
+        (b'', 400, 'no message'), (opened[:3], 400, 'not whole'),
+        (opened + archive[:-1], 400, 'not whole'),
+        (frame({'chunk': ''}), 400, 'the first message has open'),
+        (frame({'open': {}, 'chunk': ''}), 400, 'the first message has open'),
+        (opened + opened, 400, 'behind the first'), (opened + frame({}), 400, 'behind the first'),
+        (opened + frame({'chunk': '?'}), 400, 'chunk'), (opened + b'\1' + archive[
+            1:], 400, 'compressed'), (opened + b'\2' + archive[1:], 400, 'flags'),
+        (opened + b'\0\xff\xff\xff\xff' + bytes(100000), 413, 'send several'),
+        (opened + frame({'chunk': b64(bytes(5 << 20))}), 413, 'send several'),
         (frame({'open': {'dest': 'none'}}) + archive * 100, 404, 'none'),
         (opened + frame({'chunk': b64(made(('../x', '')))}) + archive * 100, 403, '..'),
     ]
@@ -408,12 +433,15 @@ def peak(hub):
 
 
 def test_connect_uploads_what_nobody_holds(hub):
-    """200 MB through a hub that has never more memory than a few messages; and then the half of it."""
+    """200 MB through a hub that has never more memory than a few messages;
+    and then the half of it."""
     info = tarfile.TarInfo('f')
     info.size = 200 << 20
     mib = frame({'chunk': b64(bytes(1 << 20))})
-    pieces = [frame({'open': {}}), frame({'chunk': b64(info.tobuf())}), *[mib] * 200, frame({'chunk': b64(bytes(1024))})]
-    head = upload_head(hub, sandbox := hub.create(limits={'memory_mb': 1024, 'disk_mb': 512}), f'Content-Length: {sum(map(len, pieces))}')
+    pieces = [frame({'open': {}}), frame({'chunk': b64(info.tobuf())}), *[mib] * 200,
+              frame({'chunk': b64(bytes(1024))})]
+    head = upload_head(hub, sandbox := hub.create(limits={'memory_mb': 1024, 'disk_mb': 512}),
+                       f'Content-Length: {sum(map(len, pieces))}')
     peak(hub)
     most = peak(hub) + ((16 << 20) if not SANITIZED else (1 << 40))  # which keeps what was freed
     with hub.wire() as wire:
@@ -436,17 +464,21 @@ def test_connect_uploads_what_nobody_holds(hub):
 
 
 def test_connect_uploads_side_by_side(hub):
-    """Each of them between two messages of the largest size: none keeps anything of the last one, so all have room."""
+    """Each of them between two messages of the largest size:
+    none keeps anything of the last one, so all have room."""
     info = tarfile.TarInfo('f')
     info.size = 4 << 20
-    pieces = [frame({'open': {}}), frame({'chunk': b64(info.tobuf())}), frame({'chunk': b64(bytes(info.size))}), frame({'chunk': b64(bytes(1024))})]
+    pieces = [frame({'open': {}}), frame({'chunk': b64(info.tobuf())}),
+              frame({'chunk': b64(bytes(info.size))}), frame({'chunk': b64(bytes(1024))})]
     with contextlib.ExitStack() as stack:
         wires = [(stack.enter_context(hub.wire()), hub.create()) for _ in range(16)]
         for wire, sandbox in wires:
-            wire.send(upload_head(hub, sandbox, f'Content-Length: {sum(map(len, pieces))}') + b''.join(pieces[:-1]))
+            wire.send(upload_head(hub, sandbox, f'Content-Length: {sum(map(len, pieces))}')
+                      + b''.join(pieces[:-1]))
         for wire, sandbox in wires:
             wire.send(pieces[-1])
-            assert list(frames(wire.reply('POST').body))[0] == (0, {'bytesWritten': 512 + info.size + 1024})
+            assert (list(frames(wire.reply('POST').body))[0]
+                    == (0, {'bytesWritten': 512 + info.size + 1024}))
             hub.delete(sandbox)
 
 
@@ -481,7 +513,8 @@ def test_cp_up(hub, sb, here):
 
 
 def test_cp_down(hub, sb, here):
-    sh(hub, sb, 'mkdir -p t/d; echo hello > t/d/f; ln -s d/f t/l; chmod 700 t/d; echo one > file; ln -s file link')
+    sh(hub, sb, 'mkdir -p t/d; echo hello > t/d/f; ln -s d/f t/l; chmod 700 t/d; echo one > file; '
+       'ln -s file link')
     hub.ok('cp', f'{sb}:t', str(here))
     hub.ok('cp', f'{sb}:t', str(here / 'named'))
     hub.ok('cp', f'{sb}:t/.', str(here / 'named'))
@@ -505,7 +538,8 @@ def test_cp_archives(hub, sb, here):
 
 
 def test_cp_keeps_within_its_directory(hub, sb, here):
-    """The tree of a hostile sandbox: what stands in its place here is not followed, set-id bits are dropped, and holes stay holes."""
+    """The tree of a hostile sandbox: what stands in its place here is not followed, set-id bits are
+    dropped, and holes stay holes."""
     outside = here / 'outside'
     outside.mkdir()
     (outside / 'kept').write_text('kept')
@@ -513,7 +547,8 @@ def test_cp_keeps_within_its_directory(hub, sb, here):
     to.mkdir()
     (to / 'd').symlink_to('../outside')
     (to / 'kept').symlink_to('../outside/kept')
-    sh(hub, sb, 'mkdir -p t; cd t; echo evil > kept; truncate -s 300M giant; echo > s; ln -s /etc/passwd p')
+    sh(hub, sb, 'mkdir -p t; cd t; echo evil > kept; '
+       'truncate -s 300M giant; echo > s; ln -s /etc/passwd p')
     hub.ok('cp', f'{sb}:t/.', str(to))
     assert (outside / 'kept').read_text() == 'kept' and (to / 'kept').read_text() == 'evil\n'
     assert (to / 'giant').stat().st_size == 300 << 20 and (to / 'giant').stat().st_blocks < 1000

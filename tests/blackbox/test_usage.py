@@ -1,5 +1,6 @@
-"""What sandboxes use: /v1/sandboxes/{id}/usage, /v1/usage, Vitals, /metrics, holt top; held to what the kernel says in the
-files of the control groups, read from the host. And what a sandbox runs into, told apart."""
+"""What sandboxes use: /v1/sandboxes/{id}/usage, /v1/usage, Vitals, /metrics, holt top; held to what
+the kernel says in the files of the control groups, read from the host. And what a sandbox runs
+into, told apart."""
 
 import itertools
 import json
@@ -48,25 +49,30 @@ def sleeper(hub, sandbox):
     """The host's pid of a program that sleeps in it."""
     number = str(next(NUMBERS))
     hub.exec(sandbox, f'sleep {number} > /dev/null 2>&1 &')
-    return until(lambda: [p.pid for p in host.with_argument(number) if p.comm == 'sleep'], what='the sleep')[0]
+    return until(lambda: [p.pid for p in host.with_argument(number) if p.comm == 'sleep'],
+                 what='the sleep')[0]
 
 
 def group_of(pid, controller):
-    """The directory of its control group, and whether it is one of version 2; None where it has none of ours."""
+    """The directory of its control group, and whether it is one of version 2;
+    None where it has none of ours."""
     with open('/proc/self/mountinfo', encoding='utf-8') as f:
         rows = [line.split() for line in f]
     with open(f'/proc/{pid}/cgroup', encoding='utf-8') as f:
         mine = [line.rstrip('\n').split(':', 2) for line in f]
     for number, names, path in mine:
         for row in rows:
-            kind, root, place = row[row.index('-') + 1], host.unescape(row[3]), host.unescape(row[4])
+            kind, root, place = (row[row.index('-') + 1], host.unescape(row[3]),
+                                 host.unescape(row[4]))
             v2 = kind == 'cgroup2' and number == '0'
-            if not v2 and not (kind == 'cgroup' and controller in names.split(',') and controller in row[-1].split(',')):
+            if not v2 and not (kind == 'cgroup' and controller in names.split(',')
+                               and controller in row[-1].split(',')):
                 continue
             here = os.path.normpath(os.path.join(place, os.path.relpath(path, root)))
-            if '/holt-' in here and os.path.exists(os.path.join(here, {'memory': 'memory.current' if v2 else 'memory.usage_in_bytes',
-                                                                       'pids': 'pids.current',
-                                                                       'cpuacct': 'cpu.stat' if v2 else 'cpuacct.usage'}[controller])):
+            if '/holt-' in here and os.path.exists(
+                os.path.join(here, {'memory': 'memory.current' if v2 else 'memory.usage_in_bytes',
+                                    'pids': 'pids.current',
+                                    'cpuacct': 'cpu.stat' if v2 else 'cpuacct.usage'}[controller])):
                 return here, v2
     return None
 
@@ -79,28 +85,33 @@ def read(group, name):
 def cpu_ms(pid):
     group, v2 = group_of(pid, 'cpuacct')
     if v2:
-        return int(dict(line.split() for line in read(group, 'cpu.stat').splitlines())['usage_usec']) / 1000
+        return int(dict(line.split()
+                        for line in read(group, 'cpu.stat').splitlines())['usage_usec']) / 1000
     return int(read(group, 'cpuacct.usage')) / 1e6
 
 
 def test_numbers_are_the_kernels(hub, box):
-    sandbox = box(limits={'memory_mb': 96, 'disk_mb': 32, 'pids': 50, 'cpus': 0.5} if os.getuid() == 0 else
+    sandbox = box(limits={'memory_mb': 96, 'disk_mb': 32, 'pids': 50, 'cpus': 0.5}
+                  if os.getuid() == 0 else
                   {'memory_mb': 96, 'disk_mb': 32, 'pids': 50})
     pid = sleeper(hub, sandbox)
     hub.exec(sandbox, 'head -c 5000000 /dev/zero > f')
     got = usage(hub, sandbox)
     assert got['sandbox'] == sandbox and got['state'] == 'running'
-    assert (got['memory_limit_bytes'], got['disk_limit_bytes'], got['processes_limit']) == (96 * MIB, 32 * MIB, 50)
+    assert ((got['memory_limit_bytes'], got['disk_limit_bytes'], got['processes_limit'])
+            == (96 * MIB, 32 * MIB, 50))
     assert 5_000_000 <= got['disk_bytes'] < 6_000_000
     memory, pids, cpu = (group_of(pid, name) for name in ('memory', 'pids', 'cpuacct'))
     for has, keys in ((memory, ('memory_bytes',)), (pids, ('processes',)), (cpu, ('cpu_ms',))):
         for key in keys:
             assert (key in got) == (has is not None), (key, got)  # absent, never 0
     if pids:
-        assert got['processes'] == int(read(pids[0], 'pids.current')) == 2  # the first one, and the sleep
+        # the first one, and the sleep
+        assert got['processes'] == int(read(pids[0], 'pids.current')) == 2
     if memory:
         name = 'memory.current' if memory[1] else 'memory.usage_in_bytes'
-        until(lambda: usage(hub, sandbox)['memory_bytes'] == int(read(memory[0], name)), what='the same number twice')
+        until(lambda: usage(hub, sandbox)['memory_bytes'] == int(read(memory[0], name)),
+              what='the same number twice')
         assert got['memory_bytes'] >= got['disk_bytes']
         if 'memory_peak_bytes' in got:
             assert got['memory_peak_bytes'] >= got['memory_bytes']
@@ -116,7 +127,8 @@ def test_the_time_of_the_one_before_is_not_counted(hub, box):
     """Whose control groups it may have got."""
     first = hub.create()
     if 'cpu_ms' in usage(hub, first):
-        until(lambda: hub.exec(first, 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done') and usage(hub, first)['cpu_ms'] > 1000,
+        until(lambda: hub.exec(first, 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done')
+              and usage(hub, first)['cpu_ms'] > 1000,
               what='a second of its time')
     hub.delete(first)
     second = box()
@@ -151,9 +163,11 @@ def test_files_are_counted_across_forks(hub, box):
 def test_what_went_through(hub, box):
     sandbox = box()
     before = usage(hub, sandbox)
-    assert (before['execs'], before['execs_running'], before['bytes_in'], before['bytes_out']) == (0, 0, 0, 0)
+    assert ((before['execs'], before['execs_running'], before['bytes_in'], before['bytes_out'])
+            == (0, 0, 0, 0))
     hub.post('/v1/files/write', sandbox=sandbox, path='f', content='x' * 1000)
-    hub.exec(sandbox, 'cat > /dev/null; head -c 5000 /dev/zero; head -c 300 /dev/zero >&2', stdin='y' * 70)
+    hub.exec(sandbox, 'cat > /dev/null; head -c 5000 /dev/zero; head -c 300 /dev/zero >&2',
+             stdin='y' * 70)
     hub.post('/v1/files/read', sandbox=sandbox, path='f')
     after = usage(hub, sandbox)
     assert (after['execs'], after['execs_running']) == (1, 0)
@@ -192,7 +206,8 @@ def test_to_be_looked_at_is_no_use(hub, box):
             return e.code
         return None
     until(lambda: over() == 'idle_timeout', what='its end')
-    for path, body in (('exec', {'command': 'true'}), ('pause', {}), ('set_timeout', {'timeout_seconds': 9}), ('files/list', {'path': '.'})):
+    for path, body in (('exec', {'command': 'true'}), ('pause', {}),
+                       ('set_timeout', {'timeout_seconds': 9}), ('files/list', {'path': '.'})):
         with pytest.raises(Failed) as refused:
             hub.post(f'/v1/{path}', sandbox=sandbox, **body)
         assert (refused.value.status, refused.value.code) == (410, 'idle_timeout'), path
@@ -205,7 +220,8 @@ def test_sums(hub, box):
     hub.exec(sandbox, 'head -c 1000 /dev/zero')
     second = hub.metrics()
     assert second['holt_execs_total'] == first['holt_execs_total'] + 1
-    assert second['holt_sandbox_output_bytes_total'] == first['holt_sandbox_output_bytes_total'] + 1000
+    assert (second['holt_sandbox_output_bytes_total'] == first['holt_sandbox_output_bytes_total']
+            + 1000)
     if 'memory_bytes' in usage(hub, sandbox):
         assert second['holt_sandboxes_memory_bytes'] > 0 and second['holt_sandboxes_processes'] >= 1
     if 'cpu_ms' in usage(hub, sandbox):
@@ -224,7 +240,8 @@ def test_vitals(hub, box):
     samples = e.value.messages
     assert len(samples) >= 2 and 'cpuPercent' not in samples[0]
     for s in samples:
-        assert s['memTotalBytes'] == 64 * MIB and s['diskTotalBytes'] == 16 * MIB and 'diskUsedBytes' in s
+        assert (s['memTotalBytes'] == 64 * MIB and s['diskTotalBytes'] == 16 * MIB
+                and 'diskUsedBytes' in s)
     if 'cpu_ms' in usage(hub, sandbox):
         assert all(s['cpuPercent'] >= 0 for s in samples[1:])
 
@@ -234,7 +251,8 @@ def test_vitals_end_with_their_sandbox(hub, box):
     with hub.wire() as wire:
         body = frame({})
         wire.send(hub.request('POST', '/sandbox.v1.Sandbox/Vitals', fields=[
-            'Content-Type: application/connect+json', f'X-Sandbox-Id: {sandbox}', f'Content-Length: {len(body)}']).encode() + body)
+            'Content-Type: application/connect+json', f'X-Sandbox-Id: {sandbox}',
+            f'Content-Length: {len(body)}']).encode() + body)
         assert wire.head()[0] == 200 and b'sampledAtUnix' in wire.chunk()
         hub.delete(sandbox)
         assert b'not_found' in b''.join(iter(wire.chunk, b''))
@@ -254,13 +272,15 @@ def test_top(hub, box):
     assert row[1] == 'running' and '77' in row and '64.0' in row and '16.0' in row
     one, = hub.json('top', sandbox)
     assert one['sandbox'] == sandbox and one['memory_limit_bytes'] == 64 * MIB
-    assert [line.split()[0] for line in hub.ok('top', sandbox).decode().splitlines()] == ['NAME', sandbox]
+    assert ([line.split()[0] for line in hub.ok('top', sandbox).decode().splitlines()]
+            == ['NAME', sandbox])
     hub.fails(125, 'holt ls', 'top', 'nobody')
     hub.fails(2, '--evry', 'top', '--evry', '1')
 
 
 def test_top_of_two_hundred(hub, box):
-    """In pages, of which each is one question to the warden; and none of them fails for want of sandboxes."""
+    """In pages, of which each is one question to the warden;
+    and none of them fails for want of sandboxes."""
     first = box(limits={'memory_mb': 16, 'disk_mb': 1})
     made = [first]
     for _ in range(4):
@@ -280,7 +300,7 @@ def test_top_of_two_hundred(hub, box):
         hub.ok('down', *made)
 
 
-# ---- what it runs into -----------------------------------------------------------------------------
+# ---- what it runs into ---------------------------------------------------------------------------
 
 
 def fails(status, code, call, *arguments, **more):
@@ -293,10 +313,13 @@ def fails(status, code, call, *arguments, **more):
 def test_disk_full_is_told_apart(hub, box):
     sandbox = box(limits={'memory_mb': 64, 'disk_mb': 4})
     fine = hub.exec(sandbox, 'echo > f; exit 3')
-    assert (fine['exit_code'], fine['hit_disk'], fine['hit_memory'], fine['hit_pids']) == (3, False, False, False)
+    assert ((fine['exit_code'], fine['hit_disk'], fine['hit_memory'], fine['hit_pids'])
+            == (3, False, False, False))
     full = hub.exec(sandbox, 'head -c 6000000 /dev/zero > f')
-    assert full['exit_code'] == 1 and full['hit_disk'] and not full['hit_memory'] and not full['hit_pids']
-    context = fails(429, 'quota_exceeded', hub.post, '/v1/files/write', sandbox=sandbox, path='g', content='x' * 5000)
+    assert (full['exit_code'] == 1 and full['hit_disk'] and not full['hit_memory']
+            and not full['hit_pids'])
+    context = fails(429, 'quota_exceeded', hub.post, '/v1/files/write', sandbox=sandbox, path='g',
+                    content='x' * 5000)
     assert context['dimension'] == 'disk' and context['sandbox'] == sandbox
     hub.fails(125, 'more --disk', 'fs', 'write', sandbox, 'g', input=b'x' * 5000)
     reply = hub.raw('POST', '/v1/exec/stream', {'sandbox': sandbox, 'command': 'echo x > g'})
@@ -311,14 +334,16 @@ def test_memory_and_pids_are_told_apart(hub, box):
     if 'processes' in usage(hub, sandbox):  # by control groups
         hungry = hub.exec(sandbox, 'x=$(head -c 200000000 /dev/zero | tr "\\0" x); echo ${#x}')
         assert hungry['hit_memory'] and not hungry['hit_disk']
-        many = hub.exec(sandbox, 'for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 > /dev/null 2>&1 & done; exit 1')
+        many = hub.exec(sandbox, 'for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 > '
+                        '/dev/null 2>&1 & done; exit 1')
         assert many['hit_pids'] and not many['hit_disk'] and not many['hit_memory']
     running = []
     try:
         for _ in range(9):
             wire = hub.wire()
             running.append(wire)
-            wire.send(hub.request('POST', '/v1/exec', body=json.dumps({'sandbox': sandbox, 'command': 'sleep', 'args': ['1000']})))
+            wire.send(hub.request('POST', '/v1/exec', body=json.dumps(
+                {'sandbox': sandbox, 'command': 'sleep', 'args': ['1000']})))
         error = until(lambda: refused(hub, sandbox), what='no process to spare')
         assert error['context']['dimension'] == 'pids'
         hub.fails(125, 'more --pids', 'exec', sandbox, '--', 'true')
@@ -328,7 +353,8 @@ def test_memory_and_pids_are_told_apart(hub, box):
 
 
 def refused(hub, sandbox):
-    status, answer = hub.asked('POST', '/v1/exec', {'sandbox': sandbox, 'command': 'true', 'args': []})
+    status, answer = hub.asked('POST', '/v1/exec',
+                               {'sandbox': sandbox, 'command': 'true', 'args': []})
     return answer['error'] if status == 429 else None
 
 

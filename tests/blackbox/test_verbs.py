@@ -1,6 +1,6 @@
-"""Each verb of the command line: with wrong options and operands, with names of nothing, without a hub, with another
-token, for programs (-o json), again, and at once. The rows are of `holt help`: a verb that the table here has not fails
-by its name."""
+"""Each verb of the command line: with wrong options and operands, with names of nothing, without a
+hub, with another token, for programs (-o json), again, and at once. The rows are of `holt help`: a
+verb that the table here has not fails by its name."""
 
 import concurrent.futures
 import json
@@ -35,7 +35,8 @@ def hub(me, tmp_path_factory):
 
 
 class Stage:
-    """What verbs are about: a sandbox with files, what ran in it and what runs, a snapshot, an image; as far as they are needed."""
+    """What verbs are about: a sandbox with files, what ran in it and what runs, a snapshot, an
+    image; as far as they are needed."""
 
     def __init__(self, hub, needs=''):
         self.folder = str(hub.folder)
@@ -55,10 +56,12 @@ class Stage:
 
 
 class Row:
-    """Right arguments; the status of that and of the same again; the name among them, and how the verb ends on wrong usage.
-    Without hub the verb asks none; without right there is nothing that can always be right."""
+    """Right arguments; the status of that and of the same again; the name among them, and how the
+    verb ends on wrong usage. Without hub the verb asks none; without right there is nothing that
+    can always be right."""
 
-    def __init__(self, right=(), again=0, *, status=0, needs='', name=None, hub=True, usage=USAGE, endless=False):
+    def __init__(self, right=(), again=0, *, status=0, needs='', name=None, hub=True, usage=USAGE,
+                 endless=False):
         self.right = right if callable(right) or right is None else lambda s: list(right)
         self.again, self.status, self.needs, self.name = again, status, needs, name
         self.hub, self.usage, self.endless = hub, usage, endless
@@ -133,7 +136,8 @@ NAMED = [name for name, row in ROWS.items() if row.name is not None]
 def each(hub, cases, **options):
     """The ends of many, some at a time, with what each was for."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        return list(zip(cases, pool.map(lambda words: hub.run(*words, timeout=100, **options), cases)))
+        return list(zip(cases, pool.map(lambda words: hub.run(*words, timeout=100, **options),
+                                        cases)))
 
 
 def clear(hub):
@@ -154,7 +158,8 @@ def help_of(hub, name):
 def test_each_has_its_row(hub):
     """The words of `holt mcp` have rows of their own in test_mcp_cli.py."""
     verbs = re.findall(r'^  (\w+) ', hub.ok('help').decode(), re.M)
-    words = [word for verb in verbs for word in re.findall(rf'^  ({verb} \w+) ', help_of(hub, verb), re.M)]
+    words = [word for verb in verbs
+             for word in re.findall(rf'^  ({verb} \w+) ', help_of(hub, verb), re.M)]
     assert {*verbs, *(word for word in words if not word.startswith('mcp '))} == set(ROWS)
 
 
@@ -183,12 +188,16 @@ def test_wrong_values(hub):
     """Of each option that takes a number, a time or a size: what is none, and what is too much."""
     cases = []
     for name in set(ROWS) - {'images pull'}:
-        for option in re.findall(rf'^ .*(--[\w-]+) (?:{"|".join(NUMBERS)})(?: |$)', help_of(hub, name), re.M):
-            cases += [[*name.split(), option, value, *ROWS[name].right(Names())] for value in ('x', '9' * 30)]
+        for option in re.findall(rf'^ .*(--[\w-]+) (?:{"|".join(NUMBERS)})(?: |$)',
+                                 help_of(hub, name), re.M):
+            cases += [[*name.split(), option, value, *ROWS[name].right(Names())]
+                      for value in ('x', '9' * 30)]
     assert len(cases) > 50
     for words, done in each(hub, cases, input=b''):
-        verb = next(name for name in sorted(ROWS, key=len, reverse=True) if words[:len(name.split())] == name.split())
-        assert done.returncode in (ROWS[verb].usage, FAILED) and done.stdout == b'' and done.stderr.startswith(b'holt'), (words, done)
+        verb = next(name for name in sorted(ROWS, key=len, reverse=True)
+                    if words[:len(name.split())] == name.split())
+        assert (done.returncode in (ROWS[verb].usage, FAILED) and done.stdout == b''
+                and done.stderr.startswith(b'holt')), (words, done)
     hub.fails(USAGE, 'takes at least 1, not 0', 'up', '--ttl', '0')
     hub.fails(FAILED, 'holt snapshot', 'snapshot', 'restore', 'nobody')
     assert hub.call('GET', '/v1/health')['sandboxes'] == 0
@@ -201,7 +210,8 @@ def test_names_of_nothing(hub, name):
     for wrong in NAMES:
         cases.append([*name.split(), *words[:row.name], wrong, *words[row.name + 1:]])
     for words, done in each(hub, cases, input=b''):
-        assert done.returncode == (row.usage if '-x' in words else FAILED) and done.stdout == b'', (words, done)
+        assert done.returncode == (row.usage if '-x' in words else FAILED) and done.stdout == b'', (
+            words, done)
         assert done.stderr.startswith(b'holt'), (words, done)
     assert hub.call('GET', '/v1/health')['sandboxes'] == 0
 
@@ -214,7 +224,8 @@ class Names:
 
 @pytest.mark.parametrize('kind', ['no hub', 'another token'])
 def test_without(hub, tmp_path, kind):
-    env = {'HOLT_SOCKET': str(tmp_path / 'none')} if kind == 'no hub' else {'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': hub.paths[0]}
+    env = ({'HOLT_SOCKET': str(tmp_path / 'none')} if kind == 'no hub'
+           else {'HOLT_HOME': str(tmp_path), 'HOLT_SOCKET': hub.paths[0]})
     cases = [[*name.split(), *ROWS[name].right(Names())] for name in HUB]
     for words, done in each(hub, cases, env=env, input=b''):
         said = done.stderr.decode()
@@ -227,7 +238,8 @@ def test_without(hub, tmp_path, kind):
 
 @pytest.mark.parametrize('name', [name for name, row in ROWS.items() if row.right])
 def test_right_and_again(hub, name):
-    """-o json is one JSON value (a line each of what is a stream); the second time may be refused, by name."""
+    """-o json is one JSON value (a line each of what is a stream);
+    the second time may be refused, by name."""
     row, stage = ROWS[name], Stage(hub, ROWS[name].needs)
     words = [*name.split(), *row.right(stage)]
     if row.endless:
@@ -249,24 +261,29 @@ def test_right_and_again(hub, name):
 
 
 def test_at_once(hub):
-    """Sixteen programs of all kinds on one sandbox: each does it, or says that something is in the way."""
+    """Sixteen programs of all kinds on one sandbox: each does it,
+    or says that something is in the way."""
     s = Stage(hub)
     one = [['up', '-n', 'same'] for _ in range(8)]
     ends = [done.returncode for _, done in each(hub, one)]
     assert sorted(ends) == [0] + [FAILED] * 7
-    kinds = [['pause', s.box], ['resume', s.box], ['exec', s.box, '--', 'cat', 'f'], ['fs', 'write', s.box, 'f'], ['fs', 'read', s.box, 'f'],
-             ['fork', s.box], ['snapshot', 'create', s.box], ['diff', s.box], ['ps', s.box], ['top', '-1'], ['ls'], ['execs', s.box],
-             ['cp', s.box + ':.', '-'], ['fs', 'ls', s.box], ['fs', 'mkdir', s.box, 'x'], ['pause', s.box]]
+    kinds = [['pause', s.box], ['resume', s.box], ['exec', s.box, '--', 'cat', 'f'],
+             ['fs', 'write', s.box, 'f'], ['fs', 'read', s.box, 'f'], ['fork', s.box],
+             ['snapshot', 'create', s.box], ['diff', s.box], ['ps', s.box], ['top', '-1'], ['ls'],
+             ['execs', s.box], ['cp', s.box + ':.', '-'], ['fs', 'ls', s.box],
+             ['fs', 'mkdir', s.box, 'x'], ['pause', s.box]]
     procs = [(words, hub.popen(*words)) for words in kinds]
     while any(proc.poll() is None for _, proc in procs):  # a command that stands still does not end
-        until(lambda: hub.asked('POST', '/v1/resume', {'sandbox': s.box})[0] == 200, what='its going on')
+        until(lambda: hub.asked('POST', '/v1/resume', {'sandbox': s.box})[0] == 200,
+              what='its going on')
         try:
             next(proc for _, proc in procs if proc.poll() is None).wait(0.1)
         except (StopIteration, subprocess.TimeoutExpired):
             pass
     for words, proc in procs:
         _, said = proc.communicate()
-        assert proc.returncode == 0 or proc.returncode == FAILED and said.startswith(b'holt: '), (words, proc.returncode, said)
+        assert proc.returncode == 0 or proc.returncode == FAILED and said.startswith(b'holt: '), (
+            words, proc.returncode, said)
     hub.ok('resume', s.box)
     assert hub.ok('exec', s.box, '--', 'echo', 'on') == b'on\n'
     assert [done.returncode for _, done in each(hub, [['down', s.box]] * 8)].count(0) == 1
@@ -274,7 +291,9 @@ def test_at_once(hub):
 
 
 def test_images_at_once(hub):
-    cases = [['images', 'import', str(hub.folder), 'same'], ['images', 'prune'], ['images', 'ls'], ['images', 'import', str(hub.folder), 'other']] * 3
+    cases = [['images', 'import', str(hub.folder), 'same'], ['images', 'prune'], ['images', 'ls'],
+             ['images', 'import', str(hub.folder), 'other']] * 3
     assert {done.returncode for _, done in each(hub, cases)} == {0}
-    assert sorted(name for image in hub.json('images') for name in image['names']) == ['other:latest', 'same:latest']
+    assert (sorted(name for image in hub.json('images') for name in image['names'])
+            == ['other:latest', 'same:latest'])
     clear(hub)

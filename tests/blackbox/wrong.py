@@ -1,19 +1,24 @@
-"""What is wrong with a request: from a JSON Schema, values with one thing wrong in each; and names that are none."""
+"""What is wrong with a request: from a JSON Schema, values with one thing wrong in each;
+and names that are none."""
 
 LONG = 100000  # of more than these there are other bounds
 
-KINDS = {'string': 'x', 'integer': 7, 'number': 7.5, 'boolean': True, 'array': [], 'object': {}, 'null': None}
+KINDS = {'string': 'x', 'integer': 7, 'number': 7.5, 'boolean': True, 'array': [], 'object': {},
+         'null': None}
 
 # For one segment of a path, as it is sent: nothing has such an id.
-SEGMENTS = ('..', '.', '%2e%2e', '%2E.', '%2f', 'a%2fb', '..%2f..%2fetc', '%5c', '%00', 'a%00b', 'x' * 65, 'x' * 10240, '%c3%bc', '\xfc',
-            '%ff', '%0d%0aX-A:%20b', '%20', '-x', '_', "a'b", '*', '%25', '%e2%80%ae', '%', '%zz')
+SEGMENTS = ('..', '.', '%2e%2e', '%2E.', '%2f', 'a%2fb', '..%2f..%2fetc', '%5c', '%00', 'a%00b',
+            'x' * 65, 'x' * 10240, '%c3%bc', '\xfc', '%ff', '%0d%0aX-A:%20b', '%20', '-x', '_',
+            "a'b", '*', '%25', '%e2%80%ae', '%', '%zz')
 
 # The same as a string of JSON.
-IDS = ('', '..', '../x', '/', 'a\0b', 'x' * 65, 'x' * 10240, '\xfc', '\u202e', 'a b', '-x', "a'b", 'a\r\nX-A: b', '%2e%2e', '\U0001f4a3')
+IDS = ('', '..', '../x', '/', 'a\0b', 'x' * 65, 'x' * 10240, '\xfc', '\u202e', 'a b', '-x', "a'b",
+       'a\r\nX-A: b', '%2e%2e', '\U0001f4a3')
 
 # In place of a document.
-NO_JSON = ('{', '{"a":1,}', "{'a':1}", '{"a":1} x', '{"a":NaN}', '{"a":01}', '{"a":1e999}', '\ufeff{}', '{"a":1,"a":2}',
-           '{"b":{"a":1,"a":2}}', '[' * 60, '{"a":' * 60, b'{"a":"\xff"}', b'{"a":"\0"}', b'\x1f\x8b\x08\0', '//\n{}')
+NO_JSON = ('{', '{"a":1,}', "{'a':1}", '{"a":1} x', '{"a":NaN}', '{"a":01}', '{"a":1e999}',
+           '\ufeff{}', '{"a":1,"a":2}', '{"b":{"a":1,"a":2}}', '[' * 60, '{"a":' * 60,
+           b'{"a":"\xff"}', b'{"a":"\0"}', b'\x1f\x8b\x08\0', '//\n{}')
 
 
 def kind_of(schema):
@@ -29,8 +34,10 @@ def example(schema):
         return schema['enum'][0]
     if kind_of(schema) == 'object':
         return {name: example(schema['properties'][name]) for name in schema.get('required', [])}
-    return {'string': 'x' * schema.get('minLength', 1), 'boolean': False, 'integer': schema.get('minimum', 1),
-            'array': [example(schema.get('items', {}))] * schema.get('minItems', 0) if schema.get('minItems') else [],
+    return {'string': 'x' * schema.get('minLength', 1), 'boolean': False,
+            'integer': schema.get('minimum', 1),
+            'array': [example(schema.get('items', {}))] * schema.get('minItems', 0)
+            if schema.get('minItems') else [],
             'number': 1.0}[kind_of(schema)]
 
 
@@ -42,7 +49,8 @@ def of_other_types(schema):
 
 
 def values(schema):
-    """Values in the schema's place that it does not allow, each with the name of the member that is wrong, if it is within."""
+    """Values in the schema's place that it does not allow, each with the name of the member that is
+    wrong, if it is within."""
     kind = kind_of(schema)
     for value in of_other_types(schema):
         yield value, None
@@ -97,8 +105,10 @@ def texts(schema):
     if 'enum' in schema:
         yield from ('nope', 'nope%00')
     elif kind_of(schema) == 'integer':
-        yield from ('', 'x', '1.5', '01', '+1', '%201', '1e3', '0x1', '99999999999999999999', '-99999999999999999999', '%00')
-        yield from (str(schema[bound] + by) for bound, by in (('minimum', -1), ('maximum', 1)) if bound in schema)
+        yield from ('', 'x', '1.5', '01', '+1', '%201', '1e3', '0x1', '99999999999999999999',
+                    '-99999999999999999999', '%00')
+        yield from (str(schema[bound] + by) for bound, by in (('minimum', -1), ('maximum', 1))
+                    if bound in schema)
     elif kind_of(schema) == 'boolean':
         yield from ('', 'yes', '1', 'TRUE', 'true%00')
     else:

@@ -1,8 +1,8 @@
 """A server on standard input and output that says what a file tells it: planned.py PLAN
 
-	answers	method -> {"result": …} or {"error": …}; lists that are not there are empty, all else is no method
-	before	method -> messages that are sent before its answer; requests among them are waited for, and a
-		progressToken is that of the method's request
+answers method -> {"result": …} or {"error": …}; lists that are not there are empty, all else is no
+method before method -> messages that are sent before its answer; requests among them are waited
+for, and a progressToken is that of the method's request
 	info, capabilities	of initialize
 
 A call without an answer in the plan gives what the client said to those requests, as text.
@@ -11,7 +11,8 @@ A call without an answer in the plan gives what the client said to those request
 import json
 import sys
 
-LISTS = {'tools/list': 'tools', 'prompts/list': 'prompts', 'resources/list': 'resources', 'resources/templates/list': 'resourceTemplates'}
+LISTS = {'tools/list': 'tools', 'prompts/list': 'prompts', 'resources/list': 'resources',
+         'resources/templates/list': 'resourceTemplates'}
 
 with open(sys.argv[1], encoding='utf-8') as f:
     plan = json.load(f)
@@ -35,12 +36,15 @@ def ask(message, token):
 
 def answer(method, params):
     token = params.get('_meta', {}).get('progressToken')
-    said = [reply for reply in (ask(m, token) for m in plan.get('before', {}).get(method, [])) if reply]
+    said = [reply for reply in (ask(m, token) for m in plan.get('before', {}).get(method, []))
+            if reply]
     if method in plan.get('answers', {}):
         return plan['answers'][method]
     if method == 'initialize':
-        return {'result': {'protocolVersion': params['protocolVersion'], 'serverInfo': plan.get('info', {'name': 'planned', 'version': '1'}),
-                           'capabilities': plan.get('capabilities', {'tools': {}, 'prompts': {}, 'resources': {}})}}
+        return {'result': {'protocolVersion': params['protocolVersion'],
+                           'serverInfo': plan.get('info', {'name': 'planned', 'version': '1'}),
+                           'capabilities': plan.get('capabilities',
+                                                    {'tools': {}, 'prompts': {}, 'resources': {}})}}
     if method in LISTS:
         return {'result': {LISTS[method]: []}}
     if method == 'tools/call':

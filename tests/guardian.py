@@ -1,8 +1,9 @@
-"""Whatever ends the process that runs tests, SIGKILL too: the hubs that it started end after it, and their wardens, which
-would else keep sandboxes for a day. Importing it is enough.
+"""Whatever ends the process that runs tests, SIGKILL too: the hubs that it started end after it,
+and their wardens, which would else keep sandboxes for a day. Importing it is enough.
 
-All that is started has a mark in its environment. A second process holds the other end of a pipe; when that ends, it asks
-the hubs of that mark to end, and kills what is left; janitors of wardens have time to remove the control groups.
+All that is started has a mark in its environment. A second process holds the other end of a pipe;
+when that ends, it asks the hubs of that mark to end, and kills what is left; janitors of wardens
+have time to remove the control groups.
 """
 
 import os
@@ -58,14 +59,16 @@ def sweep(mark):
         time.sleep(0.05)
     deadline = time.monotonic() + TIDY
     while (left := marked(mark)) and time.monotonic() < deadline + GRACE:
-        send([pid for pid in left if name_of(pid) != JANITOR or time.monotonic() > deadline], signal.SIGKILL)
+        send([pid for pid in left if name_of(pid) != JANITOR or time.monotonic() > deadline],
+             signal.SIGKILL)
         time.sleep(0.05)
 
 
 def guard():
     mark = f'{os.getpid()}-{secrets.token_hex(8)}'
     theirs, _held = os.pipe()  # ours is closed by our end alone: nothing inherits it
-    subprocess.Popen([sys.executable, '-I', '-S', __file__, f'{MARK}={mark}'], stdin=theirs, stdout=subprocess.DEVNULL,
+    subprocess.Popen([sys.executable, '-I', '-S', __file__, f'{MARK}={mark}'], stdin=theirs,
+                     stdout=subprocess.DEVNULL,
                      stderr=subprocess.DEVNULL, start_new_session=True, cwd='/')
     os.close(theirs)
     os.environ[MARK] = mark

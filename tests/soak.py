@@ -1,5 +1,5 @@
-"""How far the tests go that repeat something many times or move much: a tenth of the way, or all of it with HOLT_SOAK=full
-(`make soak`). The engine's tests ask soak() of tests/engine/engine.h.
+"""How far the tests go that repeat something many times or move much: a tenth of the way, or all of
+it with HOLT_SOAK=full (`make soak`). The engine's tests ask soak() of tests/engine/engine.h.
 """
 
 import os

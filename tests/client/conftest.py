@@ -1,4 +1,5 @@
-"""Fixtures: the host of the client's role, and servers that it talks to. Nothing of them may be left."""
+"""Fixtures: the host of the client's role, and servers that it talks to.
+Nothing of them may be left."""
 
 import ctypes
 import os
@@ -66,7 +67,8 @@ class Server:
 
     def __init__(self, argv, log, **options):
         with open(log, 'wb') as stderr:
-            self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+            self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                         stderr=stderr,
                                          start_new_session=True, text=True, **options)
         found = re.search(r'http://\S+', self.proc.stdout.readline())
         assert found, f'{argv} does not listen'

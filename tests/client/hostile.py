@@ -1,6 +1,8 @@
-"""A program that speaks MCP on its standard input and output as badly as its argument says: hostile.py HOW[=MIB] [ERA]
+"""A program that speaks MCP on its standard input and output as badly as its argument says:
+hostile.py HOW[=MIB] [ERA]
 
-It is a good server until a call of the tool `now`, or from its first line where HOW begins with `at-once-`.
+It is a good server until a call of the tool `now`,
+or from its first line where HOW begins with `at-once-`.
 """
 
 import json
@@ -36,7 +38,8 @@ def stream(piece):
 
 
 def large(request):
-    put(b'{"jsonrpc":"2.0","id":' + json.dumps(request['id']).encode() + b',"result":{"content":[{"type":"text","text":"')
+    put(b'{"jsonrpc":"2.0","id":' + json.dumps(request['id']).encode()
+        + b',"result":{"content":[{"type":"text","text":"')
     for _ in range(int(MIB)):
         put(b'x' * (1 << 20))
     put(b'"}]}}\n')
@@ -67,10 +70,12 @@ def other_ids(request):
 
 
 ACTS = {
-    'garbage': lambda r: (put(b'hello\n\x00\x01\n{"jsonrpc":\n[]\n{}\n"x"\n\n' + b'{"a":' * 5000 + b'\n'),
+    'garbage': lambda r: (put(b'hello\n\x00\x01\n{"jsonrpc":\n[]\n{}\n"x"\n\n' + b'{"a":' * 5000
+                              + b'\n'),
                           text(r, 'well')),
-    'partial-utf8': lambda r: (put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xe2\x82"}]}}\n'
-                                   % r['id']), text(r, 'well')),
+    'partial-utf8': lambda r: (put(
+        b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xe2\x82"}]}}\n'
+        % r['id']), text(r, 'well')),
     'large': lambda r: (large(r)),
     'endless-line': lambda r: stream(b'x' * 65536),
     'endless-stderr': lambda r: (text(r, 'well'), [os.write(2, b'e' * 65536) for _ in range(4096)]),
@@ -82,13 +87,16 @@ ACTS = {
     'close-input': lambda r: (os.close(0), text(r, 'closed'), time.sleep(3600)),
     'fork': fork_and_stay,
     'deaf': deaf,
-    'environment': lambda r: text(r, json.dumps({'env': dict(os.environ), 'cwd': os.getcwd(), 'argv': sys.argv[1:],
-                                                 'fds': sorted(map(int, os.listdir('/proc/self/fd')))[:-1],
+    'environment': lambda r: text(r, json.dumps({'env': dict(os.environ), 'cwd': os.getcwd(),
+                                                 'argv': sys.argv[1:],
+                                                 'fds': sorted(
+                                                     map(int, os.listdir('/proc/self/fd')))[:-1],
                                                  'sid': os.getsid(0) == os.getpid(),
                                                  'pgid': os.getpgrp() == os.getpid()})),
     'flood': lambda r: stream({'jsonrpc': '2.0', 'method': 'notifications/message',
                                'params': {'level': 'info', 'data': 'x' * 1000}}),
-    'pings': lambda r: stream(b''.join(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % i for i in range(1000))),
+    'pings': lambda r: stream(b''.join(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % i
+                                       for i in range(1000))),
 }
 
 MODERN = '2026-07-28'
@@ -100,10 +108,12 @@ def serve(request):
     if 'id' not in request:
         return
     if method == 'initialize' and ERA == 'legacy':
-        answer(request, result={'protocolVersion': request['params']['protocolVersion'], 'capabilities': {'tools': {}},
+        answer(request, result={'protocolVersion': request['params']['protocolVersion'],
+                                'capabilities': {'tools': {}},
                                 'serverInfo': {'name': 'hostile', 'version': '1'}})
     elif method == 'server/discover' and ERA == 'modern':
-        answer(request, result={'resultType': 'complete', 'supportedVersions': [MODERN], 'capabilities': {'tools': {}},
+        answer(request, result={'resultType': 'complete', 'supportedVersions': [MODERN],
+                                'capabilities': {'tools': {}},
                                 'ttlMs': 0, 'cacheScope': 'private'})
     elif modern != (ERA == 'modern'):
         answer(request, error={'code': -32601, 'message': 'no such method'})
@@ -118,7 +128,8 @@ def serve(request):
 def at_once():
     """What is done with the first line, in place of serving it; None: it is served."""
     first = sys.stdin.buffer.readline()
-    known = b'server/discover' in first and ERA == 'legacy' or b'initialize' in first and ERA == 'modern'
+    known = (b'server/discover' in first and ERA == 'legacy' or b'initialize' in first
+             and ERA == 'modern')
     if HOW == 'at-once-exit' and known:
         sys.exit(3)
     if HOW == 'at-once-silent' and known:

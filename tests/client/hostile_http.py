@@ -1,7 +1,8 @@
 """A server over HTTP, in a thread of the test, whose answers are bytes that the test makes.
 
-answer(request) gives the bytes of an answer, or pieces of them one after the other; the connection is closed behind
-them, unless they end in KEEP. request has method, path, headers (lower case), body, and message: the body's JSON, or None.
+answer(request) gives the bytes of an answer, or pieces of them one after the other; the connection
+is closed behind them, unless they end in KEEP. request has method, path, headers (lower case),
+body, and message: the body's JSON, or None.
 """
 
 import contextlib
@@ -30,7 +31,8 @@ def result(request, value, **more):
 
 
 def error(request, code, message='no', status='200 OK', **more):
-    return reply(status, {'jsonrpc': '2.0', 'id': (request.message or {}).get('id'), 'error': {'code': code, 'message': message}},
+    return reply(status, {'jsonrpc': '2.0', 'id': (request.message or {}).get('id'),
+                          'error': {'code': code, 'message': message}},
                  **more)
 
 
@@ -111,7 +113,8 @@ class HostileHttp:
             data += piece
         head, _, body = data.partition(b'\r\n\r\n')
         first, *lines = head.decode('latin-1').split('\r\n')
-        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(':') for line in lines)}
+        headers = {name.strip().lower(): value.strip()
+                   for name, _, value in (line.partition(':') for line in lines)}
         while len(body) < int(headers.get('content-length', 0)):
             body += connection.recv(65536)
         method, path, _ = first.split(' ')
@@ -120,7 +123,8 @@ class HostileHttp:
 
     def methods(self):
         """What was asked: the method of each message, or HTTP's."""
-        return [r.message['method'] if r.message and 'method' in r.message else r.method for r in self.requests]
+        return [r.message['method'] if r.message and 'method' in r.message else r.method
+                for r in self.requests]
 
     def close(self):
         self.ended.set()

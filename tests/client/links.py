@@ -8,7 +8,8 @@ import subprocess
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dirname(HERE)), 'build')
+BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dirname(HERE)),
+                                                     'build')
 HOST = os.path.join(BUILD, 'tests/client/client-host')
 EVERYTHING = os.path.join(BUILD, 'examples/everything/everything')
 DEADLINE = 20  # seconds for one event, unless told
@@ -58,7 +59,8 @@ class Link:
                 if found['event'] == event and all(found.get(k) == v for k, v in members.items()):
                     self.events.remove(found)
                     return found
-            self.host.pump(deadline, f'{self.name}: {event} {members}; there are {list(self.events)[:5]}')
+            self.host.pump(deadline,
+                           f'{self.name}: {event} {members}; there are {list(self.events)[:5]}')
 
     def ready(self, timeout=DEADLINE):
         self.found = self.wait('ready', timeout)
@@ -76,7 +78,8 @@ class Link:
         return self.wait('done', timeout, id=request)
 
     def request(self, method, params=None, timeout=DEADLINE, **more):
-        return self.done(self.start('request', method=method, **({} if params is None else {'params': params}), **more),
+        return self.done(self.start('request', method=method,
+                                    **({} if params is None else {'params': params}), **more),
                          timeout)
 
     def call(self, tool, arguments=None, timeout=DEADLINE, **more):
@@ -106,7 +109,8 @@ class Host:
     def __init__(self, log, **options):
         self.log = log
         with open(log, 'wb') as stderr:
-            self.proc = subprocess.Popen([HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
+            self.proc = subprocess.Popen([HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=stderr,
                                          start_new_session=True, bufsize=0, **options)
         self.pid = self.proc.pid
         self.part = b''

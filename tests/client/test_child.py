@@ -17,9 +17,11 @@ MIB = 1 << 20
 
 @pytest.fixture(params=['legacy', 'modern'])
 def hostile(host, request):
-    """A hostile program, and beside it one that is not: it must hear nothing of what the other does."""
+    """A hostile program, and beside it one that is not:
+    it must hear nothing of what the other does."""
     def start(how, **target):
-        good = host.connect('good', argv=[*HOSTILE, 'none', request.param], known=KNOWN[request.param])
+        good = host.connect('good', argv=[*HOSTILE, 'none', request.param],
+                            known=KNOWN[request.param])
         link = host.connect('bad', argv=[*HOSTILE, how, request.param], known=KNOWN[request.param],
                             **{'stop_ms': 200, **target})
         link.good = good
@@ -31,19 +33,24 @@ def hostile(host, request):
 
 
 def test_how_it_is_started(host, tmp_path):
-    link = host.connect(argv=[*HOSTILE, 'environment', 'modern', '$HOME; "x"'], cwd=str(tmp_path), known=KNOWN['modern'])
+    link = host.connect(argv=[*HOSTILE, 'environment', 'modern', '$HOME; "x"'], cwd=str(tmp_path),
+                        known=KNOWN['modern'])
     seen = json.loads(link.text('now'))
     assert seen['argv'] == ['environment', 'modern', '$HOME; "x"']  # no shell has read it
     assert seen['cwd'] == str(tmp_path) and seen['sid'] and seen['pgid']
     assert seen['fds'] == [0, 1, 2]
-    assert set(seen['env']) - {'LC_CTYPE'} <= {'HOME', 'LANG', 'LC_ALL', 'LC_MESSAGES', 'LOGNAME', 'PATH', 'SHELL', 'TERM',
-                                               'TMPDIR', 'TZ', 'USER', *(name for name in os.environ if name.startswith('XDG_'))}
+    assert set(seen['env']) - {'LC_CTYPE'} <= {'HOME', 'LANG', 'LC_ALL', 'LC_MESSAGES', 'LOGNAME',
+                                               'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ',
+                                               'USER', *(name for name in os.environ
+                                                         if name.startswith('XDG_'))}
     link.close()
 
 
 def test_its_environment_is_what_is_said(host):
-    link = host.connect(argv=[*HOSTILE, 'environment', 'modern'], env=['A=1', 'B=x=y'], known=KNOWN['modern'])
-    assert set(json.loads(link.text('now'))['env'].items()) - {('LC_CTYPE', 'C.UTF-8')} == {('A', '1'), ('B', 'x=y')}
+    link = host.connect(argv=[*HOSTILE, 'environment', 'modern'], env=['A=1', 'B=x=y'],
+                        known=KNOWN['modern'])
+    assert (set(json.loads(link.text('now'))['env'].items()) - {('LC_CTYPE', 'C.UTF-8')}
+            == {('A', '1'), ('B', 'x=y')})
     link.close()
 
 
@@ -91,8 +98,9 @@ def test_silence(hostile):
     assert link.text('x') == 'x'
 
 
-@pytest.mark.parametrize('how, word, status', [('crash', f'signal {signal.SIGSEGV.value}', signal.SIGSEGV.value),
-                                               ('exit', 'status 7', 7 << 8)])
+@pytest.mark.parametrize('how, word, status',
+                         [('crash', f'signal {signal.SIGSEGV.value}', signal.SIGSEGV.value),
+                          ('exit', 'status 7', 7 << 8)])
 def test_an_end_in_a_call(hostile, how, word, status):
     link = hostile(how)
     request = link.start('call', tool='now', arguments={})
@@ -144,7 +152,8 @@ def test_standard_error_without_end(hostile):
 
 
 def test_standard_error_is_handed_on(host):
-    link = host.connect(argv=[*HOSTILE, 'endless-stderr', 'modern'], known=KNOWN['modern'], stderr=True)
+    link = host.connect(argv=[*HOSTILE, 'endless-stderr', 'modern'], known=KNOWN['modern'],
+                        stderr=True)
     assert link.text('now') == 'well'
     got = 0
     while got < 4096 * 65536:
@@ -153,7 +162,8 @@ def test_standard_error_is_handed_on(host):
 
 
 def test_the_last_words(host):
-    link = host.connect(ready=False, argv=['/bin/sh', '-c', 'echo "no such option" >&2; exit 9'], stderr=True)
+    link = host.connect(ready=False, argv=['/bin/sh', '-c', 'echo "no such option" >&2; exit 9'],
+                        stderr=True)
     over = link.over()
     assert 'status 9' in over['message'] and over['status'] == 9 << 8
     assert link.wait('stderr')['text'] == 'no such option\n'
@@ -170,12 +180,15 @@ def test_the_whole_group_ends(hostile, host, how):
 
 
 def test_a_host_that_has_others_wait_for_its_children(nothing_is_left, tmp_path):
-    """No process is waited for, and its group ends all the same: nothing goes by a number that may be another's."""
-    host = Host(tmp_path / 'host.log', preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    """No process is waited for, and its group ends all the same:
+    nothing goes by a number that may be another's."""
+    host = Host(tmp_path / 'host.log',
+                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     try:
         link = host.connect(argv=[*HOSTILE, 'fork', 'legacy'], known=KNOWN['legacy'])
         link.text('now')
-        child, server = next((pid, parent) for pid, parent in host.children().items() if parent != host.pid)
+        child, server = next((pid, parent) for pid, parent in host.children().items()
+                             if parent != host.pid)
         os.kill(server, signal.SIGKILL)
         over = link.over()
         assert over['error'] == 'transport_failed' and over['status'] == -1, over
@@ -188,7 +201,8 @@ def test_a_host_that_has_others_wait_for_its_children(nothing_is_left, tmp_path)
 def test_what_a_crashed_server_left_ends(hostile, host):
     link = hostile('fork')
     link.text('now')
-    child, server = next((pid, parent) for pid, parent in host.children().items() if parent != host.pid)
+    child, server = next((pid, parent)
+                         for pid, parent in host.children().items() if parent != host.pid)
     os.kill(server, signal.SIGKILL)
     assert 'signal 9' in link.over()['message']
     until(lambda: is_gone(child), what='the end of its child')
@@ -210,12 +224,16 @@ def test_the_end_of_the_host_ends_all(host):
     host.close()
 
 
-@pytest.mark.parametrize('event, wire', [(event, wire) for wire in ('stdio', 'http', 'sse') for event in (
-    'ready', 'done', 'over', 'notified', 'asked') if (event, wire) != ('over', 'http')])  # that has no end of its own
+@pytest.mark.parametrize('event, wire',
+                         [(event, wire) for wire in ('stdio', 'http', 'sse') for event in (
+                             # that has no end of its own
+                             'ready', 'done', 'over', 'notified', 'asked')
+                          if (event, wire) != ('over', 'http')])
 def test_a_link_that_is_closed_from_inside(host, server, event, wire):
     """Nothing more is heard of it."""
     peer = server(EVERYTHING, '127.0.0.1:0') if wire != 'stdio' else None
-    target = {'argv': [EVERYTHING]} if wire == 'stdio' else {'url': peer.url.replace('/mcp', '/sse' if wire == 'sse' else '/mcp')}
+    target = ({'argv': [EVERYTHING]} if wire == 'stdio'
+              else {'url': peer.url.replace('/mcp', '/sse' if wire == 'sse' else '/mcp')})
     link = host.links['link'] = Link(host, 'link')
     link.send('close_at', event=event)
     link.send('connect', target={'version': '2025-11-25', **target})
@@ -241,7 +259,8 @@ def test_a_link_that_is_closed_from_inside(host, server, event, wire):
 @pytest.mark.parametrize('version', ['2025-11-25', '2026-07-28'])
 def test_a_deadline_beside_what_is_watched(host, version):
     """What we ask for ourselves may take long; what is asked of us meanwhile keeps its time."""
-    link = host.connect(argv=[EVERYTHING], version=version, can=15)  # no tasks: they take as long as they take
+    # no tasks: they take as long as they take
+    link = host.connect(argv=[EVERYTHING], version=version, can=15)
     link.send('watch', lists=7, uris=['test://watched-resource'])
     assert 'result' in link.call('test_trigger_tool_change')
     assert link.wait('changed')['lists']

@@ -52,12 +52,14 @@ def test_everything_over_sse(host, everything, version):
     link.close()
 
 
-@pytest.mark.parametrize('known', [None, {'wire': 'stdio', 'era': 'modern'}, {'wire': 'stdio', 'era': 'legacy'},
+@pytest.mark.parametrize('known', [None, {'wire': 'stdio', 'era': 'modern'},
+                                   {'wire': 'stdio', 'era': 'legacy'},
                                    {'wire': 'http', 'era': 'modern'}, {'wire': 'stdio'}])
 def test_both_eras_are_there(host, known):
     """What is known is taken; nothing says modern."""
     link = host.connect(argv=[EVERYTHING], **({'known': known} if known else {}))
-    assert link.found['era'] == ('legacy' if known == {'wire': 'stdio', 'era': 'legacy'} else 'modern')
+    assert link.found['era'] == ('legacy' if known == {'wire': 'stdio', 'era': 'legacy'}
+                                 else 'modern')
     link.close()
 
 
@@ -65,11 +67,13 @@ def test_both_eras_are_there(host, known):
 @pytest.mark.parametrize('era', ['legacy', 'modern'])
 @pytest.mark.parametrize('known', [None, 'legacy', 'modern'])
 def test_programs_that_are_hard_to_tell(host, how, era, known):
-    """Some exit at what they do not know, some are silent, some take their time. A modern one that is silent when it is
-    asked as a legacy one would be has to be asked as what it is for as long as it needs to start."""
+    """Some exit at what they do not know, some are silent, some take their time. A modern one that
+    is silent when it is asked as a legacy one would be has to be asked as what it is for as long as
+    it needs to start."""
     more = {'known': {'wire': 'stdio', 'era': known}} if known else {}
     patient = era == 'modern' and how == 'at-once-silent'
-    link = host.connect(argv=[*HOSTILE, how, era], probe_ms=2000 if patient else 400, start_ms=15000, **more)
+    link = host.connect(argv=[*HOSTILE, how, era], probe_ms=2000 if patient else 400,
+                        start_ms=15000, **more)
     assert link.found['era'] == era
     assert link.text('hello') == 'hello'
     link.close()
@@ -81,32 +85,38 @@ def test_a_server_that_starts_slower_than_the_probe_waits(host):
     link.close()
 
 
-@pytest.mark.parametrize('how, code, start_ms', [('at-once-die', 'transport_failed', 15000), ('at-once-mute', 'timeout', 500),
+@pytest.mark.parametrize('how, code, start_ms', [('at-once-die', 'transport_failed', 15000),
+                                                 ('at-once-mute', 'timeout', 500),
                                                  ('at-once-chatter', 'timeout', 500)])
 def test_programs_that_are_none(host, how, code, start_ms):
-    link = host.connect(ready=False, argv=[*HOSTILE, how], probe_ms=100, start_ms=start_ms, stop_ms=100)
+    link = host.connect(ready=False, argv=[*HOSTILE, how], probe_ms=100, start_ms=start_ms,
+                        stop_ms=100)
     assert link.over()['error'] == code
 
 
 def test_a_program_that_is_not_there(host):
-    assert host.connect(ready=False, argv=['/no/such/program']).over()['error'] == 'command_not_found'
+    assert host.connect(ready=False,
+                        argv=['/no/such/program']).over()['error'] == 'command_not_found'
     assert host.connect('b', ready=False, argv=[HERE]).over()['error'] == 'command_not_executable'
     assert host.connect('c', ready=False, argv=['/bin/true']).over()['error'] == 'transport_failed'
     assert host.connect('d', ready=False).over()['error'] == 'invalid_arguments'
     assert host.connect('e', ready=False, url='ftp://h/').over()['error'] == 'invalid_arguments'
-    assert host.connect('f', ready=False, url='http://h/', version='1999').over()['error'] == 'invalid_arguments'
+    assert host.connect('f', ready=False, url='http://h/',
+                        version='1999').over()['error'] == 'invalid_arguments'
 
 
-# ---- HTTP ----------------------------------------------------------------------------------------------
+# ---- HTTP ----------------------------------------------------------------------------------------
 
 def modern(request):
     """A modern server with a tool of any name."""
     method = (request.message or {}).get('method')
     if method == 'server/discover':
-        return result(request, {'resultType': 'complete', 'supportedVersions': [MODERN], 'capabilities': {'tools': {}},
+        return result(request, {'resultType': 'complete', 'supportedVersions': [MODERN],
+                                'capabilities': {'tools': {}},
                                 'ttlMs': 0, 'cacheScope': 'private'})
     if method == 'tools/call':
-        return result(request, {'resultType': 'complete', 'content': [{'type': 'text', 'text': 'modern'}]})
+        return result(request, {'resultType': 'complete',
+                                'content': [{'type': 'text', 'text': 'modern'}]})
     return error(request, -32601, status='404 Not Found')
 
 
@@ -127,9 +137,11 @@ def test_a_modern_server(host, hostile_http, known):
 
 
 @pytest.mark.parametrize('refusal', [
-    lambda r: error(r, -32601, status='400 Bad Request'), lambda r: error(r, -32601), lambda r: reply('404 Not Found'),
-    lambda r: error(r, -32000, status='400 Bad Request'), lambda r: reply('400 Bad Request', 'what?', kind='text/plain'),
-    lambda r: reply('406 Not Acceptable'), lambda r: reply('500 Internal Server Error', 'oops', kind='text/html'),
+    lambda r: error(r, -32601, status='400 Bad Request'), lambda r: error(r, -32601),
+    lambda r: reply('404 Not Found'), lambda r: error(r, -32000, status='400 Bad Request'),
+    lambda r: reply('400 Bad Request', 'what?', kind='text/plain'),
+    lambda r: reply('406 Not Acceptable'),
+    lambda r: reply('500 Internal Server Error', 'oops', kind='text/html'),
     lambda r: reply('202 Accepted'), lambda r: reply(body='{', kind='application/json'),
     lambda r: reply(body='<p>', kind='text/html'), lambda r: events(': no\n\n'),
     lambda r: result(r, {}), lambda r: result(r, {'supportedVersions': ['1999-01-01']}),
@@ -142,7 +154,8 @@ def test_a_legacy_server(host, hostile_http, refusal, known):
             return refusal(request)
         return legacy(request)
     server = hostile_http(answer)
-    link = host.connect(url=server.url, **({'known': {'wire': 'http', 'era': known}} if known else {}))
+    link = host.connect(url=server.url,
+                        **({'known': {'wire': 'http', 'era': known}} if known else {}))
     assert (link.found['wire'], link.found['era']) == ('http', 'legacy')
     assert link.text('x') == 'legacy'
 
@@ -168,7 +181,8 @@ def silent_at(n, answer):
 def test_a_legacy_server_that_is_silent_at_what_it_does_not_know(host, hostile_http, known):
     """The rest of the ladder is tried long before the whole time is over."""
     server = hostile_http(silent_at(1, legacy))
-    link = host.connect(url=server.url, probe_ms=200, **({'known': {'wire': 'http', 'era': known}} if known else {}))
+    link = host.connect(url=server.url, probe_ms=200,
+                        **({'known': {'wire': 'http', 'era': known}} if known else {}))
     assert (link.found['wire'], link.found['era']) == ('http', 'legacy')
     assert server.methods()[:2] == ['server/discover', 'initialize']
 
@@ -187,20 +201,25 @@ def test_a_modern_server_that_is_slow_at_first(host, hostile_http, refusal):
 
 
 def test_a_server_that_is_silent_at_everything(host, hostile_http):
-    over = host.connect(url=hostile_http(lambda r: time.sleep(2)).url, ready=False, probe_ms=100, start_ms=600).over()
+    over = host.connect(url=hostile_http(lambda r: time.sleep(2)).url, ready=False, probe_ms=100,
+                        start_ms=600).over()
     assert over['error'] == 'timeout', over
 
 
 @pytest.mark.parametrize('code, supported, era', [
-    (-32022, [MODERN], 'modern'), (-32022, ['2027-01-01', '2025-11-25'], 'legacy'), (-32022, ['2027-01-01'], None),
+    (-32022, [MODERN], 'modern'), (-32022, ['2027-01-01', '2025-11-25'], 'legacy'),
+    (-32022, ['2027-01-01'], None),
     (-32020, None, None), (-32021, None, None)])
 def test_a_modern_server_that_refuses(host, hostile_http, code, supported, era):
     """Only a refusal that names a legacy revision leads to initialize."""
     def answer(request):
-        first = (request.message or {}).get('method') == 'server/discover' and len(server.requests) == 1
+        first = ((request.message or {}).get('method') == 'server/discover'
+                 and len(server.requests) == 1)
         if first or (era is None and request.message):
-            return reply('400 Bad Request', {'jsonrpc': '2.0', 'id': request.message['id'], 'error': {
-                'code': code, 'message': 'no', 'data': {'supported': supported, 'requested': MODERN}}})
+            return reply('400 Bad Request',
+                         {'jsonrpc': '2.0', 'id': request.message['id'], 'error': {
+                             'code': code, 'message': 'no',
+                             'data': {'supported': supported, 'requested': MODERN}}})
         return legacy(request) if era == 'legacy' else modern(request)
     server = hostile_http(answer)
     link = host.connect(url=server.url, ready=False, probe_ms=15000)
@@ -234,26 +253,31 @@ def test_a_server_of_2024(host, hostile_http, status, known):
             message = said.pop(0)
             if message['method'] == 'initialize':
                 yield event({'jsonrpc': '2.0', 'id': message['id'], 'result': {
-                    'protocolVersion': '2024-11-05', 'capabilities': {}, 'serverInfo': {'name': 'x', 'version': '1'}}}).encode()
+                    'protocolVersion': '2024-11-05', 'capabilities': {},
+                    'serverInfo': {'name': 'x', 'version': '1'}}}).encode()
             elif 'id' in message:
                 yield event({'jsonrpc': '2.0', 'id': message['id'], 'result': {
                     'content': [{'type': 'text', 'text': 'old'}]}}).encode()
     server = hostile_http(answer)
-    link = host.connect(url=server.url, **({'known': {'wire': known, 'era': 'legacy'}} if known else {}))
+    link = host.connect(url=server.url,
+                        **({'known': {'wire': known, 'era': 'legacy'}} if known else {}))
     assert (link.found['wire'], link.found['version']) == ('sse', '2024-11-05')
     assert link.text('x') == 'old'
     if known == 'sse':
         assert server.methods()[0] == 'GET'
 
 
-@pytest.mark.parametrize('endpoint, code', [('http://127.0.0.1:1/post', 'server_untrusted'), ('//example.com/post', 'server_untrusted'),
-                                            ('ftp://x/', 'invalid_arguments'), ('a b', 'invalid_arguments')])
+@pytest.mark.parametrize('endpoint, code', [('http://127.0.0.1:1/post', 'server_untrusted'),
+                                            ('//example.com/post', 'server_untrusted'),
+                                            ('ftp://x/', 'invalid_arguments'),
+                                            ('a b', 'invalid_arguments')])
 def test_an_endpoint_elsewhere(host, hostile_http, endpoint, code):
     def answer(request):
         if request.method == 'GET':
             return events(f'event: endpoint\ndata: {endpoint}\n\n')
         return reply('405 Method Not Allowed')
-    link = host.connect(url=hostile_http(answer).url, ready=False, known={'wire': 'sse', 'era': 'legacy'})
+    link = host.connect(url=hostile_http(answer).url, ready=False,
+                        known={'wire': 'sse', 'era': 'legacy'})
     link.over()
     link = host.connect('b', url=hostile_http(answer).url, ready=False)
     assert link.over()['error'] == code
@@ -261,10 +285,12 @@ def test_an_endpoint_elsewhere(host, hostile_http, endpoint, code):
 
 @pytest.mark.parametrize('status, code, word', [
     ('401 Unauthorized', 'login_required', '401'), ('403 Forbidden', 'denied', '403'),
-    ('404 Not Found', 'transport_failed', '404'), ('503 Service Unavailable', 'limit_exceeded', '503'),
+    ('404 Not Found', 'transport_failed', '404'),
+    ('503 Service Unavailable', 'limit_exceeded', '503'),
     ('307 Temporary Redirect', 'transport_failed', 'redirect')])
 def test_what_is_no_server(host, hostile_http, status, code, word):
-    server = hostile_http(lambda r: reply(status, Location='http://169.254.169.254/latest/meta-data/'))
+    server = hostile_http(lambda r: reply(status,
+                                          Location='http://169.254.169.254/latest/meta-data/'))
     over = host.connect(url=server.url, ready=False).over()
     assert over['error'] == code and word in over['message'], over
 

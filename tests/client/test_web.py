@@ -1,4 +1,5 @@
-"""Streamable HTTP and HTTP+SSE from the client's side: sessions, streams that break, and servers that lie."""
+"""Streamable HTTP and HTTP+SSE from the client's side: sessions, streams that break,
+and servers that lie."""
 
 import gzip
 import signal
@@ -31,7 +32,8 @@ def answer_of(request, said='well'):
 
 @pytest.fixture(params=['legacy', 'modern'])
 def bad(host, hostile_http, everything, request):
-    """A server that answers a call of `now` by the function, and beside it one that is as it should be."""
+    """A server that answers a call of `now` by the function,
+    and beside it one that is as it should be."""
     era = request.param
 
     def start(act, **target):
@@ -53,10 +55,13 @@ def bad(host, hostile_http, everything, request):
 
 
 @pytest.mark.parametrize('name, act, code', [
-    ('events that are JSON', lambda r: reply(body=answer_of(r), kind='text/event-stream'), 'transport_failed'),
-    ('JSON that is events', lambda r: reply(body=event(answer_of(r)), kind='application/json'), 'invalid_arguments'),
+    ('events that are JSON', lambda r: reply(body=answer_of(r), kind='text/event-stream'),
+     'transport_failed'),
+    ('JSON that is events', lambda r: reply(body=event(answer_of(r)), kind='application/json'),
+     'invalid_arguments'),
     ('a page', lambda r: reply(body='<p>hello', kind='text/html'), 'invalid_arguments'),
-    ('a page in place of an error', lambda r: reply('500 Oops', '<p>' * MIB, kind='text/html'), 'transport_failed'),
+    ('a page in place of an error', lambda r: reply('500 Oops', '<p>' * MIB, kind='text/html'),
+     'transport_failed'),
     ('nothing', lambda r: reply(), 'invalid_arguments'),
     ('202', lambda r: reply('202 Accepted', kind=None), 'invalid_arguments'),
     ('no end', lambda r: reply(body=answer_of(r))[:-10], 'transport_failed'),
@@ -64,19 +69,28 @@ def bad(host, hostile_http, everything, request):
     ('no HTTP', lambda r: b'SSH-2.0-x\r\n', 'transport_failed'),
     ('another id', lambda r: reply(body={**answer_of(r), 'id': 4711}), 'invalid_arguments'),
     ('no message', lambda r: reply(body=[]), 'invalid_arguments'),
-    ('broken UTF-8', lambda r: reply(body=b'{"jsonrpc":"2.0","id":1,"result":{"a":"\xe2\x82"}}'), 'invalid_arguments'),
-    ('a redirect', lambda r: reply('302 Found', Location='http://169.254.169.254/latest/meta-data/'), 'transport_failed'),
-    ('a redirect that keeps the method', lambda r: reply('307 x', Location='http://169.254.169.254/'), 'transport_failed'),
+    ('broken UTF-8', lambda r: reply(body=b'{"jsonrpc":"2.0","id":1,"result":{"a":"\xe2\x82"}}'),
+     'invalid_arguments'),
+    ('a redirect', lambda r: reply(
+        '302 Found', Location='http://169.254.169.254/latest/meta-data/'), 'transport_failed'),
+    ('a redirect that keeps the method',
+     lambda r: reply('307 x', Location='http://169.254.169.254/'), 'transport_failed'),
     ('headers without end', lambda r: b'HTTP/1.1 200 OK\r\n' + b'X: y\r\n' * 100000, 'too_large'),
     ('a header without end', lambda r: b'HTTP/1.1 200 OK\r\nX: ' + b'y' * 300000, 'too_large'),
     ('a status line without end', lambda r: b'HTTP/1.1 200 ' + b'y' * 300000, 'too_large'),
-    ('headers that end in their middle', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n', 'transport_failed'),
-    ('a wrong length', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: -1\r\n\r\n', None),
-    ('gzip', lambda r: reply(body=gzip.compress(b'x' * 100 * MIB), Content_Encoding='gzip'), 'invalid_arguments'),
-    ('gzip of events', lambda r: events(Content_Encoding='gzip') + gzip.compress(b'\n' * 100 * MIB), 'invalid_arguments'),
-    ('403', lambda r: reply('403 Forbidden', '{}'), 'denied'), ('401', lambda r: reply('401 Unauthorized'), 'login_required'),
+    ('headers that end in their middle',
+     lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n', 'transport_failed'),
+    ('a wrong length', lambda r: b'HTTP/1.1 200 OK\r\nContent-Type: '
+     b'application/json\r\nContent-Length: -1\r\n\r\n', None),
+    ('gzip', lambda r: reply(body=gzip.compress(b'x' * 100 * MIB), Content_Encoding='gzip'),
+     'invalid_arguments'),
+    ('gzip of events', lambda r: events(Content_Encoding='gzip') + gzip.compress(b'\n' * 100 * MIB),
+     'invalid_arguments'),
+    ('403', lambda r: reply('403 Forbidden', '{}'), 'denied'),
+    ('401', lambda r: reply('401 Unauthorized'), 'login_required'),
     ('403 in JSON', lambda r: error(r, -32000, status='403 Forbidden'), 'denied'),
-    ('413', lambda r: reply('413 Too Large'), 'too_large'), ('429', lambda r: reply('429 Slow Down'), 'limit_exceeded'),
+    ('413', lambda r: reply('413 Too Large'), 'too_large'),
+    ('429', lambda r: reply('429 Slow Down'), 'limit_exceeded'),
 ], ids=lambda v: v if isinstance(v, str) and ' ' in v else None)
 def test_lies(bad, host, name, act, code):
     link = bad(act, message_max=4 * MIB)
@@ -91,12 +105,15 @@ def test_an_error_with_its_status(bad):
     assert link.call('now')['fault'] == {'code': -32602, 'message': 'no such tool'}
 
 
-@pytest.mark.parametrize('piece', [b'x' * 65536, b': ping\n' * 8192, b'data: x\n' * 8192, b'id: 1\n' * 8192, b'event: ' + b'x' * 65536],
+@pytest.mark.parametrize('piece', [b'x' * 65536, b': ping\n' * 8192, b'data: x\n' * 8192,
+                                   b'id: 1\n' * 8192, b'event: ' + b'x' * 65536],
                          ids=['body', 'comments', 'data', 'ids', 'name'])
 def test_bodies_without_end(bad, host, piece):
-    """An answer over the bound fails; what is no answer yet runs into the time that the request has."""
+    """An answer over the bound fails; what is no answer yet runs into the time that the request
+    has."""
     def act(request):
-        head = events() if piece != b'x' * 65536 else reply(body=b'').replace(b'Content-Length: 0\r\n', b'')
+        head = (events() if piece != b'x' * 65536
+                else reply(body=b'').replace(b'Content-Length: 0\r\n', b''))
         yield head
         while True:
             yield piece
@@ -119,26 +136,30 @@ def test_answers_that_together_are_too_much(host, hostile_http, everything):
         go.wait(60)
         yield body[-10:]
     go = threading.Event()
-    link = host.connect(url=hostile_http(answer).url, known=MODERN, message_max=MIB, memory_max=4 * MIB + MIB // 4)
+    link = host.connect(url=hostile_http(answer).url, known=MODERN, message_max=MIB,
+                        memory_max=4 * MIB + MIB // 4)
     requests = [link.start('call', tool=f'large{i}', arguments={}) for i in range(12)]
     refused = [link.wait('done')['error'] for _ in range(8)]
     assert refused == ['limit_exceeded'] * 8
     assert link.text('small') == 'modern'
     go.set()
     done = [link.wait('done') for _ in range(4)]
-    assert {len(d['result']['content'][0]['text']) for d in done} == {LARGE} and {d['id'] for d in done} < set(requests)
+    assert ({len(d['result']['content'][0]['text']) for d in done} == {LARGE}
+            and {d['id'] for d in done} < set(requests))
     assert host.peak() < 64 * MIB
 
 
 def test_events_that_together_are_too_much(host, hostile_http):
     def answer(request):
-        return large() if called(request) and request.message['params']['name'] != 'small' else modern(request)
+        return (large() if called(request) and request.message['params']['name'] != 'small'
+                else modern(request))
 
     def large():
         yield events('data: ' + 'x' * LARGE)
         go.wait(60)
     go = threading.Event()
-    link = host.connect(url=hostile_http(answer).url, known=MODERN, message_max=MIB, memory_max=4 * MIB + MIB // 4)
+    link = host.connect(url=hostile_http(answer).url, known=MODERN, message_max=MIB,
+                        memory_max=4 * MIB + MIB // 4)
     for i in range(12):
         link.start('call', tool=f'large{i}', arguments={})
     assert [link.wait('done')['error'] for _ in range(8)] == ['limit_exceeded'] * 8
@@ -198,7 +219,8 @@ def test_a_stream_that_is_not_ended_after_its_answer(bad):
 
 def test_pieces_of_every_size(bad):
     def act(request):
-        data = events('\ufeff: hello\r\rid: 7\r\n', 'data: {"jsonrpc":"2.0","method":"notifications/x"}\r\n\r\n',
+        data = events('\ufeff: hello\r\rid: 7\r\n',
+                      'data: {"jsonrpc":"2.0","method":"notifications/x"}\r\n\r\n',
                       event(answer_of(request, 'ä€😀')).replace('\n', '\r'))
         for i in range(len(data)):
             yield data[i:i + 1]
@@ -209,12 +231,14 @@ def test_pieces_of_every_size(bad):
 
 def test_an_address_that_is_not_public(host, hostile_http):
     server = hostile_http(modern)
-    for url in (server.url, 'http://169.254.169.254/', 'http://[::ffff:10.0.0.1]/', 'http://localhost/mcp'):
-        assert host.connect(url, ready=False, url=url, public_only=True).over()['error'] == 'address_not_public'
+    for url in (server.url, 'http://169.254.169.254/', 'http://[::ffff:10.0.0.1]/',
+                'http://localhost/mcp'):
+        assert host.connect(url, ready=False, url=url,
+                            public_only=True).over()['error'] == 'address_not_public'
     assert server.requests == []
 
 
-# ---- legacy: sessions and streams ------------------------------------------------------------------------
+# ---- legacy: sessions and streams ----------------------------------------------------------------
 
 class Sessions:
     """A legacy server whose sessions the test can forget, by one status or another."""
@@ -241,10 +265,12 @@ class Sessions:
         return initialized(request)
 
 
-NO_SESSION = {'jsonrpc': '2.0', 'error': {'code': -32000, 'message': 'Bad Request: No valid session ID provided'}, 'id': None}
+NO_SESSION = {'jsonrpc': '2.0', 'error': {'code': -32000, 'message': 'Bad Request: No valid '
+                                          'session ID provided'}, 'id': None}
 
 
-@pytest.mark.parametrize('status, body', [('404 Not Found', ''), ('404 Not Found', '{"jsonrpc":'), ('400 Bad Request', NO_SESSION),
+@pytest.mark.parametrize('status, body', [('404 Not Found', ''), ('404 Not Found', '{"jsonrpc":'),
+                                          ('400 Bad Request', NO_SESSION),
                                           ('400 Bad Request', 'Mcp-Session-Id is not known')])
 def test_a_session_that_is_lost(host, hostile_http, status, body):
     sessions = Sessions(status, body)
@@ -271,17 +297,20 @@ def test_a_server_that_forgets_every_session(host, hostile_http):
 
 @pytest.mark.parametrize('message', ['not so', 'the session takes one request at a time'])
 def test_a_400_that_means_something_else(host, hostile_http, message):
-    sessions = Sessions('400 Bad Request', {'jsonrpc': '2.0', 'id': None, 'error': {'code': -32600, 'message': message}})
+    sessions = Sessions('400 Bad Request', {'jsonrpc': '2.0', 'id': None,
+                                            'error': {'code': -32600, 'message': message}})
     link = host.connect(url=hostile_http(sessions).url, known=LEGACY)
     sessions.open.clear()
     assert link.call('a')['fault']['code'] == -32600
     assert sessions.made == 1
 
 
-@pytest.mark.parametrize('head', [events(': hello\n\n'), b'HTTP/1.1 202 Accepted\r\nContent-Length: 100000\r\n\r\n'],
+@pytest.mark.parametrize('head', [events(': hello\n\n'),
+                                  b'HTTP/1.1 202 Accepted\r\nContent-Length: 100000\r\n\r\n'],
                          ids=['events', '202'])
 def test_a_beginning_whose_last_answer_has_no_end(host, hostile_http, head):
-    """The head of the answer to notifications/initialized tells enough: nothing waits for the rest for long."""
+    """The head of the answer to notifications/initialized tells enough:
+    nothing waits for the rest for long."""
     ended = []
 
     def endless():
@@ -306,7 +335,8 @@ def test_a_beginning_whose_last_answer_has_no_end(host, hostile_http, head):
 
 
 def test_everything_is_started_anew(host, server, tmp_path):
-    """A legacy client goes on with the next process at the same address; what it watched it watches again."""
+    """A legacy client goes on with the next process at the same address;
+    what it watched it watches again."""
     first = server(EVERYTHING, '127.0.0.1:0')
     link = host.connect(url=first.url, version='2025-11-25')
     assert 'simple text' in link.text('test_simple_text')
@@ -324,12 +354,15 @@ def test_a_call_whose_stream_breaks_off(host, hostile_http, breaks):
     def answer(request):
         if called(request):
             calls.append(request)
-            return [events(event({'jsonrpc': '2.0', 'method': 'notifications/a'}, 'e1').replace('data', 'retry: 20\ndata', 1),
-                           'id: e2\ndata:\n\n' if breaks == 'in order' else 'id: e3\ndata: {"half'), b'']
+            return [events(event({'jsonrpc': '2.0', 'method': 'notifications/a'},
+                                 'e1').replace('data', 'retry: 20\ndata', 1),
+                           'id: e2\ndata:\n\n' if breaks == 'in order' else 'id: e3\ndata: {"half'),
+                    b'']
         if request.method == 'GET' and request.headers.get('last-event-id'):
             last = request.headers['last-event-id']
             assert last == ('e2' if breaks == 'in order' else 'e1'), last
-            if breaks == 'at once' and len([r for r in server.requests if r.headers.get('last-event-id')]) < 3:
+            if (breaks == 'at once'
+                and len([r for r in server.requests if r.headers.get('last-event-id')]) < 3):
                 return b''
             return events(event(answer_of(calls[0], 'the rest'), 'e9'))
         return initialized(request)
@@ -363,7 +396,8 @@ def test_a_call_that_can_not_be_taken_up(host, hostile_http):
         return initialized(request)
     link = host.connect(url=hostile_http(answer).url, known=LEGACY)
     done = link.call('now')
-    assert done['error'] == 'transport_failed' and 'may have been carried out' in done['message'], done
+    assert (done['error'] == 'transport_failed' and 'may have been carried out'
+            in done['message']), done
 
 
 def test_polling(host, server):
@@ -393,9 +427,11 @@ def test_the_stream_of_what_belongs_to_no_request(host, hostile_http):
 def test_servers_without_such_a_stream_are_asked_once(host, hostile_http):
     """None of them is asked again when another try would be due."""
     def serve(answer):
-        return hostile_http(lambda r: answer if r.method == 'GET' else initialized(r) or result(r, text('well')))
+        return hostile_http(lambda r: answer if r.method == 'GET' else initialized(r)
+                            or result(r, text('well')))
     servers = [serve(answer) for answer in (
-        reply('405 Method Not Allowed'), reply('404 Not Found'), reply(body='<p>', kind='text/html'), reply(body='{}'),
+        reply('405 Method Not Allowed'), reply('404 Not Found'),
+        reply(body='<p>', kind='text/html'), reply(body='{}'),
         reply('400 Bad Request'), reply('204 No Content', kind=None))]
     again = hostile_http(lambda r: events() if r.method == 'GET' else initialized(r))
     for server in [*servers, again]:
@@ -416,14 +452,15 @@ def test_headers_of_a_legacy_session(host, hostile_http):
     first, *rest = server.requests
     assert 'mcp-session-id' not in first.headers and 'mcp-protocol-version' not in first.headers
     for request in rest:
-        assert request.headers['mcp-session-id'] == 's1' and request.headers['mcp-protocol-version'] == '2025-11-25'
+        assert (request.headers['mcp-session-id'] == 's1'
+                and request.headers['mcp-protocol-version'] == '2025-11-25')
         assert 'mcp-method' not in request.headers
     posts = [r for r in server.requests if r.method == 'POST']
     assert all(r.headers['accept'] == 'application/json, text/event-stream' for r in posts)
     assert all(r.headers['content-type'] == 'application/json' for r in posts)
 
 
-# ---- modern ------------------------------------------------------------------------------------------------
+# ---- modern --------------------------------------------------------------------------------------
 
 def test_headers_of_a_modern_request(host, hostile_http):
     server = hostile_http(modern)
@@ -434,7 +471,8 @@ def test_headers_of_a_modern_request(host, hostile_http):
         assert request.headers['mcp-protocol-version'] == '2026-07-28'
         assert request.headers['mcp-method'] == request.message['method']
         assert 'mcp-session-id' not in request.headers
-    assert [r.headers.get('mcp-name') for r in server.requests] == [None, '=?base64?bsOkbWU=?=', 'plain name']
+    assert [r.headers.get('mcp-name') for r in server.requests] == [None, '=?base64?bsOkbWU=?=',
+                                                                    'plain name']
 
 
 @pytest.mark.parametrize('how', ['cancelled', 'timed out'])
@@ -456,7 +494,8 @@ def test_a_request_that_is_not_wanted_closes_its_connection(host, hostile_http, 
             gone.append(1)
     server = hostile_http(answer)
     link = host.connect(url=server.url, known=MODERN)
-    request = link.start('call', tool='now', arguments={}, **({'timeout_ms': 300} if how == 'timed out' else {}))
+    request = link.start('call', tool='now', arguments={},
+                         **({'timeout_ms': 300} if how == 'timed out' else {}))
     until(lambda: called(server.requests[-1]), what='the call')
     if how == 'cancelled':
         link.send('cancel', id=request)
@@ -486,7 +525,7 @@ def test_many_calls_at_once(host, everything):
     assert 'error' not in link.call('test_simple_text')
 
 
-# ---- HTTP+SSE ------------------------------------------------------------------------------------------------
+# ---- HTTP+SSE ------------------------------------------------------------------------------------
 
 def test_the_end_of_the_stream_is_the_end(host, server):
     peer = server(EVERYTHING, '127.0.0.1:0')
@@ -497,7 +536,8 @@ def test_the_end_of_the_stream_is_the_end(host, server):
 
 @pytest.fixture
 def old(host, hostile_http, everything):
-    """A server of 2024-11-05 whose posts and stream are in the test's hands; and a good one beside it."""
+    """A server of 2024-11-05 whose posts and stream are in the test's hands;
+    and a good one beside it."""
     def start(post, say, **target):
         posted = []
 
@@ -505,7 +545,8 @@ def old(host, hostile_http, everything):
             if request.method == 'GET':
                 return stream()
             posted.append(request.message)
-            return post(request) if called(request) else reply('202 Accepted', 'Accepted', kind='text/plain')
+            return post(request) if called(request) else reply('202 Accepted', 'Accepted',
+                                                               kind='text/plain')
 
         def stream():
             yield events('event: endpoint\ndata: /post\n\n')
@@ -513,7 +554,8 @@ def old(host, hostile_http, everything):
                 message = posted.pop(0) if posted else None
                 if message and message['method'] == 'initialize':
                     yield event({'jsonrpc': '2.0', 'id': message['id'], 'result': {
-                        'protocolVersion': '2024-11-05', 'capabilities': {}, 'serverInfo': {'name': 'x', 'version': '1'}}}).encode()
+                        'protocolVersion': '2024-11-05', 'capabilities': {},
+                        'serverInfo': {'name': 'x', 'version': '1'}}}).encode()
                 elif message and message['method'] == 'tools/call':
                     yield from say(message)
                 elif not message:
@@ -530,19 +572,24 @@ def accepted(_request):
 
 
 def answered(message, said='well'):
-    return event({'jsonrpc': '2.0', 'id': message['id'], 'result': {'content': [{'type': 'text', 'text': said}]}}).encode()
+    return event({'jsonrpc': '2.0', 'id': message['id'],
+                  'result': {'content': [{'type': 'text', 'text': said}]}}).encode()
 
 
 def test_events_that_are_no_messages(old):
-    link = old(accepted, lambda m: [b'data: {"jsonrpc"\n\ndata: []\n\n', b'event: endpoint\ndata: http://169.254.169.254/\n\n',
-                                    b'event: other\ndata: x\n\n', b': comment\n\n', b'data: \xff\xfe\n\n', answered(m)])
+    link = old(accepted, lambda m: [b'data: {"jsonrpc"\n\ndata: []\n\n',
+                                    b'event: endpoint\ndata: http://169.254.169.254/\n\n',
+                                    b'event: other\ndata: x\n\n', b': comment\n\n',
+                                    b'data: \xff\xfe\n\n', answered(m)])
     assert link.text('now') == 'well'
     assert link.text('x') == 'well'
     assert link.about()['garbage'] >= 2
 
 
-@pytest.mark.parametrize('status, code', [('500 Oops', 'transport_failed'), ('404 Not Found', 'transport_failed'),
-                                          ('401 Unauthorized', 'login_required'), ('307 Elsewhere', 'transport_failed')])
+@pytest.mark.parametrize('status, code',
+                         [('500 Oops', 'transport_failed'), ('404 Not Found', 'transport_failed'),
+                          ('401 Unauthorized', 'login_required'),
+                          ('307 Elsewhere', 'transport_failed')])
 def test_a_post_that_is_refused(old, status, code):
     link = old(lambda r: reply(status, Location='http://169.254.169.254/'), lambda m: [])
     assert link.call('now')['error'] == code

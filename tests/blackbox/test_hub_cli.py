@@ -427,3 +427,16 @@ def test_snapshots(hub, tmp_path):
     hub.ok('resume', 'r-1')
     assert hub.ok('exec', 'r-1', '--', 'cat', 'f') == b'x\n'
     hub.ok('down', name, *made)
+
+
+def test_a_diff_of_fifty_thousand(hub, box):
+    """As many as REST shows reach the command line, too."""
+    hub.ok('exec', box, '--', 'sh', '-c', 'mkdir d; cd d; seq 49999 | xargs touch')
+    got = hub.call('GET', f'/v1/sandboxes/{box}/diff')
+    assert len(got['changes']) == 50000 and not got['truncated']
+    assert hub.ok('diff', box).decode().splitlines() == [f'A {c["path"]}' for c in got['changes']]
+    assert hub.json('diff', box) == got['changes']
+    hub.ok('exec', box, '--', 'touch', 'd/more')
+    assert hub.call('GET', f'/v1/sandboxes/{box}/diff')['truncated']
+    done = hub.run('diff', box)
+    assert done.returncode == 0 and b'more changes' in done.stderr, done

@@ -15,6 +15,8 @@
 enum { URL_MAX = 16 << 10 }; /* a path inside, each byte of it escaped */
 enum { SOCKET_MESSAGE_MAX = 4 << 20 };
 
+static const struct json_options hub_json = { .bytes = HUB_ANSWER_MAX, .values = HUB_VALUES_MAX };
+
 struct hub_link {
 	uv_loop_t loop;
 	struct loop_await await;
@@ -153,9 +155,7 @@ static void end_early(struct hub_link *l, struct http_exchange *x)
 
 static int take_line(struct hub_link *l, struct str text)
 {
-	AUTO(json_free)
-	struct json_doc *doc = json_parse(text, &(struct json_options){ .bytes = HUB_ANSWER_MAX },
-					  &l->err);
+	AUTO(json_free) struct json_doc *doc = json_parse(text, &hub_json, &l->err);
 	const struct json_val *error = json_get(json_root(doc), "error");
 
 	if (!doc)
@@ -259,10 +259,12 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 
 static struct json_doc *answer(struct hub_link *l, struct err *e)
 {
-	AUTO(json_free)
-	struct json_doc *doc = json_parse(buf_str(&l->came),
-					  &(struct json_options){ .bytes = HUB_ANSWER_MAX }, e);
+	AUTO(json_free) struct json_doc *doc = json_parse(buf_str(&l->came), &hub_json, e);
 
+	if (!doc && e->code == ERR_TOO_LARGE) {
+		err_wrap(e, "the hub's answer");
+		return NULL;
+	}
 	if (!doc) {
 		err_set(e, ERR_TRANSPORT, "what serves %.100s is no hub", l->socket);
 		return NULL;

@@ -23,6 +23,8 @@ AUTO_DEFINE(hub_link_close, struct hub_link)
 enum {
 	HUB_BODY_MAX = 32 << 20, /* of a request */
 	HUB_ANSWER_MAX = 64 << 20, /* of what is read at once: an answer, or a line of one */
+	/* JSON values of it: the 50,000 changes of a diff have seven each. */
+	HUB_VALUES_MAX = 1 << 20,
 };
 
 /* body: JSON, or STR_NONE. *ret is the answer, the caller's; ret may be NULL. What the hub refuses is *e with the

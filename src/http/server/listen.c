@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/log.h"
 #include "http/server/internal.h"
 
 enum { BACKLOG = 511 };
@@ -108,6 +109,15 @@ static int name_bound(struct http_server *srv, int fd)
 	return ntohs(a.ss_family == AF_INET ? in->sin_port : in6->sin6_port);
 }
 
+static void warn_of_plain(const char *where, const struct sockaddr *a, const struct http_tls *tls)
+{
+	if (!tls && a->sa_family != AF_UNIX && !is_loopback(a))
+		log_warn("%.80s is no loopback address and speaks plain HTTP: whoever is on the "
+			 "way reads tokens and data, or changes them; give it a certificate "
+			 "(TLS), or listen on 127.0.0.1 behind something that has one",
+			 where);
+}
+
 int http_server_listen(struct http_server *srv, const char *address, const struct http_tls *tls,
 		       struct err *e)
 {
@@ -133,6 +143,7 @@ int http_server_listen(struct http_server *srv, const char *address, const struc
 	l->port = name_bound(srv, fd);
 	if (server_add(srv, &fd, l, tls, e) < 0)
 		return -1;
+	warn_of_plain(address, (struct sockaddr *)&a, tls);
 	return take_ptr(l)->port;
 }
 
@@ -235,6 +246,7 @@ int http_server_listen_fd(struct http_server *srv, int *fd, const struct http_tl
 {
 	autofree struct listener *l = calloc(1, sizeof(*l));
 	struct sockaddr_storage a = { 0 };
+	char name[32];
 
 	if (!l)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -251,7 +263,9 @@ int http_server_listen_fd(struct http_server *srv, int *fd, const struct http_tl
 	} else {
 		l->port = name_bound(srv, *fd);
 	}
+	snprintf(name, sizeof(name), "descriptor %d", *fd);
 	if (server_add(srv, fd, l, tls, e) < 0)
 		return -1;
+	warn_of_plain(name, (struct sockaddr *)&a, tls);
 	return take_ptr(l)->port;
 }

@@ -64,6 +64,23 @@ def test_the_document_is_one(hub):
         assert ('401' in operation['responses']) == (path != '/v1/health')
 
 
+def test_the_document_says_where_and_groups(hub):
+    """What generators make of it: a client that knows its address, with its methods in groups."""
+    document = hub.document
+    assert [server['url'] for server in document['servers']] == [f'http://localhost']
+    tags = [tag['name'] for tag in document['tags']]
+    assert len(tags) == len(set(tags)) and {'sandbox', 'files', 'snapshot', 'Connect'} <= set(tags)
+    used = [operation['tags'] for _, _, operation in hub.operations()]
+    assert all(len(each) == 1 for each in used) and {each[0] for each in used} == set(tags)
+
+
+def test_a_filter_is_refused_as_described(hub):
+    """List of Connect has none, and says so."""
+    operation = hub.by_name['List'][2]
+    reply = hub.connect('List', hub.create(), {'parent': '.', 'filter': 'x'})
+    assert hub.conforms(operation, reply).status == 501
+
+
 def test_every_route_has_no_other_method(hub):
     for path, item in hub.document['paths'].items():
         served = {m.upper() for m in item}

@@ -66,12 +66,13 @@ extern const struct field_table connect_written_table;
 		__VA_ARGS__                                                                        \
 	}
 
-/* The same of a projection, which answers with one object. */
-#define CONNECT_PROJECTION(name_, op_, members_, ...)                                              \
+/* The same of a projection, which answers with one object; may_: errors beside the usual. */
+#define CONNECT_PROJECTION_MAY(may_, name_, op_, members_, ...)                                    \
 	{                                                                                          \
 		.id = name_, .op = op_, .projected = true, .members = OP_MEMBERS(members_),        \
 		.kind = API_CONNECT, .method = HTTP_POST, .path = CONNECT_PATH name_,              \
 		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |            \
-			  API_MAY(EXEC_TIMEOUT) | API_MAY(TOO_MANY_STREAMS),                       \
+			  API_MAY(EXEC_TIMEOUT) | API_MAY(TOO_MANY_STREAMS) | (may_),              \
 		__VA_ARGS__                                                                        \
 	}
+#define CONNECT_PROJECTION(...) CONNECT_PROJECTION_MAY(0, __VA_ARGS__)

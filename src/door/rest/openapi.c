@@ -322,6 +322,47 @@ static void put_body(const struct api_route *r, const struct api_parts *parts,
 
 /* ---- the document -------------------------------------------------------------------------- */
 
+/* The noun of its operation. */
+static struct str tag_of(const struct api_route *r)
+{
+	return r->kind == API_CONNECT ? STR_LIT("Connect")
+				      : (struct str){ r->op->action, strcspn(r->op->action, ".") };
+}
+
+/* Where the client has reached us. */
+static void put_servers(struct call *c, struct json_writer *w)
+{
+	struct str url = call_endpoint(c);
+
+	json_write_key(w, "servers");
+	json_write_array(w);
+	json_write_object(w);
+	json_write_key(w, "url");
+	json_write_str(w, url.n ? url : STR_LIT("/"));
+	json_write_object_end(w);
+	json_write_array_end(w);
+}
+
+/* In the order in which routes first have them. */
+static void put_tags(struct json_writer *w)
+{
+	json_write_key(w, "tags");
+	json_write_array(w);
+	for (size_t i = 0; api_route_at(i); i++) {
+		size_t k = 0;
+
+		while (!str_eq(tag_of(api_route_at(k)), tag_of(api_route_at(i))))
+			k++;
+		if (k < i)
+			continue;
+		json_write_object(w);
+		json_write_key(w, "name");
+		json_write_str(w, tag_of(api_route_at(i)));
+		json_write_object_end(w);
+	}
+	json_write_array_end(w);
+}
+
 static void put_operation(const struct api_route *r, struct json_writer *w)
 {
 	struct api_parts parts;
@@ -336,6 +377,10 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 	json_write_object(w);
 	json_write_key(w, "operationId");
 	json_write_text(w, r->id);
+	json_write_key(w, "tags");
+	json_write_array(w);
+	json_write_str(w, tag_of(r));
+	json_write_array_end(w);
 	json_write_key(w, "summary");
 	json_write_text(w, r->doc ? r->doc : r->op->doc);
 	if (r->open) {
@@ -390,7 +435,7 @@ static void put_components(struct json_writer *w)
 	json_write_object_end(w);
 }
 
-static void put_document(struct json_writer *w)
+static void put_document(struct call *c, struct json_writer *w)
 {
 	json_write_object(w);
 	json_write_key(w, "openapi");
@@ -404,6 +449,8 @@ static void put_document(struct json_writer *w)
 	json_write_object_end(w);
 	json_write_key(w, "security");
 	json_write_raw(w, STR_LIT("[{\"bearer\":[]}]"));
+	put_servers(c, w);
+	put_tags(w);
 	json_write_key(w, "paths");
 	json_write_object(w);
 	for (size_t i = 0; api_route_at(i); i++)
@@ -419,7 +466,7 @@ static void run(struct call *c, const void *params)
 	struct json_writer w = json_writer(&b);
 	struct err e = ERR_INIT;
 
-	put_document(&w);
+	put_document(c, &w);
 	if (json_write_done(&w, &e) < 0)
 		call_fail(c, &e);
 	else

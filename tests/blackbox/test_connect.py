@@ -133,7 +133,7 @@ def test_exec_fails(hub, sb):
         assert said[-1]['exit']['exitCode'] == 124
     fails('deadline_exceeded', hub.stream, 'ExecStream', sb, {'command': 'sleep 100'},
           fields=['Connect-Timeout-Ms: 500'])
-    failed = fails('internal', hub.stream, 'ExecStream', sb,
+    failed = fails('failed_precondition', hub.stream, 'ExecStream', sb,
                    {'command': 'no-such-program', 'args': ['x']})
     assert 'no-such-program' in failed.messages[-1]['exit']['error']
     failed = fails('invalid_argument', hub.stream, 'ExecStream', sb,

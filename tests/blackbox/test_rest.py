@@ -313,8 +313,10 @@ def test_exec_fails(rest, sb):
     assert rest.exec(sb, 'pidof sleep')['exit_code'] == 1
     error = fails(400, 'timeout_too_large', rest.exec, sb, 'true', timeout=86401)
     assert error['context'] == {'sandbox': sb, 'requested_s': 86401, 'max_timeout_s': 86400}
-    error = fails(500, 'exec_failed', rest.exec, sb, 'no-such-program', args=[])
+    error = fails(400, 'exec_failed', rest.exec, sb, 'no-such-program', args=[])
     assert error['context'] == {'sandbox': sb}
+    fails(400, 'exec_failed', rest.exec, sb, 'true', working_dir='/none')
+    fails(400, 'exec_failed', rest.exec, sb, '/etc/passwd', args=[])
     assert rest.exec(sb, 'no-such-program')['exit_code'] == 127
     assert rest.exec(sb, 'exit 124')['exit_code'] == 124  # its own
     fails(400, 'invalid_input', rest.exec, sb, '')
@@ -491,11 +493,11 @@ def test_files(rest, sb):
 
 @pytest.mark.parametrize('path, status, code', [
     ('/etc/shadow', 404, 'not_found'),
-    ('/proc/self/environ', 500, 'file_failed'),
-    ('/dev/null', 500, 'file_failed'),
-    ('/workspace', 500, 'file_failed'),
+    ('/proc/self/environ', 400, 'file_failed'),
+    ('/dev/null', 400, 'file_failed'),
+    ('/workspace', 400, 'file_failed'),
     ('../../../../../../etc/hostname/x', 404, 'not_found'),
-    ('/usr/../../../proc/1/mem', 500, 'file_failed'),
+    ('/usr/../../../proc/1/mem', 400, 'file_failed'),
 ])
 def test_paths_that_are_no_files(rest, sb, path, status, code):
     fails(status, code, rest.post, '/v1/files/read', sandbox=sb, path=path)

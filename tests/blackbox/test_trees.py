@@ -186,7 +186,7 @@ def test_git_archives_have_a_global_comment(hub, sb):
     ([('h', tarfile.LNKTYPE, {'linkname': '../../etc/hostname'})], 403, 'forbidden'),
     ([('dev', tarfile.CHRTYPE, {'devmajor': 1, 'devminor': 3})], 400, 'invalid_input'),
     ([('pipe', tarfile.FIFOTYPE)], 400, 'invalid_input'),
-    ([('there', '')], 500, 'file_failed'),
+    ([('there', '')], 400, 'file_failed'),
 ])
 def test_hostile_archives(hub, sb, entries, status, code):
     sh(hub, sb, 'mkdir there; echo kept > kept')

@@ -45,10 +45,10 @@ API_ROW(CANCELED, "canceled", 499, "canceled", "The request was given up.",
 	"Call again if it is still wanted.")
 API_ROW(INTERNAL, "internal", 500, "internal", "The server failed.",
 	"Try again; tell the operator of the server if it stays.")
-API_ROW(EXEC_FAILED, "exec_failed", 500, "internal", "The program could not be run.",
+API_ROW(EXEC_FAILED, "exec_failed", 400, "failed_precondition", "The program could not be run.",
 	"Check that the sandbox's template has the program, that it is executable, and that the "
 	"working directory exists.")
-API_ROW(FILE_FAILED, "file_failed", 500, "internal", "The file could not be worked on.",
+API_ROW(FILE_FAILED, "file_failed", 400, "failed_precondition", "The file could not be worked on.",
 	"Check the path inside the sandbox with /v1/files/stat.")
 API_ROW(UNSUPPORTED, "unsupported", 501, "unimplemented", "This server can't do that.",
 	"Do without; `holt doctor` on the host names what it lacks.")

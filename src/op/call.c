@@ -9,7 +9,7 @@
 #include "hub/sandbox/sandbox.h"
 #include "op/once.h"
 
-const struct principal principal_local = { .name = "local" };
+const struct principal principal_local = { .name = "local", .alone = true };
 
 enum {
 	TICK_MS = 1000,
@@ -22,13 +22,24 @@ enum {
 };
 #define MAX_OUTPUT ((size_t)512 << 20)
 
+/* Those that work, and those that only wait, each with a room of their own. */
+enum call_kind { CALL_WORKS, CALL_WAITS, CALL_KINDS };
+
+/* What one session of a principal has of both rooms; it ends with its last call. */
+struct share {
+	struct share *next;
+	const struct principal *who;
+	const void *session; /* only compared */
+	unsigned calls[CALL_KINDS];
+};
+
 struct ops {
 	struct hub *hub;
 	uv_loop_t *loop;
 	struct op_hooks hooks;
-	/* Those that work, and those that only wait. */
-	unsigned calls, max_calls, max_urgent;
-	unsigned waiting, max_waiting;
+	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
+	/* The one that was used last comes first. */
+	struct share *shares;
 	/* Bytes that calls have reserved. */
 	size_t output, max_output;
 };
@@ -52,8 +63,9 @@ struct call {
 	struct str endpoint;
 	struct once_key once;
 	size_t reserved;
-	/* Among those of the ops' calls that work, or that wait; NULL: not yet. */
-	unsigned *counted;
+	/* Where it is counted, as one of that kind; NULL: not yet. */
+	struct share *share;
+	enum call_kind kind;
 	bool cancelled;
 	/* What it uses, busy until its end, and the machine of it, which may end before. */
 	struct hub_sandbox *hs;
@@ -93,9 +105,9 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 	ops->loop = hub ? hub_loop(hub) : o->loop;
 	if (o->hooks)
 		ops->hooks = *o->hooks;
-	ops->max_calls = o->max_calls ? o->max_calls : MAX_CALLS;
+	ops->max[CALL_WORKS] = o->max_calls ? o->max_calls : MAX_CALLS;
+	ops->max[CALL_WAITS] = o->max_waiting ? o->max_waiting : MAX_WAITING;
 	ops->max_urgent = o->max_urgent ? o->max_urgent : MAX_URGENT;
-	ops->max_waiting = o->max_waiting ? o->max_waiting : MAX_WAITING;
 	ops->max_output = o->max_output ? o->max_output : MAX_OUTPUT;
 	return ops;
 }
@@ -110,13 +122,7 @@ struct hub *ops_hub(struct ops *ops)
 	return ops->hub;
 }
 
-/* ---- the road ------------------------------------------------------------------------------ */
-
-static void call_enter(struct call *c, enum call_state state)
-{
-	log_debug("%s: %s", c->start.op->action, state_names[state]);
-	c->state = state;
-}
+/* ---- room ---------------------------------------------------------------------------------- */
 
 /* Looking and ending have room of their own: they are what helps where there is none. */
 static unsigned call_room_of(const struct call *c)
@@ -124,15 +130,86 @@ static unsigned call_room_of(const struct call *c)
 	enum op_effect effect = c->start.op->effect;
 	bool urgent = effect == OP_READ || effect == OP_DESTROY || effect == OP_ADMINISTER;
 
-	return c->ops->max_calls + (urgent ? c->ops->max_urgent : 0);
+	return c->ops->max[CALL_WORKS] + (urgent ? c->ops->max_urgent : 0);
 }
 
-static void call_count(struct call *c, unsigned *among)
+/* The share of who asks, moved to the front. NULL without memory. */
+static struct share *share_of(const struct call *c, struct err *e)
 {
-	if (c->counted)
-		--*c->counted;
-	c->counted = among;
-	++*among;
+	const struct op_start *s = &c->start;
+	struct share **at = &c->ops->shares, *found;
+
+	while (*at && ((*at)->who != s->who || (*at)->session != s->session))
+		at = &(*at)->next;
+	found = *at;
+	if (found)
+		*at = found->next;
+	else
+		found = calloc(1, sizeof(*found));
+	if (!found) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	found->who = s->who;
+	found->session = s->session;
+	found->next = c->ops->shares;
+	c->ops->shares = found;
+	return found;
+}
+
+static void share_leave(struct ops *ops, struct share *s, enum call_kind kind)
+{
+	struct share **at = &ops->shares;
+
+	ops->calls[kind]--;
+	s->calls[kind]--;
+	if (s->calls[CALL_WORKS] || s->calls[CALL_WAITS])
+		return;
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	free(s);
+}
+
+static void call_count(struct call *c, struct share *s, enum call_kind kind)
+{
+	struct share *was = c->share;
+
+	c->ops->calls[kind]++;
+	s->calls[kind]++;
+	if (was)
+		share_leave(c->ops, was, c->kind);
+	c->share = s;
+	c->kind = kind;
+}
+
+/* A session has at most as many calls as are free: alone half of the room, of two each a third.
+ * So whoever comes next finds room. */
+static int call_take_room(struct call *c, enum call_kind kind, unsigned room, struct err *e)
+{
+	static const char *const do_what[] = { "are under way", "wait" };
+	unsigned all = c->ops->calls[kind];
+	struct share *s = c->share;
+
+	if (all >= room)
+		return err_set(e, ERR_LIMIT, "%u calls %s", all, do_what[kind]);
+	if (!s)
+		s = share_of(c, e);
+	if (!s)
+		return -1;
+	if (!s->who->alone && s->calls[kind] >= room - all)
+		return err_set(e, ERR_LIMIT, "%u of this client's calls %s; others have the rest",
+			       s->calls[kind], do_what[kind]);
+	call_count(c, s, kind);
+	return 0;
+}
+
+/* ---- the road ------------------------------------------------------------------------------ */
+
+static void call_enter(struct call *c, enum call_state state)
+{
+	log_debug("%s: %s", c->start.op->action, state_names[state]);
+	c->state = state;
 }
 
 /* Who asks, and is there room for one more. */
@@ -147,10 +224,7 @@ static int call_identify(struct call *c, struct err *e)
 		return err_set(e, ERR_CANCELLED, "%s was cancelled", action);
 	if (ops->hub && hub_closing(ops->hub))
 		return err_set(e, ERR_CANCELLED, "Holt is ending");
-	if (ops->calls >= call_room_of(c))
-		return err_set(e, ERR_LIMIT, "%u calls are under way", ops->calls);
-	call_count(c, &ops->calls);
-	return 0;
+	return call_take_room(c, CALL_WORKS, call_room_of(c), e);
 }
 
 static int call_decode(struct call *c, struct err *e)
@@ -223,15 +297,12 @@ static void call_run(struct call *c)
 
 int call_waits(struct call *c, struct err *e)
 {
-	if (c->ops->waiting >= c->ops->max_waiting)
-		return err_set(e, ERR_LIMIT, "%u calls wait", c->ops->waiting);
-	call_count(c, &c->ops->waiting);
-	return 0;
+	return call_take_room(c, CALL_WAITS, c->ops->max[CALL_WAITS], e);
 }
 
 bool call_is_waiting(const struct call *c)
 {
-	return c->counted == &c->ops->waiting;
+	return c->share && c->kind == CALL_WAITS;
 }
 
 /* A person may take long, and others must have room meanwhile. What is approved goes on even where
@@ -273,7 +344,7 @@ void call_allow(struct call *c)
 	} else if (c->state == CALL_POLICY) {
 		call_ask_approval(c);
 	} else {
-		call_count(c, &c->ops->calls);
+		call_count(c, c->share, CALL_WORKS);
 		call_run(c);
 	}
 }
@@ -318,8 +389,8 @@ static void call_tick_closed(uv_handle_t *h)
 
 static void call_free(struct call *c)
 {
-	if (c->counted)
-		--*c->counted;
+	if (c->share)
+		share_leave(c->ops, c->share, c->kind);
 	c->ops->output -= c->reserved;
 	sandbox_unref(take_ptr(c->sandbox));
 	arena_free(take_ptr(c->event));

@@ -26,6 +26,7 @@ struct once_key;
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
 	const char *name; /* in log records */
+	bool alone; /* nobody else asks: all the room for calls is its own */
 };
 
 /* The user who started this program and holds its standard input. */
@@ -74,7 +75,9 @@ struct ops_options {
 	 * administer may go beyond it by this [0: 64], so that who is locked out can still look
 	 * and end. */
 	unsigned max_calls, max_urgent;
-	/* Calls that only wait, which do not count among those [0: 768]. */
+	/* Calls that only wait, which do not count among those [0: 768]. In either room a session
+	 * may start a call while it has fewer than are free there: alone it gets half of the room,
+	 * each of two a third, and there is always some for the next. */
 	unsigned max_waiting;
 	/* Bytes of output that all calls may keep [0: 512 MiB]. */
 	size_t max_output;
@@ -113,6 +116,8 @@ struct op_sink {
 /* Borrowed until the call ends, all but the struct itself. */
 struct op_start {
 	const struct principal *who;
+	/* Which of the principal's sessions asks, for its share of the room; only compared. */
+	const void *session;
 	const struct op *op;
 	/* Writes the request's struct, which is zeroed, with defaults where the door hides
 	 * members. */

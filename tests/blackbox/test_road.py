@@ -14,8 +14,10 @@ import host
 import rest
 from client import Failed, until
 from described import Described, code_of
+from door import Wire
 from rest import b64
 from talk import Attached, Exec
+from test_serve import Session
 from test_surface import ROWS, Stage, clear, outcome, start
 from who import BUILD
 
@@ -530,24 +532,48 @@ def test_bad_input_is_refused_by_every_door(hub, mcp, road, action):
 
 # ---- room
 
-def test_who_fills_all_room_locks_nobody_out(hub, road):
-    """256 calls that work: one more that works is refused,
-    and looking and ending have room of their own."""
-    stage = Stage(hub)
+def busy(hub, road, box, n):
+    """So many commands that run, each of a connection of its own."""
     road.taken()
-    busy = [hub.wire() for _ in range(256)]
-    for wire in busy:
+    wires = [hub.wire() for _ in range(n)]
+    for wire in wires:
         wire.send(hub.request('POST', '/v1/exec', body=json.dumps(
-            {'sandbox': stage.id, 'command': 'sleep 1000', 'timeout': 600,
-               'max_output_bytes': 1024})))
-    road.notes(512, timeout=100)
-    with pytest.raises(rest.Failed) as e:
-        hub.exec(stage.id, 'true', max_output_bytes=1024)
-    assert e.value.code == 'quota_exceeded' and 'calls are under way' in e.value.error['cause']
+            {'sandbox': box, 'command': 'sleep 1000', 'timeout': 600, 'max_output_bytes': 1024})))
+    road.notes(2 * n, timeout=100)
+    return wires
+
+
+def refusal(hub, box):
+    """Why there is no room for one more; '' where there is."""
+    try:
+        hub.exec(box, 'true', max_output_bytes=1024)
+    except rest.Failed as e:
+        assert e.code == 'quota_exceeded', e
+        return e.error['cause']
+    return ''
+
+
+def test_who_fills_all_room_locks_nobody_out(hub, road):
+    """One client has half of the room for 256 calls that work; then others still find room,
+    and that for looking and ending is apart."""
+    stage = Stage(hub)
+    wires = busy(hub, road, stage.id, 128)
+    assert refusal(hub, stage.id) == \
+        '128 of this client\'s calls are under way; others have the rest'
+    for session in Session(hub), Session(hub):
+        with hub.wire() as wire:
+            session.call(wire, 'sandbox_exec', sandbox=stage.id, command='echo well')
+            assert session.result(wire)['structuredContent']['stdout'] == 'well\n'
+    with Wire(hub.paths[0]) as wire:
+        reply = wire.ask(hub.request('POST', '/v1/exec', body=json.dumps(
+            {'sandbox': stage.id, 'command': 'true'})))
+        assert reply.status == 200, reply
     assert [s['id'] for s in hub.call('GET', '/v1/sandboxes')] == [stage.id]
-    assert len(hub.call('GET', f'/v1/sandboxes/{stage.id}/execs')) >= 256
+    assert len(hub.call('GET', f'/v1/sandboxes/{stage.id}/execs')) >= 128
+    wires.pop().close()
+    until(lambda: not refusal(hub, stage.id), what='room for one more')
     hub.delete(stage.id)
-    for wire in busy:
+    for wire in wires:
         with wire:
             assert wire.reply('POST').status in (404, 410, 499)
     assert hub.call('GET', '/v1/health')['sandboxes'] == 0

@@ -257,6 +257,7 @@ static struct exposed *new_exposed(struct expose *all, struct http_request *q,
 {
 	struct exposed *x = calloc(1, sizeof(*x));
 	struct op_start start = { .who = right ? &viewer : http_request_principal(q),
+				  .session = all,
 				  .op = &expose_op,
 				  .decode = on_decode,
 				  .label = x ? x->label : NULL,

@@ -230,6 +230,7 @@ static void on_drain(void *data)
 int exchange_begin(struct exchange *a, struct err *e)
 {
 	const struct op_start start = { .who = a->who,
+					.session = a->session,
 					.op = a->route->op,
 					.decode = on_decode,
 					.sink = a->route->hear ? &socket_sink
@@ -244,6 +245,9 @@ int exchange_begin(struct exchange *a, struct err *e)
 		exchange_on_drain(a->call, on_drain, a);
 	return a->call ? 0 : -1;
 }
+
+/* What the user's own programs ask over the Unix socket has a share of its own. */
+static const char over_socket;
 
 static struct exchange *exchange_new(struct api *api, size_t route, struct http_request *q,
 				     struct err *e)
@@ -262,6 +266,7 @@ static struct exchange *exchange_new(struct api *api, size_t route, struct http_
 	a->route = api->routes[route];
 	a->parts = &api->parts[route];
 	a->who = who ? who : &anyone;
+	a->session = str_is(http_request_peer(q), "unix") ? &over_socket : NULL;
 	a->q = q;
 	a->code = API_CODES;
 	a->refused = (struct err)ERR_INIT;

@@ -34,6 +34,7 @@ struct exchange {
 	struct str first; /* the first message, until it is read */
 	struct err refused; /* what was said and is wrong */
 	const struct principal *who;
+	const void *session; /* op_start.session */
 	struct call *call; /* NULL: it has not begun, or has ended */
 	struct str target; /* before it has begun */
 	struct arena *arena;

@@ -122,6 +122,13 @@ static const struct op *call_op_of(const struct tool *tool, const struct mcp_cal
 	return other ? tool->other : tool->op;
 }
 
+const void *door_session(const struct mcp_door *d, const struct mcp_call *mc)
+{
+	const struct mcp_session *s = mcp_call_session(mc);
+
+	return s && mcp_session_road(s) != MCP_ROAD_POST ? (const void *)s : d;
+}
+
 void door_call(void *owner, struct mcp_call *mc)
 {
 	struct mcp_door *d = owner;
@@ -130,6 +137,7 @@ void door_call(void *owner, struct mcp_call *mc)
 	const struct tool *tool = mcp_call_tool(mc)->row;
 	struct op_start start = {
 		.who = mcp_call_principal(mc),
+		.session = door_session(d, mc),
 		.op = call_op_of(tool, mc),
 		.decode = on_decode,
 		.sink = watched ? &watching : &quiet,

@@ -19,6 +19,8 @@ struct mcp_door {
 
 /* call.c: makes a call of a tools/call. */
 void door_call(void *door, struct mcp_call *mc);
+/* call.c: what op_start.session is for a call; all requests without a session share one. */
+const void *door_session(const struct mcp_door *d, const struct mcp_call *mc);
 
 /* files.c: the files of sandboxes as resources. */
 const struct mcp_resource *const *files_roots(void *door, struct mcp_session *s, size_t *ret_n);

@@ -325,6 +325,7 @@ enum mcp_road {
  * session takes less than 1 KiB. */
 struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_transport *t,
 				    void *transport, enum mcp_road road, void *data);
+enum mcp_road mcp_session_road(const struct mcp_session *s);
 
 /* Serves a message; takes in. stream is passed to every send for the message and then to
  * stream_done; NULL for roads without streams. */

@@ -55,6 +55,11 @@ void mcp_session_settle(struct mcp_session *s)
 	spare_give(&s->server->spare_session, s);
 }
 
+enum mcp_road mcp_session_road(const struct mcp_session *s)
+{
+	return s->road;
+}
+
 struct str mcp_principal(const struct mcp_server *srv, void *data)
 {
 	return srv->o.principal ? srv->o.principal(srv->o.owner, data) : STR_LIT("");

@@ -70,18 +70,30 @@ def test_run_streams(holt):
 
 def test_run_binary_through_a_pipe(holt):
     data = os.urandom(3 << 20)
-    assert holt('run', '--', 'cat', input=data).stdout == data
-    assert holt('run', '--', 'sh', '-c', 'cat >&2', input=data).stderr == data
+    assert holt('run', '-i', '--', 'cat', input=data).stdout == data
+    assert holt('run', '-i', '--', 'sh', '-c', 'cat >&2', input=data).stderr == data
 
 
 def test_run_with_the_end_of_input(holt):
-    assert out(holt('run', '--', 'cat')) == ''
-    assert out(holt('run', '--', 'wc', '-c', input=b'12345')).strip() == '5'
+    assert out(holt('run', '-i', '--', 'cat')) == ''
+    assert out(holt('run', '-i', '--', 'wc', '-c', input=b'12345')).strip() == '5'
+
+
+def test_run_reads_no_input_unasked(who, residue):
+    """As with `docker run`: what calls it in a loop over its own input keeps that."""
+    loop = 'while read -r line; do "$@" sh -c "cat; echo ran"; echo "$line"; done'
+    for flags, want in (((), 'ran\na\nran\nb\n'), (('-t',), 'ran\na\nran\nb\n'),
+                        (('-i',), 'b\nran\na\n')):  # the control: it is given the rest
+        line = loop.replace('cat;', '') if '-t' in flags else loop  # where it would wait for keys
+        argv = who.argv('run', *flags, '--')
+        done = subprocess.run(['sh', '-c', line, 'sh', *argv], env=who.env, cwd='/',
+                              input=b'a\nb\n', capture_output=True, timeout=60, check=True)
+        assert done.stdout.decode().replace('\r', '') == want, (flags, done)
 
 
 def test_run_passes_output_on_as_it_comes(who, residue):
-    with subprocess.Popen(who.argv('run', '--', 'sh', '-c', 'echo first; read x; echo got $x'),
-                          env=who.env, cwd='/',
+    line = 'echo first; read x; echo got $x'
+    with subprocess.Popen(who.argv('run', '-i', '--', 'sh', '-c', line), env=who.env, cwd='/',
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         assert run.stdout.readline() == b'first\n'
         run.stdin.write(b'word\n')
@@ -266,8 +278,8 @@ def test_ids_of_two_hubs():
     """What the kernel counts for each user is shared with no sandbox of another hub."""
     with tempfile.TemporaryDirectory() as home:
         env = {'PATH': os.environ['PATH'], 'HOME': home, 'HOLT_HOME': f'{home}/holt'}
-        runs = [subprocess.Popen([HOLT, 'run', '--', 'sh', '-c', 'cat /proc/self/uid_map; read x'],
-                                 env=env, cwd=home,
+        runs = [subprocess.Popen([HOLT, 'run', '-i', '--', 'sh', '-c',
+                                  'cat /proc/self/uid_map; read x'], env=env, cwd=home,
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(8)]
         ids = [run.stdout.readline().split()[1] for run in runs]
         for run in runs:

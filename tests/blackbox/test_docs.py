@@ -141,6 +141,11 @@ def build(shell, text):
     shell.hub.ok('images', 'rm', 'agent-tool')
 
 
+def run_with_input(shell, text):
+    shell.put('names', 'b\na\n')
+    assert shell.run(text, typed=b'echo here: $((6*7)); exit\n').endswith('a\nb\n')
+
+
 def run(shell, text):
     shell.put('Makefile', 'check:\n\techo checked > result\n')
     shutil.chown(shell.folder, shell.hub.who.uid)
@@ -173,7 +178,8 @@ RUNS = {
     'man/holt-build.1.scd 1': 'runs with the next', 'man/holt-build.1.scd 2': build,
     'man/holt-images.1.scd 1': 'wants a registry, docker and debootstrap; '
     'test_pull.py and test_images.py have such',
-    'man/holt-run.1.scd 1': run, 'man/holt-serve.1.scd 1': serve,
+    'man/holt-run.1.scd 1': run_with_input, 'man/holt-run.1.scd 2': run,
+    'man/holt-serve.1.scd 1': serve,
     'man/holt-hub.1.scd 1': hub_status,
     'man/holt-auth.1.scd 1': auth_header, 'man/holt-auth.1.scd 2': version,
 }

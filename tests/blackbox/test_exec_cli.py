@@ -98,7 +98,7 @@ class Keyboard:
 # ---- a person at a terminal -------------------------------------------------------------------
 
 def test_a_shell(hub, box):
-    with Keyboard(hub, 'exec', '-t', box, '-e', 'PS1=$ ') as k:
+    with Keyboard(hub, 'exec', '-it', box, '-e', 'PS1=$ ') as k:
         k.until(b'$ ')
         assert k.is_raw()
         k.type(b'tty; stty size; echo $TERM $((6*7))\r')
@@ -127,7 +127,7 @@ def test_it_hears_of_a_new_size(hub, box):
 
 
 def test_keys_of_an_editor(hub, box):
-    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty raw -echo; echo on; head -c 7 | '
+    with Keyboard(hub, 'exec', '-it', box, '--', 'sh', '-c', 'stty raw -echo; echo on; head -c 7 | '
                   'od -An -tx1') as k:
         k.until(b'on')
         k.type(b'\x03\x04\x1a\x1c\x1b[A')
@@ -136,7 +136,7 @@ def test_keys_of_an_editor(hub, box):
 
 
 def test_interrupt(hub, box):
-    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'echo on; exec sleep 2222') as k:
+    with Keyboard(hub, 'exec', '-it', box, '--', 'sh', '-c', 'echo on; exec sleep 2222') as k:
         k.until(b'on')
         k.type(b'\x03')
         assert k.end() == 128 + signal.SIGINT
@@ -145,7 +145,7 @@ def test_interrupt(hub, box):
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1])
 def test_whatever_ends_it_restores_the_terminal(hub, box, number):
-    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'echo on; exec sleep 3333') as k:
+    with Keyboard(hub, 'exec', '-it', box, '--', 'sh', '-c', 'echo on; exec sleep 3333') as k:
         k.until(b'on')
         assert k.is_raw()
         k.proc.send_signal(number)
@@ -154,14 +154,14 @@ def test_whatever_ends_it_restores_the_terminal(hub, box, number):
 
 
 def test_sigkill_ends_the_command(hub, box):
-    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'echo on; exec sleep 4444') as k:
+    with Keyboard(hub, 'exec', '-it', box, '--', 'sh', '-c', 'echo on; exec sleep 4444') as k:
         k.until(b'on')
         k.proc.kill()
     until(lambda: not runs(hub, box, 'sleep 4444'), what='the end of the command')
 
 
 def test_stopped_and_continued(hub, box):
-    with Keyboard(hub, 'exec', '-t', box, '--', 'sh', '-c', 'stty -echo; echo on; read -r line; '
+    with Keyboard(hub, 'exec', '-it', box, '--', 'sh', '-c', 'stty -echo; echo on; read -r line; '
                   'echo "<$line>"') as k:
         k.until(b'on')
         k.proc.send_signal(signal.SIGSTOP)
@@ -177,18 +177,89 @@ def test_stopped_and_continued(hub, box):
 def test_refusals_leave_the_terminal_alone(hub, box):
     for arguments in (('nobody', '--', 'true'), (box, '--', 'no-such-program'),
                       (box, '-w', '/nowhere', '--', 'true')):
-        with Keyboard(hub, 'exec', '-t', *arguments) as k:
+        with Keyboard(hub, 'exec', '-it', *arguments) as k:
             assert k.end() in (125, 126)
 
 
 def test_no_input_is_taken_from_a_terminal_unasked(hub, box):
-    with Keyboard(hub, 'exec', box, '--', 'cat') as k:
+    for verb in (('exec',), ('run',)):
+        name = (box,) if verb == ('exec',) else ()
+        with Keyboard(hub, *verb, *name, '--', 'cat') as k:
+            k.type(b'for the shell\n')
+            assert k.end() == 0
+        with Keyboard(hub, *verb, '-i', *name, '--', 'cat') as k:  # the control
+            k.type(b'for the command\n\x04')
+            assert k.end() == 0
+            assert k.seen.count(b'for the command') == 2
+
+
+@pytest.mark.parametrize('verb', ['exec', 'run'])
+def test_a_terminal_without_input(hub, box, verb):
+    """As with Docker's -t alone: ours keeps its mode and its keys, and nobody types on the
+    program's."""
+    script_ = ('trap "stty size" WINCH; test -t 0 && test -t 2 && stty size; echo on >&2;'
+               'while :; do sleep 0.02; done')
+    name = [box] if verb == 'exec' else []
+    with Keyboard(hub, verb, '-t', *name, '--', 'sh', '-c', script_) as k:
+        k.until(b'30 100\r')
+        k.until(b'on\r')
+        assert not k.is_raw()
+        k.resize(41, 99)
+        k.until(b'41 99\r')
         k.type(b'for the shell\n')
-        assert k.end() == 0
-    with Keyboard(hub, 'exec', '-i', box, '--', 'cat') as k:  # the control
-        k.type(b'for the command\n\x04')
-        assert k.end() == 0
-        assert k.seen.count(b'for the command') == 2
+        k.until(b'for the shell\r\n')  # our own terminal's echo
+        k.type(b'\x03')
+        assert k.end() in (-signal.SIGINT, 128 + signal.SIGINT)
+        assert b'for the shell' not in k.seen
+
+
+# ---- a terminal under `holt run` ---------------------------------------------------------------
+
+def test_run_a_shell(hub):
+    with Keyboard(hub, 'run', '-it', '-e', 'PS1=$ ', '--', 'sh') as k:
+        k.until(b'$ ')
+        assert k.is_raw()
+        k.type(b'tty; stty size; echo $TERM $((6*7))\r')
+        k.until(b'/dev/pts/0\r\n30 100\r\nvt220 42\r\n')
+        k.type(b'echo on; exec 3>&1; sleep 1111 3>&-\r')
+        k.until(b'\r\non\r\n')
+        k.type(b'\x03')
+        k.until(b'$ ')
+        k.type(b'trap "stty size" WINCH; echo re""ady\r')
+        k.until(b'ready\r\n')
+        k.resize(20, 90)
+        k.type(b'until [ "$(stty size)" = "20 90" ]; do sleep 0.02; done; echo res""ized\r')
+        k.until(b'resized\r\n')
+        k.proc.send_signal(signal.SIGSTOP)
+        until(lambda: open(f'/proc/{k.proc.pid}/stat').read().split(') ')[1][0] == 'T')
+        termios.tcsetattr(k.slave, termios.TCSANOW, k.before)  # as a shell does
+        k.proc.send_signal(signal.SIGCONT)
+        until(k.is_raw)
+        k.type(b'exit 9\r')
+        assert k.end() == 9
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_run_passes_signals_on(hub, number):
+    with Keyboard(hub, 'run', '-it', '--', 'sh', '-c', 'echo on; exec sleep 3333') as k:
+        k.until(b'on')
+        assert k.is_raw()
+        k.proc.send_signal(number)
+        assert k.end() == 128 + number
+
+
+def test_run_that_is_refused_leaves_the_terminal_alone(hub):
+    for arguments, status in ((('--', 'no-such-program'), 127),
+                              (('--template', 'no-such', '--', 'true'), 125),
+                              (('--json', '--', 'true'), 125),
+                              (('-v', '/nowhere:/x', '--', 'true'), 125)):
+        with Keyboard(hub, 'run', '-it', *arguments) as k:
+            assert k.end() == status and b'holt: ' in k.seen, k.seen
+
+
+def test_run_a_terminal_in_a_pipe(hub):
+    done = hub.run('run', '-it', '--', 'sh', '-c', 'cat; tty; exit 3', input=b'line\n')
+    assert done.returncode == 3 and done.stdout.endswith(b'line\r\n/dev/pts/0\r\n'), done
 
 
 # ---- a terminal that is left ------------------------------------------------------------------
@@ -300,20 +371,32 @@ def test_attach_says_what_is_wrong(hub, box, left):
 # ---- programs ---------------------------------------------------------------------------------
 
 def test_a_pipe(hub, box):
-    assert hub.ok('exec', box, '--', 'cat', input=b'through\0\xff\n') == b'through\0\xff\n'
+    assert hub.ok('exec', '-i', box, '--', 'cat', input=b'through\0\xff\n') == b'through\0\xff\n'
     assert hub.ok('exec', '-i', box, '--', 'cat', input=b'') == b''
-    assert (hub.ok('exec', box, '--', 'sh', '-c', 'cat; echo after', input=b'x' * 3000000)
+    assert (hub.ok('exec', '-i', box, '--', 'sh', '-c', 'cat; echo after', input=b'x' * 3000000)
             == b'x' * 3000000 + b'after\n')
-    assert hub.ok('exec', box, '--', 'true', input=b'x' * 3000000) == b''  # nobody reads it
-    done = hub.run('exec', '-t', box, '--', 'sh', '-c', 'cat; tty', input=b'line\n')
+    assert hub.ok('exec', '-i', box, '--', 'true', input=b'x' * 3000000) == b''  # nobody reads it
+    done = hub.run('exec', '-it', box, '--', 'sh', '-c', 'cat; tty', input=b'line\n')
     assert done.returncode == 0 and done.stdout.endswith(b'line\r\n/dev/pts/0\r\n'), done
+
+
+@pytest.mark.parametrize('flags', [(), ('-t',)])
+def test_a_loop_keeps_its_input(hub, box, flags):
+    """As with `docker exec`: without -i it reads none."""
+    loop = 'while read -r line; do "$@"; echo "$line"; done'
+    for given, want in ((flags, 'ran\na\nran\nb\n'), (('-i',), 'b\nran\na\n')):  # then the control
+        command = 'echo ran' if '-t' in given else 'cat; echo ran'
+        argv = hub.who.argv('exec', *given, box, '--', 'sh', '-c', command)
+        done = subprocess.run(['sh', '-c', loop, 'sh', *argv], env=hub.env, cwd='/',
+                              input=b'a\nb\n', capture_output=True, timeout=60, check=True)
+        assert done.stdout.decode().replace('\r', '') == want, (given, done)
 
 
 def test_a_file(hub, box, tmp_path):
     data = os.urandom(1 << 20)
     (tmp_path / 'file').write_bytes(data)
     with open(tmp_path / 'file', 'rb') as f:
-        assert hub.ok('exec', box, '--', 'cat', stdin=f) == data
+        assert hub.ok('exec', '-i', box, '--', 'cat', stdin=f) == data
 
 
 SIZE = 100 << 20

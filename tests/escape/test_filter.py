@@ -98,12 +98,14 @@ def test_the_callers_terminal(who, unchanged):
     master, slave = pty.openpty()
     try:
         os.chown(os.ttyname(slave), who.uid, who.uid)
-        child = subprocess.Popen(['setsid', '--ctty',
-                                  *who.argv('run', '--', '/usr/bin/python3', '-c', PUSH)],
-                                 stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 env=who.env, cwd='/')
-        out, err = child.communicate(timeout=30)
-        assert child.returncode == 0 and out.strip() == b'[]', (out, err)
+        for flags in ((), ('-i',)):
+            child = subprocess.Popen(['setsid', '--ctty',
+                                      *who.argv('run', *flags, '--', '/usr/bin/python3', '-c',
+                                                PUSH)],
+                                     stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     env=who.env, cwd='/')
+            out, err = child.communicate(timeout=30)
+            assert child.returncode == 0 and out.strip() == b'[]', (out, err)
         settings = termios.tcgetattr(slave)
         settings[3] &= ~termios.ICANON
         settings[6][termios.VMIN] = settings[6][termios.VTIME] = 0

@@ -220,7 +220,7 @@ def test_search_for_the_hosts_secrets(sb, who, world):
                    by='an environment of its own')
 def test_search_under_holt_run(who, world, unchanged):
     words = [worlds.SECRET, world.top, who.env['HOME']]
-    done = who.run('run', '-e', 'KEPT=1', '--', '/usr/bin/python3', '-c', SEARCH,
+    done = who.run('run', '-i', '-e', 'KEPT=1', '--', '/usr/bin/python3', '-c', SEARCH,
                    input='\n'.join(words), text=True)
     assert json.loads(done.stdout) == [], done
     done = who.run('run', '-e', 'KEPT=1', '--', 'env', text=True)

@@ -1,7 +1,6 @@
 /* `holt exec`: runs a command in a sandbox of the hub, in the foreground (session.h) or detached
  * (-d). */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cli/exec/session.h"
 #include "cli/common/safe.h"
@@ -21,9 +20,9 @@ struct exec_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct exec_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
-	       .doc = "Pass on standard input, also from a terminal; with -d, keep it open."),
+	       .doc = "Pass on standard input, never read otherwise; with -d, keep it open."),
 	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
-	       .doc = "Give it a terminal, connected to this one; with -d, to holt attach."),
+	       .doc = "Give it a terminal; -i connects it to this one, with -d holt attach does."),
 	OPTION(struct exec_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
 	       .doc = "Set a variable; without a value, copy it from here. May be repeated."),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
@@ -121,11 +120,6 @@ static int detach(const struct verb_input *in, struct err *e)
 
 /* ---- followed ------------------------------------------------------------------------------ */
 
-static bool wants_input(const struct exec_options *o)
-{
-	return o->interactive || o->tty || !isatty(STDIN_FILENO);
-}
-
 static int write_open(const struct verb_input *in, struct json_writer *w, struct err *e)
 {
 	const struct exec_options *o = in->options;
@@ -135,7 +129,7 @@ static int write_open(const struct verb_input *in, struct json_writer *w, struct
 	json_write_object(w);
 	if (write_command(in, w, e) < 0)
 		return -1;
-	write_flag(w, "stdin", wants_input(o));
+	write_flag(w, "stdin", o->interactive);
 	if (o->tty)
 		write_tty(w);
 	json_write_object_end(w);
@@ -155,7 +149,7 @@ static int follow(const struct verb_input *in, struct err *e)
 	    hub_link_path(path, sizeof(path), in->operands[0], "/exec", e) == 0)
 		l = hub_link_open(e);
 	return l ? exec_session(l,
-				&(struct exec_session_spec){ path, buf_str(&open), wants_input(o),
+				&(struct exec_session_spec){ path, buf_str(&open), o->interactive,
 							     o->tty },
 				e)
 		 : -1;
@@ -169,8 +163,10 @@ static int exec_check(const struct verb_input *in, struct err *e)
 
 	if (o->id && !o->detach)
 		return err_set(e, ERR_INVALID, "--id is for -d");
-	if (!(in->rest && in->rest[0]) && !o->tty)
-		return err_set(e, ERR_INVALID, "a program to run is missing");
+	if (!(in->rest && in->rest[0]) && !(o->tty && (o->interactive || o->detach)))
+		return err_set(e, ERR_INVALID,
+			       "a program to run is missing; with -it it may be: then it is a "
+			       "shell");
 	return 0;
 }
 
@@ -191,8 +187,8 @@ const struct verb exec_verb = {
 	.usage = "[OPTION...] NAME [--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Run a command in a sandbox of the hub.",
 	.more = "The exit status is the command's, 124 after a timeout, 126 if it could not\n"
-		"be run. Standard input is passed on if it is no terminal, or with -i.\n"
-		"With -t and no PROGRAM it runs a shell.",
+		"be run. Standard input is read only with -i. With -it and no PROGRAM it runs\n"
+		"a shell.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct exec_options),

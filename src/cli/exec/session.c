@@ -301,7 +301,7 @@ static void on_continued(uv_signal_t *h, int number)
 	struct session *s = h->data;
 	struct err e;
 
-	if (s->ws && s->status < 0 && tty_raw(&e) == 0)
+	if (s->ws && s->status < 0 && (!s->input || tty_raw(&e) == 0))
 		on_resized(h, number);
 }
 
@@ -330,8 +330,9 @@ static void watch(struct session *s, int number, uv_signal_cb f)
 	uv_signal_start(h, f, number);
 }
 
-/* Now it is known what the command has. Keys are sent as bytes or as signals. If we are attached
- * to a terminal, it gets the size of ours. */
+/* Now it is known what the command has. Keys are sent as bytes or as signals; without input our
+ * terminal keeps its mode, and its keys mean what they always do. If we are attached to a terminal,
+ * it gets the size of ours. */
 static int session_begin(struct session *s, struct err *e)
 {
 	if (s->tty) {
@@ -341,7 +342,7 @@ static int session_begin(struct session *s, struct err *e)
 		watch(s, SIGINT, on_interrupted);
 		watch(s, SIGQUIT, on_quit);
 	}
-	if (s->tty && tty_raw(e) < 0)
+	if (s->tty && s->input && tty_raw(e) < 0)
 		return -1;
 	if (s->attached && s->tty)
 		on_resized(&s->signals[0], SIGWINCH);

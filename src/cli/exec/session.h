@@ -16,7 +16,9 @@ struct exec_session_spec {
 	const char *path; /* of the route */
 	struct str open; /* the first message; not used when attaching */
 	bool input; /* standard input is handed on */
-	bool tty; /* use our terminal; when attaching, the hub decides */
+	/* It has a terminal: with input, ours is connected to it. When attaching, the hub
+	 * decides. */
+	bool tty;
 	/* attach, and detach with these keys; NULL: start the command */
 	const struct detach *leave;
 };

@@ -4,15 +4,16 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/log.h"
 #include "cli/serve/engine.h"
 #include "cli/images/store.h"
 #include "cli/common/feed.h"
 #include "cli/common/outlet.h"
+#include "cli/common/tty.h"
 #include "hub/core/output.h"
 #include "hub/core/report.h"
 #include "op/local.h"
@@ -30,10 +31,14 @@ struct run_options {
 	struct option_list mounts, env;
 	const char *cwd, *image;
 	uint64_t timeout_ms;
-	bool json;
+	bool interactive, tty, json;
 };
 
 static const struct option_row rows[] = {
+	OPTION(struct run_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
+	       .doc = "Pass on standard input, which is not read otherwise."),
+	OPTION(struct run_options, tty, OPTION_FLAG, "tty", .letter = 't',
+	       .doc = "Give it a terminal, with -i connected to this one."),
 	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
 	       .arg = "HOST:GUEST[:ro|rw[,size=N]]",
 	       .doc = "Show a directory or file of the host inside; read-only unless rw. With size= only "
@@ -42,8 +47,8 @@ static const struct option_row rows[] = {
 	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
 	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Where to start inside; /workspace by default."),
-	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
-	       .arg = "TIME", .min = 1, .max = 31536000000,
+	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
+	       .max = 31536000000,
 	       .doc = "Kill it and its descendants after this long: 30, 1.5, 5m."),
 	ENGINE_ROWS(struct run_options, engine),
 	OPTION(struct run_options, image, OPTION_TEXT, "template", .arg = "NAME",
@@ -55,7 +60,9 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows);
 
-static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
+/* Those of our own terminal come last: without one of the command's they are not watched. */
+static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT };
+enum { WATCHED_OF_TTY = 2 };
 
 /* What is asked for, as policy and audit see it. */
 struct run_request {
@@ -64,13 +71,15 @@ struct run_request {
 	uint64_t timeout_ms, memory, disk;
 	uint32_t pids, cpu_milli, open_files;
 	struct str allow;
+	bool interactive, tty;
 };
 
 struct run {
 	const struct verb_input *in;
 	const struct run_options *o;
 	uv_loop_t loop;
-	uv_signal_t signals[ARRAY_LEN(forwarded)];
+	uv_signal_t signals[ARRAY_LEN(watched)];
+	size_t n_signals;
 	struct local *call;
 	struct box *box;
 	struct sandbox *sandbox;
@@ -95,6 +104,11 @@ struct run {
 	struct str texts[2 * OPTION_LIST_MAX + MOUNTS_MAX];
 	struct err failed;
 };
+
+static struct str text_of(const char *text)
+{
+	return text ? str_of(text) : STR_NONE;
+}
 
 /* ---- what the options say ------------------------------------------------------------------ */
 
@@ -156,6 +170,9 @@ static int fill(struct run *r, struct err *e)
 {
 	if (r->in->n_operands == 0 && (!r->o->image || strcmp(r->o->image, "host") == 0))
 		return err_set(e, ERR_INVALID, "something is missing: a program to run");
+	if (r->o->tty && r->o->json)
+		return err_set(e, ERR_INVALID,
+			       "--json keeps the output, which -t shows: choose one");
 	if (r->o->mounts.n > MOUNTS_MAX)
 		return err_set(e, ERR_INVALID, "-v: at most %d times", MOUNTS_MAX);
 	for (size_t i = 0; i < r->o->mounts.n; i++) {
@@ -177,7 +194,7 @@ static void on_box_closed(void *arg)
 {
 	struct run *r = arg;
 
-	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++)
+	for (size_t i = 0; i < r->n_signals; i++)
 		uv_close((uv_handle_t *)&r->signals[i], NULL);
 }
 
@@ -188,6 +205,7 @@ static void finish(struct run *r, int status)
 	r->ending = true;
 	r->status = status;
 	r->exec = NULL;
+	tty_restore();
 	feed_stop(&r->feed);
 	outlet_close(&r->to_out);
 	outlet_close(&r->to_err);
@@ -200,16 +218,33 @@ static void finish_error(struct run *r, const struct err *e)
 	if (r->ending)
 		return;
 	r->failed = *e;
+	tty_restore();
 	finish(r, cli_fail(e));
 }
 
 /* ---- streams and signals ------------------------------------------------------------------- */
+
+/* While we are stopped, a shell gives our terminal its own mode. */
+static void run_match_tty(struct run *r)
+{
+	unsigned columns, rows_;
+	struct err e;
+
+	if (!r->exec || (r->o->interactive && tty_raw(&e) < 0))
+		return;
+	if (tty_size(&columns, &rows_) && exec_resize(r->exec, columns, rows_, &e) < 0)
+		log_debug("the terminal's size: %s", e.msg);
+}
 
 /* The first signal is the command's; the second is ours. */
 static void on_signal(uv_signal_t *h, int number)
 {
 	struct run *r = h->data;
 
+	if (number == SIGWINCH || number == SIGCONT) {
+		run_match_tty(r);
+		return;
+	}
 	if (!r->exec)
 		finish(r, 128 + number);
 	else if (!r->signalled)
@@ -222,6 +257,7 @@ static void on_signal(uv_signal_t *h, int number)
 /* Says what a bare exit status would leave to guess. */
 static int explain(const struct run *r)
 {
+	tty_restore();
 	if (!r->o->json && r->result.hit_memory)
 		fprintf(stderr, "holt: a process was killed: the sandbox's memory is used up "
 				"(--memory)\n");
@@ -387,18 +423,24 @@ static void hold(void *arg, int fd, bool on)
 
 static int start_command(struct run *r, struct err *e)
 {
-	struct stat st;
+	struct exec_terminal tty = { .columns = 80, .rows = 24, .term = text_of(getenv("TERM")) };
 	struct exec_spec spec = {
 		.argv = r->argv,
 		.n_argv = r->n_argv,
 		.timeout_ms = r->o->timeout_ms,
-		.stdin_open = fstat(STDIN_FILENO, &st) == 0,
+		.stdin_open = r->o->interactive,
+		.terminal = r->o->tty ? &tty : NULL,
 	};
 
+	tty_size(&tty.columns, &tty.rows);
 	r->exec = exec_start(r->sandbox, &spec, &events, r, e);
 	if (!r->exec)
 		return -1;
-	return spec.stdin_open ? feed_start(&r->feed, &r->loop, &command, r, e) : 0;
+	if (!r->o->interactive)
+		return 0;
+	if (r->o->tty && tty_raw(e) < 0)
+		return -1;
+	return feed_start(&r->feed, &r->loop, &command, r, e);
 }
 
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
@@ -443,6 +485,8 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, env, .doc = "Variables, as -e has them."),
 	FIELD(struct run_request, cwd, .doc = "Where it starts."),
 	FIELD(struct run_request, timeout_ms, .doc = "Killed after this long; 0: never."),
+	FIELD(struct run_request, interactive, .doc = "It is given standard input."),
+	FIELD(struct run_request, tty, .doc = "It has a terminal."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct run_request, request_fields);
 
@@ -454,11 +498,6 @@ static const struct op run_op = {
 	.request = &request_table,
 	.run = local_run,
 };
-
-static struct str text_of(const char *text)
-{
-	return text ? str_of(text) : STR_NONE;
-}
 
 static int ask_for(struct run *r, struct err *e)
 {
@@ -476,7 +515,9 @@ static int ask_for(struct run *r, struct err *e)
 				   .pids = r->o->engine.pids,
 				   .cpu_milli = r->o->engine.cpu_milli,
 				   .open_files = r->o->engine.files,
-				   .allow = text_of(r->o->engine.allow) };
+				   .allow = text_of(r->o->engine.allow),
+				   .interactive = r->o->interactive,
+				   .tty = r->o->tty };
 	for (size_t i = 0; i < r->o->mounts.n; i++)
 		r->texts[i] = str_of(r->o->mounts.p[i]);
 	for (size_t i = 0; i < r->o->mounts.n; i++)
@@ -509,10 +550,11 @@ static int start(struct run *r, struct err *e)
 	r->box = box_new(&r->loop, &config, e);
 	if (!r->box)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++) {
+	r->n_signals = ARRAY_LEN(watched) - (r->o->tty ? 0 : WATCHED_OF_TTY);
+	for (size_t i = 0; i < r->n_signals; i++) {
 		uv_signal_init(&r->loop, &r->signals[i]);
 		r->signals[i].data = r;
-		uv_signal_start(&r->signals[i], on_signal, forwarded[i]);
+		uv_signal_start(&r->signals[i], on_signal, watched[i]);
 	}
 	sandbox_create_start(r->box, &spec, on_created, r);
 	return 0;
@@ -550,6 +592,7 @@ const struct verb run_verb = {
 	.usage = "[OPTION...] [--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Run a command in a sandbox of its own, and end it.",
 	.more = "Without a PROGRAM it is the one that the image names (--template).\n"
+		"Standard input is read only with -i.\n"
 		"The exit status is the command's; 124 when it ran into --timeout, 125 when Holt\n"
 		"itself failed, 126 or 127 when it can't be run or is not there, 128+N when\n"
 		"signal N ended it.",

@@ -9,7 +9,7 @@
 #include "hub/sandbox/sandbox.h"
 #include "op/once.h"
 
-const struct principal principal_local = { .name = "local", .alone = true };
+const struct principal principal_local = { .name = "local", .is_operator = true, .alone = true };
 
 enum {
 	TICK_MS = 1000,
@@ -624,6 +624,11 @@ bool call_cancelled(const struct call *c)
 const struct op *call_op(const struct call *c)
 {
 	return c->start.op;
+}
+
+bool call_is_operator(const struct call *c)
+{
+	return c->start.who && c->start.who->is_operator && !c->start.agent;
 }
 
 const struct principal *call_principal(const struct call *c)

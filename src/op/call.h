@@ -26,6 +26,9 @@ struct once_key;
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
 	const char *name; /* in log records */
+	/* The operator, at this machine: may grant what others may have only within what the hub
+	 * was started with. */
+	bool is_operator;
 	bool alone; /* nobody else asks: all the room for calls is its own */
 };
 
@@ -66,6 +69,7 @@ void call_audited(struct call *c);
 /* What hooks may know of a call. */
 const struct op *call_op(const struct call *c);
 const struct principal *call_principal(const struct call *c);
+bool call_is_operator(const struct call *c);
 const void *call_request(const struct call *c); /* normalized; NULL: it did not get so far */
 
 /* ---- all calls of a hub -------------------------------------------------------------------- */
@@ -116,6 +120,7 @@ struct op_sink {
 /* Borrowed until the call ends, all but the struct itself. */
 struct op_start {
 	const struct principal *who;
+	bool agent; /* through a door for agents: the principal is not the operator here */
 	/* Which of the principal's sessions asks, for its share of the room; only compared. */
 	const void *session;
 	const struct op *op;

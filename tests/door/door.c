@@ -25,7 +25,7 @@ static struct {
 
 static const char *const principals[] = { "anna", "bert" };
 
-static const void *identify(void *owner, struct str token)
+static const void *identify(void *owner, struct str token, bool local)
 {
 	return str_is(token, "right") ? principals[0]
 	     : str_is(token, "other") ? principals[1]

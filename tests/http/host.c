@@ -315,7 +315,7 @@ static int set(const char *argument)
 
 /* --- the whole --- */
 
-static const void *identify(void *owner, struct str bearer)
+static const void *identify(void *owner, struct str bearer, bool local)
 {
 	static const char *const names[] = { "alice", "bob" };
 

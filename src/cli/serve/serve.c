@@ -98,8 +98,9 @@ struct serve {
 	int n_given; /* sockets that were handed down */
 };
 
-/* The user to whom the token file belongs. */
+/* Whoever has the token; and the user to whom its file and the socket belong. */
 static const struct principal owner = { .name = "owner" };
+static const struct principal owner_here = { .name = "owner", .is_operator = true };
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
@@ -236,11 +237,11 @@ static void harden(void)
 		log_warn("a core dump of this process could show tokens");
 }
 
-static const void *identify(void *of, struct str token)
+static const void *identify(void *of, struct str token, bool local)
 {
 	const struct serve *v = of;
 
-	return secret_is(v->token, token) ? &owner : NULL;
+	return !secret_is(v->token, token) ? NULL : local ? &owner_here : &owner;
 }
 
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)

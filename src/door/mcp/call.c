@@ -137,6 +137,7 @@ void door_call(void *owner, struct mcp_call *mc)
 	const struct tool *tool = mcp_call_tool(mc)->row;
 	struct op_start start = {
 		.who = mcp_call_principal(mc),
+		.agent = true,
 		.session = door_session(d, mc),
 		.op = call_op_of(tool, mc),
 		.decode = on_decode,

@@ -346,6 +346,7 @@ static void read_by(struct resource_read *r, const struct op *op, const struct o
 		    int (*fill)(void *client, void *request, struct err *e))
 {
 	const struct op_start start = { .who = mcp_call_principal(r->mc),
+					.agent = true,
 					.session = door_session(r->door, r->mc),
 					.op = op,
 					.decode = fill,

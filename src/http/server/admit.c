@@ -304,7 +304,7 @@ static int check_token(struct http_request *q)
 	if (q->route->open)
 		return 0;
 	if (token.p && srv->o.identify)
-		q->principal = srv->o.identify(srv->o.owner, token);
+		q->principal = srv->o.identify(srv->o.owner, token, q->conn->local);
 	if (q->principal)
 		return 0;
 	if (h->n_authorizations > 0 &&

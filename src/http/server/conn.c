@@ -40,8 +40,10 @@ static void name_peer(struct conn *c)
 	else if (a && a->sa_family == AF_INET6 &&
 		 inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text)))
 		snprintf(c->peer, sizeof(c->peer), "[%s]:%u", text, ntohs(in6->sin6_port));
-	else
+	else {
 		snprintf(c->peer, sizeof(c->peer), "unix");
+		c->local = true;
+	}
 }
 
 static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_context)

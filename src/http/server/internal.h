@@ -103,6 +103,7 @@ struct conn {
 	struct conn *next, *prev;
 	enum conn_state state;
 	int fd;
+	bool local; /* over a Unix socket */
 	bool suspended;
 	bool watched; /* for its client's end */
 	bool timed; /* by the daemon, too */

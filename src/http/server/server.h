@@ -108,11 +108,12 @@ struct http_limits {
 
 struct http_options {
 	struct http_limits limits;
-	/* Returns the principal of a bearer token, or NULL. Must compare in constant time. The
+	/* Returns the principal of a bearer token, or NULL. local: it came over a Unix socket,
+	 * whose mode says who may connect. Must compare in constant time. The
 	 * pointer is returned by http_request_principal() and identifies the principal for rates.
 	 * identify NULL: all routes but open ones give 401, and the server listens on loopback
 	 * only. */
-	const void *(*identify)(void *owner, struct str bearer);
+	const void *(*identify)(void *owner, struct str bearer, bool local);
 	void *owner;
 	const struct http_routes *routes; /* n_routes tables; borrowed until on_closed */
 	size_t n_routes;

@@ -4,15 +4,18 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "hub/core/output.h"
-#include "op/call.h"
+#include "op/once.h"
 
 enum {
 	ENV_MAX = 256,
 	CWD_MAX = 4095,
-	ID_MAX = 64,
+	EXEC_ID_BYTES = 64,
 	OUTPUT_DEFAULT = 1 << 20,
 	OUTPUT_LEAST = 1024,
+	/* Of each stream in an answer that is stored for a key, however much of it is escaped. */
+	OUTPUT_STORED = 64 << 10,
 	COLUMNS = 80,
 	ROWS = 24,
 };
@@ -53,7 +56,7 @@ static const struct field request_fields[] = {
 	FIELD(Q, background, .def = DEFAULT_BOOL(false),
 	      .doc = "Answers as soon as it runs; it goes on until it ends by itself, or with the "
 		     "sandbox."),
-	FIELD(Q, exec_id, .min = 1, .max = ID_MAX,
+	FIELD(Q, exec_id, .min = 1, .max = EXEC_ID_BYTES,
 	      .doc = "In the background: its id, as of a sandbox; one is made if absent."),
 	FIELD(Q, stdin_open, .def = DEFAULT_BOOL(false),
 	      .doc = "In the background: more input follows, by …/execs/{exec}/stdin."),
@@ -62,7 +65,7 @@ static const struct field request_fields[] = {
 			    "and whose input stays open."),
 	FIELD(Q, keep_bytes, .min = JOB_OUTPUT_LEAST, .max = (int64_t)JOB_OUTPUT_MAX,
 	      .def = DEFAULT_INT(JOB_OUTPUT_DEFAULT),
-	      .doc = "In the background: how much of its output to keep on disk; of more, the "
+	      .doc = "How much of its output to keep on disk, for execs.output; of more, the "
 		     "newest."),
 };
 #undef Q
@@ -185,8 +188,8 @@ static struct str exec_line(struct call *c, const struct exec_request *q)
 }
 
 /* Of the spec all but its events, its terminal in the arena. */
-static int exec_fill_spec(struct call *c, const struct exec_request *q, struct job_spec *ret,
-			  struct err *e)
+static int exec_fill_spec(struct call *c, const struct exec_request *q, struct str id,
+			  struct job_spec *ret, struct err *e)
 {
 	struct arena *a = call_arena(c);
 	struct str *words = arena_array(a, q->args.n + 1, sizeof(*words), e);
@@ -203,10 +206,10 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct j
 		env[i] = (struct env_var){ q->env.p[i].key, q->env.p[i].value };
 	*tty = (struct exec_terminal){ q->tty.cols, q->tty.rows, q->tty.term };
 	*ret = (struct job_spec){
-		.id = q->exec_id,
+		.id = id,
 		.command = exec_line(c, q),
 		.background = q->background,
-		.keep = q->keep_bytes,
+		.keep = call_streams(c) ? 0 : q->keep_bytes,
 		.exec = {
 			.argv = q->has_args ? words : NULL,
 			.n_argv = q->has_args ? q->args.n + 1 : 0,
@@ -224,12 +227,16 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct j
 
 /* ---- in the background --------------------------------------------------------------------- */
 
-static struct job *exec_detach(struct call *c, const struct exec_request *q, struct err *e)
+static struct job *exec_detach(struct call *c, const struct exec_request *q, struct str id,
+			       struct err *e)
 {
 	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, e);
 	struct job_spec spec;
-	struct job *j = l && exec_fill_spec(c, q, &spec, e) == 0 ? job_start(l, &spec, e) : NULL;
+	struct job *j;
 
+	if (!l || exec_fill_spec(c, q, id, &spec, e) < 0)
+		return NULL;
+	j = job_start(l, &spec, e);
 	if (!j)
 		return NULL;
 	/* The queue is empty, so all of it is taken. */
@@ -242,19 +249,24 @@ static struct job *exec_detach(struct call *c, const struct exec_request *q, str
 	return j;
 }
 
-static void exec_run_detached(struct call *c, const struct exec_request *q)
+static void exec_answer_job(struct call *c, struct job *j)
 {
 	struct exec_answer a = { .has_job = true };
-	struct err e = ERR_INIT;
-	struct job *j = exec_detach(c, q, &e);
 
-	if (!j) {
-		call_fail(c, &e);
-		return;
-	}
 	job_view(j, &a.job);
 	a.report.exec = a.job.exec_id;
 	call_answer(c, &a);
+}
+
+static void exec_run_detached(struct call *c, const struct exec_request *q, struct str id)
+{
+	struct err e = ERR_INIT;
+	struct job *j = exec_detach(c, q, id, &e);
+
+	if (j)
+		exec_answer_job(c, j);
+	else
+		call_fail(c, &e);
 }
 
 /* ---- to its end ---------------------------------------------------------------------------- */
@@ -263,8 +275,12 @@ static void exec_run_detached(struct call *c, const struct exec_request *q)
 struct exec_run {
 	struct call *call;
 	const struct exec_request *request;
+	struct str id;
 	struct exec *exec; /* NULL before it started, and after its end */
 	struct output out, err;
+	/* Where in the job's output the head of out or of err is full: the rest of that stream is
+	 * left out from there on, if any is. */
+	uint64_t out_full, err_full;
 	struct str input; /* what is left of it */
 	uint64_t begun_ms;
 	bool held;
@@ -304,12 +320,23 @@ static void exec_on_room(void *data)
 	exec_hold_output(data, false);
 }
 
+static void exec_keep(struct exec_run *r, enum exec_stream stream, const char *p, size_t n)
+{
+	struct output *o = stream == EXEC_STDOUT ? &r->out : &r->err;
+	uint64_t head = o->head.max;
+
+	if (o->total <= head && o->total + n > head)
+		*(stream == EXEC_STDOUT ? &r->out_full : &r->err_full) =
+			r->out.total + r->err.total + (head - o->total);
+	output_add(o, p, n);
+}
+
 static void exec_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
 	struct exec_run *r = arg;
 
 	if (!call_streams(r->call)) {
-		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, p, n);
+		exec_keep(r, stream, p, n);
 		return;
 	}
 	call_send(r->call, &(struct exec_event){ .stream = stream, .bytes = { p, n } });
@@ -351,16 +378,35 @@ void exec_end_event(const struct exec_result *result, const struct err *err, str
 	}
 }
 
+/* Its id, and where what is left out can be read. */
+static void exec_say_where(const struct exec_run *r, struct report *to)
+{
+	to->exec = r->id;
+	to->has_next = to->has_out_elided || to->has_err_elided;
+	if (to->has_out_elided)
+		to->next_offset = r->out_full;
+	if (to->has_err_elided && (!to->has_out_elided || r->err_full < r->out_full))
+		to->next_offset = r->err_full;
+}
+
 static void exec_answer_report(struct exec_run *r, const struct exec_result *result)
 {
 	struct exec_answer a = { .has_job = false };
 	struct err e = ERR_INIT;
 
-	if (report_init(&a.report, result, &r->out, &r->err, &e) == 0)
+	if (report_init(&a.report, result, &r->out, &r->err, &e) == 0) {
+		exec_say_where(r, &a.report);
 		call_answer(r->call, &a);
-	else
+	} else {
 		call_fail(r->call, &e);
+	}
 	report_fini(&a.report);
+}
+
+/* Who gave a key asks again for what became of it. */
+static bool exec_is_unwanted(const struct exec_run *r)
+{
+	return call_cancelled(r->call) && !once_kept(r->call);
 }
 
 static void exec_on_exit(void *arg, const struct exec_result *result, const struct err *err)
@@ -371,7 +417,7 @@ static void exec_on_exit(void *arg, const struct exec_result *result, const stru
 	struct err e;
 
 	r->exec = NULL;
-	if (call_streams(r->call) && r->refused.code == ERR_NONE && !call_cancelled(r->call)) {
+	if (call_streams(r->call) && r->refused.code == ERR_NONE && !exec_is_unwanted(r)) {
 		exec_end_event(result, err, &end);
 		call_send(r->call, &end);
 	}
@@ -380,7 +426,7 @@ static void exec_on_exit(void *arg, const struct exec_result *result, const stru
 		call_fail(r->call, &r->refused);
 	} else if (err) {
 		call_fail(r->call, err);
-	} else if (call_cancelled(r->call)) {
+	} else if (exec_is_unwanted(r)) {
 		err_set(&e, ERR_CANCELLED, "the exec was cancelled and its command killed");
 		call_fail(r->call, &e);
 	} else {
@@ -396,7 +442,7 @@ static void exec_on_cancel(void *data)
 {
 	struct exec_run *r = data;
 
-	if (r->exec)
+	if (r->exec && exec_is_unwanted(r))
 		exec_kill(r->exec);
 }
 
@@ -472,7 +518,10 @@ static int exec_on_word(void *data, const void *message, struct err *e)
 static int exec_begin(struct exec_run *r, struct hub_sandbox *l, struct err *e)
 {
 	const struct exec_request *q = r->request;
-	size_t keep = call_streams(r->call) ? OUTPUT_MIN : q->max_output_bytes;
+	size_t most = once_kept(r->call) ? OUTPUT_STORED : q->max_output_bytes;
+	size_t keep = call_streams(r->call)	 ? OUTPUT_MIN
+		    : most < q->max_output_bytes ? most
+						 : q->max_output_bytes;
 	struct job_spec spec;
 	struct job *j;
 
@@ -480,7 +529,7 @@ static int exec_begin(struct exec_run *r, struct hub_sandbox *l, struct err *e)
 		call_about(r->call)->dimension = STR_LIT("output");
 		return -1;
 	}
-	if (exec_fill_spec(r->call, q, &spec, e) < 0)
+	if (exec_fill_spec(r->call, q, r->id, &spec, e) < 0)
 		return -1;
 	output_init(&r->out, keep);
 	output_init(&r->err, keep);
@@ -491,7 +540,7 @@ static int exec_begin(struct exec_run *r, struct hub_sandbox *l, struct err *e)
 	return j ? 0 : -1;
 }
 
-static void exec_follow(struct call *c, const struct exec_request *q)
+static void exec_follow(struct call *c, const struct exec_request *q, struct str id)
 {
 	struct err e = ERR_INIT;
 	struct hub_sandbox *l = call_sandbox(c, q->sandbox, &e)
@@ -501,7 +550,11 @@ static void exec_follow(struct call *c, const struct exec_request *q)
 
 	if (r)
 		*r = (struct exec_run){
-			.call = c, .request = q, .input = q->input, .begun_ms = clock_ms()
+			.call = c,
+			.request = q,
+			.id = id,
+			.input = q->input,
+			.begun_ms = clock_ms(),
 		};
 	if (!r || exec_begin(r, l, &e) < 0) {
 		call_fail(c, &e);
@@ -516,17 +569,62 @@ static void exec_follow(struct call *c, const struct exec_request *q)
 		exec_feed(r);
 }
 
+/* The request that named it was cut off with an earlier hub. In the background it has a row from
+ * before its start on, so that without one it never ran. */
+static void exec_run_again(struct call *c, const struct exec_request *q, struct str id)
+{
+	struct err e = ERR_INIT;
+	struct job *j = call_job(c, q->sandbox, id, &e);
+
+	if (j) {
+		exec_answer_job(c, j);
+	} else if (q->background) {
+		exec_run_detached(c, q, id);
+	} else {
+		err_set(&e, ERR_CONFLICT,
+			"the server ended while the command of this key ran; what it has done is "
+			"not known");
+		call_fail(c, &e);
+	}
+}
+
+static int exec_name(struct call *c, const struct exec_request *q, struct str *ret, struct err *e)
+{
+	char made[ID_MAX];
+	char *copy;
+
+	*ret = q->exec_id;
+	if (ret->p)
+		return 0;
+	id_make(made, "exec");
+	copy = arena_dup(call_arena(c), str_of(made), e);
+	*ret = str_of(copy ? copy : "");
+	return copy ? 0 : -1;
+}
+
 static void exec_run(struct call *c, const void *request)
 {
 	const struct exec_request *q = request;
 	struct err e = ERR_INIT;
+	struct str id;
 
-	if (exec_check(c, q, &e) < 0)
+	if (exec_check(c, q, &e) < 0 || exec_name(c, q, &id, &e) < 0) {
 		call_fail(c, &e);
-	else if (q->background)
-		exec_run_detached(c, q);
-	else
-		exec_follow(c, q);
+		return;
+	}
+	switch (once_begin(c, &id)) {
+	case ONCE_NEW:
+		if (q->background)
+			exec_run_detached(c, q, id);
+		else
+			exec_follow(c, q, id);
+		break;
+	case ONCE_AGAIN:
+		exec_run_again(c, q, id);
+		break;
+	case ONCE_OVER:
+		break;
+	}
 }
 
 const struct op sandbox_exec_op = {
@@ -534,6 +632,7 @@ const struct op sandbox_exec_op = {
 	.doc = "Runs a command in a sandbox, and answers when it has ended; or runs it in the "
 	       "background, and answers at once with what there is to know of it.",
 	.effect = OP_EXECUTE,
+	.flags = OP_KEYED,
 	.request = &request_table,
 	.target = OP_TARGET(struct exec_request, sandbox),
 	.result = &answer_table,

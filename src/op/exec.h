@@ -75,7 +75,7 @@ void exec_end_event(const struct exec_result *result, const struct err *err,
 
 /* report is first, so that a door can show that alone. */
 struct exec_answer {
-	struct report report; /* in the background: its id alone */
+	struct report report; /* in the background: of it its id alone */
 	bool has_job;
 	struct job_view job; /* in the background */
 };

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/log.h"
 
 static int key_of(struct call *c, struct idempotent_key *ret, struct err *e)
@@ -22,6 +23,29 @@ static int key_of(struct call *c, struct idempotent_key *ret, struct err *e)
 	return 0;
 }
 
+/* Bytes were stored as base64. */
+static int restore_bytes(const struct field_table *t, void *of, struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct field *f = &t->rows[i];
+		struct str *s = (void *)((char *)of + f->at);
+		autobuf struct buf b = BUF_INIT(IDEMPOTENT_BODY_MAX);
+		char *copy;
+
+		if (f->kind == FIELD_IS_OBJECT && restore_bytes(f->table, s, a, e) < 0)
+			return -1;
+		if (f->kind != FIELD_IS_STR || !(f->flags & FIELD_BYTES) || !s->p)
+			continue;
+		if (base64_decode(&b, *s, e) < 0)
+			return -1;
+		copy = arena_dup(a, buf_str(&b), e);
+		if (!copy)
+			return -1;
+		*s = (struct str){ copy, b.n };
+	}
+	return 0;
+}
+
 /* What was answered then; where nothing keeps it longer, it has left when call_answer() returns. */
 static void repeat(struct call *c, struct str stored)
 {
@@ -31,7 +55,8 @@ static void repeat(struct call *c, struct str stored)
 	struct json_doc *doc = json_parse(stored, &bounds, &e);
 	void *result = doc ? arena_alloc(call_arena(c), t->size, &e) : NULL;
 
-	if (!result || field_decode(t, json_root(doc), call_arena(c), result, &e) < 0)
+	if (!result || field_decode(t, json_root(doc), call_arena(c), result, &e) < 0 ||
+	    restore_bytes(t, result, call_arena(c), &e) < 0)
 		call_fail(c, &e);
 	else
 		call_answer(c, result);

@@ -37,7 +37,7 @@ class Rest(Serve):
     def call(self, method, path, body=None, **options):
         status, answer = self.asked(method, path, body, **options)
         if status != 200:
-            assert set(answer) == {'error'}, answer
+            assert {'error'} <= set(answer) <= {'error', 'result'}, answer
             assert set(answer['error']) == {'code', 'message', 'cause', 'remediation',
                                             'context'}, answer
             raise Failed(status, answer['error'])

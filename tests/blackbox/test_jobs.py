@@ -379,11 +379,15 @@ def test_foreground_leaves_its_end(hub, sb):
     command, expected = numbers(2 << 20)
     hub.exec(sb, command)
     last = hub.call('GET', f'/v1/sandboxes/{sb}/execs')[0]
+    assert hub.output(sb, last['exec_id']) == expected(0, 2 << 20) and hub.files()
+    for n in range(9):
+        hub.exec(sb, f'echo {n}')
+    assert len(hub.call('GET', f'/v1/sandboxes/{sb}/execs')) == 8
+    assert not hub.files()
+    hub.raw('POST', '/v1/exec/stream', {'sandbox': sb, 'command': command})  # which has told it all
+    last = hub.call('GET', f'/v1/sandboxes/{sb}/execs')[0]
     assert (2 << 20) - (128 << 10) <= last['first_offset'] <= (2 << 20) - (32 << 10)
     assert hub.output(sb, last['exec_id']) == expected(last['first_offset'], 2 << 20)
-    for n in range(6):
-        hub.exec(sb, f'echo {n}')
-    assert len(hub.call('GET', f'/v1/sandboxes/{sb}/execs')) == 4
     assert not hub.files()
 
 

@@ -4,6 +4,7 @@ what it had acknowledged is there in the next one, and nothing else.
 One thing at a time; test_kills.py does it at any moment.
 """
 
+import json
 import os
 import signal
 
@@ -111,3 +112,26 @@ def test_one_hub_a_home(begin):
                        text=True)
     assert done.returncode == 125 and 'another' in done.stderr, done
     assert session.run(sandbox, 'echo well') == 'well\n'
+
+
+def test_an_exec_with_a_key_is_not_run_again(begin):
+    """In the background the next hub tells of it; in the foreground it says that it does not know."""
+    def ask(key, **more):
+        return hub.asked('POST', '/v1/exec', {'sandbox': sandbox, **more},
+                         fields=[f'Idempotency-Key: {key}'])
+    hub = begin()
+    sandbox = hub.create()
+    behind = {'command': 'echo x >> behind; exec sleep 100', 'background': True}
+    first = ask('behind', **behind)
+    assert first[0] == 200
+    before = {'command': 'echo x >> before; exec sleep 100'}
+    with hub.wire() as wire:
+        wire.send(hub.request('POST', '/v1/exec', body=json.dumps({'sandbox': sandbox, **before}),
+                              fields=['Idempotency-Key: before']))
+        until(lambda: hub.exec(sandbox, 'cat before')['stdout'] == 'x\n', what='it runs')
+        kill(hub)
+    hub = begin()
+    assert ask('behind', **behind) == first
+    status, answer = ask('before', **before)
+    assert status == 409 and 'not known' in answer['error']['cause']
+    assert hub.exec(sandbox, 'cat behind before')['stdout'] == 'x\nx\n'

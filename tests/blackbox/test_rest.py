@@ -307,6 +307,57 @@ def test_exec(rest, sb):
     assert cut['stdout_elided_bytes'] > 90000 and len(cut['stdout']) < 2048
 
 
+def test_a_timeout_tells_what_came(rest, sb):
+    """As a failure, with all that an end would have told; the output can be read on by its id."""
+    command = 'echo early; echo err >&2; seq 100000; printf "\\377"; exec sleep 100'
+    status, answer = rest.asked('POST', '/v1/exec', {
+        'sandbox': sb, 'command': command, 'timeout': 1, 'max_output_bytes': 1024})
+    assert (status, answer['error']['code']) == (504, 'exec_timeout')
+    result = answer['result']
+    assert (result['exit_code'], result['stderr']) == (124, 'err\n')
+    assert result['stdout'].startswith('early\n1\n') and result['stdout_elided_bytes'] > 100000
+    whole = b'early\n' + b''.join(b'%d\n' % i for i in range(1, 100001)) + b'\xff'
+    path = f'/v1/sandboxes/{sb}/execs/{result["exec_id"]}'
+    assert rest.call('GET', path)['state'] == 'timed_out'
+    output = rest.call('GET', f'{path}/output?stream=stdout')
+    assert b''.join(base64.b64decode(c['data']) for c in output['chunks']) == whole
+    rest_of = rest.call('GET', f'{path}/output?offset={result["elided_offset"]}&stream=stdout')
+    got = b''.join(base64.b64decode(c['data']) for c in rest_of['chunks'])
+    assert whole[:512].decode() == result['stdout'][:512] and got == whole[512:]
+
+
+def test_an_exec_with_a_key_runs_once(rest, sb):
+    """Also where who asked went away meanwhile; what came of it is told again."""
+    def ask(key, command, **more):
+        return keyed(rest, key, '/v1/exec', {'sandbox': sb, 'command': command, **more})
+    first = ask('ran', r'echo x >> ran; printf "\377" | tee -a /dev/stderr; exit 3')
+    assert first[0] == 200 and first[1]['exit_code'] == 3 and first[1]['stdout_base64'] == '/w=='
+    assert ask('ran', r'echo x >> ran; printf "\377" | tee -a /dev/stderr; exit 3') == first
+    assert ask('ran', 'true')[1]['error']['code'] == 'conflict'
+    assert rest.exec(sb, 'cat ran')['stdout'] == 'x\n'
+    late = ask('late', 'echo x >> late; sleep 100', timeout=1)
+    assert late[0] == 504 and ask('late', 'echo x >> late; sleep 100', timeout=1) == late
+    begun = ask('begun', 'echo x >> begun; exec sleep 100', background=True)
+    again = ask('begun', 'echo x >> begun; exec sleep 100', background=True)
+    assert again == begun and begun[1]['state'] == 'running'
+    until(lambda: rest.exec(sb, 'cat begun')['stdout'] == 'x\n', what='it runs')
+    rest.call('DELETE', f'/v1/sandboxes/{sb}/execs/{begun[1]["exec_id"]}')
+    large = ask('large', 'seq 100000', max_output_bytes=4 << 20)
+    assert large[1]['stdout_elided_bytes'] > 400000 and ask('large', 'seq 100000',
+                                                            max_output_bytes=4 << 20) == large
+    rest.exec(sb, 'mkfifo go')
+    body = {'sandbox': sb, 'command': 'echo x >> left; cat go; echo done'}
+    with rest.wire() as wire:
+        wire.send(rest.request('POST', '/v1/exec', body=json.dumps(body),
+                               fields=['Idempotency-Key: left']))
+        until(lambda: rest.exec(sb, 'cat left')['stdout'] == 'x\n', what='it runs')
+    assert keyed(rest, 'left', '/v1/exec', body)[0] == 409
+    rest.exec(sb, 'echo went > go')
+    done = until(lambda: (got := keyed(rest, 'left', '/v1/exec', body))[0] == 200 and got)
+    assert done[1]['stdout'] == 'went\ndone\n'
+    assert rest.exec(sb, 'cat late begun left')['stdout'] == 'x\n' * 3
+
+
 def test_exec_fails(rest, sb):
     error = fails(504, 'exec_timeout', rest.exec, sb, 'sleep 100', timeout=1)
     assert error['context'] == {'sandbox': sb, 'timeout_s': 1, 'dimension': 'wall'}

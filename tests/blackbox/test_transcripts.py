@@ -62,6 +62,7 @@ def run_script(mcp, revision):
             if found not in ids:
                 ids.append(found)
         text = re.sub(ID, lambda m: f'sbx-{ids.index(m.group()) + 1}', text)
+        text = re.sub('exec-[0-9a-f]{32}', 'exec-…', text)
         for name in MEASURED:
             text = re.sub(rf'"{name}":[0-9.e+-]+', f'"{name}":0', text)
         text = re.sub(r'"enforced_by":"\w+"', '"enforced_by":"…"', text)

@@ -89,7 +89,7 @@ int api_parts_init(struct api_parts *p, const struct api_route *r, struct err *e
 		return err_wrap(e, "route %s", r->id);
 	else
 		take_projected(p, r);
-	if (r->op->flags & OP_KEYED)
+	if (r->op->flags & OP_KEYED && !r->tell) /* a stream is not kept */
 		p->places[OP_HEADER] = api_key_table;
 	return 0;
 }

@@ -63,8 +63,12 @@ static void on_answer(void *client, const struct field_table *t, const void *res
 	const struct api_route *r = a->route;
 	struct err e = a->refused;
 
-	if (r->show && result && e.code == ERR_NONE)
+	if (r->show && result && e.code == ERR_NONE) {
+		a->failed = result;
 		result = r->show(a->call, result, &t, &e);
+		if (result)
+			a->failed = NULL;
+	}
 	if (e.code != ERR_NONE)
 		exchange_write_problem(a, &e);
 	else

@@ -78,6 +78,8 @@ struct api_route {
 	 * first message holds the body as "open", what it says behind that. */
 	const struct field_table *heard;
 	const struct field_table *page; /* an object that it can answer with as well; or NULL */
+	/* Of a result that show() makes a failure of: what stands as "result" beside the "error". */
+	const struct field_table *failed;
 	const struct field_table
 		*lines; /* likewise a stream of such objects, a line each; or NULL */
 	uint32_t errors; /* of API_MAY(): beside those that any route has */

@@ -7,7 +7,11 @@
 
 /* ---- failures ------------------------------------------------------------------------------ */
 
-enum { PROBLEM_MAX = 16 << 10, RETRY_SECONDS = 1 };
+enum {
+	PROBLEM_MAX = 16 << 10,
+	ANSWER_MAX = 64 << 20, /* room for a file's content with every byte escaped */
+	RETRY_SECONDS = 1,
+};
 
 static struct api_problem problem_of(const struct exchange *a, const struct err *e)
 {
@@ -52,20 +56,35 @@ static size_t problem_headers(int status, char *seconds, size_t size, struct htt
 	return status == 429 || status == 503 ? 1 : 0;
 }
 
+/* What came of it all the same, behind the error. */
+static int put_failed(const struct exchange *a, struct buf *to, struct err *e)
+{
+	struct json_writer w;
+
+	if (!a->route->failed || !a->failed)
+		return 0;
+	to->n--; /* the object's end */
+	if (buf_addf(to, e, ",\"result\":") < 0)
+		return -1;
+	w = json_writer(to);
+	field_encode(a->route->failed, a->failed, &w);
+	return json_write_done(&w, e) < 0 ? -1 : buf_addf(to, e, "}");
+}
+
 static void reply_problem(struct exchange *a, const struct api_problem *p)
 {
 	const struct api_code_row *row = &api_codes[p->code];
 	bool connect = a->route->kind == API_CONNECT;
 	char seconds[16];
 	struct http_header headers[2];
-	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
+	autobuf struct buf b = BUF_INIT(a->failed ? ANSWER_MAX : PROBLEM_MAX);
 	int status = connect ? api_connect_status(row->connect) : row->http;
 	struct err e = ERR_INIT;
 
 	if (p->code == API_UNSUPPORTED_MEDIA_TYPE || p->code == API_BODY_TOO_LARGE ||
 	    p->code == API_UPGRADE_REQUIRED)
 		status = row->http;
-	if (exchange_problem_text(a, p, &b, &e) < 0)
+	if (exchange_problem_text(a, p, &b, &e) < 0 || put_failed(a, &b, &e) < 0)
 		b.n = 0;
 	http_reply(take_ptr(a->q),
 		   &(struct http_reply){
@@ -123,9 +142,6 @@ void exchange_write_problem(struct exchange *a, const struct err *e)
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
-
-/* Room for a file's content with every byte escaped. */
-enum { ANSWER_MAX = 64 << 20 };
 
 /* The items of a list: all as an array, or the one. */
 static void encode_bare(const struct field *row, const char *from, bool is_array,

@@ -20,45 +20,64 @@ enum { BODY_MAX = 8 << 20 }; /* standard input among it */
 
 /* ---- answered at its end, or at once ------------------------------------------------------- */
 
+/* One object for both, so that generated clients have one type: what it has in the background only,
+ * and what only at its end, is absent else. */
+#define A struct exec_answer
+#define AT_END .has = FIELD_HAS(A, report.has_exit_code)
+#define BACKGROUND .has = FIELD_HAS(A, has_job)
 static const struct field answer_fields[] = {
-	FIELD(struct report, exit_code, .flags = FIELD_REQUIRED,
-	      .doc = "Of the command; 128 and its number where a signal ended it."),
-	FIELD_NAMED(struct report, out, "stdout", .flags = FIELD_REQUIRED,
+	FIELD_NAMED(
+		A, report.exec, "exec_id", .flags = FIELD_REQUIRED,
+		.doc = "Its id among those of its sandbox, by which its output can be read on."),
+	FIELD_NAMED(A, report.exit_code, "exit_code", AT_END,
+		    .doc = "Of the command; 128 and its number where a signal ended it, 124 where "
+			   "its timeout did. It and what it printed are absent in the background."),
+	FIELD_NAMED(A, report.out, "stdout", AT_END,
 		    .doc = "As text: what is not UTF-8 is replaced, see stdout_base64."),
-	FIELD_NAMED(struct report, err, "stderr", .flags = FIELD_REQUIRED, .doc = "Likewise."),
-	FIELD_NAMED(struct report, wall_ms, "exec_time_ms", .flags = FIELD_REQUIRED,
-		    .doc = "How long it ran."),
-	FIELD(struct report, signal, .has = FIELD_HAS(struct report, has_signal),
-	      .doc = "The signal that ended it."),
-	FIELD(struct report, hit_memory, .flags = FIELD_REQUIRED,
-	      .doc = "A process of it was killed for the sandbox's memory limit."),
-	FIELD(struct report, hit_pids, .flags = FIELD_REQUIRED,
-	      .doc = "It could not start a process for the sandbox's limit of them."),
-	FIELD(struct report, hit_disk, .flags = FIELD_REQUIRED,
-	      .doc = "The sandbox's disk was full when it ended."),
-	FIELD_NAMED(struct report, out_base64, "stdout_base64", .flags = FIELD_BYTES,
+	FIELD_NAMED(A, report.err, "stderr", AT_END, .doc = "Likewise."),
+	FIELD_NAMED(A, report.wall_ms, "exec_time_ms", AT_END, .doc = "How long it ran."),
+	FIELD_NAMED(A, report.signal, "signal", .has = FIELD_HAS(A, report.has_signal),
+		    .doc = "The signal that ended it."),
+	FIELD_NAMED(A, report.hit_memory, "hit_memory", AT_END,
+		    .doc = "A process of it was killed for the sandbox's memory limit."),
+	FIELD_NAMED(A, report.hit_pids, "hit_pids", AT_END,
+		    .doc = "It could not start a process for the sandbox's limit of them."),
+	FIELD_NAMED(A, report.hit_disk, "hit_disk", AT_END,
+		    .doc = "The sandbox's disk was full when it ended."),
+	FIELD_NAMED(A, report.out_base64, "stdout_base64", .flags = FIELD_BYTES,
 		    .doc = "The bytes of stdout, where they are not UTF-8."),
-	FIELD_NAMED(struct report, err_base64, "stderr_base64", .flags = FIELD_BYTES,
+	FIELD_NAMED(A, report.err_base64, "stderr_base64", .flags = FIELD_BYTES,
 		    .doc = "The bytes of stderr, where they are not UTF-8."),
-	FIELD_NAMED(struct report, out_elided, "stdout_elided_bytes",
-		    .has = FIELD_HAS(struct report, has_out_elided),
+	FIELD_NAMED(A, report.out_elided, "stdout_elided_bytes",
+		    .has = FIELD_HAS(A, report.has_out_elided),
 		    .doc = "How much of the middle of stdout is left out."),
-	FIELD_NAMED(struct report, err_elided, "stderr_elided_bytes",
-		    .has = FIELD_HAS(struct report, has_err_elided),
+	FIELD_NAMED(A, report.err_elided, "stderr_elided_bytes",
+		    .has = FIELD_HAS(A, report.has_err_elided),
 		    .doc = "How much of the middle of stderr is left out."),
+	FIELD_NAMED(A, report.next_offset, "elided_offset", .has = FIELD_HAS(A, report.has_next),
+		    .doc = "Where in its output, as execs.output has it, the first that is left "
+			   "out begins."),
+	FIELD_NAMED(A, job.sandbox, "sandbox", BACKGROUND,
+		    .doc = "In the background: id of the sandbox."),
+	FIELD_NAMED(A, job.command, "command", BACKGROUND,
+		    .doc = "In the background: what runs, at most 512 bytes of it."),
+	FIELD_NAMED_ENUM(A, job.state, "state", job_state_names, BACKGROUND,
+			 .doc = "In the background, as all below: running, as execs.get has it."),
+	FIELD_NAMED(A, job.background, "background", BACKGROUND, .doc = "true"),
+	FIELD_NAMED(A, job.tty, "tty", BACKGROUND, .doc = "It was started on a terminal."),
+	FIELD_NAMED(A, job.stdin_open, "stdin_open", BACKGROUND, .doc = "It can be sent input."),
+	FIELD_NAMED(A, job.started_at, "started_at", BACKGROUND, .doc = "When, by RFC 3339."),
+	FIELD_NAMED(A, job.first_offset, "first_offset", BACKGROUND,
+		    .doc = "Offset of the oldest byte of its output that is kept."),
+	FIELD_NAMED(A, job.next_offset, "next_offset", BACKGROUND,
+		    .doc = "Offset behind the newest one."),
+	FIELD_NAMED(A, job.stdout_bytes, "stdout_bytes", BACKGROUND, .doc = "Of them on stdout."),
+	FIELD_NAMED(A, job.stderr_bytes, "stderr_bytes", BACKGROUND, .doc = "Of them on stderr."),
 };
-static const struct field_table shown_table = FIELD_TABLE(struct report, answer_fields);
-
-static const void *show(struct call *c, const void *result, const struct field_table **t,
-			struct err *e)
-{
-	const struct exec_answer *a = exec_show(c, result, t, e);
-
-	if (!a)
-		return NULL;
-	*t = a->has_job ? &job_view_table : &shown_table;
-	return a->has_job ? (const void *)&a->job : &a->report;
-}
+#undef BACKGROUND
+#undef AT_END
+#undef A
+static const struct field_table shown_table = FIELD_TABLE(struct exec_answer, answer_fields);
 
 static const struct op_member exec_members[] = { RENAMED };
 
@@ -175,8 +194,8 @@ static const struct api_route rows[] = {
 	  .projected = true,
 	  .members = OP_MEMBERS(exec_members),
 	  .answer = &shown_table,
-	  .page = &job_view_table,
-	  .show = show,
+	  .failed = &shown_table,
+	  .show = exec_show,
 	  .method = HTTP_POST,
 	  .path = "/v1/exec",
 	  .body_max = BODY_MAX,

@@ -37,6 +37,25 @@ static int status_of(const struct api_route *r, enum api_code code)
 				      : api_codes[code].http;
 }
 
+static const struct str error_schemas[] = {
+	[API_REST] = STR_LIT("{\"$ref\":\"#/components/schemas/Error\"}"),
+	[API_CONNECT] = STR_LIT("{\"$ref\":\"#/components/schemas/ConnectError\"}"),
+};
+
+/* An error beside which a result stands. */
+static void put_failed_schema(const struct api_route *r, struct json_writer *w)
+{
+	const struct field fields[] = {
+		api_problem_table.rows[0],
+		{ .name = "result",
+		  .doc = "What came of it, as with status 200.",
+		  .kind = FIELD_IS_OBJECT,
+		  .table = r->failed },
+	};
+
+	field_schema(&(struct field_table){ .rows = fields, .n = ARRAY_LEN(fields) }, w);
+}
+
 static void put_error(const struct api_route *r, int status, struct json_writer *w)
 {
 	char key[8], text[512] = "";
@@ -55,11 +74,16 @@ static void put_error(const struct api_route *r, int status, struct json_writer 
 	json_write_key(w, "description");
 	json_write_text(w, text);
 	json_write_key(w, "content");
-	json_write_raw(w, r->kind == API_CONNECT
-				  ? STR_LIT("{\"application/json\":{\"schema\":{\"$ref\":"
-					    "\"#/components/schemas/ConnectError\"}}}")
-				  : STR_LIT("{\"application/json\":{\"schema\":{\"$ref\":"
-					    "\"#/components/schemas/Error\"}}}"));
+	json_write_object(w);
+	json_write_key(w, "application/json");
+	json_write_object(w);
+	json_write_key(w, "schema");
+	if (r->failed && status == api_codes[API_EXEC_TIMEOUT].http)
+		put_failed_schema(r, w);
+	else
+		json_write_raw(w, error_schemas[r->kind]);
+	json_write_object_end(w);
+	json_write_object_end(w);
 	json_write_object_end(w);
 }
 

@@ -30,8 +30,9 @@ static const struct field rows[] = {
 		    .doc = "The bytes of stdout in base64, only where they are not UTF-8."),
 	FIELD_NAMED(struct report, err_base64, "stderr_base64", .flags = FIELD_BYTES,
 		    .doc = "The bytes of stderr in base64, only where they are not UTF-8."),
-	FIELD(struct report, exec,
-	      .doc = "Of a command in the background: its id for sandbox_exec_output."),
+	FIELD(struct report, exec, .doc = "Its id, for sandbox_exec_output."),
+	FIELD(struct report, next_offset, .has = FIELD_HAS(struct report, has_next),
+	      .doc = "Where sandbox_exec_output has what is left out."),
 	FIELD(struct report, wall_ms, .doc = "How long it ran."),
 	FIELD(struct report, cpu_ms, .doc = "Processor time of it and its children."),
 	FIELD(struct report, peak_memory_bytes,
@@ -119,6 +120,12 @@ static void put_oddities(const struct report *r, struct json_writer *w)
 		json_write_key(w, numbers[i].name);
 		json_write_uint(w, numbers[i].n);
 	}
+	if (!r->has_next)
+		return;
+	json_write_key(w, "exec");
+	json_write_str(w, r->exec);
+	json_write_key(w, "next_offset");
+	json_write_uint(w, r->next_offset);
 }
 
 int report_text(const struct report *r, struct buf *to, struct err *e)

@@ -21,7 +21,11 @@ struct report {
 	bool has_out_elided, has_err_elided;
 	uint64_t out_elided, err_elided;
 	struct str out_base64, err_base64; /* the bytes; STR_NONE if they are UTF-8 */
-	struct str exec; /* of one in the background; STR_NONE else */
+	struct str exec; /* its id; STR_NONE: it is no job */
+	/* Of output that is not all here: where in the job's output the first that is left out
+	 * begins. */
+	bool has_next;
+	uint64_t next_offset;
 	double wall_ms, cpu_ms;
 	uint64_t peak_memory_bytes;
 
@@ -36,6 +40,6 @@ int report_init(struct report *r, const struct exec_result *result, const struct
 void report_fini(struct report *r);
 
 /* {"exit_code":…,"stdout":…,"stderr":…}, in this order. Then timed_out, hit_memory, hit_pids,
- * hit_disk, signal and the counts of elided bytes, each only if it applies: so a timeout differs
- * from a program's own exit code 124. */
+ * hit_disk, signal and, where bytes are left out, their counts and where the rest is, each only if
+ * it applies: so a timeout differs from a program's own exit code 124. */
 int report_text(const struct report *r, struct buf *to, struct err *e) MUST_USE;

@@ -8,7 +8,7 @@
 #include "hub/sandbox/internal.h"
 
 /* Blocks of output in memory, besides the one being filled. */
-enum { MEMORY_BACKGROUND = 4, MEMORY_FOREGROUND = 1 };
+enum { MEMORY_WITH_FILE = 4, MEMORY_ALONE = 1 };
 
 const char *const job_state_names[JOB_STATES] = {
 	[JOB_RUNNING] = "running",     [JOB_EXITED] = "exited", [JOB_SIGNALED] = "signaled",
@@ -157,8 +157,8 @@ struct job *job_new(struct hub_sandbox *l, struct str id, struct str command, bo
 {
 	struct job *j = calloc(1, sizeof(*j));
 	const struct spool_options o = {
-		.keep = background ? keep : 0,
-		.memory = background ? MEMORY_BACKGROUND : MEMORY_FOREGROUND,
+		.keep = keep,
+		.memory = keep ? MEMORY_WITH_FILE : MEMORY_ALONE,
 		.on_room = on_room,
 		.arg = j,
 	};
@@ -233,8 +233,7 @@ struct job *job_start(struct hub_sandbox *l, const struct job_spec *spec, struct
 	}
 	if (!sb || job_check(l, spec, id, e) < 0)
 		return NULL;
-	j = job_new(l, id, spec->command, spec->background,
-		    spec->keep ? spec->keep : JOB_OUTPUT_DEFAULT, e);
+	j = job_new(l, id, spec->command, spec->background, spec->keep, e);
 	if (!j)
 		return NULL;
 	j->terminal = spec->exec.terminal != NULL;

@@ -9,9 +9,10 @@
  * 	                         └── lost	its sandbox ended, or the hub was killed
  *
  * A job belongs to its sandbox and is freed when that is terminated. The number of running jobs is
- * bounded. Ended jobs stay for JOB_KEEP_MS, the last JOBS_ENDED_MAX of each sandbox and
- * JOBS_ENDED_ALL_MAX in all. A background job has its row in the registry before any client learns
- * of it, so a hub that adopts the sandbox later lists it: as lost, without output.
+ * bounded. Ended jobs stay for JOB_KEEP_MS: of the background the last JOBS_ENDED_MAX of each
+ * sandbox and JOBS_ENDED_ALL_MAX in all, of the foreground fewer (jobs.c). A background job has its
+ * row in the registry before any client learns of it, so a hub that adopts the sandbox later lists
+ * it: as lost, without output.
  *
  * Output is a spool (hub/spool/spool.h) with one offset for both streams. Readers never block the
  * program.
@@ -43,7 +44,7 @@ enum {
 	JOBS_ENDED_MAX = 32,
 	JOBS_ENDED_ALL_MAX = 1024,
 	JOB_KEEP_MS = 3600 * 1000,
-	JOB_OUTPUT_DEFAULT = 64 << 20, /* bytes of output kept in the file of a background job */
+	JOB_OUTPUT_DEFAULT = 64 << 20, /* bytes of output kept in a job's file */
 	JOB_OUTPUT_LEAST = 1 << 20,
 };
 #define JOB_OUTPUT_MAX (2ull << 30)
@@ -57,7 +58,8 @@ struct job_spec {
 	struct str command; /* for display; cut at JOB_COMMAND_MAX */
 	struct exec_spec exec;
 	bool background;
-	uint64_t keep; /* background: bytes of output to keep, 0: JOB_OUTPUT_DEFAULT */
+	/* bytes of output to keep in a file; 0: only the newest are kept, in memory */
+	uint64_t keep;
 	/* foreground: called after the job's own handling; on_exit may free the job */
 	const struct exec_events *events;
 	void *arg;

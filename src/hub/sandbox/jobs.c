@@ -1,8 +1,8 @@
 /*
  * Which jobs are remembered. Running jobs are in the list of their sandbox. Ended ones are also in
- * a queue of the hub, one for the foreground and one for the background, since output of foreground
- * jobs stays in memory: the bounds below times two blocks are the most of that. Beyond a bound, the
- * job that ended first is forgotten.
+ * a queue of the hub, one for the foreground and one for the background, since output that was told
+ * as it came has no file and stays in memory: the bounds below times two blocks are the most of
+ * that. Beyond a bound, the job that ended first is forgotten.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "hub/sandbox/internal.h"
 
-enum { TICK_MS = 60 * 1000, TAILS_MAX = 4, TAILS_ALL_MAX = 256 };
+enum { TICK_MS = 60 * 1000, TAILS_MAX = 8, TAILS_ALL_MAX = 256 };
 
 static const struct {
 	size_t of_sandbox, of_all;
@@ -147,8 +147,12 @@ static void make_room(void *arg)
 {
 	struct hub_sandboxes *all = arg;
 
-	if (all->jobs.ended[true].first)
-		unlist(all->jobs.ended[true].first);
+	for (size_t kind = 0; kind < ARRAY_LEN(all->jobs.ended); kind++) {
+		if (!all->jobs.ended[kind].first)
+			continue;
+		unlist(all->jobs.ended[kind].first);
+		return;
+	}
 }
 
 /* ---- all of a hub -------------------------------------------------------------------------- */

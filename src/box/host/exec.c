@@ -64,7 +64,7 @@ struct exec {
 	int was_unread; /* bytes_unread() when it was last asked for */
 	uint64_t left_ms; /* of its timeout, while that stands still; 0: it does not */
 	char last_typed;
-	char name[64]; /* argv[0], for messages */
+	char name[64], cwd[128]; /* argv[0] and where it starts, for messages */
 };
 
 /* What every program starts with; the sandbox's and the call's own variables go over it. */
@@ -194,7 +194,7 @@ static void drain(struct output *o)
 static void start_error(const struct exec *x, const struct im_exit *m, struct err *e)
 {
 	if (m->stage == IM_STAGE_CWD) {
-		err_sys(e, m->errnum, "enter the working directory");
+		err_sys(e, m->errnum, "enter the working directory %s", x->cwd);
 		e->code = ERR_COMMAND_NOT_RUN;
 	} else if (m->stage == IM_STAGE_FORK) {
 		err_sys(e, m->errnum, "start a process in the sandbox");
@@ -515,6 +515,21 @@ static void env_put(struct env_list *l, struct str var)
 		l->vars[l->n++] = var;
 }
 
+/* A shell on a terminal shows in which sandbox it is. Debian's bash.bashrc sets its own PS1, with
+ * debian_chroot in front; other shells take PS1 as it is. Of a generated id the beginning is
+ * enough. */
+enum { PROMPTS = 2, PROMPT_MAX = SANDBOX_ID_MAX + 32 };
+
+static void env_put_prompt(struct env_list *l, const char *id, char text[PROMPTS][PROMPT_MAX])
+{
+	int n = strncmp(id, "sbx-", 4) == 0 && strlen(id) == 36 ? 12 : SANDBOX_ID_MAX;
+
+	snprintf(text[0], PROMPT_MAX, "debian_chroot=%.*s", n, id);
+	snprintf(text[1], PROMPT_MAX, "PS1=%.*s:$PWD$ ", n, id);
+	for (size_t i = 0; i < PROMPTS; i++)
+		env_put(l, str_of(text[i]));
+}
+
 static int add_string(struct buf *b, struct str s, struct err *e)
 {
 	if (s.n && memchr(s.p, 0, s.n))
@@ -530,12 +545,15 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 	autobuf struct buf own = BUF_INIT(EXEC_BYTES_MAX);
 	struct str term = spec->terminal ? spec->terminal->term : STR_NONE;
 	struct env_list l = { .n = 0 };
+	char prompt[PROMPTS][PROMPT_MAX];
 	size_t at = 0;
 
 	if (env_check(spec->env, spec->n_env, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
 		env_put(&l, str_of(base_env[i]));
+	if (spec->terminal)
+		env_put_prompt(&l, x->sb->id, prompt);
 	for (size_t i = 0; i < x->sb->n_env; i++)
 		env_put(&l, str_of(x->sb->env[i]));
 	if (term.p &&
@@ -568,6 +586,7 @@ static int add_cwd(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 
 	if (n < 0)
 		return err_wrap(e, "cwd");
+	snprintf(x->cwd, sizeof(x->cwd), "%.*s", (int)sizeof(x->cwd) - 1, path);
 	return buf_add(b, path, (size_t)n, e);
 }
 

@@ -149,7 +149,7 @@ def test_what_it_is_made_of(hub):
 
 @pytest.mark.parametrize('status, argv', [
     (0, ['true']), (7, ['sh', '-c', 'exit 7']), (128 + 9, ['sh', '-c', 'kill -9 $$']),
-    (126, ['no-such-program'])])
+    (127, ['no-such-program']), (126, ['/etc/passwd'])])
 def test_exit_statuses(hub, box, status, argv):
     assert hub.run('exec', box, '--', *argv).returncode == status
 

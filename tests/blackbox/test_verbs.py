@@ -21,7 +21,8 @@ NAMES = ('nobody', '../x', '', 'x' * 10000, '\xfc%2e', '-x')
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Hub(me, tmp_path_factory.mktemp('verbs'), '--listen', '127.0.0.1:0', '--pool', '2')
+    shared = Hub(me, tmp_path_factory.mktemp('verbs'), '--listen', '127.0.0.1:0',
+                 '--preview', '127.0.0.1:0', '--pool', '2')
     shared.helps = {}
     shared.folder = tmp_path_factory.mktemp('verbs-files')
     (shared.folder / 'f').write_text('of the image')
@@ -96,6 +97,7 @@ ROWS = {
     'fs watch': Row(box('d'), name=0, endless=True),
     'cp': Row(lambda s: [s.box + ':f', '-']),
     'forward': Row(box('8000'), name=0),
+    'preview': Row(box('8000'), name=0),
     'fork': Row(box(before=['-n', 'kid']), FAILED, name=2),
     'pause': Row(box(), name=0),
     'resume': Row(box(), name=0),

@@ -7,19 +7,61 @@
 #include <stdio_ext.h>
 #include <string.h>
 
+#include "json/field/field.h"
+
 /* Holt's own failure: differs from every exit status that is passed on from a command. */
-enum { EXIT_HOLT = 125 };
+enum { EXIT_HOLT = 125, FAILURE_MAX = 16 << 10 };
+
+/* What helps, where the table of failures speaks to an agent. */
+static const char *const helps[ERR_CODES] = {
+	[ERR_COMMAND_NOT_FOUND] =
+		"Check the program's name, and that the template has it; a line for the shell is "
+		"run with sh -c 'LINE'.",
+	[ERR_TEMPLATE_NOT_FOUND] =
+		"holt images lists the templates beside host; holt images pull NAME gets one from "
+		"a registry, holt images import one from a file, and holt build makes one.",
+};
+
+static const char *help_for(enum err_code code)
+{
+	const char *help = code < ERR_CODES ? helps[code] : NULL;
+
+	return help ? help : err_info(code)->remediation;
+}
 
 int cli_fail(const struct err *e)
 {
-	const struct err_info *info = err_info(e->code);
-
 	fputs("holt: ", stderr);
 	safe_line(stderr, str_of(e->msg)); /* names out of archives, words of servers */
 	fputc('\n', stderr);
 	if (e->code != ERR_INVALID)
-		fprintf(stderr, "      %s\n", info->remediation);
-	return info->exit;
+		fprintf(stderr, "      %s\n", help_for(e->code));
+	return err_info(e->code)->exit;
+}
+
+struct failure {
+	struct str code, cause, remediation;
+	bool retryable;
+};
+static const struct field failure_fields[] = {
+	FIELD(struct failure, code, .flags = FIELD_REQUIRED, .doc = "For programs."),
+	FIELD(struct failure, cause, .flags = FIELD_REQUIRED, .doc = "What it was this time."),
+	FIELD(struct failure, remediation, .flags = FIELD_REQUIRED, .doc = "What can be done."),
+	FIELD(struct failure, retryable, .flags = FIELD_REQUIRED, .doc = "Trying again can help."),
+};
+static const struct field_table failure_table = FIELD_TABLE(struct failure, failure_fields);
+
+int cli_fail_json(const struct err *e)
+{
+	const struct err_info *info = err_info(e->code);
+	const struct failure f = { str_of(info->name), str_of(e->msg), str_of(help_for(e->code)),
+				   info->retryable };
+	struct err ignored = ERR_INIT;
+	autofree char *text = field_encode_text(&failure_table, &f, FAILURE_MAX, &ignored);
+
+	if (text)
+		printf("{\"error\":%s}\n", text);
+	return cli_fail(e);
 }
 
 static bool has_reader(void)

@@ -78,7 +78,7 @@ extern const struct verb cp_verb;
 extern const struct verb fork_verb;
 extern const struct verb pause_verb;
 extern const struct verb resume_verb;
-extern const struct verb stop_verb, forward_verb;
+extern const struct verb stop_verb, forward_verb, preview_verb;
 extern const struct verb down_verb;
 extern const struct verb snapshot_verb;
 extern const struct verb diff_verb;
@@ -98,6 +98,10 @@ extern const size_t verbs_n;
 
 /* Prints the error and its remedy on stderr. Returns the error's exit status. */
 int cli_fail(const struct err *e);
+
+/* The same, and prints the error on standard output: {"error":{"code","cause","remediation",
+ * "retryable"}}. */
+int cli_fail_json(const struct err *e);
 
 /* Prints what is wrong with the command line, and how to get help. Returns the verb's exit
  * status for it. */

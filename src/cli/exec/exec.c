@@ -11,7 +11,7 @@ enum { EXIT_HOLT = 125, DAY_S = 86400 };
 
 struct exec_options {
 	struct verb_options common;
-	struct option_list env;
+	struct env_options env;
 	const char *cwd;
 	uint64_t timeout_ms;
 	bool interactive, tty, detach;
@@ -23,8 +23,7 @@ static const struct option_row rows[] = {
 	       .doc = "Pass on standard input, never read otherwise; with -d, keep it open."),
 	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
 	       .doc = "Give it a terminal; -i connects it to this one, with -d holt attach does."),
-	OPTION(struct exec_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
-	       .doc = "Set a variable; without a value, copy it from here. May be repeated."),
+	ENV_ROWS(struct exec_options, env),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Working directory; by default the sandbox's."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
@@ -186,9 +185,9 @@ const struct verb exec_verb = {
 	.name = "exec",
 	.usage = "[OPTION...] NAME [--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Run a command in a sandbox of the hub.",
-	.more = "The exit status is the command's, 124 after a timeout, 126 if it could not\n"
-		"be run. Standard input is read only with -i. With -it and no PROGRAM it runs\n"
-		"a shell.",
+	.more = "The exit status is the command's; 124 after a timeout, 127 if it is not there,\n"
+		"126 if it can't be run, 125 if Holt failed. Standard input is read only with\n"
+		"-i. With -it and no PROGRAM it runs a shell.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct exec_options),

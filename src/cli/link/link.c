@@ -76,8 +76,8 @@ static const char *const helps[ERR_CODES] = {
 	[ERR_TOO_LARGE] = "Do it in parts, or keep the data in the sandbox.",
 	[ERR_UNAUTHORIZED] = "The hub at that socket has another token than this data folder "
 			     "(HOLT_HOME).",
-	[ERR_CONFLICT] = "Take another name, or wait until what is in the way has ended; a paused "
-			 "sandbox continues with holt resume.",
+	[ERR_CONFLICT] = "Take another name or port, or wait until what the cause names has ended; "
+			 "a paused sandbox continues with holt resume.",
 	[ERR_DISK_FULL] = "Remove files in the sandbox (holt fs rm), or make one with more --disk.",
 	[ERR_PIDS_FULL] =
 		"End programs in the sandbox (holt ps lists them), or make one with more --pids.",
@@ -86,6 +86,8 @@ static const char *const helps[ERR_CODES] = {
 	[ERR_GUEST] =
 		"Its processes and files are gone; remove it with holt down, and make a new one.",
 	[ERR_STORE_LOCKED] = "holt hub status tells of it, and holt hub stop ends it.",
+	[ERR_UNSUPPORTED] = "Do what the cause names, or do without; holt doctor tells what this "
+			    "host lacks.",
 	[ERR_TRANSPORT] = "holt serve starts a hub and says what is in its way.",
 };
 
@@ -123,7 +125,13 @@ static enum err_code limit_of(struct str dimension)
 static enum err_code code_of(const struct json_val *error)
 {
 	struct str code = json_str(json_get(error, "code"));
+	int64_t status = 0;
 
+	json_int64(json_get(json_get(error, "context"), "exit_code"), &status);
+	if (status == err_info(ERR_COMMAND_NOT_FOUND)->exit)
+		return ERR_COMMAND_NOT_FOUND;
+	if (status == err_info(ERR_COMMAND_NOT_RUN)->exit)
+		return ERR_COMMAND_NOT_RUN;
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
 		if (!str_is(code, refusals[i].name))
 			continue;
@@ -471,36 +479,21 @@ void hub_link_text(struct json_writer *w, const char *name, const char *text)
 	json_write_text(w, text);
 }
 
-/* Of a name that is there twice the last one counts, as in a shell. */
-static bool is_said_again(const struct option_list *env, size_t i, size_t n)
+int hub_link_env(struct json_writer *w, const struct env_options *o, struct err *e)
 {
-	for (size_t k = i + 1; k < env->n; k++) {
-		if (strcspn(env->p[k], "=") == n && memcmp(env->p[k], env->p[i], n) == 0)
-			return true;
-	}
-	return false;
-}
+	autofree struct env_words *l = calloc(1, sizeof(*l));
+	int rc = l ? env_read(l, o, e) : err_set(e, ERR_LIMIT, "out of memory");
 
-int hub_link_env(struct json_writer *w, const struct option_list *env, struct err *e)
-{
 	json_write_key(w, "env");
 	json_write_object(w);
-	for (size_t i = 0; i < env->n; i++) {
-		const char *text = env->p[i];
-		size_t n = strcspn(text, "=");
-		autofree char *name = strndup(text, n);
-		const char *value = text[n] ? text + n + 1 : name ? getenv(name) : NULL;
-
-		if (!name)
-			return err_set(e, ERR_LIMIT, "out of memory");
-		if (n == 0)
-			return err_set(e, ERR_INVALID, "-e takes NAME=VALUE or NAME, not '%.80s'",
-				       text);
-		if (value && !is_said_again(env, i, n))
-			hub_link_text(w, name, value);
+	for (size_t i = 0; rc == 0 && i < l->n; i++) {
+		json_write_key_str(w, l->all[i].name);
+		json_write_str(w, l->all[i].value);
 	}
 	json_write_object_end(w);
-	return 0;
+	if (l)
+		env_fini(l);
+	return rc;
 }
 
 int hub_link_print(const struct json_val *v, struct err *e)

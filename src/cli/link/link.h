@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "cli/common/env.h"
 #include "json/document/json.h"
 #include "json/document/write.h"
 
@@ -73,10 +74,8 @@ int hub_link_query(char *at, size_t size, const char *path, struct err *e) MUST_
 /* A member of the object that is being written; none where text is NULL. */
 void hub_link_text(struct json_writer *w, const char *name, const char *text);
 
-struct option_list;
-
-/* The member env, of what -e said: NAME=VALUE, or NAME with the value that it has here. */
-int hub_link_env(struct json_writer *w, const struct option_list *env, struct err *e) MUST_USE;
+/* Writes the member env, as env_read() has it. */
+int hub_link_env(struct json_writer *w, const struct env_options *o, struct err *e) MUST_USE;
 
 /* A value on standard output, and a line break. */
 int hub_link_print(const struct json_val *v, struct err *e) MUST_USE;

@@ -10,7 +10,8 @@ enum { PORTS_MAX = 16 };
 struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow;
-	struct option_list env, ports;
+	struct env_options env;
+	struct option_list ports;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, output;
 };
@@ -21,9 +22,7 @@ static const char *const retentions[] = { "destroy", "stop", "cold", "snapshot" 
 static const struct option_row rows[] = {
 	OPTION(struct up_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
 	       .doc = "Name: letters, digits, _ and -; by default a generated one."),
-	OPTION(struct up_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
-	       .doc = "Set a variable in it; without a value, copy it from "
-		      "here. May be repeated."),
+	ENV_ROWS(struct up_options, env),
 	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
 	       .arg = "[HOST:]PORT",
 	       .doc = "Forward this port to 127.0.0.1, as holt forward does. May be repeated."),
@@ -137,6 +136,15 @@ static int publish(struct hub_link *l, const struct json_val *made, const struct
 	return 0;
 }
 
+static int up_ask(struct hub_link *l, struct str body, struct json_doc **ret, struct err *e)
+{
+	if (hub_link_ask(l, "POST", "/v1/sandboxes", body, ret, e) == 0)
+		return 0;
+	if (e->code == ERR_SANDBOX_NOT_FOUND)
+		e->code = ERR_TEMPLATE_NOT_FOUND; /* REST has one code for all that is not there */
+	return -1;
+}
+
 static int up_make(const struct verb_input *in, struct err *e)
 {
 	const struct up_options *o = in->options;
@@ -169,7 +177,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	if (json_write_done(&w, e) < 0)
 		return -1;
 	l = hub_link_open(e);
-	if (!l || hub_link_ask(l, "POST", "/v1/sandboxes", buf_str(&text), &doc, e) < 0 ||
+	if (!l || up_ask(l, buf_str(&text), &doc, e) < 0 ||
 	    publish(l, json_root(doc), ports, o->ports.n, e) < 0)
 		return -1;
 	if (o->output == OUTPUT_JSON)

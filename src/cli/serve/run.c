@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cli/serve/engine.h"
 #include "cli/images/store.h"
+#include "cli/common/env.h"
 #include "cli/common/feed.h"
 #include "cli/common/outlet.h"
 #include "cli/common/tty.h"
@@ -28,7 +29,8 @@ enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32, FULL = 128 <
 struct run_options {
 	struct verb_options common;
 	struct engine_options engine;
-	struct option_list mounts, env;
+	struct option_list mounts;
+	struct env_options env;
 	const char *cwd, *image;
 	uint64_t timeout_ms;
 	bool interactive, tty, json;
@@ -43,8 +45,7 @@ static const struct option_row rows[] = {
 	       .arg = "HOST:GUEST[:ro|rw[,size=N]]",
 	       .doc = "Show a directory or file of the host inside; read-only unless rw. With size= only "
 		      "if the host ends it there. May be repeated."),
-	OPTION(struct run_options, env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",
-	       .doc = "Set a variable; without a value, to the one it has here. May be repeated."),
+	ENV_ROWS(struct run_options, env),
 	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Where to start inside; /workspace by default."),
 	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
@@ -96,9 +97,10 @@ struct run {
 
 	char hosts[MOUNTS_MAX][PATH_MAX];
 	struct sandbox_mount mounts[MOUNTS_MAX];
-	struct env_var env[OPTION_LIST_MAX];
+	struct env_words vars;
+	struct env_var env[ENV_VARS_MAX];
 	struct str argv[EXEC_ARGS_MAX];
-	size_t n_env, n_argv;
+	size_t n_argv;
 
 	struct run_request request;
 	struct str texts[2 * OPTION_LIST_MAX + MOUNTS_MAX];
@@ -153,16 +155,12 @@ static int fill_mount(struct run *r, size_t i, struct err *e)
 	return 0;
 }
 
-static int fill_env(struct run *r, const char *text, struct err *e)
+static int fill_env(struct run *r, struct err *e)
 {
-	size_t n = strcspn(text, "=");
-	const char *value = text[n] ? text + n + 1 : getenv(text);
-
-	if (n == 0)
-		return err_set(e, ERR_INVALID, "-e takes NAME=VALUE or NAME, not '%.80s'", text);
-	if (value)
-		r->env[r->n_env++] = (struct env_var){ .name = { text, n },
-						       .value = str_of(value) };
+	if (env_read(&r->vars, &r->o->env, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r->vars.n; i++)
+		r->env[i] = (struct env_var){ r->vars.all[i].name, r->vars.all[i].value };
 	return 0;
 }
 
@@ -179,10 +177,8 @@ static int fill(struct run *r, struct err *e)
 		if (fill_mount(r, i, e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < r->o->env.n; i++) {
-		if (fill_env(r, r->o->env.p[i], e) < 0)
-			return -1;
-	}
+	if (fill_env(r, e) < 0)
+		return -1;
 	for (int i = 0; i < r->in->n_operands; i++)
 		r->argv[r->n_argv++] = str_of(r->in->operands[i]);
 	return 0;
@@ -213,13 +209,18 @@ static void finish(struct run *r, int status)
 	box_close(r->box, on_box_closed, r);
 }
 
+static int run_fail(const struct run *r, const struct err *e)
+{
+	return r->o->json ? cli_fail_json(e) : cli_fail(e);
+}
+
 static void finish_error(struct run *r, const struct err *e)
 {
 	if (r->ending)
 		return;
 	r->failed = *e;
 	tty_restore();
-	finish(r, cli_fail(e));
+	finish(r, run_fail(r, e));
 }
 
 /* ---- streams and signals ------------------------------------------------------------------- */
@@ -482,7 +483,7 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, cpu_milli, .doc = "Thousandths of a processor; 0: all."),
 	FIELD(struct run_request, open_files, .doc = "Open files; 0: the host's."),
 	FIELD(struct run_request, allow, .doc = "Isolation features that may be missing."),
-	FIELD(struct run_request, env, .doc = "Variables, as -e has them."),
+	FIELD(struct run_request, env, .doc = "Variables, NAME=VALUE."),
 	FIELD(struct run_request, cwd, .doc = "Where it starts."),
 	FIELD(struct run_request, timeout_ms, .doc = "Killed after this long; 0: never."),
 	FIELD(struct run_request, interactive, .doc = "It is given standard input."),
@@ -507,7 +508,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .cwd = text_of(r->o->cwd),
 				   .command = { r->argv, r->n_argv },
 				   .volumes = { r->texts, r->o->mounts.n },
-				   .env = { r->texts + r->o->mounts.n, r->o->env.n },
+				   .env = { r->texts + r->o->mounts.n, r->vars.n },
 				   .timeout_ms = r->o->timeout_ms,
 				   .hosts = { r->texts + 2 * OPTION_LIST_MAX, r->o->mounts.n },
 				   .memory = r->o->engine.memory,
@@ -522,8 +523,8 @@ static int ask_for(struct run *r, struct err *e)
 		r->texts[i] = str_of(r->o->mounts.p[i]);
 	for (size_t i = 0; i < r->o->mounts.n; i++)
 		r->texts[2 * OPTION_LIST_MAX + i] = r->mounts[i].host;
-	for (size_t i = 0; i < r->o->env.n; i++)
-		r->texts[r->o->mounts.n + i] = str_of(r->o->env.p[i]);
+	for (size_t i = 0; i < r->vars.n; i++)
+		r->texts[r->o->mounts.n + i] = r->vars.all[i].text;
 	r->call = local_begin(r->in->cli->hooks, &run_op, q, e);
 	return r->call ? 0 : -1;
 }
@@ -536,7 +537,7 @@ static int start(struct run *r, struct err *e)
 		.template = str_of(r->o->image),
 		.limits = engine_limits(&r->o->engine),
 		.env = r->env,
-		.n_env = r->n_env,
+		.n_env = r->vars.n,
 		.cwd = str_of(r->o->cwd),
 		.mounts = r->mounts,
 		.n_mounts = r->o->mounts.n,
@@ -575,7 +576,7 @@ static int run(const struct verb_input *in)
 	output_init(&r->err, JSON_OUTPUT);
 	if (prepare(r, &e) < 0 || start(r, &e) < 0) {
 		r->failed = e;
-		r->status = cli_fail(&e);
+		r->status = run_fail(r, &e);
 		outlet_close(&r->to_out);
 		outlet_close(&r->to_err);
 	}
@@ -584,6 +585,7 @@ static int run(const struct verb_input *in)
 	local_end(r->call, r->failed.code ? &r->failed : NULL);
 	output_fini(&r->out);
 	output_fini(&r->err);
+	env_fini(&r->vars);
 	return r->status;
 }
 

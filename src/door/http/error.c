@@ -104,6 +104,8 @@ static const struct field context_fields[] = {
 	ABOUT_NUMBER(requested_s, "The seconds that were asked for."),
 	ABOUT_NUMBER(max_timeout_s, "The most seconds that can be asked for."),
 	ABOUT_NUMBER(retry_after_ms, "When to try again."),
+	ABOUT_NUMBER(exit_code, "What a shell would end with: 127 if the program is not there, "
+				"126 if it can't be run."),
 };
 static const struct field_table context_table = FIELD_TABLE(struct call_about, context_fields);
 

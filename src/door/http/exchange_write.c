@@ -28,6 +28,10 @@ static struct api_problem problem_of(const struct exchange *a, const struct err 
 		p.context.op = str_of(a->route->id);
 	if (p.code == API_QUOTA_EXCEEDED && !p.context.dimension.p)
 		p.context.dimension = api_dimension_of(e->code);
+	if (e->code == ERR_COMMAND_NOT_FOUND || e->code == ERR_COMMAND_NOT_RUN) {
+		p.context.has_exit_code = true;
+		p.context.exit_code = err_info(e->code)->exit;
+	}
 	if (p.code == API_UNAVAILABLE) {
 		p.context.has_retry_after_ms = true;
 		p.context.retry_after_ms = RETRY_SECONDS * 1000;

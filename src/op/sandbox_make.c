@@ -255,6 +255,7 @@ struct create_request {
 	bool has_network;
 	struct network_request network;
 	struct limits_request limits;
+	bool debug;
 	struct field_map env;
 	uint64_t ttl_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
@@ -289,6 +290,8 @@ static const struct field create_fields[] = {
 	FIELD_NAMED(struct create_request, limits.open_files, "open_files", .min = LIMIT_FILES_MIN,
 		    .max = LIMIT_FILES_MAX,
 		    .doc = "Files that each program may have open; what the host gives if absent."),
+	FIELD(struct create_request, debug,
+	      .doc = "Let its programs trace each other: for gdb, strace, LeakSanitizer."),
 	FIELD(struct create_request, env, .max = ENV_MAX,
 	      .doc = "Environment of all that runs in it."),
 	FIELD(struct create_request, cwd, .min = 1, .max = PATH_BYTES_MAX,
@@ -354,7 +357,8 @@ static void sandbox_create_run(struct call *c, const void *request)
 						     .disk = q->limits.disk_mb * MIB,
 						     .pids = q->limits.pids,
 						     .cpu_milli = cpu_milli(&q->limits),
-						     .files = q->limits.open_files },
+						     .files = q->limits.open_files,
+						     .debug = q->debug },
 					 .ttl_ms = q->ttl_seconds * 1000,
 					 .env = env,
 					 .n_env = q->env.n,

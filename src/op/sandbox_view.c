@@ -94,6 +94,7 @@ int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret
 		.retention = i.retention,
 		.network = { .block = true, .egress = EGRESS_DENY },
 		.limits = limits_view(i.limits, stats.limits),
+		.debug = i.limits->debug,
 		.from_pool = i.from_pool,
 	};
 	return 0;

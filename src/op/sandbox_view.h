@@ -35,7 +35,7 @@ struct sandbox_view {
 	struct network_view network;
 	struct sandbox_limits_view limits;
 	struct usage_view usage;
-	bool from_pool;
+	bool debug, from_pool;
 };
 /* Its texts are in the call's arena, or borrowed from the sandbox until its next change. */
 int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret,
@@ -64,6 +64,9 @@ extern const struct field_table sandbox_view_table;
 #define VIEW_LIMITS                                                                                \
 	FIELD_OBJECT(struct sandbox_view, limits, sandbox_limits_table, .flags = FIELD_REQUIRED,   \
 		     .doc = "What it may use.")
+#define VIEW_DEBUG                                                                                 \
+	FIELD(struct sandbox_view, debug, .has = FIELD_HAS(struct sandbox_view, debug),            \
+	      .doc = "Its programs may trace each other; absent: they may not.")
 #define VIEW_FROM_POOL                                                                             \
 	FIELD(struct sandbox_view, from_pool, .flags = FIELD_REQUIRED,                             \
 	      .doc = "It was ready before it was asked for.")
@@ -105,7 +108,7 @@ extern const struct field_table sandbox_view_table;
 		FIELD_ENUM(struct sandbox_view, retention, hub_sandbox_retention_names,            \
 			   .flags = FIELD_REQUIRED,                                                \
 			   .doc = "What becomes of it when its time is over."),                    \
-		VIEW_LIMITS, VIEW_FROM_POOL, VIEW_TIER, VIEW_USAGE
+		VIEW_LIMITS, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER, VIEW_USAGE
 
 /* Several: a page of a list, or new ones. */
 struct sandboxes_view {

@@ -37,6 +37,8 @@ static const char *const migrations[] = {
 	"  cpu INTEGER NOT NULL) STRICT;",
 	"ALTER TABLE sandboxes ADD COLUMN files INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE snapshots ADD COLUMN files INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE sandboxes ADD COLUMN debug INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE snapshots ADD COLUMN debug INTEGER NOT NULL DEFAULT 0;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -45,11 +47,11 @@ static const char *const statements[STATEMENTS] = {
 		" state,"
 		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
 		" cpu,"
-		" files)"
+		" files, debug)"
 		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
 		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-		" ?21)",
+		" ?21, ?22)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
 			   " code = ?6, why = ?7, generation = ?8 WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
@@ -57,7 +59,7 @@ static const char *const statements[STATEMENTS] = {
 		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
 		" changed,"
 		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
-		" files FROM sandboxes ORDER BY seq",
+		" files, debug FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
 	[JOB_PUT] =
@@ -77,17 +79,17 @@ static const char *const statements[STATEMENTS] = {
 	[SNAPSHOT_ADD] =
 		"INSERT INTO snapshots (seq, id, name, of, source, template, base, spec, created,"
 		" expires,"
-		" bytes, unpacked, digest, memory, disk, pids, cpu, files) VALUES (?1, ?2, ?3, ?4,"
-		" ?5, ?6, ?7,"
+		" bytes, unpacked, digest, memory, disk, pids, cpu, files, debug)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
 		" coalesce(?8, (SELECT spec FROM sandboxes WHERE seq = ?9)), ?10, ?11, ?12, ?13,"
 		" ?14,"
-		" ?15, ?16, ?17, ?18, ?19)",
+		" ?15, ?16, ?17, ?18, ?19, ?20)",
 	[SNAPSHOT_DROP] = "DELETE FROM snapshots WHERE seq = ?1",
 	[SNAPSHOT_ALL] =
 		"SELECT seq, id, name, of, source, template, base, spec, created, expires, bytes,"
 		" unpacked,"
 		" digest, memory, disk, pids, cpu,"
-		" files FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
+		" files, debug FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
 	[SNAPSHOT_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'snapshots'",
 	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"

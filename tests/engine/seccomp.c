@@ -33,7 +33,9 @@
 #define ALLOW SECCOMP_RET_ALLOW
 #define FAIL(errnum) (SECCOMP_RET_ERRNO | (errnum))
 
-static struct seccomp_filter filter;
+#define HIGH (UINT64_C(0xdeadbeef) << 32) /* what the kernel itself does not look at */
+
+static struct seccomp_filter filter, debug_filter;
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
 
@@ -64,15 +66,16 @@ static int jump_holds(const struct sock_filter *i, uint32_t a)
 }
 
 /* The verdict, and in *ret_steps how many instructions it took. */
-static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
+static uint32_t run_in(const struct seccomp_filter *f, const struct seccomp_data *d,
+		       unsigned *ret_steps)
 {
 	uint32_t a = 0;
 	unsigned pc = 0;
 
 	for (*ret_steps = 1;; (*ret_steps)++) {
-		const struct sock_filter *i = &filter.insns[pc];
+		const struct sock_filter *i = &f->insns[pc];
 
-		if (pc >= filter.n)
+		if (pc >= f->n)
 			fail_msg("ran off the end");
 		switch (BPF_CLASS(i->code)) {
 		case BPF_LD:
@@ -99,6 +102,11 @@ static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
 	}
 }
 
+static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
+{
+	return run_in(&filter, d, ret_steps);
+}
+
 static uint32_t verdict(int nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
 {
 	const struct seccomp_data d = { .nr = nr, .arch = ARCH, .args = { a0, a1, a2, a3 } };
@@ -109,7 +117,7 @@ static uint32_t verdict(int nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t 
 
 static int setup(void **state)
 {
-	return seccomp_build(&filter);
+	return seccomp_build(&filter, 0) < 0 ? -1 : seccomp_build(&debug_filter, SECCOMP_DEBUG);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -280,6 +288,37 @@ static void test_other_machines(void **state)
 	}
 }
 
+/* Where programs may trace each other just three calls are open besides, but not on PID 1. */
+static void test_debug(void **state)
+{
+	const struct {
+		int nr;
+		unsigned pid; /* the argument that names the process */
+	} open[] = { { __NR_ptrace, 1 },
+		     { __NR_process_vm_readv, 0 },
+		     { __NR_process_vm_writev, 0 } };
+	unsigned steps;
+
+	for (int nr = 0; nr <= 1100; nr++) {
+		struct seccomp_data d = { .nr = nr, .arch = ARCH };
+		uint32_t was = run(&d, &steps), is = run_in(&debug_filter, &d, &steps);
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(open) && open[i].nr != nr)
+			i++;
+		if (i == ARRAY_LEN(open)) {
+			assert_int_equal(is, was);
+			continue;
+		}
+		assert_int_equal(was, FAIL(EPERM));
+		assert_int_equal(is, ALLOW);
+		d.args[open[i].pid] = 2;
+		assert_int_equal(run_in(&debug_filter, &d, &steps), ALLOW);
+		d.args[open[i].pid] = HIGH | 1; /* the kernel looks at 32 bits */
+		assert_int_equal(run_in(&debug_filter, &d, &steps), FAIL(EPERM));
+	}
+}
+
 /* Loading and each call pay for the walk. */
 static void test_short(void **state)
 {
@@ -296,8 +335,6 @@ static void test_short(void **state)
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
-
-#define HIGH (UINT64_C(0xdeadbeef) << 32) /* what the kernel itself does not look at */
 
 static const struct {
 	const char *name;
@@ -453,8 +490,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_number),   cmocka_unit_test(test_strange_numbers),
-		cmocka_unit_test(test_other_machines), cmocka_unit_test(test_short),
-		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_well_formed),
+		cmocka_unit_test(test_other_machines), cmocka_unit_test(test_debug),
+		cmocka_unit_test(test_short),	       cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_well_formed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -146,8 +146,8 @@ def sb(box):
 class Attempts:
     """Every row in a sandbox that the others were tried in as well; another one when it broke."""
 
-    def __init__(self, hub, world):
-        self.hub, self.world, self.sandbox = hub, world, None
+    def __init__(self, hub, world, **create):
+        self.hub, self.world, self.create, self.sandbox = hub, world, create, None
         self.found, self.unhealthy, self.changed = {}, {}, ''
         before = worlds.Unchanged(except_for=SHARED)
         for name in worlds.rows():
@@ -161,7 +161,7 @@ class Attempts:
     def one(self, name):
         try:
             if not self.sandbox:
-                self.sandbox = self.hub.create()
+                self.sandbox = self.hub.create(**self.create)
                 worlds.put_probe(self.sandbox)
             self.found[name] = worlds.attempt(self.sandbox, name, self.world, timeout_seconds=20)
             worlds.healthy(self.sandbox)

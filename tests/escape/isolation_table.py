@@ -38,6 +38,19 @@ The *control* is the same attempt where it must work, so that a denial means som
 jail; root of new namespaces (`unshare(1)`) with nothing else taken away, and with an ordinary process in the place of PID 1;
 root outside. What would harm the machine is not tried there: it is only looked whether root has the right, by capability
 or by the permissions of the file.
+
+## With debug
+
+Programs of a sandbox that is made with `debug` (`holt run --debug`) may call ptrace, process_vm_readv and process_vm_writev
+on each other. All rows are tried in such a sandbox, too: `ptrace_self` and `vm_readv_own` are open there, all others as
+below.
+
+- *Wider:* each program of the sandbox can read and change each other one, so a secret that one exec is given is no secret
+  from what runs beside it. More of the kernel's code can be reached: that of tracing.
+- *As ever:* a tracer gains nothing that it had not. The kernel asks the filter about the call that is made in the end,
+  whatever the tracer has made of it; to suspend a filter takes a capability; there is no program in the sandbox with more
+  rights than another. PID 1 and the processes that it forks are not dumpable, and the filter refuses calls that name PID 1.
+  A program that makes PID 1 its tracer is let go.
 """
 
 FLOWS = """## Longer stories

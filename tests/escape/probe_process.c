@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +164,90 @@ ATTEMPT(try_migrate, syscall(SYS_migrate_pages, target_pid(), 8ul * sizeof(long)
 			     &(unsigned long){ 1 }, &(unsigned long){ 1 }))
 ATTEMPT(try_move, syscall(SYS_move_pages, target_pid(), 0ul, NULL, NULL, NULL, 0))
 
+/* With the right to trace: does a tracer get its child more than the child has? Each child asks to
+ * be traced, stops, makes a call and ends with its errno. */
+static pid_t start_traced(int *ret_status)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+			_exit(errno);
+		raise(SIGSTOP);
+		_exit(syscall(SYS_getppid) == 0 ? 0 : errno ? errno : EINTR);
+	}
+	waitpid(pid, ret_status, 0);
+	return pid;
+}
+
+#ifdef __x86_64__
+/* The child's getppid becomes unshare(CLONE_NEWUSER) when the filter has let it pass. */
+static enum result try_rewrite(struct found *f)
+{
+	struct user_regs_struct r;
+	int status;
+	pid_t pid = start_traced(&status);
+
+	while (WIFSTOPPED(status)) {
+		ptrace(PTRACE_GETREGS, pid, NULL, &r);
+		if (WSTOPSIG(status) == SIGTRAP && r.orig_rax == SYS_getppid) {
+			r.orig_rax = SYS_unshare;
+			r.rdi = CLONE_NEWUSER;
+			ptrace(PTRACE_SETREGS, pid, NULL, &r);
+			ptrace(PTRACE_DETACH, pid, NULL, NULL);
+		} else {
+			ptrace(PTRACE_SYSCALL, pid, NULL, NULL);
+		}
+		waitpid(pid, &status, 0);
+	}
+	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+	return tried(f, errno ? -1 : 0);
+}
+#else
+static enum result try_rewrite(struct found *f)
+{
+	errno = ENOSYS;
+	return tried(f, -1);
+}
+#endif
+
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+
+static enum result try_suspend_filter(struct found *f)
+{
+	int status, errnum;
+	pid_t pid = start_traced(&status);
+
+	if (!WIFSTOPPED(status)) {
+		errno = WEXITSTATUS(status);
+		return tried(f, -1);
+	}
+	errnum = ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_SUSPEND_SECCOMP) < 0 ? errno : 0;
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	errno = errnum == EINVAL ? ENOSYS : errnum;
+	return tried(f, errno ? -1 : 0);
+}
+
+static enum result try_vm_read_own(struct found *f)
+{
+	static char secret = 42;
+	char byte = 0;
+	struct iovec own = { &byte, 1 }, theirs = { &secret, 1 };
+	pid_t pid = fork();
+	long n;
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	n = process_vm_readv(pid, &own, 1, &theirs, 1, 0);
+	kill(pid, SIGKILL);
+	return tried(f, n == 1 && byte == 42 ? 0 : -1);
+}
+
 static enum result try_robust_list(struct found *f)
 {
 	void *head;
@@ -211,6 +296,12 @@ static const struct attempt rows[] = {
 	  true },
 	{ "pid1_ptrace_seize", "ptrace: seize PID 1", "seccomp, " HOLDS, try_seize, JAIL, true },
 	{ "ptrace_self", "ptrace of its own processes", "seccomp", try_traceme, PLAIN },
+	{ "ptrace_rewrite", "a tracer that turns a call of its child into unshare", "seccomp",
+	  try_rewrite, PLAIN },
+	{ "ptrace_suspend", "a tracer that suspends the filter of its child",
+	  "seccomp, no capability", try_suspend_filter, ROOT, .capability = CAPABILITY(21) },
+	{ "vm_readv_own", "process_vm_readv of its own processes", "seccomp", try_vm_read_own,
+	  PLAIN },
 	{ "pid1_vm_readv", "process_vm_readv of PID 1", "seccomp, " HOLDS, try_vm_read, JAIL,
 	  true },
 	{ "pid1_vm_writev", "process_vm_writev of PID 1", "seccomp, " HOLDS, try_vm_write, JAIL,

@@ -32,6 +32,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -53,6 +54,7 @@ enum {
 	STOP_PATIENCE = 16, /* rounds; then all go on for a moment, and pauses double */
 	STOP_PAUSE_US = 2000,
 	RESTING_MAX = 1024,
+	UNTRACED_MAX = 64, /* of one look at the dead */
 	SEND_TRIES = 10, /* of a message with a descriptor */
 	SEND_PAUSE_US = 1000,
 };
@@ -316,17 +318,32 @@ static void report_exit(struct running *r, int status, const struct rusage *u)
 		init_send(&out, sizeof(out), -1);
 }
 
+/* Where programs may trace each other, a child of ours can make us its tracer (PTRACE_TRACEME). It
+ * goes on without one. SIGTRAP told of an exec and was meant for a tracer only. */
+static void untrace(pid_t pid, int number, bool goes_on)
+{
+	long pass_on = number == SIGTRAP ? 0 : number;
+
+	if (!goes_on || ptrace(PTRACE_DETACH, pid, NULL, pass_on) < 0)
+		kill(pid, SIGKILL);
+}
+
 static void reap(void)
 {
 	struct signalfd_siginfo si;
 	struct rusage usage;
 	struct running *r;
-	int status;
+	int status, untraced = 0;
 	pid_t pid;
 
 	while (read(self.signals, &si, sizeof(si)) > 0)
 		;
 	while ((pid = wait4(-1, &status, WNOHANG | __WALL, &usage)) > 0) {
+		if (WIFSTOPPED(status)) {
+			/* those that do it over and over would keep us from all else */
+			untrace(pid, WSTOPSIG(status), untraced++ < UNTRACED_MAX);
+			continue;
+		}
 		r = find_exec(0, pid);
 		if (r)
 			report_exit(r, status, &usage);
@@ -341,6 +358,7 @@ struct proc {
 	pid_t pid, parent;
 	bool alive; /* not a zombie; one whose first thread ended looks like one */
 	bool stopped;
+	bool traced; /* stopped for its tracer, which is another process inside */
 	bool deep; /* sleeps so that no signal but SIGKILL wakes it */
 	bool ours; /* descends from the one that is searched for */
 };
@@ -355,6 +373,7 @@ static bool read_proc(const char *name, struct proc *p)
 	p->parent = line.parent;
 	p->alive = (line.state != 'Z' && line.state != 'X') || line.threads > 1;
 	p->stopped = line.state == 'T';
+	p->traced = line.state == 't';
 	p->deep = line.state == 'D';
 	p->ours = false;
 	return true;
@@ -571,7 +590,7 @@ static size_t count_running(size_t n)
 	size_t running = 0;
 
 	for (size_t i = 0; i < n; i++)
-		running += procs[i].alive && !procs[i].stopped;
+		running += procs[i].alive && !procs[i].stopped && !procs[i].traced;
 	return running;
 }
 

@@ -293,6 +293,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 	const struct spawn sp = {
 		.host = &warden.host,
 		.store = &warden.store,
+		.filter = warden_filter(&b->limits, e),
 		.uid = b->uid,
 		.socket = socket,
 		.birthplace = birthplace,
@@ -306,7 +307,9 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 
 	for (uint32_t i = 0; i < b->n_mounts; i++)
 		binds[i].tree = -1;
-	b->pid = open_binds(b, binds, e) < 0 ? -1 : spawn_start(&sp, &b->pidfd, e);
+	b->pid = -1;
+	if (sp.filter && open_binds(b, binds, e) == 0)
+		b->pid = spawn_start(&sp, &b->pidfd, e);
 	for (uint32_t i = 0; i < b->n_mounts; i++)
 		close_fd(&binds[i].tree);
 	return b->pid < 0 ? -1 : 0;
@@ -531,8 +534,8 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 {
 	struct body *b;
 
-	if (!warden.n_ready || m->n_mounts || *m->image || !pool_fits(&m->limits) ||
-	    !pids_fit(&m->limits))
+	if (!warden.n_ready || m->n_mounts || *m->image || m->limits.debug ||
+	    !pool_fits(&m->limits) || !pids_fit(&m->limits))
 		return 0;
 	b = warden.ready[0];
 	if (fit_body(b, &m->limits, e) < 0) {

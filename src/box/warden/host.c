@@ -250,6 +250,17 @@ static int check_files(struct err *e)
 		       (unsigned long long)files.rlim_max, FILES_LEAST);
 }
 
+const struct seccomp_filter *warden_filter(const struct limits *l, struct err *e)
+{
+	unsigned kind = l->debug ? SECCOMP_DEBUG : 0;
+	struct seccomp_filter *f = &warden.host.filters[kind];
+
+	if (f->n || seccomp_build(f, kind) == 0)
+		return f;
+	err_set(e, ERR_BUG, "the system-call table is too large");
+	return NULL;
+}
+
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 {
 	warden.net_maker = -1;
@@ -283,8 +294,8 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, e) < 0)
 		return -1;
 	/* while another process copies the skeleton */
-	if (seccomp_build(&warden.host.filter) < 0)
-		return err_set(e, ERR_BUG, "the system-call table is too large");
+	if (!warden_filter(&(struct limits){ 0 }, e))
+		return -1;
 	warden.host.last_cap = last_capability();
 	warden.host.landlock = make_landlock(&warden.store, e);
 	if (warden.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))

@@ -52,7 +52,8 @@ struct host {
 	int proc; /* the host's /proc, O_PATH */
 	int init; /* holt-init, as the host has it */
 	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
-	struct seccomp_filter filter;
+	/* by enum seccomp_kind; all but the first are made when they are needed */
+	struct seccomp_filter filters[SECCOMP_KINDS];
 	int last_cap; /* the kernel's highest capability */
 	uint64_t files; /* soft limit of descriptors that the user's other programs have */
 	int warden; /* pidfd of this warden */
@@ -281,6 +282,7 @@ void helpers_end(void);
 struct spawn {
 	const struct host *host;
 	const struct store *store;
+	const struct seccomp_filter *filter;
 	uint32_t uid; /* of the host */
 	int socket; /* the child's end */
 	int birthplace; /* v2 control group; -1: none */
@@ -570,5 +572,7 @@ void nets_fini(void);
 /* ---- host.c ---- */
 
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e);
+/* The filter of a sandbox with these limits, made if need be; NULL with *e. */
+const struct seccomp_filter *warden_filter(const struct limits *l, struct err *e);
 /* Takes over what another hub wishes of a warden that is set up. */
 int warden_set_anew(const struct wm_hello *m, struct err *e);

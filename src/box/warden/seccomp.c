@@ -320,6 +320,7 @@ enum check {
 	CHECK_PERSONALITY, /* only asked for, or set to what it is */
 	CHECK_FCNTL, /* no leases: whoever opens the file would wait, and PID 1 opens files */
 	CHECK_NOT_INIT, /* not on PID 1, which has the same user: argument 0 */
+	CHECK_PTRACE, /* the same in argument 1 */
 	CHECK_PRIORITY, /* the same for a process, a group, and not for all of a user */
 	CHECK_IOPRIO,
 	CHECK_PRCTL, /* a program stays the one to whom its orphans come: see init.c */
@@ -444,6 +445,15 @@ static const struct rule rules[] = {
 	{ __NR_setdomainname, FAIL(EPERM), NO_CHECK },
 };
 
+/* In place of those above where programs may trace each other. A tracer gains nothing by it: the
+ * kernel asks the filter about the call that is made in the end, after the tracer had its say, and
+ * neither PID 1 nor what it forks is dumpable. */
+static const struct rule debug_rules[] = {
+	{ __NR_ptrace, 0, CHECK_PTRACE },
+	{ __NR_process_vm_readv, 0, CHECK_NOT_INIT },
+	{ __NR_process_vm_writev, 0, CHECK_NOT_INIT },
+};
+
 enum {
 	N_RULES = sizeof(rules) / sizeof(rules[0]),
 	RANGES_MAX = 2 * N_RULES + 32,
@@ -533,6 +543,7 @@ static const struct {
 	[CHECK_FCNTL] = { { LOAD(args[1]), IF_EQ(F_SETLEASE, 0, 1), RET(FAIL(EINVAL)), RET(ALLOW) },
 			  4 },
 	[CHECK_NOT_INIT] = { { LOAD(args[0]), IF_EQ(1, 0, 1), RET(FAIL(EPERM)), RET(ALLOW) }, 4 },
+	[CHECK_PTRACE] = { { LOAD(args[1]), IF_EQ(1, 0, 1), RET(FAIL(EPERM)), RET(ALLOW) }, 4 },
 	[CHECK_PRIORITY] = { { LOAD(args[0]), IF_EQ(2 /* PRIO_USER */, 2, 0), LOAD(args[1]),
 			       IF_EQ(1, 0, 1), RET(FAIL(EPERM)), RET(ALLOW) },
 			     6 },
@@ -555,8 +566,12 @@ static unsigned emit(struct build *b, struct sock_filter insn)
 	return b->f->n++;
 }
 
-static const struct rule *rule_of(int nr)
+static const struct rule *rule_of(int nr, unsigned kind)
 {
+	for (unsigned i = 0; i < sizeof(debug_rules) / sizeof(debug_rules[0]); i++) {
+		if (kind & SECCOMP_DEBUG && debug_rules[i].nr == nr)
+			return &debug_rules[i];
+	}
 	for (unsigned i = 0; i < N_RULES; i++) {
 		if (rules[i].nr == nr)
 			return &rules[i];
@@ -585,10 +600,10 @@ static void add_range(struct build *b, unsigned first, unsigned action, enum che
 		b->ranges[b->n_ranges++] = (struct range){ first, action, check };
 }
 
-static void find_ranges(struct build *b)
+static void find_ranges(struct build *b, unsigned kind)
 {
 	for (int nr = 0; nr <= NR_MAX; nr++) {
-		const struct rule *r = rule_of(nr);
+		const struct rule *r = rule_of(nr, kind);
 		unsigned action = is_allowed(nr) ? ALLOW : FAIL(ENOSYS);
 
 		add_range(b, (unsigned)nr, r ? r->action : action, r ? r->check : NO_CHECK);
@@ -656,12 +671,12 @@ static void turn_around(struct seccomp_filter *f)
 	}
 }
 
-int seccomp_build(struct seccomp_filter *ret_filter)
+int seccomp_build(struct seccomp_filter *ret_filter, unsigned kind)
 {
 	struct build b = { .f = ret_filter };
 
 	ret_filter->n = 0;
-	find_ranges(&b);
+	find_ranges(&b, kind);
 	emit_tree(&b, 0, b.n_ranges - 1);
 	emit(&b, LOAD(nr));
 	emit(&b, RET(SECCOMP_RET_KILL_PROCESS)); /* another machine's calls: int 0x80 */

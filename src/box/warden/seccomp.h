@@ -10,13 +10,20 @@
 
 enum { SECCOMP_INSNS_MAX = 512 };
 
+/* What a sandbox may do besides: bits of its kind of filter. */
+enum seccomp_kind {
+	SECCOMP_DEBUG = 1, /* its programs trace each other and read each other's memory */
+	SECCOMP_KINDS = 2,
+};
+
 struct seccomp_filter {
 	struct sock_filter insns[SECCOMP_INSNS_MAX];
 	unsigned short n;
 };
 
-/* 0, or -1 when the table outgrew the room (a defect, caught by the unit test). */
-int seccomp_build(struct seccomp_filter *ret_filter);
+/* kind: bits of enum seccomp_kind. 0, or -1 when the table outgrew the room (a defect, caught by
+ * the unit test). */
+int seccomp_build(struct seccomp_filter *ret_filter, unsigned kind);
 
 /* Loads it for the calling thread, which must have no_new_privs. -1 with errno. */
 int seccomp_load(const struct seccomp_filter *filter);

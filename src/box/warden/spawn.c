@@ -550,7 +550,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	if (sp->host->landlock >= 0 &&
 	    syscall(SYS_landlock_restrict_self, sp->host->landlock, 0) < 0)
 		give_up(INIT_FD, "landlock", errno);
-	if (seccomp_load(&sp->host->filter) < 0)
+	if (seccomp_load(sp->filter) < 0)
 		give_up(INIT_FD, "seccomp", errno);
 	syscall(SYS_execveat, init, "", argv, envp, AT_EMPTY_PATH);
 	give_up(INIT_FD, "execute holt-init", errno);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What a sandbox may use. 0 in a request means the default below; a limit that this host can't
- * enforce is refused with ERR_UNSUPPORTED, never ignored.
+ * What a sandbox may use and do. 0 in a request means the default below; a limit that this host
+ * can't enforce is refused with ERR_UNSUPPORTED, never ignored.
  *
  * Files live in memory (tmpfs), so `disk` is a part of `memory`, not an addition: a sandbox that
  * fills its disk gets ENOSPC, one whose processes and files together go over `memory` has a
@@ -19,6 +19,7 @@ struct limits {
 	/* Open files of each program; 0 in a live sandbox: as many as the host gives, which no
 	 * limit raises. The program hears of it (EMFILE), nobody else. */
 	uint32_t files;
+	uint32_t debug; /* 1: its programs may trace each other and read each other's memory */
 };
 
 #define MIB (1024ull * 1024)

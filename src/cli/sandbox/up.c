@@ -14,6 +14,7 @@ struct up_options {
 	struct option_list ports;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, output;
+	bool debug;
 };
 
 /* As the choices of the option are. */
@@ -47,6 +48,8 @@ static const struct option_row rows[] = {
 	OPTION(struct up_options, files, OPTION_COUNT, "open-files", .arg = "N",
 	       .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,
 	       .doc = "Most open files per process."),
+	OPTION(struct up_options, debug, OPTION_FLAG, "debug",
+	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
@@ -171,6 +174,8 @@ static int up_make(const struct verb_input *in, struct err *e)
 	if (o->retention)
 		hub_link_text(&w, "retention", retentions[o->retention - 1]);
 	write_limits(o, &w);
+	json_write_key(&w, "debug");
+	json_write_bool(&w, o->debug);
 	if (hub_link_env(&w, &o->env, e) < 0)
 		return -1;
 	json_write_object_end(&w);

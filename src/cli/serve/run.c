@@ -33,7 +33,7 @@ struct run_options {
 	struct env_options env;
 	const char *cwd, *image;
 	uint64_t timeout_ms;
-	bool interactive, tty, json;
+	bool interactive, tty, debug, json;
 };
 
 static const struct option_row rows[] = {
@@ -55,6 +55,8 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, image, OPTION_TEXT, "template", .arg = "NAME",
 	       .doc = "What the sandbox is made from: an image, or host, the default."),
 	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "NAME", .doc = "The same."),
+	OPTION(struct run_options, debug, OPTION_FLAG, "debug",
+	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object with result, output and usage."),
 	HELP_ROW(struct run_options),
@@ -71,6 +73,7 @@ struct run_request {
 	struct field_strs command, volumes, hosts, env;
 	uint64_t timeout_ms, memory, disk;
 	uint32_t pids, cpu_milli, open_files;
+	bool debug;
 	struct str allow;
 	bool interactive, tty;
 };
@@ -482,6 +485,7 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, pids, .doc = "Processes; 0: the default."),
 	FIELD(struct run_request, cpu_milli, .doc = "Thousandths of a processor; 0: all."),
 	FIELD(struct run_request, open_files, .doc = "Open files; 0: the host's."),
+	FIELD(struct run_request, debug, .doc = "Its programs may trace each other."),
 	FIELD(struct run_request, allow, .doc = "Isolation features that may be missing."),
 	FIELD(struct run_request, env, .doc = "Variables, NAME=VALUE."),
 	FIELD(struct run_request, cwd, .doc = "Where it starts."),
@@ -516,6 +520,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .pids = r->o->engine.pids,
 				   .cpu_milli = r->o->engine.cpu_milli,
 				   .open_files = r->o->engine.files,
+				   .debug = r->o->debug,
 				   .allow = text_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
 				   .tty = r->o->tty };
@@ -543,6 +548,7 @@ static int start(struct run *r, struct err *e)
 		.n_mounts = r->o->mounts.n,
 	};
 
+	spec.limits.debug = r->o->debug;
 	engine_close_own(&own);
 	config.closed = own.paths;
 	config.n_closed = own.n;

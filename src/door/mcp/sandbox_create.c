@@ -20,6 +20,7 @@ static const struct field create_fields[] = {
 	VIEW_TEMPLATE("template"),
 	VIEW_TIER,
 	VIEW_LIMITS,
+	VIEW_DEBUG,
 	VIEW_FROM_POOL,
 	VIEW_TTL("ttl_seconds"),
 };

@@ -15,6 +15,7 @@ static const struct field get_fields[] = {
 	VIEW_TEMPLATE("template"),
 	VIEW_SOURCE,
 	VIEW_CREATED,
+	VIEW_DEBUG,
 	VIEW_GENERATION,
 	VIEW_TTL_LEFT,
 	VIEW_USAGE,

@@ -54,6 +54,7 @@ static const struct op_member fork_template_members[] = {
 	{ "template", .presence = OP_REQUIRED },
 	FLAT_LIMITS,
 	{ "limits", .in = OP_HIDDEN },
+	{ "debug", .in = OP_HIDDEN },
 	{ "env", .in = OP_HIDDEN },
 	{ "cwd", .in = OP_HIDDEN },
 	{ "ttl_seconds", .in = OP_HIDDEN },

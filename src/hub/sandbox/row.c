@@ -55,6 +55,7 @@ static struct store_sandbox row_of(const struct hub_sandbox *l)
 		.pids = l->limits.pids,
 		.cpu_milli = l->limits.cpu_milli,
 		.files = l->limits.files,
+		.debug = l->limits.debug,
 	};
 }
 
@@ -263,7 +264,12 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 	l->deadline_ms = r->deadline_ms;
 	l->ttl_ms = r->ttl_ms;
 	l->idle_ms = r->idle_ms;
-	l->limits = (struct limits){ r->memory, r->disk, r->pids, r->cpu_milli, r->files };
+	l->limits = (struct limits){ .memory = r->memory,
+				     .disk = r->disk,
+				     .pids = r->pids,
+				     .cpu_milli = r->cpu_milli,
+				     .files = r->files,
+				     .debug = r->debug };
 	return read_why(l, r, e);
 }
 

@@ -38,7 +38,11 @@ static void on_published(void *arg, const struct snapshot *s, const struct err *
 
 static int check_meta(const struct snapshot_meta *m, struct err *e)
 {
-	struct limits l = { m->memory, m->disk, m->pids, m->cpu_milli, m->open_files };
+	struct limits l = { .memory = m->memory,
+			    .disk = m->disk,
+			    .pids = m->pids,
+			    .cpu_milli = m->cpu_milli,
+			    .files = m->open_files };
 
 	if (m->base.n && !hash_is_hex(m->base))
 		return err_set(e, ERR_SNAPSHOT, "the archive names its image by what is no digest");
@@ -63,7 +67,11 @@ static int take_meta(struct importing *i, const char *text, struct err *e)
 			"were exported");
 	if (check_meta(&m, e) < 0)
 		return -1;
-	s->limits = (struct limits){ m.memory, m.disk, m.pids, m.cpu_milli, m.open_files };
+	s->limits = (struct limits){ .memory = m.memory,
+				     .disk = m.disk,
+				     .pids = m.pids,
+				     .cpu_milli = m.cpu_milli,
+				     .files = m.open_files };
 	snprintf(s->template, sizeof(s->template), "%.*s", STR_ARG(m.template));
 	snprintf(s->base, sizeof(s->base), "%.*s", STR_ARG(m.base));
 	return 0;

@@ -210,6 +210,7 @@ static struct store_snapshot row_of(const struct snapshot *s)
 		.pids = s->limits.pids,
 		.cpu_milli = s->limits.cpu_milli,
 		.files = s->limits.files,
+		.debug = s->limits.debug,
 	};
 }
 
@@ -492,7 +493,12 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 		.expires_ms = r->expires_ms,
 		.bytes = r->bytes,
 		.unpacked = r->unpacked,
-		.limits = { r->memory, r->disk, r->pids, r->cpu_milli, r->files },
+		.limits = { .memory = r->memory,
+			    .disk = r->disk,
+			    .pids = r->pids,
+			    .cpu_milli = r->cpu_milli,
+			    .files = r->files,
+			    .debug = r->debug },
 	};
 	snprintf(s->id, sizeof(s->id), "%.*s", STR_ARG(r->id));
 	snprintf(s->name, sizeof(s->name), "%.*s", STR_ARG(r->name));

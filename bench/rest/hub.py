@@ -15,7 +15,8 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path += [os.path.join(TOP, 'tests'), os.path.join(TOP, 'tests/blackbox')]
-import guardian  # noqa: E402, F401 (whatever ends this process, SIGKILL too, ends the hub and all that is below it)
+# Ends the hub and all that is below it when this process ends, by SIGKILL too.
+import guardian  # noqa: E402, F401
 
 HOLT = os.path.join(TOP, 'build/src/bin/holt')
 LOAD = os.path.join(TOP, 'build/bench/rest/load')

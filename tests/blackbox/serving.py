@@ -6,7 +6,8 @@
 SERVER = r'''
 import socket, sys, threading
 kind, port, *more = sys.argv[1:]
-family, address = (socket.AF_INET6, '::1') if port[0] == '6' and len(port) > 4 else (socket.AF_INET, '127.0.0.1')
+family, address = ((socket.AF_INET6, '::1') if port[0] == '6' and len(port) > 4
+                   else (socket.AF_INET, '127.0.0.1'))
 s = socket.socket(family)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind((address, int(port[-4:])))

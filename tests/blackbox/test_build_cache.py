@@ -44,13 +44,16 @@ def build(work, run, *arguments, **members):
 
 
 # What a line can leave, of every kind; what the next makes of it.
-FIRST = '''set -e; mkdir -p /d/sub /gone/sub /closed; echo one > /d/one; ln /d/one /d/sub/hard; ln -s one /d/link; echo x > /gone/sub/x
+FIRST = '''set -e; mkdir -p /d/sub /gone/sub /closed; echo one > /d/one
+ln /d/one /d/sub/hard; ln -s one /d/link; echo x > /gone/sub/x
 echo x > "/d/new
-line"; touch -d @1000000000 /d/link /d/sub/hard; chmod 1777 /d; echo in > /closed/in; chmod 500 /closed; rm /etc/shells; mv /etc/issue /etc/moved 2>/dev/null || :
+line"; touch -d @1000000000 /d/link /d/sub/hard; chmod 1777 /d; echo in > /closed/in
+chmod 500 /closed; rm /etc/shells; mv /etc/issue /etc/moved 2>/dev/null || :
 head -c 3000000 /dev/zero > /big; ''' + CHANCE + 'chance'
 SECOND = ('rm -r /gone /big; echo two >> /d/one; mkdir /gone; echo again > /gone/y; ' + CHANCE
           + 'second')
-TELL = '''cd /; find d gone closed big -printf '%y %m %n %s %l %p\\n' 2>/dev/null | sort; cat d/one d/sub/hard d/link closed/in gone/y; stat -c %Y d/one; test -e /etc/shells || echo none'''
+TELL = '''cd /; find d gone closed big -printf '%y %m %n %s %l %p\\n' 2>/dev/null | sort
+cat d/one d/sub/hard d/link closed/in gone/y; stat -c %Y d/one; test -e /etc/shells || echo none'''
 
 
 def test_the_lines_before_a_changed_one_are_not_run_again(overlays):

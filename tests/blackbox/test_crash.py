@@ -243,9 +243,10 @@ import host
 who = Who({me.name!r})
 hubs = []
 for number in range(2):
-    hubs.append(Serve(who, f"{tmp_path}/{{number}}", "--listen", "127.0.0.1:0", "--socket", "none", "--pool", "0"))
+    hubs.append(Serve(who, f"{tmp_path}/{{number}}", "--listen", "127.0.0.1:0", "--socket", "none",
+                      "--pool", "0"))
     Session(hubs[-1]).create()
-started = list(host.below(hubs[0].proc.pid)) + list(host.below(hubs[1].proc.pid)) + [hubs[1].proc.pid]
+started = [*host.below(hubs[0].proc.pid), *host.below(hubs[1].proc.pid), hubs[1].proc.pid]
 hubs[0].proc.kill()
 hubs[0].proc.wait()
 print(*started, flush=True)

@@ -272,8 +272,9 @@ def test_principal(door):
 def test_metadata(start):
     door = start(metadata='/.well-known/oauth-protected-resource')
     reply = door.ask(post(token=None, host='localhost:8080'))
-    assert reply.get('WWW-Authenticate') == ('Bearer realm="holt", resource_metadata='
-                                             '"http://localhost:8080/.well-known/oauth-protected-resource/echo"')
+    assert reply.get('WWW-Authenticate') == (
+        'Bearer realm="holt", resource_metadata='
+        '"http://localhost:8080/.well-known/oauth-protected-resource/echo"')
     assert door.ask(post()).status == 200
 
 

@@ -50,10 +50,11 @@ class Keyboard:
         self.master, self.slave = pty.openpty()
         self.resize(*size)
         self.before = termios.tcgetattr(self.slave)
-        self.proc = subprocess.Popen(hub.who.argv(*arguments), env={**hub.env, 'TERM': 'vt220'}, cwd='/',
-                                     stdin=self.slave if stdin else subprocess.DEVNULL, stdout=self.slave, stderr=self.slave,
-                                     start_new_session=True,
-                                     preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0))  # noqa: PLW1509
+        self.proc = subprocess.Popen(
+            hub.who.argv(*arguments), env={**hub.env, 'TERM': 'vt220'}, cwd='/',
+            stdin=self.slave if stdin else subprocess.DEVNULL, stdout=self.slave,
+            stderr=self.slave, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0))  # noqa: PLW1509
         self.seen = b''
 
     def __enter__(self):
@@ -466,14 +467,16 @@ def say(**message):
 for line in sys.stdin:
     m = json.loads(line)
     if m.get('method') == 'initialize':
-        say(id=m['id'], result={'protocolVersion': m['params']['protocolVersion'], 'capabilities': {'tools': {}},
+        say(id=m['id'], result={'protocolVersion': m['params']['protocolVersion'],
+                                'capabilities': {'tools': {}},
                                 'serverInfo': {'name': 'inside', 'version': '1'}})
     elif m.get('method') == 'tools/list':
         say(id=m['id'], result={'tools': [{'name': 'echo', 'inputSchema': {
             'type': 'object', 'properties': {'text': {'type': 'string'}}, 'required': ['text']}}]})
     elif m.get('method') == 'tools/call':
         print('called', file=sys.stderr)
-        say(id=m['id'], result={'content': [{'type': 'text', 'text': m['params']['arguments']['text']}]})
+        say(id=m['id'],
+            result={'content': [{'type': 'text', 'text': m['params']['arguments']['text']}]})
     elif 'id' in m and 'method' in m:
         say(id=m['id'], error={'code': -32601, 'message': 'no such method'})
 '''
@@ -499,7 +502,8 @@ import {{ Client }} from {json.dumps(sdk)};
 import {{ StdioClientTransport }} from {json.dumps(sdk.replace('index.js', 'stdio.js'))};
 const text = "ä€😀 \u2028 " + "x".repeat(300000);
 const client = new Client({{ name: 'outside', version: '1' }});
-await client.connect(new StdioClientTransport({{ command: {json.dumps(server[0])}, args: {json.dumps(server[1:])},
+await client.connect(new StdioClientTransport({{
+    command: {json.dumps(server[0])}, args: {json.dumps(server[1:])},
     env: {json.dumps(hub.env)}, stderr: 'ignore' }}));
 for (let i = 0; i < 20; i++) {{
     const answer = await client.callTool({{ name: 'echo', arguments: {{ text: text + i }} }});

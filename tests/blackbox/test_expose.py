@@ -50,7 +50,8 @@ class App(http.server.BaseHTTPRequestHandler):
     def any(self):
         where = self.path.split('?')[0]
         if where == '/events':
-            self.tell(fields=[('Content-Type', 'text/event-stream'), ('Transfer-Encoding', 'chunked')])
+            self.tell(fields=[('Content-Type', 'text/event-stream'),
+                              ('Transfer-Encoding', 'chunked')])
             for line in sys.stdin:
                 data = f'data: {line.strip()}\n\n'.encode()
                 self.wfile.write(b'%x\r\n%s\r\n' % (len(data), data))
@@ -60,7 +61,8 @@ class App(http.server.BaseHTTPRequestHandler):
             body = self.body()
             self.tell(body=json.dumps([len(body), hashlib.sha256(body).hexdigest()]).encode())
         elif where == '/wait':
-            self.tell(fields=[('Content-Type', 'text/event-stream'), ('Transfer-Encoding', 'chunked')])
+            self.tell(fields=[('Content-Type', 'text/event-stream'),
+                              ('Transfer-Encoding', 'chunked')])
             self.wfile.flush()
             time.sleep(3600)
         elif where == '/big':
@@ -87,9 +89,12 @@ class App(http.server.BaseHTTPRequestHandler):
         elif where == '/empty':
             self.tell(204)
         else:
-            told = {'method': self.command, 'path': self.path, 'body': self.body().decode('latin-1'),
-                    'fields': [[k.lower(), v] for k, v in self.headers.items()], 'from': self.client_address[0]}
-            self.tell(body=json.dumps(told).encode(), fields=[('Content-Type', 'application/json'), ('X-Own', 'yes')])
+            told = {'method': self.command, 'path': self.path,
+                    'body': self.body().decode('latin-1'),
+                    'fields': [[k.lower(), v] for k, v in self.headers.items()],
+                    'from': self.client_address[0]}
+            self.tell(body=json.dumps(told).encode(),
+                      fields=[('Content-Type', 'application/json'), ('X-Own', 'yes')])
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = any
 
@@ -98,7 +103,8 @@ class App(http.server.BaseHTTPRequestHandler):
         self.send_response_only(101)
         self.send_header('Upgrade', 'websocket')
         self.send_header('Connection', 'Upgrade')
-        self.send_header('Sec-WebSocket-Accept', base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
+        self.send_header('Sec-WebSocket-Accept',
+                         base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
         if 'b' in self.headers.get('Sec-WebSocket-Protocol', ''):
             self.send_header('Sec-WebSocket-Protocol', 'b')
         self.end_headers()
@@ -111,11 +117,13 @@ class App(http.server.BaseHTTPRequestHandler):
         if n > 125:
             n = struct.unpack('>H' if n == 126 else '>Q', self.rfile.read(2 if n == 126 else 8))[0]
         mask, data = self.rfile.read(4), self.rfile.read(n)
-        return first & 15, (int.from_bytes(data, 'big') ^ int.from_bytes((mask * (n // 4 + 1))[:n], 'big')).to_bytes(n, 'big')
+        return first & 15, (int.from_bytes(data, 'big') ^ int.from_bytes(
+            (mask * (n // 4 + 1))[:n], 'big')).to_bytes(n, 'big')
 
     def say(self, opcode, data):
         n = len(data)
-        self.wfile.write(bytes([128 | opcode]) + (bytes([n]) if n < 126 else b'\x7e' + struct.pack('>H', n)) + data)
+        self.wfile.write(bytes([128 | opcode])
+                         + (bytes([n]) if n < 126 else b'\x7e' + struct.pack('>H', n)) + data)
 
     def echo(self):
         while True:

@@ -31,8 +31,10 @@ def test_files_diverge(sb):
 
 def test_everything_about_files_is_copied(sb):
     sb.sh('''
-        mkdir -p d/e "sp ace" && echo 1 > d/e/one && ln d/e/one hard && ln -s d/e/one soft && ln -s /nowhere broken
-        mkfifo pipe; chmod 711 hard; chmod u+s hard 2>/dev/null; chmod 1777 d; touch -d "2001-02-03 04:05:06" old; truncate -s 3M sparse
+        mkdir -p d/e "sp ace" && echo 1 > d/e/one && ln d/e/one hard
+        ln -s d/e/one soft && ln -s /nowhere broken
+        mkfifo pipe; chmod 711 hard; chmod u+s hard 2>/dev/null; chmod 1777 d
+        touch -d "2001-02-03 04:05:06" old; truncate -s 3M sparse
         echo hidden > .hidden; printf "\\377\\0" > bin; echo x > "new
 line"; mkdir -m 0 closed; mkdir empty
         touch /tmp/t ~/h /var/tmp/v

@@ -174,7 +174,8 @@ def test_take_over_again_and_again(home_of):
 # What systemd does: descriptors from 3 on, and who they are for.
 ACTIVATE = """
 import os, sys
-os.environ.update(LISTEN_PID=str(os.getpid()) if sys.argv[1] == 'me' else sys.argv[1], LISTEN_FDS=sys.argv[2])
+os.environ.update(LISTEN_PID=str(os.getpid()) if sys.argv[1] == 'me' else sys.argv[1],
+                  LISTEN_FDS=sys.argv[2])
 os.execv(sys.argv[3], sys.argv[3:])
 """
 

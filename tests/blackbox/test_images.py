@@ -727,7 +727,9 @@ def test_a_full_disk(store, work):
         f.write(os.urandom(8 << 20))
     holt = ' '.join(store.who.argv('images'))
     small = files.layout(work + '/small', GOOD)
-    script = f'''mount -t tmpfs -o size=4m,mode=700,uid={store.who.uid},gid={store.who.uid} small {store.path}
+    script = f'''
+        mount -t tmpfs -o size=4m,mode=700,uid={store.who.uid},gid={store.who.uid} \\
+            small {store.path}
         for source in {big} {work}/d; do
             {holt} import $source x; echo "status $?"
             find {store.path} -mindepth 2

@@ -24,7 +24,9 @@ from mcp_cli import (EVERYTHING, Cli, Daemon, Sweep, Terminal, free_port, packag
 from oauth_site import World
 
 REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST, MODERN]
-PNG = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')
+PNG = base64.b64decode(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9'
+    'awAAAABJRU5ErkJggg==')
 
 
 @pytest.fixture(scope='module')
@@ -147,7 +149,8 @@ def test_server_memory(me):
     path = os.path.join(me.work, 'memory.jsonl')
     cli = Cli(me, to_program(package('memory'), '--env', f'MEMORY_FILE_PATH={path}'))
     calls = {
-        'create_entities': ['entities=[{"name":"a","entityType":"t","observations":[]},{"name":"b","entityType":"t","observations":[]}]'],
+        'create_entities': ['entities=[{"name":"a","entityType":"t","observations":[]},'
+                            '{"name":"b","entityType":"t","observations":[]}]'],
         'create_relations': ['relations=[{"from":"a","to":"b","relationType":"knows"}]'],
         'add_observations': ['observations=[{"entityName":"a","contents":["seen"]}]'],
         'read_graph': [], 'search_nodes': ['query=a'], 'open_nodes': ['names=["a"]'],

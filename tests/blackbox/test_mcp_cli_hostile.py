@@ -74,7 +74,8 @@ def put(**m):
 for line in sys.stdin:
     m = json.loads(line)
     if m.get('method') == 'initialize':
-        put(id=m['id'], result={'protocolVersion': m['params']['protocolVersion'], 'capabilities': {'tools': {}},
+        put(id=m['id'], result={'protocolVersion': m['params']['protocolVersion'],
+                                'capabilities': {'tools': {}},
                                 'serverInfo': {'name': 'endless', 'version': '1'}})
     elif m.get('method') == 'tools/list':
         put(id=m['id'], result={'tools': [{'name': 't', 'inputSchema': {'type': 'object'}}]})
@@ -83,12 +84,14 @@ for line in sys.stdin:
         while True:
             n += 1
             if sys.argv[1] == 'progress':
-                put(method='notifications/progress', params={'progressToken': m['params']['_meta']['progressToken'], 'progress': n})
+                put(method='notifications/progress',
+                    params={'progressToken': m['params']['_meta']['progressToken'], 'progress': n})
                 time.sleep(0.05)
             elif sys.argv[1] == 'ping':
                 put(id=n, method='ping')
             else:
-                put(id=n, method='elicitation/create', params={'message': 'x', 'requestedSchema': {'type': 'object', 'properties': {}}})
+                put(id=n, method='elicitation/create', params={
+                    'message': 'x', 'requestedSchema': {'type': 'object', 'properties': {}}})
 """
 
 

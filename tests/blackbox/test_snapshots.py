@@ -95,14 +95,17 @@ def code_of(f, *arguments, **body):
 
 
 MAKE = '''set -e
-mkdir -p d/deep/er empty; echo one > d/one; echo two > d/deep/er/two; ln d/one d/deep/again; ln -s ../one d/link; ln -s /nowhere gone
-head -c 300000 /dev/zero | tr '\\0' x > big; : > nothing; chmod 640 d/one; chmod 1777 empty; touch -d @1000000000 d/deep
+mkdir -p d/deep/er empty; echo one > d/one; echo two > d/deep/er/two
+ln d/one d/deep/again; ln -s ../one d/link; ln -s /nowhere gone
+head -c 300000 /dev/zero | tr '\\0' x > big; : > nothing; chmod 640 d/one; chmod 1777 empty
+touch -d @1000000000 d/deep
 mkdir closed; echo in > closed/in; chmod 500 closed; mkfifo pipe; touch .wh.d "a b" 'new
 line'
 long=$(head -c 200 /dev/zero | tr '\\0' l); mkdir -p $long/$long; echo far > $long/$long/$long
 echo home > ~/home; echo tmp > /tmp/tmp
 '''
-TELL = '''cd /workspace; find . ~ /tmp ! -name '*.tmp' -printf '%y %m %n %s %l %p\\n' | sort; cat d/one d/deep/er/two closed/in l*/l*/l* ~/home /tmp/tmp
+TELL = '''cd /workspace; find . ~ /tmp ! -name '*.tmp' -printf '%y %m %n %s %l %p\\n' | sort
+cat d/one d/deep/er/two closed/in l*/l*/l* ~/home /tmp/tmp
 stat -c '%Y %n' d/deep; sha256sum big; test d/one -ef d/deep/again && echo linked'''
 
 
@@ -338,9 +341,12 @@ def image(hub, me, tmp_path_factory):
     yield 'marks'
 
 
-CHANGE = '''set -e; cd /t; rm d/gone; rm -r d/sub; rm -r o; mkdir o; echo new > o/new; rm -r swap; echo file > swap; rm file; mkdir file
-echo x > file/in; echo more >> d/keep; mv m moved 2>/dev/null || { cp -r m moved; rm -r m; }; rm link; mkdir added; echo y > added/y; chmod 700 d'''
-SHOW = '''cd /t; find /bin d o m moved file swap link added 2>/dev/null | sort | while read f; do stat -c '%F %a %n' $f; done; cat d/keep o/new file/in swap moved/in'''
+CHANGE = '''set -e; cd /t; rm d/gone; rm -r d/sub; rm -r o; mkdir o; echo new > o/new
+rm -r swap; echo file > swap; rm file; mkdir file
+echo x > file/in; echo more >> d/keep; mv m moved 2>/dev/null || { cp -r m moved; rm -r m; }
+rm link; mkdir added; echo y > added/y; chmod 700 d'''
+SHOW = '''cd /t; find /bin d o m moved file swap link added 2>/dev/null | sort |
+while read f; do stat -c '%F %a %n' $f; done; cat d/keep o/new file/in swap moved/in'''
 
 
 def test_what_an_image_had_is_gone(hub, image):

@@ -23,8 +23,10 @@ SANITIZED = 'ASAN_OPTIONS' in os.environ
 PEERS = [pytest.param(tool, marks=pytest.mark.skipif(not shutil.which(tool), reason=f'{tool} is '
                                                      'missing: scripts/deps test'))
          for tool in (GNU, BSD)]
-MAKE = '''mkdir -p t/d/e t/empty && cd t && echo hello > d/f && head -c 200000 /dev/urandom > d/e/large && : > none &&
-ln -s ../nowhere l && ln d/f hard && chmod 750 d && chmod 444 d/f && n=$(printf %0120d 7) && mkdir -p $n/$n && echo deep > $n/$n/f &&
+MAKE = '''mkdir -p t/d/e t/empty && cd t && echo hello > d/f &&
+head -c 200000 /dev/urandom > d/e/large && : > none &&
+ln -s ../nowhere l && ln d/f hard && chmod 750 d && chmod 444 d/f &&
+n=$(printf %0120d 7) && mkdir -p $n/$n && echo deep > $n/$n/f &&
 echo x > "$(printf 'sp ace\\n\\303\\244')" && touch -d @1000000000 d/f d/e'''
 SUMS = 'cd {} && find . -type f -exec md5sum {{}} + | sort -k2'
 

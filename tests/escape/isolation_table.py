@@ -23,42 +23,52 @@ HEAD = '| attempt | Holt as root | Holt as a user | held by | control |'
 
 INTRO = f"""# What a sandbox keeps in
 
-This page is made by `tests/escape` from what really happened, and the tests fail when it is stale. To make it again:
+`tests/escape` makes this page from what really happened, and the tests fail when it is stale.
+To make it again:
 
 ```
 {AGAIN}
 ```
 
-Each row is one attempt, made by a program inside a sandbox with the default limits: once with Holt running as root, once
-as an unprivileged user with user namespaces. *Denied* and *absent* (what it wants is not there) are what a sandbox
-promises; *open* stands only where that is the policy, and *held by* then says why it is no way out. After each attempt the
-sandbox had to be healthy, and after all of them the host unchanged.
+Each row is one attempt, made by a program inside a sandbox with the default limits:
+once with Holt running as root, once as an unprivileged user with user namespaces.
+A sandbox promises *denied* and *absent* (what the attempt wants is not there).
+*Open* stands only where that is the policy, and *held by* then says why it is no way out.
+After each attempt the sandbox had to be healthy, and after all of them the host unchanged.
 
-The *control* is the same attempt where it must work, so that a denial means something: an unprivileged user without any
-jail; root of new namespaces (`unshare(1)`) with nothing else taken away, and with an ordinary process in the place of PID 1;
-root outside. What would harm the machine is not tried there: it is only looked whether root has the right, by capability
-or by the permissions of the file.
+The *control* is the same attempt where it must work, so that a denial means something:
+by an unprivileged user without any jail; by root of new namespaces (`unshare(1)`)
+with nothing else taken away and an ordinary process in the place of PID 1; or by root outside.
+What would harm the machine is not tried there. The control then only checks
+that root has the right, by capability or by the permissions of the file.
 
 ## With debug
 
-Programs of a sandbox that is made with `debug` (`holt run --debug`) may call ptrace, process_vm_readv and process_vm_writev
-on each other. All rows are tried in such a sandbox, too: `ptrace_self` and `vm_readv_own` are open there, all others as
-below.
+Programs of a sandbox that is made with `debug` (`holt run --debug`)
+may call ptrace, process_vm_readv and process_vm_writev on each other.
+All rows are tried in such a sandbox, too:
+`ptrace_self` and `vm_readv_own` are open there, all others as below.
 
-- *Wider:* each program of the sandbox can read and change each other one, so a secret that one exec is given is no secret
-  from what runs beside it. More of the kernel's code can be reached: that of tracing.
-- *As ever:* a tracer gains nothing that it had not. The kernel asks the filter about the call that is made in the end,
-  whatever the tracer has made of it; to suspend a filter takes a capability; there is no program in the sandbox with more
-  rights than another. PID 1 and the processes that it forks are not dumpable, and the filter refuses calls that name PID 1.
+- *Wider:* each program of the sandbox can read and change each other one,
+  so a secret that one exec is given is no secret from what runs beside it.
+  More of the kernel's code can be reached: that of tracing.
+- *As ever:* a tracer gains nothing that it had not.
+  The kernel asks the filter about the call that is made in the end,
+  whatever the tracer has made of it;
+  to suspend a filter takes a capability;
+  there is no program in the sandbox with more rights than another.
+  PID 1 and the processes that it forks are not dumpable,
+  and the filter refuses calls that name PID 1.
   A program that makes PID 1 its tracer is let go.
 """
 
 FLOWS = """## Longer stories
 
-Tests that take more than one call. *Denied* means that the test passed: the attempt failed, the sandbox (or where it ends
-itself, its neighbour) was healthy afterwards, and the host unchanged. *Not bounded by rlimits* stands where an unprivileged
-user has no control groups: there memory is limited for each process only, as `sandbox_create` says in `enforced_by`; `holt
-doctor` says how to get control groups.
+These tests take more than one call. *Denied* means that the test passed: the attempt failed,
+the sandbox (or its neighbour, if it ended itself) was healthy afterwards, and the host unchanged.
+*Not bounded by rlimits* stands where an unprivileged user has no control groups.
+Memory is then limited for each process only, as `sandbox_create` says in `enforced_by`;
+`holt doctor` says how to get control groups.
 """
 
 

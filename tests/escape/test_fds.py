@@ -74,7 +74,8 @@ WATCH = r"""
 import json, os
 ACTS = {'write': lambda fd: os.pwrite(fd, b'\0', 0), 'truncate': lambda fd: os.ftruncate(fd, 0),
         'chmod': lambda fd: os.fchmod(fd, 0), 'chown': lambda fd: os.fchown(fd, 1000, 1000),
-        'open for writing': lambda fd: os.close(os.open(f'/proc/self/fd/{fd}', os.O_WRONLY | os.O_TRUNC))}
+        'open for writing': lambda fd: os.close(os.open(f'/proc/self/fd/{fd}',
+                                                        os.O_WRONLY | os.O_TRUNC))}
 worked = set()
 
 def change(fd):

@@ -50,7 +50,8 @@ X32 = r"""
 import ctypes, errno, json
 c = ctypes.CDLL(None, use_errno=True)
 known = []
-for number in [n | 0x40000000 for n in range(0, 560)] + [1 << 31, (1 << 32) - 1, 1 << 30, 0x7fffffff]:
+for number in [n | 0x40000000 for n in range(0, 560)] + [1 << 31, (1 << 32) - 1, 1 << 30,
+                                                         0x7fffffff]:
     ctypes.set_errno(0)
     c.syscall(ctypes.c_long(number), 0, 0, 0, 0, 0, 0)
     if ctypes.get_errno() != errno.ENOSYS:

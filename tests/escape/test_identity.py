@@ -55,9 +55,12 @@ def test_ways_to_start(sb, world, way):
 # The loader started as a program, with a program as its argument: its rights are the same.
 LOADER = r"""
 import ctypes, glob, json, os, subprocess, sys
-act = 'import ctypes; c = ctypes.CDLL(None); print(int(c.unshare(0x10000000) == 0 or c.ptrace(16, 1, None, None) == 0))'
-loader = glob.glob('/lib64/ld-linux*.so*') + glob.glob('/lib/ld-linux*.so*') + glob.glob('/lib/*/ld-linux*.so*')
-print(json.dumps([subprocess.run([loader[0], '/usr/bin/python3', '-c', act], stdout=subprocess.PIPE).stdout.decode().strip()]))
+act = ('import ctypes; c = ctypes.CDLL(None); '
+       'print(int(c.unshare(0x10000000) == 0 or c.ptrace(16, 1, None, None) == 0))')
+loader = (glob.glob('/lib64/ld-linux*.so*') + glob.glob('/lib/ld-linux*.so*')
+          + glob.glob('/lib/*/ld-linux*.so*'))
+print(json.dumps([subprocess.run([loader[0], '/usr/bin/python3', '-c', act],
+                                 stdout=subprocess.PIPE).stdout.decode().strip()]))
 """
 
 
@@ -181,12 +184,14 @@ def look(path):
         elif word in path.encode():
             found.append('the name ' + path)
 
-for top in ('/etc', '/home', '/root', '/tmp', '/var', '/run', '/workspace', '/mnt', '/opt', '/srv', '/dev', '/sys'):
+for top in ('/etc', '/home', '/root', '/tmp', '/var', '/run', '/workspace', '/mnt', '/opt', '/srv',
+            '/dev', '/sys'):
     for path, directories, names in os.walk(top):
         for name in names:
             look(os.path.join(path, name))
 for path, directories, names in os.walk('/proc'):
-    directories[:] = [d for d in directories if path != '/proc' or not d.isdigit() or d in ('1', str(os.getpid()))]
+    directories[:] = [d for d in directories if path != '/proc' or not d.isdigit()
+                      or d in ('1', str(os.getpid()))]
     for name in names:
         if not (path.startswith('/proc/self') or name in ('kmsg', 'mem')):
             look(os.path.join(path, name))

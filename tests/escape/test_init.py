@@ -26,7 +26,8 @@ def once():
         c.syscall(ctypes.c_long(424), fd, number, None, 0)                  # pidfd_send_signal
         c.syscall(ctypes.c_long(424), fd, number, None, 4)
     os.close(fd)
-    for request in (16, 0x4206, 0):                                         # ptrace: attach, seize, be traced
+    # ptrace: attach, seize, be traced
+    for request in (16, 0x4206, 0):
         c.ptrace(request, PID1, None, None)
     c.process_vm_readv(PID1, None, 0, None, 0, 0)
     for name in ('mem', 'oom_score_adj', 'comm', 'clear_refs', 'coredump_filter', 'attr/current'):

@@ -39,7 +39,8 @@ c.shmat.restype = ctypes.c_void_p
 ctypes.memmove(c.shmat(shm, None, 0), name.encode(), len(name))
 assert c.msgget(key, 0o1666) >= 0 and c.semget(key, 1, 0o1666) >= 0
 c.mq_open(b'/queue', os.O_CREAT | os.O_RDWR, 0o666, None)
-for path in ('/tmp/file', '/workspace/file', '/dev/shm/file', '/home/agent/file', '/var/tmp/file', '/run/lock/file'):
+for path in ('/tmp/file', '/workspace/file', '/dev/shm/file', '/home/agent/file', '/var/tmp/file',
+             '/run/lock/file'):
     open(path, 'w').write(name)
 try:
     open('/etc/passwd', 'a').write(name)
@@ -54,7 +55,8 @@ name, pid = sys.argv[1], int(sys.argv[2])
 c = ctypes.CDLL(None, use_errno=True)
 found = []
 for family, address in ((socket.AF_UNIX, '\0' + name), (socket.AF_UNIX, '/tmp/' + name),
-                        (socket.AF_INET, ('127.0.0.1', 45454)), (socket.AF_INET, ('127.0.0.2', 45454))):
+                        (socket.AF_INET, ('127.0.0.1', 45454)),
+                        (socket.AF_INET, ('127.0.0.2', 45454))):
     s = socket.socket(family)
     s.settimeout(2)
     try:
@@ -64,15 +66,17 @@ for family, address in ((socket.AF_UNIX, '\0' + name), (socket.AF_UNIX, '/tmp/' 
     except OSError:
         pass
 key = 0x484f4c54
-for what, got in (('shm', c.shmget(key, 4096, 0)), ('msg', c.msgget(key, 0)), ('sem', c.semget(key, 1, 0)),
+for what, got in (('shm', c.shmget(key, 4096, 0)), ('msg', c.msgget(key, 0)),
+                  ('sem', c.semget(key, 1, 0)),
                   ('mq', c.mq_open(b'/queue', os.O_RDWR))):
     if got >= 0:
         found.append(what)
 for number in range(32):
     if c.shmctl(number, 13, (ctypes.c_char * 256)()) >= 0:        # SHM_STAT
         found.append(f'shm {number}')
-for path in ('/tmp/file', '/workspace/file', '/dev/shm/file', '/home/agent/file', '/var/tmp/file', '/run/lock/file',
-             '/etc/passwd', '/proc/sysvipc/shm', '/proc/net/unix', '/proc/net/tcp', '/proc/locks'):
+for path in ('/tmp/file', '/workspace/file', '/dev/shm/file', '/home/agent/file', '/var/tmp/file',
+             '/run/lock/file', '/etc/passwd', '/proc/sysvipc/shm', '/proc/net/unix',
+             '/proc/net/tcp', '/proc/locks'):
     try:
         if name in open(path).read():
             found.append(path)
@@ -166,7 +170,8 @@ os.chdir('/workspace')
 os.mkdir('d')
 open('f', 'w').write('inside')
 for path in ('d', 'f'):
-    for name, value in (('redirect', b'/../../../../etc'), ('redirect', b'/etc'), ('opaque', b'y'), ('metacopy', b''),
+    for name, value in (('redirect', b'/../../../../etc'), ('redirect', b'/etc'), ('opaque', b'y'),
+                        ('metacopy', b''),
                         ('origin', b'x' * 40), ('whiteout', b'y')):
         for space in ('user.overlay.', 'trusted.overlay.', 'user.overlay.overlay.'):
             try:
@@ -217,7 +222,8 @@ def flight():
     if not keep or keep[-1] is None:
         keep.append(socket.socketpair())
     try:
-        keep[-1][0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)], socket.MSG_DONTWAIT)
+        keep[-1][0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)],
+                            socket.MSG_DONTWAIT)
     except BlockingIOError:
         keep.append(None)
     return True

@@ -11,7 +11,8 @@ import world as worlds
 # prints those that opened.
 SWEEP = r"""
 import json, os, sys
-before = ['', '/proc/self/root', '/proc/1/root', '/proc/thread-self/root', '/proc/self/cwd/../../..']
+before = ['', '/proc/self/root', '/proc/1/root', '/proc/thread-self/root',
+          '/proc/self/cwd/../../..']
 proc = os.open('/proc', os.O_RDONLY | os.O_DIRECTORY)
 paths, opened = sys.stdin.read().split('\n'), []
 for path in paths:
@@ -68,7 +69,8 @@ _, control, _, _ = b.recvmsg(1, socket.CMSG_SPACE(8))
 got, opened = array.array('i', control[0][2]), []
 for fd in got:
     for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC):
-        for name in ('/proc/self/fd/%d', '/dev/fd/%d', '/proc/thread-self/fd/%d', '/proc/1/root/proc/self/fd/%d'):
+        for name in ('/proc/self/fd/%d', '/dev/fd/%d', '/proc/thread-self/fd/%d',
+                     '/proc/1/root/proc/self/fd/%d'):
             try:
                 os.write(os.open(name % fd, flags), b'0')
                 opened.append([name, flags])
@@ -97,9 +99,12 @@ for flags in (0x10000000, 0x10020000, 0x12020000, 0x1e020000):
     if os.fork() == 0:
         os._exit(0 if c.unshare(flags) == 0 else 1)
     worked.append(os.wait()[1] == 0)
-for source, target, kind, flags in ((b'proc', b'/tmp', b'proc', 0), (b'/proc', b'/tmp', None, MS_BIND),
-                                    (None, b'/proc', None, MS_REMOUNT | MS_BIND), (b'none', b'/proc/sys', None, MS_BIND),
-                                    (b'tmpfs', b'/proc/sys', b'tmpfs', 0), (b'sysfs', b'/sys', b'sysfs', 0)):
+for source, target, kind, flags in ((b'proc', b'/tmp', b'proc', 0),
+                                    (b'/proc', b'/tmp', None, MS_BIND),
+                                    (None, b'/proc', None, MS_REMOUNT | MS_BIND),
+                                    (b'none', b'/proc/sys', None, MS_BIND),
+                                    (b'tmpfs', b'/proc/sys', b'tmpfs', 0),
+                                    (b'sysfs', b'/sys', b'sysfs', 0)):
     worked.append(c.mount(source, target, kind, flags, None) == 0)
 worked.append(c.umount2(b'/proc/sys', 2) == 0)
 print(json.dumps(worked))

@@ -135,8 +135,10 @@ def prey(world):
 # ---- swapped -------------------------------------------------------------------------------------
 
 # The real folder and its parent, each swapped with a link.
-SWAPPED = '''mkdir -p t/p/d && cd t/p && echo inside > d/file && echo prey > d/prey && ln -s {target} e && cd .. && mkdir q && ln -s {target} q/d && cd .. &&
-(python3 -c "$FLIP" /workspace/t/p/d /workspace/t/p/e {stop} & python3 -c "$FLIP" /workspace/t/p /workspace/t/q {stop} &) > /dev/null 2>&1
+SWAPPED = '''mkdir -p t/p/d && cd t/p && echo inside > d/file && echo prey > d/prey &&
+ln -s {target} e && cd .. && mkdir q && ln -s {target} q/d && cd .. &&
+(python3 -c "$FLIP" /workspace/t/p/d /workspace/t/p/e {stop} &
+ python3 -c "$FLIP" /workspace/t/p /workspace/t/q {stop} &) > /dev/null 2>&1
 while ! test -e /tmp/ready; do :; done'''
 
 

@@ -22,13 +22,15 @@ os.makedirs('/workspace/t')
 os.chdir('/workspace/t')
 open('inside', 'w').write('inside')
 for name, target in {
-        'absolute': '%(file)s', 'relative': '../../../../../..%(file)s', 'proc_root': '/proc/self/root%(file)s',
-        'pid1_root': '/proc/1/root%(file)s', 'environ': '/proc/self/environ', 'pid1_environ': '/proc/1/environ',
-        'mem': '/proc/self/mem', 'maps': '/proc/self/maps', 'exe': '/proc/self/exe', 'kcore': '/proc/kcore',
-        'version': '/proc/version', 'comm': '/proc/self/comm', 'zero': '/dev/zero', 'null': '/dev/null',
-        'full': '/dev/full', 'tty': '/dev/tty', 'stdin': '/dev/stdin', 'loop1': 'loop2', 'loop2': 'loop1',
-        'self': 'self', 'proc': '/proc', 'cwd': '/proc/self/cwd', 'oom': '/proc/self/oom_score_adj',
-        'uid_map': '/proc/self/uid_map', 'net': '/proc/self/net/dev', 'ns': '/proc/self/ns/mnt'}.items():
+        'absolute': '%(file)s', 'relative': '../../../../../..%(file)s',
+        'proc_root': '/proc/self/root%(file)s', 'pid1_root': '/proc/1/root%(file)s',
+        'environ': '/proc/self/environ', 'pid1_environ': '/proc/1/environ', 'mem': '/proc/self/mem',
+        'maps': '/proc/self/maps', 'exe': '/proc/self/exe', 'kcore': '/proc/kcore',
+        'version': '/proc/version', 'comm': '/proc/self/comm', 'zero': '/dev/zero',
+        'null': '/dev/null', 'full': '/dev/full', 'tty': '/dev/tty', 'stdin': '/dev/stdin',
+        'loop1': 'loop2', 'loop2': 'loop1', 'self': 'self', 'proc': '/proc',
+        'cwd': '/proc/self/cwd', 'oom': '/proc/self/oom_score_adj', 'uid_map': '/proc/self/uid_map',
+        'net': '/proc/self/net/dev', 'ns': '/proc/self/ns/mnt'}.items():
     os.symlink(target, name)
 for n in range(12):
     os.symlink(f'/proc/self/fd/{n}', f'fd{n}')
@@ -212,7 +214,8 @@ LEASE = r"""
 import fcntl, os, signal
 signal.signal(signal.SIGIO, signal.SIG_IGN)
 fds = []
-for path, flags, kind in (('/workspace/w', os.O_RDWR, fcntl.F_WRLCK), ('/workspace/r', os.O_RDONLY, fcntl.F_RDLCK)):
+for path, flags, kind in (('/workspace/w', os.O_RDWR, fcntl.F_WRLCK),
+                          ('/workspace/r', os.O_RDONLY, fcntl.F_RDLCK)):
     with open(path, 'w') as f:
         f.write('inside')
     os.chmod(path, 0o755)

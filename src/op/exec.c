@@ -199,6 +199,8 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct s
 
 	if (!tty)
 		return -1;
+	if (!q->background && waits_ms > 0 && waits_ms < ms)
+		ms = waits_ms;
 	words[0] = q->command;
 	for (size_t i = 0; i < q->args.n; i++)
 		words[i + 1] = q->args.p[i];
@@ -217,7 +219,7 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct s
 			.env = env,
 			.n_env = q->env.n,
 			.cwd = q->cwd,
-			.timeout_ms = !q->background && waits_ms > 0 && waits_ms < ms ? waits_ms : ms,
+			.timeout_ms = ms,
 			.stdin_open = q->input.n > 0 || q->stdin_open,
 			.terminal = q->has_tty ? tty : NULL,
 		},

@@ -28,21 +28,22 @@ static const struct field read_fields[] = {
 static const struct field_table read_table = FIELD_TABLE(struct files_read_request, read_fields);
 
 /* flags: FIELD_BYTES where it is as the bytes are. */
-#define FILE_CONTENT_ROWS(flags_)                                                                         \
-	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),            \
-	      .doc = "What was read."),                                                                   \
-		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                            \
-			   .flags = FIELD_REQUIRED, .doc = "How content stands for the bytes."),          \
-		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                                 \
-		      .doc = "Bytes of the whole file."),                                                 \
-		FIELD(struct file_content, offset, .flags = FIELD_REQUIRED,                               \
-		      .doc = "First byte read."),                                                         \
-		FIELD(struct file_content, bytes, .flags = FIELD_REQUIRED,                                \
-		      .doc = "Bytes read; in UTF-8 a few less than asked for where a character is cut."), \
-		FIELD(struct file_content, eof, .flags = FIELD_REQUIRED,                                  \
-		      .doc = "The end of the file was read."),                                            \
-		FIELD(struct file_content, next_offset,                                                   \
-		      .has = FIELD_HAS(struct file_content, has_next),                                    \
+#define FILE_CONTENT_ROWS(flags_)                                                                  \
+	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),     \
+	      .doc = "What was read."),                                                            \
+		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                     \
+			   .flags = FIELD_REQUIRED, .doc = "How content stands for the bytes."),   \
+		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                          \
+		      .doc = "Bytes of the whole file."),                                          \
+		FIELD(struct file_content, offset, .flags = FIELD_REQUIRED,                        \
+		      .doc = "First byte read."),                                                  \
+		FIELD(struct file_content, bytes, .flags = FIELD_REQUIRED,                         \
+		      .doc = "Bytes read; in UTF-8 a few less than asked for where a character "   \
+			     "is cut."),                                                           \
+		FIELD(struct file_content, eof, .flags = FIELD_REQUIRED,                           \
+		      .doc = "The end of the file was read."),                                     \
+		FIELD(struct file_content, next_offset,                                            \
+		      .has = FIELD_HAS(struct file_content, has_next),                             \
 		      .doc = "Where to read on; absent at the end of the file.")
 #define MODE_ROW                                                                                   \
 	FIELD(struct file_content, mode, .flags = FIELD_REQUIRED,                                  \

@@ -115,7 +115,8 @@ def test_one_hub_a_home(begin):
 
 
 def test_an_exec_with_a_key_is_not_run_again(begin):
-    """In the background the next hub tells of it; in the foreground it says that it does not know."""
+    """In the background the next hub tells of it; in the foreground it says that it does not
+    know."""
     def ask(key, **more):
         return hub.asked('POST', '/v1/exec', {'sandbox': sandbox, **more},
                          fields=[f'Idempotency-Key: {key}'])

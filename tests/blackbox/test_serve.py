@@ -494,7 +494,8 @@ def test_plain_http_beyond_loopback_is_warned_of(serve, certificate):
     """Tokens would pass in the clear; with a certificate, or on loopback, nothing is said."""
     tls = ['--tls-cert', certificate[0], '--tls-key', certificate[1]]
     for arguments, warns in ((['--listen', '0.0.0.0:0'], True), (['--listen', '[::]:0'], True),
-                             (['--listen', '127.0.0.1:0'], False), (['--listen', '0.0.0.0:0', *tls], False)):
+                             (['--listen', '127.0.0.1:0'], False),
+                             (['--listen', '0.0.0.0:0', *tls], False)):
         said = serve(*arguments, '--socket', 'none').said()
         assert ('plain HTTP' in said and arguments[1] in said) == warns, (arguments, said)
 

@@ -14,23 +14,25 @@ struct engine_options {
 };
 
 /* The rows of a struct S with a member m, a struct engine_options. */
-#define ENGINE_ROWS(S, m)                                                                             \
-	OPTION(S, m.memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",                      \
-	       .env = "HOLT_MEMORY", .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,                \
-	       .doc = "Memory of a sandbox, files included, such as 512M or 2G; 1G if not said."),    \
-		OPTION(S, m.disk, OPTION_SIZE, "disk", .arg = "SIZE", .env = "HOLT_DISK",             \
-		       .min = LIMIT_DISK_MIN, .max = LIMIT_MEMORY_MAX,                                \
-		       .doc = "How much of it its files may take; 512M, or half of a small memory."), \
-		OPTION(S, m.pids, OPTION_COUNT, "pids", .arg = "N", .env = "HOLT_PIDS",               \
-		       .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX,                                  \
-		       .doc = "Processes and threads at once; 512 if not said."),                     \
-		OPTION(S, m.cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .env = "HOLT_CPUS",          \
-		       .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX,                                    \
-		       .doc = "Share of processors, such as 0.5 or 2; all if not said."),             \
-		OPTION(S, m.files, OPTION_COUNT, "open-files", .arg = "N",                            \
-		       .env = "HOLT_OPEN_FILES", .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,      \
-		       .doc = "Open files of each program; as many as the host gives if not said."),  \
-		OPTION(S, m.allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",          \
+#define ENGINE_ROWS(S, m)                                                                          \
+	OPTION(S, m.memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",                   \
+	       .env = "HOLT_MEMORY", .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,             \
+	       .doc = "Memory of a sandbox, files included, such as 512M or 2G; 1G if not said."), \
+		OPTION(S, m.disk, OPTION_SIZE, "disk", .arg = "SIZE", .env = "HOLT_DISK",          \
+		       .min = LIMIT_DISK_MIN, .max = LIMIT_MEMORY_MAX,                             \
+		       .doc = "How much of it its files may take; 512M, or half of a small "       \
+			      "memory."),                                                          \
+		OPTION(S, m.pids, OPTION_COUNT, "pids", .arg = "N", .env = "HOLT_PIDS",            \
+		       .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX,                               \
+		       .doc = "Processes and threads at once; 512 if not said."),                  \
+		OPTION(S, m.cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .env = "HOLT_CPUS",       \
+		       .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX,                                 \
+		       .doc = "Share of processors, such as 0.5 or 2; all if not said."),          \
+		OPTION(S, m.files, OPTION_COUNT, "open-files", .arg = "N",                         \
+		       .env = "HOLT_OPEN_FILES", .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,   \
+		       .doc = "Open files of each program; as many as the host gives if not "      \
+			      "said."),                                                            \
+		OPTION(S, m.allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",       \
 		       .doc = "Isolation features, as holt doctor names them, that may be missing.")
 
 static inline struct limits engine_limits(const struct engine_options *o)

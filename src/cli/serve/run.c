@@ -43,8 +43,8 @@ static const struct option_row rows[] = {
 	       .doc = "Give it a terminal, with -i connected to this one."),
 	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
 	       .arg = "HOST:GUEST[:ro|rw[,size=N]]",
-	       .doc = "Show a directory or file of the host inside; read-only unless rw. With size= only "
-		      "if the host ends it there. May be repeated."),
+	       .doc = "Show a directory or file of the host inside; read-only unless rw. With "
+		      "size= only if the host ends it there. May be repeated."),
 	ENV_ROWS(struct run_options, env),
 	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Where to start inside; /workspace by default."),

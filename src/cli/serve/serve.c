@@ -385,8 +385,8 @@ static int open_previews(struct serve *v, const struct serve_options *o, const s
 	if (!tls && !is_localhost(str_of(o->domain)))
 		return err_set(
 			e, ERR_INVALID,
-			"--preview-domain: below '%.80s' browsers tell whose page asks only over TLS: "
-			"it needs --tls-cert and --tls-key",
+			"--preview-domain: below '%.80s' browsers tell whose page asks only over "
+			"TLS: it needs --tls-cert and --tls-key",
 			o->domain);
 	v->previews = http_server_new(&v->s.loop, &http, e);
 	if (!v->previews)

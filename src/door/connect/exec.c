@@ -243,7 +243,8 @@ static int read_exec(struct call *c, void *request, struct err *e)
 
 static const struct field socket_open_fields[] = {
 	FIELD(struct open, command, .max = EXEC_BYTES_MAX,
-	      .doc = "Line for the shell; with args, the program to run. May be absent with pty: the shell."),
+	      .doc = "Line for the shell; with args, the program to run. May be absent with pty: "
+		     "the shell."),
 	OPEN_ROWS,
 	FIELD_OBJECT(struct open, pty, pty_table, .has = FIELD_HAS(struct open, has_pty),
 		     .doc = "Runs it on a terminal, whose output is all stdout."),

@@ -20,7 +20,8 @@ struct open {
 };
 static const struct field open_fields[] = {
 	FIELD(struct open, dest, .max = API_PATH_MAX,
-	      .doc = "A directory that is there. Absent or empty: the sandbox's working directory."),
+	      .doc = "A directory that is there. Absent or empty: the sandbox's working "
+		     "directory."),
 };
 static const struct field_table open_table = FIELD_TABLE(struct open, open_fields);
 

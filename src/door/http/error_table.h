@@ -11,11 +11,11 @@ API_ROW(INVALID_JSON, "invalid_json", 400, "invalid_argument", "The body is not 
 API_ROW(UNAUTHORIZED, "unauthorized", 401, "unauthenticated", "The request is not authorized.",
 	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token.")
 API_ROW(FORBIDDEN, "forbidden", 403, "permission_denied", "This is not allowed.",
-	"Ask the operator of the server to allow it, or do without; inside of a sandbox, use a path "
-	"that its user may reach, such as one below /workspace.")
+	"Ask the operator of the server to allow it, or do without; inside of a sandbox, use a "
+	"path that its user may reach, such as one below /workspace.")
 API_ROW(NOT_FOUND, "not_found", 404, "not_found", "There is no such thing.",
-	"Check the id or the path that the cause names; GET /v1/sandboxes lists the sandboxes and GET "
-	"/v1/templates the templates.")
+	"Check the id or the path that the cause names; GET /v1/sandboxes lists the sandboxes and "
+	"GET /v1/templates the templates.")
 API_ROW(METHOD_NOT_ALLOWED, "method_not_allowed", 405, "unimplemented",
 	"This path has other methods.", "Use one of the methods that the Allow header names.")
 API_ROW(CONFLICT, "conflict", 409, "aborted", "Something else is in the way.",
@@ -34,7 +34,8 @@ API_ROW(UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "unimplemented",
 API_ROW(TIMEOUT_TOO_LARGE, "timeout_too_large", 400, "invalid_argument",
 	"The timeout is too large.", "Ask for max_timeout_s seconds or less.")
 API_ROW(UPGRADE_REQUIRED, "upgrade_required", 426, "unimplemented", "This path is a WebSocket.",
-	"Ask for an upgrade to a WebSocket of version 13, and offer the subprotocol that the cause names.")
+	"Ask for an upgrade to a WebSocket of version 13, and offer the subprotocol that the cause "
+	"names.")
 API_ROW(RATE_LIMITED, "rate_limited", 429, "resource_exhausted", "Too many requests came.",
 	"Wait for retry_after_ms and try again.")
 API_ROW(QUOTA_EXCEEDED, "quota_exceeded", 429, "resource_exhausted", "A limit is reached.",
@@ -53,8 +54,8 @@ API_ROW(FILE_FAILED, "file_failed", 400, "failed_precondition", "The file could 
 API_ROW(UNSUPPORTED, "unsupported", 501, "unimplemented", "This server can't do that.",
 	"Do without; `holt doctor` on the host names what it lacks.")
 API_ROW(PORT_FAILED, "port_failed", 502, "unavailable", "The server in the sandbox did not answer.",
-	"Start it on the port that the cause names, at 127.0.0.1 or at all addresses, wait until it listens, and "
-	"try again.")
+	"Start it on the port that the cause names, at 127.0.0.1 or at all addresses, wait until "
+	"it listens, and try again.")
 API_ROW(UNAVAILABLE, "unavailable", 503, "unavailable", "The server is busy or ending.",
 	"Wait for retry_after_ms and try again.")
 API_ROW(EXEC_TIMEOUT, "exec_timeout", 504, "deadline_exceeded", "The time was over.",

@@ -5,11 +5,11 @@
 static const char tool_meta[] = "{\"holt/schemaVersion\":\"" TOOL_SCHEMA_VERSION "\"}";
 
 static const char instructions[] =
-	"Sandboxes: small Linux systems without a network, made in milliseconds. sandbox_create gives "
-	"an id that the other tools take. Files persist between calls until sandbox_terminate; "
-	"processes that a command leaves behind go on. sandbox_fork copies files, so try risky steps "
-	"in a fork. A file is the resource sandbox://ID/PATH, too. A failure has a cause and a remediation; "
-	"read them before trying again.";
+	"Sandboxes: small Linux systems without a network, made in milliseconds. sandbox_create "
+	"gives an id that the other tools take. Files persist between calls until "
+	"sandbox_terminate; processes that a command leaves behind go on. sandbox_fork copies "
+	"files, so try risky steps in a fork. A file is the resource sandbox://ID/PATH, too. A "
+	"failure has a cause and a remediation; read them before trying again.";
 
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {

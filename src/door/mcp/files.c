@@ -23,8 +23,8 @@ static const struct mcp_template file = {
 	.name = "sandbox-file",
 	.title = "File of a sandbox",
 	.description =
-		"A file of a running sandbox by its absolute path without the first slash, at most 4 "
-		"MiB; of a directory its entries as JSON.",
+		"A file of a running sandbox by its absolute path without the first slash, at most "
+		"4 MiB; of a directory its entries as JSON.",
 };
 static const struct mcp_template *const templates[] = { &file };
 

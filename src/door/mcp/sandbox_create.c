@@ -32,8 +32,8 @@ const struct tool sandbox_create_tool = {
 	.output = &create_output,
 	.name = "sandbox_create",
 	.title = "Create a sandbox",
-	.doc = "Makes a new sandbox, a small isolated Linux system without a network, and returns its "
-	       "id. Takes milliseconds. It lasts until sandbox_terminate, its ttl_seconds, or the end "
-	       "of this server.",
+	.doc = "Makes a new sandbox, a small isolated Linux system without a network, and returns "
+	       "its id. Takes milliseconds. It lasts until sandbox_terminate, its ttl_seconds, or "
+	       "the end of this server.",
 	.says = "Created sandbox {sandbox}",
 };

@@ -12,5 +12,6 @@ const struct tool sandbox_diff_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_diff",
 	.title = "What has changed",
-	.doc = "Lists the paths that a sandbox has added, changed and removed against its template.",
+	.doc = "Lists the paths that a sandbox has added, changed and removed against its "
+	       "template.",
 };

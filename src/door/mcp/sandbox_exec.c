@@ -39,9 +39,9 @@ const struct tool sandbox_exec_tool = {
 	.op = &sandbox_exec_op,
 	.name = "sandbox_exec",
 	.title = "Run a command",
-	.doc = "Runs a command in a sandbox and returns its exit code and output as JSON. A command "
-	       "that fails or times out is a result, not an error. Many may run at once in one "
-	       "sandbox; what one leaves in the background goes on.",
+	.doc = "Runs a command in a sandbox and returns its exit code and output as JSON. A "
+	       "command that fails or times out is a result, not an error. Many may run at once in "
+	       "one sandbox; what one leaves in the background goes on.",
 	.members = OP_MEMBERS(members),
 	.output = &report_table,
 	.task = MCP_TASK_OPTIONAL,

@@ -39,8 +39,9 @@ const struct tool sandbox_exec_output_tool = {
 	.other_if = "kill",
 	.name = "sandbox_exec_output",
 	.title = "Output of a background command",
-	.doc = "Returns what a command that sandbox_exec runs in the background has printed since an offset, and "
-	       "how it ended; can wait for its end, a text or a pattern, and can kill it.",
+	.doc = "Returns what a command that sandbox_exec runs in the background has printed since "
+	       "an offset, and how it ended; can wait for its end, a text or a pattern, and can "
+	       "kill it.",
 	.members = OP_MEMBERS(members),
 	.output = &output_table,
 };

@@ -38,8 +38,8 @@ const struct tool sandbox_fork_tool = {
 	.output = &fork_output,
 	.name = "sandbox_fork",
 	.title = "Fork a sandbox",
-	.doc = "Makes copies of a sandbox with its files, limits and environment as they are at one "
-	       "instant; from then on they change apart. Processes are not copied. Returns a JSON array "
-	       "of the new ids.",
+	.doc = "Makes copies of a sandbox with its files, limits and environment as they are at "
+	       "one instant; from then on they change apart. Processes are not copied. Returns a "
+	       "JSON array of the new ids.",
 	.text = text_of,
 };

@@ -13,6 +13,7 @@ const struct tool sandbox_move_file_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_move_file",
 	.title = "Move a file",
-	.doc = "Moves or renames a file or directory of a sandbox; a file at the new path is replaced.",
+	.doc = "Moves or renames a file or directory of a sandbox; a file at the new path is "
+	       "replaced.",
 	.says = "Moved {path} to {to} in sandbox {sandbox}",
 };

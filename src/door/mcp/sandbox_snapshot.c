@@ -24,8 +24,8 @@ const struct tool sandbox_snapshot_tool = {
 	.output = &take_output,
 	.name = "sandbox_snapshot",
 	.title = "Take a snapshot",
-	.doc = "Keeps the files of a sandbox as they are now, beyond its end; what runs in it stands still "
-	       "meanwhile.",
+	.doc = "Keeps the files of a sandbox as they are now, beyond its end; what runs in it "
+	       "stands still meanwhile.",
 	.says = "Snapshot {snapshot}",
 };
 

@@ -14,8 +14,8 @@ const struct tool sandbox_write_file_tool = {
 	.op = &files_write_op,
 	.name = "sandbox_write_file",
 	.title = "Write a file",
-	.doc = "Writes a whole file in a sandbox, new or in place of the old one. Others see the old "
-	       "or the new content, never a part.",
+	.doc = "Writes a whole file in a sandbox, new or in place of the old one. Others see the "
+	       "old or the new content, never a part.",
 	.members = OP_MEMBERS(members),
 	.says = "Wrote {bytes} bytes to {path} in sandbox {sandbox}",
 };

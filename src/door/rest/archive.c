@@ -83,8 +83,9 @@ static const struct api_route rows[] = {
 	{ .id = "archive.upload",
 	  .op = &(const struct
 		  op){ .action = "files.upload",
-		       .doc = "Unpacks a tar archive, which is not compressed, in a directory as it comes. Links are "
-			      "not followed; what was unpacked before a failure stays.",
+		       .doc = "Unpacks a tar archive, which is not compressed, in a directory as "
+			      "it comes. Links are not followed; what was unpacked before a "
+			      "failure stays.",
 		       .effect = OP_WRITE,
 		       .flags = OP_REPLACES,
 		       .request = &up_input,

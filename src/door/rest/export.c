@@ -124,28 +124,31 @@ static void run_import(struct call *c, const void *params)
 
 static const struct api_route rows[] = {
 	{ .id = "snapshots.export",
-	  .op = &(const struct
-		  op){ .action = "snapshot.export",
-		       .doc = "The archive of a snapshot (tar with zstd), which can be imported anywhere. One that "
-			      "fails in the middle has no end, and the connection is cut.",
-		       .effect = OP_READ,
-		       .request = &export_input,
-		       .result = &api_nothing_table,
-		       .run = run_export },
+	  .op =
+		  &(const struct op){
+			  .action = "snapshot.export",
+			  .doc = "The archive of a snapshot (tar with zstd), which can be imported "
+				 "anywhere. One that fails in the middle has no end, and the "
+				 "connection is cut.",
+			  .effect = OP_READ,
+			  .request = &export_input,
+			  .result = &api_nothing_table,
+			  .run = run_export },
 	  .method = HTTP_GET,
 	  .path = "/v1/snapshots/{id}/export",
 	  .shape = API_TAR,
 	  .bytes_type = PACKED,
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(CANCELED) | API_MAY(TOO_MANY_STREAMS) },
 	{ .id = "snapshots.import",
-	  .op = &(const struct
-		  op){ .action = "snapshot.import",
-		       .doc = "A snapshot of an archive that was exported, which is read to its end and checked "
-			      "before anything of it is kept.",
-		       .effect = OP_WRITE,
-		       .request = &import_input,
-		       .result = &api_snapshot_table,
-		       .run = run_import },
+	  .op =
+		  &(const struct op){
+			  .action = "snapshot.import",
+			  .doc = "A snapshot of an archive that was exported, which is read to its "
+				 "end and checked before anything of it is kept.",
+			  .effect = OP_WRITE,
+			  .request = &import_input,
+			  .result = &api_snapshot_table,
+			  .run = run_import },
 	  .method = HTTP_POST,
 	  .path = "/v1/snapshots",
 	  .streams = true,

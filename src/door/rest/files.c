@@ -5,17 +5,18 @@
 
 /* ---- read and write ------------------------------------------------------------------------ */
 
-#define CONTENT_ROWS(flags_)                                                                        \
-	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),      \
-	      .doc = "What was read; as text it may be a few bytes shorter, to cut no character."), \
-		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                           \
-		      .doc = "Bytes of the whole file."),                                           \
-		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                      \
-			   .flags = FIELD_REQUIRED, .doc = "How content stands for the bytes."),    \
-		FIELD(struct file_content, eof, .flags = FIELD_REQUIRED,                            \
-		      .doc = "The end of the file was read."),                                      \
-		FIELD(struct file_content, next_offset,                                             \
-		      .has = FIELD_HAS(struct file_content, has_next),                              \
+#define CONTENT_ROWS(flags_)                                                                       \
+	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),     \
+	      .doc = "What was read; as text it may be a few bytes shorter, to cut no "            \
+		     "character."),                                                                \
+		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                          \
+		      .doc = "Bytes of the whole file."),                                          \
+		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                     \
+			   .flags = FIELD_REQUIRED, .doc = "How content stands for the bytes."),   \
+		FIELD(struct file_content, eof, .flags = FIELD_REQUIRED,                           \
+		      .doc = "The end of the file was read."),                                     \
+		FIELD(struct file_content, next_offset,                                            \
+		      .has = FIELD_HAS(struct file_content, has_next),                             \
 		      .doc = "Where to read on; absent at the end of the file.")
 
 static const struct field text_fields[] = { CONTENT_ROWS(0) };

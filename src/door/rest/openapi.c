@@ -439,9 +439,9 @@ static void put_path(size_t at, struct json_writer *w)
 }
 
 static const struct str connect_error = STR_LIT(
-	"{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{\"code\":{\"type\":"
-	"\"string\"},\"message\":{\"type\":\"string\"},\"details\":{\"type\":\"array\",\"items\":{"
-	"\"type\":\"object\"}}}}");
+	"{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{"
+	"\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+	"\"details\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}");
 
 static void put_components(struct json_writer *w)
 {

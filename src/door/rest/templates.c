@@ -211,7 +211,8 @@ static const struct api_route rows[] = {
 	{ .id = "templates.list",
 	  .op = &(const struct
 		  op){ .action = "template.list",
-		       .doc = "The templates that are there: \"host\", and the names of imported images.",
+		       .doc = "The templates that are there: \"host\", and the names of imported "
+			      "images.",
 		       .effect = OP_READ,
 		       .request = &api_nothing_table,
 		       .result = &template_table,
@@ -222,8 +223,8 @@ static const struct api_route rows[] = {
 	{ .id = "templates.create",
 	  .op = &(const struct
 		  op){ .action = "template.create",
-		       .doc = "Makes sure that a template exists; one that would have to be built is "
-			      "refused.",
+		       .doc = "Makes sure that a template exists; one that would have to be built "
+			      "is refused.",
 		       .effect = OP_ADMINISTER,
 		       .request = &create_input,
 		       .result = &template_table,

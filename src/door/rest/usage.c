@@ -11,8 +11,8 @@ static const struct field sample_fields[] = {
 	FIELD_NAMED(
 		struct vitals_sample, cpu_percent, "cpuPercent",
 		.has = FIELD_HAS(struct vitals_sample, has_percent),
-		.doc = "Of one processor, since the sample before; absent in the first, and where the "
-		       "host can't tell, as all that may be absent here."),
+		.doc = "Of one processor, since the sample before; absent in the first, and where "
+		       "the host can't tell, as all that may be absent here."),
 	FIELD_NAMED(struct vitals_sample, memory, "memUsedBytes",
 		    .has = FIELD_HAS(struct vitals_sample, has_memory),
 		    .doc = "Memory of its processes and files."),

@@ -101,7 +101,8 @@ static void print_times(void)
 {
 	double plain = percentile(&theirs[0], 0.5);
 
-	printf("| operation | who | median µs | p99 µs | × fork + exec | n |\n|---|---|---|---|---|---|\n");
+	printf("| operation | who | median µs | p99 µs | × fork + exec | "
+	       "n |\n|---|---|---|---|---|---|\n");
 	for (size_t k = 0; k < n_peers; k++)
 		print_row(&theirs[k], "run `true`", peers[k].name, plain);
 	for (size_t i = 0; i < OURS; i++)

@@ -50,9 +50,11 @@ const size_t n_peers = sizeof(peers) / sizeof(peers[0]);
 
 static const char config[] =
 	"{\"ociVersion\":\"1.0.2\",\"process\":{\"user\":{\"uid\":1000,\"gid\":1000},"
-	"\"args\":[\"/bin/true\"],\"cwd\":\"/\",\"env\":[\"PATH=/usr/bin\"],\"noNewPrivileges\":true},"
+	"\"args\":[\"/bin/true\"],\"cwd\":\"/\",\"env\":[\"PATH=/usr/bin\"],"
+	"\"noNewPrivileges\":true},"
 	"\"root\":{\"path\":\"rootfs\"},\"mounts\":["
-	"{\"destination\":\"/usr\",\"type\":\"bind\",\"source\":\"/usr\",\"options\":[\"rbind\",\"ro\"]},"
+	"{\"destination\":\"/usr\",\"type\":\"bind\",\"source\":\"/usr\",\"options\":[\"rbind\","
+	"\"ro\"]},"
 	"{\"destination\":\"/proc\",\"type\":\"proc\",\"source\":\"proc\"},"
 	"{\"destination\":\"/dev\",\"type\":\"tmpfs\",\"source\":\"tmpfs\"}],"
 	"\"linux\":{\"namespaces\":[{\"type\":\"pid\"},{\"type\":\"network\"},{\"type\":\"ipc\"},"

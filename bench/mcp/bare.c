@@ -17,8 +17,8 @@
 
 enum { BACKLOG = 128, EVENTS = 64, POOL = 12 << 10 };
 
-static char body[] =
-	"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}}";
+static char body[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\","
+		     "\"text\":\"hello\"}]}}";
 
 static void die(const char *what)
 {

@@ -1,9 +1,9 @@
 /*
  * What a client of libmcp costs: client ERA CALLS WINDOW CONNECTIONS URL
- *                                client ERA CALLS WINDOW CONNECTIONS PROGRAM [ARG...]
- * Opens CONNECTIONS, then makes CALLS calls of the tool `echo` on the first, WINDOW of them under way, and
- * prints one line: calls a second, p50 and p99 in microseconds, microseconds of this process's CPU a call,
- * milliseconds to the first connection, KiB for each further connection.
+ *	client ERA CALLS WINDOW CONNECTIONS PROGRAM [ARG...]
+ * Opens CONNECTIONS, then makes CALLS calls of the tool `echo` on the first, WINDOW of them at a
+ * time. Prints one line: calls a second, p50 and p99 in microseconds, microseconds of this
+ * process's CPU a call, milliseconds to the first connection, KiB for each further connection.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -134,8 +134,10 @@ static long resident_kib(pid_t pid)
 int main(int argc, char **argv)
 {
 	static const char hello[] =
-		"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
-		"\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}}\n";
+		"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\","
+		"\"params\":{\"protocolVersion\":"
+		"\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"bench\","
+		"\"version\":\"1\"}}}\n";
 	static const char ready[] =
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
 	static const char modern[] =

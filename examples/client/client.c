@@ -1,13 +1,12 @@
 /*
- * client: does everything that there is to do with an MCP server: lists what it has, calls each tool, reads
- * each resource, gets each prompt, and answers what it is asked.
+ * client: uses all that an MCP server offers. It lists everything, calls each tool, reads each
+ * resource, gets each prompt, and answers questions.
  *
  *	client URL
  *	client PROGRAM [ARGUMENT...]
  *
- * Questions are answered as a patient person would who has no wishes: forms with their defaults. It is also
- * the client that the official conformance suite is run against; what that says in its environment
- * (MCP_CONFORMANCE_…) is heeded.
+ * Forms are answered with their defaults. The official conformance suite is also run against this
+ * client, and tells it in the environment what to do (MCP_CONFORMANCE_…).
  */
 #include "client.h"
 #include "login.h"

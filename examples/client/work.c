@@ -1,6 +1,6 @@
 /*
- * A job is one request. They are done one after the other; the answer to a list makes a job of each of its
- * entries. Their order does not matter to a server, but it makes what is printed readable.
+ * A job is one request. Jobs are done one after the other; the answer to a list makes a job of each
+ * of its entries. The server does not depend on the order, but it makes the output readable.
  */
 #include "client.h"
 

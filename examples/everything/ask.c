@@ -1,14 +1,13 @@
-/* Tools, and a prompt, that ask the client. A handler asks and returns; it runs again, from its start,
- * when the answers are there, so each begins by looking whether they are. */
+/* Tools, and a prompt, that ask the client. A handler asks and returns. It runs again from its
+ * start when the answers are there, so each handler first looks whether they are. */
 #include "everything.h"
 
 #define FORM(message, properties, required)                                                        \
 	MCP_STR_LIT("{\"message\":\"" message "\",\"requestedSchema\":{\"type\":\"object\","       \
 		    "\"properties\":{" properties "},\"required\":[" required "]}}")
-#define MODEL(text, tokens)                                                                         \
-	MCP_STR_LIT(                                                                                \
-		"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"" text \
-		"\"}}],\"maxTokens\":" tokens "}")
+#define MODEL(text, tokens)                                                                        \
+	MCP_STR_LIT("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\","            \
+		    "\"text\":\"" text "\"}}],\"maxTokens\":" tokens "}")
 
 static const struct mcp_ask ask_name = { "user_name", MCP_ASK_FORM,
 					 FORM("What is your name?",
@@ -122,9 +121,9 @@ void run_elicitation_url(struct mcp_call *c)
 {
 	static const struct mcp_ask page = {
 		"page", MCP_ASK_URL,
-		MCP_STR_LIT(
-			"{\"mode\":\"url\",\"message\":\"Please confirm on this page.\","
-			"\"url\":\"https://example.com/confirm\",\"elicitationId\":\"everything-1\"}")
+		MCP_STR_LIT("{\"mode\":\"url\",\"message\":\"Please confirm on this page.\","
+			    "\"url\":\"https://example.com/confirm\","
+			    "\"elicitationId\":\"everything-1\"}")
 	};
 
 	if (refused(c, page.key))
@@ -150,9 +149,11 @@ void run_defaults(struct mcp_call *c)
 	static const struct mcp_ask form = {
 		"form", MCP_ASK_FORM,
 		FORM("Please review the fields and their defaults",
-		     "\"name\":{\"type\":\"string\",\"description\":\"User name\",\"default\":\"John Doe\"},"
+		     "\"name\":{\"type\":\"string\",\"description\":\"User name\","
+		     "\"default\":\"John Doe\"},"
 		     "\"age\":{\"type\":\"integer\",\"description\":\"User age\",\"default\":30},"
-		     "\"score\":{\"type\":\"number\",\"description\":\"User score\",\"default\":95.5},"
+		     "\"score\":{\"type\":\"number\",\"description\":\"User score\","
+		     "\"default\":95.5},"
 		     "\"status\":{\"type\":\"string\",\"description\":\"User status\","
 		     "\"enum\":[\"active\",\"inactive\",\"pending\"],\"default\":\"active\"},"
 		     "\"verified\":{\"type\":\"boolean\",\"description\":\"Verification status\","
@@ -167,25 +168,29 @@ void run_defaults(struct mcp_call *c)
 
 void run_enums(struct mcp_call *c)
 {
+	/* clang-format off */
 	static const struct mcp_ask form = {
 		"form", MCP_ASK_FORM,
 		FORM("Please choose",
 		     "\"untitledSingle\":{\"type\":\"string\","
 		     "\"enum\":[\"option1\",\"option2\",\"option3\"]},"
-		     "\"titledSingle\":{\"type\":\"string\",\"oneOf\":[" TITLED("1", "First Option") "," TITLED("2", "Second Option") "," TITLED(
-			     "3",
-			     "Third Option") "]},"
-					     "\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\",\"opt3\"],"
-					     "\"enumNames\":[\"Option One\",\"Option Two\",\"Option Three\"]},"
-					     "\"untitledMulti\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":3,"
-					     "\"items\":{\"type\":\"string\",\"enum\":[\"option1\",\"option2\",\"option3\"]}},"
-					     "\"titledMulti\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":3,"
-					     "\"items\":{\"anyOf\":[" TITLED("1", "First Choice") "," TITLED(
-						     "2",
-						     "Second Choice") "," TITLED("3",
-										 "Third Choice") "]}}",
+		     "\"titledSingle\":{\"type\":\"string\",\"oneOf\":["
+		     TITLED("1", "First Option") ","
+		     TITLED("2", "Second Option") ","
+		     TITLED("3", "Third Option") "]},"
+		     "\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\",\"opt3\"],"
+		     "\"enumNames\":[\"Option One\",\"Option Two\",\"Option Three\"]},"
+		     "\"untitledMulti\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":3,"
+		     "\"items\":{\"type\":\"string\","
+		     "\"enum\":[\"option1\",\"option2\",\"option3\"]}},"
+		     "\"titledMulti\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":3,"
+		     "\"items\":{\"anyOf\":["
+		     TITLED("1", "First Choice") ","
+		     TITLED("2", "Second Choice") ","
+		     TITLED("3", "Third Choice") "]}}",
 		     "")
 	};
+	/* clang-format on */
 
 	complete_form(c, &form);
 }

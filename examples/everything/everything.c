@@ -1,6 +1,6 @@
 /*
- * everything: an MCP server of everything, on standard input and output, or over HTTP where an address
- * is given. It then prints the URL when it can be used.
+ * everything: an MCP server that offers something of every kind, on standard input and output, or
+ * over HTTP if an address is given. Then it prints the URL when it is ready.
  */
 #include "everything.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A server that offers something of every kind, built on the installed libmcp alone: an example of all
- * that a handler can do, what the official conformance suite is run against, and what the benchmark
- * measures. What tests want to find (names, texts, schemas) are facts of that suite.
+ * A server that offers something of every kind, built on the installed libmcp alone: an example of
+ * all that a handler can do. The official conformance suite is run against it, and the benchmark
+ * measures it. Names, texts and schemas are those that the suite expects.
  *
  *	everything.c	what is offered, and main()
  *	tools.c		the table of tools
@@ -28,8 +28,8 @@ static inline struct everything *everything_of(const struct mcp_call *c)
 /* Runs then(c) ms from now. A call that is cancelled meanwhile is ended, and then() is not run. */
 void later(struct mcp_call *c, uint64_t ms, void (*then)(struct mcp_call *c));
 
-/* A member of an object of the client's: "" where it is not there or no text. NUL-terminated, of the
- * call's arena. */
+/* A text member of an object from the client; "" if it is absent or not a string. NUL-terminated,
+ * in the call's arena. */
 const char *text_of(struct mcp_call *c, const struct mcp_json_val *object, const char *member);
 
 /* Asks all of them; where the client can't be asked that, ends the call with it. */

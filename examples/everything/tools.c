@@ -18,7 +18,8 @@ static const char weather[] = "{\"type\":\"object\",\"properties\":{"
 
 static const char slow[] =
 	"{\"type\":\"object\",\"properties\":{"
-	"\"seconds\":{\"type\":\"number\",\"minimum\":0,\"maximum\":600,\"description\":\"How long.\"},"
+	"\"seconds\":{\"type\":\"number\",\"minimum\":0,\"maximum\":600,\"description\":\"How "
+	"long.\"},"
 	"\"label\":{\"type\":\"string\",\"description\":\"Comes back in the result.\"}},"
 	"\"required\":[\"seconds\"]}";
 

@@ -112,8 +112,8 @@ struct op_sink {
 	int (*open)(void *client, struct err *e);
 	void (*event)(void *client, const void *event);
 	bool (*full)(void *client);
-	/* The door's client may not be heard for now, or may be; nothing that it says reaches a call
-	 * before the first (false). NULL: it says nothing. */
+	/* Holds or releases the door's client. Nothing that it says reaches a call before the first
+	 * release. NULL: the client sends nothing after its request. */
 	void (*hold)(void *client, bool hold);
 };
 

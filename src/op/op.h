@@ -15,7 +15,8 @@ enum op_effect { OP_READ, OP_WRITE, OP_EXECUTE, OP_DESTROY, OP_ADMINISTER, OP_EF
 extern const char *const op_effect_names[OP_EFFECTS]; /* "read" and so on */
 
 enum op_flag {
-	/* It may last as long as its client likes: it waits for news, or tells them as they come. */
+	/* It may last as long as its client likes: it waits for news, or reports them as they
+	 * come. */
 	OP_WAITS = 1 << 0,
 	/* Asked twice, it is done once. */
 	OP_IDEMPOTENT = 1 << 1,

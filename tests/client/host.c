@@ -1,7 +1,7 @@
 /*
- * A host of MCP servers for the tests of the client's role: as many links as it is told to open, in one
- * process and one thread. A command is a line of JSON on standard input, an event is one on standard
- * output:
+ * A host of MCP servers for the tests of the client's role: as many links as it is told to open, in
+ * one process and one thread. Each line of JSON on standard input is a command, each on standard
+ * output an event:
  *
  *	{"do":"connect","link":L,"target":{argv|url, env, known, …}}	ready, over
  *	{"do":"request","link":L,"id":I,"method":M,"params":P}		done, progress, task
@@ -15,8 +15,8 @@
  *	{"do":"close","link":L}						closed
  *	{"do":"close_at","link":L,"event":E}	the same, from inside of the event
  *
- * A form is accepted with its defaults, a URL is accepted, a model says "sampled", there is one root. At
- * the end of input all links are closed.
+ * It accepts forms with their defaults, and URLs; a model says "sampled"; there is one root. At the
+ * end of input all links are closed.
  */
 #include <stdio.h>
 #include <string.h>

@@ -45,15 +45,15 @@ static struct ran *serve(struct sandbox *sb, const char *address)
 	char line[512];
 	struct ran *r;
 
-	snprintf(
-		line, sizeof(line),
-		"exec python3 -c 'import socket, threading\n"
-		"s = socket.create_server((\"%s\", %d), backlog=128, family=socket.%s)\n"
-		"print(flush=True)\n"
-		"def one(c):\n"
-		" while d := c.recv(9): c.sendall(d)\n"
-		"while True: threading.Thread(target=one, args=s.accept()[:1], daemon=True).start()'",
-		address, PORT, strchr(address, ':') ? "AF_INET6" : "AF_INET");
+	snprintf(line, sizeof(line),
+		 "exec python3 -c 'import socket, threading\n"
+		 "s = socket.create_server((\"%s\", %d), backlog=128, family=socket.%s)\n"
+		 "print(flush=True)\n"
+		 "def one(c):\n"
+		 " while d := c.recv(9): c.sendall(d)\n"
+		 "while True: threading.Thread(target=one, args=s.accept()[:1], "
+		 "daemon=True).start()'",
+		 address, PORT, strchr(address, ':') ? "AF_INET6" : "AF_INET");
 	r = ran_shell(sb, line);
 	while (r->out.n == 0 && !r->done)
 		wait_ms(10);

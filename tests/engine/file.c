@@ -233,8 +233,8 @@ static void test_list_truncated(void **state)
 	for (size_t i = 1; i < f->n; i++)
 		assert_true(strcmp(f->names[i - 1], f->names[i]) < 0);
 	/* names as long as they get: more than one message holds */
-	sh(sb,
-	   "cd c; p=$(printf %0250d 0); for i in $(seq 1000 1999); do echo $p$i; done | xargs touch");
+	sh(sb, "cd c; p=$(printf %0250d 0); for i in $(seq 1000 1999); do echo $p$i; done | "
+	       "xargs touch");
 	f = filed(list_start(sb, "c"));
 	assert_int_equal(f->err.code, 0);
 	assert_true(f->n == 1000 || (f->truncated && f->n > 400));

@@ -276,8 +276,8 @@ static void test_deep(void **state)
 
 	if (!has_python(sb))
 		return;
-	sh(sb,
-	   "python3 -c '\nimport os\nfor i in range(1500):\n os.mkdir(\"d\"*20)\n os.chdir(\"d\"*20)\n'");
+	sh(sb, "python3 -c '\nimport os\nfor i in range(1500):\n os.mkdir(\"d\"*20)\n"
+	       " os.chdir(\"d\"*20)\n'");
 	assert_int_equal(filed_code(stat_start(sb, "dddddddddddddddddddd")), 0);
 	assert_int_equal(filed_code(remove_start(sb, "dddddddddddddddddddd", true)), 0);
 	assert_string_equal(sh(sb, "ls -A"), "");

@@ -252,11 +252,11 @@ static void test_sixty_deep(void **state)
 	for (int i = 1; i <= 60; i++) {
 		struct forked *f;
 
-		snprintf(
-			line, sizeof(line),
-			"echo %d > last; echo %d > f%d; rm -f f%d; echo %d >> all; rm -rf d; mkdir d;"
-			"echo %d > d/%d",
-			i, i, i, i - 5, i, i, i);
+		snprintf(line, sizeof(line),
+			 "echo %d > last; echo %d > f%d; rm -f f%d; echo %d >> all; rm -rf d; "
+			 "mkdir d;"
+			 "echo %d > d/%d",
+			 i, i, i, i - 5, i, i, i);
 		sh(sb, line);
 		f = fork_of(sb, 1);
 		if (i == 1)

@@ -200,10 +200,9 @@ static void test_killer(void **state)
 
 	if (!has_python(sb))
 		skip();
-	r = ran_shell(
-		sb,
-		"exec python3 -c 'import os, signal\nprint(flush=True)\nwhile True:\n try: os.kill(-1, 9)\n except "
-		"OSError: pass'");
+	r = ran_shell(sb, "exec python3 -c 'import os, signal\nprint(flush=True)\nwhile True:\n"
+			  " try: os.kill(-1, 9)\n except "
+			  "OSError: pass'");
 	while (r->out.n == 0 && !r->done)
 		wait_ms(10);
 	for (int i = 0; i < 200; i++) {

@@ -80,7 +80,8 @@ static void test_files(void **state)
 	char before[8192];
 
 	sh(sb,
-	   "cd /workspace; echo x > f; ln -s f l; mkfifo p; mkdir -m 2700 d; seq 100000 > d/many; ln f hard;"
+	   "cd /workspace; echo x > f; ln -s f l; mkfifo p; mkdir -m 2700 d; seq 100000 > d/many; "
+	   "ln f hard;"
 	   "touch -d 2001-01-01 f; chmod 4711 d/many; echo s > /run/shm/s; truncate -s 1G holes");
 	snprintf(before, sizeof(before), "%s", sh(sb, look));
 	for (int i = 0; i < 3; i++) {

@@ -88,8 +88,9 @@ static void add_end(int fd)
 
 /* All that is in t: kinds, modes, sizes, times, links, content. Sizes of directories are the
  * file system's own. */
-#define LISTING                                                                                                              \
-	"cd t; find . -type d -printf '%P %y %m %T@\\n' | sort; find . ! -type d -printf '%P %y %m %s %n %l %T@\\n' | sort;" \
+#define LISTING                                                                                    \
+	"cd t; find . -type d -printf '%P %y %m %T@\\n' | sort; find . ! -type d -printf '%P %y "  \
+	"%m %s %n %l %T@\\n' | sort;"                                                              \
 	"find . -type f -exec cksum {} + | sort -k3"
 
 /* ---- honest ones ----------------------------------------------------------------------------- */
@@ -99,11 +100,13 @@ static void test_trip(void **state)
 	autoclose int fd = new_file();
 	struct sandbox *a = make(NULL), *b = make(NULL);
 
-	sh(a,
-	   "mkdir -p t/d/e t/empty; cd t; echo hello > d/f; head -c 300000 /dev/urandom > d/e/large; : > none;"
-	   "ln -s ../nowhere l; ln -s d dir; ln d/f hard; chmod 750 d; chmod 444 d/f; chmod 1777 empty;"
-	   "n=$(printf %0200d 0); mkdir -p $n/$n; echo deep > $n/$n/f; ln -s $n/$n/$n/f long;"
-	   "printf x > \"$(printf 'a\\nb\\377c')\"; touch -d @1000000000.5 d/f; chmod 555 d/e; touch -d @5 d/e d");
+	sh(a, "mkdir -p t/d/e t/empty; cd t; echo hello > d/f; "
+	      "head -c 300000 /dev/urandom > d/e/large; : > none;"
+	      "ln -s ../nowhere l; ln -s d dir; ln d/f hard; chmod 750 d; chmod 444 d/f; "
+	      "chmod 1777 empty;"
+	      "n=$(printf %0200d 0); mkdir -p $n/$n; echo deep > $n/$n/f; ln -s $n/$n/$n/f long;"
+	      "printf x > \"$(printf 'a\\nb\\377c')\"; touch -d @1000000000.5 d/f; chmod 555 d/e; "
+	      "touch -d @5 d/e d");
 	must(archive_to(a, "t", &all, fd));
 	sh(b, "mkdir t; touch -d @0 t");
 	must(upload_from(b, "t", false, fd));
@@ -166,9 +169,9 @@ static void test_changes(void **state)
 	add(fd, (struct tar_entry){ TAR_DIRECTORY, 0500, .mtime = 9, .path = "twice" }, "");
 	add(fd, (struct tar_entry){ TAR_DIRECTORY, 0700, .mtime = 11, .path = "." }, "");
 	add_end(fd);
-	sh(sb,
-	   "mkdir -p t; cd t; mkdir -p d tree/a/b o/old/er was_dir/sub twice; touch d/gone d/kept tree/f tree/a/b/c "
-	   "o/old/er/f was_file was_dir/sub/f; ln -s /etc/hostname o/link");
+	sh(sb, "mkdir -p t; cd t; mkdir -p d tree/a/b o/old/er was_dir/sub twice; "
+	       "touch d/gone d/kept tree/f tree/a/b/c "
+	       "o/old/er/f was_file was_dir/sub/f; ln -s /etc/hostname o/link");
 	must(upload_from(sb, "t", true, fd));
 	assert_string_equal(sh(sb, "cd t; find . | sort | tr '\\n' ' '; stat -c '%a %Y' twice ."),
 			    ". ./d ./d/kept ./o ./o/new ./twice ./twice/f ./was_dir ./was_file "
@@ -272,9 +275,9 @@ static void test_hostile_archives(void **state)
 		char line[200];
 		struct err e;
 
-		sh(sb,
-		   "chmod -R u+w t out 2>/dev/null; rm -rf t out; mkdir -p t/dir out; : > out/kept; ln -s ../out t/there;"
-		   "ln -s ../out/kept t/file");
+		sh(sb, "chmod -R u+w t out 2>/dev/null; rm -rf t out; mkdir -p t/dir out; "
+		       ": > out/kept; ln -s ../out t/there;"
+		       "ln -s ../out/kept t/file");
 		add(fd, hostile[i].first, "");
 		if (hostile[i].second.path)
 			add(fd, hostile[i].second, "");
@@ -355,7 +358,8 @@ static void test_hostile_trees(void **state)
 		const char *make;
 		enum err_code code;
 	} rows[] = {
-		{ "mkfifo t/pipe; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"t/socket\")'",
+		{ "mkfifo t/pipe; python3 -c 'import socket; "
+		  "socket.socket(socket.AF_UNIX).bind(\"t/socket\")'",
 		  0 },
 		{ "ln -s / t/root; ln -s /etc/passwd t/passwd; ln -s loop t/loop", 0 },
 		{ "cd t; for i in $(seq 300); do mkdir d; cd d; done", ERR_TOO_LARGE },
@@ -385,7 +389,8 @@ static void test_changes_while_packed(void **state)
 		sb,
 		(const char *const[]){
 			"sh", "-c",
-			"echo on; while :; do for i in 1 2 3 4 5 6 7 8; do echo xxxxxxxxx > t/f$i; mkdir -p t/d$i; "
+			"echo on; while :; do for i in 1 2 3 4 5 6 7 8; do echo xxxxxxxxx > t/f$i; "
+			"mkdir -p t/d$i; "
 			"ln -s / t/l$i; : > t/f$i; mv t/d$i t/e$i; done; rm -rf t/*; done",
 			NULL });
 	while (buf_str(&changes->out).n == 0)

@@ -4,16 +4,21 @@
 
 static const char first_step[] =
 	"mkdir -p tree && cd tree && echo plain > plain && echo twice > one && ln one two &&"
-	"mkdir -p dir/sub/deep && ln one dir/three && echo x > dir/sub/x && echo y > dir/sub/deep/y &&"
+	"mkdir -p dir/sub/deep && ln one dir/three && echo x > dir/sub/x && "
+	"echo y > dir/sub/deep/y &&"
 	"mkdir gone && echo g > gone/g && mkdir again && echo a > again/a && echo b > again/b &&"
-	"mkdir moved && echo m > moved/m && echo cut > cut && echo old > mode && echo over > over &&"
+	"mkdir moved && echo m > moved/m && echo cut > cut && echo old > mode && "
+	"echo over > over &&"
 	"mkdir -m 1777 sticky && mkdir -m 500 readonly && mkdir -m 0 shut && echo s > sticky/s";
 
 static const char second_step[] =
-	"cd tree && ln -s plain link && ln -s /no/where dangling && ln -s link chain && mkfifo pipe &&"
-	"truncate -s 50M hole && printf end | dd of=hole bs=1 seek=40000000 conv=notrunc 2>/dev/null &&"
+	"cd tree && ln -s plain link && ln -s /no/where dangling && ln -s link chain && "
+	"mkfifo pipe &&"
+	"truncate -s 50M hole && printf end | dd of=hole bs=1 seek=40000000 conv=notrunc "
+	"2>/dev/null &&"
 	"head -c 3000000 /dev/zero | tr '\\0' z > large && : > empty && rm -r gone && rm cut &&"
-	"rm -r again && mkdir again && echo c > again/c && chmod 4711 mode 2>/dev/null || chmod 711 mode;"
+	"rm -r again && mkdir again && echo c > again/c && chmod 4711 mode 2>/dev/null || "
+	"chmod 711 mode;"
 	"mv moved to 2>/dev/null || { cp -a moved to && rm -r moved; };"
 	"echo more >> over && chmod 640 over && echo $'odd\\nname' > $'odd\\nname' &&"
 	"p=$(printf %0250d 1) && echo long > $p && ln two dir/four &&"
@@ -32,7 +37,8 @@ static const char third_step[] = "import os, socket\n"
 static const char describe[] =
 	"cd /workspace/tree && chmod u+rx shut && {"
 	" find . ! -type d -printf '%y %m %n %s %T@ %u:%g %p -> %l\\n' | sort -t ' ' -k 7;"
-	" find . -type d -printf '%y %m %T@ %u:%g %p\\n' | sort -t ' ' -k 5; du -k hole | tr '\\t' ' '; find . -type f -print0 | sort -z |"
+	" find . -type d -printf '%y %m %T@ %u:%g %p\\n' | sort -t ' ' -k 5; du -k hole | "
+	"tr '\\t' ' '; find . -type f -print0 | sort -z |"
 	" xargs -0 md5sum; test one -ef two && test one -ef dir/three && echo linked;"
 	" test two -ef dir/four && echo linked later; }; chmod 0 shut";
 

@@ -82,8 +82,8 @@ static void test_names(void **state)
 	struct sandbox *sb = make(NULL);
 
 	assert_names(sb, "");
-	sh(sb,
-	   "mkdir d; echo x > d/f; ln -s f d/l; mkfifo d/p; echo x > /tmp/t; mkdir gone; rmdir gone");
+	sh(sb, "mkdir d; echo x > d/f; ln -s f d/l; mkfifo d/p; echo x > /tmp/t; mkdir gone; "
+	       "rmdir gone");
 	assert_names(sb, "A d /workspace/d\nA f /tmp/t\nA f /workspace/d/f\nA l /workspace/d/l\n"
 			 "A o /workspace/d/p\n");
 	sh(fork_of(sb, 1)->children[0], "rm -r d");

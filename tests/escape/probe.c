@@ -8,9 +8,9 @@
  *	probe --look NAME...	only looks at rights (the control of dangerous rows)
  *	probe --bomb NAME [N]	uses up something: probe_bomb.c
  *
- * The guard: rows that do harm, and bombs, run only where the harness says in HOLT_PROBE_CONFINED
- * which user and pid namespaces it runs in itself, and both are others here; and never as root of the
- * machine. Else the exit status is 3 and nothing has been tried.
+ * The guard: rows that do harm, and bombs, never run as root of the machine. They run only if the
+ * harness names its own user and pid namespaces in HOLT_PROBE_CONFINED, and both are others here.
+ * Otherwise the exit status is 3 and nothing has been tried.
  */
 #include "probe.h"
 

@@ -2,9 +2,10 @@
  * requestState, and the answers beside it. The first byte says what the rest is:
  *
  *	t	the text itself, as a client would send it: refused, or the call's own
- *	p	what we would have sealed, by ourselves or by another version with the same keys: opened,
- *		then sealed and opened again to the same
- *	else	inputResponses of a call that asks for one of each kind: every request has one answer
+ *	p	a text that this server, or another version with the same keys, could have sealed:
+ *		opened, then sealed and opened again to the same
+ *	else	inputResponses of a call that asks for one of each kind: every request has one
+ *		answer
  */
 #include <string.h>
 
@@ -21,8 +22,10 @@ static void run_asking(struct mcp_call *c)
 {
 	const struct mcp_ask asks[] = {
 		{ "f", MCP_ASK_FORM,
-		  STR_LIT("{\"message\":\"\",\"requestedSchema\":{\"type\":\"object\",\"properties\":"
-			  "{\"n\":{\"type\":\"string\",\"format\":\"email\"},\"e\":{\"enum\":[\"a\"]}}}}") },
+		  STR_LIT("{\"message\":\"\",\"requestedSchema\":{\"type\":\"object\","
+			  "\"properties\":"
+			  "{\"n\":{\"type\":\"string\",\"format\":\"email\"},"
+			  "\"e\":{\"enum\":[\"a\"]}}}}") },
 		{ "u", MCP_ASK_URL, STR_LIT("{\"message\":\"\",\"url\":\"x:\"}") },
 		{ "s", MCP_ASK_SAMPLING, STR_LIT("{\"messages\":[],\"maxTokens\":1}") },
 		{ "r", MCP_ASK_ROOTS, STR_NONE },

@@ -1,11 +1,11 @@
 /*
- * An MCP server for the tests of the HTTP transports: tools whose every step is in the test's hands,
- * bounds that can be reached, and numbers to look at.
+ * An MCP server for the tests of the HTTP transports: tools whose every step the test controls,
+ * limits that can be reached, and statistics.
  *
  *	mcp-http-host [NAME=VALUE ...]
  *
- * sets a field of the transports' options, prints the port that it listens on, and ends on SIGTERM as
- * a hub does. The tokens "alice" and "bob" are two principals.
+ * sets a field of the transports' options, prints the port that it listens on, and ends on SIGTERM
+ * as a hub does. The tokens "alice" and "bob" are two principals.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -224,12 +224,12 @@ static void stats(struct mcp_call *c)
 
 	mcp_http_stats(host.http, &s);
 	http_server_stats(host.door, &d);
-	n = snprintf(
-		out, sizeof(out),
-		"{\"sessions\":%u,\"posts\":%u,\"streams\":%u,\"stored\":%zu,\"sse\":%u,\"held\":%zu,"
-		"\"cancelled\":%u,\"connections\":%u,\"slow\":%" PRIu64 "}",
-		s.sessions, s.posts, s.streams, s.stored, mcp_sse_sessions(host.sse), host.held_n,
-		host.cancelled, d.connections, d.slow);
+	n = snprintf(out, sizeof(out),
+		     "{\"sessions\":%u,\"posts\":%u,\"streams\":%u,\"stored\":%zu,\"sse\":%u,"
+		     "\"held\":%zu,"
+		     "\"cancelled\":%u,\"connections\":%u,\"slow\":%" PRIu64 "}",
+		     s.sessions, s.posts, s.streams, s.stored, mcp_sse_sessions(host.sse),
+		     host.held_n, host.cancelled, d.connections, d.slow);
 	mcp_call_text(c, (struct str){ out, (size_t)n });
 }
 

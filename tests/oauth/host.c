@@ -1,12 +1,13 @@
 /*
- * What tests/blackbox/test_oauth.py drives mcp/oauth/oauth.h with: asks a protected server as a transport would, and is
- * the person with the browser.
+ * Drives mcp/oauth/oauth.h for tests/blackbox/test_oauth.py: it asks a protected server as a
+ * transport would, and is the person with the browser.
  *
  *	mcp-oauth-host NAME=VALUE ...
  *
- * Names are those of the options; the others are in struct setup. Prints a line for each thing that happens:
+ * NAME is an option, or a member of struct setup. Prints a line for each event:
  *
- *	browse URL | device URL CODE SECONDS | want ISSUER | gone | settled ok|CODE | response STATUS | error CODE MESSAGE
+ *	browse URL | device URL CODE SECONDS | want ISSUER | gone | settled ok|CODE
+ *	response STATUS | error CODE MESSAGE
  */
 #include <stdio.h>
 #include <stdlib.h>

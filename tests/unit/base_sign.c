@@ -177,7 +177,8 @@ static void test_refused(void **state)
 		"",
 		"hello",
 		"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
-		"-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1h\n-----END PRIVATE KEY-----\n",
+		"-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1h\n-----END PRIVATE "
+		"KEY-----\n",
 		"-----BEGIN PUBLIC KEY-----\n"
 		"MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
 		"-----END PUBLIC KEY-----\n",

@@ -56,7 +56,8 @@ static void test_lines_refused(void **state)
 /* ---- cli/common/args.h ----------------------------------------------------------------------- */
 
 static const char schema_text[] =
-	"{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\"},\"i\":{\"type\":\"integer\"},"
+	"{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\"},"
+	"\"i\":{\"type\":\"integer\"},"
 	"\"n\":{\"type\":\"number\"},\"b\":{\"type\":\"boolean\"},\"a\":{\"type\":\"array\"},"
 	"\"o\":{\"type\":\"object\"},\"z\":{\"type\":[\"integer\",\"null\"]},\"any\":{},"
 	"\"e\":{\"enum\":[1,2]},\"c\":{\"const\":true},\"r\":{\"$ref\":\"#/$defs/r\"},"
@@ -126,10 +127,11 @@ static void test_arguments_checked(void **state)
 {
 	struct err e = ERR_INIT;
 	AUTO(json_free)
-	struct json_doc *doc = json_parse(
-		STR_LIT("{\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":3,\"description\":"
-			"\"What it is.\"}},\"required\":[\"a\"]}"),
-		NULL, &e);
+	struct json_doc *doc =
+		json_parse(STR_LIT("{\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":3,"
+				   "\"description\":"
+				   "\"What it is.\"}},\"required\":[\"a\"]}"),
+			   NULL, &e);
 	AUTO(json_free) struct json_doc *broken = json_parse(STR_LIT("{\"type\":5}"), NULL, &e);
 
 	assert_int_equal(args_check(STR_LIT("{\"a\":3}"), json_root(doc), &e), 0);

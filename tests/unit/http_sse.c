@@ -97,7 +97,8 @@ static void test_types(void **state)
 {
 	static const struct str rows[] = {
 		TEXT("event: message\0x\ndata: a\n\n"),
-		TEXT("event: message-------------------------------------------------------------------"
+		TEXT("event: message---------------------------------------------------------------"
+		     "----"
 		     "\ndata: a\n\n"),
 	};
 

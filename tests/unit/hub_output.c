@@ -88,8 +88,10 @@ static const struct {
 	{ { .wall_us = 1500, .cpu_us = 250, .peak_bytes = 4096 },
 	  "hi",
 	  "",
-	  "{\"exit_code\":0,\"stdout\":\"hi\",\"stderr\":\"\",\"timed_out\":false,\"hit_memory\":false,"
-	  "\"hit_pids\":false,\"hit_disk\":false,\"wall_ms\":1.5,\"cpu_ms\":0.25,\"peak_memory_bytes\":4096}" },
+	  "{\"exit_code\":0,\"stdout\":\"hi\",\"stderr\":\"\",\"timed_out\":false,"
+	  "\"hit_memory\":false,"
+	  "\"hit_pids\":false,\"hit_disk\":false,\"wall_ms\":1.5,\"cpu_ms\":0.25,"
+	  "\"peak_memory_bytes\":4096}" },
 	{ { .end = EXEC_TIMED_OUT, .exit_code = 124, .signal = 9 },
 	  "",
 	  "\xff",
@@ -106,7 +108,8 @@ static const struct {
 	  X64 "1",
 	  "",
 	  "{\"exit_code\":137,\"stdout\":\"" X32
-	  "\\n[... 1 bytes elided ...]\\nbcdefghijklmnopabcdefghijklmnop1\",\"stderr\":\"\",\"signal\":9,"
+	  "\\n[... 1 bytes elided ...]\\nbcdefghijklmnopabcdefghijklmnop1\",\"stderr\":\"\","
+	  "\"signal\":9,"
 	  "\"timed_out\":false,\"hit_memory\":true,\"hit_pids\":true,\"hit_disk\":true,"
 	  "\"stdout_elided_bytes\":1,"
 	  "\"wall_ms\":0,\"cpu_ms\":0,\"peak_memory_bytes\":0}" },

@@ -89,7 +89,8 @@ static int decode(const char *text, struct json_doc **ret_doc, struct arena *a, 
 static void decodes_all_kinds(void **state)
 {
 	static const char text[] =
-		"{\"name\":\"äöü€x\",\"note\":\"a\\u0000b\",\"dry-run\":false,\"small\":-2147483648,"
+		"{\"name\":\"äöü€x\",\"note\":\"a\\u0000b\",\"dry-run\":false,"
+		"\"small\":-2147483648,"
 		"\"timeout\":600,\"offset\":0,\"port\":4294967295,\"bytes\":18446744073709551615,"
 		"\"exit_code\":3,\"ratio\":-1,\"mode\":\"fast\",\"argv\":[\"ls\",\"-l\"],"
 		"\"env\":{\"A\":\"1\",\"\":\"\"},\"limits\":{\"cpus\":2},"
@@ -320,7 +321,8 @@ static void prints_the_schema(void **state)
 		"{\"type\":\"object\",\"description\":\"All kinds.\",\"properties\":{"
 		"\"name\":{\"type\":\"string\",\"description\":\"A name.\",\"maxLength\":5},"
 		"\"note\":{\"type\":\"string\",\"description\":\"A note.\",\"default\":\"none\"},"
-		"\"dry-run\":{\"type\":\"boolean\",\"description\":\"Only look.\",\"default\":true},"
+		"\"dry-run\":{\"type\":\"boolean\",\"description\":\"Only look.\","
+		"\"default\":true},"
 		"\"small\":{\"type\":\"integer\",\"description\":\"Any of 32 bits.\","
 		"\"minimum\":-2147483648,\"maximum\":2147483647},"
 		"\"timeout\":{\"type\":\"integer\",\"description\":\"Seconds.\",\"minimum\":1,"
@@ -329,23 +331,32 @@ static void prints_the_schema(void **state)
 		"\"port\":{\"type\":\"integer\",\"description\":\"A port.\",\"minimum\":0,"
 		"\"maximum\":4294967295},"
 		"\"bytes\":{\"type\":\"integer\",\"description\":\"Bytes.\",\"minimum\":2},"
-		"\"exit_code\":{\"type\":[\"integer\",\"null\"],\"description\":\"Null after a signal.\","
+		"\"exit_code\":{\"type\":[\"integer\",\"null\"],\"description\":\"Null after a "
+		"signal.\","
 		"\"minimum\":-2147483648,\"maximum\":2147483647},"
-		"\"ratio\":{\"type\":\"number\",\"description\":\"A ratio.\",\"minimum\":-1,\"maximum\":1},"
-		"\"mode\":{\"type\":\"string\",\"description\":\"How.\",\"enum\":[\"fast\",\"safe\"],"
+		"\"ratio\":{\"type\":\"number\",\"description\":\"A ratio.\",\"minimum\":-1,"
+		"\"maximum\":1},"
+		"\"mode\":{\"type\":\"string\",\"description\":\"How.\",\"enum\":[\"fast\","
+		"\"safe\"],"
 		"\"default\":\"safe\"},"
-		"\"argv\":{\"type\":\"array\",\"description\":\"Words.\",\"items\":{\"type\":\"string\","
+		"\"argv\":{\"type\":\"array\",\"description\":\"Words.\","
+		"\"items\":{\"type\":\"string\","
 		"\"minLength\":1,\"maxLength\":4},\"minItems\":1,\"maxItems\":3},"
 		"\"env\":{\"type\":\"object\",\"description\":\"Variables.\","
-		"\"additionalProperties\":{\"type\":\"string\",\"maxLength\":6},\"maxProperties\":2},"
+		"\"additionalProperties\":{\"type\":\"string\",\"maxLength\":6},"
+		"\"maxProperties\":2},"
 		"\"limits\":{\"type\":\"object\",\"description\":\"Limits.\",\"properties\":{"
-		"\"memory\":{\"type\":\"integer\",\"description\":\"MiB.\",\"minimum\":1,\"default\":512},"
-		"\"cpus\":{\"type\":\"number\",\"description\":\"CPUs.\",\"minimum\":0,\"maximum\":64,"
+		"\"memory\":{\"type\":\"integer\",\"description\":\"MiB.\",\"minimum\":1,"
+		"\"default\":512},"
+		"\"cpus\":{\"type\":\"number\",\"description\":\"CPUs.\",\"minimum\":0,"
+		"\"maximum\":64,"
 		"\"default\":0.5}},\"additionalProperties\":false},"
-		"\"files\":{\"type\":\"array\",\"description\":\"Files.\",\"items\":{\"type\":\"object\","
+		"\"files\":{\"type\":\"array\",\"description\":\"Files.\","
+		"\"items\":{\"type\":\"object\","
 		"\"description\":\"A file.\",\"properties\":{\"path\":{\"type\":\"string\","
 		"\"description\":\"Where.\",\"minLength\":1,\"maxLength\":8},"
-		"\"mode\":{\"type\":\"integer\",\"description\":\"Bits.\",\"minimum\":0,\"maximum\":511,"
+		"\"mode\":{\"type\":\"integer\",\"description\":\"Bits.\",\"minimum\":0,"
+		"\"maximum\":511,"
 		"\"default\":420}},\"required\":[\"path\"],\"additionalProperties\":false},"
 		"\"maxItems\":2}},"
 		"\"required\":[\"name\",\"exit_code\"],\"additionalProperties\":false}");
@@ -358,15 +369,20 @@ static void encodes_what_it_decodes(void **state)
 		const char *in, *out;
 	} rows[] = {
 		{ "{\"name\":\"n\",\"exit_code\":null}",
-		  "{\"name\":\"n\",\"note\":\"none\",\"dry-run\":true,\"small\":0,\"timeout\":30,\"port\":0,"
-		  "\"bytes\":0,\"exit_code\":null,\"ratio\":0,\"mode\":\"safe\",\"argv\":[],\"env\":{},"
+		  "{\"name\":\"n\",\"note\":\"none\",\"dry-run\":true,\"small\":0,\"timeout\":30,"
+		  "\"port\":0,"
+		  "\"bytes\":0,\"exit_code\":null,\"ratio\":0,\"mode\":\"safe\",\"argv\":[],"
+		  "\"env\":{},"
 		  "\"limits\":{\"memory\":512,\"cpus\":0.5},\"files\":[]}" },
 		{ "{\"name\":\"n\",\"exit_code\":-1,\"offset\":0,\"bytes\":18446744073709551615,"
-		  "\"argv\":[\"a\",\"b\"],\"env\":{\"X\":\"\\u00e9\"},\"files\":[{\"path\":\"p\"}]}",
+		  "\"argv\":[\"a\",\"b\"],\"env\":{\"X\":\"\\u00e9\"},"
+		  "\"files\":[{\"path\":\"p\"}]}",
 		  "{\"name\":\"n\",\"note\":\"none\",\"dry-run\":true,\"small\":0,\"timeout\":30,"
-		  "\"offset\":0,\"port\":0,\"bytes\":18446744073709551615,\"exit_code\":-1,\"ratio\":0,"
+		  "\"offset\":0,\"port\":0,\"bytes\":18446744073709551615,\"exit_code\":-1,"
+		  "\"ratio\":0,"
 		  "\"mode\":\"safe\",\"argv\":[\"a\",\"b\"],\"env\":{\"X\":\"é\"},"
-		  "\"limits\":{\"memory\":512,\"cpus\":0.5},\"files\":[{\"path\":\"p\",\"mode\":420}]}" },
+		  "\"limits\":{\"memory\":512,\"cpus\":0.5},\"files\":[{\"path\":\"p\","
+		  "\"mode\":420}]}" },
 	};
 	AUTO(arena_free) struct arena *a = arena_new(1 << 16);
 

@@ -11,7 +11,8 @@
 #include "test.h"
 
 static const char *const texts[] = {
-	"{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"},\"b\":{\"type\":\"array\",\"uniqueItems\":true}},"
+	"{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"},\"b\":{\"type\":\"array\","
+	"\"uniqueItems\":true}},"
 	"\"patternProperties\":{\"^c\":{\"$ref\":\"#x\"}},\"unevaluatedProperties\":false,"
 	"\"$defs\":{\"x\":{\"$anchor\":\"x\",\"pattern\":\"^a+$\"}}}",
 };

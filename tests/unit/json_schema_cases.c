@@ -1,15 +1,16 @@
 /*
- * Plays the files of a folder, which are in the form of the official JSON-Schema-Test-Suite: groups
- * of a schema and its tests. Ours may have more in them:
+ * Plays the files of a folder in the form of the official JSON-Schema-Test-Suite: groups of a
+ * schema and its tests. Our own files may also have:
  *
  *	in a group	"refused": part of the message of a schema that can't be compiled
  *			"formats": true: formats are asserted
  *			"options": {"steps": n, "depth": n, "subschemas": n}
  *	in a test	"says": part of the message
- *			"over": true: it is over a bound, neither valid nor invalid
+ *			"over": true: it exceeds a limit, neither valid nor invalid
  *			"faults": ["/pointer /keyword", …]: all of them
  *
- * With SCHEMA_SUITE set to draft7, draft2020-12 or formats it counts instead, for the official files:
+ * With SCHEMA_SUITE set to draft7, draft2020-12 or formats it counts instead, for the official
+ * files:
  *
  *	SCHEMA_SUITE=draft7 test_json_schema_cases JSON-Schema-Test-Suite/tests/draft7
  */

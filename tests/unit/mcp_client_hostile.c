@@ -446,8 +446,8 @@ static void test_too_many_entries(void **state)
 	page("[1]", ",\"nextCursor\":\"2\"");
 	page("[]", ",\"nextCursor\":\"3\"");
 	assert_int_equal(got.done, 0);
-	page("[{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"a\"},"
-	     "{\"name\":\"a\"}]",
+	page("[{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"a\"},"
+	     "{\"name\":\"a\"},{\"name\":\"a\"}]",
 	     "");
 	failed_with(ERR_LIMIT);
 	script_end();
@@ -509,14 +509,17 @@ static void test_kept_together(void **state)
 
 static void test_headers(void **state)
 {
+	/* clang-format off */
 	static const char tools[] =
-		"[" TOOL("good", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}}") "," TOOL("empty", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}") "," TOOL("space", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A B\"}}") "," TOOL(
-			"number",
-			"{\"a\":{\"type\":\"number\",\"x-mcp-header\":\"A\"}}") "," TOOL("twice",
-											 "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\"},"
-											 "\"b\":{\"type\":\"string\",\"x-mcp-header\":\"a\"}}") "," TOOL("array",
-																			 "{\"a\":{\"type\":\"array\",\"items\":{\"type\":\"string\","
-																			 "\"x-mcp-header\":\"A\"}}}") "]";
+		"[" TOOL("good", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}}")
+		"," TOOL("empty", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}")
+		"," TOOL("space", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A B\"}}")
+		"," TOOL("number", "{\"a\":{\"type\":\"number\",\"x-mcp-header\":\"A\"}}")
+		"," TOOL("twice", "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\"},"
+				  "\"b\":{\"type\":\"string\",\"x-mcp-header\":\"a\"}}")
+		"," TOOL("array", "{\"a\":{\"type\":\"array\",\"items\":{\"type\":\"string\","
+				  "\"x-mcp-header\":\"A\"}}}") "]";
+	/* clang-format on */
 
 	script_begin(MODERN, &streams);
 	ask_list("tools");

@@ -147,14 +147,15 @@ static void modern(void)
 	result("{}");
 	list();
 	result("{\"tools\":[],\"nextCursor\":\"1\"}");
-	result("{\"tools\":[{\"name\":\"t\",\"outputSchema\":{\"type\":\"object\"},\"inputSchema\":{"
+	result("{\"tools\":[{\"name\":\"t\",\"outputSchema\":{\"type\":\"object\"},"
+	       "\"inputSchema\":{"
 	       "\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\","
 	       "\"x-mcp-header\":\"A\"}}}}]}");
 	call("t", 0);
 	result(DONE);
 	call("t", 0);
-	result("{\"resultType\":\"input_required\",\"requestState\":\"s\",\"inputRequests\":{\"f\":" FORM
-	       "}}");
+	result("{\"resultType\":\"input_required\",\"requestState\":\"s\","
+	       "\"inputRequests\":{\"f\":" FORM "}}");
 	answer(ACCEPT);
 	result("{\"resultType\":\"task\",\"taskId\":\"a\",\"status\":\"working\"}");
 	pass(1000);
@@ -182,7 +183,8 @@ static void legacy(void)
 	answer(ACCEPT);
 	say("\"id\":5,\"method\":\"roots/list\"");
 	say("\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}");
-	say("\"method\":\"notifications/elicitation/complete\",\"params\":{\"elicitationId\":\"e\"}");
+	say("\"method\":\"notifications/elicitation/complete\","
+	    "\"params\":{\"elicitationId\":\"e\"}");
 	result(DONE);
 	call("t", 5000);
 	result("{\"task\":{\"taskId\":\"a\",\"status\":\"working\"}}");

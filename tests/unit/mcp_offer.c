@@ -358,9 +358,11 @@ static const char *const conversation[] = {
 		"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"greet\"},\"argument\":{\"name\":"
 		"\"tone\",\"value\":\"k\"},"),
 	REQUEST("10", "subscriptions/listen",
-		"\"notifications\":{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"x:\"]},"),
+		"\"notifications\":{\"toolsListChanged\":true,"
+		"\"resourceSubscriptions\":[\"x:\"]},"),
 	INITIALIZE,
-	"{\"jsonrpc\":\"2.0\",\"id\":12,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"x:\"}}",
+	"{\"jsonrpc\":\"2.0\",\"id\":12,\"method\":\"resources/subscribe\","
+	"\"params\":{\"uri\":\"x:\"}}",
 };
 
 static void survives_want_of_memory(void **state)

@@ -14,8 +14,9 @@ enum { SENT = 2048, TEXT_MAX = 1 << 16 };
 /* A question of a legacy server, for say() with an id. */
 #define ROOTS "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"roots/list\"}"
 /* What the server that script_begin() plays is able to do. */
-#define ABLE                                                                                        \
-	"{\"tools\":{},\"logging\":{},\"resources\":{\"subscribe\":true},\"tasks\":{\"cancel\":{}," \
+#define ABLE                                                                                       \
+	"{\"tools\":{},\"logging\":{},\"resources\":{\"subscribe\":true},"                         \
+	"\"tasks\":{\"cancel\":{},"                                                                \
 	"\"requests\":{\"tools\":{\"call\":{}}}}}"
 
 extern struct sent {

@@ -26,10 +26,10 @@ static void say_call(struct fixture *f, int id, const char *tool, const char *re
 {
 	char text[256];
 
-	snprintf(
-		text, sizeof(text),
-		"{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"%s}}",
-		id, tool, rest);
+	snprintf(text, sizeof(text),
+		 "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\","
+		 "\"params\":{\"name\":\"%s\"%s}}",
+		 id, tool, rest);
 	fixture_say(f, text);
 }
 
@@ -144,7 +144,8 @@ static void bounds_messages(void **state)
 			       "deeper than 5 levels\",\"data\":{\"code\":\"too_large\"}"));
 	fixture_say(
 		&f,
-		"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30]");
+		"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,"
+		"30]");
 	assert_non_null(strstr(f.sent[1], "more than 30 values"));
 	err_set(&e, ERR_TOO_LARGE, "a message of more than 300 bytes");
 	mcp_session_reject(f.session, &e, NULL, NULL);
@@ -275,7 +276,8 @@ static const char *const conversation[] = {
 	"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"add\","
 	"\"arguments\":{\"a\":1}}}",
 	"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"fail\"}}",
-	"{\"jsonrpc\":\"2.0\",\"id\":\"\\n4\",\"method\":\"tools/call\",\"params\":{\"name\":\"hold\","
+	"{\"jsonrpc\":\"2.0\",\"id\":\"\\n4\",\"method\":\"tools/call\","
+	"\"params\":{\"name\":\"hold\","
 	"\"_meta\":{\"progressToken\":1}}}",
 };
 

@@ -21,7 +21,8 @@
 #define HOLD                                                                                       \
 	"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}\n"
 #define HELD                                                                                       \
-	"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}}\n"
+	"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\","               \
+	"\"text\":\"done\"}]}}\n"
 
 struct wire {
 	uv_loop_t loop;
@@ -247,8 +248,8 @@ static void waits_for_no_cancelled_calls(void **state)
 	struct wire w;
 
 	start_pipes(&w, (struct mcp_stdio_options){ .drain_ms = 60000 });
-	say(&w, INITIALIZE HOLD
-	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2}}\n");
+	say(&w, INITIALIZE HOLD "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+				"\"params\":{\"requestId\":2}}\n");
 	close_fd(&w.in);
 	RUN_UNTIL(&w, true, w.closed);
 	assert_int_equal(w.f.cancels, 1);

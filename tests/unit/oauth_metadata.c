@@ -97,7 +97,8 @@ static void test_resource_whole(void **state)
 	assert_int_equal(
 		oauth_resource_read(
 			STR_LIT("{\"resource\":\"https://rs/mcp\",\"authorization_servers\":"
-				"[\"https://one\",\"https://two/t\"],\"scopes_supported\":[\"a\",\"b\","
+				"[\"https://one\",\"https://two/t\"],\"scopes_supported\":[\"a\","
+				"\"b\","
 				"\"a\"],\"dpop_signing_alg_values_supported\":[\"ES256\"]}"),
 			&of, a, &r, &e),
 		0);
@@ -324,7 +325,8 @@ static const struct {
 	{ "{" DEVICE ",\"verification_uri_complete\":\"javascript:x\"}", false, 0, 0 },
 	{ "{" DEVICE ",\"verification_uri_complete\":\"https://10.0.0.1/d\"}", false, 0, 0 },
 	{ "{\"device_code\":\"d\",\"user_code\":\"U\"}", false, 0, 0 },
-	{ "{\"device_code\":\"d\",\"user_code\":\"\\u001b[2J\",\"verification_uri\":\"https://as/d\"}",
+	{ "{\"device_code\":\"d\",\"user_code\":\"\\u001b[2J\","
+	  "\"verification_uri\":\"https://as/d\"}",
 	  false, 0, 0 },
 	{ "{\"user_code\":\"U\",\"verification_uri\":\"https://as/d\"}", false, 0, 0 },
 	{ "{\"device_code\":\"d\",\"user_code\":\"U\",\"verification_uri\":\"http://as/d\"}", false,

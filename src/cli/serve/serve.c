@@ -1,10 +1,10 @@
 /*
- * `holt serve`: the hub behind the HTTP door. It begins from the inside (hub, parts, door) and ends
- * from the outside: the door takes nothing new and lets what is in flight finish, then the parts
- * close, then the hub. Each step follows the one before it in a callback.
+ * `holt serve`: the hub behind the HTTP door. It starts from the inside (hub, parts, door) and ends
+ * from the outside: the door accepts nothing new and lets requests in flight finish, then the parts
+ * close, then the hub. Each step starts the next in a callback.
  *
- * Sandboxes outlive a hub that is killed or crashes, and the next one has them again. One that is told
- * to end takes them along, as nothing would tell of them; one that is told to yield (SIGUSR1)
+ * Sandboxes outlive a hub that is killed or crashes, and the next hub adopts them. A hub that is
+ * told to end destroys them, since nobody would know of them. A hub that is told to yield (SIGUSR1)
  * leaves them to the next one.
  */
 #include "cli/serve/serve.h"
@@ -26,10 +26,11 @@
 enum {
 	GRACE_MS = 10000,
 	RATE_DEFAULT = 20000,
-	/* Connections of browsers to previews: each is a call while it lasts, and pages that hostile code wrote open
-	 * as many as they like. The other half of the hub's calls is for its clients. */
+	/* Connections of browsers to previews. Each is a call while it lasts, and pages written by
+	 * hostile code open as many as they like. The other half of the hub's calls is for its
+	 * clients. */
 	PREVIEWS_MAX = 128,
-	PREVIEW_HEAD_MAX = 32 << 10, /* pages have cookies, on both ways */
+	PREVIEW_HEAD_MAX = 32 << 10, /* pages send and get cookies */
 };
 
 static const char address_default[] = "127.0.0.1:5757";
@@ -83,22 +84,22 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
 struct serve {
 	struct serving s; /* first: the parts see this */
 	uv_signal_t signals[ARRAY_LEN(signals)];
-	uv_timer_t idle; /* looks whether it is */
-	uint64_t exit_idle_ms, used_ms; /* when it was seen in use */
-	uint64_t requests; /* so far, then */
+	uv_timer_t idle; /* checks whether the hub is idle */
+	uint64_t exit_idle_ms, used_ms; /* used_ms: when it was last seen in use */
+	uint64_t requests; /* total at that time */
 	struct secret *token;
 	struct http_routes routes[SERVE_PARTS_MAX + 1];
 	size_t n_routes;
-	struct http_server *previews; /* a door of their own; NULL: there are none */
+	struct http_server *previews; /* the door for previews; NULL: none */
 	struct http_routes preview_routes;
-	char names[256]; /* that they have */
+	char names[256]; /* host names of that door */
 	const char *preview_hosts[1];
-	size_t closed; /* parts */
-	bool leaves; /* it could not start, or yields: the sandboxes are not its to end */
-	int n_given; /* sockets that were handed down */
+	size_t closed; /* closed parts */
+	bool leaves; /* the start failed, or it yields: the sandboxes must not be ended */
+	int n_given; /* number of inherited sockets */
 };
 
-/* Whoever has the token; and the user to whom its file and the socket belong. */
+/* The principals: holders of the token; and the user who owns the socket and the token's file. */
 static const struct principal owner = { .name = "owner" };
 static const struct principal owner_here = { .name = "owner", .is_operator = true };
 
@@ -176,7 +177,7 @@ static void stop(struct serve *v)
 		on_door_closed(v);
 }
 
-/* The first ends it in order; the second at once, and the warden clears up behind us. */
+/* The first signal ends the hub in order; the second ends it at once, and the warden cleans up. */
 static void on_signal(uv_signal_t *h, int number)
 {
 	struct serve *v = h->data;
@@ -225,14 +226,13 @@ static void on_idle(uv_timer_t *timer)
 
 /* ---- the beginning ------------------------------------------------------------------------- */
 
-/* Tokens pass through buffers of libraries, so that nothing of this process's memory stands in a core
- * dump of it. */
+/* Disables core dumps, since tokens pass through buffers of libraries. */
 static void harden(void)
 {
 	autoclose int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a registry that can't grow is an error like others */
+	signal(SIGXFSZ, SIG_IGN); /* so that a registry that can't grow gives an ordinary error */
 	if (fd < 0 || write(fd, "0", 1) != 1)
 		log_warn("a core dump of this process could show tokens");
 }
@@ -250,7 +250,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	struct box_stats stats;
 	char registry[PATH_MAX], warden[PATH_MAX];
 
-	/* side by side: who has another registry would end the sandboxes as strangers */
+	/* in one place: a hub with another registry would end the sandboxes as unknown */
 	if (home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
 		return -1;
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, registry, warden, e);
@@ -296,7 +296,7 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 	return v->s.door ? 0 : -1;
 }
 
-/* The text of a PEM file. */
+/* Reads a PEM file. */
 static int read_pem(const char *path, struct buf *to, struct err *e)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -360,13 +360,14 @@ static int find_preview_routes(struct serve *v, struct err *e)
 	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");
 }
 
-/* Names below it are secure contexts without TLS, too. */
+/* Browsers treat names below it as secure contexts even without TLS. */
 static bool is_localhost(struct str domain)
 {
 	return str_is(domain, "localhost") || str_ends(domain, ".localhost");
 }
 
-/* A door that knows no token of the hub's, which is why it is one of loopback only: links open it. */
+/* Starts the door for previews. It accepts no token of the hub: a link's token opens it. So it
+ * listens on loopback only. */
 static int open_previews(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
 			 struct err *e)
 {
@@ -398,7 +399,7 @@ static int open_previews(struct serve *v, const struct serve_options *o, const s
 	return 0;
 }
 
-/* Where the socket is, or "none". */
+/* The path of the socket, or "none". */
 static int find_socket(const struct serve *v, const struct serve_options *o, char ret[PATH_MAX],
 		       struct err *e)
 {

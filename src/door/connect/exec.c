@@ -1,7 +1,7 @@
 /*
- * Exec and ExecStream. Over HTTP/1.1 a client has sent all of its messages before it reads the first
- * answer, so Exec's standard input is what stands in the request; both can speak at once on a WebSocket, where
- * each message is a frame.
+ * Exec and ExecStream. Over HTTP/1.1 a client has sent all of its messages before it reads the
+ * first answer, so all of Exec's standard input is in the request. Over a WebSocket, where each
+ * message is a frame, both sides can send at once.
  */
 #include "door/connect/connect.h"
 #include "door/http/frame.h"
@@ -73,7 +73,7 @@ static const struct field open_fields[] = {
 };
 static const struct field_table open_table = FIELD_TABLE(struct open, open_fields);
 
-/* One of its members is set. */
+/* Exactly one of its members is set. */
 struct message {
 	bool has_open, has_input, has_close;
 	struct open open;
@@ -91,7 +91,7 @@ static const struct field message_fields[] = {
 };
 static const struct field_table message_table = FIELD_TABLE(struct message, message_fields);
 
-/* Clients send a variable twice where they mean the last. */
+/* If a client sends a variable twice, the last one counts. */
 static int fill_env(struct arena *a, const struct open *o, struct field_map *ret, struct err *e)
 {
 	struct field_pair *env = arena_array(a, o->env.n, sizeof(*env), e);
@@ -168,7 +168,7 @@ static void tell(struct call *c, const void *event)
 	exchange_write(c, &said_table, &s);
 }
 
-/* The command's own timeout is a good end of the call, whose deadline is none. */
+/* The command's own timeout is a normal end of the call, not a missed deadline. */
 static const void *show(struct call *c, const void *result, const struct field_table **t,
 			struct err *e)
 {
@@ -204,7 +204,7 @@ static int take_message(const struct message *m, struct buf *input, bool *closed
 	return m->has_input ? connect_bytes(input, "stdin", m->input, e) : 0;
 }
 
-/* All of the standard input, in the call's arena. */
+/* Collects all of the standard input in the call's arena. */
 static int read_input(struct call *c, struct str *ret, struct err *e)
 {
 	autobuf struct buf input = BUF_INIT(BODY_MAX);
@@ -273,7 +273,7 @@ static const struct field heard_fields[] = {
 static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
 							  .doc = "One member in each message.");
 
-/* A binary message is one frame. */
+/* Each binary message is one frame. */
 static int unpack(bool is_text, struct str message, struct str *ret, struct err *e)
 {
 	struct frames f = { .left = message };
@@ -337,7 +337,7 @@ static int hear(struct call *c, struct arena *scratch, bool is_text, struct str 
 	return call_hear(c, &w, e);
 }
 
-/* Clients of Connect name the sandbox in a header, those of mitos in the query. */
+/* Clients of Connect name the sandbox in a header, clients of mitos in the query. */
 static const struct op_member socket_members[] = {
 	{ "sandbox", .as = "X-Sandbox-Id", .in = OP_HEADER, .or_query = "sandbox" },
 };

@@ -1,9 +1,10 @@
 /*
- * Upload: an archive in messages, taken as they come. Of the request no more is kept than one message, and what the
- * sandbox has not taken yet of those before; a sandbox that takes nothing holds the client.
+ * Upload: an archive in messages, unpacked as they come. Only one message of the request is stored
+ * at a time, and the part of earlier ones that the sandbox has not taken yet. A sandbox that takes
+ * nothing stalls the client.
  *
- * The answer is a stream, which can only begin behind the end of the request. A failure is answered there, too, but
- * what still comes after it is dropped.
+ * The answer is a stream, which can only start after the end of the request. A failure waits for
+ * that too, but the rest of the archive is then dropped.
  */
 #include "door/connect/connect.h"
 #include "door/http/frame.h"
@@ -46,14 +47,14 @@ struct upload_params {
 static const struct field upload_parts[] = { CONNECT_HEADER(struct upload_params) };
 static const struct field_table upload_input = FIELD_TABLE(struct upload_params, upload_parts);
 
-/* Its memory is the call's. */
+/* Allocated from the call's arena. */
 struct upload {
-	struct transfer_upload to; /* first: the two are cast; without a call before it is opened */
+	struct transfer_upload to; /* first: the two are cast; without a call until it is opened */
 	struct call *call;
 	struct str sandbox;
 	struct frame_in in;
 	struct connect_written written;
-	bool unpacked, whole; /* both, and it is over */
+	bool unpacked, whole; /* the upload ends when both are true */
 };
 
 static void fail(struct upload *u, const struct err *e)
@@ -125,7 +126,7 @@ static int take(struct upload *u, struct str text, struct err *e)
 	return u->to.call ? put(u, &m, e) : open_it(u, &m, e);
 }
 
-/* Of a piece all is taken, or nothing. */
+/* Takes the whole piece or nothing. */
 static size_t on_bytes(void *data, struct str bytes)
 {
 	struct upload *u = data;
@@ -144,7 +145,7 @@ static size_t on_bytes(void *data, struct str bytes)
 	if (got < 0)
 		fail(u, &e);
 	else if (frame_in_whole(&u->in))
-		frame_in_fini(&u->in); /* between two messages nothing of it is kept, nor counted */
+		frame_in_fini(&u->in); /* nothing of it is stored or counted between two messages */
 	return bytes.n;
 }
 

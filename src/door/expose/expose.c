@@ -1,8 +1,10 @@
 /*
- * The beginning and the end of a request to a server in a sandbox. It is a call as every other (op/call.h); what it
- * answers is not the hub's, so the table of no route describes it, and a failure is the hub's own only until the answer begins.
+ * The beginning and the end of a request to a server in a sandbox. It is a call like every other
+ * (op/call.h). The answer is the server's, so no result table describes it, and the hub can report
+ * a failure only until the answer has begun.
  *
- *	request -> call -> a connection to the port -> expose_http.c or expose_socket.c -> exposed_end()
+ *	request -> call -> a connection to the port
+ *		-> expose_http.c or expose_socket.c -> exposed_end()
  */
 #include "door/expose/internal.h"
 
@@ -97,7 +99,7 @@ void expose_drain(struct expose *x)
 	err_set(&e, ERR_CANCELLED, "Holt is ending");
 	for (struct exposed *one = x->open; one; one = next) {
 		next = one->next;
-		/* All others have the door's time for their end. */
+		/* The door limits the time of all others. */
 		if (one->call && (one->accepted || one->news))
 			exposed_end(one, &e);
 	}
@@ -115,7 +117,7 @@ static const struct field path_fields[] = {
 };
 static const struct field_table path_table = FIELD_TABLE(struct expose_path, path_fields);
 
-/* Path and port are texts of the path; all else goes over as it is. */
+/* Sandbox and port come from the path; everything else is passed on. */
 static int read_path(struct exposed *x, struct expose_path *p, struct err *e)
 {
 	struct str port = http_request_segment(x->q, "port"), path = http_request_path(x->q);
@@ -161,7 +163,7 @@ static void on_dialed(void *arg, int fd, const struct err *err)
 		expose_http_start(x, fd);
 }
 
-/* A link is to the sandbox that there was, and to none that took its name or came after it. */
+/* A link is valid for one sandbox, not for a later one with the same name. */
 static int check_right(const struct exposed *x, const struct hub_sandbox *l, struct err *e)
 {
 	struct hub_sandbox_info i;
@@ -178,7 +180,7 @@ static void on_life_end(void *arg)
 	struct err e;
 
 	err_set(&e, ERR_GUEST, "the sandbox has ended");
-	if (x->call) /* else it has just ended by itself */
+	if (x->call) /* otherwise it has just ended by itself */
 		exposed_end(x, &e);
 }
 
@@ -249,7 +251,7 @@ static void on_gone(void *data)
 	call_cancel(x->call);
 }
 
-/* Who has a link. */
+/* The principal of a link. */
 static const struct principal viewer = { .name = "preview" };
 
 static struct exposed *new_exposed(struct expose *all, struct http_request *q,

@@ -5,14 +5,14 @@
 
 #include "http/message/head.h"
 
-enum { HEAD_MAX = 8 << 10 }; /* bytes of an answer's fields, where the door has room for them */
+enum { HEAD_MAX = 8 << 10 }; /* bytes of an answer's fields, if the door has room for them */
 
 /* ---- which fields -------------------------------------------------------------------------- */
 
 enum {
-	NEVER = 1, /* it is of one connection, or reaches beyond the name, or is written by us */
-	NOT_HUB = 2, /* not where the hub's own origin would be concerned */
-	FRONT = 4, /* and all names that begin so */
+	NEVER = 1, /* concerns one connection, reaches beyond the name, or is written by the hub */
+	NOT_HUB = 2, /* must not be passed where it would concern the hub's own origin */
+	FRONT = 4, /* the row means all names with this beginning */
 };
 
 struct rule {
@@ -20,7 +20,7 @@ struct rule {
 	unsigned what;
 };
 
-/* RFC 9110 section 7.6.1, and what proxies have beside that. */
+/* RFC 9110 section 7.6.1, and other fields that proxies use. */
 #define OF_A_CONNECTION                                                                            \
 	{ STR_LIT("Connection"), NEVER }, { STR_LIT("Keep-Alive"), NEVER },                        \
 		{ STR_LIT("TE"), NEVER }, { STR_LIT("Trailer"), NEVER },                           \
@@ -33,32 +33,33 @@ struct rule {
 static const struct rule of_requests[] = {
 	OF_A_CONNECTION,
 	{ STR_LIT("Host"), NEVER },
-	{ STR_LIT("Origin"), NEVER }, /* the door has judged it */
+	{ STR_LIT("Origin"), NEVER }, /* the door has checked it */
 	{ STR_LIT("Expect"), NEVER },
-	{ STR_LIT("Referer"), NEVER }, /* may have what a page's address had */
+	{ STR_LIT("Referer"), NEVER }, /* may contain what a page's address contained */
 	{ STR_LIT("Forwarded"), NEVER },
 	{ STR_LIT("X-Forwarded-"), NEVER | FRONT },
 	{ STR_LIT("Sec-WebSocket-"), NEVER | FRONT }, /* see expose_socket.c */
 	{ STR_LIT("Cookie"), NEVER }, /* but see put_cookies() */
-	{ STR_LIT("Authorization"), NOT_HUB }, /* is the hub's token */
+	{ STR_LIT("Authorization"), NOT_HUB }, /* contains the hub's token */
 };
 
 static const struct rule of_answers[] = {
 	OF_A_CONNECTION,
-	{ STR_LIT("Date"), NEVER }, /* the door's */
+	{ STR_LIT("Date"), NEVER }, /* the door writes it */
 	{ STR_LIT("Location"), NEVER }, /* but see put_changed() */
 	{ STR_LIT("Set-Cookie"), NEVER | FRONT }, /* likewise */
-	{ STR_LIT("Access-Control-"), NEVER | FRONT }, /* who may ask is the door's to say */
-	{ STR_LIT("Alt-Svc"), NEVER }, /* this name at another server */
+	{ STR_LIT("Access-Control-"), NEVER | FRONT }, /* the door decides who may ask */
+	{ STR_LIT("Alt-Svc"), NEVER }, /* would send clients of this name to another server */
 	{ STR_LIT("Strict-Transport-Security"), NEVER },
 	{ STR_LIT("Public-Key-Pins"), NEVER | FRONT },
 	{ STR_LIT("Expect-CT"), NEVER },
-	{ STR_LIT("Clear-Site-Data"), NEVER }, /* clears the cookies of the names above as well */
+	{ STR_LIT("Clear-Site-Data"), NEVER }, /* would also clear the cookies of the names above */
 	{ STR_LIT("NEL"), NEVER },
 	{ STR_LIT("Report"), NEVER | FRONT },
 	{ STR_LIT("Origin-Trial"), NEVER },
 	{ STR_LIT("Service-Worker-Allowed"), NOT_HUB },
-	{ STR_LIT("WWW-Authenticate"), NOT_HUB }, /* a browser would ask its user for the hub */
+	/* would make a browser ask its user for the hub's credentials */
+	{ STR_LIT("WWW-Authenticate"), NOT_HUB },
 	{ STR_LIT("Authentication-Info"), NOT_HUB },
 	{ STR_LIT("Content-Security-Policy"), NOT_HUB | FRONT },
 	{ STR_LIT("X-Content-Type-Options"), NOT_HUB },
@@ -90,7 +91,7 @@ static bool goes(const struct rule *rules, size_t n, struct str name, bool own_n
 	return true;
 }
 
-/* Whether a list that Connection has names it, which makes it one of the connection, too. */
+/* Whether Connection lists the field, which makes it a field of that one connection. */
 static bool is_named(struct str list, struct str name)
 {
 	char text[64];
@@ -128,7 +129,7 @@ struct fields {
 	bool failed, cookies;
 };
 
-/* Each but the hub's. All stand in one field, however they came. */
+/* Writes all cookies but the hub's. However many fields they came in, they are sent in one. */
 static void put_cookies(struct fields *f, struct str list)
 {
 	while (list.n > 0 && !f->failed) {
@@ -177,7 +178,7 @@ int expose_fields(struct http_request *q, const struct expose_as *as, struct buf
 		http_request_each_header(q, put_cookie_field, &f);
 	if (f.failed || (f.cookies && buf_add(to, "\r\n", 2, e) < 0))
 		return -1;
-	/* The server is told that it is asked under its own name, as pages on this machine ask it. */
+	/* As from a page on this machine, the server sees its own name in Origin. */
 	if (http_request_header(q, STR_LIT("Origin")).p &&
 	    buf_addf(to, e, "Origin: http://localhost:%u\r\n", as->port) < 0)
 		return -1;
@@ -227,7 +228,7 @@ int expose_request(struct http_request *q, const struct expose_as *as, struct bu
 
 /* ---- the answer ---------------------------------------------------------------------------- */
 
-/* Without what a reader of addresses takes away or turns, and without a way up. */
+/* Rejects characters that readers of URLs remove or change, and any way up. */
 static bool is_plain(struct str path)
 {
 	struct str rest = path;
@@ -244,7 +245,8 @@ static bool is_plain(struct str path)
 	return rest.n == 0 || http_path_ok(rest);
 }
 
-/* What follows the server's own name, as we have told it, where the location has that in front. */
+/* If the location begins with the server's own name, as the request gave it, the part after
+ * that. */
 static struct str behind_own_name(struct str location, unsigned port)
 {
 	static const char *const hosts[] = { "localhost", "127.0.0.1", "[::1]" };
@@ -267,14 +269,16 @@ bool expose_location(struct str location, const struct expose_as *as, struct buf
 	bool absolute = path.n > 0 && path.p[0] == '/' && (path.n == 1 || path.p[1] != '/');
 	struct err e;
 
-	/* A path from the root is one of the server's root, which has another place here. All other forms are counted from
-	 * where the client is, or lead away: only a name of its own makes that harmless. */
+	/* A path from the root is relative to the server's root, which has another place here. All
+	 * other forms are relative to the client's URL, or lead elsewhere; that is harmless only
+	 * under a name of its own. */
 	if (absolute && is_plain(path))
 		return buf_addf(to, &e, "%.*s%.*s", STR_ARG(as->prefix), STR_ARG(path)) == 0;
 	return as->own_name && buf_add(to, path.p, path.n, &e) == 0;
 }
 
-/* As browsers read it: blanks around the name are none of it, and one without a name is sent as its value alone. */
+/* Parsed as browsers do: blanks around the name are ignored, and without a name all of it is the
+ * value. */
 static bool is_ours(struct str cookie, const struct expose_as *as)
 {
 	struct str front = str_trim(cookie);
@@ -287,7 +291,8 @@ static bool is_ours(struct str cookie, const struct expose_as *as)
 	return str_eq(str_trim(front), as->cookie);
 }
 
-/* Of its own name alone, and not the hub's; false: it does not go. */
+/* A cookie is passed on only for the server's own name, and if it is not the hub's. False: drop
+ * it. */
 static bool clean_cookie(struct str cookie, const struct expose_as *as, struct buf *to)
 {
 	struct err e;
@@ -325,17 +330,17 @@ static int put_header(struct headers *h, struct str name, struct str value, stru
 	if (!value_copy)
 		return -1;
 	if (value.n == 0)
-		return 0; /* the daemon takes none */
+		return 0; /* the daemon accepts none */
 	for (size_t i = 0; i < value.n; i++) {
 		if (value_copy[i] == '\t')
-			value_copy[i] = ' '; /* nor these */
+			value_copy[i] = ' '; /* nor tabs */
 	}
 	h->bytes += name.n + value.n + 4;
 	h->to[h->n++] = (struct http_header){ name_copy, { value_copy, value.n } };
 	return 0;
 }
 
-/* One whose value is written anew, or goes not at all. */
+/* Handles fields that are rewritten or dropped. */
 static int put_changed(struct headers *h, const struct http_answer_field *f, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(HTTP_ANSWER_HEAD_MAX);

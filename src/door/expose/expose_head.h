@@ -1,14 +1,17 @@
 #pragma once
 /*
- * What goes over of the fields of a request to a server in a sandbox, and of its answer. Both are written anew: a request from what
- * the door has judged, an answer from what http/client/answer.h has. The server is hostile, and so may the pages be that it serves.
+ * The header fields that are passed on: of a request to a server in a sandbox, and of its answer.
+ * Both are written anew, from what the door has checked and from what http/client/answer.h has
+ * parsed. The server is hostile, and the pages that it serves may be too.
  *
- * Under a route of the hub's own (/v1/…/expose/) its answers have the hub's origin, so nothing may follow from them: a page is
- * closed in by a policy that makes it an origin of nobody's and lets it run nothing; cookies, policies and whatever else
- * concerns an origin goes in neither direction; nor does the token. Where it sends the client must be below the route,
- * since clients that follow it bring the token along.
+ * Under a route of the hub (/v1/…/expose/) its answers have the hub's origin, so they must have no
+ * effects there. A policy gives each page an opaque origin and lets it run nothing. Cookies,
+ * policies and all other fields that concern an origin are dropped in both directions, and so is
+ * the token. A redirect must lead below the route, since clients that follow it send the token
+ * along.
  *
- * Under a name of its own (a preview) it is an origin like others, but for what reaches beyond that name.
+ * Under a name of its own (a preview) a server is an ordinary origin, except for what would reach
+ * beyond that name.
  */
 #include "base/arena.h"
 #include "http/client/answer.h"
@@ -16,28 +19,28 @@
 
 struct expose_as {
 	unsigned port;
-	struct str prefix; /* of the paths that are its own, without a slash at the end; "": all */
+	struct str prefix; /* prefix of its own paths, without a slash at the end; "": all paths */
 	bool own_name;
-	struct str cookie; /* with it: the name of one that is the hub's */
+	struct str cookie; /* only then: the name of a cookie that belongs to the hub */
 };
 
 /* The path and query that the server sees. */
 int expose_target(struct http_request *q, const struct expose_as *as, struct buf *to,
 		  struct err *e) MUST_USE;
 
-/* The head of the request, all of it. */
+/* Writes the whole head of the request. */
 int expose_request(struct http_request *q, const struct expose_as *as, struct buf *to,
 		   struct err *e) MUST_USE;
-/* Appends its fields alone, a line each. */
+/* Appends only its fields, one per line. */
 int expose_fields(struct http_request *q, const struct expose_as *as, struct buf *to,
 		  struct err *e) MUST_USE;
 
 enum { EXPOSE_HEADERS_MAX = HTTP_ANSWER_FIELDS + 4 };
 
-/* Those of the answer, in the arena; *ret_n of them, which have room in so many bytes. */
+/* Makes the fields of the answer, in the arena: *ret_n of them, in at most so many bytes. */
 int expose_answer(const struct http_answer *a, const struct expose_as *as, size_t room,
 		  struct arena *arena, struct http_header ret[EXPOSE_HEADERS_MAX], size_t *ret_n,
 		  struct err *e) MUST_USE;
 
-/* Where a Location leads that the server gave; false: nowhere where the client should go. */
+/* Rewrites the Location that the server gave; false: the client must not go there. */
 bool expose_location(struct str location, const struct expose_as *as, struct buf *to);

@@ -1,7 +1,8 @@
 /*
- * A request over HTTP: its head is written anew, its body goes over piece by piece, and so does the answer. Each side holds the
- * other: a client is read when what it said last is sent, a server when the client has room. An answer that comes before the end
- * of its request waits for that, as the door wants it; the server meanwhile hears on.
+ * A request over HTTP. Its head is written anew; its body and the answer are passed on piece by
+ * piece. Each side slows down the other: the client is read when its last piece was sent, the
+ * server when the client has room. The door requires an answer that comes before the end of its
+ * request to wait for that end; the server still gets the rest of the request meanwhile.
  */
 #include "door/expose/internal.h"
 
@@ -10,7 +11,7 @@
 #include "http/message/head.h"
 
 enum {
-	REQUEST_MAX = 64 << 10, /* the head of a request */
+	REQUEST_MAX = 64 << 10, /* bytes of a request's head */
 	SILENCE_MS = 300000,
 	FULL = 512 << 10, /* half of the door's queue, as in exchange_write.c */
 };
@@ -45,7 +46,7 @@ static void on_stream_drained(void *owner)
 
 static const struct http_stream_events stream_events = { on_stream_closed, on_stream_drained };
 
-/* Once the request has ended. */
+/* Called when the request has ended. */
 static void begin_answer(struct exposed *x)
 {
 	const struct http_reply reply = { .status = x->status,
@@ -174,6 +175,6 @@ void expose_http_start(struct exposed *x, int fd)
 	}
 	http_hop_send(x->hop, buf_str(&head));
 	if (x->body_ended && x->chunked)
-		http_hop_send(x->hop, STR_LIT("0\r\n\r\n")); /* it was empty */
+		http_hop_send(x->hop, STR_LIT("0\r\n\r\n")); /* the body was empty */
 	on_sent(x);
 }

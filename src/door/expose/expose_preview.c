@@ -1,9 +1,10 @@
 /*
- * Previews: the same servers at a door of their own, under names of their own (hub/core/preview.h). A link's token is asked for once:
- * it becomes a cookie of that name's, and the browser goes on without it, so that it stands in no history, no Referer and no
- * address that a page could read. That cookie is shown to nobody in the sandbox, nor can it be set from there.
+ * Previews: the same servers, at a door and under host names of their own (hub/core/preview.h). A
+ * link's token is used once: it becomes a cookie of that host name, and the browser is redirected
+ * to the address without the token. So the token is in no history, no Referer and no address that a
+ * page could read. The sandbox neither sees that cookie nor can set it.
  *
- * No route of the hub's is served at this door, and no token of the hub's is of use there.
+ * This door serves no route of the hub, and accepts no token of the hub.
  */
 #include <stdio.h>
 
@@ -25,7 +26,8 @@ struct search {
 	bool found;
 };
 
-/* A page of another name below the same domain may have set some of that name, too: any that opens will do. */
+/* A page of another name below the same domain may have set cookies of this name too, so any valid
+ * one opens the preview. */
 static void look_for_cookie(void *data, struct str name, struct str value)
 {
 	static const struct str front = STR_LIT(COOKIE "=");
@@ -68,7 +70,7 @@ static int rest_of_query(struct http_request *q, struct buf *to, struct err *e)
 	return 0;
 }
 
-/* To the same place without the token, which is a cookie then. */
+/* Redirects to the same address without the token, and sets the cookie. */
 static int enter(struct http_request *q, struct str token, const struct preview_right *r,
 		 struct err *e)
 {
@@ -95,9 +97,10 @@ static int enter(struct http_request *q, struct str token, const struct preview_
 	return 0;
 }
 
-/* Names below one domain are one site, whose cookies browsers send along with what any of its pages asks for. So these are
- * told apart by what browsers say of it: only people go from page to page. They say it where a page is a secure context,
- * over TLS or below localhost, which is why a door of another domain needs TLS; old ones don't say it at all. */
+/* Names below one domain are one site: browsers send its cookies along with requests from any of
+ * its pages. So requests are told apart by the fetch metadata that browsers send: only a person's
+ * navigation may go from page to page. Browsers send them only in secure contexts, that is, over
+ * TLS or below localhost, so a door of another domain needs TLS. Old browsers never send them. */
 static bool is_for_another_page(struct http_request *q)
 {
 	struct str from = http_request_header(q, STR_LIT("Sec-Fetch-Site"));
@@ -108,7 +111,7 @@ static bool is_for_another_page(struct http_request *q)
 	       !str_is(http_request_header(q, STR_LIT("Sec-Fetch-Dest")), "document");
 }
 
-/* 1: the request is answered. */
+/* Returns 1 if the request was answered. */
 static int judge(struct expose *x, struct http_request *q, struct preview_right *ret, struct err *e)
 {
 	struct search s = { .previews = hub_previews(ops_hub(x->ops)),
@@ -141,7 +144,8 @@ static void ignore(void *owner)
 {
 }
 
-/* With these a refusal waits for the end of the request's body, whose sender would not read it before. */
+/* Makes a refusal wait for the end of the request's body, since the sender would not read it
+ * earlier. */
 static const struct http_body_events unheard = { drop, ignore, ignore };
 
 static void on_request(void *owner, struct http_request *q)
@@ -164,7 +168,7 @@ static void on_request(void *owner, struct http_request *q)
 		.streams = true, .run = on_request, .doc = "What a server in a sandbox shows.",    \
 	}
 
-/* All paths but those that begin with two slashes, which a browser would take for another server's. */
+/* All paths except those that begin with two slashes, which browsers take for another host. */
 static const struct http_route rows[] = { ROW("/"), ROW("/{first}"), ROW("/{first}/") };
 
 struct http_routes expose_previews(struct expose *x)

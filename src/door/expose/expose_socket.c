@@ -1,7 +1,8 @@
 /*
- * WebSockets to a server in a sandbox: two of them, and what is said on the one is said on the other, message by message. So
- * no byte of either side reaches the other unjudged, and nothing can be hidden behind an upgrade. Extensions are not
- * offered; of the client's subprotocols the server takes one or none. The client is answered when the server has upgraded.
+ * WebSockets to a server in a sandbox: two connections, and messages of each are passed on to the
+ * other. So every byte is checked, and an upgrade can hide nothing. No extensions are offered. The
+ * server accepts one of the client's subprotocols, or none. The client gets its answer when the
+ * server has upgraded.
  */
 #include "door/expose/internal.h"
 
@@ -12,14 +13,14 @@
 
 enum {
 	MESSAGE_MAX = 1 << 20,
-	QUEUE_MAX = 4 << 20, /* towards the client; from half of it on the server is held */
+	QUEUE_MAX = 4 << 20, /* towards the client; the server is held from half of it on */
 	OPEN_MS = 30000,
-	GOODBYE_MS = 30000, /* for the server to take what waits, and to say goodbye as well */
+	GOODBYE_MS = 30000, /* for the server to take what is queued and send its close frame */
 	OFFERS_MAX = 1 << 10,
-	REQUEST_MAX = 16 << 10, /* as http/client/ws.c has it */
+	REQUEST_MAX = 16 << 10, /* as in http/client/ws.c */
 };
 
-/* Of RFC 6455 section 7.4.1; the third and the fourth are never sent. */
+/* Status codes of RFC 6455 section 7.4.1; the third and fourth are never sent. */
 enum {
 	CLOSE_NORMAL = 1000,
 	CLOSE_GOING = 1001,
@@ -34,7 +35,7 @@ bool expose_socket_asked(struct http_request *q)
 	       http_list_has(http_request_header(q, STR_LIT("Upgrade")), "websocket");
 }
 
-/* What a close frame may have: others say why there was none. */
+/* Codes that a close frame may contain; the others mean that there was none. */
 static unsigned sayable(unsigned code)
 {
 	bool named = code >= CLOSE_NORMAL && code <= 1014 && code != 1004 && code != CLOSE_NO_FRAME;
@@ -119,7 +120,7 @@ static void on_far_message(void *owner, bool is_text, struct str message)
 	struct exposed *x = owner;
 
 	if (!x->near)
-		return; /* it has left */
+		return; /* the client has left */
 	x->out += message.n;
 	http_ws_send(x->near, is_text, message);
 	if (http_ws_full(x->near))
@@ -180,7 +181,7 @@ struct offers {
 	bool failed;
 };
 
-/* One list, of however many fields. */
+/* Joins several fields into one list. */
 static void put_offer(void *data, struct str name, struct str value)
 {
 	struct offers *o = data;
@@ -190,7 +191,7 @@ static void put_offer(void *data, struct str name, struct str value)
 			    0;
 }
 
-/* The fields as they would go over with a request, for whoever writes names and values apart. */
+/* The fields that a request would pass on, as names and values. */
 static int split_fields(struct exposed *x, struct buf *text, struct http_header **ret,
 			size_t *ret_n, struct err *e)
 {

@@ -20,7 +20,7 @@ static struct http_route row_of(const struct api_route *r)
 		.path = r->path,
 		.methods = r->method,
 		.open = r->open,
-		/* Connect has types of its own, which exchange_read() looks at; a DELETE has no body. */
+		/* exchange_read() checks the types of Connect; a DELETE has no body. */
 		.any_type = r->kind == API_CONNECT || r->method == HTTP_DELETE || r->streams,
 		.streams = r->streams,
 		.body_max = r->body_max ? r->body_max

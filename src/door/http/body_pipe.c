@@ -7,7 +7,7 @@
 #include "base/budget.h"
 #include "loop/writer.h"
 
-/* One piece, or what one message holds, may go over the mark. */
+/* A piece, or the content of one message, may exceed the mark. */
 enum { QUEUE_HIGH = 512 << 10, QUEUE_MAX = 64 << 20 };
 
 static void recount(struct body_pipe *p, size_t n)
@@ -23,7 +23,7 @@ void body_pipe_close(struct body_pipe *p)
 	recount(p, 0);
 	if (p->writer)
 		loop_writer_close(take_ptr(p->writer), NULL);
-	if (p->waits) { /* what still comes is dropped, but it has to come */
+	if (p->waits) { /* what still comes is dropped, but it must be received */
 		p->waits = false;
 		exchange_body_resume(p->call);
 	}
@@ -42,7 +42,7 @@ static void on_written(void *owner)
 	}
 }
 
-/* Who reads has ended, and says why. */
+/* The reader has left, and gives the reason. */
 static void on_broken(void *owner, const struct err *e)
 {
 	body_pipe_close(owner);
@@ -55,7 +55,7 @@ int body_pipe_open(struct body_pipe *p, struct call *c, struct err *e)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
-	fcntl(ends[0], F_SETPIPE_SZ, BODY_PIPE_BYTES); /* or what the user may have */
+	fcntl(ends[0], F_SETPIPE_SZ, BODY_PIPE_BYTES); /* or what the user's limit allows */
 	*p = (struct body_pipe){ .call = c };
 	p->writer = loop_writer_new(call_loop(c), ends[1], QUEUE_MAX, &events, p, e);
 	if (p->writer)

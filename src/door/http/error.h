@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Failures as clients of /v1 and of /sandbox.v1.Sandbox see them. One table (error_table.h) has
- * all codes; what fails below has a code of base/err.h, and api_code_of() says which of these it is.
+ * Failures as clients of /v1 and of /sandbox.v1.Sandbox see them. error_table.h lists all codes.
+ * Code below the doors fails with a code of base/err.h, and api_code_of() maps it to one of these.
  */
 #include "http/server/server.h"
 #include "json/field/field.h"

@@ -1,7 +1,7 @@
 /*
- * The beginning and the end of a request. It ends in this order: the call has its answer or failure,
- * the reply is sent (or dropped, where the client went away or Connect's deadline passed before),
- * the timer is closed, all is freed.
+ * The beginning and the end of a request. The end has this order: the call has its answer or
+ * failure, the reply is sent (or dropped, if the client went away or Connect's deadline has
+ * passed), the timer is closed, everything is freed.
  */
 #include "door/http/internal.h"
 

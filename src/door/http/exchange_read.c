@@ -1,7 +1,7 @@
 /*
- * A request as its route's input: one object of path, query, header and body. Path, query and header
- * are texts; they become a JSON document in which a number's text is a number where the table wants
- * one, so that the same strict decoder judges them.
+ * A request as its route's input: one object of path, query, header and body. Path, query and
+ * header are texts. They become a JSON document, in which a text becomes a number where the table
+ * wants one, so that the same strict decoder checks them.
  */
 #include "door/http/internal.h"
 

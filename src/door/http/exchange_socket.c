@@ -1,6 +1,7 @@
 /*
- * WebSockets: the request upgrades, and from then on both sides speak until the call ends. Who has not offered the
- * route's subprotocol gets no WebSocket, so that what each side says has a name and a version.
+ * WebSockets: the request upgrades, and from then on both sides send until the call ends. A client
+ * that does not offer the route's subprotocol gets no WebSocket, so that the messages of each side
+ * have a name and a version.
  */
 #include "door/http/internal.h"
 #include "http/message/head.h"

@@ -71,7 +71,7 @@ void exchange_start(struct api *api, size_t route, struct http_request *q);
 int exchange_begin(struct exchange *a, struct err *e) MUST_USE;
 void exchange_finish(struct exchange *a);
 
-/* exchange_read.c: the operation's request; and before there is a call, the sandbox that it is about. */
+/* exchange_read.c: decodes the operation's request, or only its sandbox before there is a call. */
 int exchange_read(struct exchange *a, void *request, struct err *e) MUST_USE;
 int exchange_read_target(struct exchange *a, struct str *ret, struct err *e) MUST_USE;
 

@@ -12,8 +12,8 @@ struct transfer_upload { /* part of something whose memory is the call's */
 	void (*on_done)(struct transfer_upload *u, const struct err *e);
 };
 
-/* Unpacks what comes through the pipe in a directory. on_done tells later how it went, once, also before the archive
- * has ended. */
+/* Unpacks what comes through the pipe into a directory. on_done is called later, once, with the
+ * result; it may come before the end of the archive. */
 int transfer_upload_start(struct transfer_upload *u, struct call *c, struct sandbox *sb,
 			  struct str path,
 			  void (*on_done)(struct transfer_upload *u, const struct err *e),

@@ -1,7 +1,7 @@
 /*
- * tools/call as an operation. One that takes long, of a tool that says it may, becomes a task where its client
- * can have that: the client has its request answered, and comes back for the result. 2025-11-25's clients say
- * themselves what is to be a task.
+ * tools/call as an operation. A call that takes long becomes a task if its tool and its client
+ * support that: the client gets the answer to its request, and comes back for the result. Clients
+ * of 2025-11-25 choose themselves which calls become tasks.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 #pragma once
-/* Operations as MCP tools, and files of sandboxes as MCP resources: a server for any of the transports. The data of
- * its sessions is the principal, a const struct principal *, set by who opened the transport. */
+/* Operations as MCP tools, and files of sandboxes as MCP resources, for any transport. The data of
+ * a session is its principal, a const struct principal *, set by the code that opened the
+ * transport. */
 #include "op/call.h"
 
 struct mcp_door;

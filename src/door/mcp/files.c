@@ -1,8 +1,8 @@
 /*
- * The files of sandboxes as resources: sandbox://ID/PATH, where PATH is absolute inside without its first slash and
- * percent-encoded as in any URI. The roots of those that run are listed, and what is below is found by reading: a
- * directory is the JSON that sandbox_list_files gives. A read is files.read, and files.list where
- * that finds a directory.
+ * The files of sandboxes as resources. In sandbox://ID/PATH, PATH is absolute inside without its
+ * first slash, and percent-encoded as in any URI. The list has the roots of running sandboxes; what
+ * is below is found by reading: a directory gives the JSON of sandbox_list_files. A read is
+ * files.read, or files.list if that finds a directory.
  */
 #include <stdio.h>
 #include <stdlib.h>

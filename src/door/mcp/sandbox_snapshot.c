@@ -1,4 +1,5 @@
-/* sandbox_snapshot and sandbox_restore: files kept beyond their sandbox, and new sandboxes with them. */
+/* sandbox_snapshot and sandbox_restore: files that outlive their sandbox, and new sandboxes with
+ * them. */
 #include "door/mcp/tools.h"
 
 #include "door/mcp/common.h"

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * An MCP tool, as a const row: how clients see an operation (op/op.h). Its arguments are the operation's request, its
- * structured content the result; hints are made from the effect.
+ * An MCP tool, as a const row: how clients see an operation (op/op.h). Its arguments are the
+ * operation's request, its structured content is the result, and its hints follow from the effect.
  */
 #include "mcp/server/server.h"
 #include "op/project.h"
@@ -12,20 +12,20 @@
 
 struct tool {
 	const struct op *op;
-	/* Another operation of the same request, which a call is that says true to this; hints
-	 * are made from that. */
+	/* Another operation with the same request. A call in which the member other_if is true is
+	 * that operation; the hints are made from it. */
 	const struct op *other;
 	const char *other_if;
 	const char *name, *title;
-	const char *doc; /* for the model that chooses among tools */
-	/* How its arguments differ from the operation's request. */
+	const char *doc; /* for the model that chooses a tool */
+	/* How the arguments differ from the operation's request. */
 	struct op_members members;
-	/* What is shown of the operation's result; NULL: all. */
+	/* What is shown of the operation's result; NULL: all of it. */
 	const struct field_table *output;
 	/* Whether a call may outlive its request. */
 	enum mcp_tasking task;
-	/* The text for who reads: "{name}" stands for a member of the request or, if it has none, of the result; or
-	 * text() writes it. Neither: the text is the structured content. */
+	/* The text content: "{name}" stands for a member of the request or, if there is none, of
+	 * the result; or text() writes it. If both are NULL, the text is the structured content. */
 	const char *says;
 	int (*text)(const void *result, struct buf *to, struct err *e);
 };

@@ -1,5 +1,5 @@
-/* POST /v1/exec, which answers when the command has ended, and /v1/exec/stream and /v1/run_code/stream, which tell as it
- * goes. */
+/* POST /v1/exec, which answers when the command has ended; /v1/exec/stream and /v1/run_code/stream,
+ * which stream. */
 #include "door/rest/exec_end.h"
 
 enum { BODY_MAX = 8 << 20 }; /* standard input among it */

@@ -1,7 +1,8 @@
 /*
- * GET /v1/sandboxes/{id}/exec, a WebSocket: a command with its standard input as it comes, on a terminal if that is
- * asked for; GET /v1/pty, the same always on one. Bytes are binary messages behind one that says which stream they are
- * of, all else is a text with one member; docs/rest.md has them.
+ * GET /v1/sandboxes/{id}/exec, a WebSocket: a command with its standard input as it comes, on a
+ * terminal if the client asks for one; GET /v1/pty, the same but always on a terminal. Bytes are
+ * binary messages; a message before each says which stream it belongs to. Everything else is a text
+ * with one member (docs/rest.md).
  */
 #include "door/rest/exec_end.h"
 #include "json/document/json.h"

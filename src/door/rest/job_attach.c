@@ -1,8 +1,8 @@
 /*
- * GET /v1/sandboxes/{id}/execs/{exec}/attach, a WebSocket: an exec that runs already, what it prints from an offset on, and what it
- * is sent. Its messages are those of a command over a WebSocket (exec_socket.c), with one before them that tells what it is.
- * It is nobody's in particular: several can be attached at once, who reads slowly reads later what was kept, and who goes away
- * leaves it running.
+ * GET /v1/sandboxes/{id}/execs/{exec}/attach, a WebSocket: a running exec, its output from an
+ * offset on, and its input. The messages are those of exec_socket.c, after one that describes the
+ * exec. Several clients can be attached at once. A slow reader gets the kept output later, and the
+ * exec runs on when a client goes away.
  */
 #include "door/rest/exec_end.h"
 #include "door/rest/jobs.h"

@@ -1,6 +1,6 @@
 /*
- * Execs that are found again by their id: those in the background, which POST /v1/exec starts, and what those of requests
- * have left behind. What they print is read in job_output.c.
+ * Execs that clients find again by their id: those that POST /v1/exec starts in the background, and
+ * those that requests have left behind. job_output.c reads their output.
  */
 #include "door/rest/jobs.h"
 

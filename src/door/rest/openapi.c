@@ -8,7 +8,7 @@ enum { DOCUMENT_MAX = 4 << 20 };
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-/* What any route can answer: host and origin, the token, the rate, defects, the end of the server. */
+/* Errors of every route: host and origin, token, rate, defects, the end of the server. */
 #define ANY                                                                                        \
 	(API_MAY(INVALID_INPUT) | API_MAY(FORBIDDEN) | API_MAY(RATE_LIMITED) | API_MAY(INTERNAL) | \
 	 API_MAY(UNAVAILABLE))

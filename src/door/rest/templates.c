@@ -1,4 +1,5 @@
-/* /v1/templates: what sandboxes are made from: "host", which is always ready, and the images that were imported. */
+/* /v1/templates: what sandboxes are made from: "host", which is always ready, and imported
+ * images. */
 #include "door/http/common.h"
 #include "hub/image/images.h"
 #include "op/sandbox_make.h"

@@ -3,7 +3,10 @@
 #include "engine.h"
 #include "tree.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -211,12 +214,76 @@ static void test_nobody_reads(void **state)
 	assert_string_equal(sh(sb, "echo lives"), "lives");
 }
 
+/* The most memory that the writing process has had, in KiB; 0: there is none. */
+static long writers_peak(void)
+{
+	DIR *d = opendir("/proc");
+	const struct dirent *e;
+	long peak = 0;
+
+	while (d && (e = readdir(d))) {
+		char path[300], line[256], name[32] = "";
+		long parent = 0, kib = 0;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%s/status", e->d_name);
+		f = e->d_name[0] >= '1' && e->d_name[0] <= '9' ? fopen(path, "re") : NULL;
+		while (f && fgets(line, sizeof(line), f)) {
+			sscanf(line, "Name: %31s", name);
+			sscanf(line, "PPid: %ld", &parent);
+			sscanf(line, "VmHWM: %ld", &kib);
+		}
+		if (f)
+			fclose(f);
+		if (parent == warden_pid() && strcmp(name, "holt-warden") == 0)
+			peak = kib;
+	}
+	if (d)
+		closedir(d);
+	return peak;
+}
+
+/* Files with two names, deep down: what is remembered of each is not its whole path. */
+static void test_many_links(void **state)
+{
+	struct sandbox *sb = make(NULL);
+	struct wrote w = { .err = ERR_INIT };
+	static char bytes[65536];
+	long peak = 0, now;
+	ssize_t n = 1;
+	int ends[2];
+
+	if (!has_python(sb))
+		return;
+	put(sb, "deep.py",
+	    "import os\n"
+	    "for i in range(15): os.mkdir('d' * 250); os.chdir('d' * 250)\n"
+	    "for i in range(4000): open(f'f{i}', 'w').close(); os.link(f'f{i}', f'g{i}')\n");
+	sh(sb, "python3 deep.py");
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	sandbox_write_start(sb, SANDBOX_WRITE_TAR, ends[1], on_written, &w);
+	while (n != 0) {
+		now = writers_peak();
+		peak = now > peak ? now : peak;
+		n = read(ends[0], bytes, sizeof(bytes));
+		assert_true(n >= 0 || errno == EAGAIN);
+		if (n < 0)
+			wait_ms(1);
+	}
+	close(ends[0]);
+	wait_for(&w.done, "the end of the writing");
+	assert_int_equal(w.err.code, ERR_NONE);
+	assert_in_range(peak, 1, 6 << 10); /* all of their paths would be 15 MiB */
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		engine_test(test_names),	  engine_test(test_archive),
 		engine_test(test_hostile),	  engine_test(test_busy),
 		engine_test(test_ends_meanwhile), engine_test(test_nobody_reads),
+		engine_test(test_many_links),
 	};
 
 	return ENGINE_MAIN(argc, argv, "write", tests);

@@ -1,7 +1,7 @@
 /*
  * Packing: see tar_tree.h. All directories from the top down stay open, so that nobody can swap in
- * a link above. A file with several names is packed once; its other names become links to it, as
- * long as the table of such files has room.
+ * a link above. A file with several names is packed once; its other names become links to it
+ * (links.h).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,17 +13,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "box/archive/links.h"
 #include "box/archive/tar_tree.h"
 
-enum { OUT_BYTES = 64 * 1024, LINKS_MAX = 65536, LINK_SLOTS = 4096 };
-
-/* A file that has other names, too. */
-struct linked {
-	struct linked *next;
-	dev_t device;
-	ino_t inode;
-	char path[];
-};
+enum { OUT_BYTES = 64 * 1024, LINKS_BYTES_MAX = 32 << 20 };
 
 struct pack {
 	const struct tar_pack_opts *o;
@@ -36,8 +29,7 @@ struct pack {
 		  1];
 	size_t path_n;
 	int depth;
-	struct linked *links[LINK_SLOTS];
-	size_t n_links;
+	struct links links;
 	size_t n; /* in buffer */
 	char buffer[OUT_BYTES];
 };
@@ -110,39 +102,6 @@ static int put_head(struct pack *k, enum tar_type type, const struct stat *st, c
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* The path under which the file was packed before; else remembers it. */
-static const char *find_link(struct pack *k, const struct stat *st)
-{
-	struct linked **slot = &k->links[st->st_ino % LINK_SLOTS], *l;
-
-	if (st->st_nlink < 2)
-		return NULL;
-	for (l = *slot; l; l = l->next) {
-		if (l->inode == st->st_ino && l->device == st->st_dev)
-			return l->path;
-	}
-	l = k->n_links < LINKS_MAX ? malloc(sizeof(*l) + k->path_n + 1) : NULL;
-	if (!l)
-		return NULL;
-	*l = (struct linked){ *slot, st->st_dev, st->st_ino };
-	memcpy(l->path, k->path, k->path_n + 1);
-	*slot = l;
-	k->n_links++;
-	return NULL;
-}
-
-static void free_links(struct pack *k)
-{
-	for (size_t i = 0; i < LINK_SLOTS; i++) {
-		while (k->links[i]) {
-			struct linked *l = k->links[i];
-
-			k->links[i] = l->next;
-			free(l);
-		}
-	}
-}
-
 /* Exactly as many bytes as the header says: a file that has shrunk is filled with zeros. */
 static int put_content(struct pack *k, int fd, uint64_t size)
 {
@@ -177,7 +136,7 @@ static bool vanished(int errnum)
 /* fd is taken. */
 static int pack_file(struct pack *k, int fd, const struct stat *st)
 {
-	const char *same = find_link(k, st);
+	const char *same = st->st_nlink > 1 ? links_first(&k->links, st, k->path) : NULL;
 	int rc = put_head(k, same ? TAR_HARDLINK : TAR_FILE, st, same ? same : "");
 
 	if (rc == 0 && !same)
@@ -336,9 +295,10 @@ int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,
 	k->o = o;
 	k->f = f;
 	k->out = out;
+	k->links.bytes_max = LINKS_BYTES_MAX;
 	top = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	rc = top < 0 ? tar_pack_fail(k, TREE_SYSTEM, errno) : pack_all(k, top);
-	free_links(k);
+	links_fini(&k->links);
 	free(k);
 	return rc;
 }

@@ -11,28 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "box/archive/links.h"
 #include "box/warden/internal.h"
 
-enum { DEPTH_MAX = 4096, XATTR_NAMES_MAX = 16384, XATTR_VALUE_MAX = 65536, LINKS_BUCKETS = 4096 };
-
-/* Where a file with several names was copied to first, as a path below the top. */
-struct link {
-	struct link *next;
-	ino_t inode;
-	char path[];
-};
+enum { DEPTH_MAX = 4096, XATTR_NAMES_MAX = 16384, XATTR_VALUE_MAX = 65536 };
 
 struct copy {
-	struct link *links[LINKS_BUCKETS];
+	struct links links;
 	int top; /* of the copy */
 	int depth;
 	int too_deep; /* levels that did not fit into path */
@@ -152,49 +146,31 @@ static int copy_subdir(struct copy *c, int from, int to, const char *name)
 	return errnum;
 }
 
-static struct link *find_link(const struct copy *c, ino_t inode)
+/* Where the file was copied to before, as a path below the top; NULL: this is the first of its
+ * names. In a directory too deep for a path nothing is remembered: the file becomes several. */
+static const char *first_name(struct copy *c, const struct stat *st, const char *name)
 {
-	struct link *l = c->links[inode % LINKS_BUCKETS];
+	char path[PATH_MAX];
 
-	while (l && l->inode != inode)
-		l = l->next;
-	return l;
-}
-
-/* In a directory too deep for a path nothing is remembered: the file then becomes several. */
-static int remember_link(struct copy *c, ino_t inode, const char *name)
-{
-	size_t n = strlen(c->path) + strlen(name) + 1;
-	struct link *l;
-
-	if (n > PATH_MAX || c->too_deep)
-		return 0;
-	l = malloc(sizeof(*l) + n);
-	if (!l)
-		return ENOMEM;
-	stpcpy(stpcpy(l->path, c->path), name);
-	l->inode = inode;
-	l->next = c->links[inode % LINKS_BUCKETS];
-	c->links[inode % LINKS_BUCKETS] = l;
-	return 0;
+	if (c->too_deep || strlen(c->path) + strlen(name) >= sizeof(path))
+		return NULL;
+	stpcpy(stpcpy(path, c->path), name);
+	return links_first(&c->links, st, path);
 }
 
 static int copy_entry(struct copy *c, int from, int to, const char *name)
 {
-	struct link *first;
+	const char *first;
 	struct stat st;
 	int errnum = 0;
 
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno;
 	if (!S_ISDIR(st.st_mode) && st.st_nlink > 1) {
-		first = find_link(c, st.st_ino);
+		first = first_name(c, &st, name);
 		if (first)
-			return linkat(c->top, first->path, to, name, 0) < 0 ? errno : 0;
-		errnum = remember_link(c, st.st_ino, name);
+			return linkat(c->top, first, to, name, 0) < 0 ? errno : 0;
 	}
-	if (errnum)
-		return errnum;
 	if (S_ISDIR(st.st_mode))
 		errnum = copy_subdir(c, from, to, name);
 	else if (S_ISREG(st.st_mode))
@@ -228,12 +204,15 @@ int copy_tree(int from, int to)
 {
 	static struct copy c;
 	struct rlimit files;
+	struct statvfs disk;
 
 	/* two descriptors for each level of depth */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
+	if (fstatvfs(to, &disk) == 0)
+		c.links.bytes_max = LINKS_FOR_DISK((uint64_t)disk.f_blocks * disk.f_frsize);
 	c.top = fcntl(to, F_DUPFD_CLOEXEC, 0);
 	return copy_dir(&c, from, to);
 }

@@ -9,7 +9,7 @@
  * 	visit		what became of one name: removed, a file, a directory
  *
  * The tree is hostile, the place is not: every step goes through descriptors and follows no link,
- * depth is bounded by the length of a path, memory by the number of files that have several names.
+ * depth is bounded by the length of a path, memory by links.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,26 +24,19 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "box/wire/file_types.h"
+#include "box/archive/links.h"
 #include "box/archive/tar.h"
 #include "box/archive/template_host.h"
 #include "box/warden/internal.h"
 
-enum { BUFFER = 128 * 1024, LINKS_BUCKETS = 4096 };
-
-/* Where a file with several names was met first. */
-struct link {
-	struct link *next;
-	dev_t device;
-	ino_t inode;
-	char path[];
-};
+enum { BUFFER = 128 * 1024 };
 
 struct walk {
 	enum wm_write_what what;
 	int out;
 	uint32_t uid;
 	uint64_t bytes_left;
-	struct link *links[LINKS_BUCKETS];
+	struct links links;
 	size_t path_n, n; /* bytes of path, and of buffer */
 	char path[TAR_PATH_MAX]; /* from the top, without a '/' before it; "" is the top */
 	char buffer[BUFFER];
@@ -214,27 +207,6 @@ static bool has_mark(int dir)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* 1: this is not the first, and *ret is; 0: it is the first; negative: an errno. */
-static int find_link(struct walk *k, const struct stat *st, const struct link **ret)
-{
-	struct link **bucket = &k->links[st->st_ino % LINKS_BUCKETS], *l = *bucket;
-
-	while (l && (l->inode != st->st_ino || l->device != st->st_dev))
-		l = l->next;
-	*ret = l;
-	if (l)
-		return 1;
-	l = malloc(sizeof(*l) + k->path_n + 1);
-	if (!l)
-		return -ENOMEM;
-	l->device = st->st_dev;
-	l->inode = st->st_ino;
-	memcpy(l->path, k->path, k->path_n + 1);
-	l->next = *bucket;
-	*bucket = l;
-	return 0;
-}
-
 /* What became shorter meanwhile is filled up: the head has said how long it is. */
 static int put_content(struct walk *k, int fd, uint64_t size)
 {
@@ -301,17 +273,14 @@ static struct tar_entry entry_of(const struct walk *k, enum tar_type type, const
 static int put_in_archive(struct walk *k, int dir, const char *name, const struct stat *st)
 {
 	struct tar_entry e = entry_of(k, S_ISLNK(st->st_mode) ? TAR_SYMLINK : TAR_FILE, st);
-	const struct link *first = NULL;
-	int known;
+	const char *first;
 
 	if (type_of(st) == FILE_OTHER)
 		return 0;
-	known = st->st_nlink > 1 ? find_link(k, st, &first) : 0;
-	if (known < 0)
-		return -known;
-	if (known) {
+	first = st->st_nlink > 1 ? links_first(&k->links, st, k->path) : NULL;
+	if (first) {
 		e.type = TAR_HARDLINK;
-		e.link = first->path;
+		e.link = first;
 		return put_entry(k, &e);
 	}
 	return e.type == TAR_SYMLINK ? put_symlink(k, dir, name, e) : put_file(k, dir, name, &e);
@@ -513,6 +482,7 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 	k.out = out;
 	k.uid = from->uid;
 	k.bytes_left = from->bytes_max;
+	k.links.bytes_max = LINKS_FOR_DISK(from->bytes_max);
 	errnum = walk_level(&k, &top);
 	return errnum ? errnum : flush(&k);
 }

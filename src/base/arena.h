@@ -12,7 +12,7 @@
 /* Private. */
 struct arena {
 	struct arena_block *blocks; /* the newest first */
-	size_t used, size; /* in the newest */
+	size_t used, size; /* both in the newest block */
 	size_t total, max;
 };
 

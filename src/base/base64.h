@@ -5,8 +5,8 @@
 /* Appends the text of bytes. -1 from the buffer. */
 int base64_encode(struct buf *to, struct str bytes, struct err *e) MUST_USE;
 
-/* Appends the decoded bytes. ERR_INVALID names the place that is no base64; or errors of the
- * buffer. */
+/* Appends the decoded bytes. ERR_INVALID names the position that is not base64; other errors come
+ * from the buffer. */
 int base64_decode(struct buf *to, struct str text, struct err *e) MUST_USE;
 
 /* Section 5, the alphabet of URLs, without padding: what JSON Web Signatures and PKCE use. */

@@ -49,8 +49,8 @@ static inline void mem_close_at(int *fd)
 		taken_;                                                                            \
 	})
 
-/* calloc(1, n) for what every request needs: calloc() of glibc before 2.41 finds nothing in its
- * cache of pieces that were freed last. */
+/* Same as calloc(1, n), but fast for what every request needs: calloc() of glibc before 2.41 does
+ * not use its cache of recently freed pieces. */
 static inline void *mem_zalloc(size_t n)
 {
 	void *p = malloc(n);
@@ -59,7 +59,7 @@ static inline void *mem_zalloc(size_t n)
 	return p ? memset(p, 0, n) : NULL;
 }
 
-/* A copy of n bytes, NULs among them too, and a NUL behind it. */
+/* A copy of n bytes, which may include NULs, followed by a NUL. */
 static inline char *mem_dup(const void *p, size_t n)
 {
 	char *copy = (char *)malloc(n + 1); /* the cast is for C++ */

@@ -125,7 +125,7 @@ void seal_ring_trim(struct seal_ring *r)
 
 /* --- sealing --- */
 
-/* What is authenticated beside the sealed bytes. */
+/* Additional authenticated data: version, key id and context. */
 static void take_bound(unsigned char out[HEAD_BYTES + CONTEXT_BYTES],
 		       const unsigned char head[HEAD_BYTES], struct str context)
 {

@@ -16,7 +16,7 @@
 
 enum {
 	SEAL_KEY_BYTES = 32,
-	SEAL_KEYS = 4, /* of a ring; one more drops the oldest */
+	SEAL_KEYS = 4, /* keys of a ring; one more drops the oldest */
 	SEAL_PLAIN_MAX = 8 << 20, /* bytes in one text */
 };
 

@@ -253,7 +253,7 @@ int sign_key_thumbprint(const struct sign_key *k, struct buf *to, struct err *e)
 
 /* --- signing --- */
 
-/* DER into both numbers, side by side. */
+/* Converts DER into both numbers, side by side. */
 static int add_pair(struct buf *to, const gnutls_datum_t *der, struct err *e)
 {
 	autodatum gnutls_datum_t r = { NULL, 0 }, s = { NULL, 0 };

@@ -7,8 +7,8 @@
 
 enum { SOCK_FDS_MAX = 64 };
 
-/* sendmsg with n_fds descriptors (at most SOCK_FDS_MAX; fds may be NULL for none), repeated when a
- * signal interrupts it; never raises SIGPIPE. flags as of sendmsg. -1 with errno. */
+/* sendmsg() with n_fds descriptors (at most SOCK_FDS_MAX; fds may be NULL for none). Retries after
+ * a signal and never raises SIGPIPE. flags: those of sendmsg(). -1 with errno. */
 ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t n_fds, int flags);
 
 /* recvmsg; *n_fds is how many descriptors fds can take (at most SOCK_FDS_MAX), then how many came;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum {
-	FEW = 8, /* entries that are looked through */
+	FEW = 8, /* up to this many entries are searched one by one */
 	SLOTS_MIN = 4 * FEW,
 };
 
@@ -35,7 +35,7 @@ void inflight_free(struct inflight *t)
 	free(t);
 }
 
-/* FNV-1a. A client that seeks collisions finds a list of its own `max` requests at worst. */
+/* FNV-1a. A client that provokes collisions at worst makes us search its own `max` requests. */
 static unsigned hash(const struct rpc_id *id)
 {
 	uint32_t h = 2166136261u;
@@ -62,7 +62,7 @@ static void put(struct inflight *t, struct inflight_entry *entry)
 	*slot = entry;
 }
 
-/* Room for one more. A table that can't grow is slower, not smaller. */
+/* Makes room for one more. A table that can't grow gets slower, but takes no fewer entries. */
 static int make_room(struct inflight *t)
 {
 	unsigned n = t->slots ? 2 * (t->mask + 1) : SLOTS_MIN;

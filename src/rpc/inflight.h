@@ -9,14 +9,15 @@ enum { INFLIGHT_MAX_DEFAULT = 256 };
 
 struct inflight_entry {
 	struct rpc_id id;
-	struct inflight_entry *next; /* of the same slot */
-	struct inflight_entry *older, *newer; /* of all */
-	unsigned hash; /* of the id */
+	struct inflight_entry *next; /* in the same slot */
+	struct inflight_entry *older, *newer; /* among all entries */
+	unsigned hash; /* hash of the id */
 	bool listed;
 };
 
-/* Private. Slots are made when there are more than a few entries, doubled while there are more
- * entries than slots, and given back with the last: most connections never have any. */
+/* Private. Slots exist only while there are more than a few entries, since most connections never
+ * need them. They are doubled when there are more entries than slots, and freed with the last
+ * entry. */
 struct inflight {
 	struct inflight_entry *first, *last; /* oldest, newest */
 	unsigned count, max, mask;
@@ -32,12 +33,12 @@ struct inflight *inflight_new(unsigned max);
 void inflight_free(struct inflight *t); /* NULL-safe; must be empty */
 AUTO_DEFINE(inflight_free, struct inflight)
 
-/* Lists entry, which stays the caller's and must stay until inflight_remove(). -1 with a fault:
- * -32600 where the id is in flight, -32603 with reason limit_exceeded at the maximum. */
+/* Lists entry, which the caller owns and must keep until inflight_remove(). -1 with a fault: -32600
+ * if the id is already in flight, -32603 with reason limit_exceeded at the maximum. */
 int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct rpc_id *id,
 		 struct rpc_fault *ret_fault) MUST_USE;
 
-/* NULL where no such id is in flight. */
+/* NULL if no such id is in flight. */
 struct inflight_entry *inflight_find(const struct inflight *t, const struct rpc_id *id);
 
 /* The entry must be listed: a request is answered exactly once. */

@@ -1,11 +1,11 @@
 #include "rpc/line.h"
 
-enum { KEEP = 64 << 10 }; /* a larger buffer is given back after its line */
+enum { KEEP = 64 << 10 }; /* A larger buffer is freed after its line. */
 
 void line_init(struct line_reader *l, size_t max)
 {
 	*l = (struct line_reader){
-		.part = BUF_INIT(max + 1), /* and a CR */
+		.part = BUF_INIT(max + 1), /* One more for a CR. */
 		.max = max,
 	};
 }
@@ -23,7 +23,7 @@ static void forget(struct line_reader *l)
 	l->given = false;
 }
 
-/* From here on the line is only looked through for its id. */
+/* The rest of the line is only searched for its id. */
 static void skip(struct line_reader *l, bool lost)
 {
 	l->skipping = true;
@@ -52,7 +52,8 @@ static enum line_event end_line(struct line_reader *l, struct str line, struct s
 	return LINE_TEXT;
 }
 
-/* A piece of a line, up to its end if there is one: LINE_MORE, or what to report. */
+/* Takes a piece of a line; ends: the piece reaches the line's end. LINE_MORE, or the event to
+ * report. */
 static enum line_event take(struct line_reader *l, struct str piece, bool ends, struct str *ret)
 {
 	struct err e;

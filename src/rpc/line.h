@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Newline-delimited messages, as on MCP's stdio: bytes in, whole lines out, no I/O. A line ends in
- * LF; a CR before it is dropped. A line over the maximum is not kept: at its end it is reported,
- * with the id of the request that it was, if that can be told. What a line contains (NUL, broken
- * UTF-8) is the parser's business.
+ * LF; a CR before it is dropped. A line over the maximum is not stored. At its end it is reported,
+ * with the id of the request that it held, if that can be found. The parser checks what a line
+ * contains (NUL, broken UTF-8).
  */
 #include "base/buf.h"
 #include "rpc/sniff.h"
@@ -11,28 +11,28 @@
 enum { LINE_MAX_DEFAULT = 16 << 20 };
 
 struct line_reader {
-	struct buf part; /* the beginning of a line whose end has not come */
+	struct buf part; /* the beginning of an incomplete line */
 	size_t max;
-	bool skipping; /* in a line that is too long, or that there was no memory for */
-	bool lost; /* skipping for want of memory */
-	bool given; /* part is the line that was returned last */
-	struct rpc_sniff sniff; /* of the line that is too long */
+	bool skipping; /* in a line that is too long, or that could not be stored */
+	bool lost; /* skipping because memory ran out */
+	bool given; /* part holds the line that was returned last */
+	struct rpc_sniff sniff; /* searches the line that is too long */
 };
 
 enum line_event {
-	LINE_MORE, /* all input is used up */
+	LINE_MORE, /* all input was consumed */
 	LINE_TEXT, /* *ret_line is a line; it may be empty */
-	LINE_TOO_LONG, /* rpc_sniff_id(&l->sniff, …) may know which; until the next call */
-	LINE_LOST, /* the same, for want of memory */
+	LINE_TOO_LONG, /* rpc_sniff_id(&l->sniff, …) may know its id; valid until the next call */
+	LINE_LOST, /* the same, because memory ran out */
 };
 
 /* max: bytes of a line without its end. */
 void line_init(struct line_reader *l, size_t max);
 void line_fini(struct line_reader *l);
 
-/* Takes bytes off the front of *input until there is something to report. *ret_line is borrowed
- * until the next call, from input or from the reader. */
+/* Consumes *input from the front until there is something to report. *ret_line is borrowed until
+ * the next call, from input or from the reader. */
 enum line_event line_next(struct line_reader *l, struct str *input, struct str *ret_line);
 
-/* At the end of input: reports a last line that has no LF, or LINE_MORE where there is none. */
+/* Call it at the end of input. Reports a last line without LF; LINE_MORE if there is none. */
 enum line_event line_last(struct line_reader *l, struct str *ret_line);

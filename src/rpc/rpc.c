@@ -4,7 +4,7 @@
 
 #include "rpc/sniff.h"
 
-/* Strings that JSON leaves as they are can be copied without a writer; most ids are. */
+/* JSON copies such a string unchanged, so it needs no writer. Most ids are of this kind. */
 static bool is_plain(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -89,7 +89,7 @@ int rpc_fault_set(struct rpc_fault *f, int code, const char *fmt, ...)
 	return -1;
 }
 
-/* Of a text that can't be read whole. */
+/* Finds the id in a text that could not be parsed. */
 static void sniff_id(struct str text, struct rpc_id *ret)
 {
 	struct rpc_sniff sniff = { 0 };
@@ -147,7 +147,7 @@ static int check_keys(const struct json_val *v, struct rpc_msg *m, struct rpc_fa
 	return rpc_fault_set(f, RPC_INVALID_REQUEST, "%s", e.msg);
 }
 
-/* What a message has, each NULL where it is absent. */
+/* Indexes of a message's members; an absent member is NULL. */
 enum { JSONRPC, ID, METHOD, PARAMS, RESULT, ERROR, MEMBERS };
 
 static const struct str member_names[MEMBERS] = {

@@ -11,7 +11,7 @@ static bool kept_is(const struct rpc_sniff *s, const char *z)
 	return str_is((struct str){ s->kept, s->n }, z);
 }
 
-/* The value of a top-level member is over. */
+/* A value of the top-level object has ended. */
 static void end_value(struct rpc_sniff *s)
 {
 	if (!s->in_value)
@@ -22,7 +22,7 @@ static void end_value(struct rpc_sniff *s)
 	memcpy(s->id, s->kept, s->n);
 }
 
-/* The key before a colon; `kept` has it with its quotes. */
+/* A key of the top-level object has ended; `kept` holds it with its quotes. */
 static void end_key(struct rpc_sniff *s)
 {
 	if (!s->in_key)
@@ -84,7 +84,7 @@ static void structure(struct rpc_sniff *s, char c)
 	case ':':
 		if (s->depth == 1)
 			end_key(s);
-		return; /* not kept: it stands before the value */
+		return; /* not kept: the colon comes before the value */
 	}
 	if (s->in_value)
 		keep(s, c);

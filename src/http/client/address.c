@@ -17,12 +17,12 @@ struct range4 {
 static const struct range4 special4[] = {
 	{ IP4(0, 0, 0, 0), 8 }, /* this network */
 	{ IP4(10, 0, 0, 0), 8 }, /* private */
-	{ IP4(100, 64, 0, 0), 10 }, /* shared; a cloud's metadata at 100.100.100.200 */
+	{ IP4(100, 64, 0, 0), 10 }, /* shared; a cloud's metadata service at 100.100.100.200 */
 	{ IP4(127, 0, 0, 0), 8 }, /* loopback */
-	{ IP4(168, 63, 129, 16), 32 }, /* a cloud's host, as its guests see it */
-	{ IP4(169, 254, 0, 0), 16 }, /* link-local; metadata at 169.254.169.254 */
+	{ IP4(168, 63, 129, 16), 32 }, /* a cloud's host, as seen by its guests */
+	{ IP4(169, 254, 0, 0), 16 }, /* link-local; metadata services at 169.254.169.254 */
 	{ IP4(172, 16, 0, 0), 12 }, /* private */
-	{ IP4(192, 0, 0, 0), 24 }, /* protocol assignments; metadata at 192.0.0.192 */
+	{ IP4(192, 0, 0, 0), 24 }, /* protocol assignments; a metadata service at 192.0.0.192 */
 	{ IP4(192, 0, 2, 0), 24 }, /* documentation */
 	{ IP4(192, 52, 193, 0), 24 }, /* AMT, multicast */
 	{ IP4(192, 88, 99, 0), 24 }, /* 6to4 relays */
@@ -38,15 +38,15 @@ struct range6 {
 	unsigned bits;
 };
 
-/* All that is public stands in here … */
+/* Everything that is public is in this range … */
 static const struct range6 unicast6 = { { 0x20 }, 3 };
 
-/* … but for these. */
+/* … except these. */
 static const struct range6 special6[] = {
 	{ { 0x20, 0x01, 0x00 }, 23 }, /* protocol assignments: Teredo, ORCHID, benchmarks */
 	{ { 0x20, 0x01, 0x0d, 0xb8 }, 32 }, /* documentation */
 	{ { 0x20, 0x02 }, 16 }, /* 6to4 */
-	{ { 0x3f, 0xfe }, 16 }, /* 6bone, given back */
+	{ { 0x3f, 0xfe }, 16 }, /* 6bone, returned */
 	{ { 0x3f, 0xff, 0x00 }, 20 }, /* documentation */
 };
 
@@ -72,7 +72,7 @@ static bool public4(uint32_t a)
 	return true;
 }
 
-/* ISATAP (RFC 5214): an interface identifier of an IPv4 address, under any prefix. */
+/* ISATAP (RFC 5214): an interface identifier that contains an IPv4 address, under any prefix. */
 static bool is_isatap(const uint8_t a[16])
 {
 	return (a[8] & ~2) == 0 && a[9] == 0 && a[10] == 0x5e && a[11] == 0xfe;
@@ -89,7 +89,7 @@ static bool public6(const uint8_t a[16])
 	return true;
 }
 
-/* Copies: a struct sockaddr * says nothing of its alignment. */
+/* Copies the address, since a struct sockaddr * guarantees no alignment. */
 static uint32_t bytes4(const struct sockaddr *a)
 {
 	struct sockaddr_in in;

@@ -11,7 +11,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "HTTP/1.1 200 OK", of which the words need not be there. */
+/* Parses "HTTP/1.1 200 OK"; the words may be missing. */
 static bool read_status(struct str line, struct http_answer *ret)
 {
 	if (line.n < 12 || (!str_starts(line, "HTTP/1.1 ") && !str_starts(line, "HTTP/1.0 ")))
@@ -53,7 +53,7 @@ static bool read_field(struct str line, struct http_answer *a)
 	       read_framing(a, f->name, f->value);
 }
 
-/* The line at the front, without its end; false where there is none. */
+/* Takes the line at the front, without its end; false if it is incomplete. */
 static bool take_line(struct str *text, struct str *ret)
 {
 	const char *end = text->n ? memmem(text->p, text->n, "\r\n", 2) : NULL;
@@ -104,11 +104,11 @@ struct str http_answer_field(const struct http_answer *a, const char *name)
 enum chunk_state {
 	CHUNK_SIZE,
 	CHUNK_EXTENSION,
-	CHUNK_SIZE_END, /* a line feed is to come, as in all that end so */
+	CHUNK_SIZE_END, /* a line feed must follow, as in all states named so */
 	CHUNK_DATA,
 	CHUNK_DATA_RETURN,
 	CHUNK_DATA_END,
-	CHUNK_TRAILER, /* the start of a line */
+	CHUNK_TRAILER, /* at the start of a line */
 	CHUNK_TRAILER_LINE,
 	CHUNK_TRAILER_END,
 	CHUNK_LAST_END,
@@ -138,7 +138,7 @@ static int take_size(struct http_chunks *c, char byte)
 							  : -1;
 }
 
-/* Of a line whose text nobody wants. */
+/* Skips a line whose text is not needed. */
 static int skip_line(struct http_chunks *c, char byte, int same, int end)
 {
 	if (byte == '\r')
@@ -152,7 +152,7 @@ static int after_size(struct http_chunks *c)
 	return c->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
 }
 
-/* The state that follows; -1 where the byte is wrong. */
+/* The next state; -1 if the byte is invalid. */
 static int take_byte(struct http_chunks *c, char byte)
 {
 	bool feed = byte == '\n';

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The answer of a server that nobody trusts (RFC 9112): its head, and its body in chunks. Pure
- * functions over bytes; whatever is not plainly right is ERR_PORT. What two readers could take for
- * two things is not right: lengths that are repeated or stand beside an encoding, folded lines,
- * line feeds alone, control characters.
+ * The answer of an untrusted server (RFC 9112): its head, and its body in chunks. Pure functions
+ * over bytes; anything not plainly valid is ERR_PORT. So is what two readers could understand
+ * differently: repeated lengths, lengths beside an encoding, folded lines, bare line feeds, control
+ * characters.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,21 +26,21 @@ struct http_answer {
 	size_t n_fields;
 };
 
-/* head: with the empty line at its end, which is its first; borrowed by *ret. */
+/* head: up to and including its first empty line; borrowed by *ret. */
 int http_answer_parse(struct str head, struct http_answer *ret, struct err *e) MUST_USE;
 
-/* The value of a field, in any case; STR_NONE if it is absent. Of several the first. */
+/* The value of a field, case ignored; STR_NONE if it is absent; of several, the first. */
 struct str http_answer_field(const struct http_answer *a, const char *name);
 
-/* Zero at the start of a body. */
+/* Zero it at the start of a body. */
 struct http_chunks {
 	int state;
 	unsigned digits;
 	unsigned long long left;
-	size_t extra; /* bytes that are no data: extensions and trailers */
+	size_t extra; /* bytes of extensions and trailers so far */
 };
 
-/* Takes what is at the front of *in. 1: *ret is the next piece of the body, which is empty when
- * more has to come; 0: the end of it is taken. */
+/* Consumes *in from the front. 1: *ret is the next piece of the body, empty if more must come
+ * first; 0: the body has ended. */
 int http_chunks_next(struct http_chunks *c, struct str *in, struct str *ret,
 		     struct err *e) MUST_USE;

@@ -1,8 +1,8 @@
 /*
  * libcurl says which sockets it waits for and for how long; polls and a timer of the loop tell it
- * when that comes. An easy handle must not be taken away while libcurl is inside of one of our
- * callbacks, so whoever ends an exchange there only marks it: the callback's answer makes libcurl
- * end it.
+ * when that happens. An easy handle must not be removed while one of our callbacks from libcurl is
+ * on the stack. So whoever ends an exchange there only marks it, and the callback's result makes
+ * libcurl end it.
  */
 #include "http/client/client.h"
 
@@ -28,7 +28,8 @@ enum {
 struct http_client {
 	uv_loop_t *loop;
 	uv_timer_t timer;
-	/* in place of a timer that is due: one after the other, they would starve the loop */
+	/* used instead of a timer that is already due: such timers, one after another, would starve
+	 * the loop */
 	uv_idle_t soon;
 	CURLM *multi;
 	char *unix_socket;
@@ -37,7 +38,7 @@ struct http_client {
 	size_t header_max;
 	bool public_only, loopback_too;
 	struct http_exchange *exchanges;
-	unsigned handles; /* of the loop that are open */
+	unsigned handles; /* open handles of the loop */
 	bool inside; /* libcurl is on the stack */
 	void (*on_closed)(void *owner);
 	void *owner;
@@ -49,19 +50,19 @@ struct http_exchange {
 	CURL *easy;
 	struct curl_slist *headers;
 	char *body;
-	size_t body_n, body_at; /* of it, what has gone out */
+	size_t body_n, body_at; /* body_at: bytes of it that were sent */
 	size_t (*give)(void *owner, char *to, size_t n);
 	const struct http_exchange_events *ev;
 	void *owner;
-	size_t header_bytes; /* that came */
+	size_t header_bytes; /* bytes of headers that were received */
 	bool headed; /* on_head was called */
-	bool refused; /* an address that may not be connected to */
+	bool refused; /* it tried to connect to a forbidden address */
 	bool cancelled;
 	bool listed;
-	bool added; /* libcurl has it */
+	bool added; /* libcurl has the handle */
 };
 
-/* One socket of libcurl's. */
+/* One socket that libcurl waits for. */
 struct waiting {
 	uv_poll_t poll;
 	struct http_client *client;
@@ -87,7 +88,7 @@ static void unlist(struct http_exchange *x)
 		curl_multi_remove_handle(x->client->multi, x->easy);
 }
 
-/* Headers and bodies may be of those that let us in somewhere. */
+/* Wipes headers and body, since they may hold credentials. */
 static void exchange_free(struct http_exchange *x)
 {
 	if (!x)
@@ -104,8 +105,8 @@ static void exchange_free(struct http_exchange *x)
 }
 AUTO_DEFINE(exchange_free, struct http_exchange)
 
-/* libcurl has a bound of its own for one line, which is more than ours for all; what goes over it
- * is no memory to it. */
+/* libcurl limits the length of one line, and its limit is higher than ours for all headers. It
+ * reports a longer line as lack of memory. */
 static bool is_long_line(const struct http_exchange *x, CURLcode code)
 {
 	curl_off_t us = 0;
@@ -129,7 +130,7 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 		return err_set(e, ERR_TIMEOUT, "no answer in time");
 	if (code == CURLE_OUT_OF_MEMORY)
 		return out_of_memory(e);
-	if (code == CURLE_UNSUPPORTED_PROTOCOL) /* the URL's scheme was looked at before */
+	if (code == CURLE_UNSUPPORTED_PROTOCOL) /* the URL's scheme was checked before */
 		return err_set(e, ERR_TRANSPORT, "what answers there does not speak HTTP");
 	return err_set(e, ERR_TRANSPORT, "%s", curl_easy_strerror(code));
 }
@@ -170,15 +171,15 @@ void http_exchange_cancel(struct http_exchange *x)
 
 /* --- libcurl and the loop --- */
 
-/* Its first step comes from the timer that libcurl sets here. */
+/* The timer that libcurl sets here starts the exchange. */
 static bool add(struct http_exchange *x)
 {
 	x->added = curl_multi_add_handle(x->client->multi, x->easy) == CURLM_OK;
 	return x->added;
 }
 
-/* What ended, whether it was cancelled meanwhile or not; and what was started or cancelled while
- * libcurl was on the stack. */
+/* Ends what libcurl has finished, cancelled or not; then adds or frees what was started or
+ * cancelled while libcurl was on the stack. */
 static void reap(struct http_client *c)
 {
 	struct http_exchange *x, *next;
@@ -197,7 +198,7 @@ static void reap(struct http_client *c)
 			exchange_free(x);
 		} else if (!x->added && !add(x)) {
 			end(x, CURLE_OUT_OF_MEMORY);
-			next = c->exchanges; /* anything may have become of them */
+			next = c->exchanges; /* the callback may have changed the list */
 		}
 	}
 }
@@ -303,7 +304,8 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *
 	return 0;
 }
 
-/* Ours, beside what the environment excludes: the option replaces that. */
+/* Our own exceptions to the proxy, and those of the environment, since the option replaces
+ * these. */
 static char *no_proxy(void)
 {
 	const char *theirs = getenv("no_proxy") ?: getenv("NO_PROXY") ?: "";
@@ -381,8 +383,8 @@ static bool may_connect(const struct http_client *c, const struct sockaddr *a)
 	       http_address_public(a) || (c->loopback_too && http_address_loopback(a));
 }
 
-/* What is looked at is what is connected to: no name can mean something else in between. Programs
- * that we start do not inherit the socket. */
+/* The address that is checked here is the one that is connected to, so a name can't change its
+ * meaning in between. Programs that we start do not inherit the socket. */
 static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct http_exchange *x = data;
@@ -394,7 +396,8 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
-/* The end of the header of an answer; those of 1xx come before it. */
+/* Called for each line of a header; an empty line ends it. Headers with status 1xx may come
+ * first. */
 static size_t on_header(char *p, size_t size, size_t n, void *data)
 {
 	struct http_exchange *x = data;
@@ -476,8 +479,8 @@ static size_t give_body(char *to, size_t size, size_t n, void *data)
 	return take;
 }
 
-/* A connection that was used before and ends without an answer makes libcurl send the request once
- * more on another. What has gone out may have been carried out: that is not for us to repeat. */
+/* If a reused connection ends without an answer, libcurl sends the request again on another one.
+ * This forbids it once a part of the body was sent, since the request may have taken effect. */
 static int give_body_again(void *data, curl_off_t offset, int origin)
 {
 	struct http_exchange *x = data;
@@ -536,7 +539,7 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
 	curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
-	/* no cancel waits for a silent name server */
+	/* so that a cancel does not wait for a silent name server */
 	curl_easy_setopt(x->easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(x->easy, CURLOPT_NOPROXY, c->no_proxy);
 	curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_ms);

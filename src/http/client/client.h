@@ -1,12 +1,11 @@
 #pragma once
 /*
- * HTTP requests on the loop (libcurl): HTTP/1.1, http and https only, no redirects followed, no
- * body decoded, certificates checked, and no body sent twice. What comes is handed on piece by
- * piece and never kept, so that bodies and event streams of any length cost no memory here.
+ * HTTP requests on the loop (libcurl): HTTP/1.1, http and https only. No redirect is followed, no
+ * body is decoded, no body is sent twice, and certificates are checked. Answers are passed on piece
+ * by piece, so bodies and event streams of any length need no memory here.
  *
  * One thread; every callback comes from the loop, never from inside http_exchange_start() or
- * _cancel(). In a callback exchanges may be started and cancelled; the client may be closed in
- * on_end only.
+ * _cancel(). A callback may start and cancel exchanges; only on_end may close the client.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,62 +19,62 @@ struct http_client;
 struct http_exchange;
 
 struct http_client_options {
-	const char *unix_socket; /* all connections go here, whatever the URL's host; may be NULL */
+	const char *unix_socket; /* connect here, whatever the URL's host; may be NULL */
 	unsigned connect_ms; /* 0: 10,000 */
-	unsigned connections; /* at once; requests over it wait; 0: 64 */
+	unsigned connections; /* at once; further requests wait; 0: 64 */
 	size_t header_max; /* bytes of all headers of an answer; 0: 64 KiB */
-	/* Only addresses of the public Internet are connected to (http/client/address.h), whatever
-	 * a name stands for at that moment: for URLs that came from outside. No proxy is used.
-	 * ERR_NOT_PUBLIC else. */
+	/* For URLs from untrusted sources. Connect only to addresses of the public Internet
+	 * (http/client/address.h), checked at the time of each connection, and use no proxy. Others
+	 * fail with ERR_NOT_PUBLIC. */
 	bool public_only;
-	/* beside public_only: these as well, where who configured it is there itself */
+	/* with public_only: allow loopback addresses too, if the operator is on this machine */
 	bool loopback_too;
 };
 
-/* NULL with ERR_LIMIT without memory. Strings are copied. */
+/* NULL with ERR_LIMIT: no memory. Strings are copied. */
 struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_options *o,
 				    struct err *e) MUST_USE;
 
-/* Cancels all exchanges; on_closed (may be NULL) follows when c is gone. */
+/* Cancels all exchanges; on_closed (may be NULL) follows when c is freed. */
 void http_client_close(struct http_client *c, void (*on_closed)(void *owner), void *owner);
 
-/* All of it is copied. */
+/* Everything is copied. */
 struct http_spec {
 	const char *method; /* "GET", "POST", … */
 	const char *url;
 	const struct http_header *headers;
 	size_t n_headers;
 	struct str body; /* STR_NONE: none */
-	/* In place of body, not copied: puts the next bytes of it, n at most, at `to`; 0: that was
-	 * all, SIZE_MAX: it can't go on, which ends the exchange. It may block only who has nothing
-	 * else on the loop. */
+	/* Instead of body, not copied: writes the next bytes of it, at most n, to `to`; 0: the body
+	 * has ended, SIZE_MAX: failure, which ends the exchange. It may block only if nothing else
+	 * is on the loop. */
 	size_t (*give)(void *owner, char *to, size_t n);
-	unsigned idle_ms; /* ended with ERR_TIMEOUT when nothing comes for so long; 0: never */
+	unsigned idle_ms; /* ERR_TIMEOUT if nothing comes for this long; 0: no limit */
 };
 
 struct http_exchange_events {
-	/* The status and all headers are there. May be NULL. */
+	/* The status and all headers have come. May be NULL. */
 	void (*on_head)(void *owner, struct http_exchange *x, int status);
 	/* A piece of the body, borrowed until it returns. */
 	void (*on_bytes)(void *owner, struct http_exchange *x, struct str bytes);
-	/* The last callback; x is gone after it. e is NULL where the body came whole, else
+	/* The last callback; x is freed after it. e is NULL if the body is complete; else
 	 * ERR_TRANSPORT, ERR_TIMEOUT, ERR_NOT_PUBLIC (public_only), ERR_TOO_LARGE (headers), or
-	 * ERR_LIMIT without memory. */
+	 * ERR_LIMIT (no memory). */
 	void (*on_end)(void *owner, struct http_exchange *x, const struct err *e);
 };
 
-/* ERR_INVALID for a URL that is none, or a header that could break out of its line. */
+/* ERR_INVALID: an invalid URL, or a header with a line break. */
 struct http_exchange *http_exchange_start(struct http_client *c, const struct http_spec *spec,
 					  const struct http_exchange_events *ev, void *owner,
 					  struct err *e) MUST_USE;
 
-/* A header of the answer, from on_head to on_end; STR_NONE where it is absent; borrowed. */
+/* A header of the answer, from on_head to on_end; borrowed; STR_NONE if it is absent. */
 struct str http_exchange_header(const struct http_exchange *x, const char *name);
 
-/* The same for one that may stand in several lines, as a list may: appends all of them with ", "
- * between. */
+/* The same for a header that may come in several lines, such as a list: appends them all, separated
+ * by ", ". */
 int http_exchange_headers(const struct http_exchange *x, const char *name, struct buf *to,
 			  struct err *e) MUST_USE;
 
-/* No callback comes after it; x is the caller's no more. */
+/* No callback comes after it; x is freed. */
 void http_exchange_cancel(struct http_exchange *x);

@@ -9,8 +9,8 @@
 enum {
 	PIECE = 16 << 10,
 	TURN = 4, /* pieces that are read before others get their turn */
-	INTERIM_MAX = 32, /* answers of 1xx; without an end they would be work without one */
-	ASIDE = 64 << 10, /* a write, and what frames it, may pass the queue's bound by that */
+	INTERIM_MAX = 32, /* answers with status 1xx, which a server could repeat without end */
+	ASIDE = 64 << 10, /* one write and its framing may exceed the queue's limit by this */
 };
 
 enum body { BODY_UNKNOWN, BODY_NONE, BODY_LENGTH, BODY_CHUNKS, BODY_TO_END };
@@ -18,17 +18,17 @@ enum body { BODY_UNKNOWN, BODY_NONE, BODY_LENGTH, BODY_CHUNKS, BODY_TO_END };
 struct http_hop {
 	uv_poll_t poll;
 	uv_timer_t silence;
-	unsigned handles; /* open ones */
+	unsigned handles; /* open handles */
 	int fd;
 	struct http_hop_options o;
 	const struct http_hop_events *events;
 	void *owner;
 	struct buf out;
-	size_t sent; /* of its front */
+	size_t sent; /* bytes of the queue's front that were sent */
 	bool high, deaf;
-	struct buf in; /* that is not taken yet */
-	unsigned interim; /* answers of 1xx */
-	enum body body; /* BODY_UNKNOWN: its head is to come */
+	struct buf in; /* bytes that were not processed yet */
+	unsigned interim; /* answers with status 1xx so far */
+	enum body body; /* BODY_UNKNOWN: the head has not come */
 	unsigned long long left;
 	struct http_chunks chunks;
 	bool held, resumed, closing;
@@ -80,7 +80,7 @@ static void on_silence(uv_timer_t *timer)
 				     : "it takes no more of the request");
 }
 
-/* It is its turn, or ours. */
+/* Restarts the timer if the server has to act, else stops it. */
 static void time_it(struct http_hop *h)
 {
 	if (h->body == BODY_UNKNOWN || http_hop_waiting(h) > 0)
@@ -101,7 +101,7 @@ static void choose_body(struct http_hop *h, const struct http_answer *a)
 		h->body = a->chunked ? BODY_CHUNKS : a->has_length ? BODY_LENGTH : BODY_TO_END;
 }
 
-/* 1: a head was taken, 0: there is no whole one yet. */
+/* 1: a head was processed, 0: it is incomplete. */
 static int take_head(struct http_hop *h, struct str *in, struct err *e)
 {
 	const char *end = in->n ? memmem(in->p, in->n, "\r\n\r\n", 4) : NULL;
@@ -128,7 +128,7 @@ static int take_head(struct http_hop *h, struct str *in, struct err *e)
 	return 1;
 }
 
-/* 1: something was taken, 0: nothing, or the body is at its end. */
+/* 1: something was processed, 0: nothing, or the body has ended. */
 static int take_body(struct http_hop *h, struct str *in, bool *ret_over, struct err *e)
 {
 	struct str piece = *in;
@@ -148,7 +148,7 @@ static int take_body(struct http_hop *h, struct str *in, bool *ret_over, struct 
 	return rc;
 }
 
-/* Of what has come, as much as is wanted. */
+/* Processes what was received, until the owner holds it. */
 static void take(struct http_hop *h)
 {
 	struct str in = buf_str(&h->in);
@@ -185,7 +185,7 @@ static void ended(struct http_hop *h)
 		fail(h, ERR_PORT, "its answer has no end");
 }
 
-/* Whether there may be more at once. */
+/* Returns whether there may be more to read at once. */
 static bool read_piece(struct http_hop *h)
 {
 	struct err e;
@@ -221,7 +221,7 @@ static void flush(struct http_hop *h)
 	if (took < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (took < 0)
-		h->deaf = true; /* its answer, if there is one, is still to be read */
+		h->deaf = true; /* its answer, if there is one, must still be read */
 	h->sent += took < 0 ? n : (size_t)took;
 	if (http_hop_waiting(h) == 0) {
 		buf_fini(&h->out);
@@ -248,7 +248,8 @@ void http_hop_send(struct http_hop *h, struct str bytes)
 		h->sent = 0;
 	}
 	if (buf_add(&h->out, bytes.p, bytes.n, &e) < 0)
-		h->deaf = true; /* out of memory: it will not answer what is not whole */
+		/* out of memory: the server will not answer an incomplete request */
+		h->deaf = true;
 	h->high |= http_hop_waiting(h) > HTTP_HOP_QUEUE / 2;
 	if (idle)
 		time_it(h);
@@ -268,7 +269,7 @@ static void watch(struct http_hop *h)
 		return;
 	if (events)
 		uv_poll_start(&h->poll, events, on_poll);
-	/* held, as one that is gone is told soon enough */
+	/* held: that the server has gone is noticed when reading resumes */
 	else
 		uv_poll_stop(&h->poll);
 }

@@ -4,7 +4,7 @@
 
 #define BOM "\xef\xbb\xbf"
 
-enum { KEEP = 64 << 10 }; /* a larger buffer is given back once it is empty */
+enum { KEEP = 64 << 10 }; /* a larger buffer is freed once it is empty */
 
 void sse_init(struct sse_reader *r, size_t max, struct budget *of)
 {
@@ -21,7 +21,7 @@ void sse_fini(struct sse_reader *r)
 	buf_fini(&r->data);
 }
 
-/* to has room. */
+/* `to` has enough room. */
 static void take_text(char *to, struct str value)
 {
 	memcpy(to, value.p, value.n);
@@ -44,7 +44,7 @@ void sse_restart(struct sse_reader *r)
 	r->begun = r->after_cr = r->given = false;
 }
 
-/* Only digits count; more than fit are none. */
+/* Accepts digits only; a number that does not fit is ignored. */
 static void take_retry(struct sse_reader *r, struct str value)
 {
 	int64_t ms = 0;
@@ -64,7 +64,7 @@ static void take_type(struct sse_reader *r, struct str value)
 	memcpy(r->type, value.p, r->type_n);
 }
 
-/* A long line is not copied: it becomes the data, so that it is never in memory twice. */
+/* A long line is not copied: its buffer becomes the data, so it is never in memory twice. */
 static int take_data(struct sse_reader *r, struct str value, struct err *e)
 {
 	struct buf line = r->line;
@@ -92,7 +92,7 @@ static int take_field(struct sse_reader *r, struct str name, struct str value, s
 	return 0;
 }
 
-/* A whole line: 1 where it ends an event that has data. */
+/* Handles a complete line: 1 if it ends an event that has data. */
 static int take_line(struct sse_reader *r, struct str line, struct sse_event *ret, struct err *e)
 {
 	const char *colon;
@@ -123,8 +123,8 @@ static int take_line(struct sse_reader *r, struct str line, struct sse_event *re
 	return take_field(r, name, value, e);
 }
 
-/* The first of either: not one after the other, or a text of many of one is searched for the other
- * at each. */
+/* The first CR or LF. Searching for one after the other would scan a text with many of one kind
+ * again and again. */
 static const char *line_end(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -140,8 +140,8 @@ static void skip(struct str *s, size_t n)
 	s->n -= n;
 }
 
-/* Cuts one line off *input: 1 with the line, borrowed from input or r->line, 0 where its end is
- * missing. */
+/* Takes a line off *input: 1 with the line, borrowed from input or r->line; 0 if it is
+ * incomplete. */
 static int cut_line(struct sse_reader *r, struct str *input, struct str *ret, struct err *e)
 {
 	const char *end;

@@ -15,7 +15,7 @@
 #include "http/message/ws_frame.h"
 
 enum {
-	/* of the answer to the request, and of what it says instead of an upgrade */
+	/* bytes of the answer to the request, including the body if it is no upgrade */
 	HEAD_MAX = 64 << 10,
 	REQUEST_MAX = 16 << 10,
 	KEY_BYTES = 16,
@@ -24,17 +24,18 @@ enum {
 
 struct ws_client {
 	uv_poll_t poll;
-	/* Begun by the upgrade. Before it, f.early is the answer to the request. */
+	/* Begun by the upgrade. Before it, f.early holds the answer to the request. */
 	struct ws_frames f;
 	const struct ws_client_events *events;
 	void *owner;
 	char protocol[64], accept[32];
-	char *offers; /* owned; NULL: that protocol, or none */
+	char *offers; /* owned; NULL: `protocol`, or none */
 	size_t message_max;
-	int status; /* of an answer that is no upgrade, whose body is waited for; else 0 */
+	int status; /* status of an answer that is no upgrade, while its body is received; else 0 */
 	size_t body_at, body_n;
 	bool full;
-	bool ended; /* while it was held: what it said before that is still to be read */
+	/* the server went away while this was held; what it sent before must still be read */
+	bool ended;
 };
 
 /* ---- its end --------------------------------------------------------------------------------- */
@@ -119,7 +120,7 @@ static void pump(struct ws_client *ws)
 
 /* ---- the handshake --------------------------------------------------------------------------- */
 
-/* A field of the answer's head, whose lines end in CR LF; STR_NONE if it is not there. */
+/* A field of the answer's head, whose lines end in CR LF; STR_NONE if it is absent. */
 static struct str field_of(struct str head, const char *name)
 {
 	size_t n = strlen(name);
@@ -138,7 +139,7 @@ static struct str field_of(struct str head, const char *name)
 	return STR_NONE;
 }
 
-/* The one that was asked for, or one of those that were offered, or none of them. */
+/* Accepts the required subprotocol; or one of those that were offered, or none. */
 static bool take_protocol(struct ws_client *ws, struct str protocol)
 {
 	if (ws->protocol[0])
@@ -171,7 +172,7 @@ static void hear_body(struct ws_client *ws, bool ended)
 	ws->events->on_refused(ws->owner, ws->status, body);
 }
 
-/* The head of the answer is there. */
+/* The head of the answer is complete. */
 static void answered(struct ws_client *ws, struct str head, size_t message_at)
 {
 	unsigned long long n;
@@ -236,7 +237,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* The key, and what the server has to make of it (section 4.1). */
+/* Makes the key, and the value that the server must derive from it (section 4.1). */
 static int make_key(struct ws_client *ws, struct buf *key, struct err *e)
 {
 	autobuf struct buf accept = BUF_INIT(sizeof(ws->accept) - 1);
@@ -289,7 +290,7 @@ static int dial(const char *path, struct err *e)
 	return take_fd(&fd);
 }
 
-/* The request fits into an empty socket, so all of it is sent before anything is waited for. */
+/* The request fits into an empty socket, so it is sent at once. */
 static int start(struct ws_client *ws, uv_loop_t *loop, const struct ws_client_options *o,
 		 struct err *e)
 {

@@ -28,7 +28,7 @@ static int hex(char c)
 bool http_same_bytes(const char *a, const char *b, size_t n)
 {
 	if (word_same(a, b, n))
-		return true; /* as nearly all write them */
+		return true; /* as nearly all write it */
 	for (size_t i = 0; i < n; i++) {
 		if (a[i] != b[i] && lower(a[i]) != lower(b[i]))
 			return false;
@@ -109,7 +109,8 @@ bool http_authority_parse(struct str text, struct http_authority *ret)
 static bool is_allowed(const struct http_authority *a, const struct http_authority *by)
 {
 	struct str host = a->host;
-	size_t label = host.n > by->host.n ? host.n - by->host.n - 1 : 0; /* in front of its dot */
+	/* length of the labels before by's name, without the dot */
+	size_t label = host.n > by->host.n ? host.n - by->host.n - 1 : 0;
 
 	if (by->port >= 0 && by->port != a->port)
 		return false;
@@ -143,7 +144,7 @@ bool http_origin_is(struct str origin, const char *scheme, struct str authority)
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
-/* The text before the first c, trimmed; *rest is what follows it, STR_NONE at the end. */
+/* The text before the first c, trimmed; *rest is what follows c, or STR_NONE at the end. */
 static struct str cut(struct str s, char c, struct str *rest)
 {
 	const char *at = s.n > 0 ? memchr(s.p, c, s.n) : NULL;
@@ -192,7 +193,7 @@ struct str http_bearer(struct str authorization)
 	return token.n > 0 ? token : STR_NONE;
 }
 
-/* What a byte may be part of: tables, since every byte of every field is looked at. */
+/* Tables of what a byte may be part of, since every byte of every field is checked. */
 enum { VALUE = 1, NAME = 2, BOTH = VALUE | NAME };
 
 static const unsigned char part_of[256] = {
@@ -212,8 +213,8 @@ static bool all_of(struct str s, unsigned char what)
 	return common & what;
 }
 
-/* Bytes that are letters or hyphens, as in nearly all names: 0x80 for each, where none is 0x80 or
- * more. */
+/* Tests eight bytes for letters and hyphens, which make up nearly all names: 0x80 for each match.
+ * All bytes must be below 0x80. */
 static uint64_t letters(uint64_t x)
 {
 	uint64_t low = x | WORD_OF(0x20);
@@ -286,7 +287,7 @@ bool http_length_parse(struct str text, unsigned long long *ret)
 
 /* ---- targets ------------------------------------------------------------------------------- */
 
-/* The byte at s.p[*at], decoded, with *at moved past it; -1 where the escape is bad. */
+/* Decodes the byte at s.p[*at] and advances *at; -1 if the escape is invalid. */
 static int decode_at(struct str s, size_t *at)
 {
 	int high, low;
@@ -303,7 +304,7 @@ static int decode_at(struct str s, size_t *at)
 
 bool http_path_ok(struct str path)
 {
-	size_t length = 0, dots = 0; /* of this segment, decoded */
+	size_t length = 0, dots = 0; /* of the current segment, decoded */
 
 	if (path.n == 0 || path.p[0] != '/')
 		return false;
@@ -329,7 +330,7 @@ bool http_path_ok(struct str path)
 	return true;
 }
 
-/* From here to the next slash or the end. */
+/* The part up to the next slash or the end. */
 static struct str segment_at(struct str path, size_t at)
 {
 	size_t end = at;
@@ -380,7 +381,7 @@ struct str http_path_segment(const char *pattern, struct str path, const char *n
 	return STR_NONE;
 }
 
-/* The bytes of the UTF-8 sequence at s (RFC 3629); 0 where there is none. */
+/* The length of the UTF-8 sequence at s (RFC 3629); 0 if there is none. */
 static size_t utf8_at(struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;

@@ -1,8 +1,8 @@
 #pragma once
-/* A field of a message's head, as both sides write them. */
+/* A header field, for requests and replies. */
 #include "base/str.h"
 
 struct http_header {
 	const char *name;
-	struct str value; /* no control characters; a reply with one is a 500 */
+	struct str value; /* no control characters; a reply with one becomes a 500 */
 };

@@ -74,8 +74,8 @@ static int on_genmask(wslay_event_context_ptr context, uint8_t *to, size_t n, vo
 	return getrandom(to, n, 0) == (ssize_t)n ? 0 : -1;
 }
 
-/* wslay keeps each frame of a message by itself until the last one is there, with some 100 bytes
- * beside what it carries: bytes alone would be no bound. */
+/* wslay stores each frame of a message by itself until the last one has come, with some 100 bytes
+ * beside its content. So a limit in bytes alone would not be enough. */
 static void on_frame(wslay_event_context_ptr context,
 		     const struct wslay_event_on_frame_recv_start_arg *arg, void *data)
 {
@@ -124,7 +124,8 @@ void ws_frames_fini(struct ws_frames *f)
 	buf_fini(&f->early);
 }
 
-/* The library would send its goodbye before what waits, and then nothing more. */
+/* Waits until the queue is empty, since wslay would send the close frame first and nothing after
+ * it. */
 static void say_goodbye(struct ws_frames *f)
 {
 	if (!f->close_code || wslay_event_get_queued_msg_count(f->context) > 0)

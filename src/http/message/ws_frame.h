@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The frames of one WebSocket (RFC 6455) by wslay, over a descriptor that does not block: what both
- * roles share. The owner polls for ws_frames_events() and calls ws_frames_pump().
+ * The frames of one WebSocket (RFC 6455) by wslay, over a non-blocking descriptor. Shared by server
+ * and client. The owner polls for ws_frames_events() and calls ws_frames_pump().
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,50 +10,50 @@
 #include "base/buf.h"
 
 enum {
-	WS_PIECES_MAX = 1024, /* frames that one message may come in */
-	WS_QUEUED_MAX = 4096, /* frames; what a flood of pings can make us keep */
+	WS_PIECES_MAX = 1024, /* frames of one message */
+	WS_QUEUED_MAX = 4096, /* frames in the queue, which a flood of pings fills with pongs */
 	WS_NO_CLOSE_FRAME = 1006,
 };
 
 struct ws_frames {
 	wslay_event_context_ptr context; /* NULL: not begun */
-	int fd; /* the owner's */
-	/* A whole message, or a control frame: WSLAY_TEXT_FRAME … */
+	int fd; /* owned by the owner */
+	/* Called with a whole message or a control frame; opcode: WSLAY_TEXT_FRAME … */
 	void (*on_message)(void *owner, uint8_t opcode, struct str message);
 	void *owner;
-	struct buf early; /* what was read before, and where the frames in it begin */
+	struct buf early; /* bytes that were read before, and where the frames in them begin */
 	size_t early_read;
-	size_t turn; /* bytes that may still be read in this one */
-	unsigned pieces; /* of the message that is coming */
-	bool held; /* reads no further */
-	bool resumed; /* what was read before that waits to be looked at */
+	size_t turn; /* bytes that may still be read in this turn */
+	unsigned pieces; /* frames so far of the message being received */
+	bool held; /* reading is stopped */
+	bool resumed; /* bytes that were read before wait to be processed */
 	bool stopped; /* nothing is read or sent any more */
-	bool sent; /* something was; the owner clears it */
-	/* of the goodbye that waits for what is to be sent before it; 0: none */
+	bool sent; /* something was sent; the owner clears it */
+	/* code of the close frame that waits for the queue to drain; 0: none */
 	unsigned close_code;
 	char close_reason[124]; /* RFC 6455 allows 123 bytes */
 };
 
-/* What the server answers to a key (section 4.2.2), appended. */
+/* Appends the server's answer to a key (section 4.2.2). */
 int ws_accept_key(struct str key, struct buf *to, struct err *e) MUST_USE;
 
-/* message_max: bytes; a longer one ends it. Begins without fd and early, to be set before the first
- * pump. -1: out of memory. */
+/* message_max: bytes; a longer message ends it. fd and early must be set before the first pump. -1:
+ * out of memory. */
 int ws_frames_begin(struct ws_frames *f, bool is_client, size_t message_max) MUST_USE;
 void ws_frames_fini(struct ws_frames *f);
 
-/* Reads for a turn, then sends what the peer takes. False: the peer went away, or broke the
+/* Reads for a turn, then sends what the peer takes. False: the peer went away, or violated the
  * protocol. */
 bool ws_frames_pump(struct ws_frames *f);
 bool ws_frames_want_write(const struct ws_frames *f);
 
-/* Copies the message. False without memory. */
+/* Copies the message into the queue. False without memory. */
 bool ws_frames_say(struct ws_frames *f, uint8_t opcode, struct str message);
 void ws_frames_hold(struct ws_frames *f, bool hold);
-/* Says goodbye behind what waits. */
+/* Sends a close frame after the queued messages. */
 void ws_frames_goodbye(struct ws_frames *f, unsigned code, struct str reason);
 
 size_t ws_frames_waiting(const struct ws_frames *f); /* bytes */
 size_t ws_frames_queued(const struct ws_frames *f); /* frames */
-/* Of the peer's close frame, else WS_NO_CLOSE_FRAME. */
+/* The status of the peer's close frame, else WS_NO_CLOSE_FRAME. */
 unsigned ws_frames_status(const struct ws_frames *f);

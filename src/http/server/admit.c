@@ -1,13 +1,13 @@
 /*
- * The checks of http.h, in their order. Of what the daemon has parsed nothing is taken on trust
- * that another reader of the same bytes could see differently: lengths and encodings are counted
- * again, and names and values looked through.
+ * The checks of server.h, in their order. What the daemon parsed is not trusted where another
+ * reader of the same bytes could see something else: lengths and encodings are counted again, and
+ * names and values are examined.
  *
- * libmicrohttpd before 1.0 also takes line feeds without their carriage return, folded lines and
- * bytes after a NUL, and has no option against it. But it parses in place: every name and value
- * that it gives stands where it came, and what ended them is made NULs. So a head is as it should
- * be exactly if all parts follow each other with one space or two such bytes between them. Later
- * versions are told to be strict themselves.
+ * libmicrohttpd before 1.0 also accepts line feeds without carriage returns, folded lines and bytes
+ * after a NUL, and no option prevents that. But it parses in place: every name and value points
+ * into the received bytes, and their terminators were replaced by NULs. So a head is well-formed
+ * exactly if its parts follow each other with one space, or with two such bytes, between them.
+ * Later versions are told to be strict themselves.
  */
 #include "http/server/internal.h"
 
@@ -36,7 +36,7 @@ static void take_expect(struct request_head *h, struct str value)
 	h->expects = true;
 }
 
-/* Keeps the first; how many there are is judged later. */
+/* Keeps the first value; the count is checked later. */
 #define TAKE(name)                                                                                 \
 	static void take_##name(struct request_head *h, struct str value)                          \
 	{                                                                                          \
@@ -72,7 +72,7 @@ static void check_place(struct request_head *h, struct str name, struct str valu
 	h->at = end + 2;
 }
 
-/* Whether it is one of the fields above, whose names are good. */
+/* True for one of the fields above, whose names need no check. */
 static bool take_known(struct request_head *h, struct str name, struct str value)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -108,7 +108,7 @@ size_t request_head_size(const struct http_request *q)
 	return info ? info->header_size : 0;
 }
 
-/* Reads them all; false where the head is not laid out as it should be. */
+/* Reads all fields; false if the head is not well-formed. */
 static bool read_fields(struct http_request *q, const char *method, const char *version)
 {
 	struct request_head *h = &q->head;
@@ -154,7 +154,7 @@ static int check_framing(struct http_request *q, const char *method, const char 
 
 /* ---- whose page, and under which name ------------------------------------------------------ */
 
-/* Takes scheme and authority of an absolute target off the path; false if it is not well-formed. */
+/* Removes scheme and authority of an absolute target from the path; false if it is malformed. */
 static bool split_target(struct http_request *q, struct str target, struct str *ret_authority)
 {
 	static const struct str schemes[] = { STR_LIT("http://"), STR_LIT("https://") };
@@ -177,7 +177,7 @@ static bool split_target(struct http_request *q, struct str target, struct str *
 	return http_path_ok(target);
 }
 
-/* Nearly all requests have the Host of the one before. */
+/* Nearly all requests have the same Host as the one before. */
 static bool is_served(struct http_server *srv, struct str host)
 {
 	if (host.n > 0 && str_eq(host, (struct str){ srv->host, srv->host_n }))
@@ -234,7 +234,7 @@ static const struct {
 	{ "OPTIONS", HTTP_OPTIONS },
 };
 
-/* The names of the methods of the routes at this path. */
+/* Appends the names of the methods of this path's routes. */
 static void name_methods(const struct http_request *q, struct err *why)
 {
 	const struct http_options *o = &q->conn->srv->o;
@@ -284,7 +284,7 @@ static int check_route(struct http_request *q)
 	return -1;
 }
 
-/* What is counted for a client whom nobody knows: its address, without the port. */
+/* Identifies a client without a principal by its address, without the port. */
 static uint64_t address_key(const struct conn *c)
 {
 	const char *end = strrchr(c->peer, ':');
@@ -351,7 +351,7 @@ static bool is_preflight(struct http_request *q)
 	       http_request_header(q, STR_LIT("Access-Control-Request-Method")).p;
 }
 
-/* 0: one that no route has. */
+/* 0 if no route has the method. */
 static enum http_method find_method(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {

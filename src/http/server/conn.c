@@ -1,12 +1,12 @@
 /*
- * Connections. A connection has a deadline in every state in which its client is to act: for a
- * request's head from the first byte that can come, for its body, for the next request. The
- * daemon's own timeout, which every byte sets anew, only ends readers that take nothing: as it
- * costs something at every step, it is set for replies that are still going out at a tick.
+ * Connections. Whenever the client has to act, its connection has a deadline: for a request's head
+ * from the first byte on, for its body, and for the next request. The daemon's own timeout, which
+ * every byte restarts, only ends readers that take nothing. It costs something at every step, so it
+ * is set only for replies that are still being sent at a tick.
  *
- * A connection is ended by shutting its socket down: the daemon then finds it closed, in whatever
- * state it has it. While a request is with its route the connection is suspended, and an epoll of
- * ours watches it for the client's end.
+ * A connection is ended by shutting down its socket: the daemon then finds it closed, whatever
+ * state it is in. While a route has the request, the connection is suspended, and an epoll
+ * descriptor of ours watches for the client's end.
  */
 #include "http/server/internal.h"
 
@@ -54,7 +54,7 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	struct conn *c = info ? calloc(1, sizeof(*c)) : NULL;
 
 	*socket_context = c;
-	if (!c) { /* nothing would end it */
+	if (!c) { /* nothing else would end the connection */
 		if (info)
 			shutdown(info->connect_fd, SHUT_RDWR);
 		return;
@@ -93,7 +93,7 @@ void conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
 		end(take_ptr(*socket_context));
 }
 
-/* Whoever connects over and over needs no token for it, so it is not said each time. */
+/* A client needs no token to connect again and again, so this is not logged each time. */
 static void say_full(struct http_server *srv, bool refused)
 {
 	uint64_t now = server_now_ms(srv);
@@ -110,7 +110,7 @@ static void say_full(struct http_server *srv, bool refused)
 	srv->full_logged_ms = now;
 }
 
-/* A server that is full has room again where somebody has been idle longest. */
+/* A full server closes the connection that has been idle longest. */
 enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t n)
 {
 	struct http_server *srv = ((struct listener *)cls)->srv;
@@ -128,7 +128,7 @@ enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t 
 	if (!oldest)
 		return MHD_NO;
 	conn_kill(oldest);
-	oldest->state = CONN_REPLYING; /* not a second time */
+	oldest->state = CONN_REPLYING; /* so that it is not chosen again */
 	return MHD_YES;
 }
 
@@ -155,12 +155,12 @@ void conn_kill(struct conn *c)
 	if (c->state != CONN_UPGRADED)
 		shutdown(c->fd, SHUT_RDWR);
 	if (c->state == CONN_BODY && c->q.body_events) {
-		c->q.drops = true; /* the daemon finds the end behind what has come */
+		c->q.drops = true; /* the daemon finds the end after the bytes that were received */
 		conn_resume(c);
 	}
 }
 
-/* No time: 0. */
+/* idle_ms 0: no timeout. */
 static void set_timeout(struct conn *c, unsigned idle_ms)
 {
 	unsigned seconds = idle_ms ? idle_ms / 1000 + 1 : 0;
@@ -176,8 +176,8 @@ void conn_untime(struct conn *c)
 		set_timeout(c, 0);
 }
 
-/* The daemon takes a read that is short for all there is, and does not see an end that came with
- * it. Shutting that side down once more wakes it. */
+/* The daemon takes a short read for all there is, and misses an end of file that came with it.
+ * Shutting down that side again wakes it. */
 static void show_end(struct conn *c)
 {
 	char byte;
@@ -203,7 +203,7 @@ void conn_expire(struct http_server *srv, uint64_t now_ms)
 	}
 }
 
-/* What has come already is still read and answered. */
+/* Requests that were received already are still read and answered. */
 void conn_end_idle(struct http_server *srv)
 {
 	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
@@ -263,8 +263,8 @@ static void gone(struct conn *c, enum err_code code, const char *why)
 	}
 }
 
-/* A client that is held has at least closed its side, maybe behind all of the body: what came of it
- * may yet be taken. */
+/* A held client has at least shut down its sending side, maybe after the whole body, so the
+ * received bytes may still be used. */
 static void half_gone(struct conn *c, uint32_t events)
 {
 	if (events & (EPOLLHUP | EPOLLERR))
@@ -282,8 +282,8 @@ void conn_watch_ready(uv_poll_t *poll, int status, int events)
 	for (int i = 0; i < n; i++) {
 		struct conn *c = ready[i].data.ptr;
 
-		/* What one of them did may have resumed another; freed is none before a daemon
-		 * runs. */
+		/* A callback of an earlier one may have resumed this one. No connection is freed
+		 * before a daemon runs. */
 		if (c->watched && c->state == CONN_BODY)
 			half_gone(c, ready[i].events);
 		else if (c->watched)
@@ -303,7 +303,7 @@ void conn_give_up(struct http_server *srv)
 			gone(c, ERR_CANCELLED, "the server ends");
 		else
 			conn_kill(c);
-		/* The daemon sees that it is over when the client has taken what was sent before,
+		/* The daemon notices the end only when the client has taken the bytes sent before,
 		 * if ever. */
 		if (c->state == CONN_STREAMING)
 			c->deadline_ms = server_now_ms(srv) + LAST_WORD_MS;

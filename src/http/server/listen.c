@@ -87,7 +87,7 @@ static int open_tcp(const char *address, const struct sockaddr *a, socklen_t n, 
 	return take_fd(&fd);
 }
 
-/* The port that was bound; the address becomes a host by which clients may call us. */
+/* Reads the bound port. The address becomes an allowed host. */
 static int name_bound(struct http_server *srv, int fd)
 {
 	struct sockaddr_storage a = { 0 };
@@ -169,7 +169,7 @@ static int clear_path(const struct sockaddr_un *a, struct err *e)
 	return 0;
 }
 
-/* On Linux the descriptor's mode is the one that bind gives to the file. */
+/* On Linux, bind() gives the file the descriptor's mode. */
 static int open_unix(const struct sockaddr_un *a, struct err *e)
 {
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

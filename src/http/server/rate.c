@@ -5,13 +5,13 @@
 enum { BUCKETS = 1024, PROBES = 8, MILLI = 1000 };
 
 struct bucket {
-	uint64_t key; /* 0: free */
+	uint64_t key; /* 0: unused */
 	uint64_t at_ms;
 	uint64_t milli; /* thousandths of a token, at that time */
 };
 
 struct rate {
-	uint64_t per_second, full; /* full in thousandths */
+	uint64_t per_second, full; /* full: in thousandths */
 	struct bucket shared;
 	struct bucket buckets[BUCKETS];
 };

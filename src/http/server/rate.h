@@ -1,8 +1,8 @@
 #pragma once
 /*
- * How many requests a second: a bucket of tokens for each key, in a table of fixed size. A bucket
- * that is full again says nothing, so it gives its place to the next key; when none is, the
- * newcomers share one bucket, so that many keys are no way around the limit.
+ * Rate limits: a token bucket for each key, in a table of fixed size. A full bucket holds no
+ * information, so the next key may take its place. If no bucket is full, new keys share one bucket,
+ * so that many keys are no way around the limit.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@
 
 struct rate;
 
-/* per_second tokens flow in, burst of them fit (both at least 1). NULL without memory. */
+/* Each bucket holds `burst` tokens and gains per_second (both at least 1). NULL without memory. */
 struct rate *rate_new(unsigned per_second, unsigned burst);
 void rate_free(struct rate *r); /* NULL-safe */
 
-/* Takes a token of the key's bucket (any number but 0); else says after how many seconds there is
- * one, at least 1. now_ms never goes back. */
+/* Takes a token from the bucket of the key (any number but 0). False: *ret_after is the number of
+ * seconds until there is one, at least 1. now_ms never goes back. */
 bool rate_take(struct rate *r, uint64_t key, uint64_t now_ms, unsigned *ret_after);

@@ -1,6 +1,6 @@
 /*
- * Replies. A reply is queued as soon as it is known: in the middle of the daemon's call when the
- * route answers at once, else on the suspended connection, which is then resumed.
+ * Replies. A reply is queued as soon as it is known: inside the daemon's call if the route answers
+ * at once, else on the suspended connection, which is then resumed.
  */
 #include "http/server/internal.h"
 
@@ -8,7 +8,7 @@
 
 /* ---- heads --------------------------------------------------------------------------------- */
 
-/* 0, or -1 where the daemon refuses it: control characters, or no memory. */
+/* 0, or -1 if the daemon refuses the header: control characters, or no memory. */
 static int add(struct MHD_Response *r, const char *name, const char *value)
 {
 	return MHD_add_response_header(r, name, value) == MHD_YES ? 0 : -1;
@@ -32,7 +32,7 @@ static int add_str(struct MHD_Response *r, const char *name, struct str value)
 	return add(r, name, text);
 }
 
-/* What a page of an allowed origin needs to read the reply (Fetch, section 3.2). */
+/* The headers that a page of an allowed origin needs to read the reply (Fetch, section 3.2). */
 static int add_cors(struct http_request *q, struct MHD_Response *r)
 {
 	const char *expose = q->conn->srv->o.expose;
@@ -65,8 +65,8 @@ static void count(struct http_server *srv, unsigned status)
 		srv->stats.by_class[status / 100]++;
 }
 
-/* The daemon can't be answered in the middle of a body. Whoever waits for a word before sending it
- * can. */
+/* The daemon takes no answer in the middle of a body, except before a body whose sender waits for
+ * 100 Continue. */
 static bool must_wait(const struct http_request *q)
 {
 	return q->body_events && q->conn->state == CONN_BODY && !(q->running && q->head.expects);
@@ -120,7 +120,7 @@ static struct MHD_Response *make_body(struct http_request *q, const struct http_
 		return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
 	if (reply->owned)
 		return MHD_create_response_from_buffer(n, reply->owned, MHD_RESPMEM_MUST_FREE);
-	/* A small one has room where the request's body was. */
+	/* A small reply is stored in the memory of the request's body. */
 	q->replies = n <= q->body.cap && q->body.cap <= BODY_KEPT;
 	if (q->replies)
 		return MHD_create_response_from_buffer(n, q->body.p, MHD_RESPMEM_PERSISTENT);
@@ -182,7 +182,7 @@ static void put(struct buf *b, const char *text)
 		return;
 }
 
-/* The buffer holds the largest error several times, so nothing of it is cut. */
+/* The buffer is several times larger than the largest error, so nothing is cut. */
 static void put_problem(struct buf *b, int status, const struct err *e)
 {
 	const struct err_info *info = err_info(e->code);
@@ -199,7 +199,7 @@ static void put_problem(struct buf *b, int status, const struct err *e)
 	put(b, "}}\n");
 }
 
-/* The table whose clients expect another form; NULL for none. */
+/* The table that writes errors of this path in a form of its own, or NULL. */
 static const struct http_routes *explainer(const struct http_request *q)
 {
 	const struct http_options *o = &q->conn->srv->o;

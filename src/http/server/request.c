@@ -1,13 +1,14 @@
 /*
- * A request as its route sees it. The daemon calls request_handle() several times for one request:
- * with its head, with each piece of its body, at its end, and once more after it was resumed. A
- * reply to the head alone makes the daemon close the connection, so all but refusals wait for the
- * end; and so do these where the body is small, which is read and dropped.
+ * Requests, as routes see them. The daemon calls request_handle() several times for one request:
+ * with its head, with each piece of its body, at its end, and again after it was resumed. If the
+ * head alone is answered, the daemon closes the connection. So every reply but a refusal waits for
+ * the end of the request. A refusal waits too if the body is small; the body is then read and
+ * dropped.
  */
 #include "http/server/internal.h"
 
 enum {
-	SWALLOW_MAX = 64 << 10, /* bytes of a refused body that are worth a connection */
+	SWALLOW_MAX = 64 << 10, /* bytes of a refused body that are read to save the connection */
 	QUERY_MAX = 64 << 10,
 };
 
@@ -28,7 +29,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 	return &c->q;
 }
 
-/* The memory of a small body is kept for the next one. */
+/* Keeps the memory of a small body for the next one. */
 static void forget_body(struct http_request *q)
 {
 	struct http_server *srv = q->conn->srv;
@@ -73,7 +74,7 @@ static void lose_body(struct http_request *q)
 	events->on_lost(q->body_owner);
 }
 
-/* Also after a connection broke in the middle. */
+/* Also called after a connection broke in the middle. */
 void request_done(void *cls, struct MHD_Connection *mhd, void **context,
 		  enum MHD_RequestTerminationCode code)
 {
@@ -101,7 +102,7 @@ void request_done(void *cls, struct MHD_Connection *mhd, void **context,
 	if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && c->state != CONN_UPGRADED)
 		conn_untime(c);
 	q->arena = NULL;
-	q->conn = NULL; /* all else is cleared where the next one begins */
+	q->conn = NULL; /* request_begin() clears the rest */
 	if (c->state != CONN_UPGRADED)
 		conn_set_state(c, CONN_IDLE);
 	if (c->srv->closing && c->state == CONN_IDLE)
@@ -118,7 +119,8 @@ static int refuse_body(struct http_request *q, int status, enum err_code code, c
 	return err_set(&q->why, code, "%s", why);
 }
 
-/* The daemon can't be answered in the middle of a body, so a refused one goes on for a while. */
+/* The daemon takes no answer in the middle of a body, so the rest of a refused body is read, up to
+ * a limit. */
 static enum MHD_Result take_piece(struct http_request *q, struct str piece)
 {
 	struct http_server *srv = q->conn->srv;
@@ -201,9 +203,9 @@ static enum MHD_Result stream_piece(struct http_request *q, struct str piece, si
 	if (q->drops)
 		return MHD_YES;
 	*left = piece.n - took;
-	conn_set_state(c, CONN_BODY); /* its time begins anew */
+	conn_set_state(c, CONN_BODY); /* restarts the deadline */
 	if (*left > 0) {
-		c->deadline_ms = 0; /* now it is not the client who is slow */
+		c->deadline_ms = 0; /* the route is slow now, not the client */
 		conn_suspend(c);
 	}
 	return MHD_YES;
@@ -218,7 +220,7 @@ static enum MHD_Result end_stream(struct http_request *q)
 		return MHD_YES;
 	}
 	if (q->drops)
-		return MHD_NO; /* it was given up, and not all of it was taken */
+		return MHD_NO; /* the connection is lost, and part of the body was not consumed */
 	events = take_ptr(q->body_events);
 	conn_set_state(q->conn, CONN_ROUTED);
 	events->on_end(q->body_owner);
@@ -227,7 +229,7 @@ static enum MHD_Result end_stream(struct http_request *q)
 	return MHD_YES;
 }
 
-/* Whether what still comes of a refused request is read, so that the connection lives on. */
+/* Whether the rest of a refused request is read, so that the connection survives. */
 static bool swallows(const struct http_request *q)
 {
 	return !q->must_close && !(has_body(q) && q->head.expects) && q->head.length <= SWALLOW_MAX;
@@ -332,7 +334,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
-/* Of a head with more fields than were kept the daemon has all. */
+/* The daemon has all fields of a head with more fields than are kept. */
 void http_request_each_header(struct http_request *q,
 			      void (*each)(void *data, struct str name, struct str value),
 			      void *data)
@@ -432,7 +434,7 @@ struct raw_query {
 	bool some, failed;
 };
 
-/* The daemon has made a space of each plus, and there can be no other space in a target. */
+/* The daemon has replaced each plus by a space; a target can't contain other spaces. */
 static int put_raw(struct raw_query *r, const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -466,8 +468,8 @@ int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e
 	return r.failed ? -1 : 0;
 }
 
-/* Of the connection's memory the daemon has the head, its cookies once more, and a record of each
- * part; what is left has to do for the reply's. */
+/* The connection's memory holds the head, the cookies a second time, and a record of each part.
+ * What is left is for the head of the reply. */
 size_t http_request_room(struct http_request *q)
 {
 	enum { RECORD = 64, OWN_FIELDS = 1024 };

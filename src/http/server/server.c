@@ -1,10 +1,10 @@
 /*
- * The daemons on the loop. Each has an epoll descriptor that stands for all of its connections; the
- * loop polls that, and MHD_run() does what there is to do. What a daemon can't see for itself (a
- * connection resumed, bytes that wait in its own buffers) kicks it: it runs in the next turn, from
- * an idle handle, so never from inside a call of http.h and never within itself.
+ * The daemons on the loop. Each daemon has one epoll descriptor for all its connections. The loop
+ * polls that descriptor and calls MHD_run(). A daemon can't see that a connection was resumed, or
+ * that bytes wait in its own buffers. Then server_kick() makes it run in the next turn, from an
+ * idle handle, so never from inside a call of server.h and never within itself.
  *
- * A tick of a second, while there are connections, ends those whose time is over.
+ * While there are connections, a tick every second ends those past their deadline.
  */
 #include "base/library.h"
 #include "http/server/internal.h"
@@ -29,7 +29,7 @@ static const struct http_limits defaults = {
 	.idle_ms = 75000,
 };
 
-/* Tokens that are wrong: enough for a client that tries a few, too few to guess. */
+/* The rate of wrong tokens: enough for a client that tries a few, too few to guess one. */
 enum { FAILURES_A_SECOND = 10, FAILURES_AT_ONCE = 50 };
 
 #define DEFAULT(field)                                                                             \
@@ -120,7 +120,7 @@ static void on_tick(uv_timer_t *tick)
 	}
 	if (srv->conns.next == &srv->conns && !srv->closing)
 		uv_timer_stop(tick);
-	/* A daemon looks for readers that take nothing only when it runs. */
+	/* A daemon finds stalled readers only when it runs. */
 	for (size_t i = 0; i < srv->n_listeners; i++)
 		server_kick(srv, srv->listeners[i]);
 }
@@ -141,7 +141,7 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
 	log_debug("http: %s", line);
 }
 
-/* Escapes are decoded where a value is asked for, and strictly. */
+/* Keeps escapes: they are decoded, strictly, when a value is read. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
 {
 	return strlen(text);
@@ -156,15 +156,16 @@ static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tl
 			 MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0);
 	struct MHD_OptionItem options[] = {
 		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
-		/* The head, and half as much for what the daemon keeps of it and for the reply's.
-		 * An idle connection has all of it. */
+		/* Room for the head, and half as much for the daemon's records of it and for the
+		 * head of the reply. Each connection has all of it, even if idle. */
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(m->header_bytes * 3 / 2), NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, m->connections + 64,
-		  NULL }, /* conn_admit() counts */
+		  NULL }, /* conn_admit() counts instead */
 		{ MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path[0] ? 0 : m->connections_by_address,
 		  NULL },
 #if PARSES_IN_PLACE
-		{ MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL }, /* admit.c is stricter, and says why */
+		/* admit.c is stricter, and gives the reason */
+		{ MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL },
 #else
 		{ MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL },
 #endif
@@ -219,7 +220,7 @@ int server_add(struct http_server *srv, int *fd, struct listener *l, const struc
 	uv_poll_start(&l->poll, UV_READABLE, on_daemon);
 	srv->listeners[srv->n_listeners++] = l;
 	srv->handles++;
-	server_kick(srv, l); /* it begins to listen when it first runs */
+	server_kick(srv, l); /* it starts to listen when it first runs */
 	return 0;
 }
 
@@ -256,7 +257,7 @@ static int fill_hosts(struct http_server *srv, struct err *e)
 	return 0;
 }
 
-/* scheme://authority in small letters, as browsers write it. */
+/* scheme://authority in lower case, as browsers send it. */
 static int check_origins(const struct http_options *o, struct err *e)
 {
 	for (size_t i = 0; i < o->n_origins; i++) {
@@ -367,7 +368,7 @@ static void remove_path(const struct listener *l)
 		unlink(l->path);
 }
 
-/* The descriptor stays open until the daemon, which may still have it in its epoll, is stopped. */
+/* The descriptor stays open until the daemon has stopped, since its epoll may still contain it. */
 static void stop_listening(struct listener *l)
 {
 	l->quiesced = MHD_quiesce_daemon(l->daemon);
@@ -387,7 +388,7 @@ static void on_listener_closed(uv_handle_t *handle)
 	free(l);
 }
 
-/* Ends when the last connection has. */
+/* Continues when the last connection has ended. */
 static void settle(struct http_server *srv)
 {
 	if (!srv->closing || srv->stopped || srv->conns.next != &srv->conns)

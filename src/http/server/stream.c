@@ -1,10 +1,10 @@
 /*
- * Bodies of unknown length. What is written waits in the stream's queue until the daemon asks for
- * it; when it asks and there is nothing, the connection is suspended until there is. A stream has
- * two sides, its owner and the daemon's response, and is freed when both have left it.
+ * Bodies of unknown length. Written bytes wait in the stream's queue until the daemon asks for
+ * them. If the queue is empty then, the connection is suspended until the next write. A stream
+ * belongs to its owner and to the daemon's response, and is freed when both have left it.
  *
- * What its owner is to hear comes from the idle handle (stream_tell), or from the loop directly
- * where no call of the owner's can be on the stack.
+ * The owner's callbacks come from the idle handle (stream_tell), or directly from the loop if none
+ * of the owner's calls can be on the stack.
  */
 #include "http/server/internal.h"
 
@@ -13,7 +13,7 @@
 enum {
 	BLOCK = 1024,
 	KEEP = 64 << 10,
-	TEXT_MAX = 256 << 20, /* of one write, which may go over the queue's limit */
+	TEXT_MAX = 256 << 20, /* bytes of one write, which may exceed the queue's limit */
 };
 
 struct http_stream {
@@ -22,14 +22,16 @@ struct http_stream {
 	const struct http_stream_events *events;
 	void *owner;
 	struct buf queue;
-	size_t limit; /* what is written when so much waits finds it full */
-	size_t sent; /* of its front */
+	size_t limit; /* a write fails if this many bytes are queued already */
+	size_t sent; /* bytes of the queue's front that were sent */
 	bool owner_left, daemon_left;
-	bool ending; /* nothing is added any more */
+	bool ending; /* no more writes */
 	bool dead; /* nothing is sent any more */
-	bool high, drained; /* more than half was waiting; no longer, and to be told */
+	/* high: more than half of the limit was queued; drained: no longer, and the owner is to be
+	 * told */
+	bool high, drained;
 	struct err why;
-	bool listed; /* among srv->told */
+	bool listed; /* in srv->told */
 	struct http_stream *next_told;
 };
 
@@ -234,7 +236,7 @@ void http_stream_write(struct http_stream *s, struct str bytes)
 		conn_kill(s->conn);
 	}
 	s->high |= http_stream_waiting(s) > s->limit / 2;
-	/* The request's own reply is queued first. */
+	/* Before that, the request's own reply must be queued. */
 	if (s->conn->state == CONN_STREAMING)
 		conn_resume(s->conn);
 }

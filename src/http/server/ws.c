@@ -1,11 +1,10 @@
 /*
- * WebSockets: RFC 6455 by wslay, on the descriptor that the daemon hands over after its 101. From
- * then on the loop polls the descriptor here; the daemon keeps it open until it is told that we are
- * done.
+ * WebSockets (RFC 6455) by wslay, on the descriptor that the daemon hands over after its 101. From
+ * then on the loop polls the descriptor here. The daemon keeps it open until MHD_upgrade_action().
  *
- * A WebSocket ends when both have said goodbye, when its client goes silent, or when a bound is
- * broken. Its owner may have left before. One that is held is read no further, so that its client
- * has to wait; all that is heard of it meanwhile is that it went away.
+ * A WebSocket ends when both sides have sent a close frame, when its client goes silent, or when a
+ * limit is exceeded. Its owner may have left earlier. A held WebSocket is not read, so the client
+ * has to wait; only its end is noticed.
  */
 #include "http/server/internal.h"
 
@@ -19,7 +18,7 @@
 enum {
 	MESSAGE_MAX = 1 << 20,
 	PING_MS = 30000,
-	GOODBYE_MS = 3000, /* for the client's answer to our close */
+	GOODBYE_MS = 3000, /* for the client's answer to our close frame */
 };
 
 struct http_ws {
@@ -29,13 +28,13 @@ struct http_ws {
 	const struct http_ws_events *events;
 	void *owner;
 	struct http_ws_options o;
-	struct ws_frames f; /* the descriptor is the daemon's */
-	struct MHD_UpgradeResponseHandle *handle; /* NULL until the 101 is out */
+	struct ws_frames f; /* the descriptor is owned by the daemon */
+	struct MHD_UpgradeResponseHandle *handle; /* NULL until the 101 was sent */
 	uv_poll_t poll;
 	bool owner_left, over, high;
-	bool answered; /* the last ping, or there was none */
-	uint64_t ping_ms; /* when */
-	/* when the client took something last, once the owner has left; 0: it has not */
+	bool answered; /* the last ping was answered, or none was sent */
+	uint64_t ping_ms; /* when the next ping is due */
+	/* when the client last took bytes, once the owner has left; 0 before */
 	uint64_t taken_ms;
 };
 
@@ -92,7 +91,7 @@ static void on_message(void *owner, uint8_t opcode, struct str message)
 {
 	struct http_ws *ws = owner;
 
-	ws->answered = true; /* whatever it says, it is there */
+	ws->answered = true; /* any message shows that the client is there */
 	if (!ws->owner_left && (opcode == WSLAY_TEXT_FRAME || opcode == WSLAY_BINARY_FRAME))
 		ws->events->on_message(ws->owner, opcode == WSLAY_TEXT_FRAME, message);
 }
@@ -101,7 +100,7 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 
 static void watch(struct http_ws *ws)
 {
-	/* What comes after its last frame would wake us for nothing. */
+	/* After the client's last frame, more input would only wake the loop. */
 	bool reads = wslay_event_want_read(ws->f.context);
 	int events = (ws->f.held ? UV_DISCONNECT
 		      : reads	 ? UV_READABLE
@@ -160,8 +159,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		pump(ws);
 }
 
-/* After its owner has left: what still waits may go out as long as the client takes some of it.
- * Before the 101 is out the daemon has it, and a time of its own for that. */
+/* Once the owner has left, queued messages are sent as long as the client takes some of them. Until
+ * the 101 is sent, the daemon's deadline applies. */
 static bool is_overdue(const struct http_ws *ws, uint64_t now_ms)
 {
 	unsigned ms = ws_frames_queued(&ws->f) ? ws->srv->o.limits.idle_ms : GOODBYE_MS;
@@ -169,13 +168,13 @@ static bool is_overdue(const struct http_ws *ws, uint64_t now_ms)
 	return ws->handle && ws->taken_ms && now_ms >= ws->taken_ms + ms;
 }
 
-/* Pings, and those that did not answer in time. */
+/* Sends pings, and ends a WebSocket whose client did not answer the last one. */
 static void tick(struct http_ws *ws, uint64_t now_ms)
 {
 	if (is_overdue(ws, now_ms)) {
 		lose(ws, WS_NO_CLOSE_FRAME, ERR_TIMEOUT, "the client does not answer");
 	} else if (ws->f.held) {
-		ws->ping_ms = now_ms + ws->o.ping_ms; /* we would not hear its answer */
+		ws->ping_ms = now_ms + ws->o.ping_ms; /* a pong would not be read */
 	} else if (ws->handle && now_ms >= ws->ping_ms) {
 		if (!ws->answered) {
 			lose(ws, WS_NO_CLOSE_FRAME, ERR_TIMEOUT, "the client does not answer");
@@ -338,7 +337,7 @@ void http_ws_send(struct http_ws *ws, bool is_text, struct str message)
 					  message);
 	ws->high |= has_much(ws);
 	if (ws->over && ws->handle)
-		shutdown(ws->f.fd, SHUT_RDWR); /* the loop then finds it, and tells */
+		shutdown(ws->f.fd, SHUT_RDWR); /* the loop notices the end and reports it */
 	watch(ws);
 }
 

@@ -1,8 +1,8 @@
 /*
- * Reading. A scan over the bytes counts values and depth first, where they could be too many, so
- * that a hostile text costs no memory; then yyjson parses; then objects are checked for repeated
- * keys (json/document/keys.c). `struct json_doc` and `struct json_val` are yyjson's types under
- * names of our own.
+ * Reading. If a text may exceed a limit, a scan over its bytes first counts values and depth, so
+ * that a hostile text costs no memory. Then yyjson parses it, and then objects are checked for
+ * repeated keys (json/document/keys.c). `struct json_doc` and `struct json_val` are yyjson's types
+ * under our own names.
  */
 #include "json/document/json.h"
 
@@ -33,8 +33,8 @@ static yyjson_doc *raw_doc(const struct json_doc *d)
 	return (yyjson_doc *)(uintptr_t)d;
 }
 
-/* How many bytes open an object or an array, those in strings too. Counted in blocks of which a
- * byte can tell the number, so that the compiler takes many bytes at a time. */
+/* The number of bytes that could open an object or array, including those in strings. It is counted
+ * in blocks short enough that the count fits a byte, so that the compiler vectorises the loop. */
 static size_t openers(struct str s)
 {
 	enum { BLOCK = 240 };
@@ -54,14 +54,15 @@ static size_t openers(struct str s)
 	return all;
 }
 
-/* Too short, and with too few brackets, to go over a bound whatever it says; as most texts are. */
+/* True if the text is so short, with so few brackets, that it can't exceed a limit. Most texts
+ * are. */
 static bool is_harmless(struct str s, size_t values_max, unsigned depth_max)
 {
 	return s.n < values_max && openers(s) <= depth_max;
 }
 
-/* Counts what a text will need. The count is exact for valid JSON and may be anything for the
- * rest, which the parser refuses. */
+/* Counts the values and depth of a text. The count is exact for valid JSON, and arbitrary for
+ * invalid text, which the parser refuses. */
 static int scan(struct str s, size_t values_max, unsigned depth_max, struct err *e)
 {
 	size_t values = 1;
@@ -99,7 +100,8 @@ static int scan(struct str s, size_t values_max, unsigned depth_max, struct err 
 			break;
 		}
 		before = c;
-		if (values > values_max + 1) /* +1: an opener counts what may turn out empty */
+		/* +1: an opening bracket counts as a value, but may turn out to be empty */
+		if (values > values_max + 1)
 			break;
 	}
 	if (values > values_max)
@@ -124,7 +126,7 @@ static void alc_free(void *ctx, void *p)
 
 static const yyjson_alc alc = { alc_malloc, alc_realloc, alc_free, NULL };
 
-/* The same for secrets. What is allocated tells its own size. */
+/* The same for secrets. Each allocation stores its own size. */
 static void alc_wipe(void *ctx, void *p)
 {
 	if (p)
@@ -145,8 +147,8 @@ static void *alc_move(void *ctx, void *p, size_t was, size_t n)
 
 static const yyjson_alc alc_secret = { alc_malloc, alc_move, alc_wipe, NULL };
 
-/* The same in the room that the caller has, and elsewhere once that is full. What it says of itself
- * stands at its beginning. */
+/* Allocates from the caller's memory, and from the heap once that is full. The allocator's own
+ * state is at its beginning. */
 struct room {
 	char *at, *end;
 };
@@ -189,7 +191,7 @@ static void room_free(void *ctx, void *p)
 		free(p);
 }
 
-/* How to allocate a document. */
+/* Chooses the allocator of a document. */
 static yyjson_alc how(const struct json_options *o)
 {
 	struct room *r = o->room;
@@ -208,7 +210,7 @@ static yyjson_doc *parse(struct str text, const yyjson_alc *memory, struct err *
 	yyjson_read_err why;
 	yyjson_doc *doc;
 
-	/* yyjson takes char * for its in-place mode only, which is not asked for here */
+	/* yyjson only needs char * for its in-place mode, which is not used here */
 	doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NOFLAG, memory, &why);
 	if (doc)
 		return doc;
@@ -316,7 +318,7 @@ double json_real(const struct json_val *v)
 	return yyjson_get_num(raw(v));
 }
 
-/* A double that is a whole number and exact, such as 2.0. */
+/* Whether a double is a whole number and exact, such as 2.0. */
 static bool whole(yyjson_val *v, double *ret)
 {
 	double d = yyjson_get_real(v);

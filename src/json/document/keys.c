@@ -1,6 +1,6 @@
 /*
- * Repeated keys. Objects are mostly small: of up to SMALL keys, those that may be the same are
- * compared pair by pair; larger ones are sorted, so that no choice of keys makes it quadratic.
+ * Repeated keys. Most objects are small: up to SMALL keys are compared pairwise, if their hash bits
+ * allow that they are equal. Larger objects are sorted, so no choice of keys takes quadratic time.
  */
 #include <stdlib.h>
 #include <yyjson.h>
@@ -32,10 +32,10 @@ static struct str text_of(yyjson_val *key)
 	return (struct str){ unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key) };
 }
 
-/* One bit of 64, the same for keys that are the same: most others have another. */
+/* One of 64 bits. Equal keys have the same bit, and most different keys another one. */
 static uint64_t mark(struct str key)
 {
-	unsigned first = (unsigned char)key.p[0]; /* a NUL stands behind all keys */
+	unsigned first = (unsigned char)key.p[0]; /* every key is followed by a NUL */
 	unsigned last = (unsigned char)key.p[key.n ? key.n - 1 : 0];
 
 	return 1ull << ((first + 5 * last + 11 * (unsigned)key.n) % 64);
@@ -55,7 +55,7 @@ static bool is_nested(yyjson_val *v)
 	return unsafe_yyjson_is_ctn(v) && unsafe_yyjson_get_len(v) > 0;
 }
 
-/* *ret_nested: whether there is anything below it to look at. */
+/* *ret_nested: v contains objects or arrays that must be checked too. */
 static int check_small(yyjson_val *v, const struct json_place *at, bool *ret_nested, struct err *e)
 {
 	yyjson_val *first = unsafe_yyjson_get_first(v), *key = first;
@@ -92,7 +92,7 @@ static int check_large(yyjson_val *v, const struct json_place *at, struct err *e
 	return 0;
 }
 
-/* v: an object or array that is not empty. */
+/* v: a non-empty object or array. */
 static int check(yyjson_val *v, const struct json_place *at, struct err *e)
 {
 	bool object = unsafe_yyjson_is_obj(v);

@@ -1,20 +1,20 @@
 #pragma once
 /*
- * Where a value stands in its document, as a JSON pointer (RFC 6901). A walk keeps its place as a
- * chain on the stack, and only what has to be named is ever written out.
+ * A value's place in its document, as a JSON pointer (RFC 6901). A walk keeps its place as a chain
+ * on the stack; it is written out only when it has to be named.
  */
 #include "json/document/json.h"
 
-/* One step of the walk, from the inside out. */
+/* One step of the walk; `up` leads outwards. */
 struct json_place {
-	const struct json_place *up; /* NULL at the root, whose own key and index do not count */
-	struct str key; /* in an object, else STR_NONE */
-	size_t index; /* in an array */
+	const struct json_place *up; /* NULL at the root, whose own key and index are ignored */
+	struct str key; /* STR_NONE in an array */
+	size_t index; /* used in an array */
 };
 
-/* A text that is cut, at a character, where it gets longer than JSON_POINTER_MAX. */
+/* A text that is cut, between characters, at JSON_POINTER_MAX bytes. */
 struct json_pointer {
-	char text[JSON_POINTER_MAX + 4]; /* NUL-terminated; a cut one ends in "…" */
+	char text[JSON_POINTER_MAX + 4]; /* NUL-terminated; ends in "…" if it was cut */
 	size_t n;
 	bool full;
 };

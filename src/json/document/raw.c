@@ -30,7 +30,7 @@ static struct str skip(struct str s, const char *what)
 	return s;
 }
 
-/* Of an object or array, which begins s. */
+/* s begins with an object or array. */
 static size_t nested_end(struct str s)
 {
 	unsigned depth = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/* The bytes that the values of a JSON text were read from, for who passes them on as they came. The
- * text must be valid: what json_parse() took. */
+/* The bytes from which the values of a JSON text were parsed, for callers that pass them on
+ * unchanged. The text must be valid, that is, json_parse() accepted it. */
 #include "base/str.h"
 
 struct json_raw {
@@ -8,12 +8,12 @@ struct json_raw {
 	bool object;
 };
 
-/* Of a text that is an object or an array; has nothing for any other. */
+/* Iterates over a text that is an object or array; over any other text there is nothing. */
 struct json_raw json_raw(struct str text);
 
 /* The next member or element, in the order of json_iter(); false at the end. */
 bool json_raw_next(struct json_raw *r, struct str *ret_val);
 
-/* Index behind the string whose first byte after the quote is at i; s.n where it has no end. For
- * any text. */
+/* The index after the string whose first byte (after the quote) is at i; s.n if it has no end.
+ * Works on any text. */
 size_t json_string_end(struct str s, size_t i);

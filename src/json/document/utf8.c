@@ -1,10 +1,10 @@
 #include "json/document/utf8.h"
 
-/* What may follow a first byte: the range of the second byte; all later ones are 80..BF. */
+/* What may follow a first byte: the range of the second byte; all later bytes are 80..BF. */
 static const struct lead {
-	unsigned char first, last; /* of the leading byte */
+	unsigned char first, last; /* range of the first byte */
 	unsigned char len;
-	unsigned char low, high; /* of the second byte */
+	unsigned char low, high; /* range of the second byte */
 } leads[] = {
 	{ 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf }, { 0xe1, 0xec, 3, 0x80, 0xbf },
 	{ 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf }, { 0xf0, 0xf0, 4, 0x90, 0xbf },

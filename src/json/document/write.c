@@ -40,8 +40,8 @@ static char *more_room(struct json_writer *w, size_t n)
 	return to;
 }
 
-/* Where n bytes go, to be counted when they are there; NULL where there is no room or was a
- * failure. A function of its own only in name, as every byte is written through it. */
+/* Returns where to write the next n bytes, which the caller then counts; NULL without room or after
+ * a failure. Must be inlined, since every byte is written through it. */
 static inline __attribute__((always_inline)) char *room(struct json_writer *w, size_t n)
 {
 	const struct buf *b = w->buf;
@@ -75,7 +75,7 @@ static void put_byte(struct json_writer *w, char c)
 	count(w, 1);
 }
 
-/* Before any value. */
+/* Writes the separator, if one is needed, before any value. */
 static void begin(struct json_writer *w)
 {
 	if (w->comma)
@@ -83,7 +83,7 @@ static void begin(struct json_writer *w)
 	w->comma = true;
 }
 
-/* Both in one step. */
+/* Writes separator and bytes in one step. */
 static void begin_with(struct json_writer *w, const char *p, size_t n)
 {
 	char *to = room(w, n + w->comma);
@@ -158,7 +158,7 @@ static bool are_plain(uint64_t word)
 		word_is(word, '\\')) == 0;
 }
 
-/* How many of its first bytes need no look at each other. */
+/* The number of first bytes that can be copied without looking at each of them. */
 static size_t plain_run(struct str s)
 {
 	size_t i = 0;
@@ -170,7 +170,7 @@ static size_t plain_run(struct str s)
 	return i;
 }
 
-/* The contents of a string, from byte i on: runs that need nothing are copied whole. */
+/* Writes the contents of a string from byte i on. Runs without escapes are copied whole. */
 static void put_chars(struct json_writer *w, struct str s, size_t i)
 {
 	size_t from = 0, n;
@@ -199,7 +199,7 @@ static void put_chars(struct json_writer *w, struct str s, size_t i)
 	put(w, s.p + from, i - from);
 }
 
-/* Nearly all strings are plain: these cost one step. */
+/* Nearly all strings need no escapes; these take one step. */
 static void put_string(struct json_writer *w, struct str s)
 {
 	size_t run = plain_run(s);
@@ -258,7 +258,7 @@ void json_write_uint(struct json_writer *w, uint64_t u)
 	json_write_raw(w, str_of(text));
 }
 
-/* yyjson's form: the shortest that reads back the same, in every locale. */
+/* In yyjson's form: the shortest text that reads back as the same number, in every locale. */
 static void put_real(struct json_writer *w, double d)
 {
 	char memory[512];

@@ -1,4 +1,4 @@
-/* A struct to another, by its rows. */
+/* Copies a struct by its rows. */
 #include "json/field/internal.h"
 
 struct copier {
@@ -68,7 +68,7 @@ static int copy_objects(struct copier *k, const struct field *f, void *to)
 	return 0;
 }
 
-/* to is a copy of the struct itself: what it points to is copied now. */
+/* `to` is a shallow copy; this copies what it points to. */
 static int copy_object(struct copier *k, const struct field_table *t, void *to)
 {
 	int rc = 0;

@@ -1,6 +1,6 @@
 /*
- * JSON to a struct, by its rows. Every refusal says which field, what it takes and what came, so
- * that a model can correct itself from the message alone.
+ * Decodes JSON into a struct, by its rows. Every refusal names the field, what it takes and what
+ * came, so that a model can correct itself from the message alone.
  */
 #include <stdio.h>
 
@@ -8,10 +8,10 @@
 #include "json/document/near.h"
 #include "json/document/utf8.h"
 
-/* Where in the document the decoder is, from the inside out. */
+/* The decoder's place in the document, innermost first. */
 struct place {
 	const struct place *up;
-	struct str name; /* STR_NONE: an element */
+	struct str name; /* STR_NONE for an element */
 	size_t index;
 };
 
@@ -180,7 +180,7 @@ static int decode_real(struct decoder *d, const struct place *at, const struct f
 	return 0;
 }
 
-/* got NULL: it has U+0000. */
+/* got NULL: the string has U+0000. */
 static int refuse_str(struct decoder *d, const struct place *at, const struct field_bounds *b,
 		      const char *got)
 {
@@ -192,7 +192,7 @@ static int refuse_str(struct decoder *d, const struct place *at, const struct fi
 		       got ? ", not " : " without U+0000", got ? got : "");
 }
 
-/* A string of the field itself or of its elements; b are the bounds that hold for it. */
+/* A string of the field or of one of its elements; b: the bounds for it. */
 static int decode_str(struct decoder *d, const struct place *at, unsigned flags,
 		      const struct field_bounds *b, const struct json_val *v, struct str *ret)
 {
@@ -407,7 +407,7 @@ static int missing(struct decoder *d, const struct place *at, const struct field
 		       at ? ": " : "", f->name, takes);
 }
 
-/* The nearest name, or all names where none is near. */
+/* Names the nearest name, or all names if none is near. */
 static int unknown(struct decoder *d, const struct place *at, const struct field_table *t,
 		   struct str key)
 {

@@ -1,4 +1,4 @@
-/* A struct to JSON, by its rows. */
+/* Writes a struct as JSON, by its rows. */
 #include "json/field/internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Rows: bounds, and whether a table makes sense. */
+/* Bounds of rows, and checks of tables. */
 #include "json/field/internal.h"
 
 static bool is_signed(enum field_kind kind)

@@ -53,7 +53,7 @@ struct field_map {
 	size_t n;
 };
 
-/* Objects that stand in a row: what a member of FIELD_OBJECTS() begins with. */
+/* The members with which a list for FIELD_OBJECTS() begins. */
 struct field_list {
 	const void *p;
 	size_t n;
@@ -81,7 +81,7 @@ enum field_flag {
 	FIELD_REQUIRED = 1 << 0,
 	FIELD_NULLABLE = 1 << 1, /* null is accepted and means absent; the schema says so */
 	FIELD_NUL_OK = 1 << 2, /* strings may contain U+0000; else it is refused */
-	FIELD_BYTES = 1 << 3, /* a string of any bytes: written as base64 */
+	FIELD_BYTES = 1 << 3, /* a string of any bytes, written as base64 */
 };
 
 struct field_default {
@@ -114,9 +114,10 @@ struct field_default {
 
 struct field {
 	const char *name; /* on the wire */
-	const char *doc; /* one sentence for who calls: people and models */
+	const char *doc; /* one sentence for the callers: people and models */
 	int64_t min, max;
-	int64_t item_min, item_max; /* characters of each string of an array, value of a map */
+	/* characters of each string in an array, or of each value in a map */
+	int64_t item_min, item_max;
 	struct field_default def;
 	unsigned flags;
 	/* filled by the macros: */
@@ -136,7 +137,7 @@ struct field_table {
 	size_t n;
 	size_t size; /* of the struct */
 	const char *doc; /* description of the object; may be NULL */
-	bool open; /* members that no row names are passed over: for the documents of strangers */
+	bool open; /* ignore members without a row: for documents that others define */
 };
 
 #define FIELD_KIND(x)                                                                              \
@@ -153,7 +154,7 @@ struct field_table {
 
 #define FIELD_MEMBER(S, m) (((S *)0)->m)
 
-/* 0 where the condition holds; does not compile where it doesn't. */
+/* 0 if the condition holds; does not compile otherwise. */
 #define FIELD_MUST(cond, why)                                                                      \
 	(0 * sizeof(struct {                                                                       \
 		 static_assert(cond, why);                                                         \
@@ -177,7 +178,7 @@ struct field_table {
 		.names = (names_), .names_n = ARRAY_LEN(names_), __VA_ARGS__                       \
 	}
 
-/* The same under another name. */
+/* The same with another name on the wire. */
 #define FIELD_NAMED_ENUM(S, m, name_, names_, ...)                                                 \
 	{                                                                                          \
 		.name = (name_), .kind = FIELD_IS_ENUM, .in = sizeof(S),                           \
@@ -212,42 +213,42 @@ struct field_table {
 		.rows = (rows_), .n = ARRAY_LEN(rows_), .size = sizeof(S), __VA_ARGS__             \
 	}
 
-/* Decodes an object into *ret (a table's struct; zeroed first). v NULL stands for {}. Strings are
- * borrowed from v's document, arrays and maps live in a. -1 with ERR_INVALID where v is no object,
+/* Decodes an object into *ret (the table's struct, zeroed first). v NULL stands for {}. Strings are
+ * borrowed from v's document; arrays and maps are in a. -1 with ERR_INVALID: v is not an object, or
  * a member is unknown (unless the table is open; the message has the nearest known name), missing,
  * of a wrong type or out of bounds (the message names it as in "files[2].path" and says what it
  * takes); ERR_TOO_LARGE or ERR_LIMIT from the arena. On failure *ret is unspecified. */
 int field_decode(const struct field_table *t, const struct json_val *v, struct arena *a, void *ret,
 		 struct err *e) MUST_USE;
 
-/* The same for some of a struct's members: a table of its rows fills them in a struct that
- * field_defaults() has prepared by the whole table. */
+/* The same for some members of a struct: a table with only their rows fills them in. The struct was
+ * prepared with field_defaults() and the whole table. */
 void field_defaults(const struct field_table *t, void *ret);
 int field_decode_members(const struct field_table *t, const struct json_val *v, struct arena *a,
 			 void *ret, struct err *e) MUST_USE;
 
-/* A struct with all that it points to, in a; every string is replaced by what text() makes of it.
- * NULL from the arena's failure. */
+/* Copies a struct and all that it points to into a; text() replaces every string. NULL if the arena
+ * fails. */
 typedef struct str (*field_text_fn)(void *data, const struct field *row, struct str s);
 void *field_copy(const struct field_table *t, const void *from, struct arena *a, field_text_fn text,
 		 void *data, struct err *e) MUST_USE;
 
-/* Writes the struct as one object, the members of maps in order of their names. Failures stick to
- * the writer. */
+/* Writes the struct as one object; the members of maps are sorted by name. The writer keeps the
+ * first failure. */
 void field_encode(const struct field_table *t, const void *from, struct json_writer *w);
 
 /* The same as an owned, NUL-terminated text of at most max bytes. */
 char *field_encode_text(const struct field_table *t, const void *from, size_t max,
 			struct err *e) MUST_USE;
 
-/* The JSON Schema of the object: type, properties, required, additionalProperties (of open tables
- * true). The text form is owned and NUL-terminated. */
+/* The JSON Schema of the object: type, properties, required, additionalProperties (true for open
+ * tables). The text form is owned and NUL-terminated. */
 void field_schema(const struct field_table *t, struct json_writer *w);
-/* That of one row's value. */
+/* The schema of one row's value. */
 void field_schema_row(const struct field *f, struct json_writer *w);
 char *field_schema_text(const struct field_table *t, struct err *e) MUST_USE;
 
-/* ERR_BUG where a table contradicts itself: a name twice, a row of another struct, bounds the
- * wrong way round, a default out of bounds, a required field with a default, a row without doc.
- * Tests call it for every table. */
+/* ERR_BUG if a table contradicts itself: a duplicate name, a row of another struct, reversed
+ * bounds, a default out of bounds, a required field with a default, a row without doc. Tests call
+ * it for every table. */
 int field_check(const struct field_table *t, struct err *e) MUST_USE;

@@ -1,8 +1,8 @@
 #pragma once
-/* What the files behind json/field/field.h share: a row's bounds, and where its member is. */
+/* Shared by the files behind json/field/field.h: the bounds of a row, and where its member is. */
 #include "json/field/field.h"
 
-/* The bounds of a number or a count, the type's own included. */
+/* The bounds of a number or count, including those of the type. */
 struct field_bounds {
 	int64_t min, max;
 	bool has_min, has_max;

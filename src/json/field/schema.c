@@ -1,4 +1,4 @@
-/* Rows to JSON Schema. Only keywords that draft-07 and 2020-12 share are used. */
+/* Writes rows as JSON Schema. Only keywords that draft-07 and 2020-12 share are used. */
 #include "json/field/internal.h"
 
 enum { SCHEMA_MAX = 1 << 20 };
@@ -36,7 +36,7 @@ static void put_bounds(const struct field_bounds *b, const char *min, const char
 	}
 }
 
-/* Bounds of a length or count: a minimum of 0 says nothing. */
+/* Writes the bounds of a length or count. A minimum of 0 is left out. */
 static void put_lengths(struct field_bounds b, const char *min, const char *max,
 			struct json_writer *w)
 {
@@ -67,7 +67,7 @@ static void put_names(const struct field *f, struct json_writer *w)
 
 static void put_members(const struct field_table *t, struct json_writer *w);
 
-/* What is particular to a kind. */
+/* Writes the keywords of one kind of field. */
 static void put_kind(const struct field *f, struct json_writer *w)
 {
 	struct field_bounds b = field_bounds(f);
@@ -137,7 +137,7 @@ void field_schema_row(const struct field *f, struct json_writer *w)
 	json_write_object_end(w);
 }
 
-/* properties, required, additionalProperties. */
+/* Writes properties, required and additionalProperties. */
 static void put_members(const struct field_table *t, struct json_writer *w)
 {
 	bool any = false;

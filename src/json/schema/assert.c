@@ -1,4 +1,4 @@
-/* Assertions: what a keyword says of a value by itself. */
+/* Assertions: keywords that check a value without subschemas. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

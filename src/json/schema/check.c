@@ -1,14 +1,14 @@
 /*
- * A value against a node. The check walks both at once; where it stands in the value is a chain on
- * the stack, written out only for a fault. Two more chains go along:
+ * Checks a value against a node, walking both at once. The place in the value is a chain on the
+ * stack; it is written out only for a fault. Two more chains accompany the walk:
  *
- * - the dynamic scope: the resources that the check came through, for $dynamicRef;
- * - marks: which members or elements of the value some subschema has evaluated, kept only where an
- *   unevaluated* keyword needs them. A subschema that may fail without failing its parent (anyOf,
- *   if…) gets marks of its own, which are merged when it succeeds.
+ * - the dynamic scope: the resources that the check has entered, for $dynamicRef;
+ * - marks: which members or elements of the value a subschema has evaluated. They are kept only if
+ *   an unevaluated* keyword needs them. A subschema that may fail without failing its parent
+ *   (anyOf, if…) gets marks of its own, which are merged when it succeeds.
  *
- * A failure is noted unless it is harmless there; the check goes on after it as long as the caller
- * wants more faults.
+ * A failure is recorded unless it does not matter at that place. The check continues after it as
+ * long as the caller wants more faults.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct scope {
 
 struct marks {
 	uint64_t few[2];
-	uint64_t *bits; /* few, or of the heap */
+	uint64_t *bits; /* points to few, or to the heap */
 	size_t words;
 };
 
@@ -30,7 +30,7 @@ struct marks {
 struct frame {
 	struct schema_frame f;
 	const struct scope *scope;
-	struct marks *marks; /* NULL: nobody asks */
+	struct marks *marks; /* NULL: no keyword needs them */
 };
 
 static bool eval(struct schema_run *r, const struct schema_node *n, const struct json_val *v,
@@ -134,7 +134,7 @@ static bool apply(struct schema_run *r, const struct frame *f, const struct sche
 	return !n || eval(r, n, f->f.v, f->f.place, f->scope, f->marks);
 }
 
-/* Whether it would be valid; what it looked at counts only then. */
+/* Whether the value would be valid; looks: its evaluations count if it is. */
 static bool would(struct schema_run *r, const struct frame *f, const struct schema_node *n,
 		  bool looks)
 {
@@ -210,7 +210,7 @@ static bool check_dependent(struct schema_run *r, const struct frame *f)
 	return ok;
 }
 
-/* The outermost resource of the scope that has the name decides. */
+/* The outermost resource of the scope that has this anchor decides. */
 static bool check_dynamic_ref(struct schema_run *r, const struct frame *f)
 {
 	const struct schema_node *to = f->f.n->dynamic_ref;
@@ -342,7 +342,7 @@ static bool check_elements(struct schema_run *r, const struct frame *f)
 	return (ok || schema_goes_on(r)) && check_contains(r, f) && ok;
 }
 
-/* What nothing has looked at. */
+/* Applies n to all that no subschema has evaluated. */
 static bool check_unevaluated(struct schema_run *r, const struct frame *f,
 			      const struct schema_node *n)
 {
@@ -380,7 +380,8 @@ static bool eval_parts(struct schema_run *r, struct frame *f)
 	return ok;
 }
 
-/* With marks of its own: what stands beside the node must not be seen by its unevaluated*. */
+/* Uses marks of its own, since its unevaluated* must not see what keywords beside the node
+ * evaluated. */
 static bool eval_unevaluated(struct schema_run *r, struct frame *f, const struct schema_node *rest)
 {
 	__attribute__((cleanup(marks_fini))) struct marks own = { .bits = own.few };

@@ -1,9 +1,9 @@
-/* Values as JSON Schema compares them: 1 is 1.0, and the order of members does not count. */
+/* Equality as JSON Schema defines it: 1 equals 1.0, and the order of members does not matter. */
 #include <stdlib.h>
 
 #include "json/schema/internal.h"
 
-enum { LOOKUP = 16 }; /* members that one step passes when one is looked up */
+enum { LOOKUP = 16 }; /* members that one step covers when one of them is looked up */
 
 static bool spend(uint64_t *steps, uint64_t n)
 {

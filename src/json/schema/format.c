@@ -1,4 +1,5 @@
-/* Formats by hand-written scanners: each takes what it knows from the front of a text. */
+/* Formats, by hand-written scanners. Each scanner consumes what it recognises from the front of a
+ * text. */
 #include "json/schema/format.h"
 
 #include <arpa/inet.h>
@@ -67,7 +68,7 @@ static bool skip_digits(struct str *s)
 	return s->n < n;
 }
 
-/* The part before c, or all of it. */
+/* The part before c, or the whole text. */
 static struct str take_until(struct str *s, char c)
 {
 	const char *at = s->n ? memchr(s->p, c, s->n) : NULL;
@@ -131,7 +132,7 @@ static bool is_date_time(struct str s)
 	return take_date(&s) && (take(&s, 'T') || take(&s, 't')) && take_time(&s) && s.n == 0;
 }
 
-/* 1Y2M3D: units in their order, none left out between two. */
+/* 1Y2M3D: units in their order, without a gap between two. */
 static bool take_units(struct str *s, const char *units)
 {
 	const char *next = NULL;
@@ -225,7 +226,7 @@ static bool is_ipv6(struct str s)
 	return inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* Behind the first quote. */
+/* s begins after the opening quote. */
 static bool take_quoted(struct str *s)
 {
 	for (; s->n > 0; take(s, front(*s))) {
@@ -270,7 +271,8 @@ static bool is_email(struct str s)
 
 enum { IN_AUTHORITY, IN_PATH, IN_QUERY, IN_FRAGMENT };
 
-/* Characters of one part; `more` are those that it has beyond the unreserved and the sub-delims. */
+/* Consumes characters of one part. more: those allowed besides the unreserved characters and the
+ * sub-delims. */
 static bool skip_chars(struct str *s, const char *more, bool iri)
 {
 	for (; s->n > 0; take(s, front(*s))) {
@@ -343,7 +345,7 @@ static bool is_reference(struct str s, bool absolute, bool iri)
 		if (!take_authority(&s, iri))
 			return false;
 	} else if (!scheme) {
-		/* a first segment with a colon would be a scheme */
+		/* a colon in the first segment would make it a scheme */
 		if (!skip_chars(&s, "@", iri) || front(s) == ':')
 			return false;
 	}
@@ -376,7 +378,8 @@ static bool is_iri_reference(struct str s)
 	return is_reference(s, false, true);
 }
 
-/* One variable of an expression: a name such as a.b, and :4 (to 9999) or * behind it. */
+/* One variable of an expression: a name such as a.b, optionally followed by :4 (up to :9999) or
+ * *. */
 static bool take_variable(struct str *s)
 {
 	size_t n;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Formats of strings (JSON Schema 2020-12, Validation §7.3), for who wants them asserted: what a
- * person fills into a form, say. Those of internationalised host names and addresses are not among
- * them; a format that is not known is no assertion.
+ * Formats of strings (JSON Schema 2020-12, Validation §7.3), for callers that want them asserted,
+ * for example for a form that a person fills in. Formats of internationalised host names and
+ * addresses are not supported; an unknown format asserts nothing.
  */
 #include "base/str.h"
 

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * What the files behind json/schema/schema.h share: the compiled form. A node is one subschema,
- * with a member for each keyword; NULL, or an empty list, where the keyword is not there.
+ * The compiled form, shared by the files behind json/schema/schema.h. A node is one subschema, with
+ * a member for each keyword; the member of an absent keyword is NULL or an empty list.
  *
- * 	schema.c	bounds, compiling in three passes, freeing
- * 	read.c	pass 1: the keyword table, from JSON to nodes
- * 	ref.c	passes 2 and 3: references to nodes, and their loops
- * 	uri.c	URI references
- * 	check.c	a value against a node: applicators and what was evaluated
- * 	assert.c	a value against a node: assertions
- * 	number.c	multipleOf
- * 	equal.c	equality, hashes, uniqueItems
- * 	format.c	formats
+ *	schema.c	limits, compiling in three passes, freeing
+ *	read.c		pass 1: the keyword table, from JSON to nodes
+ *	ref.c		passes 2 and 3: references to nodes, and their loops
+ *	uri.c		URI references
+ *	check.c		a value against a node: applicators, and what was evaluated
+ *	assert.c	a value against a node: assertions
+ *	number.c	multipleOf
+ *	equal.c		equality, hashes, uniqueItems
+ *	format.c	formats
  */
 #include "base/arena.h"
 #include "json/document/pointer.h"
@@ -23,9 +23,9 @@ struct schema_node;
 
 /* One of several subschemas under a keyword. */
 struct schema_child {
-	struct str key; /* of a member; the expression of patternProperties */
+	struct str key; /* the member's name; for patternProperties the expression */
 	struct schema_node *node;
-	struct regex *regex; /* patternProperties */
+	struct regex *regex; /* patternProperties only */
 };
 
 struct schema_list {
@@ -33,7 +33,7 @@ struct schema_list {
 	size_t n;
 };
 
-/* A schema with a URI of its own: the document, and what has $id in it. */
+/* A schema with a URI of its own: the document, and each schema with an $id. */
 struct schema_resource {
 	struct schema_resource *next;
 	struct str uri; /* absolute, or as far as it is known; without fragment */
@@ -55,19 +55,21 @@ struct schema_count {
 	uint64_t n;
 };
 
-/* Bits of schema_node.types: by enum json_type, and 2.0 is an integer too. */
+/* Bits of schema_node.types, by enum json_type. SCHEMA_WHOLE is "integer", which includes 2.0. */
 #define SCHEMA_TYPE(t) (1u << (t))
 #define SCHEMA_WHOLE (1u << 31)
 
 struct schema_node {
-	struct schema_node *next; /* all nodes, in the order in which they were made */
+	struct schema_node *next; /* all nodes, in the order of their creation */
 	const struct json_val *v;
 	struct schema_resource *resource;
-	enum { SCHEMA_NEW, SCHEMA_OPEN, SCHEMA_DONE } search; /* for loops */
-	bool never; /* the schema false */
+	/* the state of the search for loops */
+	enum { SCHEMA_NEW, SCHEMA_OPEN, SCHEMA_DONE } search;
+	bool never; /* the schema `false` */
 
-	/* Where it stands below `up`: /keyword, /keyword/key or /keyword/index. What a reference
-	 * found below an unknown keyword has no keyword, and `up` is what it was looked for in. */
+	/* Its place below `up`: /keyword, /keyword/key or /keyword/index. A node that a reference
+	 * found below an unknown keyword has no keyword; its `up` is the node in which the search
+	 * began. */
 	const struct schema_node *up;
 	const char *keyword;
 	struct str key;
@@ -85,21 +87,21 @@ struct schema_node {
 	const struct schema_format *format;
 	const struct json_val *required, *dependent_required, *dependencies;
 
-	/* in place: applied to the same value */
+	/* applied to the same value */
 	struct schema_list all_of, any_of, one_of, dependent_schemas;
 	struct schema_node *not_, *if_, *then_, *else_;
 	const struct json_val *ref_text, *dynamic_ref_text;
 	struct schema_node *ref, *dynamic_ref;
-	struct str dynamic_name; /* of a $dynamicRef that is dynamic; else STR_NONE */
+	struct str dynamic_name; /* the anchor of a $dynamicRef that is dynamic; else STR_NONE */
 
-	/* applied to what is in the value */
+	/* applied to parts of the value */
 	struct schema_list properties, patterns; /* properties: sorted */
 	struct schema_node *additional, *names;
 	struct schema_list prefix;
 	struct schema_node *items, *contains;
 	struct schema_node *unevaluated_items, *unevaluated_properties;
 
-	/* applied to nothing; there to be referred to */
+	/* not applied, only referred to */
 	struct schema_list definitions;
 	struct schema_node *aside;
 };
@@ -108,8 +110,8 @@ struct schema_node {
 
 struct schema {
 	struct arena *arena;
-	struct json_doc *doc; /* of schema_parse(); else NULL */
-	struct schema_options options; /* without zeros */
+	struct json_doc *doc; /* owned, from schema_parse(); else NULL */
+	struct schema_options options; /* with defaults filled in */
 	struct schema_node *root, **nodes_end, *nodes;
 	struct schema_resource *resources;
 	struct schema_anchor *anchors;
@@ -118,58 +120,58 @@ struct schema {
 
 /* --- read.c --- */
 
-/* Reads v and all below it. Where it stands is what `at` says: up, keyword, key and index are
- * copied. resource NULL: v is the document. */
+/* Reads v and everything below it. `at` gives its place: up, keyword, key and index are copied.
+ * resource NULL: v is the document. */
 struct schema_node *schema_read(struct schema *s, const struct json_val *v,
 				const struct schema_node *at, struct schema_resource *resource,
 				struct err *e) MUST_USE;
-/* -1, with the place in front of the message. keyword may be NULL. */
+/* Puts the place in front of the message and returns -1. keyword may be NULL. */
 int schema_refuse(const struct schema_node *n, const char *keyword, struct err *e);
 void schema_place(const struct schema_node *n, struct json_pointer *p);
-/* By length, then by bytes. */
+/* Orders by length, then by bytes. */
 int schema_compare(struct str a, struct str b);
 
 /* --- ref.c --- */
 int schema_resolve(struct schema *s, struct err *e) MUST_USE;
 int schema_loops(struct schema *s, struct err *e) MUST_USE;
-/* The anchor of that name in a resource; NULL for none. */
+/* The anchor of that name in a resource, or NULL. */
 struct schema_anchor *schema_anchor(const struct schema *s, const struct schema_resource *in,
 				    struct str name);
 
 /* --- uri.c --- */
 
-/* ref against base (RFC 3986 §5.2), in the arena, without the fragment, which is *ret_fragment (of
- * ref, borrowed; STR_NONE for none). */
+/* Resolves ref against base (RFC 3986 §5.2), in the arena. *ret_uri has no fragment; that is
+ * *ret_fragment, borrowed from ref (STR_NONE if absent). */
 int schema_uri(struct arena *a, struct str base, struct str ref, struct str *ret_uri,
 	       struct str *ret_fragment, struct err *e) MUST_USE;
 
 /* --- number.c, equal.c --- */
 
-/* -1, 0 or 1: the first is smaller, equal, larger; exact for integers. */
+/* -1, 0 or 1: a is smaller than, equal to or larger than b; exact for integers. */
 int schema_order(const struct json_val *a, const struct json_val *b);
-/* Exact in decimal: 0.3 is a multiple of 0.1. d > 0. */
+/* Exact in decimal: 0.3 is a multiple of 0.1. d must be positive. */
 bool schema_multiple(const struct json_val *v, const struct json_val *d);
 
-/* Both lower *steps, and where it does not suffice return false with *steps 0. */
+/* Both reduce *steps. If it is not enough they return false, and *steps is 0. */
 bool schema_equal(const struct json_val *a, const struct json_val *b, uint64_t *steps);
-/* 1 where two elements are equal, else 0; -1 with *e without memory. */
+/* 1 if two elements are equal, else 0; -1 with *e without memory. */
 int schema_repeats(const struct json_val *array, size_t ret_at[2], uint64_t *steps,
 		   struct err *e) MUST_USE;
 
 /* --- check.c, assert.c --- */
 
-/* One check. */
+/* The state of one check. */
 struct schema_run {
 	const struct schema *s;
 	uint64_t steps; /* left */
 	unsigned depth;
-	unsigned trial; /* inside of how many subschemas whose failure is no fault */
-	bool broken; /* *e is set: there will be no answer */
+	unsigned trial; /* number of enclosing subschemas whose failure is not a fault */
+	bool broken; /* *e is set: the check has no result */
 	struct schema_faults *faults;
 	struct err *e;
 };
 
-/* One value against one node. */
+/* One value and the node that it is checked against. */
 struct schema_frame {
 	const struct schema_node *n;
 	const struct json_val *v;
@@ -177,12 +179,12 @@ struct schema_frame {
 	enum json_type type;
 };
 
-/* Takes n steps; false where there are no more, or the check is broken already. */
+/* Takes n steps. False if fewer are left, or the check is already broken. */
 bool schema_spend(struct schema_run *r, uint64_t n);
-/* False, always. */
+/* Records a fault, if one is wanted here. Always returns false. */
 bool schema_fault(struct schema_run *r, const struct schema_frame *f, const char *keyword,
 		  const char *says, ...) PRINTF_LIKE(4, 5);
-/* Whether it is worth to go on after a failure: further faults are wanted. */
+/* Whether to continue after a failure, because more faults are wanted. */
 bool schema_goes_on(const struct schema_run *r);
 bool schema_matches(struct schema_run *r, const struct regex *re, struct str text);
 bool schema_assert(struct schema_run *r, const struct schema_frame *f);

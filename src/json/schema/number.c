@@ -1,10 +1,11 @@
-/* Numbers of any size beside each other, and multipleOf. */
+/* Comparison of numbers of any size, and multipleOf. */
 #include <math.h>
 #include <stdio.h>
 
 #include "json/schema/internal.h"
 
-/* Of an x86-64 or AArch64 long double's 64 bits or more, every integer of 64 bits is one. */
+/* The long double of x86-64 and AArch64 has a mantissa of at least 64 bits, so it holds every
+ * 64-bit integer exactly. */
 static long double number(const struct json_val *v)
 {
 	uint64_t u;
@@ -39,7 +40,8 @@ static struct decimal shortened(struct decimal d)
 	return d;
 }
 
-/* The size of a number, as the shortest text that reads back as it: what its author wrote. */
+/* The absolute value as the shortest decimal that reads back as the same number, which is what its
+ * author wrote. */
 static struct decimal decimal(const struct json_val *v)
 {
 	struct decimal d = { 0, 0 };
@@ -78,9 +80,9 @@ bool schema_multiple(const struct json_val *v, const struct json_val *divisor)
 
 	if (x.m == 0)
 		return true;
-	if (n < 0) /* x has no tens left that d has */
+	if (n < 0) /* then d has more powers of ten than x */
 		return false;
-	/* x.m * 10^n mod d.m, by squaring */
+	/* computes x.m * 10^n mod d.m by squaring */
 	rest = x.m % d.m;
 	for (ten %= d.m, scale %= d.m; n > 0; n >>= 1) {
 		if (n & 1)

@@ -1,29 +1,29 @@
 /*
- * Pass 1: from JSON to nodes. One table has every keyword: what its value must be, and where it
- * goes in a node. What a schema is called, its $id and anchors, is read before its other keywords,
- * for those below belong to it.
+ * Pass 1: from JSON to nodes. One table lists every keyword, with the values it takes and the
+ * member of a node that it fills. A schema's $id and anchors are read before its other keywords,
+ * since the subschemas below them belong to that resource.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "json/schema/internal.h"
 
-enum { REGEX_BYTES_ALL = 4 << 20 }; /* of all expressions of one schema, compiled */
+enum { REGEX_BYTES_ALL = 4 << 20 }; /* bytes of all compiled expressions of one schema */
 
 enum {
 	IN_2020 = 1 << SCHEMA_2020_12,
 	IN_07 = 1 << SCHEMA_DRAFT_07,
 	IN_BOTH = IN_2020 | IN_07,
-	BESIDE_REF = 1 << 7, /* counts beside $ref in draft-07 too */
+	BESIDE_REF = 1 << 7, /* also applies beside $ref in draft-07 */
 };
 
-/* What a reader fills: a node, from one keyword's value. */
+/* What a reader gets: the node to fill, and the keyword's value. */
 struct keyword {
 	struct schema *s;
 	struct schema_node *n;
 	const char *name;
 	const struct json_val *v;
-	size_t at; /* of the member in the node */
+	size_t at; /* offset of the member in the node */
 	struct err *e;
 };
 
@@ -102,7 +102,7 @@ static int read_count(struct keyword *k)
 		if (json_type(k->v) != JSON_REAL || !(json_real(k->v) > 0) ||
 		    json_real(k->v) != trunc(json_real(k->v)))
 			return wants(k, "an integer of 0 or more");
-		c->n = UINT64_MAX; /* nothing has so many */
+		c->n = UINT64_MAX; /* larger than any count */
 	}
 	c->is = true;
 	return 0;
@@ -329,7 +329,7 @@ static int read_items(struct keyword *k)
 	return wants(k, "a schema; an array of them is prefixItems in draft 2020-12");
 }
 
-/* It counts only where `items` is an array. */
+/* additionalItems has an effect only beside an array `items`. */
 static int read_additional_items(struct keyword *k)
 {
 	if (json_type(json_get(k->n->v, "items")) != JSON_ARRAY)
@@ -337,7 +337,7 @@ static int read_additional_items(struct keyword *k)
 	return read_schema(k);
 }
 
-/* Of either kind, by member: those with names are left to assert.c. */
+/* A member's value is a schema, or an array of names; arrays are left to assert.c. */
 static int read_dependencies(struct keyword *k)
 {
 	struct schema_list *l = &k->n->dependent_schemas, all;
@@ -516,7 +516,7 @@ static struct schema_resource *add_resource(struct schema *s, struct schema_node
 	return r;
 }
 
-/* An $id that is more than a fragment makes a resource. */
+/* An $id that is not only a fragment makes a resource. */
 static int read_id(struct schema *s, struct schema_node *n, struct str id, struct err *e)
 {
 	struct schema_resource *outer = n->resource, *r;

@@ -1,7 +1,8 @@
 /*
- * Passes 2 and 3. A reference is resolved against the URI of the schema that it stands in, and must
- * find a resource of the same document. A JSON pointer may lead to a place that no keyword knows;
- * what stands there is then read as a schema, and its own references are resolved in the same pass.
+ * Passes 2 and 3. A reference is resolved against the URI of the schema that contains it, and must
+ * name a resource in the same document. A JSON pointer may lead to a place that belongs to no
+ * keyword; that place is then read as a schema, and its own references are resolved in the same
+ * pass.
  */
 #include "json/schema/internal.h"
 
@@ -23,7 +24,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* %41 is A; in place. */
+/* Decodes %41 to A, in place. */
 static size_t percent_decode(char *p, size_t n)
 {
 	size_t out = 0;
@@ -39,7 +40,7 @@ static size_t percent_decode(char *p, size_t n)
 	return out;
 }
 
-/* ~1 is /, ~0 is ~; in place. */
+/* Decodes ~1 to / and ~0 to ~, in place. */
 static size_t token_decode(char *p, size_t n)
 {
 	size_t out = 0;
@@ -71,7 +72,7 @@ static const struct json_val *element(const struct json_val *v, struct str token
 	return NULL;
 }
 
-/* p is spoilt. */
+/* Overwrites p. */
 static const struct json_val *walk(const struct json_val *v, char *p, size_t n)
 {
 	for (size_t i = 0, end; v && i < n; i = end) {
@@ -177,8 +178,8 @@ static int search_list(const struct schema_list *l, struct err *e)
 	return 0;
 }
 
-/* Along everything that is applied to the same value: coming back is a loop without end. What a
- * $dynamicRef finds is known only during a check, whose depth is bounded. */
+/* Follows everything that is applied to the same value; a cycle would never end. The target of a
+ * $dynamicRef is known only during a check, whose depth is bounded. */
 static int search(struct schema_node *n, struct err *e)
 {
 	if (!n || n->search == SCHEMA_DONE)

@@ -1,9 +1,9 @@
 /*
- * An expression of ECMA-262 is rewritten into one of PCRE2, construct by construct, and what is not
- * known is refused; so nothing of PCRE2's own language can be reached. Then PCRE2 is told to call
- * back before each item that it tries (PCRE2_AUTO_CALLOUT): that is the count of the work done, and
- * where a search is ended. Single characters repeated, as in a*, run without a call for the length
- * of the text at most, so a call is charged by that length as well.
+ * Rewrites an expression of ECMA-262 into one of PCRE2, construct by construct. Unknown constructs
+ * are refused, so no feature that only PCRE2 has can be reached. PCRE2 calls back before each item
+ * that it tries (PCRE2_AUTO_CALLOUT); the callback counts the work, and ends a search over its
+ * budget. A repeated single character, as in a*, may run over the whole text without a callback, so
+ * the price of a callback grows with the length of the text.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "json/schema/regex.h"
@@ -20,7 +20,7 @@ struct regex {
 
 /* --- from ECMA-262 to PCRE2 -------------------------------------------------------------- */
 
-/* White space of ECMA-262 (\s), in the syntax of a class. */
+/* White space of ECMA-262 (\s), in the syntax of a character class. */
 #define SPACES                                                                                     \
 	"\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}"                            \
 	"\\x{202f}\\x{205f}\\x{3000}\\x{feff}"
@@ -71,7 +71,7 @@ static const struct {
 	{ "Unassigned", "Cn" },
 };
 
-/* Where the rewriting stands. */
+/* The state of a rewrite. */
 struct rewrite {
 	const char *at, *end;
 	struct buf *out;
@@ -102,7 +102,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* n hexadecimal digits; -1 where they are not there. */
+/* Reads n hexadecimal digits; -1 if there are fewer. */
 static long read_hex(struct rewrite *w, int n)
 {
 	long v = 0;
@@ -120,7 +120,7 @@ static long read_hex(struct rewrite *w, int n)
 	return v;
 }
 
-/* {10FFFF}, of \u */
+/* Reads {10FFFF}, after \u. */
 static long read_braced(struct rewrite *w)
 {
 	long v = 0;
@@ -221,7 +221,7 @@ static int put_back_reference(struct rewrite *w)
 	return buf_addf(w->out, w->e, "\\g{%.*s}", (int)(w->at - from), from);
 }
 
-/* What stands behind a backslash; w->at is behind it. */
+/* Rewrites an escape; w->at is after the backslash. */
 static int put_escape(struct rewrite *w)
 {
 	char c;
@@ -233,7 +233,7 @@ static int put_escape(struct rewrite *w)
 	case 's':
 		return put(w, w->in_class ? SPACES : "[" SPACES "]");
 	case 'S':
-		/* what \S is cannot be said inside a class but by what it is not */
+		/* inside a class, \S can only be written as its complement */
 		return w->in_class
 			     ? put(w, "\\x{0}-\\x{8}\\x{e}-\\x{1f}!-\\x{9f}\\x{a1}-\\x{167f}"
 				      "\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}"
@@ -250,7 +250,7 @@ static int put_escape(struct rewrite *w)
 	case 'f':
 		return buf_addf(w->out, w->e, "\\%c", c);
 	case 'v':
-		return put(w, "\\x{b}"); /* PCRE2's \v is a class */
+		return put(w, "\\x{b}"); /* in PCRE2, \v is a class */
 	case 'b':
 		return put(w, w->in_class ? "\\x{8}" : "\\b");
 	case 'B':
@@ -282,7 +282,7 @@ static int put_escape(struct rewrite *w)
 	return buf_addf(w->out, w->e, "\\%c", c);
 }
 
-/* What may stand behind "(?". */
+/* Rewrites the beginning of a group. */
 static int put_group(struct rewrite *w)
 {
 	static const char *const kinds[] = { "?:", "?=", "?!", "?<=", "?<!", "?<" };
@@ -312,7 +312,7 @@ static int put_plain(struct rewrite *w, char c)
 		return w->in_class ? put(w, "(") : put_group(w);
 	case '[':
 		if (w->in_class)
-			return put(w, "\\["); /* no [:alpha:] */
+			return put(w, "\\["); /* so that [:alpha:] is no class */
 		w->in_class = true;
 		if (w->at < w->end && *w->at == '^') {
 			w->at++;
@@ -323,7 +323,7 @@ static int put_plain(struct rewrite *w, char c)
 		w->in_class = false;
 		return put(w, "]");
 	case '.':
-		/* all but the line ends of ECMA-262 */
+		/* everything but the line ends of ECMA-262 */
 		return put(w, w->in_class ? "." : "[^\\n\\r\\x{2028}\\x{2029}]");
 	default:
 		break;
@@ -413,7 +413,7 @@ struct toll {
 	uint64_t left, price;
 };
 
-/* Before each item; not 0 ends the search. */
+/* Called before each item. A value other than 0 ends the search. */
 static int pay(pcre2_callout_block *at, void *data)
 {
 	struct toll *t = data;
@@ -424,7 +424,7 @@ static int pay(pcre2_callout_block *at, void *data)
 	return 0;
 }
 
-/* *ret_end: behind what it matches, where it does. */
+/* *ret_end: the end of the match, if there is one. */
 static int search(const struct regex *r, struct str text, uint32_t how, struct toll *t,
 		  size_t *ret_end)
 {

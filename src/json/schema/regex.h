@@ -2,13 +2,14 @@
 /*
  * Regular expressions of JSON Schema: ECMA-262 with the u flag, searched for anywhere in a text.
  *
- * The engine is PCRE2. POSIX was the other choice; it has neither \d nor lookahead, which schemas
- * use, and glibc's takes time and memory without bound on expressions such as ((a{0,255}){0,255})
- * {0,255}. What PCRE2 has beyond ECMA-262 (recursion, verbs, \K, \Q…) is refused before it sees the
- * expression. It backtracks, so every step of a search is counted against the caller's budget; an
+ * The engine is PCRE2. POSIX expressions have neither \d nor lookahead, which schemas use, and
+ * those of glibc take unbounded time and memory on expressions such as ((a{0,255}){0,255}){0,255}.
+ * Features that only PCRE2 has (recursion, verbs, \K, \Q…) are refused before PCRE2 sees the
+ * expression. PCRE2 backtracks, so every step of a search counts against the caller's budget. An
  * expression that is slow on a text ends with an error, never with a wrong answer.
  *
- * Beyond the u flag, and as schemas in use want it, an escaped punctuation mark is itself.
+ * Beyond the u flag, an escaped punctuation mark stands for itself, since schemas in use rely on
+ * that.
  */
 #include <stdint.h>
 
@@ -17,30 +18,30 @@
 #include "base/str.h"
 
 enum {
-	REGEX_BYTES_MAX = 4096, /* of an expression */
+	REGEX_BYTES_MAX = 4096, /* bytes of an expression */
 	REGEX_TEXT_MAX = 1 << 20, /* bytes of a text that is searched */
-	REGEX_HEAP_MAX = 4096, /* KiB that one search may take */
-	REGEX_STRIDE = 32, /* bytes that are run over in the time of a step */
+	REGEX_HEAP_MAX = 4096, /* KiB that one search may use */
+	REGEX_STRIDE = 32, /* bytes of text that cost as much as a step */
 };
 
 struct regex;
 
-/* source: valid UTF-8, copied. NULL with ERR_INVALID where it is no expression, ERR_TOO_LARGE where
- * it is too long or complex, ERR_LIMIT without memory. */
+/* source: valid UTF-8, copied. NULL with ERR_INVALID: not an expression; ERR_TOO_LARGE: too long or
+ * complex; ERR_LIMIT: no memory. */
 struct regex *regex_new(struct str source, struct err *e) MUST_USE;
 void regex_free(struct regex *r); /* NULL-safe */
 AUTO_DEFINE(regex_free, struct regex)
 
 size_t regex_footprint(const struct regex *r); /* bytes of memory */
 
-/* Whether it matches somewhere in text, which is valid UTF-8: 1 or 0. *steps is what the search may
- * cost, and is lowered by what it did cost: about one for each item of the expression that is tried
- * at a place, and for each REGEX_STRIDE of the text, as each may have run over all of it. -1 with
- * ERR_TOO_LARGE where that, or the memory, does not suffice. */
+/* Whether the expression matches anywhere in text, which is valid UTF-8: 1 or 0. *steps is the
+ * budget of the search and is reduced by its cost: about one for each item that is tried at a
+ * place, times one for each REGEX_STRIDE bytes of the text, since each item may run over all of it.
+ * -1 with ERR_TOO_LARGE: the budget or the memory limit was exceeded. */
 int regex_search(const struct regex *r, struct str text, uint64_t *steps, struct err *e) MUST_USE;
 
-/* The same in what may be a part of a text, where its ends are not those of the whole: ^ and $ do
- * not match there. *ret_end: behind the first match. */
+/* The same for a part of a text: where its ends are not those of the whole text, ^ and $ do not
+ * match. *ret_end: the end of the first match. */
 enum {
 	REGEX_PART_BEHIND = 1 /* something stands before it */,
 	REGEX_PART_BEFORE = 2 /* or follows */

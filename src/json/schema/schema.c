@@ -5,9 +5,9 @@
 enum {
 	ARENA_MAX = 16 << 20,
 	SUBSCHEMAS = 4096,
-	SUBSCHEMAS_HARD = 8192, /* the search for loops recurses this deep */
+	SUBSCHEMAS_HARD = 8192, /* the search for loops recurses to this depth */
 	DEPTH = 256,
-	DEPTH_HARD = 1024, /* a check recurses this deep */
+	DEPTH_HARD = 1024, /* a check recurses to this depth */
 	STEPS = 4000000,
 };
 

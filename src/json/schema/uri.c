@@ -2,7 +2,7 @@
 #include "json/schema/internal.h"
 
 struct uri {
-	struct str scheme, authority, path, query; /* STR_NONE where not there; not the path */
+	struct str scheme, authority, path, query; /* STR_NONE if absent, except path */
 };
 
 static struct str cut(struct str s, size_t from, size_t to)
@@ -53,7 +53,7 @@ static struct uri split(struct str s, struct str *ret_fragment)
 	return u;
 }
 
-/* The base's path up to its last slash, and then the reference's. */
+/* Joins the base's path up to its last slash and the reference's path. */
 static struct str merge(struct arena *a, const struct uri *base, struct str path, struct err *e)
 {
 	size_t keep = base->path.n;
@@ -67,7 +67,7 @@ static struct str merge(struct arena *a, const struct uri *base, struct str path
 	return str_of(z);
 }
 
-/* Without the segments "." and "..", in place. */
+/* Removes the segments "." and "..", in place. */
 static struct str without_dots(char *p, size_t n)
 {
 	size_t out = 0;

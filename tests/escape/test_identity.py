@@ -106,7 +106,7 @@ EVIL = {'LD_PRELOAD': '/workspace/evil.so', 'LD_LIBRARY_PATH': '/workspace',
         'BASH_ENV': '/workspace/evil.sh', 'ENV': '/workspace/evil.sh',
         'PATH': '/workspace/evil:/usr/bin:/bin', 'IFS': '/', 'PYTHONSTARTUP': '/workspace/evil.py',
         'HOLT_LOG': 'debug', 'NODE_OPTIONS': '--require=/workspace/evil.js',
-        'HOLT_ALLOW': 'seccomp,landlock,userns',
+        'HOLT_ALLOW_MISSING': 'seccomp,landlock,userns',
         'TMPDIR': '/workspace/evil', 'HOME': '/workspace/evil'}
 
 
@@ -127,7 +127,7 @@ def test_environment_of_holt(hub, box, who):
             text = told_of(process)
         except PermissionError:  # as it should be for PID 1, unless root looks
             continue
-        assert '/workspace/evil' not in text and 'HOLT_ALLOW' not in text, process
+        assert '/workspace/evil' not in text and 'HOLT_ALLOW_MISSING' not in text, process
     assert '/workspace/evil' in (told_of(sleeper) if os.getuid() == 0 else '/workspace/evil')
     worlds.healthy(sb)  # it got what it asked for, and nobody else did
     sb.terminate()

@@ -17,7 +17,7 @@ struct built {
 };
 
 #define BUILD_ALLOW_ROW(S)                                                                         \
-	OPTION(S, allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",                 \
+	OPTION(S, allow, OPTION_TEXT, "allow-missing", .arg = "LIST", .env = "HOLT_ALLOW_MISSING", \
 	       .doc = "Isolation features, as holt doctor names them, that a build's sandbox may " \
 		      "lack.")
 

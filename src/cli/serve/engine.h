@@ -32,7 +32,8 @@ struct engine_options {
 		       .env = "HOLT_OPEN_FILES", .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,   \
 		       .doc = "Open files of each program; as many as the host gives if not "      \
 			      "said."),                                                            \
-		OPTION(S, m.allow, OPTION_TEXT, "allow", .arg = "LIST", .env = "HOLT_ALLOW",       \
+		OPTION(S, m.allow, OPTION_TEXT, "allow-missing", .arg = "LIST",                    \
+		       .env = "HOLT_ALLOW_MISSING",                                                \
 		       .doc = "Isolation features, as holt doctor names them, that may be missing.")
 
 static inline struct limits engine_limits(const struct engine_options *o)

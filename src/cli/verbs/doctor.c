@@ -24,8 +24,8 @@ struct doctor_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct doctor_options, json, OPTION_FLAG, "json", .doc = "Print one JSON object."),
-	OPTION(struct doctor_options, allow, OPTION_TEXT, "allow", .arg = "LIST",
-	       .env = "HOLT_ALLOW", .doc = "Features that may be missing."),
+	OPTION(struct doctor_options, allow, OPTION_TEXT, "allow-missing", .arg = "LIST",
+	       .env = "HOLT_ALLOW_MISSING", .doc = "Features that may be missing."),
 	HELP_ROW(struct doctor_options),
 };
 static const struct option_table options = OPTION_TABLE(rows);
@@ -138,7 +138,7 @@ struct finding {
 
 static const struct field finding_fields[] = {
 	FIELD(struct finding, feature, .flags = FIELD_REQUIRED,
-	      .doc = "Name, as --allow takes it."),
+	      .doc = "Name, as --allow-missing takes it."),
 	FIELD(struct finding, ok, .flags = FIELD_REQUIRED, .doc = "It works here."),
 	FIELD(struct finding, required, .flags = FIELD_REQUIRED,
 	      .doc = "Without it no sandbox is made."),

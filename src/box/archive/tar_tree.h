@@ -20,25 +20,24 @@
 
 enum { TREE_PATH_MAX = 256 };
 
-/* The most that is packed or unpacked at once. */
+/* The limits of what is packed or unpacked at once. */
 #define TREE_BYTES_MAX (1ull << 38)
 enum { TREE_ENTRIES_MAX = 4 << 20, TREE_DEPTH_MAX = 256 };
 
 enum tree_what {
 	TREE_FINE,
-	TREE_SYSTEM, /* errnum says */
-	TREE_ARCHIVE, /* why says */
+	TREE_SYSTEM, /* errnum is the reason */
+	TREE_ARCHIVE, /* `why` is the reason */
 	TREE_KIND, /* an entry of another kind, such as a device */
-	/* it would be outside of the directory: by "..", a link or another file system */
+	/* it would be outside of the directory: by "..", a link, or on another file system */
 	TREE_OUTSIDE,
-	/* an existing directory is in the way of a file, or another type in the way of a
-	 * directory */
+	/* something of another type is in the way of a file or of a directory */
 	TREE_OCCUPIED,
-	TREE_MANY, /* entries */
-	TREE_LARGE, /* bytes */
+	TREE_MANY, /* too many entries */
+	TREE_LARGE, /* too many bytes */
 	TREE_DEEP,
-	TREE_GONE, /* whoever reads the archive reads no more */
-	TREE_KILLED, /* the process that did it was killed */
+	TREE_GONE, /* the reader of the archive has gone */
+	TREE_KILLED, /* its process was killed */
 	TREE_WHATS
 };
 
@@ -47,7 +46,7 @@ struct tree_failure {
 	int32_t errnum;
 	uint32_t why; /* enum tar_why */
 	uint32_t pad;
-	char path[TREE_PATH_MAX]; /* where; cut, may be "" */
+	char path[TREE_PATH_MAX]; /* the path that failed; cut, may be "" */
 };
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -57,12 +56,12 @@ struct tar_pack_opts {
 	const char *name;
 	const char *const *leave_out; /* names of entries directly below the top */
 	size_t n_leave_out;
-	bool own; /* leave out what belongs to another user and can't be read */
+	bool own; /* leave out entries of other users that can't be read */
 };
 
-/* Writes the directory or file at dir/name (AT_FDCWD and an absolute path will do) as an archive to
- * out. That itself may be a link. A file that changes meanwhile has the length in the archive that
- * it had at first. */
+/* Writes the directory or file at dir/name (AT_FDCWD with an absolute path works too) as an archive
+ * to out. name itself may be a link. A file that changes meanwhile is stored with its initial
+ * length. */
 int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,
 	     struct tree_failure *f);
 
@@ -75,7 +74,7 @@ struct tar_unpack_opts {
 	bool keep_top; /* the top keeps its mode and time */
 	/* the archive must hold one file, which gets this name in the top; or NULL */
 	const char *as;
-	bool skip_zeros; /* zeros take no room in a file where they needn't */
+	bool skip_zeros; /* leave holes in files for ranges of zeros, where possible */
 };
 
 enum { TREE_PARTS_MAX = TAR_PATH_MAX / 2 };
@@ -83,29 +82,30 @@ enum { TREE_PARTS_MAX = TAR_PATH_MAX / 2 };
 struct tar_unpack {
 	struct tree_failure failure;
 	uint64_t entries, bytes;
-	/* the rest is its own */
+	/* the rest is private */
 	struct tar_unpack_opts o;
 	int top;
 	dev_t device;
 	struct tar_reader reader;
-	int parent; /* of the last entry, or -1 */
-	int file; /* being written, or -1 */
+	int parent; /* directory of the last entry, or -1 */
+	int file; /* the one being written, or -1 */
 	bool hole; /* the file ends in zeros that were skipped */
 	/* Directories that the archive has entered: modes and times are set when it leaves them. */
-	char at[TAR_PATH_MAX], path[TAR_PATH_MAX]; /* the innermost; where parent is */
+	/* at: the innermost directory; path: the one of parent */
+	char at[TAR_PATH_MAX], path[TAR_PATH_MAX];
 	struct tree_left {
-		size_t n; /* bytes of `at` */
+		size_t n; /* prefix of `at` */
 		uint32_t mode, mtime_ns;
 		int64_t mtime;
 	} left[TREE_PARTS_MAX];
 	size_t n_left;
 };
 
-/* top, a directory, is borrowed until tar_unpack_end(). It is large. */
+/* top, a directory, is borrowed until tar_unpack_end(). The struct is large. */
 int tar_unpack_init(struct tar_unpack *u, int top, const struct tar_unpack_opts *o);
 
 /* Unpacks the next bytes of the archive. -1 with u->failure. */
 int tar_unpack_take(struct tar_unpack *u, const char *p, size_t n);
 
-/* Ends the archive, or with whole false gives it up. Unpacked files stay. -1 likewise. */
+/* Ends the archive; whole false: gives it up. Unpacked files stay. -1 with u->failure. */
 int tar_unpack_end(struct tar_unpack *u, bool whole);

@@ -1,14 +1,13 @@
 /*
  * Unpacking: see tar_tree.h.
  *
- * Each entry is made in its directory, which is opened part by part from the top down without
- * following links. The directory of the last entry stays open, since the next one is mostly in it,
- * too. An entry takes the place of what has its name, never its content: what is there is unlinked,
- * and what is made must be new.
+ * Each entry is made in its directory, which is opened component by component without following
+ * links. The directory of the last entry stays open, since the next entry is mostly in it. An entry
+ * replaces what has its name: the old entry is unlinked, and the new one is created exclusively.
  *
- * What is done in a directory changes its time, and a mode may forbid to do anything in it, so both
- * are set when the archive leaves it: the directories that it is in are a path and the lengths of
- * its beginnings.
+ * Changes in a directory change its time, and its mode may forbid changes. So both are set when the
+ * archive leaves the directory. The directories that it is in are kept as one path and the lengths
+ * of its prefixes.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -45,7 +44,7 @@ static void close_at(int *fd)
 
 /* ---- directories --------------------------------------------------------------------------- */
 
-/* Moves one part down from *at, which is closed unless it is the top. */
+/* Moves one component down from *at, which is closed unless it is the top. */
 static int step_down(struct tar_unpack *u, int *at, const char *name, bool make)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -69,8 +68,8 @@ static int step_down(struct tar_unpack *u, int *at, const char *name, bool make)
 	return tar_unpack_fail(u, TREE_OUTSIDE, 0);
 }
 
-/* Opens the directory at a clean path of n bytes; the caller closes it unless it is u->top. -1
- * with the failure. */
+/* Opens the directory at a clean path of n bytes; the caller closes it unless it is u->top. -1 with
+ * the failure. */
 static int open_directory(struct tar_unpack *u, const char *path, size_t n, bool make)
 {
 	char name[TAR_PATH_MAX];
@@ -87,7 +86,8 @@ static int open_directory(struct tar_unpack *u, const char *path, size_t n, bool
 	return at;
 }
 
-/* Opens the directory that holds a clean path, and gives its last part; -1. It is kept. */
+/* Opens the directory that holds a clean path, and returns its last component; -1. It stays
+ * open. */
 static int enter_parent(struct tar_unpack *u, const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
@@ -147,7 +147,8 @@ static bool is_inside(const struct tar_unpack *u, const char *path, size_t n)
 	return n == 0 || (strncmp(u->at, path, n) == 0 && (path[n] == '/' || path[n] == '\0'));
 }
 
-/* Leaves all directories that do not contain path. One that comes again is left first. */
+/* Leaves all directories that do not contain path. A directory that is named again is left
+ * first. */
 static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 {
 	while (u->n_left > 0) {
@@ -186,7 +187,7 @@ static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth
 	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : 0;
 }
 
-/* Removes all that is in it; fd is taken. */
+/* Removes all entries of a directory; takes fd. */
 static int empty(struct tar_unpack *u, int fd, int depth)
 {
 	DIR *d = fdopendir(fd);
@@ -205,7 +206,7 @@ static int empty(struct tar_unpack *u, int fd, int depth)
 	return rc;
 }
 
-/* Makes room for what is no directory. */
+/* Makes room for an entry that is not a directory. */
 static int unlink_old(struct tar_unpack *u, int dir, const char *name)
 {
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -256,11 +257,11 @@ static int make_symlink(struct tar_unpack *u, int dir, const char *name, const s
 		return -1;
 	if (symlinkat(e->link, dir, name) < 0)
 		return tar_unpack_fail(u, TREE_SYSTEM, errno);
-	utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW); /* not every file system has that */
+	utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW); /* not every file system supports times */
 	return 0;
 }
 
-/* A hard link to a file below the top that is no symbolic link. */
+/* Makes a hard link to a file below the top that is not a symbolic link. */
 static int link_to(struct tar_unpack *u, int from, const char *old, int dir, const char *name)
 {
 	struct stat a, b;
@@ -294,8 +295,8 @@ static int make_hardlink(struct tar_unpack *u, int dir, const char *name)
 	return rc;
 }
 
-/* An existing directory may forbid changes inside: it gets its final mode when the archive
- * leaves it. */
+/* An existing directory may forbid changes inside. It gets its final mode when the archive leaves
+ * it. */
 static void open_up(int dir, const char *name, const struct stat *st)
 {
 	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -304,11 +305,11 @@ static void open_up(int dir, const char *name, const struct stat *st)
 	if (fd < 0)
 		return;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	chmod(self, (st->st_mode & MODE_MASK) | 0700); /* where it is ours */
+	chmod(self, (st->st_mode & MODE_MASK) | 0700); /* if it is ours */
 	close(fd);
 }
 
-/* It may be there, as a directory. */
+/* The entry may exist, as a directory. */
 static int make_directory(struct tar_unpack *u, int dir, const char *name,
 			  const struct tar_entry *e)
 {
@@ -334,7 +335,8 @@ static int make_directory(struct tar_unpack *u, int dir, const char *name,
 	return 0;
 }
 
-/* Remembers mode and time until the archive leaves it. Beyond the bound they are not set. */
+/* Remembers mode and time until the archive leaves the directory. Beyond the limit they are not
+ * set. */
 static void remember(struct tar_unpack *u, const char *path, const struct tar_entry *e)
 {
 	size_t n = strlen(path);
@@ -354,7 +356,7 @@ static int make_entry(struct tar_unpack *u, const char *path, const struct tar_e
 	if (dir < 0)
 		return -1;
 	if (take_whiteout(u, dir, name, &rc)) {
-		forget_parent(u); /* it may be gone, too */
+		forget_parent(u); /* it may be gone too */
 		return rc;
 	}
 	switch (e->type) {
@@ -410,7 +412,7 @@ static bool is_zero(const char *p, size_t n)
 	return p[0] == '\0' && memcmp(p, p + 1, n - 1) == 0;
 }
 
-/* The skipped ranges depend on the split into pieces, but the file's content does not. */
+/* How zeros are skipped depends on the split into pieces; the file's content does not. */
 static int write_content(struct tar_unpack *u, const char *p, size_t n)
 {
 	while (n > 0 && u->file >= 0) {
@@ -433,7 +435,7 @@ static int end_file(struct tar_unpack *u)
 	const struct tar_entry *e = &u->reader.entry;
 	int rc = 0, errnum;
 
-	if (u->file < 0) /* it says something, and is nothing */
+	if (u->file < 0) /* a whiteout makes no file */
 		return 0;
 	if (u->hole && ftruncate(u->file, (off_t)e->size) < 0)
 		rc = tar_unpack_fail(u, TREE_SYSTEM, errno);

@@ -1,8 +1,8 @@
 /*
- * The directory that the last entry was put in stays open, since an archive has its entries sorted
- * by directory; whatever is removed closes it. What this layer has made or whited out is remembered
- * as 64-bit hashes of (inode of the directory, name) under a secret key: a collision by chance is
- * as likely as none, and one on purpose would only have the layer refused.
+ * The directory of the last entry stays open, since archives are sorted by directory; removing
+ * anything closes it. What this layer has made or whited out is remembered as 64-bit hashes of
+ * (inode of the directory, name) under a secret key. An accidental collision is practically
+ * impossible, and a deliberate one would only make the layer be refused.
  */
 #include "box/archive/tree.h"
 
@@ -26,8 +26,8 @@ struct tree {
 	/* made by this layer; a power of two, 0 is free */
 	uint64_t *seen, key;
 	size_t seen_n, seen_cap;
-	/* where the last entry was put */
-	int dir; /* -1: nowhere */
+	/* the directory of the last entry */
+	int dir; /* -1: none */
 	uint64_t ino;
 	char dir_path[PATH_BYTES + 1];
 };
@@ -171,7 +171,7 @@ const struct tree_count *tree_count(const struct tree *t)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The path without "." and doubled slashes, "" for the root; -1 where it is none for a tree. */
+/* The path without "." and double slashes, "" for the root; -1 if it is invalid. */
 static int clean(struct str path, char ret[PATH_BYTES + 1], struct err *e)
 {
 	size_t n = 0;
@@ -235,8 +235,8 @@ static int inode_of(int fd, uint64_t *ret_ino)
 	return 0;
 }
 
-/* Makes the missing directories of the path. Each depth is checked first: a directory that is
- * too deep could not be removed later. */
+/* Makes the missing directories of the path. Checks each depth first: a directory that is too deep
+ * could not be removed later. */
 static int make_way(struct tree *t, const char *path, struct err *e)
 {
 	autoclose int above = tree_open(t->root, ".", O_PATH | O_DIRECTORY);
@@ -267,7 +267,7 @@ static int make_way(struct tree *t, const char *path, struct err *e)
 	return 0;
 }
 
-/* Makes the directory the one that entries are put in. */
+/* Makes this the current directory for entries. */
 static int go_to(struct tree *t, const char *path, bool make, struct err *e)
 {
 	const char *at = *path ? path : ".";
@@ -414,7 +414,7 @@ static int make_place(struct tree *t, struct str path, bool is_dir, char text[PA
 	return left ? twice(at->name, e) : add_entry(t, at->ino, at->name, e);
 }
 
-/* The removed entry may have been above the open directory. */
+/* The removed entry may be an ancestor of the open directory. */
 static int tree_done(struct tree *t)
 {
 	close_fd(&t->dir);
@@ -429,7 +429,7 @@ int tree_dir(struct tree *t, struct str path, uint32_t mode, struct err *e)
 	int there = clean(path, text, e);
 
 	if (there <= 0)
-		return there; /* the root is as we make it */
+		return there; /* the root is always ours */
 	there = make_place(t, path, true, text, &at, e);
 	if (there < 0)
 		return -1;
@@ -491,18 +491,18 @@ int tree_link(struct tree *t, struct str path, struct str target, struct err *e)
 			       STR_CUT(path, 100));
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
 		return err_set(e, ERR_IMAGE, "%.*s: a hard link to no file", STR_CUT(path, 100));
-	dir = fcntl(old.dir, F_DUPFD_CLOEXEC, 3); /* going elsewhere closes that one */
+	dir = fcntl(old.dir, F_DUPFD_CLOEXEC, 3); /* opening another directory closes that one */
 	if (dir < 0)
 		return err_sys(e, errno, "make the link %.100s", old.name);
 	if (make_place(t, path, false, text, &at, e) < 0)
 		return -1;
 	if (linkat(dir, old.name, at.dir, at.name, 0) < 0)
-		return errno == ENOENT ? twice(at.name, e) /* it was linked to what it replaces */
+		return errno == ENOENT ? twice(at.name, e) /* it was a link to what it replaces */
 				       : err_sys(e, errno, "make the link %.100s", at.name);
 	return tree_done(t);
 }
 
-/* What is not there needs no whiteout. */
+/* A missing path needs no whiteout. */
 static int forgive(struct err *e)
 {
 	if (e->code != ERR_PATH_NOT_FOUND)
@@ -511,9 +511,9 @@ static int forgive(struct err *e)
 	return 0;
 }
 
-/* Whether this is the first time in this layer, which counts as an entry: a whiteout scans what
- * it removes, and a second scan would find nothing. `what` is a name that no file can have. -1
- * with *e. */
+/* Whether this is the first whiteout of its kind in this layer, which counts as an entry: a
+ * whiteout scans what it removes, and a second scan would find nothing. `what` is a name that no
+ * file can have. -1 with *e. */
 static int first_time(struct tree *t, uint64_t ino, const char *what, struct err *e)
 {
 	if (is_ours(t, ino, what))

@@ -1,18 +1,18 @@
 #pragma once
 /*
- * A tree of files that is built from what strangers say, layer upon layer, below one open directory
- * and never outside of it: every path is resolved by the kernel with that directory as its root
- * (openat2), so that neither "..", nor absolute names, nor any symbolic link leads out, and what
- * was resolved is used by its descriptor.
+ * A tree of files that is built from untrusted archives, layer upon layer, below one open
+ * directory. The kernel resolves every path with that directory as its root (openat2), so neither
+ * "..", nor absolute names, nor symbolic links lead out. Resolved directories are then used by
+ * their descriptors.
  *
- * Paths are relative, as archives have them ("./" before them is passed over); refused with
- * ERR_IMAGE are absolute ones, "..", names over 255 and paths over 4,000 bytes, more than 200
- * directories below each other, ways through links that lead nowhere and through what is no
- * directory. A layer has a path once: the second time is ERR_IMAGE too, unless both are
- * directories. What a layer says takes the place of what an earlier one said.
+ * Paths are relative, as in archives (a leading "./" is ignored). Refused with ERR_IMAGE are
+ * absolute paths, "..", names over 255 and paths over 4,000 bytes, more than 200 nested
+ * directories, and paths through dangling links or through something that is not a directory. A
+ * layer names a path once: the second time is ERR_IMAGE too, unless both are directories. A layer
+ * replaces what earlier layers had.
  *
- * All that is made belongs to whoever runs; permissions are the nine bits, and the sticky one of
- * directories, which can always be read, written and searched by their owner. There are no
+ * Everything belongs to the calling user. Permissions are the nine bits, and the sticky bit of
+ * directories; the owner can always read, write and search directories. There are no extended
  * attributes.
  */
 #include <stdbool.h>
@@ -43,8 +43,8 @@ AUTO_DEFINE(tree_free, struct tree)
 const struct tree_count *tree_count(const struct tree *t);
 
 int tree_dir(struct tree *t, struct str path, uint32_t mode, struct err *e) MUST_USE;
-/* Gives a descriptor to write its `size` bytes to, which the caller closes. ERR_TOO_LARGE over the
- * limit. */
+/* Returns a descriptor to write the file's `size` bytes to, which the caller closes. ERR_TOO_LARGE:
+ * over the limit. */
 int tree_file(struct tree *t, struct str path, uint32_t mode, uint64_t size,
 	      struct err *e) MUST_USE;
 int tree_symlink(struct tree *t, struct str path, struct str target, struct err *e) MUST_USE;
@@ -55,8 +55,8 @@ int tree_whiteout(struct tree *t, struct str path, struct err *e) MUST_USE;
 /* Removes what earlier layers had in that directory. Counts as an entry. */
 int tree_opaque(struct tree *t, struct str path, struct err *e) MUST_USE;
 
-/* Opens a path below root, resolved as above, and creates nothing; flags as of openat(2), with
- * O_CLOEXEC. -1 with errno. */
+/* Opens a path below root, resolved as above, without creating anything; flags: those of openat(2),
+ * with O_CLOEXEC. -1 with errno. */
 int tree_open(int root, const char *path, int flags);
 
 /* Removes `name` and all below it. A missing name is no error. -1 with errno. */

@@ -1,6 +1,8 @@
-/* A directory becomes a tree. Names are sorted, and the digest is over lines of kind, mode, size
- * and path, each with a NUL behind it, and the contents or the link's target. Files that are one by
- * hard links stay one: the first name of it is the file. */
+/*
+ * Copies a directory into the tree. Names are sorted. The digest covers, for each entry, a line of
+ * kind, mode, size and path with a NUL after it, then the contents or the link's target. Hard links
+ * are preserved: the first name of a file is the file, its other names are links to it.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,19 +15,19 @@
 
 enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
 
-/* Names of files that have more than one: past so many, which take some megabytes, each is a file
- * of its own. And of one file: where this tree comes from there may be more of them than where it
- * goes (ext4: 65000), so there it is several. */
+/* Limits for files with several names. Beyond the first, which takes some megabytes, each name
+ * becomes a file of its own. The second limits the names of one file, since the target's file
+ * system may allow fewer than the source's (ext4: 65000). */
 enum { LINKS_MAX = 1 << 15, LINK_SLOTS = 2 * LINKS_MAX, NAMES_OF_ONE = 32000 };
 
 struct first_name {
 	dev_t dev;
 	ino_t ino;
-	/* identify the file with these, where inode numbers are not unique (FUSE, NFS) */
+	/* also identify a file, where inode numbers are not unique (FUSE, NFS) */
 	off_t size;
 	struct timespec mtime;
 	unsigned names;
-	char *path; /* owned; NULL: a free slot */
+	char *path; /* owned; NULL: the slot is free */
 };
 
 struct copying {
@@ -100,7 +102,7 @@ static struct first_name *find_link(struct copying *c, const struct stat *st)
 	return &c->links[at];
 }
 
-/* 1: it is another name of what was copied. */
+/* 1: it is another name of a file that was copied. */
 static int copy_name(struct copying *c, const struct stat *st)
 {
 	struct first_name *l = st->st_nlink > 1 ? find_link(c, st) : NULL;

@@ -1,7 +1,7 @@
 /*
- * What the hub asks of the warden: requests and their answers, and what happens to them when it
- * dies. Requests are sent at once, also before the warden has said that it is ready; the socket
- * keeps them. A warden that dies takes its sandboxes with it; the next create starts another
+ * The hub's requests to the warden and their answers, and what happens to them when the warden
+ * dies. Requests are sent at once, even before the warden has said that it is ready; the socket
+ * buffers them. A warden that dies takes its sandboxes with it. The next create starts another one
  * (warden.c).
  */
 #include "box/host/internal.h"
@@ -118,7 +118,7 @@ void box_forget(struct pending *p)
 	free_pending(p);
 }
 
-/* What a request kept from its sandbox. */
+/* Releases the sandbox that a request has held. */
 static void let_go(struct sandbox *sb, const struct pending *p)
 {
 	if (sb->forking != p && sb->pausing != p)
@@ -130,7 +130,7 @@ static void let_go(struct sandbox *sb, const struct pending *p)
 	sandbox_released(sb);
 }
 
-/* Ends a request, already taken from the list, with an error. */
+/* Ends a request that is off the list with an error. */
 static void answer_error(struct pending *p, const struct err *err)
 {
 	if (p->source)
@@ -262,7 +262,8 @@ static void on_close_timeout(uv_timer_t *t)
 	box_warden_kill(box);
 }
 
-/* The warden is gone already. Not at once: a callback of the box may be what closes it. */
+/* The warden is gone already. A timer calls this, since a callback of the box may have called
+ * box_close(). */
 static void on_close_now(uv_timer_t *t)
 {
 	finish_close(t->data);
@@ -274,10 +275,10 @@ void box_end_with_process(struct box *box)
 	struct err e = ERR_INIT;
 
 	if (box->warden_dir && box->socket >= 0 && box_send(box, &m, sizeof(m), &e) < 0)
-		box_warden_kill(box); /* it does not listen, so it would stay */
+		box_warden_kill(box); /* it does not read the message, so it would stay */
 }
 
-/* Ends, for whoever waits, all that is under way; and closes the socket. */
+/* Ends everything in progress, and closes the socket. */
 static void shut(struct box *box)
 {
 	struct err err = ERR_INIT;
@@ -302,9 +303,9 @@ void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
 	box->on_closed = on_closed;
 	box->on_closed_arg = arg;
 	box_end_with_process(box);
-	if (box->warden_dir && box->unsent) /* it has not heard that all ends */
+	if (box->warden_dir && box->unsent) /* the warden has not received WM_END */
 		box_warden_kill(box);
-	shut(box); /* which tells the warden to end */
+	shut(box); /* closing the socket makes the warden end */
 	if (box->process || box->exit_poll)
 		close_within(box, CLOSE_MS, on_close_timeout);
 	else
@@ -319,7 +320,7 @@ void box_leave(struct box *box, void (*on_closed)(void *arg), void *arg)
 	}
 	box->on_closed = on_closed;
 	box->on_closed_arg = arg;
-	box->config.on_end = NULL; /* they do not end */
+	box->config.on_end = NULL; /* the sandboxes do not end */
 	shut(box);
 	box_warden_forget(box);
 	close_within(box, 0, on_close_now);
@@ -353,7 +354,8 @@ void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *a
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Live, and kept by the warden where sandboxes outlive this process; else discarded. */
+/* Makes a sandbox live, and stores its record if sandboxes outlive this process; on failure
+ * discards it. */
 static int go_live(struct sandbox *sb, uint64_t key, int socket, struct err *e)
 {
 	uint64_t dies_at_ms = sb->ttl_ms ? clock_ms() + sb->ttl_ms : 0;
@@ -433,8 +435,8 @@ void box_confirmed(struct box *box, struct pending *p)
 	box_answer(box, take_pending(box, p->seq));
 }
 
-/* p, taken from the list, is done; but what is acknowledged must outlive this process, so what was
- * said of it to the warden must be there before. */
+/* Answers p, which is off the list. What is acknowledged must outlive this process, so its messages
+ * to the warden must have been sent before. */
 static void confirm(struct box *box, struct pending *p)
 {
 	if (box->warden_dir && box_wait_sent(box, p)) {
@@ -512,7 +514,7 @@ static void failed(struct box *box, const struct wm_failed *m)
 		answer_error(p, &err);
 	else if (m->h.seq)
 		box_sleep_failed(box, m->h.seq, &err);
-	/* the warden could not start; it exits now */
+	/* the warden could not start, and exits now */
 	else
 		box->start_error = err;
 }
@@ -586,7 +588,7 @@ void box_heard(struct box *box, int *fds)
 		else if (p)
 			created(box, p, m, take_fd(&fds[0]));
 		for (uint32_t i = 0; !p && i < m->n; i++)
-			box_discard(box, m->keys[i]); /* its source has ended meanwhile */
+			box_discard(box, m->keys[i]); /* the source has ended meanwhile */
 		break;
 	case WM_DESTROYED:
 		destroyed(box, h->seq);
@@ -633,7 +635,7 @@ void box_heard(struct box *box, int *fds)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* A request that fails before it is sent is answered on the loop's next turn. */
+/* A request that fails before it is sent is answered in the loop's next turn. */
 struct refusal {
 	struct box *box;
 	struct err err;
@@ -660,7 +662,7 @@ static void refuse(struct box *box, sandbox_cb on_sandbox, fork_cb on_fork, void
 	struct err ignored = ERR_INIT;
 
 	if (!r)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* without memory, no promise of an answer can be kept */
 	*r = (struct refusal){ box, *err, on_sandbox, on_fork, arg };
 	if (box_later(box, on_refusal, r, &ignored) < 0)
 		abort();
@@ -672,7 +674,7 @@ void box_discard(struct box *box, uint64_t key)
 	struct err e = ERR_INIT;
 
 	if (box_send(box, &m, sizeof(m), &e) < 0)
-		log_debug("%s", e.msg); /* then the warden is gone, and all with it */
+		log_debug("%s", e.msg); /* the warden is gone, and its sandboxes with it */
 }
 
 void box_lose(struct sandbox *sb)
@@ -684,14 +686,13 @@ void box_lose(struct sandbox *sb)
 	box_discard(box, key);
 }
 
-/* The files that the warden fails at are the host's: none that the caller could name better. */
+/* Files named in the warden's errors are the host's; the caller could not name them better. */
 static bool absolute(struct str path)
 {
 	return path.n > 0 && path.n < PATH_MAX && path.p[0] == '/' && !memchr(path.p, 0, path.n);
 }
 
-/* A place below the root that is named without "..", and outside /proc, which our own process needs
- * as it is. */
+/* True for a path below the root without "..", and outside /proc, which init needs unchanged. */
 static bool mountable(struct str guest)
 {
 	const char *at = guest.p, *end = guest.p + guest.n;
@@ -709,9 +710,9 @@ static bool mountable(struct str guest)
 	return depth > 0;
 }
 
-/* Adds the host's path of a mount, with its links resolved: the warden follows none, so that what
- * it mounts is what stood there when it was asked for, or nothing. One that can't be resolved goes
- * as it is, and the warden says why it can't be had. */
+/* Adds the host's path of a mount, with its links resolved. The warden follows no links, so it
+ * mounts what was at the path at the time of the request, or nothing. A path that can't be resolved
+ * is sent unchanged, and the warden reports why it can't be mounted. */
 static int add_host(struct buf *b, struct wm_mount *wm, const struct sandbox_mount *m,
 		    struct err *e)
 {
@@ -772,7 +773,7 @@ static int send_create(struct box *box, const struct sandbox_spec *spec, struct 
 	return box_send(box, b.p, b.n, e);
 }
 
-/* Those that end count until they are gone; the pool's do not. */
+/* Counts sandboxes that are ending, but not those of the pool. */
 static int check_room(const struct box *box, uint32_t n, struct err *e)
 {
 	for (const struct sandbox *sb = box->sandboxes; sb; sb = sb->next)
@@ -842,12 +843,13 @@ void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 	sandbox_end(sb, &e);
 }
 
-/* Nothing is under way that a fork, a pause or a resume would disturb. */
+/* Checks that nothing is in progress that a fork, a pause or a resume would disturb. */
 static int check_still(const struct sandbox *sb, struct err *e)
 {
 	if (sb->forking)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being forked", sb->id);
-	if (sb->unreset && !sb->paused) /* else its init waits for just that */
+	/* a paused sandbox's init can't answer before it is resumed */
+	if (sb->unreset && !sb->paused)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being taken over", sb->id);
 	if (sb->pausing)
 		return err_set(e, ERR_CONFLICT, "sandbox %s is being %s", sb->id,
@@ -855,7 +857,7 @@ static int check_still(const struct sandbox *sb, struct err *e)
 	return 0;
 }
 
-/* What begins once its source is awake: a pause or resume, or what copies files. */
+/* Starts a request whose source must be awake: a pause, a resume, or a copy of files. */
 static int box_begin(struct pending *p, struct err *e);
 
 /* ---- fork ------------------------------------------------------------------------------------ */
@@ -913,9 +915,9 @@ static int start_ask_timer(struct box *box, struct pending *p, struct err *e)
 	return 0;
 }
 
-/* Asks the source's init whether anything runs; where the hub knows that something does, only when
- * the init has to stop it, or is at work for us itself: its answer comes when that is done, so that
- * it is not frozen in the middle of it. */
+/* Asks the source's init whether anything runs. If the hub knows that something does, init is asked
+ * only if it has to stop it, or if it works for us itself: its answer then comes after that work,
+ * so that it is not frozen in the middle of it. */
 static int ask_source(struct box *box, struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;
@@ -1044,8 +1046,8 @@ void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sa
 
 /* ---- pause ----------------------------------------------------------------------------------- */
 
-/* By the freezer; where there is none its init stops all that runs. What it says to a resume only
- * tells that it has come to it. */
+/* Pauses by the freezer; without one, init stops all processes. The answer to a resume only tells
+ * that init has handled it. */
 static int send_pause(struct box *box, struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;

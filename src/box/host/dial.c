@@ -1,7 +1,7 @@
 /*
- * Connections into a sandbox. The warden makes a socket of its network (box/warden/socket.c), which
- * is connected here: first over IPv4, and where nobody listens there, over IPv6. What runs inside
- * is the server, so all of this has a limit of time.
+ * Connections into a sandbox. The warden makes a socket in its network (box/warden/socket.c), which
+ * is connected here: first over IPv4 and, if nobody listens, over IPv6. The server is the sandbox's
+ * code, so everything has a time limit.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,12 +18,12 @@ struct dial {
 	struct sandbox *sb; /* a reference */
 	uint16_t port;
 	int family;
-	int fd; /* that is being connected */
+	int fd; /* the one being connected */
 	uv_poll_t *poll;
 	uv_timer_t *timer;
-	dial_cb on_done; /* NULL: nobody waits for it */
+	dial_cb on_done; /* NULL: cancelled */
 	void *arg;
-	bool asking; /* the warden, or the loop, still has d */
+	bool asking; /* the warden or the loop still refers to it */
 	struct err err;
 };
 
@@ -67,7 +67,7 @@ static void dial_fail(struct dial *d, enum err_code code, const char *why)
 
 static void dial_ask(struct dial *d, int family);
 
-/* Where nobody listens on a port that the kernel gives out as well, it may connect a socket to
+/* If nobody listens on a port that the kernel also assigns by itself, the socket may connect to
  * itself. */
 static bool met_itself(const struct dial *d)
 {
@@ -155,7 +155,8 @@ static void on_socket(void *arg, int fd, const struct err *err)
 	else if (err)
 		dial_finish(d, err);
 	else if (fd < 0)
-		dial_fail(d, ERR_LIMIT, "too many files are open"); /* it came, and found no room */
+		/* this process could not take the descriptor */
+		dial_fail(d, ERR_LIMIT, "too many files are open");
 	else
 		dial_begin(d);
 }
@@ -199,7 +200,7 @@ static void dial_ask(struct dial *d, int family)
 	d->family = family;
 	d->asking = true;
 	if (send_ask(d, &d->err) < 0 && box_later(d->sb->box, on_refused, d, &d->err) < 0)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* without memory, no promise of an answer can be kept */
 }
 
 /* ---- for the hub ----------------------------------------------------------------------------- */

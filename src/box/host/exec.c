@@ -1,9 +1,9 @@
 /*
- * Programs in a sandbox: two pipes for what they say, one for what they are told, and the message
- * to init that starts them; or one terminal for all of it, which is waited for before that message
- * can be sent, and hung up as soon as we are done with it: what still runs in its session hears
- * SIGHUP. A program whose timeout passes has its tree killed by init; should init be silent for
- * seconds, the whole sandbox is ended from outside.
+ * Programs in a sandbox. A program has two pipes for its output and one for its input, and init is
+ * sent one message that starts it. Or it has one terminal for everything: the message waits until
+ * the terminal is open, and the terminal is hung up when we are done with it, so that what still
+ * runs in its session gets SIGHUP. When a program's timeout passes, init kills its process tree. If
+ * init is silent for seconds, the whole sandbox is ended from outside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,11 +24,12 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
-	DRAIN_READS = 32, /* what a pipe can hold when its program has ended, and some */
+	DRAIN_READS = 32, /* more than a pipe can hold when its program has ended */
 	STDIN_QUEUE_MAX = 1024 * 1024,
-	KILL_GRACE_MS = 5000, /* a busy machine keeps an init waiting, too */
+	KILL_GRACE_MS = 5000, /* a busy machine keeps init waiting too */
 	KILL_PATIENCE_MS = 30000,
-	ENV_TOTAL_MAX = 768, /* base_env, an image's and its user's, the sandbox's, the call's */
+	/* base_env, an image's and its user's variables, the sandbox's, the call's */
+	ENV_TOTAL_MAX = 768,
 };
 
 struct output {
@@ -45,10 +46,11 @@ struct exec {
 	const struct exec_events *events;
 	void *arg;
 	bool on_terminal;
-	struct terminal_call *opening; /* until that is there */
-	struct buf message; /* to init, until then */
-	int early_signal; /* what came until then; 0: none */
-	/* its end of the terminal, that it may let go of without anything being hung up; or -1 */
+	struct terminal_call *opening; /* until the terminal is open */
+	struct buf message; /* to init; waits for the terminal */
+	int early_signal; /* a signal that came before; 0: none */
+	/* the slave end of the terminal, kept so that the program may close it without a hang-up;
+	 * or -1 */
 	int slave;
 	struct output out[2];
 	int in; /* our end of stdin; -1: closed */
@@ -61,15 +63,15 @@ struct exec {
 	bool timed_out;
 	uint64_t started_ns;
 	uint64_t killed_ms; /* when init was told to kill it */
-	int was_unread; /* bytes_unread() when it was last asked for */
-	uint64_t left_ms; /* of its timeout, while that stands still; 0: it does not */
+	int was_unread; /* the last result of bytes_unread() */
+	uint64_t left_ms; /* time left of its timeout while that is held; 0: it is not held */
 	char last_typed;
 	char name[64], cwd[128]; /* argv[0] and where it starts, for messages */
 };
 
-/* What every program starts with; the sandbox's and the call's own variables go over it. */
+/* The environment of every program; variables of the sandbox and of the call override it. */
 static const char *const base_env[] = {
-	/* the last has names for programs that the host has by others:
+	/* the last one has programs that the host has under other names:
 	 * box/archive/template_host.c */
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/holt/bin",
 	"HOME=/home/agent",
@@ -100,7 +102,7 @@ static void close_stdin(struct exec *x)
 	buf_fini(&x->in_queue);
 }
 
-/* It is ending: nobody finds it any more, so that what its last callbacks do can't end it again. */
+/* Takes an ending exec off the list, so that its last callbacks can't end it again. */
 static void leave_list(struct exec *x)
 {
 	for (struct exec **at = &x->sb->execs; *at; at = &(*at)->next) {
@@ -139,7 +141,7 @@ static void exec_finish(struct exec *x, const struct exec_result *result, const 
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* Hands on what is there, once; 1: more may follow, 0: nothing now, -1: the end. */
+/* Passes on one piece of output. 1: there may be more, 0: not now, -1: the end. */
 static int read_output(struct output *o)
 {
 	static char bytes[READ_BYTES];
@@ -164,7 +166,7 @@ static void on_output_ready(uv_poll_t *poll, int status, int events)
 	close_output(o);
 	if (!o->x->on_terminal)
 		return;
-	close_stdin(o->x); /* the same one, which its leader's end has hung up */
+	close_stdin(o->x); /* the same terminal, hung up at its leader's end */
 	if (o->x->on_drain)
 		o->x->on_drain(o->x->drain_arg);
 }
@@ -179,8 +181,8 @@ void exec_hold(struct exec *x, enum exec_stream stream, bool hold)
 		uv_poll_start(o->poll, UV_READABLE, on_output_ready);
 }
 
-/* A program's output is all in its pipes when it ends. Others may hold the pipes open and go on
- * writing: they are not waited for. */
+/* When a program ends, all its output is in its pipes. Others may keep the pipes open and write on;
+ * they are not waited for. */
 static void drain(struct output *o)
 {
 	for (int i = 0; o->fd >= 0 && i < DRAIN_READS; i++) {
@@ -299,7 +301,7 @@ static void send_signal(struct exec *x, int signal, uint32_t flags)
 
 static void on_kill_timeout(uv_timer_t *t);
 
-/* What was said to the init and it has not yet read, in bytes of the kernel's. */
+/* Bytes that init has not read yet, as the kernel counts them. */
 static int bytes_unread(const struct sandbox *sb)
 {
 	int n = 0;
@@ -307,9 +309,9 @@ static int bytes_unread(const struct sandbox *sb)
 	return ioctl(sb->socket, SIOCOUTQ, &n) < 0 ? 0 : n;
 }
 
-/* Init is judged by its silence: one that has many programs to start and trees to kill, or is held
- * back by a fork, may need longer than the grace for one, but not for ever. To read on is no
- * silence. */
+/* Init is judged by its silence. If it has many programs to start and trees to kill, or is held
+ * back by a fork, it may need longer than the grace period for one of them, but not for ever.
+ * Reading messages does not count as silence. */
 static bool wait_on(struct exec *x)
 {
 	uint64_t now = clock_ms(), silent_ms = now - x->sb->heard_ms;
@@ -325,7 +327,7 @@ static bool wait_on(struct exec *x)
 	return true;
 }
 
-/* The first process of the sandbox did not do as told, so it is not trusted any more. */
+/* The sandbox's first process did not do as told, so it is no longer trusted. */
 static void on_kill_timeout(uv_timer_t *t)
 {
 	struct exec *x = t->data;
@@ -350,7 +352,7 @@ static void on_kill_timeout(uv_timer_t *t)
 static void kill_tree(struct exec *x)
 {
 	x->killed_ms = clock_ms();
-	x->left_ms = 0; /* where it is held, what was left of its timeout is over, too */
+	x->left_ms = 0; /* also ends a held timeout */
 	send_signal(x, SIGKILL, IM_SIGNAL_TREE);
 	x->was_unread = bytes_unread(x->sb);
 	if (x->timer)
@@ -398,7 +400,7 @@ static void on_stdin_ready(uv_poll_t *poll, int status, int events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
-		close_stdin(x); /* it does not read any more */
+		close_stdin(x); /* the program no longer reads */
 	} else {
 		sandbox_count(x->sb, (uint64_t)n, 0);
 		buf_drop(&x->in_queue, (size_t)n);
@@ -448,8 +450,8 @@ void exec_on_drain(struct exec *x, void (*on_drain)(void *arg), void *arg)
 	x->drain_arg = arg;
 }
 
-/* Behind a line that has no end yet the first one only hands that on; the second is the end of
- * input. */
+/* Types the character that ends input. In the middle of a line the first one only submits the line,
+ * and a second one ends the input. */
 static void type_end(struct exec *x)
 {
 	char end = terminal_end_of_file(x->in);
@@ -468,7 +470,7 @@ void exec_close_stdin(struct exec *x)
 {
 	if (!exec_reads(x))
 		return;
-	if (x->on_terminal) { /* a key like any other: others may go on typing */
+	if (x->on_terminal) { /* only a key: the terminal stays open for others */
 		type_end(x);
 		return;
 	}
@@ -490,7 +492,7 @@ int exec_resize(struct exec *x, unsigned columns, unsigned rows, struct err *e)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* "NAME=value" strings, each name once: later ones go over earlier ones. */
+/* Builds "NAME=value" strings with each name once: later ones override earlier ones. */
 struct env_list {
 	struct str vars[ENV_TOTAL_MAX];
 	size_t n;
@@ -577,7 +579,7 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 	return 0;
 }
 
-/* The working directory: the call's, below the sandbox's when relative. */
+/* The working directory of the call; relative ones are below that of the sandbox. */
 static int add_cwd(struct exec *x, const struct exec_spec *spec, struct buf *b, struct err *e)
 {
 	struct str cwd = spec->cwd.p ? spec->cwd : str_of(x->sb->cwd);
@@ -590,7 +592,7 @@ static int add_cwd(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 	return buf_add(b, path, (size_t)n, e);
 }
 
-/* The template's, where the call names none. */
+/* The template's arguments, if the call has none. */
 static struct str word_of(const struct exec *x, const struct exec_spec *spec, size_t i)
 {
 	return spec->n_argv ? spec->argv[i] : str_of(x->sb->argv[i]);
@@ -629,8 +631,8 @@ static int build_message(struct exec *x, const struct exec_spec *spec, struct bu
 	return 0;
 }
 
-/* Our end does not block, the program's does. It may be opened again by its name in /proc by the
- * program (/dev/stdout), which is another user: hence the mode. */
+/* Our end is non-blocking, the program's is not. The program, which is another user, may open its
+ * end again by its name in /proc (/dev/stdout), which requires this mode. */
 static int make_pipe(int *ours, int *theirs, bool we_read)
 {
 	int ends[2];
@@ -691,7 +693,7 @@ static int watch_all(struct exec *x, const struct exec_spec *spec, struct err *e
 	return 0;
 }
 
-/* Both directions are one descriptor, of which the loop wants two. */
+/* Both directions are one descriptor, but the loop needs two. */
 static int attach_terminal(struct exec *x, int master, int slave, struct err *e)
 {
 	x->out[0].fd = master;
@@ -722,7 +724,7 @@ static void on_terminal(void *arg, int master, int slave, const struct err *err)
 	}
 }
 
-/* Its message waits for the terminal. */
+/* The message waits until the terminal is open. */
 static int start_on_terminal(struct exec *x, const struct exec_spec *spec, struct buf *message,
 			     struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
- * Files of a sandbox: its init opens them and hands out descriptors; the bytes are read here, on
- * the work pool, since a mounted host directory may be slow. What is written is sent to init in
- * pieces, so that the memory is the sandbox's; into such a directory it is written here. A
- * descriptor is checked again before it is touched: init is not trusted.
+ * Files of a sandbox. Its init opens them and sends descriptors; the bytes are read here, in the
+ * work pool, since a mounted host directory may be slow. Bytes to write are sent to init in pieces,
+ * so that the sandbox pays for the memory; into a host directory they are written here. A
+ * descriptor is checked again before it is used, since init is not trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,14 +30,14 @@ struct file_job {
 	uv_work_t work;
 	int fd;
 	uint32_t token;
-	/* of reading and writing */
+	/* for reads and writes */
 	uint64_t offset;
 	char *bytes; /* owned, reading */
 	const char *source; /* borrowed, writing */
 	size_t n, sent;
 	int errnum;
 	struct file_stat st;
-	struct err err; /* kept over the last step of a write */
+	struct err err; /* kept during the last step of a write */
 };
 
 static void deliver_error(struct file_job *j, const struct err *err)
@@ -78,10 +78,10 @@ static void finish_plain(struct file_job *j)
 	free_job(j);
 }
 
-/* What init's errno means. */
+/* Translates init's errno into an error. */
 static void reply_error(const struct file_job *j, const struct im_file_done *d, struct err *e)
 {
-	bool writes = j->op == FILE_OP_WRITE && j->token; /* the file is open, and takes no more */
+	bool writes = j->op == FILE_OP_WRITE && j->token; /* the file is open, but takes no more */
 
 	err_sys(e, d->errnum, "%s%.160s", writes ? "write " : "", j->path);
 	if (d->errnum == ENOMEM && j->op == FILE_OP_WRITE)
@@ -101,7 +101,7 @@ static void convert_stat(const struct im_stat *from, struct file_stat *to)
 
 /* ---- calls to init --------------------------------------------------------------------------- */
 
-/* The next piece of what is written, behind the message. */
+/* Appends the next piece of the bytes to write to the message. */
 static int add_piece(struct file_job *j, struct buf *b, struct err *e)
 {
 	struct im_file *m = (struct im_file *)b->p;
@@ -141,7 +141,7 @@ static struct file_job *new_job(struct sandbox *sb, enum file_op op, void *arg)
 	struct file_job *j = calloc(1, sizeof(*j));
 
 	if (!j)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* without memory, no promise of an answer can be kept */
 	j->call.sb = sandbox_ref(sb);
 	j->call.answer = IM_FILE_DONE;
 	j->call.answer_size = sizeof(struct im_file_done);
@@ -152,7 +152,7 @@ static struct file_job *new_job(struct sandbox *sb, enum file_op op, void *arg)
 	return j;
 }
 
-/* Sends the first message of a job; a failure is delivered on the loop's next turn. */
+/* Sends the first message of a job; a failure is reported in the loop's next turn. */
 static void start_job(struct file_job *j, struct str path, const struct im_file *model,
 		      struct str second)
 {
@@ -169,7 +169,7 @@ static void start_job(struct file_job *j, struct str path, const struct im_file 
 		abort();
 }
 
-/* The end of operations that give nothing but success. */
+/* The end of operations that return nothing. */
 static void on_plain_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			   const struct err *err)
 {
@@ -188,7 +188,8 @@ static void on_plain_reply(struct init_call *c, const void *answer, size_t n, in
 		finish_plain(j);
 }
 
-/* Success without the descriptor that belongs to it is a lie, or we had no room for it. */
+/* Success without its descriptor is a lie of init, or this process could not take the
+ * descriptor. */
 static const struct err *check_fd(const struct file_job *j, const struct im_file_done *d, int fd,
 				  const struct err *err, struct err *e)
 {
@@ -308,7 +309,8 @@ static void write_work(uv_work_t *w)
 	}
 }
 
-/* The bytes are there: init puts the file in its place, or lets go of it (j->err says why). */
+/* All bytes were written: makes init put the file in its place, or drop it (j->err is the
+ * reason). */
 static void write_end(struct file_job *j)
 {
 	struct im_file m = {
@@ -334,8 +336,8 @@ static void write_done(uv_work_t *w, int status)
 	write_end(j);
 }
 
-/* Init has written what it was sent; or it has sent a descriptor, holds the file until it is told,
- * and we had no room for that. */
+/* Init has written the piece that it was sent. Or it sent a descriptor that this process could not
+ * take; it holds the file until it is told what to do. */
 static void write_next(struct file_job *j)
 {
 	struct im_file m = { .op = FILE_OP_APPEND, .token = j->token };
@@ -421,7 +423,7 @@ void file_stat_start(struct sandbox *sb, struct str path, file_stat_cb on_done, 
 	start_job(j, path, &(struct im_file){ 0 }, STR_NONE);
 }
 
-/* Reads the entries that follow a reply of n bytes; stops at the first that does not fit. */
+/* Reads the entries after a reply of n bytes; stops at the first that is incomplete. */
 static size_t read_entries(const struct im_file_done *d, size_t n, struct file_entry *out)
 {
 	const char *at = (const char *)(d + 1), *end = (const char *)d + n;

@@ -1,4 +1,4 @@
-/* Questions to the init of a sandbox, each of which has one answer. */
+/* Requests to the init of a sandbox, each with one answer. */
 #include <fcntl.h>
 
 #include "base/log.h"

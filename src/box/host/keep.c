@@ -1,11 +1,11 @@
 /*
- * The warden that outlives its hub, from the hub's side: the folder, its lock, and what is found
- * there. The lock is the warden's for as long as it lives: who gets it starts a warden, which
- * inherits it; who does not connects. A socket that nobody listens at any more is removed by who
- * holds the lock. In the moments between (a warden begins or ends; the hub that was killed is not
- * yet gone) both fail, and it is tried again for a while.
+ * Finding a warden that outlives its hub: the folder, its lock, and its socket. The warden holds
+ * the lock as long as it lives. Who gets the lock starts a warden, which inherits it; everybody
+ * else connects. The holder of the lock removes a socket on which nobody listens any more. For a
+ * moment both can fail (a warden starts or ends; a killed hub is not gone yet), so it is tried
+ * again for a while.
  *
- * All of that waits, as nothing else can be done meanwhile; a warden that lives answers at once.
+ * All of this blocks, since nothing else can be done meanwhile. A living warden answers at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +27,11 @@
 #include "box/wire/peer.h"
 
 enum {
-	START_MS = 15000, /* for one that another process starts, on a busy machine */
-	AGAIN_MS = 3000, /* where sandboxes are in use, as nothing else is done meanwhile */
-	BUSY_MS = 2000, /* for a hub that was killed to be gone */
+	START_MS = 15000, /* for a warden that another process starts, on a busy machine */
+	AGAIN_MS = 3000, /* while sandboxes are in use, since this blocks */
+	BUSY_MS = 2000, /* for a killed hub to be gone */
 	FIND_PAUSE_US = 2000,
-	ANSWER_S = 5, /* of a warden, to each message that it owes */
+	ANSWER_S = 5, /* for each message that the warden must send */
 	ADOPT_PATIENCE_MS = 5000, /* for inits, which may have many programs to end */
 };
 #define WARDEN_NAME "holt-warden"
@@ -55,7 +55,7 @@ static int open_folder(const char *path, struct err *e)
 	return take_fd(&dir);
 }
 
-/* The lock, held; -1 when somebody else has it, or removes it. */
+/* Takes the lock; -1 if somebody else has it, or removes it. */
 static int take_lock(int dir)
 {
 	autoclose int lock = openat(dir, WARDEN_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
@@ -64,11 +64,11 @@ static int take_lock(int dir)
 
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || fstat(lock, &st) < 0)
 		return -1;
-	/* whoever had it may have removed it */
+	/* its last holder may have removed the file */
 	return st.st_nlink ? take_fd(&lock) : -1;
 }
 
-/* By the folder's descriptor, since a socket's path may have 107 bytes only. */
+/* By the folder's descriptor, since a socket's path has at most 107 bytes. */
 static struct sockaddr_un socket_address(int dir)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -105,7 +105,7 @@ static int start_new(struct box *box, int dir, int lock, struct err *e)
 
 /* ---- one that lives -------------------------------------------------------------------------- */
 
-/* Receives one message, which the warden owes, with a descriptor if there is one. */
+/* Receives the next message of the warden, with a descriptor if there is one. */
 static ssize_t receive(struct box *box, int *ret_fd)
 {
 	size_t n_fds = 1;
@@ -126,8 +126,8 @@ static int no_answer(struct err *e)
 	return err_set(e, ERR_TRANSPORT, "the warden has ended");
 }
 
-/* A sandbox of an unprivileged user has the user's uid, and if it were given this folder it could
- * pose as a warden: so the name and the namespaces count too. */
+/* A sandbox of an unprivileged user has the user's uid. If this folder were mounted in it, it could
+ * pose as a warden; so the name and the namespaces are checked too. */
 static bool is_warden(pid_t pid)
 {
 	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -137,8 +137,8 @@ static bool is_warden(pid_t pid)
 	       strcmp(peer.name, WARDEN_NAME) == 0 && peer_is_beside_us(proc, &peer);
 }
 
-/* Whoever listens there is a warden of this user's, outside of any sandbox, and its process is
- * known. */
+/* Checks that the listener is a warden of this user, outside of any sandbox, and opens its
+ * pidfd. */
 static int know_peer(struct box *box, struct err *e)
 {
 	struct ucred peer;
@@ -151,7 +151,7 @@ static int know_peer(struct box *box, struct err *e)
 		return err_set(e, ERR_DENIED, "the warden's socket is somebody else's");
 	box->pidfd = peer_open(box->socket, peer.pid);
 	warden = box->pidfd >= 0 && is_warden(peer.pid);
-	/* then that was read of nobody, or of another process by now */
+	/* otherwise the check may have read another process */
 	if (box->pidfd < 0 || peer_has_ended(box->pidfd))
 		return err_set(e, ERR_TRANSPORT, "the warden has ended");
 	if (!warden)
@@ -236,7 +236,7 @@ static int start_patience(struct box *box, struct err *e)
 		uv_timer_init(box->loop, box->adopt_timer);
 		box->adopt_timer->data = box;
 	}
-	uv_update_time(box->loop); /* finding the warden has taken its time */
+	uv_update_time(box->loop); /* finding the warden took time */
 	uv_timer_start(box->adopt_timer, on_impatience, ADOPT_PATIENCE_MS, 0);
 	return 0;
 }
@@ -251,7 +251,7 @@ void box_keep_pause(struct sandbox *sb)
 		log_warn("sandbox %s: %s", sb->id, e.msg);
 }
 
-/* One that can't be taken over is ended, and said so: it must not run on unknown. */
+/* Adopts a sandbox. One that can't be adopted is ended, and logged: it must not run on unknown. */
 static void adopt(struct box *box, size_t n, int fd, uint32_t epoch)
 {
 	const struct wm_adopt *m = (const void *)box->message;
@@ -294,7 +294,7 @@ static int adopt_all(struct box *box, uint32_t wanted, uint32_t epoch, struct er
 	return 0;
 }
 
-/* What the hello is answered with. */
+/* Reads the answer to WM_HELLO. */
 static int read_welcome(struct box *box, struct wm_ready *ret_ready, struct err *e)
 {
 	const struct wm_head *h = (const void *)box->message;
@@ -320,7 +320,7 @@ static int take_over(struct box *box, struct err *e)
 	struct wm_ready ready;
 
 	box->start_error = ERR_INIT;
-	uv_update_time(box->loop); /* what deadlines of sandboxes count from */
+	uv_update_time(box->loop); /* deadlines of sandboxes count from now */
 	if (box_warden_hello(box, STDERR_FILENO, e) == 0 && read_welcome(box, &ready, e) == 0 &&
 	    adopt_all(box, ready.adopted, ready.epoch, e) == 0 && start_patience(box, e) == 0 &&
 	    box_warden_watch(box, e) == 0) {
@@ -338,7 +338,7 @@ static int take_over(struct box *box, struct err *e)
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* ERR_CONFLICT and ERR_TRANSPORT: it may be otherwise in a moment. */
+/* ERR_CONFLICT and ERR_TRANSPORT mean that another try may succeed. */
 static int try_to_start(struct box *box, struct err *e)
 {
 	autoclose int dir = open_folder(box->warden_dir, e);

@@ -1,5 +1,4 @@
-/* Processes of a sandbox, of which its init tells and which it signals for us. What it says is
- * hostile. */
+/* Processes of a sandbox, which its init lists and signals for us. What it says is hostile. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,7 +13,7 @@ struct process_job {
 		process_cb signal;
 	} on_done;
 	void *arg;
-	struct err err; /* why it could not be asked */
+	struct err err; /* why the request could not be sent */
 };
 
 static void free_job(struct process_job *j)
@@ -32,7 +31,7 @@ static void finish_error(struct process_job *j, const struct err *err)
 	free_job(j);
 }
 
-/* Stops at the first that does not fit. */
+/* Stops at the first entry that is incomplete. */
 static size_t read_entries(const struct im_process_done *d, size_t n, struct process *out)
 {
 	const char *at = (const char *)(d + 1), *end = (const char *)d + n;
@@ -128,7 +127,7 @@ static struct process_job *new_job(struct sandbox *sb, enum process_op op, void 
 	struct process_job *j = calloc(1, sizeof(*j));
 
 	if (!j)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* without memory, no promise of an answer can be kept */
 	j->call = (struct init_call){ .sb = sandbox_ref(sb),
 				      .answer = IM_PROCESS_DONE,
 				      .answer_size = sizeof(struct im_process_done),

@@ -1,5 +1,5 @@
-/* What a later process has to know of a sandbox, as the warden keeps it (struct kept_sandbox). No
- * sandbox gets to write any of this. */
+/* What a later process must know of a sandbox, as the warden stores it (struct kept_sandbox). No
+ * sandbox can write any of it. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -103,7 +103,7 @@ int record_send(struct sandbox *sb, struct err *e)
 
 /* ---- from the warden ------------------------------------------------------------------------- */
 
-/* The string at *at, which is moved behind it; NULL: there is none. */
+/* Returns the string at *at and moves *at after it; NULL: there is none. */
 static char *read_string(const char **at, const char *end)
 {
 	const char *nul = *at < end ? memchr(*at, 0, (size_t)(end - *at)) : NULL;
@@ -114,7 +114,7 @@ static char *read_string(const char **at, const char *end)
 	return s;
 }
 
-/* n strings, *ret_n of which are there when it fails; NULL or the array, the caller's. */
+/* Reads n strings; *ret_n counts them even on failure. NULL or the array, owned by the caller. */
 static char **read_texts(const char **at, const char *end, uint32_t n, size_t *ret_n)
 {
 	char **texts = calloc(n + 1, sizeof(*texts));

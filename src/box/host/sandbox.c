@@ -1,6 +1,6 @@
 /*
- * One sandbox as the hub holds it, and the socket to its init. What init says is checked: it lives
- * beside hostile code.
+ * One sandbox as the hub knows it, and the socket to its init. Init's messages are checked, since
+ * hostile code runs beside it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ int env_check(const struct env_var *env, size_t n, struct err *e)
 	return 0;
 }
 
-/* Behind what is there. */
+/* Appends to the string. */
 static int add_env(struct sandbox *sb, const struct env_var *env, size_t n, struct err *e)
 {
 	size_t bytes = 0;
@@ -112,7 +112,7 @@ static int set_cwd(struct sandbox *sb, struct str cwd, struct err *e)
 	return sb->cwd ? 0 : err_set(e, ERR_LIMIT, "out of memory");
 }
 
-/* box_template_use: what the template says, before what the spec does. */
+/* box_template_use: applies the template's settings, before those of the spec. */
 static int use_template(void *to, const struct box_template *t, struct err *e)
 {
 	struct sandbox *sb = to;
@@ -190,7 +190,7 @@ struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec, st
 	return NULL;
 }
 
-/* n strings and a NULL behind them; *ret_n counts those that could be copied. */
+/* Copies n strings and a NULL after them; *ret_n counts those that could be copied. */
 static char **copy_texts(char *const *from, size_t n, size_t *ret_n)
 {
 	char **to = calloc(n + 1, sizeof(*to));
@@ -326,7 +326,7 @@ int sandbox_ask_quiet(struct sandbox *sb, uint32_t id, struct err *e)
 	return send_now(sb, &ask, sizeof(ask), NULL, 0, e);
 }
 
-/* The answer to what a pause or resume has asked its init for. */
+/* Init has answered the request of a pause or resume. */
 static void stood_still(struct sandbox *sb, const struct im_quiet *m)
 {
 	struct pending *p = sb->pausing;
@@ -365,7 +365,7 @@ static void quiet(struct sandbox *sb, const struct im_quiet *m)
 	}
 }
 
-/* Before its answer comes what was said to the hub before. */
+/* All that init said to the earlier hub comes before its answer. */
 static void was_reset(struct sandbox *sb, const struct im_head *h, size_t n)
 {
 	if (h->type != IM_WAS_RESET || h->id != sb->epoch || n < sizeof(struct im_quiet))
@@ -460,7 +460,7 @@ static int hold_back(struct sandbox *sb, const void *msg, size_t n, const int *f
 	return 0;
 }
 
-/* Something new, not a step of what is under way. */
+/* Whether a message starts something new, rather than continuing something in progress. */
 static bool begins(const void *msg)
 {
 	const struct im_file *m = msg;
@@ -483,7 +483,7 @@ int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, 
 		return hold_back(sb, msg, n, fds, n_fds, e);
 	if (send_now(sb, msg, n, fds, n_fds, e) == 0)
 		return 0;
-	/* init holds something until it has heard a later step */
+	/* init holds resources until it has received a later step */
 	if (e->code != ERR_LIMIT || begins(msg) || hold_back(sb, msg, n, fds, n_fds, e) < 0)
 		return -1;
 	uv_poll_start(sb->poll, UV_READABLE | UV_WRITABLE, on_event);
@@ -499,8 +499,7 @@ static void drop_queued(struct sandbox *sb)
 	free_queued(q);
 }
 
-/* Sends what was held back, as much as there is room for. Of an init that has ended its socket
- * tells. */
+/* Sends held messages while there is room. If init has ended, its socket reports that. */
 static void send_queue(struct sandbox *sb)
 {
 	struct err e = ERR_INIT;
@@ -527,7 +526,8 @@ void sandbox_released(struct sandbox *sb)
 	send_queue(sb);
 }
 
-/* Until it can be sent: an init may be held back by answers that nobody has read. */
+/* Sends IM_RESET, again later if there is no room: an init may be blocked by answers that nobody
+ * has read. */
 static void send_reset(struct sandbox *sb)
 {
 	const struct im_reset m = { .h = { IM_RESET, sb->epoch }, .stay_stopped = sb->paused };
@@ -586,8 +586,8 @@ int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e)
 	return sb->box->warden_dir ? record_send(sb, e) : 0;
 }
 
-/* Requests wait in the socket while init is at one. The kernel gives as much as it lets anybody
- * have, which is twice what a socket begins with: some hundred requests. */
+/* Requests wait in the socket while init is busy. The kernel grants at most twice the default,
+ * which is some hundred requests. */
 static void make_room(int socket)
 {
 	const int room = SEND_ROOM;
@@ -632,7 +632,7 @@ int sandbox_go_live(struct sandbox *sb, uint64_t key, int socket, uint64_t dies_
 	return 0;
 }
 
-/* Those who are told may ask for more, which ends likewise. */
+/* Callbacks may ask for more, which fails in the same way. */
 void sandbox_fail(struct sandbox *sb, const struct err *err)
 {
 	while (sb->execs || sb->calls || sb->forking || sb->pausing) {
@@ -666,13 +666,13 @@ void sandbox_end(struct sandbox *sb, const struct err *err)
 		uv_poll_stop(sb->poll);
 		box_close_handle(take_ptr(sb->poll));
 	}
-	free(take_ptr(sb->poll)); /* of one that wakes, not yet in use */
+	free(take_ptr(sb->poll)); /* of a waking sandbox, not in use yet */
 	close_fd(&sb->socket);
 	sandbox_fail(sb, err);
 	box_watch_sleep(sb->box);
 	if (sb->announced && sb->box->config.on_end)
 		sb->box->config.on_end(sb->box->config.on_end_arg, sb, err);
-	sandbox_unref(sb); /* of the list */
+	sandbox_unref(sb); /* the reference of the list */
 }
 
 int sandbox_path(const struct sandbox *sb, struct str path, char *at, struct err *e)

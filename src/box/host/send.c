@@ -1,8 +1,8 @@
 /*
- * What the hub says to the warden, in order. The kernel holds some 200 KiB of it, which a burst of
- * requests or the records of one fork can exceed, so what has no room waits here. It is not with
- * the warden then, and nothing that a later process has to know may be acknowledged before it is:
- * who waits for that is answered when the last of its messages is sent.
+ * Messages from the hub to the warden, in order. The kernel buffers some 200 KiB of them, which a
+ * burst of requests or the records of one fork can exceed; the rest waits here. A queued message
+ * has not reached the warden, so nothing that depends on it may be acknowledged yet: a request
+ * whose effect a later process must know is answered when the last of its messages was sent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@ enum { REQUESTS_MAX = 1024 * 1024, RECORDS_MAX = 64 * 1024 * 1024 };
 
 struct unsent {
 	struct unsent *next;
-	struct pending *then; /* answered when this is sent; NULL: nobody waits */
-	int fd; /* to go with it; -1: none */
+	struct pending *then; /* answered when this message was sent; NULL: none */
+	int fd; /* sent with it; -1: none */
 	size_t n;
 	char bytes[];
 };
@@ -32,13 +32,14 @@ static int send_now(struct box *box, const void *msg, size_t n, int fd, struct e
 	if (errno == EAGAIN || errno == ENOBUFS)
 		return 0;
 	if ((errno == EPIPE || errno == ECONNRESET) && box->state == BOX_STARTING)
-		return 1; /* box_ended() follows, which knows why it could not start */
+		return 1; /* box_ended() follows, which knows the reason */
 	if (errno == EPIPE || errno == ECONNRESET)
 		return err_set(e, ERR_GUEST, "the process that holds all sandboxes ended");
 	return err_sys(e, errno, "ask the warden");
 }
 
-/* How much may wait before this. The rest is small, and there is no more of it than sandboxes. */
+/* Limits how much may be queued before this message. Other messages are small, and there are no
+ * more of them than sandboxes. */
 static size_t room_before(const struct wm_head *h)
 {
 	switch (h->type) {
@@ -107,7 +108,7 @@ void box_wait_no_more(struct pending *p)
 	p->last = NULL;
 }
 
-/* Takes the first away; who waits for it, or NULL. */
+/* Removes the first message; returns the request that waits for it, or NULL. */
 static struct pending *take_first(struct box *box)
 {
 	struct unsent *u = box->unsent;
@@ -132,7 +133,7 @@ void box_send_more(struct box *box)
 
 		if (sent == 0)
 			return;
-		if (sent < 0) { /* then its end is near, which tells all who wait */
+		if (sent < 0) { /* the warden ends soon, which answers all who wait */
 			log_debug("%s", e.msg);
 			box_warden_kill(box);
 			return;

@@ -17,16 +17,16 @@
 #include "box/host/internal.h"
 
 enum {
-	AT_ONCE = 16, /* concurrent requests, so that the warden can serve others */
-	ANSWER_MS =
-		3000, /* then others get a turn; an init that never answers is not asked again */
+	AT_ONCE = 16, /* concurrent requests; the limit lets the warden serve others */
+	/* after that others get a turn; an init that never answers is not asked again */
+	ANSWER_MS = 3000,
 };
 
 static void put_to_sleep(struct box *box);
 
 /* ---- falling asleep -------------------------------------------------------------------------- */
 
-/* Nothing of ours is under way in it. */
+/* True if the hub has nothing in progress in it. */
 static bool is_idle(const struct sandbox *sb)
 {
 	return sb->live && !sandbox_held(sb) && !sb->epoch && !sb->execs && !sb->calls &&
@@ -53,7 +53,7 @@ static void sleep_ask(struct sandbox *sb, uint64_t now)
 		sb->sleep_seq = seq;
 		sb->asked_ms = now;
 	} else {
-		sb->heard_ms = now; /* some other time */
+		sb->heard_ms = now; /* sb is asked again later */
 	}
 }
 
@@ -68,7 +68,7 @@ void sandbox_is_quiet(struct sandbox *sb, const struct im_quiet *m)
 		sb->sleep = SANDBOX_FALLING_ASLEEP;
 		sb->sleep_seq = out.h.seq;
 		sb->asked_ms = clock_ms();
-		uv_poll_stop(sb->poll); /* its init ends */
+		uv_poll_stop(sb->poll); /* its init is about to end */
 	}
 	put_to_sleep(sb->box);
 }
@@ -83,7 +83,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Asks those that are due, and comes back when the next one is. */
+/* Asks the sandboxes that are due, and sets the timer for the next one. */
 static void put_to_sleep(struct box *box)
 {
 	const uint64_t now = clock_ms();
@@ -122,7 +122,7 @@ void box_watch_sleep(struct box *box)
 	if (!box->sleep_timer) {
 		box->sleep_timer = calloc(1, sizeof(*box->sleep_timer));
 		if (!box->sleep_timer)
-			return; /* they stay awake */
+			return; /* the rest stay awake */
 		uv_timer_init(box->loop, box->sleep_timer);
 		box->sleep_timer->data = box;
 	}
@@ -138,8 +138,8 @@ int sandbox_wake(struct sandbox *sb, struct err *e)
 	struct wm_sleep m = { .h = { WM_WAKE, ++sb->box->last_seq }, .key = sb->key };
 
 	if (sb->sleep != SANDBOX_ASLEEP)
-		return 0; /* it wakes, or will as soon as it sleeps */
-	/* now, so that nothing can fail when it is awake */
+		return 0; /* it is waking, or will be once it sleeps */
+	/* allocated now, so that nothing can fail once it is awake */
 	sb->poll = calloc(1, sizeof(*sb->poll));
 	if (!sb->poll)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -152,8 +152,8 @@ int sandbox_wake(struct sandbox *sb, struct err *e)
 	return 0;
 }
 
-/* It stays asleep: who waited for it is told, and the next who uses it tries again. What those who
- * are told ask of it at once is refused likewise. */
+/* The sandbox stays asleep. Those that wait for it get the error, and its next use tries again.
+ * What their callbacks ask of it at once is refused too. */
 static void stay_asleep(struct sandbox *sb, const struct err *err)
 {
 	sandbox_ref(sb);
@@ -166,7 +166,7 @@ static void stay_asleep(struct sandbox *sb, const struct err *err)
 	sandbox_unref(sb);
 }
 
-/* Awake again: what waited goes on. */
+/* The sandbox is awake: continues what waited. */
 static void go_on(struct sandbox *sb)
 {
 	struct pending *waiting = take_ptr(sb->forking);
@@ -212,7 +212,7 @@ void box_awake(struct box *box, uint32_t seq, int *fd)
 
 	if (!sb || sb->sleep != SANDBOX_WAKING)
 		return;
-	if (*fd < 0) { /* the warden has it still */
+	if (*fd < 0) { /* the warden still has the sandbox */
 		err_set(&e, ERR_LIMIT, "too many files are open");
 		stay_asleep(sb, &e);
 		return;

@@ -19,7 +19,7 @@ enum { SIDE_MAX = 9999, CTRL_D = 4 };
 struct terminal_call {
 	struct init_call call; /* first: the two are cast */
 	struct winsize size;
-	terminal_cb *on_done; /* NULL: nobody waits for it any more */
+	terminal_cb *on_done; /* NULL: cancelled */
 	void *arg;
 };
 
@@ -54,7 +54,8 @@ char terminal_end_of_file(int master)
 	return (char)t.c_cc[VEOF];
 }
 
-/* Whoever shows the directory is hostile; in one of this kind only the kernel makes files. */
+/* Checks the directory, since init is hostile: only in a devpts does nobody but the kernel make
+ * files. */
 static bool holds_terminals(int dir)
 {
 	struct statfs fs;
@@ -64,7 +65,7 @@ static bool holds_terminals(int dir)
 	       fstat(dir, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Text is UTF-8 (the locale of all programs), and one character is what the erase key takes. */
+/* Text is UTF-8 (the locale of all programs), so the erase key removes one character. */
 static int set_up(int master, int slave, const struct winsize *size)
 {
 	struct termios t;

@@ -1,9 +1,9 @@
 /*
- * Transfers: a process inside, which init starts, has one end of a pipe until it is done, and says
- * then how it went. What it says is hostile.
+ * Transfers: init starts a process inside that holds one end of a pipe until it is done, and then
+ * reports the result. What it says is hostile.
  *
- * A transfer that nobody waits for any more is killed and lives on here until init has answered,
- * since the number of its question must not become another's.
+ * A stopped transfer is killed. It lives on here until init has answered, since its id must not be
+ * used again before that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,15 +22,15 @@ struct file_transfer {
 	struct init_call call; /* first: the two are cast */
 	enum file_op op;
 	char path[PATH_MAX];
-	file_cb on_done; /* NULL: nobody waits */
+	file_cb on_done; /* NULL: it was stopped */
 	void *arg;
-	struct err err; /* why it could not be begun */
-	/* of a watch: */
+	struct err err; /* why it could not be started */
+	/* for a watch: */
 	void (*on_change)(void *arg, const struct file_change *c);
 	int fd;
 	uv_poll_t *poll;
 	struct buf came;
-	bool answered, drained; /* both, and it is over */
+	bool answered, drained; /* a watch has ended when both are true */
 	bool failed;
 	bool telling; /* on_change is on the stack */
 };
@@ -74,7 +74,7 @@ static int answer_error(const struct file_transfer *t, const struct im_tree_done
 	return m->failure.what != TREE_FINE ? tree_error(&m->failure, t->path, e) : 0;
 }
 
-/* What has been told of is taken before the end of it. */
+/* The reported changes are delivered before the end. */
 static void on_answer(struct init_call *c, const void *answer, size_t n, int fd,
 		      const struct err *err)
 {
@@ -106,7 +106,7 @@ static struct file_transfer *new_transfer(struct sandbox *sb, enum file_op op, f
 	struct file_transfer *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* without memory, no promise of an answer can be kept */
 	t->call = (struct init_call){ .sb = sandbox_ref(sb),
 				      .answer = IM_FILE_DONE,
 				      .answer_size = sizeof(struct im_file_done),
@@ -141,7 +141,7 @@ static int send_start(struct file_transfer *t, struct str path, uint32_t flags,
 	return init_call_send_fd(&t->call, (struct im_head *)b.p, b.n, fd, e);
 }
 
-/* fd is taken. A failure is told of on the loop's next turn. */
+/* Takes fd. A failure is reported in the loop's next turn. */
 static struct file_transfer *transfer_start(struct file_transfer *t, struct str path,
 					    uint32_t flags, const struct file_archive_opts *o,
 					    int fd)
@@ -186,13 +186,13 @@ void file_transfer_stop(struct file_transfer *t)
 		free_transfer(t);
 	else if (!t->answered && t->err.code == ERR_NONE &&
 		 sandbox_send(t->call.sb, &m, sizeof(m), NULL, 0, &e) < 0)
-		t->err = e; /* then its end is near, or its pipe's is */
+		t->err = e; /* the sandbox ends soon, or its pipe does */
 }
 
 /* ---- watches --------------------------------------------------------------------------------- */
 
-/* One change at the front of what came: its length, or 0 where there is no whole one; -1: it is
- * none. */
+/* Parses one change at the front of the received bytes. Returns its length; 0: it is incomplete;
+ * -1: it is invalid. */
 static ssize_t take_change(struct file_transfer *t)
 {
 	struct im_change c;
@@ -256,7 +256,7 @@ void file_watch_hold(struct file_transfer *t, bool hold)
 		uv_poll_start(t->poll, UV_READABLE, on_changes);
 }
 
-/* Its own end of a pipe; the other end, or -1. */
+/* Makes a pipe and keeps one end; returns the other end, or -1. */
 static int open_pipe(struct file_transfer *t, struct err *e)
 {
 	int ends[2];

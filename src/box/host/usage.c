@@ -1,4 +1,4 @@
-/* What sandboxes use: the warden reads what the kernel counts, and this process adds what went
+/* What sandboxes use: the warden reads the kernel's counters; this process adds the bytes that went
  * through it. */
 #include <assert.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void on_timeout(uv_timer_t *t)
 
 /* ---- the question ---------------------------------------------------------------------------- */
 
-/* Not on the list any more: the box may be gone by now. */
+/* The request is off the list; the box may be gone by now. */
 static void on_refused(void *arg)
 {
 	struct err e = ERR_INIT;
@@ -97,7 +97,7 @@ void usage_start(struct box *box, struct sandbox *const *of, size_t n, usage_cb 
 	struct err e = ERR_INIT;
 
 	if (!p || !(p->timer = calloc(1, sizeof(*p->timer))))
-		abort(); /* without memory for an answer no promise can be kept */
+		abort(); /* without memory, no promise of an answer can be kept */
 	p->box = box;
 	p->on_usage = on_done;
 	p->n = (uint32_t)(n < USAGE_MAX ? n : USAGE_MAX);

@@ -1,6 +1,6 @@
 /*
- * The warden as a process of the hub's: where its program is, how it starts, its socket, how it
- * ends. What the two say to each other once they know each other is in box.c.
+ * The warden as a child process of the hub: where its program is, how it starts, its socket, how it
+ * ends. box.c has the messages after the greeting.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include "box/host/internal.h"
 #include "box/wire/build_id.h"
 
-/* Where the two programs are: beside the running one as built, or in libexec as installed. */
+/* Places of the two programs: beside the running one as built, or in libexec as installed. */
 int box_warden_find(struct box *box, struct err *e)
 {
 	static const char *const places[] = { "", "/../box", "/../libexec/holt", "/../lib/holt" };
@@ -45,7 +45,7 @@ int box_warden_find(struct box *box, struct err *e)
 
 /* ---- its socket ------------------------------------------------------------------------------ */
 
-/* 1: there was one, 0: there is none now, -1: there will be none. */
+/* 1: there was a message, 0: there is none now, -1: there will be none. */
 static int read_message(struct box *box)
 {
 	int fds[WIRE_FORK_MAX];
@@ -57,7 +57,7 @@ static int read_message(struct box *box)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n < (ssize_t)sizeof(struct wm_head)) {
-		uv_poll_stop(box->poll); /* it is ending: its exit follows */
+		uv_poll_stop(box->poll); /* the warden is ending; its exit follows */
 		return -1;
 	}
 	box_heard(box, fds);
@@ -68,7 +68,7 @@ static int read_message(struct box *box)
 
 static void warden_ended(struct box *box, int status, int signal)
 {
-	/* Its last words, why it could not start among them. */
+	/* Reads its last messages, which may say why it could not start. */
 	while (box->poll && read_message(box) > 0)
 		continue;
 	box_warden_forget(box);
@@ -89,7 +89,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 
 void box_warden_listen(struct box *box)
 {
-	if (box->poll) /* else before box_warden_watch() */
+	if (box->poll) /* false before box_warden_watch() */
 		uv_poll_start(box->poll, box->unsent ? UV_READABLE | UV_WRITABLE : UV_READABLE,
 			      on_event);
 }
@@ -180,7 +180,8 @@ static int spawn(struct box *box, int socket, const int *kept, struct err *e)
 		stdio[fd].flags = UV_INHERIT_FD;
 		stdio[fd].data.fd = kept[fd - WARDEN_LISTENER_FD];
 		options.stdio_count = fd + 1;
-		options.flags = UV_PROCESS_DETACHED; /* a terminal's signals are for the hub */
+		/* the signals of a terminal are for the hub only */
+		options.flags = UV_PROCESS_DETACHED;
 	}
 
 	snprintf(program, sizeof(program), "%s/holt-warden", box->libexec);
@@ -197,8 +198,9 @@ static int spawn(struct box *box, int socket, const int *kept, struct err *e)
 	return 0;
 }
 
-/* Sandboxes and connections want descriptors, and the soft limit is low where select() is feared.
- * The process has one limit, whatever number of boxes: this is the one that it was started with. */
+/* Sandboxes and connections need descriptors, and the default soft limit is low for the sake of
+ * select(). The limit is the process's, however many boxes it has; this is its value at the
+ * start. */
 static uint64_t raise_files(void)
 {
 	static uint64_t before;

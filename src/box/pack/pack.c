@@ -19,21 +19,21 @@
 enum { BLOCK = 128 * 1024, IN = 0, OUT = 1 };
 
 struct pack {
-	uint64_t max; /* of tar */
+	uint64_t max; /* limit for the tar */
 	const char *expect; /* the digest that the file must have; NULL: any */
-	const char *meta; /* of a new archive */
-	bool check; /* what is written is what was read */
+	const char *meta; /* description of a new archive */
+	bool check; /* the input is copied to the output */
 	struct err *e;
 	struct hash *hash;
 	struct pack_answer *ret;
-	/* of check */
+	/* for check */
 	struct tar_reader tar;
 	size_t entries, meta_n;
 	bool in_meta;
 	char block[BLOCK];
 };
 
-/* libarchive's destructors give a status that is of no use here. */
+/* libarchive's destructors return a status that is of no use here. */
 static void reader_free(struct archive *a)
 {
 	archive_read_free(a);
@@ -80,7 +80,7 @@ static la_ssize_t pack_put(struct archive *a, void *arg, const void *bytes, size
 	return (la_ssize_t)n;
 }
 
-/* The n bytes that stand in the block. */
+/* The n bytes in the block. */
 static int put_data(struct pack *p, struct archive *a, size_t n)
 {
 	if (count(p, n) < 0)
@@ -156,7 +156,7 @@ struct input {
 	char block[BLOCK];
 };
 
-/* The next bytes of the file. */
+/* Reads the next bytes of the file. */
 static ssize_t read_block(struct input *in)
 {
 	struct pack *p = in->p;
@@ -202,7 +202,7 @@ static void take_meta(struct pack *p)
 	p->meta_n += n;
 }
 
-/* One that is longer is none. */
+/* A longer description is ignored. */
 static void on_entry(struct pack *p)
 {
 	p->in_meta = p->entries++ == 0 && p->tar.entry.type == TAR_FILE &&
@@ -210,8 +210,8 @@ static void on_entry(struct pack *p)
 		     p->tar.entry.size <= PACK_META_MAX;
 }
 
-/* What could never be restored is not read to its end. Whether that is what it says the hub finds
- * out, which reads it properly; who writes it in another way than we do is only found out later. */
+/* Stops early at an archive that could never be restored. The hub reads the description properly
+ * and decides. An archive that another writer laid out differently is only refused later. */
 static void bound(struct pack *p)
 {
 	static const char key[] = "\"disk\":";
@@ -272,12 +272,12 @@ static int open_reader(struct archive *a, struct input *in)
 	if (archive_read_open(a, in, NULL, pack_get, NULL) != ARCHIVE_OK ||
 	    archive_read_next_header(a, &entry) != ARCHIVE_OK)
 		return damaged(in->p, "it is no tar.zst");
-	if (archive_filter_count(a) != 2) /* the file itself is one */
+	if (archive_filter_count(a) != 2) /* the file itself counts as one */
 		return damaged(in->p, "it is not compressed by zstd, once");
 	return 0;
 }
 
-/* What stands behind the end of the compressed stream belongs to the file. */
+/* What follows the end of the compressed stream also belongs to the file. */
 static int read_rest(struct input *in)
 {
 	ssize_t n;
@@ -344,7 +344,7 @@ static int run_task(void *arg, void *out, struct err *e)
 	return 0;
 }
 
-/* The confined process may have been taken over by what it read. */
+/* The confined process may have been taken over by its input, so its answer is checked. */
 static int check_answer(struct pack_answer *a, struct err *e)
 {
 	a->digest[HASH_HEX] = '\0';

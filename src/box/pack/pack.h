@@ -21,21 +21,20 @@
 
 enum { PACK_ANSWER_FD = 3, PACK_META_MAX = 2048 };
 
-/* How much tar there may be of a sandbox with this disk: files, with heads of entries and what
- * fills them up. */
+/* Upper limit of the tar of a sandbox with this disk: files, headers and padding. */
 static inline uint64_t pack_max(uint64_t disk)
 {
 	return disk + disk / 2 + (1ull << 30);
 }
 
-/* An archive's first entry, what it says of itself. */
+/* The first entry of an archive: its description. */
 #define PACK_META ".wh..wh.holt"
 
 struct pack_answer {
-	/* the rest is good where its code is ERR_NONE. ERR_SNAPSHOT: it is damaged */
+	/* the rest is valid if its code is ERR_NONE. ERR_SNAPSHOT: the archive is damaged */
 	struct err err;
-	uint64_t bytes; /* of tar.zst */
-	uint64_t unpacked; /* of tar */
+	uint64_t bytes; /* size of the tar.zst */
+	uint64_t unpacked; /* size of the tar */
 	char digest[HASH_HEX + 1]; /* SHA-256 of tar.zst */
 	char meta[PACK_META_MAX +
 		  1]; /* of check: the first entry's content; "": it has no such entry */

@@ -13,8 +13,8 @@
 #include "base/mem.h"
 
 /*
- * A controller is tried in the hierarchy that has it: a group is made below this process's own
- * group or at the top, the limit is written, a process enters, and all of it is removed again.
+ * A controller is tried in its own hierarchy: a group is made below this process's group or at the
+ * top, the limit is written, a process enters, and everything is removed again.
  */
 
 static const struct controller {
@@ -30,7 +30,7 @@ struct tree {
 	int version; /* 0: no hierarchy has the controller */
 	bool hybrid; /* both versions are mounted */
 	char mount[1024]; /* where it is mounted */
-	char root[1024]; /* which group shows there */
+	char root[1024]; /* which group is visible there */
 	char own[2048]; /* this process's own group */
 };
 
@@ -107,7 +107,7 @@ static int cgroup_put(const char *group, const char *file, const char *value)
 	return fd >= 0 && write(fd, value, (size_t)n) == n ? 0 : errno;
 }
 
-/* A process enters the group and ends. */
+/* A process enters the group and exits. */
 static int enter(const char *group)
 {
 	int status = 0;
@@ -123,7 +123,7 @@ static int enter(const char *group)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENODATA;
 }
 
-/* In version 2 the group above must hand the controller on. *ret_on: we made it do so. */
+/* In version 2 the parent group must enable the controller. *ret_on: we enabled it. */
 static int hand_on(const char *above, const char *group, const struct controller *c, bool *ret_on)
 {
 	char path[4096], word[32];
@@ -155,7 +155,7 @@ static int try_below(const struct tree *t, const char *above, const struct contr
 				    : cgroup_put(group, c->file1, c->value1);
 	if (r == 0)
 		r = enter(group);
-	/* pids and cpu are handed on by a group with processes too, but not for processes */
+	/* groups with processes can also enable pids and cpu, but only for threads */
 	if (t->version == 2 && r == EOPNOTSUPP)
 		r = EBUSY;
 	rmdir(group);
@@ -166,8 +166,8 @@ static int try_below(const struct tree *t, const char *above, const struct contr
 	return r;
 }
 
-/* True when the group holds no process but this one and the one that probes: then Holt can move
- * into a group beside the sandboxes, which a group with processes must before it hands on. */
+/* True if the group has no processes but this one and the one that probes. Then Holt can move into
+ * a group beside the sandboxes, which version 2 requires before a group may enable controllers. */
 static bool only_us(const char *group)
 {
 	char path[4096];

@@ -18,7 +18,7 @@
 
 #include "base/mem.h"
 
-/* A number from a file below /proc/sys, -1 where there is none. */
+/* A number from a file below /proc/sys; -1 if it does not exist. */
 static long read_switch(const char *path)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,7 +40,7 @@ static bool has_admin(void)
 	       (caps[0].effective & (1u << CAP_SYS_ADMIN)) != 0;
 }
 
-/* Root of a user namespace that is not the first has no more power than any user. */
+/* Root of a user namespace that is not the first has no more privileges than any user. */
 static bool in_first_userns(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");
@@ -53,7 +53,7 @@ static bool in_first_userns(void)
 	return all;
 }
 
-/* The same directory of the same mount. */
+/* Whether both are the same directory of the same mount. */
 static bool same_place(const struct statx *a, const struct statx *b)
 {
 	return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor &&
@@ -65,8 +65,8 @@ static bool stat_root(struct statx *ret)
 	return statx(AT_FDCWD, "/", 0, STATX_INO | STATX_MNT_ID, ret) == 0;
 }
 
-/* Entering one's own mount namespace leads to its root: in a chroot that is another directory.
- * Runs in a child, which stays there. */
+/* Entering its own mount namespace again takes a process to the namespace's root: in a chroot that
+ * is another directory. Runs in a child, which stays there. */
 static bool leads_elsewhere(void)
 {
 	autoclose int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -76,8 +76,8 @@ static bool leads_elsewhere(void)
 	       stat_root(&after) && !same_place(&before, &after);
 }
 
-/* A chroot below a mount point leaves no mount on "/" to be seen. One onto a mount point is not
- * found like this, nor one without /proc. */
+/* With a chroot below a mount point, no mount on "/" is visible. This does not detect a chroot to a
+ * mount point, nor one without /proc. */
 static bool root_is_no_mount(void)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -145,8 +145,8 @@ static const char open_container[] =
 	"Start the container with --security-opt seccomp=unconfined --security-opt "
 	"systempaths=unconfined (Podman: unmask=ALL instead of systempaths), or with --privileged.";
 
-/* Why a user namespace was refused, the certain causes first. Without privileges a refusal that
- * nothing else explains is the chroot that could not be seen. */
+/* Why a user namespace was refused, certain causes first. Without privileges, an otherwise
+ * unexplained refusal is attributed to a chroot that can't be detected. */
 static const char *userns_remedy(const struct probe_host *host, int errnum)
 {
 	if (host->chrooted)

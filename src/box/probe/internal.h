@@ -1,39 +1,39 @@
 #pragma once
-/* Between the files of the probe: the host's circumstances, and one function for each try. */
+/* Shared by the files of the probe: facts about the host, and one function for each try. */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "box/probe/probe.h"
 
-/* What decides over a remedy. Filled once, before the tries. */
+/* Facts that determine the remedies. Filled once, before the tries. */
 struct probe_host {
 	bool root; /* CAP_SYS_ADMIN: namespaces need no user namespace around them */
 	bool proc; /* /proc is mounted */
-	bool chrooted; /* for certain; an unprivileged user can't always tell */
-	bool filtered; /* a seccomp filter lies on this process, as container engines put it */
-	bool container; /* a container engine left its mark */
+	bool chrooted; /* certainly; an unprivileged user can't always tell */
+	bool filtered; /* this process has a seccomp filter, as in container engines */
+	bool container; /* a container engine has left its mark */
 	char kernel[80];
 	unsigned kernel_major, kernel_minor;
-	long userns_switch; /* kernel.unprivileged_userns_clone; the three are -1 where absent */
+	long userns_switch; /* kernel.unprivileged_userns_clone; -1 if absent, as the next two */
 	long userns_max; /* user.max_user_namespaces */
 	long userns_apparmor; /* kernel.apparmor_restrict_unprivileged_userns */
 };
 void probe_host_fill(struct probe_host *ret_host);
 
-/* A try runs in a child process of its own and may change that process at will. It returns 0, or
- * the errno that ended it (ENODATA where none fits), and says what it found. */
+/* A try runs in a child process of its own and may change that process freely. It returns 0, or the
+ * errno that ended it (ENODATA if none fits), and describes what it found. */
 struct probe_try {
 	const struct probe_host *host;
 	char *detail; /* sizeof(probe_result.detail) */
 };
 
-/* Fills the detail; gives errnum back, so that a try ends in one line. */
+/* Fills the detail and returns errnum, so that a try ends in one line. */
 int probe_say(const struct probe_try *t, int errnum, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The same with the error's name: "EPERM from unshare". */
 int probe_failed(const struct probe_try *t, int errnum, const char *what);
 
-/* A user namespace with this user as its only one. 0 or errno; *ret_what names the step. */
+/* Makes a user namespace with this user as its only one. 0 or errno; *ret_what names the step. */
 int probe_enter_userns(const char **ret_what);
 
 int probe_try_kernel(const struct probe_try *t);
@@ -56,7 +56,7 @@ int probe_try_cgroup_pids(const struct probe_try *t);
 int probe_try_cgroup_cpu(const struct probe_try *t);
 int probe_try_cgroup_freezer(const struct probe_try *t);
 
-/* What helps, when the try of this feature failed with errnum. config names the kernel's build
- * option, or is NULL. */
+/* The remedy for a feature whose try failed with errnum. config names the kernel's build option, or
+ * is NULL. */
 void probe_remedy(const struct probe_host *host, const char *feature, const char *config,
 		  int errnum, char *ret, size_t size);

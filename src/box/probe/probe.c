@@ -16,14 +16,14 @@
 #include "box/probe/internal.h"
 
 /*
- * Each try gets a child that dies with us and reports over a pipe. What the child made (name-
- * spaces, mounts) goes when it goes; control groups it removes itself.
+ * Each try runs in a child process that dies with us and reports through a pipe. What the child
+ * made (namespaces, mounts) ends with it; it removes its control groups itself.
  */
 
-enum { TRY_SECONDS = 10 }; /* a machine may be emulated, and busy */
+enum { TRY_SECONDS = 10 }; /* the machine may be emulated and busy */
 
-/* Without the required ones no sandbox is made. Without control groups resource limits take over,
- * and say so in every result. */
+/* Without a required feature no sandbox is made. Without control groups, resource limits replace
+ * them, and every result says so. */
 
 static const struct {
 	const char *feature;
@@ -70,7 +70,7 @@ int probe_failed(const struct probe_try *t, int errnum, const char *what)
 	return probe_say(t, errnum, "%s from %s", name ? name : "an unknown error", what);
 }
 
-/* What goes through the pipe; small enough to be written at once. */
+/* The report in the pipe, small enough for one atomic write. */
 struct report {
 	int errnum;
 	char detail[sizeof(((struct probe_result *)NULL)->detail)];
@@ -86,7 +86,7 @@ static void try_child(size_t i, const struct probe_host *host, int out)
 	_exit(write(out, &r, sizeof(r)) == sizeof(r) ? 0 : 1);
 }
 
-/* Reads the report, for TRY_SECONDS at most; fills one of its own when none came. */
+/* Reads the report, for at most TRY_SECONDS; makes one if none came. */
 static void try_wait(int in, struct report *r)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };

@@ -54,8 +54,8 @@ int probe_enter_userns(const char **ret_what)
 	return write_file("/proc/self/gid_map", gids);
 }
 
-/* Where the other namespaces are made: here with privileges, else in a user namespace. EHOSTDOWN
- * says that the ground itself is missing, which has a remedy of its own. */
+/* Makes namespaces: here with privileges, else inside a user namespace. EHOSTDOWN means that the
+ * user namespace itself failed, which has a remedy of its own. */
 static int stand(const struct probe_try *t)
 {
 	const char *what;
@@ -65,7 +65,7 @@ static int stand(const struct probe_try *t)
 	return probe_say(t, EHOSTDOWN, "not tried: there is no user namespace to try it in");
 }
 
-/* A mount namespace whose mounts reach nobody else. */
+/* A mount namespace that propagates no mounts. */
 static int own_mounts(const struct probe_try *t)
 {
 	if (unshare(CLONE_NEWNS) < 0)
@@ -84,7 +84,7 @@ int probe_try_userns(const struct probe_try *t)
 		return probe_say(t, r, "you are in a chroot, where none can be made");
 	if (r != 0)
 		return probe_failed(t, r, what);
-	/* AppArmor lets it be made and takes away its meaning. */
+	/* AppArmor allows the namespace, but takes away its privileges. */
 	r = own_mounts(t);
 	if (r != 0)
 		return probe_say(t, r, "made, but without any power in it");
@@ -126,7 +126,7 @@ int probe_try_utsns(const struct probe_try *t)
 	return r;
 }
 
-/* The loopback interface must be there, alone, and go up. */
+/* The loopback interface must be the only one, and go up. */
 int probe_try_netns(const struct probe_try *t)
 {
 	int r = try_unshare(t, CLONE_NEWNET, "unshare(CLONE_NEWNET)");
@@ -182,7 +182,7 @@ static int mount_proc_here(void)
 											  : 0;
 }
 
-/* In a user namespace the kernel refuses a whole /proc while the one outside is covered in part, as
+/* In a user namespace the kernel refuses a new /proc if the one outside is partly covered, as
  * container engines do. */
 int probe_try_procfs(const struct probe_try *t)
 {
@@ -191,7 +191,7 @@ int probe_try_procfs(const struct probe_try *t)
 	return r == 0 || t->detail[0] ? r : probe_failed(t, r, "mount -t proc in a pid namespace");
 }
 
-/* /tmp is only the place to mount on, in a namespace of our own. */
+/* /tmp is only the mount point, in a namespace of our own. */
 static int scratch(const struct probe_try *t)
 {
 	int r = own_mounts(t);
@@ -226,7 +226,7 @@ static int try_overlay(const struct probe_try *t, const char *options)
 		return probe_failed(t, errno, "mkdir in a tmpfs");
 	if (mount("holt", "/tmp/m", "overlay", 0, options) < 0)
 		return probe_failed(t, errno, "mount -t overlay");
-	/* A removed lower directory made again needs the marks that the upper layer keeps. */
+	/* A lower directory that was removed and made again needs the marks in the upper layer. */
 	if (rmdir("/tmp/m/d") < 0 || mkdir("/tmp/m/d", 0700) < 0)
 		return probe_failed(t, errno, "rmdir, then mkdir in an overlay");
 	return 0;
@@ -252,7 +252,7 @@ static int overlay_in_userns(const struct probe_try *t)
 	return r != 0 ? probe_failed(t, r, what) : try_overlay(t, OVERLAY_DIRS ",userxattr");
 }
 
-/* Root's overlays are made outside, so a failure inside a user namespace is only told. */
+/* Root's overlays are made outside, so a failure inside a user namespace is only reported. */
 int probe_try_overlay(const struct probe_try *t)
 {
 	int status = 0, r;
@@ -324,7 +324,7 @@ int probe_try_pidfd(const struct probe_try *t)
 	return 0;
 }
 
-/* A filter that gives one harmless call an error of ours, which must then come. */
+/* A filter that fails one harmless call with an errno of ours, which must then be seen. */
 int probe_try_seccomp(const struct probe_try *t)
 {
 	struct sock_filter rules[] = {
@@ -345,7 +345,7 @@ int probe_try_seccomp(const struct probe_try *t)
 	return 0;
 }
 
-/* A ruleset without rules shuts every directory, / among them. */
+/* A ruleset without rules denies every directory, including /. */
 int probe_try_landlock(const struct probe_try *t)
 {
 	struct landlock_ruleset_attr attr = { .handled_access_fs = LANDLOCK_ACCESS_FS_READ_DIR };

@@ -1,5 +1,5 @@
 #pragma once
-/* What the engine says of a sandbox's files and processes on both sides of the wire; see box.h. */
+/* Types for files and processes of a sandbox, shared by both sides of the wire; see box.h. */
 
 enum { FILE_READ_MAX = 8 * 1024 * 1024, FILE_WRITE_MAX = 64 * 1024 * 1024, FILE_LIST_MAX = 1024 };
 
@@ -7,26 +7,26 @@ enum { PROCESS_LIST_MAX = 512, PROCESS_COMMAND_MAX = 256 };
 
 enum file_type { FILE_REGULAR, FILE_DIRECTORY, FILE_SYMLINK, FILE_OTHER };
 
-/* What became of a path of the template, or came beside it. */
+/* How a path differs from the template. */
 enum diff { DIFF_ADDED, DIFF_CHANGED, DIFF_REMOVED, DIFFS };
 
-/* Names in an archive of changes that are about other names (OCI image specification, "Layer
- * Filesystem Changeset"): what begins with the first was removed; of the directory that has the
- * second nothing of the template's shows through. */
+/* Special names in an archive of changes (OCI image specification, "Layer Filesystem Changeset"). A
+ * name with the first prefix means that the rest of it was removed; the second in a directory hides
+ * everything that the template has there. */
 #define DIFF_GONE ".wh."
 #define DIFF_OPAQUE ".wh..wh..opq"
 
-/* What has happened to something in a directory that is watched. */
+/* A change in a watched directory. */
 enum change_kind {
 	CHANGE_READY, /* the watch begins; no path */
-	CHANGE_CREATED, /* also what was in a directory that has just come */
+	CHANGE_CREATED, /* also for what was in a directory that has just appeared */
 	CHANGE_MODIFIED, /* content */
 	CHANGE_ATTRIBUTES, /* mode, times, number of names */
 	CHANGE_REMOVED,
-	CHANGE_MOVED_FROM, /* within or out of what is watched */
-	CHANGE_MOVED_TO, /* with the cookie of where it was moved from, if that is watched */
-	/* more happened than was read in time, and some of it is not told; no path */
+	CHANGE_MOVED_FROM, /* within the watched tree or out of it */
+	CHANGE_MOVED_TO, /* with the cookie of its CHANGE_MOVED_FROM, if that place is watched */
+	/* changes were lost, since they were not read in time; no path */
 	CHANGE_OVERFLOW,
-	CHANGE_ENDED, /* the directory itself is gone; no path */
+	CHANGE_ENDED, /* the watched directory is gone; no path */
 	CHANGE_KINDS
 };

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What a sandbox may use and do. 0 in a request means the default below; a limit that this host
+ * What a sandbox may use and do. 0 in a request means the default below. A limit that this host
  * can't enforce is refused with ERR_UNSUPPORTED, never ignored.
  *
- * Files live in memory (tmpfs), so `disk` is a part of `memory`, not an addition: a sandbox that
- * fills its disk gets ENOSPC, one whose processes and files together go over `memory` has a
- * process killed, and the exec says so (LIMIT_HIT_MEMORY).
+ * Files live in memory (tmpfs), so `disk` is a part of `memory`, not an addition. A sandbox that
+ * fills its disk gets ENOSPC. If its processes and files together exceed `memory`, a process is
+ * killed, and the exec reports it (LIMIT_HIT_MEMORY).
  */
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct limits {
 	uint64_t memory; /* bytes, processes and files together */
 	uint64_t disk; /* bytes, at most `memory` */
 	uint32_t pids; /* processes and threads, the first process counted */
-	uint32_t cpu_milli; /* thousandths of a CPU; 0 in a live sandbox: as many as there are */
+	uint32_t cpu_milli; /* thousandths of a CPU; 0 in a live sandbox: all CPUs */
 	/* Open files of each program; 0 in a live sandbox: as many as the host gives, which no
 	 * limit raises. The program hears of it (EMFILE), nobody else. */
 	uint32_t files;
@@ -38,11 +38,11 @@ enum {
 #define LIMITS_DEFAULT                                                                             \
 	((struct limits){ .memory = 1024 * MIB, .disk = 512 * MIB, .pids = 512, .cpu_milli = 0 })
 
-/* Replaces each 0 by its default (a memory limit below the default disk takes half of itself for
+/* Replaces each 0 by its default (a memory limit below the default disk gets half of itself as
  * disk) and checks the ranges; ERR_INVALID names the limit. */
 int limits_complete(struct limits *l, struct err *e) MUST_USE;
 
-/* How memory and pids are held on this host. */
+/* How this host enforces memory and pids. */
 enum limit_driver {
 	LIMIT_DRIVER_CGROUP2, /* exact, for the sandbox as a whole */
 	LIMIT_DRIVER_CGROUP1, /* exact, for the sandbox as a whole */

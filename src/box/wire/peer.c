@@ -35,7 +35,7 @@ bool peer_has_ended(int pidfd)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* What stands behind a word at the beginning of a line; NULL: there is no such line. */
+/* The text after a word at the beginning of a line; NULL: there is no such line. */
 static const char *value_of(const char *text, const char *word)
 {
 	size_t n = strlen(word);

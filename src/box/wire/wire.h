@@ -1,19 +1,19 @@
 #pragma once
 /*
- * The two private protocols of the engine, both over SOCK_SEQPACKET pairs between processes of one
+ * The two private protocols of the engine, over SOCK_SEQPACKET pairs between processes of one
  * build, so plain structs in host order:
  *
- * 	hub <-> warden	sandboxes are made, forked, ended (WM_*)
- * 	hub <-> init	programs and files of one sandbox (IM_*)
+ *	hub <-> warden	sandboxes are made, forked, ended (WM_*)
+ *	hub <-> init	programs and files of one sandbox (IM_*)
  *
- * A warden that outlives its hub (box/warden/keep.c) listens for the next one, over WARDEN_SOCKET
- * in a folder of theirs. It says WM_GREET, the one message that no build may change; a hub of
- * another build hangs up then, one of the same says WM_HELLO, and gets what the warden has:
- * WM_READY, then WM_ADOPT for each sandbox.
+ * A warden that outlives its hub (box/warden/keep.c) listens for the next one on WARDEN_SOCKET in
+ * their common folder. It sends WM_GREET, the one message that no build may change. A hub of
+ * another build hangs up then. A hub of the same build sends WM_HELLO, and gets WM_READY, then
+ * WM_ADOPT for each sandbox.
  *
- * The warden trusts nothing it reads but its shape is fixed; the hub treats what an init says as
- * hostile, since the sandbox's code might have taken it over: lengths are checked, descriptors
- * are checked to be regular files, ids are looked up.
+ * The warden trusts nothing in a message except that its form is fixed. The hub treats what an init
+ * says as hostile, since the sandbox's code might control it: it checks lengths, checks that
+ * descriptors are regular files, and looks up ids.
  */
 #include <stdint.h>
 
@@ -30,15 +30,15 @@ enum {
 	WIRE_IMAGE_MAX = 72,
 	WIRE_PATH_MAX = 4096, /* with the NUL */
 	WIRE_CLOSED_MAX = 4,
-	WIRE_PIECE_MAX = 64 * 1024, /* of a file; init keeps the memory that it came in */
+	WIRE_PIECE_MAX = 64 * 1024, /* bytes of a file; init keeps the memory in which it came */
 	TERMINALS_MAX = 64, /* of one sandbox */
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
-	/* in one that outlives its hub, besides: */
+	/* also in one that outlives its hub: */
 	WARDEN_LISTENER_FD = 4, /* bound, not yet listening */
-	WARDEN_LOCK_FD = 5, /* who holds the lock on it is this folder's warden */
+	WARDEN_LOCK_FD = 5, /* the holder of its lock is this folder's warden */
 	WARDEN_DIR_FD = 6, /* that folder */
 	INIT_FD = 3, /* the control socket in a new init */
-	INIT_OOM_FD = 4, /* counters of the sandbox's cgroup to read; may be closed */
+	INIT_OOM_FD = 4, /* counters of the sandbox's cgroup; may be closed */
 	INIT_PIDS_FD = 5,
 };
 
@@ -59,30 +59,30 @@ enum wm_type {
 	WM_LOST, /* warden, unasked: wm_lost */
 	WM_POOL, /* warden, unasked: wm_pool */
 	WM_PAUSE, /* hub: wm_pause */
-	WM_PAUSED, /* warden: wm_head; it is as was asked */
+	WM_PAUSED, /* warden: wm_head; the request has taken effect */
 	WM_RECORD, /* hub: wm_record, then the record */
-	WM_END, /* hub: wm_head; from now on all ends with this hub */
-	WM_ADOPT, /* warden, after WM_READY: wm_adopt, then the record; the init's socket with it */
+	WM_END, /* hub: wm_head; from now on sandboxes end with this hub */
+	WM_ADOPT, /* warden, after WM_READY: wm_adopt, then the record; with the init's socket */
 	WM_USAGE, /* hub: wm_usage */
 	WM_USED, /* warden: wm_used */
-	WM_WRITE, /* hub: wm_write; the descriptor to write to with it */
-	WM_WRITTEN, /* warden: wm_written; all of it is written */
+	WM_WRITE, /* hub: wm_write; with the descriptor to write to */
+	WM_WRITTEN, /* warden: wm_written; everything was written */
 	WM_SOCKET, /* hub: wm_socket */
-	WM_SOCKET_MADE, /* warden: wm_head; the socket with it, not yet connected */
-	WM_SLEEP, /* hub: wm_sleep; its init is ended */
-	WM_ASLEEP, /* warden: wm_head; it has ended */
-	WM_WAKE, /* hub: wm_sleep; there is to be an init again, if there is none */
-	WM_AWAKE, /* warden: wm_head; the init's socket with it */
+	WM_SOCKET_MADE, /* warden: wm_head; with the socket, not connected yet */
+	WM_SLEEP, /* hub: wm_sleep; end its init */
+	WM_ASLEEP, /* warden: wm_head; the init has ended */
+	WM_WAKE, /* hub: wm_sleep; start an init if there is none */
+	WM_AWAKE, /* warden: wm_head; with the init's socket */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
 struct wm_head {
 	uint32_t type;
-	uint32_t seq; /* of the request; the answer repeats it; 0 when unasked */
+	uint32_t seq; /* that of the request, also in its answer; 0 if unasked */
 };
 
-/* Never changes: what builds that differ say to each other. Unless it is free, the warden hangs
- * up. */
+/* Never changes, since builds that differ exchange it. The warden hangs up unless its state is
+ * free. */
 enum wm_greet_state { WM_GREET_FREE, WM_GREET_BUSY, WM_GREET_ENDING };
 
 struct wm_greet {
@@ -92,20 +92,20 @@ struct wm_greet {
 	char build[WIRE_BUILD_MAX];
 };
 
-/* To a warden that has lived on, with one descriptor: the hub's standard error. */
+/* To a warden that outlived its hub, with one descriptor: the hub's standard error. */
 struct wm_hello {
 	struct wm_head h;
 	uint32_t version;
 	char build[WIRE_BUILD_MAX];
 	uint32_t kept; /* the sandboxes outlive the hub */
-	uint64_t linger_ms; /* at most so long without another one */
+	uint64_t linger_ms; /* how long, without another hub */
 	uint32_t pool;
 	uint32_t networks;
 	uint32_t max_sandboxes;
-	uint64_t files; /* soft limit of descriptors that the user's other programs have */
-	struct limits limits; /* of pooled sandboxes, complete */
+	uint64_t files; /* soft limit of descriptors for the user's other programs */
+	struct limits limits; /* for pooled sandboxes, complete */
 	char allow[256];
-	/* absolute paths of folders that no sandbox is given, see warden/closed.h; "": none */
+	/* absolute paths of folders that no sandbox may get, see warden/closed.h; "": none */
 	char closed[WIRE_CLOSED_MAX][WIRE_PATH_MAX];
 };
 
@@ -113,31 +113,31 @@ struct wm_ready {
 	struct wm_head h;
 	uint32_t driver; /* enum limit_driver */
 	uint32_t rootless;
-	uint32_t can_freeze; /* else a busy source must be stopped by its init */
-	uint32_t adopted; /* how many WM_ADOPT follow */
-	uint32_t epoch; /* of their IM_RESET */
+	uint32_t can_freeze; /* else init must stop the processes of a busy source */
+	uint32_t adopted; /* number of WM_ADOPT that follow */
+	uint32_t epoch; /* for their IM_RESET */
 };
 
 struct wm_create {
 	struct wm_head h;
 	struct limits limits; /* complete */
 	char image[4096]; /* the absolute path of an image's folder; "": the template host */
-	uint32_t of_host; /* the host's directories stand over that image, too */
-	uint32_t n_mounts; /* wm_mount and the two paths with their NULs follow for each */
+	uint32_t of_host; /* the host's directories are mounted over that image */
+	uint32_t n_mounts; /* for each, wm_mount and its two paths with their NULs follow */
 };
 
 struct wm_mount {
-	uint32_t host_len, guest_len; /* with the NUL */
+	uint32_t host_len, guest_len; /* both include the NUL */
 	uint32_t writable, pad;
-	uint64_t size; /* bytes that the host must end it at; 0: none */
+	uint64_t size; /* quota in bytes that the host must enforce; 0: none */
 };
 
-/* What the source's init said of it. The hub asks nothing of the init until the fork is
+/* What the source's init said about it. The hub asks nothing of the init until the fork is
  * answered. */
 enum wm_fork_how {
-	WM_FORK_IDLE, /* nothing runs but init: its layer can be frozen in place */
-	WM_FORK_BUSY, /* something runs: freeze it, copy */
-	WM_FORK_STOPPED, /* something runs, and init has stopped it all: copy */
+	WM_FORK_IDLE, /* nothing runs but init: freeze its layer in place */
+	WM_FORK_BUSY, /* something runs: freeze it and copy */
+	WM_FORK_STOPPED, /* something runs, and init has stopped it: copy */
 };
 
 struct wm_fork {
@@ -148,12 +148,12 @@ struct wm_fork {
 };
 
 enum wm_write_what {
-	WM_WRITE_TAR, /* a layer of OCI's, without an end */
+	WM_WRITE_TAR, /* an OCI layer, without the end of the archive */
 	WM_WRITE_NAMES, /* for each: enum diff, enum file_type, its path from / with a NUL */
 };
 
-/* What a sandbox has changed against its template. It stands still until that is written; the hub
- * asks nothing of its init meanwhile. */
+/* Writes a sandbox's changes against its template. The sandbox is frozen until everything was
+ * written, and the hub asks nothing of its init meanwhile. */
 struct wm_write {
 	struct wm_head h;
 	uint64_t key;
@@ -163,7 +163,7 @@ struct wm_write {
 
 struct wm_written {
 	struct wm_head h;
-	char image[WIRE_IMAGE_MAX]; /* the name of its image's folder; "": it has none */
+	char image[WIRE_IMAGE_MAX]; /* name of its image's folder; "": it has none */
 };
 
 struct wm_destroy {
@@ -174,7 +174,7 @@ struct wm_destroy {
 struct wm_pause {
 	struct wm_head h;
 	uint64_t key;
-	uint32_t paused; /* 0: it goes on */
+	uint32_t paused; /* 0: resume */
 	uint32_t pad;
 };
 
@@ -200,20 +200,20 @@ struct wm_pool {
 	uint32_t ready;
 };
 
-/* What the next hub has to know of a sandbox. Until it is there for all of one WM_CREATED, that is
- * not confirmed, and undone when the hub goes. */
+/* What the next hub must know of a sandbox. A WM_CREATED is confirmed once the records of all its
+ * sandboxes are there; until then it is undone if the hub goes away. */
 struct wm_record {
 	struct wm_head h;
 	uint64_t key;
-	uint64_t dies_at_ms; /* of the monotonic clock; 0: never */
+	uint64_t dies_at_ms; /* on the monotonic clock; 0: never */
 	uint32_t paused;
 	uint32_t pad;
 };
 
-/* What the record itself begins with. Then come the working directory, n_env variables and n_argv
- * arguments of the template, each with its NUL, and record_n bytes of the hub's own. The warden
- * only keeps it: a later hub reads what an earlier one wrote, which may be of another version, so
- * its form belongs to what both must agree on. */
+/* The beginning of the record. The working directory, n_env variables and n_argv arguments of the
+ * template follow, each with its NUL, then record_n bytes of the hub. The warden only stores it.
+ * A later hub of another version may read it, so this form is part of the agreement between
+ * versions. */
 struct kept_sandbox {
 	struct limits limits;
 	uint64_t ttl_ms;
@@ -231,16 +231,16 @@ struct wm_adopt {
 	uint32_t asleep; /* 1: there is no socket */
 };
 
-/* What sandboxes use. n 0: all of this warden together, the pool's among them. */
+/* What sandboxes use. n 0: everything of this warden together, including the pool. */
 struct wm_usage {
 	struct wm_head h;
 	uint32_t n, pad;
 	uint64_t keys[WIRE_USAGE_MAX];
 };
 
-/* What can't be had has no bit. */
+/* A value that can't be measured has no bit. */
 enum wm_use_has {
-	WM_USE_LIVES = 1 << 0, /* the sandbox is there */
+	WM_USE_LIVES = 1 << 0, /* the sandbox exists */
 	WM_USE_MEMORY = 1 << 1,
 	WM_USE_PEAK = 1 << 2,
 	WM_USE_CPU = 1 << 3,
@@ -249,11 +249,11 @@ enum wm_use_has {
 };
 
 struct wm_use {
-	uint32_t has, pad; /* enum wm_use_has */
+	uint32_t has, pad; /* has: enum wm_use_has */
 	uint64_t memory, memory_peak, cpu_us, pids, disk;
 };
 
-/* In the order of the keys; of all together it is one. */
+/* In the order of the keys; one in all for everything together. */
 struct wm_used {
 	struct wm_head h;
 	uint32_t n, pad;
@@ -261,7 +261,7 @@ struct wm_used {
 };
 
 /* A sandbox in which nothing runs, as its init has said, needs no init: its files and limits stay.
- * Whatever the warden can't do, the sandbox is as it was. */
+ * If the warden fails, the sandbox stays as it was. */
 struct wm_sleep {
 	struct wm_head h;
 	uint64_t key;
@@ -278,14 +278,13 @@ struct wm_socket {
 /* ---- hub <-> init --------------------------------------------------------------------------- */
 
 enum im_type {
-	/* during set-up, between the child that becomes init and the warden */
-	IM_PARTS =
-		1, /* warden: im_parts; descriptors: the root, then the counters that are there */
+	/* during set-up, between the warden and the child that becomes init */
+	IM_PARTS = 1, /* warden: im_parts; descriptors: the root, then the counters that exist */
 	IM_MAP_ME, /* child: write my uid map, then answer with any message */
 	IM_SETUP_FAILED, /* child: im_setup_failed */
 	IM_READY, /* init: im_head */
 	/* hub to init */
-	IM_EXEC, /* im_exec; 2 or 3 descriptors: [stdin,] stdout, stderr; or 1, a terminal */
+	IM_EXEC, /* im_exec; descriptors: [stdin,] stdout, stderr; or one terminal */
 	IM_SIGNAL, /* im_signal */
 	IM_QUIESCE, /* im_head; answered by IM_QUIET */
 	IM_STOP, /* im_head; stop every process; answered by IM_QUIET when all have stopped */
@@ -297,23 +296,24 @@ enum im_type {
 	/* init to hub */
 	IM_EXIT, /* im_exit */
 	IM_QUIET, /* im_quiet */
-	/* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE; of trees im_tree_done */
+	/* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE; for trees
+	 * im_tree_done */
 	IM_FILE_DONE,
 	IM_PROCESS_DONE, /* im_process_done, and with PROCESS_OP_LIST its entries */
 	IM_TERMINAL_DONE, /* im_terminal_done; one descriptor: the directory of terminals */
-	IM_WAS_RESET, /* im_quiet; nothing of the hubs before comes after it */
+	IM_WAS_RESET, /* im_quiet; nothing for earlier hubs comes after it */
 };
 
 struct im_head {
 	uint32_t type;
-	uint32_t id; /* the hub's number for the exec or the question */
+	uint32_t id; /* the hub's number of the exec or request */
 };
 
-/* Descriptors: the root, the counters that are there, the groups to enter. */
+/* Descriptors: the root, the counters that exist, the groups to enter. */
 struct im_parts {
 	struct im_head h;
-	uint32_t fill; /* 1: a directory to be copied into the root is there */
-	uint32_t oom, pids; /* 1: the counter is there */
+	uint32_t fill; /* 1: with a directory to be copied into the root */
+	uint32_t oom, pids; /* 1: the counter exists */
 	uint32_t n_tasks;
 };
 
@@ -325,15 +325,16 @@ struct im_setup_failed {
 
 #define IM_STAGE_MOUNT "mount on " /* begins the stage of a mount that the operator asked for */
 
-/* argc words, then envc "NAME=value" strings, each with its NUL, after a working directory. With
- * `shell` argv is one word: the line. */
+/* After a working directory, argc words, then envc "NAME=value" strings, each with its NUL. With
+ * `shell` argv is one word, the line. */
 struct im_exec {
 	struct im_head h;
 	uint32_t argc, envc;
 	uint32_t has_stdin;
 	uint32_t shell;
-	uint32_t terminal; /* 1: it leads a session whose controlling terminal that is */
-	uint32_t files; /* that it may have open; 0: as many as the host gives */
+	/* 1: the program leads a session with the terminal as its controlling terminal */
+	uint32_t terminal;
+	uint32_t files; /* open files of the program; 0: as many as the host gives */
 };
 
 enum { IM_SIGNAL_TREE = 1 };
@@ -344,54 +345,54 @@ struct im_signal {
 	uint32_t flags; /* IM_SIGNAL_TREE: kill it and all that it started */
 };
 
-/* Where starting a program failed. */
+/* The stage at which starting a program failed. */
 enum im_exec_stage { IM_STAGE_RAN, IM_STAGE_FORK, IM_STAGE_CWD, IM_STAGE_EXEC };
 
 struct im_exit {
 	struct im_head h;
-	uint32_t stage; /* enum im_exec_stage; other than RAN: errnum says why, the rest is 0 */
+	uint32_t stage; /* enum im_exec_stage; unless RAN, errnum is the reason and the rest is 0 */
 	int32_t errnum;
-	int32_t status; /* of wait4 */
-	uint32_t oom_kills, pids_hits; /* of the sandbox while it ran */
-	uint32_t disk_full; /* 1: there was no room left for its files when it ended */
+	int32_t status; /* from wait4 */
+	uint32_t oom_kills, pids_hits; /* those of the sandbox while it ran */
+	uint32_t disk_full; /* 1: there was no room for files when it ended */
 	uint64_t cpu_us, peak_bytes;
 };
 
 struct im_reset {
 	struct im_head h;
-	uint32_t stay_stopped; /* 1: what was stopped by IM_STOP stays so, as it is paused */
+	/* 1: what IM_STOP has stopped stays stopped, since the sandbox is paused */
+	uint32_t stay_stopped;
 	uint32_t pad;
 };
 
 struct im_quiet {
 	struct im_head h;
 	uint32_t processes; /* other than init; in answer to IM_STOP: those that would not stop */
-	/* of System V's IPC, which last without a process; in answer to IM_QUIESCE */
+	/* System V IPC objects, which outlive processes; in answer to IM_QUIESCE */
 	uint32_t objects;
 	uint32_t pad;
 };
 
 enum file_op {
-	FILE_OP_READ, /* path; gives a descriptor of a regular file */
-	/* path, mode, then the first piece of its bytes; gives a token, unless that was all. Of a
-	 * folder of the host, which may be slow, a descriptor of an empty new file beside it: the
-	 * piece is not used. */
+	FILE_OP_READ, /* path; answered with a descriptor of a regular file */
+	/* path, mode, then the first piece of its bytes; answered with a token, unless that piece
+	 * was everything. In a folder of the host, which may be slow, answered with a descriptor of
+	 * an empty new file beside it; the piece is not used. */
 	FILE_OP_WRITE,
 	FILE_OP_APPEND, /* token, then another piece */
-	FILE_OP_COMMIT, /* token: the new file takes the place of path */
+	FILE_OP_COMMIT, /* token: the new file replaces path */
 	FILE_OP_ABORT, /* token */
 	FILE_OP_STAT,
 	FILE_OP_LIST,
 	FILE_OP_MKDIR,
 	FILE_OP_REMOVE,
 	FILE_OP_MOVE, /* two paths */
-	/* Each done by a process of its own, which answers with im_tree_done; a descriptor goes
-	 * with the message: */
-	FILE_OP_ARCHIVE, /* path, then names to leave out; it is written to */
-	FILE_OP_UPLOAD, /* path of a directory; it is read from */
-	FILE_OP_WATCH, /* path of a directory; it is written to, im_change by im_change */
-	/* token: the id of one of those, which is killed, and answered so; it has no answer
-	 * itself */
+	/* Each of these runs in a process of its own, which answers with im_tree_done. A descriptor
+	 * is sent with the message: */
+	FILE_OP_ARCHIVE, /* path, then names to leave out; the archive is written to it */
+	FILE_OP_UPLOAD, /* path of a directory; the archive is read from it */
+	FILE_OP_WATCH, /* path of a directory; one im_change after another is written to it */
+	/* token: the id of one of those, which is killed and then answered. Has no answer itself */
 	FILE_OP_STOP,
 };
 
@@ -417,31 +418,33 @@ struct im_stat {
 
 struct im_file_done {
 	struct im_head h;
-	int32_t errnum; /* 0: done */
-	uint32_t not_a_file; /* with errnum: it is there, but not a file that may be touched so */
+	int32_t errnum; /* 0: success */
+	/* with errnum: the path exists, but is not a file that may be used like this */
+	uint32_t not_a_file;
 	uint32_t token;
-	uint32_t entries, truncated; /* FILE_OP_LIST: that many im_entry, each with its name */
+	/* FILE_OP_LIST: number of im_entry that follow, each with its name */
+	uint32_t entries, truncated;
 	uint32_t pad;
 	struct im_stat st;
 };
 
 struct im_tree_done {
-	struct im_file_done d; /* errnum: it could not be begun */
+	struct im_file_done d; /* errnum: it could not be started */
 	struct tree_failure failure; /* else how it ended */
 };
 
-/* What has happened below a directory that is watched. */
+/* A change below a watched directory. */
 struct im_change {
 	uint32_t kind; /* enum change_kind */
 	uint32_t cookie;
 	uint32_t is_directory;
-	/* without NUL; the path below the directory follows, no NUL, no padding */
+	/* without NUL; the path below the directory follows, without NUL and padding */
 	uint32_t path_len;
 };
 
 struct im_entry {
 	struct im_stat st;
-	uint32_t name_len; /* without NUL; the name follows, no NUL, no padding */
+	uint32_t name_len; /* without NUL; the name follows, without NUL and padding */
 	uint32_t pad;
 };
 
@@ -459,20 +462,21 @@ struct im_process {
 
 struct im_process_done {
 	struct im_head h;
-	int32_t errnum; /* 0: done */
-	uint32_t entries, truncated; /* that many im_process_entry, each with its command */
+	int32_t errnum; /* 0: success */
+	/* number of im_process_entry that follow, each with its command */
+	uint32_t entries, truncated;
 	uint32_t pad;
 };
 
 struct im_terminal_done {
 	struct im_head h;
-	int32_t errnum; /* 0: done */
+	int32_t errnum; /* 0: success */
 	uint32_t pad;
 };
 
 struct im_process_entry {
 	uint32_t pid, parent;
-	uint32_t state; /* a letter of proc(5) */
-	uint32_t command_len; /* the command follows, no NUL, no padding */
+	uint32_t state; /* the letter of proc(5) */
+	uint32_t command_len; /* the command follows, without NUL and padding */
 	uint64_t cpu_ms, bytes, age_ms;
 };

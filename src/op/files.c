@@ -110,6 +110,8 @@ static const struct field list_fields[] = {
 	FIELD(struct files_list_request, path, .min = 1, .max = FILES_PATH_MAX,
 	      .def = DEFAULT_STR("."),
 	      .doc = "Directory; the sandbox's working directory if absent."),
+	FIELD(struct files_list_request, limit, .min = 1, .max = FILE_LIST_MAX,
+	      .def = DEFAULT_INT(FILE_LIST_MAX), .doc = "Entries at most."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct files_list_request, list_fields);
 
@@ -131,7 +133,7 @@ static const struct field listing_fields[] = {
 	FIELD_OBJECTS(struct files_listing, entries, listed_table, .flags = FIELD_REQUIRED,
 		      .doc = "By name."),
 	FIELD(struct files_listing, truncated, .flags = FIELD_REQUIRED,
-	      .doc = "There are more than these 1024."),
+	      .doc = "There are more than these."),
 };
 static const struct field_table listing_table = FIELD_TABLE(struct files_listing, listing_fields);
 
@@ -160,11 +162,13 @@ static void files_on_listed(void *arg, const struct file_entry *entries, size_t 
 			    const struct err *err)
 {
 	struct call *c = arg;
+	const struct files_list_request *q = call_request(c);
+	size_t shown = n < q->limit ? n : q->limit;
 	struct err e = ERR_INIT;
-	struct file_listed *p = err ? NULL : arena_array(call_arena(c), n, sizeof(*p), &e);
-	const struct files_listing listing = { { p, n }, truncated };
+	struct file_listed *p = err ? NULL : arena_array(call_arena(c), shown, sizeof(*p), &e);
+	const struct files_listing listing = { { p, shown }, truncated || shown < n };
 
-	for (size_t i = 0; p && i < n; i++) {
+	for (size_t i = 0; p && i < shown; i++) {
 		if (files_list_entry(call_arena(c), &entries[i], &p[i], &e) < 0)
 			p = NULL;
 	}

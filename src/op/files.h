@@ -26,6 +26,7 @@ extern const char *const file_type_names[4];
 
 struct files_list_request {
 	struct str sandbox, path;
+	uint32_t limit;
 };
 
 struct file_listed {
@@ -78,8 +79,7 @@ extern const struct field_table file_chunk_table;
 struct files_read_request {
 	struct str sandbox, path;
 	uint64_t offset;
-	bool has_limit;
-	uint32_t limit;
+	uint32_t limit; /* 0: to its end */
 	enum file_encoding encoding;
 };
 

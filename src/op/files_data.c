@@ -18,7 +18,7 @@ static const struct field read_fields[] = {
 	FIELD(Q, path, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX,
 	      .doc = "A regular file."),
 	FIELD(Q, offset, .max = INT64_MAX, .def = DEFAULT_INT(0), .doc = "First byte to read."),
-	FIELD(Q, limit, .min = 1, .max = FILES_READ_MAX, .has = FIELD_HAS(Q, has_limit),
+	FIELD(Q, limit, .min = 1, .max = FILES_READ_MAX,
 	      .doc = "Bytes to read at most. If absent the file is read to its end, and refused if "
 		     "that is more than 4194304 bytes."),
 	FIELD_ENUM(Q, encoding, file_encoding_names, .def = DEFAULT_ENUM(FILE_UTF8),
@@ -91,14 +91,14 @@ static int files_cut_text(struct file_content *ret, struct err *e)
 static int files_fill_content(const struct files_read_request *q, struct str bytes, uint64_t size,
 			      struct file_content *ret, struct err *e)
 {
-	size_t max = q->has_limit ? q->limit : FILES_READ_MAX;
+	size_t max = q->limit ? q->limit : FILES_READ_MAX;
 
 	ret->content = bytes;
 	ret->encoding = q->encoding;
 	ret->size = size;
 	ret->offset = q->offset;
 	ret->eof = bytes.n <= max;
-	if (!ret->eof && !q->has_limit)
+	if (!ret->eof && !q->limit)
 		return err_set(e, ERR_TOO_LARGE,
 			       "the file has %" PRIu64
 			       " bytes, and %d are read at once: give offset and limit",
@@ -136,7 +136,7 @@ static void files_on_read(void *arg, struct str bytes, const struct file_stat *s
 static void files_read_whole(struct call *c, struct sandbox *sb)
 {
 	const struct files_read_request *q = call_request(c);
-	size_t want = (q->has_limit ? q->limit : FILES_READ_MAX) + 1u;
+	size_t want = (q->limit ? q->limit : FILES_READ_MAX) + 1u;
 	struct err e = ERR_INIT;
 
 	if (call_reserve(c, want, &e) < 0)

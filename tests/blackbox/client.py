@@ -30,6 +30,17 @@ class Failed(Exception):
 CHANGED = {'jsonrpc': '2.0', 'method': 'notifications/resources/list_changed', 'params': {}}
 
 
+def data_of(result):
+    """What a tool has told: as structured content, or in its text and, of what that does not
+    tell, in _meta."""
+    if 'structuredContent' in result:
+        return result['structuredContent']
+    text, facts = result['content'][0]['text'], result.get('_meta', {}).get('holt/facts', {})
+    if 'encoding' in facts:
+        return {'content': text, **facts}
+    return {**facts, **json.loads(text)}
+
+
 def no_repeats(pairs):
     keys = [key for key, _ in pairs]
     assert len(keys) == len(set(keys)), f'a repeated key in what the server sent: {keys}'
@@ -212,13 +223,13 @@ class Client:
         return self.start('tools/call', {'name': name, 'arguments': arguments})
 
     def result(self, request_id, within=DEADLINE):
-        """The structured content of a call; Failed where the tool failed."""
+        """What a call has told; Failed where the tool failed."""
         answer = self.wait(request_id, within)
         assert 'result' in answer, answer
         result = answer['result']
         if result.get('isError'):
             raise Failed(json.loads(result['content'][0]['text']))
-        return result['structuredContent']
+        return data_of(result)
 
     def call(self, name, within=DEADLINE, **arguments):
         return self.result(self.start_tool(name, **arguments), within)
@@ -273,14 +284,15 @@ class Sandbox:
         self.id = info['sandbox']
 
     def start(self, command, **arguments):
-        return self.client.start_tool('sandbox_exec', sandbox=self.id, command=command, **arguments)
+        """Its output up to a mebibyte: what a model is told is less."""
+        return self.client.start_tool('sandbox_exec', sandbox=self.id, command=command,
+                                      **{'max_output_bytes': 1 << 20, **arguments})
 
     def exec(self, command, within=DEADLINE + 30, **arguments):
         return self.client.result(self.start(command, **arguments), within)
 
     def argv(self, *argv, within=DEADLINE + 30, **arguments):
-        return self.client.call('sandbox_exec', within=within, sandbox=self.id, command=argv[0],
-                                args=list(argv[1:]), **arguments)
+        return self.exec(argv[0], within, args=list(argv[1:]), **arguments)
 
     def sh(self, command, **arguments):
         """Standard output of a command that must succeed."""
@@ -293,7 +305,9 @@ class Sandbox:
                                 **arguments)
 
     def read(self, path, **arguments):
-        return self.client.call('sandbox_read_file', sandbox=self.id, path=path, **arguments)
+        """As much as there can be: what a model is told is less."""
+        return self.client.call('sandbox_read_file', sandbox=self.id, path=path,
+                                **{'limit': 4 << 20, **arguments})
 
     def content(self, path, **arguments):
         return self.read(path, **arguments)['content']

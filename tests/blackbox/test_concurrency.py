@@ -2,7 +2,7 @@
 
 import pytest
 
-from client import TOOLS, Failed, until
+from client import Failed, TOOLS, data_of, until
 
 
 def gate(sb):
@@ -92,7 +92,7 @@ def test_requests_over_the_bound_are_refused_and_the_others_served(spawn):
     answers = [mcp.wait(call) for call in kept]
     served = [answer for answer in answers if not refused(answer)]
     assert 0 < len(answers) - len(served) < 60
-    assert {answer['result']['structuredContent']['stdout'] for answer in served} == {'served\n'}
+    assert {data_of(answer['result'])['stdout'] for answer in served} == {'served\n'}
     assert sb.sh('echo well') == 'well\n'
 
 

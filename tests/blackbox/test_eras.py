@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from client import TOOLS, until
+from client import TOOLS, data_of, until
 
 NOW = '2026-07-28'
 KEY = 'io.modelcontextprotocol/'
@@ -39,7 +39,7 @@ def test_all_without_a_handshake(mcp):
     sandbox = re.search(ID, made['content'][0]['text']).group()
     ran = complete(modern(mcp, 'tools/call', name='sandbox_exec',
                           arguments={'sandbox': sandbox, 'command': 'echo on'}))
-    assert ran['structuredContent']['stdout'] == 'on\n'
+    assert data_of(ran)['stdout'] == 'on\n'
     failed = complete(modern(mcp, 'tools/call', name='sandbox_exec',
                              arguments={'sandbox': 'x', 'command': 'true'}))
     assert failed['isError']
@@ -115,7 +115,7 @@ def test_cancel_by_notification(mcp):
         ran = complete(modern(mcp, 'tools/call', name='sandbox_exec',
                               arguments={'sandbox': sandbox,
                                          'command': 'grep -lx sleep /proc/[0-9]*/comm | wc -l'}))
-        return int(ran['structuredContent']['stdout'])
+        return int(data_of(ran)['stdout'])
 
     call = mcp.start('tools/call', {'name': 'sandbox_exec', '_meta': meta(progressToken='p'),
                                     'arguments': {'sandbox': sandbox, 'command': 'sleep 777'}})

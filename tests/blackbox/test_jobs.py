@@ -14,7 +14,7 @@ import threading
 import pytest
 
 import host
-from client import until
+from client import data_of, until
 from rest import Failed, lines
 from soak import soak
 from test_hub_cli import Hub
@@ -797,5 +797,5 @@ def test_a_command_of_mcp_is_found_while_it_runs(hub, sb):
         assert job['state'] == 'running' and not job['background']
         until(lambda: hub.output(sb, job['exec_id']) == b'from mcp\n', what='its output')
         hub.call('POST', hub.at(sb, job['exec_id'], '/signal'), {'signal': 15})
-        assert session.result(wire)['structuredContent']['signal'] == 15
+        assert data_of(session.result(wire))['signal'] == 15
     assert hub.look(sb, job['exec_id'])['state'] == 'signaled'

@@ -13,7 +13,7 @@ import threading
 import pytest
 
 import host
-from client import until
+from client import data_of, until
 from http_client import Closed, Door, Modern
 from test_serve import serve  # noqa: F401 (a fixture)
 
@@ -31,7 +31,7 @@ class Hub:
         reply.close()
         if got.get('isError'):
             return json.loads(got['content'][0]['text'])
-        return got['structuredContent']
+        return data_of(got)
 
     def create(self, **arguments):
         got = self.ask('sandbox_create', pool='host', **arguments)

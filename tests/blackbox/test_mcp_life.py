@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from client import Sandbox, until
+from client import Sandbox, data_of, until
 from test_eras import KEY, complete, meta, modern
 from test_serve import Serve
 
@@ -56,9 +56,9 @@ def test_pages(mcp):
     for _ in range(4):
         made += [s.id for s in first.fork(51)]
     page = mcp.call('sandbox_list')
-    assert [s['sandbox'] for s in page['sandboxes']] == made[:200]
-    rest = mcp.call('sandbox_list', after=page['next_after'])
-    assert [s['sandbox'] for s in rest['sandboxes']] == made[200:] and 'next_after' not in rest
+    assert [s['sandbox'] for s in page['sandboxes']] == made[:100]
+    rest = mcp.call('sandbox_list', after=page['next_after'], limit=200)
+    assert [s['sandbox'] for s in rest['sandboxes']] == made[100:] and 'next_after' not in rest
     seen, params = [], {}
     while True:
         listed = mcp.request('resources/list', params)['result']
@@ -313,13 +313,13 @@ def task(mcp, method, task_id):
 
 def test_a_long_command_becomes_a_task(mcp, sb):
     short = begin(mcp, sb, 'echo x')
-    assert short['resultType'] == 'complete' and short['structuredContent']['stdout'] == 'x\n'
+    assert short['resultType'] == 'complete' and data_of(short)['stdout'] == 'x\n'
     made = begin(mcp, sb, 'while [ ! -e go ]; do sleep 0.1; done; echo done')
     assert made['resultType'] == 'task' and made['status'] == 'working'
     assert task(mcp, 'get', made['taskId'])['status'] == 'working'
     assert sb.sh('touch go') == ''  # meanwhile all else goes on
     done = until(lambda: ended(mcp, made['taskId']), what='its end')
-    assert (done['status'] == 'completed' and done['result']['structuredContent']['stdout']
+    assert (done['status'] == 'completed' and data_of(done['result'])['stdout']
             == 'done\n')
 
 
@@ -348,7 +348,7 @@ def test_a_task_outlives_no_sandbox(mcp, sb):
 def test_clients_without_tasks_wait(mcp, sb):
     ran = modern(mcp, 'tools/call', name='sandbox_exec',
                  arguments={'sandbox': sb.id, 'command': 'sleep 3.5; echo on'})
-    assert complete(ran)['structuredContent']['stdout'] == 'on\n'
+    assert data_of(complete(ran))['stdout'] == 'on\n'
 
 
 def test_tasks_of_the_legacy_kind(mcp, sb):
@@ -359,7 +359,7 @@ def test_tasks_of_the_legacy_kind(mcp, sb):
         'name': 'sandbox_exec', 'arguments': {'sandbox': sb.id, 'command': 'echo x'}, 'task': {}})
     task_id = answer['result']['task']['taskId']
     result = mcp.request('tasks/result', {'taskId': task_id})['result']
-    assert result['structuredContent']['stdout'] == 'x\n'
+    assert data_of(result)['stdout'] == 'x\n'
     assert mcp.request('tasks/get', {'taskId': task_id})['result']['status'] == 'completed'
     refused = mcp.request('tools/call',
                           {'name': 'sandbox_create', 'arguments': {'pool': 'host'}, 'task': {}})

@@ -12,7 +12,7 @@ import struct
 
 import pytest
 
-from client import until
+from client import data_of, until
 from rest import Rest, frame
 from soak import soak
 from test_serve import Session
@@ -95,8 +95,8 @@ def test_mcp(hub, sb, patient):
                          timeout_seconds=600)
             result = session.result(wire)
         assert not result.get('isError'), result
-        assert result['structuredContent']['exit_code'] == 0
-        assert size - (1 << 21) < result['structuredContent']['stdout_elided_bytes'] < size
+        assert data_of(result)['exit_code'] == 0
+        assert size - (1 << 21) < data_of(result)['stdout_elided_bytes'] < size
         peak.check()
 
 

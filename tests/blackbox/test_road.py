@@ -12,7 +12,7 @@ import pytest
 
 import host
 import rest
-from client import Failed, until
+from client import Failed, data_of, until
 from described import Described, code_of
 from door import Wire
 from rest import b64
@@ -295,13 +295,14 @@ NOBODY = 'nobody'  # its requests are decoded, and go no further than that
 WISHES = {
     'exec.output': {'sandbox_exec_output': {'exec': 'x', 'offset': 5, 'max_bytes': 2048},
                     'execs.output': '?offset=5&limit=2048'},
-    'files.list': {'sandbox_list_files': {'path': 'd'}, 'files.list': {'path': 'd'},
+    'files.list': {'sandbox_list_files': {'path': 'd', 'limit': 1024}, 'files.list': {'path': 'd'},
                    'List': {'parent': 'd'}},
     'files.mkdir': {'files.mkdir': {'path': 'd'}, 'Mkdir': {'path': 'd'}},
     'files.move': {'sandbox_move_file': {'path': 'a', 'to': 'b'},
                    'files.move': {'path': 'a', 'to': 'b'}},
     'files.read': {'sandbox_read_file': {'path': 'a'},
-                   'files.read': {'path': 'a', 'offset': 0, 'encoding': 'utf-8'}},
+                   'files.read': {'path': 'a', 'offset': 0, 'encoding': 'utf-8',
+                                  'limit': 65536}},
     'files.remove': {'sandbox_remove_file': {'path': 'a'},
                      'files.remove': {'path': 'a', 'recursive': False},
                      'Remove': {'path': 'a', 'recursive': False}},
@@ -314,7 +315,7 @@ WISHES = {
                        'Signal': {'pid': 7}},
     'sandbox.diff': {'sandbox_diff': {'limit': 9}, 'sandboxes.diff': '?limit=9'},
     'sandbox.exec': {'sandbox_exec': {'command': 'true', 'stdin_base64': b64(b'x'),
-                                      'timeout_seconds': 30},
+                                      'timeout_seconds': 30, 'max_output_bytes': 1 << 20},
                      'exec': {'command': 'true', 'stdin': 'x'},
                      'exec.stream': {'command': 'true', 'stdin': 'x', 'timeout': 0}},
     'sandbox.get': {'sandbox_get': {'usage': False}, 'sandboxes.get': None},
@@ -563,7 +564,7 @@ def test_who_fills_all_room_locks_nobody_out(hub, road):
     for session in Session(hub), Session(hub):
         with hub.wire() as wire:
             session.call(wire, 'sandbox_exec', sandbox=stage.id, command='echo well')
-            assert session.result(wire)['structuredContent']['stdout'] == 'well\n'
+            assert data_of(session.result(wire))['stdout'] == 'well\n'
     with Wire(hub.paths[0]) as wire:
         reply = wire.ask(hub.request('POST', '/v1/exec', body=json.dumps(
             {'sandbox': stage.id, 'command': 'true'})))

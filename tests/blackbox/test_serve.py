@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from client import until
+from client import data_of, until
 from door import Closed, Wire, request, trusting
 from test_door import WRONG, certificate, refused  # noqa: F401 (certificate is a fixture)
 from who import HERE
@@ -160,14 +160,14 @@ class Session:
             self.call(wire, 'sandbox_create', pool='host')
             result = self.result(wire)
             assert not result.get('isError'), result
-            return result['structuredContent']['sandbox']
+            return data_of(result)['sandbox']
 
     def run(self, sandbox, command):
         with self.hub.wire() as wire:
             self.call(wire, 'sandbox_exec', sandbox=sandbox, command=command)
             result = self.result(wire)
             assert not result.get('isError'), result
-            return result['structuredContent']['stdout']
+            return data_of(result)['stdout']
 
     def stream(self):
         """An open GET stream."""
@@ -613,7 +613,7 @@ def test_a_call_in_flight_finishes(serve):
         hub.proc.send_signal(signal.SIGTERM)
         until(lambda: refused(hub), what='no more listening')
         result = session.result(wire)
-        assert result['structuredContent']['stdout'] == 'begun\ndone\n', result
+        assert data_of(result)['stdout'] == 'begun\ndone\n', result
         while stream.chunk():
             pass
     assert hub.proc.wait(GRACE) == 0

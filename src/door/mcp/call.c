@@ -11,7 +11,7 @@
 enum { TASK_AFTER_MS = 3000 };
 
 /* Two copies of what an exec printed, with every byte escaped. */
-enum { TEXT_MAX = 32 << 20 };
+enum { TEXT_MAX = 32 << 20, NOTE_MAX = 4096 };
 
 struct mcp_run {
 	struct mcp_door *door;
@@ -43,26 +43,72 @@ static void on_fail(void *client, const struct err *e)
 	run_end(r);
 }
 
-static void on_answer(void *client, const struct field_table *t, const void *result)
+/* The text, and the note if there is one. Returns how many; -1 with *e. */
+static int put_texts(struct mcp_run *r, const struct field_table *t, const void *result,
+		     struct buf bufs[2], struct mcp_content to[2], struct err *e)
 {
-	struct mcp_run *r = client;
-	bool speaks = r->tool->says || r->tool->text;
-	autobuf struct buf b = BUF_INIT(TEXT_MAX);
-	struct mcp_content text = { .type = MCP_TEXT };
-	struct err e;
+	const struct tool *tool = r->tool;
+	struct json_writer w = json_writer(&bufs[0]);
+	int n = 1;
 
-	if (speaks && tool_text(r->tool, call_request(r->call), result, &b, &e) < 0) {
-		on_fail(client, &e);
-		return;
+	if (tool->says || tool->text) {
+		if (tool_text(tool, call_request(r->call), result, &bufs[0], e) < 0)
+			return -1;
+	} else {
+		field_encode(t, result, &w);
+		if (json_write_done(&w, e) < 0)
+			return -1;
 	}
-	text.text = b.n ? call_redact(r->call, buf_str(&b)) : STR_LIT("");
-	mcp_call_done(r->mc, &(struct mcp_result){
-				     .content = &text,
-				     .content_n = speaks ? 1 : 0,
-				     .table = r->tool->output ? r->tool->output : t,
-				     .from = result,
-			     });
-	run_end(r);
+	if (tool->note && tool->note(result, &bufs[1], e) < 0)
+		return -1;
+	n += bufs[1].n > 0;
+	for (int i = 0; i < n; i++)
+		to[i] = (struct mcp_content){
+			.type = MCP_TEXT,
+			.text = bufs[i].n ? call_redact(r->call, buf_str(&bufs[i])) : STR_LIT("")
+		};
+	return n;
+}
+
+static int put_facts(const struct tool *tool, const void *result, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	if (!tool->facts)
+		return 0;
+	json_write_object(&w);
+	json_write_key(&w, TOOL_FACTS);
+	field_encode(tool->facts, result, &w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+static void on_answer(void *asker, const struct field_table *t, const void *result)
+{
+	struct mcp_run *r = asker;
+	struct buf bufs[2] = { BUF_INIT(TEXT_MAX), BUF_INIT(NOTE_MAX) };
+	autobuf struct buf facts = BUF_INIT(TEXT_MAX);
+	struct mcp_content content[2];
+	struct err e;
+	int n;
+
+	if (r->tool->output)
+		t = r->tool->output;
+	n = put_texts(r, t, result, bufs, content, &e);
+	if (n < 0 || put_facts(r->tool, result, &facts, &e) < 0) {
+		on_fail(asker, &e);
+	} else {
+		mcp_call_done(r->mc, &(struct mcp_result){
+					     .content = content,
+					     .content_n = (size_t)n,
+					     .table = tool_is_data(r->tool) ? NULL : t,
+					     .from = result,
+					     .meta = buf_str(&facts),
+				     });
+		run_end(r);
+	}
+	buf_fini(&bufs[0]);
+	buf_fini(&bufs[1]);
 }
 
 static void on_progress(void *client, double progress, double total, const char *message)

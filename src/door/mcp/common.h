@@ -8,5 +8,5 @@
 /* The first argument of all but sandbox_create. */
 #define TOOL_SANDBOX                                                                               \
 	{                                                                                          \
-		"sandbox", .doc = "Id of the sandbox, from sandbox_create or sandbox_fork."        \
+		"sandbox", .doc = "Sandbox id."                                                    \
 	}

@@ -41,7 +41,8 @@ static enum mcp_hint hint(bool yes)
 static int print_tool(const struct tool *t, const struct op_shape *shape, struct mcp_tool *ret,
 		      struct err *e)
 {
-	const struct field_table *output = t->output ? t->output : t->op->result;
+	const struct field_table *result = t->output ? t->output : t->op->result;
+	const struct field_table *output = tool_is_data(t) ? NULL : result;
 	const struct op *op = t->other ? t->other : t->op;
 	enum op_effect effect = op->effect;
 

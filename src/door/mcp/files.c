@@ -291,6 +291,7 @@ static int decode_list(void *client, void *request, struct err *e)
 	const struct resource_read *r = client;
 	struct files_list_request *q = request;
 
+	field_defaults(files_list_op.request, q);
 	q->sandbox = r->sandbox;
 	q->path = r->path;
 	return 0;

@@ -4,10 +4,15 @@
 
 static const struct op_member members[] = {
 	{ "template", .as = "pool", .presence = OP_REQUIRED,
-	  .doc = "Template to make it from. \"host\" is always there: this machine's programs and "
-		 "libraries, read-only, with an /etc of its own and an empty /workspace." },
-	{ "ttl_seconds", .min = 1,
-	  .doc = "Ends the sandbox this long after its creation; never if absent." },
+	  .doc = "Template. \"host\" is always there: this machine's programs, read-only, and an "
+		 "empty /workspace." },
+	{ "memory_mb", .doc = "MiB for processes and files; 1024 if absent." },
+	{ "disk_mb", .doc = "MiB of it that files may take; 512 if absent." },
+	{ "pids", .doc = "Processes and threads; 512 if absent." },
+	{ "cpus", .doc = "Such as 0.5 or 2; all if absent." },
+	{ "open_files", .doc = "Of each program." },
+	{ "cwd", .doc = "Where programs start; /workspace if absent." },
+	{ "ttl_seconds", .min = 1, .doc = "Ends it so long after; never if absent." },
 	{ "id", .in = OP_HIDDEN },
 	{ "network", .in = OP_HIDDEN },
 	{ "limits", .in = OP_HIDDEN },
@@ -32,8 +37,7 @@ const struct tool sandbox_create_tool = {
 	.output = &create_output,
 	.name = "sandbox_create",
 	.title = "Create a sandbox",
-	.doc = "Makes a new sandbox, a small isolated Linux system without a network, and returns "
-	       "its id. Takes milliseconds. It lasts until sandbox_terminate, its ttl_seconds, or "
-	       "the end of this server.",
+	.doc = "Makes a sandbox, an isolated Linux system without a network, and returns its id. "
+	       "It lasts until sandbox_terminate, its ttl_seconds or the server's end.",
 	.says = "Created sandbox {sandbox}",
 };

@@ -4,7 +4,7 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "limit", .max = 5000, .def = DEFAULT_INT(500) },
+	{ "limit", .max = 5000, .def = DEFAULT_INT(200) },
 };
 
 const struct tool sandbox_diff_tool = {

@@ -1,49 +1,70 @@
 #include "door/mcp/tools.h"
 
-#include "hub/core/report.h"
 #include "door/mcp/common.h"
+#include "hub/core/report.h"
 #include "op/exec.h"
 
-/* The answer holds each stream twice, the second time with escapes escaped; with this much of
- * nothing but control characters it still fits into one message of the protocol. */
-enum { OUTPUT_MAX = 2 * 1024 * 1024 };
+/* What a model reads, unless it asks for more; the rest stays for sandbox_exec_output. With this
+ * much of nothing but control characters, which are escaped twice, it still fits into one message
+ * of the protocol. */
+enum { OUTPUT_DEFAULT = 16 << 10, OUTPUT_MAX = 2 << 20 };
 
 static int text_of(const void *result, struct buf *to, struct err *e)
 {
 	const struct exec_answer *a = result;
 
 	if (a->has_job)
-		return buf_addf(to, e, "Runs in the background as %.*s", STR_ARG(a->report.exec));
+		return buf_addf(to, e, "{\"exec\":\"%.*s\",\"state\":\"%s\"}",
+				STR_ARG(a->job.exec_id), job_state_names[a->job.state]);
 	return report_text(&a->report, to, e);
 }
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "command", .doc = "Shell line to run; with args, the name of the program to run." },
-	{ "args", .doc = "Runs command as a program with just these arguments, without a shell; [] "
-			 "for none." },
+	{ "command", .doc = "Shell line; with args, a program." },
+	{ "args", .doc = "Runs command as a program with these arguments, without a shell." },
+	{ "env", .doc = "Over those of the sandbox." },
 	{ "timeout_seconds", .min = 1, .max = EXEC_TIMEOUT_MAX,
-	  .doc = "Kill it and all its descendants after this long: 30 if absent, in the background "
-		 "only if given." },
-	{ "background", .doc = "Return at once with an id in exec, for sandbox_exec_output: for "
-			       "servers and long jobs." },
-	{ "max_output_bytes", .max = OUTPUT_MAX,
-	  .doc = "How much of stdout and of stderr to return; of more, the head and the tail." },
+	  .doc = "Then all of it is killed; 30 if absent, in the background never." },
+	{ "stdin", .doc = "Its standard input." },
+	{ "stdin_base64", .doc = "Instead: any bytes." },
+	{ "background", .doc = "Return at once with an id for sandbox_exec_output." },
+	{ "max_output_bytes", .max = OUTPUT_MAX, .def = DEFAULT_INT(OUTPUT_DEFAULT),
+	  .doc = "Of stdout and of stderr each." },
 	{ "exec_id", .in = OP_HIDDEN },
 	{ "stdin_open", .in = OP_HIDDEN },
 	{ "tty", .in = OP_HIDDEN },
 	{ "keep_bytes", .in = OP_HIDDEN },
 };
 
+#define R struct report
+static const struct field facts_fields[] = {
+	FIELD(R, exec, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(R, signal, .has = FIELD_HAS(R, has_signal), .doc = "The signal that ended it."),
+	FIELD(R, timed_out, .doc = "Its timeout ended it."),
+	FIELD(R, hit_memory, .doc = "It ran into the sandbox's memory limit."),
+	FIELD(R, hit_pids, .doc = "It ran into the sandbox's limit of processes."),
+	FIELD(R, hit_disk, .doc = "The sandbox's disk was full when it ended."),
+	FIELD_NAMED(R, out_base64, "stdout_base64", .flags = FIELD_BYTES,
+		    .doc = "The bytes of stdout, where they are not UTF-8."),
+	FIELD_NAMED(R, err_base64, "stderr_base64", .flags = FIELD_BYTES,
+		    .doc = "The bytes of stderr, where they are not UTF-8."),
+	FIELD(R, wall_ms, .doc = "How long it ran."),
+	FIELD(R, cpu_ms, .doc = "Processor time of it and its children."),
+	FIELD(R, peak_memory_bytes, .doc = "The largest resident size of one of its processes."),
+};
+#undef R
+static const struct field_table facts = FIELD_TABLE(struct report, facts_fields);
+
 const struct tool sandbox_exec_tool = {
 	.op = &sandbox_exec_op,
 	.name = "sandbox_exec",
 	.title = "Run a command",
-	.doc = "Runs a command in a sandbox and returns its exit code and output as JSON. A "
-	       "command that fails or times out is a result, not an error. Many may run at once in "
-	       "one sandbox; what one leaves in the background goes on.",
+	.doc = "Runs a command in a sandbox. Returns JSON: exit_code, stdout, stderr. Failing and "
+	       "timing out are no errors. Long output is cut in the middle; sandbox_exec_output "
+	       "has the rest by exec and next_offset.",
 	.members = OP_MEMBERS(members),
-	.output = &report_table,
 	.task = MCP_TASK_OPTIONAL,
 	.text = text_of,
+	.facts = &facts,
 };

@@ -2,15 +2,18 @@
 #include "door/mcp/tools.h"
 #include "op/exec_output.h"
 
-enum { OUTPUT_LEAST = 1024, OUTPUT_MAX = 1024 * 1024, OUTPUT_DEFAULT = 64 * 1024 };
+enum { OUTPUT_LEAST = 1024, OUTPUT_MAX = 1024 * 1024, OUTPUT_DEFAULT = 16 * 1024 };
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "exec", .doc = "Id that sandbox_exec gave." },
-	{ "offset", .max = INT64_MAX,
-	  .doc = "next_offset of the call before; 0 for the beginning." },
+	{ "exec", .doc = "As sandbox_exec told." },
+	{ "offset", .max = INT64_MAX, .doc = "A next_offset; 0 for the beginning." },
+	{ "wait_seconds", .doc = "Wait so long for its end." },
+	{ "wait_for", .doc = "Or for this text in the output." },
+	{ "wait_pattern", .doc = "Or for a line that this regular expression matches." },
 	{ "max_bytes", .min = OUTPUT_LEAST, .max = OUTPUT_MAX, .def = DEFAULT_INT(OUTPUT_DEFAULT),
-	  .doc = "How much output to return at most." },
+	  .doc = "Of output, at most." },
+	{ "kill", .doc = "Kill it first." },
 	{ "stream", .in = OP_HIDDEN },
 	{ "follow", .in = OP_HIDDEN },
 };
@@ -38,10 +41,9 @@ const struct tool sandbox_exec_output_tool = {
 	.other = &exec_kill_op,
 	.other_if = "kill",
 	.name = "sandbox_exec_output",
-	.title = "Output of a background command",
-	.doc = "Returns what a command that sandbox_exec runs in the background has printed since "
-	       "an offset, and how it ended; can wait for its end, a text or a pattern, and can "
-	       "kill it.",
+	.title = "Output of a command",
+	.doc = "Returns what a command of sandbox_exec has printed since an offset, and how it "
+	       "ended; can wait for its end, a text or a pattern, and can kill it.",
 	.members = OP_MEMBERS(members),
 	.output = &output_table,
 };

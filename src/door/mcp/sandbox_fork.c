@@ -5,8 +5,7 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "replicas", .def = DEFAULT_INT(1),
-	  .doc = "How many copies to make; all of them or none." },
+	{ "replicas", .def = DEFAULT_INT(1), .doc = "Copies; all or none." },
 	{ "id", .in = OP_HIDDEN },
 	{ "ids", .in = OP_HIDDEN },
 	{ "pause_source", .in = OP_HIDDEN },
@@ -38,8 +37,7 @@ const struct tool sandbox_fork_tool = {
 	.output = &fork_output,
 	.name = "sandbox_fork",
 	.title = "Fork a sandbox",
-	.doc = "Makes copies of a sandbox with its files, limits and environment as they are at "
-	       "one instant; from then on they change apart. Processes are not copied. Returns a "
-	       "JSON array of the new ids.",
+	.doc = "Copies a sandbox, its files, limits and environment at one instant, without "
+	       "processes. Returns a JSON array of the new ids.",
 	.text = text_of,
 };

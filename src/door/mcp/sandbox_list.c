@@ -4,7 +4,9 @@
 #include "op/sandbox_view.h"
 
 static const struct op_member members[] = {
-	{ "limit", .min = 1, .def = DEFAULT_INT(200) },
+	{ "state", .doc = "Only those." },
+	{ "limit", .min = 1, .def = DEFAULT_INT(100) },
+	{ "after", .doc = "next_after of the page before." },
 	{ "cursor", .in = OP_HIDDEN },
 };
 
@@ -29,5 +31,5 @@ const struct tool sandbox_list_tool = {
 	.output = &list_output,
 	.name = "sandbox_list",
 	.title = "List sandboxes",
-	.doc = "Lists the sandboxes of this server, 200 at once if limit does not say otherwise.",
+	.doc = "Lists the sandboxes of this server, page by page.",
 };

@@ -18,17 +18,21 @@ static const struct field listing_fields[] = {
 	FIELD_OBJECTS(struct files_listing, entries, listed_table, .flags = FIELD_REQUIRED,
 		      .doc = "By name."),
 	FIELD(struct files_listing, truncated, .flags = FIELD_REQUIRED,
-	      .doc = "There are more than these 1024."),
+	      .doc = "There are more than these."),
 };
 const struct field_table tool_listing_table = FIELD_TABLE(struct files_listing, listing_fields);
 
-static const struct op_member members[] = { TOOL_SANDBOX };
+static const struct op_member members[] = {
+	TOOL_SANDBOX,
+	{ "path", .doc = "The working directory if absent." },
+	{ "limit", .def = DEFAULT_INT(128), .doc = "Entries at most." },
+};
 
 const struct tool sandbox_list_files_tool = {
 	.op = &files_list_op,
 	.name = "sandbox_list_files",
 	.title = "List a directory",
-	.doc = "Lists a directory of a sandbox, at most 1024 entries of it.",
+	.doc = "Lists a directory of a sandbox.",
 	.members = OP_MEMBERS(members),
 	.output = &tool_listing_table,
 };

@@ -5,7 +5,7 @@
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
 	{ "path", .doc = "The file or directory." },
-	{ "to", .doc = "Its new path, in a directory that is there." },
+	{ "to", .doc = "Its new path." },
 };
 
 const struct tool sandbox_move_file_tool = {
@@ -13,7 +13,6 @@ const struct tool sandbox_move_file_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_move_file",
 	.title = "Move a file",
-	.doc = "Moves or renames a file or directory of a sandbox; a file at the new path is "
-	       "replaced.",
+	.doc = "Moves or renames a file or directory; replaces a file.",
 	.says = "Moved {path} to {to} in sandbox {sandbox}",
 };

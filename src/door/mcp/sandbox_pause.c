@@ -10,7 +10,7 @@ const struct tool sandbox_pause_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_pause",
 	.title = "Pause a sandbox",
-	.doc = "Stops all that runs in a sandbox until sandbox_resume. Its time to live goes on.",
+	.doc = "Stops all that runs in a sandbox until sandbox_resume.",
 	.says = "Sandbox {sandbox} is {state}",
 };
 

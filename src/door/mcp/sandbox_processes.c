@@ -10,7 +10,7 @@ const struct tool sandbox_processes_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_processes",
 	.title = "List processes",
-	.doc = "Lists the processes that run in a sandbox, at most 512.",
+	.doc = "Lists the processes of a sandbox, at most 512.",
 };
 
 static const struct op_member signal_members[] = {

@@ -1,7 +1,12 @@
+#include <inttypes.h>
+
 #include "base/base64.h"
 #include "door/mcp/common.h"
 #include "door/mcp/tools.h"
 #include "op/files.h"
+
+/* Most texts are whole with it. */
+enum { LIMIT_DEFAULT = 64 << 10 };
 
 static int text_of(const void *result, struct buf *to, struct err *e)
 {
@@ -14,15 +19,43 @@ static int text_of(const void *result, struct buf *to, struct err *e)
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "path", .doc = "Path of a regular file inside; relative ones start at the sandbox's "
-			 "working directory." },
+	{ "path", .doc = "A regular file." },
+	{ "limit", .def = DEFAULT_INT(LIMIT_DEFAULT), .doc = "Bytes to read at most." },
+	{ "encoding", .doc = "base64 for what is not UTF-8." },
 };
+
+/* Where there is more. */
+static int note_of(const void *result, struct buf *to, struct err *e)
+{
+	const struct file_content *r = result;
+
+	return r->has_next ? buf_addf(to, e,
+				      "{\"truncated\":true,\"size\":%" PRIu64
+				      ",\"next_offset\":%" PRIu64 "}",
+				      r->size, r->next_offset)
+			   : 0;
+}
+
+#define C struct file_content
+static const struct field facts_fields[] = {
+	FIELD_ENUM(C, encoding, file_encoding_names, .doc = "How the text stands for the bytes."),
+	FIELD(C, size, .doc = "Bytes of the whole file."),
+	FIELD(C, offset, .doc = "First byte read."),
+	FIELD(C, bytes, .doc = "Bytes read."),
+	FIELD(C, eof, .doc = "The end of the file was read."),
+	FIELD(C, next_offset, .has = FIELD_HAS(C, has_next), .doc = "Where to read on."),
+	FIELD(C, mode, .doc = "Permission bits in octal."),
+};
+#undef C
+static const struct field_table facts = FIELD_TABLE(struct file_content, facts_fields);
 
 const struct tool sandbox_read_file_tool = {
 	.op = &files_read_op,
 	.name = "sandbox_read_file",
 	.title = "Read a file",
-	.doc = "Reads a file of a sandbox, whole or a range of bytes.",
+	.doc = "Reads a file; tells size and next_offset where there is more.",
 	.members = OP_MEMBERS(members),
 	.text = text_of,
+	.note = note_of,
+	.facts = &facts,
 };

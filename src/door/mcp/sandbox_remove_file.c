@@ -4,7 +4,8 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "path", .doc = "The file, symlink or directory." },
+	{ "path", .doc = "The file or directory." },
+	{ "recursive", .doc = "A directory with all in it." },
 };
 
 const struct tool sandbox_remove_file_tool = {
@@ -12,6 +13,6 @@ const struct tool sandbox_remove_file_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_remove_file",
 	.title = "Remove a file",
-	.doc = "Removes a file or directory of a sandbox for good.",
+	.doc = "Removes a file or directory for good.",
 	.says = "Removed {path} from sandbox {sandbox}",
 };

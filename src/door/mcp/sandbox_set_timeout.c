@@ -4,7 +4,7 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "seconds", .max = SANDBOX_TIMEOUT_MAX, .doc = "From now; 0: it never ends by itself." },
+	{ "seconds", .max = SANDBOX_TIMEOUT_MAX, .doc = "0: for ever." },
 };
 
 static int timeout_text(const void *result, struct buf *to, struct err *e)
@@ -21,6 +21,6 @@ const struct tool sandbox_set_timeout_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_set_timeout",
 	.title = "Set a time to live",
-	.doc = "Gives a sandbox its time to live anew, longer or shorter than before.",
+	.doc = "Sets how long a sandbox lives from now on.",
 	.text = timeout_text,
 };

@@ -6,7 +6,10 @@
 #include "op/sandbox_view.h"
 #include "op/snapshot.h"
 
-static const struct op_member take_members[] = { TOOL_SANDBOX };
+static const struct op_member take_members[] = {
+	TOOL_SANDBOX,
+	{ "ttl_seconds", .doc = "Deletes it so long after; never if absent." },
+};
 
 static const struct field taken_fields[] = {
 	FIELD(struct snapshot_view, snapshot, .flags = FIELD_REQUIRED,
@@ -25,8 +28,7 @@ const struct tool sandbox_snapshot_tool = {
 	.output = &take_output,
 	.name = "sandbox_snapshot",
 	.title = "Take a snapshot",
-	.doc = "Keeps the files of a sandbox as they are now, beyond its end; what runs in it "
-	       "stands still meanwhile.",
+	.doc = "Keeps the files of a sandbox as they are now, beyond its end.",
 	.says = "Snapshot {snapshot}",
 };
 

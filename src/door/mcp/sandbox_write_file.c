@@ -4,18 +4,19 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "path", .doc = "Path inside; relative ones start at the sandbox's working directory." },
-	{ "content", .doc = "The whole new content of the file." },
+	{ "path", .doc = "The file; relative paths begin at the working directory." },
+	{ "content", .doc = "All of it." },
+	{ "encoding", .doc = "base64 for what is not text." },
 	{ "mode", .in = OP_HIDDEN },
-	{ "mode_octal", .as = "mode" },
+	{ "mode_octal", .as = "mode", .doc = "Of a new file, such as 0755; 0644 if absent." },
+	{ "make_parents", .doc = "Make missing directories." },
 };
 
 const struct tool sandbox_write_file_tool = {
 	.op = &files_write_op,
 	.name = "sandbox_write_file",
 	.title = "Write a file",
-	.doc = "Writes a whole file in a sandbox, new or in place of the old one. Others see the "
-	       "old or the new content, never a part.",
+	.doc = "Writes a whole file, new or in place of the old one.",
 	.members = OP_MEMBERS(members),
 	.says = "Wrote {bytes} bytes to {path} in sandbox {sandbox}",
 };

@@ -1,14 +1,16 @@
 #pragma once
 /*
  * An MCP tool, as a const row: how clients see an operation (op/op.h). Its arguments are the
- * operation's request, its structured content is the result, and its hints follow from the effect.
+ * operation's request; hints are made from the effect.
  */
 #include "mcp/server/server.h"
 #include "op/project.h"
 
 /* The version of the tools' contract on the wire: raised whenever a name, a required argument or
  * a meaning changes in a way that clients must see. */
-#define TOOL_SCHEMA_VERSION "1.0.0"
+#define TOOL_SCHEMA_VERSION "1.1.0"
+
+#define TOOL_FACTS "holt/facts"
 
 struct tool {
 	const struct op *op;
@@ -24,8 +26,23 @@ struct tool {
 	const struct field_table *output;
 	/* Whether a call may outlive its request. */
 	enum mcp_tasking task;
-	/* The text content: "{name}" stands for a member of the request or, if there is none, of
-	 * the result; or text() writes it. If both are NULL, the text is the structured content. */
+	/*
+	 * What a model reads: in "says", "{name}" stands for a member of the request or, if it has
+	 * none, of the result; or text() writes it. With neither the result itself is the text, as
+	 * JSON. Clients hand their model the texts of a result, its structured content or both, so
+	 * data is in one of them only: results that are data have no structured content.
+	 */
 	const char *says;
 	int (*text)(const void *result, struct buf *to, struct err *e);
+	/* Another text behind it, where there is something to say. May be NULL. */
+	int (*note)(const void *result, struct buf *to, struct err *e);
+	/* Of a result whose text() is data: what that does not tell. It is for programs, in the
+	 * result's _meta as TOOL_FACTS. */
+	const struct field_table *facts;
 };
+
+/* Whether the text of its result is the data. */
+static inline bool tool_is_data(const struct tool *t)
+{
+	return t->facts || !(t->says || t->text);
+}

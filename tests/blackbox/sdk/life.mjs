@@ -9,7 +9,8 @@ const steps = {
 		const { tools } = await client.listTools(); // from here on the SDK holds results to their schemas
 		assert.ok(tools.length >= 6 && tools.length <= 20);
 		for (const tool of tools)
-			assert.ok(tool.inputSchema && tool.outputSchema && tool.annotations && tool.title, tool.name);
+			assert.ok(tool.inputSchema && tool.annotations && tool.title, tool.name);
+		assert.ok(tools[0].outputSchema);
 		return tools.map((tool) => tool.name);
 	},
 
@@ -103,7 +104,7 @@ const steps = {
 		for await (const message of tasks.callToolStream(call, undefined, { task: { ttl: 60_000 } })) {
 			assert.notEqual(message.type, 'error', message.error);
 			if (message.type === 'result')
-				assert.equal(message.result.structuredContent.stdout, 'done\n');
+				assert.equal(dataOf(message.result).stdout, 'done\n');
 			seen.push(message.type);
 		}
 		assert.equal(seen[0], 'taskCreated');
@@ -116,9 +117,9 @@ const steps = {
 		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
 		const data = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) & 255));
 		await box.ok('sandbox_write_file', { sandbox, path: 'bin', content: data.toString('base64'), encoding: 'base64' });
-		const read = await box.ok('sandbox_read_file', { sandbox, path: 'bin', encoding: 'base64' });
+		const read = await box.ok('sandbox_read_file', { sandbox, path: 'bin', encoding: 'base64', limit: 1 << 20 });
 		assert.ok(Buffer.from(read.content, 'base64').equals(data));
-		const piped = await box.ok('sandbox_exec', { sandbox, command: 'cat', args: [], stdin_base64: data.toString('base64') });
+		const piped = await box.ok('sandbox_exec', { sandbox, command: 'cat', args: [], stdin_base64: data.toString('base64'), max_output_bytes: 1 << 20 });
 		assert.ok(Buffer.from(piped.stdout_base64, 'base64').equals(data));
 		await box.ok('sandbox_terminate', { sandbox });
 	},
@@ -185,7 +186,7 @@ const steps = {
 		const result = await box.call(
 			{ name: 'sandbox_exec', arguments: { sandbox, command: 'sleep 2.5', timeout_seconds: 10 } },
 			{ onprogress: (p) => told.push(p), timeout: 2000, resetTimeoutOnProgress: true, maxTotalTimeout: 20000 });
-		assert.equal(result.structuredContent.exit_code, 0);
+		assert.equal(dataOf(result).exit_code, 0);
 		assert.ok(told.length >= 2 && told.every((p) => p.total === 10 && p.message), JSON.stringify(told));
 		await box.ok('sandbox_terminate', { sandbox });
 		return told;
@@ -200,6 +201,15 @@ const steps = {
 		await box.ok('sandbox_terminate', { sandbox });
 	},
 };
+
+// What a tool has told: as structured content, or in its text and, of what that does not tell, in _meta.
+function dataOf(result) {
+	if (result.structuredContent)
+		return result.structuredContent;
+	const facts = result._meta?.['holt/facts'] ?? {};
+	const text = result.content[0].text;
+	return facts.encoding ? { content: text, ...facts } : { ...facts, ...JSON.parse(text) };
+}
 
 async function until(condition) {
 	const end = Date.now() + 10_000;
@@ -218,7 +228,7 @@ export async function main(connect) {
 		assert.ok(!result.isError, result.content?.[0]?.text);
 		return result;
 	};
-	box.ok = async (name, args) => (await call(name, args)).structuredContent;
+	box.ok = async (name, args) => dataOf(await call(name, args));
 	box.text = async (name, args) => (await call(name, args)).content[0].text;
 
 	const seen = { version: box.version };

@@ -6,7 +6,7 @@ const asked = JSON.parse(readFileSync(0, 'utf8'));
 const ajv = new Ajv2020.default({ strict: true, allErrors: true });
 const compiled = new Map();
 for (const tool of asked.tools)
-	compiled.set(tool.name, { in: ajv.compile(tool.inputSchema), out: ajv.compile(tool.outputSchema) });
+	compiled.set(tool.name, { in: ajv.compile(tool.inputSchema), out: tool.outputSchema && ajv.compile(tool.outputSchema) });
 
 const outputs = asked.outputs.map(({ name, value }) => {
 	const valid = compiled.get(name).out(value);

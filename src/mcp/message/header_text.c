@@ -7,7 +7,7 @@
 
 static const struct str opening = { "=?base64?", 9 }, closing = { "?=", 2 };
 
-/* What a header may have anywhere in its value. */
+/* Characters that are allowed anywhere in a header's value. */
 static bool is_plain(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -25,9 +25,9 @@ static bool is_encoded(struct str s)
 	       memcmp(s.p + s.n - closing.n, closing.p, closing.n) == 0;
 }
 
-/* True where it comes out as it went in, whoever reads it. White space at its ends would not, an
- * empty header may be lost, a tab is more than some take, and what begins like an encoded one would
- * be taken for that by who looks no further. */
+/* True if every recipient reads the text back unchanged. Leading and trailing white space would be
+ * lost, an empty header may be, and some recipients reject tabs. A text with the mark of an encoded
+ * one at its beginning could be mistaken for it. */
 static bool is_safe(struct str s)
 {
 	return s.n > 0 && is_plain(s) && !memchr(s.p, '\t', s.n) && str_trim(s).n == s.n &&

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* The place of a property in a schema, from the inside out. */
+/* The place of a property in a schema, innermost first. */
 struct path {
 	const struct path *up;
 	struct str key;
@@ -77,7 +77,7 @@ static int add(struct mcp_params *all, const struct path *at, const struct json_
 	return 0;
 }
 
-/* Keywords that hold data: what stands below them is no annotation. */
+/* Keywords that hold data: x-mcp-header below them is no annotation. */
 static bool is_data(struct str key)
 {
 	static const char *const data[] = { "default", "const", "enum", "examples" };
@@ -89,8 +89,8 @@ static bool is_data(struct str key)
 	return false;
 }
 
-/* An annotation may stand on a property of a property of … the root. Anywhere else it makes the
- * tool unfit; `reachable` says which of the two a place is. */
+/* An annotation may only be on a property of a property of … the root. Anywhere else it makes the
+ * tool invalid. `reachable` tells whether this place is allowed. */
 static int find(struct mcp_params *all, const struct path *at, const struct json_val *schema,
 		bool reachable, struct err *e)
 {

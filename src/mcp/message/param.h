@@ -1,13 +1,13 @@
 #pragma once
-/* Arguments of a tool that HTTP repeats as Mcp-Param-<name>: x-mcp-header of its input schema. MCP
- * 2026-07-28, server/tools. Inside the folder only. */
+/* Tool arguments that HTTP repeats as Mcp-Param-<name>, by x-mcp-header in the input schema. MCP
+ * 2026-07-28, server/tools. For this folder only. */
 #include "json/document/json.h"
 
 enum { MCP_PARAMS_MAX = 32, MCP_PARAM_DEPTH = 8 };
 
 struct mcp_param {
 	struct str name;
-	struct str path[MCP_PARAM_DEPTH]; /* of properties, from the arguments on */
+	struct str path[MCP_PARAM_DEPTH]; /* property names, from the arguments on */
 	size_t depth;
 };
 
@@ -16,10 +16,10 @@ struct mcp_params {
 	size_t n;
 };
 
-/* Those of the schema, borrowed from it. ERR_BUG where one stands where none may, or is none; what
- * was found is to be released then, too. */
+/* Reads those of the schema, borrowed from it. ERR_BUG: an invalid or misplaced one. Release *ret
+ * in that case too. */
 int mcp_params_find(const struct json_val *schema, struct mcp_params *ret, struct err *e) MUST_USE;
 void mcp_params_fini(struct mcp_params *p);
 
-/* The argument that is repeated; NULL where it is not there, or null. */
+/* The argument that is repeated; NULL if it is absent or null. */
 const struct json_val *mcp_param_value(const struct mcp_param *p, const struct json_val *args);

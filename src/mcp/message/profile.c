@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 
-/* Oldest first. 2024-11-05 says nothing of batches, but JSON-RPC has them and clients of its time
- * sent them; 2025-03-26 demands that they are taken, and later revisions have none. */
+/* Oldest first. 2024-11-05 does not mention batches, but JSON-RPC has them and its clients sent
+ * them. 2025-03-26 requires servers to accept them; later revisions have none. */
 static const struct mcp_profile profiles[] = {
 	{
 		.version = "2024-11-05",

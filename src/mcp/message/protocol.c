@@ -10,7 +10,7 @@
 #define LAST_LEGACY "2025-11-25"
 #define MODERN "2026-07-28"
 
-/* What is called most stands first: the table is searched from the top. */
+/* Frequent methods come first, since the table is searched from the top. */
 static const struct mcp_method methods[] = {
 	{ MCP_METHOD_TOOLS_CALL, "tools/call", .named = "name" },
 	{ MCP_METHOD_TOOLS_LIST, "tools/list" },
@@ -49,7 +49,7 @@ const struct mcp_method *mcp_method_find(struct str name)
 	return NULL;
 }
 
-/* Names of revisions sort as their dates. */
+/* The names of revisions sort by date. */
 bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p)
 {
 	if (!p)

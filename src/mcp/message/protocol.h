@@ -4,7 +4,7 @@
 #include "mcp/message/profile.h"
 #include "rpc/rpc.h"
 
-/* Codes of MCP beside those of JSON-RPC. */
+/* Error codes of MCP besides those of JSON-RPC. */
 enum {
 	MCP_HEADER_MISMATCH = -32020,
 	MCP_MISSING_CAPABILITY = -32021,
@@ -52,21 +52,22 @@ enum mcp_method_id {
 struct mcp_method {
 	enum mcp_method_id id;
 	const char *name;
-	const char *first, *last; /* revisions that have it; NULL: the oldest, the newest */
+	/* the revisions that have it; NULL: from the oldest, to the newest */
+	const char *first, *last;
 	const char *named; /* the member of params that Mcp-Name repeats; NULL: none */
 };
 
-/* NULL where there is no such method. */
+/* NULL if there is no such method. */
 const struct mcp_method *mcp_method_find(struct str name);
-/* Row i of the table, for documents; NULL behind the last. */
+/* Row i of the table, for documents; NULL after the last. */
 const struct mcp_method *mcp_method_at(size_t i);
-/* p NULL: before initialize, where any legacy revision may come. */
+/* p NULL: before initialize, when any legacy revision is possible. */
 bool mcp_method_in(const struct mcp_method *m, const struct mcp_profile *p);
 
 int mcp_level_find(struct str name); /* -1: none */
 const char *mcp_level_name(enum mcp_level level);
 
-/* "WHAT of at most MAX", or just WHAT where that is 0: -1 with -32603, limit_exceeded. */
+/* Returns -1 with -32603, limit_exceeded: "WHAT of at most MAX", or just WHAT if MAX is 0. */
 int mcp_over_limit(struct rpc_fault *f, const char *what, unsigned max);
-/* "X takes Y, not Z": -1 with -32602. */
+/* Returns -1 with -32602: "X takes Y, not Z". */
 int mcp_takes(const char *what, const char *type, const struct json_val *v, struct rpc_fault *f);

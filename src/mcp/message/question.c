@@ -77,7 +77,7 @@ void mcp_can_write(struct json_writer *w, unsigned can, const struct mcp_can_mor
 
 enum { MEMBERS = 2 };
 
-/* What must be in the parameters and in the result of each. */
+/* Required members of the parameters and of the result. */
 static const struct kind {
 	const char *method, *lack;
 	unsigned needs;
@@ -176,7 +176,8 @@ static void put_text(struct json_writer *w, const char *key, const char *text)
 	json_write_text(w, text);
 }
 
-/* Before 2025-11-25 there was one mode and no name for it; elicitationId was in that one only. */
+/* Before 2025-11-25 there was only one mode, without a name. elicitationId was new in 2025-11-25
+ * and is in no later revision. */
 void mcp_question_write(struct json_writer *w, enum mcp_ask_kind kind, const struct mcp_profile *p,
 			const struct json_val *params, const char *id)
 {
@@ -214,7 +215,7 @@ static bool is_one_of(struct str s, const char *const *words, size_t n)
 	return false;
 }
 
-/* string, number, boolean or a list of strings: forms have no other fields */
+/* A string, number, boolean or list of strings: forms have no other fields. */
 static bool is_field(const struct json_val *v)
 {
 	struct json_iter it = json_iter(v);

@@ -42,7 +42,7 @@ struct mcp_asking *mcp_asking_of(struct mcp_call *c, struct err *e)
 	return c->asking;
 }
 
-/* Nothing is open any more. From inside of the handler it runs again when it has returned. */
+/* No question is open. If the handler is running, it runs again after its return. */
 void mcp_ask_run_again(struct mcp_call *c)
 {
 	c->asking->waits = false;
@@ -126,7 +126,7 @@ static int check_call(const struct mcp_call *c, size_t n, struct err *e)
 	return 0;
 }
 
-/* Those of asks that are new. */
+/* Collects those of asks that are new. */
 static int gather(const struct mcp_asking *a, const struct mcp_ask *asks, size_t n,
 		  struct mcp_asking *fresh, struct err *e)
 {
@@ -155,7 +155,7 @@ static int check_can(const struct mcp_call *c, const struct mcp_asking *fresh, s
 	return 0;
 }
 
-/* The questions become the call's. */
+/* Makes the questions part of the call. */
 static int take_questions(struct mcp_call *c, struct mcp_asking *fresh, struct str state,
 			  struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
- * Asking a legacy client: each question is a request of ours, on the stream of the call that asks,
- * or for a task where somebody waits for its result. An answer that is none, an error and silence
- * for ask_ms fail the question; with the call it ends, and the client is told so. MCP 2025-11-25,
- * client/elicitation, client/sampling, client/roots.
+ * Questions to a legacy client. Each is a request of ours on the stream of the call that asks; for
+ * a task, on that of a tasks/result. An invalid answer, an error, and ask_ms without an answer make
+ * the question fail. The end of the call withdraws its questions with a notification. MCP
+ * 2025-11-25, client/elicitation, client/sampling, client/roots.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "mcp/message/question.h"
 
 enum {
-	REASON_MAX = 160, /* of a client's error */
+	REASON_MAX = 160, /* bytes of a client's error message */
 	MS = 1000,
 };
 
@@ -33,7 +33,8 @@ static void settle(struct mcp_asked *q, const struct rpc_msg *m)
 	}
 }
 
-/* The session ended: its calls are cancelled; a task's question is for who else waits. */
+/* m NULL: the session ended. Its calls are cancelled; the question of a task goes to another that
+ * waits for its result. */
 static void on_response(struct mcp_reach *r, const struct rpc_msg *m)
 {
 	struct mcp_asked *q = (struct mcp_asked *)r;
@@ -108,7 +109,7 @@ void mcp_ask_withdraw(struct mcp_call *c, const char *reason)
 		withdraw(q, reason);
 }
 
-/* All that is asked of legacy clients are questions. */
+/* All our requests to legacy clients are questions. */
 static struct mcp_asked *find_on(const struct mcp_session *s, const void *stream)
 {
 	for (struct mcp_reach *r = s->reaches; r; r = r->next) {

@@ -1,7 +1,7 @@
 /*
- * Asking a modern client: its request is answered with input_required, and what was asked and
- * answered so far goes with it, sealed, as requestState. The client's next request brings it back;
- * nothing is kept in between. MCP 2026-07-28, basic/patterns/mrtr.
+ * Questions to a modern client. Its request is answered with input_required, and the questions and
+ * answers so far go with it, sealed, as requestState. The client's next request brings them back;
+ * the server keeps nothing in between. MCP 2026-07-28, basic/patterns/mrtr.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static struct seal_ring *ring_new(const struct mcp_server_options *o, struct err
 
 		if (seal_ring_add(ring, key, e) < 0)
 			return NULL;
-		/* the random one that it began with */
+		/* the random key from the start */
 		if (i == o->keys_n - 1)
 			seal_ring_trim(ring);
 	}
@@ -60,8 +60,8 @@ static const struct seal_ring *ring_of(struct mcp_server *srv, struct err *e)
 	return srv->seal->ring;
 }
 
-/* What a state belongs to: whose it is, and to do what. As JSON, so that nothing can be moved from
- * one part to the next; base64 keeps apart what is no UTF-8. */
+/* The context of a state: its principal, and its request. It is JSON, so that nothing can be moved
+ * from one part to the next; base64 holds bytes that are not UTF-8. */
 static int write_context(const struct mcp_call *c, struct buf *to, struct err *e)
 {
 	struct json_writer w = json_writer(to);
@@ -98,7 +98,7 @@ static int open_state(struct mcp_call *c, struct str text, struct err *e)
 
 /* --- modern: input_required --- */
 
-/* Ends this request; the client's next one goes on. */
+/* Ends this request; the client's next one continues. */
 static int answer_input_required(struct mcp_call *c, struct err *e)
 {
 	autobuf struct buf state = BUF_INIT(STATE_MAX);
@@ -133,7 +133,7 @@ static int refuse_state(const struct err *e, struct rpc_fault *f)
 	return mcp_fault_of(f, e);
 }
 
-/* What the client left out is asked again, unless it can't be asked that any more. */
+/* Asks again for what the client has left out, if the client can still be asked. */
 static int ask_rest(struct mcp_call *c, struct rpc_fault *f)
 {
 	unsigned needs = 0;
@@ -170,7 +170,7 @@ int mcp_ask_resume(struct mcp_call *c, struct rpc_fault *f)
 	return c->asking->open > 0 ? ask_rest(c, f) : 0;
 }
 
-/* Answers that came before their question. asked: there are new questions. */
+/* Takes answers that came before their question. asked: there are new questions. */
 int mcp_ask_modern(struct mcp_call *c, bool asked, struct err *e)
 {
 	struct rpc_fault f;

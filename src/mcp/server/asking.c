@@ -1,8 +1,7 @@
 /*
- * The sealed text is JSON: {"r": rounds, "s": the handler's state, "q": [{"k": key, "t": kind,
- * "p": parameters, "a": answer}, …]}. A question without "a" is open. It is trusted as far as that
- * it was us who wrote it, since it was sealed; but it is read like any other text, as the keys may
- * be shared with a server of another version.
+ * The sealed text is JSON: {"r": rounds, "s": the handler's state, "q": [{"k": key, "t": kind, "p":
+ * parameters, "a": answer}, …]}. A question without "a" is open. The seal proves that we wrote it.
+ * It is still parsed like any other text, since a server of another version may have the same keys.
  */
 #include "mcp/server/internal.h"
 
@@ -75,7 +74,7 @@ static int take_bytes(struct mcp_asking *a, size_t n, struct err *e)
 	return 0;
 }
 
-/* params is taken, also on failure. */
+/* Takes params, also on failure. */
 static struct mcp_asked *add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
 			     struct json_doc *params, struct err *e)
 {
@@ -108,7 +107,7 @@ static struct mcp_asked *add(struct mcp_asking *a, struct str key, enum mcp_ask_
 	return take_ptr(q);
 }
 
-/* Before it is asked: an answer could not be held to it. */
+/* Checked before it is asked, since an answer could not be checked against an invalid question. */
 static int check_schema(enum mcp_ask_kind kind, const struct json_doc *params, struct err *e)
 {
 	const struct json_val *v = params ? json_get(json_root(params), "requestedSchema") : NULL;
@@ -160,7 +159,7 @@ int mcp_asking_append(struct mcp_asking *a, struct mcp_asking *from, struct err 
 	return 0;
 }
 
-/* A document of its own: what v is part of may go. */
+/* Copies v into a document of its own, since its document may be freed. */
 static struct json_doc *copy_of(const struct json_val *v, size_t *ret_n, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(MCP_ASK_BYTES_MAX);
@@ -306,7 +305,7 @@ static int open_asking(struct mcp_asking *a, const struct json_val *v, struct er
 int mcp_asking_open(struct mcp_asking *a, const struct seal_ring *ring, struct str context,
 		    uint64_t now, struct str text, struct err *e)
 {
-	/* a form's schema may be nested as deep as a message's */
+	/* a form's schema may be nested as deeply as a message's */
 	const struct json_options bounds = { .depth = 2 * JSON_DEPTH_MAX };
 	autobuf struct buf plain = BUF_INIT(SEAL_PLAIN_MAX);
 	AUTO(json_free) struct json_doc *d = NULL;

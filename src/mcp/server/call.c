@@ -1,10 +1,11 @@
 /*
- * Calls. A call is listed in flight from its request to its end, also when it was cancelled
- * between: it still costs what it costs, and counts. Its answer is sent unless it was cancelled or
- * its session is closed. A call that became a task is in flight no more; its answer goes to task.c.
+ * Calls. A call is listed in flight from its request to its end, even if it was cancelled, since it
+ * still costs resources; it counts against the limit. Its answer is sent unless it was cancelled or
+ * its session is closed. A call that became a task is no longer in flight; its answer goes to
+ * task.c.
  *
- * Who ends a call: the handler. But while it has asked the client and returned (ask.c), nobody
- * does, so that a cancelled one is ended here.
+ * The handler ends a call. While it has asked the client and returned (ask.c), no handler would, so
+ * a cancelled call is ended here.
  */
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ enum { ARENA_MAX = 32 << 20 };
 
 /* --- from the request to the call --- */
 
-/* Counts the message's memory for the session, once. One message is always let in. */
+/* Counts the message's memory for the session, once. One message is always accepted. */
 static int hold(struct mcp_session *s, struct mcp_inbound *in, struct rpc_fault *f)
 {
 	size_t bytes = json_footprint(in->doc);
@@ -111,8 +112,8 @@ struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind 
 
 /* --- from the call to its handler --- */
 
-/* The handler may end the call, so that c is gone when it returns. One that was cancelled between
- * its question and its return is ended by nobody else. */
+/* The handler may end the call, so c may be freed when it returns. A call that was cancelled
+ * between its question and its return must be ended here. */
 void mcp_call_run(struct mcp_call *c)
 {
 	struct mcp_run run = { .again = true };
@@ -153,7 +154,7 @@ bool mcp_call_is_wanted(const struct mcp_call *c)
 	return !c->cancelled && (c->task || !c->session->closed);
 }
 
-/* One request less is in flight; s may be gone. */
+/* One request less is in flight; s may be freed. */
 static void leave(struct mcp_session *s, bool was_open)
 {
 	if (was_open && !s->closed && s->entered == 0 && mcp_session_open(s) == 0 && s->t->idle)

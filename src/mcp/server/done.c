@@ -1,13 +1,13 @@
-/* How handlers end calls. Each function writes its answer, if anybody still wants it, and the call
- * is gone. */
+/* How handlers end calls. Each function writes the answer, if anybody still wants it, and frees the
+ * call. */
 #include <assert.h>
 
 #include "base/log.h"
 #include "mcp/server/internal.h"
 
-enum { VALUES_MAX = 100 }; /* of one completion: the protocol's */
+enum { VALUES_MAX = 100 }; /* values of one completion: the protocol's limit */
 
-/* True, and progress is sent, where there is anything to write. Else the call is gone. */
+/* True if an answer is to be written; progress is sent first. Else the call is freed. */
 static bool begins(struct mcp_call *c)
 {
 	if (mcp_call_is_wanted(c)) {
@@ -41,7 +41,7 @@ static int check_output(const struct mcp_call *c, const struct mcp_result *r, st
 	return mcp_tool_check_output(c->tool, structured, e);
 }
 
-/* The structured content as the handler gave it, or written by its table. */
+/* The structured content as the handler gave it, or encoded by its table. */
 static int write_structured(const struct mcp_result *r, struct buf *room, struct str *ret,
 			    struct err *e)
 {
@@ -112,7 +112,7 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e)
 
 /* --- errors of the protocol --- */
 
-/* What a capability lacks is HTTP's matter too; all else that a handler refuses is in the
+/* A missing capability has an HTTP status of its own; other refusals of a handler are only in the
  * message. */
 static int status_of(int code)
 {
@@ -166,7 +166,7 @@ void mcp_call_not_found(struct mcp_call *c)
 	json_write_key(&w, "uri");
 	json_write_str(&w, mcp_call_uri(c));
 	json_write_object_end(&w);
-	/* a URI that is too long for it is the client's own to know */
+	/* a URI that does not fit is left out; the client knows it */
 	mcp_call_refuse(c, c->profile->modern ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
 			"there is no such resource",
 			json_write_done(&w, &e) < 0 ? STR_NONE : buf_str(&data));

@@ -1,7 +1,7 @@
 /*
- * What HTTP's headers say beside a modern message: Mcp-Method, Mcp-Name, Mcp-Param-*. Each repeats
- * a value of the body, so that what is routed by headers is what is run. Integers are compared as
- * numbers.
+ * HTTP headers that repeat values of a modern message: Mcp-Method, Mcp-Name, Mcp-Param-*. Each must
+ * equal the body's value, so that what is routed by headers is what is run. Integers are compared
+ * as numbers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { SHOWN = 64, VALUE_MAX = 64 << 10, NUMBER_MAX = 40, BAD_REQUEST = 400 };
 
-static const double safe = 9007199254740991.0; /* 2^53 - 1: what JavaScript counts to */
+static const double safe = 9007199254740991.0; /* 2^53 - 1: JavaScript's largest exact integer */
 
 static int mismatch(struct rpc_fault *f)
 {
@@ -64,7 +64,7 @@ int mcp_header_check(const struct mcp_http_head *head, const struct rpc_msg *m, 
 	if (!method || !method->named)
 		return 0;
 	name = json_get(m->params, method->named);
-	/* a name that is missing or no string is for the method to refuse */
+	/* a missing or invalid name is left for the method to refuse */
 	if (json_type(name) != JSON_STR)
 		return 0;
 	return check_name(head->name, method->named, json_str(name), f);
@@ -72,7 +72,7 @@ int mcp_header_check(const struct mcp_http_head *head, const struct rpc_msg *m, 
 
 /* --- Mcp-Param-* --- */
 
-/* A decimal number, without the forms that only strtod() knows (inf, nan, 0x). */
+/* Parses a decimal number, without forms that only strtod() accepts (inf, nan, 0x). */
 static bool read_number(struct str s, double *ret)
 {
 	char text[NUMBER_MAX + 1];

@@ -1,15 +1,15 @@
 /*
- * Messages that came in, and the ladder that tells the eras apart. The body decides: a request
- * whose _meta claims a protocol version is modern, one without is legacy. What HTTP's head says is
- * only held to that. The rungs, of which the first that fails answers:
+ * Received messages, and the checks that tell the eras apart. The body decides: a request whose
+ * _meta claims a protocol version is modern, any other is legacy. The HTTP head must agree with it.
+ * The checks, of which the first that fails answers:
  *
- * 	1	it is JSON, and JSON-RPC; no batch has a modern element, or nothing
- * 	2	head and claim name the same version and method; no initialize under a modern head
- * 	3	the envelope in _meta is whole
- * 	4	the version is served
- * 	5	head has version, method and name
+ *	1	it is JSON, and JSON-RPC; no batch is empty or has a modern element
+ *	2	head and claim name the same version and method; no initialize under a modern head
+ *	3	the envelope in _meta is complete
+ *	4	the version is served
+ *	5	head has version, method and name
  *
- * Capabilities, Mcp-Param-*, the method and its params are looked at when it is served.
+ * Capabilities, Mcp-Param-*, the method and its params are checked when it is served.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static bool head_is_modern(const struct mcp_inbound *in)
 	return in->head && mcp_version_is_modern(in->head->protocol_version);
 }
 
-/* An empty object says form only, as it did before there was another. */
+/* An empty object means form, which once was the only mode. */
 static unsigned read_elicitation(const struct json_val *v)
 {
 	unsigned can = 0;
@@ -207,7 +207,7 @@ static int take_modern(struct mcp_inbound *in, struct rpc_fault *f)
 	return in->m.kind == RPC_REQUEST ? check_head_is_whole(in, f) : 0;
 }
 
-/* The head of a legacy message names a revision that there is, or none (before 2025-06-18). */
+/* The head of a legacy message must name an existing revision, or none (before 2025-06-18). */
 static int check_legacy_head(const struct mcp_inbound *in, struct rpc_fault *f)
 {
 	struct str head = in->head ? in->head->protocol_version : STR_NONE;
@@ -220,7 +220,7 @@ static int check_legacy_head(const struct mcp_inbound *in, struct rpc_fault *f)
 	return bad(f);
 }
 
-/* initialize is modern only where its envelope says so without a fault. */
+/* initialize counts as modern only with a complete modern envelope. */
 static bool is_handshake(const struct mcp_inbound *in)
 {
 	struct rpc_fault f;
@@ -250,7 +250,7 @@ static int take_request(struct mcp_inbound *in, struct rpc_fault *f)
 	return lacks(MCP_META_VERSION, "a string", NULL, f);
 }
 
-/* Notifications say nothing of a version by themselves, so that the head may. */
+/* A notification without a claimed version belongs to the era of the head. */
 static int take_notification(struct mcp_inbound *in, struct rpc_fault *f)
 {
 	if (in->meta.version)
@@ -335,7 +335,7 @@ static int classify(struct mcp_inbound *in, struct rpc_fault *f)
 	return 0;
 }
 
-/* What is wrong with the message is kept apart, as with most there is nothing. */
+/* The fault is allocated separately, since most messages have none. */
 static int set_broken(struct mcp_inbound *in, const struct rpc_fault *f)
 {
 	in->era = MCP_BROKEN;

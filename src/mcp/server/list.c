@@ -1,5 +1,5 @@
-/* The lists, in pages. A cursor is the name (or URI) of the last entry sent, so that it means the
- * same when the list has changed between two pages; base64 keeps clients from building on that. */
+/* The lists, in pages. A cursor is the name (or URI) of the last entry sent, so it stays valid when
+ * the list changes between two pages. It is base64, so that clients do not rely on that. */
 #include "base/base64.h"
 #include "mcp/server/internal.h"
 
@@ -11,7 +11,7 @@ struct page {
 	size_t from, to, n;
 };
 
-/* Cuts a list of n entries, of which key(list, i) is what a cursor holds. */
+/* Writes a page of a list of n entries; key(list, i) is what a cursor to entry i holds. */
 static int cut(const struct mcp_request *q, const void *list, size_t n,
 	       const char *(*key)(const void *list, size_t i), struct page *ret,
 	       struct rpc_fault *f)
@@ -71,8 +71,7 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 
 /* --- the four lists --- */
 
-/* What is listed: the handler's list, else the offer's. Then its method; `key` is what a cursor
- * holds. */
+/* The entries: from the handler's list function, else from the offer. Then the method. */
 #define LIST(what, member, row, key)                                                               \
 	const struct mcp_##row *const *mcp_##what##_of(struct mcp_session *s, size_t *ret_n)       \
 	{                                                                                          \

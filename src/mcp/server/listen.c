@@ -1,7 +1,7 @@
 /*
- * Who wants to hear of changes. A modern client opens subscriptions/listen, a call that lasts until
- * one of the two ends it; what it listens to is read from its request again and again, as the call
- * keeps it. A legacy client hears of lists by itself and names resources with resources/subscribe.
+ * Notifications of changes. A modern client opens subscriptions/listen, a call that lasts until
+ * either side ends it; its filter is read from its request each time, since the call keeps that. A
+ * legacy client is notified of lists without asking, and names resources with resources/subscribe.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum {
 	URI_MAX = 8192,
-	FILTER_MAX = 1 << 20, /* bytes of a listen's request */
+	FILTER_MAX = 1 << 20, /* bytes of the request of a listen */
 	BAD_REQUEST = 400,
 };
 
@@ -27,7 +27,7 @@ static const struct {
 };
 
 struct mcp_listen {
-	struct mcp_listen *next; /* of the session */
+	struct mcp_listen *next; /* in the session */
 	struct mcp_call *call;
 	unsigned lists;
 	const struct json_val *uris, *tasks; /* arrays of strings; NULL: none */
@@ -35,7 +35,7 @@ struct mcp_listen {
 
 /* --- what is sent --- */
 
-/* {"_meta":{subscriptionId} of a notification's params, left open. */
+/* Begins a notification with {"_meta":{subscriptionId}; the object stays open. */
 static struct json_writer *open_params(const struct mcp_listen *l, const char *method)
 {
 	struct json_writer *w = mcp_out_begin(l->call->server);
@@ -65,7 +65,7 @@ static void write_names(struct json_writer *w, const char *key, const struct jso
 	json_write_val(w, names);
 }
 
-/* Tasks that the client has no part in are left out, as if there were none. */
+/* Leaves out tasks that the client may not see, as if they did not exist. */
 static void write_tasks(struct json_writer *w, const struct mcp_listen *l)
 {
 	struct json_iter it = json_iter(l->tasks);
@@ -224,7 +224,7 @@ int mcp_listen_start(const struct mcp_request *q, struct rpc_fault *f)
 
 /* --- resources/subscribe and resources/unsubscribe: what a legacy session watches --- */
 
-/* Owned URIs; one of many is found by looking at all, which is what an update does anyway. */
+/* Owned URIs. They are searched one by one, as every update must do anyway. */
 struct mcp_uris {
 	size_t n, room;
 	char *p[];

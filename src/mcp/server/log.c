@@ -1,4 +1,4 @@
-/* What calls say on the way: progress and log messages. */
+/* Messages during a call: progress and log messages. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,8 +7,8 @@
 
 enum { PROGRESS_TEXT_MAX = 1024 };
 
-/* Where its notifications go: NULL for nowhere. Those of a task of 2025-11-25 belong to no
- * request. */
+/* The session that gets the call's notifications; NULL: none. Those of a task of 2025-11-25 belong
+ * to no request. */
 static struct mcp_session *session_of(const struct mcp_call *c)
 {
 	return c->session ? c->session : mcp_task_session(c);
@@ -83,7 +83,7 @@ void mcp_call_progress(struct mcp_call *c, double progress, double total, const 
 	free(take_ptr(c->progress.message));
 	c->progress.held = !may_send(c);
 	if (c->progress.held) {
-		/* without memory it goes without its text */
+		/* without memory it is sent without its text */
 		c->progress.message = message ? strndup(message, PROGRESS_TEXT_MAX + 4) : NULL;
 		return;
 	}

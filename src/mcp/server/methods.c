@@ -1,4 +1,4 @@
-/* The methods that answer at once, and how each is served. */
+/* The methods that answer at once, and how each method is served. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -7,7 +7,7 @@
 
 enum { NAME_SHOWN = 48, NOT_FOUND = 404, BAD_REQUEST = 400 };
 
-/* --- who is who --- */
+/* --- the peers --- */
 
 void mcp_put_client(char text[MCP_CLIENT_MAX], const struct json_val *info)
 {
@@ -253,7 +253,7 @@ static const struct mcp_served served[MCP_METHODS] = {
 	[MCP_METHOD_TASKS_LIST] = { mcp_tasks_list, MCP_NEEDS_TASKS },
 };
 
-/* What the message is served as: its own revision, else the session's. */
+/* The profile by which a message is served: that of its own revision, else the session's. */
 static int read_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m,
 			struct mcp_request *q, struct rpc_fault *f)
 {
@@ -306,7 +306,7 @@ void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const stru
 		mcp_send_fault(s, in, &m->id, &f);
 }
 
-/* --- notifications: those that we don't know mean nothing to us --- */
+/* --- notifications: unknown ones are ignored --- */
 
 static void cancelled(struct mcp_session *s, const struct rpc_msg *m)
 {

@@ -1,7 +1,7 @@
 /*
- * What is sent: answers on the stream of their message or into its batch, notifications and
- * requests of ours. All of it is written into one buffer of the server, and faults into another
- * that needs no memory. The last answer to a message ends its stream.
+ * Outgoing messages: answers on the stream of their message or in its batch, notifications, and our
+ * own requests. All are written into one buffer of the server; faults go into another that needs no
+ * allocation. The last answer to a message ends its stream.
  */
 #include <assert.h>
 
@@ -9,7 +9,7 @@
 #include "rpc/sniff.h"
 
 enum {
-	KEEP = 64 << 10, /* a larger buffer is given back after its message */
+	KEEP = 64 << 10, /* a larger buffer is freed after its message */
 	HTTP_OK = 200,
 };
 
@@ -57,7 +57,7 @@ struct json_writer *mcp_out_begin(struct mcp_server *srv)
 	return &srv->w;
 }
 
-/* The text of a fault, which can't fail. */
+/* The text of a fault; can't fail. */
 static struct str write_fault(struct mcp_server *srv, const struct rpc_id *id,
 			      const struct rpc_fault *f)
 {

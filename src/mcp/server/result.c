@@ -1,4 +1,4 @@
-/* Results and contents as JSON, each with what the client's revision knows. */
+/* Results and content as JSON, with the members that the client's revision defines. */
 #include <stdio.h>
 
 #include "mcp/server/internal.h"

@@ -1,4 +1,4 @@
-/* Rows of lists as JSON, each with what the client's revision knows. */
+/* List entries as JSON, with the members that the client's revision defines. */
 #include "json/schema/format.h"
 #include "mcp/server/internal.h"
 
@@ -144,7 +144,7 @@ static void put_hint(struct json_writer *w, const char *key, enum mcp_hint hint)
 	json_write_bool(w, hint == MCP_YES);
 }
 
-/* The title stands here until the revision that gave it a place of its own. */
+/* The title is written here for revisions that have no member of its own for it. */
 static void put_hints(struct json_writer *w, const struct mcp_profile *p, const struct mcp_tool *t)
 {
 	bool any = t->read_only || t->destructive || t->idempotent || t->open_world;
@@ -162,7 +162,8 @@ static void put_hints(struct json_writer *w, const struct mcp_profile *p, const 
 	json_write_object_end(w);
 }
 
-/* 2025-11-25 has the client decide which calls are tasks; later the server does, unsaid. */
+/* In 2025-11-25 the client decides which calls are tasks; later the server does, without announcing
+ * it. */
 static void put_execution(struct json_writer *w, const struct mcp_profile *p,
 			  const struct mcp_tool *t)
 {

@@ -20,7 +20,7 @@ enum {
 	TASK_TTL_MS = 60 * 60 * 1000,
 	TASK_POLL_MS = 1000,
 	INFO_MAX = 64 << 10,
-	/* more than any fault needs: each byte of a message may become six, data is JSON already */
+	/* more than any fault needs: each byte of a message may become six; data is JSON already */
 	FAULT_ROOM = RPC_ID_MAX + 6 * sizeof(((struct rpc_fault *)0)->message) + RPC_DATA_MAX + 256,
 };
 
@@ -62,8 +62,8 @@ static void fill_options(struct mcp_server_options *o)
 	o->wall_ms = o->wall_ms ? o->wall_ms : wall_ms;
 }
 
-/* serverInfo as the _meta of every modern result has it: what names the server. The rest of it
- * stands in the answer to server/discover. */
+/* serverInfo for the _meta of every modern result: only what identifies the server. The rest of it
+ * is in the answer to server/discover. */
 static int write_info(struct mcp_server *srv, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(INFO_MAX);
@@ -119,7 +119,7 @@ static int check_server(const struct mcp_server_options *o, struct err *e)
 	return mcp_icons_check(&o->icons, e);
 }
 
-/* An offer is an array of structures, a list one of pointers to them. */
+/* An offer is an array of structures; lists are arrays of pointers to them. */
 #define POINT_TO(srv, what)                                                                        \
 	({                                                                                         \
 		const struct mcp_offer *offer_ = &(srv)->o.offer;                                  \

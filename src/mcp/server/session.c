@@ -1,10 +1,9 @@
 /*
- * Sessions. A message comes in parsed, and goes to a method (methods.c); answers leave through
- * out.c.
+ * Sessions. A parsed message goes to its method (methods.c); answers leave through out.c.
  *
- * Handlers may end calls, cancel and close from inside any callback. So every function that
- * touches the session after a callback counts itself in `entered`, and a closed session is freed
- * when neither functions nor calls use it.
+ * Any callback may end calls, cancel, and close the session. So a function that uses the session
+ * after a callback counts itself in `entered`, and a closed session is freed when no function and
+ * no call uses it any more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +158,7 @@ static void take_batch(struct mcp_session *s, struct mcp_inbound *in)
 	struct rpc_fault f;
 
 	if (check_batch(s, root, &f) < 0) {
-		in->is_batch = false; /* one answer for all */
+		in->is_batch = false; /* one answer for the whole batch */
 		f.status = 400;
 		mcp_send_fault(s, in, &in->m.id, &f);
 		return;

@@ -110,7 +110,7 @@ static void run_read(struct mcp_call *c)
 		mcp_call_not_found(c);
 }
 
-/* Who reads the URI: the resource itself, a template that takes it, or the handler. */
+/* Chooses who reads the URI: the resource itself, a template that matches it, or the handler. */
 static void find_reader(struct mcp_call *c, struct mcp_session *s, struct str uri)
 {
 	const struct mcp_resource *const *resources;
@@ -179,7 +179,7 @@ static const struct mcp_prompt *find_prompt(struct mcp_session *s, struct str na
 	return NULL;
 }
 
-/* All arguments are strings, and those that must be there are. */
+/* All arguments must be strings, and the required ones present. */
 static int check_args(const struct mcp_prompt *p, const struct json_val *args, struct rpc_fault *f)
 {
 	struct json_iter it = json_iter(args);

@@ -1,14 +1,15 @@
 /*
- * The store. A task stands in the table from before its client hears of it until its time is over,
- * whatever happens to its session. Its call is detached from session and request; when it ends, its
- * result is kept here, and what was only needed to run it is freed.
+ * The store of tasks. A task is in the table from before its client hears of it until its time to
+ * live has passed, whatever happens to its session. Its call is detached from session and request.
+ * When the call ends, its result is kept here, and what was only needed to run it is freed.
  *
- *	WORKING <-> ASKS	the handler asked its client and waits (ask.c)
+ *	WORKING <-> ASKS	the handler has asked its client and waits (ask.c)
  *	   |          |
  *	   v          v
- *	DONE, FAULT, CANCELLED	for good
+ *	DONE, FAULT, CANCELLED	final
  *
- * A cancelled or expired task whose handler goes on is kept, off the table, until that ends.
+ * A cancelled or expired task whose handler still runs is kept, off the table, until the handler
+ * ends.
  */
 #include "mcp/server/internal.h"
 
@@ -19,9 +20,9 @@
 #include "json/document/utf8.h"
 
 enum {
-	BYTES_MAX = 256 << 20, /* of all results, and of the requests of those that run */
-	SHARE = 10, /* a principal may have one of so many tasks */
-	TASKS_MAX = 65536, /* what a table takes */
+	BYTES_MAX = 256 << 20, /* bytes of all results, and of the requests of running tasks */
+	SHARE = 10, /* a principal may have this fraction of all tasks */
+	TASKS_MAX = 65536, /* limit of the table */
 	TTL_MIN = 1000,
 	MESSAGE_MAX = 1024,
 };
@@ -51,7 +52,7 @@ static void set_state(struct mcp_task *t, enum mcp_task_state state)
 
 	log_debug("mcp: task %s: %s -> %s", t->id, names[t->state], names[state]);
 	t->state = state;
-	/* what it said on the way is no word for how it ended */
+	/* a status message from before the end does not describe the end */
 	if (mcp_task_has_ended(t))
 		mcp_task_set_message(t, NULL);
 	mcp_task_changed(t);
@@ -126,7 +127,7 @@ static struct mcp_tasks *tasks_of(struct mcp_server *srv)
 	return all;
 }
 
-/* A call that is still there keeps t. */
+/* A call that still runs keeps t. */
 static void expire(struct mcp_task *t)
 {
 	log_debug("mcp: task %s has had its time", t->id);
@@ -221,7 +222,7 @@ struct mcp_task *mcp_task_find(const struct mcp_request *q, struct rpc_fault *f)
 	return NULL;
 }
 
-/* Purges nothing: it is asked while a task that ends is told of. */
+/* Does not purge, since it is called while an ending task is reported. */
 bool mcp_task_is_seen(struct mcp_session *s, struct str id)
 {
 	autobuf struct buf text = BUF_INIT(RPC_ID_MAX);
@@ -368,7 +369,7 @@ void mcp_task_fault(struct mcp_call *c, const struct rpc_fault *f)
 	t->fault = malloc(sizeof(*t->fault));
 	if (t->fault)
 		*t->fault = *f;
-	/* without memory for why it failed, it is as good as cancelled */
+	/* without memory for the fault, it ends as cancelled */
 	set_state(t, t->fault ? MCP_TASK_FAULT : MCP_TASK_CANCELLED);
 	deliver_all(t);
 }
@@ -389,7 +390,7 @@ void mcp_task_result(struct mcp_call *c, struct str result)
 		mcp_task_fault(c, &f);
 		return;
 	}
-	/* it stands in the buffer that the next message is written to */
+	/* the result is in the buffer of the next message */
 	memcpy(t->result, result.p, result.n);
 	t->result_n = result.n;
 	t->is_error = c->is_error;

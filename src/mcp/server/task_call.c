@@ -1,6 +1,6 @@
 /*
- * How calls become tasks: the handler says so, or 2025-11-25's client did. The request is answered
- * with the task, which is in the store by then.
+ * Turns calls into tasks, because the handler or a client of 2025-11-25 wants it. The request is
+ * answered with the task, which is in the store by then.
  */
 #include "mcp/message/question.h"
 #include "mcp/server/internal.h"
@@ -33,7 +33,8 @@ static void apply(struct mcp_task *t, const struct mcp_task_options *o)
 		mcp_task_set_message(t, o->message);
 }
 
-/* The task is in the store before its client hears of it. ttl_ms: what the client wants, or 0. */
+/* The task is in the store before its client hears of it. ttl_ms: what the client asks for, or
+ * 0. */
 static int make_task(struct mcp_call *c, const struct mcp_task_options *o, unsigned ttl_ms,
 		     struct err *e)
 {
@@ -61,7 +62,7 @@ bool mcp_call_can_task(const struct mcp_call *c)
 int mcp_call_to_task(struct mcp_call *c, const struct mcp_task_options *o, struct err *e)
 {
 	if (c->task) {
-		/* 2025-11-25's client has said how long */
+		/* the client of 2025-11-25 has chosen the time to live */
 		apply(c->task, o);
 		return 0;
 	}

@@ -1,5 +1,5 @@
-/* What clients see of tasks and say about them: tasks/get, update, cancel of the extension; get,
- * result, list, cancel of 2025-11-25. */
+/* The methods of tasks: tasks/get, update and cancel of the extension; get, result, list and cancel
+ * of 2025-11-25. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 
 enum { CURSOR_MAX = 32, MS = 1000 };
 
-/* --- what they see: the members of tasks, and that they changed --- */
+/* --- the members of tasks, and notifications of changes --- */
 
 static const char *status_of(const struct mcp_task *t)
 {
@@ -20,7 +20,7 @@ static const char *status_of(const struct mcp_task *t)
 	case MCP_TASK_ASKS:
 		return "input_required";
 	case MCP_TASK_DONE:
-		/* a tool's own failure is a result; 2025-11-25 saw that otherwise */
+		/* a tool's own failure is a result; 2025-11-25 counts it as failed */
 		return t->is_error && !t->profile->modern ? "failed" : "completed";
 	case MCP_TASK_FAULT:
 		return "failed";
@@ -164,7 +164,7 @@ static int end(const struct mcp_request *q, struct json_writer *w)
 	return 0;
 }
 
-/* A modern client has to say in each request that it knows of tasks. */
+/* A modern client must declare the extension in each request. */
 static struct mcp_task *find(const struct mcp_request *q, struct rpc_fault *f)
 {
 	if (q->profile->modern && !(q->can & MCP_CAN_TASKS)) {
@@ -188,8 +188,8 @@ int mcp_tasks_get(const struct mcp_request *q, struct rpc_fault *f)
 	return end(q, w);
 }
 
-/* The extension acknowledges whatever the task's state is; 2025-11-25 shows the task, and refuses
- * where it had ended. */
+/* The extension acknowledges a cancel in any state; 2025-11-25 returns the task, and refuses if it
+ * has ended. */
 int mcp_tasks_cancel(const struct mcp_request *q, struct rpc_fault *f)
 {
 	struct mcp_task *t = find(q, f);
@@ -231,7 +231,7 @@ int mcp_tasks_update(const struct mcp_request *q, struct rpc_fault *f)
 
 /* --- 2025-11-25 --- */
 
-/* _meta with what it had, and the task. */
+/* _meta of the result, and the task that it belongs to. */
 static void put_related(struct json_writer *w, const struct mcp_task *t,
 			const struct json_val *meta)
 {
@@ -253,7 +253,7 @@ static void put_related(struct json_writer *w, const struct mcp_task *t,
 
 static int deliver_result(const struct mcp_task *t, struct mcp_call *waiter, struct err *e)
 {
-	/* it was ours: as large and deep as we let a message be */
+	/* it was our own: as large and deep as our messages may be */
 	const struct json_options all = { .bytes = t->result_n,
 					  .values = t->result_n,
 					  .depth = 1024 };
@@ -309,7 +309,7 @@ static void stop_waiting(struct mcp_call *waiter)
 	mcp_task_send_questions(t);
 }
 
-/* Answered when the task has ended. Until then its questions are asked where this one waits. */
+/* Answered when the task has ended. Until then its questions are asked on this request's stream. */
 int mcp_tasks_result(const struct mcp_request *q, struct rpc_fault *f)
 {
 	struct mcp_task *t = find(q, f);
@@ -341,7 +341,7 @@ int mcp_tasks_result(const struct mcp_request *q, struct rpc_fault *f)
 	return 0;
 }
 
-/* A cursor is the number of the last task sent: it means the same when that one has expired. */
+/* A cursor is the number of the last task sent, so it stays valid when that task has expired. */
 static int read_cursor(const struct json_val *cursor, uint64_t *ret, struct rpc_fault *f)
 {
 	autobuf struct buf text = BUF_INIT(CURSOR_MAX);

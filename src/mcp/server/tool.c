@@ -1,4 +1,4 @@
-/* Tools, checked and compiled once: what of their schemas is needed at every call. */
+/* Tools: checked once, with the parts of their schemas compiled that every call needs. */
 #include <stdlib.h>
 
 #include "mcp/server/internal.h"
@@ -13,7 +13,7 @@ static bool is_name(const char *name)
 	return n >= 1 && n <= 64 && name[n] == '\0';
 }
 
-/* Parses text, which is a JSON object on one line. */
+/* Parses text, which must be a JSON object on one line. */
 static struct json_doc *parse(const char *what, const char *text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *d = json_parse(str_of(text), NULL, e);
@@ -121,7 +121,7 @@ bool mcp_tool_is_structured(const struct mcp_tool *t, const struct mcp_profile *
 
 int mcp_tool_check_output(const struct mcp_tool *t, struct str structured, struct err *e)
 {
-	/* as large as an answer may be, which is more than a message of a client */
+	/* as large as an answer may be, which is more than a client's message */
 	const struct json_options o = { .bytes = structured.n + 1,
 					.values = structured.n + 1,
 					.depth = OUTPUT_DEPTH };

@@ -1,7 +1,7 @@
 /*
- * URI templates, RFC 6570 level 1 and {+name}: is a URI an expansion of one? There is no
- * backtracking: each variable takes as little as it can, and the last one all up to the literal at
- * the end.
+ * URI templates, RFC 6570 level 1 and {+name}: is a URI an expansion of a template? There is no
+ * backtracking: each variable takes as little as possible, and the last one everything up to the
+ * literal at the end.
  */
 #include "mcp/server/server.h"
 
@@ -12,7 +12,7 @@ static bool takes_slash(const char *name)
 	return *name == '+';
 }
 
-/* The literal text of a template up to its next variable or end. */
+/* The literal text of a template up to its next variable or its end. */
 static size_t literal(const char *t)
 {
 	return strcspn(t, "{");
@@ -23,7 +23,7 @@ static bool has_slash(struct str s)
 	return s.n > 0 && memchr(s.p, '/', s.n) != NULL;
 }
 
-/* The first place in s where the literal stands; s.n where there is none. */
+/* The first position of the literal in s; s.n if it does not occur. */
 static size_t find(struct str s, const char *text, size_t n)
 {
 	for (size_t i = 0; n <= s.n && i <= s.n - n; i++) {
@@ -33,7 +33,7 @@ static size_t find(struct str s, const char *text, size_t n)
 	return s.n;
 }
 
-/* Takes the text of the template up to its next variable or end off the front of both. */
+/* Removes the template's next literal from the front of both. */
 static bool take_literal(const char **t, struct str *uri)
 {
 	size_t n = literal(*t);
@@ -46,7 +46,7 @@ static bool take_literal(const char **t, struct str *uri)
 	return true;
 }
 
-/* Takes a variable off the template, and its value off the URI. */
+/* Removes a variable from the template, and its value from the URI. */
 static bool take_value(const char **t, struct str *uri, struct str *ret)
 {
 	const char *name = *t + 1, *end = strchr(name, '}');
@@ -57,7 +57,7 @@ static bool take_value(const char **t, struct str *uri, struct str *ret)
 	*t = end + 1;
 	n = literal(*t);
 	if (n > 0 && (*t)[n] == '\0')
-		length = uri->n > n ? uri->n - n : 0; /* the last literal stands at the end */
+		length = uri->n > n ? uri->n - n : 0; /* the last literal is at the end */
 	else if (n > 0)
 		length = find(*uri, *t, n);
 	*ret = (struct str){ uri->p, length };

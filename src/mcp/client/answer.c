@@ -1,9 +1,9 @@
-/* What an answer leads to: the end, or the same request once more, in another way. */
+/* Handles answers: the end of a request, or the same request in another way. */
 #include "mcp/client/internal.h"
 
-/* --- once more --- */
+/* --- retries --- */
 
-/* MCP 2026-07-28, basic/versioning: with a revision that both have. */
+/* MCP 2026-07-28, basic/versioning: retry with a revision that both have. */
 static bool renegotiates(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
@@ -27,8 +27,8 @@ static void refreshed(void *owner, const struct mcp_listed *l)
 	struct mcp_pending *p = c->pendings;
 
 	c->refresh = NULL;
-	/* with what is known now, even if that is not news: the server's word is what the owner
-	 * hears */
+	/* continues with what is known now, even if it is unchanged: then the owner gets the
+	 * server's error */
 	while (mcp_client_lives(c) && p) {
 		if (!p->refreshing) {
 			p = p->next;
@@ -40,7 +40,7 @@ static void refreshed(void *owner, const struct mcp_listed *l)
 	}
 }
 
-/* basic/transports/streamable-http: the tool's headers are not what we know. */
+/* basic/transports/streamable-http: our knowledge of the tool's headers is outdated. */
 static bool refreshes(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
@@ -58,7 +58,8 @@ static bool refreshes(struct mcp_pending *p, const struct mcp_answer *a)
 	return true;
 }
 
-/* 2025-11-25, basic/utilities/tasks: so a tool is refused that is only called as a task. */
+/* 2025-11-25, basic/utilities/tasks: a tool that can only be called as a task is refused like
+ * this. */
 static bool becomes_task(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	if (a->code != RPC_METHOD_NOT_FOUND || p->wants_task ||
@@ -89,7 +90,8 @@ void mcp_answer_finish(struct mcp_pending *p, const struct mcp_answer *a)
 	mcp_pending_end(p, a);
 }
 
-/* 2025-11-25, client/elicitation: the owner hears when what was asked of it there is done. */
+/* 2025-11-25, client/elicitation: remembers the URLs, so that the owner is told when they are
+ * complete. */
 static void note_urls(struct mcp_client *c, const struct mcp_answer *a)
 {
 	const struct json_val *asked = json_get(json_get(a->fault, "data"), "elicitations");

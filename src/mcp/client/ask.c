@@ -1,5 +1,5 @@
-/* Questions of modern servers: they stand in the answer to a request, or in the state of a task.
- * MCP 2026-07-28, basic/patterns/mrtr. */
+/* Questions of modern servers: in the answer to a request, or in the state of a task. MCP
+ * 2026-07-28, basic/patterns/mrtr. */
 #include "mcp/client/internal.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ int mcp_ask_take_map(struct mcp_pending *p, struct mcp_in *in, const struct json
 	return n;
 }
 
-/* The first is handed out first. */
+/* In the order of the questions. */
 static struct mcp_question *find_next(const struct mcp_pending *p)
 {
 	struct mcp_question *first = NULL;

@@ -1,4 +1,4 @@
-/* Questions of legacy servers: requests of theirs, each answered by itself. MCP 2025-11-25,
+/* Questions of legacy servers: each is a request of the server, answered by itself. MCP 2025-11-25,
  * client/elicitation, client/sampling, client/roots. */
 #include "mcp/client/internal.h"
 
@@ -40,7 +40,7 @@ static int check_legacy(const struct mcp_client *c, const struct rpc_msg *m, int
 	return 0;
 }
 
-/* Which request the server asks for; NULL where that can't be told. */
+/* The request to which the question belongs; NULL if that is unknown. */
 static struct mcp_pending *whose(const struct mcp_client *c, struct mcp_pending *on_stream,
 				 const struct json_val *params)
 {
@@ -91,7 +91,7 @@ void mcp_ask_legacy(struct mcp_client *c, struct mcp_pending *p, struct mcp_in *
 	struct rpc_fault f;
 	struct err e;
 
-	/* two answers with one id would be one too many */
+	/* an id that is in use must not get a second answer */
 	if (find_id(c, &m->id))
 		c->garbage++;
 	else if (str_is(m->method, "ping"))

@@ -1,7 +1,6 @@
 /*
- * What a result must be to be handed on: of a kind that its request can have, with the members that
- * its method promises, and as the tool's output schema wants it. Members that are not known stay as
- * they are.
+ * Checks results: their kind must be possible for the request, the members that the method requires
+ * must be there, and the tool's output schema must match. Unknown members are kept.
  */
 #include "mcp/client/internal.h"
 
@@ -83,14 +82,15 @@ static bool is_string(const struct json_val *v)
 	return json_type(v) == JSON_STR;
 }
 
-/* The member that a method's result is made for. An empty array is null to some servers. */
+/* The main member of a method's result. Some servers send null for an empty array. */
 static const struct shape {
 	const char *method, *member;
 	bool optional;
-	bool (*fits)(const struct json_val *v); /* each element; NULL: whatever it is */
+	bool (*fits)(const struct json_val *v); /* checks each element; NULL: any value */
 	const char *takes;
 } shapes[] = {
-	/* a result may be structured only; servers leave the rest out then, though they must not */
+	/* a result may be structured only; servers then leave the rest out, although they must
+	 * not */
 	{ "tools/call", "content", true, is_content, "objects with a type" },
 	{ "resources/read", "contents", false, is_contents,
 	  "objects with a uri, and a text or a blob" },

@@ -14,12 +14,12 @@ enum {
 	LIST_MAX = 10000,
 	TASK_POLL_MIN_MS = 100,
 	MESSAGE_MAX = 64 << 20,
-	VALUES_MAX = 1 << 20, /* of a message: results are larger than what clients say */
+	VALUES_MAX = 1 << 20, /* for one message: results are larger than a client's messages */
 	DEPTH_MAX = 128,
-	KEPT = 2, /* times the largest message */
+	KEPT = 2, /* as a multiple of the largest message */
 };
 
-/* --- life --- */
+/* --- start and lifetime --- */
 
 static void fill_options(struct mcp_client_options *o)
 {
@@ -148,7 +148,7 @@ uint64_t mcp_client_now(const struct mcp_client *c)
 
 void mcp_client_end(struct mcp_client *c, const struct err *e)
 {
-	const struct err why = *e; /* may be of what ends here */
+	const struct err why = *e; /* e may belong to something that ends here */
 
 	if (!mcp_client_lives(c))
 		return;
@@ -177,7 +177,7 @@ struct str mcp_said(struct str text, char room[MCP_SAID_MAX])
 	return (struct str){ room, cut.n };
 }
 
-/* --- what the server is --- */
+/* --- the server --- */
 
 static bool is_known(const struct mcp_client *c)
 {

@@ -1,5 +1,5 @@
-/* What a server asks people: forms, whose schema must be one that can be read, and addresses, which
- * are shown whole and opened by nobody else. MCP 2026-07-28, client/elicitation. */
+/* Questions to people: forms, whose schema must be valid, and URLs, which are shown in full and
+ * opened only by the user. MCP 2026-07-28, client/elicitation. */
 #include "mcp/client/internal.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { URLS_MAX = 64, URL_ID_MAX = 1024, URL_MAX = 8192 };
 
-/* --- addresses --- */
+/* --- URLs --- */
 
 static bool has_scheme(struct str url, const char *scheme)
 {
@@ -18,7 +18,7 @@ static bool has_scheme(struct str url, const char *scheme)
 	return url.n > n && strncasecmp(url.p, scheme, n) == 0;
 }
 
-/* The part between the scheme and the path; STR_NONE where the URL is none for people. */
+/* The part between the scheme and the path; STR_NONE if the URL is not http or https. */
 static struct str authority_of(struct str url)
 {
 	size_t at = has_scheme(url, "https://") ? 8 : has_scheme(url, "http://") ? 7 : 0;
@@ -92,7 +92,7 @@ int mcp_question_read(enum mcp_ask_kind kind, const struct json_val *params, str
 	return kind == MCP_ASK_URL ? check_url(json_str(json_get(params, "url")), e) : 0;
 }
 
-/* A default that its own schema refuses is none. */
+/* Ignores a default that its own schema refuses. */
 static bool is_default(const struct json_val *field, const struct json_val *v)
 {
 	AUTO(schema_free) struct schema *s = NULL;
@@ -123,11 +123,11 @@ int mcp_form_defaults(const struct json_val *params, struct buf *to, struct err 
 	return json_write_done(&w, e);
 }
 
-/* --- addresses that the server may say are done --- */
+/* --- URLs that the server may report as complete --- */
 
-/* The newest; what is older is forgotten, and heard of no more. */
+/* The newest URLs; older ones are forgotten, and not reported. */
 struct mcp_urls {
-	char *id[URLS_MAX]; /* NULL: none */
+	char *id[URLS_MAX]; /* NULL: unused */
 	size_t next;
 };
 

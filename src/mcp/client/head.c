@@ -1,4 +1,4 @@
-/* What Streamable HTTP says beside a modern message: Mcp-Name and Mcp-Param-*. MCP 2026-07-28,
+/* HTTP headers beside a modern message: Mcp-Name and Mcp-Param-*. MCP 2026-07-28,
  * basic/transports/streamable-http. */
 #include "mcp/client/head.h"
 
@@ -41,7 +41,7 @@ int mcp_head_name(struct mcp_client_out *m, const struct mcp_client *c, struct s
 	return m->name ? 0 : err_wrap(e, "Mcp-Name");
 }
 
-/* The value as text; what is neither a string, a number nor a boolean has no form, and is for the
+/* The value as text. Anything but a string, number or boolean can't be encoded, and is left for the
  * server to refuse. */
 static int write_value(struct buf *to, const struct json_val *v, struct err *e)
 {
@@ -51,7 +51,7 @@ static int write_value(struct buf *to, const struct json_val *v, struct err *e)
 
 	if (s.p)
 		return buf_add(to, s.p, s.n, e);
-	if (json_int64(v, &i)) /* 2.0 is an integer, and has to be written as one */
+	if (json_int64(v, &i)) /* 2.0 is an integer, and must be written as one */
 		json_write_int(&w, i);
 	else
 		json_write_val(&w, v);

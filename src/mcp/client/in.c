@@ -1,7 +1,7 @@
 /*
- * What comes in. A message is parsed once; answers go to the request that waits for them, requests
- * to ask.c, notifications to whom they concern. What fits nowhere is counted and dropped, since a
- * server that is wrong, or late, must not disturb what else goes on.
+ * Received messages. A message is parsed once. Answers go to the request that waits for them,
+ * requests to ask.c, notifications to those concerned. What matches nothing is counted and dropped,
+ * since a wrong or late message must not disturb anything else.
  */
 #include "mcp/client/internal.h"
 
@@ -62,9 +62,9 @@ static struct mcp_pending *find(const struct mcp_client *c, const struct rpc_id 
 	return id->n > 0 ? (struct mcp_pending *)inflight_find(c->inflight, id) : NULL;
 }
 
-/* Whose answer it is. An error may have no id, where the server could not read the request, and
- * some servers put a name there, which no id of ours is: then it is for the request on whose stream
- * it came. */
+/* Finds the request that m answers. An error may lack an id, if the server could not read the
+ * request, and some servers put a name there, which is no id of ours. Such an error belongs to the
+ * request on whose stream it came. */
 static struct mcp_pending *find_answered(const struct mcp_client *c, struct mcp_pending *p,
 					 const struct rpc_msg *m)
 {
@@ -73,13 +73,13 @@ static struct mcp_pending *find_answered(const struct mcp_client *c, struct mcp_
 
 	if (!q && nameless)
 		q = p ? p : m->id.n == 0 && !c->t->streams ? c->first : NULL;
-	/* a modern stream is one request's alone */
+	/* a modern stream belongs to one request */
 	if (q && p && q != p && c->era == MCP_MODERN)
 		q = NULL;
 	return q && mcp_pending_awaits(q) ? q : NULL;
 }
 
-/* True where it was the answer to `asked`, on whose stream it came, or came on nobody's. */
+/* True if it answered `asked`, on whose stream it came; or if it came on no stream. */
 static bool take_answer(struct mcp_client *c, struct mcp_pending *asked, struct mcp_in *in,
 			const struct json_val *v, const struct rpc_msg *m)
 {
@@ -96,7 +96,7 @@ static bool take_answer(struct mcp_client *c, struct mcp_pending *asked, struct 
 	mcp_pending_unlist(p);
 	p->resent = false;
 	if (p != c->first &&
-	    !p->inner) /* what we ask by ourselves in each session proves nothing */
+	    !p->inner) /* our own requests in each session are no sign that it works */
 		c->relapses = 0;
 	if (m->result && json_type(m->result) != JSON_OBJECT) {
 		mcp_pending_fail(p, &wrong);
@@ -112,7 +112,8 @@ static bool take_answer(struct mcp_client *c, struct mcp_pending *asked, struct 
 	return awaited;
 }
 
-/* It is no message; but the request whose id it has will get no other answer. */
+/* An invalid message. If it has a request's id, that request fails, since it will get no other
+ * answer. */
 static bool take_broken(struct mcp_client *c, const struct json_val *v, const struct rpc_msg *m,
 			const struct rpc_fault *f)
 {
@@ -200,8 +201,8 @@ static void updated(struct mcp_client *c, const struct json_val *params)
 static const struct {
 	const char *method;
 	void (*take)(struct mcp_client *c, const struct json_val *params);
-	unsigned list; /* that has changed; in place of take */
-	bool watched; /* modern servers say it only where they were asked to */
+	unsigned list; /* the list that has changed; used instead of take */
+	bool watched; /* modern servers send it only if it was asked for */
 } notifications[] = {
 	{ "notifications/progress", progress, 0, false },
 	{ "notifications/message", message, 0, false },
@@ -271,7 +272,7 @@ static bool take_one(struct mcp_client *c, struct mcp_pending *p, struct mcp_in 
 	case RPC_REQUEST:
 		if (c->era == MCP_LEGACY)
 			mcp_ask_legacy(c, p, in, &m);
-		/* a modern server asks in its answers */
+		/* a modern server asks only in its answers */
 		else
 			c->garbage++;
 		return false;
@@ -279,7 +280,7 @@ static bool take_one(struct mcp_client *c, struct mcp_pending *p, struct mcp_in 
 	return false;
 }
 
-/* Of the revisions that have them; until one is agreed on it is not known. */
+/* Handles a batch, of a revision that has them, or as long as the revision is unknown. */
 static bool take_batch(struct mcp_client *c, struct mcp_pending *p, struct mcp_in *in)
 {
 	struct json_iter it = json_iter(json_root(in->doc));
@@ -291,14 +292,13 @@ static bool take_batch(struct mcp_client *c, struct mcp_pending *p, struct mcp_i
 		return false;
 	}
 	while (mcp_client_lives(c) && json_next(&it) && json_raw_next(&raw, &in->text)) {
-		/* the first that it answers may have ended p */
+		/* an earlier answer may have ended p */
 		answered |= take_one(c, p && p->ended ? NULL : p, in, it.val);
 	}
 	return answered;
 }
 
-/* Why a text is no message that can be read; the request that it would have answered hears of
- * it. */
+/* Handles a text that is not a valid message. The request that it would have answered fails. */
 static bool take_unread(struct mcp_client *c, struct str text, const struct rpc_fault *f)
 {
 	struct rpc_sniff sniff = { 0 };

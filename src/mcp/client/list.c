@@ -1,6 +1,6 @@
 /*
- * Lists, over all their pages. Pages are kept until the last is there, so the owner sees one list;
- * how many, and how much they take, is bounded, and a server that hands out a cursor twice would go
+ * Lists, over all their pages. Pages are kept until the last one has come, so the owner gets one
+ * list. Number and size are limited. A server that repeats a cursor is refused, since it would go
  * on for ever. MCP 2026-07-28, server/utilities/pagination.
  */
 #include "mcp/client/internal.h"
@@ -11,7 +11,7 @@ enum { PAGES_MAX = 1000 };
 
 static const struct row {
 	const char *what, *method;
-	const char *named; /* what each entry must have; its absence leaves the entry out */
+	const char *named; /* a member that each entry must have; entries without it are left out */
 } rows[] = {
 	{ "tools", "tools/list", "name" },
 	{ "resources", "resources/list", "uri" },
@@ -25,9 +25,9 @@ struct mcp_listing {
 	void (*on_done)(void *owner, const struct mcp_listed *l);
 	void *owner;
 	struct mcp_in *pages[PAGES_MAX];
-	uint64_t cursors[PAGES_MAX]; /* hashes of those that led to them */
+	uint64_t cursors[PAGES_MAX]; /* hashes of the cursors so far */
 	size_t pages_n;
-	struct str cursor; /* of the page that is next; of the last page that is kept */
+	struct str cursor; /* of the next page; borrowed from the last kept page */
 	const struct json_val **items;
 	size_t n, room;
 	size_t dropped;
@@ -49,7 +49,7 @@ void mcp_listing_free(struct mcp_listing *l)
 
 /* --- pages --- */
 
-/* FNV-1a, of 64 bits: two cursors of one list that meet by chance are not to be expected. */
+/* FNV-1a, 64 bits: an accidental collision of two cursors is not to be expected. */
 static uint64_t hash(struct str s)
 {
 	uint64_t h = 14695981039346656037u;
@@ -97,7 +97,7 @@ static int add_page(struct mcp_pending *p, struct mcp_in *in, const struct json_
 	return 0;
 }
 
-/* 1 where there is a next page. */
+/* 1 if there is a next page. */
 static int read_cursor(struct mcp_listing *l, const struct json_val *v, struct err *e)
 {
 	struct str cursor = json_str(v);
@@ -108,7 +108,7 @@ static int read_cursor(struct mcp_listing *l, const struct json_val *v, struct e
 	if (!cursor.p)
 		return err_set(e, ERR_INVALID, "nextCursor takes a string, not %s",
 			       json_type_name(json_type(v)));
-	/* what no page follows some servers say like this */
+	/* some servers send this for "no next page" */
 	if (cursor.n == 0)
 		return 0;
 	for (size_t i = 1; i < l->pages_n; i++) {
@@ -150,7 +150,7 @@ static int learn(struct mcp_pending *p, struct err *e)
 	return 0;
 }
 
-/* 0 where the list is whole, 1 where there is more. */
+/* 0 if the list is complete, 1 if there is more. */
 static int take_page(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a,
 		     struct err *e)
 {

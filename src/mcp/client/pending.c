@@ -1,9 +1,10 @@
 /*
- * Requests. What is on the wire for one is its entry in the table of ids; how long it may take is
- * said by two times: the deadline, which begins anew with each sign of life, and the end, which
- * does not. Both stand still while the server waits for an answer of ours that is for this request.
- * While it waits for one of which that can't be told (ask_legacy.c), those of all requests do, but
- * for each only so long in all, or a server could have nothing end any more.
+ * Requests. The message that waits for an answer is the entry in the table of ids. Two times limit
+ * a request: the deadline, which restarts with each sign of life, and the end, which does not. Both
+ * stand still while the server waits for an answer of ours that belongs to this request. If the
+ * server waits for an answer and its request is unknown (ask_legacy.c), the times of all requests
+ * stand still, but for each request only up to a total; otherwise a server could prevent that
+ * anything ever ends.
  */
 #include "mcp/client/internal.h"
 
@@ -116,7 +117,7 @@ void mcp_pending_unhold(struct mcp_pending *p)
 	mcp_pending_alive(p);
 }
 
-/* So long it may still stand for questions that may be of any. */
+/* How long it may still be stopped for questions of unknown requests. */
 static uint64_t may_waive(const struct mcp_pending *p)
 {
 	uint64_t max = p->client->o.hold_max_ms;
@@ -147,7 +148,7 @@ void mcp_clocks_unhold(struct mcp_client *c)
 	}
 }
 
-/* When it has had its time; UINT64_MAX: not now. */
+/* When its time is over; UINT64_MAX: not now. */
 static uint64_t time_of(const struct mcp_pending *p)
 {
 	bool waits = p->entry.listed || p->queued || p->refreshing;
@@ -232,7 +233,7 @@ static void tell_owner(struct mcp_pending *p, const struct mcp_answer *a)
 		p->on_done(p->owner, a);
 }
 
-/* a NULL: nobody is told but the transport. */
+/* a NULL: only the transport is told. */
 static void end(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
@@ -273,8 +274,8 @@ void mcp_pending_go_on(struct mcp_pending *p)
 		mcp_pending_fail(p, &e);
 }
 
-/* Closing its stream is how a modern request over HTTP is cancelled, and the first message of all
- * is none that may be. */
+/* A modern request over HTTP is cancelled by closing its stream. The first message of all must not
+ * be cancelled. */
 void mcp_pending_take_back(struct mcp_pending *p, const char *reason)
 {
 	struct mcp_client *c = p->client;
@@ -296,7 +297,7 @@ void mcp_pending_take_back(struct mcp_pending *p, const char *reason)
 		log_warn("mcp client: cancel: %s", e.msg);
 }
 
-/* Nobody wants its answer any more. */
+/* Gives up a request whose answer is no longer wanted. */
 static void abandon(struct mcp_pending *p, const char *reason)
 {
 	mcp_pending_take_back(p, reason);
@@ -328,7 +329,7 @@ struct mcp_pending *mcp_pending_of_token(const struct mcp_client *c, const struc
 	return NULL;
 }
 
-/* --- time passes, and requests are lost --- */
+/* --- ticks, and lost requests --- */
 
 void mcp_client_failed(struct mcp_client *c, struct mcp_pending *p, const struct err *e)
 {
@@ -345,7 +346,7 @@ static void time_out(struct mcp_pending *p, uint64_t now)
 {
 	struct err e;
 
-	/* a result that takes long may be of a server that is no more: tasks/get will tell */
+	/* a slow result may mean that the server is gone; tasks/get will tell */
 	if (p->step == MCP_STEP_RESULT && p->entry.listed && now < p->end_ms) {
 		mcp_pending_take_back(p, "its state is asked for");
 		mcp_pending_unlist(p);

@@ -1,11 +1,10 @@
 /*
- * Questions of the server, in both eras. A modern one stands in the answer to a request
- * (input_required), or in the state of a task: what is asked is answered all at once, with the
- * request sent anew or by tasks/update. A legacy one is a request of the server, answered by
- * itself.
+ * Questions of the server, in both eras. A modern question is in the answer to a request
+ * (input_required), or in the state of a task. All answers are sent together, by repeating the
+ * request or by tasks/update. A legacy question is a request of the server, answered by itself.
  *
- * 	OPEN -> ANSWERED -> SENT	modern
- * 	OPEN -> gone			legacy; or withdrawn
+ *	OPEN -> ANSWERED -> SENT	modern
+ *	OPEN -> gone			legacy; or withdrawn
  */
 #include "mcp/client/internal.h"
 
@@ -62,7 +61,7 @@ static void close_question(struct mcp_question *q)
 		q->p->open--;
 }
 
-/* A pending's own are freed with it. */
+/* A question of a pending is freed with it. */
 static void bury(struct mcp_question *q)
 {
 	q->gone = true;
@@ -98,7 +97,7 @@ void mcp_question_hand_out(struct mcp_question *q)
 
 /* --- answers --- */
 
-/* Everything that was asked has its answer: on with it. */
+/* The question is answered. If none of its pending is open, continues that. */
 static void settle(struct mcp_question *q)
 {
 	struct mcp_pending *p = q->p;
@@ -114,7 +113,7 @@ static void settle(struct mcp_question *q)
 		mcp_pending_go_on(p);
 }
 
-/* result is on one line, and what the server asked for. */
+/* result is on one line, and valid for the question. */
 static int reply(struct mcp_question *q, struct str result, struct err *e)
 {
 	if (q->p) {
@@ -166,7 +165,7 @@ static void refuse_legacy(struct mcp_question *q, const char *why)
 	bury(q);
 }
 
-/* There is no word for it: what depends on the answer can't go on. */
+/* The protocol has no refusal for it, so the request that depends on the answer fails. */
 static void refuse_modern(struct mcp_question *q, const char *why)
 {
 	struct mcp_pending *p = q->p;

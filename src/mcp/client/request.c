@@ -1,4 +1,4 @@
-/* What owners ask for, checked against what the revision and the server have. */
+/* Requests of owners, checked against the revision and the server's capabilities. */
 #include "mcp/client/internal.h"
 
 static int check_ready(const struct mcp_client *c, struct err *e)
@@ -52,7 +52,8 @@ bool mcp_request_can_task(const struct mcp_pending *p)
 	       json_get(json_get(json_get(can, "requests"), "tools"), "call");
 }
 
-/* Whether to ask for one is said by the tool, if it is known. */
+/* A tool that requires a task gets one if that is possible; any other only if the owner asks for it
+ * and the tool is not known to lack support. */
 static bool wants_task(const struct mcp_pending *p)
 {
 	const struct mcp_client *c = p->client;

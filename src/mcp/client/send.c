@@ -1,5 +1,5 @@
-/* Messages as the revision wants them: what an owner asked for, and beside it _meta, the answers to
- * what the server asked, the next cursor. */
+/* Builds messages as the revision requires: the owner's request with _meta, answers to questions of
+ * the server, and the next cursor. */
 #include "mcp/client/internal.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 enum { OUT_MAX = 128 << 20 };
 
-static const char version_in_headers[] = "2025-06-18"; /* the first revision that wants it there */
+/* the first revision with a version header */
+static const char version_in_headers[] = "2025-06-18";
 
 /* --- who we are --- */
 
@@ -58,7 +59,7 @@ static bool is_one_of(struct str key, const char *const *keys)
 	return false;
 }
 
-/* The members of an object but for some; true where there was any. */
+/* Writes the members of an object except some; true if there were any. */
 static bool copy_members(struct json_writer *w, struct str text, const struct json_val *v,
 			 const char *const *without)
 {
@@ -135,7 +136,7 @@ static void write_task_request(struct json_writer *w, const struct mcp_pending *
 	json_write_object_end(w);
 }
 
-/* What the last answer asked for. */
+/* Writes the answers to the questions of the last answer. */
 static void write_round(struct json_writer *w, const struct mcp_pending *p)
 {
 	if (p->asked) {
@@ -219,7 +220,7 @@ static void send(struct mcp_client *c, struct mcp_client_out *m, const struct bu
 	c->t->send(c->transport, m);
 }
 
-/* tasks/… names the task in a header. */
+/* tasks/… requests name the task in a header. */
 static int fill_head(struct mcp_client_out *m, const struct mcp_pending *p, struct err *e)
 {
 	const struct json_val *params = p->params ? json_root(p->params) : NULL;

@@ -1,27 +1,28 @@
 /*
- * How a conversation begins: initialize, whose answer names the revision, or server/discover, whose
- * answer names all that the server has. A server that refuses the revision and says which it has is
+ * The start of a connection: initialize, whose answer names the revision, or server/discover, whose
+ * answer lists everything about the server. A server that refuses the revision and names others is
  * asked once more. MCP 2025-11-25, basic/lifecycle; 2026-07-28, server/discover, basic/versioning.
  *
- * 	NEW -> BEGINS -> READY <-> REOPENS
- * 	 ^        |
- * 	 +--------+	unfit: the transport tries another era
+ *	NEW -> BEGINS -> READY <-> REOPENS
+ *	 ^        |
+ *	 +--------+	unfit: the transport tries another era
  */
 #include "mcp/client/internal.h"
 
 #include "base/log.h"
 
 enum {
-	TRIES_MAX = 2, /* of the first message, with another revision each */
+	TRIES_MAX = 2, /* first messages, each with another revision */
 	RELAPSES_MAX = 3, /* sessions in a row that are lost at once */
-	LASTS_MS = 60 * 1000, /* one that was there for so long was not, nor one in which
-			       * anything was answered */
+	/* a session that lasted this long was not lost at once; nor was one in which anything was
+	 * answered */
+	LASTS_MS = 60 * 1000,
 	HELLO_MAX = 1 << 20,
 };
 
 /* --- revisions --- */
 
-/* The newest that the list has; NULL for none. */
+/* The newest revision of the list; NULL: none. */
 const struct mcp_profile *mcp_version_common(const struct mcp_client *c,
 					     const struct json_val *supported, bool modern)
 {
@@ -55,13 +56,13 @@ static void use(struct mcp_client *c, const struct mcp_profile *p)
 	c->can = c->o.can;
 	if (!p->form)
 		c->can &= ~(unsigned)MCP_CAN_FORM;
-	if (!p->url) /* the revision that has both is the same */
+	if (!p->url) /* the same revision has both */
 		c->can &= ~(unsigned)(MCP_CAN_URL | MCP_CAN_SAMPLING_TOOLS);
 	if (!p->modern)
 		c->can &= ~(unsigned)MCP_CAN_TASKS;
 }
 
-/* --- why there is no conversation --- */
+/* --- why it could not be started --- */
 
 static void explain(const struct mcp_client *c, const struct mcp_answer *a, struct err *e)
 {
@@ -76,7 +77,7 @@ static void explain(const struct mcp_client *c, const struct mcp_answer *a, stru
 			"the server refused %s: %.*s (%d)", method, STR_ARG(says), a->code);
 }
 
-/* The first message has ended without a conversation. */
+/* The first message has failed. */
 static void done(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
@@ -99,7 +100,7 @@ static void done(struct mcp_pending *p, const struct mcp_answer *a)
 	mcp_client_end(c, &e);
 }
 
-/* --- there is one --- */
+/* --- success --- */
 
 static void send_queued(struct mcp_client *c)
 {
@@ -116,7 +117,7 @@ static void send_queued(struct mcp_client *c)
 	}
 }
 
-/* p's answer is what the server is. */
+/* The answer to p describes the server. */
 static void begin(struct mcp_pending *p, struct mcp_in *in, const struct json_val *result)
 {
 	struct mcp_client *c = p->client;
@@ -204,7 +205,7 @@ static int read_discover(struct mcp_client *c, const struct mcp_pending *p,
 
 static int start(struct mcp_client *c, struct err *e);
 
-/* The server names what it has in the data of its error. */
+/* The server lists its revisions in the data of its error. */
 static bool tries_again(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
@@ -329,7 +330,7 @@ int mcp_client_reopen(struct mcp_client *c, struct err *e)
 	return mcp_client_lives(c) ? start(c, e) : 0;
 }
 
-/* What was sent in a session that is gone by now is only sent again. */
+/* Queues a request that was sent in a lost session, once, to be sent again. */
 static void send_again(struct mcp_client *c, struct mcp_pending *p)
 {
 	const struct err twice = { ERR_TRANSPORT,

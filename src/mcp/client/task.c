@@ -1,11 +1,11 @@
 /*
- * A request that became a task, followed to its end: asked for until it has ended, its questions
- * answered. The extension io.modelcontextprotocol/tasks has all of it in tasks/get; 2025-11-25 has
- * the result, and the questions, in tasks/result, which is sent when there is one or some.
+ * Follows a request that became a task: polls it until it has ended, and answers its questions. The
+ * extension io.modelcontextprotocol/tasks reports everything in tasks/get. In 2025-11-25, the
+ * result and the questions come by tasks/result, which is sent when there are any.
  *
- * 	GET -> (later) GET …	working
- * 	GET -> UPDATE -> GET	the extension: it had questions, and has the answers
- * 	GET -> RESULT		2025-11-25: it has questions, or has ended
+ *	GET -> (later) GET …	working
+ *	GET -> UPDATE -> GET	the extension: questions were answered
+ *	GET -> RESULT		2025-11-25: there are questions, or it has ended
  */
 #include "mcp/client/internal.h"
 
@@ -15,7 +15,7 @@
 
 enum {
 	ID_BYTES_MAX = 1024,
-	POLL_MS = 1000, /* where the server says nothing */
+	POLL_MS = 1000, /* if the server gives no interval */
 	POLL_MAX_MS = 30 * 1000,
 	LIFE_MAX_MS = 24 * 3600 * 1000,
 	FAILURES_MAX = 5, /* in a row */
@@ -26,7 +26,7 @@ struct mcp_follow {
 	char *id;
 	size_t id_n;
 	uint64_t begun_ms, due_ms;
-	uint64_t stood_ms; /* the request's, before it was a task */
+	uint64_t stood_ms; /* stood_ms of the request when it became a task */
 	unsigned poll_ms;
 	unsigned failures;
 	bool has_result; /* 2025-11-25: tasks/result is next */
@@ -44,7 +44,7 @@ void mcp_follow_free(struct mcp_follow *f)
 	free(f);
 }
 
-/* --- what the server says of it --- */
+/* --- the server's reports --- */
 
 static bool is_modern(const struct mcp_pending *p)
 {
@@ -67,7 +67,7 @@ static void read_times(struct mcp_pending *p, const struct json_val *task)
 	json_uint64(json_get(task, poll), &ms);
 	f->poll_ms = clamp(ms, min, min > POLL_MAX_MS ? min : POLL_MAX_MS);
 	json_uint64(json_get(task, ttl), &life);
-	/* a result that comes at its end is still to be asked for */
+	/* a result that is ready at the very end must still be fetched */
 	p->end_ms = f->begun_ms + clamp(life, 0, LIFE_MAX_MS) + p->timeout_ms +
 		    (p->stood_ms - f->stood_ms);
 }
@@ -78,7 +78,7 @@ static void poll_in(struct mcp_pending *p, unsigned ms)
 	p->task->due_ms = mcp_client_now(p->client) + ms;
 }
 
-/* What it says can't be: the server need not go on with it either. */
+/* The server's report is invalid, so the task is cancelled too. */
 static void give_up(struct mcp_pending *p, const struct err *e)
 {
 	mcp_follow_cancel(p);
@@ -219,7 +219,7 @@ void mcp_follow_take(struct mcp_pending *p, struct mcp_in *in, const struct mcp_
 		mcp_follow_go_on(p);
 }
 
-/* --- what we do about it --- */
+/* --- requests --- */
 
 static int follow_new(struct mcp_pending *p, struct str id, struct err *e)
 {
@@ -248,8 +248,7 @@ void mcp_follow_begin(struct mcp_pending *p, struct mcp_in *in, const struct jso
 		mcp_pending_fail(p, &e);
 		return;
 	}
-	/* what was asked before it was a task has its answer, and its keys are of another
-	 * request */
+	/* the questions from before the task were answered; their keys belong to another request */
 	mcp_ask_forget(p);
 	read_times(p, task);
 	poll_in(p, str_is(status, "working") ? p->task->poll_ms : 0);

@@ -1,8 +1,7 @@
 /*
- * What is kept of tools that the server has listed: their x-mcp-header, whether they become tasks,
- * and their output schema, which is compiled when the first result is held to it. A whole list
- * takes the place of what was known; a page of one, which an owner has asked for by itself, is
- * added to that.
+ * What is kept of listed tools: x-mcp-header, taskSupport, and the output schema, which is compiled
+ * when the first result is checked. A whole list replaces what was known. A page that an owner has
+ * requested by itself is added to it.
  */
 #include "mcp/client/internal.h"
 
@@ -18,13 +17,13 @@ struct mcp_known {
 	char *name;
 	size_t name_n;
 	enum mcp_tasking task;
-	struct json_doc *input; /* what params borrow from; NULL where there are none */
+	struct json_doc *input; /* the document that params borrow from; NULL: none */
 	struct mcp_params params;
 	char *output; /* schema; NULL: none */
 	size_t output_n;
-	struct schema *compiled; /* NULL: not yet */
-	size_t held; /* of the client's memory */
-	bool stale; /* the list that is being learned has it anew */
+	struct schema *compiled; /* NULL: not compiled yet */
+	size_t held; /* bytes counted for it */
+	bool stale; /* replaced by the list that is being learned */
 };
 
 static void release(struct mcp_client *c, struct mcp_known *t)
@@ -81,8 +80,7 @@ static struct json_doc *copy_of(const struct json_val *v, struct err *e)
 	return text ? json_parse((struct str){ text, n }, &o, e) : NULL;
 }
 
-/* Only what HTTP repeats matters, and only there: elsewhere the annotation is a word like any
- * other. */
+/* Headers matter over HTTP only; elsewhere the annotation has no meaning. */
 static int learn_params(struct mcp_known *t, const struct mcp_client *c,
 			const struct json_val *schema, struct err *e)
 {
@@ -159,8 +157,8 @@ static struct mcp_known *find(const struct mcp_client *c, struct str name)
 	return NULL;
 }
 
-/* What of the known ones stays beside n new ones: all but those of the same names, and nothing
- * where that would be more than a list may have. */
+/* Decides which known tools stay besides n new ones: those with other names, or none if there would
+ * be more than a list may have. */
 static void mark_stale(struct mcp_client *c, const struct json_val *const *items, size_t n,
 		       bool whole)
 {
@@ -222,7 +220,7 @@ int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t 
 	return dropped;
 }
 
-/* The owner has what it asked for in any case. */
+/* A failure is only logged, since the owner has its result in any case. */
 void mcp_tools_learn_page(struct mcp_pending *p, const struct json_val *result)
 {
 	const struct json_val *tools = json_get(result, "tools");
@@ -244,7 +242,7 @@ void mcp_tools_learn_page(struct mcp_pending *p, const struct json_val *result)
 		log_warn("mcp client: tools are not kept: %s", e.msg);
 }
 
-/* --- what is known --- */
+/* --- queries --- */
 
 const struct mcp_params *mcp_tool_params(const struct mcp_client *c, struct str name)
 {

@@ -1,7 +1,7 @@
 /*
- * What the server is to tell of. Modern: one subscriptions/listen, which stands until another has
- * taken its place, and is opened again when it ends. Legacy: resources are subscribed one by one,
- * lists are told of anyway. MCP 2026-07-28, basic/patterns/subscriptions; 2025-11-25,
+ * Notifications of changes. Modern: one subscriptions/listen. It stays until another one has
+ * replaced it, and is opened again when it ends. Legacy: resources are subscribed to one by one;
+ * changes of lists come without asking. MCP 2026-07-28, basic/patterns/subscriptions; 2025-11-25,
  * server/resources.
  */
 #include "mcp/client/internal.h"
@@ -14,7 +14,7 @@ enum {
 	URIS_MAX = 1000,
 	URI_MAX = 8192,
 	FILTER_MAX = 16 << 20,
-	DELAY_MS = 1000, /* before it is listened again; doubled each time */
+	DELAY_MS = 1000, /* before the next subscriptions/listen; doubled each time */
 	DELAY_MAX_MS = 30 * 1000,
 };
 
@@ -59,7 +59,7 @@ static struct mcp_pending *find_listen(const struct mcp_client *c, const struct 
 	return NULL;
 }
 
-/* The one that a notification belongs to: it says so, else its stream does. */
+/* Finds the listen that a notification names, else the one of its stream. */
 static struct mcp_pending *listen_of(const struct mcp_client *c, struct mcp_pending *p,
 				     const struct json_val *params)
 {
@@ -141,7 +141,7 @@ static void listen_done(struct mcp_pending *p, const struct mcp_answer *a)
 		log_warn("mcp client: subscriptions/listen: %.*s",
 			 STR_ARG(mcp_said(json_str(json_get(a->fault, "message")), room)));
 	if (a->fault && a->code == RPC_METHOD_NOT_FOUND)
-		return; /* nor will it be there later */
+		return; /* nor will it exist later */
 	if (was_live && mcp_client_now(c) - p->begun_ms > DELAY_MAX_MS)
 		w->delay_ms = 0;
 	w->missed |= was_live;
@@ -167,7 +167,7 @@ static void listen(struct mcp_client *c)
 		again(c);
 }
 
-/* What changed while nobody listened, the owner can't have heard of. */
+/* Reports a change of everything watched, since changes in between were missed. */
 static void tell_missed(struct mcp_client *c)
 {
 	const struct mcp_client_handler *h = c->o.handler;
@@ -177,7 +177,7 @@ static void tell_missed(struct mcp_client *c)
 	if (c->watch.lists && h->changed)
 		h->changed(c->o.owner, c->watch.lists);
 	for (size_t i = 0; mcp_client_lives(c) && i < c->watch.n && h->updated; i++) {
-		/* the owner may watch something else from in there */
+		/* the callback may change what is watched */
 		autofree char *uri = strdup(c->watch.uris[i]);
 
 		if (uri)
@@ -296,7 +296,7 @@ static bool is_on(const struct mcp_watch *w, const char *uri)
 	return false;
 }
 
-/* True where one was asked for. */
+/* True if a request was sent. */
 static bool unsubscribe(struct mcp_client *c)
 {
 	struct mcp_watch *w = &c->watch;
@@ -314,7 +314,7 @@ static bool unsubscribe(struct mcp_client *c)
 	return false;
 }
 
-/* One at a time; each asks for the next when it has its answer. */
+/* Sends one request at a time; its answer sends the next. */
 static void step(struct mcp_client *c)
 {
 	struct mcp_watch *w = &c->watch;
@@ -369,7 +369,7 @@ void mcp_watch_apply(struct mcp_client *c)
 {
 	struct mcp_watch *w = &c->watch;
 
-	/* a new session knows of nothing that was subscribed in the one before */
+	/* the new session knows none of the earlier subscriptions */
 	while (w->on_n > 0)
 		free(w->on[--w->on_n].uri);
 	send_level(c);

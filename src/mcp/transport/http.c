@@ -21,7 +21,7 @@ enum {
 	DRAIN_MS = 9 * 1000,
 	QUEUE = 1 << 20,
 	FRAME_MAX = 128 << 20, /* more than any message of the core */
-	NAME_MAX_BYTES = 256, /* of a header */
+	NAME_MAX_BYTES = 256, /* of a header name */
 };
 
 /* --- refusals --- */
@@ -35,7 +35,7 @@ static void refuse_memory(struct http_request *q)
 
 /* --- headers --- */
 
-/* A repeated one gives a value that fits nothing. */
+/* A repeated header counts as a value that matches nothing. */
 static struct str param(void *data, struct str name)
 {
 	struct http_request *q = data;
@@ -52,7 +52,7 @@ static struct str param(void *data, struct str name)
 
 /* --- sessions of requests --- */
 
-/* The session that a request names; NULL with the request answered. */
+/* The session that a request names; NULL if the request was answered instead. */
 static struct mcp_http_session *find_session(struct mcp_http *h, const struct mcp_head *head)
 {
 	struct mcp_http_session *s;
@@ -71,7 +71,7 @@ static struct mcp_http_session *find_session(struct mcp_http *h, const struct mc
 	return s;
 }
 
-/* What the header says beside the session; the session knows its revision, so it may be absent. */
+/* Checks the header with the revision, which may be absent, since the session knows it. */
 static bool check_version(const struct mcp_head *head)
 {
 	if (!head->version.p || mcp_profile_find(head->version))
@@ -97,7 +97,8 @@ static void post_modern(struct mcp_http *h, struct http_request *q, struct mcp_i
 		mcp_inbound_free(in);
 }
 
-/* What is not answered at once gets a stream that can be resumed, where the revision has that. */
+/* A request that is not answered at once gets a stream that can be resumed, if the revision has
+ * that. */
 static void post_legacy(struct mcp_http *h, struct mcp_http_session *s, struct http_request *q,
 			struct mcp_inbound *in)
 {
@@ -125,7 +126,7 @@ static void initialize(struct mcp_http *h, const struct mcp_head *head, struct m
 	}
 	post_legacy(h, s, head->q, in);
 	if (!mcp_session_version(s->core))
-		mcp_http_session_end(s); /* it failed */
+		mcp_http_session_end(s); /* initialize failed */
 }
 
 static void in_session(struct mcp_http *h, const struct mcp_head *head, struct mcp_inbound *in)
@@ -142,7 +143,7 @@ static void in_session(struct mcp_http *h, const struct mcp_head *head, struct m
 	}
 }
 
-/* What needs no answer and no session. */
+/* Handles messages that need neither an answer nor a session. */
 static void unanswered(struct http_request *q, struct mcp_inbound *in)
 {
 	if (mcp_inbound_era(in) == MCP_BROKEN)
@@ -181,7 +182,7 @@ static void post(struct mcp_http *h, const struct mcp_head *head)
 		unanswered(q, in);
 }
 
-/* --- GET and DELETE: of legacy clients only --- */
+/* --- GET and DELETE: for legacy clients only --- */
 
 static void get(struct mcp_http *h, const struct mcp_head *head)
 {
@@ -257,7 +258,7 @@ static void run(void *owner, struct http_request *q)
 
 /* --- the whole --- */
 
-/* The time of what is in progress is over. */
+/* The time for requests in progress is over. */
 static void fail_all(struct mcp_http *h)
 {
 	struct mcp_flow *f, *next;

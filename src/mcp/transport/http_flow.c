@@ -1,11 +1,10 @@
 /*
- * Flows. The core sends here; what it sends becomes the answer of the POST, or an event on its
- * stream, or, where the client is away, an event that is only stored.
+ * Flows. Messages of the core become the answer of the POST, or events on its stream, or, while the
+ * client is away, stored events.
  *
- * What a legacy client may come back for is stored before it is sent, and sent from the store as
- * the door's queue has room, so a long replay overflows nothing. A modern client never comes back:
- * its events go straight into the door's queue, and one that is too slow for it is gone, and with
- * it the request.
+ * Events for a legacy client are stored before they are sent, and sent from the store as the
+ * stream's queue has room, so a long replay overflows nothing. A modern client never returns: its
+ * events go straight into the stream's queue, and if that is full, the stream and the request end.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #include "mcp/transport/internal.h"
 
 enum {
-	KEEP = 64 << 10, /* a larger buffer is given back after its event */
+	KEEP = 64 << 10, /* a larger buffer is freed after its event */
 	EVENT_ID_MAX = 32,
 	LISTENERS = 8, /* GET streams of a session */
 };
@@ -60,7 +59,7 @@ static void unlink_flow(struct mcp_flow *f)
 	f->http->posts_n -= !f->session;
 }
 
-/* A flow that no request has asked for; it is away. */
+/* Makes a flow without a request; its client is away. */
 static struct mcp_flow *make(struct mcp_http *h, struct mcp_http_session *s)
 {
 	struct mcp_flow *f = spare_take(&h->spare_flow, sizeof(*f));
@@ -134,7 +133,7 @@ void mcp_flow_disconnect(struct mcp_flow *f)
 	set_state(f, MCP_FLOW_AWAY);
 }
 
-/* Ends the connection when all was sent that ever will be. */
+/* Ends the connection once everything was sent that ever will be. */
 static void finish(struct mcp_flow *f)
 {
 	if (f->done && !f->unsent)
@@ -160,7 +159,7 @@ static void on_wire_drained(void *owner)
 
 static const struct mcp_wire_events wire_events = { on_wire_closed, on_wire_drained };
 
-/* The headers of an answer: the session's name comes with that to initialize, its first flow. */
+/* Headers of an answer: that to initialize, the session's first flow, names the session. */
 static size_t name_session(const struct mcp_flow *f, struct http_header *ret)
 {
 	if (f->number != 1 || !mcp_session_version(f->core))
@@ -169,8 +168,7 @@ static size_t name_session(const struct mcp_flow *f, struct http_header *ret)
 	return 1;
 }
 
-/* The client of an event stream knows where it is before anything happens, and when to come
- * back. */
+/* The first event tells the client its position before anything happens, and when to return. */
 static void send_first(struct mcp_flow *f, uint64_t seen)
 {
 	autobuf struct buf b = BUF_INIT(256);
@@ -184,7 +182,7 @@ static void send_first(struct mcp_flow *f, uint64_t seen)
 		mcp_wire_write(&f->wire, buf_str(&b));
 }
 
-/* Answers f->q by a stream. -1 where there is none to be had: then it is still to be answered. */
+/* Answers f->q with a stream. -1 if there are too many: f->q must still be answered. */
 static int open_wire(struct mcp_flow *f, uint64_t seen, struct err *e)
 {
 	struct http_header name = { NULL, STR_NONE };
@@ -224,7 +222,7 @@ static int write_frame(struct mcp_flow *f, struct str text, struct err *e)
 	return mcp_event_write(b, "message", f->session ? id : NULL, 0, text, e);
 }
 
-/* The event in http->frame, to a client that may come back. */
+/* Sends the event in http->frame, to a client that may return. */
 static void put_stored(struct mcp_flow *f)
 {
 	struct str text = buf_str(&f->http->frame);
@@ -261,7 +259,7 @@ static void put_event(struct mcp_flow *f, struct str text)
 		buf_fini(b);
 }
 
-/* Something comes before the answer, so it takes a stream. */
+/* Something comes before the answer, so it needs a stream. */
 static int want_wire(struct mcp_flow *f)
 {
 	struct err e;
@@ -274,8 +272,8 @@ static int want_wire(struct mcp_flow *f)
 	return -1;
 }
 
-/* The GET stream for what belongs to no request: the newest on which a client is, else the one to
- * which it may come back. A message goes to one stream only. */
+/* The GET stream for messages that belong to no request: the newest with a client, else the one to
+ * which a client may return. Each message goes to one stream only. */
 static struct mcp_flow *general(const struct mcp_http_session *s)
 {
 	struct mcp_flow *away = NULL;
@@ -296,7 +294,7 @@ static void on_send(void *transport, void *stream, const struct mcp_out *m)
 	if (!f)
 		f = general(transport);
 	if (!f)
-		return; /* nobody has ever listened */
+		return; /* nobody ever listened */
 	if (f->state == MCP_FLOW_ASKED) {
 		if (m->kind == MCP_OUT_RESPONSE) {
 			answer(f, m->status, m->text);
@@ -333,7 +331,7 @@ static void on_stream_drop(void *transport, void *stream)
 	mcp_flow_disconnect(f);
 }
 
-/* Nor is progress made for nobody: of a client that is away, it would take the room of answers. */
+/* Progress is not stored for a client that is away, since it would take the room of answers. */
 static bool is_congested(void *transport, void *stream)
 {
 	const struct mcp_flow *f = stream;
@@ -379,7 +377,7 @@ void mcp_flow_prime(struct mcp_flow *f)
 {
 	struct err e;
 
-	/* without a stream it stays a request that waits */
+	/* without a stream it stays a waiting request */
 	if (f->state == MCP_FLOW_ASKED && mcp_http_session_polls(f->session) &&
 	    open_wire(f, f->events, &e) < 0)
 		log_info("mcp http: %s", e.msg);
@@ -410,7 +408,7 @@ void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen)
 	struct err e;
 
 	mcp_flow_disconnect(f);
-	f->done &= !f->listens; /* a client has come back */
+	f->done &= !f->listens; /* a client has returned */
 	f->held = true;
 	mcp_store_drop(f, seen);
 	f->q = q;
@@ -425,7 +423,7 @@ void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen)
 	mcp_flow_settle(f);
 }
 
-/* A GET stream that its client has left gets nothing more when there is a new one. */
+/* A GET stream that its client has left gets nothing more once there is a new one. */
 static void retire(struct mcp_flow *f)
 {
 	if (!f->listens || f->done || f->state != MCP_FLOW_AWAY)
@@ -455,7 +453,7 @@ struct mcp_flow *mcp_flow_listen(struct mcp_http_session *s)
 	return f;
 }
 
-/* "3-17"; at most 19 digits fit any number. */
+/* Parses "3-17"; 19 digits fit any number. */
 static bool read_number(struct str *text, uint64_t *ret)
 {
 	size_t i = 0;

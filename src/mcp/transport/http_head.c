@@ -1,4 +1,4 @@
-/* The fields of a request's head that Streamable HTTP looks at, read in one pass. */
+/* Reads the header fields that Streamable HTTP uses, in one pass. */
 #include "base/mem.h"
 #include "http/message/head.h"
 #include "mcp/transport/internal.h"
@@ -39,7 +39,7 @@ void mcp_head_read(struct http_request *q, struct mcp_head *ret)
 
 /* --- Accept --- */
 
-/* Takes what stands before the first `at` off *s. */
+/* Cuts the part before the first `at` off *s. */
 static struct str cut(struct str *s, char at)
 {
 	const char *end = memchr(s->p, at, s->n);
@@ -51,7 +51,7 @@ static struct str cut(struct str *s, char at)
 	return str_trim(front);
 }
 
-/* q=0, q=0.0 … are refusals. */
+/* q=0, q=0.0 … refuse a type. */
 static bool is_refused(struct str parameters)
 {
 	while (parameters.n > 0) {
@@ -74,13 +74,13 @@ static const struct {
 	{ STR_LIT("text/*"), MCP_TAKES_EVENTS },
 };
 
-/* Of several fields only the first was kept: they are taken for good. */
+/* Only the first of several fields was kept, so several count as accepting everything. */
 unsigned mcp_head_takes(const struct mcp_head *head)
 {
 	struct str all = head->accept;
 	unsigned means = head->accepts > 1 ? MCP_TAKES_JSON | MCP_TAKES_EVENTS : 0;
 
-	if (str_is(all, "application/json, text/event-stream")) /* as the specification has it */
+	if (str_is(all, "application/json, text/event-stream")) /* as the specification writes it */
 		return MCP_TAKES_JSON | MCP_TAKES_EVENTS;
 	while (all.n > 0) {
 		struct str range = cut(&all, ',');

@@ -1,8 +1,8 @@
 /*
- * Legacy sessions, in a table by id and in a list by last use. One is busy while a request has no
- * answer or is being answered, and in use while it is busy or a client is on a GET stream. What
- * is not in use for long enough ends; and when a principal has too many, what was not used for
- * longest, if need be with its GET streams, but never a busy one.
+ * Legacy sessions, in a table by id and in a list by last use. A session is busy while a request is
+ * unanswered or being answered; it is in use while it is busy or a client has a GET stream. A
+ * session that is not in use ends after a time. If a principal has too many, the one that was
+ * unused longest ends, even with GET streams, but never a busy one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +142,7 @@ bool mcp_http_session_polls(const struct mcp_http_session *s)
 {
 	const char *version = mcp_session_version(s->core);
 
-	return version && strcmp(version, "2025-11-25") >= 0; /* dates */
+	return version && strcmp(version, "2025-11-25") >= 0; /* the names are dates */
 }
 
 static void tick_flows(struct mcp_http_session *s, uint64_t now)

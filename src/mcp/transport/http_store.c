@@ -1,7 +1,7 @@
 /*
- * The events of a session in the order in which they were sent, and of each flow among them. What
- * is over a bound drops the session's oldest; a flow on a connection that loses an event which was
- * not sent yet has a reader that is too slow, and is disconnected.
+ * The events of a session in the order of sending, and within it those of each flow. Above a limit
+ * the session's oldest event is dropped. If a connected flow loses an event that was not sent yet,
+ * its reader is too slow and is disconnected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "mcp/transport/internal.h"
 
-/* Takes the flow's first event out. */
+/* Removes the flow's first event. */
 static void drop_first(struct mcp_flow *f)
 {
 	struct mcp_http_session *s = f->session;

@@ -29,8 +29,8 @@ void mcp_ids_fini(struct mcp_ids *t)
 	free(take_ptr(t->slots));
 }
 
-/* The ids that are listed are random, and so is the end of each; what is looked for comes from
- * outside, and finds no more in a place than is there. */
+/* The listed ids are random up to their ends. A looked-up id comes from outside; it at worst
+ * searches the entries of one slot. */
 static struct mcp_id_entry **slot(const struct mcp_ids *t, struct str id)
 {
 	uint64_t end = id.n < WORD ? 0 : word_at(id.p + id.n - WORD);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Sessions by their ids, for the HTTP transports: ids that can't be guessed, each of use to its
- * principal alone, bounded in number in all and for each principal. Embed an entry; O(1).
+ * Sessions by their ids, for the HTTP transports. Ids can't be guessed, and each is valid for its
+ * principal only. Their number is bounded in all and for each principal. Embed an entry; O(1).
  */
 #include "base/err.h"
 #include "base/id.h"
@@ -9,15 +9,15 @@
 
 struct mcp_id_entry {
 	char id[ID_MAX];
-	const void *who; /* the principal; NULL where there are none */
-	struct mcp_id_entry *next; /* of the same slot */
+	const void *who; /* the principal; NULL: there are none */
+	struct mcp_id_entry *next; /* in the same slot */
 	struct mcp_id_owner *owner;
 };
 
 struct mcp_ids {
 	struct mcp_id_entry **slots;
 	size_t slots_n; /* a power of two */
-	struct mcp_id_owner *owners; /* who has entries, and how many */
+	struct mcp_id_owner *owners; /* principals that have entries, and how many */
 	unsigned n, max, max_each;
 };
 
@@ -31,8 +31,9 @@ int mcp_ids_add(struct mcp_ids *t, struct mcp_id_entry *entry, const char *prefi
 		struct err *e) MUST_USE;
 void mcp_ids_remove(struct mcp_ids *t, struct mcp_id_entry *entry);
 
-/* NULL where there is no such id, or where it is somebody else's: the two are the same outside. */
+/* NULL if the id does not exist or belongs to another principal, which looks the same from
+ * outside. */
 struct mcp_id_entry *mcp_ids_find(const struct mcp_ids *t, struct str id, const void *who);
 
-/* Entries of one principal. */
+/* The number of entries of one principal. */
 unsigned mcp_ids_count(const struct mcp_ids *t, const void *who);

@@ -1,4 +1,4 @@
-/* A program that is an MCP server over HTTP: both transports, on the default loop. */
+/* A whole program: an MCP server over HTTP, with both transports, on the default loop. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ static void serving_close_parts(struct serving *s)
 		mcp_sse_close(s->sse, on_part_closed, NULL);
 }
 
-/* Nobody can ask for what tasks come to any more. */
+/* Tasks end with the program, since nobody can ask for them later. */
 static void on_door_closed(void *arg)
 {
 	struct serving *s = arg;
@@ -54,7 +54,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	http_server_close(s->door, GRACE_MS, on_door_closed, s);
 }
 
-/* The routes as they are, but for everybody: there are no tokens here. */
+/* Copies the routes and opens them to everybody, since there are no tokens here. */
 static void serving_open_routes(struct serving *s)
 {
 	const struct http_routes given[] = { mcp_http_routes(s->http), mcp_sse_routes(s->sse) };

@@ -16,11 +16,11 @@ enum {
 	DRAIN_MS = 9 * 1000,
 	QUEUE = 1 << 20,
 	FRAME_MAX = 128 << 20, /* more than any message of the core */
-	KEEP = 64 << 10, /* a larger buffer is given back after its event */
+	KEEP = 64 << 10, /* a larger buffer is freed after its event */
 };
 
 struct sse_session {
-	struct mcp_id_entry entry; /* first: found by it */
+	struct mcp_id_entry entry; /* first: the two are cast */
 	struct mcp_sse *sse;
 	struct sse_session *prev, *next;
 	struct mcp_session *core;
@@ -29,7 +29,7 @@ struct sse_session {
 
 struct mcp_sse {
 	struct mcp_server *server;
-	struct mcp_sse_options o; /* with the defaults filled in */
+	struct mcp_sse_options o; /* with defaults filled in */
 	struct http_route routes[2];
 	struct mcp_wires wires;
 	struct mcp_ids ids;
@@ -62,7 +62,7 @@ static void unlink_session(struct sse_session *s)
 		s->next->prev = s->prev;
 }
 
-/* Not from inside `send`. */
+/* Must not be called inside `send`. */
 static void end_session(struct sse_session *s)
 {
 	mcp_ids_remove(&s->sse->ids, &s->entry);
@@ -211,7 +211,7 @@ static void on_tick(void *owner)
 	struct mcp_sse *t = owner;
 
 	mcp_server_tick(t->server);
-	/* the time of what is in progress is over */
+	/* the time for requests in progress is over */
 	while (t->draining && t->sessions) {
 		mcp_session_fail_all(t->sessions->core);
 		end_session(t->sessions);

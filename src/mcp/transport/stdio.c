@@ -1,10 +1,10 @@
 /*
- * One session over two descriptors. The states, and what may come next:
+ * One session over two descriptors. Its states:
  *
- *	SERVING		lines are read, unless too much waits to be written
- *	DRAINING	input is over; open calls get their time
- *	FLUSHING	no call is open, or their time is over; the queue gets its time
- *	CLOSING		handles are closed; nothing is called back any more
+ *	SERVING		lines are read, unless too much output is queued
+ *	DRAINING	the input has ended; open calls get drain_ms
+ *	FLUSHING	no call is open, or the time is over; the queue gets drain_ms
+ *	CLOSING		handles are being closed; no callbacks any more
  */
 #include "mcp/transport/stdio.h"
 
@@ -21,7 +21,7 @@
 
 enum {
 	QUEUE_MAX = 4 << 20,
-	QUEUE_HARD_MAX = 1 << 30, /* many large answers at once to a client that reads none */
+	QUEUE_HARD_MAX = 1 << 30, /* many large answers at once, to a client that reads none */
 	FLUSH_MS_MIN = 1000,
 	TICK_MS = 5000,
 	SERVE_DRAIN_MS = 5000,
@@ -38,9 +38,9 @@ struct mcp_stdio {
 	struct mcp_session *session;
 	struct loop_reader *reader;
 	struct loop_writer *writer;
-	uv_timer_t timer; /* serving: ticks; later: the end of that state */
+	uv_timer_t timer; /* SERVING: ticks; later: the end of the state */
 	struct line_reader lines;
-	struct str input; /* read and not yet taken; borrowed from the reader */
+	struct str input; /* read but not processed yet; borrowed from the reader */
 	bool paused; /* input waits for the output's queue */
 	unsigned closing; /* handles that are not closed yet */
 };
@@ -128,7 +128,7 @@ static void on_tick(uv_timer_t *timer)
 
 /* --- output --- */
 
-/* A message is one line: what a tool gave as JSON may have line breaks between its tokens. */
+/* Sends a message as one line: JSON from a tool may have line breaks between its tokens. */
 static void put_message(void *transport, void *stream, const struct mcp_out *m)
 {
 	struct mcp_stdio *t = transport;
@@ -195,7 +195,7 @@ static void take_event(struct mcp_stdio *t, enum line_event event, struct str li
 	}
 }
 
-/* Takes lines until there is no more input, or enough output waits for the client. */
+/* Processes lines until the input is used up, or enough output is queued. */
 static void serve(struct mcp_stdio *t)
 {
 	enum line_event event = LINE_TEXT;
@@ -208,7 +208,7 @@ static void serve(struct mcp_stdio *t)
 	t->paused = event != LINE_MORE;
 	if (t->state == SERVING && !t->paused)
 		loop_reader_next(t->reader);
-	/* stopped by a handler in one of the messages, whose calls ended in it too */
+	/* a handler in one of the messages has stopped it, and the calls have ended */
 	if (t->state == DRAINING && mcp_session_open(t->session) == 0)
 		start_flushing(t);
 }
@@ -280,7 +280,7 @@ static void fill_options(struct mcp_stdio *t, const struct mcp_stdio_options *o)
 	t->o.queue_max = o->queue_max ? o->queue_max : QUEUE_MAX;
 }
 
-/* A half-made transport: nothing was started, so nothing calls back. */
+/* Frees a half-made transport: nothing was started, so no callback comes. */
 static void abandon(struct mcp_stdio *t)
 {
 	if (t->reader)
@@ -339,9 +339,9 @@ void mcp_stdio_free(struct mcp_stdio *t)
 	free(t);
 }
 
-/* --- all of a program --- */
+/* --- whole programs --- */
 
-/* Nobody can ask for what tasks come to any more. */
+/* Tasks end with the program, since nobody can ask for them later. */
 static void on_served(void *server)
 {
 	mcp_server_end_tasks(server);

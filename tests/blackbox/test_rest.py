@@ -222,6 +222,29 @@ def test_pause(rest, sb):
         fails(404, 'not_found', rest.post, path, sandbox='nobody')
 
 
+def test_fork_takes_a_sandbox_as_its_template(rest):
+    """As mitos' sandbox_fork asks; a template of that name goes first."""
+    source = rest.create(id='source', limits={'pids': 77})
+    rest.exec(source, 'echo old > f')
+    copy = rest.post('/v1/fork', template=source, id='copy')
+    assert copy['id'] == 'copy' and copy['source'] == source and copy['state'] == 'running'
+    assert rest.exec('copy', 'cat f')['stdout'] == 'old\n' and copy['limits']['pids'] == 77
+    rest.exec('copy', 'echo new > f')
+    assert rest.exec(source, 'cat f')['stdout'] == 'old\n'
+    fails(409, 'conflict', rest.post, '/v1/fork', template=source, id='copy')
+    assert 'no_such' in fails(400, 'invalid_input', rest.post, '/v1/fork', template=source,
+                              no_such=1)['cause']
+    rest.post('/v1/pause', sandbox=source)
+    rest.delete(rest.post('/v1/fork', template=source)['id'])
+    named = rest.create(id='host')
+    rest.exec(named, 'echo old > f')
+    made = rest.post('/v1/fork', template='host')['id']
+    assert rest.exec(made, 'cat f')['exit_code'] == 1
+    for sandbox in ('source', 'copy', 'host', made):
+        rest.delete(sandbox)
+    fails(404, 'not_found', rest.post, '/v1/fork', template='nobody')
+
+
 # ---- asked twice
 
 def keyed(rest, key, path, body):

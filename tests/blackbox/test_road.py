@@ -242,6 +242,24 @@ def test_nobody_sees(hub, road):
     clear(hub)
 
 
+def test_fork_of_a_sandbox_is_one(hub, road):
+    """POST /v1/fork is sandbox.fork where its template is a sandbox: policy judges by that, and
+    who may not know of the sandbox hears of no such template."""
+    box = hub.create()
+    road.taken()
+    made = hub.post('/v1/fork', template=box)['id']
+    assert {n['action'] for n in road.notes(3)} == {'sandbox.fork'}
+    for set_to, expected in (('deny', (403, 'forbidden')), ('hide', (404, 'not_found'))):
+        road.set(set_to)
+        try:
+            status, answer = hub.asked('POST', '/v1/fork', {'template': box})
+        finally:
+            road.unset(set_to)
+        assert (status, answer['error']['code']) == expected
+    assert {s['id'] for s in hub.call('GET', '/v1/sandboxes')} == {box, made}
+    clear(hub)
+
+
 def test_policy_takes_its_time(hub, road):
     """Who waits for it holds nobody up, and may leave: then nothing runs, and the audit is told."""
     stage = Stage(hub)

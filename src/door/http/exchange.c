@@ -25,6 +25,7 @@ static void exchange_free(struct exchange *a)
 	free(a->messages);
 	free(a->document);
 	arena_free(a->arena);
+	api_parts_fini(&a->own);
 	free(a);
 }
 
@@ -231,6 +232,22 @@ static void on_drain(void *data)
 
 /* ---- the beginning ------------------------------------------------------------------------- */
 
+/* What is wrong with a body is told when it is read. */
+static int find_operation(struct exchange *a, struct err *e)
+{
+	const struct api_route *r = a->route;
+	struct err wrong;
+
+	if (!r->other || exchange_parse_body(a, &wrong) < 0 ||
+	    !r->is_other(a->api->ops, a->who, a->docs[1] ? json_root(a->docs[1]) : NULL))
+		return 0;
+	if (api_parts_init(&a->own, r->other, e) < 0)
+		return -1;
+	a->route = r->other;
+	a->parts = &a->own;
+	return 0;
+}
+
 int exchange_begin(struct exchange *a, struct err *e)
 {
 	const struct op_start start = { .who = a->who,
@@ -287,7 +304,7 @@ void exchange_start(struct api *api, size_t route, struct http_request *q)
 		exchange_socket_await(a);
 		return;
 	}
-	if (!a || exchange_begin(a, &e) < 0) {
+	if (!a || find_operation(a, &e) < 0 || exchange_begin(a, &e) < 0) {
 		http_reply_error(q, &e);
 		if (a)
 			exchange_free(a);

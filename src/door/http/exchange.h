@@ -63,6 +63,9 @@ struct api_route {
 	bool (*bare)(struct call *c);
 	const void *(*show)(struct call *c, const void *result, const struct field_table **t,
 			    struct err *e);
+	/* Whether a request with this body is of the other route's operation; or NULL. */
+	bool (*is_other)(struct ops *ops, const struct principal *who, const struct json_val *body);
+	const struct api_route *other;
 	enum api_kind kind;
 	enum http_method method;
 	const char *path;

@@ -214,11 +214,11 @@ static int first_message(struct exchange *a, struct str *ret, struct err *e)
 	}
 }
 
-static int parse_body(struct exchange *a, struct err *e)
+int exchange_parse_body(struct exchange *a, struct err *e)
 {
 	struct str body = http_request_body(a->q);
 
-	if (a->route->socket || a->route->streams)
+	if (a->route->socket || a->route->streams || a->docs[1])
 		return 0;
 	if (a->route->shape == API_FRAMES && first_message(a, &body, e) < 0)
 		return -1;
@@ -389,7 +389,7 @@ int exchange_read(struct exchange *a, void *request, struct err *e)
 {
 	const struct api_route *r = a->route;
 
-	if (read_head(a, request, e) < 0 || (!r->hear && parse_body(a, e) < 0))
+	if (read_head(a, request, e) < 0 || (!r->hear && exchange_parse_body(a, e) < 0))
 		return -1;
 	if (!r->hear && !r->body && decode(a, OP_BODY, exchange_body(a->call), request, e) < 0)
 		return -1;

@@ -23,6 +23,7 @@ struct exchange {
 	struct api *api;
 	const struct api_route *route;
 	const struct api_parts *parts; /* of the route */
+	struct api_parts own; /* where the body led to another route */
 	struct http_request *q; /* until it is answered */
 	struct http_stream *stream; /* while it streams */
 	struct http_ws *ws; /* or speaks */
@@ -74,6 +75,8 @@ void exchange_finish(struct exchange *a);
 /* exchange_read.c: decodes the operation's request, or only its sandbox before there is a call. */
 int exchange_read(struct exchange *a, void *request, struct err *e) MUST_USE;
 int exchange_read_target(struct exchange *a, struct str *ret, struct err *e) MUST_USE;
+/* The body as JSON, into docs[1], if there is one. */
+int exchange_parse_body(struct exchange *a, struct err *e) MUST_USE;
 
 /* exchange.c: from now on the call has so long. */
 void exchange_time(struct exchange *a, uint64_t ms);

@@ -1,5 +1,7 @@
 /* Sandboxes: make, list, look at, end; and restore them from snapshots. */
 #include "door/rest/view.h"
+#include "hub/core/hub.h"
+#include "hub/image/images.h"
 #include "op/sandbox.h"
 
 static const struct op_member list_members[] = {
@@ -49,9 +51,10 @@ static const struct op_member diff_members[] = {
 		"open_files", .in = OP_HIDDEN                                                      \
 	}
 
-/* mitos' way: a template and an id. */
+/* mitos' way: a template and an id; and its sandbox_fork gives a sandbox as the template. */
 static const struct op_member fork_template_members[] = {
-	{ "template", .presence = OP_REQUIRED },
+	{ "template", .presence = OP_REQUIRED,
+	  .doc = "The template, such as \"host\"; or a sandbox, of which a copy is made." },
 	FLAT_LIMITS,
 	{ "limits", .in = OP_HIDDEN },
 	{ "debug", .in = OP_HIDDEN },
@@ -66,6 +69,33 @@ static const struct op_member create_members[] = {
 	{ "ttl_seconds", .as = "timeout_seconds",
 	  .doc = "Its time to live; 0: no end. /v1/set_timeout changes it." },
 };
+
+static const struct op_member fork_sandbox_members[] = {
+	{ "sandbox", .as = "template" },     { "template", .in = OP_HIDDEN },
+	{ "replicas", .in = OP_HIDDEN },     { "ids", .in = OP_HIDDEN },
+	{ "pause_source", .in = OP_HIDDEN },
+};
+
+static bool template_exists(struct ops *ops, struct str name)
+{
+	const char *path = hub_images(ops_hub(ops));
+	struct err e;
+	AUTO(images_close) struct images *s = path ? images_look(path, &e) : NULL;
+	autoimage struct image i = { .record = { .bytes = 0 } };
+
+	return str_is(name, "host") || (s && images_find(s, name, &i, &e) == 0);
+}
+
+/* A template goes first; and of what one may not know there is none. */
+static bool names_sandbox(struct ops *ops, const struct principal *who, const struct json_val *body)
+{
+	struct str name = json_str(json_get(body, "template"));
+	struct err e;
+	struct hub_sandbox *l = name.n ? hub_sandboxes_find(hub_sandboxes(ops_hub(ops)), name, &e)
+				       : NULL;
+
+	return l && op_sees(ops, who, l) && !template_exists(ops, name);
+}
 
 #define COPIES_MEMBERS                                                                             \
 	{ "replicas", .as = "count",                                                               \
@@ -91,16 +121,35 @@ static bool copies_is_one(struct call *c)
 	(API_MAY(NOT_FOUND) | API_MAY(CONFLICT) | API_MAY(QUOTA_EXCEEDED) | API_MAY(CANCELED) |    \
 	 API_MAY(UNSUPPORTED))
 
+static bool is_one(struct call *c)
+{
+	return true;
+}
+
+static const struct api_route fork_of_sandbox = {
+	.id = "fork",
+	.op = &sandbox_fork_op,
+	.projected = true,
+	.members = OP_MEMBERS(fork_sandbox_members),
+	.answer = &copies_table,
+	.bare = is_one,
+	.method = HTTP_POST,
+	.path = "/v1/fork",
+};
+
 static const struct api_route rows[] = {
 	{ .id = "fork",
 	  .op = &sandbox_create_op,
-	  .doc = "Makes a sandbox from a template, under an id of the client's choice.",
+	  .doc = "Makes a sandbox from a template or as a copy of another, under an id of the "
+		 "client's choice.",
 	  .projected = true,
 	  .members = OP_MEMBERS(fork_template_members),
+	  .is_other = names_sandbox,
+	  .other = &fork_of_sandbox,
 	  .answer = &api_sandbox_table,
 	  .method = HTTP_POST,
 	  .path = "/v1/fork",
-	  .errors = MAY_MAKE },
+	  .errors = MAY_MAKE | API_MAY_SANDBOX | API_MAY(EXEC_TIMEOUT) },
 	{ .id = "sandboxes.create",
 	  .op = &sandbox_create_op,
 	  .projected = true,

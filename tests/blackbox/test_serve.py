@@ -687,3 +687,21 @@ def test_more_clients_than_there_is_room_for(serve):
             wire.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     until(lambda: hub.metrics()['holt_http_connections'] < 10, what='all gone')
+
+
+def test_our_client_without_the_token(serve, tmp_path):
+    """It says where the token is, not that a log-in failed; with it, all is well."""
+    hub = serve('--socket', 'none')
+    url = f'http://127.0.0.1:{hub.address[1]}/mcp'
+    env = {'HOLT_HOME': str(tmp_path / 'home')}
+    for more in ((), ('--login', 'never'), ('--login', 'browser')):
+        done = hub.who.run('mcp', 'tools', '--url', url, *more, env=env, text=True)
+        assert done.returncode == 3, done
+        assert 'wants a token' in done.stderr and 'holt auth token' in done.stderr, done.stderr
+    secret = hub.who.log() + '.token'
+    with open(secret, 'w', encoding='ascii') as f:
+        f.write(hub.token)
+    os.chmod(secret, 0o600)
+    os.chown(secret, hub.who.uid, hub.who.uid)
+    done = hub.who.run('mcp', 'tools', '--url', url, '--token-file', secret, env=env, text=True)
+    assert done.returncode == 0 and 'sandbox_exec' in done.stdout, done

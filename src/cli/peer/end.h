@@ -9,7 +9,8 @@
 PEER_END(OK, 0, "ok", NULL)
 PEER_END(USAGE, 2, "usage", NULL)
 PEER_END(AUTHORIZATION, 3, "authorization",
-	 "Log in at a terminal, or give a token with --token-file or --header.")
+	 "Log in at a terminal, or give a token with --token-file or --header; 'holt auth token' "
+	 "prints the token of a hub.")
 PEER_END(UNREACHABLE, 4, "unreachable",
 	 "Check its command line or address; -v shows its program's messages.")
 PEER_END(TOOL, 5, "tool_error", NULL)

@@ -239,8 +239,14 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 		return;
 	}
 	oauth_refusal_read(a->body, word);
-	err_set(&e, ERR_LOGIN, "the authorization server does not register us: %s (HTTP %d)",
-		word[0] ? word : "no reason given", a->status);
+	if (o->legacy && a->status >= 400 && a->status < 500)
+		err_set(&e, ERR_LOGIN,
+			"the server wants a token, and tells of no log-in that gives one (HTTP %d)",
+			a->status);
+	else
+		err_set(&e, ERR_LOGIN,
+			"the authorization server does not register us: %s (HTTP %d)",
+			word[0] ? word : "no reason given", a->status);
 	if (ask_person(o, &e) < 0)
 		oauth_flow_failed(o, &e);
 }

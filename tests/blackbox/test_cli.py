@@ -273,6 +273,16 @@ def test_run_with_few_files(who, files):
     assert few.returncode == 125 and b'ulimit -n' in few.stderr and b'40' in few.stderr, few
 
 
+@pytest.mark.parametrize('score', [0, 800])
+def test_run_where_others_end_first(who, score):
+    """When the machine has no more memory a sandbox ends before Holt, whatever score that has."""
+    line = f'echo {score} > /proc/self/oom_score_adj && exec "$@"'
+    argv = who.argv('run', '--', 'cat', '/proc/self/oom_score_adj')
+    done = subprocess.run(['sh', '-c', line, 'sh', *argv], env=who.env, cwd='/', timeout=60,
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert out(done) == f'{min(score + 300, 1000)}\n'
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason='an unprivileged user has one id for all')
 def test_ids_of_two_hubs():
     """What the kernel counts for each user is shared with no sandbox of another hub."""

@@ -311,6 +311,31 @@ static void test_full_disk(void **state)
 	ran_wait(r);
 }
 
+/* The copy's memory is a child's, not the warden's, whose own nobody limits. */
+static void test_memory_of_the_copy(void **state)
+{
+	enum { BYTES = 40000000 };
+	const struct sandbox_spec spec = { .limits = { .memory = 96 * MIB, .disk = 64 * MIB } };
+	struct sandbox *sb;
+	struct forked *f;
+	struct ran *r;
+	uint64_t before;
+
+	if (limits_by("rlimit"))
+		return;
+	sb = make(&spec);
+	sh(sb, "head -c 40000000 /dev/zero > f");
+	r = ran_shell(sb, "sleep 30");
+	before = usage_of(sb).memory;
+	f = fork_of(sb, 2);
+	assert_true(usage_of(f->children[0]).memory >= BYTES);
+	assert_true(usage_of(f->children[1]).memory < BYTES);
+	assert_true(usage_of(sb).memory < before + BYTES / 2);
+	assert_string_equal(sh(f->children[1], "stat -c %s f"), "40000000");
+	exec_kill(r->x);
+	ran_wait(r);
+}
+
 static void test_destroyed_while_copied(void **state)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -360,6 +385,7 @@ int main(int argc, char **argv)
 		engine_test(test_deleted_but_open),
 		engine_test(test_mapped),
 		engine_test(test_full_disk),
+		engine_test(test_memory_of_the_copy),
 		engine_test(test_destroyed_while_copied),
 		engine_test(test_closed_while_copied),
 	};

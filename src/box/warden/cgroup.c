@@ -601,6 +601,23 @@ int cgroup_birthplace(struct cgroups *c, uint32_t slot)
 	return cgroup_open(c, controller, slot);
 }
 
+int cgroup_lend(struct cgroups *c, uint32_t slot, const struct limits *l, int *ret_fd,
+		struct err *e)
+{
+	const struct limits none = { 0 }, memory = { .memory = l->memory };
+
+	*ret_fd = -1;
+	if (c->dirs[CG_MEMORY] < 0)
+		return 0;
+	if (make_slot(c, CG_MEMORY, slot) < 0)
+		return err_sys(e, errno, "make a memory control group");
+	if (set_all(c, slot, &memory, &none, e) < 0)
+		return -1;
+	*ret_fd = open_file(c, CG_MEMORY, slot, c->v2[CG_MEMORY] ? "cgroup.procs" : "tasks",
+			    O_WRONLY);
+	return *ret_fd < 0 ? err_sys(e, errno, "open a memory control group") : 0;
+}
+
 /* Makes the groups of v1. *was becomes what is set in them already. */
 static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, struct err *e)
 {

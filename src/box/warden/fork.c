@@ -73,21 +73,32 @@ static int clone_mounts(struct body *to, const struct body *from, struct err *e)
 	return 0;
 }
 
-/* One child of a fork: the frozen layers of base, a writable one of its own. */
-static int make_child(struct request *r, const struct body *source, const struct chain *base,
-		      struct body **ret_b, struct err *e)
+/* One child of a fork, not started yet: no request waits for it. */
+static struct body *new_child(const struct body *source, struct err *e)
 {
 	struct body *b = new_body(e);
 
 	if (!b)
-		return -1;
+		return NULL;
 	b->limits = source->limits;
-	b->request = r;
 	b->uid = share_uid(source->uid);
+	if (clone_mounts(b, source, e) == 0)
+		return b;
+	abandon_body(b);
+	return NULL;
+}
+
+/* It gets the frozen layers of base, and a writable one of its own. The first may be there. */
+static int make_child(struct request *r, const struct body *source, const struct chain *base,
+		      struct body **child, struct err *e)
+{
+	struct body *b = *child ? *child : new_child(source, e);
+
+	if (!b)
+		return -1;
+	*child = b;
+	b->request = r;
 	chain_copy_frozen(&b->chain, base);
-	if (clone_mounts(b, source, e) < 0)
-		return abandon_body(b);
-	*ret_b = b;
 	return start_body(b, disk_left(base, b->limits.disk), e);
 }
 
@@ -160,28 +171,42 @@ static void stop_unwatched(struct job *j)
 	j->pid = 0;
 }
 
-/* Starts a process that copies one open directory into another, both taken over. */
-static int start_copy(struct job *j, int from, int to, struct err *e)
+int job_started(struct job *j, pid_t pid, struct err *e)
 {
-	j->pid = from < 0 || to < 0 ? -1 : fork();
-	if (j->pid == 0) {
+	if (pid < 0)
+		return err_sys(e, errno, "start a process");
+	j->pid = pid;
+	j->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (j->pidfd >= 0 && watch(j->pidfd, j, TAG_JOB) == 0)
+		return 0;
+	err_sys(e, errno, "watch a process");
+	stop_unwatched(j);
+	return -1;
+}
+
+/* What it writes is counted in that group. Should there be no more memory, it is what ends. */
+static int enter_lent(int group)
+{
+	if (spawn_raise_oom(warden.host.proc, 1000) < 0)
+		return -1;
+	return group < 0 || write(group, "0", 1) == 1 ? 0 : -1;
+}
+
+/* Starts a process that copies one open directory into another, both taken over. group: as
+ * cgroup_lend() gives it. */
+static int start_copy(struct job *j, int from, int to, int group, struct err *e)
+{
+	pid_t pid = from < 0 || to < 0 ? -1 : fork();
+
+	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(copy_tree(from, to) & 0xff);
+		_exit((enter_lent(group) < 0 ? errno : copy_tree(from, to)) & 0xff);
 	}
 	if (from >= 0)
 		close(from);
 	if (to >= 0)
 		close(to);
-	if (j->pid < 0) {
-		j->pid = 0;
-		return err_sys(e, errno, "start copying");
-	}
-	j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
-	if (j->pidfd >= 0 && watch(j->pidfd, j, TAG_JOB) == 0)
-		return 0;
-	err_sys(e, errno, "watch the copy");
-	stop_unwatched(j);
-	return -1;
+	return job_started(j, pid, e);
 }
 
 void thaw(const struct body *b)
@@ -206,34 +231,45 @@ int pause_body(const struct hub_message *in, struct err *e)
 	return 0;
 }
 
-/* A running body: freeze it (unless its init has stopped it), copy its changed files, let it go
- * on; the children come after. */
+/* Freezes the source (unless its init has stopped it, or it is paused), and starts to copy its
+ * changed files. */
+static int copy_busy(struct job *j, bool freeze, int group, struct err *e)
+{
+	struct body *source = j->source;
+	int top;
+
+	j->frozen = freeze && !source->paused;
+	if (j->frozen && freeze_body(source, true, e) < 0)
+		return -1;
+	top = store_layer_open(source->chain.upper);
+	if (start_copy(j, top, store_layer_open(j->out), group, e) == 0)
+		return 0;
+	if (j->frozen)
+		thaw(source);
+	return -1;
+}
+
+/* A running body is copied and goes on; the children come after. The copy's memory is counted for
+ * the first of them. */
 static int fork_busy(struct request *r, struct body *source, bool freeze, struct err *e)
 {
 	struct job *j = new_job(e);
-	int top;
+	struct body *first = j ? new_child(source, e) : NULL;
+	autoclose int group = -1;
 
-	if (!j)
+	if (!first)
 		return -1;
-	freeze = freeze && !source->paused;
-	j->out = store_layer_new(&warden.store, source->limits.disk, e);
-	if (!j->out)
-		return -1;
-	if (freeze && freeze_body(source, true, e) < 0) {
-		layer_unref(j->out);
-		return -1;
-	}
-	j->frozen = freeze;
 	j->source = source;
 	j->request = r;
-	top = store_layer_open(source->chain.upper);
-	if (start_copy(j, top, store_layer_open(j->out), e) < 0) {
-		if (freeze)
-			thaw(source);
-		layer_unref(j->out);
-		return -1;
+	j->out = store_layer_new(&warden.store, source->limits.disk, e);
+	if (j->out &&
+	    cgroup_lend(&warden.cgroups, slot_of(first), &first->limits, &group, e) == 0 &&
+	    copy_busy(j, freeze, group, e) == 0) {
+		r->bodies[0] = first;
+		return 0;
 	}
-	return 0;
+	layer_unref(j->out);
+	return abandon_body(first);
 }
 
 static void copied_for_fork(struct job *j, int errnum)
@@ -247,6 +283,7 @@ static void copied_for_fork(struct job *j, int errnum)
 		thaw(j->source);
 	if (r->forsaken) {
 		layer_unref(j->out);
+		abandon_body(r->bodies[0]);
 		free(r);
 		return;
 	}
@@ -256,7 +293,9 @@ static void copied_for_fork(struct job *j, int errnum)
 	} else {
 		failed = errnum ? err_sys(&e, errnum, "copy the changed files") : 0;
 	}
-	if (!failed) {
+	if (failed) {
+		abandon_body(r->bodies[0]);
+	} else {
 		chain_copy_frozen(&base, &j->source->chain);
 		j->out->bytes = store_layer_used(j->out);
 		chain_push(&base, layer_ref(j->out));
@@ -302,7 +341,7 @@ static void squash_if_deep(const struct body *b)
 	j->out = store_layer_new(&warden.store, b->limits.disk + SKELETON_ROOM, &e);
 	root = j->out ? store_overlay(&warden.store, &j->squashed, &e) : -1;
 	if (root < 0 || start_copy(j, openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-				   store_layer_open(j->out), &e) < 0) {
+				   store_layer_open(j->out), -1, &e) < 0) {
 		log_warn("layers could not be squashed: %s", e.msg);
 		layer_unref(j->out);
 		chain_fini(&j->squashed);
@@ -381,7 +420,7 @@ void job_ended(struct job *j)
 
 	if (waitpid(j->pid, &status, WNOHANG) != j->pid)
 		return;
-	errnum = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+	errnum = WIFEXITED(status) ? WEXITSTATUS(status) : ENOMEM; /* else nobody kills it */
 	unwatch(&j->pidfd);
 	j->pid = 0;
 	if (j->request)

@@ -238,6 +238,10 @@ struct cgroups {
 int cgroups_init(struct cgroups *c, struct err *e) MUST_USE;
 void cgroups_fini(struct cgroups *c); /* removes what is left of ours */
 
+/* Makes the memory group of a sandbox that is to be made later, with its limit. Gives a file to
+ * which another process writes "0" to be counted there; -1 in *ret_fd where nobody counts. */
+int cgroup_lend(struct cgroups *c, uint32_t slot, const struct limits *l, int *ret_fd,
+		struct err *e) MUST_USE;
 /* The sandbox's group in the v2 tree, made if need be, to clone into; -1: there is none. */
 int cgroup_birthplace(struct cgroups *c, uint32_t slot);
 /* 1: they are not all new, so that time of earlier sandboxes may be counted in them. */
@@ -298,6 +302,10 @@ struct spawn {
  * as all else, and meanwhile the warden makes the parts that it waits for. Then it talks:
  * IM_PARTS, IM_MAP_ME, IM_READY. */
 pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_USE;
+
+/* Where all of the machine's memory is used up, the calling process, which nobody needs as much as
+ * the hub and others, ends before them. /proc is read-only for sandboxes, so it stays. */
+int spawn_raise_oom(int proc, int by);
 
 /* Makes the calling process's network namespace anew, with its loopback up. */
 int spawn_make_net(void);
@@ -552,6 +560,8 @@ void forget_source(const struct body *b); /* it ends: no job may touch it */
 void forsake_copies(
 	void); /* those of forks that a hub has left, and what it has written: they stop */
 struct job *new_job(struct err *e);
+/* Has job_ended() called when that process has ended, which fork() has given; -1: it is gone. */
+int job_started(struct job *j, pid_t pid, struct err *e);
 void thaw(const struct body *b);
 
 /* ---- write.c ---- */

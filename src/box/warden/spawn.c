@@ -26,6 +26,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -239,7 +240,7 @@ static int lower_limit(int resource, uint64_t value)
 	return set_limit(resource, value < now.rlim_max ? value : now.rlim_max);
 }
 
-#define OOM_SCORE "300"
+enum { OOM_SCORE_MAX = 1000, OOM_SCORE_SANDBOX = 300 };
 
 enum { FILES_MAX = 131072, FILES_MIN = 256, IN_FLIGHT_MORE = 320 };
 
@@ -501,13 +502,19 @@ static int make_userns(const struct spawn *sp)
 	return 0;
 }
 
-/* Where all of the machine's memory is used up, sandboxes end before the hub and others do. /proc
- * is read-only for them, so it stays. */
-static int end_before_others(int proc)
+int spawn_raise_oom(int proc, int by)
 {
-	autoclose int fd = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	autoclose int fd = openat(proc, "self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char text[16];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	int score;
 
-	return fd < 0 || write(fd, OOM_SCORE, sizeof(OOM_SCORE) - 1) < 0 ? -1 : 0;
+	if (n < 0)
+		return -1;
+	text[n] = '\0';
+	score = atoi(text) + by;
+	n = snprintf(text, sizeof(text), "%d", score > OOM_SCORE_MAX ? OOM_SCORE_MAX : score);
+	return pwrite(fd, text, (size_t)n, 0) < 0 ? -1 : 0;
 }
 
 static _Noreturn void child_main(const struct spawn *sp)
@@ -518,7 +525,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 
 	STEP(die_with_warden(sp->host->warden));
 	STEP(setsid());
-	STEP(end_before_others(sp->host->proc));
+	STEP(spawn_raise_oom(sp->host->proc, OOM_SCORE_SANDBOX));
 	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
 	STEP(receive_parts(sp->socket, &parts));
 	STEP(fill_root(&parts));

@@ -109,25 +109,17 @@ static int write_all(const struct views *v, const struct body *b, enum wm_write_
 static int start_writing(struct job *j, const struct wm_write *m, int fd, struct err *e)
 {
 	struct views v;
+	pid_t pid;
 
 	if (open_views(&v, j->source, e) < 0)
 		return -1;
-	j->pid = fork();
-	if (j->pid == 0) {
+	pid = fork();
+	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		_exit(write_all(&v, j->source, (enum wm_write_what)m->what, fd) & 0xff);
 	}
 	views_fini(&v);
-	if (j->pid < 0) {
-		j->pid = 0;
-		return err_sys(e, errno, "start writing");
-	}
-	j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
-	if (watch(j->pidfd, j, TAG_JOB) == 0)
-		return 0;
-	err_sys(e, errno, "watch the writing");
-	kill(j->pid, SIGKILL);
-	return -1;
+	return job_started(j, pid, e);
 }
 
 /* An image's folder has its digest as its name. */

@@ -1,4 +1,5 @@
 /* sandbox.get and sandbox.list: which sandboxes there are. */
+#include "op/label.h"
 #include "op/page.h"
 #include "op/sandbox_view.h"
 
@@ -76,6 +77,10 @@ static const struct field list_fields[] = {
 	FIELD_ENUM(struct list_request, state, hub_sandbox_state_names,
 		   .has = FIELD_HAS(struct list_request, has_state),
 		   .doc = "Only those in this state; absent: all that are not terminated."),
+	FIELD_NAMED(
+		struct list_request, labels, "label", .max = LABELS_MAX, .item_min = 1,
+		.item_max = LABEL_KEY_MAX + 1 + LABEL_VALUE_MAX,
+		.doc = "Only those with this label: KEY, or KEY=VALUE. Several: with all of them."),
 	FIELD(struct list_request, limit, .max = PAGE_MAX, .doc = "How many at once."),
 	FIELD(struct list_request, after, .max = INT64_MAX,
 	      .doc = "next_after of the page before; the first page if absent."),
@@ -114,6 +119,15 @@ struct listing {
 	uint64_t before; /* of the one before the last one that was taken */
 };
 
+static bool listing_wants(const struct list_request *q, const struct hub_sandbox_info *i)
+{
+	for (size_t k = 0; k < q->labels.n; k++) {
+		if (!labels_have(i->labels, q->labels.p[k]))
+			return false;
+	}
+	return q->has_state ? i->state == q->state : i->state != SANDBOX_TERMINATED;
+}
+
 static int listing_take(struct listing *l, struct hub_sandbox *hs, struct err *e)
 {
 	const struct list_request *q = l->request;
@@ -122,8 +136,7 @@ static int listing_take(struct listing *l, struct hub_sandbox *hs, struct err *e
 
 	hub_sandbox_info(hs, &i);
 	l->after = i.seq;
-	if (!call_sees(l->call, hs) ||
-	    (q->has_state ? i.state != q->state : i.state == SANDBOX_TERMINATED))
+	if (!call_sees(l->call, hs) || !listing_wants(q, &i))
 		return 0;
 	l->before = before;
 	return sandbox_view(l->call, hs, &l->views[l->n++], e);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "box/host/box.h"
 #include "hub/sandbox/snapshots.h"
+#include "op/label.h"
 #include "op/once.h"
 #include "op/sandbox.h"
 
@@ -256,7 +257,7 @@ struct create_request {
 	struct network_request network;
 	struct limits_request limits;
 	bool debug;
-	struct field_map env;
+	struct field_map env, labels;
 	uint64_t ttl_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
 };
@@ -305,6 +306,9 @@ static const struct field create_fields[] = {
 		   .def = DEFAULT_ENUM(RETAIN_DESTROY),
 		   .doc = "What becomes of it when its time is over; what this version can't do is "
 			  "refused."),
+	FIELD(struct create_request, labels, .max = LABELS_MAX, .item_max = LABEL_VALUE_MAX,
+	      .doc = "Notes about it, by which lists can be narrowed: keys of letters, digits and "
+		     "._-/, and values."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
 
@@ -317,7 +321,7 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 {
 	struct create_request *q = request;
 
-	if (op_check_env(&q->env, e) < 0)
+	if (op_check_env(&q->env, e) < 0 || labels_normalize(&q->labels, a, e) < 0)
 		return -1;
 	/* 0 would mean the default to the engine. */
 	if (q->limits.has_cpus && cpu_milli(&q->limits) < LIMIT_CPU_MIN)
@@ -339,9 +343,10 @@ static void sandbox_create_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct env_var *env = arena_array(call_arena(c), q->env.n, sizeof(*env), &e);
 	struct making *m;
+	struct str labels;
 
 	call_about(c)->sandbox = q->id;
-	if (!env) {
+	if (!env || labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
@@ -366,6 +371,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 				.id = m->ids[0],
 				.idle_ms = q->idle_seconds * 1000,
 				.retention = q->retention,
+				.labels = labels,
 			},
 			create_on_done, m);
 }
@@ -388,19 +394,26 @@ struct copies {
 	uint32_t replicas;
 	struct str id;
 	struct field_strs ids;
+	bool has_labels;
+	struct field_map labels;
 };
-#define COPIES_ROWS(S)                                                                             \
+#define COPIES_ROWS(S, labels_doc_)                                                                \
 	FIELD_NAMED(S, copies.replicas, "replicas", .min = 1, .max = COPIES_MAX,                   \
 		    .doc = "How many, of one instant; all of them or none. 1 if absent."),         \
 		FIELD_NAMED(S, copies.id, "id", .min = 1, .max = ID_BYTES_MAX,                     \
 			    .doc = "Name of the one new sandbox. Absent: one is made."),           \
 		FIELD_NAMED(S, copies.ids, "ids", .min = 1, .max = COPIES_MAX, .item_min = 1,      \
-			    .item_max = ID_BYTES_MAX, .doc = "The names of all.")
+			    .item_max = ID_BYTES_MAX, .doc = "The names of all."),                 \
+		FIELD_NAMED(S, copies.labels, "labels", .max = LABELS_MAX,                         \
+			    .item_max = LABEL_VALUE_MAX, .has = FIELD_HAS(S, copies.has_labels),   \
+			    .doc = labels_doc_)
 
 static int copies_normalize(struct copies *w, struct arena *a, struct err *e)
 {
 	struct str *one;
 
+	if (labels_normalize(&w->labels, a, e) < 0)
+		return -1;
 	if (w->ids.n && (w->id.p || (w->replicas && w->replicas != w->ids.n)))
 		return err_set(e, ERR_INVALID,
 			       "body: ids names all of them: no id, and count is their number");
@@ -427,7 +440,7 @@ struct fork_request {
 };
 static const struct field fork_fields[] = {
 	OP_SANDBOX_ROW(struct fork_request),
-	COPIES_ROWS(struct fork_request),
+	COPIES_ROWS(struct fork_request, "Their labels; those of the source if absent."),
 	FIELD(struct fork_request, pause_source,
 	      .doc = "The source stands still while it is copied and then goes on, with or "
 		     "without this."),
@@ -452,9 +465,12 @@ static void sandbox_fork_run(struct call *c, const void *request)
 	struct making *m = making_begin(c, q->copies.ids, q->copies.replicas);
 	struct err e = ERR_INIT;
 	struct hub_sandbox *l = m ? call_hub_sandbox(c, q->sandbox, &e) : NULL;
+	struct str labels;
 
-	if (l)
-		hub_sandbox_fork_start(l, &(struct hub_sandbox_fork_spec){ m->n, m->ids },
+	if (l && labels_text(&q->copies.labels, call_arena(c), &labels, &e) == 0)
+		hub_sandbox_fork_start(l,
+				       &(struct hub_sandbox_fork_spec){
+					       m->n, m->ids, q->copies.has_labels, labels },
 				       making_end, m);
 	else if (m)
 		call_fail(c, &e);
@@ -483,7 +499,7 @@ struct restore_request {
 static const struct field restore_fields[] = {
 	FIELD(struct restore_request, snapshot, .flags = FIELD_REQUIRED, .min = 1,
 	      .max = ID_BYTES_MAX, .doc = "Id of the snapshot."),
-	COPIES_ROWS(struct restore_request),
+	COPIES_ROWS(struct restore_request, "Their labels."),
 };
 static const struct field_table restore_table = FIELD_TABLE(struct restore_request, restore_fields);
 
@@ -498,13 +514,14 @@ static void snapshot_restore_run(struct call *c, const void *request)
 	struct making *m;
 	struct err e = ERR_INIT;
 	struct snapshot *s;
+	struct str labels;
 
 	call_about(c)->snapshot = q->snapshot;
 	m = making_begin(c, q->copies.ids, q->copies.replicas);
 	s = m ? snapshots_find(call_sandboxes(c), q->snapshot, &e) : NULL;
-	if (s)
-		snapshot_restore_start(s, &(struct snapshot_restore){ m->n, m->ids }, making_end,
-				       m);
+	if (s && labels_text(&q->copies.labels, call_arena(c), &labels, &e) == 0)
+		snapshot_restore_start(s, &(struct snapshot_restore){ m->n, m->ids, labels },
+				       making_end, m);
 	else if (m)
 		call_fail(c, &e);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "box/host/box.h"
 #include "hub/core/when.h"
+#include "op/label.h"
 
 static const struct field limits_fields[] = {
 	FIELD(struct sandbox_limits_view, memory_mb, .flags = FIELD_REQUIRED,
@@ -96,6 +97,7 @@ int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret
 		.limits = limits_view(i.limits, stats.limits),
 		.debug = i.limits->debug,
 		.from_pool = i.from_pool,
+		.has_labels = i.labels.p != NULL,
 	};
-	return 0;
+	return labels_of(i.labels, call_arena(c), &ret->labels, e);
 }

@@ -32,6 +32,8 @@ struct sandbox_view {
 	int64_t deadline_unix;
 	uint64_t ttl_seconds, ttl_left_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
+	bool has_labels;
+	struct field_map labels;
 	struct network_view network;
 	struct sandbox_limits_view limits;
 	struct usage_view usage;
@@ -73,6 +75,9 @@ extern const struct field_table sandbox_view_table;
 #define VIEW_TIER                                                                                  \
 	FIELD(struct sandbox_view, tier, .flags = FIELD_REQUIRED,                                  \
 	      .doc = "What isolates it: \"namespace\" shares the host's kernel.")
+#define VIEW_LABELS                                                                                \
+	FIELD(struct sandbox_view, labels, .has = FIELD_HAS(struct sandbox_view, has_labels),      \
+	      .doc = "What its maker noted about it, if anything.")
 #define VIEW_TTL(as_)                                                                              \
 	FIELD_NAMED(struct sandbox_view, ttl_seconds, as_,                                         \
 		    .has = FIELD_HAS(struct sandbox_view, has_ttl),                                \
@@ -108,7 +113,7 @@ extern const struct field_table sandbox_view_table;
 		FIELD_ENUM(struct sandbox_view, retention, hub_sandbox_retention_names,            \
 			   .flags = FIELD_REQUIRED,                                                \
 			   .doc = "What becomes of it when its time is over."),                    \
-		VIEW_LIMITS, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER, VIEW_USAGE
+		VIEW_LIMITS, VIEW_LABELS, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER, VIEW_USAGE
 
 /* Several: a page of a list, or new ones. */
 struct sandboxes_view {
@@ -134,6 +139,7 @@ struct sandboxes_view {
 struct list_request {
 	bool has_state;
 	enum hub_sandbox_state state;
+	struct field_strs labels; /* KEY or KEY=VALUE, all of which it must have */
 	uint32_t limit; /* 0: all */
 	uint64_t after;
 	struct str cursor;

@@ -39,6 +39,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE snapshots ADD COLUMN files INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE sandboxes ADD COLUMN debug INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE snapshots ADD COLUMN debug INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE sandboxes ADD COLUMN labels TEXT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -47,11 +48,11 @@ static const char *const statements[STATEMENTS] = {
 		" state,"
 		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
 		" cpu,"
-		" files, debug)"
+		" files, debug, labels)"
 		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
 		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-		" ?21, ?22)",
+		" ?21, ?22, ?23)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
 			   " code = ?6, why = ?7, generation = ?8 WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
@@ -59,7 +60,7 @@ static const char *const statements[STATEMENTS] = {
 		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
 		" changed,"
 		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
-		" files, debug FROM sandboxes ORDER BY seq",
+		" files, debug, labels FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
 	[JOB_PUT] =

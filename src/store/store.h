@@ -30,6 +30,7 @@ int store_checkpoint(struct store *s, struct err *e) MUST_USE;
 struct store_sandbox {
 	uint64_t seq; /* in order of creation; never reused */
 	struct str id, template, spec, source, state, retention;
+	struct str labels; /* STR_NONE: there are none */
 	uint32_t generation;
 	int64_t created_ms, changed_ms, deadline_ms; /* Unix time; 0: none */
 	uint64_t ttl_ms, idle_ms;

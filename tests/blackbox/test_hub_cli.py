@@ -72,7 +72,7 @@ def test_a_tools_life(hub):
                   '/workspace/work/main.sh', 'you')
     assert done == b'hello you\n/workspace\n'
     table = hub.ok('ls').decode().splitlines()
-    assert table[0].split() == ['NAME', 'TEMPLATE', 'STATE', 'CREATED']
+    assert table[0].split() == ['NAME', 'TEMPLATE', 'STATE', 'CREATED', 'LABELS']
     assert ([line.split()[:3] for line in table if 'agent-tool' in line]
             == [['agent-tool-call', 'host', 'running']])
     made = hub.ok('up').decode().strip()

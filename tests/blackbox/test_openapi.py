@@ -142,12 +142,12 @@ def parameters(hub, place):
 def test_every_route_refuses_wrong_queries(hub):
     for path, method, operation, kind, body, headers, parameter in parameters(hub, 'query'):
         name = parameter['name']
-        good = example(parameter['schema'])
+        schema = parameter['schema'].get('items', parameter['schema'])  # it may be repeated
+        good = example(schema)
         good = {True: 'true', False: 'false'}.get(good, good) if isinstance(good, bool) else good
-        for query in ([f'{name}={text}' for text in texts(parameter['schema'])]
-                      + [f'{name}={good}&{name}={good}', f'{name}']):
-            if (query == name and parameter['schema']['type'] == 'string'
-                and not parameter['schema'].get('minLength')):
+        many = '&'.join([f'{name}={good}'] * (1 + parameter['schema'].get('maxItems', 1)))
+        for query in ([f'{name}={text}' for text in texts(schema)] + [many, f'{name}']):
+            if query == name and schema['type'] == 'string' and not schema.get('minLength'):
                 continue
             reply = send(hub, f'{path}?{query}', method, kind, body, headers)
             refused(hub, operation, reply, ('invalid_input', 'invalid_json'))

@@ -388,7 +388,9 @@ def test_exec_fails(rest, sb):
     error = fails(400, 'timeout_too_large', rest.exec, sb, 'true', timeout=86401)
     assert error['context'] == {'sandbox': sb, 'requested_s': 86401, 'max_timeout_s': 86400}
     error = fails(400, 'exec_failed', rest.exec, sb, 'no-such-program', args=[])
-    assert error['context'] == {'sandbox': sb}
+    assert error['context'] == {'sandbox': sb, 'exit_code': 127}
+    error = fails(400, 'exec_failed', rest.exec, sb, '/etc/passwd', args=[])
+    assert error['context'] == {'sandbox': sb, 'exit_code': 126}
     fails(400, 'exec_failed', rest.exec, sb, 'true', working_dir='/none')
     fails(400, 'exec_failed', rest.exec, sb, '/etc/passwd', args=[])
     assert rest.exec(sb, 'no-such-program')['exit_code'] == 127

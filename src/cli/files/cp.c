@@ -22,7 +22,7 @@ int cp_url(char ret[CP_URL_MAX], const char *name, const char *path, struct err 
 {
 	if (hub_link_path(ret, CP_URL_MAX, name, "/archive", e) < 0)
 		return -1;
-	return hub_link_query(ret, CP_URL_MAX, path, e);
+	return hub_link_query(ret, CP_URL_MAX, "path", path, e);
 }
 
 int cp_look(struct hub_link *l, const struct cp_end *at, enum cp_kind *ret, struct err *e)

@@ -45,7 +45,8 @@ static int fs_watch_run(const struct verb_input *in)
 	int rc = -1;
 
 	if (hub_link_path(url, sizeof(url), in->operands[0], "/watch", &e) == 0 &&
-	    hub_link_query(url, sizeof(url), in->n_operands > 1 ? in->operands[1] : ".", &e) == 0)
+	    hub_link_query(url, sizeof(url), "path", in->n_operands > 1 ? in->operands[1] : ".",
+			   &e) == 0)
 		l = hub_link_open(&e);
 	if (l) {
 		if (o->recursive)

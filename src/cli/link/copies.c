@@ -8,6 +8,7 @@ static const struct option_row rows[] = {
 		      "repeated: one for each."),
 	OPTION(struct copies_options, count, OPTION_COUNT, "count", .letter = 'c', .arg = "N",
 	       .min = 1, .max = 64, .doc = "How many; 1 if not said."),
+	LABEL_ROW(struct copies_options),
 	OUTPUT_ROW(struct copies_options),
 	HELP_ROW(struct copies_options),
 };
@@ -25,6 +26,8 @@ static int write_body(const struct copies_options *o, struct json_writer *w, str
 	} else {
 		json_write_uint(w, o->count ? o->count : 1);
 	}
+	if (o->labels.n && hub_link_labels(w, &o->labels, e) < 0)
+		return -1;
 	json_write_object_end(w);
 	return json_write_done(w, e);
 }

@@ -5,7 +5,7 @@
 
 struct copies_options {
 	struct verb_options common;
-	struct option_list names;
+	struct option_list names, labels;
 	uint32_t count, output;
 };
 extern const struct option_table copies_options;

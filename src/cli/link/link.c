@@ -450,20 +450,20 @@ int hub_link_path(char *ret, size_t size, const char *id, const char *more, stru
 	return 0;
 }
 
-int hub_link_query(char *at, size_t size, const char *path, struct err *e)
+int hub_link_query(char *at, size_t size, const char *name, const char *text, struct err *e)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./";
-	size_t n = strlen(at) + strlen("?path=");
+	size_t n = strlen(at);
 
-	if (n + 3 * strlen(path) >= size)
-		return err_set(e, ERR_INVALID, "a path of that length can't be asked for");
-	strcat(at, "?path=");
-	for (; *path; path++) {
-		if (strchr(plain, *path))
-			at[n++] = *path;
+	if (n + strlen(name) + 3 * strlen(text) + 3 > size)
+		return err_set(e, ERR_INVALID, "a %s of that length can't be asked for", name);
+	n += (size_t)sprintf(at + n, "%c%s=", strchr(at, '?') ? '&' : '?', name);
+	for (; *text; text++) {
+		if (strchr(plain, *text))
+			at[n++] = *text;
 		else
-			n += (size_t)sprintf(at + n, "%%%02X", (unsigned char)*path);
+			n += (size_t)sprintf(at + n, "%%%02X", (unsigned char)*text);
 	}
 	at[n] = '\0';
 	return 0;
@@ -494,6 +494,35 @@ int hub_link_env(struct json_writer *w, const struct env_options *o, struct err 
 	if (l)
 		env_fini(l);
 	return rc;
+}
+
+static bool is_said_again(const struct option_list *labels, size_t i, size_t n)
+{
+	for (size_t k = i + 1; k < labels->n; k++) {
+		if (strcspn(labels->p[k], "=") == n && memcmp(labels->p[k], labels->p[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+int hub_link_labels(struct json_writer *w, const struct option_list *labels, struct err *e)
+{
+	json_write_key(w, "labels");
+	json_write_object(w);
+	for (size_t i = 0; i < labels->n; i++) {
+		const char *text = labels->p[i];
+		size_t n = strcspn(text, "=");
+
+		if (n == 0)
+			return err_set(e, ERR_INVALID,
+				       "--label takes KEY=VALUE or KEY, not '%.80s'", text);
+		if (is_said_again(labels, i, n))
+			continue;
+		json_write_key_str(w, (struct str){ text, n });
+		json_write_text(w, text[n] ? text + n + 1 : "");
+	}
+	json_write_object_end(w);
+	return 0;
 }
 
 int hub_link_print(const struct json_val *v, struct err *e)

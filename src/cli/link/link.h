@@ -71,14 +71,24 @@ int hub_link_path(char *ret, size_t size, const char *id, const char *more, stru
 int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
 		  struct json_doc **ret, struct err *e) MUST_USE;
 
-/* Appends "?path=" and the escaped text to a path. ERR_INVALID: too long. */
-int hub_link_query(char *at, size_t size, const char *path, struct err *e) MUST_USE;
+/* Appends a parameter with this text, escaped, to a path. ERR_INVALID where it is too long. */
+int hub_link_query(char *at, size_t size, const char *name, const char *text,
+		   struct err *e) MUST_USE;
 
 /* Writes a member of the open object, unless text is NULL. */
 void hub_link_text(struct json_writer *w, const char *name, const char *text);
 
 /* Writes the member env, as env_read() has it. */
 int hub_link_env(struct json_writer *w, const struct env_options *o, struct err *e) MUST_USE;
+
+/* A row of a struct S with a member labels, a struct option_list. */
+#define LABEL_ROW(S)                                                                               \
+	OPTION(S, labels, OPTION_LIST, "label", .letter = 'l', .arg = "KEY[=VALUE]",               \
+	       .doc = "Note about it, which holt ls shows and filters by. May be repeated.")
+
+/* Writes the member labels, of options KEY=VALUE or KEY. The last of a key counts. */
+int hub_link_labels(struct json_writer *w, const struct option_list *labels,
+		    struct err *e) MUST_USE;
 
 /* Prints a value on standard output, and a line break. */
 int hub_link_print(const struct json_val *v, struct err *e) MUST_USE;

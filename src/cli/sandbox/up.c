@@ -11,7 +11,7 @@ struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow;
 	struct env_options env;
-	struct option_list ports;
+	struct option_list ports, labels;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, output;
 	bool debug;
@@ -24,6 +24,7 @@ static const struct option_row rows[] = {
 	OPTION(struct up_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
 	       .doc = "Name: letters, digits, _ and -; by default a generated one."),
 	ENV_ROWS(struct up_options, env),
+	LABEL_ROW(struct up_options),
 	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
 	       .arg = "[HOST:]PORT",
 	       .doc = "Forward this port to 127.0.0.1, as holt forward does. May be repeated."),
@@ -176,7 +177,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	write_limits(o, &w);
 	json_write_key(&w, "debug");
 	json_write_bool(&w, o->debug);
-	if (hub_link_env(&w, &o->env, e) < 0)
+	if (hub_link_env(&w, &o->env, e) < 0 || hub_link_labels(&w, &o->labels, e) < 0)
 		return -1;
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)

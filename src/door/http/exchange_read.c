@@ -69,11 +69,50 @@ static const struct op_member *choice_of(struct op_members members, struct str n
 static void put_parameter(void *data, struct str name, struct str value)
 {
 	struct texts *x = data;
+	const struct field *f = row_of(x->t, name);
 
 	if (choice_of(x->members, name, true))
 		return; /* put_header() has it */
+	if (f && f->kind == FIELD_IS_STRS)
+		return; /* put_lists() has it */
 	json_write_key_str(x->w, name);
-	put_text(x->w, row_of(x->t, name), value);
+	put_text(x->w, f, value);
+}
+
+/* A parameter that may be repeated: its values are an array. */
+struct list {
+	struct json_writer *w;
+	const char *name;
+	bool begun;
+};
+
+static void put_item(void *data, struct str name, struct str value)
+{
+	struct list *l = data;
+
+	if (!str_is(name, l->name))
+		return;
+	if (!l->begun) {
+		json_write_key(l->w, l->name);
+		json_write_array(l->w);
+	}
+	l->begun = true;
+	json_write_str(l->w, value);
+}
+
+static bool put_lists(struct exchange *a, const struct field_table *t, struct json_writer *w)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct list l = { .w = w, .name = t->rows[i].name };
+
+		if (t->rows[i].kind != FIELD_IS_STRS)
+			continue;
+		if (!http_request_each_query(a->q, put_item, &l))
+			return false;
+		if (l.begun)
+			json_write_array_end(w);
+	}
+	return true;
 }
 
 static int put_query(struct exchange *a, const struct field_table *t, struct json_writer *w,
@@ -81,7 +120,7 @@ static int put_query(struct exchange *a, const struct field_table *t, struct jso
 {
 	struct texts x = { w, t, a->route->members };
 
-	if (!http_request_each_query(a->q, put_parameter, &x))
+	if (!http_request_each_query(a->q, put_parameter, &x) || !put_lists(a, t, w))
 		return err_set(e, ERR_INVALID, "a parameter of the query is not UTF-8 text");
 	return 0;
 }

@@ -13,6 +13,7 @@ static const struct op_member members[] = {
 	{ "open_files", .doc = "Of each program." },
 	{ "cwd", .doc = "Where programs start; /workspace if absent." },
 	{ "ttl_seconds", .min = 1, .doc = "Ends it so long after; never if absent." },
+	{ "labels", .doc = "Notes about it." },
 	{ "id", .in = OP_HIDDEN },
 	{ "network", .in = OP_HIDDEN },
 	{ "limits", .in = OP_HIDDEN },

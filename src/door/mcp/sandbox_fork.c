@@ -8,6 +8,7 @@ static const struct op_member members[] = {
 	{ "replicas", .def = DEFAULT_INT(1), .doc = "Copies; all or none." },
 	{ "id", .in = OP_HIDDEN },
 	{ "ids", .in = OP_HIDDEN },
+	{ "labels", .in = OP_HIDDEN },
 	{ "pause_source", .in = OP_HIDDEN },
 	{ "template", .in = OP_HIDDEN },
 };

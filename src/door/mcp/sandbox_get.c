@@ -16,6 +16,7 @@ static const struct field get_fields[] = {
 	VIEW_SOURCE,
 	VIEW_CREATED,
 	VIEW_DEBUG,
+	VIEW_LABELS,
 	VIEW_GENERATION,
 	VIEW_TTL_LEFT,
 	VIEW_USAGE,

@@ -8,6 +8,7 @@ static const struct op_member members[] = {
 	{ "limit", .min = 1, .def = DEFAULT_INT(100) },
 	{ "after", .doc = "next_after of the page before." },
 	{ "cursor", .in = OP_HIDDEN },
+	{ "label", .in = OP_HIDDEN },
 };
 
 static const struct field entry_fields[] = {
@@ -16,6 +17,7 @@ static const struct field entry_fields[] = {
 	VIEW_TEMPLATE("template"),
 	VIEW_SOURCE,
 	VIEW_CREATED,
+	VIEW_LABELS,
 };
 static const struct field_table entry_table = FIELD_TABLE(struct sandbox_view, entry_fields);
 static const struct field list_fields[] = {

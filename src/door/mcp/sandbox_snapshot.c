@@ -37,6 +37,7 @@ static const struct op_member restore_members[] = {
 	{ "replicas", .in = OP_HIDDEN },
 	{ "id", .in = OP_HIDDEN },
 	{ "ids", .in = OP_HIDDEN },
+	{ "labels", .in = OP_HIDDEN },
 };
 
 static const struct field restored_fields[] = {

@@ -8,6 +8,7 @@ static const struct op_member list_members[] = {
 	{ "limit", .in = OP_QUERY, .min = 1,
 	  .doc = "How many at once; with it or cursor, the answer is a page." },
 	{ "state", .in = OP_QUERY },
+	{ "label", .in = OP_QUERY },
 	{ "cursor", .in = OP_QUERY },
 	{ "after", .in = OP_HIDDEN },
 };
@@ -63,6 +64,7 @@ static const struct op_member fork_template_members[] = {
 	{ "ttl_seconds", .in = OP_HIDDEN },
 	{ "idle_seconds", .in = OP_HIDDEN },
 	{ "retention", .in = OP_HIDDEN },
+	{ "labels", .in = OP_HIDDEN },
 };
 static const struct op_member create_members[] = {
 	FLAT_LIMITS,

@@ -144,6 +144,7 @@ struct hub_sandbox {
 	bool from_pool;
 	struct err *why; /* NULL: nothing to tell */
 
+	char *labels; /* NULL: none */
 	char *spec; /* JSON; NULL once it is in the registry */
 	uint64_t spec_of; /* seq of the one whose spec it has */
 	bool stored; /* a row of it is in the registry, */
@@ -257,6 +258,8 @@ enum err_code hub_sandbox_code_of(struct str name);
 int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* JSON of the members of a spec that have no column; owned. */
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
+/* Of a new sandbox. Copied. */
+int hub_sandbox_set_labels(struct hub_sandbox *l, struct str labels, struct err *e) MUST_USE;
 /* Joins several changes in one transaction; they do not nest. If it fails or is rolled back, all
  * are undone in the registry and marked unsaved. */
 int hub_sandboxes_batch(struct hub_sandboxes *all, struct err *e) MUST_USE;

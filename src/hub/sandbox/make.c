@@ -133,6 +133,10 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 	l = hub_sandbox_new_named(all, spec->id, e);
 	if (!l)
 		return NULL;
+	if (hub_sandbox_set_labels(l, spec->labels, e) < 0) {
+		hub_sandbox_stillborn(l);
+		return NULL;
+	}
 	l->spec = take_ptr(text);
 	snprintf(l->template, sizeof(l->template), "%.*s",
 		 STR_ARG(spec->box.template.p ? spec->box.template : STR_LIT("host")));
@@ -249,6 +253,9 @@ static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *
 		f->children[f->n++] = hub_sandbox_ref(l);
 		snprintf(l->source, sizeof(l->source), "%s", f->source->id);
 		snprintf(l->template, sizeof(l->template), "%s", f->source->template);
+		if (hub_sandbox_set_labels(
+			    l, spec->has_labels ? spec->labels : str_of(f->source->labels), e) < 0)
+			return -1;
 		l->limits = f->source->limits;
 		l->spec_of = f->source->seq;
 		l->ttl_ms = f->source->ttl_ms;

@@ -32,6 +32,12 @@ char *hub_sandbox_spec_text(const struct sandbox_spec *spec, struct err *e)
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
 }
 
+int hub_sandbox_set_labels(struct hub_sandbox *l, struct str labels, struct err *e)
+{
+	l->labels = labels.p ? mem_dup(labels.p, labels.n) : NULL;
+	return labels.p && !l->labels ? err_set(e, ERR_LIMIT, "out of memory") : 0;
+}
+
 static struct store_sandbox row_of(const struct hub_sandbox *l)
 {
 	return (struct store_sandbox){
@@ -39,6 +45,7 @@ static struct store_sandbox row_of(const struct hub_sandbox *l)
 		.id = str_of(l->id),
 		.template = str_of(l->template),
 		.spec = str_of(l->spec),
+		.labels = str_of(l->labels),
 		.source = l->source[0] ? str_of(l->source) : STR_NONE,
 		.state = str_of(hub_sandbox_state_names[l->state]),
 		.retention = str_of(hub_sandbox_retention_names[l->retention]),
@@ -270,7 +277,7 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 				     .cpu_milli = r->cpu_milli,
 				     .files = r->files,
 				     .debug = r->debug };
-	return read_why(l, r, e);
+	return hub_sandbox_set_labels(l, r->labels, e) < 0 ? -1 : read_why(l, r, e);
 }
 
 int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e)

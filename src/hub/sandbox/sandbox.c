@@ -151,6 +151,7 @@ void hub_sandbox_unref(struct hub_sandbox *l)
 		uv_close((uv_handle_t *)l->timer, close_timer);
 	sandbox_unref(l->box);
 	free(l->why);
+	free(l->labels);
 	free(l->spec);
 	free(l);
 }
@@ -321,6 +322,7 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.id = str_of(l->id),
 		.template = str_of(l->template),
 		.source = l->source[0] ? str_of(l->source) : STR_NONE,
+		.labels = str_of(l->labels),
 		.state = l->state,
 		.generation = l->generation,
 		.created_ms = l->created_ms,

@@ -55,6 +55,7 @@ struct hub_sandbox_spec {
 	struct str id;
 	uint64_t idle_ms; /* end this long after the last use; 0: never */
 	enum hub_sandbox_retention retention; /* ERR_INVALID: not supported here */
+	struct str labels; /* opaque; STR_NONE: none */
 };
 
 /* Borrowed until the next change. */
@@ -62,6 +63,7 @@ struct hub_sandbox_info {
 	uint64_t seq; /* increases in order of creation, never reused */
 	/* source: id of the sandbox it was forked from, else STR_NONE */
 	struct str id, template, source;
+	struct str labels; /* as given; STR_NONE: none */
 	enum hub_sandbox_state state;
 	/* from 1; increases each time that the sandbox behind the id is replaced */
 	uint32_t generation;
@@ -112,6 +114,8 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 struct hub_sandbox_fork_spec {
 	size_t n; /* 1 to 64 */
 	const struct str *ids; /* n of them, or NULL; as in hub_sandbox_spec */
+	bool has_labels; /* false: those of the source */
+	struct str labels; /* as in hub_sandbox_spec */
 };
 /* Makes all or none. The children run, with the source's deadlines counted from now. The source is
  * frozen while it is copied, and is then running or paused as before. */

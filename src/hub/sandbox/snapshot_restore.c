@@ -295,7 +295,8 @@ static int prepare(struct restoring *r, const struct snapshot *s, struct err *e)
 	return r->file < 0 ? -1 : read_spec(r, s, e);
 }
 
-static int name_child(struct restoring *r, const struct snapshot *s, struct str id, struct err *e)
+static int name_child(struct restoring *r, const struct snapshot *s, struct str id,
+		      struct str labels, struct err *e)
 {
 	struct hub_sandbox *l = hub_sandbox_new_named(r->all, id, e);
 
@@ -306,6 +307,8 @@ static int name_child(struct restoring *r, const struct snapshot *s, struct str 
 	snprintf(l->template, sizeof(l->template), "%s", s->template);
 	l->limits = s->limits;
 	l->spec = strdup(r->spec);
+	if (hub_sandbox_set_labels(l, labels, e) < 0)
+		return -1;
 	if (!l->spec)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	return hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, e);
@@ -333,7 +336,8 @@ void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *s
 	if (!failed && (spec->n < 1 || spec->n > RESTORE_MAX))
 		failed = err_set(&r->err, ERR_INVALID, "count: from 1 to %d", RESTORE_MAX) < 0;
 	for (size_t i = 0; !failed && i < spec->n; i++)
-		failed = name_child(r, s, spec->ids ? spec->ids[i] : STR_NONE, &r->err) < 0;
+		failed = name_child(r, s, spec->ids ? spec->ids[i] : STR_NONE, spec->labels,
+				    &r->err) < 0;
 	hub_sandboxes_later(r->all, failed ? on_refused : on_begin, r);
 }
 

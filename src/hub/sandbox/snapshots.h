@@ -59,6 +59,7 @@ int snapshot_delete(struct snapshot *s, struct err *e) MUST_USE;
 struct snapshot_restore {
 	size_t n; /* 1 to 64 */
 	const struct str *ids; /* n of them, or NULL */
+	struct str labels; /* as in hub_sandbox_spec */
 };
 void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *spec,
 			    hub_sandbox_fork_cb on_done, void *arg);

@@ -165,6 +165,8 @@ static void end_body(struct body *b)
 	if (!warden.closing)
 		chain_fini(&b->chain);
 	free_mounts(b);
+	facts_drop(take_ptr(b->facts));
+	facts_drop(take_ptr(b->covered));
 	free(take_ptr(b->record));
 	drop_uid(b->uid);
 	sweep_body(b);
@@ -290,10 +292,11 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 	static struct bind binds[WIRE_MOUNTS_MAX];
 	autoclose int birthplace = cgroup_birthplace(&warden.cgroups, slot_of(b));
 	autoclose int net = net_take();
-	const struct spawn sp = {
+	struct spawn sp = {
 		.host = &warden.host,
 		.store = &warden.store,
 		.filter = warden_filter(&b->limits, e),
+		.facts = b->facts,
 		.uid = b->uid,
 		.socket = socket,
 		.birthplace = birthplace,
@@ -307,6 +310,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 
 	for (uint32_t i = 0; i < b->n_mounts; i++)
 		binds[i].tree = -1;
+	facts_place(b->facts, &sp.cpus);
 	b->pid = -1;
 	if (sp.filter && open_binds(b, binds, e) == 0)
 		b->pid = spawn_start(&sp, &b->pidfd, e);
@@ -336,7 +340,7 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 				store_layer_own(&warden.store, b->chain.upper, b->uid, e) < 0))
 		return -1;
 	old = cgroup_new(&warden.cgroups, slot_of(b), &b->limits, e);
-	if (old < 0)
+	if (old < 0 || facts_write(b->facts, e) < 0)
 		return -1;
 	if (old) /* and what it has taken itself so far, below a millisecond */
 		b->cpu_before_us = cpu_counted(slot_of(b));
@@ -393,6 +397,10 @@ static int start_process(struct body *b, uint64_t disk, struct err *e)
 {
 	int sockets[2], failed;
 
+	if (!b->facts)
+		b->facts = facts_take(&b->limits, e);
+	if (!b->facts)
+		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return err_sys(e, errno, "socketpair");
 	b->socket = sockets[0];
@@ -460,13 +468,34 @@ void pool_refill(void)
 	}
 }
 
+/* What it sees of its limits stands over what it saw before. */
+static int fit_facts(struct body *b, const struct limits *l, struct err *e)
+{
+	struct facts *f;
+	cpu_set_t cpus;
+
+	if (l->memory == b->limits.memory && l->cpu_milli == b->limits.cpu_milli)
+		return 0;
+	f = facts_take(l, e);
+	if (!f || facts_write(f, e) < 0 || facts_show_over(f, b->pidfd, e) < 0) {
+		facts_drop(f);
+		return -1;
+	}
+	b->covered = b->facts;
+	b->facts = f;
+	facts_place(f, &cpus);
+	if (CPU_COUNT(&cpus) > 0 && sched_setaffinity(b->pid, sizeof(cpus), &cpus) < 0)
+		log_debug("bind a sandbox to processors: %s", strerror(errno));
+	return 0;
+}
+
 /* A ready body takes the limits that are asked for. */
 static int fit_body(struct body *b, const struct limits *l, struct err *e)
 {
 	if (l->disk != b->limits.disk &&
 	    store_layer_resize(&warden.store, b->chain.upper, l->disk, e) < 0)
 		return -1;
-	if (cgroup_set(&warden.cgroups, slot_of(b), l, &b->limits, e) < 0)
+	if (cgroup_set(&warden.cgroups, slot_of(b), l, &b->limits, e) < 0 || fit_facts(b, l, e) < 0)
 		return -1;
 	b->limits = *l;
 	return 0;
@@ -538,6 +567,8 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 	    !pool_fits(&m->limits) || !pids_fit(&m->limits))
 		return 0;
 	b = warden.ready[0];
+	if (facts_limit_cpus(b->facts) && !facts_cpus(&m->limits))
+		return 0; /* what hides the machine's processors can't be taken away */
 	if (fit_body(b, &m->limits, e) < 0) {
 		kill_body(b);
 		return -1;

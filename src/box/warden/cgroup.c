@@ -35,7 +35,6 @@
 #include "box/warden/internal.h"
 
 enum {
-	CPU_PERIOD_US = 100000,
 	/* the warden waits meanwhile, and others for it; freezing takes well below 1 ms */
 	FREEZE_POLLS = 1000,
 	FREEZE_POLL_US = 200,

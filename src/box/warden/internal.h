@@ -11,6 +11,7 @@
  *	host.c	what is found and made at the start
  *	store.c	mount namespaces, templates, layers, overlays
  *	closed.c	folders of the host that no sandbox is given
+ *	facts.c	what a sandbox sees of its limits
  *	reroot.c	another root under a sandbox that runs
  *	image.c	images as the lowest layer
  *	copy.c	copying trees
@@ -24,6 +25,7 @@
  *	spawn.c	a new process becomes PID 1 of a sandbox
  *	seccomp.c	the system-call filter
  */
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -37,6 +39,7 @@
 enum {
 	GUEST_UID = 1000, /* as seen inside */
 	CHAIN_MAX = 120, /* frozen layers below one sandbox; a longer chain is squashed first */
+	CPU_PERIOD_US = 100000, /* of a CPU limit */
 	CHAIN_SQUASH = 20, /* past this it is squashed in the background */
 	BINDS_MAX = 16,
 };
@@ -101,6 +104,7 @@ struct store {
 	int ns_store, ns_base;
 	int init; /* holt-init, O_PATH on the read-only base */
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
+	int facts; /* that root again, writable; nobody else has this mount */
 	bool userxattr; /* marks of overlays are user.*: trusted.* takes the first user namespace */
 	/* no overlays, since they can't be had whole: each sandbox has copies of its own, which it
 	 * makes itself, of the skeleton or of the layer that it is forked from */
@@ -287,6 +291,8 @@ struct spawn {
 	const struct host *host;
 	const struct store *store;
 	const struct seccomp_filter *filter;
+	const struct facts *facts;
+	cpu_set_t cpus; /* that it is bound to; none: all of them */
 	uint32_t uid; /* of the host */
 	int socket; /* the child's end */
 	int birthplace; /* v2 control group; -1: none */
@@ -377,6 +383,8 @@ struct body {
 	uint32_t uid;
 	struct chain chain;
 	struct limits limits;
+	struct facts *facts; /* of these limits; NULL: it has not been started yet */
+	struct facts *covered; /* those of the pool, below them; NULL: there are none */
 	uint64_t cpu_before_us; /* of earlier sandboxes, in what its groups have counted */
 	uint64_t looked_ms; /* whether it computes was last looked for; 0: not since it is awake */
 	struct cpu_time cpu; /* then */
@@ -526,6 +534,25 @@ void body_slept(
 	struct body *b); /* its process is reaped, which was told to end, or to set itself up */
 void body_awake(struct body *b); /* it has set itself up */
 void wake_failed(struct body *b, const struct err *e); /* or could not */
+
+/* ---- facts.c ---- */
+
+/* What sandboxes with these limits see of them; for as long as one does. NULL with *e. */
+struct facts *facts_take(const struct limits *l, struct err *e) MUST_USE;
+/* Makes the files, if they are not there yet: takes longest of all that is done for the first
+ * sandbox with these limits, so it is done while the sandbox's process makes its network. */
+int facts_write(struct facts *f, struct err *e) MUST_USE;
+void facts_drop(struct facts *f); /* NULL-safe */
+/* How many processors a sandbox with these limits sees; 0: all of the machine's. */
+uint32_t facts_cpus(const struct limits *l);
+bool facts_limit_cpus(const struct facts *f);
+/* Processors for one more sandbox; none: it needs no choice. */
+void facts_place(const struct facts *f, cpu_set_t *ret);
+/* Shows them in the mount namespace of the calling process, whose root and /proc are on /r. -1 with
+ * errno. */
+int facts_show(const struct facts *f) MUST_USE;
+/* Shows them over others, which must stay as long, in a sandbox in which nothing has run yet. */
+int facts_show_over(const struct facts *f, int pidfd, struct err *e) MUST_USE;
 
 /* ---- usage.c ---- */
 

@@ -286,6 +286,13 @@ static int set_limits(const struct spawn *sp)
 	return lower_limit(RLIMIT_SIGPENDING, 4096) < 0 ? -1 : lower_limit(RLIMIT_MSGQUEUE, 65536);
 }
 
+/* It may fail where processors have gone meanwhile; the limit holds without it. */
+static void bind_to_cpus(const struct spawn *sp)
+{
+	if (CPU_COUNT(&sp->cpus) > 0 && sched_setaffinity(0, sizeof(sp->cpus), &sp->cpus) < 0)
+		log_debug("bind to processors: %s", strerror(errno));
+}
+
 /* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */
 static int bound_capabilities(int last)
 {
@@ -535,6 +542,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	attach_binds(sp);
 	STEP(mount_proc(sp->host->nested)); /* over whatever a link in the files led there */
 	STEP(hide_kernel());
+	STEP(facts_show(sp->facts));
 	STEP(sethostname("sandbox", 7));
 	/* After the mounts: for each of them the kernel would keep lists of what this group has in
 	 * it. */
@@ -545,6 +553,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(chroot("."));
 	STEP(unshare(CLONE_NEWCGROUP));
 	STEP(set_limits(sp));
+	bind_to_cpus(sp);
 	STEP(bound_capabilities(sp->host->last_cap));
 	STEP(await_map(sp->socket));
 	STEP(become_guest(sp->host->rootless));

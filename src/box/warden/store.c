@@ -324,7 +324,8 @@ static int put_init(int from, const char *to)
 
 static int make_base_ns(struct store *s, const struct host *h)
 {
-	static const char *const dirs[] = { "/r", "/n", "/t", "/t/dev", "/t/empty", "/t/proc" };
+	static const char *const dirs[] = { "/r",	"/n",	    "/t",     "/t/dev",
+					    "/t/empty", "/t/facts", "/t/proc" };
 
 	if (unshare(CLONE_NEWNS) < 0 || make_dir("/tmp", 0755) < 0 || swap_root("/old") < 0)
 		return -1;
@@ -338,7 +339,8 @@ static int make_base_ns(struct store *s, const struct host *h)
 		return -1;
 	if (umount2("/old", MNT_DETACH) < 0 || rmdir("/old") < 0)
 		return -1;
-	if (set_readonly("/", MOUNT_ATTR_NOSUID) < 0)
+	s->facts = mount_copy(AT_FDCWD, "/", false);
+	if (s->facts < 0 || set_readonly("/", MOUNT_ATTR_NOSUID) < 0)
 		return -1;
 	s->init = open("/t/holt-init", O_PATH | O_CLOEXEC);
 	s->base_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

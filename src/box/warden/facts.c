@@ -1,0 +1,422 @@
+/*
+ * The facts of a machine, as a sandbox sees them: its own limits, in the files that programs read
+ * to size themselves. They are written once for each memory and CPU limit, into the tmpfs that is
+ * the base namespace's root. Each sandbox binds them, read-only, over what the kernel says there:
+ *
+ * 	/proc/meminfo	The memory limit as all of the memory. What is used of it is not told.
+ * 	/proc/cpuinfo	As many processors as the CPU limit takes, where the machine has more.
+ * 	/proc/stat	The same; their times are not told.
+ * 	/sys		The processors, and the limits as control groups of both versions have
+ * 			them: which of those a program looks for depends on the host.
+ *
+ * Where the machine has more processors, a sandbox is bound to some of them (sched_setaffinity),
+ * since that is what nproc and most runtimes count. A program may undo that; the quota holds.
+ *
+ * None of this holds anything back: it is there so that programs don't size themselves for the
+ * machine and then die of their limits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "box/archive/mount.h"
+#include "box/warden/internal.h"
+
+enum { FACTS_UNUSED_MAX = 16, FACTS_PATH_MAX = 96 };
+
+struct facts {
+	struct facts *next;
+	uint32_t id; /* of its directory */
+	uint32_t refs;
+	uint64_t memory;
+	uint32_t cpu_milli;
+	uint32_t cpus; /* fewer than the machine has; 0: all of them */
+	bool written;
+};
+
+static struct {
+	struct facts *all;
+	uint32_t last_id, n_unused;
+	unsigned next_cpu; /* the first that is tried for the next sandbox */
+} facts;
+
+/* ---- what stands in the files ---------------------------------------------------------------- */
+
+static FILE *open_host(const char *name)
+{
+	int fd = openat(warden.host.proc, name, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
+static void write_meminfo(FILE *to, const struct facts *f)
+{
+	static const char *const none[] = {
+		"Buffers",	"Cached", "SwapCached",	  "Active",	"Inactive",   "SwapTotal",
+		"SwapFree",	"Dirty",  "Writeback",	  "AnonPages",	"Mapped",     "Shmem",
+		"KReclaimable", "Slab",	  "SReclaimable", "SUnreclaim", "PageTables", "Committed_AS"
+	};
+	uint64_t kib = f->memory / 1024;
+	struct sysinfo machine;
+
+	if (sysinfo(&machine) == 0 && (uint64_t)machine.totalram * machine.mem_unit / 1024 < kib)
+		kib = (uint64_t)machine.totalram * machine.mem_unit / 1024;
+	fprintf(to, "%-15s %8llu kB\n", "MemTotal:", (unsigned long long)kib);
+	fprintf(to, "%-15s %8llu kB\n", "MemFree:", (unsigned long long)kib);
+	fprintf(to, "%-15s %8llu kB\n", "MemAvailable:", (unsigned long long)kib);
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		fprintf(to, "%s:%*d kB\n", none[i], 23 - (int)strlen(none[i]), 0);
+	fprintf(to, "%-15s %8llu kB\n", "CommitLimit:", (unsigned long long)kib);
+}
+
+/* The machine's first ones. */
+static void write_cpuinfo(FILE *to, const struct facts *f)
+{
+	FILE *from = open_host("cpuinfo");
+	char *line = NULL;
+	size_t room = 0;
+	uint32_t n = 0;
+
+	while (from && getline(&line, &room, from) > 0) {
+		n += strncmp(line, "processor", 9) == 0;
+		if (n > f->cpus)
+			break;
+		fputs(line, to);
+	}
+	free(line);
+	if (from)
+		fclose(from);
+}
+
+/* All of their time was idle: averages of nothing at all would be nonsense. */
+static void write_stat(FILE *to, const struct facts *f)
+{
+	FILE *from = open_host("stat");
+	struct sysinfo machine = { 0 };
+	unsigned long long idle;
+	char *line = NULL;
+	size_t room = 0;
+
+	sysinfo(&machine);
+	idle = (unsigned long long)machine.uptime * (unsigned long long)sysconf(_SC_CLK_TCK);
+	fprintf(to, "cpu  0 0 0 %llu 0 0 0 0 0 0\n", idle * f->cpus);
+	for (uint32_t i = 0; i < f->cpus; i++)
+		fprintf(to, "cpu%u 0 0 0 %llu 0 0 0 0 0 0\n", i, idle);
+	fputs("intr 0\nctxt 0\n", to);
+	while (from && getline(&line, &room, from) > 0) {
+		if (strncmp(line, "btime ", 6) == 0)
+			fputs(line, to);
+	}
+	fputs("processes 0\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n", to);
+	free(line);
+	if (from)
+		fclose(from);
+}
+
+/* The machine's list of processors, "" where there is none. */
+static void copy_list(FILE *to, const char *name)
+{
+	char path[64], line[256];
+	FILE *from;
+
+	snprintf(path, sizeof(path), "/h/sys/devices/system/cpu/%s", name);
+	from = fopen(path, "re");
+	if (from && fgets(line, sizeof(line), from))
+		fputs(line, to);
+	if (from)
+		fclose(from);
+}
+
+static void write_online(FILE *to, const struct facts *f)
+{
+	if (f->cpus)
+		fprintf(to, f->cpus > 1 ? "0-%u\n" : "0\n", f->cpus - 1);
+	else
+		copy_list(to, "online");
+}
+
+/* The machine's in any case: programs have tables for all numbers that a processor may have. */
+static void write_possible(FILE *to, const struct facts *f)
+{
+	(void)f;
+	copy_list(to, "possible");
+}
+
+static void write_memory(FILE *to, const struct facts *f)
+{
+	fprintf(to, "%llu\n", (unsigned long long)f->memory);
+}
+
+static long long quota_us(const struct facts *f)
+{
+	return (long long)f->cpu_milli * CPU_PERIOD_US / 1000;
+}
+
+static void write_cpu_max(FILE *to, const struct facts *f)
+{
+	if (f->cpu_milli)
+		fprintf(to, "%lld %d\n", quota_us(f), CPU_PERIOD_US);
+	else
+		fprintf(to, "max %d\n", CPU_PERIOD_US);
+}
+
+static void write_quota(FILE *to, const struct facts *f)
+{
+	fprintf(to, "%lld\n", f->cpu_milli ? quota_us(f) : -1);
+}
+
+static void write_period(FILE *to, const struct facts *f)
+{
+	(void)f;
+	fprintf(to, "%d\n", CPU_PERIOD_US);
+}
+
+#define SYS_CPU "sys/devices/system/cpu"
+#define SYS_CGROUP "sys/fs/cgroup"
+
+/* In the order in which they are made. */
+static const char *const dirs[] = {
+	"sys",	  "sys/devices", "sys/devices/system", SYS_CPU,
+	"sys/fs", SYS_CGROUP,	 SYS_CGROUP "/memory", SYS_CGROUP "/cpu",
+};
+
+static const struct {
+	const char *path;
+	void (*write)(FILE *to, const struct facts *f);
+	const char *text; /* instead */
+	bool limited; /* only where there are fewer processors than the machine has */
+} files[] = {
+	{ "meminfo", .write = write_meminfo },
+	{ "cpuinfo", .write = write_cpuinfo, .limited = true },
+	{ "stat", .write = write_stat, .limited = true },
+	{ SYS_CPU "/online", .write = write_online },
+	{ SYS_CPU "/present", .write = write_online },
+	{ SYS_CPU "/possible", .write = write_possible },
+	{ SYS_CGROUP "/cgroup.controllers", .text = "cpu memory\n" },
+	{ SYS_CGROUP "/memory.max", .write = write_memory },
+	{ SYS_CGROUP "/memory.high", .text = "max\n" },
+	{ SYS_CGROUP "/cpu.max", .write = write_cpu_max },
+	{ SYS_CGROUP "/memory/memory.limit_in_bytes", .write = write_memory },
+	{ SYS_CGROUP "/memory/memory.soft_limit_in_bytes", .text = "9223372036854771712\n" },
+	{ SYS_CGROUP "/cpu/cpu.cfs_quota_us", .write = write_quota },
+	{ SYS_CGROUP "/cpu/cpu.cfs_period_us", .write = write_period },
+};
+
+/* ---- the directory of one -------------------------------------------------------------------- */
+
+/* From the base namespace's root. */
+static void facts_path(char path[FACTS_PATH_MAX], const struct facts *f, const char *below)
+{
+	snprintf(path, FACTS_PATH_MAX, "t/facts/%u/%s", f->id, below);
+}
+
+static void remove_files(const struct facts *f)
+{
+	int root = warden.store.facts;
+	char path[FACTS_PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		facts_path(path, f, files[i].path);
+		unlinkat(root, path, 0);
+	}
+	for (size_t i = ARRAY_LEN(dirs); i > 0; i--) {
+		facts_path(path, f, dirs[i - 1]);
+		unlinkat(root, path, AT_REMOVEDIR);
+	}
+	facts_path(path, f, "");
+	unlinkat(root, path, AT_REMOVEDIR);
+}
+
+static int make_dir(const struct facts *f, const char *below)
+{
+	char path[FACTS_PATH_MAX];
+
+	facts_path(path, f, below);
+	return mkdirat(warden.store.facts, path, 0755);
+}
+
+static int write_all(const struct facts *f)
+{
+	char path[FACTS_PATH_MAX];
+
+	if (make_dir(f, "") < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		if (make_dir(f, dirs[i]) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		FILE *to;
+		int fd;
+
+		if (files[i].limited && !f->cpus)
+			continue;
+		facts_path(path, f, files[i].path);
+		fd = openat(warden.store.facts, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			    0444);
+		to = fd < 0 ? NULL : fdopen(fd, "w");
+		if (!to) {
+			close_fd(&fd);
+			return -1;
+		}
+		if (files[i].text)
+			fputs(files[i].text, to);
+		else
+			files[i].write(to, f);
+		if (fclose(to) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int facts_write(struct facts *f, struct err *e)
+{
+	if (f->written)
+		return 0;
+	if (write_all(f) < 0) {
+		err_sys(e, errno, "write what the sandbox sees of its limits");
+		remove_files(f);
+		return -1;
+	}
+	f->written = true;
+	return 0;
+}
+
+/* ---- those in use ---------------------------------------------------------------------------- */
+
+uint32_t facts_cpus(const struct limits *l)
+{
+	uint32_t n = (l->cpu_milli + 999) / 1000;
+	cpu_set_t machine;
+
+	if (!n || sched_getaffinity(0, sizeof(machine), &machine) < 0)
+		return 0;
+	return n < (uint32_t)CPU_COUNT(&machine) ? n : 0;
+}
+
+/* Where too many stand unused, the oldest of those goes. */
+static void forget_unused(void)
+{
+	struct facts **at = &facts.all, **oldest = NULL, *f;
+
+	for (; *at; at = &(*at)->next) {
+		if (!(*at)->refs)
+			oldest = at;
+	}
+	f = *oldest;
+	*oldest = f->next;
+	facts.n_unused--;
+	remove_files(f);
+	free(f);
+}
+
+void facts_drop(struct facts *f)
+{
+	if (f && --f->refs == 0 && ++facts.n_unused > FACTS_UNUSED_MAX)
+		forget_unused();
+}
+
+struct facts *facts_take(const struct limits *l, struct err *e)
+{
+	struct facts *f = facts.all;
+
+	while (f && (f->memory != l->memory || f->cpu_milli != l->cpu_milli))
+		f = f->next;
+	if (f) {
+		facts.n_unused -= f->refs == 0;
+		f->refs++;
+		return f;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*f = (struct facts){ .next = facts.all,
+			     .id = ++facts.last_id,
+			     .refs = 1,
+			     .memory = l->memory,
+			     .cpu_milli = l->cpu_milli,
+			     .cpus = facts_cpus(l) };
+	return facts.all = f;
+}
+
+bool facts_limit_cpus(const struct facts *f)
+{
+	return f->cpus > 0;
+}
+
+/* In turn, so that they are spread over the machine. */
+void facts_place(const struct facts *f, cpu_set_t *ret)
+{
+	cpu_set_t machine;
+
+	CPU_ZERO(ret);
+	if (!f->cpus || sched_getaffinity(0, sizeof(machine), &machine) < 0)
+		return;
+	for (int i = 0; i < CPU_SETSIZE && (uint32_t)CPU_COUNT(ret) < f->cpus; i++) {
+		unsigned cpu = facts.next_cpu++ % CPU_SETSIZE;
+
+		if (CPU_ISSET(cpu, &machine))
+			CPU_SET(cpu, ret);
+	}
+}
+
+/* ---- in a sandbox ---------------------------------------------------------------------------- */
+
+static int bind_at(const struct facts *f, const char *name, int dir, const char *to)
+{
+	autoclose int tree = -1;
+	char path[FACTS_PATH_MAX + 1] = "/";
+
+	facts_path(path + 1, f, name);
+	tree = mount_copy(AT_FDCWD, path, false);
+	return tree < 0 ? -1 : mount_attach(tree, dir, to);
+}
+
+static int show_proc(const struct facts *f)
+{
+	if (bind_at(f, "meminfo", AT_FDCWD, "/r/proc/meminfo") < 0)
+		return -1;
+	if (!f->cpus)
+		return 0;
+	return bind_at(f, "cpuinfo", AT_FDCWD, "/r/proc/cpuinfo") < 0
+		     ? -1
+		     : bind_at(f, "stat", AT_FDCWD, "/r/proc/stat");
+}
+
+int facts_show(const struct facts *f)
+{
+	autoclose int sys = open("/r/sys", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (show_proc(f) < 0)
+		return -1;
+	return sys < 0 ? 0 : bind_at(f, "sys", sys, ""); /* an image may have none */
+}
+
+/* Below /sys, as a fork takes along what stands on a mount of its root, but not what hides one. */
+static int show_over(const struct facts *f)
+{
+	if (show_proc(f) < 0 || bind_at(f, SYS_CGROUP, AT_FDCWD, "/r/" SYS_CGROUP) < 0)
+		return -1;
+	return f->cpus ? bind_at(f, SYS_CPU, AT_FDCWD, "/r/" SYS_CPU) : 0;
+}
+
+int facts_show_over(const struct facts *f, int pidfd, struct err *e)
+{
+	int errnum = setns(pidfd, CLONE_NEWNS) < 0 || show_over(f) < 0 ? errno : 0;
+
+	if (store_leave_base(&warden.store) < 0)
+		return err_sys(e, errno, "return to the store");
+	return errnum ? err_sys(e, errnum, "show the sandbox its limits") : 0;
+}

@@ -12,24 +12,24 @@ struct mcp_sync {
 	uv_loop_t loop;
 	uv_timer_t timer;
 	struct loop_await await;
-	unsigned handles; /* of these two, while they are closed */
+	unsigned handles; /* of these two, while they are being closed */
 	struct mcp_client_handler handler;
 	struct mcp_link *link;
 	bool ready, over, closed;
-	bool waited; /* mcp_sync_wait() is to return */
-	struct err why; /* it is over */
+	bool waited; /* mcp_sync_wait() must return */
+	struct err why; /* the reason of the end */
 };
 
-/* What is waited for. */
+/* The state of a call that waits. */
 struct wait {
 	bool done;
 	struct mcp_sync_answer *ret;
 	const struct mcp_request_spec *spec;
-	struct err e; /* there is no answer */
+	struct err e; /* why there is no answer */
 	bool failed;
 };
 
-/* Callbacks come only while a loop runs in run(); this is whose. */
+/* The connection whose loop runs in run(); callbacks come only then. */
 static _Thread_local struct mcp_sync *running;
 
 static void run(struct mcp_sync *s, const bool *done)
@@ -50,7 +50,7 @@ static void on_ready(void *owner)
 
 static void on_over(void *owner, const struct err *e)
 {
-	running->ready = true; /* as ready as it will ever be */
+	running->ready = true; /* it will not get any more ready */
 	running->over = running->waited = true;
 	running->why = *e;
 }
@@ -150,7 +150,7 @@ static void fail(struct wait *w, const struct err *e)
 	w->failed = true;
 }
 
-/* What was borrowed becomes the caller's. */
+/* Copies a borrowed answer for the caller. */
 static void keep(struct wait *w, struct str text, bool is_fault)
 {
 	const struct json_options any = { .bytes = ANSWER_MAX, .values = 1 << 24, .depth = 1024 };
@@ -213,7 +213,7 @@ static int wait_for(struct mcp_sync *s, struct wait *w, struct err *e)
 	return w->failed ? -1 : 0;
 }
 
-/* tool: NULL for any other method. */
+/* tool: NULL for other methods. */
 static int request(struct mcp_sync *s, const char *tool, struct str arguments,
 		   const struct mcp_request_spec *spec, struct mcp_sync_answer *ret, struct err *e)
 {
@@ -276,7 +276,7 @@ int mcp_sync_list(struct mcp_sync *s, const char *what, struct mcp_sync_answer *
 									   : -1;
 }
 
-/* --- the server's turn --- */
+/* --- waiting --- */
 
 static void on_late(uv_timer_t *timer)
 {

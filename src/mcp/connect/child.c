@@ -1,8 +1,8 @@
 /*
- * The states of the program, which only go down:
+ * The states of the program, in their order:
  *
  *	RUNNING
- *	ENDING		its input ends: now, or when what is queued has been written
+ *	ENDING		its input ends: now, or when the queue has been written
  *	TERMINATED	SIGTERM was sent
  *	KILLED		SIGKILL was sent
  *	GONE		it was waited for
@@ -28,9 +28,9 @@
 #include "rpc/line.h"
 
 enum {
-	QUEUE_MAX = 128 << 20, /* for a program that reads nothing */
-	ANSWERS_MAX = 4 << 20, /* of that, to what it has asked */
-	DRAIN_MS = 1000, /* for its last words, which others may hold the pipe of */
+	QUEUE_MAX = 128 << 20, /* for a program that does not read */
+	ANSWERS_MAX = 4 << 20, /* of that, for answers to its requests */
+	DRAIN_MS = 1000, /* for its last output; others may hold the pipe open */
 	ENV_MAX = 1024,
 };
 
@@ -43,17 +43,17 @@ struct mcp_child {
 	enum state state;
 	struct mcp_group group;
 	int status;
-	bool out_over, err_over; /* the ends of its output were seen */
-	bool told; /* on_end */
+	bool out_over, err_over; /* the end of each output was seen */
+	bool told; /* on_end was called */
 	bool closing, shut;
-	struct err why; /* it ends by itself */
+	struct err why; /* why it ended by itself */
 	struct line_reader lines;
 	struct loop_reader *out, *err;
 	struct loop_writer *in; /* NULL once its input has ended */
-	size_t answers; /* bytes that were queued since the queue was empty */
+	size_t answers; /* bytes of answers queued since the queue was empty */
 	uv_poll_t exit;
-	uv_timer_t timer; /* how long the state may last */
-	unsigned handles; /* that are not closed yet */
+	uv_timer_t timer; /* limit of the current state */
+	unsigned handles; /* handles that are not closed yet */
 	void (*on_closed)(void *owner);
 	void *closed_owner;
 };
@@ -78,7 +78,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	on_one_closed(handle->data);
 }
 
-/* The writer counts itself from its beginning. */
+/* The writer counts among the handles from its start. */
 static void end_input(struct mcp_child *c)
 {
 	if (c->in)
@@ -105,7 +105,7 @@ static void tell_end(struct mcp_child *c)
 	c->ev->on_end(c->owner, &c->why);
 }
 
-/* Its last words have come, or took too long. */
+/* Its last output has come, or took too long. */
 static void on_drained(uv_timer_t *timer)
 {
 	tell_end(timer->data);
@@ -167,8 +167,7 @@ static void start_ending(struct mcp_child *c)
 	uv_timer_start(&c->timer, on_late, c->stop_ms, 0);
 }
 
-/* The program has begun to end, or might as well be gone: its status may tell more than we know
- * now. */
+/* The program is ending, or of no more use. Its exit status may say more than `why`. */
 static void lose(struct mcp_child *c, const char *why)
 {
 	if (c->state != RUNNING)
@@ -224,7 +223,8 @@ static bool is_heard(const struct mcp_child *c)
 	return !c->closing && !c->told;
 }
 
-/* Also read, and dropped, when it is no more heard: it could not end while it waits for us. */
+/* Output is read, and dropped, even after the end was reported: otherwise the program could block
+ * and not end. */
 static void on_out(void *owner, struct str bytes)
 {
 	struct mcp_child *c = owner;
@@ -313,7 +313,7 @@ static const struct loop_writer_events in_events = { on_written, on_broken };
 
 /* --- the beginning --- */
 
-/* Names of what a program needs to know of its user and place. Anything else may be a secret. */
+/* Variables that describe the program's user and environment. Others may be secrets. */
 static const char *const inherited[] = {
 	"HOME",
 	"LANG",
@@ -374,7 +374,7 @@ static int fill_env(const char *const *more, const char *ret[ENV_MAX], struct er
 	return 0;
 }
 
-/* Above the standard three, whatever is free: the child's are moved there. */
+/* Descriptors above the standard three, at any free number: the child's are moved there. */
 static int new_pipe(int *ret_read, int *ret_write, struct err *e)
 {
 	autoclose int r = -1, w = -1;
@@ -440,7 +440,7 @@ static int spawn(const struct mcp_child_options *o, const int fds[3], pid_t *ret
 	return rc ? err_sys(e, rc, "run %s", o->argv[0]) : 0;
 }
 
-/* Our ends; a half-made child is given back as it is, with pid where the program runs. */
+/* Watches our ends. A half-made child is returned as it is, with pid set if the program runs. */
 static int start(struct mcp_child *c, uv_loop_t *loop, const struct mcp_child_options *o,
 		 struct err *e)
 {

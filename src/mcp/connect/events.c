@@ -6,21 +6,21 @@
 #include "http/client/url.h"
 
 enum {
-	NOTES_MAX = 512, /* under way; over it what is no request is dropped */
-	NOTE_IDLE_MS = 30000, /* for the server to take one */
-	NOTE_LINGER_MS = 1000, /* for it to end its answer to that */
+	NOTES_MAX = 512, /* in flight; beyond that, messages that are no requests are dropped */
+	NOTE_IDLE_MS = 30000, /* for the server to accept one */
+	NOTE_LINGER_MS = 1000, /* for its answer to end */
 };
 
-/* One message on its way. */
+/* One message in flight. */
 struct note {
 	struct mcp_events *v;
 	struct note *next, **at;
 	char *text;
-	struct mcp_pending *pending; /* NULL: none, or it is wanted no more */
+	struct mcp_pending *pending; /* NULL: none, or no longer wanted */
 	struct mcp_exchange *exchange;
 	int status;
 	bool request, taken;
-	struct err why; /* it can't be sent; told later */
+	struct err why; /* why it can't be sent; reported later */
 	struct http_header headers[2];
 	uv_timer_t timer;
 };
@@ -31,12 +31,12 @@ struct mcp_events {
 	struct mcp_exchange *exchange;
 	struct sse_reader sse;
 	char *endpoint; /* NULL: not named yet */
-	char *version; /* the session's; NULL before */
+	char *version; /* of the session; NULL before */
 	int status;
 	struct note *notes;
-	unsigned n_notes; /* that are no requests: those have the client's bound */
+	unsigned n_notes; /* messages that are no requests; requests have the client's limit */
 	bool closing;
-	struct err why; /* it can't even be asked; told later */
+	struct err why; /* why it can't be opened; reported later */
 	uv_timer_t timer;
 	void (*on_closed)(void *owner);
 	void *closed_owner;
@@ -63,7 +63,7 @@ static void note_free(struct note *n)
 	uv_close((uv_handle_t *)&n->timer, on_note_closed);
 }
 
-/* The last of n: the client may do anything in it. */
+/* Must be the last statement: the client may do anything in it. */
 static void note_fail(struct note *n, const struct err *e)
 {
 	struct mcp_client *client = n->v->o.client;
@@ -87,8 +87,8 @@ static void on_note_timer(uv_timer_t *timer)
 		note_fail(n, &n->why);
 }
 
-/* It was taken; the rest of the answer is waited for only so that the connection can be used
- * again. */
+/* The message was accepted. The rest of the answer is only awaited so that the connection can be
+ * reused. */
 static void on_note_head(void *owner, struct mcp_exchange *t)
 {
 	struct note *n = owner;
@@ -147,7 +147,7 @@ static void keep_version(struct mcp_events *v, const char *version)
 	v->version = strdup(version);
 }
 
-/* A request without memory for it ends by its time. */
+/* Without memory for it, a request ends by its timeout. */
 void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 {
 	bool request = m->kind == MCP_OUT_REQUEST, fits = request || v->n_notes < NOTES_MAX;
@@ -172,7 +172,7 @@ void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 		uv_timer_start(&n->timer, on_note_timer, 0, 0);
 }
 
-/* Answered or not: nobody waits for it to be taken. */
+/* The request has ended: nobody waits for its acceptance. */
 void mcp_events_let_go(struct mcp_events *v, struct mcp_pending *p)
 {
 	struct note *next;
@@ -258,7 +258,7 @@ static void on_late_failure(uv_timer_t *timer)
 	lose(v, &v->why);
 }
 
-/* --- its life --- */
+/* --- start and end --- */
 
 struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_options *o,
 				  struct err *e)
@@ -274,8 +274,7 @@ struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_optio
 		return NULL;
 	}
 	*v = (struct mcp_events){ .o = *o, .loop = loop };
-	/* in no budget: the stream can't be read on behind an event that is refused, and is the
-	 * session */
+	/* no budget: the stream is the session, and can't be read on after a refused event */
 	sse_init(&v->sse, o->base->text_max, NULL);
 	uv_timer_init(loop, &v->timer);
 	v->timer.data = v;

@@ -1,10 +1,10 @@
 /*
- * 	headers of the auth -> exchange -> 401 or 403 -> the auth again -> headers …
- * 	                                -> head, events or text -> end
+ *	headers of the auth -> HTTP exchange -> 401 or 403 -> the auth again -> headers …
+ *	                                     -> head, events or text -> end
  *
- * Without an auth there is only the exchange. With one, its headers are asked for from the loop: it
- * may call its owner, which may close the link, and whoever starts an exchange is in the middle of
- * something.
+ * Without an auth there is only the HTTP exchange. An auth is asked for headers from the loop: it
+ * may call its owner, which may close the link, while the starter of an exchange may be anywhere in
+ * its code.
  */
 #include "mcp/connect/exchange.h"
 
@@ -13,7 +13,7 @@
 
 enum {
 	HEADERS_MAX = 128,
-	REFUSALS_MAX = 5, /* of one exchange; the auth may give up before */
+	REFUSALS_MAX = 5, /* of one exchange; the auth may give up earlier */
 	FAILURE_TEXT_MAX = 64 << 10,
 	CHALLENGE_MAX = 16 << 10,
 };
@@ -23,18 +23,18 @@ struct mcp_exchange {
 	const struct mcp_exchange_events *ev;
 	void *owner;
 	struct mcp_exchange_spec spec;
-	struct mcp_exchange *next, **at; /* of those that wait; at NULL: it does not */
+	struct mcp_exchange *next, **at; /* in the queue of those that wait; at NULL: not in it */
 	struct mcp_auth_request ask;
-	bool asking; /* the ask is out */
-	bool dealing; /* … for what to do about a refusal */
+	bool asking; /* the auth is asked */
+	bool dealing; /* it is asked about a refusal */
 	struct http_exchange *x;
 	int status;
-	bool refused; /* the auth is to deal with it */
+	bool refused; /* the auth will be asked about it */
 	bool events;
 	struct buf text;
-	bool starting; /* a failure is mcp_exchange_start()'s */
+	bool starting; /* mcp_exchange_start() will report a failure */
 	struct err err;
-	bool busy, dead; /* cancelled from inside of an event */
+	bool busy, dead; /* dead: cancelled inside a callback */
 };
 
 /* --- the end --- */
@@ -149,7 +149,7 @@ static bool is_failure(const struct mcp_exchange *t)
 	return !mcp_exchange_took(t->status);
 }
 
-/* What says that it is JSON, or events, has to be. */
+/* An answer that is used must be JSON or events, as its type says. */
 static int check_type(struct mcp_exchange *t, struct err *e)
 {
 	struct str encoding = mcp_exchange_header(t, "Content-Encoding");
@@ -165,8 +165,7 @@ static int check_type(struct mcp_exchange *t, struct err *e)
 	return err_set(e, ERR_INVALID, "the answer is neither JSON nor events");
 }
 
-/* Did the server let the request in? What is between here and the server may say 200 to
- * anything. */
+/* Whether the server let the request in. An intermediary may answer anything with 200. */
 static bool is_let_in(const struct mcp_exchange *t)
 {
 	if (t->spec.any_type)
@@ -174,7 +173,7 @@ static bool is_let_in(const struct mcp_exchange *t)
 	return t->status == 200 && mcp_exchange_header(t, "Content-Type").n > 0;
 }
 
-/* False where its owner has cancelled t meanwhile, and it is gone. */
+/* False if the owner has cancelled t meanwhile, and it is freed. */
 static bool tell_auth(struct mcp_exchange *t)
 {
 	struct mcp_auth *auth = t->b->auth;
@@ -218,7 +217,7 @@ static int take_events(struct mcp_exchange *t, struct str bytes, struct err *e)
 	return rc;
 }
 
-/* The status tells enough: of more than its beginning nothing is wanted. */
+/* A failure's status is enough; only the beginning of its text is kept. */
 static int take_text(struct mcp_exchange *t, struct str bytes, struct err *e)
 {
 	if (!is_failure(t))
@@ -262,7 +261,7 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 	struct err unused;
 
 	if (t->refused && http_exchange_headers(x, "WWW-Authenticate", &challenge, &unused) < 0)
-		buf_fini(&challenge); /* nobody has so much to say */
+		buf_fini(&challenge); /* no valid challenge is so long */
 	t->x = NULL;
 	if (t->refused && !e)
 		deal(t, buf_str(&challenge), nonce);
@@ -330,7 +329,7 @@ static void on_asked(void *owner, const struct http_header *headers, size_t n, c
 
 /* --- the beginning --- */
 
-/* Those that there are now: who is refused and comes again at once has the next turn. */
+/* Only those that wait now: one that is refused and returns at once has the next turn. */
 static void on_soon(uv_timer_t *soon)
 {
 	struct mcp_exchange_base *b = soon->data;

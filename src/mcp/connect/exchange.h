@@ -1,9 +1,9 @@
 #pragma once
 /*
- * One way to a server and back, as all clients' transports over HTTP go it: with the headers of the
- * target and of what authorizes it, again where the server refuses (401, 403) and
- * mcp/connect/auth.h knows what to do about it; and with an answer that is events or one text. No
- * redirect is followed, no encoding taken, and what comes has a bound.
+ * One HTTP exchange with a server, as all client transports make it. It sends the headers of the
+ * target and of the authorization. If the server refuses (401, 403), mcp/connect/auth.h may find a
+ * remedy, and the request is sent again. The answer is events or one text. No redirect is followed,
+ * no encoding is accepted, and the answer's size is limited.
  */
 #include <uv.h>
 
@@ -13,60 +13,60 @@
 
 struct mcp_exchange;
 
-/* What all exchanges of one link share; borrowed by each. */
+/* Shared by all exchanges of one link; borrowed by each. */
 struct mcp_exchange_base {
 	struct http_client *http;
-	const struct http_header *headers; /* on each */
+	const struct http_header *headers; /* sent with each */
 	size_t headers_n;
 	struct mcp_auth *auth; /* may be NULL */
 	size_t text_max;
-	struct budget *memory; /* what is kept of answers counts there */
-	/* So many exchanges wait for what authorizes them: a person may be asked. */
+	struct budget *memory; /* counts what is kept of answers */
+	/* Exchanges that wait for the authorization; a person may be asked. */
 	unsigned asking;
-	uint64_t went_ms; /* the loop's time when the last one went to the server */
-	/* Exchanges that have yet to ask for it, oldest first, in the loop's next turn. */
+	uint64_t went_ms; /* the loop's time when the last one was sent */
+	/* Exchanges that will ask for authorization in the loop's next turn, oldest first. */
 	struct mcp_exchange *first, **end;
 	unsigned waiting;
 	uv_timer_t soon;
 };
 
-/* The rest of b is filled in. Its timer is closed by who has it, when no exchange is left. */
+/* The caller fills in the rest of b, and closes its timer when no exchange is left. */
 void mcp_exchange_base_init(struct mcp_exchange_base *b, uv_loop_t *loop);
 
-/* All that it points to is borrowed until the end. */
+/* Everything it points to is borrowed until the end. */
 struct mcp_exchange_spec {
 	const char *method;
 	const char *url;
 	const struct http_header *headers;
 	size_t headers_n;
 	struct str body; /* STR_NONE: none */
-	struct sse_reader *sse; /* of events; NULL: they are an error */
-	bool any_type; /* what the answer says is of no interest, unless it is a failure */
-	unsigned idle_ms; /* 0: the server may be silent for ever */
+	struct sse_reader *sse; /* for events; NULL: events are an error */
+	bool any_type; /* the answer's content does not matter, unless it is a failure */
+	unsigned idle_ms; /* 0: no limit on silence */
 };
 
 struct mcp_exchange_events {
-	/* A status that is the answer, and the headers. May be NULL. */
+	/* The final status and the headers have come. May be NULL. */
 	void (*on_head)(void *owner, struct mcp_exchange *t);
 	void (*on_event)(void *owner, struct mcp_exchange *t, const struct sse_event *ev);
-	/* The last; t is gone after it. text: all of an answer that was no events. Of an answer
-	 * with a status of failure its beginning at least. */
+	/* The last callback; t is freed after it. text: the whole answer if it was no events; for a
+	 * status of failure, at least its beginning. */
 	void (*on_end)(void *owner, struct mcp_exchange *t, struct str text, const struct err *e);
 };
 
-/* No event comes from inside. */
+/* No callback comes from inside this call. */
 struct mcp_exchange *mcp_exchange_start(struct mcp_exchange_base *b,
 					const struct mcp_exchange_spec *spec,
 					const struct mcp_exchange_events *ev, void *owner,
 					struct err *e) MUST_USE;
-/* No event comes after it; also from inside of one, but on_end. */
+/* No callback comes after it. May be called inside any callback but on_end. */
 void mcp_exchange_cancel(struct mcp_exchange *t);
 
 int mcp_exchange_status(const struct mcp_exchange *t); /* 0 before on_head */
 bool mcp_exchange_is_events(const struct mcp_exchange *t);
 struct str mcp_exchange_header(const struct mcp_exchange *t, const char *name); /* in on_head */
 
-/* Whether the transport has that status for what was taken: 200, 202, 204. */
+/* Whether the status means that the message was accepted: 200, 202, 204. */
 bool mcp_exchange_took(int status);
-/* What a status of failure means, as an error; -1. */
+/* Describes a status of failure as an error; returns -1. */
 int mcp_exchange_err(int status, struct err *e);

@@ -6,7 +6,7 @@
 
 enum {
 	ARENA_MAX = 1 << 20,
-	POSTS_MAX = 512, /* under way; over it what is no request is dropped */
+	POSTS_MAX = 512, /* in flight; beyond that, messages that are no requests are dropped */
 };
 
 /* --- the end --- */
@@ -40,7 +40,7 @@ void mcp_fetch_deleted(struct mcp_fetch *f)
 	shut(f);
 }
 
-/* The server may forget the session at once. */
+/* Ends the session at the server too. */
 void mcp_fetch_close(struct mcp_fetch *f, void (*on_closed)(void *owner), void *owner)
 {
 	struct post *p;
@@ -70,7 +70,7 @@ static struct post *find_stream(struct mcp_fetch *f)
 	return p;
 }
 
-/* What was said in the old session may still be answered in it. */
+/* Messages of the old session may still be answered in it. */
 static void forget_session(struct mcp_fetch *f)
 {
 	struct post *stream = find_stream(f);
@@ -180,7 +180,7 @@ bool mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m, void *r
 		return false;
 	}
 	if (f->holding && !m->modern && !m->is_initialize && !m->opens_stream)
-		return true; /* it is HELD */
+		return true; /* it stays HELD */
 	if (m->opens_stream) {
 		f->initialized = p;
 		f->holding = true;
@@ -191,7 +191,7 @@ bool mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m, void *r
 	return true;
 }
 
-/* An answer that is just being taken in goes its way to the end. */
+/* An answer that is being received is received to its end. */
 void mcp_fetch_let_go(struct mcp_fetch *f, void *pending)
 {
 	struct post *next;

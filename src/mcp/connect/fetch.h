@@ -1,15 +1,16 @@
 #pragma once
 /*
- * A client's side of Streamable HTTP, in both eras: each message is a POST, and its answer JSON or
- * events.
+ * The client's side of Streamable HTTP, in both eras: each message is a POST, and its answer is
+ * JSON or events.
  *
- * Legacy: the session that initialize opened is named by each request and ended at the end; a
- * stream for what belongs to no request is opened after notifications/initialized, and until that
- * has been taken nothing else is sent. A stream that breaks off is taken up again behind its last
- * event, a POST's as well, so that no call is ever made twice. A session that the server has
- * forgotten is told to the sender; what it had refused in it is sent again in the next.
+ * Legacy: every request names the session that initialize opened; the session is ended at the end.
+ * A stream for messages that belong to no request is opened after notifications/initialized, and
+ * nothing else is sent until the server has accepted that. A stream that breaks is resumed after
+ * its last event, also that of a POST, so no call is ever made twice. If the server has forgotten
+ * the session, the sender is told, and what was refused because of that is sent again in the next
+ * session.
  *
- * Modern: a request that is not wanted any more is cancelled by closing its connection.
+ * Modern: a request that is no longer wanted is cancelled by closing its connection.
  */
 #include <uv.h>
 
@@ -18,21 +19,21 @@
 
 struct mcp_fetch;
 
-/* What the sender of the messages hears. request: what it gave to mcp_fetch_send(); NULL: of a
- * message that is no request, or of none. Each may let go of any request, and close the
+/* Events for the sender of the messages. request: the one given to mcp_fetch_send(); NULL: for a
+ * message that is no request, or for none. Each callback may let go of any request, and close the
  * transport. */
 struct mcp_fetch_events {
-	/* A message came. True where the request needs no more, and is forgotten here. */
+	/* A message came. Returns true if the request is done; it is forgotten here. */
 	bool (*message)(void *owner, void *request, struct str text);
-	/* The request has no answer, and gets none; it is forgotten here. */
+	/* The request has failed; it is forgotten here. */
 	void (*failed)(void *owner, void *request, const struct err *e);
-	/* The server has forgotten the session (HTTP 404, or a 400 that means it): initialize is to
-	 * be sent again. Not with `relays`: request was not taken, and is forgotten here; may be
-	 * NULL. */
+	/* The server has forgotten the session (HTTP 404, or an equivalent 400): initialize must be
+	 * sent again. Not called with `relays`. request was not accepted, and is forgotten here;
+	 * may be NULL. */
 	void (*session_lost)(void *owner, void *request);
-	/* The server forgets every session at once. Not with `relays`. */
+	/* The server forgets every session at once. Not called with `relays`. */
 	void (*lost)(void *owner, const struct err *e);
-	/* A message is under way no more; to be looked at later, since it may be in any of these
+	/* A message has left. Look at it later, since this may be called inside any of these
 	 * functions. May be NULL. */
 	void (*settled)(void *owner);
 };
@@ -42,10 +43,10 @@ struct mcp_fetch_options {
 	const char *url; /* borrowed */
 	const struct mcp_fetch_events *ev;
 	void *owner;
-	/* The messages are of somebody else, who may say nothing between the answer to initialize
-	 * and notifications/initialized, or never say that. What a forgotten session did not take,
-	 * request or not, is kept here and sent again once, in the session that the next initialize
-	 * opens; until then all else that is sent is held too. */
+	/* The messages come from another program, which may send nothing between the answer to
+	 * initialize and notifications/initialized, or may never send that. What a forgotten
+	 * session did not accept, request or not, is kept here and sent again once, in the session
+	 * that the next initialize opens. Until then everything else is held too. */
 	bool relays;
 	unsigned stop_ms; /* for the end of the session */
 };
@@ -53,17 +54,17 @@ struct mcp_fetch_options {
 struct mcp_fetch *mcp_fetch_new(uv_loop_t *loop, const struct mcp_fetch_options *o,
 				struct err *e) MUST_USE;
 
-/* As of struct mcp_client_transport, with the request in place of m->pending. False where it is
- * dropped: too many that are no requests, or no memory. */
+/* As in struct mcp_client_transport, with request instead of m->pending. False if it is dropped:
+ * too many messages that are no requests, or no memory. */
 bool mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m, void *request);
 void mcp_fetch_let_go(struct mcp_fetch *f, void *request);
-/* Messages that are under way or held. */
+/* Messages in flight or held. */
 unsigned mcp_fetch_under_way(const struct mcp_fetch *f);
 /* No new session could be opened: what is held fails, later. */
 void mcp_fetch_fail_held(struct mcp_fetch *f, const struct err *e);
 
-/* HTTP's status of the last answer to a request; 0 where there was none. */
+/* HTTP status of the last answer to a request; 0: none. */
 int mcp_fetch_status(const struct mcp_fetch *f);
 
-/* The client hears nothing more. on_closed comes later, when f is gone. */
+/* The client gets no more messages. on_closed comes later, when f is freed. */
 void mcp_fetch_close(struct mcp_fetch *f, void (*on_closed)(void *owner), void *owner);

@@ -11,11 +11,11 @@ enum {
 	SENTENCE_MAX = 160,
 	WORDS_MAX = 32,
 	WORD_MAX = 16,
-	NEAR = 4, /* words between the session and what is said of it */
+	NEAR = 4, /* words between the session and what is said about it */
 };
 
 struct sentence {
-	char words[WORDS_MAX][WORD_MAX]; /* in lower case; cut off */
+	char words[WORDS_MAX][WORD_MAX]; /* in lower case; long ones are cut */
 	size_t n;
 };
 
@@ -43,7 +43,7 @@ static bool is(const struct sentence *s, size_t i, const char *word)
 }
 
 static const struct {
-	const char *word, *next; /* NULL: whatever follows */
+	const char *word, *next; /* NULL: any word */
 } denials[] = {
 	{ "invalid", NULL },	 { "unknown", NULL },	   { "expired", NULL },
 	{ "terminated", NULL },	 { "no", "valid" },	   { "no", "such" },
@@ -62,8 +62,8 @@ static bool denies(const struct sentence *s, size_t i)
 	return false;
 }
 
-/* "No valid session ID provided", "Session not found", …; "Server not initialized" is said by one
- * that was started anew. */
+/* "No valid session ID provided", "Session not found", …; a restarted server says "Server not
+ * initialized". */
 static bool is_said(struct str text)
 {
 	struct sentence s;
@@ -84,7 +84,7 @@ static bool is_said(struct str text)
 	return false;
 }
 
-/* JSON-RPC, where nobody's request is answered, or {"error": …}. */
+/* JSON-RPC without a request's id, or {"error": …}. */
 static bool is_said_in(const struct json_val *v)
 {
 	const struct json_val *id = json_get(v, "id"), *error = json_get(v, "error");

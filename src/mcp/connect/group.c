@@ -10,8 +10,8 @@
 
 enum { TO_GROUP = 1 << 2 }; /* PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9 */
 
-/* 0: it is our child; info tells more where it has ended and `how` asks for that. -1: it is
- * nobody's, or somebody else's. */
+/* 0: it is our child; info has more if it has ended and `how` asks for that. -1: it is not our
+ * child. */
 static int wait_for(const struct mcp_group *g, siginfo_t *info, int how)
 {
 	int rc;
@@ -31,8 +31,8 @@ static bool is_ours(const struct mcp_group *g)
 	return wait_for(g, &info, WNOHANG | WNOWAIT) == 0;
 }
 
-/* A number that no process has can only be that of a group whose first process has gone: it is
- * given to no other as long as there is one of the group. */
+/* A pid of no process can only be that of a process group whose leader has ended. It is not reused
+ * while the group has members. */
 static bool is_only_group(pid_t pid)
 {
 	return kill(pid, 0) < 0 && errno == ESRCH;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A program that was started in a process group of its own: signals to all of the group, and how
- * the program ended. Never a number of another's: whoever else in this process waits for children,
- * or has their ends ignored (SIGCHLD), may have freed it. So both go by a pidfd.
+ * A program in a process group of its own: signals to the whole group, and the program's exit
+ * status. Both use a pidfd, since a pid could be another process's: other code in this process may
+ * wait for all children, or ignore their ends (SIGCHLD), which frees the pid.
  */
 #include <sys/types.h>
 
@@ -15,8 +15,8 @@ struct mcp_group {
 
 #define MCP_GROUP_INIT ((struct mcp_group){ .pidfd = -1 })
 
-/* g->pid was just started. -1 where it can't be watched, or has gone already. */
+/* g->pid was just started. -1: it can't be watched, or has ended already. */
 int mcp_group_open(struct mcp_group *g, struct err *e) MUST_USE;
 void mcp_group_kill(const struct mcp_group *g, int number);
-/* It has ended, or soon will: its wait status; -1 where somebody else has it. */
+/* Waits for its end, which must be near. Its wait status; -1: somebody else took it. */
 int mcp_group_wait(const struct mcp_group *g);

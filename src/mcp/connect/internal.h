@@ -1,6 +1,6 @@
 #pragma once
-/* What the parts of a link share: connect.c has its beginning, end and time, step.c finds
- * out what the server is and stands between the client and the wire. */
+/* Shared by the parts of a link. connect.c has its start, end and time; step.c finds out what the
+ * server speaks, and connects the client with the wire. */
 #include "base/arena.h"
 #include "base/budget.h"
 #include "loop/reader.h"
@@ -15,43 +15,43 @@
 
 enum { LINK_STEPS_MAX = 5 };
 
-/* What a server may be. */
+/* A possible kind of server. */
 struct step {
 	enum mcp_wire wire;
 	enum mcp_era era;
-	bool patient; /* silence is no answer: it may just start slowly */
+	bool patient; /* silence is no answer, since it may start slowly */
 };
 
 enum link_state { STARTING, READY, OVER, CLOSING };
 
 struct mcp_link {
-	struct arena *arena; /* of the target's texts */
+	struct arena *arena; /* for the target's texts */
 	struct mcp_target t;
 	uv_loop_t *loop;
 	struct mcp_client *client;
 	enum link_state state;
 	struct step steps[LINK_STEPS_MAX];
-	size_t steps_n, at; /* the step that is being tried, or that held */
+	size_t steps_n, at; /* at: the step being tried, or the one that succeeded */
 	bool begun; /* the client's first message of this step was sent */
-	bool silent; /* the step ends for want of an answer */
-	unsigned refused; /* eras: there was an answer, and it was no */
-	struct mcp_pending *first; /* that message, while it has no answer */
-	struct err why; /* the last step was none */
+	bool silent; /* the step ends because there was no answer */
+	unsigned refused; /* bits of eras that were refused */
+	struct mcp_pending *first; /* the first message, while it has no answer */
+	struct err why; /* why the last step failed */
 
-	/* At most one. */
+	/* At most one is open. */
 	struct mcp_child *child;
-	struct mcp_child *ending; /* that was the wire, and is not gone yet */
+	struct mcp_child *ending; /* the wire that is being closed */
 	struct mcp_fetch *fetch;
 	struct mcp_events *events;
-	unsigned wires; /* that are not gone yet */
+	unsigned wires; /* wires that are not closed yet */
 	int child_status;
 	struct http_client *http;
-	struct budget memory; /* of the client and the wires, where the owner has named no other */
+	struct budget memory; /* for the client and the wires, if the owner has named no other */
 	struct mcp_exchange_base base;
 
-	uv_prepare_t watch; /* before the loop waits: has the client anything that takes time? */
+	uv_prepare_t watch; /* before the loop waits: starts the tick if the client needs it */
 	uv_timer_t tick, turn, start, probe;
-	bool stirred; /* something was said since the last tick */
+	bool stirred; /* a message was sent since the last tick */
 	unsigned handles;
 	void (*on_closed)(void *owner);
 	void *closed_owner;
@@ -59,31 +59,31 @@ struct mcp_link {
 
 /* --- step.c --- */
 
-/* Fills the steps: what is known of the target first, then the ladder of its kind. */
+/* Fills the steps: first what is known of the target, then the fixed order of its kind. */
 void mcp_link_plan(struct mcp_link *l);
-/* The wire of the first step. */
+/* Opens the wire of the first step. */
 int mcp_link_open(struct mcp_link *l, struct err *e) MUST_USE;
-/* Begins the step that is next, in a later turn of the loop. */
+/* Starts the next step, in a later turn of the loop. */
 void mcp_link_turn(struct mcp_link *l);
 void mcp_link_close_wire(struct mcp_link *l, unsigned stop_ms);
 
 /* --- connect.c --- */
 
-/* From when on the client may be used; also says so. */
+/* Whether the client may be used. The first time, marks the link as ready. */
 bool mcp_link_is_ready(struct mcp_link *l);
-/* The client is told, unless it is over already. */
+/* Reports the failure to the client, unless it has ended already. */
 void mcp_link_lose(struct mcp_link *l, const struct err *e);
 /* A wire is gone. */
 void mcp_link_go_on_closing(struct mcp_link *l);
 
-/* What the parts of the transport share: fetch.c sends and ends, post.c goes the ways
- * there and back. */
+/* Shared by the parts of the transport: fetch.c sends and ends, post.c has each message's way to
+ * the server and back. */
 
 enum post_kind { POST_MESSAGE, POST_STREAM, POST_DELETE };
 
-/* HELD: until notifications/initialized has been taken. SENT: its POST or GET is under way.
- * RESUMING: its events broke off; a GET takes them up again. FAILED: it is told later that it can't
- * be sent. DONE: what was wanted has come; its connection may be used again if it ends soon. */
+/* HELD: until notifications/initialized was accepted. SENT: its POST or GET is in flight. RESUMING:
+ * its events broke off; a GET will resume them. FAILED: it can't be sent, which is reported later.
+ * DONE: everything needed has come; the connection may be reused if the answer ends soon. */
 enum post_state { HELD, SENT, RESUMING, FAILED, DONE };
 
 struct post {
@@ -91,44 +91,44 @@ struct post {
 	struct post *next, **at;
 	enum post_kind kind;
 	enum post_state state;
-	struct arena *arena; /* of what is said beside the text */
+	struct arena *arena; /* for header values */
 	char *text;
 	size_t n;
 	bool request, modern, is_initialize, opens_stream;
-	struct str version, method, name; /* STR_NONE: not said */
+	struct str version, method, name; /* STR_NONE: absent */
 	const struct http_header *params;
 	size_t params_n;
 
-	void *pending; /* the sender's request; NULL: none, or it is wanted no more */
+	void *pending; /* the sender's request; NULL: none, or no longer wanted */
 	struct mcp_exchange *exchange;
-	struct arena *heads; /* of the exchange's headers */
+	struct arena *heads; /* for the exchange's headers */
 	int status;
 	bool events;
-	unsigned generation; /* of the session that it was sent in; 0: in none */
+	unsigned generation; /* of the session in which it was sent; 0: none */
 	bool resent;
-	bool worked; /* a stream that was there once */
-	unsigned tries; /* without anything new */
+	bool worked; /* this stream was open before */
+	unsigned tries; /* attempts without anything new */
 	struct sse_reader sse;
 	struct err why; /* FAILED */
 	uv_timer_t timer;
-	bool busy, dead; /* freed from inside of a call of the client's */
+	bool busy, dead; /* dead: freed inside a callback */
 };
 
 struct mcp_fetch {
 	struct mcp_fetch_options o;
 	uv_loop_t *loop;
 	struct post *posts;
-	unsigned n_posts; /* that are no requests: those have the client's bound */
+	unsigned n_posts; /* messages that are no requests; requests have the client's limit */
 	char *session, *version; /* of the legacy session; may be NULL */
-	unsigned generation; /* of sessions */
-	unsigned losses; /* of them, one after the other */
-	struct post *initialized; /* notifications/initialized, while it is under way */
-	/* Nothing is sent but initialize and that: from initialize on, or, where it relays, from
-	 * the loss of a session on and while that is under way. */
+	unsigned generation; /* number of the session */
+	unsigned losses; /* sessions lost in a row */
+	struct post *initialized; /* notifications/initialized, while it is in flight */
+	/* Only initialize and notifications/initialized are sent: from initialize on; with
+	 * `relays`, from the loss of a session on, and while the notification is in flight. */
 	bool holding;
 	int status;
 	bool closing;
-	uv_timer_t timer; /* how long its end may take */
+	uv_timer_t timer; /* limits the end */
 	void (*on_closed)(void *owner);
 	void *closed_owner;
 };
@@ -137,29 +137,29 @@ struct mcp_fetch {
 
 /* NULL without memory. */
 struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind);
-/* Sends it; what goes wrong is told later. */
+/* Sends it; failures are reported later. */
 void mcp_post_start(struct post *p);
-/* The same where it was not sent. */
+/* Makes it fail later, without sending it. */
 void mcp_post_fail(struct post *p, const struct err *e);
-/* Whatever it is at. */
+/* Frees it in any state. */
 void mcp_post_free(struct post *p);
 
 /* --- fetch.c --- */
 
-/* notifications/initialized was taken, or not: what waited for it goes, and the stream is
- * opened. */
+/* notifications/initialized was accepted, or has failed: sends what waited for it, and opens the
+ * stream. */
 void mcp_fetch_initialized(struct mcp_fetch *f, bool taken);
-/* The DELETE is over. */
+/* The DELETE has ended. */
 void mcp_fetch_deleted(struct mcp_fetch *f);
 
-/* What the parts of the relay share: relay.c has the lines, the beginning and the end,
- * relay_call.c the messages on their way and their answers, relay_tools.c what is known of
- * tools. */
+/* Shared by the parts of the relay. relay.c has the lines, the start and the end; relay_call.c
+ * messages in flight and their answers; relay_tools.c what is known of tools. */
 
-enum { RELAY_MESSAGES_MAX = 256 }; /* under way; then no line is read */
+enum { RELAY_MESSAGES_MAX = 256 }; /* in flight; beyond that no line is read */
 
-/* SERVING: lines are read; DRAINING: what is under way gets its time; ENDING: the session's end is
- * being told; FLUSHING: the client gets time to take what waits; CLOSING: handles are closed. */
+/* SERVING: lines are read. DRAINING: messages in flight get their time. ENDING: the session is
+ * being ended. FLUSHING: the client gets time to read what is queued. CLOSING: handles are being
+ * closed. */
 enum relay_state {
 	RELAY_SERVING,
 	RELAY_DRAINING,
@@ -176,24 +176,24 @@ enum relay_session {
 	RELAY_SESSION_LOST
 };
 
-/* A request that waits for its answer; or a batch with some. */
+/* A request that waits for its answer, or a batch with such requests. */
 struct relay_call {
 	struct mcp_relay *r;
 	struct relay_call *next, **at;
-	struct rpc_id id; /* none: a batch */
-	size_t left; /* of a batch: answers to come */
-	unsigned pages; /* of lists that were asked for it */
+	struct rpc_id id; /* empty for a batch */
+	size_t left; /* for a batch: answers to come */
+	unsigned pages; /* pages of lists that were requested for it */
 	bool modern;
 	bool ours; /* the client does not know of it */
 	bool is_initialize;
-	bool lists; /* a modern tools/list */
-	bool refreshed; /* sent again, since the server missed headers */
+	bool lists; /* it is a modern tools/list */
+	bool refreshed; /* it was sent again, because the server missed headers */
 	char *text; /* to be sent again: initialize, a modern tools/call; else NULL */
 	size_t n;
-	struct relay_call *caller; /* whose tool a list of ours is for */
+	struct relay_call *caller; /* the call whose tool a list of ours is for */
 };
 
-struct relay_tool; /* relay_tools.c's */
+struct relay_tool; /* in relay_tools.c */
 
 struct mcp_relay {
 	struct mcp_relay_options o;
@@ -204,43 +204,43 @@ struct mcp_relay {
 	struct http_client *http;
 	struct mcp_exchange_base base;
 	struct budget memory;
-	struct mcp_fetch *fetch; /* NULL: it has ended, or does */
+	struct mcp_fetch *fetch; /* NULL: it has ended, or is ending */
 	struct loop_reader *reader;
 	struct loop_writer *writer;
 	struct line_reader lines;
-	struct str input; /* read and not yet taken */
+	struct str input; /* read but not processed yet */
 	bool paused; /* input waits */
 	enum relay_state state;
-	uv_timer_t timer; /* how long the state may last */
-	uv_timer_t turn; /* a look at what may come now */
+	uv_timer_t timer; /* limits the state */
+	uv_timer_t turn; /* checks what may be done next */
 	struct relay_call *calls;
 	enum relay_session session;
-	char *version; /* the session's revision; NULL before */
+	char *version; /* revision of the session; NULL before */
 	char *init_text; /* the client's initialize, to open the session again */
 	size_t init_n;
 	struct relay_tool *tools;
 	size_t tools_n;
-	unsigned handles; /* still to be closed */
+	unsigned handles; /* handles that are not closed yet */
 };
 
 /* --- relay.c --- */
 
-/* To the client. */
+/* Writes a line to the client. */
 void relay_put_line(struct mcp_relay *r, struct str text);
 void relay_put_fault(struct mcp_relay *r, const struct rpc_id *id, const struct rpc_fault *f);
-/* Something has ended: what may come now is looked at in the loop's next turn. */
+/* Something has ended: the loop's next turn checks what may be done next. */
 void relay_look(struct mcp_relay *r);
 
 /* --- relay_call.c --- */
 
 extern const struct mcp_fetch_events relay_events;
-/* A line of the client, which is JSON. */
+/* Handles a line of the client, parsed as JSON. */
 void relay_take(struct mcp_relay *r, struct str line, const struct json_val *root);
 void relay_call_free(struct relay_call *c);
 
 /* --- relay_tools.c --- */
 
-/* Of the result of a tools/list. */
+/* Learns from the result of a tools/list. */
 void relay_tools_learn(struct mcp_relay *r, const struct json_val *result);
 const struct mcp_params *relay_tools_find(const struct mcp_relay *r, struct str name); /* or NULL */
 void relay_tools_free(struct mcp_relay *r);

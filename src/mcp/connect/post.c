@@ -1,6 +1,7 @@
 /*
- * A post is one message's way to the server and what comes of it, or the stream of what belongs to
- * no request, or the end of the session. It has at most one exchange at a time.
+ * A post is one message to the server with everything that follows from it; or the stream for
+ * messages that belong to no request; or the end of the session. It has at most one exchange at a
+ * time.
  */
 #include "mcp/connect/internal.h"
 
@@ -12,16 +13,16 @@
 enum {
 	HEADERS_MAX = 80,
 	HEADS_MAX = 256 << 10,
-	SESSION_MAX = 1024, /* bytes of a session's name */
-	RETRY_MS = 1000, /* where a stream names no other time */
+	SESSION_MAX = 1024, /* bytes of a session's id */
+	RETRY_MS = 1000, /* if a stream names no other time */
 	RETRY_MS_MIN = 10,
-	RETRY_STREAM_MIN = 100, /* a stream is taken up for as long as the link lasts */
+	RETRY_STREAM_MIN = 100, /* a stream is resumed as long as the link lasts */
 	RETRY_MS_MAX = 30000,
 	RETRY_NAMED_MAX = 10 * 60 * 1000,
-	TRIES_MAX = 5, /* to take up the events of a request, without anything new */
-	IDLE_MS = 30000, /* for the answer to what is no request */
-	LOSSES_MAX = 3, /* of sessions, in which nothing was ever taken */
-	LINGER_MS = 1000, /* for an answer to end when no more is wanted of it */
+	TRIES_MAX = 5, /* attempts to resume the events of a request, without anything new */
+	IDLE_MS = 30000, /* for the answer to a message that is no request */
+	LOSSES_MAX = 3, /* of sessions in which nothing was ever accepted */
+	LINGER_MS = 1000, /* for an answer to end when the rest is not needed */
 };
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -84,19 +85,19 @@ struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind)
 	if (p->next)
 		p->next->at = &p->next;
 	f->posts = p;
-	f->n_posts++; /* until it is known to be a request */
+	f->n_posts++; /* until it turns out to be a request */
 	return p;
 }
 
-/* --- what the client is told --- */
+/* --- callbacks of the client --- */
 
-/* From here to leave() p stays, whatever the client does. */
+/* Until leave(), p stays allocated, whatever the client does. */
 static void enter(struct post *p)
 {
 	p->busy = true;
 }
 
-/* False where p is gone. */
+/* False if p was freed. */
 static bool leave(struct post *p)
 {
 	p->busy = false;
@@ -115,7 +116,7 @@ static void fail(struct post *p, const struct err *e)
 		log_info("mcp fetch: %s", e->msg);
 }
 
-/* True where it is the answer. */
+/* True if it was the answer. */
 static bool take_message(struct post *p, struct str text)
 {
 	bool answer = p->f->o.ev->message(p->f->o.owner, p->pending, text);
@@ -157,7 +158,7 @@ static const struct err forgotten = {
 	"the server has forgotten the session; the call may have been carried out",
 };
 
-/* For the next session, once. */
+/* Holds the message for the next session, once. */
 static void hold(struct post *p)
 {
 	static const struct err again = { ERR_TRANSPORT, "the server forgets its sessions" };
@@ -172,7 +173,7 @@ static void hold(struct post *p)
 	p->state = HELD;
 }
 
-/* Several may hear of it at once; f->session is there for the first of them. */
+/* Several posts may notice the loss; only the first still has f->session. */
 static void lose_session(struct post *p)
 {
 	struct mcp_fetch *f = p->f;
@@ -193,8 +194,8 @@ static void lose_session(struct post *p)
 	f->o.ev->session_lost(f->o.owner, f->o.relays ? NULL : take_ptr(p->pending));
 }
 
-/* Was it begun in a session that is there no more, it goes into the next. Who asks for the rest of
- * a call must not have it run a second time. */
+/* If its session no longer exists, the message is sent again in the next one. A GET for the rest of
+ * a call must not run the call again. */
 static void end_lost(struct post *p)
 {
 	struct mcp_fetch *f = p->f;
@@ -259,7 +260,7 @@ static uint64_t retry_ms(const struct post *p)
 	return ms < max ? ms : max;
 }
 
-/* True where the events are taken up again later. */
+/* True if the events will be resumed later. */
 static bool resume(struct post *p)
 {
 	bool may = p->kind == POST_STREAM || (p->pending && p->sse.id[0] && p->tries < TRIES_MAX);
@@ -272,7 +273,7 @@ static bool resume(struct post *p)
 	return true;
 }
 
-/* Rather than refused: there may be more to come. */
+/* Whether it was interrupted, rather than refused, so that more may come. */
 static bool broke_off(const struct post *p, const struct err *e)
 {
 	if (e)
@@ -290,7 +291,7 @@ static void end_stream(struct post *p, struct str text, const struct err *e)
 	p->state = DONE;
 }
 
-/* Whatever is said with these, it is not the server's answer to the message. */
+/* With these statuses, the body is not the server's answer to the message. */
 static bool is_of_the_door(int status)
 {
 	return status == 401 || status == 403 || status == 429 || (status >= 502 && status <= 504);
@@ -377,10 +378,9 @@ static void on_end(void *owner, struct mcp_exchange *t, struct str text, const s
 		mcp_fetch_initialized(f, taken);
 }
 
-/* What needs no answer has all that it needs; the rest is waited for only so that its connection
- * can be used again. What waits for notifications/initialized waits for that too where there should
- * be no rest: the stream is to be opened before the first request, and finds a connection that
- * stands. */
+/* A message that needs no answer is done. The rest is only awaited so that the connection can be
+ * reused. What waits for notifications/initialized also waits for a possible rest: the stream must
+ * be opened before the first request, and on a connection that is free. */
 static void be_taken(struct post *p)
 {
 	p->state = DONE;
@@ -419,7 +419,7 @@ static void on_event(void *owner, struct mcp_exchange *t, const struct sse_event
 	else if (p->state == DONE)
 		return;
 	else if (p->request && !p->pending)
-		mcp_post_free(p); /* let go meanwhile */
+		mcp_post_free(p); /* released meanwhile */
 }
 
 static const struct mcp_exchange_events events = { on_head, on_event, on_end };

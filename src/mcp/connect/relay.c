@@ -1,5 +1,5 @@
-/* Until an initialize is answered no other line is read, since only the answer has the session's
- * id. */
+/* Until an initialize is answered no other line is read, since the session's id comes with the
+ * answer. */
 #include "mcp/connect/internal.h"
 
 #include <signal.h>
@@ -9,17 +9,17 @@
 #include "base/log.h"
 
 enum {
-	QUEUE_MAX = 4 << 20, /* waiting for the client; then no line is read */
+	QUEUE_MAX = 4 << 20, /* bytes queued for the client; beyond that no line is read */
 	QUEUE_HARD_MAX = 256 << 20,
 	TEXT_MAX = 64 << 20,
-	END_MS = 1000, /* for the end of the session, and for the client to take what waits */
+	END_MS = 1000, /* for the end of the session, and for the client to read what is queued */
 };
 
 static void end_session(struct mcp_relay *r);
 
 /* --- to the client --- */
 
-/* JSON has line breaks only between its tokens. */
+/* JSON has line breaks only between tokens. */
 void relay_put_line(struct mcp_relay *r, struct str text)
 {
 	const char *end;
@@ -124,7 +124,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	on_one_closed(handle->data);
 }
 
-/* Those that are there: also where the beginning failed. */
+/* Closes the handles that exist, since the start may have failed. */
 static void shut(struct mcp_relay *r)
 {
 	uv_handle_t *all[] = { (uv_handle_t *)&r->timer, (uv_handle_t *)&r->turn,
@@ -176,7 +176,7 @@ static void on_session_ended(void *owner)
 		shut(r);
 }
 
-/* Takes END_MS at most. */
+/* Takes at most END_MS. */
 static void end_session(struct mcp_relay *r)
 {
 	uv_timer_stop(&r->timer);
@@ -273,7 +273,7 @@ static int make_bearer(struct mcp_relay *r, const struct secret *token, struct e
 	return 0;
 }
 
-/* A URL without a path means the MCP endpoint of a Holt. */
+/* A URL without a path means a Holt hub's MCP endpoint. */
 static int read_options(struct mcp_relay *r, const struct mcp_relay_options *o, struct err *e)
 {
 	const char *host = strstr(o->url, "://");

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * An MCP client on standard input and output, joined to a server over Streamable HTTP in either
- * era: each line is a message for mcp/connect/fetch.h, and what comes back is a line each. Messages
- * are carried as they are; they are looked into for what HTTP says beside them (Mcp-Session-Id,
- * MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Param-*), to tell which request an answer is for,
- * and to answer what can't be delivered.
+ * Joins an MCP client on standard input and output to a server over Streamable HTTP, in either era.
+ * Each line is a message for mcp/connect/fetch.h, and each message that comes back is a line.
+ * Messages are passed on unchanged. They are parsed for HTTP headers (Mcp-Session-Id,
+ * MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Param-*), to match answers to requests, and to
+ * answer what can't be delivered.
  *
- * A session that the server has forgotten is opened anew with the client's own initialize. A
- * request that is cancelled has no answer from then on; a modern one is cancelled by closing its
- * connection. What Mcp-Param-* repeats is known from the lists of tools that pass, and from one
- * that is asked for where the server misses them.
+ * A session that the server has forgotten is opened again with the client's own initialize. A
+ * cancelled request gets no answer; a modern one is cancelled by closing its connection.
+ * Mcp-Param-* are known from the tool lists that pass, and from one that is requested if the server
+ * misses them.
  *
- * At the end of input what is under way gets drain_ms, then the session is ended.
+ * At the end of input, requests in flight get drain_ms, then the session is ended.
  */
 #include <uv.h>
 
@@ -21,11 +21,11 @@ struct mcp_relay;
 
 struct mcp_relay_options {
 	int in_fd, out_fd; /* taken, also on failure */
-	const char *url; /* of the server; without a path it is /mcp. Copied. */
+	const char *url; /* URL of the server; without a path, /mcp is used. Copied. */
 	const char *unix_socket; /* connect here instead of to the URL's host, or NULL */
 	const struct secret *token; /* bearer, or NULL; borrowed until on_closed */
 	unsigned drain_ms;
-	/* Once, and the relay is gone. */
+	/* Called once, last; the relay is freed. */
 	void (*on_closed)(void *owner);
 	void *owner;
 };
@@ -33,5 +33,5 @@ struct mcp_relay_options {
 struct mcp_relay *mcp_relay_start(uv_loop_t *loop, const struct mcp_relay_options *o,
 				  struct err *e) MUST_USE;
 
-/* As the end of input does. */
+/* Ends it like the end of input. */
 void mcp_relay_stop(struct mcp_relay *r);

@@ -1,7 +1,7 @@
 /*
- * A line becomes a message and, where it wants an answer, a call, which is what the transport calls
- * its request. A call ends by its answer, its failure, or its cancellation, and the client hears of
- * the first two only.
+ * Each line becomes a message. If it needs an answer, it is also a call, which is the transport's
+ * request. A call ends by an answer, a failure or a cancellation; the client is told of the first
+ * two.
  */
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ void relay_call_free(struct relay_call *c)
 	free(c);
 }
 
-/* text: to be kept; STR_NONE: it is not sent again. */
+/* text: kept to be sent again; STR_NONE: it is not. */
 static struct relay_call *call_new(struct mcp_relay *r, struct str text)
 {
 	struct relay_call *c = calloc(1, sizeof(*c));
@@ -82,8 +82,8 @@ static struct str version_of(const struct rpc_msg *m)
 	return json_str(json_get(json_get(m->params, "_meta"), MCP_META_VERSION));
 }
 
-/* What HTTP says beside a modern message; a value that no header can hold is the server's to
- * miss. */
+/* Headers beside a modern message. A value that can't be encoded is left out, and the server will
+ * miss it. */
 static void set_modern(const struct mcp_relay *r, struct mcp_client_out *out,
 		       const struct rpc_msg *m, struct str version)
 {
@@ -101,7 +101,7 @@ static void set_modern(const struct mcp_relay *r, struct mcp_client_out *out,
 		log_warn("mcp relay: %s", e.msg);
 }
 
-/* m NULL: a batch. c NULL: no answer is waited for. */
+/* m NULL: a batch. c NULL: no answer is expected. */
 static void send_message(struct mcp_relay *r, struct relay_call *c, struct str text,
 			 const struct rpc_msg *m)
 {
@@ -126,7 +126,7 @@ static void send_message(struct mcp_relay *r, struct relay_call *c, struct str t
 		relay_events.failed(r, c, &no_memory);
 }
 
-/* One that was sent before, or of our own. */
+/* Sends a message that was sent before, or one of our own. */
 static void send_kept(struct relay_call *c)
 {
 	struct str text = { c->text, c->n };
@@ -156,7 +156,7 @@ static void reopening_failed(struct mcp_relay *r, const struct err *why)
 	mcp_fetch_fail_held(r->fetch, &e);
 }
 
-/* With what the client opened it with. */
+/* Opens it with the client's own initialize. */
 static void reopen(struct mcp_relay *r)
 {
 	struct relay_call *c;
@@ -186,7 +186,7 @@ static void keep_initialize(struct mcp_relay *r, struct relay_call *c)
 	r->init_n = c->n;
 }
 
-/* An initialize was answered. */
+/* Handles the answer to an initialize. */
 static void opened(struct mcp_relay *r, struct relay_call *c, const struct rpc_msg *m)
 {
 	static const struct str text =
@@ -211,7 +211,7 @@ static void opened(struct mcp_relay *r, struct relay_call *c, const struct rpc_m
 
 /* --- headers that the server misses --- */
 
-/* The caller's _meta without what is about its request alone. */
+/* The caller's _meta, without members about its request alone. */
 static void write_meta(struct json_writer *w, const struct json_val *meta)
 {
 	struct json_iter it = json_iter(meta);
@@ -263,7 +263,7 @@ static bool ask_list(struct mcp_relay *r, struct relay_call *caller, struct str 
 	return true;
 }
 
-/* MCP 2026-07-28, basic/transports/streamable-http: once, after the list was read. */
+/* MCP 2026-07-28, basic/transports/streamable-http: retried once, after the list was read. */
 static bool refreshes(struct mcp_relay *r, struct relay_call *c, const struct rpc_msg *m)
 {
 	int64_t code = 0;
@@ -275,7 +275,7 @@ static bool refreshes(struct mcp_relay *r, struct relay_call *c, const struct rp
 	return ask_list(r, c, STR_NONE);
 }
 
-/* A page of a list of our own, or none (m NULL). */
+/* A page of a list of our own; m NULL: it failed. */
 static void listed(struct mcp_relay *r, struct relay_call *c, const struct rpc_msg *m)
 {
 	struct relay_call *caller = take_ptr(c->caller);
@@ -290,7 +290,7 @@ static void listed(struct mcp_relay *r, struct relay_call *c, const struct rpc_m
 
 /* --- from the server --- */
 
-/* An error that names no request is the answer to the one on whose stream it came. */
+/* An error without a request's id answers the request on whose stream it came. */
 static void put_error(struct mcp_relay *r, const struct rpc_id *id, const struct json_val *error)
 {
 	autobuf struct buf text = BUF_INIT(ANSWER_MAX);
@@ -311,7 +311,7 @@ static void put_error(struct mcp_relay *r, const struct rpc_id *id, const struct
 		put_failure(r, id, &e);
 }
 
-/* c is gone after it, unless it is sent again. */
+/* Frees c, unless it is sent again. */
 static void take_answer(struct mcp_relay *r, struct relay_call *c, struct str text,
 			const struct rpc_msg *m)
 {
@@ -332,7 +332,7 @@ static void take_answer(struct mcp_relay *r, struct relay_call *c, struct str te
 	relay_call_free(c);
 }
 
-/* True where no more is to come for c. */
+/* True if nothing more will come for c. */
 static bool take_of_batch(struct relay_call *c, struct str text, size_t n)
 {
 	relay_put_line(c->r, text);
@@ -437,8 +437,7 @@ const struct mcp_fetch_events relay_events = {
 
 /* --- from the client --- */
 
-/* No answer is wanted from here on. True where the server hears of it by the end of the
- * connection. */
+/* The answer is no longer wanted. True if closing the connection tells the server. */
 static bool take_cancel(struct mcp_relay *r, const struct rpc_msg *m)
 {
 	struct relay_call *c;

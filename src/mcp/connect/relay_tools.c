@@ -1,4 +1,4 @@
-/* Tools whose arguments are repeated in headers, by what tools/list said of them last. */
+/* Tools whose arguments are repeated in headers, as the last tools/list said. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -12,7 +12,7 @@ struct relay_tool {
 	size_t n;
 	struct json_doc *input;
 	struct mcp_params params; /* borrowed from input */
-	size_t held; /* of the relay's memory */
+	size_t held; /* bytes counted for it */
 };
 
 static void tool_fini(struct mcp_relay *r, struct relay_tool *t)
@@ -78,7 +78,7 @@ static int tool_read(struct mcp_relay *r, struct relay_tool *t, struct str name,
 	return 0;
 }
 
-/* A tool whose headers are wrong is the client's to leave out: none are sent for it. */
+/* A tool with invalid headers must be left out by the client; none are sent for it. */
 static void tool_learn(struct mcp_relay *r, struct str name, const struct json_val *schema)
 {
 	struct relay_tool t = { .name = NULL }, *more;

@@ -1,8 +1,8 @@
 /*
- * What a server may be is tried in the order of a ladder. A step is a wire and an era: the wire is
- * opened, the client sends its first message on it, and either becomes ready or says that the
- * server is unfit (mcp/client/client.h). What that means for the step is may_step_on(); the next
- * step begins in a later turn of the loop, on the same wire where it can, else when the old one is
+ * Finds out what a server speaks, by steps in a fixed order. A step is a wire and an era: the wire
+ * is opened, the client sends its first message on it, and either becomes ready or reports that the
+ * server is unfit (mcp/client/client.h). may_step_on() decides what follows from that. The next
+ * step begins in a later turn of the loop, on the same wire if possible, else when the old one is
  * gone.
  */
 #include "mcp/connect/internal.h"
@@ -41,7 +41,7 @@ static void add_step(struct mcp_link *l, struct step s)
 	    (l->t.only.era != MCP_BROKEN && l->t.only.era != s.era))
 		return;
 	if ((only || l->t.only.era != MCP_BROKEN) && s.wire != MCP_WIRE_SSE)
-		s.patient = true; /* there is nothing else that it may be */
+		s.patient = true; /* it can't be anything else */
 	for (size_t i = 0; i < l->steps_n; i++) {
 		if (l->steps[i].wire == s.wire && l->steps[i].era == s.era &&
 		    l->steps[i].patient == s.patient)
@@ -61,7 +61,7 @@ static void add_known(struct mcp_link *l)
 		return;
 	add_step(l, s);
 	if (s.wire == MCP_WIRE_STDIO)
-		add_step(l, stdio_ladder[0]); /* before the patient ones */
+		add_step(l, stdio_ladder[0]); /* before the patient steps */
 }
 
 void mcp_link_plan(struct mcp_link *l)
@@ -84,7 +84,7 @@ static const struct step *step_of(const struct mcp_link *l)
 	return &l->steps[l->at];
 }
 
-/* The codes by which a modern server refuses a request that it understands. */
+/* Error codes by which a modern server refuses a request that it understands. */
 enum { HEADER_MISMATCH = -32020, CAPABILITY_MISSING = -32021, VERSION_UNKNOWN = -32022 };
 
 static bool serves_legacy(const struct mcp_answer *a)
@@ -100,7 +100,7 @@ static bool serves_legacy(const struct mcp_answer *a)
 	return false;
 }
 
-/* Does what came leave room for the next step to be what the server is? */
+/* Whether the server may still be what the next step tries. */
 static bool may_step_on(const struct mcp_link *l, const struct mcp_answer *a)
 {
 	int status = l->fetch ? mcp_fetch_status(l->fetch) : 0;
@@ -126,7 +126,7 @@ static bool may_step_on(const struct mcp_link *l, const struct mcp_answer *a)
 	}
 }
 
-/* HTTP+SSE is for who does not take a POST there. */
+/* HTTP+SSE is tried if the URL does not accept a POST. */
 static bool is_for_events(const struct mcp_link *l)
 {
 	int status = l->fetch ? mcp_fetch_status(l->fetch) : 0;
@@ -136,12 +136,12 @@ static bool is_for_events(const struct mcp_link *l)
 
 static bool is_worth(const struct mcp_link *l, const struct step *s)
 {
-	if (s->patient) /* what has refused will again */
+	if (s->patient) /* what was refused will be refused again */
 		return !(l->refused & 1u << s->era);
 	return s->wire != MCP_WIRE_SSE || step_of(l)->wire != MCP_WIRE_HTTP || is_for_events(l);
 }
 
-/* The step after this one; steps_n where there is none. */
+/* The step after this one; steps_n if there is none. */
 static size_t next_step(const struct mcp_link *l)
 {
 	size_t i = l->at + 1;
@@ -195,7 +195,7 @@ static bool on_unfit(void *transport, const struct mcp_answer *a)
 	return true;
 }
 
-/* The wire is gone, or never was: that is the end, unless there is another step. */
+/* The wire has ended, or could not be opened. Tries the next step; without one, the link fails. */
 static void wire_lost(struct mcp_link *l, const struct err *e)
 {
 	if (mcp_link_is_ready(l) || l->state >= OVER)
@@ -217,7 +217,7 @@ static void on_probe_late(uv_timer_t *timer)
 	if (mcp_link_is_ready(l) || !l->first)
 		return;
 	silent = l->base.asking > 0 ? 0 : uv_now(l->loop) - l->base.went_ms;
-	if (silent < l->t.probe_ms) { /* it answered, and a person was asked or still is */
+	if (silent < l->t.probe_ms) { /* it has answered, or a person is or was being asked */
 		uv_timer_start(timer, on_probe_late, l->t.probe_ms - silent, 0);
 		return;
 	}
@@ -238,7 +238,7 @@ static void on_send(void *transport, const struct mcp_client_out *m)
 	if (l->child)
 		mcp_child_send(l->child, m->text, m->kind == MCP_OUT_RESPONSE);
 	else if (l->fetch)
-		mcp_fetch_send(l->fetch, m, m->pending); /* what is dropped ends by its time */
+		mcp_fetch_send(l->fetch, m, m->pending); /* what is dropped ends by its timeout */
 	else if (l->events)
 		mcp_events_send(l->events, m);
 }
@@ -297,7 +297,8 @@ static const struct mcp_child_events child_events = { on_line, on_long, on_stder
 
 /* --- wires --- */
 
-/* Is silence an answer here? A legacy server that is silent over HTTP is nothing else either. */
+/* Whether silence ends this step. A legacy server that is silent over HTTP would be silent in every
+ * later step too. */
 static bool is_probe(const struct mcp_link *l)
 {
 	const struct step *s = step_of(l);
@@ -329,7 +330,7 @@ static void on_events_lost(void *owner, int status, const struct err *e)
 {
 	struct mcp_link *l = owner;
 
-	/* where there are no events either, what was said before is more to the point */
+	/* if there are no events either, the earlier error says more */
 	wire_lost(l, status == 200 || l->begun || !l->why.code ? e : &l->why);
 }
 
@@ -338,7 +339,7 @@ static void on_wire_gone(void *owner)
 	struct mcp_link *l = owner;
 
 	l->wires--;
-	l->ending = NULL; /* at most one is there at a time */
+	l->ending = NULL; /* there is at most one at a time */
 	if (l->state == CLOSING)
 		mcp_link_go_on_closing(l);
 	else if (l->wires == 0 && l->state == STARTING && !l->begun)
@@ -441,7 +442,7 @@ int mcp_link_open(struct mcp_link *l, struct err *e)
 	return 0;
 }
 
-/* Over HTTP the next era is a matter of what is said; all else begins with a wire of its own. */
+/* Over HTTP the next era only needs other messages; anything else needs a wire of its own. */
 static void begin_step(struct mcp_link *l)
 {
 	enum mcp_wire wire = step_of(l)->wire;
@@ -452,7 +453,7 @@ static void begin_step(struct mcp_link *l)
 		return;
 	if (!has && l->wires > 0) {
 		mcp_link_close_wire(l, PROBE_STOP_MS);
-		return; /* on_wire_gone() goes on */
+		return; /* on_wire_gone() continues */
 	}
 	if (!has && mcp_link_open(l, &e) < 0)
 		mcp_link_lose(l, &e);

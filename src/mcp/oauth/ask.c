@@ -1,7 +1,7 @@
 /*
- * What transports ask, and who waits for an answer. A flow (flow.c) has a number; who comes while
- * it runs waits for that one. A token has a number too, which an ask carries: a refusal of an older
- * one than ours is answered by sending again.
+ * Requests of transports, and those that wait for an answer. A flow (flow.c) has a number; a
+ * request that comes while it runs waits for it. A token has a number too, which each request
+ * carries: a refusal of a token older than ours is answered by sending again.
  */
 #include "base/clock.h"
 #include "mcp/oauth/internal.h"
@@ -10,17 +10,16 @@
 
 enum {
 	WAITERS_MAX = 4096,
-	TRIES_MAX = 4, /* of one request: no token, a nonce, too little scope, a nonce again */
-	STEPS_MAX = 3, /* and so often somebody is asked for more scope */
-	AGAIN_MS =
-		60000, /* a token that was refused at first sight is not asked for again so soon */
-	SCOPE_AGAIN_S = 600, /* nor a scope that was asked for and is still wanting */
+	TRIES_MAX = 4, /* per request: no token, a nonce, too little scope, a nonce again */
+	STEPS_MAX = 3, /* times that more scope is requested for it */
+	AGAIN_MS = 60000, /* a new token that was refused is not replaced again within this time */
+	SCOPE_AGAIN_S = 600, /* nor is a scope requested again that was not granted */
 	METHOD_MAX = 16,
 };
 
 static struct mcp_oauth *of(struct mcp_auth *a)
 {
-	return (struct mcp_oauth *)a; /* its first member */
+	return (struct mcp_oauth *)a; /* the first member */
 }
 
 /* --- headers --- */
@@ -30,7 +29,7 @@ static void fail(struct mcp_auth_request *ask, const struct err *e)
 	ask->done(ask->owner, NULL, 0, e);
 }
 
-/* A token is for its server, whatever a transport was told to connect to. */
+/* A token is only for its own server, whatever server the transport was told to use. */
 static int check_target(struct mcp_oauth *o, const char *url, struct err *e)
 {
 	struct oauth_url u;
@@ -81,7 +80,7 @@ static void give(struct mcp_oauth *o, struct mcp_auth_request *ask, const char *
 	ask->done(ask->owner, headers, o->token.dpop ? 2 : 1, NULL);
 }
 
-/* --- who waits --- */
+/* --- waiting --- */
 
 static void waiter_free(struct oauth_waiter *w)
 {
@@ -114,7 +113,7 @@ static int wait_for(struct mcp_oauth *o, struct mcp_auth_request *ask, const cha
 	return 0;
 }
 
-/* The oldest of a round; whoever is woken may bring others, or end them all. */
+/* Takes the oldest of a round, one by one, since a woken one may add others or end them all. */
 static struct oauth_waiter *take_waiter(struct mcp_oauth *o, unsigned round)
 {
 	for (struct oauth_waiter **at = &o->waiters; *at; at = &(*at)->next) {
@@ -140,7 +139,7 @@ void oauth_forget_waiters(struct mcp_oauth *o)
 	o->waiters_n = 0;
 }
 
-/* What could not be renewed before its end is of use until then. */
+/* A token that could not be renewed early is valid until it expires. */
 static bool is_good_yet(const struct mcp_oauth *o)
 {
 	return !o->by_refusal && o->token.access && o->token.expires > time(NULL);
@@ -177,7 +176,7 @@ static void cancel(struct mcp_auth *a, struct mcp_auth_request *ask)
 	}
 }
 
-/* --- the vtable --- */
+/* --- the operations of an auth --- */
 
 static void headers(struct mcp_auth *a, struct mcp_auth_request *ask, const char *method,
 		    const char *url)
@@ -214,8 +213,8 @@ static void headers(struct mcp_auth *a, struct mcp_auth_request *ask, const char
 		fail(ask, &e);
 }
 
-/* 1: send again. The nonce may be the one that we have: others may have brought it since this
- * request went out. One that is never taken, TRIES_MAX ends. */
+/* 1: send again. The nonce may be the one that we have, since another request may have brought it
+ * meanwhile. A nonce that is never accepted ends by TRIES_MAX. */
 static int take_nonce(struct mcp_oauth *o, const struct oauth_challenge *c, struct str nonce,
 		      struct err *e)
 {
@@ -231,15 +230,15 @@ static int take_nonce(struct mcp_oauth *o, const struct oauth_challenge *c, stru
 	return 1;
 }
 
-/* Refused at first sight, and not long after somebody was asked for it. */
+/* A new token was refused, and it was requested only recently. */
 static bool is_hopeless(const struct mcp_oauth *o)
 {
 	return o->token.access && o->token.origin == OAUTH_GRANTED && o->used && !o->accepted &&
 	       clock_ms() - o->token.since < AGAIN_MS;
 }
 
-/* All of it was asked for not long ago, by whatever process: the token may have been renewed
- * since. */
+/* The whole scope was requested only recently, maybe by another process; the token may have been
+ * renewed since. */
 static bool was_asked(const struct mcp_oauth *o, const char *scope)
 {
 	int64_t since = time(NULL) - o->token.asked;
@@ -248,7 +247,7 @@ static bool was_asked(const struct mcp_oauth *o, const char *scope)
 	       oauth_scope_covers(str_of(o->token.wanted), str_of(scope));
 }
 
-/* Whether asking for a token again may help: 0, or why not. */
+/* Whether another token may help: 0, or -1 with the reason why not. */
 static int check_worth(struct mcp_oauth *o, const struct oauth_challenge *c, bool more,
 		       struct err *e)
 {
@@ -265,7 +264,7 @@ static int check_worth(struct mcp_oauth *o, const struct oauth_challenge *c, boo
 	return 0;
 }
 
-/* It went out with another token than ours is now. */
+/* The request was sent with an older token than ours. */
 static bool is_stale(const struct mcp_oauth *o, uintptr_t serial)
 {
 	return o->token.access && serial != o->serial;

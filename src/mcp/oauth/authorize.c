@@ -1,8 +1,8 @@
 /*
- * The browser's way: out with PKCE (RFC 7636), the resource (RFC 8707) and a state that is good for
- * one answer; back with the same state and, where the server says that it sends one, its issuer
- * (RFC 9207), compared to the letter. The verifier never leaves but to the token endpoint of the
- * issuer that was asked.
+ * The browser's way. It leaves with PKCE (RFC 7636), the resource (RFC 8707) and a state that is
+ * valid for one answer. It returns with the same state and, if the server says that it sends one,
+ * its issuer (RFC 9207), compared exactly. The verifier is sent only to the token endpoint of that
+ * issuer.
  */
 #include "base/clock.h"
 #include "mcp/oauth/internal.h"
@@ -81,7 +81,7 @@ int oauth_authorize_start(struct mcp_oauth *o, struct err *e)
 		return -1;
 	oauth_set_state(o, OAUTH_CONSENT);
 	o->shown = true;
-	o->opt.handler->browse(o->opt.owner, url.p); /* may answer at once */
+	o->opt.handler->browse(o->opt.owner, url.p); /* the handler may answer at once */
 	return 0;
 }
 
@@ -115,8 +115,8 @@ int oauth_authorize_read(struct mcp_oauth *o, const struct oauth_redirect *r, bo
 	return o->code ? 0 : -1;
 }
 
-/* --- without a browser: device authorization, RFC 8628. A code for the person, who types it in
- * elsewhere, and questions meanwhile. --- */
+/* --- without a browser: device authorization, RFC 8628. The user types a code in elsewhere, and we
+ * poll meanwhile. --- */
 
 static int device_take(struct mcp_oauth *o, struct str body, struct err *e)
 {

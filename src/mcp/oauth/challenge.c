@@ -1,6 +1,6 @@
 /*
- * A comma stands between challenges and between the parameters of one: a word that is followed by =
- * is a parameter, one that is followed by a space or nothing begins the next challenge.
+ * Commas separate challenges, and the parameters of one challenge. A word followed by = is a
+ * parameter; a word followed by a space or nothing begins the next challenge.
  */
 #include "mcp/oauth/challenge.h"
 
@@ -31,7 +31,7 @@ static struct str token(struct reader *r)
 	return t;
 }
 
-/* A quoted string into to; what does not fit leaves it empty. False where it has no end. */
+/* Copies a quoted string; one that does not fit becomes empty. False if it has no end. */
 static bool quoted(struct reader *r, char *to, size_t max)
 {
 	size_t n = 0;
@@ -49,7 +49,7 @@ static bool quoted(struct reader *r, char *to, size_t max)
 	return r->p < r->end && *r->p++ == '"';
 }
 
-/* = and a value, which is a token or a quoted string. */
+/* Parses = and a value, which is a token or a quoted string. */
 static bool read_value(struct reader *r, char *to, size_t max)
 {
 	struct str t;
@@ -71,7 +71,7 @@ static bool is(struct str word, const char *z)
 	return word.n == strlen(z) && strncasecmp(word.p, z, word.n) == 0;
 }
 
-/* Takes a value, unless an earlier challenge has named one. False: twice in one. */
+/* Stores a value, unless an earlier challenge had one. False: repeated in one challenge. */
 static bool keep(struct str name, const char *value, unsigned *seen,
 		 const struct oauth_challenge *was, struct oauth_challenge *c)
 {
@@ -103,7 +103,7 @@ static bool keep(struct str name, const char *value, unsigned *seen,
 	return true;
 }
 
-/* Whether a parameter comes next: a token, and = that is not the padding of a token68. */
+/* Whether a parameter comes next: a token, followed by = that is not the padding of a token68. */
 static bool is_param(const struct reader *at)
 {
 	struct reader r = *at;
@@ -118,7 +118,7 @@ static bool is_param(const struct reader *at)
 	return r.p < r.end && *r.p != '=' && *r.p != ',';
 }
 
-/* The parameters of one challenge, into c. False where they break the grammar. */
+/* Parses the parameters of one challenge into c. False on a syntax error. */
 static bool read_params(struct reader *r, struct oauth_challenge *c)
 {
 	const struct oauth_challenge was = *c;
@@ -138,14 +138,14 @@ static bool read_params(struct reader *r, struct oauth_challenge *c)
 	return true;
 }
 
-/* A token68, as other schemes have it. */
+/* Skips a token68, as other schemes have it. */
 static void skip_token68(struct reader *r)
 {
 	while (r->p < r->end && (is_token(*r->p) || *r->p == '/' || *r->p == '='))
 		r->p++;
 }
 
-/* Adds what the challenges of one scheme say to c. */
+/* Adds the values from the challenges of one scheme to c. */
 static void read_scheme(struct str header, const char *name, struct oauth_challenge *c)
 {
 	struct reader r = { header.p, header.p + header.n };

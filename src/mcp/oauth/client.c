@@ -1,7 +1,6 @@
 /*
- * Who we are to an authorization server. What was given to us for one is shown to no other:
- * credentials are bound to the issuer that is named with them, or to the first that the server
- * named.
+ * Our identity at an authorization server. Credentials for one server are shown to no other: they
+ * are bound to the issuer that is configured with them, or to the first that the server named.
  */
 #include "base/base64.h"
 #include "mcp/oauth/internal.h"
@@ -64,7 +63,7 @@ int oauth_client_copy(struct oauth_client *to, const struct mcp_oauth_client *fr
 	return -1;
 }
 
-/* --- proving it --- */
+/* --- client authentication --- */
 
 static enum oauth_method pick_method(const struct oauth_client *c, unsigned methods)
 {
@@ -136,16 +135,16 @@ int oauth_client_prove(const struct oauth_client *c, unsigned methods, unsigned 
 	return oauth_form_add(form, "client_id", str_of(c->id), e);
 }
 
-/* --- finding it --- */
+/* --- the choice of a client --- */
 
-/* Whether something is shown there that is of use to others. */
+/* Whether it would show credentials that are of use to others. */
 static bool shows_a_secret(const struct mcp_oauth *o)
 {
 	return o->given.secret || o->given.key || o->opt.grant == MCP_OAUTH_ENTERPRISE ||
 	       o->opt.grant == MCP_OAUTH_WORKLOAD;
 }
 
-/* From before it is shown, whatever comes of that. */
+/* Stored before the client is shown, whatever follows. */
 static int bind_given(struct mcp_oauth *o, struct err *e)
 {
 	if (oauth_token_check_issuer(o, o->given.id, e) < 0)

@@ -1,12 +1,12 @@
 /*
- * Whose server it is (protected resource metadata, RFC 9728), then who lets us in (authorization
- * server metadata, RFC 8414 and OpenID Connect Discovery). Each has a list of URLs that are tried
- * in order: one that has no document leads to the next, one whose document is wrong ends it, since
- * a wrong document is either a broken server's or an attacker's; so does a server that can't answer
- * now. A page of HTML where a document should be is none.
+ * Finds the resource (protected resource metadata, RFC 9728), then its authorization server
+ * (authorization server metadata, RFC 8414, and OpenID Connect Discovery). Each has a list of URLs,
+ * tried in order. If there is no document at one, the next is tried. A wrong document ends the
+ * search, since it comes from a broken server or an attacker; so does a server that can't answer
+ * now. A page of HTML counts as no document.
  *
- * A server of 2025-03-26 has no metadata of a resource: it is its own authorization server, whose
- * metadata, or endpoints of fixed names, are below its host.
+ * A server of 2025-03-26 has no resource metadata. It is its own authorization server, with
+ * metadata, or endpoints of fixed names, below its host.
  */
 #include "mcp/oauth/internal.h"
 
@@ -63,7 +63,7 @@ static int issuer_url(struct mcp_oauth *o, unsigned at, struct buf *to, struct e
 
 /* --- the authorization server --- */
 
-/* What 2025-03-26 says of servers that tell nothing. */
+/* Endpoints that 2025-03-26 defines for servers without metadata. */
 static int take_defaults(struct mcp_oauth *o, struct err *e)
 {
 	struct oauth_issuer *s = &o->issuer;
@@ -83,8 +83,8 @@ static int no_issuer(struct mcp_oauth *o, struct err *e)
 	return take_defaults(o, e);
 }
 
-/* Whether it is a document: 1, or 0 where there is none. A server in trouble does not say which:
- * what it has may be anywhere but where the next URL, or an older revision, would have it. */
+/* Whether it is a document: 1, or 0 if there is none. A server with a problem leaves that open: its
+ * document may exist, so neither the next URL nor an older revision may replace it. */
 static int look(const struct oauth_answer *a, struct err *e)
 {
 	size_t i = 0;
@@ -120,7 +120,7 @@ static void on_issuer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 	}
 }
 
-/* 1 where there is nothing to fetch, as all is known. */
+/* 1 if there is nothing to fetch. */
 static int fetch_issuer(struct mcp_oauth *o, struct err *e)
 {
 	autobuf struct buf url = BUF_INIT(2 * OAUTH_URL_MAX);
@@ -135,7 +135,7 @@ static int fetch_issuer(struct mcp_oauth *o, struct err *e)
 	return oauth_fetch_start(o, &q, on_issuer, e);
 }
 
-/* --- which of them --- */
+/* --- the choice of an issuer --- */
 
 static bool names(const struct oauth_resource *r, const char *issuer)
 {
@@ -172,7 +172,7 @@ static int pick_issuer(struct mcp_oauth *o, struct err *e)
 	return o->issuer_url ? 0 : -1;
 }
 
-/* The server without its query, and without a slash at its end where that is all of its path. */
+/* The server's URL without query, and without the slash if that is the whole path. */
 static const char *own_name(struct mcp_oauth *o, struct err *e)
 {
 	struct str path = oauth_url_is_root(&o->server) ? STR_LIT("") : o->server.path;
@@ -194,9 +194,8 @@ static int go_on(struct mcp_oauth *o, struct err *e)
 
 /* --- the resource --- */
 
-/* Whether the document that is read now stands at a well-known URL of the server's origin, where
- * one tenant of several has nothing to say. Elsewhere it is named by the server, and speaks for
- * that alone. */
+/* Whether the document is at a well-known URL of the server's origin, where one of several tenants
+ * can't publish. A document elsewhere was named by the server, and speaks for that server only. */
 static int is_by_origin(struct mcp_oauth *o, bool *ret, struct err *e)
 {
 	autobuf struct buf url = BUF_INIT(2 * OAUTH_URL_MAX);
@@ -241,7 +240,7 @@ static void on_resource(struct mcp_oauth *o, const struct oauth_answer *a, const
 		oauth_flow_found(o);
 }
 
-/* 1 where all is known. */
+/* 1 if there is nothing to fetch. */
 static int fetch_resource(struct mcp_oauth *o, struct err *e)
 {
 	autobuf struct buf url = BUF_INIT(2 * OAUTH_URL_MAX);
@@ -266,5 +265,5 @@ int oauth_discover_start(struct mcp_oauth *o, struct err *e)
 	o->found = arena_new(OAUTH_ARENA_MAX);
 	if (!o->found)
 		return oauth_no_memory(e);
-	return fetch_resource(o, e); /* there is always one to be tried, so it is never 1 */
+	return fetch_resource(o, e); /* there is always one to try, so this is never 1 */
 }

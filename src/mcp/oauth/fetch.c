@@ -1,7 +1,6 @@
 /*
- * One request of OAuth: no redirect is followed, the answer has a bound in size and time, whatever
- * it trickles in by. What ends it early is told from the timer, since libcurl is on the stack in a
- * callback of its own.
+ * One request of OAuth. No redirect is followed; the answer's size and total time are limited. An
+ * early end is reported from the timer, since a callback of libcurl is on the stack.
  */
 #include "mcp/oauth/internal.h"
 
@@ -16,7 +15,7 @@ static void settle(struct mcp_oauth *o, const struct err *e)
 
 	uv_timer_stop(&f->timer);
 	f->exchange = NULL;
-	f->body = BUF_INIT(OAUTH_DOCUMENT_MAX); /* the next fetch has one of its own */
+	f->body = BUF_INIT(OAUTH_DOCUMENT_MAX); /* the next fetch allocates its own */
 	f->done(o, e ? NULL : &a, e ? &why : NULL);
 	buf_wipe(&body);
 }
@@ -79,7 +78,7 @@ static size_t list_headers(const struct oauth_request *q, struct http_header h[H
 	return n;
 }
 
-/* The room for the whole body is there from the start, so that what is read is never moved. */
+/* Room for the whole body is allocated at the start, so that secrets in it are never moved. */
 int oauth_fetch_start(struct mcp_oauth *o, const struct oauth_request *q, oauth_fetched *done,
 		      struct err *e)
 {

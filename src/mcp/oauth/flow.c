@@ -1,15 +1,15 @@
 /*
- * What follows what. A flow begins with a refusal, or with a token that is old, and ends with a
- * token or an error for all who wait:
+ * The order of the steps. A flow begins with a refusal or an expiring token, and ends with a token
+ * or an error for all that wait:
  *
- * 	IDLE -> DISCOVER -> (a kept token: done) -> REFRESH
- * 	                 -> REGISTER | ASK_CLIENT -> CONSENT -> TOKEN
- * 	                                          -> DEVICE
- * 	                                          -> EXCHANGE -> TOKEN
+ *	IDLE -> DISCOVER -> (a stored token: done) -> REFRESH
+ *	                 -> REGISTER | ASK_CLIENT -> CONSENT -> TOKEN
+ *	                                          -> DEVICE
+ *	                                          -> EXCHANGE -> TOKEN
  *
- * A token that was refused without ever having been of use is not asked for again at once: a server
- * that refuses everything would have the person log in for ever. One that takes every token for a
- * moment has only a few logins in some time.
+ * A token that was refused at its first use is not replaced at once: a server that refuses
+ * everything would make the user log in for ever. The number of logins within some time is limited
+ * too, for a server that accepts every token only for a moment.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -82,7 +82,8 @@ static bool is_by_person(const struct mcp_oauth *o)
 	return o->opt.grant == MCP_OAUTH_CODE || o->opt.grant == MCP_OAUTH_DEVICE;
 }
 
-/* What was wanted before, and what the server says that it wants now; at first only the latter. */
+/* The scope to request: what was requested before, and what the server asks for now; at first only
+ * the latter. */
 static int choose_scope(struct mcp_oauth *o, struct err *e)
 {
 	const char *said = o->challenge.scope[0] ? o->challenge.scope : o->resource.scope;
@@ -102,7 +103,7 @@ static int choose_scope(struct mcp_oauth *o, struct err *e)
 
 /* --- acquiring --- */
 
-/* The redirect URI of this login; that of a registration before, if its port can be had. */
+/* The redirect URI of this login; that of an earlier registration, if its port is free. */
 static int prepare_redirect(struct mcp_oauth *o, struct err *e)
 {
 	const char *before = o->me == &o->client ? o->client.redirect : NULL;
@@ -132,8 +133,8 @@ static int prepare_code(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
-/* Whether another login may be begun. Where no person has to do anything, the end of a token that
- * was told is no reason to count it: some platforms have tokens for seconds. */
+/* Whether another login may start. Without a user, a login is not counted if the last token has
+ * expired as announced: some platforms issue tokens for seconds. */
 static int check_logins(struct mcp_oauth *o, struct err *e)
 {
 	uint64_t first = o->logins[o->logins_n % OAUTH_LOGINS_MAX];
@@ -163,8 +164,7 @@ static int acquire(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
-/* The word of somebody else that the grant needs. 1 where who was asked for it has ended the
- * flow. */
+/* Gets the assertion that the grant needs. 1 if the handler that was asked has ended the flow. */
 static int get_assertion(struct mcp_oauth *o, struct err *e)
 {
 	enum oauth_state state = o->state;
@@ -220,7 +220,7 @@ void oauth_flow_came_back(struct mcp_oauth *o)
 	fail_if(o, oauth_grant_start(o, &e), &e);
 }
 
-/* --- a device --- */
+/* --- device authorization --- */
 
 static void on_device_time(uv_timer_t *timer)
 {
@@ -231,7 +231,7 @@ static void on_device_time(uv_timer_t *timer)
 		on_person_time(timer);
 		return;
 	}
-	o->nonce_tries = 0; /* of each question */
+	o->nonce_tries = 0; /* per poll */
 	fail_if(o, oauth_grant_start(o, &e), &e);
 }
 
@@ -240,7 +240,7 @@ void oauth_flow_device_shown(struct mcp_oauth *o)
 	uv_timer_start(&o->timer, on_device_time, o->device_ms, 0);
 }
 
-/* True where it is to be asked again. */
+/* True if the device must poll again. */
 static bool device_waits(struct mcp_oauth *o, const char *word)
 {
 	bool slower = strcmp(word, "slow_down") == 0;
@@ -253,7 +253,7 @@ static bool device_waits(struct mcp_oauth *o, const char *word)
 	return true;
 }
 
-/* --- what is known --- */
+/* --- known tokens --- */
 
 static bool may_refresh(const struct mcp_oauth *o)
 {
@@ -268,7 +268,7 @@ static int refresh(struct mcp_oauth *o, struct err *e)
 	return oauth_grant_start(o, e);
 }
 
-/* A token of another issuer or resource is nothing to be shown here any more. */
+/* Drops a token of another issuer, resource or client, which must not be shown here. */
 static void drop_foreign(struct mcp_oauth *o)
 {
 	const struct oauth_token *t = &o->token;
@@ -279,7 +279,7 @@ static void drop_foreign(struct mcp_oauth *o)
 		oauth_token_fini(&o->token);
 }
 
-/* 1 where the store has a token that was not tried yet. */
+/* 1 if the store has a token that was not tried yet. */
 static int try_kept(struct mcp_oauth *o, struct err *e)
 {
 	int rc = o->me ? oauth_token_load(o, e) : 0;
@@ -300,7 +300,7 @@ static int found(struct mcp_oauth *o, struct err *e)
 	if (may_refresh(o))
 		return refresh(o, e);
 	if (!o->by_refusal)
-		return 1; /* the server will say what it wants */
+		return 1; /* the server will say what it requires */
 	return acquire(o, e);
 }
 
@@ -315,7 +315,7 @@ void oauth_flow_found(struct mcp_oauth *o)
 		fail_if(o, rc, &e);
 }
 
-/* --- the token endpoint's word --- */
+/* --- answers of the token endpoint --- */
 
 void oauth_flow_granted(struct mcp_oauth *o, struct oauth_token_answer *a)
 {
@@ -346,7 +346,8 @@ static bool is_one_of(const char *word, const char *const *words, size_t n)
 	return false;
 }
 
-/* What says that a refresh token will never be of use again, and what that it will be later. */
+/* is_final(): error codes after which a refresh token will never work again; is_passing(): after
+ * which it will work later. */
 static bool is_final(const char *word)
 {
 	static const char *const words[] = { "invalid_grant", "invalid_client",
@@ -363,9 +364,9 @@ static bool is_passing(const char *word)
 	return is_one_of(word, words, ARRAY_LEN(words));
 }
 
-/* Whether another process has a token in place of what could not be refreshed: 0, or 1 and it goes
- * on with that. Of two that refresh at once one is refused, and must not undo what the other has
- * kept. */
+/* Whether another process has a token instead of the one that could not be refreshed: 0, or 1 and
+ * the flow continues with that. If two processes refresh at once, one is refused, and must not undo
+ * what the other has stored. */
 static int take_another(struct mcp_oauth *o, struct err *e)
 {
 	int rc = oauth_token_load(o, e);
@@ -379,9 +380,9 @@ static int take_another(struct mcp_oauth *o, struct err *e)
 	return may_refresh(o) ? refresh(o, e) < 0 ? -1 : 1 : 0;
 }
 
-/* The refresh token is of no use now: log in again, if a refusal is what began it. It is kept
- * unless the word is final: a server may dislike something else, and a person's login is lost
- * easily. */
+/* The refresh token does not work now: log in again if the flow began with a refusal. It is kept
+ * unless the error is final, since the server may object to something else, and a login is easily
+ * lost. */
 static int without_refresh(struct mcp_oauth *o, const char *word, struct err *e)
 {
 	struct oauth_token none = { .access = NULL };
@@ -429,7 +430,7 @@ void oauth_flow_refused(struct mcp_oauth *o, const char *word)
 	fail_if(o, refused(o, word, &e), &e);
 }
 
-/* --- the beginning --- */
+/* --- the start --- */
 
 int oauth_flow_start(struct mcp_oauth *o, struct err *e)
 {
@@ -449,7 +450,7 @@ int oauth_flow_refresh(struct mcp_oauth *o, struct err *e)
 	rc = try_kept(o, e);
 	if (rc != 0)
 		return rc;
-	if (!may_refresh(o)) /* that of the store is old, and can't be */
+	if (!may_refresh(o)) /* the stored token is old too, and can't be refreshed */
 		return 1;
 	o->round++;
 	return refresh(o, e);

@@ -1,6 +1,6 @@
 /*
- * Requests to token endpoints: a form of what the grant wants, who we are, and a proof where tokens
- * are bound. A nonce that is asked for is taken, and the request sent again, a few times.
+ * Requests to token endpoints: a form for the grant, the client's identity, and a proof if tokens
+ * are bound. If the server requires a nonce, the request is sent again with it, a few times.
  */
 #include "mcp/oauth/internal.h"
 
@@ -12,7 +12,7 @@ struct target {
 	const char *url;
 	const struct oauth_client *who;
 	unsigned methods, algs;
-	const char *audience; /* of an assertion */
+	const char *audience; /* for an assertion */
 	bool proof;
 };
 
@@ -147,7 +147,7 @@ static int take(struct mcp_oauth *o, struct str body, struct err *e)
 	return rc;
 }
 
-/* A server in trouble; to a device, 429 may say no more than slow_down. */
+/* The server has a problem. For a device, 429 may also mean only slow_down. */
 static bool is_in_trouble(const struct mcp_oauth *o, int status)
 {
 	return status >= 500 || (status == 429 && o->state == OAUTH_REFRESH);
@@ -159,7 +159,7 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 	char word[OAUTH_WORD_MAX + 1];
 
 	if (why && o->state == OAUTH_DEVICE && (e.code == ERR_TIMEOUT || e.code == ERR_TRANSPORT)) {
-		oauth_flow_refused(o, "slow_down"); /* RFC 8628 section 3.5 */
+		oauth_flow_refused(o, "slow_down"); /* as slow_down, RFC 8628 section 3.5 */
 		return;
 	}
 	if (why) {
@@ -168,7 +168,7 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 		return;
 	}
 	oauth_dpop_nonce(o->nonce_issuer, a->nonce);
-	oauth_refusal_read(a->body, word); /* some say it with 200 */
+	oauth_refusal_read(a->body, word); /* some servers send it with 200 */
 	if (strcmp(word, "use_dpop_nonce") == 0 && a->nonce.n > 0 && oauth_dpop_is_on(o) &&
 	    ++o->nonce_tries <= NONCE_TRIES) {
 		if (oauth_grant_start(o, &e) < 0)

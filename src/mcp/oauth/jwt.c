@@ -1,7 +1,7 @@
 /*
- * Signed JSON: assertions of who the client is (RFC 7523), and proofs of possession (RFC 9449). The
- * key of proofs is made for a server's tokens and kept with them, since a refresh token may be
- * bound to it too.
+ * Signed JSON: assertions of the client's identity (RFC 7523), and proofs of possession (RFC 9449).
+ * The key for proofs is made for a server's tokens and stored with them, since a refresh token may
+ * be bound to it too.
  */
 #include "base/base64.h"
 #include "base/id.h"
@@ -45,7 +45,8 @@ static int assertion_header(const struct oauth_client *c, enum sign_alg alg, str
 	return json_write_done(&w, e);
 }
 
-/* RFC 7523 section 3: by us, about us, for the issuer, for a short while, once. */
+/* RFC 7523 section 3: issued by the client, about itself, for the issuer, valid for a short time,
+ * once. */
 static int assertion_claims(const struct oauth_client *c, const char *audience, struct buf *to,
 			    struct err *e)
 {
@@ -94,7 +95,7 @@ bool oauth_dpop_nonce(char to[OAUTH_NONCE_MAX + 1], struct str nonce)
 	return true;
 }
 
-/* What a challenge says, as bits; all where it does not. */
+/* The algorithms of a challenge, as bits; all if it names none. */
 static unsigned said_algs(const char *text)
 {
 	unsigned algs = *text ? 0 : ~0u;
@@ -110,7 +111,8 @@ static unsigned said_algs(const char *text)
 	return algs;
 }
 
-/* Of those that all of them take, what our key has, else what we make keys for. */
+/* Chooses an algorithm that all accept: one of our key, else one of those for which we make
+ * keys. */
 static enum sign_alg choose(const struct mcp_oauth *o)
 {
 	static const enum sign_alg ours[] = { SIGN_ES256, SIGN_EDDSA };
@@ -132,8 +134,8 @@ bool oauth_dpop_is_on(const struct mcp_oauth *o)
 	return o->state == OAUTH_REFRESH ? o->token.dpop : o->dpop;
 }
 
-/* A server that can't read proofs would be lost to us with bound tokens, so both have to be for
- * it. */
+/* A resource that does not support proofs could not use bound tokens, so both servers must support
+ * them. */
 int oauth_dpop_decide(struct mcp_oauth *o, struct err *e)
 {
 	enum sign_alg alg = choose(o);
@@ -181,7 +183,7 @@ static int proof_header(const struct sign_key *k, enum sign_alg alg, struct buf 
 	return json_write_done(&w, e);
 }
 
-/* htu is the URL without query and fragment; ath the token's digest. */
+/* htu is the URL without query and fragment; ath is the token's digest. */
 static int proof_claims(const char *method, const char *url, struct str ath, const char *nonce,
 			struct buf *to, struct err *e)
 {

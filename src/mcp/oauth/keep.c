@@ -1,19 +1,18 @@
 /*
- * What is kept, from the loop's side. The store is read at once: that is one look into a file that
- * is replaced as a whole. What is written waits for a lock and for the disk, so it is done in the
- * pool of threads, one change after the other in their order; until one is written, readers here
- * see it as if it were. A change that can't be written is told in the log: a token is good all the
- * same.
+ * The store, as used from the loop. Reading looks at once into a file that is only replaced as a
+ * whole. Writing waits for a lock and the disk, so it is done in the work pool, one change after
+ * the other; until a change is written, readers here see it as done. A change that can't be written
+ * is logged, since a token is valid in any case.
  */
 #include "base/log.h"
 #include "mcp/oauth/internal.h"
 
-enum { CHANGES_MAX = 64 }; /* that wait; each has a record at most */
+enum { CHANGES_MAX = 64 }; /* changes that wait; each has at most one record */
 
 struct oauth_change {
 	struct oauth_change *next;
 	struct buf name, end, text, was;
-	bool removes, ends, compares; /* which of them are there */
+	bool removes, ends, compares; /* which of them are set */
 	int rc;
 	struct err why;
 	void (*done)(void *owner, const struct err *e); /* may be NULL */
@@ -105,7 +104,8 @@ static void after(uv_work_t *work, int status)
 static void start(struct mcp_oauth *o)
 {
 	o->work.data = o;
-	uv_queue_work(o->loop, &o->work, in_pool, after); /* fails without a callback only */
+	/* without a callback this could only fail */
+	uv_queue_work(o->loop, &o->work, in_pool, after);
 }
 
 static void append(struct mcp_oauth *o, struct oauth_change *c)
@@ -148,8 +148,8 @@ int oauth_keep(struct mcp_oauth *o, const struct oauth_store_change *change,
 
 /* --- reading --- */
 
-/* The last change of that name which is still to be written. One that compares is taken for done:
- * if it is not, the next look tells. */
+/* The last waiting change of that name. A change that compares counts as done; if it is not, the
+ * next read shows it. */
 static const struct oauth_change *find(const struct mcp_oauth *o, struct str name)
 {
 	const struct oauth_change *last = NULL;

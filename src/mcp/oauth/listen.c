@@ -1,7 +1,7 @@
 /*
- * Where the browser comes back to, RFC 8252 section 7.3: a door on 127.0.0.1 that is open only
- * while a login is waited for. Anybody on the machine and any page in the browser can knock, so
- * what does not know the state changes nothing, and an answer is taken once.
+ * The target of the browser's redirect, RFC 8252 section 7.3: an HTTP server on 127.0.0.1 that is
+ * open only while a login is in progress. Anybody on the machine and any page in the browser can
+ * reach it. So a request without the right state changes nothing, and an answer is accepted once.
  */
 #include "http/server/server.h"
 #include "mcp/oauth/internal.h"
@@ -68,7 +68,7 @@ static void add(void *data, struct str name, struct str value)
 	query->broken |= oauth_redirect_add(&query->r, name, value, &unused) < 0;
 }
 
-/* After the door has had its reply, and is no more on the stack. */
+/* Called when the reply was sent and the server is not on the stack. */
 static void on_answered(uv_timer_t *timer)
 {
 	struct mcp_oauth *o = timer->data;
@@ -111,7 +111,7 @@ static const struct http_route route = { .path = PATH,
 					 .run = on_callback,
 					 .doc = "Where a browser comes back to from a login." };
 
-/* The port of a redirect URI of ours, or 0. */
+/* The port of our own redirect URI, or 0. */
 static unsigned port_of(const char *uri)
 {
 	struct oauth_url u;

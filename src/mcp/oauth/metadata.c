@@ -7,13 +7,13 @@
 enum {
 	VALUES_MAX = 4096,
 	DEPTH_MAX = 16,
-	EXPIRES_MAX = 10 * 366 * 86400, /* seconds that a token may be good for, to be believed */
+	EXPIRES_MAX = 10 * 366 * 86400, /* longest credible lifetime of a token, in seconds */
 	DEVICE_EXPIRES_MAX = 3600,
-	DEVICE_EXPIRES = 600, /* where it is absurd */
-	DEVICE_INTERVAL = 5, /* as RFC 8628 has it */
+	DEVICE_EXPIRES = 600, /* used instead of an absurd value */
+	DEVICE_INTERVAL = 5, /* the default of RFC 8628 */
 	DEVICE_INTERVAL_MAX = 60,
-	CODE_MAX = 64, /* characters that a person can type */
-	ID_BYTES_MAX = 2048, /* of a client id */
+	CODE_MAX = 64, /* characters that a user can type */
+	ID_BYTES_MAX = 2048, /* bytes of a client id */
 };
 
 /* --- members --- */
@@ -42,7 +42,7 @@ static int wrong(const char *name, const char *must, struct err *e)
 	return err_set(e, ERR_INVALID, "\"%s\" is not %s", name, must);
 }
 
-/* NULL where it is absent or null; a string has no control characters. */
+/* NULL if it is absent or null; a string must have no control characters. */
 static int get_text(const struct json_val *v, const char *name, struct arena *a, const char **ret,
 		    struct err *e)
 {
@@ -72,7 +72,7 @@ static int get_bool(const struct json_val *v, const char *name, bool *ret, struc
 	return 0;
 }
 
-/* An array of strings, or NULL. */
+/* Checks an array of strings; it may be absent. */
 static int get_list(const struct json_val *v, const char *name, const struct json_val **ret,
 		    struct err *e)
 {
@@ -105,7 +105,7 @@ static int get_url(const struct json_val *v, const char *name, enum oauth_reach 
 							     : oauth_url_check(&u, name, reach, e);
 }
 
-/* The algorithms of a list that we know, as bits. */
+/* The known algorithms of a list, as bits. */
 static int get_algs(const struct json_val *v, const char *name, unsigned *ret, struct err *e)
 {
 	const struct json_val *list;
@@ -170,8 +170,8 @@ static int read_scopes(const struct json_val *v, struct arena *a, struct oauth_r
 	return r->scope ? 0 : -1;
 }
 
-/* RFC 9728 section 3.3: the identifier is what the document's URL was made of, the server's URL or
- * its origin. */
+/* RFC 9728 section 3.3: the identifier must be the URL from which the document's URL was derived,
+ * that is, the server's URL or its origin. */
 static int check_resource(const char *text, const struct oauth_protected *of, struct err *e)
 {
 	struct oauth_url u;
@@ -295,8 +295,7 @@ static int check_issuer(const char *is, const char *must, bool or_slash, struct 
 	if (strcmp(is, must) == 0 ||
 	    (or_slash && strncmp(is, must, n) == 0 && strcmp(is + n, "/") == 0))
 		return 0;
-	if (oauth_url_read(str_of(is), "issuer", &u, &unused) <
-	    0) /* any text, which is not for others */
+	if (oauth_url_read(str_of(is), "issuer", &u, &unused) < 0) /* any text that is not secret */
 		return err_set(e, ERR_UNTRUSTED,
 			       "the metadata of %.90s are those of another issuer", must);
 	return err_set(e, ERR_UNTRUSTED, "the metadata of %.90s are those of another issuer, %.90s",
@@ -345,7 +344,7 @@ bool oauth_is_opaque(struct str s, size_t max)
 	return s.n > 0 && s.n <= max;
 }
 
-/* A secret that goes into a header or form; NULL where it is absent. */
+/* A secret for a header or form; NULL if it is absent. */
 static int get_secret(const struct json_val *v, const char *name, struct secret **ret,
 		      struct err *e)
 {
@@ -360,7 +359,7 @@ static int get_secret(const struct json_val *v, const char *name, struct secret 
 	return *ret ? 0 : -1;
 }
 
-/* A number of seconds, also one that is written as a string; 0 where it is absent or absurd. */
+/* A number of seconds, also as a string; 0 if it is absent or absurd. */
 static int64_t get_seconds(const struct json_val *v, const char *name, int64_t max)
 {
 	const struct json_val *m = json_get(v, name);

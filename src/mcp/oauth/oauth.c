@@ -1,4 +1,4 @@
-/* Life, options, and what the owner does. */
+/* Start and end, options, and calls of the owner. */
 #include "mcp/oauth/oauth.h"
 
 #include "mcp/oauth/internal.h"
@@ -115,7 +115,7 @@ static int copy_clients(struct mcp_oauth *o, const struct mcp_oauth_options *fro
 		return 0;
 	by_url.id = from->client_id_url;
 	by_url.issuer = by_url.secret =
-		NULL; /* such a client has none: who reads the URL would see it */
+		NULL; /* such a client has no secret: every reader of the URL would see it */
 	return oauth_client_copy(&o->by_url, &by_url, e);
 }
 
@@ -124,7 +124,7 @@ static int need(bool there, const char *what, struct err *e)
 	return there ? 0 : err_set(e, ERR_BUG, "this grant needs %s", what);
 }
 
-/* What each grant can't do without. */
+/* Options that each grant requires. */
 static int check_grant(const struct mcp_oauth_options *o, struct err *e)
 {
 	const struct mcp_oauth_handler *h = o->handler;
@@ -147,7 +147,7 @@ static int check_grant(const struct mcp_oauth_options *o, struct err *e)
 	return err_set(e, ERR_BUG, "there is no such grant");
 }
 
-/* URLs that the owner gives: where a private key or a login could go astray. */
+/* Checks a URL that the owner gives, since it could send a private key or a login astray. */
 static int check_url(struct mcp_oauth *o, const char *text, const char *what, struct err *e)
 {
 	struct oauth_url u;
@@ -192,7 +192,7 @@ static void open_timers(struct mcp_oauth *o)
 	uv_timer_init(o->loop, &o->timer);
 	uv_timer_init(o->loop, &o->fetch.timer);
 	o->timer.data = o->fetch.timer.data = o;
-	o->handles = 3; /* and the client */
+	o->handles = 3; /* with the HTTP client */
 }
 
 struct mcp_oauth *mcp_oauth_new(uv_loop_t *loop, const struct mcp_oauth_options *options,
@@ -219,7 +219,7 @@ struct mcp_oauth *mcp_oauth_new(uv_loop_t *loop, const struct mcp_oauth_options 
 	return take_ptr(o);
 }
 
-/* --- what the owner does --- */
+/* --- calls of the owner --- */
 
 int mcp_oauth_redirected(struct mcp_oauth *o, const char *url, struct err *e)
 {
@@ -272,6 +272,6 @@ int mcp_oauth_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct
 {
 	int rc = oauth_token_forget(o, done, owner, e);
 
-	mcp_oauth_give_up(o); /* who hears of it may ask for headers at once */
+	mcp_oauth_give_up(o); /* those that are told may ask for headers at once */
 	return rc;
 }

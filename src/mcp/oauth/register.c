@@ -1,7 +1,6 @@
 /*
- * Dynamic client registration, RFC 7591; where there is none, or it refuses, the person is asked
- * for a client id. What comes of it is kept by issuer and grant, with the redirect URI that it is
- * for.
+ * Dynamic client registration, RFC 7591. If the server has none, or refuses, the user is asked for
+ * a client id. The result is stored by issuer and grant, with its redirect URI.
  */
 #include "base/log.h"
 #include "mcp/oauth/internal.h"
@@ -10,7 +9,7 @@
 
 /* --- the store --- */
 
-/* A record may be of another version of us: a method without what it needs is none. */
+/* A record may be of another version: a method without its key or secret is ignored. */
 static bool is_of_use(const struct oauth_client *c)
 {
 	switch (c->method) {
@@ -105,8 +104,7 @@ static int put(struct mcp_oauth *o, struct err *e)
 		NULL, NULL, e);
 }
 
-/* c is ours in place of another, whose secret has expired or who was of no use: there may be tokens
- * of that one. */
+/* c replaces a client whose secret has expired or that was refused; there may be tokens of that. */
 void oauth_register_take(struct mcp_oauth *o, struct oauth_client *c)
 {
 	struct err e;
@@ -119,7 +117,7 @@ void oauth_register_take(struct mcp_oauth *o, struct oauth_client *c)
 	*c = (struct oauth_client){ .alg = SIGN_ALGS };
 	o->me = &o->client;
 
-	if (put(o, &e) < 0) /* it is good all the same */
+	if (put(o, &e) < 0) /* the client is valid in any case */
 		log_warn("a registration could not be kept: %s", e.msg);
 }
 
@@ -136,7 +134,7 @@ int oauth_register_forget(struct mcp_oauth *o, struct err *e)
 	return oauth_keep(o, &(struct oauth_store_change){ .name = buf_str(&name) }, NULL, NULL, e);
 }
 
-/* --- asking the person --- */
+/* --- asking the user --- */
 
 static int ask_person(struct mcp_oauth *o, struct err *e)
 {
@@ -154,7 +152,7 @@ static int ask_person(struct mcp_oauth *o, struct err *e)
 
 /* --- asking the server --- */
 
-/* A program on a person's machine keeps no secret, so none is asked for where that will do. */
+/* A program on a user's machine can't keep a secret, so it requests none if possible. */
 static enum oauth_method wanted_method(unsigned methods)
 {
 	if (!methods || methods & OAUTH_NONE)

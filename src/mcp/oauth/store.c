@@ -1,12 +1,12 @@
 /*
- * All entries are one run of bytes: for each one the lengths of name and text, four bytes,
- * little-endian, then both; the last one was written last. In memory it is that; a file has it
- * sealed (base/seal.h), and every operation reads it, so that several processes see each other's
- * entries. What writes holds a lock on the key's file meanwhile; what reads needs none, since a
- * file is never changed in its place.
+ * All entries are one run of bytes: for each entry the lengths of name and text (four bytes each,
+ * little-endian), then both; the last written entry is last. In memory the run is used directly. A
+ * file has it sealed (base/seal.h), and every operation reads it, so that several processes see
+ * each other's entries. A writer holds a lock on the key's file; a reader needs none, since files
+ * are only replaced.
  *
- * 	FOLDER/key	32 random bytes
- * 	FOLDER/tokens	the sealed text; a new one is renamed over the old one
+ *	FOLDER/key	32 random bytes
+ *	FOLDER/tokens	the sealed text; a new one is renamed over the old one
  */
 #include "mcp/oauth/store.h"
 
@@ -24,13 +24,13 @@
 enum {
 	HEAD = 8,
 	SEALED_MAX = 6 << 20,
-	RUN_MAX = SEALED_MAX + (1 << 20), /* before what is old goes */
+	RUN_MAX = SEALED_MAX + (1 << 20), /* limit before old entries are removed */
 };
 
 static const char context[] = "libmcp oauth store 1";
 
 struct mcp_oauth_store {
-	struct buf all; /* in memory only */
+	struct buf all; /* used in memory only */
 	int folder; /* -1: in memory */
 };
 
@@ -48,7 +48,7 @@ static size_t get32(const char *p)
 	return (size_t)u[0] | (size_t)u[1] << 8 | (size_t)u[2] << 16 | (size_t)u[3] << 24;
 }
 
-/* The entry at that place; false where the run is broken. */
+/* The entry at that position; false if the run is damaged. */
 static bool entry_at(struct str all, size_t at, struct entry *ret)
 {
 	size_t name, text;
@@ -75,7 +75,7 @@ static int damaged(struct err *e)
 		"remove its folder to log in anew");
 }
 
-/* 1 and the entry, or 0; the run is looked at to its end. */
+/* 1 and the entry, or 0. The whole run is checked. */
 static int find(struct str all, struct str name, struct entry *ret, struct err *e)
 {
 	struct entry x = { .size = 0 };
@@ -116,7 +116,7 @@ static bool begins(struct str s, struct str with)
 	return s.n >= with.n && memcmp(s.p, with.p, with.n) == 0;
 }
 
-/* The one that was written longest ago of those that may go. */
+/* The oldest entry that may be removed. */
 static bool oldest(struct str all, struct entry *x)
 {
 	for (size_t at = 0; at < all.n && entry_at(all, at, x); at += x->size) {
@@ -155,7 +155,8 @@ static int append(struct buf *all, struct str name, struct str text, struct err 
 
 /* --- files --- */
 
-/* A file of ours that nobody else may read. ENOENT gives -1 with e untouched and *absent. */
+/* Opens a file of ours that nobody else may read. If it does not exist: -1 with *absent, and e
+ * unchanged. */
 static int open_own(int folder, const char *name, int flags, bool *absent, struct err *e)
 {
 	autoclose int fd = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -176,7 +177,7 @@ static int open_own(int folder, const char *name, int flags, bool *absent, struc
 	return take_fd(&fd);
 }
 
-/* A new file in the folder, whole on the disk; `as` is the name that it will have. */
+/* Writes a new file in the folder, synced to disk; `as` is its final name. */
 static int write_new(int folder, const char *as, struct str bytes, bool replace, struct err *e)
 {
 	char id[ID_MAX], name[ID_MAX + 16];
@@ -244,7 +245,7 @@ static struct seal_ring *read_key(int fd, struct err *e)
 	return take_ptr(ring);
 }
 
-/* The entries of the file. */
+/* Reads the entries of the file. */
 static int load(int folder, const struct seal_ring *ring, struct buf *all, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(SEALED_MAX);
@@ -271,7 +272,7 @@ static int save(int folder, const struct seal_ring *ring, struct str all, struct
 	return write_new(folder, "tokens", buf_str(&text), true, e);
 }
 
-/* The folder, its key (locked, where it is to be written), and its entries. */
+/* Opens the folder, its key (locked for writing), and its entries. */
 struct held {
 	int key;
 	struct seal_ring *ring;
@@ -280,13 +281,13 @@ struct held {
 
 static void let_go(struct held *h)
 {
-	close_fd(&h->key); /* and the lock with it */
+	close_fd(&h->key); /* this also releases the lock */
 	seal_ring_free(h->ring);
 	buf_wipe(&h->all);
 }
 #define autoheld __attribute__((cleanup(let_go)))
 
-/* A process that was stopped in the middle may hold it for ever. */
+/* A process that was stopped may hold it for ever. */
 static int lock(int key, struct err *e)
 {
 	static const struct timespec pause = { .tv_nsec = 10000000 };
@@ -347,7 +348,7 @@ static int open_folder(const char *path, struct err *e)
 	return take_fd(&fd);
 }
 
-/* A key where there is none; tokens without one are somebody's mistake, and stay. */
+/* Makes a key if there is none. Tokens without a key are somebody's mistake, and stay. */
 static int make_key(int folder, struct err *e)
 {
 	char bytes[SEAL_KEY_BYTES];
@@ -434,7 +435,7 @@ bool oauth_store_is_of(const struct oauth_store_change *c, struct str name)
 	       memcmp(name.p + name.n - c->end.n, c->end.p, c->end.n) == 0;
 }
 
-/* Removes all that it is about: 1 where there was something. */
+/* Removes all affected entries: 1 if there were any. */
 static int cut_all(struct buf *all, const struct oauth_store_change *c)
 {
 	struct entry x;
@@ -451,8 +452,8 @@ static int cut_all(struct buf *all, const struct oauth_store_change *c)
 	return found;
 }
 
-/* 1 where something is not what it was. A run that grows in memory leaves copies behind unless it
- * is moved by hand. */
+/* 1 if anything changed. A run that grows in memory leaves copies behind unless it is moved by
+ * hand. */
 static int change(struct buf *all, const struct oauth_store_change *c, struct err *e)
 {
 	autowipe struct buf made = BUF_INIT(RUN_MAX);

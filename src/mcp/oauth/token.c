@@ -1,7 +1,7 @@
 /*
- * The token that we have. In the store it stands under issuer, resource and client; beside it,
- * under the server's URL, stands which of them the server had last, so that a new process need not
- * ask to begin.
+ * The current token. The store has it under issuer, resource and client. Under the server's URL,
+ * the store has which of these the server used last, so that a new process can start without
+ * discovery.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-enum { RENEW_SECONDS = 60 }; /* before its end a token is renewed, at most */
+enum { RENEW_SECONDS = 60 }; /* a token is renewed at most this long before it expires */
 
 void oauth_token_fini(struct oauth_token *t)
 {
@@ -84,8 +84,8 @@ static int write_token(struct mcp_oauth *o, struct buf *to, struct err *e)
 	return json_write_done(&w, e);
 }
 
-/* was: only where that is what the store has; NULL: in any case. Another process may have a newer
- * token there, or none any more: neither is undone. */
+/* was: store it only if the store still has this; NULL: always. Another process may have stored a
+ * newer token, or removed it; neither must be undone. */
 static int put_token(struct mcp_oauth *o, const struct secret *was, struct err *e)
 {
 	struct oauth_token *t = &o->token;
@@ -157,14 +157,14 @@ static void set(struct mcp_oauth *o, struct oauth_token *t)
 	*t = (struct oauth_token){ .access = NULL };
 }
 
-/* Whether it is of the kind that the owner wants. */
+/* Whether it is a kind of token that the owner accepts. */
 static bool is_wanted(const struct mcp_oauth *o, const struct oauth_token *t)
 {
 	return !(o->opt.dpop == MCP_OAUTH_DPOP_ALWAYS && !t->dpop) &&
 	       !(o->opt.dpop == MCP_OAUTH_DPOP_NEVER && t->dpop);
 }
 
-/* Names are taken over in any case. 1 where it is there. */
+/* Takes the names, also on failure. 1 if there is a token. */
 static int load(struct mcp_oauth *o, char *issuer, char *resource, char *client,
 		struct oauth_token *t, struct err *e)
 {
@@ -198,7 +198,7 @@ int oauth_token_load(struct mcp_oauth *o, struct err *e)
 	return rc;
 }
 
-/* A client that we were told to be is not another one that we were. */
+/* A configured client must not use the token of another client. */
 static bool is_other(const struct mcp_oauth *o, const char *client)
 {
 	return o->given.id && (!client || strcmp(o->given.id, client) != 0);
@@ -261,7 +261,7 @@ void oauth_token_keep_issuer(struct mcp_oauth *o)
 {
 	struct err e;
 
-	if (put_server(o, o->given.id, &e) < 0) /* this process knows it all the same */
+	if (put_server(o, o->given.id, &e) < 0) /* this process has it in any case */
 		log_warn("whom a client is for could not be kept: %s", e.msg);
 }
 
@@ -302,7 +302,7 @@ int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oau
 	set_times(&t, a->expires_in);
 	set(o, &t);
 	if (put_token(o, was, e) < 0 ||
-	    put_server(o, o->me->id, e) < 0) /* it is good all the same */
+	    put_server(o, o->me->id, e) < 0) /* the token is valid in any case */
 		log_warn("a token could not be kept: %s", e->msg);
 	return 0;
 }
@@ -320,7 +320,7 @@ static int forget(struct mcp_oauth *o, const struct buf *name,
 	return oauth_keep(o, &(struct oauth_store_change){ .name = buf_str(name) }, done, owner, e);
 }
 
-/* The token goes last, so that what is told of it is told of what matters. */
+/* The token goes last, so the result of done is that of the record that matters. */
 int oauth_token_forget(struct mcp_oauth *o, void (*done)(void *owner, const struct err *e),
 		       void *owner, struct err *e)
 {

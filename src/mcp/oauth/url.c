@@ -23,7 +23,7 @@ bool oauth_is_word(struct str s)
 
 /* --- reading --- */
 
-/* Characters that no URL has, or that readers differ about. */
+/* Characters that are not allowed in URLs, or that parsers treat differently. */
 static bool is_odd(char c)
 {
 	return c <= ' ' || c >= 0x7f || strchr("\"<>\\^`{|}#", c);
@@ -45,7 +45,7 @@ static bool host_ok(struct str host)
 	return true;
 }
 
-/* The digits behind a colon: 1 to 65535. */
+/* Parses the digits after a colon: 1 to 65535. */
 static bool port_ok(struct str s, unsigned *ret)
 {
 	unsigned port = 0;
@@ -66,7 +66,7 @@ static bool has_prefix(struct str s, const char *z)
 	return s.n >= strlen(z) && strncasecmp(s.p, z, strlen(z)) == 0;
 }
 
-/* Host and port of what stands between the scheme and the path. */
+/* Parses host and port from the part between the scheme and the path. */
 static bool read_authority(struct str a, struct oauth_url *u)
 {
 	size_t n = a.n;
@@ -108,9 +108,9 @@ int oauth_url_read(struct str text, const char *what, struct oauth_url *ret, str
 	return 0;
 }
 
-/* --- what they are --- */
+/* --- classification --- */
 
-/* Four plain numbers, the first of them 127. */
+/* Four plain decimal numbers, the first of them 127. */
 static bool is_127(struct str host)
 {
 	char text[16] = "";
@@ -132,7 +132,7 @@ bool oauth_url_is_loopback(const struct oauth_url *u)
 	       str_is(u->host, "[::1]") || is_127(u->host);
 }
 
-/* What stands behind the last dot. */
+/* The part after the last dot. */
 static struct str last_label(struct str host)
 {
 	size_t at = host.n;
@@ -142,7 +142,8 @@ static struct str last_label(struct str host)
 	return (struct str){ host.p + at, host.n - at };
 }
 
-/* Whether browsers take a host for an address, if it ends so: decimal, or hexadecimal behind 0x. */
+/* Whether browsers take a host with this ending for an address: decimal, or hexadecimal after
+ * 0x. */
 static bool is_number(struct str label)
 {
 	bool hex = label.n >= 2 && label.p[0] == '0' && (label.p[1] | 0x20) == 'x';
@@ -155,7 +156,7 @@ static bool is_number(struct str label)
 	return label.n > 0;
 }
 
-/* No name that everybody resolves, and no address that is public. */
+/* True for names that are not in public DNS, and for addresses that are not public. */
 static bool is_special(struct str host)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET };
@@ -306,7 +307,7 @@ struct slot {
 	unsigned bit;
 };
 
-/* Where a parameter goes; to is NULL for one that nobody needs. */
+/* Where to store a parameter; NULL: it is not needed. */
 static struct slot slot_of(struct oauth_redirect *r, struct str name)
 {
 	const struct slot slots[] = {
@@ -389,7 +390,7 @@ int oauth_redirect_read(struct str url, struct oauth_redirect *ret, struct err *
 
 /* --- scopes --- */
 
-/* The next word; n is 0 at the end. */
+/* Takes the next word; empty at the end. */
 static struct str next_word(struct str *left)
 {
 	struct str word;

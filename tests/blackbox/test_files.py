@@ -242,11 +242,12 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(box):
 
 def test_nobody_can_stand_in_the_way_of_writes(sb):
     """Names that Holt might use for what it has not finished are taken already."""
-    sb.sh('i=0; while [ $i -lt 300 ]; do touch .holt-$i.tmp; ln -s /etc/passwd .holt-$i; '
-          'i=$((i+1)); done')
+    sb.sh('i=0; while [ $i -lt 300 ]; do touch .holt-$i.tmp .holt-$i.new; '
+          'ln -s /etc/passwd .holt-$i; i=$((i+1)); done')
     for i in range(5):
         sb.write('f', str(i))
-    assert sb.content('f') == '4'
+        sb.write(f'f{i}', str(i))
+    assert sb.content('f') == sb.content('f4') == '4'
 
 
 def test_many_writes_at_once(sb):

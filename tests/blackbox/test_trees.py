@@ -347,6 +347,36 @@ def test_watch(hub, sb):
     assert ('removed', 'g') in kinds
 
 
+def test_watches_tell_of_no_temporary_names(hub, sb):
+    """A file that is written over the API is created or modified, and nothing else is seen of it;
+    nor of a program's file without a name, but of any that has such a name."""
+    sh(hub, sb, 'mkdir d; echo > d/old')
+    nameless = ('import os; fd = os.open("d", os.O_TMPFILE | os.O_RDWR); os.write(fd, b"x"); '
+                'os.link(f"/proc/self/fd/{fd}", "linked", dst_dir_fd=os.open("d", 0))')
+    with hub.wire() as wire:
+        wire.send(hub.request('GET', url(sb, 'd&recursive=true', 'watch')))
+        assert wire.head()[0] == 200
+
+        def each():
+            while piece := wire.chunk():
+                yield from (json.loads(line) for line in piece.splitlines())
+        seen = each()
+        assert next(seen)['kind'] == 'ready'
+        for path in ('d/old', 'd/new', 'd/sub/new'):
+            hub.post('/v1/files/write', sandbox=sb, path=path, content='x')
+        sh(hub, sb, f"python3 -c '{nameless}'; echo > 'd/#25'; echo >> 'd/#25'; mv d/new d/moved; "
+           'rm -r d')
+        events = list(seen)
+    kinds = [(e['kind'], e.get('path')) for e in events]
+    wanted = {('modified', 'old'), ('created', 'new'), ('created', 'linked'), ('created', '#25'),
+              ('modified', '#25'), ('moved_from', 'new'), ('moved_to', 'moved'),
+              ('created', 'sub/new')}
+    assert wanted <= set(kinds), kinds
+    named = {'old', 'new', 'sub', 'sub/new', 'linked', '#25', 'moved', None}
+    assert {path for _, path in kinds} == named, kinds
+    assert [kind for kind, path in kinds if path == 'new'] == ['created', 'moved_from'], kinds
+
+
 def test_the_end_of_the_hub_ends_watches(me, tmp_path):
     """As a whole answer, not as a failure."""
     hub = Hub(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')

@@ -30,6 +30,7 @@ struct write_job {
 	uint32_t token; /* 0: free */
 	int dir, fd;
 	uint32_t mode;
+	bool replaces; /* what is there */
 	char name[NAME_MAX + 1], temp[NAME_MAX + 1]; /* temp "": none yet */
 };
 
@@ -216,13 +217,15 @@ static int check_existing(struct write_job *w, struct im_file_done *d)
 	if (faccessat(w->dir, w->name, W_OK, 0) < 0)
 		return errno;
 	w->mode = st.st_mode & 0777;
+	w->replaces = true;
 	return 0;
 }
 
 /* Names may be taken by programs: then the next one is tried. */
 static bool next_temp(struct write_job *w, int tries)
 {
-	snprintf(w->temp, sizeof(w->temp), ".holt-%u.tmp", ++last_temp);
+	snprintf(w->temp, sizeof(w->temp), INIT_TEMP_FRONT "%u%s", ++last_temp,
+		 w->replaces ? INIT_TEMP_OLD : INIT_TEMP_NEW);
 	return tries < TEMPS_MAX;
 }
 
@@ -269,6 +272,7 @@ static int write_begin(const char *path, const struct im_file *m, struct write_j
 	if (errnum)
 		return errnum;
 	w->mode = m->mode & 0777;
+	w->replaces = false;
 	errnum = check_existing(w, d);
 	if (errnum)
 		return errnum;

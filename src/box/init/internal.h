@@ -21,6 +21,12 @@ int init_send(const void *msg, size_t n, int fd);
  * -1. */
 void init_file(const struct im_file *msg, size_t n, int fd);
 
+/* Names of files while they are written, with a number between: in place of one that is there, or
+ * of none. Watches do not tell of them. */
+#define INIT_TEMP_FRONT ".holt-"
+#define INIT_TEMP_OLD ".tmp"
+#define INIT_TEMP_NEW ".new"
+
 /* An O_PATH descriptor of what path leads to, when that is one of the sandbox's own: a regular
  * file, a directory, or either; -1 with *d telling why. */
 enum init_want { INIT_FILE = 1, INIT_DIRECTORY = 2 };

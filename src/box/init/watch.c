@@ -49,6 +49,9 @@ static struct {
 	size_t n_watched;
 	size_t n;
 	char buffer[OUT_BYTES];
+	/* The last move of a temporary name into its place. */
+	uint32_t placed;
+	enum change_kind placed_as;
 } w INIT_LARGE;
 
 static int watch_fail(enum tree_what what, int errnum)
@@ -77,6 +80,32 @@ static int watch_tell(enum change_kind kind, uint32_t cookie, bool is_directory,
 	memcpy(w.buffer + w.n + sizeof(c), path, c.path_len);
 	w.n += sizeof(c) + c.path_len;
 	return 0;
+}
+
+/* ---- names that are not told of ------------------------------------------------------------- */
+
+/* Where init writes a file: it then takes the place of an old one or of none. */
+static bool is_temporary(const char *name, enum change_kind *ret_as)
+{
+	const char *end = name + strlen(INIT_TEMP_FRONT);
+
+	if (strncmp(name, INIT_TEMP_FRONT, strlen(INIT_TEMP_FRONT)) != 0)
+		return false;
+	end += strspn(end, "0123456789");
+	*ret_as = strcmp(end, INIT_TEMP_OLD) == 0 ? CHANGE_MODIFIED : CHANGE_CREATED;
+	return *ret_as == CHANGE_MODIFIED || strcmp(end, INIT_TEMP_NEW) == 0;
+}
+
+/* The kernel calls a file of O_TMPFILE "#" and its inode. Nothing has that name, unless somebody
+ * gave it. */
+static bool is_nameless(const struct inotify_event *ev, const char *path)
+{
+	size_t digits = ev->name[0] == '#' ? strspn(ev->name + 1, "0123456789") : 0;
+	bool is_new = ev->mask & ~(uint32_t)(IN_MODIFY | IN_ATTRIB);
+	struct stat st;
+
+	return digits > 0 && !ev->name[1 + digits] && !is_new &&
+	       fstatat(w.top, path, &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
 /* ---- watches --------------------------------------------------------------------------------- */
@@ -160,10 +189,12 @@ static int add_tree(int dir, const char *path, bool is_new, int depth);
 static int add_entry(int dir, const char *path, const char *name, bool is_new, int depth)
 {
 	char below[TAR_PATH_MAX];
+	enum change_kind as;
 	struct stat st;
 	int fd;
 
-	if (join(below, path, name) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (is_temporary(name, &as) || join(below, path, name) < 0 ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (is_new && watch_tell(CHANGE_CREATED, 0, S_ISDIR(st.st_mode), below) < 0)
 		return -1;
@@ -257,10 +288,28 @@ static int follow(uint32_t mask, const char *path)
 	return dir < 0 ? 0 : add_tree(dir, path, true, depth_of(path));
 }
 
+/* 1: nothing else is told of it; 0: it is an event like others. */
+static int take_hidden(const struct inotify_event *ev, const char *path)
+{
+	enum change_kind as;
+
+	if (is_temporary(ev->name, &as)) {
+		if (ev->mask & IN_MOVED_FROM) {
+			w.placed = ev->cookie;
+			w.placed_as = as;
+		}
+		return 1;
+	}
+	if ((ev->mask & IN_MOVED_TO) && ev->cookie == w.placed)
+		return watch_tell(w.placed_as, 0, false, path) < 0 ? -1 : 1;
+	return is_nameless(ev, path);
+}
+
 static int take_event(const struct inotify_event *ev)
 {
 	struct watched **at;
 	char path[TAR_PATH_MAX];
+	int hidden;
 
 	if (ev->mask & IN_Q_OVERFLOW)
 		return watch_tell(CHANGE_OVERFLOW, 0, false, "");
@@ -273,6 +322,9 @@ static int take_event(const struct inotify_event *ev)
 	}
 	if (join(path, (*at)->path, ev->len ? ev->name : "") < 0 || !ev->len)
 		return 0; /* of a directory itself, which its parent tells of */
+	hidden = take_hidden(ev, path);
+	if (hidden != 0)
+		return hidden < 0 ? -1 : 0;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if ((ev->mask & kinds[i].bit) &&
 		    watch_tell(kinds[i].kind, ev->cookie, ev->mask & IN_ISDIR, path) < 0)

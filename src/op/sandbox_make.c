@@ -256,6 +256,7 @@ struct create_request {
 	bool has_network;
 	struct network_request network;
 	struct limits_request limits;
+	enum sandbox_user user;
 	bool debug;
 	struct field_map env, labels;
 	uint64_t ttl_seconds, idle_seconds;
@@ -291,6 +292,10 @@ static const struct field create_fields[] = {
 	FIELD_NAMED(struct create_request, limits.open_files, "open_files", .min = LIMIT_FILES_MIN,
 		    .max = LIMIT_FILES_MAX,
 		    .doc = "Files that each program may have open; what the host gives if absent."),
+	FIELD_ENUM(
+		struct create_request, user, sandbox_user_names, .def = DEFAULT_ENUM(SANDBOX_USER),
+		.doc = "Who its programs are: user, uid 1000; or root, uid 0 with ids and rights "
+		       "of its own, all within the sandbox."),
 	FIELD(struct create_request, debug,
 	      .doc = "Let its programs trace each other: for gdb, strace, LeakSanitizer."),
 	FIELD(struct create_request, env, .max = ENV_MAX,
@@ -363,7 +368,8 @@ static void sandbox_create_run(struct call *c, const void *request)
 						     .pids = q->limits.pids,
 						     .cpu_milli = cpu_milli(&q->limits),
 						     .files = q->limits.open_files,
-						     .debug = q->debug },
+						     .debug = q->debug,
+						     .root = q->user == SANDBOX_ROOT },
 					 .ttl_ms = q->ttl_seconds * 1000,
 					 .env = env,
 					 .n_env = q->env.n,

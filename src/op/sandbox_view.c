@@ -25,6 +25,8 @@ static const struct field limits_fields[] = {
 const struct field_table sandbox_limits_table = FIELD_TABLE(struct sandbox_limits_view,
 							    limits_fields);
 
+const char *const sandbox_user_names[SANDBOX_USERS] = { "user", "root" };
+
 const char *const egress_names[EGRESSES] = { "deny", "allow" };
 
 static const struct field network_fields[] = {
@@ -95,6 +97,7 @@ int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret
 		.retention = i.retention,
 		.network = { .block = true, .egress = EGRESS_DENY },
 		.limits = limits_view(i.limits, stats.limits),
+		.user = i.limits->root ? SANDBOX_ROOT : SANDBOX_USER,
 		.debug = i.limits->debug,
 		.from_pool = i.from_pool,
 		.has_labels = i.labels.p != NULL,

@@ -14,6 +14,10 @@ struct sandbox_limits_view {
 };
 extern const struct field_table sandbox_limits_table;
 
+/* Who the programs of a sandbox are. */
+enum sandbox_user { SANDBOX_USER, SANDBOX_ROOT, SANDBOX_USERS };
+extern const char *const sandbox_user_names[SANDBOX_USERS];
+
 /* None, until grants are served. */
 enum egress { EGRESS_DENY, EGRESS_ALLOW, EGRESSES };
 extern const char *const egress_names[EGRESSES];
@@ -37,6 +41,7 @@ struct sandbox_view {
 	struct network_view network;
 	struct sandbox_limits_view limits;
 	struct usage_view usage;
+	enum sandbox_user user;
 	bool debug, from_pool;
 };
 /* Its texts are in the call's arena, or borrowed from the sandbox until its next change. */
@@ -69,6 +74,9 @@ extern const struct field_table sandbox_view_table;
 #define VIEW_DEBUG                                                                                 \
 	FIELD(struct sandbox_view, debug, .has = FIELD_HAS(struct sandbox_view, debug),            \
 	      .doc = "Its programs may trace each other; absent: they may not.")
+#define VIEW_USER                                                                                  \
+	FIELD_ENUM(struct sandbox_view, user, sandbox_user_names, .flags = FIELD_REQUIRED,         \
+		   .doc = "Who its programs are.")
 #define VIEW_FROM_POOL                                                                             \
 	FIELD(struct sandbox_view, from_pool, .flags = FIELD_REQUIRED,                             \
 	      .doc = "It was ready before it was asked for.")
@@ -113,7 +121,8 @@ extern const struct field_table sandbox_view_table;
 		FIELD_ENUM(struct sandbox_view, retention, hub_sandbox_retention_names,            \
 			   .flags = FIELD_REQUIRED,                                                \
 			   .doc = "What becomes of it when its time is over."),                    \
-		VIEW_LIMITS, VIEW_LABELS, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER, VIEW_USAGE
+		VIEW_LIMITS, VIEW_LABELS, VIEW_USER, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER,        \
+		VIEW_USAGE
 
 /* Several: a page of a list, or new ones. */
 struct sandboxes_view {

@@ -40,6 +40,8 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN debug INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE snapshots ADD COLUMN debug INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE sandboxes ADD COLUMN labels TEXT;",
+	"ALTER TABLE sandboxes ADD COLUMN root INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE snapshots ADD COLUMN root INTEGER NOT NULL DEFAULT 0;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -48,11 +50,11 @@ static const char *const statements[STATEMENTS] = {
 		" state,"
 		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
 		" cpu,"
-		" files, debug, labels)"
+		" files, debug, labels, root)"
 		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
 		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-		" ?21, ?22, ?23)",
+		" ?21, ?22, ?23, ?24)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
 			   " code = ?6, why = ?7, generation = ?8 WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
@@ -60,7 +62,7 @@ static const char *const statements[STATEMENTS] = {
 		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
 		" changed,"
 		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
-		" files, debug, labels FROM sandboxes ORDER BY seq",
+		" files, debug, labels, root FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
 	[JOB_PUT] =
@@ -80,17 +82,17 @@ static const char *const statements[STATEMENTS] = {
 	[SNAPSHOT_ADD] =
 		"INSERT INTO snapshots (seq, id, name, of, source, template, base, spec, created,"
 		" expires,"
-		" bytes, unpacked, digest, memory, disk, pids, cpu, files, debug)"
+		" bytes, unpacked, digest, memory, disk, pids, cpu, files, debug, root)"
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
 		" coalesce(?8, (SELECT spec FROM sandboxes WHERE seq = ?9)), ?10, ?11, ?12, ?13,"
 		" ?14,"
-		" ?15, ?16, ?17, ?18, ?19, ?20)",
+		" ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
 	[SNAPSHOT_DROP] = "DELETE FROM snapshots WHERE seq = ?1",
 	[SNAPSHOT_ALL] =
 		"SELECT seq, id, name, of, source, template, base, spec, created, expires, bytes,"
 		" unpacked,"
 		" digest, memory, disk, pids, cpu,"
-		" files, debug FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
+		" files, debug, root FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
 	[SNAPSHOT_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'snapshots'",
 	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"

@@ -36,7 +36,7 @@ struct store_sandbox {
 	uint64_t ttl_ms, idle_ms;
 	struct str code, why; /* an error's; STR_NONE: there is none */
 	uint64_t memory, disk; /* bytes */
-	uint32_t pids, cpu_milli, files, debug;
+	uint32_t pids, cpu_milli, files, debug, root;
 };
 
 /* Adds a row, replacing one with the same id. spec STR_NONE: copied from the row spec_of. */
@@ -92,7 +92,7 @@ struct store_snapshot {
 	int64_t created_ms, expires_ms; /* Unix time; 0: never */
 	uint64_t bytes, unpacked;
 	uint64_t memory, disk; /* bytes */
-	uint32_t pids, cpu_milli, files, debug;
+	uint32_t pids, cpu_milli, files, debug, root;
 };
 
 /* Adds a row. spec STR_NONE: copied from the sandbox in row spec_of. */

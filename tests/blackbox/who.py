@@ -94,3 +94,32 @@ class Who:
 
     def reaches_holt(self):
         return subprocess.run([*self.prefix, 'test', '-x', HOLT], check=False).returncode == 0
+
+
+# ---- a user with ids of /etc/subuid --------------------------------------------------------------
+
+WITH_IDS = ('for f in passwd subuid subgid; do mount --bind "$0/$f" "/etc/$f" || exit 125; done; '
+            'exec "$@"')
+
+
+def with_ids(top, count=65536):
+    """What runs a program as the user without rights, who has that many ids."""
+    etc = os.path.join(top, 'etc')
+    os.makedirs(etc, exist_ok=True)
+    shutil.copy('/etc/passwd', etc + '/passwd')
+    with open(etc + '/passwd', 'a', encoding='ascii') as f:
+        f.write(f'ranger:x:{NOBODY}:{NOBODY}::/nonexistent:/bin/sh\n')
+    for name in ('subuid', 'subgid'):
+        with open(f'{etc}/{name}', 'w', encoding='ascii') as f:
+            f.write(f'somebody:1000000:65536\nranger:2000000:{count}\n')
+    return ['unshare', '-m', 'sh', '-c', WITH_IDS, etc]
+
+
+def ranger(count=65536):
+    if not shutil.which('newuidmap') or not os.path.exists('/etc/subuid'):
+        pytest.skip('newuidmap is not installed: scripts/deps test')
+    who = Who('user')
+    if not who.reaches_holt():
+        pytest.skip('the build directory is closed to users without rights')
+    who.prefix = [*with_ids(who.top, count), *who.prefix]
+    return who

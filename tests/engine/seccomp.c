@@ -319,6 +319,33 @@ static void test_debug(void **state)
 	}
 }
 
+/* Where there is root, the filter differs in modes alone. */
+static void test_set_id(void **state)
+{
+	static const int mode_calls[] = {
+		__NR_fchmod, __NR_fchmodat, 452 /* fchmodat2 */, __NR_mknodat, __NR_openat,
+#ifdef __x86_64__
+		__NR_chmod,  __NR_creat,    __NR_mknod,		 __NR_open
+#endif
+	};
+	static struct seccomp_filter with;
+	unsigned steps;
+
+	assert_int_equal(seccomp_build(&with, SECCOMP_SET_ID), 0);
+	for (int nr = 0; nr <= 1100; nr++) {
+		const struct seccomp_data d = { .nr = nr,
+						.arch = ARCH,
+						.args = { 06777, 06777, 06777, 06777 } };
+		uint32_t was = run(&d, &steps), is = run_in(&with, &d, &steps);
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(mode_calls) && mode_calls[i] != nr)
+			i++;
+		assert_int_equal(is, i < ARRAY_LEN(mode_calls) ? ALLOW : was);
+		assert_true(i == ARRAY_LEN(mode_calls) || was == FAIL(EPERM));
+	}
+}
+
 /* Loading and each call pay for the walk. */
 static void test_short(void **state)
 {
@@ -491,8 +518,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_number),   cmocka_unit_test(test_strange_numbers),
 		cmocka_unit_test(test_other_machines), cmocka_unit_test(test_debug),
-		cmocka_unit_test(test_short),	       cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_well_formed),
+		cmocka_unit_test(test_set_id),	       cmocka_unit_test(test_short),
+		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_well_formed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

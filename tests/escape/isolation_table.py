@@ -60,6 +60,32 @@ All rows are tried in such a sandbox, too:
   PID 1 and the processes that it forks are not dumpable,
   and the filter refuses calls that name PID 1.
   A program that makes PID 1 its tracer is let go.
+
+## With root inside
+
+Programs of a sandbox that is made with `--user root` (`"user": "root"`) are uid 0 there,
+with 65536 ids and nine capabilities over files, identities and signals:
+chown, dac_override, fowner, fsetid, kill, setgid, setuid, net_bind_service and setfcap.
+All rows are tried in such a sandbox, too.
+Open there are `setuid`, `setgid`, `setgroups`, `chown_root`, `capabilities`, `setcap`,
+`no_new_privs` and all `suid_` and `sgid_` rows but `suid_openat2`, since that is what it is for;
+and `pid1_fd` and `pid1_map_files`, which give the numbers of PID 1's descriptors, but none of them.
+All others are as below.
+
+- *Wider:* programs may become other users of the sandbox,
+  also by set-user-id programs and file capabilities (`no_new_privs` is off).
+  The nine capabilities reach more of the kernel's code,
+  though only for objects of the sandbox's own user namespace.
+  Without privileges, uid 0 inside is the user who runs Holt, as uid 1000 is in other sandboxes,
+  and all of that user's sandboxes with root share the ids of `/etc/subuid`.
+- *As ever:* mounts, network, host name and processes outside belong to user namespaces above,
+  in which nobody inside has a capability. The filter is the same but for set-id bits;
+  Landlock, `/proc` and `/dev` are the same. As root, each sandbox and its forks have ids
+  that no other sandbox has, of this hub or another, and that no user of the host is.
+  What the kernel counts for a user is bounded for all users of the sandbox together.
+- *Host folders* (`-v`): their owner is uid 0 inside. Set-id bits never count there (nosuid).
+  A sandbox with a writable one can't set such bits at all, nor file capabilities,
+  since they would count on the host.
 """
 
 FLOWS = """## Longer stories

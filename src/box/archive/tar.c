@@ -75,9 +75,12 @@ static long split_path(const char *path, size_t n)
 	return -1;
 }
 
-static void put_header(char *out, char type, const char *path, size_t n, const char *link,
-		       uint32_t mode, uint64_t size, int64_t mtime)
+/* Of e all but its names; type and size are not those of e in an extended header. */
+static void put_header(char *out, char type, const char *path, size_t n, uint64_t size,
+		       const struct tar_entry *e)
 {
+	const char *link = e->link;
+	int64_t mtime = e->mtime;
 	struct header *h = (struct header *)out;
 	long cut = split_path(path, n);
 	size_t link_n = strlen(link);
@@ -90,9 +93,9 @@ static void put_header(char *out, char type, const char *path, size_t n, const c
 	}
 	memcpy(h->name, path, n < sizeof(h->name) ? n : sizeof(h->name));
 	memcpy(h->linkname, link, link_n < sizeof(h->linkname) ? link_n : sizeof(h->linkname));
-	put_octal(h->mode, sizeof(h->mode), mode & 07777);
-	put_octal(h->uid, sizeof(h->uid), 0);
-	put_octal(h->gid, sizeof(h->gid), 0);
+	put_octal(h->mode, sizeof(h->mode), e->mode & 07777);
+	put_octal(h->uid, sizeof(h->uid), e->uid);
+	put_octal(h->gid, sizeof(h->gid), e->gid);
 	put_octal(h->size, sizeof(h->size), fits_octal(size, 11) ? size : 0);
 	put_octal(h->mtime, sizeof(h->mtime),
 		  mtime >= 0 && fits_octal((uint64_t)mtime, 11) ? (uint64_t)mtime : 0);
@@ -167,12 +170,13 @@ size_t tar_head(const struct tar_entry *e, char out[TAR_HEAD_MAX])
 		return 0;
 	meta = put_records(out + TAR_BLOCK, e, path, path_n);
 	if (meta) {
-		put_header(out, 'x', "pax", 3, "", 0644, meta, 0);
+		put_header(out, 'x', "pax", 3, meta,
+			   &(struct tar_entry){ .mode = 0644, .link = "" });
 		n = TAR_BLOCK + meta + tar_padding(meta);
 		memset(out + TAR_BLOCK + meta, 0, tar_padding(meta));
 	}
-	put_header(out + n, type_flags[e->type], path, path_n, e->link, e->mode,
-		   e->type == TAR_FILE ? e->size : 0, e->mtime);
+	put_header(out + n, type_flags[e->type], path, path_n, e->type == TAR_FILE ? e->size : 0,
+		   e);
 	return n + TAR_BLOCK;
 }
 
@@ -538,6 +542,13 @@ static bool fill_type(struct tar_reader *r, char flag)
 	}
 }
 
+static uint32_t owner_of(const char *field, size_t n)
+{
+	int64_t id;
+
+	return get_number(field, n, &id) && id >= 0 && id < 1 << 21 ? (uint32_t)id : 65534;
+}
+
 static enum tar_event start_entry(struct tar_reader *r, const struct header *h, uint64_t size,
 				  int64_t mode, int64_t mtime)
 {
@@ -554,6 +565,8 @@ static enum tar_event start_entry(struct tar_reader *r, const struct header *h, 
 	if (!linked)
 		r->link[0] = '\0';
 	r->entry.mode = (uint32_t)mode & 07777;
+	r->entry.uid = owner_of(h->uid, sizeof(h->uid));
+	r->entry.gid = owner_of(h->gid, sizeof(h->gid));
 	r->entry.size = size;
 	r->entry.mtime = r->have & HAVE_MTIME ? r->pax_mtime : mtime;
 	r->entry.mtime_ns = r->have & HAVE_MTIME ? r->pax_mtime_ns : 0;

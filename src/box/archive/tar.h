@@ -33,14 +33,14 @@ struct tar_entry {
 	/* the target of a symbolic link, or the path of the entry that a hard link names; else
 	 * "" */
 	const char *link;
+	uint32_t uid, gid; /* below 2^21; what is read and is not is 65534, nobody */
 };
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
 /* Writes the header of an entry, at most TAR_HEAD_MAX bytes. 0: its path or link is empty or
  * longer than TAR_PATH_MAX - 1, counting the '/' of a directory. The content must follow, then
- * tar_padding() zeros; after the last entry TAR_END_BYTES zeros. The owner is always root, by
- * number. */
+ * tar_padding() zeros; after the last entry TAR_END_BYTES zeros. Owners have numbers only. */
 size_t tar_head(const struct tar_entry *entry, char out[TAR_HEAD_MAX]);
 
 static inline size_t tar_padding(uint64_t size)

@@ -10,9 +10,9 @@
  * - What was opened is checked again before it is used.
  * - Entries, bytes and depth are bounded.
  *
- * Only files, directories and links are packed and unpacked. Unpacked files belong to the caller;
- * set-id bits are dropped. Failures are data (struct tree_failure), since the static programs have
- * no messages.
+ * Only files, directories and links are packed and unpacked. Unpacked files belong to the caller
+ * and set-id bits are dropped, unless the caller may keep both (owners). Failures are data (struct
+ * tree_failure), since the static programs have no messages.
  */
 #include "box/archive/tar.h"
 
@@ -72,6 +72,7 @@ struct tar_unpack_opts {
 	 * names are ignored. A directory replaces other types. */
 	bool changes;
 	bool keep_top; /* the top keeps its mode and time */
+	bool owners; /* owners and set-id bits are the archive's; takes CAP_CHOWN */
 	/* the archive must hold one file, which gets this name in the top; or NULL */
 	const char *as;
 	bool skip_zeros; /* leave holes in files for ranges of zeros, where possible */
@@ -95,7 +96,7 @@ struct tar_unpack {
 	char at[TAR_PATH_MAX], path[TAR_PATH_MAX];
 	struct tree_left {
 		size_t n; /* prefix of `at` */
-		uint32_t mode, mtime_ns;
+		uint32_t mode, uid, gid, mtime_ns;
 		int64_t mtime;
 	} left[TREE_PARTS_MAX];
 	size_t n_left;

@@ -118,12 +118,18 @@ static struct timespec times_of(int64_t s, uint32_t ns)
 	return (struct timespec){ .tv_sec = (time_t)s, .tv_nsec = (long)ns };
 }
 
-/* 0 or an errno. */
-static int set_file(int fd, uint32_t mode, int64_t mtime, uint32_t ns)
+/* An owner before a mode: another owner takes bits of the mode away. 0 or an errno. */
+static int set_file(const struct tar_unpack *u, int fd, const struct tree_left *l)
 {
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, times_of(mtime, ns) };
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   times_of(l->mtime, l->mtime_ns) };
 
-	return futimens(fd, times) < 0 || fchmod(fd, mode & MODE_MASK) < 0 ? errno : 0;
+	if (u->o.owners && fchown(fd, l->uid, l->gid) < 0)
+		return errno;
+	return futimens(fd, times) < 0 ||
+			       fchmod(fd, l->mode & (u->o.owners ? 07777 : MODE_MASK)) < 0
+		     ? errno
+		     : 0;
 }
 
 /* Sets mode and time of the innermost directory, if it still exists and is ours. */
@@ -136,7 +142,7 @@ static int leave(struct tar_unpack *u)
 		u->failure = (struct tree_failure){ .what = TREE_FINE };
 		return 0;
 	}
-	errnum = set_file(fd, l->mode, l->mtime, l->mtime_ns);
+	errnum = set_file(u, fd, l);
 	if (fd != u->top)
 		close(fd);
 	return errnum && errnum != EPERM ? fail_at(u, TREE_SYSTEM, errnum, u->at) : 0;
@@ -257,6 +263,8 @@ static int make_symlink(struct tar_unpack *u, int dir, const char *name, const s
 		return -1;
 	if (symlinkat(e->link, dir, name) < 0)
 		return tar_unpack_fail(u, TREE_SYSTEM, errno);
+	if (u->o.owners && fchownat(dir, name, e->uid, e->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW); /* not every file system supports times */
 	return 0;
 }
@@ -335,6 +343,11 @@ static int make_directory(struct tar_unpack *u, int dir, const char *name,
 	return 0;
 }
 
+static struct tree_left left_of(const struct tar_entry *e, size_t n)
+{
+	return (struct tree_left){ n, e->mode, e->uid, e->gid, e->mtime_ns, e->mtime };
+}
+
 /* Remembers mode and time until the archive leaves the directory. Beyond the limit they are not
  * set. */
 static void remember(struct tar_unpack *u, const char *path, const struct tar_entry *e)
@@ -345,7 +358,7 @@ static void remember(struct tar_unpack *u, const char *path, const struct tar_en
 		return;
 	memcpy(u->at, path, n);
 	u->at[n] = '\0';
-	u->left[u->n_left++] = (struct tree_left){ n, e->mode & MODE_MASK, e->mtime_ns, e->mtime };
+	u->left[u->n_left++] = left_of(e, n);
 }
 
 static int make_entry(struct tar_unpack *u, const char *path, const struct tar_entry *e)
@@ -433,13 +446,14 @@ static int write_content(struct tar_unpack *u, const char *p, size_t n)
 static int end_file(struct tar_unpack *u)
 {
 	const struct tar_entry *e = &u->reader.entry;
+	const struct tree_left left = left_of(e, 0);
 	int rc = 0, errnum;
 
 	if (u->file < 0) /* a whiteout makes no file */
 		return 0;
 	if (u->hole && ftruncate(u->file, (off_t)e->size) < 0)
 		rc = tar_unpack_fail(u, TREE_SYSTEM, errno);
-	errnum = rc == 0 ? set_file(u->file, e->mode, e->mtime, e->mtime_ns) : 0;
+	errnum = rc == 0 ? set_file(u, u->file, &left) : 0;
 	close_at(&u->file);
 	return errnum ? tar_unpack_fail(u, TREE_SYSTEM, errnum) : rc;
 }

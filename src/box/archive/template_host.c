@@ -23,9 +23,9 @@ const char *const template_host_dirs[] = {
 const size_t template_host_n_dirs = ARRAY_LEN(template_host_dirs);
 
 const struct owned_dir template_host_owned[] = {
-	{ "/workspace", 0755, true },
-	{ "/home", 0755, false },
-	{ "/home/agent", 0755, true },
+	{ "/workspace", 0755, OWNED_USER },
+	{ "/home", 0755, OWNED_ROOT },
+	{ "/home/agent", 0755, OWNED_AGENT },
 };
 const size_t template_host_n_owned = ARRAY_LEN(template_host_owned);
 

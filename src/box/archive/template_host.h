@@ -13,11 +13,12 @@
 extern const char *const template_host_dirs[];
 extern const size_t template_host_n_dirs;
 
-/* Directories made in each sandbox's first layer; guest: owned by the sandbox's user. */
+/* Directories made in each sandbox's first layer. */
 struct owned_dir {
 	const char *path;
 	mode_t mode;
-	bool guest;
+	/* Where uid 0 is there, too; where it is not, only `uid` 1000 says who. */
+	enum { OWNED_ROOT, OWNED_USER, OWNED_AGENT } owner;
 };
 extern const struct owned_dir template_host_owned[];
 extern const size_t template_host_n_owned;

@@ -63,6 +63,9 @@ struct box_config {
 	/* network namespaces to keep ready for sandboxes that the pool cannot serve, 0 to 16 */
 	uint32_t networks;
 	uint32_t max_sandboxes; /* 0: 4096 */
+	/* Sandboxes with root may be asked for: a user without privileges then gets its ids of
+	 * /etc/subuid when the warden starts, which takes some milliseconds. */
+	bool root;
 	struct limits limits; /* defaults for what a spec leaves 0; zeros: LIMITS_DEFAULT */
 	/* comma list of isolation features (box/probe/probe.h) whose absence the operator accepts;
 	 * NULL or "": none, creation fails closed */

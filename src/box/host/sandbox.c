@@ -149,6 +149,13 @@ static int set_template(struct sandbox *sb, struct str template, struct err *e)
 	return err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template \"%.60s\"", sb->template);
 }
 
+/* Instead of what the template says of its user. */
+static const struct env_var root_env[] = {
+	{ STR_LIT("HOME"), STR_LIT("/root") },
+	{ STR_LIT("USER"), STR_LIT("root") },
+	{ STR_LIT("LOGNAME"), STR_LIT("root") },
+};
+
 static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err *e)
 {
 	if (spec->id.p && sandbox_id_check(spec->id, e) < 0)
@@ -160,6 +167,8 @@ static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err 
 	    (spec->cwd.p && set_cwd(sb, spec->cwd, e) < 0))
 		return -1;
 	sb->limits = spec->limits;
+	if (sb->limits.root && add_env(sb, root_env, ARRAY_LEN(root_env), e) < 0)
+		return -1;
 	if (!sb->limits.cpu_milli)
 		sb->limits.cpu_milli = sb->box->config.limits.cpu_milli;
 	if (!sb->limits.files)

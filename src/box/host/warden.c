@@ -224,6 +224,7 @@ int box_warden_hello(struct box *box, int log, struct err *e)
 		.linger_ms = box->config.linger_ms,
 		.pool = box->config.pool,
 		.networks = box->config.networks,
+		.root = box->config.root,
 		.max_sandboxes = box->config.max_sandboxes,
 		.files = raise_files(),
 		.limits = box->config.limits,

@@ -52,7 +52,10 @@ static void archive(const char *self, const char *name, const char *names, const
 
 static void unpack(int dir, bool changes, int in, struct tree_failure *f)
 {
-	const struct tar_unpack_opts o = { .changes = changes, .keep_top = !changes };
+	/* Changes are of a sandbox like this one; other archives are of anybody. */
+	const struct tar_unpack_opts o = { .changes = changes,
+					   .keep_top = !changes,
+					   .owners = changes && getuid() == 0 };
 	static struct tar_unpack u INIT_LARGE;
 	static char bytes[IN_BYTES] INIT_LARGE;
 	ssize_t n = 0;

@@ -119,17 +119,29 @@ static uint32_t take_uid(void)
 	return warden.host.uid_base + i;
 }
 
-uint32_t share_uid(uint32_t uid)
+uint32_t share_uid(const struct body *b)
 {
-	if (!warden.host.one_uid)
-		warden.uid_refs[uid - warden.host.uid_base]++;
-	return uid;
+	if (!warden.host.one_uid && !b->limits.root)
+		warden.uid_refs[b->uid - warden.host.uid_base]++;
+	return b->uid;
 }
 
-static void drop_uid(uint32_t uid)
+static void drop_uid(const struct body *b)
 {
-	if (!warden.host.one_uid)
-		warden.uid_refs[uid - warden.host.uid_base]--;
+	if (b->limits.root)
+		range_drop(b);
+	else if (!warden.host.one_uid)
+		warden.uid_refs[b->uid - warden.host.uid_base]--;
+}
+
+static int take_ids(struct body *b, struct err *e)
+{
+	if (!b->limits.root) {
+		b->uid = take_uid();
+		return 0;
+	}
+	b->chain.set_ids = true;
+	return range_take(&b->uid, e);
 }
 
 static void free_mounts(struct body *b)
@@ -168,7 +180,7 @@ static void end_body(struct body *b)
 	facts_drop(take_ptr(b->facts));
 	facts_drop(take_ptr(b->covered));
 	free(take_ptr(b->record));
-	drop_uid(b->uid);
+	drop_uid(b);
 	sweep_body(b);
 }
 
@@ -287,6 +299,21 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 	return 0;
 }
 
+/* What the host keeps of a writable folder must not get bits that give rights on the host. */
+static bool may_set_ids(const struct body *b)
+{
+	for (uint32_t i = 0; i < b->n_mounts; i++) {
+		if (b->mounts[i].writable)
+			return false;
+	}
+	return b->limits.root;
+}
+
+static unsigned filter_kind(const struct body *b)
+{
+	return (b->limits.debug ? SECCOMP_DEBUG : 0) | (may_set_ids(b) ? SECCOMP_SET_ID : 0);
+}
+
 static int spawn_body(struct body *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
@@ -295,9 +322,11 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 	struct spawn sp = {
 		.host = &warden.host,
 		.store = &warden.store,
-		.filter = warden_filter(&b->limits, e),
+		.filter = warden_filter(filter_kind(b), e),
 		.facts = b->facts,
 		.uid = b->uid,
+		.root = b->limits.root,
+		.set_ids = may_set_ids(b),
 		.socket = socket,
 		.birthplace = birthplace,
 		.net = net,
@@ -336,8 +365,9 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 	int old;
 
 	b->chain.upper = store_layer_new(&warden.store, disk, e);
-	if (!b->chain.upper || (b->chain.n_frozen == (chain_image(&b->chain) ? 1u : 0u) &&
-				store_layer_own(&warden.store, b->chain.upper, b->uid, e) < 0))
+	if (!b->chain.upper ||
+	    (b->chain.n_frozen == (chain_base(&b->chain) ? 1u : 0u) &&
+	     store_layer_own(&warden.store, b->chain.upper, b->uid, b->limits.root, e) < 0))
 		return -1;
 	old = cgroup_new(&warden.cgroups, slot_of(b), &b->limits, e);
 	if (old < 0 || facts_write(b->facts, e) < 0)
@@ -424,6 +454,21 @@ int restart_body(struct body *b, struct err *e)
 	return start_process(b, 0, e);
 }
 
+/* Where it has any but the skeleton as it is. */
+static int make_base(struct body *b, const struct origin *from, struct err *e)
+{
+	struct layer **base = &b->chain.frozen[0];
+
+	if (from->image)
+		*base = store_layer_image(&warden.store, &warden.host, from, b->uid, e);
+	else if (b->limits.root && !warden.host.one_uid)
+		*base = store_layer_skeleton(&warden.store, &warden.host, b->uid, e);
+	else
+		return 0;
+	b->chain.n_frozen = *base ? 1 : 0;
+	return *base ? 0 : -1;
+}
+
 static int make_body(struct request *r, const struct limits *l, const struct origin *from,
 		     struct body **ret_b, const struct mount_spec *mounts, uint32_t n_mounts,
 		     struct err *e)
@@ -435,16 +480,10 @@ static int make_body(struct request *r, const struct limits *l, const struct ori
 	b->limits = *l;
 	b->request = r;
 	b->filling = !r;
-	b->uid = take_uid();
 	for (uint32_t i = 0; i < n_mounts; i++)
 		b->mounts[b->n_mounts++] = mounts[i];
-	if (from->image) {
-		b->chain.frozen[0] = store_layer_image(&warden.store, &warden.host, from, b->uid,
-						       e);
-		if (!b->chain.frozen[0])
-			return abandon_body(b);
-		b->chain.n_frozen = 1;
-	}
+	if (take_ids(b, e) < 0 || make_base(b, from, e) < 0)
+		return abandon_body(b);
 	*ret_b = b;
 	return start_body(b, l->disk, e);
 }
@@ -563,7 +602,7 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 {
 	struct body *b;
 
-	if (!warden.n_ready || m->n_mounts || *m->image || m->limits.debug ||
+	if (!warden.n_ready || m->n_mounts || *m->image || m->limits.debug || m->limits.root ||
 	    !pool_fits(&m->limits) || !pids_fit(&m->limits))
 		return 0;
 	b = warden.ready[0];
@@ -662,7 +701,7 @@ static void map_body(struct body *b)
 	struct err e = ERR_INIT;
 
 	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
-	if (spawn_map(&warden.host, b->pid, b->uid, &e) == 0 &&
+	if (spawn_map(&warden.host, b->pid, b->uid, b->limits.root, &e) == 0 &&
 	    send(b->socket, &go, sizeof(go), MSG_NOSIGNAL) >= 0)
 		return;
 	if (recv(b->socket, &last, sizeof(last), MSG_DONTWAIT) == sizeof(last) &&

@@ -81,7 +81,8 @@ static struct body *new_child(const struct body *source, struct err *e)
 	if (!b)
 		return NULL;
 	b->limits = source->limits;
-	b->uid = share_uid(source->uid);
+	b->uid = share_uid(source);
+	b->chain.set_ids = source->chain.set_ids;
 	if (clone_mounts(b, source, e) == 0)
 		return b;
 	abandon_body(b);
@@ -125,6 +126,7 @@ static int freeze_layer(struct body *b, struct err *e)
 	if (b->chain.n_frozen + 1 >= CHAIN_MAX)
 		return err_set(e, ERR_LIMIT, "forked more often than its layers could be squashed");
 	frozen->bytes = store_layer_used(frozen);
+	next.set_ids = b->chain.set_ids;
 	chain_copy_frozen(&next, &b->chain);
 	chain_push(&next, layer_ref(frozen));
 	next.upper = store_layer_new(&warden.store, disk_left(&next, b->limits.disk), e);
@@ -332,7 +334,7 @@ static void squash_if_deep(const struct body *b)
 
 	if (b->chain.n_frozen <= CHAIN_SQUASH || squash_running(b->chain.frozen[0]))
 		return;
-	if (chain_image(&b->chain))
+	if (chain_base(&b->chain))
 		return; /* the copy would hold all of the image, in memory */
 	j = new_job(&e);
 	if (!j)

@@ -29,39 +29,13 @@ enum {
  * that has only the usual 65536 ids. */
 static const struct {
 	uint32_t first, end;
-} id_ranges[] = { { 1900000000, 2147352576 }, { 20000, 65534 } };
+} id_ranges[] = { { IDS_FIRST, IDS_END }, { 20000, 65534 } };
 
 static int write_text(const char *path, const char *text)
 {
 	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
-}
-
-/* An unprivileged user becomes root of a user namespace of its own, with one id. */
-static int become_rootless(struct host *h, struct err *e)
-{
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-	char map[64];
-
-	if (uid == 0)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "root without CAP_SYS_ADMIN: sandboxes would be root on the host");
-	if (unshare(CLONE_NEWUSER) < 0)
-		return err_sys(e, errno, "make a user namespace");
-	snprintf(map, sizeof(map), "0 %u 1\n", uid);
-	if (write_text("/proc/self/uid_map", map) < 0 ||
-	    write_text("/proc/self/setgroups", "deny") < 0)
-		return err_sys(e, errno, "map the user");
-	snprintf(map, sizeof(map), "0 %u 1\n", gid);
-	if (write_text("/proc/self/gid_map", map) < 0)
-		return err_sys(e, errno, "map the group");
-	h->rootless = true;
-	h->nested = true;
-	h->one_uid = true;
-	h->uid_base = 0; /* which is this user outside */
-	return 0;
 }
 
 /* How many ids from first on are ours to give out. */
@@ -76,6 +50,44 @@ static uint64_t ids_mapped(uint64_t first)
 	if (f)
 		fclose(f);
 	return n;
+}
+
+/* As 0. Of the two maps that one is left alone that is there already. */
+static int map_self(uid_t uid, gid_t gid, struct err *e)
+{
+	char map[64];
+
+	snprintf(map, sizeof(map), "0 %u 1\n", uid);
+	if (ids_mapped(0) == 0 && write_text("/proc/self/uid_map", map) < 0)
+		return err_sys(e, errno, "map the user");
+	if (write_text("/proc/self/setgroups", "deny") < 0)
+		return err_sys(e, errno, "map the user");
+	snprintf(map, sizeof(map), "0 %u 1\n", gid);
+	return write_text("/proc/self/gid_map", map) < 0 ? err_sys(e, errno, "map the group") : 0;
+}
+
+/* An unprivileged user becomes root of a user namespace of its own, with one id, or with those for
+ * sandboxes with root. */
+static int become_rootless(struct host *h, bool root, struct err *e)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	int mapper;
+
+	if (uid == 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "root without CAP_SYS_ADMIN: sandboxes would be root on the host");
+	mapper = root ? range_map_start() : -1;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return err_sys(e, errno, "make a user namespace");
+	h->has_range = range_map(mapper);
+	if (!h->has_range && map_self(uid, gid, e) < 0)
+		return -1;
+	h->rootless = true;
+	h->nested = true;
+	h->one_uid = true;
+	h->uid_base = 0; /* which is this user outside */
+	return 0;
 }
 
 static bool have_admin(void)
@@ -98,9 +110,11 @@ static int open_id_locks(void)
 }
 
 /* For as long as this process lives, and those that clean up behind it. */
-static bool lock_ids(int locks, uint64_t first, uint64_t n)
+bool ids_lock(int locks, uint64_t first, uint64_t n, bool lock)
 {
-	struct flock l = { .l_type = F_WRLCK, .l_start = (off_t)first, .l_len = (off_t)n };
+	struct flock l = { .l_type = lock ? F_WRLCK : F_UNLCK,
+			   .l_start = (off_t)first,
+			   .l_len = (off_t)n };
 
 	return locks < 0 || fcntl(locks, F_OFD_SETLK, &l) == 0 ||
 	       (errno != EAGAIN && errno != EACCES); /* no locks on this file system */
@@ -122,7 +136,7 @@ static bool take_ids(struct host *h, uint32_t n)
 		for (uint64_t k = 0; k < parts; k++) {
 			uint64_t at = first + (from + k) % parts * n;
 
-			if (!lock_ids(h->id_locks, at, n))
+			if (!ids_lock(h->id_locks, at, n, true))
 				continue;
 			h->uid_base = (uint32_t)at;
 			h->n_uids = n;
@@ -149,12 +163,17 @@ static bool is_first_userns(void)
 }
 
 /* With as many as a later hub could wish for, if they are there. */
-static int choose_identity(struct host *h, uint32_t ids, struct err *e)
+static int choose_identity(struct host *h, uint32_t ids, bool root, struct err *e)
 {
+	const uint64_t room = IDS_END - IDS_FIRST;
+	uint64_t mapped;
+
 	if (geteuid() != 0 || !have_admin())
-		return become_rootless(h, e);
+		return become_rootless(h, root, e);
 	h->nested = !is_first_userns();
 	h->id_locks = open_id_locks();
+	mapped = ids_mapped(IDS_FIRST);
+	h->n_ranges = (uint32_t)((mapped < room ? mapped : room) / ROOT_IDS);
 	return take_ids(h, BODIES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
 }
 
@@ -250,9 +269,8 @@ static int check_files(struct err *e)
 		       (unsigned long long)files.rlim_max, FILES_LEAST);
 }
 
-const struct seccomp_filter *warden_filter(const struct limits *l, struct err *e)
+const struct seccomp_filter *warden_filter(unsigned kind, struct err *e)
 {
-	unsigned kind = l->debug ? SECCOMP_DEBUG : 0;
 	struct seccomp_filter *f = &warden.host.filters[kind];
 
 	if (f->n || seccomp_build(f, kind) == 0)
@@ -287,14 +305,14 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 		if (janitor_start(&warden.cgroups, m->kept, e) < 0)
 			return -1;
 	}
-	if (choose_identity(&warden.host, m->max_sandboxes + m->pool, e) < 0 ||
+	if (choose_identity(&warden.host, m->max_sandboxes + m->pool, m->root, e) < 0 ||
 	    take_requests(m, e) < 0)
 		return -1;
 	warden.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, e) < 0)
 		return -1;
 	/* while another process copies the skeleton */
-	if (!warden_filter(&(struct limits){ 0 }, e))
+	if (!warden_filter(0, e))
 		return -1;
 	warden.host.last_cap = last_capability();
 	warden.host.landlock = make_landlock(&warden.store, e);

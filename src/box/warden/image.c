@@ -72,7 +72,7 @@ static int copy_root(const struct host *h, int folder, uint32_t uid, struct err 
 	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
 		return err_sys(e, errno, "mount the image");
 	if (!h->one_uid) {
-		userns = store_idmap(h, &st, uid);
+		userns = store_idmap(h, &(struct idmap){ st.st_uid, st.st_gid, uid, 1 });
 		if (userns < 0 || mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0) {
 			err_sys(e, errno, "give the image to the sandbox's user");
 			e->code = ERR_UNSUPPORTED; /* of the file system that it is on */
@@ -128,6 +128,7 @@ struct layer *store_layer_image(struct store *s, const struct host *h, const str
 	l->id = ++s->last_layer;
 	l->refs = 1;
 	l->complete = true;
+	l->base = true;
 	l->of_host = from->of_host;
 	l->uid = uid;
 	l->image = take_fd(&folder);
@@ -138,11 +139,57 @@ struct layer *store_layer_image(struct store *s, const struct host *h, const str
 	return NULL;
 }
 
-const struct layer *chain_image(const struct chain *c)
+/* A mount of it by which its files, and what is copied up of them, belong to ids of the sandbox. */
+static int map_skeleton(const struct host *h, uint32_t uid, struct err *e)
+{
+	autoclose int userns = store_idmap(h, &(struct idmap){ 0, 0, uid, ROOT_IDS });
+	autoclose int tree = mount_copy(AT_FDCWD, "/skel", false);
+
+	if (userns < 0 || tree < 0)
+		return err_sys(e, errno, "copy the mount of the skeleton");
+	if (mount_setattr_tree(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_IDMAP, userns) == 0)
+		return take_fd(&tree);
+	err_sys(e, errno, "give the skeleton to the sandbox's root");
+	if (errno == EINVAL)
+		err_set(e, ERR_UNSUPPORTED, "root inside takes Linux 6.3 or later");
+	return -1;
+}
+
+struct layer *store_layer_skeleton(struct store *s, const struct host *h, uint32_t uid,
+				   struct err *e)
+{
+	autofree struct layer *l = calloc(1, sizeof(*l));
+	autoclose int tree = l ? map_skeleton(h, uid, e) : -1;
+
+	if (!l)
+		err_set(e, ERR_LIMIT, "out of memory");
+	if (tree < 0)
+		return NULL;
+	*l = (struct layer){ .id = ++s->last_layer,
+			     .refs = 1,
+			     .image = -1,
+			     .complete = true,
+			     .base = true,
+			     .uid = uid };
+	if (attach(l, tree) == 0)
+		return take_ptr(l);
+	err_sys(e, errno, "mount the skeleton");
+	layer_unref(take_ptr(l));
+	return NULL;
+}
+
+const struct layer *chain_base(const struct chain *c)
 {
 	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
 
-	return lowest && lowest->image >= 0 ? lowest : NULL;
+	return lowest && lowest->base ? lowest : NULL;
+}
+
+const struct layer *chain_image(const struct chain *c)
+{
+	const struct layer *base = chain_base(c);
+
+	return base && base->image >= 0 ? base : NULL;
 }
 
 bool chain_of_host(const struct chain *c)

@@ -4,6 +4,7 @@
  *
  *	warden.c	the loop, the protocol with the hub
  *	body.c	sandboxes from making to end, the pool
+ *	range.c	ids of sandboxes in which uid 0 is
  *	message.c	what the hub says, checked
  *	sleep.c	sandboxes without a process
  *	fork.c	forks, squashed layers
@@ -38,6 +39,7 @@
 
 enum {
 	GUEST_UID = 1000, /* as seen inside */
+	ROOT_IDS = 65536, /* that a sandbox with root has, from 0 on */
 	CHAIN_MAX = 120, /* frozen layers below one sandbox; a longer chain is squashed first */
 	CPU_PERIOD_US = 100000, /* of a CPU limit */
 	CHAIN_SQUASH = 20, /* past this it is squashed in the background */
@@ -52,6 +54,8 @@ struct host {
 	uint32_t uid_base, n_uids; /* host uids of sandboxes: each family of forks has one */
 	int id_locks; /* those ids are locked as long as it is open; -1: they are not */
 	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
+	uint32_t n_ranges; /* of ROOT_IDS ids from IDS_FIRST on, as far as they are ours to give */
+	bool has_range; /* rootless: ROOT_IDS ids are mapped, for all sandboxes with root */
 	int proc; /* the host's /proc, O_PATH */
 	int init; /* holt-init, as the host has it */
 	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
@@ -73,7 +77,9 @@ struct layer {
 	uint32_t refs;
 	int image; /* its folder, locked for as long as the layer is there; -1: it is none */
 	bool of_host; /* an image over which the host's directories stand */
-	uint32_t uid; /* whose all of an image is, on the host */
+	/* what the sandbox is made from: an image, or the skeleton as its root owns it */
+	bool base;
+	uint32_t uid; /* whose the root of a base is, on the host */
 	uint64_t bytes; /* in use, set when it is frozen */
 	bool complete; /* nothing of the layers below shows through: they are left out */
 	bool rooted; /* the root of the sandbox whose writable layer it is stands over its w */
@@ -84,6 +90,7 @@ struct chain {
 	struct layer *upper;
 	struct layer *frozen[CHAIN_MAX];
 	uint32_t n_frozen;
+	bool set_ids; /* set-id bits and capabilities of its files count */
 };
 
 struct bind {
@@ -127,19 +134,24 @@ bool store_settled(bool wait);
 
 /* A new empty layer that holds at most `disk` bytes. */
 struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUST_USE;
-/* Gives the first layer of a sandbox the home and work directories of its user. Where layers are
- * plain they are in the skeleton. */
-int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid,
+/* Gives the first layer of a sandbox the home and work directories of its user; with root `uid` is
+ * that of its uid 0. Where layers are plain they are in the skeleton. */
+int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid, bool root,
 		    struct err *e) MUST_USE;
 /* The image of that origin as a frozen layer: its root/ read-only, all in it belonging to `uid`.
  * ERR_TEMPLATE_NOT_FOUND where it is not there (any more), ERR_UNSUPPORTED where layers are
  * plain. */
 struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
 				uint32_t uid, struct err *e) MUST_USE;
+/* The skeleton as a frozen layer in which the host's ids from 0 on are those from `uid` on. */
+struct layer *store_layer_skeleton(struct store *s, const struct host *h, uint32_t uid,
+				   struct err *e) MUST_USE;
 struct layer *layer_ref(struct layer *l);
 void layer_unref(struct layer *l); /* the last one has it removed; NULL-safe */
 void store_layer_remove(uint32_t id); /* of one that nobody has any more; may wait long */
 void chain_fini(struct chain *c);
+/* The base at the bottom; NULL: the skeleton is there, as it is. */
+const struct layer *chain_base(const struct chain *c);
 /* The image at the bottom; NULL: the host template's skeleton is there. */
 const struct layer *chain_image(const struct chain *c);
 /* Whether the host's directories stand over it. */
@@ -180,9 +192,12 @@ struct host_tree {
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
 		    struct err *e) MUST_USE;
 
-/* A user namespace in which the owner and the group of st are `uid`, for an idmapped mount. -1 with
- * errno. */
-int store_idmap(const struct host *h, const struct stat *st, uint32_t uid);
+/* n ids of a file system, from uid and gid on, and what they are in a mount of it. */
+struct idmap {
+	uint32_t uid, gid, to, n;
+};
+/* A user namespace for such an idmapped mount. -1 with errno. */
+int store_idmap(const struct host *h, const struct idmap *m);
 
 /* Enter and leave the base namespace, whose few mounts a new sandbox starts from. */
 int store_enter_base(const struct store *s);
@@ -203,7 +218,7 @@ struct walk_from {
 	/* its writable layers, the topmost first; none: compare merged with template */
 	const int *layers;
 	size_t n_layers;
-	uint32_t uid; /* of its files */
+	uint32_t uid, n_ids; /* of its files */
 	uint64_t bytes_max; /* of the contents of files, holes included */
 };
 
@@ -294,6 +309,8 @@ struct spawn {
 	const struct facts *facts;
 	cpu_set_t cpus; /* that it is bound to; none: all of them */
 	uint32_t uid; /* of the host */
+	bool root; /* it is uid 0 inside */
+	bool set_ids; /* with root: programs may have set-id bits, and capabilities */
 	int socket; /* the child's end */
 	int birthplace; /* v2 control group; -1: none */
 	int net; /* network namespace; -1: it makes one */
@@ -327,8 +344,9 @@ struct spawn_parts {
 void spawn_parts_fini(struct spawn_parts *parts);
 int spawn_give(int socket, const struct spawn_parts *parts, struct err *e) MUST_USE;
 
-/* Answers IM_MAP_ME: guest uid 1000 is host uid `uid`. */
-int spawn_map(const struct host *h, pid_t pid, uint32_t uid, struct err *e) MUST_USE;
+/* Answers IM_MAP_ME: guest uid 1000 is host uid `uid`; with root the ids from 0 on are those from
+ * `uid` on. */
+int spawn_map(const struct host *h, pid_t pid, uint32_t uid, bool root, struct err *e) MUST_USE;
 
 /* The warden's state and the bodies in it, shared by those of its files that change them; warden.h
  * lists all. */
@@ -505,7 +523,7 @@ uint32_t slot_of(const struct body *b);
 struct body *new_body(struct err *e);
 struct body *find_body(uint64_t key); /* a live one; NULL: none */
 struct body *find_awake(uint64_t key, struct err *e); /* one that has its process */
-uint32_t share_uid(uint32_t uid); /* one more user of a family's id */
+uint32_t share_uid(const struct body *b); /* one more of that family of forks */
 void kill_body(struct body *b);
 void sweep_body(struct body *b); /* the last step, possibly after some tries */
 void body_died(struct body *b);
@@ -525,6 +543,17 @@ int restart_body(struct body *b, struct err *e);
 hub_message_fn create;
 bool pool_full(void); /* with those on the way */
 void pool_refill(void); /* one more */
+
+/* ---- range.c ---- */
+
+/* ROOT_IDS ids that no other sandbox has, of this hub or another; in *ret the first. Without
+ * privileges those of /etc/subuid and /etc/subgid, for all. ERR_UNSUPPORTED: there are none. */
+int range_take(uint32_t *ret, struct err *e) MUST_USE;
+void range_drop(const struct body *b); /* it has ended */
+/* Without privileges, before the process is in its user namespace: starts a process that will map
+ * that, this user as 0 and ROOT_IDS - 1 ids of its own behind. -1: the user has none. */
+int range_map_start(void);
+bool range_map(int go); /* in it; false: it could not be mapped so */
 
 /* ---- sleep.c ---- */
 
@@ -609,7 +638,11 @@ void nets_fini(void);
 /* ---- host.c ---- */
 
 int warden_setup(const struct wm_hello *m, const char *init, struct err *e);
-/* The filter of a sandbox with these limits, made if need be; NULL with *e. */
-const struct seccomp_filter *warden_filter(const struct limits *l, struct err *e);
+/* The filter of that kind (bits of enum seccomp_kind), made if need be; NULL with *e. */
+const struct seccomp_filter *warden_filter(unsigned kind, struct err *e);
+/* Locks ids, or with `lock` false lets go of them. False: another warden has some of them. */
+bool ids_lock(int locks, uint64_t first, uint64_t n, bool lock);
+#define IDS_FIRST 1900000000u /* of a range that no known allocator of ids uses */
+#define IDS_END 2147352576u
 /* Takes over what another hub wishes of a warden that is set up. */
 int warden_set_anew(const struct wm_hello *m, struct err *e);

@@ -600,13 +600,22 @@ static void add_range(struct build *b, unsigned first, unsigned action, enum che
 		b->ranges[b->n_ranges++] = (struct range){ first, action, check };
 }
 
+static bool is_of_mode(enum check check)
+{
+	return check == CHECK_MODE_1 || check == CHECK_MODE_2 || check == CHECK_OPEN ||
+	       check == CHECK_OPENAT;
+}
+
 static void find_ranges(struct build *b, unsigned kind)
 {
 	for (int nr = 0; nr <= NR_MAX; nr++) {
 		const struct rule *r = rule_of(nr, kind);
 		unsigned action = is_allowed(nr) ? ALLOW : FAIL(ENOSYS);
 
-		add_range(b, (unsigned)nr, r ? r->action : action, r ? r->check : NO_CHECK);
+		if (r && (kind & SECCOMP_SET_ID) && is_of_mode(r->check))
+			add_range(b, (unsigned)nr, ALLOW, NO_CHECK);
+		else
+			add_range(b, (unsigned)nr, r ? r->action : action, r ? r->check : NO_CHECK);
 	}
 }
 

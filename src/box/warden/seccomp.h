@@ -13,7 +13,8 @@ enum { SECCOMP_INSNS_MAX = 512 };
 /* What a sandbox may do besides: bits of its kind of filter. */
 enum seccomp_kind {
 	SECCOMP_DEBUG = 1, /* its programs trace each other and read each other's memory */
-	SECCOMP_KINDS = 2,
+	SECCOMP_SET_ID = 2, /* set-user-id and set-group-id bits may be set */
+	SECCOMP_KINDS = 4,
 };
 
 struct seccomp_filter {
@@ -25,5 +26,6 @@ struct seccomp_filter {
  * the unit test). */
 int seccomp_build(struct seccomp_filter *ret_filter, unsigned kind);
 
-/* Loads it for the calling thread, which must have no_new_privs. -1 with errno. */
+/* Loads it for the calling thread, which must have no_new_privs, or CAP_SYS_ADMIN in its user
+ * namespace. -1 with errno. */
 int seccomp_load(const struct seccomp_filter *filter);

@@ -7,7 +7,9 @@
  *     overlay and its control groups.
  *  2. It builds its root while it still may.
  *  3. Last comes the user namespace, in which it has no way to be anyone but GUEST_UID; then
- *     capabilities, Landlock and the system-call filter close behind it.
+ *     capabilities, Landlock and the system-call filter close behind it. With root it is uid 0
+ *     there, with ROOT_IDS ids, and keeps capabilities over those alone: the namespaces above stay
+ *     out of its reach.
  *  4. It executes holt-init, from the read-only mount that the warden put it on.
  *
  * The mount namespace's own root is an empty read-only tmpfs; the sandbox's root is mounted on
@@ -35,6 +37,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <grp.h>
 
@@ -293,16 +296,28 @@ static void bind_to_cpus(const struct spawn *sp)
 		log_debug("bind to processors: %s", strerror(errno));
 }
 
-/* What no program may ever gain; what this process has itself goes last, drop_capabilities(). */
-static int bound_capabilities(int last)
+/* What root inside may do: change files and identities, signal and listen, all within its ids. */
+static const uint64_t root_capabilities = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE |
+					  1ull << CAP_FOWNER | 1ull << CAP_FSETID |
+					  1ull << CAP_SETUID | 1ull << CAP_SETGID |
+					  1ull << CAP_SETFCAP | 1ull << CAP_KILL |
+					  1ull << CAP_NET_BIND_SERVICE;
+
+/* What no program may ever gain; what this process has itself goes last, drop_capabilities(), or
+ * with root when it executes holt-init. */
+static int bound_capabilities(const struct spawn *sp)
 {
-	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-					     SECBIT_NO_SETUID_FIXUP_LOCKED |
-					     SECBIT_NO_CAP_AMBIENT_RAISE |
-					     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
+	uint64_t kept = sp->root ? root_capabilities : 0;
+
+	if (!sp->set_ids)
+		kept &= ~(1ull << CAP_SETFCAP);
+	if (!sp->root && prctl(PR_SET_SECUREBITS,
+			       SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+				       SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+				       SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
 		return -1;
-	for (int cap = 0; cap <= last; cap++) {
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+	for (int cap = 0; cap <= sp->host->last_cap; cap++) {
+		if (!(kept & 1ull << cap) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -1;
 	}
 	return 0;
@@ -524,6 +539,82 @@ int spawn_raise_oom(int proc, int by)
 	return pwrite(fd, text, (size_t)n, 0) < 0 ? -1 : 0;
 }
 
+/* Two lines, since without privileges the first id is no neighbour of the others. */
+static int write_root_map(char map[64], uint32_t uid)
+{
+	return snprintf(map, 64, "0 %u 1\n1 %u %d\n", uid, uid + 1, ROOT_IDS - 1);
+}
+
+/* Both maps of the process that the host's /proc calls `pid`: each id is itself. */
+static int map_all(int proc, const char *pid)
+{
+	static const char *const files[] = { "uid_map", "gid_map" };
+	char path[64], map[64];
+	int n = write_root_map(map, 0);
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		autoclose int fd = -1;
+
+		snprintf(path, sizeof(path), "%s/%s", pid, files[i]);
+		fd = openat(proc, path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0 || write(fd, map, (size_t)n) != n)
+			return -1;
+	}
+	return 0;
+}
+
+/* The kernel counts what a user has, and bounds it, for each user of each user namespace, and for
+ * whoever made that one. Programs with root are as many users as they like. So they are in a second
+ * one, whose maker stands for all of them in the first. Only a process in the first can map it. */
+static int make_inner_userns(const struct spawn *sp)
+{
+	char self[16] = "";
+	int go[2], status;
+	pid_t mapper;
+
+	if (readlinkat(sp->host->proc, "self", self, sizeof(self) - 1) < 0 ||
+	    pipe2(go, O_CLOEXEC) < 0)
+		return -1;
+	mapper = fork();
+	if (mapper == 0) {
+		close(go[1]);
+		status = read(go[0], &status, sizeof(status)) == 0 ? map_all(sp->host->proc, self)
+								   : -1;
+		_exit(status < 0 ? errno : 0);
+	}
+	if (mapper < 0 || set_limits(sp) < 0 || unshare(CLONE_NEWUSER) < 0)
+		return -1;
+	close(go[0]);
+	close(go[1]);
+	if (waitpid(mapper, &status, 0) != mapper)
+		return -1;
+	errno = WIFEXITED(status) ? WEXITSTATUS(status) : ECANCELED;
+	return errno ? -1 : 0;
+}
+
+/* Ports below 1024 are the network namespace's to guard, and that is not root's inside. */
+static int open_ports(int proc)
+{
+	autoclose int fd = openat(proc, "sys/net/ipv4/ip_unprivileged_port_start",
+				  O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, "0", 1) < 0 ? -1 : 0;
+}
+
+/* uid 0 of the namespace that it has made, and of another one in that. */
+static void become_root(const struct spawn *sp)
+{
+	STEP(await_map(sp->socket));
+	STEP(setgroups(0, NULL));
+	STEP(setresgid(0, 0, 0));
+	STEP(setresuid(0, 0, 0));
+	STEP(die_with_warden(sp->host->warden)); /* that was undone */
+	/* It was undone, too, that this process is its own user's in /proc. Nothing else is in the
+	 * sandbox yet. */
+	STEP(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+	STEP(make_inner_userns(sp));
+}
+
 static _Noreturn void child_main(const struct spawn *sp)
 {
 	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
@@ -534,6 +625,8 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(setsid());
 	STEP(spawn_raise_oom(sp->host->proc, OOM_SCORE_SANDBOX));
 	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
+	if (sp->root && open_ports(sp->host->proc) < 0)
+		log_debug("ports below 1024: %s", strerror(errno));
 	STEP(receive_parts(sp->socket, &parts));
 	STEP(fill_root(&parts));
 	STEP(mount_attach(parts.root, AT_FDCWD, "/r"));
@@ -549,16 +642,20 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(enter_groups(&parts));
 	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */
 	STEP(ask_for_map(sp->socket));
+	if (sp->root)
+		become_root(sp);
 	STEP(chdir("/r"));
 	STEP(chroot("."));
 	STEP(unshare(CLONE_NEWCGROUP));
 	STEP(set_limits(sp));
 	bind_to_cpus(sp);
-	STEP(bound_capabilities(sp->host->last_cap));
-	STEP(await_map(sp->socket));
-	STEP(become_guest(sp->host->rootless));
-	STEP(drop_capabilities());
-	STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	STEP(bound_capabilities(sp));
+	if (!sp->root) {
+		STEP(await_map(sp->socket));
+		STEP(become_guest(sp->host->rootless));
+		STEP(drop_capabilities());
+		STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	}
 	STEP(die_with_warden(sp->host->warden)); /* other credentials had ended that */
 	STEP(init = arrange_fds(sp, &parts));
 	if (limit_files(sp->host) < 0)
@@ -602,7 +699,8 @@ pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e)
 	return pid;
 }
 
-static int write_map(const struct host *h, pid_t pid, const char *file, uint32_t uid, struct err *e)
+static int write_map(const struct host *h, pid_t pid, const char *file, uint32_t uid, bool root,
+		     struct err *e)
 {
 	autoclose int fd = -1;
 	char path[64], map[64];
@@ -610,15 +708,16 @@ static int write_map(const struct host *h, pid_t pid, const char *file, uint32_t
 
 	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
 	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
-	n = snprintf(map, sizeof(map), "%d %u 1\n", GUEST_UID, uid);
+	n = root ? write_root_map(map, uid)
+		 : snprintf(map, sizeof(map), "%d %u 1\n", GUEST_UID, uid);
 	if (fd < 0 || write(fd, map, (size_t)n) != n)
 		return err_sys(e, errno, "write the sandbox's %s", file);
 	return 0;
 }
 
-int spawn_map(const struct host *h, pid_t pid, uint32_t uid, struct err *e)
+int spawn_map(const struct host *h, pid_t pid, uint32_t uid, bool root, struct err *e)
 {
-	if (write_map(h, pid, "uid_map", uid, e) < 0)
+	if (write_map(h, pid, "uid_map", uid, root, e) < 0)
 		return -1;
-	return write_map(h, pid, "gid_map", uid, e);
+	return write_map(h, pid, "gid_map", uid, root, e);
 }

@@ -167,15 +167,21 @@ static int make_dev(void)
 }
 
 /* What a sandbox's first layer holds besides the skeleton: the directories of its user. */
-static int own_dirs(const char *top, uint32_t uid)
+static int own_dirs(const char *top, uint32_t uid, bool root)
 {
+	const uint32_t owners[] = {
+		[OWNED_ROOT] = root ? uid : 0,
+		[OWNED_USER] = uid,
+		[OWNED_AGENT] = root ? uid + GUEST_UID : uid,
+	};
 	char path[128];
 
 	for (size_t i = 0; i < template_host_n_owned; i++) {
 		const struct owned_dir *d = &template_host_owned[i];
 
 		snprintf(path, sizeof(path), "%s%s", top, d->path);
-		if (make_dir(path, d->mode) < 0 || (d->guest && lchown(path, uid, uid) < 0))
+		if (make_dir(path, d->mode) < 0 ||
+		    lchown(path, owners[d->owner], owners[d->owner]) < 0)
 			return -1;
 	}
 	return 0;
@@ -240,7 +246,7 @@ static int choose_layers(struct store *s, const struct host *h)
 	}
 	/* Layers that are copied belong to one user. */
 	if (errno != EOPNOTSUPP || !h->one_uid || skeleton_await() < 0 ||
-	    own_dirs("/skel", h->uid_base) < 0 || statvfs("/skel", &v) < 0)
+	    own_dirs("/skel", h->uid_base, false) < 0 || statvfs("/skel", &v) < 0)
 		return -1;
 	s->plain = true;
 	s->skel_bytes = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
@@ -422,12 +428,13 @@ struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e)
 	return NULL;
 }
 
-int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid, struct err *e)
+int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid, bool root,
+		    struct err *e)
 {
 	char path[64];
 
 	layer_path(path, l, "/u");
-	if (!s->plain && own_dirs(path, uid) < 0)
+	if (!s->plain && own_dirs(path, uid, root) < 0)
 		return err_sys(e, errno, "make the home directory");
 	return 0;
 }
@@ -537,7 +544,8 @@ static int overlay_of_many(const struct store *s, const struct chain *c, const c
 			 c->upper->id);
 	snprintf(options, sizeof(options), "lowerdir=%s%s,%s%s%s", lower, dirs, marks,
 		 value ? "=" : "", value ? value : "");
-	if (mount("overlay", "/many", "overlay", MS_NOSUID | MS_NODEV | (c->upper ? 0u : MS_RDONLY),
+	if (mount("overlay", "/many", "overlay",
+		  MS_NODEV | (c->set_ids ? 0u : MS_NOSUID) | (c->upper ? 0u : MS_RDONLY),
 		  options) < 0)
 		return err_sys(e, errno, "stack many layers");
 	tree = mount_copy(AT_FDCWD, "/many", false);
@@ -545,16 +553,16 @@ static int overlay_of_many(const struct store *s, const struct chain *c, const c
 	return tree < 0 ? err_sys(e, errno, "copy the stack of layers") : tree;
 }
 
-/* All of an image is the sandbox's user's. Of the root itself that is told by the layer on top. */
+/* Whose the root itself is, is told by the layer on top. */
 static int own_root(const struct chain *c)
 {
-	const struct layer *image = chain_image(c);
+	const struct layer *base = chain_base(c);
 	char path[64];
 
-	if (!image || !c->upper)
+	if (!base || !c->upper)
 		return 0;
 	layer_path(path, c->upper, "/u");
-	return lchown(path, image->uid, image->uid);
+	return lchown(path, base->uid, base->uid);
 }
 
 int store_overlay(const struct store *s, const struct chain *c, struct err *e)
@@ -583,7 +591,7 @@ int store_overlay(const struct store *s, const struct chain *c, struct err *e)
 	}
 	if (mount_fsconfig(fs, marks, value) < 0 || mount_fsconfig_create(fs) < 0)
 		return err_sys(e, errno, "stack the layers");
-	tree = mount_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+	tree = mount_fsmount(fs, MOUNT_ATTR_NODEV | (c->set_ids ? 0 : MOUNT_ATTR_NOSUID) |
 					 (c->upper ? 0 : MOUNT_ATTR_RDONLY));
 	return tree < 0 ? err_sys(e, errno, "mount the stack of layers") : tree;
 }
@@ -656,7 +664,7 @@ void store_forget_root(struct layer *upper)
 /* ---- mounts of the host ---------------------------------------------------------------------- */
 
 static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32_t on_disk,
-		       uint32_t id)
+		       const struct idmap *m)
 {
 	autoclose int fd = -1;
 	char path[64], map[64];
@@ -664,12 +672,12 @@ static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32
 
 	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
 	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
-	n = snprintf(map, sizeof(map), "%u %u 1\n", on_disk, id);
+	n = snprintf(map, sizeof(map), "%u %u %u\n", on_disk, m->to, m->n);
 	return fd < 0 || write(fd, map, (size_t)n) != n ? -1 : 0;
 }
 
 /* A process is born into it, mapped, and let go again once the namespace is held. */
-int store_idmap(const struct host *h, const struct stat *st, uint32_t uid)
+int store_idmap(const struct host *h, const struct idmap *m)
 {
 	char path[64];
 	int ns = -1;
@@ -683,8 +691,8 @@ int store_idmap(const struct host *h, const struct stat *st, uint32_t uid)
 	if (pid < 0)
 		return -1;
 	snprintf(path, sizeof(path), "%d/ns/user", (int)pid);
-	if (write_idmap(h, pid, "uid_map", st->st_uid, uid) == 0 &&
-	    write_idmap(h, pid, "gid_map", st->st_gid, uid) == 0)
+	if (write_idmap(h, pid, "uid_map", m->uid, m) == 0 &&
+	    write_idmap(h, pid, "gid_map", m->gid, m) == 0)
 		ns = openat(h->proc, path, O_RDONLY | O_CLOEXEC);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -715,7 +723,7 @@ int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_i
 	if (t->size && sized_check(tree, t->size, e) < 0)
 		return -1;
 	if (!h->one_uid) {
-		userns = store_idmap(h, &st, t->uid);
+		userns = store_idmap(h, &(struct idmap){ st.st_uid, st.st_gid, t->uid, 1 });
 		if (userns < 0)
 			return err_sys(e, errno, "map the owner of the mount");
 		/* a file system that can't: reading still works as for any stranger */

@@ -34,7 +34,7 @@ enum { BUFFER = 128 * 1024 };
 struct walk {
 	enum wm_write_what what;
 	int out;
-	uint32_t uid;
+	uint32_t uid, n_ids;
 	uint64_t bytes_left;
 	struct links links;
 	size_t path_n, n; /* bytes of path, and of buffer */
@@ -157,6 +157,11 @@ static enum file_type type_of(const struct stat *st)
 				    : FILE_OTHER;
 }
 
+static bool is_of_sandbox(const struct walk *k, const struct stat *st)
+{
+	return st->st_uid >= k->uid && st->st_uid - k->uid < k->n_ids;
+}
+
 /* 1: it is there, 0: it is not, negative: an errno. */
 static int look(int dir, const char *name, struct stat *st)
 {
@@ -257,11 +262,19 @@ static int put_symlink(struct walk *k, int dir, const char *name, struct tar_ent
 	return n > 0 ? put_entry(k, &e) : 0;
 }
 
+/* Of one that is not the sandbox's it says nobody. */
+static uint32_t inner_id(const struct walk *k, uint32_t id)
+{
+	return id >= k->uid && id - k->uid < k->n_ids ? id - k->uid : k->n_ids == 1 ? 0 : 65534;
+}
+
 static struct tar_entry entry_of(const struct walk *k, enum tar_type type, const struct stat *st)
 {
 	return (struct tar_entry){
 		.type = type,
 		.mode = st->st_mode & 07777,
+		.uid = inner_id(k, st->st_uid),
+		.gid = inner_id(k, st->st_gid),
 		.mtime = st->st_mtim.tv_sec,
 		.mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
 		.path = k->path,
@@ -346,7 +359,7 @@ static int begin_dir(struct walk *k, const struct stat *st, const struct stat *w
 			return 0;
 		return put_name(k, was ? DIFF_CHANGED : DIFF_ADDED, FILE_DIRECTORY);
 	}
-	if (st->st_uid == k->uid)
+	if (is_of_sandbox(k, st))
 		errnum = put_dir(k, st, false);
 	if (!errnum && hides)
 		errnum = put_mark(k, DIFF_OPAQUE, "", k->path_n);
@@ -374,7 +387,7 @@ static int visit_dir(struct walk *k, const struct level *l, const char *name, co
 
 		errnum = walk_level(k, cut ? &whole : &sub);
 	}
-	if (!errnum && k->what == WM_WRITE_TAR && st->st_uid == k->uid)
+	if (!errnum && k->what == WM_WRITE_TAR && is_of_sandbox(k, st))
 		errnum = put_dir(k, st, true);
 	for (size_t i = 0; i < sub.n_layers; i++)
 		close(layers[i]);
@@ -404,7 +417,7 @@ static int judge(struct walk *k, const struct level *l, const char *name)
 		return errnum;
 	if (S_ISDIR(st.st_mode))
 		return visit_dir(k, l, name, &st, known ? &was : NULL);
-	return st.st_uid == k->uid ? visit_file(k, l, name, &st, known ? &was : NULL) : 0;
+	return is_of_sandbox(k, &st) ? visit_file(k, l, name, &st, known ? &was : NULL) : 0;
 }
 
 static int visit(struct walk *k, const struct level *l, const char *name)
@@ -481,6 +494,7 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 	k.what = what;
 	k.out = out;
 	k.uid = from->uid;
+	k.n_ids = from->n_ids;
 	k.bytes_left = from->bytes_max;
 	k.links.bytes_max = LINKS_FOR_DISK(from->bytes_max);
 	errnum = walk_level(&k, &top);

@@ -53,18 +53,18 @@ static bool layers_tell(const struct chain *c)
 {
 	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
 
-	return !warden.store.plain && (!lowest || !lowest->complete || lowest->image >= 0);
+	return !warden.store.plain && (!lowest || !lowest->complete || lowest->base);
 }
 
 static int open_views(struct views *v, const struct body *b, struct err *e)
 {
-	const struct layer *image = chain_image(&b->chain);
-	uint32_t n = b->chain.n_frozen - (image ? 1 : 0);
+	const struct layer *base = chain_base(&b->chain);
+	uint32_t n = b->chain.n_frozen - (base ? 1 : 0);
 	int failed;
 
 	*v = (struct views){ .pidfd = b->pidfd };
-	v->template = image ? store_layer_open(image)
-			    : open("/skel", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	v->template = base ? store_layer_open(base)
+			   : open("/skel", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	failed = v->template <0;
 	if (layers_tell(&b->chain)) {
 		failed = failed || add_layer(v, b->chain.upper) < 0;
@@ -100,6 +100,7 @@ static int write_all(const struct views *v, const struct body *b, enum wm_write_
 		.layers = v->layers,
 		.n_layers = v->n_layers,
 		.uid = b->uid,
+		.n_ids = b->limits.root ? ROOT_IDS : 1,
 		.bytes_max = b->limits.disk + BYTES_ROOM,
 	};
 

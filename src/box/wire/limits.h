@@ -20,6 +20,7 @@ struct limits {
 	 * limit raises. The program hears of it (EMFILE), nobody else. */
 	uint32_t files;
 	uint32_t debug; /* 1: its programs may trace each other and read each other's memory */
+	uint32_t root; /* 1: its user is uid 0 inside, with a range of ids */
 };
 
 #define MIB (1024ull * 1024)

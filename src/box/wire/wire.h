@@ -98,6 +98,7 @@ struct wm_hello {
 	uint32_t version;
 	char build[WIRE_BUILD_MAX];
 	uint32_t kept; /* the sandboxes outlive the hub */
+	uint32_t root; /* sandboxes with root may be asked for */
 	uint64_t linger_ms; /* how long, without another hub */
 	uint32_t pool;
 	uint32_t networks;

@@ -30,6 +30,13 @@ enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
 	       .doc = "Output format: a table, or one JSON value.")
 
+/* Of verbs that make sandboxes: a member uint32_t user. */
+enum { USER_DEFAULT, USER_USER, USER_ROOT };
+
+#define USER_ROW(S)                                                                                \
+	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",                  \
+	       .doc = "Who its programs are: uid 1000, the default, or root, within own ids.")
+
 struct verb;
 
 struct verb_input {

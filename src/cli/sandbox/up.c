@@ -13,7 +13,7 @@ struct up_options {
 	struct env_options env;
 	struct option_list ports, labels;
 	uint64_t memory, disk, ttl_ms, idle_ms;
-	uint32_t pids, cpu_milli, files, retention, output;
+	uint32_t pids, cpu_milli, files, retention, user, output;
 	bool debug;
 };
 
@@ -49,6 +49,7 @@ static const struct option_row rows[] = {
 	OPTION(struct up_options, files, OPTION_COUNT, "open-files", .arg = "N",
 	       .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,
 	       .doc = "Most open files per process."),
+	USER_ROW(struct up_options),
 	OPTION(struct up_options, debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
 	BUILD_ALLOW_ROW(struct up_options),
@@ -175,6 +176,8 @@ static int up_make(const struct verb_input *in, struct err *e)
 	if (o->retention)
 		hub_link_text(&w, "retention", retentions[o->retention - 1]);
 	write_limits(o, &w);
+	if (o->user)
+		hub_link_text(&w, "user", o->user == USER_ROOT ? "root" : "user");
 	json_write_key(&w, "debug");
 	json_write_bool(&w, o->debug);
 	if (hub_link_env(&w, &o->env, e) < 0 || hub_link_labels(&w, &o->labels, e) < 0)

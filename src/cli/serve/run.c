@@ -33,6 +33,7 @@ struct run_options {
 	struct env_options env;
 	const char *cwd, *image;
 	uint64_t timeout_ms;
+	uint32_t user;
 	bool interactive, tty, debug, json;
 };
 
@@ -55,6 +56,7 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, image, OPTION_TEXT, "template", .arg = "NAME",
 	       .doc = "What the sandbox is made from: an image, or host, the default."),
 	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "NAME", .doc = "The same."),
+	USER_ROW(struct run_options),
 	OPTION(struct run_options, debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
@@ -73,7 +75,7 @@ struct run_request {
 	struct field_strs command, volumes, hosts, env;
 	uint64_t timeout_ms, memory, disk;
 	uint32_t pids, cpu_milli, open_files;
-	bool debug;
+	bool root, debug;
 	struct str allow;
 	bool interactive, tty;
 };
@@ -485,6 +487,7 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, pids, .doc = "Processes; 0: the default."),
 	FIELD(struct run_request, cpu_milli, .doc = "Thousandths of a processor; 0: all."),
 	FIELD(struct run_request, open_files, .doc = "Open files; 0: the host's."),
+	FIELD(struct run_request, root, .doc = "Its programs are uid 0, within ids of its own."),
 	FIELD(struct run_request, debug, .doc = "Its programs may trace each other."),
 	FIELD(struct run_request, allow, .doc = "Isolation features that may be missing."),
 	FIELD(struct run_request, env, .doc = "Variables, NAME=VALUE."),
@@ -520,6 +523,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .pids = r->o->engine.pids,
 				   .cpu_milli = r->o->engine.cpu_milli,
 				   .open_files = r->o->engine.files,
+				   .root = r->o->user == USER_ROOT,
 				   .debug = r->o->debug,
 				   .allow = text_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
@@ -537,7 +541,9 @@ static int ask_for(struct run *r, struct err *e)
 static int start(struct run *r, struct err *e)
 {
 	struct engine_closed own;
-	struct box_config config = { .allow = r->o->engine.allow, .find_template = image_cli_find };
+	struct box_config config = { .allow = r->o->engine.allow,
+				     .find_template = image_cli_find,
+				     .root = r->o->user == USER_ROOT };
 	struct sandbox_spec spec = {
 		.template = str_of(r->o->image),
 		.limits = engine_limits(&r->o->engine),
@@ -549,6 +555,7 @@ static int start(struct run *r, struct err *e)
 	};
 
 	spec.limits.debug = r->o->debug;
+	spec.limits.root = r->o->user == USER_ROOT;
 	engine_close_own(&own);
 	config.closed = own.paths;
 	config.n_closed = own.n;

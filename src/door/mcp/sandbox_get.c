@@ -15,6 +15,7 @@ static const struct field get_fields[] = {
 	VIEW_TEMPLATE("template"),
 	VIEW_SOURCE,
 	VIEW_CREATED,
+	VIEW_USER,
 	VIEW_DEBUG,
 	VIEW_LABELS,
 	VIEW_GENERATION,

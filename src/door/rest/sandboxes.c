@@ -58,6 +58,7 @@ static const struct op_member fork_template_members[] = {
 	  .doc = "The template, such as \"host\"; or a sandbox, of which a copy is made." },
 	FLAT_LIMITS,
 	{ "limits", .in = OP_HIDDEN },
+	{ "user", .in = OP_HIDDEN },
 	{ "debug", .in = OP_HIDDEN },
 	{ "env", .in = OP_HIDDEN },
 	{ "cwd", .in = OP_HIDDEN },

@@ -81,6 +81,7 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 	box.on_end = hub_sandboxes_on_end;
 	box.on_end_arg = hub->sandboxes;
 	box.ttl_by_caller = true;
+	box.root = true;
 	if (hub->images) {
 		box.find_template = images_template;
 		box.find_arg = hub->images;

@@ -63,6 +63,7 @@ static struct store_sandbox row_of(const struct hub_sandbox *l)
 		.cpu_milli = l->limits.cpu_milli,
 		.files = l->limits.files,
 		.debug = l->limits.debug,
+		.root = l->limits.root,
 	};
 }
 
@@ -276,7 +277,8 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 				     .pids = r->pids,
 				     .cpu_milli = r->cpu_milli,
 				     .files = r->files,
-				     .debug = r->debug };
+				     .debug = r->debug,
+				     .root = r->root };
 	return hub_sandbox_set_labels(l, r->labels, e) < 0 ? -1 : read_why(l, r, e);
 }
 

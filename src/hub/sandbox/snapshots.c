@@ -211,6 +211,7 @@ static struct store_snapshot row_of(const struct snapshot *s)
 		.cpu_milli = s->limits.cpu_milli,
 		.files = s->limits.files,
 		.debug = s->limits.debug,
+		.root = s->limits.root,
 	};
 }
 
@@ -498,7 +499,8 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 			    .pids = r->pids,
 			    .cpu_milli = r->cpu_milli,
 			    .files = r->files,
-			    .debug = r->debug },
+			    .debug = r->debug,
+			    .root = r->root },
 	};
 	snprintf(s->id, sizeof(s->id), "%.*s", STR_ARG(r->id));
 	snprintf(s->name, sizeof(s->name), "%.*s", STR_ARG(r->name));

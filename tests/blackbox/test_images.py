@@ -147,6 +147,100 @@ def test_every_kind_of_source_gives_the_same_tree(store, work):
     assert store.json('inspect', 'g')['image']['digest'] == digest
 
 
+def a_root(*more):
+    """As docker export writes it: names without "./", devices in /dev, set-id programs, a mark."""
+    def device(name):
+        return entry(name, kind=tarfile.CHRTYPE)
+    return files.busybox_layer(
+        entry('.dockerenv'), folder('dev'), device('dev/null'), device('dev/console'),
+        folder('dev/pts'), entry('bin/su', b'#!', 0o4755), folder('tmp', 0o1777),
+        symlink('lib', 'usr/lib'), folder('usr/lib'), *more)
+
+
+def test_the_root_of_a_file_system_as_an_archive(store, work):
+    """Of docker export, tar -C root or debootstrap: the same image as of the directory."""
+    tree = work + '/tree'
+    os.mkdir(tree)
+    with open(work + '/x.tar', 'wb') as f:
+        f.write(a_root())
+    with open(work + '/x.tgz', 'wb') as f:
+        f.write(files.gzipped(a_root()))
+    store.ok('import', work + '/x.tar', 'a')
+    store.ok('import', work + '/x.tgz', 'b')
+    with open(work + '/x.tar', 'rb') as f:
+        store.ok('import', '-', 'c', stdin=f)
+    with tarfile.open(work + '/x.tar') as tar:
+        members = [m for m in tar.getmembers() if not m.ischr()]
+        tar.extractall(tree, members)  # noqa: S202
+    os.chmod(tree + '/bin/su', 0o755)
+    shutil.rmtree(tree + '/dev/pts')
+    os.mkdir(tree + '/dev/pts')
+    subprocess.run(['chown', '-R', str(store.who.uid), tree], check=True)
+    store.ok('import', tree, 'd')
+    files.archive_of(tree, work + '/dotted.tar')
+    store.ok('import', work + '/dotted.tar', 'e')
+    images = [store.json('inspect', name)['image'] for name in 'abcde']
+    assert [i['source'] for i in images] == ['tar', 'tar', 'tar', 'tar', 'tar']
+    assert len({i['digest'] for i in images}) == 1
+    root = store.root('a')
+    assert os.readlink(root + '/lib') == 'usr/lib' and os.path.exists(root + '/.dockerenv')
+    assert os.stat(root + '/bin/su').st_mode & 0o7777 == 0o755
+    done = store.who.run('run', '--image', 'a', '--', 'sh', '-c', 'test -c /dev/null && echo in')
+    assert done.stdout == b'in\n', done
+    assert os.listdir(store.path + '/new') == []
+
+
+def test_archives_of_no_root(store, work):
+    """What was packed for something else is no image; a hostile root is refused as a layer is."""
+    os.mkdir(work + '/out')
+    before = store.ok('ls')
+    for i, (why, *entries) in enumerate((
+            ('nor the root of a file system', folder('src'), entry('src/main.c')),
+            ('nor the root of a file system', entry('README')),
+            ('neither a file nor', entry('null', kind=tarfile.CHRTYPE), folder('bin')),
+            ('neither a file nor', folder('bin'), entry('devices/null', kind=tarfile.CHRTYPE)),
+            ('', folder('bin'), entry('../x')), ('', folder('bin'), hardlink('x', '/etc/passwd')),
+            ('', folder('bin'), symlink('l', work + '/out'), entry('l/x')))):
+        with open(f'{work}/{i}.tar', 'wb') as f:
+            f.write(layer(*entries))
+        done = store('import', f'{work}/{i}.tar', 'evil')
+        check_refused(done, 'invalid')
+        assert why.encode() in done.stderr, done
+    assert store.ok('ls') == before and os.listdir(work + '/out') == []
+    assert os.listdir(store.path + '/new') == []
+
+
+def test_names_as_docker_shortens_them(store, work):
+    path = files.layout(work + '/l', GOOD)
+    for given, name in (('docker.io/my/app:3', 'my/app:3'),
+                        ('index.docker.io/other/app', 'other/app:latest'),
+                        ('docker.io/library/alpine:3', 'alpine:3'),
+                        ('library/debian', 'debian:latest'),
+                        ('docker.io/busybox', 'busybox:latest'),
+                        ('quay.io/library/x', 'quay.io/library/x:latest'),
+                        ('library/a/b', 'library/a/b:latest')):
+        assert store.ok('import', path, given).split()[0] == name
+        for asked in (given, name):
+            assert name in store.json('inspect', asked)['names'], asked
+    for reserved in ('docker.io/library/host', 'library/host', 'docker.io/', 'library/'):
+        assert store('import', path, reserved).returncode == REFUSED
+    store.ok('rm', 'docker.io/my/app:3')
+    assert store('inspect', 'my/app:3').returncode == REFUSED
+
+
+def test_names_of_an_older_store(store, work):
+    """They were kept as they were given."""
+    store.ok('import', files.layout(work + '/l', GOOD), 'my/app:3')
+    with open(store.path + '/names.json', encoding='utf-8') as f:
+        old = f.read().replace('my/app:3', 'docker.io/my/app:3')
+    with open(store.path + '/names.json', 'w', encoding='utf-8') as f:
+        f.write(old)
+    for name in ('my/app:3', 'docker.io/my/app:3'):
+        assert store.json('inspect', name)['names'] == ['my/app:3']
+    store.ok('rm', 'my/app:3')
+    assert store.json('ls') == []
+
+
 def test_docker_save_with_layers_that_are_links(store, work):
     same = LAYERS[0]
     files.docker_save(work + '/d.tar', [same, LAYERS[1], same], links={2: 0})

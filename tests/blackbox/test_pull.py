@@ -44,7 +44,7 @@ DIGEST = 'sha256:' + 'a1' * 32
     ('alpine', 'docker://alpine', 'alpine:latest'),
     ('alpine:3.20', 'docker://alpine:3.20', 'alpine:3.20'),
     ('docker://library/alpine:V1.0_x-y', 'docker://library/alpine:V1.0_x-y',
-     'library/alpine:V1.0_x-y'),
+     'alpine:V1.0_x-y'),
     ('reg.example:5000/a/b-c_d', 'docker://reg.example:5000/a/b-c_d',
      'reg.example:5000/a/b-c_d:latest'),
     ('localhost:5000/a:1', 'docker://localhost:5000/a:1', 'localhost:5000/a:1'),

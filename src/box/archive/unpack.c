@@ -283,7 +283,7 @@ static int add_entry(struct unpacking *x, struct archive_entry *entry)
 	case AE_IFLNK:
 		return tree_symlink(x->tree, path, str_of(soft), x->e);
 	default:
-		if (x->u->layer && in_dev(name))
+		if (in_dev(name))
 			return 0;
 		return err_set(x->e, ERR_IMAGE, "%.100s: neither a file nor a directory nor a link",
 			       name);

@@ -4,7 +4,7 @@
  * (box/archive/tree.h), read in a confined process (box/archive/confine.h).
  *
  * ERR_IMAGE: what is no such archive, is cut off or broken, or says what no image may: see tree.h;
- * devices, pipes and sockets (in /dev of a layer they are left out: sandboxes have their own).
+ * devices, pipes and sockets (in /dev they are left out: sandboxes have their own).
  * ERR_TOO_LARGE: over the limits, or a stream that is over 250 times as long as what it is unpacked
  * from.
  *

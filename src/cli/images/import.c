@@ -63,9 +63,9 @@ const struct verb images_import_verb = {
 	.name = "images import",
 	.usage = "[OPTION...] SOURCE [NAME[:TAG]]",
 	.doc = "Make an image from an archive or a directory.",
-	.more = "SOURCE is a directory (an OCI layout, or else the root of an image), an archive\n"
-		"of an OCI layout, what docker save writes, or - for an archive on standard\n"
-		"input.",
+	.more = "SOURCE is a directory (an OCI layout, or else the root of a file system), an\n"
+		"archive of either, what docker save or docker export writes, or - for an\n"
+		"archive on standard input.",
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct import_options),

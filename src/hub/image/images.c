@@ -24,7 +24,7 @@ static const struct field record_fields[] = {
 	FIELD(struct image_record, digest, .flags = FIELD_REQUIRED, .min = HASH_HEX,
 	      .max = HASH_HEX, .doc = "What the image is known by: sha256, in hex."),
 	SHORT(struct image_record, source, .flags = FIELD_REQUIRED,
-	      .doc = "What it was made from: oci, docker, directory or build."),
+	      .doc = "What it was made from: oci, docker, directory, tar or build."),
 	FIELD(struct image_record, of_host, .doc = "The host's /usr stands over it."),
 	FIELD(struct image_record, recipe, .max = HASH_HEX,
 	      .doc = "Of a build: the digest of what it was built from."),
@@ -200,6 +200,27 @@ static bool all_among(struct str s, bool capitals, const char *more)
 	return s.n > 0 && among(s.p[0], capitals, "") && among(s.p[s.n - 1], capitals, more);
 }
 
+static bool skip(struct str *s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (!str_starts(*s, prefix))
+		return false;
+	*s = (struct str){ s->p + n, s->n - n };
+	return true;
+}
+
+/* As Docker shows names: without its own registry, and there without the folder of the official
+ * images. */
+static struct str familiar(struct str name)
+{
+	if (!skip(&name, "docker.io/"))
+		skip(&name, "index.docker.io/");
+	if (str_starts(name, "library/") && !memchr(name.p + 8, '/', name.n - 8))
+		skip(&name, "library/");
+	return name;
+}
+
 int image_name(struct str text, char ret[IMAGE_NAME_MAX + 1], struct err *e)
 {
 	const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
@@ -209,6 +230,7 @@ int image_name(struct str text, char ret[IMAGE_NAME_MAX + 1], struct err *e)
 		name.n = (size_t)(colon - text.p);
 		tag = (struct str){ colon + 1, text.n - name.n - 1 };
 	}
+	name = familiar(name);
 	if (!all_among(name, false, "._-/:") || !all_among(tag, true, "._-") ||
 	    memmem(name.p, name.n, "//", 2) || memmem(name.p, name.n, "..", 2) ||
 	    name.n + 1 + tag.n > IMAGE_NAME_MAX)
@@ -237,6 +259,11 @@ int images_names(const struct images *s, struct image_doc *doc, struct image_nam
 	}
 	if (decode(doc, buf_str(&text), &names_table, &names, e) < 0)
 		return err_wrap(e, "names.json of the store of images");
+	for (size_t i = 0; i < names.names.n; i++) {
+		struct str *name = &names.names.p[i].name;
+
+		*name = familiar(*name); /* older stores have others */
+	}
 	*ret = names.names;
 	return 0;
 }

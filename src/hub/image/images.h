@@ -33,7 +33,7 @@ struct images;
 /* What image.json says. */
 struct image_record {
 	struct str digest; /* 64 hex digits */
-	struct str source; /* "oci", "docker", "directory", "build" */
+	struct str source; /* "oci", "docker", "directory", "tar", "build" */
 	bool of_host; /* uses the host's /usr: it is built on the template host */
 	struct str recipe; /* of a build: the digest of all inputs; else absent */
 	int64_t created_ms; /* when it was imported */
@@ -69,7 +69,8 @@ void images_close(struct images *s); /* NULL-safe */
 AUTO_DEFINE(images_close, struct images)
 
 /* NAME, with ":latest" if it has no tag, in ret. ERR_INVALID for an invalid name: lower-case
- * letters, digits and ._-/: in NAME, letters, digits and ._- in the tag. "host" is reserved. */
+ * letters, digits and ._-/: in NAME, letters, digits and ._- in the tag. "host" is reserved.
+ * docker.io/NAME, library/NAME and docker.io/library/NAME are NAME. */
 int image_name(struct str text, char ret[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
 /* Finds an image by name, or by at least 12 digits of its digest, with or without "sha256:".

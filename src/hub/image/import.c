@@ -100,7 +100,7 @@ static int add_image(struct importing *m, struct err *e)
 }
 
 /* A directory without a layout is the root itself. */
-static int add_directory(struct importing *m, int from, struct err *e)
+static int add_root(struct importing *m, int from, const char *kind, struct err *e)
 {
 	const struct unpack u = { .from = from, .to = m->make.root, .limits = m->make.limits };
 	const struct tree_count none = { 0, 0 };
@@ -111,11 +111,36 @@ static int add_directory(struct importing *m, int from, struct err *e)
 		return -1;
 	m->make.count = got.count;
 	memcpy(m->make.digest, got.digest, sizeof(m->make.digest));
-	m->make.record = (struct image_record){ .source = STR_LIT("directory") };
+	m->make.record = (struct image_record){ .source = str_of(kind) };
 	return 0;
 }
 
 /* ---- sources --------------------------------------------------------------------------------- */
+
+/* An archive may be of anything. A root has at least one of these. */
+static bool is_root(int dir)
+{
+	static const char *const names[] = { "bin", "etc", "lib", "sbin", "usr" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (faccessat(dir, names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int add_unpacked(struct importing *m, int dir, struct err *e)
+{
+	int found = source_read(dir, m->spec->ref, &m->source, e);
+
+	if (found != 0)
+		return found < 0 ? -1 : add_image(m, e);
+	if (is_root(dir))
+		return add_root(m, dir, "tar", e);
+	return err_set(e, ERR_IMAGE,
+		       "no image: neither an OCI layout, nor of docker save, nor the root of a "
+		       "file system, with a folder such as bin, etc or usr");
+}
 
 static int add_archive(struct importing *m, int from, struct err *e)
 {
@@ -123,14 +148,8 @@ static int add_archive(struct importing *m, int from, struct err *e)
 	const struct unpack u = { .from = from, .to = to, .limits = m->make.limits };
 	const struct tree_count none = { 0, 0 };
 	struct unpacked got;
-	int found;
 
-	if (to < 0 || unpack_archive(&u, &none, &got, e) < 0)
-		return -1;
-	found = source_read(to, m->spec->ref, &m->source, e);
-	if (found == 0)
-		return err_set(e, ERR_IMAGE, "no image: neither an OCI layout nor of docker save");
-	if (found < 0 || add_image(m, e) < 0)
+	if (to < 0 || unpack_archive(&u, &none, &got, e) < 0 || add_unpacked(m, to, e) < 0)
 		return -1;
 	return tree_remove(m->make.dir, "source") < 0
 		     ? err_sys(e, errno, "remove the unpacked archive")
@@ -152,7 +171,7 @@ static int add_source(struct importing *m, struct err *e)
 	found = source_read(fd, m->spec->ref, &m->source, e);
 	if (found < 0)
 		return -1;
-	return found ? add_image(m, e) : add_directory(m, fd, e);
+	return found ? add_image(m, e) : add_root(m, fd, "directory", e);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -108,8 +108,8 @@ ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
 	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
 	"and `holt images rm`, then import again.")
 ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
-	"Read the output of the step. Builds have no network: put what a step would download into "
-	"files, or into the base.")
+	"Read the output of the step. Steps of holt.json have no network: put what they would "
+	"download into files, or into the base.")
 ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false,
 	"It has ended, or never was; list the processes of the sandbox.")
 ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,

@@ -351,6 +351,7 @@ def test_containerfile(work, buildah, file):
 def test_a_containerfile_that_fails(work, buildah):
     work.put('Containerfile', 'FROM scratch\n')
     work.refused('buildah build ended with status 7', env={**buildah.env, 'FAKE_STATUS': '7'})
+    work.refused('BUILDAH_ISOLATION=chroot', env={**buildah.env, 'FAKE_STATUS': '7'})
 
 
 def test_no_buildah(work):
@@ -368,11 +369,13 @@ def test_holt_json_goes_before_a_containerfile(work, buildah):
 
 
 def test_buildah_itself(work):
-    """Where it is installed, and without a network: an image of nothing but a file."""
+    """Where it is installed, and without a network: an image of a file and a program that ran."""
     if not shutil.which('buildah'):
         pytest.skip('buildah is not installed: scripts/deps test')
-    work.put('Containerfile', 'FROM scratch\nCOPY f /srv/f\nENV A=1\nWORKDIR /srv\n')
-    work.put('f', 'copied')
+    work.put('Containerfile', 'FROM scratch\nCOPY busybox /bin/sh\nCOPY f /srv/f\n'
+             'RUN read x < /srv/f; echo "$x and run" > /srv/g\nENV A=1\nWORKDIR /srv\n')
+    work.put('f', 'copied\n')
+    shutil.copy('/bin/busybox', os.path.join(work.path, 'busybox'))
     if work.who.uid:
         pytest.skip('this user has no subordinate ids, which buildah wants')
     # and nothing of what is buildah's on this machine
@@ -382,12 +385,12 @@ def test_buildah_itself(work):
     with open(conf, 'w', encoding='ascii') as f:
         f.write(f'[storage]\ndriver = "vfs"\ngraphroot = "{own}/graph"\nrunroot = "{own}/run"\n')
     try:
-        done = work.build(env={'CONTAINERS_STORAGE_CONF': conf, 'BUILDAH_ISOLATION': 'chroot'})
+        done = work.build(env={'CONTAINERS_STORAGE_CONF': conf})
     finally:
         shutil.rmtree(own)
     assert done.returncode == 0, done
-    assert (read(work.store.root('agent-tool'), 'srv/f') == b'copied'
-            and 'A=1' in work.image('agent-tool')['env'])
+    assert read(work.store.root('agent-tool'), 'srv/g') == b'copied and run\n'
+    assert 'A=1' in work.image('agent-tool')['env']
 
 
 # ---- the tool contract ---------------------------------------------------------------------------

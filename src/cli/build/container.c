@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/build/build.h"
 #include "cli/common/worker.h"
@@ -14,6 +16,28 @@ struct job {
 	int context; /* the folder, open */
 	const char *file;
 };
+
+#define ISOLATION "BUILDAH_ISOLATION"
+
+/* crun, which buildah starts for each command, refuses control groups of both versions. */
+static bool has_mixed_groups(void)
+{
+	autoclose int fd = open("/sys/fs/cgroup/unified/cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	char text[2];
+
+	return fd >= 0 && read(fd, text, sizeof(text)) > 1;
+}
+
+/* In the worker's process. The user's own choice goes before. */
+static void choose_isolation(void)
+{
+	if (getenv(ISOLATION) || !has_mixed_groups())
+		return;
+	fputs("holt: this host has control groups of both versions, which crun refuses: buildah\n"
+	      "      isolates commands by chroot alone (" ISOLATION ")\n",
+	      stderr);
+	setenv(ISOLATION, "chroot", 0);
+}
 
 static int run_buildah(int dir, const char *const *argv, struct err *e)
 {
@@ -25,7 +49,10 @@ static int run_buildah(int dir, const char *const *argv, struct err *e)
 	int status = worker_exec(&p, e);
 
 	if (status > 0)
-		return err_set(e, ERR_BUILD, "buildah %s ended with status %d", argv[1], status);
+		return err_set(e, ERR_BUILD,
+			       "buildah %s ended with status %d; if it could not start a container "
+			       "here, " ISOLATION "=chroot in the environment can help",
+			       argv[1], status);
 	return status;
 }
 
@@ -57,6 +84,7 @@ static int fetch(void *arg, int dir, const char *path, struct err *e)
 				      j->file,	 ".",	      NULL };
 	const char *const push[] = { "buildah", "push", id, "oci:layout:holt", NULL };
 
+	choose_isolation();
 	if (snprintf(id_file, sizeof(id_file), "%s/id", path) >= (int)sizeof(id_file))
 		return err_set(e, ERR_INVALID, "the path of the store of images is too long");
 	if (run_buildah(j->context, build, e) < 0 || read_id(dir, id, e) < 0)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from test_serve import Serve
 from who import HERE, node
 
 # Tool: (required, optional), by the seed; what Holt adds is optional.
@@ -279,3 +280,61 @@ def test_readme_and_manual_name_every_tool(tools):
         with open(os.path.join(top, document), encoding='utf-8') as f:
             text = f.read()
         assert not [name for name in tools if name not in text], document
+
+
+# ---- fewer tools
+
+def names_of(mcp):
+    return [tool['name'] for tool in mcp.request('tools/list')['result']['tools']]
+
+
+def test_tools_are_narrowed(start, me):
+    """By their names and by sets; what is not served can't be called."""
+    mcp = start('--pool', '0', '--tools', 'sandbox_read_file,sandbox_exec')
+    assert names_of(mcp) == ['sandbox_exec', 'sandbox_read_file']
+    answer = mcp.request('tools/call', {'name': 'sandbox_create', 'arguments': {'pool': 'host'}})
+    assert answer['error']['code'] == -32602
+    assert names_of(start('--pool', '0', '--tools', 'sandbox')) == list(ALL)
+    for wrong in ('sandbox_none', '', 'sandbox,', 'sandbox exec', 'x' * 300):
+        for verb in ('mcp', 'serve'):
+            done = me.run(verb, '--pool', '0', '--tools', wrong, text=True,
+                          env={'HOLT_SOCKET': 'none'})
+            assert done.returncode != 0 and 'tools: there is no tool' in done.stderr, done
+
+
+def test_clients_narrow_their_tools(me, tmp_path):
+    """By the query of their URL, within what the hub serves; in sessions and without."""
+    hub = Serve(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0', '--socket', 'none',
+                '--tools', 'sandbox_exec,sandbox_create,sandbox_list')
+    try:
+        url = f'http://127.0.0.1:{hub.address[1]}'
+        for tools, expected in ((None, ['sandbox_create', 'sandbox_exec', 'sandbox_list']),
+                                ('sandbox_exec', ['sandbox_exec']), ('sandbox_get', []),
+                                ('sandbox_list,sandbox_create',
+                                 ['sandbox_create', 'sandbox_list'])):
+            more = ['--tools', tools] if tools else []
+            for where in (url, url + '/mcp'):
+                mcp = me.mcp('--connect', where, *more, env={'HOLT_TOKEN': hub.token})
+                mcp.initialize()
+                assert names_of(mcp) == expected, (tools, where)
+                assert mcp.close() == 0
+            query = f'?tools={tools}' if tools else ''
+            for kind in ('/mcp', '/sse'):
+                done = me.run('mcp', 'tools', '--url', url + kind + query, '--header',
+                              f'Authorization: Bearer {hub.token}', '--json', text=True)
+                told = [tool['name'] for tool in json.loads(done.stdout)['tools']]
+                assert done.returncode == 0 and told == expected, (tools, kind, done)
+        for path in ('/mcp', '/sse'):
+            reply = hub.ask(method='POST' if path == '/mcp' else 'GET',
+                            path=path + '?tools=sandbox_none', fields=[
+                                'Accept: application/json, text/event-stream'],
+                            **({'body': json.dumps({
+                                'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': {
+                                    'protocolVersion': '2025-11-25', 'capabilities': {},
+                                    'clientInfo': {'name': 'x', 'version': '1'}}})}
+                               if path == '/mcp' else {}))
+            assert reply.status == 400 and b'sandbox_none' in reply.body, reply
+        hub.works()
+        assert hub.end() == 0, hub.said()
+    finally:
+        hub.kill()

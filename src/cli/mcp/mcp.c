@@ -5,6 +5,7 @@
 #include "cli/serve/engine.h"
 #include "cli/common/home.h"
 #include "door/mcp/door.h"
+#include "door/mcp/tools.h"
 #include "mcp/connect/relay.h"
 #include "mcp/transport/stdio.h"
 
@@ -14,12 +15,13 @@ enum { DRAIN_MS = 5000 };
 struct mcp_options {
 	struct verb_options common;
 	struct hub_options hub;
-	const char *connect;
+	const char *connect, *tools;
 };
 
 static const struct option_row rows[] = {
 	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
 	       .doc = "Serve a running hub's sandboxes: http://HOST:PORT or unix:PATH."),
+	TOOLS_ROW(struct mcp_options),
 	HUB_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),
 };
@@ -113,11 +115,12 @@ static int find_token(struct stdio_serving *s, const char *url, struct err *e)
 	return s->token ? 0 : -1;
 }
 
-static int connect_to(struct stdio_serving *s, const char *where, struct err *e)
+static int connect_to(struct stdio_serving *s, const char *where, const char *only, struct err *e)
 {
 	bool local = strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
 	struct mcp_relay_options o = {
 		.url = local ? "http://localhost" : where,
+		.tools = only,
 		.unix_socket = local ? where + strlen(UNIX_PREFIX) : NULL,
 		.drain_ms = DRAIN_MS,
 		.on_closed = on_relay_closed,
@@ -134,6 +137,7 @@ static int connect_to(struct stdio_serving *s, const char *where, struct err *e)
 static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
 {
 	const struct mcp_options *o = in->options;
+	uint64_t only = 0;
 	struct mcp_stdio_options stdio = {
 		.drain_ms = DRAIN_MS,
 		.data = (void *)&principal_local,
@@ -142,13 +146,15 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	};
 
 	if (o->connect)
-		return connect_to(s, o->connect, e);
+		return connect_to(s, o->connect, o->tools, e);
+	if (o->tools && tools_choose(str_of(o->tools), &only, e) < 0)
+		return -1;
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
 	s->hub = hub_of_options(&s->loop, &o->hub, NULL, NULL, e);
 	s->ops = s->hub ? ops_new(s->hub, &(struct ops_options){ .hooks = in->cli->hooks }, e)
 			: NULL;
-	s->door = s->ops ? mcp_door_new(s->ops, e) : NULL;
+	s->door = s->ops ? mcp_door_new(s->ops, only, e) : NULL;
 	if (!s->door)
 		return -1;
 	s->stdio = mcp_stdio_start(&s->loop, mcp_door_server(s->door), &stdio, e);

@@ -88,6 +88,11 @@ enum {
 		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
 		ENGINE_ROWS(S, hub.engine)
 
+/* The row of a struct S with a member tools: which tools are served over MCP. */
+#define TOOLS_ROW(S)                                                                               \
+	OPTION(S, tools, OPTION_TEXT, "tools", .arg = "LIST", .env = "HOLT_TOOLS",                 \
+	       .doc = "Only these MCP tools: names and sets, such as sandbox_exec or sandbox.")
+
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS                                                                               \
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })

@@ -21,6 +21,7 @@
 #include "cli/serve/given.h"
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
+#include "door/mcp/tools.h"
 #include "hub/core/preview.h"
 
 enum {
@@ -39,7 +40,7 @@ struct serve_options {
 	struct verb_options common;
 	struct hub_options hub;
 	struct option_list listen, hosts, origins;
-	const char *socket, *certificate, *key, *preview, *domain;
+	const char *socket, *certificate, *key, *preview, *domain, *tools;
 	uint32_t rate;
 	uint64_t exit_idle_ms;
 	bool yield;
@@ -63,6 +64,7 @@ static const struct option_row rows[] = {
 	       .doc = "Where browsers see what servers in sandboxes show; nowhere if not said."),
 	OPTION(struct serve_options, domain, OPTION_TEXT, "preview-domain", .arg = "DOMAIN",
 	       .doc = "Below which each of them has a name of its own; localhost by default."),
+	TOOLS_ROW(struct serve_options),
 	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
 	       .max = 10000000,
 	       .doc = "Requests a second of one client; 20000 by default, 0 for any."),
@@ -87,6 +89,7 @@ struct serve {
 	uv_timer_t idle; /* checks whether the hub is idle */
 	uint64_t exit_idle_ms, used_ms; /* used_ms: when it was last seen in use */
 	uint64_t requests; /* total at that time */
+	uint64_t tools; /* served over MCP; 0: all */
 	struct secret *token;
 	struct http_routes routes[SERVE_PARTS_MAX + 1];
 	size_t n_routes;
@@ -257,7 +260,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	if (!v->s.hub)
 		return -1;
 	v->s.ops = ops_new(v->s.hub, &(struct ops_options){ .hooks = in->cli->hooks }, e);
-	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, e) : NULL;
+	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, v->tools, e) : NULL;
 	if (!v->s.mcp)
 		return -1;
 	box_stats(hub_box(v->s.hub), &stats);
@@ -486,6 +489,8 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
 
+	if (o->tools && tools_choose(str_of(o->tools), &v->tools, e) < 0)
+		return -1;
 	harden();
 	v->token = home_token(e);
 	if (!v->token || claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 ||

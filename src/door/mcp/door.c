@@ -14,9 +14,20 @@ static const char instructions[] =
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
+	uint64_t narrowed = mcp_session_narrowed(s), some = narrowed ? narrowed : d->only;
+	size_t n = 0;
 
-	*ret_n = tools_n;
+	for (size_t i = 0; i < tools_n; i++) {
+		if ((some & d->only) >> i & 1)
+			d->list[n++] = &d->tools[i];
+	}
+	*ret_n = n;
 	return d->list;
+}
+
+static int narrow_tools(void *owner, struct str list, uint64_t *ret, struct err *e)
+{
+	return tools_choose(list, ret, e);
 }
 
 static struct str principal_name(void *owner, void *data)
@@ -27,6 +38,7 @@ static struct str principal_name(void *owner, void *data)
 }
 
 static const struct mcp_handler handler = { .tools = list_tools,
+					    .narrow = narrow_tools,
 					    .resources = files_roots,
 					    .templates = files_templates,
 					    .call = door_call,
@@ -77,12 +89,11 @@ static int print_tools(struct mcp_door *d, struct err *e)
 		if (op_shape_init(&d->shapes[i], tools[i]->op, tools[i]->members, e) < 0 ||
 		    print_tool(tools[i], &d->shapes[i], &d->tools[i], e) < 0)
 			return err_wrap(e, "tool %s", tools[i]->name);
-		d->list[i] = &d->tools[i];
 	}
 	return 0;
 }
 
-struct mcp_door *mcp_door_new(struct ops *ops, struct err *e)
+struct mcp_door *mcp_door_new(struct ops *ops, uint64_t only, struct err *e)
 {
 	AUTO(mcp_door_free) struct mcp_door *d = calloc(1, sizeof(*d));
 
@@ -91,6 +102,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, struct err *e)
 		return NULL;
 	}
 	d->ops = ops;
+	d->only = only ? only : UINT64_MAX;
 	if (print_tools(d, e) < 0)
 		return NULL;
 	d->server = mcp_server_new(

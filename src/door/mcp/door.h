@@ -6,8 +6,9 @@
 
 struct mcp_door;
 
-/* Borrows ops until mcp_door_free(), and is in use until their hub is closed. */
-struct mcp_door *mcp_door_new(struct ops *ops, struct err *e) MUST_USE;
+/* Borrows ops until mcp_door_free(), and is in use until their hub is closed. only: the tools that
+ * it has (tools_choose()); 0: all. A session may have fewer still. */
+struct mcp_door *mcp_door_new(struct ops *ops, uint64_t only, struct err *e) MUST_USE;
 /* The hub is closed, and no session is left. NULL-safe. */
 void mcp_door_free(struct mcp_door *d);
 AUTO_DEFINE(mcp_door_free, struct mcp_door)

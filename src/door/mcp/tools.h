@@ -26,3 +26,7 @@ extern const struct tool sandbox_diff_tool;
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];
 extern const size_t tools_n;
+
+/* Which tools a list means, "sandbox_exec,sandbox_read_file": names of tools and of sets
+ * ("sandbox"). A bit for each of tools; ERR_INVALID where a name is neither. */
+int tools_choose(struct str list, uint64_t *ret, struct err *e) MUST_USE;

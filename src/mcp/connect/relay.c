@@ -279,8 +279,16 @@ static int read_options(struct mcp_relay *r, const struct mcp_relay_options *o, 
 	const char *host = strstr(o->url, "://");
 	const char *path = host ? strchr(host + 3, '/') : NULL;
 	const char *more = path && path[1] ? "" : path ? "mcp" : "/mcp";
+	const char *asks = !o->tools ? "" : strchr(o->url, '?') ? "&tools=" : "?tools=";
+	const char *tools = o->tools ? o->tools : "";
 
-	if (asprintf(&r->url, "%s%s", o->url, more) < 0) {
+	for (const char *p = tools; *p; p++) {
+		if (*p != '_' && *p != '-' && *p != ',' && !(*p >= '0' && *p <= '9') &&
+		    !((*p | 0x20) >= 'a' && (*p | 0x20) <= 'z'))
+			return err_set(e, ERR_INVALID,
+				       "tools: names with commas between, not '%.80s'", tools);
+	}
+	if (asprintf(&r->url, "%s%s%s%s", o->url, more, asks, tools) < 0) {
 		r->url = NULL;
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}

@@ -143,6 +143,10 @@ struct mcp_handler {
 	const struct mcp_prompt *const *(*prompts)(void *owner, struct mcp_session *s,
 						   size_t *ret_n);
 
+	/* A client wants only the tools that it names, before its first message: what the handler
+	 * keeps of that, for tools(), is mcp_session_narrowed(). -1 refuses the session. NULL:
+	 * every such client is refused. */
+	int (*narrow)(void *owner, struct str tools, uint64_t *ret, struct err *e);
 	/* Calls a listed tool: mcp_call_tool(). NULL: all tools have a `run`. */
 	void (*call)(void *owner, struct mcp_call *c);
 	/* Reads any URI, listed or not: mcp_call_uri(). Ends with mcp_call_contents() or
@@ -360,6 +364,11 @@ void mcp_session_close(struct mcp_session *s);
 AUTO_DEFINE(mcp_session_close, struct mcp_session)
 
 void *mcp_session_data(const struct mcp_session *s);
+
+/* Narrows the tools of a new session (mcp_handler.narrow). */
+int mcp_session_narrow(struct mcp_session *s, struct str tools, struct err *e) MUST_USE;
+/* What narrow() gave; 0: the client has all tools. */
+uint64_t mcp_session_narrowed(const struct mcp_session *s);
 
 /* The revision negotiated by initialize (2025-11-25: basic/lifecycle); NULL before it, and for
  * modern clients. Static. */

@@ -286,6 +286,20 @@ void mcp_session_close(struct mcp_session *s)
 	mcp_session_settle(s);
 }
 
+int mcp_session_narrow(struct mcp_session *s, struct str tools, struct err *e)
+{
+	const struct mcp_server_options *o = &s->server->o;
+
+	if (!o->handler || !o->handler->narrow)
+		return err_set(e, ERR_INVALID, "tools: this server has no choice of them");
+	return o->handler->narrow(o->owner, tools, &s->narrowed, e);
+}
+
+uint64_t mcp_session_narrowed(const struct mcp_session *s)
+{
+	return s->narrowed;
+}
+
 void *mcp_session_data(const struct mcp_session *s)
 {
 	return s->data;

@@ -365,6 +365,10 @@ struct mcp_flow *mcp_flow_new(struct mcp_http *h, struct mcp_http_session *s,
 		http_reply_error(q, &e);
 		return NULL;
 	}
+	if (!s && mcp_wire_narrow(f->core, q) < 0) {
+		mcp_flow_free(f);
+		return NULL;
+	}
 	if (s)
 		f->number = ++s->flows_made;
 	f->q = q;

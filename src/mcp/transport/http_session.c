@@ -118,8 +118,12 @@ struct mcp_http_session *mcp_http_session_new(struct mcp_http *h, struct http_re
 	if (h->ids.n >= h->o.sessions || mcp_ids_count(&h->ids, who) >= h->o.sessions_each)
 		make_room(h, who);
 	s = make(h, who, &e);
-	if (!s)
+	if (!s) {
 		http_reply_error(q, &e);
+	} else if (mcp_wire_narrow(s->core, q) < 0) {
+		mcp_http_session_end(s);
+		return NULL;
+	}
 	return s;
 }
 

@@ -164,6 +164,8 @@ static void run_sse(void *owner, struct http_request *q)
 	s = make(t, http_request_principal(q), &e);
 	if (!s) {
 		http_reply_error(q, &e);
+	} else if (mcp_wire_narrow(s->core, q) < 0) {
+		end_session(s);
 	} else if (mcp_wire_open(&s->wire, &t->wires, q, NULL, 0, &wire_events, s, &e) < 0) {
 		http_reply_error(q, &e);
 		end_session(s);

@@ -192,3 +192,14 @@ int mcp_event_write(struct buf *b, const char *event, const char *id, unsigned r
 	join_lines(b->p + at, data.n);
 	return buf_add(b, "\n\n", data.p ? 2 : 1, e);
 }
+
+int mcp_wire_narrow(struct mcp_session *s, struct http_request *q)
+{
+	struct str tools = http_request_query(q, STR_LIT("tools"));
+	struct err e;
+
+	if (!tools.p || mcp_session_narrow(s, tools, &e) == 0)
+		return 0;
+	mcp_wire_refuse(q, 400, e.msg);
+	return -1;
+}

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "http/server/server.h"
+#include "mcp/server/server.h"
 
 struct mcp_wire;
 
@@ -63,6 +64,9 @@ void mcp_wire_end(struct mcp_wire *w);
 /* Answers with a JSON-RPC error without an id, since clients expect one in the body of a
  * failure. */
 void mcp_wire_refuse(struct http_request *q, int status, const char *why);
+
+/* Narrows the tools of a new session as ?tools= of its request says. -1: the request is refused. */
+int mcp_wire_narrow(struct mcp_session *s, struct http_request *q) MUST_USE;
 
 /* Appends one event. id and retry_ms (0: none) are optional. data is one JSON text or a URI: line
  * breaks, which are only possible between tokens, become spaces. */

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -90,6 +91,26 @@ class Fake:
         shutil.rmtree(self.path)
         shutil.rmtree(self.layout)
         os.unlink(self.log)
+
+
+def needs_buildah(work):
+    if not shutil.which('buildah'):
+        pytest.skip('buildah is not installed: scripts/deps test')
+    if work.who.uid:
+        pytest.skip('this user has no subordinate ids, which buildah wants')
+
+
+def build_with_buildah(work):
+    """The image of a Containerfile, without anything of buildah's own on this machine."""
+    own = tempfile.mkdtemp(dir=work.who.work)
+    conf = os.path.join(own, 'storage.conf')
+    with open(conf, 'w', encoding='ascii') as f:
+        f.write(f'[storage]\ndriver = "vfs"\ngraphroot = "{own}/graph"\nrunroot = "{own}/run"\n')
+    try:
+        done = work.build(env={'CONTAINERS_STORAGE_CONF': conf})
+    finally:
+        shutil.rmtree(own)
+    assert done.returncode == 0, done
 
 
 def without_programs(who, *arguments):

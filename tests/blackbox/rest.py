@@ -4,6 +4,8 @@ import base64
 import json
 import struct
 
+import pytest
+
 from door import Reply
 from test_serve import Serve
 
@@ -16,6 +18,13 @@ class Failed(Exception):
     def __init__(self, status, error):
         super().__init__(status, error)
         self.status, self.error, self.code = status, error, error.get('code')
+
+
+def fails(status, code, call, *arguments, **more):
+    with pytest.raises(Failed) as caught:
+        call(*arguments, **more)
+    assert (caught.value.status, caught.value.code) == (status, code), caught.value
+    return caught.value.error
 
 
 class Rest(Serve):
@@ -54,6 +63,13 @@ class Rest(Serve):
 
     def delete(self, sandbox):
         return self.call('DELETE', f'/v1/sandboxes/{sandbox}')
+
+    def sweep(self, sandbox):
+        """Deletes it, unless the test has."""
+        try:
+            self.delete(sandbox)
+        except Failed as e:
+            assert e.code == 'not_found'
 
     def announced(self, path, size, kind='application/json'):
         """The reply to the head of a body that is never sent."""

@@ -11,7 +11,8 @@ import pytest
 
 import image_files as files
 from client import until
-from folder import REFUSED, Fake, Folder, without_programs, work  # noqa: F401
+from folder import (REFUSED, Fake, Folder, build_with_buildah, needs_buildah,  # noqa: F401
+                    without_programs, work)
 from image_files import entry, folder as dir_entry
 from test_images import read
 
@@ -370,25 +371,12 @@ def test_holt_json_goes_before_a_containerfile(work, buildah):
 
 def test_buildah_itself(work):
     """Where it is installed, and without a network: an image of a file and a program that ran."""
-    if not shutil.which('buildah'):
-        pytest.skip('buildah is not installed: scripts/deps test')
+    needs_buildah(work)
     work.put('Containerfile', 'FROM scratch\nCOPY busybox /bin/sh\nCOPY f /srv/f\n'
              'RUN read x < /srv/f; echo "$x and run" > /srv/g\nENV A=1\nWORKDIR /srv\n')
     work.put('f', 'copied\n')
     shutil.copy('/bin/busybox', os.path.join(work.path, 'busybox'))
-    if work.who.uid:
-        pytest.skip('this user has no subordinate ids, which buildah wants')
-    # and nothing of what is buildah's on this machine
-    own = os.path.join(work.who.work, 'containers')
-    os.mkdir(own)
-    conf = os.path.join(own, 'storage.conf')
-    with open(conf, 'w', encoding='ascii') as f:
-        f.write(f'[storage]\ndriver = "vfs"\ngraphroot = "{own}/graph"\nrunroot = "{own}/run"\n')
-    try:
-        done = work.build(env={'CONTAINERS_STORAGE_CONF': conf})
-    finally:
-        shutil.rmtree(own)
-    assert done.returncode == 0, done
+    build_with_buildah(work)
     assert read(work.store.root('agent-tool'), 'srv/g') == b'copied and run\n'
     assert 'A=1' in work.image('agent-tool')['env']
 

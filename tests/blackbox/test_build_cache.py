@@ -2,15 +2,13 @@
 
 import os
 import random
-import shutil
 import signal
 import subprocess
-import tempfile
 
 import pytest
 
 from client import until
-from folder import work  # noqa: F401
+from folder import build_with_buildah, needs_buildah, work  # noqa: F401
 from test_build import overlays  # noqa: F401
 
 # where it is all the same for users
@@ -294,10 +292,7 @@ def patterns_of(chance):
 @once
 def test_the_same_is_left_out_as_by_buildah(work):  # noqa: F811
     """Random lists and trees, as many as may be in one file, each below a folder of its own."""
-    if not shutil.which('buildah'):
-        pytest.skip('buildah is not installed: scripts/deps test')
-    if work.who.uid:
-        pytest.skip('this user has no subordinate ids, which buildah wants')
+    needs_buildah(work)
     chance, lists = random.Random(int(os.environ.get('HOLT_SEED', '5'))), []
     for case in range(100):
         lists.append([f'{"!" if exception else ""}c{case}/{pattern}'
@@ -314,15 +309,7 @@ def test_the_same_is_left_out_as_by_buildah(work):  # noqa: F811
     text = '\n'.join(line for lines in lists for line in lines) + '\n'
     work.put('.dockerignore', text)
     work.put('Containerfile', 'FROM scratch\nCOPY . /all\n')
-    own = tempfile.mkdtemp(dir=work.who.work)
-    conf = os.path.join(own, 'storage.conf')
-    with open(conf, 'w', encoding='ascii') as f:
-        f.write(f'[storage]\ndriver = "vfs"\ngraphroot = "{own}/graph"\nrunroot = "{own}/run"\n')
-    try:
-        done = work.build(env={'CONTAINERS_STORAGE_CONF': conf, 'BUILDAH_ISOLATION': 'chroot'})
-    finally:
-        shutil.rmtree(own)
-    assert done.returncode == 0, done
+    build_with_buildah(work)
     theirs = files_of(work.store.root('agent-tool') + '/all')
     work.put('.holtignore', text)
     work.spec(files=[{'from': '.', 'to': '/all'}]).ok()

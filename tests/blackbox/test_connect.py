@@ -15,21 +15,16 @@ STREAM = 'application/connect+json'
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Rest(me, tmp_path_factory.mktemp('connect'), '--listen', '127.0.0.1:0', '--pool', '2')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Rest(me, tmp_path_factory.mktemp('connect'), '--listen', '127.0.0.1:0',
+              '--pool', '2') as shared:
+        yield shared
 
 
 @pytest.fixture
 def sb(hub):
     sandbox = hub.create()
     yield sandbox
-    try:
-        hub.delete(sandbox)
-    except Failed as e:
-        assert e.code == 'not_found'
+    hub.sweep(sandbox)
 
 
 def fails(code, call, *arguments, **more):

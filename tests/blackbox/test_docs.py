@@ -32,12 +32,9 @@ def hub(me, tmp_path_factory):
     person = tmp_path_factory.mktemp('docs')  # whose folders are where they are by default
     data = person / '.local/share/holt'
     data.mkdir(0o700, parents=True)
-    shared = Documented(me, data, '--listen', '127.0.0.1:0', '--pool', '1')
-    shared.person = person
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Documented(me, data, '--listen', '127.0.0.1:0', '--pool', '1') as shared:
+        shared.person = person
+        yield shared
 
 
 def read(path):

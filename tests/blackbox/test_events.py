@@ -20,11 +20,9 @@ STORM = KEPT + 700  # the oldest go in steps of 256
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('events'), '--listen', '127.0.0.1:0', '--pool', '0')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('events'), '--listen', '127.0.0.1:0',
+             '--pool', '0') as shared:
+        yield shared
 
 
 def page(hub, query=''):

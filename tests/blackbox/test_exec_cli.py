@@ -24,11 +24,9 @@ from who import NEW_NODE
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('exec'), '--listen', '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('exec'), '--listen', '127.0.0.1:0',
+             '--pool', '1') as shared:
+        yield shared
 
 
 @pytest.fixture(scope='module')

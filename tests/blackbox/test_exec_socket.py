@@ -19,11 +19,9 @@ from test_door import closed_with, frame, refused, ws_request
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Rest(me, tmp_path_factory.mktemp('socket'), '--listen', '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Rest(me, tmp_path_factory.mktemp('socket'), '--listen', '127.0.0.1:0',
+              '--pool', '1') as shared:
+        yield shared
 
 
 @pytest.fixture(scope='module')

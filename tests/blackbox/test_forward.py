@@ -16,11 +16,9 @@ PORTS, CONNECTIONS, WAIT = 16, 64, 30
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Hub(me, tmp_path_factory.mktemp('forward'), '--listen', '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('forward'), '--listen', '127.0.0.1:0',
+             '--pool', '1') as shared:
+        yield shared
     before.check()
 
 

@@ -16,12 +16,9 @@ NOT_FOUND, NOT_RUN = 127, 126
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('habits'), '--listen', '127.0.0.1:0',
-                 '--preview', '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('habits'), '--listen', '127.0.0.1:0',
+             '--preview', '127.0.0.1:0', '--pool', '1') as shared:
+        yield shared
 
 
 @pytest.fixture

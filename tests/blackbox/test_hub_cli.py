@@ -49,11 +49,9 @@ class Hub(Rest):
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0', '--pool', '2')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0',
+             '--pool', '2') as shared:
+        yield shared
 
 
 @pytest.fixture

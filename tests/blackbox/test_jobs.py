@@ -15,7 +15,7 @@ import pytest
 
 import host
 from client import data_of, until
-from rest import Failed, lines
+from rest import Failed, fails, lines
 from soak import soak
 from test_hub_cli import Hub
 from test_serve import Session
@@ -96,12 +96,10 @@ class Jobs(Hub):
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Jobs(me, tmp_path_factory.mktemp('jobs'), '--listen', '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert not shared.files()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Jobs(me, tmp_path_factory.mktemp('jobs'), '--listen', '127.0.0.1:0',
+              '--pool', '1') as shared:
+        yield shared
+        assert not shared.files()
     assert 'ERROR' not in shared.said() and 'Sanitizer' not in shared.said(), shared.said()
 
 
@@ -109,17 +107,7 @@ def hub(me, tmp_path_factory):
 def sb(hub):
     sandbox = hub.create()
     yield sandbox
-    try:
-        hub.delete(sandbox)
-    except Failed as e:
-        assert e.code == 'not_found'
-
-
-def fails(status, code, call, *arguments, **more):
-    with pytest.raises(Failed) as caught:
-        call(*arguments, **more)
-    assert (caught.value.status, caught.value.code) == (status, code), caught.value
-    return caught.value.error
+    hub.sweep(sandbox)
 
 
 def runs(hub, sandbox, name):

@@ -14,11 +14,9 @@ LABELS = {'owner': 'Jane Doe', 'team/app': '', 'v.1-x_y': 'a=b,c=ä', 'X': '1'}
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('labels'), '--listen', '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('labels'), '--listen', '127.0.0.1:0',
+             '--pool', '1') as shared:
+        yield shared
 
 
 @pytest.fixture(autouse=True)

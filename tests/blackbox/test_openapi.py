@@ -17,12 +17,9 @@ METHODS = ('get', 'post', 'delete', 'put', 'patch')
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Described(me, tmp_path_factory.mktemp('openapi'), '--listen', '127.0.0.1:0',
-                       '--preview', '127.0.0.1:0', '--pool', '0')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Described(me, tmp_path_factory.mktemp('openapi'), '--listen', '127.0.0.1:0',
+                   '--preview', '127.0.0.1:0', '--pool', '0') as shared:
+        yield shared
 
 
 def each(hub):

@@ -19,12 +19,9 @@ PORT = 8000
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Rest(me, tmp_path_factory.mktemp('preview'), '--listen', '127.0.0.1:0', '--preview',
-                  '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Rest(me, tmp_path_factory.mktemp('preview'), '--listen', '127.0.0.1:0',
+              '--preview', '127.0.0.1:0', '--pool', '1') as shared:
+        yield shared
     before.check()
 
 

@@ -8,33 +8,21 @@ import threading
 import pytest
 
 from client import until
-from rest import Failed, Rest, b64, lines
+from rest import Rest, b64, fails, lines
 
 
 @pytest.fixture(scope='module')
 def rest(me, tmp_path_factory):
-    shared = Rest(me, tmp_path_factory.mktemp('rest'), '--listen', '127.0.0.1:0', '--pool', '2')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Rest(me, tmp_path_factory.mktemp('rest'), '--listen', '127.0.0.1:0',
+              '--pool', '2') as shared:
+        yield shared
 
 
 @pytest.fixture
 def sb(rest):
     sandbox = rest.create()
     yield sandbox
-    try:
-        rest.delete(sandbox)
-    except Failed as e:
-        assert e.code == 'not_found'
-
-
-def fails(status, code, call, *arguments, **more):
-    with pytest.raises(Failed) as caught:
-        call(*arguments, **more)
-    assert (caught.value.status, caught.value.code) == (status, code), caught.value
-    return caught.value.error
+    rest.sweep(sandbox)
 
 
 def too_large(rest, path, size):

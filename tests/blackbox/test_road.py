@@ -67,12 +67,9 @@ def road(me, tmp_path_factory):
 @pytest.fixture(scope='module')
 def hub(me, road, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Described(road.me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0',
-                       '--preview', '127.0.0.1:0', '--pool', '0')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Described(road.me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0',
+                   '--preview', '127.0.0.1:0', '--pool', '0') as shared:
+        yield shared
     before.check()
 
 

@@ -57,6 +57,18 @@ class Serve:
             self.cached = done.stdout.strip()
         return self.cached
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        """It must still work, and end well."""
+        try:
+            if not kind:
+                self.works()
+                assert self.end() == 0, self.said()
+        finally:
+            self.kill()
+
     def said(self):
         with open(self.log, encoding='utf-8', errors='replace') as f:
             return f.read()
@@ -93,11 +105,9 @@ class Serve:
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Serve(me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0', '--pool', '0')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Serve(me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0',
+               '--pool', '0') as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -64,11 +64,8 @@ class Hub(Rest):
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('snapshots'), '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('snapshots'), '--pool', '1') as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -22,12 +22,9 @@ GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0',
-                       '--preview', '127.0.0.1:0', '--pool', '2')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0',
+                   '--preview', '127.0.0.1:0', '--pool', '2') as shared:
+        yield shared
     before.check()
 
 

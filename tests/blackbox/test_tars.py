@@ -180,11 +180,9 @@ def fate(name, reader):
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('tars'), '--listen', '127.0.0.1:0', '--pool', '1')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('tars'), '--listen', '127.0.0.1:0',
+             '--pool', '1') as shared:
+        yield shared
     assert 'Sanitizer' not in shared.said(), shared.said()
 
 

@@ -33,11 +33,9 @@ SUMS = 'cd {} && find . -type f -exec md5sum {{}} + | sort -k2'
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('trees'), '--listen', '127.0.0.1:0', '--pool', '2')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('trees'), '--listen', '127.0.0.1:0',
+             '--pool', '2') as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -19,11 +19,9 @@ NUMBERS = itertools.count(31_000_000)
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    shared = Hub(me, tmp_path_factory.mktemp('usage'), '--listen', '127.0.0.1:0', '--pool', '0')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('usage'), '--listen', '127.0.0.1:0',
+             '--pool', '0') as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -21,17 +21,14 @@ NAMES = ('nobody', '../x', '', 'x' * 10000, '\xfc%2e', '-x')
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    shared = Hub(me, tmp_path_factory.mktemp('verbs'), '--listen', '127.0.0.1:0',
-                 '--preview', '127.0.0.1:0', '--pool', '2')
-    shared.helps = {}
-    shared.folder = tmp_path_factory.mktemp('verbs-files')
-    (shared.folder / 'f').write_text('of the image')
-    (shared.folder / 'Tool').mkdir()
-    (shared.folder / 'Tool/holt.json').write_text('{}')
-    yield shared
-    shared.works()
-    assert shared.end() == 0, shared.said()
-    shared.kill()
+    with Hub(me, tmp_path_factory.mktemp('verbs'), '--listen', '127.0.0.1:0',
+             '--preview', '127.0.0.1:0', '--pool', '2') as shared:
+        shared.helps = {}
+        shared.folder = tmp_path_factory.mktemp('verbs-files')
+        (shared.folder / 'f').write_text('of the image')
+        (shared.folder / 'Tool').mkdir()
+        (shared.folder / 'Tool/holt.json').write_text('{}')
+        yield shared
     before.check()
 
 

@@ -506,8 +506,10 @@ def test_plain_http_beyond_loopback_is_warned_of(serve, certificate):
     for arguments, warns in ((['--listen', '0.0.0.0:0'], True), (['--listen', '[::]:0'], True),
                              (['--listen', '127.0.0.1:0'], False),
                              (['--listen', '0.0.0.0:0', *tls], False)):
-        said = serve(*arguments, '--socket', 'none').said()
+        hub = serve(*arguments, '--socket', 'none')
+        said = hub.said()
         assert ('plain HTTP' in said and arguments[1] in said) == warns, (arguments, said)
+        assert hub.end() == 0, hub.said()
 
 
 def test_allowed_hosts_and_origins(serve):

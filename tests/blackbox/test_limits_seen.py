@@ -24,6 +24,19 @@ import json, os
 print(json.dumps([os.cpu_count(), len(os.sched_getaffinity(0)), os.sysconf('SC_NPROCESSORS_ONLN')]))
 """
 
+# As Go, .NET and Java find the files: where a tree of version 2 is mounted.
+MOUNTED = """
+import json, os
+lines = [line.split() for line in open('/proc/self/mountinfo')]
+found = [(l[3], l[4]) for l in lines if l[l.index('-') + 1] == 'cgroup2']
+own = next(l.split('::')[1].strip() for l in open('/proc/self/cgroup') if l.startswith('0::'))
+(root, place), = found
+assert root == own == '/', (root, own)
+hierarchies = {l.split()[1] for l in open('/proc/cgroups') if l.split()[0] in ('memory', 'cpu')}
+print(json.dumps([*(open(f'{place}/{name}').read().split() for name in ('memory.max', 'cpu.max')),
+                  sorted(hierarchies), os.listdir(place)]))
+"""
+
 fewer = pytest.mark.skipif(MACHINE < 2, reason='no CPU limit is below one processor')
 
 
@@ -84,6 +97,33 @@ def test_node(box):
         memory = memory_mb * MIB
         assert got['total'] == memory and got['heap'] <= max(memory / 2, 256 * MIB) * 1.1, got
         assert got['constrained'] in (0, memory), got
+
+
+def has_version_2():
+    with open('/proc/self/mountinfo', encoding='utf-8') as f:
+        return ' - cgroup2 ' in f.read()
+
+
+@pytest.mark.skipif(not has_version_2(), reason='no control groups of version 2 are mounted here')
+def test_runtimes_that_look_for_a_mounted_tree(box):
+    """They find one, and in it nothing but the limits: the kernel's own files are hidden."""
+    for sandbox, memory_mb in ((box(memory_mb=128), 128), (box(), 1024)):
+        got = sandbox.argv('/usr/bin/python3', '-c', MOUNTED)
+        assert got['exit_code'] == 0, got
+        memory, cpu, hierarchies, names = json.loads(got['stdout'])
+        assert (memory, cpu) == ([str(memory_mb * MIB)], ['max', '100000'])
+        assert hierarchies == ['0']
+        assert set(names) == {'cgroup.controllers', 'cpu', 'cpu.max', 'memory', 'memory.high',
+                              'memory.max'}
+
+
+@pytest.mark.skipif(not shutil.which('java') or not has_version_2(), reason='no Java here')
+def test_java(box, driver):
+    if driver == 'rlimit':
+        pytest.skip('Java reserves more than a limit of memory for each process lets it')
+    got = box(memory_mb=512).exec('java -XX:+PrintFlagsFinal -version', timeout_seconds=120)
+    heap = next(line for line in got['stdout'].splitlines() if ' MaxHeapSize ' in line)
+    assert int(heap.split()[3]) == 512 * MIB / 4, heap
 
 
 @fewer

@@ -130,15 +130,20 @@ static enum result try_cgroup_path(struct found *f)
 }
 
 /* Mount points of the host's own kernel interfaces, or more than a sandbox has. A devpts it has,
- * of its own. */
+ * of its own, and of control groups its own and nothing above. */
 static enum result try_mountinfo(struct found *f)
 {
 	static const char *const foreign[] = { " - sysfs ",	 " - cgroup ",	" - cgroup2 ",
 					       " - securityfs ", " - debugfs ", " - bpf " };
+	static const char own[] = " / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 ";
 	static char text[65536];
+	char *ours;
 	int n = 0;
 
 	slurp("/proc/self/mountinfo", text, sizeof(text));
+	ours = strstr(text, own);
+	if (ours)
+		memset(ours, '.', sizeof(own) - 1);
 	for (size_t i = 0; i < PROBE_LEN(foreign); i++) {
 		if (strstr(text, foreign[i])) {
 			tell(f, "sees%s", foreign[i]);

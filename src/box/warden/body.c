@@ -324,6 +324,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 		.store = &warden.store,
 		.filter = warden_filter(filter_kind(b), e),
 		.facts = b->facts,
+		.slot = slot_of(b),
 		.uid = b->uid,
 		.root = b->limits.root,
 		.set_ids = may_set_ids(b),

@@ -410,6 +410,23 @@ static bool same_dir(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
+/* What of the tree of v2 sandboxes may be shown: facts.c. */
+static void find_seen(struct cgroups *c, const struct hierarchy *h)
+{
+	autoclose int self = open_self(h);
+	int fd = self;
+	char link[64];
+	ssize_t n;
+
+	for (int i = 0; i < CG_CONTROLLERS && !c->seen_slots; i++) {
+		c->seen_slots = c->v2[i];
+		fd = c->v2[i] ? c->dirs[i] : self;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = fd < 0 ? -1 : readlink(link, c->seen, sizeof(c->seen) - 1);
+	c->seen[n < 0 ? 0 : n] = '\0';
+}
+
 int cgroups_init(struct cgroups *c, struct err *e)
 {
 	struct hierarchy h = { 0 };
@@ -427,6 +444,7 @@ int cgroups_init(struct cgroups *c, struct err *e)
 		use_v2(c, &h);
 		if (c->dirs[CG_MEMORY] < 0)
 			use_v2_freezer(c, &h);
+		find_seen(c, &h);
 	}
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
 		if (c->dirs[i] < 0)

@@ -7,7 +7,9 @@
  * 	/proc/cpuinfo	As many processors as the CPU limit takes, where the machine has more.
  * 	/proc/stat	The same; their times are not told.
  * 	/sys		The processors, and the limits as control groups of both versions have
- * 			them: which of those a program looks for depends on the host.
+ * 			them: which of those a program looks for depends on the host. Some look
+ * 			for a mounted tree of version 2 first, so one is hidden behind the files.
+ * 	/proc/cgroups	Where they are not, all controllers as being of version 2.
  *
  * Where the machine has more processors, a sandbox is bound to some of them (sched_setaffinity),
  * since that is what nproc and most runtimes count. A program may undo that; the quota holds.
@@ -181,6 +183,11 @@ static void write_period(FILE *to, const struct facts *f)
 	fprintf(to, "%d\n", CPU_PERIOD_US);
 }
 
+/* As if all were of version 2. */
+static const char subsystems[] = "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
+				 "cpuset\t0\t1\t1\ncpu\t0\t1\t1\ncpuacct\t0\t1\t1\n"
+				 "memory\t0\t1\t1\npids\t0\t1\t1\n";
+
 #define SYS_CPU "sys/devices/system/cpu"
 #define SYS_CGROUP "sys/fs/cgroup"
 
@@ -199,6 +206,7 @@ static const struct {
 	{ "meminfo", .write = write_meminfo },
 	{ "cpuinfo", .write = write_cpuinfo, .limited = true },
 	{ "stat", .write = write_stat, .limited = true },
+	{ "cgroups", .text = subsystems },
 	{ SYS_CPU "/online", .write = write_online },
 	{ SYS_CPU "/present", .write = write_online },
 	{ SYS_CPU "/possible", .write = write_possible },
@@ -395,13 +403,37 @@ static int show_proc(const struct facts *f)
 		     : bind_at(f, "stat", AT_FDCWD, "/r/proc/stat");
 }
 
-int facts_show(const struct facts *f)
+/* Java, Go and others look for a mounted tree of control groups, and then for files where it is. So
+ * it is mounted there, and hidden behind our files: nothing of the kernel's own can be opened. */
+static int show_cgroup(const struct facts *f, uint32_t slot)
+{
+	autoclose int tree = -1;
+	char path[32] = "/t/cgroup";
+
+	if (!warden.store.cgroups)
+		return 0;
+	if (warden.cgroups.seen_slots)
+		snprintf(path, sizeof(path), "/t/cgroup/%u", slot);
+	tree = mount_copy(AT_FDCWD, path, false);
+	if (tree < 0)
+		return errno == ENOENT ? 0 : -1; /* it has no group there */
+	if (mount_attach(tree, AT_FDCWD, "/r/" SYS_CGROUP) < 0 ||
+	    bind_at(f, SYS_CGROUP, AT_FDCWD, "/r/" SYS_CGROUP) < 0)
+		return -1;
+	return warden.cgroups.v2[CG_MEMORY] || access("/r/proc/cgroups", F_OK) < 0
+		     ? 0
+		     : bind_at(f, "cgroups", AT_FDCWD, "/r/proc/cgroups");
+}
+
+int facts_show(const struct facts *f, uint32_t slot)
 {
 	autoclose int sys = open("/r/sys", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (show_proc(f) < 0)
 		return -1;
-	return sys < 0 ? 0 : bind_at(f, "sys", sys, ""); /* an image may have none */
+	if (sys < 0)
+		return 0; /* an image may have none */
+	return bind_at(f, "sys", sys, "") < 0 ? -1 : show_cgroup(f, slot);
 }
 
 /* Below /sys, as a fork takes along what stands on a mount of its root, but not what hides one. */

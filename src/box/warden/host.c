@@ -309,7 +309,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	    take_requests(m, e) < 0)
 		return -1;
 	warden.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, e) < 0)
+	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, &warden.cgroups, e) < 0)
 		return -1;
 	/* while another process copies the skeleton */
 	if (!warden_filter(0, e))

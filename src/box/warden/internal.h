@@ -112,6 +112,7 @@ struct store {
 	int init; /* holt-init, O_PATH on the read-only base */
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
 	int facts; /* that root again, writable; nobody else has this mount */
+	bool cgroups; /* struct cgroups' seen is at /t/cgroup in it */
 	bool userxattr; /* marks of overlays are user.*: trusted.* takes the first user namespace */
 	/* no overlays, since they can't be had whole: each sandbox has copies of its own, which it
 	 * makes itself, of the skeleton or of the layer that it is forked from */
@@ -125,8 +126,11 @@ struct store {
 	uint32_t n_binds;
 };
 
+struct cgroups;
+
 /* Makes the two mount namespaces and the host template, and leaves the process in the store's. */
-int store_init(struct store *s, const struct host *h, struct err *e) MUST_USE;
+int store_init(struct store *s, const struct host *h, const struct cgroups *c,
+	       struct err *e) MUST_USE;
 
 /* Whether the process that copies the skeleton has ended; reaps it. Waits for its end if told
  * to. */
@@ -249,6 +253,10 @@ struct cgroups {
 	bool aside; /* v2: hub and warden stand in a leaf of the parent */
 	bool can_yield; /* the CPU's groups have cpu.idle */
 	bool shared; /* v1: memory's hierarchy has pids or the CPU in it, too */
+	/* In the tree of v2: the path of our directory, with one for each slot (seen_slots); or of
+	 * where we are ourselves; "": there is none. */
+	char seen[1100];
+	bool seen_slots;
 	struct limits kept[CG_KEPT]; /* what the groups hold that stay in a slot; pids 0: none do */
 };
 
@@ -307,6 +315,7 @@ struct spawn {
 	const struct store *store;
 	const struct seccomp_filter *filter;
 	const struct facts *facts;
+	uint32_t slot; /* of its control groups */
 	cpu_set_t cpus; /* that it is bound to; none: all of them */
 	uint32_t uid; /* of the host */
 	bool root; /* it is uid 0 inside */
@@ -579,7 +588,7 @@ bool facts_limit_cpus(const struct facts *f);
 void facts_place(const struct facts *f, cpu_set_t *ret);
 /* Shows them in the mount namespace of the calling process, whose root and /proc are on /r. -1 with
  * errno. */
-int facts_show(const struct facts *f) MUST_USE;
+int facts_show(const struct facts *f, uint32_t slot) MUST_USE;
 /* Shows them over others, which must stay as long, in a sandbox in which nothing has run yet. */
 int facts_show_over(const struct facts *f, int pidfd, struct err *e) MUST_USE;
 

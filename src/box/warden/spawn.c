@@ -635,7 +635,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	attach_binds(sp);
 	STEP(mount_proc(sp->host->nested)); /* over whatever a link in the files led there */
 	STEP(hide_kernel());
-	STEP(facts_show(sp->facts));
+	STEP(facts_show(sp->facts, sp->slot));
 	STEP(sethostname("sandbox", 7));
 	/* After the mounts: for each of them the kernel would keep lists of what this group has in
 	 * it. */

@@ -328,10 +328,26 @@ static int put_init(int from, const char *to)
 	return fd < 0 || n < 0 ? -1 : fchmod(fd, 0555);
 }
 
-static int make_base_ns(struct store *s, const struct host *h)
+/* Of no use but to be seen: a host without does not matter. */
+static void bind_cgroups(struct store *s, const struct cgroups *c)
 {
-	static const char *const dirs[] = { "/r",	"/n",	    "/t",     "/t/dev",
-					    "/t/empty", "/t/facts", "/t/proc" };
+	autoclose int tree = -1;
+	char path[sizeof(c->seen) + 8];
+
+	snprintf(path, sizeof(path), "/old/h%s", c->seen);
+	tree = *c->seen ? mount_copy(AT_FDCWD, path, false) : -1;
+	s->cgroups = tree >= 0 &&
+		     mount_setattr_tree(tree,
+					MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+						MOUNT_ATTR_NOEXEC,
+					-1) == 0 &&
+		     mount_attach(tree, AT_FDCWD, "/t/cgroup") == 0;
+}
+
+static int make_base_ns(struct store *s, const struct host *h, const struct cgroups *c)
+{
+	static const char *const dirs[] = { "/r",	"/n",	    "/t",	 "/t/dev",
+					    "/t/empty", "/t/facts", "/t/cgroup", "/t/proc" };
 
 	if (unshare(CLONE_NEWNS) < 0 || make_dir("/tmp", 0755) < 0 || swap_root("/old") < 0)
 		return -1;
@@ -343,6 +359,7 @@ static int make_base_ns(struct store *s, const struct host *h)
 		return -1;
 	if ((h->nested && keep_proc() < 0) || put_init(h->init, "/t/holt-init") < 0)
 		return -1;
+	bind_cgroups(s, c);
 	if (umount2("/old", MNT_DETACH) < 0 || rmdir("/old") < 0)
 		return -1;
 	s->facts = mount_copy(AT_FDCWD, "/", false);
@@ -354,7 +371,7 @@ static int make_base_ns(struct store *s, const struct host *h)
 	return s->init < 0 || s->base_root < 0 || s->ns_base < 0 ? -1 : enter_mntns(s->ns_store);
 }
 
-int store_init(struct store *s, const struct host *h, struct err *e)
+int store_init(struct store *s, const struct host *h, const struct cgroups *c, struct err *e)
 {
 	const char *step = NULL;
 
@@ -364,7 +381,7 @@ int store_init(struct store *s, const struct host *h, struct err *e)
 		step = "start to make the skeleton of the host template";
 	else if (choose_layers(s, h) < 0)
 		step = "prepare the skeleton for copying";
-	else if (make_base_ns(s, h) < 0)
+	else if (make_base_ns(s, h, c) < 0)
 		step = "make the mount namespace that sandboxes start from";
 	if (!step)
 		return 0;

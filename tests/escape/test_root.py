@@ -206,7 +206,7 @@ os.kill(-1, 9)
                    'being many users: inotify, pending signals, processes',
                    by='a second user namespace, whose maker stands for all of them',
                    control='one user gets as much')
-@pytest.mark.parametrize('what,most', [('instance', 32), ('pending', 4096), ('queue', 16),
+@pytest.mark.parametrize('what,most', [('instance', 32), ('pending', 4096),
                                        ('process', 48)])
 def test_many_users_have_no_more(rooted, what, most):
     sandbox = rooted(pids=48)

@@ -377,6 +377,30 @@ def test_pip_install(debian, residue, who):
     assert done.stdout.startswith(b'installed /usr/local/lib/python3'), done
 
 
+def test_build(debian, who):
+    """Lines of a build as root; a cached line has left owners as they were."""
+    folder = os.path.join(who.work, 'built')
+    os.mkdir(folder)
+    os.chown(folder, who.uid, who.uid)
+
+    def build(*lines, **more):
+        with open(folder + '/holt.json', 'w', encoding='utf-8') as f:
+            json.dump({'base': debian.name, 'run': lines, **more}, f)
+        return who.run('build', '-t', 'built:1', folder, timeout=120)
+
+    lines = ('apt-get -q update && apt-get -qy install greeter', 'stat -c %U /var/lib/greeter')
+    done = build(*lines, run_user='root')
+    assert done.returncode == 0 and b'\ngreeter\n' in done.stderr, done
+    done = build(lines[0], 'stat -c "again %U" /var/lib/greeter', run_user='root')
+    assert done.returncode == 0 and b'\nagain greeter\n' in done.stderr, done
+    assert b'Setting up greeter' not in done.stderr, done
+    built = Template(who, 'built:1')
+    assert built.sh('greet; id -u') == 'hello from agent\n1000\n'
+    assert root_in(built, 'greet; stat -c %U /var/lib/greeter') == 'hello from root\nroot\n'
+    assert build(lines[0]).returncode != 0
+    shutil.rmtree(folder)
+
+
 def test_the_image_stays_as_it_was(debian, residue):
     root_in(debian, 'dpkg -i /repo/greeter.deb >/dev/null; chown 5 /etc/passwd; rm /usr/bin/apt')
     assert root_in(debian, 'stat -c %u /etc/passwd; ! command -v greet; command -v apt') == (

@@ -246,6 +246,7 @@ static int steps_run(void *arg, void *out, struct err *e)
 	const struct box_config config = {
 		.allow = j->allow,
 		.find_template = j->of->find,
+		.root = j->of->spec->run_user == BUILD_ROOT,
 		.find_arg = j->of->find_arg,
 	};
 

@@ -430,6 +430,7 @@ static int digest_begin(const struct building *m, char ret[HASH_HEX + 1], struct
 		.env = m->spec.env,
 		.workdir = m->spec.workdir,
 		.user = m->spec.user,
+		.run_user = m->spec.run_user,
 	};
 	AUTO(hash_free) struct hash *h = hash_new(e);
 	autofree char *spec = field_encode_text(&build_spec_table, &found, IMAGE_DOC_MAX, e);

@@ -25,6 +25,8 @@ static const struct field limit_fields[] = {
 };
 static const struct field_table limits_table = FIELD_TABLE(struct build_limits, limit_fields);
 
+static const char *const user_names[] = { "user", "root" };
+
 #define WORDS(m, ...)                                                                              \
 	FIELD(struct build_spec, m, .max = WORDS_MAX, .item_max = VALUE_MAX, __VA_ARGS__)
 
@@ -46,6 +48,8 @@ static const struct field spec_fields[] = {
 	FIELD(struct build_spec, run, .max = BUILD_STEPS_MAX, .item_min = 1,
 	      .item_max = BUILD_STEP_MAX,
 	      .doc = "Lines for the shell, run one behind the other in a sandbox."),
+	FIELD_ENUM(struct build_spec, run_user, user_names, .def = DEFAULT_ENUM(BUILD_USER),
+		   .doc = "Who they are: user, uid 1000; or root, as of sandboxes."),
 	FIELD_OBJECT(struct build_spec, limits, limits_table, .doc = "Of that sandbox."),
 	FIELD(struct build_spec, timeout_seconds, .min = 1, .max = BUILD_TIMEOUT_MAX,
 	      .def = DEFAULT_INT(BUILD_TIMEOUT_DEFAULT), .doc = "How long each line may take."),
@@ -78,6 +82,7 @@ struct limits build_limits(const struct build_spec *s)
 		.pids = s->limits.pids,
 		.cpu_milli = (uint32_t)(s->limits.cpus * 1000),
 		.files = s->limits.open_files,
+		.root = s->run_user == BUILD_ROOT,
 	};
 }
 

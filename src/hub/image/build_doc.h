@@ -38,6 +38,7 @@ struct build_spec {
 	bool has_entrypoint, has_cmd;
 	struct field_strs entrypoint, cmd;
 	struct field_strs run; /* lines for the shell of the base */
+	enum build_user { BUILD_USER, BUILD_ROOT } run_user; /* who they are */
 	struct build_limits limits; /* of the sandbox that they run in */
 	uint32_t timeout_seconds; /* of each */
 };

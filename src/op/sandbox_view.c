@@ -19,8 +19,8 @@ static const struct field limits_fields[] = {
 	      .has = FIELD_HAS(struct sandbox_limits_view, has_open_files),
 	      .doc = "Open files of each program; absent: as many as the host gives."),
 	FIELD(struct sandbox_limits_view, enforced_by, .flags = FIELD_REQUIRED,
-	      .doc = "cgroup2 and cgroup1 hold for the sandbox as a whole, rlimit for each "
-		     "process."),
+	      .doc = "cgroup2 and cgroup1 hold for the sandbox as a whole; rlimit holds memory "
+		     "for each process alone."),
 };
 const struct field_table sandbox_limits_table = FIELD_TABLE(struct sandbox_limits_view,
 							    limits_fields);

@@ -273,6 +273,14 @@ def test_run_with_few_files(who, files):
     assert few.returncode == 125 and b'ulimit -n' in few.stderr and b'40' in few.stderr, few
 
 
+def test_run_says_what_its_memory_limit_holds(who, driver):
+    """Without control groups each process alone is held: who asks for a limit hears of it."""
+    for argv, told in [(['-m', '64M'], driver == 'rlimit'), ([], False)]:
+        done = who.run('run', *argv, '--', 'true')
+        assert done.returncode == 0
+        assert (b'holds for each process' in done.stderr) == told, done
+
+
 @pytest.mark.parametrize('score', [0, 800])
 def test_run_where_others_end_first(who, score):
     """When the machine has no more memory a sandbox ends before Holt, whatever score that has."""

@@ -259,6 +259,24 @@ def test_vitals_end_with_their_sandbox(hub, box):
     assert e.value.status == 404
 
 
+def test_a_limit_that_is_not_held_is_not_shown(who, tmp_path):
+    """A user without control groups: what is limited for each process is no limit of all."""
+    hub = Hub(who, f'{who.work}/unheld', '--listen', '127.0.0.1:0', '--pool', '0')
+    try:
+        up = who.run('up', '-m', '64M', '-n', 'box', env=hub.env)
+        assert up.returncode == 0, up
+        made = hub.call('GET', '/v1/sandboxes/box')
+        held = made['limits']['enforced_by'] != 'rlimit'
+        assert (b'holds for each process' in up.stderr) != held
+        assert ('memory_limit_bytes' in usage(hub, 'box')) == held
+        row, = (line for line in hub.ok('top').decode().splitlines() if line.startswith('box'))
+        assert ('64.0' in row) == held, row
+        hub.delete('box')
+        assert hub.end() == 0, hub.said()
+    finally:
+        hub.kill()
+
+
 # ---- top ---------------------------------------------------------------------------------------
 
 

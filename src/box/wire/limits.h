@@ -1,7 +1,8 @@
 #pragma once
 /*
  * What a sandbox may use and do. 0 in a request means the default below. A limit that this host
- * can't enforce is refused with ERR_UNSUPPORTED, never ignored.
+ * can't enforce is refused with ERR_UNSUPPORTED, never ignored. Memory may be limited for each
+ * process only (enum limit_driver); then every door says so.
  *
  * Files live in memory (tmpfs), so `disk` is a part of `memory`, not an addition. A sandbox that
  * fills its disk gets ENOSPC. If its processes and files together exceed `memory`, a process is

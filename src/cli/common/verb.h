@@ -37,6 +37,11 @@ enum { USER_DEFAULT, USER_USER, USER_ROOT };
 	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",                  \
 	       .doc = "Who its programs are: uid 1000, the default, or root, within own ids.")
 
+/* For verbs with --memory, where the sandbox's memory is limited by "rlimit". */
+#define MEMORY_NOTE                                                                                \
+	"holt: without control groups --memory holds for each process, not for all of them "       \
+	"together; holt doctor says how to get them\n"
+
 struct verb;
 
 struct verb_input {

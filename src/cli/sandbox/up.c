@@ -158,6 +158,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
 	struct port_words ports[PORTS_MAX];
+	const struct json_val *limits;
 	const char *template;
 	struct built built;
 
@@ -189,6 +190,9 @@ static int up_make(const struct verb_input *in, struct err *e)
 	if (!l || up_ask(l, buf_str(&text), &doc, e) < 0 ||
 	    publish(l, json_root(doc), ports, o->ports.n, e) < 0)
 		return -1;
+	limits = json_get(json_root(doc), "limits");
+	if (o->memory && str_is(json_str(json_get(limits, "enforced_by")), "rlimit"))
+		fputs(MEMORY_NOTE, stderr);
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
 	safe_line(stdout, json_str(json_get(json_root(doc), "id")));

@@ -452,6 +452,7 @@ static int start_command(struct run *r, struct err *e)
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct run *r = arg;
+	struct box_stats stats;
 	struct err e = ERR_INIT;
 
 	if (r->ending)
@@ -460,6 +461,9 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 		finish_error(r, err);
 		return;
 	}
+	box_stats(r->box, &stats);
+	if (r->o->engine.memory && strcmp(stats.limits, "rlimit") == 0)
+		fputs(MEMORY_NOTE, stderr);
 	r->sandbox = sandbox_ref(sb);
 	if (start_command(r, &e) < 0)
 		finish_error(r, &e);

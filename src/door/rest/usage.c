@@ -17,7 +17,7 @@ static const struct field sample_fields[] = {
 		    .has = FIELD_HAS(struct vitals_sample, has_memory),
 		    .doc = "Memory of its processes and files."),
 	FIELD_NAMED(struct vitals_sample, memory_total, "memTotalBytes", .flags = FIELD_REQUIRED,
-		    .doc = "The most it may be."),
+		    .doc = "The most it may be; of each process, where memUsedBytes is absent."),
 	FIELD_NAMED(struct vitals_sample, processes, "processCount",
 		    .has = FIELD_HAS(struct vitals_sample, has_processes),
 		    .doc = "Processes and threads, its first process counted."),

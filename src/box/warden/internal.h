@@ -1,27 +1,27 @@
 #pragma once
 /*
- * What the parts of holt-warden share; see warden.c for what the program is.
+ * Declarations that the parts of holt-warden share; warden.c says what the program does.
  *
  *	warden.c	the loop, the protocol with the hub
  *	body.c	sandboxes from making to end, the pool
- *	range.c	ids of sandboxes in which uid 0 is
- *	message.c	what the hub says, checked
+ *	range.c	ids of sandboxes in which uid 0 is mapped
+ *	message.c	checks of the hub's messages
  *	sleep.c	sandboxes without a process
  *	fork.c	forks, squashed layers
- *	keep.c	being without a hub, and the next one
- *	host.c	what is found and made at the start
+ *	keep.c	life without a hub, and the next hub
+ *	host.c	set-up at the start
  *	store.c	mount namespaces, templates, layers, overlays
  *	closed.c	folders of the host that no sandbox is given
- *	facts.c	what a sandbox sees of its limits
- *	reroot.c	another root under a sandbox that runs
+ *	facts.c	the limits as a sandbox sees them
+ *	reroot.c	a new root under a running sandbox
  *	image.c	images as the lowest layer
- *	copy.c	copying trees
- *	write.c	writing what a sandbox has changed
- *	walk.c	finding that out
+ *	copy.c	copies of trees
+ *	write.c	writes a sandbox's changes
+ *	walk.c	finds these changes
  *	cgroup.c	limits by control groups
- *	usage.c	what is used of them
- *	yield.c	who computes gives way to who does not
- *	helper.c	who removes layers, and what a killed warden leaves
+ *	usage.c	what sandboxes use of their limits
+ *	yield.c	busy sandboxes give way to others
+ *	helper.c	removes layers, and what a killed warden leaves
  *	net.c	network namespaces made in advance
  *	spawn.c	a new process becomes PID 1 of a sandbox
  *	seccomp.c	the system-call filter
@@ -38,28 +38,29 @@
 #include "box/wire/wire.h"
 
 enum {
-	GUEST_UID = 1000, /* as seen inside */
+	GUEST_UID = 1000, /* as a sandbox sees it */
 	ROOT_IDS = 65536, /* that a sandbox with root has, from 0 on */
 	CHAIN_MAX = 120, /* frozen layers below one sandbox; a longer chain is squashed first */
-	CPU_PERIOD_US = 100000, /* of a CPU limit */
-	CHAIN_SQUASH = 20, /* past this it is squashed in the background */
+	CPU_PERIOD_US = 100000, /* the period of a CPU limit */
+	CHAIN_SQUASH = 20, /* a longer chain is squashed in the background */
 	BINDS_MAX = 16,
 };
 
 /* ---- identity of the host -------------------------------------------------------------------- */
 
 struct host {
-	bool rootless; /* root only in a user namespace of our own */
-	bool nested; /* root of another user namespace than the first, our own or a container's */
+	bool rootless; /* we are root only in a user namespace of our own */
+	/* we are root of a user namespace that is not the first: our own or a container's */
+	bool nested;
 	uint32_t uid_base, n_uids; /* host uids of sandboxes: each family of forks has one */
-	int id_locks; /* those ids are locked as long as it is open; -1: they are not */
-	bool one_uid; /* every sandbox is uid_base: no more ids are ours to give */
-	uint32_t n_ranges; /* of ROOT_IDS ids from IDS_FIRST on, as far as they are ours to give */
+	int id_locks; /* the ids are locked while this is open; -1: they are not locked */
+	bool one_uid; /* every sandbox has uid_base: we may give out no other ids */
+	uint32_t n_ranges; /* ranges of ROOT_IDS ids, from IDS_FIRST on, that we may give out */
 	bool has_range; /* rootless: ROOT_IDS ids are mapped, for all sandboxes with root */
 	int proc; /* the host's /proc, O_PATH */
-	int init; /* holt-init, as the host has it */
-	int landlock; /* ruleset for every sandbox; -1 when allowed to be missing */
-	/* by enum seccomp_kind; all but the first are made when they are needed */
+	int init; /* holt-init in the host's tree */
+	int landlock; /* the ruleset for every sandbox; -1 if it is allowed to be missing */
+	/* by enum seccomp_kind; all but the first are made when needed */
 	struct seccomp_filter filters[SECCOMP_KINDS];
 	int last_cap; /* the kernel's highest capability */
 	uint64_t files; /* soft limit of descriptors that the user's other programs have */
@@ -71,18 +72,19 @@ struct host {
 /* ---- store ----------------------------------------------------------------------------------- */
 
 /* One writable or frozen layer of files: a tmpfs of its own with the directories u and w; or an
- * image, on u, which is the lowest layer of a chain. */
+ * image, mounted on u, which is the lowest layer of a chain. */
 struct layer {
 	uint32_t id;
 	uint32_t refs;
-	int image; /* its folder, locked for as long as the layer is there; -1: it is none */
-	bool of_host; /* an image over which the host's directories stand */
+	/* the image's folder, locked while the layer exists; -1: the layer is not an image */
+	int image;
+	bool of_host; /* an image that the host's directories are bound over */
 	/* what the sandbox is made from: an image, or the skeleton as its root owns it */
 	bool base;
-	uint32_t uid; /* whose the root of a base is, on the host */
-	uint64_t bytes; /* in use, set when it is frozen */
+	uint32_t uid; /* owner of the root of a base, on the host */
+	uint64_t bytes; /* bytes in use, set when the layer is frozen */
 	bool complete; /* nothing of the layers below shows through: they are left out */
-	bool rooted; /* the root of the sandbox whose writable layer it is stands over its w */
+	bool rooted; /* the sandbox with this writable layer has its root mounted over w */
 };
 
 /* The layers of one sandbox, newest first; the template's skeleton is below all of them. */
@@ -99,25 +101,26 @@ struct bind {
 	char guest[4096];
 };
 
-/* What a sandbox is made from. */
+/* The template of a new sandbox. */
 struct origin {
-	const char *image; /* absolute path of an image's folder; NULL: the template host */
-	bool of_host; /* with an image: the host's directories stand over it */
+	const char *image; /* absolute path of an image's folder; NULL: the template "host" */
+	bool of_host; /* with an image: the host's directories are bound over it */
 };
 
-/* Binds that sandboxes get: paths in the base namespace and inside. Of the host's directories those
- * of images that are not of the host get none. */
+/* Binds for sandboxes: paths in the base namespace and inside. Those of the host's directories are
+ * left out for images without of_host. */
 struct store {
 	int ns_store, ns_base;
 	int init; /* holt-init, O_PATH on the read-only base */
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
-	int facts; /* that root again, writable; nobody else has this mount */
+	int facts; /* the same root, writable; nobody else has this mount */
 	bool cgroups; /* struct cgroups' seen is at /t/cgroup in it */
-	bool userxattr; /* marks of overlays are user.*: trusted.* takes the first user namespace */
-	/* no overlays, since they can't be had whole: each sandbox has copies of its own, which it
-	 * makes itself, of the skeleton or of the layer that it is forked from */
+	/* overlays keep their marks in user.*: trusted.* needs the first user namespace */
+	bool userxattr;
+	/* Overlays don't fully work here, so there are none: each sandbox makes its own copy of the
+	 * skeleton, or of the layer that it is forked from. */
 	bool plain;
-	uint64_t skel_bytes, skel_inodes; /* of the copied skeleton, above the disk limit */
+	uint64_t skel_bytes, skel_inodes; /* used by the copied skeleton, added to the disk limit */
 	uint32_t last_layer;
 	struct {
 		char base[32], guest[64];
@@ -128,15 +131,16 @@ struct store {
 
 struct cgroups;
 
-/* Makes the two mount namespaces and the host template, and leaves the process in the store's. */
+/* Makes the two mount namespaces and the host template, and leaves the process in the namespace of
+ * the store. */
 int store_init(struct store *s, const struct host *h, const struct cgroups *c,
 	       struct err *e) MUST_USE;
 
-/* Whether the process that copies the skeleton has ended; reaps it. Waits for its end if told
- * to. */
+/* Whether the process that copies the skeleton has ended; reaps it. With `wait`, waits for its
+ * end. */
 bool store_settled(bool wait);
 
-/* A new empty layer that holds at most `disk` bytes. */
+/* Makes an empty layer for at most `disk` bytes. */
 struct layer *store_layer_new(struct store *s, uint64_t disk, struct err *e) MUST_USE;
 /* Gives the first layer of a sandbox the home and work directories of its user; with root `uid` is
  * that of its uid 0. Where layers are plain they are in the skeleton. */
@@ -151,8 +155,8 @@ struct layer *store_layer_image(struct store *s, const struct host *h, const str
 struct layer *store_layer_skeleton(struct store *s, const struct host *h, uint32_t uid,
 				   struct err *e) MUST_USE;
 struct layer *layer_ref(struct layer *l);
-void layer_unref(struct layer *l); /* the last one has it removed; NULL-safe */
-void store_layer_remove(uint32_t id); /* of one that nobody has any more; may wait long */
+void layer_unref(struct layer *l); /* the last reference removes it; NULL-safe */
+void store_layer_remove(uint32_t id); /* of a layer without references; may take long */
 void chain_fini(struct chain *c);
 /* The base at the bottom; NULL: the skeleton is there, as it is. */
 const struct layer *chain_base(const struct chain *c);
@@ -161,38 +165,40 @@ const struct layer *chain_image(const struct chain *c);
 /* Whether the host's directories stand over it. */
 bool chain_of_host(const struct chain *c);
 
-/* Changes how much a layer may hold. */
+/* Changes the size of a layer. */
 int store_layer_resize(const struct store *s, const struct layer *l, uint64_t disk,
 		       struct err *e) MUST_USE;
 uint64_t store_layer_used(const struct layer *l);
 
-/* The merged view of a chain, as a detached mount. With no upper it is read-only. */
+/* Returns the merged view of a chain, as a detached mount. Without an upper layer it is
+ * read-only. */
 int store_overlay(const struct store *s, const struct chain *c, struct err *e) MUST_USE;
-/* Where layers are plain: the writable layer of a chain, as a detached mount, and in *ret_fill the
- * open directory that is to be copied into it. That one is let go of by the chain. */
+/* Where layers are plain: returns the writable layer of a chain as a detached mount, and in
+ * *ret_fill the open directory to be copied into it, which the chain then gives up. */
 int store_plain(struct chain *c, int *ret_fill, struct err *e) MUST_USE;
 
-/* Keeps the root of the sandbox of that writable layer beyond its process. */
+/* Keeps the root of the sandbox with that writable layer after its process has ended. */
 int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struct err *e) MUST_USE;
-/* That root, as a detached mount. */
+/* Returns that root, as a detached mount. */
 int store_kept_root(const struct layer *upper, struct err *e) MUST_USE;
-void store_forget_root(struct layer *upper); /* no longer writable */
+void store_forget_root(struct layer *upper); /* the layer is no longer writable */
 
-/* Puts a new root under a sandbox in which nothing runs but its PID 1, with all that is mounted in
- * the old one at the same place. The old root's layers are free when it returns; on failure all is
- * as it was. */
+/* Gives a sandbox, in which nothing but its PID 1 runs, a new root, with all that is mounted in the
+ * old one at the same places. When it returns, the layers of the old root are no longer in use. On
+ * failure nothing has changed. */
 int store_reroot(const struct store *s, const struct host *h, int pidfd, int root,
 		 struct err *e) MUST_USE;
 
-/* A host directory or file, to be bound into a sandbox, in which its owner on the host appears as
+/* A host directory or file, to be bound into a sandbox. Inside, its owner on the host appears as
  * `uid`. */
 struct host_tree {
 	const char *path;
 	bool writable;
-	uint64_t size; /* bytes that the host must end it at, else ERR_NO_QUOTA; 0: any */
+	uint64_t size; /* size at which the host must limit it, else ERR_NO_QUOTA; 0: any */
 	uint32_t uid;
 };
-/* A detached copy of its mount. ERR_DENIED for what is closed (closed.h); no link is followed. */
+/* Returns a detached copy of its mount. ERR_DENIED for closed folders (closed.h). Follows no
+ * link. */
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
 		    struct err *e) MUST_USE;
 
@@ -203,109 +209,114 @@ struct idmap {
 /* A user namespace for such an idmapped mount. -1 with errno. */
 int store_idmap(const struct host *h, const struct idmap *m);
 
-/* Enter and leave the base namespace, whose few mounts a new sandbox starts from. */
+/* Enter and leave the base namespace, whose few mounts a new sandbox starts with. */
 int store_enter_base(const struct store *s);
 int store_leave_base(const struct store *s);
 
-/* An open directory of a layer's files. */
+/* Opens the directory of a layer's files. */
 int store_layer_open(const struct layer *l);
 
-/* Copies what is in the directory `from` into `to` (both open, both closed by it), with owners,
- * modes, times, links, holes and overlay marks. For a process of its own, since it takes as long
- * as it takes. 0 or an errno. */
+/* Copies the contents of the directory `from` into `to` (both open, both closed by it), with
+ * owners, modes, times, links, holes and overlay marks. Run it in a process of its own, since it
+ * may take long. Returns 0 or an errno. */
 int copy_tree(int from, int to);
 
-/* What walk_changes() goes through: descriptors of directories, borrowed. */
+/* The trees that walk_changes() compares: descriptors of directories, borrowed. */
 struct walk_from {
-	int merged; /* all that the sandbox sees of its files */
-	int template; /* what it was made from */
+	int merged; /* the files as the sandbox sees them */
+	int template; /* the files that it was made from */
 	/* its writable layers, the topmost first; none: compare merged with template */
 	const int *layers;
 	size_t n_layers;
-	uint32_t uid, n_ids; /* of its files */
-	uint64_t bytes_max; /* of the contents of files, holes included */
+	uint32_t uid, n_ids; /* the owner of its files */
+	uint64_t bytes_max; /* limit of all contents, holes included */
 };
 
-/* Writes to `out` what a sandbox that stands still has changed, as enum wm_write_what says. For a
- * process of its own. 0 or an errno: EFBIG over bytes_max, ENAMETOOLONG for a path that no archive
- * can have. */
+/* Writes to `out` what a paused or idle sandbox has changed, in the form that enum wm_write_what
+ * says. Run it in a process of its own. Returns 0 or an errno: EFBIG over bytes_max, ENAMETOOLONG
+ * for a path that is too long for an archive. */
 int walk_changes(const struct walk_from *from, enum wm_write_what what, int out);
 
 /* ---- the broom ------------------------------------------------------------------------------- */
 
-/* Has it remove a layer; false: it has enough to do, or has ended, so the caller has to. The first
- * layer starts it, in the store's mount namespace; it ends with the warden, and the layers with
- * both. Should it end before, what it had not yet removed stays until then. */
+/* Makes the broom remove a layer. False: its queue is full, or it has ended, so the caller has to
+ * remove it. The first layer starts the broom, in the store's mount namespace. It ends with the
+ * warden, and the layers end with both. If it ends earlier, the layers in its queue stay until
+ * then. */
 bool broom_take(uint32_t layer);
 
 /* ---- control groups -------------------------------------------------------------------------- */
 
 enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_FREEZER, CG_CONTROLLERS };
 
-enum { CG_KEPT = 64 }; /* slots whose groups may stay for the next sandbox, where limits are v1's */
+/* slots whose groups may stay for the next sandbox, where v1 holds the limits */
+enum { CG_KEPT = 64 };
 
 struct cgroups {
 	enum limit_driver driver;
 	bool v2[CG_CONTROLLERS];
-	int dirs[CG_CONTROLLERS]; /* our own directory in each hierarchy, -1: not to be had */
-	char name[64]; /* of those directories */
+	int dirs[CG_CONTROLLERS]; /* our own directory in each hierarchy; -1: not available */
+	char name[64]; /* name of those directories */
 	int parents[CG_CONTROLLERS];
-	bool aside; /* v2: hub and warden stand in a leaf of the parent */
+	bool aside; /* v2: hub and warden have moved into a leaf of the parent */
 	bool can_yield; /* the CPU's groups have cpu.idle */
-	bool shared; /* v1: memory's hierarchy has pids or the CPU in it, too */
+	bool shared; /* v1: the hierarchy of memory also has pids or the CPU */
 	/* In the tree of v2: the path of our directory, with one for each slot (seen_slots); or of
 	 * where we are ourselves; "": there is none. */
 	char seen[1100];
 	bool seen_slots;
-	struct limits kept[CG_KEPT]; /* what the groups hold that stay in a slot; pids 0: none do */
+	/* limits set in the groups that stay in a slot; pids 0: no groups */
+	struct limits kept[CG_KEPT];
 };
 
-/* Finds what can be used and makes our directories; never fails for want of control groups: the
+/* Finds usable controllers and makes our directories. A lack of control groups is no failure: the
  * driver is then LIMIT_DRIVER_RLIMIT. */
 int cgroups_init(struct cgroups *c, struct err *e) MUST_USE;
-void cgroups_fini(struct cgroups *c); /* removes what is left of ours */
+void cgroups_fini(struct cgroups *c); /* removes what is left of our directories */
 
-/* Makes the memory group of a sandbox that is to be made later, with its limit. Gives a file to
- * which another process writes "0" to be counted there; -1 in *ret_fd where nobody counts. */
+/* Makes the memory group of a sandbox that is to be made later, with its limit. Gives a file: a
+ * process that writes "0" to it is counted there. -1 in *ret_fd where there is no memory
+ * controller. */
 int cgroup_lend(struct cgroups *c, uint32_t slot, const struct limits *l, int *ret_fd,
 		struct err *e) MUST_USE;
-/* The sandbox's group in the v2 tree, made if need be, to clone into; -1: there is none. */
+/* The sandbox's group in the v2 tree, made if it does not exist, to clone into; -1: there is
+ * none. */
 int cgroup_birthplace(struct cgroups *c, uint32_t slot);
-/* 1: they are not all new, so that time of earlier sandboxes may be counted in them. */
+/* 1: some of the groups are not new, so they may have counted time of earlier sandboxes. */
 int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct err *e) MUST_USE;
-/* From the limits `was` to `l`. */
+/* Changes the limits from `was` to `l`. */
 int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const struct limits *was,
 	       struct err *e) MUST_USE;
 /* ERR_UNSUPPORTED for a limit that this host can't hold. */
 int cgroup_check(const struct cgroups *c, const struct limits *l, struct err *e) MUST_USE;
-/* Files of its v1 groups to which a thread writes "0" to enter them; returns how many. */
+/* Gives the files of its v1 groups to which a thread writes "0" to enter them; returns how many. */
 int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS],
 		 struct err *e) MUST_USE;
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e) MUST_USE;
-/* yields: it has what the others leave, and makes room at once for who wakes (cpu.idle).
- * ERR_UNSUPPORTED where !can_yield. */
+/* yields: the group gets only the processor time that others leave, and is preempted at once by one
+ * that wakes (cpu.idle). ERR_UNSUPPORTED where !can_yield. */
 int cgroup_yield(struct cgroups *c, uint32_t slot, bool yields, struct err *e) MUST_USE;
 /* Readable counters for init: the file with oom_kill and the one with max; -1: none. */
 void cgroup_events(struct cgroups *c, uint32_t slot, int *ret_oom, int *ret_pids);
-/* The directory of its group for a controller, or with CGROUP_ALL that of all groups of ours; -1:
+/* Opens the directory of its group for a controller, or with CGROUP_ALL that of all our groups; -1:
  * there is none. */
 #define CGROUP_ALL UINT32_MAX
 int cgroup_open(const struct cgroups *c, int controller, uint32_t slot);
-/* true when nothing is left of it. */
+/* true when nothing is left of it */
 bool cgroup_remove(struct cgroups *c, uint32_t slot);
 
-/* Removes what can be removed of our directories; true when that was all. */
+/* Removes what it can of our directories; true when nothing is left. */
 bool cgroups_remove(const struct cgroups *c);
-/* Undoes it that hub and warden have stepped aside, when none of it is needed any more. */
+/* Moves hub and warden back out of their leaf, when no group of ours is needed any more. */
 void cgroups_step_back(const struct cgroups *c);
 
 /* ---- the janitor ----------------------------------------------------------------------------- */
 
-/* Starts it; the warden is alive for it until helpers_end(). kept: there are a socket and a lock to
- * remove, too. */
+/* Starts it. It takes the warden for alive until helpers_end(). kept: it also has to remove a
+ * socket and a lock. */
 int janitor_start(const struct cgroups *c, bool kept, struct err *e) MUST_USE;
 
-/* Kills the broom, and lets the janitor do its work; both are then to be reaped. */
+/* Kills the broom, and lets the janitor begin its work; the caller reaps both. */
 void helpers_end(void);
 
 /* ---- a new sandbox --------------------------------------------------------------------------- */
@@ -316,8 +327,8 @@ struct spawn {
 	const struct seccomp_filter *filter;
 	const struct facts *facts;
 	uint32_t slot; /* of its control groups */
-	cpu_set_t cpus; /* that it is bound to; none: all of them */
-	uint32_t uid; /* of the host */
+	cpu_set_t cpus; /* processors that it is bound to; none: all of them */
+	uint32_t uid; /* on the host */
 	bool root; /* it is uid 0 inside */
 	bool set_ids; /* with root: programs may have set-id bits, and capabilities */
 	int socket; /* the child's end */
@@ -325,25 +336,25 @@ struct spawn {
 	int net; /* network namespace; -1: it makes one */
 	struct bind *binds;
 	uint32_t n_binds;
-	bool of_host; /* chain_of_host() of what it is made from */
+	bool of_host; /* chain_of_host() of its template */
 	const struct limits *limits;
 	enum limit_driver driver;
 };
 
-/* Starts the process; returns its pid and pidfd. It begins with its network, which takes as long
- * as all else, and meanwhile the warden makes the parts that it waits for. Then it talks:
- * IM_PARTS, IM_MAP_ME, IM_READY. */
+/* Starts the process; returns its pid and pidfd. It makes its network first, which takes half of
+ * the time, while the warden makes the parts that it needs next. Then it sends IM_PARTS, IM_MAP_ME,
+ * IM_READY. */
 pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_USE;
 
-/* Where all of the machine's memory is used up, the calling process, which nobody needs as much as
- * the hub and others, ends before them. /proc is read-only for sandboxes, so it stays. */
+/* Makes the kernel kill the calling process before the hub and others when the machine is out of
+ * memory. /proc is read-only for sandboxes, so they can't change it back. */
 int spawn_raise_oom(int proc, int by);
 
-/* Makes the calling process's network namespace anew, with its loopback up. */
+/* Gives the calling process a new network namespace, with its loopback up. */
 int spawn_make_net(void);
 
-/* What it is built from: its root (a detached mount), what is to be copied there, the counters of
- * its control groups (-1: none), and the groups to enter. All are closed by spawn_parts_fini(). */
+/* The parts of a new sandbox: its root (a detached mount), what is to be copied there, the counters
+ * of its control groups (-1: none), and the groups to enter. spawn_parts_fini() closes all. */
 struct spawn_parts {
 	int root, fill, oom_events, pids_events;
 	int tasks[CG_CONTROLLERS];
@@ -357,8 +368,7 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e) MUST_
  * `uid` on. */
 int spawn_map(const struct host *h, pid_t pid, uint32_t uid, bool root, struct err *e) MUST_USE;
 
-/* The warden's state and the bodies in it, shared by those of its files that change them; warden.h
- * lists all. */
+/* The warden's state and its bodies, used by the files that change them. */
 
 enum body_state {
 	BODY_FREE,
@@ -369,18 +379,18 @@ enum body_state {
 	BODY_SWEEPING, /* ended; its control groups are still busy */
 };
 
-/* Of a LIVE one; sleep.c has how they follow each other. */
+/* The sleep state of a LIVE body; sleep.c describes the transitions. */
 enum body_sleep {
 	BODY_AWAKE,
 	BODY_FALLING, /* its process is killed; its end is awaited */
-	BODY_ASLEEP, /* it has none */
+	BODY_ASLEEP, /* it has no process */
 	BODY_WAKING, /* its new process sets itself up */
 };
 
 /* One request of the hub that waits for bodies. */
 struct request {
 	uint32_t seq;
-	uint32_t wanted, ready; /* bodies */
+	uint32_t wanted, ready; /* counts of bodies */
 	struct body *bodies[WIRE_FORK_MAX];
 	bool forsaken; /* the hub that made it is gone */
 	bool failed;
@@ -393,10 +403,10 @@ struct mount_spec {
 	uint64_t size; /* 0: any */
 };
 
-/* Of a sandbox since it was made, or since those before it in the same groups were. */
+/* Processor time of a sandbox since it was made, or since earlier ones in the same groups were. */
 struct cpu_time {
 	uint64_t ran_us; /* on all processors */
-	uint64_t waited_us; /* while something of it waited for one */
+	uint64_t waited_us; /* while any of its tasks waited for one */
 };
 
 struct body {
@@ -404,51 +414,52 @@ struct body {
 	uint64_t key;
 	pid_t pid;
 	int pidfd;
-	/* The hub's end of it; given away when it goes live, unless the warden outlives the hub or
-	 * it has slept. */
+	/* The hub's end of its socket; given away when it goes LIVE, unless the warden outlives the
+	 * hub or the sandbox has slept. */
 	int socket;
 	uint32_t uid;
 	struct chain chain;
 	struct limits limits;
-	struct facts *facts; /* of these limits; NULL: it has not been started yet */
-	struct facts *covered; /* those of the pool, below them; NULL: there are none */
-	uint64_t cpu_before_us; /* of earlier sandboxes, in what its groups have counted */
-	uint64_t looked_ms; /* whether it computes was last looked for; 0: not since it is awake */
-	struct cpu_time cpu; /* then */
-	uint64_t loud_ms; /* when it last did */
-	bool yields; /* its group does */
+	struct facts *facts; /* facts for these limits; NULL: it has not been started yet */
+	struct facts *covered; /* facts of the pool, mounted below these; NULL: none */
+	uint64_t cpu_before_us; /* time of earlier sandboxes that its groups have counted */
+	uint64_t looked_ms; /* when its use of processors was last checked; 0: not since it woke */
+	struct cpu_time cpu; /* at that check */
+	uint64_t loud_ms; /* when it last was busy */
+	bool yields; /* its group has cpu.idle set */
 	struct mount_spec mounts[WIRE_MOUNTS_MAX];
 	uint32_t n_mounts;
-	struct request *request; /* that it is made for; NULL: for the pool */
+	struct request *request; /* the request that it is made for; NULL: for the pool */
 	bool filling; /* STARTING for the pool */
-	uint32_t destroy_seq; /* to be answered when it is gone */
+	uint32_t destroy_seq; /* request to answer when it is gone */
 	bool answer_destroy;
 	bool paused; /* frozen because the hub asked for it */
-	uint64_t paused_ms; /* since when */
+	uint64_t paused_ms; /* when it was paused */
 	enum body_sleep sleep;
-	uint32_t sleep_seq, wake_seq; /* to be answered when it is asleep, awake; 0: nobody asks */
-	/* LIVE: of the WM_CREATED of this hub that told of it; 0: of an earlier one's */
+	uint32_t sleep_seq, wake_seq; /* requests to answer when it is asleep or awake; 0: none */
+	/* LIVE: the seq of the WM_CREATED by which this hub learned of it; 0: it is from an earlier
+	 * hub */
 	uint32_t made_seq;
-	uint64_t dies_at_ms; /* carried out by the warden when there is no hub; 0: never */
-	char *record; /* owned, NULL: the hub has not confirmed it */
+	uint64_t dies_at_ms; /* ended by the warden at this time if there is no hub; 0: never */
+	char *record; /* owned; NULL: the hub has not confirmed it */
 	size_t record_n;
-	bool still; /* paused, as the record has it */
+	bool still; /* paused according to the record */
 };
 
-/* Work in a process of its own. */
+/* A task that runs in a process of its own. */
 struct job {
 	pid_t pid; /* 0: free */
 	int pidfd;
-	struct body *source; /* NULL when it is gone meanwhile */
+	struct body *source; /* NULL if it has ended meanwhile */
 	struct layer *out;
-	/* a fork: the request that goes on when the files are copied */
+	/* for a fork: the request that continues when the files are copied */
 	struct request *request;
-	bool frozen; /* by us */
-	/* a squash: the layers that `out` replaces */
+	bool frozen; /* we have frozen the source */
+	/* for a squash: the layers that `out` replaces */
 	struct chain squashed;
-	/* writing what `source` has changed: the request to answer; 0: it is none */
+	/* for writing the changes of `source`: the request to answer; 0: none */
 	uint32_t write_seq;
-	bool forsaken; /* who asked is gone */
+	bool forsaken; /* the hub that asked is gone */
 	char image[WIRE_IMAGE_MAX];
 };
 
@@ -459,10 +470,10 @@ struct warden {
 	struct store store;
 	struct cgroups cgroups;
 	struct limits pool_limits;
-	uint32_t pool_size, max_bodies; /* as the hub of the moment wishes */
+	uint32_t pool_size, max_bodies; /* as the present hub requested */
 	struct body *bodies; /* [BODIES_MAX] */
-	uint32_t n_bodies; /* slots that were ever used: what loops look at */
-	uint32_t *free_slots, n_free; /* of those, the free ones */
+	uint32_t n_bodies; /* slots that were ever used: loops end there */
+	uint32_t *free_slots, n_free; /* the free ones among those */
 	struct body *ready[POOL_MAX];
 	uint32_t n_ready, n_filling, n_sweeping, n_live;
 	int nets[NETS_MAX]; /* network namespaces made in advance */
@@ -472,28 +483,28 @@ struct warden {
 	struct job jobs[JOBS_MAX];
 	uint32_t *uid_refs; /* [BODIES_MAX] */
 	uint64_t last_key;
-	int hub; /* -1: there is none at the moment */
+	int hub; /* -1: there is none at present */
 	int epoll;
 	uint64_t refill_at; /* clock_ms() */
 	struct {
-		uint64_t next_ms; /* 0: nobody is watched */
+		uint64_t next_ms; /* 0: no sandbox is watched */
 		uint32_t from; /* where the last pass ended */
-		bool any; /* in the passes of this round */
-	} looks; /* at who computes: yield.c */
+		bool any; /* a sandbox was watched in this round */
+	} looks; /* checks for busy sandboxes: yield.c */
 	bool closing;
 	bool kept; /* outlives its hub: see keep.c */
 };
 
 extern struct warden warden;
 
-/* A message of the hub's: at least as long as the table in warden.c says. */
+/* A message from the hub, not shorter than the table in warden.c says. */
 struct hub_message {
 	const void *p; /* a struct wm_… that begins with wm_head */
 	size_t n;
-	int fd; /* came with it; -1: none. Borrowed */
+	int fd; /* received with it; -1: none. Borrowed */
 };
 
-/* Carries it out, and answers it now or later; -1: the error is the answer. */
+/* Carries out a message and answers it, now or later. -1: the error is the answer. */
 typedef int hub_message_fn(const struct hub_message *in, struct err *e);
 
 /* ---- warden.c: the hub and the loop ---- */
@@ -502,56 +513,57 @@ void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds);
 void send_failed(uint32_t seq, const struct err *e);
 void send_pool(void);
 
-/* Handles one message of the hub's, or its end. */
+/* Handles one message from the hub, or the end of the connection. */
 void hub_says(void);
 
 enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_NET, TAG_LISTENER, TAG_MASK = 7 };
-/* Has the loop tell when fd is readable; tag says which part of `what` it belongs to. */
+/* Makes the loop report when fd is readable; tag says which part of `what` it belongs to. */
 int watch(int fd, const void *what, enum tag tag);
-/* Closes it. Closing alone would not stop the telling, while a child that has not yet executed its
- * program still holds it. */
+/* Removes the watch and closes fd. Closing alone would not remove it while a child that has not yet
+ * executed its program still holds fd. */
 void unwatch(int *fd);
 
 /* ---- keep.c ---- */
 
 /* Begins to listen for the hub after this one. */
 int keep_start(const struct wm_hello *m, struct err *e);
-void hub_arrived(void); /* one wants to connect */
-/* The first message of one that has connected, with its standard error or -1. */
+void hub_arrived(void); /* a hub wants to connect */
+/* The first message of a hub that has connected, with its standard error or -1. */
 void hub_begins(const struct wm_hello *m, size_t n, int log);
-bool hub_is_new(void); /* it has not said it yet */
+bool hub_is_new(void); /* it has not sent its first message yet */
 void hub_gone(void);
 hub_message_fn end_with_hub;
 hub_message_fn keep_record;
-/* Does what is due while no hub does it; gives the time until there is more, -1: none. */
+/* Does what is due while there is no hub; returns the time until more is due, -1: nothing. */
 int keep_chores(uint64_t now);
 
 /* ---- body.c ---- */
 
 uint32_t slot_of(const struct body *b);
 struct body *new_body(struct err *e);
-struct body *find_body(uint64_t key); /* a live one; NULL: none */
-struct body *find_awake(uint64_t key, struct err *e); /* one that has its process */
-uint32_t share_uid(const struct body *b); /* one more of that family of forks */
+struct body *find_body(uint64_t key); /* a LIVE one; NULL: none */
+struct body *find_awake(uint64_t key, struct err *e); /* an awake one */
+uint32_t share_uid(const struct body *b); /* counts one more body of that family of forks */
 void kill_body(struct body *b);
-void sweep_body(struct body *b); /* the last step, possibly after some tries */
+void sweep_body(struct body *b); /* the last step, tried until it succeeds */
 void body_died(struct body *b);
-void body_says(struct body *b); /* its socket is readable while it sets itself up */
+void body_says(struct body *b); /* its socket is readable during set-up */
 
 struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e);
 void drop_request_bodies(struct request *r);
 
 /* Starts the process of a body whose frozen layers, uid, limits and mounts are set, on a new
- * writable layer of `disk` bytes; it answers later, on its socket. On failure the body is gone. */
+ * writable layer of `disk` bytes. The process answers later, on its socket. On failure the body is
+ * gone. */
 int start_body(struct body *b, uint64_t disk, struct err *e);
-int abandon_body(struct body *b); /* undoes what there is of it; -1 */
-/* Starts another process of one that is asleep; likewise. On failure its pidfd tells whether there
- * is one. */
+int abandon_body(struct body *b); /* undoes a partly made body; returns -1 */
+/* The same for a new process of a body that is asleep. On failure its pidfd tells whether there is
+ * a process. */
 int restart_body(struct body *b, struct err *e);
 
 hub_message_fn create;
-bool pool_full(void); /* with those on the way */
-void pool_refill(void); /* one more */
+bool pool_full(void); /* counts those that are being made, too */
+void pool_refill(void); /* makes one more */
 
 /* ---- range.c ---- */
 
@@ -569,46 +581,47 @@ bool range_map(int go); /* in it; false: it could not be mapped so */
 hub_message_fn sleep_body; /* answers, unless it fails */
 hub_message_fn wake_body; /* likewise */
 void body_slept(
-	struct body *b); /* its process is reaped, which was told to end, or to set itself up */
-void body_awake(struct body *b); /* it has set itself up */
-void wake_failed(struct body *b, const struct err *e); /* or could not */
+	struct body *b); /* its process, which was killed or was setting itself up, is reaped */
+void body_awake(struct body *b); /* its new process is ready */
+void wake_failed(struct body *b, const struct err *e); /* its new process could not be set up */
 
 /* ---- facts.c ---- */
 
-/* What sandboxes with these limits see of them; for as long as one does. NULL with *e. */
+/* Returns the facts for these limits, valid as long as some sandbox uses them. NULL with *e. */
 struct facts *facts_take(const struct limits *l, struct err *e) MUST_USE;
-/* Makes the files, if they are not there yet: takes longest of all that is done for the first
- * sandbox with these limits, so it is done while the sandbox's process makes its network. */
+/* Writes the files if they do not exist yet. This takes longest of all work for the first sandbox
+ * with these limits, so do it while the sandbox's process makes its network. */
 int facts_write(struct facts *f, struct err *e) MUST_USE;
 void facts_drop(struct facts *f); /* NULL-safe */
-/* How many processors a sandbox with these limits sees; 0: all of the machine's. */
+/* Number of processors that a sandbox with these limits sees; 0: all of the machine's. */
 uint32_t facts_cpus(const struct limits *l);
 bool facts_limit_cpus(const struct facts *f);
-/* Processors for one more sandbox; none: it needs no choice. */
+/* Chooses processors for one more sandbox; none: no need to choose. */
 void facts_place(const struct facts *f, cpu_set_t *ret);
-/* Shows them in the mount namespace of the calling process, whose root and /proc are on /r. -1 with
- * errno. */
+/* Mounts them in the mount namespace of the calling process, whose root and /proc are on /r. -1
+ * with errno. */
 int facts_show(const struct facts *f, uint32_t slot) MUST_USE;
-/* Shows them over others, which must stay as long, in a sandbox in which nothing has run yet. */
+/* Mounts them over others, which must stay as long, in a sandbox in which nothing has run yet. */
 int facts_show_over(const struct facts *f, int pidfd, struct err *e) MUST_USE;
 
 /* ---- usage.c ---- */
 
 hub_message_fn say_usage;
-/* Processor time in the groups of a slot, in microseconds; 0 where nobody counts. */
+/* Processor time in the groups of a slot, in microseconds; 0 where it is not counted. */
 uint64_t cpu_counted(uint32_t slot);
 bool cpu_time(uint32_t slot, struct cpu_time *ret); /* false: it can't be read */
-/* What its memory limit still lets it have, in bytes; UINT64_MAX where nobody counts. */
+/* How many bytes its memory limit still allows; UINT64_MAX where memory is not counted. */
 uint64_t memory_left(const struct body *b);
 
 /* ---- yield.c ---- */
 
-void yield_watch(struct body *b); /* it is awake, which it was not */
-void yield_paused(struct body *b, bool paused); /* before it is set */
-void set_yields(struct body *b, bool yields); /* what is to end must not give way */
-/* As cgroup_freeze(): what gives way could take long to stand still beside others. */
+void yield_watch(struct body *b); /* it has become awake */
+void yield_paused(struct body *b, bool paused); /* before b->paused is set */
+void set_yields(struct body *b, bool yields); /* set false before a sandbox is ended */
+/* Like cgroup_freeze(), but makes it stop giving way first: otherwise it could take long to freeze
+ * beside busy sandboxes. */
 int freeze_body(struct body *b, bool frozen, struct err *e) MUST_USE;
-int yield_chores(uint64_t now); /* gives the time until there is more, -1: none */
+int yield_chores(uint64_t now); /* returns the time until the next check, -1: none */
 
 /* ---- socket.c ---- */
 
@@ -619,13 +632,13 @@ hub_message_fn give_socket; /* answers, unless it fails */
 hub_message_fn fork_body;
 hub_message_fn pause_body; /* answers, unless it fails */
 void job_ended(struct job *j);
-bool is_copied(const struct body *b); /* and frozen for that */
-bool is_source(const struct body *b); /* some job reads its files */
-void forget_source(const struct body *b); /* it ends: no job may touch it */
-void forsake_copies(
-	void); /* those of forks that a hub has left, and what it has written: they stop */
+bool is_copied(const struct body *b); /* a job reads its files and has frozen it */
+bool is_source(const struct body *b); /* a job reads its files */
+void forget_source(const struct body *b); /* it ends: jobs must not use it */
+void forsake_copies(void); /* stops the jobs that the hub has left, of forks and of writing */
 struct job *new_job(struct err *e);
-/* Has job_ended() called when that process has ended, which fork() has given; -1: it is gone. */
+/* Makes the loop call job_ended() when this process, which fork() returned, has ended; -1: the job
+ * is gone. */
 int job_started(struct job *j, pid_t pid, struct err *e);
 void thaw(const struct body *b);
 
@@ -637,9 +650,9 @@ void written(struct job *j, int errnum);
 
 /* ---- net.c ---- */
 
-/* A network namespace with its loopback up; -1: none is ready, the sandbox makes its own. */
+/* A network namespace with its loopback up; -1: none is ready, so the sandbox makes its own. */
 int net_take(void);
-bool nets_full(void); /* or being made */
+bool nets_full(void); /* or they are being made */
 void nets_refill(void);
 void net_arrived(void); /* the maker's socket is readable */
 void nets_fini(void);
@@ -653,5 +666,5 @@ const struct seccomp_filter *warden_filter(unsigned kind, struct err *e);
 bool ids_lock(int locks, uint64_t first, uint64_t n, bool lock);
 #define IDS_FIRST 1900000000u /* of a range that no known allocator of ids uses */
 #define IDS_END 2147352576u
-/* Takes over what another hub wishes of a warden that is set up. */
+/* Applies the requests of another hub to a warden that is already set up. */
 int warden_set_anew(const struct wm_hello *m, struct err *e);

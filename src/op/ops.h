@@ -24,6 +24,7 @@ extern const struct op files_remove_op;
 extern const struct op files_stat_op;
 extern const struct op files_watch_op;
 extern const struct op files_write_op;
+extern const struct op hub_health_op;
 extern const struct op hub_usage_op;
 extern const struct op port_forward_op;
 extern const struct op port_list_op;
@@ -44,11 +45,14 @@ extern const struct op sandbox_stop_op;
 extern const struct op sandbox_terminate_op;
 extern const struct op sandbox_usage_op;
 extern const struct op sandbox_vitals_op;
-extern const struct op snapshot_restore_op;
 extern const struct op snapshot_delete_op;
+extern const struct op snapshot_export_op;
 extern const struct op snapshot_get_op;
 extern const struct op snapshot_list_op;
+extern const struct op snapshot_restore_op;
 extern const struct op snapshot_take_op;
+extern const struct op template_create_op;
+extern const struct op template_list_op;
 
 extern const struct op *const all_ops[];
 extern const size_t all_ops_n;
@@ -62,6 +66,12 @@ struct op_sandbox {
 	struct str sandbox;
 };
 extern const struct field_table op_sandbox_table;
+
+/* Of operations and rows that take or tell nothing. */
+struct op_nothing {
+	bool unused;
+};
+extern const struct field_table op_nothing_table;
 
 /* Names of variables are not empty and have neither '=' nor NUL: ERR_INVALID else. */
 int op_check_env(const struct field_map *env, struct err *e) MUST_USE;

@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "box/host/box.h"
 #include "hub/core/when.h"
+#include "op/answer_pipe.h"
+#include "op/files.h"
 #include "op/once.h"
 #include "op/ops.h"
 #include "op/page.h"
@@ -263,4 +265,59 @@ const struct op snapshot_delete_op = {
 	.request = &one_table,
 	.result = &deleted_table,
 	.run = snapshot_delete_run,
+};
+
+/* ---- snapshot.export ----------------------------------------------------------------------- */
+
+static void snapshot_send(struct call *c, struct str bytes)
+{
+	call_send(c, &(struct file_chunk){ bytes, bytes.n == 0 });
+}
+
+static void snapshot_on_exported(struct answer_pipe *p, const struct err *err)
+{
+	if (err)
+		call_fail(p->call, err);
+	else
+		call_answer(p->call, NULL);
+}
+
+static void snapshot_on_export_cancel(void *data)
+{
+	struct answer_pipe *p = data;
+	struct err e;
+
+	answer_pipe_close(p);
+	err_set(&e, ERR_CANCELLED, "the client went away");
+	call_fail(p->call, &e);
+}
+
+static void snapshot_export_run(struct call *c, const void *request)
+{
+	const struct snapshot_request *q = request;
+	struct err e = ERR_INIT;
+	const struct snapshot *s = call_snapshot(c, q->snapshot, &e);
+	struct answer_pipe *p = s ? arena_alloc(call_arena(c), sizeof(*p), &e) : NULL;
+	int fd = p ? snapshot_open(s, &e) : -1;
+
+	if (fd >= 0)
+		*p = (struct answer_pipe){ .call = c,
+					   .open = call_open,
+					   .full = call_full,
+					   .send = snapshot_send,
+					   .on_end = snapshot_on_exported };
+	if (fd < 0 || answer_pipe_start(p, fd, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_on_cancel(c, snapshot_on_export_cancel, p);
+}
+
+const struct op snapshot_export_op = {
+	.action = "snapshot.export",
+	.doc = "The archive of a snapshot (tar with zstd), which can be imported anywhere. One "
+	       "that fails in the middle has no end, and the connection is cut.",
+	.effect = OP_READ,
+	.request = &one_table,
+	.event = &file_chunk_table,
+	.run = snapshot_export_run,
 };

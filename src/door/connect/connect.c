@@ -19,7 +19,7 @@ int connect_bytes(struct buf *to, const char *name, struct str base64, struct er
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-const struct field_table connect_empty_table = { .size = sizeof(struct api_nothing) };
+const struct field_table connect_empty_table = { .size = sizeof(struct op_nothing) };
 
 static void on_no_room(void *data)
 {

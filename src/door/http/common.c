@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "op/exec.h"
+#include "op/files.h"
 
 static const struct field id_fields[] = {
 	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
@@ -39,9 +40,10 @@ void api_done(void *arg, const struct err *err)
 		call_answer(arg, &ok);
 }
 
-const struct field_table api_nothing_table = { .rows = NULL,
-					       .n = 0,
-					       .size = sizeof(struct api_nothing) };
+void api_tell_chunk(struct call *c, const void *event)
+{
+	exchange_write_bytes(c, ((const struct file_chunk *)event)->data);
+}
 
 /* ---- execs ---------------------------------------------------------------------------------- */
 

@@ -34,14 +34,8 @@ extern const struct field_table api_status_table;
 /* Ends the call, which is arg, with "ok" or its failure. */
 void api_done(void *arg, const struct err *err);
 
-/* Of no part at all: the input of routes that take nothing. */
-struct api_nothing {
-	bool unused;
-};
-extern const struct field_table api_nothing_table;
-
-/* How many GET /v1/templates has. */
-size_t api_templates_count(struct call *c);
+/* api_route.tell of an operation whose events are bytes (struct file_chunk), of API_TAR. */
+void api_tell_chunk(struct call *c, const void *event);
 
 /* An exec that its timeout ended, as a failure. */
 void api_exec_timeout(struct call *c, struct err *e);

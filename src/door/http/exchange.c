@@ -384,22 +384,6 @@ void exchange_fail_gone(struct call *c)
 	call_fail(c, &e);
 }
 
-void exchange_answer_array(struct call *c, const void *p, size_t n)
-{
-	struct exchange *a = exchange_of(c);
-	const struct field_table *t = a->route->op->result;
-	const struct field_list list = { p, n };
-
-	a->list_row = (struct field){ .name = "list",
-				      .kind = FIELD_IS_OBJECTS,
-				      .in = sizeof(list),
-				      .count_at = offsetof(struct field_list, n),
-				      .table = t,
-				      .elem = t->size };
-	a->list = (struct field_table){ .rows = &a->list_row, .n = 1, .size = sizeof(list) };
-	call_answer_by(c, &a->list, &list);
-}
-
 void exchange_answer_document(struct call *c, char *text)
 {
 	struct str said = call_redact(c, str_of(text));

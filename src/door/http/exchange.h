@@ -19,8 +19,7 @@ struct hub_sandbox;
 
 enum api_shape {
 	API_OBJECT, /* one object of the output table */
-	/* an array of such objects; on a projected route, of those in the result's one row */
-	API_ARRAY,
+	API_ARRAY, /* an array of the objects in the result's one row */
 	API_LINES, /* a stream with one object per line (application/x-ndjson) */
 	API_FRAMES, /* a stream of Connect; its request may have several messages too */
 	API_DOCUMENT, /* JSON that no table describes */
@@ -129,8 +128,6 @@ struct sandbox *exchange_sandbox(struct call *c, struct str id, struct err *e) M
 /* Ends the call of a client that went away. */
 void exchange_fail_gone(struct call *c);
 
-/* Answers with n objects of the output table. */
-void exchange_answer_array(struct call *c, const void *p, size_t n);
 /* Takes text, which was malloc'ed. */
 void exchange_answer_document(struct call *c, char *text);
 
@@ -146,7 +143,6 @@ int exchange_stream_start(struct call *c, void (*on_room)(void *data), void *dat
 void exchange_send(struct call *c, const struct field_table *t, const void *from);
 void exchange_write(struct call *c, const struct field_table *t, const void *from);
 void exchange_write_bytes(struct call *c, struct str message);
-void exchange_send_bytes(struct call *c, struct str bytes); /* for API_TAR */
 bool exchange_stream_full(struct call *c);
 
 /* Receives the body of a route that streams, as struct http_body_events describes. If the client

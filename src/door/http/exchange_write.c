@@ -169,11 +169,11 @@ static void encode(struct exchange *a, const struct field_table *t, const void *
 {
 	const struct api_route *r = a->route;
 	bool is_array = r->shape == API_ARRAY;
-	bool bare = r->bare ? r->bare(a->call) : r->projected && is_array;
+	bool bare = r->bare ? r->bare(a->call) : is_array;
 
 	if (r->answer && t == r->op->result)
 		t = r->answer;
-	if (bare || t == &a->list)
+	if (bare)
 		encode_bare(t->rows, from, is_array, w);
 	else
 		field_encode(t, from, w);
@@ -279,14 +279,6 @@ int exchange_stream_start(struct call *c, void (*on_room)(void *data), void *dat
 	a->on_room = on_room;
 	a->on_room_data = data;
 	return exchange_stream_begin(a, e);
-}
-
-void exchange_send_bytes(struct call *c, struct str bytes)
-{
-	struct exchange *a = exchange_of(c);
-
-	if (a->stream)
-		http_stream_write(a->stream, call_redact(c, bytes));
 }
 
 bool exchange_stream_full(struct call *c)

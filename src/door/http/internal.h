@@ -46,9 +46,6 @@ struct exchange {
 	struct str key; /* of an operation that is done once for it */
 	enum api_code code; /* API_CODES: as the failure's own says */
 	const void *failed; /* a result that is a failure here; until it is told */
-	/* The table of a list, if that is the answer. */
-	struct field_table list;
-	struct field list_row;
 	char *document;
 	const struct exchange_body_events *body; /* NULL: nobody takes it yet */
 	void *body_data;

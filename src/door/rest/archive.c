@@ -26,11 +26,6 @@ static struct str or_here(struct str path)
 	return path.p ? path : STR_LIT(".");
 }
 
-static void tell_download(struct call *c, const void *event)
-{
-	exchange_write_bytes(c, ((const struct file_chunk *)event)->data);
-}
-
 static const struct op_member down_members[] = { API_BY_PATH,
 						 { "path", .in = OP_QUERY, .min = 1 } };
 
@@ -74,8 +69,8 @@ static const struct api_route rows[] = {
 		 "the middle has no end, and the connection is cut.",
 	  .projected = true,
 	  .members = OP_MEMBERS(down_members),
-	  .answer = &api_nothing_table,
-	  .tell = tell_download,
+	  .answer = &op_nothing_table,
+	  .tell = api_tell_chunk,
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/archive",
 	  .shape = API_TAR,

@@ -2,53 +2,12 @@
 #include "door/http/body_pipe.h"
 #include "door/rest/snapshot_view.h"
 #include "base/hash.h"
-#include "op/answer_pipe.h"
 
 #define PACKED "application/zstd"
 
 /* ---- down ---------------------------------------------------------------------------------- */
 
-struct export_params {
-	struct id_path path;
-};
-static const struct field export_parts[] = { API_SNAPSHOT_PATH(struct export_params) };
-static const struct field_table export_input = FIELD_TABLE(struct export_params, export_parts);
-
-static void on_exported(struct answer_pipe *p, const struct err *err)
-{
-	if (err)
-		call_fail(p->call, err);
-	else
-		call_answer(p->call, NULL);
-}
-
-static void on_export_cancel(void *data)
-{
-	struct answer_pipe *p = data;
-
-	answer_pipe_close(p);
-	exchange_fail_gone(p->call);
-}
-
-static void run_export(struct call *c, const void *params)
-{
-	const struct export_params *p = params;
-	struct err e = ERR_INIT;
-	const struct snapshot *s = call_snapshot(c, p->path.id, &e);
-	struct answer_pipe *d = s ? arena_alloc(call_arena(c), sizeof(*d), &e) : NULL;
-	int fd = d ? snapshot_open(s, &e) : -1;
-
-	if (fd >= 0)
-		*d = (struct answer_pipe){ .call = c,
-					   .open = exchange_stream_start,
-					   .full = exchange_stream_full,
-					   .send = exchange_send_bytes,
-					   .on_end = on_exported };
-	if (fd < 0 || answer_pipe_start(d, fd, &e) < 0)
-		call_fail(c, &e);
-	else
-		call_on_cancel(c, on_export_cancel, d);
-}
+static const struct op_member export_members[] = { { "snapshot", .as = "id", .in = OP_PATH } };
 
 /* ---- up ------------------------------------------------------------------------------------ */
 
@@ -124,16 +83,11 @@ static void run_import(struct call *c, const void *params)
 
 static const struct api_route rows[] = {
 	{ .id = "snapshots.export",
-	  .op =
-		  &(const struct op){
-			  .action = "snapshot.export",
-			  .doc = "The archive of a snapshot (tar with zstd), which can be imported "
-				 "anywhere. One that fails in the middle has no end, and the "
-				 "connection is cut.",
-			  .effect = OP_READ,
-			  .request = &export_input,
-			  .result = &api_nothing_table,
-			  .run = run_export },
+	  .op = &snapshot_export_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(export_members),
+	  .answer = &op_nothing_table,
+	  .tell = api_tell_chunk,
 	  .method = HTTP_GET,
 	  .path = "/v1/snapshots/{id}/export",
 	  .shape = API_TAR,

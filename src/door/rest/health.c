@@ -1,48 +1,11 @@
-/* GET /v1/health: the one route that needs no token. It says how many, and nothing of whom. */
+/* GET /v1/health: the one route that needs no token. */
 #include "door/http/common.h"
-
-struct health {
-	struct str status, tier, version;
-	bool mock;
-	uint64_t templates, sandboxes;
-};
-
-static const struct field health_fields[] = {
-	FIELD(struct health, status, .flags = FIELD_REQUIRED, .doc = "ok"),
-	FIELD(struct health, mock, .flags = FIELD_REQUIRED,
-	      .doc = "false: sandboxes are real ones."),
-	FIELD(struct health, templates, .flags = FIELD_REQUIRED, .doc = "Templates that exist."),
-	FIELD(struct health, sandboxes, .flags = FIELD_REQUIRED, .doc = "Sandboxes that run."),
-	FIELD(struct health, tier, .flags = FIELD_REQUIRED, .doc = "What isolates sandboxes."),
-	FIELD(struct health, version, .flags = FIELD_REQUIRED, .doc = "Of the program."),
-};
-static const struct field_table health_table = FIELD_TABLE(struct health, health_fields);
-
-static void run_health(struct call *c, const void *params)
-{
-	struct hub_sandboxes_stats sandboxes;
-	struct box_stats stats;
-	struct health h = {
-		.status = STR_LIT("ok"),
-		.version = STR_LIT(HOLT_VERSION),
-		.templates = api_templates_count(c),
-	};
-
-	box_stats(call_box(c), &stats);
-	h.tier = str_of(stats.tier);
-	hub_sandboxes_stats(call_sandboxes(c), &sandboxes);
-	h.sandboxes = sandboxes.by_state[SANDBOX_RUNNING] + sandboxes.by_state[SANDBOX_PAUSED];
-	call_answer(c, &h);
-}
+#include "op/ops.h"
 
 static const struct api_route rows[] = {
 	{ .id = "health",
-	  .op = &(const struct op){ .action = "hub.health",
-				    .doc = "Whether the server works, and how much it has.",
-				    .effect = OP_READ,
-				    .request = &api_nothing_table,
-				    .result = &health_table,
-				    .run = run_health },
+	  .op = &hub_health_op,
+	  .projected = true,
 	  .method = HTTP_GET,
 	  .path = "/v1/health",
 	  .open = true },

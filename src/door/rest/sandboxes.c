@@ -1,8 +1,8 @@
 /* Sandboxes: make, list, look at, end; and restore them from snapshots. */
 #include "door/rest/view.h"
 #include "hub/core/hub.h"
-#include "hub/image/images.h"
 #include "op/sandbox.h"
+#include "op/template.h"
 
 static const struct op_member list_members[] = {
 	{ "limit", .in = OP_QUERY, .min = 1,
@@ -78,16 +78,6 @@ static const struct op_member fork_sandbox_members[] = {
 	{ "replicas", .in = OP_HIDDEN },     { "ids", .in = OP_HIDDEN },
 	{ "pause_source", .in = OP_HIDDEN },
 };
-
-static bool template_exists(struct ops *ops, struct str name)
-{
-	const char *path = hub_images(ops_hub(ops));
-	struct err e;
-	AUTO(images_close) struct images *s = path ? images_look(path, &e) : NULL;
-	autoimage struct image i = { .record = { .bytes = 0 } };
-
-	return str_is(name, "host") || (s && images_find(s, name, &i, &e) == 0);
-}
 
 /* A template goes first; and of what one may not know there is none. */
 static bool names_sandbox(struct ops *ops, const struct principal *who, const struct json_val *body)

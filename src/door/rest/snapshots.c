@@ -7,12 +7,6 @@
 static const struct field view_fields[] = { SNAPSHOT_ROWS("id", "template_id") };
 const struct field_table api_snapshot_table = FIELD_TABLE(struct snapshot_view, view_fields);
 
-static const struct field path_fields[] = {
-	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
-	      .doc = "Id of the snapshot."),
-};
-const struct field_table snapshot_path_table = FIELD_TABLE(struct id_path, path_fields);
-
 static const struct op_member take_members[] = { API_BY_PATH };
 
 static const struct op_member list_members[] = {

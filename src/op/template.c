@@ -1,0 +1,247 @@
+/* template.list and template.create: what sandboxes are made from: "host", which is always ready,
+ * and imported images. */
+#include "op/template.h"
+
+#include "box/host/box.h"
+#include "hub/core/hub.h"
+#include "hub/core/when.h"
+#include "hub/image/images.h"
+#include "op/sandbox_make.h"
+#include "op/sandbox_view.h"
+
+enum { TEMPLATE_MAX = 255, PATH_BYTES_MAX = 4095, ENV_MAX = 256 };
+
+/* ---- as answers ---------------------------------------------------------------------------- */
+
+struct template
+{
+	struct str id, created_at;
+	bool ready;
+	double creation_time_ms;
+	struct network_view network;
+};
+
+static const struct field template_fields[] = {
+	FIELD(struct template, id, .flags = FIELD_REQUIRED, .doc = "Its name."),
+	FIELD(struct template, ready, .flags = FIELD_REQUIRED,
+	      .doc = "Sandboxes can be made of it."),
+	FIELD(struct template, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(struct template, creation_time_ms, .flags = FIELD_REQUIRED,
+	      .doc = "How long it took to build."),
+	FIELD_OBJECT(struct template, network, network_view_table, .flags = FIELD_REQUIRED,
+		     .doc = "Of sandboxes made of it."),
+};
+static const struct field_table template_table = FIELD_TABLE(struct template, template_fields);
+
+static const struct template host_template = {
+	.id = STR_LIT("host"),
+	.ready = true,
+	.created_at = STR_LIT("1970-01-01T00:00:00.000Z"), /* with the host itself */
+	.network = { .block = true, .egress = EGRESS_DENY },
+};
+
+/* NULL with ERR_NONE: nothing was imported yet. */
+static struct images *template_look(struct call *c, struct err *e)
+{
+	struct images *s = call_images(c) ? images_look(call_images(c), e) : NULL;
+
+	if (!s && e->code == ERR_TEMPLATE_NOT_FOUND)
+		*e = ERR_INIT;
+	return s;
+}
+
+/* -1 with ERR_TEMPLATE_NOT_FOUND: it has been removed meanwhile. */
+static int template_describe(struct call *c, const struct images *s, struct str name,
+			     struct template *ret, struct err *e)
+{
+	autoimage struct image i = { .record = { .bytes = 0 } };
+	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
+	char *id = created ? arena_dup(call_arena(c), name, e) : NULL;
+
+	if (!id || images_find(s, name, &i, e) < 0)
+		return -1;
+	when_text(created, i.record.created_ms);
+	*ret = (struct template){ .id = { id, name.n },
+				  .created_at = str_of(created),
+				  .ready = true,
+				  .network = { .block = true, .egress = EGRESS_DENY } };
+	return 0;
+}
+
+/* Behind "host", those that have names. */
+static int template_collect(struct call *c, const struct images *s, const struct image_names *names,
+			    struct template *to, size_t *n, struct err *e)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (template_describe(c, s, names->p[i].name, &to[*n], e) == 0)
+			++*n;
+		else if (e->code != ERR_TEMPLATE_NOT_FOUND)
+			return -1;
+	}
+	return 0;
+}
+
+size_t templates_count(struct call *c)
+{
+	struct err e = ERR_INIT;
+	AUTO(images_close) struct images *s = template_look(c, &e);
+	autodoc struct image_doc doc = { NULL };
+	struct image_names names = { .n = 0 };
+
+	return s && images_names(s, &doc, &names, &e) == 0 ? names.n + 1 : 1;
+}
+
+bool template_exists(struct ops *ops, struct str name)
+{
+	const char *path = hub_images(ops_hub(ops));
+	struct err e;
+	AUTO(images_close) struct images *s = path ? images_look(path, &e) : NULL;
+	autoimage struct image i = { .record = { .bytes = 0 } };
+
+	return str_eq(name, host_template.id) || (s && images_find(s, name, &i, &e) == 0);
+}
+
+struct templates {
+	struct {
+		const struct template *p;
+		size_t n;
+	} templates;
+};
+static const struct field list_fields[] = {
+	FIELD_OBJECTS(struct templates, templates, template_table, .flags = FIELD_REQUIRED,
+		      .doc = "\"host\" first."),
+};
+static const struct field_table list_table = FIELD_TABLE(struct templates, list_fields);
+
+static void template_list_run(struct call *c, const void *request)
+{
+	struct err e = ERR_INIT;
+	AUTO(images_close) struct images *s = template_look(c, &e);
+	autodoc struct image_doc doc = { NULL };
+	struct image_names names = { .n = 0 };
+	struct template *all;
+	size_t n = 1;
+
+	if ((!s && e.code) || (s && images_names(s, &doc, &names, &e) < 0)) {
+		call_fail(c, &e);
+		return;
+	}
+	all = arena_array(call_arena(c), names.n + 1, sizeof(*all), &e);
+	if (!all || (all[0] = host_template, template_collect(c, s, &names, all, &n, &e)) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &(struct templates){ { all, n } });
+}
+
+const struct op template_list_op = {
+	.action = "template.list",
+	.doc = "The templates that are there: \"host\", and the names of imported images.",
+	.effect = OP_READ,
+	.request = &op_nothing_table,
+	.result = &list_table,
+	.run = template_list_run,
+};
+
+/* ---- template.create ----------------------------------------------------------------------- */
+
+struct ready {
+	uint32_t port;
+	struct str path, expect;
+	uint32_t timeout_seconds;
+};
+static const struct field ready_fields[] = {
+	FIELD(struct ready, port, .min = 1, .max = 65535, .doc = "Where it answers."),
+	FIELD(struct ready, path, .max = PATH_BYTES_MAX, .doc = "Path to ask for."),
+	FIELD(struct ready, expect, .max = PATH_BYTES_MAX, .doc = "Text that the answer has."),
+	FIELD(struct ready, timeout_seconds, .max = 86400, .doc = "How long that may take."),
+};
+static const struct field_table ready_table = FIELD_TABLE(struct ready, ready_fields);
+
+struct workload {
+	struct field_strs command;
+	struct field_map env;
+	bool has_ready;
+	struct ready ready;
+};
+static const struct field workload_fields[] = {
+	FIELD(struct workload, command, .max = EXEC_ARGS_MAX, .doc = "Program and arguments."),
+	FIELD(struct workload, env, .max = ENV_MAX, .doc = "Environment variables."),
+	FIELD_OBJECT(struct workload, ready, ready_table,
+		     .has = FIELD_HAS(struct workload, has_ready), .doc = "When it is ready."),
+};
+static const struct field_table workload_table = FIELD_TABLE(struct workload, workload_fields);
+
+struct resources {
+	uint32_t vcpu_count, mem_size_mib;
+};
+static const struct field resources_fields[] = {
+	FIELD(struct resources, vcpu_count, .max = 1024, .doc = "Processors."),
+	FIELD(struct resources, mem_size_mib, .max = 1 << 20, .doc = "Memory in MiB."),
+};
+static const struct field_table resources_table = FIELD_TABLE(struct resources, resources_fields);
+
+struct create_request {
+	struct str id;
+	uint32_t init_wait_seconds;
+	bool has_network, has_workload, has_resources;
+	struct network_request network;
+	struct workload workload;
+	struct resources resources;
+};
+static const struct field create_fields[] = {
+	FIELD(struct create_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = TEMPLATE_MAX,
+	      .doc = "Name of the template."),
+	FIELD(struct create_request, init_wait_seconds, .max = 3600, .def = DEFAULT_INT(5),
+	      .doc = "How long to wait for it to begin."),
+	FIELD_OBJECT(struct create_request, network, network_request_table,
+		     .has = FIELD_HAS(struct create_request, has_network),
+		     .doc = "Network of its sandboxes."),
+	FIELD_OBJECT(struct create_request, workload, workload_table,
+		     .has = FIELD_HAS(struct create_request, has_workload),
+		     .doc = "What runs in it from the start."),
+	FIELD_OBJECT(struct create_request, resources, resources_table,
+		     .has = FIELD_HAS(struct create_request, has_resources),
+		     .doc = "Limits of its sandboxes."),
+};
+static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
+
+/* What it says of a template that is there; -1 where there is none. */
+static int template_find(struct call *c, struct str id, struct template *ret, struct err *e)
+{
+	AUTO(images_close) struct images *s = NULL;
+
+	*ret = host_template;
+	if (str_eq(id, host_template.id))
+		return 0;
+	s = template_look(c, e);
+	if (s && template_describe(c, s, id, ret, e) == 0)
+		return 0;
+	if (e->code == ERR_NONE || e->code == ERR_TEMPLATE_NOT_FOUND)
+		err_set(e, ERR_UNSUPPORTED,
+			"this version builds no templates here; `holt images import` takes images");
+	return -1;
+}
+
+static void template_create_run(struct call *c, const void *request)
+{
+	const struct create_request *p = request;
+	struct template template;
+	struct err e = ERR_INIT;
+
+	if (p->has_workload || p->has_resources)
+		err_set(&e, ERR_UNSUPPORTED, "this version builds no templates here");
+	if (e.code || (p->has_network && network_refuse(&p->network, &e) < 0) ||
+	    template_find(c, p->id, &template, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &template);
+}
+
+const struct op template_create_op = {
+	.action = "template.create",
+	.doc = "Makes sure that a template exists; one that would have to be built is refused.",
+	.effect = OP_ADMINISTER,
+	.request = &create_table,
+	.result = &template_table,
+	.run = template_create_run,
+};

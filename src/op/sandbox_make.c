@@ -261,7 +261,18 @@ struct create_request {
 	struct field_map env, labels;
 	uint64_t ttl_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
+	struct {
+		const struct volume *p;
+		size_t n;
+	} volumes;
 };
+static const struct field volume_fields[] = {
+	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "Absolute path on the host."),
+	FIELD(struct volume, inside, .flags = FIELD_REQUIRED, .doc = "Absolute path inside."),
+	FIELD_ENUM(struct volume, mode, volume_mode_names, .def = DEFAULT_ENUM(VOLUME_RO),
+		   .doc = "Read only, or written too."),
+};
+static const struct field_table volume_table = FIELD_TABLE(struct volume, volume_fields);
 /* Limits stand in an object or beside the rest, as a door likes: both rows are of the same
  * member. */
 static const struct field create_fields[] = {
@@ -314,6 +325,10 @@ static const struct field create_fields[] = {
 	FIELD(struct create_request, labels, .max = LABELS_MAX, .item_max = LABEL_VALUE_MAX,
 	      .doc = "Notes about it, by which lists can be narrowed: keys of letters, digits and "
 		     "._-/, and values."),
+	FIELD_OBJECTS(
+		struct create_request, volumes, volume_table, .max = VOLUMES_MAX,
+		.doc = "Folders or files of the host to show inside, where its operator allows "
+		       "that."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
 
@@ -378,6 +393,9 @@ static void sandbox_create_run(struct call *c, const void *request)
 				.idle_ms = q->idle_seconds * 1000,
 				.retention = q->retention,
 				.labels = labels,
+				.volumes = q->volumes.p,
+				.n_volumes = q->volumes.n,
+				.by_operator = call_is_operator(c),
 			},
 			create_on_done, m);
 }

@@ -37,6 +37,15 @@ static const struct field network_fields[] = {
 };
 const struct field_table network_view_table = FIELD_TABLE(struct network_view, network_fields);
 
+static const struct field volume_fields[] = {
+	FIELD(struct volume_view, host,
+	      .doc = "On the host; absent where the operator alone may know it."),
+	FIELD(struct volume_view, inside, .flags = FIELD_REQUIRED, .doc = "In the sandbox."),
+	FIELD_ENUM(struct volume_view, mode, volume_mode_names, .flags = FIELD_REQUIRED,
+		   .doc = "Read only, or written too."),
+};
+const struct field_table volume_view_table = FIELD_TABLE(struct volume_view, volume_fields);
+
 static const struct field view_fields[] = {
 	VIEW_ROWS("sandbox", "template", "made_ms", "ttl_seconds"),
 	VIEW_TTL_LEFT,
@@ -55,6 +64,29 @@ static struct sandbox_limits_view limits_view(const struct limits *l, const char
 		.open_files = l->files,
 		.enforced_by = str_of(enforced_by),
 	};
+}
+
+static int view_volumes(struct call *c, const struct volumes *of, struct sandbox_view *ret,
+			struct err *e)
+{
+	struct volume_view *v;
+
+	if (!of)
+		return 0;
+	v = arena_array(call_arena(c), of->n, sizeof(*v), e);
+	if (!v)
+		return -1;
+	for (size_t i = 0; i < of->n; i++) {
+		bool shown = of->v[i].granted || call_is_operator(c);
+
+		v[i] = (struct volume_view){ .host = shown ? of->v[i].host : STR_NONE,
+					     .inside = of->v[i].inside,
+					     .mode = of->v[i].mode };
+	}
+	ret->has_volumes = true;
+	ret->volumes.p = v;
+	ret->volumes.n = of->n;
+	return 0;
 }
 
 static uint64_t left_seconds(int64_t deadline_ms)
@@ -102,5 +134,7 @@ int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret
 		.from_pool = i.from_pool,
 		.has_labels = i.labels.p != NULL,
 	};
+	if (view_volumes(c, i.volumes, ret, e) < 0)
+		return -1;
 	return labels_of(i.labels, call_arena(c), &ret->labels, e);
 }

@@ -27,6 +27,13 @@ struct network_view {
 };
 extern const struct field_table network_view_table;
 
+/* host: STR_NONE where the client may not know it. */
+struct volume_view {
+	struct str host, inside;
+	enum volume_mode mode;
+};
+extern const struct field_table volume_view_table;
+
 struct sandbox_view {
 	struct str sandbox, template, endpoint, created_at, source, tier, cause;
 	enum hub_sandbox_state state;
@@ -42,7 +49,11 @@ struct sandbox_view {
 	struct sandbox_limits_view limits;
 	struct usage_view usage;
 	enum sandbox_user user;
-	bool debug, from_pool;
+	bool debug, from_pool, has_volumes;
+	struct {
+		const struct volume_view *p;
+		size_t n;
+	} volumes;
 };
 /* Its texts are in the call's arena, or borrowed from the sandbox until its next change. */
 int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret,
@@ -94,6 +105,10 @@ extern const struct field_table sandbox_view_table;
 	FIELD(struct sandbox_view, ttl_left_seconds,                                               \
 	      .has = FIELD_HAS(struct sandbox_view, has_ttl_left),                                 \
 	      .doc = "Until it ends by itself; absent: never.")
+#define VIEW_VOLUMES                                                                               \
+	FIELD_OBJECTS(struct sandbox_view, volumes, volume_view_table,                             \
+		      .has = FIELD_HAS(struct sandbox_view, has_volumes),                          \
+		      .doc = "Folders of the host in it; absent: none.")
 #define VIEW_USAGE                                                                                 \
 	FIELD_OBJECT(struct sandbox_view, usage, usage_view_table,                                 \
 		     .has = FIELD_HAS(struct sandbox_view, has_usage),                             \
@@ -122,7 +137,7 @@ extern const struct field_table sandbox_view_table;
 			   .flags = FIELD_REQUIRED,                                                \
 			   .doc = "What becomes of it when its time is over."),                    \
 		VIEW_LIMITS, VIEW_LABELS, VIEW_USER, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER,        \
-		VIEW_USAGE
+		VIEW_VOLUMES, VIEW_USAGE
 
 /* Several: a page of a list, or new ones. */
 struct sandboxes_view {

@@ -71,6 +71,7 @@ struct tar_unpack_opts {
 	/* ".wh.NAME" removes NAME, ".wh..wh..opq" the contents of its directory; other such
 	 * names are ignored. A directory replaces other types. */
 	bool changes;
+	bool pass_mounts; /* entries on which, or above which, something is mounted are skipped */
 	bool keep_top; /* the top keeps its mode and time */
 	bool owners; /* owners and set-id bits are the archive's; takes CAP_CHOWN */
 	/* the archive must hold one file, which gets this name in the top; or NULL */
@@ -91,6 +92,7 @@ struct tar_unpack {
 	int parent; /* directory of the last entry, or -1 */
 	int file; /* the one being written, or -1 */
 	bool hole; /* the file ends in zeros that were skipped */
+	bool mounted; /* what the last entry is about is mounted, or has something mounted in it */
 	/* Directories that the archive has entered: modes and times are set when it leaves them. */
 	/* at: the innermost directory; path: the one of parent */
 	char at[TAR_PATH_MAX], path[TAR_PATH_MAX];

@@ -5,6 +5,10 @@
  * links. The directory of the last entry stays open, since the next entry is mostly in it. An entry
  * replaces what has its name: the old entry is unlinked, and the new one is created exclusively.
  *
+ * What is mounted on an entry, or above it, is never entered, nor emptied by a whiteout. That is an
+ * error, or the entry is skipped (pass_mounts): then the mount is a folder of the host that a
+ * sandbox has again.
+ *
  * Changes in a directory change its time, and its mode may forbid changes. So both are set when the
  * archive leaves the directory. The directories that it is in are kept as one path and the lengths
  * of its prefixes.
@@ -12,10 +16,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -33,6 +39,12 @@ static int fail_at(struct tar_unpack *u, enum tree_what what, int errnum, const 
 static int tar_unpack_fail(struct tar_unpack *u, enum tree_what what, int errnum)
 {
 	return fail_at(u, what, errnum, u->reader.path);
+}
+
+static int fail_on_mount(struct tar_unpack *u)
+{
+	u->mounted = true;
+	return tar_unpack_fail(u, TREE_OUTSIDE, 0);
 }
 
 static void close_at(int *fd)
@@ -65,7 +77,7 @@ static int step_down(struct tar_unpack *u, int *at, const char *name, bool make)
 	if (fstat(next, &st) == 0 && st.st_dev == u->device)
 		return 0;
 	close_at(at);
-	return tar_unpack_fail(u, TREE_OUTSIDE, 0);
+	return fail_on_mount(u);
 }
 
 /* Opens the directory at a clean path of n bytes; the caller closes it unless it is u->top. -1 with
@@ -172,25 +184,39 @@ static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 
 static int empty(struct tar_unpack *u, int fd, int depth);
 
-/* Removes the entry of that name with its contents. */
+static bool is_mounted(int dir, const char *name)
+{
+	struct statx st;
+
+	return syscall(SYS_statx, dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+	       st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+/* Removes the entry of that name with its contents. What is mounted stays, with what it stands
+ * in. */
 static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth)
 {
-	int fd;
+	int fd, errnum;
 
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	if (errno != EISDIR)
-		return tar_unpack_fail(u, TREE_SYSTEM, errno);
+	errnum = errno;
+	if (is_mounted(dir, name)) {
+		u->mounted = true;
+		return u->o.pass_mounts ? 0 : tar_unpack_fail(u, TREE_OUTSIDE, 0);
+	}
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return tar_unpack_fail(u, TREE_SYSTEM, errno);
+		return tar_unpack_fail(u, TREE_SYSTEM, errnum == EISDIR ? errno : errnum);
 	if (depth == TREE_DEPTH_MAX) {
 		close(fd);
 		return tar_unpack_fail(u, TREE_DEEP, 0);
 	}
 	if (empty(u, fd, depth + 1) < 0)
 		return -1;
-	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : 0;
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || u->mounted)
+		return 0;
+	return tar_unpack_fail(u, TREE_SYSTEM, errno);
 }
 
 /* Removes all entries of a directory; takes fd. */
@@ -215,11 +241,18 @@ static int empty(struct tar_unpack *u, int fd, int depth)
 /* Makes room for an entry that is not a directory. */
 static int unlink_old(struct tar_unpack *u, int dir, const char *name)
 {
+	int errnum;
+
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	if (errno != EISDIR)
-		return tar_unpack_fail(u, TREE_SYSTEM, errno);
-	return u->o.changes ? remove_all(u, dir, name, 0) : tar_unpack_fail(u, TREE_OCCUPIED, 0);
+	errnum = errno;
+	if (is_mounted(dir, name))
+		return fail_on_mount(u);
+	if (errnum != EISDIR)
+		return tar_unpack_fail(u, TREE_SYSTEM, errnum);
+	if (!u->o.changes)
+		return tar_unpack_fail(u, TREE_OCCUPIED, 0);
+	return remove_all(u, dir, name, 0) < 0 ? -1 : u->mounted ? fail_on_mount(u) : 0;
 }
 
 /* Handles ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are ignored. True if it was
@@ -337,7 +370,7 @@ static int make_directory(struct tar_unpack *u, int dir, const char *name,
 	if (!S_ISDIR(st.st_mode))
 		return tar_unpack_fail(u, TREE_OCCUPIED, 0);
 	if (st.st_dev != u->device)
-		return tar_unpack_fail(u, TREE_OUTSIDE, 0);
+		return fail_on_mount(u);
 	if ((st.st_mode & 0700) != 0700)
 		open_up(dir, name, &st);
 	return 0;
@@ -411,9 +444,13 @@ static int take_entry(struct tar_unpack *u)
 		return tar_unpack_fail(u, TREE_OCCUPIED, 0);
 	if (leave_others(u, top ? "" : path, directory) < 0)
 		return -1;
-	if (!top)
-		return make_entry(u, path, e);
-	if (!u->o.keep_top)
+	u->mounted = false;
+	if (!top && make_entry(u, path, e) < 0) {
+		if (!u->mounted || !u->o.pass_mounts)
+			return -1;
+		u->failure = (struct tree_failure){ .what = TREE_FINE };
+	}
+	if (top && !u->o.keep_top)
 		remember(u, "", e);
 	return 0;
 }

@@ -710,31 +710,12 @@ static bool mountable(struct str guest)
 	return depth > 0;
 }
 
-/* Adds the host's path of a mount, with its links resolved. The warden follows no links, so it
- * mounts what was at the path at the time of the request, or nothing. A path that can't be resolved
- * is sent unchanged, and the warden reports why it can't be mounted. */
-static int add_host(struct buf *b, struct wm_mount *wm, const struct sandbox_mount *m,
-		    struct err *e)
-{
-	autofree char *path = strndup(m->host.p, m->host.n);
-	char real[PATH_MAX];
-	struct str host = m->host;
-
-	if (!path)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	if (realpath(path, real))
-		host = str_of(real);
-	wm->host_len = (uint32_t)host.n + 1;
-	if (buf_add(b, wm, sizeof(*wm), e) < 0 || buf_add(b, host.p, host.n, e) < 0)
-		return -1;
-	return buf_add(b, "", 1, e);
-}
-
 static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err *e)
 {
 	for (size_t i = 0; i < spec->n_mounts; i++) {
 		const struct sandbox_mount *s = &spec->mounts[i];
 		struct wm_mount wm = {
+			.host_len = (uint32_t)s->host.n + 1,
 			.guest_len = (uint32_t)s->guest.n + 1,
 			.writable = s->writable,
 			.size = s->size,
@@ -747,7 +728,8 @@ static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err
 				e, ERR_INVALID,
 				"mount on %.*s: a place below / without \"..\", not in /proc",
 				STR_ARG(s->guest));
-		if (add_host(b, &wm, s, e) < 0 || buf_add(b, s->guest.p, s->guest.n, e) < 0 ||
+		if (buf_add(b, &wm, sizeof(wm), e) < 0 || buf_add(b, s->host.p, s->host.n, e) < 0 ||
+		    buf_add(b, "", 1, e) < 0 || buf_add(b, s->guest.p, s->guest.n, e) < 0 ||
 		    buf_add(b, "", 1, e) < 0)
 			return -1;
 	}

@@ -139,7 +139,8 @@ void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *a
 /* ---- lifecycle ------------------------------------------------------------------------------- */
 
 struct sandbox_mount {
-	/* absolute path of a directory or regular file on the host; ERR_DENIED for a closed one */
+	/* absolute path of a directory or regular file on the host, in which no link is followed;
+	 * ERR_DENIED for a closed one */
 	struct str host;
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;
@@ -447,6 +448,9 @@ struct file_upload_opts {
 	/* The archive has whiteouts: ".wh.NAME" removes NAME, ".wh..wh..opq" empties its directory;
 	 * other names that begin with ".wh..wh." are ignored. */
 	bool changes;
+	/* What is mounted on an entry or above it stays as it is, and the entry is skipped.
+	 * Otherwise that is ERR_PATH_DENIED. */
+	bool pass_mounts;
 };
 
 /* Unpacks a tar archive from `from`, which it takes, into a directory. Links are not followed.

@@ -167,7 +167,9 @@ struct file_transfer *file_upload_start(struct sandbox *sb, struct str path,
 					file_cb on_done, void *arg)
 {
 	return transfer_start(new_transfer(sb, FILE_OP_UPLOAD, on_done, arg), path,
-			      opts->changes ? FILE_FLAG_CHANGES : 0, NULL, from);
+			      (opts->changes ? FILE_FLAG_CHANGES : 0) |
+				      (opts->pass_mounts ? FILE_FLAG_PASS_MOUNTS : 0),
+			      NULL, from);
 }
 
 void file_transfer_stop(struct file_transfer *t)

@@ -50,10 +50,12 @@ static void archive(const char *self, const char *name, const char *names, const
 	tar_pack(AT_FDCWD, self, &o, out, f);
 }
 
-static void unpack(int dir, bool changes, int in, struct tree_failure *f)
+static void unpack(int dir, uint32_t flags, int in, struct tree_failure *f)
 {
+	const bool changes = flags & FILE_FLAG_CHANGES;
 	/* Changes are of a sandbox like this one; other archives are of anybody. */
 	const struct tar_unpack_opts o = { .changes = changes,
+					   .pass_mounts = flags & FILE_FLAG_PASS_MOUNTS,
 					   .keep_top = !changes,
 					   .owners = changes && getuid() == 0 };
 	static struct tar_unpack u INIT_LARGE;
@@ -90,7 +92,7 @@ static _Noreturn void help(const struct im_file *m, const char *path, const char
 	else if (dir < 0)
 		f = (struct tree_failure){ .what = TREE_SYSTEM, .errnum = errno };
 	else if (m->op == FILE_OP_UPLOAD)
-		unpack(dir, m->flags & FILE_FLAG_CHANGES, fd, &f);
+		unpack(dir, m->flags, fd, &f);
 	else
 		init_watch(dir, m->flags & FILE_FLAG_RECURSIVE, fd, &f);
 	tree_answer(m->h.id, 0, &f);

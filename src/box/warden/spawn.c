@@ -176,8 +176,10 @@ static int open_in_root(int root, const char *path, uint64_t flags)
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-/* Makes the directories of path, and its last part as a directory or an empty file. */
-static int make_guest_path(int root, const char *path, bool is_dir)
+/* Makes the directories of path, and its last part as a directory or an empty file. They are the
+ * sandbox's user's, who has to be able to put other files there; a folder of the host may refuse
+ * that. */
+static int make_guest_path(int root, const char *path, bool is_dir, uint32_t uid)
 {
 	char part[4096];
 
@@ -196,6 +198,9 @@ static int make_guest_path(int root, const char *path, bool is_dir)
 			snprintf(part, sizeof(part), "%.*s", (int)(end - at), at);
 			if (*end || is_dir ? mkdirat(parent, part, 0755)
 					   : mknodat(parent, part, S_IFREG | 0644, 0))
+				return -1;
+			if (fchownat(parent, part, uid, uid, AT_SYMLINK_NOFOLLOW) < 0 &&
+			    errno != EPERM && errno != EINVAL && errno != EOVERFLOW)
 				return -1;
 		}
 		if (!*end)
@@ -216,7 +221,7 @@ static void attach_binds(const struct spawn *sp)
 		const struct bind *b = &sp->binds[i];
 		autoclose int place = -1;
 
-		if (make_guest_path(root, b->guest, b->is_dir) == 0)
+		if (make_guest_path(root, b->guest, b->is_dir, sp->uid) == 0)
 			place = open_in_root(root, b->guest, O_PATH);
 		if (place < 0 || mount_attach(b->tree, place, "") < 0) {
 			errnum = errno;

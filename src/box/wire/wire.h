@@ -401,7 +401,8 @@ enum {
 	FILE_FLAG_PARENTS = 1,
 	FILE_FLAG_RECURSIVE = 2,
 	FILE_FLAG_CHANGES = 4,
-	FILE_FLAG_LAST = 8 /* piece */
+	FILE_FLAG_LAST = 8, /* piece */
+	FILE_FLAG_PASS_MOUNTS = 16
 };
 
 /* One or two absolute paths with their NULs follow. */

@@ -4,14 +4,15 @@
 #include "cli/link/ports.h"
 #include "cli/common/safe.h"
 #include "cli/common/verb.h"
+#include "cli/common/volume.h"
 
-enum { PORTS_MAX = 16 };
+enum { PORTS_MAX = 16, VOLUMES_MAX = 32 };
 
 struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow;
 	struct env_options env;
-	struct option_list ports, labels;
+	struct option_list ports, labels, volumes;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, user, output;
 	bool debug;
@@ -25,6 +26,10 @@ static const struct option_row rows[] = {
 	       .doc = "Name: letters, digits, _ and -; by default a generated one."),
 	ENV_ROWS(struct up_options, env),
 	LABEL_ROW(struct up_options),
+	OPTION(struct up_options, volumes, OPTION_LIST, "volume", .letter = 'v',
+	       .arg = "HOST:INSIDE[:ro|rw]",
+	       .doc = "Show a directory or file of the host inside; read-only unless rw. May be "
+		      "repeated."),
 	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
 	       .arg = "[HOST:]PORT",
 	       .doc = "Forward this port to 127.0.0.1, as holt forward does. May be repeated."),
@@ -81,6 +86,30 @@ static void write_limits(const struct up_options *o, struct json_writer *w)
 		json_write_real(w, o->cpu_milli / 1000.0);
 	}
 	json_write_object_end(w);
+}
+
+static int write_volumes(const struct option_list *volumes, struct json_writer *w, struct err *e)
+{
+	if (volumes->n > VOLUMES_MAX)
+		return err_set(e, ERR_INVALID, "-v: at most %d times", VOLUMES_MAX);
+	json_write_key(w, "volumes");
+	json_write_array(w);
+	for (size_t i = 0; i < volumes->n; i++) {
+		struct volume_words v;
+
+		if (volume_read(volumes->p[i], &v, e) < 0)
+			return -1;
+		if (v.size)
+			return err_set(e, ERR_INVALID, "-v: size= is for holt run");
+		json_write_object(w);
+		hub_link_text(w, "host", v.host);
+		json_write_key_str(w, STR_LIT("inside"));
+		json_write_str(w, v.inside);
+		hub_link_text(w, "mode", v.writable ? "rw" : "ro");
+		json_write_object_end(w);
+	}
+	json_write_array_end(w);
+	return 0;
 }
 
 /* A path always means a folder: ".", or a name that begins with "./", "../" or "/". */
@@ -181,7 +210,8 @@ static int up_make(const struct verb_input *in, struct err *e)
 		hub_link_text(&w, "user", o->user == USER_ROOT ? "root" : "user");
 	json_write_key(&w, "debug");
 	json_write_bool(&w, o->debug);
-	if (hub_link_env(&w, &o->env, e) < 0 || hub_link_labels(&w, &o->labels, e) < 0)
+	if (write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, e) < 0 ||
+	    hub_link_labels(&w, &o->labels, e) < 0)
 		return -1;
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)

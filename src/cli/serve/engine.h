@@ -66,6 +66,7 @@ struct hub_options {
 	struct engine_options engine;
 	uint32_t pool, max_sandboxes;
 	uint64_t sleep_after_ms;
+	struct option_list volumes;
 };
 
 enum {
@@ -86,6 +87,8 @@ enum {
 		OPTION(S, hub.sleep_after_ms, OPTION_SECONDS, "sleep-after", .arg = "TIME",        \
 		       .env = "HOLT_SLEEP_AFTER", .max = HUB_SLEEP_MAX_MS,                         \
 		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
+		OPTION(S, hub.volumes, OPTION_LIST, "allow-volumes", .arg = "DIR[:rw]",            \
+		       .doc = "Clients may give folders in DIR to sandboxes. May be repeated."),   \
 		ENGINE_ROWS(S, hub.engine)
 
 /* The row of a struct S with a member tools: which tools are served over MCP. */
@@ -122,6 +125,8 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 				   ? snapshots
 				   : NULL,
 		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
+		.volumes = o->volumes.p,
+		.n_volumes = o->volumes.n,
 	};
 
 	engine_close_own(&own);

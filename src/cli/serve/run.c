@@ -15,6 +15,7 @@
 #include "cli/common/feed.h"
 #include "cli/common/outlet.h"
 #include "cli/common/tty.h"
+#include "cli/common/volume.h"
 #include "hub/core/output.h"
 #include "hub/core/report.h"
 #include "op/local.h"
@@ -43,7 +44,7 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, tty, OPTION_FLAG, "tty", .letter = 't',
 	       .doc = "Give it a terminal, with -i connected to this one."),
 	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
-	       .arg = "HOST:GUEST[:ro|rw[,size=N]]",
+	       .arg = "HOST:INSIDE[:ro|rw[,size=N]]",
 	       .doc = "Show a directory or file of the host inside; read-only unless rw. With "
 		      "size= only if the host ends it there. May be repeated."),
 	ENV_ROWS(struct run_options, env),
@@ -100,7 +101,7 @@ struct run {
 	int status;
 	bool ending;
 
-	char hosts[MOUNTS_MAX][PATH_MAX];
+	struct volume_words volumes[MOUNTS_MAX];
 	struct sandbox_mount mounts[MOUNTS_MAX];
 	struct env_words vars;
 	struct env_var env[ENV_VARS_MAX];
@@ -119,43 +120,17 @@ static struct str text_of(const char *text)
 
 /* ---- what the options say ------------------------------------------------------------------ */
 
-/* What stands behind the second colon. */
-static bool read_mode(const char *mode, bool *ret_writable, uint64_t *ret_size)
-{
-	static const char sized[] = "rw,size=";
-
-	*ret_size = 0;
-	*ret_writable = strncmp(mode, "rw", 2) == 0;
-	if (strcmp(mode, "ro") == 0 || strcmp(mode, "rw") == 0)
-		return true;
-	return strncmp(mode, sized, strlen(sized)) == 0 &&
-	       option_size(mode + strlen(sized), ret_size) && *ret_size > 0;
-}
-
 static int fill_mount(struct run *r, size_t i, struct err *e)
 {
-	const char *text = r->o->mounts.p[i];
-	const char *guest = strstr(text, ":/"), *mode = guest ? strchr(guest + 1, ':') : NULL;
-	char host[PATH_MAX];
-	bool writable;
-	uint64_t size;
+	struct volume_words *v = &r->volumes[i];
 
-	if (!guest || guest == text || (size_t)(guest - text) >= sizeof(host) ||
-	    !read_mode(mode ? mode + 1 : "ro", &writable, &size))
-		return err_set(
-			e, ERR_INVALID,
-			"-v takes HOST:GUEST, HOST:GUEST:ro, HOST:GUEST:rw or HOST:GUEST:rw,size=N "
-			"with an absolute GUEST, not '%.80s'",
-			text);
-	snprintf(host, sizeof(host), "%.*s", (int)(guest - text), text);
-	if (!realpath(host, r->hosts[i]))
-		return err_set(e, ERR_INVALID, "-v %.120s: %s", host, strerror(errno));
-	guest++;
+	if (volume_read(r->o->mounts.p[i], v, e) < 0)
+		return -1;
 	r->mounts[i] = (struct sandbox_mount){
-		.host = str_of(r->hosts[i]),
-		.guest = { guest, mode ? (size_t)(mode - guest) : strlen(guest) },
-		.writable = writable,
-		.size = size,
+		.host = str_of(v->host),
+		.guest = v->inside,
+		.writable = v->writable,
+		.size = v->size,
 	};
 	return 0;
 }
@@ -348,7 +323,7 @@ static bool has_full_folder(const struct run *r)
 	struct statvfs s;
 
 	for (size_t i = 0; i < r->o->mounts.n; i++) {
-		if (r->mounts[i].size && statvfs(r->hosts[i], &s) == 0 && is_full(&s))
+		if (r->mounts[i].size && statvfs(r->volumes[i].host, &s) == 0 && is_full(&s))
 			return true;
 	}
 	return false;

@@ -15,6 +15,7 @@ static const struct op_member members[] = {
 	{ "cwd", .doc = "Where programs start; /workspace if absent." },
 	{ "ttl_seconds", .min = 1, .doc = "Ends it so long after; never if absent." },
 	{ "labels", .doc = "Notes about it." },
+	{ "volumes", .doc = "Folders of the host, where its operator allows that." },
 	{ "id", .in = OP_HIDDEN },
 	{ "network", .in = OP_HIDDEN },
 	{ "limits", .in = OP_HIDDEN },

@@ -20,6 +20,7 @@ static const struct field get_fields[] = {
 	VIEW_LABELS,
 	VIEW_GENERATION,
 	VIEW_TTL_LEFT,
+	VIEW_VOLUMES,
 	VIEW_USAGE,
 };
 static const struct field_table get_output = FIELD_TABLE(struct sandbox_view, get_fields);

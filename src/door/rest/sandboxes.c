@@ -66,6 +66,7 @@ static const struct op_member fork_template_members[] = {
 	{ "idle_seconds", .in = OP_HIDDEN },
 	{ "retention", .in = OP_HIDDEN },
 	{ "labels", .in = OP_HIDDEN },
+	{ "volumes", .in = OP_HIDDEN },
 };
 static const struct op_member create_members[] = {
 	FLAT_LIMITS,

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000, FULL_SAID_MS = 10000 };
 
@@ -40,10 +41,21 @@ static void name_peer(struct conn *c)
 	else if (a && a->sa_family == AF_INET6 &&
 		 inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text)))
 		snprintf(c->peer, sizeof(c->peer), "[%s]:%u", text, ntohs(in6->sin6_port));
-	else {
+	else
 		snprintf(c->peer, sizeof(c->peer), "unix");
-		c->local = true;
-	}
+}
+
+/* Over a Unix socket, of which there are some whose mode lets other users connect, by a process of
+ * this one's user or of root. */
+static bool is_local(int fd)
+{
+	struct sockaddr_storage a;
+	socklen_t n = sizeof(a), n_cred = sizeof(struct ucred);
+	struct ucred cred;
+
+	return getsockname(fd, (struct sockaddr *)&a, &n) == 0 && a.ss_family == AF_UNIX &&
+	       getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n_cred) == 0 &&
+	       (cred.uid == geteuid() || cred.uid == 0);
 }
 
 static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_context)
@@ -64,6 +76,7 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	c->mhd = mhd;
 	c->fd = info->connect_fd;
 	name_peer(c);
+	c->local = is_local(c->fd);
 	c->prev = srv->conns.prev;
 	c->next = &srv->conns;
 	c->prev->next = c->next->prev = c;

@@ -103,7 +103,7 @@ struct conn {
 	struct conn *next, *prev;
 	enum conn_state state;
 	int fd;
-	bool local; /* over a Unix socket */
+	bool local; /* over a Unix socket, of this process's user or of root */
 	bool suspended;
 	bool watched; /* the client's end is watched for */
 	bool timed; /* the daemon's timeout is set */

@@ -109,7 +109,7 @@ struct http_limits {
 struct http_options {
 	struct http_limits limits;
 	/* Returns the principal of a bearer token, or NULL. local: it came over a Unix socket,
-	 * whose mode says who may connect. Must compare in constant time. The
+	 * from this process's user or from root. Must compare in constant time. The
 	 * pointer is returned by http_request_principal() and identifies the principal for rates.
 	 * identify NULL: all routes but open ones give 401, and the server listens on loopback
 	 * only. */

@@ -78,6 +78,9 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 	if (hub->store && config->snapshots &&
 	    hub_sandboxes_keep_snapshots(hub->sandboxes, config->snapshots, e) < 0)
 		return -1;
+	if (config->n_volumes &&
+	    hub_sandboxes_allow_volumes(hub->sandboxes, config->volumes, config->n_volumes, e) < 0)
+		return -1;
 	box.on_end = hub_sandboxes_on_end;
 	box.on_end_arg = hub->sandboxes;
 	box.ttl_by_caller = true;

@@ -18,6 +18,9 @@ struct hub_config {
 	const char *images;
 	/* path of the snapshots' folder, made if missing; needs a registry; NULL: none */
 	const char *snapshots;
+	/* folders of the host that clients may give to sandboxes (hub/sandbox/volumes.h) */
+	const char *const *volumes;
+	size_t n_volumes;
 };
 
 /* Starts the engine. config is borrowed for this call. */

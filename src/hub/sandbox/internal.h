@@ -141,6 +141,7 @@ struct hub_sandbox {
 	uint64_t ttl_ms, idle_ms;
 	enum hub_sandbox_retention retention;
 	struct limits limits;
+	struct volumes *volumes; /* a reference; NULL: none */
 	bool from_pool;
 	struct err *why; /* NULL: nothing to tell */
 
@@ -190,6 +191,7 @@ struct hub_sandboxes {
 	 * a list of all ids ever used. */
 	uint32_t forgotten, forgotten_stored;
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
+	struct volume_roots *roots; /* owned, NULL: no volumes are allowed */
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
 	struct hub_sandboxes_stats stats; /* the states are kept by the setter */
 
@@ -257,7 +259,8 @@ enum err_code hub_sandbox_code_of(struct str name);
 /* The sandboxes of the registry. */
 int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* JSON of the members of a spec that have no column; owned. */
-char *hub_sandbox_spec_text(const struct sandbox_spec *spec, struct err *e) MUST_USE;
+char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
+			    struct err *e) MUST_USE;
 /* Of a new sandbox. Copied. */
 int hub_sandbox_set_labels(struct hub_sandbox *l, struct str labels, struct err *e) MUST_USE;
 /* Joins several changes in one transaction; they do not nest. If it fails or is rolled back, all

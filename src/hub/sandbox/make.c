@@ -122,12 +122,19 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_sandbox_spec *spec,
 				   struct err *e)
 {
+	AUTO(volumes_unref) struct volumes *volumes = NULL;
 	autofree char *text = NULL;
 	struct hub_sandbox *l;
 
 	if (check_open(all, e) < 0 || check_spec(all, spec, e) < 0)
 		return NULL;
-	text = all->store ? hub_sandbox_spec_text(&spec->box, e) : NULL;
+	if (spec->n_volumes) {
+		volumes = volumes_find(all->roots, spec->volumes, spec->n_volumes,
+				       spec->by_operator, e);
+		if (!volumes)
+			return NULL;
+	}
+	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, e) : NULL;
 	if (all->store && !text)
 		return NULL;
 	l = hub_sandbox_new_named(all, spec->id, e);
@@ -138,6 +145,7 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 		return NULL;
 	}
 	l->spec = take_ptr(text);
+	l->volumes = take_ptr(volumes);
 	snprintf(l->template, sizeof(l->template), "%.*s",
 		 STR_ARG(spec->box.template.p ? spec->box.template : STR_LIT("host")));
 	l->limits = spec->box.limits;
@@ -151,6 +159,7 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 			      hub_sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
+	struct sandbox_mount mounts[VOLUMES_MAX];
 	struct sandbox_spec box = spec->box;
 	struct hub_sandbox *l = prepare(all, spec, &e);
 
@@ -159,6 +168,8 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 		return;
 	}
 	box.id = str_of(l->id);
+	box.mounts = mounts;
+	box.n_mounts = volumes_mounts(l->volumes, mounts);
 	/* Its ttl_ms applies when no hub runs, which could keep its files. */
 	if (spec->retention != RETAIN_DESTROY)
 		box.ttl_ms = 0;
@@ -257,6 +268,7 @@ static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *
 			    l, spec->has_labels ? spec->labels : str_of(f->source->labels), e) < 0)
 			return -1;
 		l->limits = f->source->limits;
+		l->volumes = volumes_ref(f->source->volumes);
 		l->spec_of = f->source->seq;
 		l->ttl_ms = f->source->ttl_ms;
 		l->idle_ms = f->source->idle_ms;

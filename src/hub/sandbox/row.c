@@ -11,7 +11,8 @@ enum { SPEC_MAX = 256 * 1024 };
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-char *hub_sandbox_spec_text(const struct sandbox_spec *spec, struct err *e)
+char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
+			    struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(SPEC_MAX);
 	struct json_writer w = json_writer(&b);
@@ -28,6 +29,7 @@ char *hub_sandbox_spec_text(const struct sandbox_spec *spec, struct err *e)
 		json_write_str(&w, spec->env[i].value);
 	}
 	json_write_object_end(&w);
+	volumes_write(volumes, &w);
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
 }
@@ -279,6 +281,8 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 				     .files = r->files,
 				     .debug = r->debug,
 				     .root = r->root };
+	if (volumes_read(r->spec, &l->volumes, e) < 0)
+		return err_wrap(e, "the volumes of sandbox %s", l->id);
 	return hub_sandbox_set_labels(l, r->labels, e) < 0 ? -1 : read_why(l, r, e);
 }
 

@@ -150,6 +150,7 @@ void hub_sandbox_unref(struct hub_sandbox *l)
 	if (l->timer)
 		uv_close((uv_handle_t *)l->timer, close_timer);
 	sandbox_unref(l->box);
+	volumes_unref(l->volumes);
 	free(l->why);
 	free(l->labels);
 	free(l->spec);
@@ -332,6 +333,7 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.idle_ms = l->idle_ms,
 		.retention = l->retention,
 		.limits = &l->limits,
+		.volumes = l->volumes,
 		.from_pool = l->from_pool,
 		.adopted = l->box && sandbox_adopted(l->box),
 		.why = l->why,

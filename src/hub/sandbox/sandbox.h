@@ -15,6 +15,7 @@
  * pause, resume and losses take effect, and are written as soon as possible.
  */
 #include "box/host/box.h"
+#include "hub/sandbox/volumes.h"
 
 struct hub_sandboxes; /* all of a hub */
 struct hub_sandbox; /* one */
@@ -56,6 +57,10 @@ struct hub_sandbox_spec {
 	uint64_t idle_ms; /* end this long after the last use; 0: never */
 	enum hub_sandbox_retention retention; /* ERR_INVALID: not supported here */
 	struct str labels; /* opaque; STR_NONE: none */
+	/* Instead of box.mounts (volumes_find()). */
+	const struct volume *volumes;
+	size_t n_volumes;
+	bool by_operator;
 };
 
 /* Borrowed until the next change. */
@@ -72,6 +77,7 @@ struct hub_sandbox_info {
 	uint64_t ttl_ms, idle_ms; /* as requested at creation or by set_timeout; 0: none */
 	enum hub_sandbox_retention retention;
 	const struct limits *limits;
+	const struct volumes *volumes; /* NULL: none */
 	bool from_pool;
 	bool adopted; /* running, and made by an earlier hub */
 	/* the reason if it is lost, failed, or terminated by a deadline; else NULL */
@@ -82,6 +88,10 @@ struct hub_sandbox_info {
  * must be called once, before any other function. */
 struct hub_sandboxes *hub_sandboxes_new(uv_loop_t *loop, struct store *store,
 					struct err *e) MUST_USE;
+
+/* What the operator allows of the host, "DIR" or "DIR:rw" each; borrowed for the call. */
+int hub_sandboxes_allow_volumes(struct hub_sandboxes *all, const char *const *roots, size_t n,
+				struct err *e) MUST_USE;
 
 /* For box_config.on_end, with the sandboxes as its argument. */
 void hub_sandboxes_on_end(void *sandboxes, struct sandbox *sb, const struct err *why);

@@ -204,6 +204,7 @@ void hub_sandboxes_free(struct hub_sandboxes *all)
 		uv_close((uv_handle_t *)all->saver, close_handle);
 	jobs_fini(all);
 	snapshots_free(all->snapshots);
+	volume_roots_free(all->roots);
 	while (all->oldest) {
 		struct hub_sandbox *l = all->oldest;
 
@@ -231,6 +232,13 @@ struct hub_sandboxes *hub_sandboxes_new(uv_loop_t *loop, struct store *store, st
 	    start_saver(all, e) < 0)
 		return NULL;
 	return take_ptr(all);
+}
+
+int hub_sandboxes_allow_volumes(struct hub_sandboxes *all, const char *const *roots, size_t n,
+				struct err *e)
+{
+	all->roots = volume_roots_new(roots, n, e);
+	return all->roots ? 0 : -1;
 }
 
 static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *err)

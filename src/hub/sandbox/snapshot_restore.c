@@ -1,6 +1,7 @@
 /*
  * Restores an archive into sandboxes, one after another. Each is made from the snapshot's template,
- * and its own init unpacks the archive with the sandbox's rights. Until all are complete, they are
+ * and its own init unpacks the archive with the sandbox's rights. A stopped one has its volumes
+ * again, into which nothing is unpacked; new ones have none. Until all are complete, they are
  * in the state restoring; if one fails, none stays.
  */
 #include <errno.h>
@@ -181,6 +182,10 @@ static int start_files(struct restoring *r, struct sandbox *sb, struct err *e)
 {
 	autoclose int file = open_again(r->file, e);
 	struct pack_spec spec = { .mode = "unpack", .max = r->max, .with = r->digest, .in = file };
+	const struct file_upload_opts opts = {
+		.changes = true,
+		.pass_mounts = r->children[r->done]->volumes != NULL,
+	};
 	int ends[2];
 
 	if (file < 0)
@@ -195,8 +200,7 @@ static int start_files(struct restoring *r, struct sandbox *sb, struct err *e)
 		return -1;
 	}
 	r->uploading = true;
-	file_upload_start(sb, STR_LIT("/"), &(struct file_upload_opts){ .changes = true }, ends[0],
-			  on_uploaded, r);
+	file_upload_start(sb, STR_LIT("/"), &opts, ends[0], on_uploaded, r);
 	return 0;
 }
 
@@ -216,12 +220,14 @@ static void on_made(void *arg, struct sandbox *sb, const struct err *err)
 
 static void next_child(struct restoring *r)
 {
+	struct sandbox_mount mounts[VOLUMES_MAX];
 	struct sandbox_spec spec = {
 		.template = str_of(r->template),
 		.limits = r->limits,
 		.env = r->env,
 		.n_env = r->n_env,
 		.cwd = r->cwd,
+		.mounts = mounts,
 	};
 	struct err e = ERR_INIT;
 
@@ -232,6 +238,7 @@ static void next_child(struct restoring *r)
 		snapshot_restore_finish(r);
 	} else {
 		spec.id = str_of(r->children[r->done]->id);
+		spec.n_mounts = volumes_mounts(r->children[r->done]->volumes, mounts);
 		sandbox_create_start(r->all->box, &spec, on_made, r);
 	}
 }
@@ -298,6 +305,7 @@ static int prepare(struct restoring *r, const struct snapshot *s, struct err *e)
 static int name_child(struct restoring *r, const struct snapshot *s, struct str id,
 		      struct str labels, struct err *e)
 {
+	const struct sandbox_spec spec = { .env = r->env, .n_env = r->n_env, .cwd = r->cwd };
 	struct hub_sandbox *l = hub_sandbox_new_named(r->all, id, e);
 
 	if (!l)
@@ -306,11 +314,9 @@ static int name_child(struct restoring *r, const struct snapshot *s, struct str 
 	snprintf(l->source, sizeof(l->source), "%s", s->id);
 	snprintf(l->template, sizeof(l->template), "%s", s->template);
 	l->limits = s->limits;
-	l->spec = strdup(r->spec);
-	if (hub_sandbox_set_labels(l, labels, e) < 0)
+	l->spec = hub_sandbox_spec_text(&spec, NULL, e);
+	if (!l->spec || hub_sandbox_set_labels(l, labels, e) < 0)
 		return -1;
-	if (!l->spec)
-		return err_set(e, ERR_LIMIT, "out of memory");
 	return hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, e);
 }
 
@@ -360,7 +366,8 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 	r->was = l->state;
 	if (!s)
 		failed = err_set(&r->err, ERR_GUEST, "what was kept of sandbox %s is gone", l->id);
-	if (failed < 0 || prepare(r, s, &r->err) < 0 ||
+	if (failed < 0 || volumes_check(l->all->roots, l->volumes, &r->err) < 0 ||
+	    prepare(r, s, &r->err) < 0 ||
 	    hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, &r->err) < 0) {
 		hub_sandboxes_later(r->all, on_refused, r);
 		return;

@@ -1,0 +1,100 @@
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { LINKS_MAX = 40 };
+
+int path_of_fd(int fd, char ret[PATH_MAX])
+{
+	char self[64];
+	ssize_t n;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, ret, PATH_MAX);
+	if (n == PATH_MAX)
+		errno = ENAMETOOLONG;
+	if (n < 0 || n == PATH_MAX)
+		return -1;
+	ret[n] = '\0';
+	return 0;
+}
+
+static int open_plain(const char *path)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+/* Whether what stands at the n bytes of path stands in a folder that we may write. */
+static bool is_writable(const char *path, size_t n)
+{
+	char folder[PATH_MAX];
+
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	snprintf(folder, sizeof(folder), "%.*s", n > 0 ? (int)n : 1, n > 0 ? path : ".");
+	return faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
+}
+
+/* Puts where the first link of the path leads into its place; *refused is its name where that may
+ * not be. */
+static int follow_first(char path[PATH_MAX], char refused[PATH_MAX])
+{
+	char part[PATH_MAX], real[PATH_MAX], rest[PATH_MAX];
+	struct stat st;
+
+	for (size_t n = 0; path[n];) {
+		n += strspn(path + n, "/");
+		n += strcspn(path + n, "/");
+		snprintf(part, sizeof(part), "%.*s", (int)n, path);
+		if (lstat(part, &st) < 0)
+			return -1;
+		if (!S_ISLNK(st.st_mode))
+			continue;
+		if (is_writable(path, n)) {
+			memcpy(refused, part, sizeof(part));
+			errno = ELOOP;
+			return -1;
+		}
+		if (!realpath(part, real))
+			return -1;
+		memcpy(rest, path + n, strlen(path + n) + 1);
+		if ((size_t)snprintf(path, PATH_MAX, "%s%s", real, rest) < PATH_MAX)
+			return 0;
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return 0; /* it has gone meanwhile */
+}
+
+int path_resolve(const char *path, char ret[PATH_MAX])
+{
+	char at[PATH_MAX];
+
+	if ((size_t)snprintf(at, sizeof(at), "%s", path) >= sizeof(at)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	for (int i = 0; i < LINKS_MAX; i++) {
+		autoclose int fd = open_plain(at);
+
+		if (fd >= 0)
+			return path_of_fd(fd, ret);
+		if (errno != ELOOP || follow_first(at, ret) < 0)
+			return -1;
+	}
+	memcpy(ret, at, sizeof(at));
+	errno = ELOOP;
+	return -1;
+}

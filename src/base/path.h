@@ -1,0 +1,13 @@
+#pragma once
+/* Paths of the host that lead through folders in which others may have put links. */
+#include <limits.h>
+
+#include "base/err.h"
+
+/* The name of an open file, which has no links in it, as the kernel has it now. -1 with errno. */
+int path_of_fd(int fd, char ret[PATH_MAX]) MUST_USE;
+
+/* The absolute path of a file without links. One is followed only where it stands in a folder that
+ * this process may not write: in any other, whoever was given the folder may have put it there. -1
+ * with errno; with ELOOP *ret is that link's name. */
+int path_resolve(const char *path, char ret[PATH_MAX]) MUST_USE;

@@ -1,0 +1,53 @@
+#include "cli/common/volume.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "cli/common/option.h"
+
+/* What stands behind the second colon. */
+static bool read_mode(const char *mode, struct volume_words *ret)
+{
+	static const char sized[] = "rw,size=";
+
+	ret->size = 0;
+	ret->writable = strncmp(mode, "rw", 2) == 0;
+	if (strcmp(mode, "ro") == 0 || strcmp(mode, "rw") == 0)
+		return true;
+	return strncmp(mode, sized, strlen(sized)) == 0 &&
+	       option_size(mode + strlen(sized), &ret->size) && ret->size > 0;
+}
+
+static int explain(const char *host, const char *link, struct err *e)
+{
+	char real[PATH_MAX];
+
+	if (errno != ELOOP || !realpath(link, real))
+		return err_set(e, ERR_INVALID, "-v %.120s: %s", host, strerror(errno));
+	return err_set(e, ERR_INVALID,
+		       "-v %.100s: '%.100s' is a link that a sandbox may have put there, so it is "
+		       "not followed: name %.100s, if that is meant",
+		       host, link, real);
+}
+
+int volume_read(const char *text, struct volume_words *ret, struct err *e)
+{
+	const char *inside = strstr(text, ":/"), *mode = inside ? strchr(inside + 1, ':') : NULL;
+	char host[PATH_MAX];
+
+	if (!inside || inside == text || (size_t)(inside - text) >= sizeof(host) ||
+	    !read_mode(mode ? mode + 1 : "ro", ret))
+		return err_set(e, ERR_INVALID,
+			       "-v takes HOST:INSIDE, HOST:INSIDE:ro, HOST:INSIDE:rw or "
+			       "HOST:INSIDE:rw,size=N with an absolute INSIDE, not '%.80s'",
+			       text);
+	snprintf(host, sizeof(host), "%.*s", (int)(inside - text), text);
+	if (path_resolve(host, ret->host) < 0)
+		return explain(host, ret->host, e);
+	inside++;
+	ret->inside = (struct str){ inside, mode ? (size_t)(mode - inside) : strlen(inside) };
+	return 0;
+}

@@ -1,6 +1,6 @@
 /*
- * Bodies: a sandbox from the warden's side, from the first layer to the last control group. Its
- * states are those of enum body_state. Pooled ones wait READY; a request's go LIVE all at once.
+ * Bodies: a sandbox as the warden knows it, from the first layer to the last control group. enum
+ * body_state has its states. Pooled bodies wait in READY; those of a request go LIVE all at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void pool_remove(const struct body *b)
 	send_pool();
 }
 
-/* The only place where a state changes: what is counted by state is counted here. */
+/* The only place where a state changes: it maintains the counts by state. */
 static void set_state(struct body *b, enum body_state state)
 {
 	static const struct {
@@ -92,7 +92,7 @@ struct body *new_body(struct err *e)
 	}
 	slot = warden.n_free ? warden.free_slots[--warden.n_free] : warden.n_bodies++;
 	b = &warden.bodies[slot];
-	/* a key is never used again, and tells its slot */
+	/* a key is never used again, and contains its slot */
 	*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++warden.last_key << 16 | slot };
 	return b;
 }
@@ -105,8 +105,8 @@ struct body *find_body(uint64_t key)
 											  : NULL;
 }
 
-/* Each family of forks has a user id of its own, so that what the kernel counts per user is not
- * shared with strangers. */
+/* Each family of forks has a user id of its own, so that the kernel's counters for each user are
+ * not shared with strangers. */
 static uint32_t take_uid(void)
 {
 	uint32_t i = 0;
@@ -166,12 +166,12 @@ void sweep_body(struct body *b)
 		send_hub(&done, sizeof(done), NULL, 0);
 }
 
-/* Its process is reaped: nothing of it runs. */
+/* Its process is reaped: nothing runs in it any more. */
 static void end_body(struct body *b)
 {
 	unwatch(&b->pidfd);
 	unwatch(&b->socket);
-	set_yields(b, false); /* its groups may stay for the next one */
+	set_yields(b, false); /* its groups may stay for the next sandbox */
 	forget_source(b);
 	/* When closing, all layers end with the mount namespace of the warden. */
 	if (!warden.closing)
@@ -194,7 +194,7 @@ void kill_body(struct body *b)
 		return;
 	}
 	set_yields(b, false); /* dying takes processor time, too */
-	/* In a v1 group what is frozen does not even die. */
+	/* Frozen processes of a v1 group do not even die. */
 	if ((b->paused || is_copied(b)) &&
 	    cgroup_freeze(&warden.cgroups, slot_of(b), false, &e) < 0)
 		log_error("a frozen sandbox could not be thawed to end it: %s", e.msg);
@@ -291,7 +291,7 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 			&binds[i].is_dir, e);
 		if (binds[i].tree < 0) {
 			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
-				e->code = ERR_INVALID; /* a mistake of who asked */
+				e->code = ERR_INVALID; /* the requester's mistake */
 			return err_wrap(e, IM_STAGE_MOUNT "%.160s", m->guest);
 		}
 		snprintf(binds[i].guest, sizeof(binds[i].guest), "%s", m->guest);
@@ -299,7 +299,7 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 	return 0;
 }
 
-/* What the host keeps of a writable folder must not get bits that give rights on the host. */
+/* Files in a writable folder of the host must not get bits that give rights on the host. */
 static bool may_set_ids(const struct body *b)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
@@ -349,7 +349,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 	return b->pid < 0 ? -1 : 0;
 }
 
-/* Of its control groups, which are there. */
+/* Opens the files of its control groups, which exist already. */
 static int find_parts(const struct body *b, struct spawn_parts *parts, struct err *e)
 {
 	int n = cgroup_tasks(&warden.cgroups, slot_of(b), parts->tasks, e);
@@ -373,22 +373,22 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 	old = cgroup_new(&warden.cgroups, slot_of(b), &b->limits, e);
 	if (old < 0 || facts_write(b->facts, e) < 0)
 		return -1;
-	if (old) /* and what it has taken itself so far, below a millisecond */
+	if (old) /* plus what this one has taken so far, below a millisecond */
 		b->cpu_before_us = cpu_counted(slot_of(b));
-	/* last, as the first one has to wait until the skeleton is there */
+	/* last, as the first sandbox has to wait until the skeleton is complete */
 	parts->root = warden.store.plain ? store_plain(&b->chain, &parts->fill, e)
 					 : store_overlay(&warden.store, &b->chain, e);
 	return parts->root < 0 ? -1 : find_parts(b, parts, e);
 }
 
-/* Those that it went to sleep with. */
+/* Takes the parts that it went to sleep with. */
 static int find_kept(const struct body *b, struct spawn_parts *parts, struct err *e)
 {
 	parts->root = store_kept_root(b->chain.upper, e);
 	return parts->root < 0 ? -1 : find_parts(b, parts, e);
 }
 
-/* What the new process waits for. */
+/* Sends the new process the parts that it waits for. */
 static int give_parts(struct body *b, uint64_t disk, struct err *e)
 {
 	struct spawn_parts parts = SPAWN_PARTS_INIT;
@@ -411,7 +411,7 @@ int abandon_body(struct body *b)
 	return -1;
 }
 
-/* Without being told of its end nobody would ever reap it. */
+/* Without this watch its end would not be noticed, and nobody would reap it. */
 static int watch_process(struct body *b, struct err *e)
 {
 	if (watch(b->pidfd, b, TAG_PIDFD) == 0)
@@ -455,7 +455,7 @@ int restart_body(struct body *b, struct err *e)
 	return start_process(b, 0, e);
 }
 
-/* Where it has any but the skeleton as it is. */
+/* Adds the lowest layer, unless that is the unchanged skeleton. */
 static int make_base(struct body *b, const struct origin *from, struct err *e)
 {
 	struct layer **base = &b->chain.frozen[0];
@@ -508,7 +508,7 @@ void pool_refill(void)
 	}
 }
 
-/* What it sees of its limits stands over what it saw before. */
+/* Mounts the facts of its new limits over the old ones. */
 static int fit_facts(struct body *b, const struct limits *l, struct err *e)
 {
 	struct facts *f;
@@ -529,7 +529,7 @@ static int fit_facts(struct body *b, const struct limits *l, struct err *e)
 	return 0;
 }
 
-/* A ready body takes the limits that are asked for. */
+/* Gives a ready body the requested limits. */
 static int fit_body(struct body *b, const struct limits *l, struct err *e)
 {
 	if (l->disk != b->limits.disk &&
@@ -541,7 +541,7 @@ static int fit_body(struct body *b, const struct limits *l, struct err *e)
 	return 0;
 }
 
-/* Under rlimits a process's limits are fixed when it starts. */
+/* Under rlimits the limits of a process are fixed when it starts. */
 static bool pool_fits(const struct limits *l)
 {
 	return warden.cgroups.driver != LIMIT_DRIVER_RLIMIT ||
@@ -608,7 +608,7 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 		return 0;
 	b = warden.ready[0];
 	if (facts_limit_cpus(b->facts) && !facts_cpus(&m->limits))
-		return 0; /* what hides the machine's processors can't be taken away */
+		return 0; /* the mounts that hide the machine's processors can't be removed */
 	if (fit_body(b, &m->limits, e) < 0) {
 		kill_body(b);
 		return -1;
@@ -689,12 +689,12 @@ static void setup_error(struct im_setup_failed *m, struct err *e)
 		e->code = ERR_INVALID;
 	} else {
 		err_sys(e, m->errnum, "set up the sandbox (%s)", m->stage);
-		if (e->code != ERR_LIMIT) /* of descriptors, memory or processes */
+		if (e->code != ERR_LIMIT) /* a limit of descriptors, memory or processes */
 			e->code = ERR_UNSUPPORTED;
 	}
 }
 
-/* It wants its ids; or has died since it said so, of what its last words tell. */
+/* Writes its id map. If it has died since it asked, its last message tells why. */
 static void map_body(struct body *b)
 {
 	const struct im_head go = { IM_MAP_ME, 0 };
@@ -716,7 +716,7 @@ static bool sets_itself_up(const struct body *b)
 	return b->state == BODY_STARTING || (b->state == BODY_LIVE && b->sleep == BODY_WAKING);
 }
 
-/* A body that does says how far it is. */
+/* Handles messages of a body during its set-up. */
 void body_says(struct body *b)
 {
 	struct im_setup_failed m = { 0 };
@@ -727,7 +727,7 @@ void body_says(struct body *b)
 		return;
 	if (!sets_itself_up(b) || n < (ssize_t)sizeof(struct im_head)) {
 		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, b->socket, NULL);
-		return; /* it is ending: its pidfd tells the rest */
+		return; /* it is ending: its pidfd reports that */
 	}
 	if (m.h.type == IM_MAP_ME) {
 		map_body(b);

@@ -1,17 +1,18 @@
 /*
- * Limits by control groups, of both versions and of hybrids of the two: each controller is used
- * where this host has it. Below our own place in each hierarchy stands one directory for this
- * warden, in it one for each sandbox slot. The warden and its janitor hold a lock (flock(2)) on it
- * for as long as either lives: every container that sees the directory sees the lock, too.
+ * Limits by control groups, of both versions and of hybrids of the two: each controller is used in
+ * the version that this host has it in. The warden has one directory below its own place in each
+ * hierarchy, with one group for each sandbox slot in it. The warden and its janitor hold a lock
+ * (flock(2)) on the directory while either lives: every container that sees the directory sees the
+ * lock, too.
  *
  *	v1	memory, pids, cpu each in a hierarchy of their own; freezing by v2 where mounted. A
  *		new sandbox enters them by itself, by its thread: the kernel then moves it without
  *		the lock over all groups of the machine, which costs up to 20 ms when it is cold.
- *		Making and removing groups is a tenth of a sandbox's cost, so all but that of
- *		memory stay in the first slots for whoever comes next. What they count is told by
- *		differences, and a quota is written anew, which forgives what was overdrawn. One
- *		that was ever frozen does not stay: it might hold its next sandbox. That of memory
- *		is always a new one, and that it could be removed shows that nobody is left in the
+ *		To make and remove groups is a tenth of a sandbox's cost, so all but that of memory
+ *		stay in the first slots for the next sandbox. Its use is the difference of their
+ *		counters, and a quota is written anew, which forgives an overdraft. A group that
+ *		was ever frozen does not stay: it might freeze its next sandbox. The memory group
+ *		is always new, and its successful removal shows that no process is left in the
  *		others either
  *	v2	one tree; our directory needs the controllers enabled in its parent, and that
  *		parent must hold no process: where it holds only us, we move into a leaf beside our
@@ -35,7 +36,7 @@
 #include "box/warden/internal.h"
 
 enum {
-	/* the warden waits meanwhile, and others for it; freezing takes well below 1 ms */
+	/* the warden, and all who wait for it, wait meanwhile; freezing takes well below 1 ms */
 	FREEZE_POLLS = 1000,
 	FREEZE_POLL_US = 200,
 	LOCK_TRIES = 100,
@@ -49,12 +50,13 @@ static const char *const controllers[CG_CONTROLLERS] = {
 	[CG_FREEZER] = "freezer",
 };
 
-/* Then the warden's pid in its own namespace, for people, and what makes the name nobody else's. */
+/* Followed by the warden's pid in its own namespace, for people, and a random number that makes the
+ * name unique. */
 static const char name_start[] = "holt-w";
 
 static const char yield_file[] = "cpu.idle"; /* since Linux 5.15 */
 
-/* Where a hierarchy is mounted and where in it this process is. */
+/* Where a hierarchy is mounted, and the place of this process in it. */
 struct hierarchy {
 	char mount[512], root[512], self[512];
 	bool v2;
@@ -94,7 +96,7 @@ static bool find_mount(const char *controller, struct hierarchy *ret_h)
 	return found;
 }
 
-/* Finds this process's place in it, from lines like "4:memory:/a/b" and "0::/a/b". */
+/* Finds the place of this process in it, from lines like "4:memory:/a/b" and "0::/a/b". */
 static bool find_self(const char *controller, struct hierarchy *h)
 {
 	FILE *f = fopen("/proc/self/cgroup", "re");
@@ -136,7 +138,7 @@ static int write_file(int dir, const char *file, const char *text)
 
 	if (fd < 0)
 		return -1;
-	do { /* limits give up where their writer is to be frozen or traced, by no signal of ours */
+	do { /* the kernel interrupts writes of limits when the writer is to be frozen or traced */
 		n = write(fd, text, strlen(text));
 	} while (n < 0 && errno == EINTR);
 	return n < 0 ? -1 : 0;
@@ -150,7 +152,7 @@ static int write_number(int dir, const char *file, long long n)
 	return write_file(dir, file, text);
 }
 
-/* What was killed while it was frozen, because the warden was, dies in v1 once it is thawed. */
+/* Thaws processes that were frozen when the warden was killed: in v1 they die only then. */
 static void remove_slot(int dir, const char *name)
 {
 	char state[300];
@@ -178,9 +180,9 @@ static void remove_below(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Removes what wardens left that were killed together with their janitor. No process id tells
- * who is dead, as other containers have other ones: the lock does, and only those are removed
- * whose name says that they have one. */
+/* Removes the directories of wardens that were killed together with their janitor. A process id
+ * would not tell that one is dead, as other containers have other ids; the lock tells. Only
+ * directories whose name says that they are locked are removed. */
 static void sweep(int parent)
 {
 	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -200,8 +202,8 @@ static void sweep(int parent)
 		closedir(d);
 }
 
-/* Makes and locks our directory; -1 with EAGAIN where another warden took it for a dead one's and
- * removes it. Controllers may share a hierarchy, hence a shared lock and EEXIST. */
+/* Makes and locks our directory; -1 with EAGAIN if another warden takes it for a dead warden's and
+ * removes it. Controllers may share a hierarchy, hence a shared lock, and EEXIST is no error. */
 static int make_locked(int parent, const char *name)
 {
 	autoclose int fd = -1;
@@ -246,7 +248,7 @@ static void use_v1(struct cgroups *c, int controller)
 			 strerror(errno));
 }
 
-/* The leaf for ourselves. */
+/* The name of the leaf for hub and warden. */
 static const char hub_leaf[] = "holt-hub";
 
 /* True when the group holds no process but this one and its parent, the hub. */
@@ -271,7 +273,7 @@ static int open_leaf(int dir)
 	return openat(dir, hub_leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Undoes step_aside() when none of it is needed any more; others may go on using the leaf. */
+/* Undoes step_aside() when no controller is needed any more; others may still use the leaf. */
 static void step_back(int dir)
 {
 	autoclose int leaf = open_leaf(dir);
@@ -288,7 +290,8 @@ static void step_back(int dir)
 	unlinkat(dir, hub_leaf, AT_REMOVEDIR);
 }
 
-/* A group with processes can't hand controllers on: move into a leaf beside the sandboxes. */
+/* A group with processes can't enable controllers for others: moves hub and warden into a leaf
+ * beside the sandboxes. */
 static int step_aside(int dir)
 {
 	autoclose int leaf = -1;
@@ -306,11 +309,11 @@ static int hand_on(int dir)
 	if (write_file(dir, "cgroup.subtree_control", "+memory +pids") < 0)
 		return -1;
 	write_file(dir, "cgroup.subtree_control",
-		   "+cpu"); /* not everywhere: CG_CPU is then left out */
+		   "+cpu"); /* not available everywhere: then CG_CPU is left out */
 	return 0;
 }
 
-/* Takes our own group when it can hand controllers on. */
+/* Uses our own group if it can enable controllers for the groups in it. */
 static bool take_own(struct cgroups *c, int dir)
 {
 	if (hand_on(dir) == 0)
@@ -325,8 +328,8 @@ static bool take_own(struct cgroups *c, int dir)
 	return false;
 }
 
-/* Our own group if it can hand controllers on, else, as root, the top of the tree. A warden that
- * its hub starts again finds itself in the leaf of the one before. */
+/* Our own group if it can enable controllers, else, as root, the top of the tree. When a hub starts
+ * a warden again, the new one is in the leaf of the last one. */
 static int delegated_parent(struct cgroups *c, struct hierarchy *h)
 {
 	size_t n = strlen(h->self), leaf = sizeof(hub_leaf) - 1;
@@ -525,10 +528,10 @@ static int set_memory(int dir, bool v2, uint64_t bytes)
 		write_number(dir, "memory.swap.max", 0); /* absent without swap */
 		return write_number(dir, "memory.max", (long long)bytes);
 	}
-	/* what waits in sockets is counted beside the rest here */
+	/* data in sockets is counted separately here */
 	write_number(dir, "memory.kmem.tcp.limit_in_bytes", (long long)bytes / 4);
-	/* memory with swap must never be below memory alone, so growing and shrinking differ in
-	 * their order: try one, then the other */
+	/* memory with swap must never be below memory alone, so the order differs between growing
+	 * and shrinking: try one, then the other */
 	failed = write_number(dir, "memory.limit_in_bytes", (long long)bytes);
 	if (faccessat(dir, "memory.memsw.limit_in_bytes", W_OK, 0) == 0) {
 		if (write_number(dir, "memory.memsw.limit_in_bytes", (long long)bytes) < 0)
@@ -592,7 +595,7 @@ int cgroup_check(const struct cgroups *c, const struct limits *l, struct err *e)
 	return 0;
 }
 
-/* 1: it is new, 0: it was there. */
+/* 1: it is new, 0: it existed */
 static int make_slot(const struct cgroups *c, int controller, uint32_t slot)
 {
 	char name[16];
@@ -603,7 +606,7 @@ static int make_slot(const struct cgroups *c, int controller, uint32_t slot)
 	return errno == EEXIST ? 0 : -1;
 }
 
-/* Whether groups but that of memory may stay when their sandbox is gone. */
+/* Whether groups other than that of memory may stay after their sandbox. */
 static bool may_stay(const struct cgroups *c)
 {
 	return c->driver == LIMIT_DRIVER_CGROUP1 && !c->shared;
@@ -635,7 +638,7 @@ int cgroup_lend(struct cgroups *c, uint32_t slot, const struct limits *l, int *r
 	return *ret_fd < 0 ? err_sys(e, errno, "open a memory control group") : 0;
 }
 
-/* Makes the groups of v1. *was becomes what is set in them already. */
+/* Makes the groups of v1. Sets *was to the limits that they have already. */
 static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, struct err *e)
 {
 	was->memory = 0;
@@ -644,7 +647,8 @@ static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, stru
 
 		if (made < 0)
 			return err_sys(e, errno, "make a %s control group", controllers[i]);
-		if (made && i != CG_MEMORY && may_stay(c)) /* another may be old: all are written */
+		/* another group may be old: then all limits are written */
+		if (made && i != CG_MEMORY && may_stay(c))
 			*was = (struct limits){ .cpu_milli = UINT32_MAX };
 	}
 	return 0;
@@ -659,7 +663,7 @@ int cgroup_new(struct cgroups *c, uint32_t slot, const struct limits *l, struct 
 		was = c->kept[slot];
 		if (was.pids && l->cpu_milli)
 			was.cpu_milli = UINT32_MAX;
-		c->kept[slot] = (struct limits){ 0 }; /* until all is set */
+		c->kept[slot] = (struct limits){ 0 }; /* until all limits are set */
 	}
 	old = was.pids != 0;
 	if (make_slots(c, slot, &was, e) < 0 || set_all(c, slot, l, &was, e) < 0)
@@ -676,7 +680,7 @@ int cgroup_set(struct cgroups *c, uint32_t slot, const struct limits *l, const s
 
 	if (set_all(c, slot, l, was, e) < 0) {
 		if (kept)
-			c->kept[slot] = (struct limits){ 0 }; /* nobody knows what is set now */
+			c->kept[slot] = (struct limits){ 0 }; /* it is unknown now what is set */
 		return -1;
 	}
 	if (kept)
@@ -716,8 +720,8 @@ static bool frozen_now(int dir, bool v2)
 	return strstr(text, v2 ? "frozen 1" : "FROZEN") != NULL;
 }
 
-/* v1 looks at each process once a write, and passes over those that then fall asleep in a vfork, so
- * it is told until all of them stand still. */
+/* v1 checks each process once for each write, and misses those that then wait in a vfork, so we
+ * write until all are frozen. */
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 {
 	autoclose int dir = cgroup_open(c, CG_FREEZER, slot);
@@ -749,7 +753,7 @@ int cgroup_yield(struct cgroups *c, uint32_t slot, bool yields, struct err *e)
 		return err_set(e, ERR_UNSUPPORTED, "no control group to give way with");
 	if (dir >= 0 && write_number(dir, yield_file, yields) == 0)
 		return 0;
-	if (slot < CG_KEPT) /* nobody knows what the next one would find there */
+	if (slot < CG_KEPT) /* the next sandbox might find it frozen */
 		c->kept[slot] = (struct limits){ 0 };
 	return err_sys(e, errno, "give way");
 }

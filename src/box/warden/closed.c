@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-/* More than any path has; a tree that is deeper is closed. */
+/* More levels than any path has; a deeper tree counts as closed. */
 enum { LEVELS_MAX = 4096 };
 
 static int open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
@@ -49,9 +49,10 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether the directory dir is `what`, or stands in it: by what they are, since a folder can have
- * several names. Nobody who is given part of the way up can lead it off: it begins at what is open,
- * and a folder that is moved meanwhile stays in what its mover was given. */
+/* Whether the directory dir is `what`, or is below it. Compares inodes, since a folder can have
+ * several names. A sandbox that has part of the way up can't mislead this check: it starts at the
+ * open directory, and a folder that is moved meanwhile stays within the tree of the one who moved
+ * it. */
 static bool stands_in(int dir, const struct stat *what)
 {
 	autoclose int at = open_below(dir, ".", O_DIRECTORY, 0);
@@ -90,7 +91,7 @@ static int open_nearest(int root, const char *path, bool *ret_there)
 	return fd;
 }
 
-/* asked: what fd is, which is given if `path` allows it; dir: where it stands. */
+/* Whether `path` forbids to give the open file fd, whose status is `asked`; dir: its directory. */
 static bool meets(const char *path, int root, int fd, int dir, const struct stat *asked)
 {
 	bool there;

@@ -1,8 +1,8 @@
 /*
- * Copying a tree of a sandbox's files, for a fork of a busy one and for squashing layers. The
- * files are hostile, the place is not: both directories are the store's own, every step goes
- * through descriptors and follows no link, and what is copied stays within the limits of the
- * layer that it is copied into.
+ * Copies a tree of a sandbox's files, for a fork of a busy one and for squashing layers. The files
+ * are hostile, their place is not: both directories belong to the store, every step uses
+ * descriptors and follows no link, and the copy stays within the limits of the layer that it is
+ * made in.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,10 +27,10 @@ enum { DEPTH_MAX = 4096, XATTR_NAMES_MAX = 16384, XATTR_VALUE_MAX = 65536 };
 
 struct copy {
 	struct links links;
-	int top; /* of the copy */
+	int top; /* top directory of the copy */
 	int depth;
-	int too_deep; /* levels that did not fit into path */
-	char path[PATH_MAX]; /* of the directory being copied; "" is the top */
+	int too_deep; /* number of levels that did not fit into path */
+	char path[PATH_MAX]; /* path of the directory that is being copied; "" is the top */
 };
 
 static int copy_dir(struct copy *c, int from, int to);
@@ -68,7 +68,7 @@ static int copy_xattrs(int in, int out)
 	for (char *name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
 		ssize_t len = fgetxattr(in, name, value, sizeof(value));
 
-		/* what the kernel sets by itself can't be set, and need not be */
+		/* attributes that the kernel sets itself can't be set, and need not be */
 		if (len >= 0 && fsetxattr(out, name, value, (size_t)len, 0) < 0 &&
 		    errno != EOPNOTSUPP && errno != EPERM)
 			return errno;
@@ -146,8 +146,9 @@ static int copy_subdir(struct copy *c, int from, int to, const char *name)
 	return errnum;
 }
 
-/* Where the file was copied to before, as a path below the top; NULL: this is the first of its
- * names. In a directory too deep for a path nothing is remembered: the file becomes several. */
+/* The path below the top where this file was copied to before; NULL: this is its first name. Names
+ * in directories that are too deep for a path are not remembered: the file becomes several
+ * files. */
 static const char *first_name(struct copy *c, const struct stat *st, const char *name)
 {
 	char path[PATH_MAX];

@@ -1,11 +1,11 @@
 /*
- * Helpers of the warden. The broom removes layers that nobody needs any more: whoever unmounts one
- * waits for a grace period of the kernel and frees all that was in it, which may be gigabytes; in
- * the warden every other sandbox would wait for that. The janitor outlives the warden, to remove
- * what no process's end removes: its control groups, and the socket and the lock of one that
- * outlives its hub. It learns of the warden's end by the closing of a pipe. The lock is held by
- * both of them, so that nobody starts another warden in that folder before the names in it are
- * gone.
+ * Helpers of the warden. The broom removes layers that are no longer needed: a process that
+ * unmounts one waits for a grace period of the kernel and frees all that was in it, which may be
+ * gigabytes. In the warden every other sandbox would wait for that. The janitor outlives the warden
+ * and removes what the kernel does not remove with it: its control groups, and the socket and the
+ * lock of a warden that outlives its hub. The end of a pipe tells it that the warden has ended.
+ * Both hold the lock, so that nobody starts another warden in that folder before the names in it
+ * are gone.
  *
  * Neither keeps open what it does not need: the hub's standard error is a pipe that somebody may
  * read to its end.
@@ -26,13 +26,14 @@
 
 /* ---- the broom ------------------------------------------------------------------------------- */
 
-/* Of the socket's buffer, which is that of some thirty layers. While it is full the warden removes
- * them itself, so that what has ended never holds much more memory than what lives. */
+/* Size of the socket's buffer, enough for some thirty layers. While it is full the warden removes
+ * layers itself, so that the layers of ended sandboxes never hold much more memory than those in
+ * use. */
 enum { QUEUE_BYTES = 12 * 1024 };
 
-static int broom = -1; /* its socket */
+static int broom = -1; /* the broom's socket */
 static pid_t broom_pid;
-static bool broom_tried; /* to start it, once */
+static bool broom_tried; /* we have tried to start it */
 
 static _Noreturn void broom_main(int from)
 {
@@ -50,7 +51,7 @@ static _Noreturn void broom_main(int from)
 	_exit(0);
 }
 
-/* Not before there is a layer to remove: a hub that runs one command never waits for it. */
+/* Called when the first layer is to be removed: a hub that runs one command never waits for it. */
 static void broom_start(void)
 {
 	const int bytes = QUEUE_BYTES;
@@ -93,7 +94,7 @@ bool broom_take(uint32_t layer)
 
 enum { TRIES = 5000, PAUSE_US = 2000, FDS_MAX = 256 };
 
-static int warden_end = -1; /* of the pipe: open for as long as the warden lives */
+static int warden_end = -1; /* end of the pipe; open while the warden runs */
 
 static bool is_kept_file(int fd)
 {
@@ -115,7 +116,7 @@ static void close_others(const struct cgroups *c, int pipe, bool kept)
 	}
 }
 
-/* Where somebody has removed the lock, the names in the folder may be another warden's. */
+/* If the lock was removed, the names in the folder may be another warden's. */
 static void remove_names(void)
 {
 	struct stat st;
@@ -139,7 +140,7 @@ static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 		remove_names();
 		close(WARDEN_LOCK_FD);
 	}
-	/* the sandboxes die with the warden by themselves; their groups empty as they do */
+	/* the sandboxes die with the warden, and their groups become empty */
 	for (int i = 0; i < TRIES && !cgroups_remove(c); i++)
 		usleep(PAUSE_US);
 	cgroups_step_back(c);

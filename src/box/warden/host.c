@@ -1,5 +1,4 @@
-/* What the warden finds and makes at its start: who it may be, what this host can hold, and the
- * things that every sandbox shares. */
+/* The warden's set-up: its identity, what this host supports, and what all sandboxes share. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
@@ -25,8 +24,8 @@ enum {
 
 #define ID_LOCKS "/run/holt-ids"
 
-/* Ids that sandboxes may have: the range that no known allocator of ids uses; and in a container
- * that has only the usual 65536 ids. */
+/* Ids for sandboxes: the range that no known allocator of ids uses, and for a container that has
+ * only the usual 65536 ids. */
 static const struct {
 	uint32_t first, end;
 } id_ranges[] = { { IDS_FIRST, IDS_END }, { 20000, 65534 } };
@@ -38,7 +37,7 @@ static int write_text(const char *path, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
 }
 
-/* How many ids from first on are ours to give out. */
+/* How many ids from first on are mapped in our user namespace. */
 static uint64_t ids_mapped(uint64_t first)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");
@@ -52,7 +51,7 @@ static uint64_t ids_mapped(uint64_t first)
 	return n;
 }
 
-/* As 0. Of the two maps that one is left alone that is there already. */
+/* Maps the user and group to 0. A map that exists already is left alone. */
 static int map_self(uid_t uid, gid_t gid, struct err *e)
 {
 	char map[64];
@@ -86,18 +85,18 @@ static int become_rootless(struct host *h, bool root, struct err *e)
 	h->rootless = true;
 	h->nested = true;
 	h->one_uid = true;
-	h->uid_base = 0; /* which is this user outside */
+	h->uid_base = 0; /* this user, outside */
 	return 0;
 }
 
 static bool have_admin(void)
 {
-	/* the cheapest thing that takes CAP_SYS_ADMIN and changes nothing */
+	/* the cheapest call that needs CAP_SYS_ADMIN and changes nothing */
 	return unshare(CLONE_NEWUTS) == 0;
 }
 
-/* Ids in use on this machine are locked here, the byte of an id's number for each. -1 where that
- * can't be had: then they are only unlikely to be another warden's, as in containers that share no
+/* The ids in use on this machine are locked in this file, one byte for each id. -1 if it can't be
+ * used: then another warden is only unlikely to have the same ids, as in containers that share no
  * files. */
 static int open_id_locks(void)
 {
@@ -109,7 +108,7 @@ static int open_id_locks(void)
 	return fd;
 }
 
-/* For as long as this process lives, and those that clean up behind it. */
+/* The lock lasts until this process and the helpers that clean up after it have ended. */
 bool ids_lock(int locks, uint64_t first, uint64_t n, bool lock)
 {
 	struct flock l = { .l_type = lock ? F_WRLCK : F_UNLCK,
@@ -120,8 +119,8 @@ bool ids_lock(int locks, uint64_t first, uint64_t n, bool lock)
 	       (errno != EAGAIN && errno != EACCES); /* no locks on this file system */
 }
 
-/* Takes the first n in a row that no other warden of the machine has, from a random place on: what
- * the kernel counts for each user is then shared with no sandbox of another hub. */
+/* Takes the first n ids in a row that no other warden of the machine has, from a random place on,
+ * so that the kernel's counters for each user are not shared with sandboxes of another hub. */
 static bool take_ids(struct host *h, uint32_t n)
 {
 	uint32_t from = 0;
@@ -153,8 +152,8 @@ static int too_few_ids(struct err *e)
 		       "each");
 }
 
-/* The kernel gives the first one always the same number; where none can be read it counts as
- * another. */
+/* The kernel always gives the first one the same number. Where no number can be read it counts as
+ * another one. */
 static bool is_first_userns(void)
 {
 	struct stat st;
@@ -162,7 +161,7 @@ static bool is_first_userns(void)
 	return stat("/proc/self/ns/user", &st) == 0 && st.st_ino == 0xEFFFFFFD;
 }
 
-/* With as many as a later hub could wish for, if they are there. */
+/* Takes as many ids as a later hub could request, if there are so many. */
 static int choose_identity(struct host *h, uint32_t ids, bool root, struct err *e)
 {
 	const uint64_t room = IDS_END - IDS_FIRST;
@@ -188,8 +187,8 @@ static bool allowed_missing(const char *allow, const char *feature)
 	return false;
 }
 
-/* One ruleset for all: everything below the base's root is allowed, except to make devices; no
- * signals and no abstract sockets across its border. */
+/* One ruleset for all sandboxes: allows everything below the base's root, except to make devices;
+ * no signals and no abstract sockets across its border. */
 static int make_landlock(struct store *s, struct err *e)
 {
 	struct {
@@ -240,7 +239,7 @@ static int check_requests(const struct wm_hello *m, struct err *e)
 	return 0;
 }
 
-/* What any hub may choose anew. */
+/* Applies what each hub may choose. */
 static int take_requests(const struct wm_hello *m, struct err *e)
 {
 	const uint32_t bodies = m->max_sandboxes + m->pool;
@@ -258,7 +257,7 @@ static int take_requests(const struct wm_hello *m, struct err *e)
 	return 0;
 }
 
-/* With fewer it can't even be told which step lacked one. */
+/* With fewer we could not even say which step lacked one. */
 static int check_files(struct err *e)
 {
 	struct rlimit files;
@@ -284,7 +283,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	warden.net_maker = -1;
 	if (check_requests(m, e) < 0 || check_files(e) < 0)
 		return -1;
-	/* a later hub may wish for more; memory that is not used is none */
+	/* a later hub may request more; unused memory takes no space */
 	warden.bodies = calloc(BODIES_MAX, sizeof(*warden.bodies));
 	warden.uid_refs = calloc(BODIES_MAX, sizeof(*warden.uid_refs));
 	warden.free_slots = calloc(BODIES_MAX, sizeof(*warden.free_slots));
@@ -293,8 +292,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	warden.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (warden.host.warden < 0)
 		return err_sys(e, errno, "open a pidfd of the warden");
-	/* while the host's files are in sight; store.c copies it to where sandboxes are made
-	 * from */
+	/* while the host's files are visible; store.c copies it into the base namespace */
 	warden.host.init = open(init, O_RDONLY | O_CLOEXEC);
 	if (warden.host.init < 0)
 		return err_sys(e, errno, "open holt-init");
@@ -311,7 +309,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	warden.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, &warden.cgroups, e) < 0)
 		return -1;
-	/* while another process copies the skeleton */
+	/* meanwhile another process copies the skeleton */
 	if (!warden_filter(0, e))
 		return -1;
 	warden.host.last_cap = last_capability();

@@ -1,14 +1,14 @@
 /*
- * Outliving the hub. The warden keeps the hub's ends of all init sockets and a record of each
+ * Life beyond the hub. The warden keeps the hub's ends of all init sockets and a record of each
  * sandbox, and listens in a folder of its user's for the next hub.
  *
- * 	hub gone	Sandboxes that it had not confirmed (WM_RECORD) are removed, the
- * 			children of a fork all together; so are pending requests and the pool.
- * 			Inits end the programs that the hub ran (IM_RESET).
- * 	no hub		Sandboxes run on, at most for the time that the hub has set, and end at
- * 			their own time to live. The warden ends with the last sandbox, or when
- * 			its lock was removed from the folder, since no hub can find it any more.
- * 	new hub		It receives the records of all sandboxes, and their sockets.
+ *	hub gone	Sandboxes that it had not confirmed (WM_RECORD) are removed, the
+ *			children of a fork all together; so are pending requests and the pool.
+ *			Inits end the programs that the hub ran (IM_RESET).
+ *	no hub		Sandboxes run on, at most for the time that the hub has set, and end at
+ *			their own time to live. The warden ends with the last sandbox, or when
+ *			its lock was removed from the folder, since no hub can find it any more.
+ *	new hub		It receives the records of all sandboxes, and their sockets.
  *
  * Only the user of the first hub may connect, and only from outside every sandbox: the sandboxes of
  * an unprivileged user have the same uid, and the folder may be mounted into one. One hub is
@@ -38,11 +38,11 @@ enum { BACKLOG = 8, HELLO_MS = 5000, LOOK_MS = 10000 };
 static struct {
 	int null;
 	uid_t owner;
-	bool ends; /* all ends with the hub that is there */
+	bool ends; /* everything ends with the present hub */
 	bool is_new; /* the hub has connected and said nothing yet */
 	uint64_t hello_until, alone_until; /* clock_ms() */
 	uint64_t linger_ms;
-	uint32_t epoch; /* of the last IM_RESET */
+	uint32_t epoch; /* epoch of the last IM_RESET */
 } keep;
 
 /* ---- who may connect ------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ int keep_start(const struct wm_hello *m, struct err *e)
 
 	keep.null = open("/h/dev/null", O_RDWR | O_CLOEXEC);
 	keep.linger_ms = m->linger_ms;
-	/* as this process sees it: in its own user namespace */
+	/* the uid as seen in our own user namespace */
 	if (keep.null < 0 || peer_of(warden.hub, &hub) < 0)
 		return err_sys(e, errno, "prepare for being without a hub");
 	keep.owner = hub.uid;
@@ -87,7 +87,7 @@ int keep_start(const struct wm_hello *m, struct err *e)
 
 /* ---- a hub comes ----------------------------------------------------------------------------- */
 
-/* One that has ended but is not yet known to have. */
+/* True when the hub has ended and the loop does not know yet. */
 static bool hub_hung_up(void)
 {
 	struct pollfd p = { .fd = warden.hub, .events = 0 };
@@ -201,7 +201,7 @@ int keep_record(const struct hub_message *in, struct err *e)
 	char *record = b ? mem_dup(m + 1, n) : NULL;
 
 	(void)e;
-	if (!record) /* it has just ended; or, for want of memory, it is not confirmed */
+	if (!record) /* it has just ended; or without memory it stays unconfirmed */
 		return 0;
 	free(b->record);
 	b->record = record;
@@ -234,7 +234,7 @@ static void kill_group(uint32_t made_seq)
 	}
 }
 
-/* What nobody knows of must not stay: the pool, and what was not confirmed. */
+/* Ends what no hub knows of: the pool, and unconfirmed sandboxes. */
 static void undo_unconfirmed(void)
 {
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
@@ -247,8 +247,8 @@ static void undo_unconfirmed(void)
 	}
 }
 
-/* The programs that the hub ran have lost whom they spoke to, and who would have ended them in
- * time. */
+/* The hub that started the programs, and would have ended them in time, is gone: tells inits to end
+ * them. */
 static void reset_all(void)
 {
 	struct im_reset m = { .h = { IM_RESET, ++keep.epoch } };
@@ -277,8 +277,7 @@ void hub_gone(void)
 	if (was_new || warden.closing)
 		return;
 	log_info("the hub is gone; %u sandboxes wait for another one", warden.n_live);
-	dup2(keep.null,
-	     STDERR_FILENO); /* it was the hub's, and may be a pipe that somebody reads */
+	dup2(keep.null, STDERR_FILENO); /* the hub's pipe, which somebody may read to its end */
 	forsake_requests();
 	undo_unconfirmed();
 	reset_all();

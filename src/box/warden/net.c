@@ -1,6 +1,6 @@
 /*
- * A network namespace takes as long to make as all else of a sandbox, so a few are made in advance,
- * by a process of their own: it makes one after another and sends each to the warden.
+ * Network namespaces made in advance. To make one takes as long as the rest of a sandbox, so a
+ * process of its own makes a few, one after another, and sends each to the warden.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static _Noreturn void maker_main(int socket, uint32_t n)
 
 static void end_maker(void)
 {
-	unwatch(&warden.net_maker); /* which ends it, should it still be at work */
+	unwatch(&warden.net_maker); /* this ends it if it is still at work */
 	if (warden.net_maker_pid > 0)
 		waitpid(warden.net_maker_pid, NULL, 0);
 }
@@ -75,7 +75,7 @@ void net_arrived(void)
 			warden.nets[warden.n_nets++] = net;
 		return;
 	}
-	if (warden.n_nets < warden.want_nets) /* it failed: sandboxes make their own meanwhile */
+	if (warden.n_nets < warden.want_nets) /* it failed: meanwhile sandboxes make their own */
 		warden.refill_at = clock_ms() + RETRY_MS;
 	end_maker();
 }

@@ -3,11 +3,11 @@
  * process with all that the kernel holds for it, above all the network namespace. When it is used
  * again, it gets a new first process in new namespaces on the same root.
  *
- * It stays BODY_LIVE throughout; what changes is enum body_sleep:
+ * Its state stays BODY_LIVE; enum body_sleep changes:
  *
- * 	AWAKE ── WM_SLEEP ─→ FALLING ── its process is reaped ─→ ASLEEP
- * 	ASLEEP ── WM_WAKE ─→ WAKING ── IM_READY ─→ AWAKE
- * 	WAKING ── its new process can't be set up ─→ FALLING
+ *	AWAKE ── WM_SLEEP ─→ FALLING ── its process is reaped ─→ ASLEEP
+ *	ASLEEP ── WM_WAKE ─→ WAKING ── IM_READY ─→ AWAKE
+ *	WAKING ── its new process can't be set up ─→ FALLING
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "box/warden/internal.h"
 
-/* Of its memory, for the process that it wakes with: files alone may have taken all the rest. */
+/* Memory kept free for the process that it wakes with: files alone may have taken all the rest. */
 #define WAKING_BYTES (8 * MIB)
 
 struct body *find_awake(uint64_t key, struct err *e)
@@ -35,7 +35,7 @@ struct body *find_awake(uint64_t key, struct err *e)
 	return NULL;
 }
 
-/* Its first process is ended, and then it is asleep. */
+/* Ends its first process; then it is asleep. */
 static void end_process(struct body *b)
 {
 	unwatch(&b->socket);
@@ -66,7 +66,7 @@ int sleep_body(const struct hub_message *in, struct err *e)
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-/* The socket stays here, too: a hub that could not take it will ask once more. */
+/* The warden keeps the socket, too: a hub that could not receive it will ask again. */
 static void say_awake(struct body *b)
 {
 	const struct wm_head m = { WM_AWAKE, b->wake_seq };
@@ -77,7 +77,7 @@ static void say_awake(struct body *b)
 
 void body_awake(struct body *b)
 {
-	/* The hub that asked is gone, and its successor was told that the sandbox sleeps. */
+	/* The hub that asked is gone, and the next hub was told that the sandbox sleeps. */
 	if (!b->wake_seq) {
 		end_process(b);
 		return;
@@ -127,7 +127,7 @@ int wake_body(const struct hub_message *in, struct err *e)
 		return start_waking(b, e);
 	if (b->sleep == BODY_AWAKE)
 		say_awake(b);
-	return 0; /* else when it has fallen asleep, or is awake */
+	return 0; /* otherwise answered when it has fallen asleep, or is awake */
 }
 
 void body_slept(struct body *b)

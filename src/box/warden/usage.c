@@ -1,8 +1,8 @@
 /*
- * What sandboxes use, as the kernel counts it: control groups of whichever version, and the layers
- * of their files. It is read from outside, so that nothing inside can have a say in it, and a
- * sandbox that stands still can be asked about. What a host does not count has no bit in the
- * answer: under rlimits that is all but the files.
+ * What sandboxes use, as the kernel counts it: control groups of either version, and the layers of
+ * their files. It is read from outside, so nothing inside can influence it, and it works for a
+ * paused sandbox. Values that the host does not count have no bit in the answer: under rlimits that
+ * is everything but the files.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static bool read_number(int dir, const char *file, uint64_t *ret)
 	return read_text(dir, file, text) && usage_parse(text, ret);
 }
 
-/* Processor time in microseconds: in v2 each group has it, whatever its controllers. */
+/* Processor time in microseconds: in v2 each group counts it, whatever its controllers. */
 static bool read_cpu(int dir, bool v2, uint64_t *ret)
 {
 	static const char key[] = "usage_usec ";
@@ -81,8 +81,8 @@ static void use_pids(uint32_t slot, struct wm_use *u)
 		u->has |= WM_USE_PIDS;
 }
 
-/* A v1 hierarchy need not have cpuacct beside cpu; a hybrid's v2 tree, where we freeze, counts
- * too. */
+/* A v1 hierarchy need not have cpuacct beside cpu; a hybrid's v2 tree, which we use for freezing,
+ * counts, too. */
 static const int counts_cpu[] = { CG_CPU, CG_MEMORY, CG_FREEZER };
 
 static void use_cpu(uint32_t slot, struct wm_use *u)
@@ -103,8 +103,8 @@ uint64_t cpu_counted(uint32_t slot)
 	return u.cpu_us;
 }
 
-/* How long some task of the group waited. 0 where nobody tells: it is of v2, and can be switched
- * off. */
+/* How long any task of the group waited. 0 where this is not counted: v2 has it, and it can be
+ * switched off. */
 static uint64_t read_waited(int dir)
 {
 	static const char line[] = "some ", key[] = " total=";
@@ -149,7 +149,7 @@ uint64_t memory_left(const struct body *b)
 	return u.memory < b->limits.memory ? b->limits.memory - u.memory : 0;
 }
 
-/* Its own and what it stands on, but for what came from the template. */
+/* Bytes of its writable and frozen layers, without those of the template. */
 static uint64_t disk_of(const struct body *b)
 {
 	const struct chain *c = &b->chain;

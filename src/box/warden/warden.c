@@ -1,16 +1,16 @@
 /*
  * holt-warden: makes sandboxes for the hub and ends them. It holds the privileges, so it is small,
- * static, single-threaded, and speaks to nobody but the hub, over one socket, in fixed structs.
+ * static, single-threaded, and talks to nobody but the hub, over one socket, in fixed structs.
  *
- * 	hub ── WM_CREATE ──→ a ready sandbox from the pool, or a new one
- * 	    ── WM_FORK ────→ freeze the source's layer (idle) or copy it (busy), n new ones on it
- * 	    ── WM_DESTROY ─→ kill PID 1; the kernel ends the rest; remove its layers and groups
+ *	hub ── WM_CREATE ──→ a ready sandbox from the pool, or a new one
+ *	    ── WM_FORK ────→ freeze the source's layer (idle) or copy it (busy), n new ones on it
+ *	    ── WM_DESTROY ─→ kill PID 1; the kernel ends the rest; remove its layers and groups
  *
- * A sandbox ("body") goes through the states of enum body_state, changed only by set_state(). What
- * takes long (copying files) runs in a process of its own. When the hub's socket closes, all bodies
- * are ended and the warden exits, unless it is one that outlives its hub (keep.c); when the warden
- * is killed, its bodies die with it (PR_SET_PDEATHSIG) and a janitor process removes the control
- * groups, which are all that is left.
+ * A sandbox ("body") goes through the states of enum body_state, changed only by set_state(). Slow
+ * work (copies of files) runs in a process of its own. When the hub's socket closes, the warden
+ * ends all bodies and exits, unless it outlives its hub (keep.c). When the warden is killed, its
+ * bodies die with it (PR_SET_PDEATHSIG), and a janitor process removes the control groups, the only
+ * thing that is left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,8 @@
 
 enum {
 	REFILL_AFTER_MS = 2,
-	/* interval of checks for what ends soon: a busy control group, the skeleton's maker */
+	/* interval of checks for what will end soon: a busy control group, the process that makes
+	 * the skeleton */
 	SWEEP_MS = 20,
 	CLOSE_MS = 5000,
 	EVENTS = 64,
@@ -49,7 +50,7 @@ void send_hub(const void *msg, size_t n, const int *fds, size_t n_fds)
 {
 	if (warden.hub < 0 || hub_is_new() || sock_send(warden.hub, msg, n, fds, n_fds, 0) >= 0)
 		return;
-	/* of one that is gone the socket tells, too, after what it has said last */
+	/* the socket reports a hub that is gone, after the last messages of that hub */
 	if (!warden.kept || (errno != EPIPE && errno != ECONNRESET))
 		warden.closing = true;
 }
@@ -71,7 +72,8 @@ void send_pool(void)
 
 int watch(int fd, const void *what, enum tag tag)
 {
-	/* a tag in the low bits, since what is aligned: which of a body's descriptors it is */
+	/* the tag goes into the low bits, which are 0 as `what` is aligned: it says which of a
+	 * body's descriptors this is */
 	struct epoll_event ev = { .events = EPOLLIN,
 				  .data.u64 = (uint64_t)(uintptr_t)what | (unsigned)tag };
 
@@ -104,7 +106,7 @@ static int destroy(const struct hub_message *in, struct err *e)
 	return 0;
 }
 
-/* What is done with a message that message_check() has found well. */
+/* The handlers of messages that message_check() has accepted. */
 static hub_message_fn *const messages[] = {
 	[WM_CREATE] = create,	 [WM_FORK] = fork_body,	    [WM_DESTROY] = destroy,
 	[WM_PAUSE] = pause_body, [WM_RECORD] = keep_record, [WM_END] = end_with_hub,
@@ -128,7 +130,8 @@ void hub_says(void)
 	struct hub_message in = { .p = message, .n = (size_t)n, .fd = fd };
 	struct err e = ERR_INIT;
 
-	/* reset: it had not read all when it was killed; what it had said is still to come */
+	/* reset: the hub was killed before it had read everything; its last messages are still to
+	 * come */
 	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return;
 	if (n < (ssize_t)sizeof(*h)) {
@@ -165,7 +168,7 @@ static void dispatch(const struct epoll_event *ev)
 		hub_arrived();
 		break;
 	default:
-		if (warden.hub >= 0) /* one of the events before may have ended it */
+		if (warden.hub >= 0) /* an earlier event may have ended it */
 			hub_says();
 	}
 }
@@ -175,7 +178,7 @@ static int sooner(int a, int b)
 	return b < 0 || (a >= 0 && a < b) ? a : b;
 }
 
-/* Tries again what could not be done at once; gives the time until the next such try, -1: none. */
+/* Retries what could not be done at once; returns the time until the next try, -1: none. */
 static int chores(void)
 {
 	uint64_t now = clock_ms();
@@ -201,7 +204,7 @@ static int chores(void)
 	return sooner(wait, warden.refill_at > now ? (int)(warden.refill_at - now) : 0);
 }
 
-/* Any process of a sandbox; the janitor removes empty control groups. */
+/* Whether any process of a sandbox is left; the janitor removes empty control groups. */
 static bool anything_left(void)
 {
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
@@ -246,7 +249,7 @@ static void run(void)
 		turn(sooner(chores(), SWEEP_MS));
 }
 
-/* Ends and reaps every child, since the first process of a container may reap nobody. */
+/* Ends and reaps all children: where we are in a container, its first process may reap nobody. */
 static void end(void)
 {
 	nets_fini();
@@ -256,7 +259,7 @@ static void end(void)
 	}
 	cgroups_fini(&warden.cgroups);
 	helpers_end();
-	/* what withstood the deadline ends with the warden */
+	/* what is left after the deadline ends with the warden */
 	while (waitpid(-1, NULL, anything_left() ? WNOHANG : 0) > 0)
 		continue;
 }
@@ -278,7 +281,7 @@ int main(int argc, char **argv)
 
 	warden.hub = WARDEN_FD;
 	log_init("holt-warden");
-	signal(SIGINT, SIG_IGN); /* of the hub's terminal: the hub decides */
+	signal(SIGINT, SIG_IGN); /* it comes from the hub's terminal: the hub decides */
 	signal(SIGPIPE, SIG_IGN);
 	for (int fd = WARDEN_FD; fd <= WARDEN_DIR_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);

@@ -1,15 +1,15 @@
 /*
- * Who computes without a pause gives way to who does not. Groups of equal weight get equal shares
- * of the processors, but each in turns of milliseconds, and a small command wakes four or five
- * processes, one after another, each of which waits for the turns of all others: beside three busy
- * sandboxes that was tens of milliseconds. So a sandbox that has wanted a whole processor for a
- * tenth of a second is scheduled as `cpu.idle` from then on, until it has been quieter for a
- * second: who wakes beside it runs at once, and it has all that others leave. Those that give way
- * share among themselves as before.
+ * Busy sandboxes give way to others. Groups of equal weight get equal shares of the processors, but
+ * each in turns of milliseconds. A small command wakes four or five processes, one after another,
+ * and each of them waits for the turns of all others: beside three busy sandboxes this took tens of
+ * milliseconds. So when a sandbox has wanted a whole processor for a tenth of a second, it is
+ * scheduled as `cpu.idle`, until it has been quieter for a second. A sandbox that wakes beside it
+ * then runs at once, and the busy one gets all that others leave. Sandboxes that give way share
+ * among themselves as before.
  *
- * What counts is the time in which it ran or waited to run (where the kernel tells of pressure), so
- * that it is known for what it is on a busy machine, too; while it is paused no time passes. Who
- * only waits is no longer taken for busy, so that nobody is kept off the processors for good.
+ * The time in which it ran or waited to run counts (where the kernel reports pressure), so a busy
+ * sandbox is recognized on a busy machine, too. While it is paused no time passes. A sandbox that
+ * only waits is no longer taken for busy, so that none is kept off the processors for good.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,13 +18,13 @@
 
 enum {
 	LOOK_MS = 100,
-	QUIET_MS = 1000, /* until it has its weight again */
-	/* Of one processor. Who runs one small command after another wants up to 86 where others
-	 * make it wait. */
+	QUIET_MS = 1000, /* until it gets its weight back */
+	/* Percent of one processor. A sandbox that runs one small command after another wants up to
+	 * 86 where others make it wait. */
 	WANTS_PERCENT = 95,
-	RUNS_PERCENT = 2, /* less is to be kept off, not to compute */
-	/* A look is some tens of microseconds of system calls, so this many cost a fiftieth of a
-	 * processor at most; where more sandboxes are awake each is looked at less often. */
+	RUNS_PERCENT = 2, /* with less it is kept off the processors, it does not compute */
+	/* A check takes some tens of microseconds in system calls, so this many cost at most a
+	 * fiftieth of a processor. With more awake sandboxes each is checked less often. */
 	LOOKS_MAX = 25,
 	PASS_MS = LOOK_MS / 4,
 };
@@ -99,7 +99,7 @@ static void look_at(struct body *b, uint64_t now)
 	b->looked_ms = 0;
 	if (!cpu_time(slot_of(b), &b->cpu) || b->cpu.ran_us < was.ran_us ||
 	    b->cpu.waited_us < was.waited_us)
-		return; /* the next look begins anew */
+		return; /* the next check starts over */
 	b->looked_ms = now;
 	if (!before_ms)
 		return;

@@ -568,30 +568,43 @@ static int map_all(int proc, const char *pid)
 	return 0;
 }
 
-/* The kernel counts what a user has, and bounds it, for each user of each user namespace, and for
- * whoever made that one. Programs with root are as many users as they like. So they are in a second
- * one, whose maker stands for all of them in the first. Only a process in the first can map it. */
-static int make_inner_userns(const struct spawn *sp)
-{
-	char self[16] = "";
-	int go[2], status;
-	pid_t mapper;
+/* Maps a user namespace that is yet to be made, when the pipe is closed. */
+struct mapper {
+	int proc;
+	char self[16]; /* what that calls the process whose namespace it is */
+	int go[2];
+	pid_t pid;
+};
 
-	if (readlinkat(sp->host->proc, "self", self, sizeof(self) - 1) < 0 ||
-	    pipe2(go, O_CLOEXEC) < 0)
+static int mapper_main(void *arg)
+{
+	const struct mapper *m = arg;
+	char c;
+
+	close(m->go[1]);
+	return read(m->go[0], &c, 1) == 0 && map_all(m->proc, m->self) == 0 ? 0 : errno;
+}
+
+/* It shares this process's memory, since copying that takes longer than all else that it does. */
+static int mapper_start(struct mapper *m, int proc)
+{
+	static char stack[16384] __attribute__((aligned(16)));
+
+	*m = (struct mapper){ .proc = proc };
+	if (readlinkat(proc, "self", m->self, sizeof(m->self) - 1) < 0 ||
+	    pipe2(m->go, O_CLOEXEC) < 0)
 		return -1;
-	mapper = fork();
-	if (mapper == 0) {
-		close(go[1]);
-		status = read(go[0], &status, sizeof(status)) == 0 ? map_all(sp->host->proc, self)
-								   : -1;
-		_exit(status < 0 ? errno : 0);
-	}
-	if (mapper < 0 || set_limits(sp) < 0 || unshare(CLONE_NEWUSER) < 0)
-		return -1;
-	close(go[0]);
-	close(go[1]);
-	if (waitpid(mapper, &status, 0) != mapper)
+	m->pid = clone(mapper_main, stack + sizeof(stack), CLONE_VM | SIGCHLD, m);
+	return m->pid < 0 ? -1 : 0;
+}
+
+static int mapper_end(struct mapper *m)
+{
+	int status;
+
+	close(m->go[0]);
+	close(m->go[1]);
+	if (waitpid(m->pid, &status, 0) != m->pid)
 		return -1;
 	errno = WIFEXITED(status) ? WEXITSTATUS(status) : ECANCELED;
 	return errno ? -1 : 0;
@@ -606,9 +619,15 @@ static int open_ports(int proc)
 	return fd < 0 || write(fd, "0", 1) < 0 ? -1 : 0;
 }
 
-/* uid 0 of the namespace that it has made, and of another one in that. */
+/* Makes it uid 0 of the namespace that it is in, and of another one in that. The kernel bounds what
+ * a user has for each user of each user namespace, and for whoever made that one. Programs with
+ * root are as many users as they like, so they are in a second one, whose maker stands for all of
+ * them in the first. Only a process in the first can map it. */
 static void become_root(const struct spawn *sp)
 {
+	struct mapper m;
+
+	STEP(mapper_start(&m, sp->host->proc));
 	STEP(await_map(sp->socket));
 	STEP(setgroups(0, NULL));
 	STEP(setresgid(0, 0, 0));
@@ -617,7 +636,9 @@ static void become_root(const struct spawn *sp)
 	/* It was undone, too, that this process is its own user's in /proc. Nothing else is in the
 	 * sandbox yet. */
 	STEP(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
-	STEP(make_inner_userns(sp));
+	STEP(set_limits(sp));
+	STEP(unshare(CLONE_NEWUSER));
+	STEP(mapper_end(&m));
 }
 
 static _Noreturn void child_main(const struct spawn *sp)

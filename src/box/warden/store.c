@@ -693,18 +693,23 @@ static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32
 	return fd < 0 || write(fd, map, (size_t)n) != n ? -1 : 0;
 }
 
+static int await_death(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pause();
+}
+
 /* A process is born into it, mapped, and let go again once the namespace is held. */
 int store_idmap(const struct host *h, const struct idmap *m)
 {
+	static char stack[4096] __attribute__((aligned(16)));
 	char path[64];
 	int ns = -1;
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+	/* it shares our memory, since copying that takes longer than all else */
+	pid_t pid = clone(await_death, stack + sizeof(stack), CLONE_NEWUSER | CLONE_VM | SIGCHLD,
+			  NULL);
 
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pause();
-		_exit(0);
-	}
 	if (pid < 0)
 		return -1;
 	snprintf(path, sizeof(path), "%d/ns/user", (int)pid);

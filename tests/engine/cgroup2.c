@@ -101,6 +101,17 @@ static void test_files(void **state)
 	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
+/* Its own group is mounted there, and hidden behind files of ours that say the same. */
+static void test_seen_inside(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 30, 250);
+	const char *seen = sh(sb, "cd /sys/fs/cgroup; cat memory.max cpu.max; ls | wc -l;"
+				  "grep -c ' / /sys/fs/cgroup ro.* cgroup2 ' /proc/self/mountinfo;"
+				  "cat /proc/self/cgroup; grep -w memory /proc/cgroups | cut -f 2");
+
+	assert_string_equal(seen, "67108864\n25000 100000\n6\n1\n0::/\n0");
+}
+
 /* Of what does not fit one is killed, the largest; the sandbox and its first process stay,
  * however often. */
 static void test_out_of_memory(void **state)
@@ -238,10 +249,11 @@ static void test_end(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		engine_test(test_files),   engine_test(test_out_of_memory),
-		engine_test(test_pids),	   engine_test(test_cpu),
-		engine_test(test_freezer), engine_test(test_gives_way),
-		engine_test(test_forks),   engine_test(test_end),
+		engine_test(test_files),	 engine_test(test_seen_inside),
+		engine_test(test_out_of_memory), engine_test(test_pids),
+		engine_test(test_cpu),		 engine_test(test_freezer),
+		engine_test(test_gives_way),	 engine_test(test_forks),
+		engine_test(test_end),
 	};
 
 	return ENGINE_MAIN(argc, argv, "cgroup2", tests);

@@ -10,6 +10,7 @@ import host
 import world as worlds
 from client import Failed
 from conftest import SHARED, Attempts, start_hub
+from test_debug import OPEN as TRACED
 from test_init import ATTACK, alone, timed
 from who import NOBODY, ranger
 
@@ -75,6 +76,22 @@ def test_attempt_as_root(name, root_attempts):
 
 def test_host_is_unchanged_with_root(root_attempts):
     assert not root_attempts.changed, root_attempts.changed
+
+
+@pytest.fixture(scope='module')
+def tracing_root_attempts(root_hub, world):
+    return Attempts(root_hub, world, user='root', debug=True)
+
+
+@pytest.mark.tries(what='with root inside and debug: every row above again',
+                   by='what holds it there', control='what is open with either is open')
+@pytest.mark.parametrize('name', ROWS)
+def test_attempt_as_tracing_root(name, tracing_root_attempts):
+    assert name not in tracing_root_attempts.unhealthy, tracing_root_attempts.unhealthy[name]
+    found = tracing_root_attempts.found[name]
+    known = ROWS[name]['policy'] or name in OPEN | TRACED
+    expected = ['open'] if known else ['denied', 'absent']
+    assert found['result'] in expected, f'{ROWS[name]["what"]}: {found}'
 
 
 @pytest.mark.tries(what='with root inside: every attack on PID 1 at once by eight processes, until '

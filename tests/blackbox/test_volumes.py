@@ -184,6 +184,36 @@ def test_an_mcp_server_by_itself(home):
     client.close()
 
 
+AT_THE_SOCKET = r"""
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+body = json.dumps({'volumes': [{'host': sys.argv[3], 'inside': '/mnt/in'}]})
+s.sendall(f'POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\n'
+          f'Authorization: Bearer {sys.argv[2]}\r\nContent-Type: application/json\r\n'
+          f'Content-Length: {len(body)}\r\n\r\n{body}'.encode())
+print(s.recv(12).decode())
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason='needs a second user')
+def test_another_user_at_the_socket(home):
+    """With the token, where the socket's mode lets him connect: he is not the operator."""
+    with tempfile.TemporaryDirectory() as top:
+        os.chmod(top, 0o755)
+        os.chown(top, home.who.uid, home.who.uid)
+        hub = home.start('--socket', f'{top}/s')
+        os.chmod(f'{top}/s', 0o666)
+        answers = []
+        for uid in (12345, home.who.uid, 0):
+            done = subprocess.run(['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups',
+                                   '/usr/bin/python3', '-c', AT_THE_SOCKET, f'{top}/s', hub.token,
+                                   home.other], capture_output=True, text=True, check=True, cwd='/')
+            answers.append(done.stdout.split()[1])
+        assert answers == ['403', '200', '200'], answers
+        assert hub.end() == 0, hub.said()
+
+
 def test_a_root_by_another_name_and_in_another(home):
     os.mkdir(f'{home.read}/deep')
     home.put(f'{home.read}/deep/g', 'deep\n')

@@ -83,3 +83,40 @@ def test_make_names_the_command_that_helps(tmp_path):
                           stdin=subprocess.DEVNULL, check=False)
     assert done.returncode and 'libuv1-dev' in done.stderr
     assert 'deps: to install what is missing, run: scripts/deps\n' in done.stderr, done.stderr
+
+
+# ---- what installs -------------------------------------------------------------------------------
+
+FAKE = """#!/bin/sh
+echo "${0##*/} $*" >> "$FAKE_LOG"
+case "${0##*/} $*" in
+"meson install"*) mkdir -p "$FAKE_TO/lib/some" && touch "$FAKE_TO/lib/some/libmcp.so.0" ;;
+"ldconfig -p") [ -z "$FAKE_KNOWN" ] || echo "	libmcp.so.0 => $FAKE_TO/lib/some/libmcp.so.0" ;;
+"id -u") echo "$FAKE_UID" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize('uid', [0, 1000])
+@pytest.mark.parametrize('known', ['', 'yes'])
+@pytest.mark.parametrize('destdir', [False, True])
+def test_install_tells_the_linker(tmp_path, uid, known, destdir):
+    """As root it has the cache made anew; where the linker does not look, it says so."""
+    (tmp_path / 'scripts').mkdir()
+    (tmp_path / 'build').mkdir()
+    (tmp_path / 'build/build.ninja').touch()
+    shutil.copy(os.path.join(TOP, 'scripts/install'), tmp_path / 'scripts')
+    (tmp_path / 'bin').mkdir()
+    for name in ('meson', 'ldconfig', 'id'):
+        (tmp_path / 'bin' / name).write_text(FAKE)
+        (tmp_path / 'bin' / name).chmod(0o755)
+    prefix = tmp_path / 'prefix'
+    env = {'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}', 'FAKE_LOG': str(tmp_path / 'log'),
+           'FAKE_TO': str(prefix), 'FAKE_UID': str(uid), 'FAKE_KNOWN': known}
+    done = subprocess.run([tmp_path / 'scripts/install', prefix,
+                           *([tmp_path / 'dest'] if destdir else [])], env=env, timeout=60,
+                          capture_output=True, text=True, check=True)
+    ran = (tmp_path / 'log').read_text().splitlines()
+    assert ('ldconfig ' in ran) == (uid == 0 and not destdir), ran
+    assert ('the linker does not look' in done.stdout) == (not known and not destdir), done
+    assert done.stdout.splitlines()[0].endswith('/bin/holt')

@@ -488,6 +488,7 @@ def test_help(holt):
 def test_nothing_asked_for(holt):
     done = holt()
     assert done.returncode == 125 and done.stdout == b'' and b'holt help' in done.stderr
+    assert len(done.stderr.splitlines()) < 12 and max(map(len, done.stderr.splitlines())) <= 80
 
 
 @pytest.mark.parametrize('typed, meant', [

@@ -195,3 +195,34 @@ def test_the_prompt_names_the_sandbox(hub, shell):
         mine = hub.ok('exec', '-t', '-e', 'PS1=mine', made, 'sh', '-c', 'echo "$PS1"')
         assert mine == b'mine\r\n'
         hub.ok('down', made)
+
+
+# ---- the first hour ----------------------------------------------------------------------------
+
+def first_words(hub):
+    """The commands that `holt` alone names, each as words without holt."""
+    said = hub.run().stderr.decode()
+    lines = [line for line in said.splitlines() if line.startswith('  holt ')]
+    return [line.split('  ')[1].split()[1:] for line in lines]
+
+
+def test_holt_alone_leads_to_a_running_sandbox(hub):
+    """By one command, which is the first that it names."""
+    with Keyboard(hub, *first_words(hub)[0]) as k:
+        k.until(b'/workspace')
+        k.until(b'$ ')
+        k.type(b'id -u; pwd; exit 3\r')
+        k.until(b'1000\r\n/workspace\r\n')
+        assert k.end() == 3
+
+
+def test_what_else_it_names(hub):
+    for words in first_words(hub)[1:]:
+        hub.ok(*words)
+    assert hub.names() == {'box'}
+    assert 'holt exec -it box bash' in hub.run().stderr.decode()
+    with Keyboard(hub, 'exec', '-it', 'box', 'bash') as k:
+        k.until(b'box')
+        k.type(b'exit 4\r')
+        assert k.end() == 4
+    hub.ok('down', 'box')

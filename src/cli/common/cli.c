@@ -113,6 +113,19 @@ void cli_help_all(FILE *out)
 	fprintf(out, "\n'holt help VERB' explains a verb.\n");
 }
 
+/* Of `holt` alone: what a person who has just installed it can type next. */
+static void cli_start_here(FILE *out)
+{
+	fputs("Holt runs programs that nobody trusts in sandboxes on this machine.\n\n"
+	      "Start here:\n"
+	      "  holt run -it bash      a shell in a sandbox, which ends with it\n"
+	      "  holt up -n box         a sandbox that stays, for holt exec -it box bash\n"
+	      "  holt doctor            whether sandboxes work here, and what helps\n"
+	      "  man holt-mcp           sandboxes as the tools of an agent\n\n"
+	      "'holt help' lists all verbs, 'holt help VERB' explains one.\n",
+	      out);
+}
+
 static const char *verb_name(const void *of, size_t i)
 {
 	return verbs[i]->name;
@@ -280,7 +293,7 @@ int cli_main(const struct cli *cli, int argc, char **argv)
 
 	fill_descriptors();
 	if (argc < 2) {
-		cli_help_all(stderr);
+		cli_start_here(stderr);
 		return EXIT_HOLT;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(spelled); i++) {

@@ -86,6 +86,7 @@ CHECKS = {
     'with limits': has('echo made'),
     'as root': has('uid=0(root)'),
     'make one that stays': lines('box'),
+    'make one with a folder of yours': lines('here'),
     'note whose it is': lines('mine'),
     'list them': has('box', 'mine', 'owner=me'),
     'list the names of some': lines('mine'),
@@ -112,7 +113,7 @@ CHECKS = {
     'run what an image names': lines('from', 'the', 'tool'),
     'see what happened': has('box', 'created'),
     'remove one': gone('box'),
-    'remove all': gone('mine', 'again'),
+    'remove all': gone('mine', 'again', 'here'),
 }
 
 

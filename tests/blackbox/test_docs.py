@@ -19,7 +19,7 @@ from who import HERE
 TOP = os.path.dirname(os.path.dirname(HERE))
 PAGES = ('holt', 'holt-sandbox', 'holt-snapshot', 'holt-build', 'holt-images', 'holt-run',
          'holt-serve', 'holt-hub', 'holt-auth', 'holt-doctor')
-FILES = (*(f'docs/{name}.md' for name in ('sandboxes', 'rest', 'templates')),
+FILES = ('README.md', *(f'docs/{name}.md' for name in ('sandboxes', 'rest', 'templates')),
          *(f'man/{page}.1.scd' for page in PAGES))
 
 
@@ -44,7 +44,8 @@ def read(path):
 
 def examples():
     for path in FILES:
-        for n, text in enumerate(re.findall(r'^```\n(.*?)^```$', read(path), re.M | re.S), 1):
+        fenced = re.findall(r'^```(\w*)\n(.*?)^```$', read(path), re.M | re.S)
+        for n, text in enumerate((text for language, text in fenced if not language), 1):
             yield f'{path} {n}', text
 
 
@@ -166,7 +167,32 @@ def hub_status(shell, text):
     assert 'socket' in said and '"running":true' in said
 
 
+def readme_hub(shell, text):
+    """There is one already."""
+    serve, status, token, connect = text.splitlines()
+    assert serve.startswith('holt serve &')
+    assert 'socket' in shell.run(status) and len(shell.run(token).strip()) > 30
+    assert shell.run(connect.split('#')[0] + '< /dev/null') == ''
+
+
+def readme_client(shell, text):
+    assert 'Created sandbox' in shell.run(text.splitlines()[-1])
+    assert len(shell.hub.names()) == 1
+
+
+def readme_verbs(shell, text):
+    shell.put('Makefile', 'all:\n\techo made\n')
+    shell.put('untrusted', '#!/bin/sh\necho "not trusted, in $PWD"\n')
+    (shell.folder / 'untrusted').chmod(0o755)
+    shutil.chown(shell.folder, shell.hub.who.uid)
+    said = shell.run(text.replace("'exit 3' ", "'exit 3' || test $? = 3 "), typed=b'exit\n')
+    assert said.startswith('42\n') and 'not trusted, in /src\n' in said
+    assert said.count('made\n') >= 2 and '"exit_code":3' in said
+
+
 RUNS = {
+    'README.md 1': 'clones, builds and tests: scripts/test-fresh does', 'README.md 2': readme_hub,
+    'README.md 3': readme_client, 'README.md 4': readme_verbs,
     'docs/rest.md 1': rest_curl, 'docs/rest.md 2': rest_open, 'docs/rest.md 3': rest_error,
     'docs/templates.md 1': 'its words are places for others; '
     'test_templates.py and test_images.py run them',
@@ -236,7 +262,7 @@ def test_states(hub):
 def test_verbs_and_options(hub):
     """Each verb stands in holt(1) and on its page, with its words;
     a page has the options of its verbs, and no others."""
-    known, first = {}, read('man/holt.1.scd')
+    known, variables, first = {}, {}, read('man/holt.1.scd')
     for verb in re.findall(r'^  (\w+) ', hub.ok('help').decode(), re.M):
         own = hub.ok('help', verb).decode()
         assert f'*{verb}*' in first or f'*{verb} ' in first, verb
@@ -245,8 +271,11 @@ def test_verbs_and_options(hub):
             page = re.search(r'^More: man (\S+)$', text, re.M)[1]
             assert re.search(rf'\*(holt |{verb} )*{words[-1]}\b',
                              read(f'man/{page}.1.scd')), (words, page)
+            variables.setdefault(page, set()).update(re.findall(r'\(\$(HOLT_\w+)\)', text))
             known.setdefault(page, set()).update(re.findall(r'^ .*?(--[\w-]+)', text, re.M))
     for page in known:
         told = {o for line in re.findall(r'^\*-.*', read(f'man/{page}.1.scd'), re.M)
                 for o in re.findall(r'--[\w-]+', line)}
         assert told | {'--help'} == known[page] | {'--help'}, page
+        said = set(re.findall(r'\*(HOLT_\w+)\*', read(f'man/{page}.1.scd').replace('\\_', '_')))
+        assert variables[page] <= said, page

@@ -7,6 +7,17 @@
 
 /* ---- process.list -------------------------------------------------------------------------- */
 
+struct list_request {
+	struct str sandbox;
+	uint32_t limit;
+};
+static const struct field request_fields[] = {
+	OP_SANDBOX_ROW(struct list_request),
+	FIELD(struct list_request, limit, .min = 1, .max = PROCESS_LIST_MAX,
+	      .def = DEFAULT_INT(PROCESS_LIST_MAX), .doc = "Processes at most."),
+};
+static const struct field_table list_request = FIELD_TABLE(struct list_request, request_fields);
+
 static const struct field view_fields[] = { PROCESS_ROWS("parent", "cpu_ms", "memory_bytes",
 							 "age_ms") };
 static const struct field_table view_table = FIELD_TABLE(struct process_view, view_fields);
@@ -17,15 +28,18 @@ static void process_on_list(void *arg, const struct process *p, size_t n, bool t
 			    const struct err *err)
 {
 	struct call *c = arg;
+	size_t limit = ((const struct list_request *)call_request(c))->limit;
+	size_t shown = n < limit ? n : limit;
 	struct err e = ERR_INIT;
-	struct process_view *views = err ? NULL : arena_array(call_arena(c), n, sizeof(*views), &e);
-	const struct processes_view list = { { views, n }, truncated };
+	struct process_view *views = err ? NULL
+					 : arena_array(call_arena(c), shown, sizeof(*views), &e);
+	const struct processes_view list = { { views, shown }, truncated || shown < n };
 
 	if (!views) {
 		call_fail(c, err ? err : &e);
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < shown; i++)
 		views[i] = (struct process_view){ p[i].pid,    p[i].parent, { &p[i].state, 1 },
 						  p[i].cpu_ms, p[i].bytes,  p[i].age_ms,
 						  p[i].command };
@@ -35,7 +49,7 @@ static void process_on_list(void *arg, const struct process *p, size_t n, bool t
 static void process_list_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
-	struct sandbox *sb = call_sandbox(c, ((const struct op_sandbox *)request)->sandbox, &e);
+	struct sandbox *sb = call_sandbox(c, ((const struct list_request *)request)->sandbox, &e);
 
 	if (sb)
 		process_list_start(sb, process_on_list, c);
@@ -47,8 +61,8 @@ const struct op process_list_op = {
 	.action = "process.list",
 	.doc = "Lists the processes that run in a sandbox, without its first.",
 	.effect = OP_READ,
-	.request = &op_sandbox_table,
-	.target = OP_TARGET(struct op_sandbox, sandbox),
+	.request = &list_request,
+	.target = OP_TARGET(struct list_request, sandbox),
 	.result = &list_table,
 	.run = process_list_run,
 };

@@ -44,4 +44,4 @@ struct process_signalled {
 	FIELD_OBJECTS(struct processes_view, processes, table_, .flags = FIELD_REQUIRED,           \
 		      .doc = "By number, without the sandbox's first."),                           \
 		FIELD(struct processes_view, truncated, .flags = FIELD_REQUIRED,                   \
-		      .doc = "There are more than these 512.")
+		      .doc = "There are more than these.")

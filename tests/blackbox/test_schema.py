@@ -171,6 +171,15 @@ def test_a_large_directory_is_listed_in_part(hub, sb):
     assert len(got['entries']) == 1024 and got['truncated']
 
 
+def test_many_processes_are_listed_in_part(hub, sb):
+    sb.sh('i=0; while [ $i -lt 80 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done')
+    got = hub.call('sandbox_processes', sandbox=sb.id)
+    assert len(got['processes']) == 64 and got['truncated']
+    got = hub.call('sandbox_processes', sandbox=sb.id, limit=100)
+    assert len(got['processes']) == 80 and not got['truncated']
+    assert len(json.dumps(got)) < 16 << 10
+
+
 def test_schemas_compile_and_judge_as_the_server_does(tools, hub, sb):
     """Ajv, strict, draft 2020-12: what it says of an argument is what the server says."""
     cases = [

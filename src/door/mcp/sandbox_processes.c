@@ -3,14 +3,17 @@
 #include "door/mcp/tools.h"
 #include "op/process.h"
 
-static const struct op_member members[] = { TOOL_SANDBOX };
+static const struct op_member members[] = {
+	TOOL_SANDBOX,
+	{ "limit", .def = DEFAULT_INT(64), .doc = "At most." },
+};
 
 const struct tool sandbox_processes_tool = {
 	.op = &process_list_op,
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_processes",
 	.title = "List processes",
-	.doc = "Lists the processes of a sandbox, at most 512.",
+	.doc = "Lists the processes of a sandbox.",
 };
 
 static const struct op_member signal_members[] = {

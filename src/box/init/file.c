@@ -1,8 +1,8 @@
 /*
- * The files of a sandbox, as its PID 1 opens them. Paths are resolved here, inside, with the
- * sandbox's root and rights. PID 1 has descriptors and a /proc/self of its own that a path could
- * be bent to, so nothing is opened before it is known what it is: first O_PATH, which touches
- * nothing, then the check, then the real open through that descriptor.
+ * The files of a sandbox, opened by its PID 1. Paths are resolved here, inside, with the sandbox's
+ * root and rights. A path could lead to descriptors or to /proc/self of PID 1, so nothing is opened
+ * before it is known: first with O_PATH, which has no effect on the file, then the check, then the
+ * real open through that descriptor.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,13 +24,13 @@
 
 enum { WRITES_MAX = 512, REMOVALS_MAX = 64, LINKS_MAX = 16, DEPTH_MAX = 8192, TEMPS_MAX = 1000 };
 
-/* A file being written: one without a name where the file system can have that, so that nobody sees
- * it and no copy of the sandbox has it; else one with a temporary name beside its place. */
+/* A file that is being written: without a name where the file system supports that, so that nobody
+ * sees it and no copy of the sandbox has it; else with a temporary name in the same directory. */
 struct write_job {
 	uint32_t token; /* 0: free */
 	int dir, fd;
 	uint32_t mode;
-	bool replaces; /* what is there */
+	bool replaces; /* an existing file */
 	char name[NAME_MAX + 1], temp[NAME_MAX + 1]; /* temp "": none yet */
 };
 
@@ -43,7 +43,7 @@ static struct write_job writes[WRITES_MAX] INIT_LARGE;
 static struct removal removals[REMOVALS_MAX];
 static uint32_t last_token, last_temp;
 
-/* -1: fd could not be sent, and the hub is told that instead. */
+/* -1: fd could not be sent, so the hub got this error instead. */
 static int file_reply(struct im_file_done *d, int errnum, int fd)
 {
 	d->h.type = IM_FILE_DONE;
@@ -55,7 +55,7 @@ static int file_reply(struct im_file_done *d, int errnum, int fd)
 	return -1;
 }
 
-/* The kernel's own file systems hold no files of the sandbox. */
+/* The kernel's own file systems contain no files of the sandbox. */
 static bool foreign_fs(int fd)
 {
 	static const unsigned long foreign[] = { PROC_SUPER_MAGIC,    SYSFS_MAGIC,
@@ -85,7 +85,7 @@ static void fill_stat(struct im_stat *out, const struct stat *st)
 	out->mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
 }
 
-/* Where our own program is, which /proc leads to: outside of the sandbox's root. */
+/* The mount of our own program, to which /proc leads: outside of the sandbox's root. */
 static dev_t own_device(void)
 {
 	static dev_t device;
@@ -98,7 +98,7 @@ static dev_t own_device(void)
 
 static bool is_wanted(const struct stat *st, unsigned want)
 {
-	/* without a name it is memory that /proc leads to */
+	/* a file without a name is memory that /proc leads to */
 	return (want & INIT_DIRECTORY && S_ISDIR(st->st_mode)) ||
 	       (want & INIT_FILE && S_ISREG(st->st_mode) && st->st_nlink > 0);
 }
@@ -148,7 +148,7 @@ static void file_read(const char *path, struct im_file_done *d)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* mkdir -p for the directories above path's last name; 0 or an errno. */
+/* Makes the directories above path's last name, like mkdir -p; 0 or an errno. */
 static int make_parents(const char *path)
 {
 	char part[PATH_MAX];
@@ -161,8 +161,8 @@ static int make_parents(const char *path)
 	return 0;
 }
 
-/* Follows the links at path's end until what is there is no link, or nothing is there: place
- * (PATH_MAX) then holds that path. */
+/* Follows the links at path's end, to a file that is no link or to a free name: place (PATH_MAX)
+ * then holds its path. */
 static int resolve_end(const char *path, char *place)
 {
 	char target[PATH_MAX], joined[2 * PATH_MAX], *slash;
@@ -187,7 +187,7 @@ static int resolve_end(const char *path, char *place)
 	return ELOOP;
 }
 
-/* Opens the directory of place and takes apart its last name. */
+/* Opens the directory of place and returns its last name. */
 static int open_place(char *place, struct write_job *w, struct im_file_done *d)
 {
 	char *slash = strrchr(place, '/');
@@ -203,7 +203,7 @@ static int open_place(char *place, struct write_job *w, struct im_file_done *d)
 	return w->dir < 0 ? d->errnum : 0;
 }
 
-/* What is already there must be a regular file that may be written; its mode is kept. */
+/* An existing file must be a regular file that may be written; its mode is kept. */
 static int check_existing(struct write_job *w, struct im_file_done *d)
 {
 	struct stat st;
@@ -221,7 +221,7 @@ static int check_existing(struct write_job *w, struct im_file_done *d)
 	return 0;
 }
 
-/* Names may be taken by programs: then the next one is tried. */
+/* Programs may use the same name: then the next one is tried. */
 static bool next_temp(struct write_job *w, int tries)
 {
 	snprintf(w->temp, sizeof(w->temp), INIT_TEMP_FRONT "%u%s", ++last_temp,
@@ -303,7 +303,7 @@ static struct write_job *find_write(uint32_t token)
 	return NULL;
 }
 
-/* Puts the file in its place, or lets go of it. 0 or an errno. */
+/* Moves the file to its place, or drops it. 0 or an errno. */
 static int write_finish(struct write_job *w, bool keep)
 {
 	int errnum = 0;
@@ -330,7 +330,8 @@ static int file_put(int fd, const char *p, size_t n)
 	return 0;
 }
 
-/* Written here the memory is the sandbox's, by the hub it would be the hub's. */
+/* Written by init, the memory is charged to the sandbox; written by the hub, it would be the
+ * hub's. */
 static void write_piece(struct write_job *w, const struct im_file *m, const char *p, size_t n,
 			struct im_file_done *d)
 {
@@ -345,7 +346,7 @@ static void write_piece(struct write_job *w, const struct im_file *m, const char
 	file_reply(d, errnum, -1);
 }
 
-/* Not in a folder of the host, whose file system may let a writer wait. */
+/* Not for a folder of the host, whose file system may make a writer wait. */
 static bool is_own(int fd)
 {
 	struct stat root, st;
@@ -353,7 +354,7 @@ static bool is_own(int fd)
 	return stat("/", &root) == 0 && fstat(fd, &st) == 0 && st.st_dev == root.st_dev;
 }
 
-/* p: n bytes, the first piece. */
+/* p: the first piece, of n bytes. */
 static void file_write(const char *path, const struct im_file *m, const char *p, size_t n,
 		       struct im_file_done *d)
 {
@@ -384,7 +385,7 @@ static void file_write(const char *path, const struct im_file *m, const char *p,
 	}
 }
 
-/* What follows of a file that is being written. */
+/* Writes a further piece of a file. */
 static void file_go_on(const struct im_file *m, const char *p, size_t n, struct im_file_done *d)
 {
 	struct write_job *w = m->token ? find_write(m->token) : NULL;
@@ -411,7 +412,7 @@ static void file_stat(const char *path, struct im_file_done *d)
 	file_reply(d, 0, -1);
 }
 
-/* With parents what is wanted may be there already, as with mkdir -p. */
+/* With parents it may exist already, as with mkdir -p. */
 static void file_mkdir(const char *path, const struct im_file *m, struct im_file_done *d)
 {
 	bool parents = m->flags & FILE_FLAG_PARENTS;
@@ -452,7 +453,7 @@ static void file_list(const char *path, struct im_file_done *d)
 			break;
 		}
 		if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue; /* gone meanwhile */
+			continue; /* removed meanwhile */
 		fill_stat(&entry.st, &st);
 		memcpy(out + n, &entry, sizeof(entry));
 		memcpy(out + n + sizeof(entry), e->d_name, entry.name_len);
@@ -495,7 +496,8 @@ static int remove_below(int dirfd_, int depth)
 			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub >= 0)
 			errnum = remove_below(sub, depth + 1);
-		else if (errno != EACCES) /* an empty one goes even when it can't be read */
+		/* an empty directory can be removed even if it can't be read */
+		else if (errno != EACCES)
 			errnum = errno;
 		if (!errnum && unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) < 0)
 			errnum = errno;
@@ -517,7 +519,7 @@ static int remove_tree(const char *path)
 	return errnum;
 }
 
-/* As rm has it: what could be emptied but not removed is not touched. */
+/* Like rm, refuses paths of directories that could be emptied but not removed: /, . and .. */
 static bool removable(const char *path)
 {
 	size_t n = strlen(path);
@@ -531,7 +533,7 @@ static bool removable(const char *path)
 	return n > 0 && !(n == 1 && name[0] == '.') && !(n == 2 && strncmp(name, "..", 2) == 0);
 }
 
-/* A tree can be large, so a process of its own removes it while PID 1 goes on. */
+/* A tree can be large, so a helper process removes it while PID 1 continues. */
 static void file_remove(const char *path, bool recursive, struct im_file_done *d)
 {
 	struct removal *r = NULL;

@@ -1,7 +1,7 @@
 /*
- * Processes that help PID 1 with what takes long, so that it stays there for everybody: they have
- * its rights, which are those of the sandbox's user, and answer the hub by themselves. Programs of
- * the sandbox can kill them, and so can a lack of memory; PID 1 then answers in their place.
+ * Helper processes for long tasks, so that PID 1 stays available: they have its rights, which are
+ * those of the sandbox's user, and answer the hub themselves. Programs of the sandbox can kill
+ * them, and so can a lack of memory; PID 1 then answers instead.
  */
 #include <signal.h>
 #include <sys/wait.h>

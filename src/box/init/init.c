@@ -1,22 +1,22 @@
 /*
  * holt-init: PID 1 of a sandbox, and the only process in it that is ours.
  *
- * It is born with everything already taken away: no capability, no way to gain one, a seccomp
+ * It starts with everything already taken away: no capability, no way to gain one, a seccomp
  * filter, a Landlock domain, its own user id and namespaces. It reads requests from one socket,
- * starts programs, hands out files, reaps what dies, and does nothing else. When the socket
- * closes it exits, and the kernel ends the rest of the sandbox.
+ * starts programs, opens files for the hub, reaps dead processes, and does nothing else. When the
+ * socket closes it exits, and the kernel ends the rest of the sandbox.
  *
- * Programs that it starts run under the same user id, so it defends itself: it is not dumpable
- * (no ptrace, no /proc/1/mem or fd), signals from inside cannot reach a PID 1 that has no handler
- * for them, and nothing waits for it without a limit of time (the hub kills from outside).
+ * Programs that it starts have the same user id, so it defends itself: it is not dumpable (no
+ * ptrace, no /proc/1/mem or fd), signals from inside can't reach a PID 1 without handlers for them,
+ * and nobody waits for it without a time limit (the hub kills from outside).
  *
- * Its hub may be killed and another one take over (IM_RESET). What the first had asked for and not
- * yet got is then ended: its programs with all that they started, its half-written files. What runs
- * on is what its programs left running behind them.
+ * Its hub may be killed and another one take over (IM_RESET). Requests of the first hub that are
+ * not finished are then ended: its programs with all that they started, its half-written files.
+ * Processes that its finished programs left behind continue.
  *
- * A program's tree is found again at its timeout because each program is made a subreaper before
- * it is executed: its orphans become its children, so as long as it lives all that it started are
- * its descendants.
+ * Each program is made a subreaper before it is executed, so that its tree can be found at its
+ * timeout: its orphans become its children, so while it lives all that it started are its
+ * descendants.
  */
 #include "box/init/internal.h"
 #include "box/init/message.h"
@@ -47,15 +47,15 @@
 enum {
 	EXECS_MAX = 1024,
 	PIDS_SEEN_MAX = 32768,
-	BURST_MAX = 32, /* messages that those that are to die wait for: each may start a program */
+	BURST_MAX = 32, /* messages until dying programs must be killed: each may start a program */
 	KILL_ROUNDS = 16,
 	KILL_PAUSE_US = 500, /* after the first round; doubled after each of the next five */
 	STOP_ROUNDS = 96,
-	STOP_PATIENCE = 16, /* rounds; then all go on for a moment, and pauses double */
+	STOP_PATIENCE = 16, /* rounds; then all continue for a moment, and pauses double */
 	STOP_PAUSE_US = 2000,
 	RESTING_MAX = 1024,
-	UNTRACED_MAX = 64, /* of one look at the dead */
-	SEND_TRIES = 10, /* of a message with a descriptor */
+	UNTRACED_MAX = 64, /* in one pass over dead children */
+	SEND_TRIES = 10, /* tries to send a message with a descriptor */
 	SEND_PAUSE_US = 1000,
 };
 
@@ -65,23 +65,23 @@ struct running {
 	uint32_t id; /* 0: nobody waits for it any more */
 	pid_t pid; /* 0: free */
 	uint32_t oom_kills, pids_hits; /* counters when it started */
-	bool dying; /* kill_dying() takes it, and all that descends from it */
+	bool dying; /* kill_dying() kills it, and all its descendants */
 };
 
 static struct {
 	int signals;
 	int null;
-	struct rlimit files; /* of programs */
+	struct rlimit files; /* limits of programs */
 	int n_execs; /* slots of execs in use, from the first */
-	int dying_for; /* so many messages; 0: nothing dies */
+	int dying_for; /* number of messages; 0: nothing dies */
 } self;
 
 static struct running execs[EXECS_MAX] INIT_LARGE;
 static char message[WIRE_MAX + 1] INIT_LARGE __attribute__((aligned(8)));
 static char *strings[STRINGS_MAX] INIT_LARGE;
 
-/* What others of this user do, or a lack of memory, passes; the hub's own limits end a wait that is
- * too long. */
+/* Other processes of this user, or a lack of memory, may make it fail for a while; the hub's own
+ * time limits end a wait that is too long. */
 int init_send(const void *msg, size_t n, int fd)
 {
 	for (int i = 0; sock_send(INIT_FD, msg, n, &fd, fd >= 0, 0) < 0; i++) {
@@ -96,7 +96,7 @@ int init_send(const void *msg, size_t n, int fd)
 
 /* ---- counters of the cgroup ------------------------------------------------------------------ */
 
-/* The number after `key ` in a cgroup file, 0 when it is not there. */
+/* Returns the number after `key ` in a cgroup file, 0 when there is none. */
 static uint32_t counter(int fd, const char *key)
 {
 	char text[512];
@@ -123,7 +123,7 @@ static uint32_t pids_hits(void)
 	return counter(INIT_PIDS_FD, "max");
 }
 
-/* Of the sandbox's own files, wherever they are: no byte or no name more can be had. */
+/* Whether the file system of the sandbox has no space or no inodes left. */
 static uint32_t disk_full(void)
 {
 	struct statfs s;
@@ -133,15 +133,15 @@ static uint32_t disk_full(void)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* What the new process tells its parent; they share memory until it executes (vfork). */
+/* Data of the new process and its parent; they share memory until it executes (vfork). */
 struct launch {
 	const struct im_exec *m;
 	char *const *argv;
 	char *const *envp;
 	const char *cwd;
 	int fds[3];
-	struct rlimit files; /* that it may have open */
-	bool limited; /* by who asked for it */
+	struct rlimit files; /* limit of files that it may have open */
+	bool limited; /* the limit was requested */
 	volatile uint32_t stage;
 	volatile int errnum;
 };
@@ -157,8 +157,8 @@ static const char *env_get(char *const *envp, const char *name)
 	return NULL;
 }
 
-/* execve with the search of execvp, but in the program's PATH, not in ours. Returns on failure,
- * errno set to the most telling error. */
+/* Like execvp, but searches in the program's PATH, not in ours. Returns on failure, errno set to
+ * the most telling error. */
 static void exec_search(char *const *argv, char *const *envp)
 {
 	const char *path = env_get(envp, "PATH"), *end;
@@ -184,7 +184,7 @@ static void exec_search(char *const *argv, char *const *envp)
 	errno = telling;
 }
 
-/* In the new process, in our memory: only its own stack and *l are written. */
+/* Runs in the new process, in our memory: writes only its own stack and *l. */
 static _Noreturn void launch_child(struct launch *l)
 {
 	sigset_t none;
@@ -201,7 +201,7 @@ static _Noreturn void launch_child(struct launch *l)
 	l->stage = IM_STAGE_CWD;
 	for (int i = 0; i < 3; i++) {
 		if (dup2(l->fds[i], i) < 0)
-			goto fail; /* every descriptor of ours is above 2, so none is lost */
+			goto fail; /* all our descriptors are above 2, so none is lost */
 	}
 	if (chdir(l->cwd) < 0)
 		goto fail;
@@ -318,8 +318,9 @@ static void report_exit(struct running *r, int status, const struct rusage *u)
 		init_send(&out, sizeof(out), -1);
 }
 
-/* Where programs may trace each other, a child of ours can make us its tracer (PTRACE_TRACEME). It
- * goes on without one. SIGTRAP told of an exec and was meant for a tracer only. */
+/* Where programs may trace each other, a child of ours can make us its tracer (PTRACE_TRACEME).
+ * Detaches it, so that it continues. A SIGTRAP only tells a tracer of an exec, so it is not passed
+ * on. */
 static void untrace(pid_t pid, int number, bool goes_on)
 {
 	long pass_on = number == SIGTRAP ? 0 : number;
@@ -340,7 +341,7 @@ static void reap(void)
 		;
 	while ((pid = wait4(-1, &status, WNOHANG | __WALL, &usage)) > 0) {
 		if (WIFSTOPPED(status)) {
-			/* those that do it over and over would keep us from all else */
+			/* children that do it again and again would keep us from everything else */
 			untrace(pid, WSTOPSIG(status), untraced++ < UNTRACED_MAX);
 			continue;
 		}
@@ -356,11 +357,11 @@ static void reap(void)
 
 struct proc {
 	pid_t pid, parent;
-	bool alive; /* not a zombie; one whose first thread ended looks like one */
+	bool alive; /* not a zombie; a process whose first thread ended looks like one */
 	bool stopped;
 	bool traced; /* stopped for its tracer, which is another process inside */
-	bool deep; /* sleeps so that no signal but SIGKILL wakes it */
-	bool ours; /* descends from the one that is searched for */
+	bool deep; /* in a sleep that only SIGKILL ends */
+	bool ours; /* a descendant of the process that we search for */
 };
 
 static bool read_proc(const char *name, struct proc *p)
@@ -405,7 +406,7 @@ static bool is_dying(pid_t pid)
 	return r && r->dying;
 }
 
-/* Marks the living descendants of those that are dying; returns how many. */
+/* Marks the living descendants of dying programs; returns their number. */
 static size_t mark_dying(size_t n)
 {
 	size_t found = 0;
@@ -429,7 +430,7 @@ static size_t mark_dying(size_t n)
 	return found;
 }
 
-/* Those killed in the round before. None of them can fork any more. */
+/* Processes that were killed in the last round. None of them can fork any more. */
 static struct {
 	pid_t pids[PIDS_SEEN_MAX];
 	size_t n;
@@ -444,7 +445,7 @@ static bool was_killed(pid_t pid)
 	return false;
 }
 
-/* Kills what is marked of n processes; tells whether there was anything new. */
+/* Kills the marked ones of n processes; returns whether any was new. */
 static bool kill_marked(size_t n)
 {
 	size_t n_killed = 0;
@@ -464,9 +465,9 @@ static bool kill_marked(size_t n)
 	return new;
 }
 
-/* For a program that is to die with all that descends from it: it is stopped now and dies last, so
- * that orphans keep coming to it. Those of one burst die together: each look at all processes is
- * dear. */
+/* Starts to kill a program with all its descendants: it is stopped now and killed last, so that
+ * orphans still become its children. The programs of one burst of messages are killed together,
+ * since each scan of all processes is expensive. */
 static void let_die(struct running *r)
 {
 	kill(r->pid, SIGSTOP);
@@ -474,8 +475,8 @@ static void let_die(struct running *r)
 	self.dying_for = self.dying_for ?: 1;
 }
 
-/* A tree that forks faster than it can be killed takes everything in the sandbox with it: kill(-1)
- * can't be outrun. One that only takes its time to go, on a busy machine, does not. */
+/* If a tree forks faster than it can be killed, kills everything in the sandbox: kill(-1) can't be
+ * outrun. A tree that is only slow to end, on a busy machine, does not cause this. */
 static void kill_dying(void)
 {
 	bool new = true;
@@ -489,7 +490,8 @@ static void kill_dying(void)
 
 		left = mark_dying(n);
 		new = kill_marked(n);
-		if (left) /* the killed need a moment to go; what is new is only seen then */
+		/* killed processes need a moment to end; new ones are visible only then */
+		if (left)
 			usleep(KILL_PAUSE_US << (round < 5 ? round : 5));
 	}
 	if (new)
@@ -514,8 +516,8 @@ static void handle_signal(const struct im_signal *m)
 		kill(-r->pid, m->signal);
 }
 
-/* Where the kernel makes terminals for this sandbox alone; the hub opens them there by itself,
- * since whoever opened a terminal has a say in how reading it behaves. */
+/* Opens the directory of the sandbox's own terminals. The hub opens them there itself, since the
+ * process that opened a terminal can influence how reading it behaves. */
 static void handle_terminal(const struct im_head *m)
 {
 	int fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -539,7 +541,8 @@ static void say_quiet(enum im_type type, uint32_t id, size_t processes)
 	init_send(&out, sizeof(out), -1);
 }
 
-/* Those of System V's IPC: lines below a heading. What can't be read is taken for one. */
+/* Whether any object of System V IPC exists: lines below a heading. If it can't be read, the answer
+ * is yes. */
 static uint32_t count_objects(const char *list)
 {
 	char text[512];
@@ -548,7 +551,7 @@ static uint32_t count_objects(const char *list)
 	int fd = open(list, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return errno != ENOENT; /* a kernel without */
+		return errno != ENOENT; /* a kernel without it */
 	while ((n = read(fd, text, sizeof(text))) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			lines += text[i] == '\n';
@@ -557,8 +560,7 @@ static uint32_t count_objects(const char *list)
 	return n < 0 ? 1 : lines > 0 ? lines - 1 : 0;
 }
 
-/* By their names alone, so that nothing of them can fail to be read; what can't be listed is taken
- * for one. */
+/* By their names alone, which can always be read; if they can't be listed, the answer is yes. */
 static uint32_t count_processes(void)
 {
 	DIR *d = opendir("/proc");
@@ -594,11 +596,11 @@ static size_t count_running(size_t n)
 	return running;
 }
 
-/* Those that somebody else had stopped before we did: they stay so. */
+/* Processes that others had stopped before we did: they stay stopped. */
 static struct {
 	pid_t pids[RESTING_MAX];
 	size_t n;
-	bool others; /* all others are stopped by us */
+	bool others; /* we have stopped all others */
 } resting INIT_LARGE;
 
 static void remember_resting(void)
@@ -632,7 +634,7 @@ static void continue_all(void)
 	}
 }
 
-/* Lets those go on whose parents seem to wait for their vfork. */
+/* Continues processes whose parents seem to wait for their vfork. */
 static void continue_vforked(size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -644,9 +646,10 @@ static void continue_vforked(size_t n)
 	}
 }
 
-/* Where no control group can freeze them: stop all by a signal that can't be refused. Forks do not
- * escape it, since a fork is not finished while a signal waits for its parent. But whoever waits
- * for its vfork can't be stopped before the child has executed a program, and that was stopped. */
+/* Used where no control group can freeze them: stops all processes by a signal that can't be
+ * refused. Forks do not escape it, since a fork is not finished while a signal waits for its
+ * parent. But a process that waits for its vfork can't be stopped before the child has executed a
+ * program, and that child was stopped. */
 static void handle_stop(const struct im_head *m)
 {
 	useconds_t pause = STOP_PAUSE_US;
@@ -672,7 +675,7 @@ static void handle_stop(const struct im_head *m)
 	say_quiet(IM_QUIET, m->id, running);
 }
 
-/* Another hub begins: what the one before was still waiting for has nobody to go to. */
+/* Another hub begins: drops what the last one was waiting for. */
 static void handle_reset(const struct im_reset *m)
 {
 	if (resting.others && !m->stay_stopped)
@@ -701,7 +704,8 @@ static void dispatch_exec(struct im_exec *m, size_t n, const int fds[3], int n_f
 	const int with_null[3] = { self.null, fds[0], fds[1] };
 
 	if (n_fds != (m->terminal ? 1 : m->has_stdin ? 3 : 2))
-		exec_failed(m->h.id, IM_STAGE_FORK, EMFILE); /* we had no room for them */
+		/* we could not receive its descriptors */
+		exec_failed(m->h.id, IM_STAGE_FORK, EMFILE);
 	else
 		handle_exec(m, n, m->terminal ? terminal : m->has_stdin ? fds : with_null);
 }
@@ -756,14 +760,14 @@ static void serve_one(void)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
-		_exit(0); /* the hub is gone, or has let go of this sandbox */
+		_exit(0); /* the hub is gone, or has given up this sandbox */
 	message[n] = '\0';
 	dispatch((size_t)n, fds, (int)n_fds);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
 }
 
-/* We were given the soft limit for the programs and the hard one for ourselves. */
+/* The soft limit that we got is for programs, the hard one for us. */
 static void take_file_limits(void)
 {
 	struct rlimit own;
@@ -774,8 +778,8 @@ static void take_file_limits(void)
 	setrlimit(RLIMIT_NOFILE, &own);
 }
 
-/* All of them: libraries keep some for themselves and refuse those to signal(), but who started us
- * may have ignored them all the same. */
+/* Resets all signals: libraries keep some for themselves and refuse those to signal(), but the
+ * process that started us may have ignored them all the same. */
 static void reset_signals(void)
 {
 	static const unsigned long
@@ -795,7 +799,7 @@ int main(void)
 	for (int fd = INIT_FD; fd <= INIT_PIDS_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	umask(022);
-	/* What those before us ignored, as nohup does, is no business of the programs. */
+	/* Programs must not inherit ignored signals, for example from nohup. */
 	reset_signals();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&chld);

@@ -1,10 +1,10 @@
 /*
- * The processes of a sandbox, as its PID 1 tells of them.
+ * The processes of a sandbox, listed by its PID 1.
  *
- * A command line is read through the memory of its process, which that process can make slow. So a
- * process of its own reads those, for a time that is bounded, and answers the hub by itself. Where
- * it can't be had, as when a fork bomb has used up what there is, or doesn't come to its end, PID 1
- * answers with what the kernel alone knows: names.
+ * A command line is read from the memory of its process, which that process can slow down. So a
+ * helper process reads command lines, for a limited time, and answers the hub itself. If there
+ * can't be one, for example because a fork bomb has used up all processes, or if it does not
+ * finish, PID 1 answers with what the kernel alone knows: names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -63,8 +63,7 @@ static uint64_t since_boot_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Its words with spaces between them, or where it has none its name in brackets, as ps(1) has
- * it. */
+/* Its words with spaces between them, or if it has none its name in brackets, like ps(1). */
 static size_t read_command(const char *pid, const struct stat_line *line, bool words, char *to)
 {
 	size_t n = words ? read_proc_file(pid, "cmdline", to, PROCESS_COMMAND_MAX) : 0;
@@ -101,7 +100,7 @@ static bool read_entry(const char *pid, bool words, struct im_process_entry *ret
 	return true;
 }
 
-/* PID 1, and those that help it: the sandbox did not start them. */
+/* PID 1 and its helpers: the sandbox did not start them. */
 static bool is_ours(pid_t pid)
 {
 	for (int i = 0; i < HELPERS_MAX; i++) {
@@ -131,7 +130,7 @@ static void send_list(uint32_t id, bool words)
 			break;
 		}
 		if (!read_entry(e->d_name, words, &entry, command))
-			continue; /* gone meanwhile */
+			continue; /* ended meanwhile */
 		memcpy(out + n, &entry, sizeof(entry));
 		memcpy(out + n + sizeof(entry), command, entry.command_len);
 		n += sizeof(entry) + entry.command_len;

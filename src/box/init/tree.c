@@ -1,7 +1,7 @@
 /*
- * Archives of the sandbox's files, archives into them, and what happens to them: each is a stream
- * of bytes over a descriptor of the hub's, and a process of its own has the other end until one of
- * them ends it.
+ * Archives of the sandbox's files, archives into them, and watches of them: each is a stream of
+ * bytes over a descriptor from the hub. A helper process has the other end until one of both ends
+ * it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,8 @@ static void on_death(uint32_t id)
 
 /* ---- in the helper --------------------------------------------------------------------------- */
 
-/* A file's own name; of a directory what is in it has no front. */
+/* The file's own name; for a directory nothing, since its contents are archived without a
+ * prefix. */
 static const char *name_of(const char *path, const struct im_stat *st)
 {
 	const char *slash = strrchr(path, '/');
@@ -53,7 +54,7 @@ static void archive(const char *self, const char *name, const char *names, const
 static void unpack(int dir, uint32_t flags, int in, struct tree_failure *f)
 {
 	const bool changes = flags & FILE_FLAG_CHANGES;
-	/* Changes are of a sandbox like this one; other archives are of anybody. */
+	/* Archives of changes come from a sandbox like this one; others from anybody. */
 	const struct tar_unpack_opts o = { .changes = changes,
 					   .pass_mounts = flags & FILE_FLAG_PASS_MOUNTS,
 					   .keep_top = !changes,

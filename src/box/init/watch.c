@@ -1,10 +1,10 @@
 /*
- * What happens below a directory, by inotify(7), which tells of single directories: with
- * `recursive` each one has a watch of its own, and one that comes later gets one, too. What was
- * made in it before that is told as created, maybe twice.
+ * Changes below a directory, by inotify(7), which watches single directories: with `recursive` each
+ * directory has a watch of its own, and each new one gets one. Files that were made in it before
+ * that are reported as created, maybe twice.
  *
- * A hub that does not read holds this process, and then the kernel's queue, whose bound is the
- * kernel's, runs over: that is told as such.
+ * If the hub does not read, this process waits, and the kernel's queue, which has a limit,
+ * overflows: that is reported.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ enum {
 struct watched {
 	struct watched *next;
 	int number;
-	char path[]; /* below the top; "" is that itself */
+	char path[]; /* path below the top; "" is the top */
 };
 
 static struct {
@@ -49,7 +49,7 @@ static struct {
 	size_t n_watched;
 	size_t n;
 	char buffer[OUT_BYTES];
-	/* The last move of a temporary name into its place. */
+	/* The last move of a temporary name to its place. */
 	uint32_t placed;
 	enum change_kind placed_as;
 } w INIT_LARGE;
@@ -84,7 +84,7 @@ static int watch_tell(enum change_kind kind, uint32_t cookie, bool is_directory,
 
 /* ---- names that are not told of ------------------------------------------------------------- */
 
-/* Where init writes a file: it then takes the place of an old one or of none. */
+/* A temporary name that init writes to: it then replaces an old file or becomes a new one. */
 static bool is_temporary(const char *name, enum change_kind *ret_as)
 {
 	const char *end = name + strlen(INIT_TEMP_FRONT);
@@ -96,8 +96,8 @@ static bool is_temporary(const char *name, enum change_kind *ret_as)
 	return *ret_as == CHANGE_MODIFIED || strcmp(end, INIT_TEMP_NEW) == 0;
 }
 
-/* The kernel calls a file of O_TMPFILE "#" and its inode. Nothing has that name, unless somebody
- * gave it. */
+/* The kernel names a file of O_TMPFILE "#" and its inode. No entry has that name, unless somebody
+ * made one. */
 static bool is_nameless(const struct inotify_event *ev, const char *path)
 {
 	size_t digits = ev->name[0] == '#' ? strspn(ev->name + 1, "0123456789") : 0;
@@ -128,7 +128,7 @@ static void forget(struct watched **at)
 	w.n_watched--;
 }
 
-/* A directory went away with all below it: those watches would tell wrong paths. */
+/* A directory was moved or removed with all below it: its watches would report wrong paths. */
 static void forget_below(const char *path)
 {
 	size_t n = strlen(path);
@@ -185,7 +185,7 @@ static int join(char to[TAR_PATH_MAX], const char *path, const char *name)
 
 static int add_tree(int dir, const char *path, bool is_new, int depth);
 
-/* One entry of a directory: what is too deep or gone is left out. */
+/* Handles one entry of a directory: ignores what is too deep or removed. */
 static int add_entry(int dir, const char *path, const char *name, bool is_new, int depth)
 {
 	char below[TAR_PATH_MAX];
@@ -209,7 +209,7 @@ static int add_entry(int dir, const char *path, const char *name, bool is_new, i
 	return 0;
 }
 
-/* dir is taken. The watch is there before what is in it is read, so that nothing is missed. */
+/* Takes over dir. Adds the watch before it reads the directory, so that nothing is missed. */
 static int add_tree(int dir, const char *path, bool is_new, int depth)
 {
 	DIR *d = fdopendir(dir);
@@ -229,7 +229,7 @@ static int add_tree(int dir, const char *path, bool is_new, int depth)
 	return rc;
 }
 
-/* A directory has come. It is opened from the top, part by part, without following links. */
+/* Adds a new directory. Opens it from the top, part by part, without following links. */
 static int open_new(const char *path)
 {
 	int at = dup(w.top);
@@ -273,7 +273,7 @@ static int depth_of(const char *path)
 	return n;
 }
 
-/* What a directory that came or went means for the watches. */
+/* Updates the watches for a directory that was added or removed. */
 static int follow(uint32_t mask, const char *path)
 {
 	int dir;
@@ -288,7 +288,7 @@ static int follow(uint32_t mask, const char *path)
 	return dir < 0 ? 0 : add_tree(dir, path, true, depth_of(path));
 }
 
-/* 1: nothing else is told of it; 0: it is an event like others. */
+/* 1: nothing else is reported for it; 0: it is an event like others. */
 static int take_hidden(const struct inotify_event *ev, const char *path)
 {
 	enum change_kind as;
@@ -321,7 +321,7 @@ static int take_event(const struct inotify_event *ev)
 		return 0;
 	}
 	if (join(path, (*at)->path, ev->len ? ev->name : "") < 0 || !ev->len)
-		return 0; /* of a directory itself, which its parent tells of */
+		return 0; /* an event on a directory itself, which its parent reports */
 	hidden = take_hidden(ev, path);
 	if (hidden != 0)
 		return hidden < 0 ? -1 : 0;
@@ -369,9 +369,9 @@ void init_watch(int dir, bool recursive, int out, struct tree_failure *f)
 	rc = add_tree(top, "", false, 0) < 0 || watch_tell(CHANGE_READY, 0, false, "") < 0
 		   ? -1
 		   : flush();
-	/* what is open is not gone for inotify, so that is looked for */
+	/* for inotify an open directory still exists, so this is checked */
 	wait_for[0] = (struct pollfd){ .fd = w.inotify, .events = POLLIN };
-	wait_for[1] = (struct pollfd){ .fd = out }; /* an error, once nobody reads */
+	wait_for[1] = (struct pollfd){ .fd = out }; /* reports an error, once nobody reads */
 	while (rc == 0) {
 		int n = poll(wait_for, 2, LOOK_MS);
 

@@ -1,21 +1,22 @@
 /*
- * The facts of a machine, as a sandbox sees them: its own limits, in the files that programs read
- * to size themselves. They are written once for each memory and CPU limit, into the tmpfs that is
- * the base namespace's root. Each sandbox binds them, read-only, over what the kernel says there:
+ * The machine as a sandbox sees it: its own limits, in the files that programs read to size
+ * themselves. The files are written once for each memory and CPU limit, into the tmpfs that is the
+ * base namespace's root. Each sandbox binds them, read-only, over the kernel's files:
  *
- * 	/proc/meminfo	The memory limit as all of the memory. What is used of it is not told.
- * 	/proc/cpuinfo	As many processors as the CPU limit takes, where the machine has more.
- * 	/proc/stat	The same; their times are not told.
- * 	/sys		The processors, and the limits as control groups of both versions have
- * 			them: which of those a program looks for depends on the host. Some look
- * 			for a mounted tree of version 2 first, so one is hidden behind the files.
- * 	/proc/cgroups	Where they are not, all controllers as being of version 2.
+ *	/proc/meminfo	The memory limit as all of the memory. Its use is not shown.
+ *	/proc/cpuinfo	As many processors as the CPU limit takes, where the machine has more.
+ *	/proc/stat	The same; their times are not shown.
+ *	/sys		The processors, and the limits as control groups of both versions show
+ *			them: a program looks for one or the other, depending on the host. Some
+ *			look for a mounted tree of version 2 first, so one is hidden behind the
+ *			files.
+ *	/proc/cgroups	Where control groups are not of version 2, shows them as if they were.
  *
  * Where the machine has more processors, a sandbox is bound to some of them (sched_setaffinity),
- * since that is what nproc and most runtimes count. A program may undo that; the quota holds.
+ * since nproc and most runtimes count these. A program may undo that; the quota holds.
  *
- * None of this holds anything back: it is there so that programs don't size themselves for the
- * machine and then die of their limits.
+ * These files limit nothing: they only keep programs from sizing themselves for the machine and
+ * then hitting their limits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ enum { FACTS_UNUSED_MAX = 16, FACTS_PATH_MAX = 96 };
 
 struct facts {
 	struct facts *next;
-	uint32_t id; /* of its directory */
+	uint32_t id; /* the number in its directory's path */
 	uint32_t refs;
 	uint64_t memory;
 	uint32_t cpu_milli;
@@ -46,7 +47,7 @@ struct facts {
 static struct {
 	struct facts *all;
 	uint32_t last_id, n_unused;
-	unsigned next_cpu; /* the first that is tried for the next sandbox */
+	unsigned next_cpu; /* the processor that is tried first for the next sandbox */
 } facts;
 
 /* ---- what stands in the files ---------------------------------------------------------------- */
@@ -81,7 +82,7 @@ static void write_meminfo(FILE *to, const struct facts *f)
 	fprintf(to, "%-15s %8llu kB\n", "CommitLimit:", (unsigned long long)kib);
 }
 
-/* The machine's first ones. */
+/* Shows the machine's first processors. */
 static void write_cpuinfo(FILE *to, const struct facts *f)
 {
 	FILE *from = open_host("cpuinfo");
@@ -100,7 +101,7 @@ static void write_cpuinfo(FILE *to, const struct facts *f)
 		fclose(from);
 }
 
-/* All of their time was idle: averages of nothing at all would be nonsense. */
+/* Shows all of their time as idle: without any time programs would compute nonsense averages. */
 static void write_stat(FILE *to, const struct facts *f)
 {
 	FILE *from = open_host("stat");
@@ -125,7 +126,7 @@ static void write_stat(FILE *to, const struct facts *f)
 		fclose(from);
 }
 
-/* The machine's list of processors, "" where there is none. */
+/* Copies the machine's list of processors; nothing where there is none. */
 static void copy_list(FILE *to, const char *name)
 {
 	char path[64], line[256];
@@ -147,7 +148,7 @@ static void write_online(FILE *to, const struct facts *f)
 		copy_list(to, "online");
 }
 
-/* The machine's in any case: programs have tables for all numbers that a processor may have. */
+/* Always the machine's list: programs have tables for all numbers that a processor may have. */
 static void write_possible(FILE *to, const struct facts *f)
 {
 	(void)f;
@@ -183,7 +184,7 @@ static void write_period(FILE *to, const struct facts *f)
 	fprintf(to, "%d\n", CPU_PERIOD_US);
 }
 
-/* As if all were of version 2. */
+/* All controllers, as if they were of version 2. */
 static const char subsystems[] = "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
 				 "cpuset\t0\t1\t1\ncpu\t0\t1\t1\ncpuacct\t0\t1\t1\n"
 				 "memory\t0\t1\t1\npids\t0\t1\t1\n";
@@ -200,7 +201,7 @@ static const char *const dirs[] = {
 static const struct {
 	const char *path;
 	void (*write)(FILE *to, const struct facts *f);
-	const char *text; /* instead */
+	const char *text; /* the content, instead of write() */
 	bool limited; /* only where there are fewer processors than the machine has */
 } files[] = {
 	{ "meminfo", .write = write_meminfo },
@@ -222,7 +223,7 @@ static const struct {
 
 /* ---- the directory of one -------------------------------------------------------------------- */
 
-/* From the base namespace's root. */
+/* The path of a file below the base namespace's root. */
 static void facts_path(char path[FACTS_PATH_MAX], const struct facts *f, const char *below)
 {
 	snprintf(path, FACTS_PATH_MAX, "t/facts/%u/%s", f->id, below);
@@ -312,7 +313,7 @@ uint32_t facts_cpus(const struct limits *l)
 	return n < (uint32_t)CPU_COUNT(&machine) ? n : 0;
 }
 
-/* Where too many stand unused, the oldest of those goes. */
+/* Removes the oldest of the unused facts, when there are too many. */
 static void forget_unused(void)
 {
 	struct facts **at = &facts.all, **oldest = NULL, *f;
@@ -364,7 +365,7 @@ bool facts_limit_cpus(const struct facts *f)
 	return f->cpus > 0;
 }
 
-/* In turn, so that they are spread over the machine. */
+/* Chooses processors in turn, so that sandboxes are spread over the machine. */
 void facts_place(const struct facts *f, cpu_set_t *ret)
 {
 	cpu_set_t machine;
@@ -403,8 +404,8 @@ static int show_proc(const struct facts *f)
 		     : bind_at(f, "stat", AT_FDCWD, "/r/proc/stat");
 }
 
-/* Java, Go and others look for a mounted tree of control groups, and then for files where it is. So
- * it is mounted there, and hidden behind our files: nothing of the kernel's own can be opened. */
+/* Java, Go and others look for a mounted tree of control groups, and then for files below it. So
+ * one is mounted there, and our files are mounted over it: no file of the kernel can be opened. */
 static int show_cgroup(const struct facts *f, uint32_t slot)
 {
 	autoclose int tree = -1;
@@ -416,7 +417,7 @@ static int show_cgroup(const struct facts *f, uint32_t slot)
 		snprintf(path, sizeof(path), "/t/cgroup/%u", slot);
 	tree = mount_copy(AT_FDCWD, path, false);
 	if (tree < 0)
-		return errno == ENOENT ? 0 : -1; /* it has no group there */
+		return errno == ENOENT ? 0 : -1; /* the sandbox has no group there */
 	if (mount_attach(tree, AT_FDCWD, "/r/" SYS_CGROUP) < 0 ||
 	    bind_at(f, SYS_CGROUP, AT_FDCWD, "/r/" SYS_CGROUP) < 0)
 		return -1;
@@ -432,11 +433,12 @@ int facts_show(const struct facts *f, uint32_t slot)
 	if (show_proc(f) < 0)
 		return -1;
 	if (sys < 0)
-		return 0; /* an image may have none */
+		return 0; /* an image may have no /sys */
 	return bind_at(f, "sys", sys, "") < 0 ? -1 : show_cgroup(f, slot);
 }
 
-/* Below /sys, as a fork takes along what stands on a mount of its root, but not what hides one. */
+/* Mounts below /sys, not over it: a fork keeps mounts that are on a mount of its root, but not one
+ * that hides another. */
 static int show_over(const struct facts *f)
 {
 	if (show_proc(f) < 0 || bind_at(f, SYS_CGROUP, AT_FDCWD, "/r/" SYS_CGROUP) < 0)

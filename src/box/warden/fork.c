@@ -1,12 +1,11 @@
 /*
- * Forking: what an idle sandbox has written becomes a frozen layer that it and its children stand
- * on; what a busy one has written is copied, in a process of its own. Chains of layers that grow
- * long are squashed into one in the background.
+ * Forks: the files that an idle sandbox has written become a frozen layer below it and its
+ * children; those of a busy one are copied, in a process of its own. Long chains of layers are
+ * squashed into one layer in the background.
  *
- * Where layers are plain (struct store), children copy: of an idle sandbox its layer as it is,
- * since nothing is asked of its init until all children are ready; of a busy one the copy that was
- * made while it was frozen. A chain then has no more than that one layer, until the child is
- * started.
+ * Where layers are plain (struct store), children copy: from an idle sandbox its layer itself,
+ * since its init gets no requests until all children are ready; from a busy one the copy that was
+ * made while it was frozen. Until the child is started, its chain consists of that one layer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 #include "base/mem.h"
 #include "box/warden/internal.h"
 
-/* Room that a squashed layer has beside the sandbox's own files: it holds the skeleton too. */
+/* Additional room for a squashed layer, since it holds the skeleton, too. */
 #define SKELETON_ROOM (64 * MIB)
 
 /* ---- fork ------------------------------------------------------------------------------------ */
@@ -49,7 +48,7 @@ static uint64_t chain_bytes(const struct chain *c)
 	return used;
 }
 
-/* What of the disk limit is not yet used by frozen layers; a little is always left, so that a full
+/* The part of the disk limit that frozen layers don't use yet; never nothing, so that a full
  * sandbox can still be forked and cleaned up. */
 static uint64_t disk_left(const struct chain *c, uint64_t disk)
 {
@@ -89,7 +88,8 @@ static struct body *new_child(const struct body *source, struct err *e)
 	return NULL;
 }
 
-/* It gets the frozen layers of base, and a writable one of its own. The first may be there. */
+/* The child gets the frozen layers of base, and a writable layer of its own. *child may have been
+ * made before. */
 static int make_child(struct request *r, const struct body *source, const struct chain *base,
 		      struct body **child, struct err *e)
 {
@@ -163,7 +163,7 @@ struct job *new_job(struct err *e)
 	return NULL;
 }
 
-/* Without being told of its end nobody would ever come back to the job and to what it holds. */
+/* Without this watch its end would not be noticed, and the job would keep what it holds. */
 static void stop_unwatched(struct job *j)
 {
 	kill(j->pid, SIGKILL);
@@ -186,7 +186,8 @@ int job_started(struct job *j, pid_t pid, struct err *e)
 	return -1;
 }
 
-/* What it writes is counted in that group. Should there be no more memory, it is what ends. */
+/* The memory of the files that it writes is counted in that group. If there is no more memory, this
+ * process is killed. */
 static int enter_lent(int group)
 {
 	if (spawn_raise_oom(warden.host.proc, 1000) < 0)
@@ -194,8 +195,8 @@ static int enter_lent(int group)
 	return group < 0 || write(group, "0", 1) == 1 ? 0 : -1;
 }
 
-/* Starts a process that copies one open directory into another, both taken over. group: as
- * cgroup_lend() gives it. */
+/* Starts a process that copies one open directory into another, and takes over both. group: from
+ * cgroup_lend(). */
 static int start_copy(struct job *j, int from, int to, int group, struct err *e)
 {
 	pid_t pid = from < 0 || to < 0 ? -1 : fork();
@@ -233,8 +234,8 @@ int pause_body(const struct hub_message *in, struct err *e)
 	return 0;
 }
 
-/* Freezes the source (unless its init has stopped it, or it is paused), and starts to copy its
- * changed files. */
+/* Freezes the source (unless its init has stopped its processes, or it is paused), and starts to
+ * copy its changed files. */
 static int copy_busy(struct job *j, bool freeze, int group, struct err *e)
 {
 	struct body *source = j->source;
@@ -251,8 +252,8 @@ static int copy_busy(struct job *j, bool freeze, int group, struct err *e)
 	return -1;
 }
 
-/* A running body is copied and goes on; the children come after. The copy's memory is counted for
- * the first of them. */
+/* Copies the files of a running body, which then continues; the children are made later. The copy's
+ * memory is charged to the first child. */
 static int fork_busy(struct request *r, struct body *source, bool freeze, struct err *e)
 {
 	struct job *j = new_job(e);
@@ -324,8 +325,8 @@ static bool squash_running(const struct layer *newest)
 	return false;
 }
 
-/* Past CHAIN_SQUASH layers their merged view is copied into one. Sandboxes that stand on them go
- * on as they are; their next fork, and all later children, stand on the one. */
+/* Copies the merged view of more than CHAIN_SQUASH layers into one layer. Sandboxes that use them
+ * continue to; their next fork, and all later children, use the one layer. */
 static void squash_if_deep(const struct body *b)
 {
 	struct err e = ERR_INIT;
@@ -351,7 +352,7 @@ static void squash_if_deep(const struct body *b)
 	close_fd(&root);
 }
 
-/* True when the oldest layers of c are just those of `part`. */
+/* True if the oldest layers of c are exactly those of `part`. */
 static bool stands_on(const struct chain *c, const struct chain *part)
 {
 	return c->n_frozen >= part->n_frozen &&
@@ -372,7 +373,8 @@ static void squashed(struct job *j, int errnum)
 	if (errnum) {
 		log_warn("layers could not be squashed: %s", strerror(errnum));
 	} else {
-		/* the skeleton that is in it now is not the sandbox's use of its disk */
+		/* the skeleton, which it contains now, does not count as the sandbox's use of its
+		 * disk */
 		j->out->bytes = store_layer_used(j->out);
 		if (j->out->bytes > chain_bytes(&j->squashed))
 			j->out->bytes = chain_bytes(&j->squashed);
@@ -422,7 +424,8 @@ void job_ended(struct job *j)
 
 	if (waitpid(j->pid, &status, WNOHANG) != j->pid)
 		return;
-	errnum = WIFEXITED(status) ? WEXITSTATUS(status) : ENOMEM; /* else nobody kills it */
+	/* otherwise only a lack of memory kills it */
+	errnum = WIFEXITED(status) ? WEXITSTATUS(status) : ENOMEM;
 	unwatch(&j->pidfd);
 	j->pid = 0;
 	if (j->request)
@@ -433,7 +436,7 @@ void job_ended(struct job *j)
 		squashed(j, errnum);
 }
 
-/* frozen: only a job that has frozen it counts. */
+/* frozen: counts only jobs that have frozen it */
 static bool has_job(const struct body *b, bool frozen)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
@@ -471,6 +474,6 @@ void forsake_copies(void)
 		warden.jobs[i].forsaken = true;
 		if (warden.jobs[i].request)
 			warden.jobs[i].request->forsaken = true;
-		kill(warden.jobs[i].pid, SIGKILL); /* the rest when it has ended: job_ended() */
+		kill(warden.jobs[i].pid, SIGKILL); /* job_ended() does the rest */
 	}
 }

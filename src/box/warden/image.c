@@ -1,10 +1,10 @@
 /*
  * Images as the lowest layer of a sandbox's overlay: the image's root/ in the host's tree, mounted
- * on /l/N/u like the files of every other layer, read-only, and mapped so that whoever owns it on
- * the host (who imported it) is the sandbox's user. Without privileges that is the same one anyway.
+ * on /l/N/u like the files of every other layer, read-only, and mapped so that its owner on the
+ * host (the user who imported it) is the sandbox's user. Without privileges both are the same
+ * anyway.
  *
- * Its folder is locked, shared, for as long as the layer is there: who removes images looks at
- * that.
+ * Its folder has a shared lock while the layer exists: those who remove images check it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +37,8 @@ static int check_place(int root, const char *guest, struct err *e)
 	return fd < 0 ? err_sys(e, errno, "%s of the image", guest) : 0;
 }
 
-/* Where the sandbox's own mounts go must be directories: in a sandbox that is being made a link
- * there would be followed outside of its root. */
+/* The places of the sandbox's own mounts must be directories: during set-up of a sandbox, a link
+ * there would be followed to outside of its root. */
 static int check_places(const struct store *s, int root, bool of_host, struct err *e)
 {
 	for (uint32_t i = 0; i < s->n_binds; i++) {
@@ -65,7 +65,7 @@ static int copy_root(const struct host *h, int folder, uint32_t uid, struct err 
 	struct stat st;
 
 	if (root < 0 && errno == ENOENT)
-		return was_removed(e); /* between its opening and its lock */
+		return was_removed(e); /* it was removed before we had the lock */
 	if (root < 0 || fstat(root, &st) < 0)
 		return err_sys(e, errno, "open the image");
 	tree = mount_copy(root, "", false);
@@ -92,7 +92,7 @@ static int open_folder(const char *path, struct err *e)
 	return take_fd(&fd);
 }
 
-/* Puts the files in place of the layer's. */
+/* Mounts the files in place of the layer's own. */
 static int attach(const struct layer *l, int tree)
 {
 	char path[64];
@@ -139,7 +139,8 @@ struct layer *store_layer_image(struct store *s, const struct host *h, const str
 	return NULL;
 }
 
-/* A mount of it by which its files, and what is copied up of them, belong to ids of the sandbox. */
+/* Returns a mount of the skeleton in which its files, and copies of them in upper layers, belong to
+ * ids of the sandbox. */
 static int map_skeleton(const struct host *h, uint32_t uid, struct err *e)
 {
 	autoclose int userns = store_idmap(h, &(struct idmap){ 0, 0, uid, ROOT_IDS });

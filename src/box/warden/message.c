@@ -27,12 +27,12 @@ static bool usage_is_sound(const void *msg, size_t n)
 	return n == sizeof(*m) && m->n <= WIRE_USAGE_MAX;
 }
 
-/* A message may be longer than its struct only where something follows it. */
+/* A message may be longer than its struct only if something follows it. */
 static const struct shape {
 	uint32_t type;
 	size_t size;
 	bool more;
-	bool (*is_sound)(const void *msg, size_t n); /* NULL: whatever is in it */
+	bool (*is_sound)(const void *msg, size_t n); /* NULL: any content is valid */
 } shapes[] = {
 	{ WM_CREATE, sizeof(struct wm_create), true, create_is_sound },
 	{ WM_FORK, sizeof(struct wm_fork), false, NULL },

@@ -1,8 +1,8 @@
 /*
- * Ranges of ids, one for each family of forks in which uid 0 is. As root they lie beside the ids of
- * other sandboxes, and are locked like those. Without privileges there is one, which the machine's
- * administrator gives a user in /etc/subuid and /etc/subgid: all sandboxes with root share it, as
- * they share the user.
+ * Ranges of ids, one for each family of forks with a uid 0. As root they lie beside the ids of
+ * other sandboxes, and are locked like those. Without privileges there is one range, which the
+ * machine's administrator gives a user in /etc/subuid and /etc/subgid: all sandboxes with root
+ * share it, as they share the user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static bool overlaps(uint64_t first, uint64_t from, uint64_t n)
 	return first < from + n && from < first + ROOT_IDS;
 }
 
-/* A lock does not tell what is ours. */
+/* Whether we use these ids ourselves: our own lock would not tell. */
 static bool is_ours(uint64_t first)
 {
 	if (overlaps(first, warden.host.uid_base, warden.host.n_uids))
@@ -85,7 +85,7 @@ void range_drop(const struct body *b)
 		const struct body *o = &warden.bodies[i];
 
 		if (o != b && o->state != BODY_FREE && o->limits.root && o->uid == b->uid)
-			return; /* of the same family */
+			return; /* one of the same family still uses it */
 	}
 	ids_lock(warden.host.id_locks, b->uid, ROOT_IDS, false);
 }

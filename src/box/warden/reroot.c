@@ -1,9 +1,8 @@
 /*
- * Another root under a sandbox that runs: the kernel keeps what is mounted, wherever the programs
- * have moved what it stands in, so nothing here goes by the names that were once asked for. All
- * mounts are found by their ids, and each is opened, in the old root and in the new one, before the
- * first is moved. A name that leads elsewhere meanwhile, through a link or to another mount, is
- * refused.
+ * Gives a running sandbox another root. The kernel keeps mounts wherever programs have moved the
+ * directories that they are on, so the names that were once requested are not used here. Mounts are
+ * found by their ids, and each is opened, in the old root and in the new one, before the first is
+ * moved. A name that leads elsewhere meanwhile, through a link or to another mount, is refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +22,10 @@
 
 enum { MOVED_MAX = BINDS_MAX + WIRE_MOUNTS_MAX };
 
-/* A mount that stands on the sandbox's root itself; what is mounted in it goes where it goes. */
+/* A mount on the sandbox's root itself; mounts inside it move with it. */
 struct moved {
 	int mount;
-	/* where it stands in the new root */
+	/* its place in the new root */
 	int to;
 	char *path;
 	bool done;
@@ -34,10 +33,10 @@ struct moved {
 
 struct reroot {
 	int old_root, new_root;
-	/* out of the sandbox's sight, where /proc steps aside to */
+	/* a place that the sandbox can't see, to which /proc moves meanwhile */
 	int aside;
 	int proc;
-	/* which is in the new root already */
+	/* /proc is in the new root already */
 	bool proc_moved;
 	struct moved moved[MOVED_MAX];
 	size_t n;
@@ -88,8 +87,7 @@ static bool read_line(char *line, uint64_t *ret_id, uint64_t *ret_parent, char *
 	return true;
 }
 
-/* A mount that another one hides can't be reached by its name, and is let go of with the old
- * root. */
+/* A mount that is hidden by another one can't be reached by its name, and stays in the old root. */
 static int add_moved(struct reroot *r, uint64_t id, const char *path)
 {
 	struct moved *m = &r->moved[r->n];
@@ -113,7 +111,7 @@ static int add_moved(struct reroot *r, uint64_t id, const char *path)
 	return m->path && m->to >= 0 ? 0 : -1;
 }
 
-/* Finds what stands on the root, but for /proc. */
+/* Finds the mounts on the root, except /proc. */
 static int find_moved(struct reroot *r, int host_proc)
 {
 	int fd = openat(host_proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
@@ -136,9 +134,9 @@ static int find_moved(struct reroot *r, int host_proc)
 	return rc;
 }
 
-/* /proc being aside. pivot_root wants the new root somewhere below the old one; /proc is the place
- * that is surely a directory, since it was mounted on. PID 1's root and working directory, both
- * "/", move along. */
+/* Swaps the roots while /proc is aside. pivot_root needs the new root somewhere below the old one;
+ * /proc is surely a directory, since something was mounted on it. PID 1's root and working
+ * directory, both "/", move along. */
 static int swap_roots(struct reroot *r)
 {
 	autoclose int new_proc = open_in(r->new_root, "/proc", RESOLVE_NO_XDEV);
@@ -156,7 +154,7 @@ static int swap_roots(struct reroot *r)
 	return r->proc_moved ? (int)syscall(SYS_pivot_root, "/proc", "/proc/proc") : -1;
 }
 
-/* Puts everything back where it stood. */
+/* Moves everything back to its old place. */
 static void undo(struct reroot *r)
 {
 	bool failed = r->proc_moved && mount_attach(r->proc, r->aside, "") < 0;

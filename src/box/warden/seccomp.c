@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-/* after the C library's, which may know fewer calls than the kernel's own list */
+/* after the C library's headers, which may know fewer calls than the kernel's own list */
 #include <asm/unistd.h>
 
 #if defined(__x86_64__)
@@ -33,8 +33,9 @@
 #define ALLOW SECCOMP_RET_ALLOW
 #define FAIL(errnum) (SECCOMP_RET_ERRNO | (errnum))
 
-/* What needs no second look. Everything that is neither here nor in the rules below fails as if the
- * kernel did not know it, so what a later kernel adds stays shut until somebody has thought. */
+/* Calls that are allowed without a check. A call that is neither here nor in the rules below fails
+ * as if the kernel did not know it, so calls of later kernels stay blocked until somebody has
+ * reviewed them. */
 static const int allowed[] = {
 	__NR_accept,
 	__NR_accept4,
@@ -306,24 +307,24 @@ static const int allowed[] = {
 enum check {
 	NO_CHECK,
 	CHECK_CLONE, /* no new namespaces */
-	/* unix; inet with the protocols that everybody uses, since the kernel loads what it has for
-	 * others; and netlink for routes only */
+	/* unix; inet with the common protocols, since for others the kernel would load modules; and
+	 * netlink for routes only */
 	CHECK_SOCKET,
 	CHECK_SOCKETPAIR, /* unix */
-	/* No characters pushed into a terminal, no console taken, and no other line discipline: to
-	 * choose one loads drivers into the kernel. */
+	/* Programs may not push characters into a terminal, take a console, or choose another line
+	 * discipline, for which the kernel would load drivers. */
 	CHECK_IOCTL,
 	CHECK_MODE_1, /* no set-user-id or set-group-id bits in argument 1, 2 … */
 	CHECK_MODE_2,
 	CHECK_OPEN, /* the same where the flags in argument 1 create a file */
 	CHECK_OPENAT, /* flags in argument 2 */
-	CHECK_PERSONALITY, /* only asked for, or set to what it is */
-	CHECK_FCNTL, /* no leases: whoever opens the file would wait, and PID 1 opens files */
+	CHECK_PERSONALITY, /* only read, or set to its present value */
+	CHECK_FCNTL, /* no leases: those who open the file would wait, and PID 1 opens files */
 	CHECK_NOT_INIT, /* not on PID 1, which has the same user: argument 0 */
 	CHECK_PTRACE, /* the same in argument 1 */
 	CHECK_PRIORITY, /* the same for a process, a group, and not for all of a user */
 	CHECK_IOPRIO,
-	CHECK_PRCTL, /* a program stays the one to whom its orphans come: see init.c */
+	CHECK_PRCTL, /* a program stays a subreaper: see init.c */
 };
 
 struct rule {
@@ -333,7 +334,7 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-	/* arguments matter */
+	/* depends on arguments */
 	{ __NR_clone, 0, CHECK_CLONE },
 	{ __NR_socket, 0, CHECK_SOCKET },
 	{ __NR_socketpair, 0, CHECK_SOCKETPAIR },
@@ -358,7 +359,7 @@ static const struct rule rules[] = {
 	{ __NR_creat, 0, CHECK_MODE_1 },
 	{ __NR_mknod, 0, CHECK_MODE_1 },
 	{ __NR_open, 0, CHECK_OPEN },
-	/* of this machine only */
+	/* on this machine only */
 	{ __NR_uselib, FAIL(EPERM), NO_CHECK },
 	{ __NR_ustat, FAIL(ENOSYS), NO_CHECK },
 	{ __NR_sysfs, FAIL(ENOSYS), NO_CHECK },
@@ -378,7 +379,7 @@ static const struct rule rules[] = {
 	{ __NR_epoll_wait_old, FAIL(ENOSYS), NO_CHECK },
 	{ __NR_vserver, FAIL(ENOSYS), NO_CHECK },
 #endif
-	/* their structures hide what a filter must see; libraries fall back to the older call */
+	/* a filter can't see into their structures; libraries fall back to the older call */
 	{ __NR_clone3, FAIL(ENOSYS), NO_CHECK },
 	{ __NR_openat2, FAIL(ENOSYS), NO_CHECK },
 	/* namespaces, mounts, roots */
@@ -413,7 +414,7 @@ static const struct rule rules[] = {
 	{ __NR_kcmp, FAIL(EPERM), NO_CHECK },
 	{ __NR_migrate_pages, FAIL(EPERM), NO_CHECK },
 	{ __NR_move_pages, FAIL(EPERM), NO_CHECK },
-	/* wide doors into the kernel */
+	/* large attack surfaces of the kernel */
 	{ __NR_io_uring_setup, FAIL(ENOSYS), NO_CHECK },
 	{ __NR_io_uring_enter, FAIL(ENOSYS), NO_CHECK },
 	{ __NR_io_uring_register, FAIL(ENOSYS), NO_CHECK },
@@ -445,9 +446,9 @@ static const struct rule rules[] = {
 	{ __NR_setdomainname, FAIL(EPERM), NO_CHECK },
 };
 
-/* In place of those above where programs may trace each other. A tracer gains nothing by it: the
- * kernel asks the filter about the call that is made in the end, after the tracer had its say, and
- * neither PID 1 nor what it forks is dumpable. */
+/* Used instead of those above where programs may trace each other. A tracer gains nothing by that:
+ * the kernel applies the filter to the final call, after the tracer could change it, and neither
+ * PID 1 nor its forks are dumpable. */
 static const struct rule debug_rules[] = {
 	{ __NR_ptrace, 0, CHECK_PTRACE },
 	{ __NR_process_vm_readv, 0, CHECK_NOT_INIT },
@@ -457,27 +458,26 @@ static const struct rule debug_rules[] = {
 enum {
 	N_RULES = sizeof(rules) / sizeof(rules[0]),
 	RANGES_MAX = 2 * N_RULES + 32,
-	NR_MAX = 1023, /* no number above is in use on any machine; they fail like 1023 */
+	NR_MAX = 1023, /* no higher number is in use on any machine; higher ones fail like 1023 */
 	LEAVES_MAX = 32,
-	JUMP_MAX = 255, /* of a condition; a longer way takes a stepping stone */
+	JUMP_MAX = 255, /* longest jump of a condition; a longer one takes an intermediate jump */
 };
 
-/* Numbers from `first` to the next range's first are treated alike. */
+/* The numbers from `first` up to the first of the next range are treated alike. */
 struct range {
 	unsigned first, action;
 	enum check check;
 };
 
-/* What becomes of a call, once for all ranges that end there. */
+/* The verdict on a call, emitted once for all ranges with it. */
 struct leaf {
 	unsigned action, place;
 	enum check check;
 };
 
 /*
- * The program is put together from its end to its beginning, since jumps only go forward: whoever
- * jumps finds there what is jumped to. A place is counted from the end; the whole is turned around
- * at last.
+ * The program is built from its end to its beginning, since jumps only go forward: the target of a
+ * jump exists already. Places are counted from the end. At last the whole program is reversed.
  */
 struct build {
 	struct seccomp_filter *f;
@@ -555,7 +555,7 @@ static const struct {
 			  6 },
 };
 
-/* Gives the place. */
+/* Returns the place of the new instruction. */
 static unsigned emit(struct build *b, struct sock_filter insn)
 {
 	if (b->f->n == SECCOMP_INSNS_MAX) {
@@ -641,13 +641,13 @@ static unsigned emit_leaf(struct build *b, const struct range *r)
 	return place;
 }
 
-/* How far it is to a place from the instruction that is emitted next. */
+/* The distance to a place from the instruction that is emitted next. */
 static unsigned way_to(const struct build *b, unsigned place)
 {
 	return b->f->n - place - 1;
 }
 
-/* A place that the next two instructions can reach, and from where it goes on to that one. */
+/* Returns a place that the next two instructions can reach and that leads to the given one. */
 static unsigned emit_stone(struct build *b, unsigned place)
 {
 	if (way_to(b, place) + 2 <= JUMP_MAX)
@@ -688,7 +688,7 @@ int seccomp_build(struct seccomp_filter *ret_filter, unsigned kind)
 	find_ranges(&b, kind);
 	emit_tree(&b, 0, b.n_ranges - 1);
 	emit(&b, LOAD(nr));
-	emit(&b, RET(SECCOMP_RET_KILL_PROCESS)); /* another machine's calls: int 0x80 */
+	emit(&b, RET(SECCOMP_RET_KILL_PROCESS)); /* calls of another architecture: int 0x80 */
 	emit(&b, IF_EQ(ARCH, 1, 0));
 	emit(&b, LOAD(arch));
 	turn_around(ret_filter);

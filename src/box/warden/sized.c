@@ -10,8 +10,8 @@
 
 #include "base/mem.h"
 
-/* File systems whose size is their own: others say what is free at the moment, or what a server
- * says. */
+/* File systems with a size of their own: others report the free space of the moment, or what a
+ * server says. */
 static bool is_known(const struct statfs *s)
 {
 	static const uint32_t known[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
@@ -19,14 +19,14 @@ static bool is_known(const struct statfs *s)
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if ((uint32_t)s->f_type == known[i])
-			return s->f_blocks > 0; /* a tmpfs without a limit has none */
+			return s->f_blocks > 0; /* a tmpfs without a limit reports 0 */
 	}
 	return false;
 }
 
-/* A directory under a project quota: statfs(2) tells the quota there, the soft limit where it has
- * one, which ends nothing; and what came into the folder from elsewhere may be in another
- * project. */
+/* A directory under a project quota does not count: statfs(2) reports the quota, with a soft limit
+ * the soft one, which stops nothing; and files that were moved into the folder may belong to
+ * another project. */
 static bool is_in_project(int tree)
 {
 	autoclose int dir = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

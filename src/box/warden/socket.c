@@ -1,12 +1,12 @@
 /*
- * Sockets of a sandbox's own network, for the hub to connect from. Init could make them just as
- * well, but whoever has taken it over would keep a copy, and what is set on a socket holds for all
- * who have it: that it blocks, that its end lingers. So they are made from outside, and nobody
+ * Makes sockets in a sandbox's own network, from which the hub connects. Init could make them, too,
+ * but a program that has taken over init would keep a copy, and the settings of a socket hold for
+ * all its holders: that it blocks, that its end lingers. So they are made from outside, and nobody
  * inside ever has them.
  *
- * A process that entered another's network could not always come back, since the network of the
- * host belongs to a user namespace that an unprivileged warden is no part of. So a child enters,
- * which shares our memory and our descriptors, and we stand still until it has ended: some tens of
+ * A process that entered another network could not always come back, since the host's network
+ * belongs to a user namespace that an unprivileged warden is no part of. So a child enters it,
+ * which shares our memory and our descriptors, and we wait until it has ended: some tens of
  * microseconds.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@ enum { STACK_BYTES = 16 << 10 };
 
 struct socket_request {
 	int pidfd, family;
-	int fd, errnum; /* what came of it */
+	int fd, errnum; /* the result */
 };
 
 static int in_its_network(void *arg)

@@ -47,8 +47,8 @@
 #include "box/archive/mount.h"
 #include "box/warden/internal.h"
 
-/* Of the kernel, in /proc: of no use inside, or telling about the host. Hidden where present; the
- * whole of /proc is read-only besides. */
+/* Files of the kernel in /proc that are of no use inside, or tell about the host. Hidden where they
+ * exist; the whole of /proc is read-only besides. */
 static const char *const hidden_dirs[] = { "acpi", "scsi", "sys" };
 static const char *const hidden_files[] = { "cmdline", "kallsyms",   "kcore",
 					    "keys",    "timer_list", "sysrq-trigger" };
@@ -62,7 +62,7 @@ static _Noreturn void give_up(int socket, const char *stage, int errnum)
 	_exit(1);
 }
 
-/* In the child only: a step that fails ends it, with the step's name told to the warden. */
+/* For the child only: a step that fails ends it, and tells the warden the name of the step. */
 #define STEP(call)                                                                                 \
 	do {                                                                                       \
 		if ((call) < 0)                                                                    \
@@ -82,9 +82,9 @@ int spawn_make_net(void)
 	return unshare(CLONE_NEWNET) < 0 ? -1 : loopback_up();
 }
 
-/* Shared memory that no process has attached would outlive whoever filled it, and then the
- * sandbox's memory would be full with nobody left to kill but PID 1. Older kernels refuse it in a
- * user namespace. */
+/* Makes the kernel remove shared memory that no process has attached: otherwise it could fill the
+ * sandbox's memory after its owner has ended, with nothing left to kill but PID 1. Older kernels
+ * refuse it in a user namespace. */
 static void forget_unused_memory(int proc)
 {
 	autoclose int fd = openat(proc, "sys/kernel/shm_rmid_forced", O_WRONLY | O_CLOEXEC);
@@ -93,9 +93,9 @@ static void forget_unused_memory(int proc)
 		log_debug("shm_rmid_forced: %s", strerror(errno));
 }
 
-/* Its own /proc, read-only but for the setting above: by the host's, the kernel would look for that
- * file among those of all sandboxes, one after another. Where the host's is read-only for good,
- * only such a one can be mounted. */
+/* Mounts its own /proc, which is read-only after the setting above. Through the host's /proc the
+ * kernel would search for that file among those of all sandboxes. Where the host's is read-only for
+ * good, only a read-only one can be mounted. */
 static int mount_proc(bool nested)
 {
 	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
@@ -155,8 +155,8 @@ static int attach_template(const struct store *s, bool of_host)
 	return 0;
 }
 
-/* Terminals of its own, so that it sees nobody else's, with its user as their owner whoever opens
- * them. Of a machine's 4096 the kernel leaves a quarter to the host alone. */
+/* Gives it terminals of its own, so that it sees no others, owned by its user whoever opens them.
+ * The kernel reserves a quarter of the machine's 4096 terminals for the host. */
 static int mount_terminals(uint32_t uid)
 {
 	char options[96];
@@ -166,7 +166,7 @@ static int mount_terminals(uint32_t uid)
 	return mount("devpts", "/r/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options);
 }
 
-/* Opens a path below /r without ever leaving it, whatever links the files there hold. */
+/* Opens a path below /r and never leaves it, whatever links the files there contain. */
 static int open_in_root(int root, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC,
@@ -210,7 +210,8 @@ static int make_guest_path(int root, const char *path, bool is_dir, uint32_t uid
 	return 0;
 }
 
-/* Gives up with a stage that the warden passes on as it is: the operator named these places. */
+/* On failure ends with a stage that the warden reports as it is: the operator named these
+ * places. */
 static void attach_binds(const struct spawn *sp)
 {
 	autoclose int root = open("/r", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -238,7 +239,8 @@ static int set_limit(int resource, uint64_t value)
 	return setrlimit(resource, &r);
 }
 
-/* At most that: a small machine may give less, and only privileges could raise it. */
+/* Sets at most this value: on a small machine the limit may be lower, and only privileges could
+ * raise it. */
 static int lower_limit(int resource, uint64_t value)
 {
 	struct rlimit now;
@@ -252,10 +254,10 @@ enum { OOM_SCORE_MAX = 1000, OOM_SCORE_SANDBOX = 300 };
 
 enum { FILES_MAX = 131072, FILES_MIN = 256, IN_FLIGHT_MORE = 320 };
 
-/* Descriptors in flight are counted for the user, who may send none while more of them are in
- * flight than the sender's own limit (and one message of 253 more). What programs leave there must
- * not keep init from sending one, so it gets at least twice as many; nor, without privileges, the
- * user's programs outside. The soft limit is that of programs, the hard one init's. */
+/* Descriptors in flight are counted for each user: a process can send none while more than its own
+ * limit (and one message of 253 more) are in flight. Programs must not keep init from sending one,
+ * so init gets at least twice their limit; nor, without privileges, the user's programs outside.
+ * The soft limit is for programs, the hard one for init. */
 static int limit_files(const struct host *h)
 {
 	struct rlimit files;
@@ -277,39 +279,41 @@ static int limit_files(const struct host *h)
 
 static int set_limits(const struct spawn *sp)
 {
-	/* Where a control group counts, it must be the first to refuse: only it tells of it. */
+	/* Where a control group counts processes, it must be the first to refuse: only it reports
+	 * that. */
 	uint64_t processes = sp->limits->pids + (sp->driver == LIMIT_DRIVER_RLIMIT ? 0u : 1u);
 
-	/* What whoever started Holt may do at real time is no business of a sandbox. */
+	/* A sandbox gets no real-time rights from the user that started Holt. */
 	if (set_limit(RLIMIT_RTPRIO, 0) < 0 || set_limit(RLIMIT_NICE, 0) < 0 ||
 	    set_limit(RLIMIT_RTTIME, 0) < 0)
 		return -1;
-	/* A core of size 1 is no core, and unlike 0 also none for a host's core_pattern pipe. */
+	/* Limit 1 means no core file, and unlike 0 also none for a host's core_pattern pipe. */
 	if (set_limit(RLIMIT_CORE, 1) < 0 || set_limit(RLIMIT_NPROC, processes) < 0)
 		return -1;
 	if (sp->driver == LIMIT_DRIVER_RLIMIT && set_limit(RLIMIT_DATA, sp->limits->memory) < 0)
 		return -1;
-	/* Without privileges these are counted for the user who also runs the hub: what one sandbox
-	 * can take must leave something. */
+	/* Without privileges these are counted for the user that also runs the hub: one sandbox
+	 * must not take all. */
 	return lower_limit(RLIMIT_SIGPENDING, 4096) < 0 ? -1 : lower_limit(RLIMIT_MSGQUEUE, 65536);
 }
 
-/* It may fail where processors have gone meanwhile; the limit holds without it. */
+/* It may fail if processors were removed meanwhile; the limit holds without it. */
 static void bind_to_cpus(const struct spawn *sp)
 {
 	if (CPU_COUNT(&sp->cpus) > 0 && sched_setaffinity(0, sizeof(sp->cpus), &sp->cpus) < 0)
 		log_debug("bind to processors: %s", strerror(errno));
 }
 
-/* What root inside may do: change files and identities, signal and listen, all within its ids. */
+/* The capabilities of root inside: to change files and identities, to signal and to listen, all
+ * within its ids. */
 static const uint64_t root_capabilities = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE |
 					  1ull << CAP_FOWNER | 1ull << CAP_FSETID |
 					  1ull << CAP_SETUID | 1ull << CAP_SETGID |
 					  1ull << CAP_SETFCAP | 1ull << CAP_KILL |
 					  1ull << CAP_NET_BIND_SERVICE;
 
-/* What no program may ever gain; what this process has itself goes last, drop_capabilities(), or
- * with root when it executes holt-init. */
+/* Limits what programs may ever gain. This process itself drops its capabilities later, in
+ * drop_capabilities(), or with root when it executes holt-init. */
 static int bound_capabilities(const struct spawn *sp)
 {
 	uint64_t kept = sp->root ? root_capabilities : 0;
@@ -336,7 +340,8 @@ static int drop_capabilities(void)
 	return (int)syscall(SYS_capset, &h, none);
 }
 
-/* Without privileges the kernel lets nobody drop groups, lest files that deny them open up. */
+/* Without privileges the kernel does not allow to drop groups, since some files deny access to a
+ * group. */
 static int become_guest(bool rootless)
 {
 	if ((!rootless && setgroups(0, NULL) < 0) || setresgid(GUEST_UID, GUEST_UID, GUEST_UID) < 0)
@@ -350,7 +355,7 @@ static int become_guest(bool rootless)
 
 enum { PARTS_MAX = 4 + CG_CONTROLLERS };
 
-/* Waits for what the warden makes meanwhile. */
+/* Waits for the parts that the warden makes meanwhile. */
 static int receive_parts(int socket, struct spawn_parts *ret_parts)
 {
 	int fds[PARTS_MAX], *at = fds;
@@ -412,7 +417,7 @@ void spawn_parts_fini(struct spawn_parts *parts)
 		close_fd(&parts->tasks[i]);
 }
 
-/* By the thread itself: see cgroup.c. Once. */
+/* The thread enters its groups itself, see cgroup.c. Only the first call has an effect. */
 static int enter_groups(struct spawn_parts *parts)
 {
 	while (parts->n_tasks) {
@@ -422,7 +427,8 @@ static int enter_groups(struct spawn_parts *parts)
 	return 0;
 }
 
-/* Where layers are plain, by the new process: what it takes in memory is its own sandbox's. */
+/* Where layers are plain, the new process copies the files: the memory for them is counted for its
+ * own sandbox. */
 static int fill_root(struct spawn_parts *parts)
 {
 	int to, errnum;
@@ -467,8 +473,8 @@ static int place_fd(int from, int to)
 	return from == to ? fcntl(to, F_SETFD, 0) : dup2(from, to);
 }
 
-/* Leaves exactly: null on 0 to 2, the socket, the two counters. The sources are moved out of the
- * way first, since they may lie where others go. */
+/* Leaves exactly these open: null on 0 to 2, the socket, the two counters. First moves the sources
+ * away, since they may have numbers that others get. */
 static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -497,8 +503,8 @@ static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 	return high[ARRAY_LEN(from) - 1];
 }
 
-/* Ends with the warden from here on. No end of file would tell: this process and its siblings have
- * copies of the warden's ends of their sockets until they execute holt-init. */
+/* From here on this process ends with the warden. An end of file would not tell: this process and
+ * its siblings have copies of the warden's ends of their sockets until they execute holt-init. */
 static int die_with_warden(int pidfd)
 {
 	struct pollfd gone = { .fd = pidfd, .events = POLLIN };
@@ -510,19 +516,22 @@ static int die_with_warden(int pidfd)
 	return 0;
 }
 
-/* The user namespace is made as the user that the sandbox is on the host: to whoever makes it the
- * kernel charges what is counted for each user (inotify instances, queued signals, timers). */
+/* Makes the user namespace as the user that the sandbox is on the host, since the kernel charges
+ * its owner for everything that is counted for each user (inotify instances, queued signals,
+ * timers). */
 static int make_userns(const struct spawn *sp)
 {
 	autoclose int fd = -1;
 
-	if (!sp->host->rootless && (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0 ||
-				    setresuid((uid_t)-1, sp->uid, (uid_t)-1) < 0 ||
-				    die_with_warden(sp->host->warden) < 0)) /* that was undone */
+	if (!sp->host->rootless &&
+	    (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0 ||
+	     setresuid((uid_t)-1, sp->uid, (uid_t)-1) < 0 ||
+	     die_with_warden(sp->host->warden) < 0)) /* setresuid() had undone that */
 		return -1;
 	if (unshare(CLONE_NEWUSER) < 0)
 		return -1;
-	/* not everywhere writable; without privileges it is what keeps a sandbox from taking all */
+	/* not writable everywhere; without privileges this keeps one sandbox from taking all
+	 * instances */
 	fd = openat(sp->host->proc, "sys/user/max_inotify_instances", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "32", 2) < 0)
 		return -1;
@@ -544,13 +553,13 @@ int spawn_raise_oom(int proc, int by)
 	return pwrite(fd, text, (size_t)n, 0) < 0 ? -1 : 0;
 }
 
-/* Two lines, since without privileges the first id is no neighbour of the others. */
+/* Two lines, since without privileges the first id is not adjacent to the others. */
 static int write_root_map(char map[64], uint32_t uid)
 {
 	return snprintf(map, 64, "0 %u 1\n1 %u %d\n", uid, uid + 1, ROOT_IDS - 1);
 }
 
-/* Both maps of the process that the host's /proc calls `pid`: each id is itself. */
+/* Writes both maps of the process that the host's /proc calls `pid`: each id to itself. */
 static int map_all(int proc, const char *pid)
 {
 	static const char *const files[] = { "uid_map", "gid_map" };
@@ -610,7 +619,7 @@ static int mapper_end(struct mapper *m)
 	return errno ? -1 : 0;
 }
 
-/* Ports below 1024 are the network namespace's to guard, and that is not root's inside. */
+/* The network namespace's owner controls ports below 1024, and root inside is not its owner. */
 static int open_ports(int proc)
 {
 	autoclose int fd = openat(proc, "sys/net/ipv4/ip_unprivileged_port_start",
@@ -632,8 +641,8 @@ static void become_root(const struct spawn *sp)
 	STEP(setgroups(0, NULL));
 	STEP(setresgid(0, 0, 0));
 	STEP(setresuid(0, 0, 0));
-	STEP(die_with_warden(sp->host->warden)); /* that was undone */
-	/* It was undone, too, that this process is its own user's in /proc. Nothing else is in the
+	STEP(die_with_warden(sp->host->warden)); /* setresuid() had undone that */
+	/* setresuid() also gave its files in /proc to the host's root. Nothing else is in the
 	 * sandbox yet. */
 	STEP(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
 	STEP(set_limits(sp));
@@ -659,12 +668,11 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(attach_template(sp->store, sp->of_host));
 	STEP(mount_terminals(sp->uid));
 	attach_binds(sp);
-	STEP(mount_proc(sp->host->nested)); /* over whatever a link in the files led there */
+	STEP(mount_proc(sp->host->nested)); /* covers whatever a link in the files led there */
 	STEP(hide_kernel());
 	STEP(facts_show(sp->facts, sp->slot));
 	STEP(sethostname("sandbox", 7));
-	/* After the mounts: for each of them the kernel would keep lists of what this group has in
-	 * it. */
+	/* After the mounts, since for each mount the kernel would keep lists for this group. */
 	STEP(enter_groups(&parts));
 	STEP(make_userns(sp)); /* the kernel refuses it after the chroot */
 	STEP(ask_for_map(sp->socket));
@@ -682,7 +690,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 		STEP(drop_capabilities());
 		STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	}
-	STEP(die_with_warden(sp->host->warden)); /* other credentials had ended that */
+	STEP(die_with_warden(sp->host->warden)); /* the change of credentials had ended that */
 	STEP(init = arrange_fds(sp, &parts));
 	if (limit_files(sp->host) < 0)
 		give_up(INIT_FD, "limit its files", errno);

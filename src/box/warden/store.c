@@ -43,7 +43,7 @@
 
 /* ---- small steps ----------------------------------------------------------------------------- */
 
-/* With just that mode: the warden's umask is 0. */
+/* The mode is exact, as the warden's umask is 0. */
 static int make_dir(const char *path, mode_t mode)
 {
 	if (mkdir(path, mode) == 0)
@@ -92,7 +92,7 @@ static int open_mntns(int proc)
 
 /* ---- the two namespaces ---------------------------------------------------------------------- */
 
-/* Replaces the root by an empty tmpfs, the old root at `old` in it. */
+/* Replaces the root by an empty tmpfs, with the old root at `old` in it. */
 static int swap_root(const char *old)
 {
 	char inside[64];
@@ -116,8 +116,8 @@ static int make_store_ns(struct store *s, const struct host *h)
 	return s->ns_store < 0 ? -1 : 0;
 }
 
-/* A device node in the template's /dev: a real one where that is allowed, else the host's,
- * bound. */
+/* Makes a device node in the template's /dev: a real one where that is allowed, else a bind of the
+ * host's. */
 static int add_device(const char *name, dev_t dev)
 {
 	char path[64], host[64];
@@ -166,7 +166,8 @@ static int make_dev(void)
 	return make_dir("/t/dev/pts", 0755); /* see spawn.c */
 }
 
-/* What a sandbox's first layer holds besides the skeleton: the directories of its user. */
+/* Makes the directories that a sandbox's first layer has besides the skeleton: those of its
+ * user. */
 static int own_dirs(const char *top, uint32_t uid, bool root)
 {
 	const uint32_t owners[] = {
@@ -190,14 +191,14 @@ static int own_dirs(const char *top, uint32_t uid, bool root)
 /* ---- the skeleton ---------------------------------------------------------------------------- */
 
 static struct {
-	/* the process that copies it; 0: none does */
+	/* the process that copies it; 0: none */
 	pid_t maker;
 	/* why it could not be made */
 	int errnum;
 } skeleton;
 
-/* Copying hundreds of small files takes longer than all else that the warden does before its first
- * sandbox, so a process of its own does it meanwhile. */
+/* The warden needs longer to copy hundreds of small files than for everything else before its first
+ * sandbox, so a process of its own copies them meanwhile. */
 static int skeleton_start(void)
 {
 	skeleton.maker = fork();
@@ -225,7 +226,7 @@ bool store_settled(bool wait)
 	return true;
 }
 
-/* Before it is whole no overlay may stand on it. */
+/* No overlay may use it before it is complete. */
 static int skeleton_await(void)
 {
 	store_settled(true);
@@ -234,7 +235,7 @@ static int skeleton_await(void)
 }
 
 /* Decides how overlays keep their marks and whether layers are plain; prepares the skeleton for
- * being copied as a whole. */
+ * copies of it as a whole. */
 static int choose_layers(struct store *s, const struct host *h)
 {
 	struct statvfs v;
@@ -274,7 +275,7 @@ static int set_readonly(const char *path, uint64_t attr)
 	return fd < 0 ? -1 : mount_setattr_tree(fd, MOUNT_ATTR_RDONLY | attr, -1);
 }
 
-/* The host's directory dir, read-only, bound for every sandbox of the host template. */
+/* Binds the host's directory dir, read-only, for every sandbox of the host template. */
 static int bind_host_dir(struct store *s, const char *dir)
 {
 	autoclose int tree = -1;
@@ -291,7 +292,7 @@ static int bind_host_dir(struct store *s, const char *dir)
 	return add_bind(s, to, dir, true);
 }
 
-/* /usr, and those of /bin, /lib … that are directories of their own, not links into /usr. */
+/* Binds /usr, and each of /bin, /lib … that is a directory, not a link into /usr. */
 static int bind_host_dirs(struct store *s)
 {
 	struct stat st;
@@ -306,8 +307,8 @@ static int bind_host_dirs(struct store *s)
 	return 0;
 }
 
-/* In a user namespace a new /proc may be mounted only where a whole one is in sight. Each sandbox
- * lets go of it once it has its own. */
+/* In a user namespace a new /proc may be mounted only where a complete one is visible. Each sandbox
+ * unmounts this one once it has its own. */
 static int keep_proc(void)
 {
 	autoclose int tree = mount_copy(AT_FDCWD, "/old/h/proc", true);
@@ -315,8 +316,8 @@ static int keep_proc(void)
 	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, "/t/proc");
 }
 
-/* What a sandbox executes first stands on a mount that is read-only for whoever finds the file by
- * /proc/1/exe: without privileges it has the sandbox's own user as its owner. */
+/* holt-init lies on a mount that is read-only also for those who find the file through /proc/1/exe:
+ * without privileges the sandbox's own user owns the file. */
 static int put_init(int from, const char *to)
 {
 	autoclose int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
@@ -328,7 +329,7 @@ static int put_init(int from, const char *to)
 	return fd < 0 || n < 0 ? -1 : fchmod(fd, 0555);
 }
 
-/* Of no use but to be seen: a host without does not matter. */
+/* Only for programs to find; a host without it does not matter. */
 static void bind_cgroups(struct store *s, const struct cgroups *c)
 {
 	autoclose int tree = -1;
@@ -387,7 +388,7 @@ int store_init(struct store *s, const struct host *h, const struct cgroups *c, s
 		return 0;
 	err_sys(e, errno, "%s", step);
 	if (e->code != ERR_LIMIT)
-		e->code = ERR_UNSUPPORTED; /* whatever it was, this host does not let us */
+		e->code = ERR_UNSUPPORTED; /* whatever failed, this host does not let us */
 	return -1;
 }
 
@@ -409,8 +410,8 @@ void store_layer_remove(uint32_t id)
 
 static uint64_t inodes_for(uint64_t disk)
 {
-	/* one for every 4 KiB, as file systems on disk have it for every 16; at least enough for an
-	 * empty home */
+	/* one for every 4 KiB (file systems on disk have one for every 16), and at least enough for
+	 * an empty home */
 	return disk / 4096 + 1024;
 }
 
@@ -476,11 +477,11 @@ void layer_unref(struct layer *l)
 
 	if (!l || --l->refs)
 		return;
-	if (l->image >= 0) { /* not by the broom: its lock may end only after that */
+	if (l->image >= 0) { /* not by the broom: the lock must be held until it is unmounted */
 		layer_path(path, l, "/u");
 		umount2(path, MNT_DETACH);
 		rmdir(path);
-		close_fd(&l->image); /* whose lock ends with it */
+		close_fd(&l->image); /* this releases the lock */
 	}
 	if (!broom_take(l->id))
 		store_layer_remove(l->id);
@@ -523,7 +524,7 @@ uint64_t store_layer_used(const struct layer *l)
 
 enum {
 	LOWER_MAX = CHAIN_MAX * 16 + 64,
-	FSCONFIG_MAX = 256, /* the kernel takes no longer value, NUL included */
+	FSCONFIG_MAX = 256, /* longest value that the kernel accepts, with its NUL */
 };
 
 static size_t list_lower(const struct chain *c, char lower[LOWER_MAX])
@@ -539,7 +540,7 @@ static size_t list_lower(const struct chain *c, char lower[LOWER_MAX])
 	return n;
 }
 
-/* A directory of a lower layer can be renamed only where the mark of it may be written, which takes
+/* A directory of a lower layer can be renamed only where its mark can be written, which takes
  * privileges; without them programs get EXDEV and copy. */
 static const char *marks_option(const struct store *s, const char **ret_value)
 {
@@ -547,8 +548,8 @@ static const char *marks_option(const struct store *s, const char **ret_value)
 	return s->userxattr ? "userxattr" : "redirect_dir";
 }
 
-/* The old way to mount takes a page of options. (The new one has "lowerdir+", a layer at a time,
- * but not before Linux 6.5.) */
+/* mount(2) takes one page of options. (The new calls have "lowerdir+", for one layer at a time, but
+ * only since Linux 6.5.) */
 static int overlay_of_many(const struct store *s, const struct chain *c, const char *lower,
 			   struct err *e)
 {
@@ -570,7 +571,7 @@ static int overlay_of_many(const struct store *s, const struct chain *c, const c
 	return tree < 0 ? err_sys(e, errno, "copy the stack of layers") : tree;
 }
 
-/* Whose the root itself is, is told by the layer on top. */
+/* The owner of the root directory is that of the topmost layer. */
 static int own_root(const struct chain *c)
 {
 	const struct layer *base = chain_base(c);
@@ -624,7 +625,7 @@ int store_plain(struct chain *c, int *ret_fill, struct err *e)
 	tree = mount_copy(AT_FDCWD, path, false);
 	if (fill < 0 || tree < 0)
 		return err_sys(e, errno, "prepare a layer of files");
-	/* what is open stays, even when it is unmounted */
+	/* an open directory stays usable after its layer is unmounted */
 	while (c->n_frozen)
 		layer_unref(c->frozen[--c->n_frozen]);
 	*ret_fill = take_fd(&fill);
@@ -633,8 +634,8 @@ int store_plain(struct chain *c, int *ret_fill, struct err *e)
 
 /* ---- roots that are kept --------------------------------------------------------------------- */
 
-/* The same file system goes on, as a new one on the same layer might see another one's end late. It
- * is mounted over the layer's w, where nobody but that file system itself looks any more, and ends
+/* Keeps the same file system, as a new one on the same layer might notice the end of the old one
+ * too late. It is mounted over the layer's w, which only that file system itself uses, and ends
  * with the layer. */
 int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struct err *e)
 {
@@ -700,7 +701,7 @@ static int await_death(void *unused)
 	return pause();
 }
 
-/* A process is born into it, mapped, and let go again once the namespace is held. */
+/* Makes a process in it, maps it, and ends it once the namespace is open. */
 int store_idmap(const struct host *h, const struct idmap *m)
 {
 	static char stack[4096] __attribute__((aligned(16)));
@@ -739,7 +740,7 @@ int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_i
 		return -1;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_NOT_A_FILE, "only directories and regular files are mounted");
-	tree = mount_copy(there, "", t->size == 0); /* what is mounted in it ends elsewhere */
+	tree = mount_copy(there, "", t->size == 0); /* mounts inside it may have another size */
 	if (tree < 0 || mount_setattr_tree(tree, attr, -1) < 0)
 		return err_sys(e, errno, "copy the mount");
 	if (t->size && sized_check(tree, t->size, e) < 0)
@@ -748,7 +749,7 @@ int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_i
 		userns = store_idmap(h, &(struct idmap){ st.st_uid, st.st_gid, t->uid, 1 });
 		if (userns < 0)
 			return err_sys(e, errno, "map the owner of the mount");
-		/* a file system that can't: reading still works as for any stranger */
+		/* the file system can't do that: reading still works, as for any other user */
 		if (mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0 && t->writable)
 			return err_sys(e, errno,
 				       "this file system can't be mounted writable for a sandbox");

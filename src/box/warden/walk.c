@@ -1,15 +1,14 @@
 /*
- * What a sandbox has changed against its template, as a stream. Two things are looked at side by
- * side: the layers, which tell what was touched, so that a large template costs nothing; and the
- * merged view, which tells what that means, so that no mark of the kernel's overlays (whiteouts,
- * opaque and renamed directories, in either form) has to be understood here but one: a directory
- * that has any is taken whole.
+ * A sandbox's changes to its template, as a stream. Compares the layers, which tell what was
+ * touched, so that a large template costs nothing, and the merged view, which tells the result. Of
+ * the kernel's marks (whiteouts, opaque and renamed directories, in either form) this code only
+ * needs to know whether a directory has any: such a directory is taken whole.
  *
- * 	walk_level	the names that a layer has, each once; or, without layers, all names
- * 	visit		what became of one name: removed, a file, a directory
+ *	walk_level	the names in a layer, each once; or, without layers, all names
+ *	visit		the change of one name: removed, a file, a directory
  *
- * The tree is hostile, the place is not: every step goes through descriptors and follows no link,
- * depth is bounded by the length of a path, memory by links.h.
+ * The tree is hostile, its place is not: every step uses descriptors and follows no link; depth is
+ * limited by the length of a path, memory by links.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,17 +36,17 @@ struct walk {
 	uint32_t uid, n_ids;
 	uint64_t bytes_left;
 	struct links links;
-	size_t path_n, n; /* bytes of path, and of buffer */
-	char path[TAR_PATH_MAX]; /* from the top, without a '/' before it; "" is the top */
+	size_t path_n, n; /* bytes used of path, and of buffer */
+	char path[TAR_PATH_MAX]; /* path below the top, without a leading '/'; "" is the top */
 	char buffer[BUFFER];
 };
 
 /* One directory, in all views of it. */
 struct level {
 	int merged;
-	int template; /* -1: the template has none there, or none of it shows */
+	int template; /* -1: the template has no such directory, or nothing of it is visible */
 	const int *layers;
-	size_t n_layers; /* 0: all of merged is looked at */
+	size_t n_layers; /* 0: all of merged is compared */
 };
 
 static int walk_level(struct walk *k, const struct level *l);
@@ -107,7 +106,7 @@ static int put_name(struct walk *k, enum diff diff, enum file_type type)
 	return errnum ? errnum : walk_put(k, k->path, k->path_n + 1);
 }
 
-/* An empty file with a name of its own meaning, beside the current path or below it. */
+/* Writes an empty file with a special name, beside the current path or below it. */
 static int put_mark(struct walk *k, const char *mark, const char *name, size_t dir_n)
 {
 	char path[TAR_PATH_MAX + 16];
@@ -120,7 +119,7 @@ static int put_mark(struct walk *k, const char *mark, const char *name, size_t d
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* How long the path is without its last name. */
+/* Length of the path without its last name. */
 static size_t dir_length(const struct walk *k)
 {
 	const char *slash = memrchr(k->path, '/', k->path_n);
@@ -162,7 +161,7 @@ static bool is_of_sandbox(const struct walk *k, const struct stat *st)
 	return st->st_uid >= k->uid && st->st_uid - k->uid < k->n_ids;
 }
 
-/* 1: it is there, 0: it is not, negative: an errno. */
+/* 1: it exists, 0: it does not, negative: an errno. */
 static int look(int dir, const char *name, struct stat *st)
 {
 	if (dir < 0)
@@ -177,7 +176,7 @@ static int open_dir(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Made in every sandbox, and in no template. */
+/* Whether the directory is made in every sandbox, and is in no template. */
 static bool is_made(const struct walk *k)
 {
 	for (size_t i = 0; i < template_host_n_owned; i++) {
@@ -187,7 +186,7 @@ static bool is_made(const struct walk *k)
 	return false;
 }
 
-/* For comparing a copy with what it was copied from. */
+/* Whether a copy still equals its original. */
 static bool is_same(const struct stat *st, const struct stat *was)
 {
 	if (st->st_mode != was->st_mode)
@@ -197,7 +196,8 @@ static bool is_same(const struct stat *st, const struct stat *was)
 		st->st_mtim.tv_nsec == was->st_mtim.tv_nsec);
 }
 
-/* The kernel's marks that what is below does not show through, or is somewhere else. */
+/* Whether a directory has a mark of the kernel: lower layers don't show through, or are somewhere
+ * else. */
 static bool has_mark(int dir)
 {
 	static const char *const marks[] = { "trusted.overlay.opaque", "trusted.overlay.redirect",
@@ -212,7 +212,7 @@ static bool has_mark(int dir)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What became shorter meanwhile is filled up: the head has said how long it is. */
+/* A file that became shorter meanwhile is filled up with zeros: the header has told its size. */
 static int put_content(struct walk *k, int fd, uint64_t size)
 {
 	int errnum = flush(k);
@@ -241,7 +241,7 @@ static int put_file(struct walk *k, int dir, const char *name, struct tar_entry 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return errno;
 	if (!S_ISREG(st.st_mode) || st.st_size < 0)
-		return EBUSY; /* it stands still */
+		return EBUSY; /* impossible while the sandbox stands still */
 	e->size = (uint64_t)st.st_size;
 	if (e->size > k->bytes_left)
 		return EFBIG;
@@ -262,7 +262,7 @@ static int put_symlink(struct walk *k, int dir, const char *name, struct tar_ent
 	return n > 0 ? put_entry(k, &e) : 0;
 }
 
-/* Of one that is not the sandbox's it says nobody. */
+/* Ids that are not the sandbox's become nobody. */
 static uint32_t inner_id(const struct walk *k, uint32_t id)
 {
 	return id >= k->uid && id - k->uid < k->n_ids ? id - k->uid : k->n_ids == 1 ? 0 : 65534;
@@ -282,7 +282,7 @@ static struct tar_entry entry_of(const struct walk *k, enum tar_type type, const
 	};
 }
 
-/* Sockets, pipes and devices are left out, and what is called like a mark. */
+/* Leaves out sockets, pipes and devices, and files that are named like a mark. */
 static int put_in_archive(struct walk *k, int dir, const char *name, const struct stat *st)
 {
 	struct tar_entry e = entry_of(k, S_ISLNK(st->st_mode) ? TAR_SYMLINK : TAR_FILE, st);
@@ -318,7 +318,8 @@ static int removed(struct walk *k, const char *name, const struct stat *was)
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* The directory in those layers that have it, down to where something hides the rest: then *cut. */
+/* Opens the directory in the layers that have it, down to the one that hides the rest: then *cut is
+ * set. */
 static int open_layers(const struct level *l, const char *name, int *layers, size_t *n, bool *cut)
 {
 	struct stat st;
@@ -340,7 +341,7 @@ static int open_layers(const struct level *l, const char *name, int *layers, siz
 	return 0;
 }
 
-/* First so that what is in it can be made, and behind that as it is. */
+/* First with a mode that allows to make its contents, and behind them with its own mode. */
 static int put_dir(struct walk *k, const struct stat *st, bool behind)
 {
 	struct tar_entry e = entry_of(k, TAR_DIRECTORY, st);
@@ -436,7 +437,7 @@ static int visit(struct walk *k, const struct level *l, const char *name)
 	return errnum;
 }
 
-/* Whether one of the first n layers has it, so that it was visited. */
+/* Whether one of the first n layers has this name, so that it was visited. */
 static bool in_layers(const struct level *l, size_t n, const char *name)
 {
 	struct stat st;
@@ -448,8 +449,8 @@ static bool in_layers(const struct level *l, size_t n, const char *name)
 	return false;
 }
 
-/* Each name of the open directory `of`, but those that are in the first n layers, or with skip >= 0
- * in that. */
+/* Visits each name in the open directory `of`, except those in the first n layers, or with skip >=
+ * 0 in that directory. */
 static int visit_all(struct walk *k, const struct level *l, int of, size_t n, int skip)
 {
 	int fd = open_dir(of, ".");
@@ -481,7 +482,7 @@ static int walk_level(struct walk *k, const struct level *l)
 		return errnum;
 	errnum = visit_all(k, l, l->merged, 0, -1);
 	if (!errnum && l->template >= 0)
-		errnum = visit_all(k, l, l->template, 0, l->merged); /* what is there no more */
+		errnum = visit_all(k, l, l->template, 0, l->merged); /* removed names */
 	return errnum;
 }
 

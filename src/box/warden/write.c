@@ -1,8 +1,8 @@
 /*
- * Writing what a sandbox has changed, for a snapshot or to show it. It stands still meanwhile (an
- * idle one because its init is asked nothing, a busy one by the freezer), so nothing is copied and
- * no layer is added: however often it is done, it takes none of the sandbox's disk. Who reads is a
- * process of the hub's; when that ends, so does the writing.
+ * Writes a sandbox's changes, for a snapshot or for display. The sandbox stands still meanwhile (an
+ * idle one because its init gets no requests, a busy one by the freezer), so nothing is copied and
+ * no layer is added: it takes none of the sandbox's disk, however often it is done. The reader is a
+ * process of the hub; when that ends, the writing ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +19,11 @@
 #include "box/archive/mount.h"
 #include "box/warden/internal.h"
 
-/* Beside its disk limit: what the skeleton and marks may take. */
+/* Added to its disk limit, for the skeleton and marks. */
 #define BYTES_ROOM (64 * MIB)
 
-/* The directories that the walk compares, open in the warden, since a layer may be gone when the
- * new process looks. */
+/* The directories that the walk compares. The warden opens them, since a layer may be gone before
+ * the new process does. */
 struct views {
 	int pidfd; /* borrowed */
 	int template;
@@ -47,8 +47,7 @@ static int add_layer(struct views *v, const struct layer *l)
 	return fd;
 }
 
-/* Layers that hold the template as well (plain and squashed ones) tell nothing of what was
- * changed. */
+/* Layers that contain the template, too (plain and squashed ones), don't tell what was changed. */
 static bool layers_tell(const struct chain *c)
 {
 	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
@@ -78,7 +77,7 @@ static int open_views(struct views *v, const struct body *b, struct err *e)
 	return -1;
 }
 
-/* The sandbox's root as it sees it, but for what is mounted on that: a read-only copy of the one
+/* Opens the sandbox's root as it sees it, without the mounts on it: a read-only copy of the one
  * mount. */
 static int open_merged(int pidfd)
 {

@@ -223,11 +223,11 @@ def test_run_volume_writable(holt, folder, who):
         assert f.read() == 'host\nmore\n'
 
 
-def refuses_to_show(holt, env, *paths):
+def refuses_to_show(holt, env, *paths, why=b'Holt itself'):
     for path in paths:
         for suffix in (':ro', ':rw'):
             done = holt('run', '-v', f'{path}:/mnt/x{suffix}', '--', 'true', env=env)
-            assert done.returncode == 125 and b'Holt itself' in done.stderr, (path, done)
+            assert done.returncode == 125 and why in done.stderr, (path, done)
 
 
 def test_run_volume_of_holts_own(holt, folder, who):
@@ -240,8 +240,9 @@ def test_run_volume_of_holts_own(holt, folder, who):
     os.chown(inner, who.uid, who.uid)
     os.symlink(inner, link)
     assert out(holt('auth', 'token', env=env))
-    refuses_to_show(holt, env, folder, inner, f'{inner}/holt', f'{inner}/holt/token', link,
+    refuses_to_show(holt, env, folder, inner, f'{inner}/holt', f'{inner}/holt/token',
                     f'{folder}/in/../in', '/')
+    refuses_to_show(holt, env, link, f'{link}/holt', why=b'is a link')
     os.mkdir(f'{folder}/beside')
     os.chown(f'{folder}/beside', who.uid, who.uid)
     out(holt('run', '-v', f'{folder}/beside:/mnt/x:rw', '-v', f'{folder}/f:/mnt/f', '--', 'touch',

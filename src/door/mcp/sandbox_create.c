@@ -4,18 +4,19 @@
 
 static const struct op_member members[] = {
 	{ "template", .as = "pool", .presence = OP_REQUIRED,
-	  .doc = "Template. \"host\" is always there: this machine's programs, read-only, and an "
-		 "empty /workspace." },
+	  .doc = "Template. \"host\" is always there: this machine's programs, read-only." },
 	{ "memory_mb", .doc = "MiB for processes and files; 1024 if absent." },
 	{ "disk_mb", .doc = "MiB of it that files may take; 512 if absent." },
 	{ "pids", .doc = "Processes and threads; 512 if absent." },
 	{ "cpus", .doc = "Such as 0.5 or 2; all if absent." },
 	{ "open_files", .doc = "Of each program." },
 	{ "user", .doc = "root: uid 0, for apt and its like." },
+	{ "debug", .doc = "For gdb and strace." },
+	{ "env", .doc = "Environment." },
 	{ "cwd", .doc = "Where programs start; /workspace if absent." },
 	{ "ttl_seconds", .min = 1, .doc = "Ends it so long after; never if absent." },
 	{ "labels", .doc = "Notes about it." },
-	{ "volumes", .doc = "Folders of the host, where its operator allows that." },
+	{ "volumes", .doc = "Folders of the host, where allowed." },
 	{ "id", .in = OP_HIDDEN },
 	{ "network", .in = OP_HIDDEN },
 	{ "limits", .in = OP_HIDDEN },

@@ -22,7 +22,8 @@ static int text_of(const void *result, struct buf *to, struct err *e)
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
 	{ "command", .doc = "Shell line; with args, a program." },
-	{ "args", .doc = "Runs command as a program with these arguments, without a shell." },
+	{ "args", .doc = "Of a program that is run without a shell." },
+	{ "cwd", .doc = "Where to start." },
 	{ "env", .doc = "Over those of the sandbox." },
 	{ "timeout_seconds", .min = 1, .max = EXEC_TIMEOUT_MAX,
 	  .doc = "Then all of it is killed; 30 if absent, in the background never." },

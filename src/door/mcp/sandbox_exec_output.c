@@ -42,8 +42,8 @@ const struct tool sandbox_exec_output_tool = {
 	.other_if = "kill",
 	.name = "sandbox_exec_output",
 	.title = "Output of a command",
-	.doc = "Returns what a command of sandbox_exec has printed since an offset, and how it "
-	       "ended; can wait for its end, a text or a pattern, and can kill it.",
+	.doc = "Returns what a command has printed since an offset, and how it ended; can wait for "
+	       "its end, a text or a pattern, and can kill it.",
 	.members = OP_MEMBERS(members),
 	.output = &output_table,
 };

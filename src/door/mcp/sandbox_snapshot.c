@@ -33,7 +33,7 @@ const struct tool sandbox_snapshot_tool = {
 };
 
 static const struct op_member restore_members[] = {
-	{ "snapshot", .doc = "Id that sandbox_snapshot gave." },
+	{ "snapshot", .doc = "Snapshot id." },
 	{ "replicas", .in = OP_HIDDEN },
 	{ "id", .in = OP_HIDDEN },
 	{ "ids", .in = OP_HIDDEN },
@@ -55,6 +55,6 @@ const struct tool sandbox_restore_tool = {
 	.output = &restore_output,
 	.name = "sandbox_restore",
 	.title = "Restore a snapshot",
-	.doc = "Makes a new sandbox with the files of a snapshot, and returns its id.",
+	.doc = "Makes a sandbox with the files of a snapshot, and returns its id.",
 	.says = "Created sandbox {sandbox}",
 };

@@ -4,7 +4,7 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "path", .doc = "The file; relative paths begin at the working directory." },
+	{ "path", .doc = "The file." },
 	{ "content", .doc = "All of it." },
 	{ "encoding", .doc = "base64 for what is not text." },
 	{ "mode", .in = OP_HIDDEN },

@@ -180,6 +180,19 @@ def test_sandboxes_are_spread_over_the_processors(limited, box):
 
 
 @fewer
+def test_hubs_are_spread_over_the_processors(limited, who):
+    """Each run has a hub of its own."""
+    places = set()
+    for _ in range(30 * MACHINE):
+        done = who.run('run', '--cpus', '1', '--', 'sh', '-c', 'taskset -cp $$')
+        assert done.returncode == 0, done
+        places.add(done.stdout.split()[-1])
+        if len(places) == MACHINE:
+            return
+    assert False, places
+
+
+@fewer
 def test_programs_may_leave_their_processors_and_gain_nothing(limited):
     burn = 'timeout 2 sh -c "while :; do :; done" & ' * 2 * MACHINE + 'wait'
     got = limited.exec(f"taskset -c 0-{MACHINE - 1} sh -c '{burn}'", timeout_seconds=60)

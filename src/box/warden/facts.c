@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ struct facts {
 static struct {
 	struct facts *all;
 	uint32_t last_id, n_unused;
-	unsigned next_cpu; /* the processor that is tried first for the next sandbox */
+	unsigned next_cpu; /* the processor that is chosen first for the next sandbox; 0: any */
 } facts;
 
 /* ---- what stands in the files ---------------------------------------------------------------- */
@@ -365,18 +366,24 @@ bool facts_limit_cpus(const struct facts *f)
 	return f->cpus > 0;
 }
 
-/* Chooses processors in turn, so that sandboxes are spread over the machine. */
+/* Chooses processors in turn, from a random one on, so that the sandboxes of all hubs are spread
+ * over the machine. */
 void facts_place(const struct facts *f, cpu_set_t *ret)
 {
 	cpu_set_t machine;
+	unsigned n, first, rank = 0;
 
 	CPU_ZERO(ret);
 	if (!f->cpus || sched_getaffinity(0, sizeof(machine), &machine) < 0)
 		return;
-	for (int i = 0; i < CPU_SETSIZE && (uint32_t)CPU_COUNT(ret) < f->cpus; i++) {
-		unsigned cpu = facts.next_cpu++ % CPU_SETSIZE;
-
-		if (CPU_ISSET(cpu, &machine))
+	if (!facts.next_cpu &&
+	    getrandom(&facts.next_cpu, sizeof(facts.next_cpu), GRND_NONBLOCK) < 0)
+		facts.next_cpu = (unsigned)getpid();
+	n = (unsigned)CPU_COUNT(&machine);
+	first = facts.next_cpu % n;
+	facts.next_cpu += f->cpus;
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &machine) && (rank++ + n - first) % n < f->cpus)
 			CPU_SET(cpu, ret);
 	}
 }

@@ -406,6 +406,27 @@ static void test_gives_way(void **state)
 	}
 }
 
+/* Where programs are to end it gives way no longer, for a moment, though others of it compute. */
+static void test_ends_before_others(void **state)
+{
+	struct ran *r, *other;
+	struct sandbox *sb;
+
+	if (!limits_by("cgroup1"))
+		return;
+	sb = make(NULL);
+	other = ran_shell(sb, "while :; do :; done");
+	r = ran_shell(sb, "while :; do :; done");
+	wait_yields(1);
+	exec_kill(r->x);
+	wait_yields(0);
+	ran_wait(r);
+	assert_false(other->done);
+	wait_yields(1);
+	exec_kill(other->x);
+	ran_wait(other);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +449,7 @@ int main(int argc, char **argv)
 		engine_test(test_forks),
 		engine_test(test_limits_of_the_one_before),
 		engine_test(test_gives_way),
+		engine_test(test_ends_before_others),
 	};
 
 	return ENGINE_MAIN(argc, argv, "limit", tests);

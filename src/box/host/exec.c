@@ -351,6 +351,11 @@ static void on_kill_timeout(uv_timer_t *t)
 
 static void kill_tree(struct exec *x)
 {
+	const struct wm_sleep hurry = { .h = { WM_HURRY, 0 }, .key = x->sb->key };
+	struct err e;
+
+	if (box_send(x->sb->box, &hurry, sizeof(hurry), &e) < 0)
+		log_debug("a program ends without haste: %s", e.msg);
 	x->killed_ms = clock_ms();
 	x->left_ms = 0; /* also ends a held timeout */
 	send_signal(x, SIGKILL, IM_SIGNAL_TREE);

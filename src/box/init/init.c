@@ -466,11 +466,12 @@ static bool kill_marked(size_t n)
 }
 
 /* Starts to kill a program with all its descendants: it is stopped now and killed last, so that
- * orphans still become its children. The programs of one burst of messages are killed together,
- * since each scan of all processes is expensive. */
+ * orphans still become its children. Its process group is stopped with it: they are descendants,
+ * and should not compute while the others are searched for. The programs of one burst of messages
+ * are killed together, since each scan of all processes is expensive. */
 static void let_die(struct running *r)
 {
-	kill(r->pid, SIGSTOP);
+	kill(-r->pid, SIGSTOP);
 	r->dying = true;
 	self.dying_for = self.dying_for ?: 1;
 }

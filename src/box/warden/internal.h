@@ -426,6 +426,7 @@ struct body {
 	uint64_t looked_ms; /* when its use of processors was last checked; 0: not since it woke */
 	struct cpu_time cpu; /* at that check */
 	uint64_t loud_ms; /* when it last was busy */
+	uint64_t hurry_ms; /* until then it does not give way */
 	bool yields; /* its group has cpu.idle set */
 	struct mount_spec mounts[WIRE_MOUNTS_MAX];
 	uint32_t n_mounts;
@@ -616,6 +617,7 @@ uint64_t memory_left(const struct body *b);
 /* ---- yield.c ---- */
 
 void yield_watch(struct body *b); /* it has become awake */
+hub_message_fn hurry_body;
 void yield_paused(struct body *b, bool paused); /* before b->paused is set */
 void set_yields(struct body *b, bool yields); /* set false before a sandbox is ended */
 /* Like cgroup_freeze(), but makes it stop giving way first: otherwise it could take long to freeze

@@ -43,6 +43,7 @@ static const struct shape {
 	{ WM_SOCKET, sizeof(struct wm_socket), false, NULL },
 	{ WM_SLEEP, sizeof(struct wm_sleep), false, NULL },
 	{ WM_WAKE, sizeof(struct wm_sleep), false, NULL },
+	{ WM_HURRY, sizeof(struct wm_sleep), false, NULL },
 	{ WM_RECORD, sizeof(struct wm_record), true, NULL },
 	{ WM_END, sizeof(struct wm_head), false, NULL },
 };

@@ -19,6 +19,7 @@
 enum {
 	LOOK_MS = 100,
 	QUIET_MS = 1000, /* until it gets its weight back */
+	HURRY_MS = 1000, /* for which it has that when programs of it are to end */
 	/* Percent of one processor. A sandbox that runs one small command after another wants up to
 	 * 86 where others make it wait. */
 	WANTS_PERCENT = 95,
@@ -83,6 +84,20 @@ int freeze_body(struct body *b, bool frozen, struct err *e)
 	return rc;
 }
 
+/* Its init has to search all processes, and those to be killed need time to die. */
+int hurry_body(const struct hub_message *in, struct err *e)
+{
+	const struct wm_sleep *m = in->p;
+	struct body *b = find_body(m->key);
+
+	(void)e;
+	if (b) {
+		b->hurry_ms = clock_ms() + HURRY_MS;
+		set_yields(b, false);
+	}
+	return 0;
+}
+
 static bool computed(const struct cpu_time *was, const struct cpu_time *is, uint64_t ms)
 {
 	uint64_t ran_us = is->ran_us - was->ran_us, waited_us = is->waited_us - was->waited_us;
@@ -105,7 +120,7 @@ static void look_at(struct body *b, uint64_t now)
 		return;
 	if (computed(&was, &b->cpu, now - before_ms)) {
 		b->loud_ms = now;
-		set_yields(b, true);
+		set_yields(b, now >= b->hurry_ms);
 	} else if (now - b->loud_ms >= QUIET_MS) {
 		set_yields(b, false);
 	}

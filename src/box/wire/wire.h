@@ -73,6 +73,7 @@ enum wm_type {
 	WM_ASLEEP, /* warden: wm_head; the init has ended */
 	WM_WAKE, /* hub: wm_sleep; start an init if there is none */
 	WM_AWAKE, /* warden: wm_head; with the init's socket */
+	WM_HURRY, /* hub: wm_sleep; programs are to end, so it gives way to nobody for a moment */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 

@@ -349,6 +349,10 @@ def test_run_as_root_of_another_user_namespace():
         os.chmod(home, 0o777)
         env = {'PATH': os.environ['PATH'], 'HOME': home, 'HOLT_HOME': f'{home}/holt'}
         assert root_elsewhere([HOLT, 'run', '--', 'sh', '-c', script], env, home) == 7
+        # and where it has hidden a part of /proc itself, as container engines do
+        mask = 'mount -t tmpfs x /proc/sys && exec "$@"'
+        for argv in ['run', '--', 'true'], ['doctor']:
+            assert root_elsewhere(['/bin/sh', '-c', mask, 'sh', HOLT, *argv], env, home) == 0, argv
 
 
 # What goes over the end of a folder, each in an empty one: exit status 0 means that it fitted.

@@ -122,7 +122,8 @@ void probe_host_fill(struct probe_host *ret_host)
 {
 	struct statfs fs;
 
-	*ret_host = (struct probe_host){ .root = has_admin() && in_first_userns() };
+	*ret_host = (struct probe_host){ .admin = geteuid() == 0 && has_admin() };
+	ret_host->root = ret_host->admin && in_first_userns();
 	fill_kernel(ret_host);
 	ret_host->proc = statfs("/proc/self", &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 	ret_host->chrooted = is_chrooted(ret_host->root);

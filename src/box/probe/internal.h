@@ -7,7 +7,8 @@
 
 /* Facts that determine the remedies. Filled once, before the tries. */
 struct probe_host {
-	bool root; /* CAP_SYS_ADMIN: namespaces need no user namespace around them */
+	bool root; /* of the first user namespace, with CAP_SYS_ADMIN */
+	bool admin; /* root with it of any: namespaces need no user namespace around them */
 	bool proc; /* /proc is mounted */
 	bool chrooted; /* certainly; an unprivileged user can't always tell */
 	bool filtered; /* this process has a seccomp filter, as in container engines */

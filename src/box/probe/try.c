@@ -60,7 +60,7 @@ static int stand(const struct probe_try *t)
 {
 	const char *what;
 
-	if (t->host->root || probe_enter_userns(&what) == 0)
+	if (t->host->admin || probe_enter_userns(&what) == 0)
 		return 0;
 	return probe_say(t, EHOSTDOWN, "not tried: there is no user namespace to try it in");
 }

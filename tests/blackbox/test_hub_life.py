@@ -2,6 +2,7 @@
 and where PID 1 is no init."""
 
 import os
+import shutil
 import signal
 import subprocess
 
@@ -9,6 +10,8 @@ import host
 from client import until
 from test_sleep import AFTER, asleep
 from test_readopt import begin as begin_home  # noqa: F401
+from test_serve import Serve
+from who import BUILD, HOLT
 
 # Runs a program as PID 1 of a PID namespace.
 APART = ['unshare', *(['-U', '--map-current-user'] if os.getuid() else []), '-pf', '--mount-proc']
@@ -72,3 +75,41 @@ def test_it_may_be_pid_1(who, residue):
     done = subprocess.run([*APART, *who.argv('run', '--', 'true')], env=who.env, check=False,
                           timeout=60)
     assert done.returncode == 0
+
+
+def in_container(who, *argv):
+    """Runs a program as PID 1 of a container: a root of its own that has this machine's programs
+    and Holt, and the machine's control groups, as where containers share them."""
+    made = os.path.dirname(os.path.realpath(BUILD))
+    root = ['--ro-bind', '/usr', '/usr', '--ro-bind', '/etc', '/etc', '--proc', '/proc',
+            '--dev', '/dev', '--tmpfs', '/tmp', '--tmpfs', '/run', '--ro-bind', made, made,
+            '--bind', who.top, who.top, '--bind', '/sys/fs/cgroup', '/sys/fs/cgroup']
+    for name in 'bin', 'sbin', 'lib', 'lib64':
+        root += ['--symlink', f'usr/{name}', f'/{name}']
+    return subprocess.run(
+        [*who.prefix, 'bwrap', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--as-pid-1',
+         *(['--cap-add', 'ALL'] if not who.uid else []), *root, '--', *argv],
+        env=who.env, cwd='/', capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_hubs_beside_each_other(begin_home, who):  # noqa: F811
+    """One in a container without an init, and another on this machine: when they have ended there
+    is no zombie, and the sandboxes of the first, one asleep and one busy, are as they were."""
+    hub = begin_home('--pool', '0', '--sleep-after', str(AFTER))
+    box, busy = hub.create(), hub.create()
+    hub.post('/v1/files/write', sandbox=box, path='f', content='kept')
+    job = hub.exec(busy, 'exec sleep 1000', background=True)['exec_id']
+    asleep(hub)
+    done = in_container(who, 'python3', '-c', PID_1, HOLT, 'run', '--', 'sh', '-c', 'sleep 60 &')
+    assert done.returncode == 0 and done.stdout == '1 (python3)\n', done
+    home = f'{who.work}/other'
+    other = Serve(who, home, '--socket', 'none', '--listen', '127.0.0.1:0')
+    try:
+        other.works()
+        assert other.end() == 0, other.said()
+    finally:
+        other.kill()
+        shutil.rmtree(home)
+    assert hub.exec(box, 'cat f')['stdout'] == 'kept'
+    assert hub.call('GET', f'/v1/sandboxes/{busy}/execs/{job}')['state'] == 'running'
+    assert not host.zombies()

@@ -32,6 +32,8 @@ static const struct field tty_fields[] = {
 #undef T
 static const struct field_table tty_table = FIELD_TABLE(struct exec_tty, tty_fields);
 
+static const char *const user_names[] = { "sandbox", "user", "root" };
+
 #define Q struct exec_request
 static const struct field request_fields[] = {
 	OP_SANDBOX_ROW(Q),
@@ -42,6 +44,9 @@ static const struct field request_fields[] = {
 	FIELD(Q, cwd, .min = 1, .max = CWD_MAX,
 	      .doc = "Directory to start in; the sandbox's if absent."),
 	FIELD(Q, env, .max = ENV_MAX, .doc = "Environment variables, over those of the sandbox."),
+	FIELD_ENUM(Q, user, user_names, .def = DEFAULT_ENUM(EXEC_AS_SANDBOX),
+		   .doc = "Who it is: as the sandbox was made; user, uid 1000; or root, uid 0, "
+			  "where it was made with root."),
 	FIELD(Q, timeout_seconds,
 	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: "
 		     "30, or "
@@ -219,6 +224,7 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct s
 			.env = env,
 			.n_env = q->env.n,
 			.cwd = q->cwd,
+			.user = q->user,
 			.timeout_ms = ms,
 			.stdin_open = q->input.n > 0 || q->stdin_open,
 			.terminal = q->has_tty ? tty : NULL,

@@ -28,6 +28,7 @@ struct exec_request {
 	struct field_strs args;
 	struct field_map env;
 	struct str cwd;
+	enum exec_user user;
 	uint32_t timeout_seconds;
 	struct str input, input_base64; /* "stdin": normalized, only the first, as bytes */
 	bool has_base64;

@@ -18,6 +18,7 @@ import pytest
 import image_files as files
 from client import until
 from test_distributions import Template, check_tools
+from rest import Failed
 from test_readopt import begin, kill  # noqa: F401
 from who import Who, ranger
 
@@ -187,6 +188,25 @@ def test_it_stays_with_the_sandbox(begin):
     for sandbox in (source, idle, busy, deep, restored, stopped, again):
         assert run(hub, sandbox, TELL) == TOLD, sandbox
         assert hub.call('GET', f'/v1/sandboxes/{sandbox}')['user'] == 'root'
+
+
+def test_exec_as_somebody(begin):
+    """In a sandbox with root, uid 1000 on request; in others nobody is root."""
+    hub = begin()
+    sandbox, plain = hub.create(user='root'), hub.create()
+    told = 'id -u; id -G; echo $HOME $USER; grep CapEff /proc/self/status | cut -f 2; pwd'
+    got = hub.exec(sandbox, told, user='user')
+    assert got['stdout'] == f'1000\n1000\n/home/agent agent\n{"0" * 16}\n/workspace\n', got
+    assert hub.exec(sandbox, 'id -u', user='root')['stdout'] == '0\n'
+    assert hub.exec(sandbox, 'id -u')['stdout'] == '0\n'
+    assert hub.exec(sandbox, 'id -u', user='user', env={'HOME': '/'})['stdout'] == '1000\n'
+    assert hub.exec(plain, 'id -u', user='user')['stdout'] == '1000\n'
+    with pytest.raises(Failed, match='without root'):
+        hub.exec(plain, 'id -u', user='root')
+    # its tree is found and ended by its timeout, whoever is in it
+    with pytest.raises(Failed, match='exec_timeout'):
+        hub.exec(sandbox, 'setpriv --reuid 5 sleep 1000 & sleep 1000', timeout=1)
+    until(lambda: hub.exec(sandbox, 'pgrep sleep')['exit_code'] == 1, what='their end')
 
 
 def test_files_over_the_api(begin):

@@ -306,6 +306,8 @@ struct exec_spec {
 	const struct env_var *env; /* overrides the sandbox's defaults */
 	size_t n_env;
 	struct str cwd; /* {NULL}: the sandbox's */
+	/* ERR_INVALID for root in a sandbox without */
+	enum exec_user { EXEC_AS_SANDBOX, EXEC_AS_USER, EXEC_AS_ROOT } user;
 	uint64_t timeout_ms; /* 0: none; at its end the whole process tree is killed */
 	bool stdin_open; /* exec_write() will follow; else stdin is /dev/null */
 	/* used instead of pipes, with stdin open; NULL: none */

@@ -23,6 +23,7 @@
 #include "box/host/internal.h"
 
 enum {
+	USER_ID = 1000, /* see GUEST_UID of the warden */
 	READ_BYTES = 64 * 1024,
 	DRAIN_READS = 32, /* more than a pipe can hold when its program has ended */
 	STDIN_QUEUE_MAX = 1024 * 1024,
@@ -546,6 +547,15 @@ static int add_string(struct buf *b, struct str s, struct err *e)
 	return 0;
 }
 
+/* Over what a sandbox with root has for that. */
+static const char *const other_env[] = { "HOME=/home/agent", "USER=agent", "LOGNAME=agent" };
+
+/* Whether the program is not who the others of its sandbox are. */
+static bool is_other(const struct exec *x, const struct exec_spec *spec)
+{
+	return spec->user == EXEC_AS_USER && x->sb->limits.root;
+}
+
 static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, uint32_t *ret_n,
 		   struct err *e)
 {
@@ -563,6 +573,8 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 		env_put_prompt(&l, x->sb->id, prompt);
 	for (size_t i = 0; i < x->sb->n_env; i++)
 		env_put(&l, str_of(x->sb->env[i]));
+	for (size_t i = 0; is_other(x, spec) && i < ARRAY_LEN(other_env); i++)
+		env_put(&l, str_of(other_env[i]));
 	if (term.p &&
 	    (buf_addf(&own, e, "TERM=%.*s", STR_ARG(term)) < 0 || buf_add(&own, "", 1, e) < 0))
 		return -1;
@@ -614,8 +626,11 @@ static int build_message(struct exec *x, const struct exec_spec *spec, struct bu
 		.shell = spec->shell.p != NULL,
 		.terminal = spec->terminal != NULL,
 		.files = x->sb->limits.files,
+		.uid = is_other(x, spec) ? USER_ID : 0,
 	};
 
+	if (spec->user == EXEC_AS_ROOT && !x->sb->limits.root)
+		return err_set(e, ERR_INVALID, "user: the sandbox was made without root");
 	if (by_default && words == 0)
 		return err_set(e, ERR_INVALID,
 			       "argv: the template names no program to run by default");

@@ -184,6 +184,14 @@ static void exec_search(char *const *argv, char *const *envp)
 	errno = telling;
 }
 
+/* By the kernel's own calls: the C library's change all threads of its process. */
+static int become(uint32_t uid)
+{
+	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, uid, uid, uid) < 0)
+		return -1;
+	return (int)syscall(SYS_setresuid, uid, uid, uid);
+}
+
 /* Runs in the new process, in our memory: writes only its own stack and *l. */
 static _Noreturn void launch_child(struct launch *l)
 {
@@ -203,6 +211,8 @@ static _Noreturn void launch_child(struct launch *l)
 		if (dup2(l->fds[i], i) < 0)
 			goto fail; /* all our descriptors are above 2, so none is lost */
 	}
+	if (l->m->uid && become(l->m->uid) < 0)
+		goto fail;
 	if (chdir(l->cwd) < 0)
 		goto fail;
 	l->stage = IM_STAGE_EXEC;

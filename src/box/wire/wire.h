@@ -337,6 +337,8 @@ struct im_exec {
 	/* 1: the program leads a session with the terminal as its controlling terminal */
 	uint32_t terminal;
 	uint32_t files; /* open files of the program; 0: as many as the host gives */
+	uint32_t uid; /* that it becomes, in a sandbox with root; 0: none */
+	uint32_t pad;
 };
 
 enum { IM_SIGNAL_TREE = 1 };

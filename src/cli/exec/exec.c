@@ -13,6 +13,7 @@ struct exec_options {
 	struct verb_options common;
 	struct env_options env;
 	const char *cwd;
+	uint32_t user;
 	uint64_t timeout_ms;
 	bool interactive, tty, detach;
 	const char *id;
@@ -26,6 +27,8 @@ static const struct option_row rows[] = {
 	ENV_ROWS(struct exec_options, env),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Working directory; by default the sandbox's."),
+	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",
+	       .doc = "Who it is; by default as the sandbox was made."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
 	       .max = 86400000,
 	       .doc = "Kill it and its descendants after this time; by default a day."),
@@ -59,6 +62,8 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 		hub_link_text(w, "command", "exec \"$0\" -i"); /* the shell that runs this */
 	}
 	hub_link_text(w, "working_dir", o->cwd);
+	if (o->user)
+		hub_link_text(w, "user", o->user == USER_ROOT ? "root" : "user");
 	json_write_key(w, "timeout");
 	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
 	return hub_link_env(w, &o->env, e);

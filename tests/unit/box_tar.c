@@ -71,6 +71,35 @@ static enum tar_why read_in(const char *p, size_t n, size_t step, char *log, siz
 	return tar_reader_end(&r);
 }
 
+/* Owners are numbers; what a header can't say is nobody. */
+static void owners(void **state)
+{
+	static struct tar_reader r;
+	struct tar_entry e = { TAR_FILE, 06755, 0, 0, 0, "f", "", 123, 65535 };
+	char head[TAR_HEAD_MAX];
+	const char *at = head;
+	size_t n = tar_head(&e, head);
+
+	tar_reader_init(&r);
+	assert_int_equal(tar_read(&r, &at, &n), TAR_ENTRY);
+	assert_int_equal(r.entry.uid, 123);
+	assert_int_equal(r.entry.gid, 65535);
+	assert_int_equal(r.entry.mode, 06755);
+	n = tar_head(&e, head);
+	memcpy(head + 108, "+", 1); /* uid */
+	memset(head + 148, ' ', 8);
+	for (size_t i = 0, sum = 0; i < n; i++) {
+		sum += (unsigned char)head[i];
+		if (i == n - 1)
+			snprintf(head + 148, 7, "%06o", (unsigned)sum);
+	}
+	at = head;
+	tar_reader_init(&r);
+	assert_int_equal(tar_read(&r, &at, &n), TAR_ENTRY);
+	assert_int_equal(r.entry.uid, 65534);
+	assert_int_equal(r.entry.gid, 65535);
+}
+
 static void exchanges(void **state)
 {
 	static char many[4096], log[ARCHIVE_MAX], want[ARCHIVE_MAX];
@@ -398,13 +427,10 @@ static void clean_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exchanges),
-		cmocka_unit_test(large_sizes),
-		cmocka_unit_test(what_has_no_head),
-		cmocka_unit_test(by_others),
-		cmocka_unit_test(numbers_of_gnu),
-		cmocka_unit_test(bounds),
-		cmocka_unit_test(ends),
+		cmocka_unit_test(exchanges),   cmocka_unit_test(owners),
+		cmocka_unit_test(large_sizes), cmocka_unit_test(what_has_no_head),
+		cmocka_unit_test(by_others),   cmocka_unit_test(numbers_of_gnu),
+		cmocka_unit_test(bounds),      cmocka_unit_test(ends),
 		cmocka_unit_test(clean_paths),
 	};
 

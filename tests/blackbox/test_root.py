@@ -281,6 +281,12 @@ def test_sandboxes_have_ids_of_their_own(begin, who):
     assert min(gaps) >= 65536, found
     assert first(fork) == found[0]
     assert all(f'{f} {f + 65535}' in locks() for f in found)
+    # a fork keeps the ids when its source, in which something ran, ends before it
+    source = hub.create(user='root')
+    found.append(first(source))
+    made.append(hub.post(f'/v1/sandboxes/{source}/fork')['id'])
+    hub.delete(source)
+    assert f'{found[-1]} {found[-1] + 65535}' in locks()
     for sandbox in (*made, fork):
         hub.delete(sandbox)
     assert not any(f'{f} {f + 65535}' in locks() for f in found)

@@ -119,14 +119,16 @@ static uint32_t take_uid(void)
 	return warden.host.uid_base + i;
 }
 
-uint32_t share_uid(const struct body *b)
+void share_ids(struct body *b, const struct body *source)
 {
+	b->uid = source->uid;
+	b->has_range = source->has_range;
+	b->chain.set_ids = source->chain.set_ids;
 	if (!warden.host.one_uid && !b->limits.root)
 		warden.uid_refs[b->uid - warden.host.uid_base]++;
-	return b->uid;
 }
 
-static void drop_uid(const struct body *b)
+static void drop_ids(struct body *b)
 {
 	if (b->limits.root)
 		range_drop(b);
@@ -141,7 +143,7 @@ static int take_ids(struct body *b, struct err *e)
 		return 0;
 	}
 	b->chain.set_ids = true;
-	return range_take(&b->uid, e);
+	return range_take(b, e);
 }
 
 static void free_mounts(struct body *b)
@@ -180,7 +182,7 @@ static void end_body(struct body *b)
 	facts_drop(take_ptr(b->facts));
 	facts_drop(take_ptr(b->covered));
 	free(take_ptr(b->record));
-	drop_uid(b);
+	drop_ids(b);
 	sweep_body(b);
 }
 

@@ -80,8 +80,7 @@ static struct body *new_child(const struct body *source, struct err *e)
 	if (!b)
 		return NULL;
 	b->limits = source->limits;
-	b->uid = share_uid(source);
-	b->chain.set_ids = source->chain.set_ids;
+	share_ids(b, source);
 	if (clone_mounts(b, source, e) == 0)
 		return b;
 	abandon_body(b);

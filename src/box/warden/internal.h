@@ -418,6 +418,7 @@ struct body {
 	 * hub or the sandbox has slept. */
 	int socket;
 	uint32_t uid;
+	bool has_range; /* of ids, from uid on, which range.c has locked */
 	struct chain chain;
 	struct limits limits;
 	struct facts *facts; /* facts for these limits; NULL: it has not been started yet */
@@ -544,7 +545,7 @@ uint32_t slot_of(const struct body *b);
 struct body *new_body(struct err *e);
 struct body *find_body(uint64_t key); /* a LIVE one; NULL: none */
 struct body *find_awake(uint64_t key, struct err *e); /* an awake one */
-uint32_t share_uid(const struct body *b); /* counts one more body of that family of forks */
+void share_ids(struct body *b, const struct body *source); /* one more of a family of forks */
 void kill_body(struct body *b);
 void sweep_body(struct body *b); /* the last step, tried until it succeeds */
 void body_died(struct body *b);
@@ -568,10 +569,10 @@ void pool_refill(void); /* makes one more */
 
 /* ---- range.c ---- */
 
-/* ROOT_IDS ids that no other sandbox has, of this hub or another; in *ret the first. Without
- * privileges those of /etc/subuid and /etc/subgid, for all. ERR_UNSUPPORTED: there are none. */
-int range_take(uint32_t *ret, struct err *e) MUST_USE;
-void range_drop(const struct body *b); /* it has ended */
+/* Gives a body ROOT_IDS ids that no other sandbox has, of this hub or another. Without privileges
+ * those of /etc/subuid and /etc/subgid, for all. ERR_UNSUPPORTED: there are none. */
+int range_take(struct body *b, struct err *e) MUST_USE;
+void range_drop(struct body *b); /* the last of a family gives them back */
 /* Without privileges, before the process is in its user namespace: starts a process that will map
  * that, this user as 0 and ROOT_IDS - 1 ids of its own behind. -1: the user has none. */
 int range_map_start(void);

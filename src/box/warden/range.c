@@ -32,7 +32,7 @@ static bool is_ours(uint64_t first)
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
 		const struct body *b = &warden.bodies[i];
 
-		if (b->state != BODY_FREE && b->limits.root && overlaps(first, b->uid, ROOT_IDS))
+		if (b->has_range && overlaps(first, b->uid, ROOT_IDS))
 			return true;
 	}
 	return false;
@@ -50,7 +50,7 @@ static int no_range(struct err *e)
 		       ROOT_IDS, IDS_FIRST);
 }
 
-int range_take(uint32_t *ret, struct err *e)
+int range_take(struct body *b, struct err *e)
 {
 	uint32_t n = warden.host.n_ranges, from = 0;
 
@@ -59,7 +59,7 @@ int range_take(uint32_t *ret, struct err *e)
 			       "root inside takes overlays, which users without privileges have "
 			       "since Linux 6.6");
 	if (warden.host.has_range) {
-		*ret = 0;
+		b->uid = 0;
 		return 0;
 	}
 	if (warden.host.one_uid)
@@ -71,21 +71,23 @@ int range_take(uint32_t *ret, struct err *e)
 
 		if (is_ours(at) || !ids_lock(warden.host.id_locks, at, ROOT_IDS, true))
 			continue;
-		*ret = (uint32_t)at;
+		b->uid = (uint32_t)at;
+		b->has_range = true;
 		return 0;
 	}
 	return no_range(e);
 }
 
-void range_drop(const struct body *b)
+void range_drop(struct body *b)
 {
-	if (warden.host.one_uid || !b->uid)
+	if (!b->has_range)
 		return;
+	b->has_range = false;
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
 		const struct body *o = &warden.bodies[i];
 
-		if (o != b && o->state != BODY_FREE && o->limits.root && o->uid == b->uid)
-			return; /* one of the same family still uses it */
+		if (o->has_range && o->uid == b->uid)
+			return; /* of the same family */
 	}
 	ids_lock(warden.host.id_locks, b->uid, ROOT_IDS, false);
 }

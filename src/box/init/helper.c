@@ -49,17 +49,16 @@ bool init_helps(pid_t pid)
 	return helper_find(pid) != NULL;
 }
 
-int init_helper_reaped(pid_t pid, int status)
+void init_helper_reaped(pid_t pid, int status)
 {
 	struct helper *h = helper_find(pid), ended;
 
 	if (!h)
-		return 0;
+		return;
 	ended = *h;
 	h->pid = 0;
 	if (ended.on_death && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 		ended.on_death(ended.id);
-	return 1;
 }
 
 void init_helper_reset(void)

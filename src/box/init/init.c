@@ -358,8 +358,8 @@ static void reap(void)
 		r = find_exec(0, pid);
 		if (r)
 			report_exit(r, status, &usage);
-		else if (!init_file_reaped(pid, status) && !init_helper_reaped(pid, status))
-			init_process_reaped(pid, status);
+		else if (!init_file_reaped(pid, status))
+			init_helper_reaped(pid, status);
 	}
 }
 
@@ -702,7 +702,6 @@ static void handle_reset(const struct im_reset *m)
 	kill_dying();
 	init_file_reset();
 	init_helper_reset();
-	init_process_reset();
 	reap();
 	say_quiet(IM_WAS_RESET, m->h.id, list_procs());
 }

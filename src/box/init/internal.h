@@ -58,19 +58,13 @@ pid_t init_helper_start(uint32_t id, void (*on_death)(uint32_t id));
 /* Kills the helper with that id, if it has not ended; on_death follows. */
 void init_helper_stop(uint32_t id);
 bool init_helps(pid_t pid);
-/* Like init_file_reaped(). */
-int init_helper_reaped(pid_t pid, int status);
+/* Notes that a helper process has ended, if pid is one. */
+void init_helper_reaped(pid_t pid, int status);
 /* Kills them all: nothing more is sent from them. */
 void init_helper_reset(void);
 
 /* Handles one IM_PROCESS message. */
 void init_process(const struct im_process *msg);
-
-/* Like init_file_reaped(), for the helper process of a list. */
-int init_process_reaped(pid_t pid, int status);
-
-/* Ends lists for the last hub: nothing more is sent from them. */
-void init_process_reset(void);
 
 /* Reads /proc/PID/stat; the name in *ret is valid until the next call. False: there is no such
  * process. */

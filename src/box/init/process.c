@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,12 +21,7 @@
 #include "box/init/internal.h"
 #include "box/init/message.h"
 
-enum { HELPERS_MAX = 8, PATIENCE_S = 2 };
-
-static struct {
-	pid_t pid; /* 0: free */
-	uint32_t id;
-} helpers[HELPERS_MAX];
+enum { PATIENCE_S = 2 };
 
 static size_t read_proc_file(const char *pid, const char *name, char *to, size_t size)
 {
@@ -103,10 +97,6 @@ static bool read_entry(const char *pid, bool words, struct im_process_entry *ret
 /* PID 1 and its helpers: the sandbox did not start them. */
 static bool is_ours(pid_t pid)
 {
-	for (int i = 0; i < HELPERS_MAX; i++) {
-		if (helpers[i].pid == pid)
-			return true;
-	}
 	return pid == 1 || pid == getpid() || init_file_helps(pid) || init_helps(pid);
 }
 
@@ -147,49 +137,22 @@ _Static_assert(sizeof(struct im_process_done) +
 		       WIRE_MAX,
 	       "the longest list is one message");
 
+static void list_died(uint32_t id)
+{
+	send_list(id, false);
+}
+
 static void process_list(uint32_t id)
 {
-	int i = 0;
-	pid_t pid;
+	pid_t pid = init_helper_start(id, list_died);
 
-	while (i < HELPERS_MAX && helpers[i].pid)
-		i++;
-	pid = i < HELPERS_MAX ? fork() : -1;
 	if (pid == 0) {
 		alarm(PATIENCE_S);
 		send_list(id, true);
 		_exit(0);
 	}
-	if (pid < 0) {
+	if (pid < 0)
 		send_list(id, false);
-		return;
-	}
-	helpers[i].pid = pid;
-	helpers[i].id = id;
-}
-
-int init_process_reaped(pid_t pid, int status)
-{
-	for (int i = 0; i < HELPERS_MAX; i++) {
-		if (helpers[i].pid != pid)
-			continue;
-		helpers[i].pid = 0;
-		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-			send_list(helpers[i].id, false);
-		return 1;
-	}
-	return 0;
-}
-
-void init_process_reset(void)
-{
-	for (int i = 0; i < HELPERS_MAX; i++) {
-		if (!helpers[i].pid)
-			continue;
-		kill(helpers[i].pid, SIGKILL);
-		waitpid(helpers[i].pid, NULL, 0);
-		helpers[i].pid = 0;
-	}
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */

@@ -1,0 +1,201 @@
+#pragma once
+/*
+ * The protocol between the hub and the egress proxy (net/egress), over a SOCK_SEQPACKET pair
+ * between processes of one build, so plain structs in host order. The proxy finds its end at
+ * NW_FD. It ends with it.
+ *
+ * The hub says NW_HELLO first. Then for each sandbox, named by a key that the hub chooses, NW_GRANT
+ * with its rules and NW_SOCKETS with the listening sockets that were made in its network namespace.
+ * A new proxy gets all of that again: it keeps nothing. Each of these is answered, in order, by
+ * NW_DONE or NW_FAILED with its seq. Events (NW_FLOW) and questions (NW_WANT) come between.
+ *
+ * The hub is trusted by the proxy; the proxy has strangers on both sides, so the hub checks what it
+ * says: keys are looked up, texts are terminated, addresses lie in the range for wildcards.
+ */
+#include <stdint.h>
+
+#include "base/err.h"
+#include "net/wire/rule.h"
+
+enum {
+	NW_VERSION = 1,
+	NW_FD = 3, /* the hub's socket in a new proxy */
+	NW_MAX = 160 * 1024, /* one message; below the default socket buffer */
+	NW_ID_MAX = 65,
+	NW_SOCKETS_MAX = 64, /* in one message: as many descriptors as one can carry */
+	NW_RULES_MAX = 256, /* of a sandbox */
+	NW_HTTP_MAX = 128, /* of a sandbox */
+	NW_RESOLVERS_MAX = 4,
+	NW_PORTS_MAX = 32, /* that the rules grant to one name by a wildcard */
+	NW_REASON_MAX = 128,
+};
+
+/* 127/8 of a sandbox: where exact names are (the hub chooses), and names of wildcards (the proxy
+ * chooses). The first and last address of each is not used. */
+enum { NW_EXACT_NET = 0x7f010000, NW_WILD_NET = 0x7f020000, NW_NET_SIZE = 0x10000 };
+
+enum nw_type {
+	NW_HELLO = 1, /* hub: nw_hello */
+	NW_GRANT, /* hub: nw_grant, n net_rule, n_http net_http_rule */
+	NW_SOCKETS, /* hub: nw_sockets, n nw_socket; one descriptor for each */
+	NW_DROP, /* hub: nw_drop */
+	NW_DONE, /* proxy: nw_head */
+	NW_FAILED, /* proxy: nw_failed; nothing was changed, descriptors are closed */
+	NW_WANT, /* proxy: nw_want */
+	NW_FLOW, /* proxy: nw_flow */
+};
+
+struct nw_head {
+	uint32_t type;
+	uint32_t seq; /* of the request; the answer repeats it */
+};
+
+/* Of each sandbox. 0: the default, but for bytes_per_s: no limit. */
+struct nw_limits {
+	uint32_t flows; /* at once; 256 */
+	uint32_t flows_per_s; /* new ones; 100, and as many at once after a pause */
+	uint32_t names; /* that wildcards have addresses for; 64 */
+	uint32_t queries_per_s; /* of names; 500 */
+	uint32_t head_bytes; /* of one HTTP head; 64 KiB */
+	uint32_t handshake_ms; /* until the first bytes and the dial are done; 10,000 */
+	uint64_t idle_ms; /* without a byte; an hour */
+	uint64_t bytes_per_s; /* both ways together */
+};
+
+struct nw_resolver {
+	struct net_addr addr;
+	uint16_t port; /* 0: 53 */
+};
+
+struct nw_hello {
+	struct nw_head h;
+	uint32_t version;
+	/* 0: those of the host's resolv.conf. Its hosts file counts either way. */
+	uint32_t n_resolvers;
+	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
+	struct nw_limits limits;
+};
+
+/* Replaces the sandbox's rules. Flows that are still allowed go on, the others are reset; sockets
+ * of names and ports that are no longer granted are closed. */
+struct nw_grant {
+	struct nw_head h;
+	uint64_t key;
+	char id[NW_ID_MAX]; /* of the sandbox; for messages */
+	uint32_t n_rules, n_http;
+};
+
+enum nw_socket_kind {
+	NW_SOCKET_FLOW = 1, /* listens at an address that stands for a name */
+	NW_SOCKET_DNS_UDP, /* bound to 127.0.0.1:53 */
+	NW_SOCKET_DNS_TCP, /* listens there */
+	NW_SOCKET_PROXY, /* listens at 127.0.0.1:3128 */
+};
+
+struct nw_socket {
+	uint32_t kind; /* enum nw_socket_kind */
+	uint32_t ip; /* IPv4, host order, in 127/8 */
+	uint32_t port;
+	char name[NET_HOST_MAX]; /* of FLOW, as net_host_parse() makes it */
+};
+
+/* More sockets of a sandbox that has had its NW_GRANT. One of the same kind, address and port
+ * replaces an earlier one. A FLOW socket's name is resolved to its address by the stub resolver
+ * from then on, so it needs one for each port that any rule grants to the name. */
+struct nw_sockets {
+	struct nw_head h;
+	uint64_t key;
+	uint32_t want; /* the seq of the NW_WANT that is answered; n 0: it failed. 0: unasked */
+	uint32_t n;
+};
+
+/* Closes all of a sandbox. Idempotent. */
+struct nw_drop {
+	struct nw_head h;
+	uint64_t key;
+};
+
+struct nw_failed {
+	struct nw_head h;
+	struct err err;
+};
+
+/* A name of a wildcard was asked for. The hub answers with NW_SOCKETS: a FLOW socket at this
+ * address for each of the ports. The earlier sockets of the address, if any, are closed by then. */
+struct nw_want {
+	struct nw_head h; /* seq: of the proxy's own counting, never 0 */
+	uint64_t key;
+	uint32_t ip;
+	uint32_t n_ports;
+	uint16_t ports[NW_PORTS_MAX];
+	char name[NET_HOST_MAX];
+};
+
+enum nw_flow_what {
+	NW_FLOW_OPENED = 1, /* the first bytes are checked, and address is connected */
+	NW_FLOW_CLOSED, /* a flow that was opened has ended */
+	NW_FLOW_DENIED, /* instead of OPENED, or of one request on an open flow */
+	NW_FLOW_FAILED, /* allowed, but the host was not reached */
+};
+
+/* What a flow is, as far as known. */
+enum nw_flow_by { NW_BY_ADDRESS = 1, NW_BY_PROXY, NW_BY_DNS };
+
+/* X(CODE, name, text): stable names for audit records. */
+#define NW_REASONS(X)                                                                              \
+	X(NONE, "none", "")                                                                        \
+	X(NOT_GRANTED, "not_granted", "not granted to this sandbox")                               \
+	X(ADDRESS, "forbidden_address", "the name resolves to a forbidden address")                \
+	X(LITERAL, "address_literal", "addresses are not granted, use the name")                   \
+	X(NOT_TLS, "not_tls", "only TLS may pass at this port")                                    \
+	X(NOT_HTTP, "not_http", "only HTTP or TLS may pass at this port")                          \
+	X(BAD_TLS, "bad_tls", "the ClientHello is malformed")                                      \
+	X(NO_SNI, "no_sni", "TLS without a server name")                                           \
+	X(SNI, "sni_mismatch", "TLS names another host")                                           \
+	X(ECH, "ech", "the server name is encrypted (ECH)")                                        \
+	X(BAD_HTTP, "bad_http", "the HTTP request is malformed or ambiguous")                      \
+	X(HOST, "host_mismatch", "the HTTP request names another host")                            \
+	X(METHOD, "http_rule", "no HTTP rule allows this request")                                 \
+	X(OPAQUE, "http_rule_tls", "HTTP rules can't be applied inside TLS")                       \
+	X(CONNECT, "connect", "CONNECT belongs to the proxy's own address")                        \
+	X(UPGRADE, "upgrade", "the server refused the upgrade")                                    \
+	X(LIMIT_FLOWS, "limit_flows", "too many connections at once")                              \
+	X(LIMIT_RATE, "limit_rate", "too many new connections a second")                           \
+	X(LIMIT_HOST, "limit_host", "the proxy is out of descriptors or memory")                   \
+	X(SLOW, "slow", "no first bytes in time")                                                  \
+	X(IDLE, "idle", "no bytes for too long")                                                   \
+	X(RESOLVE, "resolve_failed", "the name does not resolve")                                  \
+	X(DIAL, "connect_failed", "the host can't be reached")                                     \
+	X(REVOKED, "revoked", "the grant was taken back")                                          \
+	X(DROPPED, "dropped", "the sandbox ended")                                                 \
+	X(PEER, "broken", "the connection broke")                                                  \
+	X(BAD_PROXY, "bad_proxy", "not HTTP and not SOCKS5 with CONNECT")
+
+enum nw_reason {
+#define X(code, name, text) NW_REASON_##code,
+	NW_REASONS(X)
+#undef X
+		NW_REASONS_N
+};
+
+/* Never blocks the proxy: if the hub doesn't read, events are dropped, and the next one says how
+ * many. */
+struct nw_flow {
+	struct nw_head h; /* seq 0 */
+	uint64_t key;
+	uint64_t flow; /* unique in this process; 0: of none, such as a query of a name */
+	uint64_t up, down; /* bytes so far, from the sandbox and to it */
+	uint64_t ms; /* since it was accepted */
+	uint64_t lost; /* events before this one that were dropped since the last */
+	uint32_t what; /* enum nw_flow_what */
+	uint32_t by; /* enum nw_flow_by */
+	uint32_t reason; /* enum nw_reason */
+	int32_t rule; /* index in the sandbox's rules; -1: none */
+	uint16_t port;
+	struct net_addr addr; /* that was dialled, or that was refused */
+	char host[NET_HOST_MAX]; /* that was asked for; cleaned for logs, "" if there is none */
+};
+
+/* The stable name ("sni_mismatch") and the text of a reason; borrowed for ever. */
+const char *nw_reason_name(uint32_t reason);
+const char *nw_reason_text(uint32_t reason);

@@ -1,0 +1,559 @@
+#include "net/egress/request.h"
+
+enum { FIELDS_MAX = 256, METHOD_MAX = 32 };
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static bool is_token(char c)
+{
+	return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') ||
+	       (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static bool same(struct str a, const char *z)
+{
+	size_t n = strlen(z);
+
+	if (a.n != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (lower(a.p[i]) != z[i])
+			return false;
+	}
+	return true;
+}
+
+/* The same where a server takes underscores for hyphens, as CGI does. */
+static bool same_to_cgi(struct str a, const char *z)
+{
+	size_t n = strlen(z);
+
+	if (a.n != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if ((a.p[i] == '_' ? '-' : lower(a.p[i])) != z[i])
+			return false;
+	}
+	return true;
+}
+
+/* Cuts *s at the first c. False if there is none. */
+static bool cut(struct str *s, char c, struct str *ret)
+{
+	const char *at = s->n > 0 ? memchr(s->p, c, s->n) : NULL;
+
+	if (!at)
+		return false;
+	*ret = (struct str){ s->p, (size_t)(at - s->p) };
+	s->n -= ret->n + 1;
+	s->p = at + 1;
+	return true;
+}
+
+/* The items of a comma-separated list; false at its end. */
+static bool next_item(struct str *list, struct str *ret)
+{
+	if (!list->p)
+		return false;
+	if (!cut(list, ',', ret)) {
+		*ret = *list;
+		*list = STR_NONE;
+	}
+	*ret = str_trim(*ret);
+	return true;
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+static bool read_port(struct str s, uint16_t *ret)
+{
+	unsigned port = 0;
+
+	if (s.n == 0 || s.n > 5 || s.p[0] == '0')
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		if (!is_digit(s.p[i]))
+			return false;
+		port = port * 10 + (unsigned)(s.p[i] - '0');
+	}
+	*ret = (uint16_t)port;
+	return port <= UINT16_MAX;
+}
+
+/* host[:port]; the host's own form is checked by those who look it up. */
+static bool read_authority(struct str s, struct str *ret_host, uint16_t *ret_port)
+{
+	const char *end = s.n > 0 && s.p[0] == '[' ? memchr(s.p, ']', s.n) : NULL;
+	size_t host = end ? (size_t)(end - s.p) + 1 : 0;
+	struct str port;
+
+	*ret_port = 0;
+	while (!end && host < s.n && s.p[host] != ':')
+		host++;
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f || strchr("/?#@\\,\"<>^`{|}%", s.p[i]))
+			return false;
+	}
+	if (host == 0 || (s.p[0] == '[' && !end))
+		return false;
+	*ret_host = (struct str){ s.p, host };
+	if (host == s.n)
+		return true;
+	port = (struct str){ s.p + host + 1, s.n - host - 1 };
+	return s.p[host] == ':' && read_port(port, ret_port);
+}
+
+static const char *read_target(struct str target, struct request *r)
+{
+	static const struct str http = STR_LIT("http://");
+	const char *query;
+
+	for (size_t i = 0; i < target.n; i++) {
+		if (target.p[i] <= 0x20 || target.p[i] >= 0x7f || target.p[i] == '#')
+			return "the target has a character that must be escaped";
+	}
+	r->target = target;
+	if (str_is(r->method, "CONNECT")) {
+		r->form = REQUEST_CONNECT;
+		return read_authority(target, &r->host, &r->port) && r->port
+			     ? NULL
+			     : "CONNECT names no host and port";
+	}
+	if (target.n > http.n && same((struct str){ target.p, http.n }, http.p)) {
+		size_t end = http.n;
+
+		while (end < target.n && target.p[end] != '/' && target.p[end] != '?')
+			end++;
+		r->form = REQUEST_ABSOLUTE;
+		r->target = (struct str){ target.p + end, target.n - end };
+		if (!read_authority((struct str){ target.p + http.n, end - http.n }, &r->host,
+				    &r->port))
+			return "the target names no host";
+		if (r->target.n == 0)
+			r->target = STR_LIT("/");
+		if (r->target.p[0] != '/')
+			return "the target has no path";
+	} else if (!(str_is(target, "*") && str_is(r->method, "OPTIONS")) &&
+		   (target.n == 0 || target.p[0] != '/')) {
+		return "the target is neither a path nor an http URL";
+	}
+	query = memchr(r->target.p, '?', r->target.n);
+	r->path = (struct str){ r->target.p, query ? (size_t)(query - r->target.p) : r->target.n };
+	return NULL;
+}
+
+static bool read_line(struct str *s, struct str *ret)
+{
+	return cut(s, '\n', ret) && ret->n > 0 && ret->p[--ret->n] == '\r';
+}
+
+static const char *read_request_line(struct str line, struct request *r)
+{
+	struct str target;
+	const char *why;
+
+	if (!cut(&line, ' ', &r->method) || !cut(&line, ' ', &target))
+		return "the request line has not three parts";
+	if (r->method.n == 0 || r->method.n > METHOD_MAX)
+		return "the method is no token";
+	for (size_t i = 0; i < r->method.n; i++) {
+		if (!is_token(r->method.p[i]))
+			return "the method is no token";
+	}
+	r->old = str_is(line, "HTTP/1.0");
+	if (!r->old && !str_is(line, "HTTP/1.1"))
+		return str_starts(line, "HTTP/2") ? "HTTP/2 in plain text is not supported"
+						  : "the version is not HTTP/1.0 or HTTP/1.1";
+	why = read_target(target, r);
+	return why;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* What the fields have said so far. */
+struct seen {
+	struct str host, upgrade;
+	bool has_host, has_length, has_coding, has_upgrade;
+};
+
+static const char *read_length(struct str value, struct request *r, struct seen *seen)
+{
+	if (seen->has_length)
+		return "Content-Length comes twice";
+	if (seen->has_coding)
+		return "Content-Length and Transfer-Encoding exclude each other";
+	if (value.n == 0 || value.n > 18)
+		return "Content-Length is no number";
+	seen->has_length = true;
+	for (size_t i = 0; i < value.n; i++) {
+		if (!is_digit(value.p[i]))
+			return "Content-Length is no number";
+		r->body.left = r->body.left * 10 + (unsigned)(value.p[i] - '0');
+	}
+	r->body.kind = r->body.left > 0 ? BODY_LENGTH : BODY_NONE;
+	return NULL;
+}
+
+static const char *read_coding(struct str value, struct request *r, struct seen *seen)
+{
+	if (seen->has_coding)
+		return "Transfer-Encoding comes twice";
+	if (seen->has_length)
+		return "Content-Length and Transfer-Encoding exclude each other";
+	if (r->old)
+		return "HTTP/1.0 has no Transfer-Encoding";
+	if (!same(value, "chunked"))
+		return "a Transfer-Encoding other than chunked";
+	seen->has_coding = true;
+	r->body = (struct body){ .kind = BODY_CHUNKED };
+	return NULL;
+}
+
+/* A proxy behind us must not be told to remove what we have checked. */
+static const char *read_connection(struct str value)
+{
+	struct str item;
+
+	while (next_item(&value, &item)) {
+		if (same(item, "host") || same(item, "content-length") ||
+		    same(item, "transfer-encoding"))
+			return "Connection names a field that is no connection's";
+	}
+	return NULL;
+}
+
+static const char *read_field(struct str name, struct str value, struct request *r,
+			      struct seen *seen)
+{
+	if (same(name, "host")) {
+		if (seen->has_host)
+			return "Host comes twice";
+		seen->has_host = true;
+		seen->host = value;
+		return NULL;
+	}
+	if (same(name, "content-length"))
+		return read_length(value, r, seen);
+	if (same(name, "transfer-encoding"))
+		return read_coding(value, r, seen);
+	if (same_to_cgi(name, "content-length") || same_to_cgi(name, "transfer-encoding"))
+		return "a field's name is that of another with underscores";
+	if (same(name, "connection"))
+		return read_connection(value);
+	if (same(name, "upgrade")) {
+		r->websocket = !seen->has_upgrade && same(value, "websocket");
+		seen->has_upgrade = true;
+	}
+	return NULL;
+}
+
+static const char *read_fields(struct request *r, struct seen *seen)
+{
+	struct str rest = r->fields, line, name;
+	const char *why;
+
+	for (unsigned i = 0; rest.n > 0; i++) {
+		if (i == FIELDS_MAX)
+			return "too many fields";
+		if (!read_line(&rest, &line) || !cut(&line, ':', &name) || name.n == 0)
+			return "a line is no field";
+		for (size_t k = 0; k < name.n; k++) {
+			if (!is_token(name.p[k]))
+				return "a field's name is no token";
+		}
+		line = str_trim(line);
+		for (size_t k = 0; k < line.n; k++) {
+			unsigned char c = (unsigned char)line.p[k];
+
+			if ((c < 0x20 && c != '\t') || c == 0x7f)
+				return "a field has a control character";
+		}
+		why = read_field(name, line, r, seen);
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+/* One host, and the same in both places. */
+static const char *read_host(struct request *r, const struct seen *seen)
+{
+	struct str host = STR_NONE;
+	uint16_t port = 0;
+
+	if (r->form == REQUEST_CONNECT)
+		return NULL; /* the field is not passed on */
+	if (!seen->has_host)
+		return "there is no Host";
+	if (!read_authority(seen->host, &host, &port))
+		return "Host is no host";
+	if (r->form == REQUEST_ABSOLUTE) {
+		bool equal = host.n == r->host.n && (port ? port : 80) == (r->port ? r->port : 80);
+
+		for (size_t i = 0; equal && i < host.n; i++)
+			equal = lower(host.p[i]) == lower(r->host.p[i]);
+		return equal ? NULL : "Host and target name different hosts";
+	}
+	r->host = host;
+	r->port = port;
+	return NULL;
+}
+
+/* ---- the head -------------------------------------------------------------------------------- */
+
+/* The end of the head; 0: not yet. *bad: there is a line feed alone, or nothing before the end. */
+static size_t find_end(struct str s, size_t *scanned, bool *bad)
+{
+	size_t i = *scanned;
+
+	*bad = false;
+	for (; i < s.n; i++) {
+		if (s.p[i] != '\n')
+			continue;
+		*bad = i == 0 || s.p[i - 1] != '\r' || i == 1;
+		if (*bad)
+			return 0;
+		if (i >= 3 && s.p[i - 2] == '\n')
+			return i + 1;
+	}
+	*scanned = i;
+	return 0;
+}
+
+enum request_state request_read(struct str bytes, size_t *scanned, struct request *ret,
+				const char **ret_why)
+{
+	struct request r = { .n = 0 };
+	struct seen seen = { .has_host = false };
+	struct str head = bytes, line;
+	const char *why;
+	bool bad;
+
+	r.n = find_end(bytes, scanned, &bad);
+	if (bad) {
+		*ret_why = "a line does not end in CR LF, or is empty";
+		return REQUEST_BAD;
+	}
+	if (r.n == 0)
+		return REQUEST_MORE;
+	head.n = r.n - 2;
+	if (!read_line(&head, &line)) {
+		*ret_why = "a line does not end in CR LF";
+		return REQUEST_BAD;
+	}
+	why = read_request_line(line, &r);
+	r.fields = head;
+	if (!why)
+		why = read_fields(&r, &seen);
+	if (!why)
+		why = read_host(&r, &seen);
+	if (!why && r.form == REQUEST_CONNECT && r.body.kind != BODY_NONE)
+		why = "CONNECT has no body";
+	if (why) {
+		*ret_why = why;
+		return REQUEST_BAD;
+	}
+	*ret = r;
+	return REQUEST_DONE;
+}
+
+bool request_path_is_plain(struct str path)
+{
+	for (size_t i = 0; i < path.n; i++) {
+		char c = path.p[i], next = i + 1 < path.n ? path.p[i + 1] : '/';
+
+		if (c == '\\' || c == ';')
+			return false;
+		if (c == '%' && i + 2 < path.n) {
+			char high = path.p[i + 1], low2 = lower(path.p[i + 2]);
+
+			/* controls, '%', '.', '/', ';' and '\' */
+			if (high == '0' || high == '1' ||
+			    (high == '2' && (low2 == '5' || low2 == 'e' || low2 == 'f')) ||
+			    (high == '3' && low2 == 'b') || (high == '5' && low2 == 'c'))
+				return false;
+		} else if (c == '%') {
+			return false;
+		}
+		if (c == '/' && next == '/' && i + 1 < path.n)
+			return false;
+		if (c == '/' && next == '.' && i + 1 < path.n) {
+			size_t dots = 0;
+
+			while (i + 1 + dots < path.n && path.p[i + 1 + dots] == '.')
+				dots++;
+			if (dots <= 2 && (i + 1 + dots == path.n || path.p[i + 1 + dots] == '/'))
+				return false;
+		}
+	}
+	return path.n > 0 && (path.p[0] == '/' || str_is(path, "*"));
+}
+
+static bool is_left_out(struct str name, const struct request *r, bool upgrade, bool close)
+{
+	if (same(name, "upgrade") || same(name, "http2-settings"))
+		return !(upgrade && r->websocket);
+	return same(name, "proxy-connection") || same(name, "proxy-authorization") ||
+	       (close && (same(name, "connection") || same(name, "keep-alive")));
+}
+
+int request_write(const struct request *r, bool upgrade, bool close, struct buf *out, struct err *e)
+{
+	struct str rest = r->fields, line, name;
+
+	if (buf_addf(out, e, "%.*s %.*s HTTP/1.%c\r\n", STR_ARG(r->method), STR_ARG(r->target),
+		     r->old ? '0' : '1') < 0)
+		return -1;
+	while (rest.n > 0 && cut(&rest, '\n', &line)) {
+		struct str all = { line.p, line.n + 1 };
+
+		if (cut(&line, ':', &name) && !is_left_out(name, r, upgrade, close) &&
+		    buf_add(out, all.p, all.n, e) < 0)
+			return -1;
+	}
+	if (close && buf_add(out, "Connection: close\r\n", 19, e) < 0)
+		return -1;
+	return buf_add(out, "\r\n", 2, e);
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+enum chunk_state {
+	CHUNK_SIZE, /* before its first digit */
+	CHUNK_DIGITS,
+	CHUNK_SIZE_LF,
+	CHUNK_DATA,
+	CHUNK_DATA_CR,
+	CHUNK_DATA_LF,
+	CHUNK_LAST_CR, /* behind the last chunk: no trailers */
+	CHUNK_LAST_LF,
+	CHUNK_END,
+};
+
+static int hex(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	c = lower(c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One byte that is no data. -1: it is wrong there. */
+static int chunk_step(struct body *b, char c)
+{
+	int digit = hex(c);
+
+	switch ((enum chunk_state)b->state) {
+	case CHUNK_SIZE:
+	case CHUNK_DIGITS:
+		if (digit >= 0 && b->left < (uint64_t)1 << 56) {
+			b->left = b->left * 16 + (unsigned)digit;
+			b->state = CHUNK_DIGITS;
+			return 0;
+		}
+		if (b->state == CHUNK_SIZE || c != '\r')
+			return -1;
+		b->state = CHUNK_SIZE_LF;
+		return 0;
+	case CHUNK_SIZE_LF:
+		b->state = b->left > 0 ? CHUNK_DATA : CHUNK_LAST_CR;
+		return c == '\n' ? 0 : -1;
+	case CHUNK_DATA_CR:
+		b->state = CHUNK_DATA_LF;
+		return c == '\r' ? 0 : -1;
+	case CHUNK_DATA_LF:
+		b->state = CHUNK_SIZE;
+		return c == '\n' ? 0 : -1;
+	case CHUNK_LAST_CR:
+		b->state = CHUNK_LAST_LF;
+		return c == '\r' ? 0 : -1;
+	case CHUNK_LAST_LF:
+		b->state = CHUNK_END;
+		return c == '\n' ? 0 : -1;
+	case CHUNK_DATA:
+	case CHUNK_END:
+		break;
+	}
+	return -1;
+}
+
+static ssize_t chunks_take(struct body *b, struct str bytes, bool *ret_end)
+{
+	size_t at = 0;
+
+	while (at < bytes.n && b->state != CHUNK_END) {
+		if (b->state == CHUNK_DATA) {
+			size_t n = bytes.n - at < b->left ? bytes.n - at : (size_t)b->left;
+
+			at += n;
+			b->left -= n;
+			if (b->left == 0)
+				b->state = CHUNK_DATA_CR;
+		} else if (chunk_step(b, bytes.p[at++]) < 0) {
+			return -1;
+		}
+	}
+	*ret_end = b->state == CHUNK_END;
+	return (ssize_t)at;
+}
+
+ssize_t body_take(struct body *b, struct str bytes, bool *ret_end)
+{
+	size_t n;
+
+	if (b->kind == BODY_CHUNKED)
+		return chunks_take(b, bytes, ret_end);
+	n = bytes.n < b->left ? bytes.n : (size_t)b->left;
+	b->left -= n;
+	*ret_end = b->left == 0;
+	return (ssize_t)n;
+}
+
+int response_status(struct str bytes, size_t *ret_n)
+{
+	static const char start[] = "HTTP/1.";
+	size_t n = bytes.n < sizeof(start) - 1 ? bytes.n : sizeof(start) - 1;
+
+	if (memcmp(bytes.p ? bytes.p : "", start, n) != 0)
+		return -1;
+	for (size_t i = 3; i < bytes.n; i++) {
+		if (bytes.p[i] != '\n' ||
+		    !(bytes.p[i - 1] == '\n' || (bytes.p[i - 1] == '\r' && bytes.p[i - 2] == '\n')))
+			continue;
+		*ret_n = i + 1;
+		/* "HTTP/1.1 101" */
+		if (i < 12 || bytes.p[8] != ' ' || !is_digit(bytes.p[9]) ||
+		    !is_digit(bytes.p[10]) || !is_digit(bytes.p[11]) || is_digit(bytes.p[12]))
+			return -1;
+		return (bytes.p[9] - '0') * 100 + (bytes.p[10] - '0') * 10 + (bytes.p[11] - '0');
+	}
+	return 0;
+}
+
+int response_write_close(struct str head, struct buf *out, struct err *e)
+{
+	struct str line, name;
+	bool first = true;
+
+	while (head.n > 0 && cut(&head, '\n', &line)) {
+		struct str all = { line.p, line.n + 1 };
+		bool is_last = line.n == 0 || str_is(line, "\r");
+		bool is_dropped = !first && !is_last && cut(&line, ':', &name) &&
+				  (same(name, "connection") || same(name, "keep-alive"));
+
+		if (is_last && buf_add(out, "Connection: close\r\n", 19, e) < 0)
+			return -1;
+		if (!is_dropped && buf_add(out, all.p, all.n, e) < 0)
+			return -1;
+		first = false;
+	}
+	return 0;
+}

@@ -1,0 +1,13 @@
+#pragma once
+/* What a client's first bytes are the beginning of. Pure. */
+#include "base/str.h"
+
+enum sniff {
+	SNIFF_MORE, /* it may still become HTTP */
+	SNIFF_TLS,
+	SNIFF_HTTP, /* the first line ends as a request's does; or it is longer than others are */
+	SNIFF_RAW,
+};
+
+/* Empty lines and blanks before are passed over, as some servers do. */
+enum sniff sniff(struct str bytes);

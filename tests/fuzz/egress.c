@@ -1,0 +1,190 @@
+/*
+ * What a sandbox says to the egress proxy. The first byte chooses the parser, the second one the
+ * size of pieces. A head that grows gives what it gives as a whole; what is taken names one host; a
+ * request that is written anew is the same request; bodies end at the same byte wherever they are
+ * cut.
+ */
+#include <string.h>
+
+#include "base/buf.h"
+#include "fuzz.h"
+#include "net/egress/dns.h"
+#include "net/egress/hello.h"
+#include "net/egress/request.h"
+#include "net/egress/sniff.h"
+#include "net/egress/socks.h"
+
+static void check_host(const char *host)
+{
+	char again[NET_HOST_MAX];
+	struct net_addr a;
+
+	MUST(net_host_read(str_of(host), again) && strcmp(host, again) == 0);
+	MUST(!net_addr_parse(str_of(host), &a));
+}
+
+static void try_hello(struct str in, size_t step)
+{
+	struct hello h, other;
+	enum hello_state whole = hello_read(in, &h);
+	bool any;
+
+	if (whole == HELLO_DONE) {
+		MUST(h.n > 0 && h.n <= in.n);
+		if (h.has_name)
+			check_host(h.name);
+		for (size_t n = 0; n < h.n; n += step)
+			MUST(hello_read((struct str){ in.p, n }, &other) == HELLO_MORE);
+	}
+	if (hello_read_second(in, &other, &any) == HELLO_DONE && any)
+		MUST(other.n <= in.n);
+	(void)hello_read_server(in, &any);
+}
+
+static void try_body(struct body body, struct str in, size_t step)
+{
+	struct body pieces = body;
+	ssize_t whole, sum = 0, n = 0;
+	bool end = false, ends = false;
+
+	if (body.kind == BODY_NONE)
+		return;
+	whole = body_take(&body, in, &ends);
+	for (size_t at = 0; at < in.n && !end && n >= 0; at += step) {
+		n = body_take(&pieces,
+			      (struct str){ in.p + at, in.n - at < step ? in.n - at : step }, &end);
+		sum = n < 0 ? -1 : sum + n;
+	}
+	MUST(sum == whole && (whole < 0 || in.n == 0 || end == ends));
+}
+
+static void try_request(struct str in, size_t step)
+{
+	struct request r, again;
+	const char *why = NULL;
+	size_t scanned = 0, from = 0;
+	autobuf struct buf out = BUF_INIT(1 << 20);
+	struct err e;
+	enum request_state whole = request_read(in, &scanned, &r, &why), state = REQUEST_MORE;
+
+	MUST(whole != REQUEST_BAD || (why && why[0]));
+	scanned = 0;
+	for (size_t n = 0; n < in.n && state == REQUEST_MORE; n += step)
+		state = request_read((struct str){ in.p, n }, &scanned, &again, &why);
+	if (state == REQUEST_MORE)
+		state = request_read(in, &scanned, &again, &why);
+	MUST(state == whole);
+	if (whole != REQUEST_DONE)
+		return;
+	MUST(r.n <= in.n && r.host.n > 0 && r.method.n > 0);
+	try_body(r.body, (struct str){ in.p + r.n, in.n - r.n }, step);
+	if (r.form == REQUEST_CONNECT)
+		return;
+	MUST(request_write(&r, false, true, &out, &e) == 0);
+	MUST(request_read(buf_str(&out), &from, &again, &why) == REQUEST_DONE);
+	MUST(again.n == out.n && str_eq(again.method, r.method) && str_eq(again.path, r.path));
+	MUST(again.form == REQUEST_ORIGIN && again.host.n == r.host.n && !again.websocket);
+	MUST(again.body.kind == r.body.kind && again.body.left == r.body.left);
+	(void)request_path_is_plain(r.path);
+}
+
+static void try_answer(struct str in)
+{
+	autobuf struct buf out = BUF_INIT(1 << 20);
+	struct err e;
+	size_t n = 0, m = 0;
+	int status = response_status(in, &n);
+
+	if (status <= 0)
+		return;
+	MUST(n <= in.n && status < 1000);
+	MUST(response_write_close((struct str){ in.p, n }, &out, &e) == 0);
+	MUST(response_status(buf_str(&out), &m) == status && m == out.n);
+}
+
+static void try_socks(struct str in)
+{
+	struct socks_request r;
+	uint8_t method[SOCKS_METHOD_BYTES];
+	size_t n;
+
+	if (socks_read_methods(in, &n, method) != SOCKS_MORE)
+		MUST(n <= in.n);
+	if (socks_read_request(in, &r) == SOCKS_DONE)
+		MUST(r.n <= in.n && r.port && r.host[0] && strlen(r.host) < sizeof(r.host));
+}
+
+static void try_dns(struct str in)
+{
+	uint8_t out[DNS_ANSWER_MAX];
+	struct dns_query q, again;
+	int code = dns_read(in, &q);
+	size_t n;
+
+	if (code < 0)
+		return;
+	MUST(strlen(q.name) < NET_HOST_MAX && q.question_n <= sizeof(q.question));
+	n = dns_write(&q, (enum dns_code)code, 0x7f020001, out);
+	MUST(n >= 12 && n <= sizeof(out));
+	out[2] &= 0x7f; /* as a query it names the same */
+	out[7] = 0;
+	if (code == DNS_OK && !q.edns) {
+		MUST(dns_read((struct str){ (char *)out, 12 + (size_t)q.question_n }, &again) == 0);
+		MUST(strcmp(again.name, q.name) == 0 && again.type == q.type);
+	}
+	if (q.is_host)
+		check_host(q.name);
+}
+
+static void try_rule(struct str in)
+{
+	struct net_rule r, again;
+	struct net_cidr c;
+	char text[NET_RULE_TEXT];
+	struct err e;
+
+	if (net_cidr_parse(in, &c))
+		MUST(c.bits <= 128 && net_cidr_has(&c, &c.addr));
+	if (net_rule_parse(in, true, &r, &e) < 0)
+		return;
+	if (r.kind != NET_RULE_CIDR)
+		check_host(r.host);
+	net_rule_print(&r, text);
+	MUST(net_rule_parse(str_of(text), true, &again, &e) == 0 && net_rule_same(&r, &again));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct str in = { (const char *)data + 2, n - 2 };
+	size_t step;
+
+	if (n < 2)
+		return 0;
+	step = data[1] + 1u;
+	switch (data[0] % 8) {
+	case 0:
+		try_hello(in, step);
+		break;
+	case 1:
+		try_request(in, step);
+		break;
+	case 2:
+		try_answer(in);
+		break;
+	case 3:
+		try_socks(in);
+		break;
+	case 4:
+		try_dns(in);
+		break;
+	case 5:
+		try_rule(in);
+		break;
+	case 6:
+		try_body((struct body){ .kind = BODY_CHUNKED }, in, step);
+		break;
+	default:
+		(void)sniff(in);
+	}
+	return 0;
+}

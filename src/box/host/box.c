@@ -139,8 +139,8 @@ static void answer_error(struct pending *p, const struct err *err)
 		p->on_fork(p->arg, NULL, 0, err);
 	else if (p->on_usage)
 		p->on_usage(p->arg, NULL, 0, err);
-	else if (p->on_socket)
-		p->on_socket(p->arg, -1, err);
+	else if (p->on_sockets)
+		p->on_sockets(p->arg, NULL, 0, err);
 	else if (p->on_sandbox)
 		p->on_sandbox(p->arg, NULL, err);
 	free_pending(p);
@@ -551,9 +551,13 @@ static void written(struct pending *p, const struct wm_written *m)
 	free_pending(p);
 }
 
-static void made(struct pending *p, int socket)
+static void made(struct pending *p, int *fds)
 {
-	p->on_socket(p->arg, socket, NULL);
+	size_t n = 0;
+
+	while (n < WIRE_SOCKETS_MAX && fds[n] >= 0)
+		n++;
+	p->on_sockets(p->arg, fds, n, NULL);
 	free_pending(p);
 }
 
@@ -609,7 +613,7 @@ void box_heard(struct box *box, int *fds)
 	case WM_SOCKET_MADE:
 		p = take_pending(box, h->seq);
 		if (p)
-			made(p, take_fd(&fds[0]));
+			made(p, fds);
 		break;
 	case WM_ASLEEP:
 		box_asleep(box, h->seq);

@@ -285,6 +285,21 @@ typedef void (*dial_cb)(void *arg, int fd, const struct err *err);
 struct dial *sandbox_dial_start(struct sandbox *sb, uint16_t port, dial_cb on_done, void *arg);
 void sandbox_dial_cancel(struct dial *d);
 
+/* Makes 1 to SANDBOX_SOCKETS_MAX sockets in a sandbox's network, bound to these addresses of
+ * 127.0.0.0/8; those of TCP listen. All or none. They last until they are closed or the sandbox
+ * ends, also while it sleeps. The callback takes fds that it sets to -1, the others are closed
+ * after it; there may be fewer than n, where this process has no descriptors left. -1: no callback
+ * follows. ERR_CONFLICT: a program of the sandbox has a port, or the sandbox is waking up. */
+enum { SANDBOX_SOCKETS_MAX = 64 };
+struct sandbox_address {
+	uint32_t ip; /* in host order */
+	uint16_t port;
+	bool datagram; /* UDP */
+};
+typedef void (*sockets_cb)(void *arg, int *fds, size_t n, const struct err *err);
+int sandbox_sockets_start(struct sandbox *sb, const struct sandbox_address *at, size_t n,
+			  sockets_cb on_done, void *arg, struct err *e) MUST_USE;
+
 /* Adds bytes that such connections carried to the sandbox's usage. */
 void sandbox_carried(struct sandbox *sb, uint64_t in, uint64_t out);
 

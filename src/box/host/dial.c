@@ -139,14 +139,47 @@ static void dial_begin(struct dial *d)
 	uv_poll_start(d->poll, UV_WRITABLE, on_poll);
 }
 
-/* ---- a socket -------------------------------------------------------------------------------- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
-static void on_socket(void *arg, int fd, const struct err *err)
+static int sockets_ask(struct sandbox *sb, struct wm_socket *m, sockets_cb on_done, void *arg,
+		       struct err *e)
+{
+	struct pending *p;
+
+	if (!sb->live || sb->destroying)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+	p = box_expect(sb->box, arg);
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	p->on_sockets = on_done;
+	m->h = (struct wm_head){ WM_SOCKET, p->seq };
+	m->key = sb->key;
+	if (box_send(sb->box, m, sizeof(*m), e) == 0)
+		return 0;
+	box_forget(box_expected(sb->box, p->seq));
+	return -1;
+}
+
+int sandbox_sockets_start(struct sandbox *sb, const struct sandbox_address *at, size_t n,
+			  sockets_cb on_done, void *arg, struct err *e)
+{
+	struct wm_socket m = { .family = AF_INET, .n = (uint32_t)n };
+
+	if (n < 1 || n > WIRE_SOCKETS_MAX)
+		return err_set(e, ERR_LIMIT, "from 1 to %d sockets", WIRE_SOCKETS_MAX);
+	for (size_t i = 0; i < n; i++)
+		m.at[i] = (struct wm_address){ at[i].ip, at[i].port, at[i].datagram };
+	return sockets_ask(sb, &m, on_done, arg, e);
+}
+
+/* ---- connecting from one --------------------------------------------------------------------- */
+
+static void on_socket(void *arg, int *fds, size_t n, const struct err *err)
 {
 	struct dial *d = arg;
 
 	d->asking = false;
-	d->fd = fd;
+	d->fd = n ? take_fd(&fds[0]) : -1;
 	if (!d->on_done)
 		free_dial(d);
 	else if (err && err->code == ERR_PORT)
@@ -154,7 +187,7 @@ static void on_socket(void *arg, int fd, const struct err *err)
 			  "nobody listens there"); /* over IPv4, and there is no IPv6 */
 	else if (err)
 		dial_finish(d, err);
-	else if (fd < 0)
+	else if (d->fd < 0)
 		/* this process could not take the descriptor */
 		dial_fail(d, ERR_LIMIT, "too many files are open");
 	else
@@ -167,32 +200,19 @@ static void on_refused(void *arg)
 
 	const struct err err = d->err;
 
-	on_socket(d, -1, &err);
+	on_socket(d, NULL, 0, &err);
 }
 
 static int send_ask(struct dial *d, struct err *e)
 {
 	struct sandbox *sb = d->sb;
-	struct wm_socket m = { .h = { WM_SOCKET, 0 },
-			       .key = sb->key,
-			       .family = (uint32_t)d->family };
-	struct pending *p;
+	struct wm_socket m = { .family = (uint32_t)d->family };
 
-	if (!sb->live || sb->destroying)
-		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
 	if (sb->paused || (sb->pausing && sb->pausing->pause))
 		return err_set(e, ERR_PAUSED, "sandbox %s is paused", sb->id);
 	if (sb->sleep) /* nothing runs in it */
 		return err_set(e, ERR_PORT, "sandbox %s is asleep", sb->id);
-	p = box_expect(sb->box, d);
-	if (!p)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	p->on_socket = on_socket;
-	m.h.seq = p->seq;
-	if (box_send(sb->box, &m, sizeof(m), e) == 0)
-		return 0;
-	box_forget(box_expected(sb->box, p->seq));
-	return -1;
+	return sockets_ask(sb, &m, on_socket, d, e);
 }
 
 static void dial_ask(struct dial *d, int family)

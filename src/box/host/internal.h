@@ -36,7 +36,7 @@ struct pending {
 	sandbox_cb on_sandbox; /* for create and destroy */
 	fork_cb on_fork;
 	usage_cb on_usage;
-	void (*on_socket)(void *arg, int fd, const struct err *err); /* takes fd */
+	sockets_cb on_sockets;
 	void *arg;
 };
 

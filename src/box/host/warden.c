@@ -48,8 +48,8 @@ int box_warden_find(struct box *box, struct err *e)
 /* 1: there was a message, 0: there is none now, -1: there will be none. */
 static int read_message(struct box *box)
 {
-	int fds[WIRE_FORK_MAX];
-	size_t n_fds = WIRE_FORK_MAX;
+	int fds[SOCK_FDS_MAX];
+	size_t n_fds = SOCK_FDS_MAX;
 	ssize_t n;
 
 	memset(fds, 0xff, sizeof(fds));

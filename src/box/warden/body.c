@@ -93,7 +93,9 @@ struct body *new_body(struct err *e)
 	slot = warden.n_free ? warden.free_slots[--warden.n_free] : warden.n_bodies++;
 	b = &warden.bodies[slot];
 	/* a key is never used again, and contains its slot */
-	*b = (struct body){ .pidfd = -1, .socket = -1, .key = ++warden.last_key << 16 | slot };
+	*b = (struct body){
+		.pidfd = -1, .socket = -1, .net = -1, .key = ++warden.last_key << 16 | slot
+	};
 	return b;
 }
 
@@ -173,6 +175,7 @@ static void end_body(struct body *b)
 {
 	unwatch(&b->pidfd);
 	unwatch(&b->socket);
+	close_fd(&b->net);
 	set_yields(b, false); /* its groups may stay for the next sandbox */
 	forget_source(b);
 	/* When closing, all layers end with the mount namespace of the warden. */
@@ -320,7 +323,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
 	autoclose int birthplace = cgroup_birthplace(&warden.cgroups, slot_of(b));
-	autoclose int net = net_take();
+	autoclose int net = b->net < 0 ? net_take() : -1;
 	struct spawn sp = {
 		.host = &warden.host,
 		.store = &warden.store,
@@ -332,7 +335,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 		.set_ids = may_set_ids(b),
 		.socket = socket,
 		.birthplace = birthplace,
-		.net = net,
+		.net = b->net < 0 ? net : b->net,
 		.binds = binds,
 		.n_binds = b->n_mounts,
 		.of_host = chain_of_host(&b->chain),

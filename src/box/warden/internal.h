@@ -417,6 +417,9 @@ struct body {
 	/* The hub's end of its socket; given away when it goes LIVE, unless the warden outlives the
 	 * hub or the sandbox has slept. */
 	int socket;
+	/* Its network namespace, which lasts while it sleeps since sockets of others are in it; -1:
+	 * it has none but that of its process. */
+	int net;
 	uint32_t uid;
 	bool has_range; /* of ids, from uid on, which range.c has locked */
 	struct chain chain;

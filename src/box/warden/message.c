@@ -27,6 +27,13 @@ static bool usage_is_sound(const void *msg, size_t n)
 	return n == sizeof(*m) && m->n <= WIRE_USAGE_MAX;
 }
 
+static bool socket_is_sound(const void *msg, size_t n)
+{
+	const struct wm_socket *m = msg;
+
+	return n == sizeof(*m) && m->n <= WIRE_SOCKETS_MAX;
+}
+
 /* A message may be longer than its struct only if something follows it. */
 static const struct shape {
 	uint32_t type;
@@ -40,7 +47,7 @@ static const struct shape {
 	{ WM_PAUSE, sizeof(struct wm_pause), false, NULL },
 	{ WM_DESTROY, sizeof(struct wm_destroy), false, NULL },
 	{ WM_USAGE, sizeof(struct wm_usage), false, usage_is_sound },
-	{ WM_SOCKET, sizeof(struct wm_socket), false, NULL },
+	{ WM_SOCKET, sizeof(struct wm_socket), false, socket_is_sound },
 	{ WM_SLEEP, sizeof(struct wm_sleep), false, NULL },
 	{ WM_WAKE, sizeof(struct wm_sleep), false, NULL },
 	{ WM_HURRY, sizeof(struct wm_sleep), false, NULL },

@@ -26,6 +26,7 @@ enum {
 	WIRE_FORK_MAX = 64,
 	WIRE_USAGE_MAX = 64,
 	WIRE_MOUNTS_MAX = 32,
+	WIRE_SOCKETS_MAX = 64, /* made by one wm_socket */
 	WIRE_BUILD_MAX = 40,
 	WIRE_IMAGE_MAX = 72,
 	WIRE_PATH_MAX = 4096, /* with the NUL */
@@ -68,7 +69,7 @@ enum wm_type {
 	WM_WRITE, /* hub: wm_write; with the descriptor to write to */
 	WM_WRITTEN, /* warden: wm_written; everything was written */
 	WM_SOCKET, /* hub: wm_socket */
-	WM_SOCKET_MADE, /* warden: wm_head; with the socket, not connected yet */
+	WM_SOCKET_MADE, /* warden: wm_head; with the sockets */
 	WM_SLEEP, /* hub: wm_sleep; end its init */
 	WM_ASLEEP, /* warden: wm_head; the init has ended */
 	WM_WAKE, /* hub: wm_sleep; start an init if there is none */
@@ -269,12 +270,21 @@ struct wm_sleep {
 	uint64_t key;
 };
 
-/* A TCP socket in a sandbox's network. */
+/* An address of a sandbox's loopback network. */
+struct wm_address {
+	uint32_t ip; /* in host order */
+	uint16_t port;
+	uint16_t datagram; /* 1: UDP, 0: TCP */
+};
+
+/* Sockets in a sandbox's network. n 0: one of TCP, not yet connected. Else of IPv4, one bound to
+ * each address, where those of TCP listen; all or none. */
 struct wm_socket {
 	struct wm_head h;
 	uint64_t key;
 	uint32_t family; /* AF_INET or AF_INET6 */
-	uint32_t pad;
+	uint32_t n;
+	struct wm_address at[WIRE_SOCKETS_MAX];
 };
 
 /* ---- hub <-> init --------------------------------------------------------------------------- */

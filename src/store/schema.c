@@ -42,6 +42,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN labels TEXT;",
 	"ALTER TABLE sandboxes ADD COLUMN root INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE snapshots ADD COLUMN root INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE sandboxes ADD COLUMN network TEXT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -50,19 +51,20 @@ static const char *const statements[STATEMENTS] = {
 		" state,"
 		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
 		" cpu,"
-		" files, debug, labels, root)"
+		" files, debug, labels, root, network)"
 		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
 		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-		" ?21, ?22, ?23, ?24)",
+		" ?21, ?22, ?23, ?24, ?25)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
-			   " code = ?6, why = ?7, generation = ?8 WHERE seq = ?1",
+			   " code = ?6, why = ?7, generation = ?8, network = ?9"
+			   " WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
 	[SANDBOX_ALL] =
 		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
 		" changed,"
 		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
-		" files, debug, labels, root FROM sandboxes ORDER BY seq",
+		" files, debug, labels, root, network FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
 	[JOB_PUT] =

@@ -35,6 +35,7 @@ struct store_sandbox {
 	int64_t created_ms, changed_ms, deadline_ms; /* Unix time; 0: none */
 	uint64_t ttl_ms, idle_ms;
 	struct str code, why; /* an error's; STR_NONE: there is none */
+	struct str network; /* what is granted; STR_NONE: nothing */
 	uint64_t memory, disk; /* bytes */
 	uint32_t pids, cpu_milli, files, debug, root;
 };
@@ -42,7 +43,8 @@ struct store_sandbox {
 /* Adds a row, replacing one with the same id. spec STR_NONE: copied from the row spec_of. */
 int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t spec_of,
 		      struct err *e) MUST_USE;
-/* Updates state, changed, deadline, ttl, code, why and generation of the row with its seq. */
+/* Updates state, changed, deadline, ttl, code, why, generation and network of the row with its
+ * seq. */
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e) MUST_USE;
 int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
 

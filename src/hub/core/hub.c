@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "hub/image/images.h"
+#include "hub/net/net.h"
 #include "hub/sandbox/job.h"
 #include "hub/core/preview.h"
 #include "hub/sandbox/snapshots.h"
@@ -14,6 +15,7 @@ struct hub {
 	struct box *box;
 	struct store *store; /* NULL: none */
 	struct hub_sandboxes *sandboxes;
+	struct nets *nets;
 	struct previews *previews; /* owned, NULL: there are none */
 	char *images; /* path of their store; NULL: none */
 
@@ -65,6 +67,7 @@ static int adopt(struct hub *hub, struct err *e)
 static int hub_start(struct hub *hub, const struct hub_config *config, struct err *e)
 {
 	struct box_config box = config->box;
+	struct nets_options net = config->net;
 
 	if (config->registry) {
 		hub->store = store_open(config->registry, e);
@@ -92,6 +95,12 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 	hub->box = box_new(hub->loop, &box, e);
 	if (!hub->box)
 		return -1;
+	net.on_flow = hub_sandboxes_on_flow;
+	net.owner = hub->sandboxes;
+	hub->nets = nets_new(hub->loop, hub->box, &net, e);
+	if (!hub->nets)
+		return -1;
+	hub_sandboxes_serve_networks(hub->sandboxes, hub->nets);
 	return adopt(hub, e);
 }
 
@@ -114,7 +123,7 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 	return NULL;
 }
 
-static void on_sandboxes_closed(void *arg)
+static void on_nets_closed(void *arg)
 {
 	struct hub *hub = arg;
 	void (*on_closed)(void *) = hub->on_closed;
@@ -122,6 +131,13 @@ static void on_sandboxes_closed(void *arg)
 
 	hub_free(hub);
 	on_closed(on_closed_arg);
+}
+
+static void on_sandboxes_closed(void *arg)
+{
+	struct hub *hub = arg;
+
+	nets_close(hub->nets, on_nets_closed, hub);
 }
 
 static void on_box_closed(void *arg)

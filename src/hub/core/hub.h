@@ -4,12 +4,14 @@
 #include <uv.h>
 
 #include "box/host/box.h"
+#include "hub/net/net.h"
 #include "hub/sandbox/sandbox.h"
 
 struct hub;
 
 struct hub_config {
 	struct box_config box; /* its on_end and find_template are the hub's */
+	struct nets_options net; /* its on_flow is the hub's */
 	/* path of the registry's database (store/); NULL: nothing outlives the hub */
 	const char *registry;
 	/* folder for the output of background programs; NULL: in memory only */

@@ -121,6 +121,7 @@ void hub_sandbox_let_go(struct hub_sandbox *l)
 	forwards_end(l); /* first: an idle sandbox has no deadline from then on */
 	if (l->timer)
 		uv_timer_stop(l->timer);
+	net_free(take_ptr(l->net));
 	sandbox_unref(take_ptr(l->box));
 }
 

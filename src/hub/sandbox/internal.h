@@ -7,6 +7,7 @@
 #include "hub/sandbox/forward.h"
 #include "hub/sandbox/idempotent.h"
 #include "hub/sandbox/job.h"
+#include "hub/net/net.h"
 #include "hub/sandbox/sandbox.h"
 #include "hub/sandbox/snapshots.h"
 #include "json/field/field.h"
@@ -111,6 +112,7 @@ void jobs_forget_of(struct hub_sandbox *l);
  *	end.c		terminate, deadlines and their reaper, unexpected ends
  *	pause.c		pause and resume
  *	sandboxes.c		all sandboxes of a hub, from its start to its end
+ *	network.c	network grants
  *	job*.c		jobs
  *	forward.c	ports on the host, relay.c: their connections
  *	idempotent.c	idempotency keys
@@ -160,6 +162,12 @@ struct hub_sandbox {
 	unsigned n_forwards;
 	struct hub_sandbox_port *ports; /* connections to its ports, n_ports in number */
 	unsigned n_ports;
+	char *network; /* owned: what is granted, as text (hub/net); NULL: nothing */
+	struct net *net; /* owned; NULL: nothing of it is served */
+	struct network_counts network_counts;
+	uint64_t flows_since_ms,
+		flows_lost; /* events of flows: since when flows_told were written */
+	unsigned flows_told;
 	bool stopping; /* its files are being saved, then it ends */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
@@ -190,6 +198,7 @@ struct hub_sandboxes {
 	 * sandbox with an unknown id starts above it, so no generation of an id repeats, without
 	 * a list of all ids ever used. */
 	uint32_t forgotten, forgotten_stored;
+	struct nets *nets; /* borrowed; NULL: no network is granted */
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
 	struct volume_roots *roots; /* owned, NULL: no volumes are allowed */
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
@@ -302,6 +311,14 @@ void hub_sandboxes_written(struct hub_sandboxes *all);
 void hub_sandboxes_tell_watches(struct hub_sandboxes *all);
 /* Something has ended that the end of everything waits for. */
 void hub_sandboxes_try_close(struct hub_sandboxes *all);
+
+/* ---- network.c ----------------------------------------------------------------------------- */
+
+/* Serves what is granted. True: on_done follows. Else nothing is granted, or *e says why it can't
+ * be. */
+bool network_serve(struct hub_sandbox *l, net_cb on_done, void *arg, struct err *e);
+/* The same for a sandbox of an earlier hub; a failure is logged. */
+void network_adopt(struct hub_sandbox *l);
 
 /* ---- make.c --------------------------------------------------------------------------- */
 

@@ -103,6 +103,28 @@ static void on_undone(void *arg, struct sandbox *sb, const struct err *err)
 	hub_sandbox_op_end(op, &op->err);
 }
 
+static void create_undo(struct hub_sandbox_op *op, struct sandbox *sb)
+{
+	hub_sandbox_stillborn(op->hs);
+	sandbox_destroy_start(sb, on_undone, op);
+}
+
+static void on_served(void *arg, const struct err *err)
+{
+	struct hub_sandbox_op *op = arg;
+	struct sandbox *sb = op->hs->box; /* alive in the engine until it is destroyed */
+
+	if (!err) {
+		hub_sandbox_replace_old(op->hs);
+		hub_sandbox_op_end(op, NULL);
+	} else if (!sb || op->hs->ending) { /* somebody else has ended it */
+		hub_sandbox_op_end(op, err);
+	} else {
+		op->err = *err;
+		create_undo(op, sb);
+	}
+}
+
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct hub_sandbox_op *op = arg;
@@ -111,11 +133,9 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 		hub_sandbox_stillborn(op->hs);
 		hub_sandbox_op_end(op, err);
 	} else if (hub_sandbox_bear(op->hs, sb, &op->err) < 0) {
-		hub_sandbox_stillborn(op->hs);
-		sandbox_destroy_start(sb, on_undone, op);
-	} else {
-		hub_sandbox_replace_old(op->hs);
-		hub_sandbox_op_end(op, NULL);
+		create_undo(op, sb);
+	} else if (!network_serve(op->hs, on_served, op, &op->err)) {
+		on_served(op, op->err.code ? &op->err : NULL);
 	}
 }
 
@@ -152,6 +172,8 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 	l->ttl_ms = spec->box.ttl_ms;
 	l->idle_ms = spec->idle_ms;
 	l->retention = spec->retention;
+	if (spec->network.n && !(l->network = strndup(spec->network.p, spec->network.n)))
+		abort(); /* what follows could not tell it from no network */
 	return l;
 }
 
@@ -185,7 +207,7 @@ struct forking {
 	size_t n;
 	hub_sandbox_fork_cb on_done;
 	void *arg;
-	size_t undoing;
+	size_t undoing, serving; /* so many are to answer */
 	struct err err;
 };
 
@@ -215,12 +237,20 @@ static void on_child_undone(void *arg, struct sandbox *sb, const struct err *err
 		end_fork(f, &f->err);
 }
 
+/* Of children, NULL has ended already. */
 static void undo_fork(struct forking *f, struct sandbox *const *children)
 {
-	f->undoing = f->n;
 	drop_children(f);
 	for (size_t i = 0; i < f->n; i++)
-		sandbox_destroy_start(children[i], on_child_undone, f);
+		f->undoing += children[i] != NULL;
+	if (!f->undoing) {
+		end_fork(f, &f->err);
+		return;
+	}
+	for (size_t i = 0, n = f->n; i < n; i++) {
+		if (children[i])
+			sandbox_destroy_start(children[i], on_child_undone, f);
+	}
 }
 
 static int bear_all(struct forking *f, struct sandbox *const *children, struct err *e)
@@ -237,6 +267,39 @@ static int bear_all(struct forking *f, struct sandbox *const *children, struct e
 	return result;
 }
 
+static void forked_end(struct forking *f)
+{
+	struct sandbox *children[FORK_MAX];
+
+	if (!f->err.code) {
+		for (size_t i = 0; i < f->n; i++)
+			hub_sandbox_replace_old(f->children[i]);
+		end_fork(f, NULL);
+		return;
+	}
+	for (size_t i = 0; i < f->n; i++)
+		children[i] = f->children[i]->box;
+	undo_fork(f, children);
+}
+
+static void on_child_served(void *arg, const struct err *err)
+{
+	struct forking *f = arg;
+
+	if (err && !f->err.code)
+		f->err = *err;
+	if (--f->serving == 0)
+		forked_end(f);
+}
+
+static void serve_children(struct forking *f)
+{
+	for (size_t i = 0; i < f->n && !f->err.code; i++)
+		f->serving += network_serve(f->children[i], on_child_served, f, &f->err);
+	if (!f->serving)
+		forked_end(f);
+}
+
 static void on_forked(void *arg, struct sandbox *const *children, size_t n, const struct err *err)
 {
 	struct forking *f = arg;
@@ -247,9 +310,7 @@ static void on_forked(void *arg, struct sandbox *const *children, size_t n, cons
 	} else if (bear_all(f, children, &f->err) < 0) {
 		undo_fork(f, children);
 	} else {
-		for (size_t i = 0; i < f->n; i++)
-			hub_sandbox_replace_old(f->children[i]);
-		end_fork(f, NULL);
+		serve_children(f);
 	}
 }
 
@@ -273,6 +334,8 @@ static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *
 		l->ttl_ms = f->source->ttl_ms;
 		l->idle_ms = f->source->idle_ms;
 		l->retention = f->source->retention;
+		if (f->source->network && !(l->network = strdup(f->source->network)))
+			return err_set(e, ERR_LIMIT, "out of memory");
 	}
 	return 0;
 }

@@ -66,6 +66,7 @@ static struct store_sandbox row_of(const struct hub_sandbox *l)
 		.files = l->limits.files,
 		.debug = l->limits.debug,
 		.root = l->limits.root,
+		.network = str_of(l->network),
 	};
 }
 
@@ -283,6 +284,8 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 				     .root = r->root };
 	if (volumes_read(r->spec, &l->volumes, e) < 0)
 		return err_wrap(e, "the volumes of sandbox %s", l->id);
+	if (r->network.p && !(l->network = strndup(r->network.p, r->network.n)))
+		return err_set(e, ERR_LIMIT, "out of memory");
 	return hub_sandbox_set_labels(l, r->labels, e) < 0 ? -1 : read_why(l, r, e);
 }
 

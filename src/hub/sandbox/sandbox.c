@@ -154,6 +154,7 @@ void hub_sandbox_unref(struct hub_sandbox *l)
 	free(l->why);
 	free(l->labels);
 	free(l->spec);
+	free(l->network);
 	free(l);
 }
 
@@ -334,6 +335,8 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.retention = l->retention,
 		.limits = &l->limits,
 		.volumes = l->volumes,
+		.network = str_of(l->network),
+		.network_counts = &l->network_counts,
 		.from_pool = l->from_pool,
 		.adopted = l->box && sandbox_adopted(l->box),
 		.why = l->why,

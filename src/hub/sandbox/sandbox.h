@@ -54,6 +54,7 @@ struct hub_sandbox_spec {
 	 * id is in use. The id of a terminated sandbox is free; its next sandbox has a higher
 	 * generation. */
 	struct str id;
+	struct str network; /* what is granted, as net_grant_parse() takes it; STR_NONE: nothing */
 	uint64_t idle_ms; /* end this long after the last use; 0: never */
 	enum hub_sandbox_retention retention; /* ERR_INVALID: not supported here */
 	struct str labels; /* opaque; STR_NONE: none */
@@ -61,6 +62,12 @@ struct hub_sandbox_spec {
 	const struct volume *volumes;
 	size_t n_volumes;
 	bool by_operator;
+};
+
+/* Connections to what a sandbox is granted, by this hub. */
+struct network_counts {
+	uint64_t opened, denied, failed; /* failed: allowed, and the host was not reached */
+	uint64_t sent, received; /* bytes of those that have ended */
 };
 
 /* Borrowed until the next change. */
@@ -78,6 +85,8 @@ struct hub_sandbox_info {
 	enum hub_sandbox_retention retention;
 	const struct limits *limits;
 	const struct volumes *volumes; /* NULL: none */
+	struct str network; /* as in hub_sandbox_spec */
+	const struct network_counts *network_counts;
 	bool from_pool;
 	bool adopted; /* running, and made by an earlier hub */
 	/* the reason if it is lost, failed, or terminated by a deadline; else NULL */
@@ -101,6 +110,14 @@ void hub_sandboxes_on_end(void *sandboxes, struct sandbox *sb, const struct err 
  * become lost. The box is borrowed until it is closed. */
 void hub_sandboxes_adopt(struct hub_sandboxes *all, struct box *box,
 			 struct sandbox *const *sandboxes, size_t n);
+
+/* Network grants are served by nets (hub/net), which is borrowed until hub_sandboxes_close() has
+ * ended. Before hub_sandboxes_adopt(). Without it none are. */
+struct nets;
+struct nw_flow;
+void hub_sandboxes_serve_networks(struct hub_sandboxes *all, struct nets *nets);
+/* For nets_options.on_flow, with the sandboxes as its owner. */
+void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f);
 
 /* The hub is ending: no operation starts any more, and sandboxes that end from now on are
  * terminated, not lost. */
@@ -138,6 +155,11 @@ void hub_sandbox_terminate_start(struct hub_sandbox *l, hub_sandbox_cb on_done, 
 /* Idempotent. */
 void hub_sandbox_pause_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
 void hub_sandbox_resume_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
+
+/* Replaces what the sandbox is granted; text as in hub_sandbox_spec. Connections that stay allowed
+ * go on, the others end. */
+void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, hub_sandbox_cb on_done,
+				   void *arg);
 
 /* Sets the time to live, counted from now; 0: none. Fails unless the sandbox is running or paused.
  */

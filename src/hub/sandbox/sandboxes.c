@@ -274,6 +274,7 @@ static void adopt(struct hub_sandboxes *all, struct sandbox *sb)
 				      NULL, &e);
 	hub_sandbox_begin(l, sb);
 	hub_sandbox_arm(l);
+	network_adopt(l);
 }
 
 static void settle_loaded(struct hub_sandboxes *all, struct hub_sandbox *l)

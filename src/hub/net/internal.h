@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * Shared by the files of hub/net:
+ *
+ * 	proxy.c	the proxy's process and the socket to it
+ * 	net.c	what each sandbox is granted, and the sockets for that
+ */
+#include "hub/net/net.h"
+
+/* A message that has no room in the socket yet. */
+struct outgoing {
+	struct outgoing *next;
+	size_t n_fds, n;
+	int fds[NW_SOCKETS_MAX]; /* owned */
+	_Alignas(8) char bytes[];
+};
+
+struct nets {
+	uv_loop_t *loop;
+	struct box *box;
+	struct nets_options o;
+	struct net *first;
+	uint64_t last_key;
+	uint32_t last_seq;
+
+	uv_process_t *process; /* NULL: there is none */
+	uv_poll_t *poll;
+	int socket; /* -1: none */
+	struct outgoing *unsent, **end;
+	uv_timer_t *timer; /* until the next try to start one */
+	unsigned failures; /* in a row, each soon after the start */
+	uint64_t started_ms;
+	bool closing;
+	void (*on_closed)(void *arg);
+	void *on_closed_arg;
+};
+
+/* ---- proxy.c ------------------------------------------------------------------------------- */
+
+/* Starts a proxy unless there is one, or one will be started soon. */
+int proxy_need(struct nets *all, struct err *e) MUST_USE;
+bool proxy_runs(const struct nets *all);
+/* msg is copied, fds are taken over in any case. Nothing is sent without a proxy. */
+void proxy_send(struct nets *all, const void *msg, size_t n, const int *fds, size_t n_fds);
+
+/* ---- net.c --------------------------------------------------------------------------------- */
+
+/* A new proxy is there, and knows of nothing. */
+void nets_tell_all(struct nets *all);
+/* No proxy can be started: who waits is told. */
+void nets_fail_all(struct nets *all, const struct err *err);
+/* Checked for its length. */
+void nets_hear(struct nets *all, const struct nw_head *m);

@@ -1,0 +1,57 @@
+#pragma once
+/*
+ * Network grants of sandboxes, from the hub's side. A sandbox has a network of its own with nothing
+ * but loopback. What it is granted are sockets that listen there: the warden makes them, and the
+ * egress proxy (net/egress), a process without privileges, serves them. Exact names get an address
+ * of 127.1.0.0/16 here, names of wildcards one of 127.2.0.0/16 from the proxy. Names resolve by the
+ * stub resolver at 127.0.0.1:53; 127.0.0.1:3128 speaks HTTP CONNECT and SOCKS5.
+ *
+ * The proxy starts with the first grant. If it dies, another one is started and told everything
+ * anew; meanwhile connections are refused. All functions must be called on the loop's thread.
+ */
+#include "box/host/box.h"
+#include "net/wire/wire.h"
+
+struct nets; /* all of a hub */
+struct net; /* of one sandbox */
+
+struct nets_options {
+	const struct net_rule *services; /* of the host, that sandboxes may be granted by name */
+	size_t n_services;
+	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
+	size_t n_resolvers; /* 0: the host's */
+	/* of: the owner of the sandbox's net. f is borrowed, and its texts end. NULL: nobody. */
+	void (*on_flow)(void *owner, void *of, const struct nw_flow *f);
+	void *owner;
+};
+
+/* o and box are borrowed, box until nets_close(). NULL: out of memory. */
+struct nets *nets_new(uv_loop_t *loop, struct box *box, const struct nets_options *o,
+		      struct err *e) MUST_USE;
+/* Ends the proxy; no net may be left. on_closed follows later, from the loop. */
+void nets_close(struct nets *all, void (*on_closed)(void *arg), void *arg);
+
+struct net_grant {
+	const struct net_rule *rules;
+	size_t n; /* at most NW_RULES_MAX */
+};
+
+/* Nothing is granted yet. sb: a reference is taken. */
+struct net *net_new(struct nets *all, struct sandbox *sb, void *of, struct err *e) MUST_USE;
+/* Takes all back. A callback that is awaited comes with ERR_SANDBOX_NOT_FOUND. NULL-safe. */
+void net_free(struct net *n);
+
+/* Replaces what is granted; the grant is copied. Connections that stay allowed go on. On success
+ * all of it can be reached; on failure what was granted before is granted again. ERR_CONFLICT: a
+ * program of the sandbox has a port, or another change is under way. on_done comes once, never from
+ * inside this call. */
+typedef void (*net_cb)(void *arg, const struct err *err);
+void net_grant_start(struct net *n, const struct net_grant *g, net_cb on_done, void *arg);
+
+/* Whether a rule's text is of a service: NAME.holt:PORT. */
+bool net_is_service(struct str text);
+
+/* A grant as text: rules as of net_rule_print(), with single spaces between. Names of services mean
+ * those of the hub. *ret_rules is owned. */
+int net_grant_parse(const struct nets *all, struct str text, struct net_rule **ret_rules,
+		    size_t *ret_n, struct err *e) MUST_USE;

@@ -1,0 +1,209 @@
+/*
+ * Network grants. The registry has them as text (hub/net), so a new hub serves them again. A
+ * sandbox that is made with a grant is there for its client when all of it can be reached.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hub/sandbox/internal.h"
+#include "json/document/write.h"
+
+enum { EVENTS_PER_S = 50, EVENT_MAX = 2048 };
+
+void hub_sandboxes_serve_networks(struct hub_sandboxes *all, struct nets *nets)
+{
+	all->nets = nets;
+}
+
+/* ---- serving ------------------------------------------------------------------------------- */
+
+static int network_grant(struct hub_sandbox *l, struct str text, net_cb on_done, void *arg,
+			 struct err *e)
+{
+	autofree struct net_rule *rules = NULL;
+	struct net_grant g = { .n = 0 };
+
+	if (net_grant_parse(l->all->nets, text, &rules, &g.n, e) < 0)
+		return -1;
+	if (!l->net && !(l->net = net_new(l->all->nets, l->box, l, e)))
+		return -1;
+	g.rules = rules;
+	net_grant_start(l->net, &g, on_done, arg);
+	return 0;
+}
+
+bool network_serve(struct hub_sandbox *l, net_cb on_done, void *arg, struct err *e)
+{
+	if (!l->network)
+		return false;
+	if (!l->all->nets)
+		err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
+	else if (network_grant(l, str_of(l->network), on_done, arg, e) == 0)
+		return true;
+	return false;
+}
+
+static void on_served(void *arg, const struct err *err)
+{
+	struct hub_sandbox *l = arg;
+
+	if (err)
+		log_warn("sandbox %s has no network: %s", l->id, err->msg);
+	hub_sandbox_unref(l);
+}
+
+void network_adopt(struct hub_sandbox *l)
+{
+	struct err e = ERR_INIT;
+
+	hub_sandbox_ref(l);
+	if (network_serve(l, on_served, l, &e))
+		return;
+	on_served(l, e.code ? &e : NULL);
+}
+
+/* ---- a change ------------------------------------------------------------------------------ */
+
+struct change {
+	struct hub_sandbox *hs; /* a reference */
+	char *text; /* owned; NULL: nothing is granted */
+	hub_sandbox_cb on_done;
+	void *arg;
+};
+
+static void change_free(struct change *c)
+{
+	hub_sandbox_unref(c->hs);
+	free(c->text);
+	free(c);
+}
+
+static void on_changed(void *arg, const struct err *err)
+{
+	struct change *c = arg;
+	struct hub_sandbox *l = c->hs;
+	struct err e = ERR_INIT;
+
+	if (!err) {
+		free(l->network);
+		l->network = take_ptr(c->text);
+		if (hub_sandbox_save(l, "network", str_of(l->network), &e) < 0)
+			err = &e;
+	}
+	c->on_done(c->arg, err ? NULL : l, err);
+	change_free(c);
+}
+
+static int change_start(struct change *c, struct str text, struct err *e)
+{
+	struct hub_sandbox *l = c->hs;
+
+	if (!l->all->nets)
+		return err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
+	if (l->state != SANDBOX_PAUSED && hub_sandbox_check_runs(l, e) < 0)
+		return -1;
+	if (text.n && !(c->text = strndup(text.p, text.n)))
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return network_grant(l, text, on_changed, c, e);
+}
+
+void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, hub_sandbox_cb on_done,
+				   void *arg)
+{
+	struct change *c = calloc(1, sizeof(*c));
+	struct err e = ERR_INIT;
+
+	if (!c)
+		abort(); /* out of memory: no callback could report it */
+	*c = (struct change){ hub_sandbox_ref(l), NULL, on_done, arg };
+	if (change_start(c, text, &e) == 0)
+		return;
+	hub_sandbox_later(l->all, l, on_done, arg, &e);
+	change_free(c);
+}
+
+/* ---- flows --------------------------------------------------------------------------------- */
+
+static int flow_text(const struct nw_flow *f, uint64_t lost, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+	char addr[NET_ADDR_TEXT];
+
+	json_write_object(&w);
+	json_write_key(&w, "host");
+	json_write_str(&w, str_of(f->host));
+	json_write_key(&w, "port");
+	json_write_uint(&w, f->port);
+	if (f->addr.family) {
+		net_addr_print(&f->addr, addr);
+		json_write_key(&w, "address");
+		json_write_str(&w, str_of(addr));
+	}
+	if (f->reason != NW_REASON_NONE) {
+		json_write_key(&w, "reason");
+		json_write_str(&w, str_of(nw_reason_name(f->reason)));
+	}
+	if (f->what == NW_FLOW_CLOSED) {
+		json_write_key(&w, "bytes_sent");
+		json_write_uint(&w, f->up);
+		json_write_key(&w, "bytes_received");
+		json_write_uint(&w, f->down);
+		json_write_key(&w, "ms");
+		json_write_uint(&w, f->ms);
+	}
+	if (lost) {
+		json_write_key(&w, "events_left_out");
+		json_write_uint(&w, lost);
+	}
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+static void count_flow(struct network_counts *n, const struct nw_flow *f)
+{
+	n->opened += f->what == NW_FLOW_OPENED;
+	n->denied += f->what == NW_FLOW_DENIED;
+	n->failed += f->what == NW_FLOW_FAILED;
+	if (f->what == NW_FLOW_CLOSED) {
+		n->sent += f->up;
+		n->received += f->down;
+	}
+}
+
+/* A program that is denied again and again must not fill the registry. */
+static bool may_tell(struct hub_sandbox *l)
+{
+	uint64_t now = clock_ms();
+
+	if (now - l->flows_since_ms >= 1000) {
+		l->flows_since_ms = now;
+		l->flows_told = 0;
+	}
+	return l->flows_told++ < EVENTS_PER_S;
+}
+
+void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
+{
+	static const char *const kinds[] = {
+		[NW_FLOW_CLOSED] = "network.flow",
+		[NW_FLOW_DENIED] = "network.denied",
+		[NW_FLOW_FAILED] = "network.failed",
+	};
+	struct hub_sandbox *l = of;
+	autobuf struct buf text = BUF_INIT(EVENT_MAX);
+	struct err e = ERR_INIT;
+
+	count_flow(&l->network_counts, f);
+	l->flows_lost += f->lost;
+	if (f->what >= ARRAY_LEN(kinds) || !kinds[f->what])
+		return;
+	if (!may_tell(l)) {
+		l->flows_lost++;
+		return;
+	}
+	if (flow_text(f, l->flows_lost, &text, &e) == 0)
+		hub_sandbox_tell(l, kinds[f->what], buf_str(&text));
+	l->flows_lost = 0;
+}

@@ -37,6 +37,7 @@ struct ops {
 	struct hub *hub;
 	uv_loop_t *loop;
 	struct op_hooks hooks;
+	struct net_grant network;
 	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
 	/* The one that was used last comes first. */
 	struct share *shares;
@@ -105,6 +106,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 	ops->loop = hub ? hub_loop(hub) : o->loop;
 	if (o->hooks)
 		ops->hooks = *o->hooks;
+	ops->network = o->network;
 	ops->max[CALL_WORKS] = o->max_calls ? o->max_calls : MAX_CALLS;
 	ops->max[CALL_WAITS] = o->max_waiting ? o->max_waiting : MAX_WAITING;
 	ops->max_urgent = o->max_urgent ? o->max_urgent : MAX_URGENT;
@@ -624,6 +626,11 @@ bool call_cancelled(const struct call *c)
 const struct op *call_op(const struct call *c)
 {
 	return c->start.op;
+}
+
+const struct net_grant *call_network(const struct call *c)
+{
+	return &c->ops->network;
 }
 
 bool call_is_operator(const struct call *c)

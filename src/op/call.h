@@ -10,6 +10,7 @@
  */
 #include <uv.h>
 
+#include "hub/net/net.h"
 #include "base/arena.h"
 #include "op/about.h"
 #include "op/op.h"
@@ -70,6 +71,7 @@ void call_audited(struct call *c);
 const struct op *call_op(const struct call *c);
 const struct principal *call_principal(const struct call *c);
 bool call_is_operator(const struct call *c);
+const struct net_grant *call_network(const struct call *c);
 const void *call_request(const struct call *c); /* normalized; NULL: it did not get so far */
 
 /* ---- all calls of a hub -------------------------------------------------------------------- */
@@ -85,6 +87,9 @@ struct ops_options {
 	unsigned max_waiting;
 	/* Bytes of output that all calls may keep [0: 512 MiB]. */
 	size_t max_output;
+	/* What callers other than the operator may grant to sandboxes at most. Borrowed until
+	 * ops_free(). */
+	struct net_grant network;
 	/* Borrowed until ops_free(); NULL: none. */
 	const struct op_hooks *hooks;
 	/* Without a hub, the loop that hooks wait on. */

@@ -26,6 +26,8 @@ extern const struct op files_watch_op;
 extern const struct op files_write_op;
 extern const struct op hub_health_op;
 extern const struct op hub_usage_op;
+extern const struct op network_get_op;
+extern const struct op network_set_op;
 extern const struct op port_forward_op;
 extern const struct op port_list_op;
 extern const struct op port_preview_op;

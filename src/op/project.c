@@ -53,6 +53,8 @@ static struct field row_of(const struct field *f, const struct op_member *m)
 	}
 	if (m->or_query)
 		row.flags &= ~(unsigned)FIELD_REQUIRED;
+	if (m->table)
+		row.table = m->table;
 	if (m->min)
 		row.min = m->min;
 	if (m->max)

@@ -26,6 +26,7 @@ struct op_member {
 	struct field_default def; /* instead of the operation's, if it is one */
 	/* Whether it must be there: as the operation says, or otherwise. */
 	enum { OP_AS_IS, OP_REQUIRED, OP_OPTIONAL } presence;
+	const struct field_table *table; /* fewer rows of the same struct; NULL: the operation's */
 	/* Narrower bounds than the operation's; 0: as that says. */
 	int64_t min, max;
 };

@@ -212,45 +212,6 @@ static const struct field limits_fields[] = {
 };
 static const struct field_table limits_table = FIELD_TABLE(struct limits_request, limits_fields);
 
-static const struct field network_fields[] = {
-	FIELD(struct network_request, block, .def = DEFAULT_BOOL(true),
-	      .doc = "No network at all."),
-	FIELD_ENUM(struct network_request, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
-		   .doc = "deny; anything else is refused by this version."),
-	FIELD(struct network_request, allow_domains, .max = 256,
-	      .doc = "Must be empty: this version grants no network."),
-	FIELD(struct network_request, allow_cidrs, .max = 256,
-	      .doc = "Must be empty: this version grants no network."),
-	FIELD_ENUM(struct network_request, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
-		   .doc = "deny; anything else is refused by this version."),
-	FIELD(struct network_request, inbound_cidrs, .max = 256,
-	      .doc = "Must be empty: this version grants no network."),
-};
-const struct field_table network_request_table = FIELD_TABLE(struct network_request,
-							     network_fields);
-
-int network_refuse(const struct network_request *w, struct err *e)
-{
-	const struct {
-		const char *name;
-		bool wanted;
-	} rows[] = {
-		{ "egress", w->egress != EGRESS_DENY },
-		{ "allow_domains", w->allow_domains.n > 0 },
-		{ "allow_cidrs", w->allow_cidrs.n > 0 },
-		{ "inbound", w->inbound != EGRESS_DENY },
-		{ "inbound_cidrs", w->inbound_cidrs.n > 0 },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (rows[i].wanted)
-			return err_set(e, ERR_INVALID,
-				       "network.%s: this version grants sandboxes no network",
-				       rows[i].name);
-	}
-	return 0;
-}
-
 struct create_request {
 	struct str template, id, cwd;
 	bool has_network;
@@ -267,10 +228,10 @@ struct create_request {
 	} volumes;
 };
 static const struct field volume_fields[] = {
-	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "Absolute path on the host."),
-	FIELD(struct volume, inside, .flags = FIELD_REQUIRED, .doc = "Absolute path inside."),
+	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "A path of the host."),
+	FIELD(struct volume, inside, .flags = FIELD_REQUIRED, .doc = "Absolute."),
 	FIELD_ENUM(struct volume, mode, volume_mode_names, .def = DEFAULT_ENUM(VOLUME_RO),
-		   .doc = "Read only, or written too."),
+		   .doc = "rw: written, too."),
 };
 static const struct field_table volume_table = FIELD_TABLE(struct volume, volume_fields);
 /* Limits stand in an object or beside the rest, as a door likes: both rows are of the same
@@ -283,7 +244,7 @@ static const struct field create_fields[] = {
 		     "one is made."),
 	FIELD_OBJECT(struct create_request, network, network_request_table,
 		     .has = FIELD_HAS(struct create_request, has_network),
-		     .doc = "Anything but none is refused by this version."),
+		     .doc = "What it may reach; nothing if absent."),
 	FIELD_OBJECT(struct create_request, limits, limits_table, .doc = "What it may use."),
 	FIELD_NAMED(struct create_request, limits.memory_mb, "memory_mb",
 		    .min = LIMIT_MEMORY_MIN / MIB, .max = LIMIT_MEMORY_MAX / MIB,
@@ -346,9 +307,9 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 	/* 0 would mean the default to the engine. */
 	if (q->limits.has_cpus && cpu_milli(&q->limits) < LIMIT_CPU_MIN)
 		return err_set(e, ERR_INVALID, "cpus: at least 0.01");
-	if (q->has_network && network_refuse(&q->network, e) < 0)
+	if (q->has_network && network_normalize(&q->network, a, e) < 0)
 		return -1;
-	q->has_network = false; /* none is none */
+	q->has_network = q->network.allow.n > 0; /* none is none */
 	return 0;
 }
 
@@ -362,11 +323,13 @@ static void sandbox_create_run(struct call *c, const void *request)
 	const struct create_request *q = request;
 	struct err e = ERR_INIT;
 	struct env_var *env = arena_array(call_arena(c), q->env.n, sizeof(*env), &e);
+	struct str network;
 	struct making *m;
 	struct str labels;
 
 	call_about(c)->sandbox = q->id;
-	if (!env || labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
+	if (!env || network_text(c, &q->network, &network, &e) < 0 ||
+	    labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
@@ -390,6 +353,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 					 .n_env = q->env.n,
 					 .cwd = q->cwd },
 				.id = m->ids[0],
+				.network = network,
 				.idle_ms = q->idle_seconds * 1000,
 				.retention = q->retention,
 				.labels = labels,

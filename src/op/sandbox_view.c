@@ -27,16 +27,6 @@ const struct field_table sandbox_limits_table = FIELD_TABLE(struct sandbox_limit
 
 const char *const sandbox_user_names[SANDBOX_USERS] = { "user", "root" };
 
-const char *const egress_names[EGRESSES] = { "deny", "allow" };
-
-static const struct field network_fields[] = {
-	FIELD(struct network_view, block, .flags = FIELD_REQUIRED,
-	      .doc = "There is no network in it."),
-	FIELD_ENUM(struct network_view, egress, egress_names, .flags = FIELD_REQUIRED,
-		   .doc = "What is not granted is this."),
-};
-const struct field_table network_view_table = FIELD_TABLE(struct network_view, network_fields);
-
 static const struct field volume_fields[] = {
 	FIELD(struct volume_view, host,
 	      .doc = "On the host; absent where the operator alone may know it."),
@@ -127,14 +117,14 @@ int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret
 		.has_idle_seconds = i.idle_ms > 0,
 		.idle_seconds = i.idle_ms / 1000,
 		.retention = i.retention,
-		.network = { .block = true, .egress = EGRESS_DENY },
 		.limits = limits_view(i.limits, stats.limits),
 		.user = i.limits->root ? SANDBOX_ROOT : SANDBOX_USER,
 		.debug = i.limits->debug,
 		.from_pool = i.from_pool,
 		.has_labels = i.labels.p != NULL,
 	};
-	if (view_volumes(c, i.volumes, ret, e) < 0)
+	if (view_volumes(c, i.volumes, ret, e) < 0 ||
+	    labels_of(i.labels, call_arena(c), &ret->labels, e) < 0)
 		return -1;
-	return labels_of(i.labels, call_arena(c), &ret->labels, e);
+	return network_view(c, i.network, &ret->network, e);
 }

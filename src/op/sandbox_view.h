@@ -3,6 +3,7 @@
 #include "hub/sandbox/sandbox.h"
 #include "hub/sandbox/usage.h"
 #include "op/call.h"
+#include "op/network.h"
 #include "op/ops.h"
 
 struct sandbox_limits_view {
@@ -17,15 +18,6 @@ extern const struct field_table sandbox_limits_table;
 /* Who the programs of a sandbox are. */
 enum sandbox_user { SANDBOX_USER, SANDBOX_ROOT, SANDBOX_USERS };
 extern const char *const sandbox_user_names[SANDBOX_USERS];
-
-/* None, until grants are served. */
-enum egress { EGRESS_DENY, EGRESS_ALLOW, EGRESSES };
-extern const char *const egress_names[EGRESSES];
-struct network_view {
-	bool block;
-	enum egress egress;
-};
-extern const struct field_table network_view_table;
 
 /* host: STR_NONE where the client may not know it. */
 struct volume_view {

@@ -37,7 +37,7 @@ static const struct template host_template = {
 	.id = STR_LIT("host"),
 	.ready = true,
 	.created_at = STR_LIT("1970-01-01T00:00:00.000Z"), /* with the host itself */
-	.network = { .block = true, .egress = EGRESS_DENY },
+	.network = NETWORK_VIEW_NONE,
 };
 
 /* NULL with ERR_NONE: nothing was imported yet. */
@@ -64,7 +64,7 @@ static int template_describe(struct call *c, const struct images *s, struct str 
 	*ret = (struct template){ .id = { id, name.n },
 				  .created_at = str_of(created),
 				  .ready = true,
-				  .network = { .block = true, .egress = EGRESS_DENY } };
+				  .network = NETWORK_VIEW_NONE };
 	return 0;
 }
 
@@ -225,13 +225,16 @@ static int template_find(struct call *c, struct str id, struct template *ret, st
 static void template_create_run(struct call *c, const void *request)
 {
 	const struct create_request *p = request;
+	struct network_request network = p->network;
 	struct template template;
 	struct err e = ERR_INIT;
 
+	if (p->has_network && network_normalize(&network, call_arena(c), &e) == 0 &&
+	    network.allow.n)
+		err_set(&e, ERR_UNSUPPORTED, "network: grant it to each sandbox instead");
 	if (p->has_workload || p->has_resources)
 		err_set(&e, ERR_UNSUPPORTED, "this version builds no templates here");
-	if (e.code || (p->has_network && network_refuse(&p->network, &e) < 0) ||
-	    template_find(c, p->id, &template, &e) < 0)
+	if (e.code || template_find(c, p->id, &template, &e) < 0)
 		call_fail(c, &e);
 	else
 		call_answer(c, &template);

@@ -290,6 +290,9 @@ def test_every_answer_is_of_its_schema(hub):
     ask('snapshots.delete', f'/v1/snapshots/{snapshot}')
     ask('sandboxes.forward', '/v1/sandboxes/doc/forward', guest_port=8000)
     ask('preview', None, sandbox='doc', port=8000)
+    ask('network.set', '/v1/sandboxes/doc/network',
+        network={'mode': 'none', 'allow': []})
+    ask('network.get', '/v1/sandboxes/doc/network')
     ask('forwards.list', '/v1/sandboxes/doc/forward')
     ask('forwards.delete', '/v1/sandboxes/doc/forward?guest_port=8000')
     ask('sandboxes.stop', '/v1/sandboxes/doc/stop')

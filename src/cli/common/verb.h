@@ -90,7 +90,7 @@ extern const struct verb cp_verb;
 extern const struct verb fork_verb;
 extern const struct verb pause_verb;
 extern const struct verb resume_verb;
-extern const struct verb stop_verb, forward_verb, preview_verb;
+extern const struct verb stop_verb, forward_verb, preview_verb, net_verb;
 extern const struct verb down_verb;
 extern const struct verb snapshot_verb;
 extern const struct verb diff_verb;

@@ -479,6 +479,19 @@ void hub_link_text(struct json_writer *w, const char *name, const char *text)
 	json_write_text(w, text);
 }
 
+void hub_link_network(struct json_writer *w, const char *const *hosts, size_t n)
+{
+	json_write_key(w, "network");
+	json_write_object(w);
+	hub_link_text(w, "mode", n ? "bridge" : "none");
+	json_write_key(w, "allow_domains");
+	json_write_array(w);
+	for (size_t i = 0; i < n; i++)
+		json_write_text(w, hosts[i]);
+	json_write_array_end(w);
+	json_write_object_end(w);
+}
+
 int hub_link_env(struct json_writer *w, const struct env_options *o, struct err *e)
 {
 	autofree struct env_words *l = calloc(1, sizeof(*l));

@@ -90,5 +90,8 @@ int hub_link_env(struct json_writer *w, const struct env_options *o, struct err 
 int hub_link_labels(struct json_writer *w, const struct option_list *labels,
 		    struct err *e) MUST_USE;
 
+/* Writes the member network, of hosts as HOST[:PORT]; none: nothing is granted. */
+void hub_link_network(struct json_writer *w, const char *const *hosts, size_t n);
+
 /* Prints a value on standard output, and a line break. */
 int hub_link_print(const struct json_val *v, struct err *e) MUST_USE;

@@ -33,6 +33,7 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 struct stdio_serving {
 	uv_loop_t loop;
 	uv_signal_t signals[ARRAY_LEN(signals)];
+	struct grants grants;
 	struct hub *hub;
 	struct ops *ops;
 	struct mcp_door *door;
@@ -151,8 +152,15 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 		return -1;
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
-	s->hub = hub_of_options(&s->loop, &o->hub, NULL, NULL, e);
-	s->ops = s->hub ? ops_new(s->hub, &(struct ops_options){ .hooks = in->cli->hooks }, e)
+	if (grants_read(&o->hub.network, &s->grants, e) < 0)
+		return -1;
+	s->hub = hub_of_options(&s->loop, &o->hub, &s->grants, NULL, NULL, e);
+	s->ops = s->hub ? ops_new(s->hub,
+				  &(struct ops_options){
+					  .network = { s->grants.allow, s->grants.n_allow },
+					  .hooks = in->cli->hooks,
+				  },
+				  e)
 			: NULL;
 	s->door = s->ops ? mcp_door_new(s->ops, only, e) : NULL;
 	if (!s->door)
@@ -188,6 +196,7 @@ static int mcp_run(const struct verb_input *in)
 	uv_run(&s.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&s.loop);
 	secret_free(s.token);
+	grants_fini(&s.grants);
 	return status;
 }
 

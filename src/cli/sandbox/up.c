@@ -12,7 +12,7 @@ struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow;
 	struct env_options env;
-	struct option_list ports, labels, volumes;
+	struct option_list ports, labels, volumes, network;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, user, output;
 	bool debug;
@@ -57,6 +57,8 @@ static const struct option_row rows[] = {
 	USER_ROW(struct up_options),
 	OPTION(struct up_options, debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
+	OPTION(struct up_options, network, OPTION_LIST, "allow", .arg = "HOST[:PORT]",
+	       .doc = "Let it reach this host, or *.DOMAIN; nothing by default. May be repeated."),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
@@ -208,6 +210,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	write_limits(o, &w);
 	if (o->user)
 		hub_link_text(&w, "user", o->user == USER_ROOT ? "root" : "user");
+	hub_link_network(&w, o->network.p, o->network.n);
 	json_write_key(&w, "debug");
 	json_write_bool(&w, o->debug);
 	if (write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, e) < 0 ||

@@ -5,6 +5,7 @@
 
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
+#include "cli/serve/grants.h"
 #include "hub/core/hub.h"
 
 struct engine_options {
@@ -64,6 +65,7 @@ static inline void engine_close_own(struct engine_closed *c)
 /* Of the verbs that have a hub. */
 struct hub_options {
 	struct engine_options engine;
+	struct network_options network;
 	uint32_t pool, max_sandboxes;
 	uint64_t sleep_after_ms;
 	struct option_list volumes;
@@ -89,7 +91,7 @@ enum {
 		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
 		OPTION(S, hub.volumes, OPTION_LIST, "allow-volumes", .arg = "DIR[:rw]",            \
 		       .doc = "Clients may give folders in DIR to sandboxes. May be repeated."),   \
-		ENGINE_ROWS(S, hub.engine)
+		NETWORK_ROWS(S, hub.network), ENGINE_ROWS(S, hub.engine)
 
 /* The row of a struct S with a member tools: which tools are served over MCP. */
 #define TOOLS_ROW(S)                                                                               \
@@ -100,11 +102,11 @@ enum {
 #define HUB_DEFAULTS                                                                               \
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
 
-/* registry: see struct hub_config. warden_dir: NULL, or where the sandboxes outlive a hub that is
- * killed. */
+/* g: of o->network, borrowed until the hub is closed. registry: see struct hub_config. warden_dir:
+ * NULL, or where the sandboxes outlive a hub that is killed. */
 static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o,
-					 const char *registry, const char *warden_dir,
-					 struct err *e)
+					 const struct grants *g, const char *registry,
+					 const char *warden_dir, struct err *e)
 {
 	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX];
 	struct engine_closed own;
@@ -119,6 +121,9 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 			 .limits = engine_limits(&o->engine),
 			 .allow = o->engine.allow,
 			 .warden_dir = warden_dir },
+		.net = { .services = g->services,
+			 .n_services = g->n_services,
+			 .n_resolvers = g->n_resolvers },
 		.registry = registry,
 		.outputs = at_home ? data : P_tmpdir,
 		.snapshots = registry && home_where("snapshots", snapshots, &homeless) == 0
@@ -129,6 +134,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 		.n_volumes = o->volumes.n,
 	};
 
+	memcpy(config.net.resolvers, g->resolvers, sizeof(g->resolvers));
 	engine_close_own(&own);
 	config.box.closed = own.paths;
 	config.box.n_closed = own.n;

@@ -31,6 +31,7 @@ struct run_options {
 	struct verb_options common;
 	struct engine_options engine;
 	struct option_list mounts;
+	struct network_options network;
 	struct env_options env;
 	const char *cwd, *image;
 	uint64_t timeout_ms;
@@ -60,6 +61,7 @@ static const struct option_row rows[] = {
 	USER_ROW(struct run_options),
 	OPTION(struct run_options, debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
+	RUN_NETWORK_ROWS(struct run_options, network),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object with result, output and usage."),
 	HELP_ROW(struct run_options),
@@ -73,7 +75,7 @@ enum { WATCHED_OF_TTY = 2 };
 /* What is asked for, as policy and audit see it. */
 struct run_request {
 	struct str image, cwd;
-	struct field_strs command, volumes, hosts, env;
+	struct field_strs command, volumes, hosts, env, network, services;
 	uint64_t timeout_ms, memory, disk;
 	uint32_t pids, cpu_milli, open_files;
 	bool root, debug;
@@ -88,7 +90,10 @@ struct run {
 	uv_signal_t signals[ARRAY_LEN(watched)];
 	size_t n_signals;
 	struct local *call;
+	struct grants grants;
 	struct box *box;
+	struct nets *nets; /* NULL: nothing is granted */
+	struct net *net;
 	struct sandbox *sandbox;
 	struct exec *exec; /* while it runs */
 	struct feed feed;
@@ -109,7 +114,8 @@ struct run {
 	size_t n_argv;
 
 	struct run_request request;
-	struct str texts[2 * OPTION_LIST_MAX + MOUNTS_MAX];
+	struct str texts[4 * OPTION_LIST_MAX + MOUNTS_MAX];
+	size_t n_texts;
 	struct err failed;
 };
 
@@ -174,6 +180,13 @@ static void on_box_closed(void *arg)
 		uv_close((uv_handle_t *)&r->signals[i], NULL);
 }
 
+static void on_nets_closed(void *arg)
+{
+	struct run *r = arg;
+
+	box_close(r->box, on_box_closed, r);
+}
+
 static void finish(struct run *r, int status)
 {
 	if (r->ending)
@@ -185,8 +198,12 @@ static void finish(struct run *r, int status)
 	feed_stop(&r->feed);
 	outlet_close(&r->to_out);
 	outlet_close(&r->to_err);
+	net_free(take_ptr(r->net));
 	sandbox_unref(take_ptr(r->sandbox));
-	box_close(r->box, on_box_closed, r);
+	if (r->nets)
+		nets_close(r->nets, on_nets_closed, r);
+	else
+		box_close(r->box, on_box_closed, r);
 }
 
 static int run_fail(const struct run *r, const struct err *e)
@@ -424,6 +441,33 @@ static int start_command(struct run *r, struct err *e)
 	return feed_start(&r->feed, &r->loop, &command, r, e);
 }
 
+static void on_granted(void *arg, const struct err *err)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	if (r->ending)
+		return;
+	if (err)
+		finish_error(r, err);
+	else if (start_command(r, &e) < 0)
+		finish_error(r, &e);
+}
+
+static int grant(struct run *r, struct err *e)
+{
+	struct nets_options o = { .n_resolvers = r->grants.n_resolvers };
+
+	memcpy(o.resolvers, r->grants.resolvers, sizeof(o.resolvers));
+	r->nets = nets_new(&r->loop, r->box, &o, e);
+	r->net = r->nets ? net_new(r->nets, r->sandbox, r, e) : NULL;
+	if (!r->net)
+		return -1;
+	net_grant_start(r->net, &(struct net_grant){ r->grants.allow, r->grants.n_allow },
+			on_granted, r);
+	return 0;
+}
+
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct run *r = arg;
@@ -440,7 +484,7 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	if (r->o->engine.memory && strcmp(stats.limits, "rlimit") == 0)
 		fputs(MEMORY_NOTE, stderr);
 	r->sandbox = sandbox_ref(sb);
-	if (start_command(r, &e) < 0)
+	if ((r->grants.n_allow ? grant(r, &e) : start_command(r, &e)) < 0)
 		finish_error(r, &e);
 }
 
@@ -449,7 +493,8 @@ static int prepare(struct run *r, struct err *e)
 	r->to_out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = r };
 	r->to_err = r->to_out;
 	signal(SIGPIPE, SIG_IGN);
-	if (fill(r, e) < 0 || outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
+	if (grants_read(&r->o->network, &r->grants, e) < 0 || fill(r, e) < 0 ||
+	    outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
 		return -1;
 	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
 }
@@ -469,6 +514,8 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, root, .doc = "Its programs are uid 0, within ids of its own."),
 	FIELD(struct run_request, debug, .doc = "Its programs may trace each other."),
 	FIELD(struct run_request, allow, .doc = "Isolation features that may be missing."),
+	FIELD(struct run_request, network, .doc = "Hosts that it may reach, as --allow has them."),
+	FIELD(struct run_request, services, .doc = "Services of the host, as --service has them."),
 	FIELD(struct run_request, env, .doc = "Variables, NAME=VALUE."),
 	FIELD(struct run_request, cwd, .doc = "Where it starts."),
 	FIELD(struct run_request, timeout_ms, .doc = "Killed after this long; 0: never."),
@@ -486,6 +533,33 @@ static const struct op run_op = {
 	.run = local_run,
 };
 
+static struct field_strs texts_of(struct run *r, const struct option_list *l)
+{
+	struct str *begin = r->texts + r->n_texts;
+
+	for (size_t i = 0; i < l->n; i++)
+		r->texts[r->n_texts++] = str_of(l->p[i]);
+	return (struct field_strs){ begin, l->n };
+}
+
+static struct field_strs hosts_of(struct run *r)
+{
+	struct str *begin = r->texts + r->n_texts;
+
+	for (size_t i = 0; i < r->o->mounts.n; i++)
+		r->texts[r->n_texts++] = r->mounts[i].host;
+	return (struct field_strs){ begin, r->o->mounts.n };
+}
+
+static struct field_strs variables_of(struct run *r)
+{
+	struct str *begin = r->texts + r->n_texts;
+
+	for (size_t i = 0; i < r->vars.n; i++)
+		r->texts[r->n_texts++] = r->vars.all[i].text;
+	return (struct field_strs){ begin, r->vars.n };
+}
+
 static int ask_for(struct run *r, struct err *e)
 {
 	struct run_request *q = &r->request;
@@ -493,10 +567,12 @@ static int ask_for(struct run *r, struct err *e)
 	*q = (struct run_request){ .image = text_of(r->o->image),
 				   .cwd = text_of(r->o->cwd),
 				   .command = { r->argv, r->n_argv },
-				   .volumes = { r->texts, r->o->mounts.n },
-				   .env = { r->texts + r->o->mounts.n, r->vars.n },
+				   .volumes = texts_of(r, &r->o->mounts),
+				   .network = texts_of(r, &r->o->network.allow),
+				   .services = texts_of(r, &r->o->network.services),
+				   .env = variables_of(r),
 				   .timeout_ms = r->o->timeout_ms,
-				   .hosts = { r->texts + 2 * OPTION_LIST_MAX, r->o->mounts.n },
+				   .hosts = hosts_of(r),
 				   .memory = r->o->engine.memory,
 				   .disk = r->o->engine.disk,
 				   .pids = r->o->engine.pids,
@@ -507,12 +583,6 @@ static int ask_for(struct run *r, struct err *e)
 				   .allow = text_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
 				   .tty = r->o->tty };
-	for (size_t i = 0; i < r->o->mounts.n; i++)
-		r->texts[i] = str_of(r->o->mounts.p[i]);
-	for (size_t i = 0; i < r->o->mounts.n; i++)
-		r->texts[2 * OPTION_LIST_MAX + i] = r->mounts[i].host;
-	for (size_t i = 0; i < r->vars.n; i++)
-		r->texts[r->o->mounts.n + i] = r->vars.all[i].text;
 	r->call = local_begin(r->in->cli->hooks, &run_op, q, e);
 	return r->call ? 0 : -1;
 }
@@ -578,6 +648,7 @@ static int run(const struct verb_input *in)
 	output_fini(&r->out);
 	output_fini(&r->err);
 	env_fini(&r->vars);
+	grants_fini(&r->grants);
 	return r->status;
 }
 

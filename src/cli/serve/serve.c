@@ -91,6 +91,7 @@ struct serve {
 	uint64_t requests; /* total at that time */
 	uint64_t tools; /* served over MCP; 0: all */
 	struct secret *token;
+	struct grants grants;
 	struct http_routes routes[SERVE_PARTS_MAX + 1];
 	size_t n_routes;
 	struct http_server *previews; /* the door for previews; NULL: none */
@@ -254,12 +255,18 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	char registry[PATH_MAX], warden[PATH_MAX];
 
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
-	if (home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
+	if (grants_read(&o->hub.network, &v->grants, e) < 0 ||
+	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
 		return -1;
-	v->s.hub = hub_of_options(&v->s.loop, &o->hub, registry, warden, e);
+	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
 	if (!v->s.hub)
 		return -1;
-	v->s.ops = ops_new(v->s.hub, &(struct ops_options){ .hooks = in->cli->hooks }, e);
+	v->s.ops = ops_new(v->s.hub,
+			   &(struct ops_options){
+				   .network = { v->grants.allow, v->grants.n_allow },
+				   .hooks = in->cli->hooks,
+			   },
+			   e);
 	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, v->tools, e) : NULL;
 	if (!v->s.mcp)
 		return -1;
@@ -533,6 +540,7 @@ static int run(const struct verb_input *in)
 	uv_run(&v.s.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&v.s.loop);
 	secret_free(v.token);
+	grants_fini(&v.grants);
 	return status;
 }
 

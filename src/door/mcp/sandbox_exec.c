@@ -22,7 +22,7 @@ static int text_of(const void *result, struct buf *to, struct err *e)
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
 	{ "command", .doc = "Shell line; with args, a program." },
-	{ "args", .doc = "Of a program that is run without a shell." },
+	{ "args", .doc = "Of a program, without a shell." },
 	{ "cwd", .doc = "Where to start." },
 	{ "env", .doc = "Over those of the sandbox." },
 	{ "timeout_seconds", .min = 1, .max = EXEC_TIMEOUT_MAX,
@@ -31,7 +31,7 @@ static const struct op_member members[] = {
 	{ "stdin_base64", .doc = "Instead: any bytes." },
 	{ "background", .doc = "Return at once with an id for sandbox_exec_output." },
 	{ "max_output_bytes", .max = OUTPUT_MAX, .def = DEFAULT_INT(OUTPUT_DEFAULT),
-	  .doc = "Of stdout and of stderr each." },
+	  .doc = "Of each stream." },
 	{ "user", .in = OP_HIDDEN },
 	{ "exec_id", .in = OP_HIDDEN },
 	{ "stdin_open", .in = OP_HIDDEN },

@@ -9,8 +9,8 @@ static const struct op_member members[] = {
 	{ "exec", .doc = "As sandbox_exec told." },
 	{ "offset", .max = INT64_MAX, .doc = "A next_offset; 0 for the beginning." },
 	{ "wait_seconds", .doc = "Wait so long for its end." },
-	{ "wait_for", .doc = "Or for this text in the output." },
-	{ "wait_pattern", .doc = "Or for a line that this regular expression matches." },
+	{ "wait_for", .doc = "Or for this text." },
+	{ "wait_pattern", .doc = "Or for a line that this regex matches." },
 	{ "max_bytes", .min = OUTPUT_LEAST, .max = OUTPUT_MAX, .def = DEFAULT_INT(OUTPUT_DEFAULT),
 	  .doc = "Of output, at most." },
 	{ "kill", .doc = "Kill it first." },
@@ -42,7 +42,7 @@ const struct tool sandbox_exec_output_tool = {
 	.other_if = "kill",
 	.name = "sandbox_exec_output",
 	.title = "Output of a command",
-	.doc = "Returns what a command has printed since an offset, and how it ended; can wait for "
+	.doc = "Returns what a command printed from an offset, and how it ended; can wait for "
 	       "its end, a text or a pattern, and can kill it.",
 	.members = OP_MEMBERS(members),
 	.output = &output_table,

@@ -8,7 +8,7 @@
 
 static const struct op_member take_members[] = {
 	TOOL_SANDBOX,
-	{ "ttl_seconds", .doc = "Deletes it so long after; never if absent." },
+	{ "ttl_seconds", .doc = "Deletes it then; never if absent." },
 };
 
 static const struct field taken_fields[] = {

@@ -112,8 +112,8 @@ static bool copies_is_one(struct call *c)
 }
 
 #define MAY_MAKE                                                                                   \
-	(API_MAY(NOT_FOUND) | API_MAY(CONFLICT) | API_MAY(QUOTA_EXCEEDED) | API_MAY(CANCELED) |    \
-	 API_MAY(UNSUPPORTED))
+	(API_MAY(NOT_FOUND) | API_MAY(FORBIDDEN) | API_MAY(CONFLICT) | API_MAY(QUOTA_EXCEEDED) |   \
+	 API_MAY(CANCELED) | API_MAY(UNSUPPORTED))
 
 static bool is_one(struct call *c)
 {

@@ -1,0 +1,214 @@
+/* `holt net`: shows and changes what a sandbox may reach. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "cli/common/safe.h"
+#include "cli/common/table.h"
+#include "cli/common/verb.h"
+#include "cli/link/link.h"
+
+enum { HOSTS_MAX = 256, HOST_MAX = 512 };
+
+struct net_options {
+	struct verb_options common;
+	uint32_t output;
+};
+
+static const struct option_row rows[] = {
+	OUTPUT_ROW(struct net_options),
+	HELP_ROW(struct net_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static int net_show(const struct net_options *o, const struct json_val *state, struct err *e)
+{
+	static const char *const counts[] = { "opened", "denied", "failed", "bytes_sent",
+					      "bytes_received" };
+	AUTO(table_free) struct table *t = NULL;
+	struct json_iter it = json_iter(json_get(state, "allow"));
+
+	if (o->output == OUTPUT_JSON)
+		return hub_link_print(state, e);
+	t = TABLE(e, "HOST", ">PORT");
+	if (!t)
+		return -1;
+	while (json_next(&it)) {
+		table_str(t, json_str(json_get(it.val, "host")));
+		table_number(t, json_get(it.val, "port"), 1, 0);
+	}
+	table_print(t);
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		uint64_t n = 0;
+
+		json_uint64(json_get(state, counts[i]), &n);
+		printf("%s%s %" PRIu64, i ? ", " : "", counts[i], n);
+	}
+	putchar('\n');
+	return 0;
+}
+
+/* What is granted, as HOST:PORT. */
+struct granted {
+	char texts[HOSTS_MAX][HOST_MAX];
+	const char *p[HOSTS_MAX];
+	size_t n;
+};
+
+static bool same_grant(const char *granted, const char *text)
+{
+	size_t n = strlen(text);
+
+	return strncmp(granted, text, n) == 0 && (!granted[n] || granted[n] == ':');
+}
+
+static int granted_read(struct granted *g, const struct json_val *state, struct err *e)
+{
+	struct json_iter it = json_iter(json_get(state, "allow"));
+
+	while (json_next(&it)) {
+		struct str host = json_str(json_get(it.val, "host"));
+		uint64_t port = 0;
+
+		if (g->n == HOSTS_MAX)
+			return err_set(e, ERR_LIMIT, "at most %d grants", HOSTS_MAX);
+		json_uint64(json_get(it.val, "port"), &port);
+		snprintf(g->texts[g->n], HOST_MAX, port ? "%.*s:%" PRIu64 : "%.*s",
+			 STR_CUT(host, HOST_MAX - 8), port);
+		g->p[g->n] = g->texts[g->n];
+		g->n++;
+	}
+	return 0;
+}
+
+static int granted_add(struct granted *g, const struct verb_input *in, struct err *e)
+{
+	for (int i = 1; i < in->n_operands; i++) {
+		if (g->n == HOSTS_MAX)
+			return err_set(e, ERR_LIMIT, "at most %d grants", HOSTS_MAX);
+		g->p[g->n++] = in->operands[i];
+	}
+	return 0;
+}
+
+/* Without a host, all. */
+static int granted_remove(struct granted *g, const struct verb_input *in, struct err *e)
+{
+	size_t kept = 0;
+
+	for (size_t k = 0; k < g->n; k++) {
+		bool goes = in->n_operands == 1;
+
+		for (int i = 1; i < in->n_operands; i++)
+			goes |= same_grant(g->p[k], in->operands[i]);
+		if (!goes)
+			g->p[kept++] = g->p[k];
+	}
+	if (kept == g->n && in->n_operands > 1)
+		return err_set(e, ERR_INVALID, "%s is not granted %s", in->operands[0],
+			       in->operands[1]);
+	g->n = kept;
+	return 0;
+}
+
+static int net_post(struct hub_link *l, const char *path, const struct granted *g,
+		    struct json_doc **ret, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
+	struct json_writer w = json_writer(&text);
+
+	json_write_object(&w);
+	hub_link_network(&w, g->p, g->n);
+	json_write_object_end(&w);
+	return json_write_done(&w, e) < 0 ? -1
+					  : hub_link_ask(l, "POST", path, buf_str(&text), ret, e);
+}
+
+typedef int net_change_fn(struct granted *g, const struct verb_input *in, struct err *e);
+
+static int net_act(const struct verb_input *in, net_change_fn *change, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *doc = NULL;
+	AUTO(json_free) struct json_doc *changed = NULL;
+	autofree struct granted *g = calloc(1, sizeof(*g));
+	char path[256];
+
+	if (!g)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (hub_link_path(path, sizeof(path), in->operands[0], "/network", e) < 0 ||
+	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
+		return -1;
+	if (!change)
+		return net_show(in->options, json_root(doc), e);
+	if (granted_read(g, json_root(doc), e) < 0 || change(g, in, e) < 0 ||
+	    net_post(l, path, g, &changed, e) < 0)
+		return -1;
+	return net_show(in->options, json_root(changed), e);
+}
+
+static int net_run(const struct verb_input *in, net_change_fn *change)
+{
+	struct err e = ERR_INIT;
+
+	return net_act(in, change, &e) < 0 ? hub_link_fail(&e) : 0;
+}
+
+static int net_show_run(const struct verb_input *in)
+{
+	return net_run(in, NULL);
+}
+
+static int net_allow_run(const struct verb_input *in)
+{
+	return net_run(in, granted_add);
+}
+
+static int net_revoke_run(const struct verb_input *in)
+{
+	return net_run(in, granted_remove);
+}
+
+#define NET_WORD(name_, usage_, doc_, min_, max_, run_)                                            \
+	.name = (name_), .usage = (usage_), .doc = (doc_), .page = "holt-sandbox",                 \
+	.options = &options, .size = sizeof(struct net_options), .min_operands = (min_),           \
+	.max_operands = (max_), .usage_exit = 2, .run = (run_)
+
+static const struct verb net_show_verb = { NET_WORD(
+	"net show", "NAME", "Show what a sandbox may reach, and how much it did.", 1, 1,
+	net_show_run) };
+static const struct verb net_allow_verb = { NET_WORD(
+	"net allow", "NAME HOST[:PORT]...",
+	"Let a sandbox reach more hosts; ports 80 and 443 if none is given.", 2, HOSTS_MAX,
+	net_allow_run) };
+static const struct verb net_revoke_verb = { NET_WORD(
+	"net revoke", "NAME [HOST[:PORT]...]",
+	"Take hosts back, or all of them; connections to them end.", 1, HOSTS_MAX,
+	net_revoke_run) };
+static const struct verb *const words[] = { &net_show_verb, &net_allow_verb, &net_revoke_verb,
+					    NULL };
+
+struct net_help_options {
+	struct verb_options common;
+};
+static const struct option_row help_rows[] = { HELP_ROW(struct net_help_options) };
+static const struct option_table help_options = OPTION_TABLE(help_rows, .mixed = true);
+
+static int net_help_run(const struct verb_input *in)
+{
+	cli_help(in->verb, stderr);
+	return in->verb->usage_exit;
+}
+
+const struct verb net_verb = {
+	.name = "net",
+	.usage = "WORD NAME [HOST[:PORT]...]",
+	.doc = "Show and change what a sandbox of the hub may reach.",
+	.page = "holt-sandbox",
+	.options = &help_options,
+	.size = sizeof(struct net_help_options),
+	.usage_exit = 2,
+	.words = words,
+	.run = net_help_run,
+};

@@ -1,0 +1,106 @@
+#include "cli/serve/grants.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int add_rule(struct grants *to, const struct net_rule *r, struct err *e)
+{
+	if (to->n_allow == NW_RULES_MAX)
+		return err_set(e, ERR_LIMIT, "--allow: at most %d rules", NW_RULES_MAX);
+	to->allow[to->n_allow++] = *r;
+	return 0;
+}
+
+static int add_service(struct grants *to, struct str text, struct err *e)
+{
+	char printed[NET_RULE_TEXT];
+
+	for (size_t i = 0; i < to->n_services; i++) {
+		net_rule_print(&to->services[i], printed);
+		if (str_is(text, printed))
+			return add_rule(to, &to->services[i], e);
+	}
+	return err_set(e, ERR_INVALID, "--allow %.*s: no --service has that name", STR_ARG(text));
+}
+
+static int read_allow(const struct option_list *l, struct grants *to, struct err *e)
+{
+	static const uint16_t web[] = { 80, 443 };
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct str text = str_of(l->p[i]);
+		struct net_rule r;
+
+		if (net_is_service(text)) {
+			if (add_service(to, text, e) < 0)
+				return -1;
+			continue;
+		}
+		if (net_rule_parse(text, true, &r, e) < 0)
+			return err_wrap(e, "--allow");
+		if (r.port || r.kind == NET_RULE_CIDR) {
+			if (add_rule(to, &r, e) < 0)
+				return -1;
+			continue;
+		}
+		for (size_t k = 0; k < ARRAY_LEN(web); k++) {
+			r.port = web[k];
+			if (add_rule(to, &r, e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int read_services(const struct option_list *l, struct grants *to, struct err *e)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const char *equals = strchr(l->p[i], '=');
+
+		if (!equals)
+			return err_set(e, ERR_INVALID, "--service %s: write NAME.holt:PORT=TARGET",
+				       l->p[i]);
+		if (net_rule_parse_service((struct str){ l->p[i], (size_t)(equals - l->p[i]) },
+					   str_of(equals + 1), &to->services[to->n_services],
+					   e) < 0)
+			return err_wrap(e, "--service");
+		to->n_services++;
+	}
+	return 0;
+}
+
+/* Any address, with or without a port: a rule's notation. */
+static int read_resolvers(const struct option_list *l, struct grants *to, struct err *e)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct net_rule r;
+
+		if (i == NW_RESOLVERS_MAX)
+			return err_set(e, ERR_LIMIT, "--resolver: at most %d", NW_RESOLVERS_MAX);
+		if (net_rule_parse(str_of(l->p[i]), true, &r, e) < 0 || r.kind != NET_RULE_CIDR ||
+		    r.cidr.bits != (r.cidr.addr.family == 4 ? 32 : 128))
+			return err_set(e, ERR_INVALID, "--resolver %s: an address is needed",
+				       l->p[i]);
+		to->resolvers[to->n_resolvers++] = (struct nw_resolver){ r.cidr.addr, r.port };
+	}
+	return 0;
+}
+
+int grants_read(const struct network_options *o, struct grants *ret, struct err *e)
+{
+	*ret = (struct grants){ .allow = calloc(2 * o->allow.n + 1, sizeof(*ret->allow)),
+				.services = calloc(o->services.n + 1, sizeof(*ret->services)) };
+	if (!ret->allow || !ret->services)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return read_services(&o->services, ret, e) < 0 ||
+			       read_resolvers(&o->resolvers, ret, e) < 0 ||
+			       read_allow(&o->allow, ret, e) < 0
+		     ? -1
+		     : 0;
+}
+
+void grants_fini(struct grants *g)
+{
+	free(g->allow);
+	free(g->services);
+}

@@ -1,0 +1,39 @@
+#pragma once
+/* The options about networks of sandboxes, and what they mean to a hub. */
+#include "cli/common/option.h"
+#include "hub/net/net.h"
+
+/* Of the verbs that have a hub. */
+struct network_options {
+	struct option_list allow, services, resolvers;
+};
+
+/* The rows of a struct S with a member m, a struct network_options. */
+#define NETWORK_ROWS(S, m)                                                                         \
+	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
+	       .doc = "What clients may let sandboxes reach: HOST, *.DOMAIN or a range. May be "   \
+		      "repeated."),                                                                \
+		NETWORK_ROWS_OF_HOST(S, m)
+#define NETWORK_ROWS_OF_HOST(S, m)                                                                 \
+	OPTION(S, m.services, OPTION_LIST, "service", .arg = "NAME.holt:PORT=TARGET",              \
+	       .doc = "A service of this host that sandboxes may be granted. May be "              \
+		      "repeated."),                                                                \
+		OPTION(S, m.resolvers, OPTION_LIST, "resolver", .arg = "ADDR[:PORT]",              \
+		       .doc = "A DNS server for sandboxes' networks; by default the host's. May "  \
+			      "be repeated.")
+
+/* Of holt run, where allow is what its sandbox is granted. */
+#define RUN_NETWORK_ROWS(S, m)                                                                     \
+	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
+	       .doc = "Let it reach this host, or *.DOMAIN. May be repeated."),                    \
+		NETWORK_ROWS_OF_HOST(S, m)
+
+/* Borrowed by nets_options and ops_options. Zeros hold nothing. */
+struct grants {
+	struct net_rule *allow, *services; /* owned */
+	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
+	size_t n_allow, n_services, n_resolvers;
+};
+/* Without a port, a rule of --allow is two: 80 and 443. On -1 there may be some to free. */
+int grants_read(const struct network_options *o, struct grants *ret, struct err *e) MUST_USE;
+void grants_fini(struct grants *g);

@@ -1,0 +1,332 @@
+#include "op/network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/net/net.h"
+#include "hub/sandbox/sandbox.h"
+#include "net/wire/wire.h"
+#include "op/ops.h"
+
+enum { HOSTS_MAX = 64, HOST_CHARS_MAX = NET_HOST_MAX + 64, TEXT_MAX = 64 * 1024 };
+
+const char *const egress_names[EGRESSES] = { "deny", "allow" };
+static const char *const mode_names[NETWORK_MODES] = { "none", "bridge" };
+
+/* ---- the request --------------------------------------------------------------------------- */
+
+static const struct field host_fields[] = {
+	FIELD(struct network_host, host, .flags = FIELD_REQUIRED, .min = 1,
+	      .doc = "A name, or *.NAME."),
+	FIELD(struct network_host, port, .min = 1, .max = 65535, .doc = "80 and 443 if absent."),
+};
+static const struct field_table host_table = FIELD_TABLE(struct network_host, host_fields);
+
+#define ALLOW_ROW(S)                                                                               \
+	FIELD_OBJECTS(S, allow, host_table, .max = HOSTS_MAX, .doc = "All that may be reached.")
+
+static const struct field grant_fields[] = { ALLOW_ROW(struct network_request) };
+const struct field_table network_grant_table = FIELD_TABLE(struct network_request, grant_fields);
+
+static const struct field request_fields[] = {
+	FIELD_ENUM(struct network_request, mode, mode_names,
+		   .has = FIELD_HAS(struct network_request, has_mode),
+		   .doc = "none: nothing. bridge: what allow lists."),
+	ALLOW_ROW(struct network_request),
+	FIELD(struct network_request, block, .def = DEFAULT_BOOL(true),
+	      .doc = "No network but what is allowed."),
+	FIELD_ENUM(struct network_request, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+		   .doc = "deny: what is not granted. allow is refused."),
+	FIELD(struct network_request, allow_domains, .max = HOSTS_MAX, .item_min = 1,
+	      .item_max = HOST_CHARS_MAX,
+	      .doc = "The same as hosts of allow, as HOST or HOST:PORT."),
+	FIELD(struct network_request, allow_cidrs, .max = HOSTS_MAX, .item_min = 1,
+	      .item_max = HOST_CHARS_MAX,
+	      .doc = "Ranges of addresses, which only the proxy at 127.0.0.1:3128 reaches."),
+	FIELD_ENUM(struct network_request, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+		   .doc = "deny; ports are exposed by another operation."),
+	FIELD(struct network_request, inbound_cidrs, .max = HOSTS_MAX, .doc = "Must be empty."),
+};
+const struct field_table network_request_table = FIELD_TABLE(struct network_request,
+							     request_fields);
+
+static int rule_read(struct str text, struct net_rule *ret, struct err *e)
+{
+	return net_is_service(text) ? net_rule_parse_service(text, STR_LIT("1"), ret, e)
+				    : net_rule_parse(text, true, ret, e);
+}
+
+struct hosts {
+	struct network_host *p;
+	size_t n;
+	struct arena *arena;
+};
+
+/* One of no port is two. The text is the rule's, so that equal grants have one digest. */
+static int hosts_add(struct hosts *to, const char *member, size_t i, struct str host, uint32_t port,
+		     struct err *e)
+{
+	static const uint16_t web[] = { 80, 443 };
+	char text[NET_RULE_TEXT + 8], *copy;
+	struct net_rule r = { .port = (uint16_t)port };
+
+	snprintf(text, sizeof(text), port ? "%.*s:%u" : "%.*s", STR_ARG(host), port);
+	if (rule_read(str_of(text), &r, e) < 0)
+		return err_wrap(e, "network.%s[%zu]", member, i);
+	for (size_t k = 0; k < (r.port || r.kind == NET_RULE_CIDR ? 1 : ARRAY_LEN(web)); k++) {
+		struct net_rule bare = r;
+
+		if (to->n == HOSTS_MAX * 2)
+			return err_set(e, ERR_LIMIT, "network: at most %d grants", HOSTS_MAX * 2);
+		bare.port = 0;
+		net_rule_print(&bare, text);
+		copy = arena_dup(to->arena, str_of(text), e);
+		if (!copy)
+			return -1;
+		to->p[to->n++] = (struct network_host){
+			str_of(copy), r.port || r.kind == NET_RULE_CIDR ? r.port : web[k]
+		};
+	}
+	return 0;
+}
+
+static int hosts_add_texts(struct hosts *to, const char *member, const struct field_strs *of,
+			   struct err *e)
+{
+	for (size_t i = 0; i < of->n; i++) {
+		if (hosts_add(to, member, i, of->p[i], 0, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int network_normalize(struct network_request *q, struct arena *a, struct err *e)
+{
+	struct hosts to = { arena_array(a, HOSTS_MAX * 2, sizeof(*to.p), e), 0, a };
+	size_t asked = q->allow.n + q->allow_domains.n + q->allow_cidrs.n;
+
+	if (!to.p)
+		return -1;
+	if (q->egress != EGRESS_DENY)
+		return err_set(e, ERR_INVALID,
+			       "network.egress: hosts are granted by name: use allow");
+	if (q->inbound != EGRESS_DENY || q->inbound_cidrs.n)
+		return err_set(e, ERR_INVALID, "network.inbound: expose a port instead");
+	if (q->has_mode && q->mode == NETWORK_NONE && asked)
+		return err_set(e, ERR_INVALID,
+			       "network.mode: none allows nothing, and hosts are "
+			       "listed: use bridge");
+	for (size_t i = 0; i < q->allow.n; i++) {
+		if (hosts_add(&to, "allow", i, q->allow.p[i].host, q->allow.p[i].port, e) < 0)
+			return -1;
+	}
+	if (hosts_add_texts(&to, "allow_domains", &q->allow_domains, e) < 0 ||
+	    hosts_add_texts(&to, "allow_cidrs", &q->allow_cidrs, e) < 0)
+		return -1;
+	*q = (struct network_request){
+		.has_mode = true,
+		.mode = to.n ? NETWORK_BRIDGE : NETWORK_NONE,
+		.block = true,
+		.allow = { to.p, to.n },
+	};
+	return 0;
+}
+
+/* ---- who may grant what -------------------------------------------------------------------- */
+
+/* All that it allows, one rule of the operator's allows as well. */
+static bool is_within(const struct net_rule *r, const struct net_grant *most)
+{
+	char host[NET_HOST_MAX + 2];
+
+	if (r->kind == NET_RULE_CIDR) {
+		for (size_t i = 0; i < most->n; i++) {
+			if (net_rule_same(r, &most->rules[i]))
+				return true;
+		}
+		return false;
+	}
+	/* A label that no name has stands for any. */
+	snprintf(host, sizeof(host), "%s%s", r->kind == NET_RULE_SUFFIX ? "*." : "", r->host);
+	return net_rules_find(most->rules, most->n, host, r->port) >= 0;
+}
+
+int network_text(struct call *c, const struct network_request *q, struct str *ret, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(TEXT_MAX);
+	const struct net_grant *most = call_network(c);
+	char text[NET_RULE_TEXT];
+	struct net_rule r;
+	char *copy;
+
+	for (size_t i = 0; i < q->allow.n; i++) {
+		snprintf(text, sizeof(text), q->allow.p[i].port ? "%.*s:%u" : "%.*s",
+			 STR_ARG(q->allow.p[i].host), q->allow.p[i].port);
+		if (rule_read(str_of(text), &r, e) < 0)
+			return -1;
+		if (!call_is_operator(c) && !is_within(&r, most))
+			return err_set(e, ERR_DENIED,
+				       "network: the operator lets you grant %s to no "
+				       "sandbox (holt serve --allow)",
+				       text);
+		if (buf_addf(&b, e, "%s%s", b.n ? " " : "", text) < 0)
+			return -1;
+	}
+	copy = arena_dup(call_arena(c), buf_str(&b), e);
+	*ret = copy ? str_of(copy) : STR_NONE;
+	return copy ? 0 : -1;
+}
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+static const struct field view_fields[] = {
+	FIELD(struct network_view, block, .flags = FIELD_REQUIRED,
+	      .doc = "There is no network in it but what is allowed."),
+	FIELD_ENUM(struct network_view, egress, egress_names, .flags = FIELD_REQUIRED,
+		   .doc = "What is not granted is this."),
+	FIELD_ENUM(struct network_view, mode, mode_names, .flags = FIELD_REQUIRED,
+		   .doc = "none: nothing is granted."),
+	ALLOW_ROW(struct network_view),
+};
+const struct field_table network_view_table = FIELD_TABLE(struct network_view, view_fields);
+
+int network_view(struct call *c, struct str text, struct network_view *ret, struct err *e)
+{
+	struct network_host *hosts = arena_array(call_arena(c), NW_RULES_MAX, sizeof(*hosts), e);
+	size_t n = 0;
+
+	if (!hosts)
+		return -1;
+	while (text.n && n < NW_RULES_MAX) {
+		const char *space = memchr(text.p, ' ', text.n);
+		size_t length = space ? (size_t)(space - text.p) : text.n;
+		const char *colon = memrchr(text.p, ':', length);
+		bool port = colon && text.p[length - 1] != ']';
+
+		hosts[n++] = (struct network_host){
+			{ text.p, port ? (size_t)(colon - text.p) : length },
+			port ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0,
+		};
+		text.p += length + (space != NULL);
+		text.n -= length + (space != NULL);
+	}
+	*ret = NETWORK_VIEW_NONE;
+	ret->mode = n ? NETWORK_BRIDGE : NETWORK_NONE;
+	ret->allow = (struct network_hosts){ hosts, n };
+	return 0;
+}
+
+/* ---- network.get and network.set ----------------------------------------------------------- */
+
+static const struct field state_fields[] = {
+	FIELD(struct network_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD_ENUM(struct network_state, mode, mode_names, .flags = FIELD_REQUIRED,
+		   .doc = "none: nothing is granted."),
+	FIELD_OBJECTS(struct network_state, allow, host_table, .flags = FIELD_REQUIRED,
+		      .max = NW_RULES_MAX, .doc = "All that can be reached."),
+	FIELD(struct network_state, opened, .flags = FIELD_REQUIRED,
+	      .doc = "Connections that were let through since the hub began."),
+	FIELD(struct network_state, denied, .flags = FIELD_REQUIRED,
+	      .doc = "Connections and requests that were denied."),
+	FIELD(struct network_state, failed, .flags = FIELD_REQUIRED,
+	      .doc = "Connections that were allowed, to hosts that were not reached."),
+	FIELD(struct network_state, bytes_sent, .flags = FIELD_REQUIRED,
+	      .doc = "By connections that have ended."),
+	FIELD(struct network_state, bytes_received, .flags = FIELD_REQUIRED,
+	      .doc = "By connections that have ended."),
+};
+static const struct field_table state_table = FIELD_TABLE(struct network_state, state_fields);
+
+static void network_answer(struct call *c, struct hub_sandbox *l)
+{
+	struct hub_sandbox_info i;
+	struct network_view v;
+	struct err e = ERR_INIT;
+
+	hub_sandbox_info(l, &i);
+	if (network_view(c, i.network, &v, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	call_answer(c, &(struct network_state){ .sandbox = i.id,
+						.mode = v.mode,
+						.allow = v.allow,
+						.opened = i.network_counts->opened,
+						.denied = i.network_counts->denied,
+						.failed = i.network_counts->failed,
+						.bytes_sent = i.network_counts->sent,
+						.bytes_received = i.network_counts->received });
+}
+
+static void network_get_run(struct call *c, const void *request)
+{
+	const struct op_sandbox *q = request;
+	struct err e = ERR_INIT;
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
+
+	if (l)
+		network_answer(c, l);
+	else
+		call_fail(c, &e);
+}
+
+const struct op network_get_op = {
+	.action = "network.get",
+	.doc = "What a sandbox may reach, and how much it did.",
+	.effect = OP_READ,
+	.request = &op_sandbox_table,
+	.target = OP_TARGET(struct op_sandbox, sandbox),
+	.result = &state_table,
+	.run = network_get_run,
+};
+
+struct set_request {
+	struct str sandbox;
+	struct network_request network;
+};
+static const struct field set_fields[] = {
+	OP_SANDBOX_ROW(struct set_request),
+	FIELD_OBJECT(struct set_request, network, network_request_table, .flags = FIELD_REQUIRED,
+		     .doc = "All that it may reach from now on."),
+};
+static const struct field_table set_table = FIELD_TABLE(struct set_request, set_fields);
+
+static int set_normalize(void *request, struct arena *a, struct err *e)
+{
+	return network_normalize(&((struct set_request *)request)->network, a, e);
+}
+
+static void network_on_set(void *arg, struct hub_sandbox *l, const struct err *err)
+{
+	if (err)
+		call_fail(arg, err);
+	else
+		network_answer(arg, l);
+}
+
+static void network_set_run(struct call *c, const void *request)
+{
+	const struct set_request *q = request;
+	struct err e = ERR_INIT;
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
+	struct str text;
+
+	if (l && network_text(c, &q->network, &text, &e) == 0)
+		hub_sandbox_set_network_start(l, text, network_on_set, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op network_set_op = {
+	.action = "network.set",
+	.doc = "Replaces what a sandbox may reach. Connections that stay allowed go on, the others "
+	       "end.",
+	.effect = OP_ADMINISTER,
+	.flags = OP_IDEMPOTENT,
+	.request = &set_table,
+	.target = OP_TARGET(struct set_request, sandbox),
+	.result = &state_table,
+	.normalize = set_normalize,
+	.run = network_set_run,
+};

@@ -1,0 +1,62 @@
+#pragma once
+/*
+ * What a sandbox may reach: `network` of sandbox.create, and network.get and network.set. A grant
+ * is a list of hosts with ports, and there is no list of what is forbidden. Who is not the operator
+ * may grant no more than the hub was started with (ops_options.network).
+ */
+#include "op/call.h"
+
+/* The same of a request and of a view. port 0, in a request: 80 and 443. */
+struct network_host {
+	struct str host;
+	uint32_t port;
+};
+struct network_hosts {
+	const struct network_host *p;
+	size_t n;
+};
+
+enum network_mode { NETWORK_NONE, NETWORK_BRIDGE, NETWORK_MODES };
+
+/* Nothing but grants is allowed, so allow is refused. */
+enum egress { EGRESS_DENY, EGRESS_ALLOW, EGRESSES };
+extern const char *const egress_names[EGRESSES];
+
+/* Normalized, all is in allow. */
+struct network_request {
+	bool has_mode, block;
+	enum network_mode mode;
+	enum egress egress, inbound;
+	struct network_hosts allow;
+	struct field_strs allow_domains, allow_cidrs, inbound_cidrs;
+};
+extern const struct field_table network_request_table;
+extern const struct field_table network_grant_table; /* allow alone */
+
+/* Errors name the member. */
+int network_normalize(struct network_request *q, struct arena *a, struct err *e) MUST_USE;
+
+/* Of a normalized request, for the hub. ERR_DENIED: the caller may not grant that. */
+int network_text(struct call *c, const struct network_request *q, struct str *ret,
+		 struct err *e) MUST_USE;
+
+struct network_view {
+	bool block;
+	enum egress egress;
+	enum network_mode mode;
+	struct network_hosts allow;
+};
+extern const struct field_table network_view_table;
+#define NETWORK_VIEW_NONE                                                                          \
+	((struct network_view){ .block = true, .egress = EGRESS_DENY, .mode = NETWORK_NONE })
+
+/* Its texts are borrowed from `text`, its list is in the call's arena. */
+int network_view(struct call *c, struct str text, struct network_view *ret, struct err *e) MUST_USE;
+
+/* The result of both operations. */
+struct network_state {
+	struct str sandbox;
+	enum network_mode mode;
+	struct network_hosts allow;
+	uint64_t opened, denied, failed, bytes_sent, bytes_received;
+};

@@ -18,6 +18,7 @@ enum {
 	MAX_CALLS = 256,
 	MAX_URGENT = 64,
 	MAX_WAITING = 768,
+	SHARE = 7, /* of a session, for each call that is free */
 	MAX_EVENT = 64 << 20, /* bytes of one, copied */
 };
 #define MAX_OUTPUT ((size_t)512 << 20)
@@ -185,8 +186,8 @@ static void call_count(struct call *c, struct share *s, enum call_kind kind)
 	c->kind = kind;
 }
 
-/* A session has at most as many calls as are free: alone half of the room, of two each a third.
- * So whoever comes next finds room. */
+/* A session has at most seven times as many calls as are free: alone seven eighths of the room, of
+ * two each seven fifteenths. So whoever comes next finds room. */
 static int call_take_room(struct call *c, enum call_kind kind, unsigned room, struct err *e)
 {
 	static const char *const do_what[] = { "are under way", "wait" };
@@ -199,7 +200,7 @@ static int call_take_room(struct call *c, enum call_kind kind, unsigned room, st
 		s = share_of(c, e);
 	if (!s)
 		return -1;
-	if (!s->who->alone && s->calls[kind] >= room - all)
+	if (!s->who->alone && s->calls[kind] >= SHARE * (room - all))
 		return err_set(e, ERR_LIMIT, "%u of this client's calls %s; others have the rest",
 			       s->calls[kind], do_what[kind]);
 	call_count(c, s, kind);

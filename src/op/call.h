@@ -82,8 +82,9 @@ struct ops_options {
 	 * and end. */
 	unsigned max_calls, max_urgent;
 	/* Calls that only wait, which do not count among those [0: 768]. In either room a session
-	 * may start a call while it has fewer than are free there: alone it gets half of the room,
-	 * each of two a third, and there is always some for the next. */
+	 * may start a call while it has fewer than seven times as many as are free there: alone it
+	 * gets seven eighths of the room, each of two nearly half, and there is always some for the
+	 * next. */
 	unsigned max_waiting;
 	/* Bytes of output that all calls may keep [0: 512 MiB]. */
 	size_t max_output;

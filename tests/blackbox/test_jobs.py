@@ -758,12 +758,12 @@ def many_files():
 @pytest.mark.usefixtures('many_files')
 def test_who_waits_holds_nobody_up(hub, sb):
     """Those that wait are not among the calls that work, but have a bound of their own,
-    of which one client has half."""
+    of which one client has seven eighths."""
     job = hub.start(sb, 'sleep 1000')
     path = hub.at(sb, job, '/attach')
     sockets = []
     try:
-        assert set(attach_all(hub, path, 384, sockets)) == {b'101'}
+        assert set(attach_all(hub, path, 672, sockets)) == {b'101'}
         assert hub.exec(sb, 'echo on')['stdout'] == 'on\n'
         assert attach_all(hub, path, 1, sockets) == [b'429']
         assert 'wait' in fails(429, 'quota_exceeded', hub.wait, sb, job)['cause']

@@ -571,12 +571,12 @@ def refusal(hub, box):
 
 
 def test_who_fills_all_room_locks_nobody_out(hub, road):
-    """One client has half of the room for 256 calls that work; then others still find room,
+    """One client has 224 of the room for 256 calls that work; then others still find room,
     and that for looking and ending is apart."""
     stage = Stage(hub)
-    wires = busy(hub, road, stage.id, 128)
+    wires = busy(hub, road, stage.id, 224)
     assert refusal(hub, stage.id) == \
-        '128 of this client\'s calls are under way; others have the rest'
+        '224 of this client\'s calls are under way; others have the rest'
     for session in Session(hub), Session(hub):
         with hub.wire() as wire:
             session.call(wire, 'sandbox_exec', sandbox=stage.id, command='echo well')
@@ -586,7 +586,7 @@ def test_who_fills_all_room_locks_nobody_out(hub, road):
             {'sandbox': stage.id, 'command': 'true'})))
         assert reply.status == 200, reply
     assert [s['id'] for s in hub.call('GET', '/v1/sandboxes')] == [stage.id]
-    assert len(hub.call('GET', f'/v1/sandboxes/{stage.id}/execs')) >= 128
+    assert len(hub.call('GET', f'/v1/sandboxes/{stage.id}/execs')) >= 224
     wires.pop().close()
     until(lambda: not refusal(hub, stage.id), what='room for one more')
     hub.delete(stage.id)

@@ -112,7 +112,8 @@ int network_normalize(struct network_request *q, struct arena *a, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "network.egress: hosts are granted by name: use allow");
 	if (q->inbound != EGRESS_DENY || q->inbound_cidrs.n)
-		return err_set(e, ERR_INVALID, "network.inbound: expose a port instead");
+		return err_set(e, ERR_INVALID, "network.%s: expose a port instead",
+			       q->inbound_cidrs.n ? "inbound_cidrs" : "inbound");
 	if (q->has_mode && q->mode == NETWORK_NONE && asked)
 		return err_set(e, ERR_INVALID,
 			       "network.mode: none allows nothing, and hosts are "

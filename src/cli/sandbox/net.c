@@ -180,8 +180,7 @@ static const struct verb net_show_verb = { NET_WORD(
 	net_show_run) };
 static const struct verb net_allow_verb = { NET_WORD(
 	"net allow", "NAME HOST[:PORT]...",
-	"Let a sandbox reach more hosts; ports 80 and 443 if none is given.", 2, HOSTS_MAX,
-	net_allow_run) };
+	"Let a sandbox reach more hosts, at 80 and 443 or PORT.", 2, HOSTS_MAX, net_allow_run) };
 static const struct verb net_revoke_verb = { NET_WORD(
 	"net revoke", "NAME [HOST[:PORT]...]",
 	"Take hosts back, or all of them; connections to them end.", 1, HOSTS_MAX,

@@ -129,7 +129,7 @@ static void start_again(struct nets *all, const struct err *why)
 	if (all->failures >= TRIES) {
 		unsigned n = all->failures - TRIES;
 
-		wait_ms = n < 5 ? WAIT_MS << n : WAIT_MAX_MS;
+		wait_ms = n < 5 ? (unsigned)WAIT_MS << n : WAIT_MAX_MS;
 		nets_fail_all(all, why);
 	}
 	uv_timer_start(all->timer, on_timer, wait_ms, 0);

@@ -222,6 +222,8 @@ def test_run_a_shell(hub):
         k.until(b'/dev/pts/0\r\n30 100\r\nvt220 42\r\n')
         k.type(b'echo on; exec 3>&1; sleep 1111 3>&-\r')
         k.until(b'\r\non\r\n')
+        until(lambda: subprocess.run(['pgrep', '-fx', 'sleep 1111'], check=False,
+                                     stdout=subprocess.DEVNULL).returncode == 0)
         k.type(b'\x03')
         k.until(b'$ ')
         k.type(b'trap "stty size" WINCH; echo re""ady\r')

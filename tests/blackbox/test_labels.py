@@ -15,7 +15,7 @@ LABELS = {'owner': 'Jane Doe', 'team/app': '', 'v.1-x_y': 'a=b,c=ä', 'X': '1'}
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     with Hub(me, tmp_path_factory.mktemp('labels'), '--listen', '127.0.0.1:0',
-             '--pool', '1') as shared:
+             '--pool', '0') as shared:
         yield shared
 
 

@@ -368,8 +368,8 @@ def test_a_client_that_does_not_read_is_not_buffered_without_end(start):
     before = rss(mcp.pid)
     ids = range(5000, 6000)
     data = b''.join(json.dumps({'jsonrpc': '2.0', 'id': i, 'method': 'tools/call', 'params': {
-        'name': 'sandbox_read_file', 'arguments': {'sandbox': sb.id, 'path': 'big'}}}).encode()
-                    + b'\n' for i in ids)
+        'name': 'sandbox_read_file', 'arguments': {
+            'sandbox': sb.id, 'path': 'big', 'limit': 256 << 10}}}).encode() + b'\n' for i in ids)
     fd = mcp.proc.stdin.fileno()
     peak = quiet = 0
     while quiet < 20:  # writes what is taken, and reads nothing

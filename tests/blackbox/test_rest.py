@@ -42,7 +42,8 @@ def test_templates(rest):
     assert [t['id'] for t in rest.call('GET', '/v1/templates')] == ['host']
     made = rest.post('/v1/templates', id='host')
     assert (made['id'] == 'host' and made['ready'] is True
-            and made['network'] == {'block': True, 'egress': 'deny'})
+            and made['network'] == {'block': True, 'egress': 'deny', 'mode': 'none',
+                                    'allow': []})
     fails(501, 'unsupported', rest.post, '/v1/templates', id='other')
     fails(501, 'unsupported', rest.post, '/v1/templates', id='host', workload={'command': ['true']})
 
@@ -86,9 +87,10 @@ def test_create_with_all(rest):
     ({'id': 'x' * 65}, (400, 'invalid_input'), 'id'),
     ({'id': '../x'}, (400, 'invalid_input'), 'id'),
     ({'network': {'egress': 'allow'}}, (400, 'invalid_input'), 'network.egress'),
-    ({'network': {'allow_domains': ['example.com']}}, (400, 'invalid_input'),
-     'network.allow_domains'),
-    ({'network': {'allow_cidrs': ['10.0.0.0/8']}}, (400, 'invalid_input'), 'network.allow_cidrs'),
+    ({'network': {'allow_domains': ['http://x']}}, (400, 'invalid_input'), 'network.allow_domains'),
+    ({'network': {'allow_cidrs': ['10.0.0.1/8']}}, (400, 'invalid_input'), 'network.allow_cidrs'),
+    ({'network': {'allow_domains': ['example.com']}}, (403, 'forbidden'), 'example.com'),
+    ({'network': {'allow_cidrs': ['10.0.0.0/8']}}, (403, 'forbidden'), '10.0.0.0/8'),
     ({'network': {'inbound': 'allow'}}, (400, 'invalid_input'), 'network.inbound'),
     ({'network': {'inbound_cidrs': ['::/0']}}, (400, 'invalid_input'), 'network.inbound_cidrs'),
     ({'limits': {'cpus': 0.001}}, (400, 'invalid_input'), 'cpus'),

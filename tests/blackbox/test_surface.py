@@ -83,6 +83,8 @@ ROWS = {
     'sandboxes.stop': Row({}, races=(TAKEN,)),
     'sandboxes.exec': Row(),
     'sandboxes.forward': Row({'guest_port': 8000}),
+    'network.get': Row(),
+    'network.set': Row({'network': {'mode': 'none'}}, races=(TAKEN,)),
     'preview': Row(about(port=8000)),
     'forwards.list': Row(),
     'forwards.delete': Row(),

@@ -361,8 +361,8 @@ static const char *const conversation[] = {
 		"\"notifications\":{\"toolsListChanged\":true,"
 		"\"resourceSubscriptions\":[\"x:\"]},"),
 	INITIALIZE,
-	"{\"jsonrpc\":\"2.0\",\"id\":12,\"method\":\"resources/subscribe\","
-	"\"params\":{\"uri\":\"x:\"}}",
+	("{\"jsonrpc\":\"2.0\",\"id\":12,\"method\":\"resources/subscribe\","
+	 "\"params\":{\"uri\":\"x:\"}}"),
 };
 
 static void survives_want_of_memory(void **state)

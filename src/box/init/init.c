@@ -339,6 +339,12 @@ static void untrace(pid_t pid, int number, bool goes_on)
 		kill(pid, SIGKILL);
 }
 
+/* musl's WIFSTOPPED overflows an int. */
+static bool is_stopped(int status)
+{
+	return (status & 0xff) == 0x7f;
+}
+
 static void reap(void)
 {
 	struct signalfd_siginfo si;
@@ -350,7 +356,7 @@ static void reap(void)
 	while (read(self.signals, &si, sizeof(si)) > 0)
 		;
 	while ((pid = wait4(-1, &status, WNOHANG | __WALL, &usage)) > 0) {
-		if (WIFSTOPPED(status)) {
+		if (is_stopped(status)) {
 			/* children that do it again and again would keep us from everything else */
 			untrace(pid, WSTOPSIG(status), untraced++ < UNTRACED_MAX);
 			continue;

@@ -73,21 +73,6 @@ static bool next_item(struct str *list, struct str *ret)
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-static bool read_port(struct str s, uint16_t *ret)
-{
-	unsigned port = 0;
-
-	if (s.n == 0 || s.n > 5 || s.p[0] == '0')
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		if (!is_digit(s.p[i]))
-			return false;
-		port = port * 10 + (unsigned)(s.p[i] - '0');
-	}
-	*ret = (uint16_t)port;
-	return port <= UINT16_MAX;
-}
-
 /* host[:port]; the host's own form is checked by those who look it up. */
 static bool read_authority(struct str s, struct str *ret_host, uint16_t *ret_port)
 {
@@ -108,7 +93,7 @@ static bool read_authority(struct str s, struct str *ret_host, uint16_t *ret_por
 	if (host == s.n)
 		return true;
 	port = (struct str){ s.p + host + 1, s.n - host - 1 };
-	return s.p[host] == ':' && read_port(port, ret_port);
+	return s.p[host] == ':' && net_port_read(port, ret_port);
 }
 
 static const char *read_target(struct str target, struct request *r)

@@ -104,7 +104,7 @@ static bool is_or_below(const char *host, const char *domain)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static bool parse_port(struct str s, uint16_t *ret)
+bool net_port_read(struct str s, uint16_t *ret)
 {
 	unsigned port = 0;
 
@@ -139,7 +139,7 @@ static int split_port(struct str text, struct str *ret_host, uint16_t *ret_port,
 	if (!colon || (!end && colons > 1)) /* that is IPv6 */
 		return 0;
 	ret_host->n = (size_t)(colon - text.p);
-	if (!parse_port((struct str){ colon + 1, text.n - ret_host->n - 1 }, ret_port))
+	if (!net_port_read((struct str){ colon + 1, text.n - ret_host->n - 1 }, ret_port))
 		return err_set(e, ERR_INVALID, "\"%.*s\": a port is a number from 1 to 65535",
 			       STR_CUT(text, 80));
 	return 0;
@@ -225,7 +225,7 @@ static int parse_target(struct str s, struct net_rule *r, struct err *e)
 		memcpy(r->path, path.p, path.n);
 		return 0;
 	}
-	if (parse_port(s, &r->service_port)) {
+	if (net_port_read(s, &r->service_port)) {
 		(void)net_addr_parse(STR_LIT("127.0.0.1"), &r->service);
 		return 0;
 	}

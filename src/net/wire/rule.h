@@ -59,6 +59,9 @@ int net_host_parse(struct str text, char ret[NET_HOST_MAX], struct err *e) MUST_
 /* The same without a message: what comes from a sandbox. */
 bool net_host_read(struct str text, char ret[NET_HOST_MAX]);
 
+/* A decimal number from 1 to 65535, without zeros before it. */
+bool net_port_read(struct str text, uint16_t *ret);
+
 /* HOST[:PORT], where HOST is a name, *.SUFFIX or, if it is by the operator, ADDRESS, ADDRESS/BITS
  * or [ADDRESS6][/BITS]. Without a port the rule's is 0. No service. */
 int net_rule_parse(struct str text, bool by_operator, struct net_rule *ret, struct err *e) MUST_USE;

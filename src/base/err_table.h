@@ -110,6 +110,8 @@ ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
 ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
 	"Read the output of the step. Steps of holt.json have no network: put what they would "
 	"download into files, or into the base.")
+ERR_ROW(KEY_NOT_FOUND, "key_not_found", -32602, 404, 125, false,
+	"List the keys; a revoked key can't come back, so create a new one.")
 ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false,
 	"It has ended, or never was; list the processes of the sandbox.")
 ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,

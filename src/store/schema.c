@@ -43,6 +43,9 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN root INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE snapshots ADD COLUMN root INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE sandboxes ADD COLUMN network TEXT;",
+	"CREATE TABLE api_keys ("
+	"  name TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, scopes INTEGER NOT NULL,"
+	"  created INTEGER NOT NULL, expires INTEGER NOT NULL, used INTEGER NOT NULL) STRICT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -115,6 +118,12 @@ static const char *const statements[STATEMENTS] = {
 			    " ORDER BY at LIMIT 1) RETURNING bytes",
 	[KEY_EXPIRE] = "DELETE FROM keys WHERE at < ?1 RETURNING bytes",
 	[KEY_COUNT] = "SELECT count(*), coalesce(sum(bytes), 0) FROM keys",
+	[API_KEY_PUT] = "INSERT OR REPLACE INTO api_keys (name, hash, scopes, created, expires,"
+			" used) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[API_KEY_USED] = "UPDATE api_keys SET used = ?2 WHERE name = ?1",
+	[API_KEY_DROP] = "DELETE FROM api_keys WHERE name = ?1",
+	[API_KEY_ALL] = "SELECT name, hash, scopes, created, expires, used FROM api_keys"
+			" ORDER BY created, name",
 };
 
 const struct db_schema store_schema = {

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * The registry of a hub: what must survive its process. It has rows of sandboxes, programs and
- * snapshots, events, and the keys of idempotent requests. It does not interpret them: states,
- * retentions and specs are strings of the lifecycle (hub/sandbox/sandbox.h). store/db.h tells what
- * a power cut may lose.
+ * snapshots, events, API keys, and the keys of idempotent requests. It does not interpret them:
+ * states, retentions and specs are strings of the lifecycle (hub/sandbox/sandbox.h). store/db.h
+ * tells what a power cut may lose.
  */
 #include "store/db.h"
 
@@ -160,3 +160,22 @@ int store_key_put(struct store *s, const struct store_key *k, struct err *e) MUS
 int store_key_drop(struct store *s, struct str scope, struct str key, struct err *e) MUST_USE;
 /* Deletes the keys of requests that began before before_ms. */
 int store_keys_expire(struct store *s, int64_t before_ms, struct err *e) MUST_USE;
+
+/* ---- API keys ------------------------------------------------------------------------------ */
+
+/* Strings are borrowed. */
+struct store_api_key {
+	struct str name;
+	struct str hash; /* of the token, which is nowhere */
+	uint32_t scopes;
+	int64_t created_ms, expires_ms, used_ms; /* Unix time; 0: never */
+};
+
+/* Adds or replaces the key of this name. */
+int store_api_key_put(struct store *s, const struct store_api_key *r, struct err *e) MUST_USE;
+int store_api_key_used(struct store *s, struct str name, int64_t at_ms, struct err *e) MUST_USE;
+int store_api_key_drop(struct store *s, struct str name, struct err *e) MUST_USE;
+/* All, in order of creation. each: as for store_sandboxes(). */
+int store_api_keys(struct store *s,
+		   int (*each)(void *arg, const struct store_api_key *r, struct err *e), void *arg,
+		   struct err *e) MUST_USE;

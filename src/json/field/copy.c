@@ -62,6 +62,9 @@ static int copy_objects(struct copier *k, const struct field *f, void *to)
 		memcpy(p, *at, n * f->elem);
 	*at = p;
 	for (size_t i = 0; i < n; i++) {
+		if (f->kind == FIELD_IS_DICT &&
+		    copy_str(k, f, (struct str *)(void *)(p + i * f->elem)) < 0)
+			return -1;
 		if (copy_object(k, f->table, p + i * f->elem) < 0)
 			return -1;
 	}
@@ -87,7 +90,7 @@ static int copy_object(struct copier *k, const struct field_table *t, void *to)
 			rc = copy_map(k, f, field_at(f, to));
 		else if (f->kind == FIELD_IS_OBJECT)
 			rc = copy_object(k, f->table, field_at(f, to));
-		else if (f->kind == FIELD_IS_OBJECTS)
+		else if (f->kind == FIELD_IS_OBJECTS || f->kind == FIELD_IS_DICT)
 			rc = copy_objects(k, f, to);
 	}
 	return rc;

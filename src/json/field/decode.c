@@ -6,6 +6,7 @@
 
 #include "json/field/internal.h"
 #include "json/document/near.h"
+#include "json/document/pointer.h"
 #include "json/document/utf8.h"
 
 /* The decoder's place in the document, innermost first. */
@@ -17,6 +18,7 @@ struct place {
 
 struct decoder {
 	struct arena *arena;
+	struct json_pointer *where; /* of a refusal; NULL: its message has the whole path */
 	struct err *e;
 };
 
@@ -38,6 +40,28 @@ static void put_place(char path[PATH_MAX_], const struct place *at)
 			 STR_ARG(utf8_cut(at->name, KEY_SHOWN)));
 	else
 		snprintf(path + n, PATH_MAX_ - n, "[%zu]", at->index);
+}
+
+static void put_pointer(struct json_pointer *p, const struct place *at)
+{
+	if (!at)
+		return;
+	put_pointer(p, at->up);
+	if (at->name.p)
+		json_pointer_key(p, at->name);
+	else
+		json_pointer_index(p, at->index);
+}
+
+/* The place of what is refused, for the message. */
+static void refuse_at(struct decoder *d, const struct place *at, char path[PATH_MAX_])
+{
+	const struct place last = at ? (struct place){ .name = at->name, .index = at->index }
+				     : (struct place){ .index = 0 };
+
+	if (d->where)
+		put_pointer(d->where, at);
+	put_place(path, d->where && at ? &last : at);
 }
 
 static void put_range(char *text, size_t room, const struct field_bounds *b, const char *unit)
@@ -81,6 +105,7 @@ static void put_takes(char text[TAKES_MAX], const struct field *f)
 		[FIELD_IS_ENUM] = { "", NULL },
 		[FIELD_IS_OBJECT] = { "an object", NULL },
 		[FIELD_IS_OBJECTS] = { "an array", " objects" },
+		[FIELD_IS_DICT] = { "an object", " members" },
 	};
 	struct field_bounds b = field_bounds(f);
 	size_t n;
@@ -101,7 +126,7 @@ static int refuse(struct decoder *d, const struct place *at, const struct field 
 {
 	char path[PATH_MAX_], takes[TAKES_MAX];
 
-	put_place(path, at);
+	refuse_at(d, at, path);
 	put_takes(takes, f);
 	return err_set(d->e, ERR_INVALID, "%s takes %s, not %s", path, takes, got);
 }
@@ -186,7 +211,7 @@ static int refuse_str(struct decoder *d, const struct place *at, const struct fi
 {
 	char path[PATH_MAX_], range[TAKES_MAX] = "";
 
-	put_place(path, at);
+	refuse_at(d, at, path);
 	put_range(range, sizeof(range), b, " characters");
 	return err_set(d->e, ERR_INVALID, "%s takes a string%s%s%s", path, range,
 		       got ? ", not " : " without U+0000", got ? got : "");
@@ -311,6 +336,50 @@ static int decode_objects(struct decoder *d, const struct place *at, const struc
 }
 
 static int decode_value(struct decoder *d, const struct place *at, const struct field *f,
+			const struct json_val *v, void *base);
+
+/* An element of a dictionary, with its name. */
+static int decode_named(struct decoder *d, const struct place *at, const struct field *f,
+			const struct json_iter *it, char *to)
+{
+	struct place member = { .up = at, .name = it->key };
+	struct field_bounds name = field_item_bounds(f);
+
+	if (decode_str(d, &member, 0, &name, it->name, (struct str *)(void *)to) < 0)
+		return -1;
+	if (f->table->bare)
+		return decode_value(d, &member, &f->table->rows[0], it->val, to);
+	if (decode_object(d, &member, f->table, it->val, to) < 0)
+		return -1;
+	*(struct str *)(void *)to = it->key;
+	return 0;
+}
+
+static int decode_dict(struct decoder *d, const struct place *at, const struct field *f,
+		       const struct json_val *v, void *base)
+{
+	struct field_bounds b = field_bounds(f);
+	struct json_iter it = json_iter(v);
+	size_t n = json_len(v);
+	char *p;
+
+	if (json_type(v) != JSON_OBJECT)
+		return refuse_type(d, at, f, v);
+	if (!count_fits(&b, n))
+		return refuse_count(d, at, f, n);
+	p = arena_array(d->arena, n, f->elem, d->e);
+	if (!p)
+		return -1;
+	while (json_next(&it)) {
+		if (decode_named(d, at, f, &it, p + it.index * f->elem) < 0)
+			return -1;
+	}
+	memcpy(field_at(f, base), &p, sizeof(p));
+	memcpy((char *)base + f->count_at, &n, sizeof(n));
+	return 0;
+}
+
+static int decode_value(struct decoder *d, const struct place *at, const struct field *f,
 			const struct json_val *v, void *base)
 {
 	struct field_bounds b = field_bounds(f);
@@ -352,6 +421,8 @@ static int decode_value(struct decoder *d, const struct place *at, const struct 
 		return decode_object(d, at, f->table, v, to);
 	case FIELD_IS_OBJECTS:
 		return decode_objects(d, at, f, v, base);
+	case FIELD_IS_DICT:
+		return decode_dict(d, at, f, v, base);
 	}
 	return err_set(d->e, ERR_BUG, "%s has no kind", f->name);
 }
@@ -387,6 +458,7 @@ static void apply_default(const struct field *f, void *base)
 	case FIELD_IS_STRS:
 	case FIELD_IS_MAP:
 	case FIELD_IS_OBJECTS:
+	case FIELD_IS_DICT:
 		break;
 	}
 }
@@ -401,7 +473,7 @@ static int missing(struct decoder *d, const struct place *at, const struct field
 {
 	char path[PATH_MAX_], takes[TAKES_MAX];
 
-	put_place(path, at);
+	refuse_at(d, at, path);
 	put_takes(takes, f);
 	return err_set(d->e, ERR_INVALID, "%s%s\"%s\" is missing; it takes %s", path,
 		       at ? ": " : "", f->name, takes);
@@ -428,7 +500,9 @@ static int unknown(struct decoder *d, const struct place *at, const struct field
 			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 					      name);
 	}
-	put_place(path, at);
+	refuse_at(d, at, path);
+	if (d->where)
+		json_pointer_key(d->where, key);
 	key = utf8_cut(key, KEY_SHOWN);
 	if (near)
 		return err_set(d->e, ERR_INVALID,
@@ -475,7 +549,7 @@ static int decode_members(struct decoder *d, const struct place *at, const struc
 	uint64_t seen = 0;
 
 	if (v && json_type(v) != JSON_OBJECT) {
-		put_place(path, at);
+		refuse_at(d, at, path);
 		return err_set(d->e, ERR_INVALID, "%s takes an object, not %s",
 			       at ? path : "the call", json_type_name(json_type(v)));
 	}
@@ -504,6 +578,14 @@ int field_decode(const struct field_table *t, const struct json_val *v, struct a
 		 struct err *e)
 {
 	struct decoder d = { .arena = a, .e = e };
+
+	return decode_object(&d, NULL, t, v, ret);
+}
+
+int field_decode_where(const struct field_table *t, const struct json_val *v, struct arena *a,
+		       void *ret, struct json_pointer *where, struct err *e)
+{
+	struct decoder d = { .arena = a, .where = where, .e = e };
 
 	return decode_object(&d, NULL, t, v, ret);
 }

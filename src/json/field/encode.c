@@ -71,6 +71,26 @@ static void put_objects(const struct field *f, const void *from, struct json_wri
 	json_write_array_end(w);
 }
 
+static void put_value(const struct field *f, const void *from, struct json_writer *w);
+
+static void put_dict(const struct field *f, const void *from, struct json_writer *w)
+{
+	const char *const *p = field_in(f, from);
+	size_t n = *(const size_t *)((const char *)from + f->count_at);
+
+	json_write_object(w);
+	for (size_t i = 0; i < n; i++) {
+		const char *elem = *p + i * f->elem;
+
+		json_write_key_str(w, *(const struct str *)(const void *)elem);
+		if (f->table->bare)
+			put_value(&f->table->rows[0], elem, w);
+		else
+			field_encode(f->table, elem, w);
+	}
+	json_write_object_end(w);
+}
+
 static void put_value(const struct field *f, const void *from, struct json_writer *w)
 {
 	const void *at = field_in(f, from);
@@ -114,6 +134,9 @@ static void put_value(const struct field *f, const void *from, struct json_write
 		break;
 	case FIELD_IS_OBJECTS:
 		put_objects(f, from, w);
+		break;
+	case FIELD_IS_DICT:
+		put_dict(f, from, w);
 		break;
 	}
 }

@@ -24,6 +24,7 @@
  * 	an enum, by FIELD_ENUM			string, one of a list of names indexed by the enum
  * 	a struct, by FIELD_OBJECT		object with a table of its own
  * 	{ T *p; size_t n; }, by FIELD_OBJECTS	array of objects; min, max: elements
+ * 	{ T *p; size_t n; }, by FIELD_DICT	object of objects; min, max: members
  *
  * Bounds: max 0 means none beyond the type's own. A signed number with both 0 has no bounds; with
  * either given, both hold ({.max = 9} is 0 to 9).
@@ -74,6 +75,7 @@ enum field_kind {
 	FIELD_IS_ENUM,
 	FIELD_IS_OBJECT,
 	FIELD_IS_OBJECTS,
+	FIELD_IS_DICT,
 };
 
 enum field_flag {
@@ -116,7 +118,8 @@ struct field {
 	const char *name; /* on the wire */
 	const char *doc; /* one sentence for the callers: people and models */
 	int64_t min, max;
-	/* characters of each string in an array, or of each value in a map */
+	/* characters of each string in an array, of each value in a map, or of each name in a
+	 * dictionary */
 	int64_t item_min, item_max;
 	struct field_default def;
 	unsigned flags;
@@ -124,11 +127,11 @@ struct field {
 	enum field_kind kind;
 	size_t in; /* size of the struct that the row is for */
 	size_t at; /* offset of the member */
-	size_t count_at; /* offset of the element count: FIELD_OBJECTS */
+	size_t count_at; /* offset of the element count: FIELD_OBJECTS, FIELD_DICT */
 	size_t has; /* 1 + offset of the bool; 0 for none */
 	const char *const *names; /* FIELD_ENUM */
 	size_t names_n;
-	const struct field_table *table; /* FIELD_OBJECT, FIELD_OBJECTS */
+	const struct field_table *table; /* FIELD_OBJECT, FIELD_OBJECTS, FIELD_DICT */
 	size_t elem; /* size of an element or nested struct */
 };
 
@@ -138,6 +141,7 @@ struct field_table {
 	size_t size; /* of the struct */
 	const char *doc; /* description of the object; may be NULL */
 	bool open; /* ignore members without a row: for documents that others define */
+	bool bare; /* in a dictionary: each member is the value of its only row */
 };
 
 #define FIELD_KIND(x)                                                                              \
@@ -204,6 +208,20 @@ struct field_table {
 		.table = &(table_), .elem = sizeof(*FIELD_MEMBER(S, m).p), __VA_ARGS__             \
 	}
 
+/* The same as an object: each member's name goes into the element's first member, struct str name,
+ * which has no row. */
+#define FIELD_DICT(S, m, table_, ...)                                                              \
+	{                                                                                          \
+		.name = #m, .kind = FIELD_IS_DICT, .in = sizeof(S),                                \
+		.at = offsetof(S, m.p) +                                                           \
+		      FIELD_MUST(offsetof(__typeof__(*FIELD_MEMBER(S, m).p), name) == 0,           \
+				 "the name comes first"),                                          \
+		.count_at = offsetof(S, m.n) +                                                     \
+			    FIELD_MUST(sizeof(FIELD_MEMBER(S, m).n) == sizeof(size_t),             \
+				       "size_t n"),                                                \
+		.table = &(table_), .elem = sizeof(*FIELD_MEMBER(S, m).p), __VA_ARGS__             \
+	}
+
 #define FIELD_HAS(S, m)                                                                            \
 	(1 + offsetof(S, m) +                                                                      \
 	 FIELD_MUST(_Generic(FIELD_MEMBER(S, m), bool : 1, default : 0), ".has names a bool"))
@@ -220,6 +238,11 @@ struct field_table {
  * takes); ERR_TOO_LARGE or ERR_LIMIT from the arena. On failure *ret is unspecified. */
 int field_decode(const struct field_table *t, const struct json_val *v, struct arena *a, void *ret,
 		 struct err *e) MUST_USE;
+
+struct json_pointer; /* json/document/pointer.h */
+/* The same, and a refusal's place is *where; its message then names the last member alone. */
+int field_decode_where(const struct field_table *t, const struct json_val *v, struct arena *a,
+		       void *ret, struct json_pointer *where, struct err *e) MUST_USE;
 
 /* The same for some members of a struct: a table with only their rows fills them in. The struct was
  * prepared with field_defaults() and the whole table. */

@@ -8,6 +8,7 @@ static const char *const types[] = {
 	[FIELD_IS_UINT32] = "integer", [FIELD_IS_UINT64] = "integer", [FIELD_IS_REAL] = "number",
 	[FIELD_IS_STR] = "string",     [FIELD_IS_STRS] = "array",     [FIELD_IS_MAP] = "object",
 	[FIELD_IS_ENUM] = "string",    [FIELD_IS_OBJECT] = "object",  [FIELD_IS_OBJECTS] = "array",
+	[FIELD_IS_DICT] = "object",
 };
 
 static void put_type(const struct field *f, struct json_writer *w)
@@ -67,6 +68,19 @@ static void put_names(const struct field *f, struct json_writer *w)
 
 static void put_members(const struct field_table *t, struct json_writer *w);
 
+static void put_dict(const struct field *f, struct json_writer *w)
+{
+	json_write_key(w, "propertyNames");
+	json_write_object(w);
+	put_lengths(field_item_bounds(f), "minLength", "maxLength", w);
+	json_write_object_end(w);
+	json_write_key(w, "additionalProperties");
+	if (f->table->bare)
+		field_schema_row(&f->table->rows[0], w);
+	else
+		field_schema(f->table, w);
+}
+
 /* Writes the keywords of one kind of field. */
 static void put_kind(const struct field *f, struct json_writer *w)
 {
@@ -103,6 +117,10 @@ static void put_kind(const struct field *f, struct json_writer *w)
 		json_write_key(w, "items");
 		field_schema(f->table, w);
 		put_lengths(b, "minItems", "maxItems", w);
+		break;
+	case FIELD_IS_DICT:
+		put_dict(f, w);
+		put_lengths(b, "minProperties", "maxProperties", w);
 		break;
 	}
 }

@@ -1,0 +1,270 @@
+#include "config/config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "config/internal.h"
+#include "json/document/where.h"
+
+enum {
+	VALUES_MAX = 1 << 16,
+	NESTED_MAX = 16,
+	ARENA_MAX = 16 << 20,
+};
+
+struct config {
+	unsigned refs;
+	char *path; /* NULL: parsed from a text */
+	const char *name; /* the last component of it, for messages */
+	bool exists;
+	struct buf text; /* without comments */
+	struct json_doc *doc; /* of that */
+	struct arena arena;
+	struct config_file file;
+};
+
+/* ---- the whole file ------------------------------------------------------------------------ */
+
+static const struct field file_fields[] = {
+	FIELD_OBJECT(struct config_file, policy, config_policy_table,
+		     .doc = "Who may do what, for every client."),
+	FIELD(struct config_file, images, .max = CONFIG_LIST_MAX, .item_min = 1,
+	      .item_max = CONFIG_TEXT_MAX, .has = FIELD_HAS(struct config_file, has_images),
+	      .doc = "What sandboxes may be made from: host, names of images, patterns. All, if not "
+		     "said."),
+	FIELD_OBJECT(struct config_file, network, config_network_table,
+		     .doc = "Named lists of network rules."),
+	FIELD_OBJECT(struct config_file, limits, config_limits_table,
+		     .doc = "What all clients together may use."),
+	FIELD_DICT(struct config_file, principals, config_principal_table, .max = CONFIG_LIST_MAX,
+		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
+		   .doc = "What single principals may do less: local, token, key:NAME."),
+	FIELD_DICT(struct config_file, secrets, config_secret_table, .max = CONFIG_LIST_MAX,
+		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
+		   .doc = "Secrets by name, and where their values are."),
+	FIELD_OBJECT(struct config_file, approvals, config_approvals_table,
+		     .doc = "How people are asked."),
+	FIELD_OBJECT(struct config_file, audit, config_audit_table,
+		     .doc = "The record of all calls."),
+	FIELD_OBJECT(struct config_file, redaction, config_redaction_table,
+		     .doc = "What is taken out of all that leaves."),
+};
+
+const struct field_table config_table =
+	FIELD_TABLE(struct config_file, file_fields, .doc = "The operator's file of Holt.");
+
+void config_schema(struct json_writer *w)
+{
+	field_schema(&config_table, w);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+unsigned config_line(const struct config_reader *r, const struct json_pointer *at)
+{
+	struct str text = buf_str(&r->config->text);
+
+	return json_line(text, json_where(r->config->doc, text, at->text));
+}
+
+int config_refuse(struct config_reader *r, const struct json_pointer *at, const char *fmt, ...)
+{
+	va_list ap;
+
+	*r->where = *at;
+	r->e->code = ERR_INVALID;
+	va_start(ap, fmt);
+	vsnprintf(r->e->msg, sizeof(r->e->msg), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+static int config_check(struct config_reader *r)
+{
+	const struct json_pointer root = JSON_POINTER_INIT,
+				  principals = config_at(root, STR_LIT("principals"));
+	struct config_file *f = &r->config->file;
+
+	if (config_check_policy(r, config_at(root, STR_LIT("policy")), &f->policy) < 0 ||
+	    config_check_limits(r, config_at(root, STR_LIT("limits")), &f->limits) < 0 ||
+	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0)
+		return -1;
+	for (size_t i = 0; i < f->principals.n; i++) {
+		struct config_principal *p = &f->principals.p[i];
+		const struct json_pointer at = config_at(principals, p->name);
+
+		if (config_check_policy(r, config_at(at, STR_LIT("policy")), &p->policy) < 0 ||
+		    config_check_limits(r, config_at(at, STR_LIT("limits")), &p->limits) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Puts the place before the message. */
+static int config_wrap(const struct config *c, unsigned line, const char *pointer, struct err *e)
+{
+	char place[CONFIG_PLACE_MAX];
+
+	return err_wrap(e, "%s%s%s", config_place(c, line, place), *pointer ? ": " : "", pointer);
+}
+
+/* The parser tells the byte, and people want the line. */
+static int config_wrap_parse(const struct config *c, struct err *e)
+{
+	static const char at[] = "at byte ";
+	const char *byte = strstr(e->msg, at);
+	size_t n = byte ? strtoull(byte + strlen(at), NULL, 10) : 0;
+
+	return config_wrap(c, json_line(buf_str(&c->text), n), "", e);
+}
+
+static int config_read(struct config *c, struct err *e)
+{
+	const struct json_options limits = { .bytes = CONFIG_BYTES_MAX,
+					     .values = VALUES_MAX,
+					     .depth = NESTED_MAX };
+	struct json_pointer where = JSON_POINTER_INIT;
+	struct config_reader r = { .config = c, .where = &where, .e = e };
+	size_t at = 0;
+
+	if (config_strip(c->text.p, c->text.n, &at, e) < 0)
+		return config_wrap(c, json_line(buf_str(&c->text), at), "", e);
+	c->doc = json_parse(buf_str(&c->text), &limits, e);
+	if (!c->doc)
+		return config_wrap_parse(c, e);
+	if (json_type(json_root(c->doc)) != JSON_OBJECT) {
+		err_set(e, ERR_INVALID, "it takes an object, not %s",
+			json_type_name(json_type(json_root(c->doc))));
+		return config_wrap(c, 1, "", e);
+	}
+	if (field_decode_where(&config_table, json_root(c->doc), &c->arena, &c->file, &where, e) <
+		    0 ||
+	    config_check(&r) < 0)
+		return config_wrap(c, config_line(&r, &where), where.text, e);
+	return 0;
+}
+
+/* path: NULL for none. */
+static struct config *config_new(const char *path, const char *name, struct err *e)
+{
+	AUTO(config_unref) struct config *c = calloc(1, sizeof(*c));
+	char *base;
+
+	if (!c) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	c->refs = 1;
+	c->text = BUF_INIT(CONFIG_BYTES_MAX);
+	arena_init(&c->arena, ARENA_MAX);
+	field_defaults(&config_table, &c->file);
+	if (path) {
+		c->path = strdup(path);
+		base = c->path ? strrchr(c->path, '/') : NULL;
+		name = base ? base + 1 : c->path;
+	}
+	c->name = arena_dup(&c->arena, str_of(name), e);
+	return c->name && (!path || c->path) ? take_ptr(c) : NULL;
+}
+
+struct config *config_parse(struct str text, const char *name, struct err *e)
+{
+	AUTO(config_unref) struct config *c = config_new(NULL, name, e);
+
+	if (!c || buf_add(&c->text, text.p, text.n, e) < 0 || config_read(c, e) < 0)
+		return NULL;
+	c->exists = true;
+	return take_ptr(c);
+}
+
+/* Whoever may write it decides what every client may do. */
+static int config_check_owner(int fd, const char *name, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "%s", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "%s is not a regular file", name);
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(e, ERR_DENIED, "%s belongs to another user", name);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(e, ERR_DENIED, "others may write %s: chmod go-w it", name);
+	return 0;
+}
+
+static int config_load(int fd, const char *name, struct buf *to, struct err *e)
+{
+	ssize_t n = 1;
+
+	while (n > 0) {
+		char *at = buf_reserve(to, 4096, e);
+
+		if (!at)
+			return err_wrap(e, "%s", name);
+		n = read(fd, at, 4096);
+		if (n > 0)
+			buf_advance(to, (size_t)n);
+	}
+	return n < 0 ? err_sys(e, errno, "read %s", name) : 0;
+}
+
+struct config *config_open(const char *path, bool must, struct err *e)
+{
+	AUTO(config_unref) struct config *c = config_new(path, NULL, e);
+	autoclose int fd = c ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+
+	if (!c)
+		return NULL;
+	if (fd < 0 && errno == ENOENT && !must)
+		return take_ptr(c);
+	if (fd < 0) {
+		err_sys(e, errno, "open %s", c->name);
+		return NULL;
+	}
+	c->exists = true;
+	if (config_check_owner(fd, c->name, e) < 0 || config_load(fd, c->name, &c->text, e) < 0 ||
+	    config_read(c, e) < 0)
+		return NULL;
+	return take_ptr(c);
+}
+
+struct config *config_ref(struct config *c)
+{
+	c->refs++;
+	return c;
+}
+
+void config_unref(struct config *c)
+{
+	if (!c || --c->refs > 0)
+		return;
+	json_free(c->doc);
+	buf_fini(&c->text);
+	arena_fini(&c->arena);
+	free(c->path);
+	free(c);
+}
+
+const struct config_file *config_file(const struct config *c)
+{
+	return &c->file;
+}
+
+const char *config_path(const struct config *c)
+{
+	return c->path;
+}
+
+bool config_exists(const struct config *c)
+{
+	return c->exists;
+}
+
+const char *config_place(const struct config *c, unsigned line, char ret[CONFIG_PLACE_MAX])
+{
+	snprintf(ret, CONFIG_PLACE_MAX, "%.80s:%u", c->name, line);
+	return ret;
+}

@@ -1,0 +1,36 @@
+#pragma once
+/* Shared by the files behind config/config.h. */
+#include "config/config.h"
+#include "json/document/pointer.h"
+
+/* While a file is read. */
+struct config_reader {
+	struct config *config;
+	struct json_pointer *where;
+	struct err *e;
+};
+
+/* What the tables can't say: -1 with the place in *where. at: of the section. */
+int config_check_policy(struct config_reader *r, struct json_pointer at,
+			struct config_policy *p) MUST_USE;
+int config_check_limits(struct config_reader *r, struct json_pointer at,
+			struct config_limits *l) MUST_USE;
+int config_check_secrets(struct config_reader *r, struct json_pointer at,
+			 const struct config_secrets *s) MUST_USE;
+
+/* The place of a member. */
+static inline struct json_pointer config_at(struct json_pointer of, struct str name)
+{
+	json_pointer_key(&of, name);
+	return of;
+}
+
+/* The line of a value. */
+unsigned config_line(const struct config_reader *r, const struct json_pointer *at);
+
+/* -1 with ERR_INVALID, about the value there. */
+int config_refuse(struct config_reader *r, const struct json_pointer *at, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+
+/* Overwrites comments with spaces. */
+int config_strip(char *text, size_t n, size_t *ret_at, struct err *e) MUST_USE;

@@ -1,0 +1,68 @@
+#include "config/internal.h"
+
+const char *const config_then_names[CONFIG_THENS] = {
+	[CONFIG_ALLOW] = "allow",
+	[CONFIG_ASK] = "ask",
+	[CONFIG_DENY] = "deny",
+};
+
+#define PATTERNS .max = CONFIG_LIST_MAX, .item_min = 1, .item_max = CONFIG_TEXT_MAX
+
+static const struct field rule_fields[] = {
+	FIELD(struct config_rule, name, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_NAME_MAX,
+	      .doc = "What denials and the audit call it."),
+	FIELD(struct config_rule, who, PATTERNS,
+	      .doc = "Principals, as patterns: local, token, key:NAME. All, if not said."),
+	FIELD(struct config_rule, tools, PATTERNS,
+	      .doc = "MCP tools and sets of them, as patterns. The rule then holds for what they do, "
+		     "through every door. All, if not said."),
+	FIELD(struct config_rule, actions, PATTERNS,
+	      .doc = "Actions, as patterns: sandbox.exec, files.*. All, if not said."),
+	FIELD(struct config_rule, effects, PATTERNS,
+	      .doc = "read, write, execute, destroy, administer. All, if not said."),
+	FIELD(struct config_rule, when, .max = CONFIG_LIST_MAX, .item_max = CONFIG_TEXT_MAX,
+	      .doc = "JSON pointers into the request, and a pattern for each: all must match."),
+	FIELD_ENUM(struct config_rule, then, config_then_names, .flags = FIELD_REQUIRED,
+		   .doc = "What happens to a call that matches."),
+};
+static const struct field_table rule_table = FIELD_TABLE(struct config_rule, rule_fields);
+
+static const struct field policy_fields[] = {
+	FIELD_NAMED_ENUM(struct config_policy, def, "default", config_then_names,
+			 .def = DEFAULT_ENUM(CONFIG_ALLOW),
+			 .doc = "What happens to a call that no rule matches."),
+	FIELD_OBJECTS(struct config_policy, rules, rule_table, .max = CONFIG_LIST_MAX,
+		      .doc = "The first that matches decides."),
+};
+const struct field_table config_policy_table = FIELD_TABLE(struct config_policy, policy_fields);
+
+static int config_check_rule(struct config_reader *r, struct json_pointer at,
+			     const struct config_rule *rule)
+{
+	const struct json_pointer when = config_at(at, STR_LIT("when"));
+
+	for (size_t i = 0; i < rule->when.n; i++) {
+		struct str key = rule->when.p[i].key;
+
+		if (key.n && key.p[0] != '/')
+			return config_refuse(r, &when, "\"%.*s\" is no JSON pointer: write \"/%.*s\"",
+					     STR_CUT(key, 60), STR_CUT(key, 60));
+	}
+	return 0;
+}
+
+int config_check_policy(struct config_reader *r, struct json_pointer at, struct config_policy *p)
+{
+	const struct json_pointer rules = config_at(at, STR_LIT("rules"));
+
+	p->line = config_line(r, &at);
+	for (size_t i = 0; i < p->rules.n; i++) {
+		struct json_pointer rule = rules;
+
+		json_pointer_index(&rule, i);
+		p->rules.p[i].line = config_line(r, &rule);
+		if (config_check_rule(r, rule, &p->rules.p[i]) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "hub/core/hub.h"
 #include "hub/sandbox/sandbox.h"
+#include "op/guard.h"
 #include "op/once.h"
 
 const struct principal principal_local = { .name = "local", .is_operator = true, .alone = true };
@@ -79,6 +80,8 @@ struct call {
 	void *on_room_data;
 	int (*on_message)(void *data, const void *message, struct err *e);
 	void *on_message_data;
+
+	void *hook_state;
 
 	/* What redaction made of the last event. */
 	struct arena *event;
@@ -316,7 +319,7 @@ static void call_ask_approval(struct call *c)
 	struct err e;
 
 	call_enter(c, CALL_APPROVAL);
-	if (!h->approval)
+	if (!h->approval || (h->asks && !h->asks(h->data, c)))
 		call_run(c);
 	else if (call_waits(c, &e) < 0)
 		call_fail(c, &e);
@@ -627,6 +630,18 @@ bool call_cancelled(const struct call *c)
 const struct op *call_op(const struct call *c)
 {
 	return c->start.op;
+}
+
+void **call_hook_state(struct call *c)
+{
+	return &c->hook_state;
+}
+
+const struct guard *call_guard(const struct call *c)
+{
+	static const struct guard none;
+
+	return c->ops->hooks.guard ? c->ops->hooks.guard : &none;
 }
 
 const struct net_grant *call_network(const struct call *c)

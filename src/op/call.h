@@ -47,13 +47,16 @@ struct op_outcome {
 };
 
 /* Any may be NULL. Each is called once for each call, but redact. */
+struct guard;
 struct op_hooks {
 	/* Whether the principal may know of a sandbox: else there is no such thing. */
 	bool (*sees)(void *data, const struct principal *who, const struct hub_sandbox *l);
 	/* Then one call_allow() or call_deny(), now or later. */
 	void (*policy)(void *data, struct call *c);
-	/* Likewise: asks a person where the policy wants that. Meanwhile the call counts among
-	 * those that wait. */
+	/* Whether the policy wants a person's word. NULL: for every call. */
+	bool (*asks)(void *data, struct call *c);
+	/* Of a call for which a person is asked, then likewise one call_allow() or call_deny().
+	 * Meanwhile the call counts among those that wait. */
 	void (*approval)(void *data, struct call *c);
 	/* What stands for a text that leaves: of the result and of each event, every string with
 	 * its row; of bytes without a table, row is NULL. Owned by the call's arena, or text
@@ -62,10 +65,14 @@ struct op_hooks {
 	/* Then one call_audited(), now or later; the answer waits for it. */
 	void (*audit)(void *data, struct call *c, const struct op_outcome *o);
 	void *data;
+	const struct guard *guard; /* for operations (op/guard.h); NULL: none */
 };
 void call_allow(struct call *c);
 void call_deny(struct call *c, const struct err *e);
 void call_audited(struct call *c);
+
+/* A pointer for the hooks' own use, NULL at first; nothing frees it. */
+void **call_hook_state(struct call *c);
 
 /* What hooks may know of a call. */
 const struct op *call_op(const struct call *c);
@@ -172,6 +179,8 @@ int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id
 /* ---- for operations ------------------------------------------------------------------------ */
 
 struct box *call_box(struct call *c);
+/* The parts of the gate; none where all are NULL. */
+const struct guard *call_guard(const struct call *c);
 struct arena *call_arena(struct call *c);
 uv_loop_t *call_loop(struct call *c);
 /* All sandboxes of the hub. Those that a request names are found by call_hub_sandbox(). */

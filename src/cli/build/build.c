@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/common/home.h"
 #include "cli/images/store.h"
 #include "cli/common/worker.h"
-#include "op/local.h"
+#include "cli/road/road.h"
 
 /* Files that describe a build. The first that exists is used. */
 static const char *const containerfiles[] = { "Containerfile", "Dockerfile" };
@@ -129,10 +130,10 @@ static int build_on_road(const char *path, struct job *j, struct built *ret, str
 		.no_cache = j->how->no_cache,
 		.allow = j->how->allow ? str_of(j->how->allow) : STR_NONE,
 	};
-	struct local *call = local_begin(j->how->hooks, &build_op, &request, e);
+	struct road *call = road_begin(j->how->cli, j->how->config, &build_op, &request, e);
 	int rc = call ? worker_run(&w, work, j, ret, sizeof(*ret), e) : -1;
 
-	local_end(call, rc < 0 ? e : NULL);
+	road_end(call, rc < 0 ? e : NULL);
 	return rc;
 }
 
@@ -154,7 +155,7 @@ int build_folder(const char *path, const struct build_how *how, struct built *re
 
 struct build_options {
 	struct verb_options common;
-	const char *tag, *allow;
+	const char *tag, *allow, *config;
 	bool no_cache;
 	uint32_t output;
 };
@@ -165,6 +166,7 @@ static const struct option_row rows[] = {
 	OPTION(struct build_options, no_cache, OPTION_FLAG, "no-cache",
 	       .doc = "Build it although the same was built before."),
 	BUILD_ALLOW_ROW(struct build_options),
+	CONFIG_ROW(struct build_options, config),
 	OUTPUT_ROW(struct build_options),
 	HELP_ROW(struct build_options),
 };
@@ -196,7 +198,7 @@ static int build_print(const struct built *b, bool json, struct err *e)
 static int build_run(const struct verb_input *in)
 {
 	const struct build_options *o = in->options;
-	const struct build_how how = { o->tag, o->allow, o->no_cache, in->cli->hooks };
+	const struct build_how how = { o->tag, o->allow, o->no_cache, in->cli, o->config };
 	struct err e = ERR_INIT;
 	struct built built;
 

@@ -8,7 +8,8 @@ struct build_how {
 	const char *name; /* NAME[:TAG]; NULL: that of the folder */
 	const char *allow; /* box_config.allow, for the sandbox of the steps */
 	bool no_cache;
-	const struct op_hooks *hooks; /* on the road of the build; NULL: none */
+	const struct cli *cli; /* whose hooks are on the road of the build */
+	const char *config; /* --config; NULL: not said */
 };
 
 struct built {

@@ -110,6 +110,31 @@ static int in_cache(const char *name, join_fn to, char ret[PATH_MAX], struct err
 	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
 }
 
+static int in_config(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
+{
+	if (folder("HOLT_HOME"))
+		return to(folder("HOLT_HOME"), "", name, ret, e);
+	if (folder("XDG_CONFIG_HOME"))
+		return to(folder("XDG_CONFIG_HOME"), "/holt", name, ret, e);
+	if (folder("HOME"))
+		return to(folder("HOME"), "/.config/holt", name, ret, e);
+	return to("/etc/holt", "", name, ret, e);
+}
+
+int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e)
+{
+	const char *set = getenv("HOLT_CONFIG");
+
+	if (!said && set && *set)
+		said = set;
+	*must = said != NULL;
+	if (!said)
+		return in_config("config.json", place, ret, e);
+	if (snprintf(ret, PATH_MAX, "%s", said) >= PATH_MAX)
+		return err_set(e, ERR_INVALID, "the path of the configuration is too long");
+	return 0;
+}
+
 int home_socket(char ret[PATH_MAX], struct err *e)
 {
 	return in_runtime("holt.sock", join, ret, e);
@@ -123,7 +148,7 @@ int home_cache(const char *name, char ret[PATH_MAX], struct err *e)
 size_t home_folders(char ret[HOME_FOLDERS][PATH_MAX])
 {
 	int (*const in[HOME_FOLDERS])(const char *name, join_fn to, char ret[PATH_MAX],
-				      struct err *e) = { in_data, in_runtime, in_cache };
+				      struct err *e) = { in_data, in_runtime, in_cache, in_config };
 	struct err homeless = ERR_INIT;
 	size_t n = 0;
 

@@ -22,11 +22,22 @@ int home_socket(char ret[PATH_MAX], struct err *e) MUST_USE;
  * XDG_CACHE_HOME or ~/.cache. ERR_INVALID if there is none. */
 int home_cache(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 
+/* The path of the operator's file, whose folder need not exist: said, else HOLT_CONFIG; else
+ * config.json in HOLT_HOME, else in holt/ in XDG_CONFIG_HOME or ~/.config, else in /etc/holt. *must:
+ * it was named, and has to be there. */
+int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e) MUST_USE;
+
+/* Of verbs with a hub or a call of their own: a member const char *config. */
+#define CONFIG_ROW(S, m)                                                                           \
+	OPTION(S, m, OPTION_TEXT, "config", .arg = "FILE", .env = "HOLT_CONFIG",                   \
+	       .doc = "The operator's file; config.json in Holt's configuration folder by default.")
+
 /* The token, from the file "token" in the data folder. The first call creates it (0600).
  * ERR_DENIED if others may read the file or it has another owner. */
 struct secret *home_token(struct err *e) MUST_USE;
 
-/* Those of Holt's own folders that can exist here: data, socket and cache. Creates nothing.
+/* Those of Holt's own folders that can exist here: data, socket, cache and configuration. Creates
+ * nothing.
  * Returns how many. */
-enum { HOME_FOLDERS = 3 };
+enum { HOME_FOLDERS = 4 };
 size_t home_folders(char ret[HOME_FOLDERS][PATH_MAX]);

@@ -6,6 +6,7 @@
 #include "cli/common/home.h"
 #include "door/mcp/door.h"
 #include "door/mcp/tools.h"
+#include "gate/gate.h"
 #include "mcp/connect/relay.h"
 #include "mcp/transport/stdio.h"
 
@@ -33,6 +34,8 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 struct stdio_serving {
 	uv_loop_t loop;
 	uv_signal_t signals[ARRAY_LEN(signals)];
+	struct config *config;
+	struct gate *gate;
 	struct grants grants;
 	struct hub *hub;
 	struct ops *ops;
@@ -49,6 +52,7 @@ static void on_hub_closed(void *arg)
 
 	mcp_door_free(s->door);
 	ops_free(s->ops);
+	gate_free(take_ptr(s->gate));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
@@ -152,16 +156,21 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 		return -1;
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
-	if (grants_read(&o->hub.network, &s->grants, e) < 0)
+	s->config = hub_config_file(&o->hub, e);
+	if (!s->config || grants_read(&o->hub.network, &s->grants, e) < 0)
 		return -1;
 	s->hub = hub_of_options(&s->loop, &o->hub, &s->grants, NULL, NULL, e);
-	s->ops = s->hub ? ops_new(s->hub,
-				  &(struct ops_options){
-					  .network = { s->grants.allow, s->grants.n_allow },
-					  .hooks = in->cli->hooks,
-				  },
-				  e)
-			: NULL;
+	s->gate = s->hub ? gate_open(&(struct gate_options){ &s->loop, s->hub, s->config,
+							     in->cli->hooks },
+				     e)
+			 : NULL;
+	s->ops = s->gate ? ops_new(s->hub,
+				   &(struct ops_options){
+					   .network = { s->grants.allow, s->grants.n_allow },
+					   .hooks = gate_hooks(s->gate),
+				   },
+				   e)
+			 : NULL;
 	s->door = s->ops ? mcp_door_new(s->ops, only, e) : NULL;
 	if (!s->door)
 		return -1;
@@ -197,6 +206,7 @@ static int mcp_run(const struct verb_input *in)
 	uv_loop_close(&s.loop);
 	secret_free(s.token);
 	grants_fini(&s.grants);
+	config_unref(s.config);
 	return status;
 }
 

@@ -128,7 +128,7 @@ static int find_template(const struct verb_input *in, struct built *built, const
 			 struct err *e)
 {
 	const struct up_options *o = in->options;
-	const struct build_how how = { .allow = o->allow, .hooks = in->cli->hooks };
+	const struct build_how how = { .allow = o->allow, .cli = in->cli };
 
 	*ret = in->n_operands ? in->operands[0] : NULL;
 	if (!*ret || !is_path(*ret))

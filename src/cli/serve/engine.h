@@ -6,6 +6,7 @@
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
 #include "cli/serve/grants.h"
+#include "config/config.h"
 #include "hub/core/hub.h"
 
 struct engine_options {
@@ -69,6 +70,7 @@ struct hub_options {
 	uint32_t pool, max_sandboxes;
 	uint64_t sleep_after_ms;
 	struct option_list volumes;
+	const char *config;
 };
 
 enum {
@@ -91,7 +93,8 @@ enum {
 		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
 		OPTION(S, hub.volumes, OPTION_LIST, "allow-volumes", .arg = "DIR[:rw]",            \
 		       .doc = "Clients may give folders in DIR to sandboxes. May be repeated."),   \
-		NETWORK_ROWS(S, hub.network), ENGINE_ROWS(S, hub.engine)
+		NETWORK_ROWS(S, hub.network), CONFIG_ROW(S, hub.config),                           \
+		ENGINE_ROWS(S, hub.engine)
 
 /* The row of a struct S with a member tools: which tools are served over MCP. */
 #define TOOLS_ROW(S)                                                                               \
@@ -101,6 +104,15 @@ enum {
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS                                                                               \
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
+
+/* What the operator's file says. */
+static inline struct config *hub_config_file(const struct hub_options *o, struct err *e)
+{
+	char path[PATH_MAX];
+	bool must;
+
+	return home_config(o->config, path, &must, e) < 0 ? NULL : config_open(path, must, e);
+}
 
 /* g: of o->network, borrowed until the hub is closed. registry: see struct hub_config. warden_dir:
  * NULL, or where the sandboxes outlive a hub that is killed. */

@@ -16,9 +16,9 @@
 #include "cli/common/outlet.h"
 #include "cli/common/tty.h"
 #include "cli/common/volume.h"
+#include "cli/road/road.h"
 #include "hub/core/output.h"
 #include "hub/core/report.h"
-#include "op/local.h"
 
 /*
  * One command in a sandbox of its own: create, exec, end. Its streams are ours: one that its reader
@@ -33,7 +33,7 @@ struct run_options {
 	struct option_list mounts;
 	struct network_options network;
 	struct env_options env;
-	const char *cwd, *image;
+	const char *cwd, *image, *config;
 	uint64_t timeout_ms;
 	uint32_t user;
 	bool interactive, tty, debug, json;
@@ -54,6 +54,7 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
 	       .max = 31536000000,
 	       .doc = "Kill it and its descendants after this long: 30, 1.5, 5m."),
+	CONFIG_ROW(struct run_options, config),
 	ENGINE_ROWS(struct run_options, engine),
 	OPTION(struct run_options, image, OPTION_TEXT, "template", .arg = "NAME",
 	       .doc = "What the sandbox is made from: an image, or host, the default."),
@@ -89,7 +90,7 @@ struct run {
 	uv_loop_t loop;
 	uv_signal_t signals[ARRAY_LEN(watched)];
 	size_t n_signals;
-	struct local *call;
+	struct road *call;
 	struct grants grants;
 	struct box *box;
 	struct nets *nets; /* NULL: nothing is granted */
@@ -305,7 +306,7 @@ static void on_written(void *arg)
 static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
 	struct run *r = arg;
-	struct str bytes = local_redact(r->call, (struct str){ p, n });
+	struct str bytes = road_redact(r->call, (struct str){ p, n });
 
 	if (r->o->json)
 		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, bytes.p, bytes.n);
@@ -583,7 +584,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .allow = text_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
 				   .tty = r->o->tty };
-	r->call = local_begin(r->in->cli->hooks, &run_op, q, e);
+	r->call = road_begin(r->in->cli, r->o->config, &run_op, q, e);
 	return r->call ? 0 : -1;
 }
 
@@ -644,7 +645,7 @@ static int run(const struct verb_input *in)
 	}
 	uv_run(&r->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&r->loop);
-	local_end(r->call, r->failed.code ? &r->failed : NULL);
+	road_end(r->call, r->failed.code ? &r->failed : NULL);
 	output_fini(&r->out);
 	output_fini(&r->err);
 	env_fini(&r->vars);

@@ -22,6 +22,7 @@
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
 #include "door/mcp/tools.h"
+#include "gate/gate.h"
 #include "hub/core/preview.h"
 
 enum {
@@ -91,6 +92,8 @@ struct serve {
 	uint64_t requests; /* total at that time */
 	uint64_t tools; /* served over MCP; 0: all */
 	struct secret *token;
+	struct config *config;
+	struct gate *gate;
 	struct grants grants;
 	struct http_routes routes[SERVE_PARTS_MAX + 1];
 	size_t n_routes;
@@ -115,6 +118,7 @@ static void on_hub_closed(void *arg)
 
 	mcp_door_free(v->s.mcp);
 	ops_free(v->s.ops);
+	gate_free(take_ptr(v->gate));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
 	uv_close((uv_handle_t *)&v->idle, NULL);
@@ -254,6 +258,9 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	struct box_stats stats;
 	char registry[PATH_MAX], warden[PATH_MAX];
 
+	v->config = hub_config_file(&o->hub, e);
+	if (!v->config)
+		return -1;
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
 	if (grants_read(&o->hub.network, &v->grants, e) < 0 ||
 	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
@@ -261,10 +268,14 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
 	if (!v->s.hub)
 		return -1;
+	v->gate = gate_open(
+		&(struct gate_options){ &v->s.loop, v->s.hub, v->config, in->cli->hooks }, e);
+	if (!v->gate)
+		return -1;
 	v->s.ops = ops_new(v->s.hub,
 			   &(struct ops_options){
 				   .network = { v->grants.allow, v->grants.n_allow },
-				   .hooks = in->cli->hooks,
+				   .hooks = gate_hooks(v->gate),
 			   },
 			   e);
 	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, v->tools, e) : NULL;
@@ -541,6 +552,7 @@ static int run(const struct verb_input *in)
 	uv_loop_close(&v.s.loop);
 	secret_free(v.token);
 	grants_fini(&v.grants);
+	config_unref(v.config);
 	return status;
 }
 

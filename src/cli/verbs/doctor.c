@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "box/host/box.h"
 #include "box/probe/probe.h"
+#include "cli/road/road.h"
 #include "json/field/field.h"
-#include "op/local.h"
 
 /*
  * Probes each feature that isolation needs, then makes a sandbox, runs a program in it and ends it.
@@ -269,12 +269,12 @@ static void try_on_road(struct trial *t, const struct verb_input *in)
 {
 	const struct doctor_options *o = in->options;
 	const struct doctor_request request = { o->allow ? str_of(o->allow) : STR_NONE };
-	struct local *call = local_begin(in->cli->hooks, &doctor_op, &request, &t->err);
+	struct road *call = road_begin(in->cli, NULL, &doctor_op, &request, &t->err);
 
 	if (!call)
 		return;
 	try_whole(t, o->allow);
-	local_end(call, t->ok ? NULL : &t->err);
+	road_end(call, t->ok ? NULL : &t->err);
 }
 
 static int doctor_run(const struct verb_input *in)

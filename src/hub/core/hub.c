@@ -207,6 +207,11 @@ const char *hub_images(const struct hub *hub)
 	return hub->images;
 }
 
+struct store *hub_store(struct hub *hub)
+{
+	return hub->store;
+}
+
 bool hub_closing(const struct hub *hub)
 {
 	return hub->closing;

@@ -8,6 +8,7 @@
 #include "hub/sandbox/sandbox.h"
 
 struct hub;
+struct store;
 
 struct hub_config {
 	struct box_config box; /* its on_end and find_template are the hub's */
@@ -44,5 +45,6 @@ const struct previews *hub_previews(const struct hub *hub); /* NULL: none */
 uv_loop_t *hub_loop(struct hub *hub);
 struct box *hub_box(struct hub *hub);
 struct hub_sandboxes *hub_sandboxes(struct hub *hub);
+struct store *hub_store(struct hub *hub); /* the registry's; NULL: none */
 const char *hub_images(const struct hub *hub); /* path of their store; NULL: none */
 bool hub_closing(const struct hub *hub);

@@ -1,0 +1,58 @@
+#include "cli/road/road.h"
+
+#include <stdlib.h>
+
+#include "cli/common/home.h"
+#include "config/config.h"
+#include "gate/gate.h"
+
+struct road {
+	struct gate *gate;
+	struct local *call;
+};
+
+static void road_free(struct road *r)
+{
+	gate_free(r->gate);
+	free(r);
+}
+
+struct road *road_begin(const struct cli *cli, const char *config, const struct op *op,
+			const void *request, struct err *e)
+{
+	struct gate_options o = { .hooks = cli->hooks };
+	AUTO(config_unref) struct config *file = NULL;
+	struct road *r;
+	char path[PATH_MAX];
+	bool must;
+
+	if (home_config(config, path, &must, e) < 0)
+		return NULL;
+	o.config = file = config_open(path, must, e);
+	if (!file)
+		return NULL;
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	r->gate = gate_open(&o, e);
+	r->call = r->gate ? local_begin(gate_hooks(r->gate), op, request, e) : NULL;
+	if (r->call)
+		return r;
+	road_free(r);
+	return NULL;
+}
+
+struct str road_redact(struct road *r, struct str bytes)
+{
+	return local_redact(r->call, bytes);
+}
+
+void road_end(struct road *r, const struct err *err)
+{
+	if (!r)
+		return;
+	local_end(r->call, err);
+	road_free(r);
+}

@@ -1,0 +1,66 @@
+#include "gate/gate.h"
+
+#include <stdlib.h>
+
+#include "gate/internal.h"
+
+static const struct gate_part {
+	int (*open)(struct gate *g, struct err *e);
+	void (*close)(struct gate *g);
+} parts[] = {
+	{ gate_identity_open, gate_identity_close }, { gate_policy_open, gate_policy_close },
+	{ gate_approval_open, gate_approval_close }, { gate_redact_open, gate_redact_close },
+	{ gate_audit_open, gate_audit_close },
+};
+
+struct gate *gate_open(const struct gate_options *o, struct err *e)
+{
+	AUTO(gate_free) struct gate *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	g->loop = o->loop;
+	g->hub = o->hub;
+	if (o->hooks) {
+		g->hooks = *o->hooks;
+		return take_ptr(g);
+	}
+	g->config = o->config ? config_ref(o->config)
+			      : config_parse(STR_LIT("{}"), "config.json", e);
+	if (!g->config)
+		return NULL;
+	g->hooks.data = g;
+	g->hooks.guard = &g->guard;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (parts[i].open(g, e) < 0)
+			return NULL;
+	}
+	return take_ptr(g);
+}
+
+const struct op_hooks *gate_hooks(const struct gate *g)
+{
+	return &g->hooks;
+}
+
+void gate_free(struct gate *g)
+{
+	if (!g)
+		return;
+	for (size_t i = ARRAY_LEN(parts); i > 0; i--)
+		parts[i - 1].close(g);
+	config_unref(g->config);
+	free(g);
+}
+
+struct gate_call *gate_call(struct call *c)
+{
+	void **state = call_hook_state(c);
+	struct err e;
+
+	if (!*state)
+		*state = arena_alloc(call_arena(c), sizeof(struct gate_call), &e);
+	return *state;
+}

@@ -1,0 +1,29 @@
+#pragma once
+/*
+ * The gate fills the hooks of the road (op/call.h): who may know of a sandbox, policy, approval,
+ * redaction and audit, from the parts in guard/ and the operator's file. Each part is a file here,
+ * which opens its part and sets its hooks.
+ */
+#include <uv.h>
+
+#include "op/call.h"
+
+struct config;
+struct gate;
+
+struct gate_options {
+	/* NULL: of a program without a hub. Its calls bring their own (call_loop()). */
+	uv_loop_t *loop;
+	struct hub *hub; /* NULL: there is none. Borrowed until gate_free() */
+	struct config *config; /* a reference is taken; NULL: no file */
+	/* They stand in place of the gate's; NULL: none do. */
+	const struct op_hooks *hooks;
+};
+struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
+
+/* Borrowed until gate_free(). */
+const struct op_hooks *gate_hooks(const struct gate *g);
+
+/* No call is under way. What waits on the loop ends in its next turns. NULL-safe. */
+void gate_free(struct gate *g);
+AUTO_DEFINE(gate_free, struct gate)

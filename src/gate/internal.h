@@ -1,0 +1,45 @@
+#pragma once
+/* Shared by the files behind gate/gate.h. */
+#include "config/config.h"
+#include "gate/gate.h"
+#include "op/guard.h"
+
+struct gate {
+	uv_loop_t *loop; /* NULL: see gate_options */
+	struct hub *hub; /* NULL: none */
+	struct config *config; /* the last that was good; never NULL */
+	struct guard guard; /* what operations see of the parts */
+	struct op_hooks hooks; /* parts set theirs */
+	/* Each is defined in its own file. */
+	struct gate_identity *identity;
+	struct gate_policy *policy;
+	struct gate_approval *approval;
+	struct gate_redact *redact;
+	struct gate_audit *audit;
+};
+
+/* What the hooks know of one call, by *call_hook_state(); in the call's arena, so that nothing has
+ * to be freed. What else a part takes for a call it gives back in its audit, which every call
+ * reaches. */
+struct gate_call {
+	enum config_then decision;
+	struct str rule; /* name of the rule that decided; STR_NONE: none did */
+	struct str place; /* "config.json:12"; STR_NONE likewise */
+	struct str approval; /* id of what a person answered; STR_NONE: nobody was asked */
+	struct str audit_id;
+};
+/* That of a call, made at its first use. NULL without memory. */
+struct gate_call *gate_call(struct call *c);
+
+/* A part opens after the ones before it, and closes before them. open: fills its pointer, its hooks
+ * and its place in g->guard; -1 leaves nothing behind. close: also where it was not opened. */
+int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
+void gate_identity_close(struct gate *g);
+int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
+void gate_policy_close(struct gate *g);
+int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
+void gate_approval_close(struct gate *g);
+int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
+void gate_redact_close(struct gate *g);
+int gate_audit_open(struct gate *g, struct err *e) MUST_USE;
+void gate_audit_close(struct gate *g);

@@ -6,5 +6,5 @@ static const struct field approval_fields[] = {
 	FIELD(struct config_approvals, expire_seconds, .min = 1, .max = 604800,
 	      .def = DEFAULT_INT(3600), .doc = "A question that nobody answers is then denied."),
 };
-const struct field_table config_approvals_table =
-	FIELD_TABLE(struct config_approvals, approval_fields);
+const struct field_table config_approvals_table = FIELD_TABLE(struct config_approvals,
+							      approval_fields);

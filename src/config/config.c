@@ -32,8 +32,8 @@ static const struct field file_fields[] = {
 		     .doc = "Who may do what, for every client."),
 	FIELD(struct config_file, images, .max = CONFIG_LIST_MAX, .item_min = 1,
 	      .item_max = CONFIG_TEXT_MAX, .has = FIELD_HAS(struct config_file, has_images),
-	      .doc = "What sandboxes may be made from: host, names of images, patterns. All, if not "
-		     "said."),
+	      .doc = "What sandboxes may be made from: host, names of images, patterns. All, if "
+		     "not said."),
 	FIELD_OBJECT(struct config_file, network, config_network_table,
 		     .doc = "Named lists of network rules."),
 	FIELD_OBJECT(struct config_file, limits, config_limits_table,
@@ -52,8 +52,8 @@ static const struct field file_fields[] = {
 		     .doc = "What is taken out of all that leaves."),
 };
 
-const struct field_table config_table =
-	FIELD_TABLE(struct config_file, file_fields, .doc = "The operator's file of Holt.");
+const struct field_table config_table = FIELD_TABLE(struct config_file, file_fields,
+						    .doc = "The operator's file of Holt.");
 
 void config_schema(struct json_writer *w)
 {

@@ -37,8 +37,8 @@ static bool config_read_size(struct str text, uint64_t *ret)
 		return true;
 	}
 	for (unsigned u = 0; units[u]; u++) {
-		if (text.p[0] != units[u] || (text.n > 1 && !str_is(text, (char[]){ units[u], 'i',
-										    'B', '\0' })))
+		if (text.p[0] != units[u] ||
+		    (text.n > 1 && !str_is(text, (char[]){ units[u], 'i', 'B', '\0' })))
 			continue;
 		*ret = n << (10 * (u + 1));
 		return true;

@@ -14,8 +14,8 @@ static const struct field rule_fields[] = {
 	FIELD(struct config_rule, who, PATTERNS,
 	      .doc = "Principals, as patterns: local, token, key:NAME. All, if not said."),
 	FIELD(struct config_rule, tools, PATTERNS,
-	      .doc = "MCP tools and sets of them, as patterns. The rule then holds for what they do, "
-		     "through every door. All, if not said."),
+	      .doc = "MCP tools and sets of them, as patterns: the rule holds for what they do, "
+		     "through every door."),
 	FIELD(struct config_rule, actions, PATTERNS,
 	      .doc = "Actions, as patterns: sandbox.exec, files.*. All, if not said."),
 	FIELD(struct config_rule, effects, PATTERNS,
@@ -45,7 +45,8 @@ static int config_check_rule(struct config_reader *r, struct json_pointer at,
 		struct str key = rule->when.p[i].key;
 
 		if (key.n && key.p[0] != '/')
-			return config_refuse(r, &when, "\"%.*s\" is no JSON pointer: write \"/%.*s\"",
+			return config_refuse(r, &when,
+					     "\"%.*s\" is no JSON pointer: write \"/%.*s\"",
 					     STR_CUT(key, 60), STR_CUT(key, 60));
 	}
 	return 0;

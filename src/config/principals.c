@@ -17,5 +17,5 @@ static const struct field principal_fields[] = {
 	FIELD_OBJECT(struct config_principal, limits, config_limits_table,
 		     .doc = "What it may use, within the hub's."),
 };
-const struct field_table config_principal_table =
-	FIELD_TABLE(struct config_principal, principal_fields);
+const struct field_table config_principal_table = FIELD_TABLE(struct config_principal,
+							      principal_fields);

@@ -3,4 +3,5 @@
 static const struct field redaction_fields[] = {
 	FIELD(struct config_redaction, off, .doc = "Switches it off."),
 };
-const struct field_table config_redaction_table = FIELD_TABLE(struct config_redaction, redaction_fields);
+const struct field_table config_redaction_table = FIELD_TABLE(struct config_redaction,
+							      redaction_fields);

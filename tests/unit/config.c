@@ -25,7 +25,7 @@ static const char whole[] =
 	"  \"limits\": { \"sandboxes\": 0, \"bytes_out\": \"10GiB\" },\n"
 	"  \"principals\": {\n"
 	"    \"key:ci\": { \"policy\": { \"rules\": [ { \"name\": \"x\", \"then\": \"ask\" } ] },\n"
-	"                \"network\": [], \"limits\": { \"forks\": 2, \"bytes_out\": \"1 MiB\" } } },\n"
+	"       \"network\": [], \"limits\": { \"forks\": 2, \"bytes_out\": \"1 MiB\" } } },\n"
 	"  \"secrets\": { \"npm\": { \"env\": \"NPM_TOKEN\" }, \"s\": { \"store\": true } }\n"
 	"}\n";
 
@@ -77,15 +77,14 @@ static const struct {
 	{ "[]", "c:1: it takes an object, not an array" },
 	{ "{\n\n\"a\": 1,\n}", "c:3: not JSON at byte" },
 	{ "{ /* never", "c:1: the comment has no end" },
-	{ "{\"polcy\": {}}",
-	  "c:1: /polcy: unknown field \"polcy\"; did you mean \"policy\"?" },
+	{ "{\"polcy\": {}}", "c:1: /polcy: unknown field \"polcy\"; did you mean \"policy\"?" },
 	{ "{\"policy\": {\"rules\": [\n{\"name\":\"a\",\"then\":\"deny\"},\n"
 	  "{\"name\":\"b\",\"then\":\"maybe\"}]}}",
 	  "c:3: /policy/rules/1/then: then takes one of \"allow\", \"ask\", \"deny\", not "
 	  "\"maybe\"" },
 	{ "{\"policy\": {\"rules\": [\n{\"name\":\"a\"}]}}",
 	  "c:2: /policy/rules/0: [0]: \"then\" is missing; it takes one of" },
-	{ "{\"policy\": {\"rules\": [ {\"name\":\"a\",\"then\":\"deny\",\n\"when\":{\"x\":\"y\"}}]}}",
+	{ "{\"policy\":{\"rules\":[{\"name\":\"a\",\"then\":\"deny\",\n\"when\":{\"x\":\"y\"}}]}}",
 	  "c:2: /policy/rules/0/when: \"x\" is no JSON pointer: write \"/x\"" },
 	{ "{\"limits\":{\"bytes_out\":\n\"many\"}}",
 	  "c:2: /limits/bytes_out: bytes_out takes a size" },

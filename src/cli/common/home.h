@@ -23,8 +23,8 @@ int home_socket(char ret[PATH_MAX], struct err *e) MUST_USE;
 int home_cache(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 
 /* The path of the operator's file, whose folder need not exist: said, else HOLT_CONFIG; else
- * config.json in HOLT_HOME, else in holt/ in XDG_CONFIG_HOME or ~/.config, else in /etc/holt. *must:
- * it was named, and has to be there. */
+ * config.json in HOLT_HOME, else in holt/ in XDG_CONFIG_HOME or ~/.config, else in /etc/holt.
+ * *must: it was named, and has to be there. */
 int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e) MUST_USE;
 
 /* Of verbs with a hub or a call of their own: a member const char *config. */

@@ -10,7 +10,9 @@
 #include "op/guard.h"
 #include "op/once.h"
 
-const struct principal principal_local = { .name = "local", .is_operator = true, .alone = true };
+const struct principal principal_local = {
+	.name = "local", .scopes = KEY_ALL, .sees_all = true, .is_operator = true, .alone = true
+};
 
 enum {
 	TICK_MS = 1000,
@@ -226,6 +228,8 @@ static int call_identify(struct call *c, struct err *e)
 
 	if (!c->start.who)
 		return err_set(e, ERR_DENIED, "nobody is known to ask for %s", action);
+	if (c->start.who->ended)
+		return err_set(e, ERR_UNAUTHORIZED, "the key was revoked or has expired");
 	if (c->cancelled)
 		return err_set(e, ERR_CANCELLED, "%s was cancelled", action);
 	if (ops->hub && hub_closing(ops->hub))
@@ -249,9 +253,19 @@ static int call_decode(struct call *c, struct err *e)
 	return 0;
 }
 
+static bool op_sees_owner(const struct ops *ops, const struct principal *who, struct str owner)
+{
+	if (!who->sees_all && (owner.n == 0 || !str_is(owner, who->name)))
+		return false;
+	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, owner);
+}
+
 bool op_sees(const struct ops *ops, const struct principal *who, const struct hub_sandbox *l)
 {
-	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, l);
+	struct hub_sandbox_info i;
+
+	hub_sandbox_info(l, &i);
+	return op_sees_owner(ops, who, i.owner);
 }
 
 bool call_sees(const struct call *c, const struct hub_sandbox *l)
@@ -259,14 +273,19 @@ bool call_sees(const struct call *c, const struct hub_sandbox *l)
 	return op_sees(c->ops, c->start.who, l);
 }
 
-bool call_sees_id(const struct call *c, struct str id)
+bool call_sees_owner(const struct call *c, struct str owner)
 {
-	struct err e;
-	struct hub_sandbox *l = c->ops->hooks.sees
-				      ? hub_sandboxes_find(hub_sandboxes(c->ops->hub), id, &e)
-				      : NULL;
+	return op_sees_owner(c->ops, c->start.who, owner);
+}
 
-	return !c->ops->hooks.sees || (l && call_sees(c, l));
+struct str call_owner_seen(const struct call *c)
+{
+	return c->start.who->sees_all ? STR_NONE : call_owner(c);
+}
+
+struct str call_owner(const struct call *c)
+{
+	return str_of(c->start.who->name);
 }
 
 int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id, struct err *e)
@@ -279,19 +298,18 @@ int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id
 }
 
 /* A sandbox that is not there is the operation's to tell: what was done under a key before is
- * answered again. */
-static int call_check_target(struct call *c, struct err *e)
+ * answered again. One that the principal may not know of is not there, for the hooks neither. */
+static void call_look_at_target(struct call *c)
 {
 	struct str id = op_target(c->start.op, c->request);
 	struct hub_sandbox_info i;
 	struct err none;
 	struct hub_sandbox *l = id.n ? hub_sandboxes_find(call_sandboxes(c), id, &none) : NULL;
 
-	if (!l)
-		return 0;
+	if (!l || !call_sees(c, l))
+		return;
 	hub_sandbox_info(l, &i);
 	c->target = i.seq;
-	return call_sees(c, l) ? 0 : hub_sandboxes_unknown(id, e);
 }
 
 static void call_run(struct call *c)
@@ -380,10 +398,12 @@ void op_start(struct call *c)
 {
 	struct err e = ERR_INIT;
 
-	if (call_identify(c, &e) < 0 || call_decode(c, &e) < 0 || call_check_target(c, &e) < 0)
+	if (call_identify(c, &e) < 0 || call_decode(c, &e) < 0) {
 		call_fail(c, &e);
-	else
-		call_ask_policy(c);
+		return;
+	}
+	call_look_at_target(c);
+	call_ask_policy(c);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 
 #include "hub/net/net.h"
 #include "base/arena.h"
+#include "guard/key/key.h"
 #include "op/about.h"
 #include "op/op.h"
 
@@ -26,7 +27,12 @@ struct once_key;
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
-	const char *name; /* in log records */
+	/* At most OWNER_MAX bytes. What it makes belongs to this name, and another principal of the
+	 * same name has it, too. */
+	const char *name;
+	unsigned scopes; /* what it may ask for: enum key_scope (guard/key/key.h) */
+	bool sees_all; /* also what belongs to others */
+	bool ended; /* its key was revoked or has expired: it may ask for nothing any more */
 	/* The operator, at this machine: may grant what others may have only within what the hub
 	 * was started with. */
 	bool is_operator;
@@ -49,8 +55,9 @@ struct op_outcome {
 /* Any may be NULL. Each is called once for each call, but redact. */
 struct guard;
 struct op_hooks {
-	/* Whether the principal may know of a sandbox: else there is no such thing. */
-	bool (*sees)(void *data, const struct principal *who, const struct hub_sandbox *l);
+	/* Whether the principal may know of what belongs to this owner, where it owns that or sees
+	 * all: else there is no such thing. */
+	bool (*sees)(void *data, const struct principal *who, struct str owner);
 	/* Then one call_allow() or call_deny(), now or later. */
 	void (*policy)(void *data, struct call *c);
 	/* Whether the policy wants a person's word. NULL: for every call. */
@@ -168,7 +175,8 @@ bool call_ended(const struct call *c);
 /* What the client says after its request. -1: the message is refused, and the call goes on. */
 int call_hear(struct call *c, const void *message, struct err *e) MUST_USE;
 
-/* For what a door lists itself: whether the principal may know of a sandbox. */
+/* For what a door lists itself: whether the principal may know of a sandbox, that is, owns it or
+ * sees all. */
 bool op_sees(const struct ops *ops, const struct principal *who, const struct hub_sandbox *l);
 
 /* What a door may say before a request is whole: whether the principal knows the sandbox, and
@@ -204,10 +212,13 @@ struct hub_sandbox *call_hub_sandbox(struct call *c, struct str id, struct err *
  * before; else NULL with what hub_sandbox_sandbox() says. One for each call. */
 struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e) MUST_USE;
 
-/* For lists: whether the principal may know of it. */
+/* For lists: whether the principal may know of it, or of what belongs to an owner. */
 bool call_sees(const struct call *c, const struct hub_sandbox *l);
-/* The same by an id; of one that is not there any more nobody may know who it was. */
-bool call_sees_id(const struct call *c, struct str id);
+bool call_sees_owner(const struct call *c, struct str owner);
+/* The only owner whose things the principal may know of; STR_NONE: it sees all. */
+struct str call_owner_seen(const struct call *c);
+/* To whom belongs what the call makes. */
+struct str call_owner(const struct call *c);
 
 /* What a failure would be about: to be filled as it becomes known. Texts live as long as the
  * call. */

@@ -86,7 +86,7 @@ static void events_on_event(void *arg, const struct hub_sandbox_event *v)
 	char *at;
 
 	r->last = v->seq;
-	if (v->sandbox.n && !call_sees_id(r->call, v->sandbox))
+	if (!call_sees_owner(r->call, v->owner))
 		return;
 	at = arena_alloc(call_arena(r->call), WHEN_MAX, &r->err);
 	if (!at)
@@ -104,8 +104,10 @@ static void events_run_page(struct call *c, const struct events_request *q)
 
 	r.views = arena_array(call_arena(c), q->limit, sizeof(*r.views), &r.err);
 	if (!r.views ||
-	    hub_sandboxes_events(call_sandboxes(c), q->after, q->sandbox, q->limit, events_on_event,
-				 &r, &r.err) < 0 ||
+	    hub_sandboxes_events(
+		    call_sandboxes(c),
+		    &(struct hub_sandbox_events){ q->after, q->sandbox, call_owner_seen(c) },
+		    q->limit, events_on_event, &r, &r.err) < 0 ||
 	    hub_sandboxes_events_kept(call_sandboxes(c), &page.oldest, &page.newest, &r.err) < 0 ||
 	    r.err.code) {
 		call_fail(c, &r.err);
@@ -148,7 +150,7 @@ static void events_on_followed(void *arg, const struct hub_sandbox_event *v)
 
 	f->after = v->seq;
 	f->sent++;
-	if (!v->sandbox.n || call_sees_id(f->call, v->sandbox))
+	if (call_sees_owner(f->call, v->owner))
 		events_say(f, v->seq, v->at_ms, v->sandbox, v->kind, v->detail);
 }
 
@@ -207,8 +209,10 @@ static void events_follow(struct follower *f)
 		return;
 	}
 	events_say_missed(f, oldest);
-	if (hub_sandboxes_events(f->all, f->after, f->sandbox, STEP, events_on_followed, f, &e) <
-	    0) {
+	if (hub_sandboxes_events(
+		    f->all,
+		    &(struct hub_sandbox_events){ f->after, f->sandbox, call_owner_seen(f->call) },
+		    STEP, events_on_followed, f, &e) < 0) {
 		events_follow_end(f, &e);
 		return;
 	}

@@ -8,6 +8,7 @@
 #include "op/label.h"
 #include "op/once.h"
 #include "op/sandbox.h"
+#include "op/snapshot.h"
 
 /* ---- what is made -------------------------------------------------------------------------- */
 
@@ -360,6 +361,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 				.volumes = q->volumes.p,
 				.n_volumes = q->volumes.n,
 				.by_operator = call_is_operator(c),
+				.owner = call_owner(c),
 			},
 			create_on_done, m);
 }
@@ -506,7 +508,7 @@ static void snapshot_restore_run(struct call *c, const void *request)
 
 	call_about(c)->snapshot = q->snapshot;
 	m = making_begin(c, q->copies.ids, q->copies.replicas);
-	s = m ? snapshots_find(call_sandboxes(c), q->snapshot, &e) : NULL;
+	s = m ? call_snapshot(c, q->snapshot, &e) : NULL;
 	if (s && labels_text(&q->copies.labels, call_arena(c), &labels, &e) == 0)
 		snapshot_restore_start(s, &(struct snapshot_restore){ m->n, m->ids, labels },
 				       making_end, m);

@@ -56,8 +56,17 @@ void snapshot_discard(struct call *c, const struct snapshot *s)
 
 struct snapshot *call_snapshot(struct call *c, struct str id, struct err *e)
 {
+	struct snapshot *s = snapshots_find(call_sandboxes(c), id, e);
+	struct snapshot_info i;
+
 	call_about(c)->snapshot = id;
-	return snapshots_find(call_sandboxes(c), id, e);
+	if (!s)
+		return NULL;
+	snapshot_info(s, &i);
+	if (call_sees_owner(c, i.owner))
+		return s;
+	snapshots_unknown(id, e);
+	return NULL;
 }
 
 /* ---- snapshot.take ------------------------------------------------------------------------- */
@@ -166,6 +175,26 @@ static const struct field page_fields[] = {
 };
 static const struct field_table page_table = FIELD_TABLE(struct snapshots_view, page_fields);
 
+/* Those behind `after` that the principal may know of. */
+static size_t snapshot_collect(struct call *c, uint64_t after, struct snapshot **ret, size_t max)
+{
+	enum { STEP = 256 };
+	struct snapshot *step[STEP];
+	struct snapshot_info i;
+	size_t n = 0, got = STEP;
+
+	while (got == STEP && n < max) {
+		got = snapshots_list(call_sandboxes(c), after, step, STEP);
+		for (size_t k = 0; k < got && n < max; k++) {
+			snapshot_info(step[k], &i);
+			after = i.seq;
+			if (call_sees_owner(c, i.owner))
+				ret[n++] = step[k];
+		}
+	}
+	return n;
+}
+
 static void snapshot_list_run(struct call *c, const void *request)
 {
 	const struct snapshots_request *q = request;
@@ -181,7 +210,7 @@ static void snapshot_list_run(struct call *c, const void *request)
 	int failed = !found || !views || (q->cursor.p && cursor_read(q->cursor, &after, &e) < 0);
 
 	if (!failed)
-		n = snapshots_list(call_sandboxes(c), after, found, q->limit + 1u);
+		n = snapshot_collect(c, after, found, q->limit + 1u);
 	for (size_t i = 0; !failed && i < n && i < q->limit; i++)
 		failed = snapshot_view(c, found[i], &views[i], &e) < 0;
 	if (failed) {

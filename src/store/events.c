@@ -12,7 +12,7 @@ static int events_add(struct store *s, const struct store_event *v, int64_t *ret
 {
 	autorows struct db_rows rows;
 	int more = db_rows(s->db, EVENT_ADD, &rows, e, DB_INT(v->at_ms), DB_TEXT(v->sandbox),
-			   DB_TEXT(v->kind), DB_TEXT(v->detail));
+			   DB_TEXT(v->kind), DB_TEXT(v->detail), DB_TEXT(v->owner));
 
 	while (more >= 0 && (more = db_next(&rows, e)) > 0)
 		*ret_seq = db_int(&rows, 0);
@@ -28,14 +28,15 @@ int store_event_add(struct store *s, const struct store_event *v, struct err *e)
 	return trimmed_to(seq) ? db_run(s->db, EVENT_TRIM, e, DB_INT(trimmed_to(seq))) : 0;
 }
 
-int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned max,
+int store_events(struct store *s, const struct store_events_of *of, unsigned max,
 		 int (*each)(void *arg, const struct store_event *v, struct err *e), void *arg,
 		 struct err *e)
 {
 	autorows struct db_rows rows;
-	int more = sandbox.p ? db_rows(s->db, EVENT_AFTER_OF, &rows, e, DB_INT(after), DB_INT(max),
-				       DB_TEXT(sandbox))
-			     : db_rows(s->db, EVENT_AFTER, &rows, e, DB_INT(after), DB_INT(max));
+	int more = of->sandbox.p ? db_rows(s->db, EVENT_AFTER_OF, &rows, e, DB_INT(of->after),
+					   DB_INT(max), DB_TEXT(of->owner), DB_TEXT(of->sandbox))
+				 : db_rows(s->db, EVENT_AFTER, &rows, e, DB_INT(of->after),
+					   DB_INT(max), DB_TEXT(of->owner));
 
 	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
 		const struct store_event v = {
@@ -44,6 +45,7 @@ int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned m
 			.sandbox = db_text(&rows, 2),
 			.kind = db_text(&rows, 3),
 			.detail = db_text(&rows, 4),
+			.owner = db_text(&rows, 5),
 		};
 
 		if (each(arg, &v, e) < 0)

@@ -10,7 +10,8 @@ int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t s
 		      DB_INT(r->deadline_ms), DB_INT(r->ttl_ms), DB_INT(r->idle_ms),
 		      DB_TEXT(r->code), DB_TEXT(r->why), DB_INT(r->memory), DB_INT(r->disk),
 		      DB_INT(r->pids), DB_INT(r->cpu_milli), DB_INT(spec_of), DB_INT(r->files),
-		      DB_INT(r->debug), DB_TEXT(r->labels), DB_INT(r->root), DB_TEXT(r->network));
+		      DB_INT(r->debug), DB_TEXT(r->labels), DB_INT(r->root), DB_TEXT(r->network),
+		      DB_TEXT(r->owner));
 }
 
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e)
@@ -53,6 +54,7 @@ static void read_row(const struct db_rows *rows, struct store_sandbox *ret)
 		.labels = db_text(rows, 21),
 		.root = (uint32_t)db_int(rows, 22),
 		.network = db_text(rows, 23),
+		.owner = db_text(rows, 24),
 	};
 }
 

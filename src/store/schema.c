@@ -46,6 +46,9 @@ static const char *const migrations[] = {
 	"CREATE TABLE api_keys ("
 	"  name TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, scopes INTEGER NOT NULL,"
 	"  created INTEGER NOT NULL, expires INTEGER NOT NULL, used INTEGER NOT NULL) STRICT;",
+	"ALTER TABLE sandboxes ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE snapshots ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE events ADD COLUMN owner TEXT NOT NULL DEFAULT '';",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -54,11 +57,11 @@ static const char *const statements[STATEMENTS] = {
 		" state,"
 		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
 		" cpu,"
-		" files, debug, labels, root, network)"
+		" files, debug, labels, root, network, owner)"
 		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
 		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-		" ?21, ?22, ?23, ?24, ?25)",
+		" ?21, ?22, ?23, ?24, ?25, coalesce(?26, ''))",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
 			   " code = ?6, why = ?7, generation = ?8, network = ?9"
 			   " WHERE seq = ?1",
@@ -67,7 +70,7 @@ static const char *const statements[STATEMENTS] = {
 		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
 		" changed,"
 		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
-		" files, debug, labels, root, network FROM sandboxes ORDER BY seq",
+		" files, debug, labels, root, network, owner FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
 	[JOB_PUT] =
@@ -87,26 +90,28 @@ static const char *const statements[STATEMENTS] = {
 	[SNAPSHOT_ADD] =
 		"INSERT INTO snapshots (seq, id, name, of, source, template, base, spec, created,"
 		" expires,"
-		" bytes, unpacked, digest, memory, disk, pids, cpu, files, debug, root)"
+		" bytes, unpacked, digest, memory, disk, pids, cpu, files, debug, root, owner)"
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
 		" coalesce(?8, (SELECT spec FROM sandboxes WHERE seq = ?9)), ?10, ?11, ?12, ?13,"
 		" ?14,"
-		" ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+		" ?15, ?16, ?17, ?18, ?19, ?20, ?21, coalesce(?22, ''))",
 	[SNAPSHOT_DROP] = "DELETE FROM snapshots WHERE seq = ?1",
 	[SNAPSHOT_ALL] =
 		"SELECT seq, id, name, of, source, template, base, spec, created, expires, bytes,"
 		" unpacked,"
 		" digest, memory, disk, pids, cpu,"
-		" files, debug, root FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
+		" files, debug, root, owner FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
 	[SNAPSHOT_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'snapshots'",
-	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail) VALUES (?1, ?2, ?3, ?4)"
+	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail, owner)"
+		      " VALUES (?1, ?2, ?3, ?4, coalesce(?5, ''))"
 		      " RETURNING seq",
 	[EVENT_TRIM] = "DELETE FROM events WHERE seq <= ?1",
-	[EVENT_AFTER] = "SELECT seq, at, sandbox, kind, detail FROM events WHERE seq > ?1"
-			" ORDER BY seq LIMIT ?2",
-	[EVENT_AFTER_OF] = "SELECT seq, at, sandbox, kind, detail FROM events"
-			   " WHERE sandbox = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2",
+	[EVENT_AFTER] = "SELECT seq, at, sandbox, kind, detail, owner FROM events"
+			" WHERE seq > ?1 AND (?3 IS NULL OR owner = ?3) ORDER BY seq LIMIT ?2",
+	[EVENT_AFTER_OF] = "SELECT seq, at, sandbox, kind, detail, owner FROM events"
+			   " WHERE sandbox = ?4 AND seq > ?1 AND (?3 IS NULL OR owner = ?3)"
+			   " ORDER BY seq LIMIT ?2",
 	[EVENT_KEPT] = "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM events",
 	[KEY_FIND] = "SELECT digest, run, at, plan, done, status, body FROM keys"
 		     " WHERE scope = ?1 AND key = ?2",

@@ -9,7 +9,8 @@ int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t
 		      DB_TEXT(r->spec), DB_INT(spec_of), DB_INT(r->created_ms),
 		      DB_INT(r->expires_ms), DB_INT(r->bytes), DB_INT(r->unpacked),
 		      DB_TEXT(r->digest), DB_INT(r->memory), DB_INT(r->disk), DB_INT(r->pids),
-		      DB_INT(r->cpu_milli), DB_INT(r->files), DB_INT(r->debug), DB_INT(r->root));
+		      DB_INT(r->cpu_milli), DB_INT(r->files), DB_INT(r->debug), DB_INT(r->root),
+		      DB_TEXT(r->owner));
 }
 
 int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e)
@@ -40,6 +41,7 @@ static void read_row(const struct db_rows *rows, struct store_snapshot *ret)
 		.files = (uint32_t)db_int(rows, 17),
 		.debug = (uint32_t)db_int(rows, 18),
 		.root = (uint32_t)db_int(rows, 19),
+		.owner = db_text(rows, 20),
 	};
 }
 

@@ -36,6 +36,7 @@ struct store_sandbox {
 	uint64_t ttl_ms, idle_ms;
 	struct str code, why; /* an error's; STR_NONE: there is none */
 	struct str network; /* what is granted; STR_NONE: nothing */
+	struct str owner; /* name of a principal; empty: nobody's */
 	uint64_t memory, disk; /* bytes */
 	uint32_t pids, cpu_milli, files, debug, root;
 };
@@ -91,6 +92,7 @@ struct store_snapshot {
 	struct str id, name; /* name: "" for none */
 	uint64_t of; /* seq of the sandbox that it is kept for; 0: made for a client */
 	struct str source, template, base, spec, digest;
+	struct str owner; /* as of a sandbox */
 	int64_t created_ms, expires_ms; /* Unix time; 0: never */
 	uint64_t bytes, unpacked;
 	uint64_t memory, disk; /* bytes */
@@ -118,11 +120,16 @@ struct store_event {
 	uint64_t seq; /* increases; never reused */
 	int64_t at_ms; /* Unix time */
 	struct str sandbox, kind, detail; /* detail may be STR_NONE */
+	struct str owner; /* of the sandbox */
 };
 
 int store_event_add(struct store *s, const struct store_event *v, struct err *e) MUST_USE;
-/* Up to max events with a seq above `after`, in order; of one sandbox, or with STR_NONE of all. */
-int store_events(struct store *s, uint64_t after, struct str sandbox, unsigned max,
+struct store_events_of {
+	uint64_t after; /* only those with a higher seq */
+	struct str sandbox, owner; /* STR_NONE: of all */
+};
+/* Up to max of these events, in order. */
+int store_events(struct store *s, const struct store_events_of *of, unsigned max,
 		 int (*each)(void *arg, const struct store_event *v, struct err *e), void *arg,
 		 struct err *e) MUST_USE;
 

@@ -674,7 +674,10 @@ static void test_lists(void **state)
 	assert_int_equal(hub_sandbox_set_timeout(page[0], 100000, &e), 0);
 	assert_int_equal(did(hub_sandbox_terminate_start, page[0]), ERR_NONE);
 	hub_sandbox_info(page[0], &info);
-	assert_int_equal(hub_sandboxes_events(sandboxes, 0, info.id, 100, collect, text, &e), 0);
+	assert_int_equal(hub_sandboxes_events(sandboxes,
+					      &(struct hub_sandbox_events){ .sandbox = info.id },
+					      100, collect, text, &e),
+			 0);
 	assert_string_equal(text, "created paused resumed deadline terminated ");
 }
 

@@ -164,7 +164,7 @@ static struct str on_redact(void *data, struct call *c, const struct field *row,
 	return (struct str){ to, at };
 }
 
-static bool on_sees(void *data, const struct principal *who, const struct hub_sandbox *l)
+static bool on_sees(void *data, const struct principal *who, struct str owner)
 {
 	char text[FILE_MAX];
 

@@ -276,7 +276,9 @@ static struct told told(struct store *s, uint64_t after, const char *id, unsigne
 	struct told t = { 0 };
 	struct err e;
 
-	assert_int_equal(store_events(s, after, str_of(id), max, tell, &t, &e), 0);
+	assert_int_equal(
+		store_events(s, &(struct store_events_of){ after, str_of(id) }, max, tell, &t, &e),
+		0);
 	return t;
 }
 

@@ -106,9 +106,11 @@ struct serve {
 	int n_given; /* number of inherited sockets */
 };
 
-/* The principals: holders of the token; and the user who owns the socket and the token's file. */
-static const struct principal owner = { .name = "owner" };
-static const struct principal owner_here = { .name = "owner", .is_operator = true };
+/* Holders of the token; and the user who owns the socket and the token's file. */
+static const struct principal by_token = { .name = "token", .scopes = KEY_ALL, .sees_all = true };
+static const struct principal by_socket = {
+	.name = "local", .scopes = KEY_ALL, .sees_all = true, .is_operator = true
+};
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
@@ -249,7 +251,7 @@ static const void *identify(void *of, struct str token, bool local)
 {
 	const struct serve *v = of;
 
-	return !secret_is(v->token, token) ? NULL : local ? &owner_here : &owner;
+	return !secret_is(v->token, token) ? NULL : local ? &by_socket : &by_token;
 }
 
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)

@@ -251,8 +251,10 @@ static void on_gone(void *data)
 	call_cancel(x->call);
 }
 
-/* The principal of a link. */
-static const struct principal viewer = { .name = "preview" };
+/* The principal of a link, whose seal names the one sandbox that it is good for. */
+static const struct principal viewer = { .name = "preview",
+					 .scopes = KEY_EXECUTE,
+					 .sees_all = true };
 
 static struct exposed *new_exposed(struct expose *all, struct http_request *q,
 				   const struct preview_right *right, struct err *e)

@@ -11,7 +11,7 @@
 enum { ARENA_MAX = 64 << 20 };
 
 /* Who asks an open route. */
-static const struct principal anyone = { .name = "anyone" };
+static const struct principal anyone = { .name = "anyone", .scopes = KEY_READ };
 
 static void exchange_free(struct exchange *a)
 {

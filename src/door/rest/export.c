@@ -64,7 +64,9 @@ static void on_upload_cancel(void *data)
 static void run_import(struct call *c, const void *params)
 {
 	const struct import_query *q = &((const struct import_params *)params)->query;
-	const struct snapshot_spec spec = { .name = q->name, .ttl_ms = q->ttl_seconds * 1000ull };
+	const struct snapshot_spec spec = { .name = q->name,
+					    .ttl_ms = q->ttl_seconds * 1000ull,
+					    .owner = call_owner(c) };
 	struct err e = ERR_INIT;
 	struct upload *u = arena_alloc(call_arena(c), sizeof(*u), &e);
 	int from;

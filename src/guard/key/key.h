@@ -20,6 +20,7 @@ enum key_scope {
 	KEY_EXECUTE = 1 << 1, /* run programs in sandboxes, change their files and ports */
 	KEY_LIFECYCLE = 1 << 2, /* create, fork, pause, snapshot and end sandboxes */
 	KEY_ADMIN = 1 << 3, /* administer the hub; see what belongs to others */
+	KEY_ALL = (1 << 4) - 1,
 };
 enum {
 	KEY_SCOPES = 4,

@@ -137,6 +137,7 @@ struct hub_sandbox {
 	struct hub_sandbox *gone_before, *gone_after; /* in it */
 	uint64_t seq;
 	char id[SANDBOX_ID_MAX + 1], source[SANDBOX_ID_MAX + 1], template[256];
+	char owner[OWNER_MAX + 1]; /* "": nobody */
 	enum hub_sandbox_state state;
 	uint32_t generation;
 	int64_t created_ms, changed_ms, deadline_ms;
@@ -322,9 +323,10 @@ void network_adopt(struct hub_sandbox *l);
 
 /* ---- make.c --------------------------------------------------------------------------- */
 
-/* A sandbox in state creating, with the given id or a generated one. */
+/* A sandbox in state creating, with the given id or a generated one; owner as in
+ * hub_sandbox_spec. */
 struct hub_sandbox *hub_sandbox_new_named(struct hub_sandboxes *all, struct str id,
-					  struct err *e) MUST_USE;
+					  struct str owner, struct err *e) MUST_USE;
 /* It runs on sb from now on; the client is told next. */
 int hub_sandbox_bear(struct hub_sandbox *l, struct sandbox *sb, struct err *e) MUST_USE;
 /* The name belonged to a terminated sandbox until now. */
@@ -371,6 +373,7 @@ struct snapshot {
 	uint64_t seq, of; /* of: the sandbox whose files it keeps; 0: made for a client */
 	char id[SANDBOX_ID_MAX + 1], name[SNAPSHOT_NAME_MAX + 1], source[SANDBOX_ID_MAX + 1];
 	char template[256], base[SANDBOX_BASE_MAX], digest[HASH_HEX + 1];
+	char owner[OWNER_MAX + 1]; /* "": nobody */
 	int64_t created_ms, expires_ms;
 	uint64_t bytes, unpacked;
 	struct limits limits;

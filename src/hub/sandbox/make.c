@@ -16,13 +16,16 @@ static int check_open(const struct hub_sandboxes *all, struct err *e)
 	return all->stopping || !all->box ? err_set(e, ERR_CANCELLED, "Holt is shutting down") : 0;
 }
 
-static int check_id(const struct hub_sandboxes *all, struct str id, struct err *e)
+/* Nobody is told the state of what belongs to others. */
+static int check_id(const struct hub_sandboxes *all, struct str id, struct str owner, struct err *e)
 {
 	const struct hub_sandbox *l;
 
 	if (sandbox_id_check(id, e) < 0)
 		return -1;
 	l = hub_sandboxes_get(all, id);
+	if (l && l->state != SANDBOX_TERMINATED && !str_is(owner, l->owner))
+		return err_set(e, ERR_CONFLICT, "the id %s is taken", l->id);
 	if (l && l->state != SANDBOX_TERMINATED)
 		return err_set(e, ERR_CONFLICT, "there is a sandbox %s already, and it is %s",
 			       l->id, hub_sandbox_state_names[l->state]);
@@ -44,17 +47,22 @@ static int check_spec(const struct hub_sandboxes *all, const struct hub_sandbox_
 	return 0;
 }
 
-struct hub_sandbox *hub_sandbox_new_named(struct hub_sandboxes *all, struct str id, struct err *e)
+struct hub_sandbox *hub_sandbox_new_named(struct hub_sandboxes *all, struct str id,
+					  struct str owner, struct err *e)
 {
 	char made[ID_MAX];
 	struct hub_sandbox *l;
 
-	if (id.p)
-		return check_id(all, id, e) < 0 ? NULL : hub_sandbox_new(all, id, e);
-	id_make(made, "sbx");
-	l = hub_sandbox_new(all, str_of(made), e);
-	if (l)
+	if (id.p && check_id(all, id, owner, e) < 0)
+		return NULL;
+	if (!id.p)
+		id_make(made, "sbx");
+	l = hub_sandbox_new(all, id.p ? id : str_of(made), e);
+	if (!l)
+		return NULL;
+	if (!id.p)
 		l->generation = 1; /* nobody ever had such a name */
+	snprintf(l->owner, sizeof(l->owner), "%.*s", STR_ARG(owner));
 	return l;
 }
 
@@ -157,7 +165,7 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, e) : NULL;
 	if (all->store && !text)
 		return NULL;
-	l = hub_sandbox_new_named(all, spec->id, e);
+	l = hub_sandbox_new_named(all, spec->id, spec->owner, e);
 	if (!l)
 		return NULL;
 	if (hub_sandbox_set_labels(l, spec->labels, e) < 0) {
@@ -317,8 +325,8 @@ static void on_forked(void *arg, struct sandbox *const *children, size_t n, cons
 static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *spec, struct err *e)
 {
 	for (size_t i = 0; i < spec->n; i++) {
-		struct hub_sandbox *l =
-			hub_sandbox_new_named(f->all, spec->ids ? spec->ids[i] : STR_NONE, e);
+		struct hub_sandbox *l = hub_sandbox_new_named(
+			f->all, spec->ids ? spec->ids[i] : STR_NONE, str_of(f->source->owner), e);
 
 		if (!l)
 			return -1;

@@ -67,6 +67,7 @@ static struct store_sandbox row_of(const struct hub_sandbox *l)
 		.debug = l->limits.debug,
 		.root = l->limits.root,
 		.network = str_of(l->network),
+		.owner = str_of(l->owner),
 	};
 }
 
@@ -78,6 +79,7 @@ static int add_event(const struct hub_sandbox *l, const char *kind, struct str d
 		.sandbox = str_of(l->id),
 		.kind = str_of(kind),
 		.detail = detail,
+		.owner = str_of(l->owner),
 	};
 
 	return store_event_add(l->all->store, &v, e);
@@ -256,7 +258,7 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 
 	if (state == SANDBOX_STATES || retention == RETENTIONS ||
 	    r->template.n >= sizeof(l->template) || r->source.n >= sizeof(l->source) ||
-	    sandbox_id_check(r->id, e) < 0)
+	    r->owner.n > OWNER_MAX || sandbox_id_check(r->id, e) < 0)
 		return err_set(e, ERR_STORE_CORRUPT, "the registry has a sandbox that can't be");
 	all->last_seq = r->seq - 1;
 	l = hub_sandbox_new(all, r->id, e);
@@ -264,6 +266,7 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 		return -1;
 	snprintf(l->template, sizeof(l->template), "%.*s", STR_ARG(r->template));
 	snprintf(l->source, sizeof(l->source), "%.*s", STR_ARG(r->source));
+	snprintf(l->owner, sizeof(l->owner), "%.*s", STR_ARG(r->owner));
 	all->stats.by_state[l->state]--;
 	l->state = (enum hub_sandbox_state)state;
 	all->stats.by_state[l->state]++;
@@ -310,8 +313,8 @@ static int on_event(void *arg, const struct store_event *v, struct err *e)
 {
 	const struct reader *r = arg;
 
-	r->each(r->arg,
-		&(struct hub_sandbox_event){ v->seq, v->at_ms, v->sandbox, v->kind, v->detail });
+	r->each(r->arg, &(struct hub_sandbox_event){ v->seq, v->at_ms, v->sandbox, v->kind,
+						     v->detail, v->owner });
 	return 0;
 }
 
@@ -322,11 +325,12 @@ int hub_sandboxes_events_kept(struct hub_sandboxes *all, uint64_t *ret_oldest, u
 	return all->store ? store_events_kept(all->store, ret_oldest, ret_newest, e) : 0;
 }
 
-int hub_sandboxes_events(struct hub_sandboxes *all, uint64_t after, struct str id, unsigned max,
-			 void (*each)(void *arg, const struct hub_sandbox_event *v), void *arg,
-			 struct err *e)
+int hub_sandboxes_events(struct hub_sandboxes *all, const struct hub_sandbox_events *of,
+			 unsigned max, void (*each)(void *arg, const struct hub_sandbox_event *v),
+			 void *arg, struct err *e)
 {
+	const struct store_events_of which = { of->after, of->sandbox, of->owner };
 	struct reader r = { each, arg };
 
-	return all->store ? store_events(all->store, after, id, max, on_event, &r, e) : 0;
+	return all->store ? store_events(all->store, &which, max, on_event, &r, e) : 0;
 }

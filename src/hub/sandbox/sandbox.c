@@ -336,6 +336,7 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.limits = &l->limits,
 		.volumes = l->volumes,
 		.network = str_of(l->network),
+		.owner = str_of(l->owner),
 		.network_counts = &l->network_counts,
 		.from_pool = l->from_pool,
 		.adopted = l->box && sandbox_adopted(l->box),

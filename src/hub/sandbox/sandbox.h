@@ -45,6 +45,9 @@ enum hub_sandbox_retention {
 };
 extern const char *const hub_sandbox_retention_names[RETENTIONS];
 
+/* Bytes of the name of whoever a sandbox or snapshot belongs to. */
+enum { OWNER_MAX = 64 };
+
 #define SANDBOX_TIMEOUT_MAX_MS (365ull * 86400 * 1000)
 
 /* Borrowed for the call. */
@@ -55,6 +58,7 @@ struct hub_sandbox_spec {
 	 * generation. */
 	struct str id;
 	struct str network; /* what is granted, as net_grant_parse() takes it; STR_NONE: nothing */
+	struct str owner; /* at most OWNER_MAX bytes; STR_NONE: nobody */
 	uint64_t idle_ms; /* end this long after the last use; 0: never */
 	enum hub_sandbox_retention retention; /* ERR_INVALID: not supported here */
 	struct str labels; /* opaque; STR_NONE: none */
@@ -86,6 +90,7 @@ struct hub_sandbox_info {
 	const struct limits *limits;
 	const struct volumes *volumes; /* NULL: none */
 	struct str network; /* as in hub_sandbox_spec */
+	struct str owner; /* empty: it belongs to nobody; a fork has that of its source */
 	const struct network_counts *network_counts;
 	bool from_pool;
 	bool adopted; /* running, and made by an earlier hub */
@@ -185,21 +190,26 @@ struct hub_sandboxes_stats {
 };
 void hub_sandboxes_stats(const struct hub_sandboxes *all, struct hub_sandboxes_stats *ret);
 
-/* Events from the registry, in order: up to max with a seq above `after`, of the sandbox with this
- * id, or of all with STR_NONE. Strings are borrowed until each() returns. Without a registry there
- * are no events. */
+/* Events from the registry, in order: up to max with a seq above `after`, of this sandbox
+ * and of what belongs to this owner, or of all with STR_NONE. Strings are borrowed until each()
+ * returns. Without a registry there are no events. */
 struct hub_sandbox_event {
 	uint64_t seq;
 	int64_t at_ms; /* Unix time */
 	/* kind: created, resumed, restored, snapshot, deadline, reap_failed, or a state */
 	struct str sandbox, kind, detail;
+	struct str owner; /* of the sandbox */
 };
 /* seq of the oldest and newest event that are kept; 0: there is none. */
 int hub_sandboxes_events_kept(struct hub_sandboxes *all, uint64_t *ret_oldest, uint64_t *ret_newest,
 			      struct err *e) MUST_USE;
-int hub_sandboxes_events(struct hub_sandboxes *all, uint64_t after, struct str id, unsigned max,
-			 void (*each)(void *arg, const struct hub_sandbox_event *v), void *arg,
-			 struct err *e) MUST_USE;
+struct hub_sandbox_events {
+	uint64_t after;
+	struct str sandbox, owner;
+};
+int hub_sandboxes_events(struct hub_sandboxes *all, const struct hub_sandbox_events *of,
+			 unsigned max, void (*each)(void *arg, const struct hub_sandbox_event *v),
+			 void *arg, struct err *e) MUST_USE;
 
 /* on_events tells, later and once for many, that there may be new events. The caller owns the
  * struct, which must stay valid from add to remove. */

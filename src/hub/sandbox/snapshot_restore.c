@@ -306,7 +306,7 @@ static int name_child(struct restoring *r, const struct snapshot *s, struct str 
 		      struct str labels, struct err *e)
 {
 	const struct sandbox_spec spec = { .env = r->env, .n_env = r->n_env, .cwd = r->cwd };
-	struct hub_sandbox *l = hub_sandbox_new_named(r->all, id, e);
+	struct hub_sandbox *l = hub_sandbox_new_named(r->all, id, str_of(s->owner), e);
 
 	if (!l)
 		return -1;

@@ -154,6 +154,7 @@ static void describe(struct snapshot *s, const struct hub_sandbox *l, bool kept)
 	s->of = kept ? l->seq : 0;
 	s->limits = l->limits;
 	snprintf(s->source, sizeof(s->source), "%s", l->id);
+	snprintf(s->owner, sizeof(s->owner), "%s", l->owner);
 	snprintf(s->template, sizeof(s->template), "%s", l->template);
 	if (box_base(l->all->box, str_of(s->template), s->base, &ignored) < 0)
 		s->base[0] = '\0';

@@ -175,6 +175,7 @@ struct snapshot *snapshot_new(struct hub_sandboxes *all, const struct snapshot_s
 	s->created_ms = clock_unix_ms();
 	s->expires_ms = spec->ttl_ms ? s->created_ms + (int64_t)spec->ttl_ms : 0;
 	snprintf(s->id, sizeof(s->id), "%.*s", STR_ARG(id));
+	snprintf(s->owner, sizeof(s->owner), "%.*s", STR_ARG(spec->owner));
 	snprintf(s->name, sizeof(s->name), "%.*s", (int)spec->name.n,
 		 spec->name.p ? spec->name.p : "");
 	return take_ptr(s);
@@ -201,6 +202,7 @@ static struct store_snapshot row_of(const struct snapshot *s)
 		.template = str_of(s->template),
 		.base = str_of(s->base),
 		.digest = str_of(s->digest),
+		.owner = str_of(s->owner),
 		.created_ms = s->created_ms,
 		.expires_ms = s->expires_ms,
 		.bytes = s->bytes,
@@ -300,14 +302,19 @@ void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, sna
 
 /* ---- for others ------------------------------------------------------------------------------ */
 
+int snapshots_unknown(struct str id, struct err *e)
+{
+	return err_set(e, ERR_SNAPSHOT_NOT_FOUND, "there is no snapshot '%.*s'",
+		       id.n > SANDBOX_ID_MAX ? SANDBOX_ID_MAX : (int)id.n, id.p ? id.p : "");
+}
+
 struct snapshot *snapshots_find(struct hub_sandboxes *all, struct str id, struct err *e)
 {
 	struct snapshot *s = snapshots_get(all, id);
 
 	if (s && !s->of)
 		return s;
-	err_set(e, ERR_SNAPSHOT_NOT_FOUND, "there is no snapshot '%.*s'",
-		id.n > SANDBOX_ID_MAX ? SANDBOX_ID_MAX : (int)id.n, id.p ? id.p : "");
+	snapshots_unknown(id, e);
 	return NULL;
 }
 
@@ -332,6 +339,7 @@ void snapshot_info(const struct snapshot *s, struct snapshot_info *ret)
 		.source = str_of(s->source),
 		.template = str_of(s->template),
 		.digest = str_of(s->digest),
+		.owner = str_of(s->owner),
 		.created_ms = s->created_ms,
 		.expires_ms = s->expires_ms,
 		.bytes = s->bytes,
@@ -508,6 +516,7 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 	snprintf(s->template, sizeof(s->template), "%.*s", STR_ARG(r->template));
 	snprintf(s->base, sizeof(s->base), "%.*s", STR_ARG(r->base));
 	snprintf(s->digest, sizeof(s->digest), "%.*s", STR_ARG(r->digest));
+	snprintf(s->owner, sizeof(s->owner), "%.*s", STR_ARG(r->owner));
 	link_snapshot(s);
 	if (sandbox_id_check(r->id, e) < 0 || !hash_is_hex(r->digest))
 		return err_set(e, ERR_STORE_CORRUPT, "the registry has a snapshot that can't be");

@@ -21,6 +21,7 @@ struct snapshot_info { /* borrowed until the loop's next turn */
 	uint64_t seq; /* increases in order of creation, never reused */
 	struct str id, name; /* name: empty where it has none */
 	struct str source; /* the sandbox's id; empty: it was imported */
+	struct str owner; /* that of the sandbox, or who imported it; empty: nobody */
 	struct str template;
 	struct str digest; /* SHA-256 of the archive, in hex */
 	int64_t created_ms, expires_ms; /* Unix time; 0: never */
@@ -40,12 +41,15 @@ struct snapshot_spec { /* borrowed for the call */
 	struct str id;
 	struct str name; /* at most SNAPSHOT_NAME_MAX bytes of UTF-8 */
 	uint64_t ttl_ms; /* deleted so long after; 0: never */
+	struct str owner; /* of an import; one that is taken has the sandbox's */
 };
 
 /* Saves a running or paused sandbox, which is frozen while its files are read. */
 void snapshot_take_start(struct hub_sandbox *l, const struct snapshot_spec *spec,
 			 snapshot_cb on_done, void *arg);
 
+/* Fails with ERR_SNAPSHOT_NOT_FOUND. */
+int snapshots_unknown(struct str id, struct err *e);
 /* NULL with ERR_SNAPSHOT_NOT_FOUND. */
 struct snapshot *snapshots_find(struct hub_sandboxes *all, struct str id, struct err *e) MUST_USE;
 /* Up to max with a seq above `after`, in order of creation. */

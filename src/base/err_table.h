@@ -133,6 +133,9 @@ ERR_ROW(PORT, "port_failed", -32603, 502, 125, true,
 ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,
 	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no "
 	"larger than the size; or leave the size out.")
+ERR_ROW(SECRET_NOT_FOUND, "secret_not_found", -32602, 404, 125, false,
+	"Have the operator store it (`holt secret set NAME`) or name it in the configuration file; "
+	"`holt secret ls` lists what there is.")
 ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true,
 	"A part of an ended sandbox could not be removed yet; Holt will try again.")
 ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false,

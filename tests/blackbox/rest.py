@@ -34,8 +34,9 @@ class Rest(Serve):
         """The reply to a body that may be anything."""
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
+        text = self.request(method, path, body=body, **options)  # may start a program first
         with self.wire() as wire:
-            return wire.ask(self.request(method, path, body=body, **options), method)
+            return wire.ask(text, method)
 
     def asked(self, method, path, body=None, **options):
         """Status and document."""

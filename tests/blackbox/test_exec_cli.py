@@ -219,7 +219,7 @@ def test_run_a_shell(hub):
         k.until(b'$ ')
         assert k.is_raw()
         k.type(b'tty; stty size; echo $TERM $((6*7))\r')
-        k.until(b'/dev/pts/0\r\n30 100\r\nvt220 42\r\n')
+        k.until(b'/dev/pts/0\r\n30 100\r\nvt220 42\r\n$ ')
         k.type(b'echo on; exec 3>&1; sleep 1111 3>&-\r')
         k.until(b'\r\non\r\n')
         until(lambda: subprocess.run(['pgrep', '-fx', 'sleep 1111'], check=False,

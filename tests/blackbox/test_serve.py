@@ -80,8 +80,9 @@ class Serve:
         return Wire(self.address, **options)
 
     def ask(self, method='GET', path='/version', **options):
+        text = self.request(method, path, **options)  # may start a program first
         with self.wire() as wire:
-            return wire.ask(self.request(method, path, **options), method)
+            return wire.ask(text, method)
 
     def works(self):
         reply = self.ask()

@@ -95,6 +95,8 @@ struct ran *ran_shell(struct sandbox *sb, const char *line);
 void ran_wait(struct ran *r);
 struct ran *ran_until(struct sandbox *sb, const struct exec_spec *spec); /* start and wait */
 
+/* A shell line: a program of the background that has begun when the line ends. */
+#define SLEEPS "sleep 1000 >/dev/null 2>&1 & until grep -qx sleep /proc/$!/comm; do :; done"
 /* Runs a shell line that must exit with 0; its stdout without the last newline. */
 const char *sh(struct sandbox *sb, const char *line);
 /* Runs a shell line; its exit code. */

@@ -135,7 +135,7 @@ static void test_all_of_it(void **state)
 
 	assert_false(sandbox_adopted(sb));
 	put(sb, "f", "contents");
-	sh(sb, "sleep 1000 >/dev/null 2>&1 &");
+	sh(sb, SLEEPS);
 	r = ran_shell(sb, "tail -f /dev/null | cat");
 	wait_ms(50);
 	assert_false(r->done);
@@ -552,7 +552,7 @@ static void test_unanswered(void **state)
 	const char *id = keep_id(sb);
 	size_t wanted;
 
-	sh(sb, "head -c 50000000 /dev/zero > big; sleep 1000 >/dev/null 2>&1 &");
+	sh(sb, "head -c 50000000 /dev/zero > big; " SLEEPS);
 	for (unsigned i = 0; i < 6; i++) {
 		struct forked *f = fork_start(box_find(box, str_of(id)), 3);
 		struct made *m = make_start(NULL);

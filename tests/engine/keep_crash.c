@@ -60,7 +60,7 @@ static void create_one(void)
 	tell("made", sandbox_id(sb), 0);
 	mine[n_mine++] = sb;
 	fill(sb, 1);
-	sh(sb, "sleep 1000 >/dev/null 2>&1 &");
+	sh(sb, SLEEPS);
 	tell("sleeps", sandbox_id(sb), 0);
 }
 

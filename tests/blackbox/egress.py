@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from ctypes import Structure, c_char, c_int32, c_uint8, c_uint16, c_uint32, c_uint64
+from ctypes import Structure, c_bool, c_char, c_int32, c_uint8, c_uint16, c_uint32, c_uint64
 
 from who import BUILD
 
@@ -110,7 +110,7 @@ class Event(Structure):
     _fields_ = [('h', Head)] + [(n, c_uint64) for n in ('key', 'flow', 'up', 'down', 'ms',
                                                         'lost')] + [
         ('what', c_uint32), ('by', c_uint32), ('reason_code', c_uint32), ('rule', c_int32),
-        ('port', c_uint16), ('addr', Addr), ('host', c_char * 254)]
+        ('port', c_uint16), ('addr', Addr), ('host', c_char * 254), ('secret', c_char * 65)]
 
     @property
     def reason(self):
@@ -121,15 +121,26 @@ class Event(Structure):
                 f'rule {self.rule} up {self.up} down {self.down}')
 
 
-HELLO, GRANT, SOCKETS, DROP, DONE, FAILED, WANT, FLOW = range(1, 9)
+class Secrets(Structure):
+    _fields_ = [('h', Head), ('key', c_uint64), ('n', c_uint32), ('n_ca_key', c_uint32),
+                ('n_ca', c_uint32)]
+
+
+class Secret(Structure):
+    _fields_ = [('name', c_char * 65), ('placeholder', c_char * 48), ('plain', c_bool),
+                ('n_hosts', c_uint32), ('n_value', c_uint32), ('n_trust', c_uint32)]
+
+
+HELLO, GRANT, SOCKETS, DROP, DONE, FAILED, WANT, FLOW, SECRETS = range(1, 10)
 NAME, SUFFIX, CIDR, SERVICE = range(1, 5)
 LISTEN, DNS_UDP, DNS_TCP, PROXY = range(1, 5)
-OPENED, CLOSED, DENIED, UNREACHED = range(1, 5)
-WHATS = {1: 'opened', 2: 'closed', 3: 'denied', 4: 'failed'}
+OPENED, CLOSED, DENIED, UNREACHED, USED, MISPLACED = range(1, 7)
+WHATS = {1: 'opened', 2: 'closed', 3: 'denied', 4: 'failed', 5: 'secret', 6: 'placeholder'}
 REASONS = ['none', 'not_granted', 'forbidden_address', 'address_literal', 'not_tls', 'not_http',
            'bad_tls', 'no_sni', 'sni_mismatch', 'ech', 'bad_http', 'host_mismatch', 'http_rule',
            'http_rule_tls', 'connect', 'upgrade', 'limit_flows', 'limit_rate', 'limit_host', 'slow',
-           'idle', 'resolve_failed', 'connect_failed', 'revoked', 'dropped', 'broken', 'bad_proxy']
+           'idle', 'resolve_failed', 'connect_failed', 'revoked', 'dropped', 'broken', 'bad_proxy',
+           'bad_certificate', 'bad_answer']
 
 
 def rule(text, target=None):
@@ -226,6 +237,12 @@ class World:
                         'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=test',
                         '-addext', f'subjectAltName={names}', '-keyout', self.key, '-out', self.ca],
                        check=True, capture_output=True)
+        self.own_ca = os.path.join(self.top, 'own.pem')  # the authority of a sandbox
+        self.own_key = os.path.join(self.top, 'own.key')
+        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
+                        'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/O=own',
+                        '-addext', 'keyUsage=critical,keyCertSign', '-keyout', self.own_key,
+                        '-out', self.own_ca], check=True, capture_output=True)
 
     def serve_names(self):
         """An operator's resolver. The zone has lists of addresses, or functions that give them."""
@@ -421,6 +438,19 @@ class Proxy:
             sockets.append((LISTEN, ip, r.port, r.host))
         if sockets:
             self.give(sockets, key=key, where=where)
+
+    def bind(self, *secrets, key=1):
+        """Secrets: (name, placeholder, value, hosts, trusted PEM or b'', over plain HTTP)."""
+        with open(self.world.own_key, 'rb') as k, open(self.world.own_ca, 'rb') as c:
+            ca_key, ca = k.read(), c.read()
+        heads, hosts, rest = b'', b'', ca_key + ca
+        for name, placeholder, value, at, trust, plain in secrets:
+            heads += bytes(Secret(name.encode(), placeholder.encode(), plain, len(at), len(value),
+                                  len(trust)))
+            hosts += b''.join(bytes(rule(h)) for h in at)
+            rest += value + trust
+        self.send(SECRETS, Secrets(key=key, n=len(secrets), n_ca_key=len(ca_key), n_ca=len(ca)),
+                  heads + hosts + rest if secrets else b'')
 
     def drop(self, key=1):
         self.send(DROP, Drop(key=key))

@@ -8,11 +8,14 @@
 
 #include "base/buf.h"
 #include "fuzz.h"
+#include "net/egress/answer.h"
 #include "net/egress/dns.h"
+#include "net/egress/form.h"
 #include "net/egress/hello.h"
 #include "net/egress/request.h"
 #include "net/egress/sniff.h"
 #include "net/egress/socks.h"
+#include "net/egress/swap.h"
 
 static void check_host(const char *host)
 {
@@ -58,11 +61,26 @@ static void try_body(struct body body, struct str in, size_t step)
 	MUST(sum == whole && (whole < 0 || in.n == 0 || end == ends));
 }
 
+static void check_written(const struct request *r, const struct buf *out)
+{
+	struct request again;
+	const char *why;
+	size_t from = 0;
+
+	MUST(request_read(buf_str(out), &from, &again, &why) == REQUEST_DONE);
+	MUST(again.n == out->n && str_eq(again.method, r->method) && str_eq(again.path, r->path));
+	MUST(again.form == REQUEST_ORIGIN && again.host.n == r->host.n && !again.websocket);
+	MUST(again.body.kind == r->body.kind && again.body.left == r->body.left);
+}
+
 static void try_request(struct str in, size_t step)
 {
 	struct request r, again;
 	const char *why = NULL;
-	size_t scanned = 0, from = 0;
+	size_t scanned = 0;
+	struct swap of[] = { { .from = STR_LIT("holt-secret-x"), .to = STR_LIT("a value") },
+			     { .from = STR_LIT("ab"), .to = STR_LIT("cd") } };
+	struct swaps all;
 	autobuf struct buf out = BUF_INIT(1 << 20);
 	struct err e;
 	enum request_state whole = request_read(in, &scanned, &r, &why), state = REQUEST_MORE;
@@ -80,11 +98,12 @@ static void try_request(struct str in, size_t step)
 	try_body(r.body, (struct str){ in.p + r.n, in.n - r.n }, step);
 	if (r.form == REQUEST_CONNECT)
 		return;
-	MUST(request_write(&r, false, true, &out, &e) == 0);
-	MUST(request_read(buf_str(&out), &from, &again, &why) == REQUEST_DONE);
-	MUST(again.n == out.n && str_eq(again.method, r.method) && str_eq(again.path, r.path));
-	MUST(again.form == REQUEST_ORIGIN && again.host.n == r.host.n && !again.websocket);
-	MUST(again.body.kind == r.body.kind && again.body.left == r.body.left);
+	MUST(request_write(&r, false, true, NULL, &out, &e) == 0);
+	check_written(&r, &out);
+	out.n = 0;
+	swaps_init(&all, of, 2);
+	MUST(request_write(&r, false, true, &all, &out, &e) == 0);
+	check_written(&r, &out);
 	(void)request_path_is_plain(r.path);
 }
 
@@ -100,6 +119,84 @@ static void try_answer(struct str in)
 	MUST(n <= in.n && status < 1000);
 	MUST(response_write_close((struct str){ in.p, n }, &out, &e) == 0);
 	MUST(response_status(buf_str(&out), &m) == status && m == out.n);
+}
+
+/* Wherever the bytes are cut, the same texts are found, and none is left. */
+static void try_swaps(struct str in, size_t step)
+{
+	struct swap of[] = { { .from = STR_LIT("secret"), .to = STR_LIT("<>") },
+			     { .from = STR_LIT("secrets-of"), .to = STR_LIT("[]") },
+			     { .from = STR_LIT("ret"), .to = STR_LIT("") },
+			     { .from = STR_LIT("aaab"), .to = STR_LIT("#") } };
+	autobuf struct buf whole = BUF_INIT(1 << 20), pieces = BUF_INIT(1 << 20);
+	autobuf struct buf held = BUF_INIT(1 << 20);
+	struct swaps all;
+	struct err e;
+
+	swaps_init(&all, of, sizeof(of) / sizeof(of[0]));
+	MUST(swaps_run(&all, in, true, &whole, &e) == (ssize_t)in.n);
+	for (size_t at = 0; at < in.n; at += step) {
+		size_t n = in.n - at < step ? in.n - at : step;
+		ssize_t done;
+
+		MUST(buf_add(&held, in.p + at, n, &e) == 0);
+		done = swaps_run(&all, buf_str(&held), at + n == in.n, &pieces, &e);
+		MUST(done >= 0 && held.n - (size_t)done < sizeof("secrets-of"));
+		buf_drop(&held, (size_t)done);
+	}
+	MUST(held.n == 0 && str_eq(buf_str(&whole), buf_str(&pieces)));
+}
+
+static void try_forms(struct str in, size_t step)
+{
+	autobuf struct buf out = BUF_INIT(1 << 20);
+	struct err e;
+
+	for (size_t i = 0; i < FORMS_MAX && in.n >= 8 && in.n < 4096; i++) {
+		out.n = 0;
+		MUST(form_add(&out, in, i, &e) == 0 && out.n >= 2 && out.n <= form_room(in.n));
+	}
+}
+
+/* An answer that is taken names one body; as it is passed on, it is the same one. */
+static void try_bound_answer(struct str in, size_t step)
+{
+	struct swap of[] = { { .from = STR_LIT("secret"), .to = STR_LIT("placeholder") } };
+	autobuf struct buf out = BUF_INIT(1 << 20);
+	struct answer a, again;
+	const char *why = NULL;
+	size_t scanned = 0;
+	struct swaps all;
+	struct err e;
+	bool head = in.n > 0 && in.p[in.n - 1] == 'h';
+	enum request_state whole = answer_read(in, &scanned, head, &a, &why), state = REQUEST_MORE;
+	enum answer_frame frame;
+
+	MUST(whole != REQUEST_BAD || (why && why[0]));
+	scanned = 0;
+	for (size_t n = 0; n < in.n && state == REQUEST_MORE; n += step)
+		state = answer_read((struct str){ in.p, n }, &scanned, head, &again, &why);
+	if (state == REQUEST_MORE)
+		state = answer_read(in, &scanned, head, &again, &why);
+	MUST(state == whole);
+	if (whole != REQUEST_DONE)
+		return;
+	MUST(a.n <= in.n && a.status >= 100 && a.status < 1000);
+	MUST(!a.until_end || (a.last && a.body.kind == BODY_NONE));
+	try_body(a.body, (struct str){ in.p + a.n, in.n - a.n }, step);
+	swaps_init(&all, of, 1);
+	frame = a.body.kind == BODY_LENGTH		 ? ANSWER_LENGTH
+	      : a.body.kind == BODY_NONE && !a.until_end ? ANSWER_NO_BODY
+							 : ANSWER_CHUNKED;
+	MUST(answer_write(&a, &all, frame, 7, true, &out, &e) == 0);
+	MUST(!memmem(out.p, out.n, "secret", 6));
+	scanned = 0;
+	if (a.line.p[7] == '0')
+		return; /* no chunks for HTTP/1.0: such a client gets another frame */
+	MUST(answer_read(buf_str(&out), &scanned, head, &again, &why) == REQUEST_DONE);
+	MUST(again.n == out.n && again.status == a.status && again.last);
+	MUST(frame != ANSWER_LENGTH || (again.body.kind == BODY_LENGTH && again.body.left == 7));
+	MUST(frame != ANSWER_CHUNKED || again.body.kind == BODY_CHUNKED);
 }
 
 static void try_socks(struct str in)
@@ -161,7 +258,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 2)
 		return 0;
 	step = data[1] + 1u;
-	switch (data[0] % 8) {
+	switch (data[0] % 11) {
 	case 0:
 		try_hello(in, step);
 		break;
@@ -179,6 +276,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		break;
 	case 5:
 		try_rule(in);
+		break;
+	case 8:
+		try_swaps(in, step);
+		break;
+	case 9:
+		try_bound_answer(in, step);
+		break;
+	case 10:
+		try_forms(in, step);
 		break;
 	case 6:
 		try_body((struct body){ .kind = BODY_CHUNKED }, in, step);

@@ -1,9 +1,12 @@
 /* net/egress: the parsers of what strangers say, in pieces cut anywhere. */
+#include "net/egress/answer.h"
 #include "net/egress/dns.h"
+#include "net/egress/form.h"
 #include "net/egress/hello.h"
 #include "net/egress/request.h"
 #include "net/egress/sniff.h"
 #include "net/egress/socks.h"
+#include "net/egress/swap.h"
 #include "test.h"
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -416,7 +419,195 @@ static void test_requests_are_written_anew(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		autobuf struct buf out = BUF_INIT(1000);
 
-		assert_int_equal(request_write(&r, rows[i].upgrade, rows[i].close, &out, &e), 0);
+		assert_int_equal(request_write(&r, rows[i].upgrade, rows[i].close, NULL, &out, &e),
+				 0);
+		assert_string_equal(out.p, rows[i].out);
+	}
+}
+
+static void test_requests_get_secrets(void **state)
+{
+	/* "user:MARK" and "user:value" */
+	static const char text[] =
+		"POST /MARK?q=MARK HTTP/1.1\r\nHost: MARK.example\r\nContent-Length: 4\r\n"
+		"Authorization: Bearer MARK\r\nX-MARK:  aMARKb \r\n"
+		"Range: bytes=0-1\r\nTE: trailers\r\n"
+		"Accept-Encoding: gzip\r\nauthorization: basic dXNlcjpNQVJL\r\n"
+		"Authorization: Basic MARK-is-no-base64\r\n\r\n";
+	static const char right[] =
+		"POST /MARK?q=MARK HTTP/1.1\r\nHost: MARK.example\r\nContent-Length: 4\r\n"
+		"Authorization: Bearer value\r\nX-MARK: avalueb\r\n"
+		"authorization: basic dXNlcjp2YWx1ZQ==\r\n"
+		"Authorization: Basic value-is-no-base64\r\n"
+		"Accept-Encoding: identity\r\n\r\n";
+	struct swap of[] = { { .from = STR_LIT("MARK"), .to = STR_LIT("value") } };
+	autobuf struct buf out = BUF_INIT(1000);
+	struct swaps all;
+	struct request r;
+	const char *why;
+	struct err e;
+
+	swaps_init(&all, of, 1);
+	assert_int_equal(read_request(text, sizeof(text) - 1, &r, &why), REQUEST_DONE);
+	assert_int_equal(request_write(&r, false, false, &all, &out, &e), 0);
+	assert_string_equal(out.p, right);
+	assert_int_equal(of[0].hits, 4);
+}
+
+static void test_swaps(void **state)
+{
+	static const struct {
+		const char *text, *out;
+		size_t waits; /* bytes, where it is not the end */
+	} rows[] = {
+		{ "", "", 0 },
+		{ "nothing", "nothing", 0 },
+		{ "abcd", "1", 4 }, /* abcdef may follow */
+		{ "abcdef", "2", 0 },
+		{ "abcdxabcd-", "1x1-", 0 },
+		{ "ababcd.", "ab1.", 0 },
+		{ "zzabc", "zzabc", 3 },
+		{ "zza", "zza", 1 },
+		{ "bcbcd", "bc3", 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct swap of[] = { { .from = STR_LIT("abcd"), .to = STR_LIT("1") },
+				     { .from = STR_LIT("abcdef"), .to = STR_LIT("2") },
+				     { .from = STR_LIT("bcd"), .to = STR_LIT("3") } };
+		autobuf struct buf out = BUF_INIT(100), begun = BUF_INIT(100);
+		struct str text = str_of(rows[i].text);
+		struct swaps all;
+		struct err e;
+
+		swaps_init(&all, of, ARRAY_LEN(of));
+		ROW_CHECK(swaps_run(&all, text, true, &out, &e) == (ssize_t)text.n, rows[i].text);
+		ROW_CHECK(str_is(buf_str(&out), rows[i].out), rows[i].text);
+		ROW_CHECK(swaps_run(&all, text, false, &begun, &e) ==
+				  (ssize_t)(text.n - rows[i].waits),
+			  rows[i].text);
+	}
+}
+
+static void test_forms(void **state)
+{
+	static const char *const rows[FORMS_MAX] = {
+		"a\"/<\\é=+",
+		"a\\\"/<\\\\é=+",
+		"a\\\"\\/<\\\\é=+",
+		"a\\\"/\\u003c\\\\é=+",
+		"a\\\"\\/\\u003c\\\\é=+",
+		"a%22%2F%3C%5C%C3%A9%3D%2B",
+		"a%22%2f%3c%5c%c3%a9%3d%2b",
+		"a%22%2F%3C%5C%C3%A9%3D%2B",
+		/* of "a…", "?a…" and "??a…": without what other bytes have a part in */
+		"YSIvPFzDqT0r",
+		"EiLzxcw6k9K",
+		"hIi88XMOpPS",
+		"YSIvPFzDqT0r",
+		"EiLzxcw6k9K",
+		"hIi88XMOpPS",
+	};
+
+	for (size_t i = 0; i < FORMS_MAX; i++) {
+		autobuf struct buf out = BUF_INIT(100);
+		struct err e;
+
+		assert_int_equal(form_add(&out, str_of(rows[0]), i, &e), 0);
+		assert_string_equal(out.p, rows[i]);
+	}
+}
+
+static void test_answers_of_bound_hosts(void **state)
+{
+	static const struct {
+		const char *text;
+		enum request_state state;
+		int status;
+		int kind;
+		bool bodiless, until_end, last, coded;
+	} rows[] = {
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", REQUEST_DONE, 200, BODY_LENGTH },
+		{ "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", REQUEST_DONE, 200, BODY_NONE },
+		{ "HTTP/1.1 200 \r\nTransfer-Encoding: Chunked\r\n\r\n", REQUEST_DONE, 200,
+		  BODY_CHUNKED },
+		{ "HTTP/1.1 200 OK\r\n\r\n", REQUEST_DONE, 200, BODY_NONE, false, true, true },
+		{ "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\n", REQUEST_DONE, 200, BODY_LENGTH,
+		  .last = true },
+		{ "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\n",
+		  REQUEST_DONE, 200, BODY_LENGTH },
+		{ "HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 3\r\n\r\n",
+		  REQUEST_DONE, 200, BODY_LENGTH, .last = true },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", REQUEST_DONE, 200, BODY_NONE,
+		  .bodiless = true },
+		{ "HTTP/1.1 304 x\r\nContent-Length: 3\r\n\r\n", REQUEST_DONE, 304, BODY_NONE },
+		{ "HTTP/1.1 204 x\r\n\r\n", REQUEST_DONE, 204, BODY_NONE },
+		{ "HTTP/1.1 100 Continue\r\n\r\n", REQUEST_DONE, 100, BODY_NONE },
+		{ "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\n",
+		  REQUEST_DONE, 200, BODY_LENGTH, .coded = true },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n", REQUEST_MORE },
+		{ "", REQUEST_MORE },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
+		  REQUEST_BAD },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: +3\r\n\r\n", REQUEST_BAD },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+		  REQUEST_BAD },
+		{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", REQUEST_BAD },
+		{ "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", REQUEST_BAD },
+		{ "HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", REQUEST_BAD },
+		{ "HTTP/1.1 200 OK\nX: a\n\n", REQUEST_BAD },
+		{ "HTTP/2 200\r\n\r\n", REQUEST_BAD },
+		{ "HTTP/1.1 20 OK\r\n\r\n", REQUEST_BAD },
+		{ "HTTP/1.1 099 OK\r\n\r\n", REQUEST_BAD },
+		{ "HTTP/1.1 2000 OK\r\n\r\n", REQUEST_BAD },
+		{ "220 hello\r\n\r\n", REQUEST_BAD },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct answer a = { .n = 0 };
+		size_t scanned = 0;
+		const char *why;
+
+		ROW_CHECK(answer_read(str_of(rows[i].text), &scanned, rows[i].bodiless, &a, &why) ==
+				  rows[i].state,
+			  rows[i].text);
+		ROW_CHECK(a.status == rows[i].status && (int)a.body.kind == rows[i].kind &&
+				  a.until_end == rows[i].until_end && a.last == rows[i].last &&
+				  a.coded == rows[i].coded,
+			  rows[i].text);
+	}
+}
+
+static void test_answers_are_written_anew(void **state)
+{
+	static const char text[] = "HTTP/1.1 200 value\r\nX: avalueb\r\nContent-Length: 9\r\n"
+				   "Connection: close\r\nAlt-Svc: h3\r\nTrailer: x\r\n\r\n";
+	static const struct {
+		enum answer_frame frame;
+		bool close;
+		const char *out;
+	} rows[] = {
+		{ ANSWER_NO_BODY, false, "HTTP/1.1 200 M\r\nX: aMb\r\nContent-Length: 9\r\n\r\n" },
+		{ ANSWER_LENGTH, false, "HTTP/1.1 200 M\r\nX: aMb\r\nContent-Length: 7\r\n\r\n" },
+		{ ANSWER_CHUNKED, true,
+		  "HTTP/1.1 200 M\r\nX: aMb\r\nTransfer-Encoding: chunked\r\n"
+		  "Connection: close\r\n\r\n" },
+		{ ANSWER_UNTIL_END, true, "HTTP/1.1 200 M\r\nX: aMb\r\nConnection: close\r\n\r\n" },
+	};
+	struct swap of[] = { { .from = STR_LIT("value"), .to = STR_LIT("M") } };
+	struct swaps all;
+	struct answer a;
+	size_t scanned = 0;
+	const char *why;
+	struct err e;
+
+	swaps_init(&all, of, 1);
+	assert_int_equal(answer_read(str_of(text), &scanned, false, &a, &why), REQUEST_DONE);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		autobuf struct buf out = BUF_INIT(1000);
+
+		assert_int_equal(answer_write(&a, &all, rows[i].frame, 7, rows[i].close, &out, &e),
+				 0);
 		assert_string_equal(out.p, rows[i].out);
 	}
 }
@@ -656,6 +847,11 @@ int main(void)
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_bad_requests),
 		cmocka_unit_test(test_requests_are_written_anew),
+		cmocka_unit_test(test_requests_get_secrets),
+		cmocka_unit_test(test_swaps),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_answers_of_bound_hosts),
+		cmocka_unit_test(test_answers_are_written_anew),
 		cmocka_unit_test(test_bodies),
 		cmocka_unit_test(test_plain_paths),
 		cmocka_unit_test(test_answers),

@@ -462,6 +462,7 @@ static void on_flow(struct nets *all, const struct nw_flow *m)
 	struct nw_flow f = *m;
 
 	f.host[sizeof(f.host) - 1] = '\0';
+	f.secret[sizeof(f.secret) - 1] = '\0';
 	if (n && all->o.on_flow)
 		all->o.on_flow(all->o.owner, n->of, &f);
 }

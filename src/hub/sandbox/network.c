@@ -145,6 +145,10 @@ static int flow_text(const struct nw_flow *f, uint64_t lost, struct buf *to, str
 		json_write_key(&w, "reason");
 		json_write_str(&w, str_of(nw_reason_name(f->reason)));
 	}
+	if (f->secret[0]) {
+		json_write_key(&w, "secret");
+		json_write_str(&w, str_of(f->secret));
+	}
 	if (f->what == NW_FLOW_CLOSED) {
 		json_write_key(&w, "bytes_sent");
 		json_write_uint(&w, f->up);
@@ -190,6 +194,8 @@ void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 		[NW_FLOW_CLOSED] = "network.flow",
 		[NW_FLOW_DENIED] = "network.denied",
 		[NW_FLOW_FAILED] = "network.failed",
+		[NW_FLOW_SECRET] = "network.secret",
+		[NW_FLOW_PLACEHOLDER] = "network.placeholder",
 	};
 	struct hub_sandbox *l = of;
 	autobuf struct buf text = BUF_INIT(EVENT_MAX);

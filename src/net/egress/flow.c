@@ -73,13 +73,15 @@ static bool wants_client(const struct flow *f)
 		return !f->asked;
 	case FLOW_LOOK:
 		return f->speaks == SPEAKS_UNKNOWN ||
-		       (f->speaks == SPEAKS_HTTP && f->requests == 0 && !f->in_body);
+		       (f->speaks == SPEAKS_HTTP && f->requests == 0 && !f->in_body && !f->binds);
 	case FLOW_HELLO:
 		return false;
 	case FLOW_HELLO_AGAIN:
 		return true;
 	case FLOW_HTTP:
 		return f->up_state == RELAY_READ && f->up.held.n == 0 && !f->upgrade && !f->refused;
+	case FLOW_BOUND:
+		return flow_bound_wants_client(f);
 	case FLOW_RAW:
 		return f->up_state == RELAY_READ;
 	case FLOW_LINGER:
@@ -100,6 +102,8 @@ static bool wants_server(const struct flow *f)
 	case FLOW_HTTP:
 	case FLOW_RAW:
 		return f->down_state == RELAY_READ;
+	case FLOW_BOUND:
+		return flow_bound_wants_server(f);
 	case FLOW_ASK:
 	case FLOW_LINGER:
 		break;
@@ -109,9 +113,11 @@ static bool wants_server(const struct flow *f)
 
 void flow_watch(struct flow *f)
 {
+	bool more = f->state == FLOW_BOUND && flow_bound_has_more(f);
+
 	side_watch(&f->client,
 		   (wants_client(f) ? UV_READABLE : 0) |
-			   (f->down_state == RELAY_WRITE ? UV_WRITABLE : 0),
+			   (f->down_state == RELAY_WRITE || more ? UV_WRITABLE : 0),
 		   on_client);
 	side_watch(&f->server,
 		   (wants_server(f) ? UV_READABLE : 0) |
@@ -143,6 +149,7 @@ void flow_end(struct flow *f, enum nw_reason reason, bool reset)
 		link_tell(g, &m);
 	}
 	dial_cancel(f->dial);
+	flow_bound_free(f);
 	relay_fini(&f->up, &g->pipes);
 	relay_fini(&f->down, &g->pipes);
 	side_close(&f->client, reset);
@@ -156,6 +163,18 @@ void flow_end(struct flow *f, enum nw_reason reason, bool reset)
 	f->of->n_flows--;
 	g->n_flows--;
 	free(f);
+}
+
+void flow_close_server(struct flow *f)
+{
+	side_close(&f->server, false);
+	f->server.events = 0;
+	f->up_state = RELAY_READ;
+}
+
+bool flow_is_bound(const struct flow *f)
+{
+	return f->binds;
 }
 
 void flow_close(struct flow *f, enum nw_reason reason)
@@ -226,6 +245,8 @@ bool flow_relay_up(struct flow *f)
 
 	if (f->server.fd < 0)
 		return true;
+	if (f->state == FLOW_BOUND)
+		return flow_bound_run(f);
 	if (f->state == FLOW_RAW) {
 		f->up_state = run(f, &f->up, &most);
 		return f->up_state == RELAY_BROKEN ? broken(f) : !ended(f);
@@ -271,6 +292,7 @@ static bool down_is_held(const struct flow *f)
 	case FLOW_ASK:
 	case FLOW_LOOK:
 	case FLOW_HELLO:
+	case FLOW_BOUND:
 	case FLOW_LINGER:
 		break;
 	}
@@ -281,6 +303,8 @@ bool flow_relay_down(struct flow *f)
 {
 	uint64_t most = UINT64_MAX;
 
+	if (f->state == FLOW_BOUND)
+		return flow_bound_run(f);
 	if (down_is_held(f)) {
 		f->down_state = relay_flush(&f->down);
 		return f->down_state == RELAY_BROKEN ? broken(f) : true;
@@ -318,7 +342,7 @@ static bool read_client(struct flow *f)
 
 static bool client_readable(struct flow *f)
 {
-	if (f->state == FLOW_RAW)
+	if (f->state == FLOW_RAW || f->state == FLOW_BOUND)
 		return flow_relay_up(f);
 	if (f->state == FLOW_LINGER)
 		return flow_linger(f);
@@ -342,6 +366,7 @@ static bool client_readable(struct flow *f)
 	case FLOW_HTTP:
 		return flow_http(f);
 	case FLOW_HELLO:
+	case FLOW_BOUND:
 	case FLOW_RAW:
 	case FLOW_LINGER:
 		break;
@@ -380,6 +405,7 @@ static bool server_readable(struct flow *f)
 	case FLOW_HTTP:
 		return f->upgrade || f->says_close ? flow_http_answer(f) : flow_relay_down(f);
 	case FLOW_HELLO_AGAIN:
+	case FLOW_BOUND:
 	case FLOW_RAW:
 		return flow_relay_down(f);
 	case FLOW_ASK:
@@ -427,6 +453,8 @@ static bool begin(struct flow *f)
 
 	f->opened = true;
 	link_tell(f->of->of, &m);
+	if (f->binds)
+		return flow_bound_begin(f);
 	switch (f->speaks) {
 	case SPEAKS_TLS:
 		flow_set_state(f, FLOW_HELLO);
@@ -484,7 +512,7 @@ static void on_dialled(void *owner, int fd, const struct net_addr *addr, enum nw
 	if (f->state == FLOW_ASK && !flow_ask(f))
 		return;
 	if (f->state == FLOW_LOOK && f->speaks != SPEAKS_UNKNOWN &&
-	    (f->speaks != SPEAKS_HTTP || f->requests > 0) && !flow_passed(f))
+	    (f->speaks != SPEAKS_HTTP || f->requests > 0 || f->binds) && !flow_passed(f))
 		return;
 	flow_watch(f);
 }
@@ -584,7 +612,8 @@ void flow_check_again(struct flow *f, const struct net_rule *old)
 	     !net_rule_same(&s->rules[rule], &old[was])) ||
 	    (f->server.fd >= 0 && s->rules[rule].kind != NET_RULE_SERVICE &&
 	     !dial_may(s, &f->addr, f->port, !f->by_addr)) ||
-	    (flow_has_http_rules(f) && f->opened && f->state != FLOW_HTTP)) {
+	    (flow_has_http_rules(f) && f->opened && f->state != FLOW_HTTP &&
+	     f->state != FLOW_BOUND)) {
 		if (!f->opened)
 			f->told = true;
 		flow_end(f, NW_REASON_REVOKED, true);
@@ -610,6 +639,7 @@ static bool is_in_time(const struct flow *f, uint64_t now)
 	if (f->state == FLOW_LINGER)
 		return phase < LINGER_MS;
 	if (f->state == FLOW_RAW || f->state == FLOW_HTTP ||
+	    (f->state == FLOW_BOUND && flow_bound_is_ready(f)) ||
 	    (f->state == FLOW_LOOK && waits_for_any))
 		return now - f->last_ms < l->idle_ms;
 	return phase < l->handshake_ms;
@@ -626,7 +656,8 @@ void flow_sweep(struct flow *f, uint64_t now_ms)
 	}
 	if (is_in_time(f, now_ms))
 		return;
-	if (f->state == FLOW_RAW || f->state == FLOW_HTTP)
+	if (f->state == FLOW_RAW || f->state == FLOW_HTTP ||
+	    (f->state == FLOW_BOUND && flow_bound_is_ready(f)))
 		flow_end(f, NW_REASON_IDLE, true);
 	else if (f->state == FLOW_LINGER)
 		flow_end(f, NW_REASON_NONE, true);

@@ -6,6 +6,7 @@
  *	flow_ask.c	the explicit proxy: what is it to be connected to?
  *	flow_look.c	the first bytes, while the host is dialled
  *	flow_http.c	each request of a connection that speaks HTTP
+ *	flow_bound.c	the same within TLS, where secrets are bound to the host
  *	flow_deny.c	what a program is told that may not
  */
 #include "net/egress/internal.h"
@@ -16,6 +17,7 @@ enum flow_state {
 	FLOW_HELLO, /* the first ClientHello is sent: is the server content with it? */
 	FLOW_HELLO_AGAIN, /* no: the second one is to be checked */
 	FLOW_HTTP,
+	FLOW_BOUND, /* to a host of secrets */
 	FLOW_RAW, /* nothing is looked at any more */
 	FLOW_LINGER, /* it was denied; it gets the time to read why */
 };
@@ -60,6 +62,9 @@ struct flow {
 	enum relay_state up_state, down_state;
 	struct buf in; /* of the client; is not checked */
 	bool client_eof, opened, told;
+	bool binds; /* secrets are bound to the host */
+	struct bound *bound; /* in FLOW_BOUND */
+	bool told_placeholder;
 
 	/* the explicit proxy's */
 	bool greeted; /* SOCKS: the method is chosen */
@@ -95,6 +100,7 @@ bool flow_passed(struct flow *f);
 bool flow_relay_up(struct flow *f);
 bool flow_relay_down(struct flow *f);
 bool flow_end_up(struct flow *f); /* the server gets nothing more */
+void flow_close_server(struct flow *f);
 
 /* Frees the flow. */
 void flow_end(struct flow *f, enum nw_reason reason, bool reset);
@@ -119,6 +125,21 @@ bool flow_look_again(struct flow *f); /* at the second ClientHello */
 bool flow_look_server(struct flow *f); /* at the server's first bytes */
 bool flow_http(struct flow *f); /* at what stands in `in` */
 bool flow_http_answer(struct flow *f); /* at the head of a server's answer */
+
+/* Whether the request is for the host, and none that its rules deny. */
+bool flow_may_ask(struct flow *f, const struct request *r);
+
+/* Tells the hub where the text has a placeholder of the sandbox's, once. */
+void flow_note_placeholder(struct flow *f, struct str text);
+
+bool flow_bound_begin(struct flow *f);
+bool flow_bound_run(struct flow *f); /* something may have become possible */
+bool flow_bound_is_ready(const struct flow *f); /* both ends trust each other */
+bool flow_bound_wants_client(const struct flow *f);
+bool flow_bound_wants_server(const struct flow *f);
+bool flow_bound_has_more(const struct flow *f); /* than can be waited for */
+int flow_bound_say(struct flow *f, struct str page); /* -1: an answer has begun */
+void flow_bound_free(struct flow *f);
 
 /* Denies, or says that it failed, in the protocol that is spoken. detail: borrowed text for people;
  * NULL: none. Always false. */

@@ -43,6 +43,8 @@ static const char *status_of(enum nw_reason reason)
 		return "408 Request Timeout";
 	case NW_REASON_RESOLVE:
 	case NW_REASON_DIAL:
+	case NW_REASON_TRUST:
+	case NW_REASON_ANSWER:
 		return "502 Bad Gateway";
 	case NW_REASON_LIMIT_HOST:
 		return "503 Service Unavailable";
@@ -64,7 +66,8 @@ static int write_text(const struct flow *f, enum nw_reason reason, const char *d
 	if (detail && !named && buf_addf(out, e, "%.300s.\n", detail) < 0)
 		return -1;
 	if (is_failure(reason) || reason == NW_REASON_BAD_HTTP || reason == NW_REASON_BAD_PROXY ||
-	    reason == NW_REASON_SLOW)
+	    reason == NW_REASON_SLOW || reason == NW_REASON_TRUST || reason == NW_REASON_ANSWER ||
+	    reason == NW_REASON_UPGRADE)
 		return 0;
 	sandbox_list_rules(f->of, rules, sizeof(rules));
 	return buf_addf(out, e,
@@ -122,6 +125,13 @@ static int write_answer(struct flow *f, enum nw_reason reason, const char *detai
 	uint8_t reply[SOCKS_REPLY_BYTES];
 	struct err e;
 
+	if (f->state == FLOW_BOUND) {
+		autobuf struct buf page = BUF_INIT(2 * TEXT_MAX);
+
+		if (write_page(f, reason, detail, &page) < 0)
+			return -1;
+		return flow_bound_say(f, buf_str(&page));
+	}
 	if (f->state == FLOW_ASK && f->via == VIA_SOCKS) {
 		socks_write_reply(socks_reply_of(reason), reply);
 		return buf_add(&f->down.held, reply, sizeof(reply), &e);
@@ -142,7 +152,7 @@ bool flow_deny(struct flow *f, enum nw_reason reason, const char *detail)
 {
 	tell(f, reason, detail);
 	if (f->requests > 0 && !f->refused && (f->dial || f->server.fd >= 0) &&
-	    !is_failure(reason) && f->state != FLOW_LINGER)
+	    !is_failure(reason) && f->state != FLOW_LINGER && f->state != FLOW_BOUND)
 		return refuse_later(f, reason, detail);
 	if (write_answer(f, reason, detail) < 0 || f->down.held.n == 0) {
 		flow_end(f, reason, true);

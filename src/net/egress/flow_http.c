@@ -35,17 +35,23 @@ static bool check_rules(struct flow *f, const struct request *r)
 	return true;
 }
 
+bool flow_may_ask(struct flow *f, const struct request *r)
+{
+	if (r->form == REQUEST_CONNECT)
+		return flow_deny(f, NW_REASON_CONNECT, NULL);
+	return check_host(f, r) && check_rules(f, r);
+}
+
 static bool take_request(struct flow *f, const struct request *r)
 {
 	bool upgrade = r->websocket && f->requests == 0 && r->body.kind == BODY_NONE;
 	bool once = f->via == VIA_HTTP && !upgrade;
 	struct err e;
 
-	if (r->form == REQUEST_CONNECT)
-		return flow_deny(f, NW_REASON_CONNECT, NULL);
-	if (!check_host(f, r) || !check_rules(f, r))
+	if (!flow_may_ask(f, r))
 		return false;
-	if (request_write(r, upgrade, once, &f->up.held, &e) < 0)
+	flow_note_placeholder(f, (struct str){ f->in.p, r->n });
+	if (request_write(r, upgrade, once, NULL, &f->up.held, &e) < 0)
 		return flow_deny(f, NW_REASON_LIMIT_HOST, NULL);
 	f->requests++;
 	f->body = r->body;

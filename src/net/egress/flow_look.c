@@ -5,6 +5,7 @@
 
 #include "net/egress/hello.h"
 #include "net/egress/sniff.h"
+#include "net/egress/vault.h"
 
 /* Hands the first n bytes of `in` to the server. */
 static bool hand_up(struct flow *f, size_t n)
@@ -28,9 +29,6 @@ static bool check_name(struct flow *f, const struct hello *h)
 	return true;
 }
 
-/* The place for TLS interception: where the host is bound to secrets of the operator's, the
- * handshake would be answered here with a certificate of the sandbox's own authority, and what is
- * inside checked as flow_http.c does. */
 static bool look_at_hello(struct flow *f)
 {
 	struct hello h;
@@ -47,6 +45,11 @@ static bool look_at_hello(struct flow *f)
 	}
 	if (!check_name(f, &h))
 		return false;
+	f->binds = vault_binds(f->of->vault, f->host, f->port, true);
+	if (f->binds) {
+		f->speaks = SPEAKS_TLS;
+		return true;
+	}
 	if (flow_has_http_rules(f))
 		return flow_deny(f, NW_REASON_OPAQUE, NULL);
 	if (!hand_up(f, h.n))
@@ -87,13 +90,16 @@ static bool look(struct flow *f)
 	f->speaks = SPEAKS_HTTP;
 	if (f->port == PORT_HTTPS)
 		return flow_deny(f, NW_REASON_NOT_TLS, "This port is for https:// alone");
-	return flow_http(f);
+	f->binds = vault_binds(f->of->vault, f->host, f->port, false);
+	return f->binds || flow_http(f);
 }
 
 bool flow_look(struct flow *f)
 {
 	if (!look(f))
 		return false;
+	if (f->binds)
+		return flow_passed(f);
 	/* flow_http() goes on by itself */
 	return f->speaks == SPEAKS_UNKNOWN || f->speaks == SPEAKS_HTTP || flow_passed(f);
 }

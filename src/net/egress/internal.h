@@ -16,6 +16,8 @@ struct link;
 struct listener;
 struct pending;
 struct stub;
+struct trust;
+struct vault;
 struct wild;
 
 /* Tokens that come back with time: `rate` a second, at most `most`. */
@@ -38,6 +40,7 @@ struct sandbox {
 	size_t n_rules;
 	struct net_http_rule *http;
 	size_t n_http;
+	struct vault *vault; /* its secrets; NULL: none */
 	struct listener *listeners;
 	struct flow *flows;
 	size_t n_flows;
@@ -60,6 +63,7 @@ struct egress {
 	struct link *link;
 	struct resolver *resolver; /* NULL before NW_HELLO */
 	struct nw_limits limits; /* complete */
+	struct trust *trust; /* NULL before NW_HELLO */
 	struct sandbox *sandboxes;
 	struct relay_pipes pipes;
 	uv_timer_t sweep; /* of times of flows; runs while there are any */
@@ -85,6 +89,9 @@ void egress_pause(struct egress *g);
 struct sandbox *sandbox_find(struct egress *g, uint64_t key);
 int sandbox_grant(struct egress *g, const struct nw_grant *m, const struct net_rule *rules,
 		  const struct net_http_rule *http, struct err *e) MUST_USE;
+
+/* Takes the secrets, NULL for none. Flows to hosts of those from before are reset. */
+void sandbox_bind(struct sandbox *s, struct vault *secrets);
 void sandbox_drop(struct egress *g, uint64_t key);
 
 /* Every FLOW event of it begins with this. */
@@ -148,6 +155,7 @@ void flow_sweep(struct flow *f, uint64_t now_ms);
 void flow_refill(struct flow *f);
 struct flow *flow_next(const struct flow *f);
 const char *flow_name(const struct flow *f);
+bool flow_is_bound(const struct flow *f);
 
 /* The rules have changed from these, whose memory ends soon. */
 void flow_check_again(struct flow *f, const struct net_rule *old);

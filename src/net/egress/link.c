@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/sock.h"
+#include "net/egress/vault.h"
 
 /* Events wait a little, so that the first bytes of a connection don't wait for the hub to wake. */
 enum { QUEUED_EVENTS_MAX = 2048, EVENT_MS = 5 };
@@ -208,6 +209,27 @@ static int on_sockets(struct egress *g, struct str msg, const int *fds, size_t n
 	return 0;
 }
 
+static int on_secrets(struct egress *g, struct str msg, struct err *e)
+{
+	struct nw_secrets m;
+	struct sandbox *s;
+	struct vault *v = NULL;
+
+	if (take_head(msg, &m, sizeof(m), e) < 0)
+		return -1;
+	s = sandbox_find(g, m.key);
+	if (!s)
+		return err_set(e, ERR_INVALID, "secrets of a sandbox without a grant");
+	if (m.n > 0) {
+		v = vault_new(g->trust, &m, (struct str){ msg.p + sizeof(m), msg.n - sizeof(m) },
+			      e);
+		if (!v)
+			return -1;
+	}
+	sandbox_bind(s, v);
+	return 0;
+}
+
 static int on_drop(struct egress *g, struct str msg, struct err *e)
 {
 	struct nw_drop m;
@@ -250,6 +272,9 @@ static int on_hello(struct egress *g, struct str msg, struct err *e)
 		return err_set(e, ERR_INVALID, "the hub is of another build");
 	g->limits = m.limits;
 	complete_limits(&g->limits);
+	g->trust = trust_open(e);
+	if (!g->trust)
+		return -1;
 	g->resolver = resolver_new(&g->loop, m.resolvers, m.n_resolvers, e);
 	return g->resolver ? confine_end(e) : -1;
 }
@@ -269,6 +294,8 @@ static int on_message(struct egress *g, struct str msg, const int *fds, size_t n
 		return on_grant(g, msg, e);
 	case NW_DROP:
 		return on_drop(g, msg, e);
+	case NW_SECRETS:
+		return on_secrets(g, msg, e);
 	default:
 		return err_set(e, ERR_INVALID, "an unknown message of the hub");
 	}
@@ -313,6 +340,8 @@ static void link_read(struct egress *g)
 	}
 	answer(g, head, on_message(g, (struct str){ bytes, (size_t)n }, fds, n_fds, head.type, &e),
 	       &e);
+	if (head.type == NW_SECRETS)
+		explicit_bzero(bytes, (size_t)n);
 }
 
 static void on_link(uv_poll_t *poll, int status, int events)

@@ -23,6 +23,9 @@
  *    is refused that two parsers could read differently. At ports 80 and 443 nothing else passes.
  *    At others the bytes of other protocols do.
  *
+ * Hosts that secrets are bound to (vault.c) are spoken to in flow_bound.c: TLS ends here on both
+ * sides, placeholders in requests become values, and values in answers placeholders.
+ *
  * What has passed is relayed (relay.c) by splice(2), so it is not copied to this process. What is
  * denied is reset at once, or told why in its own protocol (flow_deny.c), and the hub hears of it.
  *

@@ -1,75 +1,10 @@
 #include "net/egress/request.h"
 
-enum { FIELDS_MAX = 256, METHOD_MAX = 32 };
+#include "base/base64.h"
+#include "net/egress/head.h"
+#include "net/egress/swap.h"
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
-static bool is_token(char c)
-{
-	return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') ||
-	       (c && strchr("!#$%&'*+-.^_`|~", c));
-}
-
-static bool same(struct str a, const char *z)
-{
-	size_t n = strlen(z);
-
-	if (a.n != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (lower(a.p[i]) != z[i])
-			return false;
-	}
-	return true;
-}
-
-/* The same where a server takes underscores for hyphens, as CGI does. */
-static bool same_to_cgi(struct str a, const char *z)
-{
-	size_t n = strlen(z);
-
-	if (a.n != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if ((a.p[i] == '_' ? '-' : lower(a.p[i])) != z[i])
-			return false;
-	}
-	return true;
-}
-
-/* Cuts *s at the first c. False if there is none. */
-static bool cut(struct str *s, char c, struct str *ret)
-{
-	const char *at = s->n > 0 ? memchr(s->p, c, s->n) : NULL;
-
-	if (!at)
-		return false;
-	*ret = (struct str){ s->p, (size_t)(at - s->p) };
-	s->n -= ret->n + 1;
-	s->p = at + 1;
-	return true;
-}
-
-/* The items of a comma-separated list; false at its end. */
-static bool next_item(struct str *list, struct str *ret)
-{
-	if (!list->p)
-		return false;
-	if (!cut(list, ',', ret)) {
-		*ret = *list;
-		*list = STR_NONE;
-	}
-	*ret = str_trim(*ret);
-	return true;
-}
+enum { METHOD_MAX = 32 };
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
@@ -112,7 +47,7 @@ static const char *read_target(struct str target, struct request *r)
 			     ? NULL
 			     : "CONNECT names no host and port";
 	}
-	if (target.n > http.n && same((struct str){ target.p, http.n }, http.p)) {
+	if (target.n > http.n && head_is((struct str){ target.p, http.n }, http.p)) {
 		size_t end = http.n;
 
 		while (end < target.n && target.p[end] != '/' && target.p[end] != '?')
@@ -135,24 +70,15 @@ static const char *read_target(struct str target, struct request *r)
 	return NULL;
 }
 
-static bool read_line(struct str *s, struct str *ret)
-{
-	return cut(s, '\n', ret) && ret->n > 0 && ret->p[--ret->n] == '\r';
-}
-
 static const char *read_request_line(struct str line, struct request *r)
 {
 	struct str target;
 	const char *why;
 
-	if (!cut(&line, ' ', &r->method) || !cut(&line, ' ', &target))
+	if (!head_cut(&line, ' ', &r->method) || !head_cut(&line, ' ', &target))
 		return "the request line has not three parts";
-	if (r->method.n == 0 || r->method.n > METHOD_MAX)
+	if (r->method.n > METHOD_MAX || !head_is_token(r->method))
 		return "the method is no token";
-	for (size_t i = 0; i < r->method.n; i++) {
-		if (!is_token(r->method.p[i]))
-			return "the method is no token";
-	}
 	r->old = str_is(line, "HTTP/1.0");
 	if (!r->old && !str_is(line, "HTTP/1.1"))
 		return str_starts(line, "HTTP/2") ? "HTTP/2 in plain text is not supported"
@@ -175,14 +101,9 @@ static const char *read_length(struct str value, struct request *r, struct seen 
 		return "Content-Length comes twice";
 	if (seen->has_coding)
 		return "Content-Length and Transfer-Encoding exclude each other";
-	if (value.n == 0 || value.n > 18)
+	if (!head_length(value, &r->body.left))
 		return "Content-Length is no number";
 	seen->has_length = true;
-	for (size_t i = 0; i < value.n; i++) {
-		if (!is_digit(value.p[i]))
-			return "Content-Length is no number";
-		r->body.left = r->body.left * 10 + (unsigned)(value.p[i] - '0');
-	}
 	r->body.kind = r->body.left > 0 ? BODY_LENGTH : BODY_NONE;
 	return NULL;
 }
@@ -195,7 +116,7 @@ static const char *read_coding(struct str value, struct request *r, struct seen 
 		return "Content-Length and Transfer-Encoding exclude each other";
 	if (r->old)
 		return "HTTP/1.0 has no Transfer-Encoding";
-	if (!same(value, "chunked"))
+	if (!head_is(value, "chunked"))
 		return "a Transfer-Encoding other than chunked";
 	seen->has_coding = true;
 	r->body = (struct body){ .kind = BODY_CHUNKED };
@@ -207,9 +128,9 @@ static const char *read_connection(struct str value)
 {
 	struct str item;
 
-	while (next_item(&value, &item)) {
-		if (same(item, "host") || same(item, "content-length") ||
-		    same(item, "transfer-encoding"))
+	while (head_item(&value, &item)) {
+		if (head_is(item, "host") || head_is(item, "content-length") ||
+		    head_is(item, "transfer-encoding"))
 			return "Connection names a field that is no connection's";
 	}
 	return NULL;
@@ -218,23 +139,23 @@ static const char *read_connection(struct str value)
 static const char *read_field(struct str name, struct str value, struct request *r,
 			      struct seen *seen)
 {
-	if (same(name, "host")) {
+	if (head_is(name, "host")) {
 		if (seen->has_host)
 			return "Host comes twice";
 		seen->has_host = true;
 		seen->host = value;
 		return NULL;
 	}
-	if (same(name, "content-length"))
+	if (head_is(name, "content-length"))
 		return read_length(value, r, seen);
-	if (same(name, "transfer-encoding"))
+	if (head_is(name, "transfer-encoding"))
 		return read_coding(value, r, seen);
-	if (same_to_cgi(name, "content-length") || same_to_cgi(name, "transfer-encoding"))
+	if (head_is_to_cgi(name, "content-length") || head_is_to_cgi(name, "transfer-encoding"))
 		return "a field's name is that of another with underscores";
-	if (same(name, "connection"))
+	if (head_is(name, "connection"))
 		return read_connection(value);
-	if (same(name, "upgrade")) {
-		r->websocket = !seen->has_upgrade && same(value, "websocket");
+	if (head_is(name, "upgrade")) {
+		r->websocket = !seen->has_upgrade && head_is(value, "websocket");
 		seen->has_upgrade = true;
 	}
 	return NULL;
@@ -242,26 +163,15 @@ static const char *read_field(struct str name, struct str value, struct request 
 
 static const char *read_fields(struct request *r, struct seen *seen)
 {
-	struct str rest = r->fields, line, name;
+	struct str rest = r->fields, name, value;
 	const char *why;
 
 	for (unsigned i = 0; rest.n > 0; i++) {
-		if (i == FIELDS_MAX)
+		if (i == HEAD_FIELDS_MAX)
 			return "too many fields";
-		if (!read_line(&rest, &line) || !cut(&line, ':', &name) || name.n == 0)
-			return "a line is no field";
-		for (size_t k = 0; k < name.n; k++) {
-			if (!is_token(name.p[k]))
-				return "a field's name is no token";
-		}
-		line = str_trim(line);
-		for (size_t k = 0; k < line.n; k++) {
-			unsigned char c = (unsigned char)line.p[k];
-
-			if ((c < 0x20 && c != '\t') || c == 0x7f)
-				return "a field has a control character";
-		}
-		why = read_field(name, line, r, seen);
+		why = head_field(&rest, &name, &value);
+		if (!why)
+			why = read_field(name, value, r, seen);
 		if (why)
 			return why;
 	}
@@ -284,7 +194,7 @@ static const char *read_host(struct request *r, const struct seen *seen)
 		bool equal = host.n == r->host.n && (port ? port : 80) == (r->port ? r->port : 80);
 
 		for (size_t i = 0; equal && i < host.n; i++)
-			equal = lower(host.p[i]) == lower(r->host.p[i]);
+			equal = head_lower(host.p[i]) == head_lower(r->host.p[i]);
 		return equal ? NULL : "Host and target name different hosts";
 	}
 	r->host = host;
@@ -293,25 +203,6 @@ static const char *read_host(struct request *r, const struct seen *seen)
 }
 
 /* ---- the head -------------------------------------------------------------------------------- */
-
-/* The end of the head; 0: not yet. *bad: there is a line feed alone, or nothing before the end. */
-static size_t find_end(struct str s, size_t *scanned, bool *bad)
-{
-	size_t i = *scanned;
-
-	*bad = false;
-	for (; i < s.n; i++) {
-		if (s.p[i] != '\n')
-			continue;
-		*bad = i == 0 || s.p[i - 1] != '\r' || i == 1;
-		if (*bad)
-			return 0;
-		if (i >= 3 && s.p[i - 2] == '\n')
-			return i + 1;
-	}
-	*scanned = i;
-	return 0;
-}
 
 enum request_state request_read(struct str bytes, size_t *scanned, struct request *ret,
 				const char **ret_why)
@@ -322,7 +213,7 @@ enum request_state request_read(struct str bytes, size_t *scanned, struct reques
 	const char *why;
 	bool bad;
 
-	r.n = find_end(bytes, scanned, &bad);
+	r.n = head_end(bytes, scanned, &bad);
 	if (bad) {
 		*ret_why = "a line does not end in CR LF, or is empty";
 		return REQUEST_BAD;
@@ -330,7 +221,7 @@ enum request_state request_read(struct str bytes, size_t *scanned, struct reques
 	if (r.n == 0)
 		return REQUEST_MORE;
 	head.n = r.n - 2;
-	if (!read_line(&head, &line)) {
+	if (!head_line(&head, &line)) {
 		*ret_why = "a line does not end in CR LF";
 		return REQUEST_BAD;
 	}
@@ -358,7 +249,7 @@ bool request_path_is_plain(struct str path)
 		if (c == '\\' || c == ';')
 			return false;
 		if (c == '%' && i + 2 < path.n) {
-			char high = path.p[i + 1], low2 = lower(path.p[i + 2]);
+			char high = path.p[i + 1], low2 = head_lower(path.p[i + 2]);
 
 			/* controls, '%', '.', '/', ';' and '\' */
 			if (high == '0' || high == '1' ||
@@ -384,26 +275,81 @@ bool request_path_is_plain(struct str path)
 
 static bool is_left_out(struct str name, const struct request *r, bool upgrade, bool close)
 {
-	if (same(name, "upgrade") || same(name, "http2-settings"))
+	if (head_is(name, "upgrade") || head_is(name, "http2-settings"))
 		return !(upgrade && r->websocket);
-	return same(name, "proxy-connection") || same(name, "proxy-authorization") ||
-	       (close && (same(name, "connection") || same(name, "keep-alive")));
+	return head_is(name, "proxy-connection") || head_is(name, "proxy-authorization") ||
+	       (close && (head_is(name, "connection") || head_is(name, "keep-alive")));
 }
 
-int request_write(const struct request *r, bool upgrade, bool close, struct buf *out, struct err *e)
+/* What would make the answer one that nobody can look into, or a part of one. */
+static bool hides_the_answer(struct str name)
+{
+	return head_is(name, "accept-encoding") || head_is(name, "range") ||
+	       head_is(name, "if-range") || head_is(name, "te") || head_is(name, "a-im");
+}
+
+/* What decides where the request goes and where it ends never has a secret. */
+static bool is_framing(struct str name)
+{
+	return head_is(name, "host") || head_is(name, "content-length") ||
+	       head_is(name, "transfer-encoding") || head_is(name, "connection");
+}
+
+/* The two parts of "user:password" are Base64 together (RFC 7617). */
+static int write_basic(struct str text, const struct swaps *swaps, struct buf *out, struct err *e)
+{
+	autowipe struct buf plain = BUF_INIT(2 * text.n + 16), swapped = BUF_INIT(out->max);
+
+	if (!buf_reserve(&swapped, out->max, e))
+		return -1;
+	if (base64_decode(&plain, text, e) < 0) /* not what it says: it passes as any other value */
+		return swaps_run(swaps, text, true, out, e) < 0 ? -1 : 0;
+	if (swaps_run(swaps, buf_str(&plain), true, &swapped, e) < 0)
+		return -1;
+	return base64_encode(out, buf_str(&swapped), e);
+}
+
+static int write_field(struct str name, struct str line, const struct swaps *swaps, struct buf *out,
+		       struct err *e)
+{
+	static const char basic[] = "basic ";
+	struct str value = str_trim((struct str){ line.p + name.n + 1, line.n - name.n - 1 });
+	size_t n = sizeof(basic) - 1;
+
+	if (buf_add(out, name.p, name.n, e) < 0 || buf_add(out, ": ", 2, e) < 0)
+		return -1;
+	if (head_is(name, "authorization") && value.n > n &&
+	    head_is((struct str){ value.p, n }, basic)) {
+		if (buf_add(out, value.p, n, e) < 0 ||
+		    write_basic(str_trim((struct str){ value.p + n, value.n - n }), swaps, out, e) <
+			    0)
+			return -1;
+	} else if (swaps_run(swaps, value, true, out, e) < 0) {
+		return -1;
+	}
+	return buf_add(out, "\r\n", 2, e);
+}
+
+int request_write(const struct request *r, bool upgrade, bool close, const struct swaps *swaps,
+		  struct buf *out, struct err *e)
 {
 	struct str rest = r->fields, line, name;
 
 	if (buf_addf(out, e, "%.*s %.*s HTTP/1.%c\r\n", STR_ARG(r->method), STR_ARG(r->target),
 		     r->old ? '0' : '1') < 0)
 		return -1;
-	while (rest.n > 0 && cut(&rest, '\n', &line)) {
-		struct str all = { line.p, line.n + 1 };
+	while (head_line(&rest, &line)) {
+		struct str all = { line.p, line.n + 2 }, cut = line;
 
-		if (cut(&line, ':', &name) && !is_left_out(name, r, upgrade, close) &&
-		    buf_add(out, all.p, all.n, e) < 0)
+		if (!head_cut(&cut, ':', &name) || is_left_out(name, r, upgrade, close) ||
+		    (swaps && hides_the_answer(name)))
+			continue;
+		if ((swaps && !is_framing(name) ? write_field(name, line, swaps, out, e)
+						: buf_add(out, all.p, all.n, e)) < 0)
 			return -1;
 	}
+	if (swaps && buf_addf(out, e, "Accept-Encoding: identity\r\n") < 0)
+		return -1;
 	if (close && buf_add(out, "Connection: close\r\n", 19, e) < 0)
 		return -1;
 	return buf_add(out, "\r\n", 2, e);
@@ -425,9 +371,9 @@ enum chunk_state {
 
 static int hex(char c)
 {
-	if (is_digit(c))
+	if (head_is_digit(c))
 		return c - '0';
-	c = lower(c);
+	c = head_lower(c);
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
@@ -470,36 +416,41 @@ static int chunk_step(struct body *b, char c)
 	return -1;
 }
 
-static ssize_t chunks_take(struct body *b, struct str bytes, bool *ret_end)
+ssize_t body_piece(struct body *b, struct str bytes, struct str *ret_data, bool *ret_end)
 {
-	size_t at = 0;
+	size_t at = 0, n;
 
-	while (at < bytes.n && b->state != CHUNK_END) {
-		if (b->state == CHUNK_DATA) {
-			size_t n = bytes.n - at < b->left ? bytes.n - at : (size_t)b->left;
-
-			at += n;
-			b->left -= n;
-			if (b->left == 0)
-				b->state = CHUNK_DATA_CR;
-		} else if (chunk_step(b, bytes.p[at++]) < 0) {
+	*ret_data = STR_NONE;
+	*ret_end = false;
+	while (b->kind == BODY_CHUNKED && b->state != CHUNK_DATA && b->state != CHUNK_END) {
+		if (at == bytes.n)
+			return (ssize_t)at;
+		if (chunk_step(b, bytes.p[at++]) < 0)
 			return -1;
-		}
 	}
-	*ret_end = b->state == CHUNK_END;
-	return (ssize_t)at;
+	n = bytes.n - at < b->left ? bytes.n - at : (size_t)b->left;
+	*ret_data = (struct str){ bytes.p + at, n };
+	b->left -= n;
+	if (b->kind == BODY_CHUNKED && b->state == CHUNK_DATA && b->left == 0)
+		b->state = CHUNK_DATA_CR;
+	*ret_end = b->kind == BODY_CHUNKED ? b->state == CHUNK_END : b->left == 0;
+	return (ssize_t)(at + n);
 }
 
 ssize_t body_take(struct body *b, struct str bytes, bool *ret_end)
 {
-	size_t n;
+	size_t at = 0;
+	struct str data;
 
-	if (b->kind == BODY_CHUNKED)
-		return chunks_take(b, bytes, ret_end);
-	n = bytes.n < b->left ? bytes.n : (size_t)b->left;
-	b->left -= n;
-	*ret_end = b->left == 0;
-	return (ssize_t)n;
+	do {
+		ssize_t n = body_piece(b, (struct str){ bytes.p + at, bytes.n - at }, &data,
+				       ret_end);
+
+		if (n < 0)
+			return -1;
+		at += (size_t)n;
+	} while (at < bytes.n && !*ret_end);
+	return (ssize_t)at;
 }
 
 int response_status(struct str bytes, size_t *ret_n)
@@ -515,8 +466,9 @@ int response_status(struct str bytes, size_t *ret_n)
 			continue;
 		*ret_n = i + 1;
 		/* "HTTP/1.1 101" */
-		if (i < 12 || bytes.p[8] != ' ' || !is_digit(bytes.p[9]) ||
-		    !is_digit(bytes.p[10]) || !is_digit(bytes.p[11]) || is_digit(bytes.p[12]))
+		if (i < 12 || bytes.p[8] != ' ' || !head_is_digit(bytes.p[9]) ||
+		    !head_is_digit(bytes.p[10]) || !head_is_digit(bytes.p[11]) ||
+		    head_is_digit(bytes.p[12]))
 			return -1;
 		return (bytes.p[9] - '0') * 100 + (bytes.p[10] - '0') * 10 + (bytes.p[11] - '0');
 	}
@@ -528,11 +480,11 @@ int response_write_close(struct str head, struct buf *out, struct err *e)
 	struct str line, name;
 	bool first = true;
 
-	while (head.n > 0 && cut(&head, '\n', &line)) {
+	while (head.n > 0 && head_cut(&head, '\n', &line)) {
 		struct str all = { line.p, line.n + 1 };
 		bool is_last = line.n == 0 || str_is(line, "\r");
-		bool is_dropped = !first && !is_last && cut(&line, ':', &name) &&
-				  (same(name, "connection") || same(name, "keep-alive"));
+		bool is_dropped = !first && !is_last && head_cut(&line, ':', &name) &&
+				  (head_is(name, "connection") || head_is(name, "keep-alive"));
 
 		if (is_last && buf_add(out, "Connection: close\r\n", 19, e) < 0)
 			return -1;

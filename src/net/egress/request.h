@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "net/wire/rule.h"
 
+struct swaps;
+
 enum request_state { REQUEST_MORE, REQUEST_DONE, REQUEST_BAD };
 
 enum request_form {
@@ -53,13 +55,19 @@ enum request_state request_read(struct str bytes, size_t *scanned, struct reques
 bool request_path_is_plain(struct str path);
 
 /* Its head in origin form, without fields that are for a proxy. Upgrade goes unless it is to be
- * kept; `close` asks the server to close the connection. */
-int request_write(const struct request *r, bool upgrade, bool close, struct buf *out,
-		  struct err *e) MUST_USE;
+ * kept; `close` asks the server to close the connection. swaps: texts that are replaced in values
+ * of fields, also within the Base64 of Authorization; then the server is asked for a plain and
+ * whole answer too. The buffer must have room for all of it, so that it does not move. NULL:
+ * none. */
+int request_write(const struct request *r, bool upgrade, bool close, const struct swaps *swaps,
+		  struct buf *out, struct err *e) MUST_USE;
 
 /* How many of the bytes belong to the body; fewer than all if it has ended (*ret_end), or -1: it is
  * malformed. */
 ssize_t body_take(struct body *b, struct str bytes, bool *ret_end);
+
+/* The same up to the end of the next data in it, which *ret_data is; empty: there is none yet. */
+ssize_t body_piece(struct body *b, struct str bytes, struct str *ret_data, bool *ret_end);
 
 /* The status of a response's head; *ret_n is its length. 0: there is more to come, -1: it is
  * none. */

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "net/egress/vault.h"
+
 struct sandbox *sandbox_find(struct egress *g, uint64_t key)
 {
 	struct sandbox *s = g->sandboxes;
@@ -60,6 +62,17 @@ int sandbox_grant(struct egress *g, const struct nw_grant *m, const struct net_r
 	return 0;
 }
 
+void sandbox_bind(struct sandbox *s, struct vault *secrets)
+{
+	for (struct flow *f = s->flows, *next; f; f = next) {
+		next = flow_next(f);
+		if (flow_is_bound(f))
+			flow_close(f, NW_REASON_REVOKED);
+	}
+	vault_free(s->vault);
+	s->vault = secrets;
+}
+
 void sandbox_drop(struct egress *g, uint64_t key)
 {
 	struct sandbox **at = &g->sandboxes, *s;
@@ -75,6 +88,7 @@ void sandbox_drop(struct egress *g, uint64_t key)
 	stub_close_all(s);
 	wild_close_all(s);
 	*at = s->next;
+	vault_free(s->vault);
 	free(s->rules);
 	free(s->http);
 	free(s);

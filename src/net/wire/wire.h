@@ -12,6 +12,7 @@
  * The hub is trusted by the proxy; the proxy has strangers on both sides, so the hub checks what it
  * says: keys are looked up, texts are terminated, addresses lie in the range for wildcards.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -28,7 +29,17 @@ enum {
 	NW_RESOLVERS_MAX = 4,
 	NW_PORTS_MAX = 32, /* that the rules grant to one name by a wildcard */
 	NW_REASON_MAX = 128,
+	NW_SECRETS_MAX = 16, /* of a sandbox */
+	NW_SECRET_HOSTS_MAX = 16, /* of a secret */
+	NW_SECRET_NAME_MAX = 65,
+	NW_SECRET_MIN = 8, /* bytes of a value: a shorter one would be found everywhere */
+	NW_SECRET_MAX = 4096,
+	NW_SECRET_TRUST_MAX = 16 * 1024,
+	NW_PLACEHOLDER_MAX = 48,
 };
+
+/* What a placeholder begins with. */
+#define NW_PLACEHOLDER "holt-secret-"
 
 /* 127/8 of a sandbox: where exact names are (the hub chooses), and names of wildcards (the proxy
  * chooses). The first and last address of each is not used. */
@@ -43,6 +54,7 @@ enum nw_type {
 	NW_FAILED, /* proxy: nw_failed; nothing was changed, descriptors are closed */
 	NW_WANT, /* proxy: nw_want */
 	NW_FLOW, /* proxy: nw_flow */
+	NW_SECRETS, /* hub: nw_secrets, n nw_secret, their hosts as net_rule, and bytes */
 };
 
 struct nw_head {
@@ -115,6 +127,27 @@ struct nw_drop {
 	uint64_t key;
 };
 
+/* Replaces all secrets of a sandbox that has had its NW_GRANT; n 0: it has none. Bytes follow in
+ * this order: the private key and the certificate (PEM) of the authority that the sandbox trusts,
+ * then for each secret its value and the certificates (PEM) that its hosts are trusted by. Both
+ * sides wipe the message. Flows to hosts of secrets from before are reset. */
+struct nw_secrets {
+	struct nw_head h;
+	uint64_t key;
+	uint32_t n;
+	uint32_t n_ca_key, n_ca;
+};
+
+/* What stands for a value in the sandbox, and where it is replaced by it. */
+struct nw_secret {
+	char name[NW_SECRET_NAME_MAX]; /* for events */
+	char placeholder[NW_PLACEHOLDER_MAX];
+	bool plain; /* over HTTP without TLS, too */
+	uint32_t n_hosts; /* NAME and SUFFIX rules */
+	uint32_t n_value;
+	uint32_t n_trust; /* 0: the host's trust store */
+};
+
 struct nw_failed {
 	struct nw_head h;
 	struct err err;
@@ -136,6 +169,8 @@ enum nw_flow_what {
 	NW_FLOW_CLOSED, /* a flow that was opened has ended */
 	NW_FLOW_DENIED, /* instead of OPENED, or of one request on an open flow */
 	NW_FLOW_FAILED, /* allowed, but the host was not reached */
+	NW_FLOW_SECRET, /* a secret was put into a request; the first time of each flow */
+	NW_FLOW_PLACEHOLDER, /* one was sent where it is not replaced; once for each flow */
 };
 
 /* What a flow is, as far as known. */
@@ -169,7 +204,9 @@ enum nw_flow_by { NW_BY_ADDRESS = 1, NW_BY_PROXY, NW_BY_DNS };
 	X(REVOKED, "revoked", "the grant was taken back")                                          \
 	X(DROPPED, "dropped", "the sandbox ended")                                                 \
 	X(PEER, "broken", "the connection broke")                                                  \
-	X(BAD_PROXY, "bad_proxy", "not HTTP and not SOCKS5 with CONNECT")
+	X(BAD_PROXY, "bad_proxy", "not HTTP and not SOCKS5 with CONNECT")                          \
+	X(TRUST, "bad_certificate", "the server's certificate is not trusted")                     \
+	X(ANSWER, "bad_answer", "the server's answer can't be searched for secrets")
 
 enum nw_reason {
 #define X(code, name, text) NW_REASON_##code,
@@ -194,6 +231,7 @@ struct nw_flow {
 	uint16_t port;
 	struct net_addr addr; /* that was dialled, or that was refused */
 	char host[NET_HOST_MAX]; /* that was asked for; cleaned for logs, "" if there is none */
+	char secret[NW_SECRET_NAME_MAX]; /* of SECRET and PLACEHOLDER */
 };
 
 /* The stable name ("sni_mismatch") and the text of a reason; borrowed for ever. */

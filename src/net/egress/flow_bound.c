@@ -1,0 +1,729 @@
+/*
+ * A connection to a host that secrets are bound to. TLS ends here on both sides: the sandbox speaks
+ * with a certificate of its own authority, and the host is verified before anything is said to it.
+ * Between them is HTTP/1.1, one request at a time:
+ *
+ *	client --> in --> request_read(), placeholders to values --> server
+ *	client <-- values to placeholders, answer_read() <-- from <-- server
+ *
+ * GnuTLS writes to what the relays hold and reads from the sockets, so it never waits; how much is
+ * held bounds how much is read. Answers whose length a replacement would change are sent in chunks.
+ */
+#include "net/egress/flow.h"
+
+#include <errno.h>
+#include <gnutls/x509.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "net/egress/answer.h"
+#include "net/egress/swap.h"
+#include "net/egress/vault.h"
+
+enum {
+	PIECE = 16 * 1024, /* of a body, and of TLS */
+	WHOLE_MAX = 16 * 1024, /* bodies up to here keep their length */
+	OUT_MAX = 128 * 1024, /* of a head, with what is put into it */
+	TAIL_MAX = 64 * 1024, /* of a body, with what may begin a secret */
+	TURNS = 64, /* before others have theirs */
+};
+
+enum bound_step {
+	STEP_REQUEST, /* the client's */
+	STEP_HEAD, /* of the answer */
+	STEP_WHOLE, /* a short body is waited for */
+	STEP_BODY,
+};
+
+struct bound_end {
+	gnutls_session_t tls; /* NULL: none, it is plain HTTP */
+	bool ready; /* the handshake is done */
+	bool ended; /* it says nothing more */
+	bool cut; /* and that without saying so */
+};
+
+struct bound {
+	struct bound_end client, server;
+	struct buf in, from; /* what they have said */
+	struct buf tail; /* of the answer's body: not yet scrubbed */
+	size_t scanned; /* of from */
+	enum bound_step step;
+	bool bodiless, old, last; /* the request: HEAD, HTTP/1.0, the last one */
+	struct body body; /* of the answer */
+	bool until_end; /* of the connection */
+	size_t want; /* bytes of the head and a short body */
+	bool told_secret[NW_SECRETS_MAX], more;
+	enum nw_reason refuse; /* why the host is not spoken to */
+	char why[256];
+	gnutls_typed_vdata_st must_be[2]; /* the host */
+};
+
+void flow_bound_free(struct flow *f)
+{
+	struct bound *b = f->bound;
+
+	if (!b)
+		return;
+	if (b->client.tls)
+		gnutls_deinit(b->client.tls);
+	if (b->server.tls)
+		gnutls_deinit(b->server.tls);
+	buf_wipe(&b->in);
+	buf_wipe(&b->from);
+	buf_wipe(&b->tail);
+	free(take_ptr(f->bound));
+}
+
+static bool broken(struct flow *f)
+{
+	flow_end(f, NW_REASON_PEER, true);
+	return false;
+}
+
+/* ---- what GnuTLS reads and writes ------------------------------------------------------------ */
+
+static ssize_t pull_client(gnutls_transport_ptr_t flow, void *to, size_t n)
+{
+	struct flow *f = flow;
+	ssize_t got;
+
+	if (f->in.n > 0) { /* the ClientHello, which was looked at */
+		n = n < f->in.n ? n : f->in.n;
+		memcpy(to, f->in.p, n);
+		buf_drop(&f->in, n);
+		return (ssize_t)n;
+	}
+	got = recv(f->client.fd, to, n, 0);
+	if (got == 0)
+		f->client_eof = true;
+	if (got > 0)
+		f->last_ms = uv_now(&f->of->of->loop);
+	return got;
+}
+
+static ssize_t pull_server(gnutls_transport_ptr_t flow, void *to, size_t n)
+{
+	struct flow *f = flow;
+	ssize_t got = recv(f->server.fd, to, n, 0);
+
+	if (got == 0)
+		f->down.eof = true;
+	if (got > 0)
+		f->last_ms = uv_now(&f->of->of->loop);
+	return got;
+}
+
+static ssize_t push_to(struct buf *to, const void *bytes, size_t n)
+{
+	struct err e;
+
+	if (buf_add(to, bytes, n, &e) == 0)
+		return (ssize_t)n;
+	errno = ENOMEM;
+	return -1;
+}
+
+static ssize_t push_client(gnutls_transport_ptr_t flow, const void *bytes, size_t n)
+{
+	return push_to(&((struct flow *)flow)->down.held, bytes, n);
+}
+
+static ssize_t push_server(gnutls_transport_ptr_t flow, const void *bytes, size_t n)
+{
+	return push_to(&((struct flow *)flow)->up.held, bytes, n);
+}
+
+static int end_start(struct flow *f, struct bound_end *end, unsigned role,
+		     gnutls_certificate_credentials_t credentials)
+{
+	static const gnutls_datum_t http = { (unsigned char *)(uintptr_t) "http/1.1", 8 };
+	static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+	bool to_server = role == GNUTLS_CLIENT;
+	int rc = gnutls_init(&end->tls,
+			     role | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
+
+	if (rc < 0) {
+		end->tls = NULL;
+		return rc;
+	}
+	rc = gnutls_priority_set_direct(end->tls, priorities, NULL);
+	if (rc >= 0)
+		rc = gnutls_credentials_set(end->tls, GNUTLS_CRD_CERTIFICATE, credentials);
+	if (rc >= 0)
+		rc = gnutls_alpn_set_protocols(end->tls, &http, 1,
+					       to_server ? 0 : GNUTLS_ALPN_MANDATORY);
+	if (rc >= 0 && to_server)
+		rc = gnutls_server_name_set(end->tls, GNUTLS_NAME_DNS, f->host, strlen(f->host));
+	if (to_server) {
+		gnutls_typed_vdata_st *m = f->bound->must_be;
+
+		m[0] = (gnutls_typed_vdata_st){ GNUTLS_DT_DNS_HOSTNAME, (void *)f->host, 0 };
+		m[1] = (gnutls_typed_vdata_st){
+			GNUTLS_DT_KEY_PURPOSE_OID,
+			(unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_SERVER, 0
+		};
+		gnutls_session_set_verify_cert2(end->tls, m, 2, 0);
+	}
+	gnutls_transport_set_ptr(end->tls, f);
+	gnutls_transport_set_pull_function(end->tls, to_server ? pull_server : pull_client);
+	gnutls_transport_set_push_function(end->tls, to_server ? push_server : push_client);
+	return rc;
+}
+
+/* > 0: bytes; 0: it has ended; -1: none yet. */
+static ssize_t end_read(struct flow *f, struct bound_end *end, char *to, size_t n)
+{
+	ssize_t got;
+
+	if (!end->tls) {
+		got = end == &f->bound->client ? pull_client(f, to, n) : pull_server(f, to, n);
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			return -1;
+	} else {
+		do
+			got = gnutls_record_recv(end->tls, to, n);
+		while (got == GNUTLS_E_INTERRUPTED || got == GNUTLS_E_WARNING_ALERT_RECEIVED);
+		if (got == GNUTLS_E_AGAIN)
+			return -1;
+	}
+	end->ended = got <= 0;
+	end->cut = got < 0;
+	return got < 0 ? 0 : got;
+}
+
+/* All of it goes to what is held. */
+static int end_write(struct flow *f, struct bound_end *end, struct str bytes)
+{
+	while (bytes.n > 0) {
+		ssize_t n = !end->tls
+				  ? (end == &f->bound->client ? push_client(f, bytes.p, bytes.n)
+							      : push_server(f, bytes.p, bytes.n))
+				  : gnutls_record_send(end->tls, bytes.p, bytes.n);
+
+		if (n <= 0)
+			return -1;
+		bytes.p += n;
+		bytes.n -= (size_t)n;
+	}
+	return 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* Always false. Nothing follows: what is held goes to the client, and then its end. */
+static bool finish(struct flow *f)
+{
+	struct bound *b = f->bound;
+
+	if (b->client.tls && b->client.ready)
+		gnutls_bye(b->client.tls, GNUTLS_SHUT_WR);
+	flow_close_server(f);
+	flow_set_state(f, FLOW_LINGER);
+	if (flow_linger(f))
+		flow_watch(f);
+	return false;
+}
+
+int flow_bound_say(struct flow *f, struct str page)
+{
+	struct bound *b = f->bound;
+
+	if (!b->client.ready || b->step == STEP_BODY || end_write(f, &b->client, page) < 0)
+		return -1;
+	if (b->client.tls)
+		gnutls_bye(b->client.tls, GNUTLS_SHUT_WR);
+	return 0;
+}
+
+/* ---- handshakes ------------------------------------------------------------------------------ */
+
+static void note_refusal(struct bound *b, int rc)
+{
+	gnutls_datum_t text = { NULL, 0 };
+
+	b->refuse = rc == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR ? NW_REASON_TRUST
+								  : NW_REASON_ANSWER;
+	if (b->refuse == NW_REASON_TRUST &&
+	    gnutls_certificate_verification_status_print(
+		    gnutls_session_get_verify_cert_status(b->server.tls), GNUTLS_CRT_X509, &text,
+		    0) >= 0)
+		snprintf(b->why, sizeof(b->why), "%s", (const char *)text.data);
+	else
+		snprintf(b->why, sizeof(b->why), "TLS with the server failed: %s",
+			 gnutls_strerror(rc));
+	gnutls_free(text.data);
+	for (size_t n = strlen(b->why); n > 0 && (b->why[n - 1] == ' ' || b->why[n - 1] == '.');)
+		b->why[--n] = '\0'; /* a sentence is made of it */
+}
+
+/* 1: done, 0: not yet, or why it failed. */
+static int end_shake(struct bound_end *end)
+{
+	int rc;
+
+	if (end->ready)
+		return 1;
+	do
+		rc = gnutls_handshake(end->tls);
+	while (rc == GNUTLS_E_INTERRUPTED || rc == GNUTLS_E_WARNING_ALERT_RECEIVED);
+	if (rc == GNUTLS_E_AGAIN)
+		return 0;
+	end->ready = rc >= 0;
+	return rc >= 0 ? 1 : rc;
+}
+
+static bool shake_hands(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+	bool was = b->client.ready && b->server.ready;
+	int rc = b->refuse ? 0 : end_shake(&b->server);
+
+	if (rc < 0)
+		note_refusal(b, rc);
+	rc = end_shake(&b->client);
+	if (rc < 0) {
+		gnutls_alert_send_appropriate(b->client.tls, rc);
+		return finish(f);
+	}
+	*moved = *moved || was != (b->client.ready && b->server.ready);
+	return true;
+}
+
+bool flow_bound_is_ready(const struct flow *f)
+{
+	return f->bound->client.ready && f->bound->server.ready;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void tell_secret(struct flow *f, enum nw_flow_what what, size_t i)
+{
+	struct nw_flow m = flow_event(f, what, NW_REASON_NONE);
+
+	snprintf(m.secret, sizeof(m.secret), "%s", vault_name(f->of->vault, i));
+	link_tell(f->of->of, &m);
+}
+
+void flow_note_placeholder(struct flow *f, struct str text)
+{
+	int found = f->told_placeholder ? -1 : vault_find(f->of->vault, text);
+
+	if (found < 0)
+		return;
+	f->told_placeholder = true;
+	tell_secret(f, NW_FLOW_PLACEHOLDER, (size_t)found);
+}
+
+/* With the values in it, so it is wiped. */
+static bool send_request(struct flow *f, const struct request *r)
+{
+	autowipe struct buf out = BUF_INIT(OUT_MAX);
+	struct bound *b = f->bound;
+	struct swap swaps[NW_SECRETS_MAX];
+	size_t of[NW_SECRETS_MAX];
+	struct swaps all;
+	struct err e;
+
+	vault_fill(f->of->vault, f->host, f->port, b->client.tls != NULL, swaps, of, &all);
+	if (!buf_reserve(&out, OUT_MAX, &e) || request_write(r, false, false, &all, &out, &e) < 0)
+		return flow_deny(f, NW_REASON_BAD_HTTP, "the head is too large");
+	for (size_t i = 0; i < all.n; i++) {
+		if (swaps[i].hits == 0 || b->told_secret[of[i]])
+			continue;
+		b->told_secret[of[i]] = true;
+		tell_secret(f, NW_FLOW_SECRET, of[i]);
+	}
+	flow_note_placeholder(f, buf_str(&out));
+	if (end_write(f, &b->server, buf_str(&out)) < 0)
+		return broken(f);
+	return true;
+}
+
+static bool take_request(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+	struct request r;
+	const char *why;
+
+	switch (request_read(buf_str(&b->in), &f->scanned, &r, &why)) {
+	case REQUEST_MORE:
+		if (b->in.n < b->in.max && !b->client.ended)
+			return true;
+		if (b->client.ended)
+			return broken(f);
+		return flow_deny(f, NW_REASON_BAD_HTTP, "the head is too large");
+	case REQUEST_BAD:
+		return flow_deny(f, NW_REASON_BAD_HTTP, why);
+	case REQUEST_DONE:
+		break;
+	}
+	if (b->refuse)
+		return flow_deny(f, b->refuse, b->why);
+	if (!flow_may_ask(f, &r))
+		return false;
+	if (r.websocket)
+		return flow_deny(f, NW_REASON_UPGRADE,
+				 "Upgrades are not possible where a secret is bound");
+	if (!send_request(f, &r))
+		return false;
+	f->requests++;
+	f->scanned = 0;
+	f->body = r.body;
+	f->in_body = r.body.kind != BODY_NONE;
+	b->bodiless = str_is(r.method, "HEAD");
+	b->old = r.old;
+	b->last = r.old;
+	b->step = STEP_HEAD;
+	buf_drop(&b->in, r.n);
+	*moved = true;
+	return true;
+}
+
+static bool take_request_body(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+	struct str bytes = { b->in.p, b->in.n < PIECE ? b->in.n : PIECE };
+	bool end = false;
+	ssize_t n = body_take(&f->body, bytes, &end);
+
+	if (n < 0)
+		return flow_deny(f, NW_REASON_BAD_HTTP, "the chunks of the body are malformed");
+	bytes.n = (size_t)n;
+	flow_note_placeholder(f, bytes);
+	if (end_write(f, &b->server, bytes) < 0)
+		return broken(f);
+	buf_drop(&b->in, bytes.n);
+	f->in_body = !end;
+	*moved = true;
+	return true;
+}
+
+static bool read_end(struct flow *f, struct bound_end *end, struct buf *to, bool *moved)
+{
+	size_t room = to->max - to->n;
+	struct err e;
+	char *at = buf_reserve(to, room < PIECE ? room : PIECE, &e);
+	ssize_t n = at ? end_read(f, end, at, room < PIECE ? room : PIECE) : 0;
+
+	if (!at)
+		return broken(f);
+	if (n < 0)
+		return true;
+	buf_advance(to, (size_t)n);
+	*moved = true;
+	return true;
+}
+
+static bool go_up(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+
+	if (!b->client.ended && b->in.n < b->in.max && f->up.held.n < HELD_HIGH &&
+	    !read_end(f, &b->client, &b->in, moved))
+		return false;
+	if (!b->server.ready && !b->refuse)
+		return true;
+	if (b->in.n > 0 && f->up.held.n < HELD_HIGH) {
+		if (f->in_body)
+			return take_request_body(f, moved);
+		if (b->step == STEP_REQUEST)
+			return take_request(f, moved);
+	}
+	if (!b->client.ended || b->in.n > 0)
+		return true;
+	if (f->in_body)
+		return broken(f);
+	return b->step != STEP_REQUEST || finish(f);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static bool bad_answer(struct flow *f, const char *why)
+{
+	return flow_deny(f, NW_REASON_ANSWER, why);
+}
+
+static bool say(struct flow *f, struct str bytes)
+{
+	return end_write(f, &f->bound->client, bytes) == 0 || broken(f);
+}
+
+static bool say_head(struct flow *f, const struct answer *a, enum answer_frame frame, uint64_t n)
+{
+	autobuf struct buf out = BUF_INIT(OUT_MAX);
+	struct bound *b = f->bound;
+	struct err e;
+
+	if (answer_write(a, vault_scrub(f->of->vault), frame, n, b->last && a->status >= 200, &out,
+			 &e) < 0)
+		return bad_answer(f, "the head of the server's answer is too large");
+	return say(f, buf_str(&out));
+}
+
+static bool end_answer(struct flow *f)
+{
+	struct bound *b = f->bound;
+
+	b->step = STEP_REQUEST;
+	buf_wipe(&b->tail);
+	if (b->last || b->server.ended)
+		return finish(f);
+	return true;
+}
+
+/* With its head, since its length depends on what is replaced; as soon as all of it is there. */
+static bool say_whole(struct flow *f, const struct answer *a)
+{
+	autowipe struct buf out = BUF_INIT(PIECE * NW_PLACEHOLDER_MAX);
+	struct bound *b = f->bound;
+	size_t n = (size_t)a->body.left;
+	struct err e;
+
+	b->want = a->n + n;
+	if (b->from.n < b->want) {
+		b->step = STEP_WHOLE;
+		return true;
+	}
+	if (swaps_run(vault_scrub(f->of->vault), (struct str){ b->from.p + a->n, n }, true, &out,
+		      &e) < 0)
+		return broken(f);
+	if (!say_head(f, a, ANSWER_LENGTH, out.n) || !say(f, buf_str(&out)))
+		return false;
+	buf_drop(&b->from, b->want);
+	return end_answer(f);
+}
+
+static bool take_answer(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+	struct answer a;
+	const char *why;
+
+	switch (answer_read(buf_str(&b->from), &b->scanned, b->bodiless, &a, &why)) {
+	case REQUEST_MORE:
+		if (b->server.ended)
+			return bad_answer(f, "the server ended the connection");
+		if (b->from.n < b->from.max)
+			return true;
+		return bad_answer(f, "the head of the server's answer is too large");
+	case REQUEST_BAD:
+		return bad_answer(f, why);
+	case REQUEST_DONE:
+		break;
+	}
+	*moved = true;
+	b->scanned = 0;
+	if (a.status == 101)
+		return bad_answer(f, "the server upgrades without being asked to");
+	if (a.coded && (a.body.kind != BODY_NONE || a.until_end))
+		return bad_answer(f, "it is compressed, although that was not asked for");
+	if (a.status >= 200)
+		b->last = b->last || a.last;
+	if (a.body.kind == BODY_LENGTH && a.body.left <= WHOLE_MAX)
+		return say_whole(f, &a);
+	if (!say_head(f, &a,
+		      a.body.kind == BODY_NONE && !a.until_end ? ANSWER_NO_BODY
+		      : b->old				       ? ANSWER_UNTIL_END
+							       : ANSWER_CHUNKED,
+		      0))
+		return false;
+	buf_drop(&b->from, a.n);
+	if (a.status < 200)
+		return true;
+	b->step = STEP_BODY;
+	b->body = a.body;
+	b->until_end = a.until_end;
+	return a.body.kind != BODY_NONE || a.until_end || end_answer(f);
+}
+
+static bool wait_for_whole(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+
+	if (b->from.n < b->want && !b->server.ended)
+		return true;
+	b->step = STEP_HEAD;
+	if (b->from.n < b->want)
+		return bad_answer(f, "the server ended the connection");
+	return take_answer(f, moved);
+}
+
+/* What of the body is sure to hold no secret. */
+static bool say_body(struct flow *f, bool end)
+{
+	autowipe struct buf out = BUF_INIT(TAIL_MAX * NW_PLACEHOLDER_MAX);
+	struct bound *b = f->bound;
+	struct err e;
+	ssize_t n = swaps_run(vault_scrub(f->of->vault), buf_str(&b->tail), end, &out, &e);
+	char size[32];
+
+	if (n < 0)
+		return broken(f);
+	buf_drop(&b->tail, (size_t)n);
+	if (out.n > 0 && !b->old) {
+		snprintf(size, sizeof(size), "%zx\r\n", out.n);
+		if (!say(f, str_of(size)))
+			return false;
+	}
+	if (!say(f, buf_str(&out)) || (out.n > 0 && !b->old && !say(f, STR_LIT("\r\n"))))
+		return false;
+	return !end || b->old || say(f, STR_LIT("0\r\n\r\n"));
+}
+
+static bool take_answer_body(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+	struct str bytes = { b->from.p, b->from.n < PIECE ? b->from.n : PIECE }, data = bytes;
+	bool end = b->until_end && b->server.ended && !b->server.cut && b->from.n == 0;
+	ssize_t n = (ssize_t)bytes.n;
+	struct err e;
+
+	if (!b->until_end)
+		n = body_piece(&b->body, bytes, &data, &end);
+	if (n < 0 || (n == 0 && !end && b->server.ended))
+		return broken(f);
+	if (n == 0 && !end)
+		return true;
+	*moved = true;
+	if (buf_add(&b->tail, data.p, data.n, &e) < 0)
+		return broken(f);
+	if (!say_body(f, end))
+		return false;
+	buf_drop(&b->from, (size_t)n);
+	return !end || end_answer(f);
+}
+
+static bool go_down(struct flow *f, bool *moved)
+{
+	struct bound *b = f->bound;
+
+	if (!b->server.ready)
+		return true;
+	if (!b->server.ended && b->from.n < b->from.max && f->down.held.n < HELD_HIGH &&
+	    !read_end(f, &b->server, &b->from, moved))
+		return false;
+	if (f->down.held.n >= HELD_HIGH)
+		return true;
+	switch (b->step) {
+	case STEP_REQUEST: /* there is nothing that it could answer */
+		if (b->from.n > 0)
+			return broken(f);
+		return !b->server.ended || finish(f);
+	case STEP_HEAD:
+		return take_answer(f, moved);
+	case STEP_WHOLE:
+		return wait_for_whole(f, moved);
+	case STEP_BODY:
+		break;
+	}
+	return take_answer_body(f, moved);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+/* The sandbox has no bytes left for now. */
+static bool is_paused(struct flow *f)
+{
+	struct sandbox *s = f->of;
+
+	if (!s->of->limits.bytes_per_s || bucket_has(&s->bytes, uv_now(&s->of->loop)) > 0)
+		return false;
+	f->up_state = f->down_state = RELAY_PAUSED;
+	s->paused = true;
+	egress_pause(s->of);
+	return true;
+}
+
+static bool flush(struct flow *f)
+{
+	uint64_t was = f->up.bytes + f->down.bytes;
+
+	f->up_state = relay_flush(&f->up);
+	f->down_state = relay_flush(&f->down);
+	if (f->of->of->limits.bytes_per_s)
+		bucket_take(&f->of->bytes, f->up.bytes + f->down.bytes - was);
+	return (f->up_state != RELAY_BROKEN && f->down_state != RELAY_BROKEN) || broken(f);
+}
+
+static bool is_full(const struct flow *f)
+{
+	return f->up.held.n >= HELD_HIGH || f->down.held.n >= HELD_HIGH;
+}
+
+bool flow_bound_run(struct flow *f)
+{
+	struct bound *b = f->bound;
+	bool moved = true;
+
+	b->more = false;
+	if (is_paused(f))
+		return true;
+	for (unsigned turns = 0; moved; turns++) {
+		bool full;
+
+		b->more = turns == TURNS; /* the loop comes back at once */
+		if (b->more)
+			break;
+		moved = false;
+		if (!shake_hands(f, &moved))
+			return false;
+		if (b->client.ready && (!go_up(f, &moved) || !go_down(f, &moved)))
+			return false;
+		full = is_full(f);
+		if ((full || !moved) && !flush(f))
+			return false;
+		moved = moved || (full && !is_full(f));
+	}
+	return flush(f);
+}
+
+bool flow_bound_wants_client(const struct flow *f)
+{
+	const struct bound *b = f->bound;
+
+	return !b->client.ended && b->in.n < b->in.max && f->up.held.n < HELD_HIGH &&
+	       f->up_state != RELAY_PAUSED;
+}
+
+bool flow_bound_wants_server(const struct flow *f)
+{
+	const struct bound *b = f->bound;
+
+	return !b->server.ended && !b->refuse && !f->down.eof && b->from.n < b->from.max &&
+	       f->down.held.n < HELD_HIGH && f->up_state != RELAY_PAUSED;
+}
+
+bool flow_bound_has_more(const struct flow *f)
+{
+	return f->bound->more;
+}
+
+static bool start_tls(struct flow *f, struct err *e)
+{
+	struct vault *v = f->of->vault;
+	gnutls_certificate_credentials_t own = vault_prove(v, f->host, e);
+	gnutls_certificate_credentials_t trust = vault_trust(v, f->host, f->port, e);
+
+	return own && trust && end_start(f, &f->bound->client, GNUTLS_SERVER, own) >= 0 &&
+	       end_start(f, &f->bound->server, GNUTLS_CLIENT, trust) >= 0;
+}
+
+bool flow_bound_begin(struct flow *f)
+{
+	struct bound *b = f->bound = mem_zalloc(sizeof(*b));
+	struct err e = ERR_INIT;
+
+	if (!b)
+		return flow_deny(f, NW_REASON_LIMIT_HOST, NULL);
+	b->in = BUF_INIT(f->in.max);
+	b->from = BUF_INIT(HELD_HIGH + WHOLE_MAX);
+	b->tail = BUF_INIT(TAIL_MAX);
+	if (f->speaks == SPEAKS_TLS) {
+		if (!start_tls(f, &e))
+			return flow_deny(f, NW_REASON_LIMIT_HOST, NULL);
+	} else {
+		b->client.ready = b->server.ready = true;
+	}
+	flow_set_state(f, FLOW_BOUND);
+	return flow_bound_run(f);
+}

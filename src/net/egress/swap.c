@@ -1,0 +1,71 @@
+#include "net/egress/swap.h"
+
+static unsigned pair_of(const char *p)
+{
+	return (unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1];
+}
+
+void swaps_init(struct swaps *s, struct swap *of, size_t n)
+{
+	s->of = of;
+	s->n = n;
+	memset(s->pairs, 0, sizeof(s->pairs));
+	for (size_t i = 0; i < n; i++) {
+		unsigned pair = pair_of(of[i].from.p);
+
+		s->pairs[pair / 8] |= (uint8_t)(1u << pair % 8);
+	}
+}
+
+/* The longest text at the beginning of the bytes. *ret_more: a longer one may follow. */
+static struct swap *find(const struct swaps *s, struct str bytes, bool *ret_more)
+{
+	struct swap *best = NULL;
+
+	*ret_more = false;
+	for (size_t i = 0; i < s->n; i++) {
+		struct swap *one = &s->of[i];
+		size_t n = one->from.n < bytes.n ? one->from.n : bytes.n;
+
+		if (memcmp(one->from.p, bytes.p, n) != 0)
+			continue;
+		if (n < one->from.n)
+			*ret_more = true;
+		else if (!best || n > best->from.n)
+			best = one;
+	}
+	return best;
+}
+
+ssize_t swaps_run(const struct swaps *s, struct str bytes, bool end, struct buf *out, struct err *e)
+{
+	size_t at = 0, copied = 0;
+
+	while (at < bytes.n) {
+		struct swap *found;
+		bool more;
+
+		if (at + 1 < bytes.n) {
+			unsigned pair = pair_of(bytes.p + at);
+
+			if (!(s->pairs[pair / 8] & 1u << pair % 8)) {
+				at++;
+				continue;
+			}
+		}
+		found = find(s, (struct str){ bytes.p + at, bytes.n - at }, &more);
+		if (more && !end)
+			break;
+		if (!found) {
+			at++;
+			continue;
+		}
+		if (buf_add(out, bytes.p + copied, at - copied, e) < 0 ||
+		    buf_add(out, found->to.p, found->to.n, e) < 0)
+			return -1;
+		found->hits++;
+		at += found->from.n;
+		copied = at;
+	}
+	return buf_add(out, bytes.p + copied, at - copied, e) < 0 ? -1 : (ssize_t)at;
+}

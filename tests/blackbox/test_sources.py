@@ -57,6 +57,7 @@ def test_layers_are_kept(tmp_path):
 @pytest.mark.parametrize('include,wanted', [
     ('"box/host/box.h"', 'box/warden may not include box/host ("box/host/box.h")'),
     ('"app/app.h"', 'box/warden may not include app'),
+    ('<box/host/box.h>', 'write "box/host/box.h": <> is for headers of libraries'),
     ('<uv.h>', '<uv.h> belongs to box/host, app'),
     ('"wire.h"', 'write "box/warden/wire.h": include paths start at src/'),
     ('"../wire/wire.h"', 'include paths start at src/'),

@@ -49,6 +49,14 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE snapshots ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE events ADD COLUMN owner TEXT NOT NULL DEFAULT '';",
+	"CREATE TABLE approvals ("
+	"  seq INTEGER PRIMARY KEY, rev INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,"
+	"  principal TEXT NOT NULL, action TEXT NOT NULL, target TEXT NOT NULL,"
+	"  sandbox INTEGER NOT NULL, digest TEXT NOT NULL, arguments TEXT NOT NULL,"
+	"  size INTEGER NOT NULL, conversation TEXT NOT NULL, rule TEXT NOT NULL,"
+	"  state TEXT NOT NULL, scope TEXT NOT NULL, pattern TEXT NOT NULL, who TEXT NOT NULL,"
+	"  surface TEXT NOT NULL, created INTEGER NOT NULL, deadline INTEGER NOT NULL,"
+	"  answered INTEGER NOT NULL, used INTEGER NOT NULL) STRICT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -129,6 +137,17 @@ static const char *const statements[STATEMENTS] = {
 	[API_KEY_DROP] = "DELETE FROM api_keys WHERE name = ?1",
 	[API_KEY_ALL] = "SELECT name, hash, scopes, created, expires, used FROM api_keys"
 			" ORDER BY created, name",
+	[APPROVAL_PUT] =
+		"INSERT OR REPLACE INTO approvals (seq, rev, id, principal, action, target,"
+		" sandbox, digest, arguments, size, conversation, rule, state, scope, pattern,"
+		" who, surface, created, deadline, answered, used)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
+		" ?17, ?18, ?19, ?20, ?21)",
+	[APPROVAL_DROP] = "DELETE FROM approvals WHERE seq = ?1",
+	[APPROVAL_ALL] =
+		"SELECT seq, rev, id, principal, action, target, sandbox, digest, arguments,"
+		" size, conversation, rule, state, scope, pattern, who, surface, created,"
+		" deadline, answered, used FROM approvals ORDER BY seq",
 };
 
 const struct db_schema store_schema = {

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * The registry of a hub: what must survive its process. It has rows of sandboxes, programs and
- * snapshots, events, API keys, and the keys of idempotent requests. It does not interpret them:
- * states, retentions and specs are strings of the lifecycle (hub/sandbox/sandbox.h). store/db.h
- * tells what a power cut may lose.
+ * snapshots, events, API keys, approvals, and the keys of idempotent requests. It does not
+ * interpret them: states, retentions and specs are strings of the lifecycle
+ * (hub/sandbox/sandbox.h). store/db.h tells what a power cut may lose.
  */
 #include "store/db.h"
 
@@ -186,3 +186,24 @@ int store_api_key_drop(struct store *s, struct str name, struct err *e) MUST_USE
 int store_api_keys(struct store *s,
 		   int (*each)(void *arg, const struct store_api_key *r, struct err *e), void *arg,
 		   struct err *e) MUST_USE;
+
+/* ---- approvals ----------------------------------------------------------------------------- */
+
+/* Strings are borrowed; none is STR_NONE. guard/approval says what they mean. */
+struct store_approval {
+	uint64_t seq; /* in order of creation */
+	uint64_t rev; /* in order of changes */
+	struct str id, principal, action, target, digest, arguments, conversation, rule;
+	uint64_t sandbox; /* seq of the target's row; 0: none */
+	uint64_t size; /* bytes of the whole arguments */
+	struct str state, scope, pattern, who, surface;
+	int64_t created_ms, deadline_ms, answered_ms, used_ms; /* Unix time; 0: never */
+};
+
+/* Adds or replaces the row of this seq. */
+int store_approval_put(struct store *s, const struct store_approval *r, struct err *e) MUST_USE;
+int store_approval_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
+/* All rows in order of seq. each: as for store_sandboxes(). */
+int store_approvals(struct store *s,
+		    int (*each)(void *arg, const struct store_approval *r, struct err *e),
+		    void *arg, struct err *e) MUST_USE;

@@ -2,44 +2,11 @@
 
 #include <stdint.h>
 
+#include "json/document/hidden.h"
 #include "json/document/utf8.h"
 #include "json/document/write.h"
 
 enum { JSON_MAX = 256 << 20, TAB = '\t', STEP = 2 };
-
-/* The first character of a valid sequence of n bytes. */
-static uint32_t char_of(const char *p, size_t n)
-{
-	static const unsigned char mask[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t c = (unsigned char)p[0] & mask[n];
-
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | ((unsigned char)p[i] & 0x3f);
-	return c;
-}
-
-static const struct {
-	uint32_t first, last;
-} hidden[] = {
-	{ 0x00, 0x1f }, /* C0 */
-	{ 0x7f, 0x9f }, /* DEL, C1 */
-	{ 0xad, 0xad }, /* soft hyphen */
-	{ 0x61c, 0x61c }, /* marks of direction */
-	{ 0x180e, 0x180e }, { 0x200b, 0x200b }, /* zero width space, but not joiners */
-	{ 0x200e, 0x200f }, /* marks of direction */
-	{ 0x2028, 0x202e }, /* separators, embeddings, overrides */
-	{ 0x2060, 0x206f }, /* invisible operators, isolates */
-	{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff }, /* tags */
-};
-
-static bool is_hidden(uint32_t c)
-{
-	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
-		if (c >= hidden[i].first && c <= hidden[i].last)
-			return true;
-	}
-	return false;
-}
 
 /* Length of the printable ASCII at the start of s: the usual case. */
 static size_t plain(struct str s)
@@ -67,8 +34,8 @@ static size_t put_char(FILE *out, struct str s)
 			fprintf(out, "\\x%02x", (unsigned char)s.p[i]);
 		return n;
 	}
-	c = char_of(s.p, n);
-	if (!is_hidden(c))
+	c = hidden_char_of(s.p, n);
+	if (!hidden_char(c))
 		fwrite(s.p, 1, n, out);
 	else if (c < 0x100)
 		fprintf(out, "\\x%02x", c);
@@ -135,9 +102,9 @@ void safe_json_text(FILE *out, struct str s)
 		if (n == 0) {
 			if (!utf8_next(s, &n))
 				n = 1;
-			c = char_of(s.p, n);
+			c = hidden_char_of(s.p, n);
 		}
-		if (!is_hidden(c))
+		if (!hidden_char(c))
 			fwrite(s.p, 1, n, out);
 		else if (c > 0xffff)
 			fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10),

@@ -1,19 +1,29 @@
-#include "base/err.h"
+#include "base/failure.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct err_info infos[ERR_CODES] = {
-#define ERR_ROW(code_, name_, rpc_, http_, exit_, retry_, remedy_)                                 \
+#define ERR_ROW(code_, name_, rpc_, http_, exit_, retry_, failure_, remedy_)                       \
 	[ERR_##code_] = { .name = name_,                                                           \
 			  .remediation = remedy_,                                                  \
 			  .jsonrpc = rpc_,                                                         \
 			  .http = http_,                                                           \
 			  .exit = exit_,                                                           \
-			  .retryable = retry_ },
+			  .retryable = retry_,                                                     \
+			  .failure = FAILURE_##failure_ },
 #include "base/err_table.h"
 #undef ERR_ROW
+};
+
+const char *const err_failure_names[ERR_FAILURES] = {
+	[FAILURE_POLICY] = "policy_denied",
+	[FAILURE_VALIDATION] = "validation_failed",
+	[FAILURE_TIMEOUT] = "timeout",
+	[FAILURE_GUEST] = "guest_failed",
+	[FAILURE_TRANSPORT] = "transport_failed",
+	[FAILURE_CLEANUP] = "cleanup_failed",
 };
 
 static const struct {
@@ -48,6 +58,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 	va_list ap;
 
 	e->code = code;
+	e->pointer[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	va_end(ap);
@@ -60,6 +71,7 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	size_t n;
 
 	e->code = ERR_IO;
+	e->pointer[0] = '\0';
 	for (size_t i = 0; i < sizeof(from_errno) / sizeof(from_errno[0]); i++) {
 		if (from_errno[i].errnum == errnum)
 			e->code = from_errno[i].code;
@@ -84,5 +96,15 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->msg);
 	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", was);
+	return -1;
+}
+
+int err_point(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(e->pointer, sizeof(e->pointer), fmt, ap);
+	va_end(ap);
 	return -1;
 }

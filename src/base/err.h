@@ -23,12 +23,28 @@ enum err_code {
 	ERR_CODES
 };
 
+enum { ERR_MSG_MAX = 256, ERR_POINTER_MAX = 168 };
+
 struct err {
 	enum err_code code;
-	char msg[256];
+	char msg[ERR_MSG_MAX];
+	/* Of the value in the caller's document that is at fault, a JSON pointer (RFC 6901); empty:
+	 * there is none, or it is all of the document. */
+	char pointer[ERR_POINTER_MAX];
 };
 
 #define ERR_INIT ((struct err){ .code = ERR_NONE })
+
+/* What kind of reaction helps; err_table.h says what each means. */
+enum err_failure {
+	FAILURE_POLICY,
+	FAILURE_VALIDATION,
+	FAILURE_TIMEOUT,
+	FAILURE_GUEST,
+	FAILURE_TRANSPORT,
+	FAILURE_CLEANUP,
+	ERR_FAILURES
+};
 
 /* What one code means outside; static, never freed. */
 struct err_info {
@@ -38,12 +54,13 @@ struct err_info {
 	int http; /* HTTP status */
 	int exit; /* exit status of the CLI */
 	bool retryable; /* the same call may succeed later, unchanged */
+	enum err_failure failure;
 };
 
 /* Borrowed for ever. An unknown code gives the row of ERR_BUG. */
 const struct err_info *err_info(enum err_code code);
 
-/* Fills *e and returns -1, so that a failing function ends in one line. */
+/* Fills *e, its pointer empty, and returns -1, so that a failing function ends in one line. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* The same for a system call's errno: picks the code from it (ENOENT, ENOSPC, EMFILE, …; else
@@ -52,3 +69,6 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Puts context before the message of an error already set ("fork: create child: …"); -1. */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Sets the pointer of an error already set; -1. */
+int err_point(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

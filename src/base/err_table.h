@@ -2,159 +2,168 @@
  * The table of failures: included by err.h and err.c with ERR_ROW defined; no include guard by
  * intent. A new row needs a line in the golden test of failures, and one in door/http/error.c.
  *
- * ERR_ROW(CODE, name, JSON-RPC, HTTP, exit, retryable, remediation)
+ * ERR_ROW(CODE, name, JSON-RPC, HTTP, exit, retryable, class, remediation)
+ *
+ * The class (enum err_failure) says which of six reactions helps:
+ *
+ *	POLICY		the operator's rules forbid it: ask a person, or do without
+ *	VALIDATION	the request is wrong, or does not fit what is there: change it
+ *	TIMEOUT		its time was over: give it more, or do less
+ *	GUEST		what ran in the sandbox failed, or met one of its limits
+ *	TRANSPORT	Holt, its host or the way to it failed: nothing is wrong with the request
+ *	CLEANUP		it is done, but something of it could not be removed
  *
  * Exit status 125 is "Holt itself failed", 126 and 127 are the shell's "can't run" and "not
  * found", 124 is timeout(1)'s.
  */
-ERR_ROW(INVALID, "invalid_arguments", -32602, 400, 125, false,
+ERR_ROW(INVALID, "invalid_arguments", -32602, 400, 125, false, VALIDATION,
 	"Correct the argument that the cause names; the schema of the call lists what it takes.")
-ERR_ROW(DENIED, "denied", -32602, 403, 125, false,
+ERR_ROW(DENIED, "denied", -32602, 403, 125, false, POLICY,
 	"The operator's policy forbids this; ask a person to change it, or do without.")
-ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true,
+ERR_ROW(CONFLICT, "conflict", -32602, 409, 125, true, VALIDATION,
 	"Something else is using it; wait for that to end and try again.")
-ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false,
+ERR_ROW(TOO_LARGE, "too_large", -32602, 413, 125, false, VALIDATION,
 	"Send or ask for less at once: read a range, write in parts, or keep the data in the "
 	"sandbox.")
-ERR_ROW(LIMIT, "limit_exceeded", -32603, 429, 125, true,
+ERR_ROW(LIMIT, "limit_exceeded", -32603, 429, 125, true, TRANSPORT,
 	"End what is no longer needed, or wait until something ends, and try again.")
-ERR_ROW(TIMEOUT, "timeout", -32603, 504, 124, true,
+ERR_ROW(TIMEOUT, "timeout", -32603, 504, 124, true, TIMEOUT,
 	"Give a longer timeout, or do less in one call.")
-ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true,
+ERR_ROW(CANCELLED, "cancelled", -32603, 499, 125, true, TRANSPORT,
 	"The caller ended this call; call again if it is still wanted.")
-ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true,
+ERR_ROW(TRANSPORT, "transport_failed", -32603, 502, 125, true, TRANSPORT,
 	"The connection broke; connect again and repeat the call.")
-ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false,
+ERR_ROW(CLIENT_CANT, "client_cant", -32603, 501, 125, false, TRANSPORT,
 	"The call has to ask its client, which does not declare that capability; use a client that "
 	"does, or do without.")
-ERR_ROW(CLIENT_FAILED, "client_failed", -32603, 502, 125, true,
+ERR_ROW(CLIENT_FAILED, "client_failed", -32603, 502, 125, true, TRANSPORT,
 	"The client, its user or its model gave no answer that the call could use; try again when "
 	"they can.")
-ERR_ROW(IO, "io_error", -32603, 500, 125, true,
+ERR_ROW(IO, "io_error", -32603, 500, 125, true, TRANSPORT,
 	"The host failed to do it; try again, and tell the operator if it fails again.")
-ERR_ROW(BUG, "internal_error", -32603, 500, 125, false,
+ERR_ROW(BUG, "internal_error", -32603, 500, 125, false, TRANSPORT,
 	"This is a defect of Holt; report the cause and what was called.")
-ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false,
+ERR_ROW(UNSUPPORTED, "unsupported_on_host", -32603, 501, 125, false, VALIDATION,
 	"Run `holt doctor` on the host: it names what is missing and how to get it.")
-ERR_ROW(PROGRAM, "program_missing", -32603, 501, 125, false,
+ERR_ROW(PROGRAM, "program_missing", -32603, 501, 125, false, TRANSPORT,
 	"Install what the cause names, or do what it says instead.")
-ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false,
+ERR_ROW(PATH_NOT_FOUND, "path_not_found", -32602, 404, 125, false, VALIDATION,
 	"Check the path inside the sandbox, for example with sandbox_exec and ls; relative paths "
 	"start at the sandbox's working directory.")
-ERR_ROW(PATH_DENIED, "path_denied", -32602, 403, 125, false,
+ERR_ROW(PATH_DENIED, "path_denied", -32602, 403, 125, false, VALIDATION,
 	"Use a path that the sandbox's user may write, such as one below /workspace or /tmp.")
-ERR_ROW(NOT_A_FILE, "not_a_file", -32602, 400, 125, false,
+ERR_ROW(NOT_A_FILE, "not_a_file", -32602, 400, 125, false, VALIDATION,
 	"Name a regular file; directories, pipes, sockets, devices and /proc are reached with "
 	"sandbox_exec only.")
-ERR_ROW(COMMAND_NOT_FOUND, "command_not_found", -32602, 404, 127, false,
+ERR_ROW(COMMAND_NOT_FOUND, "command_not_found", -32602, 404, 127, false, GUEST,
 	"Check the program's name and that the template contains it; without args, command is a "
 	"line for the shell.")
-ERR_ROW(COMMAND_NOT_RUN, "command_not_executable", -32602, 403, 126, false,
+ERR_ROW(COMMAND_NOT_RUN, "command_not_executable", -32602, 403, 126, false, GUEST,
 	"Make the file executable (chmod +x), check its interpreter line, and that the working "
 	"directory exists.")
-ERR_ROW(DISK_FULL, "disk_full", -32603, 507, 125, false,
+ERR_ROW(DISK_FULL, "disk_full", -32603, 507, 125, false, GUEST,
 	"Remove files inside the sandbox, or create one with a larger disk_mb.")
 
 /* ---- of the HTTP door only ----------------------------------------------------------------- */
 
-ERR_ROW(UNAUTHORIZED, "unauthorized", -32603, 401, 125, false,
+ERR_ROW(UNAUTHORIZED, "unauthorized", -32603, 401, 125, false, POLICY,
 	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token of a "
 	"hub to its owner.")
-ERR_ROW(HOST, "host_not_allowed", -32603, 403, 125, false,
+ERR_ROW(HOST, "host_not_allowed", -32603, 403, 125, false, POLICY,
 	"Use the address that the server printed at its start, or have its operator name this host "
 	"with --allow-host.")
-ERR_ROW(ORIGIN, "origin_not_allowed", -32603, 403, 125, false,
+ERR_ROW(ORIGIN, "origin_not_allowed", -32603, 403, 125, false, POLICY,
 	"Only pages of this server may send requests; its operator can allow others with "
 	"--allow-origin.")
-ERR_ROW(ROUTE, "route_not_found", -32603, 404, 125, false,
+ERR_ROW(ROUTE, "route_not_found", -32603, 404, 125, false, VALIDATION,
 	"Check the path; the manual page of the server lists what is served.")
-ERR_ROW(METHOD, "method_not_allowed", -32603, 405, 125, false,
+ERR_ROW(METHOD, "method_not_allowed", -32603, 405, 125, false, VALIDATION,
 	"Use one of the methods that the cause and the Allow header name.")
-ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32603, 415, 125, false,
+ERR_ROW(MEDIA_TYPE, "unsupported_media_type", -32603, 415, 125, false, VALIDATION,
 	"Send JSON in UTF-8, and the header \"Content-Type: application/json\" with it.")
 
 /* ---- of the client's role only ------------------------------------------------------------- */
 
-ERR_ROW(LOGIN, "login_required", -32603, 502, 125, false,
+ERR_ROW(LOGIN, "login_required", -32603, 502, 125, false, POLICY,
 	"The server requires a log-in: have a person log in (`holt mcp discover --url URL` at a "
 	"terminal asks for it), or give Holt a token or client id that the server accepts.")
-ERR_ROW(UNTRUSTED, "server_untrusted", -32603, 502, 125, false,
+ERR_ROW(UNTRUSTED, "server_untrusted", -32603, 502, 125, false, POLICY,
 	"What the server says could lead a log-in or its token to somebody else, so nothing secret "
 	"was sent. Tell whoever runs it what the cause says, and give it no token until that is "
 	"mended.")
-ERR_ROW(NOT_PUBLIC, "address_not_public", -32603, 502, 125, false,
+ERR_ROW(NOT_PUBLIC, "address_not_public", -32603, 502, 125, false, POLICY,
 	"Only public addresses are connected to here. Where the server is in a network of your "
 	"own, allow that (`holt mcp WORD --allow-private`).")
 
 /* ERR_HUB_ROWS: those from here on are Holt's own. They stand last, so that a new one changes
  * nothing of libmcp (lib/public). */
 
-ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false,
+ERR_ROW(SANDBOX_NOT_FOUND, "sandbox_not_found", -32602, 404, 125, false, VALIDATION,
 	"Use an id that sandbox_create or sandbox_fork returned; a terminated or expired sandbox "
 	"can't come back, so create a new one.")
-ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false,
+ERR_ROW(TEMPLATE_NOT_FOUND, "template_not_found", -32602, 404, 125, false, VALIDATION,
 	"Name an existing template; \"host\" is always there.")
-ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false,
+ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false, VALIDATION,
 	"The image is damaged, malicious or in an unknown format; nothing of it was kept. Get it "
 	"again from its publisher.")
-ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false,
+ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the snapshots; an expired or deleted snapshot can't come back.")
-ERR_ROW(APPROVAL_NOT_FOUND, "approval_not_found", -32602, 404, 125, false,
+ERR_ROW(APPROVAL_NOT_FOUND, "approval_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the requests for approval; those that ended long ago are not kept.")
-ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false,
+ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false, VALIDATION,
 	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
-ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false,
+ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false, VALIDATION,
 	"Use a smaller image, or allow more with --max-size and --max-files; an archive that "
 	"unpacks to hundreds of times its size is always refused.")
-ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false,
+ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false, TRANSPORT,
 	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
 	"and `holt images rm`, then import again.")
-ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false,
+ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false, GUEST,
 	"Read the output of the step. Steps of holt.json have no network: put what they would "
 	"download into files, or into the base.")
-ERR_ROW(KEY_NOT_FOUND, "key_not_found", -32602, 404, 125, false,
+ERR_ROW(KEY_NOT_FOUND, "key_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the keys; a revoked key can't come back, so create a new one.")
-ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false,
+ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false, VALIDATION,
 	"It has ended, or never was; list the processes of the sandbox.")
-ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false,
+ERR_ROW(OTHER_BUILD, "other_build", -32603, 409, 125, false, TRANSPORT,
 	"Sandboxes of another version of Holt still run here: stop them with that version, or end "
 	"its holt-warden, which ends them too, and start again.")
-ERR_ROW(PIDS_FULL, "pids_exhausted", -32603, 429, 125, true,
+ERR_ROW(PIDS_FULL, "pids_exhausted", -32603, 429, 125, true, GUEST,
 	"End processes inside the sandbox (sandbox_processes, sandbox_signal), or create one with "
 	"more pids.")
-ERR_ROW(MEMORY_FULL, "memory_exhausted", -32603, 507, 125, true,
+ERR_ROW(MEMORY_FULL, "memory_exhausted", -32603, 507, 125, true, GUEST,
 	"End processes or remove files inside the sandbox, or create one with a larger memory_mb.")
-ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false,
+ERR_ROW(GUEST, "sandbox_lost", -32603, 410, 125, false, GUEST,
 	"The sandbox's first process is gone and its files with it; create a new sandbox.")
-ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false,
+ERR_ROW(IDLE, "idle_timeout", -32603, 410, 125, false, TIMEOUT,
 	"The sandbox was ended because it was not used for its idle time; create a new one, with a "
 	"longer idle time.")
-ERR_ROW(PORT, "port_failed", -32603, 502, 125, true,
+ERR_ROW(PORT, "port_failed", -32603, 502, 125, true, GUEST,
 	"Start the server in the sandbox on that port, at 127.0.0.1 or at all addresses, wait "
 	"until it listens, and try again.")
-ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false,
+ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false, VALIDATION,
 	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no "
 	"larger than the size; or leave the size out.")
-ERR_ROW(SECRET_NOT_FOUND, "secret_not_found", -32602, 404, 125, false,
+ERR_ROW(SECRET_NOT_FOUND, "secret_not_found", -32602, 404, 125, false, VALIDATION,
 	"Have the operator store it (`holt secret set NAME`) or name it in the configuration file; "
 	"`holt secret ls` lists what there is.")
-ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true,
+ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true, CLEANUP,
 	"A part of an ended sandbox could not be removed yet; Holt will try again.")
-ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false,
+ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false, VALIDATION,
 	"Resume the sandbox, then call again; paused as it is, it can be forked and terminated.")
 
 /* ---- of the registry ----------------------------------------------------------------------- */
 
-ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true,
+ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true, TRANSPORT,
 	"Free space on the disk that holds Holt's data folder, then try again; running sandboxes "
 	"are not affected.")
-ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false,
+ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false, TRANSPORT,
 	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data "
 	"folder; their records of sandboxes are then lost.")
-ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true,
+ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true, TRANSPORT,
 	"Use the hub that runs already (holt hub status), end it (holt hub stop), or give this "
 	"one a data folder of its own (HOLT_HOME).")
-ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false,
+ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false, TRANSPORT,
 	"Make Holt's data folder and the files in it writable for the user who runs it.")
-ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false,
+ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false, TRANSPORT,
 	"Run the Holt that wrote it, or give this one a data folder of its own (HOLT_HOME).")

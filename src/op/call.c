@@ -473,19 +473,25 @@ static void call_end(struct call *c, const struct op_outcome *o)
 		call_deliver(c);
 }
 
-/* A failure quotes what it is about: a path, a program's words. */
+static void call_redact_text(struct call *c, char *text, size_t size)
+{
+	struct str said = call_redact(c, str_of(text));
+
+	if (said.p != text)
+		snprintf(text, size, "%.*s", STR_ARG(said));
+}
+
+/* A failure quotes what it is about: a path, a program's words, the name of a member. */
 void call_fail(struct call *c, const struct err *e)
 {
 	struct str *about[] = { &c->about.sandbox, &c->about.snapshot, &c->about.path };
-	struct str said;
 
 	once_drop(c);
 	for (size_t i = 0; i < ARRAY_LEN(about); i++)
 		*about[i] = about[i]->n ? call_redact(c, *about[i]) : *about[i];
 	c->failed = *e;
-	said = call_redact(c, str_of(c->failed.msg));
-	if (said.p != c->failed.msg)
-		snprintf(c->failed.msg, sizeof(c->failed.msg), "%.*s", STR_ARG(said));
+	call_redact_text(c, c->failed.msg, sizeof(c->failed.msg));
+	call_redact_text(c, c->failed.pointer, sizeof(c->failed.pointer));
 	call_end(c, &(struct op_outcome){ .err = &c->failed });
 }
 

@@ -83,7 +83,7 @@ static int make_room(struct inflight *t)
 
 static int refuse(struct rpc_fault *f)
 {
-	f->reason = err_info(ERR_LIMIT)->name;
+	f->reason = err_info(ERR_LIMIT);
 	return -1;
 }
 

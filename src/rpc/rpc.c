@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/failure.h"
 #include "rpc/sniff.h"
 
 /* JSON copies such a string unchanged, so it needs no writer. Most ids are of this kind. */
@@ -117,7 +118,7 @@ int rpc_parse(struct str text, const struct json_options *o, struct json_doc **r
 		return rpc_fault_set(ret_fault, RPC_PARSE_ERROR, "%s", e.msg);
 	rpc_fault_set(ret_fault, e.code == ERR_TOO_LARGE ? RPC_INVALID_REQUEST : RPC_INTERNAL_ERROR,
 		      "%s", e.msg);
-	ret_fault->reason = err_info(e.code)->name;
+	ret_fault->reason = err_info(e.code);
 	return -1;
 }
 
@@ -141,7 +142,7 @@ static int check_keys(const struct json_val *v, struct rpc_msg *m, struct rpc_fa
 		m->id.n = 0;
 	if (e.code == ERR_LIMIT) {
 		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s", e.msg);
-		f->reason = err_info(e.code)->name;
+		f->reason = err_info(e.code);
 		return -1;
 	}
 	return rpc_fault_set(f, RPC_INVALID_REQUEST, "%s", e.msg);
@@ -243,7 +244,11 @@ void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
 		json_write_name(w, "data");
 		json_write_object(w);
 		json_write_name(w, "code");
-		json_write_text(w, f->reason);
+		json_write_text(w, f->reason->name);
+		json_write_name(w, "failure");
+		json_write_text(w, err_failure_names[f->reason->failure]);
+		json_write_name(w, "retryable");
+		json_write_bool(w, f->reason->retryable);
 		json_write_object_end(w);
 	}
 	json_write_object_end(w);

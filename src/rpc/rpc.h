@@ -61,7 +61,8 @@ struct rpc_fault {
 	int code; /* enum rpc_code, or one of the protocol above */
 	int status; /* used by the protocol above; 0 unless it sets it */
 	char message[256];
-	const char *reason; /* data.code, a name of base/err_table.h; NULL for none */
+	/* data: {"code","failure","retryable"} of base/err_table.h; NULL for none */
+	const struct err_info *reason;
 	char data[RPC_DATA_MAX]; /* JSON that replaces reason; "": none */
 };
 

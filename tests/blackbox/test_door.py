@@ -61,10 +61,11 @@ def chunked(text, *fields):
 
 
 def error_of(reply):
-    """The error of a refusal, which has all four parts; those of the HTTP library are HTML."""
+    """The error of a refusal, which has all its parts; those of the HTTP library are HTML."""
     assert reply.get('Content-Type') == 'application/json', reply
     error = json.loads(reply.body)['error']
-    assert set(error) == {'code', 'message', 'cause', 'remediation'} and all(error.values()), error
+    assert set(error) == {'code', 'message', 'cause', 'remediation', 'failure', 'retryable'}, error
+    assert all(value for name, value in error.items() if name != 'retryable'), error
     return error
 
 

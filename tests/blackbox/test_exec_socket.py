@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from client import until
-from rest import Rest
+from rest import MEMBERS, Rest
 from talk import CONNECT, REST, Attached, Exec, Framed, Pty, websocket
 from test_door import closed_with, frame, refused, ws_request
 
@@ -173,7 +173,8 @@ def test_what_cannot_be_run(hub, box):
     with Exec(hub, box, 'no-such-program', args=[]) as x:
         x.end()
         assert x.exit['exit_code'] == -1 and x.exit['code'] == x.error['code'] == 'exec_failed'
-        assert set(x.error) == {'code', 'message', 'cause', 'remediation', 'context'}
+        assert set(x.error) == MEMBERS
+        assert x.exit['failure'] == x.error['failure'] == 'guest_failed'
 
 
 @pytest.mark.parametrize('end, line', [('close', 'sleep 5431'), ('reset', 'sleep 5432'),

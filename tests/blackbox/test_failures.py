@@ -19,6 +19,8 @@ from who import HERE, Who
 GOLDEN = os.path.join(HERE, 'golden', 'failures.json')
 TABLE = os.path.join(HERE, '../../src/base/err_table.h')
 CASES = {}
+FAILURES = {'POLICY': 'policy_denied', 'VALIDATION': 'validation_failed', 'TIMEOUT': 'timeout',
+            'GUEST': 'guest_failed', 'TRANSPORT': 'transport_failed', 'CLEANUP': 'cleanup_failed'}
 
 
 def case(function):
@@ -27,15 +29,15 @@ def case(function):
 
 
 def table():
-    """Rows of the table: code on the wire, retryable, remediation."""
+    """Rows of the table: code on the wire, retryable, class, remediation."""
     with open(TABLE, encoding='utf-8') as f:
         text = f.read()
-    rows = re.findall(r'^ERR_ROW\(\w+, "(\w+)", '
-                      r'[^"]*?(true|false),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)', text, re.M)
+    rows = re.findall(r'^ERR_ROW\(\w+, "(\w+)", [^"]*?(true|false), (\w+),'
+                      r'\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)', text, re.M)
     assert len(rows) == len(re.findall(r'^ERR_ROW\(', text, re.M)) > 10
-    return {name: (retryable == 'true',
+    return {name: (retryable == 'true', FAILURES[kind],
                    ''.join(json.loads(s) for s in re.findall(r'"(?:[^"\\]|\\.)*"', words)))
-            for name, retryable, words in rows}
+            for name, retryable, kind, words in rows}
 
 
 @case
@@ -313,7 +315,8 @@ def test_failure(start, request, golden, name):
     mcp = start('--pool', '0', '--max-sandboxes', '8')
     sb = mcp.create()
     error = mask(CASES[name](mcp, sb))
-    assert list(error) == ['code', 'cause', 'remediation', 'retryable']
+    assert list(error)[:5] == ['code', 'cause', 'remediation', 'failure', 'retryable']
+    assert list(error)[5:] in ([], ['pointer'])
     if request.config.getoption('--update-golden'):
         golden['failures'][name] = error
     assert error == golden['failures'][name]
@@ -333,7 +336,8 @@ def test_every_row_of_the_table_is_covered_or_excused(golden):
 def test_the_golden_file_says_what_the_table_says(golden):
     rows = table()
     for name, error in golden['failures'].items():
-        assert (error['retryable'], error['remediation']) == rows[error['code']], name
+        assert (error['retryable'], error['failure'], error['remediation']) \
+            == rows[error['code']], name
 
 
 def test_causes_fit_for_a_model(golden):

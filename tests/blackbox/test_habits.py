@@ -79,7 +79,7 @@ def test_json_of_a_failure(hub, status, code, words):
     done = hub.run('run', '--json', *words)
     said = json.loads(done.stdout)
     assert done.returncode == status and set(said) == {'error'}, done
-    assert set(said['error']) == {'code', 'cause', 'remediation', 'retryable'}, said
+    assert set(said['error']) == {'code', 'cause', 'remediation', 'failure', 'retryable'}, said
     assert said['error']['code'] == code, said
     assert said['error']['cause'] in done.stderr.decode()
 

@@ -101,7 +101,8 @@ def failure(mcp, request_id):
     try:
         mcp.result(request_id)
     except Failed as e:
-        assert set(e.error) == {'code', 'cause', 'remediation', 'retryable'}, e.error
+        assert set(e.error) - {'pointer'} == {'code', 'cause', 'remediation', 'failure',
+                                              'retryable'}, e.error
         return e.error
     return None
 

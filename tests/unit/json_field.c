@@ -234,6 +234,34 @@ static void refuses_with_reasons(void **state)
 	}
 }
 
+static void points_at_what_is_at_fault(void **state)
+{
+	static const struct {
+		const char *text, *pointer;
+	} rows[] = {
+		{ "{\"name\":\"n\"}", "/exit_code" },
+		{ "{\"name\":1,\"exit_code\":0}", "/name" },
+		{ "{\"a/b~c\":1}", "/a~1b~0c" },
+		{ "{\"name\":\"n\",\"exit_code\":0,\"limits\":{\"memory\":0}}", "/limits/memory" },
+		{ "{\"name\":\"n\",\"exit_code\":0,\"argv\":[\"a\",1]}", "/argv/1" },
+		{ "{\"name\":\"n\",\"exit_code\":0,\"env\":{\"A/B\":1}}", "/env/A~1B" },
+		{ "{\"name\":\"n\",\"exit_code\":0,\"files\":[{\"path\":\"a\"},{}]}",
+		  "/files/1/path" },
+		{ "{\"name\":\"n\",\"exit_code\":0,\"files\":[{},{},{}]}", "/files" },
+		{ "[]", "" },
+	};
+	AUTO(arena_free) struct arena *a = arena_new(1 << 16);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO(json_free) struct json_doc *d = NULL;
+		struct err e;
+		struct params p;
+
+		ROW_CHECK(decode(rows[i].text, &d, a, &p, &e) == -1, rows[i].text);
+		ROW_CHECK(strcmp(e.pointer, rows[i].pointer) == 0, rows[i].text);
+	}
+}
+
 static void refuses_what_is_missing(void **state)
 {
 	static const struct {
@@ -490,6 +518,7 @@ int main(void)
 		cmocka_unit_test(passes_over_what_an_open_table_does_not_name),
 		cmocka_unit_test(gives_defaults),
 		cmocka_unit_test(refuses_with_reasons),
+		cmocka_unit_test(points_at_what_is_at_fault),
 		cmocka_unit_test(refuses_what_is_missing),
 		cmocka_unit_test(takes_no_argument_for_an_empty_object),
 		cmocka_unit_test(stays_within_the_arena),

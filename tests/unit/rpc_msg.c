@@ -147,7 +147,8 @@ static void tells_why_a_text_is_refused(void **state)
 		ROW_CHECK(rpc_parse(str_of(rows[i].text), &rows[i].o, &d, &f, &id) == -1,
 			  rows[i].text);
 		ROW_CHECK(f.code == rows[i].code, rows[i].text);
-		ROW_CHECK(str_is(str_of(f.reason), rows[i].reason ? rows[i].reason : ""),
+		ROW_CHECK(str_is(str_of(f.reason ? f.reason->name : ""),
+				 rows[i].reason ? rows[i].reason : ""),
 			  rows[i].text);
 		ROW_CHECK(str_is(rpc_id_str(&id), rows[i].id ? rows[i].id : ""), rows[i].text);
 	}
@@ -164,7 +165,7 @@ static void survives_want_of_memory(void **state)
 
 		if (rpc_parse(str_of(text), NULL, &d, &f, &id) < 0) {
 			assert_int_equal(f.code, RPC_INTERNAL_ERROR);
-			assert_string_equal(f.reason, "limit_exceeded");
+			assert_string_equal(f.reason->name, "limit_exceeded");
 		}
 		json_free(d);
 	}
@@ -189,17 +190,18 @@ static void writes_messages(void **state)
 	rpc_write_end(&w);
 	rpc_fault_set(&f, RPC_PARSE_ERROR, "broken \xff \"%d\"", 7);
 	rpc_write_fault(&w, NULL, &f);
-	f.reason = "too_large";
+	f.reason = err_info(ERR_TOO_LARGE);
 	rpc_write_fault(&w, &id, &f);
 	json_write_array_end(&w);
 	assert_int_equal(json_write_done(&w, &e), 0);
-	assert_string_equal(
-		b.p, "[{\"jsonrpc\":\"2.0\",\"id\":42,\"result\":{}},"
-		     "{\"jsonrpc\":\"2.0\",\"method\":\"n/x\",\"params\":[]},"
-		     "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,"
-		     "\"message\":\"broken � \\\"7\\\"\"}},"
-		     "{\"jsonrpc\":\"2.0\",\"id\":42,\"error\":{\"code\":-32700,"
-		     "\"message\":\"broken � \\\"7\\\"\",\"data\":{\"code\":\"too_large\"}}}]");
+	assert_string_equal(b.p, "[{\"jsonrpc\":\"2.0\",\"id\":42,\"result\":{}},"
+				 "{\"jsonrpc\":\"2.0\",\"method\":\"n/x\",\"params\":[]},"
+				 "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,"
+				 "\"message\":\"broken � \\\"7\\\"\"}},"
+				 "{\"jsonrpc\":\"2.0\",\"id\":42,\"error\":{\"code\":-32700,"
+				 "\"message\":\"broken � \\\"7\\\"\",\"data\":"
+				 "{\"code\":\"too_large\",\"failure\":\"validation_failed\","
+				 "\"retryable\":false}}}]");
 }
 
 static void set_id(struct rpc_id *id, int i)
@@ -227,7 +229,7 @@ static void lists_requests_in_flight(void **state)
 	set_id(&id, N);
 	assert_int_equal(inflight_add(t, &entries[N], &id, &f), -1);
 	assert_int_equal(f.code, RPC_INTERNAL_ERROR);
-	assert_string_equal(f.reason, "limit_exceeded");
+	assert_string_equal(f.reason->name, "limit_exceeded");
 	assert_null(inflight_find(t, &id));
 	assert_int_equal(inflight_count(t), N);
 	for (int i = 0; i < N; i += 2)

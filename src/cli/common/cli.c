@@ -7,6 +7,7 @@
 #include <stdio_ext.h>
 #include <string.h>
 
+#include "base/failure.h"
 #include "json/field/field.h"
 
 /* Holt's own failure: differs from every exit status that is passed on from a command. */
@@ -40,22 +41,30 @@ int cli_fail(const struct err *e)
 }
 
 struct failure {
-	struct str code, cause, remediation;
+	struct str code, cause, remediation, pointer;
+	enum err_failure failure;
 	bool retryable;
 };
 static const struct field failure_fields[] = {
 	FIELD(struct failure, code, .flags = FIELD_REQUIRED, .doc = "For programs."),
 	FIELD(struct failure, cause, .flags = FIELD_REQUIRED, .doc = "What it was this time."),
 	FIELD(struct failure, remediation, .flags = FIELD_REQUIRED, .doc = "What can be done."),
+	FIELD_ENUM(struct failure, failure, err_failure_names, .flags = FIELD_REQUIRED,
+		   .doc = "Its class."),
 	FIELD(struct failure, retryable, .flags = FIELD_REQUIRED, .doc = "Trying again can help."),
+	FIELD(struct failure, pointer, .doc = "What is at fault in the document that was given."),
 };
 static const struct field_table failure_table = FIELD_TABLE(struct failure, failure_fields);
 
 int cli_fail_json(const struct err *e)
 {
 	const struct err_info *info = err_info(e->code);
-	const struct failure f = { str_of(info->name), str_of(e->msg), str_of(help_for(e->code)),
-				   info->retryable };
+	const struct failure f = { .code = str_of(info->name),
+				   .cause = str_of(e->msg),
+				   .remediation = str_of(help_for(e->code)),
+				   .pointer = *e->pointer ? str_of(e->pointer) : STR_NONE,
+				   .failure = info->failure,
+				   .retryable = info->retryable };
 	struct err ignored = ERR_INIT;
 	autofree char *text = field_encode_text(&failure_table, &f, FAILURE_MAX, &ignored);
 

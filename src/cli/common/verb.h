@@ -112,7 +112,7 @@ extern const size_t verbs_n;
 int cli_fail(const struct err *e);
 
 /* The same, and prints the error on standard output: {"error":{"code","cause","remediation",
- * "retryable"}}. */
+ * "failure","retryable","pointer"}}. */
 int cli_fail_json(const struct err *e);
 
 /* Prints what is wrong with the command line, and how to get help. Returns the verb's exit

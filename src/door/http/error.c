@@ -1,6 +1,7 @@
 #include "door/http/error.h"
 
 #include "base/base64.h"
+#include "base/failure.h"
 
 const struct api_code_row api_codes[API_CODES] = {
 #define API_ROW(code, ...) [API_##code] = { __VA_ARGS__ },
@@ -113,7 +114,9 @@ static const struct field context_fields[] = {
 static const struct field_table context_table = FIELD_TABLE(struct call_about, context_fields);
 
 struct problem {
-	struct str code, message, cause, remediation;
+	struct str code, message, cause, remediation, pointer;
+	enum err_failure failure;
+	bool retryable;
 	struct call_about context;
 };
 static const struct field problem_fields[] = {
@@ -122,6 +125,12 @@ static const struct field problem_fields[] = {
 	      .doc = "What kind of failure it is."),
 	FIELD(struct problem, cause, .flags = FIELD_REQUIRED, .doc = "What it was this time."),
 	FIELD(struct problem, remediation, .flags = FIELD_REQUIRED, .doc = "What can be done."),
+	FIELD_ENUM(struct problem, failure, err_failure_names, .flags = FIELD_REQUIRED,
+		   .doc = "Its class, which says what kind of reaction helps."),
+	FIELD(struct problem, retryable, .flags = FIELD_REQUIRED,
+	      .doc = "The same request may succeed later, unchanged."),
+	FIELD(struct problem, pointer,
+	      .doc = "JSON pointer to the value in the body that is at fault, if it is one."),
 	FIELD_OBJECT(struct problem, context, context_table, .flags = FIELD_REQUIRED,
 		     .doc = "What it is about."),
 };
@@ -140,8 +149,16 @@ static struct problem problem_of(const struct api_problem *p)
 {
 	const struct api_code_row *row = &api_codes[p->code];
 
-	return (struct problem){ str_of(row->name), str_of(row->message), str_of(p->cause),
-				 str_of(row->remediation), p->context };
+	return (struct problem){
+		.code = str_of(row->name),
+		.message = str_of(row->message),
+		.cause = str_of(p->e->msg),
+		.remediation = str_of(row->remediation),
+		.failure = err_info(p->e->code)->failure,
+		.retryable = err_info(p->e->code)->retryable,
+		.pointer = *p->e->pointer ? str_of(p->e->pointer) : STR_NONE,
+		.context = p->context,
+	};
 }
 
 int api_problem_text(const struct api_problem *p, struct buf *to, struct err *e)
@@ -184,7 +201,7 @@ int api_connect_text(const struct api_problem *p, struct buf *to, struct err *e)
 	json_write_key(&w, "code");
 	json_write_text(&w, api_codes[p->code].connect);
 	json_write_key(&w, "message");
-	json_write_text(&w, p->cause);
+	json_write_text(&w, p->e->msg);
 	json_write_key(&w, "details");
 	json_write_array(&w);
 	json_write_object(&w);
@@ -234,7 +251,7 @@ static struct api_problem of_door(const struct http_problem *problem)
 		.code = problem->status == 429 ? API_RATE_LIMITED
 		      : problem->status == 503 ? API_UNAVAILABLE
 					       : api_code_of(problem->e->code),
-		.cause = problem->e->msg,
+		.e = problem->e,
 		.context = { .has_retry_after_ms = problem->retry_after > 0,
 			     .retry_after_ms = problem->retry_after * 1000ull },
 	};

@@ -24,7 +24,7 @@ extern const struct api_code_row api_codes[API_CODES];
 
 struct api_problem {
 	enum api_code code;
-	const char *cause;
+	const struct err *e; /* borrowed */
 	struct call_about context;
 };
 
@@ -34,7 +34,7 @@ enum api_code api_code_of(enum err_code code);
 /* Of what there is not enough, as in struct call_about; STR_NONE where the code does not say it. */
 struct str api_dimension_of(enum err_code code);
 
-/* {"error":{"code","message","cause","remediation","context"}} */
+/* {"error":{"code","message","cause","remediation","failure","retryable","pointer","context"}} */
 int api_problem_text(const struct api_problem *p, struct buf *to, struct err *e) MUST_USE;
 /* {"code","message","details"}, as Connect has it. */
 int api_connect_text(const struct api_problem *p, struct buf *to, struct err *e) MUST_USE;

@@ -359,9 +359,11 @@ static int decode(struct exchange *a, enum op_place place, const struct json_val
 	bool is_key = a->parts->places[place].rows == api_key_table.rows;
 	void *to = is_key ? &a->key : (void *)((char *)request + a->parts->at[place]);
 
-	if (field_decode_members(&a->parts->places[place], v, a->arena, to, e) < 0)
-		return err_wrap(e, "%s", op_place_names[place]);
-	return 0;
+	if (field_decode_members(&a->parts->places[place], v, a->arena, to, e) == 0)
+		return 0;
+	if (place != OP_BODY)
+		err_point(e, "%s", ""); /* no document of the client's */
+	return err_wrap(e, "%s", op_place_names[place]);
 }
 
 /* All but the body, each part into its place of the request. */

@@ -17,7 +17,7 @@ static struct api_problem problem_of(const struct exchange *a, const struct err 
 {
 	struct api_problem p = {
 		.code = a->code != API_CODES ? a->code : api_code_of(e->code),
-		.cause = e->msg,
+		.e = e,
 		.context = a->call ? *call_about(a->call)
 				   : (struct call_about){ .sandbox = a->target },
 	};

@@ -2,6 +2,8 @@
  * which stream. */
 #include "door/rest/exec_end.h"
 
+#include "base/failure.h"
+
 enum { BODY_MAX = 8 << 20 }; /* standard input among it */
 
 #define RENAMED                                                                                    \
@@ -89,7 +91,8 @@ static const char *const kind_names[] = { [FRAME_CHUNK] = "chunk", [FRAME_EXIT] 
 struct frame {
 	enum frame_kind kind;
 	struct str stream, data, error, code, dimension;
-	bool is_exit;
+	bool is_exit, fails;
+	enum err_failure failure;
 	int32_t exit_code;
 	double exec_time_ms;
 };
@@ -105,6 +108,8 @@ static const struct field frame_fields[] = {
 	FIELD(struct frame, error, .doc = "Of an exit: what went wrong, if it was no plain end."),
 	FIELD(struct frame, code,
 	      .doc = "Of an exit: the code that exec fails with then, of the table of errors."),
+	FIELD_ENUM(struct frame, failure, err_failure_names, .has = FIELD_HAS(struct frame, fails),
+		   .doc = "Of an exit: the class of that code."),
 	FIELD(struct frame, dimension,
 	      .doc = "Of an exit: the limit that it ran into: memory, pids, disk or wall."),
 };
@@ -124,6 +129,8 @@ static void tell(struct call *c, const void *event)
 				    .exec_time_ms = end.exec_time_ms,
 				    .error = end.error,
 				    .code = end.code,
+				    .fails = end.fails,
+				    .failure = end.failure,
 				    .dimension = end.dimension };
 
 	exchange_write(c, &frame_table, ev->is_end ? &last : &chunk);

@@ -1,5 +1,6 @@
 #include "door/rest/exec_end.h"
 
+#include "base/failure.h"
 #include "json/document/json.h"
 
 static const struct field exit_fields[] = {
@@ -8,6 +9,8 @@ static const struct field exit_fields[] = {
 	FIELD(struct exit_view, exec_time_ms, .flags = FIELD_REQUIRED, .doc = "How long it ran."),
 	FIELD(struct exit_view, error, .doc = "What went wrong, if it was no plain end."),
 	FIELD(struct exit_view, code, .doc = "Its code, of the table of errors, if it has one."),
+	FIELD_ENUM(struct exit_view, failure, err_failure_names,
+		   .has = FIELD_HAS(struct exit_view, fails), .doc = "The class of that code."),
 	FIELD(struct exit_view, dimension,
 	      .doc = "The limit of the sandbox that it ran into, if any."),
 };
@@ -17,12 +20,15 @@ struct exit_view exit_view(const struct exec_event *end)
 {
 	enum api_code code = end->timed_out ? API_EXEC_TIMEOUT : api_code_of(end->failed);
 	bool fails = end->timed_out || end->failed != ERR_NONE;
+	enum err_code of = end->timed_out ? ERR_TIMEOUT : end->failed;
 
 	return (struct exit_view){
 		.exit_code = end->exit_code,
 		.exec_time_ms = end->exec_time_ms,
 		.error = end->error,
 		.code = fails ? str_of(api_codes[code].name) : STR_NONE,
+		.fails = fails,
+		.failure = err_info(of)->failure,
 		.dimension = end->dimension.n ? end->dimension : api_dimension_of(end->failed),
 	};
 }

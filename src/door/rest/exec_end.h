@@ -8,6 +8,8 @@ struct exit_view {
 	int32_t exit_code;
 	double exec_time_ms;
 	struct str error, code, dimension;
+	bool fails;
+	enum err_failure failure;
 };
 extern const struct field_table exit_view_table;
 /* Borrows the event. */

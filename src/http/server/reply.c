@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "base/failure.h"
+
 /* ---- heads --------------------------------------------------------------------------------- */
 
 /* 0, or -1 if the daemon refuses the header: control characters, or no memory. */
@@ -196,7 +198,9 @@ static void put_problem(struct buf *b, int status, const struct err *e)
 	put_text(b, "cause", e->msg);
 	put(b, ",");
 	put_text(b, "remediation", info->remediation);
-	put(b, "}}\n");
+	put(b, ",");
+	put_text(b, "failure", err_failure_names[info->failure]);
+	put(b, info->retryable ? ",\"retryable\":true}}\n" : ",\"retryable\":false}}\n");
 }
 
 /* The table that writes errors of this path in a form of its own, or NULL. */

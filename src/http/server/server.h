@@ -17,7 +17,8 @@
  * 	size		413
  * 	draining	503
  *
- * The body of a refusal is {"error":{"code","message","cause","remediation"}}, with texts from
+ * The body of a refusal is {"error":{"code","message","cause","remediation","failure",
+ * "retryable"}}, with texts from
  * base/err_table.h.
  *
  * All functions must be called on the loop's thread, and all callbacks come from it. A callback

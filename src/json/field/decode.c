@@ -64,6 +64,19 @@ static void refuse_at(struct decoder *d, const struct place *at, char path[PATH_
 	put_place(path, d->where && at ? &last : at);
 }
 
+static_assert(ERR_POINTER_MAX >= sizeof((struct json_pointer){ .n = 0 }.text), "it fits");
+
+/* The error is about this place, or about its member of this name. */
+static int point(struct decoder *d, const struct place *at, struct str member)
+{
+	struct json_pointer p = JSON_POINTER_INIT;
+
+	put_pointer(&p, at);
+	if (member.p)
+		json_pointer_key(&p, member);
+	return err_point(d->e, "%s", p.text);
+}
+
 static void put_range(char *text, size_t room, const struct field_bounds *b, const char *unit)
 {
 	long long min = b->min, max = b->max;
@@ -128,7 +141,8 @@ static int refuse(struct decoder *d, const struct place *at, const struct field 
 
 	refuse_at(d, at, path);
 	put_takes(takes, f);
-	return err_set(d->e, ERR_INVALID, "%s takes %s, not %s", path, takes, got);
+	err_set(d->e, ERR_INVALID, "%s takes %s, not %s", path, takes, got);
+	return point(d, at, STR_NONE);
 }
 
 static int refuse_type(struct decoder *d, const struct place *at, const struct field *f,
@@ -213,8 +227,9 @@ static int refuse_str(struct decoder *d, const struct place *at, const struct fi
 
 	refuse_at(d, at, path);
 	put_range(range, sizeof(range), b, " characters");
-	return err_set(d->e, ERR_INVALID, "%s takes a string%s%s%s", path, range,
-		       got ? ", not " : " without U+0000", got ? got : "");
+	err_set(d->e, ERR_INVALID, "%s takes a string%s%s%s", path, range,
+		got ? ", not " : " without U+0000", got ? got : "");
+	return point(d, at, STR_NONE);
 }
 
 /* A string of the field or of one of its elements; b: the bounds for it. */
@@ -475,8 +490,9 @@ static int missing(struct decoder *d, const struct place *at, const struct field
 
 	refuse_at(d, at, path);
 	put_takes(takes, f);
-	return err_set(d->e, ERR_INVALID, "%s%s\"%s\" is missing; it takes %s", path,
-		       at ? ": " : "", f->name, takes);
+	err_set(d->e, ERR_INVALID, "%s%s\"%s\" is missing; it takes %s", path, at ? ": " : "",
+		f->name, takes);
+	return point(d, at, str_of(f->name));
 }
 
 /* Names the nearest name, or all names if none is near. */
@@ -484,6 +500,7 @@ static int unknown(struct decoder *d, const struct place *at, const struct field
 		   struct str key)
 {
 	char path[PATH_MAX_], names[160] = "";
+	struct str shown = utf8_cut(key, KEY_SHOWN);
 	const char *near = NULL;
 	unsigned best = 0, distance;
 	size_t n = 0;
@@ -503,13 +520,13 @@ static int unknown(struct decoder *d, const struct place *at, const struct field
 	refuse_at(d, at, path);
 	if (d->where)
 		json_pointer_key(d->where, key);
-	key = utf8_cut(key, KEY_SHOWN);
 	if (near)
-		return err_set(d->e, ERR_INVALID,
-			       "%s%sunknown field \"%.*s\"; did you mean \"%s\"?", path,
-			       at ? ": " : "", STR_ARG(key), near);
-	return err_set(d->e, ERR_INVALID, "%s%sunknown field \"%.*s\"; known are %s", path,
-		       at ? ": " : "", STR_ARG(key), n ? names : "none");
+		err_set(d->e, ERR_INVALID, "%s%sunknown field \"%.*s\"; did you mean \"%s\"?", path,
+			at ? ": " : "", STR_ARG(shown), near);
+	else
+		err_set(d->e, ERR_INVALID, "%s%sunknown field \"%.*s\"; known are %s", path,
+			at ? ": " : "", STR_ARG(shown), n ? names : "none");
+	return point(d, at, key);
 }
 
 static const struct field *find(const struct field_table *t, struct str key)
@@ -550,8 +567,9 @@ static int decode_members(struct decoder *d, const struct place *at, const struc
 
 	if (v && json_type(v) != JSON_OBJECT) {
 		refuse_at(d, at, path);
-		return err_set(d->e, ERR_INVALID, "%s takes an object, not %s",
-			       at ? path : "the call", json_type_name(json_type(v)));
+		err_set(d->e, ERR_INVALID, "%s takes an object, not %s", at ? path : "the call",
+			json_type_name(json_type(v)));
+		return point(d, at, STR_NONE);
 	}
 	while (json_next(&it)) {
 		if (decode_member(d, at, t, &it, &seen, ret) < 0)

@@ -74,7 +74,7 @@ static void take_event(struct mcp_relay *r, enum line_event event, struct str li
 	rpc_fault_set(&f, event == LINE_LOST ? RPC_INTERNAL_ERROR : RPC_INVALID_REQUEST,
 		      event == LINE_LOST ? "out of memory" : "a message of more than %d bytes",
 		      LINE_MAX_DEFAULT);
-	f.reason = err_info(event == LINE_LOST ? ERR_LIMIT : ERR_TOO_LARGE)->name;
+	f.reason = err_info(event == LINE_LOST ? ERR_LIMIT : ERR_TOO_LARGE);
 	rpc_sniff_id(&r->lines.sniff, &id);
 	relay_put_fault(r, &id, &f);
 }

@@ -64,7 +64,7 @@ static void put_failure(struct mcp_relay *r, const struct rpc_id *id, const stru
 
 	log_info("mcp relay: %s", e->msg);
 	rpc_fault_set(&f, RPC_INTERNAL_ERROR, "%s", e->msg);
-	f.reason = err_info(e->code)->name;
+	f.reason = err_info(e->code);
 	relay_put_fault(r, id, &f);
 }
 

@@ -94,6 +94,6 @@ int mcp_over_limit(struct rpc_fault *f, const char *what, unsigned max)
 		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s of at most %u", what, max);
 	else
 		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%s", what);
-	f->reason = err_info(ERR_LIMIT)->name;
+	f->reason = err_info(ERR_LIMIT);
 	return -1;
 }

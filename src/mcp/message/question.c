@@ -142,7 +142,7 @@ int mcp_fault_missing(struct rpc_fault *f, unsigned needs)
 int mcp_fault_of(struct rpc_fault *f, const struct err *e)
 {
 	rpc_fault_set(f, err_info(e->code)->jsonrpc, "%s", e->msg);
-	f->reason = err_info(e->code)->name;
+	f->reason = err_info(e->code);
 	return -1;
 }
 

@@ -26,7 +26,7 @@ static int hold(struct mcp_session *s, struct mcp_inbound *in, struct rpc_fault 
 	if (s->held > 0 && bytes > s->server->o.held_max - s->held) {
 		rpc_fault_set(f, RPC_INTERNAL_ERROR,
 			      "requests in flight hold %zu bytes; wait for an answer", s->held);
-		f->reason = err_info(ERR_LIMIT)->name;
+		f->reason = err_info(ERR_LIMIT);
 		return -1;
 	}
 	in->held = bytes;
@@ -99,7 +99,7 @@ struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind 
 
 	if (!c) {
 		rpc_fault_set(f, RPC_INTERNAL_ERROR, "out of memory");
-		f->reason = err_info(ERR_LIMIT)->name;
+		f->reason = err_info(ERR_LIMIT);
 		return NULL;
 	}
 	if (read_token(c, q->meta.token, f) < 0 || hold(q->s, q->in, f) < 0 ||
@@ -238,7 +238,7 @@ static void end_task(struct mcp_call *c)
 		return;
 	}
 	rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the result can't be kept: %s", e.msg);
-	f.reason = err_info(e.code)->name;
+	f.reason = err_info(e.code);
 	mcp_task_fault(c, &f);
 }
 

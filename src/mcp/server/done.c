@@ -84,7 +84,8 @@ void mcp_call_text(struct mcp_call *c, struct str text)
 static void fail_tool(struct mcp_call *c, const struct err *e)
 {
 	static const char no_memory[] = "{\"code\":\"limit_exceeded\",\"cause\":\"out of memory\","
-					"\"remediation\":\"Try again later.\",\"retryable\":true}";
+					"\"remediation\":\"Try again later.\","
+					"\"failure\":\"transport_failed\",\"retryable\":true}";
 	autofree char *text = mcp_error_text(e);
 	const struct mcp_content content = { .type = MCP_TEXT,
 					     .text = str_of(text ? text : no_memory) };
@@ -105,7 +106,7 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e)
 		return;
 	}
 	rpc_fault_set(&f, err_info(e->code)->jsonrpc, "%s", e->msg);
-	f.reason = err_info(e->code)->name;
+	f.reason = err_info(e->code);
 	mcp_progress_flush(c);
 	mcp_call_fault(c, &f);
 }

@@ -88,7 +88,7 @@ void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct 
 		send_answer(s, in, buf_str(&srv->out), HTTP_OK);
 	} else {
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answer can't be sent: %s", e.msg);
-		f.reason = err_info(e.code)->name;
+		f.reason = err_info(e.code);
 		mcp_send_fault(s, in, id, &f);
 	}
 	clear(&srv->out);
@@ -123,7 +123,7 @@ void mcp_session_reject(struct mcp_session *s, const struct err *e, const struct
 
 	rpc_fault_set(&f, e->code == ERR_LIMIT ? RPC_INTERNAL_ERROR : RPC_INVALID_REQUEST, "%s",
 		      e->msg);
-	f.reason = err_info(e->code)->name;
+	f.reason = err_info(e->code);
 	if (sniff)
 		rpc_sniff_id(sniff, &id);
 	send(s, stream, write_fault(s->server, &id, &f), MCP_OUT_RESPONSE, err_info(e->code)->http);
@@ -141,7 +141,7 @@ static void send_batch(struct mcp_session *s, struct mcp_inbound *in)
 		send(s, in->stream, buf_str(&in->answers), MCP_OUT_RESPONSE, HTTP_OK);
 	} else if (in->answers.n > 0 || in->lost) {
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answers of the batch are too large");
-		f.reason = err_info(ERR_TOO_LARGE)->name;
+		f.reason = err_info(ERR_TOO_LARGE);
 		send(s, in->stream, write_fault(s->server, &none, &f), MCP_OUT_RESPONSE, HTTP_OK);
 	}
 	buf_fini(&in->answers);

@@ -1,6 +1,7 @@
 /* Results and content as JSON, with the members that the client's revision defines. */
 #include <stdio.h>
 
+#include "base/failure.h"
 #include "mcp/server/internal.h"
 
 enum { ERROR_TEXT_MAX = 8192 };
@@ -210,8 +211,11 @@ char *mcp_error_text(const struct err *e)
 	mcp_put_text(&w, "code", info->name);
 	mcp_put_text(&w, "cause", e->msg);
 	mcp_put_text(&w, "remediation", info->remediation);
+	mcp_put_text(&w, "failure", err_failure_names[info->failure]);
 	json_write_key(&w, "retryable");
 	json_write_bool(&w, info->retryable);
+	if (*e->pointer)
+		mcp_put_text(&w, "pointer", e->pointer);
 	json_write_object_end(&w);
 	return json_write_done(&w, &failed) < 0 ? NULL : buf_take(&b);
 }

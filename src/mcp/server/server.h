@@ -500,7 +500,8 @@ void mcp_call_done(struct mcp_call *c, const struct mcp_result *r);
 void mcp_call_text(struct mcp_call *c, struct str text);
 
 /* Ends any call with a failure. For a tool: isError, and the text {"code","cause","remediation",
- * "retryable"} from base/err_table.h. For others: a protocol error with the table's code. */
+ * "failure","retryable","pointer"} from base/err_table.h. For others: a protocol error with the
+ * table's code. */
 void mcp_call_fail(struct mcp_call *c, const struct err *e);
 
 /* Returns that text; owned, NUL-terminated. */

@@ -250,7 +250,7 @@ void mcp_session_fail_all(struct mcp_session *s)
 	struct rpc_fault f;
 
 	rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the server ended before the request did");
-	f.reason = err_info(ERR_TRANSPORT)->name;
+	f.reason = err_info(ERR_TRANSPORT);
 	f.status = UNAVAILABLE;
 	cancel_all(s, &f);
 }

@@ -386,7 +386,7 @@ void mcp_task_result(struct mcp_call *c, struct str result)
 	if (!t->result) {
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "a result of %zu bytes can't be kept",
 			      result.n);
-		f.reason = err_info(ERR_LIMIT)->name;
+		f.reason = err_info(ERR_LIMIT);
 		mcp_task_fault(c, &f);
 		return;
 	}

@@ -292,7 +292,7 @@ void mcp_task_deliver(struct mcp_task *t, struct mcp_call *waiter)
 		f = *t->fault;
 	} else {
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the task was cancelled");
-		f.reason = err_info(ERR_CANCELLED)->name;
+		f.reason = err_info(ERR_CANCELLED);
 	}
 	mcp_call_fault(waiter, &f);
 }
@@ -332,7 +332,7 @@ int mcp_tasks_result(const struct mcp_request *q, struct rpc_fault *f)
 	if (i == MCP_TASK_WAITERS) {
 		rpc_fault_set(f, RPC_INTERNAL_ERROR, "%d requests wait for this task already",
 			      MCP_TASK_WAITERS);
-		f->reason = err_info(ERR_LIMIT)->name;
+		f->reason = err_info(ERR_LIMIT);
 		mcp_call_fault(waiter, f);
 		return 0;
 	}

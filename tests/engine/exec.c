@@ -124,6 +124,38 @@ static void test_environment(void **state)
 	assert_string_equal(sh(sb, "echo $B"), "box");
 }
 
+/* A secret is in the environment of one program, or in a file that is there as long as that runs. */
+static void test_secrets(void **state)
+{
+	const struct env_var of_box[] = { { STR_LIT("A"), STR_LIT("box") },
+					  { STR_LIT("B"), STR_LIT("box") } };
+	const struct exec_secret secrets[] = {
+		{ STR_LIT("A"), STR_LIT("first=value\n"), true },
+		{ STR_LIT("B"), STR_LIT("second value"), false },
+		{ STR_LIT("C"), STR_LIT("x"), true },
+	};
+	static const char line[] =
+		"cat /proc/self/environ | tr '\\0' '\\n' | grep -c 'value'; echo \"$B\"; cat $A $C;"
+		"echo; (cat <$A); stat -Lc '%a %u' $A; echo y 2>&- >$A || echo refused;"
+		"env -i cat $A; python3 -c 'import subprocess, sys;"
+		" subprocess.run([\"cat\", sys.argv[1]])' $C; echo $A >/workspace/name";
+	struct exec_spec x = { .shell = str_of(line),
+			       .secrets = secrets,
+			       .n_secrets = ARRAY_LEN(secrets) };
+	struct sandbox *sb = make(&(struct sandbox_spec){ .env = of_box, .n_env = 2 });
+	struct ran *r = ran_until(sb, &x);
+
+	assert_string_equal(r->out.p, "1\nsecond value\nfirst=value\nx\nfirst=value\n400 1000\n"
+				      "refused\nfirst=value\nx");
+	assert_string_equal(sh(sb, "echo $A $B$C; cat $(cat name) 2>&- || echo gone"),
+			    "box box\ngone");
+	/* what init still has is not readable, and nothing of the sandbox's files has it */
+	assert_string_equal(sh(sb, "grep -rs 'second value' /tmp /workspace /home /run; echo $?"),
+			    "1");
+	x.n_secrets = 33;
+	assert_int_equal(ran_until(sb, &x)->err.code, ERR_INVALID);
+}
+
 static void test_path_of_call(void **state)
 {
 	const struct env_var path[] = { { STR_LIT("PATH"), STR_LIT("/nowhere:/workspace/b") } };
@@ -545,6 +577,7 @@ int main(int argc, char **argv)
 		engine_test(test_shell),
 		engine_test(test_refused_outright),
 		engine_test(test_environment),
+		engine_test(test_secrets),
 		engine_test(test_path_of_call),
 		engine_test(test_cwd),
 		engine_test(test_bad_cwd),

@@ -314,12 +314,22 @@ struct exec_terminal {
 	struct str term; /* the variable TERM; {NULL}: the sandbox's */
 };
 
+/* A variable of one program that nothing else keeps, and whose bytes are wiped here and in init once
+ * it runs. as_file: they are in a file that exists as long as a process of the program has it open,
+ * and the variable has its name. */
+struct exec_secret {
+	struct str name, value; /* as env_var's; no other variable has that name */
+	bool as_file;
+};
+
 struct exec_spec {
 	const struct str *argv; /* argv[0] without '/' is searched in PATH; none: the template's */
 	size_t n_argv;
 	struct str shell; /* instead of argv: a line for bash -c, or for sh -c without bash */
 	const struct env_var *env; /* overrides the sandbox's defaults */
 	size_t n_env;
+	const struct exec_secret *secrets; /* override the sandbox's defaults, too */
+	size_t n_secrets;
 	struct str cwd; /* {NULL}: the sandbox's */
 	/* ERR_INVALID for root in a sandbox without */
 	enum exec_user { EXEC_AS_SANDBOX, EXEC_AS_USER, EXEC_AS_ROOT } user;

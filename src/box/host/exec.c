@@ -118,7 +118,7 @@ static void free_exec(struct exec *x)
 {
 	leave_list(x);
 	terminal_open_cancel(x->opening);
-	buf_fini(&x->message);
+	buf_wipe(&x->message);
 	close_output(&x->out[0]);
 	close_output(&x->out[1]);
 	close_stdin(x);
@@ -523,6 +523,14 @@ static void env_put(struct env_list *l, struct str var)
 		l->vars[l->n++] = var;
 }
 
+static void env_drop(struct env_list *l, struct str name)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (str_eq(env_name(l->vars[i]), name))
+			l->vars[i--] = l->vars[--l->n];
+	}
+}
+
 /* A shell on a terminal shows in which sandbox it is. Debian's bash.bashrc sets its own PS1, with
  * debian_chroot in front; other shells take PS1 as it is. Of a generated id the beginning is
  * enough. */
@@ -556,7 +564,41 @@ static bool is_other(const struct exec *x, const struct exec_spec *spec)
 	return spec->user == EXEC_AS_USER && x->sb->limits.root;
 }
 
-static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, uint32_t *ret_n,
+static int check_secrets(const struct exec_spec *spec, struct err *e)
+{
+	if (spec->n_secrets > WIRE_SECRETS_MAX)
+		return err_set(e, ERR_INVALID, "secrets: at most %d", WIRE_SECRETS_MAX);
+	for (size_t i = 0; i < spec->n_secrets; i++) {
+		const struct exec_secret *s = &spec->secrets[i];
+
+		if (env_check(&(struct env_var){ s->name, s->value }, 1, e) < 0)
+			return -1;
+		if (s->name.n > WIRE_SECRET_NAME_MAX)
+			return err_set(e, ERR_INVALID,
+				       "secrets: a variable's name has at most %d bytes",
+				       WIRE_SECRET_NAME_MAX);
+	}
+	return 0;
+}
+
+/* Those that go into files come last. */
+static int add_secrets(const struct exec_spec *spec, bool as_file, struct buf *b, uint32_t *n,
+		       struct err *e)
+{
+	for (size_t i = 0; i < spec->n_secrets; i++) {
+		const struct exec_secret *s = &spec->secrets[i];
+
+		if (s->as_file != as_file)
+			continue;
+		if (buf_add(b, s->name.p, s->name.n, e) < 0 || buf_add(b, "=", 1, e) < 0 ||
+		    add_string(b, s->value, e) < 0)
+			return -1;
+		++*n;
+	}
+	return 0;
+}
+
+static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, struct im_exec *m,
 		   struct err *e)
 {
 	autobuf struct buf own = BUF_INIT(EXEC_BYTES_MAX);
@@ -565,7 +607,7 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 	char prompt[PROMPTS][PROMPT_MAX];
 	size_t at = 0;
 
-	if (env_check(spec->env, spec->n_env, e) < 0)
+	if (env_check(spec->env, spec->n_env, e) < 0 || check_secrets(spec, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
 		env_put(&l, str_of(base_env[i]));
@@ -588,11 +630,17 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 		env_put(&l, str_of(own.p + at));
 		at += strlen(own.p + at) + 1;
 	}
+	for (size_t i = 0; i < spec->n_secrets; i++)
+		env_drop(&l, spec->secrets[i].name);
 	for (size_t i = 0; i < l.n; i++) {
 		if (add_string(b, l.vars[i], e) < 0)
 			return -1;
 	}
-	*ret_n = (uint32_t)l.n;
+	m->envc = (uint32_t)l.n;
+	if (add_secrets(spec, false, b, &m->envc, e) < 0 ||
+	    add_secrets(spec, true, b, &m->secret_files, e) < 0)
+		return -1;
+	m->envc += m->secret_files;
 	return 0;
 }
 
@@ -645,7 +693,7 @@ static int build_message(struct exec *x, const struct exec_spec *spec, struct bu
 		if (add_string(b, word_of(x, spec, i), e) < 0)
 			return -1;
 	}
-	if (add_env(x, spec, b, &m.envc, e) < 0)
+	if (add_env(x, spec, b, &m, e) < 0)
 		return -1;
 	memcpy(b->p, &m, sizeof(m));
 	return 0;
@@ -734,7 +782,7 @@ static void on_terminal(void *arg, int master, int slave, const struct err *err)
 	x->opening = NULL;
 	if (!err && attach_terminal(x, master, slave, &e) < 0)
 		err = &e;
-	buf_fini(&x->message);
+	buf_wipe(&x->message);
 	if (err) {
 		exec_finish(x, NULL, err);
 	} else if (x->killed_ms) {
@@ -761,9 +809,12 @@ static int start_on_terminal(struct exec *x, const struct exec_spec *spec, struc
 
 static int start(struct exec *x, const struct exec_spec *spec, struct err *e)
 {
-	autobuf struct buf b = BUF_INIT(EXEC_BYTES_MAX + PATH_MAX + 4096);
+	autowipe struct buf b = BUF_INIT(EXEC_BYTES_MAX + PATH_MAX + 4096);
 	int fds[3] = { -1, -1, -1 }, failed;
 
+	/* A buffer that grows leaves copies behind. */
+	if (spec->n_secrets && !buf_reserve(&b, b.max, e))
+		return -1;
 	if (build_message(x, spec, &b, e) < 0)
 		return e->code == ERR_TOO_LARGE
 			     ? err_set(e, ERR_TOO_LARGE,

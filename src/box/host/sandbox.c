@@ -441,6 +441,7 @@ static void free_queued(struct queued *q)
 {
 	for (size_t i = 0; i < q->n_fds; i++)
 		close_fd(&q->fds[i]);
+	explicit_bzero(q->bytes, q->n); /* it may have secrets */
 	free(q);
 }
 

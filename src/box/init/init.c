@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -57,6 +58,8 @@ enum {
 	UNTRACED_MAX = 64, /* in one pass over dead children */
 	SEND_TRIES = 10, /* tries to send a message with a descriptor */
 	SEND_PAUSE_US = 1000,
+	SECRET_FD = 90,
+	SECRET_VAR_MAX = WIRE_SECRET_NAME_MAX + 48,
 };
 
 static const char shell_bash[] = "/bin/bash", shell_sh[] = "/bin/sh";
@@ -79,6 +82,7 @@ static struct {
 static struct running execs[EXECS_MAX] INIT_LARGE;
 static char message[WIRE_MAX + 1] INIT_LARGE __attribute__((aligned(8)));
 static char *strings[STRINGS_MAX] INIT_LARGE;
+static char secret_vars[WIRE_SECRETS_MAX][SECRET_VAR_MAX] INIT_LARGE;
 
 /* Other processes of this user, or a lack of memory, may make it fail for a while; the hub's own
  * time limits end a wait that is too long. */
@@ -140,6 +144,7 @@ struct launch {
 	char *const *envp;
 	const char *cwd;
 	int fds[3];
+	char **secrets; /* the variables whose values go into files, n_secrets of them */
 	struct rlimit files; /* limit of files that it may have open */
 	bool limited; /* the limit was requested */
 	volatile uint32_t stage;
@@ -192,7 +197,49 @@ static int become(uint32_t uid)
 	return (int)syscall(SYS_setresuid, uid, uid, uid);
 }
 
-/* Runs in the new process, in our memory: writes only its own stack and *l. */
+/* A file in memory that only its owner may read and nobody may change. It is in no folder, so forks
+ * and snapshots of the sandbox do not have it, and it ends with the last process that has it open.
+ * Returns a descriptor out of the way of those that scripts use. */
+static int secret_file(const char *text)
+{
+	size_t n = strlen(text);
+	int fd = memfd_create("secret", MFD_ALLOW_SEALING), high;
+
+	if (fd < 0)
+		return -1;
+	for (ssize_t done; n > 0; text += done, n -= (size_t)done) {
+		done = write(fd, text, n);
+		if (done < 0)
+			return -1;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0 || fchmod(fd, 0400) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -1;
+	high = fcntl(fd, F_DUPFD, SECRET_FD);
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+/* Puts values into files, and the names of these into the variables. By the number of the process
+ * the name is good for its children too, as long as it lives. */
+static int give_secrets(char **vars, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const char *value = strchr(vars[i], '=');
+		int fd = value ? secret_file(value + 1) : -1;
+
+		if (fd < 0)
+			return -1;
+		snprintf(secret_vars[i], sizeof(secret_vars[i]), "%.*s=/proc/%d/fd/%d",
+			 (int)(value - vars[i]), vars[i], (int)getpid(), fd);
+		vars[i] = secret_vars[i];
+	}
+	return 0;
+}
+
+/* Runs in the new process, in our memory: writes only its own stack, *l and what secrets need. */
 static _Noreturn void launch_child(struct launch *l)
 {
 	sigset_t none;
@@ -206,13 +253,15 @@ static _Noreturn void launch_child(struct launch *l)
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (setrlimit(RLIMIT_NOFILE, &l->files) < 0 && l->limited)
 		goto fail;
-	l->stage = IM_STAGE_CWD;
 	for (int i = 0; i < 3; i++) {
 		if (dup2(l->fds[i], i) < 0)
 			goto fail; /* all our descriptors are above 2, so none is lost */
 	}
 	if (l->m->uid && become(l->m->uid) < 0)
 		goto fail;
+	if (give_secrets(l->secrets, l->m->secret_files) < 0)
+		goto fail;
+	l->stage = IM_STAGE_CWD;
 	if (chdir(l->cwd) < 0)
 		goto fail;
 	l->stage = IM_STAGE_EXEC;
@@ -280,7 +329,8 @@ static void handle_exec(struct im_exec *m, size_t n, const int fds[3])
 	char *cwd = NULL;
 	pid_t pid;
 
-	if (!r || message_exec(m, n, strings, &cwd) < 0) {
+	if (!r || message_exec(m, n, strings, &cwd) < 0 || m->secret_files > m->envc ||
+	    m->secret_files > WIRE_SECRETS_MAX) {
 		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EUSERS);
 		return;
 	}
@@ -290,6 +340,7 @@ static void handle_exec(struct im_exec *m, size_t n, const int fds[3])
 	l.cwd = cwd;
 	l.argv = strings + STRINGS_BEFORE;
 	l.envp = l.argv + m->argc + 1;
+	l.secrets = strings + STRINGS_BEFORE + m->argc + 1 + m->envc - m->secret_files;
 	if (m->shell) {
 		strings[1] = access(shell_bash, X_OK) == 0 ? (char *)shell_bash : (char *)shell_sh;
 		strings[2] = (char *)"-c";
@@ -779,6 +830,7 @@ static void serve_one(void)
 		_exit(0); /* the hub is gone, or has given up this sandbox */
 	message[n] = '\0';
 	dispatch((size_t)n, fds, (int)n_fds);
+	explicit_bzero(message, (size_t)n); /* it may have secrets */
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
 }

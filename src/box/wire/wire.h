@@ -22,6 +22,8 @@
 
 enum {
 	WIRE_VERSION = 2,
+	WIRE_SECRETS_MAX = 32, /* of one program */
+	WIRE_SECRET_NAME_MAX = 128, /* bytes of the variable of one in a file */
 	WIRE_MAX = 160 * 1024, /* one message; below the default socket buffer */
 	WIRE_FORK_MAX = 64,
 	WIRE_USAGE_MAX = 64,
@@ -348,7 +350,9 @@ struct im_exec {
 	uint32_t terminal;
 	uint32_t files; /* open files of the program; 0: as many as the host gives */
 	uint32_t uid; /* that it becomes, in a sandbox with root; 0: none */
-	uint32_t pad;
+	/* of the last this many variables the value goes into a file, and its name instead into
+	 * the variable */
+	uint32_t secret_files;
 };
 
 enum { IM_SIGNAL_TREE = 1 };

@@ -10,7 +10,7 @@ static const struct gate_part {
 } parts[] = {
 	{ gate_identity_open, gate_identity_close }, { gate_policy_open, gate_policy_close },
 	{ gate_approval_open, gate_approval_close }, { gate_redact_open, gate_redact_close },
-	{ gate_audit_open, gate_audit_close },
+	{ gate_secret_open, gate_secret_close },     { gate_audit_open, gate_audit_close },
 };
 
 struct gate *gate_open(const struct gate_options *o, struct err *e)
@@ -31,6 +31,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 			      : config_parse(STR_LIT("{}"), "config.json", e);
 	if (!g->config)
 		return NULL;
+	g->secrets_folder = o->secrets;
 	g->hooks.data = g;
 	g->hooks.guard = &g->guard;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {

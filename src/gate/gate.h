@@ -16,6 +16,7 @@ struct gate_options {
 	uv_loop_t *loop;
 	struct hub *hub; /* NULL: there is none. Borrowed until gate_free() */
 	struct config *config; /* a reference is taken; NULL: no file */
+	const char *secrets; /* the data folder, which has the store of secrets; NULL: none */
 	/* They stand in place of the gate's; NULL: none do. */
 	const struct op_hooks *hooks;
 };

@@ -7,6 +7,7 @@
 struct gate {
 	uv_loop_t *loop; /* NULL: see gate_options */
 	struct hub *hub; /* NULL: none */
+	const char *secrets_folder; /* borrowed while it opens; NULL: none */
 	struct config *config; /* the last that was good; never NULL */
 	struct guard guard; /* what operations see of the parts */
 	struct op_hooks hooks; /* parts set theirs */
@@ -41,5 +42,11 @@ int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
 void gate_approval_close(struct gate *g);
 int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
 void gate_redact_close(struct gate *g);
+/* Needs the part before it. */
+int gate_secret_open(struct gate *g, struct err *e) MUST_USE;
+void gate_secret_close(struct gate *g);
+void gate_secret_reload(struct gate *g);
+/* From here on the value is redacted, and shown by its name. */
+int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e) MUST_USE;
 int gate_audit_open(struct gate *g, struct err *e) MUST_USE;
 void gate_audit_close(struct gate *g);

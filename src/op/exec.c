@@ -44,6 +44,7 @@ static const struct field request_fields[] = {
 	FIELD(Q, cwd, .min = 1, .max = CWD_MAX,
 	      .doc = "Directory to start in; the sandbox's if absent."),
 	FIELD(Q, env, .max = ENV_MAX, .doc = "Environment variables, over those of the sandbox."),
+	SECRETS_ROW(Q),
 	FIELD_ENUM(Q, user, user_names, .def = DEFAULT_ENUM(EXEC_AS_SANDBOX),
 		   .doc = "Who it is: as the sandbox was made; user, uid 1000; or root, uid 0, "
 			  "where it was made with root."),
@@ -143,7 +144,9 @@ static int exec_normalize(void *request, struct arena *a, struct err *e)
 		q->command = STR_LIT("exec \"$0\" -i"); /* bash, or sh where there is none */
 	if (!q->timeout_seconds && !q->background)
 		q->timeout_seconds = EXEC_TIMEOUT_DEFAULT;
-	return op_check_env(&q->env, e);
+	if (op_check_env(&q->env, e) < 0)
+		return -1;
+	return secret_refs_normalize(&q->secrets, &q->env, a, e);
 }
 
 /* What only means something in the background is refused, not passed over. */
@@ -192,10 +195,21 @@ static struct str exec_line(struct call *c, const struct exec_request *q)
 	return text ? (struct str){ text, b.n } : q->command;
 }
 
+/* What is to be started. */
+struct exec_plan {
+	struct call *call;
+	const struct exec_request *request;
+	struct str id;
+	bool again; /* a request of the same key was cut off with an earlier hub */
+	const struct exec_secret *secrets; /* granted to it, until it has started */
+	size_t n_secrets;
+};
+
 /* Of the spec all but its events, its terminal in the arena. */
-static int exec_fill_spec(struct call *c, const struct exec_request *q, struct str id,
-			  struct job_spec *ret, struct err *e)
+static int exec_fill_spec(const struct exec_plan *p, struct job_spec *ret, struct err *e)
 {
+	const struct exec_request *q = p->request;
+	struct call *c = p->call;
 	struct arena *a = call_arena(c);
 	struct str *words = arena_array(a, q->args.n + 1, sizeof(*words), e);
 	struct env_var *env = words ? arena_array(a, q->env.n, sizeof(*env), e) : NULL;
@@ -213,7 +227,7 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct s
 		env[i] = (struct env_var){ q->env.p[i].key, q->env.p[i].value };
 	*tty = (struct exec_terminal){ q->tty.cols, q->tty.rows, q->tty.term };
 	*ret = (struct job_spec){
-		.id = id,
+		.id = p->id,
 		.command = exec_line(c, q),
 		.background = q->background,
 		.keep = call_streams(c) ? 0 : q->keep_bytes,
@@ -223,6 +237,8 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct s
 			.shell = q->has_args ? STR_NONE : q->command,
 			.env = env,
 			.n_env = q->env.n,
+			.secrets = p->secrets,
+			.n_secrets = p->n_secrets,
 			.cwd = q->cwd,
 			.user = q->user,
 			.timeout_ms = ms,
@@ -235,14 +251,14 @@ static int exec_fill_spec(struct call *c, const struct exec_request *q, struct s
 
 /* ---- in the background --------------------------------------------------------------------- */
 
-static struct job *exec_detach(struct call *c, const struct exec_request *q, struct str id,
-			       struct err *e)
+static struct job *exec_detach(const struct exec_plan *p, struct err *e)
 {
-	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, e);
+	const struct exec_request *q = p->request;
+	struct hub_sandbox *l = call_hub_sandbox(p->call, q->sandbox, e);
 	struct job_spec spec;
 	struct job *j;
 
-	if (!l || exec_fill_spec(c, q, id, &spec, e) < 0)
+	if (!l || exec_fill_spec(p, &spec, e) < 0)
 		return NULL;
 	j = job_start(l, &spec, e);
 	if (!j)
@@ -266,15 +282,15 @@ static void exec_answer_job(struct call *c, struct job *j)
 	call_answer(c, &a);
 }
 
-static void exec_run_detached(struct call *c, const struct exec_request *q, struct str id)
+static void exec_run_detached(const struct exec_plan *p)
 {
 	struct err e = ERR_INIT;
-	struct job *j = exec_detach(c, q, id, &e);
+	struct job *j = exec_detach(p, &e);
 
 	if (j)
-		exec_answer_job(c, j);
+		exec_answer_job(p->call, j);
 	else
-		call_fail(c, &e);
+		call_fail(p->call, &e);
 }
 
 /* ---- to its end ---------------------------------------------------------------------------- */
@@ -523,7 +539,8 @@ static int exec_on_word(void *data, const void *message, struct err *e)
 
 /* Room for its output, and the program. It leaves the end of what it prints behind, and can be
  * found while it runs. */
-static int exec_begin(struct exec_run *r, struct hub_sandbox *l, struct err *e)
+static int exec_begin(struct exec_run *r, const struct exec_plan *p, struct hub_sandbox *l,
+		      struct err *e)
 {
 	const struct exec_request *q = r->request;
 	size_t most = once_kept(r->call) ? OUTPUT_STORED : q->max_output_bytes;
@@ -537,7 +554,7 @@ static int exec_begin(struct exec_run *r, struct hub_sandbox *l, struct err *e)
 		call_about(r->call)->dimension = STR_LIT("output");
 		return -1;
 	}
-	if (exec_fill_spec(r->call, q, r->id, &spec, e) < 0)
+	if (exec_fill_spec(p, &spec, e) < 0)
 		return -1;
 	output_init(&r->out, keep);
 	output_init(&r->err, keep);
@@ -548,8 +565,10 @@ static int exec_begin(struct exec_run *r, struct hub_sandbox *l, struct err *e)
 	return j ? 0 : -1;
 }
 
-static void exec_follow(struct call *c, const struct exec_request *q, struct str id)
+static void exec_follow(const struct exec_plan *p)
 {
+	const struct exec_request *q = p->request;
+	struct call *c = p->call;
 	struct err e = ERR_INIT;
 	struct hub_sandbox *l = call_sandbox(c, q->sandbox, &e)
 				      ? call_hub_sandbox(c, q->sandbox, &e)
@@ -560,11 +579,11 @@ static void exec_follow(struct call *c, const struct exec_request *q, struct str
 		*r = (struct exec_run){
 			.call = c,
 			.request = q,
-			.id = id,
+			.id = p->id,
 			.input = q->input,
 			.begun_ms = clock_ms(),
 		};
-	if (!r || exec_begin(r, l, &e) < 0) {
+	if (!r || exec_begin(r, p, l, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
@@ -579,21 +598,36 @@ static void exec_follow(struct call *c, const struct exec_request *q, struct str
 
 /* The request that named it was cut off with an earlier hub. In the background it has a row from
  * before its start on, so that without one it never ran. */
-static void exec_run_again(struct call *c, const struct exec_request *q, struct str id)
+static void exec_run_again(const struct exec_plan *p)
 {
 	struct err e = ERR_INIT;
-	struct job *j = call_job(c, q->sandbox, id, &e);
+	struct job *j = call_job(p->call, p->request->sandbox, p->id, &e);
 
 	if (j) {
-		exec_answer_job(c, j);
-	} else if (q->background) {
-		exec_run_detached(c, q, id);
+		exec_answer_job(p->call, j);
+	} else if (p->request->background) {
+		exec_run_detached(p);
 	} else {
 		err_set(&e, ERR_CONFLICT,
 			"the server ended while the command of this key ran; what it has done is "
 			"not known");
-		call_fail(c, &e);
+		call_fail(p->call, &e);
 	}
+}
+
+/* The plan goes with its call. */
+static void exec_granted(void *data, const struct exec_secret *secrets, size_t n)
+{
+	struct exec_plan *p = data;
+
+	p->secrets = secrets;
+	p->n_secrets = n;
+	if (p->again)
+		exec_run_again(p);
+	else if (p->request->background)
+		exec_run_detached(p);
+	else
+		exec_follow(p);
 }
 
 static int exec_name(struct call *c, const struct exec_request *q, struct str *ret, struct err *e)
@@ -614,25 +648,21 @@ static void exec_run(struct call *c, const void *request)
 {
 	const struct exec_request *q = request;
 	struct err e = ERR_INIT;
-	struct str id;
+	struct exec_plan *p = exec_check(c, q, &e) < 0 ? NULL
+						       : arena_alloc(call_arena(c), sizeof(*p), &e);
+	enum once once;
 
-	if (exec_check(c, q, &e) < 0 || exec_name(c, q, &id, &e) < 0) {
+	if (p)
+		*p = (struct exec_plan){ .call = c, .request = q };
+	if (!p || exec_name(c, q, &p->id, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
-	switch (once_begin(c, &id)) {
-	case ONCE_NEW:
-		if (q->background)
-			exec_run_detached(c, q, id);
-		else
-			exec_follow(c, q, id);
-		break;
-	case ONCE_AGAIN:
-		exec_run_again(c, q, id);
-		break;
-	case ONCE_OVER:
-		break;
-	}
+	once = once_begin(c, &p->id);
+	if (once == ONCE_OVER)
+		return;
+	p->again = once == ONCE_AGAIN;
+	secret_grant(c, &q->secrets, exec_granted, p);
 }
 
 const struct op sandbox_exec_op = {

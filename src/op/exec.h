@@ -8,6 +8,7 @@
 #include "hub/core/report.h"
 #include "op/job.h"
 #include "op/ops.h"
+#include "op/secret.h"
 
 enum {
 	EXEC_TIMEOUT_MAX = 86400, /* seconds */
@@ -27,6 +28,7 @@ struct exec_request {
 	bool has_args;
 	struct field_strs args;
 	struct field_map env;
+	struct secret_refs secrets;
 	struct str cwd;
 	enum exec_user user;
 	uint32_t timeout_seconds;

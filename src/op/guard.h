@@ -1,6 +1,10 @@
 #pragma once
 /* What operations use of the gate: its parts, each NULL where there is none. They live as long as
  * the hooks. */
+#include "base/err.h"
+#include "base/str.h"
+
+struct call;
 struct approvals;
 struct audit;
 struct keys;
@@ -13,4 +17,9 @@ struct guard {
 	struct approvals *approvals; /* guard/approval */
 	struct secrets *secrets; /* guard/secret */
 	struct audit *audit; /* guard/audit */
+	/* Where there are secrets: whether who asks may use this one; and that a value is given to
+	 * a program or stored, to be redacted from here on. */
+	bool (*allows_secret)(void *data, const struct call *c, struct str name);
+	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
+	void *data; /* of these functions */
 };

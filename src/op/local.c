@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/secret.h"
+#include "op/secret.h"
+
 enum { ARENA_MAX = 64 << 20 };
 
 struct local {
@@ -10,7 +13,10 @@ struct local {
 	struct arena arena;
 	const void *request;
 	struct call *call;
-	bool runs, ended;
+	bool runs, ended, granted;
+	struct exec_secret secrets[SECRET_REFS_MAX]; /* their values are in `values` */
+	struct secret *values[SECRET_REFS_MAX];
+	size_t n_secrets;
 	struct err err;
 };
 
@@ -55,6 +61,8 @@ static void local_wait(struct local *l, const bool *done)
 
 static void local_free(struct local *l)
 {
+	for (size_t i = 0; i < l->n_secrets; i++)
+		secret_free(l->values[i]);
 	ops_free(l->ops);
 	arena_fini(&l->arena);
 	uv_run(&l->loop, UV_RUN_DEFAULT);
@@ -99,11 +107,39 @@ struct str local_redact(struct local *l, struct str bytes)
 	return call_redact(l->call, bytes);
 }
 
+static void local_on_granted(void *data, const struct exec_secret *secrets, size_t n)
+{
+	struct local *l = data;
+
+	l->granted = true;
+	for (size_t i = 0; i < n && l->err.code == ERR_NONE; i++) {
+		l->values[i] = secret_new(secrets[i].value, &l->err);
+		if (!l->values[i])
+			return;
+		l->secrets[i] = secrets[i];
+		l->secrets[i].value = secret_expose(l->values[i], "given to a program");
+		l->n_secrets++;
+	}
+}
+
+int local_grant(struct local *l, const struct secret_refs *refs, const struct exec_secret **ret,
+		size_t *ret_n, struct err *e)
+{
+	secret_grant(l->call, refs, local_on_granted, l);
+	local_wait(l, &l->granted);
+	*e = l->err;
+	*ret = l->secrets;
+	*ret_n = l->n_secrets;
+	return e->code == ERR_NONE ? 0 : -1;
+}
+
 void local_end(struct local *l, const struct err *err)
 {
 	if (!l)
 		return;
-	if (err)
+	if (l->ended) /* by local_grant() */
+		err = &l->err;
+	else if (err)
 		call_fail(l->call, err);
 	else
 		call_answer(l->call, NULL);

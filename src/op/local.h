@@ -13,6 +13,13 @@ struct local;
 struct local *local_begin(const struct op_hooks *hooks, const struct op *op, const void *request,
 			  struct err *e) MUST_USE;
 
+/* Reads secrets for it, which it has until local_end(). -1 with what they were refused for, and the
+ * call has failed with that. */
+struct exec_secret;
+struct secret_refs;
+int local_grant(struct local *l, const struct secret_refs *refs, const struct exec_secret **ret,
+		size_t *ret_n, struct err *e) MUST_USE;
+
 /* What is printed of it, as redaction lets it; borrowed until local_end(). */
 struct str local_redact(struct local *l, struct str bytes);
 

@@ -288,6 +288,9 @@ def test_every_answer_is_of_its_schema(hub):
     packed = ask('snapshots.export', f'/v1/snapshots/{snapshot}/export').body
     ask('snapshots.import', '/v1/snapshots', raw=packed)
     ask('snapshots.delete', f'/v1/snapshots/{snapshot}')
+    ask('secrets.set', None, name='described', value='of eight bytes or more')
+    ask('secrets.list', None)
+    ask('secrets.remove', '/v1/secrets/described')
     ask('sandboxes.forward', '/v1/sandboxes/doc/forward', guest_port=8000)
     ask('preview', None, sandbox='doc', port=8000)
     ask('network.set', '/v1/sandboxes/doc/network',

@@ -112,6 +112,10 @@ ROWS = {
     'snapshot rm': Row(lambda s: [s.snapshot], FAILED, name=0, needs='snapshot'),
     'snapshot export': Row(lambda s: [s.snapshot, '-'], name=0, needs='snapshot'),
     'snapshot import': Row(lambda s: [s.archive], name=0, needs='snapshot'),
+    'secret': Row(),
+    'secret ls': Row(),
+    'secret set': Row(['of-verbs'], FAILED, status=FAILED),  # with nothing on standard input
+    'secret rm': Row(['of-verbs'], FAILED, name=0, status=FAILED),
     'build': Row(lambda s: [s.folder + '/Tool'], hub=False),
     'images': Row(hub=False),
     'images ls': Row(hub=False),

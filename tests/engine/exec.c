@@ -124,7 +124,7 @@ static void test_environment(void **state)
 	assert_string_equal(sh(sb, "echo $B"), "box");
 }
 
-/* A secret is in the environment of one program, or in a file that is there as long as that runs. */
+/* A secret is in the environment of one program, or in a file that is there while it runs. */
 static void test_secrets(void **state)
 {
 	const struct env_var of_box[] = { { STR_LIT("A"), STR_LIT("box") },

@@ -314,7 +314,7 @@ struct exec_terminal {
 	struct str term; /* the variable TERM; {NULL}: the sandbox's */
 };
 
-/* A variable of one program that nothing else keeps, and whose bytes are wiped here and in init once
+/* A variable of one program that nothing else keeps; its bytes are wiped here and in init once
  * it runs. as_file: they are in a file that exists as long as a process of the program has it open,
  * and the variable has its name. */
 struct exec_secret {

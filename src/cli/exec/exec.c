@@ -4,6 +4,7 @@
 
 #include "cli/exec/session.h"
 #include "cli/common/safe.h"
+#include "cli/common/secret.h"
 #include "cli/common/tty.h"
 #include "cli/common/verb.h"
 
@@ -12,6 +13,7 @@ enum { EXIT_HOLT = 125, DAY_S = 86400 };
 struct exec_options {
 	struct verb_options common;
 	struct env_options env;
+	struct secret_options secrets;
 	const char *cwd;
 	uint32_t user;
 	uint64_t timeout_ms;
@@ -25,6 +27,7 @@ static const struct option_row rows[] = {
 	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
 	       .doc = "Give it a terminal; -i connects it to this one, with -d holt attach does."),
 	ENV_ROWS(struct exec_options, env),
+	SECRET_OPTION_ROWS(struct exec_options, secrets),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Working directory; by default the sandbox's."),
 	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",
@@ -44,6 +47,26 @@ static void write_flag(struct json_writer *w, const char *name, bool value)
 {
 	json_write_key(w, name);
 	json_write_bool(w, value);
+}
+
+static int write_secrets(struct json_writer *w, const struct secret_options *o, struct err *e)
+{
+	struct secret_words words;
+
+	if (secret_words_read(&words, o, e) < 0)
+		return -1;
+	json_write_key(w, "secrets");
+	json_write_object(w);
+	for (size_t i = 0; i < words.n; i++) {
+		json_write_key(w, words.all[i].variable);
+		json_write_object(w);
+		json_write_key(w, "ref");
+		json_write_str(w, words.all[i].ref);
+		write_flag(w, "file", words.all[i].file);
+		json_write_object_end(w);
+	}
+	json_write_object_end(w);
+	return 0;
 }
 
 /* Members of the request that both ways share. */
@@ -66,7 +89,7 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 		hub_link_text(w, "user", o->user == USER_ROOT ? "root" : "user");
 	json_write_key(w, "timeout");
 	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
-	return hub_link_env(w, &o->env, e);
+	return write_secrets(w, &o->secrets, e) < 0 ? -1 : hub_link_env(w, &o->env, e);
 }
 
 /* A terminal as large as ours. */

@@ -143,6 +143,8 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 {
 	const struct mcp_options *o = in->options;
 	uint64_t only = 0;
+	char data[PATH_MAX];
+	struct err none;
 	struct mcp_stdio_options stdio = {
 		.drain_ms = DRAIN_MS,
 		.data = (void *)&principal_local,
@@ -160,10 +162,16 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	if (!s->config || grants_read(&o->hub.network, &s->grants, e) < 0)
 		return -1;
 	s->hub = hub_of_options(&s->loop, &o->hub, &s->grants, NULL, NULL, e);
-	s->gate = s->hub ? gate_open(&(struct gate_options){ &s->loop, s->hub, s->config,
-							     in->cli->hooks },
-				     e)
-			 : NULL;
+	s->gate = s->hub
+			? gate_open(
+				  &(struct gate_options){
+					  .loop = &s->loop,
+					  .hub = s->hub,
+					  .config = s->config,
+					  .secrets = home_where(".", data, &none) < 0 ? NULL : data,
+					  .hooks = in->cli->hooks },
+				  e)
+			: NULL;
 	s->ops = s->gate ? ops_new(s->hub,
 				   &(struct ops_options){
 					   .network = { s->grants.allow, s->grants.n_allow },

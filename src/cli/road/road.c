@@ -23,11 +23,13 @@ struct road *road_begin(const struct cli *cli, const char *config, const struct 
 	struct gate_options o = { .hooks = cli->hooks };
 	AUTO(config_unref) struct config *file = NULL;
 	struct road *r;
-	char path[PATH_MAX];
+	char path[PATH_MAX], data[PATH_MAX];
+	struct err none;
 	bool must;
 
 	if (home_config(config, path, &must, e) < 0)
 		return NULL;
+	o.secrets = home_where(".", data, &none) < 0 ? NULL : data;
 	o.config = file = config_open(path, must, e);
 	if (!file)
 		return NULL;
@@ -42,6 +44,12 @@ struct road *road_begin(const struct cli *cli, const char *config, const struct 
 		return r;
 	road_free(r);
 	return NULL;
+}
+
+int road_grant(struct road *r, const struct secret_refs *refs, const struct exec_secret **ret,
+	       size_t *ret_n, struct err *e)
+{
+	return local_grant(r->call, refs, ret, ret_n, e);
 }
 
 struct str road_redact(struct road *r, struct str bytes)

@@ -14,11 +14,13 @@
 #include "cli/common/env.h"
 #include "cli/common/feed.h"
 #include "cli/common/outlet.h"
+#include "cli/common/secret.h"
 #include "cli/common/tty.h"
 #include "cli/common/volume.h"
 #include "cli/road/road.h"
 #include "hub/core/output.h"
 #include "hub/core/report.h"
+#include "op/secret.h"
 
 /*
  * One command in a sandbox of its own: create, exec, end. Its streams are ours: one that its reader
@@ -33,6 +35,7 @@ struct run_options {
 	struct option_list mounts;
 	struct network_options network;
 	struct env_options env;
+	struct secret_options secrets;
 	const char *cwd, *image, *config;
 	uint64_t timeout_ms;
 	uint32_t user;
@@ -49,6 +52,7 @@ static const struct option_row rows[] = {
 	       .doc = "Show a directory or file of the host inside; read-only unless rw. With "
 		      "size= only if the host ends it there. May be repeated."),
 	ENV_ROWS(struct run_options, env),
+	SECRET_OPTION_ROWS(struct run_options, secrets),
 	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Where to start inside; /workspace by default."),
 	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
@@ -77,6 +81,7 @@ enum { WATCHED_OF_TTY = 2 };
 struct run_request {
 	struct str image, cwd;
 	struct field_strs command, volumes, hosts, env, network, services;
+	struct secret_refs secrets;
 	uint64_t timeout_ms, memory, disk;
 	uint32_t pids, cpu_milli, open_files;
 	bool root, debug;
@@ -111,6 +116,10 @@ struct run {
 	struct sandbox_mount mounts[MOUNTS_MAX];
 	struct env_words vars;
 	struct env_var env[ENV_VARS_MAX];
+	struct secret_words secret_words;
+	struct secret_ref refs[SECRET_WORDS_MAX];
+	const struct exec_secret *secrets;
+	size_t n_secrets;
 	struct str argv[EXEC_ARGS_MAX];
 	size_t n_argv;
 
@@ -148,6 +157,13 @@ static int fill_env(struct run *r, struct err *e)
 		return -1;
 	for (size_t i = 0; i < r->vars.n; i++)
 		r->env[i] = (struct env_var){ r->vars.all[i].name, r->vars.all[i].value };
+	if (secret_words_read(&r->secret_words, &r->o->secrets, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r->secret_words.n; i++) {
+		const struct secret_word *w = &r->secret_words.all[i];
+
+		r->refs[i] = (struct secret_ref){ str_of(w->variable), w->ref, w->file };
+	}
 	return 0;
 }
 
@@ -426,6 +442,8 @@ static int start_command(struct run *r, struct err *e)
 	struct exec_spec spec = {
 		.argv = r->argv,
 		.n_argv = r->n_argv,
+		.secrets = r->secrets,
+		.n_secrets = r->n_secrets,
 		.timeout_ms = r->o->timeout_ms,
 		.stdin_open = r->o->interactive,
 		.terminal = r->o->tty ? &tty : NULL,
@@ -518,6 +536,7 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, network, .doc = "Hosts that it may reach, as --allow has them."),
 	FIELD(struct run_request, services, .doc = "Services of the host, as --service has them."),
 	FIELD(struct run_request, env, .doc = "Variables, NAME=VALUE."),
+	SECRETS_ROW(struct run_request),
 	FIELD(struct run_request, cwd, .doc = "Where it starts."),
 	FIELD(struct run_request, timeout_ms, .doc = "Killed after this long; 0: never."),
 	FIELD(struct run_request, interactive, .doc = "It is given standard input."),
@@ -525,12 +544,18 @@ static const struct field request_fields[] = {
 };
 static const struct field_table request_table = FIELD_TABLE(struct run_request, request_fields);
 
+static int run_normalize(void *request, struct arena *a, struct err *e)
+{
+	return secret_refs_normalize(&((struct run_request *)request)->secrets, NULL, a, e);
+}
+
 static const struct op run_op = {
 	.action = "sandbox.run",
 	.doc = "Runs a command in a sandbox of its own, and ends it.",
 	.effect = OP_EXECUTE,
 	.flags = OP_WAITS,
 	.request = &request_table,
+	.normalize = run_normalize,
 	.run = local_run,
 };
 
@@ -572,6 +597,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .network = texts_of(r, &r->o->network.allow),
 				   .services = texts_of(r, &r->o->network.services),
 				   .env = variables_of(r),
+				   .secrets = { r->refs, r->secret_words.n },
 				   .timeout_ms = r->o->timeout_ms,
 				   .hosts = hosts_of(r),
 				   .memory = r->o->engine.memory,
@@ -585,7 +611,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .interactive = r->o->interactive,
 				   .tty = r->o->tty };
 	r->call = road_begin(r->in->cli, r->o->config, &run_op, q, e);
-	return r->call ? 0 : -1;
+	return r->call ? road_grant(r->call, &q->secrets, &r->secrets, &r->n_secrets, e) : -1;
 }
 
 static int start(struct run *r, struct err *e)

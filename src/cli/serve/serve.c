@@ -258,20 +258,25 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
 	struct box_stats stats;
-	char registry[PATH_MAX], warden[PATH_MAX];
+	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX];
 
 	v->config = hub_config_file(&o->hub, e);
 	if (!v->config)
 		return -1;
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
 	if (grants_read(&o->hub.network, &v->grants, e) < 0 ||
-	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0)
+	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||
+	    home_file(".", data, e) < 0)
 		return -1;
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
 	if (!v->s.hub)
 		return -1;
-	v->gate = gate_open(
-		&(struct gate_options){ &v->s.loop, v->s.hub, v->config, in->cli->hooks }, e);
+	v->gate = gate_open(&(struct gate_options){ .loop = &v->s.loop,
+						    .hub = v->s.hub,
+						    .config = v->config,
+						    .secrets = data,
+						    .hooks = in->cli->hooks },
+			    e);
 	if (!v->gate)
 		return -1;
 	v->s.ops = ops_new(v->s.hub,

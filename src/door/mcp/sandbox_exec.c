@@ -32,6 +32,7 @@ static const struct op_member members[] = {
 	{ "background", .doc = "Return at once with an id for sandbox_exec_output." },
 	{ "max_output_bytes", .max = OUTPUT_MAX, .def = DEFAULT_INT(OUTPUT_DEFAULT),
 	  .doc = "Of each stream." },
+	{ "secrets", .in = OP_HIDDEN },
 	{ "user", .in = OP_HIDDEN },
 	{ "exec_id", .in = OP_HIDDEN },
 	{ "stdin_open", .in = OP_HIDDEN },

@@ -200,7 +200,7 @@ struct secrets *secrets_open(const char *folder, struct err *e)
 		return NULL;
 	}
 	s->folder = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (folder && s->folder < 0) {
+	if (folder && s->folder < 0 && errno != ENOENT) {
 		err_sys(e, errno, "open the data folder");
 		return NULL;
 	}

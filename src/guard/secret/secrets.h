@@ -47,7 +47,7 @@ struct secrets_source {
 	size_t n_argv;
 };
 
-/* folder: the data folder, which exists; NULL: there is no store. */
+/* folder: the data folder. NULL, or it does not exist: there is no store. */
 struct secrets *secrets_open(const char *folder, struct err *e) MUST_USE;
 /* No read is under way. NULL-safe. */
 void secrets_free(struct secrets *s);

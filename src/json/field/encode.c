@@ -115,7 +115,9 @@ static void put_value(const struct field *f, const void *from, struct json_write
 		json_write_real(w, *(const double *)at);
 		break;
 	case FIELD_IS_STR:
-		if (f->flags & FIELD_BYTES)
+		if (f->flags & FIELD_SECRET)
+			json_write_text(w, FIELD_SECRET_MARK);
+		else if (f->flags & FIELD_BYTES)
 			json_write_base64(w, *(const struct str *)at);
 		else
 			json_write_str(w, *(const struct str *)at);

@@ -84,7 +84,12 @@ enum field_flag {
 	FIELD_NULLABLE = 1 << 1, /* null is accepted and means absent; the schema says so */
 	FIELD_NUL_OK = 1 << 2, /* strings may contain U+0000; else it is refused */
 	FIELD_BYTES = 1 << 3, /* a string of any bytes, written as base64 */
+	/* A string that is read but never written: FIELD_SECRET_MARK stands for it, so that no
+	 * canonical form, digest or record has it. The schema says writeOnly. */
+	FIELD_SECRET = 1 << 4,
 };
+
+#define FIELD_SECRET_MARK "[secret]"
 
 struct field_default {
 	enum { FIELD_NO_DEFAULT, FIELD_DEFAULT_INT, FIELD_DEFAULT_REAL, FIELD_DEFAULT_STR } is;

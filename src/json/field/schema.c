@@ -152,6 +152,10 @@ void field_schema_row(const struct field *f, struct json_writer *w)
 	}
 	put_kind(f, w);
 	put_default(f, w);
+	if (f->flags & FIELD_SECRET) {
+		json_write_key(w, "writeOnly");
+		json_write_bool(w, true);
+	}
 	json_write_object_end(w);
 }
 

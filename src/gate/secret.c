@@ -1,0 +1,97 @@
+/* The operator's secrets: their sources, who may use which, and that what is given is redacted. */
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "gate/internal.h"
+#include "guard/secret/secrets.h"
+
+/* Nobody but the operator may use them, unless the operator's file says so. */
+static bool gate_secret_allows(void *data, const struct call *c, struct str name)
+{
+	return call_is_operator(c);
+}
+
+static int gate_secret_gave(void *data, struct str name, struct str value, struct err *e)
+{
+	return gate_redact_value(data, name, secrets_text(value), e);
+}
+
+static void gate_secret_known(void *data, struct str name, struct str value)
+{
+	struct err e;
+
+	if (gate_secret_gave(data, name, value, &e) < 0)
+		log_warn("secret %.*s can't be redacted: %s", STR_ARG(name), e.msg);
+}
+
+/* A program without a hub gives one command what it is granted, and nothing else can get there. */
+static void gate_secret_redact_known(struct gate *g)
+{
+	if (g->hub)
+		secrets_known(g->guard.secrets, gate_secret_known, g);
+}
+
+static void gate_secret_source(const struct config_secret *from, struct secrets_source *to)
+{
+	*to = (struct secrets_source){
+		.name = from->name,
+		.provider = from->env.p		? SECRETS_ENV
+			  : from->file.p	? SECRETS_FILE
+			  : from->command.n > 0 ? SECRETS_COMMAND
+						: SECRETS_STORE,
+		.from = from->env.p ? from->env : from->file,
+		.argv = from->command.p,
+		.n_argv = from->command.n,
+	};
+}
+
+static int gate_secret_set(struct gate *g, struct err *e)
+{
+	const struct config_secrets *all = &config_file(g->config)->secrets;
+	autofree struct secrets_source *p = calloc(all->n + 1, sizeof(*p));
+
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < all->n; i++)
+		gate_secret_source(&all->p[i], &p[i]);
+	return secrets_configure(g->guard.secrets, p, all->n, e);
+}
+
+void gate_secret_reload(struct gate *g)
+{
+	struct err e;
+
+	if (gate_secret_set(g, &e) < 0)
+		log_warn("secrets stay as they were: %s", e.msg);
+	else
+		gate_secret_redact_known(g);
+}
+
+/* Values pass through buffers of the loop and of libraries, which a core would have. A limit of one
+ * byte also keeps cores from a program that the kernel would pipe them to. */
+static void gate_secret_no_core(void)
+{
+	const struct rlimit none = { 1, 1 };
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+}
+
+int gate_secret_open(struct gate *g, struct err *e)
+{
+	g->guard.secrets = secrets_open(g->secrets_folder, e);
+	if (!g->guard.secrets || gate_secret_set(g, e) < 0)
+		return -1;
+	g->guard.allows_secret = gate_secret_allows;
+	g->guard.gave_secret = gate_secret_gave;
+	g->guard.data = g;
+	gate_secret_no_core();
+	gate_secret_redact_known(g);
+	return 0;
+}
+
+void gate_secret_close(struct gate *g)
+{
+	secrets_free(take_ptr(g->guard.secrets));
+}

@@ -6,10 +6,30 @@
 #include "gate/internal.h"
 #include "guard/secret/secrets.h"
 
-/* Nobody but the operator may use them, unless the operator's file says so. */
-static bool gate_secret_allows(void *data, const struct call *c, struct str name)
+/* Whether it is for requests to certain hosts only: then no program gets the value. */
+static bool gate_secret_is_bound(const struct config_secrets *all, struct str name)
 {
-	return call_is_operator(c);
+	for (size_t i = 0; i < all->n; i++) {
+		if (str_eq(all->p[i].name, name))
+			return all->p[i].hosts.n > 0;
+	}
+	return false;
+}
+
+/* Nobody but the operator may use them, unless the operator's file says so. */
+static int gate_secret_check(void *data, const struct call *c, struct str name, struct err *e)
+{
+	const struct gate *g = data;
+
+	if (!call_is_operator(c))
+		return err_set(e, ERR_DENIED, "%s may not use the secret %.*s",
+			       call_principal(c)->name, STR_ARG(name));
+	if (gate_secret_is_bound(&config_file(g->config)->secrets, name))
+		return err_set(
+			e, ERR_DENIED,
+			"the secret %.*s is for requests to its hosts, and enters no sandbox",
+			STR_ARG(name));
+	return 0;
 }
 
 static int gate_secret_gave(void *data, struct str name, struct str value, struct err *e)
@@ -83,7 +103,7 @@ int gate_secret_open(struct gate *g, struct err *e)
 	g->guard.secrets = secrets_open(g->secrets_folder, e);
 	if (!g->guard.secrets || gate_secret_set(g, e) < 0)
 		return -1;
-	g->guard.allows_secret = gate_secret_allows;
+	g->guard.check_secret = gate_secret_check;
 	g->guard.gave_secret = gate_secret_gave;
 	g->guard.data = g;
 	gate_secret_no_core();

@@ -17,9 +17,9 @@ struct guard {
 	struct approvals *approvals; /* guard/approval */
 	struct secrets *secrets; /* guard/secret */
 	struct audit *audit; /* guard/audit */
-	/* Where there are secrets: whether who asks may use this one; and that a value is given to
-	 * a program or stored, to be redacted from here on. */
-	bool (*allows_secret)(void *data, const struct call *c, struct str name);
+	/* Where there are secrets: whether who asks may give this one to a program, else
+	 * ERR_DENIED; and that a value is given or stored, to be redacted from here on. */
+	int (*check_secret)(void *data, const struct call *c, struct str name, struct err *e);
 	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
 	void *data; /* of these functions */
 };

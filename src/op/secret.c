@@ -110,9 +110,8 @@ static int secret_check_all(struct call *c, const struct secret_refs *refs, stru
 	if (!guard || !guard->secrets)
 		return err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
 	for (size_t i = 0; i < refs->n; i++) {
-		if (!guard->allows_secret(guard->data, c, refs->p[i].ref))
-			return err_set(e, ERR_DENIED, "%s may not use the secret %.*s",
-				       call_principal(c)->name, STR_ARG(refs->p[i].ref));
+		if (guard->check_secret(guard->data, c, refs->p[i].ref, e) < 0)
+			return -1;
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "cli/common/table.h"
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
+#include "json/document/utf8.h"
 
 enum { VALUE_MAX = 32 << 10, NAMES_MAX = 1024 };
 
@@ -110,6 +111,8 @@ static int secret_set(const char *name, struct err *e)
 		return -1;
 	if (value.n > VALUE_MAX)
 		return err_set(e, ERR_INVALID, "a secret has at most %d bytes", VALUE_MAX);
+	if (!utf8_valid(buf_str(&value))) /* the writer would replace what is not */
+		return err_set(e, ERR_INVALID, "a secret is text in UTF-8");
 	json_write_object(&w);
 	hub_link_text(&w, "name", name);
 	json_write_key(&w, "value");

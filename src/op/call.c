@@ -429,9 +429,26 @@ static void call_free(struct call *c)
 	log_request(NULL);
 }
 
+/* Nobody needs the values of secrets any more (FIELD_SECRET), and the document that they are in
+ * would leave them in freed memory. */
+static void call_wipe(struct call *c)
+{
+	const struct field_table *t = c->start.op->request;
+
+	for (size_t i = 0; c->decoded && i < t->n; i++) {
+		const struct field *f = &t->rows[i];
+		struct str *s = (struct str *)(void *)((char *)c->request + f->at);
+
+		if ((f->flags & FIELD_SECRET) && s->n > 0)
+			explicit_bzero((char *)s->p, s->n);
+	}
+}
+
 static void call_deliver(struct call *c)
 {
 	const struct op_start *s = &c->start;
+
+	call_wipe(c);
 
 	log_info("%s: %s, %llu ms", s->op->action,
 		 c->outcome.err ? err_info(c->outcome.err->code)->name : "ok",

@@ -38,6 +38,8 @@ def forms(value):
             yield encode(bytes(shift) + raw)[4 if shift else 0:-4]
 
 
+# Used, but printed by no program: output is kept as it came, and redacted when it leaves.
+QUIET = {name: f'{random.token_hex(9)} quiet {name}' for name in ('file', 'command', 'store')}
 FORMS = {form: name for name, value in CANARIES.items() for form in forms(value)}
 
 
@@ -57,6 +59,12 @@ def hub(me, tmp_path_factory):
     value = home / 'of-file'
     value.write_text(CANARIES['of-file'] + '\n')
     value.chmod(0o600)
+    quiet = home / 'quiet'
+    quiet.write_text(QUIET['file'])
+    quiet.chmod(0o600)
+    quiet_printer = home / 'quiet-print'
+    quiet_printer.write_text(f"#!/bin/sh\necho '{QUIET['command']}'\n")
+    quiet_printer.chmod(0o700)
     printer = home / 'print'
     printer.write_text(f"#!/bin/sh\ncat <<'end'\n{CANARIES['of-command']}\nend\n"
                        f"echo '{CANARIES['of-command']}' >&2\n")
@@ -65,13 +73,15 @@ def hub(me, tmp_path_factory):
         'of-env': {'env': 'CANARY_OF_ENV'},
         'of-file': {'file': str(value)},
         'of-command': {'command': [str(printer)]},
+        'quiet-file': {'file': str(quiet)},
+        'quiet-command': {'command': [str(quiet_printer)]},
         'no-file': {'file': '/nonexistent'},
         'no-variable': {'env': 'CANARY_OF_NOBODY'},
         'no-command': {'command': ['false']},
         'bound': {'file': '/nonexistent', 'hosts': ['api.example.org']},
     }}))
     (home / 'config.json').chmod(0o600)
-    for path in (home, value, printer, home / 'config.json'):
+    for path in (home, value, printer, quiet, quiet_printer, home / 'config.json'):
         os.chown(path, me.uid, me.uid)
     with Hub(me, home, '--listen', '127.0.0.1:0', '--pool', '0',
              env={'CANARY_OF_ENV': CANARIES['of-env'], 'HOLT_LOG': 'debug'}) as shared:
@@ -229,6 +239,35 @@ def test_canary(hub, box):
     assert all(find(read(path)) for path in hub.inputs), 'the control: the search finds them'
     hub.run('kill', box, started)
     hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+
+
+def dumped_memory(pid):
+    """What a core of it would have, as the kernel marks its memory."""
+    with open(f'/proc/{pid}/smaps', encoding='utf-8') as f:
+        areas = re.findall(r'^(\w+)-(\w+) r(?:.*\n)+?VmFlags:(.*)', f.read(), re.M)
+    with open(f'/proc/{pid}/mem', 'rb', buffering=0) as f:
+        for begin, end, flags in areas:
+            if not {'dd', 'io'} & set(flags.split()):
+                f.seek(int(begin, 16))
+                try:
+                    yield f.read(int(end, 16) - int(begin, 16))
+                except OSError:  # [vvar]
+                    pass
+
+
+def test_memory_of_the_hub(hub, box):
+    """Where they have been used, they are left nowhere but in memory that no core has."""
+    hub.ok('secret', 'set', 'quiet-store', input=QUIET['store'].encode())
+    for name in QUIET:
+        hub.ok('exec', '--secret', f'quiet-{name}=V', '--secret-file', f'quiet-{name}=F', box,
+               'true')
+    hub.ok('secret', 'rm', 'quiet-store')
+    try:
+        found = b''.join(dumped_memory(hub.proc.pid))
+    except PermissionError:
+        pytest.skip('this user may not read the memory of its programs')
+    assert CANARIES['of-env'].encode() in found, 'the control: the environment of the hub'
+    assert [text for text in QUIET.values() if text.encode() in found] == []
 
 
 def test_who_shares_its_user_id(hub, box):

@@ -8,6 +8,7 @@
 #include "http/server/internal.h"
 
 enum {
+	WIPED_MAX = 256 << 10, /* bytes of a body that are overwritten at its end */
 	SWALLOW_MAX = 64 << 10, /* bytes of a refused body that are read to save the connection */
 	QUERY_MAX = 64 << 10,
 };
@@ -29,12 +30,14 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 	return &c->q;
 }
 
-/* Keeps the memory of a small body for the next one. */
+/* Keeps the memory of a small body for the next one. It may have had a secret. */
 static void forget_body(struct http_request *q)
 {
 	struct http_server *srv = q->conn->srv;
 
 	srv->stats.body_bytes -= q->body.cap;
+	if (q->body.p && q->body.cap <= WIPED_MAX)
+		explicit_bzero(q->body.p, q->body.cap);
 	if (SPARE_KEEPS && q->body.p && !srv->body.p && q->body.cap <= BODY_KEPT)
 		srv->body = (struct buf){ .p = take_ptr(q->body.p), .cap = q->body.cap };
 	buf_fini(&q->body);

@@ -241,6 +241,21 @@ def test_canary(hub, box):
     hub.call('DELETE', f'/v1/snapshots/{snapshot}')
 
 
+def test_helpers_have_no_secrets(hub):
+    """The proxy that speaks with strangers has nothing of the hub's environment that it does not
+    need."""
+    name = hub.ok('up', '--allow', 'example.org').decode().strip()
+    for pid in processes():
+        if b'holt-egress' in read(f'/proc/{pid}/cmdline'):
+            told = read(f'/proc/{pid}/environ')
+            if told and f'PPid:\t{hub.proc.pid}\n'.encode() in read(f'/proc/{pid}/status'):
+                break
+    else:
+        pytest.skip('this user may not read the environment of the proxy')
+    assert not find(told) and b'HOLT_LOG=debug' in told, told
+    hub.ok('down', name)
+
+
 def dumped_memory(pid):
     """What a core of it would have, as the kernel marks its memory."""
     with open(f'/proc/{pid}/smaps', encoding='utf-8') as f:

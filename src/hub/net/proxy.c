@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/sock.h"
 #include "hub/net/internal.h"
+#include "loop/helper_env.h"
 
 enum { SHORT_LIFE_MS = 2000, TRIES = 3, WAIT_MS = 1000, WAIT_MAX_MS = 30000 };
 
@@ -214,6 +215,7 @@ static int spawn(struct nets *all, int socket, struct err *e)
 {
 	char program[PATH_MAX];
 	char *args[] = { program, NULL };
+	char *env[HELPER_ENV_MAX + 1];
 	uv_stdio_container_t stdio[NW_FD + 1] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_IGNORE },
@@ -223,12 +225,14 @@ static int spawn(struct nets *all, int socket, struct err *e)
 	const uv_process_options_t options = {
 		.file = program,
 		.args = args,
+		.env = env,
 		.stdio = stdio,
 		.stdio_count = ARRAY_LEN(stdio),
 		.exit_cb = proxy_ended,
 	};
 	int rc;
 
+	helper_env(env);
 	if (box_program(all->box, "holt-egress", program, sizeof(program), e) < 0)
 		return -1;
 	all->process = calloc(1, sizeof(*all->process));

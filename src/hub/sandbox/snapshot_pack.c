@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "hub/sandbox/internal.h"
+#include "loop/helper_env.h"
 
 enum { PACK_MS = 15 * 60 * 1000, PACKS_MAX = 16 };
 
@@ -114,6 +115,7 @@ static int spawn(struct packing *p, const struct pack_spec *spec, int answer, st
 {
 	char program[PATH_MAX], max[24];
 	char *args[] = { program, (char *)spec->mode, max, (char *)spec->with, NULL };
+	char *env[HELPER_ENV_MAX + 1];
 	uv_stdio_container_t stdio[PACK_ANSWER_FD + 1] = {
 		{ .flags = UV_INHERIT_FD, .data.fd = spec->in },
 		{ .flags = spec->out < 0 ? UV_IGNORE : UV_INHERIT_FD, .data.fd = spec->out },
@@ -123,12 +125,14 @@ static int spawn(struct packing *p, const struct pack_spec *spec, int answer, st
 	const uv_process_options_t options = {
 		.file = program,
 		.args = args,
+		.env = env,
 		.stdio = stdio,
 		.stdio_count = ARRAY_LEN(stdio),
 		.exit_cb = on_ended,
 	};
 	int rc;
 
+	helper_env(env);
 	if (box_program(p->all->box, "holt-pack", program, sizeof(program), e) < 0)
 		return -1;
 	snprintf(max, sizeof(max), "%" PRIu64, spec->max);
